@@ -1,0 +1,82 @@
+#include "base/dtype.h"
+
+#include <cstring>
+
+#include "base/check.h"
+
+namespace berth {
+namespace {
+
+struct Row {
+  const char* name;
+  uint8_t bytes;
+};
+
+// Indexed by the number of the type.
+constexpr Row kRows[] = {
+    {"u8", 1},      {"i8", 1},         {"i16", 2},        {"i32", 4},   {"i64", 8},    {"f16", 2},
+    {"f32", 4},     {"f64", 8},        {"c32", 4},        {"c64", 8},   {"c128", 16},  {"bool", 1},
+    {"qi8", 1},     {"qu8", 1},        {"qi32", 4},       {"bf16", 2},  {"qu4x2", 1},  {"qu2x4", 1},
+    {"bits1x8", 1}, {"bits2x4", 1},    {"bits4x2", 1},    {"bits8", 1}, {"bits16", 2}, {"f8e5m2", 1},
+    {"f8e4m3", 1},  {"f8e5m2fnuz", 1}, {"f8e4m3fnuz", 1}, {"u16", 2},   {"u32", 4},    {"u64", 8},
+};
+
+const Row& row(DType dtype) {
+  BERTH_CHECK(is_valid_dtype(static_cast<int>(dtype)));
+  return kRows[static_cast<int>(dtype)];
+}
+
+int integer_rank(DType t) {
+  switch (t) {
+    case DType::kI8: return 1;
+    case DType::kI16: return 2;
+    case DType::kI32: return 3;
+    default: return 4;
+  }
+}
+
+DType promote_floating(DType a, DType b) {
+  if (a == DType::kF64 || b == DType::kF64) return DType::kF64;
+  return DType::kF32;  // f32 with anything, and f16 with bf16
+}
+
+}  // namespace
+
+size_t element_size(DType dtype) { return row(dtype).bytes; }
+
+const char* to_string(DType dtype) { return row(dtype).name; }
+
+bool parse_dtype(const char* text, size_t length, DType* out) {
+  for (int i = 0; is_valid_dtype(i); ++i) {
+    if (std::strlen(kRows[i].name) == length && std::memcmp(kRows[i].name, text, length) == 0) {
+      *out = static_cast<DType>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+DType promote_types(DType a, DType b) {
+  if (a == b) return a;
+  if (is_complex(a) || is_complex(b)) {
+    if (a == DType::kComplex128 || b == DType::kComplex128 || a == DType::kF64 || b == DType::kF64) {
+      return DType::kComplex128;
+    }
+    return DType::kComplex64;
+  }
+  if (is_floating(a) && is_floating(b)) return promote_floating(a, b);
+  const bool a_whole = is_integer(a) || a == DType::kBool;
+  const bool b_whole = is_integer(b) || b == DType::kBool;
+  if (is_floating(a) && b_whole) return a;
+  if (a_whole && is_floating(b)) return b;
+  if (a == DType::kBool && b_whole) return b;
+  if (a_whole && b == DType::kBool) return a;
+  const bool a_small = a >= DType::kU8 && a <= DType::kI64;
+  const bool b_small = b >= DType::kU8 && b <= DType::kI64;
+  if (!a_small || !b_small) return DType::kF32;
+  if (a == DType::kU8) return b == DType::kI8 ? DType::kI16 : b;
+  if (b == DType::kU8) return a == DType::kI8 ? DType::kI16 : a;
+  return integer_rank(a) >= integer_rank(b) ? a : b;
+}
+
+}  // namespace berth

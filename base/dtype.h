@@ -1,0 +1,71 @@
+// DType: the type of a tensor's elements.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace berth {
+
+/// The numbers stand in program files (ExecuTorch's and ATen's `ScalarType`). Numbers from 0 to 29 are legal there;
+/// those without a name here (quantised and bit types) are carried and refused by kernels.
+enum class DType : int8_t {
+  kU8 = 0,
+  kI8 = 1,
+  kI16 = 2,
+  kI32 = 3,
+  kI64 = 4,
+  kF16 = 5,
+  kF32 = 6,
+  kF64 = 7,
+  kComplex32 = 8,
+  kComplex64 = 9,
+  kComplex128 = 10,
+  kBool = 11,
+  kQInt8 = 12,
+  kQUInt8 = 13,
+  kQInt32 = 14,
+  kBF16 = 15,
+  kQUInt4x2 = 16,
+  kQUInt2x4 = 17,
+  kBits1x8 = 18,
+  kBits2x4 = 19,
+  kBits4x2 = 20,
+  kBits8 = 21,
+  kBits16 = 22,
+  kF8E5M2 = 23,
+  kF8E4M3 = 24,
+  kF8E5M2Fnuz = 25,
+  kF8E4M3Fnuz = 26,
+  kU16 = 27,
+  kU32 = 28,
+  kU64 = 29,
+};
+
+/// Whether `number` names an element type that a file may hold.
+constexpr bool is_valid_dtype(int number) { return number >= 0 && number <= 29; }
+
+/// Bytes of one element. REQUIRES: is_valid_dtype.
+size_t element_size(DType dtype);
+
+/// The text form used in IR and messages: "f32", "i64", "bool", "bf16"… Never null for a valid type.
+const char* to_string(DType dtype);
+
+/// The inverse of to_string. False when `text` (of `length` characters) names no type.
+bool parse_dtype(const char* text, size_t length, DType* out);
+
+/// f16, bf16, f32, f64.
+constexpr bool is_floating(DType t) {
+  return t == DType::kF16 || t == DType::kBF16 || t == DType::kF32 || t == DType::kF64;
+}
+/// The integers of 8 to 64 bits, signed and unsigned; not bool.
+constexpr bool is_integer(DType t) {
+  return (t >= DType::kU8 && t <= DType::kI64) || t == DType::kU16 || t == DType::kU32 || t == DType::kU64;
+}
+constexpr bool is_complex(DType t) { return t >= DType::kComplex32 && t <= DType::kComplex128; }
+
+/// The type of a result that combines tensors of both types, by PyTorch's rules. For unsigned types wider than a
+/// byte, which PyTorch does not promote, and for the types that no kernel takes, the result is `a` when both are
+/// equal and f32 otherwise.
+DType promote_types(DType a, DType b);
+
+}  // namespace berth

@@ -1,0 +1,29 @@
+// Arithmetic on sizes that says so when it overflows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace berth {
+
+/// Whether `a + b` fits; then `*out` is the sum.
+template <typename T>
+[[nodiscard]] constexpr bool checked_add(T a, T b, T* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+
+/// Whether `a * b` fits; then `*out` is the product.
+template <typename T>
+[[nodiscard]] constexpr bool checked_mul(T a, T b, T* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+
+constexpr bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
+
+/// The smallest multiple of `alignment` that is at least `x`. REQUIRES: alignment > 0 and the result fits.
+template <typename T>
+constexpr T align_up(T x, T alignment) {
+  return (x + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace berth

@@ -1,0 +1,20 @@
+#include "runtime/kernel.h"
+
+#include "base/math.h"
+
+namespace berth {
+
+void* KernelContext::allocate_temp(size_t bytes) {
+  constexpr uintptr_t kAlignment = 64;
+  const uintptr_t base = reinterpret_cast<uintptr_t>(temp_.data());
+  const uintptr_t start = align_up<uintptr_t>(base + used_, kAlignment);
+  const size_t offset = static_cast<size_t>(start - base);
+  if (temp_.data() == nullptr || offset > temp_.size() || bytes > temp_.size() - offset) {
+    message_ = "the temporary memory is too small";
+    return nullptr;
+  }
+  used_ = offset + bytes;
+  return temp_.data() + offset;
+}
+
+}  // namespace berth

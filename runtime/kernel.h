@@ -1,0 +1,102 @@
+// Kernels: how a program's operators become code. The application hands a Program the tables of kernels that it wants;
+// there is no process-wide registry that anything depends on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "runtime/value.h"
+
+namespace berth {
+
+/// Work that may run on several threads: `call(context, begin, end)` handles the items [begin, end).
+struct ParallelBody {
+  void (*call)(void* context, int64_t begin, int64_t end);
+  void* context;
+};
+
+/// Threads that the application owns. Berth starts none of its own.
+class ThreadPool {
+ public:
+  virtual ~ThreadPool() = default;
+  /// How many ranges may run at the same time, the calling thread included; at least 1.
+  virtual int size() const = 0;
+  /// Splits [0, count) into ranges of at least `grain` items, runs `body` on all of them and returns when all are done.
+  /// Called from one thread at a time. REQUIRES: grain >= 1.
+  virtual void run(int64_t count, int64_t grain, ParallelBody body) = 0;
+};
+
+/// What a kernel may ask for while it runs. Lives for one call.
+class KernelContext {
+ public:
+  /// `pool` may be null: then everything runs on the calling thread. `temp` is the memory that the caller gave for
+  /// intermediate results; it starts anew with each instruction.
+  KernelContext(Span<uint8_t> temp, ThreadPool* pool) : temp_(temp), pool_(pool) {}
+
+  /// `bytes` bytes aligned to 64 that live until the kernel returns, or null when the temporary memory is too small.
+  /// The kernel then returns Error::kMemoryAllocationFailed.
+  void* allocate_temp(size_t bytes);
+
+  /// Bytes handed out so far, padding included.
+  size_t temp_used() const { return used_; }
+
+  int threads() const { return pool_ == nullptr ? 1 : pool_->size(); }
+
+  /// Runs `body(begin, end)` over [0, count), split over the threads in ranges of at least `grain` items. Small work
+  /// (count <= grain) runs right here.
+  template <typename Body>
+  void parallel_for(int64_t count, int64_t grain, Body&& body) {
+    if (count <= 0) return;
+    if (pool_ == nullptr || count <= grain || pool_->size() == 1) {
+      body(int64_t{0}, count);
+      return;
+    }
+    using B = std::remove_reference_t<Body>;
+    pool_->run(count, grain < 1 ? 1 : grain,
+               {[](void* context, int64_t begin, int64_t end) { (*static_cast<B*>(context))(begin, end); },
+                const_cast<void*>(static_cast<const void*>(&body))});
+  }
+
+  /// Reports why the kernel cannot run, for the log and for Method's message, and returns `error` so that a kernel can
+  /// write `return context.fail(Error::kInvalidArgument, "self and out have different dtypes");`. The text must be
+  /// static or live until the call returns.
+  Error fail(Error error, const char* message) {
+    message_ = message;
+    return error;
+  }
+  /// What fail() was told; null if it was not called.
+  const char* message() const { return message_; }
+
+ private:
+  Span<uint8_t> temp_;
+  size_t used_ = 0;
+  ThreadPool* pool_;
+  const char* message_ = nullptr;
+};
+
+/// `args` are the schema's arguments in order, outputs last; the loader has checked their number and their tags against
+/// the signature before the first call. A kernel checks what depends on dtypes and sizes, resizes its outputs,
+/// computes, and returns. It never throws, never allocates from the heap, never aborts on bad sizes.
+using KernelFunction = Error (*)(KernelContext& context, Span<EValue* const> args);
+
+/// An upper bound of the bytes that the kernel takes from allocate_temp() for arguments of these sizes, padding
+/// included, on `threads` threads; the loader calls it with each tensor at its largest size. It must not read elements.
+using TempBytesFunction = size_t (*)(Span<EValue* const> args, int threads);
+
+struct KernelEntry {
+  /// Registered name with overload, "aten::add.out", or the name alone when the overload is empty.
+  const char* name = nullptr;
+  /// Schema as in format/operators.def: "Tensor self, Scalar alpha=1 -> Tensor out". The loader holds every call to it.
+  const char* signature = nullptr;
+  KernelFunction call = nullptr;
+  /// Null when the kernel takes no temporary memory.
+  TempBytesFunction temp_bytes = nullptr;
+};
+
+/// Kernels sorted by nothing in particular; names are unique within one table.
+using KernelTable = Span<const KernelEntry>;
+
+}  // namespace berth

@@ -1,0 +1,49 @@
+#include "runtime/tensor.h"
+
+#include "base/math.h"
+
+namespace berth {
+
+Tensor::Tensor(DType dtype, int rank, int32_t* sizes, const uint8_t* dim_order, int64_t* strides, void* data,
+               ShapeDynamism dynamism, Device device)
+    : data_(data),
+      sizes_(sizes),
+      dim_order_(dim_order),
+      strides_(strides),
+      dtype_(dtype),
+      rank_(static_cast<uint8_t>(rank)),
+      dynamism_(dynamism),
+      device_(device) {
+  for (int i = 0; i < rank; ++i) contiguous_ = contiguous_ && dim_order[i] == i;
+  update_strides();
+  capacity_ = numel_;
+}
+
+// The innermost stride is 1; going outward each stride is the inner one times the inner size, where 0 counts as 1.
+void Tensor::update_strides() {
+  int64_t stride = 1;
+  numel_ = 1;
+  for (int i = rank_ - 1; i >= 0; --i) {
+    const int dim = dim_order_[i];
+    strides_[dim] = stride;
+    numel_ *= sizes_[dim];
+    stride *= sizes_[dim] == 0 ? 1 : sizes_[dim];
+  }
+}
+
+Error Tensor::resize(Span<const int32_t> sizes) {
+  if (sizes.size() != rank_) return Error::kInvalidArgument;
+  bool same = true;
+  int64_t numel = 1;
+  for (size_t i = 0; i < rank_; ++i) {
+    if (sizes[i] < 0 || !checked_mul<int64_t>(numel, sizes[i], &numel)) return Error::kInvalidArgument;
+    same = same && sizes[i] == sizes_[i];
+  }
+  if (same) return Error::kOk;
+  if (dynamism_ == ShapeDynamism::kStatic || numel > capacity_) return Error::kInvalidArgument;
+  for (size_t i = 0; i < rank_; ++i) sizes_[i] = sizes[i];
+  update_strides();
+  return Error::kOk;
+}
+
+}  // namespace berth
