@@ -1,0 +1,59 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/math.h"
+
+namespace berth {
+namespace {
+
+Failure system_failure(const std::string& path, const char* what) {
+  const int number = errno;
+  const Error code = number == ENOENT ? Error::kNotFound : Error::kAccessFailed;
+  return Failure{code, path, std::string(what) + ": " + std::strerror(number)};
+}
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+}  // namespace
+
+Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) return system_failure(path, "cannot be opened");
+  struct stat status;
+  if (::fstat(file.fd, &status) != 0) return system_failure(path, "cannot be examined");
+  if (!S_ISREG(status.st_mode)) return Failure{Error::kAccessFailed, path, "is not a regular file"};
+  const size_t size = static_cast<size_t>(status.st_size);
+  const uint8_t* data = nullptr;
+  if (size > 0) {
+    void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (mapping == MAP_FAILED) return system_failure(path, "cannot be mapped");
+    data = static_cast<const uint8_t*>(mapping);
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+void MappedFile::release(size_t offset, size_t size) const {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  if (offset > size_ || size > size_ - offset) return;
+  const size_t first = align_up(offset, page);
+  const size_t last = (offset + size) / page * page;
+  if (first < last) ::madvise(const_cast<uint8_t*>(data_) + first, last - first, MADV_DONTNEED);
+}
+
+}  // namespace berth

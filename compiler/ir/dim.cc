@@ -1,0 +1,172 @@
+#include "compiler/ir/dim.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::ir {
+namespace {
+
+constexpr int64_t kLimit = int64_t{1} << 62;
+
+int64_t saturate(__int128 x) {
+  if (x > kLimit) return kLimit;
+  if (x < -kLimit) return -kLimit;
+  return static_cast<int64_t>(x);
+}
+
+int64_t floor_div(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return q - ((a % b != 0) && ((a % b < 0) != (b < 0)));
+}
+
+// Symbols first, then constants, so that n + 1 and 1 + n meet.
+bool ordered(Dim a, Dim b) {
+  if (a.is_constant() != b.is_constant()) return b.is_constant();
+  return a.is_constant() ? a.value <= b.value : a.symbol <= b.symbol;
+}
+
+}  // namespace
+
+Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max) {
+  SymbolId id = -1;
+  if (const Symbol* found = find(name, &id)) {
+    if (found->min == min && found->max == max) return Dim::of_symbol(id);
+    return Failure{Error::kInvalidArgument, "symbol " + std::string(name), "declared twice with different ranges"};
+  }
+  if (min < 0 || max < min || max > kLimit) {
+    return Failure{Error::kInvalidArgument, "symbol " + std::string(name), "its range is empty or negative"};
+  }
+  Symbol symbol;
+  symbol.name = std::string(name);
+  symbol.min = min;
+  symbol.max = max;
+  symbols_.push_back(std::move(symbol));
+  return Dim::of_symbol(static_cast<SymbolId>(symbols_.size() - 1));
+}
+
+const Symbol* Symbols::find(std::string_view name, SymbolId* id) const {
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    if (symbols_[i].kind != SymbolKind::kInput || symbols_[i].name != name) continue;
+    if (id != nullptr) *id = static_cast<SymbolId>(i);
+    return &symbols_[i];
+  }
+  return nullptr;
+}
+
+Dim Symbols::computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max) {
+  if (min == max) return Dim(min);
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    const Symbol& s = symbols_[i];
+    if (s.kind == kind && s.a == a && s.b == b) return Dim::of_symbol(static_cast<SymbolId>(i));
+  }
+  Symbol symbol;
+  symbol.kind = kind;
+  symbol.min = min;
+  symbol.max = max;
+  symbol.a = a;
+  symbol.b = b;
+  symbols_.push_back(std::move(symbol));
+  return Dim::of_symbol(static_cast<SymbolId>(symbols_.size() - 1));
+}
+
+Dim Symbols::add(Dim a, Dim b) {
+  if (!ordered(a, b)) std::swap(a, b);
+  if (b == Dim(0)) return a;
+  if (a.is_constant()) return Dim(saturate(static_cast<__int128>(a.value) + b.value));
+  // (x + c) + d is x + (c + d), and x + -1 * x is 0, so that differences of sizes come out plain.
+  const Symbol left = symbols_[static_cast<size_t>(a.symbol)];
+  if (left.kind == SymbolKind::kAdd && left.b.is_constant()) {
+    if (b.is_constant()) return add(left.a, Dim(saturate(static_cast<__int128>(left.b.value) + b.value)));
+    return add(add(left.a, b), left.b);
+  }
+  if (!b.is_constant()) {
+    const Symbol right = symbols_[static_cast<size_t>(b.symbol)];
+    if (right.kind == SymbolKind::kAdd && right.b.is_constant()) return add(add(a, right.a), right.b);
+    const auto split = [&](Dim d, const Symbol& s) {  // x * c as (x, c)
+      return s.kind == SymbolKind::kMul && s.b.is_constant() ? std::pair<Dim, int64_t>(s.a, s.b.value)
+                                                             : std::pair<Dim, int64_t>(d, 1);
+    };
+    const auto [x, c] = split(a, left);
+    const auto [y, d] = split(b, right);
+    if (x == y) return mul(x, Dim(saturate(static_cast<__int128>(c) + d)));
+  }
+  return computed(SymbolKind::kAdd, a, b, saturate(static_cast<__int128>(lower(a)) + lower(b)),
+                  saturate(static_cast<__int128>(upper(a)) + upper(b)));
+}
+
+Dim Symbols::mul(Dim a, Dim b) {
+  if (!ordered(a, b)) std::swap(a, b);
+  if (b == Dim(1)) return a;
+  if (b == Dim(0)) return Dim(0);
+  if (a.is_constant()) return Dim(saturate(static_cast<__int128>(a.value) * b.value));
+  if (b.is_constant()) {
+    const Symbol left = symbols_[static_cast<size_t>(a.symbol)];
+    if (left.kind == SymbolKind::kMul && left.b.is_constant()) {
+      return mul(left.a, Dim(saturate(static_cast<__int128>(left.b.value) * b.value)));
+    }
+    if (left.kind == SymbolKind::kAdd && left.b.is_constant()) return add(mul(left.a, b), mul(left.b, b));
+  }
+  const __int128 corners[] = {static_cast<__int128>(lower(a)) * lower(b), static_cast<__int128>(lower(a)) * upper(b),
+                              static_cast<__int128>(upper(a)) * lower(b), static_cast<__int128>(upper(a)) * upper(b)};
+  return computed(SymbolKind::kMul, a, b, saturate(*std::min_element(corners, corners + 4)),
+                  saturate(*std::max_element(corners, corners + 4)));
+}
+
+Dim Symbols::floor_div(Dim a, Dim b) {
+  BERTH_CHECK(lower(b) > 0 || upper(b) < 0);
+  if (b == Dim(1)) return a;
+  if (a.is_constant() && b.is_constant()) return Dim(ir::floor_div(a.value, b.value));
+  if (a == b) return Dim(1);
+  if (!a.is_constant() && b.is_constant()) {
+    const Symbol left = symbols_[static_cast<size_t>(a.symbol)];
+    if (left.kind == SymbolKind::kMul && left.b.is_constant() && left.b.value % b.value == 0) {
+      return mul(left.a, Dim(left.b.value / b.value));
+    }
+  }
+  const int64_t corners[] = {ir::floor_div(lower(a), lower(b)), ir::floor_div(lower(a), upper(b)),
+                             ir::floor_div(upper(a), lower(b)), ir::floor_div(upper(a), upper(b))};
+  return computed(SymbolKind::kFloorDiv, a, b, *std::min_element(corners, corners + 4),
+                  *std::max_element(corners, corners + 4));
+}
+
+Dim Symbols::ceil_div(Dim a, Dim b) { return mul(floor_div(mul(a, Dim(-1)), b), Dim(-1)); }
+
+Dim Symbols::mod(Dim a, Dim b) {
+  BERTH_CHECK(lower(b) > 0 || upper(b) < 0);
+  if (a.is_constant() && b.is_constant()) return Dim(a.value - ir::floor_div(a.value, b.value) * b.value);
+  if (b == Dim(1) || a == b) return Dim(0);
+  const int64_t low = lower(b) > 0 ? 0 : lower(b) + 1;
+  const int64_t high = lower(b) > 0 ? upper(b) - 1 : 0;
+  return computed(SymbolKind::kMod, a, b, low, high);
+}
+
+Dim Symbols::max(Dim a, Dim b) {
+  if (a == b || lower(a) >= upper(b)) return a;
+  if (lower(b) >= upper(a)) return b;
+  if (!ordered(a, b)) std::swap(a, b);
+  return computed(SymbolKind::kMax, a, b, std::max(lower(a), lower(b)), std::max(upper(a), upper(b)));
+}
+
+Dim Symbols::min(Dim a, Dim b) {
+  if (a == b || upper(a) <= lower(b)) return a;
+  if (upper(b) <= lower(a)) return b;
+  if (!ordered(a, b)) std::swap(a, b);
+  return computed(SymbolKind::kMin, a, b, std::min(lower(a), lower(b)), std::min(upper(a), upper(b)));
+}
+
+std::string Symbols::text(Dim dim) const {
+  if (dim.is_constant()) return std::to_string(dim.value);
+  const Symbol& s = symbols_[static_cast<size_t>(dim.symbol)];
+  switch (s.kind) {
+    case SymbolKind::kInput: return s.name;
+    case SymbolKind::kAdd: return "(" + text(s.a) + " + " + text(s.b) + ")";
+    case SymbolKind::kMul: return "(" + text(s.a) + " * " + text(s.b) + ")";
+    case SymbolKind::kFloorDiv: return "floordiv(" + text(s.a) + ", " + text(s.b) + ")";
+    case SymbolKind::kMod: return "mod(" + text(s.a) + ", " + text(s.b) + ")";
+    case SymbolKind::kMax: return "max(" + text(s.a) + ", " + text(s.b) + ")";
+    case SymbolKind::kMin: return "min(" + text(s.a) + ", " + text(s.b) + ")";
+  }
+  return "?";
+}
+
+}  // namespace berth::ir

@@ -1,0 +1,80 @@
+// Dim: one dimension of a shape, a number or a symbol with a range.
+//
+// Symbols are interned in the Module's Symbols table: equal expressions are the same symbol, so that `==` on Dim is
+// equality of what is known. Text: `8`, `n`, `(n + 1)`, `(n * 4)`, `floordiv(n, 2)`, `mod(n, 2)`, `max(n, 4)`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/failure.h"
+
+namespace berth::ir {
+
+using SymbolId = int32_t;
+
+struct Dim {
+  int64_t value = 0;     // when symbol < 0
+  SymbolId symbol = -1;  // index into Symbols
+
+  Dim() = default;
+  Dim(int64_t constant) : value(constant) {}
+  static Dim of_symbol(SymbolId id) {
+    Dim dim;
+    dim.symbol = id;
+    return dim;
+  }
+  bool is_constant() const { return symbol < 0; }
+  friend bool operator==(Dim a, Dim b) { return a.symbol == b.symbol && (a.symbol >= 0 || a.value == b.value); }
+  friend bool operator!=(Dim a, Dim b) { return !(a == b); }
+};
+
+/// How a symbol is made. kInput symbols are free: sizes of method inputs; the others are computed from `a` and `b`.
+enum class SymbolKind : uint8_t { kInput, kAdd, kMul, kFloorDiv, kMod, kMax, kMin };
+
+struct Symbol {
+  SymbolKind kind = SymbolKind::kInput;
+  std::string name;  // of inputs only
+  int64_t min = 0;   // inclusive range, for every kind
+  int64_t max = 0;
+  Dim a, b;  // operands of computed symbols
+};
+
+/// The symbols of a module. Arithmetic folds constants, drops neutral elements and orders operands, so that n + 1 and
+/// 1 + n are one symbol. Ranges saturate at ±2^62.
+class Symbols {
+ public:
+  /// The input symbol `name`, made at first mention. InvalidArgument when it exists with another range.
+  Expected<Dim> input(std::string_view name, int64_t min, int64_t max);
+  /// The input symbol `name`, or null.
+  const Symbol* find(std::string_view name, SymbolId* id = nullptr) const;
+
+  Dim add(Dim a, Dim b);
+  Dim sub(Dim a, Dim b) { return add(a, mul(b, Dim(-1))); }
+  Dim mul(Dim a, Dim b);
+  /// Rounds towards minus infinity. REQUIRES: b's range holds no zero.
+  Dim floor_div(Dim a, Dim b);
+  /// Rounds up. REQUIRES: as floor_div.
+  Dim ceil_div(Dim a, Dim b);
+  Dim mod(Dim a, Dim b);
+  Dim max(Dim a, Dim b);
+  Dim min(Dim a, Dim b);
+
+  int64_t lower(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[static_cast<size_t>(dim.symbol)].min; }
+  int64_t upper(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[static_cast<size_t>(dim.symbol)].max; }
+
+  const Symbol& operator[](SymbolId id) const { return symbols_[static_cast<size_t>(id)]; }
+  size_t size() const { return symbols_.size(); }
+
+  /// The text form of `dim` (see the head of this file).
+  std::string text(Dim dim) const;
+
+ private:
+  Dim computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max);
+
+  std::vector<Symbol> symbols_;
+};
+
+}  // namespace berth::ir

@@ -1,0 +1,101 @@
+#include "compiler/ir/module.h"
+
+#include <algorithm>
+
+namespace berth::ir {
+
+std::string Method::unique_name(std::string_view wish) {
+  std::string name(wish.empty() ? "v" : wish);
+  if (!wish.empty() && names_.emplace(name, 0).second) return name;
+  int& suffix = names_[name];
+  for (;;) {
+    std::string candidate = name + "_" + std::to_string(++suffix);
+    if (names_.emplace(candidate, 0).second) return candidate;
+  }
+}
+
+ValueId Method::add_value(Type type, std::string_view name) {
+  Value value;
+  value.name = unique_name(name);
+  value.type = std::move(type);
+  values.push_back(std::move(value));
+  return ValueId{static_cast<int32_t>(values.size() - 1)};
+}
+
+ValueId Method::add_input(Type type, std::string_view name) {
+  const ValueId id = add_value(std::move(type), name);
+  body.inputs.push_back(id);
+  return id;
+}
+
+ValueId Method::constant_value(const Module& module, ConstantId id) {
+  const size_t index = static_cast<size_t>(id);
+  if (index < constant_values_.size() && constant_values_[index].valid()) return constant_values_[index];
+  const Constant& constant = module.constants[index];
+  const ValueId value_id = add_value(constant.type, constant.name);
+  value(value_id).kind = ValueKind::kConstant;
+  value(value_id).constant = id;
+  if (constant_values_.size() <= index) constant_values_.resize(index + 1);
+  constant_values_[index] = value_id;
+  return value_id;
+}
+
+ConstantId Module::add_constant(std::string_view name, TensorType type, Blob blob) {
+  std::string unique(name.empty() ? "c" : name);
+  if (!constant_names_.emplace(unique, 0).second || name.empty()) {
+    const std::string stem = unique;
+    int& suffix = constant_names_[stem];
+    do {
+      unique = stem + "_" + std::to_string(++suffix);
+    } while (constant_names_.count(unique) != 0);
+    constant_names_.emplace(unique, 0);
+  }
+  constants.push_back(Constant{std::move(unique), std::move(type), std::move(blob)});
+  return static_cast<ConstantId>(constants.size() - 1);
+}
+
+const Method* Module::find_method(std::string_view name) const {
+  for (const Method& method : methods) {
+    if (method.name == name) return &method;
+  }
+  return nullptr;
+}
+
+const Constant* constant_of(const Module& module, const Method& method, ValueId value) {
+  if (!value.valid()) return nullptr;
+  const Value& v = method.value(value);
+  return v.kind == ValueKind::kConstant ? &module.constants[static_cast<size_t>(v.constant)] : nullptr;
+}
+
+const Constant* constant_of(const Module& module, const Method& method, const Argument& argument) {
+  const ValueId* value = std::get_if<ValueId>(&argument);
+  return value == nullptr ? nullptr : constant_of(module, method, *value);
+}
+
+std::vector<int> count_uses(const Method& method) {
+  std::vector<int> uses(method.values.size(), 0);
+  const auto count = [&](const ValueId& v) { ++uses[static_cast<size_t>(v.index)]; };
+  for_each_graph(method, method.body, [&](const Graph& graph) {
+    for (NodeId id : graph.nodes) {
+      for (const Argument& argument : method.node(id).args) for_each_value(argument, count);
+    }
+    for (const Argument& output : graph.outputs) for_each_value(output, count);
+  });
+  return uses;
+}
+
+void replace_values(Method& method, const std::vector<ValueId>& replacement) {
+  const auto replace = [&](ValueId& v) {
+    while (static_cast<size_t>(v.index) < replacement.size() && replacement[static_cast<size_t>(v.index)].valid()) {
+      v = replacement[static_cast<size_t>(v.index)];
+    }
+  };
+  for_each_graph(method, method.body, [&](Graph& graph) {
+    for (NodeId id : graph.nodes) {
+      for (Argument& argument : method.node(id).args) for_each_value(argument, replace);
+    }
+    for (Argument& output : graph.outputs) for_each_value(output, replace);
+  });
+}
+
+}  // namespace berth::ir

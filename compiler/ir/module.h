@@ -1,0 +1,146 @@
+// Module, Method, Graph, Node, Value: the intermediate representation.
+//
+// SSA and functional: every value is defined once, by a method input, a constant or a node, and never changes; views
+// and in-place are decisions of the planner, never semantics of the graph. Nodes of a graph stand in an order that
+// defines before it uses; regions (bodies of if, while, scan) may use values of the graphs around them.
+//
+//     symbol n in [1, 8]
+//     const @w: f32[64,3,7,7] = …
+//     method forward(%x: f32[n,3,224,224]) {
+//       %w: f32[64,3,7,7] = const @w
+//       %y: f32[n,64,112,112] = aten::convolution(%x, %w, none, [2, 2], [3, 3], [1, 1], false, [0, 0], 1) "Conv_0"
+//       return %y
+//     }
+//
+// The text form is in docs/ir.md; print.h and parse.h are its two ends. Ownership: plain values; ids are indices that
+// stay valid while the method lives (erased nodes keep their slot). Not for several threads at once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/ir/argument.h"
+#include "compiler/ir/blob.h"
+#include "compiler/ir/operators.h"
+#include "compiler/ir/type.h"
+
+namespace berth::ir {
+
+using ConstantId = int32_t;
+using StateId = int32_t;
+
+/// Bytes with a name and a type, shared by all methods.
+struct Constant {
+  std::string name;
+  TensorType type;  // static, on the cpu
+  Blob blob;        // in the order that type.dim_order gives
+};
+
+/// A named tensor that keeps its contents from call to call, shared by the methods that mention it.
+struct State {
+  std::string name;
+  TensorType type;
+  std::optional<Blob> initial;  // zero at the start when absent
+};
+
+enum class ValueKind : uint8_t { kInput, kConstant, kNode };
+
+struct Value {
+  std::string name;  // without '%'; unique within the method
+  Type type;
+  ValueKind kind = ValueKind::kInput;
+  ConstantId constant = -1;  // of kConstant
+  NodeId node;               // of kNode: who defines it
+  int result = 0;            // of kNode: which of its results
+
+  const TensorType* tensor() const { return std::get_if<TensorType>(&type); }
+  TensorType* tensor() { return std::get_if<TensorType>(&type); }
+};
+
+/// A straight list of nodes with inputs and outputs: the body of a method, or a region of a node.
+struct Graph {
+  std::vector<ValueId> inputs;
+  std::vector<NodeId> nodes;      // in order of execution
+  std::vector<Argument> outputs;  // values, or literals (None, Dim, double, bool, string)
+};
+
+struct Node {
+  const Operator* op = nullptr;
+  std::vector<Argument> args;  // one a parameter of op
+  std::vector<ValueId> results;
+  std::vector<Graph> regions;
+  StateId state = -1;  // of state_read and state_write
+  std::string source;  // the node of the user's model that it came from; may be empty
+
+  bool is(OpId id) const { return op->id == id; }
+};
+
+struct Method {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  Graph body;
+
+  Value& value(ValueId id) { return values[static_cast<size_t>(id.index)]; }
+  const Value& value(ValueId id) const { return values[static_cast<size_t>(id.index)]; }
+  Node& node(NodeId id) { return nodes[static_cast<size_t>(id.index)]; }
+  const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id.index)]; }
+
+  /// The tensor type of `id`. REQUIRES: it is a tensor.
+  const TensorType& tensor(ValueId id) const {
+    const TensorType* type = value(id).tensor();
+    BERTH_CHECK(type != nullptr);
+    return *type;
+  }
+
+  /// A fresh value; `name` is made unique by a suffix when taken or empty.
+  ValueId add_value(Type type, std::string_view name);
+  /// A fresh method input at the end of body.inputs.
+  ValueId add_input(Type type, std::string_view name);
+  /// The value that stands for constant `id` of `module`; one value a constant.
+  ValueId constant_value(const Module& module, ConstantId id);
+
+ private:
+  std::string unique_name(std::string_view wish);
+  std::unordered_map<std::string, int> names_;  // names in use, and the last suffix tried with each
+  std::vector<ValueId> constant_values_;        // by ConstantId
+};
+
+struct Module {
+  Symbols symbols;
+  std::vector<Constant> constants;
+  std::vector<State> states;
+  std::vector<Method> methods;
+
+  /// A fresh constant; `name` is made unique by a suffix when taken or empty.
+  ConstantId add_constant(std::string_view name, TensorType type, Blob blob);
+  const Method* find_method(std::string_view name) const;
+
+ private:
+  std::unordered_map<std::string, int> constant_names_;
+};
+
+/// The literal bytes of a value that is a constant, or null.
+const Constant* constant_of(const Module& module, const Method& method, ValueId value);
+/// The same for an argument; null when it is no value.
+const Constant* constant_of(const Module& module, const Method& method, const Argument& argument);
+
+/// Calls `f(Graph&)` for `graph` and, inner before outer, for every region in it. `M` is Method or const Method.
+template <typename M, typename G, typename F>
+void for_each_graph(M& method, G& graph, F&& f) {
+  for (NodeId id : graph.nodes) {
+    for (auto& region : method.node(id).regions) for_each_graph(method, region, f);
+  }
+  f(graph);
+}
+
+/// How often each value is mentioned: arguments of nodes in graphs (regions too) and outputs. Indexed by ValueId.
+std::vector<int> count_uses(const Method& method);
+
+/// Replaces every mention of value v by replacement[v] where that is valid, following chains, everywhere in the method.
+void replace_values(Method& method, const std::vector<ValueId>& replacement);
+
+}  // namespace berth::ir

@@ -1,0 +1,209 @@
+#include "compiler/ir/operators.h"
+
+#include <array>
+#include <cstdlib>
+#include <unordered_map>
+
+#include "compiler/ir/shape_rules.h"
+
+namespace berth::ir {
+namespace {
+
+struct Row {
+  OpId id;
+  const char* name;
+  const char* functional;
+  const char* out;
+  const char* schema;
+  ShapeRule infer;
+  InPlaceClass in_place;
+  uint32_t in_place_arguments;
+  ViewKind view;
+  uint32_t unplaced;
+};
+
+struct InPlace {
+  InPlaceClass kind;
+  uint32_t arguments;
+};
+
+template <typename... I>
+constexpr InPlace in_place(InPlaceClass kind, I... indices) {
+  return {kind, ((1u << indices) | ... | 0u)};
+}
+
+#define NEVER in_place(InPlaceClass::kNever)
+#define ELEMENT(...) in_place(InPlaceClass::kElement, __VA_ARGS__)
+#define ROW(...) in_place(InPlaceClass::kRow, __VA_ARGS__)
+#define SELF(...) in_place(InPlaceClass::kSelf, __VA_ARGS__)
+#define NONE ViewKind::kNone
+#define RESHAPE ViewKind::kReshape
+#define PLACED 0u
+#define UNPLACED(k) (1u << (k))
+constexpr Row kRows[] = {
+#define OP(identifier, name, functional, out, schema, rule, in_place_class, view, unplaced) \
+  {OpId::identifier,           name, functional, out, schema, &infer_##rule, (in_place_class).kind, \
+   (in_place_class).arguments, view, unplaced},
+#include "format/operators.def"
+#undef OP
+    {OpId::if_, "berth::if", "", "", "Scalar cond", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
+    {OpId::while_, "berth::while", "", "", "Tensor[] init", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
+    {OpId::scan, "berth::scan", "", "", "int length, Tensor[] carried, Tensor[] scanned", nullptr, InPlaceClass::kNever,
+     0, NONE, PLACED},
+    {OpId::state_read, "berth::state_read", "", "", "", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
+    {OpId::state_write, "berth::state_write", "", "", "Tensor value", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
+};
+#undef NEVER
+#undef ELEMENT
+#undef ROW
+#undef SELF
+#undef NONE
+#undef RESHAPE
+#undef PLACED
+#undef UNPLACED
+
+constexpr size_t kCount = static_cast<size_t>(OpId::kCount);
+static_assert(sizeof(kRows) / sizeof(kRows[0]) == kCount, "one row an operator");
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+bool take_suffix(std::string_view& text, std::string_view suffix) {
+  if (text.size() < suffix.size() || text.substr(text.size() - suffix.size()) != suffix) return false;
+  text.remove_suffix(suffix.size());
+  return true;
+}
+
+ParameterType parse_type(std::string_view text, bool list, bool optional_items) {
+  if (text == "Tensor") {
+    if (!list) return ParameterType::kTensor;
+    return optional_items ? ParameterType::kOptionalTensorList : ParameterType::kTensorList;
+  }
+  if (text == "int") return list ? ParameterType::kIntList : ParameterType::kInt;
+  if (text == "float") return list ? ParameterType::kFloatList : ParameterType::kFloat;
+  if (text == "bool") return list ? ParameterType::kBoolList : ParameterType::kBool;
+  if (text == "Scalar") return ParameterType::kScalar;
+  if (text == "str") return ParameterType::kString;
+  if (text == "ScalarType") return ParameterType::kDType;
+  BERTH_CHECK(text == "MemoryFormat");
+  return ParameterType::kMemoryFormat;
+}
+
+Argument parse_default(std::string_view text, ParameterType type) {
+  if (text == "None") return None{};
+  if (text == "True") return true;
+  if (text == "False") return false;
+  if (text == "[]") return type == ParameterType::kFloatList ? Argument(FloatList{}) : Argument(DimList{});
+  if (text.front() == '\'') return std::string(text.substr(1, text.size() - 2));
+  const std::string number(text);
+  const bool real = type == ParameterType::kFloat || text.find_first_of(".e") != std::string_view::npos;
+  if (real) return std::strtod(number.c_str(), nullptr);
+  const Dim whole(std::strtoll(number.c_str(), nullptr, 10));
+  // A number as default of a list of unknown length stands for one entry; kernels repeat it.
+  if (type == ParameterType::kIntList) return DimList{whole};
+  return whole;
+}
+
+Parameter parse_parameter(std::string_view text) {
+  Parameter parameter;
+  if (text.front() == '@') {
+    parameter.functional_only = true;
+    text.remove_prefix(1);
+  }
+  const size_t space = text.find(' ');
+  std::string_view type = text.substr(0, space);
+  std::string_view rest = text.substr(space + 1);
+  parameter.optional = take_suffix(type, "?");
+  const bool list = take_suffix(type, "[]");
+  const bool optional_items = list && take_suffix(type, "?");
+  parameter.type = parse_type(type, list, optional_items);
+  const size_t equals = rest.find('=');
+  parameter.name = rest.substr(0, equals);
+  if (equals != std::string_view::npos) {
+    parameter.default_value = parse_default(rest.substr(equals + 1), parameter.type);
+  }
+  return parameter;
+}
+
+void parse_schema(std::string_view schema, Operator& op) {
+  const size_t arrow = schema.find("->");
+  std::string_view inputs = trim(schema.substr(0, arrow));
+  std::string_view outputs = arrow == std::string_view::npos ? std::string_view() : trim(schema.substr(arrow + 2));
+  while (!inputs.empty()) {
+    const size_t comma = inputs.find(", ");
+    op.parameters.push_back(parse_parameter(inputs.substr(0, comma)));
+    inputs = comma == std::string_view::npos ? std::string_view() : inputs.substr(comma + 2);
+  }
+  if (outputs == "Tensor(self)") {
+    op.writes_self = true;
+    op.outputs.push_back("self");
+    return;
+  }
+  while (!outputs.empty()) {
+    const size_t comma = outputs.find(", ");
+    const std::string_view one = outputs.substr(0, comma);
+    op.output_is_list = op.output_is_list || one.substr(0, 8) == "Tensor[]";
+    op.outputs.push_back(one.substr(one.find(' ') + 1));
+    outputs = comma == std::string_view::npos ? std::string_view() : outputs.substr(comma + 2);
+  }
+}
+
+struct Table {
+  std::array<Operator, kCount> rows;
+  std::unordered_map<std::string_view, const Operator*> by_functional_name;
+  std::unordered_map<std::string, const Operator*> by_out_variant;
+
+  Table() {
+    for (const Row& row : kRows) {
+      Operator& op = rows[static_cast<size_t>(row.id)];
+      op.id = row.id;
+      op.name = row.name;
+      op.functional_name = row.name;
+      if (row.functional[0] != '\0') op.functional_name.append(".").append(row.functional);
+      op.out_overload = row.out;
+      op.infer = row.infer;
+      op.in_place = row.in_place;
+      op.in_place_arguments = row.in_place_arguments;
+      op.view = row.view;
+      op.unplaced_outputs = row.unplaced;
+      parse_schema(row.schema, op);
+      BERTH_CHECK(by_functional_name.emplace(op.functional_name, &op).second);
+      by_out_variant.emplace(std::string(row.name) + "." + row.out, &op);
+    }
+  }
+};
+
+// Never destroyed, so that no order of destruction matters.
+const Table& table() {
+  static const Table* const kTable = new Table;
+  return *kTable;
+}
+
+}  // namespace
+
+int Operator::parameter_index(std::string_view parameter) const {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].name == parameter) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+const Operator& operator_of(OpId id) {
+  BERTH_CHECK(id < OpId::kCount);
+  return table().rows[static_cast<size_t>(id)];
+}
+
+const Operator* find_operator(std::string_view functional_name) {
+  const auto found = table().by_functional_name.find(functional_name);
+  return found == table().by_functional_name.end() ? nullptr : found->second;
+}
+
+const Operator* find_out_variant(std::string_view name, std::string_view out_overload) {
+  const auto found = table().by_out_variant.find(std::string(name) + "." + std::string(out_overload));
+  return found == table().by_out_variant.end() ? nullptr : found->second;
+}
+
+}  // namespace berth::ir

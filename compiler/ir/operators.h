@@ -1,0 +1,106 @@
+// The operator table as the compiler sees it: format/operators.def, parsed, with shape rules attached, and the few
+// operators that exist in the IR alone.
+//
+// The IR's operators are functional: `aten::add.Tensor`. The emitter turns each into its out variant, `aten::add.out`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/failure.h"
+#include "compiler/ir/argument.h"
+#include "compiler/ir/type.h"
+
+namespace berth::ir {
+
+struct Module;
+struct Method;
+struct Operator;
+
+/// One enumerator a row of operators.def, named like its portable kernel, then the IR's own.
+enum class OpId : uint16_t {
+#define OP(identifier, ...) identifier,
+#include "format/operators.def"
+#undef OP
+  /// `berth::if(bool or bool tensor cond) {then} {else}`: results are the outputs of the region taken.
+  if_,
+  /// `berth::while(init…) {cond} {body}`: both regions take the carried values; cond yields one bool.
+  while_,
+  /// `berth::scan(length, carried…, scanned…) {body}`: body takes carried and one slice of each scanned value along
+  /// dimension 0, yields carried and one slice of each stacked result.
+  scan,
+  /// `berth::state_read() @name`: the current value of a state of the module.
+  state_read,
+  /// `berth::state_write(value) @name`: at the end of the method the state has this value.
+  state_write,
+  kCount,
+};
+
+enum class ParameterType : uint8_t {
+  kTensor,
+  kTensorList,          // Tensor[]
+  kOptionalTensorList,  // Tensor?[]
+  kScalar,
+  kInt,
+  kIntList,
+  kFloat,
+  kFloatList,
+  kBool,
+  kBoolList,
+  kString,
+  kDType,  // ScalarType
+  kMemoryFormat,
+};
+
+struct Parameter {
+  std::string_view name;
+  ParameterType type = ParameterType::kTensor;
+  bool optional = false;         // None is a legal argument
+  bool functional_only = false;  // the out variant has no such argument
+  std::optional<Argument> default_value;
+};
+
+/// How an output may live in the storage of an argument. See operators.def.
+enum class InPlaceClass : uint8_t { kNever, kElement, kRow, kSelf };
+enum class ViewKind : uint8_t { kNone, kReshape };
+
+/// What a shape rule is asked: the types of the results of `op` applied to `args`.
+struct ShapeQuery {
+  Module& module;  // for symbol arithmetic
+  const Method& method;
+  const Operator& op;
+  const std::vector<Argument>& args;  // one a parameter, defaults filled in
+};
+using ShapeRule = Expected<std::vector<Type>> (*)(const ShapeQuery& query);
+
+struct Operator {
+  OpId id = OpId::kCount;
+  std::string_view name;          // "aten::add": registered name without overload
+  std::string functional_name;    // "aten::add.Tensor": how the IR's text writes it
+  std::string_view out_overload;  // "out"
+  std::vector<Parameter> parameters;
+  std::vector<std::string_view> outputs;  // names of the outputs; one "out" of a list for Tensor[] results
+  bool output_is_list = false;            // the one output is Tensor[]
+  bool writes_self = false;               // Tensor(self): argument 0 is written, there is no out argument
+  ShapeRule infer = nullptr;              // null for the IR's own region and state operators
+  InPlaceClass in_place = InPlaceClass::kNever;
+  uint32_t in_place_arguments = 0;  // bit i: argument i
+  ViewKind view = ViewKind::kNone;
+  uint32_t unplaced_outputs = 0;  // bit k: output k may be without memory when nothing reads it
+
+  /// Index of the parameter called `parameter`, or -1.
+  int parameter_index(std::string_view parameter) const;
+};
+
+/// The row of `id`. REQUIRES: id < OpId::kCount.
+const Operator& operator_of(OpId id);
+
+/// By functional name, "aten::add.Tensor"; null when there is none.
+const Operator* find_operator(std::string_view functional_name);
+/// By registered name and out overload, "aten::add" and "out"; null when there is none.
+const Operator* find_out_variant(std::string_view name, std::string_view out_overload);
+
+}  // namespace berth::ir

@@ -1,0 +1,16 @@
+// Reads the text form of the IR (docs/ir.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/failure.h"
+#include "compiler/ir/module.h"
+
+namespace berth::ir {
+
+/// Parses `text`; failures name the line as "NAME:LINE". Types of results are checked against the shape rules. Files
+/// that constants name must lie below `directory` after links are resolved (empty: no files are allowed).
+Expected<Module> parse(std::string_view text, const std::string& name = "ir", const std::string& directory = {});
+
+}  // namespace berth::ir

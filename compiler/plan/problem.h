@@ -1,0 +1,56 @@
+// Problem: what a planner is asked. A set of storages, each alive for a while, to be laid into spaces so that no two
+// that are alive together share a byte. It knows no graph, no tensor and no device: compiler/emit/lifetimes.h turns a
+// method into a Problem, csv.h reads one from a file.
+//
+//     bytes ^                        one letter a storage; time to the right, bytes upward.
+//         8 |  . B B B B . .         A lives in [0, 3) and has 4 bytes at offset 0,
+//         4 |  A A A . C C C         B lives in [1, 5) and lies on it at offset 4,
+//         0 +--0-1-2-3-4-5-6--> step C takes A's place when A is dead.
+//
+// Time counts the steps of a schedule. Lifetimes are half-open: a storage with [2, 5) is alive in steps 2, 3 and 4, and
+// one with [5, 7) may take its bytes. The schedule is a line even where the program branches: the steps of two branches
+// of which one runs are disjoint, so storages of theirs share bytes without being told to.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "base/failure.h"
+
+namespace berth::plan {
+
+/// Of an offset: the planner chooses.
+inline constexpr int64_t kAnywhere = -1;
+/// Of a capacity: as much as it takes.
+inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+/// The most bytes that a problem may hold in all, alignment included, and the largest alignment.
+inline constexpr int64_t kMaxBytes = int64_t{1} << 60;
+inline constexpr int64_t kMaxAlignment = int64_t{1} << 30;
+
+/// Bytes that may hold several values of a program, one after the other or as views of each other.
+struct Storage {
+  int64_t size = 0;       // bytes; none at all is legal and needs no place
+  int64_t alignment = 1;  // a power of two that the offset is a multiple of
+  int64_t lower = 0;      // alive in [lower, upper)
+  int64_t upper = 0;
+  int32_t space = 0;           // index into Problem::spaces
+  int64_t fixed = kAnywhere;   // the only offset that is allowed, or kAnywhere
+};
+
+/// One arena: memory with addresses of its own.
+struct Space {
+  int64_t capacity = kUnlimited;  // bytes
+};
+
+struct Problem {
+  std::vector<Storage> storages;
+  std::vector<Space> spaces = {Space{}};
+};
+
+/// InvalidArgument with the first storage that is malformed: a negative size, an alignment that is no power of two or
+/// over kMaxAlignment, an empty lifetime, a space that is not there, a fixed offset that is negative or unaligned; or
+/// when all sizes together exceed kMaxBytes. Planners check this themselves.
+Status check(const Problem& problem);
+
+}  // namespace berth::plan
