@@ -94,6 +94,9 @@ struct KernelEntry {
   KernelFunction call = nullptr;
   /// Null when the kernel takes no temporary memory.
   TempBytesFunction temp_bytes = nullptr;
+  /// Which output (0 for the first) may come without memory, because the kernel then leaves it out; -1 for none. Every
+  /// other tensor that has elements has memory when the kernel is called.
+  int unplaced_output = -1;
 };
 
 /// Kernels sorted by nothing in particular; names are unique within one table.

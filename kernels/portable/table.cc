@@ -6,12 +6,16 @@ namespace {
 
 constexpr bool has_overload(const char* overload) { return overload[0] != '\0'; }
 
+#define PLACED -1
+#define UNPLACED(k) k
 constexpr KernelEntry kKernels[] = {
 #define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) \
-  {has_overload(out) ? name "." out : name, schema, &identifier, kTempBytes<&identifier>},
+  {has_overload(out) ? name "." out : name, schema, &identifier, kTempBytes<&identifier>, unplaced},
 #include "format/operators.def"
 #undef OP
 };
+#undef PLACED
+#undef UNPLACED
 
 }  // namespace
 
