@@ -5,13 +5,6 @@
 namespace berth::portable {
 namespace {
 
-// The walk of one operand alone, with its own dimensions merged.
-Walk walk_of(const Walk& walk, int k) {
-  Walk one(1);
-  for (int d = 0; d < walk.rank; ++d) one.add(walk.sizes[d], &walk.strides[k][d]);
-  return one;
-}
-
 template <typename T>
 void gather_as(const Walk& walk, const void* base, int64_t begin, int64_t n, void* target) {
   T* to = static_cast<T*>(target);
@@ -111,25 +104,28 @@ Walk walk_dims(Span<const Tensor* const> tensors, uint32_t dims) {
   return walk;
 }
 
-void gather_elements(const Walk& walk, int k, const void* base, size_t element_bytes, int64_t begin, int64_t n,
-                     void* target) {
-  const Walk one = walk_of(walk, k);
+Walk operand_walk(const Walk& walk, int k) {
+  Walk one(1);
+  for (int d = 0; d < walk.rank; ++d) one.add(walk.sizes[d], &walk.strides[k][d]);
+  return one;
+}
+
+void gather_elements(const Walk& walk, const void* base, size_t element_bytes, int64_t begin, int64_t n, void* target) {
   switch (element_bytes) {
-    case 1: return gather_as<uint8_t>(one, base, begin, n, target);
-    case 2: return gather_as<uint16_t>(one, base, begin, n, target);
-    case 4: return gather_as<uint32_t>(one, base, begin, n, target);
-    default: return gather_as<uint64_t>(one, base, begin, n, target);
+    case 1: return gather_as<uint8_t>(walk, base, begin, n, target);
+    case 2: return gather_as<uint16_t>(walk, base, begin, n, target);
+    case 4: return gather_as<uint32_t>(walk, base, begin, n, target);
+    default: return gather_as<uint64_t>(walk, base, begin, n, target);
   }
 }
 
-void scatter_elements(const Walk& walk, int k, void* base, size_t element_bytes, int64_t begin, int64_t n,
+void scatter_elements(const Walk& walk, void* base, size_t element_bytes, int64_t begin, int64_t n,
                       const void* source) {
-  const Walk one = walk_of(walk, k);
   switch (element_bytes) {
-    case 1: return scatter_as<uint8_t>(one, base, begin, n, source);
-    case 2: return scatter_as<uint16_t>(one, base, begin, n, source);
-    case 4: return scatter_as<uint32_t>(one, base, begin, n, source);
-    default: return scatter_as<uint64_t>(one, base, begin, n, source);
+    case 1: return scatter_as<uint8_t>(walk, base, begin, n, source);
+    case 2: return scatter_as<uint16_t>(walk, base, begin, n, source);
+    case 4: return scatter_as<uint32_t>(walk, base, begin, n, source);
+    default: return scatter_as<uint64_t>(walk, base, begin, n, source);
   }
 }
 

@@ -87,13 +87,15 @@ void for_each_run(const Walk& walk, int64_t begin, int64_t end, F&& f) {
   }
 }
 
-/// Copies the elements of operand `k` at positions [begin, begin + n) of the walk to `target`, one after the other.
+/// The walk of operand `k` alone, in the order of `walk`, its own dimensions merged.
+Walk operand_walk(const Walk& walk, int k);
+
+/// Copies the elements at positions [begin, begin + n) of a walk with one operand to `target`, one after the other.
 /// `base` is the operand's first element; `element_bytes` is 1, 2, 4 or 8.
-void gather_elements(const Walk& walk, int k, const void* base, size_t element_bytes, int64_t begin, int64_t n,
-                     void* target);
+void gather_elements(const Walk& walk, const void* base, size_t element_bytes, int64_t begin, int64_t n, void* target);
 
 /// The inverse: writes `n` elements from `source` to their places.
-void scatter_elements(const Walk& walk, int k, void* base, size_t element_bytes, int64_t begin, int64_t n,
+void scatter_elements(const Walk& walk, void* base, size_t element_bytes, int64_t begin, int64_t n,
                       const void* source);
 
 }  // namespace berth::portable
