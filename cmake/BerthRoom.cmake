@@ -12,6 +12,12 @@ target_compile_features(berth_options INTERFACE cxx_std_17)
 target_include_directories(berth_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
 target_compile_options(berth_options INTERFACE -Wall -Wextra -Wconversion -Werror -fvisibility=hidden
   -fvisibility-inlines-hidden)
+if(NOT BERTH_COMPILER)
+  target_compile_options(berth_options INTERFACE -fno-exceptions -fno-rtti)
+endif()
+if(BERTH_PLAIN)
+  target_compile_definitions(berth_options INTERFACE BERTH_PLAIN)
+endif()
 if(BERTH_SANITIZE)
   target_compile_options(berth_options INTERFACE -fsanitize=${BERTH_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer)

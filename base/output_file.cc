@@ -1,0 +1,60 @@
+#include "base/output_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace berth {
+namespace {
+
+Failure system_failure(const std::string& path, const char* what) {
+  return Failure{errno == ENOENT ? Error::kNotFound : Error::kAccessFailed, path,
+                 std::string(what) + ": " + std::strerror(errno)};
+}
+
+bool is_special(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+Status fill_and_close(const std::string& path, std::FILE* file, const std::function<Status(OutputFile&)>& fill) {
+  OutputFile out(path, file);
+  auto filled = fill(out);
+  const bool closed = std::fclose(file) == 0;
+  if (!filled.ok()) return filled.error();
+  if (!closed) return system_failure(path, "cannot be written");
+  return Done{};
+}
+
+}  // namespace
+
+Status OutputFile::write(const void* data, size_t size) {
+  if (size != 0 && std::fwrite(data, 1, size, file_) != size) return system_failure(path_, "cannot be written");
+  return Done{};
+}
+
+Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill) {
+  if (is_special(path)) {
+    std::FILE* file = std::fopen(path.c_str(), "wb");
+    if (file == nullptr) return system_failure(path, "cannot be opened for writing");
+    return fill_and_close(path, file, fill);
+  }
+  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
+  std::FILE* file = std::fopen(temporary.c_str(), "wbx");
+  if (file == nullptr) return system_failure(path, "cannot be written");
+  auto written = fill_and_close(path, file, fill);
+  if (!written.ok()) {
+    std::remove(temporary.c_str());
+    return written;
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const Failure failure = system_failure(path, "cannot be put in place");
+    std::remove(temporary.c_str());
+    return failure;
+  }
+  return Done{};
+}
+
+}  // namespace berth

@@ -1,0 +1,47 @@
+# cmake --install: the tool, libberth_runtime, libberth_compiler, public headers, and a package for
+# find_package(berth COMPONENTS runtime compiler).
+#
+# Each library is one archive made of the objects of its rooms, so that a user links one thing.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# berth_bundle(NAME ROOMS room… LINK library…)
+function(berth_bundle name)
+  cmake_parse_arguments(ARG "" "" "ROOMS;LINK" ${ARGN})
+  set(objects "")
+  foreach(room IN LISTS ARG_ROOMS)
+    list(APPEND objects $<TARGET_OBJECTS:berth_${room}>)
+  endforeach()
+  add_library(berth_bundle_${name} STATIC ${objects})
+  set_target_properties(berth_bundle_${name} PROPERTIES
+    OUTPUT_NAME berth_${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
+  target_compile_features(berth_bundle_${name} INTERFACE cxx_std_17)
+  target_include_directories(berth_bundle_${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/berth>)
+  target_link_libraries(berth_bundle_${name} INTERFACE ${ARG_LINK})
+  install(TARGETS berth_bundle_${name} EXPORT berth_${name} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT berth_${name} NAMESPACE berth:: FILE berth_${name}.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
+endfunction()
+
+berth_bundle(runtime ROOMS base format runtime host portable LINK Threads::Threads)
+if(BERTH_COMPILER)
+  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_runtime fmt::fmt protobuf::libprotobuf-lite)
+  install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/public_headers.txt headers REGEX "^[a-z]")
+foreach(header IN LISTS headers)
+  if(header MATCHES "^compiler/" AND NOT BERTH_COMPILER)
+    continue()
+  endif()
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${folder})
+endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/generated/base/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/base)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/berth-config.cmake.in ${PROJECT_BINARY_DIR}/berth-config.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/berth-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/berth-config.cmake ${PROJECT_BINARY_DIR}/berth-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
