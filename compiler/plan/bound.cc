@@ -18,9 +18,8 @@ struct Event {
 int64_t bound_of(std::vector<Event>& events) {
   int64_t grain = kMaxAlignment;
   for (const Event& event : events) grain = std::min(grain, event.storage->alignment);
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return a.time != b.time ? a.time < b.time : a.birth < b.birth;
-  });
+  std::sort(events.begin(), events.end(),
+            [](const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.birth < b.birth; });
   int64_t bound = 0;
   int64_t rounded_live = 0;
   std::map<int64_t, int64_t> roundings;  // of what is alive: bytes of rounding → how many storages

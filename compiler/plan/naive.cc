@@ -13,7 +13,7 @@ Expected<Plan> plan_naive(const Problem& problem) {
   plan.offsets.resize(problem.storages.size(), 0);
   plan.spaces.resize(problem.spaces.size());
   for (const Storage& storage : problem.storages) {
-    if (storage.fixed == kAnywhere) continue;
+    if (storage.fixed == kAnywhere || storage.size == 0) continue;
     int64_t& height = plan.spaces[static_cast<size_t>(storage.space)].height;
     height = std::max(height, storage.fixed + storage.size);
   }

@@ -34,8 +34,8 @@ struct Storage {
   int64_t alignment = 1;  // a power of two that the offset is a multiple of
   int64_t lower = 0;      // alive in [lower, upper)
   int64_t upper = 0;
-  int32_t space = 0;           // index into Problem::spaces
-  int64_t fixed = kAnywhere;   // the only offset that is allowed, or kAnywhere
+  int32_t space = 0;          // index into Problem::spaces
+  int64_t fixed = kAnywhere;  // the only offset that is allowed, or kAnywhere
 };
 
 /// One arena: memory with addresses of its own.

@@ -1,0 +1,136 @@
+#include "compiler/plan/greedy.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "base/math.h"
+#include "compiler/plan/alive_index.h"
+#include "compiler/plan/bound.h"
+#include "compiler/plan/load.h"
+
+namespace berth::plan {
+namespace {
+
+struct Bytes {
+  int64_t begin;
+  int64_t end;
+};
+
+/// The place for `storage` beside `taken`, which is sorted by begin.
+int64_t find_place(const Storage& storage, const std::vector<Bytes>& taken, Fit fit) {
+  int64_t floor = 0;  // everything below is taken
+  int64_t best = kAnywhere;
+  int64_t best_rest = kMaxBytes;
+  for (const Bytes& block : taken) {
+    const int64_t offset = align_up(floor, storage.alignment);
+    const int64_t rest = block.begin - offset - storage.size;
+    if (rest >= 0 && fit == Fit::kFirst) return offset;
+    if (rest >= 0 && block.begin - floor - storage.size < best_rest) {
+      best_rest = block.begin - floor - storage.size;
+      best = offset;
+    }
+    floor = std::max(floor, block.end);
+  }
+  return best != kAnywhere ? best : align_up(floor, storage.alignment);
+}
+
+/// The ids of the storages that need a place, in the order in which they get it: the fixed ones first, as they stand.
+std::vector<int32_t> order_by(const Problem& problem, Key key) {
+  const std::vector<Storage>& all = problem.storages;
+  std::vector<double> keys(all.size());
+  std::vector<int64_t> loads;
+  if (key == Key::kLoad) loads = load_touched(problem);
+  std::vector<int32_t> order;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].size > 0) order.push_back(static_cast<int32_t>(i));
+    const double size = static_cast<double>(all[i].size);
+    const double life = static_cast<double>(all[i].upper) - static_cast<double>(all[i].lower);
+    if (key == Key::kSize) keys[i] = size;
+    if (key == Key::kLife) keys[i] = life;
+    if (key == Key::kArea) keys[i] = size * life;
+    if (key == Key::kLoad) keys[i] = static_cast<double>(loads[i]);
+  }
+  std::sort(order.begin(), order.end(), [&](int32_t left, int32_t right) {
+    const size_t l = static_cast<size_t>(left);
+    const size_t r = static_cast<size_t>(right);
+    const Storage& a = all[l];
+    const Storage& b = all[r];
+    const bool a_fixed = a.fixed != kAnywhere;
+    const bool b_fixed = b.fixed != kAnywhere;
+    if (a_fixed != b_fixed) return a_fixed;
+    if (keys[l] != keys[r]) return keys[l] > keys[r];
+    if (a.size != b.size) return a.size > b.size;
+    if (a.lower != b.lower || a.upper != b.upper) {
+      const double life_a = static_cast<double>(a.upper) - static_cast<double>(a.lower);
+      const double life_b = static_cast<double>(b.upper) - static_cast<double>(b.lower);
+      if (life_a != life_b) return life_a > life_b;
+      if (a.lower != b.lower) return a.lower < b.lower;
+    }
+    return left < right;
+  });
+  return order;
+}
+
+}  // namespace
+
+Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
+  BERTH_TRY(check(problem));
+  Plan plan;
+  plan.offsets.resize(problem.storages.size(), 0);
+  plan.spaces.resize(problem.spaces.size());
+  AliveIndex placed(problem);
+  std::vector<Bytes> taken;
+  for (const int32_t id : order_by(problem, key)) {
+    const Storage& storage = problem.storages[static_cast<size_t>(id)];
+    taken.clear();
+    placed.for_each(storage.lower, storage.upper, [&](int32_t other_id) {
+      const size_t other = static_cast<size_t>(other_id);
+      if (problem.storages[other].space != storage.space) return;
+      taken.push_back({plan.offsets[other], plan.offsets[other] + problem.storages[other].size});
+    });
+    int64_t& offset = plan.offsets[static_cast<size_t>(id)];
+    if (storage.fixed != kAnywhere) {
+      offset = storage.fixed;
+      for (const Bytes& block : taken) {
+        if (block.begin >= offset + storage.size || offset >= block.end) continue;
+        return Failure{Error::kInvalidArgument, "storage " + std::to_string(id),
+                       "its fixed offset " + std::to_string(offset) + " collides with another fixed storage's bytes [" +
+                           std::to_string(block.begin) + ", " + std::to_string(block.end) + ")"};
+      }
+    } else {
+      std::sort(taken.begin(), taken.end(), [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
+      offset = find_place(storage, taken, fit);
+    }
+    int64_t& height = plan.spaces[static_cast<size_t>(storage.space)].height;
+    height = std::max(height, offset + storage.size);
+    placed.add(id);
+  }
+  for (size_t i = 0; i < problem.storages.size(); ++i) {
+    if (problem.storages[i].size == 0 && problem.storages[i].fixed != kAnywhere) {
+      plan.offsets[i] = problem.storages[i].fixed;
+    }
+  }
+  write_lower_bounds(problem, &plan);
+  return plan;
+}
+
+int64_t count_pairs(const Problem& problem) {
+  std::vector<int64_t> births;
+  std::vector<int64_t> deaths;
+  for (const Storage& storage : problem.storages) {
+    births.push_back(storage.lower);
+    deaths.push_back(storage.upper);
+  }
+  std::sort(births.begin(), births.end());
+  std::sort(deaths.begin(), deaths.end());
+  int64_t pairs = 0;
+  size_t dead = 0;
+  for (size_t born = 0; born < births.size(); ++born) {
+    while (deaths[dead] <= births[born]) ++dead;
+    pairs += static_cast<int64_t>(born - dead);
+  }
+  return pairs;
+}
+
+}  // namespace berth::plan

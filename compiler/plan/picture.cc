@@ -1,0 +1,65 @@
+#include "compiler/plan/picture.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace berth::plan {
+namespace {
+
+constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr size_t kLetterCount = sizeof kLetters - 1;
+
+/// `part` of `parts` equal shares of [begin, begin + length): where its middle lies.
+int64_t middle(int64_t begin, int64_t length, int part, int parts) {
+  const double share = static_cast<double>(length) / parts;
+  return begin + std::min(static_cast<int64_t>(share * (part + 0.5)), length - 1);
+}
+
+std::string left_padded(const std::string& text, size_t width) {
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+}  // namespace
+
+std::string picture(const Problem& problem, const Plan& plan, size_t space, PictureSize size) {
+  int64_t first = kMaxBytes;
+  int64_t last = -kMaxBytes;
+  for (const Storage& storage : problem.storages) {
+    if (static_cast<size_t>(storage.space) != space || storage.size == 0) continue;
+    first = std::min(first, storage.lower);
+    last = std::max(last, storage.upper);
+  }
+  const int64_t height = plan.spaces[space].height;
+  if (first >= last || height == 0) return "(nothing to draw)\n";
+
+  const int columns = static_cast<int>(std::min<int64_t>(std::max(size.columns, 1), last - first));
+  const int rows = static_cast<int>(std::min<int64_t>(std::max(size.rows, 1), height));
+  std::vector<std::string> cells(static_cast<size_t>(rows), std::string(static_cast<size_t>(columns), '.'));
+  for (size_t i = 0; i < problem.storages.size(); ++i) {
+    const Storage& storage = problem.storages[i];
+    if (static_cast<size_t>(storage.space) != space || storage.size == 0) continue;
+    for (int row = 0; row < rows; ++row) {
+      const int64_t byte = middle(0, height, row, rows);
+      if (byte < plan.offsets[i] || byte >= plan.offsets[i] + storage.size) continue;
+      for (int column = 0; column < columns; ++column) {
+        const int64_t step = middle(first, last - first, column, columns);
+        if (step < storage.lower || step >= storage.upper) continue;
+        cells[static_cast<size_t>(row)][static_cast<size_t>(column)] = kLetters[i % kLetterCount];
+      }
+    }
+  }
+
+  const size_t margin = std::to_string(height).size();
+  std::string out;
+  for (int row = rows - 1; row >= 0; --row) {
+    const int64_t begin = static_cast<int64_t>(static_cast<double>(height) / rows * row);
+    out += left_padded(std::to_string(begin), margin) + " |" + cells[static_cast<size_t>(row)] + '\n';
+  }
+  const std::string from = std::to_string(first);
+  const std::string to = std::to_string(last);
+  out += std::string(margin + 2, ' ') + from;
+  out += left_padded(to, std::max(static_cast<size_t>(columns), from.size() + to.size() + 1) - from.size()) + '\n';
+  return out;
+}
+
+}  // namespace berth::plan

@@ -1,0 +1,338 @@
+// All planners against problems whose answers are known by hand, and against each other on random ones.
+#include "compiler/plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <string>
+
+#include "compiler/plan/bound.h"
+#include "compiler/plan/greedy.h"
+#include "compiler/plan/naive.h"
+#include "compiler/plan/sweep.h"
+#include "compiler/plan/validate.h"
+
+namespace berth::plan {
+namespace {
+
+Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 1, int32_t space = 0) {
+  Storage s;
+  s.size = size;
+  s.lower = lower;
+  s.upper = upper;
+  s.alignment = alignment;
+  s.space = space;
+  return s;
+}
+
+Storage fixed(Storage s, int64_t offset) {
+  s.fixed = offset;
+  return s;
+}
+
+Problem problem(std::vector<Storage> storages, size_t spaces = 1) {
+  Problem p;
+  p.storages = std::move(storages);
+  p.spaces.resize(spaces);
+  return p;
+}
+
+using Planner = std::function<Expected<Plan>(const Problem&)>;
+
+std::vector<std::pair<std::string, Planner>> all_planners() {
+  std::vector<std::pair<std::string, Planner>> planners = {
+      {"best", plan_best}, {"naive", plan_naive}, {"sweep", plan_sweep}};
+  for (const Key key : {Key::kSize, Key::kLife, Key::kArea, Key::kLoad}) {
+    for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
+      planners.emplace_back(
+          "greedy " + std::to_string(static_cast<int>(key)) + (fit == Fit::kBest ? " best" : " first"),
+          [key, fit](const Problem& p) { return plan_greedy(p, key, fit); });
+    }
+  }
+  return planners;
+}
+
+/// The first pair of storages that share a byte in a step; the definition, without any cleverness.
+std::string overlap(const Problem& p, const Plan& plan) {
+  for (size_t i = 0; i < p.storages.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Storage& a = p.storages[i];
+      const Storage& b = p.storages[j];
+      const bool in_time = a.lower < b.upper && b.lower < a.upper;
+      const bool in_bytes = plan.offsets[i] < plan.offsets[j] + b.size && plan.offsets[j] < plan.offsets[i] + a.size;
+      if (a.space == b.space && in_time && in_bytes && a.size > 0 && b.size > 0) {
+        return std::to_string(j) + " and " + std::to_string(i);
+      }
+    }
+  }
+  return "";
+}
+
+/// The sums of live sizes, step by step.
+std::vector<int64_t> largest_loads(const Problem& p, int64_t steps) {
+  std::vector<int64_t> largest(p.spaces.size(), 0);
+  for (int64_t step = 0; step < steps; ++step) {
+    std::vector<int64_t> load(p.spaces.size(), 0);
+    for (const Storage& s : p.storages) {
+      if (s.lower <= step && step < s.upper) load[static_cast<size_t>(s.space)] += s.size;
+    }
+    for (size_t i = 0; i < load.size(); ++i) largest[i] = std::max(largest[i], load[i]);
+  }
+  return largest;
+}
+
+void expect_sound(const Problem& p, const Plan& plan, const std::string& who) {
+  EXPECT_EQ(overlap(p, plan), "") << who;
+  const Status judged = validate(p, plan);
+  EXPECT_TRUE(judged.ok()) << who << ": " << judged.error().text();
+  for (const SpaceUse& use : plan.spaces) EXPECT_GE(use.height, use.lower_bound) << who;
+}
+
+TEST(AChainNeedsItsTwoLargestNeighbours, ByHand) {
+  // 100 → 300 → 200 → 50: the largest sum of neighbours is 500.
+  const Problem p = problem({storage(100, 0, 2), storage(300, 1, 3), storage(200, 2, 4), storage(50, 3, 5)});
+  const Expected<Plan> plan = plan_best(p);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->spaces[0].height, 500);
+  EXPECT_EQ(plan->spaces[0].lower_bound, 500);
+  EXPECT_TRUE(plan->optimal());
+  expect_sound(p, *plan, "best");
+}
+
+TEST(NaiveSharesNothing, ByHand) {
+  const Problem p = problem({storage(5, 0, 1, 4), storage(3, 7, 8, 8), storage(8, 3, 4, 4)});
+  const Expected<Plan> plan = plan_naive(p);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->offsets, (std::vector<int64_t>{0, 8, 12}));
+  EXPECT_EQ(plan->spaces[0].height, 20);
+  EXPECT_EQ(plan->spaces[0].lower_bound, 8);
+  EXPECT_FALSE(plan->optimal());
+}
+
+TEST(TouchingLifetimesShareBytes, HalfOpen) {
+  const Problem p = problem({storage(64, 0, 3), storage(64, 3, 6)});
+  for (const auto& [who, planner] : all_planners()) {
+    if (who == "naive") continue;
+    const Expected<Plan> plan = planner(p);
+    ASSERT_TRUE(plan.ok()) << who;
+    EXPECT_EQ(plan->spaces[0].height, 64) << who;
+  }
+}
+
+TEST(HolesAreUsed, TheSmallestThatHolds) {
+  // At step 2 there are holes of 16 bytes at 0 and of 8 at 32 between what is still alive; 8 bytes take the latter.
+  const Problem p = problem({fixed(storage(16, 2, 9), 16), fixed(storage(8, 2, 9), 40), storage(8, 2, 9)});
+  const Expected<Plan> best = plan_greedy(p, Key::kSize, Fit::kBest);
+  const Expected<Plan> first = plan_greedy(p, Key::kSize, Fit::kFirst);
+  ASSERT_TRUE(best.ok() && first.ok());
+  EXPECT_EQ(best->offsets[2], 32);
+  EXPECT_EQ(first->offsets[2], 0);
+}
+
+TEST(AlignmentIsKept, EverywhereAndCountedInTheBound) {
+  // Three that are alive together, each at a multiple of 16: 16 + 16 + 1 bytes at least, whichever is the topmost.
+  const Problem p = problem({storage(1, 0, 9, 16), storage(1, 0, 9, 16), storage(1, 0, 9, 16)});
+  for (const auto& [who, planner] : all_planners()) {
+    const Expected<Plan> plan = planner(p);
+    ASSERT_TRUE(plan.ok()) << who;
+    EXPECT_EQ(plan->spaces[0].height, 33) << who;
+    EXPECT_EQ(plan->spaces[0].lower_bound, 33) << who;
+  }
+}
+
+TEST(SpacesDoNotMeet, EachHasItsHeight) {
+  const Problem p = problem({storage(10, 0, 5, 1, 0), storage(20, 0, 5, 1, 1), storage(30, 2, 5, 1, 1)}, 3);
+  const Expected<Plan> plan = plan_best(p);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->spaces[0].height, 10);
+  EXPECT_EQ(plan->spaces[1].height, 50);
+  EXPECT_EQ(plan->spaces[2].height, 0);
+  EXPECT_TRUE(plan->optimal());
+}
+
+TEST(StoragesWithoutBytesNeedNoPlace, AndBreakNothing) {
+  const Problem p = problem({storage(0, 0, 9), storage(7, 0, 9), storage(0, 1, 2, 16)});
+  for (const auto& [who, planner] : all_planners()) {
+    const Expected<Plan> plan = planner(p);
+    ASSERT_TRUE(plan.ok()) << who;
+    EXPECT_EQ(plan->spaces[0].height, 7) << who;
+    expect_sound(p, *plan, who);
+  }
+  const Expected<Plan> nothing = plan_best(problem({}));
+  ASSERT_TRUE(nothing.ok());
+  EXPECT_EQ(nothing->spaces[0].height, 0);
+}
+
+TEST(FixedPlacesStay, AndTheOthersGoAround) {
+  const Problem p = problem({storage(8, 0, 4), fixed(storage(8, 0, 4), 4), storage(4, 0, 4)});
+  const Expected<Plan> plan = plan_best(p);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->offsets[1], 4);
+  EXPECT_EQ(plan->offsets[2], 0);
+  EXPECT_EQ(plan->spaces[0].height, 20);
+  expect_sound(p, *plan, "best");
+}
+
+TEST(FixedPlacesThatCollideAreRefused, WithTheStorage) {
+  const Expected<Plan> plan = plan_best(problem({fixed(storage(8, 0, 4), 0), fixed(storage(8, 3, 6), 4)}));
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, Error::kInvalidArgument);
+  EXPECT_EQ(plan.error().place, "storage 1");
+}
+
+TEST(ACapacityThatIsTooSmallIsSaid, WithTheNumbers) {
+  Problem p = problem({storage(60, 0, 4), storage(50, 2, 6)});
+  p.spaces[0].capacity = 100;
+  const Expected<Plan> plan = plan_best(p);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, Error::kOutOfResources);
+  EXPECT_NE(plan.error().message.find("110"), std::string::npos) << plan.error().message;
+  EXPECT_NE(plan.error().message.find("100"), std::string::npos) << plan.error().message;
+  p.spaces[0].capacity = 110;
+  EXPECT_TRUE(plan_best(p).ok());
+}
+
+TEST(MalformedProblemsAreRefused, ByEveryPlanner) {
+  Storage far = storage(1, 0, 1, 1, 5);
+  const std::vector<Problem> bad = {
+      problem({storage(-1, 0, 1)}),
+      problem({storage(1, 0, 1, 3)}),
+      problem({storage(1, 0, 1, 0)}),
+      problem({storage(1, 4, 4)}),
+      problem({storage(1, 5, 4)}),
+      problem({far}),
+      problem({fixed(storage(1, 0, 1), -7)}),
+      problem({fixed(storage(4, 0, 1, 4), 2)}),
+      problem({storage(kMaxBytes - 2, 0, 1), storage(1, 0, 1)}),
+      problem({storage(std::numeric_limits<int64_t>::max(), 0, 1)}),
+      problem({storage(1, 0, 1, int64_t{1} << 31)}),
+      problem({fixed(storage(1, 0, 1), std::numeric_limits<int64_t>::max())}),
+  };
+  for (size_t i = 0; i < bad.size(); ++i) {
+    for (const auto& [who, planner] : all_planners()) {
+      const Expected<Plan> plan = planner(bad[i]);
+      ASSERT_FALSE(plan.ok()) << who << " took problem " << i;
+      EXPECT_EQ(plan.error().code, Error::kInvalidArgument);
+    }
+  }
+}
+
+TEST(LifetimesAtTheEndsOfTimeDoNotOverflow, AnyNumbers) {
+  const int64_t first = std::numeric_limits<int64_t>::min();
+  const int64_t last = std::numeric_limits<int64_t>::max();
+  const Problem p = problem({storage(3, first, last), storage(4, first, 0), storage(4, 0, last)});
+  for (const auto& [who, planner] : all_planners()) {
+    const Expected<Plan> plan = planner(p);
+    ASSERT_TRUE(plan.ok()) << who;
+    EXPECT_EQ(plan->spaces[0].lower_bound, 7) << who;
+    expect_sound(p, *plan, who);
+  }
+}
+
+TEST(RandomProblemsAreSolvedSoundly, ByEveryPlanner) {
+  const unsigned seed = std::random_device{}();
+  RecordProperty("seed", std::to_string(seed));
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 150; ++round) {
+    const int64_t steps = 1 + random() % 40;
+    const size_t spaces = 1 + random() % 3;
+    std::vector<Storage> storages(random() % 60);
+    for (Storage& s : storages) {
+      s.size = static_cast<int64_t>(random() % (round % 3 == 0 ? 8 : 1000));
+      s.alignment = int64_t{1} << (random() % (round % 2 == 0 ? 1 : 6));
+      s.lower = static_cast<int64_t>(random()) % steps;
+      s.upper = s.lower + 1 + static_cast<int64_t>(random()) % (steps - s.lower);
+      s.space = static_cast<int32_t>(random() % spaces);
+    }
+    const Problem p = problem(storages, spaces);
+    const std::vector<int64_t> loads = largest_loads(p, steps);
+    const Expected<Plan> best = plan_best(p);
+    ASSERT_TRUE(best.ok());
+    for (const auto& [who, planner] : all_planners()) {
+      const Expected<Plan> plan = planner(p);
+      ASSERT_TRUE(plan.ok()) << who;
+      expect_sound(p, *plan, who);
+      for (size_t s = 0; s < spaces; ++s) {
+        EXPECT_GE(plan->spaces[s].lower_bound, loads[s]) << who;
+        EXPECT_LE(best->spaces[s].height, plan->spaces[s].height) << who;
+      }
+    }
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+}
+
+TEST(TheBoundIsNeverAboveAnyPlan, OnProblemsPlannedByExhaustion) {
+  // Every order of placing at the lowest free offset: one of them reaches the optimum when alignments are equal.
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<Storage> storages(2 + random() % 4);
+    const int64_t alignment = int64_t{1} << (random() % 4);
+    for (Storage& s : storages) {
+      s.size = 1 + random() % 20;
+      s.alignment = alignment;
+      s.lower = random() % 5;
+      s.upper = s.lower + 1 + random() % 4;
+    }
+    const Problem p = problem(storages);
+    std::vector<size_t> order(storages.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    int64_t optimum = kMaxBytes;
+    do {
+      std::vector<int64_t> offsets(order.size(), 0);
+      int64_t height = 0;
+      for (size_t k = 0; k < order.size(); ++k) {
+        const Storage& s = storages[order[k]];
+        for (bool moved = true; moved;) {
+          moved = false;
+          for (size_t j = 0; j < k; ++j) {
+            const Storage& t = storages[order[j]];
+            const int64_t other = offsets[order[j]];
+            int64_t& mine = offsets[order[k]];
+            if (s.lower >= t.upper || t.lower >= s.upper || mine >= other + t.size || other >= mine + s.size) continue;
+            mine = (other + t.size + alignment - 1) / alignment * alignment;
+            moved = true;
+          }
+        }
+        height = std::max(height, offsets[order[k]] + s.size);
+      }
+      optimum = std::min(optimum, height);
+    } while (std::next_permutation(order.begin(), order.end()));
+    const Expected<Plan> best = plan_best(p);
+    ASSERT_TRUE(best.ok());
+    EXPECT_LE(best->spaces[0].lower_bound, optimum);
+    EXPECT_GE(best->spaces[0].height, optimum);
+  }
+}
+
+TEST(ManyStoragesArePlannedInSeconds, EvenWhenTensOfThousandsAreAliveAtOnce) {
+  for (const int64_t life : {20, 50'000}) {
+    std::vector<Storage> storages;
+    for (int64_t i = 0; i < 100'000; ++i) storages.push_back(storage(1 + i % 7919, i, i + life));
+    const Problem p = problem(std::move(storages));
+    const Expected<Plan> plan = plan_best(p);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_TRUE(validate(p, *plan).ok());
+    EXPECT_LT(plan->spaces[0].height, 2 * plan->spaces[0].lower_bound) << life;
+  }
+}
+
+TEST(TheSameProblemGivesTheSameOffsets, Always) {
+  std::mt19937 random(7);
+  std::vector<Storage> storages;
+  for (int i = 0; i < 300; ++i) {
+    const int64_t lower = static_cast<int64_t>(random() % 100);
+    storages.push_back(storage(64 * (1 + random() % 8), lower, lower + 1 + random() % 20, 16));
+  }
+  const Problem p = problem(std::move(storages));
+  const Expected<Plan> once = plan_best(p);
+  const Expected<Plan> again = plan_best(p);
+  ASSERT_TRUE(once.ok() && again.ok());
+  EXPECT_EQ(once->offsets, again->offsets);
+}
+
+}  // namespace
+}  // namespace berth::plan
