@@ -1,0 +1,394 @@
+#include "kernels/portable/gemm.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/math.h"
+#include "kernels/portable/gemm_tile.h"
+
+namespace berth::portable {
+namespace {
+
+// Sizes of the blocks. A panel of B (depth block x 32) lives in the first-level cache while the panels of A pass it;
+// a block of B (depth block x column block) and the packed A live in the second-level cache.
+constexpr int64_t kDepthBlock = 256;
+constexpr int64_t kDirectDepthBlock = 32;
+constexpr int64_t kColumnBlock = 256;
+constexpr int64_t kRowBlock = 112;
+constexpr int64_t kResidentFloats = 64 * 1024;
+constexpr int64_t kColumnGrain = 32;
+constexpr int64_t kMaxTapsAligned = 64;
+constexpr int kMaxSlots = 64;
+// Below this many multiplications waking another thread costs more than it saves.
+constexpr int64_t kSerialWork = int64_t{1} << 19;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// An axis without taps that is read from end to end can be one with the next.
+bool is_whole(const Product::Axis& axis) {
+  return axis.taps == 1 && axis.origin == 0 && axis.step == 1 && axis.size == axis.count;
+}
+
+Product merge_axes(Product p) {
+  for (Product::Axis& axis : p.axis) {
+    if (axis.count == 1 && axis.taps == 1 && axis.origin == 0) axis.size = axis.step = 1;
+  }
+  Product::Axis& inner = p.axis[2];
+  for (int i = 1; i >= 0; --i) {
+    Product::Axis& outer = p.axis[i];
+    if (outer.count == 1 && is_whole(outer)) continue;
+    if (!is_whole(outer) || !is_whole(inner)) break;
+    if (outer.b != inner.b * inner.count || outer.c != inner.c * inner.count) break;
+    inner.count *= outer.count;
+    inner.size = inner.count;
+    outer = Product::Axis();
+  }
+  return p;
+}
+
+bool columns_are_contiguous_in_c(const Product& p) {
+  int64_t expected = 1;
+  for (int i = 2; i >= 0; --i) {
+    if (p.axis[i].count > 1 && p.axis[i].c != expected) return false;
+    expected *= p.axis[i].count;
+  }
+  return true;
+}
+
+// How a product is cut into items, each computed by one thread from start to end.
+struct Plan {
+  Product p;
+  const TileSet* tiles = nullptr;
+  bool contiguous = false;  // consecutive columns are neighbours in C
+  bool direct = false;      // B is read where it lies
+  bool resident = false;    // all of an item's A is packed at once, and kept for the next item that wants it
+  int64_t depth_block = 0, column_block = 0, row_block = 0;
+  int64_t column_parts = 1, row_parts = 1, items = 0;
+  int64_t a_floats = 0, b_floats = 0;
+  int slots = 1;  // threads that have scratch memory
+
+  size_t floats() const { return static_cast<size_t>(slots) * static_cast<size_t>(a_floats + b_floats); }
+};
+
+void cut_columns(Plan& plan, int64_t batches) {
+  const int64_t columns = plan.p.columns();
+  const int64_t wanted = plan.slots > 1 ? 2 * plan.slots : 1;
+  int64_t parts = plan.direct ? 1 : ceil_div(columns, kColumnBlock);
+  if (plan.slots > 1 && parts > 1) parts = align_up<int64_t>(parts, plan.slots);
+  if (!plan.direct && batches * parts < wanted) {
+    plan.row_parts = std::clamp<int64_t>(plan.p.rows / (2 * kMaxTileRows), 1, ceil_div(wanted, batches * parts));
+  }
+  if (batches * parts * plan.row_parts < plan.slots) parts = ceil_div(wanted, batches * plan.row_parts);
+  plan.column_block = align_up<int64_t>(ceil_div(columns, parts), plan.direct ? kMaxTileColumns : kColumnGrain);
+  plan.column_parts = ceil_div(columns, plan.column_block);
+}
+
+Plan make_plan(const Product& product, int threads, const TileSet& tiles) {
+  Plan plan;
+  plan.p = merge_axes(product);
+  plan.tiles = &tiles;
+  const Product& p = plan.p;
+  const int64_t batches = p.batch[0].count * p.batch[1].count;
+  const int64_t depth = p.depth();
+  const double work = static_cast<double>(batches) * static_cast<double>(p.rows) * static_cast<double>(p.columns()) *
+                      static_cast<double>(depth);
+  plan.slots = work < static_cast<double>(kSerialWork) ? 1 : std::clamp(threads, 1, kMaxSlots);
+  plan.contiguous = columns_are_contiguous_in_c(p);
+  plan.direct = p.rows <= tiles.max_rows && is_matrix(p) && p.axis[2].b == 1 && plan.contiguous;
+  cut_columns(plan, batches);
+
+  const int64_t wanted_block = plan.direct ? kDirectDepthBlock : kDepthBlock;
+  plan.depth_block = ceil_div(depth, std::max<int64_t>(1, ceil_div(depth, wanted_block)));
+  if (p.taps() > 1 && p.taps() <= kMaxTapsAligned) plan.depth_block = align_up(plan.depth_block, p.taps());
+  const int64_t item_rows = ceil_div(p.rows, plan.row_parts);
+  plan.resident = item_rows <= kResidentFloats && depth <= kResidentFloats && item_rows * depth <= kResidentFloats;
+  plan.row_block = plan.resident ? item_rows : std::min(item_rows, kRowBlock);
+  plan.a_floats = align_up<int64_t>(plan.resident ? item_rows * depth : plan.row_block * plan.depth_block, 16);
+  plan.b_floats = (plan.direct ? kMaxTileColumns : plan.column_block) * plan.depth_block;
+  plan.b_floats = align_up<int64_t>(plan.b_floats, 16);
+  plan.items = batches * plan.row_parts * plan.column_parts;
+  plan.slots = static_cast<int>(std::min<int64_t>(plan.slots, plan.items));
+  return plan;
+}
+
+// Rows [first, first + count) cut into panels of about the same height.
+struct RowPanels {
+  int64_t first, count, panels, base, extra;
+
+  RowPanels(int64_t first_row, int64_t row_count, int64_t max_rows)
+      : first(first_row), count(row_count), panels(ceil_div(row_count, max_rows)) {
+    base = count / panels;
+    extra = count % panels;
+  }
+  int height(int64_t panel) const { return static_cast<int>(base + (panel < extra ? 1 : 0)); }
+};
+
+// The work of one thread.
+class Worker {
+ public:
+  Worker(const Plan& plan, float* scratch)
+      : plan_(plan), p_(plan.p), tiles_(*plan.tiles), a_pack_(scratch), b_pack_(scratch + plan.a_floats) {}
+
+  void run(int64_t item) {
+    const int64_t column_part = item % plan_.column_parts;
+    item /= plan_.column_parts;
+    const int64_t row_part = item % plan_.row_parts;
+    item /= plan_.row_parts;
+    const int64_t i0 = item / p_.batch[1].count;
+    const int64_t i1 = item % p_.batch[1].count;
+    const float* a = p_.a + i0 * p_.batch[0].a + i1 * p_.batch[1].a;
+    b_ = p_.b + i0 * p_.batch[0].b + i1 * p_.batch[1].b;
+    c_ = p_.c + i0 * p_.batch[0].c + i1 * p_.batch[1].c;
+    start_ = p_.start == nullptr ? nullptr : p_.start + i0 * p_.batch[0].start + i1 * p_.batch[1].start;
+    if (a != a_ || row_part != row_part_) resident_depth_ = 0;
+    a_ = a;
+    row_part_ = row_part;
+    first_row_ = p_.rows * row_part / plan_.row_parts;
+    end_row_ = p_.rows * (row_part + 1) / plan_.row_parts;
+    first_column_ = column_part * plan_.column_block;
+    end_column_ = std::min(first_column_ + plan_.column_block, p_.columns());
+    const int64_t depth = p_.depth();
+    k0_ = 0;
+    do {
+      depth_ = std::min(plan_.depth_block, depth - k0_);
+      run_depth_block();
+      k0_ += plan_.depth_block;
+    } while (k0_ < depth);
+  }
+
+ private:
+  // The width of the panel that starts where `left` columns are left.
+  int panel_width(int64_t left) const {
+    const int v = tiles_.vector;
+    if (plan_.direct && left >= 4 * v && end_row_ - first_row_ <= tiles_.max_rows_wide) return 4 * v;
+    return left > v ? 2 * v : v;
+  }
+
+  void run_depth_block() {
+    if (!plan_.direct) {
+      float* out = b_pack_;
+      for (int64_t column = first_column_; column < end_column_;) {
+        const int width = panel_width(end_column_ - column);
+        pack_panel(column, width, out);
+        column += width;
+        out += width * depth_;
+      }
+    }
+    for (int64_t row = first_row_; row < end_row_; row += plan_.row_block) {
+      run_row_block(RowPanels(row, std::min(plan_.row_block, end_row_ - row), tiles_.max_rows));
+    }
+  }
+
+  void pack_panel(int64_t column, int width, float* out) {
+    const int valid = static_cast<int>(std::min<int64_t>(width, end_column_ - column));
+    tiles_.pack_columns(p_, b_, column, valid, width, k0_, depth_, out);
+  }
+
+  const float* packed_rows(const RowPanels& rows) {
+    float* block = plan_.resident ? a_pack_ + rows.count * k0_ : a_pack_;
+    if (plan_.resident && k0_ < resident_depth_) return block;
+    float* out = block;
+    int64_t row = rows.first;
+    for (int64_t i = 0; i < rows.panels; ++i) {
+      tiles_.pack_rows(p_, a_, row, rows.height(i), k0_, depth_, out);
+      row += rows.height(i);
+      out += rows.height(i) * depth_;
+    }
+    resident_depth_ = k0_ + depth_;
+    return block;
+  }
+
+  void run_row_block(const RowPanels& rows) {
+    const float* a = packed_rows(rows);
+    const float* packed = b_pack_;
+    for (int64_t column = first_column_; column < end_column_;) {
+      const int64_t left = end_column_ - column;
+      const int width = panel_width(left);
+      if (!plan_.direct) {
+        run_panel(rows, a, packed, width, column, static_cast<int>(std::min<int64_t>(width, left)), width);
+        packed += width * depth_;
+      } else if (left >= width) {
+        run_panel(rows, a, b_ + k0_ * p_.channel_b + column, p_.channel_b, column, width, width);
+      } else {
+        pack_panel(column, width, b_pack_);
+        run_panel(rows, a, b_pack_, width, column, static_cast<int>(left), width);
+      }
+      column += width;
+    }
+  }
+
+  // All rows of the block against one panel of columns.
+  void run_panel(const RowPanels& rows, const float* a, const float* b, int64_t b_step, int64_t column, int valid,
+                 int width) {
+    const int vectors = width / tiles_.vector;
+    const auto& functions = vectors == 1 ? tiles_.one : vectors == 2 ? tiles_.two : tiles_.four;
+    Tile tile;
+    tile.depth = depth_;
+    tile.b = b;
+    tile.b_step = b_step;
+    const bool staged = !plan_.contiguous || valid < width || (k0_ == 0 && start_ != nullptr && p_.start_column > 1);
+    int64_t offsets[kMaxTileColumns];
+    if (staged) find_offsets(column, valid, offsets);
+    int64_t row = rows.first;
+    for (int64_t i = 0; i < rows.panels; ++i) {
+      const int height = rows.height(i);
+      tile.a = a;
+      if (staged) {
+        run_staged(tile, functions[height], row, height, column, valid, width, offsets);
+      } else {
+        run_in_place(tile, functions[height], row, column);
+      }
+      a += height * depth_;
+      row += height;
+    }
+  }
+
+  void run_in_place(Tile& tile, TileFunction function, int64_t row, int64_t column) {
+    tile.c = c_ + row * p_.row_c + column;
+    tile.c_row = p_.row_c;
+    if (k0_ > 0) {
+      continue_from(tile, tile.c, p_.row_c);
+    } else if (start_ != nullptr) {
+      tile.start = start_ + row * p_.start_row + column * p_.start_column;
+      tile.start_row = p_.start_row;
+      tile.start_column = p_.start_column;
+      tile.start_scale = p_.start_scale;
+    }
+    function(tile);
+  }
+
+  // Through a tile on the stack, for columns that do not lie side by side or do not fill the tile.
+  void run_staged(Tile& tile, TileFunction function, int64_t row, int height, int64_t column, int valid, int width,
+                  const int64_t* offsets) {
+    alignas(64) float stage[kMaxTileRows * kMaxTileColumns];
+    float* c = c_ + row * p_.row_c;
+    tile.c = stage;
+    tile.c_row = width;
+    if (k0_ > 0) {
+      for (int i = 0; i < height; ++i) {
+        for (int j = 0; j < valid; ++j) stage[i * width + j] = c[i * p_.row_c + offsets[j]];
+        std::fill(stage + i * width + valid, stage + (i + 1) * width, 0.0f);
+      }
+      continue_from(tile, stage, width);
+    } else if (start_ != nullptr) {
+      const float* start = start_ + row * p_.start_row + column * p_.start_column;
+      for (int i = 0; i < height; ++i) {
+        for (int j = 0; j < valid; ++j) {
+          stage[i * width + j] = p_.start_scale * start[i * p_.start_row + j * p_.start_column];
+        }
+        std::fill(stage + i * width + valid, stage + (i + 1) * width, 0.0f);
+      }
+      continue_from(tile, stage, width);
+    }
+    function(tile);
+    for (int i = 0; i < height; ++i) {
+      for (int j = 0; j < valid; ++j) c[i * p_.row_c + offsets[j]] = stage[i * width + j];
+    }
+  }
+
+  static void continue_from(Tile& tile, const float* c, int64_t c_row) {
+    tile.start = c;
+    tile.start_row = c_row;
+    tile.start_column = 1;
+    tile.start_scale = 1;
+  }
+
+  void find_offsets(int64_t column, int valid, int64_t* offsets) const {
+    int64_t x = column % p_.axis[2].count;
+    int64_t y = column / p_.axis[2].count % p_.axis[1].count;
+    int64_t z = column / p_.axis[2].count / p_.axis[1].count;
+    for (int j = 0; j < valid; ++j) {
+      offsets[j] = z * p_.axis[0].c + y * p_.axis[1].c + x * p_.axis[2].c;
+      if (++x == p_.axis[2].count) {
+        x = 0;
+        if (++y == p_.axis[1].count) {
+          y = 0;
+          ++z;
+        }
+      }
+    }
+  }
+
+  const Plan& plan_;
+  const Product& p_;
+  const TileSet& tiles_;
+  float* a_pack_;
+  float* b_pack_;
+  // The item at hand.
+  const float* a_ = nullptr;
+  const float* b_ = nullptr;
+  float* c_ = nullptr;
+  const float* start_ = nullptr;
+  int64_t row_part_ = -1;
+  int64_t first_row_ = 0, end_row_ = 0, first_column_ = 0, end_column_ = 0;
+  int64_t k0_ = 0, depth_ = 0;
+  int64_t resident_depth_ = 0;  // depths of this A that are packed
+};
+
+size_t plan_bytes(const Plan& plan) { return plan.floats() * sizeof(float) + 63; }
+
+}  // namespace
+
+Product matrix_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_column, const float* b,
+                       int64_t b_row, int64_t b_column, float* c, int64_t c_row, int64_t c_column) {
+  Product p;
+  p.rows = m;
+  p.row_a = a_row;
+  p.row_c = c_row;
+  p.channels = k;
+  p.channel_a = a_column;
+  p.channel_b = b_row;
+  p.axis[2].count = p.axis[2].size = n;
+  p.axis[2].b = b_column;
+  p.axis[2].c = c_column;
+  p.a = a;
+  p.b = b;
+  p.c = c;
+  return p;
+}
+
+size_t product_temp_bytes(const Product& product, int threads, const TileSet& tiles) {
+  if (product.rows == 0 || product.columns() == 0 || product.batch[0].count * product.batch[1].count == 0) return 0;
+  size_t most = 0;
+  for (int t = 1; t <= std::clamp(threads, 1, kMaxSlots); ++t) {
+    most = std::max(most, plan_bytes(make_plan(product, t, tiles)));
+  }
+  return most;
+}
+
+size_t product_temp_bytes(const Product& product, int threads) {
+  return product_temp_bytes(product, threads, best_tile_set());
+}
+
+size_t max_product_temp_bytes(int threads) {
+  constexpr int64_t kMostA = std::max(kResidentFloats, kRowBlock * (kDepthBlock + kMaxTapsAligned)) + 16;
+  constexpr int64_t kMostB = kColumnBlock * (kDepthBlock + kMaxTapsAligned) + 16;
+  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots)) * (kMostA + kMostB) * sizeof(float) + 63;
+}
+
+Error run_product(KernelContext& context, const Product& product, const TileSet& tiles) {
+  if (product.rows == 0 || product.columns() == 0 || product.batch[0].count * product.batch[1].count == 0) {
+    return Error::kOk;
+  }
+  const Plan plan = make_plan(product, context.threads(), tiles);
+  float* scratch = static_cast<float*>(context.allocate_temp(plan.floats() * sizeof(float)));
+  if (scratch == nullptr) return Error::kMemoryAllocationFailed;
+  // Threads take the next item that nobody has, so that a slow one does not hold up the others.
+  std::atomic<int64_t> next{0};
+  context.parallel_for(plan.slots, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t slot = begin; slot < end; ++slot) {
+      Worker worker(plan, scratch + slot * (plan.a_floats + plan.b_floats));
+      for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < plan.items;
+           item = next.fetch_add(1, std::memory_order_relaxed)) {
+        worker.run(item);
+      }
+    }
+  });
+  return Error::kOk;
+}
+
+Error run_product(KernelContext& context, const Product& product) {
+  return run_product(context, product, best_tile_set());
+}
+
+}  // namespace berth::portable

@@ -1,0 +1,85 @@
+// Products of f32 matrices, and what is one in disguise: a convolution, and each phase of a transposed one.
+//
+//   C[row, column] = start[row, column] + sum over depth of A[row, depth] * B[depth, column]
+//
+// A column is a place of an output grid of three axes; a depth is a channel and a tap (a place of the kernel) on each
+// axis; B[depth, column] is the element of the channel at
+//
+//   in = grid place * step + tap * tap_step + origin        on each axis, and 0 where that lies outside [0, size)
+//
+// so that no patch matrix is ever written in full. A matrix product has one column axis and one tap.
+//
+// How: B is packed by blocks into panels as wide as a tile (gemm_tile.h), A into panels as high as one, both so small
+// that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication" (ACM TOMS 34:3, 2008). Each element of C is one chain of additions in the order of the depths,
+// whatever the blocking, so the results do not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/kernel.h"
+
+namespace berth::portable {
+
+struct TileSet;
+
+/// Strides are in elements.
+struct Product {
+  /// Independent products: the strides from one to the next.
+  struct Batch {
+    int64_t count = 1;
+    int64_t a = 0, b = 0, c = 0, start = 0;
+  };
+  struct Axis {
+    int64_t count = 1;     // places of the grid
+    int64_t size = 1;      // elements of the input
+    int64_t step = 1;      // input elements from one place to the next
+    int64_t origin = 0;    // input element of place 0 and tap 0; may be outside
+    int64_t taps = 1;      // of the kernel
+    int64_t tap_step = 1;  // input elements from one tap to the next; may be negative
+    int64_t tap_a = 0;     // stride of A from one tap to the next
+    int64_t b = 1;         // stride of B from one input element to the next
+    int64_t c = 1;         // stride of C from one place to the next
+  };
+
+  Batch batch[2];
+  int64_t rows = 1, row_a = 0, row_c = 0;
+  int64_t channels = 1, channel_a = 1, channel_b = 0;
+  Axis axis[3];  // outermost first
+
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+  float a_scale = 1;
+
+  /// start[row, column] = start_scale * start[row * start_row + column * start_column], or 0 when null. May be C's own
+  /// memory if the strides are C's too.
+  const float* start = nullptr;
+  int64_t start_row = 0, start_column = 0;
+  float start_scale = 1;
+
+  int64_t columns() const { return axis[0].count * axis[1].count * axis[2].count; }
+  int64_t taps() const { return axis[0].taps * axis[1].taps * axis[2].taps; }
+  int64_t depth() const { return channels * taps(); }
+};
+
+/// A product of an m x k and a k x n matrix with the given strides.
+Product matrix_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_column, const float* b,
+                       int64_t b_row, int64_t b_column, float* c, int64_t c_row, int64_t c_column);
+
+/// The bytes that run_product takes, on any number of threads up to `threads`. Reads no element and no pointer.
+size_t product_temp_bytes(const Product& product, int threads);
+
+/// The most that run_product ever takes, whatever the product.
+size_t max_product_temp_bytes(int threads);
+
+/// Computes the product. MemoryAllocationFailed when the temporary memory is too small.
+/// REQUIRES: sizes are those of real tensors; C overlaps neither A nor B.
+Error run_product(KernelContext& context, const Product& product);
+
+/// The same with a given tile set; for tests.
+size_t product_temp_bytes(const Product& product, int threads, const TileSet& tiles);
+Error run_product(KernelContext& context, const Product& product, const TileSet& tiles);
+
+}  // namespace berth::portable
