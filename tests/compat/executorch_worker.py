@@ -1,0 +1,49 @@
+"""Runs programs in ExecuTorch's own runtime, one after the other, in a process of its own: a kernel that aborts takes
+this process along and nothing else.
+
+Reads lines of JSON {"program", "inputs": [.npy], "outputs": folder, "threads"?, "repeat"?} from standard input; answers
+each with a line: {"count"} after writing outputs/out0.npy…, or {"error"}. With "repeat" the answer has "seconds", the
+times of that many further runs.
+"""
+import json
+import os
+import pathlib
+import sys
+import time
+
+import numpy as np
+import torch
+from executorch.extension.pybindings import portable_lib
+from executorch.runtime import Runtime
+
+answers = os.fdopen(os.dup(1), "w")  # ExecuTorch logs to standard output and error; the answers go where it cannot
+os.dup2(2, 1)
+
+
+def run(job):
+    if "threads" in job:
+        torch.set_num_threads(job["threads"])
+        if hasattr(portable_lib, "_set_num_threads"):
+            portable_lib._set_num_threads(job["threads"])
+    method = Runtime.get().load_program(pathlib.Path(job["program"])).load_method("forward")
+    inputs = [torch.from_numpy(np.load(path)) for path in job["inputs"]]
+    outputs = method.execute(inputs)
+    for i, value in enumerate(outputs):
+        array = value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+        np.save(pathlib.Path(job["outputs"]) / f"out{i}.npy", array)
+    answer = {"count": len(outputs)}
+    if "repeat" in job:
+        answer["seconds"] = []
+        for _ in range(job["repeat"]):
+            start = time.perf_counter()
+            method.execute(inputs)
+            answer["seconds"].append(time.perf_counter() - start)
+    return answer
+
+
+for line in sys.stdin:
+    try:
+        reply = run(json.loads(line))
+    except Exception as error:  # whatever it says is the answer
+        reply = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps(reply), file=answers, flush=True)

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Berth against software that we did not write.
+
+    ./dev compat                     # everything: suite, light, nodes
+    ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files
+    ./dev compat light               # the nine light models that the onnx package ships, the same way
+    ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
+
+A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
+"""
+import argparse
+import fnmatch
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from drivers import Berth, Broken, ExecuTorch, Refused, difference
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODELS = ROOT / "build" / "models"
+
+
+class Tally:
+    def __init__(self):
+        self.passed, self.failures = 0, []
+
+    def add(self, name, problem, note=""):
+        if problem is None:
+            self.passed += 1
+        else:
+            self.failures.append(name)
+        print(f"{'ok  ' if problem is None else 'FAIL'} {name}{': ' + problem if problem else ''}{note}", flush=True)
+
+
+def check_model(berth, executorch, model, inputs, want, work):
+    """Compiles, runs in both runtimes, compares: (problem or None, note). `inputs` are .npy paths."""
+    program = work / "model.pte"
+    try:
+        start = time.perf_counter()
+        report = berth.compile(model, program)
+        wall = time.perf_counter() - start
+        got = berth.run(program, inputs, work / "berth")
+        problem = difference(got, want)
+        if problem:
+            return f"Berth against the reference: {problem}", ""
+        theirs, _ = executorch.run(program, inputs, work / "executorch")
+        problem = difference(theirs, got)
+        if problem:
+            return f"ExecuTorch's runtime against Berth's: {problem}", ""
+        arena = sum(a["bytes"] for a in report["arenas"])
+        return None, f"  ({wall * 1e3:.0f} ms to compile, arena {arena} bytes, {report['instructions']} instructions)"
+    except (Refused, Broken) as error:
+        return f"{type(error).__name__}: {error}", ""
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def suite(berth, names, tally):
+    sys.path.insert(0, str(ROOT / "models"))
+    from make_models import MODELS as known
+    executorch = ExecuTorch()
+    for name in names or known:
+        folder = MODELS / name
+        if not (folder / "model.onnx").exists():
+            subprocess.run([sys.executable, ROOT / "models/make_models.py", MODELS, name], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        inputs = sorted(folder.glob("in*.npy"))
+        want = [np.load(p) for p in sorted(folder.glob("out*.npy"))]
+        with tempfile.TemporaryDirectory() as work:
+            tally.add(name, *check_model(berth, executorch, folder / "model.onnx", inputs, want, pathlib.Path(work)))
+
+
+def light(berth, names, tally):
+    """The weights of these models are ConstantOfShape nodes; programs are written one at a time and deleted."""
+    import onnx
+    executorch = ExecuTorch()
+    data = pathlib.Path(onnx.__file__).parent / "backend/test/data/light"
+    for model in sorted(data.glob("*.onnx")):
+        if names and model.stem not in names:
+            continue
+        graph = onnx.load(model).graph
+        known = {i.name for i in graph.initializer}
+        with tempfile.TemporaryDirectory() as work:
+            work, inputs = pathlib.Path(work), []
+            for entry in graph.input:
+                if entry.name in known:
+                    continue
+                shape = [d.dim_value or 1 for d in entry.type.tensor_type.shape.dim]
+                count = int(np.prod(shape))
+                inputs.append(work / f"in{len(inputs)}.npy")
+                np.save(inputs[-1], (np.arange(count).reshape(shape) / count).astype(np.float32))
+            tensor = onnx.TensorProto()
+            tensor.ParseFromString(model.with_name(model.stem + "_output_0.pb").read_bytes())
+            want = [onnx.numpy_helper.to_array(tensor)]
+            tally.add(model.stem, *check_model(berth, executorch, model, inputs, want, work))
+
+
+def as_constants(model, arrays):
+    """The same model with its whole-number inputs as constants: shapes that a compiler must know."""
+    import onnx
+    clone = onnx.ModelProto()
+    clone.CopyFrom(model)
+    kept = []
+    for entry in list(clone.graph.input):
+        array = arrays.get(entry.name)
+        if array is not None and array.dtype.kind in "iub" and array.ndim <= 1 and len(clone.graph.input) > 1:
+            clone.graph.initializer.append(onnx.numpy_helper.from_array(array, entry.name))
+            clone.graph.input.remove(entry)
+        else:
+            kept.append(entry.name)
+    return clone, kept
+
+
+def run_case(berth, case, work):
+    """Problem or None for one operator case; Refused passes through."""
+    import onnx
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    for entry in model.opset_import:
+        entry.version = min(entry.version, 23) if entry.domain in ("", "ai.onnx") else entry.version
+    model.ir_version = min(model.ir_version, 13)
+    for inputs, outputs in case.data_sets:
+        names = [i.name for i in model.graph.input]
+        arrays = {n: np.asarray(a) for n, a in zip(names, inputs)}
+        for attempt in (model, None):
+            if attempt is None:
+                attempt, names = as_constants(model, arrays)
+            work.mkdir(parents=True, exist_ok=True)
+            onnx.save(attempt, work / "model.onnx")
+            try:
+                berth.compile(work / "model.onnx", work / "model.pte")
+                break
+            except Refused:
+                if attempt is not model:
+                    raise
+        paths = []
+        for n in names:
+            paths.append(work / f"in{len(paths)}.npy")
+            np.save(paths[-1], arrays[n])
+        got = berth.run(work / "model.pte", paths, work / "out")
+        want = [np.asarray(a) for a in outputs]
+        problem = difference(got, want, rtol=max(case.rtol, 1e-4), atol=1e-5)
+        if problem:
+            return problem
+    return None
+
+
+def nodes(berth, patterns, tally):
+    """Cases that Berth refuses with a sentence are counted by their reason; they must be listed in refused.txt."""
+    from onnx.backend.test.case.node import collect_testcases
+    listed = set(pathlib.Path(__file__).with_name("refused.txt").read_text().split())
+    refused = {}
+    for case in collect_testcases(None):
+        if patterns and not any(fnmatch.fnmatch(case.name, p) for p in patterns):
+            continue
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                problem = run_case(berth, case, pathlib.Path(work))
+            except Refused as error:
+                refused[case.name] = str(error)
+                if case.name not in listed:
+                    tally.add(case.name, f"refused, and not in refused.txt: {error}")
+                continue
+            except Exception as error:  # a case that this script cannot feed fails like any other
+                problem = f"{type(error).__name__}: {error}"
+            if problem is None and case.name in listed:
+                problem = "works now: take it out of refused.txt"
+            if problem is None:
+                tally.passed += 1
+            else:
+                tally.add(case.name, problem)
+    print(f"operator cases: {len(refused)} refused as listed")
+    if patterns:
+        for name, why in refused.items():
+            print(f"refused {name}: {why}")
+
+
+def main():
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("berth")
+    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes"], default="all")
+    cli.add_argument("names", nargs="*")
+    args = cli.parse_args()
+    tally = Tally()
+    parts = {"suite": suite, "light": light, "nodes": nodes}
+    for name in parts if args.what == "all" else [args.what]:
+        start = time.perf_counter()
+        parts[name](Berth(args.berth), args.names, tally)
+        print(f"{name}: {time.perf_counter() - start:.0f} s")
+    if tally.failures:
+        print("failed:", " ".join(tally.failures))
+    print(f"{tally.passed} passed, {len(tally.failures)} failed")
+    sys.exit(1 if tally.failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+// berth plan: the memory planner alone, on anybody's problem.
+#include "compiler/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+
+#include "base/output_file.h"
+#include "compiler/plan/bound.h"
+#include "compiler/plan/csv.h"
+#include "compiler/plan/greedy.h"
+#include "compiler/plan/naive.h"
+#include "compiler/plan/picture.h"
+#include "compiler/plan/validate.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+constexpr size_t kMaxProblemBytes = size_t{1} << 28;
+
+struct PlanOptions {
+  std::string problem;
+  std::string solution;
+  std::string planner = "best";
+  int64_t capacity = -1;
+  bool json = false;
+  bool picture = false;
+};
+
+Expected<plan::Plan> plan_with(const std::string& planner, const plan::Problem& problem) {
+  if (planner == "naive") return plan::plan_naive(problem);
+  if (planner == "greedy") return plan::plan_greedy(problem, plan::Key::kSize, plan::Fit::kBest);
+  return plan::plan_best(problem);
+}
+
+Status run_plan(const PlanOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const std::string text, read_text(options.problem, kMaxProblemBytes));
+  auto read = plan::read_csv(text);
+  if (!read.ok()) return Failure{read.error().code, options.problem + ":" + read.error().place, read.error().message};
+  plan::CsvProblem csv = std::move(read).value();
+  if (options.capacity >= 0) csv.problem.spaces[0].capacity = options.capacity;
+
+  const auto start = std::chrono::steady_clock::now();
+  auto planned = plan_with(options.planner, csv.problem);
+  if (!planned.ok()) return Failure{planned.error().code, options.problem, planned.error().text()};
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  BERTH_TRY(plan::validate(csv.problem, *planned));
+
+  const plan::SpaceUse& use = planned->spaces[0];
+  if (!options.solution.empty()) {
+    const std::string solution = plan::write_csv(csv.problem, csv.names, &*planned);
+    BERTH_TRY(write_whole_file(options.solution,
+                               [&](OutputFile& out) { return out.write(solution.data(), solution.size()); }));
+  }
+  if (options.json) {
+    const Json json = {{"height", use.height},
+                       {"lower_bound", use.lower_bound},
+                       {"optimal", use.optimal()},
+                       {"truncated", false},
+                       {"seconds", seconds}};
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{} storages: {} bytes, lower bound {}{}, in {}\n", csv.names.size(), use.height, use.lower_bound,
+               use.optimal() ? ", optimal" : "", duration_text(seconds));
+  }
+  if (options.picture) fmt::print("{}", plan::picture(csv.problem, *planned, 0));
+  return Done{};
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Session& session) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand("plan", "Plan the memory of a problem in CSV (id,lower,upper,size[,alignment])");
+  command->add_option("PROBLEM", options->problem, "the problem, in MiniMalloc's columns")->required();
+  command->add_option("-o", options->solution, "write the problem with its offsets to this CSV");
+  command->add_option("--capacity", options->capacity, "bytes that the plan may take")->check(CLI::NonNegativeNumber);
+  command->add_option("--planner", options->planner, "naive, greedy or best")
+      ->check(CLI::IsMember({"naive", "greedy", "best"}));
+  command->add_flag("--json", options->json, "one JSON object instead of a sentence");
+  command->add_flag("--picture", options->picture, "draw the plan: time to the right, memory upward");
+  command->footer("example: berth plan problem.csv -o solution.csv --picture");
+  command->callback([options, &session] {
+    auto done = run_plan(*options);
+    if (!done.ok()) session.exit_code = report(done.error());
+  });
+}
+
+}  // namespace berth::tool

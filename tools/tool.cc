@@ -1,0 +1,36 @@
+#include "tools/tool.h"
+
+#include <fmt/format.h>
+
+#include "base/mapped_file.h"
+
+namespace berth::tool {
+
+int report(const Failure& failure) {
+  fmt::print(stderr, "berth: {}\n", failure.text());
+  return failure.code == Error::kInternal || failure.code == Error::kOutOfResources ? kOurFault : kYourFault;
+}
+
+std::string bytes_text(int64_t bytes) {
+  const double n = static_cast<double>(bytes);
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.2f} KiB", n / 1024);
+  if (bytes < int64_t{1} << 30) return fmt::format("{:.2f} MiB", n / (1024 * 1024));
+  return fmt::format("{:.2f} GiB", n / (1024.0 * 1024 * 1024));
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
+Expected<std::string> read_text(const std::string& path, size_t limit) {
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+  if (file->bytes().size() > limit) {
+    return Failure{Error::kInvalidExternalData, path, fmt::format("is larger than {}", bytes_text(static_cast<int64_t>(limit)))};
+  }
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+}
+
+}  // namespace berth::tool

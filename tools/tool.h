@@ -1,0 +1,46 @@
+// What the subcommands of `berth` share. Each subcommand is one file with one function that adds it to the command line.
+//
+// Exit codes are a contract: 0 done, 1 our failure, 2 the input's or the usage's fault.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/failure.h"
+
+namespace berth::tool {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kDone = 0;
+constexpr int kOurFault = 1;
+constexpr int kYourFault = 2;
+
+/// Where a subcommand's callback leaves the exit code.
+struct Session {
+  int exit_code = kDone;
+};
+
+void add_compile(CLI::App& app, Session& session);
+void add_run(CLI::App& app, Session& session);
+void add_inspect(CLI::App& app, Session& session);
+void add_verify(CLI::App& app, Session& session);
+void add_plan(CLI::App& app, Session& session);
+void add_bench(CLI::App& app, Session& session);
+void add_devices(CLI::App& app, Session& session);
+
+/// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
+int report(const Failure& failure);
+
+/// "6.02 MiB", "512 B".
+std::string bytes_text(int64_t bytes);
+
+/// "1.23 ms", "45.0 us", "2.10 s".
+std::string duration_text(double seconds);
+
+/// The whole of a text or binary file of at most `limit` bytes.
+Expected<std::string> read_text(const std::string& path, size_t limit);
+
+}  // namespace berth::tool
