@@ -30,12 +30,18 @@ class ProgramView {
  public:
   ProgramView() = default;
 
-  /// Checks the header, the identifier, that `file` lies at a multiple of kProgramAlignment and that the root table lies
-  /// inside the FlatBuffer; nothing beyond. `report` may be null.
-  /// InvalidProgram; InvalidArgument for the address.
-  static Error open(Span<const uint8_t> file, ProgramView* view, Report* report);
+  /// Checks the header, the identifier, that `file` lies at a multiple of kProgramAlignment and that the root table
+  /// lies inside the FlatBuffer; nothing beyond. `report` may be null. InvalidProgram; InvalidArgument for the address.
+  static Error open(Span<const uint8_t> file, ProgramView* view, Report* report) {
+    return open(file, file.size(), view, report);
+  }
+  /// The same for a loader that brings the segments separately: `bytes` is the start of a file of `file_size` bytes, at
+  /// least its FlatBuffer. Segments outside of `bytes` are found by segment_range(); segment() and what builds on it
+  /// give InvalidState for them.
+  static Error open(Span<const uint8_t> bytes, uint64_t file_size, ProgramView* view, Report* report);
 
   const FileLayout& layout() const { return layout_; }
+  /// The bytes that the view was opened with.
   Span<const uint8_t> file() const { return file_; }
   /// The FlatBuffer, header included.
   Span<const uint8_t> flatbuffer() const { return file_.subspan(0, static_cast<size_t>(layout_.program_size)); }
@@ -51,8 +57,10 @@ class ProgramView {
   /// The content of "berth.meta"; null when there is none, or one of a version above kMetaVersion.
   const fb::Meta* meta() const;
 
-  /// Bytes of Program.segments[index]. NotFound when there is no such segment, InvalidProgram when it does not lie in
-  /// the segment area.
+  /// Where Program.segments[index] lies in the file. NotFound when there is no such segment, InvalidProgram when it
+  /// does not lie in the segment area.
+  Error segment_range(uint32_t index, uint64_t* offset, uint64_t* size) const;
+  /// Its bytes; errors as segment_range().
   Error segment(uint32_t index, Span<const uint8_t>* bytes) const;
   /// The first `nbytes` bytes of constant `index` > 0, from the constant segment or, in old files, from inside the
   /// FlatBuffer. InvalidProgram when the file has not got them.
@@ -64,8 +72,14 @@ class ProgramView {
   /// What the delegate's backend gets.
   Error delegate_payload(const fb::BackendDelegate& delegate, Span<const uint8_t>* bytes) const;
 
+  /// Where a constant's or an initial value's bytes lie in the file, for loaders that read them themselves; errors as
+  /// constant() and initial_value(). Constants inside the FlatBuffer of old files have no range: NotFound.
+  Error constant_range(uint32_t index, uint64_t nbytes, uint64_t* offset) const;
+  Error initial_value_range(uint32_t index, uint64_t nbytes, uint64_t* offset) const;
+
  private:
-  Error blob(const fb::SubsegmentOffsets& table, uint32_t index, uint64_t nbytes, Span<const uint8_t>* bytes) const;
+  Error blob_range(const fb::SubsegmentOffsets& table, uint32_t index, uint64_t nbytes, uint64_t* offset) const;
+  Error resident(uint64_t offset, uint64_t size, Span<const uint8_t>* bytes) const;
 
   Span<const uint8_t> file_;
   FileLayout layout_;

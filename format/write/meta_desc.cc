@@ -1,0 +1,57 @@
+#include "format/write/meta_desc.h"
+
+#include "format/program_view.h"
+
+namespace berth::format {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+// Nodes and names repeat (a node has several outputs): each text is stored once.
+Offset<flatbuffers::String> shared_text(FlatBufferBuilder& builder, const std::string& text) {
+  return text.empty() ? 0 : builder.CreateSharedString(text);
+}
+
+Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& method) {
+  std::vector<Offset<fb::ValueName>> values;
+  for (const ValueNameDesc& value : method.values) {
+    const auto name = shared_text(builder, value.name);
+    const auto node = shared_text(builder, value.node);
+    values.push_back(fb::CreateValueName(builder, value.value, name, node));
+  }
+  std::vector<Offset<fb::Symbol>> symbols;
+  for (const SymbolDesc& symbol : method.symbols) {
+    const bool computed = symbol.kind != fb::SymbolKind::INPUT;
+    const auto name = shared_text(builder, symbol.name);
+    symbols.push_back(fb::CreateSymbol(builder, name, symbol.kind, symbol.min, symbol.max,
+                                       computed ? &symbol.a : nullptr, computed ? &symbol.b : nullptr));
+  }
+  std::vector<Offset<fb::ArenaPlan>> arenas;
+  for (const ArenaPlanDesc& arena : method.arenas) {
+    arenas.push_back(
+        fb::CreateArenaPlan(builder, arena.memory_id, arena.alignment, arena.lower_bound, arena.proof, arena.step));
+  }
+  const auto name = builder.CreateString(method.name);
+  const auto value_list = builder.CreateVector(values);
+  const auto symbol_list = builder.CreateVector(symbols);
+  const auto dimensions = builder.CreateVectorOfStructs(method.dimensions);
+  const auto relations = builder.CreateVectorOfStructs(method.relations);
+  const auto arena_list = builder.CreateVector(arenas);
+  return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list);
+}
+
+}  // namespace
+
+NamedDataDesc meta_blob(const MetaDesc& meta) {
+  FlatBufferBuilder builder;
+  std::vector<Offset<fb::MethodMeta>> methods;
+  for (const MethodMetaDesc& method : meta.methods) methods.push_back(build(builder, method));
+  const auto producer = builder.CreateString(meta.producer);
+  const auto method_list = builder.CreateVector(methods);
+  fb::FinishMetaBuffer(builder, fb::CreateMeta(builder, kMetaVersion, producer, method_list));
+  const uint8_t* start = builder.GetBufferPointer();
+  return {kMetaKey, Bytes::of(std::vector<uint8_t>(start, start + builder.GetSize())), 16};
+}
+
+}  // namespace berth::format

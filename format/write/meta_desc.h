@@ -1,0 +1,55 @@
+// MetaDesc: the content of "berth.meta" as plain data (format/meta.fbs says what each field means).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/schema.h"
+#include "format/write/program_desc.h"
+
+namespace berth::format {
+
+struct ValueNameDesc {
+  int32_t value = 0;
+  std::string name;
+  std::string node;
+};
+
+struct SymbolDesc {
+  std::string name;
+  fb::SymbolKind kind = fb::SymbolKind::INPUT;
+  int64_t min = 0;
+  int64_t max = 0;
+  /// Operands of computed symbols; symbol -1: the constant.
+  fb::Operand a{0, -1};
+  fb::Operand b{0, -1};
+};
+
+struct ArenaPlanDesc {
+  uint32_t memory_id = 1;
+  uint32_t alignment = 16;
+  uint64_t lower_bound = 0;
+  fb::Proof proof = fb::Proof::OPEN;
+  int32_t step = -1;
+};
+
+struct MethodMetaDesc {
+  std::string name;
+  /// By ascending value, each at most once.
+  std::vector<ValueNameDesc> values;
+  std::vector<SymbolDesc> symbols;
+  std::vector<fb::SymbolicDimension> dimensions;
+  std::vector<fb::Relation> relations;
+  std::vector<ArenaPlanDesc> arenas;
+};
+
+struct MetaDesc {
+  std::string producer;
+  std::vector<MethodMetaDesc> methods;
+};
+
+/// The blob for ProgramDesc::named_data, key kMetaKey included.
+NamedDataDesc meta_blob(const MetaDesc& meta);
+
+}  // namespace berth::format

@@ -1,0 +1,160 @@
+// ProgramDesc: a program as plain data, before it is a file. The emitter fills one; write_program() makes the file.
+//
+// Indices mean what they mean in the file (format/program.fbs): values by their place in `values`, operators and
+// delegates by their place in the method's lists, constants and initial values from 1 (0 is "none"), arenas from 1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/device.h"
+#include "base/dtype.h"
+#include "format/write/sink.h"
+
+namespace berth::format {
+
+/// Where a planned tensor lies.
+struct Place {
+  /// Arena `memory_id` is MethodDesc::arenas[memory_id - 1].
+  uint32_t memory_id = 1;
+  /// In bytes from the arena's start.
+  uint64_t offset = 0;
+};
+
+struct TensorDesc {
+  DType dtype = DType::kF32;
+  /// Upper bounds when `bounded`.
+  std::vector<int32_t> sizes;
+  /// Dimensions from the outermost in memory inwards; one entry a dimension.
+  std::vector<uint8_t> dim_order;
+  /// Whether the sizes may change at run time, up to the product of these.
+  bool bounded = false;
+  /// 0: no data. Without `place`: constant; with it: initial value.
+  uint32_t data_buffer_idx = 0;
+  std::optional<Place> place;
+  Device device;
+  /// Name of a parameter or buffer; empty: none.
+  std::string name;
+  /// Whether the data lie in another file, under `name`.
+  bool external = false;
+};
+
+struct NullDesc {};
+/// Indices of Int values.
+struct IntListDesc {
+  std::vector<int64_t> items;
+};
+struct DoubleListDesc {
+  std::vector<double> items;
+};
+struct BoolListDesc {
+  std::vector<bool> items;
+};
+/// Indices of Tensor values, each smaller than the list's own.
+struct TensorListDesc {
+  std::vector<int32_t> items;
+};
+/// The same, with -1 for none.
+struct OptionalTensorListDesc {
+  std::vector<int32_t> items;
+};
+
+using ValueDesc = std::variant<NullDesc, int64_t, bool, double, std::string, TensorDesc, IntListDesc, DoubleListDesc,
+                               BoolListDesc, TensorListDesc, OptionalTensorListDesc>;
+
+struct KernelCallDesc {
+  int32_t op_index = 0;
+  std::vector<int32_t> args;
+};
+struct DelegateCallDesc {
+  int32_t delegate_index = 0;
+  std::vector<int32_t> args;
+};
+struct MoveDesc {
+  int32_t from = 0;
+  int32_t to = 0;
+};
+struct JumpFalseDesc {
+  int32_t condition = 0;
+  int32_t destination = 0;
+};
+struct FreeDesc {
+  int32_t value = 0;
+};
+using InstructionDesc = std::variant<KernelCallDesc, DelegateCallDesc, MoveDesc, JumpFalseDesc, FreeDesc>;
+
+struct OperatorDesc {
+  std::string name;      // "aten::add"
+  std::string overload;  // "out"; may be empty
+};
+
+struct CompileSpecDesc {
+  std::string key;
+  std::vector<uint8_t> value;
+};
+
+struct DelegateDesc {
+  /// The backend's registered name.
+  std::string id;
+  /// Index into ProgramDesc::payloads. Delegates may share one.
+  uint32_t payload = 0;
+  std::vector<CompileSpecDesc> compile_specs;
+};
+
+struct ArenaDesc {
+  uint64_t bytes = 0;
+  Device device;
+};
+
+/// A line of the model's source.
+struct FrameDesc {
+  std::string file;
+  int32_t line = 0;
+  std::string function;
+  std::string text;
+};
+
+struct MethodDesc {
+  std::string name;
+  std::vector<ValueDesc> values;
+  std::vector<int32_t> inputs;
+  std::vector<int32_t> outputs;
+  std::vector<OperatorDesc> operators;
+  std::vector<DelegateDesc> delegates;
+  std::vector<InstructionDesc> instructions;
+  /// Entry k is arena k + 1. Without any, one empty arena is written, as ExecuTorch does.
+  std::vector<ArenaDesc> arenas;
+  /// How inputs and outputs nest in a Python model; JSON text or empty.
+  std::string input_tree;
+  std::string output_tree;
+  /// Empty, or one list of frames an instruction, innermost last.
+  std::vector<std::vector<FrameDesc>> stacktrace;
+};
+
+struct NamedDataDesc {
+  std::string key;
+  Bytes bytes;
+  /// The blob's address in the file is a multiple of this and of the segment alignment.
+  uint32_t alignment = 16;
+};
+
+struct ProgramDesc {
+  std::vector<MethodDesc> methods;
+  /// Constant i + 1, of TensorDesc::data_buffer_idx.
+  std::vector<Bytes> constants;
+  /// Initial value i + 1.
+  std::vector<Bytes> initial_values;
+  /// Of DelegateDesc::payload.
+  std::vector<Bytes> payloads;
+  std::vector<NamedDataDesc> named_data;
+
+  /// Each constant starts at a multiple of this. A power of two.
+  uint32_t constant_alignment = 16;
+  /// Each segment and the segment area start at a multiple of this. A power of two, at least constant_alignment.
+  uint32_t segment_alignment = 128;
+};
+
+}  // namespace berth::format

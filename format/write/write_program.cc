@@ -1,0 +1,136 @@
+#include "format/write/write_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/math.h"
+#include "format/header.h"
+#include "format/write/build_tables.h"
+
+namespace berth::format {
+namespace {
+
+/// The format's limit is 2 GiB; the estimate may be low by a factor.
+constexpr uint64_t kMaxTableBytes = uint64_t{512} << 20;
+
+/// A sink that knows how far it is.
+class Cursor {
+ public:
+  explicit Cursor(const Sink& sink) : sink_(sink) {}
+
+  Status write(Span<const uint8_t> bytes) {
+    position_ += bytes.size();
+    return bytes.empty() ? Status(Done()) : sink_(bytes);
+  }
+
+  Status pad_to(uint64_t position) {
+    static constexpr uint8_t kZeros[4096] = {};
+    while (position_ < position) {
+      const uint64_t count = std::min<uint64_t>(position - position_, sizeof kZeros);
+      BERTH_TRY(write({kZeros, static_cast<size_t>(count)}));
+    }
+    return Done();
+  }
+
+  Status write(const Bytes& blob, const std::string& what) {
+    if (blob.size == 0) return Done();
+    const uint64_t end = position_ + blob.size;
+    BERTH_TRY(blob.write([this, end](Span<const uint8_t> bytes) -> Status {
+      if (bytes.size() > end - position_) return Failure{Error::kInternal, "", "a blob gave more bytes than it said"};
+      return write(bytes);
+    }));
+    if (position_ == end) return Done();
+    return Failure{Error::kInternal, what, "the blob gave fewer bytes than it said"};
+  }
+
+ private:
+  const Sink& sink_;
+  uint64_t position_ = 0;
+};
+
+void put(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t width) {
+  for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
+Status check_alignments(const ProgramDesc& program) {
+  const auto good = [](uint32_t alignment) { return is_power_of_two(alignment) && alignment <= (1u << 30); };
+  bool all_good = good(program.constant_alignment) && good(program.segment_alignment);
+  for (const NamedDataDesc& blob : program.named_data) all_good = all_good && good(blob.alignment);
+  if (all_good) return Done();
+  return Failure{Error::kInvalidArgument, "program",
+                 "alignments must be powers of two up to 2^30; constants have " +
+                     std::to_string(program.constant_alignment) + ", segments " +
+                     std::to_string(program.segment_alignment)};
+}
+
+/// The FlatBuffer with the extended header inserted after its first 8 bytes. Everything inside a FlatBuffer is
+/// relative, so only the offset of the root moves.
+std::vector<uint8_t> with_header(const uint8_t* tables, size_t size, uint64_t segment_bytes, uint64_t segment_alignment,
+                                 uint64_t* segment_base) {
+  // A multiple of the largest alignment inside the FlatBuffer, which is 16.
+  constexpr size_t kInserted = kHeaderBytes;
+  std::vector<uint8_t> bytes(size + kInserted);
+  std::memcpy(bytes.data(), tables, kHeaderOffset);
+  std::memcpy(bytes.data() + kHeaderOffset + kInserted, tables + kHeaderOffset, size - kHeaderOffset);
+  *segment_base = align_up<uint64_t>(bytes.size(), segment_alignment);
+  put(bytes, 0, flatbuffers::ReadScalar<uint32_t>(tables) + kInserted, 4);
+  std::memcpy(bytes.data() + kHeaderOffset, kHeaderMagic, 4);
+  put(bytes, 12, kHeaderBytes, 4);
+  put(bytes, 16, bytes.size(), 8);
+  put(bytes, 24, *segment_base, 8);
+  put(bytes, 32, segment_bytes, 8);
+  return bytes;
+}
+
+Status write_segments(const ProgramDesc& program, const SegmentLayout& layout, uint64_t base, Cursor& cursor) {
+  const auto start = [&](int segment) { return base + layout.segments[static_cast<size_t>(segment)].offset; };
+  for (size_t i = 0; i < program.constants.size(); ++i) {
+    BERTH_TRY(cursor.pad_to(start(0) + layout.constant_offsets[i + 1]));
+    BERTH_TRY(cursor.write(program.constants[i], "constants[" + std::to_string(i + 1) + "]"));
+  }
+  for (size_t i = 0; i < program.initial_values.size(); ++i) {
+    BERTH_TRY(cursor.pad_to(start(layout.initial_value_segment) + layout.initial_value_offsets[i + 1]));
+    BERTH_TRY(cursor.write(program.initial_values[i], "initial_values[" + std::to_string(i + 1) + "]"));
+  }
+  for (size_t i = 0; i < program.payloads.size(); ++i) {
+    if (layout.payload_segments[i] < 0) continue;
+    BERTH_TRY(cursor.pad_to(start(layout.payload_segments[i])));
+    BERTH_TRY(cursor.write(program.payloads[i], "payloads[" + std::to_string(i) + "]"));
+  }
+  for (size_t i = 0; i < program.named_data.size(); ++i) {
+    BERTH_TRY(cursor.pad_to(start(layout.named_data_segments[i])));
+    BERTH_TRY(cursor.write(program.named_data[i].bytes, "named data \"" + program.named_data[i].key + "\""));
+  }
+  return cursor.pad_to(base + layout.bytes);
+}
+
+}  // namespace
+
+Status write_program(const ProgramDesc& program, const Sink& sink) {
+  BERTH_TRY(check_alignments(program));
+  const uint64_t estimate = estimate_table_bytes(program);
+  if (estimate > kMaxTableBytes) {
+    return Failure{Error::kNotSupported, "program",
+                   "its tables would take about " + std::to_string(estimate >> 20) +
+                       " MiB, the format's limit is near; split the model into several programs"};
+  }
+  const SegmentLayout layout = layout_segments(program);
+  flatbuffers::FlatBufferBuilder builder(static_cast<size_t>(std::max<uint64_t>(estimate, 1024)));
+  build_tables(program, layout, builder);
+
+  Cursor cursor(sink);
+  if (layout.bytes == 0) return cursor.write({builder.GetBufferPointer(), builder.GetSize()});
+  uint64_t segment_base = 0;
+  const std::vector<uint8_t> tables = with_header(builder.GetBufferPointer(), builder.GetSize(), layout.bytes,
+                                                  program.segment_alignment, &segment_base);
+  BERTH_TRY(cursor.write({tables.data(), tables.size()}));
+  return write_segments(program, layout, segment_base, cursor);
+}
+
+Expected<std::vector<uint8_t>> program_bytes(const ProgramDesc& program) {
+  std::vector<uint8_t> bytes;
+  BERTH_TRY(write_program(program, append_to(&bytes)));
+  return bytes;
+}
+
+}  // namespace berth::format
