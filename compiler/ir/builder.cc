@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "compiler/ir/shape_args.h"
 
 namespace berth::ir {
 namespace {
@@ -82,7 +83,9 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
   if (op.infer == nullptr) {
     return Failure{Error::kNotSupported, op.functional_name, "its results cannot be inferred; say their types"};
   }
-  return op.infer(ShapeQuery{module, method, op, args});
+  auto types = op.infer(ShapeQuery{module, method, op, args});
+  if (types.ok()) BERTH_TRY(check_results(module, op, *types));
+  return types;
 }
 
 Expected<std::vector<ValueId>> Builder::create(OpId id, std::vector<Argument> args, std::string_view source,

@@ -65,6 +65,7 @@ Dim Symbols::computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max) {
   symbol.max = max;
   symbol.a = a;
   symbol.b = b;
+  symbol.terms = std::min(terms(a) + terms(b), 1 << 20);
   symbols_.push_back(std::move(symbol));
   return Dim::of_symbol(static_cast<SymbolId>(symbols_.size() - 1));
 }

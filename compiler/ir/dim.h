@@ -40,6 +40,7 @@ struct Symbol {
   int64_t min = 0;   // inclusive range, for every kind
   int64_t max = 0;
   Dim a, b;  // operands of computed symbols
+  int terms = 1;  // inputs and numbers in its text; saturates
 };
 
 /// The symbols of a module. Arithmetic folds constants, drops neutral elements and orders operands, so that n + 1 and
@@ -64,6 +65,9 @@ class Symbols {
 
   int64_t lower(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[static_cast<size_t>(dim.symbol)].min; }
   int64_t upper(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[static_cast<size_t>(dim.symbol)].max; }
+
+  /// How many inputs and numbers the text of `dim` mentions; saturates at 2^20.
+  int terms(Dim dim) const { return dim.is_constant() ? 1 : symbols_[static_cast<size_t>(dim.symbol)].terms; }
 
   const Symbol& operator[](SymbolId id) const { return symbols_[static_cast<size_t>(id)]; }
   size_t size() const { return symbols_.size(); }

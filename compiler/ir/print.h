@@ -8,13 +8,18 @@
 namespace berth::ir {
 
 struct PrintOptions {
-  /// Constants larger than this many bytes are written as `file("path", offset, size)` when they lie in a mapped file,
-  /// else as `hex"…"`. With elide they are written as `...`, which reads well and does not parse back.
+  /// Constants of one repeated value and of at most this many elements are written as numbers; others as
+  /// `file("path", offset, size)` when they lie in a mapped file, else as `hex"…"`.
+  size_t most_numbers = 16;
+  /// Writes `...` for those others, which reads well and does not parse back.
   bool elide = false;
 };
 
+/// Constants that no method mentions are left out.
 std::string print(const Module& module, const PrintOptions& options = {});
+/// One node with its regions, as it stands in a method; ends with a newline.
 std::string print(const Module& module, const Method& method, const Node& node);
+/// `f32[n,64]{1,0}@cuda:0`; the device is left out on the cpu.
 std::string print(const Type& type, const Symbols& symbols);
 
 }  // namespace berth::ir
