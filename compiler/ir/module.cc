@@ -22,6 +22,13 @@ ValueId Method::add_value(Type type, std::string_view name) {
   return ValueId{static_cast<int32_t>(values.size() - 1)};
 }
 
+void Method::rename(ValueId id, std::string_view wish) {
+  Value& renamed = value(id);
+  if (renamed.name == wish) return;
+  names_.erase(renamed.name);
+  renamed.name = unique_name(wish);
+}
+
 ValueId Method::add_input(Type type, std::string_view name) {
   const ValueId id = add_value(std::move(type), name);
   body.inputs.push_back(id);

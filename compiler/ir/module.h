@@ -98,6 +98,8 @@ struct Method {
 
   /// A fresh value; `name` is made unique by a suffix when taken or empty.
   ValueId add_value(Type type, std::string_view name);
+  /// Gives `id` another name; made unique by a suffix when taken. Its old name is free again.
+  void rename(ValueId id, std::string_view wish);
   /// A fresh method input at the end of body.inputs.
   ValueId add_input(Type type, std::string_view name);
   /// The value that stands for constant `id` of `module`; one value a constant.
