@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 
 #include "base/output_file.h"
@@ -42,10 +41,10 @@ Status run_plan(const PlanOptions& options) {
   plan::CsvProblem csv = std::move(read).value();
   if (options.capacity >= 0) csv.problem.spaces[0].capacity = options.capacity;
 
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   auto planned = plan_with(options.planner, csv.problem);
   if (!planned.ok()) return Failure{planned.error().code, options.problem, planned.error().text()};
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = watch.seconds();
   BERTH_TRY(plan::validate(csv.problem, *planned));
 
   const plan::SpaceUse& use = planned->spaces[0];

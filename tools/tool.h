@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,6 +31,16 @@ void add_verify(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);
+
+/// Time since it was made.
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
 
 /// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
 int report(const Failure& failure);

@@ -1,0 +1,113 @@
+// berth compile: a model to a program.
+#include "compiler/compile.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tools/names.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+struct CompileCommand {
+  std::string model;
+  std::string output;
+  std::vector<std::string> shapes;
+  std::string planner = "best";
+  bool no_reuse = false;
+  bool json = false;
+  CompileOptions options;
+};
+
+// NAME=SHAPE; a name may hold '=' itself, a shape cannot.
+Status parse_shapes(const std::vector<std::string>& texts, ImportOptions& options) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return Failure{Error::kInvalidArgument, "--input-shape " + text, "expected NAME=1x3x224x224"};
+    }
+    options.input_shapes[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return Done{};
+}
+
+Json report_json(const CompileReport& report) {
+  Json arenas = Json::array();
+  for (const ArenaReport& arena : report.arenas) {
+    arenas.push_back({{"method", arena.method},
+                      {"id", arena.id},
+                      {"device", device_name(arena.device)},
+                      {"bytes", arena.bytes},
+                      {"lower_bound", arena.lower_bound},
+                      {"optimal", arena.optimal}});
+  }
+  return {{"arenas", arenas},
+          {"plan_ms", report.plan_ms},
+          {"total_ms", report.total_ms},
+          {"instructions", report.instructions},
+          {"views", report.views},
+          {"constant_bytes", report.constant_bytes}};
+}
+
+void print_report(const CompileCommand& command, const CompileReport& report) {
+  for (const std::string& line : report.why) fmt::print("{}\n", line);
+  fmt::print("{}: {} instructions, {} views, constants {}, in {}\n", command.output, report.instructions, report.views,
+             bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
+  for (const ArenaReport& arena : report.arenas) {
+    fmt::print("{}: arena {} on {}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
+               device_name(arena.device), bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
+               arena.optimal ? ", optimal" : "");
+  }
+}
+
+Status run_compile(CompileCommand& command) {
+  if (command.options.target != "portable") {
+    return Failure{Error::kNotSupported, "--target " + command.options.target,
+                   "this build has one target, portable; see berth devices"};
+  }
+  ImportOptions import;
+  BERTH_TRY(parse_shapes(command.shapes, import));
+  command.options.planner = command.no_reuse || command.planner == "naive" ? Planner::kNaive
+                            : command.planner == "greedy"                  ? Planner::kGreedy
+                                                                           : Planner::kBest;
+  const Stopwatch watch;
+  BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model(command.model, import));
+  CompileReport report;
+  BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
+  report.total_ms = watch.seconds() * 1e3;
+  if (command.json) {
+    fmt::print("{}\n", report_json(report).dump());
+  } else {
+    print_report(command, report);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app, Session& session) {
+  auto command = std::make_shared<CompileCommand>();
+  CLI::App* sub = app.add_subcommand("compile", "Compile a model to an ExecuTorch program");
+  sub->add_option("MODEL", command->model, "an .onnx model, or IR text")->required();
+  sub->add_option("-o,--output", command->output, "the program to write")->required();
+  sub->add_option("--target", command->options.target, "what runs it: portable (the default)");
+  sub->add_option("--input-shape", command->shapes, "NAME=1x3x224x224; a dimension may be a bound, 1..8")
+      ->allow_extra_args(false);
+  sub->add_option("--planner", command->planner, "naive, greedy or best")
+      ->check(CLI::IsMember({"naive", "greedy", "best"}));
+  sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
+  sub->add_option("--dump-ir", command->options.dump_ir, "write the IR after every pass that changed it to this folder");
+  sub->add_option("--why", command->options.why, "print the decisions of a pass, with their reasons; all for every pass")
+      ->allow_extra_args(false);
+  sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
+  sub->add_flag("--json", command->json, "one JSON object instead of text");
+  sub->footer("example: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224");
+  sub->callback([command, &session] {
+    auto done = run_compile(*command);
+    if (!done.ok()) session.exit_code = report(done.error());
+  });
+}
+
+}  // namespace berth::tool

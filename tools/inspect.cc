@@ -1,0 +1,229 @@
+// berth inspect: what is in a file.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "compiler/compile.h"
+#include "compiler/ir/print.h"
+#include "compiler/plan/picture.h"
+#include "format/tensor_facts.h"
+#include "format/write/print_program.h"
+#include "runtime/method_meta.h"
+#include "tools/names.h"
+#include "tools/program_file.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+struct InspectOptions {
+  std::string file;
+  bool json = false;
+  bool values = false;
+  bool instructions = false;
+  bool plan = false;
+};
+
+Json port_json(const MethodMeta& meta, bool input, size_t index) {
+  const auto tag = input ? meta.input_tag(index) : meta.output_tag(index);
+  const ValueNames names = input ? meta.input_names(index) : meta.output_names(index);
+  Json port = {{"name", port_name(names.name, input, index)}};
+  if (!tag.ok() || *tag != Tag::kTensor) {
+    port["dtype"] = tag.ok() ? tag_name(*tag) : "unknown";
+    return port;
+  }
+  const auto info = input ? meta.input_tensor_meta(index) : meta.output_tensor_meta(index);
+  if (!info.ok()) return port;
+  port["dtype"] = to_string(info->dtype);
+  port["shape"] = std::vector<int32_t>(info->sizes.begin(), info->sizes.end());
+  if (info->dynamism == ShapeDynamism::kBounded) port["dynamic"] = true;
+  port["device"] = device_name(info->device);
+  return port;
+}
+
+std::map<std::string, int> operator_counts(const fb::ExecutionPlan& method) {
+  std::map<std::string, int> counts;
+  for (const fb::Chain* chain : *method.chains()) {
+    if (chain->instructions() == nullptr) continue;
+    for (const fb::Instruction* instruction : *chain->instructions()) {
+      const auto* call = instruction->instr_args_as_KernelCall();
+      if (call == nullptr) continue;
+      const fb::Operator& op = *method.operators()->Get(static_cast<uint32_t>(call->op_index()));
+      const std::string overload = format::text(op.overload());
+      ++counts[format::text(op.name()) + (overload.empty() ? "" : "." + overload)];
+    }
+  }
+  return counts;
+}
+
+// The copies between devices that the program makes, by direction.
+Json copies_json(const fb::ExecutionPlan& method) {
+  std::map<std::pair<std::string, std::string>, std::pair<int64_t, int64_t>> copies;
+  for (const fb::Chain* chain : *method.chains()) {
+    if (chain->instructions() == nullptr) continue;
+    for (const fb::Instruction* instruction : *chain->instructions()) {
+      const auto* call = instruction->instr_args_as_KernelCall();
+      if (call == nullptr || call->args()->size() < 2) continue;
+      const fb::Operator& op = *method.operators()->Get(static_cast<uint32_t>(call->op_index()));
+      if (std::string(format::text(op.name())).rfind("et_copy::", 0) != 0) continue;
+      const fb::Tensor* from = format::tensor_at(method, call->args()->Get(0));
+      const fb::Tensor* to = format::tensor_at(method, call->args()->Get(1));
+      uint64_t bytes = 0;
+      if (from == nullptr || to == nullptr || !format::tensor_nbytes(*from, &bytes)) continue;
+      auto& [count, total] = copies[{device_name(format::tensor_device(*from)), device_name(format::tensor_device(*to))}];
+      ++count;
+      total += static_cast<int64_t>(bytes);
+    }
+  }
+  Json list = Json::array();
+  for (const auto& [ends, sums] : copies) {
+    list.push_back({{"from", ends.first}, {"to", ends.second}, {"count", sums.first}, {"bytes", sums.second}});
+  }
+  return list;
+}
+
+Json method_json(const ProgramFile& program, size_t index) {
+  const fb::ExecutionPlan& method = program.view.method(index);
+  const MethodMeta meta(&method, method_names(program.view, index));
+  Json json = {{"name", meta.name()}, {"inputs", Json::array()}, {"outputs", Json::array()}};
+  for (size_t i = 0; i < meta.num_inputs(); ++i) json["inputs"].push_back(port_json(meta, true, i));
+  for (size_t i = 0; i < meta.num_outputs(); ++i) json["outputs"].push_back(port_json(meta, false, i));
+  json["arenas"] = Json::array();
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    const auto bytes = meta.memory_planned_buffer_size(i);
+    const auto device = meta.memory_planned_buffer_device(i);
+    json["arenas"].push_back({{"id", i + 1},
+                              {"device", device_name(device.ok() ? *device : Device())},
+                              {"bytes", bytes.ok() ? *bytes : 0}});
+  }
+  json["operators"] = Json::object();
+  for (const auto& [name, count] : operator_counts(method)) json["operators"][name] = count;
+  json["delegates"] = Json::array();
+  for (size_t i = 0; i < meta.num_delegates(); ++i) {
+    json["delegates"].push_back({{"id", meta.delegate_id(i)}, {"device", delegate_device(method, i)}});
+  }
+  json["instructions"] = meta.num_instructions();
+  json["copies"] = copies_json(method);
+  return json;
+}
+
+std::string port_text(const Json& port) {
+  std::string shape;
+  if (port.contains("shape")) {
+    for (const auto& size : port["shape"]) shape += (shape.empty() ? "" : "x") + std::to_string(size.get<int64_t>());
+    shape = "[" + shape + "]";
+    if (port.contains("dynamic")) shape += " at most";
+  }
+  const std::string device = port.contains("device") ? "@" + port["device"].get<std::string>() : "";
+  return fmt::format("{}: {}{}{}", port["name"].get<std::string>(), port["dtype"].get<std::string>(), shape, device);
+}
+
+void print_method(const Json& method) {
+  fmt::print("method {}: {} instructions\n", method["name"].get<std::string>(), method["instructions"].get<size_t>());
+  for (const auto& port : method["inputs"]) fmt::print("  input   {}\n", port_text(port));
+  for (const auto& port : method["outputs"]) fmt::print("  output  {}\n", port_text(port));
+  for (const auto& arena : method["arenas"]) {
+    const int64_t bytes = arena["bytes"].get<int64_t>();
+    fmt::print("  arena   {} on {}: {} bytes ({})\n", arena["id"].get<int>(), arena["device"].get<std::string>(), bytes,
+               bytes_text(bytes));
+  }
+  for (const auto& delegate : method["delegates"]) {
+    fmt::print("  delegate {} on {}\n", delegate["id"].get<std::string>(), delegate["device"].get<std::string>());
+  }
+  for (const auto& copy : method["copies"]) {
+    fmt::print("  copies  {} to {}: {} of {} bytes in all\n", copy["from"].get<std::string>(),
+               copy["to"].get<std::string>(), copy["count"].get<int64_t>(), copy["bytes"].get<int64_t>());
+  }
+  for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
+}
+
+void print_plan(const fb::ExecutionPlan& method) {
+  for (uint32_t id = 1; id < method.non_const_buffer_sizes()->size(); ++id) {
+    const ArenaPicture picture = arena_picture(method, id);
+    fmt::print("arena {} of {}:\n{}", id, format::text(method.name()), plan::picture(picture.problem, picture.plan, 0));
+  }
+}
+
+Status inspect_program(const InspectOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
+  const int64_t bytes = static_cast<int64_t>(program.file->bytes().size());
+  Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
+  for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));
+  if (options.json) {
+    fmt::print("{}\n", json.dump());
+    return Done{};
+  }
+  fmt::print("{}: a program of {} bytes ({})\n", options.file, bytes, bytes_text(bytes));
+  for (const auto& method : json["methods"]) print_method(method);
+  if (options.values || options.instructions) {
+    fmt::print("{}", format::print_program(program.view, {options.values, options.instructions}));
+  }
+  if (options.plan) {
+    for (size_t m = 0; m < program.view.method_count(); ++m) print_plan(program.view.method(m));
+  }
+  return Done{};
+}
+
+Status inspect_model(const InspectOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, {}));
+  if (options.values || options.instructions) {
+    fmt::print("{}", ir::print(module, {/*elide=*/true}));
+    return Done{};
+  }
+  Json json = {{"file", options.file}, {"format", "model"}, {"methods", Json::array()}};
+  for (const ir::Method& method : module.methods) {
+    Json entry = {{"name", method.name}, {"inputs", Json::array()}, {"outputs", Json::array()}};
+    const auto add = [&](const char* list, ir::ValueId id) {
+      const ir::Value& value = method.value(id);
+      entry[list].push_back({{"name", value.name}, {"type", ir::print(value.type, module.symbols)}});
+    };
+    for (ir::ValueId id : method.body.inputs) add("inputs", id);
+    for (const ir::Argument& output : method.body.outputs) {
+      if (const auto* id = std::get_if<ir::ValueId>(&output)) add("outputs", *id);
+    }
+    std::map<std::string, int> counts;
+    for (ir::NodeId id : method.body.nodes) ++counts[method.node(id).op->functional_name];
+    for (const auto& [name, count] : counts) entry["operators"][name] = count;
+    json["methods"].push_back(entry);
+  }
+  if (options.json) {
+    fmt::print("{}\n", json.dump());
+    return Done{};
+  }
+  for (const auto& method : json["methods"]) {
+    fmt::print("{}: method {}\n", options.file, method["name"].get<std::string>());
+    for (const char* list : {"inputs", "outputs"}) {
+      for (const auto& port : method[list]) {
+        fmt::print("  {} {}: {}\n", list, port["name"].get<std::string>(), port["type"].get<std::string>());
+      }
+    }
+    if (!method.contains("operators")) continue;
+    for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
+  }
+  return Done{};
+}
+
+Status run_inspect(const InspectOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
+  return is_program(*file) ? inspect_program(options) : inspect_model(options);
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Session& session) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "Show what is in a program or a model");
+  command->add_option("FILE", options->file, "a .pte program, an .onnx model, or IR text")->required();
+  command->add_flag("--json", options->json, "one JSON object instead of text");
+  command->add_flag("--values", options->values, "every value with its type and place");
+  command->add_flag("--instructions", options->instructions, "every instruction");
+  command->add_flag("--plan", options->plan, "draw each arena: time to the right, memory upward");
+  command->footer("example: berth inspect model.pte --plan");
+  command->callback([options, &session] {
+    auto done = run_inspect(*options);
+    if (!done.ok()) session.exit_code = report(done.error());
+  });
+}
+
+}  // namespace berth::tool

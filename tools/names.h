@@ -1,0 +1,23 @@
+// The names that the tool shows for what a program file leaves unnamed.
+#pragma once
+
+#include <string>
+
+#include "base/device.h"
+#include "format/program_view.h"
+#include "runtime/value.h"
+
+namespace berth::tool {
+
+/// `name`, or "in3", "out0" when it is empty.
+std::string port_name(const char* name, bool input, size_t index);
+/// "cpu", "cuda:0".
+std::string device_name(Device device);
+/// "tensor", "int", "none"…
+const char* tag_name(Tag tag);
+/// What the compiler left about method `index` of the program; null when it left nothing.
+const fb::MethodMeta* method_names(const format::ProgramView& program, size_t index);
+/// The device that the delegate's compile specs name ("target_device"), "cpu" without one.
+std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate);
+
+}  // namespace berth::tool

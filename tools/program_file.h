@@ -1,0 +1,42 @@
+// A program file as the tool looks at it: mapped, verified, found its way about.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/failure.h"
+#include "base/mapped_file.h"
+#include "compiler/plan/plan.h"
+#include "format/program_view.h"
+
+namespace berth::tool {
+
+struct ProgramFile {
+  std::string path;
+  std::shared_ptr<const MappedFile> file;
+  format::ProgramView view;
+};
+
+/// Whether `path` is a program: by its identifier, not by its name.
+bool is_program(const MappedFile& file);
+
+/// Maps `path` and verifies its structure in full. The failure's place is "PATH: where in the program".
+Expected<ProgramFile> open_program(const std::string& path);
+
+struct PlanCheck {
+  bool inferred = false;  // the file does not say which values are views; it was inferred
+};
+
+/// Checks that nothing live is overwritten, in every method.
+Expected<PlanCheck> check_plan(const ProgramFile& program);
+
+/// One arena of a method as a planner's problem with all places taken: for pictures. Lifetimes are from the first to the
+/// last instruction that mentions a value; inputs live from the start, outputs to the end.
+struct ArenaPicture {
+  plan::Problem problem;
+  plan::Plan plan;
+};
+ArenaPicture arena_picture(const fb::ExecutionPlan& method, uint32_t memory_id);
+
+}  // namespace berth::tool
