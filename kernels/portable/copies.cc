@@ -1,0 +1,89 @@
+// Copies of whole tensors, with a change of dtype or dimension order where asked: clone, copy, to.
+#include "kernels/portable/broadcast.h"
+#include "kernels/portable/convert.h"
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/dispatch.h"
+#include "kernels/portable/iterate.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+constexpr int64_t kChunk = 256;
+
+void convert_range(const Walk& source_walk, bool dense, const Tensor& from, Tensor& to, int64_t begin, int64_t end) {
+  const size_t from_bytes = element_size(from.dtype());
+  const auto place = [&](int64_t i) { return to.data<char>() + static_cast<size_t>(i) * element_size(to.dtype()); };
+  if (dense) {
+    const char* source = from.data<char>() + static_cast<size_t>(begin) * from_bytes;
+    return convert_elements(from.dtype(), source, to.dtype(), place(begin), end - begin);
+  }
+  alignas(8) unsigned char gathered[kChunk * 8];
+  for (int64_t i = begin; i < end; i += kChunk) {
+    const int64_t n = end - i < kChunk ? end - i : kChunk;
+    gather_elements(source_walk, from.raw(), from_bytes, i, n, gathered);
+    convert_elements(from.dtype(), gathered, to.dtype(), place(i), n);
+  }
+}
+
+// `from` is broadcast to `to`, whose sizes stay, and converted to its dtype.
+Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
+  Sizes sizes;
+  const bool fits = broadcast_sizes(to.sizes(), &sizes) && broadcast_sizes(from.sizes(), &sizes);
+  if (!fits || sizes.span() != to.sizes()) {
+    return context.fail(Error::kInvalidArgument, "the source's sizes do not broadcast to the target's");
+  }
+  if (to.numel() == 0 || (same_layout(from, to) && from.raw() == to.raw())) return Error::kOk;
+  const Tensor* tensors[] = {&to, &from};
+  const Walk walk = walk_broadcast(tensors);
+  if (from.dtype() == to.dtype()) {
+    StridedCopy copy(element_size(to.dtype()));
+    for (int d = 0; d < walk.rank; ++d) copy.add(walk.sizes[d], walk.strides[1][d], walk.strides[0][d]);
+    copy.prepare();
+    copy.run(context, from.raw(), to.raw());
+    return Error::kOk;
+  }
+  if (!is_real(from.dtype()) || !is_real(to.dtype())) return unsupported_dtype(context);
+  const Walk source_walk = operand_walk(walk, 1);
+  const bool dense = walk.is_dense(1);
+  context.parallel_for(to.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    convert_range(source_walk, dense, from, to, begin, end);
+  });
+  return Error::kOk;
+}
+
+// The last argument becomes the first, which must have the same dtype unless `converts`.
+Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[args.size() - 1]->tensor();
+  if (!converts && self.dtype() != out.dtype()) {
+    return context.fail(Error::kInvalidArgument, "input and output must have the same dtype");
+  }
+  if (const Error error = resize_out(context, out, self.sizes()); error != Error::kOk) return error;
+  return copy_into(context, self, out);
+}
+
+}  // namespace
+
+Error alias_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
+Error clone_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
+Error detach_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
+Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) {
+  return copy_whole(context, args, false);
+}
+Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args) {
+  return copy_whole(context, args, true);
+}
+
+Error copy_out(KernelContext& context, Span<EValue* const> args) {
+  Tensor& out = args[3]->tensor();
+  if (const Error error = resize_out(context, out, args[0]->tensor().sizes()); error != Error::kOk) return error;
+  return copy_into(context, args[1]->tensor(), out);
+}
+
+Error copy_self(KernelContext& context, Span<EValue* const> args) {
+  return copy_into(context, args[1]->tensor(), args[0]->tensor());
+}
+
+}  // namespace berth::portable

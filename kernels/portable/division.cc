@@ -1,0 +1,176 @@
+// Division with a rounding mode, and what it leaves: div (trunc, floor), floor_divide, remainder, fmod.
+//
+// floor and remainder go together and have the divisor's sign, as in Python; trunc and fmod have the dividend's, as in
+// C. A whole number divided by zero is an error.
+#include <cmath>
+#include <cstring>
+
+#include "kernels/portable/loops.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/promotion.h"
+
+namespace berth::portable {
+namespace {
+
+template <typename T>
+BERTH_INLINE T truncated_quotient(T x, T y) {
+  return std::trunc(x / y);
+}
+// The smallest integer divided by -1 wraps. Zero divisors were refused before.
+BERTH_INLINE int64_t truncated_quotient(int64_t x, int64_t y) {
+  if (y == 0) return 0;
+  if (y == -1) return static_cast<int64_t>(-static_cast<uint64_t>(x));
+  return x / y;
+}
+
+template <typename T>
+BERTH_INLINE T truncated_rest(T x, T y) {
+  return std::fmod(x, y);
+}
+BERTH_INLINE int64_t truncated_rest(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
+
+template <typename T>
+BERTH_INLINE T floored_rest(T x, T y) {
+  const T rest = truncated_rest(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+
+// What is left once the exact rest is gone is a whole multiple of y, so that the quotient needs rounding to the nearest
+// only. Its zero has the sign of x / y.
+template <typename T>
+BERTH_INLINE T floored_quotient(T x, T y) {
+  if (y == 0) return x / y;
+  const T nearest = std::rint((x - floored_rest(x, y)) / y);
+  return nearest == 0 ? std::copysign(T(0), x / y) : nearest;
+}
+BERTH_INLINE int64_t floored_quotient(int64_t x, int64_t y) {
+  const int64_t quotient = truncated_quotient(x, y);
+  const int64_t rest = truncated_rest(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? quotient - 1 : quotient;
+}
+
+template <typename T>
+struct DivTrunc : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE T operator()(T x, T y) const { return truncated_quotient(x, y); }
+};
+template <typename T>
+struct DivFloor : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE T operator()(T x, T y) const { return floored_quotient(x, y); }
+};
+template <typename T>
+struct Fmod : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE T operator()(T x, T y) const { return truncated_rest(x, y); }
+};
+template <typename T>
+struct Remainder : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE T operator()(T x, T y) const { return floored_rest(x, y); }
+};
+
+template <typename T>
+bool has_zero(const Tensor& tensor) {
+  const T* elements = tensor.data<T>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (elements[i] == 0) return true;
+  }
+  return false;
+}
+
+Error divided_by_zero(KernelContext& context) {
+  return context.fail(Error::kInvalidArgument, "integer division by zero");
+}
+
+// Division of whole numbers must not meet a zero, and is not defined on bool.
+Error check_divisor(KernelContext& context, const Tensor& divisor, DType common) {
+  if (is_floating(common)) return Error::kOk;
+  if (common == DType::kBool) return unsupported_dtype(context);
+  if (!is_integer(divisor.dtype()) && divisor.dtype() != DType::kBool) return unsupported_dtype(context);
+  return dispatch_bytes(context, divisor.dtype(), [&](auto tag) {
+    return has_zero<typename decltype(tag)::type>(divisor) ? divided_by_zero(context) : Error::kOk;
+  });
+}
+
+Error run_division(KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out, const Loops& loops) {
+  const DType common = promote_types(a.dtype(), b.dtype());
+  if (a.numel() != 0) {
+    if (const Error error = check_divisor(context, b, common); error != Error::kOk) return error;
+  }
+  return run_binary(context, a, b, out, common, loops);
+}
+
+Error run_division_scalar(KernelContext& context, const Tensor& self, const EValue& other, Tensor& out,
+                          const Loops& loops) {
+  const DType common = promote_scalar(self.dtype(), other);
+  if (common == DType::kBool) return unsupported_dtype(context);
+  if (is_integer(common)) {
+    // The scalar wraps to the tensor's type before it divides.
+    const ScalarElement element(other, common, DType::kI64);
+    const ScalarElement zero(EValue(int64_t{0}), common, DType::kI64);
+    if (std::memcmp(element.bytes, zero.bytes, sizeof zero.bytes) == 0) return divided_by_zero(context);
+  }
+  return run_binary_scalar(context, self, other, out, common, loops);
+}
+
+enum class Rounding { kNone, kTrunc, kFloor, kUnknown };
+
+Rounding read_rounding(const EValue& mode) {
+  if (mode.is_none()) return Rounding::kNone;
+  const StringRef text = mode.text();
+  if (text.size != 5) return Rounding::kUnknown;
+  if (std::memcmp(text.data, "trunc", 5) == 0) return Rounding::kTrunc;
+  return std::memcmp(text.data, "floor", 5) == 0 ? Rounding::kFloor : Rounding::kUnknown;
+}
+
+Error unknown_rounding(KernelContext& context) {
+  return context.fail(Error::kInvalidArgument, "rounding_mode must be None, 'trunc' or 'floor'");
+}
+
+}  // namespace
+
+Error div_out_mode(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& a = args[0]->tensor();
+  const Tensor& b = args[1]->tensor();
+  Tensor& out = args[3]->tensor();
+  EValue* const plain[] = {args[0], args[1], args[3]};
+  switch (read_rounding(*args[2])) {
+    case Rounding::kNone: return div_out(context, plain);
+    case Rounding::kTrunc: return run_division(context, a, b, out, binary_loops<DivTrunc>());
+    case Rounding::kFloor: return run_division(context, a, b, out, binary_loops<DivFloor>());
+    case Rounding::kUnknown: break;
+  }
+  return unknown_rounding(context);
+}
+
+Error div_Scalar_mode_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[3]->tensor();
+  EValue* const plain[] = {args[0], args[1], args[3]};
+  switch (read_rounding(*args[2])) {
+    case Rounding::kNone: return div_Scalar_out(context, plain);
+    case Rounding::kTrunc: return run_division_scalar(context, self, *args[1], out, binary_loops<DivTrunc>());
+    case Rounding::kFloor: return run_division_scalar(context, self, *args[1], out, binary_loops<DivFloor>());
+    case Rounding::kUnknown: break;
+  }
+  return unknown_rounding(context);
+}
+
+Error floor_divide_out(KernelContext& context, Span<EValue* const> args) {
+  return run_division(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), binary_loops<DivFloor>());
+}
+Error fmod_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  return run_division(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), binary_loops<Fmod>());
+}
+Error fmod_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  return run_division_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), binary_loops<Fmod>());
+}
+Error remainder_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  return run_division(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), binary_loops<Remainder>());
+}
+Error remainder_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  return run_division_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), binary_loops<Remainder>());
+}
+
+}  // namespace berth::portable

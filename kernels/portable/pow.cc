@@ -1,0 +1,104 @@
+// Powers. Whole numbers stay whole (and wrap around); the common exponents of floats are products and roots.
+#include <cmath>
+
+#include "kernels/portable/loops.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/promotion.h"
+
+namespace berth::portable {
+namespace {
+
+// A negative exponent gives the whole part of the reciprocal: of 1 and -1 alone something is left.
+int64_t whole_power(int64_t base, int64_t exponent) {
+  if (exponent < 0) {
+    if (base == 1) return 1;
+    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+    return 0;
+  }
+  uint64_t result = 1;
+  uint64_t square = static_cast<uint64_t>(base);
+  for (; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) result *= square;
+    square *= square;
+  }
+  return static_cast<int64_t>(result);
+}
+
+template <typename T>
+struct Power : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE T operator()(T x, T y) const { return std::pow(x, y); }
+};
+template <>
+struct Power<int64_t> : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE int64_t operator()(int64_t x, int64_t y) const { return whole_power(x, y); }
+};
+
+BERTH_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
+BERTH_INLINE double square_root(double x) { return __builtin_sqrt(x); }
+
+#define BERTH_POWER_FUNCTOR(Functor, expression)                \
+  template <typename T>                                         \
+  struct Functor : NoScalars {                                  \
+    using NoScalars::NoScalars;                                 \
+    BERTH_INLINE T operator()(T x) const { return expression; } \
+  };
+
+BERTH_POWER_FUNCTOR(Square, x * x)
+BERTH_POWER_FUNCTOR(Cube, x * x * x)
+BERTH_POWER_FUNCTOR(Root, square_root(x))
+BERTH_POWER_FUNCTOR(Inverse, T(1) / x)
+BERTH_POWER_FUNCTOR(InverseSquare, T(1) / (x * x))
+BERTH_POWER_FUNCTOR(InverseRoot, T(1) / square_root(x))
+
+#undef BERTH_POWER_FUNCTOR
+
+// The loops of an exponent that needs no pow; without any when it does.
+Loops short_power(double exponent) {
+  if (exponent == 2) return unary_float_loops<Square>();
+  if (exponent == 3) return unary_float_loops<Cube>();
+  if (exponent == 0.5) return unary_float_loops<Root>();
+  if (exponent == -1) return unary_float_loops<Inverse>();
+  if (exponent == -2) return unary_float_loops<InverseSquare>();
+  if (exponent == -0.5) return unary_float_loops<InverseRoot>();
+  return {};
+}
+
+}  // namespace
+
+Error pow_Tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& exponent = args[1]->tensor();
+  const DType common = promote_types(self.dtype(), exponent.dtype());
+  if (common == DType::kBool) return unsupported_dtype(context);
+  return run_binary(context, self, exponent, args[2]->tensor(), common, binary_loops<Power>());
+}
+
+Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const EValue& exponent = *args[1];
+  Tensor& out = args[2]->tensor();
+  const DType common = promote_scalar(self.dtype(), exponent);
+  if (common == DType::kBool) return unsupported_dtype(context);
+  if (!is_floating(common)) {
+    if (exponent.scalar_to<int64_t>() < 0) {
+      return context.fail(Error::kInvalidArgument, "integers to negative integer powers are not defined");
+    }
+    return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
+  }
+  const Loops loops = short_power(exponent.scalar_to<double>());
+  if (loops.f32 == nullptr) return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
+  const DType compute = compute_dtype(common);
+  const Input input = {&self, compute, common, nullptr};
+  return run_elementwise(context, {&out, compute, common}, Span<const Input>(&input, 1), loops.at(compute), Scalars());
+}
+
+Error pow_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& exponent = args[1]->tensor();
+  const DType common = promote_scalar(exponent.dtype(), *args[0]);
+  if (common == DType::kBool) return unsupported_dtype(context);
+  return run_binary_scalar(context, exponent, *args[0], args[2]->tensor(), common, binary_loops<Power>(), true);
+}
+
+}  // namespace berth::portable
