@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "kernels/portable/element_word.h"
+
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector) && !defined(BERTH_PLAIN)
 #define BERTH_SHUFFLES 1
@@ -11,47 +13,13 @@
 namespace berth::portable {
 namespace {
 
-struct Word16 {
-  uint64_t low;
-  uint64_t high;
-};
-
-// Tensors are aligned to their elements only, and a widened element is not aligned at all.
-template <typename Word>
-Word load(const char* p) {
-  Word word;
-  std::memcpy(&word, p, sizeof word);
-  return word;
-}
-
-template <typename Word>
-void store(char* p, Word word) {
-  std::memcpy(p, &word, sizeof word);
-}
-
-template <typename Word>
-struct WordTag {
-  using type = Word;
-};
-
-template <typename F>
-void dispatch_word(int64_t bytes, F&& f) {
-  switch (bytes) {
-    case 1: f(WordTag<uint8_t>()); break;
-    case 2: f(WordTag<uint16_t>()); break;
-    case 4: f(WordTag<uint32_t>()); break;
-    case 8: f(WordTag<uint64_t>()); break;
-    default: f(WordTag<Word16>()); break;
-  }
-}
-
 template <typename Word>
 void elements(const CopyBlock& b, const char* from, char* to) {
   for (int64_t r = 0; r < b.rows; ++r) {
     const char* source = from + r * b.from_row;
     char* target = to + r * b.to_row;
     for (int64_t c = 0; c < b.columns; ++c) {
-      store(target + c * b.to_column, load<Word>(source + c * b.from_column));
+      store_word(target + c * b.to_column, load_word<Word>(source + c * b.from_column));
     }
   }
 }
@@ -63,7 +31,8 @@ void elements_to_rows(const CopyBlock& b, const char* from, char* to) {
   for (int64_t r = 0; r < b.rows; ++r) {
     const char* source = from + r * b.from_row;
     char* target = to + r * b.to_row;
-    for (int64_t c = 0; c < b.columns; ++c) store(target + c * kBytes, load<Word>(source + c * b.from_column));
+    for (int64_t c = 0; c < b.columns; ++c)
+      store_word(target + c * kBytes, load_word<Word>(source + c * b.from_column));
   }
 }
 
@@ -72,8 +41,8 @@ void interleave(const CopyBlock& b, const char* from, char* to) {
   constexpr int64_t kBytes = sizeof(Word);
   for (int64_t r = 0; r < b.rows; ++r) {
     Word words[kColumns];
-    for (int c = 0; c < kColumns; ++c) words[c] = load<Word>(from + c * b.from_column + r * kBytes);
-    for (int c = 0; c < kColumns; ++c) store(to + (r * kColumns + c) * kBytes, words[c]);
+    for (int c = 0; c < kColumns; ++c) words[c] = load_word<Word>(from + c * b.from_column + r * kBytes);
+    for (int c = 0; c < kColumns; ++c) store_word(to + (r * kColumns + c) * kBytes, words[c]);
   }
 }
 
@@ -137,7 +106,7 @@ void copy_square(const char* from, int64_t from_column, char* to, int64_t to_row
 #endif
   (void)from_column;
   (void)to_row;
-  store(to, load<Word>(from));
+  store_word(to, load_word<Word>(from));
 }
 
 // Tiles of whole cache lines on both sides: each line is read and written once while it is in the nearest cache, even
@@ -213,8 +182,8 @@ void fill_elements(int64_t count, int64_t bytes, const void* value, char* to) {
   dispatch_word(bytes, [&](auto tag) {
     using Word = typename decltype(tag)::type;
     constexpr int64_t kBytes = sizeof(Word);
-    const Word word = load<Word>(static_cast<const char*>(value));
-    for (int64_t i = 0; i < count; ++i) store(to + i * kBytes, word);
+    const Word word = load_word<Word>(static_cast<const char*>(value));
+    for (int64_t i = 0; i < count; ++i) store_word(to + i * kBytes, word);
   });
 }
 

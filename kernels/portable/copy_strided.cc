@@ -184,8 +184,7 @@ void copy_box(KernelContext& context, size_t element_bytes, Span<const int32_t> 
 }
 
 void copy_tensor(KernelContext& context, const Tensor& from, Tensor& to) {
-  const bool same_order = from.is_contiguous() == to.is_contiguous() && from.dim_order() == to.dim_order();
-  if (from.numel() == 0 || (from.raw() == to.raw() && same_order)) return;
+  if (from.numel() == 0 || (from.raw() == to.raw() && from.dim_order() == to.dim_order())) return;
   copy_box(context, element_size(from.dtype()), from.sizes(), from.raw(), from.strides(), to.raw(), to.strides());
 }
 

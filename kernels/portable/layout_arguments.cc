@@ -28,6 +28,16 @@ Sizes sizes_of(const Tensor& tensor) {
   return sizes;
 }
 
+int64_t element_offset(const Tensor& tensor, int64_t index) {
+  if (tensor.is_contiguous()) return index;
+  int64_t offset = 0;
+  for (int d = tensor.rank() - 1; d >= 0; --d) {
+    offset += index % tensor.size(d) * tensor.stride(d);
+    index /= tensor.size(d);
+  }
+  return offset;
+}
+
 Error check_memory(KernelContext& context, const Tensor& tensor) {
   if (tensor.raw() != nullptr || tensor.numel() == 0) return Error::kOk;
   return context.fail(Error::kInvalidState, "a tensor has no memory");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/result.h"
 #include "kernels/portable/broadcast.h"
 
 namespace berth::portable {
@@ -24,6 +25,10 @@ bool push_size(Sizes* sizes, int64_t size);
 
 /// The sizes of `tensor`.
 Sizes sizes_of(const Tensor& tensor);
+
+/// Where element `index`, counted in logical row-major order, lies in memory, in elements.
+/// REQUIRES: 0 <= index < tensor.numel()
+int64_t element_offset(const Tensor& tensor, int64_t index);
 
 /// InvalidState when a tensor that has elements has no memory.
 Error check_memory(KernelContext& context, const Tensor& tensor);

@@ -1,0 +1,99 @@
+// full, full_like, zeros, ones, scalar_tensor, fill: every element of the output the same number.
+#include <cstring>
+
+#include "kernels/portable/convert.h"
+#include "kernels/portable/copy_block.h"
+#include "kernels/portable/create_scalar.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+// A thread's share.
+constexpr int64_t kGrainBytes = 256 * 1024;
+
+// Resizes `out` and stores `value` everywhere.
+Error fill_out(KernelContext& context, const Element& value, const Sizes& sizes, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
+  BERTH_RETURN_IF_ERROR(check_memory(context, out));
+  const int64_t bytes = static_cast<int64_t>(element_size(out.dtype()));
+  context.parallel_for(out.numel(), kGrainBytes / bytes, [&](int64_t begin, int64_t end) {
+    fill_elements(end - begin, bytes, value.bytes, out.data<char>() + begin * bytes);
+  });
+  return Error::kOk;
+}
+
+Error fill_with(KernelContext& context, const EValue& scalar, const Sizes& sizes, Tensor& out) {
+  Element value;
+  BERTH_RETURN_IF_ERROR(read_element(context, scalar, out.dtype(), &value));
+  return fill_out(context, value, sizes, out);
+}
+
+Error read_size(KernelContext& context, const EValue& list, Sizes* sizes) {
+  Integers wanted;
+  BERTH_RETURN_IF_ERROR(read_integers(context, list, &wanted));
+  for (int i = 0; i < wanted.count; ++i) {
+    if (!push_size(sizes, wanted[i])) {
+      return context.fail(Error::kInvalidArgument, "size has a negative dimension, one over 2^31 - 1, or more than 16");
+    }
+  }
+  return Error::kOk;
+}
+
+Error fill_size(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out) {
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(read_size(context, size, &sizes));
+  return fill_with(context, scalar, sizes, out);
+}
+
+}  // namespace
+
+Error full_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_size(context, *args[0], *args[1], args[2]->tensor());
+}
+
+Error zeros_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_size(context, *args[0], EValue(int64_t{0}), args[1]->tensor());
+}
+
+Error ones_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_size(context, *args[0], EValue(int64_t{1}), args[1]->tensor());
+}
+
+// The memory format says nothing here: out has the dimension order that it has, and every element is the same.
+Error full_like_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_with(context, *args[1], sizes_of(args[0]->tensor()), args[3]->tensor());
+}
+
+Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_with(context, *args[0], Sizes(), args[1]->tensor());
+}
+
+Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
+  return fill_with(context, *args[1], sizes_of(self), out);
+}
+
+Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& value = args[1]->tensor();
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
+  BERTH_RETURN_IF_ERROR(check_memory(context, value));
+  if (value.rank() != 0) return context.fail(Error::kInvalidArgument, "fill: value must be a tensor of rank 0");
+  // Read before out is written: both may be the same memory.
+  Element element;
+  if (value.dtype() == out.dtype()) {
+    std::memcpy(element.bytes, value.raw(), element_size(value.dtype()));
+  } else if (is_real(value.dtype()) && is_real(out.dtype())) {
+    convert_elements(value.dtype(), value.raw(), out.dtype(), element.bytes, 1);
+  } else {
+    return context.fail(Error::kInvalidArgument, "fill: value cannot be converted to the dtype of self");
+  }
+  return fill_out(context, element, sizes_of(self), out);
+}
+
+}  // namespace berth::portable

@@ -1,0 +1,184 @@
+// gather, scatter and scatter_add: one index an element, along one dimension. Indices count from the front only.
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/create_scalar.h"
+#include "kernels/portable/dispatch.h"
+#include "kernels/portable/element_word.h"
+#include "kernels/portable/index_add.h"
+#include "kernels/portable/index_reader.h"
+#include "kernels/portable/iterate.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+// Elements a thread at least.
+constexpr int64_t kGrain = 8192;
+
+// The operands of a walk over all elements of the index tensor.
+enum Operand { kIndexed = 0, kIndex = 1, kPlain = 2 };
+
+// `indexed` does not move along `dim`: there, the index says where to go. Null for `plain` when there is none.
+Walk walk_index(const Tensor& index, const Tensor& indexed, const Tensor* plain, int dim, const Tensor& order) {
+  Walk walk(3);
+  for (const uint8_t d : order.dim_order()) {
+    const int64_t strides[] = {d == dim ? 0 : indexed.stride(d), index.stride(d),
+                               plain == nullptr ? 0 : plain->stride(d)};
+    walk.add(index.size(d), strides);
+  }
+  return walk;
+}
+
+// Whether `index` has the rank of `other` and fits into it, but for dimension `free` (-1: in every dimension).
+bool fits_into(const Tensor& index, const Tensor& other, int free) {
+  if (index.rank() != other.rank()) return false;
+  for (int d = 0; d < index.rank(); ++d) {
+    if (d != free && index.size(d) > other.size(d)) return false;
+  }
+  return true;
+}
+
+// How long `indexed` is along `dim`, and its stride there; a tensor of rank 0 is like one of one element.
+struct Along {
+  Along(const Tensor& tensor, int dim)
+      : size(tensor.rank() == 0 ? 1 : tensor.size(dim)), stride(tensor.rank() == 0 ? 0 : tensor.stride(dim)) {}
+  int64_t size;
+  int64_t stride;
+};
+
+template <typename Word>
+bool gather_range(const Walk& walk, Along along, const Tensor& self, const Tensor& index_tensor, Tensor& out,
+                  int64_t begin, int64_t end) {
+  constexpr int64_t kBytes = sizeof(Word);
+  const IndexReader index(index_tensor);
+  const char* from = self.data<char>();
+  char* to = out.data<char>();
+  bool in_range = true;
+  for_each_run(walk, begin, end, [&](const int64_t* at, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t pick = index[at[kIndex] + i * walk.step(kIndex)];
+      if (pick < 0 || pick >= along.size) {
+        in_range = false;
+        return;
+      }
+      const int64_t source = at[kIndexed] + i * walk.step(kIndexed) + pick * along.stride;
+      store_word(to + (at[kPlain] + i * walk.step(kPlain)) * kBytes, load_word<Word>(from + source * kBytes));
+    }
+  });
+  return in_range;
+}
+
+// Calls `put(target, source)` with element offsets, in an order that rises along every dimension, so that of several
+// elements for one place the last one stays. One thread: two of them could meet in one place.
+template <typename Put>
+Error scatter_each(KernelContext& context, const Walk& walk, Along along, const Tensor& index_tensor, Put&& put) {
+  const IndexReader index(index_tensor);
+  bool in_range = true;
+  for_each_run(walk, 0, walk.count, [&](const int64_t* at, int64_t n) {
+    for (int64_t i = 0; in_range && i < n; ++i) {
+      const int64_t pick = index[at[kIndex] + i * walk.step(kIndex)];
+      in_range = pick >= 0 && pick < along.size;
+      if (!in_range) return;
+      put(at[kIndexed] + i * walk.step(kIndexed) + pick * along.stride, at[kPlain] + i * walk.step(kPlain));
+    }
+  });
+  return in_range ? Error::kOk : index_out_of_range(context);
+}
+
+// Checks self, dim, index and out of a scatter, `src` too if there is one, and copies self to out.
+Error begin_scatter(KernelContext& context, Span<EValue* const> args, const Tensor* src, Tensor& out, int* dim) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& index = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, dim));
+  BERTH_RETURN_IF_ERROR(check_index(context, index));
+  if (index.numel() > 0 && !fits_into(index, self, *dim)) {
+    return context.fail(Error::kInvalidArgument, "scatter: index is larger than self in a dimension other than dim");
+  }
+  if (src != nullptr) {
+    if (index.numel() > 0 && !fits_into(index, *src, -1)) {
+      return context.fail(Error::kInvalidArgument, "scatter: index is larger than src in a dimension");
+    }
+    BERTH_RETURN_IF_ERROR(check_same_dtype(context, *src, out));
+    BERTH_RETURN_IF_ERROR(check_memory(context, *src));
+  }
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  copy_tensor(context, self, out);
+  return Error::kOk;
+}
+
+}  // namespace
+
+Error gather_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& index = args[2]->tensor();
+  Tensor& out = args[4]->tensor();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  BERTH_RETURN_IF_ERROR(check_index(context, index));
+  if (index.numel() > 0 && !fits_into(index, self, dim)) {
+    return context.fail(Error::kInvalidArgument, "gather: index is larger than self in a dimension other than dim");
+  }
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(index)));
+  if (out.numel() == 0) return Error::kOk;
+  const Walk walk = walk_index(index, self, &out, dim, out);
+  const Along along(self, dim);
+  return dispatch_word(static_cast<int64_t>(element_size(self.dtype())), [&](auto tag) {
+    using Word = typename decltype(tag)::type;
+    AllOf in_range;
+    context.parallel_for(walk.count, kGrain, [&](int64_t begin, int64_t end) {
+      in_range.also(gather_range<Word>(walk, along, self, index, out, begin, end));
+    });
+    return in_range ? Error::kOk : index_out_of_range(context);
+  });
+}
+
+Error scatter_src_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& index = args[2]->tensor();
+  const Tensor& src = args[3]->tensor();
+  Tensor& out = args[4]->tensor();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(begin_scatter(context, args, &src, out, &dim));
+  if (index.numel() == 0) return Error::kOk;
+  const Walk walk = walk_index(index, out, &src, dim, index);
+  return dispatch_word(static_cast<int64_t>(element_size(out.dtype())), [&](auto tag) {
+    using Word = typename decltype(tag)::type;
+    constexpr int64_t kBytes = sizeof(Word);
+    return scatter_each(context, walk, Along(out, dim), index, [&](int64_t to, int64_t from) {
+      store_word(out.data<char>() + to * kBytes, load_word<Word>(src.data<char>() + from * kBytes));
+    });
+  });
+}
+
+Error scatter_value_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& index = args[2]->tensor();
+  Tensor& out = args[4]->tensor();
+  int dim = 0;
+  Element value;
+  BERTH_RETURN_IF_ERROR(read_element(context, *args[3], out.dtype(), &value));
+  BERTH_RETURN_IF_ERROR(begin_scatter(context, args, nullptr, out, &dim));
+  if (index.numel() == 0) return Error::kOk;
+  const Walk walk = walk_index(index, out, nullptr, dim, index);
+  return dispatch_word(static_cast<int64_t>(element_size(out.dtype())), [&](auto tag) {
+    using Word = typename decltype(tag)::type;
+    constexpr int64_t kBytes = sizeof(Word);
+    const Word word = load_word<Word>(value.bytes);
+    return scatter_each(context, walk, Along(out, dim), index,
+                        [&](int64_t to, int64_t) { store_word(out.data<char>() + to * kBytes, word); });
+  });
+}
+
+Error scatter_add_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& index = args[2]->tensor();
+  const Tensor& src = args[3]->tensor();
+  Tensor& out = args[4]->tensor();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(begin_scatter(context, args, &src, out, &dim));
+  if (index.numel() == 0) return Error::kOk;
+  const Walk walk = walk_index(index, out, &src, dim, index);
+  return dispatch_real(context, out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return scatter_each(context, walk, Along(out, dim), index,
+                        [&](int64_t to, int64_t from) { add_to(&out.data<T>()[to], src.data<T>()[from]); });
+  });
+}
+
+}  // namespace berth::portable

@@ -1,0 +1,99 @@
+// index_select and embedding: whole slabs of a tensor picked by a list of indices. Indices count from the front only.
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/index_reader.h"
+#include "kernels/portable/layout_slice.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+// A slab's share of work when there are threads.
+constexpr int64_t kGrainBytes = 64 * 1024;
+
+// Slab number i of `out` becomes slab index[i] of `self`.
+struct Picking {
+  const Tensor& self;
+  const Tensor& index;
+  Tensor& out;
+  int dim;                       // of self
+  const StridedCopy& slab;       // prepared
+  const int64_t* index_strides;  // of out, one a dimension of `index`
+};
+
+int64_t out_offset(const Picking& p, int64_t i) {
+  if (p.index.rank() <= 1) return i * p.index_strides[0];
+  int64_t offset = 0;
+  for (int d = p.index.rank() - 1; d >= 0; --d) {
+    offset += i % p.index.size(d) * p.index_strides[d];
+    i /= p.index.size(d);
+  }
+  return offset;
+}
+
+// False when an index is out of range; slabs after it may be left out.
+bool pick(const Picking& p, int64_t begin, int64_t end) {
+  const IndexReader index(p.index);
+  const int64_t size = p.self.size(p.dim);
+  const int64_t bytes = static_cast<int64_t>(element_size(p.self.dtype()));
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t at = index[element_offset(p.index, i)];
+    if (at < 0 || at >= size) return false;
+    p.slab.run(p.self.data<char>() + at * p.self.stride(p.dim) * bytes, p.out.data<char>() + out_offset(p, i) * bytes);
+  }
+  return true;
+}
+
+// The dimension `dim` of `self` gives way to those of `index`.
+Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tensor& index, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(check_index(context, index));
+  Sizes sizes;
+  bool fits = true;
+  for (int d = 0; d < self.rank(); ++d) {
+    if (d != dim) fits = fits && push_size(&sizes, self.size(d));
+    for (int i = 0; d == dim && i < index.rank(); ++i) fits = fits && push_size(&sizes, index.size(i));
+  }
+  if (!fits) return context.fail(Error::kInvalidArgument, "the result has more than 16 dimensions");
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
+  if (out.numel() == 0) return Error::kOk;
+  StridedCopy slab(element_size(self.dtype()));
+  for (int d = 0; d < self.rank(); ++d) {
+    const int in_out = d < dim ? d : d - 1 + index.rank();
+    if (d != dim) slab.add(self.size(d), self.stride(d), out.stride(in_out));
+  }
+  slab.prepare();
+  // A single index without a dimension of its own has no stride, and needs none.
+  const int64_t no_stride = 0;
+  const Picking picking{self, index, out, dim, slab, index.rank() == 0 ? &no_stride : out.strides().data() + dim};
+  const int64_t slab_bytes = slab.count() * static_cast<int64_t>(element_size(self.dtype()));
+  AllOf in_range;
+  context.parallel_for(index.numel(), kGrainBytes / slab_bytes + 1,
+                       [&](int64_t begin, int64_t end) { in_range.also(pick(picking, begin, end)); });
+  return in_range ? Error::kOk : index_out_of_range(context);
+}
+
+}  // namespace
+
+Error index_select_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& index = args[2]->tensor();
+  Tensor& out = args[3]->tensor();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  if (index.rank() > 1) return context.fail(Error::kInvalidArgument, "index_select: index has more than one dimension");
+  if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "index_select: self has rank 0");
+  if (index.rank() == 0) {  // one slab, and its dimension stays
+    BERTH_RETURN_IF_ERROR(check_index(context, index));
+    const int64_t at = IndexReader(index)[0];
+    if (at < 0 || at >= self.size(dim)) return index_out_of_range(context);
+    return copy_from_box(context, self, slice_of(self, dim, at, 1, 1), out);
+  }
+  return pick_slabs(context, self, dim, index, out);
+}
+
+Error embedding_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& weight = args[0]->tensor();
+  if (weight.rank() != 2) return context.fail(Error::kInvalidArgument, "embedding: weight must have two dimensions");
+  return pick_slabs(context, weight, 0, args[1]->tensor(), args[5]->tensor());
+}
+
+}  // namespace berth::portable

@@ -1,0 +1,91 @@
+// self[indices], the way NumPy and PyTorch read it: what index and index_put share.
+//
+// Index tensors (i32, i64; negative ones count from the end) broadcast to one another; a mask (bool, u8) stands for the
+// coordinates of its nonzero elements and takes as many dimensions as it has. The broadcast dimensions take the place
+// of the indexed ones when those are neighbours, and stand in front when they are not:
+//
+//   self [A,B,C,D]   [None, i, j]    → [A, …i…, D]
+//                    [i, None, j]    → […i…, B, D]
+//   self [A,B]       [mask of [A,B]] → [number of nonzeros]
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/index_reader.h"
+
+namespace berth::portable {
+
+class TensorIndices {
+ public:
+  /// Checks `list` against `self`. The list of a mask's places is taken from the context's temporary memory.
+  Error read(KernelContext& context, const Tensor& self, const EValue& list);
+
+  /// The sizes of self[indices].
+  const Sizes& result() const { return result_; }
+
+  /// Elements of self[indices].
+  int64_t result_count() const;
+
+  /// How many places the indices name: the product of the broadcast dimensions.
+  int64_t places() const { return places_; }
+
+  /// Adds the dimensions that are not indexed to `copy`: from self to the result when `to_result`, else back.
+  /// `self_strides` and `result_strides` have one entry a dimension of self and of the result.
+  void add_slab(const int64_t* self_strides, const int64_t* result_strides, bool to_result, StridedCopy* copy) const;
+
+  /// Calls `f(dimension of self, dimension of the result, size)` for the dimensions that are not indexed.
+  template <typename F>
+  void for_each_kept(F&& f) const {
+    for (int i = 0; i < kept_; ++i) f(kept_self_[i], kept_result_[i], int64_t{result_.data[kept_result_[i]]});
+  }
+
+  /// Calls `move(self_offset, result_offset)`, in elements, for places [begin, end) in row-major order of the broadcast
+  /// dimensions. False, and no further calls, when an index is out of range.
+  template <typename Move>
+  bool for_each(const int64_t* self_strides, const int64_t* result_strides, int64_t begin, int64_t end,
+                Move&& move) const {
+    for (int64_t place = begin; place < end; ++place) {
+      int64_t offset = 0;
+      if (!self_offset(self_strides, place, &offset)) return false;
+      move(offset, result_offset(result_strides, place));
+    }
+    return true;
+  }
+
+ private:
+  // An index tensor, or the places of a mask.
+  struct Index {
+    IndexReader reader;
+    int dim = 0;            // of self; not used for a mask
+    int64_t size = 0;       // of that dimension
+    bool is_mask = false;   // the reader gives offsets into self
+    bool is_linear = true;  // element `place` of the reader belongs to that place
+    int64_t strides[kMaxRank];
+  };
+
+  Error read_index(KernelContext& context, const Tensor& self, const Tensor& index, int dim);
+  Error read_mask(KernelContext& context, const Tensor& self, const Tensor& mask, int dim);
+  Error broadcast(KernelContext& context, Span<const int32_t> sizes);
+  Error arrange(KernelContext& context, const Tensor& self);
+  int64_t offset_of(const int64_t* strides, int64_t place) const;
+  bool self_offset(const int64_t* self_strides, int64_t place, int64_t* offset) const;
+  int64_t result_offset(const int64_t* result_strides, int64_t place) const;
+
+  int count_ = 0;
+  Index indices_[kMaxRank];
+  Sizes own_sizes_[kMaxRank];  // of each index, before broadcasting
+  Sizes shape_;                // the broadcast dimensions
+  int64_t places_ = 1;
+  bool indexed_[kMaxRank] = {};  // dimensions of self
+  int front_ = 0;                // where the broadcast dimensions stand in the result
+  Sizes result_;
+  int kept_ = 0;               // dimensions of self that are not indexed
+  int kept_self_[kMaxRank];    // their numbers in self
+  int kept_result_[kMaxRank];  // and in the result
+};
+
+/// For TempBytesFunction: the bytes that read() may take for the masks in `list`.
+size_t mask_temp_bytes(const EValue& list);
+
+}  // namespace berth::portable

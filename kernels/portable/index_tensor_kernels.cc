@@ -1,0 +1,135 @@
+// index and index_put: reading and writing self[indices].
+#include "base/math.h"
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/element_word.h"
+#include "kernels/portable/index_add.h"
+#include "kernels/portable/index_tensor.h"
+#include "kernels/portable/iterate.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/temp_bytes.h"
+
+namespace berth::portable {
+namespace {
+
+// A thread's share.
+constexpr int64_t kGrainBytes = 64 * 1024;
+
+bool read_places(const TensorIndices& indices, const StridedCopy& slab, const Tensor& self, Tensor& out, int64_t begin,
+                 int64_t end) {
+  const int64_t bytes = static_cast<int64_t>(element_size(self.dtype()));
+  const int64_t* from_strides = self.strides().data();
+  const int64_t* to_strides = out.strides().data();
+  const char* from = self.data<char>();
+  char* to = out.data<char>();
+  if (slab.count() > 1) {
+    return indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
+      slab.run(from + source * bytes, to + target * bytes);
+    });
+  }
+  return dispatch_word(bytes, [&](auto tag) {
+    using Word = typename decltype(tag)::type;
+    return indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
+      store_word(to + target * bytes, load_word<Word>(from + source * bytes));
+    });
+  });
+}
+
+// The strides of `values` stretched to `sizes`; false when they do not stretch.
+bool stretch(const Tensor& values, const Sizes& sizes, int64_t* strides) {
+  const int missing = sizes.rank - values.rank();
+  if (missing < 0) return false;
+  for (int d = 0; d < sizes.rank; ++d) {
+    const int64_t own = d < missing ? 1 : values.size(d - missing);
+    if (own != 1 && own != sizes.data[d]) return false;
+    strides[d] = own == 1 ? 0 : values.stride(d - missing);
+  }
+  return true;
+}
+
+// One thread: several places may be the same one.
+bool write_places(const TensorIndices& indices, const Tensor& values, const int64_t* value_strides, Tensor& out) {
+  const int64_t bytes = static_cast<int64_t>(element_size(out.dtype()));
+  StridedCopy slab(element_size(out.dtype()));
+  indices.add_slab(out.strides().data(), value_strides, false, &slab);
+  slab.prepare();
+  return indices.for_each(out.strides().data(), value_strides, 0, indices.places(), [&](int64_t to, int64_t from) {
+    slab.run(values.data<char>() + from * bytes, out.data<char>() + to * bytes);
+  });
+}
+
+Error add_places(KernelContext& context, const TensorIndices& indices, const Tensor& values,
+                 const int64_t* value_strides, Tensor& out) {
+  Walk walk(2);
+  indices.for_each_kept([&](int in_self, int in_result, int64_t size) {
+    const int64_t strides[] = {out.stride(in_self), value_strides[in_result]};
+    walk.add(size, strides);
+  });
+  return dispatch_real(context, out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto add_slab = [&](int64_t to, int64_t from) {
+      for_each_run(walk, 0, walk.count, [&](const int64_t* at, int64_t n) {
+        T* sum = out.data<T>() + to + at[0];
+        const T* term = values.data<T>() + from + at[1];
+        for (int64_t i = 0; i < n; ++i) add_to(sum + i * walk.step(0), term[i * walk.step(1)]);
+      });
+    };
+    const bool in_range = indices.for_each(out.strides().data(), value_strides, 0, indices.places(), add_slab);
+    return in_range ? Error::kOk : index_out_of_range(context);
+  });
+}
+
+// Index tensors that broadcast to one another can name any number of places, which nothing has to hold; honest ones
+// name about as many as there are elements.
+int64_t work_limit(Span<EValue* const> args) {
+  int64_t elements = 1024 + args[0]->tensor().numel() + args[2]->tensor().numel();
+  for (const EValue* item : args[1]->items()) elements += item->is_tensor() ? item->tensor().numel() : 0;
+  int64_t limit = 0;
+  return checked_mul<int64_t>(elements, 64, &limit) ? limit : INT64_MAX;
+}
+
+}  // namespace
+
+size_t tensor_indices_temp_bytes(Span<EValue* const> args, int) { return mask_temp_bytes(*args[1]); }
+
+Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[2]->tensor();
+  TensorIndices indices;
+  BERTH_RETURN_IF_ERROR(indices.read(context, self, *args[1]));
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, indices.result()));
+  if (out.numel() == 0) return Error::kOk;
+  StridedCopy slab(element_size(self.dtype()));
+  indices.add_slab(self.strides().data(), out.strides().data(), true, &slab);
+  slab.prepare();
+  const int64_t slab_bytes = slab.count() * static_cast<int64_t>(element_size(self.dtype()));
+  AllOf in_range;
+  context.parallel_for(indices.places(), kGrainBytes / slab_bytes + 1, [&](int64_t begin, int64_t end) {
+    in_range.also(read_places(indices, slab, self, out, begin, end));
+  });
+  return in_range ? Error::kOk : index_out_of_range(context);
+}
+
+Error index_put_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& values = args[2]->tensor();
+  const bool accumulate = args[3]->truth();
+  Tensor& out = args[4]->tensor();
+  TensorIndices indices;
+  BERTH_RETURN_IF_ERROR(indices.read(context, self, *args[1]));
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, values, out));
+  BERTH_RETURN_IF_ERROR(check_memory(context, values));
+  int64_t value_strides[kMaxRank];
+  if (!stretch(values, indices.result(), value_strides)) {
+    return context.fail(Error::kInvalidArgument, "index_put: values do not broadcast to the sizes of self[indices]");
+  }
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  copy_tensor(context, self, out);
+  if (indices.result_count() == 0) return Error::kOk;
+  if (indices.result_count() > work_limit(args)) {
+    return context.fail(Error::kOutOfResources, "index_put: the indices name far more places than there are elements");
+  }
+  if (accumulate) return add_places(context, indices, values, value_strides, out);
+  return write_places(indices, values, value_strides, out) ? Error::kOk : index_out_of_range(context);
+}
+
+}  // namespace berth::portable

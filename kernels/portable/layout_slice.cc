@@ -1,0 +1,171 @@
+#include "kernels/portable/layout_slice.h"
+
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+// Where a bound of a slice lies, in [0, size].
+int64_t clamp_bound(int64_t bound, int64_t size) {
+  if (bound < 0) bound += size;  // no overflow: they have different signs
+  return bound < 0 ? 0 : bound > size ? size : bound;
+}
+
+}  // namespace
+
+void SubBox::push(int64_t size, int64_t stride) {
+  strides[sizes.rank] = stride;
+  push_size(&sizes, size);
+}
+
+SubBox slice_of(const Tensor& tensor, int dim, int64_t start, int64_t length, int64_t step) {
+  SubBox box;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    if (d == dim) {
+      // A single element needs no step, and a huge one would overflow.
+      box.push(length, length > 1 ? tensor.stride(d) * step : tensor.stride(d));
+    } else {
+      box.push(tensor.size(d), tensor.stride(d));
+    }
+  }
+  if (length > 0) box.offset = start * tensor.stride(dim);
+  return box;
+}
+
+SubBox select_of(const Tensor& tensor, int dim, int64_t index) {
+  SubBox box;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    if (d != dim) box.push(tensor.size(d), tensor.stride(d));
+  }
+  box.offset = index * tensor.stride(dim);
+  return box;
+}
+
+Error read_slice(KernelContext& context, const Tensor& tensor, const EValue& dim, const EValue& start,
+                 const EValue& end, const EValue& step, SubBox* out) {
+  int d = 0;
+  if (tensor.rank() == 0) return context.fail(Error::kInvalidArgument, "a tensor of rank 0 has no slices");
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim.integer(), tensor, &d));
+  if (step.integer() < 1) return context.fail(Error::kInvalidArgument, "the step of a slice must be at least 1");
+  const int64_t size = tensor.size(d);
+  const int64_t first = start.is_none() ? 0 : clamp_bound(start.integer(), size);
+  const int64_t last = end.is_none() ? size : clamp_bound(end.integer(), size);
+  const int64_t length = last > first ? (last - first - 1) / step.integer() + 1 : 0;
+  *out = slice_of(tensor, d, first, length, step.integer());
+  return Error::kOk;
+}
+
+Error read_select(KernelContext& context, const Tensor& tensor, const EValue& dim, const EValue& index, SubBox* out) {
+  int d = 0;
+  if (tensor.rank() == 0) return context.fail(Error::kInvalidArgument, "nothing can be selected from rank 0");
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim.integer(), tensor, &d));
+  const int64_t size = tensor.size(d);
+  if (index.integer() < -size || index.integer() >= size) {
+    return context.fail(Error::kInvalidArgument, "the index to select is outside the dimension");
+  }
+  *out = select_of(tensor, d, index.integer() < 0 ? index.integer() + size : index.integer());
+  return Error::kOk;
+}
+
+Error copy_from_box(KernelContext& context, const Tensor& self, const SubBox& box, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, box.sizes));
+  if (out.numel() == 0) return Error::kOk;
+  const size_t bytes = element_size(self.dtype());
+  const char* first = self.data<char>() + static_cast<size_t>(box.offset) * bytes;
+  copy_box(context, bytes, box.sizes.span(), first, box.stride_span(), out.raw(), out.strides());
+  return Error::kOk;
+}
+
+void copy_to_box(KernelContext& context, const Tensor& src, const SubBox& box, Tensor& out) {
+  if (src.numel() == 0) return;
+  const size_t bytes = element_size(src.dtype());
+  char* first = out.data<char>() + static_cast<size_t>(box.offset) * bytes;
+  copy_box(context, bytes, box.sizes.span(), src.raw(), src.strides(), first, box.stride_span());
+}
+
+Error slice_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  SubBox box;
+  BERTH_RETURN_IF_ERROR(read_slice(context, self, *args[1], *args[2], *args[3], *args[4], &box));
+  return copy_from_box(context, self, box, args[5]->tensor());
+}
+
+Error select_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  SubBox box;
+  BERTH_RETURN_IF_ERROR(read_select(context, self, *args[1], *args[2], &box));
+  return copy_from_box(context, self, box, args[3]->tensor());
+}
+
+Error narrow_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  int dim = 0;
+  if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "narrow_copy: self has rank 0");
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  const int64_t size = self.size(dim);
+  const int64_t length = args[3]->integer();
+  int64_t start = args[2]->integer();
+  if (start < 0) start += size;
+  if (start < 0 || start > size || length < 0 || length > size - start) {
+    return context.fail(Error::kInvalidArgument, "narrow_copy: start and length are not inside the dimension");
+  }
+  return copy_from_box(context, self, slice_of(self, dim, start, length, 1), args[4]->tensor());
+}
+
+Error diagonal_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const int64_t offset = args[1]->integer();
+  int a = 0;
+  int b = 0;
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[2]->integer(), self, &a));
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[3]->integer(), self, &b));
+  if (a == b) return context.fail(Error::kInvalidArgument, "diagonal_copy: dim1 and dim2 are the same dimension");
+  const bool right = offset >= 0;
+  const int64_t rows = self.size(a);
+  const int64_t columns = self.size(b);
+  int64_t length = 0;
+  if (right && offset < columns) length = rows < columns - offset ? rows : columns - offset;
+  if (!right && offset > -rows) length = rows + offset < columns ? rows + offset : columns;
+  SubBox box;
+  for (int d = 0; d < self.rank(); ++d) {
+    if (d != a && d != b) box.push(self.size(d), self.stride(d));
+  }
+  box.push(length, self.stride(a) + self.stride(b));
+  if (length > 0) box.offset = right ? offset * self.stride(b) : -offset * self.stride(a);
+  return copy_from_box(context, self, box, args[4]->tensor());
+}
+
+Error select_scatter_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& src = args[1]->tensor();
+  Tensor& out = args[4]->tensor();
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  BERTH_RETURN_IF_ERROR(check_memory(context, src));
+  SubBox box;
+  BERTH_RETURN_IF_ERROR(read_select(context, out, *args[2], *args[3], &box));
+  if (src.dtype() != self.dtype() || src.sizes() != box.sizes.span()) {
+    return context.fail(Error::kInvalidArgument, "select_scatter: src is not of the dtype and sizes of the selection");
+  }
+  copy_tensor(context, self, out);
+  copy_to_box(context, src, box, out);
+  return Error::kOk;
+}
+
+Error slice_scatter_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& src = args[1]->tensor();
+  Tensor& out = args[6]->tensor();
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  BERTH_RETURN_IF_ERROR(check_memory(context, src));
+  SubBox box;
+  BERTH_RETURN_IF_ERROR(read_slice(context, out, *args[2], *args[3], *args[4], *args[5], &box));
+  if (src.dtype() != self.dtype() || src.sizes() != box.sizes.span()) {
+    return context.fail(Error::kInvalidArgument, "slice_scatter: src is not of the dtype and sizes of the slice");
+  }
+  copy_tensor(context, self, out);
+  copy_to_box(context, src, box, out);
+  return Error::kOk;
+}
+
+}  // namespace berth::portable

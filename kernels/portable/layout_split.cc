@@ -1,0 +1,84 @@
+// split_copy, split_with_sizes_copy, unbind_copy: one tensor taken apart into several.
+#include "kernels/portable/layout_slice.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+Error check_pieces(KernelContext& context, const EValue& outs, int64_t wanted) {
+  if (static_cast<int64_t>(outs.items().size()) != wanted) {
+    return context.fail(Error::kInvalidArgument, "the output list has not as many tensors as there are pieces");
+  }
+  for (const EValue* out : outs.items()) {
+    if (!out->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the output list is no tensor");
+  }
+  return Error::kOk;
+}
+
+Error read_split_dim(KernelContext& context, const Tensor& self, const EValue& dim, int* out) {
+  if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "a tensor of rank 0 cannot be split");
+  return read_dim(context, dim.integer(), self, out);
+}
+
+}  // namespace
+
+Error split_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const int64_t step = args[1]->integer();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_split_dim(context, self, *args[2], &dim));
+  const int64_t size = self.size(dim);
+  if (step < 0 || (step == 0 && size != 0)) {
+    return context.fail(Error::kInvalidArgument, "split_copy: split_size must be at least 1");
+  }
+  // An empty dimension still gives one (empty) piece.
+  BERTH_RETURN_IF_ERROR(check_pieces(context, *args[3], size == 0 ? 1 : (size - 1) / step + 1));
+  int64_t start = 0;
+  for (const EValue* out : args[3]->items()) {
+    const int64_t length = size - start < step ? size - start : step;
+    BERTH_RETURN_IF_ERROR(copy_from_box(context, self, slice_of(self, dim, start, length, 1), out->tensor()));
+    start += length;
+  }
+  return Error::kOk;
+}
+
+Error split_with_sizes_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Span<EValue* const> lengths = args[1]->items();
+  const Span<EValue* const> outs = args[3]->items();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_split_dim(context, self, *args[2], &dim));
+  BERTH_RETURN_IF_ERROR(check_pieces(context, *args[3], static_cast<int64_t>(lengths.size())));
+  int64_t left = self.size(dim);
+  for (const EValue* length : lengths) {
+    if (!length->is_int() || length->integer() < 0 || length->integer() > left) {
+      return context.fail(Error::kInvalidArgument,
+                          "split_with_sizes_copy: a size is negative, or the sum is too large");
+    }
+    left -= length->integer();
+  }
+  if (left != 0) {
+    return context.fail(Error::kInvalidArgument, "split_with_sizes_copy: the sizes do not add up to the dimension");
+  }
+  int64_t start = 0;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const int64_t length = lengths[i]->integer();
+    BERTH_RETURN_IF_ERROR(copy_from_box(context, self, slice_of(self, dim, start, length, 1), outs[i]->tensor()));
+    start += length;
+  }
+  return Error::kOk;
+}
+
+Error unbind_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_split_dim(context, self, *args[1], &dim));
+  BERTH_RETURN_IF_ERROR(check_pieces(context, *args[2], self.size(dim)));
+  int64_t index = 0;
+  for (const EValue* out : args[2]->items()) {
+    BERTH_RETURN_IF_ERROR(copy_from_box(context, self, select_of(self, dim, index++), out->tensor()));
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::portable

@@ -1,0 +1,137 @@
+// view_copy, squeeze_copy, unsqueeze_copy: the same elements in the same logical order, with other sizes.
+#include <cstring>
+
+#include "kernels/portable/copy_strided.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+// Cuts the sizes of both tensors into common factors, from the innermost dimension outward, and adds each as a
+// dimension of `*copy`: [6, 4] as [2, 12] is the box [2, 3, 4]. False when they have none: [2, 3] as [3, 2].
+bool add_common_factors(const Tensor& self, const Tensor& out, StridedCopy* copy) {
+  int a = self.rank() - 1;
+  int b = out.rank() - 1;
+  int64_t a_left = a >= 0 ? self.size(a) : 1;
+  int64_t b_left = b >= 0 ? out.size(b) : 1;
+  int64_t a_done = 1;
+  int64_t b_done = 1;
+  while (true) {
+    while (a_left == 1 && a > 0) a_left = self.size(--a), a_done = 1;
+    while (b_left == 1 && b > 0) b_left = out.size(--b), b_done = 1;
+    if (a_left == 1 && b_left == 1) return true;
+    const int64_t factor = a_left < b_left ? a_left : b_left;
+    if (a_left % factor != 0 || b_left % factor != 0) return false;
+    copy->add(factor, self.stride(a) * a_done, out.stride(b) * b_done);
+    a_left /= factor;
+    b_left /= factor;
+    a_done *= factor;
+    b_done *= factor;
+  }
+}
+
+void copy_one_by_one(const Tensor& self, Tensor& out) {
+  const size_t bytes = element_size(self.dtype());
+  const char* from = self.data<char>();
+  char* to = out.data<char>();
+  for (int64_t i = 0; i < self.numel(); ++i) {
+    std::memcpy(to + static_cast<size_t>(element_offset(out, i)) * bytes,
+                from + static_cast<size_t>(element_offset(self, i)) * bytes, bytes);
+  }
+}
+
+// REQUIRES: as many elements in `sizes` as in `self`.
+Error view(KernelContext& context, const Tensor& self, const Sizes& sizes, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
+  const bool contiguous = self.is_contiguous() && out.is_contiguous();
+  if (self.numel() == 0 || (contiguous && self.raw() == out.raw())) return Error::kOk;
+  StridedCopy copy(element_size(self.dtype()));
+  if (contiguous) {
+    copy.add(self.numel(), 1, 1);
+  } else if (!add_common_factors(self, out, &copy)) {
+    copy_one_by_one(self, out);
+    return Error::kOk;
+  }
+  copy.prepare();
+  copy.run(context, self.raw(), out.raw());
+  return Error::kOk;
+}
+
+Error view_sizes(KernelContext& context, const Tensor& self, const Integers& wanted, Sizes* sizes) {
+  int inferred = -1;
+  int64_t known = 1;
+  for (int i = 0; i < wanted.count; ++i) {
+    if (wanted[i] == -1 && inferred < 0) {
+      inferred = i;
+      push_size(sizes, 0);
+    } else if (!push_size(sizes, wanted[i]) || __builtin_mul_overflow(known, wanted[i], &known)) {
+      return context.fail(Error::kInvalidArgument,
+                          "view_copy: size has a dimension below -1, a second -1, or too many");
+    }
+  }
+  if (inferred >= 0) {
+    if (known == 0 || self.numel() % known != 0 || self.numel() / known > INT32_MAX) {
+      return context.fail(Error::kInvalidArgument,
+                          "view_copy: no size for the dimension -1 gives the elements of self");
+    }
+    sizes->data[inferred] = static_cast<int32_t>(self.numel() / known);
+    return Error::kOk;
+  }
+  if (known == self.numel()) return Error::kOk;
+  return context.fail(Error::kInvalidArgument, "view_copy: size does not have as many elements as self");
+}
+
+Error squeeze(KernelContext& context, const Tensor& self, const Integers& dims, Tensor& out) {
+  bool dropped[kMaxRank] = {};
+  for (int i = 0; i < dims.count; ++i) {
+    int dim = 0;
+    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
+    if (dropped[dim]) return context.fail(Error::kInvalidArgument, "squeeze_copy: dim names a dimension twice");
+    dropped[dim] = true;
+  }
+  Sizes sizes;
+  for (int d = 0; d < self.rank(); ++d) {
+    if (!dropped[d] || self.size(d) != 1) push_size(&sizes, self.size(d));
+  }
+  return view(context, self, sizes, out);
+}
+
+}  // namespace
+
+Error view_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Integers wanted;
+  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &wanted));
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(view_sizes(context, self, wanted, &sizes));
+  return view(context, self, sizes, args[2]->tensor());
+}
+
+Error squeeze_copy_dim_out(KernelContext& context, Span<EValue* const> args) {
+  Integers dims;
+  dims.data[dims.count++] = args[1]->integer();
+  return squeeze(context, args[0]->tensor(), dims, args[2]->tensor());
+}
+
+Error squeeze_copy_dims_out(KernelContext& context, Span<EValue* const> args) {
+  Integers dims;
+  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &dims));
+  return squeeze(context, args[0]->tensor(), dims, args[2]->tensor());
+}
+
+Error unsqueeze_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  int dim = 0;
+  if (self.rank() == kMaxRank || !normalize_dim(args[1]->integer(), self.rank() + 1, &dim)) {
+    return context.fail(Error::kInvalidArgument, "unsqueeze_copy: dim is out of range, or self has 16 dimensions");
+  }
+  Sizes sizes;
+  for (int d = 0; d <= self.rank(); ++d) {
+    if (d == dim) push_size(&sizes, 1);
+    if (d < self.rank()) push_size(&sizes, self.size(d));
+  }
+  return view(context, self, sizes, args[2]->tensor());
+}
+
+}  // namespace berth::portable
