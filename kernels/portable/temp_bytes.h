@@ -10,4 +10,31 @@ namespace berth::portable {
 template <KernelFunction kernel>
 constexpr TempBytesFunction kTempBytes = nullptr;
 
+size_t mm_temp_bytes(Span<EValue* const> args, int threads);
+size_t bmm_temp_bytes(Span<EValue* const> args, int threads);
+size_t addmm_temp_bytes(Span<EValue* const> args, int threads);
+size_t convolution_temp_bytes(Span<EValue* const> args, int threads);
+size_t avg_pool2d_temp_bytes(Span<EValue* const> args, int threads);
+size_t max_pool2d_temp_bytes(Span<EValue* const> args, int threads);
+
+template <>
+inline constexpr TempBytesFunction kTempBytes<&mm_out> = &mm_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&bmm_out> = &bmm_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&addmm_out> = &addmm_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&convolution_out> = &convolution_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&avg_pool2d_out> = &avg_pool2d_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&max_pool2d_with_indices_out> = &max_pool2d_temp_bytes;
+
+// index and index_put: the places of their masks.
+size_t tensor_indices_temp_bytes(Span<EValue* const> args, int threads);
+template <>
+inline constexpr TempBytesFunction kTempBytes<&index_Tensor_out> = &tensor_indices_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&index_put_out> = &tensor_indices_temp_bytes;
+
 }  // namespace berth::portable
