@@ -35,8 +35,11 @@ Error Tensor::resize(Span<const int32_t> sizes) {
   if (sizes.size() != rank_) return Error::kInvalidArgument;
   bool same = true;
   int64_t numel = 1;
+  int64_t span = 1;
   for (size_t i = 0; i < rank_; ++i) {
     if (sizes[i] < 0 || !checked_mul<int64_t>(numel, sizes[i], &numel)) return Error::kInvalidArgument;
+    // Strides count an empty dimension as one element, so they can overflow where the number of elements does not.
+    if (!checked_mul<int64_t>(span, sizes[i] == 0 ? 1 : sizes[i], &span)) return Error::kInvalidArgument;
     same = same && sizes[i] == sizes_[i];
   }
   if (same) return Error::kOk;

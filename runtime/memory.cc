@@ -1,0 +1,23 @@
+#include "runtime/memory.h"
+
+#include "base/math.h"
+
+namespace berth {
+
+void* MemoryAllocator::allocate(size_t bytes, size_t alignment) {
+  if (!is_power_of_two(alignment) || memory_.data() == nullptr) return nullptr;
+  const uintptr_t next = reinterpret_cast<uintptr_t>(memory_.data()) + used_;
+  const size_t padding = static_cast<size_t>(-next & (alignment - 1));
+  if (padding > free_size() || bytes > free_size() - padding) return nullptr;
+  used_ += padding + bytes;
+  return memory_.data() + (used_ - bytes);
+}
+
+Result<void*> HierarchicalAllocator::address(size_t index, uint64_t offset, size_t bytes) const {
+  if (index >= arenas_.size()) return Error::kInvalidArgument;
+  const Span<uint8_t> arena = arenas_[index];
+  if (offset > arena.size() || bytes > arena.size() - offset) return Error::kMemoryAllocationFailed;
+  return static_cast<void*>(arena.data() + offset);
+}
+
+}  // namespace berth

@@ -1,0 +1,251 @@
+// Method: inputs, outputs and the run as a whole.
+
+#include "runtime/method.h"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "base/math.h"
+#include "format/tensor_facts.h"
+#include "runtime/log.h"
+#include "runtime/method_data.h"
+
+namespace berth {
+
+using internal::Instruction;
+using internal::MethodData;
+using internal::Port;
+
+namespace {
+
+[[gnu::format(printf, 5, 6)]] Error fail_port(MethodData& data, const char* what, size_t index, Error error,
+                                              const char* message, ...) {
+  char place[96];
+  std::snprintf(place, sizeof(place), "methods[%.40s].%s[%zu]", format::text(data.plan->name()), what, index);
+  char text[192];
+  va_list arguments;
+  va_start(arguments, message);
+  std::vsnprintf(text, sizeof(text), message, arguments);
+  va_end(arguments);
+  format::fail(&data.report, error, place, "%s", text);
+  log_message(LogLevel::kError, "%s: %s", place, text);
+  return error;
+}
+
+size_t element_alignment(DType dtype) {
+  const size_t size = element_size(dtype);
+  return size > alignof(int64_t) ? alignof(int64_t) : size;
+}
+
+bool is_aligned(const void* data, DType dtype) {
+  return reinterpret_cast<uintptr_t>(data) % element_alignment(dtype) == 0;
+}
+
+// Whether a number given is the number compiled in, as closely as a model's trace keeps it.
+bool same_number(double compiled, double given) {
+  if (std::isnan(compiled)) return std::isnan(given);
+  if (std::isinf(compiled) || std::isinf(given)) return compiled == given;
+  return std::fabs(compiled - given) <= 1e-4 + 1e-5 * std::fabs(compiled);
+}
+
+bool same_value(const fb::EValue& compiled, const EValue& given) {
+  switch (compiled.val_type()) {
+    case fb::KernelTypes::Null: return given.is_none();
+    case fb::KernelTypes::Int: return given.is_int() && given.integer() == compiled.val_as_Int()->int_val();
+    case fb::KernelTypes::Bool: return given.is_bool() && given.truth() == compiled.val_as_Bool()->bool_val();
+    case fb::KernelTypes::Double:
+      return given.is_double() && same_number(compiled.val_as_Double()->double_val(), given.real());
+    case fb::KernelTypes::String: {
+      const auto* text = compiled.val_as_String()->string_val();
+      return given.tag() == Tag::kString && given.text().size == text->size() &&
+             std::memcmp(given.text().data, text->c_str(), text->size()) == 0;
+    }
+    default: return false;
+  }
+}
+
+}  // namespace
+
+MethodMeta Method::meta() const { return MethodMeta(data_->plan, data_->meta); }
+size_t Method::inputs_size() const { return data_->counts.inputs; }
+size_t Method::outputs_size() const { return data_->counts.outputs; }
+size_t Method::next_instruction() const { return data_->position; }
+size_t Method::num_instructions() const { return data_->counts.instructions; }
+const format::Report& Method::last_report() const { return data_->report; }
+
+const char* Method::instruction_name(size_t index) const {
+  if (index >= data_->counts.instructions) return "";
+  switch (data_->instructions[index].kind) {
+    case Instruction::Kind::kMove: return "move";
+    case Instruction::Kind::kJumpFalse: return "jump_false";
+    case Instruction::Kind::kFree: return "free";
+    default: return data_->instructions[index].kernel->name;
+  }
+}
+
+Error Method::set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype) {
+  data_->report = format::Report();
+  if (index >= data_->counts.inputs) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the method has %zu inputs",
+                     data_->counts.inputs);
+  }
+  Port& port = data_->inputs[index];
+  if (port.tensor == nullptr) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidType, "the input is no tensor");
+  }
+  Tensor& tensor = *port.tensor;
+  if (dtype != tensor.dtype()) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the element type is %s, found %s",
+                     to_string(tensor.dtype()), is_valid_dtype(static_cast<int>(dtype)) ? to_string(dtype) : "none");
+  }
+  if (sizes.size() != static_cast<size_t>(tensor.rank())) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the tensor has %d dimensions, found %zu",
+                     tensor.rank(), sizes.size());
+  }
+  BERTH_RETURN_IF_ERROR(check_input_sizes(index, sizes));
+  if (data == nullptr && tensor.numel() > 0) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the elements are nowhere (a null pointer)");
+  }
+  if (!port.planned) {
+    if (!is_aligned(data, dtype)) {
+      return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
+                       "the address must be a multiple of %zu, since the method reads the elements where they lie",
+                       element_alignment(dtype));
+    }
+    tensor.set_data(const_cast<void*>(data));
+  } else if (tensor.nbytes() > 0) {
+    std::memmove(tensor.raw(), data, tensor.nbytes());
+  }
+  // A move may have put another tensor there in the last run.
+  data_->values[port.value] = EValue(&tensor);
+  port.set = true;
+  data_->ports_checked = false;
+  return Error::kOk;
+}
+
+Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes) {
+  BERTH_RETURN_IF_ERROR(internal::check_symbol_ranges(*data_, index, sizes));
+  Tensor& tensor = *data_->inputs[index].tensor;
+  if (tensor.resize(sizes) == Error::kOk) return Error::kOk;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (tensor.dynamism() == ShapeDynamism::kStatic && sizes[i] != tensor.size(static_cast<int>(i))) {
+      return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the size of dimension %zu is %lld, found %d",
+                       i, static_cast<long long>(tensor.size(static_cast<int>(i))), sizes[i]);
+    }
+  }
+  return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
+                   "at most %lld elements were planned for, the sizes ask for more",
+                   static_cast<long long>(tensor.capacity()));
+}
+
+Error Method::set_input(size_t index, const EValue& value) {
+  data_->report = format::Report();
+  if (index >= data_->counts.inputs) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the method has %zu inputs",
+                     data_->counts.inputs);
+  }
+  Port& port = data_->inputs[index];
+  if (port.tensor != nullptr) {
+    if (!value.is_tensor()) {
+      return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the input is a tensor, found %s",
+                       to_string(value.tag()));
+    }
+    const Tensor& tensor = value.tensor();
+    if (tensor.rank() == port.tensor->rank() && tensor.dim_order() != port.tensor->dim_order()) {
+      return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
+                       "the dimension order is not the one of the input");
+    }
+    return set_input(index, tensor.raw(), tensor.sizes(), tensor.dtype());
+  }
+  if (!same_value(*data_->plan->values()->Get(port.value), value)) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
+                     "this input was compiled into the program, and another value than that was given");
+  }
+  port.set = true;
+  data_->ports_checked = false;
+  return Error::kOk;
+}
+
+Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes) {
+  data_->report = format::Report();
+  if (index >= data_->counts.outputs) {
+    return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "the method has %zu outputs",
+                     data_->counts.outputs);
+  }
+  const Port& port = data_->outputs[index];
+  if (port.tensor == nullptr || port.planned || (data_->flags_of(*port.tensor) & internal::kCallerInputTensor) != 0) {
+    return fail_port(*data_, "outputs", index, Error::kInvalidState,
+                     "the output has its memory already: planned, a constant's or an input's");
+  }
+  const size_t needed = static_cast<size_t>(port.tensor->capacity()) * element_size(port.tensor->dtype());
+  if (bytes < needed) {
+    return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "%zu bytes are needed, %zu were given", needed,
+                     bytes);
+  }
+  if (!is_aligned(data, port.tensor->dtype())) {
+    return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "the address must be a multiple of %zu",
+                     element_alignment(port.tensor->dtype()));
+  }
+  port.tensor->set_data(data);
+  data_->ports_checked = false;
+  return Error::kOk;
+}
+
+Error Method::check_ports() {
+  for (size_t i = 0; i < data_->counts.inputs; ++i) {
+    if (!data_->inputs[i].set) {
+      return fail_port(*data_, "inputs", i, Error::kInvalidState, "the input was not set");
+    }
+  }
+  for (size_t i = 0; i < data_->counts.outputs; ++i) {
+    const Tensor* tensor = data_->outputs[i].tensor;
+    if (data_->outputs[i].planned || tensor->capacity() == 0 || tensor->raw() != nullptr) continue;
+    const uint8_t flags = data_->flags_of(*tensor);
+    if ((flags & (internal::kCallerInputTensor | internal::kViewTensor)) != 0) continue;
+    return fail_port(*data_, "outputs", i, Error::kInvalidState,
+                     "the output is not planned and got no memory (set_output_data_ptr)");
+  }
+  BERTH_RETURN_IF_ERROR(internal::check_symbol_relations(*data_));
+  data_->ports_checked = true;
+  return Error::kOk;
+}
+
+Error Method::begin() {
+  data_->report = format::Report();
+  data_->position = 0;
+  data_->executed = 0;
+  if (!data_->ports_checked) BERTH_RETURN_IF_ERROR(check_ports());
+  data_->running = true;
+  return Error::kOk;
+}
+
+Error Method::execute() {
+  BERTH_RETURN_IF_ERROR(begin());
+  const Error error = internal::run(*data_, UINT64_MAX);
+  reset_execution();
+  return error == Error::kEndOfMethod ? Error::kOk : error;
+}
+
+Error Method::step() {
+  if (!data_->running) BERTH_RETURN_IF_ERROR(begin());
+  const Error error = internal::run(*data_, 1);
+  if (error != Error::kOk) reset_execution();
+  return error;
+}
+
+void Method::reset_execution() {
+  data_->running = false;
+  data_->position = 0;
+}
+
+EValue Method::get_output(size_t index) const {
+  return index < data_->counts.outputs ? data_->values[data_->outputs[index].value] : EValue();
+}
+
+EValue Method::get_input(size_t index) const {
+  return index < data_->counts.inputs ? data_->values[data_->inputs[index].value] : EValue();
+}
+
+}  // namespace berth

@@ -1,0 +1,91 @@
+// Method: one entry point of a program, with its values laid out and its kernels found, ready to run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/span.h"
+#include "format/report.h"
+#include "runtime/kernel.h"
+#include "runtime/method_meta.h"
+#include "runtime/value.h"
+
+namespace berth {
+
+namespace internal {
+struct MethodData;
+}
+
+/// How many instructions one execute() may run; a program that would run for ever ends with InvalidProgram instead.
+constexpr uint64_t kInstructionBudget = 10'000'000;
+
+/// Made by Program::load_method. It lies in the caller's memory and has nothing to give back: destroying it is free.
+/// Used by one thread at a time. No function of it takes memory from the heap.
+class Method {
+ public:
+  explicit Method(internal::MethodData* data) : data_(data) {}
+  Method(Method&& other) noexcept : data_(other.data_) {}
+  Method& operator=(Method&& other) noexcept {
+    data_ = other.data_;
+    return *this;
+  }
+
+  MethodMeta meta() const;
+  size_t inputs_size() const;
+  size_t outputs_size() const;
+
+  /// Gives input `index` its elements: `sizes` as the model has them, elements packed in the dimension order that the
+  /// input's TensorInfo has. A planned input is copied from `data`; another is used where it lies, so `data` must then
+  /// live until the last execute(), at a multiple of the element size, and is written if the program itself writes its
+  /// input. An input keeps what it was given until it is set again.
+  ///
+  /// InvalidArgument: no such input, or another element type, rank or sizes than the input can have, also against the
+  /// ranges of symbolic dimensions if the file has them. InvalidType: the input is no tensor.
+  Error set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype);
+
+  /// The same for a value of any kind. A tensor must have the input's dimension order. Numbers, booleans, texts and
+  /// None were compiled into the program: they must equal what the file has (numbers nearly). InvalidArgument
+  /// otherwise.
+  Error set_input(size_t index, const EValue& value);
+
+  /// Memory for an output that is not planned: `bytes` is at least the output's largest size (TensorInfo::nbytes). Must
+  /// live until the output was read. InvalidState for a planned output, InvalidArgument for too few bytes or a pointer
+  /// that is no multiple of the element size.
+  Error set_output_data_ptr(size_t index, void* data, size_t bytes);
+
+  /// Runs the method once. InvalidState when an input was never set, or an output has no memory. A kernel's error ends
+  /// the run; a later execute() begins anew.
+  Error execute();
+
+  /// Runs the next instruction alone, for profilers and debuggers: execute() in slices. EndOfMethod when there was none
+  /// left; the next step() then begins a new run.
+  Error step();
+  /// The instruction that step() runs next: 0 at the start of a run.
+  size_t next_instruction() const;
+  size_t num_instructions() const;
+  /// What an instruction does: the operator's name with overload, "move", "jump_false" or "free"; static or in the
+  /// file.
+  const char* instruction_name(size_t index) const;
+  /// Ends a run that step() began.
+  void reset_execution();
+
+  /// Output `index` of the last run; None for an index that is not there. A tensor's memory is the arena's (or the
+  /// caller's): it is overwritten by the next run, and may be by other methods that share the arena.
+  EValue get_output(size_t index) const;
+  /// Input `index` as the method sees it.
+  EValue get_input(size_t index) const;
+
+  /// Why the last call failed: code, place ("methods[forward].instructions[17] aten::add.out") and sentence. Its code
+  /// is Ok when no call has failed.
+  const format::Report& last_report() const;
+
+ private:
+  Error check_input_sizes(size_t index, Span<const int32_t> sizes);
+  Error check_ports();
+  Error begin();
+
+  internal::MethodData* data_;
+};
+
+}  // namespace berth

@@ -1,0 +1,95 @@
+// check_call: what a kernel may rely on.
+
+#include "runtime/method_data.h"
+
+namespace berth::internal {
+
+bool MethodData::is_read_only(const void* address) const {
+  const uintptr_t a = reinterpret_cast<uintptr_t>(address);
+  for (const Span<const uint8_t>& range : read_only) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(range.data());
+    if (a >= begin && a - begin < range.size()) return true;
+  }
+  return false;
+}
+
+namespace {
+
+struct Check {
+  MethodData& data;
+  size_t index;
+  format::Report* report;
+  When when;
+
+  template <typename... Args>
+  Error fail(Error error, const char* message, Args... args) const {
+    char place[96];
+    instruction_place(data, index, place);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-security"
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    return format::fail(report, error, place, message, args...);
+#pragma GCC diagnostic pop
+  }
+
+  Error tensor(const Tensor& tensor, const Parameter& parameter, size_t argument, bool resizes, bool unplaced) const {
+    const uint8_t flags = data.flags_of(tensor);
+    if (parameter.kind == ArgKind::kView) {
+      // Reached through a move: not the tensor that was marked when the method was loaded.
+      if ((flags & kViewTensor) != 0) return Error::kOk;
+      return fail(Error::kInvalidProgram, "argument %zu became another tensor's view by a move", argument);
+    }
+    if (parameter.written && ((flags & kConstantTensor) != 0 || data.is_read_only(tensor.raw()))) {
+      return fail(Error::kInvalidProgram, "argument %zu is written and lies among the constants", argument);
+    }
+    if (resizes && (flags & kViewTensor) != 0) {
+      return fail(Error::kInvalidProgram, "argument %zu is the output of a view and written", argument);
+    }
+    if (resizes && (flags & kCallerInputTensor) != 0) {
+      return fail(Error::kInvalidProgram, "argument %zu is an input in the caller's memory and written", argument);
+    }
+    const int64_t elements = parameter.written ? tensor.capacity() : tensor.numel();
+    if (tensor.raw() != nullptr || elements == 0 || unplaced) return Error::kOk;
+    if (when == When::kRun) {
+      return fail(Error::kInvalidState, "the tensor of argument %zu has no memory yet", argument);
+    }
+    if ((flags & (kCallerTensor | kViewTensor)) != 0) return Error::kOk;
+    return fail(Error::kInvalidProgram, "the tensor of argument %zu has no memory", argument);
+  }
+};
+
+}  // namespace
+
+Error check_call(MethodData& data, size_t index, const Signature& signature, When when, format::Report* report) {
+  const Check check = {data, index, report, when};
+  const KernelEntry& entry = *data.instructions[index].kernel;
+  EValue* const* args = data.instructions[index].args;
+  const bool prim = is_prim(&entry);
+  const Span<const Parameter> parameters = signature.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const EValue& value = *args[i];
+    const bool is_volatile = (data.value_flags[&value - data.values] & kVolatileValue) != 0;
+    if (when == When::kLoad && is_volatile) continue;
+    if (!accepts(parameter, value)) {
+      return check.fail(
+          Error::kInvalidType, "argument %zu must be %s, found %s%s", i, to_string(parameter.kind),
+          to_string(value.tag()),
+          value.tag() == Tag::kIntList || value.tag() == Tag::kTensorList ? " whose elements do not fit" : "");
+    }
+    const bool resizes = parameter.output || (prim && parameter.written);
+    const bool unplaced =
+        entry.unplaced_output >= 0 && i == signature.arguments() + static_cast<size_t>(entry.unplaced_output);
+    if (value.is_tensor()) {
+      BERTH_RETURN_IF_ERROR(check.tensor(value.tensor(), parameter, i, resizes, unplaced));
+    } else if (value.tag() == Tag::kTensorList) {
+      for (const EValue* item : value.items()) {
+        if (item->is_none()) continue;
+        BERTH_RETURN_IF_ERROR(check.tensor(item->tensor(), parameter, i, resizes, unplaced));
+      }
+    }
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::internal

@@ -1,0 +1,150 @@
+// The insides of a Method, for the files of this room alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "format/program_view.h"
+#include "format/report.h"
+#include "runtime/kernel.h"
+#include "runtime/memory.h"
+#include "runtime/signature.h"
+#include "runtime/value.h"
+
+namespace berth::internal {
+
+/// One instruction with all that it names looked up.
+struct Instruction {
+  enum class Kind : uint8_t {
+    kKernel,         // `kernel` on args[0 .. count)
+    kCheckedKernel,  // the same, after a check of what earlier instructions may have changed
+    kMove,           // *args[1] = *args[0]
+    kJumpFalse,      // to instruction `count` when *args[0] is false
+    kFree,           // nothing: planned memory is not given back
+  };
+  const KernelEntry* kernel;
+  EValue** args;
+  uint32_t count;
+  Kind kind;
+};
+
+/// An input or output.
+struct Port {
+  /// The tensor that the file puts there, whatever a move makes of the value; null for other kinds.
+  Tensor* tensor;
+  uint32_t value;
+  bool planned;
+  bool set;
+};
+
+/// What is true of a tensor throughout.
+enum TensorFlags : uint8_t {
+  kConstantTensor = 1,     // its elements lie in the file and are never written
+  kViewTensor = 2,         // its data pointer is moved by a kernel; its own memory, if any, is not used
+  kCallerInputTensor = 4,  // its memory is the caller's, as large as the input's sizes were
+  kCallerTensor = 8,       // input or output whose memory the caller gives
+};
+
+/// A value that instructions replace, or whose elements or tensor are replaced: calls that read it are checked anew.
+enum ValueFlags : uint8_t { kVolatileValue = 1 };
+
+struct MethodCounts {
+  size_t values = 0;
+  size_t tensors = 0;
+  size_t strides = 0;  // ranks of all tensors
+  size_t sizes = 0;    // ranks of those whose sizes change
+  size_t items = 0;    // elements of lists of values
+  size_t instructions = 0;
+  size_t args = 0;
+  size_t operators = 0;
+  size_t inputs = 0;
+  size_t outputs = 0;
+  size_t symbols = 0;
+};
+
+struct MethodData {
+  const fb::ExecutionPlan* plan = nullptr;
+  const fb::MethodMeta* meta = nullptr;
+  MethodCounts counts;
+
+  EValue* values = nullptr;  // counts.values, then one that is None
+  Tensor* tensors = nullptr;
+  int64_t* strides = nullptr;
+  int32_t* sizes = nullptr;
+  EValue** items = nullptr;
+  Instruction* instructions = nullptr;
+  EValue** args = nullptr;
+  const KernelEntry** kernels = nullptr;  // one an operator
+  Port* inputs = nullptr;
+  Port* outputs = nullptr;
+  int64_t* symbols = nullptr;
+  uint8_t* value_flags = nullptr;
+  uint8_t* tensor_flags = nullptr;
+
+  // Where constants lie: never written.
+  Span<const uint8_t> read_only[2];
+  Span<uint8_t> temp;
+  ThreadPool* pool = nullptr;
+
+  size_t position = 0;
+  uint64_t executed = 0;
+  bool running = false;
+  bool ports_checked = false;
+  format::Report report;
+
+  uint8_t& flags_of(const Tensor& tensor) { return tensor_flags[&tensor - tensors]; }
+  bool is_read_only(const void* address) const;
+};
+
+/// Takes a method's arrays out of an allocator; or, without one, only adds up what they take from an address that is a
+/// multiple of 16.
+class Carver {
+ public:
+  explicit Carver(MemoryAllocator* allocator) : allocator_(allocator) {}
+
+  template <typename T>
+  T* take(size_t count) {
+    size_t bytes = 0;
+    ok_ = ok_ && !__builtin_mul_overflow(count, sizeof(T), &bytes) && bytes < SIZE_MAX / 4 && bytes_ < SIZE_MAX / 4;
+    if (!ok_) return nullptr;
+    bytes_ = (bytes_ + alignof(T) - 1) / alignof(T) * alignof(T) + bytes;
+    if (allocator_ == nullptr) return nullptr;
+    T* result = allocator_->allocate_list<T>(count);
+    ok_ = result != nullptr;
+    return result;
+  }
+
+  bool ok() const { return ok_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  MemoryAllocator* allocator_;
+  size_t bytes_ = 0;
+  bool ok_ = true;
+};
+
+/// When a call is looked at: before the first run, when memory that the caller gives and volatile values are still
+/// open; or right before it runs.
+enum class When : uint8_t { kLoad, kRun };
+
+/// Whether instruction `index`, a call with this signature, may run: tags, memory, and that it writes nothing that must
+/// not be written or resized. Fills `report` otherwise: InvalidType for a tag, InvalidProgram or InvalidState for
+/// memory.
+Error check_call(MethodData& data, size_t index, const Signature& signature, When when, format::Report* report);
+
+/// Whether `entry` is one of prim_kernels(): called without the repeated result.
+bool is_prim(const KernelEntry* entry);
+
+/// Runs at most `limit` more instructions. EndOfMethod when none is left.
+Error run(MethodData& data, uint64_t limit);
+
+/// Whether the sizes of input `index` lie in the ranges of the symbols that stand for them alone; and whether the
+/// dimensions of all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's
+/// report. Files without symbols pass.
+Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes);
+Error check_symbol_relations(MethodData& data);
+
+/// "methods[forward].instructions[17] aten::add.out"
+void instruction_place(const MethodData& data, size_t index, char (&place)[96]);
+
+}  // namespace berth::internal

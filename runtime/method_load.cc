@@ -1,0 +1,107 @@
+// Program::load_method and memory_needed: MethodLoader's steps in their order.
+
+#include <cinttypes>
+
+#include "base/math.h"
+#include "runtime/log.h"
+#include "runtime/method_loader.h"
+
+namespace berth {
+
+using internal::Carver;
+using internal::MethodCounts;
+using internal::MethodData;
+using internal::MethodLoader;
+
+namespace {
+
+constexpr size_t kTempAlignment = 64;
+
+// The part of `temp` that begins at a multiple of kTempAlignment.
+Span<uint8_t> aligned(Span<uint8_t> temp) {
+  const size_t padding = static_cast<size_t>(-reinterpret_cast<uintptr_t>(temp.data()) & (kTempAlignment - 1));
+  return padding >= temp.size() ? Span<uint8_t>() : temp.subspan(padding, temp.size() - padding);
+}
+
+Error load_into(MethodLoader& loader, const MethodCounts& counts, const MemoryManager& memory, ThreadPool* pool,
+                Report* report, MethodData** out) {
+  BERTH_RETURN_IF_ERROR(loader.check_devices());
+  BERTH_RETURN_IF_ERROR(loader.check_arenas(memory.planned()));
+  Carver measure(nullptr);
+  MethodLoader::carve(counts, measure);
+  Carver carver(&memory.method());
+  const size_t free_bytes = memory.method().free_size();
+  MethodData* data = MethodLoader::carve(counts, carver);
+  if (data == nullptr) {
+    return format::fail(report, Error::kMemoryAllocationFailed, "method memory", "%zu bytes are needed, %zu are free",
+                        measure.bytes(), free_bytes);
+  }
+  BERTH_RETURN_IF_ERROR(loader.lay_out(*data, &memory.planned()));
+  BERTH_RETURN_IF_ERROR(loader.resolve(*data));
+  data->temp = aligned(memory.temp());
+  data->pool = pool;
+  const size_t temp = loader.temp_bytes(*data, pool == nullptr ? 1 : pool->size());
+  if (temp > data->temp.size()) {
+    return format::fail(report, Error::kMemoryAllocationFailed, "temp memory",
+                        "%zu bytes at a multiple of %zu are needed, %zu were given", temp, kTempAlignment,
+                        data->temp.size());
+  }
+  *out = data;
+  return Error::kOk;
+}
+
+Error measure(MethodLoader& loader, const MethodCounts& counts, Span<uint8_t> scratch, int threads,
+              MemoryNeeded* needed) {
+  Carver measure(nullptr);
+  MethodLoader::carve(counts, measure);
+  if (!measure.ok()) return Error::kMemoryAllocationFailed;
+  needed->method_bytes = measure.bytes();
+  MemoryAllocator allocator(scratch);
+  Carver carver(&allocator);
+  MethodData* data = MethodLoader::carve(counts, carver);
+  if (data == nullptr) return Error::kOk;
+  BERTH_RETURN_IF_ERROR(loader.lay_out(*data, nullptr));
+  BERTH_RETURN_IF_ERROR(loader.resolve(*data));
+  needed->temp_bytes = loader.temp_bytes(*data, threads);
+  return Error::kOk;
+}
+
+}  // namespace
+
+Result<Method> Program::load_method(const char* name, const MemoryManager& memory, ThreadPool* pool,
+                                    Report* report) const {
+  Report own;
+  if (report == nullptr) report = &own;
+  *report = Report();
+  const fb::ExecutionPlan* plan = find_plan(name, report);
+  Error error = plan == nullptr ? report->code : Error::kOk;
+  MethodData* data = nullptr;
+  if (error == Error::kOk) {
+    MethodLoader loader(*this, *plan, report);
+    MethodCounts counts;
+    error = loader.count(&counts);
+    if (error == Error::kOk) error = load_into(loader, counts, memory, pool, report, &data);
+  }
+  if (error == Error::kOk) return Method(data);
+  log_message(LogLevel::kError, "method %s: %s: %s", name, report->place, report->message);
+  return error;
+}
+
+Result<MemoryNeeded> Program::memory_needed(const char* name, Span<uint8_t> scratch, int threads,
+                                            Report* report) const {
+  const fb::ExecutionPlan* plan = find_plan(name, report);
+  if (plan == nullptr) return Error::kInvalidArgument;
+  MethodLoader loader(*this, *plan, report);
+  MethodCounts counts;
+  MemoryNeeded needed;
+  BERTH_RETURN_IF_ERROR(loader.count(&counts));
+  BERTH_RETURN_IF_ERROR(measure(loader, counts, scratch, threads, &needed));
+  const MethodMeta meta(plan, names_of(*plan));
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
+    if (!checked_add(needed.arena_bytes, bytes, &needed.arena_bytes)) return Error::kInvalidProgram;
+  }
+  return needed;
+}
+
+}  // namespace berth

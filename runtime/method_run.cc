@@ -1,0 +1,109 @@
+// The interpreter: one instruction after the other.
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "base/math.h"
+#include "runtime/log.h"
+#include "runtime/method.h"
+#include "runtime/method_data.h"
+
+namespace berth::internal {
+
+void instruction_place(const MethodData& data, size_t index, char (&place)[96]) {
+  const Instruction& instruction = data.instructions[index];
+  const bool call =
+      instruction.kind == Instruction::Kind::kKernel || instruction.kind == Instruction::Kind::kCheckedKernel;
+  std::snprintf(place, sizeof(place), "methods[%.24s].instructions[%zu] %.40s", format::text(data.plan->name()), index,
+                call ? instruction.kernel->name : "");
+}
+
+namespace {
+
+Error fail_here(MethodData& data, Error error, const char* message) {
+  char place[96];
+  instruction_place(data, data.position, place);
+  format::fail(&data.report, error, place, "%s", message);
+  log_message(LogLevel::kError, "%s: %s: %s", place, to_string(error), message);
+  return error;
+}
+
+Error call_kernel(MethodData& data, const KernelEntry& kernel, Span<EValue* const> args) {
+  KernelContext context(data.temp, data.pool);
+  const Error error = kernel.call(context, args);
+  if (__builtin_expect(error == Error::kOk, 1)) return error;
+  return fail_here(data, error, context.message() == nullptr ? "the kernel gave no reason" : context.message());
+}
+
+// Values may have changed since the method was loaded. An Int where the kernel takes a float becomes a Double here,
+// since the value may be another call's integer too.
+Error call_checked(MethodData& data, const Instruction& instruction) {
+  Signature signature;
+  if (!Signature::parse(instruction.kernel->signature, &signature)) return Error::kInternal;
+  const Span<const Parameter> parameters = signature.parameters();
+  const Error error = check_call(data, data.position, signature, When::kRun, &data.report);
+  if (error != Error::kOk) return error;
+  EValue converted[Signature::kMaxParameters];
+  EValue* args[Signature::kMaxParameters];
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    args[i] = instruction.args[i];
+    if (parameters[i].kind != ArgKind::kFloat || !args[i]->is_int()) continue;
+    converted[i] = EValue(args[i]->scalar_to<double>());
+    args[i] = &converted[i];
+  }
+  return call_kernel(data, *instruction.kernel, {args, parameters.size()});
+}
+
+// A tensor is false if one of its elements is.
+Error read_condition(MethodData& data, const EValue& value, bool* truth) {
+  if (value.is_bool()) {
+    *truth = value.truth();
+    return Error::kOk;
+  }
+  if (!value.is_tensor() || value.tensor().dtype() != DType::kBool || value.tensor().raw() == nullptr) {
+    return fail_here(data, Error::kInvalidProgram, "the condition of a jump must be a boolean or a tensor of booleans");
+  }
+  const uint8_t* elements = value.tensor().data<uint8_t>();
+  *truth = true;
+  for (int64_t i = 0; i < value.tensor().numel() && *truth; ++i) *truth = elements[i] != 0;
+  return Error::kOk;
+}
+
+Error jump(MethodData& data, const Instruction& instruction) {
+  bool truth = true;
+  BERTH_RETURN_IF_ERROR(read_condition(data, *instruction.args[0], &truth));
+  data.position = truth ? data.position + 1 : instruction.count;
+  return Error::kOk;
+}
+
+Error over_budget(MethodData& data) {
+  char message[96];
+  std::snprintf(message, sizeof(message), "the limit of %" PRIu64 " instructions in one run is reached",
+                kInstructionBudget);
+  return fail_here(data, Error::kInvalidProgram, message);
+}
+
+}  // namespace
+
+Error run(MethodData& data, uint64_t limit) {
+  const size_t count = data.counts.instructions;
+  for (; limit > 0; --limit) {
+    if (data.position >= count) return Error::kEndOfMethod;
+    if (data.executed >= kInstructionBudget) return over_budget(data);
+    ++data.executed;
+    const Instruction& instruction = data.instructions[data.position];
+    switch (instruction.kind) {
+      case Instruction::Kind::kKernel:
+        BERTH_RETURN_IF_ERROR(call_kernel(data, *instruction.kernel, {instruction.args, instruction.count}));
+        break;
+      case Instruction::Kind::kCheckedKernel: BERTH_RETURN_IF_ERROR(call_checked(data, instruction)); break;
+      case Instruction::Kind::kMove: *instruction.args[1] = *instruction.args[0]; break;
+      case Instruction::Kind::kJumpFalse: BERTH_RETURN_IF_ERROR(jump(data, instruction)); continue;
+      case Instruction::Kind::kFree: break;
+    }
+    ++data.position;
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::internal

@@ -1,0 +1,293 @@
+// MethodLoader::lay_out: the value table of a method, with each tensor's memory.
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/math.h"
+#include "format/tensor_facts.h"
+#include "runtime/method_loader.h"
+
+namespace berth::internal {
+
+using format::length;
+using format::Storage;
+
+namespace {
+
+bool is_permutation(Span<const uint8_t> order) {
+  uint32_t seen = 0;
+  for (const uint8_t dim : order) {
+    if (dim >= order.size() || (seen >> dim & 1) != 0) return false;
+    seen |= uint32_t{1} << dim;
+  }
+  return true;
+}
+
+// What an element's address must be a multiple of.
+size_t element_alignment(DType dtype) {
+  const size_t size = element_size(dtype);
+  return size > alignof(int64_t) ? alignof(int64_t) : size;
+}
+
+}  // namespace
+
+Error MethodLoader::lay_out(MethodData& data, const HierarchicalAllocator* planned) {
+  planned_ = planned;
+  data.plan = &plan_;
+  data.meta = program_.names_of(plan_);
+  data.read_only[0] = program_.program_.bytes();
+  data.read_only[1] = program_.constants_.bytes();
+  for (size_t i = 0; i <= data.counts.values; ++i) {
+    new (&data.values[i]) EValue();
+    data.value_flags[i] = 0;
+  }
+  for (size_t i = 0; i < data.counts.values; ++i) BERTH_RETURN_IF_ERROR(lay_out_value(data, i));
+  BERTH_RETURN_IF_ERROR(lay_out_ports(data, plan_.inputs(), data.inputs, "inputs", kCallerTensor | kCallerInputTensor));
+  return lay_out_ports(data, plan_.outputs(), data.outputs, "outputs", kCallerTensor);
+}
+
+Error MethodLoader::lay_out_value(MethodData& data, size_t index) {
+  const fb::EValue& value = *plan_.values()->Get(static_cast<flatbuffers::uoffset_t>(index));
+  EValue& out = data.values[index];
+  switch (value.val_type()) {
+    case fb::KernelTypes::Int: out = EValue(value.val_as_Int()->int_val()); return Error::kOk;
+    case fb::KernelTypes::Bool: out = EValue(value.val_as_Bool()->bool_val()); return Error::kOk;
+    case fb::KernelTypes::Double: out = EValue(value.val_as_Double()->double_val()); return Error::kOk;
+    case fb::KernelTypes::Tensor: return lay_out_tensor(data, index, *value.val_as_Tensor());
+    case fb::KernelTypes::IntList:
+      return lay_out_list(data, index, value.val_as_IntList()->items(), fb::KernelTypes::Int);
+    case fb::KernelTypes::TensorList:
+      return lay_out_list(data, index, value.val_as_TensorList()->items(), fb::KernelTypes::Tensor);
+    case fb::KernelTypes::OptionalTensorList:
+      return lay_out_list(data, index, value.val_as_OptionalTensorList()->items(), fb::KernelTypes::Null);
+    case fb::KernelTypes::BoolList: return lay_out_bools(data, index, *value.val_as_BoolList());
+    case fb::KernelTypes::DoubleList: {
+      const auto* items = value.val_as_DoubleList()->items();
+      if (items == nullptr) break;
+      out = EValue(Span<const double>(items->data(), items->size()));
+      return Error::kOk;
+    }
+    case fb::KernelTypes::String: {
+      const auto* text = value.val_as_String()->string_val();
+      if (text == nullptr) break;
+      out = EValue(StringRef{text->c_str(), text->size()});
+      return Error::kOk;
+    }
+    default: return Error::kOk;
+  }
+  return fail(Error::kInvalidProgram, "values", index, "the value has no content");
+}
+
+Error MethodLoader::lay_out_bools(MethodData& data, size_t index, const fb::BoolList& list) {
+  if (list.items() == nullptr) return fail(Error::kInvalidProgram, "values", index, "the list has no items");
+  const uint8_t* items = list.items()->data();
+  for (size_t i = 0; i < list.items()->size(); ++i) {
+    // Any other byte is not a bool to the compiler that built this.
+    if (items[i] > 1) return fail(Error::kInvalidProgram, "values", index, "a boolean is 0 or 1, found %d", items[i]);
+  }
+  static_assert(sizeof(bool) == 1, "lists of booleans are used where they lie in the file");
+  data.values[index] = EValue(Span<const bool>(reinterpret_cast<const bool*>(items), list.items()->size()));
+  return Error::kOk;
+}
+
+// `kind`: what each element must be. Null stands for "Tensor, Null or -1".
+template <typename Index>
+Error MethodLoader::lay_out_list(MethodData& data, size_t index, const flatbuffers::Vector<Index>* items,
+                                 fb::KernelTypes kind) {
+  if (items == nullptr) return fail(Error::kInvalidProgram, "values", index, "the list has no items");
+  EValue** out = data.items + next_item_;
+  for (flatbuffers::uoffset_t i = 0; i < items->size(); ++i) {
+    const int64_t item = items->Get(i);
+    if (item == -1 && kind == fb::KernelTypes::Null) {
+      out[i] = &data.values[data.counts.values];
+      continue;
+    }
+    if (item < 0 || static_cast<uint64_t>(item) >= data.counts.values) {
+      return fail(Error::kInvalidProgram, "values", index, "element %u names value %" PRId64 " of %zu", i, item,
+                  data.counts.values);
+    }
+    const fb::KernelTypes found = plan_.values()->Get(static_cast<flatbuffers::uoffset_t>(item))->val_type();
+    const bool fits = kind == fb::KernelTypes::Null ? found == kind || found == fb::KernelTypes::Tensor : found == kind;
+    if (!fits && kind != fb::KernelTypes::Int) {
+      return fail(Error::kInvalidType, "values", index,
+                  "element %u of a tensor list is value %" PRId64 ", which is no tensor", i, item);
+    }
+    out[i] = &data.values[item];
+  }
+  next_item_ += items->size();
+  const Span<EValue* const> list(out, items->size());
+  data.values[index] = kind == fb::KernelTypes::Int ? EValue::int_list(list) : EValue::tensor_list(list);
+  return Error::kOk;
+}
+
+Error MethodLoader::check_shape(size_t index, const fb::Tensor& tensor, uint64_t* nbytes) {
+  const auto* sizes = tensor.sizes();
+  if (sizes == nullptr || length(tensor.dim_order()) != sizes->size()) {
+    return fail(Error::kInvalidProgram, "values", index, "sizes and dimension order differ in length");
+  }
+  if (tensor.dim_order() != nullptr && !is_permutation({tensor.dim_order()->data(), tensor.dim_order()->size()})) {
+    return fail(Error::kInvalidProgram, "values", index, "the dimension order is no permutation");
+  }
+  if (tensor.storage_offset() != 0) {
+    return fail(Error::kNotSupported, "values", index, "a storage offset of 0 is expected, found %d",
+                tensor.storage_offset());
+  }
+  const int dynamism = static_cast<int>(tensor.shape_dynamism());
+  if (dynamism < 0 || dynamism > static_cast<int>(fb::TensorShapeDynamism::DYNAMIC_BOUND)) {
+    return fail(Error::kNotSupported, "values", index, "a tensor without a bound on its sizes cannot be planned");
+  }
+  int64_t span = 1;
+  for (flatbuffers::uoffset_t i = 0; i < sizes->size(); ++i) {
+    const int64_t size = sizes->Get(i);
+    if (size < 0 || !checked_mul<int64_t>(span, size == 0 ? 1 : size, &span)) {
+      return fail(Error::kInvalidProgram, "values", index, "size %" PRId64 " of dimension %u is negative or too large",
+                  size, i);
+    }
+  }
+  if (!format::tensor_nbytes(tensor, nbytes) || *nbytes > SIZE_MAX / 2) {
+    return fail(Error::kInvalidProgram, "values", index, "the element type is unknown or the tensor too large");
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::lay_out_tensor(MethodData& data, size_t index, const fb::Tensor& tensor) {
+  uint64_t nbytes = 0;
+  BERTH_RETURN_IF_ERROR(check_shape(index, tensor, &nbytes));
+  if (!format::tensor_device(tensor).is_cpu()) {
+    return fail(Error::kNotFound, "values", index, "the tensor lives on a device, and none is registered");
+  }
+  const size_t rank = tensor.sizes()->size();
+  const bool bounded = tensor.shape_dynamism() == fb::TensorShapeDynamism::DYNAMIC_BOUND;
+  // The sizes of a static tensor are only ever read: they stay in the file.
+  int32_t* sizes = const_cast<int32_t*>(tensor.sizes()->data());
+  if (bounded) {
+    sizes = data.sizes + next_size_;
+    next_size_ += rank;
+    if (rank > 0) std::memcpy(sizes, tensor.sizes()->data(), rank * sizeof(int32_t));
+  }
+  void* memory = nullptr;
+  uint8_t flags = 0;
+  BERTH_RETURN_IF_ERROR(place(data, index, tensor, nbytes, &memory, &flags));
+  const DType dtype = static_cast<DType>(tensor.scalar_type());
+  if (nbytes > 0 && reinterpret_cast<uintptr_t>(memory) % element_alignment(dtype) != 0) {
+    return fail(Error::kInvalidProgram, "values", index, "the place is no multiple of the element's %zu bytes",
+                element_alignment(dtype));
+  }
+  const uint8_t* order = tensor.dim_order() == nullptr ? nullptr : tensor.dim_order()->data();
+  Tensor* out =
+      new (&data.tensors[next_tensor_]) Tensor(dtype, static_cast<int>(rank), sizes, order, data.strides + next_stride_,
+                                               memory, bounded ? ShapeDynamism::kBounded : ShapeDynamism::kStatic);
+  data.tensor_flags[next_tensor_++] = flags;
+  next_stride_ += rank;
+  data.values[index] = EValue(out);
+  return Error::kOk;
+}
+
+Error MethodLoader::place(MethodData&, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory,
+                          uint8_t* flags) {
+  switch (format::storage_of(tensor)) {
+    case Storage::kNone: return Error::kOk;
+    case Storage::kPlanned:
+    case Storage::kState: return planned_ == nullptr ? Error::kOk : place_planned(index, tensor, nbytes, memory);
+    case Storage::kConstant: {
+      const void* constant = nullptr;
+      const Error error = program_.constant(tensor.data_buffer_idx(), nbytes, &constant);
+      if (error != Error::kOk) {
+        return fail(error, "values", index, "the file has no %" PRIu64 " bytes of constant %u", nbytes,
+                    tensor.data_buffer_idx());
+      }
+      *memory = const_cast<void*>(constant);
+      *flags = kConstantTensor;
+      return Error::kOk;
+    }
+    case Storage::kExternalConstant:
+    case Storage::kExternalState: break;
+  }
+  const fb::ExtraTensorInfo* extra = tensor.extra_tensor_info();
+  return fail(Error::kInvalidState, "values", index, "\"%.64s\" lies in another file (.ptd), and none was given",
+              format::text(extra->fully_qualified_name()));
+}
+
+Error MethodLoader::place_planned(size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory) {
+  const fb::AllocationDetails& where = *tensor.allocation_info();
+  const uint32_t id = where.memory_id();
+  const uint64_t offset = format::planned_offset(where);
+  if (id == 0 || id > planned_->arenas()) {
+    return fail(Error::kInvalidArgument, "values", index, "memory id %u names none of %zu arenas", id,
+                planned_->arenas());
+  }
+  Result<void*> address = planned_->address(id - 1, offset, static_cast<size_t>(nbytes));
+  if (!address.ok()) {
+    return fail(address.error(), "values", index,
+                "%" PRIu64 " bytes at %" PRIu64 " do not fit in arena %u of %zu bytes", nbytes, offset, id,
+                planned_->arena(id - 1).size());
+  }
+  *memory = *address;
+  if (format::storage_of(tensor) != Storage::kState || nbytes == 0) return Error::kOk;
+  uint64_t source = 0;
+  Error error = program_.view_.initial_value_range(tensor.data_buffer_idx(), nbytes, &source);
+  if (error == Error::kOk) error = program_.loader_->load_into(source, static_cast<size_t>(nbytes), *memory);
+  if (error == Error::kOk) return error;
+  return fail(error, "values", index, "the file has no %" PRIu64 " bytes of initial value %u", nbytes,
+              tensor.data_buffer_idx());
+}
+
+Error MethodLoader::lay_out_ports(MethodData& data, const flatbuffers::Vector<int32_t>* list, Port* ports,
+                                  const char* what, uint8_t flags) {
+  for (flatbuffers::uoffset_t i = 0; i < list->size(); ++i) {
+    const int32_t value = list->Get(i);
+    if (value < 0 || static_cast<size_t>(value) >= data.counts.values) {
+      return fail(Error::kInvalidProgram, what, i, "there is no value %d", value);
+    }
+    Port& port = *new (&ports[i]) Port();
+    port.value = static_cast<uint32_t>(value);
+    port.planned = true;
+    if (!data.values[value].is_tensor()) continue;
+    port.tensor = &data.values[value].tensor();
+    const fb::Tensor& tensor = *format::tensor_at(plan_, value);
+    port.planned = format::storage_of(tensor) != Storage::kNone;
+    if (!port.planned) data.flags_of(*port.tensor) |= flags;
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::check_arenas(const HierarchicalAllocator& planned) {
+  const MethodMeta meta(&plan_, program_.names_of(plan_));
+  if (planned.arenas() < meta.num_memory_planned_buffers()) {
+    return fail(Error::kInvalidArgument, "arenas", planned.arenas(), "%zu arenas are needed, %zu were given",
+                meta.num_memory_planned_buffers(), planned.arenas());
+  }
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
+    const Span<uint8_t> arena = planned.arena(i);
+    if (arena.size() < bytes) {
+      return fail(Error::kMemoryAllocationFailed, "arenas", i, "%" PRIu64 " bytes are needed, %zu were given", bytes,
+                  arena.size());
+    }
+    const size_t alignment = meta.memory_planned_buffer_alignment(i);
+    if (bytes > 0 && reinterpret_cast<uintptr_t>(arena.data()) % alignment != 0) {
+      return fail(Error::kInvalidArgument, "arenas", i, "the address must be a multiple of %zu", alignment);
+    }
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::check_devices() {
+  const MethodMeta meta(&plan_, program_.names_of(plan_));
+  if (meta.num_delegates() > 0) {
+    return fail(Error::kNotFound, "delegates", 0, "no backend \"%.64s\" is registered", meta.delegate_id(0));
+  }
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(const Device device, meta.memory_planned_buffer_device(i));
+    if (!device.is_cpu()) {
+      const char* name = to_string(device.type);
+      return fail(Error::kNotFound, "arenas", i, "no device %s:%d is registered",
+                  name == nullptr ? "of this type" : name, device.index);
+    }
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::internal

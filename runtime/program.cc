@@ -1,0 +1,192 @@
+#include "runtime/program.h"
+
+#include <cinttypes>
+#include <cstring>
+
+#include "runtime/log.h"
+#include "runtime/prim_kernels.h"
+
+namespace berth {
+
+using format::fail;
+using format::length;
+using format::text;
+
+namespace {
+
+bool names_operator(const char* entry, const char* name, const char* overload) {
+  const size_t length = std::strlen(name);
+  if (std::strncmp(entry, name, length) != 0) return false;
+  if (overload[0] == '\0') return entry[length] == '\0';
+  return entry[length] == '.' && std::strcmp(entry + length + 1, overload) == 0;
+}
+
+}  // namespace
+
+Result<Program> Program::load(const DataLoader& loader, KernelTable kernels, const LoadOptions& options) {
+  return load(loader, Span<const KernelTable>(&kernels, 1), options);
+}
+
+Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> tables, const LoadOptions& options) {
+  Report own;
+  Report* report = options.report == nullptr ? &own : options.report;
+  *report = Report();
+  Program program;
+  program.loader_ = &loader;
+  Error error = Error::kOk;
+  if (tables.size() > kMaxTables) {
+    error = fail(report, Error::kInvalidArgument, "kernels", "at most %zu tables are taken, found %zu", kMaxTables,
+                 tables.size());
+  }
+  for (size_t i = 0; error == Error::kOk && i < tables.size(); ++i) program.tables_[program.table_count_++] = tables[i];
+  if (error == Error::kOk) error = program.read(report);
+  if (error == Error::kOk && options.verification == Verification::kFull) error = program.verify(report);
+  if (error == Error::kOk) error = program.load_constants(report);
+  if (error == Error::kOk) error = program.load_names(options.verification, report);
+  if (error != Error::kOk) {
+    log_message(LogLevel::kError, "program: %s: %s", report->place, report->message);
+    return error;
+  }
+  return program;
+}
+
+Error Program::read(Report* report) {
+  const uint64_t file_size = loader_->size();
+  alignas(16) uint8_t head[format::kHeadBytes] = {};
+  const size_t head_size = file_size < sizeof(head) ? static_cast<size_t>(file_size) : sizeof(head);
+  Error error = loader_->load_into(0, head_size, head);
+  if (error != Error::kOk) return fail(report, error, "file", "the first %zu bytes cannot be read", head_size);
+  format::FileLayout layout;
+  BERTH_RETURN_IF_ERROR(format::parse_layout({head, head_size}, file_size, &layout, report));
+  if (layout.program_size > SIZE_MAX) {
+    return fail(report, Error::kNotSupported, "header", "a program of %" PRIu64 " bytes is too large for this machine",
+                layout.program_size);
+  }
+  Result<FreeableBuffer> bytes = loader_->load(0, static_cast<size_t>(layout.program_size));
+  if (!bytes.ok()) {
+    return fail(report, bytes.error(), "file", "%" PRIu64 " bytes of program cannot be read", layout.program_size);
+  }
+  program_ = std::move(*bytes);
+  return format::ProgramView::open(program_.bytes(), file_size, &view_, report);
+}
+
+Error Program::verify(Report* report) const {
+  flatbuffers::Verifier verifier(program_.data(), program_.size(), /*depth=*/64, /*tables=*/10'000'000);
+  if (fb::VerifyProgramBuffer(verifier)) return Error::kOk;
+  return fail(report, Error::kInvalidProgram, "program", "the FlatBuffer is damaged");
+}
+
+Error Program::load_constants(Report* report) {
+  const fb::SubsegmentOffsets* table = view_.root().constant_segment();
+  if (table == nullptr || length(table->offsets()) < 2) return Error::kOk;
+  uint64_t size = 0;
+  const Error error = view_.segment_range(table->segment_index(), &constants_offset_, &size);
+  if (error != Error::kOk) {
+    return fail(report, error, "constant_segment", "segment %u is not in the file", table->segment_index());
+  }
+  Result<FreeableBuffer> bytes = load_segment(table->segment_index());
+  if (!bytes.ok()) {
+    return fail(report, bytes.error(), "constant_segment", "%" PRIu64 " bytes of constants cannot be read", size);
+  }
+  constants_ = std::move(*bytes);
+  return Error::kOk;
+}
+
+Error Program::load_names(Verification verification, Report* report) {
+  Result<FreeableBuffer> bytes = named_data(format::kMetaKey);
+  if (!bytes.ok()) return Error::kOk;
+  flatbuffers::Verifier verifier(bytes->data(), bytes->size(), /*depth=*/16, /*tables=*/10'000'000);
+  const bool sound = bytes->size() >= format::kHeaderOffset && fb::VerifyMetaBuffer(verifier);
+  if (!sound) {
+    if (verification == Verification::kMinimal) return Error::kOk;
+    return fail(report, Error::kInvalidProgram, "berth.meta", "the names that the compiler left are damaged");
+  }
+  const fb::Meta* names = fb::GetMeta(bytes->data());
+  if (names->version() > format::kMetaVersion) return Error::kOk;
+  names_bytes_ = std::move(*bytes);
+  names_ = names;
+  return Error::kOk;
+}
+
+Result<FreeableBuffer> Program::load_segment(uint32_t index) const {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  BERTH_RETURN_IF_ERROR(view_.segment_range(index, &offset, &size));
+  if (size > SIZE_MAX) return Error::kNotSupported;
+  return loader_->load(offset, static_cast<size_t>(size));
+}
+
+Result<FreeableBuffer> Program::named_data(const char* key) const {
+  const auto* entries = view_.root().named_data();
+  for (flatbuffers::uoffset_t i = 0; i < length(entries); ++i) {
+    if (std::strcmp(text(entries->Get(i)->key()), key) == 0) return load_segment(entries->Get(i)->segment_index());
+  }
+  return Error::kNotFound;
+}
+
+Error Program::constant(uint32_t index, uint64_t nbytes, const void** data) const {
+  uint64_t offset = 0;
+  const Error error = view_.constant_range(index, nbytes, &offset);
+  if (error == Error::kNotFound) {
+    Span<const uint8_t> bytes;
+    BERTH_RETURN_IF_ERROR(view_.constant(index, nbytes, &bytes));
+    *data = bytes.data();
+    return Error::kOk;
+  }
+  if (error != Error::kOk) return error;
+  if (offset < constants_offset_ || offset - constants_offset_ > constants_.size() ||
+      nbytes > constants_.size() - (offset - constants_offset_)) {
+    return Error::kInvalidProgram;
+  }
+  *data = constants_.data() + (offset - constants_offset_);
+  return Error::kOk;
+}
+
+size_t Program::num_methods() const { return length(view_.root().execution_plan()); }
+
+const char* Program::method_name(size_t index) const {
+  return index < num_methods() ? text(view_.method(index).name()) : nullptr;
+}
+
+const fb::ExecutionPlan* Program::find_plan(const char* name, Report* report) const {
+  for (size_t i = 0; i < num_methods(); ++i) {
+    if (std::strcmp(text(view_.method(i).name()), name) == 0) return &view_.method(i);
+  }
+  fail(report, Error::kInvalidArgument, "methods", "there is no method \"%.64s\"; the first of %zu is \"%.64s\"", name,
+       num_methods(), num_methods() == 0 ? "" : method_name(0));
+  return nullptr;
+}
+
+const fb::MethodMeta* Program::names_of(const fb::ExecutionPlan& plan) const {
+  const auto* methods = names_ == nullptr ? nullptr : names_->methods();
+  for (flatbuffers::uoffset_t i = 0; i < length(methods); ++i) {
+    if (std::strcmp(text(methods->Get(i)->name()), text(plan.name())) == 0) return methods->Get(i);
+  }
+  return nullptr;
+}
+
+Result<MethodMeta> Program::method_meta(const char* name) const {
+  const fb::ExecutionPlan* plan = find_plan(name, nullptr);
+  if (plan == nullptr) return Error::kInvalidArgument;
+  return MethodMeta(plan, names_of(*plan));
+}
+
+Result<MethodMeta> Program::method_meta(size_t index) const {
+  if (index >= num_methods()) return Error::kInvalidArgument;
+  return MethodMeta(&view_.method(index), names_of(view_.method(index)));
+}
+
+const KernelEntry* Program::find_kernel(const char* name, const char* overload) const {
+  const char* suffix = overload == nullptr ? "" : overload;
+  for (size_t i = 0; i < table_count_; ++i) {
+    for (const KernelEntry& entry : tables_[i]) {
+      if (names_operator(entry.name, name, suffix)) return &entry;
+    }
+  }
+  for (const KernelEntry& entry : prim_kernels()) {
+    if (names_operator(entry.name, name, suffix)) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace berth

@@ -1,0 +1,135 @@
+// Program: a program file, loaded and checked. The runtime's first door.
+//
+//     BufferLoader loader(file);
+//     Result<Program> program = Program::load(loader, portable::kernels(), {});
+//     Result<Method> method = program->load_method("forward", memory);
+//     method->set_input(0, data, sizes, DType::kF32);
+//     method->execute();
+//     const Tensor& out = method->get_output(0).tensor();
+//
+// Nothing here takes memory from the heap: what a Program needs lies in it, what a Method needs the caller brings.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/span.h"
+#include "format/program_view.h"
+#include "format/report.h"
+#include "runtime/data_loader.h"
+#include "runtime/kernel.h"
+#include "runtime/memory.h"
+#include "runtime/method.h"
+#include "runtime/method_meta.h"
+
+namespace berth {
+
+namespace internal {
+class MethodLoader;
+}
+
+using format::Report;
+
+enum class Verification : uint8_t {
+  /// Only what keeps a sound file from being misread. For files that one made oneself: a damaged one may crash.
+  kMinimal,
+  /// Every index, offset, size and name in the file, before anything is used.
+  kFull,
+};
+
+struct LoadOptions {
+  Verification verification = Verification::kFull;
+  /// Filled when load() fails; may be null.
+  Report* report = nullptr;
+};
+
+/// How much memory a method needs on this machine.
+struct MemoryNeeded {
+  /// For the temp memory of a method whose values were not looked at, see Program::memory_needed.
+  static constexpr size_t kUnknown = SIZE_MAX;
+
+  /// Bytes of the method allocator, from an address that is a multiple of 16.
+  size_t method_bytes = 0;
+  /// Bytes of the temp memory, from an address that is a multiple of 64.
+  size_t temp_bytes = kUnknown;
+  /// Bytes of all arenas together; each by itself: MethodMeta.
+  uint64_t arena_bytes = 0;
+};
+
+/// Immutable after load(): several threads may use one Program. Movable, but not while it is used.
+class Program {
+ public:
+  /// How many tables of kernels a Program takes.
+  static constexpr size_t kMaxTables = 8;
+
+  /// Reads the file's program part and its constants (no copies when the loader maps), checks them and keeps them. A
+  /// kernel is looked for in the tables in their order, then among the primitive operators; so an application's own
+  /// kernels go first. The entries of the tables and the loader must outlive the Program; the span need not.
+  ///
+  /// InvalidProgram for a file that is wrong; InvalidArgument for memory that is misaligned or too many tables; the
+  /// loader's errors. `options.report` then says where and why, and so does the log hook.
+  static Result<Program> load(const DataLoader& loader, Span<const KernelTable> tables,
+                              const LoadOptions& options = {});
+  static Result<Program> load(const DataLoader& loader, KernelTable kernels, const LoadOptions& options = {});
+
+  size_t num_methods() const;
+  /// Null-terminated, in the file; null for an index that is not there.
+  const char* method_name(size_t index) const;
+
+  /// InvalidArgument when there is no such method.
+  Result<MethodMeta> method_meta(const char* name) const;
+  Result<MethodMeta> method_meta(size_t index) const;
+
+  /// What load_method takes for this method, computed by the code that takes it, without taking anything. The temp
+  /// bytes depend on kernels, sizes and the number of threads: they are computed when `scratch` has room for
+  /// method_bytes bytes, in which the method's values are then laid out, and are MemoryNeeded::kUnknown when it has
+  /// not. Errors as load_method, except those of arenas.
+  Result<MemoryNeeded> memory_needed(const char* name, Span<uint8_t> scratch = {}, int threads = 1,
+                                     Report* report = nullptr) const;
+
+  /// Makes a method ready to run. Arenas must be as MethodMeta says, and hold what the caller wants uninitialised state
+  /// to hold. `pool` may be null: then all runs on the calling thread. The Program, the memory and the pool must
+  /// outlive the Method.
+  ///
+  /// InvalidArgument: no such method, or arenas that are missing or misaligned. MemoryAllocationFailed: memory too
+  /// small; the report has the number that is needed. OperatorMissing: the report names the first kernel that is not
+  /// there and how many more are missing. NotFound: a backend or device that is not there. InvalidProgram, InvalidType,
+  /// NotSupported: a file that is wrong or asks for what no runtime does.
+  Result<Method> load_method(const char* name, const MemoryManager& memory, ThreadPool* pool = nullptr,
+                             Report* report = nullptr) const;
+
+  /// A blob of the file by its key; NotFound when there is none. Read through the loader.
+  Result<FreeableBuffer> named_data(const char* key) const;
+
+  /// The entry of the first table that has the operator; null when none has. `overload` may be empty or null.
+  const KernelEntry* find_kernel(const char* name, const char* overload) const;
+
+  /// The file's tables, for tools that look deeper.
+  const format::ProgramView& view() const { return view_; }
+
+ private:
+  friend class internal::MethodLoader;
+
+  Program() = default;
+  Error read(Report* report);
+  Error verify(Report* report) const;
+  Error load_constants(Report* report);
+  Error load_names(Verification verification, Report* report);
+  Result<FreeableBuffer> load_segment(uint32_t index) const;
+  const fb::ExecutionPlan* find_plan(const char* name, Report* report) const;
+  const fb::MethodMeta* names_of(const fb::ExecutionPlan& plan) const;
+  Error constant(uint32_t index, uint64_t nbytes, const void** data) const;
+
+  const DataLoader* loader_ = nullptr;
+  FreeableBuffer program_;
+  FreeableBuffer constants_;
+  uint64_t constants_offset_ = 0;  // in the file
+  FreeableBuffer names_bytes_;
+  const fb::Meta* names_ = nullptr;
+  format::ProgramView view_;
+  KernelTable tables_[kMaxTables];
+  size_t table_count_ = 0;
+};
+
+}  // namespace berth
