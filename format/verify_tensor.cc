@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <cinttypes>
+
+#include "base/dtype.h"
+#include "base/math.h"
+#include "base/result.h"
+#include "format/tensor_facts.h"
+#include "format/verify_parts.h"
+
+namespace berth::format::internal {
+namespace {
+
+/// Kernels use elements of up to 8 bytes as they are; complex numbers are pairs.
+uint64_t element_alignment(const fb::Tensor& tensor) {
+  const uint64_t size = element_size(static_cast<DType>(tensor.scalar_type()));
+  return is_complex(static_cast<DType>(tensor.scalar_type())) ? std::max<uint64_t>(size / 2, 1) : size;
+}
+
+Error verify_kind(const Spot& spot, const fb::Tensor& tensor) {
+  if (!is_valid_dtype(static_cast<int>(tensor.scalar_type()))) {
+    return spot.fail(Error::kInvalidProgram, "element type %d does not exist", static_cast<int>(tensor.scalar_type()));
+  }
+  if (tensor.storage_offset() != 0) {
+    return spot.fail(Error::kNotSupported, "storage offset %d; only 0 can be loaded", tensor.storage_offset());
+  }
+  if (tensor.layout() != 0) {
+    return spot.fail(Error::kNotSupported, "layout %d; only 0, strided, can be loaded",
+                     static_cast<int>(tensor.layout()));
+  }
+  if (tensor.shape_dynamism() == fb::TensorShapeDynamism::DYNAMIC_UNBOUND) {
+    return spot.fail(Error::kNotSupported,
+                     "the tensor's size has no upper bound; export the model with a maximum size");
+  }
+  if (tensor.shape_dynamism() > fb::TensorShapeDynamism::MAX ||
+      tensor.shape_dynamism() < fb::TensorShapeDynamism::MIN) {
+    return spot.fail(Error::kInvalidProgram, "shape dynamism %d does not exist",
+                     static_cast<int>(tensor.shape_dynamism()));
+  }
+  return Error::kOk;
+}
+
+Error verify_shape(const Spot& spot, const fb::Tensor& tensor, uint64_t* nbytes) {
+  if (tensor.sizes() == nullptr || tensor.dim_order() == nullptr) {
+    return spot.fail(Error::kInvalidProgram, "the tensor has no sizes or no dimension order");
+  }
+  const uint32_t rank = tensor.sizes()->size();
+  if (rank > kMaxFileRank || tensor.dim_order()->size() != rank) {
+    return spot.fail(Error::kInvalidProgram, "%u sizes and %u entries of dimension order; at most %u, and as many",
+                     rank, tensor.dim_order()->size(), kMaxFileRank);
+  }
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < rank; ++i) {
+    const uint32_t dim = tensor.dim_order()->Get(i);
+    if (dim >= rank || (seen & (1u << dim)) != 0) {
+      return spot.fail(Error::kInvalidProgram, "the dimension order is no permutation: entry %u is %u", i, dim);
+    }
+    seen |= 1u << dim;
+    if (tensor.sizes()->Get(i) < 0) {
+      return spot.fail(Error::kInvalidProgram, "size %d of dimension %u is negative", tensor.sizes()->Get(i), i);
+    }
+  }
+  if (tensor_nbytes(tensor, nbytes)) return Error::kOk;
+  return spot.fail(Error::kInvalidProgram, "the sizes multiply to more bytes than can be counted");
+}
+
+Error verify_device(const Spot& spot, const fb::Tensor& tensor) {
+  const fb::ExtraTensorInfo* extra = tensor.extra_tensor_info();
+  if (extra == nullptr) return Error::kOk;
+  if (extra->location() > fb::TensorDataLocation::MAX || extra->location() < fb::TensorDataLocation::MIN) {
+    return spot.fail(Error::kInvalidProgram, "data location %d does not exist", static_cast<int>(extra->location()));
+  }
+  if (!is_known_device(extra->device_type())) {
+    return spot.fail(Error::kInvalidProgram, "device type %d does not exist", static_cast<int>(extra->device_type()));
+  }
+  if (extra->location() == fb::TensorDataLocation::EXTERNAL && text(extra->fully_qualified_name())[0] == '\0') {
+    return spot.fail(Error::kInvalidProgram,
+                     "the data lie in another file, but the tensor has no name to find them by");
+  }
+  return Error::kOk;
+}
+
+Error verify_place(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Tensor& tensor, uint64_t nbytes) {
+  const fb::AllocationDetails& place = *tensor.allocation_info();
+  const uint32_t arenas = length(plan.non_const_buffer_sizes());
+  if (place.memory_id() == 0 || place.memory_id() >= arenas) {
+    return spot.fail(Error::kInvalidProgram, "arena %u does not exist; there are arenas 1 to %u", place.memory_id(),
+                     arenas - 1);
+  }
+  const uint64_t size = static_cast<uint64_t>(plan.non_const_buffer_sizes()->Get(place.memory_id()));
+  const uint64_t offset = planned_offset(place);
+  if (offset > size || nbytes > size - offset) {
+    return spot.fail(Error::kInvalidProgram,
+                     "%" PRIu64 " bytes at offset %" PRIu64 " do not fit into arena %u of %" PRIu64 " bytes", nbytes,
+                     offset, place.memory_id(), size);
+  }
+  if (offset % element_alignment(tensor) != 0) {
+    return spot.fail(Error::kInvalidProgram, "offset %" PRIu64 " is no multiple of the element's %" PRIu64 " bytes",
+                     offset, element_alignment(tensor));
+  }
+  const Device device = tensor_device(tensor);
+  const Device arena = arena_device(plan, place.memory_id());
+  if (device == arena) return Error::kOk;
+  return spot.fail(Error::kInvalidProgram, "the tensor is on %s:%d, its arena %u on %s:%d", to_string(device.type),
+                   device.index, place.memory_id(), to_string(arena.type), arena.index);
+}
+
+Error verify_constant(const Spot& spot, const fb::Tensor& tensor, uint64_t nbytes) {
+  const fb::SubsegmentOffsets* table = spot.program->root().constant_segment();
+  const bool in_segment = table != nullptr && length(table->offsets()) > 0;
+  const uint32_t index = tensor.data_buffer_idx();
+  if (!in_segment) {
+    Span<const uint8_t> bytes;
+    if (spot.program->constant(index, nbytes, &bytes) == Error::kOk) return Error::kOk;
+    return spot.fail(Error::kInvalidProgram, "constant %u of %" PRIu64 " bytes is not in the file", index, nbytes);
+  }
+  uint64_t offset = 0;
+  if (spot.program->constant_range(index, nbytes, &offset) != Error::kOk) {
+    return spot.fail(Error::kInvalidProgram,
+                     "constant %u of %" PRIu64 " bytes is not in the constant segment, which has %u entries", index,
+                     nbytes, length(table->offsets()));
+  }
+  if (offset % element_alignment(tensor) == 0) return Error::kOk;
+  return spot.fail(Error::kInvalidProgram,
+                   "constant %u lies at byte %" PRIu64 " of the file, no multiple of its element's %" PRIu64 " bytes",
+                   index, offset, element_alignment(tensor));
+}
+
+Error verify_initial_value(const Spot& spot, const fb::Tensor& tensor, uint64_t nbytes) {
+  uint64_t offset = 0;
+  if (spot.program->initial_value_range(tensor.data_buffer_idx(), nbytes, &offset) == Error::kOk) return Error::kOk;
+  return spot.fail(Error::kInvalidProgram, "initial value %u of %" PRIu64 " bytes is not in the file",
+                   tensor.data_buffer_idx(), nbytes);
+}
+
+}  // namespace
+
+bool is_known_device(fb::DeviceType type) { return to_string(static_cast<DeviceType>(type)) != nullptr; }
+
+Error verify_tensor(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Tensor& tensor) {
+  uint64_t nbytes = 0;
+  BERTH_RETURN_IF_ERROR(verify_kind(spot, tensor));
+  BERTH_RETURN_IF_ERROR(verify_shape(spot, tensor, &nbytes));
+  BERTH_RETURN_IF_ERROR(verify_device(spot, tensor));
+  if (is_planned(tensor)) BERTH_RETURN_IF_ERROR(verify_place(spot, plan, tensor, nbytes));
+  switch (storage_of(tensor)) {
+    case Storage::kConstant: return verify_constant(spot, tensor, nbytes);
+    case Storage::kState: return verify_initial_value(spot, tensor, nbytes);
+    default: return Error::kOk;
+  }
+}
+
+}  // namespace berth::format::internal
