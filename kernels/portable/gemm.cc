@@ -1,9 +1,9 @@
 #include "kernels/portable/gemm.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/math.h"
+#include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/gemm_tile.h"
 
 namespace berth::portable {
@@ -18,9 +18,8 @@ constexpr int64_t kRowBlock = 112;
 constexpr int64_t kResidentFloats = 64 * 1024;
 constexpr int64_t kColumnGrain = 32;
 constexpr int64_t kMaxTapsAligned = 64;
-constexpr int kMaxSlots = 64;
 // Below this many multiplications waking another thread costs more than it saves.
-constexpr int64_t kSerialWork = int64_t{1} << 19;
+constexpr double kSerialWork = 1 << 19;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -88,11 +87,11 @@ Plan make_plan(const Product& product, int threads, const TileSet& tiles) {
   plan.p = merge_axes(product);
   plan.tiles = &tiles;
   const Product& p = plan.p;
-  const int64_t batches = p.batch[0].count * p.batch[1].count;
+  const int64_t batches = p.batches();
   const int64_t depth = p.depth();
   const double work = static_cast<double>(batches) * static_cast<double>(p.rows) * static_cast<double>(p.columns()) *
                       static_cast<double>(depth);
-  plan.slots = work < static_cast<double>(kSerialWork) ? 1 : std::clamp(threads, 1, kMaxSlots);
+  plan.slots = slots_for(threads, kMaxSlots, work, kSerialWork);
   plan.contiguous = columns_are_contiguous_in_c(p);
   plan.direct = p.rows <= tiles.max_rows && is_matrix(p) && p.axis[2].b == 1 && plan.contiguous;
   cut_columns(plan, batches);
@@ -136,10 +135,11 @@ class Worker {
     item /= plan_.row_parts;
     const int64_t i0 = item / p_.batch[1].count;
     const int64_t i1 = item % p_.batch[1].count;
-    const float* a = p_.a + i0 * p_.batch[0].a + i1 * p_.batch[1].a;
-    b_ = p_.b + i0 * p_.batch[0].b + i1 * p_.batch[1].b;
-    c_ = p_.c + i0 * p_.batch[0].c + i1 * p_.batch[1].c;
-    start_ = p_.start == nullptr ? nullptr : p_.start + i0 * p_.batch[0].start + i1 * p_.batch[1].start;
+    const float* a = static_cast<const float*>(p_.a) + i0 * p_.batch[0].a + i1 * p_.batch[1].a;
+    b_ = static_cast<const float*>(p_.b) + i0 * p_.batch[0].b + i1 * p_.batch[1].b;
+    c_ = static_cast<float*>(p_.c) + i0 * p_.batch[0].c + i1 * p_.batch[1].c;
+    start_ = static_cast<const float*>(p_.start);
+    if (start_ != nullptr) start_ += i0 * p_.batch[0].start + i1 * p_.batch[1].start;
     if (a != a_ || row_part != row_part_) resident_depth_ = 0;
     a_ = a;
     row_part_ = row_part;
@@ -252,7 +252,7 @@ class Worker {
       tile.start = start_ + row * p_.start_row + column * p_.start_column;
       tile.start_row = p_.start_row;
       tile.start_column = p_.start_column;
-      tile.start_scale = p_.start_scale;
+      tile.start_scale = static_cast<float>(p_.start_scale.real);
     }
     function(tile);
   }
@@ -272,9 +272,10 @@ class Worker {
       continue_from(tile, stage, width);
     } else if (start_ != nullptr) {
       const float* start = start_ + row * p_.start_row + column * p_.start_column;
+      const float scale = static_cast<float>(p_.start_scale.real);
       for (int i = 0; i < height; ++i) {
         for (int j = 0; j < valid; ++j) {
-          stage[i * width + j] = p_.start_scale * start[i * p_.start_row + j * p_.start_column];
+          stage[i * width + j] = scale * start[i * p_.start_row + j * p_.start_column];
         }
         std::fill(stage + i * width + valid, stage + (i + 1) * width, 0.0f);
       }
@@ -325,12 +326,33 @@ class Worker {
   int64_t resident_depth_ = 0;  // depths of this A that are packed
 };
 
-size_t plan_bytes(const Plan& plan) { return plan.floats() * sizeof(float) + 63; }
-
 }  // namespace
 
-Product matrix_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_column, const float* b,
-                       int64_t b_row, int64_t b_column, float* c, int64_t c_row, int64_t c_column) {
+namespace internal {
+
+size_t tiled_scratch_bytes(const Product& product, int threads, const TileSet& tiles) {
+  size_t most = 0;
+  for (int t = 1; t <= std::clamp(threads, 1, kMaxSlots); ++t) {
+    most = std::max(most, make_plan(product, t, tiles).floats());
+  }
+  return most * sizeof(float);
+}
+
+void run_tiled_product(KernelContext& context, const Product& product, const TileSet& tiles, void* scratch) {
+  const Plan plan = make_plan(product, context.threads(), tiles);
+  float* floats = static_cast<float*>(scratch);
+  for_each_item(context, plan.slots, plan.items, [&](Worker& worker, int64_t item) { worker.run(item); },
+                [&](int64_t slot) { return Worker(plan, floats + slot * (plan.a_floats + plan.b_floats)); });
+}
+
+}  // namespace internal
+
+namespace {
+bool is_empty(const Product& p) { return p.rows == 0 || p.columns() == 0 || p.batches() == 0; }
+}  // namespace
+
+Product matrix_product(int64_t m, int64_t n, int64_t k, const void* a, int64_t a_row, int64_t a_column, const void* b,
+                       int64_t b_row, int64_t b_column, void* c, int64_t c_row, int64_t c_column) {
   Product p;
   p.rows = m;
   p.row_a = a_row;
@@ -347,48 +369,30 @@ Product matrix_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t 
   return p;
 }
 
-size_t product_temp_bytes(const Product& product, int threads, const TileSet& tiles) {
-  if (product.rows == 0 || product.columns() == 0 || product.batch[0].count * product.batch[1].count == 0) return 0;
-  size_t most = 0;
-  for (int t = 1; t <= std::clamp(threads, 1, kMaxSlots); ++t) {
-    most = std::max(most, plan_bytes(make_plan(product, t, tiles)));
-  }
-  return most;
+size_t product_scratch_bytes(const Product& product, int threads) {
+  if (is_empty(product)) return 0;
+  if (product.dtype != DType::kF32) return internal::plain_scratch_bytes(product, threads);
+  return internal::tiled_scratch_bytes(product, threads, best_tile_set());
 }
 
-size_t product_temp_bytes(const Product& product, int threads) {
-  return product_temp_bytes(product, threads, best_tile_set());
-}
-
-size_t max_product_temp_bytes(int threads) {
+size_t max_product_scratch_bytes(int threads) {
   constexpr int64_t kMostA = std::max(kResidentFloats, kRowBlock * (kDepthBlock + kMaxTapsAligned)) + 16;
   constexpr int64_t kMostB = kColumnBlock * (kDepthBlock + kMaxTapsAligned) + 16;
-  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots)) * (kMostA + kMostB) * sizeof(float) + 63;
+  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots)) * (kMostA + kMostB) * sizeof(float);
 }
 
-Error run_product(KernelContext& context, const Product& product, const TileSet& tiles) {
-  if (product.rows == 0 || product.columns() == 0 || product.batch[0].count * product.batch[1].count == 0) {
-    return Error::kOk;
-  }
-  const Plan plan = make_plan(product, context.threads(), tiles);
-  float* scratch = static_cast<float*>(context.allocate_temp(plan.floats() * sizeof(float)));
-  if (scratch == nullptr) return Error::kMemoryAllocationFailed;
-  // Threads take the next item that nobody has, so that a slow one does not hold up the others.
-  std::atomic<int64_t> next{0};
-  context.parallel_for(plan.slots, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t slot = begin; slot < end; ++slot) {
-      Worker worker(plan, scratch + slot * (plan.a_floats + plan.b_floats));
-      for (int64_t item = next.fetch_add(1, std::memory_order_relaxed); item < plan.items;
-           item = next.fetch_add(1, std::memory_order_relaxed)) {
-        worker.run(item);
-      }
-    }
-  });
-  return Error::kOk;
+void run_product(KernelContext& context, const Product& product, void* scratch) {
+  if (is_empty(product)) return;
+  if (product.dtype != DType::kF32) return internal::run_plain_product(context, product, scratch);
+  internal::run_tiled_product(context, product, best_tile_set(), scratch);
 }
 
 Error run_product(KernelContext& context, const Product& product) {
-  return run_product(context, product, best_tile_set());
+  if (is_empty(product)) return Error::kOk;
+  void* scratch = context.allocate_temp(product_scratch_bytes(product, context.threads()));
+  if (scratch == nullptr) return Error::kMemoryAllocationFailed;
+  run_product(context, product, scratch);
+  return Error::kOk;
 }
 
 }  // namespace berth::portable

@@ -1,4 +1,4 @@
-// Products of f32 matrices, and what is one in disguise: a convolution, and each phase of a transposed one.
+// Products of matrices, and what is one in disguise: a convolution, and each phase of a transposed one.
 //
 //   C[row, column] = start[row, column] + sum over depth of A[row, depth] * B[depth, column]
 //
@@ -9,10 +9,11 @@
 //
 // so that no patch matrix is ever written in full. A matrix product has one column axis and one tap.
 //
-// How: B is packed by blocks into panels as wide as a tile (gemm_tile.h), A into panels as high as one, both so small
+// How, for f32: B is packed by blocks into panels as wide as a tile (gemm_tile.h), A into panels as high as one, both so small
 // that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (ACM TOMS 34:3, 2008). Each element of C is one chain of additions in the order of the depths,
-// whatever the blocking, so the results do not depend on the number of threads.
+// whatever the blocking, so the results do not depend on the number of threads. The other dtypes go a plainer way
+// (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
 #pragma once
 
 #include <cstddef>
@@ -43,43 +44,62 @@ struct Product {
     int64_t c = 1;         // stride of C from one place to the next
   };
 
+  /// A factor as floating types and as integer types take it.
+  struct Factor {
+    double real = 1;
+    int64_t whole = 1;
+  };
+
   Batch batch[2];
   int64_t rows = 1, row_a = 0, row_c = 0;
   int64_t channels = 1, channel_a = 1, channel_b = 0;
   Axis axis[3];  // outermost first
 
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* c = nullptr;
-  float a_scale = 1;
+  /// Of A, B, C and start: any integer or floating type.
+  DType dtype = DType::kF32;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  Factor a_scale;
 
   /// start[row, column] = start_scale * start[row * start_row + column * start_column], or 0 when null. May be C's own
   /// memory if the strides are C's too.
-  const float* start = nullptr;
+  const void* start = nullptr;
   int64_t start_row = 0, start_column = 0;
-  float start_scale = 1;
+  Factor start_scale;
 
   int64_t columns() const { return axis[0].count * axis[1].count * axis[2].count; }
   int64_t taps() const { return axis[0].taps * axis[1].taps * axis[2].taps; }
   int64_t depth() const { return channels * taps(); }
+  int64_t batches() const { return batch[0].count * batch[1].count; }
 };
 
-/// A product of an m x k and a k x n matrix with the given strides.
-Product matrix_product(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_column, const float* b,
-                       int64_t b_row, int64_t b_column, float* c, int64_t c_row, int64_t c_column);
+/// A product of an m x k and a k x n matrix of f32 with the given strides.
+Product matrix_product(int64_t m, int64_t n, int64_t k, const void* a, int64_t a_row, int64_t a_column, const void* b,
+                       int64_t b_row, int64_t b_column, void* c, int64_t c_row, int64_t c_column);
 
-/// The bytes that run_product takes, on any number of threads up to `threads`. Reads no element and no pointer.
-size_t product_temp_bytes(const Product& product, int threads);
+/// The bytes of scratch memory that run_product needs on up to `threads` threads. Looks at no pointer.
+size_t product_scratch_bytes(const Product& product, int threads);
 
-/// The most that run_product ever takes, whatever the product.
-size_t max_product_temp_bytes(int threads);
+/// The most that any product needs.
+size_t max_product_scratch_bytes(int threads);
 
-/// Computes the product. MemoryAllocationFailed when the temporary memory is too small.
+/// What allocate_temp() may add to align a block that starts anywhere.
+constexpr size_t kTempPadding = 63;
+
+/// Computes the product. `scratch` is aligned to 64 and has product_scratch_bytes(product, context.threads()).
 /// REQUIRES: sizes are those of real tensors; C overlaps neither A nor B.
+void run_product(KernelContext& context, const Product& product, void* scratch);
+
+/// The same with scratch memory from the context. MemoryAllocationFailed when there is not enough.
 Error run_product(KernelContext& context, const Product& product);
 
-/// The same with a given tile set; for tests.
-size_t product_temp_bytes(const Product& product, int threads, const TileSet& tiles);
-Error run_product(KernelContext& context, const Product& product, const TileSet& tiles);
+namespace internal {
+// The two ways. The first REQUIRES f32; it takes the tile set for its tests.
+size_t tiled_scratch_bytes(const Product& product, int threads, const TileSet& tiles);
+void run_tiled_product(KernelContext& context, const Product& product, const TileSet& tiles, void* scratch);
+size_t plain_scratch_bytes(const Product& product, int threads);
+void run_plain_product(KernelContext& context, const Product& product, void* scratch);
+}  // namespace internal
 
 }  // namespace berth::portable

@@ -32,29 +32,6 @@ BERTH_TARGET inline void transpose(const float* in, int64_t stride, int rows, in
   }
 }
 
-/// A place in the depth: a channel and a tap on each axis, with its offset in A.
-struct DepthCursor {
-  int64_t channel, tap[3];
-
-  explicit DepthCursor(const Product& p, int64_t k) {
-    for (int i = 2; i >= 0; --i) {
-      tap[i] = k % p.axis[i].taps;
-      k /= p.axis[i].taps;
-    }
-    channel = k;
-  }
-  int64_t a_offset(const Product& p) const {
-    return channel * p.channel_a + tap[0] * p.axis[0].tap_a + tap[1] * p.axis[1].tap_a + tap[2] * p.axis[2].tap_a;
-  }
-  void next(const Product& p) {
-    for (int i = 2; i >= 0; --i) {
-      if (++tap[i] < p.axis[i].taps) return;
-      tap[i] = 0;
-    }
-    ++channel;
-  }
-};
-
 /// Whether consecutive depths are consecutive elements of A.
 inline bool depth_is_contiguous_in_a(const Product& p) {
   int64_t expected = 1;
@@ -78,8 +55,8 @@ BERTH_TARGET void pack_rows(const Product& p, const float* a, int64_t first, int
       for (int r = 0; r < rows; ++r) out[k * rows + r] = column[r * p.row_a];
     }
   }
-  if (p.a_scale != 1) {
-    for (int64_t i = 0; i < depth * rows; ++i) out[i] *= p.a_scale;
+  if (p.a_scale.real != 1) {
+    for (int64_t i = 0; i < depth * rows; ++i) out[i] *= static_cast<float>(p.a_scale.real);
   }
 }
 
@@ -120,54 +97,15 @@ BERTH_TARGET inline void clear_rows(int64_t width, int64_t count, float* out, in
   }
 }
 
-/// Consecutive places of the innermost axis that are consecutive columns of a panel.
-struct Run {
-  int64_t place[3];
-  int first, length;
-};
-
-inline int find_runs(const Product& p, int64_t first, int valid, Run* runs) {
-  int count = 0;
-  const int64_t width = p.axis[2].count;
-  int64_t x = first % width;
-  int64_t y = first / width % p.axis[1].count;
-  int64_t z = first / width / p.axis[1].count;
-  for (int done = 0; done < valid;) {
-    const int length = static_cast<int>(width - x < valid - done ? width - x : valid - done);
-    runs[count++] = {{z, y, x}, done, length};
-    done += length;
-    x = 0;
-    if (++y == p.axis[1].count) {
-      y = 0;
-      ++z;
-    }
-  }
-  return count;
-}
-
-/// The input element of a place and a tap.
-inline int64_t input_element(const Product::Axis& axis, int64_t place, int64_t tap) {
-  return place * axis.step + tap * axis.tap_step + axis.origin;
-}
-
 /// The elements of `run` seen through one tap, for `count` channels from `b` on.
 BERTH_TARGET inline void pack_run(const Product& p, const float* b, const Run& run, const int64_t (&tap)[3],
                                   int64_t count, float* out, int64_t out_step) {
-  const int64_t z = input_element(p.axis[0], run.place[0], tap[0]);
-  const int64_t y = input_element(p.axis[1], run.place[1], tap[1]);
-  if (z < 0 || z >= p.axis[0].size || y < 0 || y >= p.axis[1].size) return clear_rows(run.length, count, out, out_step);
-  const Product::Axis& axis = p.axis[2];
-  const int64_t x = input_element(axis, run.place[2], tap[2]);
-  // Places [low, high) of the run lie inside the input: 0 <= x + place * step < size.
-  int64_t low = x >= 0 ? 0 : (-x + axis.step - 1) / axis.step;
-  int64_t high = x >= axis.size ? 0 : (axis.size - x + axis.step - 1) / axis.step;
-  if (high > run.length) high = run.length;
-  if (low > high) low = high;
-  clear_rows(low, count, out, out_step);
-  clear_rows(run.length - high, count, out + high, out_step);
-  if (low == high) return;
-  const int64_t offset = z * p.axis[0].b + y * p.axis[1].b + (x + low * axis.step) * axis.b;
-  copy_rows(b + offset, p.channel_b, axis.step * axis.b, high - low, count, out + low, out_step);
+  const VisibleRun seen = find_visible(p, run, tap);
+  clear_rows(seen.low, count, out, out_step);
+  clear_rows(run.length - seen.high, count, out + seen.high, out_step);
+  if (seen.low == seen.high) return;
+  copy_rows(b + seen.b, p.channel_b, p.axis[2].step * p.axis[2].b, seen.high - seen.low, count, out + seen.low,
+            out_step);
 }
 
 /// See PackColumnsFunction.

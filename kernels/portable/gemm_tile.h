@@ -39,6 +39,12 @@ using PackRowsFunction = void (*)(const Product& product, const float* a, int64_
 using PackColumnsFunction = void (*)(const Product& product, const float* b, int64_t first, int valid, int width,
                                      int64_t k0, int64_t depth, float* out);
 
+/// The sliding windows of conv_window.h: out[i] = start + sum over t of weights[t] * in[i + offsets[t]], and the
+/// largest in[i + offsets[t]], for 0 <= i < n. Both may read and write up to kMaxTileColumns - 1 elements past the end.
+using WindowSumFunction = void (*)(const float* in, const int64_t* offsets, const float* weights, int taps, float start,
+                                   int64_t n, float* out);
+using WindowMaxFunction = void (*)(const float* in, const int64_t* offsets, int taps, int64_t n, float* out);
+
 constexpr int kMaxTileRows = 14;
 constexpr int kMaxTileColumns = 64;
 
@@ -52,6 +58,8 @@ struct TileSet {
   TileFunction four[kMaxTileRows + 1] = {};
   PackRowsFunction pack_rows = nullptr;
   PackColumnsFunction pack_columns = nullptr;
+  WindowSumFunction window_sum = nullptr;
+  WindowMaxFunction window_max = nullptr;
 };
 
 /// Whether B is a plain matrix: one column axis, no taps, nothing outside the input.

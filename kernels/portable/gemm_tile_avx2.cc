@@ -1,4 +1,5 @@
 #include "kernels/portable/gemm_tile.h"
+#include "kernels/portable/gemm_walk.h"
 
 #ifdef BERTH_X86_TILES
 namespace berth::portable {
@@ -8,6 +9,7 @@ namespace {
 using Vector = float __attribute__((vector_size(32)));
 #include "kernels/portable/gemm_tile_body.h"
 #include "kernels/portable/gemm_pack_body.h"
+#include "kernels/portable/conv_window_body.h"
 
 }  // namespace
 
@@ -22,6 +24,8 @@ const TileSet kAvx2Tiles = {
     {nullptr, tile<1, 4>, tile<2, 4>, tile<3, 4>},
     pack_rows,
     pack_columns,
+    window_sum,
+    window_max,
 };
 
 }  // namespace berth::portable

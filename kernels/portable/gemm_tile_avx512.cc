@@ -1,4 +1,5 @@
 #include "kernels/portable/gemm_tile.h"
+#include "kernels/portable/gemm_walk.h"
 
 #ifdef BERTH_X86_TILES
 namespace berth::portable {
@@ -8,6 +9,7 @@ namespace {
 using Vector = float __attribute__((vector_size(64)));
 #include "kernels/portable/gemm_tile_body.h"
 #include "kernels/portable/gemm_pack_body.h"
+#include "kernels/portable/conv_window_body.h"
 
 }  // namespace
 
@@ -24,6 +26,8 @@ const TileSet kAvx512Tiles = {
     {nullptr, tile<1, 4>, tile<2, 4>, tile<3, 4>, tile<4, 4>, tile<5, 4>, tile<6, 4>},
     pack_rows,
     pack_columns,
+    window_sum,
+    window_max,
 };
 
 }  // namespace berth::portable

@@ -1,6 +1,7 @@
 // The tiles for any processor, in vectors of four floats, which a compiler without such registers takes apart; and the
 // choice between the sets.
 #include "kernels/portable/gemm_tile.h"
+#include "kernels/portable/gemm_walk.h"
 
 namespace berth::portable {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 using Vector = float __attribute__((vector_size(16)));
 #include "kernels/portable/gemm_tile_body.h"
 #include "kernels/portable/gemm_pack_body.h"
+#include "kernels/portable/conv_window_body.h"
 
 }  // namespace
 
@@ -22,6 +24,8 @@ const TileSet kPlainTiles = {
     {nullptr, tile<1, 4>, tile<2, 4>, tile<3, 4>},
     pack_rows,
     pack_columns,
+    window_sum,
+    window_max,
 };
 
 int available_tile_sets(const TileSet* (&sets)[3]) {

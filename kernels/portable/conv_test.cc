@@ -1,0 +1,288 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/portable/conv_reference.h"
+#include "kernels/portable/temp_bytes.h"
+#include "kernels/portable/testing.h"
+
+namespace berth::portable {
+namespace {
+
+using namespace berth::testing;
+
+struct Setting {
+  DType dtype = DType::kF32;
+  bool channels_last = false;
+  bool bias = true;
+  int threads = 1;
+};
+
+// Small whole numbers: sums are exact in every dtype that the tests use, so results must be equal, not only close.
+std::vector<double> small_numbers(size_t count, std::mt19937& random, int most) {
+  std::uniform_int_distribution<int> draw(-most, most);
+  std::vector<double> numbers(count);
+  for (double& x : numbers) x = draw(random);
+  return numbers;
+}
+
+std::vector<uint8_t> channels_last_order(size_t rank) {
+  std::vector<uint8_t> order = {0};
+  for (size_t i = 2; i < rank; ++i) order.push_back(static_cast<uint8_t>(i));
+  order.push_back(1);
+  return order;
+}
+
+std::vector<Arg> arguments(const ConvCase& c, const Array& input, const Array& weight, const Arg& bias,
+                           const Array& out) {
+  return {input, weight, bias, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups, out};
+}
+
+size_t temp_bytes(std::vector<Arg> args, int threads) {
+  std::vector<EValue*> values;
+  for (Arg& arg : args) values.push_back(arg.value());
+  return kTempBytes<&convolution_out>(Span<EValue* const>(values.data(), values.size()), threads);
+}
+
+void check(const ConvCase& c, const Setting& setting, std::mt19937& random) {
+  SCOPED_TRACE(c.text() + (setting.channels_last ? " channels last" : "") + " " + to_string(setting.dtype) + " on " +
+               std::to_string(setting.threads) + " threads");
+  const std::vector<uint8_t> order =
+      setting.channels_last ? channels_last_order(c.spatial() + 2) : std::vector<uint8_t>();
+  // f16 holds whole numbers up to 2048 exactly.
+  const int most = setting.dtype == DType::kF16 || setting.dtype == DType::kBF16 ? 1 : 4;
+  Array input(setting.dtype, c.input_sizes(), {}, order);
+  Array weight(setting.dtype, c.weight_sizes(), {}, order);
+  Array bias(setting.dtype, {static_cast<int32_t>(c.out_channels)});
+  Array out(setting.dtype, c.output_sizes(), {}, order);
+  const std::vector<double> x = small_numbers(static_cast<size_t>(input.tensor().numel()), random, most);
+  const std::vector<double> w = small_numbers(static_cast<size_t>(weight.tensor().numel()), random, most);
+  const std::vector<double> b = small_numbers(static_cast<size_t>(c.out_channels), random, most);
+  input.set(x);
+  weight.set(w);
+  bias.set(b);
+  const std::vector<Arg> args = arguments(c, input, weight, setting.bias ? Arg(bias) : Arg(nullptr), out);
+  const Outcome outcome = run_with(convolution_out, args, setting.threads, temp_bytes(args, setting.threads));
+  ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+  ASSERT_TRUE(out.intact());
+  const std::vector<double> expected = reference_convolution(c, x, w, setting.bias ? b : std::vector<double>());
+  const std::vector<double> found = out.values();
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], expected[i]) << "element " << i;
+}
+
+// batch, groups, in, out channels; in, kernel, stride, padding, dilation, output padding
+const std::vector<ConvCase>& cases() {
+  static const std::vector<ConvCase> kCases = {
+      {1, 1, 1, 1, {1}, {1}, {1}, {0}, {1}, {0}, false},
+      {2, 1, 3, 5, {17}, {3}, {1}, {1}, {1}, {0}, false},
+      {1, 2, 4, 6, {33}, {5}, {2}, {2}, {3}, {0}, false},
+      {1, 1, 3, 16, {20, 21}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 0}, false},
+      {2, 1, 5, 7, {9, 11}, {3, 2}, {1, 3}, {0, 2}, {2, 1}, {0, 0}, false},
+      {1, 1, 40, 33, {7, 7}, {1, 1}, {1, 1}, {0, 0}, {1, 1}, {0, 0}, false},
+      {1, 1, 20, 70, {14, 14}, {1, 1}, {2, 2}, {0, 0}, {1, 1}, {0, 0}, false},
+      {3, 1, 16, 12, {5, 6}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {1, 1, 32, 20, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {1, 1, 30, 130, {6, 40}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {1, 1, 2, 3, {12, 13}, {7, 7}, {2, 2}, {3, 3}, {1, 1}, {0, 0}, false},
+      {1, 1, 2, 3, {4, 4}, {3, 3}, {1, 1}, {9, 9}, {1, 1}, {0, 0}, false},
+      {1, 1, 1, 2, {20, 20}, {9, 9}, {1, 1}, {4, 4}, {1, 1}, {0, 0}, false},
+      {2, 4, 8, 12, {8, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {2, 6, 6, 6, {8, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {1, 5, 5, 10, {19, 30}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 0}, false},
+      {1, 3, 3, 3, {19, 30}, {5, 5}, {1, 2}, {2, 4}, {2, 1}, {0, 0}, false},
+      {1, 2, 2, 2, {10, 600}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {1, 2, 2, 2, {90, 70}, {3, 3}, {3, 4}, {1, 1}, {1, 2}, {0, 0}, false},
+      {1, 2, 2, 2, {20, 20}, {9, 9}, {1, 1}, {4, 4}, {1, 1}, {0, 0}, false},
+      {1, 3, 3, 18, {10, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false},
+      {2, 3, 3, 3, {40}, {7}, {2}, {3}, {1}, {0}, false},
+      {1, 1, 3, 4, {5, 6, 7}, {3, 2, 3}, {1, 2, 1}, {1, 0, 1}, {1, 1, 2}, {0, 0, 0}, false},
+      {2, 2, 4, 4, {4, 4, 4}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}, {0, 0, 0}, false},
+      {1, 3, 3, 3, {4, 5, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, false},
+      {1, 1, 3, 4, {7}, {3}, {2}, {1}, {1}, {1}, true},
+      {2, 1, 6, 5, {5, 6}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, {0, 0}, true},
+      {1, 1, 33, 20, {8, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, true},
+      {1, 2, 4, 6, {5, 4}, {4, 3}, {3, 2}, {1, 0}, {2, 3}, {1, 2}, true},
+      {1, 1, 2, 3, {4, 5}, {2, 2}, {5, 4}, {1, 0}, {1, 1}, {3, 2}, true},
+      {1, 1, 2, 3, {6, 5}, {3, 3}, {4, 6}, {0, 3}, {2, 4}, {0, 1}, true},
+      {1, 3, 3, 3, {6, 5}, {3, 3}, {1, 1}, {2, 1}, {1, 1}, {0, 0}, true},
+      {1, 1, 2, 2, {3, 4, 3}, {2, 3, 2}, {2, 1, 3}, {0, 1, 0}, {1, 1, 2}, {1, 0, 1}, true},
+      {1, 1, 2, 2, {3}, {2}, {100}, {0}, {1}, {0}, true},
+  };
+  return kCases;
+}
+
+TEST(Convolution, IsItsDefinitionForEveryShape) {
+  std::mt19937 random(1);
+  for (const ConvCase& c : cases()) {
+    for (const bool bias : {true, false}) {
+      check(c, {DType::kF32, false, bias, 1}, random);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Convolution, TakesChannelsLast) {
+  std::mt19937 random(2);
+  for (const ConvCase& c : cases()) {
+    check(c, {DType::kF32, true, true, 1}, random);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Convolution, TakesEveryDtype) {
+  std::mt19937 random(3);
+  for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
+    for (size_t i = 1; i < cases().size(); i += 3) {
+      const ConvCase& c = cases()[i];
+      // Whole numbers of up to 8 bits are what bf16 and i8 hold.
+      if ((dtype == DType::kI8 || dtype == DType::kBF16) && c.in_channels * 81 > 300) continue;
+      if (dtype == DType::kI8 && i != 1) continue;
+      check(c, {dtype, i % 2 == 0, true, 1}, random);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Convolution, IsRightOnSeveralThreads) {
+  std::mt19937 random(4);
+  for (const ConvCase& c : cases()) {
+    for (const int threads : {2, 5}) {
+      check(c, {DType::kF32, false, true, threads}, random);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// Reals, not whole numbers: any other order of the additions would show in the last bits.
+TEST(Convolution, ResultsDoNotDependOnTheNumberOfThreads) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> draw;
+  for (const ConvCase& c : cases()) {
+    SCOPED_TRACE(c.text());
+    std::vector<std::vector<double>> results;
+    Array input = f32(c.input_sizes());
+    Array weight = f32(c.weight_sizes());
+    for (const Array& array : {input, weight}) {
+      float* data = array.tensor().data<float>();
+      for (int64_t i = 0; i < array.tensor().numel(); ++i) data[i] = static_cast<float>(draw(random));
+    }
+    for (const int threads : {1, 2, 3, 7}) {
+      Array out = f32(c.output_sizes());
+      const std::vector<Arg> args = arguments(c, input, weight, nullptr, out);
+      ASSERT_EQ(run_with(convolution_out, args, threads, temp_bytes(args, threads)).error, Error::kOk);
+      results.push_back(out.values());
+    }
+    for (const auto& result : results) ASSERT_EQ(result, results[0]);
+  }
+}
+
+TEST(Convolution, RandomShapesAreRight) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  for (int trial = 0; trial < 150;) {
+    ConvCase c;
+    c.batch = draw(1, 2);
+    c.groups = draw(1, 3);
+    c.in_channels = c.groups * draw(1, 9);
+    c.out_channels = c.groups * draw(1, 20);
+    c.transposed = draw(0, 2) == 0;
+    const int64_t spatial = draw(1, 3);
+    bool possible = true;
+    for (int64_t i = 0; i < spatial; ++i) {
+      c.in.push_back(draw(1, spatial == 3 ? 6 : 20));
+      c.kernel.push_back(draw(1, 4));
+      c.stride.push_back(draw(1, 3));
+      c.padding.push_back(draw(0, 3));
+      c.dilation.push_back(draw(1, 3));
+      c.output_padding.push_back(draw(0, std::max(c.stride.back(), c.dilation.back()) - 1));
+      const int64_t room = c.in.back() + 2 * c.padding.back() - c.dilation.back() * (c.kernel.back() - 1) - 1;
+      possible = possible && (c.transposed || room >= 0) && c.out().back() >= 1;
+    }
+    if (!possible) continue;
+    ++trial;
+    check(c, {DType::kF32, draw(0, 3) == 0, draw(0, 1) == 0, static_cast<int>(draw(1, 3))}, random);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Convolution, SaysWhenTemporaryMemoryIsMissing) {
+  const ConvCase c = {1, 1, 3, 4, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false};
+  const std::vector<Arg> args =
+      arguments(c, f32(c.input_sizes()), f32(c.weight_sizes()), nullptr, f32(c.output_sizes()));
+  EXPECT_EQ(run_with(convolution_out, args, 1, 0).error, Error::kMemoryAllocationFailed);
+}
+
+// Row 232: a file's numbers are not to be trusted.
+TEST(Convolution, RefusesImpossibleNumbers) {
+  const ConvCase good = {1, 2, 4, 4, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false};
+  const Array input = f32(good.input_sizes());
+  const Array weight = f32(good.weight_sizes());
+  const Array out = f32(good.output_sizes());
+  const auto error_of = [&](const ConvCase& c) {
+    return run(convolution_out, arguments(c, input, weight, nullptr, out), 1 << 20);
+  };
+  ASSERT_EQ(error_of(good), Error::kOk);
+  constexpr int64_t kHuge = INT64_MAX;
+  for (const bool transposed : {false, true}) {
+    for (const int64_t bad : {int64_t{0}, int64_t{-1}, int64_t{-3}, int64_t{1} << 31, kHuge, -kHuge}) {
+      for (std::vector<int64_t> ConvCase::*field : {&ConvCase::stride, &ConvCase::dilation, &ConvCase::padding}) {
+        ConvCase c = good;
+        c.transposed = transposed;
+        c.*field = {1, bad};
+        if (field == &ConvCase::padding && bad == 0) continue;
+        EXPECT_NE(error_of(c), Error::kOk) << c.text();
+      }
+      ConvCase c = good;
+      c.transposed = transposed;
+      c.groups = bad;
+      EXPECT_NE(error_of(c), Error::kOk) << c.text();
+    }
+    for (const int64_t large : {int64_t{1} << 20, int64_t{INT32_MAX}}) {
+      ConvCase c = good;
+      c.transposed = transposed;
+      c.stride = c.dilation = {large, large};
+      EXPECT_NE(error_of(c), Error::kOk) << c.text();
+      c.padding = {large, large};
+      EXPECT_NE(error_of(c), Error::kOk) << c.text();
+    }
+  }
+  ConvCase c = good;
+  c.stride = {1, 1, 1};
+  EXPECT_NE(error_of(c), Error::kOk);
+  c.stride = {};
+  EXPECT_NE(error_of(c), Error::kOk);
+}
+
+TEST(Convolution, RefusesTensorsThatDoNotMatch) {
+  const ConvCase c = {1, 1, 4, 4, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false};
+  const Array input = f32(c.input_sizes());
+  const Array weight = f32(c.weight_sizes());
+  const Array out = f32(c.output_sizes());
+  const auto error_of = [&](const Array& x, const Array& w, const Arg& b, const Array& y) {
+    return run(convolution_out, arguments(c, x, w, b, y), 1 << 20);
+  };
+  EXPECT_EQ(error_of(input, weight, f32({4}), out), Error::kOk);
+  EXPECT_NE(error_of(f32({1, 3, 5, 5}), weight, nullptr, out), Error::kOk);
+  EXPECT_NE(error_of(f32({1, 4, 5}), weight, nullptr, out), Error::kOk);
+  EXPECT_NE(error_of(f32({4}), weight, nullptr, out), Error::kOk);
+  EXPECT_NE(error_of(input, f32({4, 4, 3}), nullptr, out), Error::kOk);
+  EXPECT_NE(error_of(input, f32({4, 4, 0, 3}), nullptr, out), Error::kOk);
+  EXPECT_NE(error_of(input, f32({4, 4, 9, 9}), nullptr, out), Error::kOk);
+  EXPECT_NE(error_of(input, weight, f32({3}), out), Error::kOk);
+  EXPECT_NE(error_of(input, weight, f32({4, 1}), out), Error::kOk);
+  EXPECT_NE(error_of(input, weight, i64({4}), out), Error::kOk);
+  EXPECT_NE(error_of(input, weight, nullptr, f32({1, 4, 5, 4})), Error::kOk);
+  EXPECT_NE(error_of(input, weight, nullptr, i64(c.output_sizes())), Error::kOk);
+  EXPECT_NE(error_of(boolean(c.input_sizes()), boolean(c.weight_sizes()), nullptr, boolean(c.output_sizes())),
+            Error::kOk);
+  Array nowhere = f32(c.input_sizes());
+  nowhere.tensor().set_data(nullptr);
+  EXPECT_NE(error_of(nowhere, weight, nullptr, out), Error::kOk);
+}
+
+}  // namespace
+}  // namespace berth::portable
