@@ -1,0 +1,28 @@
+#include "compiler/emit/code.h"
+
+namespace berth::emit {
+
+void Code::call(std::string_view name, std::string_view overload, std::vector<int32_t> args) {
+  std::string key = std::string(name) + '.' + std::string(overload);
+  const auto [it, fresh] = operator_index_.emplace(std::move(key), static_cast<int32_t>(operators_.size()));
+  if (fresh) operators_.push_back({std::string(name), std::string(overload)});
+  instructions_.push_back(format::KernelCallDesc{it->second, std::move(args)});
+  nodes_.push_back(node_);
+  if (!stack_traces_) return;
+  std::vector<format::FrameDesc> frames;
+  if (node_.valid()) {
+    const ir::Node& node = method_.node(node_);
+    frames.push_back({"", 0, node.source, node.op->functional_name});
+  }
+  frames_.push_back(std::move(frames));
+}
+
+void Code::take(format::MethodDesc* desc, std::vector<ir::NodeId>* nodes) && {
+  desc->values = std::move(values).take();
+  desc->operators = std::move(operators_);
+  desc->instructions = std::move(instructions_);
+  desc->stacktrace = std::move(frames_);
+  *nodes = std::move(nodes_);
+}
+
+}  // namespace berth::emit

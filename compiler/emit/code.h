@@ -1,0 +1,45 @@
+// Code: a method's instructions and operators as they are written, one call after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/emit/value_table.h"
+#include "compiler/ir/module.h"
+#include "format/write/program_desc.h"
+
+namespace berth::emit {
+
+class Code {
+ public:
+  /// With `stack_traces`, each instruction gets the model's node that it comes from. The method must outlive this.
+  Code(const ir::Method& method, bool stack_traces) : method_(method), stack_traces_(stack_traces) {}
+
+  /// Instructions from here on come from `node`; an invalid id: from no node.
+  void come_from(ir::NodeId node) { node_ = node; }
+
+  /// Appends a call of `name.overload`. Each operator stands in the list once, at its first use.
+  void call(std::string_view name, std::string_view overload, std::vector<int32_t> args);
+
+  int32_t size() const { return static_cast<int32_t>(instructions_.size()); }
+
+  /// Moves all there is into `desc`; the node of each instruction into `nodes`.
+  void take(format::MethodDesc* desc, std::vector<ir::NodeId>* nodes) &&;
+
+  ValueTable values;
+
+ private:
+  const ir::Method& method_;
+  const bool stack_traces_;
+  ir::NodeId node_;
+  std::vector<format::OperatorDesc> operators_;
+  std::unordered_map<std::string, int32_t> operator_index_;  // "name.overload"
+  std::vector<format::InstructionDesc> instructions_;
+  std::vector<ir::NodeId> nodes_;                       // of each instruction
+  std::vector<std::vector<format::FrameDesc>> frames_;  // of each instruction, with stack traces
+};
+
+}  // namespace berth::emit

@@ -1,0 +1,56 @@
+// The emitter: a scheduled Module to a program, every byte of its memory placed.
+//
+//     BERTH_ASSIGN_OR_RETURN(EmittedProgram emitted, emit(module));
+//     write_program(emitted.program, sink);
+//
+// The program is ExecuTorch's: its runtime runs it where it has the kernels. The schedule is the order of the nodes as
+// they stand. What the emitter guarantees is checked before it returns: plan::validate on every method's memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "format/write/program_desc.h"
+
+namespace berth::emit {
+
+enum class Planner : uint8_t { kBest, kGreedy, kNaive };
+
+struct EmitOptions {
+  Planner planner = Planner::kBest;
+  /// Of every storage, in bytes; a power of two. Host arenas start at multiples of 16 by contract.
+  int64_t alignment = 16;
+  /// Says at each instruction which node of the model it comes from.
+  bool stack_traces = false;
+  /// Writes berth.meta: names, symbols, views, bounds. ExecuTorch ignores it.
+  bool meta = true;
+};
+
+/// What one arena of one method takes.
+struct ArenaReport {
+  std::string method;
+  uint32_t id = 1;  // memory id
+  Device device;
+  uint64_t bytes = 0;
+  uint64_t lower_bound = 0;
+  bool optimal = false;
+};
+
+struct EmittedProgram {
+  format::ProgramDesc program;  // shares the constants' bytes with the module, and keeps them alive
+  std::vector<ArenaReport> arenas;
+  uint64_t instructions = 0;  // of all methods
+  double plan_ms = 0;         // spent in the planner
+  /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
+  /// comes from, or -1.
+  std::vector<std::vector<int32_t>> nodes;
+};
+
+/// Emits all methods, sorted by name; constants with equal bytes are one. Fails with the method and node for what a
+/// program cannot say (emit_method.h, lifetimes.h), and InvalidArgument for two methods of one name or an alignment
+/// that is no power of two. REQUIRES: ir::verify(module) is well.
+Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& options = {});
+
+}  // namespace berth::emit

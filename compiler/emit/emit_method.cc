@@ -1,0 +1,318 @@
+#include "compiler/emit/emit_method.h"
+
+#include <limits>
+#include <unordered_map>
+
+#include "compiler/emit/code.h"
+#include "compiler/emit/symbols.h"
+
+namespace berth::emit {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::Method;
+using ir::Module;
+using ir::Node;
+using ir::OpId;
+using ir::ParameterType;
+using ir::TensorType;
+using ir::ValueId;
+
+size_t at(ValueId id) { return static_cast<size_t>(id.index); }
+
+/// MemoryFormat's numbers in ATen; the others need strides that a program has no place for.
+constexpr int64_t kContiguousFormat = 0;
+constexpr int64_t kPreserveFormat = 1;
+
+class MethodEmitter {
+ public:
+  MethodEmitter(const Module& module, const Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
+                bool stack_traces, Pools* pools)
+      : module_(module),
+        method_(method),
+        lifetimes_(lifetimes),
+        plan_(plan),
+        pools_(pools),
+        code_(method, stack_traces),
+        symbols_(module, method, lifetimes),
+        state_values_(module.states.size(), -1) {
+    out_.value_of.assign(method.values.size(), -1);
+    pools_->constant_numbers.resize(module.constants.size(), 0);
+  }
+
+  Expected<EmittedMethod> run() {
+    begin_step();
+    for (const ValueId input : method_.body.inputs) BERTH_TRY(emit_input(input));
+    symbols_.compute_ready(out_.value_of, &code_);
+    for (size_t i = 0; i < method_.body.nodes.size(); ++i) {
+      begin_step();
+      code_.come_from(method_.body.nodes[i]);
+      const Node& node = method_.node(method_.body.nodes[i]);
+      const Status emitted = emit_node(node, lifetimes_.reasons[i]);
+      if (!emitted.ok()) return in_method(node_name(node), emitted.error());
+      symbols_.compute_ready(out_.value_of, &code_);
+    }
+    code_.come_from(ir::NodeId{});
+    begin_step();
+    for (const Save& save : lifetimes_.saves) BERTH_TRY(emit_save(save));
+    begin_step();
+    for (const WriteBack& write : lifetimes_.write_backs) BERTH_TRY(emit_write_back(write));
+    begin_step();
+    for (const Argument& output : method_.body.outputs) BERTH_TRY(emit_output(output));
+    for (size_t k = 0; k < lifetimes_.arenas.size(); ++k) {
+      out_.desc.arenas.push_back({static_cast<uint64_t>(plan_.spaces[k].height), lifetimes_.arenas[k].device});
+    }
+    out_.desc.name = method_.name;
+    std::move(code_).take(&out_.desc, &out_.node_of);
+    return std::move(out_);
+  }
+
+ private:
+  static std::string node_name(const Node& node) {
+    return node.op->functional_name + (node.source.empty() ? "" : " of " + node.source);
+  }
+  /// `failure` with the method and `where` before its place.
+  Failure in_method(const std::string& where, const Failure& failure) const {
+    std::string place = "method " + method_.name;
+    for (const std::string& part : {where, failure.place}) {
+      if (!part.empty()) place += ": " + part;
+    }
+    return Failure{failure.code, std::move(place), failure.message};
+  }
+  static Failure unsupported(std::string where, std::string message) {
+    return Failure{Error::kNotSupported, std::move(where), std::move(message)};
+  }
+  void begin_step() { out_.first_instruction_of.push_back(code_.size()); }
+
+  // Nodes.
+
+  Status emit_node(const Node& node, ViewReason reason) {
+    if (node.is(OpId::state_write)) return Done{};
+    if (node.is(OpId::state_read)) {
+      BERTH_ASSIGN_OR_RETURN(out_.value_of[at(node.results[0])], state_value(node.state));
+      return Done{};
+    }
+    std::vector<int32_t> results;
+    for (const ValueId result : node.results) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t value, define(result));
+      results.push_back(value);
+    }
+    if (reason == ViewReason::kView) return Done{};
+    if (reason == ViewReason::kSizesChange) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t base, use(std::get<ValueId>(node.args[0])));
+      BERTH_ASSIGN_OR_RETURN(const int32_t sizes,
+                             int_list(view_sizes(method_.tensor(node.results[0]), module_.symbols)));
+      code_.call("executorch_prim::et_view", "default", {base, sizes, results[0]});
+      return Done{};
+    }
+    std::vector<int32_t> args;
+    for (size_t k = 0; k < node.args.size(); ++k) {
+      const ir::Parameter& parameter = node.op->parameters[k];
+      if (parameter.functional_only) continue;
+      const auto value = argument(node.args[k], parameter.type);
+      if (!value.ok()) {
+        return Failure{value.error().code, "argument '" + std::string(parameter.name) + "'", value.error().text()};
+      }
+      args.push_back(*value);
+    }
+    append_results(*node.op, results, &args);
+    code_.call(node.op->name, node.op->out_overload, std::move(args));
+    return Done{};
+  }
+
+  /// The outputs and what the kernel returns: an output again, or a list of them.
+  void append_results(const ir::Operator& op, const std::vector<int32_t>& results, std::vector<int32_t>* args) {
+    if (op.output_is_list) {
+      args->push_back(code_.values.add(format::TensorListDesc{results}));
+      args->push_back(code_.values.add(format::TensorListDesc{results}));
+      return;
+    }
+    args->insert(args->end(), results.begin(), results.end());
+    args->push_back(results.size() == 1 ? results[0] : code_.values.add(format::TensorListDesc{results}));
+  }
+
+  // The ends of a method.
+
+  Status emit_input(ValueId input) {
+    if (method_.value(input).tensor() == nullptr) {
+      return in_method("", unsupported("input %" + method_.value(input).name,
+                                       "a program fixes scalar inputs; make it a constant or a tensor"));
+    }
+    const auto value = define(input);
+    if (!value.ok()) return in_method("", value.error());
+    out_.desc.inputs.push_back(*value);
+    return Done{};
+  }
+
+  Status emit_save(const Save& save) {
+    BERTH_ASSIGN_OR_RETURN(const int32_t from, use(save.value));
+    BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(save.value), save.value));
+    tensor.place = place_of(save.storage);
+    const int32_t copy = code_.values.add(std::move(tensor));
+    copy_of_[save.value.index] = copy;
+    code_.call("aten::clone", "out", {from, code_.values.null(), copy, copy});
+    return Done{};
+  }
+
+  /// The copy of `value` that the write-backs leave alone, or the value itself when they do not touch it.
+  Expected<int32_t> use_at_end(ValueId value) {
+    const auto copy = copy_of_.find(value.index);
+    if (copy != copy_of_.end()) return copy->second;
+    return use(value);
+  }
+
+  Status emit_write_back(const WriteBack& write) {
+    BERTH_ASSIGN_OR_RETURN(const int32_t state, state_value(write.state));
+    BERTH_ASSIGN_OR_RETURN(const int32_t value, use_at_end(write.value));
+    code_.call("aten::copy_", "", {state, value, code_.values.boolean(false), state});
+    return Done{};
+  }
+
+  Status emit_output(const Argument& output) {
+    const std::string where = "output " + std::to_string(out_.desc.outputs.size());
+    if (std::holds_alternative<std::string>(output) || std::holds_alternative<ir::ValueList>(output)) {
+      return in_method("", unsupported(where, "a method returns tensors, numbers, booleans and none, nothing else"));
+    }
+    const ValueId* value = std::get_if<ValueId>(&output);
+    auto index = value != nullptr ? use_at_end(*value) : argument(output, ParameterType::kScalar);
+    if (!index.ok()) return in_method(where, index.error());
+    out_.desc.outputs.push_back(*index);
+    return Done{};
+  }
+
+  // Values.
+
+  format::Place place_of(int32_t storage) const {
+    const size_t s = static_cast<size_t>(storage);
+    return {static_cast<uint32_t>(lifetimes_.problem.storages[s].space) + 1, static_cast<uint64_t>(plan_.offsets[s])};
+  }
+
+  Expected<format::TensorDesc> tensor_of(const TensorType& type, ValueId value) const {
+    format::TensorDesc tensor;
+    tensor.dtype = type.dtype;
+    tensor.device = type.device;
+    tensor.bounded = !type.is_static();
+    tensor.dim_order = type.dim_order;
+    for (size_t d = 0; d < type.shape.size(); ++d) {
+      const int64_t size = module_.symbols.upper(type.shape[d]);
+      if (size < 0 || size > std::numeric_limits<int32_t>::max()) {
+        return unsupported(value.valid() ? "%" + method_.value(value).name : "",
+                           "dimension " + std::to_string(d) + " may be " + std::to_string(size) +
+                               "; a program holds sizes from 0 to 2^31 - 1");
+      }
+      tensor.sizes.push_back(static_cast<int32_t>(size));
+      if (type.dim_order.empty()) tensor.dim_order.push_back(static_cast<uint8_t>(d));
+    }
+    return tensor;
+  }
+
+  /// The index of `value`, which is made now.
+  Expected<int32_t> define(ValueId value) {
+    const TensorType* type = method_.value(value).tensor();
+    if (type == nullptr) return unsupported("%" + method_.value(value).name, "a value of a program is a tensor");
+    BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(*type, value));
+    const Place& place = lifetimes_.places[at(value)];
+    if (place.home == Home::kStorage) tensor.place = place_of(place.index);
+    if (place.home == Home::kConstant) tensor.data_buffer_idx = constant_number(place.index);
+    out_.value_of[at(value)] = code_.values.add(std::move(tensor));
+    return out_.value_of[at(value)];
+  }
+
+  /// The index of `value`. Constants are made when they are first used; everything else stands there by now.
+  Expected<int32_t> use(ValueId value) {
+    const int32_t known = out_.value_of[at(value)];
+    if (known >= 0) return known;
+    return define(value);
+  }
+
+  uint32_t constant_number(ir::ConstantId id) {
+    uint32_t& number = pools_->constant_numbers[static_cast<size_t>(id)];
+    if (number == 0) number = pools_->constants.add(module_.constants[static_cast<size_t>(id)].blob);
+    return number;
+  }
+
+  Expected<int32_t> state_value(ir::StateId id) {
+    int32_t& known = state_values_[static_cast<size_t>(id)];
+    if (known >= 0) return known;
+    const ir::State& state = module_.states[static_cast<size_t>(id)];
+    BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(state.type, ValueId{}));
+    tensor.place = place_of(lifetimes_.states[static_cast<size_t>(id)]);
+    tensor.name = state.name;
+    const size_t bytes = static_cast<size_t>(ir::max_bytes(state.type, module_.symbols));
+    const uint8_t zero[1] = {0};
+    tensor.data_buffer_idx =
+        pools_->initial_values.add(state.initial.has_value() ? *state.initial : ir::Blob::splat(zero, bytes));
+    known = code_.values.add(std::move(tensor));
+    return known;
+  }
+
+  // Arguments.
+
+  Expected<int32_t> int_list(const ir::DimList& dims) {
+    std::vector<int32_t> items;
+    for (const Dim dim : dims) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t item, symbols_.integer(dim, &code_));
+      items.push_back(item);
+    }
+    return code_.values.int_list(items);
+  }
+
+  Expected<int32_t> tensor_list(const ir::ValueList& list, bool optional) {
+    std::vector<int32_t> items;
+    for (const ValueId item : list) {
+      if (!item.valid()) {
+        items.push_back(-1);
+        continue;
+      }
+      BERTH_ASSIGN_OR_RETURN(const int32_t value, use(item));
+      items.push_back(value);
+    }
+    if (optional) return code_.values.add(format::OptionalTensorListDesc{std::move(items)});
+    return code_.values.add(format::TensorListDesc{std::move(items)});
+  }
+
+  /// A Scalar is stored as what it is; for all others the schema's type says how.
+  Expected<int32_t> argument(const Argument& argument, ParameterType type) {
+    if (ir::is_none(argument)) return code_.values.null();
+    if (const ValueId* value = std::get_if<ValueId>(&argument)) return use(*value);
+    if (const auto* list = std::get_if<ir::ValueList>(&argument)) {
+      return tensor_list(*list, type == ParameterType::kOptionalTensorList);
+    }
+    if (const Dim* dim = std::get_if<Dim>(&argument)) {
+      if (type == ParameterType::kFloat && dim->is_constant())
+        return code_.values.real(static_cast<double>(dim->value));
+      if (type == ParameterType::kMemoryFormat && dim->value != kContiguousFormat && dim->value != kPreserveFormat) {
+        return unsupported("", "memory format " + std::to_string(dim->value) +
+                                   " cannot be written; contiguous (0) and preserve (1) can");
+      }
+      return symbols_.integer(*dim, &code_);
+    }
+    if (const auto* dims = std::get_if<ir::DimList>(&argument)) return int_list(*dims);
+    if (const double* number = std::get_if<double>(&argument)) return code_.values.real(*number);
+    if (const auto* list = std::get_if<ir::FloatList>(&argument)) return code_.values.real_list(*list);
+    if (const bool* truth = std::get_if<bool>(&argument)) return code_.values.boolean(*truth);
+    if (const auto* list = std::get_if<ir::BoolList>(&argument)) return code_.values.bool_list(*list);
+    return code_.values.text(std::get<std::string>(argument));
+  }
+
+  const Module& module_;
+  const Method& method_;
+  const Lifetimes& lifetimes_;
+  const plan::Plan& plan_;
+  Pools* const pools_;
+  Code code_;
+  SymbolSlots symbols_;
+  std::vector<int32_t> state_values_;             // of each state of the module: its value, or -1
+  std::unordered_map<int32_t, int32_t> copy_of_;  // ValueId → the value of its saved copy
+  EmittedMethod out_;
+};
+
+}  // namespace
+
+Expected<EmittedMethod> emit_method(const Module& module, const Method& method, const Lifetimes& lifetimes,
+                                    const plan::Plan& plan, bool stack_traces, Pools* pools) {
+  return MethodEmitter(module, method, lifetimes, plan, stack_traces, pools).run();
+}
+
+}  // namespace berth::emit

@@ -1,0 +1,41 @@
+// One method as the tables of a program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/emit/data_pool.h"
+#include "compiler/emit/lifetimes.h"
+#include "compiler/ir/module.h"
+#include "compiler/plan/plan.h"
+#include "format/write/program_desc.h"
+
+namespace berth::emit {
+
+/// What is made once a program: data shared by its methods.
+struct Pools {
+  DataPool constants;
+  DataPool initial_values;
+  std::vector<uint32_t> constant_numbers;  // of each constant of the module: its number in `constants`, or 0
+};
+
+struct EmittedMethod {
+  format::MethodDesc desc;
+  std::vector<int32_t> value_of;              // of each value of the ir's method: its index in the file, or -1
+  std::vector<ir::NodeId> node_of;            // of each instruction: the node that it comes from; invalid for others
+  std::vector<int32_t> first_instruction_of;  // of each step of the lifetimes
+};
+
+/// Writes the out variant of each node in the body's order, arguments as the file wants them (docs/format.md). `plan`
+/// gives the storages of `lifetimes` their offsets.
+///
+/// Symbols that arguments mention are computed by `aten::sym_size` and `executorch_prim` operators, each once, as soon
+/// as the tensor that they are a dimension of exists.
+///
+/// NotSupported or InvalidArgument, with method and node, for what a program cannot say: scalars as inputs, strings as
+/// outputs, a memory format other than contiguous and preserve, a symbol that is no dimension of anything, a size over
+/// 2^31 - 1. REQUIRES: ir::verify is well.
+Expected<EmittedMethod> emit_method(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
+                                    const plan::Plan& plan, bool stack_traces, Pools* pools);
+
+}  // namespace berth::emit

@@ -1,0 +1,96 @@
+// From a method to a memory problem: which values share bytes (the one alias analysis that everybody asks), and from
+// when to when those bytes are in use.
+//
+//     step 0        the caller sets the inputs
+//     step 1 + i    node i of the method's body
+//     step 1 + n    values that a write-back would destroy are saved
+//     step 2 + n    state is written back
+//     step 3 + n    the caller reads the outputs
+//
+// A storage is alive from the step that defines its first value to the last step that reads any of its values; so what
+// a node reads and what it writes never share bytes. Inputs are alive from step 0, outputs to the last step, state
+// always. Sizes are those at the upper ends of the symbols' ranges.
+//
+// What an operator with a RESHAPE row makes is a view: it has its input's bytes under another shape and costs no
+// instruction (when a dimension is a symbol: one that sets the sizes), except where view_reason() names a reason.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/plan/problem.h"
+
+namespace berth::emit {
+
+/// Where the bytes of a value are.
+enum class Home : uint8_t {
+  kScalar,    // it is no tensor
+  kStorage,   // problem.storages[index]
+  kConstant,  // module.constants[index]
+  kNowhere,   // an output that nobody reads and that its kernel can do without
+};
+
+struct Place {
+  Home home = Home::kScalar;
+  int32_t index = -1;
+};
+
+/// Whether a node is a view, or why not.
+enum class ViewReason : uint8_t {
+  kView,               // its result is another name for its input's bytes
+  kSizesChange,        // the same, but an instruction must set the sizes: a dimension is a symbol
+  kNotAView,           // the operator moves or computes
+  kOrderDiffers,       // the input's elements do not lie in memory as the view would have them
+  kOtherDevice,        // input and result are on different devices
+  kOutputOfInput,      // the method returns it, and the bytes are the caller's input
+  kOutputOfConstant,   // the method returns it, and the bytes are a constant's
+  kOutputOfState,      // the method returns it, and the bytes are state
+  kConstantOfSymbols,  // a constant under sizes that are not known
+};
+
+/// "view", "sizes-change", "not-a-view"…
+const char* to_string(ViewReason reason);
+
+/// One arena of the program: space k of the problem is the arena with memory id k + 1.
+struct Arena {
+  Device device;
+  bool holds_state = false;
+};
+
+/// State `state` gets the value `value` at the end of each run.
+struct WriteBack {
+  ir::StateId state = -1;
+  ir::ValueId value;
+};
+
+/// `value` is copied into a storage of its own before the write-backs, as it shares bytes with state that they change.
+struct Save {
+  ir::ValueId value;
+  int32_t storage = -1;
+};
+
+struct Lifetimes {
+  std::vector<Place> places;        // of each value of the method
+  std::vector<ir::ValueId> bases;   // of each value: what it is a view of, or invalid
+  std::vector<ViewReason> reasons;  // of each node of the body
+  std::vector<int32_t> states;      // of each state of the module: its storage, or -1 when no method mentions it
+  std::vector<Save> saves;
+  std::vector<WriteBack> write_backs;
+  std::vector<Arena> arenas;  // the host's first, then by device; on each device the state's arena comes second
+  plan::Problem problem;
+  std::vector<ir::ValueId> first_value;  // of each storage: the value that it was made for; invalid for state and saves
+};
+
+/// What find_lifetimes() may assume of the memory.
+struct LifetimeOptions {
+  /// Of every storage: the host's arenas start at multiples of 16 by contract, so more is not kept. A power of two.
+  int64_t alignment = 16;
+};
+
+/// NotSupported for control flow and for nodes that write their argument; OutOfResources for a tensor over 2^60 bytes.
+/// The failure's place names the method and the node or value.
+Expected<Lifetimes> find_lifetimes(const ir::Module& module, const ir::Method& method,
+                                   const LifetimeOptions& options = {});
+
+}  // namespace berth::emit

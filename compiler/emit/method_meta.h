@@ -1,0 +1,14 @@
+// What berth.meta says about a method (format/meta.fbs).
+#pragma once
+
+#include "compiler/emit/emit_method.h"
+#include "format/write/meta_desc.h"
+
+namespace berth::emit {
+
+/// Names of values and of the nodes that make them, symbols and the dimensions that are symbols, views and their bases,
+/// and for each arena alignment, lower bound and proof.
+format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
+                                   const plan::Plan& plan, const EmittedMethod& emitted, int64_t alignment);
+
+}  // namespace berth::emit

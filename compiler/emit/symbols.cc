@@ -1,0 +1,128 @@
+#include "compiler/emit/symbols.h"
+
+namespace berth::emit {
+
+using ir::Dim;
+using ir::SymbolId;
+using ir::SymbolKind;
+
+ir::DimList view_sizes(const ir::TensorType& type, const ir::Symbols& symbols) {
+  ir::DimList sizes = type.shape;
+  size_t unknown = 0;
+  size_t unknowns = 0;
+  bool zero = false;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d].is_constant()) {
+      zero |= sizes[d].value == 0;
+    } else {
+      unknown = d;
+      ++unknowns;
+    }
+  }
+  // Where there may be no elements at all, any size is as good as another; so there the size is said.
+  if (unknowns == 1 && !zero && symbols.lower(sizes[unknown]) > 0) sizes[unknown] = Dim(-1);
+  return sizes;
+}
+
+SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes)
+    : symbols_(module.symbols) {
+  needed_.assign(symbols_.size(), false);
+  sources_.resize(symbols_.size());
+  slots_.assign(symbols_.size(), -1);
+  for (const ir::ValueId input : method.body.inputs) offer(method, input);
+  for (size_t i = 0; i < method.body.nodes.size(); ++i) {
+    const ir::Node& node = method.node(method.body.nodes[i]);
+    for (const ir::ValueId result : node.results) offer(method, result);
+    if (lifetimes.reasons[i] == ViewReason::kView) continue;
+    if (lifetimes.reasons[i] == ViewReason::kSizesChange) {
+      need(view_sizes(method.tensor(node.results[0]), symbols_));
+      continue;
+    }
+    for (size_t k = 0; k < node.args.size(); ++k) {
+      if (!node.op->parameters[k].functional_only) need(node.args[k]);
+    }
+  }
+  for (const ir::Argument& output : method.body.outputs) need(output);
+  // Operands were made before what is computed from them, so their numbers are smaller.
+  for (size_t s = symbols_.size(); s-- > 0;) {
+    const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+    if (!needed_[s] || symbol.kind == SymbolKind::kInput) continue;
+    need(symbol.a);
+    need(symbol.b);
+  }
+}
+
+void SymbolSlots::need(const ir::Argument& argument) {
+  ir::for_each_dim(argument, [&](const Dim& dim) {
+    if (!dim.is_constant()) needed_[static_cast<size_t>(dim.symbol)] = true;
+  });
+}
+
+void SymbolSlots::offer(const ir::Method& method, ir::ValueId value) {
+  const ir::TensorType* type = method.value(value).tensor();
+  if (type == nullptr) return;
+  for (size_t d = 0; d < type->shape.size(); ++d) {
+    const Dim dim = type->shape[d];
+    if (dim.is_constant()) continue;
+    Source& source = sources_[static_cast<size_t>(dim.symbol)];
+    if (!source.value.valid()) source = {value, static_cast<int32_t>(d)};
+  }
+}
+
+void SymbolSlots::compute_ready(const std::vector<int32_t>& value_of, Code* code) {
+  if (complete_) return;
+  complete_ = true;
+  for (size_t s = 0; s < slots_.size(); ++s) {
+    if (!needed_[s] || slots_[s] >= 0) continue;
+    const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+    if (symbol.kind == SymbolKind::kInput) {
+      const Source& source = sources_[s];
+      const int32_t tensor = source.value.valid() ? value_of[static_cast<size_t>(source.value.index)] : -1;
+      if (tensor >= 0) {
+        const int32_t dimension = code->values.integer(source.dimension);
+        slots_[s] = code->values.add(int64_t{0});
+        code->call("aten::sym_size", "int", {tensor, dimension, slots_[s]});
+      }
+    } else if (is_ready(symbol.a) && is_ready(symbol.b)) {
+      slots_[s] = compute(symbol, code);
+    }
+    if (slots_[s] < 0) complete_ = false;
+  }
+}
+
+int32_t SymbolSlots::slot(Dim dim, Code* code) const {
+  return dim.is_constant() ? code->values.integer(dim.value) : slots_[static_cast<size_t>(dim.symbol)];
+}
+
+int32_t SymbolSlots::compute(const ir::Symbol& symbol, Code* code) const {
+  const auto call = [code](const char* name, int32_t a, int32_t b) {
+    const int32_t result = code->values.add(int64_t{0});
+    code->call(name, "Scalar", {a, b, result});
+    return result;
+  };
+  const int32_t a = slot(symbol.a, code);
+  const int32_t b = slot(symbol.b, code);
+  switch (symbol.kind) {
+    case SymbolKind::kInput: break;
+    case SymbolKind::kAdd: return call("executorch_prim::add", a, b);
+    case SymbolKind::kMul: return call("executorch_prim::mul", a, b);
+    case SymbolKind::kFloorDiv: return call("executorch_prim::floordiv", a, b);
+    case SymbolKind::kMax: return call("executorch_prim::sym_max", a, b);
+    case SymbolKind::kMin: return call("executorch_prim::sym_min", a, b);
+    case SymbolKind::kMod:
+      if (symbols_.lower(symbol.a) >= 0 && symbols_.lower(symbol.b) > 0) return call("executorch_prim::mod", a, b);
+      // That operator rounds towards zero, a symbol towards minus infinity.
+      return call("executorch_prim::sub", a, call("executorch_prim::mul", call("executorch_prim::floordiv", a, b), b));
+  }
+  BERTH_CHECK(false);
+}
+
+Expected<int32_t> SymbolSlots::integer(Dim dim, Code* code) const {
+  if (!is_ready(dim)) {
+    return Failure{Error::kInvalidArgument, "",
+                   "the size " + symbols_.text(dim) + " is needed, but no tensor before has it as a dimension"};
+  }
+  return slot(dim, code);
+}
+
+}  // namespace berth::emit
