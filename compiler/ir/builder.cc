@@ -52,8 +52,7 @@ Status check_values(const Method& method, const Operator& op, const Argument& ar
 
 }  // namespace
 
-Expected<std::vector<Type>> infer_types(Module& module, const Method& method, const Operator& op,
-                                        std::vector<Argument>& args) {
+Status complete_arguments(const Method& method, const Operator& op, std::vector<Argument>& args) {
   if (args.size() > op.parameters.size()) {
     return Failure{
         Error::kInvalidArgument, op.functional_name,
@@ -80,12 +79,28 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
     }
     BERTH_TRY(check_values(method, op, args[i], parameter));
   }
+  return Done{};
+}
+
+Expected<std::vector<Type>> infer_types(Module& module, const Method& method, const Operator& op,
+                                        std::vector<Argument>& args) {
+  BERTH_TRY(complete_arguments(method, op, args));
   if (op.infer == nullptr) {
     return Failure{Error::kNotSupported, op.functional_name, "its results cannot be inferred; say their types"};
   }
   auto types = op.infer(ShapeQuery{module, method, op, args});
   if (types.ok()) BERTH_TRY(check_results(module, op, *types));
   return types;
+}
+
+bool types_agree(const Operator& op, const Type& inferred, const Type& declared) {
+  if (inferred == declared) return true;
+  const TensorType* a = std::get_if<TensorType>(&inferred);
+  const TensorType* b = std::get_if<TensorType>(&declared);
+  if (op.id != OpId::nonzero_out || a == nullptr || b == nullptr || b->shape.empty()) return false;
+  TensorType renamed = *a;
+  renamed.shape[0] = b->shape[0];
+  return renamed == *b;
 }
 
 Expected<std::vector<ValueId>> Builder::create(OpId id, std::vector<Argument> args, std::string_view source,

@@ -41,10 +41,16 @@ class Builder {
   Graph& graph_;
 };
 
-/// Checks `args` against the schema (number, kinds, None only where optional), fills defaults, and gives the types of
-/// the results.
+/// Checks `args` against the schema (number, kinds, None only where optional) and fills in defaults.
+Status complete_arguments(const Method& method, const Operator& op, std::vector<Argument>& args);
+
+/// complete_arguments(), then the types of the results.
 Expected<std::vector<Type>> infer_types(Module& module, const Method& method, const Operator& op,
                                         std::vector<Argument>& args);
+
+/// Whether a result may have `declared` as its type where the shape rule says `inferred`: they are equal, but that
+/// sizes which depend on contents (of `nonzero`) go by any name.
+bool types_agree(const Operator& op, const Type& inferred, const Type& declared);
 
 /// `number` as the bytes of one `dtype` element. REQUIRES: is_floating, is_integer or bool.
 std::vector<uint8_t> element_bytes(DType dtype, double number);

@@ -19,13 +19,21 @@ int64_t floor_div(int64_t a, int64_t b) {
   return q - ((a % b != 0) && ((a % b < 0) != (b < 0)));
 }
 
-// Symbols first, then constants, so that n + 1 and 1 + n meet.
-bool ordered(Dim a, Dim b) {
-  if (a.is_constant() != b.is_constant()) return b.is_constant();
-  return a.is_constant() ? a.value <= b.value : a.symbol <= b.symbol;
-}
-
 }  // namespace
+
+// Symbols first, then constants, so that n + 1 and 1 + n meet; symbols by what they are, not by when they were made, so
+// that what prints parses back to the same. Equal expressions are one symbol, so this follows one path only.
+int Symbols::compare(Dim a, Dim b) const {
+  if (a == b) return 0;
+  if (a.is_constant() != b.is_constant()) return a.is_constant() ? 1 : -1;
+  if (a.is_constant()) return a.value < b.value ? -1 : 1;
+  const Symbol& s = symbols_[static_cast<size_t>(a.symbol)];
+  const Symbol& t = symbols_[static_cast<size_t>(b.symbol)];
+  if (s.kind != t.kind) return s.kind < t.kind ? -1 : 1;
+  if (s.kind == SymbolKind::kInput) return s.name.compare(t.name);
+  const int first = compare(s.a, t.a);
+  return first != 0 ? first : compare(s.b, t.b);
+}
 
 Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max) {
   SymbolId id = -1;
@@ -40,25 +48,23 @@ Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max) {
   symbol.name = std::string(name);
   symbol.min = min;
   symbol.max = max;
+  inputs_.emplace(symbol.name, static_cast<SymbolId>(symbols_.size()));
   symbols_.push_back(std::move(symbol));
   return Dim::of_symbol(static_cast<SymbolId>(symbols_.size() - 1));
 }
 
 const Symbol* Symbols::find(std::string_view name, SymbolId* id) const {
-  for (size_t i = 0; i < symbols_.size(); ++i) {
-    if (symbols_[i].kind != SymbolKind::kInput || symbols_[i].name != name) continue;
-    if (id != nullptr) *id = static_cast<SymbolId>(i);
-    return &symbols_[i];
-  }
-  return nullptr;
+  const auto found = inputs_.find(name);
+  if (found == inputs_.end()) return nullptr;
+  if (id != nullptr) *id = found->second;
+  return &symbols_[static_cast<size_t>(found->second)];
 }
 
 Dim Symbols::computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max) {
   if (min == max) return Dim(min);
-  for (size_t i = 0; i < symbols_.size(); ++i) {
-    const Symbol& s = symbols_[i];
-    if (s.kind == kind && s.a == a && s.b == b) return Dim::of_symbol(static_cast<SymbolId>(i));
-  }
+  const auto [place, fresh] = computed_.emplace(Key(kind, a.value, a.symbol, b.value, b.symbol), 0);
+  if (!fresh) return Dim::of_symbol(place->second);
+  place->second = static_cast<SymbolId>(symbols_.size());
   Symbol symbol;
   symbol.kind = kind;
   symbol.min = min;

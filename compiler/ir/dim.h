@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/failure.h"
@@ -39,7 +41,7 @@ struct Symbol {
   std::string name;  // of inputs only
   int64_t min = 0;   // inclusive range, for every kind
   int64_t max = 0;
-  Dim a, b;  // operands of computed symbols
+  Dim a, b;       // operands of computed symbols
   int terms = 1;  // inputs and numbers in its text; saturates
 };
 
@@ -77,8 +79,13 @@ class Symbols {
 
  private:
   Dim computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max);
+  int compare(Dim a, Dim b) const;
+  bool ordered(Dim a, Dim b) const { return compare(a, b) <= 0; }
 
+  using Key = std::tuple<SymbolKind, int64_t, SymbolId, int64_t, SymbolId>;
   std::vector<Symbol> symbols_;
+  std::map<std::string, SymbolId, std::less<>> inputs_;  // by name
+  std::map<Key, SymbolId> computed_;                     // by kind and operands
 };
 
 }  // namespace berth::ir

@@ -214,35 +214,31 @@ DType Promotion::result() const { return combine(dims_, combine(zeros_, numbers_
 DType float_of(DType dtype) { return is_integer(dtype) || dtype == DType::kBool ? DType::kF32 : dtype; }
 DType sum_of(DType dtype) { return is_integer(dtype) || dtype == DType::kBool ? DType::kI64 : dtype; }
 
-Status check_results(const Module& module, const Operator& op, const Types& types) {
+std::string type_problem(const TensorType& type, const Symbols& symbols) {
   // Sizes grow into expressions over many nodes; a longer one helps nobody, and its text could double at each node.
   constexpr int kMaxTerms = 256;
+  constexpr int64_t kMaxElements = int64_t{1} << 56;
+  if (type.rank() > kMaxTensorRank) {
+    return "expected at most " + std::to_string(kMaxTensorRank) + " dimensions, found " + std::to_string(type.rank());
+  }
+  for (Dim size : type.shape) {
+    if (symbols.terms(size) > kMaxTerms) {
+      return "a size is an expression of more than " + std::to_string(kMaxTerms) + " terms";
+    }
+    if (size.is_constant() ? size.value < 0 || size.value > kMaxSize : symbols.upper(size) < 0) {
+      return "expected sizes between 0 and " + std::to_string(kMaxSize) + ", found " + symbols.text(size);
+    }
+  }
+  if (type.is_static() && max_numel(type, symbols) > kMaxElements) return "a tensor has more than 2^56 elements";
+  return "";
+}
+
+Status check_results(const Module& module, const Operator& op, const Types& types) {
   for (const Type& type : types) {
     const TensorType* tensor = std::get_if<TensorType>(&type);
     if (tensor == nullptr) continue;
-    const auto fail = [&](const std::string& message) {
-      return Failure{Error::kNotSupported, op.functional_name, message};
-    };
-    if (tensor->rank() > kMaxTensorRank) {
-      return fail("expected results of at most " + std::to_string(kMaxTensorRank) + " dimensions, found " +
-                  std::to_string(tensor->rank()));
-    }
-    for (Dim size : tensor->shape) {
-      if (module.symbols.terms(size) > kMaxTerms) {
-        return fail("a size is an expression of more than " + std::to_string(kMaxTerms) + " terms");
-      }
-      if (size.is_constant() && (size.value < 0 || size.value > kMaxSize)) {
-        return fail("expected sizes between 0 and " + std::to_string(kMaxSize) + ", found " +
-                    std::to_string(size.value));
-      }
-      if (module.symbols.upper(size) < 0) {
-        return fail("expected sizes of at least 0, found " + module.symbols.text(size) + ", which is at most " +
-                    std::to_string(module.symbols.upper(size)));
-      }
-    }
-    if (max_numel(*tensor, module.symbols) > (int64_t{1} << 56) && tensor->is_static()) {
-      return fail("the result has more than 2^56 elements");
-    }
+    const std::string problem = type_problem(*tensor, module.symbols);
+    if (!problem.empty()) return Failure{Error::kNotSupported, op.functional_name, "its result: " + problem};
   }
   return Done{};
 }

@@ -103,7 +103,10 @@ DType float_of(DType dtype);
 /// i64 for integers and bool, else `dtype` itself.
 DType sum_of(DType dtype);
 
-/// Sizes within [0, kMaxSize], rank within kMaxTensorRank, expressions of bounded length: for all results of all rules.
+/// What is wrong with `type` in itself; empty when nothing is. Sizes lie within [0, kMaxSize], ranks within
+/// kMaxTensorRank, sizes are expressions of bounded length, the number of elements fits.
+std::string type_problem(const TensorType& type, const Symbols& symbols);
+/// type_problem() for all results of `op`.
 Status check_results(const Module& module, const Operator& op, const Types& types);
 
 }  // namespace berth::ir
