@@ -1,0 +1,175 @@
+// RNN, LSTM, GRU: unrolled over time. The equations are those of ONNX's operator pages; gate order there: LSTM i, o, f,
+// c; GRU z, r, h.
+#include "compiler/import/onnx/operators.h"
+#include "compiler/import/onnx/recurrent.h"
+
+namespace berth::onnx {
+namespace {
+
+ValueId add(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::add_out, {a, b}); }
+ValueId mul(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::mul_out, {a, b}); }
+
+// `x` within [-clip, clip], where the node has that attribute.
+ValueId clipped(NodeContext& n, ValueId x) {
+  if (!n.has_attribute("clip")) return x;
+  const double limit = n.number("clip", 0);
+  return n.op(OpId::clamp_out, {x, -limit, limit});
+}
+
+// x + h R.
+ValueId with_state(NodeContext& n, ValueId x, ValueId h, ValueId recurrence) {
+  return n.op(OpId::addmm_out, {x, h, recurrence});
+}
+
+// Calls `advance(t)` for each step in the direction's order and collects what it returns in the order of time.
+template <typename Advance>
+std::vector<ValueId> over_time(NodeContext& n, const Recurrent& r, const Direction& direction, Advance&& advance) {
+  std::vector<ValueId> all(static_cast<size_t>(r.steps));
+  for (int64_t i = 0; i < r.steps && n.ok(); ++i) {
+    const int64_t t = direction.reverse ? r.steps - 1 - i : i;
+    all[static_cast<size_t>(t)] = advance(t);
+  }
+  return all;
+}
+
+void import_rnn(NodeContext& n) {
+  const Recurrent r = read_recurrent(n, {1, {"Tanh"}, false, false});
+  std::vector<std::vector<ValueId>> all;
+  std::vector<ValueId> hidden;
+  for (const Direction& d : r.directions) {
+    ValueId h = d.hidden;
+    all.push_back(over_time(n, r, d, [&](int64_t t) {
+      const ValueId gate = clipped(n, with_state(n, r.step(n, d, t), h, d.recurrence));
+      const ValueId next = activate(n, d.activations[0], gate);
+      h = r.keep(n, t, next, h);
+      return r.blank(n, t, h);
+    }));
+    hidden.push_back(h);
+  }
+  recurrent_outputs(n, r, all, hidden, {});
+}
+
+struct LstmState {
+  ValueId h, c;
+};
+
+struct Gates {
+  ValueId i, o, f, c;
+};
+
+// The gates after their activations. Without peepholes i, o and f are activated in one go.
+Gates lstm_gates(NodeContext& n, const Recurrent& r, const Direction& d, ValueId sum) {
+  const int64_t h = r.hidden;
+  const std::vector<ValueId> parts = r.split(n, sum, {3 * h, h});
+  const std::vector<ValueId> iof = r.split(n, activate(n, d.activations[0], parts[0]), {h, h, h});
+  return {iof[0], iof[1], iof[2], activate(n, d.activations[1], parts[1])};
+}
+
+LstmState lstm_step(NodeContext& n, const Recurrent& r, const Direction& d, ValueId sum, LstmState before,
+                    bool input_forget) {
+  Gates g = lstm_gates(n, r, d, sum);
+  if (input_forget) g.f = n.op(OpId::rsub_Scalar_out, {g.i, 1.0});
+  const ValueId c = add(n, mul(n, g.f, before.c), mul(n, g.i, g.c));
+  return {mul(n, g.o, activate(n, d.activations[2], c)), c};
+}
+
+// With peepholes the gates see the cell: i and f the one before, o the new one.
+LstmState lstm_step_with_peepholes(NodeContext& n, const Recurrent& r, const Direction& d, ValueId sum,
+                                   LstmState before, bool input_forget) {
+  const int64_t h = r.hidden;
+  const std::vector<ValueId> gates = r.split(n, sum, {h, h, h, h});
+  const std::vector<ValueId> p = r.split(n, d.peepholes, {h, h, h});
+  const Activation& f = d.activations[0];
+  const ValueId i = activate(n, f, add(n, gates[0], mul(n, p[0], before.c)));
+  const ValueId forget =
+      input_forget ? n.op(OpId::rsub_Scalar_out, {i, 1.0}) : activate(n, f, add(n, gates[2], mul(n, p[2], before.c)));
+  const ValueId candidate = activate(n, d.activations[1], gates[3]);
+  const ValueId c = add(n, mul(n, forget, before.c), mul(n, i, candidate));
+  const ValueId o = activate(n, f, add(n, gates[1], mul(n, p[1], c)));
+  return {mul(n, o, activate(n, d.activations[2], c)), c};
+}
+
+void import_lstm(NodeContext& n) {
+  const Recurrent r = read_recurrent(n, {4, {"Sigmoid", "Tanh", "Tanh"}, true, false});
+  const bool input_forget = n.integer("input_forget", 0) != 0;
+  std::vector<std::vector<ValueId>> all;
+  std::vector<ValueId> hidden;
+  std::vector<ValueId> cells;
+  for (const Direction& d : r.directions) {
+    LstmState state{d.hidden, d.cell};
+    all.push_back(over_time(n, r, d, [&](int64_t t) {
+      const ValueId sum = clipped(n, with_state(n, r.step(n, d, t), state.h, d.recurrence));
+      const LstmState next = d.peepholes.valid() ? lstm_step_with_peepholes(n, r, d, sum, state, input_forget)
+                                                 : lstm_step(n, r, d, sum, state, input_forget);
+      state.h = r.keep(n, t, next.h, state.h);
+      state.c = r.keep(n, t, next.c, state.c);
+      return r.blank(n, t, state.h);
+    }));
+    hidden.push_back(state.h);
+    cells.push_back(state.c);
+  }
+  recurrent_outputs(n, r, all, hidden, cells);
+}
+
+// linear_before_reset: the candidate's part of the state is multiplied by the reset gate after the matrix product.
+ValueId gru_candidate_after_product(NodeContext& n, const Recurrent& r, const Direction& d, ValueId x, ValueId h,
+                                    ValueId* update) {
+  const int64_t width = r.hidden;
+  const ValueId product = d.recurrence_bias.valid() ? n.op(OpId::addmm_out, {d.recurrence_bias, h, d.recurrence})
+                                                    : n.op(OpId::mm_out, {h, d.recurrence});
+  const std::vector<ValueId> from_x = r.split(n, x, {2 * width, width});
+  const std::vector<ValueId> from_h = r.split(n, product, {2 * width, width});
+  const ValueId gates = activate(n, d.activations[0], clipped(n, add(n, from_x[0], from_h[0])));
+  const std::vector<ValueId> zr = r.split(n, gates, {width, width});
+  *update = zr[0];
+  const ValueId sum = add(n, from_x[1], mul(n, zr[1], from_h[1]));
+  return activate(n, d.activations[1], clipped(n, sum));
+}
+
+ValueId gru_candidate_before_product(NodeContext& n, const Recurrent& r, const Direction& d,
+                                     const std::vector<ValueId>& recurrences, ValueId x, ValueId h, ValueId* update) {
+  const int64_t width = r.hidden;
+  const ValueId biased = d.recurrence_bias.valid() ? add(n, x, d.recurrence_bias) : x;
+  const std::vector<ValueId> from_x = r.split(n, biased, {2 * width, width});
+  const ValueId gates = activate(n, d.activations[0], clipped(n, with_state(n, from_x[0], h, recurrences[0])));
+  const std::vector<ValueId> zr = r.split(n, gates, {width, width});
+  *update = zr[0];
+  const ValueId sum = with_state(n, from_x[1], mul(n, zr[1], h), recurrences[1]);
+  return activate(n, d.activations[1], clipped(n, sum));
+}
+
+void import_gru(NodeContext& n) {
+  const Recurrent r = read_recurrent(n, {3, {"Sigmoid", "Tanh"}, false, true});
+  const bool after = n.integer("linear_before_reset", 0) != 0;
+  std::vector<std::vector<ValueId>> all;
+  std::vector<ValueId> hidden;
+  for (const Direction& d : r.directions) {
+    ValueId h = d.hidden;
+    std::vector<ValueId> recurrences;
+    if (!after) recurrences = r.split(n, d.recurrence, {2 * r.hidden, r.hidden});
+    all.push_back(over_time(n, r, d, [&](int64_t t) {
+      const ValueId x = r.step(n, d, t);
+      ValueId z;
+      const ValueId candidate = after ? gru_candidate_after_product(n, r, d, x, h, &z)
+                                      : gru_candidate_before_product(n, r, d, recurrences, x, h, &z);
+      // (1 - z) candidate + z h
+      const ValueId next = add(n, candidate, mul(n, z, n.op(OpId::sub_out, {h, candidate})));
+      h = r.keep(n, t, next, h);
+      return r.blank(n, t, h);
+    }));
+    hidden.push_back(h);
+  }
+  recurrent_outputs(n, r, all, hidden, {});
+}
+
+constexpr OperatorRow kRows[] = {
+    {"GRU", 3, 6, import_gru},
+    {"LSTM", 3, 8, import_lstm},
+    {"RNN", 3, 6, import_rnn},
+};
+
+}  // namespace
+
+OperatorTable recurrent_operators() { return kRows; }
+
+}  // namespace berth::onnx

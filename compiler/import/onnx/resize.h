@@ -1,0 +1,42 @@
+// How Resize samples one axis: for each index of the result, the indices of the source that it is made of and their
+// weights. Pure arithmetic, after the equations of ONNX's page of Resize.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/failure.h"
+
+namespace berth::onnx {
+
+struct ResizeRule {
+  std::string mode = "nearest";  // nearest, linear, cubic
+  std::string coordinates = "half_pixel";
+  std::string nearest = "round_prefer_floor";
+  double cubic_a = -0.75;
+  bool exclude_outside = false;
+  bool antialias = false;
+};
+
+struct ResizeAxis {
+  int64_t in = 0;
+  int64_t out = 0;
+  double scale = 1;      // as the model has it, or out / in
+  double roi_start = 0;  // of tf_crop_and_resize
+  double roi_end = 1;
+};
+
+/// taps[k][i] is the source index of tap k of result i, weights[k][i] its weight; for nearest there is one tap of
+/// weight 1. Where `outside[i]`, the result is the extrapolation value (tf_crop_and_resize alone).
+struct ResizeTaps {
+  std::vector<std::vector<int64_t>> taps;
+  std::vector<std::vector<double>> weights;
+  std::vector<bool> outside;
+  bool any_outside = false;
+};
+
+/// NotSupported for a mode that ONNX does not have.
+Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis);
+
+}  // namespace berth::onnx

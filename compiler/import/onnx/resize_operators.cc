@@ -1,0 +1,298 @@
+// Resize and Upsample. Pictures whose height and width grow the way PyTorch's upsampling does become that operator;
+// everything else is done axis by axis: rows picked by constant indices, weighted by constants, and added.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/import/onnx/operators.h"
+#include "compiler/import/onnx/resize.h"
+
+namespace berth::onnx {
+namespace {
+
+struct Resize {
+  ResizeRule rule;
+  double extrapolation = 0;
+  std::vector<int> axes;           // those that the scales or sizes are for
+  std::vector<double> scales;      // one an axis; empty when sizes are given
+  std::vector<int64_t> sizes;      // one an axis; empty when scales are given
+  std::vector<double> roi;         // starts, then ends, one each an axis; or empty
+  std::string aspect = "stretch";  // keep_aspect_ratio_policy
+};
+
+std::vector<double> known_reals(NodeContext& n, size_t input, const char* what) {
+  std::vector<double> numbers;
+  const std::optional<Known> known = n.known(input);
+  if (!known.has_value()) {
+    n.unsupported(std::string(what) + " must be known when the model is compiled; here it depends on the data");
+    return numbers;
+  }
+  for (const Number& number : known->elements) {
+    numbers.push_back(known->floating() ? number.real : static_cast<double>(n.fixed(number.whole, what)));
+  }
+  return numbers;
+}
+
+bool is_empty(NodeContext& n, size_t input) {
+  if (!n.has_input(input)) return true;
+  const std::optional<Known> known = n.known(input);
+  return known.has_value() && known->elements.empty();
+}
+
+void read_targets(NodeContext& n, Resize& resize) {
+  const size_t scales = n.opset() >= 11 ? 2 : 1;
+  if (n.opset() >= 11 && !is_empty(n, 3)) {
+    resize.sizes = n.known_integers(3, "sizes");
+  } else if (n.opset() < 9) {
+    resize.scales = n.numbers("scales");
+  } else {
+    resize.scales = known_reals(n, scales, "scales");
+  }
+  if (resize.rule.coordinates == "tf_crop_and_resize") resize.roi = known_reals(n, 1, "roi");
+  const size_t count = resize.axes.size();
+  const size_t given = resize.sizes.empty() ? resize.scales.size() : resize.sizes.size();
+  if (n.ok() && (given != count || (!resize.roi.empty() && resize.roi.size() != 2 * count))) {
+    n.invalid("expected " + std::to_string(count) + " scales or sizes, found " + std::to_string(given));
+  }
+}
+
+Resize read_resize(NodeContext& n) {
+  Resize resize;
+  ResizeRule& rule = resize.rule;
+  rule.mode = n.text("mode", "nearest");
+  if (rule.mode == "bilinear") rule.mode = "linear";  // opset 7's word
+  const int rank = n.rank(n.input(0));
+  if (n.opset() < 11) {  // Upsample, and the first Resize
+    rule.coordinates = "asymmetric";
+    rule.nearest = "floor";
+  } else {
+    rule.coordinates = n.text("coordinate_transformation_mode", "half_pixel");
+    rule.nearest = n.text("nearest_mode", "round_prefer_floor");
+    rule.cubic_a = n.number("cubic_coeff_a", -0.75);
+    rule.exclude_outside = n.integer("exclude_outside", 0) != 0;
+    rule.antialias = n.opset() >= 18 && n.integer("antialias", 0) != 0;
+    resize.extrapolation = n.number("extrapolation_value", 0);
+    if (n.opset() >= 18) resize.aspect = n.text("keep_aspect_ratio_policy", "stretch");
+  }
+  if (n.opset() >= 18 && n.has_attribute("axes")) {
+    resize.axes = n.axes(n.integers("axes"), rank);
+  } else {
+    for (int axis = 0; axis < rank; ++axis) resize.axes.push_back(axis);
+  }
+  read_targets(n, resize);
+  return resize;
+}
+
+// Sizes under keep_aspect_ratio_policy: one scale for all axes.
+void keep_aspect(NodeContext& n, Resize& resize) {
+  if (resize.sizes.empty() || resize.aspect == "stretch") return;
+  const bool smallest = resize.aspect == "not_larger";
+  double scale = 0;
+  std::vector<int64_t> in;
+  for (size_t i = 0; i < resize.axes.size(); ++i) {
+    in.push_back(std::max<int64_t>(1, n.fixed(n.dim(n.input(0), resize.axes[i]), "a resized dimension")));
+    const double ratio = static_cast<double>(resize.sizes[i]) / static_cast<double>(in[i]);
+    scale = i == 0 ? ratio : smallest ? std::min(scale, ratio) : std::max(scale, ratio);
+  }
+  for (size_t i = 0; i < resize.axes.size(); ++i) {
+    resize.sizes[i] = static_cast<int64_t>(std::floor(scale * static_cast<double>(in[i]) + 0.5));
+  }
+  resize.scales.assign(resize.axes.size(), scale);
+}
+
+ResizeAxis read_axis(NodeContext& n, const Resize& resize, size_t i) {
+  ResizeAxis axis;
+  axis.in = n.fixed(n.dim(n.input(0), resize.axes[i]), "a resized dimension");
+  const double in = static_cast<double>(axis.in);
+  if (resize.sizes.empty()) {
+    axis.scale = resize.scales[i];
+    const double out = std::floor(in * axis.scale);
+    axis.out = out >= 0 && out < 1e9 ? static_cast<int64_t>(out) : -1;
+  } else {
+    axis.out = resize.sizes[i];
+    axis.scale = resize.scales.empty() ? static_cast<double>(axis.out) / in : resize.scales[i];
+  }
+  if (!resize.roi.empty()) {
+    axis.roi_start = resize.roi[i];
+    axis.roi_end = resize.roi[resize.axes.size() + i];
+    // Cropping gives the result its size; the scale only says how many pixels.
+    axis.scale = static_cast<double>(axis.out) / in;
+  }
+  return axis;
+}
+
+bool same_taps(const ResizeTaps& a, const ResizeTaps& b) {
+  const auto value = [](const ResizeTaps& t, size_t i) {  // weight by source index, in order
+    std::vector<std::pair<int64_t, double>> at;
+    for (size_t k = 0; k < t.taps.size(); ++k) at.emplace_back(t.taps[k][i], t.weights[k][i]);
+    std::sort(at.begin(), at.end());
+    std::vector<std::pair<int64_t, double>> sum;
+    for (const auto& [index, weight] : at) {
+      if (!sum.empty() && sum.back().first == index) {
+        sum.back().second += weight;
+      } else {
+        sum.emplace_back(index, weight);
+      }
+    }
+    sum.erase(std::remove_if(sum.begin(), sum.end(), [](const auto& s) { return std::abs(s.second) < 1e-7; }),
+              sum.end());
+    return sum;
+  };
+  if (a.outside.size() != b.outside.size() || a.any_outside || b.any_outside) return false;
+  for (size_t i = 0; i < a.outside.size(); ++i) {
+    const auto left = value(a, i);
+    const auto right = value(b, i);
+    if (left.size() != right.size()) return false;
+    for (size_t k = 0; k < left.size(); ++k) {
+      if (left[k].first != right[k].first || std::abs(left[k].second - right[k].second) > 1e-6) return false;
+    }
+  }
+  return true;
+}
+
+// Whether PyTorch's operator for pictures samples this axis as ONNX asks: its rules, in the same arithmetic.
+bool as_pytorch(const ResizeAxis& axis, const ResizeTaps& wanted, const ResizeRule& theirs) {
+  ResizeAxis plain = axis;
+  plain.scale = static_cast<double>(axis.out) / static_cast<double>(axis.in);
+  const auto taps = resize_taps(theirs, plain);
+  return taps.ok() && same_taps(wanted, *taps);
+}
+
+// One of PyTorch's operators for the last two axes of a picture, when both are sampled alike; invalid otherwise.
+ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const std::vector<ResizeAxis>& axes,
+                         const std::vector<ResizeTaps>& taps) {
+  if (n.rank(x) != 4 || n.dtype(x) != DType::kF32) return {};
+  const ResizeAxis* picture[2] = {nullptr, nullptr};
+  const ResizeTaps* picture_taps[2] = {nullptr, nullptr};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (resize.axes[i] >= 2) {
+      picture[resize.axes[i] - 2] = &axes[i];
+      picture_taps[resize.axes[i] - 2] = &taps[i];
+    } else if (axes[i].in != axes[i].out) {
+      return {};
+    }
+  }
+  if (picture[0] == nullptr || picture[1] == nullptr) return {};
+  const auto both = [&](const char* mode, const char* coordinates, const char* nearest) {
+    ResizeRule rule;
+    rule.mode = mode;
+    rule.coordinates = coordinates;
+    rule.nearest = nearest;
+    return as_pytorch(*picture[0], *picture_taps[0], rule) && as_pytorch(*picture[1], *picture_taps[1], rule);
+  };
+  const DimList size = {Dim(picture[0]->out), Dim(picture[1]->out)};
+  if (both("nearest", "asymmetric", "floor")) return n.op(OpId::upsample_nearest2d_vec_out, {x, size, None()});
+  if (both("linear", "half_pixel", "floor")) return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, false, None()});
+  if (both("linear", "align_corners", "floor")) {
+    return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, true, None()});
+  }
+  return {};
+}
+
+ValueId weight_constant(NodeContext& n, DType dtype, const std::vector<double>& weights, int rank, int axis) {
+  ir::TensorType type;
+  type.dtype = dtype;
+  type.shape.assign(static_cast<size_t>(rank), Dim(1));
+  type.shape[static_cast<size_t>(axis)] = Dim(static_cast<int64_t>(weights.size()));
+  std::vector<uint8_t> bytes;
+  for (double weight : weights) {
+    const std::vector<uint8_t> element = ir::element_bytes(dtype, weight);
+    bytes.insert(bytes.end(), element.begin(), element.end());
+  }
+  return n.constant(std::move(type), ir::Blob::owned(std::move(bytes)));
+}
+
+ValueId sampled(NodeContext& n, ValueId x, int axis, const ResizeTaps& taps, double extrapolation) {
+  const int rank = n.rank(x);
+  const DType dtype = n.dtype(x);
+  ValueId total;
+  for (size_t k = 0; k < taps.taps.size() && n.ok(); ++k) {
+    const std::vector<double>& weights = taps.weights[k];
+    if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
+    ValueId rows = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(taps.taps[k])});
+    if (!std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })) {
+      rows = n.op(OpId::mul_out, {rows, weight_constant(n, dtype, weights, rank, axis)});
+    }
+    total = total.valid() ? n.op(OpId::add_out, {total, rows}) : rows;
+  }
+  if (!taps.any_outside) return total;
+  std::vector<double> mask(taps.outside.begin(), taps.outside.end());
+  return n.op(OpId::where_self_out,
+              {weight_constant(n, DType::kBool, mask, rank, axis), n.splat(dtype, {}, extrapolation), total});
+}
+
+// Sizes that are symbols: only where PyTorch's operator takes the scales.
+void import_symbolic(NodeContext& n, const Resize& resize, ValueId x) {
+  const ResizeRule& rule = resize.rule;
+  const size_t count = resize.scales.size();
+  bool whole = n.rank(x) == 4 && count >= 2 && resize.axes.back() == 3 && resize.axes[count - 2] == 2;
+  for (size_t i = 0; i < count && whole; ++i) {
+    const double scale = resize.scales[i];
+    whole = resize.axes[i] >= 2 ? scale >= 1 && scale == std::floor(scale) : scale == 1;
+  }
+  const bool nearest = rule.mode == "nearest" && (rule.coordinates != "asymmetric" || rule.nearest == "floor") &&
+                       (rule.coordinates != "half_pixel" || rule.nearest.rfind("round", 0) == 0) &&
+                       (rule.coordinates == "asymmetric" || rule.coordinates == "half_pixel");
+  const bool linear = rule.mode == "linear" && rule.coordinates == "half_pixel" && !rule.exclude_outside;
+  if (!whole || !(nearest || linear)) {
+    return n.unsupported(
+        "sizes that are not fixed can only grow by whole factors, by nearest or half_pixel linear; "
+        "give the input a fixed shape with --input-shape");
+  }
+  const ir::FloatList scales = {resize.scales[count - 2], resize.scales[count - 1]};
+  n.output(0, nearest ? n.op(OpId::upsample_nearest2d_vec_out, {x, None(), scales})
+                      : n.op(OpId::upsample_bilinear2d_vec_out, {x, None(), false, scales}));
+}
+
+void import_resize(NodeContext& n) {
+  Resize resize = read_resize(n);
+  ValueId x = n.input(0);
+  if (!n.ok()) return;
+  const bool symbolic =
+      std::any_of(resize.axes.begin(), resize.axes.end(), [&](int axis) { return !n.dim(x, axis).is_constant(); });
+  if (symbolic && resize.sizes.empty()) {
+    // An axis that keeps its size needs none of this.
+    bool moves = false;
+    for (size_t i = 0; i < resize.axes.size(); ++i) {
+      moves = moves || (!n.dim(x, resize.axes[i]).is_constant() && resize.scales[i] != 1);
+    }
+    if (moves) return import_symbolic(n, resize, x);
+  }
+  keep_aspect(n, resize);
+  std::vector<ResizeAxis> axes;
+  std::vector<ResizeTaps> taps;
+  std::vector<int> moved;
+  for (size_t i = 0; i < resize.axes.size() && n.ok(); ++i) {
+    if (resize.sizes.empty() && resize.scales[i] == 1 && resize.roi.empty()) continue;
+    const ResizeAxis axis = read_axis(n, resize, i);
+    auto sampled_at = resize_taps(resize.rule, axis);
+    if (!n.ok()) return;
+    if (!sampled_at.ok()) return n.fail(sampled_at.error().code, sampled_at.error().message);
+    axes.push_back(axis);
+    taps.push_back(std::move(sampled_at).value());
+    moved.push_back(resize.axes[i]);
+  }
+  resize.axes = moved;
+  if (const ValueId picture = picture_operator(n, resize, x, axes, taps); picture.valid()) {
+    n.output(0, picture);
+    return;
+  }
+  const DType type = n.dtype(x);
+  const bool widen = !is_floating(type) && resize.rule.mode != "nearest";
+  if (widen) x = n.cast(x, DType::kF32);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const bool same = axes[i].in == axes[i].out && axes[i].scale == 1 && resize.roi.empty();
+    if (!same) x = sampled(n, x, resize.axes[i], taps[i], resize.extrapolation);
+  }
+  n.output(0, widen ? n.cast(x, type) : x);
+}
+
+constexpr OperatorRow kRows[] = {
+    {"Resize", 1, 4, import_resize},
+    {"Upsample", 1, 2, import_resize},
+};
+
+}  // namespace
+
+OperatorTable resize_operators() { return kRows; }
+
+}  // namespace berth::onnx
