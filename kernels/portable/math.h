@@ -122,9 +122,9 @@ BERTH_INLINE float tanh(float x) {
   p = p * t - 5.394720659e-02f;
   p = p * t + 1.333321035e-01f;
   p = p * t - 3.333333135e-01f;
-  const float near = x + x * (t * p);
-  const float far = __builtin_copysignf(1.0f - 2.0f / (exp(2.0f * magnitude) + 1.0f), x);
-  return magnitude < 0.625f ? near : far;
+  const float near = magnitude + magnitude * (t * p);
+  const float far = 1.0f - 2.0f / (exp(2.0f * magnitude) + 1.0f);
+  return __builtin_copysignf(magnitude < 0.625f ? near : far, x);
 }
 
 /// 1 / (1 + e^-x)

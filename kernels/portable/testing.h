@@ -47,7 +47,7 @@ class Array {
   Tensor& tensor() const { return state_->tensor; }
   operator Tensor&() const { return state_->tensor; }
 
-  void set(const std::vector<double>& values) {
+  void set(const std::vector<double>& values) const {
     for (size_t i = 0; i < values.size(); ++i) set_one(place(static_cast<int64_t>(i)), values[i]);
   }
   std::vector<double> values() const {
@@ -64,7 +64,7 @@ class Array {
     }
     return result;
   }
-  void set_integers(const std::vector<int64_t>& values) {
+  void set_integers(const std::vector<int64_t>& values) const {
     for (size_t i = 0; i < values.size(); ++i) {
       portable::convert_elements(DType::kI64, &values[i], tensor().dtype(), at(place(static_cast<int64_t>(i))), 1);
     }

@@ -1,0 +1,94 @@
+// The vectorisable functions against the C library in double, over a sweep of all floats.
+#include "kernels/portable/math.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace berth::portable {
+namespace {
+
+using Function = float (*)(float);
+using Reference = double (*)(double);
+
+double ulp_of(double x) {
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return std::ldexp(1.0, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+// Every 509th bit pattern, negative numbers, denormals, infinities and NaN among them.
+void expect_close(Function function, Reference reference, double max_ulp) {
+  int failures = 0;
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32) && failures < 5; bits += 509) {
+    const float x = math::float_of(static_cast<uint32_t>(bits));
+    const double exact = reference(static_cast<double>(x));
+    const auto expected = static_cast<float>(exact);
+    const float actual = function(x);
+    bool good;
+    if (std::isnan(expected) || std::isnan(actual)) {
+      good = std::isnan(expected) && std::isnan(actual);
+    } else if (std::isinf(expected) || std::isinf(actual)) {
+      good = expected == actual || std::fabs(exact) > 3.40282e38;
+    } else {
+      good = std::fabs(actual - exact) <= max_ulp * ulp_of(exact) && std::signbit(actual) == std::signbit(expected);
+    }
+    if (!good) ++failures;
+    EXPECT_TRUE(good) << "at " << x << " (bits " << bits << "): " << actual << " instead of " << exact;
+  }
+}
+
+double exact_sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+
+TEST(FunctionsAreWithinFourUlp, Exp) {
+  expect_close([](float x) { return math::exp(x); }, [](double x) { return std::exp(x); }, 1.5);
+}
+TEST(FunctionsAreWithinFourUlp, Expm1) {
+  expect_close([](float x) { return math::expm1(x); }, [](double x) { return std::expm1(x); }, 4);
+}
+TEST(FunctionsAreWithinFourUlp, Log) {
+  expect_close([](float x) { return math::log(x); }, [](double x) { return std::log(x); }, 1.5);
+}
+TEST(FunctionsAreWithinFourUlp, Log2) {
+  expect_close([](float x) { return math::log2(x); }, [](double x) { return std::log2(x); }, 2.5);
+}
+TEST(FunctionsAreWithinFourUlp, Log10) {
+  expect_close([](float x) { return math::log10(x); }, [](double x) { return std::log10(x); }, 2.5);
+}
+TEST(FunctionsAreWithinFourUlp, Log1p) {
+  expect_close([](float x) { return math::log1p(x); }, [](double x) { return std::log1p(x); }, 2.5);
+}
+TEST(FunctionsAreWithinFourUlp, Tanh) {
+  expect_close([](float x) { return math::tanh(x); }, [](double x) { return std::tanh(x); }, 2);
+}
+TEST(FunctionsAreWithinFourUlp, Sigmoid) {
+  expect_close([](float x) { return math::sigmoid(x); }, exact_sigmoid, 3);
+}
+TEST(FunctionsAreWithinFourUlp, Erf) {
+  expect_close([](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }, 2);
+}
+
+TEST(EdgesOfFunctions, ZerosKeepTheirSign) {
+  EXPECT_TRUE(std::signbit(math::tanh(-0.0f)));
+  EXPECT_TRUE(std::signbit(math::erf(-0.0f)));
+  EXPECT_TRUE(std::signbit(math::expm1(-0.0f)));
+  EXPECT_TRUE(std::signbit(math::log1p(-0.0f)));
+}
+
+TEST(EdgesOfFunctions, LimitsAreExact) {
+  EXPECT_EQ(math::exp(-math::kInfinity), 0.0f);
+  EXPECT_EQ(math::exp(math::kInfinity), math::kInfinity);
+  EXPECT_EQ(math::exp(0.0f), 1.0f);
+  EXPECT_EQ(math::log(0.0f), -math::kInfinity);
+  EXPECT_EQ(math::log(1.0f), 0.0f);
+  EXPECT_TRUE(std::isnan(math::log(-1.0f)));
+  EXPECT_EQ(math::log1p(-1.0f), -math::kInfinity);
+  EXPECT_EQ(math::tanh(math::kInfinity), 1.0f);
+  EXPECT_EQ(math::erf(-math::kInfinity), -1.0f);
+  EXPECT_EQ(math::sigmoid(-math::kInfinity), 0.0f);
+  EXPECT_EQ(math::sigmoid(math::kInfinity), 1.0f);
+  EXPECT_GT(math::exp(-103.0f), 0.0f);  // a denormal
+}
+
+}  // namespace
+}  // namespace berth::portable

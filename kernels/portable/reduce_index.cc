@@ -1,0 +1,182 @@
+// argmax, argmin, and max and min along a dimension with their indices. Of equal elements the first counts; a NaN is
+// larger and smaller than everything.
+#include <limits>
+
+#include "kernels/portable/broadcast.h"
+#include "kernels/portable/dispatch.h"
+#include "kernels/portable/multiversion.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/reduce_plan.h"
+
+namespace berth::portable {
+namespace {
+
+// The best element so far and its place, for each output of a block; S is the type to compute in.
+template <typename S>
+struct Best {
+  S value[ReducePlan::kColumns];
+  int64_t index[ReducePlan::kColumns];
+  int64_t position = 0;  // of the next element
+};
+
+template <typename S, bool largest>
+constexpr S worst_value() {
+  using Limits = std::numeric_limits<S>;
+  if constexpr (Limits::has_infinity) return largest ? -Limits::infinity() : Limits::infinity();
+  return largest ? Limits::min() : Limits::max();
+}
+
+// Nothing is better than a NaN.
+template <typename S, bool largest>
+BERTH_INLINE bool is_better(S x, S best) {
+  const bool beyond = largest ? x > best : x < best;
+  return beyond || (x != x && best == best);
+}
+
+template <typename S, bool largest>
+BERTH_MULTIVERSION void best_of_columns(const S* x, int64_t n, S* best, int64_t* index, int64_t position) {
+  BERTH_SIMD
+  for (int64_t i = 0; i < n; ++i) {
+    const bool better = is_better<S, largest>(x[i], best[i]);
+    best[i] = better ? x[i] : best[i];
+    index[i] = better ? position : index[i];
+  }
+}
+
+// The best value of a row alone; a second look then finds where it is. NaN shows as a value that is not equal to itself.
+template <typename S, bool largest>
+BERTH_MULTIVERSION S best_of_row(const S* x, int64_t n) {
+  S best = worst_value<S, largest>();
+  int nan = 0;
+  if constexpr (largest) {
+#pragma omp simd reduction(max : best) reduction(| : nan)
+    for (int64_t i = 0; i < n; ++i) {
+      best = x[i] > best ? x[i] : best;
+      nan |= x[i] != x[i] ? 1 : 0;
+    }
+  } else {
+#pragma omp simd reduction(min : best) reduction(| : nan)
+    for (int64_t i = 0; i < n; ++i) {
+      best = x[i] < best ? x[i] : best;
+      nan |= x[i] != x[i] ? 1 : 0;
+    }
+  }
+  if constexpr (std::numeric_limits<S>::has_quiet_NaN) {
+    if (nan != 0) return std::numeric_limits<S>::quiet_NaN();
+  }
+  return best;
+}
+
+template <typename S, bool largest>
+void feed_row(const S* x, int64_t n, Best<S>* best) {
+  const S found = best_of_row<S, largest>(x, n);
+  if (is_better<S, largest>(found, best->value[0])) {
+    int64_t i = 0;
+    while (i < n && x[i] != found && (found == found || x[i] == x[i])) ++i;
+    best->value[0] = found;
+    best->index[0] = best->position + i;
+  }
+  best->position += n;
+}
+
+struct Outputs {
+  Tensor* values;   // may be null
+  Tensor* indices;  // i64
+};
+
+template <typename S, bool largest>
+void run_block(const ReducePlan& plan, DType compute, const Outputs& outputs, int64_t first, int64_t count) {
+  Best<S> best;
+  for (int64_t i = 0; i < count; ++i) {
+    best.value[i] = worst_value<S, largest>();
+    best.index[i] = 0;
+  }
+  plan.feed(first, count, [&](const void* x, int64_t n) {
+    if (plan.by_columns()) {
+      best_of_columns<S, largest>(static_cast<const S*>(x), n, best.value, best.index, best.position++);
+    } else {
+      feed_row<S, largest>(static_cast<const S*>(x), n, &best);
+    }
+  });
+  for (int64_t i = 0; i < count; ++i) outputs.indices->data<int64_t>()[first + i] = best.index[i];
+  if (outputs.values == nullptr) return;
+  const DType dtype = outputs.values->dtype();
+  char* place = outputs.values->data<char>() + static_cast<size_t>(first) * element_size(dtype);
+  convert_elements(compute, best.value, dtype, place, count);
+}
+
+template <bool largest>
+void run_typed(const ReducePlan& plan, DType compute, const Outputs& outputs, int64_t begin, int64_t end) {
+  plan.for_each_block(begin, end, [&](int64_t first, int64_t count) {
+    switch (compute) {
+      case DType::kF32: return run_block<float, largest>(plan, compute, outputs, first, count);
+      case DType::kF64: return run_block<double, largest>(plan, compute, outputs, first, count);
+      default: return run_block<int64_t, largest>(plan, compute, outputs, first, count);
+    }
+  });
+}
+
+Error check_index_reduction(KernelContext& context, const Tensor& self, const ReducedDims& dims,
+                            const Outputs& outputs) {
+  if (!is_real(self.dtype()) || self.dtype() == DType::kU64) return unsupported_dtype(context);
+  if (outputs.indices->dtype() != DType::kI64) {
+    return context.fail(Error::kInvalidArgument, "the tensor of indices must be i64");
+  }
+  if (outputs.values != nullptr && !can_cast(self.dtype(), outputs.values->dtype())) {
+    return context.fail(Error::kInvalidArgument, "the result's dtype cannot be cast to the output's");
+  }
+  int64_t reduced = 1;
+  int64_t kept = 1;
+  for (int d = 0; d < self.rank(); ++d) ((dims.mask >> d & 1u) != 0 ? reduced : kept) *= self.size(d);
+  if (reduced == 0 && kept != 0) {
+    return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
+  }
+  return Error::kOk;
+}
+
+Error run_index_reduction(KernelContext& context, const Tensor& self, const ReducedDims& dims, bool largest,
+                          const Outputs& outputs) {
+  Error error = check_index_reduction(context, self, dims, outputs);
+  if (error == Error::kOk) error = resize_reduced(context, self, dims, *outputs.indices);
+  if (error == Error::kOk && outputs.values != nullptr) error = resize_reduced(context, self, dims, *outputs.values);
+  if (error != Error::kOk) return error;
+  if (outputs.values != nullptr && !same_layout(*outputs.values, *outputs.indices)) {
+    return context.fail(Error::kInvalidArgument, "values and indices must have the same dimension order");
+  }
+  const ReducePlan plan(self, *outputs.indices, dims, self.dtype(), true);
+  const DType compute = compute_dtype(self.dtype());
+  context.parallel_for(plan.outputs(), plan.grain(), [&](int64_t begin, int64_t end) {
+    if (largest) run_typed<true>(plan, compute, outputs, begin, end);
+    if (!largest) run_typed<false>(plan, compute, outputs, begin, end);
+  });
+  return Error::kOk;
+}
+
+Error run_arg(KernelContext& context, Span<EValue* const> args, bool largest) {
+  const Tensor& self = args[0]->tensor();
+  if (self.dtype() == DType::kBool) return unsupported_dtype(context);
+  ReducedDims dims = {all_dims(self), args[2]->truth()};
+  if (!args[1]->is_none()) {
+    dims.mask = 0;
+    const Error error = read_reduced_dim(context, args[1]->integer(), self, &dims.mask);
+    if (error != Error::kOk) return error;
+  }
+  return run_index_reduction(context, self, dims, largest, {nullptr, &args[3]->tensor()});
+}
+
+Error run_with_indices(KernelContext& context, Span<EValue* const> args, bool largest) {
+  const Tensor& self = args[0]->tensor();
+  ReducedDims dims = {0, args[2]->truth()};
+  const Error error = read_reduced_dim(context, args[1]->integer(), self, &dims.mask);
+  if (error != Error::kOk) return error;
+  return run_index_reduction(context, self, dims, largest, {&args[3]->tensor(), &args[4]->tensor()});
+}
+
+}  // namespace
+
+Error argmax_out(KernelContext& context, Span<EValue* const> args) { return run_arg(context, args, true); }
+Error argmin_out(KernelContext& context, Span<EValue* const> args) { return run_arg(context, args, false); }
+Error max_dim_max(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, true); }
+Error min_dim_min(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, false); }
+
+}  // namespace berth::portable

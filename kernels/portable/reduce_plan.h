@@ -1,0 +1,123 @@
+// The way of a reduction through memory: which elements go into which output.
+//
+// Outputs are visited in the order of their memory, in blocks. A block is one output whose elements are read one run
+// after the other (rows), or up to kColumns outputs that lie side by side along with their elements (columns), when
+// the dimension that is reduced is not the innermost one in memory:
+//
+//   rows      sum over the last dimension of [4, 6]       block 0 reads x[0..5], block 1 reads x[6..11], …
+//   columns   sum over the first dimension of [4, 6]      block 0 has 6 outputs, reads x[0..5], x[6..11], …
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/portable/convert.h"
+#include "kernels/portable/iterate.h"
+#include "runtime/kernel.h"
+
+namespace berth::portable {
+
+/// Which dimensions a reduction removes.
+struct ReducedDims {
+  uint32_t mask = 0;
+  bool keepdim = false;
+};
+
+/// Reads a list of dimensions: None or empty for all of them. InvalidArgument for one that is out of range or named
+/// twice.
+Error read_reduced_dims(KernelContext& context, const EValue& dims, const Tensor& self, uint32_t* mask);
+/// One dimension.
+Error read_reduced_dim(KernelContext& context, int64_t dim, const Tensor& self, uint32_t* mask);
+
+/// All dimensions of `self`.
+inline uint32_t all_dims(const Tensor& self) { return (uint32_t{1} << self.rank()) - 1; }
+
+/// Gives `out` the sizes of `self` without the reduced dimensions (or with 1 in their place).
+Error resize_reduced(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out);
+
+class ReducePlan {
+ public:
+  static constexpr int64_t kColumns = 128;
+
+  /// Elements are loaded as `compute` (f32, f64 or i64), through `common` when it is another type. `out` has been
+  /// resized. `logical_order`: elements come in the row-major order of the reduced dimensions, not as they lie in
+  /// memory.
+  ReducePlan(const Tensor& self, const Tensor& out, const ReducedDims& dims, DType common, bool logical_order);
+
+  int64_t outputs() const { return outer_.count; }
+  /// Elements that go into each output.
+  int64_t elements() const { return inner_.count; }
+  bool by_columns() const { return columns_; }
+  /// How many outputs are work enough for a thread.
+  int64_t grain() const { return 16384 / (elements() + 1) + 1; }
+
+  /// Calls `f(first, count)` for the blocks that cover outputs [begin, end), numbered in the order of out's memory.
+  template <typename F>
+  void for_each_block(int64_t begin, int64_t end, F&& f) const {
+    while (begin < end) {
+      int64_t count = 1;
+      if (columns_) {
+        count = outer_.inner() - begin % outer_.inner();
+        if (count > end - begin) count = end - begin;
+        if (count > kColumns) count = kColumns;
+      }
+      f(begin, count);
+      begin += count;
+    }
+  }
+
+  /// Calls `f(const void* x, int64_t n)` with all elements of a block, of type `compute`. Rows: `n` elements of its one
+  /// output. Columns: n == count, an element of each.
+  template <typename F>
+  void feed(int64_t first, int64_t count, F&& f) const {
+    int64_t offsets[Walk::kMaxOperands];
+    outer_.offsets(first, offsets);
+    const char* base = self_.data<char>() + offsets[1] * bytes_;
+    if (columns_) {
+      for_each_run(inner_, 0, inner_.count, [&](const int64_t* at, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) feed_dense(base + (at[0] + i * inner_.step(0)) * bytes_, count, f);
+      });
+    } else if (inner_.step(0) == 1 || inner_.count == 1) {
+      for_each_run(inner_, 0, inner_.count,
+                   [&](const int64_t* at, int64_t n) { feed_dense(base + at[0] * bytes_, n, f); });
+    } else {
+      feed_gathered(base, f);
+    }
+  }
+
+ private:
+  static constexpr int64_t kChunk = 256;
+
+  template <typename F>
+  void feed_dense(const char* x, int64_t n, F& f) const {
+    if (direct_) return f(static_cast<const void*>(x), n);
+    alignas(64) unsigned char loaded[kChunk * 8];
+    for (int64_t done = 0; done < n; done += kChunk) {
+      const int64_t count = n - done < kChunk ? n - done : kChunk;
+      load(x + done * bytes_, loaded, count);
+      f(static_cast<const void*>(loaded), count);
+    }
+  }
+
+  template <typename F>
+  void feed_gathered(const char* base, F& f) const {
+    alignas(64) unsigned char gathered[kChunk * 8];
+    for (int64_t done = 0; done < inner_.count; done += kChunk) {
+      const int64_t count = inner_.count - done < kChunk ? inner_.count - done : kChunk;
+      gather_elements(inner_, base, static_cast<size_t>(bytes_), done, count, gathered);
+      feed_dense(reinterpret_cast<const char*>(gathered), count, f);
+    }
+  }
+
+  void load(const void* source, void* target, int64_t n) const;
+
+  const Tensor& self_;
+  Walk outer_;  // operands: out, self
+  Walk inner_;  // operand: self
+  DType common_;
+  DType compute_;
+  int64_t bytes_;
+  bool columns_;
+  bool direct_;
+};
+
+}  // namespace berth::portable
