@@ -102,11 +102,9 @@ void StridedCopy::prepare() {
   for (int i = 0; i < rank_ - 2; ++i) outer_ *= dims_[i].size;
 }
 
-int64_t StridedCopy::count() const {
+int64_t StridedCopy::bytes() const {
   if (empty_) return 0;
-  int64_t count = 1;
-  for (int i = 0; i < rank_; ++i) count *= dims_[i].size;
-  return count;
+  return outer_ * dims_[rank_ - 2].size * dims_[rank_ - 1].size * bytes_;
 }
 
 void StridedCopy::run_block(const char* from, char* to, int64_t rows) const {

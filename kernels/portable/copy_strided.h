@@ -45,8 +45,11 @@ class StridedCopy {
   /// The same on the context's threads, when it is large enough.
   void run(KernelContext& context, const void* from, void* to) const;
 
-  /// Elements that move.
-  int64_t count() const;
+  /// Bytes that move. After prepare().
+  int64_t bytes() const;
+
+  /// Whether all that moves is one word of bytes() bytes, which a caller with many copies can load and store itself.
+  bool is_one_word() const { return bytes() == bytes_; }
 
  private:
   struct Dim {

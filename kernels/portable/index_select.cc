@@ -64,9 +64,8 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
   // A single index without a dimension of its own has no stride, and needs none.
   const int64_t no_stride = 0;
   const Picking picking{self, index, out, dim, slab, index.rank() == 0 ? &no_stride : out.strides().data() + dim};
-  const int64_t slab_bytes = slab.count() * static_cast<int64_t>(element_size(self.dtype()));
   AllOf in_range;
-  context.parallel_for(index.numel(), kGrainBytes / slab_bytes + 1,
+  context.parallel_for(index.numel(), kGrainBytes / slab.bytes() + 1,
                        [&](int64_t begin, int64_t end) { in_range.also(pick(picking, begin, end)); });
   return in_range ? Error::kOk : index_out_of_range(context);
 }

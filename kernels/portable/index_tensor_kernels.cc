@@ -21,12 +21,12 @@ bool read_places(const TensorIndices& indices, const StridedCopy& slab, const Te
   const int64_t* to_strides = out.strides().data();
   const char* from = self.data<char>();
   char* to = out.data<char>();
-  if (slab.count() > 1) {
+  if (!slab.is_one_word()) {
     return indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
       slab.run(from + source * bytes, to + target * bytes);
     });
   }
-  return dispatch_word(bytes, [&](auto tag) {
+  return dispatch_word(slab.bytes(), [&](auto tag) {
     using Word = typename decltype(tag)::type;
     return indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
       store_word(to + target * bytes, load_word<Word>(from + source * bytes));
@@ -101,9 +101,8 @@ Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   StridedCopy slab(element_size(self.dtype()));
   indices.add_slab(self.strides().data(), out.strides().data(), true, &slab);
   slab.prepare();
-  const int64_t slab_bytes = slab.count() * static_cast<int64_t>(element_size(self.dtype()));
   AllOf in_range;
-  context.parallel_for(indices.places(), kGrainBytes / slab_bytes + 1, [&](int64_t begin, int64_t end) {
+  context.parallel_for(indices.places(), kGrainBytes / slab.bytes() + 1, [&](int64_t begin, int64_t end) {
     in_range.also(read_places(indices, slab, self, out, begin, end));
   });
   return in_range ? Error::kOk : index_out_of_range(context);

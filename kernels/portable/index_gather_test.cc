@@ -1,0 +1,193 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/portable/layout_testing.h"
+
+namespace berth::portable {
+namespace {
+
+using namespace berth::testing;
+
+TEST(GatherReads, WhereTheIndexSays) {
+  const Shape shape{3, 4, 5};
+  const Shape index_shape{2, 3, 4};
+  std::mt19937 random(7);
+  for (int dim = 0; dim < 3; ++dim) {
+    const auto along = static_cast<size_t>(dim);
+    Values picks(static_cast<size_t>(count_of(index_shape)));
+    for (double& x : picks) x = static_cast<double>(random() % static_cast<uint32_t>(shape[along]));
+    const Values expected = filled(index_shape, [&](Ints at) {
+      const double pick = picks[flat(index_shape, at)];
+      at[along] = static_cast<int64_t>(pick);
+      return numbered(shape)[flat(shape, at)];
+    });
+    for (const Order& order : orders(3)) {
+      for (const DType index_type : {DType::kI64, DType::kI32}) {
+        for (const int threads : {1, 3}) {
+          const Array out(DType::kF32, index_shape, {}, order);
+          const Array index(index_type, index_shape, picks, order);
+          ASSERT_EQ(run_with(gather_out, {f32(shape, numbered(shape)), dim - 3, index, false, out}, threads).error,
+                    Error::kOk);
+          EXPECT_EQ(out.values(), expected) << "seed 7, dim " << dim;
+          EXPECT_TRUE(out.intact());
+        }
+      }
+    }
+  }
+}
+
+TEST(GatherReads, LargeTensorsOnThreads) {
+  const int32_t n = 40000;
+  Values picks(static_cast<size_t>(n));
+  Values expected(static_cast<size_t>(n));
+  for (size_t i = 0; i < picks.size(); ++i) {
+    picks[i] = static_cast<double>(i * 7919 % 40000);
+    expected[i] = picks[i] + 1;
+  }
+  const Array out = f32({n});
+  ASSERT_EQ(run_with(gather_out, {f32({n}, numbered({n})), 0, i64({n}, picks), false, out}, 3).error, Error::kOk);
+  EXPECT_EQ(out.values(), expected);
+}
+
+TEST(GatherRefuses, BadIndices) {
+  const Array self = f32({3}, {1, 2, 3});
+  for (const double bad : {3.0, -1.0, 1e18}) {
+    EXPECT_EQ(run(gather_out, {self, 0, i64({2}, {0, bad}), false, f32({2})}), Error::kInvalidArgument);
+  }
+  EXPECT_EQ(run(gather_out, {self, 0, f32({2}, {0, 1}), false, f32({2})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(gather_out, {self, 0, i64({1, 1}, {0}), false, f32({1, 1})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(gather_out, {f32({2, 2}), 0, i64({1, 3}, {0, 0, 0}), false, f32({1, 3})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(gather_out, {self, 1, i64({1}, {0}), false, f32({1})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(gather_out, {self, 0, i64({0}), false, f32({0})}), Error::kOk);
+}
+
+TEST(GatherReads, RankZero) {
+  const Array out = f32({});
+  ASSERT_EQ(run(gather_out, {f32({}, {5}), 0, i64({}, {0}), false, out}), Error::kOk);
+  EXPECT_EQ(out.values(), Values{5});
+}
+
+TEST(ScatterWrites, WhereTheIndexSays) {
+  const Shape shape{3, 4};
+  const Array self = f32(shape, Values(12, 0));
+  const Array index = i64({2, 3}, {0, 2, 1, 2, 0, 1});
+  const Array src = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  for (const Order& order : orders(2)) {
+    const Array rows(DType::kF32, shape, {}, order);
+    ASSERT_EQ(run(scatter_src_out, {self, 0, index, src, rows}), Error::kOk);
+    EXPECT_EQ(rows.values(), (Values{1, 5, 0, 0, 0, 0, 6, 0, 4, 2, 0, 0}));
+    const Array columns(DType::kF32, shape, {}, order);
+    ASSERT_EQ(run(scatter_src_out, {self, 1, index, src, columns}), Error::kOk);
+    EXPECT_EQ(columns.values(), (Values{1, 3, 2, 0, 5, 6, 4, 0, 0, 0, 0, 0}));
+  }
+}
+
+TEST(ScatterWrites, TheLastOfSeveral) {
+  const Array out = f32({3});
+  ASSERT_EQ(run(scatter_src_out, {f32({3}, {0, 0, 0}), 0, i64({3}, {1, 1, 1}), f32({3}, {1, 2, 3}), out}), Error::kOk);
+  EXPECT_EQ(out.values(), (Values{0, 3, 0}));
+}
+
+TEST(ScatterWrites, OneValueInTheDTypeOfSelf) {
+  const Array self(DType::kF16, {4}, {1, 2, 3, 4});
+  ASSERT_EQ(run(scatter_value_out, {self, 0, i64({2}, {3, 0}), 0.5, self}), Error::kOk);
+  EXPECT_EQ(self.values(), (Values{0.5, 2, 3, 0.5}));
+  const Array bytes(DType::kU8, {2}, {1, 2});
+  EXPECT_EQ(run(scatter_value_out, {bytes, 0, i64({1}, {0}), 300, bytes}), Error::kInvalidArgument);
+}
+
+TEST(ScatterAddSums, WhatMeetsInOnePlace) {
+  const Array out = f32({3});
+  ASSERT_EQ(run(scatter_add_out, {f32({3}, {1, 1, 1}), 0, i64({4}, {1, 1, 0, 1}), f32({4}, {1, 2, 3, 4}), out}),
+            Error::kOk);
+  EXPECT_EQ(out.values(), (Values{4, 8, 1}));
+  const Array whole = i32({2}, {2147483647, 0});
+  ASSERT_EQ(run(scatter_add_out, {whole, 0, i64({1}, {0}), i32({1}, {1}), whole}), Error::kOk);
+  EXPECT_EQ(whole.values(), (Values{-2147483648.0, 0}));
+}
+
+TEST(ScatterRefuses, WhatDoesNotFit) {
+  const Array self = f32({2, 3}, Values(6, 0));
+  const Array out = f32({2, 3});
+  const Array src = f32({2, 3}, Values(6, 1));
+  for (const double bad : {2.0, -1.0, 1e18}) {
+    EXPECT_EQ(run(scatter_src_out, {self, 0, i64({1, 1}, {bad}), src, out}), Error::kInvalidArgument);
+    EXPECT_EQ(run(scatter_add_out, {self, 0, i64({1, 1}, {bad}), src, out}), Error::kInvalidArgument);
+    EXPECT_EQ(run(scatter_value_out, {self, 0, i64({1, 1}, {bad}), 1, out}), Error::kInvalidArgument);
+  }
+  EXPECT_EQ(run(scatter_src_out, {self, 0, i64({1, 4}, Values(4, 0)), src, out}), Error::kInvalidArgument);
+  EXPECT_EQ(run(scatter_src_out, {self, 0, i64({3, 1}, Values(3, 0)), src, out}), Error::kInvalidArgument);
+  EXPECT_EQ(run(scatter_src_out, {self, 0, i64({1, 1}, {0}), i64({1, 1}), out}), Error::kInvalidArgument);
+  EXPECT_EQ(run(scatter_src_out, {self, 2, i64({1, 1}, {0}), src, out}), Error::kInvalidArgument);
+  ASSERT_EQ(run(scatter_src_out, {self, 0, i64({0}), f32({0}), out}), Error::kOk);
+  EXPECT_EQ(out.values(), Values(6, 0));
+}
+
+TEST(IndexSelectPicks, SlabsOfAnyDimension) {
+  const Shape shape{2, 3, 4};
+  const Ints picks{1, 0, 1, 1};
+  for (int dim = 0; dim < 3; ++dim) {
+    Shape result = shape;
+    result[static_cast<size_t>(dim)] = 4;
+    const Values expected = filled(result, [&](Ints at) {
+      at[static_cast<size_t>(dim)] = picks[static_cast<size_t>(at[static_cast<size_t>(dim)])];
+      return numbered(shape)[flat(shape, at)];
+    });
+    for (const Order& order : orders(3)) {
+      for (const Order& out_order : orders(3)) {
+        const Array out(DType::kI16, result, {}, out_order);
+        const Array self(DType::kI16, shape, numbered(shape), order);
+        ASSERT_EQ(run_with(index_select_out, {self, dim, i64({4}, {1, 0, 1, 1}), out}, 3).error, Error::kOk);
+        EXPECT_EQ(out.values(), expected);
+        EXPECT_TRUE(out.intact());
+      }
+    }
+  }
+  const Array one = f32({1});
+  ASSERT_EQ(run(index_select_out, {f32({3}, {1, 2, 3}), 0, i64({}, {2}), one}), Error::kOk);
+  EXPECT_EQ(one.values(), Values{3});
+  EXPECT_EQ(run(index_select_out, {f32({3}), 0, i64({1}, {3}), one}), Error::kInvalidArgument);
+  EXPECT_EQ(run(index_select_out, {f32({3}), 0, i64({1}, {-1}), one}), Error::kInvalidArgument);
+  EXPECT_EQ(run(index_select_out, {f32({3}), 0, i64({}, {3}), one}), Error::kInvalidArgument);
+  EXPECT_EQ(run(index_select_out, {f32({3}), 0, i64({1, 1}, {0}), one}), Error::kInvalidArgument);
+}
+
+TEST(EmbeddingPicks, ARowForEveryIndex) {
+  const Array weight = f32({3, 2}, {1, 2, 3, 4, 5, 6});
+  const Array out = f32({2, 2, 2});
+  ASSERT_EQ(run(embedding_out, {weight, i32({2, 2}, {2, 0, 1, 2}), -1, false, false, out}), Error::kOk);
+  EXPECT_EQ(out.values(), (Values{5, 6, 1, 2, 3, 4, 5, 6}));
+  const Array order(DType::kI64, {2, 2}, {2, 0, 1, 2}, {1, 0});
+  const Array permuted(DType::kF32, {2, 2, 2}, {}, {2, 0, 1});
+  ASSERT_EQ(run(embedding_out, {weight, order, -1, false, false, permuted}), Error::kOk);
+  EXPECT_EQ(permuted.values(), (Values{5, 6, 1, 2, 3, 4, 5, 6}));
+  const Array row = f32({2});
+  ASSERT_EQ(run(embedding_out, {weight, i64({}, {1}), -1, false, false, row}), Error::kOk);
+  EXPECT_EQ(row.values(), (Values{3, 4}));
+  EXPECT_EQ(run(embedding_out, {weight, i64({1}, {3}), -1, false, false, f32({1, 2})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(embedding_out, {weight, i64({1}, {-1}), -1, false, false, f32({1, 2})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(embedding_out, {f32({3}), i64({1}, {0}), -1, false, false, f32({1})}), Error::kInvalidArgument);
+}
+
+TEST(NonzeroLists, CoordinatesInRowMajorOrder) {
+  for (const Order& order : orders(2)) {
+    for (const Order& out_order : orders(2)) {
+      const Array self(DType::kF32, {2, 3}, {0, std::nan(""), 0, -1, 0, 2}, order);
+      const Array out(DType::kI64, {6, 2}, {}, out_order, ShapeDynamism::kBounded);
+      ASSERT_EQ(run(nonzero_out, {self, out}), Error::kOk);
+      EXPECT_EQ(out.sizes(), (Shape{3, 2}));
+      EXPECT_EQ(out.values(), (Values{0, 1, 1, 0, 1, 2}));
+    }
+  }
+  const Array none(DType::kI64, {3, 1}, {}, {}, ShapeDynamism::kBounded);
+  ASSERT_EQ(run(nonzero_out, {boolean({3}, {0, 0, 0}), none}), Error::kOk);
+  EXPECT_EQ(none.sizes(), (Shape{0, 1}));
+  const Array scalar(DType::kI64, {1, 0}, {}, {}, ShapeDynamism::kBounded);
+  ASSERT_EQ(run(nonzero_out, {f32({}, {4}), i64({1, 0})}), Error::kOk);
+  EXPECT_EQ(run(nonzero_out, {f32({2}, {1, 1}), i64({1, 1})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(nonzero_out, {f32({2}, {1, 1}), f32({2, 1})}), Error::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace berth::portable
