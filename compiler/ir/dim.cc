@@ -129,6 +129,11 @@ Dim Symbols::floor_div(Dim a, Dim b) {
     if (left.kind == SymbolKind::kMul && left.b.is_constant() && left.b.value % b.value == 0) {
       return mul(left.a, Dim(left.b.value / b.value));
     }
+    // (x + c) / b with c from 0 to below b, so that different ways to count windows meet.
+    if (left.kind == SymbolKind::kAdd && left.b.is_constant()) {
+      const int64_t whole = ir::floor_div(left.b.value, b.value);
+      if (whole != 0) return add(floor_div(add(left.a, Dim(left.b.value - whole * b.value)), b), Dim(whole));
+    }
   }
   const int64_t corners[] = {ir::floor_div(lower(a), lower(b)), ir::floor_div(lower(a), upper(b)),
                              ir::floor_div(upper(a), lower(b)), ir::floor_div(upper(a), upper(b))};

@@ -18,6 +18,7 @@ int hex_digit(char c) {
 
 Token Lexer::next() {
   Token current = std::move(token_);
+  last_line_ = current.line;
   token_ = scan();
   return current;
 }

@@ -36,6 +36,8 @@ class Lexer {
   const Token& peek() const { return token_; }
   /// Moves on and returns what peek() was.
   Token next();
+  /// The line of what next() returned last.
+  int line() const { return last_line_; }
 
  private:
   Token scan();
@@ -50,6 +52,7 @@ class Lexer {
   std::string_view text_;
   size_t at_ = 0;
   int line_ = 1;
+  int last_line_ = 1;
   Token token_;
 };
 

@@ -30,9 +30,9 @@ Expected<Module> parse(std::string_view text, const std::string& name, const std
 
 Failure Parser::unexpected(std::string_view wanted) const {
   const Token& token = lexer_.peek();
-  if (token.kind == TokenKind::kError) return fail(token.text);
+  if (token.kind == TokenKind::kError) return fail_at(token.line, token.text);
   const std::string found = token.kind == TokenKind::kEnd ? token.text : "'" + token.text + "'";
-  return fail("expected " + std::string(wanted) + ", found " + found);
+  return fail_at(token.line, "expected " + std::string(wanted) + ", found " + found);
 }
 
 bool Parser::accept(std::string_view punctuation) {
@@ -229,7 +229,7 @@ Status Parser::operation(Graph& graph, const std::vector<Declared>& results, int
   const int line = lexer_.peek().line;
   Node node;
   node.op = find_operator(lexer_.peek().text);
-  if (node.op == nullptr) return fail("the operator '" + lexer_.peek().text + "' does not exist");
+  if (node.op == nullptr) return fail_at(line, "the operator '" + lexer_.peek().text + "' does not exist");
   lexer_.next();
   BERTH_TRY(expect("("));
   while (!accept(")")) {

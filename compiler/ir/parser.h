@@ -63,8 +63,8 @@ class Parser {
   Expected<Blob> file(size_t bytes);
   Expected<std::shared_ptr<const MappedFile>> open(const std::string& path);
 
-  // Words.
-  Failure fail(const std::string& message) const { return fail_at(lexer_.peek().line, message); }
+  // Words. A failure's line is that of the last token taken.
+  Failure fail(const std::string& message) const { return fail_at(lexer_.line(), message); }
   Failure fail_at(int line, const std::string& message) const {
     return Failure{Error::kInvalidArgument, name_ + ":" + std::to_string(line), message};
   }
