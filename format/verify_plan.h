@@ -1,27 +1,29 @@
 // Plan verification: does anything overwrite what is still to be read?
 //
 // The rule. Between the instruction that defines a value and each read of it, paths through jumps included, no
-// instruction writes any of its bytes, except through a value recorded as its view; and an instruction writes bytes that
-// it also reads only in the value itself or where its operator allows an in-place output (format/operators.def).
+// instruction writes any of its bytes, except through a value recorded as its view; and an instruction writes bytes
+// that it also reads only in the value itself or where its operator allows an in-place output (format/operators.def).
 // Beside instructions, inputs are written when they are set, outputs are read after the last instruction, and state (a
 // planned value with an initial value, or one that is read before it is written) is kept from each run to the next.
 //
 // How. One backward sweep over the instructions with the set of values that are still to be read; at each write, the
-// values of that set whose bytes it touches are looked up in a tree over addresses. Jumps join sets; with backward jumps
-// the sweep is repeated until nothing changes. It shares nothing with the planners.
+// values of that set whose bytes it touches are looked up in a tree over addresses. Jumps join sets; with backward
+// jumps the sweep is repeated until nothing changes. It shares nothing with the planners.
 //
 // Which values are views of which stands in berth.meta. Files of other makers do not say it; there a planned value that
 // nothing writes is taken as a view of the value before it in the table that has the same place, as ExecuTorch's
 // exporter emits elided views, and PlanFacts::inferred is set.
 //
 // What a call writes:
-//   kernels                     the tensor, or all tensors of the list, in the last argument: ExecuTorch repeats results
+//   kernels                     the tensor, or all tensors of the list, in the last argument: ExecuTorch repeats
+//   results
 //                               there. If that is not the argument before it too, the kernel changes its first argument
 //                               in place, and what was there counts as read (not for aten::copy_, which replaces it)
 //   executorch_prim::et_view    no bytes: its result names the bytes of its argument from then on, as a MoveCall's does
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
-//   delegates                   the last arguments, as far as nothing wrote them before and they are no inputs; they may
+//   delegates                   the last arguments, as far as nothing wrote them before and they are no inputs; they
+//   may
 //                               overlap nothing that the delegate reads
 // An operator that is not in format/operators.def is never taken as able to work in place.
 #pragma once

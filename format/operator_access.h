@@ -1,0 +1,31 @@
+// Which arguments a kernel call reads and writes, as far as the operator's name says it.
+#pragma once
+
+#include <cstdint>
+
+#include "format/program_view.h"
+
+namespace berth::format {
+
+struct OperatorAccess {
+  enum class Kind : uint8_t {
+    kPlain,      // writes its results
+    kView,       // executorch_prim::et_view: the third argument becomes a name of the first one's bytes
+    kCopyIndex,  // executorch_prim::et_copy_index: writes a part of the first argument
+  };
+  Kind kind = Kind::kPlain;
+  /// Whether format/operators.def, or the list of ExecuTorch's own operators here, has it.
+  bool known = false;
+  /// Whether an in-place operator replaces all that its first argument held: aten::copy_.
+  bool replaces_self = false;
+  /// Arguments before the results; -1: not known.
+  int8_t inputs = -1;
+  /// Arguments (bit i: argument i) whose storage a result may take.
+  uint32_t in_place = 0;
+  /// Inputs that are changed beside the results.
+  uint32_t changed = 0;
+};
+
+OperatorAccess operator_access(const fb::Operator& op);
+
+}  // namespace berth::format

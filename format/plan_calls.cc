@@ -1,0 +1,226 @@
+#include "format/plan_sweep.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "base/dtype.h"
+#include "base/result.h"
+
+namespace berth::format::internal {
+
+void Sweep::mark_read(int32_t item) {
+  live_.insert(item);
+  memory_.reader[static_cast<size_t>(item)] = now_;
+}
+
+bool Sweep::has_own_place(int32_t value) const {
+  return graph_.item[static_cast<size_t>(value)] != kNone &&
+         ((graph_.mark(value) & kIsRenamed) == 0 || graph_.is_defined(value));
+}
+
+bool Sweep::read(int32_t value) {
+  for (int32_t i = graph_.aliases[static_cast<size_t>(value)]; i != kNone;
+       i = graph_.next_alias[static_cast<size_t>(i) - graph_.size.planned]) {
+    if (!graph_.spend(1)) return false;
+    mark_read(i);
+  }
+  if (!has_own_place(value)) return true;
+  const int32_t item = graph_.item[static_cast<size_t>(value)];
+  if ((graph_.mark(value) & kIsAggregate) != 0) return read_aggregate(item);
+  mark_read(item);
+  return true;
+}
+
+/// Of a tensor that lies in parts, such as a concatenation that is not computed, the parts are read.
+bool Sweep::read_aggregate(int32_t item) {
+  bool found = false;
+  const int32_t group = graph_.group[static_cast<size_t>(item)];
+  for (int32_t i = graph_.members[static_cast<size_t>(group)]; i != kNone; i = graph_.next[static_cast<size_t>(i)]) {
+    if (!graph_.spend(1)) return false;
+    const int32_t part = graph_.value[static_cast<size_t>(i)];
+    if (!graph_.is_defined(part) || (graph_.mark(part) & kIsSuperseded) != 0 || !graph_.overlap(i, item)) continue;
+    mark_read(i);
+    found = true;
+  }
+  if (!found) mark_read(item);
+  return true;
+}
+
+Error Sweep::write(int32_t value, WriteKind kind, bool keep) {
+  // What the value was renamed to is written through its new name: bytes of others.
+  for (int32_t i = graph_.aliases[static_cast<size_t>(value)]; i != kNone;
+       i = graph_.next_alias[static_cast<size_t>(i) - graph_.size.planned]) {
+    BERTH_RETURN_IF_ERROR(write_bytes(value, i, WriteKind::kPart, keep));
+  }
+  if (!has_own_place(value)) return Error::kOk;
+  return write_bytes(value, graph_.item[static_cast<size_t>(value)], kind, keep);
+}
+
+Error Sweep::write_bytes(int32_t writer, int32_t item, WriteKind kind, bool keep) {
+  const uint64_t begin = graph_.begin[static_cast<size_t>(item)];
+  const uint64_t end = graph_.end[static_cast<size_t>(item)];
+  if (!graph_.spend(1)) return out_of_steps();
+  for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
+    if (!graph_.spend(1)) return out_of_steps();
+    const int32_t live = live_.at(at);
+    if (live != item && !may_write_over(writer, item, live)) return overwritten(writer, live);
+    if (kind == WriteKind::kWhole && !keep && !graph_.is_alias(live) && graph_.covers(item, live)) live_.remove(live);
+  }
+  return Error::kOk;
+}
+
+bool Sweep::may_write_over(int32_t writer, int32_t written, int32_t live) const {
+  if (graph_.is_alias(live) || graph_.is_alias(written)) return graph_.value[static_cast<size_t>(live)] == writer;
+  if (graph_.group[static_cast<size_t>(written)] != graph_.group[static_cast<size_t>(live)]) return false;
+  return !graph_.is_defined(graph_.value[static_cast<size_t>(live)]) || is_view_of(graph_, live, written) ||
+         is_view_of(graph_, written, live);
+}
+
+/// Backwards: the new name ends here, and who read it read the old one.
+Error Sweep::rename(int32_t from, int32_t to) {
+  if (from == to || tensor_at(*graph_.plan, from) == nullptr) return Error::kOk;
+  for (int32_t i = graph_.aliases[static_cast<size_t>(to)]; i != kNone;
+       i = graph_.next_alias[static_cast<size_t>(i) - graph_.size.planned]) {
+    if (!graph_.spend(1)) return out_of_steps();
+    const bool was_live = live_.contains(i);
+    live_.remove(i);
+    if (!was_live || graph_.alias_instruction[static_cast<size_t>(i) - graph_.size.planned] != now_) continue;
+    const int32_t root = graph_.parent[static_cast<size_t>(i)];
+    if (has_own_place(from) && graph_.item[static_cast<size_t>(from)] == root) {
+      if (!read(from)) return out_of_steps();
+    }
+    for (int32_t old = graph_.aliases[static_cast<size_t>(from)]; old != kNone;
+         old = graph_.next_alias[static_cast<size_t>(old) - graph_.size.planned]) {
+      if (!graph_.spend(1)) return out_of_steps();
+      if (graph_.parent[static_cast<size_t>(old)] == root) mark_read(old);
+    }
+  }
+  if (graph_.item[static_cast<size_t>(to)] != kNone) live_.remove(graph_.item[static_cast<size_t>(to)]);
+  return Error::kOk;
+}
+
+Error Sweep::kernel(const fb::KernelCall& call) {
+  const CallShape shape = shape_of(graph_, call);
+  if (shape.access->kind == OperatorAccess::Kind::kView) {
+    return shape.args->size() >= 3 ? rename(shape.args->Get(0), shape.args->Get(2)) : Error::kOk;
+  }
+  Error error = Error::kOk;
+  const auto write_one = [&](int32_t v, WriteKind kind) {
+    if (error == Error::kOk) error = write(v, kind);
+  };
+  if (!visit_writes(graph_, shape, write_one)) return out_of_steps();
+  BERTH_RETURN_IF_ERROR(error);
+  bool good = true;
+  good = visit_reads(graph_, shape, [&](int32_t v) { good = read(v) && good; }) && good;
+  return good ? check_results(shape) : out_of_steps();
+}
+
+Error Sweep::delegate(const fb::DelegateCall& call) {
+  const auto is_result = [&](int32_t v) {
+    return tensor_at(*graph_.plan, v) != nullptr && graph_.first_write[static_cast<size_t>(v)] == now_;
+  };
+  for (uint32_t i = 0; i < call.args()->size(); ++i) {
+    if (is_result(call.args()->Get(i))) BERTH_RETURN_IF_ERROR(write(call.args()->Get(i), WriteKind::kWhole));
+  }
+  for (uint32_t i = 0; i < call.args()->size(); ++i) {
+    bool good = true;
+    const auto read_one = [&](int32_t v) { good = (is_result(v) || read(v)) && good; };
+    if (!for_each_tensor(graph_, call.args()->Get(i), read_one) || !good) return out_of_steps();
+  }
+  for (uint32_t i = 0; i < call.args()->size(); ++i) {
+    if (is_result(call.args()->Get(i))) BERTH_RETURN_IF_ERROR(check_result(nullptr, call.args()->Get(i)));
+  }
+  return Error::kOk;
+}
+
+/// May each result lie where it lies, given what the same call reads?
+Error Sweep::check_results(const CallShape& shape) {
+  Error error = Error::kOk;
+  const auto check = [&](int32_t v, WriteKind kind) {
+    if (error == Error::kOk && kind == WriteKind::kWhole) error = check_result(&shape, v);
+  };
+  if (!visit_writes(graph_, shape, check)) return out_of_steps();
+  return error;
+}
+
+/// `shape`: null for delegates, which allow nothing.
+Error Sweep::check_result(const CallShape* shape, int32_t value) {
+  if (!has_own_place(value)) return Error::kOk;
+  const size_t item = static_cast<size_t>(graph_.item[static_cast<size_t>(value)]);
+  for (int64_t at = live_.find(graph_.begin[item], graph_.end[item], 0); at >= 0;
+       at = live_.find(graph_.begin[item], graph_.end[item], at + 1)) {
+    if (!graph_.spend(1)) return out_of_steps();
+    const int32_t live = live_.at(at);
+    if (memory_.reader[static_cast<size_t>(live)] != now_) continue;
+    if (shape == nullptr || !allows_in_place(*shape, value, live)) return in_place_refused(value, live);
+  }
+  return Error::kOk;
+}
+
+bool Sweep::allows_in_place(const CallShape& shape, int32_t result, int32_t item) const {
+  const int32_t value = graph_.value[static_cast<size_t>(item)];
+  bool is_argument = false;
+  for (uint32_t i = 0; i < shape.inputs; ++i) {
+    if (shape.args->Get(i) != value) continue;
+    if (i >= 32 || (shape.access->in_place >> i & 1) == 0) return false;
+    is_argument = true;
+  }
+  if (!is_argument) return false;
+  if (value == result) return true;
+  const fb::Tensor& a = *tensor_at(*graph_.plan, value);
+  const fb::Tensor& b = *tensor_at(*graph_.plan, result);
+  const int32_t own = graph_.item[static_cast<size_t>(result)];
+  if (graph_.begin[static_cast<size_t>(own)] != graph_.begin[static_cast<size_t>(item)]) return false;
+  if (element_size(static_cast<DType>(a.scalar_type())) != element_size(static_cast<DType>(b.scalar_type()))) {
+    return false;
+  }
+  if (a.sizes()->size() != b.sizes()->size()) return false;
+  for (uint32_t d = 0; d < a.sizes()->size(); ++d) {
+    if (a.sizes()->Get(d) != b.sizes()->Get(d) || a.dim_order()->Get(d) != b.dim_order()->Get(d)) return false;
+  }
+  return graph_.meta == nullptr || is_recorded_in_place(result, value);
+}
+
+bool Sweep::is_recorded_in_place(int32_t value, int32_t base) const {
+  if (!graph_.spend(length(graph_.meta->relations()))) return false;
+  for (uint32_t i = 0; i < length(graph_.meta->relations()); ++i) {
+    const fb::Relation& relation = *graph_.meta->relations()->Get(i);
+    if (relation.value() == value && relation.base() == base) return true;
+  }
+  return false;
+}
+
+Error Sweep::overwritten(int32_t writer, int32_t live) const {
+  char place[64];
+  char first[48];
+  char second[48];
+  char reader[64];
+  const int32_t by = memory_.reader[static_cast<size_t>(live)];
+  if (now_ < 0) {
+    std::snprintf(place, sizeof place, "methods[%d].inputs", method_);
+  } else {
+    std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", method_, now_);
+  }
+  if (by < end_step()) {
+    std::snprintf(reader, sizeof reader, "instruction %d still reads", by);
+  } else {
+    std::snprintf(reader, sizeof reader, by == end_step() ? "is an output" : "the next run reads");
+  }
+  return fail(report_, Error::kInvalidProgram, place, "it writes %s over bytes of %s, which %s%s",
+              describe_value(graph_, writer, first, sizeof first),
+              describe_value(graph_, graph_.value[static_cast<size_t>(live)], second, sizeof second), reader,
+              graph_.meta == nullptr ? " (views were inferred)" : "");
+}
+
+Error Sweep::in_place_refused(int32_t writer, int32_t read) const {
+  char place[64];
+  char first[48];
+  char second[48];
+  std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", method_, now_);
+  return fail(report_, Error::kInvalidProgram, place,
+              "it writes %s over bytes of %s, which it reads; the operator does not allow that",
+              describe_value(graph_, writer, first, sizeof first),
+              describe_value(graph_, graph_.value[static_cast<size_t>(read)], second, sizeof second));
+}
+
+}  // namespace berth::format::internal

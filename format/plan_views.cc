@@ -1,0 +1,105 @@
+// Which items are views of which: as berth.meta records it, or inferred.
+#include <algorithm>
+
+#include "base/result.h"
+#include "format/plan_graph.h"
+
+namespace berth::format::internal {
+namespace {
+
+int32_t root_of(PlanGraph& graph, int32_t i) {
+  while (graph.group[static_cast<size_t>(i)] != i) {
+    // Halving keeps the paths short.
+    int32_t& up = graph.group[static_cast<size_t>(i)];
+    up = graph.group[static_cast<size_t>(up)];
+    i = up;
+  }
+  return i;
+}
+
+void connect(PlanGraph& graph, int32_t view, int32_t base) {
+  const int32_t a = root_of(graph, view);
+  const int32_t b = root_of(graph, base);
+  // A view whose base leads back to it keeps no base: nothing may go in circles.
+  if (graph.parent[static_cast<size_t>(view)] == kNone && a != b) graph.parent[static_cast<size_t>(view)] = base;
+  graph.group[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+}
+
+void take_recorded(PlanGraph& graph) {
+  for (uint32_t i = 0; i < length(graph.meta->relations()); ++i) {
+    const fb::Relation& relation = *graph.meta->relations()->Get(i);
+    const int32_t value = graph.item[static_cast<size_t>(relation.value())];
+    const int32_t base = graph.item[static_cast<size_t>(relation.base())];
+    if (value == kNone || base == kNone) continue;
+    if (relation.kind() == fb::RelationKind::VIEW && graph.overlap(value, base)) connect(graph, value, base);
+    if (relation.kind() == fb::RelationKind::IN_PLACE)
+      graph.marks[static_cast<size_t>(relation.base())] |= kIsSuperseded;
+  }
+}
+
+/// A planned value that nothing writes is a view of the closest value before it that has the same place and is not one.
+/// `order` is free memory, one entry an item.
+void infer(PlanGraph& graph, Span<int32_t> order) {
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+  const auto at = [](Span<uint64_t> list, int32_t i) { return list[static_cast<size_t>(i)]; };
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    if (at(graph.begin, a) != at(graph.begin, b)) return at(graph.begin, a) < at(graph.begin, b);
+    if (at(graph.end, a) != at(graph.end, b)) return at(graph.end, a) < at(graph.end, b);
+    return a < b;
+  });
+  int32_t base = kNone;
+  for (const int32_t i : order) {
+    if (base != kNone && (at(graph.begin, i) != at(graph.begin, base) || at(graph.end, i) != at(graph.end, base))) {
+      base = kNone;
+    }
+    const int32_t v = graph.value[static_cast<size_t>(i)];
+    if (graph.is_defined(v)) {
+      base = i;
+    } else if (base != kNone && (graph.mark(v) & kIsRenamed) == 0) {
+      connect(graph, i, base);
+    }
+  }
+}
+
+bool has_defined_base(const PlanGraph& graph, int32_t i) {
+  for (int32_t up = graph.parent[static_cast<size_t>(i)]; up != kNone; up = graph.parent[static_cast<size_t>(up)]) {
+    if (graph.is_defined(graph.value[static_cast<size_t>(up)]) && graph.covers(up, i)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_view_of(const PlanGraph& graph, int32_t a, int32_t b) {
+  for (int32_t up = graph.parent[static_cast<size_t>(a)]; up != kNone; up = graph.parent[static_cast<size_t>(up)]) {
+    if (up == b) return true;
+  }
+  return false;
+}
+
+Error relate_views(PlanGraph* graph, int method, Report* report) {
+  const size_t count = graph->size.planned;
+  for (size_t i = 0; i < count; ++i) graph->group[i] = static_cast<int32_t>(i);
+  if (graph->meta != nullptr) {
+    if (!graph->spend(length(graph->meta->relations()))) return out_of_budget(method, report);
+    take_recorded(*graph);
+  } else {
+    infer(*graph, graph->next);
+  }
+  std::fill(graph->members.begin(), graph->members.end(), kNone);
+  for (size_t i = count; i-- > 0;) {
+    const int32_t root = root_of(*graph, static_cast<int32_t>(i));
+    graph->next[i] = graph->members[static_cast<size_t>(root)];
+    graph->members[static_cast<size_t>(root)] = static_cast<int32_t>(i);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t v = graph->value[i];
+    graph->group[i] = root_of(*graph, static_cast<int32_t>(i));
+    if (!graph->is_defined(v) && !has_defined_base(*graph, static_cast<int32_t>(i))) {
+      graph->marks[static_cast<size_t>(v)] |= kIsAggregate;
+    }
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::format::internal

@@ -1,0 +1,70 @@
+#include "format/verify_plan.h"
+
+#include <cinttypes>
+#include <cstring>
+
+#include "base/result.h"
+#include "format/plan_sweep.h"
+
+namespace berth::format {
+namespace {
+
+using internal::PlanGraph;
+using internal::PlanSize;
+using internal::Scratch;
+using internal::Sweep;
+using internal::SweepMemory;
+
+const fb::MethodMeta* method_meta(const ProgramView& program, size_t method) {
+  const fb::Meta* meta = program.meta();
+  if (meta == nullptr) return nullptr;
+  const char* name = text(program.method(method).name());
+  for (uint32_t i = 0; i < length(meta->methods()); ++i) {
+    if (std::strcmp(text(meta->methods()->Get(i)->name()), name) == 0) return meta->methods()->Get(i);
+  }
+  return nullptr;
+}
+
+size_t memory_for(const PlanSize& size) {
+  Scratch scratch;
+  PlanGraph graph;
+  SweepMemory memory;
+  const bool good = take_graph_memory(size, &scratch, &graph) && take_sweep_memory(size, &scratch, &memory);
+  return good ? scratch.used() : SIZE_MAX;
+}
+
+}  // namespace
+
+size_t plan_scratch_bytes(const ProgramView& program, size_t method) {
+  return memory_for(internal::measure_plan(program.method(method)));
+}
+
+Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scratch_memory, PlanFacts* facts,
+                  Report* report) {
+  PlanGraph graph;
+  graph.program = &program;
+  graph.plan = &program.method(method);
+  graph.meta = method_meta(program, method);
+  graph.size = internal::measure_plan(*graph.plan);
+  // A sweep looks at each argument a few times; a file gets 32 sweeps' worth, and small files some more.
+  graph.budget = 16 * program.layout().program_size + (uint64_t{1} << 22);
+
+  Scratch scratch(scratch_memory);
+  SweepMemory memory;
+  if (!take_graph_memory(graph.size, &scratch, &graph) || !take_sweep_memory(graph.size, &scratch, &memory)) {
+    return fail(report, Error::kMemoryAllocationFailed, "memory plan",
+                "checking it takes %zu bytes of scratch memory, %zu were given", memory_for(graph.size),
+                scratch_memory.size());
+  }
+  const int index = static_cast<int>(method);
+  BERTH_RETURN_IF_ERROR(internal::build_graph(&graph, index, report));
+  if (facts != nullptr) {
+    facts->inferred = graph.meta == nullptr;
+    facts->planned_values = static_cast<uint32_t>(graph.size.planned);
+    facts->unknown_operators = 0;
+    for (const OperatorAccess& access : graph.access) facts->unknown_operators += access.known ? 0 : 1;
+  }
+  return Sweep(&graph, &memory, index, report).run();
+}
+
+}  // namespace berth::format
