@@ -42,7 +42,7 @@ enum TensorFlags : uint8_t {
   kConstantTensor = 1,     // its elements lie in the file and are never written
   kViewTensor = 2,         // its data pointer is moved by a kernel; its own memory, if any, is not used
   kCallerInputTensor = 4,  // its memory is the caller's, as large as the input's sizes were
-  kCallerTensor = 8,       // input or output whose memory the caller gives
+  kCallerTensor = 8,       // its memory is given after the load: by the caller, or never when a method is only measured
 };
 
 /// A value that instructions replace, or whose elements or tensor are replaced: calls that read it are checked anew.

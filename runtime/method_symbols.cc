@@ -12,103 +12,104 @@ using format::length;
 
 namespace {
 
-constexpr int64_t kUnset = -1;
+constexpr int64_t kUnknown = INT64_MIN;
 
-bool is_plain(const fb::SymbolicDimension& dimension) {
-  return dimension.scale() == 1 && dimension.offset() == 0 && dimension.divisor() == 1;
+const fb::Symbol* symbol_at(const MethodData& data, int32_t index) {
+  if (index < 0 || static_cast<size_t>(index) >= data.counts.symbols) return nullptr;
+  return data.meta->symbols()->Get(static_cast<flatbuffers::uoffset_t>(index));
 }
 
-const fb::Symbol* symbol_of(const MethodData& data, const fb::SymbolicDimension& dimension) {
-  const auto* symbols = data.meta->symbols();
-  if (dimension.symbol() < 0 || static_cast<size_t>(dimension.symbol()) >= length(symbols)) return nullptr;
-  return symbols->Get(static_cast<flatbuffers::uoffset_t>(dimension.symbol()));
-}
-
-Error fail_dimension(MethodData& data, size_t input, int dimension, int64_t found, const char* message) {
+Error fail_dimension(MethodData& data, size_t input, int dimension, int64_t found, const char* expected) {
   char place[96];
   std::snprintf(place, sizeof(place), "methods[%.40s].inputs[%zu]", format::text(data.plan->name()), input);
   format::fail(&data.report, Error::kInvalidArgument, place, "the size of dimension %d %s, found %lld", dimension,
-               message, static_cast<long long>(found));
+               expected, static_cast<long long>(found));
   log_message(LogLevel::kError, "%s: %s", place, data.report.message);
   return Error::kInvalidArgument;
 }
 
-Error check_range(MethodData& data, size_t input, const fb::SymbolicDimension& dimension, const fb::Symbol& symbol,
-                  int64_t size) {
-  char message[120];
-  if (size < symbol.min() || size > symbol.max()) {
-    std::snprintf(message, sizeof(message), "(%.32s) lies between %lld and %lld", format::text(symbol.name()),
-                  static_cast<long long>(symbol.min()), static_cast<long long>(symbol.max()));
-    return fail_dimension(data, input, dimension.dimension(), size, message);
-  }
-  if (symbol.multiple_of() > 1 && size % symbol.multiple_of() != 0) {
-    std::snprintf(message, sizeof(message), "(%.32s) is a multiple of %lld", format::text(symbol.name()),
-                  static_cast<long long>(symbol.multiple_of()));
-    return fail_dimension(data, input, dimension.dimension(), size, message);
-  }
-  return Error::kOk;
-}
-
-// (symbol * scale + offset) / divisor rounded down; false when that has no value.
-bool evaluate(const fb::SymbolicDimension& dimension, int64_t symbol, int64_t* size) {
-  int64_t x = 0;
-  if (dimension.divisor() <= 0 || !checked_mul(symbol, dimension.scale(), &x) ||
-      !checked_add(x, dimension.offset(), &x)) {
-    return false;
-  }
-  *size = x / dimension.divisor() - (x % dimension.divisor() < 0 ? 1 : 0);
-  return true;
-}
-
-// Calls `visit(input, dimension entry, its size now)` for each symbolic dimension of each tensor input.
+// Calls `visit(axis, symbol index)` for each symbolic dimension of input `index`.
 template <typename Visit>
-Error for_each_input_dimension(MethodData& data, Visit visit) {
+Error for_each_dimension(MethodData& data, size_t index, Visit visit) {
   const auto* dimensions = data.meta->dimensions();
-  for (size_t i = 0; i < data.counts.inputs; ++i) {
-    const Port& port = data.inputs[i];
-    if (port.tensor == nullptr) continue;
-    for (flatbuffers::uoffset_t d = 0; d < length(dimensions); ++d) {
-      const fb::SymbolicDimension& dimension = *dimensions->Get(d);
-      if (dimension.value() != static_cast<int64_t>(port.value) || symbol_of(data, dimension) == nullptr) continue;
-      if (dimension.dimension() < 0 || dimension.dimension() >= port.tensor->rank()) continue;
-      BERTH_RETURN_IF_ERROR(visit(i, dimension, port.tensor->size(dimension.dimension())));
-    }
+  const Port& port = data.inputs[index];
+  if (port.tensor == nullptr) return Error::kOk;
+  for (flatbuffers::uoffset_t d = 0; d < length(dimensions); ++d) {
+    const fb::SymbolicDimension& dimension = *dimensions->Get(d);
+    if (dimension.value() != static_cast<int64_t>(port.value) || symbol_at(data, dimension.symbol()) == nullptr)
+      continue;
+    if (dimension.dimension() < 0 || dimension.dimension() >= port.tensor->rank()) continue;
+    BERTH_RETURN_IF_ERROR(visit(dimension.dimension(), dimension.symbol()));
   }
   return Error::kOk;
+}
+
+int64_t operand(const MethodData& data, const fb::Operand* operand, size_t before) {
+  if (operand == nullptr) return kUnknown;
+  if (operand->symbol() < 0) return operand->constant();
+  return static_cast<size_t>(operand->symbol()) < before ? data.symbols[operand->symbol()] : kUnknown;
+}
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+// The value of a computed symbol; kUnknown where an operand is, or where there is none.
+int64_t evaluate(const MethodData& data, const fb::Symbol& symbol, size_t index) {
+  const int64_t a = operand(data, symbol.a(), index);
+  const int64_t b = operand(data, symbol.b(), index);
+  if (a == kUnknown || b == kUnknown) return kUnknown;
+  int64_t result = kUnknown;
+  switch (symbol.kind()) {
+    case fb::SymbolKind::ADD: return checked_add(a, b, &result) ? result : kUnknown;
+    case fb::SymbolKind::MUL: return checked_mul(a, b, &result) ? result : kUnknown;
+    case fb::SymbolKind::FLOOR_DIV: return b == 0 ? kUnknown : floor_div(a, b);
+    case fb::SymbolKind::MOD: return b == 0 ? kUnknown : a - floor_div(a, b) * b;
+    case fb::SymbolKind::MAXIMUM: return a > b ? a : b;
+    case fb::SymbolKind::MINIMUM: return a < b ? a : b;
+    default: return kUnknown;
+  }
 }
 
 }  // namespace
 
 Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes) {
-  if (data.meta == nullptr) return Error::kOk;
-  const auto* dimensions = data.meta->dimensions();
-  for (flatbuffers::uoffset_t d = 0; d < length(dimensions); ++d) {
-    const fb::SymbolicDimension& dimension = *dimensions->Get(d);
-    const fb::Symbol* symbol = symbol_of(data, dimension);
-    if (dimension.value() != static_cast<int64_t>(data.inputs[index].value) || symbol == nullptr) continue;
-    if (!is_plain(dimension) || dimension.dimension() < 0) continue;
-    const size_t axis = static_cast<size_t>(dimension.dimension());
-    if (axis < sizes.size()) BERTH_RETURN_IF_ERROR(check_range(data, index, dimension, *symbol, sizes[axis]));
-  }
-  return Error::kOk;
+  if (data.counts.symbols == 0) return Error::kOk;
+  return for_each_dimension(data, index, [&](int axis, int32_t symbol_index) {
+    const fb::Symbol& symbol = *symbol_at(data, symbol_index);
+    const int64_t size = sizes[static_cast<size_t>(axis)];
+    if (size >= symbol.min() && size <= symbol.max()) return Error::kOk;
+    char expected[120];
+    std::snprintf(expected, sizeof(expected), "(%.32s) lies between %lld and %lld", format::text(symbol.name()),
+                  static_cast<long long>(symbol.min()), static_cast<long long>(symbol.max()));
+    return fail_dimension(data, index, axis, size, expected);
+  });
 }
 
 Error check_symbol_relations(MethodData& data) {
-  if (data.meta == nullptr || data.counts.symbols == 0) return Error::kOk;
-  for (size_t i = 0; i < data.counts.symbols; ++i) data.symbols[i] = kUnset;
-  BERTH_RETURN_IF_ERROR(for_each_input_dimension(data, [&](size_t input, const fb::SymbolicDimension& d, int64_t size) {
-    int64_t& known = data.symbols[d.symbol()];
-    if (!is_plain(d) || known == size) return Error::kOk;
-    if (known != kUnset) return fail_dimension(data, input, d.dimension(), size, "differs from another input's");
-    known = size;
-    return Error::kOk;
-  }));
-  return for_each_input_dimension(data, [&](size_t input, const fb::SymbolicDimension& d, int64_t size) {
-    const int64_t known = data.symbols[d.symbol()];
-    int64_t expected = 0;
-    if (is_plain(d) || known == kUnset || !evaluate(d, known, &expected) || expected == size) return Error::kOk;
-    return fail_dimension(data, input, d.dimension(), size, "does not follow from another input's");
-  });
+  if (data.counts.symbols == 0) return Error::kOk;
+  for (size_t i = 0; i < data.counts.symbols; ++i) data.symbols[i] = kUnknown;
+  for (size_t i = 0; i < data.counts.inputs; ++i) {
+    BERTH_RETURN_IF_ERROR(for_each_dimension(data, i, [&](int axis, int32_t symbol) {
+      const bool input = symbol_at(data, symbol)->kind() == fb::SymbolKind::INPUT;
+      if (input && data.symbols[symbol] == kUnknown) data.symbols[symbol] = data.inputs[i].tensor->size(axis);
+      return Error::kOk;
+    }));
+  }
+  for (size_t i = 0; i < data.counts.symbols; ++i) {
+    const fb::Symbol& symbol = *symbol_at(data, static_cast<int32_t>(i));
+    if (symbol.kind() != fb::SymbolKind::INPUT) data.symbols[i] = evaluate(data, symbol, i);
+  }
+  for (size_t i = 0; i < data.counts.inputs; ++i) {
+    BERTH_RETURN_IF_ERROR(for_each_dimension(data, i, [&](int axis, int32_t symbol) {
+      const int64_t expected = data.symbols[symbol];
+      const int64_t found = data.inputs[i].tensor->size(axis);
+      if (expected == kUnknown || expected == found) return Error::kOk;
+      char text[96];
+      std::snprintf(text, sizeof(text), "(%.32s) is %lld by the other inputs",
+                    format::text(symbol_at(data, symbol)->name()), static_cast<long long>(expected));
+      return fail_dimension(data, i, axis, found, text);
+    }));
+  }
+  return Error::kOk;
 }
 
 }  // namespace berth::internal

@@ -190,7 +190,10 @@ Error MethodLoader::place(MethodData&, size_t index, const fb::Tensor& tensor, u
   switch (format::storage_of(tensor)) {
     case Storage::kNone: return Error::kOk;
     case Storage::kPlanned:
-    case Storage::kState: return planned_ == nullptr ? Error::kOk : place_planned(index, tensor, nbytes, memory);
+    case Storage::kState:
+      if (planned_ != nullptr) return place_planned(index, tensor, nbytes, memory);
+      *flags = kCallerTensor;
+      return Error::kOk;
     case Storage::kConstant: {
       const void* constant = nullptr;
       const Error error = program_.constant(tensor.data_buffer_idx(), nbytes, &constant);

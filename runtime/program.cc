@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "format/verify.h"
 #include "runtime/log.h"
 #include "runtime/prim_kernels.h"
 
@@ -40,7 +41,9 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
   }
   for (size_t i = 0; error == Error::kOk && i < tables.size(); ++i) program.tables_[program.table_count_++] = tables[i];
   if (error == Error::kOk) error = program.read(report);
-  if (error == Error::kOk && options.verification == Verification::kFull) error = program.verify(report);
+  if (error == Error::kOk && options.verification == Verification::kFull) {
+    error = format::verify_program(program.view_, report);
+  }
   if (error == Error::kOk) error = program.load_constants(report);
   if (error == Error::kOk) error = program.load_names(options.verification, report);
   if (error != Error::kOk) {
@@ -68,12 +71,6 @@ Error Program::read(Report* report) {
   }
   program_ = std::move(*bytes);
   return format::ProgramView::open(program_.bytes(), file_size, &view_, report);
-}
-
-Error Program::verify(Report* report) const {
-  flatbuffers::Verifier verifier(program_.data(), program_.size(), /*depth=*/64, /*tables=*/10'000'000);
-  if (fb::VerifyProgramBuffer(verifier)) return Error::kOk;
-  return fail(report, Error::kInvalidProgram, "program", "the FlatBuffer is damaged");
 }
 
 Error Program::load_constants(Report* report) {

@@ -113,7 +113,6 @@ class Program {
 
   Program() = default;
   Error read(Report* report);
-  Error verify(Report* report) const;
   Error load_constants(Report* report);
   Error load_names(Verification verification, Report* report);
   Result<FreeableBuffer> load_segment(uint32_t index) const;
