@@ -1,0 +1,369 @@
+// Programs from small modules: what stands in the file.
+#include "compiler/emit/emit.h"
+
+#include "compiler/emit/test_support.h"
+#include "format/write/write_program.h"
+
+namespace berth::emit {
+namespace {
+
+using testing::listing;
+using testing::module_of;
+using testing::program_of;
+using testing::refusal_of;
+using testing::value_text;
+using testing::written;
+
+const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
+std::vector<std::string> outputs_of(const format::MethodDesc& method) {
+  std::vector<std::string> texts;
+  for (const int32_t output : method.outputs) texts.push_back(value_text(method, output));
+  return texts;
+}
+
+TEST(ArgumentsAreWrittenInFull, InSchemaOrderAndTheOutputTwice) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%x: f32[1,3,8,8], %w: f32[4,3,3,3]) {
+      %y: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      %z: f32[1,4,6,6] = aten::add.Tensor(%y, %y)
+      return %z
+    })");
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::convolution.out(v0, v1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1, v2, v2)\n"
+            "aten::add.out(v2, v2, 1, v9, v9)\n");
+  EXPECT_EQ(only_method(emitted).inputs, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(only_method(emitted).outputs, (std::vector<int32_t>{9}));
+}
+
+TEST(SeveralOutputsAreFollowedByTheirList, AndAListByItsEqual) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%x: f32[4,6]) {
+      %values: f32[4,2], %indices: i64[4,2] = aten::topk(%x, 2, 1, true, true)
+      %a: f32[2,6], %b: f32[2,6] = aten::split_copy.Tensor(%x, 2, 0)
+      return %values, %indices, %a, %b
+    })");
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::topk.values(v0, 2, 1, true, true, v1, v2, [v1, v2])\n"
+            "aten::split_copy.Tensor_out(v0, 2, 0, [v7, v8], [v7, v8])\n");
+}
+
+TEST(ListsHoldTheirTensorsBeforeThem, WithNoneWhereAllowed) {
+  const EmittedProgram emitted = program_of(R"(
+    const @i: i64[2] = dense<[2, 0]>
+    method forward(%x: f32[3,3]) {
+      %i: i64[2] = const @i
+      %y: f32[3,2] = aten::index.Tensor(%x, [none, %i])
+      %z: f32[3,5] = aten::cat([%x, %y], 1)
+      return %z
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  EXPECT_EQ(listing(method),
+            "aten::index.Tensor_out(v0, [none, v2], v1, v1)\n"
+            "aten::cat.out([v0, v1], 1, v4, v4)\n");
+  for (size_t v = 0; v < method.values.size(); ++v) {
+    if (const auto* list = std::get_if<format::TensorListDesc>(&method.values[v])) {
+      for (const int32_t item : list->items) EXPECT_LT(static_cast<size_t>(item), v);
+    }
+    if (const auto* list = std::get_if<format::OptionalTensorListDesc>(&method.values[v])) {
+      for (const int32_t item : list->items) EXPECT_LT(item, static_cast<int32_t>(v));
+    }
+  }
+}
+
+TEST(AnInputThatOnlyTheFunctionalFormHasIsLeftOut, TheOutputsTypeSaysIt) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%x: f32[2]) {
+      %a: i64[4] = aten::arange.start_step(1, 9, 2, i64)
+      %b: f64[2] = dim_order_ops::_to_dim_order_copy(%x, false, none, f64)
+      return %a, %b
+    })");
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::arange.start_out(1, 9, 2, v1, v1)\n"
+            "dim_order_ops::_to_dim_order_copy.out(v0, false, none, v5, v5)\n");
+  EXPECT_EQ(outputs_of(only_method(emitted))[0].substr(0, 6), "i64[4]");
+}
+
+// Row 218.
+TEST(OutputsMayBeAnythingButText, EachAsItself) {
+  const EmittedProgram emitted = program_of(R"(
+    const @w: f32[2] = dense<[1, 2]>
+    method forward(%x: f32[2]) {
+      %w: f32[2] = const @w
+      %y: f32[2] = aten::add.Tensor(%x, %w)
+      return %y, %w, none, 7, true, 2.5, %x
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  EXPECT_EQ(outputs_of(method),
+            (std::vector<std::string>{"f32[2]+16", "f32[2]#1", "none", "7", "true", "2.5", "f32[2]+0"}));
+  EXPECT_EQ(method.output_tree.find("builtins.tuple"), method.output_tree.rfind("builtins.tuple"));
+  EXPECT_NE(refusal_of("method forward(%x: f32[2]) {\n return %x, \"text\"\n }").find("method forward: output 1"),
+            std::string::npos);
+}
+
+// Row 219.
+TEST(WhatIsUsedTwiceIsWrittenOnce, OperatorsAndWeightsOverAllMethods) {
+  const EmittedProgram emitted = program_of(R"(
+    const @a: f32[4] = dense<[1, 2, 3, 4]>
+    const @b: f32[2,2] = dense<[1, 2, 3, 4]>
+    const @other: f32[4] = dense<[1, 2, 3, 5]>
+    const @ones: f32[4] = splat<1>
+    const @same_ones: f32[4] = dense<[1, 1, 1, 1]>
+    method first(%x: f32[4]) {
+      %a: f32[4] = const @a
+      %o: f32[4] = const @other
+      %y: f32[4] = aten::add.Tensor(%x, %a)
+      %z: f32[4] = aten::add.Tensor(%y, %o)
+      %u: f32[4] = aten::mul.Tensor(%z, %z)
+      %v: f32[4] = aten::add.Tensor(%u, %a)
+      return %v
+    }
+    method second(%x: f32[2,2], %p: f32[4]) {
+      %b: f32[2,2] = const @b
+      %ones: f32[4] = const @ones
+      %same: f32[4] = const @same_ones
+      %y: f32[2,2] = aten::add.Tensor(%x, %b)
+      %q: f32[4] = aten::mul.Tensor(%p, %ones)
+      %r: f32[4] = aten::mul.Tensor(%q, %same)
+      return %y, %r
+    })");
+  EXPECT_EQ(emitted.program.constants.size(), 3u);  // a = b, other, ones
+  EXPECT_EQ(written(emitted.program.constants[2]),
+            (std::vector<uint8_t>{0, 0, 128, 63, 0, 0, 128, 63, 0, 0, 128, 63, 0, 0, 128, 63}));
+  const format::MethodDesc& first = emitted.program.methods[0];
+  ASSERT_EQ(first.operators.size(), 2u);
+  EXPECT_EQ(first.operators[0].name, "aten::add");
+  EXPECT_EQ(first.operators[1].name, "aten::mul");
+}
+
+TEST(WeightsThatDifferInTheMiddleStayApart, HoweverAlikeTheirEndsAre) {
+  std::string zeros = "0";
+  for (int i = 1; i < 400; ++i) zeros += ", 0";
+  std::string one = zeros;
+  one[3 * 130] = '1';  // outside of the samples that are hashed first
+  const EmittedProgram emitted =
+      program_of("const @a: f32[400] = dense<[" + zeros + "]>\nconst @b: f32[400] = dense<[" + one + R"(]>
+    method forward(%x: f32[400]) {
+      %a: f32[400] = const @a
+      %b: f32[400] = const @b
+      %y: f32[400] = aten::add.Tensor(%x, %a)
+      %z: f32[400] = aten::add.Tensor(%y, %b)
+      return %z
+    })");
+  EXPECT_EQ(emitted.program.constants.size(), 2u);
+}
+
+constexpr const char* kTwoMethods[] = {R"(
+    method encode(%x: f32[2,3]) {
+      %y: f32[2,3] = aten::relu(%x)
+      %z: f32[2,3] = aten::tanh(%y)
+      return %z
+    })",
+                                       R"(
+    method decode(%x: f32[5]) {
+      %y: f32[5] = aten::exp(%x)
+      return %y
+    })"};
+
+// Row 220.
+TEST(MethodsStandSortedByName, EachAsIfItWereAlone) {
+  const EmittedProgram both = program_of(std::string(kTwoMethods[0]) + kTwoMethods[1]);
+  ASSERT_EQ(both.program.methods.size(), 2u);
+  EXPECT_EQ(both.program.methods[0].name, "decode");
+  EXPECT_EQ(both.program.methods[1].name, "encode");
+  for (size_t i = 0; i < 2; ++i) {
+    const EmittedProgram alone = program_of(kTwoMethods[1 - i]);
+    format::ProgramDesc one_of_two;
+    one_of_two.methods = {both.program.methods[i]};
+    format::ProgramDesc the_one;
+    the_one.methods = {only_method(alone)};
+    const auto a = format::program_bytes(one_of_two);
+    const auto b = format::program_bytes(the_one);
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_EQ(*a, *b);
+  }
+  ir::Module twins = module_of(kTwoMethods[0]);
+  twins.methods.push_back(twins.methods[0]);
+  EXPECT_EQ(refusal_of(twins), "method encode: two methods have this name");
+}
+
+// Row 221.
+TEST(ConstantsAreWrittenInTheirOwnOrder, NotInAnother) {
+  // Two rows of three, column by column in memory: 1 4 2 5 3 6.
+  const EmittedProgram emitted = program_of(R"(
+    const @w: i32[2,3]{1,0} = dense<[1, 4, 2, 5, 3, 6]>
+    method forward(%x: i32[2,3]{1,0}) {
+      %w: i32[2,3]{1,0} = const @w
+      return %w, %x
+    })");
+  EXPECT_EQ(outputs_of(only_method(emitted)), (std::vector<std::string>{"i32[2,3]{1,0}#1", "i32[2,3]{1,0}+0"}));
+  const std::vector<uint8_t> bytes = written(emitted.program.constants.at(0));
+  ASSERT_EQ(bytes.size(), 24u);
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(bytes[4], 4);
+  EXPECT_EQ(bytes[8], 2);
+}
+
+// Row 221.
+TEST(AViewOfAWeightSharesItsBytes, AndCostsNoInstruction) {
+  const EmittedProgram emitted = program_of(R"(
+    const @w: f32[6] = dense<[1, 2, 3, 4, 5, 6]>
+    method forward(%x: f32[2,3]) {
+      %w: f32[6] = const @w
+      %v: f32[2,3] = aten::view_copy(%w, [2, 3])
+      %y: f32[2,3] = aten::add.Tensor(%x, %v)
+      %z: f32[6] = aten::mul.Tensor(%w, %w)
+      return %y, %z
+    })");
+  EXPECT_EQ(emitted.program.constants.size(), 1u);
+  EXPECT_EQ(emitted.program.constants[0].size, 24u);
+  EXPECT_EQ(listing(only_method(emitted)).substr(0, 14), "aten::add.out(");
+  EXPECT_EQ(only_method(emitted).instructions.size(), 2u);
+}
+
+// Row 224.
+TEST(AMemoryFormatThatNeedsStridesIsRefused, TheOthersPass) {
+  const auto with_format = [](const std::string& format) {
+    return "method forward(%x: f32[1,2,2,2]) {\n %y: f32[1,2,2,2] = aten::clone(%x, " + format + ")\n return %y\n}";
+  };
+  for (const char* format : {"none", "0", "1"}) {
+    EXPECT_EQ(listing(only_method(program_of(with_format(format)))),
+              std::string("aten::clone.out(v0, ") + format + ", v1, v1)\n");
+  }
+  ir::Module channels_last = module_of(with_format("0"));
+  channels_last.methods[0].nodes[0].args[1] = ir::Dim(2);
+  EXPECT_EQ(refusal_of(channels_last),
+            "method forward: aten::clone: argument 'memory_format': memory format 2 cannot be written; contiguous (0) "
+            "and preserve (1) can");
+}
+
+// Row 225.
+TEST(SizesAreComputedOnce, BeforeTheirFirstUse) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    symbol m in [2, 4]
+    method forward(%x: f32[n,m]) {
+      %a: f32[(n + m)] = aten::full([(n + m)], 1.5, f32)
+      %b: f32[max(n, 4)] = aten::full([max(n, 4)], inf, f32)
+      %c: f32[min(n, m)] = aten::full([min(n, m)], -1, f32)
+      %d: f32[floordiv(n, 2)] = aten::full([floordiv(n, 2)], 1, f32)
+      %e: f32[mod(n, 2)] = aten::full([mod(n, 2)], 1, f32)
+      %f: f32[(n + m)] = aten::full([(n + m)], 0, f32)
+      return %a, %b, %c, %d, %e, %f, n
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  const std::string text = listing(method);
+  const auto count = [&](const std::string& what) {
+    size_t n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("aten::sym_size.int("), 2u);
+  EXPECT_EQ(count("executorch_prim::add.Scalar("), 1u);
+  EXPECT_EQ(count("executorch_prim::sym_max.Scalar("), 1u);
+  EXPECT_EQ(count("executorch_prim::sym_min.Scalar("), 1u);
+  EXPECT_EQ(count("executorch_prim::floordiv.Scalar("), 1u);
+  EXPECT_EQ(count("executorch_prim::mod.Scalar("), 1u);
+  EXPECT_LT(text.rfind("executorch_prim"), text.find("aten::full"));
+  EXPECT_NE(text.find("inf"), std::string::npos);
+  EXPECT_EQ(outputs_of(method)[0].substr(0, 9), "f32[<=12]");
+  EXPECT_EQ(outputs_of(method)[4].substr(0, 8), "f32[<=1]");
+}
+
+TEST(OnlyTheSymbolsThatAreNeededAreComputed, NotThoseThatShapesMention) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    method forward(%x: f32[n,4]) {
+      %a: f32[n,4] = aten::relu(%x)
+      %v: f32[(n * 4)] = aten::view_copy(%a, [(n * 4)])
+      %y: f32[(n * 4)] = aten::exp(%v)
+      return %y
+    })");
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::relu.out(v0, v1, v1)\n"
+            "executorch_prim::et_view.default(v1, [-1], v2)\n"
+            "aten::exp.out(v2, v5, v5)\n");
+}
+
+TEST(AViewOfPerhapsNoElementsSaysItsSizes, AsMinusOneWouldBeAmbiguous) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [0, 8]
+    method forward(%x: f32[n,4]) {
+      %a: f32[n,4] = aten::relu(%x)
+      %v: f32[n,2,2] = aten::view_copy(%a, [n, 2, 2])
+      %y: f32[n,2,2] = aten::exp(%v)
+      return %y
+    })");
+  EXPECT_EQ(only_method(emitted).operators[0].name, "aten::sym_size");
+}
+
+// Row 226.
+TEST(StackTracesAreThereWhenAskedFor, OneAnInstruction) {
+  const std::string text = R"(
+    method forward(%x: f32[4]) {
+      %a: f32[4] = aten::relu(%x) "Relu_0"
+      %v: f32[2,2] = aten::view_copy(%a, [2, 2]) "Reshape_1"
+      %b: f32[2,2] = aten::exp(%v) "Exp_2"
+      return %b
+    })";
+  EXPECT_TRUE(only_method(program_of(text)).stacktrace.empty());
+  EmitOptions options;
+  options.stack_traces = true;
+  const EmittedProgram emitted = program_of(text, options);
+  const format::MethodDesc& method = only_method(emitted);
+  ASSERT_EQ(method.stacktrace.size(), 2u);
+  EXPECT_EQ(method.stacktrace[0].at(0).function, "Relu_0");
+  EXPECT_EQ(method.stacktrace[1].at(0).function, "Exp_2");
+  // The map from instructions to nodes, which tools and profilers use, is always there.
+  EXPECT_EQ(emitted.nodes, (std::vector<std::vector<int32_t>>{{0, 2}}));
+  EXPECT_EQ(emitted.instructions, 2u);
+}
+
+TEST(MethodsSayHowTheirInputsNest, AsPyTorchDoes) {
+  const format::MethodDesc method = only_method(program_of(kTwoMethods[1]));
+  EXPECT_EQ(method.input_tree,
+            R"([1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": "builtins.tuple", )"
+            R"("context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}]}, )"
+            R"({"type": "builtins.dict", "context": "[]", "children_spec": []}]}])");
+  EXPECT_EQ(method.output_tree, R"([1, {"type": null, "context": null, "children_spec": []}])");
+}
+
+TEST(ScalarsAsInputsAreRefused, ByName) {
+  EXPECT_EQ(refusal_of("method forward(%x: f32[2], %n: int) {\n return %x\n}"),
+            "method forward: input %n: a program fixes scalar inputs; make it a constant or a tensor");
+}
+
+TEST(TensorsThatAreTooLargeAreRefused, ByName) {
+  EXPECT_NE(refusal_of("symbol n in [1, 3000000000]\nmethod forward(%x: f32[n]) {\n return %x\n}").find("%x"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("symbol n in [1, 2000000000]\nmethod forward(%x: f32[n,n,n]) {\n return %x\n}").find("%x"),
+            std::string::npos);
+}
+
+TEST(ControlFlowIsRefused, ByName) {
+  const std::string text = R"(
+    method forward(%x: f32[2], %c: bool[]) {
+      %y: f32[2] = berth::if(%c) {
+        ()
+        %a: f32[2] = aten::relu(%x)
+        yield %a
+      } {
+        ()
+        yield %x
+      }
+      return %y
+    })";
+  EXPECT_NE(refusal_of(text).find("control flow"), std::string::npos) << refusal_of(text);
+}
+
+TEST(WithoutMetaTheFileHasNothingOfOurs, WithItOneBlob) {
+  EmitOptions options;
+  options.meta = false;
+  EXPECT_TRUE(program_of(kTwoMethods[0], options).program.named_data.empty());
+  const EmittedProgram with = program_of(kTwoMethods[0]);
+  ASSERT_EQ(with.program.named_data.size(), 1u);
+  EXPECT_EQ(with.program.named_data[0].key, "berth.meta");
+}
+
+}  // namespace
+}  // namespace berth::emit

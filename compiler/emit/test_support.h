@@ -1,0 +1,117 @@
+// For the emitter's tests: modules from text, and programs as text that can be read and compared.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/parse.h"
+
+namespace berth::emit::testing {
+
+/// The module of `text`, which is right.
+inline ir::Module module_of(const std::string& text) {
+  auto module = ir::parse(text, "test");
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  return module.ok() ? std::move(module).value() : ir::Module{};
+}
+
+/// The program of `text`, which can be emitted.
+inline EmittedProgram program_of(const std::string& text, const EmitOptions& options = {}) {
+  auto emitted = emit(module_of(text), options);
+  EXPECT_TRUE(emitted.ok()) << emitted.error().text();
+  return emitted.ok() ? std::move(emitted).value() : EmittedProgram{};
+}
+
+/// Why a module cannot be emitted.
+inline std::string refusal_of(const ir::Module& module) {
+  auto emitted = emit(module);
+  return emitted.ok() ? "it was emitted" : emitted.error().text();
+}
+inline std::string refusal_of(const std::string& text) { return refusal_of(module_of(text)); }
+
+/// A value in a line: "12", "2.5", "true", "none", "'tanh'", "[0, 1]" (lists of Ints with their numbers),
+/// "f32[2,3]+16" (arena 1 at offset 16), "f32[4]#1" (constant 1), "f32[4]@2+0#1" (arena 2, initial value 1),
+/// "f32[<=8,3]+0" (bounded), "f32[2,2]{1,0}+0" (dimension order), "f32[3]?" (no place).
+inline std::string value_text(const format::MethodDesc& method, int32_t index) {
+  const format::ValueDesc& value = method.values[static_cast<size_t>(index)];
+  const auto list = [&](const auto& items, auto&& one) {
+    std::string text = "[";
+    for (size_t i = 0; i < items.size(); ++i) text += (i == 0 ? "" : ", ") + one(items[i]);
+    return text + "]";
+  };
+  const auto real = [](double number) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", number);
+    return std::strpbrk(text, ".ein") == nullptr ? std::string(text) + ".0" : std::string(text);
+  };
+  const auto indexed = [&](int64_t item) {
+    return item < 0 ? std::string("none") : value_text(method, static_cast<int32_t>(item));
+  };
+  const auto numbered = [](int64_t item) { return item < 0 ? std::string("none") : "v" + std::to_string(item); };
+  if (std::holds_alternative<format::NullDesc>(value)) return "none";
+  if (const auto* number = std::get_if<int64_t>(&value)) return std::to_string(*number);
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* number = std::get_if<double>(&value)) return real(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return "'" + *text + "'";
+  if (const auto* ints = std::get_if<format::IntListDesc>(&value)) return list(ints->items, indexed);
+  if (const auto* reals = std::get_if<format::DoubleListDesc>(&value)) return list(reals->items, real);
+  if (const auto* truths = std::get_if<format::BoolListDesc>(&value)) {
+    return list(truths->items, [](bool b) { return std::string(b ? "true" : "false"); });
+  }
+  if (const auto* tensors = std::get_if<format::TensorListDesc>(&value)) return list(tensors->items, numbered);
+  if (const auto* tensors = std::get_if<format::OptionalTensorListDesc>(&value)) return list(tensors->items, numbered);
+
+  const auto& tensor = std::get<format::TensorDesc>(value);
+  std::string text = std::string(to_string(tensor.dtype)) + "[" + (tensor.bounded ? "<=" : "");
+  for (size_t d = 0; d < tensor.sizes.size(); ++d) text += (d == 0 ? "" : ",") + std::to_string(tensor.sizes[d]);
+  text += "]";
+  bool contiguous = true;
+  std::string order;
+  for (size_t d = 0; d < tensor.dim_order.size(); ++d) {
+    contiguous = contiguous && tensor.dim_order[d] == d;
+    order += (d == 0 ? "" : ",") + std::to_string(tensor.dim_order[d]);
+  }
+  if (!contiguous) text += "{" + order + "}";
+  if (tensor.place.has_value()) {
+    if (tensor.place->memory_id != 1) text += "@" + std::to_string(tensor.place->memory_id);
+    text += "+" + std::to_string(tensor.place->offset);
+  } else if (tensor.data_buffer_idx == 0) {
+    text += "?";
+  }
+  if (tensor.data_buffer_idx != 0) text += "#" + std::to_string(tensor.data_buffer_idx);
+  return text;
+}
+
+/// The instructions, one a line: "aten::relu.out(v0, v1, v1)". Tensors and the results of symbol operators are written
+/// as v and their index, other values as value_text() writes them.
+inline std::string listing(const format::MethodDesc& method) {
+  std::string text;
+  for (const format::InstructionDesc& instruction : method.instructions) {
+    const auto& call = std::get<format::KernelCallDesc>(instruction);
+    const format::OperatorDesc& op = method.operators[static_cast<size_t>(call.op_index)];
+    text += op.name + (op.overload.empty() ? "" : "." + op.overload) + "(";
+    const bool symbolic = op.name == "aten::sym_size" ||
+                          (op.name.rfind("executorch_prim::", 0) == 0 && op.name != "executorch_prim::et_view");
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const int32_t arg = call.args[i];
+      const bool tensor = std::holds_alternative<format::TensorDesc>(method.values[static_cast<size_t>(arg)]);
+      const bool result = symbolic && i + 1 == call.args.size();
+      text += (i == 0 ? "" : ", ") + (tensor || result ? "v" + std::to_string(arg) : value_text(method, arg));
+    }
+    text += ")\n";
+  }
+  return text;
+}
+
+/// The bytes of `bytes`.
+inline std::vector<uint8_t> written(const format::Bytes& bytes) {
+  std::vector<uint8_t> out;
+  const Status done = bytes.write(format::append_to(&out));
+  EXPECT_TRUE(done.ok());
+  return out;
+}
+
+}  // namespace berth::emit::testing
