@@ -3,6 +3,7 @@
 
 #include "kernels/portable/conv_arguments.h"
 #include "kernels/portable/conv_depthwise.h"
+#include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/temp_bytes.h"
 
 namespace berth::portable {

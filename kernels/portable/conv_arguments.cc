@@ -165,8 +165,8 @@ Product forward_product(const Convolution& c) {
   Product p = base_product(c);
   for (int i = 0; i < 3; ++i) {
     const Convolution::Axis& axis = c.axis[i];
-    p.axis[i] = {axis.out,      axis.in,        axis.stride,        -axis.padding,  axis.kernel,
-                 axis.dilation, axis.kernel_stride, axis.in_stride, axis.out_stride};
+    p.axis[i] = {axis.out,           axis.in,        axis.stride,    -axis.padding, axis.kernel, axis.dilation,
+                 axis.kernel_stride, axis.in_stride, axis.out_stride};
   }
   return p;
 }

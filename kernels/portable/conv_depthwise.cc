@@ -42,8 +42,8 @@ void run_tile(const Convolution& c, const Window& window, int64_t batch, int64_t
       weights[t] = kernel[t / width.kernel * height.kernel_stride + t % width.kernel * width.kernel_stride];
     }
     window.sum(tile, weights, c.bias == nullptr ? 0 : c.bias->data<float>()[m], scratch);
-    float* out = c.out->data<float>() + batch * c.out->stride(0) + m * c.out->stride(1) +
-                 tile.y * height.out_stride + tile.x;
+    float* out =
+        c.out->data<float>() + batch * c.out->stride(0) + m * c.out->stride(1) + tile.y * height.out_stride + tile.x;
     for (int64_t y = 0; y < tile.rows; ++y) {
       std::memcpy(out + y * height.out_stride, window.result_row(scratch, y),
                   static_cast<size_t>(tile.columns) * sizeof(float));

@@ -79,8 +79,8 @@ inline std::vector<double> reference_convolution(const ConvCase& c, const std::v
       std::array<int64_t, 3> o{};
       bool hits = true;
       for (size_t a = 0; a < 3; ++a) {
-        const int64_t scaled = c.transposed ? i[a] * stride[a] - padding[a] + k[a] * dilation[a]
-                                            : i[a] + padding[a] - k[a] * dilation[a];
+        const int64_t scaled =
+            c.transposed ? i[a] * stride[a] - padding[a] + k[a] * dilation[a] : i[a] + padding[a] - k[a] * dilation[a];
         hits = hits && scaled >= 0 && (c.transposed || scaled % stride[a] == 0);
         o[a] = c.transposed ? scaled : scaled / stride[a];
         hits = hits && o[a] < out[a];

@@ -133,7 +133,8 @@ TEST(Convolution, TakesChannelsLast) {
 
 TEST(Convolution, TakesEveryDtype) {
   std::mt19937 random(3);
-  for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
+  for (const DType dtype :
+       {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
     for (size_t i = 1; i < cases().size(); i += 3) {
       const ConvCase& c = cases()[i];
       // Whole numbers of up to 8 bits are what bf16 and i8 hold.
@@ -182,7 +183,9 @@ TEST(Convolution, RandomShapesAreRight) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
-  const auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  const auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   for (int trial = 0; trial < 150;) {
     ConvCase c;
     c.batch = draw(1, 2);

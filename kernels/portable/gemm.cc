@@ -341,8 +341,9 @@ size_t tiled_scratch_bytes(const Product& product, int threads, const TileSet& t
 void run_tiled_product(KernelContext& context, const Product& product, const TileSet& tiles, void* scratch) {
   const Plan plan = make_plan(product, context.threads(), tiles);
   float* floats = static_cast<float*>(scratch);
-  for_each_item(context, plan.slots, plan.items, [&](Worker& worker, int64_t item) { worker.run(item); },
-                [&](int64_t slot) { return Worker(plan, floats + slot * (plan.a_floats + plan.b_floats)); });
+  for_each_item(
+      context, plan.slots, plan.items, [&](Worker& worker, int64_t item) { worker.run(item); },
+      [&](int64_t slot) { return Worker(plan, floats + slot * (plan.a_floats + plan.b_floats)); });
 }
 
 }  // namespace internal

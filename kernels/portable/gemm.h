@@ -9,11 +9,11 @@
 //
 // so that no patch matrix is ever written in full. A matrix product has one column axis and one tap.
 //
-// How, for f32: B is packed by blocks into panels as wide as a tile (gemm_tile.h), A into panels as high as one, both so small
-// that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication" (ACM TOMS 34:3, 2008). Each element of C is one chain of additions in the order of the depths,
-// whatever the blocking, so the results do not depend on the number of threads. The other dtypes go a plainer way
-// (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
+// How, for f32: B is packed by blocks into panels as wide as a tile (gemm_tile.h), A into panels as high as one, both
+// so small that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication" (ACM TOMS 34:3, 2008). Each element of C is one chain of additions in the
+// order of the depths, whatever the blocking, so the results do not depend on the number of threads. The other dtypes
+// go a plainer way (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
 #pragma once
 
 #include <cstddef>
@@ -83,9 +83,6 @@ size_t product_scratch_bytes(const Product& product, int threads);
 
 /// The most that any product needs.
 size_t max_product_scratch_bytes(int threads);
-
-/// What allocate_temp() may add to align a block that starts anywhere.
-constexpr size_t kTempPadding = 63;
 
 /// Computes the product. `scratch` is aligned to 64 and has product_scratch_bytes(product, context.threads()).
 /// REQUIRES: sizes are those of real tensors; C overlaps neither A nor B.

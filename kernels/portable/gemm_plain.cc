@@ -20,8 +20,8 @@ constexpr size_t kSlotBytes = static_cast<size_t>(kSlotElements) * 8;
 
 // What elements of type T are added in.
 template <typename T>
-using SumOf = std::conditional_t<std::is_same_v<T, double>, double,
-                                 std::conditional_t<std::is_integral_v<T>, uint64_t, float>>;
+using SumOf =
+    std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<std::is_integral_v<T>, uint64_t, float>>;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -126,8 +126,7 @@ class PlainWorker {
   void store(T* c) const {
     for (int r = 0; r < runs_count_; ++r) {
       const Run& run = runs_[r];
-      const int64_t offset =
-          run.place[0] * p_.axis[0].c + run.place[1] * p_.axis[1].c + run.place[2] * p_.axis[2].c;
+      const int64_t offset = run.place[0] * p_.axis[0].c + run.place[1] * p_.axis[1].c + run.place[2] * p_.axis[2].c;
       for (int64_t i = 0; i < rows_; ++i) {
         T* to = c + (first_row_ + i) * p_.row_c + offset;
         const S* from = sum_ + i * kColumns + run.first;
@@ -157,10 +156,11 @@ void run_plain_product(KernelContext& context, const Product& product, void* scr
   const int slots = count_slots(product, context.threads());
   const auto run_all = [&](auto tag) {
     using Worker = PlainWorker<typename decltype(tag)::type>;
-    for_each_item(context, slots, items, [](Worker& worker, int64_t item) { worker.run(item); },
-                  [&](int64_t slot) {
-                    return Worker(product, static_cast<uint8_t*>(scratch) + static_cast<size_t>(slot) * kSlotBytes);
-                  });
+    for_each_item(
+        context, slots, items, [](Worker& worker, int64_t item) { worker.run(item); },
+        [&](int64_t slot) {
+          return Worker(product, static_cast<uint8_t*>(scratch) + static_cast<size_t>(slot) * kSlotBytes);
+        });
     return Error::kOk;
   };
   if (is_floating(product.dtype)) {

@@ -11,6 +11,12 @@ namespace berth::portable {
 /// No kernel asks for scratch memory for more threads than this.
 constexpr int kMaxSlots = 64;
 
+/// What allocate_temp() may add to align a block that starts anywhere.
+constexpr size_t kTempPadding = 63;
+
+/// How many items of `elements` each are worth a thread, for parallel_for.
+constexpr int64_t grain_of(int64_t elements) { return elements >= 16384 ? 1 : 16384 / std::max<int64_t>(elements, 1); }
+
 /// How many slots of scratch memory `items` of work deserve: one when all of them together are less than
 /// `serial_work`, for waking another thread costs more than it saves then.
 inline int slots_for(int threads, int64_t items, double work, double serial_work) {

@@ -59,7 +59,8 @@ inline int64_t input_element(const Product::Axis& axis, int64_t place, int64_t t
   return place * axis.step + tap * axis.tap_step + axis.origin;
 }
 
-/// The places [low, high) of `run` that fall inside the input when seen through `tap`, and the offset in B of the first.
+/// The places [low, high) of `run` that fall inside the input when seen through `tap`, and the offset in B of the
+/// first.
 struct VisibleRun {
   int64_t low = 0, high = 0, b = 0;
 };

@@ -1,5 +1,6 @@
 // mm, bmm and addmm: a matrix product each, in any dtype but bool, with any strides.
 #include "kernels/portable/gemm.h"
+#include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/temp_bytes.h"
 

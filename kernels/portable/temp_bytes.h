@@ -16,6 +16,8 @@ size_t addmm_temp_bytes(Span<EValue* const> args, int threads);
 size_t convolution_temp_bytes(Span<EValue* const> args, int threads);
 size_t avg_pool2d_temp_bytes(Span<EValue* const> args, int threads);
 size_t max_pool2d_temp_bytes(Span<EValue* const> args, int threads);
+size_t upsample_bilinear2d_temp_bytes(Span<EValue* const> args, int threads);
+size_t upsample_nearest2d_temp_bytes(Span<EValue* const> args, int threads);
 
 template <>
 inline constexpr TempBytesFunction kTempBytes<&mm_out> = &mm_temp_bytes;
@@ -29,6 +31,10 @@ template <>
 inline constexpr TempBytesFunction kTempBytes<&avg_pool2d_out> = &avg_pool2d_temp_bytes;
 template <>
 inline constexpr TempBytesFunction kTempBytes<&max_pool2d_with_indices_out> = &max_pool2d_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&upsample_bilinear2d_vec_out> = &upsample_bilinear2d_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&upsample_nearest2d_vec_out> = &upsample_nearest2d_temp_bytes;
 
 // index and index_put: the places of their masks.
 size_t tensor_indices_temp_bytes(Span<EValue* const> args, int threads);

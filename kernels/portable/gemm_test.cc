@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/gemm_tile.h"
+#include "kernels/portable/testing.h"
+
+namespace berth::portable {
+namespace {
+
+// A 3 x 3 convolution with a stride, padding and a dilation, big enough for several blocks of everything.
+Product patches(const std::vector<float>& a, const std::vector<float>& b, std::vector<float>& c) {
+  Product p;
+  p.rows = 37;
+  p.channels = 70;
+  p.row_a = p.channels * 9;
+  p.channel_a = 9;
+  p.channel_b = 30 * 41;
+  p.axis[1] = {28, 30, 1, -2, 3, 2, 3, 41, 20};
+  p.axis[2] = {20, 41, 2, -1, 3, 1, 1, 1, 1};
+  p.row_c = 28 * 20;
+  p.a = a.data();
+  p.b = b.data();
+  p.c = c.data();
+  return p;
+}
+
+std::vector<float> reals(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> draw;
+  std::vector<float> values(count);
+  for (float& x : values) x = draw(random);
+  return values;
+}
+
+std::vector<float> run_with(const TileSet& tiles, Product p, std::vector<float>& c) {
+  std::fill(c.begin(), c.end(), -1.0f);
+  KernelContext context({}, nullptr);
+  std::vector<uint8_t> scratch(internal::tiled_scratch_bytes(p, 1, tiles));
+  internal::run_tiled_product(context, p, tiles, scratch.data());
+  return c;
+}
+
+// What every way of adding must be close to.
+std::vector<float> plain(Product p, std::vector<float>& c) {
+  KernelContext context({}, nullptr);
+  std::vector<uint64_t> scratch(internal::plain_scratch_bytes(p, 1) / 8);
+  internal::run_plain_product(context, p, scratch.data());
+  return c;
+}
+
+TEST(TileSets, AllOfThisProcessorAgree) {
+  const std::vector<float> a = reals(37 * 70 * 9, 1);
+  const std::vector<float> b = reals(size_t{70} * 30 * 41, 2);
+  std::vector<float> c(size_t{37} * 28 * 20);
+  for (const bool matrix : {false, true}) {
+    for (const int64_t rows : {1, 2, 5, 14, 37}) {
+      Product p = matrix ? matrix_product(rows, 500, 70, a.data(), 70, 1, b.data(), 1230, 1, c.data(), 560, 1)
+                         : patches(a, b, c);
+      p.rows = rows;
+      const std::vector<float> expected = plain(p, c);
+      const TileSet* sets[3];
+      const int count = available_tile_sets(sets);
+      std::vector<float> fused;
+      for (int i = 0; i < count; ++i) {
+        SCOPED_TRACE(std::string(sets[i]->name) + (matrix ? " matrix " : " patches ") + std::to_string(rows));
+        const std::vector<float> found = run_with(*sets[i], p, c);
+        for (int64_t row = 0; row < rows; ++row) {
+          for (int64_t column = 0; column < p.columns(); ++column) {
+            const auto at = static_cast<size_t>(row * p.row_c + column);
+            ASSERT_NEAR(found[at], expected[at], 1e-3) << row << " " << column;
+          }
+        }
+        if (i == 0) continue;
+        // Both that fuse multiplication and addition add in the same order.
+        if (!fused.empty()) ASSERT_EQ(std::memcmp(fused.data(), found.data(), fused.size() * sizeof(float)), 0);
+        fused = found;
+      }
+    }
+  }
+}
+
+TEST(TileSets, WindowsAgree) {
+  const std::vector<float> in = reals(4096, 3);
+  const int64_t offsets[] = {0, 1, 2, 77, 500, 1001};
+  const float weights[] = {1, -2, 3, 0.5, 0.25, -1};
+  const TileSet* sets[3];
+  const int count = available_tile_sets(sets);
+  for (int i = 0; i < count; ++i) {
+    for (const int64_t n : {1, 63, 64, 65, 1000}) {
+      std::vector<float> sum(static_cast<size_t>(n) + kMaxTileColumns);
+      std::vector<float> most = sum;
+      sets[i]->window_sum(in.data(), offsets, weights, 6, 0.5f, n, sum.data());
+      sets[i]->window_max(in.data(), offsets, 6, n, most.data());
+      for (size_t j = 0; j < static_cast<size_t>(n); ++j) {
+        double expected = 0.5;
+        float largest = in[j];
+        for (size_t t = 0; t < 6; ++t) {
+          const float x = in[j + static_cast<size_t>(offsets[t])];
+          expected += double{weights[t]} * double{x};
+          largest = std::max(largest, x);
+        }
+        ASSERT_NEAR(sum[j], expected, 1e-5) << sets[i]->name << " " << j;
+        ASSERT_EQ(most[j], largest) << sets[i]->name << " " << j;
+      }
+    }
+  }
+}
+
+// A pool that runs everything in one range must not be worse off than one that splits.
+TEST(Slots, EachItemRunsOnce) {
+  for (const int threads : {1, 2, 7}) {
+    berth::testing::TestPool pool(threads);
+    KernelContext context({}, threads > 1 ? &pool : nullptr);
+    for (const int64_t items : {1, 2, 3, 100, 1001}) {
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(items));
+      std::vector<std::atomic<int>> busy(64);
+      for_each_item(
+          context, slots_for(threads, items, 1e9, 1), items,
+          [&](int64_t slot, int64_t item) {
+            EXPECT_EQ(busy[static_cast<size_t>(slot)].fetch_add(1), 0) << "two threads share a slot";
+            seen[static_cast<size_t>(item)].fetch_add(1);
+            busy[static_cast<size_t>(slot)].fetch_sub(1);
+          },
+          [](int64_t slot) { return slot; });
+      for (const auto& times : seen) EXPECT_EQ(times.load(), 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth::portable

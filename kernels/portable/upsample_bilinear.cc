@@ -1,0 +1,124 @@
+// aten::upsample_bilinear2d for floating dtypes: each output element is the weighted mean of the four around its place.
+#include <algorithm>
+
+#include "kernels/portable/dispatch.h"
+#include "kernels/portable/multiversion.h"
+#include "kernels/portable/temp_bytes.h"
+#include "kernels/portable/upsample_arguments.h"
+
+namespace berth::portable {
+namespace {
+
+// Between which two input elements an output element lies: first * (1 - weight) + second * weight.
+template <typename S>
+struct Between {
+  int32_t first = 0, second = 0;
+  S weight = 0;
+};
+
+template <typename S>
+class Places {
+ public:
+  Places(const WindowAxis& axis, double factor, bool align_corners) : axis_(axis), align_corners_(align_corners) {
+    if (align_corners) {
+      step_ = axis.out > 1 ? static_cast<S>(axis.in - 1) / static_cast<S>(axis.out - 1) : S{0};
+    } else {
+      step_ = factor > 0 ? static_cast<S>(1.0 / factor) : static_cast<S>(axis.in) / static_cast<S>(axis.out);
+    }
+  }
+
+  Between<S> operator()(int64_t place) const {
+    const S half = static_cast<S>(0.5);
+    const S exact = align_corners_ ? step_ * static_cast<S>(place) : step_ * (static_cast<S>(place) + half) - half;
+    const S source = std::clamp(exact, S{0}, static_cast<S>(axis_.in - 1));
+    Between<S> between;
+    between.first = static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(source), axis_.in - 1));
+    between.second = static_cast<int32_t>(std::min<int64_t>(between.first + 1, axis_.in - 1));
+    between.weight = std::clamp(source - static_cast<S>(between.first), S{0}, S{1});
+    return between;
+  }
+
+ private:
+  WindowAxis axis_;
+  bool align_corners_;
+  S step_;
+};
+
+template <typename T, typename S>
+BERTH_INLINE void blend_row(const T* above, const T* below, S down, int64_t in_stride, const Between<S>* columns,
+                            int64_t n, T* out, int64_t out_stride) {
+  for (int64_t x = 0; x < n; ++x) {
+    const Between<S> c = columns[x];
+    const int64_t first = c.first * in_stride;
+    const int64_t second = c.second * in_stride;
+    const S left = 1 - c.weight;
+    const S top = left * static_cast<S>(above[first]) + c.weight * static_cast<S>(above[second]);
+    const S bottom = left * static_cast<S>(below[first]) + c.weight * static_cast<S>(below[second]);
+    out[x * out_stride] = static_cast<T>((1 - down) * top + down * bottom);
+  }
+}
+
+BERTH_MULTIVERSION void blend_row_f32(const float* above, const float* below, float down, const Between<float>* columns,
+                                      int64_t n, float* out) {
+  blend_row(above, below, down, 1, columns, n, out, 1);
+}
+
+template <typename T, typename S>
+void blend_plane(const Upsampling& u, const Places<S>& rows, const Between<S>* columns, int64_t plane) {
+  const T* input = u.input->data<T>() + u.plane_offset(*u.input, plane);
+  T* out = u.out->data<T>() + u.plane_offset(*u.out, plane);
+  const int64_t in_stride = u.column_stride(*u.input);
+  const int64_t out_stride = u.column_stride(*u.out);
+  for (int64_t y = 0; y < u.axis[0].out; ++y) {
+    const Between<S> row = rows(y);
+    const T* above = input + row.first * u.row_stride(*u.input);
+    const T* below = input + row.second * u.row_stride(*u.input);
+    T* to = out + y * u.row_stride(*u.out);
+    if constexpr (std::is_same_v<T, float>) {
+      if (in_stride == 1 && out_stride == 1) {
+        blend_row_f32(above, below, row.weight, columns, u.axis[1].out, to);
+        continue;
+      }
+    }
+    blend_row<T, S>(above, below, row.weight, in_stride, columns, u.axis[1].out, to, out_stride);
+  }
+}
+
+template <typename T>
+Error blend(KernelContext& context, const Upsampling& u, bool align_corners) {
+  using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const Places<S> rows(u.axis[0], u.factor[0], align_corners);
+  const Places<S> places(u.axis[1], u.factor[1], align_corners);
+  const int64_t width = u.axis[1].out;
+  auto* columns = static_cast<Between<S>*>(context.allocate_temp(static_cast<size_t>(width) * sizeof(Between<S>)));
+  if (columns == nullptr) return Error::kMemoryAllocationFailed;
+  for (int64_t x = 0; x < width; ++x) columns[x] = places(x);
+  context.parallel_for(u.planes(), grain_of(4 * u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) blend_plane<T, S>(u, rows, columns, plane);
+  });
+  return Error::kOk;
+}
+
+}  // namespace
+
+Error upsample_bilinear2d_vec_out(KernelContext& context, Span<EValue* const> args) {
+  Upsampling u;
+  Tensor& out = args[4]->tensor();
+  BERTH_RETURN_IF_ERROR(read_upsampling(context, args[0]->tensor(), *args[1], *args[3], out, &u));
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(u).span()));
+  BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
+  if (out.numel() == 0) return Error::kOk;
+  const bool align_corners = args[2]->truth();
+  return dispatch_floating(context, out.dtype(),
+                           [&](auto tag) { return blend<typename decltype(tag)::type>(context, u, align_corners); });
+}
+
+size_t upsample_bilinear2d_temp_bytes(Span<EValue* const> args, int) {
+  const Tensor& out = args[4]->tensor();
+  if (out.rank() < 1) return 0;
+  const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
+  const int64_t width = is_static ? out.size(out.rank() - 1) : out.capacity();
+  return static_cast<size_t>(width) * sizeof(Between<double>) + kTempPadding;
+}
+
+}  // namespace berth::portable

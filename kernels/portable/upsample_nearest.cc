@@ -1,0 +1,94 @@
+// aten::upsample_nearest2d: elements of any dtype, moved as bytes.
+#include <cstring>
+
+#include "kernels/portable/dispatch.h"
+#include "kernels/portable/temp_bytes.h"
+#include "kernels/portable/upsample_arguments.h"
+
+namespace berth::portable {
+namespace {
+
+// The input element for each output element of an axis, by PyTorch's rule, in f32 as there.
+int64_t source_of(const WindowAxis& axis, double factor, int64_t place) {
+  if (axis.out == axis.in) return place;
+  if (axis.out == 2 * axis.in) return place / 2;
+  const float step =
+      factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
+  const float source = static_cast<float>(place) * step;
+  return source < static_cast<float>(axis.in - 1) ? static_cast<int64_t>(source) : axis.in - 1;
+}
+
+template <typename T>
+void fill_row(const T* in, int64_t in_stride, const int32_t* columns, int64_t n, T* out, int64_t out_stride) {
+  if (in_stride == 1 && out_stride == 1) {
+    for (int64_t x = 0; x < n; ++x) out[x] = in[columns[x]];
+  } else {
+    for (int64_t x = 0; x < n; ++x) out[x * out_stride] = in[columns[x] * in_stride];
+  }
+}
+
+template <typename T>
+void double_row(const T* in, int64_t n, T* out) {
+  for (int64_t x = 0; x < n; ++x) {
+    out[2 * x] = in[x];
+    out[2 * x + 1] = in[x];
+  }
+}
+
+template <typename T>
+void fill_plane(const Upsampling& u, const int32_t* columns, int64_t plane) {
+  const T* input = u.input->data<T>() + u.plane_offset(*u.input, plane);
+  T* out = u.out->data<T>() + u.plane_offset(*u.out, plane);
+  const int64_t in_stride = u.column_stride(*u.input);
+  const int64_t out_stride = u.column_stride(*u.out);
+  const bool dense = in_stride == 1 && out_stride == 1;
+  int64_t last = -1;
+  for (int64_t y = 0; y < u.axis[0].out; ++y) {
+    T* row = out + y * u.row_stride(*u.out);
+    const int64_t source = source_of(u.axis[0], u.factor[0], y);
+    const T* from = input + source * u.row_stride(*u.input);
+    if (source == last && dense) {
+      std::memcpy(row, row - u.row_stride(*u.out), static_cast<size_t>(u.axis[1].out) * sizeof(T));
+    } else if (dense && u.axis[1].out == 2 * u.axis[1].in) {
+      double_row(from, u.axis[1].in, row);
+    } else {
+      fill_row(from, in_stride, columns, u.axis[1].out, row, out_stride);
+    }
+    last = source;
+  }
+}
+
+}  // namespace
+
+Error upsample_nearest2d_vec_out(KernelContext& context, Span<EValue* const> args) {
+  Upsampling u;
+  Tensor& out = args[3]->tensor();
+  BERTH_RETURN_IF_ERROR(read_upsampling(context, args[0]->tensor(), *args[1], *args[2], out, &u));
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(u).span()));
+  BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
+  if (out.numel() == 0) return Error::kOk;
+  const size_t table = static_cast<size_t>(u.axis[1].out) * sizeof(int32_t);
+  int32_t* columns = static_cast<int32_t*>(context.allocate_temp(table));
+  if (columns == nullptr) return Error::kMemoryAllocationFailed;
+  for (int64_t x = 0; x < u.axis[1].out; ++x) {
+    columns[x] = static_cast<int32_t>(source_of(u.axis[1], u.factor[1], x));
+  }
+  return dispatch_bytes(context, out.dtype(), [&](auto tag) {
+    context.parallel_for(u.planes(), grain_of(u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        fill_plane<typename decltype(tag)::type>(u, columns, plane);
+      }
+    });
+    return Error::kOk;
+  });
+}
+
+size_t upsample_nearest2d_temp_bytes(Span<EValue* const> args, int) {
+  const Tensor& out = args[3]->tensor();
+  if (out.rank() < 1) return 0;
+  const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
+  const int64_t width = is_static ? out.size(out.rank() - 1) : out.capacity();
+  return static_cast<size_t>(width) * sizeof(int32_t) + kTempPadding;
+}
+
+}  // namespace berth::portable
