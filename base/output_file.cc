@@ -14,11 +14,6 @@ Failure system_failure(const std::string& path, const char* what) {
                  std::string(what) + ": " + std::strerror(errno)};
 }
 
-bool is_special(const std::string& path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
-
 Status fill_and_close(const std::string& path, std::FILE* file, const std::function<Status(OutputFile&)>& fill) {
   OutputFile out(path, file);
   auto filled = fill(out);
@@ -35,8 +30,14 @@ Status OutputFile::write(const void* data, size_t size) {
   return Done{};
 }
 
-Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill) {
-  if (is_special(path)) {
+bool is_special_file(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
+                        const std::function<Status(const std::string&)>& check) {
+  if (is_special_file(path)) {
     std::FILE* file = std::fopen(path.c_str(), "wb");
     if (file == nullptr) return system_failure(path, "cannot be opened for writing");
     return fill_and_close(path, file, fill);
@@ -44,10 +45,15 @@ Status write_whole_file(const std::string& path, const std::function<Status(Outp
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
   std::FILE* file = std::fopen(temporary.c_str(), "wbx");
   if (file == nullptr) return system_failure(path, "cannot be written");
-  auto written = fill_and_close(path, file, fill);
-  if (!written.ok()) {
+  const auto finish = [&]() -> Status {
+    BERTH_TRY(fill_and_close(path, file, fill));
+    if (check != nullptr) BERTH_TRY(check(temporary));
+    return Done{};
+  };
+  auto finished = finish();
+  if (!finished.ok()) {
     std::remove(temporary.c_str());
-    return written;
+    return finished.error();
   }
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     const Failure failure = system_failure(path, "cannot be put in place");

@@ -21,9 +21,13 @@ class OutputFile {
   std::FILE* file_;
 };
 
-/// Writes `path` through `fill`: to a temporary in the same folder, renamed over `path` when `fill` and every write
-/// succeeded, removed otherwise, so that what was at `path` before is lost only to a whole new file. A `path` that
-/// exists and is no regular file (a device, a pipe) is written in place.
-Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill);
+/// Whether `path` exists and is no regular file: a device, a pipe. Such a file is written in place.
+bool is_special_file(const std::string& path);
+
+/// Writes `path` through `fill`: to a temporary in the same folder, renamed over `path` when `fill`, every write and
+/// then `check` (given the temporary's name; may be null) succeeded, and removed otherwise. So what was at `path`
+/// before is lost only to a whole new file. A special file is written in place and not checked.
+Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
+                        const std::function<Status(const std::string&)>& check = nullptr);
 
 }  // namespace berth

@@ -7,24 +7,19 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "base/device.h"
 #include "base/failure.h"
+#include "compiler/import/options.h"
 #include "compiler/ir/module.h"
 
 namespace berth {
 
-struct ImportOptions {
-  /// Shapes of inputs by name: "1x3x224x224"; a dimension may be a bound, "1..8x3x224x224". Needed for each input whose
-  /// model leaves dimensions open.
-  std::map<std::string, std::string> input_shapes;
-};
-
-/// Reads a model by what it contains: ONNX, or IR text (docs/ir.md). NotFound, AccessFailed, or a failure with the place
-/// in the model. Weights stay in the mapped file until the program is written: the file must not change meanwhile.
+/// Reads a model by what it contains: ONNX, or IR text (docs/ir.md). NotFound, AccessFailed, or a failure with the
+/// place in the model. Weights stay in the mapped file until the program is written: the file must not change
+/// meanwhile.
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options);
 
 enum class Planner : uint8_t {

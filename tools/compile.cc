@@ -28,7 +28,7 @@ Status parse_shapes(const std::vector<std::string>& texts, ImportOptions& option
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
       return Failure{Error::kInvalidArgument, "--input-shape " + text, "expected NAME=1x3x224x224"};
     }
-    options.input_shapes[text.substr(0, equals)] = text.substr(equals + 1);
+    options.input_shapes.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return Done{};
 }
@@ -98,8 +98,10 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("--planner", command->planner, "naive, greedy or best")
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
-  sub->add_option("--dump-ir", command->options.dump_ir, "write the IR after every pass that changed it to this folder");
-  sub->add_option("--why", command->options.why, "print the decisions of a pass, with their reasons; all for every pass")
+  sub->add_option("--dump-ir", command->options.dump_ir,
+                  "write the IR after every pass that changed it to this folder");
+  sub->add_option("--why", command->options.why,
+                  "print the decisions of a pass, with their reasons; all for every pass")
       ->allow_extra_args(false);
   sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
   sub->add_flag("--json", command->json, "one JSON object instead of text");

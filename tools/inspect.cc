@@ -71,7 +71,8 @@ Json copies_json(const fb::ExecutionPlan& method) {
       const fb::Tensor* to = format::tensor_at(method, call->args()->Get(1));
       uint64_t bytes = 0;
       if (from == nullptr || to == nullptr || !format::tensor_nbytes(*from, &bytes)) continue;
-      auto& [count, total] = copies[{device_name(format::tensor_device(*from)), device_name(format::tensor_device(*to))}];
+      auto& [count, total] =
+          copies[{device_name(format::tensor_device(*from)), device_name(format::tensor_device(*to))}];
       ++count;
       total += static_cast<int64_t>(bytes);
     }
@@ -93,9 +94,8 @@ Json method_json(const ProgramFile& program, size_t index) {
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     const auto bytes = meta.memory_planned_buffer_size(i);
     const auto device = meta.memory_planned_buffer_device(i);
-    json["arenas"].push_back({{"id", i + 1},
-                              {"device", device_name(device.ok() ? *device : Device())},
-                              {"bytes", bytes.ok() ? *bytes : 0}});
+    json["arenas"].push_back(
+        {{"id", i + 1}, {"device", device_name(device.ok() ? *device : Device())}, {"bytes", bytes.ok() ? *bytes : 0}});
   }
   json["operators"] = Json::object();
   for (const auto& [name, count] : operator_counts(method)) json["operators"][name] = count;

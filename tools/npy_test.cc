@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string>
 
-
 namespace berth::tool {
 namespace {
 

@@ -72,7 +72,8 @@ Status run_plan(const PlanOptions& options) {
 
 void add_plan(CLI::App& app, Session& session) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = app.add_subcommand("plan", "Plan the memory of a problem in CSV (id,lower,upper,size[,alignment])");
+  CLI::App* command =
+      app.add_subcommand("plan", "Plan the memory of a problem in CSV (id,lower,upper,size[,alignment])");
   command->add_option("PROBLEM", options->problem, "the problem, in MiniMalloc's columns")->required();
   command->add_option("-o", options->solution, "write the problem with its offsets to this CSV");
   command->add_option("--capacity", options->capacity, "bytes that the plan may take")->check(CLI::NonNegativeNumber);

@@ -5,6 +5,7 @@
 
 #include "format/tensor_facts.h"
 #include "format/verify.h"
+#include "format/verify_plan.h"
 
 namespace berth::tool {
 namespace {
@@ -79,6 +80,22 @@ Expected<ProgramFile> open_program(const std::string& path) {
     return in_file(path, report);
   }
   return program;
+}
+
+Expected<PlanCheck> check_plan(const ProgramFile& program) {
+  PlanCheck check;
+  std::vector<uint8_t> scratch;
+  for (size_t method = 0; method < program.view.method_count(); ++method) {
+    format::Report report;
+    format::PlanFacts facts;
+    scratch.resize(format::plan_scratch_bytes(program.view, method));
+    if (format::verify_plan(program.view, method, scratch, &facts, &report) != Error::kOk) {
+      return in_file(program.path, report);
+    }
+    check.inferred = check.inferred || facts.inferred;
+    check.unknown_operators += facts.unknown_operators;
+  }
+  return check;
 }
 
 ArenaPicture arena_picture(const fb::ExecutionPlan& method, uint32_t memory_id) {

@@ -25,14 +25,15 @@ bool is_program(const MappedFile& file);
 Expected<ProgramFile> open_program(const std::string& path);
 
 struct PlanCheck {
-  bool inferred = false;  // the file does not say which values are views; it was inferred
+  bool inferred = false;           // the file does not say which values are views; it was inferred
+  uint32_t unknown_operators = 0;  // which Berth has no schema of; read conservatively
 };
 
 /// Checks that nothing live is overwritten, in every method.
 Expected<PlanCheck> check_plan(const ProgramFile& program);
 
-/// One arena of a method as a planner's problem with all places taken: for pictures. Lifetimes are from the first to the
-/// last instruction that mentions a value; inputs live from the start, outputs to the end.
+/// One arena of a method as a planner's problem with all places taken: for pictures. Lifetimes are from the first to
+/// the last instruction that mentions a value; inputs live from the start, outputs to the end.
 struct ArenaPicture {
   plan::Problem problem;
   plan::Plan plan;

@@ -28,7 +28,8 @@ std::string duration_text(double seconds) {
 Expected<std::string> read_text(const std::string& path, size_t limit) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   if (file->bytes().size() > limit) {
-    return Failure{Error::kInvalidExternalData, path, fmt::format("is larger than {}", bytes_text(static_cast<int64_t>(limit)))};
+    return Failure{Error::kInvalidExternalData, path,
+                   fmt::format("is larger than {}", bytes_text(static_cast<int64_t>(limit)))};
   }
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }

@@ -1,4 +1,5 @@
-// What the subcommands of `berth` share. Each subcommand is one file with one function that adds it to the command line.
+// What the subcommands of `berth` share. Each subcommand is one file with one function that adds it to the command
+// line.
 //
 // Exit codes are a contract: 0 done, 1 our failure, 2 the input's or the usage's fault.
 #pragma once

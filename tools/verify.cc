@@ -38,8 +38,9 @@ Status run_verify(const VerifyOptions& options) {
                            .dump());
     return Done{};
   }
-  fmt::print("{}: sound. {} methods, {} values, {} instructions: every index, offset and size was checked, and nothing\n",
-             options.file, program.view.method_count(), values, instructions);
+  fmt::print(
+      "{}: sound. {} methods, {} values, {} instructions: every index, offset and size was checked, and nothing\n",
+      options.file, program.view.method_count(), values, instructions);
   fmt::print("that is still read is overwritten{}.\n",
              plan.inferred ? " (which values are views of which was inferred: the file does not say)" : "");
   return Done{};

@@ -1,0 +1,125 @@
+#include "compiler/compile.h"
+
+#include <chrono>
+
+#include "base/mapped_file.h"
+#include "base/output_file.h"
+#include "compiler/check_program.h"
+#include "compiler/emit/emit.h"
+#include "compiler/import/onnx/import_onnx.h"
+#include "compiler/ir/parse.h"
+#include "compiler/ir/verify.h"
+#include "compiler/passes/pipeline.h"
+#include "format/write/write_program.h"
+
+namespace berth {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxIrText = size_t{1} << 30;
+
+// IR text is text; a model in protobuf has bytes that no text has within its first few.
+bool looks_like_text(Span<const uint8_t> bytes) {
+  for (size_t i = 0; i < bytes.size() && i < 256; ++i) {
+    if (bytes[i] < 32 && bytes[i] != '\n' && bytes[i] != '\t' && bytes[i] != '\r') return false;
+  }
+  return !bytes.empty();
+}
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+Expected<ir::Module> load_text(const MappedFile& file) {
+  if (file.bytes().size() > kMaxIrText) return Failure{Error::kNotSupported, file.path(), "is over 1 GiB of text"};
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  return ir::parse(text, file.path(), folder_of(file.path()));
+}
+
+emit::EmitOptions emit_options(const CompileOptions& options) {
+  emit::EmitOptions emit;
+  emit.planner = options.planner == Planner::kNaive    ? emit::Planner::kNaive
+                 : options.planner == Planner::kGreedy ? emit::Planner::kGreedy
+                                                       : emit::Planner::kBest;
+  return emit;
+}
+
+void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
+  for (const emit::ArenaReport& arena : emitted.arenas) {
+    report.arenas.push_back({arena.method, static_cast<int>(arena.id), arena.device, static_cast<int64_t>(arena.bytes),
+                             static_cast<int64_t>(arena.lower_bound), arena.optimal});
+  }
+  report.instructions = static_cast<int64_t>(emitted.instructions);
+  report.plan_ms = emitted.plan_ms;
+  for (const format::Bytes& constant : emitted.program.constants) {
+    report.constant_bytes += static_cast<int64_t>(constant.size);
+  }
+}
+
+// From a module to the tables of a program; nothing is written yet.
+Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
+  if (options.target != "portable") {
+    return Failure{Error::kNotSupported, "target " + options.target, "there is one target, portable"};
+  }
+  BERTH_TRY(ir::verify(module));
+  passes::Options pass_options;
+  pass_options.dump_dir = options.dump_ir;
+  pass_options.verify = options.verify_ir;
+  pass_options.why = options.why;
+  BERTH_TRY(passes::run_pipeline(module, pass_options));
+  report.why = std::move(pass_options.reasons);
+  auto emitted = emit::emit(module, emit_options(options));
+  if (!emitted.ok()) return emitted.error();
+  fill_report(*emitted, report);
+  return emitted;
+}
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+  if (file->bytes().empty()) return Failure{Error::kInvalidProgram, path, "is empty"};
+  return looks_like_text(file->bytes()) ? load_text(*file) : import_onnx(path, options);
+}
+
+Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options, CompileReport* report) {
+  const Clock::time_point start = Clock::now();
+  CompileReport filled;
+  BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
+  BERTH_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, format::program_bytes(emitted.program));
+  BERTH_TRY(check_program(bytes));
+  filled.total_ms = milliseconds_since(start);
+  if (report != nullptr) *report = std::move(filled);
+  return bytes;
+}
+
+Status compile_to_file(ir::Module module, const CompileOptions& options, const std::string& path,
+                       CompileReport* report) {
+  const Clock::time_point start = Clock::now();
+  if (is_special_file(path)) {
+    BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, compile(std::move(module), options, report));
+    return write_whole_file(path, [&](OutputFile& file) { return file.write(bytes.data(), bytes.size()); });
+  }
+  CompileReport filled;
+  BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
+  const auto write = [&](OutputFile& file) {
+    return format::write_program(emitted.program,
+                                 [&](Span<const uint8_t> bytes) { return file.write(bytes.data(), bytes.size()); });
+  };
+  const auto check = [](const std::string& written) -> Status {
+    BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(written));
+    return check_program(file->bytes());
+  };
+  BERTH_TRY(write_whole_file(path, write, check));
+  filled.total_ms = milliseconds_since(start);
+  if (report != nullptr) *report = std::move(filled);
+  return Done{};
+}
+
+}  // namespace berth

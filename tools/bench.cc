@@ -1,0 +1,125 @@
+// berth bench: how long a program takes to load and to run.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "tools/load_method.h"
+#include "tools/names.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+struct BenchOptions {
+  LoadRequest load;
+  int iterations = 50;
+  bool json = false;
+};
+
+struct Timing {
+  double first = 0;
+  std::vector<double> others;  // sorted, seconds
+
+  double at(double fraction) const {
+    return others.empty() ? first : others[static_cast<size_t>(fraction * static_cast<double>(others.size() - 1) + .5)];
+  }
+};
+
+// Inputs are set again before each run, as a user of the model would.
+Status time_runs(const BenchOptions& options, Method& method, std::vector<Array>& inputs, Timing* timing) {
+  for (int i = 0; i <= options.iterations; ++i) {
+    const Stopwatch watch;
+    BERTH_TRY(set_inputs(method, inputs));
+    if (method.execute() != Error::kOk) return failure_of(options.load, method);
+    if (i == 0) {
+      timing->first = watch.seconds();
+    } else {
+      timing->others.push_back(watch.seconds());
+    }
+  }
+  std::sort(timing->others.begin(), timing->others.end());
+  return Done{};
+}
+
+Json planned_bytes(const MethodMeta& meta) {
+  Json planned = Json::object();
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    const auto bytes = meta.memory_planned_buffer_size(i);
+    const auto device = meta.memory_planned_buffer_device(i);
+    if (!bytes.ok() || !device.ok()) continue;
+    const std::string name = device_name(*device);
+    planned[name] = (planned.contains(name) ? planned[name].get<uint64_t>() : 0) + *bytes;
+  }
+  return planned;
+}
+
+int64_t count_copies(const Method& method) {
+  int64_t copies = 0;
+  for (size_t i = 0; i < method.num_instructions(); ++i) {
+    copies += std::string(method.instruction_name(i)).rfind("et_copy::", 0) == 0 ? 1 : 0;
+  }
+  return copies;
+}
+
+Status run_bench(BenchOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
+  Method& method = loaded->method->method();
+  BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
+  Timing timing;
+  BERTH_TRY(time_runs(options, method, inputs, &timing));
+  struct rusage usage;
+  ::getrusage(RUSAGE_SELF, &usage);
+  const Json json = {{"load_ms", loaded->seconds * 1e3},
+                     {"first_ms", timing.first * 1e3},
+                     {"median_ms", timing.at(.5) * 1e3},
+                     {"p90_ms", timing.at(.9) * 1e3},
+                     {"min_ms", timing.at(0) * 1e3},
+                     {"iterations", options.iterations},
+                     {"threads", options.load.threads},
+                     {"planned_bytes", planned_bytes(method.meta())},
+                     {"copies", count_copies(method)},
+                     {"method_bytes", loaded->method->memory().method_bytes},
+                     {"temp_bytes", loaded->method->memory().temp_bytes},
+                     {"peak_rss_kb", usage.ru_maxrss}};
+  if (options.json) {
+    fmt::print("{}\n", json.dump());
+    return Done{};
+  }
+  fmt::print("load {}, first run {}; then of {} runs on {} threads: min {}, median {}, 90 % below {}\n",
+             duration_text(loaded->seconds), duration_text(timing.first), options.iterations, options.load.threads,
+             duration_text(timing.at(0)), duration_text(timing.at(.5)), duration_text(timing.at(.9)));
+  for (const auto& [device, bytes] : json["planned_bytes"].items()) {
+    fmt::print("memory on {}: {} planned", device, bytes_text(bytes.get<int64_t>()));
+    if (device == "cpu") {
+      fmt::print(", {} for the method, {} for kernels while they run",
+                 bytes_text(static_cast<int64_t>(loaded->method->memory().method_bytes)),
+                 bytes_text(static_cast<int64_t>(loaded->method->memory().temp_bytes)));
+    }
+    fmt::print("\n");
+  }
+  return Done{};
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Session& session) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Time the load and the runs of a program");
+  command->add_option("PROGRAM", options->load.program, "a .pte program")->required();
+  command->add_option("--method", options->load.method, "the method to run; forward, or the only one");
+  command->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; seeded random without")
+      ->allow_extra_args(false);
+  command->add_option("--iterations", options->iterations, "runs after the first")->check(CLI::Range(0, 10'000'000));
+  command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
+      ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
+  command->add_flag("--json", options->json, "one JSON object instead of text");
+  command->footer("example: berth bench model.pte --threads 2");
+  command->callback([options, &session] {
+    auto done = run_bench(*options);
+    if (!done.ok()) session.exit_code = report(done.error());
+  });
+}
+
+}  // namespace berth::tool

@@ -1,0 +1,160 @@
+#include "tools/load_method.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "compiler/ir/builder.h"
+#include "kernels/portable/portable.h"
+#include "tools/names.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+Failure failure_from(const std::string& path, Error code, const Report& report) {
+  if (report.code == Error::kOk) return Failure{code, path, to_string(code)};
+  const std::string place = report.place[0] == '\0' ? path : path + ": " + report.place;
+  return Failure{report.code, place, report.message};
+}
+
+Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
+  Report report;
+  const auto failure = [&](Error code) { return failure_from(request.program, code, report); };
+  if (request.map) {
+    auto loader = MappedFileLoader::open(request.program.c_str(), &report);
+    if (!loader.ok()) return failure(loader.error());
+    return std::unique_ptr<DataLoader>(new MappedFileLoader(std::move(loader).value()));
+  }
+  auto loader = FileLoader::open(request.program.c_str(), &report);
+  if (!loader.ok()) return failure(loader.error());
+  return std::unique_ptr<DataLoader>(new FileLoader(std::move(loader).value()));
+}
+
+Expected<std::string> choose_method(const LoadRequest& request, const Program& program) {
+  if (!request.method.empty()) return request.method;
+  if (program.num_methods() == 1) return std::string(program.method_name(0));
+  std::string names;
+  for (size_t i = 0; i < program.num_methods(); ++i) {
+    if (std::strcmp(program.method_name(i), "forward") == 0) return std::string("forward");
+    names += std::string(i == 0 ? "" : ", ") + program.method_name(i);
+  }
+  return Failure{Error::kInvalidArgument, request.program, "has several methods; say which with --method: " + names};
+}
+
+// Numbers that keep any model in a sensible range: floats from -1 to 1, small whole numbers, either truth.
+Array made_up(const TensorInfo& info, std::mt19937& random) {
+  Array array;
+  array.dtype = info.dtype;
+  array.shape.assign(info.sizes.begin(), info.sizes.end());
+  const size_t element = element_size(info.dtype);
+  array.bytes.resize(info.nbytes);
+  if (!is_floating(info.dtype) && !is_integer(info.dtype) && info.dtype != DType::kBool) return array;
+  std::uniform_real_distribution<double> real(-1, 1);
+  std::uniform_int_distribution<int> whole(0, info.dtype == DType::kBool ? 1 : 9);
+  for (size_t i = 0; i + element <= array.bytes.size(); i += element) {
+    const double number = is_floating(info.dtype) ? real(random) : whole(random);
+    const std::vector<uint8_t> bytes = ir::element_bytes(info.dtype, number);
+    std::memcpy(&array.bytes[i], bytes.data(), element);
+  }
+  return array;
+}
+
+// The file for each input: by name, or the next in order.
+Expected<std::vector<std::string>> assign_files(const LoadRequest& request, const MethodMeta& meta) {
+  std::vector<std::string> files(meta.num_inputs());
+  size_t next = 0;
+  for (const std::string& text : request.inputs) {
+    const size_t equals = text.find('=');
+    size_t index = meta.num_inputs();
+    if (equals != std::string::npos) {
+      for (size_t i = 0; i < meta.num_inputs(); ++i) {
+        if (port_name(meta.input_names(i).name, true, i) == text.substr(0, equals)) index = i;
+      }
+    } else {
+      while (next < files.size() && !files[next].empty()) ++next;
+      index = next;
+    }
+    if (index >= files.size()) {
+      return Failure{Error::kInvalidArgument, "--input " + text,
+                     equals != std::string::npos ? "the method has no input of that name; berth inspect lists them"
+                                                 : "the method has only " + std::to_string(files.size()) + " inputs"};
+    }
+    files[index] = equals == std::string::npos ? text : text.substr(equals + 1);
+  }
+  return files;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
+  const Stopwatch watch;
+  auto loaded = std::make_unique<LoadedMethod>();
+  BERTH_ASSIGN_OR_RETURN(loaded->loader, open_loader(request));
+  Report report;
+  LoadOptions options;
+  options.verification = request.full_verification ? Verification::kFull : Verification::kMinimal;
+  options.report = &report;
+  auto program = Program::load(*loaded->loader, portable::kernels(), options);
+  if (!program.ok()) return failure_from(request.program, program.error(), report);
+  loaded->program = std::make_unique<Program>(std::move(program).value());
+  BERTH_ASSIGN_OR_RETURN(const std::string name, choose_method(request, *loaded->program));
+  if (request.threads > 1) loaded->pool = std::make_unique<HostThreadPool>(request.threads);
+  HostOptions host;
+  host.pool = loaded->pool.get();
+  host.report = &report;
+  auto method = HostMethod::load(*loaded->program, name.c_str(), host);
+  if (!method.ok()) return failure_from(request.program, method.error(), report);
+  loaded->method = std::make_unique<HostMethod>(std::move(method).value());
+  loaded->seconds = watch.seconds();
+  return loaded;
+}
+
+Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method) {
+  const MethodMeta meta = method.meta();
+  BERTH_ASSIGN_OR_RETURN(const std::vector<std::string> files, assign_files(request, meta));
+  std::vector<Array> arrays(files.size());
+  std::mt19937 random(0);
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!files[i].empty()) {
+      BERTH_ASSIGN_OR_RETURN(arrays[i], read_npy(files[i]));
+      continue;
+    }
+    const auto info = meta.input_tensor_meta(i);
+    if (info.ok()) arrays[i] = made_up(*info, random);
+  }
+  return arrays;
+}
+
+Status set_inputs(Method& method, std::vector<Array>& arrays) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const MethodMeta meta = method.meta();
+    const auto tag = meta.input_tag(i);
+    if (!tag.ok() || *tag != Tag::kTensor) {
+      // Numbers and texts are compiled in: what the program has is what it takes.
+      if (method.set_input(i, method.get_input(i)) == Error::kOk) continue;
+      return Failure{method.last_report().code, port_name(meta.input_names(i).name, true, i),
+                     method.last_report().message};
+    }
+    std::vector<int32_t> sizes;
+    for (int64_t dim : arrays[i].shape) sizes.push_back(static_cast<int32_t>(std::min<int64_t>(dim, INT32_MAX)));
+    const auto info = meta.input_tensor_meta(i);
+    // Types that NumPy lacks come as their bits.
+    const bool same_bits = info.ok() && arrays[i].dtype != info->dtype && !is_floating(arrays[i].dtype) &&
+                           (info->dtype == DType::kBF16 || is_complex(info->dtype) || info->dtype > DType::kBF16) &&
+                           element_size(arrays[i].dtype) == element_size(info->dtype);
+    const DType dtype = same_bits ? info->dtype : arrays[i].dtype;
+    if (method.set_input(i, arrays[i].bytes.data(), sizes, dtype) != Error::kOk) {
+      const Report& report = method.last_report();
+      return Failure{report.code, "input " + port_name(meta.input_names(i).name, true, i), report.message};
+    }
+  }
+  return Done{};
+}
+
+Failure failure_of(const LoadRequest& request, const Method& method) {
+  const Report& report = method.last_report();
+  return failure_from(request.program, report.code, report);
+}
+
+}  // namespace berth::tool

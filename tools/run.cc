@@ -1,0 +1,159 @@
+// berth run: a program on NumPy files.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "base/half.h"
+#include "tools/load_method.h"
+#include "tools/names.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+struct RunOptions {
+  LoadRequest load;
+  std::string output_dir;
+  std::string verify = "full";
+  std::string source = "map";
+  int top = 0;
+};
+
+// The elements of `tensor` in row-major order of its dimensions.
+Array array_of(const Tensor& tensor) {
+  Array array;
+  array.dtype = tensor.dtype();
+  array.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
+  const size_t element = element_size(tensor.dtype());
+  array.bytes.resize(tensor.nbytes());
+  if (array.bytes.empty()) return array;
+  if (tensor.is_contiguous()) {
+    std::memcpy(array.bytes.data(), tensor.raw(), array.bytes.size());
+    return array;
+  }
+  std::vector<int64_t> at(static_cast<size_t>(tensor.rank()), 0);
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    int64_t offset = 0;
+    for (int d = 0; d < tensor.rank(); ++d) offset += at[static_cast<size_t>(d)] * tensor.stride(d);
+    std::memcpy(&array.bytes[static_cast<size_t>(i) * element],
+                static_cast<const uint8_t*>(tensor.raw()) + static_cast<size_t>(offset) * element, element);
+    for (int d = tensor.rank() - 1; d >= 0 && ++at[static_cast<size_t>(d)] == tensor.size(d); --d) {
+      at[static_cast<size_t>(d)] = 0;
+    }
+  }
+  return array;
+}
+
+Array array_of_scalar(const EValue& value) {
+  Array array;
+  const auto put = [&](DType dtype, auto number) {
+    array.dtype = dtype;
+    array.bytes.resize(sizeof number);
+    std::memcpy(array.bytes.data(), &number, sizeof number);
+  };
+  if (value.is_int()) put(DType::kI64, value.integer());
+  if (value.is_double()) put(DType::kF64, value.real());
+  if (value.is_bool()) put(DType::kBool, static_cast<uint8_t>(value.truth()));
+  return array;
+}
+
+double number_at(const Array& array, size_t i) {
+  const uint8_t* at = &array.bytes[i * element_size(array.dtype)];
+  const auto get = [&](auto x) {
+    std::memcpy(&x, at, sizeof x);
+    return static_cast<double>(x);
+  };
+  switch (array.dtype) {
+    case DType::kF16: return get(Half());
+    case DType::kBF16: return get(BFloat16());
+    case DType::kF32: return get(float());
+    case DType::kF64: return get(double());
+    case DType::kI64: return get(int64_t());
+    case DType::kI32: return get(int32_t());
+    case DType::kI16: return get(int16_t());
+    case DType::kI8: return get(int8_t());
+    case DType::kU8:
+    case DType::kBool: return get(uint8_t());
+    default: return 0;
+  }
+}
+
+void print_top(const Array& array, int count) {
+  std::vector<size_t> order(array.bytes.size() / element_size(array.dtype));
+  std::iota(order.begin(), order.end(), size_t{0});
+  const size_t shown = std::min(order.size(), static_cast<size_t>(count));
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+                    [&](size_t a, size_t b) { return number_at(array, a) > number_at(array, b); });
+  for (size_t i = 0; i < shown; ++i) fmt::print("  {:6} {:.6g}\n", order[i], number_at(array, order[i]));
+}
+
+void print_output(size_t index, const std::string& name, const Array& array) {
+  std::string shape;
+  for (int64_t size : array.shape) shape += (shape.empty() ? "" : "x") + std::to_string(size);
+  fmt::print("out{} {}: {}[{}]", index, name, to_string(array.dtype), shape);
+  const size_t count = array.bytes.size() / element_size(array.dtype);
+  for (size_t k = 0; k < std::min<size_t>(count, 4); ++k) fmt::print(" {:.6g}", number_at(array, k));
+  fmt::print("{}\n", count > 4 ? " …" : "");
+}
+
+Status give_outputs(const RunOptions& options, Method& method) {
+  if (!options.output_dir.empty() && ::mkdir(options.output_dir.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Failure{Error::kAccessFailed, options.output_dir, std::string("cannot be made: ") + std::strerror(errno)};
+  }
+  for (size_t i = 0; i < method.outputs_size(); ++i) {
+    const EValue value = method.get_output(i);
+    const std::string name = port_name(method.meta().output_names(i).name, false, i);
+    if (!value.is_tensor() && !value.is_scalar()) {
+      fmt::print("out{} {}: {}\n", i, name, tag_name(value.tag()));
+      continue;
+    }
+    const Array array = value.is_tensor() ? array_of(value.tensor()) : array_of_scalar(value);
+    print_output(i, name, array);
+    if (options.top > 0) print_top(array, options.top);
+    if (!options.output_dir.empty()) {
+      BERTH_TRY(write_npy(options.output_dir + "/out" + std::to_string(i) + ".npy", array));
+    }
+  }
+  return Done{};
+}
+
+Status run_run(RunOptions& options) {
+  options.load.full_verification = options.verify == "full";
+  options.load.map = options.source == "map";
+  BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
+  Method& method = loaded->method->method();
+  BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
+  BERTH_TRY(set_inputs(method, inputs));
+  if (method.execute() != Error::kOk) return failure_of(options.load, method);
+  return give_outputs(options, method);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Session& session) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Run a program on NumPy files");
+  command->add_option("PROGRAM", options->load.program, "a .pte program")->required();
+  command->add_option("--method", options->load.method, "the method to run; forward, or the only one");
+  command->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; seeded random without")
+      ->allow_extra_args(false);
+  command->add_option("--output-dir", options->output_dir, "write out0.npy, out1.npy… to this folder");
+  command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
+      ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
+  command->add_option("--top", options->top, "print the N largest elements of each output")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--verify", options->verify, "minimal or full: how much of the file is checked before it is run")
+      ->check(CLI::IsMember({"minimal", "full"}));
+  command->add_option("--load", options->source, "map or read the file")->check(CLI::IsMember({"map", "read"}));
+  command->footer("example: berth run model.pte --input x.npy --output-dir out");
+  command->callback([options, &session] {
+    auto done = run_run(*options);
+    if (!done.ok()) session.exit_code = report(done.error());
+  });
+}
+
+}  // namespace berth::tool
