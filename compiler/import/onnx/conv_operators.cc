@@ -1,0 +1,184 @@
+// Convolutions. ATen's kernel takes one and two spatial dimensions with the same padding on both sides; everything else
+// is padded first, or, with three spatial dimensions, summed over the first one.
+#include <algorithm>
+
+#include "compiler/import/onnx/operators.h"
+#include "compiler/import/onnx/window.h"
+
+namespace berth::onnx {
+namespace {
+
+// More slices of a 3-d kernel than any model has; each becomes a convolution of its own.
+constexpr int64_t kMaxDepth = 256;
+
+std::vector<int64_t> kernel_of(NodeContext& n, ValueId weight) {
+  std::vector<int64_t> kernel;
+  for (int i = 2; i < n.rank(weight); ++i) kernel.push_back(n.fixed(n.dim(weight, i), "the kernel's size"));
+  return kernel;
+}
+
+struct ConvInputs {
+  ValueId x;
+  ValueId weight;
+  Argument bias;
+  int64_t groups = 1;
+};
+
+ConvInputs read_inputs(NodeContext& n) {
+  ConvInputs in{n.input(0), n.input(1), None(), n.integer("group", 1)};
+  if (n.has_input(2)) in.bias = n.input(2);
+  if (in.groups < 1) n.invalid("attribute 'group' must be at least 1");
+  if (n.ok() && n.rank(in.x) != n.rank(in.weight)) {
+    n.invalid("the weight " + n.type_text(in.weight) + " and the input " + n.type_text(in.x) +
+              " have different numbers of dimensions");
+  }
+  return in;
+}
+
+ValueId forward_convolution(NodeContext& n, const ConvInputs& in, ValueId x, ValueId weight, const Argument& bias,
+                            const Window& window, const DimList& padding) {
+  return n.op(OpId::convolution_out,
+              {x, weight, bias, ir::dims(window.strides), padding, ir::dims(window.dilations), false,
+               DimList(window.rank(), Dim(0)), Dim(in.groups)});
+}
+
+/// One or two spatial dimensions.
+ValueId plain_convolution(NodeContext& n, const ConvInputs& in, ValueId x, ValueId weight, const Argument& bias,
+                          const Window& window) {
+  const bool inside = window.symmetric();
+  const ValueId padded = inside ? x : pad_spatial(n, x, window, 0);
+  const DimList padding = inside ? window.begins : DimList(window.rank(), Dim(0));
+  return forward_convolution(n, in, padded, weight, bias, window, padding);
+}
+
+// [N, C, D, H, W]: for each slice k of the kernel's depth, the planes that it meets are one batch [N * D', C, H, W]; the
+// results are added up.
+ValueId deep_convolution(NodeContext& n, const ConvInputs& in, const Window& window) {
+  const int64_t depth = window.kernel[0];
+  if (depth > kMaxDepth) n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
+  Window outer = window;
+  Window plane{{window.kernel[1], window.kernel[2]}, {window.strides[1], window.strides[2]},
+               {window.dilations[1], window.dilations[2]}, {window.begins[1], window.begins[2]},
+               {window.ends[1], window.ends[2]}, false};
+  for (size_t i = 1; i < 3; ++i) outer.begins[i] = outer.ends[i] = Dim(0);
+  const ValueId x = n.permute(pad_spatial(n, in.x, outer, 0), {0, 2, 1, 3, 4});
+  ir::Symbols& s = n.symbols();
+  const int64_t stride = window.strides[0];
+  const Dim room = s.add(n.dim(x, 1), Dim(-((depth - 1) * window.dilations[0] + 1)));
+  const Dim places = s.add(s.floor_div(room, Dim(stride)), Dim(1));
+  const Dim batch = s.mul(n.dim(x, 0), places);
+  ValueId total;
+  for (int64_t k = 0; k < depth && n.ok(); ++k) {
+    const Dim start(k * window.dilations[0]);
+    const Dim end = s.add(start, s.add(s.mul(s.add(places, Dim(-1)), Dim(stride)), Dim(1)));
+    const ValueId planes = n.op(OpId::slice_copy_Tensor_out, {x, Dim(1), start, end, Dim(stride)});
+    const ValueId images = n.view(planes, {batch, n.dim(x, 2), n.dim(x, 3), n.dim(x, 4)});
+    const ValueId weight = n.op(OpId::select_copy_int_out, {in.weight, Dim(2), Dim(k)});
+    const ValueId part = plain_convolution(n, in, images, weight, k == 0 ? in.bias : Argument(None()), plane);
+    total = k == 0 ? part : n.op(OpId::add_out, {total, part});
+  }
+  const ValueId apart =
+      n.view(total, {n.dim(x, 0), places, n.dim(total, 1), n.dim(total, 2), n.dim(total, 3)});
+  return n.permute(apart, {0, 2, 1, 3, 4});
+}
+
+void import_conv(NodeContext& n) {
+  const ConvInputs in = read_inputs(n);
+  const Window window = read_window(n, in.x, kernel_of(n, in.weight));
+  if (!n.ok()) return;
+  if (window.rank() == 3) return n.output(0, deep_convolution(n, in, window));
+  if (window.rank() > 3) return n.unsupported("more than three spatial dimensions are not supported");
+  n.output(0, plain_convolution(n, in, in.x, in.weight, in.bias, window));
+}
+
+/// What ConvTranspose takes away at both ends of one dimension, and adds at the end.
+struct Trim {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t extra = 0;  // output_padding
+};
+
+// The formulas are those of the ONNX page on ConvTranspose. Sizes of the input matter only where it asks for an output
+// of a given size.
+std::vector<Trim> read_trims(NodeContext& n, ValueId x, const std::vector<int64_t>& kernel,
+                             const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations) {
+  const size_t count = kernel.size();
+  std::vector<int64_t> extra = n.integers("output_padding", std::vector<int64_t>(count, 0));
+  std::vector<int64_t> pads = n.integers("pads", std::vector<int64_t>(2 * count, 0));
+  std::vector<int64_t> wanted = n.integers("output_shape");
+  const std::string mode = n.text("auto_pad", "NOTSET");
+  const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+  if (!same && mode != "NOTSET" && mode != "VALID") n.invalid("attribute 'auto_pad' is \"" + mode + "\"");
+  if (mode == "VALID") pads.assign(2 * count, 0);
+  if (wanted.size() == count + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);  // some files write N and C too
+  if (extra.size() != count || pads.size() != 2 * count || (!wanted.empty() && wanted.size() != count)) {
+    n.invalid("attributes 'output_padding', 'pads' and 'output_shape' need a number for each spatial dimension");
+  }
+  if (!n.ok()) return {};
+  std::vector<Trim> trims(count);
+  for (size_t i = 0; i < count; ++i) {
+    trims[i] = {pads[i], pads[count + i], extra[i]};
+    if (wanted.empty() && !same) continue;
+    const int64_t size = n.fixed(n.dim(x, static_cast<int>(i) + 2), "the input's size");
+    const int64_t target = wanted.empty() ? size * strides[i] : wanted[i];
+    const int64_t total = strides[i] * (size - 1) + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - target;
+    trims[i].begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    trims[i].end = total - trims[i].begin;
+  }
+  return trims;
+}
+
+void import_conv_transpose(NodeContext& n) {
+  const ConvInputs in = read_inputs(n);
+  const std::vector<int64_t> kernel = kernel_of(n, in.weight);
+  const size_t count = kernel.size();
+  if (!n.ok()) return;
+  if (count < 1 || count > 2) return n.unsupported("only one or two spatial dimensions are supported");
+  const std::vector<int64_t> strides = n.integers("strides", std::vector<int64_t>(count, 1));
+  const std::vector<int64_t> dilations = n.integers("dilations", std::vector<int64_t>(count, 1));
+  if (strides.size() != count || dilations.size() != count) {
+    return n.invalid("attributes 'strides' and 'dilations' need a number for each spatial dimension");
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (strides[i] < 1 || dilations[i] < 1 || strides[i] > INT32_MAX || dilations[i] > INT32_MAX) {
+      return n.invalid("strides and dilations must be at least 1");
+    }
+  }
+  const std::vector<Trim> trims = read_trims(n, in.x, kernel, strides, dilations);
+  if (!n.ok()) return;
+
+  // ATen trims both ends alike and adds less than a stride at the end; the rest is sliced off.
+  DimList padding;
+  DimList extra;
+  std::vector<Trim> rest(count);
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t both = trims[i].begin;
+    const int64_t more = trims[i].extra + trims[i].begin - trims[i].end;
+    const bool direct = both >= 0 && more >= 0 && more < std::max(strides[i], dilations[i]);
+    const int64_t least = std::min(trims[i].begin, trims[i].end);
+    if (!direct && least < 0) return n.unsupported("an output larger than the window reaches is not supported");
+    padding.emplace_back(direct ? both : least);
+    extra.emplace_back(direct ? more : trims[i].extra);
+    if (!direct) rest[i] = {trims[i].begin - least, trims[i].end - least, 0};
+  }
+  ValueId y = n.op(OpId::convolution_out, {in.x, in.weight, in.bias, ir::dims(strides), padding, ir::dims(dilations),
+                                           true, extra, Dim(in.groups)});
+  for (size_t i = 0; i < count; ++i) {
+    if (rest[i].begin == 0 && rest[i].end == 0) continue;
+    const int axis = static_cast<int>(i) + 2;
+    const Dim end = n.symbols().add(n.dim(y, axis), Dim(-rest[i].end));
+    y = n.op(OpId::slice_copy_Tensor_out, {y, Dim(axis), Dim(rest[i].begin), end, Dim(1)});
+  }
+  n.output(0, y);
+}
+
+constexpr OperatorRow kRows[] = {
+    {"Conv", 2, 3, import_conv},
+    {"ConvTranspose", 2, 3, import_conv_transpose},
+};
+
+}  // namespace
+
+OperatorTable conv_operators() { return kRows; }
+
+}  // namespace berth::onnx

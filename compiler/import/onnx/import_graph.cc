@@ -1,0 +1,163 @@
+#include "compiler/import/onnx/import_graph.h"
+
+#include <algorithm>
+
+#include "compiler/import/onnx/missing.h"
+#include "compiler/import/onnx/operators.h"
+
+namespace berth::onnx {
+namespace {
+
+// Functions that call each other can multiply: 30 functions of two calls each would be 2^30 nodes.
+constexpr size_t kMaxImportedNodes = 1000000;
+constexpr size_t kMaxCallDepth = 64;
+
+void count_uses(const std::vector<Node>& nodes, Scope& scope) {
+  for (const Node& node : nodes) {
+    for (std::string_view name : node.inputs) ++scope.uses[name];
+  }
+}
+
+Failure node_failure(Error code, const std::string& source, std::string message) {
+  return Failure{code, "onnx node \"" + source + "\"", std::move(message)};
+}
+
+const Attribute* find_attribute(const AttributeList& attributes, std::string_view name) {
+  for (const auto& [key, attribute] : attributes) {
+    if (key == name) return attribute;
+  }
+  return nullptr;
+}
+
+void run(const OperatorRow& row, NodeContext& n) {
+  const std::string found = std::to_string(n.input_count());
+  if (n.input_count() > row.max_inputs) {
+    return n.invalid("takes at most " + std::to_string(row.max_inputs) + " inputs, found " + found);
+  }
+  for (size_t i = 0; i < row.min_inputs; ++i) {
+    if (!n.has_input(i)) {
+      return n.invalid("needs at least " + std::to_string(row.min_inputs) + " inputs; input " + std::to_string(i) +
+                       " is missing");
+    }
+  }
+  if (!evaluate_known(n) && n.ok()) row.import(n);
+}
+
+}  // namespace
+
+/// Nodes that share a version and, in functions, a call.
+struct GraphImporter::Body {
+  const std::vector<Node>& nodes;
+  int64_t opset;
+  const AttributeList* call;  // attributes that references stand for; null in the main graph
+  std::string caller;
+};
+
+Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
+  count_uses(graph.nodes, scope);
+  for (const ValueInfo& output : graph.outputs) ++scope.uses[output.name];
+  BERTH_TRY(import_nodes(Body{graph.nodes, opset_of(model_.opsets), nullptr, ""}, scope));
+  // The outputs are read as a node's inputs would be: constants and known sizes become tensors here.
+  Node reader;
+  reader.op_type = "graph outputs";
+  for (const ValueInfo& output : graph.outputs) reader.inputs.push_back(output.name);
+  NodeContext n(state_, scope, reader, {}, 0, "outputs of the graph");
+  const ValueList values = n.all_inputs();
+  if (!n.ok()) return n.failure();
+  for (ValueId value : values) state_.method.body.outputs.emplace_back(value);
+  return Done{};
+}
+
+Status GraphImporter::import_nodes(const Body& body, Scope& scope) {
+  for (const Node& node : body.nodes) BERTH_TRY(import_node(node, body, scope));
+  return Done{};
+}
+
+Status GraphImporter::import_node(const Node& node, const Body& body, Scope& scope) {
+  const std::string source = node_source(node, body.caller);
+  if (++imported_ > kMaxImportedNodes) {
+    return node_failure(Error::kOutOfResources, source,
+                        "with its functions the model has more than " + std::to_string(kMaxImportedNodes) + " nodes");
+  }
+  for (std::string_view output : node.outputs) {
+    if (!output.empty() && scope.operands.count(output) != 0) {
+      return node_failure(Error::kInvalidProgram, source, "its output \"" + std::string(output) + "\" is defined already");
+    }
+  }
+  AttributeList attributes;
+  for (const Attribute& attribute : node.attributes) {
+    const Attribute* meant = &attribute;
+    if (!attribute.reference.empty()) {
+      meant = body.call == nullptr ? nullptr : find_attribute(*body.call, attribute.reference);
+    }
+    if (meant != nullptr) attributes.emplace_back(attribute.name, meant);
+  }
+  if (const Function* function = find_function(model_, node)) {
+    return import_call(node, *function, std::move(attributes), source, scope);
+  }
+  const OperatorRow* row = find_row(node.op_type);
+  BERTH_CHECK(row != nullptr);  // check_operators has seen every node
+  NodeContext n(state_, scope, node, std::move(attributes), body.opset, source);
+  run(*row, n);
+  if (!n.ok()) return n.failure();
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!n.wants_output(i) || scope.operands.count(node.outputs[i]) != 0) continue;
+    return node_failure(Error::kNotSupported, source,
+                        std::string(node.op_type) + ": output " + std::to_string(i) + " (\"" +
+                            std::string(node.outputs[i]) + "\") is not computed by Berth");
+  }
+  return Done{};
+}
+
+Status GraphImporter::import_call(const Node& node, const Function& function, AttributeList attributes,
+                                  const std::string& source, Scope& scope) {
+  if (std::find(calls_.begin(), calls_.end(), &function) != calls_.end() || calls_.size() >= kMaxCallDepth) {
+    return node_failure(Error::kInvalidProgram, source,
+                        "function " + std::string(function.name) + " calls itself, or calls nest too deeply");
+  }
+  if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size()) {
+    return node_failure(Error::kInvalidProgram, source,
+                        "function " + std::string(function.name) + " has " + std::to_string(function.inputs.size()) +
+                            " inputs and " + std::to_string(function.outputs.size()) + " outputs; the call gives more");
+  }
+  for (const Attribute& fallback : function.attribute_defaults) {
+    if (find_attribute(attributes, fallback.name) == nullptr) attributes.emplace_back(fallback.name, &fallback);
+  }
+
+  Scope inner;
+  count_uses(function.nodes, inner);
+  for (std::string_view output : function.outputs) ++inner.uses[output];
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i].empty()) continue;
+    const Operand* argument = scope.find(node.inputs[i]);
+    if (argument == nullptr) {
+      return node_failure(Error::kInvalidArgument, source,
+                          "input \"" + std::string(node.inputs[i]) + "\" is not defined before this node");
+    }
+    inner.operands[function.inputs[i]] = *argument;
+  }
+
+  for (std::string_view input : function.inputs) {
+    if (inner.operands.count(input) == 0) inner.absent.insert(input);
+  }
+
+  calls_.push_back(&function);
+  const int64_t opset = opset_of(function.opsets) != 0 ? opset_of(function.opsets) : opset_of(model_.opsets);
+  const Status status = import_nodes(Body{function.nodes, opset, &attributes, source}, inner);
+  calls_.pop_back();
+  if (!status.ok()) return status.error();
+
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    const Operand* result = inner.find(function.outputs[i]);
+    if (result == nullptr) {
+      return node_failure(Error::kInvalidProgram, source,
+                          "function " + std::string(function.name) + " does not define its output \"" +
+                              std::string(function.outputs[i]) + "\"");
+    }
+    scope.operands[node.outputs[i]] = *result;
+  }
+  return Done{};
+}
+
+}  // namespace berth::onnx

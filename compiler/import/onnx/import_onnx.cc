@@ -1,0 +1,92 @@
+#include "compiler/import/onnx/import_onnx.h"
+
+#include <algorithm>
+
+#include "compiler/import/onnx/import_graph.h"
+#include "compiler/import/onnx/input_shapes.h"
+#include "compiler/import/onnx/missing.h"
+
+namespace berth {
+namespace onnx {
+namespace {
+
+constexpr int64_t kMinIrVersion = 3;
+constexpr int64_t kMaxIrVersion = 13;
+constexpr int64_t kMinOpset = 7;
+constexpr int64_t kMaxOpset = 23;
+
+Status check_versions(const Model& model) {
+  const auto wrong = [](Error code, std::string message) { return Failure{code, "onnx model", std::move(message)}; };
+  if (model.ir_version < kMinIrVersion || model.ir_version > kMaxIrVersion) {
+    return wrong(Error::kNotSupported, "IR version " + std::to_string(model.ir_version) + " is not read; " +
+                                           std::to_string(kMinIrVersion) + " to " + std::to_string(kMaxIrVersion) + " are");
+  }
+  const int64_t opset = opset_of(model.opsets);
+  if (opset == 0) return wrong(Error::kInvalidProgram, "it does not say which opset of ai.onnx it uses");
+  if (opset < kMinOpset || opset > kMaxOpset) {
+    return wrong(Error::kNotSupported, "opset " + std::to_string(opset) + " of ai.onnx is not read; " +
+                                           std::to_string(kMinOpset) + " to " + std::to_string(kMaxOpset) +
+                                           " are; onnx.version_converter can convert it");
+  }
+  return Done{};
+}
+
+/// Inputs that the caller sets: those without an initialiser of the same name (in old files every initialiser is an
+/// input as well; in newer ones an input with an initialiser has it as its default).
+std::vector<const ValueInfo*> real_inputs(const Graph& graph, const Scope& scope) {
+  std::vector<const ValueInfo*> inputs;
+  for (const ValueInfo& input : graph.inputs) {
+    if (scope.operands.count(input.name) == 0) inputs.push_back(&input);
+  }
+  return inputs;
+}
+
+Expected<ir::Module> import_model(const std::shared_ptr<const MappedFile>& file, std::string_view bytes,
+                                  const ImportOptions& options) {
+  auto model = read_model(bytes);
+  if (!model.ok()) return model.error();
+  BERTH_TRY(check_versions(*model));
+  BERTH_TRY(check_operators(*model));
+
+  Expected<ir::Module> result{ir::Module()};
+  ir::Module& module = *result;
+  module.methods.emplace_back();
+  ir::Method& method = module.methods.back();
+  method.name = "forward";
+  LiteralReader literals(file, bytes);
+  ImportState state{module, method, ir::Builder(module, method, method.body), literals};
+
+  Scope scope;
+  for (const Tensor& t : model->graph.initializers) scope.operands[t.name].initializer = &t;
+  for (const SparseTensor& t : model->graph.sparse_initializers) scope.operands[t.values.name].sparse_initializer = &t;
+  const std::vector<const ValueInfo*> inputs = real_inputs(model->graph, scope);
+  auto types = input_types(module.symbols, inputs, options);
+  if (!types.ok()) return types.error();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Operand& operand = scope.operands[inputs[i]->name];
+    if (operand.id.valid()) {
+      return Failure{Error::kInvalidProgram, "onnx model", "two inputs are named \"" + std::string(inputs[i]->name) + "\""};
+    }
+    operand.id = method.add_input(std::move((*types)[i]), inputs[i]->name);
+  }
+
+  GraphImporter importer(state, *model);
+  BERTH_TRY(importer.import_graph(model->graph, scope));
+  return result;
+}
+
+}  // namespace
+}  // namespace onnx
+
+Expected<ir::Module> import_onnx(const std::string& path, const ImportOptions& options) {
+  auto file = MappedFile::open(path);
+  if (!file.ok()) return file.error();
+  const Span<const uint8_t> bytes = (*file)->bytes();
+  return onnx::import_model(*file, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
+}
+
+Expected<ir::Module> import_onnx(Span<const uint8_t> bytes, const ImportOptions& options) {
+  return onnx::import_model(nullptr, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, options);
+}
+
+}  // namespace berth

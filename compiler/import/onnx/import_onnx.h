@@ -1,0 +1,26 @@
+// The ONNX importer's door: a model file becomes a Module with one method, "forward".
+//
+// Reads IR versions 3 to 13 and opsets 7 to 23 of ai.onnx. Weights stay in the mapped file. Every operator becomes
+// core ATen operators of format/operators.def; shape arithmetic on known sizes is done while importing.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/failure.h"
+#include "base/span.h"
+#include "compiler/import/options.h"
+#include "compiler/ir/module.h"
+
+namespace berth {
+
+/// Imports the model at `path`; external data is looked for below its folder. Blobs of the module map the file.
+/// Failures are the file's (InvalidProgram, InvalidExternalData, NotFound), or name what is not supported
+/// (NotSupported) or does not fit (InvalidArgument), with the node as place: `onnx node "Conv_12"`.
+Expected<ir::Module> import_onnx(const std::string& path, const ImportOptions& options = {});
+
+/// The same from memory, which may go afterwards: weights are copied, and external data is refused.
+Expected<ir::Module> import_onnx(Span<const uint8_t> bytes, const ImportOptions& options = {});
+
+}  // namespace berth

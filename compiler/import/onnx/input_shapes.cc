@@ -1,0 +1,185 @@
+#include "compiler/import/onnx/input_shapes.h"
+
+#include <cctype>
+#include <map>
+
+#include "base/math.h"
+#include "compiler/import/onnx/literal.h"
+
+namespace berth::onnx {
+namespace {
+
+// Sizes are 32-bit in program files.
+constexpr int64_t kMaxExtent = INT32_MAX;
+
+bool take_number(std::string_view& text, int64_t* out) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0) return false;
+  int64_t number = 0;
+  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
+    number = number * 10 + (text[0] - '0');
+    if (number > kMaxExtent) return false;
+    text.remove_prefix(1);
+  }
+  *out = number;
+  return true;
+}
+
+/// Symbols are written as identifiers in the IR's text.
+std::string symbol_name(std::string_view name) {
+  std::string out;
+  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out.insert(0, "n");
+  return out;
+}
+
+std::string text_of(Extent e) {
+  return e.lower == e.upper ? std::to_string(e.lower) : std::to_string(e.lower) + ".." + std::to_string(e.upper);
+}
+
+/// The shape that the model gives, with '?' or the symbol's name where it gives none.
+std::string model_shape(const ValueInfo& input) {
+  std::string text;
+  for (const Dimension& d : input.shape) {
+    if (!text.empty()) text += "x";
+    text += d.has_value ? std::to_string(d.value) : d.symbol.empty() ? "?" : std::string(d.symbol);
+  }
+  return text;
+}
+
+class InputTypes {
+ public:
+  InputTypes(ir::Symbols& symbols, const std::vector<const ValueInfo*>& inputs, const ImportOptions& options)
+      : symbols_(symbols), inputs_(inputs), options_(options) {}
+
+  Expected<std::vector<ir::TensorType>> run() {
+    BERTH_TRY(read_options());
+    for (const ValueInfo* input : inputs_) BERTH_TRY(bind_symbols(*input));
+    std::vector<ir::TensorType> types;
+    for (const ValueInfo* input : inputs_) {
+      auto type = type_of(*input);
+      if (!type.ok()) return type.error();
+      types.push_back(std::move(*type));
+    }
+    return types;
+  }
+
+ private:
+  static Failure wrong(std::string_view input, std::string message, Error code = Error::kInvalidArgument) {
+    return Failure{code, "onnx input \"" + std::string(input) + "\"", std::move(message)};
+  }
+
+  Status read_options() {
+    for (const auto& [name, text] : options_.input_shapes) {
+      std::vector<Extent> extents;
+      if (!parse_extents(text, &extents)) {
+        return wrong(name, "--input-shape \"" + text + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
+      }
+      std::string known;
+      bool found = false;
+      for (const ValueInfo* input : inputs_) {
+        found = found || input->name == name;
+        known += (known.empty() ? "" : ", ") + std::string(input->name);
+      }
+      if (!found) return wrong(name, "--input-shape names no input of the model; it has: " + known);
+      if (!given_.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
+    }
+    return Done{};
+  }
+
+  Status bind_symbols(const ValueInfo& input) {
+    const auto given = given_.find(input.name);
+    if (given == given_.end() || !input.has_shape) return Done{};
+    const std::vector<Extent>& extents = given->second;
+    const auto contradiction = [&] {
+      return wrong(input.name, "--input-shape contradicts the model, which says " + model_shape(input));
+    };
+    if (extents.size() != input.shape.size()) return contradiction();
+    for (size_t i = 0; i < extents.size(); ++i) {
+      const Dimension& d = input.shape[i];
+      if (d.has_value && (extents[i].lower != d.value || extents[i].upper != d.value)) return contradiction();
+      if (d.has_value || d.symbol.empty()) continue;
+      const auto [bound, fresh] = bound_.emplace(d.symbol, extents[i]);
+      if (!fresh && (bound->second.lower != extents[i].lower || bound->second.upper != extents[i].upper)) {
+        return wrong(input.name, "--input-shape says " + text_of(extents[i]) + " for '" + std::string(d.symbol) +
+                                     "', which another input has as " + text_of(bound->second));
+      }
+    }
+    return Done{};
+  }
+
+  Expected<ir::TensorType> type_of(const ValueInfo& input) {
+    ir::TensorType type;
+    if (!input.is_tensor) return wrong(input.name, "is not a tensor; sequences and maps are not read", Error::kNotSupported);
+    if (!dtype_of(input.element_type, &type.dtype)) {
+      return wrong(input.name, "has elements of " + element_type_name(input.element_type) + ", which no operator takes",
+                   Error::kNotSupported);
+    }
+    const auto given = given_.find(input.name);
+    if (!input.has_shape && given == given_.end()) {
+      return wrong(input.name, "has no shape in the model; pass --input-shape " + std::string(input.name) + "=1x3x224x224");
+    }
+    const size_t rank = input.has_shape ? input.shape.size() : given->second.size();
+    if (rank > 16) return wrong(input.name, "has " + std::to_string(rank) + " dimensions; at most 16 are allowed");
+    for (size_t i = 0; i < rank; ++i) {
+      const Extent* extent = given == given_.end() ? nullptr : &given->second[i];
+      auto dim = dimension(input, i, extent);
+      if (!dim.ok()) return dim.error();
+      type.shape.push_back(*dim);
+    }
+    return type;
+  }
+
+  Expected<ir::Dim> dimension(const ValueInfo& input, size_t i, const Extent* given) {
+    const Dimension d = i < input.shape.size() ? input.shape[i] : Dimension();
+    if (d.has_value) {
+      if (d.value < 0 || d.value > kMaxExtent) {
+        return wrong(input.name, "dimension " + std::to_string(i) + " is " + std::to_string(d.value));
+      }
+      return ir::Dim(d.value);
+    }
+    if (const auto bound = bound_.find(d.symbol); bound != bound_.end()) given = &bound->second;
+    if (given == nullptr) {
+      return wrong(input.name, "dimension " + std::to_string(i) + (d.symbol.empty() ? "" : " ('" + std::string(d.symbol) + "')") +
+                                   " is symbolic; pass --input-shape " + std::string(input.name) + "=" + model_shape(input) +
+                                   " with a number for each name, or a range such as 1..8");
+    }
+    if (given->lower == given->upper) return ir::Dim(given->lower);
+    const std::string name =
+        d.symbol.empty() ? symbol_name(std::string(input.name) + "_" + std::to_string(i)) : symbol_name(d.symbol);
+    return symbols_.input(name, given->lower, given->upper);
+  }
+
+  ir::Symbols& symbols_;
+  const std::vector<const ValueInfo*>& inputs_;
+  const ImportOptions& options_;
+  std::map<std::string, std::vector<Extent>, std::less<>> given_;
+  std::map<std::string_view, Extent> bound_;
+};
+
+}  // namespace
+
+bool parse_extents(std::string_view text, std::vector<Extent>* out) {
+  out->clear();
+  while (!text.empty()) {
+    Extent e;
+    if (!take_number(text, &e.lower)) return false;
+    e.upper = e.lower;
+    if (text.substr(0, 2) == "..") {
+      text.remove_prefix(2);
+      if (!take_number(text, &e.upper) || e.upper < e.lower) return false;
+    }
+    out->push_back(e);
+    if (text.empty()) return true;
+    if (text[0] != 'x') return false;
+    text.remove_prefix(1);
+    if (text.empty()) return false;
+  }
+  return true;
+}
+
+Expected<std::vector<ir::TensorType>> input_types(ir::Symbols& symbols, const std::vector<const ValueInfo*>& inputs,
+                                                  const ImportOptions& options) {
+  return InputTypes(symbols, inputs, options).run();
+}
+
+}  // namespace berth::onnx

@@ -1,0 +1,18 @@
+// Whether every operator of a model is one that the importer has; told before anything is imported, all at once.
+#pragma once
+
+#include "compiler/import/onnx/model.h"
+
+namespace berth::onnx {
+
+/// The version of ai.onnx among `opsets`, 0 when it is not there.
+int64_t opset_of(const std::vector<OpsetImport>& opsets);
+
+/// The model-local function that `node` calls, or null.
+const Function* find_function(const Model& model, const Node& node);
+
+/// NotSupported with all operators that are not there and the names of their nodes (the first few of each), including
+/// those in the bodies of functions.
+Status check_operators(const Model& model);
+
+}  // namespace berth::onnx

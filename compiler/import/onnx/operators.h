@@ -1,0 +1,51 @@
+// The ONNX operators that the importer knows: one table a family, one function an operator.
+//
+// To add one: write `void import_x(NodeContext& n)` in the family's file, add its row to the table at the end of that
+// file. A new family also gets a line in operators.cc.
+#pragma once
+
+#include "base/span.h"
+#include "compiler/import/onnx/node_context.h"
+
+namespace berth::onnx {
+
+struct OperatorRow {
+  std::string_view name;
+  size_t min_inputs;  // the first this many are there and not ""
+  size_t max_inputs;
+  void (*import)(NodeContext& n);
+};
+
+constexpr size_t kVariadic = size_t{1} << 20;
+
+using OperatorTable = Span<const OperatorRow>;
+
+// The families, each in its own file.
+OperatorTable unary_operators();
+OperatorTable binary_operators();
+OperatorTable cast_operators();
+OperatorTable constant_operators();
+OperatorTable conv_operators();
+OperatorTable einsum_operators();
+OperatorTable element_operators();
+OperatorTable group_norm_operators();
+OperatorTable index_operators();
+OperatorTable matmul_operators();
+OperatorTable norm_operators();
+OperatorTable pad_operators();
+OperatorTable pool_operators();
+OperatorTable quantize_operators();
+OperatorTable recurrent_operators();
+OperatorTable reduce_operators();
+OperatorTable resize_operators();
+OperatorTable shape_operators();
+OperatorTable softmax_operators();
+
+/// The row of ai.onnx operator `name`, or null.
+const OperatorRow* find_row(std::string_view name);
+
+/// Evaluates the node on known inputs alone (shape arithmetic). False when it is not an operator for that, or its
+/// inputs are not known or its results not decidable: then the node is imported as any other.
+bool evaluate_known(NodeContext& n);
+
+}  // namespace berth::onnx

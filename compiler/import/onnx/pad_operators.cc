@@ -1,0 +1,115 @@
+// Pad in all its modes.
+#include <algorithm>
+
+#include "compiler/import/onnx/operators.h"
+
+namespace berth::onnx {
+namespace {
+
+/// Elements added before and after each dimension; negative ones are taken away.
+struct Padding {
+  std::vector<int64_t> begins;
+  std::vector<int64_t> ends;
+};
+
+Padding read_padding(NodeContext& n, int rank) {
+  std::vector<int64_t> pads = n.opset() < 11 ? n.integers("pads") : n.known_integers(1, "the padding");
+  std::vector<int64_t> named;
+  if (n.has_input(3)) named = n.known_integers(3, "axes");
+  const bool all = !n.has_input(3);
+  for (int i = 0; i < rank && all; ++i) named.push_back(i);
+  const std::vector<int> axes = n.axes(named, rank);
+  if (n.ok() && pads.size() != 2 * axes.size()) {
+    n.invalid(std::to_string(pads.size()) + " numbers of padding for " + std::to_string(axes.size()) + " dimensions");
+  }
+  Padding padding;
+  padding.begins.assign(static_cast<size_t>(rank), 0);
+  padding.ends.assign(static_cast<size_t>(rank), 0);
+  if (!n.ok()) return padding;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    for (int64_t pad : {pads[i], pads[axes.size() + i]}) {
+      if (pad < -INT32_MAX || pad > INT32_MAX) n.invalid("padding of " + std::to_string(pad) + " is too much");
+    }
+    padding.begins[static_cast<size_t>(axes[i])] = pads[i];
+    padding.ends[static_cast<size_t>(axes[i])] = pads[axes.size() + i];
+  }
+  return padding;
+}
+
+Argument fill_of(NodeContext& n, DType dtype) {
+  if (n.opset() < 11) {
+    const double value = n.number("value", 0);
+    return is_floating(dtype) ? Argument(value) : Argument(Dim(static_cast<int64_t>(value)));
+  }
+  if (!n.has_input(2)) return is_floating(dtype) ? Argument(0.0) : Argument(Dim(0));
+  n.known_number(2, "the constant value");
+  const std::optional<Known> value = n.known(2);
+  if (!n.ok() || !value.has_value()) return None();
+  return value->floating() ? Argument(value->elements[0].real) : Argument(value->elements[0].whole);
+}
+
+ValueId pad_constant(NodeContext& n, ValueId x, const Padding& padding) {
+  const Argument fill = fill_of(n, n.dtype(x));
+  DimList pads;  // from the last dimension to the first, begin and end of each
+  bool pads_any = false;
+  for (int i = n.rank(x); i-- > 0;) {
+    const int64_t begin = padding.begins[static_cast<size_t>(i)];
+    const int64_t end = padding.ends[static_cast<size_t>(i)];
+    if (begin < 0 || end < 0) {
+      const Dim stop = n.symbols().add(n.dim(x, i), Dim(std::min(end, int64_t{0})));
+      x = n.op(OpId::slice_copy_Tensor_out, {x, Dim(i), Dim(std::max(-begin, int64_t{0})), stop, Dim(1)});
+    }
+    pads.emplace_back(std::max(begin, int64_t{0}));
+    pads.emplace_back(std::max(end, int64_t{0}));
+    pads_any = pads_any || begin > 0 || end > 0;
+  }
+  return pads_any ? n.op(OpId::constant_pad_nd_out, {x, pads, fill}) : x;
+}
+
+/// Which of `size` elements stands at `place`, which may lie outside, in a mode that repeats elements.
+int64_t source_of(int64_t place, int64_t size, const std::string& mode) {
+  const auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
+  if (mode == "edge") return std::min(std::max(place, int64_t{0}), size - 1);
+  if (mode == "wrap") return modulo(place, size);
+  if (size == 1) return 0;
+  const int64_t folded = modulo(place, 2 * (size - 1));
+  return std::min(folded, 2 * (size - 1) - folded);
+}
+
+ValueId pad_repeating(NodeContext& n, ValueId x, const Padding& padding, const std::string& mode) {
+  for (int axis = 0; axis < n.rank(x); ++axis) {
+    const int64_t begin = padding.begins[static_cast<size_t>(axis)];
+    const int64_t end = padding.ends[static_cast<size_t>(axis)];
+    if (begin == 0 && end == 0) continue;
+    const int64_t size = n.fixed(n.dim(x, axis), "the size of a dimension that is padded with its own elements");
+    if (n.ok() && (size < 1 || begin + size + end < 0)) n.invalid("no element to repeat in " + n.type_text(x));
+    if (n.ok() && begin + size + end > (1 << 24)) n.unsupported("padding to more than 2^24 elements is not supported");
+    if (!n.ok()) return {};
+    std::vector<int64_t> indices;
+    for (int64_t place = -begin; place < size + end; ++place) indices.push_back(source_of(place, size, mode));
+    x = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
+  }
+  return x;
+}
+
+void import_pad(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const std::string mode = n.text("mode", "constant");
+  const Padding padding = read_padding(n, n.rank(x));
+  if (!n.ok()) return;
+  if (mode == "constant") return n.output(0, pad_constant(n, x, padding));
+  if (mode != "reflect" && mode != "edge" && mode != "wrap") {
+    return n.invalid("attribute 'mode' is \"" + mode + "\"; expected constant, reflect, edge or wrap");
+  }
+  n.output(0, pad_repeating(n, x, padding, mode));
+}
+
+constexpr OperatorRow kRows[] = {
+    {"Pad", 1, 4, import_pad},
+};
+
+}  // namespace
+
+OperatorTable pad_operators() { return kRows; }
+
+}  // namespace berth::onnx
