@@ -1,0 +1,212 @@
+// Programs that are well-formed and still would make a kernel write where it must not, or read what is not there.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "runtime/test_kernels.h"
+
+namespace berth {
+namespace {
+
+using format::JumpFalseDesc;
+using format::KernelCallDesc;
+using format::MethodDesc;
+using format::MoveDesc;
+using format::ProgramDesc;
+using format::TensorDesc;
+using format::testing::constant;
+using format::testing::tensor;
+using testing::ready;
+using testing::Ready;
+using testing::set_floats;
+
+TensorDesc bounded(TensorDesc desc) {
+  desc.bounded = true;
+  return desc;
+}
+
+ProgramDesc program_of(MethodDesc method) {
+  method.name = "forward";
+  ProgramDesc program;
+  program.methods = {std::move(method)};
+  program.constants = {format::Bytes::of(std::vector<uint8_t>(64, 0))};
+  return program;
+}
+
+// What the first run, or the load before it, says.
+Error outcome(const ProgramDesc& desc, std::string* message) {
+  Ready r = ready(desc, Verification::kMinimal);
+  *message = r.report.message;
+  if (r.error != Error::kOk) return r.error;
+  for (size_t i = 0; i < r.method->inputs_size(); ++i) {
+    alignas(8) static float data[64] = {};
+    const EValue input = r.method->get_input(i);
+    if (input.is_tensor()) {
+      EXPECT_EQ(r.method->set_input(i, data, input.tensor().sizes(), input.tensor().dtype()), Error::kOk);
+    } else {
+      EXPECT_EQ(r.method->set_input(i, input), Error::kOk);
+    }
+  }
+  const Error error = r.method->execute();
+  *message = r.method->last_report().message;
+  return error;
+}
+
+void expect_refused(const ProgramDesc& desc, const std::string& part, Error code = Error::kInvalidProgram) {
+  std::string message;
+  EXPECT_EQ(outcome(desc, &message), code) << message;
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(Checks, AConstantIsNotWritten) {
+  MethodDesc method;
+  method.values = {constant({4}, 1), constant({4}, 1)};
+  method.operators = {{"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {0, 1, 1}}};
+  expect_refused(program_of(method), "among the constants");
+}
+
+TEST(Checks, AConstantIsNotWrittenThroughAMove) {
+  MethodDesc method;
+  method.values = {constant({4}, 1), tensor({4}, 0)};
+  method.operators = {{"aten::relu", "out"}};
+  method.instructions = {MoveDesc{0, 1}, KernelCallDesc{0, {0, 1, 1}}};
+  method.arenas = {{16, Device()}};
+  expect_refused(program_of(method), "among the constants");
+}
+
+TEST(Checks, AConstantIsNotWrittenThroughAView) {
+  MethodDesc method;
+  method.values = {constant({4}, 1), tensor({4}), int64_t{4}, format::IntListDesc{{2}}, tensor({4}, 0), false};
+  method.operators = {{"executorch_prim::et_view", "default"}, {"aten::copy_", ""}};
+  method.instructions = {KernelCallDesc{0, {0, 3, 1}}, KernelCallDesc{1, {1, 4, 5, 1}}};
+  method.arenas = {{16, Device()}};
+  expect_refused(program_of(method), "among the constants");
+}
+
+// The view's own bound is larger than the memory that it looks at.
+TEST(Checks, AViewIsNotGrownByAKernel) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), bounded(tensor({64})), int64_t{4}, format::IntListDesc{{2}},
+                   bounded(tensor({64}, 16))};
+  method.inputs = {4};
+  method.operators = {{"executorch_prim::et_view", "default"}, {"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {0, 3, 1}}, KernelCallDesc{1, {4, 1, 1}}};
+  method.arenas = {{16 + 256, Device()}};
+  expect_refused(program_of(method), "output of a view");
+}
+
+TEST(Checks, AViewIsNotGrownThroughAMove) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0),           bounded(tensor({64})),     int64_t{4},
+                   format::IntListDesc{{2}}, bounded(tensor({64}, 16)), bounded(tensor({64}, 16))};
+  method.inputs = {4};
+  method.operators = {{"executorch_prim::et_view", "default"}, {"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {0, 3, 1}}, MoveDesc{1, 5}, KernelCallDesc{1, {4, 5, 5}}};
+  method.arenas = {{16 + 256, Device()}};
+  expect_refused(program_of(method), "output of a view");
+}
+
+// After the move the view would be made of a planned tensor that other calls write without looking.
+TEST(Checks, APlannedTensorDoesNotBecomeAView) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), bounded(tensor({64})), int64_t{4}, format::IntListDesc{{2}},
+                   bounded(tensor({64}, 16))};
+  method.inputs = {4};
+  method.operators = {{"executorch_prim::et_view", "default"}, {"aten::relu", "out"}};
+  method.instructions = {MoveDesc{4, 1}, KernelCallDesc{0, {0, 3, 1}}, KernelCallDesc{1, {4, 4, 4}}};
+  method.arenas = {{16 + 256, Device()}};
+  expect_refused(program_of(method), "by a move");
+}
+
+TEST(Checks, AnInputInTheCallersMemoryIsNotGrown) {
+  MethodDesc method;
+  method.values = {bounded(tensor({64})), bounded(tensor({64}, 0))};
+  method.inputs = {0, 1};
+  method.operators = {{"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {1, 0, 0}}};
+  method.arenas = {{256, Device()}};
+  expect_refused(program_of(method), "caller's memory");
+}
+
+TEST(Checks, AnInputInTheCallersMemoryMayBeWrittenInPlace) {
+  MethodDesc method;
+  method.values = {tensor({2}), tensor({2}, 0), false};
+  method.inputs = {0, 1};
+  method.outputs = {0};
+  method.operators = {{"aten::copy_", ""}};
+  method.instructions = {KernelCallDesc{0, {0, 1, 2, 0}}};
+  method.arenas = {{16, Device()}};
+  Ready r = ready(program_of(method));
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  alignas(8) float mine[2] = {0, 0};
+  const int32_t sizes[] = {2};
+  ASSERT_EQ(r.method->set_input(0, mine, sizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(set_floats(*r.method, 1, {3, 4}, {2}), Error::kOk);
+  EXPECT_EQ(r.method->set_output_data_ptr(0, mine, 8), Error::kInvalidState);
+  ASSERT_EQ(r.method->execute(), Error::kOk) << r.method->last_report().message;
+  EXPECT_EQ(mine[1], 4);
+}
+
+// truediv makes a Double of what the kernel takes as an integer element.
+TEST(Checks, ASizeThatBecameAnotherKindOfNumberIsSeen) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), tensor({4}), int64_t{4}, int64_t{1}, format::IntListDesc{{2}}};
+  method.operators = {{"executorch_prim::truediv", "Scalar"}, {"executorch_prim::et_view", "default"}};
+  method.instructions = {KernelCallDesc{0, {2, 3, 2}}, KernelCallDesc{1, {0, 4, 1}}};
+  method.arenas = {{16, Device()}};
+  expect_refused(program_of(method), "elements do not fit", Error::kInvalidType);
+}
+
+TEST(Checks, ATensorThatBecameANumberIsSeen) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), tensor({4}, 16), int64_t{4}};
+  method.operators = {{"aten::relu", "out"}};
+  method.instructions = {MoveDesc{2, 0}, KernelCallDesc{0, {0, 1, 1}}};
+  method.arenas = {{32, Device()}};
+  expect_refused(program_of(method), "must be a tensor, found an integer", Error::kInvalidType);
+}
+
+TEST(Checks, AnElementOfAListThatBecameANumberIsSeen) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), tensor({4}, 16), int64_t{4}, format::TensorListDesc{{0, 1}}, tensor({4}, 32)};
+  method.operators = {{"test::sum", "out"}};
+  method.instructions = {MoveDesc{2, 0}, KernelCallDesc{0, {3, 4, 4}}};
+  method.arenas = {{48, Device()}};
+  expect_refused(program_of(method), "elements do not fit", Error::kInvalidType);
+}
+
+TEST(Checks, AViewThatWasNeverMadeIsNotRead) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), tensor({4}), int64_t{4}, format::IntListDesc{{2}}, tensor({4}, 16), false};
+  method.operators = {{"executorch_prim::et_view", "default"}, {"aten::relu", "out"}};
+  method.instructions = {JumpFalseDesc{5, 2}, KernelCallDesc{0, {0, 3, 1}}, KernelCallDesc{1, {1, 4, 4}}};
+  method.arenas = {{32, Device()}};
+  expect_refused(program_of(method), "no memory yet", Error::kInvalidState);
+}
+
+TEST(Checks, AConditionThatIsNoBooleanEndsTheRun) {
+  MethodDesc method;
+  method.values = {int64_t{1}};
+  method.instructions = {JumpFalseDesc{0, 0}};
+  expect_refused(program_of(method), "condition");
+  method.values = {tensor({1}, 0)};
+  method.arenas = {{16, Device()}};
+  expect_refused(program_of(method), "condition");
+  method.values = {tensor({1}, -1, DType::kBool)};
+  expect_refused(program_of(method), "condition");
+}
+
+TEST(Checks, AJumpOverTheEndEndsTheRun) {
+  MethodDesc method;
+  method.values = {false};
+  method.instructions = {JumpFalseDesc{0, 1 << 30}};
+  std::string message;
+  EXPECT_EQ(outcome(program_of(method), &message), Error::kOk) << message;
+  method.instructions = {JumpFalseDesc{0, -1}};
+  expect_refused(program_of(method), "a jump to -1");
+}
+
+}  // namespace
+}  // namespace berth

@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "format/write/meta_desc.h"
+#include "runtime/test_kernels.h"
+
+namespace berth {
+namespace {
+
+using format::MethodDesc;
+using format::MethodMetaDesc;
+using format::ProgramDesc;
+using format::SymbolDesc;
+using format::TensorDesc;
+using testing::ready;
+using testing::Ready;
+using testing::set_floats;
+
+// x[n, 4] and y[n], z[n + 2]: n from 2 to 8.
+ProgramDesc symbolic() {
+  MethodDesc method;
+  method.name = "forward";
+  TensorDesc x = format::testing::tensor({8, 4}, 0);
+  TensorDesc y = format::testing::tensor({8}, 128);
+  TensorDesc z = format::testing::tensor({10}, 160);
+  x.bounded = y.bounded = z.bounded = true;
+  method.values = {x, y, z};
+  method.inputs = {0, 1, 2};
+  method.arenas = {{208, Device()}};
+
+  MethodMetaDesc meta;
+  meta.name = "forward";
+  meta.values = {{0, "pixels", ""}, {1, "lengths", ""}};
+  SymbolDesc n;
+  n.name = "n";
+  n.min = 2;
+  n.max = 8;
+  SymbolDesc longer;
+  longer.kind = fb::SymbolKind::ADD;
+  longer.min = 4;
+  longer.max = 10;
+  longer.a = fb::Operand(0, 0);
+  longer.b = fb::Operand(2, -1);
+  meta.symbols = {n, longer};
+  meta.dimensions = {{0, 0, 0}, {1, 0, 0}, {2, 0, 1}};
+  ProgramDesc program;
+  program.methods = {method};
+  format::MetaDesc all;
+  all.methods = {meta};
+  program.named_data = {format::meta_blob(all)};
+  return program;
+}
+
+Error run(Method& method, int n_of_x, int n_of_y, int size_of_z) {
+  const std::vector<float> data(64, 1);
+  BERTH_RETURN_IF_ERROR(set_floats(method, 0, data, {n_of_x, 4}));
+  BERTH_RETURN_IF_ERROR(set_floats(method, 1, data, {n_of_y}));
+  BERTH_RETURN_IF_ERROR(set_floats(method, 2, data, {size_of_z}));
+  return method.execute();
+}
+
+TEST(Symbols, SizesThatAgreeRun) {
+  Ready r = ready(symbolic());
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  EXPECT_EQ(run(*r.method, 3, 3, 5), Error::kOk) << r.method->last_report().message;
+  EXPECT_EQ(run(*r.method, 8, 8, 10), Error::kOk) << r.method->last_report().message;
+}
+
+TEST(Symbols, ASizeOutsideOfItsRangeIsRefusedThoughItFits) {
+  Ready r = ready(symbolic());
+  ASSERT_EQ(r.error, Error::kOk);
+  // 1 x 4 elements fit into 8 x 4; the model was not made for one row.
+  EXPECT_EQ(set_floats(*r.method, 0, std::vector<float>(4), {1, 4}), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 0 (n) lies between 2 and 8, found 1");
+}
+
+TEST(Symbols, InputsThatDisagreeAreRefused) {
+  Ready r = ready(symbolic());
+  ASSERT_EQ(r.error, Error::kOk);
+  EXPECT_EQ(run(*r.method, 3, 4, 5), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 0 (n) is 3 by the other inputs, found 4");
+  EXPECT_EQ(run(*r.method, 4, 4, 5), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().place, "methods[forward].inputs[2]");
+  EXPECT_EQ(run(*r.method, 4, 4, 6), Error::kOk);
+}
+
+TEST(Symbols, NamesAreThere) {
+  Ready r = ready(symbolic());
+  ASSERT_EQ(r.error, Error::kOk);
+  EXPECT_STREQ(r.method->meta().input_names(0).name, "pixels");
+  EXPECT_STREQ(r.method->meta().input_names(1).name, "lengths");
+  EXPECT_STREQ(r.method->meta().input_names(2).name, "");
+  EXPECT_STREQ(r.method->meta().input_names(9).name, "");
+}
+
+}  // namespace
+}  // namespace berth
