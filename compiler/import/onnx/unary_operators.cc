@@ -88,13 +88,6 @@ void import_softsign(NodeContext& n) {
   n.output(0, n.op(OpId::div_out, {x, size}));
 }
 
-void import_mish(NodeContext& n) {
-  const ValueId x = n.input(0);
-  const ValueId decay = n.op(OpId::exp_out, {n.op(OpId::neg_out, {n.op(OpId::abs_out, {x})})});
-  const ValueId softplus = n.op(OpId::add_out, {n.op(OpId::relu_out, {x}), n.op(OpId::log1p_out, {decay})});
-  n.output(0, n.op(OpId::mul_out, {x, n.op(OpId::tanh_out, {softplus})}));
-}
-
 void import_is_inf(NodeContext& n) {
   const ValueId x = n.input(0);
   const bool negative = n.integer("detect_negative", 1) != 0;
@@ -175,7 +168,6 @@ constexpr OperatorRow kRows[] = {
     {"IsNaN", 1, 1, import_as<OpId::isnan_out>},
     {"LeakyRelu", 1, 1, import_leaky_relu},
     {"Log", 1, 1, import_as<OpId::log_out>},
-    {"Mish", 1, 1, import_mish},
     {"Neg", 1, 1, import_as<OpId::neg_out>},
     {"Not", 1, 1, import_as<OpId::logical_not_out>},
     {"Reciprocal", 1, 1, import_as<OpId::reciprocal_out>},
