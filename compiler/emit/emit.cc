@@ -83,6 +83,7 @@ Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& optio
                             static_cast<uint64_t>(use.height), static_cast<uint64_t>(use.lower_bound), use.optimal()});
     }
     out.instructions += emitted.desc.instructions.size();
+    for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
     out.nodes.emplace_back();
     for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);
     out.program.methods.push_back(std::move(emitted.desc));

@@ -42,6 +42,7 @@ struct EmittedProgram {
   format::ProgramDesc program;  // shares the constants' bytes with the module, and keeps them alive
   std::vector<ArenaReport> arenas;
   uint64_t instructions = 0;  // of all methods
+  uint64_t views = 0;         // values that are another name for the bytes of one before, in all methods
   double plan_ms = 0;         // spent in the planner
   /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
   /// comes from, or -1.

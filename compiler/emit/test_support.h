@@ -8,6 +8,9 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/ir/parse.h"
+#include "format/verify.h"
+#include "format/verify_plan.h"
+#include "format/write/write_program.h"
 
 namespace berth::emit::testing {
 
@@ -18,11 +21,30 @@ inline ir::Module module_of(const std::string& text) {
   return module.ok() ? std::move(module).value() : ir::Module{};
 }
 
-/// The program of `text`, which can be emitted.
+/// Expects that the file of `program` passes every check of files: structure, and that nothing overwrites what is still
+/// to be read.
+inline void expect_sound_file(const format::ProgramDesc& program) {
+  auto file = format::program_bytes(program);
+  ASSERT_TRUE(file.ok()) << file.error().text();
+  format::ProgramView view;
+  format::Report report;
+  ASSERT_EQ(format::ProgramView::open(*file, &view, &report), Error::kOk) << report.place << ": " << report.message;
+  ASSERT_EQ(format::verify_program(view, &report), Error::kOk) << report.place << ": " << report.message;
+  for (size_t m = 0; m < view.method_count(); ++m) {
+    std::vector<uint8_t> scratch(format::plan_scratch_bytes(view, m));
+    format::PlanFacts facts;
+    EXPECT_EQ(format::verify_plan(view, m, scratch, &facts, &report), Error::kOk)
+        << report.place << ": " << report.message;
+  }
+}
+
+/// The program of `text`, which can be emitted and gives a sound file.
 inline EmittedProgram program_of(const std::string& text, const EmitOptions& options = {}) {
   auto emitted = emit(module_of(text), options);
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
-  return emitted.ok() ? std::move(emitted).value() : EmittedProgram{};
+  if (!emitted.ok()) return EmittedProgram{};
+  expect_sound_file(emitted->program);
+  return std::move(emitted).value();
 }
 
 /// Why a module cannot be emitted.
