@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
 
@@ -75,7 +76,9 @@ TEST(TileSets, AllOfThisProcessorAgree) {
         }
         if (i == 0) continue;
         // Both that fuse multiplication and addition add in the same order.
-        if (!fused.empty()) ASSERT_EQ(std::memcmp(fused.data(), found.data(), fused.size() * sizeof(float)), 0);
+        if (!fused.empty()) {
+          ASSERT_EQ(std::memcmp(fused.data(), found.data(), fused.size() * sizeof(float)), 0);
+        }
         fused = found;
       }
     }
@@ -109,7 +112,6 @@ TEST(TileSets, WindowsAgree) {
   }
 }
 
-// A pool that runs everything in one range must not be worse off than one that splits.
 TEST(Slots, EachItemRunsOnce) {
   for (const int threads : {1, 2, 7}) {
     berth::testing::TestPool pool(threads);
