@@ -1,0 +1,42 @@
+// What every pass is made of: `Expected<Changed> name(ir::Module&, const Options&)`, one triple of files each. The list
+// of them is pipeline.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/failure.h"
+#include "compiler/ir/module.h"
+
+namespace berth::passes {
+
+enum class Changed : bool { kNo = false, kYes = true };
+
+inline Changed operator|(Changed a, Changed b) { return a == Changed::kYes ? a : b; }
+inline Changed changed_if(bool condition) { return condition ? Changed::kYes : Changed::kNo; }
+
+struct Options {
+  /// Whether nodes may be merged into others: fold_batch_norm.
+  bool fusion = true;
+  /// Whether the runner verifies the module after every pass; builds with assertions always do.
+  bool verify = false;
+  /// When not empty: the IR after every pass that changed it, as numbered files in this folder, which must exist.
+  std::string dump_dir;
+  /// Passes whose decisions are wanted in `why_lines`, by name; "all" for every pass.
+  std::vector<std::string> why;
+  /// Gets a line a decision; null when nobody asks. Borrowed.
+  std::vector<std::string>* why_lines = nullptr;
+  /// Bytes that all constants which folding makes may take together; 0: twice what the module holds at the start, and
+  /// 64 MiB.
+  int64_t fold_limit = 0;
+};
+
+/// Whether the decisions of `pass` are wanted; asking first saves making the words.
+bool wants_why(const Options& options, std::string_view pass);
+
+/// Notes `pass: "source" aten::relu (%y): reason` if that is wanted.
+void explain(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
+             std::string_view reason);
+
+}  // namespace berth::passes

@@ -1,0 +1,30 @@
+// The passes in the order in which they run, and the runner that alone times, verifies and dumps.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/span.h"
+#include "compiler/passes/pass.h"
+
+namespace berth::passes {
+
+struct Pass {
+  std::string_view name;
+  Expected<Changed> (*run)(ir::Module& module, const Options& options);
+};
+
+/// Everything between an importer and the planner.
+Span<const Pass> pipeline();
+
+struct PassTime {
+  std::string_view name;
+  double ms = 0;
+  Changed changed = Changed::kNo;
+};
+
+/// Runs `passes` in order. Failures name the pass and, when dumps are on, a file with the IR before it and the command
+/// that repeats it. The module is worth nothing after a failure. `times` may be null.
+Status run(Span<const Pass> passes, ir::Module& module, const Options& options, std::vector<PassTime>* times = nullptr);
+
+}  // namespace berth::passes
