@@ -35,38 +35,56 @@ int64_t find_place(const Storage& storage, const std::vector<Bytes>& taken, Fit 
   return best != kAnywhere ? best : align_up(floor, storage.alignment);
 }
 
+/// Larger comes first.
+struct Rank {
+  double first = 0;
+  double second = 0;
+};
+
+std::vector<Rank> ranks_of(const Problem& problem, Key key) {
+  std::vector<int64_t> bytes;
+  if (key == Key::kLoad) bytes = load_touched(problem);
+  if (key == Key::kNeighbours) bytes = neighbour_bytes(problem);
+  std::vector<Rank> ranks;
+  for (size_t i = 0; i < problem.storages.size(); ++i) {
+    const Storage& storage = problem.storages[i];
+    const double size = static_cast<double>(storage.size);
+    const double birth = static_cast<double>(storage.lower);
+    const double death = static_cast<double>(storage.upper);
+    switch (key) {
+      case Key::kSize: ranks.push_back({size, 0}); break;
+      case Key::kArea: ranks.push_back({size * (death - birth), 0}); break;
+      case Key::kLife: ranks.push_back({death - birth, 0}); break;
+      case Key::kLoad: ranks.push_back({static_cast<double>(bytes[i]), -birth}); break;
+      case Key::kNeighbours: ranks.push_back({static_cast<double>(bytes[i]), 0}); break;
+      case Key::kBirth: ranks.push_back({-birth, 0}); break;
+      case Key::kDeath: ranks.push_back({death, 0}); break;
+    }
+  }
+  return ranks;
+}
+
 /// The ids of the storages that need a place, in the order in which they get it: the fixed ones first, as they stand.
 std::vector<int32_t> order_by(const Problem& problem, Key key) {
   const std::vector<Storage>& all = problem.storages;
-  std::vector<double> keys(all.size());
-  std::vector<int64_t> loads;
-  if (key == Key::kLoad) loads = load_touched(problem);
+  const std::vector<Rank> ranks = ranks_of(problem, key);
   std::vector<int32_t> order;
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].size > 0) order.push_back(static_cast<int32_t>(i));
-    const double size = static_cast<double>(all[i].size);
-    const double life = static_cast<double>(all[i].upper) - static_cast<double>(all[i].lower);
-    if (key == Key::kSize) keys[i] = size;
-    if (key == Key::kLife) keys[i] = life;
-    if (key == Key::kArea) keys[i] = size * life;
-    if (key == Key::kLoad) keys[i] = static_cast<double>(loads[i]);
   }
   std::sort(order.begin(), order.end(), [&](int32_t left, int32_t right) {
-    const size_t l = static_cast<size_t>(left);
-    const size_t r = static_cast<size_t>(right);
-    const Storage& a = all[l];
-    const Storage& b = all[r];
-    const bool a_fixed = a.fixed != kAnywhere;
-    const bool b_fixed = b.fixed != kAnywhere;
-    if (a_fixed != b_fixed) return a_fixed;
-    if (keys[l] != keys[r]) return keys[l] > keys[r];
+    const Storage& a = all[static_cast<size_t>(left)];
+    const Storage& b = all[static_cast<size_t>(right)];
+    const Rank& rank_a = ranks[static_cast<size_t>(left)];
+    const Rank& rank_b = ranks[static_cast<size_t>(right)];
+    if ((a.fixed != kAnywhere) != (b.fixed != kAnywhere)) return a.fixed != kAnywhere;
+    if (rank_a.first != rank_b.first) return rank_a.first > rank_b.first;
+    if (rank_a.second != rank_b.second) return rank_a.second > rank_b.second;
     if (a.size != b.size) return a.size > b.size;
-    if (a.lower != b.lower || a.upper != b.upper) {
-      const double life_a = static_cast<double>(a.upper) - static_cast<double>(a.lower);
-      const double life_b = static_cast<double>(b.upper) - static_cast<double>(b.lower);
-      if (life_a != life_b) return life_a > life_b;
-      if (a.lower != b.lower) return a.lower < b.lower;
-    }
+    const double life_a = static_cast<double>(a.upper) - static_cast<double>(a.lower);
+    const double life_b = static_cast<double>(b.upper) - static_cast<double>(b.lower);
+    if (life_a != life_b) return life_a > life_b;
+    if (a.lower != b.lower) return a.lower < b.lower;
     return left < right;
   });
   return order;

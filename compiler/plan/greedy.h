@@ -10,14 +10,19 @@
 
 namespace berth::plan {
 
-/// Which storages are hard to place and come first. Ties: the larger, then the longer alive, then the earlier born,
-/// then the earlier in the problem.
+/// Which storages come first. Ties: the larger, then the longer alive, then the earlier born, then the earlier in the
+/// problem.
 enum class Key : uint8_t {
-  kSize,  // bytes
-  kLife,  // steps alive
-  kArea,  // bytes × steps
-  kLoad,  // the most bytes that are alive in one of its steps
+  kSize,        // the largest
+  kArea,        // the most bytes × steps
+  kLife,        // the longest alive
+  kLoad,        // the most bytes alive in one of its steps; of equal ones the earlier born
+  kNeighbours,  // the most bytes of all that it is ever alive with
+  kBirth,       // the first born
+  kDeath,       // the last to die
 };
+inline constexpr Key kAllKeys[] = {Key::kSize,       Key::kArea,  Key::kLife, Key::kLoad,
+                                   Key::kNeighbours, Key::kBirth, Key::kDeath};
 
 /// Into which hole among the placed storages that are alive with it a storage goes.
 enum class Fit : uint8_t {

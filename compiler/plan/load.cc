@@ -1,6 +1,7 @@
 #include "compiler/plan/load.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace berth::plan {
 namespace {
@@ -54,7 +55,42 @@ void load_touched_in(const Problem& problem, int32_t space, std::vector<int64_t>
   }
 }
 
+/// Sizes by a time of theirs, to be asked for the bytes before a time.
+class BytesBefore {
+ public:
+  void add(int64_t time, int64_t bytes) { entries_.emplace_back(time, bytes); }
+  void finish() {
+    std::sort(entries_.begin(), entries_.end());
+    for (size_t i = 1; i < entries_.size(); ++i) entries_[i].second += entries_[i - 1].second;
+  }
+  /// Bytes of the entries with a smaller time.
+  int64_t before(int64_t time) const {
+    const auto end =
+        std::lower_bound(entries_.begin(), entries_.end(), std::make_pair(time, std::numeric_limits<int64_t>::min()));
+    return end == entries_.begin() ? 0 : std::prev(end)->second;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> entries_;
+};
+
 }  // namespace
+
+std::vector<int64_t> neighbour_bytes(const Problem& problem) {
+  BytesBefore births;
+  BytesBefore deaths;
+  for (const Storage& storage : problem.storages) {
+    births.add(storage.lower, storage.size);
+    deaths.add(storage.upper - 1, storage.size);  // its last step
+  }
+  births.finish();
+  deaths.finish();
+  std::vector<int64_t> bytes;
+  for (const Storage& storage : problem.storages) {
+    bytes.push_back(births.before(storage.upper) - deaths.before(storage.lower));
+  }
+  return bytes;
+}
 
 std::vector<int64_t> load_touched(const Problem& problem) {
   std::vector<int64_t> touched(problem.storages.size(), 0);

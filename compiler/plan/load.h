@@ -11,4 +11,8 @@ namespace berth::plan {
 /// For each storage the largest load of its space in a step of its life. Loads are sums of true sizes. O(n log n).
 std::vector<int64_t> load_touched(const Problem& problem);
 
+/// For each storage the bytes of all storages, of any space, that are alive with it at some time, its own included.
+/// O(n log n).
+std::vector<int64_t> neighbour_bytes(const Problem& problem);
+
 }  // namespace berth::plan

@@ -27,7 +27,7 @@ void keep_lower(const Problem& problem, const Plan& found, Plan* best) {
 Status run_greedy_planners(const Problem& problem, bool any_fixed, Plan* best) {
   const int64_t pairs = count_pairs(problem);
   int64_t looked_at = 0;
-  for (const Key key : {Key::kSize, Key::kArea, Key::kLife, Key::kLoad}) {
+  for (const Key key : kAllKeys) {
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
       // Greedy alone looks at fixed storages, so with any of them it runs at least once.
       const bool must = any_fixed && key == Key::kSize && fit == Fit::kBest;

@@ -43,7 +43,7 @@ using Planner = std::function<Expected<Plan>(const Problem&)>;
 std::vector<std::pair<std::string, Planner>> all_planners() {
   std::vector<std::pair<std::string, Planner>> planners = {
       {"best", plan_best}, {"naive", plan_naive}, {"sweep", plan_sweep}};
-  for (const Key key : {Key::kSize, Key::kLife, Key::kArea, Key::kLoad}) {
+  for (const Key key : kAllKeys) {
     for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
       planners.emplace_back(
           "greedy " + std::to_string(static_cast<int>(key)) + (fit == Fit::kBest ? " best" : " first"),
