@@ -45,6 +45,8 @@ class MemoryAllocator {
   /// Bytes handed out, padding included.
   size_t used_size() const { return used_; }
   size_t free_size() const { return memory_.size() - used_; }
+  /// What is not handed out yet.
+  Span<uint8_t> rest() const { return {memory_.data() + used_, free_size()}; }
 
  private:
   Span<uint8_t> memory_;

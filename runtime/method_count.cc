@@ -4,6 +4,7 @@
 #include <new>
 
 #include "format/tensor_facts.h"
+#include "format/verify_plan.h"
 #include "runtime/method_loader.h"
 
 namespace berth::internal {
@@ -114,6 +115,20 @@ Error MethodLoader::count_instructions(MethodCounts* counts, uint64_t* work) {
   if (counts->instructions > UINT32_MAX) {
     return fail(Error::kInvalidProgram, "chains", 0, "%zu instructions are too many", counts->instructions);
   }
+  return Error::kOk;
+}
+
+Error MethodLoader::memory_bytes(const MethodCounts& counts, size_t* bytes) const {
+  Carver measure(nullptr);
+  carve(counts, measure);
+  if (!measure.ok()) {
+    return format::fail(report_, Error::kMemoryAllocationFailed, "method memory",
+                        "the method needs more than this machine can address");
+  }
+  *bytes = measure.bytes();
+  if (program_.verification_ == Verification::kMinimal) return Error::kOk;
+  const size_t scratch = format::plan_scratch_bytes(program_.view_, plan_index());
+  if (scratch > *bytes) *bytes = scratch;
   return Error::kOk;
 }
 

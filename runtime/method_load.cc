@@ -3,10 +3,25 @@
 #include <cinttypes>
 
 #include "base/math.h"
+#include "format/verify_plan.h"
 #include "runtime/log.h"
 #include "runtime/method_loader.h"
 
 namespace berth {
+namespace internal {
+
+size_t MethodLoader::plan_index() const {
+  size_t index = 0;
+  while (&program_.view_.method(index) != &plan_) ++index;
+  return index;
+}
+
+Error MethodLoader::verify_plan(Span<uint8_t> scratch) {
+  if (program_.verification_ == Verification::kMinimal) return Error::kOk;
+  return format::verify_plan(program_.view_, plan_index(), scratch, nullptr, report_);
+}
+
+}  // namespace internal
 
 using internal::Carver;
 using internal::MethodCounts;
@@ -27,14 +42,15 @@ Error load_into(MethodLoader& loader, const MethodCounts& counts, const MemoryMa
                 Report* report, MethodData** out) {
   BERTH_RETURN_IF_ERROR(loader.check_devices());
   BERTH_RETURN_IF_ERROR(loader.check_arenas(memory.planned()));
-  Carver measure(nullptr);
-  MethodLoader::carve(counts, measure);
-  Carver carver(&memory.method());
+  size_t needed = 0;
+  BERTH_RETURN_IF_ERROR(loader.memory_bytes(counts, &needed));
   const size_t free_bytes = memory.method().free_size();
-  MethodData* data = MethodLoader::carve(counts, carver);
+  if (free_bytes >= needed) BERTH_RETURN_IF_ERROR(loader.verify_plan(memory.method().rest()));
+  Carver carver(&memory.method());
+  MethodData* data = free_bytes >= needed ? MethodLoader::carve(counts, carver) : nullptr;
   if (data == nullptr) {
-    return format::fail(report, Error::kMemoryAllocationFailed, "method memory", "%zu bytes are needed, %zu are free",
-                        measure.bytes(), free_bytes);
+    return format::fail(report, Error::kMemoryAllocationFailed, "method memory",
+                        "%zu bytes at a multiple of 16 are needed, %zu are free", needed, free_bytes);
   }
   BERTH_RETURN_IF_ERROR(loader.lay_out(*data, &memory.planned()));
   BERTH_RETURN_IF_ERROR(loader.resolve(*data));
@@ -52,10 +68,7 @@ Error load_into(MethodLoader& loader, const MethodCounts& counts, const MemoryMa
 
 Error measure(MethodLoader& loader, const MethodCounts& counts, Span<uint8_t> scratch, int threads,
               MemoryNeeded* needed) {
-  Carver measure(nullptr);
-  MethodLoader::carve(counts, measure);
-  if (!measure.ok()) return Error::kMemoryAllocationFailed;
-  needed->method_bytes = measure.bytes();
+  BERTH_RETURN_IF_ERROR(loader.memory_bytes(counts, &needed->method_bytes));
   MemoryAllocator allocator(scratch);
   Carver carver(&allocator);
   MethodData* data = MethodLoader::carve(counts, carver);

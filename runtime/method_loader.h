@@ -28,6 +28,11 @@ class MethodLoader {
 
   Error resolve(MethodData& data);
 
+  /// Bytes of the method memory: the arrays, or what verify_plan() wants while they are not there yet.
+  Error memory_bytes(const MethodCounts& counts, size_t* bytes) const;
+  /// Whether nothing overwrites what is still to be read (format/verify_plan.h), unless the program was loaded without.
+  Error verify_plan(Span<uint8_t> scratch);
+
   /// Whether this runtime has the delegates and devices that the method asks for.
   Error check_devices();
   /// Whether the arenas are there, large enough and aligned.
@@ -40,6 +45,7 @@ class MethodLoader {
   template <typename... Args>
   Error fail(Error code, const char* what, size_t index, const char* message, Args... args);
 
+  size_t plan_index() const;
   Error count_value(const fb::EValue* value, size_t index, MethodCounts* counts, uint64_t* work);
   Error count_instructions(MethodCounts* counts, uint64_t* work);
 

@@ -34,6 +34,7 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
   *report = Report();
   Program program;
   program.loader_ = &loader;
+  program.verification_ = options.verification;
   Error error = Error::kOk;
   if (tables.size() > kMaxTables) {
     error = fail(report, Error::kInvalidArgument, "kernels", "at most %zu tables are taken, found %zu", kMaxTables,

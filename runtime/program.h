@@ -34,7 +34,10 @@ using format::Report;
 enum class Verification : uint8_t {
   /// Only what keeps a sound file from being misread. For files that one made oneself: a damaged one may crash.
   kMinimal,
-  /// Every index, offset, size and name in the file, before anything is used.
+  /// Every index, offset, size and name in the file, before anything is used; and, when a method is loaded, that
+  /// nothing
+  /// in its memory plan overwrites what is still to be read. The second needs as much method memory as memory_needed
+  /// says.
   kFull,
 };
 
@@ -127,6 +130,7 @@ class Program {
   FreeableBuffer names_bytes_;
   const fb::Meta* names_ = nullptr;
   format::ProgramView view_;
+  Verification verification_ = Verification::kFull;
   KernelTable tables_[kMaxTables];
   size_t table_count_ = 0;
 };

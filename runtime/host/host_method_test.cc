@@ -1,0 +1,160 @@
+#include "runtime/host/host_method.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "runtime/host/file_loader.h"
+#include "runtime/host/thread_pool.h"
+#include "runtime/test_kernels.h"
+
+namespace berth {
+namespace {
+
+using format::ProgramDesc;
+using format::TensorDesc;
+using format::testing::add_relu;
+using format::testing::bytes_of;
+using format::testing::tensor;
+using testing::floats;
+using testing::kernels;
+using testing::set_floats;
+
+class File {
+ public:
+  explicit File(const std::vector<uint8_t>& bytes)
+      : path_(std::string(::testing::TempDir()) + "berth_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::ofstream out(path_, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  ~File() { std::remove(path_.c_str()); }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  std::string path_;
+};
+
+void expect_runs(const DataLoader& loader) {
+  const Result<Program> program = Program::load(loader, kernels());
+  ASSERT_TRUE(program.ok());
+  HostThreadPool pool(2);
+  HostOptions options;
+  options.pool = &pool;
+  Result<HostMethod> method = HostMethod::load(*program, "forward", options);
+  ASSERT_TRUE(method.ok());
+  HostMethod moved = std::move(*method);
+  ASSERT_EQ(set_floats(moved.method(), 0, {0, 0, 4, 0}, {4}), Error::kOk);
+  ASSERT_EQ(moved.method().execute(), Error::kOk);
+  EXPECT_EQ(floats(moved.method().get_output(0)), (std::vector<float>{0, 2, 1, 4}));
+}
+
+TEST(HostMethod, RunsFromAMappedFile) {
+  const File file(bytes_of(add_relu()));
+  const Result<MappedFileLoader> loader = MappedFileLoader::open(file.path());
+  ASSERT_TRUE(loader.ok());
+  expect_runs(*loader);
+}
+
+TEST(HostMethod, RunsFromAFileThatIsRead) {
+  const File file(bytes_of(add_relu()));
+  const Result<FileLoader> loader = FileLoader::open(file.path());
+  ASSERT_TRUE(loader.ok());
+  expect_runs(*loader);
+}
+
+TEST(FileLoaders, AFileThatIsNotThereIsNamed) {
+  Report report;
+  EXPECT_EQ(MappedFileLoader::open("/nonexistent/x.pte", &report).error(), Error::kNotFound);
+  EXPECT_NE(std::string(report.place).find("/nonexistent/x.pte"), std::string::npos) << report.place;
+  EXPECT_EQ(FileLoader::open("/nonexistent/x.pte", &report).error(), Error::kNotFound);
+  EXPECT_FALSE(FileLoader::open("/", &report).ok());
+  EXPECT_FALSE(MappedFileLoader::open("/", &report).ok());
+}
+
+TEST(FileLoaders, RangesOutsideOfTheFileAreRefused) {
+  const File file(std::vector<uint8_t>(100, 7));
+  const FileLoader read = FileLoader::open(file.path()).value();
+  const MappedFileLoader mapped = MappedFileLoader::open(file.path()).value();
+  for (const DataLoader* loader : {static_cast<const DataLoader*>(&read), static_cast<const DataLoader*>(&mapped)}) {
+    EXPECT_EQ(loader->size(), 100u);
+    uint8_t bytes[100] = {};
+    EXPECT_EQ(loader->load_into(1, 100, bytes), Error::kInvalidArgument);
+    EXPECT_EQ(loader->load_into(UINT64_MAX, 2, bytes), Error::kInvalidArgument);
+    EXPECT_EQ(loader->load(101, 0).error(), Error::kInvalidArgument);
+    EXPECT_EQ(loader->load_into(0, 100, bytes), Error::kOk);
+    EXPECT_EQ(bytes[99], 7);
+    EXPECT_EQ(loader->load(100, 0)->size(), 0u);
+    EXPECT_EQ(loader->load(98, 2)->data()[1], 7);
+  }
+}
+
+TEST(FileLoaders, AFileThatWasCutWhileItIsReadIsAnError) {
+  const File file(std::vector<uint8_t>(100, 7));
+  const FileLoader loader = FileLoader::open(file.path()).value();
+  std::ofstream(file.path(), std::ios::trunc).close();
+  EXPECT_EQ(loader.load(0, 100).error(), Error::kAccessFailed);
+}
+
+TEST(HostMethod, OutputsThatAreNotPlannedGetMemory) {
+  ProgramDesc desc = add_relu();
+  desc.methods[0].values[4] = tensor({4});
+  const std::vector<uint8_t> bytes = bytes_of(desc);
+  const BufferLoader loader{Span<const uint8_t>(bytes)};
+  expect_runs(loader);
+}
+
+// Two methods add to one state in arena 2.
+TEST(HostMethod, SharedArenasCarryStateFromMethodToMethod) {
+  ProgramDesc desc;
+  for (const char* name : {"a", "b"}) {
+    format::MethodDesc method;
+    method.name = name;
+    TensorDesc state = tensor({1}, 0);
+    state.place->memory_id = 2;
+    method.values = {tensor({1}, 0), state, int64_t{1}, tensor({1}, 16), false};
+    method.inputs = {0};
+    method.outputs = {3};
+    method.operators = {{"aten::add", "out"}, {"aten::copy_", ""}};
+    method.instructions = {format::KernelCallDesc{0, {0, 1, 2, 3, 3}}, format::KernelCallDesc{1, {1, 3, 4, 1}}};
+    method.arenas = {{32, Device()}, {16, Device()}};
+    desc.methods.push_back(method);
+  }
+  const std::vector<uint8_t> bytes = bytes_of(desc);
+  const BufferLoader loader{Span<const uint8_t>(bytes)};
+  const Result<Program> program = Program::load(loader, kernels());
+  ASSERT_TRUE(program.ok());
+  const Result<HostArenas> arenas = HostArenas::make(*program);
+  ASSERT_TRUE(arenas.ok());
+  HostOptions options;
+  options.arenas = &*arenas;
+  Result<HostMethod> a = HostMethod::load(*program, "a", options);
+  Result<HostMethod> b = HostMethod::load(*program, "b", options);
+  ASSERT_TRUE(a.ok() && b.ok());
+  float sum = 0;
+  for (HostMethod* method : {&*a, &*b, &*a}) {
+    ASSERT_EQ(set_floats(method->method(), 0, {2}, {1}), Error::kOk);
+    ASSERT_EQ(method->method().execute(), Error::kOk);
+    sum += 2;
+    EXPECT_EQ(floats(method->method().get_output(0)), std::vector<float>{sum});
+  }
+}
+
+TEST(HostMethod, AnArenaThatNoMachineHasIsAnError) {
+  ProgramDesc desc = add_relu();
+  desc.methods[0].arenas[0].bytes = uint64_t{1} << 60;
+  const std::vector<uint8_t> bytes = bytes_of(desc);
+  const BufferLoader loader{Span<const uint8_t>(bytes)};
+  const Result<Program> program = Program::load(loader, kernels());
+  ASSERT_TRUE(program.ok());
+  Report report;
+  HostOptions options;
+  options.report = &report;
+  EXPECT_EQ(HostMethod::load(*program, "forward", options).error(), Error::kMemoryAllocationFailed);
+  EXPECT_NE(std::string(report.message).find("1152921504606846976"), std::string::npos) << report.message;
+}
+
+}  // namespace
+}  // namespace berth
