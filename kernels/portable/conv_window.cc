@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/portable/gemm_tile.h"
+#include "kernels/portable/multiversion.h"
 
 namespace berth::portable {
 namespace {
@@ -15,19 +16,19 @@ constexpr int64_t kMaxReach = 4096;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// out[i] = in[i * stride], where in[i] for i outside [0, size) is `padding`; in starts at `first`.
-void copy_spaced(const float* in, int64_t first, int64_t size, int64_t stride, float padding, int64_t n, float* out) {
-  const int64_t low = std::min(n, first >= 0 ? 0 : ceil_div(-first, stride));
-  const int64_t high = std::max(low, first >= size ? 0 : std::min(n, ceil_div(size - first, stride)));
-  std::fill(out, out + low, padding);
+BERTH_MULTIVERSION void copy_every_second(const float* in, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = in[2 * i];
+}
+
+// out[i] = in[i * stride]
+void copy_spaced(const float* in, int64_t stride, int64_t n, float* out) {
   if (stride == 1) {
-    if (high > low) std::memcpy(out + low, in + first + low, static_cast<size_t>(high - low) * sizeof(float));
+    std::memcpy(out, in, static_cast<size_t>(n) * sizeof(float));
   } else if (stride == 2) {
-    for (int64_t i = low; i < high; ++i) out[i] = in[first + 2 * i];
+    copy_every_second(in, n, out);
   } else {
-    for (int64_t i = low; i < high; ++i) out[i] = in[first + stride * i];
+    for (int64_t i = 0; i < n; ++i) out[i] = in[i * stride];
   }
-  std::fill(out + high, out + n, padding);
 }
 
 }  // namespace
@@ -87,15 +88,26 @@ Window::Tile Window::tile(int64_t index) const {
 }
 
 void Window::load(const Tile& tile, const float* plane, int64_t row_stride, float padding, float* scratch) const {
-  for (int py = 0; py < phases_[0].count; ++py) {
-    for (int64_t r = 0; r < tile.rows + phases_[0].reach; ++r) {
-      const int64_t y = (tile.y + r) * axis_[0].stride + phases_[0].origin[py] - axis_[0].padding;
-      const bool inside = y >= 0 && y < axis_[0].in;
-      for (int px = 0; px < phases_[1].count; ++px) {
-        float* out = scratch + (py * phases_[1].count + px) * plane_floats_ + r * pitch_;
-        const int64_t x = tile.x * axis_[1].stride + phases_[1].origin[px] - axis_[1].padding;
-        const int64_t size = inside ? axis_[1].in : 0;
-        copy_spaced(inside ? plane + y * row_stride : plane, x, size, axis_[1].stride, padding, pitch_, out);
+  const WindowAxis& width = axis_[1];
+  for (int px = 0; px < phases_[1].count; ++px) {
+    // Element i of a row is column first + i * stride of the plane, which is there for low <= i < high.
+    const int64_t first = tile.x * width.stride + phases_[1].origin[px] - width.padding;
+    const int64_t low = std::min(pitch_, first >= 0 ? 0 : ceil_div(-first, width.stride));
+    const int64_t end = first >= width.in ? 0 : std::min(pitch_, ceil_div(width.in - first, width.stride));
+    const int64_t high = std::max(low, end);
+    for (int py = 0; py < phases_[0].count; ++py) {
+      float* out = scratch + (py * phases_[1].count + px) * plane_floats_;
+      int64_t y = tile.y * axis_[0].stride + phases_[0].origin[py] - axis_[0].padding;
+      for (int64_t r = 0; r < tile.rows + phases_[0].reach; ++r, y += axis_[0].stride, out += pitch_) {
+        if (y < 0 || y >= axis_[0].in) {
+          std::fill(out, out + pitch_, padding);
+          continue;
+        }
+        std::fill(out, out + low, padding);
+        if (low < high) {
+          copy_spaced(plane + y * row_stride + first + low * width.stride, width.stride, high - low, out + low);
+        }
+        std::fill(out + high, out + pitch_, padding);
       }
     }
   }
