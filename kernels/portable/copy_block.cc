@@ -1,5 +1,6 @@
 #include "kernels/portable/copy_block.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/portable/element_word.h"
@@ -109,24 +110,53 @@ void copy_square(const char* from, int64_t from_column, char* to, int64_t to_row
   store_word(to, load_word<Word>(from));
 }
 
-// Tiles of whole cache lines on both sides: each line is read and written once while it is in the nearest cache, even
-// where all rows fall into the same cache set.
+// The tile's columns side by side: on their way from a source whose rows lie a power of two apart, they would push one
+// another out of the few places that the nearest cache has for them.
+template <typename Word, int64_t kRows>
+const char* gather_columns(const char* from, int64_t from_column, int64_t rows, int64_t columns, Word (*tile)[kRows]) {
+  const size_t bytes = static_cast<size_t>(rows) * sizeof(Word);
+  for (int64_t c = 0; c < columns; ++c) std::memcpy(tile[c], from + c * from_column, bytes);
+  return reinterpret_cast<const char*>(tile);
+}
+
+// REQUIRES: rows and columns are multiples of kSquare<Word>.
+template <typename Word>
+void transpose_tile(int64_t rows, int64_t columns, const char* from, int64_t from_column, char* to, int64_t to_row) {
+  constexpr int64_t kBytes = sizeof(Word);
+  for (int64_t r = 0; r < rows; r += kSquare<Word>) {
+    for (int64_t c = 0; c < columns; c += kSquare<Word>) {
+      copy_square<Word>(from + r * kBytes + c * from_column, from_column, to + r * to_row + c * kBytes, to_row);
+    }
+  }
+}
+
+// Tiles of whole cache lines on both sides, so that each line is read and written once. They go down a band of columns
+// before the next: then the pages that are read stay at hand.
 template <typename Word>
 void transpose(const CopyBlock& b, const char* from, char* to) {
   constexpr int64_t kBytes = sizeof(Word);
-  constexpr int64_t kTile = kBytes >= 4 ? 16 : 64 / kBytes;
+  constexpr int64_t kRows = 256 / kBytes;
+  constexpr int64_t kColumns = kBytes <= 4 ? 64 : 256 / kBytes;
+  constexpr int64_t kBand = 4 * kColumns;
   constexpr int64_t kStep = kSquare<Word>;
   const int64_t square_rows = b.rows / kStep * kStep;
   const int64_t square_columns = b.columns / kStep * kStep;
-  for (int64_t row = 0; row < square_rows; row += kTile) {
-    const int64_t row_end = row + kTile < square_rows ? row + kTile : square_rows;
-    for (int64_t column = 0; column < square_columns; column += kTile) {
-      const int64_t column_end = column + kTile < square_columns ? column + kTile : square_columns;
-      for (int64_t r = row; r < row_end; r += kStep) {
-        for (int64_t c = column; c < column_end; c += kStep) {
-          copy_square<Word>(from + r * kBytes + c * b.from_column, b.from_column, to + r * b.to_row + c * kBytes,
-                            b.to_row);
+  const bool crowded = b.from_column % 2048 == 0;
+  Word tile[kColumns][kRows];
+  for (int64_t band = 0; band < square_columns; band += kBand) {
+    const int64_t band_end = std::min(band + kBand, square_columns);
+    for (int64_t row = 0; row < square_rows; row += kRows) {
+      const int64_t row_end = std::min(row + kRows, square_rows);
+      for (int64_t column = band; column < band_end; column += kColumns) {
+        const int64_t columns = std::min(kColumns, band_end - column);
+        const char* source = from + row * kBytes + column * b.from_column;
+        int64_t source_column = b.from_column;
+        if (crowded) {
+          source = gather_columns<Word, kRows>(source, source_column, row_end - row, columns, tile);
+          source_column = kRows * kBytes;
         }
+        transpose_tile<Word>(row_end - row, columns, source, source_column, to + row * b.to_row + column * kBytes,
+                             b.to_row);
       }
     }
   }

@@ -66,6 +66,11 @@ void StridedCopy::choose() {
     if (inner.size > kShortRow) way_ = Way::kRows;
     return;
   }
+  const Dim& next = dims_[rank_ - 2];
+  if (inner.size >= 2 && inner.size <= 4 && next.from == bytes_ && next.to == inner.size * bytes_) {
+    way_ = Way::kInterleave;
+    return;
+  }
   if (inner.from == 0) {
     way_ = Way::kFill;
     return;
@@ -74,10 +79,6 @@ void StridedCopy::choose() {
   while (dense >= 0 && (dims_[dense].from != bytes_ || dims_[dense].size == 1)) --dense;
   if (dense < 0) return;
   const Dim row = dims_[dense];
-  if (inner.size >= 2 && inner.size <= 4 && row.to == inner.size * bytes_ && dense == rank_ - 2) {
-    way_ = Way::kInterleave;
-    return;
-  }
   // A few long rows are read in order as they are; tiles need some of both.
   if (row.size < 4 || inner.size < 4) return;
   remove(dense);

@@ -7,8 +7,8 @@
 //   are one run in both boxes become one dimension; a short inner run (2, 4, 8, 16 bytes) becomes one element. Then
 //
 //     rows        the inner dimension is dense on both sides         memcpy a row
-//     fill        it reads one element again and again               one element stored along the row
 //     interleave  it is short, as the channels of an image           2, 3 or 4 streams merged in one loop
+//     fill        it reads one element again and again               one element stored along the row
 //     transpose   the source is dense along another dimension        square tiles, transposed in registers
 //     elements    anything else                                      one element at a time
 #pragma once

@@ -80,7 +80,6 @@ bool write_range(const Range& range, Tensor& out) {
 }
 
 Error arange(KernelContext& context, const Range& range, Tensor& out) {
-  if (out.dtype() == DType::kBool) return unsupported_dtype(context);
   Sizes sizes;
   if (!push_size(&sizes, count_of(range))) {
     return context.fail(Error::kInvalidArgument,
@@ -88,10 +87,12 @@ Error arange(KernelContext& context, const Range& range, Tensor& out) {
   }
   BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, out));
-  return dispatch_real(context, out.dtype(), [&](auto tag) {
+  const auto write = [&](auto tag) {
     if (write_range<typename decltype(tag)::type>(range, out)) return Error::kOk;
     return context.fail(Error::kInvalidArgument, "arange: start or step does not fit 64 bits");
-  });
+  };
+  return is_floating(out.dtype()) ? dispatch_floating(context, out.dtype(), write)
+                                  : dispatch_integer(context, out.dtype(), write);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // glu: the first half of a dimension times the sigmoid of the second half.
+#include <type_traits>
+
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/iterate.h"
 #include "kernels/portable/layout_arguments.h"
@@ -16,6 +18,10 @@ BERTH_MULTIVERSION void gate_dense(const float* a, const float* b, float* out, i
   for (int64_t i = 0; i < n; ++i) out[i] = a[i] * math::sigmoid(b[i]);
 }
 
+// Not inlined: vector code for every dtype and stride would be far larger than it is useful.
+__attribute__((noinline)) float gate_one(float a, float b) { return a * math::sigmoid(b); }
+__attribute__((noinline)) double gate_one(double a, double b) { return a * math::sigmoid(b); }
+
 template <typename T>
 void gate(const T* a, const T* b, int64_t step, T* out, int64_t out_step, int64_t n) {
   if constexpr (std::is_same_v<T, float>) {
@@ -23,8 +29,7 @@ void gate(const T* a, const T* b, int64_t step, T* out, int64_t out_step, int64_
   }
   using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
   for (int64_t i = 0; i < n; ++i) {
-    const Compute x = static_cast<Compute>(a[i * step]);
-    out[i * out_step] = T(x * math::sigmoid(static_cast<Compute>(b[i * step])));
+    out[i * out_step] = T(gate_one(static_cast<Compute>(a[i * step]), static_cast<Compute>(b[i * step])));
   }
 }
 

@@ -1,4 +1,6 @@
 // nonzero: the coordinates of the elements that are not zero, a row each, in row-major order.
+#include <type_traits>
+
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"

@@ -17,16 +17,6 @@ int64_t masked_offset(const Tensor& self, const Tensor& mask, int dim, int64_t i
   return offset;
 }
 
-// Whether the broadcast strides step through memory one by one in row-major order of `sizes`.
-bool is_linear(const Sizes& sizes, const int64_t* strides) {
-  int64_t step = 1;
-  for (int d = sizes.rank - 1; d >= 0; --d) {
-    if (sizes.data[d] != 1 && strides[d] != step) return false;
-    step *= sizes.data[d];
-  }
-  return true;
-}
-
 }  // namespace
 
 Error TensorIndices::broadcast(KernelContext& context, Span<const int32_t> sizes) {
@@ -83,7 +73,7 @@ Error TensorIndices::arrange(KernelContext& context, const Tensor& self) {
       const bool stretched = d < missing || own_sizes_[k].data[d - missing] == 1;
       indices_[k].strides[d] = stretched ? 0 : indices_[k].strides[d - missing];
     }
-    indices_[k].is_linear = is_linear(shape_, indices_[k].strides);
+    indices_[k].step = shape_.rank == 0 ? 0 : indices_[k].strides[shape_.rank - 1];
   }
   int first = 0;
   int last = self.rank() - 1;
@@ -153,27 +143,6 @@ int64_t TensorIndices::offset_of(const int64_t* strides, int64_t place) const {
     place /= shape_.data[d];
   }
   return offset;
-}
-
-bool TensorIndices::self_offset(const int64_t* self_strides, int64_t place, int64_t* offset) const {
-  for (int k = 0; k < count_; ++k) {
-    const Index& index = indices_[k];
-    int64_t at = index.reader[index.is_linear ? place : offset_of(index.strides, place)];
-    if (index.is_mask) {
-      *offset += at;
-      continue;
-    }
-    if (at < -index.size || at >= index.size) return false;
-    if (at < 0) at += index.size;
-    *offset += at * self_strides[index.dim];
-  }
-  return true;
-}
-
-int64_t TensorIndices::result_offset(const int64_t* result_strides, int64_t place) const {
-  if (shape_.rank == 0) return 0;
-  if (shape_.rank == 1) return place * result_strides[front_];
-  return offset_of(result_strides + front_, place);
 }
 
 size_t mask_temp_bytes(const EValue& list) {

@@ -45,10 +45,20 @@ class TensorIndices {
   template <typename Move>
   bool for_each(const int64_t* self_strides, const int64_t* result_strides, int64_t begin, int64_t end,
                 Move&& move) const {
-    for (int64_t place = begin; place < end; ++place) {
-      int64_t offset = 0;
-      if (!self_offset(self_strides, place, &offset)) return false;
-      move(offset, result_offset(result_strides, place));
+    const int64_t width = shape_.rank == 0 ? 1 : shape_.data[shape_.rank - 1];
+    while (begin < end) {
+      const int64_t left = width - begin % width;
+      const int64_t count = left < end - begin ? left : end - begin;
+      int64_t starts[kMaxRank];
+      for (int k = 0; k < count_; ++k) starts[k] = offset_of(indices_[k].strides, begin);
+      const int64_t result = offset_of(result_strides + front_, begin);
+      const int64_t step = shape_.rank == 0 ? 0 : result_strides[front_ + shape_.rank - 1];
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t offset = 0;
+        if (!self_offset(self_strides, starts, i, &offset)) return false;
+        move(offset, result + i * step);
+      }
+      begin += count;
     }
     return true;
   }
@@ -57,11 +67,11 @@ class TensorIndices {
   // An index tensor, or the places of a mask.
   struct Index {
     IndexReader reader;
-    int dim = 0;            // of self; not used for a mask
-    int64_t size = 0;       // of that dimension
-    bool is_mask = false;   // the reader gives offsets into self
-    bool is_linear = true;  // element `place` of the reader belongs to that place
-    int64_t strides[kMaxRank];
+    int dim = 0;                // of self; not used for a mask
+    int64_t size = 0;           // of that dimension
+    bool is_mask = false;       // the reader gives offsets into self
+    int64_t strides[kMaxRank];  // over the broadcast dimensions
+    int64_t step = 0;           // the last of them
   };
 
   Error read_index(KernelContext& context, const Tensor& self, const Tensor& index, int dim);
@@ -69,8 +79,22 @@ class TensorIndices {
   Error broadcast(KernelContext& context, Span<const int32_t> sizes);
   Error arrange(KernelContext& context, const Tensor& self);
   int64_t offset_of(const int64_t* strides, int64_t place) const;
-  bool self_offset(const int64_t* self_strides, int64_t place, int64_t* offset) const;
-  int64_t result_offset(const int64_t* result_strides, int64_t place) const;
+
+  // Where the indices point, `i` places after those that stand at `starts`. False when one is out of range.
+  bool self_offset(const int64_t* self_strides, const int64_t* starts, int64_t i, int64_t* offset) const {
+    for (int k = 0; k < count_; ++k) {
+      const Index& index = indices_[k];
+      int64_t at = index.reader[starts[k] + i * index.step];
+      if (index.is_mask) {
+        *offset += at;
+        continue;
+      }
+      if (at < -index.size || at >= index.size) return false;
+      if (at < 0) at += index.size;
+      *offset += at * self_strides[index.dim];
+    }
+    return true;
+  }
 
   int count_ = 0;
   Index indices_[kMaxRank];

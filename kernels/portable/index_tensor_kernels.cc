@@ -52,8 +52,18 @@ bool write_places(const TensorIndices& indices, const Tensor& values, const int6
   StridedCopy slab(element_size(out.dtype()));
   indices.add_slab(out.strides().data(), value_strides, false, &slab);
   slab.prepare();
-  return indices.for_each(out.strides().data(), value_strides, 0, indices.places(), [&](int64_t to, int64_t from) {
-    slab.run(values.data<char>() + from * bytes, out.data<char>() + to * bytes);
+  const char* source = values.data<char>();
+  char* target = out.data<char>();
+  const int64_t* to_strides = out.strides().data();
+  if (!slab.is_one_word()) {
+    return indices.for_each(to_strides, value_strides, 0, indices.places(),
+                            [&](int64_t to, int64_t from) { slab.run(source + from * bytes, target + to * bytes); });
+  }
+  return dispatch_word(slab.bytes(), [&](auto tag) {
+    using Word = typename decltype(tag)::type;
+    return indices.for_each(to_strides, value_strides, 0, indices.places(), [&](int64_t to, int64_t from) {
+      store_word(target + to * bytes, load_word<Word>(source + from * bytes));
+    });
   });
 }
 
