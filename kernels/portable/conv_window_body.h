@@ -1,4 +1,4 @@
-// The sliding-window loops of one instruction set; included after gemm_tile_body.h, in the same way.
+// The sliding-window loops of one instruction set; gemm_tile_body.h includes it.
 //
 // No include guard: the text is meant to be compiled several times.
 

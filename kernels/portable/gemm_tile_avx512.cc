@@ -7,8 +7,6 @@ namespace {
 
 #define BERTH_TARGET __attribute__((target("avx2,fma,avx512f,avx512vl")))
 using Vector = float __attribute__((vector_size(64)));
-#include "kernels/portable/conv_window_body.h"
-#include "kernels/portable/gemm_pack_body.h"
 #include "kernels/portable/gemm_tile_body.h"
 
 }  // namespace

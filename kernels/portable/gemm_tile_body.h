@@ -1,4 +1,5 @@
-// The tile functions of one instruction set. Included once by each gemm_tile_*.cc, inside its own namespace, after
+// The tile functions of one instruction set, and with them its packing and sliding windows. Included once by each
+// gemm_tile_*.cc, inside its own namespace, after
 //
 //   BERTH_TARGET   the attribute that allows the instruction set
 //   Vector         a register of floats (a vector extension of the compiler)
@@ -55,3 +56,6 @@ BERTH_TARGET void tile(const Tile& t) {
     for (int v = 0; v < kVectors; ++v) __builtin_memcpy(t.c + i * t.c_row + v * kVector, &sum[i][v], sizeof(Vector));
   }
 }
+
+#include "kernels/portable/conv_window_body.h"
+#include "kernels/portable/gemm_pack_body.h"

@@ -8,8 +8,6 @@ namespace {
 
 #define BERTH_TARGET
 using Vector = float __attribute__((vector_size(16)));
-#include "kernels/portable/conv_window_body.h"
-#include "kernels/portable/gemm_pack_body.h"
 #include "kernels/portable/gemm_tile_body.h"
 
 }  // namespace
