@@ -127,7 +127,8 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
     meta.values.push_back({index, value.name, has_source ? method.node(value.node).source : ""});
     for (const Dim dim : value.tensor()->shape) symbols.use(dim);
     const ir::ValueId base = lifetimes.bases[v];
-    if (base.valid()) {
+    // A constant never changes, and one that only its views use is not in the file.
+    if (base.valid() && lifetimes.places[v].home == Home::kStorage) {
       meta.relations.emplace_back(index, emitted.value_of[static_cast<size_t>(base.index)], fb::RelationKind::VIEW);
     }
   }
