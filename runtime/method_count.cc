@@ -39,7 +39,7 @@ Error MethodLoader::count(MethodCounts* counts) {
     BERTH_RETURN_IF_ERROR(count_value(plan_.values()->Get(static_cast<flatbuffers::uoffset_t>(i)), i, counts, &work));
   }
   BERTH_RETURN_IF_ERROR(count_instructions(counts, &work));
-  const uint64_t limit = kWorkPerByte * program_.view_.flatbuffer().size();
+  const uint64_t limit = kWorkPerByte * view_.flatbuffer().size();
   if (work > kLeastWork && work > limit) {
     return fail(Error::kInvalidProgram, "values", 0,
                 "%llu list elements and arguments are more than %llu, the limit for "
@@ -127,7 +127,7 @@ Error MethodLoader::memory_bytes(const MethodCounts& counts, size_t* bytes) cons
   }
   *bytes = measure.bytes();
   if (program_.verification_ == Verification::kMinimal) return Error::kOk;
-  const size_t scratch = format::plan_scratch_bytes(program_.view_, plan_index());
+  const size_t scratch = format::plan_scratch_bytes(view_, plan_index());
   if (scratch > *bytes) *bytes = scratch;
   return Error::kOk;
 }

@@ -12,13 +12,13 @@ namespace internal {
 
 size_t MethodLoader::plan_index() const {
   size_t index = 0;
-  while (&program_.view_.method(index) != &plan_) ++index;
+  while (&view_.method(index) != &plan_) ++index;
   return index;
 }
 
 Error MethodLoader::verify_plan(Span<uint8_t> scratch) {
   if (program_.verification_ == Verification::kMinimal) return Error::kOk;
-  return format::verify_plan(program_.view_, plan_index(), scratch, nullptr, report_);
+  return format::verify_plan(view_, plan_index(), scratch, nullptr, report_);
 }
 
 }  // namespace internal

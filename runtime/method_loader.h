@@ -6,6 +6,7 @@
 //     resolve    instructions: kernels found, arguments looked up, every call held to its kernel's signature
 #pragma once
 
+#include "format/program_view.h"
 #include "runtime/method_data.h"
 #include "runtime/program.h"
 
@@ -14,7 +15,7 @@ namespace berth::internal {
 class MethodLoader {
  public:
   MethodLoader(const Program& program, const fb::ExecutionPlan& plan, format::Report* report)
-      : program_(program), plan_(plan), report_(report) {}
+      : program_(program), view_(program.view()), plan_(plan), report_(report) {}
 
   /// Also refuses more list elements and arguments than a file of this size can mean, so that a hostile one cannot ask
   /// for memory and time without bound.
@@ -70,6 +71,7 @@ class MethodLoader {
   const Signature* signature_of(const KernelEntry* kernel);
 
   const Program& program_;
+  const format::ProgramView view_;
   const fb::ExecutionPlan& plan_;
   format::Report* report_;
   const HierarchicalAllocator* planned_ = nullptr;

@@ -230,7 +230,7 @@ Error MethodLoader::place_planned(size_t index, const fb::Tensor& tensor, uint64
   *memory = *address;
   if (format::storage_of(tensor) != Storage::kState || nbytes == 0) return Error::kOk;
   uint64_t source = 0;
-  Error error = program_.view_.initial_value_range(tensor.data_buffer_idx(), nbytes, &source);
+  Error error = view_.initial_value_range(tensor.data_buffer_idx(), nbytes, &source);
   if (error == Error::kOk) error = program_.loader_->load_into(source, static_cast<size_t>(nbytes), *memory);
   if (error == Error::kOk) return error;
   return fail(error, "values", index, "the file has no %" PRIu64 " bytes of initial value %u", nbytes,

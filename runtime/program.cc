@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "format/program_view.h"
 #include "format/verify.h"
 #include "runtime/log.h"
 #include "runtime/prim_kernels.h"
@@ -43,7 +44,7 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
   for (size_t i = 0; error == Error::kOk && i < tables.size(); ++i) program.tables_[program.table_count_++] = tables[i];
   if (error == Error::kOk) error = program.read(report);
   if (error == Error::kOk && options.verification == Verification::kFull) {
-    error = format::verify_program(program.view_, report);
+    error = format::verify_program(program.view(), report);
   }
   if (error == Error::kOk) error = program.load_constants(report);
   if (error == Error::kOk) error = program.load_names(options.verification, report);
@@ -55,13 +56,13 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
 }
 
 Error Program::read(Report* report) {
-  const uint64_t file_size = loader_->size();
+  file_size_ = loader_->size();
   alignas(16) uint8_t head[format::kHeadBytes] = {};
-  const size_t head_size = file_size < sizeof(head) ? static_cast<size_t>(file_size) : sizeof(head);
+  const size_t head_size = file_size_ < sizeof(head) ? static_cast<size_t>(file_size_) : sizeof(head);
   Error error = loader_->load_into(0, head_size, head);
   if (error != Error::kOk) return fail(report, error, "file", "the first %zu bytes cannot be read", head_size);
   format::FileLayout layout;
-  BERTH_RETURN_IF_ERROR(format::parse_layout({head, head_size}, file_size, &layout, report));
+  BERTH_RETURN_IF_ERROR(format::parse_layout({head, head_size}, file_size_, &layout, report));
   if (layout.program_size > SIZE_MAX) {
     return fail(report, Error::kNotSupported, "header", "a program of %" PRIu64 " bytes is too large for this machine",
                 layout.program_size);
@@ -71,14 +72,22 @@ Error Program::read(Report* report) {
     return fail(report, bytes.error(), "file", "%" PRIu64 " bytes of program cannot be read", layout.program_size);
   }
   program_ = std::move(*bytes);
-  return format::ProgramView::open(program_.bytes(), file_size, &view_, report);
+  format::ProgramView view;
+  return format::ProgramView::open(program_.bytes(), file_size_, &view, report);
+}
+
+// Opened anew each time (a few tens of nanoseconds), so that this header needs none of FlatBuffers'.
+format::ProgramView Program::view() const {
+  format::ProgramView view;
+  BERTH_CHECK(format::ProgramView::open(program_.bytes(), file_size_, &view, nullptr) == Error::kOk);
+  return view;
 }
 
 Error Program::load_constants(Report* report) {
-  const fb::SubsegmentOffsets* table = view_.root().constant_segment();
+  const fb::SubsegmentOffsets* table = view().root().constant_segment();
   if (table == nullptr || length(table->offsets()) < 2) return Error::kOk;
   uint64_t size = 0;
-  const Error error = view_.segment_range(table->segment_index(), &constants_offset_, &size);
+  const Error error = view().segment_range(table->segment_index(), &constants_offset_, &size);
   if (error != Error::kOk) {
     return fail(report, error, "constant_segment", "segment %u is not in the file", table->segment_index());
   }
@@ -109,13 +118,13 @@ Error Program::load_names(Verification verification, Report* report) {
 Result<FreeableBuffer> Program::load_segment(uint32_t index) const {
   uint64_t offset = 0;
   uint64_t size = 0;
-  BERTH_RETURN_IF_ERROR(view_.segment_range(index, &offset, &size));
+  BERTH_RETURN_IF_ERROR(view().segment_range(index, &offset, &size));
   if (size > SIZE_MAX) return Error::kNotSupported;
   return loader_->load(offset, static_cast<size_t>(size));
 }
 
 Result<FreeableBuffer> Program::named_data(const char* key) const {
-  const auto* entries = view_.root().named_data();
+  const auto* entries = view().root().named_data();
   for (flatbuffers::uoffset_t i = 0; i < length(entries); ++i) {
     if (std::strcmp(text(entries->Get(i)->key()), key) == 0) return load_segment(entries->Get(i)->segment_index());
   }
@@ -124,10 +133,10 @@ Result<FreeableBuffer> Program::named_data(const char* key) const {
 
 Error Program::constant(uint32_t index, uint64_t nbytes, const void** data) const {
   uint64_t offset = 0;
-  const Error error = view_.constant_range(index, nbytes, &offset);
+  const Error error = view().constant_range(index, nbytes, &offset);
   if (error == Error::kNotFound) {
     Span<const uint8_t> bytes;
-    BERTH_RETURN_IF_ERROR(view_.constant(index, nbytes, &bytes));
+    BERTH_RETURN_IF_ERROR(view().constant(index, nbytes, &bytes));
     *data = bytes.data();
     return Error::kOk;
   }
@@ -140,15 +149,15 @@ Error Program::constant(uint32_t index, uint64_t nbytes, const void** data) cons
   return Error::kOk;
 }
 
-size_t Program::num_methods() const { return length(view_.root().execution_plan()); }
+size_t Program::num_methods() const { return length(view().root().execution_plan()); }
 
 const char* Program::method_name(size_t index) const {
-  return index < num_methods() ? text(view_.method(index).name()) : nullptr;
+  return index < num_methods() ? text(view().method(index).name()) : nullptr;
 }
 
 const fb::ExecutionPlan* Program::find_plan(const char* name, Report* report) const {
   for (size_t i = 0; i < num_methods(); ++i) {
-    if (std::strcmp(text(view_.method(i).name()), name) == 0) return &view_.method(i);
+    if (std::strcmp(text(view().method(i).name()), name) == 0) return &view().method(i);
   }
   fail(report, Error::kInvalidArgument, "methods", "there is no method \"%.64s\"; the first of %zu is \"%.64s\"", name,
        num_methods(), num_methods() == 0 ? "" : method_name(0));
@@ -171,7 +180,7 @@ Result<MethodMeta> Program::method_meta(const char* name) const {
 
 Result<MethodMeta> Program::method_meta(size_t index) const {
   if (index >= num_methods()) return Error::kInvalidArgument;
-  return MethodMeta(&view_.method(index), names_of(view_.method(index)));
+  return MethodMeta(&view().method(index), names_of(view().method(index)));
 }
 
 const KernelEntry* Program::find_kernel(const char* name, const char* overload) const {

@@ -15,7 +15,6 @@
 
 #include "base/result.h"
 #include "base/span.h"
-#include "format/program_view.h"
 #include "format/report.h"
 #include "runtime/data_loader.h"
 #include "runtime/kernel.h"
@@ -25,6 +24,12 @@
 
 namespace berth {
 
+namespace format {
+class ProgramView;
+}
+namespace fb {
+struct Meta;
+}
 namespace internal {
 class MethodLoader;
 }
@@ -109,7 +114,7 @@ class Program {
   const KernelEntry* find_kernel(const char* name, const char* overload) const;
 
   /// The file's tables, for tools that look deeper.
-  const format::ProgramView& view() const { return view_; }
+  format::ProgramView view() const;
 
  private:
   friend class internal::MethodLoader;
@@ -125,11 +130,11 @@ class Program {
 
   const DataLoader* loader_ = nullptr;
   FreeableBuffer program_;
+  uint64_t file_size_ = 0;
   FreeableBuffer constants_;
   uint64_t constants_offset_ = 0;  // in the file
   FreeableBuffer names_bytes_;
   const fb::Meta* names_ = nullptr;
-  format::ProgramView view_;
   Verification verification_ = Verification::kFull;
   KernelTable tables_[kMaxTables];
   size_t table_count_ = 0;
