@@ -39,7 +39,8 @@ struct Clamp {
 template <typename T>
 struct Elu {
   explicit Elu(const Scalars& s)
-      : negative(static_cast<T>(s.real[0] * s.real[1])), positive(static_cast<T>(s.real[1])),
+      : negative(static_cast<T>(s.real[0] * s.real[1])),
+        positive(static_cast<T>(s.real[1])),
         inner(static_cast<T>(s.real[2])) {}
   BERTH_INLINE T operator()(T x) const { return x <= 0 ? math::expm1(x * inner) * negative : x * positive; }
   T negative, positive, inner;
@@ -55,9 +56,7 @@ struct LeakyRelu {
 template <typename T>
 struct Gelu : NoScalars {
   using NoScalars::NoScalars;
-  BERTH_INLINE T operator()(T x) const {
-    return x * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
-  }
+  BERTH_INLINE T operator()(T x) const { return x * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440))); }
 };
 
 template <typename T>

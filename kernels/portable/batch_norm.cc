@@ -94,8 +94,8 @@ void run_any_channel(const BatchNorm& norm, const RowReader& reader, const RowRe
   double scale = 0;
   double shift = 0;
   norm.channel_affine(channel, &scale, &shift);
-  const char* x = norm.input.data<char>() +
-                  channel * norm.input.stride(1) * static_cast<int64_t>(element_size(norm.input.dtype()));
+  const char* x =
+      norm.input.data<char>() + channel * norm.input.stride(1) * static_cast<int64_t>(element_size(norm.input.dtype()));
   char* y = norm.out.data<char>() + channel * norm.out.stride(1) * static_cast<int64_t>(element_size(norm.out.dtype()));
   for (int64_t i = 0; i < reader.walk.count; i += RowReader::kChunk) {
     const int64_t n = reader.walk.count - i < RowReader::kChunk ? reader.walk.count - i : RowReader::kChunk;
@@ -134,9 +134,8 @@ void run(KernelContext& context, const BatchNorm& norm) {
 }  // namespace
 
 Error native_batch_norm_legit_no_training_out(KernelContext& context, Span<EValue* const> args) {
-  const BatchNorm norm = {args[0]->tensor(), optional_tensor(*args[1]),     optional_tensor(*args[2]),
-                          args[3]->tensor(), args[4]->tensor(),             args[6]->scalar_to<double>(),
-                          args[7]->tensor()};
+  const BatchNorm norm = {args[0]->tensor(), optional_tensor(*args[1]),    optional_tensor(*args[2]), args[3]->tensor(),
+                          args[4]->tensor(), args[6]->scalar_to<double>(), args[7]->tensor()};
   Error error = check(context, norm);
   if (error == Error::kOk) error = resize_out(context, norm.out, norm.input.sizes());
   const int32_t none[] = {0};

@@ -42,8 +42,8 @@ Error run_bits(KernelContext& context, Span<EValue* const> args, Loop loop, bool
   const Tensor& self = args[0]->tensor();
   const EValue& other = *args[1];
   Tensor& out = args[2]->tensor();
-  const DType common = other.is_tensor() ? promote_types(self.dtype(), other.tensor().dtype())
-                                         : promote_scalar(self.dtype(), other);
+  const DType common =
+      other.is_tensor() ? promote_types(self.dtype(), other.tensor().dtype()) : promote_scalar(self.dtype(), other);
   if (const Error error = check_bits(context, common, shifts); error != Error::kOk) return error;
   Scalars scalars;
   scalars.whole[0] = static_cast<int64_t>(element_size(common)) * 8;

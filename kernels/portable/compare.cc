@@ -6,10 +6,10 @@
 namespace berth::portable {
 namespace {
 
-#define BERTH_COMPARE_FUNCTOR(Functor, expression)                      \
-  template <typename T>                                                 \
-  struct Functor : NoScalars {                                          \
-    using NoScalars::NoScalars;                                         \
+#define BERTH_COMPARE_FUNCTOR(Functor, expression) \
+  template <typename T> \
+  struct Functor : NoScalars { \
+    using NoScalars::NoScalars; \
     BERTH_INLINE Bool operator()(T x, T y) const { return expression; } \
   };
 

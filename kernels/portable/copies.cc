@@ -47,9 +47,8 @@ Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
   if (!is_real(from.dtype()) || !is_real(to.dtype())) return unsupported_dtype(context);
   const Walk source_walk = operand_walk(walk, 1);
   const bool dense = walk.is_dense(1);
-  context.parallel_for(to.numel(), kGrain, [&](int64_t begin, int64_t end) {
-    convert_range(source_walk, dense, from, to, begin, end);
-  });
+  context.parallel_for(to.numel(), kGrain,
+                       [&](int64_t begin, int64_t end) { convert_range(source_walk, dense, from, to, begin, end); });
   return Error::kOk;
 }
 
@@ -69,9 +68,7 @@ Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts
 Error alias_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
 Error clone_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
 Error detach_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
-Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) {
-  return copy_whole(context, args, false);
-}
+Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
 Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args) {
   return copy_whole(context, args, true);
 }

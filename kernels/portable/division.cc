@@ -35,13 +35,15 @@ BERTH_INLINE T floored_rest(T x, T y) {
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
-// What is left once the exact rest is gone is a whole multiple of y, so that the quotient needs rounding to the nearest
-// only. Its zero has the sign of x / y.
+// Without the exact rest a whole multiple of y is left, so that the quotient needs rounding to the nearest only. A zero
+// has the sign of x / y.
 template <typename T>
 BERTH_INLINE T floored_quotient(T x, T y) {
   if (y == 0) return x / y;
-  const T nearest = std::rint((x - floored_rest(x, y)) / y);
-  return nearest == 0 ? std::copysign(T(0), x / y) : nearest;
+  const T rest = truncated_rest(x, y);
+  const T below = rest != 0 && (rest < 0) != (y < 0) ? T(1) : T(0);
+  const T quotient = std::rint((x - rest) / y - below);
+  return quotient == 0 ? std::copysign(T(0), x / y) : quotient;
 }
 BERTH_INLINE int64_t floored_quotient(int64_t x, int64_t y) {
   const int64_t quotient = truncated_quotient(x, y);

@@ -1,9 +1,9 @@
 // The one driver of all element-wise kernels.
 //
 // An operator gives loops over plain arrays of the types to compute in (loops.h); the driver brings the elements there:
-// it resizes the output, broadcasts, walks any dimension orders, converts dtypes, and splits the work over threads. When
-// every tensor has the loop's type, arrays are the tensors themselves; otherwise a few hundred elements at a time go
-// through buffers on the stack.
+// it resizes the output, broadcasts, walks any dimension orders, converts dtypes, and splits the work over threads.
+// When every tensor has the loop's type, arrays are the tensors themselves; otherwise a few hundred elements at a time
+// go through buffers on the stack.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,8 @@ struct Output {
 };
 
 /// Runs `loop` over the elements of `output`, which is resized to what the inputs (one to three) broadcast to.
-/// InvalidArgument when sizes do not match, a dtype is not taken (every real one but u64 is), or `common` cannot be cast
-/// to the output's dtype.
+/// InvalidArgument when sizes do not match, a dtype is not taken (every real one but u64 is), or `common` cannot be
+/// cast to the output's dtype.
 Error run_elementwise(KernelContext& context, const Output& output, Span<const Input> inputs, Loop loop,
                       const Scalars& scalars);
 

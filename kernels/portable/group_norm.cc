@@ -35,8 +35,7 @@ struct GroupNorm {
 Error check(KernelContext& context, Span<EValue* const> args, const GroupNorm& norm) {
   const Tensor& input = norm.input;
   const bool sizes_match = input.rank() >= 2 && input.size(0) == args[3]->integer() &&
-                           input.size(1) == args[4]->integer() && norm.groups > 0 &&
-                           input.size(1) % norm.groups == 0;
+                           input.size(1) == args[4]->integer() && norm.groups > 0 && input.size(1) % norm.groups == 0;
   if (!sizes_match) {
     return context.fail(Error::kInvalidArgument, "N and C must be the input's sizes, and groups must divide C");
   }

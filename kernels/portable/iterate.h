@@ -95,7 +95,6 @@ Walk operand_walk(const Walk& walk, int k);
 void gather_elements(const Walk& walk, const void* base, size_t element_bytes, int64_t begin, int64_t n, void* target);
 
 /// The inverse: writes `n` elements from `source` to their places.
-void scatter_elements(const Walk& walk, void* base, size_t element_bytes, int64_t begin, int64_t n,
-                      const void* source);
+void scatter_elements(const Walk& walk, void* base, size_t element_bytes, int64_t begin, int64_t n, const void* source);
 
 }  // namespace berth::portable

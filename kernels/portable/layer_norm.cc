@@ -136,7 +136,8 @@ Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
                     1,
                     1};
   if (norm.leading < 0 || norm.leading == input.rank()) {
-    return context.fail(Error::kInvalidArgument, "normalized_shape must have from one to all of the input's dimensions");
+    return context.fail(Error::kInvalidArgument,
+                        "normalized_shape must have from one to all of the input's dimensions");
   }
   Error error = check_shape(context, *args[1], norm);
   if (error == Error::kOk) error = check_dtypes(context, norm);

@@ -38,15 +38,15 @@ struct Power<int64_t> : NoScalars {
 BERTH_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
 BERTH_INLINE double square_root(double x) { return __builtin_sqrt(x); }
 
-#define BERTH_POWER_FUNCTOR(Functor, expression)                \
-  template <typename T>                                         \
-  struct Functor : NoScalars {                                  \
-    using NoScalars::NoScalars;                                 \
+#define BERTH_POWER_FUNCTOR(Functor, expression) \
+  template <typename T> \
+  struct Functor : NoScalars { \
+    using NoScalars::NoScalars; \
     BERTH_INLINE T operator()(T x) const { return expression; } \
   };
 
-BERTH_POWER_FUNCTOR(Square, x * x)
-BERTH_POWER_FUNCTOR(Cube, x * x * x)
+BERTH_POWER_FUNCTOR(Square, x* x)
+BERTH_POWER_FUNCTOR(Cube, x* x* x)
 BERTH_POWER_FUNCTOR(Root, square_root(x))
 BERTH_POWER_FUNCTOR(Inverse, T(1) / x)
 BERTH_POWER_FUNCTOR(InverseSquare, T(1) / (x * x))

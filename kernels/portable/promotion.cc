@@ -49,8 +49,7 @@ Error run_unary_number(KernelContext& context, Span<EValue* const> args, const L
   return run_unary(context, args, loops, scalars);
 }
 
-Error run_unary_floating(KernelContext& context, Span<EValue* const> args, const Loops& loops,
-                         const Scalars& scalars) {
+Error run_unary_floating(KernelContext& context, Span<EValue* const> args, const Loops& loops, const Scalars& scalars) {
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[args.size() - 1]->tensor();
   if (run_one_f32(context, self, out, loops, scalars)) return Error::kOk;

@@ -108,16 +108,24 @@ union States {
 
 }  // namespace
 
-constexpr Reducer kSumReducer = {{sum_rows_f32, sum_columns_f32}, fold<double, double, Sum>(), fold<int64_t, int64_t, Sum>(),
-                             0, 0, false};
-constexpr Reducer kProdReducer = {fold<float, double, Prod>(), fold<double, double, Prod>(), fold<int64_t, int64_t, Prod>(),
-                              1, 1, false};
+constexpr Reducer kSumReducer = {
+    {sum_rows_f32, sum_columns_f32}, fold<double, double, Sum>(), fold<int64_t, int64_t, Sum>(), 0, 0, false};
+constexpr Reducer kProdReducer = {
+    fold<float, double, Prod>(), fold<double, double, Prod>(), fold<int64_t, int64_t, Prod>(), 1, 1, false};
 constexpr Reducer kMaxReducer = {{max_rows_f32, fold_columns<float, double, Max>},
-                             fold<double, double, Max>(), fold<int64_t, int64_t, Max>(), -kInfinity, kSmallest, false};
+                                 fold<double, double, Max>(),
+                                 fold<int64_t, int64_t, Max>(),
+                                 -kInfinity,
+                                 kSmallest,
+                                 false};
 constexpr Reducer kMinReducer = {{min_rows_f32, fold_columns<float, double, Min>},
-                             fold<double, double, Min>(), fold<int64_t, int64_t, Min>(), kInfinity, kLargest, false};
-constexpr Reducer kAnyReducer = {fold<float, int64_t, Any>(), fold<double, int64_t, Any>(), fold<int64_t, int64_t, Any>(),
-                             0, 0, true};
+                                 fold<double, double, Min>(),
+                                 fold<int64_t, int64_t, Min>(),
+                                 kInfinity,
+                                 kLargest,
+                                 false};
+constexpr Reducer kAnyReducer = {
+    fold<float, int64_t, Any>(), fold<double, int64_t, Any>(), fold<int64_t, int64_t, Any>(), 0, 0, true};
 
 BERTH_MULTIVERSION double sum_f32(const float* x, int64_t n) {
   double total = 0;

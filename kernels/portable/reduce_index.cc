@@ -43,7 +43,8 @@ BERTH_MULTIVERSION void best_of_columns(const S* x, int64_t n, S* best, int64_t*
   }
 }
 
-// The best value of a row alone; a second look then finds where it is. NaN shows as a value that is not equal to itself.
+// The best value of a row alone; a second look then finds where it is. NaN shows as a value that is not equal to
+// itself.
 template <typename S, bool largest>
 BERTH_MULTIVERSION S best_of_row(const S* x, int64_t n) {
   S best = worst_value<S, largest>();

@@ -29,7 +29,8 @@ Error run_mean(KernelContext& context, const Tensor& self, const ReducedDims& di
   DType common = DType::kF32;
   if (const Error error = read_sum_dtype(context, self, dtype, &common); error != Error::kOk) return error;
   if (!is_floating(common)) {
-    return context.fail(Error::kInvalidArgument, "mean takes floating-point tensors, or integers with a floating dtype");
+    return context.fail(Error::kInvalidArgument,
+                        "mean takes floating-point tensors, or integers with a floating dtype");
   }
   const int64_t count = reduced_elements(self, dims.mask);
   const double scale = count == 0 ? std::numeric_limits<double>::quiet_NaN() : 1 / static_cast<double>(count);

@@ -99,8 +99,9 @@ Error where_self_out(KernelContext& context, Span<EValue* const> args) {
   if (const Error error = check_condition(context, condition); error != Error::kOk) return error;
   const DType common = promote_types(a.dtype(), b.dtype());
   const DType compute = compute_dtype(common);
-  const Input inputs[] = {
-      {&condition, DType::kBool, DType::kBool, nullptr}, {&a, compute, common, nullptr}, {&b, compute, common, nullptr}};
+  const Input inputs[] = {{&condition, DType::kBool, DType::kBool, nullptr},
+                          {&a, compute, common, nullptr},
+                          {&b, compute, common, nullptr}};
   return run_elementwise(context, {&args[3]->tensor(), compute, common}, inputs, kSelect.at(compute), Scalars());
 }
 
@@ -130,15 +131,13 @@ Error clamp_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   if (!is_real(common)) return unsupported_dtype(context);
   const DType compute = compute_dtype(common);
   const double infinity = std::numeric_limits<double>::infinity();
-  const EValue limits[] = {
-      is_floating(common) ? EValue(-infinity) : EValue(std::numeric_limits<int64_t>::min()),
-      is_floating(common) ? EValue(infinity) : EValue(std::numeric_limits<int64_t>::max())};
+  const EValue limits[] = {is_floating(common) ? EValue(-infinity) : EValue(std::numeric_limits<int64_t>::min()),
+                           is_floating(common) ? EValue(infinity) : EValue(std::numeric_limits<int64_t>::max())};
   const ScalarElement low(limits[0], compute, compute);
   const ScalarElement high(limits[1], compute, compute);
-  const Input inputs[] = {
-      {&self, compute, common, nullptr},
-      {args[1]->is_tensor() ? &args[1]->tensor() : nullptr, compute, common, low.bytes},
-      {args[2]->is_tensor() ? &args[2]->tensor() : nullptr, compute, common, high.bytes}};
+  const Input inputs[] = {{&self, compute, common, nullptr},
+                          {args[1]->is_tensor() ? &args[1]->tensor() : nullptr, compute, common, low.bytes},
+                          {args[2]->is_tensor() ? &args[2]->tensor() : nullptr, compute, common, high.bytes}};
   return run_elementwise(context, {&args[3]->tensor(), compute, common}, inputs, kClamp.at(compute), Scalars());
 }
 

@@ -154,8 +154,8 @@ void run_rows(KernelContext& context, const Tensor& self, Tensor& out, const Wal
   context.parallel_for(rows.count, kGrainElements / n + 1, [&](int64_t begin, int64_t end) {
     for_each_run(rows, begin, end, [&](const int64_t* offsets, int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
-        softmax_row(self.data<float>() + offsets[1] + i * rows.step(1), out.data<float>() + offsets[0] + i * rows.step(0),
-                    n, log);
+        softmax_row(self.data<float>() + offsets[1] + i * rows.step(1),
+                    out.data<float>() + offsets[0] + i * rows.step(0), n, log);
       }
     });
   });

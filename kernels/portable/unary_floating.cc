@@ -12,16 +12,16 @@ BERTH_INLINE double square_root(double x) { return __builtin_sqrt(x); }
 
 // The functions of math.h that compilers vectorise, and those of the C library that they do not: a functor and a kernel
 // each.
-#define BERTH_FLOATING_KERNEL(kernel, Functor, expression)                      \
-  template <typename T>                                                         \
-  struct Functor : NoScalars {                                                  \
-    using NoScalars::NoScalars;                                                 \
-    BERTH_INLINE T operator()(T x) const { return expression; }                 \
-  };                                                                            \
-  }                                                                             \
-  Error kernel(KernelContext& context, Span<EValue* const> args) {              \
-    return run_unary_floating(context, args, unary_float_loops<Functor>());     \
-  }                                                                             \
+#define BERTH_FLOATING_KERNEL(kernel, Functor, expression) \
+  template <typename T> \
+  struct Functor : NoScalars { \
+    using NoScalars::NoScalars; \
+    BERTH_INLINE T operator()(T x) const { return expression; } \
+  }; \
+  } \
+  Error kernel(KernelContext& context, Span<EValue* const> args) { \
+    return run_unary_floating(context, args, unary_float_loops<Functor>()); \
+  } \
   namespace {
 
 BERTH_FLOATING_KERNEL(erf_out, Erf, math::erf(x))

@@ -47,8 +47,7 @@ void run_block(const ReducePlan& plan, bool f64, double divisor, Tensor& out, in
   const Accumulate accumulate = plan.by_columns() ? sum.columns : sum.rows;
   plan.feed(first, count, [&](const void* x, int64_t n) { accumulate(x, n, moments.mean); });
   for (int64_t i = 0; i < count; ++i) moments.mean[i] /= static_cast<double>(plan.elements());
-  plan.feed(first, count,
-            [&](const void* x, int64_t n) { feed_squares(f64, plan.by_columns(), x, n, &moments); });
+  plan.feed(first, count, [&](const void* x, int64_t n) { feed_squares(f64, plan.by_columns(), x, n, &moments); });
   for (int64_t i = 0; i < count; ++i) moments.squares[i] /= divisor;
   char* place = out.data<char>() + static_cast<size_t>(first) * element_size(out.dtype());
   convert_elements(DType::kF64, moments.squares, out.dtype(), place, count);
@@ -64,16 +63,13 @@ Error run_var(KernelContext& context, const Tensor& self, const ReducedDims& dim
   const double freedom = static_cast<double>(plan.elements()) - correction;
   const double divisor = freedom > 0 ? freedom : 0;
   context.parallel_for(plan.outputs(), plan.grain(), [&](int64_t begin, int64_t end) {
-    plan.for_each_block(begin, end, [&](int64_t first, int64_t count) {
-      run_block(plan, f64, divisor, out, first, count);
-    });
+    plan.for_each_block(begin, end,
+                        [&](int64_t first, int64_t count) { run_block(plan, f64, divisor, out, first, count); });
   });
   return Error::kOk;
 }
 
-double read_correction(const EValue& correction) {
-  return correction.is_none() ? 1 : correction.scalar_to<double>();
-}
+double read_correction(const EValue& correction) { return correction.is_none() ? 1 : correction.scalar_to<double>(); }
 
 }  // namespace
 

@@ -1,0 +1,177 @@
+// The driver of element-wise kernels: any sizes, any dimension orders, any dtypes, in place and on threads.
+#include "kernels/portable/elementwise.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "kernels/portable/testing.h"
+
+namespace berth::portable {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+using testing::f32;
+using testing::run;
+using testing::run_with;
+using Values = std::vector<double>;
+using Shape = std::vector<int32_t>;
+
+// The place in a tensor of `sizes` of what is at row-major position `index` of a result of sizes `result`.
+size_t broadcast_place(const Shape& sizes, const Shape& result, size_t index) {
+  size_t place = 0;
+  size_t stride = 1;
+  for (size_t i = 0; i < result.size(); ++i) {
+    const size_t result_size = static_cast<size_t>(result[result.size() - 1 - i]);
+    const size_t at = index % result_size;
+    index /= result_size;
+    if (i >= sizes.size()) continue;
+    const size_t size = static_cast<size_t>(sizes[sizes.size() - 1 - i]);
+    if (size != 1) place += at * stride;
+    stride *= size;
+  }
+  return place;
+}
+
+int64_t count_of(const Shape& sizes) {
+  int64_t count = 1;
+  for (const int32_t size : sizes) count *= size;
+  return count;
+}
+
+class Generator {
+ public:
+  explicit Generator(uint32_t seed) : random_(seed) {}
+
+  int64_t below(int64_t limit) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit)); }
+
+  Shape shape() {
+    Shape sizes(static_cast<size_t>(below(5)));
+    for (int32_t& size : sizes) size = static_cast<int32_t>(below(8) == 0 ? 40 : 1 + below(5));
+    if (!sizes.empty() && below(20) == 0) sizes[0] = 0;
+    return sizes;
+  }
+  // Something that broadcasts to `sizes`.
+  Shape part(const Shape& sizes) {
+    Shape part(sizes.begin() + static_cast<std::ptrdiff_t>(below(static_cast<int64_t>(sizes.size()) + 1)), sizes.end());
+    for (int32_t& size : part) {
+      if (below(3) == 0) size = 1;
+    }
+    return part;
+  }
+  Array tensor(DType dtype, const Shape& sizes) {
+    std::vector<uint8_t> order(sizes.size());
+    std::iota(order.begin(), order.end(), uint8_t{0});
+    if (below(2) == 0) std::shuffle(order.begin(), order.end(), random_);
+    Values values(static_cast<size_t>(count_of(sizes)));
+    for (double& value : values) value = static_cast<double>(below(100)) - (dtype == DType::kU8 ? 0 : 50);
+    return Array(dtype, sizes, values, order);
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+TEST(AnyLayoutAnyBroadcast, SumsEqualAPlainLoop) {
+  const uint32_t seed = 20240607;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Generator generator(seed);
+  const DType dtypes[] = {DType::kF32, DType::kF32, DType::kF32, DType::kF64,
+                          DType::kI64, DType::kI16, DType::kF16, DType::kU8};
+  for (int round = 0; round < 600; ++round) {
+    const Shape sizes = generator.shape();
+    Shape a_sizes = generator.part(sizes);
+    const Shape b_sizes = generator.part(sizes);
+    // Together they must make up all of the result's sizes.
+    if (a_sizes.size() < sizes.size() || round % 2 == 0) a_sizes = sizes;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const size_t from_end = sizes.size() - i;
+      const bool in_b = from_end <= b_sizes.size() && b_sizes[b_sizes.size() - from_end] == sizes[i];
+      if (!in_b) a_sizes[i] = sizes[i];
+    }
+    const Array a = generator.tensor(dtypes[generator.below(8)], a_sizes);
+    const Array b = generator.tensor(dtypes[generator.below(8)], b_sizes);
+    const DType common = promote_types(a.tensor().dtype(), b.tensor().dtype());
+    const Array out = generator.tensor(common, sizes);
+    ASSERT_EQ(run_with(add_out, {a, b, 1, out}, 1 + round % 3).error, Error::kOk);
+    const Values a_values = a.values();
+    const Values b_values = b.values();
+    const Values actual = out.values();
+    ASSERT_TRUE(out.intact());
+    for (size_t i = 0; i < actual.size(); ++i) {
+      double expected = a_values[broadcast_place(a_sizes, sizes, i)] + b_values[broadcast_place(b_sizes, sizes, i)];
+      if (common == DType::kU8) expected = static_cast<double>(static_cast<int>(expected) & 255);
+      ASSERT_EQ(actual[i], expected) << "round " << round << ", element " << i;
+    }
+  }
+}
+
+TEST(AnyLayoutAnyBroadcast, ChannelsOfAnImage) {
+  const Array image(DType::kF32, {2, 3, 8, 8}, Values(384, 1), {});
+  const Array bias = f32({3, 1, 1}, {10, 20, 30});
+  const Array out = f32({2, 3, 8, 8});
+  ASSERT_EQ(run(add_out, {image, bias, 1, out}), Error::kOk);
+  const Values values = out.values();
+  for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], 1 + 10 * static_cast<double>(1 + i / 64 % 3));
+}
+
+TEST(InPlaceIsRight, OnEitherArgumentWithThreads) {
+  const Shape sizes = {7, 300, 50};
+  Values a_values(105000);
+  Values b_values(105000);
+  for (size_t i = 0; i < a_values.size(); ++i) {
+    a_values[i] = static_cast<double>(i % 97);
+    b_values[i] = static_cast<double>(i % 89);
+  }
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32}) {
+    for (const bool second : {false, true}) {
+      const Array a(dtype, sizes, a_values);
+      const Array b(dtype, sizes, b_values);
+      ASSERT_EQ(run_with(sub_out, {a, b, 1, second ? b : a}, 4).error, Error::kOk);
+      const Values actual = second ? b.values() : a.values();
+      for (size_t i = 0; i < actual.size(); ++i) ASSERT_EQ(actual[i], a_values[i] - b_values[i]) << i;
+    }
+  }
+}
+
+TEST(InPlaceIsRight, WithABroadcastOther) {
+  const Shape sizes = {100, 5, 3};
+  Values values(1500);
+  std::iota(values.begin(), values.end(), 0);
+  for (const DType dtype : {DType::kF32, DType::kI64, DType::kF16}) {
+    const Array a(dtype, sizes, values);
+    const Array b(dtype, {5, 1}, {1, 2, 3, 4, 5});
+    const Values before = a.values();
+    ASSERT_EQ(run_with(mul_out, {a, b, a}, 3).error, Error::kOk);
+    const Values after = a.values();
+    // Products of up to 7500 are rounded in f16.
+    for (size_t i = 0; i < after.size(); ++i) {
+      const double exact = before[i] * static_cast<double>(1 + i / 3 % 5);
+      ASSERT_NEAR(after[i], exact, dtype == DType::kF16 ? exact * 0.0005 : 0) << i;
+    }
+  }
+}
+
+TEST(BoundedOutputs, TakeTheBroadcastSizes) {
+  const Array out(DType::kF32, {4, 4}, {}, {}, ShapeDynamism::kBounded);
+  ASSERT_EQ(run(add_out, {f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30}), 1, out}), Error::kOk);
+  EXPECT_EQ(out.sizes(), (Shape{2, 3}));
+  EXPECT_EQ(out.values(), (Values{11, 21, 31, 12, 22, 32}));
+  EXPECT_EQ(run(add_out, {f32({5, 1}), f32({5}), 1, out}), Error::kInvalidArgument);
+}
+
+TEST(DtypesWithoutArithmetic, AreRefused) {
+  const Array a(DType::kU64, {2}, {1, 2});
+  EXPECT_EQ(run(add_out, {a, a, 1, a}), Error::kInvalidArgument);
+  const Array c(DType::kComplex64, {2});
+  EXPECT_EQ(run(add_out, {c, c, 1, c}), Error::kInvalidArgument);
+  EXPECT_EQ(run(relu_out, {c, c}), Error::kInvalidArgument);
+  EXPECT_EQ(run(mul_Scalar_out, {c, 2, c}), Error::kInvalidArgument);
+  EXPECT_EQ(run(eq_Scalar_out, {c, 2, testing::boolean({2})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(sum_IntList_out, {c, nullptr, false, nullptr, f32({})}), Error::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace berth::portable
