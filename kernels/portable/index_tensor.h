@@ -18,7 +18,8 @@ namespace berth::portable {
 
 class TensorIndices {
  public:
-  /// Checks `list` against `self`. The list of a mask's places is taken from the context's temporary memory.
+  /// Checks `list` against the sizes of `self`, the tensor whose strides for_each() gets. The list of a mask's places
+  /// is taken from the context's temporary memory.
   Error read(KernelContext& context, const Tensor& self, const EValue& list);
 
   /// The sizes of self[indices].

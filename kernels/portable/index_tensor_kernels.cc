@@ -124,14 +124,15 @@ Error index_put_out(KernelContext& context, Span<EValue* const> args) {
   const bool accumulate = args[3]->truth();
   Tensor& out = args[4]->tensor();
   TensorIndices indices;
-  BERTH_RETURN_IF_ERROR(indices.read(context, self, *args[1]));
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  // Against out, which is what the places are written in: its dimension order may be another.
+  BERTH_RETURN_IF_ERROR(indices.read(context, out, *args[1]));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, values, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, values));
   int64_t value_strides[kMaxRank];
   if (!stretch(values, indices.result(), value_strides)) {
     return context.fail(Error::kInvalidArgument, "index_put: values do not broadcast to the sizes of self[indices]");
   }
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   copy_tensor(context, self, out);
   if (indices.result_count() == 0) return Error::kOk;
   if (indices.result_count() > work_limit(args)) {

@@ -167,7 +167,7 @@ TEST(IndexPutWrites, TheLastOfSeveralAndTheSumWhenAccumulating) {
 }
 
 TEST(IndexPutWrites, SlabsAndStretchedValues) {
-  const Array out = f32(kShape);
+  const Array out(DType::kF32, kShape, {}, {2, 0, 1});
   ASSERT_EQ(put(cube(), {i64({2}, {1, 1})}, f32({3, 1}, {10, 20, 30}), true, out), Error::kOk);
   EXPECT_EQ(out.values(), filled(kShape, [](const Ints& i) {
               return at(i[0], i[1], i[2]) + (i[0] == 1 ? 20.0 * static_cast<double>(i[1] + 1) : 0.0);
