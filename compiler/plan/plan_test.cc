@@ -31,6 +31,9 @@ Storage fixed(Storage s, int64_t offset) {
   return s;
 }
 
+/// A number in [0, count).
+int64_t below(std::mt19937& random, int64_t count) { return static_cast<int64_t>(random()) % count; }
+
 Problem problem(std::vector<Storage> storages, size_t spaces = 1) {
   Problem p;
   p.storages = std::move(storages);
@@ -236,14 +239,14 @@ TEST(RandomProblemsAreSolvedSoundly, ByEveryPlanner) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 150; ++round) {
-    const int64_t steps = 1 + random() % 40;
+    const int64_t steps = 1 + below(random, 40);
     const size_t spaces = 1 + random() % 3;
     std::vector<Storage> storages(random() % 60);
     for (Storage& s : storages) {
-      s.size = static_cast<int64_t>(random() % (round % 3 == 0 ? 8 : 1000));
-      s.alignment = int64_t{1} << (random() % (round % 2 == 0 ? 1 : 6));
-      s.lower = static_cast<int64_t>(random()) % steps;
-      s.upper = s.lower + 1 + static_cast<int64_t>(random()) % (steps - s.lower);
+      s.size = below(random, round % 3 == 0 ? 8 : 1000);
+      s.alignment = int64_t{1} << below(random, round % 2 == 0 ? 1 : 6);
+      s.lower = below(random, steps);
+      s.upper = s.lower + 1 + below(random, steps - s.lower);
       s.space = static_cast<int32_t>(random() % spaces);
     }
     const Problem p = problem(storages, spaces);
@@ -270,12 +273,12 @@ TEST(TheBoundIsNeverAboveAnyPlan, OnProblemsPlannedByExhaustion) {
   std::mt19937 random(seed);
   for (int round = 0; round < 40; ++round) {
     std::vector<Storage> storages(2 + random() % 4);
-    const int64_t alignment = int64_t{1} << (random() % 4);
+    const int64_t alignment = int64_t{1} << below(random, 4);
     for (Storage& s : storages) {
-      s.size = 1 + random() % 20;
+      s.size = 1 + below(random, 20);
       s.alignment = alignment;
-      s.lower = random() % 5;
-      s.upper = s.lower + 1 + random() % 4;
+      s.lower = below(random, 5);
+      s.upper = s.lower + 1 + below(random, 4);
     }
     const Problem p = problem(storages);
     std::vector<size_t> order(storages.size());
@@ -324,8 +327,8 @@ TEST(TheSameProblemGivesTheSameOffsets, Always) {
   std::mt19937 random(7);
   std::vector<Storage> storages;
   for (int i = 0; i < 300; ++i) {
-    const int64_t lower = static_cast<int64_t>(random() % 100);
-    storages.push_back(storage(64 * (1 + random() % 8), lower, lower + 1 + random() % 20, 16));
+    const int64_t lower = below(random, 100);
+    storages.push_back(storage(64 * (1 + below(random, 8)), lower, lower + 1 + below(random, 20), 16));
   }
   const Problem p = problem(std::move(storages));
   const Expected<Plan> once = plan_best(p);
