@@ -61,10 +61,11 @@ Error MethodLoader::find_kernels(MethodData& data) {
     }
   }
   if (missing == 0) return Error::kOk;
+  char others[48] = "";
+  if (missing > 1) std::snprintf(others, sizeof(others), ", and for %zu other operators", missing - 1);
   return fail(Error::kOperatorMissing, "operators", first,
-              "no kernel for %.60s%s%.30s, and for %zu other operators; "
-              "give Program::load a table that has them",
-              first_name, first_overload[0] == '\0' ? "" : ".", first_overload, missing - 1);
+              "no kernel for %.60s%s%.30s%s; give Program::load a table that has them", first_name,
+              first_overload[0] == '\0' ? "" : ".", first_overload, others);
 }
 
 Error MethodLoader::look_up(MethodData& data, int64_t value, size_t index, EValue** out) {

@@ -73,6 +73,7 @@ Error measure(MethodLoader& loader, const MethodCounts& counts, Span<uint8_t> sc
   Carver carver(&allocator);
   MethodData* data = MethodLoader::carve(counts, carver);
   if (data == nullptr) return Error::kOk;
+  BERTH_RETURN_IF_ERROR(loader.check_devices());
   BERTH_RETURN_IF_ERROR(loader.lay_out(*data, nullptr));
   BERTH_RETURN_IF_ERROR(loader.resolve(*data));
   needed->temp_bytes = loader.temp_bytes(*data, threads);
