@@ -170,7 +170,7 @@ bool Sweep::allows_in_place(const CallShape& shape, int32_t result, int32_t item
   const fb::Tensor& a = *tensor_at(*graph_.plan, value);
   const fb::Tensor& b = *tensor_at(*graph_.plan, result);
   const int32_t own = graph_.item[static_cast<size_t>(result)];
-  if (graph_.begin[static_cast<size_t>(own)] != graph_.begin[static_cast<size_t>(item)]) return false;
+  if (!graph_.covers(own, item) || !graph_.covers(item, own)) return false;
   if (element_size(static_cast<DType>(a.scalar_type())) != element_size(static_cast<DType>(b.scalar_type()))) {
     return false;
   }
