@@ -100,9 +100,7 @@ void import_bit_shift(NodeContext& n) {
   n.invalid("attribute 'direction' must be LEFT or RIGHT");
 }
 
-void import_where(NodeContext& n) {
-  n.output(0, n.op(OpId::where_self_out, {n.input(0), n.input(1), n.input(2)}));
-}
+void import_where(NodeContext& n) { n.output(0, n.op(OpId::where_self_out, {n.input(0), n.input(1), n.input(2)})); }
 
 constexpr OperatorRow kRows[] = {
     {"Add", 2, 2, import_add},

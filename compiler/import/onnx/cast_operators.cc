@@ -22,6 +22,9 @@ void import_cast_like(NodeContext& n) {
   const ValueId x = n.input(0);
   const DType dtype = n.dtype(n.input(1));
   if (n.dtype(x) == dtype) return n.forward(0, 0);
+  if (const std::optional<Known> known = n.known(0)) {
+    if (std::optional<Known> cast = known_as(*known, dtype)) return n.output(0, std::move(*cast));
+  }
   n.output(0, n.cast(x, dtype));
 }
 

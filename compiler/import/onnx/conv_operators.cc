@@ -37,9 +37,8 @@ ConvInputs read_inputs(NodeContext& n) {
 
 ValueId forward_convolution(NodeContext& n, const ConvInputs& in, ValueId x, ValueId weight, const Argument& bias,
                             const Window& window, const DimList& padding) {
-  return n.op(OpId::convolution_out,
-              {x, weight, bias, ir::dims(window.strides), padding, ir::dims(window.dilations), false,
-               DimList(window.rank(), Dim(0)), Dim(in.groups)});
+  return n.op(OpId::convolution_out, {x, weight, bias, ir::dims(window.strides), padding, ir::dims(window.dilations),
+                                      false, DimList(window.rank(), Dim(0)), Dim(in.groups)});
 }
 
 /// One or two spatial dimensions.
@@ -51,15 +50,15 @@ ValueId plain_convolution(NodeContext& n, const ConvInputs& in, ValueId x, Value
   return forward_convolution(n, in, padded, weight, bias, window, padding);
 }
 
-// [N, C, D, H, W]: for each slice k of the kernel's depth, the planes that it meets are one batch [N * D', C, H, W]; the
-// results are added up.
+// [N, C, D, H, W]: for each slice k of the kernel's depth, the planes that it meets are one batch [N * D', C, H, W];
+// the results are added up.
 ValueId deep_convolution(NodeContext& n, const ConvInputs& in, const Window& window) {
   const int64_t depth = window.kernel[0];
   if (depth > kMaxDepth) n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
   Window outer = window;
-  Window plane{{window.kernel[1], window.kernel[2]}, {window.strides[1], window.strides[2]},
+  Window plane{{window.kernel[1], window.kernel[2]},       {window.strides[1], window.strides[2]},
                {window.dilations[1], window.dilations[2]}, {window.begins[1], window.begins[2]},
-               {window.ends[1], window.ends[2]}, false};
+               {window.ends[1], window.ends[2]},           false};
   for (size_t i = 1; i < 3; ++i) outer.begins[i] = outer.ends[i] = Dim(0);
   const ValueId x = n.permute(pad_spatial(n, in.x, outer, 0), {0, 2, 1, 3, 4});
   ir::Symbols& s = n.symbols();
@@ -77,8 +76,7 @@ ValueId deep_convolution(NodeContext& n, const ConvInputs& in, const Window& win
     const ValueId part = plain_convolution(n, in, images, weight, k == 0 ? in.bias : Argument(None()), plane);
     total = k == 0 ? part : n.op(OpId::add_out, {total, part});
   }
-  const ValueId apart =
-      n.view(total, {n.dim(x, 0), places, n.dim(total, 1), n.dim(total, 2), n.dim(total, 3)});
+  const ValueId apart = n.view(total, {n.dim(x, 0), places, n.dim(total, 1), n.dim(total, 2), n.dim(total, 3)});
   return n.permute(apart, {0, 2, 1, 3, 4});
 }
 
@@ -122,7 +120,8 @@ std::vector<Trim> read_trims(NodeContext& n, ValueId x, const std::vector<int64_
     const int64_t size = n.fixed(n.dim(x, static_cast<int>(i) + 2), "the input's size");
     const int64_t target = wanted.empty() ? size * strides[i] : wanted[i];
     const int64_t total = strides[i] * (size - 1) + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - target;
-    trims[i].begin = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    // A larger output than the windows reach grows at its end.
+    trims[i].begin = total < 0 ? 0 : mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     trims[i].end = total - trims[i].begin;
   }
   return trims;

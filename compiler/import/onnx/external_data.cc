@@ -46,7 +46,7 @@ bool lies_below(const std::filesystem::path& directory, const std::filesystem::p
 }  // namespace
 
 Expected<std::shared_ptr<const MappedFile>> LiteralReader::open_external(const Tensor& tensor,
-                                                                          std::string_view location) {
+                                                                         std::string_view location) {
   if (auto known = externals_.find(location); known != externals_.end()) return known->second;
   const std::string shown = "external data location \"" + std::string(location) + "\" ";
   if (file_ == nullptr) return refused(tensor, "has external data, but the model was not read from a file");
@@ -76,8 +76,10 @@ Expected<ir::Blob> LiteralReader::external_blob(const Tensor& tensor, size_t siz
   size_t length = size;
   for (const auto& [key, value] : tensor.external_entries) {
     if (key == "location") location = value;
-    if (key == "offset" && !parse_size(value, &offset)) return refused(tensor, "has an external offset that is no number");
-    if (key == "length" && !parse_size(value, &length)) return refused(tensor, "has an external length that is no number");
+    if (key == "offset" && !parse_size(value, &offset))
+      return refused(tensor, "has an external offset that is no number");
+    if (key == "length" && !parse_size(value, &length))
+      return refused(tensor, "has an external length that is no number");
   }
   auto file = open_external(tensor, location);
   if (!file.ok()) return file.error();

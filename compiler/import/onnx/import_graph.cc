@@ -81,7 +81,8 @@ Status GraphImporter::import_node(const Node& node, const Body& body, Scope& sco
   }
   for (std::string_view output : node.outputs) {
     if (!output.empty() && scope.operands.count(output) != 0) {
-      return node_failure(Error::kInvalidProgram, source, "its output \"" + std::string(output) + "\" is defined already");
+      return node_failure(Error::kInvalidProgram, source,
+                          "its output \"" + std::string(output) + "\" is defined already");
     }
   }
   AttributeList attributes;

@@ -19,7 +19,8 @@ Status check_versions(const Model& model) {
   const auto wrong = [](Error code, std::string message) { return Failure{code, "onnx model", std::move(message)}; };
   if (model.ir_version < kMinIrVersion || model.ir_version > kMaxIrVersion) {
     return wrong(Error::kNotSupported, "IR version " + std::to_string(model.ir_version) + " is not read; " +
-                                           std::to_string(kMinIrVersion) + " to " + std::to_string(kMaxIrVersion) + " are");
+                                           std::to_string(kMinIrVersion) + " to " + std::to_string(kMaxIrVersion) +
+                                           " are");
   }
   const int64_t opset = opset_of(model.opsets);
   if (opset == 0) return wrong(Error::kInvalidProgram, "it does not say which opset of ai.onnx it uses");
@@ -65,7 +66,8 @@ Expected<ir::Module> import_model(const std::shared_ptr<const MappedFile>& file,
   for (size_t i = 0; i < inputs.size(); ++i) {
     Operand& operand = scope.operands[inputs[i]->name];
     if (operand.id.valid()) {
-      return Failure{Error::kInvalidProgram, "onnx model", "two inputs are named \"" + std::string(inputs[i]->name) + "\""};
+      return Failure{Error::kInvalidProgram, "onnx model",
+                     "two inputs are named \"" + std::string(inputs[i]->name) + "\""};
     }
     operand.id = method.add_input(std::move((*types)[i]), inputs[i]->name);
   }

@@ -63,10 +63,9 @@ ValueId gather_constant(NodeContext& n, ValueId x, int axis, const Known& known)
   const std::vector<int64_t> indices = constant_indices(n, known, n.dim(x, axis));
   if (!n.ok()) return {};
   if (known.shape.empty()) return n.op(OpId::select_copy_int_out, {x, Dim(axis), Dim(indices[0])});
-  const ValueId picked =
-      is_run(indices)
-          ? n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(indices.front()), Dim(indices.back() + 1), Dim(1)})
-          : n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
+  const ValueId picked = is_run(indices) ? n.op(OpId::slice_copy_Tensor_out,
+                                                {x, Dim(axis), Dim(indices.front()), Dim(indices.back() + 1), Dim(1)})
+                                         : n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
   std::vector<Dim> shape = n.shape(x);
   if (!n.ok()) return {};
   shape.erase(shape.begin() + axis);
@@ -154,7 +153,8 @@ void import_slice(NodeContext& n) {
 DimList equal_parts(NodeContext& n, Dim size) {
   const int64_t count = n.integer("num_outputs", static_cast<int64_t>(n.output_count()));
   if (count < 1 || count != static_cast<int64_t>(n.output_count())) {
-    n.invalid("splits into " + std::to_string(count) + " parts and names " + std::to_string(n.output_count()) + " outputs");
+    n.invalid("splits into " + std::to_string(count) + " parts and names " + std::to_string(n.output_count()) +
+              " outputs");
     return {};
   }
   const Dim part = n.symbols().ceil_div(size, Dim(count));

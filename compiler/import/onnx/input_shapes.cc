@@ -109,14 +109,16 @@ class InputTypes {
 
   Expected<ir::TensorType> type_of(const ValueInfo& input) {
     ir::TensorType type;
-    if (!input.is_tensor) return wrong(input.name, "is not a tensor; sequences and maps are not read", Error::kNotSupported);
+    if (!input.is_tensor)
+      return wrong(input.name, "is not a tensor; sequences and maps are not read", Error::kNotSupported);
     if (!dtype_of(input.element_type, &type.dtype)) {
       return wrong(input.name, "has elements of " + element_type_name(input.element_type) + ", which no operator takes",
                    Error::kNotSupported);
     }
     const auto given = given_.find(input.name);
     if (!input.has_shape && given == given_.end()) {
-      return wrong(input.name, "has no shape in the model; pass --input-shape " + std::string(input.name) + "=1x3x224x224");
+      return wrong(input.name,
+                   "has no shape in the model; pass --input-shape " + std::string(input.name) + "=1x3x224x224");
     }
     const size_t rank = input.has_shape ? input.shape.size() : given->second.size();
     if (rank > 16) return wrong(input.name, "has " + std::to_string(rank) + " dimensions; at most 16 are allowed");
@@ -139,9 +141,10 @@ class InputTypes {
     }
     if (const auto bound = bound_.find(d.symbol); bound != bound_.end()) given = &bound->second;
     if (given == nullptr) {
-      return wrong(input.name, "dimension " + std::to_string(i) + (d.symbol.empty() ? "" : " ('" + std::string(d.symbol) + "')") +
-                                   " is symbolic; pass --input-shape " + std::string(input.name) + "=" + model_shape(input) +
-                                   " with a number for each name, or a range such as 1..8");
+      return wrong(input.name, "dimension " + std::to_string(i) +
+                                   (d.symbol.empty() ? "" : " ('" + std::string(d.symbol) + "')") +
+                                   " is symbolic; pass --input-shape " + std::string(input.name) + "=" +
+                                   model_shape(input) + " with a number for each name, or a range such as 1..8");
     }
     if (given->lower == given->upper) return ir::Dim(given->lower);
     const std::string name =

@@ -1,6 +1,7 @@
 #include "compiler/import/onnx/known.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/half.h"
@@ -74,6 +75,25 @@ std::vector<uint8_t> bytes_of(const Known& known) {
     store_element(known.dtype, known.elements[i], bytes.data() + i * size);
   }
   return bytes;
+}
+
+std::optional<Known> known_as(const Known& known, DType dtype) {
+  Known out = known;
+  out.dtype = dtype;
+  if (!may_be_known(dtype, static_cast<int64_t>(out.elements.size()))) return std::nullopt;
+  for (Number& e : out.elements) {
+    if (!e.whole.is_constant()) {
+      if (dtype != DType::kI64 && dtype != DType::kI32) return std::nullopt;
+    } else if (known.floating() && !is_floating(dtype)) {
+      if (!(std::abs(e.real) < 9.0e18)) return std::nullopt;
+      e.whole = ir::Dim(dtype == DType::kBool ? e.real != 0 : static_cast<int64_t>(e.real));
+    } else if (!known.floating() && is_floating(dtype)) {
+      e.real = static_cast<double>(e.whole.value);
+      e.whole = ir::Dim();
+    }
+    e = rounded(dtype, e);
+  }
+  return out;
 }
 
 Number rounded(DType dtype, Number number) {

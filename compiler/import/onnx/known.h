@@ -36,6 +36,10 @@ std::optional<Known> known_of(const ir::Constant& constant);
 /// The elements as the bytes of a constant. REQUIRES: is_constant().
 std::vector<uint8_t> bytes_of(const Known& known);
 
+/// The elements converted to `dtype`. Nothing when a symbol would become no i32 or i64, a real does not fit into an
+/// integer, or the result is too large to follow.
+std::optional<Known> known_as(const Known& known, DType dtype);
+
 /// `number` as an element of `dtype`: reals rounded, integers wrapped, as arithmetic in that type would leave them.
 Number rounded(DType dtype, Number number);
 

@@ -28,6 +28,7 @@ std::optional<Number> of_reals(DType dtype, BinaryRule rule, double a, double b)
     case BinaryRule::kSub: return rounded(dtype, {{}, a - b});
     case BinaryRule::kMul: return rounded(dtype, {{}, a * b});
     case BinaryRule::kDiv: return rounded(dtype, {{}, a / b});
+    case BinaryRule::kMod: return std::nullopt;
     case BinaryRule::kMin: return Number{{}, a != a ? a : std::min(b, a)};  // NaN wins
     case BinaryRule::kMax: return Number{{}, a != a ? a : std::max(b, a)};
     default: return Number{Dim(compare(rule, a, b)), 0};
@@ -45,6 +46,9 @@ std::optional<Number> of_integers(DType dtype, BinaryRule rule, int64_t a, int64
     case BinaryRule::kDiv:
       if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
       return wrapped(static_cast<uint64_t>(a / b));
+    case BinaryRule::kMod:
+      if (b == 0 || b == -1) return b == 0 ? std::nullopt : std::optional<Number>(Number());
+      return Number{Dim(a % b != 0 && (a < 0) != (b < 0) ? a % b + b : a % b), 0};
     case BinaryRule::kMin: return Number{Dim(std::min(a, b)), 0};
     case BinaryRule::kMax: return Number{Dim(std::max(a, b)), 0};
     default: return Number{Dim(compare(rule, a, b)), 0};
@@ -69,6 +73,9 @@ std::optional<Number> of_symbols(ir::Symbols& symbols, BinaryRule rule, Dim a, D
     case BinaryRule::kDiv:
       if (a_low < 0 || b_low <= 0) return std::nullopt;  // where floor and truncation would differ
       return Number{symbols.floor_div(a, b), 0};
+    case BinaryRule::kMod:
+      if (b_low <= 0) return std::nullopt;
+      return Number{symbols.mod(a, b), 0};
     case BinaryRule::kMin: return Number{symbols.min(a, b), 0};
     case BinaryRule::kMax: return Number{symbols.max(a, b), 0};
     case BinaryRule::kEqual: return decided(a == b, a_high < b_low || b_high < a_low);

@@ -10,6 +10,7 @@ enum class BinaryRule : uint8_t {
   kSub,
   kMul,
   kDiv,  // integers: rounds towards zero
+  kMod,  // integers only: the result has the divisor's sign
   kMin,
   kMax,
   kEqual,
@@ -21,8 +22,8 @@ enum class BinaryRule : uint8_t {
   kOr,
 };
 
-/// `a` rule `b` for elements of `dtype`. Comparisons give 0 or 1 in `whole`. Nothing when it cannot be told: an order of
-/// symbols whose ranges overlap, a division by what may be zero.
+/// `a` rule `b` for elements of `dtype`. Comparisons give 0 or 1 in `whole`. Nothing when it cannot be told: an order
+/// of symbols whose ranges overlap, a division by what may be zero.
 std::optional<Number> apply(ir::Symbols& symbols, DType dtype, BinaryRule rule, Number a, Number b);
 
 /// The rule on every pair of elements, shapes broadcast as NumPy does; dtype that of `a`. Nothing when one pair gives

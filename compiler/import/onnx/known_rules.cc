@@ -1,5 +1,5 @@
-// Shape arithmetic: ONNX operators on known elements. A rule gives nothing when a result cannot be told, such as whether
-// a symbol equals 4; the node then runs in the program like any other.
+// Shape arithmetic: ONNX operators on known elements. A rule gives nothing when a result cannot be told, such as
+// whether a symbol equals 4; the node then runs in the program like any other.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -40,15 +40,74 @@ Result comparison(NodeContext& n, const std::vector<Known>& in) {
   return binary(n, in, rule, true);
 }
 
-Result floor_or_ceil(const std::vector<Known>& in, double (*f)(double)) {
+double round_half_even(double x) { return std::nearbyint(x); }
+double reciprocal(double x) { return 1 / x; }
+
+using RealFunction = double (*)(double);
+
+template <RealFunction f>
+Result of_reals(NodeContext&, const std::vector<Known>& in) {
   Known out = in[0];
   if (!out.floating()) return std::nullopt;
-  for (Number& e : out.elements) e.real = f(e.real);
+  for (Number& e : out.elements) e = rounded(out.dtype, {{}, f(e.real)});
   return one(std::move(out));
 }
 
-Result known_floor(NodeContext&, const std::vector<Known>& in) { return floor_or_ceil(in, std::floor); }
-Result known_ceil(NodeContext&, const std::vector<Known>& in) { return floor_or_ceil(in, std::ceil); }
+Result known_neg(NodeContext& n, const std::vector<Known>& in) {
+  Known zero = in[0];
+  for (Number& e : zero.elements) e = Number();
+  if (zero.floating()) {
+    for (Number& e : zero.elements) e.real = -0.0;  // so that 0 becomes -0
+  }
+  return binary(n, {zero, in[0]}, BinaryRule::kSub, false);
+}
+
+Result known_abs(NodeContext& n, const std::vector<Known>& in) {
+  const Result negative = known_neg(n, in);
+  if (!negative.has_value()) return std::nullopt;
+  return binary(n, {in[0], (*negative)[0]}, BinaryRule::kMax, false);
+}
+
+Result known_mod(NodeContext& n, const std::vector<Known>& in) {
+  if (n.integer("fmod", 0) != 0 || in[0].floating()) return std::nullopt;
+  return binary(n, in, BinaryRule::kMod, false);
+}
+
+Result known_expand(NodeContext& n, const std::vector<Known>& in) {
+  if (!in[1].is_constant() || in[1].floating() || in[1].shape.size() != 1) return std::nullopt;
+  Known zeros{in[0].dtype, {}, {}};
+  int64_t count = 1;
+  for (const Number& e : in[1].elements) {
+    zeros.shape.push_back(e.whole.value);
+    if (e.whole.value < 0 || e.whole.value > (1 << 20) || !may_be_known(zeros.dtype, count *= e.whole.value)) {
+      return std::nullopt;
+    }
+  }
+  zeros.elements.resize(static_cast<size_t>(count));
+  return binary(n, {in[0], zeros}, BinaryRule::kAdd, false);
+}
+
+Result known_split(NodeContext& n, const std::vector<Known>& in) {
+  if (in[0].shape.size() != 1 || n.integer("axis", 0) > 0) return std::nullopt;
+  const int64_t size = in[0].shape[0];
+  const int64_t count = static_cast<int64_t>(n.output_count());
+  std::vector<int64_t> sizes = n.opset() < 13 ? n.integers("split") : std::vector<int64_t>();
+  if (in.size() > 1) {
+    if (!in[1].is_constant() || in[1].floating()) return std::nullopt;
+    for (const Number& e : in[1].elements) sizes.push_back(e.whole.value);
+  }
+  if (sizes.empty() && count > 0 && size % count == 0) sizes.assign(static_cast<size_t>(count), size / count);
+  std::vector<Known> parts;
+  int64_t place = 0;
+  for (int64_t part : sizes) {
+    if (part < 0 || part > size - place) return std::nullopt;
+    const auto first = in[0].elements.begin() + place;
+    parts.push_back({in[0].dtype, {part}, {first, first + part}});
+    place += part;
+  }
+  if (place != size || parts.size() != n.output_count()) return std::nullopt;
+  return parts;
+}
 
 Result known_not(NodeContext&, const std::vector<Known>& in) {
   Known out = in[0];
@@ -59,22 +118,8 @@ Result known_not(NodeContext&, const std::vector<Known>& in) {
 Result known_cast(NodeContext& n, const std::vector<Known>& in) {
   DType to = DType::kF32;
   if (!dtype_of(static_cast<int32_t>(n.integer("to", 0)), &to)) return std::nullopt;
-  Known out = in[0];
-  out.dtype = to;
-  if (!may_be_known(to, static_cast<int64_t>(out.elements.size()))) return std::nullopt;
-  for (Number& e : out.elements) {
-    if (!e.whole.is_constant()) {
-      if (to != DType::kI64 && to != DType::kI32) return std::nullopt;
-    } else if (in[0].floating() && !is_floating(to)) {
-      if (!(std::abs(e.real) < 9.0e18)) return std::nullopt;
-      e.whole = to == DType::kBool ? Dim(e.real != 0) : Dim(static_cast<int64_t>(e.real));
-    } else if (!in[0].floating() && is_floating(to)) {
-      e.real = static_cast<double>(e.whole.value);
-      e.whole = Dim();
-    }
-    e = rounded(to, e);
-  }
-  return one(std::move(out));
+  std::optional<Known> out = known_as(in[0], to);
+  return out.has_value() ? one(std::move(*out)) : std::nullopt;
 }
 
 Result known_concat(NodeContext&, const std::vector<Known>& in) {
@@ -99,7 +144,8 @@ Result known_gather(NodeContext& n, const std::vector<Known>& in) {
   for (const Number& index : indices.elements) {
     const int64_t i = index.whole.value < 0 ? index.whole.value + size : index.whole.value;
     if (i < 0 || i >= size) {
-      n.invalid("index " + std::to_string(index.whole.value) + " lies outside the " + std::to_string(size) + " elements");
+      n.invalid("index " + std::to_string(index.whole.value) + " lies outside the " + std::to_string(size) +
+                " elements");
       return std::nullopt;
     }
     out.elements.push_back(data.elements[static_cast<size_t>(i)]);
@@ -234,14 +280,16 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
+    {"Abs", known_abs},
     {"Add", arithmetic<BinaryRule::kAdd>},
     {"And", comparison<BinaryRule::kAnd>},
     {"Cast", known_cast},
-    {"Ceil", known_ceil},
+    {"Ceil", of_reals<std::ceil>},
     {"Concat", known_concat},
     {"Div", arithmetic<BinaryRule::kDiv>},
     {"Equal", comparison<BinaryRule::kEqual>},
-    {"Floor", known_floor},
+    {"Expand", known_expand},
+    {"Floor", of_reals<std::floor>},
     {"Gather", known_gather},
     {"Greater", comparison<BinaryRule::kGreater>},
     {"GreaterOrEqual", comparison<BinaryRule::kGreaterOrEqual>},
@@ -249,15 +297,21 @@ constexpr Rule kRules[] = {
     {"LessOrEqual", comparison<BinaryRule::kLessOrEqual>},
     {"Max", arithmetic<BinaryRule::kMax>},
     {"Min", arithmetic<BinaryRule::kMin>},
+    {"Mod", known_mod},
     {"Mul", arithmetic<BinaryRule::kMul>},
+    {"Neg", known_neg},
     {"Not", known_not},
     {"Or", comparison<BinaryRule::kOr>},
+    {"Reciprocal", of_reals<reciprocal>},
     {"ReduceMax", known_reduce_max},
     {"ReduceMin", known_reduce_min},
     {"ReduceProd", known_reduce_prod},
     {"ReduceSum", known_reduce_sum},
     {"Reshape", known_reshape},
+    {"Round", of_reals<round_half_even>},
     {"Slice", known_slice},
+    {"Split", known_split},
+    {"Sqrt", of_reals<std::sqrt>},
     {"Squeeze", known_squeeze},
     {"Sub", arithmetic<BinaryRule::kSub>},
     {"Unsqueeze", known_unsqueeze},

@@ -64,8 +64,8 @@ bool is_nibble(int32_t element_type) {
 /// The shape of `dims`, and its number of elements.
 Expected<ir::TensorType> shape_of(const Tensor& tensor, const std::vector<int64_t>& dims, size_t* count) {
   if (dims.size() > static_cast<size_t>(kMaxDimensions)) {
-    return damaged(tensor, "has " + std::to_string(dims.size()) + " dimensions; at most " + std::to_string(kMaxDimensions) +
-                               " are allowed");
+    return damaged(tensor, "has " + std::to_string(dims.size()) + " dimensions; at most " +
+                               std::to_string(kMaxDimensions) + " are allowed");
   }
   ir::TensorType type;
   int64_t numel = 1;
@@ -216,7 +216,8 @@ Expected<Literal> LiteralReader::read(const SparseTensor& sparse) {
   if (values->type.rank() != 1 || indices->type.dtype != DType::kI64 || (!flat && indices->type.rank() != 2) ||
       indices->blob.size() != stored * columns * sizeof(int64_t) ||
       (!flat && indices->type.shape[1].value != static_cast<int64_t>(columns))) {
-    return damaged(sparse.values, "is sparse; expected 1-d values of length n and i64 indices of shape [n] or [n, rank]");
+    return damaged(sparse.values,
+                   "is sparse; expected 1-d values of length n and i64 indices of shape [n] or [n, rank]");
   }
   BERTH_TRY(take(sparse.values, count * size));
   std::vector<uint8_t> out(count * size);

@@ -28,8 +28,9 @@ class Search {
         continue;
       }
       if (is_standard(node.domain) && find_row(node.op_type) != nullptr) continue;
-      Missing& missing = missing_[is_standard(node.domain) ? std::string(node.op_type)
-                                                           : std::string(node.domain) + "." + std::string(node.op_type)];
+      Missing& missing =
+          missing_[is_standard(node.domain) ? std::string(node.op_type)
+                                            : std::string(node.domain) + "." + std::string(node.op_type)];
       if (++missing.count <= kNamesShown) missing.names.push_back("\"" + node_source(node, caller) + "\"");
     }
   }

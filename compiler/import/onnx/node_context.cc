@@ -252,7 +252,8 @@ std::vector<ValueId> NodeContext::ops(OpId id, std::vector<Argument> args) {
   if (!ok()) return {};
   const ir::Operator& op = ir::operator_of(id);
   const std::string_view wish = node_.outputs.empty() ? node_.op_type : node_.outputs[0];
-  auto results = state_.build.create(id, std::move(args), source_, std::string(wish) + "." + std::string(op.name.substr(op.name.rfind(':') + 1)));
+  auto results = state_.build.create(id, std::move(args), source_,
+                                     std::string(wish) + "." + std::string(op.name.substr(op.name.rfind(':') + 1)));
   if (results.ok()) return std::move(*results);
   fail(results.error().code, results.error().text());
   return {};

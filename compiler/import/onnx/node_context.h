@@ -1,4 +1,5 @@
-// NodeContext: one ONNX node while it is turned into operators of the IR. Every operator's importer is a function of it.
+// NodeContext: one ONNX node while it is turned into operators of the IR. Every operator's importer is a function of
+// it.
 //
 //     void import_hard_swish(NodeContext& n) {
 //       const ValueId x = n.input(0);

@@ -5,7 +5,8 @@ namespace berth::onnx {
 namespace {
 
 void import_batch_normalization(NodeContext& n) {
-  if (n.integer("training_mode", 0) != 0) return n.unsupported("training mode is not supported; export the model for inference");
+  if (n.integer("training_mode", 0) != 0)
+    return n.unsupported("training mode is not supported; export the model for inference");
   if (n.integer("spatial", 1) == 0) return n.unsupported("spatial=0 (statistics for every place) is not supported");
   const ValueId x = n.input(0);
   const DType dtype = n.dtype(x);

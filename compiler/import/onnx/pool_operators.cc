@@ -1,6 +1,6 @@
 // Poolings. ATen's kernels take two spatial dimensions, padding that is alike on both sides and at most half a window,
-// and, for averages, no dilation. One dimension becomes two; three are pooled as two and then the first (largest and sum
-// are separable); other padding is done first, with the averages' divisors worked out here.
+// and, for averages, no dilation. One dimension becomes two; three are pooled as two and then the first (largest and
+// sum are separable); other padding is done first, with the averages' divisors worked out here.
 #include <cmath>
 #include <cstring>
 
@@ -65,7 +65,8 @@ ValueId sum_2d(NodeContext& n, ValueId x, DimList kernel, DimList strides, DimLi
   const ValueId planes = n.view(x, {n.product(shape, 0, 2), Dim(1), shape[2], shape[3]});
   const ValueId ones = n.splat(n.dtype(x), {Dim(1), Dim(1), kernel[0], kernel[1]}, 1.0);
   const DimList none{Dim(0), Dim(0)};
-  const ValueId sums = n.op(OpId::convolution_out, {planes, ones, None(), strides, none, dilations, false, none, Dim(1)});
+  const ValueId sums =
+      n.op(OpId::convolution_out, {planes, ones, None(), strides, none, dilations, false, none, Dim(1)});
   return n.view(sums, {shape[0], shape[1], n.dim(sums, 2), n.dim(sums, 3)});
 }
 
@@ -77,7 +78,8 @@ ValueId pool_windows(NodeContext& n, ValueId x, const Window& w, Pool2d pool) {
   if (w.rank() == 2) return pool(n, x, ir::dims(w.kernel), ir::dims(w.strides), ir::dims(w.dilations));
   if (w.rank() == 1) {
     const ValueId line = n.view(x, {s[0], s[1], Dim(1), s[2]});
-    const ValueId y = pool(n, line, {Dim(1), at(w.kernel, 0)}, {Dim(1), at(w.strides, 0)}, {Dim(1), at(w.dilations, 0)});
+    const ValueId y =
+        pool(n, line, {Dim(1), at(w.kernel, 0)}, {Dim(1), at(w.strides, 0)}, {Dim(1), at(w.dilations, 0)});
     return n.view(y, {s[0], s[1], n.dim(y, 3)});
   }
   const ValueId planes = n.view(x, {s[0], n.symbols().mul(s[1], s[2]), s[3], s[4]});
@@ -112,12 +114,18 @@ double lowest(DType dtype) {
   }
 }
 
-// ATen counts places within one plane, ONNX in the whole tensor.
-ValueId whole_tensor_indices(NodeContext& n, ValueId indices, ValueId x) {
+// ATen counts places within one plane, ONNX in the whole tensor, and on request down the columns of each plane.
+ValueId whole_tensor_indices(NodeContext& n, ValueId indices, ValueId x, bool down_columns) {
   ir::Symbols& s = n.symbols();
   const Dim planes = n.product(n.shape(x), 0, 2);
   const Dim size = n.product(n.shape(x), 2, n.rank(x));
   const Dim i64(static_cast<int64_t>(DType::kI64));
+  if (down_columns && n.rank(x) == 4) {
+    const Dim width = n.dim(x, 3);
+    const ValueId row = n.op(OpId::div_Scalar_mode_out, {indices, width, std::string("floor")});
+    const ValueId column = n.op(OpId::remainder_Scalar_out, {indices, width});
+    indices = n.op(OpId::add_out, {n.op(OpId::mul_Scalar_out, {column, n.dim(x, 2)}), row});
+  }
   const ValueId starts = n.op(OpId::arange_start_out, {Dim(0), s.mul(planes, size), size, i64});
   std::vector<Dim> shape(static_cast<size_t>(n.rank(x)), Dim(1));
   shape[0] = n.dim(x, 0);
@@ -137,11 +145,12 @@ void import_max_pool(NodeContext& n) {
     if (!n.ok()) return;
     n.output(0, as_input(n, results[0], x));
     if (!n.wants_output(1)) return;
-    if (n.integer("storage_order", 0) != 0) return n.unsupported("column-major indices (storage_order=1) are not supported");
-    return n.output(1, whole_tensor_indices(n, as_input(n, results[1], x), x));
+    const bool down_columns = n.integer("storage_order", 0) != 0;
+    return n.output(1, whole_tensor_indices(n, as_input(n, results[1], x), x, down_columns));
   }
   if (n.wants_output(1)) {
-    return n.unsupported("indices are supported only in one or two dimensions with equal padding of at most half the kernel");
+    return n.unsupported(
+        "indices are supported only in one or two dimensions with equal padding of at most half the kernel");
   }
   const Window whole = resolve_ceil(n, x, window);
   n.output(0, pool_windows(n, pad_spatial(n, x, whole, lowest(n.dtype(x))), whole, max_2d));
@@ -170,7 +179,8 @@ ValueId divisors(NodeContext& n, ValueId x, const Window& window, bool include_p
   ir::TensorType type;
   type.shape = {Dim(1), Dim(1)};
   for (size_t axis = 0; axis < window.rank(); ++axis) {
-    const int64_t size = n.fixed(n.dim(x, static_cast<int>(axis) + 2), "the size of a dimension that is padded before averaging");
+    const int64_t size =
+        n.fixed(n.dim(x, static_cast<int>(axis) + 2), "the size of a dimension that is padded before averaging");
     n.fixed(window.begins[axis], "padding");
     n.fixed(window.ends[axis], "padding");
     if (!n.ok()) return {};
@@ -201,9 +211,8 @@ void import_average_pool(NodeContext& n) {
   bool dilated = false;
   for (int64_t d : window.dilations) dilated = dilated || d != 1;
   if (!dilated && pads_inside(window)) {
-    const ValueId y =
-        n.op(OpId::avg_pool2d_out, {as_images(n, x), pair(window.kernel), pair(window.strides),
-                                    pair(window.begins, Dim(0)), window.ceil, include});
+    const ValueId y = n.op(OpId::avg_pool2d_out, {as_images(n, x), pair(window.kernel), pair(window.strides),
+                                                  pair(window.begins, Dim(0)), window.ceil, include});
     return n.output(0, as_input(n, y, x));
   }
   const Window whole = resolve_ceil(n, x, window);

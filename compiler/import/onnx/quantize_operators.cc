@@ -72,8 +72,7 @@ void import_quantize_linear(NodeContext& n) {
   if (n.has_input(2)) {
     y = n.op(OpId::add_out, {y, n.cast(along_axis(n, n.input(2), x), DType::kF32)});
   }
-  const ValueId held =
-      n.op(OpId::clamp_out, {y, static_cast<double>(limits.low), static_cast<double>(limits.high)});
+  const ValueId held = n.op(OpId::clamp_out, {y, static_cast<double>(limits.low), static_cast<double>(limits.high)});
   n.output(0, n.cast(held, to));
 }
 

@@ -1,4 +1,5 @@
 // Reductions over axes, and the indices of extremes.
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/import/onnx/operators.h"
@@ -32,6 +33,27 @@ Reduction read_reduction(NodeContext& n, int64_t since) {
     for (int axis : n.axes(axes, n.rank(r.x))) r.axes.push_back(axis);
   }
   return r;
+}
+
+/// The largest number of `dtype`, the smallest with `lowest`: what the extreme of nothing is.
+Argument limit(DType dtype, bool lowest) {
+  if (is_floating(dtype)) return lowest ? -HUGE_VAL : HUGE_VAL;
+  if (dtype == DType::kBool) return Dim(lowest ? 0 : 1);
+  const bool is_signed = dtype != DType::kU8 && dtype != DType::kU16 && dtype != DType::kU32 && dtype != DType::kU64;
+  const int bits = static_cast<int>(element_size(dtype)) * 8;
+  if (!is_signed) return Dim(lowest ? 0 : bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1);
+  const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+  return Dim(lowest ? -high - 1 : high);
+}
+
+/// The shape that reducing leaves.
+std::vector<Dim> reduced_shape(const NodeContext& n, const Reduction& r) {
+  std::vector<Dim> shape;
+  for (int i = 0; i < n.rank(r.x); ++i) {
+    const bool reduced = std::find(r.axes.begin(), r.axes.end(), i) != r.axes.end();
+    if (!reduced || r.keep) shape.push_back(reduced ? Dim(1) : n.dim(r.x, i));
+  }
+  return shape;
 }
 
 ValueId sum(NodeContext& n, const Reduction& r, ValueId x) {
@@ -73,6 +95,9 @@ void import_log_sum_exp(NodeContext& n) {
   const Reduction r = read_reduction(n, axes_since(n));
   if (r.nothing) return n.forward(0, 0);
   const DType dtype = n.dtype(r.x);
+  if (n.product(n.shape(r.x), 0, n.rank(r.x)) == Dim(0)) {  // the logarithm of no sum
+    return n.output(0, n.op(OpId::full_out, {reduced_shape(n, r), -HUGE_VAL, Dim(static_cast<int64_t>(dtype))}));
+  }
   const ValueId x = n.cast(r.x, is_floating(dtype) ? dtype : DType::kF32);
   const ValueId largest = n.op(OpId::amax_out, {x, ir::dims(r.axes), true});
   const ValueId shift = n.op(OpId::masked_fill_Scalar_out, {largest, n.op(OpId::isinf_out, {largest}), 0.0});
@@ -105,6 +130,11 @@ template <OpId id>
 void import_extreme(NodeContext& n) {
   const Reduction r = read_reduction(n, axes_since(n));
   if (r.nothing) return n.forward(0, 0);
+  for (int64_t axis : r.axes) {
+    if (n.dim(r.x, static_cast<int>(axis)) != Dim(0)) continue;
+    const Argument fill = limit(n.dtype(r.x), id == OpId::amax_out);
+    return n.output(0, n.op(OpId::full_out, {reduced_shape(n, r), fill, Dim(static_cast<int64_t>(n.dtype(r.x)))}));
+  }
   n.output(0, n.op(id, {r.x, ir::dims(r.axes), r.keep}));
 }
 

@@ -64,7 +64,8 @@ void import_reshape(NodeContext& n) {
   int open = -1;
   for (size_t i = 0; i < target.size() && n.ok(); ++i) {
     if (target[i] == Dim(0) && !zero_is_zero) {
-      if (i >= shape.size()) return n.invalid("size 0 copies dimension " + std::to_string(i) + ", which the input lacks");
+      if (i >= shape.size())
+        return n.invalid("size 0 copies dimension " + std::to_string(i) + ", which the input lacks");
       target[i] = shape[i];
     } else if (target[i] == Dim(-1)) {
       if (open >= 0) return n.invalid("two sizes of the target shape are -1");

@@ -14,7 +14,10 @@ void import_as(NodeContext& n) {
 void import_identity(NodeContext& n) { n.forward(0, 0); }
 
 void import_dropout(NodeContext& n) {
-  if (n.has_input(2) && n.known_number(2, "training_mode") != 0) return n.unsupported("training mode is not supported");
+  if (n.has_input(2) && n.known_number(2, "training_mode") != 0) {
+    const double ratio = n.has_input(1) ? n.known_number(1, "ratio") : 0.5;
+    if (ratio != 0) return n.unsupported("training mode is not supported");
+  }
   n.forward(0, 0);
   if (n.wants_output(1)) n.output(1, n.op(OpId::full_out, {n.shape(n.input(0)), Dim(1), Dim(int64_t{11})}));
 }
