@@ -8,10 +8,34 @@
 namespace berth::portable {
 namespace {
 
-// Floats of a run whose sum is taken in single precision.
+constexpr int64_t kLanes = 16;
+// Elements whose sum is taken in single precision, so that each lane takes no more than 32.
 constexpr int64_t kRun = 512;
 
 BERTH_INLINE int64_t shorter(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// The sum of f(0) to f(n - 1). The lanes are written out so that the order of the additions, and with it the error, is
+// the same with and without vector instructions.
+template <typename F>
+BERTH_INLINE double sum_in_lanes(int64_t n, F f) {
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += kRun) {
+    const int64_t end = shorter(begin + kRun, n);
+    float lanes[kLanes] = {};
+    int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      BERTH_SIMD
+      for (int64_t j = 0; j < kLanes; ++j) lanes[j] += f(i + j);
+    }
+    for (int64_t j = 0; i + j < end; ++j) lanes[j] += f(i + j);
+    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      BERTH_SIMD
+      for (int64_t j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+    }
+    total += static_cast<double>(lanes[0]);
+  }
+  return total;
+}
 
 void sum_rows_f32(const void* x, int64_t n, void* state) {
   *static_cast<double*>(state) += sum_f32(static_cast<const float*>(x), n);
@@ -128,29 +152,11 @@ constexpr Reducer kAnyReducer = {
     fold<float, int64_t, Any>(), fold<double, int64_t, Any>(), fold<int64_t, int64_t, Any>(), 0, 0, true};
 
 BERTH_MULTIVERSION double sum_f32(const float* x, int64_t n) {
-  double total = 0;
-  for (int64_t begin = 0; begin < n; begin += kRun) {
-    const float* run = x + begin;
-    const int64_t count = shorter(kRun, n - begin);
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < count; ++i) sum += run[i];
-    total += static_cast<double>(sum);
-  }
-  return total;
+  return sum_in_lanes(n, [x](int64_t i) { return x[i]; });
 }
 
 BERTH_MULTIVERSION double sum_squares_f32(const float* x, int64_t n, float mean) {
-  double total = 0;
-  for (int64_t begin = 0; begin < n; begin += kRun) {
-    const float* run = x + begin;
-    const int64_t count = shorter(kRun, n - begin);
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < count; ++i) sum += (run[i] - mean) * (run[i] - mean);
-    total += static_cast<double>(sum);
-  }
-  return total;
+  return sum_in_lanes(n, [x, mean](int64_t i) { return (x[i] - mean) * (x[i] - mean); });
 }
 
 BERTH_MULTIVERSION float max_f32(const float* x, int64_t n) {

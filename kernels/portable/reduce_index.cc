@@ -43,39 +43,56 @@ BERTH_MULTIVERSION void best_of_columns(const S* x, int64_t n, S* best, int64_t*
   }
 }
 
-// The best value of a row alone; a second look then finds where it is. NaN shows as a value that is not equal to
-// itself.
-template <typename S, bool largest>
-BERTH_MULTIVERSION S best_of_row(const S* x, int64_t n) {
-  S best = worst_value<S, largest>();
-  int nan = 0;
-  if constexpr (largest) {
-#pragma omp simd reduction(max : best) reduction(| : nan)
-    for (int64_t i = 0; i < n; ++i) {
-      best = x[i] > best ? x[i] : best;
-      nan |= x[i] != x[i] ? 1 : 0;
-    }
-  } else {
-#pragma omp simd reduction(min : best) reduction(| : nan)
-    for (int64_t i = 0; i < n; ++i) {
-      best = x[i] < best ? x[i] : best;
-      nan |= x[i] != x[i] ? 1 : 0;
-    }
-  }
-  if constexpr (std::numeric_limits<S>::has_quiet_NaN) {
-    if (nan != 0) return std::numeric_limits<S>::quiet_NaN();
-  }
+// The best value of a row alone, NaN left out; a second look then finds where it is.
+template <typename S>
+BERTH_MULTIVERSION S largest_of_row(const S* x, int64_t n) {
+  S best = worst_value<S, true>();
+#pragma omp simd reduction(max : best)
+  for (int64_t i = 0; i < n; ++i) best = x[i] > best ? x[i] : best;
   return best;
+}
+template <typename S>
+BERTH_MULTIVERSION S smallest_of_row(const S* x, int64_t n) {
+  S best = worst_value<S, false>();
+#pragma omp simd reduction(min : best)
+  for (int64_t i = 0; i < n; ++i) best = x[i] < best ? x[i] : best;
+  return best;
+}
+
+template <typename S>
+BERTH_INLINE bool is_same(S a, S b) {
+  return a == b || (a != a && b != b);
+}
+
+// How many of `n` elements are `value`, which may be NaN.
+template <typename S>
+BERTH_MULTIVERSION int64_t count_of(const S* x, int64_t n, S value) {
+  int64_t found = 0;
+#pragma omp simd reduction(+ : found)
+  for (int64_t i = 0; i < n; ++i) found += is_same(x[i], value) ? 1 : 0;
+  return found;
+}
+
+// Where `value`, which is there, first stands. Blocks without it are passed over whole.
+template <typename S>
+int64_t find_first(const S* x, int64_t n, S value) {
+  constexpr int64_t kBlock = 128;
+  int64_t i = 0;
+  while (i + kBlock <= n && count_of(x + i, kBlock, value) == 0) i += kBlock;
+  while (i < n && !is_same(x[i], value)) ++i;
+  return i;
 }
 
 template <typename S, bool largest>
 void feed_row(const S* x, int64_t n, Best<S>* best) {
-  const S found = best_of_row<S, largest>(x, n);
+  S found = largest ? largest_of_row(x, n) : smallest_of_row(x, n);
+  if constexpr (std::numeric_limits<S>::has_quiet_NaN) {
+    const S nan = std::numeric_limits<S>::quiet_NaN();
+    if (count_of(x, n, nan) != 0) found = nan;
+  }
   if (is_better<S, largest>(found, best->value[0])) {
-    int64_t i = 0;
-    while (i < n && x[i] != found && (found == found || x[i] == x[i])) ++i;
     best->value[0] = found;
-    best->index[0] = best->position + i;
+    best->index[0] = best->position + find_first(x, n, found);
   }
   best->position += n;
 }

@@ -65,7 +65,8 @@ struct ColumnBlock {
   int64_t columns;
 };
 
-BERTH_MULTIVERSION void softmax_columns(const ColumnBlock& block, bool log) {
+template <bool log>
+BERTH_MULTIVERSION void softmax_columns(const ColumnBlock& block) {
   float max[kColumns];
   float sum[kColumns];
   const int64_t columns = block.columns;
@@ -166,9 +167,14 @@ void run_columns(KernelContext& context, const Tensor& self, Tensor& out, const 
     for_each_run(rows, begin, end, [&](const int64_t* offsets, int64_t count) {
       for (int64_t i = 0; i < count; i += kColumns) {
         const int64_t columns = count - i < kColumns ? count - i : kColumns;
-        softmax_columns({self.data<float>() + offsets[1] + i, out.data<float>() + offsets[0] + i, row.count,
-                         row.step(1), row.step(0), columns},
-                        log);
+        const ColumnBlock block = {self.data<float>() + offsets[1] + i,
+                                   out.data<float>() + offsets[0] + i,
+                                   row.count,
+                                   row.step(1),
+                                   row.step(0),
+                                   columns};
+        if (log) softmax_columns<true>(block);
+        if (!log) softmax_columns<false>(block);
       }
     });
   });
