@@ -1,5 +1,6 @@
-// cat and stack: tensors side by side in one.
-#include "kernels/portable/copy_strided.h"
+// cat and stack: tensors side by side in one. Parts of other dtypes than the output's are converted.
+#include "kernels/portable/convert.h"
+#include "kernels/portable/iterate.h"
 #include "kernels/portable/layout_slice.h"
 #include "kernels/portable/portable.h"
 
@@ -13,7 +14,11 @@ Error check_parts(KernelContext& context, Span<EValue* const> parts, const Tenso
   if (parts.empty()) return context.fail(Error::kInvalidArgument, "there are no tensors to put together");
   for (const EValue* part : parts) {
     if (!part->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the tensor list is no tensor");
-    BERTH_RETURN_IF_ERROR(check_same_dtype(context, part->tensor(), out));
+    const DType dtype = part->tensor().dtype();
+    const bool converts = is_real(dtype) && is_real(out.dtype()) && can_cast(dtype, out.dtype());
+    if (dtype != out.dtype() && !converts) {
+      return context.fail(Error::kInvalidArgument, "a tensor of the list cannot be converted to the dtype of out");
+    }
     BERTH_RETURN_IF_ERROR(check_memory(context, part->tensor()));
   }
   return Error::kOk;
@@ -38,6 +43,28 @@ Error cat_sizes(KernelContext& context, Span<EValue* const> parts, const Tensor&
   return Error::kOk;
 }
 
+// Copies `part` to the box of `out`, in the dtype of out.
+void place(KernelContext& context, const Tensor& part, const SubBox& box, Tensor& out) {
+  if (part.dtype() == out.dtype()) return copy_to_box(context, part, box, out);
+  Walk walk(2);
+  for (const uint8_t d : part.dim_order()) {
+    const int64_t strides[] = {part.stride(d), box.strides[d]};
+    walk.add(part.size(d), strides);
+  }
+  const size_t from_bytes = element_size(part.dtype());
+  const size_t to_bytes = element_size(out.dtype());
+  for_each_run(walk, 0, walk.count, [&](const int64_t* at, int64_t n) {
+    const bool dense = walk.step(0) == 1 && walk.step(1) == 1;
+    const int64_t run = dense ? n : 1;
+    for (int64_t i = 0; i < n; i += run) {
+      const auto from = static_cast<size_t>(at[0] + i * walk.step(0));
+      const auto to = static_cast<size_t>(box.offset + at[1] + i * walk.step(1));
+      convert_elements(part.dtype(), part.data<char>() + from * from_bytes, out.dtype(),
+                       out.data<char>() + to * to_bytes, run);
+    }
+  });
+}
+
 }  // namespace
 
 Error cat_out(KernelContext& context, Span<EValue* const> args) {
@@ -57,7 +84,7 @@ Error cat_out(KernelContext& context, Span<EValue* const> args) {
   for (const EValue* item : parts) {
     const Tensor& part = item->tensor();
     if (is_legacy_empty(part)) continue;
-    copy_to_box(context, part, slice_of(out, dim, start, part.size(dim), 1), out);
+    place(context, part, slice_of(out, dim, start, part.size(dim), 1), out);
     start += part.size(dim);
   }
   return Error::kOk;
@@ -87,7 +114,7 @@ Error stack_out(KernelContext& context, Span<EValue* const> args) {
   BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, out));
   for (size_t i = 0; i < parts.size(); ++i) {
-    copy_to_box(context, parts[i]->tensor(), select_of(out, dim, static_cast<int64_t>(i)), out);
+    place(context, parts[i]->tensor(), select_of(out, dim, static_cast<int64_t>(i)), out);
   }
   return Error::kOk;
 }

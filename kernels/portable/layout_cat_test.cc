@@ -52,9 +52,23 @@ TEST(CatRefuses, WhatDoesNotFit) {
   EXPECT_EQ(run(cat_out, {tensors({f32({}), f32({})}), 0, f32({2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cat_out, {tensors({f32({2, 2}), f32({2, 3})}), 0, f32({4, 2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cat_out, {tensors({f32({2, 2}), f32({2})}), 0, f32({4, 2})}), Error::kInvalidArgument);
-  EXPECT_EQ(run(cat_out, {tensors({f32({2}), i32({2})}), 0, f32({4})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(cat_out, {tensors({i32({2}), f32({2})}), 0, i32({4})}), Error::kInvalidArgument);
+  EXPECT_EQ(run(cat_out, {tensors({f32({2}), Array(DType::kComplex64, {2})}), 0, f32({4})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cat_out, {tensors({f32({2}), f32({2})}), 1, f32({4})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cat_out, {tensors({f32({2}), f32({2})}), 0, f32({3})}), Error::kInvalidArgument);
+}
+
+TEST(CatConverts, PartsOfOtherDTypes) {
+  for (const Order& order : orders(2)) {
+    const Array whole(DType::kI32, {2, 2}, {1, 2, 3, 4}, order);
+    const Array half(DType::kF16, {2, 1}, {0.5, -0.5});
+    const Array out = f32({2, 4});
+    ASSERT_EQ(run(cat_out, {tensors({whole, half, boolean({2, 1}, {1, 0})}), 1, out}), Error::kOk);
+    EXPECT_EQ(out.values(), (Values{1, 2, 0.5, 1, 3, 4, -0.5, 0}));
+    const Array stacked(DType::kF64, {2, 2, 2});
+    ASSERT_EQ(run(stack_out, {tensors({whole, f32({2, 2}, {5, 6, 7, 8})}), -1, stacked}), Error::kOk);
+    EXPECT_EQ(stacked.values(), (Values{1, 5, 2, 6, 3, 7, 4, 8}));
+  }
 }
 
 TEST(StackAdds, ADimensionAnywhere) {
