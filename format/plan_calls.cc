@@ -1,10 +1,9 @@
-#include "format/plan_sweep.h"
-
 #include <cinttypes>
 #include <cstdio>
 
 #include "base/dtype.h"
 #include "base/result.h"
+#include "format/plan_sweep.h"
 
 namespace berth::format::internal {
 

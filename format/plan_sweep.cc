@@ -6,11 +6,16 @@
 
 namespace berth::format::internal {
 
+bool too_many_rows(const PlanSize& size, uint64_t program_size) {
+  uint64_t bytes = 0;
+  const uint64_t row_bytes = 8 * LiveSet::word_count(size.items());
+  return !checked_mul<uint64_t>(row_bytes, size.jumps, &bytes) || bytes > 8 * program_size + (uint64_t{1} << 20);
+}
+
 bool take_sweep_memory(const PlanSize& size, Scratch* scratch, SweepMemory* memory) {
   const size_t items = size.items();
   const size_t words = LiveSet::word_count(items);
-  size_t row_words = 0;
-  if (!checked_mul(words, size.jumps, &row_words)) return false;
+  const size_t row_words = words * size.jumps;  // small enough: too_many_rows()
   return scratch->take(items, &memory->order) && scratch->take(items, &memory->rank) &&
          scratch->take(LiveSet::tree_size(items), &memory->tree) && scratch->take(words, &memory->live) &&
          scratch->take(items, &memory->reader) && scratch->take(size.planned, &memory->births) &&

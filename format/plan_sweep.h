@@ -21,7 +21,10 @@ struct SweepMemory {
   Span<uint64_t> at_end;        // a bit an item: read by the next run
 };
 
-/// False when `scratch` is too small.
+/// Whether the rows of the jumps would take far more memory than a file of this size justifies.
+bool too_many_rows(const PlanSize& size, uint64_t program_size);
+
+/// False when `scratch` is too small. REQUIRES: !too_many_rows.
 bool take_sweep_memory(const PlanSize& size, Scratch* scratch, SweepMemory* memory);
 
 class Sweep {

@@ -36,7 +36,8 @@ size_t memory_for(const PlanSize& size) {
 }  // namespace
 
 size_t plan_scratch_bytes(const ProgramView& program, size_t method) {
-  return memory_for(internal::measure_plan(program.method(method)));
+  const PlanSize size = internal::measure_plan(program.method(method));
+  return internal::too_many_rows(size, program.layout().program_size) ? 0 : memory_for(size);
 }
 
 Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scratch_memory, PlanFacts* facts,
@@ -49,6 +50,10 @@ Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scrat
   // A sweep looks at each argument a few times; a file gets 32 sweeps' worth, and small files some more.
   graph.budget = 16 * program.layout().program_size + (uint64_t{1} << 22);
 
+  const int index = static_cast<int>(method);
+  if (internal::too_many_rows(graph.size, program.layout().program_size)) {
+    return internal::out_of_budget(index, report);
+  }
   Scratch scratch(scratch_memory);
   SweepMemory memory;
   if (!take_graph_memory(graph.size, &scratch, &graph) || !take_sweep_memory(graph.size, &scratch, &memory)) {
@@ -56,7 +61,6 @@ Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scrat
                 "checking it takes %zu bytes of scratch memory, %zu were given", memory_for(graph.size),
                 scratch_memory.size());
   }
-  const int index = static_cast<int>(method);
   BERTH_RETURN_IF_ERROR(internal::build_graph(&graph, index, report));
   if (facts != nullptr) {
     facts->inferred = graph.meta == nullptr;
