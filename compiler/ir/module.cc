@@ -47,6 +47,22 @@ ValueId Method::constant_value(const Module& module, ConstantId id) {
   return value_id;
 }
 
+void Method::renumber_constants(const std::vector<ConstantId>& moved) {
+  constant_values_.clear();
+  for (size_t i = 0; i < values.size(); ++i) {
+    Value& value = values[i];
+    if (value.kind != ValueKind::kConstant) continue;
+    value.constant = moved[static_cast<size_t>(value.constant)];
+    if (value.constant < 0) {
+      value.kind = ValueKind::kInput;
+      continue;
+    }
+    const size_t index = static_cast<size_t>(value.constant);
+    if (constant_values_.size() <= index) constant_values_.resize(index + 1);
+    constant_values_[index] = ValueId{static_cast<int32_t>(i)};
+  }
+}
+
 ConstantId Module::add_constant(std::string_view name, TensorType type, Blob blob) {
   std::string unique(name.empty() ? "c" : name);
   if (!constant_names_.emplace(unique, 0).second || name.empty()) {

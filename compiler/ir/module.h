@@ -104,6 +104,9 @@ struct Method {
   ValueId add_input(Type type, std::string_view name);
   /// The value that stands for constant `id` of `module`; one value a constant.
   ValueId constant_value(const Module& module, ConstantId id);
+  /// After the module's constants moved: `moved` gives the new id by the old one, -1 for those that are gone. Values of
+  /// the latter stay behind as values that nothing defines and nothing may mention.
+  void renumber_constants(const std::vector<ConstantId>& moved);
 
  private:
   std::string unique_name(std::string_view wish);

@@ -49,7 +49,7 @@ std::string blob_text(const TensorType& type, const Blob& blob, const PrintOptio
     if (all) return "dense<[" + list + "]>";
   }
   if (options.elide) return "...";
-  if (blob.is_mapped()) {
+  if (blob.is_mapped() && options.files) {
     return "file(" + quoted(blob.file().path()) + ", " + std::to_string(blob.file_offset()) + ", " +
            std::to_string(blob.size()) + ")";
   }

@@ -13,6 +13,8 @@ struct PrintOptions {
   size_t most_numbers = 16;
   /// Writes `...` for those others, which reads well and does not parse back.
   bool elide = false;
+  /// Without it, what lies in files is written as `hex"…"` too: the text stands alone.
+  bool files = true;
 };
 
 /// Constants that no method mentions are left out.

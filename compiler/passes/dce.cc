@@ -1,0 +1,76 @@
+#include "compiler/passes/dce.h"
+
+#include <algorithm>
+
+#include "compiler/passes/rewrite.h"
+
+namespace berth::passes {
+namespace {
+
+using ir::Argument;
+using ir::Graph;
+using ir::Method;
+using ir::Node;
+using ir::NodeId;
+using ir::ValueId;
+
+class Sweep {
+ public:
+  Sweep(Method& method, const Options& options) : method_(method), options_(options), live_(method.values.size()) {}
+
+  bool run() {
+    graph(method_.body);
+    return changed_;
+  }
+
+ private:
+  void mark(const Argument& argument) {
+    ir::for_each_value(argument, [&](const ValueId& id) { live_[static_cast<size_t>(id.index)] = true; });
+  }
+
+  static bool writes(const Method& method, const Node& node) {
+    if (node.is(ir::OpId::state_write)) return true;
+    for (const Graph& region : node.regions) {
+      for (NodeId id : region.nodes) {
+        if (writes(method, method.node(id))) return true;
+      }
+    }
+    return false;
+  }
+
+  // Backwards: readers stand behind what they read.
+  void graph(Graph& graph) {
+    for (const Argument& output : graph.outputs) mark(output);
+    std::vector<NodeId> kept;
+    for (auto id = graph.nodes.rbegin(); id != graph.nodes.rend(); ++id) {
+      Node& node = method_.node(*id);
+      const bool read = std::any_of(node.results.begin(), node.results.end(),
+                                    [&](ValueId result) { return live_[static_cast<size_t>(result.index)]; });
+      if (!read && !writes(method_, node)) {
+        explain(options_, "dce", method_, node, "gone: unread");
+        changed_ = true;
+        continue;
+      }
+      kept.push_back(*id);
+      for (const Argument& argument : node.args) mark(argument);
+      for (Graph& region : node.regions) this->graph(region);
+    }
+    graph.nodes.assign(kept.rbegin(), kept.rend());
+  }
+
+  Method& method_;
+  const Options& options_;
+  std::vector<bool> live_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Expected<Changed> dce(ir::Module& module, const Options& options) {
+  bool changed = false;
+  for (Method& method : module.methods) changed = Sweep(method, options).run() || changed;
+  changed = drop_unused_constants(module) > 0 || changed;
+  return changed_if(changed);
+}
+
+}  // namespace berth::passes

@@ -1,0 +1,280 @@
+#include "compiler/passes/fold_batch_norm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/half.h"
+#include "compiler/passes/affine.h"
+#include "compiler/passes/rewrite.h"
+
+namespace berth::passes {
+namespace {
+
+using ir::Argument;
+using ir::Blob;
+using ir::Constant;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::TensorType;
+using ir::ValueId;
+
+constexpr char kName[] = "fold_batch_norm";
+
+// Elements as [outer][channel][inner]; those of a channel times its scale.
+struct Layout {
+  size_t outer = 1;
+  size_t channels = 1;
+  size_t inner = 1;
+};
+
+template <typename T>
+void scale_as(uint8_t* bytes, const Layout& layout, const double* scale) {
+  // Half and BFloat16 go through float on both ways.
+  using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  for (size_t row = 0; row < layout.outer * layout.channels; ++row) {
+    const double factor = scale[row % layout.channels];
+    for (size_t i = 0; i < layout.inner; ++i, bytes += sizeof(T)) {
+      T element;
+      std::memcpy(&element, bytes, sizeof element);
+      element = T(static_cast<Real>(static_cast<double>(static_cast<Real>(element)) * factor));
+      std::memcpy(bytes, &element, sizeof element);
+    }
+  }
+}
+
+void scale_elements(DType dtype, uint8_t* bytes, const Layout& layout, const double* scale) {
+  switch (dtype) {
+    case DType::kF64: return scale_as<double>(bytes, layout, scale);
+    case DType::kF16: return scale_as<Half>(bytes, layout, scale);
+    case DType::kBF16: return scale_as<BFloat16>(bytes, layout, scale);
+    default: return scale_as<float>(bytes, layout, scale);
+  }
+}
+
+// A convolution or product whose weights can take a scale and a shift per channel.
+struct Producer {
+  NodeId node;
+  size_t weight = 0;    // its argument
+  size_t bias = 0;      // likewise; of mm, which has none, no argument
+  int channel_dim = 0;  // of its result
+  int64_t channels = 0;
+  NodeId view;  // between it and the reader; may be invalid
+};
+
+class NormFolder {
+ public:
+  NormFolder(ir::Module& module, ir::Method& method, const Options& options)
+      : module_(module),
+        method_(method),
+        options_(options),
+        uses_(ir::count_uses(method)),
+        constant_uses_(count_constant_uses(module)) {}
+
+  Expected<Action> visit(ir::Builder& build, NodeId id) {
+    const Node& node = method_.node(id);
+    Producer producer;
+    ValueId input;
+    for (const Argument& a : node.args) {
+      const ValueId* value = std::get_if<ValueId>(&a);
+      if (value != nullptr && find_producer(*value, &producer)) input = *value;
+      if (input.valid()) break;
+    }
+    if (!input.valid() || node.results.empty()) return Action::keep();
+    const int rank = method_.tensor(node.results[0]).rank();
+    const int channel_dim = producer.channel_dim < 0 ? rank - 1 : producer.channel_dim;
+    Affine affine;
+    const AffineReason read = read_affine(module_, method_, node, channel_dim, producer.channels, &affine);
+    if (read == AffineReason::kOther) return Action::keep();
+    const FoldNormReason reason = decide(node, producer, input, affine, read);
+    explain(options_, kName, method_, node, to_string(reason));
+    if (reason != FoldNormReason::kFolded) return Action::keep();
+    std::vector<ValueId> results(node.results.size());
+    results[0] = input;
+    // Whoever read the result reads the producer's now.
+    uses_[static_cast<size_t>(input.index)] = uses_[static_cast<size_t>(node.results[0].index)];
+    apply(build, producer, affine);
+    return Action::replace(std::move(results));
+  }
+
+ private:
+  int& uses(ValueId value) {
+    if (static_cast<size_t>(value.index) >= uses_.size()) uses_.resize(method_.values.size());
+    return uses_[static_cast<size_t>(value.index)];
+  }
+
+  // What makes `value`, directly or through a view that keeps the last dimension.
+  bool find_producer(ValueId value, Producer* out) const {
+    const Node* node = defining_node(method_, value);
+    if (node == nullptr) return false;
+    NodeId id = method_.value(value).node;
+    if (node->is(OpId::view_copy_out)) {
+      const ir::ValueId source = std::get<ValueId>(node->args[0]);
+      const Node* behind = defining_node(method_, source);
+      const TensorType& viewed = method_.tensor(value);
+      if (behind == nullptr || viewed.shape.empty() || viewed.shape.back() != method_.tensor(source).shape.back()) {
+        return false;
+      }
+      out->view = id;
+      id = method_.value(source).node;
+      node = behind;
+    }
+    const bool convolution = node->is(OpId::convolution_out) && !out->view.valid();
+    const bool product = node->is(OpId::mm_out) || node->is(OpId::addmm_out);
+    if (!convolution && !product) return false;
+    const TensorType& type = method_.tensor(node->results[0]);
+    const ir::Dim channels = type.shape[1];
+    if (!channels.is_constant()) return false;
+    out->node = id;
+    out->channels = channels.value;
+    out->channel_dim = convolution ? 1 : -1;
+    out->weight = node->is(OpId::addmm_out) ? 2 : 1;
+    out->bias = node->is(OpId::addmm_out) ? 0 : 2;
+    return true;
+  }
+
+  FoldNormReason decide(const Node& node, const Producer& producer, ValueId input, const Affine& affine,
+                        AffineReason read) {
+    if (read == AffineReason::kNotConstant) return FoldNormReason::kNotConstant;
+    if (read == AffineReason::kNotPerChannel || affine.input != input) return FoldNormReason::kNotPerChannel;
+    for (size_t i = 1; i < node.results.size(); ++i) {
+      if (uses(node.results[i]) > 0) return FoldNormReason::kResultShared;
+    }
+    if (method_.value(node.results[0]).type != method_.value(input).type) return FoldNormReason::kTypeDiffers;
+    const Node& target = method_.node(producer.node);
+    if (uses(input) != 1 || uses(target.results[0]) != 1) return FoldNormReason::kResultShared;
+    const Constant* weight = ir::constant_of(module_, method_, target.args[producer.weight]);
+    if (weight == nullptr || !is_floating(weight->type.dtype)) return FoldNormReason::kNotConstant;
+    if (!weight->type.is_contiguous()) return FoldNormReason::kNotConstant;
+    if (affine.scales && uses(std::get<ValueId>(target.args[producer.weight])) != 1) {
+      return FoldNormReason::kWeightShared;
+    }
+    return decide_bias(target, producer);
+  }
+
+  FoldNormReason decide_bias(const Node& target, const Producer& producer) const {
+    if (target.is(OpId::mm_out)) return FoldNormReason::kFolded;
+    if (target.is(OpId::addmm_out)) {
+      for (size_t i = 3; i < 5; ++i) {
+        if (uniform_number(module_, method_, target.args[i]) != 1.0) return FoldNormReason::kNoRoom;
+      }
+    }
+    const Argument& bias = target.args[producer.bias];
+    if (ir::is_none(bias)) return FoldNormReason::kFolded;
+    const Constant* constant = ir::constant_of(module_, method_, bias);
+    if (constant == nullptr) return FoldNormReason::kNotConstant;
+    const bool row = constant->type.shape == std::vector<ir::Dim>{ir::Dim(producer.channels)};
+    return row ? FoldNormReason::kFolded : FoldNormReason::kNoRoom;
+  }
+
+  void apply(ir::Builder& build, const Producer& producer, const Affine& affine) {
+    const ValueId weight = std::get<ValueId>(method_.node(producer.node).args[producer.weight]);
+    const DType dtype = method_.tensor(weight).dtype;
+    if (affine.scales) {
+      const ValueId scaled = scale_weight(build, producer, weight, affine.scale);
+      method_.node(producer.node).args[producer.weight] = scaled;
+      uses(scaled) = 1;
+    }
+    std::vector<double> bias(static_cast<size_t>(producer.channels));
+    std::string name = method_.value(weight).name + "_bias";
+    const bool has_bias = !method_.node(producer.node).is(OpId::mm_out);
+    if (has_bias) {
+      const Argument old = method_.node(producer.node).args[producer.bias];
+      if (const Constant* constant = ir::constant_of(module_, method_, old)) {
+        bias = numbers_of(*constant);
+        name = constant->name;
+        --uses(std::get<ValueId>(old));
+      }
+    }
+    for (size_t i = 0; i < bias.size(); ++i) bias[i] = bias[i] * affine.scale[i] + affine.shift[i];
+    const bool shifts = std::any_of(bias.begin(), bias.end(), [](double b) { return b != 0; });
+    if (!has_bias && !shifts) return;
+    const ValueId value = row(build, dtype, bias, name);
+    uses(value) = 1;
+    Node& target = method_.node(producer.node);
+    if (has_bias) {
+      target.args[producer.bias] = value;
+      return;
+    }
+    target.op = &ir::operator_of(OpId::addmm_out);
+    target.args = {value, target.args[0], target.args[1], ir::Dim(1), ir::Dim(1)};
+  }
+
+  static ValueId row(ir::Builder& build, DType dtype, const std::vector<double>& numbers, const std::string& name) {
+    std::vector<uint8_t> bytes;
+    for (double number : numbers) {
+      const std::vector<uint8_t> element = ir::element_bytes(dtype, number);
+      bytes.insert(bytes.end(), element.begin(), element.end());
+    }
+    TensorType type;
+    type.dtype = dtype;
+    type.shape = {ir::Dim(static_cast<int64_t>(numbers.size()))};
+    return build.constant(std::move(type), Blob::owned(std::move(bytes)), name);
+  }
+
+  // A copy of the weight with every channel times its scale. The old one's memory is given back.
+  ValueId scale_weight(ir::Builder& build, const Producer& producer, ValueId weight, const std::vector<double>& scale) {
+    const Node& target = method_.node(producer.node);
+    Constant& old = module_.constants[static_cast<size_t>(method_.value(weight).constant)];
+    const TensorType type = old.type;
+    const std::string name = old.name;
+    std::vector<uint8_t> bytes = old.blob.to_vector();
+    old.blob.release();
+    const size_t constant = static_cast<size_t>(method_.value(weight).constant);
+    if (constant < constant_uses_.size() && --constant_uses_[constant] == 0) old.blob = Blob();
+    size_t inner = 1;
+    for (size_t i = 2; i < type.shape.size(); ++i) inner *= static_cast<size_t>(type.shape[i].value);
+    const size_t rows = static_cast<size_t>(type.shape[0].value);
+    const size_t columns = static_cast<size_t>(type.shape[1].value);
+    if (!target.is(OpId::convolution_out)) {  // [k, out]
+      scale_elements(type.dtype, bytes.data(), {rows, columns, 1}, scale.data());
+    } else if (!std::get<bool>(target.args[6])) {  // [out, in / groups, …]
+      scale_elements(type.dtype, bytes.data(), {1, rows, columns * inner}, scale.data());
+    } else {  // [in, out / groups, …]
+      const size_t groups = static_cast<size_t>(std::get<ir::Dim>(target.args[8]).value);
+      for (size_t g = 0; g < groups; ++g) {
+        scale_elements(type.dtype, bytes.data() + bytes.size() / groups * g, {rows / groups, columns, inner},
+                       scale.data() + columns * g);
+      }
+    }
+    return build.constant(type, Blob::owned(std::move(bytes)), name);
+  }
+
+  ir::Module& module_;
+  ir::Method& method_;
+  const Options& options_;
+  std::vector<int> uses_;           // by value
+  std::vector<int> constant_uses_;  // by constant, in all methods
+};
+
+}  // namespace
+
+const char* to_string(FoldNormReason reason) {
+  switch (reason) {
+    case FoldNormReason::kFolded: return "folded";
+    case FoldNormReason::kResultShared: return "keep: result-shared";
+    case FoldNormReason::kWeightShared: return "keep: weight-shared";
+    case FoldNormReason::kNotConstant: return "keep: not-constant";
+    case FoldNormReason::kNotPerChannel: return "keep: not-per-channel";
+    case FoldNormReason::kNoRoom: return "keep: no-room";
+    case FoldNormReason::kTypeDiffers: return "keep: type-differs";
+  }
+  return "?";
+}
+
+Expected<Changed> fold_batch_norm(ir::Module& module, const Options& options) {
+  if (!options.fusion) return Changed::kNo;
+  Changed changed = Changed::kNo;
+  for (ir::Method& method : module.methods) {
+    NormFolder folder(module, method, options);
+    BERTH_ASSIGN_OR_RETURN(const Changed one,
+                           rewrite(module, method, [&](ir::Builder& build, NodeId id, bool*) -> Expected<Action> {
+                             return folder.visit(build, id);
+                           }));
+    changed = changed | one;
+  }
+  if (changed == Changed::kYes) drop_unused_constants(module);
+  return changed;
+}
+
+}  // namespace berth::passes

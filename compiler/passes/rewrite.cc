@@ -1,0 +1,208 @@
+#include "compiler/passes/rewrite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/half.h"
+
+namespace berth::passes {
+namespace {
+
+using ir::Argument;
+using ir::Graph;
+using ir::Method;
+using ir::Module;
+using ir::NodeId;
+using ir::ValueId;
+
+bool is_output(const Method& method, ValueId value) {
+  return std::any_of(method.body.outputs.begin(), method.body.outputs.end(), [&](const Argument& output) {
+    const ValueId* id = std::get_if<ValueId>(&output);
+    return id != nullptr && *id == value;
+  });
+}
+
+class Rewriter {
+ public:
+  Rewriter(Module& module, Method& method, const Visitor& visit) : module_(module), method_(method), visit_(visit) {
+    outputs_.resize(method.values.size());
+    for (const Argument& output : method.body.outputs) {
+      ir::for_each_value(output, [&](const ValueId& id) { outputs_[static_cast<size_t>(id.index)] = true; });
+    }
+  }
+
+  Expected<Changed> run() {
+    BERTH_TRY(graph(method_.body));
+    return changed_if(changed_);
+  }
+
+ private:
+  void resolve(Argument& argument) {
+    ir::for_each_value(argument, [&](ValueId& id) {
+      while (static_cast<size_t>(id.index) < replacements_.size() &&
+             replacements_[static_cast<size_t>(id.index)].valid()) {
+        id = replacements_[static_cast<size_t>(id.index)];
+      }
+    });
+  }
+
+  Status graph(Graph& graph) {
+    const std::vector<NodeId> old = std::move(graph.nodes);
+    graph.nodes.clear();
+    graph.nodes.reserve(old.size());
+    ir::Builder build(module_, method_, graph);
+    for (NodeId id : old) BERTH_TRY(node(build, graph, id));
+    for (Argument& output : graph.outputs) resolve(output);
+    return Done{};
+  }
+
+  Status node(ir::Builder& build, Graph& graph, NodeId id) {
+    for (Argument& argument : method_.node(id).args) resolve(argument);
+    // Regions stay where they are when the list of nodes grows: nodes move, their vectors' contents do not.
+    for (Graph& region : method_.node(id).regions) BERTH_TRY(this->graph(region));
+    BERTH_ASSIGN_OR_RETURN(const Action action, visit_(build, id, &changed_));
+    if (!action.remove) {
+      graph.nodes.push_back(id);
+      return Done{};
+    }
+    changed_ = true;
+    for (size_t i = 0; i < action.replacements.size(); ++i) {
+      replace(method_.node(id).results[i], action.replacements[i]);
+    }
+    return Done{};
+  }
+
+  void replace(ValueId old, ValueId with) {
+    if (!with.valid()) return;
+    const size_t index = static_cast<size_t>(old.index);
+    if (replacements_.size() <= index) replacements_.resize(method_.values.size());
+    replacements_[index] = with;
+    if (index < outputs_.size() && outputs_[index] && method_.value(with).kind != ir::ValueKind::kInput) {
+      const std::string name = method_.value(old).name;
+      const std::string other = method_.value(with).name;
+      method_.rename(old, "");
+      method_.rename(with, name);
+      method_.rename(old, other);
+      outputs_.resize(std::max(outputs_.size(), static_cast<size_t>(with.index) + 1));
+      outputs_[static_cast<size_t>(with.index)] = true;
+    }
+  }
+
+  Module& module_;
+  Method& method_;
+  const Visitor& visit_;
+  std::vector<ValueId> replacements_;
+  std::vector<bool> outputs_;  // by value: the method gives it
+  bool changed_ = false;
+};
+
+template <typename T>
+double number_at(Span<const uint8_t> bytes, size_t i) {
+  T element;
+  std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof element);
+  return static_cast<double>(element);
+}
+
+}  // namespace
+
+Expected<Changed> rewrite(Module& module, Method& method, const Visitor& visit) {
+  return Rewriter(module, method, visit).run();
+}
+
+Expected<Changed> rewrite(Module& module, const std::function<Visitor(Module& module, Method& method)>& visitor_of) {
+  Changed changed = Changed::kNo;
+  for (Method& method : module.methods) {
+    BERTH_ASSIGN_OR_RETURN(const Changed one, rewrite(module, method, visitor_of(module, method)));
+    changed = changed | one;
+  }
+  return changed;
+}
+
+bool must_stay_apart(const Method& method, ValueId a, ValueId b) {
+  if (!is_output(method, a)) return false;
+  return method.value(b).kind != ir::ValueKind::kNode || is_output(method, b);
+}
+
+const ir::Node* defining_node(const Method& method, ValueId value) {
+  if (!value.valid() || method.value(value).kind != ir::ValueKind::kNode) return nullptr;
+  return &method.node(method.value(value).node);
+}
+
+const ir::Node* defining_node(const Method& method, const Argument& a) {
+  const ValueId* id = std::get_if<ValueId>(&a);
+  return id == nullptr ? nullptr : defining_node(method, *id);
+}
+
+double element_number(DType dtype, Span<const uint8_t> bytes, size_t i) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kU8: return number_at<uint8_t>(bytes, i);
+    case DType::kI8: return number_at<int8_t>(bytes, i);
+    case DType::kI16: return number_at<int16_t>(bytes, i);
+    case DType::kI32: return number_at<int32_t>(bytes, i);
+    case DType::kI64: return number_at<int64_t>(bytes, i);
+    case DType::kU16: return number_at<uint16_t>(bytes, i);
+    case DType::kU32: return number_at<uint32_t>(bytes, i);
+    case DType::kU64: return number_at<uint64_t>(bytes, i);
+    case DType::kF16: return number_at<Half>(bytes, i);
+    case DType::kBF16: return number_at<BFloat16>(bytes, i);
+    case DType::kF32: return static_cast<double>(number_at<float>(bytes, i));
+    case DType::kF64: return number_at<double>(bytes, i);
+    default: return std::nan("");
+  }
+}
+
+std::optional<double> uniform_number(const Module& module, const Method& method, const Argument& argument) {
+  if (const double* real = std::get_if<double>(&argument)) return *real;
+  if (const bool* truth = std::get_if<bool>(&argument)) return *truth ? 1 : 0;
+  if (const ir::Dim* dim = std::get_if<ir::Dim>(&argument)) {
+    if (!dim->is_constant() || std::abs(static_cast<double>(dim->value)) > 9007199254740992.0) return std::nullopt;
+    return static_cast<double>(dim->value);
+  }
+  const ir::Constant* constant = ir::constant_of(module, method, argument);
+  if (constant == nullptr) return std::nullopt;
+  const DType dtype = constant->type.dtype;
+  const size_t size = element_size(dtype);
+  if (constant->blob.size() < size || is_complex(dtype)) return std::nullopt;
+  if (constant->blob.is_splat() && constant->blob.element().size() == size) {
+    return element_number(dtype, constant->blob.element(), 0);
+  }
+  if (constant->blob.is_splat() || constant->blob.size() > 4096) return std::nullopt;
+  const Span<const uint8_t> bytes = constant->blob.bytes();
+  for (size_t i = size; i < bytes.size(); i += size) {
+    if (std::memcmp(bytes.data(), bytes.data() + i, size) != 0) return std::nullopt;
+  }
+  return element_number(dtype, bytes, 0);
+}
+
+std::vector<int> count_constant_uses(const Module& module) {
+  std::vector<int> counts(module.constants.size());
+  for (const Method& method : module.methods) {
+    const std::vector<int> uses = ir::count_uses(method);
+    for (size_t i = 0; i < method.values.size(); ++i) {
+      const ir::Value& value = method.values[i];
+      if (value.kind == ir::ValueKind::kConstant) counts[static_cast<size_t>(value.constant)] += uses[i];
+    }
+  }
+  return counts;
+}
+
+size_t drop_unused_constants(Module& module) {
+  const std::vector<int> used = count_constant_uses(module);
+  std::vector<ir::ConstantId> moved(used.size(), -1);
+  ir::ConstantId next = 0;
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i] == 0) continue;
+    moved[i] = next;
+    if (static_cast<size_t>(next) != i) module.constants[static_cast<size_t>(next)] = std::move(module.constants[i]);
+    ++next;
+  }
+  const size_t gone = used.size() - static_cast<size_t>(next);
+  if (gone == 0) return 0;
+  module.constants.resize(static_cast<size_t>(next));
+  for (Method& method : module.methods) method.renumber_constants(moved);
+  return gone;
+}
+
+}  // namespace berth::passes

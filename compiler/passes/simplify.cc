@@ -1,0 +1,221 @@
+#include "compiler/passes/simplify.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/passes/rewrite.h"
+
+namespace berth::passes {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::DimList;
+using ir::Node;
+using ir::OpId;
+using ir::ValueId;
+
+constexpr char kName[] = "simplify";
+
+struct Found {
+  ValueId value;  // what the result equals
+  SimplifyReason reason = SimplifyReason::kIdentity;
+};
+
+class Simplifier {
+ public:
+  Simplifier(ir::Module& module, ir::Method& method, const Options& options)
+      : module_(module), method_(method), options_(options) {}
+
+  Expected<Action> visit(ir::NodeId id, bool* changed) {
+    join(id, changed);
+    const Node& node = method_.node(id);
+    const std::optional<Found> found = equal_value(node);
+    if (!found.has_value()) return Action::keep();
+    const ir::Value& result = method_.value(node.results[0]);
+    if (result.type != method_.value(found->value).type) return Action::keep();
+    if (must_stay_apart(method_, node.results[0], found->value)) {
+      why(node, SimplifyReason::kKeepGraphOutput);
+      return Action::keep();
+    }
+    why(node, found->reason);
+    return Action::replace(found->value);
+  }
+
+ private:
+  void why(const Node& node, SimplifyReason reason) const {
+    explain(options_, kName, method_, node, to_string(reason));
+  }
+
+  static ValueId operand(const Node& node, size_t i) {
+    const ValueId* id = std::get_if<ValueId>(&node.args[i]);
+    return id == nullptr ? ValueId() : *id;
+  }
+
+  bool is(const Argument& a, double number) const {
+    const std::optional<double> found = uniform_number(module_, method_, a);
+    return found.has_value() && *found == number;
+  }
+
+  // The value that the node's only result equals, if it has the same type.
+  std::optional<Found> equal_value(const Node& node) const {
+    if (node.results.size() != 1 || node.args.empty()) return std::nullopt;
+    switch (node.op->id) {
+      case OpId::alias_copy_out:
+      case OpId::detach_copy_out:
+      case OpId::clone_out:
+      case OpId::clone_dim_order_out:
+      case OpId::to_dim_order_copy_out:
+      case OpId::view_copy_out:
+      case OpId::expand_copy_out:
+      case OpId::squeeze_copy_dim_out:
+      case OpId::squeeze_copy_dims_out: return copies(node);
+      case OpId::permute_copy_out:
+      case OpId::transpose_copy_int_out:
+      case OpId::t_copy_out: return is_identity(*permutation(node)) ? copies(node) : std::nullopt;
+      case OpId::slice_copy_Tensor_out: return is(node.args[4], 1) ? copies_whole(node) : std::nullopt;
+      case OpId::narrow_copy_out: return copies_whole(node);
+      case OpId::repeat_out: return all_of(node.args[1], 1) ? copies(node) : std::nullopt;
+      case OpId::constant_pad_nd_out: return all_of(node.args[1], 0) ? copies(node) : std::nullopt;
+      case OpId::flip_out: return std::get<DimList>(node.args[1]).empty() ? copies(node) : std::nullopt;
+      case OpId::roll_out: return all_of(node.args[1], 0) ? copies(node) : std::nullopt;
+      case OpId::cat_out: return single(node);
+      case OpId::relu_out: return relu(node);
+      default: return neutral(node);
+    }
+  }
+
+  std::optional<Found> copies(const Node& node) const { return Found{operand(node, 0), SimplifyReason::kIdentity}; }
+
+  // A slice as long as what it is taken from takes all of it. A symbolic size proves that only if it is the same
+  // symbol, which comparing the types does.
+  std::optional<Found> copies_whole(const Node& node) const { return copies(node); }
+
+  static bool all_of(const Argument& list, int64_t number) {
+    const DimList& dims = std::get<DimList>(list);
+    return std::all_of(dims.begin(), dims.end(), [&](Dim d) { return d == Dim(number); });
+  }
+
+  static std::optional<Found> single(const Node& node) {
+    const ir::ValueList& parts = std::get<ir::ValueList>(node.args[0]);
+    if (parts.size() != 1) return std::nullopt;
+    return Found{parts[0], SimplifyReason::kIdentity};
+  }
+
+  std::optional<Found> relu(const Node& node) const {
+    const Node* inner = defining_node(method_, node.args[0]);
+    if (inner == nullptr || !inner->is(OpId::relu_out)) return std::nullopt;
+    return Found{operand(node, 0), SimplifyReason::kIdempotent};
+  }
+
+  // x + 0, x - 0, x * 1, x / 1 and the like.
+  std::optional<Found> neutral(const Node& node) const {
+    const auto other_is = [&](double number, size_t kept) -> std::optional<Found> {
+      if (!is(node.args[1 - kept], number) || !operand(node, kept).valid()) return std::nullopt;
+      return Found{operand(node, kept), SimplifyReason::kNeutralElement};
+    };
+    switch (node.op->id) {
+      case OpId::add_out: {
+        const std::optional<Found> left = other_is(0, 0);
+        if (left.has_value() || !is(node.args[2], 1)) return left;
+        return other_is(0, 1);
+      }
+      case OpId::mul_out: {
+        const std::optional<Found> left = other_is(1, 0);
+        return left.has_value() ? left : other_is(1, 1);
+      }
+      case OpId::sub_out:
+      case OpId::add_Scalar_out:
+      case OpId::sub_Scalar_out: return other_is(0, 0);
+      case OpId::mul_Scalar_out:
+      case OpId::div_out:
+      case OpId::div_Scalar_out:
+      case OpId::pow_Tensor_Scalar_out: return other_is(1, 0);
+      default: return std::nullopt;
+    }
+  }
+
+  // The order in which a reordering takes the dimensions of its input.
+  std::optional<std::vector<int64_t>> permutation(const Node& node) const {
+    const int64_t rank = method_.tensor(operand(node, 0)).rank();
+    std::vector<int64_t> order(static_cast<size_t>(rank));
+    std::iota(order.begin(), order.end(), 0);
+    const auto wrap = [&](const Argument& a) {
+      const int64_t d = std::get<Dim>(a).value;
+      return static_cast<size_t>(d < 0 ? d + rank : d);
+    };
+    switch (node.op->id) {
+      case OpId::permute_copy_out: {
+        const DimList& dims = std::get<DimList>(node.args[1]);
+        for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(wrap(Argument(dims[i])));
+        return order;
+      }
+      case OpId::transpose_copy_int_out:
+        if (rank > 0) std::swap(order[wrap(node.args[1])], order[wrap(node.args[2])]);
+        return order;
+      case OpId::t_copy_out: std::reverse(order.begin(), order.end()); return order;
+      default: return std::nullopt;
+    }
+  }
+
+  static bool is_identity(const std::vector<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
+
+  // Lets a view or reordering read what the one before it reads.
+  void join(ir::NodeId id, bool* changed) {
+    Node& node = method_.node(id);
+    if (node.args.empty()) return;
+    const Node* inner = defining_node(method_, node.args[0]);
+    if (inner == nullptr) return;
+    if (node.is(OpId::view_copy_out) && inner->op->view == ir::ViewKind::kReshape) {
+      const ir::TensorType& from = method_.tensor(operand(*inner, 0));
+      if (!from.is_contiguous() || !method_.tensor(node.results[0]).is_contiguous()) return;
+      node.args[0] = inner->args[0];
+      why(node, SimplifyReason::kViewOfView);
+      *changed = true;
+      return;
+    }
+    const std::optional<std::vector<int64_t>> outer = permutation_if(node);
+    const std::optional<std::vector<int64_t>> first = permutation_if(*inner);
+    if (!outer.has_value() || !first.has_value()) return;
+    DimList joined;
+    for (int64_t d : *outer) joined.push_back(Dim((*first)[static_cast<size_t>(d)]));
+    why(node, SimplifyReason::kPermuteOfPermute);
+    node.op = &ir::operator_of(OpId::permute_copy_out);
+    node.args = {inner->args[0], joined};
+    *changed = true;
+  }
+
+  std::optional<std::vector<int64_t>> permutation_if(const Node& node) const {
+    const bool reorders =
+        node.is(OpId::permute_copy_out) || node.is(OpId::transpose_copy_int_out) || node.is(OpId::t_copy_out);
+    return reorders ? permutation(node) : std::nullopt;
+  }
+
+  ir::Module& module_;
+  ir::Method& method_;
+  const Options& options_;
+};
+
+}  // namespace
+
+const char* to_string(SimplifyReason reason) {
+  switch (reason) {
+    case SimplifyReason::kIdentity: return "gone: identity";
+    case SimplifyReason::kNeutralElement: return "gone: neutral-element";
+    case SimplifyReason::kIdempotent: return "gone: idempotent";
+    case SimplifyReason::kViewOfView: return "joined: view-of-view";
+    case SimplifyReason::kPermuteOfPermute: return "joined: permute-of-permute";
+    case SimplifyReason::kKeepGraphOutput: return "keep: graph-output";
+  }
+  return "?";
+}
+
+Expected<Changed> simplify(ir::Module& module, const Options& options) {
+  return rewrite(module, [&](ir::Module& m, ir::Method& method) -> Visitor {
+    return [simplifier = Simplifier(m, method, options)](ir::Builder&, ir::NodeId id, bool* changed) mutable {
+      return simplifier.visit(id, changed);
+    };
+  });
+}
+
+}  // namespace berth::passes

@@ -1,0 +1,31 @@
+// simplify: removes nodes that give what they take, and joins chains of reorderings.
+//
+//     %a: f32[2,3] = aten::clone(%x)                            →   uses of %a read %x
+//     %b: f32[2,3] = aten::add.Scalar(%x, 0)                    →   uses of %b read %x
+//     %c: f32[6] = aten::view_copy(%x, [6])
+//     %d: f32[3,2] = aten::view_copy(%c, [3, 2])                →   %d: f32[3,2] = aten::view_copy(%x, [3, 2])
+//     %p: f32[3,2] = aten::permute_copy(%x, [1, 0])
+//     %q: f32[2,3] = aten::permute_copy(%p, [1, 0])             →   uses of %q read %x
+//
+// A copy stays where it gives the caller a tensor of its own: an output that would become an input, a constant or
+// another output. x + 0 counts as x although -0 + 0 is 0.
+#pragma once
+
+#include "compiler/passes/pass.h"
+
+namespace berth::passes {
+
+/// Why a node went, or stayed although it gives what it takes; the words of `--why simplify`.
+enum class SimplifyReason {
+  kIdentity,        // the operator copies its input, or reorders, pads, slices nothing away
+  kNeutralElement,  // x + 0, x * 1
+  kIdempotent,      // relu of relu
+  kViewOfView,      // now reads what the first one read
+  kPermuteOfPermute,
+  kKeepGraphOutput,  // the caller must get a tensor of its own
+};
+const char* to_string(SimplifyReason reason);
+
+Expected<Changed> simplify(ir::Module& module, const Options& options);
+
+}  // namespace berth::passes
