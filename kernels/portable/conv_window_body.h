@@ -38,7 +38,7 @@ BERTH_TARGET void window_max(const float* in, const int64_t* offsets, int taps, 
         Vector x;
         __builtin_memcpy(&x, from + v * kVector, sizeof(Vector));
         // Once NaN, nothing compares greater.
-        most[v] = (x > most[v]) | (x != x) ? x : most[v];
+        most[v] = ((x > most[v]) | (x != x)) ? x : most[v];
       }
     }
     __builtin_memcpy(out + i, most, sizeof most);
