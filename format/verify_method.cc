@@ -52,6 +52,15 @@ Error verify_tensor_list(const Spot& spot, const fb::ExecutionPlan& plan, const 
   return Error::kOk;
 }
 
+/// Numbers of 8 bytes are used where they lie.
+bool has_aligned_items(const fb::EValue& value) {
+  switch (value.val_type()) {
+    case fb::KernelTypes::IntList: return is_aligned(value.val_as_IntList()->items());
+    case fb::KernelTypes::DoubleList: return is_aligned(value.val_as_DoubleList()->items());
+    default: return true;
+  }
+}
+
 bool has_items(const fb::EValue& value) {
   switch (value.val_type()) {
     case fb::KernelTypes::IntList: return value.val_as_IntList()->items() != nullptr;
@@ -122,6 +131,7 @@ Error verify_lists_present(const Spot& spot, const fb::ExecutionPlan& plan) {
 
 Error verify_arenas(const Spot& spot, const fb::ExecutionPlan& plan) {
   const auto* sizes = plan.non_const_buffer_sizes();
+  if (!is_aligned(sizes)) return spot.fail(Error::kInvalidProgram, "the list of arenas is not aligned");
   if (sizes->size() > kMaxArenas) {
     return spot.fail(Error::kOutOfResources, "%u arenas, the limit is %u", sizes->size(), kMaxArenas);
   }
@@ -158,6 +168,9 @@ Error verify_value(const Spot& spot, const fb::ExecutionPlan& plan, uint32_t ind
   if (type == fb::KernelTypes::Null) return Error::kOk;
   if (value.val() == nullptr) return spot.fail(Error::kInvalidProgram, "the %s has no content", kind_name(value));
   if (!has_items(value)) return spot.fail(Error::kInvalidProgram, "the %s has no items", kind_name(value));
+  if (!has_aligned_items(value)) {
+    return spot.fail(Error::kInvalidProgram, "the items of the %s are not aligned", kind_name(value));
+  }
   switch (type) {
     case fb::KernelTypes::Tensor: return verify_tensor(spot, plan, *value.val_as_Tensor());
     case fb::KernelTypes::String:

@@ -34,6 +34,13 @@ Error verify_tensor(const Spot& spot, const fb::ExecutionPlan& plan, const fb::T
 Error verify_calls(const Spot& spot, const fb::ExecutionPlan& plan);
 Error verify_meta(const Spot& spot);
 
+/// Whether the items of a vector, which may be absent, lie at multiples of their size. FlatBuffers' own verifier holds
+/// only the length in front of them to that.
+template <typename T>
+bool is_aligned(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0;
+}
+
 /// Whether the file's device number is one that Berth knows.
 bool is_known_device(fb::DeviceType type);
 

@@ -47,8 +47,8 @@ Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scrat
   graph.plan = &program.method(method);
   graph.meta = method_meta(program, method);
   graph.size = internal::measure_plan(*graph.plan);
-  // A sweep looks at each argument a few times; a file gets 32 sweeps' worth, and small files some more.
-  graph.budget = 16 * program.layout().program_size + (uint64_t{1} << 22);
+  // A sweep looks at each argument a few times; a file gets dozens of sweeps, and small files some more.
+  graph.budget = 8 * program.layout().program_size + (uint64_t{1} << 22);
 
   const int index = static_cast<int>(method);
   if (internal::too_many_rows(graph.size, program.layout().program_size)) {

@@ -13,6 +13,7 @@ Error verify_offsets(const Spot& spot, const fb::SubsegmentOffsets& table) {
     return spot.fail(Error::kInvalidProgram, "segment %u does not exist; there are %u", table.segment_index(),
                      length(spot.program->root().segments()));
   }
+  if (!is_aligned(table.offsets())) return spot.fail(Error::kInvalidProgram, "the list of offsets is not aligned");
   BERTH_RETURN_IF_ERROR(spot.spend(length(table.offsets())));
   for (uint32_t i = 0; i < length(table.offsets()); ++i) {
     if (table.offsets()->Get(i) <= size) continue;
@@ -25,6 +26,9 @@ Error verify_offsets(const Spot& spot, const fb::SubsegmentOffsets& table) {
 Error verify_constants(const Spot& spot) {
   const fb::Program& root = spot.program->root();
   const fb::SubsegmentOffsets* table = root.constant_segment();
+  if (table != nullptr && !is_aligned(table->offsets())) {
+    return spot.at("constant_segment").fail(Error::kInvalidProgram, "the list of offsets is not aligned");
+  }
   // One entry is the placeholder alone: no constants, and the segment need not exist.
   if (table == nullptr || length(table->offsets()) < 2) return Error::kOk;
   if (length(root.constant_buffer()) > 0) {

@@ -110,7 +110,10 @@ Error verify_constant(const Spot& spot, const fb::Tensor& tensor, uint64_t nbyte
   const uint32_t index = tensor.data_buffer_idx();
   if (!in_segment) {
     Span<const uint8_t> bytes;
-    if (spot.program->constant(index, nbytes, &bytes) == Error::kOk) return Error::kOk;
+    if (spot.program->constant(index, nbytes, &bytes) == Error::kOk) {
+      if (reinterpret_cast<uintptr_t>(bytes.data()) % element_alignment(tensor) == 0) return Error::kOk;
+      return spot.fail(Error::kInvalidProgram, "constant %u is not aligned to its elements", index);
+    }
     return spot.fail(Error::kInvalidProgram, "constant %u of %" PRIu64 " bytes is not in the file", index, nbytes);
   }
   uint64_t offset = 0;
