@@ -51,6 +51,7 @@ std::vector<int64_t> lower_bounds(const Problem& problem) {
     of_space.push_back({storage.upper, false, &storage});
   }
   std::vector<int64_t> bounds;
+  bounds.reserve(events.size());
   for (std::vector<Event>& of_space : events) bounds.push_back(bound_of(of_space));
   return bounds;
 }
