@@ -20,6 +20,12 @@ template <typename T>
 
 constexpr bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
+/// `a / b`, rounded up. REQUIRES: a >= 0, b > 0, and a + b fits.
+template <typename T>
+constexpr T ceil_div(T a, T b) {
+  return (a + b - 1) / b;
+}
+
 /// The smallest multiple of `alignment` that is at least `x`. REQUIRES: alignment > 0 and the result fits.
 template <typename T>
 constexpr T align_up(T x, T alignment) {

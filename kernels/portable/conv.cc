@@ -72,6 +72,8 @@ size_t convolution_temp_bytes(Span<EValue* const> args, int threads) {
   if (!is_static(*c.input) || !is_static(*c.weight) || !is_static(*c.out)) {
     return std::max(max_product_scratch_bytes(threads), max_depthwise_scratch_bytes(threads)) + kTempPadding;
   }
+  // Numbers that contradict the tensors would overflow here; the call refuses them.
+  if (c.out->numel() == 0 || convolution_sizes(c).span() != c.out->sizes()) return 0;
   read_convolution_strides(&c);
   return scratch_bytes(c, threads) + kTempPadding;
 }

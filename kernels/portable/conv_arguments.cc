@@ -29,7 +29,7 @@ Error read_channels(KernelContext& context, Convolution* c) {
   const int64_t in_channels = c->input->size(1);
   const int64_t in_weight = c->transposed ? weight.size(0) : weight.size(1) * c->groups;
   const int64_t out_channels = c->transposed ? weight.size(1) * c->groups : weight.size(0);
-  if (in_channels != in_weight || in_channels % c->groups != 0) {
+  if (in_channels < 1 || in_channels != in_weight || in_channels % c->groups != 0) {
     return context.fail(Error::kInvalidArgument, "the input's channels do not match the weight's and the groups");
   }
   if (out_channels % c->groups != 0 || out_channels > kMost) {

@@ -113,6 +113,41 @@ const std::vector<ConvCase>& cases() {
   return kCases;
 }
 
+std::vector<double> counting(size_t n, int modulus, double shift, double scale) {
+  std::vector<double> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = (static_cast<double>(i % static_cast<size_t>(modulus)) + shift) * scale;
+  return values;
+}
+
+// The figures are PyTorch's; they hold the reference of the other tests, too.
+TEST(Convolution, EqualsPyTorch) {
+  const std::vector<double> kForward = {-1.0,  -0.5,  0.0,  -2.0,  -2.0,  -1.0, 0.0,   0.5,   0.0,  0.25,  1.75, 1.25,
+                                        -0.75, -3.25, 2.75, 0.25,  -1.75, 0.25, -1.0,  0.0,   -2.5, -1.5,  -3.0, -2.0,
+                                        -1.5,  -2.0,  -0.5, -2.25, 5.75,  3.75, -1.75, -1.25, 2.75, -0.25, 0.25, 0.75};
+  const std::vector<double> kTransposed = {
+      1.75,  0.25, 1.75,  -1.25, 0.25, -3.75, 0.25, 0.25, -3.75, 0.25, 2.25,  1.75,  0.25, 3.75,  0.25, 0.25,
+      -0.75, 0.25, -2.25, -0.25, 0.25, -0.75, 0.25, 0.25, 0.25,  0.25, 1.75,  -1.25, 0.25, -0.25, 0.25, 0.25,
+      0.25,  0.25, 0.75,  0.75,  0.25, 2.25,  0.25, 0.25, 1.25,  0.25, -0.75, 1.25,  0.25, -2.25, 0.25, 0.25,
+      0.0,   -1.0, -3.5,  0.0,   -1.0, -5.0,  -1.0, -1.0, -0.5,  -1.0, 1.0,   -4.0,  -1.0, -4.0,  -1.0, -1.0,
+      -7.0,  -1.0, 0.5,   0.0,   -1.0, 2.5,   -1.0, -1.0, -0.5,  -1.0, -2.0,  -0.5,  -1.0, -3.5,  -1.0, -1.0,
+      0.0,   -1.0, 1.0,   0.0,   -1.0, -0.5,  -1.0, -1.0, -0.5,  -1.0, -2.0,  -1.0,  -1.0, -1.5,  -1.0, -1.0};
+  const ConvCase forward = {1, 2, 2, 4, {4, 3}, {2, 2}, {2, 1}, {1, 1}, {1, 2}, {0, 0}, false};
+  const ConvCase transposed = {1, 2, 4, 2, {3, 2}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, {1, 2}, true};
+  for (const ConvCase& c : {forward, transposed}) {
+    const std::vector<double>& expected = c.transposed ? kTransposed : kForward;
+    const std::vector<double> x = counting(24, 7, -3, 1);
+    const std::vector<double> w = counting(c.transposed ? 24 : 16, 5, -2, 0.5);
+    const std::vector<double> b =
+        c.transposed ? std::vector<double>{0.25, -1} : std::vector<double>{0, 0.25, 0.5, 0.75};
+    const Array out = f32(c.output_sizes());
+    const std::vector<Arg> args = arguments(c, f32(c.input_sizes(), x), f32(c.weight_sizes(), w),
+                                            f32({static_cast<int32_t>(c.out_channels)}, b), out);
+    ASSERT_EQ(run(convolution_out, args, 1 << 20), Error::kOk);
+    EXPECT_EQ(out.values(), expected);
+    EXPECT_EQ(reference_convolution(c, x, w, b), expected);
+  }
+}
+
 TEST(Convolution, IsItsDefinitionForEveryShape) {
   std::mt19937 random(1);
   for (const ConvCase& c : cases()) {
@@ -212,6 +247,28 @@ TEST(Convolution, RandomShapesAreRight) {
   }
 }
 
+// The loader asks with the largest sizes; the sizes of the call may be any with as many elements.
+TEST(Convolution, TemporaryMemoryIsEnoughForEverySizeOfABoundedTensor) {
+  for (const bool transposed : {false, true}) {
+    const ConvCase large = {1, 1, 8, 40, {30, 30}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, transposed};
+    Array input(DType::kF32, large.input_sizes(), std::vector<double>(7200, 1), {}, ShapeDynamism::kBounded);
+    const Array weight = f32(large.weight_sizes(), std::vector<double>(8 * 40 * 9, 1));
+    const Array out(DType::kF32, large.output_sizes(), {}, {}, ShapeDynamism::kBounded);
+    const size_t bytes = temp_bytes(arguments(large, input, weight, nullptr, out), 4);
+    for (const std::vector<int64_t>& size : {large.in, {1, 900}, {900, 1}, {2, 3}}) {
+      ConvCase c = large;
+      c.in = size;
+      const std::vector<int32_t> sizes = c.input_sizes();
+      ASSERT_EQ(input.tensor().resize(Span<const int32_t>(sizes.data(), sizes.size())), Error::kOk);
+      const Outcome outcome = run_with(convolution_out, arguments(c, input, weight, nullptr, out), 4, bytes);
+      ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+      EXPECT_EQ(out.sizes(), c.output_sizes());
+      const int64_t taps = std::min<int64_t>(size[0], 2) * std::min<int64_t>(size[1], 2);
+      EXPECT_EQ(out.values()[0], static_cast<double>(8 * taps));  // all ones: the taps inside, at the corner
+    }
+  }
+}
+
 TEST(Convolution, SaysWhenTemporaryMemoryIsMissing) {
   const ConvCase c = {1, 1, 3, 4, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false};
   const std::vector<Arg> args =
@@ -253,6 +310,15 @@ TEST(Convolution, RefusesImpossibleNumbers) {
       EXPECT_NE(error_of(c), Error::kOk) << c.text();
     }
   }
+  // Sizes whose product overflows though no element is there.
+  const std::vector<Arg> vast =
+      arguments({1, 1, 0, 4, {}, {}, {1}, {0}, {1}, {0}, false}, f32({1, 0, INT32_MAX, INT32_MAX, INT32_MAX}),
+                f32({4, 0, INT32_MAX, INT32_MAX, INT32_MAX}), nullptr, f32({1, 4, 1, 1, 1}));
+  EXPECT_NE(run(convolution_out, vast, 1 << 20), Error::kOk);
+  EXPECT_EQ(temp_bytes(vast, 2), 0u);
+  ConvCase wide = good;
+  wide.padding = {1 << 30, 1 << 30};  // sizes that out does not have
+  EXPECT_EQ(temp_bytes(arguments(wide, input, weight, nullptr, out), 2), 0u);
   ConvCase c = good;
   c.stride = {1, 1, 1};
   EXPECT_NE(error_of(c), Error::kOk);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/math.h"
 #include "kernels/portable/gemm_tile.h"
 #include "kernels/portable/multiversion.h"
 
@@ -13,8 +14,6 @@ namespace {
 constexpr int64_t kTileColumns = 512;
 constexpr int64_t kWantedFloats = 10 * 1024;
 constexpr int64_t kMaxReach = 4096;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 BERTH_MULTIVERSION void copy_every_second(const float* in, int64_t n, float* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = in[2 * i];

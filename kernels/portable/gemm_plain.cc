@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/math.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/gemm_slots.h"
@@ -23,10 +24,8 @@ template <typename T>
 using SumOf =
     std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<std::is_integral_v<T>, uint64_t, float>>;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t count_items(const Product& p) {
-  return p.batches() * ceil_div(p.rows, kRows) * ceil_div(p.columns(), kColumns);
+  return p.batches() * ceil_div(p.rows, kRows) * ceil_div<int64_t>(p.columns(), kColumns);
 }
 
 int count_slots(const Product& p, int threads) {
@@ -60,7 +59,7 @@ class PlainWorker {
         b_block_(a_block_ + kRows * kDepth) {}
 
   void run(int64_t item) {
-    const int64_t column_parts = ceil_div(p_.columns(), kColumns);
+    const int64_t column_parts = ceil_div<int64_t>(p_.columns(), kColumns);
     const int64_t row_parts = ceil_div(p_.rows, kRows);
     first_column_ = item % column_parts * kColumns;
     item /= column_parts;

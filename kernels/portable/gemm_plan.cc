@@ -18,8 +18,6 @@ constexpr int64_t kMaxTapsAligned = 64;
 // Below this many multiplications waking another thread costs more than it saves.
 constexpr double kSerialWork = 1 << 19;
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // An axis without taps that is read from end to end can be one with the next.
 bool is_whole(const Product::Axis& axis) {
   return axis.taps == 1 && axis.origin == 0 && axis.step == 1 && axis.size == axis.count;
@@ -57,9 +55,10 @@ void cut_columns(Plan& plan, int64_t batches) {
   int64_t parts = plan.direct ? 1 : ceil_div(columns, kColumnBlock);
   if (plan.slots > 1 && parts > 1) parts = align_up<int64_t>(parts, plan.slots);
   if (!plan.direct && batches * parts < wanted) {
-    plan.row_parts = std::clamp<int64_t>(plan.p.rows / (2 * kMaxTileRows), 1, ceil_div(wanted, batches * parts));
+    plan.row_parts =
+        std::clamp<int64_t>(plan.p.rows / (2 * kMaxTileRows), 1, ceil_div<int64_t>(wanted, batches * parts));
   }
-  if (batches * parts * plan.row_parts < plan.slots) parts = ceil_div(wanted, batches * plan.row_parts);
+  if (batches * parts * plan.row_parts < plan.slots) parts = ceil_div<int64_t>(wanted, batches * plan.row_parts);
   plan.column_block = align_up<int64_t>(ceil_div(columns, parts), plan.direct ? kMaxTileColumns : kColumnGrain);
   plan.column_parts = ceil_div(columns, plan.column_block);
 }

@@ -17,26 +17,10 @@ constexpr int kVector = static_cast<int>(sizeof(Vector) / sizeof(float));
 template <int kRows, int kVectors>
 BERTH_TARGET void tile(const Tile& t) {
   Vector sum[kRows][kVectors];
-  if (t.start == nullptr) {
+  BERTH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
     BERTH_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      BERTH_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector{};
-    }
-  } else {
-    BERTH_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const float* start = t.start + i * t.start_row;
-      BERTH_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        if (t.start_column == 0) {
-          sum[i][v] = t.start_scale * *start - Vector{};
-        } else {
-          __builtin_memcpy(&sum[i][v], start + v * kVector, sizeof(Vector));
-          sum[i][v] *= t.start_scale;
-        }
-      }
-    }
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector{};
   }
   const float* a = t.a;
   const float* b = t.b;
@@ -48,6 +32,24 @@ BERTH_TARGET void tile(const Tile& t) {
     for (int i = 0; i < kRows; ++i) {
       BERTH_UNROLL
       for (int v = 0; v < kVectors; ++v) sum[i][v] += a[i] * row[v];
+    }
+  }
+  // Added last, so that a sum over many blocks of depth is a sum of short sums: its error grows with the length of a
+  // block, not with the whole depth.
+  if (t.start != nullptr) {
+    BERTH_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const float* start = t.start + i * t.start_row;
+      BERTH_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        Vector before;
+        if (t.start_column == 0) {
+          before = *start - Vector{};
+        } else {
+          __builtin_memcpy(&before, start + v * kVector, sizeof(Vector));
+        }
+        sum[i][v] += t.start_scale * before;
+      }
     }
   }
   BERTH_UNROLL

@@ -1,13 +1,12 @@
 // Products of f32, by blocks and tiles.
 #include <algorithm>
 
+#include "base/math.h"
 #include "kernels/portable/gemm_plan.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::portable {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Rows [first, first + count) cut into panels of about the same height.
 struct RowPanels {

@@ -132,6 +132,8 @@ size_t avg_pool2d_temp_bytes(Span<EValue* const> args, int threads) {
   if (p.input->dynamism() != ShapeDynamism::kStatic || p.out->dynamism() != ShapeDynamism::kStatic) {
     return max_pooling_scratch_bytes(threads) + kTempPadding;
   }
+  // Numbers that contradict the tensors would overflow here; the call refuses them.
+  if (p.out->numel() == 0 || pooling_sizes(p).span() != p.out->sizes()) return 0;
   return plan_fast_pooling(p, &window) ? pooling_scratch_bytes(p, window, threads) + kTempPadding : 0;
 }
 

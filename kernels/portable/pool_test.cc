@@ -66,21 +66,23 @@ TEST(MaxPool, IndicesWithoutMemoryAreLeftOut) {
 
 TEST(MaxPool, NanIsTheLargestAndPaddingTheSmallest) {
   for (const bool with_indices : {true, false}) {
-    const Array x = f32({1, 1, 4}, {-5, kNaN, -7, -kInfinity});
-    const Array y = f32({1, 1, 4});
-    Array places = i64({1, 1, 4});
+    const Array x = f32({1, 1, 5}, {-5, kNaN, -7, -8, -kInfinity});
+    const Array y = f32({1, 1, 6});
+    Array places = i64({1, 1, 6});
     if (!with_indices) places.tensor().set_data(nullptr);
-    ASSERT_EQ(run(max_pool2d_with_indices_out,
-                  {x, List{1, 2}, List{1, 1}, List{0, 1}, List{1, 1}, false, f32({1, 1, 5}), i64({1, 1, 5})}, kTemp),
-              Error::kOk);
     ASSERT_EQ(
-        run(max_pool2d_with_indices_out, {x, List{1, 1}, List{1, 1}, List{0}, List{1, 1}, false, y, places}, kTemp),
+        run(max_pool2d_with_indices_out, {x, List{1, 2}, List{1, 1}, List{0, 1}, List{1, 1}, false, y, places}, kTemp),
         Error::kOk);
     const std::vector<double> values = y.values();
     EXPECT_EQ(values[0], -5);
     EXPECT_TRUE(std::isnan(values[1]));
-    EXPECT_EQ(values[2], -7);
-    EXPECT_EQ(values[3], -kInfinity);
+    EXPECT_TRUE(std::isnan(values[2]));
+    EXPECT_EQ(values[3], -7);
+    EXPECT_EQ(values[4], -8);
+    EXPECT_EQ(values[5], -kInfinity);
+    if (with_indices) {
+      EXPECT_EQ(places.values(), (std::vector<double>{0, 1, 1, 2, 3, 4}));
+    }
   }
 }
 
