@@ -81,6 +81,8 @@ Error read_alpha(KernelContext& context, const EValue& alpha, int factor, DType 
   scalars->real[0] = factor * alpha.scalar_to<double>();
   if (!alpha.is_double()) {
     scalars->whole[0] = product(alpha.scalar_to<int64_t>(), int64_t{factor});
+    // Of bools, any alpha but zero takes all of the second tensor.
+    if (common == DType::kBool && scalars->whole[0] != 0) scalars->whole[0] = 1;
   } else if (!is_floating(common)) {
     return context.fail(Error::kInvalidArgument, "alpha must not be a floating-point number when tensors are integers");
   }

@@ -83,6 +83,8 @@ TEST(ArithmeticIsPyTorchs, BoolAddsAsOr) {
   EXPECT_EQ(out.values(), (Values{1, 1, 0}));
   ASSERT_EQ(run(mul_out, {boolean({3}, {1, 1, 0}), boolean({3}, {1, 0, 0}), out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, 0, 0}));
+  ASSERT_EQ(run(add_out, {boolean({3}, {1, 1, 0}), boolean({3}, {1, 0, 1}), -1, out}), Error::kOk);
+  EXPECT_EQ(out.values(), (Values{1, 1, 1}));
   EXPECT_EQ(run(sub_out, {out, out, 1, out}), Error::kInvalidArgument);
 }
 
@@ -174,6 +176,12 @@ TEST(DivisionIsPythons, FloatsAtTheirEdges) {
       {-1, 1, -0.0, kNaN, 5, kNaN, 5, -5});
 }
 
+TEST(DivisionIsPythons, ShortFloatsRoundBeforeTheyTruncate) {
+  EXPECT_EQ(call_mode({1}, {0.0999755859375}, "trunc"), (Values{10}));
+  // 0.2548828125 / 0.050994873046875 is 4.998, which is 5 in f16.
+  EXPECT_EQ(call_mode({0.2548828125}, {0.050994873046875}, "trunc", DType::kF16), (Values{5}));
+}
+
 TEST(DivisionIsPythons, WithoutModeItIsTrueDivision) {
   const Array out = f32({1});
   ASSERT_EQ(run(div_out_mode, {i64({1}, {7}), i64({1}, {2}), nullptr, out}), Error::kOk);
@@ -258,6 +266,9 @@ TEST(PowersOfFloats, ShortExponentsEqualLongOnes) {
   for (const double exponent : {2.0, 3.0, 0.5, -1.0, -2.0, -0.5, 1.7}) {
     ASSERT_EQ(run(pow_Tensor_Scalar_out, {x, exponent, y}), Error::kOk);
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y.values()[i], std::pow(in[i], exponent), 3e-6 * y.values()[i]);
+    const Array z = f32({4});
+    ASSERT_EQ(run(pow_Tensor_Tensor_out, {x, f32({1}, {exponent}), z}), Error::kOk);
+    EXPECT_EQ(z.values(), y.values());
   }
   expect_same(call(pow_Tensor_Tensor_out, {-8, 0, 0, kNaN, 1, -kInfinity}, {1.0 / 3, -1, 0, 0, kNaN, 0.5}),
               {kNaN, kInfinity, 1, 1, 1, kInfinity});

@@ -56,6 +56,16 @@ struct DivTrunc : NoScalars {
   using NoScalars::NoScalars;
   BERTH_INLINE T operator()(T x, T y) const { return truncated_quotient(x, y); }
 };
+// A quotient of 16-bit floats is rounded to their type before it is truncated.
+template <typename Short>
+struct RoundedQuotient : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE float operator()(float x, float y) const { return __builtin_truncf(static_cast<float>(Short(x / y))); }
+};
+template <typename Short>
+void div_trunc_rounded(const Chunk& chunk) {
+  binary_chunk<float, float>(chunk, RoundedQuotient<Short>(*chunk.scalars));
+}
 template <typename T>
 struct DivFloor : NoScalars {
   using NoScalars::NoScalars;
@@ -116,6 +126,13 @@ Error run_division_scalar(KernelContext& context, const Tensor& self, const EVal
   return run_binary_scalar(context, self, other, out, common, loops);
 }
 
+Loops trunc_loops(DType common) {
+  Loops loops = binary_loops<DivTrunc>();
+  if (common == DType::kF16) loops.f32 = div_trunc_rounded<Half>;
+  if (common == DType::kBF16) loops.f32 = div_trunc_rounded<BFloat16>;
+  return loops;
+}
+
 enum class Rounding { kNone, kTrunc, kFloor, kUnknown };
 
 Rounding read_rounding(const EValue& mode) {
@@ -139,7 +156,7 @@ Error div_out_mode(KernelContext& context, Span<EValue* const> args) {
   EValue* const plain[] = {args[0], args[1], args[3]};
   switch (read_rounding(*args[2])) {
     case Rounding::kNone: return div_out(context, plain);
-    case Rounding::kTrunc: return run_division(context, a, b, out, binary_loops<DivTrunc>());
+    case Rounding::kTrunc: return run_division(context, a, b, out, trunc_loops(promote_types(a.dtype(), b.dtype())));
     case Rounding::kFloor: return run_division(context, a, b, out, binary_loops<DivFloor>());
     case Rounding::kUnknown: break;
   }
@@ -152,7 +169,7 @@ Error div_Scalar_mode_out(KernelContext& context, Span<EValue* const> args) {
   EValue* const plain[] = {args[0], args[1], args[3]};
   switch (read_rounding(*args[2])) {
     case Rounding::kNone: return div_Scalar_out(context, plain);
-    case Rounding::kTrunc: return run_division_scalar(context, self, *args[1], out, binary_loops<DivTrunc>());
+    case Rounding::kTrunc: return run_division_scalar(context, self, *args[1], out, trunc_loops(self.dtype()));
     case Rounding::kFloor: return run_division_scalar(context, self, *args[1], out, binary_loops<DivFloor>());
     case Rounding::kUnknown: break;
   }

@@ -65,14 +65,33 @@ Loops short_power(double exponent) {
   return {};
 }
 
+Error run_short_power(KernelContext& context, const Tensor& self, DType common, const Loops& loops, Tensor& out) {
+  const DType compute = compute_dtype(common);
+  const Input input = {&self, compute, common, nullptr};
+  return run_elementwise(context, {&out, compute, common}, Span<const Input>(&input, 1), loops.at(compute), Scalars());
+}
+
+// The loops of an exponent that is one element for all of `self`.
+Loops short_power_of(const Tensor& self, const Tensor& exponent, DType common) {
+  if (!is_floating(common) || exponent.numel() != 1 || exponent.rank() > self.rank()) return {};
+  double value = 0;
+  convert_elements(exponent.dtype(), exponent.raw(), DType::kF64, &value, 1);
+  return short_power(value);
+}
+
 }  // namespace
 
 Error pow_Tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   const Tensor& exponent = args[1]->tensor();
+  Tensor& out = args[2]->tensor();
   const DType common = promote_types(self.dtype(), exponent.dtype());
-  if (common == DType::kBool) return unsupported_dtype(context);
-  return run_binary(context, self, exponent, args[2]->tensor(), common, binary_loops<Power>());
+  if (common == DType::kBool || !is_real(self.dtype()) || !is_real(exponent.dtype())) {
+    return unsupported_dtype(context);
+  }
+  const Loops loops = short_power_of(self, exponent, common);
+  if (loops.f32 != nullptr) return run_short_power(context, self, common, loops, out);
+  return run_binary(context, self, exponent, out, common, binary_loops<Power>());
 }
 
 Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
@@ -88,10 +107,8 @@ Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
     return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
   }
   const Loops loops = short_power(exponent.scalar_to<double>());
-  if (loops.f32 == nullptr) return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
-  const DType compute = compute_dtype(common);
-  const Input input = {&self, compute, common, nullptr};
-  return run_elementwise(context, {&out, compute, common}, Span<const Input>(&input, 1), loops.at(compute), Scalars());
+  if (loops.f32 != nullptr) return run_short_power(context, self, common, loops, out);
+  return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
 }
 
 Error pow_Scalar_out(KernelContext& context, Span<EValue* const> args) {

@@ -128,7 +128,7 @@ Error clamp_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   for (size_t k = 1; k <= 2; ++k) {
     if (args[k]->is_tensor()) common = promote_types(common, args[k]->tensor().dtype());
   }
-  if (!is_real(common)) return unsupported_dtype(context);
+  if (!is_real(common) || common == DType::kBool) return unsupported_dtype(context);
   const DType compute = compute_dtype(common);
   const double infinity = std::numeric_limits<double>::infinity();
   const EValue limits[] = {is_floating(common) ? EValue(-infinity) : EValue(std::numeric_limits<int64_t>::min()),
