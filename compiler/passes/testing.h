@@ -50,7 +50,7 @@ inline std::vector<eval::Item> random_inputs(const ir::Module& module, const ir:
   for (ir::ValueId id : method.body.inputs) {
     const ir::TensorType* type = method.value(id).tensor();
     if (type == nullptr) {
-      inputs.push_back(true);
+      inputs.emplace_back(std::in_place_type<bool>, true);
       continue;
     }
     eval::Array array;
@@ -62,7 +62,7 @@ inline std::vector<eval::Item> random_inputs(const ir::Module& module, const ir:
       const std::vector<uint8_t> element = ir::element_bytes(type->dtype, number);
       array.bytes.insert(array.bytes.end(), element.begin(), element.end());
     }
-    inputs.push_back(std::move(array));
+    inputs.emplace_back(std::in_place_type<eval::Array>, std::move(array));
   }
   return inputs;
 }
