@@ -3,6 +3,7 @@
 
 #include "kernels/portable/conv_arguments.h"
 #include "kernels/portable/conv_depthwise.h"
+#include "kernels/portable/conv_depthwise_last.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/temp_bytes.h"
 
@@ -37,6 +38,7 @@ size_t transposed_scratch_bytes(const Convolution& c, int threads) {
 size_t scratch_bytes(const Convolution& c, int threads) {
   if (c.transposed) return transposed_scratch_bytes(c, threads);
   if (is_fast_depthwise(c)) return depthwise_scratch_bytes(c, threads);
+  if (is_depthwise_last(c)) return depthwise_last_scratch_bytes(c, threads);
   return product_scratch_bytes(forward_product(c), threads);
 }
 
@@ -59,6 +61,8 @@ Error convolution_out(KernelContext& context, Span<EValue* const> args) {
     for_each_phase(c, [&](const Product& p) { run_product(context, p, scratch); });
   } else if (is_fast_depthwise(c)) {
     run_depthwise(context, c, scratch);
+  } else if (is_depthwise_last(c)) {
+    run_depthwise_last(context, c, scratch);
   } else {
     run_product(context, forward_product(c), scratch);
   }
@@ -70,7 +74,9 @@ size_t convolution_temp_bytes(Span<EValue* const> args, int threads) {
   Convolution c;
   if (read_convolution(context, args, &c) != Error::kOk) return 0;
   if (!is_static(*c.input) || !is_static(*c.weight) || !is_static(*c.out)) {
-    return std::max(max_product_scratch_bytes(threads), max_depthwise_scratch_bytes(threads)) + kTempPadding;
+    return std::max({max_product_scratch_bytes(threads), max_depthwise_scratch_bytes(threads),
+                     max_depthwise_last_scratch_bytes(threads)}) +
+           kTempPadding;
   }
   // Numbers that contradict the tensors would overflow here; the call refuses them.
   if (c.out->numel() == 0 || convolution_sizes(c).span() != c.out->sizes()) return 0;

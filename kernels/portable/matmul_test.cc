@@ -202,7 +202,7 @@ TEST(Mm, ResultsDoNotDependOnTheNumberOfThreads) {
   }
 }
 
-// Row 232: a file's sizes are not to be trusted.
+// The sizes come from a file, which may say anything.
 TEST(Mm, RefusesTensorsThatDoNotMatch) {
   const size_t kTemp = 1 << 20;
   EXPECT_NE(run(mm_out, {f32({2, 3}), f32({4, 2}), f32({2, 2})}, kTemp), Error::kOk);

@@ -55,7 +55,7 @@ TEST(PixelShuffle, TakesManyLeadingDimensions) {
   EXPECT_EQ(y.values(), iota(48));
 }
 
-// Row 232: a file's numbers are not to be trusted.
+// The numbers come from a file, which may say anything.
 TEST(PixelShuffle, RefusesImpossibleNumbers) {
   const Array x = f32({4, 2, 2}, iota(16));
   for (const int64_t bad :

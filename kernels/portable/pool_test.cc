@@ -219,7 +219,7 @@ TEST(Pooling, IsItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
   }
 }
 
-// Row 232: a file's numbers are not to be trusted.
+// The numbers come from a file, which may say anything.
 TEST(Pooling, RefusesImpossibleNumbers) {
   const Array x = f32({1, 5, 7});
   const Array y = f32({1, 3, 4});

@@ -81,7 +81,7 @@ TEST(Upsample, ChannelsAndThreadsDoNotMix) {
   }
 }
 
-// Row 232: a file's numbers are not to be trusted.
+// The numbers come from a file, which may say anything.
 TEST(Upsample, RefusesImpossibleNumbers) {
   const Array y = f32({1, 1, 4, 6});
   const auto nearest = [&](const Arg& size, const Arg& factors) {
