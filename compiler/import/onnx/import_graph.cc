@@ -1,6 +1,7 @@
 #include "compiler/import/onnx/import_graph.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "compiler/import/onnx/missing.h"
 #include "compiler/import/onnx/operators.h"
@@ -64,8 +65,18 @@ Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
   NodeContext n(state_, scope, reader, {}, 0, "outputs of the graph");
   const ValueList values = n.all_inputs();
   if (!n.ok()) return n.failure();
-  for (ValueId value : values) state_.method.body.outputs.emplace_back(value);
+  std::unordered_set<int32_t> named;
+  for (size_t i = 0; i < values.size(); ++i) {
+    // What only passed through (Identity, a function's result) takes the output's name; the first one wins.
+    if (named.insert(values[i].index).second) rename_node_result(values[i], 0, graph.outputs[i].name);
+    state_.method.body.outputs.emplace_back(values[i]);
+  }
   return Done{};
+}
+
+void GraphImporter::rename_node_result(ValueId value, size_t first, std::string_view name) {
+  if (!value.valid() || static_cast<size_t>(value.index) < first) return;
+  if (state_.method.value(value).kind == ir::ValueKind::kNode) state_.method.rename(value, name);
 }
 
 Status GraphImporter::import_nodes(const Body& body, Scope& scope) {
@@ -143,6 +154,7 @@ Status GraphImporter::import_call(const Node& node, const Function& function, At
   }
 
   calls_.push_back(&function);
+  const size_t first_new_value = state_.method.values.size();
   const int64_t opset = opset_of(function.opsets) != 0 ? opset_of(function.opsets) : opset_of(model_.opsets);
   const Status status = import_nodes(Body{function.nodes, opset, &attributes, source}, inner);
   calls_.pop_back();
@@ -156,6 +168,7 @@ Status GraphImporter::import_call(const Node& node, const Function& function, At
                           "function " + std::string(function.name) + " does not define its output \"" +
                               std::string(function.outputs[i]) + "\"");
     }
+    rename_node_result(result->id, first_new_value, node.outputs[i]);
     scope.operands[node.outputs[i]] = *result;
   }
   return Done{};

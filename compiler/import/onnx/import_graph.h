@@ -20,6 +20,9 @@ class GraphImporter {
   Status import_call(const Node& node, const Function& function, AttributeList attributes, const std::string& source,
                      Scope& scope);
 
+  /// Gives `value` the name `name` when a node from value number `first` on made it.
+  void rename_node_result(ValueId value, size_t first, std::string_view name);
+
   ImportState& state_;
   const Model& model_;
   std::vector<const Function*> calls_;  // functions whose bodies are being imported

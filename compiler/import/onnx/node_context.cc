@@ -52,7 +52,10 @@ Operand* NodeContext::operand(size_t i) {
     failure_ = literal.error();
     return nullptr;
   }
-  found->id = state_.build.constant(std::move(literal->type), std::move(literal->blob), node_.inputs[i]);
+  // Small ones may be nothing but sizes; they become constants only where a tensor is asked for.
+  const ir::Constant constant{"", std::move(literal->type), std::move(literal->blob)};
+  found->known = known_of(constant);
+  if (!found->known.has_value()) found->id = state_.build.constant(constant.type, constant.blob, node_.inputs[i]);
   return found;
 }
 
@@ -125,9 +128,13 @@ ValueId NodeContext::materialize(const Known& known, std::string_view name) {
   }
   ValueList parts;
   for (const Number& number : known.elements) {
-    parts.push_back(op(OpId::full_out, {DimList{Dim(1)}, number.whole, Dim(static_cast<int64_t>(known.dtype))}));
+    const std::vector<Argument> args{DimList{Dim(1)}, number.whole, Dim(static_cast<int64_t>(known.dtype))};
+    parts.push_back(append(OpId::full_out, args, std::string(name) + ".size"));
   }
-  return view(parts.size() == 1 ? parts[0] : op(OpId::cat_out, {parts, Dim(0)}), std::move(shape));
+  const ValueId line = parts.size() == 1 ? parts[0] : append(OpId::cat_out, {parts, Dim(0)}, name);
+  const ValueId result = view(line, std::move(shape));
+  if (ok()) state_.method.rename(result, name);
+  return result;
 }
 
 // Types -------------------------------------------------------------------------------------------------------------
@@ -248,12 +255,21 @@ std::optional<Known> NodeContext::known_attribute(std::string_view name) {
 
 // Building ----------------------------------------------------------------------------------------------------------
 
+ValueId NodeContext::append(OpId id, std::vector<Argument> args, std::string_view name) {
+  if (!ok()) return {};
+  auto result = state_.build.one(id, std::move(args), source_, name);
+  if (result.ok()) return *result;
+  fail(result.error().code, result.error().text());
+  return {};
+}
+
 std::vector<ValueId> NodeContext::ops(OpId id, std::vector<Argument> args) {
   if (!ok()) return {};
-  const ir::Operator& op = ir::operator_of(id);
-  const std::string_view wish = node_.outputs.empty() ? node_.op_type : node_.outputs[0];
-  auto results = state_.build.create(id, std::move(args), source_,
-                                     std::string(wish) + "." + std::string(op.name.substr(op.name.rfind(':') + 1)));
+  // "y.mm": intermediate values are named after what they lead to.
+  const std::string_view operator_name = ir::operator_of(id).name;
+  std::string wish(node_.outputs.empty() ? node_.op_type : node_.outputs[0]);
+  wish += "." + std::string(operator_name.substr(operator_name.rfind(':') + 1));
+  auto results = state_.build.create(id, std::move(args), source_, wish);
   if (results.ok()) return std::move(*results);
   fail(results.error().code, results.error().text());
   return {};

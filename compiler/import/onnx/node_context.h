@@ -146,6 +146,7 @@ class NodeContext {
  private:
   Operand* operand(size_t i);
   ValueId materialize(const Known& known, std::string_view name);
+  ValueId append(OpId id, std::vector<Argument> args, std::string_view name);
 
   ImportState& state_;
   Scope& scope_;

@@ -1,0 +1,106 @@
+// Shapes of inputs: what the model leaves open is never guessed.
+#include "compiler/import/onnx/input_shapes.h"
+
+#include "compiler/import/onnx/test_model.h"
+
+namespace berth::onnx {
+namespace {
+
+TestModel two_inputs() {
+  TestModel m;
+  m.symbolic_input("tokens", {"batch", "sequence length"}, ElementType::kInt64);
+  m.symbolic_input("mask", {"batch", "4"});
+  m.node("Relu", {"mask"}, {"y"});
+  m.output("y");
+  return m;
+}
+
+ImportOptions shapes(std::vector<std::pair<std::string, std::string>> list) {
+  ImportOptions options;
+  options.input_shapes = std::move(list);
+  return options;
+}
+
+std::string first_line(const TestModel& model, const ImportOptions& options) {
+  auto module = model.import(options);
+  if (!module.ok()) return module.error().text();
+  std::string types;
+  for (ir::ValueId input : module->methods[0].body.inputs) {
+    types += ir::print(module->methods[0].value(input).type, module->symbols) + " ";
+  }
+  return types;
+}
+
+TEST(ExtentText, ReadsWhatItShouldAndNothingElse) {
+  std::vector<Extent> e;
+  ASSERT_TRUE(parse_extents("1..8x3x224", &e));
+  ASSERT_EQ(e.size(), 3u);
+  EXPECT_EQ(e[0].lower, 1);
+  EXPECT_EQ(e[0].upper, 8);
+  EXPECT_EQ(e[2].upper, 224);
+  ASSERT_TRUE(parse_extents("", &e));
+  EXPECT_TRUE(e.empty());
+  for (const char* bad : {"x", "1x", "x1", "1,3", "-1x3", "8..1", "1..", "1...2", "1x99999999999999999999", "1x3 ",
+                          "ax3", "4294967296"}) {
+    EXPECT_FALSE(parse_extents(bad, &e)) << bad;
+  }
+}
+
+TEST(UnboundDimensions, AreAnErrorThatSaysWhatToPass) {
+  EXPECT_EQ(failure(two_inputs()),
+            "onnx input \"tokens\": dimension 0 ('batch') is symbolic; pass --input-shape tokens=batchxsequence length "
+            "with a number for each name, or a range such as 1..8");
+  TestModel unnamed;
+  unnamed.symbolic_input("x", {"", "3"});
+  EXPECT_CONTAINS(failure(unnamed), "dimension 0 is symbolic; pass --input-shape x=?x3 ");
+  TestModel shapeless;
+  shapeless.input("x", {1});
+  shapeless.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  EXPECT_CONTAINS(failure(shapeless), "has no shape in the model; pass --input-shape x=");
+  EXPECT_EQ(first_line(shapeless, shapes({{"x", "2x2"}})), "f32[2,2] ");
+}
+
+TEST(BoundDimensions, HoldInEveryInputThatSharesThem) {
+  EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "2x16"}})), "i64[2,16] f32[2,4] ");
+  EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "1..8x16"}})), "i64[batch,16] f32[batch,4] ");
+  EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "2x1..9"}})), "i64[2,sequence_length] f32[2,4] ");
+}
+
+TEST(BoundDimensions, MustNotContradict) {
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "3x4"}})),
+                  "says 3 for 'batch', which another input has as 2");
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "2x5"}})),
+                  "contradicts the model, which says batchx4");
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16x1"}})), "contradicts the model");
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"token", "2x16"}})),
+                  "names no input of the model; it has: tokens, mask");
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"tokens", "2x16"}})), "given twice");
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2*16"}})), "is not a shape");
+}
+
+TEST(OldFiles, InitialisersAmongTheInputsAreNoInputs) {
+  TestModel m(9, 3);
+  m.input("x", {2, 3});
+  m.input("w", {3, 2});
+  m.floats("w", {3, 2}, std::vector<float>(6, 1));
+  m.node("MatMul", {"x", "w"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(first_line(m, {}), "f32[2,3] ");
+}
+
+TEST(OtherInputs, AreRefusedByName) {
+  TestModel m;
+  m.model.mutable_graph()->add_input()->set_name("s");
+  m.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
+  EXPECT_CONTAINS(failure(m), "onnx input \"s\": is not a tensor");
+  TestModel strings;
+  strings.input("t", {1}, ElementType::kString);
+  EXPECT_CONTAINS(failure(strings), "elements of STRING");
+  TestModel twice;
+  twice.input("x", {1});
+  twice.input("x", {2});
+  EXPECT_CONTAINS(failure(twice), "two inputs are named \"x\"");
+}
+
+}  // namespace
+}  // namespace berth::onnx
