@@ -15,14 +15,15 @@ namespace {
 constexpr int kArena = 24;
 constexpr int kInputs = 2;
 
-/// Structured programs: straight lines, if with two branches that move their results to one value, do-while loops.
+/// Structured programs: straight lines, views made at run time, if with two branches that move their results to one
+/// value, do-while loops.
 class Generator {
  public:
   explicit Generator(uint32_t seed) : random_(seed) {}
 
   MethodDesc generate() {
     method_.name = "forward";
-    method_.operators = {{"test::op", "out"}, {"aten::relu", "out"}};
+    method_.operators = {{"test::op", "out"}, {"aten::relu", "out"}, {"executorch_prim::et_view", "default"}};
     method_.arenas = {{kArena, Device()}};
     condition_ = 0;
     method_.values.emplace_back(true);
@@ -65,6 +66,14 @@ class Generator {
     return out;
   }
 
+  int32_t view(const std::vector<int32_t>& defined) {
+    const int32_t from = pick(defined);
+    const int32_t to = new_tensor();
+    method_.values.emplace_back(IntListDesc{});
+    method_.instructions.push_back(KernelCallDesc{2, {from, static_cast<int32_t>(method_.values.size()) - 1, to}});
+    return to;
+  }
+
   void block(std::vector<int32_t>& defined, int steps, int depth) {
     for (int i = 0; i < steps; ++i) {
       const int kind = depth == 0 ? 9 : below(10);
@@ -72,6 +81,8 @@ class Generator {
         branch(defined, depth);
       } else if (kind == 1) {
         loop(defined, depth);
+      } else if (kind == 9 && below(3) == 0) {
+        defined.push_back(view(defined));
       } else {
         defined.push_back(compute(defined));
       }
@@ -177,14 +188,22 @@ class Run {
     write(out);
   }
 
+  void rename(int32_t from, int32_t to) {
+    Name name = names_[static_cast<size_t>(from)];
+    if (name.version < 0) name.version = versions_[static_cast<size_t>(name.value)];
+    names_[static_cast<size_t>(to)] = name;
+  }
+
   size_t step(size_t at) {
     const InstructionDesc& instruction = method_.instructions[at];
-    if (const auto* kernel = std::get_if<KernelCallDesc>(&instruction)) call(*kernel);
-    if (const auto* move = std::get_if<MoveDesc>(&instruction)) {
-      Name name = names_[static_cast<size_t>(move->from)];
-      if (name.version < 0) name.version = versions_[static_cast<size_t>(name.value)];
-      names_[static_cast<size_t>(move->to)] = name;
+    if (const auto* kernel = std::get_if<KernelCallDesc>(&instruction)) {
+      if (kernel->op_index == 2) {
+        rename(kernel->args[0], kernel->args[2]);
+      } else {
+        call(*kernel);
+      }
     }
+    if (const auto* move = std::get_if<MoveDesc>(&instruction)) rename(move->from, move->to);
     const auto* jump = std::get_if<JumpFalseDesc>(&instruction);
     if (jump == nullptr) return at + 1;
     const bool constant = jump->condition != method_.inputs[0];

@@ -35,10 +35,10 @@ Error verify_calls(const Spot& spot, const fb::ExecutionPlan& plan);
 Error verify_meta(const Spot& spot);
 
 /// Whether the items of a vector, which may be absent, lie at multiples of their size. FlatBuffers' own verifier holds
-/// only the length in front of them to that.
+/// only the length in front of them to that. Where an empty one lies says nothing: builders do not align it.
 template <typename T>
 bool is_aligned(const flatbuffers::Vector<T>* vector) {
-  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0;
+  return length(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0;
 }
 
 /// Whether the file's device number is one that Berth knows.

@@ -323,6 +323,27 @@ TEST(Verify, SharedListsCannotMultiplyTheWork) {
   EXPECT_STREQ(report.message, "the lists name more items than a file of this size can hold");
 }
 
+// Row 232: null segments.
+TEST(Verify, TablesOfConstantsNeedTheirSegment) {
+  for (const bool with_constants : {true, false}) {
+    flatbuffers::FlatBufferBuilder builder;
+    const auto constants = fb::CreateSubsegmentOffsets(builder, 0, builder.CreateVector(std::vector<uint64_t>{0, 0}));
+    const auto key = builder.CreateString("weights");
+    const auto named =
+        builder.CreateVector(std::vector<flatbuffers::Offset<fb::NamedData>>{fb::CreateNamedData(builder, key, 0)});
+    const auto none = builder.CreateVector(std::vector<flatbuffers::Offset<fb::ExecutionPlan>>());
+    fb::ProgramBuilder program(builder);
+    program.add_execution_plan(none);
+    if (with_constants) program.add_constant_segment(constants);
+    if (!with_constants) program.add_named_data(named);
+    fb::FinishProgramBuffer(builder, program.Finish());
+    const std::vector<uint8_t> bytes(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+    Report report;
+    EXPECT_EQ(verify_program({bytes.data(), bytes.size()}, &report), Error::kInvalidProgram);
+    EXPECT_STREQ(report.message, "segment 0 does not exist; there are 0");
+  }
+}
+
 /// A program whose FlatBuffer lacks what it must have: `omit` is the list that is left out.
 std::string without(int omit) {
   flatbuffers::FlatBufferBuilder builder;
