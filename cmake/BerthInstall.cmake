@@ -26,7 +26,7 @@ endfunction()
 
 berth_bundle(runtime ROOMS base format runtime host portable LINK Threads::Threads)
 if(BERTH_COMPILER)
-  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_runtime fmt::fmt protobuf::libprotobuf-lite)
+  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_runtime fmt::fmt)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
@@ -39,6 +39,8 @@ foreach(header IN LISTS headers)
   install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${folder})
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/generated/base/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/base)
+install(FILES ${PROJECT_BINARY_DIR}/generated/format/program_generated.h
+  ${PROJECT_BINARY_DIR}/generated/format/meta_generated.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/format)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/berth-config.cmake.in ${PROJECT_BINARY_DIR}/berth-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)

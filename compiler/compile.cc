@@ -68,8 +68,8 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   pass_options.dump_dir = options.dump_ir;
   pass_options.verify = options.verify_ir;
   pass_options.why = options.why;
-  BERTH_TRY(passes::run_pipeline(module, pass_options));
-  report.why = std::move(pass_options.reasons);
+  pass_options.why_lines = options.why.empty() ? nullptr : &report.why;
+  BERTH_TRY(passes::run(passes::pipeline(), module, pass_options));
   auto emitted = emit::emit(module, emit_options(options));
   if (!emitted.ok()) return emitted.error();
   fill_report(*emitted, report);

@@ -8,7 +8,7 @@
 namespace berth::portable {
 namespace {
 
-constexpr int64_t kDepthBlock = 256;
+constexpr int64_t kDepthBlock = 128;
 constexpr int64_t kDirectDepthBlock = 32;
 constexpr int64_t kColumnBlock = 256;
 constexpr int64_t kRowBlock = 112;
