@@ -85,7 +85,12 @@ double milliseconds_since(Clock::time_point start) {
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return Failure{Error::kInvalidProgram, path, "is empty"};
-  return looks_like_text(file->bytes()) ? load_text(*file) : import_onnx(path, options);
+  if (looks_like_text(file->bytes())) return load_text(*file);
+  auto module = import_onnx(path, options);
+  if (module.ok()) return module;
+  Failure failure = module.error();
+  if (failure.place.rfind(path, 0) != 0) failure.place = failure.place.empty() ? path : path + ": " + failure.place;
+  return failure;
 }
 
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options, CompileReport* report) {

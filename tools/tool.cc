@@ -8,7 +8,7 @@ namespace berth::tool {
 
 int report(const Failure& failure) {
   fmt::print(stderr, "berth: {}\n", failure.text());
-  return failure.code == Error::kInternal || failure.code == Error::kOutOfResources ? kOurFault : kYourFault;
+  return failure.code == Error::kInternal || failure.code == Error::kMemoryAllocationFailed ? kOurFault : kYourFault;
 }
 
 std::string bytes_text(int64_t bytes) {
