@@ -46,7 +46,7 @@ constexpr Changing kChanging[] = {
 };
 
 /// Arguments of `schema` before "->", without those that the out variant does not have.
-int8_t count_inputs(const char* schema) {
+int16_t count_inputs(const char* schema) {
   const char* end = std::strstr(schema, "->");
   int count = 0;
   bool in_argument = false;
@@ -56,7 +56,7 @@ int8_t count_inputs(const char* schema) {
     in_argument = true;
     if (*c != '@') ++count;
   }
-  return static_cast<int8_t>(count);
+  return static_cast<int16_t>(count);
 }
 
 bool equal(const flatbuffers::String* a, const char* b) { return std::strcmp(text(a), b) == 0; }

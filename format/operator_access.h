@@ -19,7 +19,7 @@ struct OperatorAccess {
   /// Whether an in-place operator replaces all that its first argument held: aten::copy_.
   bool replaces_self = false;
   /// Arguments before the results; -1: not known.
-  int8_t inputs = -1;
+  int16_t inputs = -1;
   /// Arguments (bit i: argument i) whose storage a result may take.
   uint32_t in_place = 0;
   /// Inputs that are changed beside the results.

@@ -43,9 +43,15 @@ int ProgramView::find_method(const char* name) const {
   return -1;
 }
 
+Error ProgramView::meta_blob(Span<const uint8_t>* bytes) const {
+  if (meta_.empty()) return named_data(kMetaKey, bytes);
+  *bytes = meta_;
+  return Error::kOk;
+}
+
 const fb::Meta* ProgramView::meta() const {
   Span<const uint8_t> bytes;
-  if (named_data(kMetaKey, &bytes) != Error::kOk || bytes.size() < kHeaderOffset) return nullptr;
+  if (meta_blob(&bytes) != Error::kOk || bytes.size() < kHeaderOffset) return nullptr;
   const fb::Meta* meta = fb::GetMeta(bytes.data());
   return meta->version() <= kMetaVersion ? meta : nullptr;
 }

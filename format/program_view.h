@@ -43,6 +43,12 @@ class ProgramView {
   const FileLayout& layout() const { return layout_; }
   /// The bytes that the view was opened with.
   Span<const uint8_t> file() const { return file_; }
+  /// Gives the view the bytes of "berth.meta", aligned to 16, when its segment is not among the bytes of open(). They
+  /// must stay where they are, and pass verify_meta() before meta() is used.
+  void attach_meta(Span<const uint8_t> blob) { meta_ = blob; }
+  /// The blob of "berth.meta", attached or in its segment. NotFound or InvalidState when there is none in memory.
+  Error meta_blob(Span<const uint8_t>* bytes) const;
+
   /// The FlatBuffer, header included.
   Span<const uint8_t> flatbuffer() const { return file_.subspan(0, static_cast<size_t>(layout_.program_size)); }
   const fb::Program& root() const { return *root_; }
@@ -54,7 +60,8 @@ class ProgramView {
   }
   /// Index of the method of that name, or -1.
   int find_method(const char* name) const;
-  /// The content of "berth.meta"; null when there is none, or one of a version above kMetaVersion.
+  /// The content of "berth.meta"; null when there is none, one of a version above kMetaVersion, or one that is not in
+  /// memory. REQUIRES also, when it was attached: verify_meta() accepted it.
   const fb::Meta* meta() const;
 
   /// Where Program.segments[index] lies in the file. NotFound when there is no such segment, InvalidProgram when it
@@ -82,6 +89,7 @@ class ProgramView {
   Error resident(uint64_t offset, uint64_t size, Span<const uint8_t>* bytes) const;
 
   Span<const uint8_t> file_;
+  Span<const uint8_t> meta_;
   FileLayout layout_;
   const fb::Program* root_ = nullptr;
 };

@@ -116,6 +116,15 @@ Error verify_program(const ProgramView& program, Report* report) {
   return internal::verify_meta(spot);
 }
 
+Error verify_meta(const ProgramView& program, Report* report) {
+  uint64_t budget = program.layout().program_size;
+  Spot spot;
+  spot.program = &program;
+  spot.report = report;
+  spot.budget = &budget;
+  return internal::verify_meta(spot);
+}
+
 Error verify_program(Span<const uint8_t> file, Report* report) {
   ProgramView program;
   BERTH_RETURN_IF_ERROR(ProgramView::open(file, &program, report));

@@ -26,6 +26,10 @@ namespace berth::format {
 /// nor ours loads (tensors without a bound, storage offsets); InvalidType for a list element of the wrong kind.
 Error verify_program(const ProgramView& program, Report* report);
 
+/// The part of verify_program() that is about "berth.meta", for loaders that attach the blob later
+/// (ProgramView::attach_meta). Ok when there is none in memory. REQUIRES: verify_program() accepted the rest.
+Error verify_meta(const ProgramView& program, Report* report);
+
 /// Opens and verifies a file in memory.
 Error verify_program(Span<const uint8_t> file, Report* report);
 

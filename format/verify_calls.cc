@@ -83,7 +83,7 @@ Error verify_move(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Mov
   const auto from = plan.values()->Get(static_cast<uint32_t>(move.move_from()))->val_type();
   const auto to = plan.values()->Get(static_cast<uint32_t>(move.move_to()))->val_type();
   if (from == to || (is_number(from) && is_number(to))) return Error::kOk;
-  return spot.fail(Error::kInvalidProgram, "value %d, a %s, is moved to value %d, a %s", move.move_from(),
+  return spot.fail(Error::kInvalidProgram, "value %d of kind %s is moved to value %d of kind %s", move.move_from(),
                    fb::EnumNameKernelTypes(from), move.move_to(), fb::EnumNameKernelTypes(to));
 }
 

@@ -119,7 +119,7 @@ Error verify_meta(const Spot& spot) {
   const Spot here = spot.at("berth.meta");
   Span<const uint8_t> bytes;
   // Absent, or in a segment that was not loaded: then nothing will read it.
-  if (spot.program->named_data(kMetaKey, &bytes) != Error::kOk) return Error::kOk;
+  if (spot.program->meta_blob(&bytes) != Error::kOk) return Error::kOk;
   BERTH_RETURN_IF_ERROR(verify_blob(here, bytes));
   const fb::Meta* meta = spot.program->meta();
   if (meta == nullptr) return Error::kOk;

@@ -26,7 +26,7 @@ Error verify_int_list(const Spot& spot, const fb::ExecutionPlan& plan, const fb:
     }
     const fb::EValue& value = *plan.values()->Get(static_cast<uint32_t>(item));
     if (value.val_type() == fb::KernelTypes::Int) continue;
-    return spot.fail(Error::kInvalidType, "item %u of the list of Int is value %" PRId64 ", a %s", i, item,
+    return spot.fail(Error::kInvalidType, "item %u of the list of Int is value %" PRId64 ", of kind %s", i, item,
                      kind_name(value));
   }
   return Error::kOk;
@@ -46,7 +46,7 @@ Error verify_tensor_list(const Spot& spot, const fb::ExecutionPlan& plan, const 
     const fb::EValue& value = *plan.values()->Get(static_cast<uint32_t>(item));
     if (value.val_type() == fb::KernelTypes::Tensor) continue;
     if (value.val_type() == fb::KernelTypes::Null && optional) continue;
-    return spot.fail(Error::kInvalidType, "item %u of the list of Tensor is value %" PRId64 ", a %s", i, item,
+    return spot.fail(Error::kInvalidType, "item %u of the list of Tensor is value %" PRId64 ", of kind %s", i, item,
                      kind_name(value));
   }
   return Error::kOk;
@@ -107,7 +107,7 @@ Error verify_io(const Spot& spot, const fb::ExecutionPlan& plan) {
       }
       const fb::EValue& value = *plan.values()->Get(static_cast<uint32_t>(index));
       if (!inputs || can_be_input(value)) continue;
-      return here.fail(Error::kNotSupported, "value %" PRId64 " is a %s, which no runtime can set", index,
+      return here.fail(Error::kNotSupported, "value %" PRId64 " is of kind %s, which no runtime can set", index,
                        kind_name(value));
     }
   }

@@ -228,6 +228,32 @@ TEST(VerifyPlan, ReportSaysWhetherViewsWereInferred) {
   EXPECT_FALSE(facts.inferred);
 }
 
+// A loader that reads segments one by one has the program without them.
+TEST(VerifyPlan, RecordsThatCameSeparatelyCountToo) {
+  Method method = Method({0, 16, 16, 32, 64}).op(1, {0}).op(3, {0}).op(4, {2, 3}).outputs({4});
+  MethodMetaDesc meta;
+  meta.name = "forward";
+  ProgramDesc program;
+  program.methods = {method.desc};
+  program.named_data = {meta_blob({"berth test", {meta}})};
+  const auto bytes = bytes_of(program);
+  ProgramView view;
+  ASSERT_EQ(ProgramView::open({bytes.data(), bytes.size()}, &view, nullptr), Error::kOk);
+  Span<const uint8_t> blob;
+  ASSERT_EQ(view.meta_blob(&blob), Error::kOk);
+
+  const Span<const uint8_t> head(bytes.data(), static_cast<size_t>(view.layout().program_size));
+  ASSERT_EQ(ProgramView::open(head, bytes.size(), &view, nullptr), Error::kOk);
+  ASSERT_EQ(verify_program(view, nullptr), Error::kOk);
+  EXPECT_EQ(view.meta(), nullptr);
+  std::vector<uint8_t> scratch(plan_scratch_bytes(view, 0));
+  EXPECT_EQ(verify_plan(view, 0, {scratch.data(), scratch.size()}, nullptr, nullptr), Error::kOk) << "inferred";
+  view.attach_meta(blob);
+  ASSERT_EQ(verify_meta(view, nullptr), Error::kOk);
+  EXPECT_EQ(verify_plan(view, 0, {scratch.data(), scratch.size()}, nullptr, nullptr), Error::kInvalidProgram)
+      << "nothing was recorded: the value is of unknown origin and its bytes may not be reused";
+}
+
 TEST(VerifyPlan, NamesOfTheModelAreUsed) {
   EXPECT_EQ(gist(judge(Method({0, 0, 16}).op(1, {}).op(2, {0}).outputs({2}).recorded())),
             "instructions[0]: it writes value 1 over bytes of value 0 (image), which instruction 1 still reads");

@@ -177,7 +177,7 @@ TEST(Verify, ConstantsOutsideOfTheirSegmentAreRefused) {
 // Row 234.
 TEST(Verify, ListsHoldWhatTheySay) {
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{0, 2}})), Error::kInvalidType,
-                 "methods[0].values[5]", "item 1 of the list of Tensor is value 2, a Int");
+                 "methods[0].values[5]", "item 1 of the list of Tensor is value 2, of kind Int");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{5}})), Error::kInvalidProgram,
                  "methods[0].values[5]", "tensors of a list stand before the list");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{-1}})), Error::kInvalidProgram,
@@ -185,13 +185,13 @@ TEST(Verify, ListsHoldWhatTheySay) {
   EXPECT_REFUSED((p.methods[0].values.emplace_back(OptionalTensorListDesc{{-1, -2}})), Error::kInvalidProgram,
                  "methods[0].values[5]", "value -2");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(OptionalTensorListDesc{{2}})), Error::kInvalidType,
-                 "methods[0].values[5]", "a Int");
+                 "methods[0].values[5]", "of kind Int");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(IntListDesc{{2, 6}})), Error::kInvalidProgram,
                  "methods[0].values[5]", "item 1 is value 6; there are 6 values");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(IntListDesc{{INT64_MIN}})), Error::kInvalidProgram,
                  "methods[0].values[5]", "item 0 is value -9223372036854775808");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(IntListDesc{{0}})), Error::kInvalidType, "methods[0].values[5]",
-                 "a Tensor");
+                 "of kind Tensor");
 }
 
 TEST(Verify, CallsToNowhereAreRefused) {
@@ -206,7 +206,7 @@ TEST(Verify, CallsToNowhereAreRefused) {
   EXPECT_REFUSED((p.methods[0].instructions[1] = MoveDesc{3, 5}), Error::kInvalidProgram, "methods[0].instructions[1]",
                  "value 5 does not exist");
   EXPECT_REFUSED((p.methods[0].instructions[1] = MoveDesc{2, 4}), Error::kInvalidProgram, "methods[0].instructions[1]",
-                 "value 2, a Int, is moved to value 4, a Tensor");
+                 "value 2 of kind Int is moved to value 4 of kind Tensor");
   EXPECT_REFUSED((p.methods[0].instructions[1] = JumpFalseDesc{2, 3}), Error::kInvalidProgram,
                  "methods[0].instructions[1]", "goes to instruction 3; the chain has 2");
   EXPECT_REFUSED((p.methods[0].instructions[1] = JumpFalseDesc{2, -1}), Error::kInvalidProgram,
