@@ -169,8 +169,7 @@ void StridedCopy::run(KernelContext& context, const void* from, void* to) const 
     });
     return;
   }
-  const int64_t grain = kGrainBytes / row_bytes;
-  context.parallel_for(rows, grain < 1 ? 1 : grain,
+  context.parallel_for(rows, kGrainBytes / (row_bytes + 1) + 1,
                        [&](int64_t begin, int64_t end) { run_rows(source, target, begin, end); });
 }
 

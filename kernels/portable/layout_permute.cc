@@ -35,7 +35,7 @@ Error permute_copy_out(KernelContext& context, Span<EValue* const> args) {
   if (order.count != self.rank()) {
     return context.fail(Error::kInvalidArgument, "permute_copy: dims must name every dimension of self once");
   }
-  int dims[kMaxRank];
+  int dims[kMaxRank] = {};
   bool seen[kMaxRank] = {};
   for (int d = 0; d < order.count; ++d) {
     BERTH_RETURN_IF_ERROR(read_dim(context, order[d], self, &dims[d]));

@@ -11,7 +11,7 @@ Error pad_spatial(KernelContext& context, Span<EValue* const> args, int spatial,
   const Tensor& self = args[0]->tensor();
   Padding padding;
   BERTH_RETURN_IF_ERROR(read_padding(context, self, *args[1], &padding));
-  if (args[1]->items().size() != static_cast<size_t>(2 * spatial)) {
+  if (args[1]->items().size() != 2 * static_cast<size_t>(spatial)) {
     return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
   }
   if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
