@@ -9,7 +9,7 @@ namespace {
 using namespace berth::testing;
 
 // A list of indices in which None may stand.
-Arg indices(std::vector<Arg> items) { return Arg::list(items); }
+Arg indices(const std::vector<Arg>& items) { return Arg::list(items); }
 
 Outcome read(const Array& self, const std::vector<Arg>& items, const Array& out, int threads = 1, size_t temp = 4096) {
   return run_with(index_Tensor_out, {self, indices(items), out}, threads, temp);
