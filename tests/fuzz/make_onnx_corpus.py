@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Writes the seeds of onnx_fuzz: one small model a family of operators. Needs the onnx package.
+
+    tests/fuzz/make_onnx_corpus.py tests/fuzz/corpus/onnx_fuzz
+"""
+
+import pathlib
+import sys
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+def floats(name, *shape):
+    return numpy_helper.from_array(np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape), name)
+
+
+def ints(name, *numbers):
+    return helper.make_tensor(name, INT64, [len(numbers)], numbers)  # typed, not raw
+
+
+def node(kind, inputs, outputs, **attributes):
+    return helper.make_node(kind, inputs.split(), outputs.split(), **attributes)
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=17, functions=()):
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+        [helper.make_tensor_value_info(name, FLOAT, None) for name in outputs.split()],
+        list(initializers),
+    )
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=list(functions))
+
+
+def models():
+    image = ("x", FLOAT, [1, 2, 6, 6])
+    yield "conv", model(
+        [
+            node("Conv", "x w b", "c", pads=[0, 1, 1, 1], strides=[2, 1]),
+            node("BatchNormalization", "c b b b b", "n"),
+            node("Clip", "n lo hi", "r"),
+            node("MaxPool", "r", "p", kernel_shape=[2, 2], ceil_mode=1, pads=[0, 0, 1, 1]),
+            node("AveragePool", "p", "a", kernel_shape=[2, 2], auto_pad="SAME_UPPER"),
+            node("GlobalAveragePool", "a", "y"),
+        ],
+        [image], "y",
+        [floats("w", 2, 2, 3, 3), floats("b", 2), floats("lo"), floats("hi")],
+    )
+    yield "conv_transpose", model(
+        [node("ConvTranspose", "x w", "y", strides=[2, 2], output_shape=[13, 12])], [image], "y",
+        [floats("w", 2, 3, 3, 3)],
+    )
+    yield "symbols", model(
+        [
+            node("Shape", "x", "s"),
+            node("Gather", "s zero", "n", axis=0),
+            node("Concat", "n rest", "t", axis=0),
+            node("Reshape", "x t", "r"),
+            node("MatMul", "r w", "m"),
+            node("Add", "m b", "y"),
+        ],
+        [("x", FLOAT, ["n", 3, 8])], "y",
+        [ints("zero", 0), ints("rest", -1, 4), floats("w", 4, 5), floats("b", 5)],
+    )
+    yield "reduce_old", model(
+        [
+            node("ReduceMean", "x", "a", axes=[1], keepdims=0),
+            node("ReduceL2", "a", "b", axes=[-1]),
+            node("Softmax", "b", "c"),
+            node("ArgMax", "c", "d", select_last_index=1),
+            node("Cast", "d", "y", to=1),
+        ],
+        [image], "y", opset=12,
+    )
+    yield "index", model(
+        [
+            node("Slice", "x starts ends axes steps", "a"),
+            node("Gather", "a i", "b", axis=3),
+            node("Pad", "b pads", "c", mode="reflect"),
+            node("Split", "c sizes", "d e", axis=1),
+            node("Tile", "d pads2", "f"),
+            node("Transpose", "f", "g", perm=[0, 2, 3, 1]),
+            node("DepthToSpace", "x4", "h", blocksize=2),
+            node("Einsum", "g g", "y", equation="abcd,abcd->ab"),
+        ],
+        [image, ("x4", FLOAT, [1, 4, 2, 2])], "y",
+        [ints("starts", -1, 0), ints("ends", -9, 4), ints("axes", 2, 3), ints("steps", -2, 1), ints("i", 0, 2),
+         ints("pads", 0, 0, 1, 0, 0, 0, 0, 1), ints("sizes", 1, 1), ints("pads2", 1, 2, 1, 1)],
+    )
+    yield "recurrent", model(
+        [node("LSTM", "x w r b", "y h c", hidden_size=2), node("Resize", "y none scales", "z", mode="nearest")],
+        [("x", FLOAT, [3, 1, 4])], "z h",
+        [floats("w", 1, 8, 4), floats("r", 1, 8, 2), floats("b", 1, 16), floats("none", 0),
+         numpy_helper.from_array(np.array([1, 1, 1, 2], np.float32), "scales")],
+    )
+    yield "select", model(
+        [
+            node("TopK", "x k", "v i"),
+            node("GatherElements", "x i", "g", axis=-1),
+            node("ScatterElements", "x i g", "s", axis=-1),
+            node("OneHot", "i2 depth values", "o"),
+            node("CumSum", "s zero", "y"),
+            node("QuantizeLinear", "y scale point", "q"),
+            node("DequantizeLinear", "q scale point", "d"),
+        ],
+        [("x", FLOAT, [3, 5]), ("i2", INT64, [4])], "y o d",
+        [ints("k", 2), helper.make_tensor("depth", INT64, [], [3]), floats("values", 2),
+         helper.make_tensor("zero", INT64, [], [0]), floats("scale"),
+         helper.make_tensor("point", TensorProto.UINT8, [], [7])],
+    )
+    sparse = helper.make_sparse_tensor(floats("s", 2), helper.make_tensor("si", INT64, [2], [1, 4]), [2, 3])
+    yield "constants", model(
+        [
+            helper.make_node("Constant", [], ["a"], sparse_value=sparse),
+            node("Constant", "", "b", value_floats=[1.0, 2.0, 3.0]),
+            node("ConstantOfShape", "two", "c", value=helper.make_tensor("v", FLOAT, [1], [0.5])),
+            node("Range", "r0 r1 r2", "d"),
+            node("Where", "m a b", "e"),
+            node("Max", "e b x", "y"),
+        ],
+        [("x", FLOAT, [2, 3]), ("m", TensorProto.BOOL, [2, 3])], "y c d",
+        [ints("two", 2, 2)] + [helper.make_tensor(f"r{i}", INT64, [], [n]) for i, n in enumerate((0, 9, 2))],
+    )
+    attribute = node("LeakyRelu", "a", "b")
+    reference = attribute.attribute.add()
+    reference.name, reference.ref_attr_name, reference.type = "alpha", "slope", 1
+    function = helper.make_function(
+        "local", "Leak", ["a", "low"], ["c"], [attribute, node("Clip", "b low", "c")], [helper.make_opsetid("", 17)],
+        ["slope"])
+    yield "function", model([node("Leak", "x", "y", domain="local", slope=0.5)], [image], "y", functions=[function])
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, proto in models():
+        (folder / f"{name}.onnx").write_bytes(proto.SerializeToString())
+
+
+if __name__ == "__main__":
+    main()
