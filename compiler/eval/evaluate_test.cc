@@ -1,0 +1,174 @@
+#include "compiler/eval/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "compiler/ir/parse.h"
+
+namespace berth::eval {
+namespace {
+
+Array floats(std::vector<int32_t> sizes, const std::vector<float>& numbers) {
+  Array array;
+  array.sizes = std::move(sizes);
+  array.bytes.resize(numbers.size() * sizeof(float));
+  std::memcpy(array.bytes.data(), numbers.data(), array.bytes.size());
+  return array;
+}
+
+std::vector<float> numbers(const Item& item) {
+  const Array& array = std::get<Array>(item);
+  std::vector<float> out(array.bytes.size() / sizeof(float));
+  std::memcpy(out.data(), array.bytes.data(), array.bytes.size());
+  return out;
+}
+
+Item item_of(Array array) { return Item(std::in_place_type<Array>, std::move(array)); }
+
+struct Outcome {
+  std::vector<Item> outputs;
+  std::string error;
+};
+
+Outcome run(const std::string& text, const std::vector<Item>& inputs, const EvaluateOptions& options = {}) {
+  auto module = ir::parse(text, "t");
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  if (!module.ok()) return {};
+  auto outputs = evaluate(*module, module->methods[0], inputs, options);
+  if (!outputs.ok()) return {{}, outputs.error().text()};
+  return {std::move(*outputs), ""};
+}
+
+TEST(AMethod, GivesWhatItsOperatorsSay) {
+  const Outcome r =
+      run("const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>\nconst @b: f32[2] = splat<10.0>\n"
+          "method f(%x: f32[1,2]) {\n  %w: f32[2,2] = const @w\n  %b: f32[2] = const @b\n"
+          "  %y: f32[1,2] = aten::addmm(%b, %x, %w)\n  %p: f32[1,1], %q: f32[1,1] = aten::split_with_sizes_copy(%y, "
+          "[1, 1], "
+          "1)\n  return %y, %q, 3, 0.5, true, none, \"text\"\n}\n",
+          {item_of(floats({1, 2}, {1, -1}))});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{8, 8}));
+  EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{8}));
+  EXPECT_EQ(std::get<int64_t>(r.outputs[2]), 3);
+  EXPECT_EQ(std::get<double>(r.outputs[3]), 0.5);
+  EXPECT_EQ(std::get<bool>(r.outputs[4]), true);
+  EXPECT_TRUE(std::holds_alternative<ir::None>(r.outputs[5]));
+  EXPECT_EQ(std::get<std::string>(r.outputs[6]), "text");
+}
+
+TEST(Symbols, TakeTheSizesOfTheInputs) {
+  const std::string text =
+      "symbol n in [1, 4]\nmethod f(%x: f32[n,2]) {\n  %y: f32[(n * 2)] = aten::view_copy(%x, [(n * 2)])\n"
+      "  %z: f32[(n * 4)] = aten::cat([%y, %y])\n  return %z, n\n}\n";
+  const Outcome r = run(text, {item_of(floats({2, 2}, {1, 2, 3, 4}))});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(std::get<int64_t>(r.outputs[1]), 2);
+  EXPECT_NE(run(text, {item_of(floats({5, 2}, std::vector<float>(10)))}).error.find("expected %x as f32[n,2]"),
+            std::string::npos);
+}
+
+TEST(Symbols, TakeSizesThatDependOnContents) {
+  const Outcome r =
+      run("symbol k in [0, 3]\nmethod f(%x: f32[3]) {\n  %i: i64[k,1] = aten::nonzero(%x)\n"
+          "  %j: i64[k] = aten::view_copy(%i, [k])\n  %y: f32[k] = aten::index_select(%x, 0, %j)\n  return %y\n}\n",
+          {item_of(floats({3}, {7, 0, 9}))});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{7, 9}));
+}
+
+TEST(Branches, RunTheOneThatIsTaken) {
+  const std::string text =
+      "method f(%c: bool, %x: f32[1]) {\n  %r: f32[1] = berth::if(%c) {\n    ()\n    %a: f32[1] = aten::neg(%x)\n"
+      "    yield %a\n  } {\n    ()\n    yield %x\n  }\n  return %r\n}\n";
+  EXPECT_EQ(numbers(run(text, {Item(true), item_of(floats({1}, {3}))}).outputs[0]), std::vector<float>{-3});
+  EXPECT_EQ(numbers(run(text, {Item(false), item_of(floats({1}, {3}))}).outputs[0]), std::vector<float>{3});
+}
+
+constexpr char kLoop[] =
+    "method f(%x: f32[]) {\n  %r: f32[] = berth::while([%x]) {\n    (%a: f32[])\n"
+    "    %c: bool[] = aten::lt.Scalar(%a, 100)\n    yield %c\n  } {\n    (%b: f32[])\n"
+    "    %d: f32[] = aten::mul.Scalar(%b, 3)\n    yield %d\n  }\n  return %r\n}\n";
+
+TEST(Loops, RunUntilTheConditionIsFalse) {
+  EXPECT_EQ(numbers(run(kLoop, {item_of(floats({}, {2}))}).outputs[0]), std::vector<float>{162});
+}
+
+TEST(Loops, EndAtTheLimitOfOperators) {
+  EvaluateOptions options;
+  options.max_nodes = 100;
+  EXPECT_NE(run(kLoop, {item_of(floats({}, {0}))}, options).error.find("more than 100 operators would run"),
+            std::string::npos);
+}
+
+TEST(Scans, CarryAndStack) {
+  const Outcome r =
+      run("method f(%x: f32[3,2], %h: f32[2]) {\n  %f: f32[2], %o: f32[3,2] = berth::scan(3, [%h], [%x]) {\n"
+          "    (%c: f32[2], %e: f32[2])\n    %n: f32[2] = aten::add.Tensor(%c, %e)\n    yield %n, %n\n  }\n"
+          "  return %f, %o\n}\n",
+          {item_of(floats({3, 2}, {1, 2, 3, 4, 5, 6})), item_of(floats({2}, {10, 20}))});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{19, 32}));
+  EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{11, 22, 14, 26, 19, 32}));
+}
+
+TEST(States, AreReadAsTheyWereAndWrittenAtTheEnd) {
+  std::map<ir::StateId, Array> states;
+  EvaluateOptions options;
+  options.states = &states;
+  const std::string text =
+      "state @s: f32[1] = splat<5.0>\nmethod f(%x: f32[1]) {\n  %a: f32[1] = berth::state_read() @s\n"
+      "  %b: f32[1] = aten::add.Tensor(%a, %x)\n  berth::state_write(%b) @s\n"
+      "  %again: f32[1] = berth::state_read() @s\n  return %again\n}\n";
+  EXPECT_EQ(numbers(run(text, {item_of(floats({1}, {1}))}, options).outputs[0]), std::vector<float>{5});
+  EXPECT_EQ(numbers(run(text, {item_of(floats({1}, {1}))}, options).outputs[0]), std::vector<float>{6});
+  EXPECT_EQ(numbers(item_of(states[0])), std::vector<float>{7});
+}
+
+TEST(AnOperatorThatWritesItsArgument, WritesACopy) {
+  const Outcome r = run("method f(%x: f32[2], %y: f32[2]) {\n  %z: f32[2] = aten::copy_(%x, %y)\n  return %x, %z\n}\n",
+                        {item_of(floats({2}, {1, 2})), item_of(floats({2}, {3, 4}))});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{1, 2}));
+  EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{3, 4}));
+}
+
+TEST(Failures, NameTheNode) {
+  const Outcome r =
+      run("const @i: i64[1] = dense<[9]>\nmethod f(%x: f32[2,2]) {\n  %i: i64[1] = const @i\n"
+          "  %y: f32[1,2] = aten::embedding(%x, %i) \"Gather_3\"\n  return %y\n}\n",
+          {item_of(floats({2, 2}, {1, 2, 3, 4}))});
+  EXPECT_EQ(r.error.find("aten::embedding \"Gather_3\": "), 0u) << r.error;
+  EXPECT_NE(run("method f(%x: f32[2]) {\n  return %x\n}\n", {}).error.find("expected 1 inputs, found 0"),
+            std::string::npos);
+  EXPECT_NE(
+      run("method f(%x: f32[2]) {\n  return %x\n}\n", {item_of(floats({3}, {1, 2, 3}))}).error.find("%x as f32[2]"),
+      std::string::npos);
+}
+
+TEST(Memory, IsLimited) {
+  EvaluateOptions options;
+  options.max_bytes = 1 << 20;
+  const Outcome r = run("method f() {\n  %y: f32[1000000] = aten::full([1000000], 1.0)\n  return %y\n}\n", {}, options);
+  EXPECT_NE(r.error.find("needs more memory"), std::string::npos);
+}
+
+TEST(ANodeOnConstants, ReadsThemWhereverTheyLie) {
+  auto module = ir::parse(
+      "const @a: f32[2,3] = splat<2.0>\nconst @b: f32[3]= dense<[1.0, 2.0, 3.0]>\nmethod f() {\n"
+      "  %a: f32[2,3] = const @a\n  %b: f32[3] = const @b\n  %y: f32[2,3] = aten::mul.Tensor(%a, %b)\n  return %y\n}\n",
+      "t");
+  ASSERT_TRUE(module.ok());
+  const ir::Method& method = module->methods[0];
+  const auto blobs = evaluate_node(*module, method, method.nodes[0], 1000);
+  ASSERT_TRUE(blobs.ok()) << blobs.error().text();
+  Array array = floats({2, 3}, {});
+  array.bytes = (*blobs)[0].to_vector();
+  EXPECT_EQ(numbers(item_of(array)), (std::vector<float>{2, 4, 6, 2, 4, 6}));
+  EXPECT_EQ(evaluate_node(*module, method, method.nodes[0], 20).error().code, Error::kOutOfResources);
+}
+
+}  // namespace
+}  // namespace berth::eval

@@ -1,0 +1,126 @@
+#include "compiler/ir/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/ir/builder.h"
+#include "compiler/ir/parse.h"
+
+namespace berth::ir {
+namespace {
+
+// What a careless pass could do to this module is done by hand, one thing a test.
+class AModule : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto parsed = parse(
+        "const @w: f32[2] = dense<[1.0, 2.0]>\nstate @s: f32[2]\nmethod f(%x: f32[2], %c: bool) {\n"
+        "  %w: f32[2] = const @w\n  %a: f32[2] = aten::add.Tensor(%x, %w) \"Add_0\"\n  %b: f32[2] = aten::relu(%a)\n"
+        "  %r: f32[2] = berth::if(%c) {\n    ()\n    %i: f32[2] = aten::neg(%b)\n    yield %i\n  } {\n    ()\n"
+        "    yield %b\n  }\n  berth::state_write(%r) @s\n  return %r\n}\n",
+        "t");
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+    module_ = std::move(*parsed);
+  }
+
+  Method& method() { return module_.methods[0]; }
+  ValueId value(const std::string& name) {
+    for (size_t i = 0; i < method().values.size(); ++i) {
+      if (method().values[i].name == name) return ValueId{static_cast<int32_t>(i)};
+    }
+    ADD_FAILURE() << "no value " << name;
+    return ValueId{0};
+  }
+  Node& node(const std::string& result) { return method().node(method().value(value(result)).node); }
+  std::string problem() {
+    const Status status = verify(module_);
+    return status.ok() ? "" : status.error().text();
+  }
+  void expect_problem(const std::string& part) { EXPECT_NE(problem().find(part), std::string::npos) << problem(); }
+
+  Module module_;
+};
+
+TEST_F(AModule, IsSoundToBeginWith) { EXPECT_EQ(problem(), ""); }
+
+TEST_F(AModule, WithAUseBeforeTheDefinition) {
+  std::swap(method().body.nodes[0], method().body.nodes[1]);
+  expect_problem("uses %a before it is defined");
+}
+
+TEST_F(AModule, WithANodeInTwoPlaces) {
+  method().body.nodes.push_back(method().body.nodes[0]);
+  expect_problem("aten::add.Tensor \"Add_0\": stands in two places");
+}
+
+TEST_F(AModule, WithANodeThatIsGoneAndStillRead) {
+  method().body.nodes.erase(method().body.nodes.begin());
+  expect_problem("uses %a before it is defined");
+}
+
+TEST_F(AModule, WhoseRegionLeaks) {
+  node("r").regions[1].outputs[0] = value("i");
+  expect_problem("outputs: uses %i before it is defined, or outside of its region");
+}
+
+TEST_F(AModule, WithAStaleType) {
+  method().value(value("b")).type = TensorType();
+  expect_problem("aten::relu: expected the result %b: f32[2], found f32[]");
+}
+
+TEST_F(AModule, WithAnArgumentTooFew) {
+  node("a").args.pop_back();
+  expect_problem("expected 3 arguments, found 2");
+}
+
+TEST_F(AModule, WithAnArgumentOfTheWrongKind) {
+  node("a").args[0] = std::string("x");
+  expect_problem("argument 'self' has the wrong kind");
+}
+
+TEST_F(AModule, WithAValueThatDoesNotExist) {
+  node("a").args[0] = ValueId{1000};
+  expect_problem("uses a value that does not exist");
+}
+
+TEST_F(AModule, WithANodeThatDoesNotExist) {
+  method().body.nodes.push_back(NodeId{1000});
+  expect_problem("names a node that does not exist");
+}
+
+TEST_F(AModule, WithTwoValuesOfOneName) {
+  method().value(value("b")).name = "a";
+  expect_problem("two values are called %a");
+}
+
+TEST_F(AModule, WhoseResultNamesAnotherNode) {
+  method().value(value("b")).node = NodeId{0};
+  expect_problem("names another node as its origin");
+}
+
+TEST_F(AModule, WhoseConstantHasTooFewBytes) {
+  module_.constants[0].blob = Blob::owned({1, 2, 3});
+  expect_problem("constant @w: expected 8 bytes for f32[2], found 3");
+}
+
+TEST_F(AModule, WhoseConstantChangedItsType) {
+  module_.constants[0].type.dtype = DType::kI32;
+  expect_problem("%w differs in type from its constant");
+}
+
+TEST_F(AModule, WhoseBranchesGiveDifferentTypes) {
+  node("r").regions[0].outputs.clear();
+  expect_problem("expected outputs of the first region of types (f32[2]), found ()");
+}
+
+TEST_F(AModule, WithoutTheStateThatItWrites) {
+  module_.states.clear();
+  expect_problem("expected the name of a state");
+}
+
+TEST_F(AModule, WithTwoMethodsOfOneName) {
+  module_.methods.push_back(module_.methods[0]);
+  expect_problem("method f: the name is taken twice");
+}
+
+}  // namespace
+}  // namespace berth::ir
