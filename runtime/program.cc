@@ -80,6 +80,7 @@ Error Program::read(Report* report) {
 format::ProgramView Program::view() const {
   format::ProgramView view;
   BERTH_CHECK(format::ProgramView::open(program_.bytes(), file_size_, &view, nullptr) == Error::kOk);
+  if (names_ != nullptr) view.attach_meta(names_bytes_.bytes());
   return view;
 }
 
@@ -102,16 +103,13 @@ Error Program::load_constants(Report* report) {
 Error Program::load_names(Verification verification, Report* report) {
   Result<FreeableBuffer> bytes = named_data(format::kMetaKey);
   if (!bytes.ok()) return Error::kOk;
-  flatbuffers::Verifier verifier(bytes->data(), bytes->size(), /*depth=*/16, /*tables=*/10'000'000);
-  const bool sound = bytes->size() >= format::kHeaderOffset && fb::VerifyMetaBuffer(verifier);
-  if (!sound) {
-    if (verification == Verification::kMinimal) return Error::kOk;
-    return fail(report, Error::kInvalidProgram, "berth.meta", "the names that the compiler left are damaged");
-  }
-  const fb::Meta* names = fb::GetMeta(bytes->data());
-  if (names->version() > format::kMetaVersion) return Error::kOk;
+  format::ProgramView with_names = view();
+  with_names.attach_meta(bytes->bytes());
+  const Error error = format::verify_meta(with_names, report);
+  if (error != Error::kOk) return verification == Verification::kMinimal ? Error::kOk : error;
+  if (with_names.meta() == nullptr) return Error::kOk;
+  names_ = with_names.meta();
   names_bytes_ = std::move(*bytes);
-  names_ = names;
   return Error::kOk;
 }
 
