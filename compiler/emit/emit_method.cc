@@ -275,7 +275,10 @@ class MethodEmitter {
   /// A Scalar is stored as what it is; for all others the schema's type says how.
   Expected<int32_t> argument(const Argument& argument, ParameterType type) {
     if (ir::is_none(argument)) return code_.values.null();
-    if (const ValueId* value = std::get_if<ValueId>(&argument)) return use(*value);
+    if (const ValueId* value = std::get_if<ValueId>(&argument)) {
+      if (type == ParameterType::kTensor) return use(*value);
+      return unsupported("", "a tensor stands where a number is wanted; a program cannot turn one into the other");
+    }
     if (const auto* list = std::get_if<ir::ValueList>(&argument)) {
       return tensor_list(*list, type == ParameterType::kOptionalTensorList);
     }

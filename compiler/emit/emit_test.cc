@@ -297,6 +297,37 @@ TEST(AViewOfPerhapsNoElementsSaysItsSizes, AsMinusOneWouldBeAmbiguous) {
   EXPECT_EQ(only_method(emitted).operators[0].name, "aten::sym_size");
 }
 
+TEST(ASizeThatAKernelFindsIsReadFromItsResult, NotBefore) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol k in [0, 6]
+    method forward(%x: f32[6]) {
+      %i: i64[k,1] = aten::nonzero(%x)
+      %f: f32[k] = aten::full([k], 1, f32)
+      return %i, %f
+    })");
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::nonzero.out(v0, v1, v1)\n"
+            "aten::sym_size.int(v1, 0, v3)\n"
+            "aten::full.out([0], 1, v4, v4)\n");
+  EXPECT_EQ(outputs_of(only_method(emitted))[0].substr(0, 10), "i64[<=6,1]");
+  EXPECT_EQ(refusal_of(R"(
+    symbol k in [0, 6]
+    method forward(%x: f32[6]) {
+      %f: f32[k] = aten::full([k], 1, f32)
+      %i: i64[k,1] = aten::nonzero(%x)
+      return %i, %f
+    })"),
+            "method forward: aten::full: argument 'size': the size k is needed, but no tensor before has it as a "
+            "dimension");
+}
+
+TEST(ATensorIsNoNumber, AndIsRefusedInItsPlace) {
+  EXPECT_NE(refusal_of("method forward(%x: f32[2], %s: f32[]) {\n %y: f32[2] = aten::add.Tensor(%x, %x, %s)\n"
+                       " return %y\n}")
+                .find("argument 'alpha': a tensor stands where a number is wanted"),
+            std::string::npos);
+}
+
 // Row 226.
 TEST(StackTracesAreThereWhenAskedFor, OneAnInstruction) {
   const std::string text = R"(
