@@ -150,6 +150,25 @@ TEST(Checks, AnInputInTheCallersMemoryMayBeWrittenInPlace) {
 }
 
 // truediv makes a Double of what the kernel takes as an integer element.
+// set_input would copy the caller's bytes into the file.
+TEST(Checks, AnInputIsNoConstant) {
+  MethodDesc method;
+  method.values = {constant({4}, 1)};
+  method.inputs = {0};
+  expect_refused(program_of(method), "is a constant");
+}
+
+// set_input would copy as much as the view's bound into what the view looks at.
+TEST(Checks, AnInputIsNoView) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), bounded(tensor({64}, 0)), int64_t{4}, format::IntListDesc{{2}}};
+  method.inputs = {1};
+  method.operators = {{"executorch_prim::et_view", "default"}};
+  method.instructions = {KernelCallDesc{0, {0, 3, 1}}};
+  method.arenas = {{256, Device()}};
+  expect_refused(program_of(method), "output of a view");
+}
+
 TEST(Checks, ASizeThatBecameAnotherKindOfNumberIsSeen) {
   MethodDesc method;
   method.values = {tensor({4}, 0), tensor({4}), int64_t{4}, int64_t{1}, format::IntListDesc{{2}}};

@@ -40,6 +40,7 @@ Error MethodLoader::resolve(MethodData& data) {
     }
   }
   spread_volatile(data);
+  BERTH_RETURN_IF_ERROR(check_inputs(data));
   return check_calls(data);
 }
 
@@ -164,6 +165,17 @@ void MethodLoader::spread_volatile(MethodData& data) const {
       if ((data.value_flags[item - data.values] & kVolatileValue) != 0) data.value_flags[i] |= kVolatileValue;
     }
   }
+}
+
+// set_input copies into a planned input: that must be memory of its own.
+Error MethodLoader::check_inputs(MethodData& data) {
+  for (size_t i = 0; i < data.counts.inputs; ++i) {
+    const Tensor* tensor = data.inputs[i].tensor;
+    if (tensor == nullptr || (data.flags_of(*tensor) & (kConstantTensor | kViewTensor)) == 0) continue;
+    return fail(Error::kInvalidProgram, "inputs", i, "value %u is a constant or the output of a view",
+                data.inputs[i].value);
+  }
+  return Error::kOk;
 }
 
 Error MethodLoader::check_calls(MethodData& data) {

@@ -66,6 +66,7 @@ class MethodLoader {
                             size_t index);
   Error resolve_call(MethodData& data, const fb::KernelCall& call, size_t index, Instruction* out);
   Error look_up(MethodData& data, int64_t value, size_t index, EValue** out);
+  Error check_inputs(MethodData& data);
   Error check_calls(MethodData& data);
   void spread_volatile(MethodData& data) const;
   const Signature* signature_of(const KernelEntry* kernel);
