@@ -83,9 +83,11 @@ Error Sweep::find_births() {
     moved = false;
     const auto extend = [&](const fb::Instruction& instruction, int32_t i, int32_t chain_start) -> Error {
       const fb::JumpFalseCall* call = instruction.instr_args_as_JumpFalseCall();
-      if (call == nullptr || chain_start + call->destination_instruction() > i) return Error::kOk;
+      if (call == nullptr) return Error::kOk;
+      const int32_t to = chain_start + call->destination_instruction();
+      if (to > i) return Error::kOk;
       if (!graph_.spend(birth_count_)) return out_of_steps();
-      const uint64_t head = static_cast<uint64_t>(chain_start + call->destination_instruction());
+      const uint64_t head = static_cast<uint64_t>(to);
       for (size_t k = 0; k < birth_count_; ++k) {
         const uint64_t birth = memory_.births[k] >> 32;
         if (birth <= head || birth > static_cast<uint64_t>(i)) continue;

@@ -23,7 +23,7 @@ struct Method {
   std::vector<fb::Relation> relations;
   bool has_meta = false;
 
-  explicit Method(std::vector<int64_t> offsets) {
+  explicit Method(const std::vector<int64_t>& offsets) {
     desc.name = "forward";
     for (const int64_t offset : offsets) desc.values.emplace_back(tensor({4}, offset));
     desc.inputs = {0};
@@ -386,7 +386,7 @@ TEST(VerifyPlan, DelegatesWriteOnlyWhatIsNew) {
     m.op(1, {0}).desc.instructions.push_back(DelegateCallDesc{0, {0, 1, 2}});
     return m.op(3, {1, 2}).outputs({3});
   };
-  const auto judge_with_payload = [](Method m) {
+  const auto judge_with_payload = [](const Method& m) {
     ProgramDesc program;
     program.methods = {m.desc};
     program.payloads = {Bytes::of({1})};
