@@ -1,6 +1,7 @@
 #include "compiler/import/onnx/node_context.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/ir/print.h"
 
@@ -118,6 +119,17 @@ double NodeContext::known_number(size_t i, const char* what) {
   return elements->floating() ? number.real : static_cast<double>(number.whole.value);
 }
 
+int64_t NodeContext::known_integer(size_t i, const char* what) {
+  const double number = known_number(i, what);
+  if (!ok()) return 0;
+  if (!(std::abs(number) <= 4.6e18)) {
+    invalid(std::string(what) + " is no integer of 64 bits");
+    return 0;
+  }
+  const std::optional<Known> exact = known(i);
+  return exact->floating() ? static_cast<int64_t>(number) : exact->elements[0].whole.value;
+}
+
 ValueId NodeContext::materialize(const Known& known, std::string_view name) {
   std::vector<Dim> shape(known.shape.begin(), known.shape.end());
   if (known.is_constant()) {
@@ -171,6 +183,7 @@ int64_t NodeContext::fixed(Dim dim, const char* what) {
 }
 
 int NodeContext::axis(int64_t axis, int rank) {
+  if (!ok()) return 0;
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
   invalid("axis " + std::to_string(axis) + " does not exist in a tensor of " + std::to_string(rank) + " dimensions");
   return 0;

@@ -78,6 +78,8 @@ class NodeContext {
   std::vector<int64_t> known_integers(size_t i, const char* what);
   /// The only element of input `i`, as a number that is known; `what` as above.
   double known_number(size_t i, const char* what);
+  /// The same as an integer; a real one is rounded towards zero and must lie within ±2^62.
+  int64_t known_integer(size_t i, const char* what);
 
   // Types. All are safe for empty values: f32, rank 0, Dim(1).
   DType dtype(ValueId v) const;
@@ -92,7 +94,7 @@ class NodeContext {
   std::string type_text(ValueId v) const;
   /// `dim` as a number; fails with `what` when it is a symbol.
   int64_t fixed(Dim dim, const char* what);
-  /// `axis` counted from the front; fails when outside [-rank, rank). 0 then.
+  /// `axis` counted from the front; fails when outside [-rank, rank). 0 after any failure.
   int axis(int64_t axis, int rank);
   /// The same for several; fails on repeats.
   std::vector<int> axes(const std::vector<int64_t>& axes, int rank);
