@@ -90,13 +90,31 @@ std::vector<int32_t> order_by(const Problem& problem, Key key) {
   return order;
 }
 
-}  // namespace
+bool may_win(const Plan& plan, const Plan& beat) {
+  for (size_t s = 0; s < plan.spaces.size(); ++s) {
+    if (plan.spaces[s].height < beat.spaces[s].height) return true;
+  }
+  return false;
+}
 
-Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
+Status check_fixed(const Storage& storage, int32_t id, const std::vector<Bytes>& taken) {
+  for (const Bytes& block : taken) {
+    if (block.begin >= storage.fixed + storage.size || storage.fixed >= block.end) continue;
+    return Failure{Error::kInvalidArgument, "storage " + std::to_string(id),
+                   "its fixed offset " + std::to_string(storage.fixed) +
+                       " collides with another fixed storage's bytes [" + std::to_string(block.begin) + ", " +
+                       std::to_string(block.end) + ")"};
+  }
+  return Done{};
+}
+
+/// plan_greedy_below(), or without a limit when `beat` is null.
+Expected<bool> place_all(const Problem& problem, Key key, Fit fit, const Plan* beat, Plan* out) {
   BERTH_TRY(check(problem));
-  Plan plan;
-  plan.offsets.resize(problem.storages.size(), 0);
+  Plan& plan = *out;
+  plan = Plan{};
   plan.spaces.resize(problem.spaces.size());
+  for (const Storage& storage : problem.storages) plan.offsets.push_back(std::max<int64_t>(storage.fixed, 0));
   AliveIndex placed(problem);
   std::vector<Bytes> taken;
   for (const int32_t id : order_by(problem, key)) {
@@ -109,28 +127,32 @@ Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
     });
     int64_t& offset = plan.offsets[static_cast<size_t>(id)];
     if (storage.fixed != kAnywhere) {
-      offset = storage.fixed;
-      for (const Bytes& block : taken) {
-        if (block.begin >= offset + storage.size || offset >= block.end) continue;
-        return Failure{Error::kInvalidArgument, "storage " + std::to_string(id),
-                       "its fixed offset " + std::to_string(offset) + " collides with another fixed storage's bytes [" +
-                           std::to_string(block.begin) + ", " + std::to_string(block.end) + ")"};
-      }
+      BERTH_TRY(check_fixed(storage, id, taken));
     } else {
       std::sort(taken.begin(), taken.end(), [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
       offset = find_place(storage, taken, fit);
     }
     int64_t& height = plan.spaces[static_cast<size_t>(storage.space)].height;
-    height = std::max(height, offset + storage.size);
+    if (offset + storage.size > height) {
+      height = offset + storage.size;
+      if (beat != nullptr && !may_win(plan, *beat)) return false;
+    }
     placed.add(id);
   }
-  for (size_t i = 0; i < problem.storages.size(); ++i) {
-    if (problem.storages[i].size == 0 && problem.storages[i].fixed != kAnywhere) {
-      plan.offsets[i] = problem.storages[i].fixed;
-    }
-  }
   write_lower_bounds(problem, &plan);
+  return true;
+}
+
+}  // namespace
+
+Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
+  Plan plan;
+  BERTH_TRY(place_all(problem, key, fit, nullptr, &plan));
   return plan;
+}
+
+Expected<bool> plan_greedy_below(const Problem& problem, Key key, Fit fit, const Plan& beat, Plan* plan) {
+  return place_all(problem, key, fit, &beat, plan);
 }
 
 int64_t count_pairs(const Problem& problem) {

@@ -35,6 +35,10 @@ enum class Fit : uint8_t {
 /// InvalidArgument for a malformed problem, and for two fixed storages that collide. Capacities are not looked at.
 Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit);
 
+/// The same, given up as soon as no space can come out lower than in `beat`, a plan of the same problem. True: `plan`
+/// is whole, and lower somewhere.
+Expected<bool> plan_greedy_below(const Problem& problem, Key key, Fit fit, const Plan& beat, Plan* plan);
+
 /// How many pairs of storages are alive together, those of different spaces included. O(n log n).
 int64_t count_pairs(const Problem& problem);
 

@@ -33,13 +33,13 @@ Status run_greedy_planners(const Problem& problem, bool any_fixed, Plan* best) {
       const bool must = any_fixed && key == Key::kSize && fit == Fit::kBest;
       if (!must && (best->optimal() || pairs > kGreedyPairs - looked_at)) return Done{};
       looked_at += pairs;
-      Expected<Plan> found = plan_greedy(problem, key, fit);
-      if (!found.ok()) return found.error();
       if (must) {
-        *best = std::move(found).value();
-      } else {
-        keep_lower(problem, *found, best);
+        BERTH_ASSIGN_OR_RETURN(*best, plan_greedy(problem, key, fit));
+        continue;
       }
+      Plan found;
+      BERTH_ASSIGN_OR_RETURN(const bool lower, plan_greedy_below(problem, key, fit, *best, &found));
+      if (lower) keep_lower(problem, found, best);
     }
   }
   return Done{};
