@@ -52,6 +52,7 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
                              static_cast<int64_t>(arena.lower_bound), arena.optimal});
   }
   report.instructions = static_cast<int64_t>(emitted.instructions);
+  report.views = static_cast<int64_t>(emitted.views);
   report.plan_ms = emitted.plan_ms;
   for (const format::Bytes& constant : emitted.program.constants) {
     report.constant_bytes += static_cast<int64_t>(constant.size);
