@@ -360,6 +360,14 @@ TEST(VerifyPlan, LoopsReadAgainWhatTheyReadBefore) {
             "instructions[2]: it writes value 3 over bytes of value 1, which instruction 1 still reads");
 }
 
+TEST(VerifyPlan, LoopsWithoutEndEndTheCheck) {
+  EXPECT_EQ(judge(Method({0, 16}).op(1, {0}).jump_always(1).outputs({1})), "sound");
+  EXPECT_EQ(judge(Method({0, 16}).jump(0).jump(2).jump_always(0).op(1, {0}).outputs({1})), "sound");
+  Method crossing({0, 16, 32});
+  for (int i = 0; i < 40; ++i) crossing.jump((i * 17) % 41).move(1 + i % 2, 2 - i % 2);
+  EXPECT_EQ(judge(crossing.outputs({1})), "sound");
+}
+
 TEST(VerifyPlan, RowsThatALoopStacksAreNotOverwritten) {
   // 0: row | 1: rows[i] = row | 2: tmp | 3: back to 0 | 4: out reads rows.
   const auto method = [](int64_t tmp) {

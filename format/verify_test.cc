@@ -174,6 +174,60 @@ TEST(Verify, ConstantsOutsideOfTheirSegmentAreRefused) {
   EXPECT_REFUSED(p.constants.clear(), Error::kInvalidProgram, "methods[0].values[1]", "constant 1");
 }
 
+TEST(Verify, ConstantsOffTheirElementsAlignmentAreRefused) {
+  ProgramDesc program = add_relu();
+  program.constants.insert(program.constants.begin(), Bytes::of({1, 2, 3}));
+  std::get<TensorDesc>(program.methods[0].values[1]).data_buffer_idx = 2;
+  program.constant_alignment = 1;
+  const auto bytes = bytes_of(program);
+  Report report;
+  EXPECT_EQ(verify_program({bytes.data(), bytes.size()}, &report), Error::kInvalidProgram);
+  EXPECT_NE(std::string(report.message).find("no multiple of its element's 4 bytes"), std::string::npos);
+}
+
+/// A program as exporters made it until September 2024: constant 1, of `size` bytes, inside the FlatBuffer.
+std::vector<uint8_t> old_program(size_t size) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceVectorAlignment(size, 1, 16);
+  const auto storage = builder.CreateVector(std::vector<uint8_t>(size, 5));
+  const auto buffers = builder.CreateVector(
+      std::vector<flatbuffers::Offset<fb::Buffer>>{fb::CreateBuffer(builder), fb::CreateBuffer(builder, storage)});
+  const auto sizes = builder.CreateVector(std::vector<int32_t>{4});
+  const auto order = builder.CreateVector(std::vector<uint8_t>{0});
+  const auto weight = fb::CreateTensor(builder, fb::ScalarType::FLOAT, 0, sizes, order, false, 1);
+  const auto values = builder.CreateVector(
+      std::vector<flatbuffers::Offset<fb::EValue>>{fb::CreateEValue(builder, fb::KernelTypes::Tensor, weight.Union())});
+  const auto ints = builder.CreateVector(std::vector<int32_t>());
+  const auto chain =
+      fb::CreateChain(builder, 0, 0, builder.CreateVector(std::vector<flatbuffers::Offset<fb::Instruction>>()));
+  const auto chains = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Chain>>{chain});
+  const auto operators = builder.CreateVector(std::vector<flatbuffers::Offset<fb::Operator>>());
+  const auto delegates = builder.CreateVector(std::vector<flatbuffers::Offset<fb::BackendDelegate>>());
+  const auto arenas = builder.CreateVector(std::vector<int64_t>{0});
+  const auto name = builder.CreateString("forward");
+  const auto plan = fb::CreateExecutionPlan(builder, name, 0, values, ints, ints, chains, operators, delegates, arenas);
+  const auto plans = builder.CreateVector(std::vector<flatbuffers::Offset<fb::ExecutionPlan>>{plan});
+  fb::FinishProgramBuffer(builder, fb::CreateProgram(builder, 0, plans, buffers));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+TEST(Verify, ConstantsInsideOldProgramsAreFound) {
+  const auto bytes = old_program(32);  // longer than the tensor: padding was usual
+  ProgramView program;
+  Report report;
+  ASSERT_EQ(ProgramView::open({bytes.data(), bytes.size()}, &program, &report), Error::kOk) << report.message;
+  ASSERT_EQ(verify_program(program, &report), Error::kOk) << report.place << ": " << report.message;
+  Span<const uint8_t> found;
+  ASSERT_EQ(program.constant(1, 16, &found), Error::kOk);
+  EXPECT_EQ(found[15], 5);
+  EXPECT_EQ(program.constant(1, 33, &found), Error::kInvalidProgram);
+  EXPECT_EQ(program.constant(2, 1, &found), Error::kInvalidProgram);
+
+  const auto short_one = old_program(15);
+  EXPECT_EQ(verify_program({short_one.data(), short_one.size()}, &report), Error::kInvalidProgram);
+  EXPECT_STREQ(report.message, "constant 1 of 16 bytes is not in the file");
+}
+
 // Row 234.
 TEST(Verify, ListsHoldWhatTheySay) {
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{0, 2}})), Error::kInvalidType,
