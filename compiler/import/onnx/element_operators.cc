@@ -27,7 +27,8 @@ ValueId index_input(NodeContext& n, size_t input, Dim size) {
 
 void import_cum_sum(NodeContext& n) {
   ValueId x = n.input(0);
-  const int axis = n.axis(static_cast<int64_t>(n.known_number(1, "axis")), n.rank(x));
+  const int axis = n.axis(n.known_integer(1, "axis"), n.rank(x));
+  if (!n.ok()) return;
   const bool reverse = n.integer("reverse", 0) != 0;
   if (reverse) x = n.op(OpId::flip_out, {x, DimList{Dim(axis)}});
   if (n.integer("exclusive", 0) != 0) {
@@ -36,7 +37,7 @@ void import_cum_sum(NodeContext& n) {
     const ValueId most =
         n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(0), n.symbols().sub(length, Dim(1)), Dim(1)});
     DimList pad(static_cast<size_t>(2 * (n.rank(x) - axis)), Dim(0));
-    if (pad.size() >= 2) pad[pad.size() - 2] = Dim(1);
+    pad[pad.size() - 2] = Dim(1);
     x = n.op(OpId::constant_pad_nd_out, {most, pad, Dim(0)});
   }
   ValueId sum = n.op(OpId::cumsum_out, {x, Dim(axis), dtype_argument(n.dtype(x))});
@@ -66,6 +67,7 @@ void import_gather_nd(NodeContext& n) {
   ValueId data = n.input(0);
   ValueId indices = n.cast(n.input(1), DType::kI64);
   const int64_t batch_dims = n.opset() >= 12 ? n.integer("batch_dims", 0) : 0;
+  if (!n.ok()) return;
   if (n.rank(indices) < 1 || batch_dims < 0 || batch_dims >= n.rank(indices) || batch_dims >= n.rank(data)) {
     return n.invalid("batch_dims and the ranks of data and indices do not fit");
   }
@@ -120,12 +122,14 @@ void import_scatter_nd(NodeContext& n) {
 void import_one_hot(NodeContext& n) {
   ValueId indices = n.input(0);
   const DType type = n.dtype(indices);
-  const int64_t depth = static_cast<int64_t>(n.known_number(1, "depth"));
+  const int64_t depth = n.known_integer(1, "depth");
   if (n.ok() && (depth < 1 || depth > (int64_t{1} << 24))) n.invalid("depth must be from 1 to 2^24");
   const ValueId values = n.input(2);
   const int axis = n.axis(n.integer("axis", -1), n.rank(indices) + 1);
+  if (!n.ok()) return;
   if (is_floating(type)) indices = n.cast(indices, DType::kI64);
   indices = from_front(n, indices, Dim(depth));
+  if (!n.ok()) return;
   std::vector<Dim> with_axis = n.shape(indices);
   with_axis.insert(with_axis.begin() + axis, Dim(1));
   std::vector<Dim> along(with_axis.size(), Dim(1));
@@ -168,11 +172,13 @@ ValueId upper_triangle(NodeContext& n, ValueId x, int64_t k) {
 
 void import_trilu(NodeContext& n) {
   const ValueId x = n.input(0);
-  if (n.ok() && n.rank(x) < 2) return n.invalid("expected at least 2 dimensions, found " + n.type_text(x));
+  if (!n.ok()) return;
+  if (n.rank(x) < 2) return n.invalid("expected at least 2 dimensions, found " + n.type_text(x));
   double shift = n.has_input(1) ? n.known_number(1, "k") : 0;
   // Beyond any size there is nothing more to keep or to drop.
   constexpr double kFar = 1 << 30;
   shift = shift > kFar ? kFar : shift < -kFar ? -kFar : shift;
+  if (!n.ok()) return;
   const int64_t k = static_cast<int64_t>(shift);
   if (n.integer("upper", 1) != 0) {
     n.output(0, upper_triangle(n, x, k));
