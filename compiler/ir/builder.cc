@@ -173,7 +173,7 @@ std::vector<uint8_t> element_bytes(DType dtype, double number) {
     case DType::kBF16: put(BFloat16(static_cast<float>(number)).bits); break;
     case DType::kF32: put(static_cast<float>(number)); break;
     case DType::kF64: put(number); break;
-    default: BERTH_CHECK(!"element_bytes of a type without numbers");
+    default: BERTH_CHECK(false && "element_bytes of a type without numbers");
   }
   return bytes;
 }
