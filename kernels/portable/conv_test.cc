@@ -311,10 +311,10 @@ TEST(Convolution, RefusesImpossibleNumbers) {
       EXPECT_NE(error_of(c), Error::kOk) << c.text();
     }
   }
-  // Sizes whose product overflows though no element is there.
+  // Sizes whose product nearly overflows though no element is there.
   const std::vector<Arg> vast =
-      arguments({1, 1, 0, 4, {}, {}, {1}, {0}, {1}, {0}, false}, f32({1, 0, INT32_MAX, INT32_MAX, INT32_MAX}),
-                f32({4, 0, INT32_MAX, INT32_MAX, INT32_MAX}), nullptr, f32({1, 4, 1, 1, 1}));
+      arguments({1, 1, 0, 4, {}, {}, {1}, {0}, {1}, {0}, false}, f32({1, 0, 1 << 20, 1 << 20, 1 << 20}),
+                f32({4, 0, 1 << 20, 1 << 20, 1 << 20}), nullptr, f32({1, 4, 1, 1, 1}));
   EXPECT_NE(run(convolution_out, vast, 1 << 20), Error::kOk);
   EXPECT_EQ(temp_bytes(vast, 2), 0u);
   ConvCase wide = good;
@@ -325,6 +325,43 @@ TEST(Convolution, RefusesImpossibleNumbers) {
   EXPECT_NE(error_of(c), Error::kOk);
   c.stride = {};
   EXPECT_NE(error_of(c), Error::kOk);
+}
+
+// Whatever the numbers: an error or a result, nothing written outside, no trap. Sanitizers see the rest.
+TEST(Convolution, NoNumbersCrashIt) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const int64_t kWild[] = {0, -1, 3, 5, 46341, INT32_MAX, int64_t{1} << 31, INT64_MAX, INT64_MIN};
+  const auto number = [&](int64_t tame) {
+    return random() % 12 == 0 ? kWild[random() % std::size(kWild)] : tame + static_cast<int64_t>(random() % 2);
+  };
+  int done = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const size_t spatial = 1 + random() % 3;
+    const auto numbers = [&](int64_t tame) {
+      std::vector<int64_t> list(random() % 32 == 0 ? random() % 4 : spatial);
+      for (int64_t& x : list) x = number(tame);
+      return list;
+    };
+    const auto tensor = [&](unsigned most) {
+      std::vector<int32_t> sizes;
+      for (size_t i = 0; i < spatial + 2; ++i) {
+        sizes.push_back(random() % 64 == 0 ? 0 : static_cast<int32_t>(1 + random() % (i == 1 ? 2 : most)));
+      }
+      return Array(DType::kF32, sizes, {},
+                   random() % 4 == 0 ? channels_last_order(spatial + 2) : std::vector<uint8_t>{},
+                   ShapeDynamism::kBounded);
+    };
+    const Array out = tensor(9);
+    const bool transposed = random() % 2 == 0;
+    const std::vector<Arg> args = {tensor(4),  tensor(4),  nullptr,    numbers(1), numbers(0),
+                                   numbers(1), transposed, numbers(0), number(1),  out};
+    const int threads = 1 + static_cast<int>(random() % 3);
+    if (run_with(convolution_out, args, threads, temp_bytes(args, threads)).error == Error::kOk) ++done;
+    ASSERT_TRUE(out.intact());
+  }
+  EXPECT_GT(done, 100);
 }
 
 TEST(Convolution, RefusesTensorsThatDoNotMatch) {

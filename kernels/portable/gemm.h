@@ -11,9 +11,9 @@
 //
 // How, for f32: B is packed by blocks into panels as wide as a tile (gemm_tile.h), A into panels as high as one, both
 // so small that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of
-// High-Performance Matrix Multiplication" (ACM TOMS 34:3, 2008). Each element of C is one chain of additions in the
-// order of the depths, whatever the blocking, so the results do not depend on the number of threads. The other dtypes
-// go a plainer way (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
+// High-Performance Matrix Multiplication" (ACM TOMS 34:3, 2008). Each element of C is a sum of sums over blocks of
+// depth, each added in order; the blocks depend on the product alone, so the results do not depend on the number of
+// threads. The other dtypes go a plainer way (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
 #pragma once
 
 #include <cstddef>

@@ -76,7 +76,7 @@ Plan make_plan(const Product& product, int threads, const TileSet& tiles) {
                       static_cast<double>(depth);
   plan.slots = slots_for(threads, kMaxSlots, work, kSerialWork);
   plan.contiguous = columns_are_contiguous_in_c(p);
-  plan.direct = p.rows <= tiles.max_rows && is_matrix(p) && p.axis[2].b == 1 && plan.contiguous;
+  plan.direct = p.rows <= kMaxTileRows && is_matrix(p) && p.axis[2].b == 1 && plan.contiguous;
   cut_columns(plan, batches);
 
   const int64_t wanted_block = plan.direct ? kDirectDepthBlock : kDepthBlock;

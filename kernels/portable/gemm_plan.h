@@ -1,7 +1,8 @@
 // How a product of f32 is cut up: into items, each computed by one thread from start to end, and items into blocks.
 //
 // A panel of B (depth block x a tile's columns) lives in the first-level cache while the panels of A pass it; a block
-// of B (depth block x column block) and the packed A live in the second-level cache. No size here changes a result.
+// of B (depth block x column block) and the packed A live in the second-level cache. Only the depth block changes a
+// result, in its last bits, and it depends on nothing but the product.
 #pragma once
 
 #include "kernels/portable/gemm_tile.h"

@@ -1,9 +1,9 @@
 // The innermost part of every product: one tile of the result, held in registers while the depth runs by.
 //
-//   C[i, j] = start + sum over k of A[k, i] * B[k, j]        0 <= i < rows, 0 <= j < columns
+//   C[i, j] = (sum over k of A[k, i] * B[k, j]) + start        0 <= i < rows, 0 <= j < columns
 //
-// A tile set is the family of such functions for one instruction set. All sets that fuse multiplication and addition
-// add in the same order, k by k, so that they give the same bits, whatever the blocking around them.
+// A tile set is the family of such functions for one instruction set. All sets add in the same order, k by k and the
+// start last, so that those that fuse multiplication and addition give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Tile {
   const float* a = nullptr;  // packed: A[k, i] at a[k * rows + i]
   const float* b = nullptr;  // B[k, j] at b[k * b_step + j]
   int64_t b_step = 0;
-  /// What the sums start from: nothing when null, else start_scale * start[i * start_row + j * start_column], where
+  /// What is added to the sums: nothing when null, else start_scale * start[i * start_row + j * start_column], where
   /// start_column is 0 or 1. May be c itself.
   const float* start = nullptr;
   int64_t start_row = 0;

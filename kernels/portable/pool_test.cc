@@ -219,6 +219,41 @@ TEST(Pooling, IsItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
   }
 }
 
+// Whatever the numbers: an error or a result, nothing written outside, no trap. Sanitizers see the rest.
+TEST(Pooling, NoNumbersCrashIt) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const int64_t kWild[] = {0, -1, 3, 5, 46341, INT32_MAX, int64_t{1} << 31, INT64_MAX, INT64_MIN};
+  const auto number = [&](int64_t tame) {
+    return random() % 12 == 0 ? kWild[random() % std::size(kWild)] : tame + static_cast<int64_t>(random() % 2);
+  };
+  const auto numbers = [&](int64_t tame) {
+    List list(random() % 32 == 0 ? random() % 4 : 2);
+    for (int64_t& x : list) x = number(tame);
+    return list;
+  };
+  int done = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const auto size = [&] { return static_cast<int32_t>(random() % 9 + (random() % 16 == 0 ? 0 : 1)); };
+    const DType dtype = random() % 4 == 0 ? DType::kI16 : DType::kF32;
+    const Array x(dtype, {size(), size(), size()});
+    const Array y(dtype, {size(), size(), size()}, {}, {}, ShapeDynamism::kBounded);
+    const Array mean(dtype, y.sizes(), {}, {}, ShapeDynamism::kBounded);
+    const Array places(DType::kI64, y.sizes(), {}, {}, ShapeDynamism::kBounded);
+    const bool ceil_mode = random() % 2 == 0;
+    const std::vector<Arg> max = {x, numbers(1), numbers(1), numbers(0), numbers(1), ceil_mode, y, places};
+    const Arg divisor = random() % 2 == 0 ? Arg(nullptr) : Arg(number(1));
+    const std::vector<Arg> average = {x,         numbers(1),        numbers(1), numbers(0),
+                                      ceil_mode, random() % 2 == 0, divisor,    mean};
+    const size_t most = temp_bytes<&max_pool2d_with_indices_out>(max, 2);
+    if (run_with(max_pool2d_with_indices_out, max, 2, most).error == Error::kOk) ++done;
+    if (run_with(avg_pool2d_out, average, 2, temp_bytes<&avg_pool2d_out>(average, 2)).error == Error::kOk) ++done;
+    ASSERT_TRUE(y.intact() && mean.intact() && places.intact());
+  }
+  EXPECT_GT(done, 100);
+}
+
 // The numbers come from a file, which may say anything.
 TEST(Pooling, RefusesImpossibleNumbers) {
   const Array x = f32({1, 5, 7});
