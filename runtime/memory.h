@@ -34,8 +34,10 @@ class MemoryAllocator {
   /// Room for `count` objects of type T, uninitialised; null as above, and when the size overflows.
   template <typename T>
   T* allocate_list(size_t count) {
-    if (count > SIZE_MAX / sizeof(T)) return nullptr;
-    return static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+    size_t bytes = 0;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer.
+    if (__builtin_mul_overflow(count, sizeof(T), &bytes)) return nullptr;
+    return static_cast<T*>(allocate(bytes, alignof(T)));
   }
 
   /// Takes everything back: what was handed out must no longer be used.

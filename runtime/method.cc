@@ -105,7 +105,8 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
                      tensor.rank(), sizes.size());
   }
   BERTH_RETURN_IF_ERROR(check_input_sizes(index, sizes));
-  if (data == nullptr && tensor.numel() > 0) {
+  const size_t bytes = tensor.nbytes();
+  if (data == nullptr && bytes > 0) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the elements are nowhere (a null pointer)");
   }
   if (!port.planned) {
@@ -115,8 +116,8 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
                        element_alignment(dtype));
     }
     tensor.set_data(const_cast<void*>(data));
-  } else if (tensor.nbytes() > 0) {
-    std::memmove(tensor.raw(), data, tensor.nbytes());
+  } else if (bytes > 0) {
+    std::memmove(tensor.raw(), data, bytes);
   }
   // A move may have put another tensor there in the last run.
   data_->values[port.value] = EValue(&tensor);

@@ -105,6 +105,7 @@ class Carver {
   template <typename T>
   T* take(size_t count) {
     size_t bytes = 0;
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer.
     ok_ = ok_ && !__builtin_mul_overflow(count, sizeof(T), &bytes) && bytes < SIZE_MAX / 4 && bytes_ < SIZE_MAX / 4;
     if (!ok_) return nullptr;
     bytes_ = (bytes_ + alignof(T) - 1) / alignof(T) * alignof(T) + bytes;

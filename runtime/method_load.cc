@@ -38,8 +38,9 @@ Span<uint8_t> aligned(Span<uint8_t> temp) {
   return padding >= temp.size() ? Span<uint8_t>() : temp.subspan(padding, temp.size() - padding);
 }
 
-Error load_into(MethodLoader& loader, const MethodCounts& counts, const MemoryManager& memory, ThreadPool* pool,
-                Report* report, MethodData** out) {
+Error load_plan(MethodLoader loader, const MemoryManager& memory, ThreadPool* pool, Report* report, MethodData** out) {
+  MethodCounts counts;
+  BERTH_RETURN_IF_ERROR(loader.count(&counts));
   BERTH_RETURN_IF_ERROR(loader.check_devices());
   BERTH_RETURN_IF_ERROR(loader.check_arenas(memory.planned()));
   size_t needed = 0;
@@ -87,15 +88,10 @@ Result<Method> Program::load_method(const char* name, const MemoryManager& memor
   Report own;
   if (report == nullptr) report = &own;
   *report = Report();
-  const fb::ExecutionPlan* plan = find_plan(name, report);
-  Error error = plan == nullptr ? report->code : Error::kOk;
   MethodData* data = nullptr;
-  if (error == Error::kOk) {
-    MethodLoader loader(*this, *plan, report);
-    MethodCounts counts;
-    error = loader.count(&counts);
-    if (error == Error::kOk) error = load_into(loader, counts, memory, pool, report, &data);
-  }
+  const fb::ExecutionPlan* plan = find_plan(name, report);
+  const Error error = plan == nullptr ? Error::kInvalidArgument
+                                      : load_plan(MethodLoader(*this, *plan, report), memory, pool, report, &data);
   if (error == Error::kOk) return Method(data);
   log_message(LogLevel::kError, "method %s: %s: %s", name, report->place, report->message);
   return error;

@@ -15,7 +15,6 @@ namespace berth {
 namespace fb {
 struct ExecutionPlan;
 struct MethodMeta;
-struct Tensor;
 }  // namespace fb
 
 /// A tensor as the file describes it. The spans point into the file.

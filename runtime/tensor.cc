@@ -20,15 +20,18 @@ Tensor::Tensor(DType dtype, int rank, int32_t* sizes, const uint8_t* dim_order, 
 }
 
 // The innermost stride is 1; going outward each stride is the inner one times the inner size, where 0 counts as 1.
+// Unsigned, because a size of 0 beside huge ones is legal and makes strides that nobody uses.
 void Tensor::update_strides() {
-  int64_t stride = 1;
-  numel_ = 1;
+  uint64_t stride = 1;
+  uint64_t numel = 1;
   for (int i = rank_ - 1; i >= 0; --i) {
     const int dim = dim_order_[i];
-    strides_[dim] = stride;
-    numel_ *= sizes_[dim];
-    stride *= sizes_[dim] == 0 ? 1 : sizes_[dim];
+    const uint64_t size = static_cast<uint64_t>(sizes_[dim]);
+    strides_[dim] = static_cast<int64_t>(stride);
+    numel *= size;
+    stride *= size == 0 ? 1 : size;
   }
+  numel_ = static_cast<int64_t>(numel);
 }
 
 Error Tensor::resize(Span<const int32_t> sizes) {
