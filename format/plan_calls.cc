@@ -62,7 +62,9 @@ Error Sweep::write_bytes(int32_t writer, int32_t item, WriteKind kind, bool keep
   for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
     if (!graph_.spend(1)) return out_of_steps();
     const int32_t live = live_.at(at);
-    if (live != item && !may_write_over(writer, item, live)) return overwritten(writer, live);
+    if (live != item && !may_write_over(writer, item, live)) {
+      return graph_.budget == 0 ? out_of_steps() : overwritten(writer, live);
+    }
     if (kind == WriteKind::kWhole && !keep && !graph_.is_alias(live) && graph_.covers(item, live)) live_.remove(live);
   }
   return Error::kOk;
@@ -151,7 +153,9 @@ Error Sweep::check_result(const CallShape* shape, int32_t value) {
     if (!graph_.spend(1)) return out_of_steps();
     const int32_t live = live_.at(at);
     if (memory_.reader[static_cast<size_t>(live)] != now_) continue;
-    if (shape == nullptr || !allows_in_place(*shape, value, live)) return in_place_refused(value, live);
+    if (shape == nullptr || !allows_in_place(*shape, value, live)) {
+      return graph_.budget == 0 ? out_of_steps() : in_place_refused(value, live);
+    }
   }
   return Error::kOk;
 }
@@ -159,6 +163,7 @@ Error Sweep::check_result(const CallShape* shape, int32_t value) {
 bool Sweep::allows_in_place(const CallShape& shape, int32_t result, int32_t item) const {
   const int32_t value = graph_.value[static_cast<size_t>(item)];
   bool is_argument = false;
+  if (!graph_.spend(shape.inputs)) return false;
   for (uint32_t i = 0; i < shape.inputs; ++i) {
     if (shape.args->Get(i) != value) continue;
     if (i >= 32 || (shape.access->in_place >> i & 1) == 0) return false;

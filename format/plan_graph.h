@@ -144,11 +144,11 @@ Error build_graph(PlanGraph* graph, int method, Report* report);
 // Steps of build_graph, in this order.
 Error collect_items(PlanGraph* graph, int method, Report* report);
 Error collect_writes(PlanGraph* graph, int method, Report* report);
-Error relate_views(PlanGraph* graph, int method, Report* report);
 Error collect_aliases(PlanGraph* graph, int method, Report* report);
+Error relate_views(PlanGraph* graph, int method, Report* report);
 
-/// Whether `a` is a view of `b`, directly or through others.
-bool is_view_of(const PlanGraph& graph, int32_t a, int32_t b);
+/// Whether `a` is a view of `b`, directly or through others. False also when the budget ends.
+bool is_view_of(PlanGraph& graph, int32_t a, int32_t b);
 
 Error out_of_budget(int method, Report* report);
 

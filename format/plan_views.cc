@@ -61,8 +61,9 @@ void infer(PlanGraph& graph, Span<int32_t> order) {
   }
 }
 
-bool has_defined_base(const PlanGraph& graph, int32_t i) {
+bool has_defined_base(PlanGraph& graph, int32_t i) {
   for (int32_t up = graph.parent[static_cast<size_t>(i)]; up != kNone; up = graph.parent[static_cast<size_t>(up)]) {
+    if (!graph.spend(1)) return false;
     if (graph.is_defined(graph.value[static_cast<size_t>(up)]) && graph.covers(up, i)) return true;
   }
   return false;
@@ -70,8 +71,9 @@ bool has_defined_base(const PlanGraph& graph, int32_t i) {
 
 }  // namespace
 
-bool is_view_of(const PlanGraph& graph, int32_t a, int32_t b) {
+bool is_view_of(PlanGraph& graph, int32_t a, int32_t b) {
   for (int32_t up = graph.parent[static_cast<size_t>(a)]; up != kNone; up = graph.parent[static_cast<size_t>(up)]) {
+    if (!graph.spend(1)) return false;
     if (up == b) return true;
   }
   return false;
@@ -99,7 +101,7 @@ Error relate_views(PlanGraph* graph, int method, Report* report) {
       graph->marks[static_cast<size_t>(v)] |= kIsAggregate;
     }
   }
-  return Error::kOk;
+  return graph->budget == 0 ? out_of_budget(method, report) : Error::kOk;
 }
 
 }  // namespace berth::format::internal

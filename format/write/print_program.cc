@@ -70,7 +70,7 @@ class Printer {
 
  private:
   void line(int depth, const std::string& text) {
-    out_.append(static_cast<size_t>(2 * depth), ' ');
+    out_.append(2 * static_cast<size_t>(depth), ' ');
     out_ += text;
     out_ += '\n';
   }
