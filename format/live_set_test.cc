@@ -38,7 +38,7 @@ std::vector<int32_t> found(const LiveSet& set, uint64_t begin, uint64_t end) {
 TEST(LiveSet, FindsExactlyWhatOverlaps) {
   const uint32_t seed = std::random_device()();
   std::mt19937 random(seed);
-  for (const size_t count : {1, 2, 3, 7, 8, 9, 64, 65, 130}) {
+  for (const size_t count : std::vector<size_t>{1, 2, 3, 7, 8, 9, 64, 65, 130}) {
     Fixture fixture(random, count);
     LiveSet set = fixture.set();
     std::vector<bool> in(count);

@@ -109,7 +109,7 @@ TEST(Verify, BytesOfAllOnesAndZerosAreSurvived) {
 TEST(Verify, MisalignedProgramIsRefused) {
   const auto bytes = bytes_of(add_relu());
   std::vector<uint8_t> moved(bytes.size() + 16);
-  for (const size_t shift : {1, 4, 8}) {
+  for (const size_t shift : std::vector<size_t>{1, 4, 8}) {
     std::memcpy(moved.data() + shift, bytes.data(), bytes.size());
     Report report;
     EXPECT_EQ(verify_program({moved.data() + shift, bytes.size()}, &report), Error::kInvalidArgument) << shift;
