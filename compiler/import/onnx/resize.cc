@@ -106,12 +106,14 @@ bool known_mode(const ResizeRule& rule) {
 Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis) {
   constexpr int64_t kMaxOut = int64_t{1} << 20;
   constexpr double kMaxReach = 4096;
+  constexpr double kMaxTaps = 1 << 24;
   if (!known_mode(rule)) {
     return Failure{Error::kNotSupported, "",
                    "ONNX has no such resizing: " + rule.mode + ", " + rule.coordinates + ", " + rule.nearest};
   }
+  const double reach = rule.antialias ? 4 / std::min(axis.scale, 1.0) : 4;
   if (axis.in < 1 || axis.out < 0 || axis.out > kMaxOut || !(axis.scale > 0) || !std::isfinite(axis.scale) ||
-      (rule.antialias && axis.scale < 1 / kMaxReach)) {
+      (rule.antialias && axis.scale < 1 / kMaxReach) || reach * static_cast<double>(axis.out) > kMaxTaps) {
     return Failure{Error::kInvalidArgument, "",
                    "cannot resize " + std::to_string(axis.in) + " to " + std::to_string(axis.out) + " elements"};
   }
@@ -120,6 +122,7 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
   result.outside.assign(out, false);
   for (size_t i = 0; i < out; ++i) {
     const double place = source_place(rule.coordinates, axis, static_cast<int64_t>(i));
+    if (!std::isfinite(place)) return Failure{Error::kInvalidArgument, "", "the region to resize is not finite"};
     if (rule.coordinates == "tf_crop_and_resize" && (place < 0 || place > static_cast<double>(axis.in - 1))) {
       result.outside[i] = result.any_outside = true;
     }

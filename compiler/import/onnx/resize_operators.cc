@@ -47,6 +47,9 @@ void read_targets(NodeContext& n, Resize& resize) {
   } else {
     resize.scales = known_reals(n, scales, "scales");
   }
+  for (int64_t size : resize.sizes) {
+    if (size < 0 || size > INT32_MAX) return n.invalid("a size of " + std::to_string(size) + " is not possible");
+  }
   if (resize.rule.coordinates == "tf_crop_and_resize") resize.roi = known_reals(n, 1, "roi");
   const size_t count = resize.axes.size();
   const size_t given = resize.sizes.empty() ? resize.scales.size() : resize.sizes.size();
@@ -84,7 +87,7 @@ Resize read_resize(NodeContext& n) {
 
 // Sizes under keep_aspect_ratio_policy: one scale for all axes.
 void keep_aspect(NodeContext& n, Resize& resize) {
-  if (resize.sizes.empty() || resize.aspect == "stretch") return;
+  if (!n.ok() || resize.sizes.empty() || resize.aspect == "stretch") return;
   const bool smallest = resize.aspect == "not_larger";
   double scale = 0;
   std::vector<int64_t> in;
