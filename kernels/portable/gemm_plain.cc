@@ -90,6 +90,11 @@ class PlainWorker {
     }
   }
 
+  static S widen(T x) {
+    const auto promoted = +x;  // through int, for a char is a number here
+    return static_cast<S>(promoted);
+  }
+
   void begin_sums(int64_t batch_offset) {
     std::fill(sum_, sum_ + kRows * kColumns, S{});
     if (p_.start == nullptr) return;
@@ -97,7 +102,7 @@ class PlainWorker {
     for (int64_t i = 0; i < rows_; ++i) {
       for (int j = 0; j < columns_; ++j) {
         const T x = start[i * p_.start_row + (first_column_ + j) * p_.start_column];
-        sum_[i * kColumns + j] = factor(p_.start_scale) * static_cast<S>(x);
+        sum_[i * kColumns + j] = factor(p_.start_scale) * widen(x);
       }
     }
   }
@@ -107,7 +112,7 @@ class PlainWorker {
     for (int64_t k = 0; k < depth; ++k, cursor.next(p_)) {
       const T* column = a + cursor.a_offset(p_) + first_row_ * p_.row_a;
       for (int64_t i = 0; i < rows_; ++i) {
-        a_block_[i * kDepth + k] = factor(p_.a_scale) * static_cast<S>(column[i * p_.row_a]);
+        a_block_[i * kDepth + k] = factor(p_.a_scale) * widen(column[i * p_.row_a]);
       }
       S* row = b_block_ + k * kColumns;
       std::fill(row, row + kColumns, S{});
@@ -117,7 +122,7 @@ class PlainWorker {
         const T* from = b + cursor.channel * p_.channel_b + seen.b;
         const int64_t stride = p_.axis[2].step * p_.axis[2].b;
         S* to = row + runs_[r].first + seen.low;
-        for (int64_t j = 0; j < seen.high - seen.low; ++j) to[j] = static_cast<S>(from[j * stride]);
+        for (int64_t j = 0; j < seen.high - seen.low; ++j) to[j] = widen(from[j * stride]);
       }
     }
   }

@@ -76,7 +76,8 @@ void pool_plane(const AveragePooling& p, int64_t plane) {
       S sum{};
       for (int64_t y = rows.first; y < rows.end; ++y) {
         for (int64_t x = columns.first; x < columns.end; ++x) {
-          const S value = static_cast<S>(input[y * p.row_stride(*p.input) + x * p.column_stride(*p.input)]);
+          const auto promoted = +input[y * p.row_stride(*p.input) + x * p.column_stride(*p.input)];
+          const S value = static_cast<S>(promoted);
           if constexpr (std::is_integral_v<T>) {
             sum = static_cast<S>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(value));
           } else {
