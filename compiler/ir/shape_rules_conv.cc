@@ -104,7 +104,11 @@ Expected<Dim> spread(const ShapeArgs& args, Dim input, const Window& w, int64_t 
   }
   // All below 2^31, so the sum fits.
   const Dim steps = args.symbols.mul(args.symbols.add(input, Dim(-1)), Dim(w.stride));
-  return args.symbols.add(steps, Dim(w.span() - 2 * w.padding + output_padding));
+  const Dim size = args.symbols.add(steps, Dim(w.span() - 2 * w.padding + output_padding));
+  if (args.symbols.upper(size) < 1) {
+    return args.fail("expected padding that leaves something of the result, found " + args.text(size) + " elements");
+  }
+  return size;
 }
 
 }  // namespace
