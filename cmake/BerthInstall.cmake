@@ -39,8 +39,6 @@ foreach(header IN LISTS headers)
   install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/${folder})
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/generated/base/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/base)
-install(FILES ${PROJECT_BINARY_DIR}/generated/format/program_generated.h
-  ${PROJECT_BINARY_DIR}/generated/format/meta_generated.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth/format)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/berth-config.cmake.in ${PROJECT_BINARY_DIR}/berth-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
