@@ -39,7 +39,7 @@ TEST(Header, UsualFileIsLaidOutAsItSays) {
   EXPECT_EQ(layout.segment_bytes, 72u);
 }
 
-// Row 230: wrong lengths refused, longer than known accepted.
+// Holds row 230: wrong lengths refused, longer than known accepted.
 TEST(Header, LengthsOfOtherReleasesAreTakenAndNonsenseRefused) {
   FileLayout layout;
   auto head = usual_head();
@@ -68,7 +68,7 @@ TEST(Header, FileWithoutHeaderIsAllProgram) {
   EXPECT_EQ(layout.segment_base, 0u);
 }
 
-// Row 232.
+// Holds row 232.
 TEST(Header, TruncatedAndForeignFilesSayWhatIsWrong) {
   FileLayout layout;
   Report report;

@@ -67,7 +67,7 @@ TEST(Verify, SoundProgramsPass) {
   }
 }
 
-// Row 232: truncation.
+// Holds row 232: truncation.
 TEST(Verify, TruncatedFilesAreRefusedAtEveryLength) {
   const auto whole = bytes_of(one_of_everything());
   for (size_t size = 0; size < whole.size(); ++size) {
@@ -78,7 +78,7 @@ TEST(Verify, TruncatedFilesAreRefusedAtEveryLength) {
   }
 }
 
-// Row 232: corruption. Many flips are harmless; none may crash, hang or read outside (the sanitizers say).
+// Holds row 232: corruption. Many flips are harmless; none may crash, hang or read outside (the sanitizers say).
 TEST(Verify, EveryFlippedBitIsSurvived) {
   auto bytes = bytes_of(one_of_everything());
   int refused = 0;
@@ -105,7 +105,7 @@ TEST(Verify, BytesOfAllOnesAndZerosAreSurvived) {
   }
 }
 
-// Row 232: misaligned data.
+// Holds row 232: misaligned data.
 TEST(Verify, MisalignedProgramIsRefused) {
   const auto bytes = bytes_of(add_relu());
   std::vector<uint8_t> moved(bytes.size() + 16);
@@ -116,7 +116,7 @@ TEST(Verify, MisalignedProgramIsRefused) {
   }
 }
 
-// Row 232: bad root offset.
+// Holds row 232: bad root offset.
 TEST(Verify, RootOutsideOfTheProgramIsRefused) {
   const auto whole = bytes_of(add_relu());
   for (const uint32_t root : {0u, 4u, static_cast<uint32_t>(whole.size()), 0x7fffffffu, 0xffffffffu}) {
@@ -161,7 +161,7 @@ TEST(Verify, TensorsThatLieAreRefused) {
                  "methods[0].values[3]", "no name");
 }
 
-// Row 232: oversized constant request.
+// Holds row 232: oversized constant request.
 TEST(Verify, ConstantsOutsideOfTheirSegmentAreRefused) {
   EXPECT_REFUSED((p.methods[0].values[1] = constant({5}, 1)), Error::kInvalidProgram, "methods[0].values[1]",
                  "constant 1 of 20 bytes is not in the constant segment");
@@ -228,7 +228,7 @@ TEST(Verify, ConstantsInsideOldProgramsAreFound) {
   EXPECT_STREQ(report.message, "constant 1 of 16 bytes is not in the file");
 }
 
-// Row 234.
+// Holds row 234.
 TEST(Verify, ListsHoldWhatTheySay) {
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{0, 2}})), Error::kInvalidType,
                  "methods[0].values[5]", "item 1 of the list of Tensor is value 2, of kind Int");
@@ -276,7 +276,7 @@ TEST(Verify, CallsToNowhereAreRefused) {
                  "methods[0].operators[0]", "99 characters");
 }
 
-// Row 232: null plan name.
+// Holds row 232: null plan name.
 TEST(Verify, MethodsHaveNamesOfTheirOwn) {
   EXPECT_REFUSED(p.methods[0].name.clear(), Error::kInvalidProgram, "methods[0]", "no name");
   EXPECT_REFUSED(p.methods.push_back(p.methods[0]), Error::kInvalidProgram, "methods[1]",
@@ -377,7 +377,7 @@ TEST(Verify, SharedListsCannotMultiplyTheWork) {
   EXPECT_STREQ(report.message, "the lists name more items than a file of this size can hold");
 }
 
-// Row 232: null segments.
+// Holds row 232: null segments.
 TEST(Verify, TablesOfConstantsNeedTheirSegment) {
   for (const bool with_constants : {true, false}) {
     flatbuffers::FlatBufferBuilder builder;

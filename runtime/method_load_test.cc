@@ -70,7 +70,7 @@ ProgramDesc varied() {
   return desc;
 }
 
-// Row 233. Each size of method memory up to the one that is needed is the failure of one allocation or another.
+// Holds row 233. Each size of method memory up to the one that is needed is the failure of one allocation or another.
 TEST(MethodLoad, EveryAllocationThatFailsIsACleanError) {
   const Sources sources(varied());
   Report report;
@@ -180,7 +180,7 @@ TEST(MethodLoad, AConstantInAnotherFileIsNamed) {
   EXPECT_NE(std::string(r.report.message).find("layer.weight"), std::string::npos);
 }
 
-// Row 234.
+// Holds row 234.
 TEST(MethodLoad, ATensorListHoldingSomethingElseIsRefused) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     ProgramDesc desc = varied();
@@ -197,7 +197,7 @@ TEST(MethodLoad, ATensorListHoldingSomethingElseIsRefused) {
   }
 }
 
-// Row 219.
+// Holds row 219.
 TEST(MethodLoad, AConstantUsedTwiceLiesInMemoryOnce) {
   ProgramDesc desc = add_relu();
   desc.methods[0].values.emplace_back(constant({2, 2}, 1));
@@ -210,7 +210,7 @@ TEST(MethodLoad, AConstantUsedTwiceLiesInMemoryOnce) {
   EXPECT_LT(constant_bytes, r.file.data() + r.file.size());
 }
 
-// Row 224: a dimension order that is none of a tensor's own.
+// Holds row 224: a dimension order that is none of a tensor's own.
 TEST(MethodLoad, ADimensionOrderThatIsNoPermutationIsRefused) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     ProgramDesc desc = add_relu();

@@ -224,7 +224,7 @@ TEST(Method, AnIntegerGivenForAFloatIsTaken) {
   EXPECT_EQ(floats(r.method->get_output(0)), (std::vector<float>{3, 3}));
 }
 
-// Row 218.
+// Holds row 218.
 TEST(Method, OutputsOfEveryKindAreWhatTheFileHas) {
   MethodDesc method;
   method.values = {int64_t{-7},
@@ -278,7 +278,7 @@ TEST(Method, ANumberThatWasCompiledInCannotBeChanged) {
   EXPECT_EQ(m.execute(), Error::kOk);
 }
 
-// Row 221.
+// Holds row 221.
 TEST(Method, AConstantsDimensionOrderIsKept) {
   MethodDesc method;
   TensorDesc weight = constant({1, 2, 1, 2}, 1);
@@ -296,7 +296,7 @@ TEST(Method, AConstantsDimensionOrderIsKept) {
   EXPECT_FALSE(out.tensor().is_contiguous());
 }
 
-// Row 220.
+// Holds row 220.
 TEST(Method, MethodsOfOneProgramShareItsConstants) {
   ProgramDesc desc = add_relu();
   desc.methods.push_back(desc.methods[0]);
@@ -311,7 +311,7 @@ TEST(Method, MethodsOfOneProgramShareItsConstants) {
   EXPECT_EQ(floats(r.method->get_output(0)), (std::vector<float>{0, 2, 1, 0}));
 }
 
-// Row 226.
+// Holds row 226.
 TEST(Method, StackTracesDoNotChangeWhatRuns) {
   ProgramDesc desc = add_relu();
   desc.methods[0].stacktrace = {{{"model.py", 3, "forward", "x + w"}}, {{"model.py", 4, "forward", "relu"}}};

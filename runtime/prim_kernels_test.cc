@@ -1,5 +1,5 @@
 // Expected numbers: Python 3's operators on the same numbers, and the table of the operators in docs/format.md.
-// Row 225.
+// Holds row 225.
 
 #include "runtime/prim_kernels.h"
 

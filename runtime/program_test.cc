@@ -1,4 +1,4 @@
-// Row 232.
+// Holds row 232.
 
 #include "runtime/program.h"
 

@@ -84,7 +84,7 @@ TEST(AnInputThatOnlyTheFunctionalFormHasIsLeftOut, TheOutputsTypeSaysIt) {
   EXPECT_EQ(outputs_of(only_method(emitted))[0].substr(0, 6), "i64[4]");
 }
 
-// Row 218.
+// Holds row 218.
 TEST(OutputsMayBeAnythingButText, EachAsItself) {
   const EmittedProgram emitted = program_of(R"(
     const @w: f32[2] = dense<[1, 2]>
@@ -101,7 +101,7 @@ TEST(OutputsMayBeAnythingButText, EachAsItself) {
             std::string::npos);
 }
 
-// Row 219.
+// Holds row 219.
 TEST(WhatIsUsedTwiceIsWrittenOnce, OperatorsAndWeightsOverAllMethods) {
   const EmittedProgram emitted = program_of(R"(
     const @a: f32[4] = dense<[1, 2, 3, 4]>
@@ -165,7 +165,7 @@ constexpr const char* kTwoMethods[] = {R"(
       return %y
     })"};
 
-// Row 220.
+// Holds row 220.
 TEST(MethodsStandSortedByName, EachAsIfItWereAlone) {
   const EmittedProgram both = program_of(std::string(kTwoMethods[0]) + kTwoMethods[1]);
   ASSERT_EQ(both.program.methods.size(), 2u);
@@ -187,7 +187,7 @@ TEST(MethodsStandSortedByName, EachAsIfItWereAlone) {
   EXPECT_EQ(refusal_of(twins), "method encode: two methods have this name");
 }
 
-// Row 221.
+// Holds row 221.
 TEST(ConstantsAreWrittenInTheirOwnOrder, NotInAnother) {
   // Two rows of three, column by column in memory: 1 4 2 5 3 6.
   const EmittedProgram emitted = program_of(R"(
@@ -204,7 +204,7 @@ TEST(ConstantsAreWrittenInTheirOwnOrder, NotInAnother) {
   EXPECT_EQ(bytes[8], 2);
 }
 
-// Row 221.
+// Holds row 221.
 TEST(AViewOfAWeightSharesItsBytes, AndCostsNoInstruction) {
   const EmittedProgram emitted = program_of(R"(
     const @w: f32[6] = dense<[1, 2, 3, 4, 5, 6]>
@@ -221,7 +221,7 @@ TEST(AViewOfAWeightSharesItsBytes, AndCostsNoInstruction) {
   EXPECT_EQ(only_method(emitted).instructions.size(), 2u);
 }
 
-// Row 224.
+// Holds row 224.
 TEST(AMemoryFormatThatNeedsStridesIsRefused, TheOthersPass) {
   const auto with_format = [](const std::string& format) {
     return "method forward(%x: f32[1,2,2,2]) {\n %y: f32[1,2,2,2] = aten::clone(%x, " + format + ")\n return %y\n}";
@@ -237,7 +237,7 @@ TEST(AMemoryFormatThatNeedsStridesIsRefused, TheOthersPass) {
             "and preserve (1) can");
 }
 
-// Row 225.
+// Holds row 225.
 TEST(SizesAreComputedOnce, BeforeTheirFirstUse) {
   const EmittedProgram emitted = program_of(R"(
     symbol n in [1, 8]
@@ -328,7 +328,7 @@ TEST(ATensorIsNoNumber, AndIsRefusedInItsPlace) {
             std::string::npos);
 }
 
-// Row 226.
+// Holds row 226.
 TEST(StackTracesAreThereWhenAskedFor, OneAnInstruction) {
   const std::string text = R"(
     method forward(%x: f32[4]) {

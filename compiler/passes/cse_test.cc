@@ -59,7 +59,7 @@ TEST(WhatARegionComputes, IsNotUsedOutsideOfIt) {
   EXPECT_NE(after(cse, outer).find("aten::neg(%d)"), std::string::npos);
 }
 
-TEST(EqualConstants, BecomeOneAcrossMethods) {  // Row 219.
+TEST(EqualConstants, BecomeOneAcrossMethods) {  // Holds row 219.
   const std::string text =
       "const @a: f32[2] = dense<[1.0, 2.0]>\nconst @b: f32[2] = dense<[1.0, 2.0]>\nconst @c: f32[2] = dense<[1.0, "
       "3.0]>\n"

@@ -127,7 +127,7 @@ TEST(WriteProgram, WhatWasDescribedIsReadBack) {
   EXPECT_EQ(meta.arenas()->Get(0)->proof(), fb::Proof::LOAD);
 }
 
-// Row 211.
+// Holds row 211.
 TEST(WriteProgram, OffsetsKeepAll64Bits) {
   for (const uint64_t offset :
        {uint64_t{0}, uint64_t{55556}, uint64_t{0xffffffff} - 3, uint64_t{1} << 32, (uint64_t{1} << 62) + 16}) {
@@ -139,7 +139,7 @@ TEST(WriteProgram, OffsetsKeepAll64Bits) {
   }
 }
 
-// Row 229.
+// Holds row 229.
 TEST(WriteProgram, LargeArenasKeepTheirSize) {
   ProgramDesc program = add_relu();
   program.methods[0].arenas[0].bytes = uint64_t{1} << 48;
@@ -182,7 +182,7 @@ TEST(WriteProgram, BlobsOfAnotherSizeThanTheySaidAreRefused) {
   }
 }
 
-// Row 231.
+// Holds row 231.
 TEST(WriteProgram, AlignmentsThatAreNoPowerOfTwoAreRefused) {
   for (const uint32_t alignment : {0u, 3u, 48u}) {
     ProgramDesc program = add_relu();
