@@ -52,9 +52,10 @@ void scale_elements(DType dtype, uint8_t* bytes, const Layout& layout, const dou
   }
 }
 
-// A convolution or product whose weights can take a scale and a shift per channel.
+// A convolution, product or norm whose weights can take a scale and a shift per channel.
 struct Producer {
   NodeId node;
+  bool norm = false;
   size_t weight = 0;    // its argument
   size_t bias = 0;      // likewise; of mm, which has none, no argument
   int channel_dim = 0;  // of its result
@@ -121,13 +122,15 @@ class NormFolder {
     }
     const bool convolution = node->is(OpId::convolution_out) && !out->view.valid();
     const bool product = node->is(OpId::mm_out) || node->is(OpId::addmm_out);
-    if (!convolution && !product) return false;
+    const bool norm = node->is(OpId::native_batch_norm_legit_no_training_out) && !out->view.valid();
+    if ((!convolution && !product && !norm) || method_.value(value).result != 0) return false;
     const TensorType& type = method_.tensor(node->results[0]);
     const ir::Dim channels = type.shape[1];
     if (!channels.is_constant()) return false;
     out->node = id;
+    out->norm = norm;
     out->channels = channels.value;
-    out->channel_dim = convolution ? 1 : -1;
+    out->channel_dim = product ? -1 : 1;
     out->weight = node->is(OpId::addmm_out) ? 2 : 1;
     out->bias = node->is(OpId::addmm_out) ? 0 : 2;
     return true;
@@ -143,6 +146,7 @@ class NormFolder {
     if (method_.value(node.results[0]).type != method_.value(input).type) return FoldNormReason::kTypeDiffers;
     const Node& target = method_.node(producer.node);
     if (uses(input) != 1 || uses(target.results[0]) != 1) return FoldNormReason::kResultShared;
+    if (producer.norm) return decide_norm(target);
     const Constant* weight = ir::constant_of(module_, method_, target.args[producer.weight]);
     if (weight == nullptr || !is_floating(weight->type.dtype)) return FoldNormReason::kNotConstant;
     if (!weight->type.is_contiguous()) return FoldNormReason::kNotConstant;
@@ -150,6 +154,15 @@ class NormFolder {
       return FoldNormReason::kWeightShared;
     }
     return decide_bias(target, producer);
+  }
+
+  // A norm has a weight and a bias a channel, so nothing but their being known is asked for.
+  FoldNormReason decide_norm(const Node& target) const {
+    for (size_t i = 1; i < 3; ++i) {
+      const bool known = ir::is_none(target.args[i]) || ir::constant_of(module_, method_, target.args[i]) != nullptr;
+      if (!known) return FoldNormReason::kNotConstant;
+    }
+    return FoldNormReason::kFolded;
   }
 
   FoldNormReason decide_bias(const Node& target, const Producer& producer) const {
@@ -167,7 +180,25 @@ class NormFolder {
     return row ? FoldNormReason::kFolded : FoldNormReason::kNoRoom;
   }
 
+  void apply_to_norm(ir::Builder& build, const Producer& producer, const Affine& affine) {
+    const DType dtype = method_.tensor(method_.node(producer.node).results[0]).dtype;
+    for (size_t i = 1; i < 3; ++i) {
+      const Argument old = method_.node(producer.node).args[i];
+      const Constant* constant = ir::constant_of(module_, method_, old);
+      std::vector<double> numbers(static_cast<size_t>(producer.channels), i == 1 ? 1.0 : 0.0);
+      if (constant != nullptr) numbers = numbers_of(*constant);
+      const std::string name = constant != nullptr ? constant->name : i == 1 ? "norm_weight" : "norm_bias";
+      for (size_t c = 0; c < numbers.size(); ++c) {
+        numbers[c] = numbers[c] * affine.scale[c] + (i == 2 ? affine.shift[c] : 0);
+      }
+      const ValueId value = row(build, dtype, numbers, name);
+      uses(value) = 1;
+      method_.node(producer.node).args[i] = value;
+    }
+  }
+
   void apply(ir::Builder& build, const Producer& producer, const Affine& affine) {
+    if (producer.norm) return apply_to_norm(build, producer, affine);
     const ValueId weight = std::get<ValueId>(method_.node(producer.node).args[producer.weight]);
     const DType dtype = method_.tensor(weight).dtype;
     if (affine.scales) {

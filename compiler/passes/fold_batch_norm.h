@@ -7,7 +7,8 @@
 //         w' = w * gamma / sqrt(var + eps),  b' = (b - mean) * gamma / sqrt(var + eps) + beta
 //
 // The same for add, sub, mul and div by constants that differ from channel to channel at most, and behind mm and addmm
-// (which become addmm), also through a view that keeps the last dimension. Computed in double and rounded once.
+// (which become addmm), also through a view that keeps the last dimension, and behind a norm that could not be folded
+// itself. Computed in double and rounded once.
 #pragma once
 
 #include "compiler/passes/pass.h"

@@ -88,6 +88,12 @@ const Case kFolds[] = {
      "  %y: f32[5,4], %s1: f32[0], %s2: f32[0] = aten::_native_batch_norm_legit_no_training(%p, %gamma, none, %mean, "
      "%var, 0.1, 0.001)\n",
      1},
+    {"AProductAndASumAfterANormOfAnInput",
+     "  %n: f32[1,4,3,3], %s1: f32[0], %s2: f32[0] = aten::_native_batch_norm_legit_no_training(%z, %gamma, none, "
+     "%mean, "
+     "%var, 0.1, 0.001)\n  %p: f32[1,4,3,3] = aten::mul.Tensor(%n, %c)\n"
+     "  %y: f32[1,4,3,3] = aten::add.Tensor(%p, %c)\n",
+     1},
     {"ASumBehindAView",
      "  %p: f32[5,4] = aten::mm(%a, %m)\n  %v: f32[1,5,4] = aten::view_copy(%p, [1, 5, 4])\n"
      "  %y: f32[1,5,4] = aten::add.Tensor(%v, %b)\n",
