@@ -70,7 +70,9 @@ void import_constant_of_shape(NodeContext& n) {
   type.dtype = value.dtype;
   type.shape = shape;
   for (Dim d : shape) {
-    if (d.is_constant() && d.value < 0) return n.invalid("the shape has a negative size, " + std::to_string(d.value));
+    if (d.is_constant() && (d.value < 0 || d.value > INT32_MAX)) {
+      return n.invalid("the shape has the size " + std::to_string(d.value));
+    }
   }
   const Number number = value.elements[0];
   if (!type.is_static()) {

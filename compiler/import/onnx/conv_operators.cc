@@ -10,6 +10,7 @@ namespace {
 
 // More slices of a 3-d kernel than any model has; each becomes a convolution of its own.
 constexpr int64_t kMaxDepth = 256;
+constexpr int64_t kMaxStride = 1 << 20;
 
 std::vector<int64_t> kernel_of(NodeContext& n, ValueId weight) {
   std::vector<int64_t> kernel;
@@ -112,6 +113,11 @@ std::vector<Trim> read_trims(NodeContext& n, ValueId x, const std::vector<int64_
   if (extra.size() != count || pads.size() != 2 * count || (!wanted.empty() && wanted.size() != count)) {
     n.invalid("attributes 'output_padding', 'pads' and 'output_shape' need a number for each spatial dimension");
   }
+  for (const std::vector<int64_t>* numbers : {&extra, &pads, &wanted}) {
+    for (int64_t number : *numbers) {
+      if (number < 0 || number > INT32_MAX) n.invalid("padding and sizes must not be negative");
+    }
+  }
   if (!n.ok()) return {};
   std::vector<Trim> trims(count);
   for (size_t i = 0; i < count; ++i) {
@@ -139,8 +145,8 @@ void import_conv_transpose(NodeContext& n) {
     return n.invalid("attributes 'strides' and 'dilations' need a number for each spatial dimension");
   }
   for (size_t i = 0; i < count; ++i) {
-    if (strides[i] < 1 || dilations[i] < 1 || strides[i] > INT32_MAX || dilations[i] > INT32_MAX) {
-      return n.invalid("strides and dilations must be at least 1");
+    if (strides[i] < 1 || dilations[i] < 1 || strides[i] > kMaxStride || dilations[i] > kMaxStride) {
+      return n.invalid("strides and dilations must be from 1 to " + std::to_string(kMaxStride));
     }
   }
   const std::vector<Trim> trims = read_trims(n, in.x, kernel, strides, dilations);

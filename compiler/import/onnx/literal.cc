@@ -70,7 +70,7 @@ Expected<ir::TensorType> shape_of(const Tensor& tensor, const std::vector<int64_
   ir::TensorType type;
   int64_t numel = 1;
   for (int64_t d : dims) {
-    if (d < 0) return damaged(tensor, "has a negative dimension, " + std::to_string(d));
+    if (d < 0 || d > INT32_MAX) return damaged(tensor, "has a dimension of " + std::to_string(d));
     if (!checked_mul(numel, d, &numel) || numel > (int64_t{1} << 40)) {
       return damaged(tensor, "has more than 2^40 elements");
     }

@@ -7,6 +7,13 @@
 
 namespace berth::onnx {
 
+namespace {
+
+// Loops that are unrolled (steps of an LSTM, columns of indices) come from sizes that a small file can make large.
+constexpr size_t kMaxOperators = size_t{1} << 20;
+
+}  // namespace
+
 std::string node_source(const Node& node, std::string_view caller) {
   std::string name = caller.empty() ? "" : std::string(caller) + "/";
   if (!node.name.empty()) return name + std::string(node.name);
@@ -268,8 +275,15 @@ std::optional<Known> NodeContext::known_attribute(std::string_view name) {
 
 // Building ----------------------------------------------------------------------------------------------------------
 
+bool NodeContext::may_append() {
+  if (state_.method.nodes.size() >= kMaxOperators) {
+    fail(Error::kOutOfResources, "the model becomes more than " + std::to_string(kMaxOperators) + " operators");
+  }
+  return ok();
+}
+
 ValueId NodeContext::append(OpId id, std::vector<Argument> args, std::string_view name) {
-  if (!ok()) return {};
+  if (!may_append()) return {};
   auto result = state_.build.one(id, std::move(args), source_, name);
   if (result.ok()) return *result;
   fail(result.error().code, result.error().text());
@@ -277,7 +291,7 @@ ValueId NodeContext::append(OpId id, std::vector<Argument> args, std::string_vie
 }
 
 std::vector<ValueId> NodeContext::ops(OpId id, std::vector<Argument> args) {
-  if (!ok()) return {};
+  if (!may_append()) return {};
   // "y.mm": intermediate values are named after what they lead to.
   const std::string_view operator_name = ir::operator_of(id).name;
   std::string wish(node_.outputs.empty() ? node_.op_type : node_.outputs[0]);
@@ -339,6 +353,7 @@ ValueId NodeContext::pad_rank(ValueId x, int to) {
 
 void NodeContext::output(size_t i, ValueId value) {
   if (!ok() || !wants_output(i)) return;
+  if (!value.valid()) return fail(Error::kInternal, "output " + std::to_string(i) + " was not computed");
   if (static_cast<size_t>(value.index) >= first_new_value_ && state_.method.value(value).kind == ir::ValueKind::kNode) {
     state_.method.rename(value, node_.outputs[i]);
   }

@@ -147,6 +147,8 @@ class NodeContext {
 
  private:
   Operand* operand(size_t i);
+  /// Whether one more operator is in order; a failure otherwise.
+  bool may_append();
   ValueId materialize(const Known& known, std::string_view name);
   ValueId append(OpId id, std::vector<Argument> args, std::string_view name);
 

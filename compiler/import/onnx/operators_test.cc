@@ -243,8 +243,10 @@ TEST(HugeSizes, CostNothingToImport) {
   ASSERT_TRUE(module.ok()) << module.error().text();
   EXPECT_TRUE(module->constants[0].blob.is_splat());
 
-  m.model.mutable_graph()->mutable_initializer(0)->set_int64_data(1, int64_t{1} << 50);
+  m.model.mutable_graph()->mutable_initializer(0)->set_int64_data(1, 1 << 30);
   EXPECT_CONTAINS(failure(m), "more than 2^40 elements");
+  m.model.mutable_graph()->mutable_initializer(0)->set_int64_data(1, int64_t{1} << 50);
+  EXPECT_CONTAINS(failure(m), "the shape has the size 1125899906842624");
 }
 
 }  // namespace

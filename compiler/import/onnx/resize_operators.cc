@@ -207,6 +207,7 @@ ValueId weight_constant(NodeContext& n, DType dtype, const std::vector<double>& 
 ValueId sampled(NodeContext& n, ValueId x, int axis, const ResizeTaps& taps, double extrapolation) {
   const int rank = n.rank(x);
   const DType dtype = n.dtype(x);
+  if (!n.ok()) return {};
   ValueId total;
   for (size_t k = 0; k < taps.taps.size() && n.ok(); ++k) {
     const std::vector<double>& weights = taps.weights[k];
@@ -216,6 +217,10 @@ ValueId sampled(NodeContext& n, ValueId x, int axis, const ResizeTaps& taps, dou
       rows = n.op(OpId::mul_out, {rows, weight_constant(n, dtype, weights, rank, axis)});
     }
     total = total.valid() ? n.op(OpId::add_out, {total, rows}) : rows;
+  }
+  if (!total.valid()) {  // no element at all, or none that has a weight
+    const std::vector<int64_t> anywhere(taps.outside.size(), 0);
+    total = n.op(OpId::mul_Scalar_out, {n.op(OpId::index_select_out, {x, Dim(axis), n.ints(anywhere)}), Dim(0)});
   }
   if (!taps.any_outside) return total;
   std::vector<double> mask(taps.outside.begin(), taps.outside.end());
