@@ -13,7 +13,7 @@ Array floats(std::vector<int32_t> sizes, const std::vector<float>& numbers) {
   Array array;
   array.sizes = std::move(sizes);
   array.bytes.resize(numbers.size() * sizeof(float));
-  std::memcpy(array.bytes.data(), numbers.data(), array.bytes.size());
+  if (!numbers.empty()) std::memcpy(array.bytes.data(), numbers.data(), array.bytes.size());
   return array;
 }
 

@@ -56,7 +56,7 @@ void append(std::string& key, const Argument& a) {
 
 class Finder {
  public:
-  Finder(Method& method, const Options& options) : method_(method), options_(options) {
+  Finder(Method& method, const Options& options) : method_(method), options_(options), outputs_(method) {
     replacements_.resize(method.values.size());
   }
 
@@ -84,7 +84,7 @@ class Finder {
 
   bool must_stay(const Node& node, const Node& first) const {
     for (size_t i = 0; i < node.results.size(); ++i) {
-      if (must_stay_apart(method_, node.results[i], first.results[i])) return true;
+      if (outputs_.must_stay_apart(method_, node.results[i], first.results[i])) return true;
     }
     return false;
   }
@@ -122,29 +122,15 @@ class Finder {
     explain(options_, "cse", method_, node, "gone: computed-before");
     for (size_t i = 0; i < node.results.size(); ++i) {
       replacements_[static_cast<size_t>(node.results[i].index)] = first.results[i];
-      keep_output_name(node.results[i], first.results[i]);
+      outputs_.replace_and_rename(method_, node.results[i], first.results[i]);
     }
     changed_ = true;
     return true;
   }
 
-  // An output keeps its name: that is what the caller knows it by.
-  void keep_output_name(ValueId old, ValueId with) {
-    const bool is_output =
-        std::any_of(method_.body.outputs.begin(), method_.body.outputs.end(), [&](const Argument& a) {
-          const ValueId* id = std::get_if<ValueId>(&a);
-          return id != nullptr && *id == old;
-        });
-    if (!is_output) return;
-    const std::string name = method_.value(old).name;
-    const std::string other = method_.value(with).name;
-    method_.rename(old, "");
-    method_.rename(with, name);
-    method_.rename(old, other);
-  }
-
   Method& method_;
   const Options& options_;
+  OutputSet outputs_;
   std::vector<ValueId> replacements_;
   std::unordered_map<std::string, NodeId> seen_;
   std::vector<std::string> scope_;

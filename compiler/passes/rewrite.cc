@@ -16,21 +16,10 @@ using ir::Module;
 using ir::NodeId;
 using ir::ValueId;
 
-bool is_output(const Method& method, ValueId value) {
-  return std::any_of(method.body.outputs.begin(), method.body.outputs.end(), [&](const Argument& output) {
-    const ValueId* id = std::get_if<ValueId>(&output);
-    return id != nullptr && *id == value;
-  });
-}
-
 class Rewriter {
  public:
-  Rewriter(Module& module, Method& method, const Visitor& visit) : module_(module), method_(method), visit_(visit) {
-    outputs_.resize(method.values.size());
-    for (const Argument& output : method.body.outputs) {
-      ir::for_each_value(output, [&](const ValueId& id) { outputs_[static_cast<size_t>(id.index)] = true; });
-    }
-  }
+  Rewriter(Module& module, Method& method, const Visitor& visit)
+      : module_(module), method_(method), visit_(visit), outputs_(method) {}
 
   Expected<Changed> run() {
     BERTH_TRY(graph(method_.body));
@@ -78,22 +67,14 @@ class Rewriter {
     const size_t index = static_cast<size_t>(old.index);
     if (replacements_.size() <= index) replacements_.resize(method_.values.size());
     replacements_[index] = with;
-    if (index < outputs_.size() && outputs_[index] && method_.value(with).kind != ir::ValueKind::kInput) {
-      const std::string name = method_.value(old).name;
-      const std::string other = method_.value(with).name;
-      method_.rename(old, "");
-      method_.rename(with, name);
-      method_.rename(old, other);
-      outputs_.resize(std::max(outputs_.size(), static_cast<size_t>(with.index) + 1));
-      outputs_[static_cast<size_t>(with.index)] = true;
-    }
+    outputs_.replace_and_rename(method_, old, with);
   }
 
   Module& module_;
   Method& method_;
   const Visitor& visit_;
   std::vector<ValueId> replacements_;
-  std::vector<bool> outputs_;  // by value: the method gives it
+  OutputSet outputs_;
   bool changed_ = false;
 };
 
@@ -119,9 +100,30 @@ Expected<Changed> rewrite(Module& module, const std::function<Visitor(Module& mo
   return changed;
 }
 
-bool must_stay_apart(const Method& method, ValueId a, ValueId b) {
-  if (!is_output(method, a)) return false;
-  return method.value(b).kind != ir::ValueKind::kNode || is_output(method, b);
+OutputSet::OutputSet(const Method& method) : flags_(method.values.size()) {
+  for (const Argument& output : method.body.outputs) {
+    ir::for_each_value(output, [&](const ValueId& id) { flags_[static_cast<size_t>(id.index)] = true; });
+  }
+}
+
+bool OutputSet::must_stay_apart(const Method& method, ValueId a, ValueId b) const {
+  return contains(a) && (method.value(b).kind != ir::ValueKind::kNode || contains(b));
+}
+
+void OutputSet::replace(ValueId old, ValueId with) {
+  if (!contains(old)) return;
+  if (flags_.size() <= static_cast<size_t>(with.index)) flags_.resize(static_cast<size_t>(with.index) + 1);
+  flags_[static_cast<size_t>(with.index)] = true;
+}
+
+void OutputSet::replace_and_rename(Method& method, ValueId old, ValueId with) {
+  replace(old, with);
+  if (!contains(old) || method.value(with).kind == ir::ValueKind::kInput) return;
+  const std::string name = method.value(old).name;
+  const std::string other = method.value(with).name;
+  method.rename(old, "");
+  method.rename(with, name);
+  method.rename(old, other);
 }
 
 const ir::Node* defining_node(const Method& method, ValueId value) {

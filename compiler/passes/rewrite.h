@@ -31,9 +31,26 @@ Expected<Changed> rewrite(ir::Module& module, ir::Method& method, const Visitor&
 Expected<Changed> rewrite(ir::Module& module,
                           const std::function<Visitor(ir::Module& module, ir::Method& method)>& visitor_of);
 
-/// Whether `a` is the method's output and `b` is one of its inputs, a constant, or an output as well: then `b` must not
-/// take a's place, because the caller would get one tensor where the model has two.
-bool must_stay_apart(const ir::Method& method, ir::ValueId a, ir::ValueId b);
+/// The values that a method gives, while a pass replaces some.
+class OutputSet {
+ public:
+  explicit OutputSet(const ir::Method& method);
+
+  bool contains(ir::ValueId value) const {
+    return static_cast<size_t>(value.index) < flags_.size() && flags_[static_cast<size_t>(value.index)];
+  }
+  /// Whether `a` is an output and `b` is one as well, an input or a constant: then `b` must not take a's place, because
+  /// the caller would get one tensor where the model has two.
+  bool must_stay_apart(const ir::Method& method, ir::ValueId a, ir::ValueId b) const;
+  /// To be called when `with` takes the place of `old`: it is an output if `old` was.
+  void replace(ir::ValueId old, ir::ValueId with);
+  /// The same, and an output keeps its name, because that is what the caller knows it by. Only rewrite() and passes
+  /// that do without it need this.
+  void replace_and_rename(ir::Method& method, ir::ValueId old, ir::ValueId with);
+
+ private:
+  std::vector<bool> flags_;  // by value
+};
 
 /// The node that defines `value`, or null.
 const ir::Node* defining_node(const ir::Method& method, ir::ValueId value);

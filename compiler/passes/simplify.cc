@@ -25,7 +25,7 @@ struct Found {
 class Simplifier {
  public:
   Simplifier(ir::Module& module, ir::Method& method, const Options& options)
-      : module_(module), method_(method), options_(options) {}
+      : module_(module), method_(method), options_(options), outputs_(method) {}
 
   Expected<Action> visit(ir::NodeId id, bool* changed) {
     join(id, changed);
@@ -34,11 +34,12 @@ class Simplifier {
     if (!found.has_value()) return Action::keep();
     const ir::Value& result = method_.value(node.results[0]);
     if (result.type != method_.value(found->value).type) return Action::keep();
-    if (must_stay_apart(method_, node.results[0], found->value)) {
+    if (outputs_.must_stay_apart(method_, node.results[0], found->value)) {
       why(node, SimplifyReason::kKeepGraphOutput);
       return Action::keep();
     }
     why(node, found->reason);
+    outputs_.replace(node.results[0], found->value);
     return Action::replace(found->value);
   }
 
@@ -194,6 +195,7 @@ class Simplifier {
   ir::Module& module_;
   ir::Method& method_;
   const Options& options_;
+  OutputSet outputs_;
 };
 
 }  // namespace

@@ -96,6 +96,16 @@ TEST(AnOutput, KeepsItsNameWhenItsNodeGoes) {
   EXPECT_EQ(now, "\nmethod f(%x: f32[2]) {\n  %logits: f32[2] = aten::relu(%x)\n  return %logits\n}\n");
 }
 
+TEST(TwoCopiesOfOneValue, AreTwoOutputs) {
+  const std::string now = after(simplify,
+                                "method f(%x: f32[2]) {\n  %inner: f32[2] = aten::relu(%x)\n"
+                                "  %a: f32[2] = aten::clone(%inner)\n  %b: f32[2] = aten::clone(%inner)\n"
+                                "  return %a, %b\n}");
+  EXPECT_EQ(now,
+            "\nmethod f(%x: f32[2]) {\n  %a: f32[2] = aten::relu(%x)\n  %b: f32[2] = aten::clone(%a, none)\n"
+            "  return %a, %b\n}\n");
+}
+
 TEST(ANodeInARegion, IsSimplifiedToo) {
   const std::string now = after(
       simplify,
