@@ -44,10 +44,17 @@ void import_div(NodeContext& n) {
   n.output(0, n.op(OpId::div_out_mode, {a, n.input(1), std::string("trunc")}));
 }
 
-// With fmod the result has the sign of the dividend, otherwise that of the divisor.
+// With fmod the result has the sign of the dividend, otherwise that of the divisor: a - b * floor(a / b), because
+// ExecuTorch's remainder takes the dividend's sign for integers. Wrapped products cancel, so no width is too small.
 void import_mod(NodeContext& n) {
   if (n.integer("fmod", 0) != 0) return import_as<OpId::fmod_Tensor_out>(n);
-  import_as<OpId::remainder_Tensor_out>(n);
+  const ValueId a = n.input(0);
+  const ValueId b = n.input(1);
+  const DType type = n.dtype(a);
+  const bool is_signed = type == DType::kI8 || type == DType::kI16 || type == DType::kI32 || type == DType::kI64;
+  if (!is_signed) return import_as<OpId::remainder_Tensor_out>(n);
+  const ValueId quotient = n.op(OpId::div_out_mode, {a, b, std::string("floor")});
+  n.output(0, n.op(OpId::sub_out, {a, n.op(OpId::mul_out, {quotient, b})}));
 }
 
 // The result has the base's type, whatever the exponent's.

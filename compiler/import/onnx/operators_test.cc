@@ -216,6 +216,16 @@ TEST(IntegerDivision, RoundsTowardsZero) {
   EXPECT_EQ(body(m), "%y: i32[4] = aten::div.Tensor_mode(%a, %b, \"trunc\")\n");
 }
 
+TEST(IntegerDivision, RemaindersTakeTheDivisorsSign) {
+  TestModel m;
+  m.input("a", {4}, ElementType::kInt32);
+  m.input("b", {4}, ElementType::kInt32);
+  m.node("Mod", {"a", "b"}, {"y"});
+  m.output("y");
+  EXPECT_CONTAINS(body(m), "aten::div.Tensor_mode(%a, %b, \"floor\")");
+  EXPECT_CONTAINS(body(m), "%y: i32[4] = aten::sub.Tensor(%a, ");
+}
+
 TEST(SplitVersions, UnevenPartsOnlySinceEighteen) {
   TestModel m(18);
   m.input("x", {7});
