@@ -10,16 +10,16 @@ namespace berth::ir {
 namespace {
 
 struct Row {
-  OpId id;
   const char* name;
   const char* functional;
   const char* out;
   const char* schema;
   ShapeRule infer;
-  InPlaceClass in_place;
   uint32_t in_place_arguments;
-  ViewKind view;
   uint32_t unplaced;
+  OpId id;
+  InPlaceClass in_place;
+  ViewKind view;
 };
 
 struct InPlace {
@@ -42,16 +42,18 @@ constexpr InPlace in_place(InPlaceClass kind, I... indices) {
 #define UNPLACED(k) (1u << (k))
 constexpr Row kRows[] = {
 #define OP(identifier, name, functional, out, schema, rule, in_place_class, view, unplaced) \
-  {OpId::identifier,           name, functional, out, schema, &infer_##rule, (in_place_class).kind, \
-   (in_place_class).arguments, view, unplaced},
+  {name,     functional,       out, \
+   schema,   &infer_##rule,    (in_place_class).arguments, \
+   unplaced, OpId::identifier, (in_place_class).kind, \
+   view},
 #include "format/operators.def"
 #undef OP
-    {OpId::if_, "berth::if", "", "", "Scalar cond", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
-    {OpId::while_, "berth::while", "", "", "Tensor[] init", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
-    {OpId::scan, "berth::scan", "", "", "int length, Tensor[] carried, Tensor[] scanned", nullptr, InPlaceClass::kNever,
-     0, NONE, PLACED},
-    {OpId::state_read, "berth::state_read", "", "", "", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
-    {OpId::state_write, "berth::state_write", "", "", "Tensor value", nullptr, InPlaceClass::kNever, 0, NONE, PLACED},
+    {"berth::if", "", "", "Scalar cond", nullptr, 0, PLACED, OpId::if_, InPlaceClass::kNever, NONE},
+    {"berth::while", "", "", "Tensor[] init", nullptr, 0, PLACED, OpId::while_, InPlaceClass::kNever, NONE},
+    {"berth::scan", "", "", "int length, Tensor[] carried, Tensor[] scanned", nullptr, 0, PLACED, OpId::scan,
+     InPlaceClass::kNever, NONE},
+    {"berth::state_read", "", "", "", nullptr, 0, PLACED, OpId::state_read, InPlaceClass::kNever, NONE},
+    {"berth::state_write", "", "", "Tensor value", nullptr, 0, PLACED, OpId::state_write, InPlaceClass::kNever, NONE},
 };
 #undef NEVER
 #undef ELEMENT
