@@ -81,7 +81,6 @@ class Simplifier {
       case OpId::flip_out: return std::get<DimList>(node.args[1]).empty() ? copies(node) : std::nullopt;
       case OpId::roll_out: return all_of(node.args[1], 0) ? copies(node) : std::nullopt;
       case OpId::cat_out: return single(node);
-      case OpId::relu_out: return relu(node);
       default: return neutral(node);
     }
   }
@@ -101,12 +100,6 @@ class Simplifier {
     const ir::ValueList& parts = std::get<ir::ValueList>(node.args[0]);
     if (parts.size() != 1) return std::nullopt;
     return Found{parts[0], SimplifyReason::kIdentity};
-  }
-
-  std::optional<Found> relu(const Node& node) const {
-    const Node* inner = defining_node(method_, node.args[0]);
-    if (inner == nullptr || !inner->is(OpId::relu_out)) return std::nullopt;
-    return Found{operand(node, 0), SimplifyReason::kIdempotent};
   }
 
   // x + 0, x - 0, x * 1, x / 1 and the like.
@@ -204,7 +197,6 @@ const char* to_string(SimplifyReason reason) {
   switch (reason) {
     case SimplifyReason::kIdentity: return "gone: identity";
     case SimplifyReason::kNeutralElement: return "gone: neutral-element";
-    case SimplifyReason::kIdempotent: return "gone: idempotent";
     case SimplifyReason::kViewOfView: return "joined: view-of-view";
     case SimplifyReason::kPermuteOfPermute: return "joined: permute-of-permute";
     case SimplifyReason::kKeepGraphOutput: return "keep: graph-output";

@@ -8,7 +8,8 @@
 //     %q: f32[2,3] = aten::permute_copy(%p, [1, 0])             →   uses of %q read %x
 //
 // A copy stays where it gives the caller a tensor of its own: an output that would become an input, a constant or
-// another output. x + 0 counts as x although -0 + 0 is 0.
+// another output. x + 0 counts as x although -0 + 0 is 0. A relu of a relu stays: no model has one, and the cost of an
+// instruction is measured on chains of them (bench/).
 #pragma once
 
 #include "compiler/passes/pass.h"
@@ -19,7 +20,6 @@ namespace berth::passes {
 enum class SimplifyReason {
   kIdentity,        // the operator copies its input, or reorders, pads, slices nothing away
   kNeutralElement,  // x + 0, x * 1
-  kIdempotent,      // relu of relu
   kViewOfView,      // now reads what the first one read
   kPermuteOfPermute,
   kKeepGraphOutput,  // the caller must get a tensor of its own
