@@ -60,10 +60,12 @@ bool is_elementwise(const ir::Operator& op) {
 
 class Folder {
  public:
-  Folder(ir::Module& module, ir::Method& method, const Options& options, int64_t* left, std::vector<int>* uses)
+  Folder(ir::Module& module, ir::Method& method, const Options& options, int64_t limit, int64_t* left,
+         std::vector<int>* uses)
       : module_(module),
         method_(method),
         options_(options),
+        limit_(limit),
         left_(left),
         uses_(uses),
         value_uses_(ir::count_uses(method)) {}
@@ -74,7 +76,9 @@ class Folder {
     FoldReason reason = FoldReason::kFolded;
     std::vector<Blob> blobs;
     if (!fold(node, &blobs, &reason)) {
-      explain(options_, kName, method_, node, to_string(reason));
+      std::string words = to_string(reason);
+      if (reason == FoldReason::kOverLimit) words += ", " + std::to_string(limit_) + " bytes";
+      explain(options_, kName, method_, node, words);
       return Action::keep();
     }
     explain(options_, kName, method_, node, to_string(FoldReason::kFolded));
@@ -226,6 +230,7 @@ class Folder {
   ir::Module& module_;
   ir::Method& method_;
   const Options& options_;
+  const int64_t limit_;
   int64_t* left_;
   std::vector<int>* uses_;       // by constant, in all methods
   std::vector<int> value_uses_;  // by value of this method
@@ -237,7 +242,7 @@ const char* to_string(FoldReason reason) {
   switch (reason) {
     case FoldReason::kFolded: return "folded";
     case FoldReason::kGrows: return "keep: larger than its inputs and over 1 MB";
-    case FoldReason::kOverLimit: return "keep: folded constants would take more than the limit of bytes";
+    case FoldReason::kOverLimit: return "keep: all folded constants would take more than the limit";
     case FoldReason::kSizeUnknown: return "keep: size-unknown";
     case FoldReason::kKernelFailed: return "keep: kernel-failed";
   }
@@ -245,11 +250,12 @@ const char* to_string(FoldReason reason) {
 }
 
 Expected<Changed> fold_constants(ir::Module& module, const Options& options) {
-  int64_t left = options.fold_limit > 0 ? options.fold_limit : default_limit(module);
+  const int64_t limit = options.fold_limit > 0 ? options.fold_limit : default_limit(module);
+  int64_t left = limit;
   std::vector<int> uses = count_constant_uses(module);
   Changed changed = Changed::kNo;
   for (ir::Method& method : module.methods) {
-    Folder folder(module, method, options, &left, &uses);
+    Folder folder(module, method, options, limit, &left, &uses);
     BERTH_ASSIGN_OR_RETURN(const Changed one,
                            rewrite(module, method, [&](ir::Builder& build, ir::NodeId id, bool*) -> Expected<Action> {
                              return folder.visit(build, id);
