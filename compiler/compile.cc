@@ -1,6 +1,8 @@
 #include "compiler/compile.h"
 
 #include <chrono>
+#include <filesystem>
+#include <system_error>
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
@@ -66,7 +68,13 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   }
   BERTH_TRY(ir::verify(module));
   passes::Options pass_options;
+  pass_options.fusion = options.fusion;
   pass_options.dump_dir = options.dump_ir;
+  if (!options.dump_ir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.dump_ir, error);
+    if (error) return Failure{Error::kAccessFailed, options.dump_ir, "cannot be made: " + error.message()};
+  }
   pass_options.verify = options.verify_ir;
   pass_options.why = options.why;
   pass_options.why_lines = options.why.empty() ? nullptr : &report.why;

@@ -32,7 +32,10 @@ struct CompileOptions {
   /// What runs the program. "portable": operators of ExecuTorch's portable library alone.
   std::string target = "portable";
   Planner planner = Planner::kBest;
-  /// When not empty: the IR after every pass that changed it, as numbered files in this folder.
+  /// Whether operators may be merged into others, such as norms into convolutions.
+  bool fusion = true;
+  /// When not empty: the IR after every pass that changed it, as numbered files in this folder,
+  /// which is made.
   std::string dump_ir;
   /// Passes whose decisions are wanted in CompileReport::why; "all" for every pass.
   std::vector<std::string> why;

@@ -98,6 +98,7 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("--planner", command->planner, "naive, greedy or best")
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
+  sub->add_flag("!--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");
   sub->add_option("--dump-ir", command->options.dump_ir,
                   "write the IR after every pass that changed it to this folder");
   sub->add_option("--why", command->options.why,
