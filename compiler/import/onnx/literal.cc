@@ -12,37 +12,37 @@ namespace {
 constexpr int kMaxDimensions = 16;
 
 struct ElementRow {
-  ElementType type;
   const char* name;
-  bool known;
+  ElementType type;
   DType dtype;
   TypedData typed;  // the field that holds numbers of this type
+  bool known;       // whether operators take it
 };
 
 constexpr ElementRow kElements[] = {
-    {ElementType::kFloat, "FLOAT", true, DType::kF32, TypedData::kFloat},
-    {ElementType::kUint8, "UINT8", true, DType::kU8, TypedData::kInt32},
-    {ElementType::kInt8, "INT8", true, DType::kI8, TypedData::kInt32},
-    {ElementType::kUint16, "UINT16", true, DType::kU16, TypedData::kInt32},
-    {ElementType::kInt16, "INT16", true, DType::kI16, TypedData::kInt32},
-    {ElementType::kInt32, "INT32", true, DType::kI32, TypedData::kInt32},
-    {ElementType::kInt64, "INT64", true, DType::kI64, TypedData::kInt64},
-    {ElementType::kString, "STRING", false, DType::kU8, TypedData::kString},
-    {ElementType::kBool, "BOOL", true, DType::kBool, TypedData::kInt32},
-    {ElementType::kFloat16, "FLOAT16", true, DType::kF16, TypedData::kInt32},
-    {ElementType::kDouble, "DOUBLE", true, DType::kF64, TypedData::kDouble},
-    {ElementType::kUint32, "UINT32", true, DType::kU32, TypedData::kUint64},
-    {ElementType::kUint64, "UINT64", true, DType::kU64, TypedData::kUint64},
-    {ElementType::kComplex64, "COMPLEX64", false, DType::kComplex64, TypedData::kFloat},
-    {ElementType::kComplex128, "COMPLEX128", false, DType::kComplex128, TypedData::kDouble},
-    {ElementType::kBfloat16, "BFLOAT16", true, DType::kBF16, TypedData::kInt32},
-    {static_cast<ElementType>(17), "FLOAT8E4M3FN", false, DType::kF8E4M3, TypedData::kInt32},
-    {static_cast<ElementType>(18), "FLOAT8E4M3FNUZ", false, DType::kF8E4M3Fnuz, TypedData::kInt32},
-    {static_cast<ElementType>(19), "FLOAT8E5M2", false, DType::kF8E5M2, TypedData::kInt32},
-    {static_cast<ElementType>(20), "FLOAT8E5M2FNUZ", false, DType::kF8E5M2Fnuz, TypedData::kInt32},
-    {ElementType::kUint4, "UINT4", true, DType::kU8, TypedData::kInt32},
-    {ElementType::kInt4, "INT4", true, DType::kI8, TypedData::kInt32},
-    {static_cast<ElementType>(23), "FLOAT4E2M1", false, DType::kU8, TypedData::kInt32},
+    {"FLOAT", ElementType::kFloat, DType::kF32, TypedData::kFloat, true},
+    {"UINT8", ElementType::kUint8, DType::kU8, TypedData::kInt32, true},
+    {"INT8", ElementType::kInt8, DType::kI8, TypedData::kInt32, true},
+    {"UINT16", ElementType::kUint16, DType::kU16, TypedData::kInt32, true},
+    {"INT16", ElementType::kInt16, DType::kI16, TypedData::kInt32, true},
+    {"INT32", ElementType::kInt32, DType::kI32, TypedData::kInt32, true},
+    {"INT64", ElementType::kInt64, DType::kI64, TypedData::kInt64, true},
+    {"STRING", ElementType::kString, DType::kU8, TypedData::kString, false},
+    {"BOOL", ElementType::kBool, DType::kBool, TypedData::kInt32, true},
+    {"FLOAT16", ElementType::kFloat16, DType::kF16, TypedData::kInt32, true},
+    {"DOUBLE", ElementType::kDouble, DType::kF64, TypedData::kDouble, true},
+    {"UINT32", ElementType::kUint32, DType::kU32, TypedData::kUint64, true},
+    {"UINT64", ElementType::kUint64, DType::kU64, TypedData::kUint64, true},
+    {"COMPLEX64", ElementType::kComplex64, DType::kComplex64, TypedData::kFloat, false},
+    {"COMPLEX128", ElementType::kComplex128, DType::kComplex128, TypedData::kDouble, false},
+    {"BFLOAT16", ElementType::kBfloat16, DType::kBF16, TypedData::kInt32, true},
+    {"FLOAT8E4M3FN", static_cast<ElementType>(17), DType::kF8E4M3, TypedData::kInt32, false},
+    {"FLOAT8E4M3FNUZ", static_cast<ElementType>(18), DType::kF8E4M3Fnuz, TypedData::kInt32, false},
+    {"FLOAT8E5M2", static_cast<ElementType>(19), DType::kF8E5M2, TypedData::kInt32, false},
+    {"FLOAT8E5M2FNUZ", static_cast<ElementType>(20), DType::kF8E5M2Fnuz, TypedData::kInt32, false},
+    {"UINT4", ElementType::kUint4, DType::kU8, TypedData::kInt32, true},
+    {"INT4", ElementType::kInt4, DType::kI8, TypedData::kInt32, true},
+    {"FLOAT4E2M1", static_cast<ElementType>(23), DType::kU8, TypedData::kInt32, false},
 };
 
 const ElementRow* find_element(int32_t element_type) {

@@ -105,7 +105,7 @@ class NodeContext {
   int64_t integer(std::string_view name, int64_t fallback);
   double number(std::string_view name, double fallback);
   std::string text(std::string_view name, std::string_view fallback);
-  std::vector<int64_t> integers(std::string_view name, std::vector<int64_t> fallback = {});
+  std::vector<int64_t> integers(std::string_view name, const std::vector<int64_t>& fallback = {});
   std::vector<double> numbers(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
   /// The elements of tensor attribute `name`, when it is small.
