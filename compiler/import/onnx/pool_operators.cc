@@ -1,6 +1,7 @@
 // Poolings. ATen's kernels take two spatial dimensions, padding that is alike on both sides and at most half a window,
 // and, for averages, no dilation. One dimension becomes two; three are pooled as two and then the first (largest and
 // sum are separable); other padding is done first, with the averages' divisors worked out here.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -42,7 +43,7 @@ Window resolve_ceil(NodeContext& n, ValueId x, Window window) {
     if (!n.ok()) return window;
     const int64_t count = window_count(window, i, size);
     const int64_t end = (count - 1) * window.strides[i] + reach(window, i) - size - begin;
-    if (end > window.ends[i].value) window.ends[i] = Dim(end);
+    window.ends[i] = Dim(std::max(end, int64_t{0}));
   }
   window.ceil = false;
   return window;

@@ -1,0 +1,351 @@
+// What imported operators compute, where ATen's are bent to ONNX's meaning. The figures are worked out by hand or stand
+// in ONNX's own pages; the evaluator runs the IR through the portable kernels.
+#include <cmath>
+#include <cstring>
+
+#include "compiler/eval/evaluate.h"
+#include "compiler/import/onnx/test_model.h"
+
+namespace berth::onnx {
+namespace {
+
+template <typename T>
+eval::Item array(DType dtype, std::vector<int32_t> sizes, const std::vector<T>& numbers) {
+  eval::Array a;
+  a.dtype = dtype;
+  a.sizes = std::move(sizes);
+  a.bytes.resize(numbers.size() * sizeof(T));
+  if (!numbers.empty()) std::memcpy(a.bytes.data(), numbers.data(), a.bytes.size());
+  return eval::Item(std::in_place_type<eval::Array>, std::move(a));
+}
+
+eval::Item floats(std::vector<int32_t> sizes, const std::vector<float>& numbers) {
+  return array(DType::kF32, std::move(sizes), numbers);
+}
+
+/// The outputs of `model` for `inputs`; empty, with a failed expectation, when it does not import or run.
+std::vector<eval::Item> run(const TestModel& model, const std::vector<eval::Item>& inputs) {
+  auto module = model.import();
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  if (!module.ok()) return {};
+  auto outputs = eval::evaluate(*module, module->methods[0], inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().text();
+  if (!outputs.ok()) return {};
+  return std::move(*outputs);
+}
+
+template <typename T>
+std::vector<T> numbers(const std::vector<eval::Item>& outputs, size_t i = 0) {
+  if (i >= outputs.size()) return {};
+  const eval::Array& a = std::get<eval::Array>(outputs[i]);
+  std::vector<T> all(a.bytes.size() / sizeof(T));
+  if (!all.empty()) std::memcpy(all.data(), a.bytes.data(), a.bytes.size());
+  return all;
+}
+
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+/// One node from x (f32) to y; `with` adds attributes and initialisers.
+template <typename With>
+Floats one(const std::string& type, std::vector<int64_t> shape, const Floats& x, With&& with, int64_t opset = 17) {
+  TestModel m(opset);
+  m.input("x", shape);
+  with(m, type);
+  m.output("y");
+  return numbers<float>(run(m, {floats({shape.begin(), shape.end()}, x)}));
+}
+
+Floats one(const std::string& type, std::vector<int64_t> shape, const Floats& x, int64_t opset = 17) {
+  return one(
+      type, std::move(shape), x, [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}); }, opset);
+}
+
+void expect_near(const Floats& found, const Floats& expected, float tolerance = 1e-6f) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << "element " << i;
+}
+
+TEST(AveragePools, UnequalPaddingCountsOnlyWhenAsked) {
+  for (int include : {0, 1}) {
+    const Floats y = one("AveragePool", {1, 1, 2, 2}, {1, 2, 3, 4}, [&](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"})
+          .set("kernel_shape", Ints{2, 2})
+          .set("pads", Ints{0, 0, 1, 1})
+          .set("count_include_pad", include);
+    });
+    EXPECT_EQ(y, include ? (Floats{2.5f, 1.5f, 1.75f, 1}) : (Floats{2.5f, 3, 3.5f, 4}));
+  }
+}
+
+TEST(AveragePools, CeilingWindowsStartWithinTheElements) {
+  // Windows over [_ 1 2 3 4 5]: (_ 1), (2 3), (4 5); with an end pad of 1 the fourth would start in the padding.
+  const Floats y = one("AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5}, [](TestModel& m, const std::string& t) {
+    m.node(t, {"x"}, {"y"})
+        .set("kernel_shape", Ints{2})
+        .set("strides", Ints{2})
+        .set("pads", Ints{1, 2})
+        .set("ceil_mode", 1);
+  });
+  EXPECT_EQ(y, (Floats{1, 2.5f, 4.5f}));
+}
+
+TEST(AveragePools, DilationSkipsElements) {
+  const Floats y = one(
+      "AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5},
+      [](TestModel& m, const std::string& t) {
+        m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("dilations", Ints{3});
+      },
+      19);
+  EXPECT_EQ(y, (Floats{2.5f, 3.5f}));
+}
+
+TEST(Pools, ThreeDimensionsAreTwoAndOne) {
+  Floats x(27);
+  for (size_t i = 0; i < 27; ++i) x[i] = static_cast<float>(i);
+  const auto pool = [&](const char* type) {
+    return one(type, {1, 1, 3, 3, 3}, x, [](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2, 2, 2});
+    });
+  };
+  EXPECT_EQ(pool("MaxPool"), (Floats{13, 14, 16, 17, 22, 23, 25, 26}));
+  EXPECT_EQ(pool("AveragePool"), (Floats{6.5f, 7.5f, 9.5f, 10.5f, 15.5f, 16.5f, 18.5f, 19.5f}));
+}
+
+TEST(MaxPools, PaddingNeverWins) {
+  const Floats y = one("MaxPool", {1, 1, 3}, {-1, -2, -3}, [](TestModel& m, const std::string& t) {
+    m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("pads", Ints{0, 1});
+  });
+  EXPECT_EQ(y, (Floats{-1, -2, -3}));
+}
+
+TEST(MaxPools, IndicesCountInTheWholeTensor) {
+  for (int down_columns : {0, 1}) {
+    TestModel m;
+    m.input("x", {1, 2, 2, 3});
+    m.node("MaxPool", {"x"}, {"y", "i"}).set("kernel_shape", Ints{2, 3}).set("storage_order", down_columns);
+    m.output("y");
+    m.output("i");
+    const auto outputs = run(m, {floats({1, 2, 2, 3}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 8, 0, 0})});
+    EXPECT_EQ(numbers<float>(outputs), (Floats{9, 8}));
+    // Row 0, column 2 of the first plane; row 1, column 0 of the second.
+    EXPECT_EQ(numbers<int64_t>(outputs, 1), down_columns ? (Ints{4, 7}) : (Ints{2, 9}));
+  }
+}
+
+TEST(Convolutions, ThreeDimensionsAreSumsOfTwo) {
+  const Floats y = one("Conv", {1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}, [](TestModel& m, const std::string& t) {
+    m.floats("w", {1, 1, 2, 2, 2}, {1, 1, 1, 1, 1, 1, 1, 1});
+    m.floats("b", {1}, {100});
+    m.node(t, {"x", "w", "b"}, {"y"}).set("pads", Ints{1, 0, 0, 0, 0, 0});
+  });
+  EXPECT_EQ(y, (Floats{106, 128}));
+}
+
+TEST(TransposedConvolutions, TrimWhatIsAskedAtEachEnd) {
+  // Without padding [1 2 3] * [1 1] by steps of 2 is [1 1 2 2 3 3].
+  const auto with = [](const char* attribute, const Ints& value, int64_t extra = 0) {
+    return one("ConvTranspose", {1, 1, 3}, {1, 2, 3}, [&](TestModel& m, const std::string& t) {
+      m.floats("w", {1, 1, 2}, {1, 1});
+      m.node(t, {"x", "w"}, {"y"}).set("strides", Ints{2}).set(attribute, value).set("output_padding", Ints{extra});
+    });
+  };
+  EXPECT_EQ(with("pads", {0, 0}), (Floats{1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(with("pads", {1, 0}), (Floats{1, 2, 2, 3, 3}));
+  EXPECT_EQ(with("pads", {0, 1}), (Floats{1, 1, 2, 2, 3}));
+  EXPECT_EQ(with("pads", {0, 2}), (Floats{1, 1, 2, 2}));
+  EXPECT_EQ(with("pads", {0, 0}, 1), (Floats{1, 1, 2, 2, 3, 3, 0}));
+  EXPECT_EQ(with("output_shape", {7}), (Floats{1, 1, 2, 2, 3, 3, 0}));
+  EXPECT_EQ(with("output_shape", {5}), (Floats{1, 2, 2, 3, 3}));  // the odd one goes at the beginning
+}
+
+TEST(Slices, BackwardsAndClamped) {
+  const auto slice = [](int64_t start, int64_t end, int64_t step) {
+    return one("Slice", {6}, {0, 1, 2, 3, 4, 5}, [&](TestModel& m, const std::string& t) {
+      m.ints("s", {start});
+      m.ints("e", {end});
+      m.ints("a", {-1});
+      m.ints("t", {step});
+      m.node(t, {"x", "s", "e", "a", "t"}, {"y"});
+    });
+  };
+  EXPECT_EQ(slice(-1, INT64_MIN, -2), (Floats{5, 3, 1}));
+  EXPECT_EQ(slice(4, 0, -1), (Floats{4, 3, 2, 1}));
+  EXPECT_EQ(slice(100, -100, -3), (Floats{5, 2}));
+  EXPECT_EQ(slice(1, INT64_MAX, 2), (Floats{1, 3, 5}));
+  EXPECT_EQ(slice(-100, 2, 1), (Floats{0, 1}));
+  EXPECT_EQ(slice(4, 2, 1), Floats{});
+}
+
+TEST(Gathers, NegativeIndicesCountFromTheEnd) {
+  TestModel m;
+  m.input("x", {3, 2});
+  m.input("i", {2, 2}, ElementType::kInt64);
+  m.node("Gather", {"x", "i"}, {"y"}).set("axis", 0);
+  m.output("y");
+  const auto y = run(m, {floats({3, 2}, {0, 1, 2, 3, 4, 5}), array<int64_t>(DType::kI64, {2, 2}, {-1, 0, 1, -3})});
+  EXPECT_EQ(numbers<float>(y), (Floats{4, 5, 0, 1, 2, 3, 0, 1}));
+}
+
+TEST(Pads, RepeatAsTheirModeSays) {
+  const auto pad = [](const char* mode, const Ints& pads) {
+    return one(
+        "Pad", {4}, {1, 2, 3, 4},
+        [&](TestModel& m, const std::string& t) {
+          m.ints("p", pads);
+          m.node(t, {"x", "p"}, {"y"}).set("mode", mode);
+        },
+        19);
+  };
+  EXPECT_EQ(pad("constant", {1, 2}), (Floats{0, 1, 2, 3, 4, 0, 0}));
+  EXPECT_EQ(pad("constant", {-1, 1}), (Floats{2, 3, 4, 0}));
+  EXPECT_EQ(pad("reflect", {2, 3}), (Floats{3, 2, 1, 2, 3, 4, 3, 2, 1}));
+  EXPECT_EQ(pad("edge", {2, -1}), (Floats{1, 1, 1, 2, 3}));
+  EXPECT_EQ(pad("wrap", {1, 2}), (Floats{4, 1, 2, 3, 4, 1, 2}));
+}
+
+TEST(Integers, DivideTowardsZeroAndRemainWithTheDivisorsSign) {
+  for (const char* type : {"Div", "Mod"}) {
+    TestModel m;
+    m.input("a", {4}, ElementType::kInt32);
+    m.input("b", {4}, ElementType::kInt32);
+    m.node(type, {"a", "b"}, {"y"});
+    m.output("y");
+    const auto y =
+        run(m, {array<int32_t>(DType::kI32, {4}, {7, -7, 7, -7}), array<int32_t>(DType::kI32, {4}, {2, 2, -2, -2})});
+    EXPECT_EQ(numbers<int32_t>(y),
+              type[0] == 'D' ? (std::vector<int32_t>{3, -3, -3, 3}) : (std::vector<int32_t>{1, 1, -1, -1}));
+  }
+}
+
+TEST(LargeNumbers, DoNotOverflowOnTheWay) {
+  expect_near(one("Softplus", {3}, {1000, -1000, 0}), {1000, 0, std::log(2.0f)});
+  expect_near(one("ReduceLogSumExp", {2}, {1000, 1000}), {1000 + std::log(2.0f)}, 1e-3f);
+  expect_near(one("ReduceLogSumExp", {2}, {-HUGE_VALF, 0}), {0});
+}
+
+TEST(Extremes, OfNothingAndOfEquals) {
+  const Floats nothing = one("ReduceMax", {2, 0}, {}, [](TestModel& m, const std::string& t) {
+    m.node(t, {"x"}, {"y"}).set("axes", Ints{1}).set("keepdims", 0);
+  });
+  EXPECT_EQ(nothing, (Floats{-HUGE_VALF, -HUGE_VALF}));
+
+  TestModel m;
+  m.input("x", {4});
+  m.node("ArgMax", {"x"}, {"first"});
+  m.node("ArgMax", {"x"}, {"last"}).set("select_last_index", 1);
+  m.node("Hardmax", {"x"}, {"hard"});
+  for (const char* name : {"first", "last", "hard"}) m.output(name);
+  const auto outputs = run(m, {floats({4}, {1, 3, 3, 0})});
+  EXPECT_EQ(numbers<int64_t>(outputs, 0), Ints{1});
+  EXPECT_EQ(numbers<int64_t>(outputs, 1), Ints{2});
+  EXPECT_EQ(numbers<float>(outputs, 2), (Floats{0, 1, 0, 0}));
+}
+
+TEST(Quantisation, RoundsHalvesToEvenAndSaturates) {
+  TestModel m(13);
+  m.input("x", {6});
+  m.floats("scale", {}, {2});
+  proto::Tensor& zero = m.tensor("zero", {}, ElementType::kUint8);
+  zero.add_int32_data(128);
+  m.node("QuantizeLinear", {"x", "scale", "zero"}, {"q"});
+  m.node("DequantizeLinear", {"q", "scale", "zero"}, {"y"});
+  m.output("q");
+  m.output("y");
+  const auto outputs = run(m, {floats({6}, {1, 3, 5, -1, 1000, -1000})});
+  EXPECT_EQ(numbers<uint8_t>(outputs, 0), (std::vector<uint8_t>{128, 130, 130, 128, 255, 0}));
+  EXPECT_EQ(numbers<float>(outputs, 1), (Floats{0, 4, 4, 0, 254, -256}));
+}
+
+TEST(Quantisation, ScalesStandAlongTheirAxis) {
+  TestModel axis(13);
+  axis.input("x", {2, 2}, ElementType::kInt8);
+  axis.floats("scale", {2}, {1, 10});
+  axis.node("DequantizeLinear", {"x", "scale"}, {"y"}).set("axis", 0);
+  axis.output("y");
+  const eval::Item x = array<int8_t>(DType::kI8, {2, 2}, {1, 2, 3, 4});
+  EXPECT_EQ(numbers<float>(run(axis, {x})), (Floats{1, 2, 30, 40}));
+
+  TestModel blocks(21);
+  blocks.input("x", {3, 1}, ElementType::kInt8);
+  blocks.floats("scale", {2, 1}, {1, 10});
+  blocks.node("DequantizeLinear", {"x", "scale"}, {"y"}).set("axis", 0).set("block_size", 2);
+  blocks.output("y");
+  EXPECT_EQ(numbers<float>(run(blocks, {array<int8_t>(DType::kI8, {3, 1}, {1, 2, 3})})), (Floats{1, 2, 30}));
+}
+
+TEST(LayerNorms, ScalesMayBroadcast) {
+  TestModel m;
+  m.input("x", {2, 2});
+  m.floats("scale", {1}, {3});
+  m.floats("bias", {1}, {1});
+  m.node("LayerNormalization", {"x", "scale", "bias"}, {"y"}).set("epsilon", 0.0f);
+  m.output("y");
+  expect_near(numbers<float>(run(m, {floats({2, 2}, {1, 3, 10, 30})})), {-2, 4, -2, 4}, 1e-5f);
+}
+
+TEST(SpaceAndDepth, OrderTheirBlocks) {
+  const Floats x{0, 1, 2, 3};
+  const auto shuffle = [&](const char* mode) {
+    return one("DepthToSpace", {1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}, [&](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"}).set("blocksize", 2).set("mode", mode);
+    });
+  };
+  EXPECT_EQ(shuffle("DCR"), (Floats{0, 2, 4, 6, 1, 3, 5, 7}));
+  EXPECT_EQ(shuffle("CRD"), (Floats{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(one("SpaceToDepth", {1, 1, 2, 2}, x,
+                [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("blocksize", 2); }),
+            x);
+}
+
+TEST(Infinities, AreToldApart) {
+  for (int positive : {0, 1}) {
+    for (int negative : {0, 1}) {
+      TestModel m(20);
+      m.input("x", {4});
+      m.node("IsInf", {"x"}, {"y"}).set("detect_positive", positive).set("detect_negative", negative);
+      m.output("y");
+      const auto y = run(m, {floats({4}, {HUGE_VALF, -HUGE_VALF, 1, std::nanf("")})});
+      EXPECT_EQ(numbers<uint8_t>(y),
+                (std::vector<uint8_t>{static_cast<uint8_t>(positive), static_cast<uint8_t>(negative), 0, 0}));
+    }
+  }
+}
+
+TEST(Biases, JoinTheirProduct) {
+  TestModel m;
+  m.input("x", {1, 2, 2});
+  m.floats("w", {2, 2}, {1, 2, 3, 4});
+  m.floats("b", {2}, {10, 20});
+  m.node("MatMul", {"x", "w"}, {"xw"});
+  m.node("Add", {"xw", "b"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(numbers<float>(run(m, {floats({1, 2, 2}, {1, 0, 0, 1})})), (Floats{11, 22, 13, 24}));
+}
+
+TEST(Symbols, RunWithEachSize) {
+  TestModel m(13);
+  m.symbolic_input("x", {"n", "2"});
+  m.node("Shape", {"x"}, {"shape"});
+  m.ints("first", {0});
+  m.node("Gather", {"shape", "first"}, {"n"});
+  m.ints("one", {1});
+  m.node("Concat", {"n", "one", "one"}, {"target"}).set("axis", 0);
+  m.floats("value", {1, 1, 1}, {7});
+  m.node("Expand", {"value", "target"}, {"y"});
+  m.output("y");
+  m.output("shape");
+  ImportOptions options;
+  options.input_shapes = {{"x", "1..4x2"}};
+  auto module = m.import(options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  for (int32_t n : {1, 3, 4}) {
+    auto outputs = eval::evaluate(*module, module->methods[0], {floats({n, 2}, Floats(static_cast<size_t>(n) * 2, 0))});
+    ASSERT_TRUE(outputs.ok()) << outputs.error().text();
+    EXPECT_EQ(numbers<float>(*outputs), Floats(static_cast<size_t>(n), 7));
+    EXPECT_EQ(numbers<int64_t>(*outputs, 1), (Ints{n, 2}));
+  }
+}
+
+}  // namespace
+}  // namespace berth::onnx
