@@ -8,7 +8,10 @@
 namespace berth::portable {
 namespace {
 
-constexpr int64_t kDepthBlock = 128;
+// Short for the sake of exactness: a block is summed by itself and added to the rest, so that the error of a sum grows
+// with this and not with the depth. Against double precision, the largest error of resnet50 (outputs up to 2.04) is
+// 3.0e-5 with 128, 2.4e-5 with 64 and 1.8e-5 with 32, at 31, 34 and 39 ms.
+constexpr int64_t kDepthBlock = 64;
 constexpr int64_t kDirectDepthBlock = 32;
 constexpr int64_t kColumnBlock = 256;
 constexpr int64_t kRowBlock = 112;
