@@ -51,7 +51,7 @@ ValueId NodeContext::ints(const std::vector<int64_t>& numbers) {
 }
 
 ValueId NodeContext::constant(ir::TensorType type, ir::Blob blob) {
-  const std::string_view wish = wants_output(0) ? node_.outputs[0] : std::string_view(source_);
+  const std::string_view wish = names_output(0) ? node_.outputs[0] : std::string_view(source_);
   return ok() ? state_.build.constant(std::move(type), std::move(blob), wish) : ValueId();
 }
 

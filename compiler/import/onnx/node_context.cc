@@ -127,7 +127,7 @@ int64_t NodeContext::known_integer(size_t i, const char* what) {
 }
 
 void NodeContext::output(size_t i, ValueId value) {
-  if (!ok() || !wants_output(i)) return;
+  if (!ok() || !names_output(i)) return;
   if (!value.valid()) return fail(Error::kInternal, "output " + std::to_string(i) + " was not computed");
   if (static_cast<size_t>(value.index) >= first_new_value_ && state_.method.value(value).kind == ir::ValueKind::kNode) {
     state_.method.rename(value, node_.outputs[i]);
@@ -138,7 +138,7 @@ void NodeContext::output(size_t i, ValueId value) {
 }
 
 void NodeContext::output(size_t i, Known known) {
-  if (!ok() || !wants_output(i)) return;
+  if (!ok() || !names_output(i)) return;
   Operand operand;
   operand.known = std::move(known);
   scope_.operands[node_.outputs[i]] = std::move(operand);
@@ -155,12 +155,12 @@ void NodeContext::output_literal() {
   } else {
     return invalid("has no attribute that gives its value");
   }
-  if (ok() && wants_output(0)) scope_.operands[node_.outputs[0]] = operand;
+  if (ok() && names_output(0)) scope_.operands[node_.outputs[0]] = operand;
 }
 
 void NodeContext::forward(size_t i, size_t j) {
   const Operand* from = operand(j);
-  if (from == nullptr || !wants_output(i)) return;
+  if (from == nullptr || !names_output(i)) return;
   Operand copy = *from;
   scope_.operands[node_.outputs[i]] = std::move(copy);
 }

@@ -129,9 +129,9 @@ class NodeContext {
 
   // Outputs
   size_t output_count() const { return node_.outputs.size(); }
-  /// Whether somebody may read output `i`.
-  bool wants_output(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
-  /// Gives output `i`; the value takes its name when it was made by this node. Unwanted outputs are ignored.
+  /// Whether somebody reads output `i`.
+  bool wants_output(size_t i) const { return names_output(i) && uses(node_.outputs[i]) > 0; }
+  /// Gives output `i`; the value takes its name when it was made by this node. Outputs without a name are ignored.
   void output(size_t i, ValueId value);
   void output(size_t i, Known known);
   /// Output 0 is the tensor of attribute 'value' or 'sparse_value', read when it is first used.
@@ -146,6 +146,7 @@ class NodeContext {
   const std::string& source() const { return source_; }
 
  private:
+  bool names_output(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
   Operand* operand(size_t i);
   /// Whether one more operator is in order; a failure otherwise.
   bool may_append();
