@@ -11,12 +11,12 @@ Minimum and median of all turns, and the ratio of the minima; the models where B
 import argparse
 import json
 import math
-import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -37,15 +37,10 @@ def suite(names):
 
 
 def measured(command):
-    """Runs a command: (seconds, peak kilobytes, standard output)."""
-    import time
+    """Runs a command that prints JSON: (seconds, what it printed)."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        sys.exit(f"failed: {' '.join(map(str, command))}")
-    return time.perf_counter() - start, usage.ru_maxrss, output
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return time.perf_counter() - start, json.loads(output)
 
 
 def bench_compile(berth, names, work, turns=5):
@@ -55,9 +50,9 @@ def bench_compile(berth, names, work, turns=5):
         model = folder / "model.onnx"
         runs = [measured([berth, "compile", model, "-o", work / "x.pte", "--json"]) for _ in range(turns)]
         times = sorted(r[0] * 1e3 for r in runs)
-        peak = max(r[1] for r in runs) / 1024
+        peak = max(r[1]["peak_rss_kb"] for r in runs) / 1024
         size = model.stat().st_size / 2**20
-        arenas = json.loads(runs[0][2])["arenas"]
+        arenas = runs[0][1]["arenas"]
         print(f"| {name} | {size:.1f} | {times[0]:.0f} | {statistics.median(times):.0f} | {peak:.0f} | "
               f"{1.5 * size + 16:.0f} | {sum(a['bytes'] for a in arenas)} | {sum(a['lower_bound'] for a in arenas)} |",
               flush=True)

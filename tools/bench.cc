@@ -1,6 +1,5 @@
 // berth bench: how long a program takes to load and to run.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <memory>
@@ -69,8 +68,6 @@ Status run_bench(BenchOptions& options) {
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
   Timing timing;
   BERTH_TRY(time_runs(options, method, inputs, &timing));
-  struct rusage usage;
-  ::getrusage(RUSAGE_SELF, &usage);
   const Json json = {{"load_ms", loaded->seconds * 1e3},
                      {"first_ms", timing.first * 1e3},
                      {"median_ms", timing.at(.5) * 1e3},
@@ -82,7 +79,7 @@ Status run_bench(BenchOptions& options) {
                      {"copies", count_copies(method)},
                      {"method_bytes", loaded->method->memory().method_bytes},
                      {"temp_bytes", loaded->method->memory().temp_bytes},
-                     {"peak_rss_kb", usage.ru_maxrss}};
+                     {"peak_rss_kb", peak_rss_kb()}};
   if (options.json) {
     fmt::print("{}\n", json.dump());
     return Done{};

@@ -48,7 +48,8 @@ Json report_json(const CompileReport& report) {
           {"total_ms", report.total_ms},
           {"instructions", report.instructions},
           {"views", report.views},
-          {"constant_bytes", report.constant_bytes}};
+          {"constant_bytes", report.constant_bytes},
+          {"peak_rss_kb", peak_rss_kb()}};
 }
 
 void print_report(const CompileCommand& command, const CompileReport& report) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
+
 #include "base/mapped_file.h"
 
 namespace berth::tool {
@@ -23,6 +25,16 @@ std::string duration_text(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
   return fmt::format("{:.2f} s", seconds);
+}
+
+int64_t peak_rss_kb() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  int64_t kilobytes = 0;
+  while (status >> word) {
+    if (word == "VmHWM:" && status >> kilobytes) break;
+  }
+  return kilobytes;
 }
 
 Expected<std::string> read_text(const std::string& path, size_t limit) {

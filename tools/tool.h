@@ -52,6 +52,10 @@ std::string bytes_text(int64_t bytes);
 /// "1.23 ms", "45.0 us", "2.10 s".
 std::string duration_text(double seconds);
 
+/// The most memory that this process had resident so far, in KiB. Not what it was born with: getrusage would count the
+/// process that started it.
+int64_t peak_rss_kb();
+
 /// The whole of a text or binary file of at most `limit` bytes.
 Expected<std::string> read_text(const std::string& path, size_t limit);
 
