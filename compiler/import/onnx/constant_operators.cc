@@ -80,7 +80,7 @@ void import_constant_of_shape(NodeContext& n) {
     return n.output(0, n.op(OpId::full_out, {shape, fill, Dim(static_cast<int64_t>(value.dtype))}));
   }
   const int64_t count = ir::max_numel(type, n.symbols());
-  if (count > (int64_t{1} << 40)) return n.invalid("the shape has more than 2^40 elements");
+  if (count > kMaxElements) return n.invalid("the shape has more than 2^40 elements");
   if (shape.size() <= 1 && !value.floating() && may_be_known(value.dtype, count)) {
     Known known{value.dtype, {}, std::vector<Number>(static_cast<size_t>(count), number)};
     for (Dim d : shape) known.shape.push_back(d.value);

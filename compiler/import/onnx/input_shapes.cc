@@ -128,6 +128,7 @@ class InputTypes {
       if (!dim.ok()) return dim.error();
       type.shape.push_back(*dim);
     }
+    if (ir::max_numel(type, symbols_) > kMaxElements) return wrong(input.name, "has more than 2^40 elements");
     return type;
   }
 

@@ -93,6 +93,9 @@ TEST(OtherInputs, AreRefusedByName) {
   m.model.mutable_graph()->add_input()->set_name("s");
   m.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
   EXPECT_CONTAINS(failure(m), "onnx input \"s\": is not a tensor");
+  TestModel huge;
+  huge.input("x", {1 << 30, 1 << 30});
+  EXPECT_CONTAINS(failure(huge), "onnx input \"x\": has more than 2^40 elements");
   TestModel strings;
   strings.input("t", {1}, ElementType::kString);
   EXPECT_CONTAINS(failure(strings), "elements of STRING");

@@ -71,7 +71,7 @@ Expected<ir::TensorType> shape_of(const Tensor& tensor, const std::vector<int64_
   int64_t numel = 1;
   for (int64_t d : dims) {
     if (d < 0 || d > INT32_MAX) return damaged(tensor, "has a dimension of " + std::to_string(d));
-    if (!checked_mul(numel, d, &numel) || numel > (int64_t{1} << 40)) {
+    if (!checked_mul(numel, d, &numel) || numel > kMaxElements) {
       return damaged(tensor, "has more than 2^40 elements");
     }
     type.shape.emplace_back(d);

@@ -14,6 +14,9 @@
 
 namespace berth::onnx {
 
+/// More elements than any tensor of a model may have.
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
 struct Literal {
   ir::TensorType type;
   ir::Blob blob;

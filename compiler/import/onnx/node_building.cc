@@ -32,9 +32,16 @@ std::vector<ValueId> NodeContext::ops(OpId id, std::vector<Argument> args) {
   std::string wish(node_.outputs.empty() ? node_.op_type : node_.outputs[0]);
   wish += "." + std::string(operator_name.substr(operator_name.rfind(':') + 1));
   auto results = state_.build.create(id, std::move(args), source_, wish);
-  if (results.ok()) return std::move(*results);
-  fail(results.error().code, results.error().text());
-  return {};
+  if (!results.ok()) {
+    fail(results.error().code, results.error().text());
+    return {};
+  }
+  for (ValueId result : *results) {
+    if (ir::max_numel(state_.method.tensor(result), symbols()) > kMaxElements) {
+      fail(Error::kOutOfResources, "a result has more than 2^40 elements: " + type_text(result));
+    }
+  }
+  return ok() ? std::move(*results) : std::vector<ValueId>();
 }
 
 ValueId NodeContext::op(OpId id, std::vector<Argument> args) {
