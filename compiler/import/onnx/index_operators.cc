@@ -204,6 +204,10 @@ void import_depth_to_space(NodeContext& n) {
 void import_space_to_depth(NodeContext& n) {
   const ValueId x = n.input(0);
   const int64_t b = block_size(n, x);
+  // The attribute is younger than opset 23, but a model that has it means it.
+  const std::string mode = n.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return n.invalid("attribute 'mode' must be DCR or CRD");
+  if (mode == "CRD") return n.output(0, n.op(OpId::pixel_unshuffle_out, {x, Dim(b)}));
   ir::Symbols& s = n.symbols();
   const Dim rows = s.floor_div(n.dim(x, 2), Dim(b));
   const Dim columns = s.floor_div(n.dim(x, 3), Dim(b));

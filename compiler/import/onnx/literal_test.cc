@@ -159,10 +159,7 @@ TEST(SparseTensors, ScatterTheirValues) {
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() /
-                           "berth_onnx_"
-                           "XXXXXX")
-                              .string();
+    std::string pattern = (fs::temp_directory_path() / ("berth_onnx_" + std::string(6, 'X'))).string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     root_ = pattern;
     fs::create_directories(root_ / "model" / "weights");
