@@ -1,7 +1,10 @@
 // Device: where memory lives. Written `cpu`, `cuda:0`, `sim:1`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "base/result.h"
 
 namespace berth {
 
@@ -28,5 +31,20 @@ struct Device {
 
 /// "cpu", "cuda", "sim"; null for a number that names no device type.
 const char* to_string(DeviceType type);
+
+/// The types that there are, for messages: "cpu, cuda, sim".
+extern const char* const kDeviceTypeNames;
+
+/// "cuda:0", "CUDA:1", "cpu": a type, in any case, and an index from 0 to 127 in decimal digits; without one it is 0.
+/// NotFound for a type that there is not; InvalidArgument for anything else that is no device, such as "cuda:-1",
+/// "cuda:300", "cuda:" or "cuda:01".
+Result<Device> parse_device(const char* text, size_t size);
+
+/// Room for the text of any device.
+struct DeviceText {
+  char text[16];
+};
+/// "cuda:0"; "cpu" for the host; "type 7:0" when the type has no name.
+DeviceText to_text(Device device);
 
 }  // namespace berth

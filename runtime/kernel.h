@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/span.h"
+#include "runtime/device_allocator.h"
 #include "runtime/value.h"
 
 namespace berth {
@@ -34,7 +35,9 @@ class KernelContext {
  public:
   /// `pool` may be null: then everything runs on the calling thread. `temp` is the memory that the caller gave for
   /// intermediate results; it starts anew with each instruction.
-  KernelContext(Span<uint8_t> temp, ThreadPool* pool) : temp_(temp), pool_(pool) {}
+  /// `devices` are those of the Method; `user` is what its loader gave for kernels of its own (MethodOptions::user).
+  KernelContext(Span<uint8_t> temp, ThreadPool* pool, DeviceTable devices = {}, void* user = nullptr)
+      : temp_(temp), pool_(pool), devices_(devices), user_(user) {}
 
   /// `bytes` bytes aligned to 64 that live until the kernel returns, or null when the temporary memory is too small.
   /// The kernel then returns Error::kMemoryAllocationFailed.
@@ -42,6 +45,14 @@ class KernelContext {
 
   /// Bytes handed out so far, padding included.
   size_t temp_used() const { return used_; }
+
+  /// The devices that the Method uses, with their allocators and streams.
+  const DeviceTable& devices() const { return devices_; }
+  /// What kernels of a device need and this interface does not know: its queue, library handles. Null if none was given.
+  void* user() const { return user_; }
+  ThreadPool* pool() const { return pool_; }
+  /// All of the temporary memory, for a delegate that runs a program of its own in it.
+  Span<uint8_t> temp() const { return temp_; }
 
   int threads() const { return pool_ == nullptr ? 1 : pool_->size(); }
 
@@ -74,6 +85,8 @@ class KernelContext {
   Span<uint8_t> temp_;
   size_t used_ = 0;
   ThreadPool* pool_;
+  DeviceTable devices_;
+  void* user_;
   const char* message_ = nullptr;
 };
 

@@ -16,11 +16,14 @@
 #include "base/result.h"
 #include "base/span.h"
 #include "format/report.h"
+#include "runtime/backend.h"
 #include "runtime/data_loader.h"
+#include "runtime/device_allocator.h"
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/method.h"
 #include "runtime/method_meta.h"
+#include "runtime/named_data.h"
 
 namespace berth {
 
@@ -46,8 +49,22 @@ enum class Verification : uint8_t {
   kFull,
 };
 
+/// Where the file says `from`, the program uses `to`.
+struct DeviceMapping {
+  Device from;
+  Device to;
+};
+
 struct LoadOptions {
   Verification verification = Verification::kFull;
+  /// The allocators of devices; null: DeviceAllocatorRegistry::instance(). Must outlive the Program.
+  const DeviceAllocatorRegistry* registry = nullptr;
+  /// What runs delegates. The backends must outlive the Program; the span need not.
+  Span<Backend* const> backends;
+  /// At most Program::kMaxMappings, each `from` once; the host is not mapped. The span need not outlive load().
+  Span<const DeviceMapping> devices;
+  /// Where constants lie that the file names but has not got; null: nowhere. Must outlive the Program.
+  const NamedDataMap* external = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
 };

@@ -31,6 +31,7 @@ namespace berth::ir {
 
 using ConstantId = int32_t;
 using StateId = int32_t;
+using DelegateId = int32_t;
 
 /// Bytes with a name and a type, shared by all methods.
 struct Constant {
@@ -44,6 +45,21 @@ struct State {
   std::string name;
   TensorType type;
   std::optional<Blob> initial;  // zero at the start when absent
+};
+
+/// An option of a delegate: bytes that its backend alone understands.
+struct CompileSpec {
+  std::string key;
+  std::string value;
+};
+
+/// What a backend compiles: the module that a call of berth::delegate belongs to.
+struct Delegate {
+  std::string name;
+  std::string backend;             // the name that the runtime finds it by, "berth.sim"
+  std::vector<CompileSpec> specs;  // "target_device" among them when it is not the host
+  /// Compiled elsewhere, such as in an ExecuTorch program; absent when the call's region is what is to be compiled.
+  std::optional<Blob> payload;
 };
 
 enum class ValueKind : uint8_t { kInput, kConstant, kNode };
@@ -72,7 +88,8 @@ struct Node {
   std::vector<Argument> args;  // one a parameter of op
   std::vector<ValueId> results;
   std::vector<Graph> regions;
-  StateId state = -1;  // of state_read and state_write
+  StateId state = -1;        // of state_read and state_write
+  DelegateId delegate = -1;  // of delegate
   std::string source;  // the node of the user's model that it came from; may be empty
 
   bool is(OpId id) const { return op->id == id; }
@@ -118,6 +135,7 @@ struct Module {
   Symbols symbols;
   std::vector<Constant> constants;
   std::vector<State> states;
+  std::vector<Delegate> delegates;
   std::vector<Method> methods;
 
   /// A fresh constant; `name` is made unique by a suffix when taken or empty.

@@ -52,6 +52,7 @@ constexpr Row kRows[] = {
     {"berth::while", "", "", "Tensor[] init", nullptr, 0, PLACED, OpId::while_, InPlaceClass::kNever, NONE},
     {"berth::scan", "", "", "int length, Tensor[] carried, Tensor[] scanned", nullptr, 0, PLACED, OpId::scan,
      InPlaceClass::kNever, NONE},
+    {"berth::delegate", "", "", "Tensor[] inputs", nullptr, 0, PLACED, OpId::delegate, InPlaceClass::kNever, NONE},
     {"berth::state_read", "", "", "", nullptr, 0, PLACED, OpId::state_read, InPlaceClass::kNever, NONE},
     {"berth::state_write", "", "", "Tensor value", nullptr, 0, PLACED, OpId::state_write, InPlaceClass::kNever, NONE},
 };

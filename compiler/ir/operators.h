@@ -32,6 +32,9 @@ enum class OpId : uint16_t {
   /// `berth::scan(length, carried…, scanned…) {body}`: body takes carried and one slice of each scanned value along
   /// dimension 0, yields carried and one slice of each stacked result.
   scan,
+  /// `berth::delegate(inputs…) @name {body}`: a part of the graph that a backend runs; results are the body's outputs.
+  /// Without a body the delegate was compiled elsewhere (Delegate::payload).
+  delegate,
   /// `berth::state_read() @name`: the current value of a state of the module.
   state_read,
   /// `berth::state_write(value) @name`: at the end of the method the state has this value.

@@ -1,0 +1,54 @@
+#include "format/nested.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace berth::format {
+namespace {
+
+struct Payload {
+  alignas(16) uint8_t bytes[64] = {};
+  Payload() {
+    const NestedHeader header = make_nested_header(32);
+    std::memcpy(bytes, header.bytes, sizeof header.bytes);
+    std::memset(bytes + 32, 7, 32);
+  }
+  Span<const uint8_t> span() const { return {bytes, sizeof bytes}; }
+};
+
+TEST(NestedHeader, IsTheBytesThatTheFormatSays) {
+  const uint8_t expected[32] = {'B', 'e', 'r', 't', 'h', 'N', 's', 't', 1, 0, 0, 0, 32, 0, 0, 0, 0x03, 0x02, 0x01};
+  EXPECT_EQ(std::memcmp(make_nested_header(0x010203).bytes, expected, 32), 0);
+}
+
+TEST(NestedHeader, LeadsToTheProgram) {
+  const Payload payload;
+  const auto program = open_nested(payload.span(), nullptr);
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program->data(), payload.bytes + 32);
+  EXPECT_EQ(program->size(), 32u);
+}
+
+TEST(NestedHeader, OtherBytesAndCutOnesAreRefused) {
+  Payload payload;
+  Report report;
+  EXPECT_EQ(open_nested({payload.bytes, 63}, &report).error(), Error::kInvalidProgram);
+  EXPECT_STREQ(report.place, "nested program header");
+  for (size_t size : {size_t{0}, size_t{8}, size_t{31}}) {
+    EXPECT_EQ(open_nested({payload.bytes, size}, nullptr).error(), Error::kInvalidProgram);
+  }
+  payload.bytes[0] = 'b';
+  EXPECT_EQ(open_nested(payload.span(), nullptr).error(), Error::kInvalidProgram);
+}
+
+TEST(NestedHeader, AnotherVersionIsSaidToBeOne) {
+  Payload payload;
+  payload.bytes[8] = 2;
+  Report report;
+  EXPECT_EQ(open_nested(payload.span(), &report).error(), Error::kDelegateInvalidCompatibility);
+  EXPECT_NE(std::strstr(report.message, "version 2"), nullptr);
+}
+
+}  // namespace
+}  // namespace berth::format

@@ -1,0 +1,89 @@
+// Copies between the host and devices, and between devices: whole tensors, on the streams that the Method has there.
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+// Everything but the copy itself; `*copies` is false when there is nothing to copy. ExecuTorch's kernel resizes first,
+// so that a tensor below its bound moves only the bytes that it has.
+Error prepare(KernelContext& context, const Tensor& self, Tensor& out, bool* copies) {
+  *copies = false;
+  if (self.dtype() != out.dtype()) return context.fail(Error::kInvalidArgument, "self and out have different dtypes");
+  if (self.rank() != out.rank()) return context.fail(Error::kInvalidArgument, "self and out have different ranks");
+  if (self.dim_order() != out.dim_order()) {
+    return context.fail(Error::kInvalidArgument, "self and out have different dimension orders");
+  }
+  if (out.resize(self.sizes()) != Error::kOk) {
+    return context.fail(Error::kInvalidArgument, "self does not fit into out");
+  }
+  *copies = self.nbytes() != 0;
+  return Error::kOk;
+}
+
+const DeviceUse* device_of(KernelContext& context, const Tensor& tensor) {
+  const DeviceUse* use = context.devices().find(tensor.device());
+  return use == nullptr || use->allocator == nullptr ? nullptr : use;
+}
+
+Error no_allocator(KernelContext& context) {
+  return context.fail(Error::kNotFound, "no allocator is registered for the tensor's device");
+}
+
+Error checked(KernelContext& context, Error error) {
+  return error == Error::kOk ? error : context.fail(error, "the device's allocator could not copy");
+}
+
+}  // namespace
+
+Error h2d_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[1]->tensor();
+  if (!self.device().is_cpu()) return context.fail(Error::kInvalidArgument, "self is not on the host");
+  if (out.device().is_cpu()) return context.fail(Error::kInvalidArgument, "out is not on a device");
+  bool copies = false;
+  if (const Error error = prepare(context, self, out, &copies); error != Error::kOk) return error;
+  if (!copies) return Error::kOk;
+  const DeviceUse* use = device_of(context, out);
+  if (use == nullptr) return no_allocator(context);
+  return checked(context, use->allocator->copy_host_to_device(out.raw(), self.raw(), self.nbytes(), use->device.index,
+                                                              use->stream));
+}
+
+Error d2h_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[1]->tensor();
+  if (self.device().is_cpu()) return context.fail(Error::kInvalidArgument, "self is not on a device");
+  if (!out.device().is_cpu()) return context.fail(Error::kInvalidArgument, "out is not on the host");
+  bool copies = false;
+  if (const Error error = prepare(context, self, out, &copies); error != Error::kOk) return error;
+  if (!copies) return Error::kOk;
+  const DeviceUse* use = device_of(context, self);
+  if (use == nullptr) return no_allocator(context);
+  return checked(context, use->allocator->copy_device_to_host(out.raw(), self.raw(), self.nbytes(), use->device.index,
+                                                              use->stream));
+}
+
+Error d2d_copy_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[1]->tensor();
+  if (self.device().is_cpu()) return context.fail(Error::kInvalidArgument, "self is not on a device");
+  if (out.device().type != self.device().type) {
+    return context.fail(Error::kInvalidArgument, "self and out are on devices of different types");
+  }
+  bool copies = false;
+  if (const Error error = prepare(context, self, out, &copies); error != Error::kOk) return error;
+  if (!copies) return Error::kOk;
+  const DeviceUse* from = device_of(context, self);
+  const DeviceUse* to = device_of(context, out);
+  if (from == nullptr || to == nullptr) return no_allocator(context);
+  DeviceAllocator& allocator = *to->allocator;
+  if (from->stream != to->stream) {
+    Error error = allocator.record(from->stream, from->device.index);
+    if (error == Error::kOk) error = allocator.wait(to->stream, to->device.index, from->stream, from->device.index);
+    if (error != Error::kOk) return context.fail(error, "the target's stream cannot wait for the source's");
+  }
+  return checked(context, allocator.copy_device_to_device(out.raw(), to->device.index, self.raw(), from->device.index,
+                                                          self.nbytes(), to->stream));
+}
+
+}  // namespace berth::portable
