@@ -1,6 +1,5 @@
 #include "compiler/import/onnx/input_shapes.h"
 
-#include <cctype>
 #include <map>
 
 #include "base/math.h"
@@ -9,32 +8,9 @@
 namespace berth::onnx {
 namespace {
 
-// Sizes are 32-bit in program files.
-constexpr int64_t kMaxExtent = INT32_MAX;
-
-bool take_number(std::string_view& text, int64_t* out) {
-  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0) return false;
-  int64_t number = 0;
-  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
-    number = number * 10 + (text[0] - '0');
-    if (number > kMaxExtent) return false;
-    text.remove_prefix(1);
-  }
-  *out = number;
-  return true;
-}
-
-/// Symbols are written as identifiers in the IR's text.
-std::string symbol_name(std::string_view name) {
-  std::string out;
-  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out.insert(0, "n");
-  return out;
-}
-
-std::string text_of(Extent e) {
-  return e.lower == e.upper ? std::to_string(e.lower) : std::to_string(e.lower) + ".." + std::to_string(e.upper);
-}
+using lowering::kMaxExtent;
+using lowering::parse_extents;
+using lowering::symbol_name;
 
 /// The shape that the model gives, with '?' or the symbol's name where it gives none.
 std::string model_shape(const ValueInfo& input) {
@@ -161,25 +137,6 @@ class InputTypes {
 };
 
 }  // namespace
-
-bool parse_extents(std::string_view text, std::vector<Extent>* out) {
-  out->clear();
-  while (!text.empty()) {
-    Extent e;
-    if (!take_number(text, &e.lower)) return false;
-    e.upper = e.lower;
-    if (text.substr(0, 2) == "..") {
-      text.remove_prefix(2);
-      if (!take_number(text, &e.upper) || e.upper < e.lower) return false;
-    }
-    out->push_back(e);
-    if (text.empty()) return true;
-    if (text[0] != 'x') return false;
-    text.remove_prefix(1);
-    if (text.empty()) return false;
-  }
-  return true;
-}
 
 Expected<std::vector<ir::TensorType>> input_types(ir::Symbols& symbols, const std::vector<const ValueInfo*>& inputs,
                                                   const ImportOptions& options) {

@@ -8,14 +8,14 @@
 #include <memory>
 #include <string>
 
+#include "compiler/import/lowering/lowering.h"
 #include "compiler/import/onnx/model.h"
 #include "compiler/ir/blob.h"
 #include "compiler/ir/type.h"
 
 namespace berth::onnx {
 
-/// More elements than any tensor of a model may have.
-constexpr int64_t kMaxElements = int64_t{1} << 40;
+using lowering::kMaxElements;
 
 struct Literal {
   ir::TensorType type;

@@ -15,20 +15,25 @@ std::string node_source(const Node& node, std::string_view caller) {
   return name;
 }
 
+namespace {
+
+lowering::NodeName name_of(const Node& node, std::string source) {
+  lowering::NodeName name{"onnx node \"" + source + "\"", std::string(node.op_type), std::move(source), ""};
+  name.wish = node.outputs.empty() || node.outputs[0].empty() ? name.type : std::string(node.outputs[0]);
+  return name;
+}
+
+}  // namespace
+
 NodeContext::NodeContext(ImportState& state, Scope& scope, const Node& node, AttributeList attributes, int64_t opset,
                          std::string source)
-    : state_(state),
+    : Lowering(state.build, name_of(node, std::move(source))),
+      state_(state),
       scope_(scope),
       node_(node),
       attributes_(std::move(attributes)),
       opset_(opset),
-      source_(std::move(source)),
       first_new_value_(state.method.values.size()) {}
-
-void NodeContext::fail(Error code, std::string message) {
-  if (failure_.has_value()) return;
-  failure_ = Failure{code, "onnx node \"" + source_ + "\"", std::string(node_.op_type) + ": " + std::move(message)};
-}
 
 Operand* NodeContext::operand(size_t i) {
   if (!ok()) return nullptr;
@@ -46,7 +51,7 @@ Operand* NodeContext::operand(size_t i) {
   auto literal = found->initializer != nullptr ? state_.literals.read(*found->initializer)
                                                : state_.literals.read(*found->sparse_initializer);
   if (!literal.ok()) {
-    failure_ = literal.error();
+    fail(literal.error());
     return nullptr;
   }
   // Small ones may be nothing but sizes; they become constants only where a tensor is asked for.
@@ -168,12 +173,6 @@ void NodeContext::forward(size_t i, size_t j) {
 int NodeContext::uses(std::string_view name) const {
   const auto found = scope_.uses.find(name);
   return found == scope_.uses.end() ? 0 : found->second;
-}
-
-const ir::Node* NodeContext::producer(ValueId v) const {
-  if (!v.valid()) return nullptr;
-  const ir::Value& value = state_.method.value(v);
-  return value.kind == ir::ValueKind::kNode ? &state_.method.node(value.node) : nullptr;
 }
 
 }  // namespace berth::onnx

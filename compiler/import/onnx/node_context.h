@@ -7,27 +7,25 @@
 //       n.output(0, n.op(OpId::mul_Scalar_out, {n.op(OpId::mul_out, {x, gate}), 1.0 / 6}));
 //     }
 //
-// It remembers the first failure. From then on nothing is appended, calls return empty values, and every accessor may
-// still be called with them; what an importer computes after that is dropped. Loops over sizes that a failure made up
-// are short, because shapes of empty values are empty.
+// Failures, types and building are Lowering's.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "compiler/import/lowering/lowering.h"
 #include "compiler/import/onnx/scope.h"
-#include "compiler/ir/builder.h"
 
 namespace berth::onnx {
 
-using ir::Argument;
-using ir::Dim;
-using ir::DimList;
-using ir::None;
-using ir::OpId;
-using ir::ValueId;
-using ir::ValueList;
+using lowering::Argument;
+using lowering::Dim;
+using lowering::DimList;
+using lowering::None;
+using lowering::OpId;
+using lowering::ValueId;
+using lowering::ValueList;
 
 /// What all nodes of one import share.
 struct ImportState {
@@ -40,7 +38,7 @@ struct ImportState {
 /// An attribute as a node has it; in function bodies, after references to the call's attributes are resolved.
 using AttributeList = std::vector<std::pair<std::string_view, const Attribute*>>;
 
-class NodeContext {
+class NodeContext : public lowering::Lowering {
  public:
   /// Borrows everything. `source` is the node's name for messages and for the IR.
   NodeContext(ImportState& state, Scope& scope, const Node& node, AttributeList attributes, int64_t opset,
@@ -49,14 +47,6 @@ class NodeContext {
   const Node& node() const { return node_; }
   /// The version of ai.onnx that the model asks for: meaning of attributes and inputs depends on it.
   int64_t opset() const { return opset_; }
-  ir::Symbols& symbols() { return state_.module.symbols; }
-
-  // Failure
-  bool ok() const { return !failure_.has_value(); }
-  void fail(Error code, std::string message);
-  void unsupported(std::string message) { fail(Error::kNotSupported, std::move(message)); }
-  void invalid(std::string message) { fail(Error::kInvalidArgument, std::move(message)); }
-  const Failure& failure() const { return *failure_; }
 
   // Inputs
   size_t input_count() const { return node_.inputs.size(); }
@@ -81,24 +71,6 @@ class NodeContext {
   /// The same as an integer; a real one is rounded towards zero and must lie within ±2^62.
   int64_t known_integer(size_t i, const char* what);
 
-  // Types. All are safe for empty values: f32, rank 0, Dim(1).
-  DType dtype(ValueId v) const;
-  std::vector<Dim> shape(ValueId v) const;
-  int rank(ValueId v) const;
-  Dim dim(ValueId v, int axis) const;
-  /// The product of dimensions [first, last).
-  Dim product(const std::vector<Dim>& shape, int first, int last);
-  /// Whether `v` is a constant of the module.
-  bool is_constant(ValueId v) const { return ir::constant_of(state_.module, state_.method, v) != nullptr; }
-  /// "f32[1,64,n]", for messages.
-  std::string type_text(ValueId v) const;
-  /// `dim` as a number; fails with `what` when it is a symbol.
-  int64_t fixed(Dim dim, const char* what);
-  /// `axis` counted from the front; fails when outside [-rank, rank). 0 after any failure.
-  int axis(int64_t axis, int rank);
-  /// The same for several; fails on repeats.
-  std::vector<int> axes(const std::vector<int64_t>& axes, int rank);
-
   // Attributes: the value, or `fallback` when the node does not have it; a failure when it is of another type.
   bool has_attribute(std::string_view name) const { return attribute(name) != nullptr; }
   const Attribute* attribute(std::string_view name) const;
@@ -110,22 +82,6 @@ class NodeContext {
   std::vector<std::string> texts(std::string_view name);
   /// The elements of tensor attribute `name`, when it is small.
   std::optional<Known> known_attribute(std::string_view name);
-
-  // Building
-  /// Appends an operator and returns its first result.
-  ValueId op(OpId id, std::vector<Argument> args);
-  /// Appends an operator and returns all results; empty after a failure.
-  std::vector<ValueId> ops(OpId id, std::vector<Argument> args);
-  ValueId splat(DType dtype, std::vector<Dim> shape, double number);
-  ValueId ints(const std::vector<int64_t>& numbers);
-  ValueId constant(ir::TensorType type, ir::Blob blob);
-  /// `x` itself where nothing would change.
-  ValueId cast(ValueId x, DType dtype);
-  ValueId view(ValueId x, std::vector<Dim> shape);
-  ValueId permute(ValueId x, const std::vector<int64_t>& order);
-  ValueId expand(ValueId x, std::vector<Dim> shape);
-  /// `x` with dimensions of size 1 in front, until it has `rank` of them.
-  ValueId pad_rank(ValueId x, int rank);
 
   // Outputs
   size_t output_count() const { return node_.outputs.size(); }
@@ -141,26 +97,18 @@ class NodeContext {
 
   /// How often the result called `name` is read in this scope.
   int uses(std::string_view name) const;
-  /// The node that made `v`, or null when `v` is no node's result.
-  const ir::Node* producer(ValueId v) const;
-  const std::string& source() const { return source_; }
 
  private:
   bool names_output(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
   Operand* operand(size_t i);
-  /// Whether one more operator is in order; a failure otherwise.
-  bool may_append();
   ValueId materialize(const Known& known, std::string_view name);
-  ValueId append(OpId id, std::vector<Argument> args, std::string_view name);
 
   ImportState& state_;
   Scope& scope_;
   const Node& node_;
   AttributeList attributes_;
   int64_t opset_;
-  std::string source_;
   size_t first_new_value_;
-  std::optional<Failure> failure_;
 };
 
 /// The name of `node` in messages: `onnx node "Conv_12"`, or type and first output where it has no name. `caller`, the

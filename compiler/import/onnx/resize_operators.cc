@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/import/lowering/resize.h"
 #include "compiler/import/onnx/operators.h"
-#include "compiler/import/onnx/resize.h"
 
 namespace berth::onnx {
 namespace {
+
+using lowering::resize_taps;
+using lowering::ResizeAxis;
+using lowering::ResizeRule;
+using lowering::ResizeTaps;
 
 struct Resize {
   ResizeRule rule;
@@ -191,43 +196,6 @@ ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const 
   return {};
 }
 
-ValueId weight_constant(NodeContext& n, DType dtype, const std::vector<double>& weights, int rank, int axis) {
-  ir::TensorType type;
-  type.dtype = dtype;
-  type.shape.assign(static_cast<size_t>(rank), Dim(1));
-  type.shape[static_cast<size_t>(axis)] = Dim(static_cast<int64_t>(weights.size()));
-  std::vector<uint8_t> bytes;
-  for (double weight : weights) {
-    const std::vector<uint8_t> element = ir::element_bytes(dtype, weight);
-    bytes.insert(bytes.end(), element.begin(), element.end());
-  }
-  return n.constant(std::move(type), ir::Blob::owned(std::move(bytes)));
-}
-
-ValueId sampled(NodeContext& n, ValueId x, int axis, const ResizeTaps& taps, double extrapolation) {
-  const int rank = n.rank(x);
-  const DType dtype = n.dtype(x);
-  if (!n.ok()) return {};
-  ValueId total;
-  for (size_t k = 0; k < taps.taps.size() && n.ok(); ++k) {
-    const std::vector<double>& weights = taps.weights[k];
-    if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
-    ValueId rows = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(taps.taps[k])});
-    if (!std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })) {
-      rows = n.op(OpId::mul_out, {rows, weight_constant(n, dtype, weights, rank, axis)});
-    }
-    total = total.valid() ? n.op(OpId::add_out, {total, rows}) : rows;
-  }
-  if (!total.valid()) {  // no element at all, or none that has a weight
-    const std::vector<int64_t> anywhere(taps.outside.size(), 0);
-    total = n.op(OpId::mul_Scalar_out, {n.op(OpId::index_select_out, {x, Dim(axis), n.ints(anywhere)}), Dim(0)});
-  }
-  if (!taps.any_outside) return total;
-  std::vector<double> mask(taps.outside.begin(), taps.outside.end());
-  return n.op(OpId::where_self_out,
-              {weight_constant(n, DType::kBool, mask, rank, axis), n.splat(dtype, {}, extrapolation), total});
-}
-
 // Sizes that are symbols: only where PyTorch's operator takes the scales.
 void import_symbolic(NodeContext& n, const Resize& resize, ValueId x) {
   const ResizeRule& rule = resize.rule;
@@ -289,7 +257,7 @@ void import_resize(NodeContext& n) {
   if (widen) x = n.cast(x, DType::kF32);
   for (size_t i = 0; i < axes.size(); ++i) {
     const bool same = axes[i].in == axes[i].out && axes[i].scale == 1 && resize.roi.empty();
-    if (!same) x = sampled(n, x, resize.axes[i], taps[i], resize.extrapolation);
+    if (!same) x = lowering::sampled(n, x, resize.axes[i], taps[i], resize.extrapolation);
   }
   n.output(0, widen ? n.cast(x, type) : x);
 }

@@ -1,61 +1,7 @@
-// What a node may ask about types, and its attributes.
-#include <algorithm>
-
+// What a node says about itself: its attributes.
 #include "compiler/import/onnx/node_context.h"
-#include "compiler/ir/print.h"
 
 namespace berth::onnx {
-
-DType NodeContext::dtype(ValueId v) const { return v.valid() ? state_.method.tensor(v).dtype : DType::kF32; }
-
-std::vector<Dim> NodeContext::shape(ValueId v) const {
-  return v.valid() ? state_.method.tensor(v).shape : std::vector<Dim>();
-}
-
-int NodeContext::rank(ValueId v) const { return v.valid() ? state_.method.tensor(v).rank() : 0; }
-
-Dim NodeContext::dim(ValueId v, int axis) const {
-  return axis >= 0 && axis < rank(v) ? state_.method.tensor(v).shape[static_cast<size_t>(axis)] : Dim(1);
-}
-
-Dim NodeContext::product(const std::vector<Dim>& shape, int first, int last) {
-  Dim result(1);
-  for (int i = first; i < last && i < static_cast<int>(shape.size()); ++i) {
-    result = symbols().mul(result, shape[static_cast<size_t>(i)]);
-  }
-  return result;
-}
-
-std::string NodeContext::type_text(ValueId v) const {
-  return v.valid() ? ir::print(state_.method.value(v).type, state_.module.symbols) : "nothing";
-}
-
-int64_t NodeContext::fixed(Dim dim, const char* what) {
-  if (dim.is_constant()) return dim.value;
-  unsupported(std::string(what) + " must be a number here, found " + symbols().text(dim) +
-              "; give the input a fixed shape with --input-shape");
-  return 1;
-}
-
-int NodeContext::axis(int64_t axis, int rank) {
-  if (!ok()) return 0;
-  if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
-  invalid("axis " + std::to_string(axis) + " does not exist in a tensor of " + std::to_string(rank) + " dimensions");
-  return 0;
-}
-
-std::vector<int> NodeContext::axes(const std::vector<int64_t>& axes, int rank) {
-  std::vector<int> result;
-  for (int64_t a : axes) {
-    const int position = axis(a, rank);
-    if (std::find(result.begin(), result.end(), position) != result.end()) {
-      invalid("axis " + std::to_string(a) + " is named twice");
-    }
-    if (!ok()) return {};
-    result.push_back(position);
-  }
-  return result;
-}
 
 const Attribute* NodeContext::attribute(std::string_view name) const {
   for (const auto& [key, attribute] : attributes_) {

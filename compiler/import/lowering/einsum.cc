@@ -1,16 +1,10 @@
-// Einsum: any equation, as sums, permutations and batched matrix products of two factors at a time.
-//
-//     "bhid,bhjd->bhij"   labels of both and of the result: batch (b, h); of both alone: summed (d);
-//                         of one: rows (i) and columns (j)
-//
-// An ellipsis stands for labels of its own, counted from the right as broadcasting wants it.
+#include "compiler/import/lowering/einsum.h"
+
 #include <algorithm>
 #include <cctype>
 #include <map>
 
-#include "compiler/import/onnx/operators.h"
-
-namespace berth::onnx {
+namespace berth::lowering {
 namespace {
 
 using Labels = std::vector<int>;  // letters as themselves; dimension k from the right of an ellipsis as -1 - k
@@ -27,7 +21,7 @@ struct Term {
   bool ellipsis = false;
 };
 
-Term parse_term(NodeContext& n, const std::string& text) {
+Term parse_term(Lowering& n, const std::string& text) {
   Term term;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text.compare(i, 3, "...") == 0 && !term.ellipsis) {
@@ -81,14 +75,13 @@ Labels implicit_output(const std::vector<Labels>& inputs, int ellipsis_dims) {
   return output;
 }
 
-Equation parse_equation(NodeContext& n) {
-  std::string text = n.text("equation", "");
+Equation parse_equation(Lowering& n, std::string text, const std::vector<ValueId>& inputs) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   const size_t arrow = text.find("->");
   const std::vector<std::string> terms = split(text.substr(0, arrow), ',');
   Equation equation;
-  if (terms.size() != n.input_count()) {
-    n.invalid("the equation has " + std::to_string(terms.size()) + " terms for " + std::to_string(n.input_count()) +
+  if (terms.size() != inputs.size()) {
+    n.invalid("the equation has " + std::to_string(terms.size()) + " terms for " + std::to_string(inputs.size()) +
               " inputs");
     return equation;
   }
@@ -96,9 +89,9 @@ Equation parse_equation(NodeContext& n) {
   for (size_t i = 0; i < terms.size() && n.ok(); ++i) {
     const Term term = parse_term(n, terms[i]);
     const int named = static_cast<int>(term.before.size() + term.after.size());
-    const int dims = n.rank(n.input(i)) - named;
+    const int dims = n.rank(inputs[i]) - named;
     if (n.ok() && (dims < 0 || (dims > 0 && !term.ellipsis))) {
-      n.invalid("term \"" + terms[i] + "\" does not fit " + n.type_text(n.input(i)));
+      n.invalid("term \"" + terms[i] + "\" does not fit " + n.type_text(inputs[i]));
     }
     equation.inputs.push_back(expanded(term, std::max(dims, 0)));
     if (term.ellipsis) ellipsis_dims = std::max(ellipsis_dims, dims);
@@ -114,7 +107,7 @@ int position(const Labels& labels, int label) {
 }
 
 // A label twice in one factor: its diagonal, which diagonal_copy puts last.
-Factor without_repeats(NodeContext& n, Factor factor) {
+Factor without_repeats(Lowering& n, Factor factor) {
   for (size_t i = 0; i < factor.labels.size() && n.ok(); ++i) {
     const int label = factor.labels[i];
     const int second =
@@ -131,7 +124,7 @@ Factor without_repeats(NodeContext& n, Factor factor) {
 }
 
 // Sums away the labels that nobody else wants.
-Factor reduced(NodeContext& n, Factor factor, const Labels& wanted) {
+Factor reduced(Lowering& n, Factor factor, const Labels& wanted) {
   DimList dims;
   Labels kept;
   for (size_t i = 0; i < factor.labels.size(); ++i) {
@@ -147,7 +140,7 @@ Factor reduced(NodeContext& n, Factor factor, const Labels& wanted) {
 }
 
 // `factor` with exactly `labels`, in that order; labels that it lacks have size 1.
-ValueId arranged(NodeContext& n, const Factor& factor, const Labels& labels) {
+ValueId arranged(Lowering& n, const Factor& factor, const Labels& labels) {
   std::vector<int64_t> order;
   std::vector<Dim> size;
   for (int label : labels) {
@@ -185,7 +178,7 @@ Labels joined(std::initializer_list<const Labels*> lists) {
 }
 
 // Where one factor has size 1 and the other does not (ellipses broadcast), both get the larger.
-ValueId broadcast(NodeContext& n, ValueId x, const std::vector<Dim>& sizes) {
+ValueId broadcast(Lowering& n, ValueId x, const std::vector<Dim>& sizes) {
   std::vector<Dim> shape = n.shape(x);
   for (size_t i = 0; i < sizes.size() && i < shape.size(); ++i) {
     if (shape[i] == Dim(1)) shape[i] = sizes[i];
@@ -193,7 +186,7 @@ ValueId broadcast(NodeContext& n, ValueId x, const std::vector<Dim>& sizes) {
   return n.expand(x, shape);
 }
 
-Factor contracted(NodeContext& n, const Factor& a, const Factor& b, const Labels& wanted) {
+Factor contracted(Lowering& n, const Factor& a, const Factor& b, const Labels& wanted) {
   const Split s = classify(a, b, wanted);
   const Labels result = joined({&s.batch, &s.rows, &s.columns});
   if (s.summed.empty()) {
@@ -225,13 +218,15 @@ Factor contracted(NodeContext& n, const Factor& a, const Factor& b, const Labels
   return {n.view(product, size), result};
 }
 
-void import_einsum(NodeContext& n) {
-  const Equation equation = parse_equation(n);
+}  // namespace
+
+ValueId einsum(Lowering& n, const std::string& text, const std::vector<ValueId>& inputs) {
+  const Equation equation = parse_equation(n, text, inputs);
   std::vector<Factor> factors;
   for (size_t i = 0; i < equation.inputs.size() && n.ok(); ++i) {
-    factors.push_back(without_repeats(n, {n.input(i), equation.inputs[i]}));
+    factors.push_back(without_repeats(n, {inputs[i], equation.inputs[i]}));
   }
-  if (!n.ok()) return;
+  if (!n.ok()) return {};
   Factor total = factors[0];
   for (size_t i = 0; i < factors.size() && n.ok(); ++i) {
     Labels wanted = equation.output;
@@ -246,17 +241,9 @@ void import_einsum(NodeContext& n) {
     total = reduced(n, total, wanted);
   }
   for (int label : equation.output) {
-    if (!has(total.labels, label)) return n.invalid("the result has a label that no input has");
+    if (!has(total.labels, label)) n.invalid("the result has a label that no input has");
   }
-  n.output(0, arranged(n, total, equation.output));
+  return n.ok() ? arranged(n, total, equation.output) : ValueId();
 }
 
-constexpr OperatorRow kRows[] = {
-    {"Einsum", 1, kVariadic, import_einsum},
-};
-
-}  // namespace
-
-OperatorTable einsum_operators() { return kRows; }
-
-}  // namespace berth::onnx
+}  // namespace berth::lowering

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/failure.h"
+#include "compiler/import/lowering/lowering.h"
 
-namespace berth::onnx {
+namespace berth::lowering {
 
 struct ResizeRule {
   std::string mode = "nearest";  // nearest, linear, cubic
@@ -39,4 +39,7 @@ struct ResizeTaps {
 /// NotSupported for a mode that ONNX does not have.
 Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis);
 
-}  // namespace berth::onnx
+/// `x` sampled along `axis`: rows picked by constant indices, weighted by constants, and added.
+ValueId sampled(Lowering& n, ValueId x, int axis, const ResizeTaps& taps, double extrapolation = 0);
+
+}  // namespace berth::lowering

@@ -1,9 +1,9 @@
-#include "compiler/import/onnx/resize.h"
+#include "compiler/import/lowering/resize.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace berth::onnx {
+namespace berth::lowering {
 namespace {
 
 // The place in the source, in pixels, of the middle of pixel `i` of the result.
@@ -140,4 +140,28 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
   return result;
 }
 
-}  // namespace berth::onnx
+ValueId sampled(Lowering& n, ValueId x, int axis, const ResizeTaps& taps, double extrapolation) {
+  const int rank = n.rank(x);
+  const DType dtype = n.dtype(x);
+  if (!n.ok()) return {};
+  ValueId total;
+  for (size_t k = 0; k < taps.taps.size() && n.ok(); ++k) {
+    const std::vector<double>& weights = taps.weights[k];
+    if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
+    ValueId rows = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(taps.taps[k])});
+    if (!std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })) {
+      rows = n.op(OpId::mul_out, {rows, n.numbers(dtype, weights, rank, axis)});
+    }
+    total = total.valid() ? n.op(OpId::add_out, {total, rows}) : rows;
+  }
+  if (!total.valid()) {  // no element at all, or none that has a weight
+    const std::vector<int64_t> anywhere(taps.outside.size(), 0);
+    total = n.op(OpId::mul_Scalar_out, {n.op(OpId::index_select_out, {x, Dim(axis), n.ints(anywhere)}), Dim(0)});
+  }
+  if (!taps.any_outside) return total;
+  std::vector<double> mask(taps.outside.begin(), taps.outside.end());
+  return n.op(OpId::where_self_out,
+              {n.numbers(DType::kBool, mask, rank, axis), n.splat(dtype, {}, extrapolation), total});
+}
+
+}  // namespace berth::lowering

@@ -1,0 +1,19 @@
+// Einsum: any equation, as sums, permutations and batched matrix products of two factors at a time.
+//
+//     "bhid,bhjd->bhij"   labels of both and of the result: batch (b, h); of both alone: summed (d);
+//                         of one: rows (i) and columns (j)
+//
+// An ellipsis stands for labels of its own, counted from the right as broadcasting wants it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/import/lowering/lowering.h"
+
+namespace berth::lowering {
+
+/// The value of `equation` for `inputs`; spaces in it mean nothing.
+ValueId einsum(Lowering& n, const std::string& equation, const std::vector<ValueId>& inputs);
+
+}  // namespace berth::lowering

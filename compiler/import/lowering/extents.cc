@@ -1,0 +1,52 @@
+#include "compiler/import/lowering/extents.h"
+
+#include <cctype>
+
+namespace berth::lowering {
+namespace {
+
+bool take_number(std::string_view& text, int64_t* out) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0) return false;
+  int64_t number = 0;
+  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) != 0) {
+    number = number * 10 + (text[0] - '0');
+    if (number > kMaxExtent) return false;
+    text.remove_prefix(1);
+  }
+  *out = number;
+  return true;
+}
+
+}  // namespace
+
+bool parse_extents(std::string_view text, std::vector<Extent>* out) {
+  out->clear();
+  while (!text.empty()) {
+    Extent e;
+    if (!take_number(text, &e.lower)) return false;
+    e.upper = e.lower;
+    if (text.substr(0, 2) == "..") {
+      text.remove_prefix(2);
+      if (!take_number(text, &e.upper) || e.upper < e.lower) return false;
+    }
+    out->push_back(e);
+    if (text.empty()) return true;
+    if (text[0] != 'x') return false;
+    text.remove_prefix(1);
+    if (text.empty()) return false;
+  }
+  return true;
+}
+
+std::string text_of(Extent e) {
+  return e.lower == e.upper ? std::to_string(e.lower) : std::to_string(e.lower) + ".." + std::to_string(e.upper);
+}
+
+std::string symbol_name(std::string_view name) {
+  std::string out;
+  for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out.insert(0, "n");
+  return out;
+}
+
+}  // namespace berth::lowering

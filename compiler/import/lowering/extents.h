@@ -1,0 +1,29 @@
+// Extents: shapes as `--input-shape` writes them, "1..8x3x224x224".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::lowering {
+
+// Sizes are 32-bit in program files.
+constexpr int64_t kMaxExtent = INT32_MAX;
+
+/// A dimension as `--input-shape` writes it: lower == upper for a number.
+struct Extent {
+  int64_t lower = 0;
+  int64_t upper = 0;
+};
+
+/// "1..8x3x224x224" as extents; the empty text is a scalar's shape. False when it is written otherwise.
+bool parse_extents(std::string_view text, std::vector<Extent>* out);
+
+/// "3", or "1..8".
+std::string text_of(Extent extent);
+
+/// `name` as the IR's text writes symbols: an identifier.
+std::string symbol_name(std::string_view name);
+
+}  // namespace berth::lowering

@@ -1,0 +1,116 @@
+// Lowering: one node of a user's model while it is turned into operators of the IR. Every importer's node context is
+// one, with the accessors of its file format on top.
+//
+//     ValueId hard_swish(Lowering& n, ValueId x) {
+//       const ValueId gate = n.op(OpId::clamp_out, {n.op(OpId::add_Scalar_out, {x, 3.0}), 0.0, 6.0});
+//       return n.op(OpId::mul_Scalar_out, {n.op(OpId::mul_out, {x, gate}), 1.0 / 6});
+//     }
+//
+// It remembers the first failure. From then on nothing is appended, calls return empty values, and every accessor may
+// still be called with them; what an importer computes after that is dropped. Loops over sizes that a failure made up
+// are short, because shapes of empty values are empty.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/builder.h"
+
+namespace berth::lowering {
+
+using ir::Argument;
+using ir::Dim;
+using ir::DimList;
+using ir::None;
+using ir::OpId;
+using ir::ValueId;
+using ir::ValueList;
+
+/// More elements than any tensor of a model may have.
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+/// Who a node is, in messages and in the IR.
+struct NodeName {
+  std::string place;   // of failures: onnx node "Conv_12"
+  std::string type;    // before the sentence of failures: Conv
+  std::string source;  // ir::Node::source
+  std::string wish;    // how values are named: the first result
+};
+
+class Lowering {
+ public:
+  /// Borrows `build`; it appends there.
+  Lowering(ir::Builder& build, NodeName name) : build_(build), name_(std::move(name)) {}
+
+  ir::Symbols& symbols() { return build_.module().symbols; }
+  const std::string& source() const { return name_.source; }
+
+  // Failure
+  bool ok() const { return !failure_.has_value(); }
+  void fail(Error code, std::string message);
+  void unsupported(std::string message) { fail(Error::kNotSupported, std::move(message)); }
+  void invalid(std::string message) { fail(Error::kInvalidArgument, std::move(message)); }
+  /// REQUIRES: !ok().
+  const Failure& failure() const { return *failure_; }
+
+  // Types. All are safe for empty values: f32, rank 0, Dim(1).
+  DType dtype(ValueId v) const;
+  std::vector<Dim> shape(ValueId v) const;
+  int rank(ValueId v) const;
+  Dim dim(ValueId v, int axis) const;
+  /// The product of dimensions [first, last).
+  Dim product(const std::vector<Dim>& shape, int first, int last);
+  /// Whether `v` is a constant of the module.
+  bool is_constant(ValueId v) const { return ir::constant_of(build_.module(), build_.method(), v) != nullptr; }
+  /// "f32[1,64,n]", for messages.
+  std::string type_text(ValueId v) const;
+  /// `dim` as a number; fails with `what` when it is a symbol.
+  int64_t fixed(Dim dim, const char* what);
+  /// `axis` counted from the front; fails when outside [-rank, rank). 0 after any failure.
+  int axis(int64_t axis, int rank);
+  /// The same for several; fails on repeats.
+  std::vector<int> axes(const std::vector<int64_t>& axes, int rank);
+
+  // Building
+  /// Appends an operator and returns its first result.
+  ValueId op(OpId id, std::vector<Argument> args);
+  /// Appends an operator and returns all results; empty after a failure.
+  std::vector<ValueId> ops(OpId id, std::vector<Argument> args);
+  ValueId splat(DType dtype, std::vector<Dim> shape, double number);
+  ValueId ints(const std::vector<int64_t>& numbers);
+  /// A constant of `numbers`, converted to `dtype`, along dimension `axis` of `rank` (the others have size 1).
+  ValueId numbers(DType dtype, const std::vector<double>& numbers, int rank, int axis);
+  ValueId constant(ir::TensorType type, ir::Blob blob);
+  /// `x` itself where nothing would change.
+  ValueId cast(ValueId x, DType dtype);
+  ValueId view(ValueId x, std::vector<Dim> shape);
+  ValueId permute(ValueId x, const std::vector<int64_t>& order);
+  ValueId expand(ValueId x, std::vector<Dim> shape);
+  /// `x` with dimensions of size 1 in front, until it has `rank` of them.
+  ValueId pad_rank(ValueId x, int rank);
+
+  /// The node that made `v`, or null when `v` is no node's result.
+  const ir::Node* producer(ValueId v) const;
+
+ protected:
+  ir::Builder& build() { return build_; }
+  ir::Method& method() const { return build_.method(); }
+  ir::Module& module() const { return build_.module(); }
+  const NodeName& name() const { return name_; }
+  void fail(Failure failure);
+  /// Whether one more operator is in order; a failure otherwise.
+  bool may_append();
+  ValueId append(OpId id, std::vector<Argument> args, std::string_view name);
+
+ private:
+  ir::Builder& build_;
+  NodeName name_;
+  std::optional<Failure> failure_;
+};
+
+/// A dtype as an argument.
+inline Dim number_of(DType dtype) { return Dim(static_cast<int64_t>(dtype)); }
+
+}  // namespace berth::lowering
