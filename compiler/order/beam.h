@@ -1,0 +1,15 @@
+// The search of segments that are too large for an exact one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/order/segment.h"
+
+namespace berth::order {
+
+/// The best order that a beam of `width` orders finds: after each task those stay whose peak is the least, then those
+/// with the fewest bytes alive. Empty when none has a peak below `below`.
+std::vector<int32_t> search_beam(const Segment& segment, int64_t below, int32_t width);
+
+}  // namespace berth::order

@@ -1,0 +1,239 @@
+#include "compiler/order/order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <random>
+
+namespace berth::order {
+namespace {
+
+// A second, slow way to say what a peak is: by the definition, step by step.
+int64_t defined_peak(const Problem& problem, const std::vector<int32_t>& tasks) {
+  std::vector<int> step(tasks.size());
+  for (size_t i = 0; i < tasks.size(); ++i) step[static_cast<size_t>(tasks[i])] = static_cast<int>(i);
+  const auto birth = [&](const Buffer& b) { return b.producer < 0 ? -1 : step[static_cast<size_t>(b.producer)]; };
+  const auto death = [&](const Buffer& b) {
+    int last = birth(b);
+    for (int32_t reader : b.readers) last = std::max(last, step[static_cast<size_t>(reader)]);
+    return b.kept ? static_cast<int>(tasks.size()) : last;
+  };
+  int64_t peak = 0;
+  for (int t = -1; t < static_cast<int>(tasks.size()); ++t) {
+    int64_t bytes = 0;
+    for (const Buffer& b : problem.buffers) {
+      const bool unused = b.producer < 0 && b.readers.empty() && !b.kept;
+      if (!unused && birth(b) <= t && t <= death(b)) bytes += b.bytes;
+    }
+    std::vector<int32_t> taken;
+    for (const InPlace& pair : problem.in_place) {
+      const Buffer& from = problem.buffers[static_cast<size_t>(pair.from)];
+      const Buffer& to = problem.buffers[static_cast<size_t>(pair.to)];
+      if (birth(to) != t || death(from) != t || from.kept) continue;
+      if (std::count(taken.begin(), taken.end(), pair.to) != 0) continue;
+      taken.push_back(pair.to);
+      bytes -= std::min(from.bytes, to.bytes);
+    }
+    peak = std::max(peak, bytes);
+  }
+  return peak;
+}
+
+bool respects(const Problem& problem, const std::vector<int32_t>& tasks) {
+  std::vector<int32_t> sorted = tasks;
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<int32_t> all(static_cast<size_t>(problem.tasks));
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted != all) return false;
+  std::vector<int32_t> step(tasks.size());
+  for (size_t i = 0; i < tasks.size(); ++i) step[static_cast<size_t>(tasks[i])] = static_cast<int32_t>(i);
+  const auto before = [&](int32_t a, int32_t b) { return step[static_cast<size_t>(a)] < step[static_cast<size_t>(b)]; };
+  for (const Edge& edge : problem.edges) {
+    if (!before(edge.before, edge.after)) return false;
+  }
+  for (const Buffer& buffer : problem.buffers) {
+    for (int32_t reader : buffer.readers) {
+      if (buffer.producer >= 0 && !before(buffer.producer, reader)) return false;
+    }
+  }
+  return true;
+}
+
+int64_t best_by_trying_all(const Problem& problem) {
+  std::vector<int32_t> tasks(static_cast<size_t>(problem.tasks));
+  std::iota(tasks.begin(), tasks.end(), 0);
+  int64_t best = INT64_MAX;
+  do {
+    if (respects(problem, tasks)) best = std::min(best, defined_peak(problem, tasks));
+  } while (std::next_permutation(tasks.begin(), tasks.end()));
+  return best;
+}
+
+Problem random_problem(std::mt19937& random, int32_t tasks) {
+  const auto below = [&](int n) { return static_cast<int32_t>(random() % static_cast<uint32_t>(n)); };
+  Problem problem;
+  problem.tasks = tasks;
+  for (int i = 0; i < 2; ++i) problem.buffers.push_back({below(50), -1, {below(tasks)}, below(4) == 0});
+  for (int32_t t = 0; t < tasks; ++t) {
+    Buffer made;
+    made.producer = t;
+    made.bytes = 1 + below(100);
+    made.kept = below(8) == 0;
+    for (int k = below(3); k > 0 && t + 1 < tasks; --k) made.readers.push_back(t + 1 + below(tasks - t - 1));
+    problem.buffers.push_back(made);
+    const auto to = static_cast<int32_t>(problem.buffers.size()) - 1;
+    for (int32_t b = 0; b < to; ++b) {
+      const std::vector<int32_t>& readers = problem.buffers[static_cast<size_t>(b)].readers;
+      if (std::count(readers.begin(), readers.end(), t) == 0 || below(2) == 0) continue;
+      problem.buffers[static_cast<size_t>(to)].bytes = problem.buffers[static_cast<size_t>(b)].bytes;
+      problem.in_place.push_back({b, to});
+      break;
+    }
+    if (t > 0 && below(6) == 0) problem.edges.push_back({below(t), t});
+  }
+  return problem;
+}
+
+TEST(TheOrder, OfSmallGraphsIsTheBestOfAll) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  int better = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Problem problem = random_problem(random, 2 + static_cast<int32_t>(random() % 6));
+    const Expected<Order> order = best_order(problem);
+    ASSERT_TRUE(order.ok());
+    ASSERT_TRUE(respects(problem, order->tasks));
+    ASSERT_EQ(order->peak, defined_peak(problem, order->tasks));
+    ASSERT_EQ(order->peak, best_by_trying_all(problem)) << "round " << round;
+    ASSERT_TRUE(order->optimal()) << "round " << round;
+    better += order->peak < order->given_peak ? 1 : 0;
+  }
+  EXPECT_GT(better, 20);
+}
+
+TEST(TheOrder, IsNeverWorseThanTheOneGivenEvenWhenTheSearchMayNotSearch) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 400; ++round) {
+    const Problem problem = random_problem(random, 5 + static_cast<int32_t>(random() % 60));
+    Options options;
+    options.states = round % 4 == 0 ? 0 : static_cast<int64_t>(random() % 300);
+    options.beam = 1 + static_cast<int32_t>(random() % 8);
+    const Expected<Order> order = best_order(problem, options);
+    ASSERT_TRUE(order.ok());
+    ASSERT_TRUE(respects(problem, order->tasks));
+    ASSERT_EQ(order->peak, defined_peak(problem, order->tasks));
+    ASSERT_LE(order->peak, order->given_peak);
+    ASSERT_LE(order->lower_bound, order->peak);
+    const Expected<Order> exact = best_order(problem);
+    ASSERT_TRUE(exact.ok());
+    ASSERT_LE(order->lower_bound, exact->peak) << "a bound that an order goes below";
+  }
+}
+
+TEST(TheOrder, FinishesOneBranchBeforeItStartsTheNext) {
+  // Two branches that each grow to 100 and shrink to 1, started side by side.
+  Problem problem;
+  problem.tasks = 5;
+  problem.buffers = {{4, -1, {0, 1}, false}, {100, 0, {2}, false}, {100, 1, {3}, false},
+                     {1, 2, {4}, false},     {1, 3, {4}, false},   {1, 4, {}, true}};
+  const Expected<Order> order = best_order(problem);
+  ASSERT_TRUE(order.ok());
+  EXPECT_EQ(order->given_peak, 204);
+  EXPECT_EQ(order->peak, 105);
+  EXPECT_TRUE(order->optimal());
+}
+
+TEST(TheOrder, KeepsWhatEdgesSay) {
+  Problem problem;
+  problem.tasks = 5;
+  problem.buffers = {{4, -1, {0, 1}, false}, {100, 0, {2}, false}, {100, 1, {3}, false},
+                     {1, 2, {4}, false},     {1, 3, {4}, false},   {1, 4, {}, true}};
+  problem.edges = {{1, 2}};  // as between side effects
+  const Expected<Order> order = best_order(problem);
+  ASSERT_TRUE(order.ok());
+  ASSERT_TRUE(respects(problem, order->tasks));
+  EXPECT_EQ(order->peak, best_by_trying_all(problem));
+}
+
+TEST(TheOrder, CountsAResultInItsArgumentsPlaceOnce) {
+  Problem problem;
+  problem.tasks = 2;
+  problem.buffers = {{10, 0, {1}, false}, {10, 1, {}, true}};
+  EXPECT_EQ(peak_of(problem, {0, 1}), 20);
+  problem.in_place = {{0, 1}};
+  EXPECT_EQ(peak_of(problem, {0, 1}), 10);
+}
+
+TEST(TheOrder, OfMalformedProblemsIsRefused) {
+  Problem problem;
+  problem.tasks = 2;
+  problem.edges = {{1, 0}};
+  EXPECT_EQ(best_order(problem).error().code, Error::kInvalidArgument);
+  problem.edges = {{0, 2}};
+  EXPECT_FALSE(best_order(problem).ok());
+  problem.edges.clear();
+  problem.buffers = {{-1, 0, {1}, false}};
+  EXPECT_EQ(best_order(problem).error().place, "buffers[0]");
+  problem.buffers = {{1, 1, {1}, false}};
+  EXPECT_FALSE(best_order(problem).ok());
+  problem.buffers.clear();
+  problem.in_place = {{0, 0}};
+  EXPECT_FALSE(best_order(problem).ok());
+}
+
+TEST(TheOrder, OfNothingIsNothing) {
+  const Expected<Order> order = best_order({});
+  ASSERT_TRUE(order.ok());
+  EXPECT_TRUE(order->tasks.empty());
+  EXPECT_TRUE(order->optimal());
+}
+
+// A Watts-Strogatz graph as RandWire's stages are wired: 32 nodes in a ring, 4 neighbours, 3 of 4 edges rewired.
+Problem randwire_stage(std::mt19937& random, int32_t n) {
+  Problem problem;
+  problem.tasks = n + 1;
+  for (int32_t t = 0; t < n; ++t)
+    problem.buffers.push_back({64 + static_cast<int64_t>(random() % 3) * 64, t, {}, false});
+  problem.buffers.push_back({64, n, {}, true});
+  problem.buffers.push_back({64, -1, {}, false});
+  for (int32_t t = 0; t < n; ++t) {
+    for (int32_t k = 1; k <= 2; ++k) {
+      int32_t other = (t + k) % n;
+      if (random() % 4 != 0) other = static_cast<int32_t>(random() % static_cast<uint32_t>(n));
+      if (other == t) continue;
+      problem.buffers[static_cast<size_t>(std::min(t, other))].readers.push_back(std::max(t, other));
+    }
+  }
+  for (int32_t t = 0; t < n; ++t) {
+    if (problem.buffers[static_cast<size_t>(t)].readers.empty()) {
+      problem.buffers[static_cast<size_t>(t)].readers.push_back(n);
+    }
+    problem.buffers.back().readers.push_back(t);
+  }
+  return problem;
+}
+
+TEST(TheOrder, OfRandomlyWiredStagesIsProven) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 20; ++round) {
+    const Problem problem = randwire_stage(random, 32);
+    const auto begin = std::chrono::steady_clock::now();
+    const Expected<Order> order = best_order(problem);
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - begin;
+    ASSERT_TRUE(order.ok());
+    EXPECT_TRUE(order->optimal()) << "round " << round;
+    RecordProperty("stage_" + std::to_string(round),
+                   std::to_string(ms.count()) + " ms, " + std::to_string(order->states) + " states, " +
+                       std::to_string(order->given_peak) + " to " + std::to_string(order->peak));
+  }
+}
+
+}  // namespace
+}  // namespace berth::order
