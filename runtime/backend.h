@@ -61,6 +61,8 @@ struct DelegateLoad {
   DeviceUse use;
   /// May be null.
   ThreadPool* pool = nullptr;
+  /// What KernelContext::temp() will be at each call, at a multiple of 64; at least DelegateMemory::temp_bytes.
+  Span<uint8_t> temp;
   /// Of its call: planned tensors have the addresses that they keep, the others none yet.
   Span<EValue* const> args;
 };
