@@ -14,6 +14,9 @@ class NamedDataMap {
   /// The bytes of `key` (null-terminated), at a multiple of 16; they stay until the buffer is given back. NotFound when
   /// there are none; AccessFailed or InvalidExternalData when they cannot be read.
   virtual Result<FreeableBuffer> get(const char* key) const = 0;
+
+  /// Maps of the same identity give the same bytes for the same key, as long as one of them lives.
+  virtual const void* identity() const { return this; }
 };
 
 }  // namespace berth
