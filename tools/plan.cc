@@ -6,10 +6,7 @@
 #include <memory>
 
 #include "base/output_file.h"
-#include "compiler/plan/bound.h"
 #include "compiler/plan/csv.h"
-#include "compiler/plan/greedy.h"
-#include "compiler/plan/naive.h"
 #include "compiler/plan/picture.h"
 #include "compiler/plan/validate.h"
 #include "tools/tool.h"
@@ -24,14 +21,25 @@ struct PlanOptions {
   std::string solution;
   std::string planner = "best";
   int64_t capacity = -1;
+  double time_limit = 0;
   bool json = false;
   bool picture = false;
 };
 
-Expected<plan::Plan> plan_with(const std::string& planner, const plan::Problem& problem) {
-  if (planner == "naive") return plan::plan_naive(problem);
-  if (planner == "greedy") return plan::plan_greedy(problem, plan::Key::kSize, plan::Fit::kBest);
-  return plan::plan_best(problem);
+const std::pair<const char*, plan::Planner> kPlanners[] = {
+    {"naive", plan::Planner::kNaive},      {"greedy", plan::Planner::kGreedy}, {"breadth", plan::Planner::kBreadth},
+    {"best-fit", plan::Planner::kBestFit}, {"best", plan::Planner::kBest},
+};
+
+plan::PlanOptions planner_options(const PlanOptions& options, const plan::CsvProblem& csv) {
+  plan::PlanOptions out;
+  for (const auto& [name, planner] : kPlanners) {
+    if (options.planner == name) out.planner = planner;
+  }
+  out.time_limit = options.time_limit;
+  out.nodes = options.time_limit > 0 ? plan::kManyNodes : plan::kPatientNodes;
+  out.names = &csv.names;
+  return out;
 }
 
 Status run_plan(const PlanOptions& options) {
@@ -42,7 +50,7 @@ Status run_plan(const PlanOptions& options) {
   if (options.capacity >= 0) csv.problem.spaces[0].capacity = options.capacity;
 
   const Stopwatch watch;
-  auto planned = plan_with(options.planner, csv.problem);
+  auto planned = plan::plan_best(csv.problem, planner_options(options, csv));
   if (!planned.ok()) return Failure{planned.error().code, options.problem, planned.error().text()};
   const double seconds = watch.seconds();
   BERTH_TRY(plan::validate(csv.problem, *planned));
@@ -54,15 +62,13 @@ Status run_plan(const PlanOptions& options) {
                                [&](OutputFile& out) { return out.write(solution.data(), solution.size()); }));
   }
   if (options.json) {
-    const Json json = {{"height", use.height},
-                       {"lower_bound", use.lower_bound},
-                       {"optimal", use.optimal()},
-                       {"truncated", false},
-                       {"seconds", seconds}};
+    const Json json = {{"height", use.height},     {"lower_bound", use.lower_bound},
+                       {"optimal", use.optimal()}, {"truncated", planned->truncated},
+                       {"nodes", planned->nodes},  {"seconds", seconds}};
     fmt::print("{}\n", json.dump());
   } else {
-    fmt::print("{} storages: {} bytes, lower bound {}{}, in {}\n", csv.names.size(), use.height, use.lower_bound,
-               use.optimal() ? ", optimal" : "", duration_text(seconds));
+    fmt::print("{} storages: {} bytes, lower bound {}{}{}, in {}\n", csv.names.size(), use.height, use.lower_bound,
+               use.optimal() ? ", optimal" : "", planned->truncated ? ", truncated" : "", duration_text(seconds));
   }
   if (options.picture) fmt::print("{}", plan::picture(csv.problem, *planned, 0));
   return Done{};
@@ -77,8 +83,12 @@ void add_plan(CLI::App& app, Session& session) {
   command->add_option("PROBLEM", options->problem, "the problem, in MiniMalloc's columns")->required();
   command->add_option("-o", options->solution, "write the problem with its offsets to this CSV");
   command->add_option("--capacity", options->capacity, "bytes that the plan may take")->check(CLI::NonNegativeNumber);
-  command->add_option("--planner", options->planner, "naive, greedy or best")
-      ->check(CLI::IsMember({"naive", "greedy", "best"}));
+  command
+      ->add_option("--time-limit", options->time_limit,
+                   "seconds to search; without it the search ends by a count, the same on every machine")
+      ->check(CLI::Range(0.001, 1e6));
+  command->add_option("--planner", options->planner, "naive, greedy, breadth, best-fit or best (the default)")
+      ->check(CLI::IsMember({"naive", "greedy", "breadth", "best-fit", "best"}));
   command->add_flag("--json", options->json, "one JSON object instead of a sentence");
   command->add_flag("--picture", options->picture, "draw the plan: time to the right, memory upward");
   command->footer("example: berth plan problem.csv -o solution.csv --picture");

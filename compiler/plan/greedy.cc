@@ -1,176 +1,220 @@
 #include "compiler/plan/greedy.h"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 #include <string>
 
 #include "base/math.h"
 #include "compiler/plan/alive_index.h"
 #include "compiler/plan/bound.h"
 #include "compiler/plan/load.h"
+#include "compiler/plan/spaces.h"
 
 namespace berth::plan {
 namespace {
 
-struct Bytes {
-  int64_t begin;
-  int64_t end;
+/// Positions strictly between the two are taken.
+struct Forbidden {
+  int64_t after;
+  int64_t before;
 };
 
-/// The place for `storage` beside `taken`, which is sorted by begin.
-int64_t find_place(const Storage& storage, const std::vector<Bytes>& taken, Fit fit) {
-  int64_t floor = 0;  // everything below is taken
+/// The position for `body` beside what is forbidden to it, which is sorted.
+int64_t find_place(const Body& body, const std::vector<Forbidden>& forbidden, Fit fit) {
+  int64_t floor = body.lowest;  // no position below is free
   int64_t best = kAnywhere;
   int64_t best_rest = kMaxBytes;
-  for (const Bytes& block : taken) {
-    const int64_t offset = align_up(floor, storage.alignment);
-    const int64_t rest = block.begin - offset - storage.size;
-    if (rest >= 0 && fit == Fit::kFirst) return offset;
-    if (rest >= 0 && block.begin - floor - storage.size < best_rest) {
-      best_rest = block.begin - floor - storage.size;
-      best = offset;
+  for (const Forbidden& range : forbidden) {
+    const int64_t position = align_up(floor, body.alignment);
+    const bool fits = position <= range.after;
+    if (fits && fit == Fit::kFirst) return position;
+    if (fits && range.after - floor < best_rest) {
+      best_rest = range.after - floor;
+      best = position;
     }
-    floor = std::max(floor, block.end);
+    floor = std::max(floor, range.before);
   }
-  return best != kAnywhere ? best : align_up(floor, storage.alignment);
+  return best != kAnywhere ? best : align_up(floor, body.alignment);
 }
 
-/// Larger comes first.
+/// What the keys are made of.
+struct Measures {
+  int64_t size = 0;
+  double area = 0;
+  int64_t life = 0;
+  int32_t birth = 0;
+  int32_t death = 0;
+};
+
+Measures measure(const Layout& layout, const Body& body) {
+  Measures m;
+  m.birth = layout.sections;
+  for (int32_t p = body.begin; p < body.end; ++p) {
+    const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+    const int32_t life = piece.upper - piece.lower;
+    m.size += piece.size;
+    m.life += life;
+    m.area += static_cast<double>(piece.size) * life;
+    m.birth = std::min(m.birth, piece.lower);
+    m.death = std::max(m.death, piece.upper);
+  }
+  return m;
+}
+
+/// Smaller comes first.
 struct Rank {
   double first = 0;
   double second = 0;
+  int64_t size = 0;
+  int64_t life = 0;
+  int32_t birth = 0;
+  int32_t body = 0;
+
+  bool operator<(const Rank& other) const {
+    if (first != other.first) return first < other.first;
+    if (second != other.second) return second < other.second;
+    if (size != other.size) return size > other.size;
+    if (life != other.life) return life > other.life;
+    if (birth != other.birth) return birth < other.birth;
+    return body < other.body;
+  }
 };
 
-std::vector<Rank> ranks_of(const Problem& problem, Key key) {
-  std::vector<int64_t> bytes;
-  if (key == Key::kLoad) bytes = load_touched(problem);
-  if (key == Key::kNeighbours) bytes = neighbour_bytes(problem);
-  std::vector<Rank> ranks;
-  for (size_t i = 0; i < problem.storages.size(); ++i) {
-    const Storage& storage = problem.storages[i];
-    const double size = static_cast<double>(storage.size);
-    const double birth = static_cast<double>(storage.lower);
-    const double death = static_cast<double>(storage.upper);
-    switch (key) {
-      case Key::kSize: ranks.push_back({size, 0}); break;
-      case Key::kArea: ranks.push_back({size * (death - birth), 0}); break;
-      case Key::kLife: ranks.push_back({death - birth, 0}); break;
-      case Key::kLoad: ranks.push_back({static_cast<double>(bytes[i]), -birth}); break;
-      case Key::kNeighbours: ranks.push_back({static_cast<double>(bytes[i]), 0}); break;
-      case Key::kBirth: ranks.push_back({-birth, 0}); break;
-      case Key::kDeath: ranks.push_back({death, 0}); break;
-    }
+Rank rank_of(const Measures& m, Key key, const std::vector<int64_t>& bytes, size_t body) {
+  Rank rank;
+  switch (key) {
+    case Key::kSize: rank.first = -static_cast<double>(m.size); break;
+    case Key::kArea: rank.first = -m.area; break;
+    case Key::kLife: rank.first = -static_cast<double>(m.life); break;
+    case Key::kLoad:
+      rank.first = -static_cast<double>(bytes[body]);
+      rank.second = m.birth;
+      break;
+    case Key::kNeighbours: rank.first = -static_cast<double>(bytes[body]); break;
+    case Key::kBirth: rank.first = m.birth; break;
+    case Key::kDeath: rank.first = -static_cast<double>(m.death); break;
+    case Key::kGiven: rank.first = static_cast<double>(body); break;
   }
-  return ranks;
+  rank.size = m.size;
+  rank.life = m.life;
+  rank.birth = m.birth;
+  rank.body = static_cast<int32_t>(body);
+  return rank;
 }
 
-/// The ids of the storages that need a place, in the order in which they get it: the fixed ones first, as they stand.
-std::vector<int32_t> order_by(const Problem& problem, Key key) {
-  const std::vector<Storage>& all = problem.storages;
-  const std::vector<Rank> ranks = ranks_of(problem, key);
-  std::vector<int32_t> order;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].size > 0) order.push_back(static_cast<int32_t>(i));
+bool is_free(int64_t position, const std::vector<Forbidden>& forbidden) {
+  for (const Forbidden& range : forbidden) {
+    if (range.after < position && position < range.before) return false;
   }
-  std::sort(order.begin(), order.end(), [&](int32_t left, int32_t right) {
-    const Storage& a = all[static_cast<size_t>(left)];
-    const Storage& b = all[static_cast<size_t>(right)];
-    const Rank& rank_a = ranks[static_cast<size_t>(left)];
-    const Rank& rank_b = ranks[static_cast<size_t>(right)];
-    if ((a.fixed != kAnywhere) != (b.fixed != kAnywhere)) return a.fixed != kAnywhere;
-    if (rank_a.first != rank_b.first) return rank_a.first > rank_b.first;
-    if (rank_a.second != rank_b.second) return rank_a.second > rank_b.second;
-    if (a.size != b.size) return a.size > b.size;
-    const double life_a = static_cast<double>(a.upper) - static_cast<double>(a.lower);
-    const double life_b = static_cast<double>(b.upper) - static_cast<double>(b.lower);
-    if (life_a != life_b) return life_a > life_b;
-    if (a.lower != b.lower) return a.lower < b.lower;
-    return left < right;
-  });
+  return true;
+}
+
+struct Event {
+  int64_t time;
+  bool birth;
+  size_t storage;
+};
+
+}  // namespace
+
+std::vector<int32_t> order_by(const Layout& layout, Key key) {
+  std::vector<int64_t> bytes;
+  if (key == Key::kLoad) bytes = loads_touched(layout);
+  if (key == Key::kNeighbours) bytes = neighbour_bytes(layout);
+  std::vector<Rank> ranks;
+  ranks.reserve(layout.bodies.size());
+  for (size_t b = 0; b < layout.bodies.size(); ++b) {
+    ranks.push_back(rank_of(measure(layout, layout.bodies[b]), key, bytes, b));
+  }
+  std::sort(ranks.begin(), ranks.end());
+  std::vector<int32_t> order;
+  order.reserve(ranks.size());
+  for (const Rank& rank : ranks) order.push_back(rank.body);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](int32_t body) { return layout.bodies[static_cast<size_t>(body)].fixed != kAnywhere; });
   return order;
 }
 
-bool may_win(const Plan& plan, const Plan& beat) {
-  for (size_t s = 0; s < plan.spaces.size(); ++s) {
-    if (plan.spaces[s].height < beat.spaces[s].height) return true;
+bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
+                    Placement* placement) {
+  placement->positions.assign(layout.bodies.size(), 0);
+  placement->height = 0;
+  AliveIndex placed(layout);
+  std::vector<int32_t> body_of(layout.pieces.size());
+  std::vector<Forbidden> forbidden;
+  for (const int32_t id : order) {
+    const Body& body = layout.bodies[static_cast<size_t>(id)];
+    int64_t& position = placement->positions[static_cast<size_t>(id)];
+    forbidden.clear();
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& mine = layout.pieces[static_cast<size_t>(p)];
+      placed.for_each(mine.lower, mine.upper, [&](int32_t q) {
+        const Piece& other = layout.pieces[static_cast<size_t>(q)];
+        const int64_t begin = placement->positions[static_cast<size_t>(body_of[static_cast<size_t>(q)])] + other.shift;
+        forbidden.push_back({begin - mine.shift - mine.size, begin + other.size - mine.shift});
+      });
+    }
+    if (body.fixed != kAnywhere) {
+      position = body.fixed;
+      if (!is_free(position, forbidden)) return false;
+    } else {
+      std::sort(forbidden.begin(), forbidden.end(),
+                [](const Forbidden& a, const Forbidden& b) { return a.after < b.after; });
+      position = find_place(body, forbidden, fit);
+    }
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+      placement->height = std::max(placement->height, position + piece.shift + piece.size);
+      body_of[static_cast<size_t>(p)] = id;
+      placed.add(p);
+    }
+    if (placement->height >= below) return false;
   }
-  return false;
+  return true;
 }
 
-Status check_fixed(const Storage& storage, int32_t id, const std::vector<Bytes>& taken) {
-  for (const Bytes& block : taken) {
-    if (block.begin >= storage.fixed + storage.size || storage.fixed >= block.end) continue;
-    return Failure{Error::kInvalidArgument, "storage " + std::to_string(id),
+Status check_fixed(const Problem& problem) {
+  std::vector<Event> events;
+  for (size_t i = 0; i < problem.storages.size(); ++i) {
+    const Storage& storage = problem.storages[i];
+    if (storage.fixed == kAnywhere || storage.size == 0) continue;
+    events.push_back({storage.lower, true, i});
+    events.push_back({storage.upper, false, i});
+  }
+  std::sort(events.begin(), events.end(),
+            [](const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.birth < b.birth; });
+  std::vector<std::set<std::pair<int64_t, int64_t>>> alive(problem.spaces.size());  // bytes [first, second)
+  for (const Event& event : events) {
+    const Storage& storage = problem.storages[event.storage];
+    auto& bytes = alive[static_cast<size_t>(storage.space)];
+    const std::pair<int64_t, int64_t> mine{storage.fixed, storage.fixed + storage.size};
+    if (!event.birth) {
+      bytes.erase(mine);
+      continue;
+    }
+    auto other = bytes.lower_bound(mine);
+    if (other == bytes.end() || other->first >= mine.second) {
+      if (other != bytes.begin() && std::prev(other)->second > mine.first) {
+        --other;
+      } else {
+        bytes.insert(mine);
+        continue;
+      }
+    }
+    return Failure{Error::kInvalidArgument, "storage " + std::to_string(event.storage),
                    "its fixed offset " + std::to_string(storage.fixed) +
-                       " collides with another fixed storage's bytes [" + std::to_string(block.begin) + ", " +
-                       std::to_string(block.end) + ")"};
+                       " collides with another fixed storage's bytes [" + std::to_string(other->first) + ", " +
+                       std::to_string(other->second) + ")"};
   }
   return Done{};
 }
 
-/// plan_greedy_below(), or without a limit when `beat` is null.
-Expected<bool> place_all(const Problem& problem, Key key, Fit fit, const Plan* beat, Plan* out) {
-  BERTH_TRY(check(problem));
-  Plan& plan = *out;
-  plan = Plan{};
-  plan.spaces.resize(problem.spaces.size());
-  for (const Storage& storage : problem.storages) plan.offsets.push_back(std::max<int64_t>(storage.fixed, 0));
-  AliveIndex placed(problem);
-  std::vector<Bytes> taken;
-  for (const int32_t id : order_by(problem, key)) {
-    const Storage& storage = problem.storages[static_cast<size_t>(id)];
-    taken.clear();
-    placed.for_each(storage.lower, storage.upper, [&](int32_t other_id) {
-      const size_t other = static_cast<size_t>(other_id);
-      if (problem.storages[other].space != storage.space) return;
-      taken.push_back({plan.offsets[other], plan.offsets[other] + problem.storages[other].size});
-    });
-    int64_t& offset = plan.offsets[static_cast<size_t>(id)];
-    if (storage.fixed != kAnywhere) {
-      BERTH_TRY(check_fixed(storage, id, taken));
-    } else {
-      std::sort(taken.begin(), taken.end(), [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; });
-      offset = find_place(storage, taken, fit);
-    }
-    int64_t& height = plan.spaces[static_cast<size_t>(storage.space)].height;
-    if (offset + storage.size > height) {
-      height = offset + storage.size;
-      if (beat != nullptr && !may_win(plan, *beat)) return false;
-    }
-    placed.add(id);
-  }
-  write_lower_bounds(problem, &plan);
-  return true;
-}
-
-}  // namespace
-
 Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
-  Plan plan;
-  BERTH_TRY(place_all(problem, key, fit, nullptr, &plan));
-  return plan;
-}
-
-Expected<bool> plan_greedy_below(const Problem& problem, Key key, Fit fit, const Plan& beat, Plan* plan) {
-  return place_all(problem, key, fit, &beat, plan);
-}
-
-int64_t count_pairs(const Problem& problem) {
-  std::vector<int64_t> births;
-  std::vector<int64_t> deaths;
-  for (const Storage& storage : problem.storages) {
-    births.push_back(storage.lower);
-    deaths.push_back(storage.upper);
-  }
-  std::sort(births.begin(), births.end());
-  std::sort(deaths.begin(), deaths.end());
-  int64_t pairs = 0;
-  size_t dead = 0;
-  for (size_t born = 0; born < births.size(); ++born) {
-    while (deaths[dead] <= births[born]) ++dead;
-    pairs += static_cast<int64_t>(born - dead);
-  }
-  return pairs;
+  BERTH_TRY(check(problem));
+  BERTH_TRY(check_fixed(problem));
+  return plan_each_space(problem, [&](const Layout& layout, Placement* placement) {
+    place_in_order(layout, order_by(layout, key), fit, kUnlimited, placement);
+  });
 }
 
 }  // namespace berth::plan

@@ -1,7 +1,7 @@
 #include "compiler/plan/load.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace berth::plan {
 namespace {
@@ -29,75 +29,78 @@ class RangeMax {
   std::vector<std::vector<int64_t>> levels_;
 };
 
-void load_touched_in(const Problem& problem, int32_t space, std::vector<int64_t>* touched) {
-  std::vector<int64_t> times;  // at which something is born: only there the load grows
-  for (const Storage& storage : problem.storages) {
-    if (storage.space == space) times.push_back(storage.lower);
-  }
-  if (times.empty()) return;
-  std::sort(times.begin(), times.end());
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  const auto first_at = [&](int64_t time) {
-    return static_cast<size_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
-  };
-  std::vector<int64_t> loads(times.size() + 1, 0);
-  for (const Storage& storage : problem.storages) {
-    if (storage.space != space) continue;
-    loads[first_at(storage.lower)] += storage.size;
-    loads[first_at(storage.upper)] -= storage.size;
-  }
-  for (size_t i = 1; i < loads.size(); ++i) loads[i] += loads[i - 1];
-  const RangeMax ranges(std::move(loads));
-  for (size_t i = 0; i < problem.storages.size(); ++i) {
-    const Storage& storage = problem.storages[i];
-    if (storage.space != space) continue;
-    (*touched)[i] = ranges.largest(first_at(storage.lower), first_at(storage.upper));
-  }
+/// sums[i] becomes the sum of all values before i.
+void accumulate(std::vector<int64_t>* sums) {
+  int64_t sum = 0;
+  for (int64_t& value : *sums) sum += std::exchange(value, sum);
 }
-
-/// Sizes by a time of theirs, to be asked for the bytes before a time.
-class BytesBefore {
- public:
-  void add(int64_t time, int64_t bytes) { entries_.emplace_back(time, bytes); }
-  void finish() {
-    std::sort(entries_.begin(), entries_.end());
-    for (size_t i = 1; i < entries_.size(); ++i) entries_[i].second += entries_[i - 1].second;
-  }
-  /// Bytes of the entries with a smaller time.
-  int64_t before(int64_t time) const {
-    const auto end =
-        std::lower_bound(entries_.begin(), entries_.end(), std::make_pair(time, std::numeric_limits<int64_t>::min()));
-    return end == entries_.begin() ? 0 : std::prev(end)->second;
-  }
-
- private:
-  std::vector<std::pair<int64_t, int64_t>> entries_;
-};
 
 }  // namespace
 
-std::vector<int64_t> neighbour_bytes(const Problem& problem) {
-  BytesBefore births;
-  BytesBefore deaths;
-  for (const Storage& storage : problem.storages) {
-    births.add(storage.lower, storage.size);
-    deaths.add(storage.upper - 1, storage.size);  // its last step
+std::vector<int64_t> section_loads(const Layout& layout) {
+  std::vector<int64_t> loads(static_cast<size_t>(layout.sections) + 1, 0);
+  for (const Piece& piece : layout.pieces) {
+    loads[static_cast<size_t>(piece.lower)] += piece.size;
+    loads[static_cast<size_t>(piece.upper)] -= piece.size;
   }
-  births.finish();
-  deaths.finish();
+  for (size_t s = 1; s < loads.size(); ++s) loads[s] += loads[s - 1];
+  loads.pop_back();
+  return loads;
+}
+
+std::vector<int64_t> loads_touched(const Layout& layout) {
+  const RangeMax ranges(section_loads(layout));
+  std::vector<int64_t> touched;
+  touched.reserve(layout.bodies.size());
+  for (const Body& body : layout.bodies) {
+    int64_t largest = 0;
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+      largest = std::max(largest, ranges.largest(static_cast<size_t>(piece.lower), static_cast<size_t>(piece.upper)));
+    }
+    touched.push_back(largest);
+  }
+  return touched;
+}
+
+std::vector<int64_t> neighbour_bytes(const Layout& layout) {
+  const size_t sections = static_cast<size_t>(layout.sections);
+  std::vector<int64_t> born(sections + 1, 0);  // bytes born before each section, then
+  std::vector<int64_t> dead(sections + 2, 0);  // bytes whose last section lies before it
+  for (const Piece& piece : layout.pieces) {
+    born[static_cast<size_t>(piece.lower)] += piece.size;
+    dead[static_cast<size_t>(piece.upper) - 1] += piece.size;
+  }
+  accumulate(&born);
+  accumulate(&dead);
   std::vector<int64_t> bytes;
-  for (const Storage& storage : problem.storages) {
-    bytes.push_back(births.before(storage.upper) - deaths.before(storage.lower));
+  bytes.reserve(layout.bodies.size());
+  for (const Body& body : layout.bodies) {
+    int64_t sum = 0;
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+      sum += born[static_cast<size_t>(piece.upper)] - dead[static_cast<size_t>(piece.lower)];
+    }
+    bytes.push_back(sum);
   }
   return bytes;
 }
 
-std::vector<int64_t> load_touched(const Problem& problem) {
-  std::vector<int64_t> touched(problem.storages.size(), 0);
-  for (size_t space = 0; space < problem.spaces.size(); ++space) {
-    load_touched_in(problem, static_cast<int32_t>(space), &touched);
+int64_t count_pairs(const Layout& layout) {
+  std::vector<int64_t> change(static_cast<size_t>(layout.sections) + 1, 0);
+  std::vector<int64_t> births(static_cast<size_t>(layout.sections), 0);
+  for (const Piece& piece : layout.pieces) {
+    ++births[static_cast<size_t>(piece.lower)];
+    --change[static_cast<size_t>(piece.upper)];
   }
-  return touched;
+  int64_t alive = 0;
+  int64_t pairs = 0;
+  for (size_t s = 0; s < births.size(); ++s) {
+    alive += change[s];
+    pairs += alive * births[s] + births[s] * (births[s] - 1) / 2;
+    alive += births[s];
+  }
+  return pairs;
 }
 
 }  // namespace berth::plan

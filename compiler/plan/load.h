@@ -1,18 +1,24 @@
-// The load: how many bytes are alive in a step.
+// The load: how many bytes are alive in a section.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "compiler/plan/problem.h"
+#include "compiler/plan/layout.h"
 
 namespace berth::plan {
 
-/// For each storage the largest load of its space in a step of its life. Loads are sums of true sizes. O(n log n).
-std::vector<int64_t> load_touched(const Problem& problem);
+/// For each section the sum of the sizes of its pieces. O(pieces + sections).
+std::vector<int64_t> section_loads(const Layout& layout);
 
-/// For each storage the bytes of all storages, of any space, that are alive with it at some time, its own included.
-/// O(n log n).
-std::vector<int64_t> neighbour_bytes(const Problem& problem);
+/// For each body the largest load of a section in which one of its pieces is alive. O(n log n).
+std::vector<int64_t> loads_touched(const Layout& layout);
+
+/// For each body the bytes of all pieces that are alive with one of its pieces at some time, its own included; what
+/// meets several of its pieces counts several times. O(n + sections).
+std::vector<int64_t> neighbour_bytes(const Layout& layout);
+
+/// How many pairs of pieces are alive together. O(pieces + sections).
+int64_t count_pairs(const Layout& layout);
 
 }  // namespace berth::plan

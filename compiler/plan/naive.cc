@@ -3,32 +3,33 @@
 #include <algorithm>
 
 #include "base/math.h"
-#include "compiler/plan/bound.h"
+#include "compiler/plan/spaces.h"
 
 namespace berth::plan {
+namespace {
+
+void place_all_above_each_other(const Layout& layout, Placement* placement) {
+  placement->positions.assign(layout.bodies.size(), 0);
+  placement->height = 0;
+  for (const Body& body : layout.bodies) {
+    if (body.fixed == kAnywhere) continue;
+    const Piece& piece = layout.pieces[static_cast<size_t>(body.begin)];
+    placement->height = std::max(placement->height, body.fixed + piece.size);
+  }
+  for (size_t b = 0; b < layout.bodies.size(); ++b) {
+    const Body& body = layout.bodies[b];
+    placement->positions[b] = body.fixed;
+    if (body.fixed != kAnywhere) continue;
+    placement->positions[b] = align_up(placement->height, body.alignment);
+    placement->height = placement->positions[b] + layout.pieces[static_cast<size_t>(body.begin)].size;
+  }
+}
+
+}  // namespace
 
 Expected<Plan> plan_naive(const Problem& problem) {
   BERTH_TRY(check(problem));
-  Plan plan;
-  plan.offsets.resize(problem.storages.size(), 0);
-  plan.spaces.resize(problem.spaces.size());
-  for (const Storage& storage : problem.storages) {
-    if (storage.fixed == kAnywhere || storage.size == 0) continue;
-    int64_t& height = plan.spaces[static_cast<size_t>(storage.space)].height;
-    height = std::max(height, storage.fixed + storage.size);
-  }
-  for (size_t i = 0; i < problem.storages.size(); ++i) {
-    const Storage& storage = problem.storages[i];
-    int64_t& height = plan.spaces[static_cast<size_t>(storage.space)].height;
-    if (storage.fixed != kAnywhere) {
-      plan.offsets[i] = storage.fixed;
-    } else if (storage.size > 0) {
-      plan.offsets[i] = align_up(height, storage.alignment);
-      height = plan.offsets[i] + storage.size;
-    }
-  }
-  write_lower_bounds(problem, &plan);
-  return plan;
+  return plan_each_space(problem, place_all_above_each_other);
 }
 
 }  // namespace berth::plan

@@ -1,79 +1,109 @@
 #include "compiler/plan/plan.h"
 
-#include <string>
+#include <algorithm>
 
+#include "compiler/plan/bound.h"
+#include "compiler/plan/choose.h"
 #include "compiler/plan/greedy.h"
 #include "compiler/plan/naive.h"
+#include "compiler/plan/portfolio.h"
+#include "compiler/plan/spaces.h"
 #include "compiler/plan/sweep.h"
 
 namespace berth::plan {
 namespace {
 
-/// Pairs of storages that all greedy runs together may look at: two or three seconds.
-constexpr int64_t kGreedyPairs = 60'000'000;
+/// How many storages a message names.
+constexpr size_t kNamed = 6;
 
-/// Takes over the spaces in which `found` is lower.
-void keep_lower(const Problem& problem, const Plan& found, Plan* best) {
-  std::vector<bool> lower;
-  for (size_t s = 0; s < problem.spaces.size(); ++s) {
-    lower.push_back(found.spaces[s].height < best->spaces[s].height);
-    if (lower[s]) best->spaces[s] = found.spaces[s];
-  }
-  for (size_t i = 0; i < problem.storages.size(); ++i) {
-    if (lower[static_cast<size_t>(problem.storages[i].space)]) best->offsets[i] = found.offsets[i];
+void place_by(const Layout& layout, Key key, Placed* out) {
+  Placement found;
+  if (place_in_order(layout, order_by(layout, key), Fit::kBest, kUnlimited, &found)) out->placement = found;
+}
+void greedily(const Layout& layout, Effort*, Placed* out) { place_by(layout, Key::kSize, out); }
+void by_breadth(const Layout& layout, Effort*, Placed* out) { place_by(layout, Key::kLoad, out); }
+void as_it_is(const Layout&, Effort*, Placed*) {}
+
+Improver improver_of(Planner planner) {
+  switch (planner) {
+    case Planner::kGreedy: return greedily;
+    case Planner::kBreadth: return by_breadth;
+    case Planner::kBestFit: return as_it_is;
+    default: return improve;
   }
 }
 
-Status run_greedy_planners(const Problem& problem, bool any_fixed, Plan* best) {
-  const int64_t pairs = count_pairs(problem);
-  int64_t looked_at = 0;
-  for (const Key key : kAllKeys) {
-    for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
-      // Greedy alone looks at fixed storages, so with any of them it runs at least once.
-      const bool must = any_fixed && key == Key::kSize && fit == Fit::kBest;
-      if (!must && (best->optimal() || pairs > kGreedyPairs - looked_at)) return Done{};
-      looked_at += pairs;
-      if (must) {
-        BERTH_ASSIGN_OR_RETURN(*best, plan_greedy(problem, key, fit));
-        continue;
-      }
-      Plan found;
-      BERTH_ASSIGN_OR_RETURN(const bool lower, plan_greedy_below(problem, key, fit, *best, &found));
-      if (lower) keep_lower(problem, found, best);
-    }
-  }
-  return Done{};
+std::string storage_text(const Problem& problem, const PlanOptions& options, int32_t id) {
+  const size_t i = static_cast<size_t>(id);
+  const std::string name = options.names != nullptr ? (*options.names)[i] : "storage " + std::to_string(id);
+  return name + " (" + std::to_string(problem.storages[i].size) + ")";
 }
 
-Status check_capacities(const Problem& problem, const Plan& plan) {
+/// "; in step 7 these are alive: conv1 (4096), relu1 (4096) and 3 more"
+std::string fullest_text(const Problem& problem, const PlanOptions& options, size_t space) {
+  const FullestStep fullest = fullest_step(problem, static_cast<int32_t>(space));
+  std::string text = " because of what is alive in step " + std::to_string(fullest.step) + ": ";
+  for (size_t i = 0; i < std::min(kNamed, fullest.storages.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + storage_text(problem, options, fullest.storages[i]);
+  }
+  if (fullest.storages.size() > kNamed) text += " and " + std::to_string(fullest.storages.size() - kNamed) + " more";
+  return text;
+}
+
+Status check_capacities(const Problem& problem, const Plan& plan, const PlanOptions& options) {
   for (size_t s = 0; s < problem.spaces.size(); ++s) {
     const SpaceUse& use = plan.spaces[s];
-    if (use.height <= problem.spaces[s].capacity) continue;
-    return Failure{Error::kOutOfResources, "space " + std::to_string(s),
-                   "its storages take " + std::to_string(use.height) +
-                       " bytes in the best plan found, but its capacity is " +
-                       std::to_string(problem.spaces[s].capacity) + "; no plan takes fewer than " +
-                       std::to_string(use.lower_bound)};
+    const int64_t capacity = problem.spaces[s].capacity;
+    if (use.height <= capacity) continue;
+    const std::string needs = std::to_string(use.lower_bound) + " bytes, has " + std::to_string(capacity);
+    std::string message;
+    if (use.lower_bound > capacity) {
+      message = "needs " + needs + fullest_text(problem, options, s);
+    } else {
+      message = "has " + std::to_string(capacity) + " bytes and the best plan found needs " +
+                std::to_string(use.height) + "; no plan needs fewer than " + std::to_string(use.lower_bound) +
+                ", so a longer search may find one that fits";
+    }
+    return Failure{Error::kOutOfResources, "space " + std::to_string(s), message};
   }
   return Done{};
 }
 
 }  // namespace
 
-Expected<Plan> plan_best(const Problem& problem) {
-  Expected<Plan> naive = plan_naive(problem);
-  if (!naive.ok()) return naive.error();
-  Plan best = std::move(naive).value();
-  bool any_fixed = false;
-  for (const Storage& storage : problem.storages) any_fixed |= storage.fixed != kAnywhere;
-  if (!any_fixed && !best.optimal()) {
-    const Expected<Plan> swept = plan_sweep(problem);
-    if (!swept.ok()) return swept.error();
-    keep_lower(problem, *swept, &best);
+Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
+  BERTH_TRY(check(problem));
+  BERTH_TRY(check_fixed(problem));
+  Plan plan;
+  if (options.planner == Planner::kNaive) {
+    BERTH_ASSIGN_OR_RETURN(plan, plan_naive(problem));
+  } else {
+    Effort effort;
+    effort.nodes = options.nodes;
+    effort.has_deadline = options.time_limit > 0;
+    if (effort.has_deadline) {
+      effort.deadline = std::chrono::steady_clock::now() +
+                        std::chrono::microseconds(static_cast<int64_t>(std::min(options.time_limit, 1e9) * 1e6));
+    }
+    plan.offsets.assign(problem.storages.size(), 0);
+    plan.merged.assign(problem.merges.size(), false);
+    for (const SpaceProblem& part : split_spaces(problem)) {
+      const Choice choice = choose_and_place(part.problem, improver_of(options.planner), &effort);
+      for (size_t i = 0; i < part.storages.size(); ++i) {
+        plan.offsets[static_cast<size_t>(part.storages[i])] = choice.offsets[i];
+      }
+      for (size_t i = 0; i < part.merges.size(); ++i) {
+        plan.merged[static_cast<size_t>(part.merges[i])] = choice.merged[i];
+      }
+      plan.spaces.push_back({choice.height, choice.bound});
+    }
+    plan.nodes = effort.used;
+    plan.truncated = effort.truncated;
   }
-  BERTH_TRY(run_greedy_planners(problem, any_fixed, &best));
-  BERTH_TRY(check_capacities(problem, best));
-  return best;
+  BERTH_TRY(check_capacities(problem, plan, options));
+  return plan;
 }
+
+Expected<Plan> plan_best(const Problem& problem) { return plan_best(problem, PlanOptions{}); }
 
 }  // namespace berth::plan

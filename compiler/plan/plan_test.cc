@@ -41,11 +41,11 @@ Problem problem(std::vector<Storage> storages, size_t spaces = 1) {
   return p;
 }
 
-using Planner = std::function<Expected<Plan>(const Problem&)>;
+using PlannerFunction = std::function<Expected<Plan>(const Problem&)>;
 
-std::vector<std::pair<std::string, Planner>> all_planners() {
-  std::vector<std::pair<std::string, Planner>> planners = {
-      {"best", plan_best}, {"naive", plan_naive}, {"sweep", plan_sweep}};
+std::vector<std::pair<std::string, PlannerFunction>> all_planners() {
+  std::vector<std::pair<std::string, PlannerFunction>> planners = {
+      {"best", [](const Problem& p) { return plan_best(p); }}, {"naive", plan_naive}, {"sweep", plan_sweep}};
   for (const Key key : kAllKeys) {
     for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
       planners.emplace_back(

@@ -1,5 +1,7 @@
 #include "compiler/plan/problem.h"
 
+#include <map>
+
 #include "base/math.h"
 
 namespace berth::plan {
@@ -20,6 +22,23 @@ const char* fault(const Storage& storage, size_t spaces) {
   return nullptr;
 }
 
+/// What is wrong with one merge; null when nothing is.
+const char* fault(const Merge& merge, const std::vector<Storage>& storages) {
+  const auto exists = [&](int32_t id) { return id >= 0 && static_cast<size_t>(id) < storages.size(); };
+  if (!exists(merge.from) || !exists(merge.to)) return "one of its storages does not exist";
+  if (merge.from == merge.to) return "a storage cannot be merged with itself";
+  if (storages[static_cast<size_t>(merge.from)].space != storages[static_cast<size_t>(merge.to)].space) {
+    return "its storages are in two spaces";
+  }
+  if (merge.offset < 0 || merge.offset > kMaxBytes) return "the offset is negative or over 2^60";
+  if (merge.alignment < 0 || merge.alignment > kMaxAlignment ||
+      (merge.alignment > 0 && !is_power_of_two(static_cast<uint64_t>(merge.alignment)))) {
+    return "the alignment is neither 0 nor a power of two up to 1 GiB";
+  }
+  if (merge.all_or_none < kAlone) return "the number of all_or_none is negative";
+  return nullptr;
+}
+
 }  // namespace
 
 Status check(const Problem& problem) {
@@ -33,6 +52,17 @@ Status check(const Problem& problem) {
     }
     if (message != nullptr) return Failure{Error::kInvalidArgument, "storage " + std::to_string(i), message};
     total += storage.size + storage.alignment;
+  }
+  std::map<int32_t, int32_t> space_of_group;
+  for (size_t i = 0; i < problem.merges.size(); ++i) {
+    const Merge& merge = problem.merges[i];
+    const char* message = fault(merge, problem.storages);
+    if (message == nullptr && merge.all_or_none != kAlone) {
+      const int32_t space = problem.storages[static_cast<size_t>(merge.from)].space;
+      const int32_t first = space_of_group.emplace(merge.all_or_none, space).first->second;
+      if (first != space) message = "its all-or-none group is in two spaces";
+    }
+    if (message != nullptr) return Failure{Error::kInvalidArgument, "merge " + std::to_string(i), message};
   }
   return Done{};
 }

@@ -43,14 +43,43 @@ struct Space {
   int64_t capacity = kUnlimited;  // bytes
 };
 
+/// Of Merge::all_or_none: the merge is decided by itself.
+inline constexpr int32_t kAlone = -1;
+
+/// An offer: storage `from` may lie in the bytes of storage `to`, its first byte `offset` bytes after to's first. The
+/// planner takes it or leaves it (Plan::merged), whatever makes the plan lower; at equal height it takes as many as it
+/// can.
+///
+///     in place     y = relu(x), x dies here:    {from y, to x}
+///                  z = add(x, y), both die:     {from z, to x} and {from z, to y}; one at most can be taken
+///     concatenate  c = cat(a, b):               {from a, to c, 0, all_or_none 7} and {from b, to c, a.size, …, 7}
+///     split        a, b = split(c):             the same
+///
+/// A merge that is taken means two things, and nothing else:
+///   - offset(from) = offset(to) + Merge::offset;
+///   - these two storages may share bytes although both are alive in some step.
+/// Every other pair of storages stays apart in every step in which both are alive, each with its own bytes for its own
+/// life: two that lie in one third are no exception, so a storage has one successor in place at most, and a successor
+/// that would destroy bytes which a further storage still holds is never taken.
+struct Merge {
+  int32_t from = -1;  // indices into Problem::storages, of one space
+  int32_t to = -1;
+  int64_t offset = 0;            // bytes, not negative
+  int64_t alignment = 0;         // what from's offset is a multiple of when it lies there; 0: its Storage::alignment
+  int32_t all_or_none = kAlone;  // merges of one number, which is not negative, are taken together or not at all
+};
+
 struct Problem {
   std::vector<Storage> storages;
   std::vector<Space> spaces = {Space{}};
+  std::vector<Merge> merges;
 };
 
 /// InvalidArgument with the first storage that is malformed: a negative size, an alignment that is no power of two or
 /// over kMaxAlignment, an empty lifetime, a space that is not there, a fixed offset that is negative or unaligned; or
-/// when all sizes together exceed kMaxBytes. Planners check this themselves.
+/// when all sizes together exceed kMaxBytes. Likewise with the first merge that is malformed: a storage that is not
+/// there, one storage twice, storages (or an all-or-none group) of two spaces, a negative offset, an alignment as
+/// above. Planners check this themselves.
 Status check(const Problem& problem);
 
 }  // namespace berth::plan

@@ -1,118 +1,149 @@
 #include "compiler/plan/sweep.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "base/math.h"
-#include "compiler/plan/bound.h"
+#include "compiler/plan/spaces.h"
 
 namespace berth::plan {
 namespace {
 
-/// The free bytes of one space below the highest end so far, as maximal runs.
+/// The free bytes below the highest end so far, as maximal runs. Two sorted arrays: moving a few thousand entries is
+/// faster than any tree, and there are seldom more.
 class FreeRuns {
  public:
-  int64_t take(int64_t size, int64_t alignment) {
+  /// The offset given is `residue` more than a multiple of `alignment`, and at least `residue`.
+  int64_t take(int64_t size, int64_t alignment, int64_t residue) {
     // Alignment may spoil a run that is large enough, but not one that is larger by it.
-    for (auto it = by_size_.lower_bound({size, 0}); it != by_size_.end(); ++it) {
-      const auto [length, begin] = *it;
-      const int64_t offset = align_up(begin, alignment);
-      if (offset + size > begin + length) continue;
-      remove(begin, length);
-      add(begin, offset - begin);
-      add(offset + size, begin + length - offset - size);
+    auto it = std::lower_bound(by_size_.begin(), by_size_.end(), Run{0, size}, smaller);
+    for (; it != by_size_.end(); ++it) {
+      const Run run = *it;
+      const int64_t offset = aligned(run.begin, alignment, residue);
+      if (offset + size > run.begin + run.length) continue;
+      remove(run);
+      add({run.begin, offset - run.begin});
+      add({offset + size, run.begin + run.length - offset - size});
       return offset;
     }
-    return take_from_top(size, alignment);
+    const int64_t offset = aligned(top_, alignment, residue);
+    add({top_, offset - top_});
+    top_ = offset + size;
+    return offset;
   }
 
   void give_back(int64_t begin, int64_t size) {
-    const auto next = by_begin_.find(begin + size);
-    if (next != by_begin_.end()) {
-      const int64_t length = next->second;
-      remove(begin + size, length);
-      size += length;
+    auto next = std::lower_bound(by_begin_.begin(), by_begin_.end(), Run{begin, 0}, earlier);
+    if (next != by_begin_.end() && next->begin == begin + size) {
+      const Run run = *next;
+      size += run.length;
+      remove(run);
+      next = std::lower_bound(by_begin_.begin(), by_begin_.end(), Run{begin, 0}, earlier);
     }
-    auto before = by_begin_.lower_bound(begin);
-    if (before != by_begin_.begin() && std::prev(before)->first + std::prev(before)->second == begin) {
-      before = std::prev(before);
-      const auto [run_begin, length] = *before;
-      remove(run_begin, length);
-      begin = run_begin;
-      size += length;
+    if (next != by_begin_.begin() && std::prev(next)->begin + std::prev(next)->length == begin) {
+      const Run run = *std::prev(next);
+      begin = run.begin;
+      size += run.length;
+      remove(run);
     }
     if (begin + size == top_) {
       top_ = begin;
     } else {
-      add(begin, size);
+      add({begin, size});
     }
   }
 
  private:
-  int64_t take_from_top(int64_t size, int64_t alignment) {
-    const int64_t offset = align_up(top_, alignment);
-    add(top_, offset - top_);
-    top_ = offset + size;
-    return offset;
+  struct Run {
+    int64_t begin;
+    int64_t length;
+  };
+
+  static bool earlier(const Run& a, const Run& b) { return a.begin < b.begin; }
+  static bool smaller(const Run& a, const Run& b) {
+    return a.length != b.length ? a.length < b.length : a.begin < b.begin;
   }
-  void add(int64_t begin, int64_t length) {
-    if (length == 0) return;
-    by_begin_.emplace(begin, length);
-    by_size_.emplace(length, begin);
-  }
-  void remove(int64_t begin, int64_t length) {
-    by_begin_.erase(begin);
-    by_size_.erase({length, begin});
+  static int64_t aligned(int64_t offset, int64_t alignment, int64_t residue) {
+    return align_up(std::max<int64_t>(offset - residue, 0), alignment) + residue;
   }
 
-  std::map<int64_t, int64_t> by_begin_;            // begin → length
-  std::set<std::pair<int64_t, int64_t>> by_size_;  // (length, begin)
-  int64_t top_ = 0;                                // everything from here on is free
+  void add(const Run& run) {
+    if (run.length == 0) return;
+    by_begin_.insert(std::lower_bound(by_begin_.begin(), by_begin_.end(), run, earlier), run);
+    by_size_.insert(std::lower_bound(by_size_.begin(), by_size_.end(), run, smaller), run);
+  }
+  void remove(const Run& run) {
+    by_begin_.erase(std::lower_bound(by_begin_.begin(), by_begin_.end(), run, earlier));
+    by_size_.erase(std::lower_bound(by_size_.begin(), by_size_.end(), run, smaller));
+  }
+
+  std::vector<Run> by_begin_;
+  std::vector<Run> by_size_;
+  int64_t top_ = 0;  // everything from here on is free
 };
 
-std::vector<size_t> sorted_ids(const Problem& problem, bool by_death) {
-  std::vector<size_t> ids;
-  for (size_t i = 0; i < problem.storages.size(); ++i) {
-    if (problem.storages[i].size > 0) ids.push_back(i);
+/// The bodies in runs of one section each: those of section s are ids[begin[s], begin[s + 1]).
+struct BySection {
+  std::vector<int32_t> begin;
+  std::vector<int32_t> ids;
+
+  BySection(const Layout& layout, int32_t Piece::*section) : begin(static_cast<size_t>(layout.sections) + 2, 0) {
+    for (const Piece& piece : layout.pieces) ++begin[static_cast<size_t>(piece.*section) + 1];
+    for (size_t s = 1; s < begin.size(); ++s) begin[s] += begin[s - 1];
+    std::vector<int32_t> next = begin;
+    ids.resize(layout.pieces.size());
+    for (size_t p = 0; p < ids.size(); ++p) {
+      ids[static_cast<size_t>(next[static_cast<size_t>(layout.pieces[p].*section)]++)] = static_cast<int32_t>(p);
+    }
   }
-  std::sort(ids.begin(), ids.end(), [&](size_t left, size_t right) {
-    const Storage& a = problem.storages[left];
-    const Storage& b = problem.storages[right];
-    if (by_death) return a.upper != b.upper ? a.upper < b.upper : left < right;
-    if (a.lower != b.lower) return a.lower < b.lower;
-    if (a.size != b.size) return a.size > b.size;
-    if (a.upper != b.upper) return a.upper > b.upper;
-    return left < right;
-  });
-  return ids;
+};
+
+void sweep_boxes(const Layout& layout, Placement* placement) {
+  placement->positions.assign(layout.bodies.size(), 0);
+  placement->height = 0;
+  BySection births(layout, &Piece::lower);
+  const BySection deaths(layout, &Piece::upper);
+  FreeRuns free;
+  const auto piece_of = [&](int32_t id) -> const Piece& { return layout.pieces[static_cast<size_t>(id)]; };
+  for (size_t s = 0; s < static_cast<size_t>(layout.sections); ++s) {
+    for (int32_t k = deaths.begin[s]; k < deaths.begin[s + 1]; ++k) {
+      const int32_t id = deaths.ids[static_cast<size_t>(k)];
+      free.give_back(placement->positions[static_cast<size_t>(id)] + piece_of(id).shift, piece_of(id).size);
+    }
+    const auto begin = births.ids.begin() + births.begin[s];
+    const auto end = births.ids.begin() + births.begin[s + 1];
+    std::sort(begin, end, [&](int32_t left, int32_t right) {
+      const Piece& a = piece_of(left);
+      const Piece& b = piece_of(right);
+      if (a.size != b.size) return a.size > b.size;
+      return a.upper != b.upper ? a.upper > b.upper : left < right;
+    });
+    for (auto it = begin; it != end; ++it) {
+      const Body& body = layout.bodies[static_cast<size_t>(*it)];
+      const Piece& piece = piece_of(*it);
+      const int64_t offset = free.take(piece.size, body.alignment, body.lowest + piece.shift);
+      placement->positions[static_cast<size_t>(*it)] = offset - piece.shift;
+      placement->height = std::max(placement->height, offset + piece.size);
+    }
+  }
 }
 
 }  // namespace
+
+void place_by_sweep(const Layout& layout, Placement* placement) {
+  if (layout.rectangular()) {
+    sweep_boxes(layout, placement);
+    return;
+  }
+  sweep_boxes(boxed(layout), placement);
+  placement->height = height_of(layout, placement->positions);
+}
 
 Expected<Plan> plan_sweep(const Problem& problem) {
   BERTH_TRY(check(problem));
   for (const Storage& storage : problem.storages) {
     if (storage.fixed != kAnywhere) return Failure{Error::kNotSupported, "", "the sweep takes no fixed offsets"};
   }
-  Plan plan;
-  plan.offsets.resize(problem.storages.size(), 0);
-  plan.spaces.resize(problem.spaces.size());
-  std::vector<FreeRuns> free(problem.spaces.size());
-  const std::vector<size_t> deaths = sorted_ids(problem, true);
-  size_t dead = 0;
-  for (const size_t id : sorted_ids(problem, false)) {
-    const Storage& storage = problem.storages[id];
-    for (; problem.storages[deaths[dead]].upper <= storage.lower; ++dead) {
-      const Storage& gone = problem.storages[deaths[dead]];
-      free[static_cast<size_t>(gone.space)].give_back(plan.offsets[deaths[dead]], gone.size);
-    }
-    const size_t space = static_cast<size_t>(storage.space);
-    plan.offsets[id] = free[space].take(storage.size, storage.alignment);
-    plan.spaces[space].height = std::max(plan.spaces[space].height, plan.offsets[id] + storage.size);
-  }
-  write_lower_bounds(problem, &plan);
-  return plan;
+  return plan_each_space(problem, place_by_sweep);
 }
 
 }  // namespace berth::plan

@@ -1,15 +1,19 @@
 // The sweep: walk through time once and give each storage, when it is born, the best free bytes.
 #pragma once
 
-#include "compiler/plan/plan.h"
+#include "compiler/plan/layout.h"
 
 namespace berth::plan {
 
 /// Each birth takes the smallest free run of bytes that holds it (the lowest of equal ones), each death gives its run
-/// back; of storages born in one step the larger comes first, then the longer alive. O(n log n), however many are alive
-/// together, so it is the planner for huge problems.
-/// NotSupported when a storage has a fixed offset: the sweep does not look ahead. InvalidArgument for a malformed
-/// problem. Capacities are not looked at.
+/// back; of bodies born in one section the larger comes first, then the longer alive. O(n log n) and O(r) short moves a
+/// body for r free runs, so it is the planner for huge problems. A body of several pieces gets a box around them.
+/// REQUIRES: no body is fixed: the sweep does not look ahead.
+void place_by_sweep(const Layout& layout, Placement* placement);
+
+/// A whole plan, each space by itself, no merge taken.
+/// NotSupported when a storage has a fixed offset. InvalidArgument for a malformed problem. Capacities are not looked
+/// at.
 Expected<Plan> plan_sweep(const Problem& problem);
 
 }  // namespace berth::plan

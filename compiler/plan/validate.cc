@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/math.h"
@@ -15,8 +16,52 @@ Failure fault(size_t storage, std::string message) {
 
 std::string range(int64_t begin, int64_t end) { return "[" + std::to_string(begin) + ", " + std::to_string(end) + ")"; }
 
+/// Merges that are taken, and what they change about each storage.
+struct Merged {
+  std::vector<std::vector<size_t>> partners;  // of each storage; empty when no merge is taken
+  std::vector<int64_t> alignments;            // of each storage where a merge says it, else 0
+
+  bool partner(size_t a, size_t b) const {
+    return !partners.empty() && std::find(partners[a].begin(), partners[a].end(), b) != partners[a].end();
+  }
+};
+
+Status validate_merges(const Problem& problem, const Plan& plan, Merged* merged) {
+  if (plan.merged.empty()) return Done{};
+  if (plan.merged.size() != problem.merges.size()) {
+    return Failure{Error::kInternal, "plan", "it decides another number of merges than the problem has"};
+  }
+  merged->partners.resize(problem.storages.size());
+  merged->alignments.resize(problem.storages.size(), 0);
+  std::map<int32_t, bool> groups;
+  for (size_t i = 0; i < plan.merged.size(); ++i) {
+    const Merge& merge = problem.merges[i];
+    const auto wrong = [&](const char* message) {
+      return Failure{Error::kInternal, "merge " + std::to_string(i), message};
+    };
+    const size_t from = static_cast<size_t>(merge.from);
+    const size_t to = static_cast<size_t>(merge.to);
+    if (from >= problem.storages.size() || to >= problem.storages.size()) return wrong("a storage does not exist");
+    if (merge.all_or_none >= 0) {
+      const bool first = groups.emplace(merge.all_or_none, plan.merged[i]).first->second;
+      if (first != plan.merged[i]) return wrong("a part of its all-or-none group is taken and a part is not");
+    }
+    if (!plan.merged[i]) continue;
+    if (problem.storages[from].space != problem.storages[to].space) return wrong("its storages are in two spaces");
+    int64_t expected = 0;
+    if (!checked_add(plan.offsets[to], merge.offset, &expected) || plan.offsets[from] != expected) {
+      return wrong("it is taken but does not lie there");
+    }
+    merged->partners[from].push_back(to);
+    merged->partners[to].push_back(from);
+    merged->alignments[from] =
+        std::max(merged->alignments[from], merge.alignment > 0 ? merge.alignment : problem.storages[from].alignment);
+  }
+  return Done{};
+}
+
 /// Each storage by itself.
-Status validate_places(const Problem& problem, const Plan& plan) {
+Status validate_places(const Problem& problem, const Plan& plan, const Merged& merged) {
   std::vector<int64_t> heights(problem.spaces.size(), 0);
   for (size_t i = 0; i < problem.storages.size(); ++i) {
     const Storage& storage = problem.storages[i];
@@ -28,9 +73,11 @@ Status validate_places(const Problem& problem, const Plan& plan) {
     if (offset < 0 || storage.size < 0 || !checked_add(offset, storage.size, &end)) {
       return fault(i, "its offset " + std::to_string(offset) + " or its size is negative or overflows");
     }
-    if (storage.alignment < 1 || offset % storage.alignment != 0) {
-      return fault(i, "its offset " + std::to_string(offset) + " is no multiple of its alignment " +
-                          std::to_string(storage.alignment));
+    int64_t alignment = storage.alignment;
+    if (!merged.alignments.empty() && merged.alignments[i] != 0) alignment = merged.alignments[i];
+    if (alignment < 1 || offset % alignment != 0) {
+      return fault(
+          i, "its offset " + std::to_string(offset) + " is no multiple of its alignment " + std::to_string(alignment));
     }
     if (storage.fixed != kAnywhere && offset != storage.fixed) {
       return fault(i, "it lies at " + std::to_string(offset) + " but is fixed at " + std::to_string(storage.fixed));
@@ -65,8 +112,10 @@ struct Event {
 /// Storages against each other.
 class OverlapSweep {
  public:
-  OverlapSweep(const Problem& problem, const Plan& plan) : problem_(problem), plan_(plan) {
+  OverlapSweep(const Problem& problem, const Plan& plan, const Merged& merged)
+      : problem_(problem), plan_(plan), merged_(merged) {
     alive_.resize(problem.spaces.size());
+    is_alive_.resize(problem.storages.size(), false);
   }
 
   Status run() {
@@ -80,25 +129,41 @@ class OverlapSweep {
     std::sort(events.begin(), events.end(),
               [](const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.birth < b.birth; });
     for (const Event& event : events) {
-      std::map<int64_t, size_t>& alive = alive_[static_cast<size_t>(problem_.storages[event.storage].space)];
-      if (!event.birth) {
-        alive.erase(plan_.offsets[event.storage]);
-        continue;
+      auto& alive = alive_[static_cast<size_t>(problem_.storages[event.storage].space)];
+      is_alive_[event.storage] = event.birth;
+      if (event.birth) {
+        BERTH_TRY(compare_with_alive(alive, event.storage));
+        alive.emplace(plan_.offsets[event.storage], event.storage);
+      } else {
+        alive.erase({plan_.offsets[event.storage], event.storage});
       }
-      const auto above = alive.lower_bound(plan_.offsets[event.storage]);
-      if (above != alive.end()) BERTH_TRY(compare(above->second, event.storage));
-      if (above != alive.begin()) BERTH_TRY(compare(std::prev(above)->second, event.storage));
-      alive.emplace(plan_.offsets[event.storage], event.storage);
     }
     return Done{};
   }
 
  private:
+  using ByOffset = std::set<std::pair<int64_t, size_t>>;
+
+  Status compare_with_alive(const ByOffset& alive, size_t young) const {
+    const auto inside = alive.lower_bound({plan_.offsets[young], 0});
+    for (auto it = inside; it != alive.end() && it->first < end(young); ++it) BERTH_TRY(compare(it->second, young));
+    if (inside == alive.begin()) return Done{};
+    const size_t below = std::prev(inside)->second;
+    BERTH_TRY(compare(below, young));
+    // One that begins lower still and reaches the newcomer overlaps `below`, so it is a partner of it.
+    if (merged_.partners.empty()) return Done{};
+    for (const size_t partner : merged_.partners[below]) {
+      if (is_alive_[partner] && partner != young) BERTH_TRY(compare(partner, young));
+    }
+    return Done{};
+  }
+
   int64_t end(size_t storage) const { return plan_.offsets[storage] + problem_.storages[storage].size; }
 
   /// `old` is alive when `young` is born.
   Status compare(size_t old, size_t young) const {
     if (plan_.offsets[old] >= end(young) || plan_.offsets[young] >= end(old)) return Done{};
+    if (merged_.partner(old, young)) return Done{};
     return fault(young, "its bytes " + range(plan_.offsets[young], end(young)) + " overlap the bytes " +
                             range(plan_.offsets[old], end(old)) + " of storage " + std::to_string(old) +
                             ": both are alive in step " + std::to_string(problem_.storages[young].lower));
@@ -106,7 +171,9 @@ class OverlapSweep {
 
   const Problem& problem_;
   const Plan& plan_;
-  std::vector<std::map<int64_t, size_t>> alive_;  // for each space: offset → storage
+  const Merged& merged_;
+  std::vector<ByOffset> alive_;  // of each space: (offset, storage)
+  std::vector<bool> is_alive_;
 };
 
 }  // namespace
@@ -115,8 +182,10 @@ Status validate(const Problem& problem, const Plan& plan) {
   if (plan.offsets.size() != problem.storages.size() || plan.spaces.size() != problem.spaces.size()) {
     return Failure{Error::kInternal, "plan", "it has another number of storages or spaces than the problem"};
   }
-  BERTH_TRY(validate_places(problem, plan));
-  return OverlapSweep(problem, plan).run();
+  Merged merged;
+  BERTH_TRY(validate_merges(problem, plan, &merged));
+  BERTH_TRY(validate_places(problem, plan, merged));
+  return OverlapSweep(problem, plan, merged).run();
 }
 
 }  // namespace berth::plan

@@ -1,0 +1,190 @@
+#include "compiler/plan/choose.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/plan/bound.h"
+#include "compiler/plan/greedy.h"
+#include "compiler/plan/load.h"
+
+namespace berth::plan {
+namespace {
+
+/// Pairs of pieces that trying single units may look at, and how many units it may try.
+constexpr int64_t kFlipPairs = 10'000'000;
+constexpr int64_t kFlips = 300;
+
+/// One choice of merges, placed.
+struct Candidate {
+  Layout layout;
+  Placed placed;
+  std::vector<bool> merged;
+  int64_t taken = 0;  // merges
+  bool valid = false;
+
+  bool better_than(const Candidate& other) const {
+    if (valid != other.valid) return valid;
+    if (placed.placement.height != other.placed.placement.height) {
+      return placed.placement.height < other.placed.placement.height;
+    }
+    return taken > other.taken;
+  }
+};
+
+void improve_a_little(const Layout& layout, Effort*, Placed* out) {
+  Placement found;
+  for (const Key key : {Key::kSize, Key::kLoad}) {
+    if (out->optimal()) return;
+    if (place_in_order(layout, order_by(layout, key), Fit::kBest, out->placement.height, &found)) {
+      std::swap(out->placement, found);
+    }
+  }
+}
+
+class Chooser {
+ public:
+  Chooser(const Problem& problem, Improver improver, Effort* effort)
+      : problem_(problem), improver_(improver), effort_(effort) {}
+
+  Choice run() {
+    bound_ = lower_bound(problem_);
+    units_ = merge_units(problem_);
+    Candidate best = none();
+    if (!units_.empty()) {
+      const Candidate without = best;
+      const std::vector<int32_t> order = try_orders(&best);
+      flip_units(order, &best);
+      if (best.taken > 0) return deepest_of(best, without);
+    }
+    improver_(best.layout, effort_, &best.placed);
+    Choice choice = to_choice(best);
+    if (units_.empty()) choice.bound = best.placed.bound;
+    return choice;
+  }
+
+ private:
+  using Order = std::vector<int32_t>;  // of units, the first to be taken first
+
+  Candidate none() {
+    Candidate candidate;
+    candidate.layout = make_layout(problem_);
+    candidate.merged.assign(problem_.merges.size(), false);
+    candidate.valid = place_quickly(candidate.layout, bound_, &candidate.placed);
+    return candidate;
+  }
+
+  Candidate take_in(const Order& order, Improver improver) {
+    MergeSet set(problem_);
+    for (const int32_t unit : order) set.take(units_[static_cast<size_t>(unit)]);
+    Candidate candidate;
+    candidate.layout = make_layout(problem_, &set);
+    candidate.merged = set.taken();
+    candidate.taken = std::count(candidate.merged.begin(), candidate.merged.end(), true);
+    candidate.valid = place_quickly(candidate.layout, bound_, &candidate.placed);
+    if (candidate.valid) improver(candidate.layout, effort_, &candidate.placed);
+    return candidate;
+  }
+
+  int64_t bytes_of(int32_t unit) const {
+    int64_t bytes = 0;
+    for (const int32_t id : units_[static_cast<size_t>(unit)]) {
+      const Merge& merge = problem_.merges[static_cast<size_t>(id)];
+      bytes += std::min(problem_.storages[static_cast<size_t>(merge.from)].size,
+                        problem_.storages[static_cast<size_t>(merge.to)].size);
+    }
+    return bytes;
+  }
+
+  std::vector<int64_t> loads_of_units(const Layout& plain) const {
+    const std::vector<int64_t> touched = loads_touched(plain);
+    std::vector<int64_t> loads(units_.size(), 0);
+    for (size_t u = 0; u < units_.size(); ++u) {
+      for (const int32_t id : units_[u]) {
+        const int32_t body = plain.body_of[static_cast<size_t>(problem_.merges[static_cast<size_t>(id)].from)];
+        if (body >= 0) loads[u] = std::max(loads[u], touched[static_cast<size_t>(body)]);
+      }
+    }
+    return loads;
+  }
+
+  /// Replaces *best by the best order; returns that order.
+  Order try_orders(Candidate* best) {
+    Order given(units_.size());
+    std::iota(given.begin(), given.end(), 0);
+    Order by_bytes = given;
+    std::stable_sort(by_bytes.begin(), by_bytes.end(), [&](int32_t a, int32_t b) { return bytes_of(a) > bytes_of(b); });
+    Order by_load = by_bytes;
+    const std::vector<int64_t> loads = loads_of_units(best->layout);
+    std::stable_sort(by_load.begin(), by_load.end(), [&](int32_t a, int32_t b) {
+      return loads[static_cast<size_t>(a)] > loads[static_cast<size_t>(b)];
+    });
+    Order chosen = given;
+    for (const Order& order : {given, by_bytes, by_load}) {
+      Candidate candidate = take_in(order, improve_greedily);
+      if (!candidate.better_than(*best)) continue;
+      *best = std::move(candidate);
+      chosen = order;
+      if (best->placed.optimal()) break;
+    }
+    return chosen;
+  }
+
+  /// Brings each unit that is left out to the front, and drops each that is taken, one at a time.
+  void flip_units(Order order, Candidate* best) {
+    const int64_t pairs = count_pairs(best->layout) + static_cast<int64_t>(problem_.storages.size());
+    int64_t left = std::min(kFlips, kFlipPairs / pairs);
+    bool improved = true;
+    while (improved && left > 0) {
+      improved = false;
+      for (size_t k = 0; k < order.size() && left > 0; ++k) {
+        if (best->placed.optimal() || effort_->is_over()) return;
+        const int32_t unit = order[k];
+        Order changed = order;
+        changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(k));
+        if (!best->merged[static_cast<size_t>(units_[static_cast<size_t>(unit)][0])]) {
+          changed.insert(changed.begin(), unit);
+        }
+        --left;
+        Candidate candidate = take_in(changed, improve_a_little);
+        if (!candidate.better_than(*best)) continue;
+        *best = std::move(candidate);
+        order = std::move(changed);
+        improved = true;
+      }
+    }
+  }
+
+  Choice deepest_of(Candidate& best, Candidate without) {
+    improver_(best.layout, effort_, &best.placed);
+    int64_t load = 0;  // without any merge no plan is lower
+    for (const int64_t bytes : section_loads(without.layout)) load = std::max(load, bytes);
+    if (without.valid && best.placed.placement.height > load) {
+      improver_(without.layout, effort_, &without.placed);
+      if (without.better_than(best)) return to_choice(without);
+    }
+    return to_choice(best);
+  }
+
+  Choice to_choice(const Candidate& candidate) const {
+    Choice choice;
+    choice.offsets = offsets_of(problem_, candidate.layout, candidate.placed.placement);
+    choice.merged = candidate.merged;
+    choice.height = candidate.placed.placement.height;
+    choice.bound = bound_;
+    return choice;
+  }
+
+  const Problem& problem_;
+  const Improver improver_;
+  Effort* const effort_;
+  int64_t bound_ = 0;
+  std::vector<MergeUnit> units_;
+};
+
+}  // namespace
+
+Choice choose_and_place(const Problem& problem, Improver improver, Effort* effort) {
+  return Chooser(problem, improver, effort).run();
+}
+
+}  // namespace berth::plan

@@ -1,0 +1,277 @@
+#include "compiler/plan/layout.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace berth::plan {
+namespace {
+
+/// A piece that still knows its steps.
+struct Rectangle {
+  int64_t lower;
+  int64_t upper;
+  int64_t shift;
+  int64_t size;
+};
+
+/// Joins rectangles of the same bytes whose lives meet. Sorts.
+void join_successors(std::vector<Rectangle>* all) {
+  std::sort(all->begin(), all->end(), [](const Rectangle& a, const Rectangle& b) {
+    return std::tie(a.shift, a.size, a.lower, a.upper) < std::tie(b.shift, b.size, b.lower, b.upper);
+  });
+  size_t kept = 0;
+  for (size_t i = 1; i < all->size(); ++i) {
+    Rectangle& last = (*all)[kept];
+    const Rectangle& next = (*all)[i];
+    if (next.shift == last.shift && next.size == last.size && next.lower <= last.upper) {
+      last.upper = std::max(last.upper, next.upper);
+    } else {
+      (*all)[++kept] = next;
+    }
+  }
+  all->resize(kept + 1);
+}
+
+/// Cuts from each rectangle the steps in which a larger one holds its bytes.
+void cut_what_is_inside(std::vector<Rectangle>* all) {
+  std::sort(all->begin(), all->end(), [](const Rectangle& a, const Rectangle& b) {
+    return std::tie(b.size, a.shift, a.lower, a.upper) < std::tie(a.size, b.shift, b.lower, b.upper);
+  });
+  std::vector<Rectangle> kept;
+  std::vector<Rectangle> rest;
+  for (const Rectangle& whole : *all) {
+    rest.assign(1, whole);
+    for (size_t k = 0; k < kept.size() && !rest.empty(); ++k) {
+      const Rectangle outer = kept[k];
+      if (outer.shift > whole.shift || outer.shift + outer.size < whole.shift + whole.size) continue;
+      std::vector<Rectangle> left;
+      for (const Rectangle& part : rest) {
+        Rectangle before = part;
+        Rectangle after = part;
+        before.upper = std::min(part.upper, outer.lower);
+        after.lower = std::max(part.lower, outer.upper);
+        if (before.lower < before.upper) left.push_back(before);
+        if (after.lower < after.upper) left.push_back(after);
+      }
+      rest.swap(left);
+    }
+    kept.insert(kept.end(), rest.begin(), rest.end());
+  }
+  all->swap(kept);
+}
+
+/// From steps to sections.
+class Sections {
+ public:
+  explicit Sections(const std::vector<Rectangle>& all) {
+    if (all.empty()) return;
+    first_ = std::numeric_limits<int64_t>::max();
+    int64_t last = std::numeric_limits<int64_t>::min();
+    for (const Rectangle& r : all) {
+      first_ = std::min(first_, r.lower);
+      last = std::max(last, r.upper);
+    }
+    const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(first_);
+    if (range <= 4 * all.size() + 64) {
+      number_by_table(all, static_cast<size_t>(range));
+    } else {
+      number_by_sorting(all);
+    }
+  }
+
+  int32_t count() const { return count_; }
+
+  int32_t lower(const Rectangle& r) const {
+    if (!table_.empty()) return table_[static_cast<size_t>(r.lower - first_)];
+    return static_cast<int32_t>(std::upper_bound(starts_.begin(), starts_.end(), r.lower) - starts_.begin()) - 1;
+  }
+  int32_t upper(const Rectangle& r) const {
+    if (!table_.empty()) return table_[static_cast<size_t>(r.upper - first_) - 1] + 1;
+    return static_cast<int32_t>(std::lower_bound(starts_.begin(), starts_.end(), r.upper) - starts_.begin());
+  }
+
+ private:
+  void number_by_table(const std::vector<Rectangle>& all, size_t range) {
+    enum : uint8_t { kBirth = 1, kDeath = 2 };
+    std::vector<uint8_t> events(range + 1, 0);
+    for (const Rectangle& r : all) {
+      events[static_cast<size_t>(r.lower - first_)] |= kBirth;
+      events[static_cast<size_t>(r.upper - first_)] |= kDeath;
+    }
+    table_.resize(range + 1);
+    bool dying = true;
+    for (size_t t = 0; t <= range; ++t) {
+      dying |= (events[t] & kDeath) != 0;
+      if (dying && (events[t] & kBirth) != 0) {
+        ++count_;
+        dying = false;
+      }
+      table_[t] = count_ - 1;
+    }
+  }
+
+  void number_by_sorting(const std::vector<Rectangle>& all) {
+    std::vector<int64_t> births;
+    std::vector<int64_t> deaths;
+    for (const Rectangle& r : all) {
+      births.push_back(r.lower);
+      deaths.push_back(r.upper);
+    }
+    std::sort(births.begin(), births.end());
+    std::sort(deaths.begin(), deaths.end());
+    size_t dead = 0;
+    bool dying = true;
+    for (const int64_t birth : births) {
+      for (; deaths[dead] <= birth; ++dead) dying = true;
+      if (dying) starts_.push_back(birth);
+      dying = false;
+    }
+    count_ = static_cast<int32_t>(starts_.size());
+  }
+
+  int64_t first_ = 0;
+  int32_t count_ = 0;
+  std::vector<int32_t> table_;   // of each step from the first: the section that it belongs to
+  std::vector<int64_t> starts_;  // without a table: the step in which each section begins
+};
+
+class LayoutMaker {
+ public:
+  explicit LayoutMaker(const Problem& problem) : problem_(problem) {
+    layout_.body_of.assign(problem.storages.size(), -1);
+    layout_.shift_of.assign(problem.storages.size(), 0);
+    layout_.bodies.reserve(problem.storages.size());
+    rectangles_.reserve(problem.storages.size());
+  }
+
+  void add_storage(int32_t id) {
+    const Storage& storage = problem_.storages[static_cast<size_t>(id)];
+    if (storage.size == 0) return;
+    rectangles_.push_back({storage.lower, storage.upper, 0, storage.size});
+    layout_.body_of[static_cast<size_t>(id)] = next_body();
+    Body body;
+    body.begin = static_cast<int32_t>(rectangles_.size()) - 1;
+    body.end = body.begin + 1;
+    body.alignment = storage.alignment;
+    body.fixed = storage.fixed;
+    layout_.bodies.push_back(body);
+  }
+
+  void add_body(const MergeSet& merges, int32_t number) {
+    BodyPlace place;
+    merges.place_of(number, &place);
+    std::vector<Rectangle> parts;
+    for (const int32_t id : merges.storages_of(number)) {
+      const Storage& storage = problem_.storages[static_cast<size_t>(id)];
+      const int64_t shift = merges.member(id).shift - place.shift;
+      layout_.shift_of[static_cast<size_t>(id)] = shift;
+      if (storage.size > 0) parts.push_back({storage.lower, storage.upper, shift, storage.size});
+    }
+    if (parts.empty()) return;
+    join_successors(&parts);
+    cut_what_is_inside(&parts);
+    join_successors(&parts);
+    for (const int32_t id : merges.storages_of(number)) layout_.body_of[static_cast<size_t>(id)] = next_body();
+    Body body;
+    body.begin = static_cast<int32_t>(rectangles_.size());
+    rectangles_.insert(rectangles_.end(), parts.begin(), parts.end());
+    body.end = static_cast<int32_t>(rectangles_.size());
+    body.alignment = place.alignment;
+    body.fixed = place.fixed;
+    body.lowest = (place.lowest + place.alignment - 1) / place.alignment * place.alignment;
+    layout_.bodies.push_back(body);
+  }
+
+  Layout finish() {
+    const Sections sections(rectangles_);
+    layout_.sections = sections.count();
+    layout_.pieces.reserve(rectangles_.size());
+    for (const Rectangle& r : rectangles_) {
+      layout_.pieces.push_back({sections.lower(r), sections.upper(r), r.shift, r.size});
+    }
+    return std::move(layout_);
+  }
+
+ private:
+  int32_t next_body() const { return static_cast<int32_t>(layout_.bodies.size()); }
+
+  const Problem& problem_;
+  std::vector<Rectangle> rectangles_;
+  Layout layout_;
+};
+
+}  // namespace
+
+bool Layout::rectangular() const {
+  for (const Body& body : bodies) {
+    if (body.end != body.begin + 1 || pieces[static_cast<size_t>(body.begin)].shift != 0) return false;
+  }
+  return true;
+}
+
+bool Layout::any_fixed() const {
+  for (const Body& body : bodies) {
+    if (body.fixed != kAnywhere) return true;
+  }
+  return false;
+}
+
+Layout make_layout(const Problem& problem, const MergeSet* merges) {
+  LayoutMaker maker(problem);
+  for (int32_t i = 0; i < static_cast<int32_t>(problem.storages.size()); ++i) {
+    if (merges == nullptr || (merges->is_body(i) && merges->storages_of(i).size() == 1)) {
+      maker.add_storage(i);
+    } else if (merges->is_body(i)) {
+      maker.add_body(*merges, i);
+    }
+  }
+  return maker.finish();
+}
+
+Layout boxed(const Layout& layout) {
+  Layout out = layout;
+  out.pieces.clear();
+  for (Body& body : out.bodies) {
+    Piece box = layout.pieces[static_cast<size_t>(body.begin)];
+    int64_t end = box.shift + box.size;
+    for (int32_t p = body.begin + 1; p < body.end; ++p) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+      box.lower = std::min(box.lower, piece.lower);
+      box.upper = std::max(box.upper, piece.upper);
+      box.shift = std::min(box.shift, piece.shift);
+      end = std::max(end, piece.shift + piece.size);
+    }
+    box.size = end - box.shift;
+    body.begin = static_cast<int32_t>(out.pieces.size());
+    body.end = body.begin + 1;
+    out.pieces.push_back(box);
+  }
+  return out;
+}
+
+std::vector<int64_t> offsets_of(const Problem& problem, const Layout& layout, const Placement& placement) {
+  std::vector<int64_t> offsets(problem.storages.size(), 0);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const int32_t body = layout.body_of[i];
+    if (body >= 0) {
+      offsets[i] = placement.positions[static_cast<size_t>(body)] + layout.shift_of[i];
+    } else if (problem.storages[i].fixed != kAnywhere) {
+      offsets[i] = problem.storages[i].fixed;
+    }
+  }
+  return offsets;
+}
+
+int64_t height_of(const Layout& layout, const std::vector<int64_t>& positions) {
+  int64_t height = 0;
+  for (size_t b = 0; b < positions.size(); ++b) {
+    for (int32_t p = layout.bodies[b].begin; p < layout.bodies[b].end; ++p) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+      height = std::max(height, positions[b] + piece.shift + piece.size);
+    }
+  }
+  return height;
+}
+
+}  // namespace berth::plan

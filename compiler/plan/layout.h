@@ -1,0 +1,70 @@
+// Layout: a problem of one space as the planners see it, with the merges decided and time made short.
+//
+// Sections stand for steps: a new one begins only where something is born after something has died, so the storages of
+// a section are those of a step in which no more can be alive, and two storages are alive together exactly when their
+// runs of sections meet. Storages without bytes are in no layout.
+//
+//     step      0 1 2 3 4 5          section   0 1
+//     A         = = =                A         =
+//     B           = = = = =          B         = =
+//     C               = = =          C           =
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/plan/merges.h"
+#include "compiler/plan/plan.h"
+
+namespace berth::plan {
+
+/// Bytes of a body that are alive in a run of sections.
+struct Piece {
+  int32_t lower = 0;  // sections [lower, upper)
+  int32_t upper = 0;
+  int64_t shift = 0;  // its first byte less the body's position
+  int64_t size = 0;   // bytes, positive
+};
+
+/// What gets a place: a storage, or several that taken merges tie together.
+struct Body {
+  int32_t begin = 0;  // its pieces are Layout::pieces[begin, end)
+  int32_t end = 0;
+  int64_t alignment = 1;  // of the position
+  int64_t lowest = 0;     // the position is at least this, a multiple of the alignment
+  int64_t fixed = kAnywhere;
+};
+
+/// Pieces of one body share no byte in a section, as long as each merge puts a storage inside another.
+struct Layout {
+  std::vector<Body> bodies;
+  std::vector<Piece> pieces;
+  int32_t sections = 0;
+  std::vector<int32_t> body_of;   // of each storage of the problem; -1: it has no bytes
+  std::vector<int64_t> shift_of;  // of each storage: its offset less its body's position
+
+  /// Whether each body has one piece, at its position.
+  bool rectangular() const;
+  bool any_fixed() const;
+};
+
+/// Where the bodies of a layout lie.
+struct Placement {
+  std::vector<int64_t> positions;
+  int64_t height = 0;  // bytes
+};
+
+/// The layout of `problem`, of whose spaces only the first is looked at, under the merges of `merges` (null: none).
+/// REQUIRES: check(problem) is well. O(n log n).
+Layout make_layout(const Problem& problem, const MergeSet* merges = nullptr);
+
+/// The same with each body of several pieces put into one box: simpler, but it may take more bytes.
+Layout boxed(const Layout& layout);
+
+/// The offsets of the problem's storages: those without bytes lie at 0, where they are fixed, or where a merge says.
+std::vector<int64_t> offsets_of(const Problem& problem, const Layout& layout, const Placement& placement);
+
+/// The largest end of a piece.
+int64_t height_of(const Layout& layout, const std::vector<int64_t>& positions);
+
+}  // namespace berth::plan

@@ -1,0 +1,73 @@
+// Rigid bodies: the storages that the taken merges tie together, each at its distance from the others.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/plan/problem.h"
+
+namespace berth::plan {
+
+/// Merges that are decided together: one by itself, or all of one all_or_none.
+using MergeUnit = std::vector<int32_t>;
+
+/// The units of `problem` in the order of their first merges.
+std::vector<MergeUnit> merge_units(const Problem& problem);
+
+/// Where a storage is in its body.
+struct Member {
+  int32_t body = -1;
+  int64_t shift = 0;  // bytes: its offset less that of the body's first storage
+};
+
+/// Where a body may lie.
+struct BodyPlace {
+  int64_t alignment = 1;
+  int64_t shift = 0;          // of the storage that is aligned: body + shift is a multiple of alignment
+  int64_t fixed = kAnywhere;  // of that storage
+  int64_t lowest = 0;         // what that storage's offset is at least, so that no member lies below 0
+};
+
+/// A set of merges that can be taken together, grown unit by unit. A body has the number of one of its
+/// storages.
+class MergeSet {
+ public:
+  /// None is taken. REQUIRES: check(problem) is well; the problem outlives this.
+  explicit MergeSet(const Problem& problem);
+
+  /// Takes all merges of `unit`, or leaves everything as it was and returns false: when two storages of one body would
+  /// share bytes in a step without a merge between them, when a cycle of merges contradicts itself, when alignments or
+  /// fixed offsets do.
+  bool take(const MergeUnit& unit);
+
+  const std::vector<bool>& taken() const { return taken_; }
+  const Member& member(int32_t storage) const { return members_[static_cast<size_t>(storage)]; }
+  /// Whether this is the number of a body.
+  bool is_body(int32_t number) const { return member(number).body == number; }
+  /// The storages of a body.
+  const std::vector<int32_t>& storages_of(int32_t body) const { return bodies_[static_cast<size_t>(body)]; }
+  /// False when no offset suits all members.
+  bool place_of(int32_t body, BodyPlace* place) const;
+
+ private:
+  struct Joined {
+    int32_t kept;
+    int32_t gone;
+    size_t kept_size;  // before
+    int64_t moved_by;
+  };
+  bool tie(const Merge& merge);
+  bool collide(int32_t a, int32_t b) const;
+  bool excused(int32_t a, int32_t b) const;
+  int64_t alignment_of(int32_t storage) const;
+  void undo();
+
+  const Problem& problem_;
+  std::vector<bool> taken_;
+  std::vector<Member> members_;
+  std::vector<std::vector<int32_t>> bodies_;
+  std::vector<std::vector<int32_t>> merges_of_;  // of each storage: the merges that name it
+  std::vector<Joined> log_;                      // of the unit that is being taken
+};
+
+}  // namespace berth::plan

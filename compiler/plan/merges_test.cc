@@ -1,0 +1,217 @@
+// Merges: what may be taken together, and that taking them is worth it and never harmful.
+#include "compiler/plan/merges.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "compiler/plan/bound.h"
+#include "compiler/plan/plan.h"
+#include "compiler/plan/validate.h"
+
+namespace berth::plan {
+namespace {
+
+Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 1) {
+  Storage s;
+  s.size = size;
+  s.lower = lower;
+  s.upper = upper;
+  s.alignment = alignment;
+  return s;
+}
+
+Merge merge(int32_t from, int32_t to, int64_t offset = 0, int32_t group = kAlone) {
+  Merge m;
+  m.from = from;
+  m.to = to;
+  m.offset = offset;
+  m.all_or_none = group;
+  return m;
+}
+
+Plan planned(const Problem& p, Planner planner = Planner::kBest) {
+  PlanOptions options;
+  options.planner = planner;
+  Expected<Plan> plan = plan_best(p, options);
+  EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().text());
+  const Status judged = validate(p, *plan);
+  EXPECT_TRUE(judged.ok()) << (judged.ok() ? "" : judged.error().text());
+  return std::move(plan).value();
+}
+
+/// The rule itself: storages that are alive together share no byte, unless a taken merge names both.
+std::string overlap(const Problem& p, const Plan& plan) {
+  for (size_t i = 0; i < p.storages.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Storage& a = p.storages[i];
+      const Storage& b = p.storages[j];
+      bool excused = false;
+      for (size_t m = 0; m < p.merges.size(); ++m) {
+        const std::pair<size_t, size_t> ends{p.merges[m].from, p.merges[m].to};
+        excused |= plan.merged[m] && (ends == std::make_pair(i, j) || ends == std::make_pair(j, i));
+      }
+      const bool in_time = a.lower < b.upper && b.lower < a.upper;
+      const bool in_bytes = plan.offsets[i] < plan.offsets[j] + b.size && plan.offsets[j] < plan.offsets[i] + a.size;
+      if (in_time && in_bytes && a.size > 0 && b.size > 0 && !excused) {
+        return std::to_string(j) + " and " + std::to_string(i);
+      }
+    }
+  }
+  return "";
+}
+
+// Holds row 180.
+TEST(AResultInItsInputsPlace, HasItsOffsetAndCostsNothing) {
+  Problem p;
+  p.storages = {storage(100, 0, 3), storage(100, 2, 5)};
+  p.merges = {merge(1, 0)};
+  const Plan plan = planned(p);
+  EXPECT_TRUE(plan.merged[0]);
+  EXPECT_EQ(plan.offsets[0], plan.offsets[1]);
+  EXPECT_EQ(plan.spaces[0].height, 100);
+  EXPECT_TRUE(plan.optimal());
+}
+
+// Holds row 181.
+TEST(EveryPlannerTakesMerges, AndNaiveTakesNone) {
+  Problem p;
+  p.storages = {storage(100, 0, 3), storage(100, 2, 5)};
+  p.merges = {merge(1, 0)};
+  for (const Planner planner : {Planner::kGreedy, Planner::kBreadth, Planner::kBestFit}) {
+    EXPECT_EQ(planned(p, planner).spaces[0].height, 100);
+  }
+  const Plan naive = planned(p, Planner::kNaive);
+  EXPECT_EQ(naive.spaces[0].height, 200);
+  EXPECT_EQ(naive.merged, std::vector<bool>{false});
+}
+
+// Holds row 182.
+TEST(AChainInPlace, IsOneStorageAndACycleIsNone) {
+  Problem p;
+  for (int i = 0; i < 5; ++i) p.storages.push_back(storage(64, i, i + 2));
+  for (int i = 1; i < 5; ++i) p.merges.push_back(merge(i, i - 1));
+  EXPECT_EQ(planned(p).spaces[0].height, 64);
+  p.merges.push_back(merge(0, 4, 8));  // would put the first 8 bytes above itself
+  const Plan plan = planned(p);
+  EXPECT_EQ(plan.spaces[0].height, 64);
+  EXPECT_FALSE(plan.merged[4]);
+}
+
+TEST(TwoConsumersOfOneBuffer, DoNotBothTakeIt) {
+  // x dies in step 2, in which y and z are made: both could take it, one does.
+  Problem p;
+  p.storages = {storage(10, 0, 3), storage(10, 2, 6), storage(10, 2, 6)};
+  p.merges = {merge(1, 0), merge(2, 0)};
+  const Plan plan = planned(p);
+  EXPECT_NE(plan.merged[0], plan.merged[1]);
+  EXPECT_EQ(plan.spaces[0].height, 20);
+  EXPECT_TRUE(plan.optimal());
+}
+
+TEST(OneOfTwoInputs, IsChosenForThePeak) {
+  // c may take a's place or b's. a lies in 8 bytes that d (8, alive with c) could otherwise not have: only one choice
+  // is lowest, and it is not the first one offered.
+  Problem p;
+  p.storages = {storage(4, 0, 2), storage(4, 0, 2), storage(4, 1, 4), storage(4, 2, 4)};
+  p.storages[0].fixed = 4;
+  p.storages[1].fixed = 0;
+  p.storages[3].fixed = 4;
+  p.merges = {merge(2, 0), merge(2, 1)};
+  const Plan plan = planned(p);
+  EXPECT_EQ(plan.spaces[0].height, 8);
+  EXPECT_EQ(plan.merged, (std::vector<bool>{false, true}));
+}
+
+TEST(PartsLieInTheirSlots, AllOrNone) {
+  // c = cat(a, b) of 30 and 50 bytes; a is made two steps earlier.
+  Problem p;
+  p.storages = {storage(30, 0, 4), storage(50, 2, 4), storage(80, 3, 6), storage(50, 0, 2)};
+  p.merges = {merge(0, 2, 0, 7), merge(1, 2, 30, 7)};
+  const Plan plan = planned(p);
+  EXPECT_EQ(plan.merged, (std::vector<bool>{true, true}));
+  EXPECT_EQ(plan.offsets[0], plan.offsets[2]);
+  EXPECT_EQ(plan.offsets[1], plan.offsets[2] + 30);
+  EXPECT_EQ(plan.spaces[0].height, 80);  // storage 3 lies where b comes later
+  // When one part cannot lie there, none does.
+  p.merges.push_back(merge(1, 3, 8, 7));  // b and storage 3 at a distance that contradicts nothing, but
+  p.merges.push_back(merge(0, 3, 0, 7));  // a and 3 share their first bytes: fine together
+  p.storages.push_back(storage(1, 0, 6));
+  p.merges.push_back(merge(4, 2, 10, 7));  // and one that shares a byte with a without a merge with it
+  const Plan none = planned(p);
+  EXPECT_EQ(none.merged, std::vector<bool>(5, false));
+}
+
+TEST(APartIsAlignedInItsSlot, ToWhatTheMergeSays) {
+  Problem p;
+  p.storages = {storage(20, 0, 2, 16), storage(20, 0, 2, 16), storage(40, 1, 3, 16)};
+  p.merges = {merge(0, 2, 0, 1), merge(1, 2, 20, 1)};
+  EXPECT_EQ(planned(p).merged, (std::vector<bool>{false, false}));  // 20 is no multiple of 16
+  p.merges[1].alignment = 4;
+  const Plan plan = planned(p);
+  EXPECT_EQ(plan.merged, (std::vector<bool>{true, true}));
+  EXPECT_EQ(plan.spaces[0].height, 40);
+}
+
+TEST(AConsumerThatWouldDestroyAPart, IsNotTaken) {
+  // a lies in c's first bytes; d = relu(a) in place would overwrite c while it is read.
+  Problem p;
+  p.storages = {storage(10, 0, 5), storage(20, 2, 9), storage(10, 4, 9)};
+  p.merges = {merge(0, 1), merge(2, 0)};
+  const Plan plan = planned(p);
+  EXPECT_NE(plan.merged[0], plan.merged[1]);
+  EXPECT_EQ(overlap(p, plan), "");
+}
+
+TEST(TheBoundCountsMerges, AndIsNeverAboveAPlan) {
+  // Fuzz: random chains, joins and concatenations under every planner; never higher than without any merge.
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 300; ++round) {
+    Problem p;
+    const int count = 2 + static_cast<int>(random() % 30);
+    for (int i = 0; i < count; ++i) {
+      const int64_t lower = static_cast<int64_t>(random() % 20);
+      p.storages.push_back(storage(static_cast<int64_t>(random() % 40), lower,
+                                   lower + 1 + static_cast<int64_t>(random() % 6), int64_t{1} << random() % 3));
+    }
+    for (auto k = random() % 40; k > 0; --k) {
+      Merge m = merge(static_cast<int32_t>(random() % count), static_cast<int32_t>(random() % count));
+      if (m.from == m.to) continue;
+      if (random() % 3 == 0) m.offset = static_cast<int64_t>(random() % 20);
+      if (random() % 3 == 0) m.all_or_none = static_cast<int32_t>(random() % 5);
+      if (random() % 5 == 0) m.alignment = 1;
+      p.merges.push_back(m);
+    }
+    Problem plain = p;
+    plain.merges.clear();
+    for (const Planner planner :
+         {Planner::kNaive, Planner::kGreedy, Planner::kBreadth, Planner::kBestFit, Planner::kBest}) {
+      const Plan plan = planned(p, planner);
+      EXPECT_EQ(overlap(p, plan), "");
+      EXPECT_LE(plan.spaces[0].lower_bound, plan.spaces[0].height);
+      EXPECT_LE(plan.spaces[0].height, planned(plain, planner).spaces[0].height);
+    }
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+}
+
+TEST(MalformedMergesAreRefused, WithTheirNumber) {
+  Problem p;
+  p.storages = {storage(4, 0, 2), storage(4, 1, 3), storage(4, 1, 3)};
+  p.storages[2].space = 1;
+  p.spaces.resize(2);
+  Merge odd = merge(0, 1);
+  odd.alignment = 3;
+  for (const Merge& bad : {merge(0, 3), merge(-1, 0), merge(1, 1), merge(0, 2), merge(0, 1, -1), odd}) {
+    p.merges = {merge(0, 1), bad};
+    const Expected<Plan> plan = plan_best(p);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().code, Error::kInvalidArgument);
+    EXPECT_EQ(plan.error().place, "merge 1");
+  }
+}
+
+}  // namespace
+}  // namespace berth::plan

@@ -1,0 +1,42 @@
+// The portfolio: every way to place the bodies of one layout, the lowest kept.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "compiler/plan/layout.h"
+
+namespace berth::plan {
+
+/// What the searches may still spend, shared by all spaces and selections of one plan.
+struct Effort {
+  int64_t nodes = 0;  // left
+  int64_t used = 0;
+  bool has_deadline = false;
+  std::chrono::steady_clock::time_point deadline;
+  bool truncated = false;  // the deadline ended something
+
+  /// Whether the deadline has passed; says so in `truncated`.
+  bool is_over();
+};
+
+/// A placement and what is known of all others of its layout.
+struct Placed {
+  Placement placement;
+  int64_t bound = 0;  // no placement is lower
+
+  bool optimal() const { return placement.height == bound; }
+};
+
+/// A first placement in about O(n log n): by the sweep, or with fixed bodies greedily by size. False when fixed bodies
+/// collide. `bound` is a lower bound of the layout.
+bool place_quickly(const Layout& layout, int64_t bound, Placed* out);
+
+/// Lowers *out by greedy placement in the orders of greedy.h, as many as a fixed number of pairs allows, until its
+/// bound is met.
+void improve_greedily(const Layout& layout, Effort* effort, Placed* out);
+
+/// Everything: the above and the searches, within `effort`.
+void improve(const Layout& layout, Effort* effort, Placed* out);
+
+}  // namespace berth::plan
