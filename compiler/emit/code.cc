@@ -6,7 +6,15 @@ void Code::call(std::string_view name, std::string_view overload, std::vector<in
   std::string key = std::string(name) + '.' + std::string(overload);
   const auto [it, fresh] = operator_index_.emplace(std::move(key), static_cast<int32_t>(operators_.size()));
   if (fresh) operators_.push_back({std::string(name), std::string(overload)});
-  instructions_.push_back(format::KernelCallDesc{it->second, std::move(args)});
+  append(format::KernelCallDesc{it->second, std::move(args)});
+}
+
+void Code::call_delegate(int32_t index, std::vector<int32_t> args) {
+  append(format::DelegateCallDesc{index, std::move(args)});
+}
+
+void Code::append(format::InstructionDesc instruction) {
+  instructions_.push_back(std::move(instruction));
   nodes_.push_back(node_);
   if (!stack_traces_) return;
   std::vector<format::FrameDesc> frames;

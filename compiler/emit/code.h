@@ -24,6 +24,9 @@ class Code {
   /// Appends a call of `name.overload`. Each operator stands in the list once, at its first use.
   void call(std::string_view name, std::string_view overload, std::vector<int32_t> args);
 
+  /// Appends a call of delegate `index` of the method.
+  void call_delegate(int32_t index, std::vector<int32_t> args);
+
   int32_t size() const { return static_cast<int32_t>(instructions_.size()); }
 
   /// Moves all there is into `desc`; the node of each instruction into `nodes`.
@@ -32,6 +35,8 @@ class Code {
   ValueTable values;
 
  private:
+  void append(format::InstructionDesc instruction);
+
   const ir::Method& method_;
   const bool stack_traces_;
   ir::NodeId node_;

@@ -1,50 +1,19 @@
 #include "compiler/emit/emit.h"
 
 #include <algorithm>
-#include <chrono>
+#include <iterator>
 
 #include "base/math.h"
 #include "base/version.h"
 #include "compiler/emit/container_tree.h"
+#include "compiler/emit/delegates.h"
 #include "compiler/emit/emit_method.h"
 #include "compiler/emit/lifetimes.h"
 #include "compiler/emit/method_meta.h"
-#include "compiler/plan/greedy.h"
-#include "compiler/plan/naive.h"
-#include "compiler/plan/validate.h"
+#include "compiler/emit/plan_method.h"
 
 namespace berth::emit {
 namespace {
-
-/// Where a failure of the planner is: the value that the storage was made for.
-std::string place_in_method(const ir::Method& method, const Lifetimes& lifetimes, const std::string& place) {
-  for (size_t i = 0; i < lifetimes.first_value.size(); ++i) {
-    const ir::ValueId value = lifetimes.first_value[i];
-    if (value.valid() && place == "storage " + std::to_string(i)) {
-      return "method " + method.name + ": %" + method.value(value).name;
-    }
-  }
-  return "method " + method.name + ": " + place;
-}
-
-Expected<plan::Plan> plan_with(Planner planner, const plan::Problem& problem) {
-  switch (planner) {
-    case Planner::kNaive: return plan::plan_naive(problem);
-    case Planner::kGreedy: return plan::plan_greedy(problem, plan::Key::kSize, plan::Fit::kBest);
-    case Planner::kBest: return plan::plan_best(problem);
-  }
-  BERTH_CHECK(false);
-}
-
-Expected<plan::Plan> plan_method(const ir::Method& method, const Lifetimes& lifetimes, Planner planner, double* ms) {
-  const auto start = std::chrono::steady_clock::now();
-  auto plan = plan_with(planner, lifetimes.problem);
-  *ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  const Status judged = plan.ok() ? plan::validate(lifetimes.problem, *plan) : plan.error();
-  if (judged.ok()) return plan;
-  const Failure& failure = judged.error();
-  return Failure{failure.code, place_in_method(method, lifetimes, failure.place), failure.message};
-}
 
 Expected<std::vector<const ir::Method*>> by_name(const ir::Module& module) {
   std::vector<const ir::Method*> methods;
@@ -57,41 +26,87 @@ Expected<std::vector<const ir::Method*>> by_name(const ir::Module& module) {
   return methods;
 }
 
+Status check_options(const EmitOptions& options) {
+  for (const int64_t alignment : {options.alignment, options.device_alignment}) {
+    if (alignment >= 1 && is_power_of_two(static_cast<uint64_t>(alignment)) && alignment <= plan::kMaxAlignment)
+      continue;
+    return Failure{Error::kInvalidArgument, "", "the alignment of storages must be a power of two up to 2^30"};
+  }
+  return Done{};
+}
+
+void report_copies(const ir::Module& module, const ir::Method& method, std::vector<CopyReport>* reports) {
+  std::vector<CopyReport> own;
+  ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
+    for (const ir::NodeId id : graph.nodes) {
+      const ir::Node& node = method.node(id);
+      using ir::OpId;
+      if (!node.is(OpId::h2d_copy_out) && !node.is(OpId::d2h_copy_out) && !node.is(OpId::d2d_copy_out)) continue;
+      const ir::TensorType& type = method.tensor(node.results[0]);
+      const Device from = method.tensor(std::get<ir::ValueId>(node.args[0])).device;
+      const auto alike = [&](const CopyReport& r) { return r.from == from && r.to == type.device; };
+      auto it = std::find_if(own.begin(), own.end(), alike);
+      if (it == own.end()) it = own.insert(own.end(), {method.name, from, type.device, 0, 0});
+      ++it->count;
+      it->bytes += static_cast<uint64_t>(ir::max_bytes(type, module.symbols));
+    }
+  });
+  reports->insert(reports->end(), own.begin(), own.end());
+}
+
+/// Everything of one program that its methods share.
+struct Making {
+  explicit Making(const ir::Module& module) : delegates(module) {}
+
+  Pools pools;
+  DelegateData delegates;
+  format::MetaDesc meta;
+  EmittedProgram out;
+};
+
+Status add_method(const ir::Module& module, const ir::Method& method, const EmitOptions& options, Making* making) {
+  EmittedProgram& out = making->out;
+  BERTH_ASSIGN_OR_RETURN(DelegateCalls calls,
+                         emit_delegates(module, method, options, &making->delegates, &out.plan_ms));
+  const MemoryOptions memory{alignments_of(module, method, options), true, options.pools, options.pool_of};
+  BERTH_ASSIGN_OR_RETURN(const Lifetimes lifetimes, find_lifetimes(module, method, memory, calls.scratch_bytes));
+  BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan_method(method, lifetimes, options.planner, &out.plan_ms));
+  BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module, method, lifetimes, plan, calls,
+                                                            {options.stack_traces, {}}, &making->pools));
+  emitted.desc.delegates = std::move(calls.delegates);
+  emitted.desc.input_tree = input_tree(emitted.desc.inputs.size());
+  emitted.desc.output_tree = output_tree(emitted.desc.outputs.size());
+  if (options.meta) making->meta.methods.push_back(method_meta(module, method, lifetimes, plan, emitted));
+  for (size_t k = 0; k < plan.spaces.size(); ++k) {
+    const plan::SpaceUse& use = plan.spaces[k];
+    out.arenas.push_back({method.name, static_cast<uint32_t>(k + 1), lifetimes.arenas[k].device,
+                          static_cast<uint64_t>(use.height), static_cast<uint64_t>(use.lower_bound), use.optimal()});
+  }
+  std::move(calls.reports.begin(), calls.reports.end(), std::back_inserter(out.delegates));
+  report_copies(module, method, &out.copies);
+  out.instructions += emitted.desc.instructions.size();
+  for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
+  out.nodes.emplace_back();
+  for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);
+  out.program.methods.push_back(std::move(emitted.desc));
+  return Done{};
+}
+
 }  // namespace
 
 Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& options) {
-  if (options.alignment < 1 || !is_power_of_two(static_cast<uint64_t>(options.alignment)) ||
-      options.alignment > plan::kMaxAlignment) {
-    return Failure{Error::kInvalidArgument, "", "the alignment of storages must be a power of two up to 2^30"};
-  }
+  BERTH_TRY(check_options(options));
   BERTH_ASSIGN_OR_RETURN(const std::vector<const ir::Method*> methods, by_name(module));
-  EmittedProgram out;
-  Pools pools;
-  format::MetaDesc meta;
-  meta.producer = "berth " BERTH_VERSION;
-  for (const ir::Method* method : methods) {
-    BERTH_ASSIGN_OR_RETURN(const Lifetimes lifetimes, find_lifetimes(module, *method, {options.alignment}));
-    BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan_method(*method, lifetimes, options.planner, &out.plan_ms));
-    BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted,
-                           emit_method(module, *method, lifetimes, plan, options.stack_traces, &pools));
-    emitted.desc.input_tree = input_tree(emitted.desc.inputs.size());
-    emitted.desc.output_tree = output_tree(emitted.desc.outputs.size());
-    if (options.meta) meta.methods.push_back(method_meta(module, *method, lifetimes, plan, emitted, options.alignment));
-    for (size_t k = 0; k < plan.spaces.size(); ++k) {
-      const plan::SpaceUse& use = plan.spaces[k];
-      out.arenas.push_back({method->name, static_cast<uint32_t>(k + 1), lifetimes.arenas[k].device,
-                            static_cast<uint64_t>(use.height), static_cast<uint64_t>(use.lower_bound), use.optimal()});
-    }
-    out.instructions += emitted.desc.instructions.size();
-    for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
-    out.nodes.emplace_back();
-    for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);
-    out.program.methods.push_back(std::move(emitted.desc));
-  }
-  out.program.constants = std::move(pools.constants).take();
-  out.program.initial_values = std::move(pools.initial_values).take();
-  if (options.meta) out.program.named_data.push_back(format::meta_blob(meta));
-  return out;
+  Making making(module);
+  making.meta.producer = "berth " BERTH_VERSION;
+  for (const ir::Method* method : methods) BERTH_TRY(add_method(module, *method, options, &making));
+  format::ProgramDesc& program = making.out.program;
+  program.constants = std::move(making.pools.constants).take();
+  program.initial_values = std::move(making.pools.initial_values).take();
+  program.payloads = std::move(making.delegates.payloads).take();
+  program.named_data = std::move(making.delegates.constants).take();
+  if (options.meta) program.named_data.push_back(format::meta_blob(making.meta));
+  return std::move(making.out);
 }
 
 }  // namespace berth::emit

@@ -5,12 +5,17 @@
 //
 // The program is ExecuTorch's: its runtime runs it where it has the kernels. The schedule is the order of the nodes as
 // they stand. What the emitter guarantees is checked before it returns: plan::validate on every method's memory.
+//
+// A node that calls a delegate becomes a DelegateCall; its region a nested program in the delegate's payload
+// (delegates.h). Each device has arenas of its own; what lives on a device and is no input or output is planned there.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "compiler/emit/arena_table.h"
 #include "compiler/ir/module.h"
 #include "format/write/program_desc.h"
 
@@ -20,8 +25,14 @@ enum class Planner : uint8_t { kBest, kGreedy, kNaive };
 
 struct EmitOptions {
   Planner planner = Planner::kBest;
-  /// Of every storage, in bytes; a power of two. Host arenas start at multiples of 16 by contract.
+  /// What storages and arenas of the host start at multiples of: a power of two. ExecuTorch's are at multiples of 16; a
+  /// method with delegates of backend "berth.cpu" gets 64.
   int64_t alignment = 16;
+  /// The same on devices.
+  int64_t device_alignment = 256;
+  /// Named pieces of memory (arena_table.h), and which of them a value of a method is to lie in; -1: none.
+  std::vector<MemoryPool> pools;
+  std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
   /// Says at each instruction which node of the model it comes from.
   bool stack_traces = false;
   /// Writes berth.meta: names, symbols, views, bounds. ExecuTorch ignores it.
@@ -38,9 +49,33 @@ struct ArenaReport {
   bool optimal = false;
 };
 
+/// One call of a delegate.
+struct DelegateReport {
+  std::string method;
+  int32_t id = 0;  // index into the method's delegates
+  std::string name;
+  std::string backend;
+  Device device;
+  uint64_t nodes = 0;  // of its region
+  uint64_t payload_bytes = 0;
+  uint64_t scratch_bytes = 0;
+  uint64_t scratch_lower_bound = 0;
+};
+
+/// The copies of one method from one device to another.
+struct CopyReport {
+  std::string method;
+  Device from;
+  Device to;
+  uint64_t count = 0;
+  uint64_t bytes = 0;  // of one run, with every symbol at its upper end
+};
+
 struct EmittedProgram {
   format::ProgramDesc program;  // shares the constants' bytes with the module, and keeps them alive
   std::vector<ArenaReport> arenas;
+  std::vector<DelegateReport> delegates;
+  std::vector<CopyReport> copies;
   uint64_t instructions = 0;  // of all methods
   uint64_t views = 0;         // values that are another name for the bytes of one before, in all methods
   double plan_ms = 0;         // spent in the planner
@@ -50,8 +85,8 @@ struct EmittedProgram {
 };
 
 /// Emits all methods, sorted by name; constants with equal bytes are one. Fails with the method and node for what a
-/// program cannot say (emit_method.h, lifetimes.h), and InvalidArgument for two methods of one name or an alignment
-/// that is no power of two. REQUIRES: ir::verify(module) is well.
+/// program cannot say (emit_method.h, lifetimes.h, delegates.h), and InvalidArgument for two methods of one name or an
+/// alignment that is no power of two. REQUIRES: ir::verify(module) is well.
 Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& options = {});
 
 }  // namespace berth::emit

@@ -28,13 +28,15 @@ constexpr int64_t kPreserveFormat = 1;
 class MethodEmitter {
  public:
   MethodEmitter(const Module& module, const Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
-                bool stack_traces, Pools* pools)
+                const DelegateCalls& calls, const MethodOptions& options, Pools* pools)
       : module_(module),
         method_(method),
         lifetimes_(lifetimes),
         plan_(plan),
+        calls_(calls),
+        options_(options),
         pools_(pools),
-        code_(method, stack_traces),
+        code_(method, options.stack_traces),
         symbols_(module, method, lifetimes),
         state_values_(module.states.size(), -1) {
     out_.value_of.assign(method.values.size(), -1);
@@ -49,7 +51,7 @@ class MethodEmitter {
       begin_step();
       code_.come_from(method_.body.nodes[i]);
       const Node& node = method_.node(method_.body.nodes[i]);
-      const Status emitted = emit_node(node, lifetimes_.reasons[i]);
+      const Status emitted = emit_node(method_.body.nodes[i], lifetimes_.reasons[i]);
       if (!emitted.ok()) return in_method(node_name(node), emitted.error());
       symbols_.compute_ready(out_.value_of, &code_);
     }
@@ -87,7 +89,8 @@ class MethodEmitter {
 
   // Nodes.
 
-  Status emit_node(const Node& node, ViewReason reason) {
+  Status emit_node(ir::NodeId id, ViewReason reason) {
+    const Node& node = method_.node(id);
     if (node.is(OpId::state_write)) return Done{};
     if (node.is(OpId::state_read)) {
       BERTH_ASSIGN_OR_RETURN(out_.value_of[at(node.results[0])], state_value(node.state));
@@ -99,7 +102,8 @@ class MethodEmitter {
       results.push_back(value);
     }
     if (reason == ViewReason::kView) return Done{};
-    if (reason == ViewReason::kSizesChange) {
+    if (node.is(OpId::delegate)) return emit_delegate_call(id, std::move(results));
+    if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
       BERTH_ASSIGN_OR_RETURN(const int32_t base, use(std::get<ValueId>(node.args[0])));
       BERTH_ASSIGN_OR_RETURN(const int32_t sizes,
                              int_list(view_sizes(method_.tensor(node.results[0]), module_.symbols)));
@@ -119,6 +123,37 @@ class MethodEmitter {
     append_results(*node.op, results, &args);
     code_.call(node.op->name, node.op->out_overload, std::move(args));
     return Done{};
+  }
+
+  Status emit_delegate_call(ir::NodeId id, std::vector<int32_t> results) {
+    const size_t n = static_cast<size_t>(id.index);
+    std::vector<int32_t> args;
+    for (const ValueId value : std::get<ir::ValueList>(method_.node(id).args[0])) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t arg, use(value));
+      args.push_back(arg);
+    }
+    args.insert(args.end(), results.begin(), results.end());
+    if (lifetimes_.scratch[n] >= 0) args.push_back(scratch(n));
+    code_.call_delegate(calls_.index[n], std::move(args));
+    return Done{};
+  }
+
+  /// A tensor of bytes; sizes of programs have 31 bits, so a large one has two.
+  int32_t scratch(size_t node) {
+    constexpr int64_t kRow = int64_t{1} << 20;
+    const int64_t bytes = calls_.scratch_bytes[node];
+    format::TensorDesc tensor;
+    tensor.dtype = DType::kU8;
+    tensor.sizes = {static_cast<int32_t>(bytes)};
+    if (bytes > std::numeric_limits<int32_t>::max()) {
+      BERTH_CHECK(bytes % kRow == 0);
+      tensor.sizes = {static_cast<int32_t>(bytes / kRow), static_cast<int32_t>(kRow)};
+    }
+    for (size_t d = 0; d < tensor.sizes.size(); ++d) tensor.dim_order.push_back(static_cast<uint8_t>(d));
+    const int32_t storage = lifetimes_.scratch[node];
+    tensor.place = place_of(storage);
+    tensor.device = lifetimes_.arenas[static_cast<size_t>(tensor.place->memory_id - 1)].device;
+    return code_.values.add(std::move(tensor));
   }
 
   /// The outputs and what the kernel returns: an output again, or a list of them.
@@ -148,11 +183,20 @@ class MethodEmitter {
   Status emit_save(const Save& save) {
     BERTH_ASSIGN_OR_RETURN(const int32_t from, use(save.value));
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(save.value), save.value));
-    tensor.place = place_of(save.storage);
+    if (save.storage >= 0) tensor.place = place_of(save.storage);
     const int32_t copy = code_.values.add(std::move(tensor));
-    copy_of_[save.value.index] = copy;
-    code_.call("aten::clone", "out", {from, code_.values.null(), copy, copy});
+    (save.output >= 0 ? output_copies_[save.output] : copy_of_[save.value.index]) = copy;
+    emit_copy(from, copy);
     return Done{};
+  }
+
+  /// Both are on one device.
+  void emit_copy(int32_t from, int32_t to) {
+    if (std::get<format::TensorDesc>(code_.values[from]).device.is_cpu()) {
+      code_.call("aten::clone", "out", {from, code_.values.null(), to, to});
+    } else {
+      code_.call("berth::_d2d_copy", "out", {from, to, to});
+    }
   }
 
   /// The copy of `value` that the write-backs leave alone, or the value itself when they do not touch it.
@@ -165,7 +209,11 @@ class MethodEmitter {
   Status emit_write_back(const WriteBack& write) {
     BERTH_ASSIGN_OR_RETURN(const int32_t state, state_value(write.state));
     BERTH_ASSIGN_OR_RETURN(const int32_t value, use_at_end(write.value));
-    code_.call("aten::copy_", "", {state, value, code_.values.boolean(false), state});
+    if (module_.states[static_cast<size_t>(write.state)].type.device.is_cpu()) {
+      code_.call("aten::copy_", "", {state, value, code_.values.boolean(false), state});
+    } else {
+      emit_copy(value, state);
+    }
     return Done{};
   }
 
@@ -173,6 +221,11 @@ class MethodEmitter {
     const std::string where = "output " + std::to_string(out_.desc.outputs.size());
     if (std::holds_alternative<std::string>(output) || std::holds_alternative<ir::ValueList>(output)) {
       return in_method("", unsupported(where, "a method returns tensors, numbers, booleans and none, nothing else"));
+    }
+    const auto copy = output_copies_.find(static_cast<int32_t>(out_.desc.outputs.size()));
+    if (copy != output_copies_.end()) {
+      out_.desc.outputs.push_back(copy->second);
+      return Done{};
     }
     const ValueId* value = std::get_if<ValueId>(&output);
     auto index = value != nullptr ? use_at_end(*value) : argument(output, ParameterType::kScalar);
@@ -214,7 +267,7 @@ class MethodEmitter {
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(*type, value));
     const Place& place = lifetimes_.places[at(value)];
     if (place.home == Home::kStorage) tensor.place = place_of(place.index);
-    if (place.home == Home::kConstant) tensor.data_buffer_idx = constant_number(place.index);
+    if (place.home == Home::kConstant) set_data(place.index, &tensor);
     out_.value_of[at(value)] = code_.values.add(std::move(tensor));
     return out_.value_of[at(value)];
   }
@@ -226,10 +279,15 @@ class MethodEmitter {
     return define(value);
   }
 
-  uint32_t constant_number(ir::ConstantId id) {
+  void set_data(ir::ConstantId id, format::TensorDesc* tensor) {
+    if (options_.external_key) {
+      tensor->name = options_.external_key(id);
+      tensor->external = true;
+      return;
+    }
     uint32_t& number = pools_->constant_numbers[static_cast<size_t>(id)];
     if (number == 0) number = pools_->constants.add(module_.constants[static_cast<size_t>(id)].blob);
-    return number;
+    tensor->data_buffer_idx = number;
   }
 
   Expected<int32_t> state_value(ir::StateId id) {
@@ -303,19 +361,23 @@ class MethodEmitter {
   const Method& method_;
   const Lifetimes& lifetimes_;
   const plan::Plan& plan_;
+  const DelegateCalls& calls_;
+  const MethodOptions& options_;
   Pools* const pools_;
   Code code_;
   SymbolSlots symbols_;
-  std::vector<int32_t> state_values_;             // of each state of the module: its value, or -1
-  std::unordered_map<int32_t, int32_t> copy_of_;  // ValueId → the value of its saved copy
+  std::vector<int32_t> state_values_;                   // of each state of the module: its value, or -1
+  std::unordered_map<int32_t, int32_t> copy_of_;        // ValueId → the value of its saved copy
+  std::unordered_map<int32_t, int32_t> output_copies_;  // output → the value that is a copy for it alone
   EmittedMethod out_;
 };
 
 }  // namespace
 
 Expected<EmittedMethod> emit_method(const Module& module, const Method& method, const Lifetimes& lifetimes,
-                                    const plan::Plan& plan, bool stack_traces, Pools* pools) {
-  return MethodEmitter(module, method, lifetimes, plan, stack_traces, pools).run();
+                                    const plan::Plan& plan, const DelegateCalls& calls, const MethodOptions& options,
+                                    Pools* pools) {
+  return MethodEmitter(module, method, lifetimes, plan, calls, options, pools).run();
 }
 
 }  // namespace berth::emit

@@ -1,10 +1,12 @@
 // One method as the tables of a program.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "compiler/emit/data_pool.h"
+#include "compiler/emit/delegates.h"
 #include "compiler/emit/lifetimes.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/plan.h"
@@ -19,6 +21,13 @@ struct Pools {
   std::vector<uint32_t> constant_numbers;  // of each constant of the module: its number in `constants`, or 0
 };
 
+/// How a method is written.
+struct MethodOptions {
+  bool stack_traces = false;
+  /// The key under which a constant of the module lies outside of the program; empty: constants lie in the program.
+  std::function<std::string(ir::ConstantId)> external_key;
+};
+
 struct EmittedMethod {
   format::MethodDesc desc;
   std::vector<int32_t> value_of;              // of each value of the ir's method: its index in the file, or -1
@@ -27,7 +36,10 @@ struct EmittedMethod {
 };
 
 /// Writes the out variant of each node in the body's order, arguments as the file wants them (docs/format.md). `plan`
-/// gives the storages of `lifetimes` their offsets.
+/// gives the storages of `lifetimes` their offsets; `calls` says what the calls of delegates call.
+///
+/// The call of a delegate has its inputs, then its outputs, then, when it needs one, its scratch as arguments: one
+/// tensor of bytes on the delegate's device.
 ///
 /// Symbols that arguments mention are computed by `aten::sym_size` and `executorch_prim` operators, each once, as soon
 /// as the tensor that they are a dimension of exists.
@@ -36,6 +48,7 @@ struct EmittedMethod {
 /// outputs, a memory format other than contiguous and preserve, a symbol that is no dimension of anything, a size over
 /// 2^31 - 1. REQUIRES: ir::verify is well.
 Expected<EmittedMethod> emit_method(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
-                                    const plan::Plan& plan, bool stack_traces, Pools* pools);
+                                    const plan::Plan& plan, const DelegateCalls& calls, const MethodOptions& options,
+                                    Pools* pools);
 
 }  // namespace berth::emit

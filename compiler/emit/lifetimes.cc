@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/emit/delegates.h"
+
 namespace berth::emit {
 namespace {
 
@@ -29,8 +31,14 @@ std::vector<bool> mentioned_states(const Module& module) {
 
 class Analysis {
  public:
-  Analysis(const Module& module, const Method& method, const LifetimeOptions& options)
-      : module_(module), method_(method), options_(options), uses_(ir::count_uses(method)) {
+  Analysis(const Module& module, const Method& method, const MemoryOptions& options,
+           const std::vector<int64_t>& scratch_bytes)
+      : module_(module),
+        method_(method),
+        options_(options),
+        scratch_bytes_(scratch_bytes),
+        uses_(ir::count_uses(method)),
+        table_(options.alignments, options.pools) {
     const auto nodes = static_cast<int64_t>(method.body.nodes.size());
     save_step_ = nodes + 1;
     write_step_ = nodes + 2;
@@ -38,11 +46,12 @@ class Analysis {
     out_.places.resize(method.values.size());
     out_.bases.resize(method.values.size());
     out_.states.assign(module.states.size(), -1);
+    out_.scratch.assign(method.nodes.size(), -1);
     returned_.resize(method.values.size(), false);
+    given_.resize(method.values.size(), false);
   }
 
   Expected<Lifetimes> run() {
-    find_arenas();
     BERTH_TRY(place_states());
     for (size_t v = 0; v < method_.values.size(); ++v) {
       const ir::Value& value = method_.values[v];
@@ -53,47 +62,15 @@ class Analysis {
     }
     for (const ValueId input : method_.body.inputs) BERTH_TRY(make_storage(input, 0));
     int64_t step = 0;
-    for (const NodeId id : method_.body.nodes) BERTH_TRY(visit(method_.node(id), ++step));
+    for (const NodeId id : method_.body.nodes) BERTH_TRY(visit(id, ++step));
     BERTH_TRY(finish_outputs());
+    out_.arenas = std::move(table_).finish(&out_.problem);
     return std::move(out_);
   }
 
  private:
   Failure fault(const std::string& where, std::string message, Error code = Error::kNotSupported) const {
     return Failure{code, "method " + method_.name + ": " + where, std::move(message)};
-  }
-
-  /// All arenas are known before the first storage is made, so that their order is the devices'.
-  void find_arenas() {
-    std::vector<Arena> wanted = {Arena{}};
-    const auto want = [&](Device device, bool state) {
-      for (const Arena& arena : wanted) {
-        if (arena.device == device && arena.holds_state == state) return;
-      }
-      wanted.push_back({device, state});
-    };
-    for (const ir::Value& value : method_.values) {
-      const TensorType* type = value.tensor();
-      if (type != nullptr && value.kind != ir::ValueKind::kConstant) want(type->device, false);
-    }
-    const std::vector<bool> mentioned = mentioned_states(module_);
-    for (size_t s = 0; s < mentioned.size(); ++s) {
-      if (mentioned[s]) want(module_.states[s].type.device, true);
-    }
-    std::sort(wanted.begin(), wanted.end(), [](const Arena& a, const Arena& b) {
-      if (a.device.type != b.device.type) return a.device.type < b.device.type;
-      if (a.device.index != b.device.index) return a.device.index < b.device.index;
-      return !a.holds_state && b.holds_state;
-    });
-    out_.arenas = std::move(wanted);
-    out_.problem.spaces.assign(out_.arenas.size(), plan::Space{});
-  }
-
-  int32_t space_of(Device device, bool state) const {
-    for (size_t i = 0; i < out_.arenas.size(); ++i) {
-      if (out_.arenas[i].device == device && out_.arenas[i].holds_state == state) return static_cast<int32_t>(i);
-    }
-    BERTH_CHECK(false);
   }
 
   Expected<int32_t> add_storage(const TensorType& type, bool state, int64_t lower, int64_t upper,
@@ -104,14 +81,31 @@ class Analysis {
       return fault(name, "it may take over 2^58 bytes; give its symbolic dimensions smaller bounds",
                    Error::kOutOfResources);
     }
-    storage.alignment = options_.alignment;
+    BERTH_ASSIGN_OR_RETURN(const int32_t pool, pool_of(type, name, first));
+    storage.space = table_.space(type.device, state, pool);
+    storage.alignment = table_.alignment(storage.space);
     storage.lower = lower;
     storage.upper = upper;
-    storage.space = space_of(type.device, state);
     out_.problem.storages.push_back(storage);
     out_.first_value.push_back(first);
     state_of_storage_.push_back(-1);
     return static_cast<int32_t>(out_.problem.storages.size() - 1);
+  }
+
+  Expected<int32_t> pool_of(const TensorType& type, const std::string& name, ValueId first) const {
+    const int32_t pool = first.valid() && options_.pool_of ? options_.pool_of(method_, first) : -1;
+    if (pool < 0) return -1;
+    if (static_cast<size_t>(pool) >= options_.pools.size()) {
+      return fault(
+          name, "pool " + std::to_string(pool) + " does not exist; there are " + std::to_string(options_.pools.size()),
+          Error::kInvalidArgument);
+    }
+    const Device device = options_.pools[static_cast<size_t>(pool)].device;
+    if (device == type.device) return pool;
+    return fault(name,
+                 "it lives on " + std::string(to_text(type.device).text) + ", pool " + std::to_string(pool) +
+                     " is memory of " + to_text(device).text,
+                 Error::kInvalidArgument);
   }
 
   /// Every state that any method of the module mentions lies in the state's arena of every method, in the module's
@@ -132,11 +126,19 @@ class Analysis {
   Status make_storage(ValueId value, int64_t step) {
     const TensorType* type = method_.value(value).tensor();
     if (type == nullptr) return Done{};
+    const bool boundary = step == 0 || returned_[at(value)];
+    if (boundary && is_callers(*type)) {
+      out_.places[at(value)] = {Home::kCaller, -1};
+      return Done{};
+    }
     BERTH_ASSIGN_OR_RETURN(const int32_t storage,
                            add_storage(*type, false, step, step + 1, "%" + method_.value(value).name, value));
     out_.places[at(value)] = {Home::kStorage, storage};
     return Done{};
   }
+
+  /// Whether an input or output of this type is in memory that the caller brings.
+  bool is_callers(const TensorType& type) const { return !options_.plan_inputs_and_outputs || !type.device.is_cpu(); }
 
   /// Keeps the bytes of `value` alive through `step`.
   void read_at(ValueId value, int64_t step) {
@@ -162,10 +164,12 @@ class Analysis {
     if (!same_layout && !(from.is_contiguous() && to.is_contiguous())) return ViewReason::kOrderDiffers;
     const Home home = out_.places[at(base)].home;
     if (returned_[at(result)]) {
+      if (is_callers(to)) return ViewReason::kCallersOutput;
       if (home == Home::kConstant) return ViewReason::kOutputOfConstant;
       if (state_at(base) >= 0) return ViewReason::kOutputOfState;
       if (is_input_storage(base)) return ViewReason::kOutputOfInput;
     }
+    if (home == Home::kCaller) return ViewReason::kCallersMemory;
     if (from.is_static() && to.is_static()) return ViewReason::kView;
     return home == Home::kConstant ? ViewReason::kConstantOfSymbols : ViewReason::kSizesChange;
   }
@@ -177,9 +181,10 @@ class Analysis {
     return first.valid() && method_.value(first).kind == ir::ValueKind::kInput;
   }
 
-  Status visit(const Node& node, int64_t step) {
+  Status visit(NodeId id, int64_t step) {
+    const Node& node = method_.node(id);
     const std::string where = std::string(node.op->functional_name) + (node.source.empty() ? "" : " of " + node.source);
-    if (!node.regions.empty()) {
+    if (!node.regions.empty() && !node.is(OpId::delegate)) {
       return fault(where, "programs with control flow cannot be written; unroll it or take it out of the model");
     }
     if (node.op->writes_self) return fault(where, "values never change; use the operator's functional form");
@@ -187,11 +192,12 @@ class Analysis {
       ir::for_each_value(argument, [&](const ValueId& v) { read_at(v, step); });
     }
     if (node.is(OpId::state_read) || node.is(OpId::state_write)) return visit_state(node, where);
+    if (node.is(OpId::delegate)) return visit_delegate(id, step, where);
     if (node.op->infer == nullptr) return fault(where, "this operator has no form in a program");
 
     const ViewReason reason = view_reason(node);
     out_.reasons.push_back(reason);
-    if (reason == ViewReason::kView || reason == ViewReason::kSizesChange) {
+    if (is_view(reason)) {
       make_view(std::get<ValueId>(node.args[0]), node.results[0]);
       return Done{};
     }
@@ -204,6 +210,20 @@ class Analysis {
         BERTH_TRY(make_storage(result, step));
       }
     }
+    return Done{};
+  }
+
+  Status visit_delegate(NodeId id, int64_t step, const std::string& where) {
+    out_.reasons.push_back(ViewReason::kNotAView);
+    const Node& node = method_.node(id);
+    for (const ValueId result : node.results) BERTH_TRY(make_storage(result, step));
+    const size_t n = static_cast<size_t>(id.index);
+    if (n >= scratch_bytes_.size() || scratch_bytes_[n] == 0) return Done{};
+    TensorType bytes;
+    bytes.dtype = DType::kU8;
+    bytes.shape = {ir::Dim(scratch_bytes_[n])};
+    BERTH_ASSIGN_OR_RETURN(bytes.device, delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]));
+    BERTH_ASSIGN_OR_RETURN(out_.scratch[n], add_storage(bytes, false, step, step + 1, where, ValueId{}));
     return Done{};
   }
 
@@ -236,12 +256,17 @@ class Analysis {
   /// Gives `value` a copy of its own that the write-backs leave alone.
   Status save(ValueId value) {
     for (const Save& save : out_.saves) {
-      if (save.value == value) return Done{};
+      if (save.value == value && save.output < 0) return Done{};
     }
     BERTH_ASSIGN_OR_RETURN(const int32_t storage, add_storage(method_.tensor(value), false, save_step_, read_step_ + 1,
                                                               "%" + method_.value(value).name, ValueId{}));
-    out_.saves.push_back({value, storage});
+    out_.saves.push_back({value, storage, -1});
     return Done{};
+  }
+
+  bool is_written(ir::StateId state) const {
+    const auto& writes = out_.write_backs;
+    return std::any_of(writes.begin(), writes.end(), [&](const WriteBack& write) { return write.state == state; });
   }
 
   Status finish_outputs() {
@@ -249,32 +274,47 @@ class Analysis {
     // A state that is given its own value keeps it.
     const auto idle = [&](const WriteBack& write) { return state_at(write.value) == write.state; };
     writes.erase(std::remove_if(writes.begin(), writes.end(), idle), writes.end());
-    const auto is_written = [&](ir::StateId state) {
-      return std::any_of(writes.begin(), writes.end(), [&](const WriteBack& write) { return write.state == state; });
-    };
     for (const WriteBack& write : writes) {
       read_at(write.value, write_step_);
-      if (!is_written(state_at(write.value))) continue;
-      BERTH_TRY(save(write.value));
+      if (is_written(state_at(write.value))) BERTH_TRY(save(write.value));
     }
-    for (const ir::Argument& output : method_.body.outputs) {
-      const ValueId* value = std::get_if<ValueId>(&output);
+    for (size_t k = 0; k < method_.body.outputs.size(); ++k) {
+      const ValueId* value = std::get_if<ValueId>(&method_.body.outputs[k]);
       if (value == nullptr) continue;
+      const TensorType* type = method_.value(*value).tensor();
+      if (type != nullptr && is_callers(*type)) {
+        finish_callers_output(*value, static_cast<int32_t>(k));
+        continue;
+      }
       read_at(*value, read_step_);
-      if (!is_written(state_at(*value))) continue;
-      BERTH_TRY(save(*value));
+      if (is_written(state_at(*value))) BERTH_TRY(save(*value));
     }
     return Done{};
   }
 
+  /// A value that a node makes is made where the caller wants it, once; anything else is copied there.
+  void finish_callers_output(ValueId value, int32_t output) {
+    const bool made_there = out_.places[at(value)].home == Home::kCaller &&
+                            method_.value(value).kind == ir::ValueKind::kNode && !out_.bases[at(value)].valid();
+    if (made_there && !given_[at(value)]) {
+      given_[at(value)] = true;
+      return;
+    }
+    read_at(value, save_step_);
+    out_.saves.push_back({value, -1, output});
+  }
+
   const Module& module_;
   const Method& method_;
-  const LifetimeOptions options_;
+  const MemoryOptions& options_;
+  const std::vector<int64_t>& scratch_bytes_;
   const std::vector<int> uses_;
+  ArenaTable table_;
   int64_t save_step_ = 0;
   int64_t write_step_ = 0;
   int64_t read_step_ = 0;
   std::vector<bool> returned_;                 // by value
+  std::vector<bool> given_;                    // by value: an output of the caller's is this value itself
   std::vector<ir::StateId> state_of_storage_;  // by storage; -1 for others
   Lifetimes out_;
 };
@@ -285,19 +325,22 @@ const char* to_string(ViewReason reason) {
   switch (reason) {
     case ViewReason::kView: return "view";
     case ViewReason::kSizesChange: return "sizes-change";
+    case ViewReason::kCallersMemory: return "callers-memory";
     case ViewReason::kNotAView: return "not-a-view";
     case ViewReason::kOrderDiffers: return "order-differs";
     case ViewReason::kOtherDevice: return "other-device";
     case ViewReason::kOutputOfInput: return "output-of-input";
     case ViewReason::kOutputOfConstant: return "output-of-constant";
     case ViewReason::kOutputOfState: return "output-of-state";
+    case ViewReason::kCallersOutput: return "callers-output";
     case ViewReason::kConstantOfSymbols: return "constant-of-symbols";
   }
   return "unknown";
 }
 
-Expected<Lifetimes> find_lifetimes(const Module& module, const Method& method, const LifetimeOptions& options) {
-  return Analysis(module, method, options).run();
+Expected<Lifetimes> find_lifetimes(const Module& module, const Method& method, const MemoryOptions& options,
+                                   const std::vector<int64_t>& scratch_bytes) {
+  return Analysis(module, method, options, scratch_bytes).run();
 }
 
 }  // namespace berth::emit

@@ -11,13 +11,19 @@
 // a node reads and what it writes never share bytes. Inputs are alive from step 0, outputs to the last step, state
 // always. Sizes are those at the upper ends of the symbols' ranges.
 //
+// Each storage lies on the device of its values. What the caller owns has no storage: inputs and outputs that live on a
+// device, and all of them where the options say so (the nested program of a delegate). An output of the caller's has
+// bytes of its own; where the method has the value elsewhere already, it is copied there at the end.
+//
 // What an operator with a RESHAPE row makes is a view: it has its input's bytes under another shape and costs no
 // instruction (when a dimension is a symbol: one that sets the sizes), except where view_reason() names a reason.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "compiler/emit/arena_table.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/problem.h"
 
@@ -29,6 +35,7 @@ enum class Home : uint8_t {
   kStorage,   // problem.storages[index]
   kConstant,  // module.constants[index]
   kNowhere,   // an output that nobody reads and that its kernel can do without
+  kCaller,    // memory that the caller brings; known when the program runs
 };
 
 struct Place {
@@ -40,23 +47,24 @@ struct Place {
 enum class ViewReason : uint8_t {
   kView,               // its result is another name for its input's bytes
   kSizesChange,        // the same, but an instruction must set the sizes: a dimension is a symbol
+  kCallersMemory,      // the same, but an instruction must set the address: the caller brings the memory
   kNotAView,           // the operator moves or computes
   kOrderDiffers,       // the input's elements do not lie in memory as the view would have them
   kOtherDevice,        // input and result are on different devices
   kOutputOfInput,      // the method returns it, and the bytes are the caller's input
   kOutputOfConstant,   // the method returns it, and the bytes are a constant's
   kOutputOfState,      // the method returns it, and the bytes are state
+  kCallersOutput,      // the method returns it in memory of the caller's
   kConstantOfSymbols,  // a constant under sizes that are not known
 };
 
 /// "view", "sizes-change", "not-a-view"…
 const char* to_string(ViewReason reason);
 
-/// One arena of the program: space k of the problem is the arena with memory id k + 1.
-struct Arena {
-  Device device;
-  bool holds_state = false;
-};
+/// Whether the result has its input's bytes, with or without an instruction.
+inline bool is_view(ViewReason reason) {
+  return reason == ViewReason::kView || reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory;
+}
 
 /// State `state` gets the value `value` at the end of each run.
 struct WriteBack {
@@ -64,10 +72,12 @@ struct WriteBack {
   ir::ValueId value;
 };
 
-/// `value` is copied into a storage of its own before the write-backs, as it shares bytes with state that they change.
+/// `value` is copied into a place of its own before the write-backs: it shares bytes with state that they change, or it
+/// is an output that the caller wants in memory of his own.
 struct Save {
   ir::ValueId value;
-  int32_t storage = -1;
+  int32_t storage = -1;  // -1: the caller's memory
+  int32_t output = -1;   // the copy is this output alone; -1: it stands for the value from there on
 };
 
 struct Lifetimes {
@@ -77,20 +87,28 @@ struct Lifetimes {
   std::vector<int32_t> states;      // of each state of the module: its storage, or -1 when no method mentions it
   std::vector<Save> saves;
   std::vector<WriteBack> write_backs;
-  std::vector<Arena> arenas;  // the host's first, then by device; on each device the state's arena comes second
+  std::vector<int32_t> scratch;  // of each node of the method: the storage of its delegate's scratch, or -1
+  std::vector<Arena> arenas;     // one a space of the problem
   plan::Problem problem;
   std::vector<ir::ValueId> first_value;  // of each storage: the value that it was made for; invalid for state and saves
 };
 
 /// What find_lifetimes() may assume of the memory.
-struct LifetimeOptions {
-  /// Of every storage: the host's arenas start at multiples of 16 by contract, so more is not kept. A power of two.
-  int64_t alignment = 16;
+struct MemoryOptions {
+  Alignments alignments;
+  /// Whether inputs and outputs lie in arenas; those on devices never do.
+  bool plan_inputs_and_outputs = true;
+  std::vector<MemoryPool> pools;
+  /// The pool that a value of the method is to lie in, -1 for its device's own memory; may be empty.
+  std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
 };
 
-/// NotSupported for control flow and for nodes that write their argument; OutOfResources for a tensor over 2^60 bytes.
-/// The failure's place names the method and the node or value.
+/// `scratch_bytes`: of each node of the method, what its delegate needs at each call; empty says 0 everywhere.
+///
+/// NotSupported for control flow and for nodes that write their argument; OutOfResources for a tensor over 2^58 bytes;
+/// InvalidArgument for a pool on another device than its value. The failure's place names the method and the node or
+/// value.
 Expected<Lifetimes> find_lifetimes(const ir::Module& module, const ir::Method& method,
-                                   const LifetimeOptions& options = {});
+                                   const MemoryOptions& options = {}, const std::vector<int64_t>& scratch_bytes = {});
 
 }  // namespace berth::emit

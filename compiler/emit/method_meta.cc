@@ -88,12 +88,12 @@ int64_t step_with_load(const plan::Problem& problem, int32_t space, int64_t load
 }
 
 std::vector<format::ArenaPlanDesc> describe_arenas(const Lifetimes& lifetimes, const plan::Plan& plan,
-                                                   const EmittedMethod& emitted, int64_t alignment) {
+                                                   const EmittedMethod& emitted) {
   std::vector<format::ArenaPlanDesc> arenas;
   for (size_t k = 0; k < plan.spaces.size(); ++k) {
     format::ArenaPlanDesc arena;
     arena.memory_id = static_cast<uint32_t>(k + 1);
-    arena.alignment = static_cast<uint32_t>(alignment);
+    arena.alignment = static_cast<uint32_t>(lifetimes.arenas[k].alignment);
     arena.lower_bound = static_cast<uint64_t>(plan.spaces[k].lower_bound);
     // The proof of a bound that counts alignment is not written: its reader could not check it by adding sizes.
     const int64_t step = step_with_load(lifetimes.problem, static_cast<int32_t>(k), plan.spaces[k].lower_bound);
@@ -109,7 +109,7 @@ std::vector<format::ArenaPlanDesc> describe_arenas(const Lifetimes& lifetimes, c
 }  // namespace
 
 format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
-                                   const plan::Plan& plan, const EmittedMethod& emitted, int64_t alignment) {
+                                   const plan::Plan& plan, const EmittedMethod& emitted, bool names) {
   format::MethodMetaDesc meta;
   meta.name = method.name;
   MethodSymbols symbols(module.symbols);
@@ -124,7 +124,7 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
   for (const auto& [index, v] : values) {
     const ir::Value& value = method.values[v];
     const bool has_source = value.kind == ir::ValueKind::kNode;
-    meta.values.push_back({index, value.name, has_source ? method.node(value.node).source : ""});
+    if (names) meta.values.push_back({index, value.name, has_source ? method.node(value.node).source : ""});
     for (const Dim dim : value.tensor()->shape) symbols.use(dim);
     const ir::ValueId base = lifetimes.bases[v];
     // A constant never changes, and one that only its views use is not in the file.
@@ -140,7 +140,7 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
         meta.dimensions.emplace_back(index, static_cast<int32_t>(d), symbols.number(shape[d]));
     }
   }
-  meta.arenas = describe_arenas(lifetimes, plan, emitted, alignment);
+  meta.arenas = describe_arenas(lifetimes, plan, emitted);
   return meta;
 }
 

@@ -34,7 +34,7 @@ SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, con
     const ir::Node& node = method.node(method.body.nodes[i]);
     for (const ir::ValueId result : node.results) offer(method, result);
     if (lifetimes.reasons[i] == ViewReason::kView) continue;
-    if (lifetimes.reasons[i] == ViewReason::kSizesChange) {
+    if (lifetimes.reasons[i] == ViewReason::kSizesChange || lifetimes.reasons[i] == ViewReason::kCallersMemory) {
       need(view_sizes(method.tensor(node.results[0]), symbols_));
       continue;
     }

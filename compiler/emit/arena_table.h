@@ -1,0 +1,55 @@
+// ArenaTable: which arenas a method needs, found while its storages are made, and their order in the file.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/device.h"
+#include "compiler/plan/problem.h"
+
+namespace berth::emit {
+
+/// One arena of the program: space k of the problem is the arena with memory id k + 1.
+struct Arena {
+  Device device;
+  bool holds_state = false;
+  int32_t pool = -1;       // index into MemoryOptions::pools; -1: the device's own memory
+  int64_t alignment = 16;  // of the arena's address and of each storage in it
+};
+
+/// A named piece of a device's memory, such as the fast one of two banks: an arena of its own.
+struct MemoryPool {
+  Device device;
+  int64_t capacity = plan::kUnlimited;  // bytes
+};
+
+/// What addresses are multiples of.
+struct Alignments {
+  int64_t host = 16;     // arenas of the host start there by contract
+  int64_t device = 256;  // what device allocators give
+
+  int64_t of(Device where) const { return where.is_cpu() ? host : device; }
+};
+
+class ArenaTable {
+ public:
+  /// `pools` must outlive the table.
+  ArenaTable(const Alignments& alignments, const std::vector<MemoryPool>& pools)
+      : alignments_(alignments), pools_(pools) {}
+
+  /// The space of that arena, which is made at its first mention.
+  int32_t space(Device device, bool holds_state, int32_t pool);
+  int64_t alignment(int32_t space) const { return arenas_[static_cast<size_t>(space)].alignment; }
+
+  /// Sorts the arenas: the host's first, then by type and index of the device; on each device its own memory, then that
+  /// of state, then the pools. None is without a storage, except for the host's own where the file must have an arena
+  /// or has state of the host, which ExecuTorch wants in arena 2. Renumbers the storages' spaces.
+  std::vector<Arena> finish(plan::Problem* problem) &&;
+
+ private:
+  const Alignments alignments_;
+  const std::vector<MemoryPool>& pools_;
+  std::vector<Arena> arenas_;  // in order of first mention
+};
+
+}  // namespace berth::emit

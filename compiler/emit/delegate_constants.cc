@@ -1,0 +1,30 @@
+#include "compiler/emit/delegate_constants.h"
+
+#include "compiler/emit/content_key.h"
+
+namespace berth::emit {
+
+const std::string& DelegateConstants::key(ir::ConstantId id) {
+  std::string& known = keys_[static_cast<size_t>(id)];
+  if (!known.empty()) return known;
+  const ir::Blob& blob = module_.constants[static_cast<size_t>(id)].blob;
+  const uint32_t number = blobs_.add(blob);
+  if (number > blob_keys_.size()) {
+    // Blobs that differ must not have one key, however unlikely that is.
+    uint64_t salt = 0;
+    std::string fresh = content_key(blob);
+    while (!holders_.emplace(fresh, number).second) fresh = content_key(blob, ++salt);
+    blob_keys_.push_back(std::move(fresh));
+  }
+  known = blob_keys_[number - 1];
+  return known;
+}
+
+std::vector<format::NamedDataDesc> DelegateConstants::take() && {
+  std::vector<format::Bytes> bytes = std::move(blobs_).take();
+  std::vector<format::NamedDataDesc> named;
+  for (size_t i = 0; i < bytes.size(); ++i) named.push_back({blob_keys_[i], std::move(bytes[i]), 64});
+  return named;
+}
+
+}  // namespace berth::emit

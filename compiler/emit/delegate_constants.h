@@ -1,0 +1,33 @@
+// The constants that delegates read: named data of the program, one blob for all delegates that share it.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/emit/data_pool.h"
+#include "compiler/ir/module.h"
+#include "format/write/program_desc.h"
+
+namespace berth::emit {
+
+class DelegateConstants {
+ public:
+  /// The module must outlive this.
+  explicit DelegateConstants(const ir::Module& module) : module_(module), keys_(module.constants.size()) {}
+
+  /// The key of constant `id` of the module (content_key.h), which the program holds from now on.
+  const std::string& key(ir::ConstantId id);
+
+  /// The blobs, in the order in which they were first asked for.
+  std::vector<format::NamedDataDesc> take() &&;
+
+ private:
+  const ir::Module& module_;
+  std::vector<std::string> keys_;  // of each constant; empty: not asked for
+  DataPool blobs_;
+  std::vector<std::string> blob_keys_;                 // of each blob
+  std::unordered_map<std::string, uint32_t> holders_;  // key → number of its blob
+};
+
+}  // namespace berth::emit

@@ -1,0 +1,210 @@
+#include "compiler/emit/delegates.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/math.h"
+#include "base/version.h"
+#include "compiler/emit/emit_method.h"
+#include "compiler/emit/method_meta.h"
+#include "compiler/emit/plan_method.h"
+#include "compiler/emit/region_module.h"
+#include "format/nested.h"
+#include "format/write/write_program.h"
+
+namespace berth::emit {
+namespace {
+
+using ir::Module;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+
+constexpr const char* kTargetDevice = "target_device";
+/// What the vectorised kernels of the host want.
+constexpr int64_t kCpuAlignment = 64;
+/// A scratch over 2 GiB is a tensor of two dimensions, the inner one of this size.
+constexpr int64_t kScratchRow = int64_t{1} << 20;
+
+struct Nested {
+  std::vector<uint8_t> payload;
+  int64_t scratch_bytes = 0;
+  int64_t lower_bound = 0;
+  uint64_t nodes = 0;
+};
+
+/// Names stay out of it, so that delegates that do the same have the same bytes.
+format::NamedDataDesc nested_meta(const RegionModule& region, const Lifetimes& lifetimes, const plan::Plan& plan,
+                                  const EmittedMethod& emitted, bool names) {
+  format::MetaDesc meta;
+  meta.producer = "berth " BERTH_VERSION;
+  meta.methods.push_back(method_meta(region.module, region.module.methods.front(), lifetimes, plan, emitted, names));
+  return format::meta_blob(meta);
+}
+
+Expected<std::vector<uint8_t>> with_header(const format::ProgramDesc& program) {
+  BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> file, format::program_bytes(program));
+  const format::NestedHeader header = format::make_nested_header(file.size());
+  std::vector<uint8_t> payload(header.bytes, header.bytes + format::kNestedHeaderSize);
+  payload.insert(payload.end(), file.begin(), file.end());
+  return payload;
+}
+
+Expected<Nested> emit_nested(const RegionModule& region, int64_t alignment, const EmitOptions& options,
+                             DelegateConstants* constants, double* plan_ms) {
+  const ir::Method& method = region.module.methods.front();
+  MemoryOptions memory;
+  memory.alignments.host = alignment;
+  memory.plan_inputs_and_outputs = false;
+  BERTH_ASSIGN_OR_RETURN(const Lifetimes lifetimes, find_lifetimes(region.module, method, memory));
+  BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan_method(method, lifetimes, options.planner, plan_ms));
+  BERTH_CHECK(lifetimes.arenas.size() == 1);
+  MethodOptions method_options;
+  method_options.stack_traces = options.stack_traces;
+  method_options.external_key = [&](ir::ConstantId id) {
+    return constants->key(region.constants[static_cast<size_t>(id)]);
+  };
+  Pools pools;
+  BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted,
+                         emit_method(region.module, method, lifetimes, plan, {}, method_options, &pools));
+  format::ProgramDesc program;
+  if (options.meta) program.named_data.push_back(nested_meta(region, lifetimes, plan, emitted, options.stack_traces));
+  program.methods.push_back(std::move(emitted.desc));
+  Nested nested;
+  BERTH_ASSIGN_OR_RETURN(nested.payload, with_header(program));
+  nested.scratch_bytes = plan.spaces[0].height;
+  nested.lower_bound = plan.spaces[0].lower_bound;
+  nested.nodes = method.body.nodes.size();
+  return nested;
+}
+
+Expected<int64_t> scratch_tensor_bytes(int64_t bytes) {
+  constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+  if (bytes <= kMaxSize) return bytes;
+  if (bytes <= kMaxSize * kScratchRow) return align_up(bytes, kScratchRow);
+  return Failure{Error::kOutOfResources, "", "its scratch would take " + std::to_string(bytes) + " bytes"};
+}
+
+class Calls {
+ public:
+  Calls(const Module& module, const ir::Method& method, const EmitOptions& options, DelegateData* data, double* plan_ms)
+      : module_(module), method_(method), options_(options), data_(data), plan_ms_(plan_ms) {
+    out_.index.assign(method.nodes.size(), -1);
+    out_.scratch_bytes.assign(method.nodes.size(), 0);
+  }
+
+  Expected<DelegateCalls> run() {
+    BERTH_TRY(visit(method_.body));
+    return std::move(out_);
+  }
+
+ private:
+  Status visit(const ir::Graph& graph) {
+    for (const NodeId id : graph.nodes) {
+      const Node& node = method_.node(id);
+      if (!node.is(OpId::delegate)) {
+        for (const ir::Graph& region : node.regions) BERTH_TRY(visit(region));
+        continue;
+      }
+      const Status called = call(id);
+      if (!called.ok()) return named(node, called.error());
+    }
+    return Done{};
+  }
+
+  Failure named(const Node& node, const Failure& failure) const {
+    const size_t d = static_cast<size_t>(node.delegate);
+    const bool exists = node.delegate >= 0 && d < module_.delegates.size();
+    std::string place = "method " + method_.name + ": delegate " + (exists ? "@" + module_.delegates[d].name : "call");
+    if (!failure.place.empty()) place += ": " + failure.place;
+    return Failure{failure.code, std::move(place), failure.message};
+  }
+
+  Status call(NodeId id) {
+    const Node& node = method_.node(id);
+    if (node.delegate < 0 || static_cast<size_t>(node.delegate) >= module_.delegates.size()) {
+      return Failure{Error::kInvalidArgument, "", "the call names no delegate of the module"};
+    }
+    const ir::Delegate& delegate = module_.delegates[static_cast<size_t>(node.delegate)];
+    DelegateReport report;
+    BERTH_ASSIGN_OR_RETURN(report.device, delegate_device(delegate));
+    format::DelegateDesc desc;
+    desc.id = delegate.backend;
+    for (const ir::CompileSpec& spec : delegate.specs) {
+      desc.compile_specs.push_back({spec.key, {spec.value.begin(), spec.value.end()}});
+    }
+    const size_t n = static_cast<size_t>(id.index);
+    if (delegate.payload.has_value()) {
+      report.payload_bytes = delegate.payload->size();
+      desc.payload = data_->payloads.add(*delegate.payload) - 1;
+    } else {
+      BERTH_ASSIGN_OR_RETURN(Nested nested, compile(node, report.device));
+      BERTH_ASSIGN_OR_RETURN(out_.scratch_bytes[n], scratch_tensor_bytes(nested.scratch_bytes));
+      report.nodes = nested.nodes;
+      report.payload_bytes = nested.payload.size();
+      report.scratch_lower_bound = static_cast<uint64_t>(nested.lower_bound);
+      desc.payload = data_->payloads.add(ir::Blob::owned(std::move(nested.payload))) - 1;
+    }
+    report.method = method_.name;
+    report.id = static_cast<int32_t>(out_.delegates.size());
+    report.name = delegate.name;
+    report.backend = delegate.backend;
+    report.scratch_bytes = static_cast<uint64_t>(out_.scratch_bytes[n]);
+    out_.index[n] = report.id;
+    out_.delegates.push_back(std::move(desc));
+    out_.reports.push_back(std::move(report));
+    return Done{};
+  }
+
+  Expected<Nested> compile(const Node& node, Device device) {
+    BERTH_ASSIGN_OR_RETURN(const RegionModule region, region_module(module_, method_, node));
+    const int64_t alignment = alignments_of(module_, method_, options_).of(device);
+    return emit_nested(region, alignment, options_, &data_->constants, plan_ms_);
+  }
+
+  const Module& module_;
+  const ir::Method& method_;
+  const EmitOptions& options_;
+  DelegateData* const data_;
+  double* const plan_ms_;
+  DelegateCalls out_;
+};
+
+}  // namespace
+
+Expected<Device> delegate_device(const ir::Delegate& delegate) {
+  std::optional<Device> found;
+  for (const ir::CompileSpec& spec : delegate.specs) {
+    if (spec.key != kTargetDevice) continue;
+    const auto device = parse_device(spec.value.data(), spec.value.size());
+    if (!device.ok()) {
+      return Failure{Error::kInvalidArgument, "",
+                     "target_device \"" + spec.value + "\" is no device; types are " + kDeviceTypeNames};
+    }
+    if (found.has_value() && *found != *device) {
+      return Failure{
+          Error::kInvalidArgument, "",
+          std::string("two target_device specs differ: ") + to_text(*found).text + " and " + to_text(*device).text};
+    }
+    found = *device;
+  }
+  return found.value_or(Device());
+}
+
+Alignments alignments_of(const Module& module, const ir::Method& method, const EmitOptions& options) {
+  Alignments alignments{options.alignment, options.device_alignment};
+  for (const Node& node : method.nodes) {
+    const size_t d = static_cast<size_t>(node.delegate);
+    if (node.delegate < 0 || d >= module.delegates.size() || module.delegates[d].backend != "berth.cpu") continue;
+    alignments.host = std::max(alignments.host, kCpuAlignment);
+  }
+  return alignments;
+}
+
+Expected<DelegateCalls> emit_delegates(const Module& module, const ir::Method& method, const EmitOptions& options,
+                                       DelegateData* data, double* plan_ms) {
+  return Calls(module, method, options, data, plan_ms).run();
+}
+
+}  // namespace berth::emit
