@@ -1,0 +1,125 @@
+#include "compiler/emit/order_method.h"
+
+#include <algorithm>
+
+namespace berth::emit {
+namespace {
+
+// What a user can tell from outside, or what runs on a device one after the other.
+bool keeps_its_turn(const ir::Node& node) {
+  switch (node.op->id) {
+    case ir::OpId::state_read:
+    case ir::OpId::state_write:
+    case ir::OpId::h2d_copy_out:
+    case ir::OpId::d2h_copy_out:
+    case ir::OpId::d2d_copy_out: return true;
+    default: return !node.regions.empty() && !node.is(ir::OpId::delegate);
+  }
+}
+
+bool is_candidate(const ir::Node& node, size_t argument) {
+  return (node.op->in_place == ir::InPlaceClass::kElement || node.op->in_place == ir::InPlaceClass::kRow) &&
+         argument < 32 && (node.op->in_place_arguments >> argument & 1u) != 0;
+}
+
+class Maker {
+ public:
+  Maker(const ir::Method& method, const Lifetimes& lifetimes)
+      : method_(method), lifetimes_(lifetimes), maker_(method.values.size(), -1) {}
+
+  order::Problem run() {
+    const auto tasks = static_cast<int64_t>(method_.body.nodes.size());
+    problem_.tasks = static_cast<int32_t>(tasks);
+    for (const plan::Storage& storage : lifetimes_.problem.storages) {
+      order::Buffer buffer;
+      buffer.bytes = storage.size;
+      // Steps are those of lifetimes.h: node i runs in step 1 + i.
+      buffer.producer = storage.lower >= 1 && storage.lower <= tasks ? static_cast<int32_t>(storage.lower - 1) : -1;
+      buffer.kept = storage.upper > tasks + 1;
+      // What is made after the last node takes its bytes whatever the order.
+      if (storage.lower > tasks) buffer.bytes = 0;
+      problem_.buffers.push_back(std::move(buffer));
+    }
+    int32_t turn = -1;
+    for (int32_t task = 0; task < problem_.tasks; ++task) {
+      const ir::Node& node = method_.node(method_.body.nodes[static_cast<size_t>(task)]);
+      add_node(node, task);
+      if (!keeps_its_turn(node)) continue;
+      if (turn >= 0) problem_.edges.push_back({turn, task});
+      turn = task;
+    }
+    return std::move(problem_);
+  }
+
+ private:
+  int32_t buffer_of(ir::ValueId value) const {
+    const Place& place = lifetimes_.places[static_cast<size_t>(value.index)];
+    return place.home == Home::kStorage ? place.index : -1;
+  }
+
+  void reads(ir::ValueId value, int32_t task) {
+    // Numbers and views have no bytes of their own, and are made before they are used all the same.
+    const int32_t maker = maker_[static_cast<size_t>(value.index)];
+    if (maker >= 0 && maker != task) problem_.edges.push_back({maker, task});
+    const int32_t index = buffer_of(value);
+    if (index < 0) return;
+    order::Buffer& buffer = problem_.buffers[static_cast<size_t>(index)];
+    if (buffer.producer < task) buffer.readers.push_back(task);
+  }
+
+  void add_graph(const ir::Graph& graph, int32_t task) {
+    for (const ir::NodeId id : graph.nodes) {
+      const ir::Node& node = method_.node(id);
+      for (const ir::Argument& argument : node.args) {
+        ir::for_each_value(argument, [&](const ir::ValueId& value) { reads(value, task); });
+      }
+      for (const ir::Graph& region : node.regions) add_graph(region, task);
+    }
+  }
+
+  void add_node(const ir::Node& node, int32_t task) {
+    for (const ir::Argument& argument : node.args) {
+      ir::for_each_value(argument, [&](const ir::ValueId& value) { reads(value, task); });
+    }
+    for (const ir::Graph& region : node.regions) add_graph(region, task);
+    for (const ir::ValueId result : node.results) {
+      maker_[static_cast<size_t>(result.index)] = task;
+      reads(result, task);  // a view names bytes that were made before
+    }
+    if (node.results.size() == 1) add_in_place(node);
+  }
+
+  void add_in_place(const ir::Node& node) {
+    const ir::TensorType* to = method_.value(node.results[0]).tensor();
+    for (size_t i = 0; to != nullptr && i < node.args.size(); ++i) {
+      const ir::ValueId* value = std::get_if<ir::ValueId>(&node.args[i]);
+      if (value == nullptr || !value->valid() || !is_candidate(node, i)) continue;
+      const ir::TensorType* from = method_.value(*value).tensor();
+      if (from == nullptr || *from != *to) continue;
+      const int32_t source = buffer_of(*value);
+      const int32_t target = buffer_of(node.results[0]);
+      if (source >= 0 && target >= 0 && source != target) problem_.in_place.push_back({source, target});
+    }
+  }
+
+  const ir::Method& method_;
+  const Lifetimes& lifetimes_;
+  std::vector<int32_t> maker_;  // of each value: the task that defines it, or -1
+  order::Problem problem_;
+};
+
+}  // namespace
+
+order::Problem order_problem(const ir::Method& method, const Lifetimes& lifetimes) {
+  return Maker(method, lifetimes).run();
+}
+
+Expected<std::vector<ir::NodeId>> better_order(const ir::Method& method, const Lifetimes& lifetimes,
+                                               const order::Options& options) {
+  BERTH_ASSIGN_OR_RETURN(const order::Order order, order::best_order(order_problem(method, lifetimes), options));
+  std::vector<ir::NodeId> nodes;
+  for (const int32_t task : order.tasks) nodes.push_back(method.body.nodes[static_cast<size_t>(task)]);
+  return nodes;
+}
+
+}  // namespace berth::emit

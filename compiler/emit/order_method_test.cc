@@ -1,0 +1,113 @@
+#include "compiler/emit/order_method.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/emit/test_support.h"
+
+namespace berth::emit {
+namespace {
+
+struct Ordered {
+  ir::Module module;
+  std::vector<std::string> given;
+  std::vector<std::string> better;
+  int64_t given_peak = 0;
+  int64_t peak = 0;
+};
+
+std::vector<std::string> names(const ir::Method& method, const std::vector<ir::NodeId>& nodes) {
+  std::vector<std::string> out;
+  for (const ir::NodeId id : nodes) {
+    const ir::Node& node = method.node(id);
+    out.push_back(node.results.empty() ? std::string(node.op->name) : method.value(node.results[0]).name);
+  }
+  return out;
+}
+
+Ordered order_of(const std::string& text) {
+  Ordered out;
+  out.module = testing::module_of(text);
+  const ir::Method& method = out.module.methods[0];
+  auto lifetimes = find_lifetimes(out.module, method);
+  EXPECT_TRUE(lifetimes.ok()) << lifetimes.error().text();
+  const order::Problem problem = order_problem(method, *lifetimes);
+  const auto order = order::best_order(problem);
+  EXPECT_TRUE(order.ok()) << order.error().text();
+  auto nodes = better_order(method, *lifetimes);
+  EXPECT_TRUE(nodes.ok());
+  out.given = names(method, method.body.nodes);
+  out.better = names(method, *nodes);
+  out.given_peak = order->given_peak;
+  out.peak = order->peak;
+  return out;
+}
+
+size_t place(const std::vector<std::string>& names, const std::string& name) {
+  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+TEST(NodesInABetterOrder, DoOneBranchAfterTheOther) {
+  const Ordered ordered = order_of(R"(
+method forward(%x: f32[4]) {
+  %a: f32[400] = aten::repeat(%x, [100])
+  %b: f32[400] = aten::repeat(%x, [100])
+  %c: f32[1] = aten::sum.dim_IntList(%a, [0], true, none)
+  %d: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
+  %e: f32[1] = aten::mul.Tensor(%c, %d)
+  return %e
+})");
+  EXPECT_EQ(ordered.given_peak, 16 + 2 * 1600);
+  EXPECT_EQ(ordered.peak, 16 + 1600 + 4);
+  EXPECT_LT(std::min(place(ordered.better, "c"), place(ordered.better, "d")),
+            std::max(place(ordered.better, "a"), place(ordered.better, "b")));
+}
+
+TEST(NodesInABetterOrder, ReadAViewAfterItIsMade) {
+  // The view has no bytes: without an edge of its own, it could come after its reader.
+  const Ordered ordered = order_of(R"(
+method forward(%x: f32[4]) {
+  %a: f32[400] = aten::repeat(%x, [100])
+  %b: f32[400] = aten::repeat(%x, [100])
+  %v: f32[20,20] = aten::view_copy(%a, [20, 20])
+  %w: f32[20,20] = aten::view_copy(%b, [20, 20])
+  %c: f32[1,20] = aten::sum.dim_IntList(%v, [0], true, none)
+  %d: f32[1,20] = aten::sum.dim_IntList(%w, [0], true, none)
+  %e: f32[1,20] = aten::mul.Tensor(%c, %d)
+  return %e
+})");
+  EXPECT_LT(ordered.peak, ordered.given_peak);
+  EXPECT_LT(place(ordered.better, "v"), place(ordered.better, "c"));
+  EXPECT_LT(place(ordered.better, "w"), place(ordered.better, "d"));
+  EXPECT_LT(place(ordered.better, "a"), place(ordered.better, "v"));
+}
+
+TEST(NodesInABetterOrder, LeaveStateInItsTurn) {
+  const Ordered ordered = order_of(R"(
+state @s: f32[4]
+method forward(%x: f32[4]) {
+  %s: f32[4] = berth::state_read() @s
+  %a: f32[400] = aten::repeat(%s, [100])
+  %b: f32[400] = aten::repeat(%x, [100])
+  %c: f32[1] = aten::sum.dim_IntList(%a, [0], true, none)
+  %d: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
+  %e: f32[4] = aten::mul.Tensor(%x, %c)
+  berth::state_write(%e) @s
+  return %d
+})");
+  EXPECT_LT(ordered.peak, ordered.given_peak);
+  EXPECT_LT(place(ordered.better, "s"), place(ordered.better, "berth::state_write"));
+}
+
+TEST(NodesInABetterOrder, StayWhereNoOrderIsBetter) {
+  const Ordered ordered = order_of(R"(
+method forward(%x: f32[4]) {
+  %a: f32[4] = aten::relu(%x)
+  %b: f32[4] = aten::neg(%x)
+  %c: f32[4] = aten::mul.Tensor(%a, %b)
+  return %c
+})");
+  EXPECT_EQ(ordered.better, ordered.given);
+}
+
+}  // namespace
+}  // namespace berth::emit
