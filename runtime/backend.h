@@ -51,6 +51,9 @@ struct DelegateMemory {
   size_t method_bytes = 0;
   /// Of the temporary memory at each call.
   size_t temp_bytes = 0;
+  /// How many of the call's first arguments are only read. The others are then held to be writable before each run: no
+  /// constants, no memory of the caller's inputs. SIZE_MAX: the backend does not say, and writes at its own risk.
+  size_t read_arguments = SIZE_MAX;
 };
 
 /// What a delegate gets when it is loaded.
@@ -67,8 +70,8 @@ struct DelegateLoad {
   Span<EValue* const> args;
 };
 
-/// A backend is used from several threads; a handle by one at a time. Errors are codes, with a sentence in `report` (may
-/// be null) or KernelContext::fail.
+/// A backend is used from several threads; a handle by one at a time. Errors are codes, with a sentence in `report`
+/// (may be null) or KernelContext::fail.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -81,12 +84,14 @@ class Backend {
 
   /// Checks the payload, and says what load() and execute() will take with so many threads; takes nothing that stays.
   /// `scratch` is the room in which the payload may be laid out to be measured; with too little of it, temp_bytes is
-  /// MemoryNeeded::kUnknown (SIZE_MAX) and method_bytes is right nevertheless.
+  /// MemoryNeeded::kUnknown (SIZE_MAX) and method_bytes is right nevertheless. It is never too little when it has
+  /// method_bytes bytes, at a multiple of 16.
   virtual Error memory_needed(const DelegateSource& source, Span<uint8_t> scratch, int threads, DelegateMemory* needed,
                               format::Report* report) const = 0;
 
-  /// Makes the delegate ready. What it takes from elsewhere than `load.memory` (memory of the device, handles of
-  /// libraries) it gives back in unload(), or before it returns an error.
+  /// Makes the delegate ready; one that no instruction calls is not loaded. What it takes from elsewhere than
+  /// `load.memory` (memory of the device, handles of libraries) it gives back in unload(), or before it returns an
+  /// error.
   virtual Result<DelegateHandle*> load(const DelegateSource& source, const DelegateLoad& load,
                                        format::Report* report) = 0;
 

@@ -110,6 +110,9 @@ struct KernelEntry {
   /// Which output (0 for the first) may come without memory, because the kernel then leaves it out; -1 for none. Every
   /// other tensor that has elements has memory when the kernel is called.
   int unplaced_output = -1;
+  /// Whether tensors of its calls may live on devices: it copies them with the device's allocator, or never looks at
+  /// their elements. Every other kernel is host code; a program that hands it a device's memory is refused.
+  bool takes_devices = false;
 };
 
 /// Kernels sorted by nothing in particular; names are unique within one table.

@@ -13,6 +13,19 @@ void* MemoryAllocator::allocate(size_t bytes, size_t alignment) {
   return memory_.data() + (used_ - bytes);
 }
 
+Result<HierarchicalAllocator> HierarchicalAllocator::make(Span<const Span<uint8_t>> arenas,
+                                                          Span<const Device> devices) {
+  if (!devices.empty() && devices.size() != arenas.size()) return Error::kInvalidArgument;
+  return HierarchicalAllocator(arenas, devices);
+}
+
+bool MemoryManager::has_device_memory() const {
+  for (const Device device : planned_->devices()) {
+    if (!device.is_cpu()) return true;
+  }
+  return false;
+}
+
 Result<void*> HierarchicalAllocator::address(size_t index, uint64_t offset, size_t bytes) const {
   if (index >= arenas_.size()) return Error::kInvalidArgument;
   const Span<uint8_t> arena = arenas_[index];

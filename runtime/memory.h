@@ -65,10 +65,15 @@ class HierarchicalAllocator {
   /// must outlive the load of the method.
   explicit HierarchicalAllocator(Span<const Span<uint8_t>> arenas, Span<const Device> devices = {})
       : arenas_(arenas), devices_(devices) {}
+  /// The same; InvalidArgument when there are devices, and not as many as arenas. (Program::load_method refuses it
+  /// too.)
+  static Result<HierarchicalAllocator> make(Span<const Span<uint8_t>> arenas, Span<const Device> devices);
 
   size_t arenas() const { return arenas_.size(); }
   /// REQUIRES: index < arenas()
   Span<uint8_t> arena(size_t index) const { return arenas_[index]; }
+  /// As given: empty when all arenas are the host's.
+  Span<const Device> devices() const { return devices_; }
   Device device(size_t index) const { return index < devices_.size() ? devices_[index] : Device(); }
 
   /// The address of [offset, offset + bytes) in an arena. InvalidArgument for an arena that is not there,
@@ -91,6 +96,10 @@ class MemoryManager {
   MemoryAllocator& method() const { return *method_; }
   const HierarchicalAllocator& planned() const { return *planned_; }
   Span<uint8_t> temp() const { return temp_; }
+
+  /// Whether one of the arenas is not the host's.
+  bool has_device_memory() const;
+  Span<const Device> devices() const { return planned_->devices(); }
 
  private:
   MemoryAllocator* method_;

@@ -68,7 +68,11 @@ bool same_value(const fb::EValue& compiled, const EValue& given) {
 
 }  // namespace
 
-MethodMeta Method::meta() const { return MethodMeta(data_->plan, data_->meta); }
+Method::~Method() {
+  if (data_ != nullptr) internal::release(*data_);
+}
+
+MethodMeta Method::meta() const { return MethodMeta(data_->plan, data_->meta, data_->device_map); }
 size_t Method::inputs_size() const { return data_->counts.inputs; }
 size_t Method::outputs_size() const { return data_->counts.outputs; }
 size_t Method::next_instruction() const { return data_->position; }
@@ -81,11 +85,12 @@ const char* Method::instruction_name(size_t index) const {
     case Instruction::Kind::kMove: return "move";
     case Instruction::Kind::kJumpFalse: return "jump_false";
     case Instruction::Kind::kFree: return "free";
+    case Instruction::Kind::kDelegate: return data_->instructions[index].delegate->name;
     default: return data_->instructions[index].kernel->name;
   }
 }
 
-Error Method::set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype) {
+Error Method::set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device) {
   data_->report = format::Report();
   if (index >= data_->counts.inputs) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the method has %zu inputs",
@@ -100,6 +105,11 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the element type is %s, found %s",
                      to_string(tensor.dtype()), is_valid_dtype(static_cast<int>(dtype)) ? to_string(dtype) : "none");
   }
+  if (device != tensor.device()) {
+    return fail_port(*data_, "inputs", index, Error::kNotSupported,
+                     "the input is on %s and the tensor on %s; copy it there first", to_text(tensor.device()).text,
+                     to_text(device).text);
+  }
   if (sizes.size() != static_cast<size_t>(tensor.rank())) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the tensor has %d dimensions, found %zu",
                      tensor.rank(), sizes.size());
@@ -109,21 +119,36 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
   if (data == nullptr && bytes > 0) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the elements are nowhere (a null pointer)");
   }
-  if (!port.planned) {
-    if (!is_aligned(data, dtype)) {
-      return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
-                       "the address must be a multiple of %zu, since the method reads the elements where they lie",
-                       element_alignment(dtype));
-    }
-    tensor.set_data(const_cast<void*>(data));
-  } else if (bytes > 0) {
-    std::memmove(tensor.raw(), data, bytes);
-  }
+  BERTH_RETURN_IF_ERROR(move_input(index, data, bytes, device));
   // A move may have put another tensor there in the last run.
   data_->values[port.value] = EValue(&tensor);
   port.set = true;
   data_->ports_checked = false;
   return Error::kOk;
+}
+
+// To where the method reads it: into an arena, or nowhere when it reads it where it lies.
+Error Method::move_input(size_t index, const void* data, size_t bytes, Device device) {
+  const Port& port = data_->inputs[index];
+  Tensor& tensor = *port.tensor;
+  if (!port.planned) {
+    if (!is_aligned(data, tensor.dtype())) {
+      return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
+                       "the address must be a multiple of %zu, since the method reads the elements where they lie",
+                       element_alignment(tensor.dtype()));
+    }
+    tensor.set_data(const_cast<void*>(data));
+    return Error::kOk;
+  }
+  if (bytes == 0 || data == tensor.raw()) return Error::kOk;
+  if (device.is_cpu()) {
+    std::memmove(tensor.raw(), data, bytes);
+    return Error::kOk;
+  }
+  const Error error = internal::copy_within(*data_, device, tensor.raw(), data, bytes);
+  if (error == Error::kOk) return error;
+  return fail_port(*data_, "inputs", index, error, "%zu bytes could not be copied within %s", bytes,
+                   to_text(device).text);
 }
 
 Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes) {
@@ -158,7 +183,7 @@ Error Method::set_input(size_t index, const EValue& value) {
       return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
                        "the dimension order is not the one of the input");
     }
-    return set_input(index, tensor.raw(), tensor.sizes(), tensor.dtype());
+    return set_input(index, tensor.raw(), tensor.sizes(), tensor.dtype(), tensor.device());
   }
   if (!same_value(*data_->plan->values()->Get(port.value), value)) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
@@ -169,7 +194,7 @@ Error Method::set_input(size_t index, const EValue& value) {
   return Error::kOk;
 }
 
-Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes) {
+Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes, Device device) {
   data_->report = format::Report();
   if (index >= data_->counts.outputs) {
     return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "the method has %zu outputs",
@@ -179,6 +204,10 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes) {
   if (port.tensor == nullptr || port.planned || (data_->flags_of(*port.tensor) & internal::kCallerInputTensor) != 0) {
     return fail_port(*data_, "outputs", index, Error::kInvalidState,
                      "the output has its memory already: planned, a constant's or an input's");
+  }
+  if (device != port.tensor->device()) {
+    return fail_port(*data_, "outputs", index, Error::kNotSupported, "the output is on %s and the memory on %s",
+                     to_text(port.tensor->device()).text, to_text(device).text);
   }
   const size_t needed = static_cast<size_t>(port.tensor->capacity()) * element_size(port.tensor->dtype());
   if (bytes < needed) {
@@ -224,16 +253,27 @@ Error Method::begin() {
 
 Error Method::execute() {
   BERTH_RETURN_IF_ERROR(begin());
-  const Error error = internal::run(*data_, UINT64_MAX);
+  return finish(internal::run(*data_, UINT64_MAX));
+}
+
+// After an error too, nothing may be under way in memory that the caller then takes back.
+Error Method::finish(Error error) {
   reset_execution();
-  return error == Error::kEndOfMethod ? Error::kOk : error;
+  const Error late = internal::synchronize(*data_);
+  if (error != Error::kEndOfMethod) return error;
+  if (late == Error::kOk) return Error::kOk;
+  char place[96];
+  std::snprintf(place, sizeof place, "methods[%.40s]", format::text(data_->plan->name()));
+  return format::fail(&data_->report, late, place,
+                      "what was under way on a device when the last instruction ran failed");
 }
 
 Error Method::step() {
   if (!data_->running) BERTH_RETURN_IF_ERROR(begin());
   const Error error = internal::run(*data_, 1);
-  if (error != Error::kOk) reset_execution();
-  return error;
+  if (error == Error::kOk) return error;
+  const Error end = finish(error);
+  return end == Error::kOk ? Error::kEndOfMethod : end;
 }
 
 void Method::reset_execution() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/result.h"
 #include "base/span.h"
@@ -20,16 +21,20 @@ struct MethodData;
 /// How many instructions one execute() may run; a program that would run for ever ends with InvalidProgram instead.
 constexpr uint64_t kInstructionBudget = 10'000'000;
 
-/// Made by Program::load_method. It lies in the caller's memory and has nothing to give back: destroying it is free.
-/// Used by one thread at a time. No function of it takes memory from the heap.
+/// Made by Program::load_method. It lies in the caller's memory, and owns its delegates' handles and one stream for
+/// each device that it uses, which go with it: so it must be destroyed before its memory is. Used by one thread at a
+/// time. No function of it takes memory from the heap.
 class Method {
  public:
   explicit Method(internal::MethodData* data) : data_(data) {}
-  Method(Method&& other) noexcept : data_(other.data_) {}
+  /// The other one may then only be destroyed or assigned to.
+  Method(Method&& other) noexcept : data_(other.data_) { other.data_ = nullptr; }
   Method& operator=(Method&& other) noexcept {
-    data_ = other.data_;
+    Method moved(std::move(other));
+    std::swap(data_, moved.data_);
     return *this;
   }
+  ~Method();
 
   MethodMeta meta() const;
   size_t inputs_size() const;
@@ -40,22 +45,29 @@ class Method {
   /// live until the last execute(), at a multiple of the element size, and is written if the program itself writes its
   /// input. An input keeps what it was given until it is set again.
   ///
+  /// `device` says where `data` lies; it must be where the input is (TensorInfo::device). So memory of a device is used
+  /// in place by an input there that is not planned, and copied within the device to one that is. It is the caller's
+  /// part that what fills it is done by then.
+  ///
   /// InvalidArgument: no such input, or another element type, rank or sizes than the input can have, also against the
-  /// ranges of symbolic dimensions if the file has them. InvalidType: the input is no tensor.
-  Error set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype);
+  /// ranges of symbolic dimensions if the file has them. InvalidType: the input is no tensor. NotSupported: it is on
+  /// another device. Also what the device's copy returns.
+  Error set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device = Device());
 
   /// The same for a value of any kind. A tensor must have the input's dimension order. Numbers, booleans, texts and
   /// None were compiled into the program: they must equal what the file has (numbers nearly). InvalidArgument
   /// otherwise.
   Error set_input(size_t index, const EValue& value);
 
-  /// Memory for an output that is not planned: `bytes` is at least the output's largest size (TensorInfo::nbytes). Must
-  /// live until the output was read. InvalidState for a planned output, InvalidArgument for too few bytes or a pointer
-  /// that is no multiple of the element size.
-  Error set_output_data_ptr(size_t index, void* data, size_t bytes);
+  /// Memory for an output that is not planned: `bytes` is at least the output's largest size (TensorInfo::nbytes), on
+  /// `device`, which is the output's. Must live until the output was read. InvalidState for a planned output,
+  /// InvalidArgument for too few bytes or a pointer that is no multiple of the element size, NotSupported for another
+  /// device.
+  Error set_output_data_ptr(size_t index, void* data, size_t bytes, Device device = Device());
 
-  /// Runs the method once. InvalidState when an input was never set, or an output has no memory. A kernel's error ends
-  /// the run; a later execute() begins anew.
+  /// Runs the method once, and waits for what is under way on its devices. InvalidState when an input was never set, or
+  /// an output has no memory. The error of a kernel, a delegate or a device ends the run; a later execute() begins
+  /// anew.
   Error execute();
 
   /// Runs the next instruction alone, for profilers and debuggers: execute() in slices. EndOfMethod when there was none
@@ -64,14 +76,15 @@ class Method {
   /// The instruction that step() runs next: 0 at the start of a run.
   size_t next_instruction() const;
   size_t num_instructions() const;
-  /// What an instruction does: the operator's name with overload, "move", "jump_false" or "free"; static or in the
-  /// file.
+  /// What an instruction does: the operator's name with overload, the delegate's backend, "move", "jump_false" or
+  /// "free"; static or in the file.
   const char* instruction_name(size_t index) const;
   /// Ends a run that step() began.
   void reset_execution();
 
   /// Output `index` of the last run; None for an index that is not there. A tensor's memory is the arena's (or the
-  /// caller's): it is overwritten by the next run, and may be by other methods that share the arena.
+  /// caller's): it is overwritten by the next run, and may be by other methods that share the arena. Where it lies is
+  /// what Tensor::device() says; host code must not follow another device's address.
   EValue get_output(size_t index) const;
   /// Input `index` as the method sees it.
   EValue get_input(size_t index) const;
@@ -81,6 +94,8 @@ class Method {
   const format::Report& last_report() const;
 
  private:
+  Error move_input(size_t index, const void* data, size_t bytes, Device device);
+  Error finish(Error error);
   Error check_input_sizes(size_t index, Span<const int32_t> sizes);
   Error check_ports();
   Error begin();

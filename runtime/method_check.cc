@@ -1,5 +1,7 @@
 // check_call: what a kernel may rely on.
 
+#include <algorithm>
+
 #include "runtime/method_data.h"
 
 namespace berth::internal {
@@ -10,7 +12,12 @@ bool MethodData::is_read_only(const void* address) const {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(range.data());
     if (a >= begin && a - begin < range.size()) return true;
   }
-  return false;
+  const FreeableBuffer* begin = externals;
+  const FreeableBuffer* after =
+      std::upper_bound(begin, begin + external_count, a, [](uintptr_t x, const FreeableBuffer& b) {
+        return x < reinterpret_cast<uintptr_t>(b.data());
+      });
+  return after != begin && a - reinterpret_cast<uintptr_t>(after[-1].data()) < after[-1].size();
 }
 
 namespace {
@@ -34,6 +41,11 @@ struct Check {
 
   Error tensor(const Tensor& tensor, const Parameter& parameter, size_t argument, bool resizes, bool unplaced) const {
     const uint8_t flags = data.flags_of(tensor);
+    if (!tensor.device().is_cpu() && !data.instructions[index].kernel->takes_devices) {
+      return fail(Error::kInvalidProgram,
+                  "argument %zu is on %s, where the kernel, which is the host's, cannot reach it", argument,
+                  to_text(tensor.device()).text);
+    }
     if (parameter.kind == ArgKind::kView) {
       // Reached through a move: not the tensor that was marked when the method was loaded.
       if ((flags & kViewTensor) != 0) return Error::kOk;
@@ -48,13 +60,34 @@ struct Check {
     if (resizes && (flags & kCallerInputTensor) != 0) {
       return fail(Error::kInvalidProgram, "argument %zu is an input in the caller's memory and written", argument);
     }
-    const int64_t elements = parameter.written ? tensor.capacity() : tensor.numel();
+    return has_memory(tensor, argument, parameter.written, unplaced);
+  }
+
+  Error has_memory(const Tensor& tensor, size_t argument, bool written, bool unplaced) const {
+    const uint8_t flags = data.flags_of(tensor);
+    const int64_t elements = written ? tensor.capacity() : tensor.numel();
     if (tensor.raw() != nullptr || elements == 0 || unplaced) return Error::kOk;
     if (when == When::kRun) {
       return fail(Error::kInvalidState, "the tensor of argument %zu has no memory yet", argument);
     }
     if ((flags & (kCallerTensor | kViewTensor)) != 0) return Error::kOk;
     return fail(Error::kInvalidProgram, "the tensor of argument %zu has no memory", argument);
+  }
+
+  Error delegate_tensor(const Delegate& delegate, const Tensor& tensor, size_t argument) const {
+    if (!tensor.device().is_cpu() && tensor.device() != delegate.source.device) {
+      return fail(Error::kInvalidProgram, "argument %zu is on %s, the delegate on %s", argument,
+                  to_text(tensor.device()).text, to_text(delegate.source.device).text);
+    }
+    const bool written = argument >= delegate.needed.read_arguments;
+    if (written && ((data.flags_of(tensor) & kConstantTensor) != 0 || data.is_read_only(tensor.raw()))) {
+      return fail(Error::kInvalidProgram, "argument %zu is written and lies among the constants", argument);
+    }
+    if (written && (data.flags_of(tensor) & (kViewTensor | kCallerInputTensor)) != 0) {
+      return fail(Error::kInvalidProgram, "argument %zu is written and is a view or an input in the caller's memory",
+                  argument);
+    }
+    return has_memory(tensor, argument, written, false);
   }
 };
 
@@ -87,6 +120,21 @@ Error check_call(MethodData& data, size_t index, const Signature& signature, Whe
         if (item->is_none()) continue;
         BERTH_RETURN_IF_ERROR(check.tensor(item->tensor(), parameter, i, resizes, unplaced));
       }
+    }
+  }
+  return Error::kOk;
+}
+
+Error check_delegate_call(MethodData& data, size_t index, When when, format::Report* report) {
+  const Check check = {data, index, report, when};
+  const Instruction& call = data.instructions[index];
+  for (size_t i = 0; i < call.count; ++i) {
+    const EValue& value = *call.args[i];
+    if (when == When::kLoad && (data.value_flags[&value - data.values] & kVolatileValue) != 0) continue;
+    if (value.is_tensor()) BERTH_RETURN_IF_ERROR(check.delegate_tensor(*call.delegate, value.tensor(), i));
+    if (value.tag() != Tag::kTensorList) continue;
+    for (const EValue* item : value.items()) {
+      if (item->is_tensor()) BERTH_RETURN_IF_ERROR(check.delegate_tensor(*call.delegate, item->tensor(), i));
     }
   }
   return Error::kOk;

@@ -84,6 +84,8 @@ Error MethodLoader::resolve_instruction(MethodData& data, const fb::Instruction*
   switch (instruction->instr_args_type()) {
     case fb::InstructionArguments::KernelCall:
       return resolve_call(data, *instruction->instr_args_as_KernelCall(), index, &out);
+    case fb::InstructionArguments::DelegateCall:
+      return resolve_delegate_call(data, *instruction->instr_args_as_DelegateCall(), index, &out);
     case fb::InstructionArguments::MoveCall: {
       const fb::MoveCall& move = *instruction->instr_args_as_MoveCall();
       out.kind = Instruction::Kind::kMove;
@@ -181,6 +183,9 @@ Error MethodLoader::check_inputs(MethodData& data) {
 Error MethodLoader::check_calls(MethodData& data) {
   for (size_t i = 0; i < data.counts.instructions; ++i) {
     Instruction& instruction = data.instructions[i];
+    if (instruction.kind == Instruction::Kind::kDelegate) {
+      BERTH_RETURN_IF_ERROR(check_delegate_call(data, i, When::kLoad, report_));
+    }
     if (instruction.kind != Instruction::Kind::kKernel) continue;
     const Signature* signature = signature_of(instruction.kernel);
     if (signature == nullptr) return Error::kInternal;
@@ -198,6 +203,10 @@ Error MethodLoader::check_calls(MethodData& data) {
 
 size_t MethodLoader::temp_bytes(const MethodData& data, int threads) const {
   size_t most = 0;
+  for (size_t i = 0; i < data.counts.delegates; ++i) {
+    const Delegate& delegate = data.delegates[i];
+    if (delegate.call != Delegate::kNoCall && delegate.needed.temp_bytes > most) most = delegate.needed.temp_bytes;
+  }
   Signature signature;
   for (size_t i = 0; i < data.counts.instructions; ++i) {
     const Instruction& instruction = data.instructions[i];

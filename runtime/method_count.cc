@@ -32,11 +32,18 @@ Error MethodLoader::count(MethodCounts* counts) {
   counts->inputs = plan_.inputs()->size();
   counts->outputs = plan_.outputs()->size();
   counts->operators = length(plan_.operators());
+  counts->delegates = length(plan_.delegates());
   const fb::MethodMeta* names = program_.names_of(plan_);
   counts->symbols = names == nullptr ? 0 : length(names->symbols());
   uint64_t work = 0;
   for (size_t i = 0; i < counts->values; ++i) {
     BERTH_RETURN_IF_ERROR(count_value(plan_.values()->Get(static_cast<flatbuffers::uoffset_t>(i)), i, counts, &work));
+  }
+  for (flatbuffers::uoffset_t i = 0; i < counts->delegates; ++i) {
+    const fb::BackendDelegate* delegate = plan_.delegates()->Get(i);
+    if (delegate == nullptr) return fail(Error::kInvalidProgram, "delegates", i, "the entry is missing");
+    counts->specs += length(delegate->compile_specs());
+    work += length(delegate->compile_specs());
   }
   BERTH_RETURN_IF_ERROR(count_instructions(counts, &work));
   const uint64_t limit = kWorkPerByte * view_.flatbuffer().size();
@@ -68,6 +75,7 @@ Error MethodLoader::count_value(const fb::EValue* value, size_t index, MethodCou
       ++counts->tensors;
       counts->strides += rank;
       if (is_bounded(*tensor)) counts->sizes += rank;
+      if (format::storage_of(*tensor) == format::Storage::kExternalConstant) ++counts->externals;
       break;
     }
     case fb::KernelTypes::IntList:
@@ -107,7 +115,8 @@ Error MethodLoader::count_instructions(MethodCounts* counts, uint64_t* work) {
         return fail(Error::kInvalidProgram, "instructions", counts->instructions, "the instruction has no content");
       }
       const fb::KernelCall* call = instructions.Get(i)->instr_args_as_KernelCall();
-      const size_t args = call != nullptr ? length(call->args()) : 2;
+      const fb::DelegateCall* delegate = instructions.Get(i)->instr_args_as_DelegateCall();
+      const size_t args = call != nullptr ? length(call->args()) : delegate != nullptr ? length(delegate->args()) : 2;
       counts->args += args;
       *work += args;
     }
@@ -147,9 +156,18 @@ MethodData* MethodLoader::carve(const MethodCounts& counts, Carver& carver) {
   data.inputs = carver.take<Port>(counts.inputs);
   data.outputs = carver.take<Port>(counts.outputs);
   data.symbols = carver.take<int64_t>(counts.symbols);
+  data.devices = carver.take<DeviceUse>(counts.devices);
+  data.delegates = carver.take<Delegate>(counts.delegates);
+  data.specs = carver.take<CompileSpec>(counts.specs);
+  data.externals = carver.take<FreeableBuffer>(counts.externals);
   data.value_flags = carver.take<uint8_t>(counts.values + 1);
   data.tensor_flags = carver.take<uint8_t>(counts.tensors);
+  data.delegate_blocks = carver.take<DelegateBlock>(counts.delegate_blocks);
   if (result == nullptr || !carver.ok()) return nullptr;
+  // What release() looks at exists from the start.
+  for (size_t i = 0; i < counts.devices; ++i) new (&data.devices[i]) DeviceUse();
+  for (size_t i = 0; i < counts.delegates; ++i) new (&data.delegates[i]) Delegate();
+  for (size_t i = 0; i < counts.externals; ++i) new (&data.externals[i]) FreeableBuffer();
   return new (result) MethodData(data);
 }
 

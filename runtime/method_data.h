@@ -6,12 +6,47 @@
 
 #include "format/program_view.h"
 #include "format/report.h"
+#include "runtime/backend.h"
+#include "runtime/device_map.h"
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/signature.h"
 #include "runtime/value.h"
 
+namespace berth {
+class Program;
+}
+
 namespace berth::internal {
+
+/// What a delegate finds by key: the program's own blobs, then those beside it.
+class ProgramBlobs final : public NamedDataMap {
+ public:
+  explicit ProgramBlobs(const Program* program) : program_(program) {}
+  Result<FreeableBuffer> get(const char* key) const override;
+  /// One for all methods of a program.
+  const void* identity() const override { return program_; }
+
+ private:
+  const Program* program_;
+};
+
+/// One of the method's delegates.
+struct Delegate {
+  /// No instruction calls it: then it is not loaded.
+  static constexpr size_t kNoCall = SIZE_MAX;
+
+  const char* name = "";
+  Backend* backend = nullptr;
+  /// Null until it is loaded.
+  DelegateHandle* handle = nullptr;
+  FreeableBuffer payload;
+  DelegateSource source;
+  DelegateMemory needed;
+  MemoryAllocator memory{Span<uint8_t>()};
+  /// The instruction that calls it, the first of several.
+  size_t call = kNoCall;
+};
 
 /// One instruction with all that it names looked up.
 struct Instruction {
@@ -21,8 +56,12 @@ struct Instruction {
     kMove,           // *args[1] = *args[0]
     kJumpFalse,      // to instruction `count` when *args[0] is false
     kFree,           // nothing: planned memory is not given back
+    kDelegate,       // `delegate` on args[0 .. count)
   };
-  const KernelEntry* kernel;
+  union {
+    const KernelEntry* kernel;
+    Delegate* delegate;
+  };
   EValue** args;
   uint32_t count;
   Kind kind;
@@ -60,6 +99,16 @@ struct MethodCounts {
   size_t inputs = 0;
   size_t outputs = 0;
   size_t symbols = 0;
+  size_t devices = 0;  // without the host
+  size_t delegates = 0;
+  size_t specs = 0;      // of all delegates
+  size_t externals = 0;  // tensors whose data lie in another file
+  size_t delegate_blocks = 0;
+};
+
+/// Delegates' own memory is carved in these.
+struct alignas(16) DelegateBlock {
+  uint8_t bytes[16];
 };
 
 struct MethodData {
@@ -81,10 +130,20 @@ struct MethodData {
   uint8_t* value_flags = nullptr;
   uint8_t* tensor_flags = nullptr;
 
-  // Where constants lie: never written.
+  DeviceUse* devices = nullptr;
+  Delegate* delegates = nullptr;
+  CompileSpec* specs = nullptr;
+  FreeableBuffer* externals = nullptr;  // by address, once all are there
+  size_t external_count = 0;
+  DelegateBlock* delegate_blocks = nullptr;
+
+  // Where constants of the file itself lie: never written.
   Span<const uint8_t> read_only[2];
   Span<uint8_t> temp;
   ThreadPool* pool = nullptr;
+  void* user = nullptr;
+  ProgramBlobs blobs{nullptr};
+  DeviceMap device_map;
 
   size_t position = 0;
   uint64_t executed = 0;
@@ -94,7 +153,26 @@ struct MethodData {
 
   uint8_t& flags_of(const Tensor& tensor) { return tensor_flags[&tensor - tensors]; }
   bool is_read_only(const void* address) const;
+  DeviceTable device_table() const { return DeviceTable({devices, counts.devices}); }
 };
+
+/// Whether two runs of bytes share some.
+inline bool overlap(Span<const uint8_t> a, Span<const uint8_t> b) {
+  const uintptr_t start = reinterpret_cast<uintptr_t>(a.data());
+  const uintptr_t other = reinterpret_cast<uintptr_t>(b.data());
+  return !a.empty() && !b.empty() && start < other + b.size() && other < start + a.size();
+}
+
+/// Waits for the work on every stream; the first error.
+Error synchronize(MethodData& data);
+
+/// Gives back what the method took besides its memory: delegates, streams, buffers of loaders.
+void release(MethodData& data);
+
+/// Copies on the stream of `device`, complete on return. REQUIRES: the method uses the device.
+Error upload(MethodData& data, Device device, void* target, const void* source, size_t bytes);
+Error upload_zeros(MethodData& data, Device device, void* target, size_t bytes);
+Error copy_within(MethodData& data, Device device, void* target, const void* source, size_t bytes);
 
 /// Takes a method's arrays out of an allocator; or, without one, only adds up what they take from an address that is a
 /// multiple of 16.
@@ -132,6 +210,10 @@ enum class When : uint8_t { kLoad, kRun };
 /// not be written or resized. Fills `report` otherwise: InvalidType for a tag, InvalidProgram or InvalidState for
 /// memory.
 Error check_call(MethodData& data, size_t index, const Signature& signature, When when, format::Report* report);
+
+/// The same for a delegate's call: its tensors are on its device or the host's, have memory, and what it writes may be
+/// written.
+Error check_delegate_call(MethodData& data, size_t index, When when, format::Report* report);
 
 /// Whether `entry` is one of prim_kernels(): called without the repeated result.
 bool is_prim(const KernelEntry* entry);

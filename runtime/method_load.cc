@@ -38,11 +38,58 @@ Span<uint8_t> aligned(Span<uint8_t> temp) {
   return padding >= temp.size() ? Span<uint8_t>() : temp.subspan(padding, temp.size() - padding);
 }
 
-Error load_plan(MethodLoader loader, const MemoryManager& memory, ThreadPool* pool, Report* report, MethodData** out) {
+// Gives back what a method took, unless it is kept.
+class Holder {
+ public:
+  explicit Holder(MethodData* data) : data_(data) {}
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+  ~Holder() {
+    if (data_ != nullptr) internal::release(*data_);
+  }
+  MethodData* keep() {
+    MethodData* data = data_;
+    data_ = nullptr;
+    return data;
+  }
+
+ private:
+  MethodData* data_;
+};
+
+Error check_apart(const MemoryManager& memory, Report* report) {
+  if (!internal::overlap(memory.method().memory(), memory.temp())) return Error::kOk;
+  return format::fail(report, Error::kInvalidArgument, "temp memory",
+                      "it shares bytes with the method memory, which must be its own");
+}
+
+Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, const MethodOptions& options,
+           int threads, Report* report) {
+  data.temp = aligned(memory.temp());
+  data.pool = options.pool;
+  data.user = options.user;
+  BERTH_RETURN_IF_ERROR(loader.lay_out(data, &memory.planned()));
+  BERTH_RETURN_IF_ERROR(loader.open_delegates(data, threads));
+  BERTH_RETURN_IF_ERROR(loader.resolve(data));
+  const size_t temp = loader.temp_bytes(data, threads);
+  if (temp > data.temp.size()) {
+    return format::fail(report, Error::kMemoryAllocationFailed, "temp memory",
+                        "%zu bytes at a multiple of %zu are needed, %zu were given", temp, kTempAlignment,
+                        data.temp.size());
+  }
+  BERTH_RETURN_IF_ERROR(loader.start_devices(data));
+  return loader.load_delegates(data);
+}
+
+Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodOptions& options, Report* report,
+                MethodData** out) {
+  const int threads = options.pool == nullptr ? 1 : options.pool->size();
   MethodCounts counts;
   BERTH_RETURN_IF_ERROR(loader.count(&counts));
-  BERTH_RETURN_IF_ERROR(loader.check_devices());
-  BERTH_RETURN_IF_ERROR(loader.check_arenas(memory.planned()));
+  BERTH_RETURN_IF_ERROR(loader.check_devices(&counts));
+  BERTH_RETURN_IF_ERROR(check_apart(memory, report));
+  BERTH_RETURN_IF_ERROR(loader.check_arenas(memory));
+  BERTH_RETURN_IF_ERROR(loader.measure_delegates(&counts, threads));
   size_t needed = 0;
   BERTH_RETURN_IF_ERROR(loader.memory_bytes(counts, &needed));
   const size_t free_bytes = memory.method().free_size();
@@ -53,29 +100,23 @@ Error load_plan(MethodLoader loader, const MemoryManager& memory, ThreadPool* po
     return format::fail(report, Error::kMemoryAllocationFailed, "method memory",
                         "%zu bytes at a multiple of 16 are needed, %zu are free", needed, free_bytes);
   }
-  BERTH_RETURN_IF_ERROR(loader.lay_out(*data, &memory.planned()));
-  BERTH_RETURN_IF_ERROR(loader.resolve(*data));
-  data->temp = aligned(memory.temp());
-  data->pool = pool;
-  const size_t temp = loader.temp_bytes(*data, pool == nullptr ? 1 : pool->size());
-  if (temp > data->temp.size()) {
-    return format::fail(report, Error::kMemoryAllocationFailed, "temp memory",
-                        "%zu bytes at a multiple of %zu are needed, %zu were given", temp, kTempAlignment,
-                        data->temp.size());
-  }
-  *out = data;
+  Holder holder(data);
+  BERTH_RETURN_IF_ERROR(fill(loader, *data, memory, options, threads, report));
+  *out = holder.keep();
   return Error::kOk;
 }
 
-Error measure(MethodLoader& loader, const MethodCounts& counts, Span<uint8_t> scratch, int threads,
-              MemoryNeeded* needed) {
+Error measure(MethodLoader& loader, MethodCounts counts, Span<uint8_t> scratch, int threads, MemoryNeeded* needed) {
+  BERTH_RETURN_IF_ERROR(loader.check_devices(&counts));
+  BERTH_RETURN_IF_ERROR(loader.measure_delegates(&counts, threads));
   BERTH_RETURN_IF_ERROR(loader.memory_bytes(counts, &needed->method_bytes));
   MemoryAllocator allocator(scratch);
   Carver carver(&allocator);
   MethodData* data = MethodLoader::carve(counts, carver);
   if (data == nullptr) return Error::kOk;
-  BERTH_RETURN_IF_ERROR(loader.check_devices());
+  const Holder holder(data);
   BERTH_RETURN_IF_ERROR(loader.lay_out(*data, nullptr));
+  BERTH_RETURN_IF_ERROR(loader.open_delegates(*data, threads));
   BERTH_RETURN_IF_ERROR(loader.resolve(*data));
   needed->temp_bytes = loader.temp_bytes(*data, threads);
   return Error::kOk;
@@ -83,15 +124,16 @@ Error measure(MethodLoader& loader, const MethodCounts& counts, Span<uint8_t> sc
 
 }  // namespace
 
-Result<Method> Program::load_method(const char* name, const MemoryManager& memory, ThreadPool* pool,
-                                    Report* report) const {
+Result<Method> Program::load_method(const char* name, const MemoryManager& memory, const MethodOptions& options) const {
   Report own;
-  if (report == nullptr) report = &own;
+  Report* report = options.report == nullptr ? &own : options.report;
   *report = Report();
   MethodData* data = nullptr;
-  const fb::ExecutionPlan* plan = find_plan(name, report);
-  const Error error = plan == nullptr ? Error::kInvalidArgument
-                                      : load_plan(MethodLoader(*this, *plan, report), memory, pool, report, &data);
+  Error error = Error::kInvalidArgument;
+  if (const fb::ExecutionPlan* plan = find_plan(name, report); plan != nullptr) {
+    MethodLoader loader(*this, *plan, report);
+    error = load_plan(loader, memory, options, report, &data);
+  }
   if (error == Error::kOk) return Method(data);
   log_message(LogLevel::kError, "method %s: %s: %s", name, report->place, report->message);
   return error;
@@ -106,7 +148,7 @@ Result<MemoryNeeded> Program::memory_needed(const char* name, Span<uint8_t> scra
   MemoryNeeded needed;
   BERTH_RETURN_IF_ERROR(loader.count(&counts));
   BERTH_RETURN_IF_ERROR(measure(loader, counts, scratch, threads, &needed));
-  const MethodMeta meta(plan, names_of(*plan));
+  const MethodMeta meta(plan, names_of(*plan), devices_);
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
     if (!checked_add(needed.arena_bytes, bytes, &needed.arena_bytes)) return Error::kInvalidProgram;

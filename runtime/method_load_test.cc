@@ -155,7 +155,7 @@ TEST(MethodLoad, ABackendThatIsNotThereIsNamed) {
   EXPECT_STREQ(sources.program->method_meta("forward")->delegate_id(0), "FancyBackend");
   Report report;
   EXPECT_EQ(load(*sources.program, Memory(), &report), Error::kNotFound);
-  EXPECT_STREQ(report.message, "no backend \"FancyBackend\" is registered");
+  EXPECT_STREQ(report.message, "no backend \"FancyBackend\" was given to Program::load (LoadOptions::backends)");
 }
 
 TEST(MethodLoad, ADeviceThatIsNotThereIsNamed) {
@@ -167,7 +167,8 @@ TEST(MethodLoad, ADeviceThatIsNotThereIsNamed) {
   const Sources sources(desc);
   Report report;
   EXPECT_EQ(load(*sources.program, Memory(), &report), Error::kNotFound);
-  EXPECT_STREQ(report.message, "no device cuda:1 is registered");
+  EXPECT_STREQ(report.place, "methods[forward].arenas[0]");
+  EXPECT_STREQ(report.message, "cuda:1 is wanted, and no allocator is registered for devices of its type");
 }
 
 TEST(MethodLoad, AConstantInAnotherFileIsNamed) {

@@ -36,7 +36,7 @@ Result<Tag> tag_of(const fb::ExecutionPlan& plan, size_t index) {
   }
 }
 
-Result<TensorInfo> info_of(const fb::ExecutionPlan& plan, size_t index) {
+Result<TensorInfo> info_of(const fb::ExecutionPlan& plan, size_t index, const DeviceMap& devices) {
   const fb::Tensor* tensor = format::tensor_at(plan, static_cast<int64_t>(index));
   if (tensor == nullptr) return Error::kInvalidArgument;
   TensorInfo info;
@@ -51,7 +51,7 @@ Result<TensorInfo> info_of(const fb::ExecutionPlan& plan, size_t index) {
   info.dtype = static_cast<DType>(tensor->scalar_type());
   info.dynamism =
       tensor->shape_dynamism() == fb::TensorShapeDynamism::STATIC ? ShapeDynamism::kStatic : ShapeDynamism::kBounded;
-  info.device = format::tensor_device(*tensor);
+  info.device = devices(format::tensor_device(*tensor));
   info.is_memory_planned = format::storage_of(*tensor) != format::Storage::kNone;
   info.nbytes = static_cast<size_t>(nbytes);
   return info;
@@ -75,12 +75,12 @@ Result<Tag> MethodMeta::output_tag(size_t index) const {
 
 Result<TensorInfo> MethodMeta::input_tensor_meta(size_t index) const {
   BERTH_ASSIGN_OR_RETURN(const size_t value, entry_of(plan_->inputs(), index, *plan_));
-  return info_of(*plan_, value);
+  return info_of(*plan_, value, devices_);
 }
 
 Result<TensorInfo> MethodMeta::output_tensor_meta(size_t index) const {
   BERTH_ASSIGN_OR_RETURN(const size_t value, entry_of(plan_->outputs(), index, *plan_));
-  return info_of(*plan_, value);
+  return info_of(*plan_, value, devices_);
 }
 
 ValueNames MethodMeta::input_names(size_t index) const {
@@ -131,7 +131,7 @@ Result<uint64_t> MethodMeta::memory_planned_buffer_size(size_t index) const {
 
 Result<Device> MethodMeta::memory_planned_buffer_device(size_t index) const {
   if (index >= num_memory_planned_buffers()) return Error::kInvalidArgument;
-  return format::arena_device(*plan_, static_cast<uint32_t>(index + 1));
+  return devices_(format::arena_device(*plan_, static_cast<uint32_t>(index + 1)));
 }
 
 size_t MethodMeta::memory_planned_buffer_alignment(size_t index) const {

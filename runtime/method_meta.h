@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "base/result.h"
 #include "base/span.h"
+#include "runtime/device_map.h"
 #include "runtime/value.h"
 
 namespace berth {
@@ -42,8 +43,9 @@ struct ValueNames {
 /// Cheap to copy; valid as long as its Program. May be used from several threads.
 class MethodMeta {
  public:
-  /// For Program and Method: `names` may be null.
-  MethodMeta(const fb::ExecutionPlan* plan, const fb::MethodMeta* names) : plan_(plan), names_(names) {}
+  /// For Program and Method: `names` may be null. All devices that it answers are those after `devices`.
+  MethodMeta(const fb::ExecutionPlan* plan, const fb::MethodMeta* names, const DeviceMap& devices)
+      : plan_(plan), names_(names), devices_(devices) {}
 
   /// Null-terminated, in the file.
   const char* name() const;
@@ -61,8 +63,8 @@ class MethodMeta {
   /// The names of entry `value` of the method's value table.
   ValueNames value_names(size_t value) const;
 
-  /// Arenas that HierarchicalAllocator must have, and their bytes and devices. InvalidArgument for an index that is not
-  /// there.
+  /// Arenas that HierarchicalAllocator must have, and their bytes and devices: enough to allocate them before anything
+  /// is loaded. InvalidArgument for an index that is not there.
   size_t num_memory_planned_buffers() const;
   Result<uint64_t> memory_planned_buffer_size(size_t index) const;
   Result<Device> memory_planned_buffer_device(size_t index) const;
@@ -83,6 +85,7 @@ class MethodMeta {
  private:
   const fb::ExecutionPlan* plan_;
   const fb::MethodMeta* names_;
+  DeviceMap devices_;
 };
 
 }  // namespace berth

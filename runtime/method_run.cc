@@ -12,10 +12,15 @@ namespace berth::internal {
 
 void instruction_place(const MethodData& data, size_t index, char (&place)[96]) {
   const Instruction& instruction = data.instructions[index];
-  const bool call =
-      instruction.kind == Instruction::Kind::kKernel || instruction.kind == Instruction::Kind::kCheckedKernel;
+  const char* name = "";
+  switch (instruction.kind) {
+    case Instruction::Kind::kKernel:
+    case Instruction::Kind::kCheckedKernel: name = instruction.kernel->name; break;
+    case Instruction::Kind::kDelegate: name = instruction.delegate->name; break;
+    default: break;
+  }
   std::snprintf(place, sizeof(place), "methods[%.24s].instructions[%zu] %.40s", format::text(data.plan->name()), index,
-                call ? instruction.kernel->name : "");
+                name);
 }
 
 namespace {
@@ -29,7 +34,7 @@ Error fail_here(MethodData& data, Error error, const char* message) {
 }
 
 Error call_kernel(MethodData& data, const KernelEntry& kernel, Span<EValue* const> args) {
-  KernelContext context(data.temp, data.pool);
+  KernelContext context(data.temp, data.pool, data.device_table(), data.user);
   const Error error = kernel.call(context, args);
   if (__builtin_expect(error == Error::kOk, 1)) return error;
   return fail_here(data, error, context.message() == nullptr ? "the kernel gave no reason" : context.message());
@@ -54,14 +59,26 @@ Error call_checked(MethodData& data, const Instruction& instruction) {
   return call_kernel(data, *instruction.kernel, {args, parameters.size()});
 }
 
+Error call_delegate(MethodData& data, const Instruction& instruction) {
+  const Error wrong = check_delegate_call(data, data.position, When::kRun, &data.report);
+  if (wrong != Error::kOk) return wrong;
+  KernelContext context(data.temp, data.pool, data.device_table(), data.user);
+  const Delegate& delegate = *instruction.delegate;
+  const Error error = delegate.backend->execute(delegate.handle, context, {instruction.args, instruction.count});
+  if (__builtin_expect(error == Error::kOk, 1)) return error;
+  return fail_here(data, error, context.message() == nullptr ? "the backend gave no reason" : context.message());
+}
+
 // A tensor is false if one of its elements is.
 Error read_condition(MethodData& data, const EValue& value, bool* truth) {
   if (value.is_bool()) {
     *truth = value.truth();
     return Error::kOk;
   }
-  if (!value.is_tensor() || value.tensor().dtype() != DType::kBool || value.tensor().raw() == nullptr) {
-    return fail_here(data, Error::kInvalidProgram, "the condition of a jump must be a boolean or a tensor of booleans");
+  if (!value.is_tensor() || value.tensor().dtype() != DType::kBool || value.tensor().raw() == nullptr ||
+      !value.tensor().device().is_cpu()) {
+    return fail_here(data, Error::kInvalidProgram,
+                     "the condition of a jump must be a boolean or a tensor of booleans on the host");
   }
   const uint8_t* elements = value.tensor().data<uint8_t>();
   *truth = true;
@@ -99,6 +116,7 @@ Error run(MethodData& data, uint64_t limit) {
       case Instruction::Kind::kCheckedKernel: BERTH_RETURN_IF_ERROR(call_checked(data, instruction)); break;
       case Instruction::Kind::kMove: *instruction.args[1] = *instruction.args[0]; break;
       case Instruction::Kind::kJumpFalse: BERTH_RETURN_IF_ERROR(jump(data, instruction)); continue;
+      case Instruction::Kind::kDelegate: BERTH_RETURN_IF_ERROR(call_delegate(data, instruction)); break;
       case Instruction::Kind::kFree: break;
     }
     ++data.position;

@@ -1,5 +1,6 @@
 // MethodLoader::lay_out: the value table of a method, with each tensor's memory.
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,7 @@ namespace berth::internal {
 
 using format::length;
 using format::Storage;
+using format::text;
 
 namespace {
 
@@ -36,6 +38,9 @@ size_t element_alignment(DType dtype) {
 Error MethodLoader::lay_out(MethodData& data, const HierarchicalAllocator* planned) {
   planned_ = planned;
   data.plan = &plan_;
+  data.blobs = blobs_;
+  data.device_map = program_.devices();
+  for (size_t i = 0; i < data.counts.devices; ++i) data.devices[i] = uses_[i];
   data.meta = program_.names_of(plan_);
   data.read_only[0] = program_.program_.bytes();
   data.read_only[1] = program_.constants_.bytes();
@@ -44,6 +49,8 @@ Error MethodLoader::lay_out(MethodData& data, const HierarchicalAllocator* plann
     data.value_flags[i] = 0;
   }
   for (size_t i = 0; i < data.counts.values; ++i) BERTH_RETURN_IF_ERROR(lay_out_value(data, i));
+  std::sort(data.externals, data.externals + data.external_count,
+            [](const FreeableBuffer& a, const FreeableBuffer& b) { return a.data() < b.data(); });
   BERTH_RETURN_IF_ERROR(lay_out_ports(data, plan_.inputs(), data.inputs, "inputs", kCallerTensor | kCallerInputTensor));
   return lay_out_ports(data, plan_.outputs(), data.outputs, "outputs", kCallerTensor);
 }
@@ -155,9 +162,7 @@ Error MethodLoader::check_shape(size_t index, const fb::Tensor& tensor, uint64_t
 Error MethodLoader::lay_out_tensor(MethodData& data, size_t index, const fb::Tensor& tensor) {
   uint64_t nbytes = 0;
   BERTH_RETURN_IF_ERROR(check_shape(index, tensor, &nbytes));
-  if (!format::tensor_device(tensor).is_cpu()) {
-    return fail(Error::kNotFound, "values", index, "the tensor lives on a device, and none is registered");
-  }
+  const Device device = program_.devices()(format::tensor_device(tensor));
   const size_t rank = tensor.sizes()->size();
   const bool bounded = tensor.shape_dynamism() == fb::TensorShapeDynamism::DYNAMIC_BOUND;
   // The sizes of a static tensor are only ever read: they stay in the file.
@@ -176,50 +181,85 @@ Error MethodLoader::lay_out_tensor(MethodData& data, size_t index, const fb::Ten
                 element_alignment(dtype));
   }
   const uint8_t* order = tensor.dim_order() == nullptr ? nullptr : tensor.dim_order()->data();
-  Tensor* out =
-      new (&data.tensors[next_tensor_]) Tensor(dtype, static_cast<int>(rank), sizes, order, data.strides + next_stride_,
-                                               memory, bounded ? ShapeDynamism::kBounded : ShapeDynamism::kStatic);
+  Tensor* out = new (&data.tensors[next_tensor_])
+      Tensor(dtype, static_cast<int>(rank), sizes, order, data.strides + next_stride_, memory,
+             bounded ? ShapeDynamism::kBounded : ShapeDynamism::kStatic, device);
   data.tensor_flags[next_tensor_++] = flags;
   next_stride_ += rank;
   data.values[index] = EValue(out);
   return Error::kOk;
 }
 
-Error MethodLoader::place(MethodData&, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory,
+Error MethodLoader::place(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory,
                           uint8_t* flags) {
-  switch (format::storage_of(tensor)) {
-    case Storage::kNone: return Error::kOk;
-    case Storage::kPlanned:
-    case Storage::kState:
-      if (planned_ != nullptr) return place_planned(index, tensor, nbytes, memory);
-      *flags = kCallerTensor;
-      return Error::kOk;
-    case Storage::kConstant: {
-      const void* constant = nullptr;
-      const Error error = program_.constant(tensor.data_buffer_idx(), nbytes, &constant);
-      if (error != Error::kOk) {
-        return fail(error, "values", index, "the file has no %" PRIu64 " bytes of constant %u", nbytes,
-                    tensor.data_buffer_idx());
-      }
-      *memory = const_cast<void*>(constant);
-      *flags = kConstantTensor;
-      return Error::kOk;
-    }
-    case Storage::kExternalConstant:
-    case Storage::kExternalState: break;
+  const Storage storage = format::storage_of(tensor);
+  if (storage == Storage::kNone) return Error::kOk;
+  if (format::is_planned(tensor)) {
+    if (planned_ != nullptr) return place_planned(data, index, tensor, nbytes, memory);
+    *flags = kCallerTensor;
+    return Error::kOk;
   }
-  const fb::ExtraTensorInfo* extra = tensor.extra_tensor_info();
-  return fail(Error::kInvalidState, "values", index, "\"%.64s\" lies in another file (.ptd), and none was given",
-              format::text(extra->fully_qualified_name()));
+  if (!format::tensor_device(tensor).is_cpu()) {
+    return fail(Error::kInvalidProgram, "values", index,
+                "a constant lies on the host, and this one is said to be on %s",
+                to_text(format::tensor_device(tensor)).text);
+  }
+  *flags = kConstantTensor;
+  if (storage == Storage::kConstant) {
+    const void* constant = nullptr;
+    const Error error = program_.constant(tensor.data_buffer_idx(), nbytes, &constant);
+    if (error != Error::kOk) {
+      return fail(error, "values", index, "the file has no %" PRIu64 " bytes of constant %u", nbytes,
+                  tensor.data_buffer_idx());
+    }
+    *memory = const_cast<void*>(constant);
+    return Error::kOk;
+  }
+  // What lies elsewhere may be expensive to bring: measuring does without.
+  if (planned_ == nullptr) {
+    *flags |= kCallerTensor;
+    return Error::kOk;
+  }
+  FreeableBuffer& buffer = data.externals[data.external_count++];
+  BERTH_RETURN_IF_ERROR(external(index, tensor, nbytes, &buffer));
+  *memory = const_cast<uint8_t*>(buffer.data());
+  return Error::kOk;
 }
 
-Error MethodLoader::place_planned(size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory) {
+// With data files, names mean what these say; without, the program's own blobs.
+Error MethodLoader::external(size_t index, const fb::Tensor& tensor, uint64_t nbytes, FreeableBuffer* buffer) {
+  const char* name = text(tensor.extra_tensor_info()->fully_qualified_name());
+  Result<FreeableBuffer> found =
+      program_.external_ == nullptr ? program_.named_data(name) : program_.external_->get(name);
+  if (!found.ok()) {
+    if (found.error() == Error::kNotFound && program_.external_ == nullptr) {
+      return fail(Error::kInvalidState, "values", index,
+                  "\"%.64s\" lies in another file (.ptd), and none was given (LoadOptions::external)", name);
+    }
+    return fail(found.error(), "values", index, "\"%.64s\" cannot be had from the data given beside the program", name);
+  }
+  if (found->size() < nbytes) {
+    return fail(Error::kInvalidExternalData, "values", index, "\"%.64s\" has %zu bytes, %" PRIu64 " are needed", name,
+                found->size(), nbytes);
+  }
+  *buffer = std::move(*found);
+  return Error::kOk;
+}
+
+Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes,
+                                  void** memory) {
   const fb::AllocationDetails& where = *tensor.allocation_info();
   const uint32_t id = where.memory_id();
   const uint64_t offset = format::planned_offset(where);
   if (id == 0 || id > planned_->arenas()) {
     return fail(Error::kInvalidArgument, "values", index, "memory id %u names none of %zu arenas", id,
                 planned_->arenas());
+  }
+  const Device device = format::tensor_device(tensor);
+  const Device arena = format::arena_device(plan_, id);
+  if (device != arena) {
+    return fail(Error::kInvalidProgram, "values", index, "the tensor is on %s, its arena %u on %s",
+                to_text(device).text, id, to_text(arena).text);
   }
   Result<void*> address = planned_->address(id - 1, offset, static_cast<size_t>(nbytes));
   if (!address.ok()) {
@@ -228,13 +268,52 @@ Error MethodLoader::place_planned(size_t index, const fb::Tensor& tensor, uint64
                 planned_->arena(id - 1).size());
   }
   *memory = *address;
-  if (format::storage_of(tensor) != Storage::kState || nbytes == 0) return Error::kOk;
+  return nbytes == 0 ? Error::kOk : initialize(data, index, tensor, nbytes, *memory);
+}
+
+// State, by its initial value; named state that has none starts at zero, whatever the arena held.
+Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes,
+                               void* memory) {
+  const Device device = program_.devices()(format::tensor_device(tensor));
+  const size_t bytes = static_cast<size_t>(nbytes);
+  if (format::storage_of(tensor) == Storage::kExternalState) {
+    FreeableBuffer source;
+    BERTH_RETURN_IF_ERROR(external(index, tensor, nbytes, &source));
+    return fill_state(data, index, device, memory, source.data(), bytes);
+  }
+  if (format::storage_of(tensor) == Storage::kPlanned) {
+    const bool named =
+        tensor.extra_tensor_info() != nullptr && text(tensor.extra_tensor_info()->fully_qualified_name())[0] != '\0';
+    return named ? fill_state(data, index, device, memory, nullptr, bytes) : Error::kOk;
+  }
   uint64_t source = 0;
   Error error = view_.initial_value_range(tensor.data_buffer_idx(), nbytes, &source);
-  if (error == Error::kOk) error = program_.loader_->load_into(source, static_cast<size_t>(nbytes), *memory);
+  if (error == Error::kOk && device.is_cpu()) error = program_.loader_->load_into(source, bytes, memory);
+  if (error == Error::kOk && !device.is_cpu()) {
+    const Result<FreeableBuffer> value = program_.loader_->load(source, bytes);
+    if (value.ok()) return fill_state(data, index, device, memory, value->data(), bytes);
+    error = value.error();
+  }
   if (error == Error::kOk) return error;
   return fail(error, "values", index, "the file has no %" PRIu64 " bytes of initial value %u", nbytes,
               tensor.data_buffer_idx());
+}
+
+// `bytes` null: zeros.
+Error MethodLoader::fill_state(MethodData& data, size_t index, Device device, void* memory, const uint8_t* bytes,
+                               size_t nbytes) {
+  if (device.is_cpu()) {
+    if (bytes == nullptr) {
+      std::memset(memory, 0, nbytes);
+    } else {
+      std::memcpy(memory, bytes, nbytes);
+    }
+    return Error::kOk;
+  }
+  const Error error =
+      bytes == nullptr ? upload_zeros(data, device, memory, nbytes) : upload(data, device, memory, bytes, nbytes);
+  if (error == Error::kOk) return error;
+  return fail(error, "values", index, "the initial value could not be copied to %s", to_text(device).text);
 }
 
 Error MethodLoader::lay_out_ports(MethodData& data, const flatbuffers::Vector<int32_t>* list, Port* ports,
@@ -252,43 +331,6 @@ Error MethodLoader::lay_out_ports(MethodData& data, const flatbuffers::Vector<in
     const fb::Tensor& tensor = *format::tensor_at(plan_, value);
     port.planned = format::storage_of(tensor) != Storage::kNone;
     if (!port.planned) data.flags_of(*port.tensor) |= flags;
-  }
-  return Error::kOk;
-}
-
-Error MethodLoader::check_arenas(const HierarchicalAllocator& planned) {
-  const MethodMeta meta(&plan_, program_.names_of(plan_));
-  if (planned.arenas() < meta.num_memory_planned_buffers()) {
-    return fail(Error::kInvalidArgument, "arenas", planned.arenas(), "%zu arenas are needed, %zu were given",
-                meta.num_memory_planned_buffers(), planned.arenas());
-  }
-  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
-    BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
-    const Span<uint8_t> arena = planned.arena(i);
-    if (arena.size() < bytes) {
-      return fail(Error::kMemoryAllocationFailed, "arenas", i, "%" PRIu64 " bytes are needed, %zu were given", bytes,
-                  arena.size());
-    }
-    const size_t alignment = meta.memory_planned_buffer_alignment(i);
-    if (bytes > 0 && reinterpret_cast<uintptr_t>(arena.data()) % alignment != 0) {
-      return fail(Error::kInvalidArgument, "arenas", i, "the address must be a multiple of %zu", alignment);
-    }
-  }
-  return Error::kOk;
-}
-
-Error MethodLoader::check_devices() {
-  const MethodMeta meta(&plan_, program_.names_of(plan_));
-  if (meta.num_delegates() > 0) {
-    return fail(Error::kNotFound, "delegates", 0, "no backend \"%.64s\" is registered", meta.delegate_id(0));
-  }
-  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
-    BERTH_ASSIGN_OR_RETURN(const Device device, meta.memory_planned_buffer_device(i));
-    if (!device.is_cpu()) {
-      const char* name = to_string(device.type);
-      return fail(Error::kNotFound, "arenas", i, "no device %s:%d is registered",
-                  name == nullptr ? "of this type" : name, device.index);
-    }
   }
   return Error::kOk;
 }

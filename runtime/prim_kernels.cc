@@ -292,6 +292,7 @@ Error et_view(KernelContext& context, Args args) {
   Tensor& out = args[2]->tensor();
   const Span<EValue* const> list = args[1]->items();
   if (self.dtype() != out.dtype()) return context.fail(Error::kInvalidArgument, "a view keeps the element type");
+  if (self.device() != out.device()) return context.fail(Error::kInvalidArgument, "a view stays on its device");
   if (list.size() != static_cast<size_t>(out.rank())) {
     return context.fail(Error::kInvalidArgument, "the view's sizes are not as many as its output's dimensions");
   }
@@ -333,8 +334,8 @@ constexpr char kUnary[] = "Scalar a -> slot out";
 constexpr char kBinary[] = "Scalar a, Scalar b -> slot out";
 
 constexpr KernelEntry kPrimKernels[] = {
-    {"aten::sym_size.int", "Tensor self, int dim -> slot out", sym_size},
-    {"aten::sym_numel", "Tensor self -> slot out", sym_numel},
+    {"aten::sym_size.int", "Tensor self, int dim -> slot out", sym_size, nullptr, -1, true},
+    {"aten::sym_numel", "Tensor self -> slot out", sym_numel, nullptr, -1, true},
     {"aten::_local_scalar_dense", "Tensor self -> slot out", local_scalar_dense},
     {"executorch_prim::add.Scalar", kBinary, arithmetic<wrapping_add, add_doubles>},
     {"executorch_prim::sub.Scalar", kBinary, arithmetic<wrapping_sub, sub_doubles>},
@@ -359,7 +360,7 @@ constexpr KernelEntry kPrimKernels[] = {
     {"executorch_prim::sym_min.Scalar", kBinary, sym_min},
     {"executorch_prim::sym_not.Scalar", kUnary, sym_not},
     {"executorch_prim::sym_ite.Scalar", "Scalar condition, Scalar a, Scalar b -> slot out", sym_ite},
-    {"executorch_prim::et_view.default", "Tensor self, int[] size -> view out", et_view},
+    {"executorch_prim::et_view.default", "Tensor self, int[] size -> view out", et_view, nullptr, -1, true},
     {"executorch_prim::et_copy_index.tensor", "Tensor copy_to, Tensor copy_from, int index -> Tensor(copy_to)",
      et_copy_index},
 };

@@ -36,12 +36,7 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
   Program program;
   program.loader_ = &loader;
   program.verification_ = options.verification;
-  Error error = Error::kOk;
-  if (tables.size() > kMaxTables) {
-    error = fail(report, Error::kInvalidArgument, "kernels", "at most %zu tables are taken, found %zu", kMaxTables,
-                 tables.size());
-  }
-  for (size_t i = 0; error == Error::kOk && i < tables.size(); ++i) program.tables_[program.table_count_++] = tables[i];
+  Error error = program.take(tables, options, report);
   if (error == Error::kOk) error = program.read(report);
   if (error == Error::kOk && options.verification == Verification::kFull) {
     error = format::verify_program(program.view(), report);
@@ -53,6 +48,41 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
     return error;
   }
   return program;
+}
+
+Error Program::take(Span<const KernelTable> tables, const LoadOptions& options, Report* report) {
+  if (tables.size() > kMaxTables) {
+    return fail(report, Error::kInvalidArgument, "kernels", "at most %zu tables are taken, found %zu", kMaxTables,
+                tables.size());
+  }
+  for (const KernelTable& table : tables) tables_[table_count_++] = table;
+  if (options.backends.size() > kMaxBackends) {
+    return fail(report, Error::kInvalidArgument, "backends", "at most %zu backends are taken, found %zu", kMaxBackends,
+                options.backends.size());
+  }
+  for (Backend* backend : options.backends) {
+    if (backend == nullptr) {
+      return fail(report, Error::kInvalidArgument, "backends", "backend %zu is null", backend_count_);
+    }
+    backends_[backend_count_++] = backend;
+  }
+  for (const DeviceMapping& mapping : options.devices) {
+    const Error error = devices_.add(mapping);
+    if (error == Error::kOk) continue;
+    return fail(report, error, "devices",
+                "%s cannot become %s: at most %zu devices are mapped, each once, and the host is none of them",
+                to_text(mapping.from).text, to_text(mapping.to).text, DeviceMap::kMax);
+  }
+  registry_ = options.registry == nullptr ? &DeviceAllocatorRegistry::instance() : options.registry;
+  external_ = options.external;
+  return Error::kOk;
+}
+
+Backend* Program::find_backend(const char* name) const {
+  for (size_t i = 0; i < backend_count_; ++i) {
+    if (std::strcmp(backends_[i]->name(), name) == 0) return backends_[i];
+  }
+  return nullptr;
 }
 
 Error Program::read(Report* report) {
@@ -129,6 +159,20 @@ Result<FreeableBuffer> Program::named_data(const char* key) const {
   return Error::kNotFound;
 }
 
+Result<FreeableBuffer> Program::blob(const char* key) const {
+  Result<FreeableBuffer> own = named_data(key);
+  return own.ok() || own.error() != Error::kNotFound || external_ == nullptr ? std::move(own) : external_->get(key);
+}
+
+Result<FreeableBuffer> Program::delegate_payload(const fb::BackendDelegate& delegate) const {
+  const fb::BackendDelegateDataReference* where = delegate.processed();
+  if (where == nullptr) return Error::kInvalidProgram;
+  if (where->location() == fb::DataLocation::SEGMENT) return load_segment(where->index());
+  Span<const uint8_t> bytes;
+  BERTH_RETURN_IF_ERROR(view().delegate_payload(delegate, &bytes));
+  return FreeableBuffer(bytes.data(), bytes.size());
+}
+
 Error Program::constant(uint32_t index, uint64_t nbytes, const void** data) const {
   uint64_t offset = 0;
   const Error error = view().constant_range(index, nbytes, &offset);
@@ -173,12 +217,12 @@ const fb::MethodMeta* Program::names_of(const fb::ExecutionPlan& plan) const {
 Result<MethodMeta> Program::method_meta(const char* name) const {
   const fb::ExecutionPlan* plan = find_plan(name, nullptr);
   if (plan == nullptr) return Error::kInvalidArgument;
-  return MethodMeta(plan, names_of(*plan));
+  return MethodMeta(plan, names_of(*plan), devices_);
 }
 
 Result<MethodMeta> Program::method_meta(size_t index) const {
   if (index >= num_methods()) return Error::kInvalidArgument;
-  return MethodMeta(&view().method(index), names_of(view().method(index)));
+  return MethodMeta(&view().method(index), names_of(view().method(index)), devices_);
 }
 
 const KernelEntry* Program::find_kernel(const char* name, const char* overload) const {

@@ -19,6 +19,7 @@
 #include "runtime/backend.h"
 #include "runtime/data_loader.h"
 #include "runtime/device_allocator.h"
+#include "runtime/device_map.h"
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/method.h"
@@ -32,10 +33,12 @@ class ProgramView;
 }
 namespace fb {
 struct Meta;
-}
+struct BackendDelegate;
+}  // namespace fb
 namespace internal {
 class MethodLoader;
-}
+class ProgramBlobs;
+}  // namespace internal
 
 using format::Report;
 
@@ -49,19 +52,13 @@ enum class Verification : uint8_t {
   kFull,
 };
 
-/// Where the file says `from`, the program uses `to`.
-struct DeviceMapping {
-  Device from;
-  Device to;
-};
-
 struct LoadOptions {
   Verification verification = Verification::kFull;
   /// The allocators of devices; null: DeviceAllocatorRegistry::instance(). Must outlive the Program.
   const DeviceAllocatorRegistry* registry = nullptr;
-  /// What runs delegates. The backends must outlive the Program; the span need not.
+  /// What runs delegates, at most Program::kMaxBackends. The backends must outlive the Program; the span need not.
   Span<Backend* const> backends;
-  /// At most Program::kMaxMappings, each `from` once; the host is not mapped. The span need not outlive load().
+  /// At most DeviceMap::kMax, each `from` once; the host is not mapped. The span need not outlive load().
   Span<const DeviceMapping> devices;
   /// Where constants lie that the file names but has not got; null: nowhere. Must outlive the Program.
   const NamedDataMap* external = nullptr;
@@ -69,7 +66,17 @@ struct LoadOptions {
   Report* report = nullptr;
 };
 
-/// How much memory a method needs on this machine.
+/// What a method is loaded with besides its memory.
+struct MethodOptions {
+  /// Null: everything runs on the calling thread. Must outlive the Method.
+  ThreadPool* pool = nullptr;
+  /// Filled when load_method() fails; may be null.
+  Report* report = nullptr;
+  /// For kernels and delegates that need more than their arguments: KernelContext::user(). Must outlive the Method.
+  void* user = nullptr;
+};
+
+/// How much memory a method needs on this machine, its delegates included.
 struct MemoryNeeded {
   /// For the temp memory of a method whose values were not looked at, see Program::memory_needed.
   static constexpr size_t kUnknown = SIZE_MAX;
@@ -87,13 +94,19 @@ class Program {
  public:
   /// How many tables of kernels a Program takes.
   static constexpr size_t kMaxTables = 8;
+  /// How many backends a Program takes.
+  static constexpr size_t kMaxBackends = 8;
 
   /// Reads the file's program part and its constants (no copies when the loader maps), checks them and keeps them. A
   /// kernel is looked for in the tables in their order, then among the primitive operators; so an application's own
   /// kernels go first. The entries of the tables and the loader must outlive the Program; the span need not.
   ///
-  /// InvalidProgram for a file that is wrong; InvalidArgument for memory that is misaligned or too many tables; the
-  /// loader's errors. `options.report` then says where and why, and so does the log hook.
+  /// Backends and devices are looked for when a method is loaded: a file whose devices this machine has not got can be
+  /// loaded and looked at.
+  ///
+  /// InvalidProgram for a file that is wrong; InvalidArgument for memory that is misaligned, too many tables, a null
+  /// backend or a mapping that makes no sense; the loader's errors. `options.report` then says where and why, and so
+  /// does the log hook.
   static Result<Program> load(const DataLoader& loader, Span<const KernelTable> tables,
                               const LoadOptions& options = {});
   static Result<Program> load(const DataLoader& loader, KernelTable kernels, const LoadOptions& options = {});
@@ -113,19 +126,34 @@ class Program {
   Result<MemoryNeeded> memory_needed(const char* name, Span<uint8_t> scratch = {}, int threads = 1,
                                      Report* report = nullptr) const;
 
-  /// Makes a method ready to run. Arenas must be as MethodMeta says, and hold what the caller wants uninitialised state
-  /// to hold. `pool` may be null: then all runs on the calling thread. The Program, the memory and the pool must
-  /// outlive the Method.
+  /// Makes a method ready to run: arenas must be as MethodMeta says, on their devices. State gets its initial value, on
+  /// whatever device it lies; named state without one is zeroed. Delegates are loaded, one stream is made for each
+  /// device that the method uses. The Program, the memory and what is in `options` must outlive the Method; the Program
+  /// must not move while a Method of it lives.
   ///
-  /// InvalidArgument: no such method, or arenas that are missing or misaligned. MemoryAllocationFailed: memory too
-  /// small; the report has the number that is needed. OperatorMissing: the report names the first kernel that is not
-  /// there and how many more are missing. NotFound: a backend or device that is not there. InvalidProgram, InvalidType,
-  /// NotSupported: a file that is wrong or asks for what no runtime does.
+  /// Whatever can be said without taking anything is checked first; when something fails later, what was taken
+  /// (streams, delegates) is given back.
+  ///
+  /// InvalidArgument: no such method, or arenas that are missing, misaligned, on another device or among the other
+  /// memory. MemoryAllocationFailed: memory too small; the report has the number that is needed. OperatorMissing: the
+  /// report names the first kernel that is not there and how many more are missing. NotFound: a backend or device that
+  /// is not there. InvalidExternalData: constants beside the file that are too short. InvalidProgram, InvalidType,
+  /// NotSupported: a file that is wrong or asks for what no runtime does. Also what devices and backends return.
+  Result<Method> load_method(const char* name, const MemoryManager& memory, const MethodOptions& options) const;
   Result<Method> load_method(const char* name, const MemoryManager& memory, ThreadPool* pool = nullptr,
-                             Report* report = nullptr) const;
+                             Report* report = nullptr) const {
+    return load_method(name, memory, MethodOptions{pool, report, nullptr});
+  }
 
   /// A blob of the file by its key; NotFound when there is none. Read through the loader.
   Result<FreeableBuffer> named_data(const char* key) const;
+
+  /// Those that were given at load, or DeviceAllocatorRegistry::instance().
+  const DeviceAllocatorRegistry& registry() const { return *registry_; }
+  /// Null when none was given that has this name.
+  Backend* find_backend(const char* name) const;
+  /// What a device of the file is here.
+  const DeviceMap& devices() const { return devices_; }
 
   /// The entry of the first table that has the operator; null when none has. `overload` may be empty or null.
   const KernelEntry* find_kernel(const char* name, const char* overload) const;
@@ -135,12 +163,16 @@ class Program {
 
  private:
   friend class internal::MethodLoader;
+  friend class internal::ProgramBlobs;
 
   Program() = default;
+  Error take(Span<const KernelTable> tables, const LoadOptions& options, Report* report);
   Error read(Report* report);
   Error load_constants(Report* report);
   Error load_names(Verification verification, Report* report);
   Result<FreeableBuffer> load_segment(uint32_t index) const;
+  Result<FreeableBuffer> blob(const char* key) const;
+  Result<FreeableBuffer> delegate_payload(const fb::BackendDelegate& delegate) const;
   const fb::ExecutionPlan* find_plan(const char* name, Report* report) const;
   const fb::MethodMeta* names_of(const fb::ExecutionPlan& plan) const;
   Error constant(uint32_t index, uint64_t nbytes, const void** data) const;
@@ -155,6 +187,11 @@ class Program {
   Verification verification_ = Verification::kFull;
   KernelTable tables_[kMaxTables];
   size_t table_count_ = 0;
+  Backend* backends_[kMaxBackends] = {};
+  size_t backend_count_ = 0;
+  const DeviceAllocatorRegistry* registry_ = nullptr;
+  DeviceMap devices_;
+  const NamedDataMap* external_ = nullptr;
 };
 
 }  // namespace berth

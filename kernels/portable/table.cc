@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "kernels/portable/portable.h"
 #include "kernels/portable/temp_bytes.h"
 
@@ -6,11 +8,21 @@ namespace {
 
 constexpr bool has_overload(const char* overload) { return overload[0] != '\0'; }
 
+// Everything else here is code of the host, which must not follow a device's address.
+constexpr bool takes_devices(std::string_view name) {
+  return name == "et_copy::_h2d_copy" || name == "et_copy::_d2h_copy" || name == "berth::_d2d_copy";
+}
+
 #define PLACED -1
 #define UNPLACED(k) k
 constexpr KernelEntry kKernels[] = {
 #define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) \
-  {has_overload(out) ? name "." out : name, schema, &identifier, kTempBytes<&identifier>, unplaced},
+  {has_overload(out) ? name "." out : name, \
+   schema, \
+   &identifier, \
+   kTempBytes<&identifier>, \
+   unplaced, \
+   takes_devices(name)},
 #include "format/operators.def"
 #undef OP
 };

@@ -1,6 +1,5 @@
 #include "runtime/host/host_method.h"
 
-#include <cinttypes>
 #include <cstdlib>
 
 namespace berth {
@@ -18,44 +17,6 @@ Result<HostBuffer> HostBuffer::make(size_t bytes, size_t alignment) {
   const uintptr_t padding = -start & (alignment - 1);
   buffer.bytes_ = {static_cast<uint8_t*>(buffer.memory_.get()) + padding, bytes};
   return buffer;
-}
-
-Error HostArenas::add(size_t index, uint64_t bytes, size_t alignment, Report* report) {
-  if (index >= buffers_.size()) {
-    buffers_.resize(index + 1);
-    spans_.resize(index + 1);
-  }
-  if (spans_[index].data() != nullptr && bytes <= spans_[index].size()) return Error::kOk;
-  Result<HostBuffer> buffer = bytes > SIZE_MAX ? Result<HostBuffer>(Error::kMemoryAllocationFailed)
-                                               : HostBuffer::make(static_cast<size_t>(bytes), alignment);
-  if (!buffer.ok()) {
-    return format::fail(report, buffer.error(), "arenas", "this machine has no %" PRIu64 " bytes for arena %zu", bytes,
-                        index + 1);
-  }
-  buffers_[index] = std::move(*buffer);
-  spans_[index] = buffers_[index].bytes();
-  return Error::kOk;
-}
-
-namespace {
-
-// A file may say any alignment; a page is the most that means anything here.
-size_t usable_alignment(size_t alignment) {
-  return alignment <= 4096 && (alignment & (alignment - 1)) == 0 ? alignment : 64;
-}
-
-}  // namespace
-
-Result<HostArenas> HostArenas::make(const Program& program, Report* report) {
-  HostArenas arenas;
-  for (size_t m = 0; m < program.num_methods(); ++m) {
-    BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(m));
-    for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
-      BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
-      BERTH_RETURN_IF_ERROR(arenas.add(i, bytes, usable_alignment(meta.memory_planned_buffer_alignment(i)), report));
-    }
-  }
-  return arenas;
 }
 
 Result<HostMethod> HostMethod::load(const Program& program, const char* name, const HostOptions& options) {
@@ -82,38 +43,49 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   }
   state->temp = std::move(*temp);
   if (options.arenas == nullptr) {
-    for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
-      BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
-      BERTH_RETURN_IF_ERROR(
-          state->arenas.add(i, bytes, usable_alignment(meta.memory_planned_buffer_alignment(i)), report));
-    }
+    BERTH_ASSIGN_OR_RETURN(state->arenas, HostArenas::make(program, name, report));
   }
+  const HostArenas::View arenas = (options.arenas == nullptr ? state->arenas : *options.arenas).view(meta);
   MemoryAllocator allocator(state->method_bytes.bytes());
-  const HierarchicalAllocator planned(options.arenas == nullptr ? state->arenas.spans() : options.arenas->spans());
+  const HierarchicalAllocator planned(arenas.spans, arenas.devices);
   const MemoryManager memory(allocator, planned, state->temp.bytes());
-  Result<Method> method = program.load_method(name, memory, options.pool, report);
+  Result<Method> method = program.load_method(name, memory, MethodOptions{options.pool, report, options.user});
   if (!method.ok()) return method.error();
   HostMethod result(std::move(state), std::move(*method));
-  BERTH_RETURN_IF_ERROR(result.bind_outputs(report));
+  BERTH_RETURN_IF_ERROR(result.bind_outputs(program, report));
   return result;
 }
 
-Error HostMethod::bind_outputs(Report* report) {
+Error HostMethod::bind_outputs(const Program& program, Report* report) {
   const MethodMeta meta = method_->meta();
   for (size_t i = 0; i < meta.num_outputs(); ++i) {
     const Result<TensorInfo> info = meta.output_tensor_meta(i);
     if (!info.ok() || info->is_memory_planned || method_->get_output(i).tensor().raw() != nullptr) continue;
-    Result<HostBuffer> buffer = HostBuffer::make(info->nbytes);
-    if (!buffer.ok()) {
-      return format::fail(report, buffer.error(), "outputs", "this machine has no %zu bytes for output %zu",
-                          info->nbytes, i);
-    }
-    // InvalidState: the output is an input, whose memory is the caller's.
-    const Error error = method_->set_output_data_ptr(i, buffer->bytes().data(), buffer->bytes().size());
-    if (error != Error::kOk && error != Error::kInvalidState) return error;
-    state_->outputs.push_back(std::move(*buffer));
+    BERTH_RETURN_IF_ERROR(bind_output(program, i, *info, report));
   }
   return Error::kOk;
+}
+
+Error HostMethod::bind_output(const Program& program, size_t index, const TensorInfo& info, Report* report) {
+  Error error = Error::kOk;
+  Span<uint8_t> bytes;
+  if (info.device.is_cpu()) {
+    Result<HostBuffer> buffer = HostBuffer::make(info.nbytes);
+    if (buffer.ok()) bytes = state_->outputs.emplace_back(std::move(*buffer)).bytes();
+    if (!buffer.ok()) error = buffer.error();
+  } else {
+    Result<DeviceMemoryBuffer> buffer =
+        DeviceMemoryBuffer::create(info.nbytes, info.device, DeviceAllocator::kDefaultAlignment, program.registry());
+    if (buffer.ok()) bytes = state_->device_outputs.emplace_back(std::move(*buffer)).as_span();
+    if (!buffer.ok()) error = buffer.error();
+  }
+  if (error != Error::kOk) {
+    return format::fail(report, error, "outputs", "%s has no %zu bytes for output %zu", to_text(info.device).text,
+                        info.nbytes, index);
+  }
+  // InvalidState: the output is an input, whose memory is the caller's.
+  error = method_->set_output_data_ptr(index, bytes.data(), bytes.size(), info.device);
+  return error == Error::kInvalidState ? Error::kOk : error;
 }
 
 }  // namespace berth

@@ -1,0 +1,103 @@
+// HostArenas: first what is wanted, then all of it.
+
+#include <cinttypes>
+
+#include "base/math.h"
+#include "runtime/host/host_method.h"
+
+namespace berth {
+namespace {
+
+// A file may say any alignment; a page is the most that means anything here.
+size_t usable_alignment(size_t alignment) {
+  return alignment <= 4096 && is_power_of_two(alignment) ? alignment : kArenaAlignment;
+}
+
+Error check_device(const Program& program, Device device, size_t index, Report* report) {
+  if (device.is_cpu()) return Error::kOk;
+  DeviceAllocator* allocator = program.registry().get(device.type);
+  if (allocator != nullptr && device.index >= 0 && device.index < allocator->device_count()) return Error::kOk;
+  return format::fail(report, Error::kNotFound, "arenas", "arena %zu is on %s, which this process has not got",
+                      index + 1, to_text(device).text);
+}
+
+}  // namespace
+
+const HostArenas::Arena* HostArenas::find(size_t index, Device device) const {
+  for (const Arena& arena : arenas_) {
+    if (arena.index == index && arena.device == device) return &arena;
+  }
+  return nullptr;
+}
+
+Error HostArenas::want(const MethodMeta& meta) {
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
+    BERTH_ASSIGN_OR_RETURN(const Device device, meta.memory_planned_buffer_device(i));
+    const size_t alignment = usable_alignment(meta.memory_planned_buffer_alignment(i));
+    Arena* arena = const_cast<Arena*>(find(i, device));
+    if (arena == nullptr) {
+      arenas_.emplace_back();
+      arena = &arenas_.back();
+      arena->index = i;
+      arena->device = device;
+    }
+    if (bytes > arena->bytes) arena->bytes = bytes;
+    if (alignment > arena->alignment) arena->alignment = alignment;
+  }
+  return Error::kOk;
+}
+
+Error HostArenas::take(const Program& program, Report* report) {
+  for (const Arena& arena : arenas_) {
+    BERTH_RETURN_IF_ERROR(check_device(program, arena.device, arena.index, report));
+  }
+  for (Arena& arena : arenas_) {
+    Error error = arena.bytes > SIZE_MAX ? Error::kMemoryAllocationFailed : Error::kOk;
+    const size_t bytes = static_cast<size_t>(arena.bytes);
+    if (error == Error::kOk && arena.device.is_cpu()) {
+      Result<HostBuffer> host = HostBuffer::make(bytes, arena.alignment);
+      if (host.ok()) arena.host = std::move(*host);
+      if (!host.ok()) error = host.error();
+    } else if (error == Error::kOk && bytes > 0) {
+      auto memory = DeviceMemoryBuffer::create(bytes, arena.device, arena.alignment, program.registry());
+      if (memory.ok()) arena.memory = std::move(*memory);
+      if (!memory.ok()) error = memory.error();
+    }
+    if (error == Error::kOk) continue;
+    return format::fail(report, error, "arenas", "%s has no %" PRIu64 " bytes for arena %zu",
+                        to_text(arena.device).text, arena.bytes, arena.index + 1);
+  }
+  return Error::kOk;
+}
+
+Result<HostArenas> HostArenas::make(const Program& program, Report* report) {
+  HostArenas arenas;
+  for (size_t m = 0; m < program.num_methods(); ++m) {
+    BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(m));
+    BERTH_RETURN_IF_ERROR(arenas.want(meta));
+  }
+  BERTH_RETURN_IF_ERROR(arenas.take(program, report));
+  return arenas;
+}
+
+Result<HostArenas> HostArenas::make(const Program& program, const char* method, Report* report) {
+  HostArenas arenas;
+  BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(method));
+  BERTH_RETURN_IF_ERROR(arenas.want(meta));
+  BERTH_RETURN_IF_ERROR(arenas.take(program, report));
+  return arenas;
+}
+
+HostArenas::View HostArenas::view(const MethodMeta& meta) const {
+  View view;
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    const Result<Device> device = meta.memory_planned_buffer_device(i);
+    const Arena* arena = device.ok() ? find(i, *device) : nullptr;
+    view.spans.push_back(arena == nullptr ? Span<uint8_t>() : arena->span());
+    view.devices.push_back(device.ok() ? *device : Device());
+  }
+  return view;
+}
+
+}  // namespace berth

@@ -1,0 +1,200 @@
+// A method's delegates: which backend runs each, what it takes, its handle.
+
+#include <cinttypes>
+#include <cstring>
+
+#include "base/math.h"
+#include "runtime/method_loader.h"
+
+namespace berth::internal {
+
+using format::length;
+using format::text;
+
+namespace {
+
+bool is_berths_own(const char* backend) { return std::strncmp(backend, "berth.", 6) == 0; }
+
+const fb::BackendDelegate& delegate_at(const fb::ExecutionPlan& plan, size_t index) {
+  return *plan.delegates()->Get(static_cast<flatbuffers::uoffset_t>(index));
+}
+
+size_t blocks(size_t bytes) { return ceil_div(bytes, sizeof(DelegateBlock)); }
+
+}  // namespace
+
+// The device of a target_device spec; two that differ are refused.
+Error MethodLoader::delegate_device(size_t index, Device* device) {
+  const fb::BackendDelegate& delegate = delegate_at(plan_, index);
+  const uint32_t specs = length(delegate.compile_specs());
+  if (specs > kMaxCompileSpecs) {
+    return fail(Error::kNotSupported, "delegates", index, "a delegate has at most %zu compile specs, found %u",
+                kMaxCompileSpecs, specs);
+  }
+  *device = Device();
+  bool said = false;
+  for (uint32_t i = 0; i < specs; ++i) {
+    const fb::CompileSpec* spec = delegate.compile_specs()->Get(i);
+    if (spec == nullptr) return fail(Error::kInvalidProgram, "delegates", index, "compile spec %u is missing", i);
+    if (std::strcmp(text(spec->key()), kTargetDeviceKey) != 0) continue;
+    const auto* value = spec->value();
+    const char* name = value == nullptr ? "" : reinterpret_cast<const char*>(value->data());
+    const int size = static_cast<int>(length(value) < 32 ? length(value) : 32);
+    const Result<Device> found = parse_device(name, length(value));
+    if (!found.ok()) {
+      return fail(Error::kInvalidProgram, "delegates", index,
+                  "target_device \"%.*s\" is no device; the types are %s, with an index from 0 to 127 as in cuda:0",
+                  size, name, kDeviceTypeNames);
+    }
+    if (said && *found != *device) {
+      return fail(Error::kInvalidProgram, "delegates", index, "target_device is said to be %s and %s",
+                  to_text(*device).text, to_text(*found).text);
+    }
+    said = true;
+    *device = *found;
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::check_delegate(size_t index) {
+  const char* name = text(delegate_at(plan_, index).id());
+  const Backend* backend = program_.find_backend(name);
+  if (backend == nullptr) {
+    return fail(Error::kNotFound, "delegates", index,
+                "no backend \"%.64s\" was given to Program::load (LoadOptions::backends)", name);
+  }
+  Device device;
+  BERTH_RETURN_IF_ERROR(delegate_device(index, &device));
+  BERTH_RETURN_IF_ERROR(find_device(device, "delegates", index));
+  const Device here = program_.devices()(device);
+  if (backend->serves(here.type)) return Error::kOk;
+  return fail(Error::kNotSupported, "delegates", index, "backend \"%.64s\" does not run on %s", name,
+              to_text(here).text);
+}
+
+Error MethodLoader::read_delegate(size_t index, Span<CompileSpec> specs, FreeableBuffer* payload,
+                                  DelegateSource* source) {
+  const fb::BackendDelegate& delegate = delegate_at(plan_, index);
+  Result<FreeableBuffer> bytes = program_.delegate_payload(delegate);
+  if (!bytes.ok()) return fail(bytes.error(), "delegates", index, "the payload cannot be read");
+  *payload = std::move(*bytes);
+  Device device;
+  BERTH_RETURN_IF_ERROR(delegate_device(index, &device));
+  for (uint32_t i = 0; i < length(delegate.compile_specs()); ++i) {
+    const fb::CompileSpec& spec = *delegate.compile_specs()->Get(i);
+    const auto* value = spec.value();
+    specs[i].key = text(spec.key());
+    specs[i].value = value == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(value->data(), value->size());
+  }
+  source->payload = payload->bytes();
+  source->specs = specs;
+  source->device = program_.devices()(device);
+  source->registry = &program_.registry();
+  source->verify = program_.verification_ == Verification::kFull;
+  return Error::kOk;
+}
+
+Error MethodLoader::measure_delegates(MethodCounts* counts, int threads) {
+  counts->delegate_blocks = 0;
+  for (size_t i = 0; i < counts->delegates; ++i) {
+    CompileSpec specs[kMaxCompileSpecs];
+    FreeableBuffer payload;
+    DelegateSource source;
+    const size_t spec_count = length(delegate_at(plan_, i).compile_specs());
+    BERTH_RETURN_IF_ERROR(read_delegate(i, {specs, spec_count}, &payload, &source));
+    source.named_data = &blobs_;
+    DelegateMemory needed;
+    const Backend& backend = *program_.find_backend(text(delegate_at(plan_, i).id()));
+    BERTH_RETURN_IF_ERROR(backend_error(i, backend.memory_needed(source, {}, threads, &needed, report_)));
+    if (needed.method_bytes > SIZE_MAX / 4 ||
+        !checked_add(counts->delegate_blocks, blocks(needed.method_bytes), &counts->delegate_blocks)) {
+      return fail(Error::kMemoryAllocationFailed, "delegates", i, "it needs more than this machine can address");
+    }
+  }
+  return Error::kOk;
+}
+
+// A backend's own report stays, under the delegate's place.
+Error MethodLoader::backend_error(size_t index, Error error) {
+  if (error == Error::kOk) return error;
+  char message[sizeof report_->message] = "the backend gave no reason";
+  char inside[sizeof report_->place] = "";
+  if (report_ != nullptr && report_->message[0] != '\0') {
+    std::snprintf(message, sizeof message, "%s", report_->message);
+    std::snprintf(inside, sizeof inside, "%s", report_->place);
+  }
+  return fail(error, "delegates", index, "%.40s%s%.60s%s%.300s", text(delegate_at(plan_, index).id()),
+              inside[0] == '\0' ? "" : ", ", inside, ": ", message);
+}
+
+Error MethodLoader::open_delegates(MethodData& data, int threads) {
+  size_t spec = 0;
+  size_t block = 0;
+  for (size_t i = 0; i < data.counts.delegates; ++i) {
+    Delegate& delegate = data.delegates[i];
+    const size_t spec_count = length(delegate_at(plan_, i).compile_specs());
+    for (size_t k = 0; k < spec_count; ++k) new (&data.specs[spec + k]) CompileSpec();
+    BERTH_RETURN_IF_ERROR(read_delegate(i, {data.specs + spec, spec_count}, &delegate.payload, &delegate.source));
+    spec += spec_count;
+    delegate.source.named_data = &data.blobs;
+    delegate.name = text(delegate_at(plan_, i).id());
+    delegate.backend = program_.find_backend(delegate.name);
+    const Span<uint8_t> rest(reinterpret_cast<uint8_t*>(data.delegate_blocks + block),
+                             (data.counts.delegate_blocks - block) * sizeof(DelegateBlock));
+    BERTH_RETURN_IF_ERROR(
+        backend_error(i, delegate.backend->memory_needed(delegate.source, rest, threads, &delegate.needed, report_)));
+    const size_t bytes = delegate.needed.method_bytes;
+    if (bytes > rest.size() || delegate.needed.temp_bytes == MemoryNeeded::kUnknown) {
+      return fail(Error::kInternal, "delegates", i, "backend \"%.64s\" does not know what memory it needs",
+                  delegate.name);
+    }
+    delegate.memory = MemoryAllocator(rest.subspan(0, bytes));
+    block += blocks(bytes);
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::load_delegates(MethodData& data) {
+  for (size_t i = 0; i < data.counts.delegates; ++i) {
+    Delegate& delegate = data.delegates[i];
+    if (delegate.call == Delegate::kNoCall) continue;
+    const Instruction& call = data.instructions[delegate.call];
+    DelegateLoad load;
+    load.memory = &delegate.memory;
+    const DeviceUse* use = data.device_table().find(delegate.source.device);
+    if (use != nullptr) load.use = *use;
+    load.pool = data.pool;
+    load.temp = data.temp;
+    load.args = {call.args, call.count};
+    const Result<DelegateHandle*> handle = delegate.backend->load(delegate.source, load, report_);
+    if (!handle.ok()) return backend_error(i, handle.error());
+    delegate.handle = *handle;
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::resolve_delegate_call(MethodData& data, const fb::DelegateCall& call, size_t index,
+                                          Instruction* out) {
+  if (call.delegate_index() < 0 || static_cast<size_t>(call.delegate_index()) >= data.counts.delegates) {
+    return fail(Error::kInvalidProgram, "instructions", index, "there is no delegate %d", call.delegate_index());
+  }
+  const size_t number = static_cast<size_t>(call.delegate_index());
+  Delegate& delegate = data.delegates[number];
+  delegate.name = text(delegate_at(plan_, number).id());
+  if (delegate.call != Delegate::kNoCall && is_berths_own(delegate.name)) {
+    return fail(Error::kInvalidProgram, "instructions", index,
+                "delegate %zu of %.40s is called by instruction %zu already; each call has a delegate of its own",
+                number, delegate.name, delegate.call);
+  }
+  if (delegate.call == Delegate::kNoCall) delegate.call = index;
+  out->kind = Instruction::Kind::kDelegate;
+  out->delegate = &delegate;
+  out->count = length(call.args());
+  for (uint32_t i = 0; i < out->count; ++i) {
+    BERTH_RETURN_IF_ERROR(look_up(data, call.args()->Get(i), index, &out->args[i]));
+  }
+  next_arg_ += out->count;
+  return Error::kOk;
+}
+
+}  // namespace berth::internal
