@@ -3,15 +3,16 @@
 #include <string>
 #include <vector>
 
+#include "compiler/check_delegates.h"
 #include "format/verify.h"
 #include "format/verify_plan.h"
 
 namespace berth {
 namespace {
 
-Failure our_fault(const format::Report& report) {
-  return Failure{Error::kInternal, std::string("the program that was made, ") + report.place,
-                 std::string(report.message) + "; please report this with the model, and try --no-reuse"};
+Failure our_fault(const char* place, const char* message) {
+  return Failure{Error::kInternal, std::string("the program that was made, ") + place,
+                 std::string(message) + "; please report this with the model, and try --no-reuse"};
 }
 
 }  // namespace
@@ -21,14 +22,17 @@ Status check_program(Span<const uint8_t> file) {
   format::ProgramView view;
   if (format::ProgramView::open(file, &view, &report) != Error::kOk ||
       format::verify_program(view, &report) != Error::kOk) {
-    return our_fault(report);
+    return our_fault(report.place, report.message);
   }
   std::vector<uint8_t> scratch;
   for (size_t method = 0; method < view.method_count(); ++method) {
     scratch.resize(format::plan_scratch_bytes(view, method));
-    if (format::verify_plan(view, method, scratch, nullptr, &report) != Error::kOk) return our_fault(report);
+    if (format::verify_plan(view, method, scratch, nullptr, &report) != Error::kOk)
+      return our_fault(report.place, report.message);
   }
-  return Done{};
+  const Status delegates = check_delegates(view);
+  if (delegates.ok()) return Done{};
+  return our_fault(delegates.error().place.c_str(), delegates.error().message.c_str());
 }
 
 }  // namespace berth

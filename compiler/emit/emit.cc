@@ -11,6 +11,7 @@
 #include "compiler/emit/lifetimes.h"
 #include "compiler/emit/method_meta.h"
 #include "compiler/emit/plan_method.h"
+#include "format/write/write_program.h"
 
 namespace berth::emit {
 namespace {
@@ -106,6 +107,7 @@ Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& optio
   program.payloads = std::move(making.delegates.payloads).take();
   program.named_data = std::move(making.delegates.constants).take();
   if (options.meta) program.named_data.push_back(format::meta_blob(making.meta));
+  BERTH_TRY(format::check_places(program));
   return std::move(making.out);
 }
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "format/nested.h"
 #include "format/tensor_facts.h"
+#include "format/verify.h"
 
 namespace berth::format {
 namespace {
@@ -61,7 +63,9 @@ std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + (bytes =
 
 class Printer {
  public:
-  Printer(const ProgramView& program, const PrintOptions& options) : program_(program), options_(options) {}
+  /// Lines begin `depth` steps to the right; 0: this is no nested program.
+  Printer(const ProgramView& program, const PrintOptions& options, int depth)
+      : program_(program), options_(options), depth_(depth) {}
 
   std::string print() {
     for (size_t m = 0; m < program_.method_count(); ++m) method(m);
@@ -70,7 +74,7 @@ class Printer {
 
  private:
   void line(int depth, const std::string& text) {
-    out_.append(2 * static_cast<size_t>(depth), ' ');
+    out_.append(2 * static_cast<size_t>(depth_ + depth), ' ');
     out_ += text;
     out_ += '\n';
   }
@@ -78,6 +82,7 @@ class Printer {
   void method(size_t index);
   void arenas();
   void delegates();
+  void nested(uint32_t delegate, Span<const uint8_t> payload);
   void values();
   void instructions();
   void find_names();
@@ -96,6 +101,8 @@ class Printer {
 
   const ProgramView& program_;
   const PrintOptions& options_;
+  const int depth_;
+  std::vector<std::pair<const uint8_t*, uint32_t>> printed_;  // payloads that stand above, and with which delegate
   const fb::ExecutionPlan* plan_ = nullptr;
   const fb::MethodMeta* meta_ = nullptr;
   std::vector<const char*> names_;
@@ -135,6 +142,7 @@ void Printer::find_changes() {
 
 void Printer::method(size_t index) {
   plan_ = &program_.method(index);
+  printed_.clear();
   find_names();
   find_changes();
   line(0, "method " + plain(text(plan_->name())));
@@ -175,7 +183,22 @@ void Printer::delegates() {
       all += size <= 64 ? quoted(std::string(data, size)) : bytes_text(size);
     }
     line(1, all);
+    nested(i, payload);
   }
+}
+
+/// What is in the payload when it is a nested program: once, however many delegates have it. Nested programs have no
+/// delegates, so none is looked for in them.
+void Printer::nested(uint32_t delegate, Span<const uint8_t> payload) {
+  const Result<Span<const uint8_t>> file = open_nested(payload, nullptr);
+  ProgramView view;
+  if (depth_ > 0 || !file.ok() || ProgramView::open(*file, &view, nullptr) != Error::kOk) return;
+  if (verify_program(view, nullptr) != Error::kOk) return line(2, "a nested program that is damaged");
+  for (const auto& [start, first] : printed_) {
+    if (start == payload.data()) return line(2, "the same program as delegate " + number(int64_t{first}));
+  }
+  printed_.emplace_back(payload.data(), delegate);
+  out_ += Printer(view, options_, depth_ + 2).print();
 }
 
 std::string Printer::label(int64_t value) const {
@@ -309,7 +332,7 @@ void Printer::instructions() {
 }  // namespace
 
 std::string print_program(const ProgramView& program, const PrintOptions& options) {
-  return Printer(program, options).print();
+  return Printer(program, options, 0).print();
 }
 
 }  // namespace berth::format

@@ -12,6 +12,8 @@
 //         0: aten::add.out(%0 x, %1, 1, %3, %3)
 //         1: jump to 7 unless %5
 //
+// A delegate that Berth compiled is followed by its nested program, further to the right.
+//
 // A tensor is its dtype, its sizes ("<=4" where a size is only bounded), the dimension order when it is not 0, 1, 2, …,
 // the device when it is not the host, and its place: arena:first byte..end.
 #pragma once

@@ -63,6 +63,23 @@ Status check_alignments(const ProgramDesc& program) {
                      std::to_string(program.segment_alignment)};
 }
 
+std::string on_device(Device device) { return to_text(device).text; }
+
+/// A tensor's device and its arena's are said in two places; a file in which they differ is wrong for every reader.
+Status check_place(const MethodDesc& method, const TensorDesc& tensor, const std::string& where) {
+  const size_t id = tensor.place->memory_id;
+  const size_t arenas = std::max<size_t>(method.arenas.size(), 1);
+  if (id < 1 || id > arenas) {
+    return Failure{Error::kInvalidArgument, where,
+                   "arena " + std::to_string(id) + " does not exist; there are arenas 1 to " + std::to_string(arenas)};
+  }
+  const Device arena = method.arenas.empty() ? Device() : method.arenas[id - 1].device;
+  if (arena == tensor.device) return Done();
+  return Failure{
+      Error::kInvalidArgument, where,
+      "the tensor is on " + on_device(tensor.device) + ", its arena " + std::to_string(id) + " on " + on_device(arena)};
+}
+
 /// The FlatBuffer with the extended header inserted after its first 8 bytes. Everything inside a FlatBuffer is
 /// relative, so only the offset of the root moves.
 std::vector<uint8_t> with_header(const uint8_t* tables, size_t size, uint64_t segment_bytes, uint64_t segment_alignment,
@@ -105,6 +122,17 @@ Status write_segments(const ProgramDesc& program, const SegmentLayout& layout, u
 }
 
 }  // namespace
+
+Status check_places(const ProgramDesc& program) {
+  for (const MethodDesc& method : program.methods) {
+    for (size_t v = 0; v < method.values.size(); ++v) {
+      const auto* tensor = std::get_if<TensorDesc>(&method.values[v]);
+      if (tensor == nullptr || !tensor->place.has_value()) continue;
+      BERTH_TRY(check_place(method, *tensor, "method " + method.name + ": values[" + std::to_string(v) + "]"));
+    }
+  }
+  return Done();
+}
 
 Status write_program(const ProgramDesc& program, const Sink& sink) {
   BERTH_TRY(check_alignments(program));

@@ -21,6 +21,11 @@
 
 namespace berth::format {
 
+/// Whether each planned tensor's arena exists and is on the tensor's device: a file says the device in both places, and
+/// one in which they differ is wrong for every reader. InvalidArgument names the first value that is not so. For those
+/// who make programs; write_program() writes anything, as tests of readers need wrong files.
+Status check_places(const ProgramDesc& program);
+
 /// Streams the file of `program` to `sink`, front to back, each byte once. InvalidArgument when an alignment is no
 /// power of two; NotSupported when the FlatBuffer would pass the format's 2 GiB; Internal when a Bytes gives another
 /// number of bytes than it said; or what the sink and the Bytes return. Indices are not checked: verify the file.

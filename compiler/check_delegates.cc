@@ -1,0 +1,258 @@
+#include "compiler/check_delegates.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/device.h"
+#include "format/nested.h"
+#include "format/tensor_facts.h"
+#include "format/verify.h"
+#include "format/verify_plan.h"
+
+namespace berth {
+namespace {
+
+using format::ProgramView;
+using format::Storage;
+
+Failure wrong(std::string place, std::string message) {
+  return Failure{Error::kInvalidProgram, std::move(place), std::move(message)};
+}
+
+std::string text_of(Device device) { return to_text(device).text; }
+
+/// The tensors among a call's arguments, those in lists included.
+template <typename Visit>
+void for_each_tensor(const fb::ExecutionPlan& plan, const flatbuffers::Vector<int32_t>& args, Visit&& visit) {
+  for (const int32_t arg : args) {
+    const fb::EValue& value = *plan.values()->Get(static_cast<uint32_t>(arg));
+    const flatbuffers::Vector<int32_t>* items = nullptr;
+    if (const auto* list = value.val_as_TensorList()) items = list->items();
+    if (const auto* list = value.val_as_OptionalTensorList()) items = list->items();
+    for (uint32_t i = 0; i < format::length(items); ++i) {
+      if (const fb::Tensor* tensor = format::tensor_at(plan, items->Get(i))) visit(*tensor);
+    }
+    if (const fb::Tensor* tensor = value.val_as_Tensor()) visit(*tensor);
+  }
+}
+
+// Kernels.
+
+struct Sides {
+  bool is_copy = false;
+  bool from_device = false;
+  bool to_device = false;
+};
+
+Sides sides_of(const fb::Operator& op) {
+  const std::string name = format::text(op.name());
+  if (name == "et_copy::_h2d_copy") return {true, false, true};
+  if (name == "et_copy::_d2h_copy") return {true, true, false};
+  if (name == "berth::_d2d_copy") return {true, true, true};
+  return {};
+}
+
+Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, const std::string& place) {
+  const fb::Operator& op = *plan.operators()->Get(static_cast<uint32_t>(call.op_index()));
+  const Sides sides = sides_of(op);
+  if (!sides.is_copy) {
+    // What an operator on sizes reads is no byte of the tensor.
+    if (std::strcmp(format::text(op.name()), "aten::sym_size") == 0) return Done{};
+    Device strange;
+    for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) {
+      if (!format::tensor_device(t).is_cpu()) strange = format::tensor_device(t);
+    });
+    if (strange.is_cpu()) return Done{};
+    return wrong(place, std::string(format::text(op.name())) + " is given a tensor on " + text_of(strange));
+  }
+  const fb::Tensor* from = call.args()->size() < 2 ? nullptr : format::tensor_at(plan, call.args()->Get(0));
+  const fb::Tensor* to = call.args()->size() < 2 ? nullptr : format::tensor_at(plan, call.args()->Get(1));
+  if (from == nullptr || to == nullptr) return wrong(place, "the copy has no two tensors");
+  const bool good = format::tensor_device(*from).is_cpu() != sides.from_device &&
+                    format::tensor_device(*to).is_cpu() != sides.to_device;
+  if (good) return Done{};
+  return wrong(place, std::string(format::text(op.name())) + " goes from " + text_of(format::tensor_device(*from)) +
+                          " to " + text_of(format::tensor_device(*to)));
+}
+
+// Nested programs.
+
+bool same_type(const fb::Tensor& a, const fb::Tensor& b) {
+  if (a.scalar_type() != b.scalar_type() || a.shape_dynamism() != b.shape_dynamism()) return false;
+  if (a.sizes()->size() != b.sizes()->size()) return false;
+  for (uint32_t d = 0; d < a.sizes()->size(); ++d) {
+    if (a.sizes()->Get(d) != b.sizes()->Get(d) || a.dim_order()->Get(d) != b.dim_order()->Get(d)) return false;
+  }
+  return true;
+}
+
+/// A payload that was checked by itself.
+struct Checked {
+  const uint8_t* payload = nullptr;
+  const fb::ExecutionPlan* plan = nullptr;
+};
+
+class Delegates {
+ public:
+  explicit Delegates(const ProgramView& program) : program_(program) {}
+
+  Status check_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
+    const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
+    BERTH_ASSIGN_OR_RETURN(const Device device, target_device(delegate, place));
+    Device strange = device;
+    for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) {
+      if (format::tensor_device(t) != device) strange = format::tensor_device(t);
+    });
+    if (strange != device) {
+      return wrong(place, "the delegate is on " + text_of(device) + " and is given a tensor on " + text_of(strange));
+    }
+    if (std::strncmp(format::text(delegate.id()), "berth.", 6) != 0) return Done{};
+    BERTH_ASSIGN_OR_RETURN(const fb::ExecutionPlan* const nested, open(delegate, place));
+    return check_arguments(plan, call, *nested, place);
+  }
+
+ private:
+  static Expected<Device> target_device(const fb::BackendDelegate& delegate, const std::string& place) {
+    Device device;
+    for (uint32_t i = 0; i < format::length(delegate.compile_specs()); ++i) {
+      const fb::CompileSpec& spec = *delegate.compile_specs()->Get(i);
+      if (std::strcmp(format::text(spec.key()), "target_device") != 0) continue;
+      const size_t size = format::length(spec.value());
+      const auto parsed = parse_device(size == 0 ? "" : reinterpret_cast<const char*>(spec.value()->data()), size);
+      if (!parsed.ok()) return wrong(place, "the delegate's target_device is no device");
+      device = *parsed;
+    }
+    return device;
+  }
+
+  /// The method of the delegate's nested program, checked by itself; each payload once.
+  Expected<const fb::ExecutionPlan*> open(const fb::BackendDelegate& delegate, const std::string& place) {
+    Span<const uint8_t> payload;
+    if (program_.delegate_payload(delegate, &payload) != Error::kOk) return wrong(place, "the delegate has no payload");
+    for (const Checked& checked : checked_) {
+      if (checked.payload == payload.data()) return checked.plan;
+    }
+    format::Report report;
+    const auto fault = [&] { return wrong(place + ": nested program: " + report.place, report.message); };
+    const auto file = format::open_nested(payload, &report);
+    if (!file.ok()) return fault();
+    ProgramView nested;
+    if (ProgramView::open(*file, &nested, &report) != Error::kOk) return fault();
+    if (format::verify_program(nested, &report) != Error::kOk) return fault();
+    if (nested.method_count() != 1 || nested.find_method(format::kNestedMethodName) != 0) {
+      return wrong(place,
+                   "the nested program has other methods than \"" + std::string(format::kNestedMethodName) + "\"");
+    }
+    std::vector<uint8_t> scratch(format::plan_scratch_bytes(nested, 0));
+    if (format::verify_plan(nested, 0, scratch, nullptr, &report) != Error::kOk) return fault();
+    const fb::ExecutionPlan& plan = nested.method(0);
+    BERTH_TRY(check_locality(plan, place + ": nested program"));
+    checked_.push_back({payload.data(), &plan});
+    return &plan;
+  }
+
+  /// It is local to one device, and all data are those of the program around it.
+  Status check_locality(const fb::ExecutionPlan& plan, const std::string& place) const {
+    if (plan.delegates()->size() != 0) return wrong(place, "it has delegates");
+    if (plan.non_const_buffer_sizes()->size() > 2) return wrong(place, "it has more than one arena");
+    if (format::length(plan.non_const_buffer_device()) != 0) return wrong(place, "its arena has a device");
+    for (uint32_t v = 0; v < plan.values()->size(); ++v) {
+      const fb::Tensor* tensor = format::tensor_at(plan, v);
+      if (tensor == nullptr) continue;
+      const std::string here = place + ": values[" + std::to_string(v) + "]";
+      if (!format::tensor_device(*tensor).is_cpu()) return wrong(here, "it has a device");
+      const Storage storage = format::storage_of(*tensor);
+      if (storage == Storage::kExternalConstant) BERTH_TRY(check_constant(*tensor, here));
+      if (storage != Storage::kConstant && storage != Storage::kState && storage != Storage::kExternalState) continue;
+      return wrong(here, "it has data of its own");
+    }
+    return Done{};
+  }
+
+  Status check_constant(const fb::Tensor& tensor, const std::string& place) const {
+    const char* key = format::text(tensor.extra_tensor_info()->fully_qualified_name());
+    Span<const uint8_t> bytes;
+    uint64_t nbytes = 0;
+    if (program_.named_data(key, &bytes) != Error::kOk) {
+      return wrong(place, "its data, \"" + std::string(key) + "\", are not in the program");
+    }
+    if (format::tensor_nbytes(tensor, &nbytes) && nbytes <= bytes.size()) return Done{};
+    return wrong(
+        place, "it has " + std::to_string(nbytes) + " bytes, its data \"" + key + "\" " + std::to_string(bytes.size()));
+  }
+
+  static Status check_arguments(const fb::ExecutionPlan& plan, const fb::DelegateCall& call,
+                                const fb::ExecutionPlan& nested, const std::string& place) {
+    std::vector<int32_t> inner(nested.inputs()->begin(), nested.inputs()->end());
+    inner.insert(inner.end(), nested.outputs()->begin(), nested.outputs()->end());
+    const auto* sizes = nested.non_const_buffer_sizes();
+    const uint64_t scratch = sizes->size() < 2 ? 0 : static_cast<uint64_t>(sizes->Get(1));
+    const size_t wanted = inner.size() + (scratch > 0 ? 1 : 0);
+    if (call.args()->size() != wanted) {
+      return wrong(place, "the call has " + std::to_string(call.args()->size()) +
+                              " arguments, the nested program wants " + std::to_string(wanted));
+    }
+    for (uint32_t i = 0; i < inner.size(); ++i) {
+      const fb::Tensor* outside = format::tensor_at(plan, call.args()->Get(i));
+      const fb::Tensor* inside = format::tensor_at(nested, inner[i]);
+      const std::string which = "argument " + std::to_string(i);
+      if (outside == nullptr || inside == nullptr) return wrong(place, which + " is no tensor");
+      if (!same_type(*outside, *inside)) return wrong(place, which + " has another type in the nested program");
+      if (format::storage_of(*inside) != Storage::kNone) {
+        return wrong(place, which + " has a place of its own in the nested program");
+      }
+      if (std::find(inner.begin(), inner.begin() + i, inner[i]) != inner.begin() + i) {
+        return wrong(place, which + " is the same tensor as one before it");
+      }
+    }
+    if (scratch == 0) return Done{};
+    const fb::Tensor* last = format::tensor_at(plan, call.args()->Get(call.args()->size() - 1));
+    uint64_t nbytes = 0;
+    const bool bytes = last != nullptr && last->scalar_type() == fb::ScalarType::BYTE && format::is_planned(*last) &&
+                       format::tensor_nbytes(*last, &nbytes);
+    if (bytes && nbytes >= scratch) return Done{};
+    return wrong(place, "the nested program wants " + std::to_string(scratch) + " bytes of scratch, the call gives " +
+                            std::to_string(nbytes));
+  }
+
+  const ProgramView& program_;
+  std::vector<Checked> checked_;
+};
+
+Status check_constants(const fb::ExecutionPlan& plan, const std::string& place) {
+  for (uint32_t v = 0; v < plan.values()->size(); ++v) {
+    const fb::Tensor* tensor = format::tensor_at(plan, v);
+    if (tensor == nullptr || format::tensor_device(*tensor).is_cpu()) continue;
+    const Storage storage = format::storage_of(*tensor);
+    if (storage != Storage::kConstant && storage != Storage::kExternalConstant) continue;
+    return wrong(place + ".values[" + std::to_string(v) + "]",
+                 "a constant on " + text_of(format::tensor_device(*tensor)) + ", where no file can put it");
+  }
+  return Done{};
+}
+
+}  // namespace
+
+Status check_delegates(const ProgramView& program) {
+  Delegates delegates(program);
+  for (size_t m = 0; m < program.method_count(); ++m) {
+    const fb::ExecutionPlan& plan = program.method(m);
+    const std::string method = "methods[" + std::to_string(m) + "]";
+    BERTH_TRY(check_constants(plan, method));
+    int64_t number = 0;
+    for (const fb::Chain* chain : *plan.chains()) {
+      for (const fb::Instruction* instruction : *chain->instructions()) {
+        const std::string place = method + ".instructions[" + std::to_string(number++) + "]";
+        if (const auto* call = instruction->instr_args_as_KernelCall()) BERTH_TRY(check_kernel(plan, *call, place));
+        if (const auto* call = instruction->instr_args_as_DelegateCall()) {
+          BERTH_TRY(delegates.check_call(plan, *call, place));
+        }
+      }
+    }
+  }
+  return Done{};
+}
+
+}  // namespace berth
