@@ -125,6 +125,13 @@ class Interpreter {
       case ir::OpId::if_: return run_if(node);
       case ir::OpId::while_: return run_while(node);
       case ir::OpId::scan: return run_scan(node);
+      case ir::OpId::delegate: return run_delegate(node);
+      case ir::OpId::h2d_copy_out:
+      case ir::OpId::d2h_copy_out:
+      case ir::OpId::d2d_copy_out:
+        put(node.results[0], get(std::get<ValueId>(node.args[0])));
+        let_go(node);
+        return Done{};
       case ir::OpId::state_read: return read_state(node);
       case ir::OpId::state_write:
         written_[node.state] = std::get<Array>(get(std::get<ValueId>(node.args[0])));
@@ -144,13 +151,41 @@ class Interpreter {
     auto arrays = call(method_, node, binding_, operand_of, options_.max_bytes - live_bytes_);
     if (!arrays.ok()) return arrays.error();
     for (size_t i = 0; i < arrays->size(); ++i) put(node.results[i], std::move((*arrays)[i]));
-    // Within loops a value is read again, so only the body lets values go.
-    if (depth_ > 0) return Done{};
+    let_go(node);
+    return Done{};
+  }
+
+  // Within loops a value is read again, so only the body lets values go, and what stands in it.
+  void let_go(const Node& node) {
+    if (depth_ > 0) return;
     for (const ir::Argument& argument : node.args) {
       ir::for_each_value(argument, [&](const ValueId& id) {
         if (--uses_[static_cast<size_t>(id.index)] == 0) drop(id);
       });
     }
+  }
+
+  // As if the region's nodes stood in place of the call.
+  Status run_delegate(const Node& node) {
+    if (node.regions.empty()) {
+      const ir::Delegate& delegate = module_.delegates[static_cast<size_t>(node.delegate)];
+      return Failure{
+          Error::kNotSupported, node.op->functional_name,
+          ir::named('@', delegate.name) + " is compiled already, only " + ir::quoted(delegate.backend) + " can run it"};
+    }
+    const Graph& body = node.regions[0];
+    std::vector<Item> inputs = items_of(node.args[0]);
+    let_go(node);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      drop(body.inputs[i]);
+      put(body.inputs[i], std::move(inputs[i]));
+    }
+    BERTH_ASSIGN_OR_RETURN(std::vector<Item> outputs, graph(body));
+    if (depth_ == 0) {
+      for (const ir::Argument& output : body.outputs) drop(std::get<ValueId>(output));
+      for (ValueId input : body.inputs) drop(input);
+    }
+    put_all(node.results, std::move(outputs));
     return Done{};
   }
 

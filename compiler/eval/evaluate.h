@@ -21,8 +21,9 @@ struct EvaluateOptions {
 };
 
 /// Runs `method` on `inputs`, one a method input: arrays, or numbers where the input is a scalar. Sizes bind the
-/// symbols of the inputs' types. InvalidArgument when an input does not fit its type; failures of kernels name the
-/// node.
+/// symbols of the inputs' types. Devices mean nothing here: delegates are their regions, copies between devices give
+/// what they take. InvalidArgument when an input does not fit its type; NotSupported for a delegate that is compiled
+/// already; failures of kernels name the node.
 Expected<std::vector<Item>> evaluate(const ir::Module& module, const ir::Method& method,
                                      const std::vector<Item>& inputs, const EvaluateOptions& options = {});
 

@@ -135,6 +135,58 @@ TEST(AnOperatorThatWritesItsArgument, WritesACopy) {
   EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{3, 4}));
 }
 
+constexpr char kDevices[] =
+    "const @w: f32[2] = splat<3.0>\ndelegate @d \"berth.sim\" {target_device = \"sim:0\"}\n"
+    "delegate @far \"elsewhere\" = hex\"00\"\n"
+    "method f(%x: f32[2]) {\n  %w: f32[2] = const @w\n  %a: f32[2]@sim:0 = et_copy::_h2d_copy(%x)\n"
+    "  %b: f32[2]@sim:0, %c: f32[2]@sim:0 = berth::delegate([%a]) @d {\n    (%i: f32[2]@sim:0)\n"
+    "    %k: f32[2]@sim:0 = aten::mul.Tensor(%i, %w)\n    yield %k, %i\n  }\n"
+    "  %e: f32[2]@sim:0 = berth::_d2d_copy(%b)\n  %y: f32[2] = et_copy::_d2h_copy(%e)\n  return %y, %c\n}\n"
+    "method g(%x: f32[2]) {\n  %y: f32[2] = berth::delegate([%x]) @far \"Part_1\"\n  return %y\n}\n";
+
+TEST(Devices, MeanNothingToNumbers) {
+  const Outcome r = run(kDevices, {item_of(floats({2}, {1, -2}))});
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{3, -6}));
+  EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{1, -2}));
+}
+
+TEST(Devices, ACopyKeepsEveryTypeAndShape) {
+  for (const char* type : {"f32[2,3]", "f16[3]", "i32[4]", "i64[]", "f32[0,3]"}) {
+    auto module = ir::parse("method f(%x: " + std::string(type) + ") {\n  %a: " + type +
+                                "@cuda:1 = et_copy::_h2d_copy(%x)\n  %b: " + type +
+                                " = et_copy::_d2h_copy(%a)\n  return %a, %b\n}\n",
+                            "t");
+    ASSERT_TRUE(module.ok()) << module.error().text();
+    const ir::TensorType& in = module->methods[0].tensor(module->methods[0].body.inputs[0]);
+    Array x;
+    x.dtype = in.dtype;
+    for (ir::Dim size : in.shape) x.sizes.push_back(static_cast<int32_t>(size.value));
+    for (size_t i = 0; i < static_cast<size_t>(x.numel()) * element_size(x.dtype); ++i) {
+      x.bytes.push_back(static_cast<uint8_t>(i + 1));
+    }
+    const auto outputs = evaluate(*module, module->methods[0], {item_of(x)});
+    ASSERT_TRUE(outputs.ok()) << outputs.error().text();
+    // Holds row 87, row 89.
+    for (const Item& item : *outputs) {
+      const Array& y = std::get<Array>(item);
+      EXPECT_EQ(y.dtype, x.dtype) << type;
+      EXPECT_EQ(y.sizes, x.sizes) << type;
+      EXPECT_EQ(y.bytes, x.bytes) << type;
+    }
+  }
+}
+
+TEST(Devices, WhatWasCompiledElsewhereCannotBeEvaluated) {
+  auto module = ir::parse(kDevices, "t");
+  ASSERT_TRUE(module.ok());
+  const auto outputs = evaluate(*module, module->methods[1], {item_of(floats({2}, {1, 2}))});
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.error().code, Error::kNotSupported);
+  EXPECT_EQ(outputs.error().text(),
+            "berth::delegate \"Part_1\": @far is compiled already, only \"elsewhere\" can run it");
+}
+
 TEST(Failures, NameTheNode) {
   const Outcome r =
       run("const @i: i64[1] = dense<[9]>\nmethod f(%x: f32[2,2]) {\n  %i: i64[1] = const @i\n"

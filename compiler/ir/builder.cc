@@ -94,13 +94,13 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
 }
 
 bool types_agree(const Operator& op, const Type& inferred, const Type& declared) {
-  if (inferred == declared) return true;
   const TensorType* a = std::get_if<TensorType>(&inferred);
   const TensorType* b = std::get_if<TensorType>(&declared);
-  if (op.id != OpId::nonzero_out || a == nullptr || b == nullptr || b->shape.empty()) return false;
-  TensorType renamed = *a;
-  renamed.shape[0] = b->shape[0];
-  return renamed == *b;
+  if (a == nullptr || b == nullptr) return inferred == declared;
+  TensorType expected = *a;
+  expected.device = b->device;
+  if (op.id == OpId::nonzero_out && !b->shape.empty() && expected.rank() == b->rank()) expected.shape[0] = b->shape[0];
+  return expected == *b;
 }
 
 Expected<std::vector<ValueId>> Builder::create(OpId id, std::vector<Argument> args, std::string_view source,

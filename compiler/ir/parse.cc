@@ -76,10 +76,12 @@ Expected<Module> Parser::module() {
       BERTH_TRY(constant());
     } else if (token.is_word("state")) {
       BERTH_TRY(state());
+    } else if (token.is_word("delegate")) {
+      BERTH_TRY(delegate());
     } else if (token.is_word("method")) {
       BERTH_TRY(method());
     } else {
-      return unexpected("symbol, const, state or method");
+      return unexpected("symbol, const, state, delegate or method");
     }
   }
   return std::move(module_);
@@ -128,6 +130,38 @@ Status Parser::state() {
   const StateId id = static_cast<StateId>(module_.states.size());
   if (!states_.emplace(state.name, id).second) return fail("the state '" + state.name + "' is declared twice");
   module_.states.push_back(std::move(state));
+  return Done{};
+}
+
+// `delegate @d0 "berth.sim" {target_device = "sim:0"} = hex"…"`; what a backend compiles from the call's region has no
+// contents yet.
+Status Parser::delegate() {
+  lexer_.next();
+  Delegate delegate;
+  BERTH_ASSIGN_OR_RETURN(delegate.name, take(TokenKind::kAt, "a delegate's name"));
+  BERTH_ASSIGN_OR_RETURN(delegate.backend, take(TokenKind::kString, "a backend's name in quotes"));
+  if (accept("{")) BERTH_TRY(compile_specs(delegate));
+  if (accept("=")) {
+    BERTH_ASSIGN_OR_RETURN(delegate.payload, payload());
+  }
+  const DelegateId id = static_cast<DelegateId>(module_.delegates.size());
+  if (!delegates_.emplace(delegate.name, id).second) {
+    return fail("the delegate '" + delegate.name + "' is declared twice");
+  }
+  module_.delegates.push_back(std::move(delegate));
+  return Done{};
+}
+
+// `target_device = "sim:0", level = "3"}`
+Status Parser::compile_specs(Delegate& delegate) {
+  while (!accept("}")) {
+    if (!delegate.specs.empty()) BERTH_TRY(expect(","));
+    CompileSpec spec;
+    BERTH_ASSIGN_OR_RETURN(spec.key, identifier_name("a compile spec's name"));
+    BERTH_TRY(expect("="));
+    BERTH_ASSIGN_OR_RETURN(spec.value, take(TokenKind::kString, "a compile spec's value in quotes"));
+    delegate.specs.push_back(std::move(spec));
+  }
   return Done{};
 }
 
@@ -240,7 +274,7 @@ Status Parser::operation(Graph& graph, const std::vector<Declared>& results, int
     BERTH_ASSIGN_OR_RETURN(Argument one, argument(node.op->parameters[node.args.size()].type));
     node.args.push_back(std::move(one));
   }
-  BERTH_TRY(state_name(node));
+  BERTH_TRY(object_name(node));
   BERTH_TRY(regions(node, depth));
   if (lexer_.peek().kind == TokenKind::kString) node.source = lexer_.next().text;
   BERTH_TRY(results_of(node, results, line));
@@ -249,9 +283,16 @@ Status Parser::operation(Graph& graph, const std::vector<Declared>& results, int
   return Done{};
 }
 
-Status Parser::state_name(Node& node) {
+// `@cache`: the state, or the delegate, that the node is about.
+Status Parser::object_name(Node& node) {
   if (lexer_.peek().kind != TokenKind::kAt) return Done{};
   const std::string name = lexer_.next().text;
+  if (node.is(OpId::delegate)) {
+    const auto called = delegates_.find(name);
+    if (called == delegates_.end()) return fail("the delegate " + named('@', name) + " is not declared");
+    node.delegate = called->second;
+    return Done{};
+  }
   const auto found = states_.find(name);
   if (found == states_.end()) return fail("the state " + named('@', name) + " is not declared");
   node.state = found->second;

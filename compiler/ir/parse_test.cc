@@ -122,7 +122,7 @@ TEST_P(BadTextIsRefused, WithLineAndSentence) {
 
 const Bad kBad[] = {
     {"method", "t:1: expected a method's name, found the end of the text"},
-    {"garbage", "t:1: expected symbol, const, state or method, found 'garbage'"},
+    {"garbage", "t:1: expected symbol, const, state, delegate or method, found 'garbage'"},
     {"\n\n#", "t:3: the character \"#\" means nothing here"},
     {"method f() {\n  return %x\n}", "t:2: the value %x is not defined here"},
     {"method f(%x: f32[2]) {\n  %y: f32[3] = aten::relu(%x)\n  return %y\n}",
@@ -141,7 +141,7 @@ const Bad kBad[] = {
     {"symbol n in [0, 4]\nsymbol n in [0, 4]", "declared twice"},
     {"const @c: f32[4] = dense<[1, 2]>", "expected 4 numbers, found 2"},
     {"const @c: i8[1] = dense<[300]>", "expected a number of i8, found '300'"},
-    {"const @c: f32[1] = hex\"00\"", "expected 4 bytes, found 2 hexadecimal digits"},
+    {"const @c: f32[1] = hex\"00\"", "expected 4 bytes, found 1"},
     {"const @c: f32[1] = hex\"zz000000\"", "expected hexadecimal digits"},
     {"const @c: f32[1] = file(\"/etc/passwd\", 0, 4)", "this text may not name files"},
     {"const @c: f32[2147483647,2147483647,2147483647] = splat<1.0>", "more than 2^56 elements"},

@@ -150,8 +150,8 @@ Expected<Blob> Parser::blob(const TensorType& type) {
   const Token token = lexer_.next();
   if (token.is_word("splat")) return splat(type, bytes);
   if (token.is_word("dense")) return dense(type, bytes);
-  if (token.is_word("hex")) return hex(bytes);
-  if (token.is_word("file")) return file(bytes);
+  if (token.is_word("hex")) return sized(hex(), bytes);
+  if (token.is_word("file")) return sized(file(), bytes);
   if (token.is("...")) {
     return fail_at(token.line, "the contents of this constant were left out when the text was printed");
   }
@@ -194,14 +194,29 @@ Expected<Blob> Parser::dense(const TensorType& type, size_t bytes) {
   return Blob::owned(std::move(contents));
 }
 
-Expected<Blob> Parser::hex(size_t bytes) {
-  BERTH_ASSIGN_OR_RETURN(const std::string digits, take(TokenKind::kString, "hexadecimal digits in quotes"));
-  if (digits.size() % 2 != 0 || digits.size() / 2 != bytes) {
-    return fail("expected " + std::to_string(bytes) + " bytes, found " + std::to_string(digits.size()) +
-                " hexadecimal digits");
+// The bytes of a delegate, which say themselves how many they are.
+Expected<Blob> Parser::payload() {
+  const Token token = lexer_.next();
+  if (token.is_word("hex")) return hex();
+  if (token.is_word("file")) return file();
+  if (token.is("...")) {
+    return fail_at(token.line, "the contents of this delegate were left out when the text was printed");
   }
-  std::vector<uint8_t> contents(bytes);
-  for (size_t i = 0; i < bytes; ++i) {
+  return fail_at(token.line, "expected hex\"…\" or file(…), found '" + token.text + "'");
+}
+
+Expected<Blob> Parser::sized(Expected<Blob> blob, size_t bytes) const {
+  if (blob.ok() && blob->size() != bytes) {
+    return fail("expected " + std::to_string(bytes) + " bytes, found " + std::to_string(blob->size()));
+  }
+  return blob;
+}
+
+Expected<Blob> Parser::hex() {
+  BERTH_ASSIGN_OR_RETURN(const std::string digits, take(TokenKind::kString, "hexadecimal digits in quotes"));
+  if (digits.size() % 2 != 0) return fail("expected two hexadecimal digits a byte, found an odd number of them");
+  std::vector<uint8_t> contents(digits.size() / 2);
+  for (size_t i = 0; i < contents.size(); ++i) {
     const int high = nibble(digits[2 * i]);
     const int low = nibble(digits[2 * i + 1]);
     if (high < 0 || low < 0) return fail("expected hexadecimal digits");
@@ -210,7 +225,7 @@ Expected<Blob> Parser::hex(size_t bytes) {
   return Blob::owned(std::move(contents));
 }
 
-Expected<Blob> Parser::file(size_t bytes) {
+Expected<Blob> Parser::file() {
   BERTH_TRY(expect("("));
   BERTH_ASSIGN_OR_RETURN(const std::string path, take(TokenKind::kString, "a path in quotes"));
   BERTH_TRY(expect(","));
@@ -218,9 +233,8 @@ Expected<Blob> Parser::file(size_t bytes) {
   BERTH_TRY(expect(","));
   BERTH_ASSIGN_OR_RETURN(const int64_t size, integer());
   BERTH_TRY(expect(")"));
-  if (size < 0 || static_cast<size_t>(size) != bytes) {
-    return fail("expected " + std::to_string(bytes) + " bytes of " + quoted(path) + ", found " + std::to_string(size));
-  }
+  if (size < 0) return fail("expected a number of bytes of " + quoted(path) + ", found " + std::to_string(size));
+  const size_t bytes = static_cast<size_t>(size);
   BERTH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> mapped, open(path));
   const size_t whole = mapped->bytes().size();
   if (offset < 0 || static_cast<size_t>(offset) > whole || bytes > whole - static_cast<size_t>(offset)) {

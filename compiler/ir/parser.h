@@ -30,6 +30,8 @@ class Parser {
   Status symbol();
   Status constant();
   Status state();
+  Status delegate();
+  Status compile_specs(Delegate& delegate);
   Status method();
   Status declarations(std::vector<Declared>& out, std::string_view closing);
   Expected<Declared> declaration();
@@ -39,7 +41,7 @@ class Parser {
   Status constant_value(const std::vector<Declared>& results, int depth);
   Status operation(Graph& graph, const std::vector<Declared>& results, int depth);
   Status regions(Node& node, int depth);
-  Status state_name(Node& node);
+  Status object_name(Node& node);
   Status results_of(Node& node, const std::vector<Declared>& results, int line);
   Status outputs(Graph& graph);
   Expected<Argument> argument(ParameterType type);
@@ -59,8 +61,10 @@ class Parser {
   Expected<Blob> blob(const TensorType& type);
   Expected<Blob> splat(const TensorType& type, size_t bytes);
   Expected<Blob> dense(const TensorType& type, size_t bytes);
-  Expected<Blob> hex(size_t bytes);
-  Expected<Blob> file(size_t bytes);
+  Expected<Blob> payload();
+  Expected<Blob> hex();
+  Expected<Blob> file();
+  Expected<Blob> sized(Expected<Blob> blob, size_t bytes) const;
   Expected<std::shared_ptr<const MappedFile>> open(const std::string& path);
 
   // Words. A failure's line is that of the last token taken.
@@ -81,6 +85,7 @@ class Parser {
   Module module_;
   std::unordered_map<std::string, ConstantId> constants_;
   std::unordered_map<std::string, StateId> states_;
+  std::unordered_map<std::string, DelegateId> delegates_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
 
   // Of the method being read.

@@ -30,6 +30,23 @@ void append_dim(std::string& out, const Symbols& symbols, Dim dim) {
   }
 }
 
+// The bytes whatever they mean.
+std::string bytes_text(const Blob& blob, const PrintOptions& options) {
+  if (options.elide) return "...";
+  if (blob.is_mapped() && options.files) {
+    return "file(" + quoted(blob.file().path()) + ", " + std::to_string(blob.file_offset()) + ", " +
+           std::to_string(blob.size()) + ")";
+  }
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "hex\"";
+  out.reserve(blob.size() * 2 + 8);
+  for (uint8_t byte : blob.to_vector()) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out + "\"";
+}
+
 std::string blob_text(const TensorType& type, const Blob& blob, const PrintOptions& options) {
   const size_t element = element_size(type.dtype);
   const bool numbers = has_numbers(type.dtype);
@@ -48,19 +65,18 @@ std::string blob_text(const TensorType& type, const Blob& blob, const PrintOptio
     }
     if (all) return "dense<[" + list + "]>";
   }
-  if (options.elide) return "...";
-  if (blob.is_mapped() && options.files) {
-    return "file(" + quoted(blob.file().path()) + ", " + std::to_string(blob.file_offset()) + ", " +
-           std::to_string(blob.size()) + ")";
+  return bytes_text(blob, options);
+}
+
+std::string delegate_text(const Delegate& delegate, const PrintOptions& options) {
+  std::string out = "delegate " + named('@', delegate.name) + " " + quoted(delegate.backend);
+  for (size_t i = 0; i < delegate.specs.size(); ++i) {
+    out += i == 0 ? " {" : ", ";
+    out += identifier(delegate.specs[i].key) + " = " + quoted(delegate.specs[i].value);
   }
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out = "hex\"";
-  out.reserve(blob.size() * 2 + 8);
-  for (uint8_t byte : blob.to_vector()) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out + "\"";
+  if (!delegate.specs.empty()) out += "}";
+  if (delegate.payload.has_value()) out += " = " + bytes_text(*delegate.payload, options);
+  return out + "\n";
 }
 
 class Printer {
@@ -91,6 +107,7 @@ class Printer {
     }
     out_ += ")";
     if (node.state >= 0) out_ += " " + named('@', module_.states[static_cast<size_t>(node.state)].name);
+    if (node.delegate >= 0) out_ += " " + named('@', module_.delegates[static_cast<size_t>(node.delegate)].name);
     for (const Graph& region : node.regions) {
       out_ += " {\n";
       indent(depth + 1);
@@ -259,6 +276,7 @@ std::string print(const Module& module, const PrintOptions& options) {
     if (s.initial.has_value()) out += " = " + blob_text(s.type, *s.initial, options);
     out += "\n";
   }
+  for (const Delegate& delegate : module.delegates) out += delegate_text(delegate, options);
   for (const Method& method : module.methods) {
     Printer printer(module, method);
     printer.method();

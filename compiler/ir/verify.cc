@@ -1,8 +1,10 @@
 #include "compiler/ir/verify.h"
 
 #include <unordered_set>
+#include <utility>
 
 #include "compiler/ir/builder.h"
+#include "compiler/ir/delegate.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/shape_args.h"
 #include "compiler/ir/text.h"
@@ -62,17 +64,24 @@ class Verifier {
     if (v.kind != kind) return fail(named('%', v.name) + " is not of the kind that its place says");
     if (defined_[static_cast<size_t>(id.index)]) return fail(named('%', v.name) + " is defined twice");
     defined_[static_cast<size_t>(id.index)] = true;
+    if (closed_) inside_[static_cast<size_t>(id.index)] = true;
     here.push_back(id);
     return Done{};
+  }
+
+  bool is_visible(ValueId id) const {
+    if (!defined_[static_cast<size_t>(id.index)]) return false;
+    return !closed_ || inside_[static_cast<size_t>(id.index)] || method_.value(id).kind == ValueKind::kConstant;
   }
 
   Status uses(const Argument& argument, const std::string& where) {
     ValueId missing;
     for_each_value(argument, [&](const ValueId& id) {
-      if (!exists(id) || !defined_[static_cast<size_t>(id.index)]) missing = id;
+      if (!exists(id) || !is_visible(id)) missing = id;
     });
     if (!missing.valid()) return Done{};
     const std::string name = exists(missing) ? named('%', method_.value(missing).name) : "a value that does not exist";
+    if (closed_) return fail(where, "uses " + name + ", which its delegate's region neither takes nor has defined yet");
     return fail(where, "uses " + name + " before it is defined, or outside of its region");
   }
 
@@ -96,7 +105,9 @@ class Verifier {
     const Node& node = method_.node(id);
     if (node.op == nullptr) return fail(id, "has no operator");
     for (const Argument& argument : node.args) BERTH_TRY(uses(argument, ", node " + std::to_string(id.index)));
-    for (const Graph& region : node.regions) BERTH_TRY(graph(region, depth + 1));
+    for (const Graph& region : node.regions) {
+      BERTH_TRY(node.is(OpId::delegate) ? closed_graph(region, depth + 1) : graph(region, depth + 1));
+    }
     BERTH_TRY(types(id));
     for (size_t i = 0; i < node.results.size(); ++i) {
       BERTH_TRY(define(node.results[i], ValueKind::kNode, here));
@@ -105,6 +116,15 @@ class Verifier {
         return fail(id, "its result " + named('%', v.name) + " names another node as its origin");
       }
     }
+    return Done{};
+  }
+
+  // A backend gets the region alone: of what lies around it, only constants are seen.
+  Status closed_graph(const Graph& region, int depth) {
+    const bool was_closed = std::exchange(closed_, true);
+    inside_.resize(method_.values.size());
+    BERTH_TRY(graph(region, depth));
+    closed_ = was_closed;
     return Done{};
   }
 
@@ -125,7 +145,9 @@ class Verifier {
       if (!problem.empty()) return fail(id, problem);
       return Done{};
     }
-    if (!node.regions.empty() || node.state >= 0) return fail(id, "this operator has neither regions nor a state");
+    if (!node.regions.empty() || node.state >= 0 || node.delegate >= 0) {
+      return fail(id, "this operator has neither regions nor a state nor a delegate");
+    }
     const auto inferred = infer_types(module_, method_, *node.op, args);
     if (!inferred.ok()) return fail(id, inferred.error().message);
     if (inferred->size() != node.results.size()) {
@@ -145,6 +167,8 @@ class Verifier {
   Method& method_;
   std::vector<bool> defined_;
   std::vector<bool> placed_;
+  bool closed_ = false;       // within the region of a delegate
+  std::vector<bool> inside_;  // defined in such a region
 };
 
 Status verify_contents(const Module& module, const std::string& what, const TensorType& type, const Blob* blob) {
@@ -175,6 +199,14 @@ Status verify(Module& module) {
     const std::string what = "state " + named('@', s.name);
     if (!names.insert(s.name).second) return Failure{Error::kInvalidArgument, what, "the name is taken twice"};
     BERTH_TRY(verify_contents(module, what, s.type, s.initial.has_value() ? &*s.initial : nullptr));
+  }
+  names.clear();
+  for (const Delegate& d : module.delegates) {
+    const std::string what = "delegate " + named('@', d.name);
+    if (!names.insert(d.name).second) return Failure{Error::kInvalidArgument, what, "the name is taken twice"};
+    if (d.backend.empty()) return Failure{Error::kInvalidArgument, what, "expected the name of a backend"};
+    const auto device = delegate_device(d);
+    if (!device.ok()) return device.error();
   }
   names.clear();
   for (Method& method : module.methods) {

@@ -16,10 +16,15 @@ class RegionRules {
     const bool has_state = node_.state >= 0 && static_cast<size_t>(node_.state) < module_.states.size();
     const bool wants_state = node_.is(OpId::state_read) || node_.is(OpId::state_write);
     if (wants_state != has_state) return wants_state ? "expected the name of a state" : "expected no state";
+    const bool has_delegate = node_.delegate >= 0 && static_cast<size_t>(node_.delegate) < module_.delegates.size();
+    if (node_.is(OpId::delegate) != has_delegate) {
+      return has_delegate ? "expected no delegate" : "expected the name of a delegate";
+    }
     switch (node_.op->id) {
       case OpId::if_: return check_if();
       case OpId::while_: return check_while();
       case OpId::scan: return check_scan();
+      case OpId::delegate: return check_delegate();
       case OpId::state_read: return read();
       case OpId::state_write: return write();
       default: return "this operator has no shape rule";
@@ -53,8 +58,16 @@ class RegionRules {
     return out + ")";
   }
 
+  // Where values live is for verify_devices().
+  static TypeList anywhere(TypeList list) {
+    for (Type& one : list) {
+      if (TensorType* tensor = std::get_if<TensorType>(&one)) tensor->device = Device();
+    }
+    return list;
+  }
+
   std::string same(const char* what, const TypeList& expected, const TypeList& found) const {
-    if (expected == found) return "";
+    if (anywhere(expected) == anywhere(found)) return "";
     return "expected " + std::string(what) + " of types " + text(expected) + ", found " + text(found);
   }
 
@@ -130,6 +143,36 @@ class RegionRules {
                   same("results", given, types(node_.results)),
                   same("carried outputs of the body", carried,
                        TypeList(given.begin(), given.begin() + static_cast<ptrdiff_t>(carried.size())))});
+  }
+
+  // A call without what to compile or a compiled module calls nothing.
+  std::string check_delegate() const {
+    const bool compiled = module_.delegates[static_cast<size_t>(node_.delegate)].payload.has_value();
+    for (ValueId id : node_.results) {
+      if (method_.value(id).tensor() == nullptr) return "expected results that are tensors";
+    }
+    for (ValueId id : std::get<ValueList>(node_.args[0])) {
+      if (!id.valid()) return "expected inputs that are tensors, found none";
+    }
+    if (compiled && node_.regions.empty()) return "";
+    if (compiled) return "expected no region, because the delegate is compiled already";
+    if (node_.regions.size() != 1) {
+      return "expected one region, or a delegate that is compiled already; found " +
+             std::to_string(node_.regions.size()) + " regions and no contents";
+    }
+    for (NodeId id : node_.regions[0].nodes) {
+      const Node& inner = method_.node(id);
+      if (inner.is(OpId::delegate) || inner.state >= 0) {
+        return "expected a region of operators, found " + inner.op->functional_name;
+      }
+    }
+    for (const Argument& output : node_.regions[0].outputs) {
+      const ValueId* id = std::get_if<ValueId>(&output);
+      if (id == nullptr || !id->valid()) return "expected a region that yields tensors";
+    }
+    return first(
+        {same("inputs of the region", types(std::get<ValueList>(node_.args[0])), types(node_.regions[0].inputs)),
+         same("outputs of the region", types(node_.results), yields(node_.regions[0]))});
   }
 
   std::string read() const {

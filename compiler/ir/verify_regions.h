@@ -1,5 +1,6 @@
-// What the IR's own operators (if, while, scan, state_read, state_write) demand of their regions and states, for the
-// verifier. Their results have the types that they say; these rules hold the types together.
+// What the IR's own operators (if, while, scan, delegate, state_read, state_write) demand of their regions, states and
+// delegates, for the verifier. Their results have the types that they say; these rules hold the types together, devices
+// aside.
 #pragma once
 
 #include <string>

@@ -1,0 +1,23 @@
+// What the compiler knows of a delegate by its compile specs: the device that it computes on.
+#pragma once
+
+#include <string_view>
+
+#include "base/device.h"
+#include "base/failure.h"
+#include "compiler/ir/module.h"
+
+namespace berth::ir {
+
+/// The compile spec that says where a delegate computes: a device as parse_device() reads it. Its inputs and outputs
+/// live there. ExecuTorch's name.
+constexpr const char* kTargetDevice = "target_device";
+
+/// `text` as a device, "cuda:0". The failure, at `place`, lists the types that there are.
+Expected<Device> parse_device(std::string_view text, const std::string& place);
+
+/// The device in the delegate's `target_device`, the cpu without one. InvalidArgument when it is no device, or when two
+/// of them differ.
+Expected<Device> delegate_device(const Delegate& delegate);
+
+}  // namespace berth::ir

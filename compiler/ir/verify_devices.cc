@@ -1,0 +1,138 @@
+#include "compiler/ir/verify_devices.h"
+
+#include "compiler/ir/delegate.h"
+#include "compiler/ir/text.h"
+
+namespace berth::ir {
+namespace {
+
+class DeviceRules {
+ public:
+  DeviceRules(const Module& module, const Method& method) : module_(module), method_(method) {}
+
+  Status run() { return nodes(method_.body); }
+
+ private:
+  Failure fail(const Node& node, const std::string& message) const {
+    std::string place = "method " + method_.name + ", " + node.op->functional_name;
+    if (!node.source.empty()) place += " " + quoted(node.source);
+    return Failure{Error::kInvalidArgument, place, message};
+  }
+
+  static std::string text(Device device) { return to_text(device).text; }
+
+  Status is_on(const Node& node, ValueId id, Device device) const {
+    const Value& value = method_.value(id);
+    const TensorType* type = value.tensor();
+    if (type == nullptr || type->device == device) return Done{};
+    return fail(node,
+                "expected " + named('%', value.name) + " on " + text(device) + ", found it on " + text(type->device));
+  }
+
+  Status are_on(const Node& node, const std::vector<ValueId>& ids, Device device) const {
+    for (ValueId id : ids) BERTH_TRY(is_on(node, id, device));
+    return Done{};
+  }
+
+  Status arguments_are_on(const Node& node, Device device) const {
+    Status status = Done{};
+    for (const Argument& argument : node.args) {
+      for_each_value(argument, [&](const ValueId& id) {
+        if (status.ok()) status = is_on(node, id, device);
+      });
+    }
+    return status;
+  }
+
+  Status nodes(const Graph& graph) const {
+    for (NodeId id : graph.nodes) BERTH_TRY(node(method_.node(id)));
+    return Done{};
+  }
+
+  Status node(const Node& node) const {
+    switch (node.op->id) {
+      case OpId::delegate: return delegate(node);
+      case OpId::h2d_copy_out:
+      case OpId::d2h_copy_out:
+      case OpId::d2d_copy_out: return copy(node);
+      case OpId::state_read: return are_on(node, node.results, state(node));
+      case OpId::state_write: return arguments_are_on(node, state(node));
+      default: return on_host(node);
+    }
+  }
+
+  Device state(const Node& node) const { return module_.states[static_cast<size_t>(node.state)].type.device; }
+
+  Status on_host(const Node& node) const {
+    BERTH_TRY(arguments_are_on(node, Device()));
+    BERTH_TRY(are_on(node, node.results, Device()));
+    for (const Graph& region : node.regions) {
+      BERTH_TRY(are_on(node, region.inputs, Device()));
+      BERTH_TRY(yields(node, region, Device()));
+      BERTH_TRY(nodes(region));
+    }
+    return Done{};
+  }
+
+  Status yields(const Node& node, const Graph& region, Device device) const {
+    for (const Argument& output : region.outputs) {
+      const ValueId* id = std::get_if<ValueId>(&output);
+      if (id != nullptr && id->valid()) BERTH_TRY(is_on(node, *id, device));
+    }
+    return Done{};
+  }
+
+  Status copy(const Node& node) const {
+    const Device from = method_.tensor(std::get<ValueId>(node.args[0])).device;
+    const Device to = method_.tensor(node.results[0]).device;
+    const bool right = node.is(OpId::h2d_copy_out)   ? from.is_cpu() && !to.is_cpu()
+                       : node.is(OpId::d2h_copy_out) ? !from.is_cpu() && to.is_cpu()
+                                                     : !from.is_cpu() && from.type == to.type;
+    if (right) return Done{};
+    const char* wanted = node.is(OpId::h2d_copy_out)   ? "from the cpu to a device"
+                         : node.is(OpId::d2h_copy_out) ? "from a device to the cpu"
+                                                       : "between devices of one type";
+    return fail(node, std::string("expected a copy ") + wanted + ", found one from " + text(from) + " to " + text(to));
+  }
+
+  Status delegate(const Node& node) const {
+    BERTH_ASSIGN_OR_RETURN(const Device device, delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]));
+    BERTH_TRY(arguments_are_on(node, device));
+    BERTH_TRY(are_on(node, node.results, device));
+    for (const Graph& region : node.regions) {
+      BERTH_TRY(are_on(node, region.inputs, device));
+      for (const Argument& output : region.outputs) BERTH_TRY(given_on(node, std::get<ValueId>(output), device));
+      BERTH_TRY(inside(region, device));
+    }
+    return Done{};
+  }
+
+  // Constants that a region gives are the delegate's copies, too.
+  Status given_on(const Node& node, ValueId id, Device device) const {
+    return method_.value(id).kind == ValueKind::kConstant ? Status(Done{}) : is_on(node, id, device);
+  }
+
+  Status inside(const Graph& region, Device device) const {
+    for (NodeId id : region.nodes) {
+      const Node& node = method_.node(id);
+      BERTH_TRY(are_on(node, node.results, device));
+      for (const Graph& inner : node.regions) {
+        BERTH_TRY(are_on(node, inner.inputs, device));
+        BERTH_TRY(inside(inner, device));
+      }
+    }
+    return Done{};
+  }
+
+  const Module& module_;
+  const Method& method_;
+};
+
+}  // namespace
+
+Status verify_devices(const Module& module) {
+  for (const Method& method : module.methods) BERTH_TRY(DeviceRules(module, method).run());
+  return Done{};
+}
+
+}  // namespace berth::ir
