@@ -35,13 +35,9 @@ class DeviceRules {
   }
 
   Status arguments_are_on(const Node& node, Device device) const {
-    Status status = Done{};
-    for (const Argument& argument : node.args) {
-      for_each_value(argument, [&](const ValueId& id) {
-        if (status.ok()) status = is_on(node, id, device);
-      });
-    }
-    return status;
+    std::vector<ValueId> ids;
+    for (const Argument& argument : node.args) for_each_value(argument, [&](const ValueId& id) { ids.push_back(id); });
+    return are_on(node, ids, device);
   }
 
   Status nodes(const Graph& graph) const {
@@ -109,7 +105,8 @@ class DeviceRules {
 
   // Constants that a region gives are the delegate's copies, too.
   Status given_on(const Node& node, ValueId id, Device device) const {
-    return method_.value(id).kind == ValueKind::kConstant ? Status(Done{}) : is_on(node, id, device);
+    if (method_.value(id).kind == ValueKind::kConstant) return Done{};
+    return is_on(node, id, device);
   }
 
   Status inside(const Graph& region, Device device) const {
