@@ -27,10 +27,11 @@ struct Timing {
 };
 
 // Inputs are set again before each run, as a user of the model would.
-Status time_runs(const BenchOptions& options, Method& method, std::vector<Array>& inputs, Timing* timing) {
+Status time_runs(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs, Timing* timing) {
+  Method& method = loaded.method->method();
   for (int i = 0; i <= options.iterations; ++i) {
     const Stopwatch watch;
-    BERTH_TRY(set_inputs(method, inputs));
+    BERTH_TRY(set_inputs(loaded, inputs));
     if (method.execute() != Error::kOk) return failure_of(options.load, method);
     if (i == 0) {
       timing->first = watch.seconds();
@@ -54,12 +55,12 @@ Json planned_bytes(const MethodMeta& meta) {
   return planned;
 }
 
-int64_t count_copies(const Method& method) {
-  int64_t copies = 0;
-  for (size_t i = 0; i < method.num_instructions(); ++i) {
-    copies += std::string(method.instruction_name(i)).rfind("et_copy::", 0) == 0 ? 1 : 0;
-  }
-  return copies;
+// What one run copies to, from and between devices, counted as it happens.
+Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& loaded) {
+  const CopyCount before = loaded.machine.copies();
+  if (loaded.method->method().execute() != Error::kOk) return failure_of(options.load, loaded.method->method());
+  const CopyCount after = loaded.machine.copies();
+  return CopyCount{after.count - before.count, after.bytes - before.bytes};
 }
 
 Status run_bench(BenchOptions& options) {
@@ -67,7 +68,8 @@ Status run_bench(BenchOptions& options) {
   Method& method = loaded->method->method();
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
   Timing timing;
-  BERTH_TRY(time_runs(options, method, inputs, &timing));
+  BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
+  BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded));
   const Json json = {{"load_ms", loaded->seconds * 1e3},
                      {"first_ms", timing.first * 1e3},
                      {"median_ms", timing.at(.5) * 1e3},
@@ -76,7 +78,8 @@ Status run_bench(BenchOptions& options) {
                      {"iterations", options.iterations},
                      {"threads", options.load.threads},
                      {"planned_bytes", planned_bytes(method.meta())},
-                     {"copies", count_copies(method)},
+                     {"copies", copies.count},
+                     {"copied_bytes", copies.bytes},
                      {"method_bytes", loaded->method->memory().method_bytes},
                      {"temp_bytes", loaded->method->memory().temp_bytes},
                      {"peak_rss_kb", peak_rss_kb()}};
@@ -96,6 +99,10 @@ Status run_bench(BenchOptions& options) {
     }
     fmt::print("\n");
   }
+  if (copies.count != 0) {
+    fmt::print("copies between devices in a run: {} of {} in all\n", copies.count,
+               bytes_text(static_cast<int64_t>(copies.bytes)));
+  }
   return Done{};
 }
 
@@ -111,6 +118,7 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("--iterations", options->iterations, "runs after the first")->check(CLI::Range(0, 10'000'000));
   command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
       ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
+  add_device_map(*command, options->load);
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth bench model.pte --threads 2");
   command->callback([options, &session] {

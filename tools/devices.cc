@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "kernels/portable/portable.h"
+#include "tools/machine.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -14,14 +15,24 @@ void add_devices(CLI::App& app, Session&) {
   CLI::App* command = app.add_subcommand("devices", "List the devices and targets of this build and this machine");
   command->add_flag("--json", *json, "one JSON object instead of a list");
   command->callback([json] {
+    const Machine machine;
     const unsigned threads = std::thread::hardware_concurrency();
     const size_t kernels = portable::kernels().size();
+    Json list = {
+        {{"name", "cpu"}, {"count", 1}, {"threads", threads}, {"targets", {"portable", "cpu"}}, {"kernels", kernels}}};
+    for (const DeviceKind& kind : machine.kinds()) {
+      const std::string name = to_string(kind.type);
+      list.push_back({{"name", name}, {"count", kind.count}, {"note", kind.note}, {"targets", {name + ":N"}}});
+    }
     if (*json) {
-      const Json device = {{"name", "cpu"}, {"threads", threads}, {"targets", {"portable"}}, {"kernels", kernels}};
-      fmt::print("{}\n", Json{{"devices", {device}}}.dump());
+      fmt::print("{}\n", Json{{"devices", list}}.dump());
       return;
     }
-    fmt::print("cpu   {} hardware threads; target portable, {} kernels\n", threads, kernels);
+    fmt::print("cpu   {} hardware threads; targets portable ({} kernels) and cpu\n", threads, kernels);
+    for (const DeviceKind& kind : machine.kinds()) {
+      fmt::print("{:<5} {} devices: {}; target {}:N\n", to_string(kind.type), kind.count, kind.note,
+                 to_string(kind.type));
+    }
   });
 }
 

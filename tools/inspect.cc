@@ -57,6 +57,11 @@ std::map<std::string, int> operator_counts(const fb::ExecutionPlan& method) {
   return counts;
 }
 
+bool is_copy(const fb::Operator& op) {
+  const std::string name = format::text(op.name());
+  return name.rfind("et_copy::", 0) == 0 || name == "berth::_d2d_copy";
+}
+
 // The copies between devices that the program makes, by direction.
 Json copies_json(const fb::ExecutionPlan& method) {
   std::map<std::pair<std::string, std::string>, std::pair<int64_t, int64_t>> copies;
@@ -66,7 +71,7 @@ Json copies_json(const fb::ExecutionPlan& method) {
       const auto* call = instruction->instr_args_as_KernelCall();
       if (call == nullptr || call->args()->size() < 2) continue;
       const fb::Operator& op = *method.operators()->Get(static_cast<uint32_t>(call->op_index()));
-      if (std::string(format::text(op.name())).rfind("et_copy::", 0) != 0) continue;
+      if (!is_copy(op)) continue;
       const fb::Tensor* from = format::tensor_at(method, call->args()->Get(0));
       const fb::Tensor* to = format::tensor_at(method, call->args()->Get(1));
       uint64_t bytes = 0;
@@ -86,7 +91,7 @@ Json copies_json(const fb::ExecutionPlan& method) {
 
 Json method_json(const ProgramFile& program, size_t index) {
   const fb::ExecutionPlan& method = program.view.method(index);
-  const MethodMeta meta(&method, method_names(program.view, index));
+  const MethodMeta meta(&method, method_names(program.view, index), DeviceMap());
   Json json = {{"name", meta.name()}, {"inputs", Json::array()}, {"outputs", Json::array()}};
   for (size_t i = 0; i < meta.num_inputs(); ++i) json["inputs"].push_back(port_json(meta, true, i));
   for (size_t i = 0; i < meta.num_outputs(); ++i) json["outputs"].push_back(port_json(meta, false, i));

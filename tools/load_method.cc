@@ -85,7 +85,30 @@ Expected<std::vector<std::string>> assign_files(const LoadRequest& request, cons
   return files;
 }
 
+// "cuda:0=sim:0".
+Expected<std::vector<DeviceMapping>> parse_mappings(const std::vector<std::string>& texts) {
+  std::vector<DeviceMapping> mappings;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    const auto from = parse_device(text.data(), std::min(equals, text.size()));
+    const auto to = equals == std::string::npos ? Result<Device>(Error::kInvalidArgument)
+                                                : parse_device(text.data() + equals + 1, text.size() - equals - 1);
+    if (!from.ok() || !to.ok()) {
+      return Failure{Error::kInvalidArgument, "--map-device " + text,
+                     std::string("expected FROM=TO, such as cuda:0=cuda:1; the types are ") + kDeviceTypeNames};
+    }
+    mappings.push_back({*from, *to});
+  }
+  return mappings;
+}
+
 }  // namespace
+
+void add_device_map(CLI::App& command, LoadRequest& request) {
+  command
+      .add_option("--map-device", request.devices, "FROM=TO, such as cuda:0=cuda:1: use another device than the file")
+      ->allow_extra_args(false);
+}
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
   const Stopwatch watch;
@@ -95,6 +118,10 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   LoadOptions options;
   options.verification = request.full_verification ? Verification::kFull : Verification::kMinimal;
   options.report = &report;
+  options.registry = &loaded->machine.registry();
+  options.backends = loaded->machine.backends();
+  BERTH_ASSIGN_OR_RETURN(const std::vector<DeviceMapping> mappings, parse_mappings(request.devices));
+  options.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
   auto program = Program::load(*loaded->loader, portable::kernels(), options);
   if (!program.ok()) return failure_from(request.program, program.error(), report);
   loaded->program = std::make_unique<Program>(std::move(program).value());
@@ -126,7 +153,26 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
   return arrays;
 }
 
-Status set_inputs(Method& method, std::vector<Array>& arrays) {
+// Host memory becomes device memory, for an input whose memory is the caller's.
+Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& array, const void** data) {
+  const DeviceAllocatorRegistry& registry = loaded.machine.registry();
+  loaded.inputs.resize(std::max(loaded.inputs.size(), index + 1));
+  DeviceMemoryBuffer& buffer = loaded.inputs[index];
+  const std::string place = "input " + std::to_string(index) + " on " + to_text(device).text;
+  if (buffer.size() < array.bytes.size()) {
+    auto made = DeviceMemoryBuffer::create(array.bytes.size(), device, DeviceAllocator::kDefaultAlignment, registry);
+    if (!made.ok()) return Failure{made.error(), place, "its memory cannot be allocated"};
+    buffer = std::move(made).value();
+  }
+  const Error error = registry.get(device.type)
+                          ->copy_host_to_device(buffer.data(), array.bytes.data(), array.bytes.size(), device.index);
+  if (error != Error::kOk) return Failure{error, place, "cannot be copied there"};
+  *data = buffer.data();
+  return Done{};
+}
+
+Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays) {
+  Method& method = loaded.method->method();
   for (size_t i = 0; i < arrays.size(); ++i) {
     const MethodMeta meta = method.meta();
     const auto tag = meta.input_tag(i);
@@ -144,7 +190,10 @@ Status set_inputs(Method& method, std::vector<Array>& arrays) {
                            (info->dtype == DType::kBF16 || is_complex(info->dtype) || info->dtype > DType::kBF16) &&
                            element_size(arrays[i].dtype) == element_size(info->dtype);
     const DType dtype = same_bits ? info->dtype : arrays[i].dtype;
-    if (method.set_input(i, arrays[i].bytes.data(), sizes, dtype) != Error::kOk) {
+    const void* data = arrays[i].bytes.data();
+    const Device device = info.ok() ? info->device : Device();
+    if (!device.is_cpu()) BERTH_TRY(upload(loaded, i, device, arrays[i], &data));
+    if (method.set_input(i, data, sizes, dtype, device) != Error::kOk) {
       const Report& report = method.last_report();
       return Failure{report.code, "input " + port_name(meta.input_names(i).name, true, i), report.message};
     }

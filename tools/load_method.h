@@ -1,15 +1,18 @@
 // A program file, loaded to run: what `run` and `bench` share.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/failure.h"
+#include "runtime/device_memory_buffer.h"
 #include "runtime/host/file_loader.h"
 #include "runtime/host/host_method.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/program.h"
+#include "tools/machine.h"
 #include "tools/npy.h"
 
 namespace berth::tool {
@@ -20,17 +23,23 @@ struct LoadRequest {
   std::vector<std::string> inputs;  // "X.npy" in order, or "NAME=X.npy"
   int threads = 1;
   bool full_verification = true;
-  bool map = true;  // map the file; otherwise read it
+  bool map = true;                   // map the file; otherwise read it
+  std::vector<std::string> devices;  // "cuda:0=sim:0": where the file says the first, the second is used
 };
 
 /// A method with all that it needs to stay alive. Not movable: the parts hold addresses of each other.
 struct LoadedMethod {
+  Machine machine;
   std::unique_ptr<DataLoader> loader;
   std::unique_ptr<Program> program;
   std::unique_ptr<HostThreadPool> pool;
   std::unique_ptr<HostMethod> method;
-  double seconds = 0;  // from opening the file to the method being ready
+  std::vector<DeviceMemoryBuffer> inputs;  // those that are on devices and not planned
+  double seconds = 0;                      // from opening the file to the method being ready
 };
+
+/// Adds --map-device.
+void add_device_map(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);
 
@@ -38,8 +47,8 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);
 /// types are checked when they are set.
 Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method);
 
-/// Sets them all.
-Status set_inputs(Method& method, std::vector<Array>& arrays);
+/// Sets them all; what is on a device is copied there first.
+Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays);
 
 /// The failure of the method's last call.
 Failure failure_of(const LoadRequest& request, const Method& method);

@@ -23,8 +23,8 @@ struct RunOptions {
   int top = 0;
 };
 
-// The elements of `tensor` in row-major order of its dimensions.
-Array array_of(const Tensor& tensor) {
+// The elements of `tensor` in row-major order of its dimensions. `bytes` are its own, on the host.
+Array array_of(const Tensor& tensor, const uint8_t* bytes) {
   Array array;
   array.dtype = tensor.dtype();
   array.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
@@ -32,20 +32,30 @@ Array array_of(const Tensor& tensor) {
   array.bytes.resize(tensor.nbytes());
   if (array.bytes.empty()) return array;
   if (tensor.is_contiguous()) {
-    std::memcpy(array.bytes.data(), tensor.raw(), array.bytes.size());
+    std::memcpy(array.bytes.data(), bytes, array.bytes.size());
     return array;
   }
   std::vector<int64_t> at(static_cast<size_t>(tensor.rank()), 0);
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     int64_t offset = 0;
     for (int d = 0; d < tensor.rank(); ++d) offset += at[static_cast<size_t>(d)] * tensor.stride(d);
-    std::memcpy(&array.bytes[static_cast<size_t>(i) * element],
-                static_cast<const uint8_t*>(tensor.raw()) + static_cast<size_t>(offset) * element, element);
+    std::memcpy(&array.bytes[static_cast<size_t>(i) * element], bytes + static_cast<size_t>(offset) * element, element);
     for (int d = tensor.rank() - 1; d >= 0 && ++at[static_cast<size_t>(d)] == tensor.size(d); --d) {
       at[static_cast<size_t>(d)] = 0;
     }
   }
   return array;
+}
+
+Expected<Array> array_of(const LoadedMethod& loaded, size_t index, const Tensor& tensor) {
+  if (tensor.device().is_cpu()) return array_of(tensor, static_cast<const uint8_t*>(tensor.raw()));
+  std::vector<uint8_t> bytes(tensor.nbytes());
+  DeviceAllocator* allocator = loaded.machine.registry().get(tensor.device().type);
+  const Error error = allocator == nullptr ? Error::kNotFound
+                                           : allocator->copy_device_to_host(bytes.data(), tensor.raw(), bytes.size(),
+                                                                            tensor.device().index);
+  if (error == Error::kOk) return array_of(tensor, bytes.data());
+  return Failure{error, "output " + std::to_string(index), "cannot be copied from its device"};
 }
 
 Array array_of_scalar(const EValue& value) {
@@ -100,7 +110,8 @@ void print_output(size_t index, const std::string& name, const Array& array) {
   fmt::print("{}\n", count > 4 ? " …" : "");
 }
 
-Status give_outputs(const RunOptions& options, Method& method) {
+Status give_outputs(const RunOptions& options, LoadedMethod& loaded) {
+  Method& method = loaded.method->method();
   if (!options.output_dir.empty() && ::mkdir(options.output_dir.c_str(), 0777) != 0 && errno != EEXIST) {
     return Failure{Error::kAccessFailed, options.output_dir, std::string("cannot be made: ") + std::strerror(errno)};
   }
@@ -111,7 +122,12 @@ Status give_outputs(const RunOptions& options, Method& method) {
       fmt::print("out{} {}: {}\n", i, name, tag_name(value.tag()));
       continue;
     }
-    const Array array = value.is_tensor() ? array_of(value.tensor()) : array_of_scalar(value);
+    Array array;
+    if (value.is_tensor()) {
+      BERTH_ASSIGN_OR_RETURN(array, array_of(loaded, i, value.tensor()));
+    } else {
+      array = array_of_scalar(value);
+    }
     print_output(i, name, array);
     if (options.top > 0) print_top(array, options.top);
     if (!options.output_dir.empty()) {
@@ -127,9 +143,9 @@ Status run_run(RunOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
   Method& method = loaded->method->method();
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
-  BERTH_TRY(set_inputs(method, inputs));
+  BERTH_TRY(set_inputs(*loaded, inputs));
   if (method.execute() != Error::kOk) return failure_of(options.load, method);
-  return give_outputs(options, method);
+  return give_outputs(options, *loaded);
 }
 
 }  // namespace
@@ -148,6 +164,7 @@ void add_run(CLI::App& app, Session& session) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--verify", options->verify, "minimal or full: how much of the file is checked before it is run")
       ->check(CLI::IsMember({"minimal", "full"}));
+  add_device_map(*command, options->load);
   command->add_option("--load", options->source, "map or read the file")->check(CLI::IsMember({"map", "read"}));
   command->footer("example: berth run model.pte --input x.npy --output-dir out");
   command->callback([options, &session] {

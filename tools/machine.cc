@@ -1,0 +1,40 @@
+#include "tools/machine.h"
+
+#include "backends/cpu/cpu_backend.h"
+#include "backends/sim/sim_allocator.h"
+#include "backends/sim/sim_backend.h"
+
+namespace berth::tool {
+
+struct Machine::Parts {
+  CpuBackend cpu;
+  SimAllocator sim;
+  SimBackend sim_backend{&sim};
+  // Programs for GPUs whose devices were mapped to simulated ones.
+  SimBackend stand_in{"berth.cuda", DeviceType::kSim, &sim};
+};
+
+Machine::Machine() : parts_(std::make_unique<Parts>()) {
+  add(&parts_->sim, "memory that the host may not touch, for tests");
+  backend_list_ = {&parts_->cpu, &parts_->sim_backend, &parts_->stand_in};
+}
+
+Machine::~Machine() = default;
+
+void Machine::add(DeviceAllocator* allocator, std::string note) {
+  counters_.push_back(std::make_unique<CountingAllocator>(allocator));
+  const Error error = registry_.register_allocator(counters_.back().get());
+  BERTH_CHECK(error == Error::kOk);
+  kinds_.push_back({allocator->device_type(), allocator->device_count(), std::move(note)});
+}
+
+CopyCount Machine::copies() const {
+  CopyCount sum;
+  for (const auto& counter : counters_) {
+    sum.count += counter->copies().count;
+    sum.bytes += counter->copies().bytes;
+  }
+  return sum;
+}
+
+}  // namespace berth::tool
