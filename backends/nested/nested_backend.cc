@@ -1,0 +1,82 @@
+// NestedBackend: measuring and loading. What a delegate does is nested_delegate.cc.
+
+#include "backends/nested/nested_backend.h"
+
+#include <new>
+
+#include "backends/nested/nested_delegate.h"
+#include "base/check.h"
+#include "format/nested.h"
+
+namespace berth {
+
+namespace {
+
+// Stands for every constant while a delegate is measured: nobody reads elements then.
+class AnyConstant final : public NamedDataMap {
+ public:
+  Result<FreeableBuffer> get(const char*) const override { return FreeableBuffer(kNowhere, SIZE_MAX / 4); }
+
+ private:
+  alignas(64) static constexpr uint8_t kNowhere[64] = {};
+};
+
+DelegateHandle* to_handle(NestedDelegate* delegate) { return reinterpret_cast<DelegateHandle*>(delegate); }
+NestedDelegate* of_handle(DelegateHandle* handle) { return reinterpret_cast<NestedDelegate*>(handle); }
+
+}  // namespace
+
+NestedBackend::NestedBackend(const char* name, Span<const KernelTable> tables) : name_(name) {
+  BERTH_CHECK(tables.size() <= kMaxTables);
+  for (const KernelTable& table : tables) tables_[table_count_++] = table;
+}
+
+Error NestedBackend::reach(const DeviceUse&, void* address, size_t, void** reached) const {
+  *reached = address;
+  return Error::kOk;
+}
+
+Result<void*> NestedBackend::open(const DelegateSource&, const DelegateLoad&, format::Report*) {
+  return static_cast<void*>(nullptr);
+}
+void NestedBackend::close(void*) {}
+Error NestedBackend::begin(void*, KernelContext&) { return Error::kOk; }
+Error NestedBackend::end(void*, KernelContext&, Error result) { return result; }
+
+Error NestedBackend::memory_needed(const DelegateSource& source, Span<uint8_t> scratch, int threads,
+                                   DelegateMemory* needed, format::Report* report) const {
+  BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> file, format::open_nested(source.payload, report));
+  const BufferLoader loader(file);
+  const AnyConstant constants;
+  BERTH_ASSIGN_OR_RETURN(const Program program,
+                         NestedDelegate::open_program(*this, loader, &constants, source.verify, report));
+  BERTH_ASSIGN_OR_RETURN(const MemoryNeeded inner,
+                         program.memory_needed(format::kNestedMethodName, scratch, threads, report));
+  needed->method_bytes = NestedDelegate::total_bytes(inner.method_bytes);
+  needed->temp_bytes = inner.temp_bytes;
+  needed->read_arguments = program.method_meta(size_t{0})->num_inputs();
+  return Error::kOk;
+}
+
+Result<DelegateHandle*> NestedBackend::load(const DelegateSource& source, const DelegateLoad& load,
+                                            format::Report* report) {
+  BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> file, format::open_nested(source.payload, report));
+  const size_t free_bytes = load.memory->free_size();
+  void* memory = load.memory->allocate(NestedDelegate::total_bytes(0), 16);
+  if (memory == nullptr) {
+    return format::fail(report, Error::kMemoryAllocationFailed, "delegate memory", "%zu bytes are too few", free_bytes);
+  }
+  auto* delegate = new (memory) NestedDelegate(*this, file, source, load);
+  const Error error = delegate->load(source, load, report);
+  if (error == Error::kOk) return to_handle(delegate);
+  delegate->~NestedDelegate();
+  return error;
+}
+
+Error NestedBackend::execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) {
+  return of_handle(handle)->execute(context, args);
+}
+
+void NestedBackend::unload(DelegateHandle* handle) { of_handle(handle)->~NestedDelegate(); }
+
+}  // namespace berth

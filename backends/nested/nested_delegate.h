@@ -1,0 +1,71 @@
+// NestedDelegate: what a NestedBackend's handle is. For the files of this room alone.
+#pragma once
+
+#include <optional>
+
+#include "backends/nested/nested_backend.h"
+#include "runtime/program.h"
+
+namespace berth {
+
+/// The constants of one delegate, as its inner Program asks for them.
+class NestedConstants final : public NamedDataMap {
+ public:
+  NestedConstants(ConstantStore* store, const NamedDataMap* source, const DeviceUse& use)
+      : store_(store), source_(source), use_(use) {}
+  Result<FreeableBuffer> get(const char* key) const override;
+
+ private:
+  ConstantStore* store_;
+  const NamedDataMap* source_;
+  DeviceUse use_;
+};
+
+/// In the outer method's memory, with the inner method's behind it.
+struct NestedDelegate {
+  NestedDelegate(NestedBackend& of, Span<const uint8_t> file, const DelegateSource& source, const DelegateLoad& load)
+      : backend(of),
+        use(load.use),
+        device(source.device),
+        loader(file),
+        constants(&of.constants_, source.named_data, load.use) {}
+  ~NestedDelegate();
+
+  Error load(const DelegateSource& source, const DelegateLoad& load, format::Report* report);
+  Error execute(KernelContext& context, Span<EValue* const> args);
+
+  /// The inner program in `payload`, checked.
+  static Result<Program> open_program(const NestedBackend& backend, const DataLoader& loader,
+                                      const NamedDataMap* constants, bool verify, format::Report* report);
+  /// Bytes of a delegate whose inner method takes so many.
+  static size_t total_bytes(size_t method_bytes);
+
+  NestedBackend& backend;
+  const DeviceUse use;
+  const Device device;
+  BufferLoader loader;
+  NestedConstants constants;
+  std::optional<Program> program;
+  void* session = nullptr;
+  bool opened = false;
+  std::optional<MemoryAllocator> memory;
+  std::optional<Method> method;
+  size_t inputs = 0;
+  size_t outputs = 0;
+  bool has_scratch = false;
+  // What the last run had to say; KernelContext keeps its address.
+  char message[320] = "";
+
+ private:
+  // What the nested program calls its input `index`, or behind those its outputs. REQUIRES: the method is loaded.
+  const Tensor& inner_port(size_t index) const;
+  Error check_args(Span<EValue* const> args, format::Report* report) const;
+  Error check_tensors(Span<EValue* const> args, format::Report* report) const;
+  Error reach_scratch(Span<EValue* const> args, uint64_t bytes, void** scratch, format::Report* report) const;
+  [[gnu::format(printf, 4, 5)]] Error fail(KernelContext& context, Error error, const char* format, ...);
+  Error bind(KernelContext& context, Span<EValue* const> args);
+  Error run(KernelContext& context);
+  Error bring_sizes(KernelContext& context, Span<EValue* const> args);
+};
+
+}  // namespace berth

@@ -1,0 +1,200 @@
+// SimAllocator: copies, streams, counts and failures.
+
+#include "backends/sim/sim_allocator.h"
+
+#include <cstring>
+
+#include "runtime/log.h"
+
+namespace berth {
+
+namespace {
+
+void add(const SimCounts& more, SimCounts* sum) {
+  const auto add_copies = [](const SimCounts::Copies& from, SimCounts::Copies* to) {
+    to->count += from.count;
+    to->bytes += from.bytes;
+  };
+  sum->allocations += more.allocations;
+  sum->deallocations += more.deallocations;
+  add_copies(more.host_to_device, &sum->host_to_device);
+  add_copies(more.device_to_host, &sum->device_to_host);
+  add_copies(more.device_to_device, &sum->device_to_device);
+  sum->synchronizations += more.synchronizations;
+}
+
+Error bad_copy(const char* what, size_t bytes, const void* address, DeviceIndex index) {
+  log_message(LogLevel::kError, "sim: %zu bytes at %p are no memory of %s (device %d)", bytes, address, what, index);
+  return Error::kInvalidArgument;
+}
+
+}  // namespace
+
+Error SimAllocator::count(SimCall call) {
+  const size_t kind = static_cast<size_t>(call);
+  if (++calls_[kind] != fail_at_[kind]) return Error::kOk;
+  fail_at_[kind] = 0;
+  return fail_with_[kind];
+}
+
+Error SimAllocator::check_stream(const DeviceStream* stream, DeviceIndex index) const {
+  if (!has(index)) return Error::kInvalidArgument;
+  if (stream == nullptr) return Error::kOk;
+  for (const auto& known : streams_) {
+    if (reinterpret_cast<const DeviceStream*>(known.get()) == stream && known->index == index) return Error::kOk;
+  }
+  log_message(LogLevel::kError, "sim: %p is no stream of device %d", static_cast<const void*>(stream), index);
+  return Error::kInvalidArgument;
+}
+
+Error SimAllocator::begin_copy(DeviceIndex index, const DeviceStream* stream) {
+  BERTH_RETURN_IF_ERROR(count(SimCall::kCopy));
+  return check_stream(stream, index);
+}
+
+Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                        DeviceStream* stream) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(begin_copy(index, stream));
+  if (bytes == 0) return Error::kOk;
+  uint8_t* to = find(target, bytes, index);
+  if (to == nullptr) return bad_copy("the device", bytes, target, index);
+  if (source == nullptr || is_visible(source, bytes)) return bad_copy("the host", bytes, source, index);
+  std::memcpy(to, source, bytes);
+  SimCounts& counts = memories_[static_cast<size_t>(index)].counts;
+  ++counts.host_to_device.count;
+  counts.host_to_device.bytes += bytes;
+  return Error::kOk;
+}
+
+Error SimAllocator::copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                        DeviceStream* stream) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(begin_copy(index, stream));
+  if (bytes == 0) return Error::kOk;
+  const uint8_t* from = find(source, bytes, index);
+  if (from == nullptr) return bad_copy("the device", bytes, source, index);
+  if (target == nullptr || is_visible(target, bytes)) return bad_copy("the host", bytes, target, index);
+  std::memcpy(target, from, bytes);
+  SimCounts& counts = memories_[static_cast<size_t>(index)].counts;
+  ++counts.device_to_host.count;
+  counts.device_to_host.bytes += bytes;
+  return Error::kOk;
+}
+
+Error SimAllocator::copy_device_to_device(void* target, DeviceIndex target_index, const void* source,
+                                          DeviceIndex source_index, size_t bytes, DeviceStream* stream) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(begin_copy(target_index, stream));
+  if (!has(source_index)) return Error::kInvalidArgument;
+  if (bytes == 0) return Error::kOk;
+  uint8_t* to = find(target, bytes, target_index);
+  if (to == nullptr) return bad_copy("the target's device", bytes, target, target_index);
+  const uint8_t* from = find(source, bytes, source_index);
+  if (from == nullptr) return bad_copy("the source's device", bytes, source, source_index);
+  if (to < from + bytes && from < to + bytes) return bad_copy("their own (they overlap)", bytes, source, source_index);
+  std::memcpy(to, from, bytes);
+  SimCounts& counts = memories_[static_cast<size_t>(target_index)].counts;
+  ++counts.device_to_device.count;
+  counts.device_to_device.bytes += bytes;
+  return Error::kOk;
+}
+
+Result<DeviceStream*> SimAllocator::create_stream(DeviceIndex index) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(count(SimCall::kCreateStream));
+  if (!has(index)) return Error::kInvalidArgument;
+  if (!options_.streams) return static_cast<DeviceStream*>(nullptr);
+  streams_.push_back(std::make_unique<Stream>(Stream{index}));
+  return reinterpret_cast<DeviceStream*>(streams_.back().get());
+}
+
+void SimAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
+  if (stream == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  for (auto known = streams_.begin(); known != streams_.end(); ++known) {
+    if (reinterpret_cast<DeviceStream*>(known->get()) != stream || (*known)->index != index) continue;
+    streams_.erase(known);
+    return;
+  }
+  ++bad_deallocations_;
+  log_message(LogLevel::kError, "sim: %p is no stream of device %d", static_cast<void*>(stream), index);
+}
+
+Error SimAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(count(SimCall::kSynchronize));
+  BERTH_RETURN_IF_ERROR(check_stream(stream, index));
+  ++memories_[static_cast<size_t>(index)].counts.synchronizations;
+  return Error::kOk;
+}
+
+Error SimAllocator::record(DeviceStream* stream, DeviceIndex index) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(count(SimCall::kRecord));
+  return check_stream(stream, index);
+}
+
+Error SimAllocator::wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(count(SimCall::kWait));
+  BERTH_RETURN_IF_ERROR(check_stream(stream, index));
+  return check_stream(other, other_index);
+}
+
+void SimAllocator::fail(SimCall call, uint64_t nth, Error error) {
+  const std::lock_guard lock(mutex_);
+  const size_t kind = static_cast<size_t>(call);
+  fail_at_[kind] = nth == 0 ? 0 : calls_[kind] + nth;
+  fail_with_[kind] = error;
+}
+
+uint64_t SimAllocator::calls(SimCall call) const {
+  const std::lock_guard lock(mutex_);
+  return calls_[static_cast<size_t>(call)];
+}
+
+SimCounts SimAllocator::counts(DeviceIndex index) const {
+  const std::lock_guard lock(mutex_);
+  return has(index) ? memories_[static_cast<size_t>(index)].counts : SimCounts();
+}
+
+SimCounts SimAllocator::counts() const {
+  const std::lock_guard lock(mutex_);
+  SimCounts sum;
+  for (const Memory& memory : memories_) add(memory.counts, &sum);
+  return sum;
+}
+
+void SimAllocator::reset_counts() {
+  const std::lock_guard lock(mutex_);
+  for (Memory& memory : memories_) memory.counts = SimCounts();
+}
+
+uint64_t SimAllocator::live_bytes() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t bytes = 0;
+  for (const Memory& memory : memories_) {
+    for (const auto& block : memory.blocks) bytes += block.second;
+  }
+  return bytes;
+}
+
+size_t SimAllocator::live_blocks() const {
+  const std::lock_guard lock(mutex_);
+  size_t blocks = 0;
+  for (const Memory& memory : memories_) blocks += memory.blocks.size();
+  return blocks;
+}
+
+size_t SimAllocator::live_streams() const {
+  const std::lock_guard lock(mutex_);
+  return streams_.size();
+}
+
+size_t SimAllocator::bad_deallocations() const {
+  const std::lock_guard lock(mutex_);
+  return bad_deallocations_;
+}
+
+}  // namespace berth

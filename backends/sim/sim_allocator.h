@@ -1,0 +1,144 @@
+// SimAllocator: a device made of memory that the host may not touch, for tests of everything that talks to devices.
+//
+//     SimAllocator sim;
+//     DeviceAllocatorRegistry registry;
+//     registry.register_allocator(&sim);                     // "sim:0", "sim:1", …
+//     registry.register_allocator(DeviceType::kCuda, &sim);  // stands in for GPUs
+//
+// The memory of each device is mapped twice. The address that a program sees is inaccessible from the first moment to
+// the last (no protection is ever changed): a host that follows it faults. Copies, and the kernels of SimBackend, go
+// through a second, private address. Every copy is counted and held to the memory that is allocated; any call can be
+// made to fail. Where the address sanitizer runs, it also sees what kernels do beyond a block, and after its end.
+//
+// A stream of this device does its work at once; what can be wrong about streams (one of another device, one that was
+// destroyed) is found nevertheless.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/device_allocator.h"
+
+namespace berth {
+
+/// What can be counted and made to fail.
+enum class SimCall : uint8_t { kAllocate, kCopy, kCreateStream, kRecord, kWait, kSynchronize };
+constexpr size_t kSimCalls = 6;
+
+struct SimOptions {
+  /// 1 to 127.
+  int device_count = 4;
+  /// Of each device; address space, not memory, until it is used.
+  uint64_t bytes_per_device = uint64_t{1} << 33;
+  /// Without, create_stream() gives null.
+  bool streams = true;
+};
+
+/// What was done, since the beginning or reset_counts(). Copies of no bytes, and those that failed, do not count.
+struct SimCounts {
+  struct Copies {
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+  };
+  uint64_t allocations = 0;
+  uint64_t deallocations = 0;
+  Copies host_to_device;
+  Copies device_to_host;
+  /// With the target.
+  Copies device_to_device;
+  uint64_t synchronizations = 0;
+};
+
+class SimAllocator final : public DeviceAllocator {
+ public:
+  explicit SimAllocator(const SimOptions& options = {});
+  ~SimAllocator() override;
+  SimAllocator(const SimAllocator&) = delete;
+  SimAllocator& operator=(const SimAllocator&) = delete;
+
+  DeviceType device_type() const override { return DeviceType::kSim; }
+  int device_count() const override { return options_.device_count; }
+
+  /// Any power of two is an alignment. A small block is filled with bytes of 0xff (as floats: not a number), so that
+  /// what counts on zeros is seen. 0 bytes have an address of their own.
+  Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment = kDefaultAlignment) override;
+  /// What this device did not allocate stays, and is counted: bad_deallocations().
+  void deallocate(void* memory, DeviceIndex index) override;
+
+  /// InvalidArgument, too, for bytes that do not lie in one block of this device, for host memory that is a device's,
+  /// and for a stream of another device.
+  Error copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
+                            DeviceStream* stream) override;
+  Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                            DeviceStream* stream) override;
+  Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source, DeviceIndex source_index,
+                              size_t bytes, DeviceStream* stream) override;
+
+  Result<DeviceStream*> create_stream(DeviceIndex index) override;
+  void destroy_stream(DeviceStream* stream, DeviceIndex index) override;
+  Error synchronize(DeviceStream* stream, DeviceIndex index) override;
+  Error record(DeviceStream* stream, DeviceIndex index) override;
+  Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
+
+  /// For SimBackend: where its kernels find [address, address + bytes). Null when they do not lie in one block of
+  /// device `index`.
+  void* alias(const void* address, size_t bytes, DeviceIndex index) const;
+  /// Whether `address` is one of the inaccessible ones.
+  bool is_device_address(const void* address) const;
+
+  /// The `nth` call of this kind from now on (1: the next) gives `error` and does nothing else.
+  void fail(SimCall call, uint64_t nth, Error error);
+  /// How many calls of this kind there were, failed ones included.
+  uint64_t calls(SimCall call) const;
+
+  SimCounts counts(DeviceIndex index) const;
+  /// Of all devices together.
+  SimCounts counts() const;
+  void reset_counts();
+
+  /// What is allocated now; 0 when nothing leaks.
+  uint64_t live_bytes() const;
+  size_t live_blocks() const;
+  size_t live_streams() const;
+  /// Addresses and streams that were given back and did not exist.
+  size_t bad_deallocations() const;
+
+ private:
+  struct Stream {
+    DeviceIndex index;
+  };
+  // The memory of one device, mapped when it is first wanted.
+  struct Memory {
+    int file = -1;
+    uint8_t* visible = nullptr;
+    uint8_t* alias = nullptr;
+    std::map<uint64_t, uint64_t> blocks;  // offset → bytes
+    uint64_t end = 0;                     // of the highest block there ever was
+    SimCounts counts;
+  };
+
+  bool has(DeviceIndex index) const { return index >= 0 && index < options_.device_count; }
+  Error count(SimCall call);
+  Error map(Memory& memory) const;
+  void unmap(Memory& memory) const;
+  bool find_gap(const Memory& memory, uint64_t bytes, uint64_t alignment, uint64_t* offset) const;
+  uint8_t* find(const void* address, size_t bytes, DeviceIndex index) const;
+  bool is_visible(const void* address, size_t bytes) const;
+  Error check_stream(const DeviceStream* stream, DeviceIndex index) const;
+  Error begin_copy(DeviceIndex index, const DeviceStream* stream);
+
+  const SimOptions options_;
+  mutable std::mutex mutex_;
+  std::vector<Memory> memories_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  uint64_t calls_[kSimCalls] = {};
+  uint64_t fail_at_[kSimCalls] = {};  // 0: never
+  Error fail_with_[kSimCalls] = {};
+  size_t bad_deallocations_ = 0;
+};
+
+}  // namespace berth

@@ -1,0 +1,33 @@
+// SimBackend: delegates on a simulated device: nested programs with the portable kernels, on memory that only they may
+// touch.
+//
+//     SimAllocator sim;
+//     SimBackend backend(&sim);                                        // "berth.sim" on sim:0, sim:1, …
+//     SimBackend cuda("berth.cuda", DeviceType::kCuda, &sim);          // runs programs for GPUs where there is none
+//
+// As a stand-in it runs what consists of portable operators; another device's fused ones are OperatorMissing at load.
+#pragma once
+
+#include "backends/nested/nested_backend.h"
+#include "backends/sim/sim_allocator.h"
+
+namespace berth {
+
+class SimBackend final : public NestedBackend {
+ public:
+  /// `allocator` serves the devices of `type` too, and outlives the backend. `name` is static.
+  SimBackend(const char* name, DeviceType type, const SimAllocator* allocator);
+  explicit SimBackend(const SimAllocator* allocator) : SimBackend("berth.sim", DeviceType::kSim, allocator) {}
+
+  bool serves(DeviceType type) const override { return type == type_; }
+
+ protected:
+  Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const override;
+  Result<void*> open(const DelegateSource& source, const DelegateLoad& load, format::Report* report) override;
+
+ private:
+  const DeviceType type_;
+  const SimAllocator* allocator_;
+};
+
+}  // namespace berth

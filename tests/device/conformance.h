@@ -1,0 +1,128 @@
+// The conformance suite of devices: what a DeviceAllocator, and a backend that runs nested programs on it, must do.
+// Compiled once; each device brings a DeviceUnderTest and runs all of it.
+//
+// To add a device: a file tests/device/NAME_test.cc with
+//
+//     class Mine final : public DeviceUnderTest { … };
+//     BERTH_DEVICE_CONFORMANCE(Mine, [] { return std::unique_ptr<DeviceUnderTest>(new Mine); });
+//
+// and a line in CMakeLists.txt: berth_test(device.mine mine_test.cc DEPENDS berth_device_conformance berth_mine). Tests
+// that need a backend are skipped for a device without one; all of them, for a device that this machine has not got
+// (skip_reason).
+//
+// No test here follows a device's address: on `sim` that would fault.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/nested/nested_backend.h"
+#include "format/write/program_desc.h"
+#include "runtime/device_allocator.h"
+#include "runtime/host/host_method.h"
+#include "runtime/program.h"
+
+namespace berth::device_tests {
+
+/// One device, made anew for each test.
+class DeviceUnderTest {
+ public:
+  virtual ~DeviceUnderTest() = default;
+
+  /// Why nothing can be tested here ("no GPU"), or null. Asked first.
+  virtual const char* skip_reason() { return nullptr; }
+
+  /// What programs call it.
+  virtual DeviceType type() = 0;
+  virtual DeviceAllocator& allocator() = 0;
+  /// Runs nested programs of at least aten::add.out and aten::relu.out on floats; null when there is none.
+  virtual NestedBackend* backend() { return nullptr; }
+
+  /// The largest alignment that allocate() must give.
+  virtual size_t max_alignment() { return 256; }
+  /// Whether copies from and to what is not allocated are InvalidArgument, rather than the caller's fault.
+  virtual bool checks_bounds() { return false; }
+  /// What is allocated and was not given back; -1 when the device does not know.
+  virtual int64_t live_bytes() { return -1; }
+};
+
+using MakeDevice = std::unique_ptr<DeviceUnderTest> (*)();
+
+/// Has the device, a registry with it, and holds at the end that nothing leaked.
+class DeviceTest : public ::testing::TestWithParam<MakeDevice> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  DeviceAllocator& allocator() { return device_->allocator(); }
+  Device device(int index = 0) { return Device(device_->type(), static_cast<DeviceIndex>(index)); }
+  std::vector<DeviceIndex> indices();
+
+  /// Bytes that differ from place to place, and from seed to seed.
+  static std::vector<uint8_t> pattern(size_t size, uint32_t seed);
+  std::vector<uint8_t> read(const void* source, size_t size, DeviceIndex index = 0);
+
+  std::unique_ptr<DeviceUnderTest> device_;
+  DeviceAllocatorRegistry registry_;
+};
+
+/// A piece of device memory that a test gives back whatever happens.
+class Piece {
+ public:
+  Piece(DeviceAllocator& allocator, size_t bytes, DeviceIndex index = 0,
+        size_t alignment = DeviceAllocator::kDefaultAlignment);
+  ~Piece() { allocator_.deallocate(memory_, index_); }
+  Piece(const Piece&) = delete;
+  Piece& operator=(const Piece&) = delete;
+  uint8_t* get() const { return static_cast<uint8_t*>(memory_); }
+  DeviceIndex index() const { return index_; }
+
+ private:
+  DeviceAllocator& allocator_;
+  void* memory_ = nullptr;
+  DeviceIndex index_;
+};
+
+/// A program of a test, loaded with the device, the portable kernels and the device's backend.
+struct LoadedProgram {
+  std::vector<uint8_t> file;
+  std::unique_ptr<BufferLoader> loader;
+  std::unique_ptr<Program> program;
+  Report report;
+
+  /// With all its memory. Its error is in `report`.
+  Result<HostMethod> method(const char* name = "forward", ThreadPool* pool = nullptr);
+};
+LoadedProgram load_program(const format::ProgramDesc& desc, DeviceUnderTest& device,
+                           const DeviceAllocatorRegistry& registry);
+
+/// Sets the floats of input 0, runs, and gives those of output 0; `rows` 0: one dimension, else so many rows.
+std::vector<float> run_floats(Method& method, const std::vector<float>& input, int32_t rows = 0);
+
+class DeviceAllocation : public DeviceTest {};
+class DeviceCopies : public DeviceTest {};
+class DeviceStreams : public DeviceTest {};
+class DeviceBuffers : public DeviceTest {};
+class DeviceCopyOperators : public DeviceTest {};
+class DeviceMethods : public DeviceTest {};
+class DeviceDelegates : public DeviceTest {};
+class DeviceThreads : public DeviceTest {};
+
+}  // namespace berth::device_tests
+
+/// `make` is a function, or a lambda without captures, that gives a std::unique_ptr<DeviceUnderTest>.
+#define BERTH_DEVICE_CONFORMANCE(Name, ...) \
+  namespace berth::device_tests { \
+  static const MakeDevice kMake##Name = __VA_ARGS__; \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceAllocation, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceCopies, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceStreams, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceBuffers, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceCopyOperators, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceMethods, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceDelegates, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceThreads, ::testing::Values(kMake##Name)); \
+  }

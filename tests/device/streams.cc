@@ -1,0 +1,111 @@
+// What every allocator's streams do, also where there are none: order on the device, and host memory that is free again
+// when a call returns.
+
+#include <algorithm>
+
+#include "tests/device/conformance.h"
+
+namespace berth::device_tests {
+namespace {
+
+constexpr size_t kBytes = 1 << 20;
+
+// A stream that a test gives back whatever happens.
+class Stream {
+ public:
+  Stream(DeviceAllocator& allocator, DeviceIndex index) : allocator_(allocator), index_(index) {
+    const Result<DeviceStream*> stream = allocator.create_stream(index);
+    EXPECT_TRUE(stream.ok());
+    if (stream.ok()) stream_ = *stream;
+  }
+  ~Stream() { allocator_.destroy_stream(stream_, index_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  DeviceStream* get() const { return stream_; }
+
+ private:
+  DeviceAllocator& allocator_;
+  DeviceIndex index_;
+  DeviceStream* stream_ = nullptr;
+};
+
+// Holds row 248.
+TEST_P(DeviceStreams, CopiesRunInTheirOrder) {
+  for (const DeviceIndex index : indices()) {
+    const Stream stream(allocator(), index);
+    const Piece a(allocator(), kBytes, index), b(allocator(), kBytes, index);
+    std::vector<uint8_t> host = pattern(kBytes, 1);
+    const std::vector<uint8_t> first = host;
+    ASSERT_EQ(allocator().copy_host_to_device(a.get(), host.data(), kBytes, index, stream.get()), Error::kOk);
+    // The call returned: its source is the caller's again.
+    std::fill(host.begin(), host.end(), uint8_t{0xee});
+    ASSERT_EQ(allocator().copy_device_to_device(b.get(), index, a.get(), index, kBytes, stream.get()), Error::kOk);
+    ASSERT_EQ(allocator().copy_host_to_device(a.get(), host.data(), kBytes, index, stream.get()), Error::kOk);
+    std::vector<uint8_t> back(kBytes);
+    ASSERT_EQ(allocator().copy_device_to_host(back.data(), b.get(), kBytes, index, stream.get()), Error::kOk);
+    EXPECT_EQ(back, first);
+    ASSERT_EQ(allocator().copy_device_to_host(back.data(), a.get(), kBytes, index, stream.get()), Error::kOk);
+    EXPECT_EQ(back, host);
+  }
+}
+
+TEST_P(DeviceStreams, SynchronizeEndsWithTheWorkDone) {
+  const Stream stream(allocator(), 0);
+  const Piece a(allocator(), kBytes), b(allocator(), kBytes);
+  const std::vector<uint8_t> bytes = pattern(kBytes, 2);
+  ASSERT_EQ(allocator().copy_host_to_device(a.get(), bytes.data(), kBytes, 0, stream.get()), Error::kOk);
+  ASSERT_EQ(allocator().copy_device_to_device(b.get(), 0, a.get(), 0, kBytes, stream.get()), Error::kOk);
+  ASSERT_EQ(allocator().synchronize(stream.get(), 0), Error::kOk);
+  EXPECT_EQ(read(b.get(), kBytes), bytes);
+  EXPECT_EQ(allocator().synchronize(nullptr, 0), Error::kOk);
+}
+
+TEST_P(DeviceStreams, OneWaitsForAnother) {
+  for (const DeviceIndex source : indices()) {
+    for (const DeviceIndex target : indices()) {
+      const Stream from(allocator(), source), to(allocator(), target);
+      const Piece a(allocator(), kBytes, source), b(allocator(), kBytes, source), c(allocator(), kBytes, target);
+      const std::vector<uint8_t> bytes = pattern(kBytes, 3);
+      ASSERT_EQ(allocator().copy_host_to_device(a.get(), bytes.data(), kBytes, source, from.get()), Error::kOk);
+      ASSERT_EQ(allocator().copy_device_to_device(b.get(), source, a.get(), source, kBytes, from.get()), Error::kOk);
+      ASSERT_EQ(allocator().record(from.get(), source), Error::kOk);
+      ASSERT_EQ(allocator().wait(to.get(), target, from.get(), source), Error::kOk);
+      ASSERT_EQ(allocator().copy_device_to_device(c.get(), target, b.get(), source, kBytes, to.get()), Error::kOk);
+      ASSERT_EQ(allocator().synchronize(to.get(), target), Error::kOk);
+      EXPECT_EQ(read(c.get(), kBytes, target), bytes);
+    }
+  }
+}
+
+TEST_P(DeviceStreams, WaitingWhereNothingWasMarkedIsNoWait) {
+  const Stream a(allocator(), 0), b(allocator(), 0);
+  EXPECT_EQ(allocator().wait(a.get(), 0, b.get(), 0), Error::kOk);
+  EXPECT_EQ(allocator().record(a.get(), 0), Error::kOk);
+  EXPECT_EQ(allocator().record(a.get(), 0), Error::kOk);
+  EXPECT_EQ(allocator().wait(b.get(), 0, a.get(), 0), Error::kOk);
+  EXPECT_EQ(allocator().wait(b.get(), 0, a.get(), 0), Error::kOk);
+  EXPECT_EQ(allocator().wait(a.get(), 0, a.get(), 0), Error::kOk);
+  EXPECT_EQ(allocator().synchronize(a.get(), 0), Error::kOk);
+}
+
+TEST_P(DeviceStreams, NullIsIgnoredWhenDestroyed) { allocator().destroy_stream(nullptr, 0); }
+
+TEST_P(DeviceStreams, MemoryGivenBackWhileWorkIsUnderWayIsWaitedFor) {
+  const Stream stream(allocator(), 0);
+  const Piece target(allocator(), kBytes);
+  const std::vector<uint8_t> bytes = pattern(kBytes, 4);
+  {
+    const Piece source(allocator(), kBytes);
+    ASSERT_EQ(allocator().copy_host_to_device(source.get(), bytes.data(), kBytes, 0, stream.get()), Error::kOk);
+    ASSERT_EQ(allocator().copy_device_to_device(target.get(), 0, source.get(), 0, kBytes, stream.get()), Error::kOk);
+  }
+  // Who gets these bytes next must not disturb the copy.
+  const Piece next(allocator(), kBytes);
+  const std::vector<uint8_t> other = pattern(kBytes, 5);
+  ASSERT_EQ(allocator().copy_host_to_device(next.get(), other.data(), kBytes, 0), Error::kOk);
+  ASSERT_EQ(allocator().synchronize(stream.get(), 0), Error::kOk);
+  EXPECT_EQ(read(target.get(), kBytes), bytes);
+}
+
+}  // namespace
+}  // namespace berth::device_tests
