@@ -1,0 +1,337 @@
+// Delegates: what stands in their payloads, and how the plan around them knows their scratch.
+#include "compiler/emit/delegates.h"
+
+#include "compiler/emit/test_support.h"
+#include "format/nested.h"
+#include "format/write/print_program.h"
+
+namespace berth::emit {
+namespace {
+
+using testing::module_of;
+using testing::program_of;
+using testing::refusal_of;
+using testing::value_text;
+using testing::written;
+
+const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
+/// The text of a payload that is a sound nested program.
+std::string nested_text(const EmittedProgram& emitted, size_t payload) {
+  const std::vector<uint8_t> bytes = written(emitted.program.payloads.at(payload));
+  format::Report report;
+  const auto file = format::open_nested({bytes.data(), bytes.size()}, &report);
+  format::ProgramView view;
+  if (!file.ok() || format::ProgramView::open(*file, &view, &report) != Error::kOk ||
+      format::verify_program(view, &report) != Error::kOk) {
+    ADD_FAILURE() << report.place << ": " << report.message;
+    return "";
+  }
+  std::vector<uint8_t> scratch(format::plan_scratch_bytes(view, 0));
+  EXPECT_EQ(format::verify_plan(view, 0, scratch, nullptr, &report), Error::kOk) << report.place << report.message;
+  return format::print_program(view);
+}
+
+/// The arguments of call `index`, as value_text() writes them.
+std::vector<std::string> arguments_of(const format::MethodDesc& method, size_t instruction) {
+  std::vector<std::string> texts;
+  const auto& call = std::get<format::DelegateCallDesc>(method.instructions.at(instruction));
+  for (const int32_t arg : call.args) texts.push_back(value_text(method, arg));
+  return texts;
+}
+
+// The scratch of 16 bytes comes after the call's input and output, in their device's arena, where every storage starts
+// at a multiple of 256.
+TEST(ScratchIsNeverForgotten, ItIsTheLastArgumentAndPlanned) {
+  const EmittedProgram emitted = program_of(R"(
+    const @w: f32[4] = dense<[1, 2, 3, 4]>
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    method forward(%x: f32[4]) {
+      %w: f32[4] = const @w
+      %xd: f32[4]@sim:0 = et_copy::_h2d_copy(%x)
+      %yd: f32[4]@sim:0 = berth::delegate([%xd]) @d0 { (%a: f32[4]@sim:0)
+        %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
+        %c: f32[4]@sim:0 = aten::relu(%b)
+        yield %c
+      }
+      %y: f32[4] = et_copy::_d2h_copy(%yd)
+      return %y
+    })");
+  EXPECT_EQ(arguments_of(only_method(emitted), 1),
+            (std::vector<std::string>{"f32[4]@2+0", "f32[4]@2+256", "u8[16]@2+512"}));
+  EXPECT_EQ(nested_text(emitted, 0), R"(method delegate
+  in   %0: f32[4] of the caller
+  out  %4: f32[4] of the caller
+  arena 1: 16 bytes on cpu, lower bound 16 (optimal)
+  values
+    %0: f32[4] of the caller
+    %1: f32[4] @ 1:0..16
+    %2: f32[4] = external ")" + emitted.program.named_data[0].key +
+                                         R"("
+    %3: 1
+    %4: f32[4] of the caller
+  instructions
+    0: aten::add.out(%0, %2, 1, %1, %1)
+    1: aten::relu.out(%1, %4, %4)
+)");
+  ASSERT_EQ(emitted.delegates.size(), 1u);
+  EXPECT_EQ(emitted.delegates[0].backend, "berth.sim");
+  EXPECT_EQ(emitted.delegates[0].device, Device(DeviceType::kSim, 0));
+  EXPECT_EQ(emitted.delegates[0].scratch_bytes, 16u);
+  EXPECT_EQ(emitted.delegates[0].scratch_lower_bound, 16u);
+  EXPECT_EQ(emitted.delegates[0].nodes, 2u);
+}
+
+// One chain of calls: no scratch is needed at the same time as another, so all lie in the same bytes.
+TEST(ScratchLivesForOneStep, SoCallsInARowShareIt) {
+  std::string text = "method forward(%x0: f32[64]@sim:0) {\n";
+  std::string delegates;
+  for (int i = 0; i < 4; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    delegates += "delegate @d" + n + " \"berth.sim\" {target_device = \"sim:0\"}\n";
+    text += "%x" + next + ": f32[64]@sim:0 = berth::delegate([%x" + n + "]) @d" + n + " { (%a" + n +
+            ": f32[64]@sim:0)\n%b" + n + ": f32[64]@sim:0 = aten::exp(%a" + n + ")\n%c" + n +
+            ": f32[64]@sim:0 = aten::relu(%b" + n + ")\nyield %c" + n + "\n}\n";
+  }
+  const EmittedProgram emitted = program_of(delegates + text + "return %x4\n}");
+  const format::MethodDesc& method = only_method(emitted);
+  ASSERT_EQ(method.arenas.size(), 1u) << "nothing is on the host, so it has no arena";
+  EXPECT_EQ(method.arenas[0].device, Device(DeviceType::kSim, 0));
+  EXPECT_EQ(method.arenas[0].bytes, 3 * 256u) << "two neighbours of the chain and one scratch";
+  EXPECT_EQ(emitted.program.payloads.size(), 1u) << "all do the same";
+}
+
+TEST(WithoutScratchThereIsNoArgumentForIt, TheNumberOfArgumentsTellsTheBackend) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d0 "berth.cuda" {target_device = "cuda:0"}
+    method forward(%x: f32[4]@cuda:0) {
+      %y: f32[4]@cuda:0 = berth::delegate([%x]) @d0 { (%a: f32[4]@cuda:0)
+        %b: f32[4]@cuda:0 = aten::relu(%a)
+        yield %b
+      }
+      return %y
+    })");
+  EXPECT_EQ(arguments_of(only_method(emitted), 0), (std::vector<std::string>{"f32[4]?", "f32[4]?"}));
+  EXPECT_EQ(emitted.delegates[0].scratch_bytes, 0u);
+}
+
+constexpr const char* kShared = R"(
+    const @w: f32[4] = dense<[1, 2, 3, 4]>
+    const @same: f32[2,2] = dense<[1, 2, 3, 4]>
+    const @ones: f32[4] = splat<1>
+    const @dense_ones: f32[4] = dense<[1, 1, 1, 1]>
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    delegate @d1 "berth.sim" {target_device = "sim:1"}
+    method forward(%x: f32[4]@sim:0, %z: f32[2,2]@sim:1, %h: f32[4]) {
+      %w: f32[4] = const @w
+      %s: f32[2,2] = const @same
+      %o: f32[4] = const @ones
+      %p: f32[4] = const @dense_ones
+      %y: f32[4]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[4]@sim:0)
+        %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
+        %c: f32[4]@sim:0 = aten::mul.Tensor(%b, %o)
+        %cc: f32[4]@sim:0 = aten::mul.Tensor(%c, %p)
+        yield %cc
+      }
+      %u: f32[2,2]@sim:1 = berth::delegate([%z]) @d1 { (%d: f32[2,2]@sim:1)
+        %e: f32[2,2]@sim:1 = aten::add.Tensor(%d, %s)
+        yield %e
+      }
+      %k: f32[4] = aten::add.Tensor(%h, %w)
+      return %y, %u, %k
+    })";
+
+// Holds row 219.
+TEST(ConstantsOfDelegatesAreStoredOnce, OverAllDelegatesAndDevices) {
+  const EmittedProgram emitted = program_of(kShared);
+  ASSERT_EQ(emitted.program.named_data.size(), 3u) << "w and same, the two ones, and berth.meta";
+  EXPECT_EQ(emitted.program.named_data[0].bytes.size, 16u);
+  const uint8_t one_to_four[16] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40};
+  EXPECT_EQ(written(emitted.program.named_data[0].bytes), std::vector<uint8_t>(one_to_four, one_to_four + 16));
+  EXPECT_EQ(emitted.program.named_data[2].key, format::kMetaKey);
+  const std::string& key = emitted.program.named_data[0].key;
+  EXPECT_EQ(key.size(), 8u + 32u);
+  EXPECT_EQ(key.rfind("berth.c.", 0), 0u);
+  EXPECT_NE(nested_text(emitted, 0).find("f32[4] = external \"" + key), std::string::npos);
+  EXPECT_NE(nested_text(emitted, 1).find("f32[2,2] = external \"" + key), std::string::npos);
+}
+
+TEST(AConstantThatTheHostReadsTooStaysThere, BesideTheDelegates) {
+  const EmittedProgram emitted = program_of(kShared);
+  ASSERT_EQ(emitted.program.constants.size(), 1u);
+  EXPECT_EQ(emitted.program.constants[0].size, 16u);
+  const format::MethodDesc& method = only_method(emitted);
+  for (const format::ValueDesc& value : method.values) {
+    const auto* tensor = std::get_if<format::TensorDesc>(&value);
+    if (tensor == nullptr || tensor->data_buffer_idx == 0) continue;
+    EXPECT_TRUE(tensor->device.is_cpu());
+  }
+}
+
+// Holds row 219.
+TEST(DelegatesThatDoTheSameShareTheirPayload, WhateverTheirSpecsSay) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    delegate @d1 "berth.sim" {target_device = "sim:1", level = "3"}
+    delegate @d2 "berth.sim" {target_device = "sim:0"}
+    method forward(%x: f32[4]@sim:0, %z: f32[4]@sim:1) {
+      %y: f32[4]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[4]@sim:0)
+        %b: f32[4]@sim:0 = aten::relu(%a)
+        yield %b
+      }
+      %u: f32[4]@sim:1 = berth::delegate([%z]) @d1 { (%p: f32[4]@sim:1)
+        %q: f32[4]@sim:1 = aten::relu(%p)
+        yield %q
+      }
+      %v: f32[4]@sim:0 = berth::delegate([%y]) @d2 { (%r: f32[4]@sim:0)
+        %s: f32[4]@sim:0 = aten::exp(%r)
+        yield %s
+      }
+      return %v, %u
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  ASSERT_EQ(method.delegates.size(), 3u);
+  EXPECT_EQ(emitted.program.payloads.size(), 2u);
+  EXPECT_EQ(method.delegates[0].payload, method.delegates[1].payload);
+  EXPECT_NE(method.delegates[0].payload, method.delegates[2].payload);
+  ASSERT_EQ(method.delegates[1].compile_specs.size(), 2u);
+  EXPECT_EQ(method.delegates[1].compile_specs[0].key, "target_device");
+  EXPECT_EQ(method.delegates[1].compile_specs[0].value, (std::vector<uint8_t>{'s', 'i', 'm', ':', '1'}));
+  EXPECT_EQ(method.delegates[1].compile_specs[1].key, "level");
+}
+
+TEST(PayloadsMadeElsewhereAreKept, ByteForByte) {
+  ir::Module module = module_of(R"(
+    delegate @chip "Chip" {level = "3"}
+    method forward(%x: f32[4]) {
+      %y: f32[4] = berth::delegate([%x]) @chip { (%a: f32[4])
+        %b: f32[4] = aten::relu(%a)
+        yield %b
+      }
+      return %y
+    })");
+  module.delegates[0].payload = ir::Blob::owned({1, 2, 3});
+  module.methods[0].node(module.methods[0].body.nodes[0]).regions.clear();
+  auto emitted = emit(module);
+  ASSERT_TRUE(emitted.ok()) << emitted.error().text();
+  testing::expect_sound_file(emitted->program);
+  ASSERT_EQ(emitted->program.payloads.size(), 1u);
+  EXPECT_EQ(written(emitted->program.payloads[0]), (std::vector<uint8_t>{1, 2, 3}));
+  EXPECT_EQ(arguments_of(only_method(*emitted), 0).size(), 2u);
+  EXPECT_EQ(emitted->program.methods[0].delegates[0].id, "Chip");
+}
+
+std::string region_text(const std::string& inputs, const std::string& outputs, const std::string& region) {
+  return "const @w: f32[4] = dense<[1, 2, 3, 4]>\ndelegate @d0 \"berth.sim\" {target_device = \"sim:0\"}\n"
+         "method forward(%x: f32[4]@sim:0) {\n%w: f32[4] = const @w\n" +
+         outputs + " = berth::delegate([" + inputs + "]) @d0 {\n" + region + "}\nreturn %y\n}";
+}
+
+// Each output is the caller's memory, so it is written by an instruction of its own.
+TEST(EveryOutputIsWritten, AlsoOneThatIsAnInputAConstantAViewOrThere) {
+  const EmittedProgram emitted =
+      program_of(region_text("%x",
+                             "%y: f32[4]@sim:0, %y1: f32[4]@sim:0, %y2: f32[4], %y3: f32[2,2]@sim:0, "
+                             "%y4: f32[4]@sim:0",
+                             "(%a: f32[4]@sim:0)\n%b: f32[4]@sim:0 = aten::relu(%a)\n"
+                             "%v: f32[2,2]@sim:0 = aten::view_copy(%b, [2, 2])\n"
+                             "yield %b, %a, %w, %v, %b\n"));
+  const std::string text = nested_text(emitted, 0);
+  EXPECT_NE(text.find("0: aten::relu.out(%0, %1, %1)\n"
+                      "    1: aten::view_copy.out(%1, [2, 2], %2, %2)\n"
+                      "    2: aten::clone.out(%0, none, %5, %5)\n"
+                      "    3: aten::clone.out(%7, none, %8, %8)\n"
+                      "    4: aten::clone.out(%1, none, %9, %9)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("out  %1: f32[4] of the caller\n  out  %5: f32[4] of the caller\n"
+                      "  out  %8: f32[4] of the caller\n  out  %2: f32[2,2] of the caller\n"
+                      "  out  %9: f32[4] of the caller\n"),
+            std::string::npos)
+      << text;
+}
+
+// Where the caller's memory is, is known when it runs: the view is set then, and costs no copy.
+TEST(ViewsOfTheCallersMemoryFollowIt, ByAnInstruction) {
+  const EmittedProgram emitted = program_of(region_text("%x", "%y: f32[2,2]@sim:0",
+                                                        "(%a: f32[4]@sim:0)\n"
+                                                        "%v: f32[2,2]@sim:0 = aten::view_copy(%a, [2, 2])\n"
+                                                        "%b: f32[2,2]@sim:0 = aten::relu(%v)\nyield %b\n"));
+  EXPECT_NE(nested_text(emitted, 0)
+                .find("0: executorch_prim::et_view.default(%0, [2, 2], %1)\n"
+                      "    1: aten::relu.out(%1, %4, %4)\n"),
+            std::string::npos)
+      << nested_text(emitted, 0);
+}
+
+TEST(SizesInsideADelegateComeFromItsInputs, WhichHaveThem) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    method forward(%x: f32[n,4]@sim:0) {
+      %y: f32[(n * 4)]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[n,4]@sim:0)
+        %b: f32[n,4]@sim:0 = aten::relu(%a)
+        %c: f32[(n * 4)]@sim:0 = aten::view_copy(%b, [(n * 4)])
+        yield %c
+      }
+      return %y
+    })");
+  const std::string text = nested_text(emitted, 0);
+  EXPECT_NE(text.find("aten::sym_size.int(%0, 0, "), std::string::npos) << text;
+  EXPECT_NE(text.find("f32[<=8,4] of the caller"), std::string::npos) << text;
+  EXPECT_NE(text.find("aten::view_copy.out("), std::string::npos) << text;
+  EXPECT_EQ(arguments_of(only_method(emitted), 0)[2], "u8[128]+0");
+}
+
+TEST(WhatADelegateCannotHoldIsRefused, WithItsName) {
+  const auto refusal = [](void (*bend)(ir::Module&)) {
+    ir::Module module = module_of(R"(
+      state @s: f32[4]
+      delegate @part "berth.sim"
+      method forward(%x: f32[4]) {
+        %z: f32[4] = aten::exp(%x)
+        %r: f32[4] = berth::state_read() @s
+        %y: f32[4] = berth::delegate([%x]) @part { (%a: f32[4])
+          %b: f32[4] = aten::relu(%a)
+          yield %b
+        }
+        return %y, %z, %r
+      })");
+    bend(module);
+    return refusal_of(module);
+  };
+  EXPECT_EQ(refusal([](ir::Module&) {}), "it was emitted");
+  EXPECT_NE(refusal([](ir::Module& m) {
+              m.delegates[0].specs = {{"target_device", "tpu:0"}};
+            }).find("delegate @part: target_device \"tpu:0\" is no device; types are cpu, cuda, sim"),
+            std::string::npos);
+  EXPECT_NE(refusal([](ir::Module& m) {
+              m.delegates[0].specs = {{"target_device", "sim:0"}, {"target_device", "sim:1"}};
+            }).find("two target_device specs differ: sim:0 and sim:1"),
+            std::string::npos);
+  const auto call = [](ir::Module& m) -> ir::Node& { return m.methods[0].node(m.methods[0].body.nodes[2]); };
+  static const auto node_of = call;
+  EXPECT_NE(refusal([](ir::Module& m) { node_of(m).regions.clear(); }).find("neither a payload nor a region"),
+            std::string::npos);
+  EXPECT_NE(refusal([](ir::Module& m) { node_of(m).delegate = 7; }).find("names no delegate"), std::string::npos);
+  EXPECT_NE(refusal([](ir::Module& m) {
+              ir::Method& method = m.methods[0];
+              method.node(node_of(m).regions[0].nodes[0]).args[0] = method.node(method.body.nodes[0]).results[0];
+            }).find("%z is from outside of the region"),
+            std::string::npos);
+  EXPECT_NE(refusal([](ir::Module& m) {
+              ir::Method& method = m.methods[0];
+              node_of(m).regions[0].nodes.push_back(method.body.nodes[1]);
+            }).find("neither state nor delegates nor copies"),
+            std::string::npos);
+}
+
+TEST(TheSameModuleGivesTheSameBytes, DelegatesIncluded) {
+  const auto one = format::program_bytes(program_of(kShared).program);
+  const auto two = format::program_bytes(program_of(kShared).program);
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(*one, *two);
+}
+
+}  // namespace
+}  // namespace berth::emit
