@@ -1,0 +1,61 @@
+#include "runtime/tensor.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+struct Arrays {
+  int32_t sizes[2] = {3, 2};
+  uint8_t order[2] = {0, 1};
+  int64_t strides[2] = {};
+  float data[6] = {};
+
+  Tensor on(Device device, ShapeDynamism dynamism = ShapeDynamism::kStatic) {
+    return Tensor(DType::kF32, 2, sizes, order, strides, data, dynamism, device);
+  }
+};
+
+// Holds row 16.
+TEST(ATensorWithoutADeviceIsOnTheHost, Always) {
+  Arrays arrays;
+  const Tensor tensor(DType::kF32, 2, arrays.sizes, arrays.order, arrays.strides, arrays.data);
+  EXPECT_EQ(tensor.device(), Device(DeviceType::kCpu, 0));
+  EXPECT_EQ(Tensor().device(), Device());
+}
+
+// Holds row 17.
+TEST(TheDeviceIsReadBack, TypeAndIndex) {
+  Arrays arrays;
+  for (const Device device : {Device(), Device(DeviceType::kCuda, 0), Device(DeviceType::kCuda, 1)}) {
+    const Tensor tensor = arrays.on(device);
+    EXPECT_EQ(tensor.device().type, device.type);
+    EXPECT_EQ(tensor.device().index, device.index);
+    EXPECT_EQ(tensor.device(), device);
+  }
+}
+
+// Holds row 18.
+TEST(ResizingDoesNotMoveATensor, ToAnotherDevice) {
+  Arrays arrays;
+  Tensor tensor = arrays.on(Device(DeviceType::kCuda, 1), ShapeDynamism::kBounded);
+  const int32_t smaller[] = {2, 2};
+  ASSERT_EQ(tensor.resize(smaller), Error::kOk);
+  EXPECT_EQ(tensor.device(), Device(DeviceType::kCuda, 1));
+  const int32_t larger[] = {4, 2};
+  EXPECT_EQ(tensor.resize(larger), Error::kInvalidArgument);
+  EXPECT_EQ(tensor.device(), Device(DeviceType::kCuda, 1));
+}
+
+// Holds row 19.
+TEST(TheDeviceTakesNoRoom, InATensor) {
+  struct WithoutDevice {
+    void* pointers[4];
+    int64_t counts[2];
+    uint8_t dtype, rank, dynamism, contiguous;
+  };
+  EXPECT_EQ(sizeof(Tensor), sizeof(WithoutDevice));
+}
+
+}  // namespace
+}  // namespace berth
