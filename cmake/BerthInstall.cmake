@@ -26,7 +26,7 @@ endfunction()
 
 berth_bundle(runtime ROOMS base format runtime host portable LINK Threads::Threads)
 if(BERTH_COMPILER)
-  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_runtime fmt::fmt)
+  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_runtime fmt::fmt minizip)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -1,6 +1,7 @@
 #include "compiler/compile.h"
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -9,6 +10,7 @@
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/import/onnx/import_onnx.h"
+#include "compiler/import/pt2/import_pt2.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/pipeline.h"
@@ -20,6 +22,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxIrText = size_t{1} << 30;
+
+// A `.pt2` archive is a ZIP; neither protobuf nor text begins as one does.
+bool looks_like_archive(Span<const uint8_t> bytes) {
+  return bytes.size() >= 4 && std::memcmp(bytes.data(), "PK\x03\x04", 4) == 0;
+}
 
 // IR text is text; a model in protobuf has bytes that no text has within its first few.
 bool looks_like_text(Span<const uint8_t> bytes) {
@@ -95,7 +102,7 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return Failure{Error::kInvalidProgram, path, "is empty"};
   if (looks_like_text(file->bytes())) return load_text(*file);
-  auto module = import_onnx(path, options);
+  auto module = looks_like_archive(file->bytes()) ? import_pt2(path, options) : import_onnx(path, options);
   if (module.ok()) return module;
   Failure failure = module.error();
   if (failure.place.rfind(path, 0) != 0) failure.place = failure.place.empty() ? path : path + ": " + failure.place;

@@ -1,0 +1,58 @@
+// Which operators of torch.export are read, and by whom.
+//
+// Most have a row of their own in format/operators.def and are taken over argument by argument (generic.cc); views
+// become copies, numbers where tensors stand the operator's Scalar overload. The others have a function here, in files
+// by family. In-place operators (`add_`) are their functional forms; who else sees the change is in_place.h's business.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/span.h"
+#include "compiler/import/pt2/node_context.h"
+
+namespace berth::pt2 {
+
+using Import = void (*)(NodeContext& n);
+
+struct OperatorRow {
+  std::string_view name;  // "silu" for every overload, "slice.Tensor" for one
+  Import import;
+};
+using OperatorTable = Span<const OperatorRow>;
+
+OperatorTable activation_operators();
+OperatorTable attention_operators();
+OperatorTable cast_operators();
+OperatorTable conv_operators();
+OperatorTable create_operators();
+OperatorTable index_operators();
+OperatorTable layout_operators();
+OperatorTable linear_operators();
+OperatorTable norm_operators();
+OperatorTable pad_operators();
+OperatorTable pointwise_operators();
+OperatorTable pool_operators();
+OperatorTable recurrent_operators();
+OperatorTable reduce_operators();
+OperatorTable resize_operators();
+OperatorTable split_operators();
+OperatorTable symbol_operators();
+
+/// What reads an operator: a function, or a row of format/operators.def. Both null when nothing does.
+struct Importer {
+  Import import = nullptr;
+  const ir::Operator* row = nullptr;
+  bool found() const { return import != nullptr || row != nullptr; }
+};
+
+/// The importer of `target` ("torch.ops.aten.add.Tensor"). In-place operators give that of their functional form.
+Importer find_importer(const std::string& target);
+/// Whether `target` names an operator that writes its first argument: "torch.ops.aten.add_.Tensor".
+bool writes_in_place(const std::string& target);
+
+/// Appends `n` as the operator `row`, argument by argument.
+void import_generic(NodeContext& n, const ir::Operator& row);
+void import_node(NodeContext& n, const Importer& importer);
+
+}  // namespace berth::pt2

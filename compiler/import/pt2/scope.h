@@ -1,0 +1,19 @@
+// Scope: what the names of one graph stand for while it is imported.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "compiler/ir/argument.h"
+
+namespace berth::pt2 {
+
+/// A tensor (ValueId), a size (Dim), a number, a truth value, a text or None; or nothing, and why.
+struct Operand {
+  ir::Argument value;
+  std::string unknown;  // when not empty, the value means nothing
+};
+
+using Scope = std::unordered_map<std::string, Operand>;
+
+}  // namespace berth::pt2

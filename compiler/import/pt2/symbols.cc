@@ -1,0 +1,209 @@
+#include "compiler/import/pt2/symbols.h"
+
+#include <algorithm>
+
+#include "compiler/import/pt2/expression.h"
+
+namespace berth::pt2 {
+namespace {
+
+using lowering::Extent;
+using lowering::kMaxExtent;
+
+Failure wrong(const std::string& input, std::string message, Error code = Error::kInvalidArgument) {
+  return Failure{code, "pt2 input \"" + input + "\"", std::move(message)};
+}
+
+std::string shape_hint(const TensorMeta& meta, size_t axis) {
+  std::string text;
+  for (size_t i = 0; i < meta.sizes.size(); ++i) {
+    if (i > 0) text += "x";
+    const Size& size = meta.sizes[i];
+    text += size.expression.empty() ? std::to_string(size.number) : i == axis ? "1..8" : plain_symbol(size.expression);
+  }
+  return text;
+}
+
+// f(s) = a * s + c.
+struct Affine {
+  int64_t a = 0, c = 0;
+};
+
+}  // namespace
+
+std::string plain_symbol(const std::string& expression) {
+  const std::vector<std::string> all = symbols_in(expression);
+  const bool plain = all.size() == 1 && expression.rfind("Symbol('", 0) == 0 &&
+                     expression.find('(', 7) == std::string::npos && expression.back() == ')';
+  return plain ? all[0] : std::string();
+}
+
+std::vector<std::string> symbols_in(const std::string& expression) {
+  std::vector<std::string> names;
+  constexpr std::string_view kSymbol = "Symbol('";
+  for (size_t at = expression.find(kSymbol); at != std::string::npos; at = expression.find(kSymbol, at + 1)) {
+    const size_t start = at + kSymbol.size();
+    const size_t end = expression.find('\'', start);
+    if (end == std::string::npos) break;
+    std::string name = expression.substr(start, end - start);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    if (names.size() > 64) break;
+  }
+  return names;
+}
+
+Expected<Dim> SymbolTable::value(const Size& size) {
+  if (size.expression.empty()) return Dim(size.number);
+  const auto known = expressions_.find(size.expression);
+  if (known != expressions_.end()) return known->second;
+  return evaluate_expression(size.expression, symbols_, [this](const std::string& name) {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : &found->second;
+  });
+}
+
+void SymbolTable::learn(const Size& size, Dim dim) {
+  const std::string symbol = plain_symbol(size.expression);
+  if (!symbol.empty()) values_.emplace(symbol, dim);
+}
+
+// The model's range, narrowed by what the user gives.
+Expected<Extent> SymbolTable::range_of(const SizedInput& input, size_t axis, const std::string& symbol,
+                                       const Extent* given) const {
+  const auto found = ranges_.find(symbol);
+  const Range range = found == ranges_.end() ? Range() : found->second;
+  Extent extent{range.has_min ? std::max<int64_t>(range.min, 0) : 0, kMaxExtent};
+  const bool bounded = range.has_max && range.max < kMaxExtent;
+  if (bounded) extent.upper = range.max;
+  if (given != nullptr) {
+    if (given->upper > extent.upper || given->lower < extent.lower) {
+      return wrong(input.name, "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
+                                   ", the model was exported for " + std::to_string(extent.lower) +
+                                   (bounded ? ".." + std::to_string(extent.upper) : " and more"));
+    }
+    return *given;
+  }
+  if (!bounded) {
+    return wrong(input.name, "dimension " + std::to_string(axis) + " ('" + symbol +
+                                 "') has no upper bound, so no memory can be planned; export with "
+                                 "torch.export.Dim(name, max=…), or pass --input-shape " +
+                                 input.name + "=" + shape_hint(*input.meta, axis));
+  }
+  if (extent.upper < extent.lower) return wrong(input.name, "'" + symbol + "' has an empty range");
+  return extent;
+}
+
+Status SymbolTable::bind_plain(const SizedInput& input, size_t axis, const Extent* given) {
+  const std::string symbol = plain_symbol(input.meta->sizes[axis].expression);
+  if (values_.count(symbol) != 0) return Done{};
+  BERTH_ASSIGN_OR_RETURN(const Extent extent, range_of(input, axis, symbol, given));
+  if (extent.lower == extent.upper) {
+    values_.emplace(symbol, Dim(extent.lower));
+    return Done{};
+  }
+  BERTH_ASSIGN_OR_RETURN(const Dim dim, symbols_.input(lowering::symbol_name(symbol), extent.lower, extent.upper));
+  values_.emplace(symbol, dim);
+  return Done{};
+}
+
+// A size a * s + c of a symbol that no input has by itself: the size becomes the IR's symbol, s is (size - c) / a.
+Status SymbolTable::bind_affine(const SizedInput& input, size_t axis, const Extent* given) {
+  const Size& size = input.meta->sizes[axis];
+  std::vector<std::string> open;
+  for (const std::string& name : symbols_in(size.expression)) {
+    if (values_.count(name) == 0) open.push_back(name);
+  }
+  if (open.empty()) return Done{};
+  const auto odd = [&] {
+    return wrong(input.name,
+                 "dimension " + std::to_string(axis) +
+                     " is an expression that Berth cannot solve for its symbol: " + size.expression.substr(0, 200),
+                 Error::kNotSupported);
+  };
+  if (open.size() > 1) return odd();
+  const auto at = [&](int64_t s) -> Expected<int64_t> {
+    values_[open[0]] = Dim(s);
+    const auto result = value(size);
+    values_.erase(open[0]);
+    if (!result.ok()) return result.error();
+    return result->is_constant() ? result->value : INT64_MIN;
+  };
+  int64_t y[4];
+  for (int64_t s = 0; s < 4; ++s) {
+    BERTH_ASSIGN_OR_RETURN(y[s], at(s));
+    if (y[s] < -kMaxExtent || y[s] > kMaxExtent) return odd();
+  }
+  const Affine f{y[1] - y[0], y[0]};
+  if (f.a < 1 || y[2] != 2 * f.a + f.c || y[3] != 3 * f.a + f.c) return odd();
+  Extent of_symbol;
+  if (given != nullptr) of_symbol = {(given->lower - f.c) / f.a, (given->upper - f.c) / f.a};
+  BERTH_ASSIGN_OR_RETURN(const Extent s, range_of(input, axis, open[0], given == nullptr ? nullptr : &of_symbol));
+  if (s.upper > kMaxExtent / f.a) return wrong(input.name, "dimension " + std::to_string(axis) + " may be too large");
+  if (s.lower == s.upper) {
+    values_.emplace(open[0], Dim(s.lower));
+    return Done{};
+  }
+  std::string name = lowering::symbol_name(input.name) + "_" + std::to_string(axis);
+  while (symbols_.find(name) != nullptr) name += "_";
+  BERTH_ASSIGN_OR_RETURN(const Dim dim,
+                         symbols_.input(name, std::max<int64_t>(f.a * s.lower + f.c, 0), f.a * s.upper + f.c));
+  expressions_[size.expression] = dim;
+  values_.emplace(open[0], symbols_.floor_div(symbols_.add(dim, Dim(-f.c)), Dim(f.a)));
+  return Done{};
+}
+
+Status SymbolTable::bind_inputs(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
+                                const ImportOptions& options) {
+  Given given;
+  for (const auto& [name, text] : options.input_shapes) {
+    std::vector<Extent> extents;
+    if (!lowering::parse_extents(text, &extents)) {
+      return wrong(name, "--input-shape \"" + text + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
+    }
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const SizedInput& i) { return i.name == name; });
+    const auto number = numbers.find(name);
+    std::string known;
+    for (const SizedInput& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
+    if (input == inputs.end() && number == numbers.end()) {
+      return wrong(name, "--input-shape names no input of the model; it has: " + known);
+    }
+    const size_t rank = number != numbers.end() ? 1 : input->meta->sizes.size();
+    if (extents.size() != rank) {
+      return wrong(name, "--input-shape has " + std::to_string(extents.size()) + " dimensions, the input " +
+                             std::to_string(rank));
+    }
+    if (number != numbers.end()) {
+      if (extents[0].lower != extents[0].upper) return wrong(name, "is a number; --input-shape can only fix it");
+      const std::string symbol = plain_symbol(number->second.expression);
+      if (!symbol.empty()) values_.emplace(symbol, Dim(extents[0].lower));
+    }
+    if (!given.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
+  }
+  // What a user says about one input holds for the same symbol of the others, so those with options go first; and
+  // symbols by themselves before those in expressions.
+  for (const bool plain : {true, false}) {
+    for (const bool with_options : {true, false}) {
+      for (const SizedInput& input : inputs) {
+        const auto extents = given.find(input.name);
+        if ((extents != given.end()) != with_options) continue;
+        for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
+          const Size& size = input.meta->sizes[axis];
+          const Extent* extent = with_options ? &extents->second[axis] : nullptr;
+          if (size.expression.empty()) {
+            const bool agree = extent == nullptr || (extent->lower == size.number && extent->upper == size.number);
+            if (!agree) {
+              return wrong(input.name, "--input-shape says " + text_of(*extent) + " for dimension " +
+                                           std::to_string(axis) + ", which the model has as " +
+                                           std::to_string(size.number));
+            }
+          } else if (plain_symbol(size.expression).empty() != plain) {
+            BERTH_TRY(plain ? bind_plain(input, axis, extent) : bind_affine(input, axis, extent));
+          }
+        }
+      }
+    }
+  }
+  return Done{};
+}
+
+}  // namespace berth::pt2
