@@ -149,7 +149,8 @@ void parse_schema(std::string_view schema, Operator& op) {
     const size_t comma = outputs.find(", ");
     const std::string_view one = outputs.substr(0, comma);
     op.output_is_list = op.output_is_list || one.substr(0, 8) == "Tensor[]";
-    op.outputs.push_back(one.substr(one.find(' ') + 1));
+    // An argument that is written beside the outputs is none itself.
+    if (one.substr(0, 7) != "Tensor(") op.outputs.push_back(one.substr(one.find(' ') + 1));
     outputs = comma == std::string_view::npos ? std::string_view() : outputs.substr(comma + 2);
   }
 }
@@ -172,6 +173,7 @@ struct Table {
       op.in_place_arguments = row.in_place_arguments;
       op.view = row.view;
       op.unplaced_outputs = row.unplaced;
+      op.random = row.id == OpId::rand_out || row.id == OpId::randn_out || row.id == OpId::native_dropout_out;
       parse_schema(row.schema, op);
       BERTH_CHECK(by_functional_name.emplace(op.functional_name, &op).second);
       by_out_variant.emplace(std::string(row.name) + "." + row.out, &op);

@@ -92,6 +92,7 @@ struct Operator {
   InPlaceClass in_place = InPlaceClass::kNever;
   uint32_t in_place_arguments = 0;  // bit i: argument i
   ViewKind view = ViewKind::kNone;
+  bool random = false;            // two calls with equal arguments give different results
   uint32_t unplaced_outputs = 0;  // bit k: output k may be without memory when nothing reads it
 
   /// Index of the parameter called `parameter`, or -1.

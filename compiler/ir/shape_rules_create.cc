@@ -101,4 +101,32 @@ Expected<Types> infer_scalar_tensor(const ShapeQuery& query) {
   return args.one(dtype, {});
 }
 
+Expected<Types> infer_empty(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, args.dtype(2, DType::kF32));
+  if (!args.none(1)) {
+    BERTH_ASSIGN_OR_RETURN(const int64_t format, args.integer(1));
+    if (format != 0) {
+      return args.fail(Error::kNotSupported, "expected the memory format contiguous (0), found " +
+                                                 std::to_string(format) + "; use _empty_dim_order instead");
+    }
+  }
+  return args.one(dtype, args.dims(0));
+}
+
+Expected<Types> infer_empty_dim_order(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, args.dtype(2, DType::kF32));
+  TensorType type = args.type(dtype, args.dims(0));
+  if (!args.none(1)) {
+    BERTH_ASSIGN_OR_RETURN(const std::vector<int> order, args.dimensions(1, type.rank()));
+    if (order.size() != type.shape.size()) {
+      return args.fail("expected a dimension order of " + std::to_string(type.rank()) + " dimensions, found " +
+                       std::to_string(order.size()));
+    }
+    type.dim_order.assign(order.begin(), order.end());
+  }
+  return Types{std::move(type)};
+}
+
 }  // namespace berth::ir

@@ -19,6 +19,24 @@ Status expect_same_rank(const ShapeArgs& args, const TensorType& self, const Ten
                    " and " + args.text(other));
 }
 
+Status expect_mask(const ShapeArgs& args, const TensorType& mask) {
+  if (mask.dtype == DType::kBool) return Done{};
+  return args.fail(Error::kInvalidType, "expected a mask of bool, found " + args.text(mask));
+}
+
+// A size that is known only at run time, at most `most`: a symbol of its own, named after the value that is searched,
+// argument `searched`, so that asking again gives the same symbol.
+Expected<Dim> count_of_contents(const ShapeArgs& args, const char* prefix, size_t searched, int64_t most) {
+  const std::string stem = prefix + args.query().method.value(std::get<ValueId>(args.argument(searched))).name;
+  std::string name = stem;
+  for (int suffix = 1;; ++suffix) {
+    const Symbol* taken = args.symbols.find(name);
+    if (taken == nullptr || (taken->min == 0 && taken->max == most)) break;
+    name = stem + "_" + std::to_string(suffix);
+  }
+  return args.symbols.input(name, 0, most);
+}
+
 }  // namespace
 
 Expected<Types> infer_embedding(const ShapeQuery& query) {
@@ -104,21 +122,45 @@ Expected<Types> infer_index_select(const ShapeQuery& query) {
   return args.one(self.dtype, std::move(shape));
 }
 
-// The number of places is known only at run time: a symbol of its own, named after the value that is searched, so that
-// asking again gives the same symbol.
 Expected<Types> infer_nonzero(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& self = args.tensor(0);
-  const int64_t most = max_numel(self, args.symbols);
-  const std::string stem = "nz_" + query.method.value(std::get<ValueId>(query.args[0])).name;
-  std::string name = stem;
-  for (int suffix = 1;; ++suffix) {
-    const Symbol* taken = args.symbols.find(name);
-    if (taken == nullptr || (taken->min == 0 && taken->max == most)) break;
-    name = stem + "_" + std::to_string(suffix);
-  }
-  BERTH_ASSIGN_OR_RETURN(const Dim count, args.symbols.input(name, 0, most));
+  BERTH_ASSIGN_OR_RETURN(const Dim count, count_of_contents(args, "nz_", 0, max_numel(self, args.symbols)));
   return args.one(DType::kI64, {count, Dim(self.rank())});
+}
+
+Expected<Types> infer_masked_select(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_TRY(expect_mask(args, args.tensor(1)));
+  BERTH_ASSIGN_OR_RETURN(Shape shape, args.broadcast(self.shape, args.tensor(1).shape));
+  const int64_t most = max_numel(args.type(self.dtype, std::move(shape)), args.symbols);
+  BERTH_ASSIGN_OR_RETURN(const Dim count, count_of_contents(args, "true_", 1, most));
+  return args.one(self.dtype, {count});
+}
+
+Expected<Types> infer_masked_scatter(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  const TensorType& source = args.tensor(2);
+  BERTH_TRY(expect_mask(args, args.tensor(1)));
+  if (source.dtype != self.dtype) {
+    return args.fail(Error::kInvalidType,
+                     "expected 'source' of " + std::string(to_string(self.dtype)) + ", found " + args.text(source));
+  }
+  BERTH_ASSIGN_OR_RETURN(Shape shape, args.broadcast(self.shape, args.tensor(1).shape));
+  return args.one(self.dtype, std::move(shape));
+}
+
+Expected<Types> infer_repeat_interleave(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& repeats = args.tensor(0);
+  BERTH_TRY(args.expect_rank(repeats, 1, 1, "repeats"));
+  BERTH_TRY(expect_index(args, repeats));
+  if (args.none(1)) {
+    return args.fail(Error::kNotSupported, "expected 'output_size', for nothing bounds the sum of the repeats");
+  }
+  return args.one(repeats.dtype, {args.dim(1)});
 }
 
 Expected<Types> infer_scatter(const ShapeQuery& query) {

@@ -372,4 +372,32 @@ Expected<Types> infer_to_dim_order_copy(const ShapeQuery& query) {
   return types;
 }
 
+// As clone, with another dtype.
+Expected<Types> infer_to_copy(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, args.dtype(3, self.dtype));
+  constexpr int64_t kPreserve = 1;
+  int64_t format = kPreserve;
+  if (!args.none(2)) {
+    BERTH_ASSIGN_OR_RETURN(format, args.integer(2));
+  }
+  if (format == kPreserve) return Types{args.elementwise(dtype, self.shape, {&self})};
+  if (format == 0) return args.one(dtype, self.shape);
+  return args.fail(Error::kNotSupported, "expected the memory format contiguous (0) or preserve (1), found " +
+                                             std::to_string(format) + "; use _to_dim_order_copy instead");
+}
+
+Expected<Types> infer_view_as_real(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  if (!is_complex(self.dtype)) return args.fail("expected complex numbers, found " + args.text(self));
+  Shape shape = self.shape;
+  shape.push_back(Dim(2));
+  const DType part = self.dtype == DType::kComplex32   ? DType::kF16
+                     : self.dtype == DType::kComplex64 ? DType::kF32
+                                                       : DType::kF64;
+  return args.one(part, std::move(shape));
+}
+
 }  // namespace berth::ir

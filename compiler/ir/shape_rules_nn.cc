@@ -202,4 +202,53 @@ Expected<Types> infer_upsample2d(const ShapeQuery& query) {
   return Types{args.elementwise(input.dtype, shape, {})};
 }
 
+Expected<Types> infer_upsample_aa(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_TRY(args.expect_rank(self, 4, 4, "an input"));
+  if (args.dims(1).size() != 2) {
+    return args.fail("expected 2 output sizes, found " + std::to_string(args.dims(1).size()));
+  }
+  return Types{args.elementwise(self.dtype, {self.shape[0], self.shape[1], args.dims(1)[0], args.dims(1)[1]}, {})};
+}
+
+Expected<Types> infer_grid_sampler(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(0);
+  const TensorType& grid = args.tensor(1);
+  BERTH_TRY(args.expect_rank(input, 4, 4, "an input"));
+  BERTH_TRY(args.expect_rank(grid, 4, 4, "a grid"));
+  BERTH_TRY(args.same_size(grid.shape[3], Dim(2), "size of the grid's last dimension and 2"));
+  BERTH_ASSIGN_OR_RETURN(const Dim batch, args.same_size(input.shape[0], grid.shape[0], "batch sizes"));
+  if (input.dtype != grid.dtype) {
+    return args.fail(Error::kInvalidType,
+                     "expected input and grid of one dtype, found " + args.text(input) + " and " + args.text(grid));
+  }
+  return args.one(input.dtype, {batch, input.shape[1], grid.shape[1], grid.shape[2]});
+}
+
+Expected<Types> infer_cdist(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& a = args.tensor(0);
+  const TensorType& b = args.tensor(1);
+  BERTH_TRY(args.expect_rank(a, 2, kMaxTensorRank, "rows"));
+  BERTH_TRY(args.expect_rank(b, 2, kMaxTensorRank, "rows"));
+  BERTH_TRY(args.same_size(a.shape.back(), b.shape.back(), "lengths of rows"));
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, product_dtype(args, a, b));
+  BERTH_ASSIGN_OR_RETURN(Shape shape, args.broadcast(Shape(a.shape.begin(), a.shape.end() - 2),
+                                                     Shape(b.shape.begin(), b.shape.end() - 2)));
+  shape.push_back(a.shape[a.shape.size() - 2]);
+  shape.push_back(b.shape[b.shape.size() - 2]);
+  return args.one(dtype, std::move(shape));
+}
+
+Expected<Types> infer_pdist(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_TRY(args.expect_rank(self, 2, 2, "rows"));
+  const Dim n = self.shape[0];
+  const Dim pairs = args.symbols.mul(n, args.symbols.add(n, Dim(-1)));
+  return args.one(self.dtype, {args.symbols.floor_div(pairs, Dim(2))});
+}
+
 }  // namespace berth::ir

@@ -220,4 +220,43 @@ Expected<Types> infer_glu(const ShapeQuery& query) {
   return parts(args, d, {args.symbols.floor_div(size, Dim(2))});
 }
 
+Expected<Types> infer_unfold(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, self.rank()));
+  BERTH_ASSIGN_OR_RETURN(const int64_t size, args.integer(2));
+  BERTH_ASSIGN_OR_RETURN(const int64_t step, args.integer(3));
+  Shape shape = self.shape;
+  const Dim length = shape.empty() ? Dim(1) : shape[static_cast<size_t>(d)];
+  if (size < 0 || step < 1 || args.symbols.upper(length) < size) {
+    return args.fail("expected a step of at least 1 and a size within the " + args.text(length) +
+                     " elements of dimension " + std::to_string(d) + ", found " + std::to_string(step) + " and " +
+                     std::to_string(size));
+  }
+  if (!shape.empty()) {
+    const Dim steps = args.symbols.floor_div(args.symbols.add(length, Dim(-size)), Dim(step));
+    shape[static_cast<size_t>(d)] = args.symbols.add(steps, Dim(1));
+  }
+  shape.push_back(Dim(size));
+  return args.one(self.dtype, std::move(shape));
+}
+
+// The strides count elements of the memory of a contiguous self.
+Expected<Types> infer_as_strided(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  const Shape& shape = args.dims(1);
+  const DimList& strides = args.dims(2);
+  if (shape.size() != strides.size()) {
+    return args.fail("expected a stride for each size, found " + std::to_string(strides.size()) + " for " +
+                     std::to_string(shape.size()));
+  }
+  for (const DimList* list : {&shape, &strides}) {
+    for (Dim dim : *list) {
+      if (args.symbols.lower(dim) < 0) return args.fail("expected numbers of at least 0, found " + args.text(dim));
+    }
+  }
+  return args.one(self.dtype, shape);
+}
+
 }  // namespace berth::ir

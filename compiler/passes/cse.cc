@@ -73,7 +73,9 @@ class Finder {
     });
   }
 
-  static bool is_pure(const Node& node) { return node.regions.empty() && node.state < 0 && !node.results.empty(); }
+  static bool is_pure(const Node& node) {
+    return node.regions.empty() && node.state < 0 && node.delegate < 0 && !node.results.empty() && !node.op->random;
+  }
 
   bool same_types(const Node& a, const Node& b) const {
     for (size_t i = 0; i < a.results.size(); ++i) {
@@ -95,7 +97,12 @@ class Finder {
     for (NodeId id : graph.nodes) {
       Node& node = method_.node(id);
       for (Argument& a : node.args) resolve(a);
+      // A delegate's region sees nothing of what was computed around it.
+      const bool closed = node.is(ir::OpId::delegate);
+      std::unordered_map<std::string, NodeId> around;
+      if (closed) around.swap(seen_);
       for (Graph& region : node.regions) this->graph(region);
+      if (closed) around.swap(seen_);
       if (!is_pure(node) || !merge(node, id)) kept.push_back(id);
     }
     graph.nodes = std::move(kept);

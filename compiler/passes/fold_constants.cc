@@ -97,7 +97,7 @@ class Folder {
 
  private:
   bool is_candidate(const Node& node) const {
-    if (node.op->infer == nullptr || node.results.empty()) return false;
+    if (node.op->infer == nullptr || node.results.empty() || node.op->random) return false;
     bool constant = true;
     for (const Argument& a : node.args) {
       ir::for_each_value(

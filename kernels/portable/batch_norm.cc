@@ -1,11 +1,13 @@
 // _native_batch_norm_legit_no_training: y = (x - mean[c]) / sqrt(var[c] + eps) * weight[c] + bias[c] with the running
 // statistics. The second and third output, batch statistics of training, are empty.
+#include "kernels/portable/batch_norm.h"
+
 #include <cmath>
 
+#include "base/result.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/multiversion.h"
-#include "kernels/portable/norm.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::portable {
@@ -14,44 +16,19 @@ namespace {
 constexpr int64_t kGrainElements = 16384;
 constexpr int64_t kChannels = 256;
 
-struct BatchNorm {
-  const Tensor& input;
-  const Tensor* weight;
-  const Tensor* bias;
-  const Tensor& mean;
-  const Tensor& variance;
-  double eps;
-  Tensor& out;
-
-  int64_t channels() const { return input.size(1); }
-
-  // y = x * scale + shift in this channel.
-  void channel_affine(int64_t channel, double* scale, double* shift) const {
-    *scale = 1 / std::sqrt(element_or(&variance, channel, 1) + eps) * element_or(weight, channel, 1);
-    *shift = element_or(bias, channel, 0) - element_or(&mean, channel, 0) * *scale;
-  }
-  void channel_affine(int64_t channel, float* scale, float* shift) const {
-    double exact_scale = 0;
-    double exact_shift = 0;
-    channel_affine(channel, &exact_scale, &exact_shift);
-    *scale = static_cast<float>(exact_scale);
-    *shift = static_cast<float>(exact_shift);
-  }
-};
-
-Error check(KernelContext& context, const BatchNorm& norm) {
-  if (norm.input.rank() < 2) {
-    return context.fail(Error::kInvalidArgument, "batch_norm takes tensors of at least two dimensions");
-  }
-  for (const Tensor* tensor : {norm.weight, norm.bias, &norm.mean, &norm.variance}) {
-    if (tensor == nullptr) continue;
-    if (tensor->rank() != 1 || tensor->size(0) != norm.channels() || !is_floating(tensor->dtype())) {
-      return context.fail(Error::kInvalidArgument,
-                          "weight, bias and statistics must be floating and have one element a channel");
-    }
-  }
-  if (is_floating(norm.input.dtype()) && is_floating(norm.out.dtype())) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "batch_norm takes floating-point tensors only");
+// y = x * scale + shift in this channel.
+void channel_affine(const BatchNorm& norm, int64_t channel, double* scale, double* shift) {
+  const double spread = element_or(&norm.spread, channel, 1);
+  const double rstd = norm.spread_is_rstd ? spread : 1 / std::sqrt(spread + norm.eps);
+  *scale = rstd * element_or(norm.weight, channel, 1);
+  *shift = element_or(norm.bias, channel, 0) - element_or(&norm.mean, channel, 0) * *scale;
+}
+void channel_affine(const BatchNorm& norm, int64_t channel, float* scale, float* shift) {
+  double exact_scale = 0;
+  double exact_shift = 0;
+  channel_affine(norm, channel, &exact_scale, &exact_shift);
+  *scale = static_cast<float>(exact_scale);
+  *shift = static_cast<float>(exact_shift);
 }
 
 BERTH_MULTIVERSION void affine_channels(const float* x, float* y, int64_t n, const float* scale, const float* shift) {
@@ -67,7 +44,7 @@ void run_channels_last(KernelContext& context, const BatchNorm& norm, int64_t pi
       const int64_t count = channels - first < kChannels ? channels - first : kChannels;
       float scale[kChannels];
       float shift[kChannels];
-      for (int64_t c = 0; c < count; ++c) norm.channel_affine(first + c, &scale[c], &shift[c]);
+      for (int64_t c = 0; c < count; ++c) channel_affine(norm, first + c, &scale[c], &shift[c]);
       for (int64_t pixel = begin; pixel < end; ++pixel) {
         const int64_t offset = pixel * channels + first;
         affine_channels(norm.input.data<float>() + offset, norm.out.data<float>() + offset, count, scale, shift);
@@ -83,7 +60,7 @@ void run_dense(KernelContext& context, const BatchNorm& norm, int64_t plane) {
                          for (int64_t i = begin; i < end; ++i) {
                            float scale = 0;
                            float shift = 0;
-                           norm.channel_affine(i % norm.channels(), &scale, &shift);
+                           channel_affine(norm, i % norm.channels(), &scale, &shift);
                            scale_shift_f32(norm.input.data<float>() + i * plane, norm.out.data<float>() + i * plane,
                                            plane, scale, shift);
                          }
@@ -93,7 +70,7 @@ void run_dense(KernelContext& context, const BatchNorm& norm, int64_t plane) {
 void run_any_channel(const BatchNorm& norm, const RowReader& reader, const RowReader& writer, int64_t channel) {
   double scale = 0;
   double shift = 0;
-  norm.channel_affine(channel, &scale, &shift);
+  channel_affine(norm, channel, &scale, &shift);
   const char* x =
       norm.input.data<char>() + channel * norm.input.stride(1) * static_cast<int64_t>(element_size(norm.input.dtype()));
   char* y = norm.out.data<char>() + channel * norm.out.stride(1) * static_cast<int64_t>(element_size(norm.out.dtype()));
@@ -117,7 +94,31 @@ void run_any(KernelContext& context, const BatchNorm& norm) {
   });
 }
 
-void run(KernelContext& context, const BatchNorm& norm) {
+}  // namespace
+
+Error check_statistics(KernelContext& context, const BatchNorm& norm, const Tensor& statistics) {
+  if (statistics.rank() == 1 && statistics.size(0) == norm.channels() && is_floating(statistics.dtype())) {
+    return Error::kOk;
+  }
+  return context.fail(Error::kInvalidArgument,
+                      "weight, bias and statistics must be floating and have one element a channel");
+}
+
+Error prepare_batch_norm(KernelContext& context, const BatchNorm& norm) {
+  if (norm.input.rank() < 2) {
+    return context.fail(Error::kInvalidArgument, "batch_norm takes tensors of at least two dimensions");
+  }
+  for (const Tensor* tensor : {norm.weight, norm.bias}) {
+    if (tensor != nullptr) BERTH_RETURN_IF_ERROR(check_statistics(context, norm, *tensor));
+  }
+  if (!is_floating(norm.input.dtype()) || !is_floating(norm.out.dtype())) {
+    return context.fail(Error::kInvalidArgument, "batch_norm takes floating-point tensors only");
+  }
+  return resize_out(context, norm.out, norm.input.sizes());
+}
+
+void run_batch_norm(KernelContext& context, const BatchNorm& norm) {
+  if (norm.out.numel() == 0) return;
   const bool f32 = norm.input.dtype() == DType::kF32 && norm.out.dtype() == DType::kF32;
   const int rank = norm.input.rank();
   const int64_t plane = norm.input.numel() / (norm.input.size(0) * norm.channels());
@@ -131,18 +132,22 @@ void run(KernelContext& context, const BatchNorm& norm) {
   }
 }
 
-}  // namespace
-
 Error native_batch_norm_legit_no_training_out(KernelContext& context, Span<EValue* const> args) {
-  const BatchNorm norm = {args[0]->tensor(), optional_tensor(*args[1]),    optional_tensor(*args[2]), args[3]->tensor(),
-                          args[4]->tensor(), args[6]->scalar_to<double>(), args[7]->tensor()};
-  Error error = check(context, norm);
-  if (error == Error::kOk) error = resize_out(context, norm.out, norm.input.sizes());
+  const BatchNorm norm = {args[0]->tensor(),
+                          optional_tensor(*args[1]),
+                          optional_tensor(*args[2]),
+                          args[3]->tensor(),
+                          args[4]->tensor(),
+                          false,
+                          args[6]->scalar_to<double>(),
+                          args[7]->tensor()};
+  BERTH_RETURN_IF_ERROR(prepare_batch_norm(context, norm));
+  BERTH_RETURN_IF_ERROR(check_statistics(context, norm, norm.mean));
+  BERTH_RETURN_IF_ERROR(check_statistics(context, norm, norm.spread));
   const int32_t none[] = {0};
-  if (error == Error::kOk) error = resize_out(context, args[8]->tensor(), none);
-  if (error == Error::kOk) error = resize_out(context, args[9]->tensor(), none);
-  if (error != Error::kOk) return error;
-  if (norm.out.numel() != 0) run(context, norm);
+  BERTH_RETURN_IF_ERROR(resize_out(context, args[8]->tensor(), none));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args[9]->tensor(), none));
+  run_batch_norm(context, norm);
   return Error::kOk;
 }
 

@@ -68,7 +68,9 @@ Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts
 Error alias_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
 Error clone_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
 Error detach_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
+Error lift_fresh_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
 Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
+Error to_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, true); }
 Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args) {
   return copy_whole(context, args, true);
 }

@@ -1,4 +1,4 @@
-// full, full_like, zeros, ones, scalar_tensor, fill: every element of the output the same number.
+// full, full_like, zeros, ones, scalar_tensor, fill: every element of the output the same number; and empty.
 #include <cstring>
 
 #include "kernels/portable/convert.h"
@@ -30,20 +30,9 @@ Error fill_with(KernelContext& context, const EValue& scalar, const Sizes& sizes
   return fill_out(context, value, sizes, out);
 }
 
-Error read_size(KernelContext& context, const EValue& list, Sizes* sizes) {
-  Integers wanted;
-  BERTH_RETURN_IF_ERROR(read_integers(context, list, &wanted));
-  for (int i = 0; i < wanted.count; ++i) {
-    if (!push_size(sizes, wanted[i])) {
-      return context.fail(Error::kInvalidArgument, "size has a negative dimension, one over 2^31 - 1, or more than 16");
-    }
-  }
-  return Error::kOk;
-}
-
 Error fill_size(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out) {
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_size(context, size, &sizes));
+  BERTH_RETURN_IF_ERROR(read_sizes(context, size, &sizes));
   return fill_with(context, scalar, sizes, out);
 }
 
@@ -56,6 +45,15 @@ Error full_out(KernelContext& context, Span<EValue* const> args) {
 Error zeros_out(KernelContext& context, Span<EValue* const> args) {
   return fill_size(context, *args[0], EValue(int64_t{0}), args[1]->tensor());
 }
+
+// The elements are whatever the memory held.
+Error empty_out(KernelContext& context, Span<EValue* const> args) {
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(read_sizes(context, *args[0], &sizes));
+  return resize_out(context, args[2]->tensor(), sizes.span());
+}
+
+Error empty_dim_order_out(KernelContext& context, Span<EValue* const> args) { return empty_out(context, args); }
 
 Error ones_out(KernelContext& context, Span<EValue* const> args) {
   return fill_size(context, *args[0], EValue(int64_t{1}), args[1]->tensor());

@@ -17,7 +17,7 @@ namespace berth::portable {
 /// Numbers that an operator's loop needs beside the elements.
 struct Scalars {
   double real[3] = {};
-  int64_t whole[3] = {};
+  int64_t whole[5] = {};
 };
 
 /// A loop's arrays. `in[k]` has `n` elements, or one when `splat[k]`. `out` may be the same memory as an `in[k]` that

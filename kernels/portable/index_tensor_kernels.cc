@@ -97,6 +97,28 @@ int64_t work_limit(Span<EValue* const> args) {
   return checked_mul<int64_t>(elements, 64, &limit) ? limit : INT64_MAX;
 }
 
+// index_put's arguments, without out; `out` has self's sizes and dtype.
+Error put(KernelContext& context, Span<EValue* const> args, const Tensor& self, Tensor& out) {
+  const Tensor& values = args[2]->tensor();
+  const bool accumulate = args[3]->truth();
+  TensorIndices indices;
+  // Against out, which is what the places are written in: its dimension order may be another.
+  BERTH_RETURN_IF_ERROR(indices.read(context, out, *args[1]));
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, values, out));
+  BERTH_RETURN_IF_ERROR(check_memory(context, values));
+  int64_t value_strides[kMaxRank];
+  if (!stretch(values, indices.result(), value_strides)) {
+    return context.fail(Error::kInvalidArgument, "index_put: values do not broadcast to the sizes of self[indices]");
+  }
+  copy_tensor(context, self, out);
+  if (indices.result_count() == 0) return Error::kOk;
+  if (indices.result_count() > work_limit(args)) {
+    return context.fail(Error::kOutOfResources, "index_put: the indices name far more places than there are elements");
+  }
+  if (accumulate) return add_places(context, indices, values, value_strides, out);
+  return write_places(indices, values, value_strides, out) ? Error::kOk : index_out_of_range(context);
+}
+
 }  // namespace
 
 size_t tensor_indices_temp_bytes(Span<EValue* const> args, int) { return mask_temp_bytes(*args[1]); }
@@ -120,26 +142,15 @@ Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
 
 Error index_put_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
-  const Tensor& values = args[2]->tensor();
-  const bool accumulate = args[3]->truth();
   Tensor& out = args[4]->tensor();
-  TensorIndices indices;
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
-  // Against out, which is what the places are written in: its dimension order may be another.
-  BERTH_RETURN_IF_ERROR(indices.read(context, out, *args[1]));
-  BERTH_RETURN_IF_ERROR(check_same_dtype(context, values, out));
-  BERTH_RETURN_IF_ERROR(check_memory(context, values));
-  int64_t value_strides[kMaxRank];
-  if (!stretch(values, indices.result(), value_strides)) {
-    return context.fail(Error::kInvalidArgument, "index_put: values do not broadcast to the sizes of self[indices]");
-  }
-  copy_tensor(context, self, out);
-  if (indices.result_count() == 0) return Error::kOk;
-  if (indices.result_count() > work_limit(args)) {
-    return context.fail(Error::kOutOfResources, "index_put: the indices name far more places than there are elements");
-  }
-  if (accumulate) return add_places(context, indices, values, value_strides, out);
-  return write_places(indices, values, value_strides, out) ? Error::kOk : index_out_of_range(context);
+  return put(context, args, self, out);
+}
+
+Error index_put_self(KernelContext& context, Span<EValue* const> args) {
+  Tensor& self = args[0]->tensor();
+  BERTH_RETURN_IF_ERROR(check_memory(context, self));
+  return put(context, args, self, self);
 }
 
 }  // namespace berth::portable

@@ -16,6 +16,17 @@ Error read_integers(KernelContext& context, const EValue& list, Integers* out) {
   return Error::kOk;
 }
 
+Error read_sizes(KernelContext& context, const EValue& list, Sizes* out) {
+  Integers wanted;
+  BERTH_RETURN_IF_ERROR(read_integers(context, list, &wanted));
+  for (int i = 0; i < wanted.count; ++i) {
+    if (!push_size(out, wanted[i])) {
+      return context.fail(Error::kInvalidArgument, "size has a negative dimension, one over 2^31 - 1, or more than 16");
+    }
+  }
+  return Error::kOk;
+}
+
 bool push_size(Sizes* sizes, int64_t size) {
   if (sizes->rank >= kMaxRank || size < 0 || size > INT32_MAX) return false;
   sizes->data[sizes->rank++] = static_cast<int32_t>(size);

@@ -42,5 +42,7 @@ template <>
 inline constexpr TempBytesFunction kTempBytes<&index_Tensor_out> = &tensor_indices_temp_bytes;
 template <>
 inline constexpr TempBytesFunction kTempBytes<&index_put_out> = &tensor_indices_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&index_put_self> = &tensor_indices_temp_bytes;
 
 }  // namespace berth::portable

@@ -8,6 +8,7 @@
 // Not part of any library.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -152,6 +153,14 @@ class Arg {
     return arg;
   }
 
+  /// A list of three truths, as output masks are.
+  static Arg truths(bool a, bool b, bool c) {
+    Arg arg(nullptr);
+    arg.kind_ = kTruths;
+    arg.truths_ = {a, b, c};
+    return arg;
+  }
+
   /// Valid while this Arg lives where it is.
   EValue* value() {
     pointers_.clear();
@@ -160,16 +169,18 @@ class Arg {
     if (kind_ == kList) value_ = EValue::int_list(span);
     if (kind_ == kTensors) value_ = EValue::tensor_list(span);
     if (kind_ == kText) value_ = EValue(StringRef{text_.data(), text_.size()});
+    if (kind_ == kTruths) value_ = EValue(Span<const bool>(truths_.data(), truths_.size()));
     if (kind_ == kReals) value_ = EValue(Span<const double>(reals_.data(), reals_.size()));
     return &value_;
   }
 
  private:
-  enum Kind { kPlain, kText, kList, kReals, kTensors };
+  enum Kind { kPlain, kText, kList, kReals, kTruths, kTensors };
 
   std::vector<Array> arrays_;
   std::string text_;
   std::vector<double> reals_;
+  std::array<bool, 3> truths_ = {};
   std::vector<std::shared_ptr<EValue>> items_;
   std::vector<EValue*> pointers_;
   EValue value_;

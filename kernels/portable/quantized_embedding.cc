@@ -1,0 +1,89 @@
+// quantized_decomposed::embedding_byte, _4bit, _2bit: rows of a quantised weight, dequantised.
+#include <algorithm>
+
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/index_reader.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/quantized_weight.h"
+
+namespace berth::portable {
+namespace {
+
+constexpr int64_t kChunk = 256;
+
+struct Embedding {
+  QuantizedWeight weight;
+  const Tensor* indices;
+  Tensor* out;
+};
+
+// Row `row` of the weight to `to`, whose elements are `step` apart.
+void write_row(const Embedding& e, int64_t row, char* to, int64_t step) {
+  const DType dtype = e.out->dtype();
+  const int64_t bytes = static_cast<int64_t>(element_size(dtype));
+  float values[kChunk];
+  alignas(8) unsigned char raw[kChunk * 8];
+  for (int64_t begin = 0; begin < e.weight.columns; begin += kChunk) {
+    const int64_t n = std::min(e.weight.columns - begin, kChunk);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t group = (begin + i) / e.weight.group_columns();
+      values[i] = (e.weight.number(row, begin + i) - e.weight.zero_point(row, group)) * e.weight.scale(row, group);
+    }
+    convert_elements(DType::kF32, values, dtype, raw, n);
+    for (int64_t i = 0; i < n; ++i) std::copy_n(raw + i * bytes, bytes, to + (begin + i) * step * bytes);
+  }
+}
+
+Error read_arguments(KernelContext& context, Span<EValue* const> args, int bits, Embedding* e) {
+  BERTH_RETURN_IF_ERROR(read_weight(context, args[0]->tensor(), *args[1], *args[2], bits, &e->weight));
+  const int64_t least = bits == 8 ? INT8_MIN : -(int64_t{1} << (bits - 1));
+  const int64_t most = bits == 8 ? UINT8_MAX : (int64_t{1} << (bits - 1)) - 1;
+  if (args[3]->integer() < least || args[4]->integer() > most || args[3]->integer() > args[4]->integer()) {
+    return context.fail(Error::kInvalidArgument, "quant_min and quant_max are no range of the weight's numbers");
+  }
+  e->indices = &args[5]->tensor();
+  e->out = &args[args.size() - 1]->tensor();
+  BERTH_RETURN_IF_ERROR(check_index(context, *e->indices));
+  const bool named = args.size() == 8 && !args[6]->is_none();
+  const int64_t dtype = named ? args[6]->integer() : static_cast<int64_t>(e->weight.scales->dtype());
+  if (!is_floating(e->out->dtype()) || dtype != static_cast<int64_t>(e->out->dtype())) {
+    return context.fail(Error::kInvalidArgument, "out must be of the dtype that is asked for, else of the scales'");
+  }
+  return Error::kOk;
+}
+
+Error embed(KernelContext& context, Span<EValue* const> args, int bits) {
+  Embedding e;
+  BERTH_RETURN_IF_ERROR(read_arguments(context, args, bits, &e));
+  Tensor& out = *e.out;
+  Sizes sizes = sizes_of(*e.indices);
+  if (!push_size(&sizes, e.weight.columns)) {
+    return context.fail(Error::kInvalidArgument, "an embedding's indices have 16 dimensions");
+  }
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
+  BERTH_RETURN_IF_ERROR(check_memory(context, out));
+  if (out.numel() == 0) return Error::kOk;
+  const IndexReader reader(*e.indices);
+  const int64_t bytes = static_cast<int64_t>(element_size(out.dtype()));
+  AllOf in_range;
+  context.parallel_for(e.indices->numel(), grain_of(4 * e.weight.columns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = reader[element_offset(*e.indices, i)];
+      if (row < 0 || row >= e.weight.rows()) return in_range.also(false);
+      char* to = out.data<char>() + element_offset(out, i * e.weight.columns) * bytes;
+      write_row(e, row, to, out.stride(out.rank() - 1));
+    }
+  });
+  return in_range ? Error::kOk : index_out_of_range(context);
+}
+
+}  // namespace
+
+Error embedding_byte_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 8); }
+Error embedding_byte_dtype_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 8); }
+Error embedding_4bit_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 4); }
+Error embedding_4bit_dtype_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 4); }
+Error embedding_2bit_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 2); }
+Error embedding_2bit_dtype_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 2); }
+
+}  // namespace berth::portable
