@@ -1,0 +1,283 @@
+// Memory of several devices: which arenas a method has, in what order, and what lies where.
+#include "compiler/emit/delegates.h"
+#include "compiler/emit/lifetimes.h"
+#include "compiler/emit/test_support.h"
+
+namespace berth::emit {
+namespace {
+
+using testing::listing;
+using testing::module_of;
+using testing::program_of;
+using testing::value_text;
+
+const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
+std::string arenas_text(const format::MethodDesc& method) {
+  std::string text;
+  for (const format::ArenaDesc& arena : method.arenas) {
+    text += (text.empty() ? "" : ", ") + std::string(to_text(arena.device).text) + " " + std::to_string(arena.bytes);
+  }
+  return text;
+}
+
+/// The devices that the file lists for its arenas: "2 cuda:0, 3 cuda:1".
+std::string list_in_file(const EmittedProgram& emitted) {
+  const auto bytes = format::program_bytes(emitted.program);
+  format::ProgramView view;
+  EXPECT_TRUE(bytes.ok() && format::ProgramView::open(*bytes, &view, nullptr) == Error::kOk);
+  const auto* list = view.method(0).non_const_buffer_device();
+  if (list == nullptr) return "absent";
+  std::string text;
+  for (const auto* entry : *list) {
+    const Device device(static_cast<DeviceType>(entry->device_type()), entry->device_index());
+    text += (text.empty() ? "" : ", ") + std::to_string(entry->buffer_idx()) + " " + to_text(device).text;
+  }
+  return text;
+}
+
+/// A method in which `count` values follow each other, value i on `devices[i]`, each made by a delegate there; copies
+/// between them. The first is an input of the host, the last goes back there.
+std::string chain(const std::vector<std::string>& devices, int64_t elements = 64) {
+  const std::string type = "f32[" + std::to_string(elements) + "]";
+  std::string delegates;
+  std::string body;
+  std::string value = "%in";
+  std::string home;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string n = std::to_string(i);
+    const std::string& device = devices[i];
+    const std::string at = device.empty() ? "" : "@" + device;
+    if (device != home) {
+      const std::string copy = home.empty()     ? "et_copy::_h2d_copy"
+                               : device.empty() ? "et_copy::_d2h_copy"
+                                                : "berth::_d2d_copy";
+      body += "%c" + n + ": " + type + at + " = " + copy + "(" + value + ")\n";
+      value = "%c" + n;
+      home = device;
+    }
+    if (device.empty()) {
+      body += "%v" + n + ": " + type + " = aten::relu(" + value + ")\n";
+    } else {
+      delegates += "delegate @d" + n + " \"berth.sim\" {target_device = \"" + device + "\"}\n";
+      body += "%v" + n + ": " + type + at + " = berth::delegate([" + value + "]) @d" + n + " { (%a" + n + ": " + type +
+              at + ")\n%b" + n + ": " + type + at + " = aten::relu(%a" + n + ")\nyield %b" + n + "\n}\n";
+    }
+    value = "%v" + n;
+  }
+  if (!home.empty()) {
+    body += "%out: " + type + " = et_copy::_d2h_copy(" + value + ")\n";
+    value = "%out";
+  }
+  return delegates + "method forward(%in: " + type + ") {\n" + body + "return " + value + "\n}";
+}
+
+// Holds row 167, row 215, row 217.
+TEST(ProgramsOfTheHostSayNothingOfDevices, NeitherTensorsNorArenas) {
+  const EmittedProgram emitted = program_of(chain({"", "", ""}));
+  EXPECT_EQ(arenas_text(only_method(emitted)), "cpu 512");
+  EXPECT_EQ(list_in_file(emitted), "absent");
+  const auto bytes = format::program_bytes(emitted.program);
+  format::ProgramView view;
+  ASSERT_EQ(format::ProgramView::open(*bytes, &view, nullptr), Error::kOk);
+  for (const fb::EValue* value : *view.method(0).values()) {
+    const fb::Tensor* tensor = value->val_as_Tensor();
+    EXPECT_TRUE(tensor == nullptr || tensor->extra_tensor_info() == nullptr);
+  }
+}
+
+// Holds row 168, row 216.
+TEST(AMethodOfOneDeviceHasNoEmptyArena, NotEvenTheHosts) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d0 "berth.cuda" {target_device = "cuda:0"}
+    delegate @d1 "berth.cuda" {target_device = "cuda:0"}
+    method forward(%x: f32[64]@cuda:0) {
+      %y: f32[64]@cuda:0 = berth::delegate([%x]) @d0 { (%a: f32[64]@cuda:0)
+        %b: f32[64]@cuda:0 = aten::relu(%a)
+        yield %b
+      }
+      %z: f32[64]@cuda:0 = berth::delegate([%y]) @d1 { (%c: f32[64]@cuda:0)
+        %d: f32[64]@cuda:0 = aten::exp(%c)
+        yield %d
+      }
+      return %z
+    })");
+  EXPECT_EQ(arenas_text(only_method(emitted)), "cuda:0 256");
+  EXPECT_EQ(list_in_file(emitted), "1 cuda:0");
+  ASSERT_EQ(emitted.arenas.size(), 1u);
+  EXPECT_EQ(emitted.arenas[0].device, Device(DeviceType::kCuda, 0));
+}
+
+// Holds row 169, row 214.
+TEST(EachDeviceHasItsOwnArena, TheHostsComesFirst) {
+  const EmittedProgram emitted = program_of(chain({"cuda:0", "", "cuda:0"}));
+  EXPECT_EQ(list_in_file(emitted), "2 cuda:0");
+  const format::MethodDesc& method = only_method(emitted);
+  ASSERT_EQ(method.arenas.size(), 2u);
+  for (const format::ValueDesc& value : method.values) {
+    const auto* tensor = std::get_if<format::TensorDesc>(&value);
+    if (tensor == nullptr) continue;
+    ASSERT_TRUE(tensor->place.has_value());
+    EXPECT_EQ(tensor->place->memory_id, tensor->device.is_cpu() ? 1u : 2u);
+    EXPECT_TRUE(tensor->device.is_cpu() || tensor->device == Device(DeviceType::kCuda, 0));
+  }
+}
+
+// Holds row 170.
+TEST(OneTensorOnADeviceLiesAtItsArenasStart, WhichHoldsIt) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%x: f32[5]) {
+      %h: f32[5] = aten::exp(%x)
+      %d: f32[5]@cuda:0 = et_copy::_h2d_copy(%h)
+      %y: f32[5] = et_copy::_d2h_copy(%d)
+      return %y
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  EXPECT_EQ(arenas_text(method), "cpu 52, cuda:0 20");
+  EXPECT_EQ(listing(method),
+            "aten::exp.out(v0, v1, v1)\net_copy::_h2d_copy.out(v1, v2, v2)\n"
+            "et_copy::_d2h_copy.out(v2, v3, v3)\n");
+  EXPECT_EQ(value_text(method, 2), "f32[5]@2+0");
+}
+
+// Holds row 171.
+TEST(DevicesNeverShareBytes, HoweverTheirLivesLie) {
+  const EmittedProgram emitted = program_of(chain({"sim:0", "", "sim:1", "", "sim:0", "sim:1", ""}));
+  const format::MethodDesc& method = only_method(emitted);
+  for (const format::ValueDesc& value : method.values) {
+    const auto* tensor = std::get_if<format::TensorDesc>(&value);
+    if (tensor == nullptr || !tensor->place.has_value()) continue;
+    EXPECT_EQ(method.arenas.at(tensor->place->memory_id - 1).device, tensor->device);
+  }
+}
+
+// Holds row 172, row 175.
+TEST(ArenasAreSortedByTypeAndIndex, WhateverComesFirstInTheModel) {
+  EXPECT_EQ(list_in_file(program_of(chain({"cuda:1", "", "cuda:0"}))), "2 cuda:0, 3 cuda:1");
+  EXPECT_EQ(list_in_file(program_of(chain({"sim:1", "cuda:1", "sim:0", "cuda:0"}))),
+            "2 cuda:0, 3 cuda:1, 4 sim:0, 5 sim:1");
+}
+
+// Holds row 173.
+TEST(TheDevicesIndexIsInTheFile, Unchanged) { EXPECT_EQ(list_in_file(program_of(chain({"cuda:3"}))), "2 cuda:3"); }
+
+// Holds row 167, row 217.
+TEST(AlignmentIsTheDevices, AndMetaSaysIt) {
+  const auto alignments = [](const std::string& text) {
+    const EmittedProgram emitted = program_of(text);
+    const auto bytes = format::program_bytes(emitted.program);
+    format::ProgramView view;
+    EXPECT_EQ(format::ProgramView::open(*bytes, &view, nullptr), Error::kOk);
+    std::string all;
+    for (const fb::ArenaPlan* arena : *view.meta()->methods()->Get(0)->arenas()) {
+      all += (all.empty() ? "" : " ") + std::to_string(arena->alignment());
+    }
+    for (const format::ValueDesc& value : only_method(emitted).values) {
+      const auto* tensor = std::get_if<format::TensorDesc>(&value);
+      if (tensor == nullptr) continue;
+      const uint32_t a = view.meta()->methods()->Get(0)->arenas()->Get(tensor->place->memory_id - 1)->alignment();
+      EXPECT_EQ(tensor->place->offset % a, 0u);
+    }
+    return all;
+  };
+  EXPECT_EQ(alignments(chain({"", ""}, 3)), "16");
+  EXPECT_EQ(alignments(chain({"", "cuda:0", "sim:0"}, 3)), "16 256 256");
+  EXPECT_EQ(alignments(R"(
+    delegate @d0 "berth.cpu"
+    method forward(%x: f32[3]) {
+      %h: f32[3] = aten::exp(%x)
+      %y: f32[3] = berth::delegate([%h]) @d0 { (%a: f32[3])
+        %b: f32[3] = aten::exp(%a)
+        %c: f32[3] = aten::relu(%b)
+        yield %c
+      }
+      return %y
+    })"),
+            "64");
+}
+
+// Holds row 158. Two banks on a device beside its own memory, and one on the host.
+TEST(PoolsAndDevicesGoTogether, EachWithItsCapacity) {
+  const ir::Module module = module_of(chain({"sim:0", "sim:0", "sim:0", "", ""}));
+  EmitOptions options;
+  options.pools = {{Device(DeviceType::kSim, 0), 4096}, {Device(), 256}, {Device(DeviceType::kSim, 0), 256}};
+  options.pool_of = [](const ir::Method& method, ir::ValueId value) {
+    const std::string& name = method.value(value).name;
+    return name == "v0" ? 2 : name == "v1" ? 0 : name == "v3" ? 1 : -1;
+  };
+  auto emitted = emit(module, options);
+  ASSERT_TRUE(emitted.ok()) << emitted.error().text();
+  testing::expect_sound_file(emitted->program);
+  EXPECT_EQ(arenas_text(only_method(*emitted)), "cpu 256, cpu 256, sim:0 256, sim:0 256, sim:0 256");
+  EXPECT_EQ(list_in_file(*emitted), "3 sim:0, 4 sim:0, 5 sim:0");
+
+  options.pools[1].capacity = 255;
+  auto full = emit(module, options);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, Error::kOutOfResources);
+  EXPECT_NE(full.error().text().find("256"), std::string::npos) << full.error().text();
+  EXPECT_NE(full.error().text().find("255"), std::string::npos) << full.error().text();
+
+  options.pools[1] = {Device(DeviceType::kSim, 0), 256};
+  auto astray = emit(module, options);
+  ASSERT_FALSE(astray.ok());
+  EXPECT_EQ(astray.error().text(), "method forward: %v3: it lives on cpu, pool 1 is memory of sim:0");
+}
+
+TEST(CallersOfADeviceKeepTheirMemory, InputsAndOutputsHaveNoPlace) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    method forward(%x: f32[4]@sim:0, %h: f32[4]) {
+      %c: f32[4]@sim:0 = et_copy::_h2d_copy(%h)
+      %y: f32[4]@sim:0, %z: f32[4]@sim:0 = berth::delegate([%x, %c]) @d0 { (%a: f32[4]@sim:0, %b: f32[4]@sim:0)
+        %s: f32[4]@sim:0 = aten::add.Tensor(%a, %b)
+        %t: f32[4]@sim:0 = aten::mul.Tensor(%a, %b)
+        yield %s, %t
+      }
+      %k: f32[4] = et_copy::_d2h_copy(%z)
+      return %y, %k, %x, %y
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  EXPECT_EQ(value_text(method, method.inputs[0]), "f32[4]?");
+  EXPECT_EQ(value_text(method, method.inputs[1]), "f32[4]+0");
+  for (const size_t k : {0u, 2u, 3u}) EXPECT_EQ(value_text(method, method.outputs[k]), "f32[4]?");
+  EXPECT_EQ(value_text(method, method.outputs[1]).substr(0, 7), "f32[4]+");
+  // Each output is memory of its own: the input and the first output are copied, on the device.
+  EXPECT_NE(method.outputs[2], method.inputs[0]);
+  EXPECT_NE(method.outputs[3], method.outputs[0]);
+  const auto& last = std::get<format::KernelCallDesc>(method.instructions.back());
+  EXPECT_EQ(method.operators[static_cast<size_t>(last.op_index)].name, "berth::_d2d_copy");
+}
+
+// The state lies in an arena of its own on its device, and what a run leaves there is copied on the device.
+TEST(StateOfADeviceStaysThere, WithItsOwnArena) {
+  const EmittedProgram emitted = program_of(R"(
+    state @s: f32[4]@sim:0 = splat<2>
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    method forward(%x: f32[4]@sim:0) {
+      %old: f32[4]@sim:0 = berth::state_read() @s
+      %new: f32[4]@sim:0 = berth::delegate([%x, %old]) @d0 { (%a: f32[4]@sim:0, %b: f32[4]@sim:0)
+        %s: f32[4]@sim:0 = aten::add.Tensor(%a, %b)
+        yield %s
+      }
+      berth::state_write(%new) @s
+      return %old
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  EXPECT_EQ(list_in_file(emitted), "1 sim:0, 2 sim:0");
+  EXPECT_EQ(method.instructions.size(), 3u) << "the call, the old value for the caller, the new one into the state";
+  EXPECT_EQ(value_text(method, std::get<format::KernelCallDesc>(method.instructions[2]).args[1]), "f32[4]@2+0#1");
+}
+
+TEST(CopiesAreCounted, ByWhereTheyGo) {
+  const EmittedProgram emitted = program_of(chain({"sim:0", "sim:1", "", "sim:0"}, 100));
+  std::string text;
+  for (const CopyReport& copy : emitted.copies) {
+    text += std::string(to_text(copy.from).text) + "->" + to_text(copy.to).text + " " + std::to_string(copy.count) +
+            " " + std::to_string(copy.bytes) + "\n";
+  }
+  EXPECT_EQ(text, "cpu->sim:0 2 800\nsim:0->sim:1 1 400\nsim:1->cpu 1 400\nsim:0->cpu 1 400\n");
+}
+
+}  // namespace
+}  // namespace berth::emit
