@@ -221,18 +221,6 @@ class Delegates {
   std::vector<Checked> checked_;
 };
 
-Status check_constants(const fb::ExecutionPlan& plan, const std::string& place) {
-  for (uint32_t v = 0; v < plan.values()->size(); ++v) {
-    const fb::Tensor* tensor = format::tensor_at(plan, v);
-    if (tensor == nullptr || format::tensor_device(*tensor).is_cpu()) continue;
-    const Storage storage = format::storage_of(*tensor);
-    if (storage != Storage::kConstant && storage != Storage::kExternalConstant) continue;
-    return wrong(place + ".values[" + std::to_string(v) + "]",
-                 "a constant on " + text_of(format::tensor_device(*tensor)) + ", where no file can put it");
-  }
-  return Done{};
-}
-
 }  // namespace
 
 Status check_delegates(const ProgramView& program) {
@@ -240,7 +228,6 @@ Status check_delegates(const ProgramView& program) {
   for (size_t m = 0; m < program.method_count(); ++m) {
     const fb::ExecutionPlan& plan = program.method(m);
     const std::string method = "methods[" + std::to_string(m) + "]";
-    BERTH_TRY(check_constants(plan, method));
     int64_t number = 0;
     for (const fb::Chain* chain : *plan.chains()) {
       for (const fb::Instruction* instruction : *chain->instructions()) {

@@ -9,8 +9,7 @@ namespace berth {
 
 /// Checks every method of a file:
 ///   devices     a kernel is given tensors of the host alone, but for the copies, each of which goes between the sides
-///               that its name says; a tensor on a device is no constant; what a delegate is given lives on its
-///               target_device
+///               that its name says; what a delegate is given lives on its target_device
 ///   delegates   that Berth compiled ("berth.…"): the payload is a nested program that passes the checks of files and
 ///               of their memory plans; one method, without delegates, devices or data of its own; its inputs and
 ///               outputs are the call's, of equal type, sizes and order, brought by the caller; its constants are named

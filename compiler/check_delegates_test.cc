@@ -1,0 +1,212 @@
+// Every rule between a program and its delegates, broken once.
+#include "compiler/check_delegates.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compiler/check_program.h"
+#include "compiler/emit/emit.h"
+#include "compiler/ir/parse.h"
+#include "format/nested.h"
+#include "format/verify.h"
+#include "format/write/write_program.h"
+
+namespace berth {
+namespace {
+
+using format::DelegateCallDesc;
+using format::KernelCallDesc;
+using format::ProgramDesc;
+using format::TensorDesc;
+
+/// Values: 0 x, 1 its copy on sim:0, 2 the delegate's output there, 3 the scratch, 4 y.
+/// In the nested program: 0 input, 1 intermediate, 2 constant, 3 alpha, 4 output.
+constexpr const char* kModel = R"(
+  const @w: f32[4] = dense<[1, 2, 3, 4]>
+  delegate @d0 "berth.sim" {target_device = "sim:0"}
+  method forward(%x: f32[4]) {
+    %w: f32[4] = const @w
+    %xd: f32[4]@sim:0 = et_copy::_h2d_copy(%x)
+    %yd: f32[4]@sim:0 = berth::delegate([%xd]) @d0 { (%a: f32[4]@sim:0)
+      %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
+      %c: f32[4]@sim:0 = aten::relu(%b)
+      yield %c
+    }
+    %y: f32[4] = et_copy::_d2h_copy(%yd)
+    return %y
+  })";
+
+ProgramDesc program() {
+  auto module = ir::parse(kModel, "test");
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  auto emitted = emit::emit(*module);
+  EXPECT_TRUE(emitted.ok()) << emitted.error().text();
+  return std::move(emitted->program);
+}
+
+/// The same nested program, described anew so that a test can bend it.
+ProgramDesc nested(const std::string& key) {
+  const auto tensor = [](bool planned) {
+    TensorDesc t;
+    t.sizes = {4};
+    t.dim_order = {0};
+    if (planned) t.place = format::Place{1, 0};
+    return t;
+  };
+  TensorDesc weight = tensor(false);
+  weight.external = true;
+  weight.name = key;
+  format::MethodDesc method;
+  method.name = format::kNestedMethodName;
+  method.values = {tensor(false), tensor(true), weight, int64_t{1}, tensor(false)};
+  method.inputs = {0};
+  method.outputs = {4};
+  method.operators = {{"aten::add", "out"}, {"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {0, 2, 3, 1, 1}}, KernelCallDesc{1, {1, 4, 4}}};
+  method.arenas = {{16, Device()}};
+  ProgramDesc program;
+  program.methods = {method};
+  return program;
+}
+
+format::Bytes payload_of(const ProgramDesc& nested) {
+  const auto file = format::program_bytes(nested);
+  const format::NestedHeader header = format::make_nested_header(file->size());
+  std::vector<uint8_t> bytes(header.bytes, header.bytes + format::kNestedHeaderSize);
+  bytes.insert(bytes.end(), file->begin(), file->end());
+  return format::Bytes::of(std::move(bytes));
+}
+
+/// What check_delegates() says of a file that every reader of the format accepts.
+std::string verdict(const ProgramDesc& program) {
+  const auto file = format::program_bytes(program);
+  format::ProgramView view;
+  format::Report report;
+  if (format::ProgramView::open(*file, &view, &report) != Error::kOk ||
+      format::verify_program(view, &report) != Error::kOk) {
+    return std::string("refused by every reader: ") + report.place + ": " + report.message;
+  }
+  const Status status = check_delegates(view);
+  return status.ok() ? "sound" : status.error().text();
+}
+
+std::string bent(const std::function<void(ProgramDesc&)>& bend) {
+  ProgramDesc p = program();
+  bend(p);
+  return verdict(p);
+}
+
+std::string bent_nested(const std::function<void(ProgramDesc&)>& bend) {
+  ProgramDesc p = program();
+  ProgramDesc inner = nested(p.named_data[0].key);
+  bend(inner);
+  p.payloads[0] = payload_of(inner);
+  return verdict(p);
+}
+
+TensorDesc& tensor_of(ProgramDesc& p, size_t value) { return std::get<TensorDesc>(p.methods[0].values[value]); }
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(SoundProgramsPass, AsTheyWereMadeAndMadeAnew) {
+  EXPECT_EQ(bent([](ProgramDesc&) {}), "sound");
+  EXPECT_EQ(bent_nested([](ProgramDesc&) {}), "sound");
+  const auto file = format::program_bytes(program());
+  EXPECT_TRUE(check_program(*file).ok());
+}
+
+#define EXPECT_SAYS(verdict, part) EXPECT_TRUE(says(verdict, part)) << (verdict)
+
+TEST(KernelsOfTheHostNeverMeetADevice, CopiesGoWhereTheySay) {
+  EXPECT_SAYS(bent([](ProgramDesc& p) {
+                p.methods[0].operators[0] = {"aten::relu", "out"};
+              }),
+              "methods[0].instructions[0]: aten::relu is given a tensor on sim:0");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { p.methods[0].operators[0].name = "et_copy::_d2h_copy"; }),
+              "methods[0].instructions[0]: et_copy::_d2h_copy goes from cpu to sim:0");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { p.methods[0].operators[1].name = "berth::_d2d_copy"; }),
+              "methods[0].instructions[2]: berth::_d2d_copy goes from sim:0 to cpu");
+}
+
+TEST(ADelegateIsGivenWhatLivesOnItsDevice, NothingElse) {
+  EXPECT_SAYS(bent([](ProgramDesc& p) {
+                p.methods[0].delegates[0].compile_specs[0].value = {'s', 'i', 'm', ':', '1'};
+              }),
+              "methods[0].instructions[1]: the delegate is on sim:1 and is given a tensor on sim:0");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { p.methods[0].delegates[0].compile_specs[0].value = {'x'}; }),
+              "target_device is no device");
+}
+
+TEST(TheCallAndTheNestedProgramAgree, InNumberTypeAndScratch) {
+  EXPECT_SAYS(bent([](ProgramDesc& p) {
+                std::get<DelegateCallDesc>(p.methods[0].instructions[1]).args = {1, 2};
+              }),
+              "the call has 2 arguments, the nested program wants 3");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { tensor_of(p, 3).sizes = {15}; }),
+              "wants 16 bytes of scratch, the call gives 15");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { tensor_of(p, 3).dtype = DType::kI8; }), "bytes of scratch");
+  EXPECT_SAYS(bent([](ProgramDesc& p) {
+                tensor_of(p, 2).sizes = {2, 2}, tensor_of(p, 2).dim_order = {0, 1};
+              }),
+              "argument 1 has another type in the nested program");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { tensor_of(p, 1).dtype = DType::kI32; }), "argument 0 has another type");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].outputs = {0}; }), "same tensor as one before it");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].inputs = {1}; }), "has a place of its own");
+}
+
+TEST(ANestedProgramIsLocal, ToOneDeviceAndToTheFileAroundIt) {
+  EXPECT_SAYS(bent([](ProgramDesc& p) { p.payloads[0] = format::Bytes::of({1, 2, 3}); }), "is no nested program");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].name = "forward"; }), "other methods than \"delegate\"");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 1).place->offset = 4; }),
+              "nested program: methods[0].values[1]: 16 bytes at offset 4 do not fit into arena 1 of 16 bytes");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
+                p.methods[0].arenas.push_back({16, Device()});
+              }),
+              "more than one arena");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
+                p.methods[0].arenas[0].device = Device(DeviceType::kSim, 0);
+                tensor_of(p, 1).device = Device(DeviceType::kSim, 0);
+              }),
+              "its arena has a device");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 0).device = Device(DeviceType::kSim, 0); }),
+              "values[0]: it has a device");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 2).name = "berth.c.0"; }), "are not in the program");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 2).dtype = DType::kF64; }), "it has 32 bytes, its data");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
+                p.constants = {format::Bytes::of(std::vector<uint8_t>(16))};
+                tensor_of(p, 2) = TensorDesc{};
+                tensor_of(p, 2).sizes = {4};
+                tensor_of(p, 2).dim_order = {0};
+                tensor_of(p, 2).data_buffer_idx = 1;
+              }),
+              "it has data of its own");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
+                p.payloads = {format::Bytes::of({1})};
+                p.methods[0].delegates = {{"berth.sim", 0, {}}};
+              }),
+              "it has delegates");
+}
+
+// The plan inside a delegate is held to the rule of every plan: the output is made from bytes that still hold it.
+TEST(TheNestedPlanIsVerified, LikeTheOneAroundIt) {
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
+                TensorDesc late = tensor_of(p, 1);
+                p.methods[0].values.push_back(late);
+                p.methods[0].instructions.insert(p.methods[0].instructions.begin() + 1, KernelCallDesc{1, {0, 5, 5}});
+              }),
+              "nested program: methods[0].instructions[1]: it writes");
+}
+
+TEST(OurFaultsAreSaidToBeOurs, WithThePlace) {
+  ProgramDesc p = program();
+  tensor_of(p, 3).sizes = {15};
+  const auto file = format::program_bytes(p);
+  const Status status = check_program(*file);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Error::kInternal);
+  EXPECT_SAYS(status.error().text(), "methods[0].instructions[1]");
+}
+
+}  // namespace
+}  // namespace berth
