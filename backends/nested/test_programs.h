@@ -102,6 +102,7 @@ inline format::ProgramDesc program_with_delegate(const Calls& calls, const forma
   method.instructions = {KernelCallDesc{0, {0, 1, 1}}, DelegateCallDesc{0, {1, 2, 3}}, KernelCallDesc{1, {2, 4, 4}}};
   method.arenas = {{2 * bytes, Device()}, {3 * bytes, calls.device}};
   if (on_host) {
+    method.operators.clear();
     method.instructions = {DelegateCallDesc{0, {0, 4, 3}}};
     method.arenas = {{3 * bytes, Device()}};
   }
