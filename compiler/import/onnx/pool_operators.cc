@@ -1,119 +1,10 @@
-// Poolings. ATen's kernels take two spatial dimensions, padding that is alike on both sides and at most half a window,
-// and, for averages, no dilation. One dimension becomes two; three are pooled as two and then the first (largest and
-// sum are separable); other padding is done first, with the averages' divisors worked out here.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
+// Poolings.
+#include "compiler/import/lowering/pooling.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/window.h"
 
 namespace berth::onnx {
 namespace {
-
-/// Whether the kernels can pad by themselves.
-bool pads_inside(const Window& window) {
-  if (window.rank() > 2 || !window.symmetric()) return false;
-  for (size_t i = 0; i < window.rank(); ++i) {
-    if (2 * window.begins[i].value > window.kernel[i]) return false;
-  }
-  return true;
-}
-
-int64_t reach(const Window& window, size_t axis) { return (window.kernel[axis] - 1) * window.dilations[axis] + 1; }
-
-/// The number of windows in a dimension of `size` elements. With `ceil`, a last window may hang over the padded end,
-/// but not start behind the elements.
-int64_t window_count(const Window& window, size_t axis, int64_t size) {
-  const int64_t begin = window.begins[axis].value;
-  const int64_t stride = window.strides[axis];
-  const int64_t room = size + begin + window.ends[axis].value - reach(window, axis);
-  if (room < 0) return 0;
-  int64_t count = (room + (window.ceil ? stride - 1 : 0)) / stride + 1;
-  if (window.ceil && (count - 1) * stride >= size + begin) --count;
-  return count;
-}
-
-/// `window` with ends such that windows counted downwards are those that `ceil` counts, and no ceil.
-Window resolve_ceil(NodeContext& n, ValueId x, Window window) {
-  for (size_t i = 0; i < window.rank() && window.ceil; ++i) {
-    const int64_t size = n.fixed(n.dim(x, static_cast<int>(i) + 2), "a size that is pooled with ceil_mode");
-    const int64_t begin = n.fixed(window.begins[i], "padding");
-    n.fixed(window.ends[i], "padding");
-    if (!n.ok()) return window;
-    const int64_t count = window_count(window, i, size);
-    const int64_t end = (count - 1) * window.strides[i] + reach(window, i) - size - begin;
-    window.ends[i] = Dim(std::max(end, int64_t{0}));
-  }
-  window.ceil = false;
-  return window;
-}
-
-/// A pooling of [N, C, H, W] without padding: arguments are x, kernel, strides, dilations of the two dimensions.
-using Pool2d = ValueId (*)(NodeContext& n, ValueId x, DimList kernel, DimList strides, DimList dilations);
-
-ValueId max_2d(NodeContext& n, ValueId x, DimList kernel, DimList strides, DimList dilations) {
-  return n.op(OpId::max_pool2d_with_indices_out, {x, kernel, strides, DimList{Dim(0), Dim(0)}, dilations});
-}
-
-// Dilated sums are convolutions of each plane with ones.
-ValueId sum_2d(NodeContext& n, ValueId x, DimList kernel, DimList strides, DimList dilations) {
-  if (dilations == DimList{Dim(1), Dim(1)}) {
-    return n.op(OpId::avg_pool2d_out, {x, kernel, strides, DimList{Dim(0), Dim(0)}, false, true, Dim(1)});
-  }
-  const std::vector<Dim> shape = n.shape(x);
-  if (shape.size() != 4) return {};
-  const ValueId planes = n.view(x, {n.product(shape, 0, 2), Dim(1), shape[2], shape[3]});
-  const ValueId ones = n.splat(n.dtype(x), {Dim(1), Dim(1), kernel[0], kernel[1]}, 1.0);
-  const DimList none{Dim(0), Dim(0)};
-  const ValueId sums =
-      n.op(OpId::convolution_out, {planes, ones, None(), strides, none, dilations, false, none, Dim(1)});
-  return n.view(sums, {shape[0], shape[1], n.dim(sums, 2), n.dim(sums, 3)});
-}
-
-/// `pool` over the spatial dimensions of `x`, which is padded already.
-ValueId pool_windows(NodeContext& n, ValueId x, const Window& w, Pool2d pool) {
-  const std::vector<Dim> s = n.shape(x);
-  const auto at = [](const std::vector<int64_t>& v, size_t i) { return Dim(v[i]); };
-  if (!n.ok() || s.size() != w.rank() + 2) return {};
-  if (w.rank() == 2) return pool(n, x, ir::dims(w.kernel), ir::dims(w.strides), ir::dims(w.dilations));
-  if (w.rank() == 1) {
-    const ValueId line = n.view(x, {s[0], s[1], Dim(1), s[2]});
-    const ValueId y =
-        pool(n, line, {Dim(1), at(w.kernel, 0)}, {Dim(1), at(w.strides, 0)}, {Dim(1), at(w.dilations, 0)});
-    return n.view(y, {s[0], s[1], n.dim(y, 3)});
-  }
-  const ValueId planes = n.view(x, {s[0], n.symbols().mul(s[1], s[2]), s[3], s[4]});
-  const ValueId flat = pool(n, planes, {at(w.kernel, 1), at(w.kernel, 2)}, {at(w.strides, 1), at(w.strides, 2)},
-                            {at(w.dilations, 1), at(w.dilations, 2)});
-  const Dim area = n.symbols().mul(n.dim(flat, 2), n.dim(flat, 3));
-  const ValueId columns = n.view(flat, {s[0], s[1], s[2], area});
-  const ValueId y =
-      pool(n, columns, {at(w.kernel, 0), Dim(1)}, {at(w.strides, 0), Dim(1)}, {at(w.dilations, 0), Dim(1)});
-  return n.view(y, {s[0], s[1], n.dim(y, 2), n.dim(flat, 2), n.dim(flat, 3)});
-}
-
-/// One dimension becomes two, for the kernels' own arguments.
-DimList pair(const DimList& numbers, Dim first) { return numbers.size() == 1 ? DimList{first, numbers[0]} : numbers; }
-DimList pair(const std::vector<int64_t>& numbers) { return pair(ir::dims(numbers), Dim(1)); }
-
-ValueId as_images(NodeContext& n, ValueId x) {
-  return n.rank(x) == 3 ? n.view(x, {n.dim(x, 0), n.dim(x, 1), Dim(1), n.dim(x, 2)}) : x;
-}
-
-ValueId as_input(NodeContext& n, ValueId y, ValueId x) {
-  return n.rank(x) == 3 ? n.view(y, {n.dim(y, 0), n.dim(y, 1), n.dim(y, 3)}) : y;
-}
-
-double lowest(DType dtype) {
-  switch (dtype) {
-    case DType::kI8: return -128;
-    case DType::kI16: return -32768;
-    case DType::kI32: return -2147483648.0;
-    case DType::kI64: return -9223372036854775808.0;
-    default: return is_floating(dtype) ? -HUGE_VAL : 0;
-  }
-}
 
 // ATen counts places within one plane, ONNX in the whole tensor, and on request down the columns of each plane.
 ValueId whole_tensor_indices(NodeContext& n, ValueId indices, ValueId x, bool down_columns) {
@@ -138,103 +29,32 @@ void import_max_pool(NodeContext& n) {
   const ValueId x = n.input(0);
   const Window window = read_window(n, x, {});
   if (!n.ok()) return;
-  if (window.rank() > 3) return n.unsupported("more than three spatial dimensions are not supported");
-  if (pads_inside(window)) {
-    const std::vector<ValueId> results =
-        n.ops(OpId::max_pool2d_with_indices_out, {as_images(n, x), pair(window.kernel), pair(window.strides),
-                                                  pair(window.begins, Dim(0)), pair(window.dilations), window.ceil});
-    if (!n.ok()) return;
-    n.output(0, as_input(n, results[0], x));
-    if (!n.wants_output(1)) return;
-    const bool down_columns = n.integer("storage_order", 0) != 0;
-    return n.output(1, whole_tensor_indices(n, as_input(n, results[1], x), x, down_columns));
-  }
-  if (n.wants_output(1)) {
+  const lowering::MaxPool pool = lowering::max_pool(n, x, window);
+  if (!n.ok()) return;
+  n.output(0, pool.values);
+  if (!n.wants_output(1)) return;
+  if (!pool.indices.valid()) {
     return n.unsupported(
         "indices are supported only in one or two dimensions with equal padding of at most half the kernel");
   }
-  const Window whole = resolve_ceil(n, x, window);
-  n.output(0, pool_windows(n, pad_spatial(n, x, whole, lowest(n.dtype(x))), whole, max_2d));
-}
-
-/// How many elements each window of one dimension holds: those of the tensor, or those and its padding.
-std::vector<float> counts_of(const Window& window, size_t axis, int64_t size, bool include_padding) {
-  const int64_t begin = window.begins[axis].value;
-  const int64_t low = include_padding ? 0 : begin;
-  const int64_t high = begin + size + (include_padding ? window.ends[axis].value : 0);
-  std::vector<float> counts;
-  for (int64_t i = 0; i < window_count(window, axis, size); ++i) {
-    float count = 0;
-    for (int64_t k = 0; k < window.kernel[axis]; ++k) {
-      const int64_t place = i * window.strides[axis] + k * window.dilations[axis];
-      if (place >= low && place < high) count += 1;
-    }
-    counts.push_back(count);
-  }
-  return counts;
-}
-
-/// The divisors of the averages, a constant [1, 1, spatial…] of f32.
-ValueId divisors(NodeContext& n, ValueId x, const Window& window, bool include_padding) {
-  std::vector<float> all{1};
-  ir::TensorType type;
-  type.shape = {Dim(1), Dim(1)};
-  for (size_t axis = 0; axis < window.rank(); ++axis) {
-    const int64_t size =
-        n.fixed(n.dim(x, static_cast<int>(axis) + 2), "the size of a dimension that is padded before averaging");
-    n.fixed(window.begins[axis], "padding");
-    n.fixed(window.ends[axis], "padding");
-    if (!n.ok()) return {};
-    const int64_t work = window_count(window, axis, size) * window.kernel[axis];
-    if (work < 0 || work > (1 << 24)) n.unsupported("a pooled dimension this large needs equal padding");
-    if (!n.ok()) return {};
-    const std::vector<float> counts = counts_of(window, axis, size, include_padding);
-    if (all.size() * counts.size() > (size_t{1} << 24)) n.unsupported("a pooled tensor this large needs equal padding");
-    if (!n.ok()) return {};
-    std::vector<float> next;
-    for (float a : all) {
-      for (float c : counts) next.push_back(a * c);
-    }
-    all = std::move(next);
-    type.shape.emplace_back(static_cast<int64_t>(counts.size()));
-  }
-  std::vector<uint8_t> bytes(all.size() * sizeof(float));
-  if (!bytes.empty()) std::memcpy(bytes.data(), all.data(), bytes.size());
-  return n.cast(n.constant(std::move(type), ir::Blob::owned(std::move(bytes))), n.dtype(x));
+  n.output(1, whole_tensor_indices(n, pool.indices, x, n.integer("storage_order", 0) != 0));
 }
 
 void import_average_pool(NodeContext& n) {
   const ValueId x = n.input(0);
   const Window window = read_window(n, x, {});
-  const bool include = n.integer("count_include_pad", 0) != 0;
-  if (!n.ok()) return;
-  if (window.rank() > 3) return n.unsupported("more than three spatial dimensions are not supported");
-  bool dilated = false;
-  for (int64_t d : window.dilations) dilated = dilated || d != 1;
-  if (!dilated && pads_inside(window)) {
-    const ValueId y = n.op(OpId::avg_pool2d_out, {as_images(n, x), pair(window.kernel), pair(window.strides),
-                                                  pair(window.begins, Dim(0)), window.ceil, include});
-    return n.output(0, as_input(n, y, x));
-  }
-  const Window whole = resolve_ceil(n, x, window);
-  const ValueId sums = pool_windows(n, pad_spatial(n, x, whole, 0), whole, sum_2d);
-  if (!n.ok()) return;
-  const bool uniform = !window.padded() || (include && !window.ceil);
-  double area = 1;
-  for (int64_t k : window.kernel) area *= static_cast<double>(k);
-  if (uniform && !window.ceil) return n.output(0, n.op(OpId::div_Scalar_out, {sums, area}));
-  n.output(0, n.op(OpId::div_out, {sums, divisors(n, x, window, include)}));
+  if (n.ok()) n.output(0, lowering::average_pool(n, x, window, n.integer("count_include_pad", 0) != 0));
 }
 
 void import_lp_pool(NodeContext& n) {
   const ValueId x = n.input(0);
-  const Window window = resolve_ceil(n, x, read_window(n, x, {}));
+  const Window window = lowering::resolve_ceil(n, x, read_window(n, x, {}));
   const int64_t p = n.integer("p", 2);
   if (p < 1) return n.invalid("attribute 'p' must be at least 1");
   if (n.ok() && window.rank() > 3) return n.unsupported("more than three spatial dimensions are not supported");
   const ValueId size = n.op(OpId::abs_out, {x});
   const ValueId powers = p == 1 ? size : n.op(OpId::pow_Tensor_Scalar_out, {size, Dim(p)});
-  const ValueId sums = pool_windows(n, pad_spatial(n, powers, window, 0), window, sum_2d);
+  const ValueId sums = lowering::sum_pool(n, powers, window);
   n.output(0, p == 1 ? sums : n.op(OpId::pow_Tensor_Scalar_out, {sums, 1.0 / static_cast<double>(p)}));
 }
 

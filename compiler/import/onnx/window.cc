@@ -38,20 +38,6 @@ void same_padding(NodeContext& n, Window& window, size_t axis, Dim size, bool up
 
 }  // namespace
 
-bool Window::symmetric() const {
-  for (size_t i = 0; i < rank(); ++i) {
-    if (begins[i] != ends[i] || !begins[i].is_constant()) return false;
-  }
-  return true;
-}
-
-bool Window::padded() const {
-  for (size_t i = 0; i < rank(); ++i) {
-    if (begins[i] != Dim(0) || ends[i] != Dim(0)) return true;
-  }
-  return false;
-}
-
 Window read_window(NodeContext& n, ValueId x, std::vector<int64_t> kernel) {
   Window window;
   const size_t count = n.rank(x) > 2 ? static_cast<size_t>(n.rank(x)) - 2 : 0;
@@ -86,17 +72,6 @@ Window read_window(NodeContext& n, ValueId x, std::vector<int64_t> kernel) {
     n.invalid("attribute 'auto_pad' is \"" + mode + "\"; expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");
   }
   return n.ok() ? window : Window();
-}
-
-ValueId pad_spatial(NodeContext& n, ValueId x, const Window& window, double value) {
-  if (!window.padded()) return x;
-  DimList pads;  // from the last dimension to the first, begin and end of each
-  for (size_t i = window.rank(); i-- > 0;) {
-    pads.push_back(window.begins[i]);
-    pads.push_back(window.ends[i]);
-  }
-  const Argument fill = is_floating(n.dtype(x)) ? Argument(value) : Argument(Dim(static_cast<int64_t>(value)));
-  return n.op(OpId::constant_pad_nd_out, {x, pads, fill});
 }
 
 }  // namespace berth::onnx

@@ -1,0 +1,201 @@
+#include "compiler/import/lowering/pooling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace berth::lowering {
+namespace {
+
+/// Whether the kernels can pad by themselves.
+bool pads_inside(const Window& window) {
+  if (window.rank() > 2 || !window.symmetric()) return false;
+  for (size_t i = 0; i < window.rank(); ++i) {
+    if (2 * window.begins[i].value > window.kernel[i]) return false;
+  }
+  return true;
+}
+
+int64_t reach(const Window& window, size_t axis) { return (window.kernel[axis] - 1) * window.dilations[axis] + 1; }
+
+/// The number of windows in a dimension of `size` elements. With `ceil`, a last window may hang over the padded end,
+/// but not start behind the elements.
+int64_t window_count(const Window& window, size_t axis, int64_t size) {
+  const int64_t begin = window.begins[axis].value;
+  const int64_t stride = window.strides[axis];
+  const int64_t room = size + begin + window.ends[axis].value - reach(window, axis);
+  if (room < 0) return 0;
+  int64_t count = (room + (window.ceil ? stride - 1 : 0)) / stride + 1;
+  if (window.ceil && (count - 1) * stride >= size + begin) --count;
+  return count;
+}
+
+/// A pooling of [N, C, H, W] without padding: arguments are x, kernel, strides, dilations of the two dimensions.
+using Pool2d = ValueId (*)(Lowering& n, ValueId x, DimList kernel, DimList strides, DimList dilations);
+
+ValueId max_2d(Lowering& n, ValueId x, DimList kernel, DimList strides, DimList dilations) {
+  return n.op(OpId::max_pool2d_with_indices_out, {x, kernel, strides, DimList{Dim(0), Dim(0)}, dilations});
+}
+
+// Dilated sums are convolutions of each plane with ones.
+ValueId sum_2d(Lowering& n, ValueId x, DimList kernel, DimList strides, DimList dilations) {
+  if (dilations == DimList{Dim(1), Dim(1)}) {
+    return n.op(OpId::avg_pool2d_out, {x, kernel, strides, DimList{Dim(0), Dim(0)}, false, true, Dim(1)});
+  }
+  const std::vector<Dim> shape = n.shape(x);
+  if (shape.size() != 4) return {};
+  const ValueId planes = n.view(x, {n.product(shape, 0, 2), Dim(1), shape[2], shape[3]});
+  const ValueId ones = n.splat(n.dtype(x), {Dim(1), Dim(1), kernel[0], kernel[1]}, 1.0);
+  const DimList none{Dim(0), Dim(0)};
+  const ValueId sums =
+      n.op(OpId::convolution_out, {planes, ones, None(), strides, none, dilations, false, none, Dim(1)});
+  return n.view(sums, {shape[0], shape[1], n.dim(sums, 2), n.dim(sums, 3)});
+}
+
+/// `pool` over the spatial dimensions of `x`, which is padded already.
+ValueId pool_windows(Lowering& n, ValueId x, const Window& w, Pool2d pool) {
+  const std::vector<Dim> s = n.shape(x);
+  const auto at = [](const std::vector<int64_t>& v, size_t i) { return Dim(v[i]); };
+  if (!n.ok() || s.size() != w.rank() + 2) return {};
+  if (w.rank() == 2) return pool(n, x, ir::dims(w.kernel), ir::dims(w.strides), ir::dims(w.dilations));
+  if (w.rank() == 1) {
+    const ValueId line = n.view(x, {s[0], s[1], Dim(1), s[2]});
+    const ValueId y =
+        pool(n, line, {Dim(1), at(w.kernel, 0)}, {Dim(1), at(w.strides, 0)}, {Dim(1), at(w.dilations, 0)});
+    return n.view(y, {s[0], s[1], n.dim(y, 3)});
+  }
+  const ValueId planes = n.view(x, {s[0], n.symbols().mul(s[1], s[2]), s[3], s[4]});
+  const ValueId flat = pool(n, planes, {at(w.kernel, 1), at(w.kernel, 2)}, {at(w.strides, 1), at(w.strides, 2)},
+                            {at(w.dilations, 1), at(w.dilations, 2)});
+  const Dim area = n.symbols().mul(n.dim(flat, 2), n.dim(flat, 3));
+  const ValueId columns = n.view(flat, {s[0], s[1], s[2], area});
+  const ValueId y =
+      pool(n, columns, {at(w.kernel, 0), Dim(1)}, {at(w.strides, 0), Dim(1)}, {at(w.dilations, 0), Dim(1)});
+  return n.view(y, {s[0], s[1], n.dim(y, 2), n.dim(flat, 2), n.dim(flat, 3)});
+}
+
+/// One dimension becomes two, for the kernels' own arguments.
+DimList pair(const DimList& numbers, Dim first) { return numbers.size() == 1 ? DimList{first, numbers[0]} : numbers; }
+DimList pair(const std::vector<int64_t>& numbers) { return pair(ir::dims(numbers), Dim(1)); }
+
+ValueId as_images(Lowering& n, ValueId x) {
+  return n.rank(x) == 3 ? n.view(x, {n.dim(x, 0), n.dim(x, 1), Dim(1), n.dim(x, 2)}) : x;
+}
+
+ValueId as_input(Lowering& n, ValueId y, ValueId x) {
+  return n.rank(x) == 3 ? n.view(y, {n.dim(y, 0), n.dim(y, 1), n.dim(y, 3)}) : y;
+}
+
+double lowest(DType dtype) {
+  switch (dtype) {
+    case DType::kI8: return -128;
+    case DType::kI16: return -32768;
+    case DType::kI32: return -2147483648.0;
+    case DType::kI64: return -9223372036854775808.0;
+    default: return is_floating(dtype) ? -HUGE_VAL : 0;
+  }
+}
+
+/// How many elements each window of one dimension holds: those of the tensor, or those and its padding.
+std::vector<float> counts_of(const Window& window, size_t axis, int64_t size, bool include_padding) {
+  const int64_t begin = window.begins[axis].value;
+  const int64_t low = include_padding ? 0 : begin;
+  const int64_t high = begin + size + (include_padding ? window.ends[axis].value : 0);
+  std::vector<float> counts;
+  for (int64_t i = 0; i < window_count(window, axis, size); ++i) {
+    float count = 0;
+    for (int64_t k = 0; k < window.kernel[axis]; ++k) {
+      const int64_t place = i * window.strides[axis] + k * window.dilations[axis];
+      if (place >= low && place < high) count += 1;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+/// The divisors of the averages, a constant [1, 1, spatial…] of f32.
+ValueId divisors(Lowering& n, ValueId x, const Window& window, bool include_padding) {
+  std::vector<float> all{1};
+  ir::TensorType type;
+  type.shape = {Dim(1), Dim(1)};
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const int64_t size =
+        n.fixed(n.dim(x, static_cast<int>(axis) + 2), "the size of a dimension that is padded before averaging");
+    n.fixed(window.begins[axis], "padding");
+    n.fixed(window.ends[axis], "padding");
+    if (!n.ok()) return {};
+    const int64_t work = window_count(window, axis, size) * window.kernel[axis];
+    if (work < 0 || work > (1 << 24)) n.unsupported("a pooled dimension this large needs equal padding");
+    if (!n.ok()) return {};
+    const std::vector<float> counts = counts_of(window, axis, size, include_padding);
+    if (all.size() * counts.size() > (size_t{1} << 24)) n.unsupported("a pooled tensor this large needs equal padding");
+    if (!n.ok()) return {};
+    std::vector<float> next;
+    for (float a : all) {
+      for (float c : counts) next.push_back(a * c);
+    }
+    all = std::move(next);
+    type.shape.emplace_back(static_cast<int64_t>(counts.size()));
+  }
+  std::vector<uint8_t> bytes(all.size() * sizeof(float));
+  if (!bytes.empty()) std::memcpy(bytes.data(), all.data(), bytes.size());
+  return n.cast(n.constant(std::move(type), ir::Blob::owned(std::move(bytes))), n.dtype(x));
+}
+
+}  // namespace
+
+Window resolve_ceil(Lowering& n, ValueId x, Window window) {
+  for (size_t i = 0; i < window.rank() && window.ceil; ++i) {
+    const int64_t size = n.fixed(n.dim(x, static_cast<int>(i) + 2), "a size that is pooled with ceil_mode");
+    const int64_t begin = n.fixed(window.begins[i], "padding");
+    n.fixed(window.ends[i], "padding");
+    if (!n.ok()) return window;
+    const int64_t count = window_count(window, i, size);
+    const int64_t end = (count - 1) * window.strides[i] + reach(window, i) - size - begin;
+    window.ends[i] = Dim(std::max(end, int64_t{0}));
+  }
+  window.ceil = false;
+  return window;
+}
+
+MaxPool max_pool(Lowering& n, ValueId x, const Window& window) {
+  if (window.rank() > 3) n.unsupported("more than three spatial dimensions are not supported");
+  if (!n.ok()) return {};
+  if (pads_inside(window)) {
+    const std::vector<ValueId> results =
+        n.ops(OpId::max_pool2d_with_indices_out, {as_images(n, x), pair(window.kernel), pair(window.strides),
+                                                  pair(window.begins, Dim(0)), pair(window.dilations), window.ceil});
+    if (!n.ok()) return {};
+    return {as_input(n, results[0], x), as_input(n, results[1], x)};
+  }
+  const Window whole = resolve_ceil(n, x, window);
+  return {pool_windows(n, pad_spatial(n, x, whole, lowest(n.dtype(x))), whole, max_2d), {}};
+}
+
+ValueId average_pool(Lowering& n, ValueId x, const Window& window, bool include_padding, int64_t divisor) {
+  if (window.rank() > 3) n.unsupported("more than three spatial dimensions are not supported");
+  if (!n.ok()) return {};
+  bool dilated = false;
+  for (int64_t d : window.dilations) dilated = dilated || d != 1;
+  if (!dilated && pads_inside(window)) {
+    const Argument override = divisor == 0 ? Argument(None()) : Argument(Dim(divisor));
+    const ValueId y = n.op(OpId::avg_pool2d_out, {as_images(n, x), pair(window.kernel), pair(window.strides),
+                                                  pair(window.begins, Dim(0)), window.ceil, include_padding, override});
+    return as_input(n, y, x);
+  }
+  const Window whole = resolve_ceil(n, x, window);
+  const ValueId sums = sum_pool(n, x, whole);
+  if (!n.ok()) return {};
+  if (divisor != 0) return n.op(OpId::div_Scalar_out, {sums, static_cast<double>(divisor)});
+  const bool uniform = !window.padded() || (include_padding && !window.ceil);
+  double area = 1;
+  for (int64_t k : window.kernel) area *= static_cast<double>(k);
+  if (uniform && !window.ceil) return n.op(OpId::div_Scalar_out, {sums, area});
+  return n.op(OpId::div_out, {sums, divisors(n, x, window, include_padding)});
+}
+
+ValueId sum_pool(Lowering& n, ValueId x, const Window& window) {
+  return pool_windows(n, pad_spatial(n, x, window, 0), window, sum_2d);
+}
+
+}  // namespace berth::lowering
