@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Berth against software that we did not write.
 
-    ./dev compat                     # everything: suite, light, nodes
+    ./dev compat                     # everything: suite, light, nodes, devices
     ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
+    ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
 """
@@ -20,6 +21,7 @@ import time
 
 import numpy as np
 
+from devices import devices
 from drivers import Berth, Broken, ExecuTorch, Refused, difference
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -219,11 +221,11 @@ def nodes(berth, patterns, tally):
 def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
-    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes"], default="all")
+    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes", "devices"], default="all")
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
-    parts = {"suite": suite, "light": light, "nodes": nodes}
+    parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices}
     for name in parts if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)
