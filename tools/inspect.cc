@@ -12,6 +12,7 @@
 #include "runtime/method_meta.h"
 #include "tools/names.h"
 #include "tools/program_file.h"
+#include "tools/timeline.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -143,10 +144,10 @@ void print_method(const Json& method) {
   for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
 }
 
-void print_plan(const fb::ExecutionPlan& method) {
-  for (uint32_t id = 1; id < method.non_const_buffer_sizes()->size(); ++id) {
-    const ArenaPicture picture = arena_picture(method, id);
-    fmt::print("arena {} of {}:\n{}", id, format::text(method.name()), plan::picture(picture.problem, picture.plan, 0));
+void print_plan(const Timeline& timeline) {
+  for (const TimelineArena& arena : timeline.arenas) {
+    const ArenaPicture picture = arena_picture(arena);
+    fmt::print("arena {} of {}:\n{}", arena.id, timeline.method, plan::picture(picture.problem, picture.plan, 0));
   }
 }
 
@@ -165,7 +166,7 @@ Status inspect_program(const InspectOptions& options) {
     fmt::print("{}", format::print_program(program.view, {options.values, options.instructions}));
   }
   if (options.plan) {
-    for (size_t m = 0; m < program.view.method_count(); ++m) print_plan(program.view.method(m));
+    for (size_t m = 0; m < program.view.method_count(); ++m) print_plan(timeline_of(program.view, m));
   }
   return Done{};
 }

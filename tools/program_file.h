@@ -7,7 +7,6 @@
 
 #include "base/failure.h"
 #include "base/mapped_file.h"
-#include "compiler/plan/plan.h"
 #include "format/program_view.h"
 
 namespace berth::tool {
@@ -31,13 +30,5 @@ struct PlanCheck {
 
 /// Checks that nothing live is overwritten, in every method.
 Expected<PlanCheck> check_plan(const ProgramFile& program);
-
-/// One arena of a method as a planner's problem with all places taken: for pictures. Lifetimes are from the first to
-/// the last instruction that mentions a value; inputs live from the start, outputs to the end.
-struct ArenaPicture {
-  plan::Problem problem;
-  plan::Plan plan;
-};
-ArenaPicture arena_picture(const fb::ExecutionPlan& method, uint32_t memory_id);
 
 }  // namespace berth::tool
