@@ -1,0 +1,404 @@
+// Copies of whole tensors, with a change of dtype or dimension order where asked; tensors put together, mirrored, padded
+// and filled.
+#include <cmath>
+
+#include "backends/cuda/kernels/copy.h"
+#include "backends/cuda/kernels/elementwise.h"
+#include "backends/cuda/kernels/kernels.h"
+#include "base/result.h"
+#include "kernels/portable/create_scalar.h"
+
+namespace berth::cuda {
+namespace {
+
+using portable::Integers;
+using portable::is_real;
+using portable::prepare_out;
+using portable::push_size;
+using portable::read_dim;
+using portable::read_integers;
+using portable::Sizes;
+using portable::sizes_of;
+using portable::SubBox;
+using portable::Walk;
+
+// `from` is broadcast to `to`, whose sizes stay, and converted to its dtype.
+Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
+  Sizes sizes;
+  const bool fits = portable::broadcast_sizes(to.sizes(), &sizes) && portable::broadcast_sizes(from.sizes(), &sizes);
+  if (!fits || sizes.span() != to.sizes()) {
+    return context.fail(Error::kInvalidArgument, "the source's sizes do not broadcast to the target's");
+  }
+  if (to.numel() == 0 || (portable::same_layout(from, to) && from.raw() == to.raw())) return Error::kOk;
+  if (from.dtype() == to.dtype()) {
+    int64_t strides[kMaxRank];
+    for (int d = 0; d < to.rank(); ++d) {
+      const int own = d - (to.rank() - from.rank());
+      strides[d] = own < 0 || from.size(own) == 1 ? 0 : from.stride(own);
+    }
+    return copy_box(context, element_size(to.dtype()), to.sizes(), from.raw(),
+                    {strides, static_cast<size_t>(to.rank())}, to.raw(), to.strides());
+  }
+  if (!is_real(from.dtype()) || !is_real(to.dtype())) return portable::unsupported_dtype(context);
+  const Tensor* tensors[] = {&to, &from};
+  return run_conversion(context, portable::walk_broadcast(tensors), to.raw(), to.dtype(), from.raw(), from.dtype());
+}
+
+// The last argument becomes the first, which must have the same dtype unless `converts`.
+Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[args.size() - 1]->tensor();
+  if (!converts && self.dtype() != out.dtype()) {
+    return context.fail(Error::kInvalidArgument, "input and output must have the same dtype");
+  }
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
+  return copy_into(context, self, out);
+}
+
+// What PyTorch passes over: the empty tensor of the days before tensors of other ranks could be empty.
+bool is_legacy_empty(const Tensor& tensor) { return tensor.rank() == 1 && tensor.numel() == 0; }
+
+Error check_parts(KernelContext& context, Span<EValue* const> parts, const Tensor& out) {
+  if (parts.empty()) return context.fail(Error::kInvalidArgument, "there are no tensors to put together");
+  for (const EValue* part : parts) {
+    if (!part->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the tensor list is no tensor");
+    const DType dtype = part->tensor().dtype();
+    const bool converts = is_real(dtype) && is_real(out.dtype()) && portable::can_cast(dtype, out.dtype());
+    if (dtype != out.dtype() && !converts) {
+      return context.fail(Error::kInvalidArgument, "a tensor of the list cannot be converted to the dtype of out");
+    }
+    BERTH_RETURN_IF_ERROR(portable::check_memory(context, part->tensor()));
+  }
+  return Error::kOk;
+}
+
+Error cat_sizes(KernelContext& context, Span<EValue* const> parts, const Tensor& model, int dim, Sizes* sizes) {
+  int64_t total = 0;
+  for (const EValue* item : parts) {
+    const Tensor& part = item->tensor();
+    if (is_legacy_empty(part)) continue;
+    bool match = part.rank() == model.rank();
+    for (int d = 0; match && d < part.rank(); ++d) match = d == dim || part.size(d) == model.size(d);
+    if (!match) return context.fail(Error::kInvalidArgument, "cat: the tensors differ in a dimension other than dim");
+    total += part.size(dim);
+  }
+  for (int d = 0; d < model.rank(); ++d) {
+    if (!push_size(sizes, d == dim ? total : model.size(d))) {
+      return context.fail(Error::kInvalidArgument, "cat: the concatenation is larger than 2^31 - 1 along dim");
+    }
+  }
+  return Error::kOk;
+}
+
+// Copies `part` to the box of `out`, in the dtype of out.
+Error place(KernelContext& context, const Tensor& part, const SubBox& box, Tensor& out) {
+  if (part.numel() == 0) return Error::kOk;
+  if (part.dtype() == out.dtype()) return put_box(context, part, box, out);
+  Walk walk(2);
+  for (const uint8_t d : part.dim_order()) {
+    const int64_t strides[] = {box.strides[d], part.stride(d)};
+    walk.add(part.size(d), strides);
+  }
+  char* first = out.data<char>() + box.offset * static_cast<int64_t>(element_size(out.dtype()));
+  return run_conversion(context, walk, first, out.dtype(), part.raw(), part.dtype());
+}
+
+Error fill_with(KernelContext& context, const EValue& scalar, const Sizes& sizes, Tensor& out) {
+  portable::Element value;
+  BERTH_RETURN_IF_ERROR(portable::read_element(context, scalar, out.dtype(), &value));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
+  return fill(context, value.bytes, out);
+}
+
+Error fill_size(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out) {
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(portable::read_sizes(context, size, &sizes));
+  return fill_with(context, scalar, sizes, out);
+}
+
+Error padded_sizes(KernelContext& context, const Tensor& self, const portable::Padding& padding,
+                   portable::PadMode mode, Sizes* sizes) {
+  for (int d = 0; d < self.rank(); ++d) {
+    const int64_t size = self.size(d);
+    const int64_t before = padding.before[d];
+    const int64_t after = padding.after[d];
+    const bool padded = before != 0 || after != 0;
+    if (mode == portable::PadMode::kReflect && padded && (before >= size || after >= size)) {
+      return context.fail(Error::kInvalidArgument, "a reflection pad must be smaller than the dimension");
+    }
+    if (mode == portable::PadMode::kReplicate && padded && size == 0) {
+      return context.fail(Error::kInvalidArgument, "a replication pad has nothing to repeat");
+    }
+    if (!push_size(sizes, size + before + after)) {
+      return context.fail(Error::kInvalidArgument, "a padded dimension has a negative size, or 2^31 or more");
+    }
+  }
+  return Error::kOk;
+}
+
+Error pad_into(KernelContext& context, const Tensor& self, const portable::Padding& padding, portable::PadMode mode,
+          const void* value, Tensor& out) {
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(padded_sizes(context, self, padding, mode, &sizes));
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
+  return pad_tensor(context, self, padding, mode, value, out);
+}
+
+Error pad_spatial(KernelContext& context, Span<EValue* const> args, int spatial, portable::PadMode mode) {
+  const Tensor& self = args[0]->tensor();
+  portable::Padding padding;
+  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, *args[1], &padding));
+  if (args[1]->items().size() != 2 * static_cast<size_t>(spatial)) {
+    return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
+  }
+  if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
+    return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
+  }
+  return pad_into(context, self, padding, mode, nullptr, args[2]->tensor());
+}
+
+// Each rolled dimension is two runs that change places: one copy for each way to choose between them.
+Error roll_dims(KernelContext& context, const Tensor& self, const int64_t* shift_of, Tensor& out) {
+  int rolled[kMaxRank];
+  int count = 0;
+  for (int d = 0; d < self.rank(); ++d) {
+    if (shift_of[d] != 0) rolled[count++] = d;
+  }
+  for (uint32_t piece = 0; piece < 1u << count; ++piece) {
+    SubBox source;
+    SubBox target;
+    for (int d = 0, i = 0; d < self.rank(); ++d) {
+      int64_t length = self.size(d);
+      if (i < count && rolled[i] == d) {
+        const bool goes_round = (piece >> i++ & 1) != 0;
+        length = goes_round ? shift_of[d] : length - shift_of[d];
+        source.offset += goes_round ? (self.size(d) - shift_of[d]) * self.stride(d) : 0;
+        target.offset += goes_round ? 0 : shift_of[d] * out.stride(d);
+      }
+      source.push(length, self.stride(d));
+      target.push(length, out.stride(d));
+    }
+    const size_t bytes = element_size(self.dtype());
+    BERTH_RETURN_IF_ERROR(copy_box(
+        context, bytes, source.sizes.span(), self.data<char>() + source.offset * static_cast<int64_t>(bytes),
+        source.stride_span(), out.data<char>() + target.offset * static_cast<int64_t>(bytes), target.stride_span()));
+  }
+  return Error::kOk;
+}
+
+Error read_shifts(KernelContext& context, const Tensor& self, const Integers& shifts, const Integers& dims,
+                  int64_t* shift_of) {
+  for (int d = 0; d < self.rank(); ++d) shift_of[d] = 0;
+  if (dims.count != shifts.count) {
+    return context.fail(Error::kInvalidArgument, "roll: shifts and dims differ in length");
+  }
+  for (int i = 0; i < dims.count; ++i) {
+    int dim = 0;
+    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
+    if (self.rank() == 0 || self.size(dim) == 0) continue;
+    const int64_t size = self.size(dim);
+    shift_of[dim] = ((shift_of[dim] + shifts[i] % size) % size + size) % size;
+  }
+  return Error::kOk;
+}
+
+}  // namespace
+
+#define COPY(identifier, converts) \
+  Error identifier(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, converts); }
+COPY(alias_copy_out, false)
+COPY(clone_out, false)
+COPY(detach_copy_out, false)
+COPY(clone_dim_order_out, false)
+COPY(to_dim_order_copy_out, true)
+#undef COPY
+
+Error copy_out(KernelContext& context, Span<EValue* const> args) {
+  Tensor& out = args[3]->tensor();
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, args[0]->tensor().sizes()));
+  return copy_into(context, args[1]->tensor(), out);
+}
+
+Error copy_self(KernelContext& context, Span<EValue* const> args) {
+  return copy_into(context, args[1]->tensor(), args[0]->tensor());
+}
+
+Error cat_out(KernelContext& context, Span<EValue* const> args) {
+  const Span<EValue* const> parts = args[0]->items();
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
+  const Tensor* model = &parts[0]->tensor();
+  for (size_t i = 1; i < parts.size() && is_legacy_empty(*model); ++i) model = &parts[i]->tensor();
+  if (model->rank() == 0) return context.fail(Error::kInvalidArgument, "cat: a tensor has rank 0");
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), *model, &dim));
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(cat_sizes(context, parts, *model, dim, &sizes));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
+  int64_t start = 0;
+  for (const EValue* item : parts) {
+    const Tensor& part = item->tensor();
+    if (is_legacy_empty(part)) continue;
+    BERTH_RETURN_IF_ERROR(place(context, part, portable::slice_of(out, dim, start, part.size(dim), 1), out));
+    start += part.size(dim);
+  }
+  return Error::kOk;
+}
+
+Error stack_out(KernelContext& context, Span<EValue* const> args) {
+  const Span<EValue* const> parts = args[0]->items();
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
+  const Tensor& model = parts[0]->tensor();
+  int dim = 0;
+  if (model.rank() == kMaxRank || !portable::normalize_dim(args[1]->integer(), model.rank() + 1, &dim)) {
+    return context.fail(Error::kInvalidArgument, "stack: dim is out of range, or the tensors have 16 dimensions");
+  }
+  for (const EValue* part : parts) {
+    if (!portable::same_sizes(part->tensor(), model)) {
+      return context.fail(Error::kInvalidArgument, "stack: the tensors differ in their sizes");
+    }
+  }
+  Sizes sizes;
+  for (int d = 0; d <= model.rank(); ++d) {
+    if (d == dim && !push_size(&sizes, static_cast<int64_t>(parts.size()))) {
+      return context.fail(Error::kInvalidArgument, "stack: more than 2^31 - 1 tensors");
+    }
+    if (d < model.rank()) push_size(&sizes, model.size(d));
+  }
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const SubBox box = portable::select_of(out, dim, static_cast<int64_t>(i));
+    BERTH_RETURN_IF_ERROR(place(context, parts[i]->tensor(), box, out));
+  }
+  return Error::kOk;
+}
+
+Error flip_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Integers dims;
+  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &dims));
+  bool flipped[kMaxRank] = {};
+  for (int i = 0; i < dims.count; ++i) {
+    int dim = 0;
+    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
+    if (flipped[dim]) return context.fail(Error::kInvalidArgument, "flip: dims names a dimension twice");
+    flipped[dim] = true;
+  }
+  SubBox box;
+  for (int d = 0; d < self.rank(); ++d) {
+    if (flipped[d] && self.size(d) > 0) box.offset += (self.size(d) - 1) * self.stride(d);
+    box.push(self.size(d), flipped[d] ? -self.stride(d) : self.stride(d));
+  }
+  return take_box(context, self, box, args[2]->tensor());
+}
+
+Error roll_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[3]->tensor();
+  Integers shifts;
+  Integers dims;
+  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &shifts));
+  BERTH_RETURN_IF_ERROR(read_integers(context, *args[2], &dims));
+  int64_t shift_of[kMaxRank];
+  if (dims.count > 0) BERTH_RETURN_IF_ERROR(read_shifts(context, self, shifts, dims, shift_of));
+  // Without dims the tensor rolls as one row.
+  if (dims.count == 0 && shifts.count != 1) {
+    return context.fail(Error::kInvalidArgument, "roll: without dims there must be one shift");
+  }
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  const int64_t count = self.numel();
+  if (count == 0) return Error::kOk;
+  if (dims.count > 0) return roll_dims(context, self, shift_of, out);
+  return copy_in_order(context, self, out, (shifts[0] % count + count) % count);
+}
+
+Error tril_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[2]->tensor();
+  if (self.rank() < 2) return context.fail(Error::kInvalidArgument, "tril: self has fewer than two dimensions");
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
+  return lower_triangle(context, self, args[1]->integer(), out);
+}
+
+Error constant_pad_nd_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[3]->tensor();
+  portable::Padding padding;
+  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, *args[1], &padding));
+  portable::Element value;
+  BERTH_RETURN_IF_ERROR(portable::read_element(context, *args[2], out.dtype(), &value));
+  return pad_into(context, self, padding, portable::PadMode::kConstant, value.bytes, out);
+}
+
+#define PAD(identifier, spatial, mode) \
+  Error identifier(KernelContext& context, Span<EValue* const> args) { \
+    return pad_spatial(context, args, spatial, portable::PadMode::mode); \
+  }
+PAD(reflection_pad1d_out, 1, kReflect)
+PAD(reflection_pad2d_out, 2, kReflect)
+PAD(reflection_pad3d_out, 3, kReflect)
+PAD(replication_pad1d_out, 1, kReplicate)
+PAD(replication_pad2d_out, 2, kReplicate)
+PAD(replication_pad3d_out, 3, kReplicate)
+#undef PAD
+
+Error full_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_size(context, *args[0], *args[1], args[2]->tensor());
+}
+Error zeros_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_size(context, *args[0], EValue(int64_t{0}), args[1]->tensor());
+}
+Error ones_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_size(context, *args[0], EValue(int64_t{1}), args[1]->tensor());
+}
+Error full_like_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_with(context, *args[1], sizes_of(args[0]->tensor()), args[3]->tensor());
+}
+Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_with(context, *args[0], Sizes(), args[1]->tensor());
+}
+
+Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(portable::check_same_dtype(context, self, out));
+  return fill_with(context, *args[1], sizes_of(self), out);
+}
+
+Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  const Tensor& value = args[1]->tensor();
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(portable::check_same_dtype(context, self, out));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, value));
+  if (value.rank() != 0) return context.fail(Error::kInvalidArgument, "fill: value must be a tensor of rank 0");
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
+  return copy_into(context, value, out);
+}
+
+Error glu_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[2]->tensor();
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  if (self.rank() == 0 || self.size(dim) % 2 != 0) {
+    return context.fail(Error::kInvalidArgument, "glu: the dimension to halve must have an even size");
+  }
+  if (!is_floating(self.dtype())) return portable::unsupported_dtype(context);
+  Sizes sizes = sizes_of(self);
+  sizes.data[dim] /= 2;
+  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
+  Walk walk(3);
+  for (const uint8_t d : out.dim_order()) {
+    const int64_t strides[] = {out.stride(d), self.stride(d), self.stride(d)};
+    walk.add(out.size(d), strides);
+  }
+  const int64_t half = sizes.data[dim] * self.stride(dim) * static_cast<int64_t>(element_size(self.dtype()));
+  return run_boxes(context, Op::kGlu, self.dtype(), walk, out.raw(), self.raw(), self.data<char>() + half);
+}
+
+}  // namespace berth::cuda

@@ -1,0 +1,18 @@
+// The kernels as plain C++: there is no queue to wait for.
+#include "backends/cuda/kernels_test/tested.h"
+#include "backends/cuda/queue.h"
+
+namespace berth::cuda {
+
+Error run_tested(KernelFunction kernel, KernelContext& context, Span<EValue* const> args) {
+  uint32_t fault = kNoFault;
+  Queue queue;
+  queue.fault = &fault;
+  KernelContext inner(context.temp(), nullptr, context.devices(), &queue);
+  const Error error = kernel(inner, args);
+  if (error != Error::kOk) return inner.message() == nullptr ? error : context.fail(error, inner.message());
+  if (fault != kNoFault) return context.fail(Error::kInvalidArgument, to_string(static_cast<Fault>(fault)));
+  return Error::kOk;
+}
+
+}  // namespace berth::cuda
