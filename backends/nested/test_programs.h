@@ -119,4 +119,31 @@ inline format::ProgramDesc program_with_delegate(const Calls& calls = {}) {
   return program_with_delegate(calls, nested_add_relu(calls.count, calls.bounded));
 }
 
+/// x → device `a` → nested_add_relu() there → device `b`, of the same type → the same there → y; all of four floats:
+///
+///     0 x   1, 2, 3 x, y, scratch on a   4, 5, 6 on b   7 y
+inline format::ProgramDesc program_on_two_devices(Device a, Device b, const std::string& backend) {
+  using format::DelegateCallDesc;
+  using format::KernelCallDesc;
+  format::ProgramDesc program = program_with_delegate({a, backend, 4, false});
+  format::MethodDesc& method = program.methods[0];
+  const format::ValueDesc y = method.values[4];
+  method.values.resize(4);
+  for (size_t i = 1; i <= 3; ++i) {
+    format::TensorDesc t = std::get<format::TensorDesc>(method.values[i]);
+    t.place->memory_id = 3;
+    t.device = b;
+    method.values.emplace_back(t);
+  }
+  method.values.push_back(y);
+  method.outputs = {7};
+  method.operators.push_back({"berth::_d2d_copy", "out"});
+  method.instructions = {KernelCallDesc{0, {0, 1, 1}}, DelegateCallDesc{0, {1, 2, 3}}, KernelCallDesc{2, {2, 4, 4}},
+                         DelegateCallDesc{1, {4, 5, 6}}, KernelCallDesc{1, {5, 7, 7}}};
+  method.arenas.push_back({method.arenas[1].bytes, b});
+  const std::string name = to_text(b).text;
+  method.delegates.push_back({backend, 0, {{"target_device", std::vector<uint8_t>(name.begin(), name.end())}}});
+  return program;
+}
+
 }  // namespace berth::testing

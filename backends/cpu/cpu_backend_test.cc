@@ -1,0 +1,115 @@
+// Delegates on the host. The fears: constants that are copied, threads that are not used, another result than the same
+// operators outside of a delegate give.
+
+#include "backends/cpu/cpu_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "backends/nested/test_programs.h"
+#include "kernels/portable/portable.h"
+#include "runtime/host/host_method.h"
+#include "runtime/host/thread_pool.h"
+
+namespace berth {
+namespace {
+
+using testing::Calls;
+using testing::program_with_delegate;
+
+struct Loaded {
+  explicit Loaded(const format::ProgramDesc& desc, ThreadPool* pool = nullptr)
+      : file(format::testing::bytes_of(desc)), loader(Span<const uint8_t>(file)) {
+    Backend* const backends[] = {&backend};
+    LoadOptions options;
+    options.backends = backends;
+    options.report = &report;
+    Result<Program> loaded = Program::load(loader, portable::kernels(), options);
+    if (!loaded.ok()) return;
+    program = std::make_unique<Program>(std::move(*loaded));
+    HostOptions host;
+    host.pool = pool;
+    host.report = &report;
+    Result<HostMethod> made = HostMethod::load(*program, "forward", host);
+    if (made.ok()) method = std::make_unique<HostMethod>(std::move(*made));
+  }
+
+  CpuBackend backend;
+  std::vector<uint8_t> file;
+  BufferLoader loader;
+  Report report;
+  std::unique_ptr<Program> program;
+  std::unique_ptr<HostMethod> method;
+};
+
+std::vector<float> run(Method& method, const std::vector<float>& x, int32_t rows = 0) {
+  const int32_t count = static_cast<int32_t>(x.size());
+  const std::vector<int32_t> sizes = rows > 0 ? std::vector<int32_t>{rows, count / rows} : std::vector<int32_t>{count};
+  EXPECT_EQ(method.set_input(0, x.data(), sizes, DType::kF32), Error::kOk);
+  EXPECT_EQ(method.execute(), Error::kOk) << method.last_report().message;
+  const Tensor& y = method.get_output(0).tensor();
+  return std::vector<float>(y.data<float>(), y.data<float>() + y.numel());
+}
+
+TEST(CpuBackend, ServesTheHostAlone) {
+  const CpuBackend backend;
+  EXPECT_STREQ(backend.name(), "berth.cpu");
+  EXPECT_TRUE(backend.serves(DeviceType::kCpu));
+  EXPECT_FALSE(backend.serves(DeviceType::kCuda));
+  EXPECT_FALSE(backend.serves(DeviceType::kSim));
+}
+
+TEST(CpuBackend, RunsWithItsConstantsWhereTheFileHasThem) {
+  Loaded loaded(program_with_delegate({Device(), "berth.cpu", 4, false}));
+  ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
+  EXPECT_EQ(run(loaded.method->method(), {0, 0, 4, 0}), (std::vector<float>{0, 2, 1, 4}));
+  // The weight in the file is the one that is read: -1 becomes 9.
+  const std::vector<uint8_t> weight = testing::weight_bytes(4);
+  const auto at = std::search(loaded.file.begin(), loaded.file.end(), weight.begin(), weight.end());
+  ASSERT_NE(at, loaded.file.end());
+  const float nine = 9;
+  std::memcpy(&*at, &nine, sizeof(nine));
+  EXPECT_EQ(run(loaded.method->method(), {0, 0, 4, 0}), (std::vector<float>{9, 2, 1, 4}));
+}
+
+TEST(CpuBackend, TakesSizesInAndGivesThemBack) {
+  Loaded loaded(program_with_delegate({Device(), "berth.cpu", 32, true}));
+  ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
+  EXPECT_EQ(run(loaded.method->method(), {1, 1, 4, 0, 0, 0, 0, 0}, 2), (std::vector<float>{0, 3, 1, 4, 0, 2, 0, 4}));
+  EXPECT_EQ(run(loaded.method->method(), std::vector<float>(32, 1), 8).size(), 32u);
+}
+
+// Counts the work that is handed out.
+class CountingPool final : public ThreadPool {
+ public:
+  int size() const override { return 4; }
+  void run(int64_t count, int64_t grain, ParallelBody body) override {
+    ++runs;
+    for (int64_t i = 0; i < count; i += grain) body.call(body.context, i, i + grain < count ? i + grain : count);
+  }
+  int runs = 0;
+};
+
+TEST(CpuBackend, UsesTheThreadsOfTheMethod) {
+  CountingPool pool;
+  Loaded loaded(program_with_delegate({Device(), "berth.cpu", 1 << 20, false}), &pool);
+  ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
+  const std::vector<float> y = run(loaded.method->method(), std::vector<float>(1 << 20, 1));
+  EXPECT_GT(pool.runs, 0);
+  EXPECT_EQ(y[0], 0);
+  EXPECT_EQ(y[(1 << 20) - 1], 5);
+}
+
+TEST(CpuBackend, ADelegateThatNamesADeviceIsRefused) {
+  format::ProgramDesc desc = program_with_delegate({Device(), "berth.cpu", 4, false});
+  desc.methods[0].delegates[0].compile_specs[0].value = {'s', 'i', 'm', ':', '0'};
+  const Loaded loaded(desc);
+  EXPECT_EQ(loaded.method, nullptr);
+  EXPECT_NE(loaded.report.message[0], '\0');
+}
+
+}  // namespace
+}  // namespace berth
