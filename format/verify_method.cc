@@ -152,9 +152,7 @@ Error verify_arenas(const Spot& spot, const fb::ExecutionPlan& plan) {
       return here.fail(Error::kInvalidProgram, "arena %d has a device already", entry.buffer_idx());
     }
     seen[entry.buffer_idx()] = true;
-    if (!is_known_device(entry.device_type())) {
-      return here.fail(Error::kInvalidProgram, "device type %d does not exist", static_cast<int>(entry.device_type()));
-    }
+    BERTH_RETURN_IF_ERROR(verify_device_number(here, entry.device_type(), entry.device_index()));
   }
   return Error::kOk;
 }

@@ -41,7 +41,7 @@ bool is_aligned(const flatbuffers::Vector<T>* vector) {
   return length(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0;
 }
 
-/// Whether the file's device number is one that Berth knows.
-bool is_known_device(fb::DeviceType type);
+/// Whether the file's device is one that can be: a type that Berth knows, an index that is not negative.
+Error verify_device_number(const Spot& spot, fb::DeviceType type, int8_t index);
 
 }  // namespace berth::format::internal

@@ -69,8 +69,10 @@ Error verify_device(const Spot& spot, const fb::Tensor& tensor) {
   if (extra->location() > fb::TensorDataLocation::MAX || extra->location() < fb::TensorDataLocation::MIN) {
     return spot.fail(Error::kInvalidProgram, "data location %d does not exist", static_cast<int>(extra->location()));
   }
-  if (!is_known_device(extra->device_type())) {
-    return spot.fail(Error::kInvalidProgram, "device type %d does not exist", static_cast<int>(extra->device_type()));
+  BERTH_RETURN_IF_ERROR(verify_device_number(spot, extra->device_type(), extra->device_index()));
+  if (!tensor_device(tensor).is_cpu() && !is_planned(tensor) && storage_of(tensor) != Storage::kNone) {
+    return spot.fail(Error::kInvalidProgram, "a constant lies on the host, and this one is said to be on %s",
+                     to_text(tensor_device(tensor)).text);
   }
   if (extra->location() == fb::TensorDataLocation::EXTERNAL && text(extra->fully_qualified_name())[0] == '\0') {
     return spot.fail(Error::kInvalidProgram,
@@ -100,8 +102,8 @@ Error verify_place(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Te
   const Device device = tensor_device(tensor);
   const Device arena = arena_device(plan, place.memory_id());
   if (device == arena) return Error::kOk;
-  return spot.fail(Error::kInvalidProgram, "the tensor is on %s:%d, its arena %u on %s:%d", to_string(device.type),
-                   device.index, place.memory_id(), to_string(arena.type), arena.index);
+  return spot.fail(Error::kInvalidProgram, "the tensor is on %s, its arena %u on %s", to_text(device).text,
+                   place.memory_id(), to_text(arena).text);
 }
 
 Error verify_constant(const Spot& spot, const fb::Tensor& tensor, uint64_t nbytes) {
@@ -137,7 +139,16 @@ Error verify_initial_value(const Spot& spot, const fb::Tensor& tensor, uint64_t 
 
 }  // namespace
 
-bool is_known_device(fb::DeviceType type) { return to_string(static_cast<DeviceType>(type)) != nullptr; }
+Error verify_device_number(const Spot& spot, fb::DeviceType type, int8_t index) {
+  if (to_string(static_cast<DeviceType>(type)) == nullptr) {
+    return spot.fail(Error::kInvalidProgram, "device type %d does not exist; the types are %s", static_cast<int>(type),
+                     kDeviceTypeNames);
+  }
+  const bool host = static_cast<DeviceType>(type) == DeviceType::kCpu;
+  if (index >= 0 && (!host || index == 0)) return Error::kOk;
+  return spot.fail(Error::kInvalidProgram, "device index %d; %s", index,
+                   host ? "the host is one, with index 0" : "an index is from 0 to 127");
+}
 
 Error verify_tensor(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Tensor& tensor) {
   uint64_t nbytes = 0;

@@ -156,7 +156,7 @@ TEST(Verify, TensorsThatLieAreRefused) {
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).device = Device(static_cast<DeviceType>(7)),
                  Error::kInvalidProgram, "methods[0].values[3]", "device type 7 does not exist");
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).device = Device(DeviceType::kCuda),
-                 Error::kInvalidProgram, "methods[0].values[3]", "the tensor is on cuda:0, its arena 1 on cpu:0");
+                 Error::kInvalidProgram, "methods[0].values[3]", "the tensor is on cuda:0, its arena 1 on cpu");
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).external = true, Error::kInvalidProgram,
                  "methods[0].values[3]", "no name");
 }
@@ -297,7 +297,7 @@ TEST(Verify, DelegatesAndDevicesAreHeldToTheTables) {
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[1].device = Device(DeviceType::kCuda, 0); }),
             "methods[1].values[7]: the tensor is on cuda:1, its arena 2 on cuda:0");
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[1].device = Device(static_cast<DeviceType>(55)); }),
-            "methods[1].non_const_buffer_device[0]: device type 55 does not exist");
+            "methods[1].non_const_buffer_device[0]: device type 55 does not exist; the types are cpu, cuda, sim");
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[0].bytes = uint64_t{1} << 63; }),
             "methods[1].non_const_buffer_sizes[1]: -9223372036854775808 bytes");
 }

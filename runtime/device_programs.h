@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/write/test_programs.h"
+#include "runtime/device_memory_buffer.h"
 #include "runtime/program.h"
 #include "runtime/recording_allocator.h"
 
@@ -144,5 +145,86 @@ inline KernelTable copy_kernels() {
   };
   return kTable;
 }
+
+/// A file, loaded with one CUDA stand-in and the adding backend, and whatever it takes to load its method; every step
+/// can be bent before the next.
+struct OnDevices {
+  explicit OnDevices(const format::ProgramDesc& desc) : file(format::testing::bytes_of(desc)) {
+    BERTH_CHECK(registry.register_allocator(&cuda) == Error::kOk);
+    options.registry = &registry;
+    options.backends = backends;
+    options.report = &report;
+  }
+  ~OnDevices() { method.reset(); }
+
+  Error open() {
+    const KernelTable tables[] = {copy_kernels(), more_kernels};
+    Result<Program> loaded = Program::load(loader, tables, options);
+    if (!loaded.ok()) return loaded.error();
+    program = std::make_unique<Program>(std::move(*loaded));
+    return Error::kOk;
+  }
+
+  /// Memory as MethodMeta and memory_needed say, exactly.
+  Error load() {
+    if (program == nullptr) BERTH_RETURN_IF_ERROR(open());
+    const MethodMeta meta = program->method_meta(name).value();
+    BERTH_ASSIGN_OR_RETURN(const MemoryNeeded least, program->memory_needed(name, {}, 1, &report));
+    method_memory.assign(least.method_bytes + 16, 0xee);
+    uint8_t* start = method_memory.data() + (-reinterpret_cast<uintptr_t>(method_memory.data()) & 15);
+    BERTH_ASSIGN_OR_RETURN(needed, program->memory_needed(name, {start, least.method_bytes}, 1, &report));
+    temp.resize(needed.temp_bytes + 64);
+    for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+      BERTH_RETURN_IF_ERROR(take_arena(meta, i));
+    }
+    MemoryAllocator allocator({start, least.method_bytes});
+    const HierarchicalAllocator planned(spans, devices);
+    method_options.report = &report;
+    Result<Method> loaded = program->load_method(name, MemoryManager(allocator, planned, temp), method_options);
+    if (!loaded.ok()) return loaded.error();
+    method = std::make_unique<Method>(std::move(*loaded));
+    return Error::kOk;
+  }
+
+  Error take_arena(const MethodMeta& meta, size_t index) {
+    const size_t bytes = static_cast<size_t>(meta.memory_planned_buffer_size(index).value());
+    devices.push_back(meta.memory_planned_buffer_device(index).value());
+    if (devices.back().is_cpu()) {
+      host_arenas.emplace_back(bytes, dirt);
+      spans.emplace_back(host_arenas.back());
+      return Error::kOk;
+    }
+    BERTH_ASSIGN_OR_RETURN(DeviceMemoryBuffer buffer, DeviceMemoryBuffer::create(bytes, devices.back(), 16, registry));
+    spans.push_back(buffer.as_span());
+    device_arenas.push_back(std::move(buffer));
+    return Error::kOk;
+  }
+
+  std::string said() const { return std::string(report.place) + ": " + report.message; }
+
+  RecordingAllocator cuda;
+  DeviceAllocatorRegistry registry;
+  AddBackend add;
+  Backend* backends[1] = {&add};
+  KernelTable more_kernels;
+  Report report;
+  LoadOptions options;
+  MethodOptions method_options;
+  const char* name = "forward";
+  /// What host arenas hold before the load.
+  uint8_t dirt = 0xab;
+
+  std::vector<uint8_t> file;
+  BufferLoader loader{Span<const uint8_t>(file)};
+  std::unique_ptr<Program> program;
+  MemoryNeeded needed;
+  std::vector<uint8_t> method_memory;
+  std::vector<uint8_t> temp;
+  std::vector<std::vector<uint8_t>> host_arenas;
+  std::vector<DeviceMemoryBuffer> device_arenas;
+  std::vector<Span<uint8_t>> spans;
+  std::vector<Device> devices;
+  std::unique_ptr<Method> method;
+};
 
 }  // namespace berth::testing
