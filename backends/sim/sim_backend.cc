@@ -12,11 +12,4 @@ Error SimBackend::reach(const DeviceUse& use, void* address, size_t bytes, void*
   return *reached == nullptr ? Error::kInvalidArgument : Error::kOk;
 }
 
-Result<void*> SimBackend::open(const DelegateSource& source, const DelegateLoad& load, format::Report* report) {
-  if (load.use.allocator == allocator_) return static_cast<void*>(nullptr);
-  return format::fail(report, Error::kInvalidArgument, "delegate device",
-                      "the allocator registered for %s is not the simulated one that this backend works on",
-                      to_text(source.device).text);
-}
-
 }  // namespace berth

@@ -15,7 +15,8 @@ namespace berth {
 
 class SimBackend final : public NestedBackend {
  public:
-  /// `allocator` serves the devices of `type` too, and outlives the backend. `name` is static.
+  /// Memory of the devices of `type` comes from `allocator`, directly or through one that counts its calls; it outlives
+  /// the backend. Delegates that are handed other memory are refused. `name` is static.
   SimBackend(const char* name, DeviceType type, const SimAllocator* allocator);
   explicit SimBackend(const SimAllocator* allocator) : SimBackend("berth.sim", DeviceType::kSim, allocator) {}
 
@@ -23,7 +24,6 @@ class SimBackend final : public NestedBackend {
 
  protected:
   Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const override;
-  Result<void*> open(const DelegateSource& source, const DelegateLoad& load, format::Report* report) override;
 
  private:
   const DeviceType type_;
