@@ -16,27 +16,30 @@
 namespace berth::passes {
 namespace {
 
-constexpr Pass kPipeline[] = {
-    // First, so that nothing below works on what nobody reads.
-    {"dce", dce},
-    // Before folding: what copies a constant is gone then, and the constant stays in its file.
-    {"simplify", simplify},
-    // Before fold_batch_norm, which looks for weights and shifts that are constants, such as transposed ones.
-    {"fold_constants", fold_constants},
-    // Before fold_batch_norm, so that a weight which two nodes share is one weight and stays one.
-    {"cse", cse},
-    // Before view removal: it looks through one view, not through chains that were not joined yet.
-    {"canonicalise_views", canonicalise_views},
-    // Again: views of views are neighbours only now.
-    {"simplify", simplify},
-    {"fold_batch_norm", fold_batch_norm},
-    // Again: a scale of 1 and a shift of 0 may be left, and views that a folded node stood between.
-    {"simplify", simplify},
-    // Again: views of equal values are equal, and equal biases were made.
-    {"cse", cse},
-    // Last, so that the planner and the file see only what runs.
-    {"dce", dce},
-};
+const std::vector<Pass>& passes_in_order() {
+  static const std::vector<Pass> kPasses = {
+      // First, so that nothing below works on what nobody reads.
+      {"dce", dce},
+      // Before folding: what copies a constant is gone then, and the constant stays in its file.
+      {"simplify", simplify},
+      // Before fold_batch_norm, which looks for weights and shifts that are constants, such as transposed ones.
+      {"fold_constants", fold_constants},
+      // Before fold_batch_norm, so that a weight which two nodes share is one weight and stays one.
+      {"cse", cse},
+      // Before view removal: it looks through one view, not through chains that were not joined yet.
+      {"canonicalise_views", canonicalise_views},
+      // Again: views of views are neighbours only now.
+      {"simplify", simplify},
+      {"fold_batch_norm", fold_batch_norm},
+      // Again: a scale of 1 and a shift of 0 may be left, and views that a folded node stood between.
+      {"simplify", simplify},
+      // Again: views of equal values are equal, and equal biases were made.
+      {"cse", cse},
+      // Last, so that the planner and the file see only what runs.
+      {"dce", dce},
+  };
+  return kPasses;
+}
 
 bool verifies(const Options& options) {
 #ifdef NDEBUG
@@ -121,7 +124,7 @@ class Runner {
 
 }  // namespace
 
-Span<const Pass> pipeline() { return kPipeline; }
+Span<const Pass> pipeline() { return passes_in_order(); }
 
 Status run(Span<const Pass> passes, ir::Module& module, const Options& options, std::vector<PassTime>* times) {
   return Runner(module, options, times).run(passes);

@@ -1,6 +1,7 @@
 // The passes in the order in which they run, and the runner that alone times, verifies and dumps.
 #pragma once
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace berth::passes {
 
 struct Pass {
   std::string_view name;
-  Expected<Changed> (*run)(ir::Module& module, const Options& options);
+  std::function<Expected<Changed>(ir::Module& module, const Options& options)> run;
 };
 
 /// Everything between an importer and the planner.

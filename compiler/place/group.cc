@@ -1,0 +1,218 @@
+#include "compiler/place/group.h"
+
+#include <algorithm>
+
+#include "compiler/place/graph_walk.h"
+
+namespace berth::place {
+namespace {
+
+using ir::Graph;
+using ir::Method;
+using ir::Module;
+using ir::Node;
+using ir::NodeId;
+using ir::ValueId;
+using targets::Answer;
+
+size_t at(ValueId id) { return static_cast<size_t>(id.index); }
+size_t at(NodeId id) { return static_cast<size_t>(id.index); }
+
+class Grouper {
+ public:
+  Grouper(const Module& module, const Method& method, const Graph& graph, const Options& options,
+          Assignment* assignment)
+      : module_(module), method_(method), graph_(graph), options_(options), assignment_(*assignment) {
+    reads_.resize(graph.nodes.size());
+    std::vector<int32_t> made_by(method.values.size(), -1);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = method.node(graph.nodes[i]);
+      for_each_mention(method, node, [&](const ValueId& id) {
+        if (made_by[at(id)] >= 0) reads_[i].push_back(made_by[at(id)]);
+      });
+      for (ValueId result : node.results) made_by[at(result)] = static_cast<int32_t>(i);
+    }
+  }
+
+  // Each round takes at least one node back, so there is an end.
+  Expected<Grouping> run() {
+    for (;;) {
+      clusters_ = find_clusters(reads_, colours());
+      fill();
+      BERTH_ASSIGN_OR_RETURN(const bool whole, check());
+      if (whole) break;
+    }
+    out_.order = clusters_.order;
+    return std::move(out_);
+  }
+
+ private:
+  bool makes_delegates(int32_t target) const {
+    return target >= 0 && !options_.targets[static_cast<size_t>(target)].is_portable();
+  }
+
+  std::vector<int32_t> colours() const {
+    std::vector<int32_t> colours;
+    for (NodeId id : graph_.nodes) {
+      const int32_t target = assignment_.target[at(id)];
+      colours.push_back(makes_delegates(target) ? target : -1);
+    }
+    return colours;
+  }
+
+  void fill() {
+    out_ = Grouping();
+    out_.groups.resize(static_cast<size_t>(clusters_.count));
+    out_.group_of.assign(method_.values.size(), -1);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const int32_t g = clusters_.of[i];
+      if (g < 0) continue;
+      Group& group = out_.groups[static_cast<size_t>(g)];
+      group.target = assignment_.target[at(graph_.nodes[i])];
+      group.nodes.push_back(graph_.nodes[i]);
+      for (ValueId result : method_.node(graph_.nodes[i]).results) out_.group_of[at(result)] = g;
+    }
+    std::vector<int32_t> taken(method_.values.size(), -1);
+    for (size_t g = 0; g < out_.groups.size(); ++g) {
+      for (NodeId id : out_.groups[g].nodes) {
+        for_each_mention(method_, method_.node(id), [&](const ValueId& value) {
+          const bool own = out_.group_of[at(value)] == static_cast<int32_t>(g);
+          const bool constant = method_.value(value).kind == ir::ValueKind::kConstant;
+          if (own || constant || taken[at(value)] == static_cast<int32_t>(g)) return;
+          taken[at(value)] = static_cast<int32_t>(g);
+          out_.groups[g].inputs.push_back(value);
+        });
+      }
+    }
+  }
+
+  // Whether every group stands; otherwise nodes were taken back.
+  Expected<bool> check() {
+    bool whole = true;
+    for (Group& group : out_.groups) {
+      BERTH_ASSIGN_OR_RETURN(const bool known, sizes_are_known(&group));
+      if (known && is_worth_it(group)) continue;
+      whole = false;
+      if (!known) continue;
+      for (NodeId id : group.nodes) take_back(id, Answer::kViewsOnly);
+    }
+    return whole;
+  }
+
+  void take_back(NodeId id, Answer answer) {
+    assignment_.target[at(id)] = -1;
+    assignment_.answer[at(id)] = answer;
+  }
+
+  // The free symbols that the node's kernel is given as numbers. An instruction that gives a view its sizes needs them,
+  // too, unless one follows from the others.
+  std::vector<bool> needed(const Node& node) const {
+    std::vector<bool> flags(module_.symbols.size());
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      if (node.op->parameters[i].functional_only) continue;
+      ir::for_each_dim(node.args[i], [&](const ir::Dim& dim) { targets::mark_symbols(module_.symbols, dim, &flags); });
+    }
+    if (node.op->view == ir::ViewKind::kNone) return flags;
+    const std::vector<ir::Dim>& shape = method_.tensor(node.results[0]).shape;
+    const auto is_symbol = [](ir::Dim dim) { return !dim.is_constant(); };
+    const auto may_be_zero = [&](ir::Dim dim) { return module_.symbols.lower(dim) <= 0; };
+    const bool follows = std::count_if(shape.begin(), shape.end(), is_symbol) == 1 &&
+                         std::none_of(shape.begin(), shape.end(), may_be_zero);
+    if (follows) return flags;
+    for (ir::Dim dim : shape) targets::mark_symbols(module_.symbols, dim, &flags);
+    return flags;
+  }
+
+  Expected<bool> sizes_are_known(Group* group) {
+    std::vector<bool> known(module_.symbols.size());
+    const auto learn = [&](ValueId id) {
+      for (ir::Dim dim : method_.tensor(id).shape) {
+        if (!dim.is_constant()) known[static_cast<size_t>(dim.symbol)] = true;
+      }
+    };
+    for (ValueId input : group->inputs) learn(input);
+    bool all = true;
+    for (NodeId id : group->nodes) {
+      const std::vector<bool> wanted = needed(method_.node(id));
+      for (size_t s = 0; s < wanted.size(); ++s) {
+        const bool free = module_.symbols[static_cast<ir::SymbolId>(s)].kind == ir::SymbolKind::kInput;
+        if (!free || !wanted[s] || known[s]) continue;
+        const ValueId carrier = find_carrier(static_cast<ir::SymbolId>(s), *group);
+        if (carrier.valid()) {
+          group->inputs.push_back(carrier);
+          learn(carrier);
+          continue;
+        }
+        all = false;
+        take_back(id, Answer::kSymbolUnknown);
+        if (assignment_.asked[at(id)]) return refuse(id, static_cast<ir::SymbolId>(s));
+        break;
+      }
+    }
+    return all;
+  }
+
+  Failure refuse(NodeId id, ir::SymbolId symbol) const {
+    return Failure{Error::kInvalidArgument, place_of(method_, method_.node(id)),
+                   std::string("cannot run where it was placed: ") + to_string(Answer::kSymbolUnknown) +
+                       ": no tensor "
+                       "that is there has the size " +
+                       module_.symbols[symbol].name + " as a dimension"};
+  }
+
+  // The input of the method with this dimension that is the cheapest to have there.
+  ValueId find_carrier(ir::SymbolId symbol, const Group& group) const {
+    const Device device = options_.targets[static_cast<size_t>(group.target)].device;
+    ValueId best;
+    int64_t best_cost = 0;
+    for (ValueId input : method_.body.inputs) {
+      const ir::TensorType* type = method_.value(input).tensor();
+      if (type == nullptr) continue;
+      const auto same = [&](ir::Dim dim) { return dim.symbol == symbol; };
+      if (std::none_of(type->shape.begin(), type->shape.end(), same)) continue;
+      const int64_t cost = type->device == device ? 0 : ir::max_bytes(*type, module_.symbols);
+      if (best.valid() && cost >= best_cost) continue;
+      best = input;
+      best_cost = cost;
+    }
+    return best;
+  }
+
+  bool is_worth_it(const Group& group) const {
+    bool beside = false;
+    const auto same_device = [&](int32_t g) {
+      return g >= 0 && &out_.groups[static_cast<size_t>(g)] != &group &&
+             options_.targets[static_cast<size_t>(out_.groups[static_cast<size_t>(g)].target)].device ==
+                 options_.targets[static_cast<size_t>(group.target)].device;
+    };
+    for (NodeId id : group.nodes) {
+      if (assignment_.asked[at(id)] || method_.node(id).op->view == ir::ViewKind::kNone) return true;
+    }
+    for (ValueId input : group.inputs) beside = beside || same_device(out_.group_of[at(input)]);
+    const int32_t own = static_cast<int32_t>(&group - out_.groups.data());
+    for (size_t i = 0; i < reads_.size(); ++i) {
+      for (int32_t read : reads_[i]) {
+        beside = beside || (clusters_.of[static_cast<size_t>(read)] == own && same_device(clusters_.of[i]));
+      }
+    }
+    return beside;
+  }
+
+  const Module& module_;
+  const Method& method_;
+  const Graph& graph_;
+  const Options& options_;
+  Assignment& assignment_;
+  std::vector<std::vector<int32_t>> reads_;  // of each place in the graph: the places of what it reads
+  Clusters clusters_;
+  Grouping out_;
+};
+
+}  // namespace
+
+Expected<Grouping> group_nodes(const Module& module, const Method& method, const Graph& graph, const Options& options,
+                               Assignment* assignment) {
+  return Grouper(module, method, graph, options, assignment).run();
+}
+
+}  // namespace berth::place

@@ -1,0 +1,32 @@
+#include "compiler/place/place.h"
+
+#include "compiler/ir/verify.h"
+#include "compiler/ir/verify_devices.h"
+#include "compiler/place/insert_copies.h"
+#include "compiler/place/partition.h"
+#include "compiler/place/propagate_devices.h"
+
+namespace berth::place {
+
+std::vector<passes::Pass> place_passes(const Options& options) {
+  // Shared by the last two, which may outlive this call.
+  auto outputs = std::make_shared<OutputDevices>();
+  return {
+      {"partition",
+       [&options](ir::Module& module, const passes::Options& how) { return partition(module, options, how); }},
+      {"propagate_devices",
+       [&options, outputs](ir::Module& module, const passes::Options& how) {
+         return propagate_devices(module, options, how, outputs.get());
+       }},
+      {"insert_copies",
+       [outputs](ir::Module& module, const passes::Options& how) { return insert_copies(module, how, *outputs); }},
+  };
+}
+
+Status place(ir::Module& module, const Options& options, const passes::Options& pass_options) {
+  BERTH_TRY(passes::run(place_passes(options), module, pass_options));
+  BERTH_TRY(ir::verify(module));
+  return ir::verify_devices(module);
+}
+
+}  // namespace berth::place

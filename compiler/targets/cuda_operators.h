@@ -1,0 +1,13 @@
+// Which operators the CUDA backend runs: those of backends/cuda/operators.def, the one list that its kernels are made
+// by.
+#pragma once
+
+#include "compiler/targets/target.h"
+
+namespace berth::targets {
+
+/// kOperator for operators that are not in the list; kDType for complex and quantised elements, and for products,
+/// convolutions, norms and pooling of anything but f32, f16, bf16.
+Answer cuda_takes(const ir::Method& method, const ir::Node& node);
+
+}  // namespace berth::targets
