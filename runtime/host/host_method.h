@@ -14,26 +14,11 @@
 
 #include "base/result.h"
 #include "runtime/device_memory_buffer.h"
+#include "runtime/host/host_buffer.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
 
 namespace berth {
-
-/// Bytes from the heap, zero at first, at a multiple of 64 (or more, if asked).
-class HostBuffer {
- public:
-  HostBuffer() = default;
-  /// MemoryAllocationFailed when the heap has not got them.
-  static Result<HostBuffer> make(size_t bytes, size_t alignment = 64);
-  Span<uint8_t> bytes() const { return bytes_; }
-
- private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
-  std::unique_ptr<void, Free> memory_;
-  Span<uint8_t> bytes_;
-};
 
 /// All arenas of a method, or of all methods of a program, on the host and on devices, as the file has them. What was
 /// taken goes back when it is destroyed, and when make() fails.
