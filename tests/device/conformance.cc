@@ -14,8 +14,8 @@ void DeviceTest::SetUp() {
 }
 
 void DeviceTest::TearDown() {
-  if (device_->skip_reason() == nullptr && device_->live_bytes() >= 0) {
-    EXPECT_EQ(device_->live_bytes(), 0) << "memory of the device leaked";
+  if (device_->skip_reason() == nullptr && device_->live() >= 0) {
+    EXPECT_EQ(device_->live(), 0) << "memory of the device leaked";
   }
 }
 

@@ -45,8 +45,8 @@ class DeviceUnderTest {
   virtual size_t max_alignment() { return 256; }
   /// Whether copies from and to what is not allocated are InvalidArgument, rather than the caller's fault.
   virtual bool checks_bounds() { return false; }
-  /// What is allocated and was not given back; -1 when the device does not know.
-  virtual int64_t live_bytes() { return -1; }
+  /// How much is allocated and was not given back, in bytes or blocks; -1 when the device does not know.
+  virtual int64_t live() { return -1; }
 };
 
 using MakeDevice = std::unique_ptr<DeviceUnderTest> (*)();

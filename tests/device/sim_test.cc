@@ -20,7 +20,7 @@ class Sim final : public DeviceUnderTest {
   NestedBackend* backend() override { return &backend_; }
   size_t max_alignment() override { return size_t{1} << 21; }
   bool checks_bounds() override { return true; }
-  int64_t live_bytes() override { return static_cast<int64_t>(sim_.live_bytes()); }
+  int64_t live() override { return static_cast<int64_t>(sim_.live_bytes()); }
 
  private:
   const DeviceType type_;
