@@ -252,6 +252,12 @@ Error Method::begin() {
 }
 
 Error Method::execute() {
+  if (data_->running) {
+    char place[96];
+    internal::instruction_place(*data_, data_->position, place);
+    return format::fail(&data_->report, Error::kInvalidState, place,
+                        "a run that step() began stands here; reset_execution() ends it");
+  }
   BERTH_RETURN_IF_ERROR(begin());
   return finish(internal::run(*data_, UINT64_MAX));
 }

@@ -65,8 +65,8 @@ class Method {
   /// device.
   Error set_output_data_ptr(size_t index, void* data, size_t bytes, Device device = Device());
 
-  /// Runs the method once, and waits for what is under way on its devices. InvalidState when an input was never set, or
-  /// an output has no memory. The error of a kernel, a delegate or a device ends the run; a later execute() begins
+  /// Runs the method once, and waits for what is under way on its devices. InvalidState when an input was never set, an
+  /// output has no memory, or a run that step() began is not over. The error of a kernel, a delegate or a device ends the run; a later execute() begins
   /// anew.
   Error execute();
 

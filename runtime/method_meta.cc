@@ -117,6 +117,44 @@ ValueNames MethodMeta::value_names(size_t value) const {
   return names;
 }
 
+namespace {
+
+const char* name_of(const fb::Tensor* tensor) {
+  const fb::ExtraTensorInfo* extra = tensor == nullptr ? nullptr : tensor->extra_tensor_info();
+  return extra == nullptr ? "" : text(extra->fully_qualified_name());
+}
+
+// The entry of the value table that holds the k-th named tensor; how many there are when k is past them.
+size_t find_attribute(const fb::ExecutionPlan& plan, size_t k, size_t* count) {
+  *count = 0;
+  for (flatbuffers::uoffset_t i = 0; i < length(plan.values()); ++i) {
+    if (name_of(format::tensor_at(plan, i))[0] == '\0') continue;
+    if ((*count)++ == k) return i;
+  }
+  return SIZE_MAX;
+}
+
+}  // namespace
+
+size_t MethodMeta::num_attributes() const {
+  size_t count = 0;
+  static_cast<void>(find_attribute(*plan_, SIZE_MAX, &count));
+  return count;
+}
+
+const char* MethodMeta::attribute_name(size_t index) const {
+  size_t count = 0;
+  const size_t value = find_attribute(*plan_, index, &count);
+  return value == SIZE_MAX ? nullptr : name_of(format::tensor_at(*plan_, static_cast<int64_t>(value)));
+}
+
+Result<TensorInfo> MethodMeta::attribute_tensor_meta(size_t index) const {
+  size_t count = 0;
+  const size_t value = find_attribute(*plan_, index, &count);
+  if (value == SIZE_MAX) return Error::kInvalidArgument;
+  return info_of(*plan_, value, devices_);
+}
+
 size_t MethodMeta::num_memory_planned_buffers() const {
   const size_t entries = length(plan_->non_const_buffer_sizes());
   return entries == 0 ? 0 : entries - 1;

@@ -63,6 +63,12 @@ class MethodMeta {
   /// The names of entry `value` of the method's value table.
   ValueNames value_names(size_t value) const;
 
+  /// Parameters and state that the file names (external ones too): how many, the k-th's name and description.
+  /// InvalidArgument or null for an index that is not there. Each call walks the value table.
+  size_t num_attributes() const;
+  const char* attribute_name(size_t index) const;
+  Result<TensorInfo> attribute_tensor_meta(size_t index) const;
+
   /// Arenas that HierarchicalAllocator must have, and their bytes and devices: enough to allocate them before anything
   /// is loaded. InvalidArgument for an index that is not there.
   size_t num_memory_planned_buffers() const;

@@ -11,8 +11,10 @@
 namespace berth::internal {
 
 void instruction_place(const MethodData& data, size_t index, char (&place)[96]) {
-  const Instruction& instruction = data.instructions[index];
   const char* name = "";
+  // Right after the last one there is the end.
+  static constexpr Instruction kEnd = {{nullptr}, nullptr, 0, Instruction::Kind::kFree};
+  const Instruction& instruction = index < data.counts.instructions ? data.instructions[index] : kEnd;
   switch (instruction.kind) {
     case Instruction::Kind::kKernel:
     case Instruction::Kind::kCheckedKernel: name = instruction.kernel->name; break;

@@ -54,6 +54,28 @@ TEST(Method, AnInputThatWasNeverSetIsAnError) {
   EXPECT_STREQ(r.method->last_report().place, "methods[forward].inputs[0]");
 }
 
+// Holds row 63.
+TEST(Method, SizesThatOverflowAreRefusedAndChangeNothing) {
+  MethodDesc desc;
+  desc.values = {bounded(tensor({2, 4, 1}, 0)), bounded(tensor({2, 4, 1}, 32))};
+  desc.inputs = {0};
+  desc.outputs = {1};
+  desc.operators = {{"aten::relu", "out"}};
+  desc.instructions = {KernelCallDesc{0, {0, 1, 1}}};
+  desc.arenas = {{64, Device()}};
+  Ready r = ready(program_of(desc));
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  const float x[8] = {};
+  // The product is 0, 1 and 8 modulo 2^32 or 2^64.
+  const int32_t overflowing[][3] = {{1 << 30, 1 << 30, 16}, {65537, 65537, 65537}, {1 << 30, 1 << 30, 1 << 30}};
+  for (const auto& sizes : overflowing) {
+    EXPECT_EQ(r.method->set_input(0, x, sizes, DType::kF32), Error::kInvalidArgument);
+    EXPECT_EQ(r.method->get_input(0).tensor().numel(), 8);
+  }
+  EXPECT_EQ(r.method->execute(), Error::kInvalidState);
+}
+
+// Holds row 65: indices that are not there.
 TEST(Method, InputsOfAnotherTypeRankOrSizeAreRefused) {
   Ready r = ready(add_relu());
   ASSERT_EQ(r.error, Error::kOk);
@@ -103,6 +125,54 @@ TEST(Method, TheCallersMemoryIsUsedInPlace) {
   EXPECT_EQ(r.method->set_input(0, reinterpret_cast<uint8_t*>(x) + 2, sizes, DType::kF32), Error::kInvalidArgument);
 }
 
+// Appends x to what the caller's buffer holds: out is the input `all`, one longer.
+Error append(KernelContext&, Span<EValue* const> args) {
+  const Tensor& all = args[0]->tensor();
+  const Tensor& x = args[1]->tensor();
+  Tensor& out = args[2]->tensor();
+  const int64_t before = all.numel();
+  const int32_t sizes[] = {static_cast<int32_t>(before + x.numel())};
+  BERTH_RETURN_IF_ERROR(out.resize(sizes));
+  std::memmove(out.raw(), all.raw(), all.nbytes());
+  std::memcpy(out.data<float>() + before, x.raw(), x.nbytes());
+  return Error::kOk;
+}
+
+// Holds row 62.
+TEST(Method, OneBufferMayBeInputAndOutput) {
+  MethodDesc desc;
+  desc.name = "forward";
+  desc.values = {bounded(tensor({6})), tensor({2}, 0), bounded(tensor({8}))};
+  desc.inputs = {0, 1};
+  desc.outputs = {2};
+  desc.operators = {{"test::append", "out"}};
+  desc.instructions = {KernelCallDesc{0, {0, 1, 2, 2}}};
+  desc.arenas = {{16, Device()}};
+  static constexpr KernelEntry kTable[] = {{"test::append.out", "Tensor self, Tensor x -> Tensor out", append}};
+  const std::vector<uint8_t> file = format::testing::bytes_of(program_of(desc));
+  const BufferLoader loader{Span<const uint8_t>(file)};
+  const Result<Program> program = Program::load(loader, KernelTable(kTable));
+  ASSERT_TRUE(program.ok());
+  alignas(64) static uint8_t memory[8192], arena[16];
+  MemoryAllocator allocator(memory);
+  const Span<uint8_t> arenas[] = {arena};
+  const HierarchicalAllocator planned(arenas);
+  Result<Method> method = program->load_method("forward", MemoryManager(allocator, planned));
+  ASSERT_TRUE(method.ok());
+  alignas(16) float buffer[8] = {1, 2};
+  for (int32_t run = 1; run <= 2; ++run) {
+    const int32_t sizes[] = {2 * run};
+    ASSERT_EQ(method->set_input(0, buffer, sizes, DType::kF32), Error::kOk);
+    ASSERT_EQ(set_floats(*method, 1, {static_cast<float>(10 * run), static_cast<float>(10 * run + 1)}, {2}),
+              Error::kOk);
+    ASSERT_EQ(method->set_output_data_ptr(0, buffer, sizeof buffer), Error::kOk);
+    ASSERT_EQ(method->execute(), Error::kOk) << method->last_report().message;
+  }
+  EXPECT_EQ(method->get_output(0).tensor().raw(), buffer);
+  EXPECT_EQ(floats(method->get_output(0)), (std::vector<float>{1, 2, 10, 11, 20, 21}));
+}
+
+// Holds row 60.
 TEST(Method, APlannedOutputCannotBeMoved) {
   Ready r = ready(add_relu());
   float y[4];
@@ -322,6 +392,24 @@ TEST(Method, StackTracesDoNotChangeWhatRuns) {
   EXPECT_EQ(floats(r.method->get_output(0)), (std::vector<float>{0, 2, 1, 4}));
 }
 
+// Holds row 64.
+TEST(Method, ARunThatIsNotOverIsNotBegunAgain) {
+  Ready r = ready(add_relu());
+  ASSERT_EQ(set_floats(*r.method, 0, {0, 0, 4, 0}, {4}), Error::kOk);
+  ASSERT_EQ(r.method->step(), Error::kOk);
+  EXPECT_EQ(r.method->execute(), Error::kInvalidState);
+  EXPECT_STREQ(r.method->last_report().place, "methods[forward].instructions[1] aten::relu.out");
+  EXPECT_EQ(r.method->next_instruction(), 1u);
+  r.method->reset_execution();
+  EXPECT_EQ(r.method->execute(), Error::kOk);
+  ASSERT_EQ(r.method->step(), Error::kOk);
+  ASSERT_EQ(r.method->step(), Error::kOk);
+  EXPECT_EQ(r.method->execute(), Error::kInvalidState);
+  EXPECT_EQ(r.method->step(), Error::kEndOfMethod);
+  EXPECT_EQ(r.method->execute(), Error::kOk);
+  EXPECT_EQ(floats(r.method->get_output(0)), (std::vector<float>{0, 2, 1, 4}));
+}
+
 TEST(Method, StepsAreTheInstructionsOfARun) {
   Ready r = ready(add_relu());
   ASSERT_EQ(set_floats(*r.method, 0, {0, 0, 4, 0}, {4}), Error::kOk);
@@ -337,6 +425,7 @@ TEST(Method, StepsAreTheInstructionsOfARun) {
   EXPECT_EQ(floats(r.method->get_output(0)), (std::vector<float>{0, 2, 1, 4}));
 }
 
+// Holds row 64: after an error a run begins anew.
 TEST(Method, AKernelsErrorHasThePlaceAndTheReason) {
   ProgramDesc desc = dynamic_relu();
   MethodDesc& method = desc.methods[0];
@@ -353,6 +442,7 @@ TEST(Method, AKernelsErrorHasThePlaceAndTheReason) {
   EXPECT_EQ(r.method->execute(), Error::kInvalidArgument);
   EXPECT_STREQ(r.method->last_report().place, "methods[forward].instructions[0] aten::add.out");
   EXPECT_STREQ(r.method->last_report().message, "self and other differ in size");
+  EXPECT_EQ(r.method->next_instruction(), 0u);
   ASSERT_EQ(set_floats(*r.method, 1, {1, 2}, {1, 2}), Error::kOk);
   EXPECT_EQ(r.method->execute(), Error::kOk);
   EXPECT_EQ(r.method->last_report().code, Error::kOk);
