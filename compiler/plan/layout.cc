@@ -188,7 +188,9 @@ class LayoutMaker {
     layout_.sections = sections.count();
     layout_.pieces.reserve(rectangles_.size());
     for (const Rectangle& r : rectangles_) {
-      layout_.pieces.push_back({sections.lower(r), sections.upper(r), r.shift, r.size});
+      const uint64_t steps = static_cast<uint64_t>(r.upper) - static_cast<uint64_t>(r.lower);
+      layout_.pieces.push_back({sections.lower(r), sections.upper(r), r.shift, r.size,
+                                static_cast<int64_t>(std::min(steps, uint64_t{1} << 30))});
     }
     return std::move(layout_);
   }

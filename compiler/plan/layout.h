@@ -24,6 +24,7 @@ struct Piece {
   int32_t upper = 0;
   int64_t shift = 0;  // its first byte less the body's position
   int64_t size = 0;   // bytes, positive
+  int64_t steps = 0;  // how long it lives; 2^30 stands for more
 };
 
 /// What gets a place: a storage, or several that taken merges tie together.

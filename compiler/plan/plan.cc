@@ -88,6 +88,7 @@ Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
     plan.offsets.assign(problem.storages.size(), 0);
     plan.merged.assign(problem.merges.size(), false);
     for (const SpaceProblem& part : split_spaces(problem)) {
+      effort.enough = options.stop_at_capacity ? part.problem.spaces[0].capacity : 0;
       const Choice choice = choose_and_place(part.problem, improver_of(options.planner), &effort);
       for (size_t i = 0; i < part.storages.size(); ++i) {
         plan.offsets[static_cast<size_t>(part.storages[i])] = choice.offsets[i];

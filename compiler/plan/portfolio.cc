@@ -1,5 +1,6 @@
 #include "compiler/plan/portfolio.h"
 
+#include "compiler/plan/exact.h"
 #include "compiler/plan/greedy.h"
 #include "compiler/plan/load.h"
 #include "compiler/plan/sweep.h"
@@ -31,16 +32,19 @@ void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
   int64_t looked_at = 0;
   Placement found;
   for (const Key key : kAllKeys) {
-    if (out->optimal() || effort->is_over()) return;
+    if (out->optimal() || out->placement.height <= effort->enough || effort->is_over()) return;
     const std::vector<int32_t> order = order_by(layout, key);
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
-      if (out->optimal() || pairs > kGreedyPairs - looked_at) return;
+      if (out->optimal() || out->placement.height <= effort->enough || pairs > kGreedyPairs - looked_at) return;
       looked_at += pairs;
       if (place_in_order(layout, order, fit, out->placement.height, &found)) std::swap(out->placement, found);
     }
   }
 }
 
-void improve(const Layout& layout, Effort* effort, Placed* out) { improve_greedily(layout, effort, out); }
+void improve(const Layout& layout, Effort* effort, Placed* out) {
+  improve_greedily(layout, effort, out);
+  improve_exactly(layout, effort, out);
+}
 
 }  // namespace berth::plan

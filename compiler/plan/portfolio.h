@@ -15,6 +15,13 @@ struct Effort {
   bool has_deadline = false;
   std::chrono::steady_clock::time_point deadline;
   bool truncated = false;  // the deadline ended something
+  int64_t enough = 0;      // bytes: a placement that is no higher needs no improvement
+
+  /// Counts nodes.
+  void spend(int64_t count) {
+    used += count;
+    nodes -= count;
+  }
 
   /// Whether the deadline has passed; says so in `truncated`.
   bool is_over();
@@ -25,7 +32,7 @@ struct Placed {
   Placement placement;
   int64_t bound = 0;  // no placement is lower
 
-  bool optimal() const { return placement.height == bound; }
+  bool optimal() const { return placement.height <= bound; }
 };
 
 /// A first placement in about O(n log n): by the sweep, or with fixed bodies greedily by size. False when fixed bodies

@@ -1,0 +1,55 @@
+#include "compiler/plan/search_items.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace berth::plan {
+namespace {
+
+void find_twins(std::vector<Item>* items) {
+  std::vector<int32_t> order(items->size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto key = [&](int32_t id) {
+    const Item& item = (*items)[static_cast<size_t>(id)];
+    return std::tie(item.lower, item.upper, item.size, item.alignment);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+  for (size_t k = 1; k < order.size(); ++k) {
+    if (key(order[k - 1]) == key(order[k])) (*items)[static_cast<size_t>(order[k])].twin = order[k - 1];
+  }
+}
+
+}  // namespace
+
+bool make_items(const Layout& layout, int64_t height, size_t most, Items* out) {
+  if (layout.bodies.size() > most || layout.any_fixed() || !layout.rectangular()) return false;
+  int64_t unit = 0;
+  bool aligned = false;
+  for (size_t b = 0; b < layout.bodies.size(); ++b) {
+    unit = std::gcd(unit, layout.pieces[b].size);
+    aligned |= layout.bodies[b].alignment > 1;
+    if (layout.bodies[b].lowest > 0) return false;
+  }
+  if (aligned) {
+    for (const Body& body : layout.bodies) unit = std::gcd(unit, body.alignment);
+  }
+  out->unit = std::max<int64_t>(unit, 1);
+  if (height / out->unit >= int64_t{1} << 28) return false;
+  out->sections = layout.sections;
+  out->items.clear();
+  for (size_t b = 0; b < layout.bodies.size(); ++b) {
+    const Piece& piece = layout.pieces[b];
+    Item item;
+    item.lower = piece.lower;
+    item.upper = piece.upper;
+    item.size = static_cast<int32_t>(piece.size / out->unit);
+    item.alignment = static_cast<int32_t>(std::max<int64_t>(layout.bodies[b].alignment / out->unit, 1));
+    item.steps = piece.steps;
+    out->items.push_back(item);
+  }
+  find_twins(&out->items);
+  return true;
+}
+
+}  // namespace berth::plan
