@@ -1,4 +1,179 @@
+// Convolutions before decomposition, and those of three dimensions.
+#include <algorithm>
+
+#include "compiler/import/lowering/convolution.h"
 #include "compiler/import/pt2/operators.h"
+
 namespace berth::pt2 {
-OperatorTable conv_operators() { return {}; }
+namespace {
+
+using lowering::Convolution;
+using lowering::Window;
+
+constexpr int64_t kMaxNumber = int64_t{1} << 20;
+
+/// One number a spatial dimension, each from `low` up; a list of one stands for all.
+std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count, int64_t fallback, int64_t low) {
+  std::vector<int64_t> numbers = n.integers(name);
+  if (numbers.empty()) numbers.assign(count, fallback);
+  if (numbers.size() == 1) numbers.assign(count, numbers[0]);
+  if (numbers.size() != count) n.invalid("argument '" + std::string(name) + "' has not one number a dimension");
+  for (int64_t number : numbers) {
+    if (number < low || number > kMaxNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
+  }
+  numbers.resize(count, fallback);
+  return numbers;
+}
+
+struct Inputs {
+  Convolution conv;
+  bool batched = true;
+  size_t rank = 0;
+};
+
+/// Input, weight and bias; an input without a batch dimension gets one.
+Inputs read_inputs(NodeContext& n) {
+  Inputs in;
+  in.conv.x = n.tensor("input");
+  in.conv.weight = n.tensor("weight");
+  in.conv.bias = n.optional_tensor("bias");
+  in.conv.groups = n.integer("groups", 1);
+  if (in.conv.groups < 1) n.invalid("'groups' must be at least 1");
+  in.rank = static_cast<size_t>(std::max(n.rank(in.conv.weight) - 2, 0));
+  if (n.ok() && n.rank(in.conv.x) == n.rank(in.conv.weight) - 1) {
+    in.batched = false;
+    in.conv.x = n.pad_rank(in.conv.x, n.rank(in.conv.weight));
+  }
+  if (n.ok() && (n.rank(in.conv.x) != n.rank(in.conv.weight) || in.rank < 1)) {
+    n.invalid("input " + n.type_text(in.conv.x) + " and weight " + n.type_text(in.conv.weight) + " do not fit");
+  }
+  return in;
+}
+
+void finish(NodeContext& n, const Inputs& in, ValueId y) {
+  if (!in.batched && n.ok()) {
+    const std::vector<Dim> shape = n.shape(y);
+    y = n.view(y, std::vector<Dim>(shape.begin() + 1, shape.end()));
+  }
+  n.output(y);
+}
+
+// padding="same": as much as keeps the size, the odd one at the end.
+void same_padding(Window& window) {
+  for (size_t i = 0; i < window.rank(); ++i) {
+    const int64_t total = window.dilations[i] * (window.kernel[i] - 1);
+    window.begins.emplace_back(total / 2);
+    window.ends.emplace_back(total - total / 2);
+  }
+}
+
+Window read_window(NodeContext& n, const Inputs& in) {
+  Window window;
+  for (size_t i = 0; i < in.rank; ++i) {
+    window.kernel.push_back(n.fixed(n.dim(in.conv.weight, static_cast<int>(i) + 2), "the kernel's size"));
+    if (n.ok() && (window.kernel[i] < 1 || window.kernel[i] > kMaxNumber)) n.invalid("the kernel has no window");
+  }
+  window.strides = spatial(n, "stride", in.rank, 1, 1);
+  window.dilations = spatial(n, "dilation", in.rank, 1, 1);
+  const Argument* padding = n.argument("padding");
+  if (padding != nullptr && padding->kind == ArgumentKind::kString) {
+    if (padding->text == "same") {
+      same_padding(window);
+    } else {
+      window.begins.assign(in.rank, Dim(0));
+      window.ends.assign(in.rank, Dim(0));
+    }
+    return window;
+  }
+  for (int64_t pad : spatial(n, "padding", in.rank, 0, 0)) {
+    window.begins.emplace_back(pad);
+    window.ends.emplace_back(pad);
+  }
+  return window;
+}
+
+// [N, C, D, H, W] transposed: for each slice k of the kernel's depth, a plane of the input adds to plane
+// k * dilation + i * stride of the result. The planes of one slice are one batch, spread by zeros and padded in depth.
+ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int64_t>& stride,
+                        const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation,
+                        const std::vector<int64_t>& extra) {
+  const int64_t depth = n.fixed(n.dim(in.conv.weight, 2), "the kernel's size");
+  const int64_t planes = n.fixed(n.dim(in.conv.x, 2), "the depth of what is convolved");
+  constexpr int64_t kMaxPlanes = 1024;
+  if (depth < 1 || depth > 256 || planes < 1 || planes > kMaxPlanes) n.unsupported("a depth this large");
+  const int64_t whole = (planes - 1) * stride[0] + dilation[0] * (depth - 1) + 1 + extra[0];
+  if (n.ok() && (whole > kMaxPlanes || whole <= 2 * padding[0])) n.unsupported("a depth this large");
+  std::vector<ValueList> parts(n.ok() ? static_cast<size_t>(whole) : 0);
+  for (int64_t k = 0; k < depth && n.ok(); ++k) {
+    const ValueId weight = n.op(OpId::select_copy_int_out, {in.conv.weight, Dim(2), Dim(k)});
+    for (int64_t i = 0; i < planes && n.ok(); ++i) {
+      const int64_t at = i * stride[0] + k * dilation[0];
+      if (at < padding[0] || at >= whole - padding[0]) continue;
+      const ValueId plane = n.op(OpId::select_copy_int_out, {in.conv.x, Dim(2), Dim(i)});
+      const DimList s{Dim(stride[1]), Dim(stride[2])}, p{Dim(padding[1]), Dim(padding[2])};
+      const DimList d{Dim(dilation[1]), Dim(dilation[2])}, e{Dim(extra[1]), Dim(extra[2])};
+      parts[static_cast<size_t>(at)].push_back(
+          n.op(OpId::convolution_out, {plane, weight, None(), s, p, d, true, e, Dim(in.conv.groups)}));
+    }
+  }
+  ValueId like;
+  for (const ValueList& list : parts) {
+    if (!list.empty()) like = list[0];
+  }
+  ValueList result;
+  for (int64_t at = padding[0]; at < whole - padding[0] && n.ok(); ++at) {
+    const ValueList& list = parts[static_cast<size_t>(at)];
+    ValueId sum = list.empty() ? n.op(OpId::mul_Scalar_out, {like, Dim(0)}) : list[0];
+    for (size_t i = 1; i < list.size(); ++i) sum = n.op(OpId::add_out, {sum, list[i]});
+    result.push_back(sum);
+  }
+  if (!n.ok()) return {};
+  ValueId y = n.op(OpId::stack_out, {result, Dim(2)});
+  if (const ValueId* bias = std::get_if<ValueId>(&in.conv.bias)) {
+    y = n.op(OpId::add_out, {y, n.view(*bias, {Dim(1), n.dim(*bias, 0), Dim(1), Dim(1), Dim(1)})});
+  }
+  return y;
+}
+
+void transposed(NodeContext& n, const Inputs& in) {
+  const std::vector<int64_t> stride = spatial(n, "stride", in.rank, 1, 1);
+  const std::vector<int64_t> padding = spatial(n, "padding", in.rank, 0, 0);
+  const std::vector<int64_t> dilation = spatial(n, "dilation", in.rank, 1, 1);
+  const std::vector<int64_t> extra = spatial(n, "output_padding", in.rank, 0, 0);
+  if (n.ok() && in.rank > 3) n.unsupported("more than three spatial dimensions are not supported");
+  if (!n.ok()) return;
+  if (in.rank == 3) return finish(n, in, deep_transposed(n, in, stride, padding, dilation, extra));
+  finish(n, in,
+         n.op(OpId::convolution_out, {in.conv.x, in.conv.weight, in.conv.bias, ir::dims(stride), ir::dims(padding),
+                                      ir::dims(dilation), true, ir::dims(extra), Dim(in.conv.groups)}));
+}
+
+void import_conv(NodeContext& n) {
+  const Inputs in = read_inputs(n);
+  if (!n.ok()) return;
+  if (n.truth("transposed", false)) return transposed(n, in);
+  const Window window = read_window(n, in);
+  if (n.ok()) finish(n, in, lowering::convolution(n, in.conv, window));
+}
+
+void import_conv_transpose(NodeContext& n) {
+  const Inputs in = read_inputs(n);
+  if (n.ok()) transposed(n, in);
+}
+
+constexpr OperatorRow kRows[] = {
+    {"_convolution", import_conv},
+    {"conv1d", import_conv},
+    {"conv2d", import_conv},
+    {"conv3d", import_conv},
+    {"conv_transpose1d", import_conv_transpose},
+    {"conv_transpose2d", import_conv_transpose},
+    {"conv_transpose3d", import_conv_transpose},
+    {"convolution", import_conv},
+};
+
+}  // namespace
+
+OperatorTable conv_operators() { return kRows; }
+
 }  // namespace berth::pt2

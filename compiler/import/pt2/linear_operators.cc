@@ -1,4 +1,86 @@
+// Matrix products.
+#include "compiler/import/lowering/einsum.h"
+#include "compiler/import/lowering/matmul.h"
 #include "compiler/import/pt2/operators.h"
+
 namespace berth::pt2 {
-OperatorTable linear_operators() { return {}; }
+namespace {
+
+void import_linear(NodeContext& n) {
+  n.output(lowering::linear(n, n.tensor("input"), n.tensor("weight"), n.optional_tensor("bias")));
+}
+
+void import_matmul(NodeContext& n) { n.output(lowering::matmul(n, n.tensor("self"), n.tensor("other"))); }
+
+void import_mv(NodeContext& n) { n.output(lowering::matmul(n, n.tensor("self"), n.tensor("vec"))); }
+
+void import_dot(NodeContext& n) {
+  const ValueId a = n.tensor("self");
+  const ValueId b = n.tensor(n.argument("other") != nullptr ? "other" : "tensor");
+  n.output(lowering::matmul(n, a, b));
+}
+
+void import_outer(NodeContext& n) {
+  const ValueId a = n.tensor("self");
+  const ValueId b = n.tensor("vec2");
+  n.output(n.op(OpId::mul_out, {n.view(a, {n.dim(a, 0), Dim(1)}), b}));
+}
+
+bool is_one(const IrArgument& number) {
+  const Dim* whole = std::get_if<Dim>(&number);
+  const double* real = std::get_if<double>(&number);
+  return (whole != nullptr && *whole == Dim(1)) || (real != nullptr && *real == 1);
+}
+
+// beta self + alpha product
+ValueId combined(NodeContext& n, ValueId self, ValueId product) {
+  const IrArgument beta = n.scalar("beta", Dim(1));
+  const IrArgument alpha = n.scalar("alpha", Dim(1));
+  if (!is_one(alpha)) product = n.op(OpId::mul_Scalar_out, {product, alpha});
+  if (!is_one(beta)) self = n.op(OpId::mul_Scalar_out, {self, beta});
+  return n.op(OpId::add_out, {self, product});
+}
+
+void import_baddbmm(NodeContext& n) {
+  const ValueId product = n.op(OpId::bmm_out, {n.tensor("batch1"), n.tensor("batch2")});
+  n.output(combined(n, n.tensor("self"), product));
+}
+
+void import_addbmm(NodeContext& n) {
+  const ValueId product = n.op(OpId::bmm_out, {n.tensor("batch1"), n.tensor("batch2")});
+  const ValueId sum = n.op(OpId::sum_IntList_out, {product, DimList{Dim(0)}, false});
+  n.output(combined(n, n.tensor("self"), sum));
+}
+
+void import_addmv(NodeContext& n) {
+  n.output(combined(n, n.tensor("self"), lowering::matmul(n, n.tensor("mat"), n.tensor("vec"))));
+}
+
+void import_addr(NodeContext& n) {
+  const ValueId a = n.tensor("vec1");
+  const ValueId product = n.op(OpId::mul_out, {n.view(a, {n.dim(a, 0), Dim(1)}), n.tensor("vec2")});
+  n.output(combined(n, n.tensor("self"), product));
+}
+
+// A path, the order of products, changes nothing.
+void import_einsum(NodeContext& n) { n.output(lowering::einsum(n, n.text("equation", ""), n.tensors("tensors"))); }
+
+// x1 W x2 for each of the outputs: sum over both, with W [out, in1, in2].
+void import_bilinear(NodeContext& n) {
+  const ValueId y =
+      lowering::einsum(n, "...i,oij,...j->...o", {n.tensor("input1"), n.tensor("weight"), n.tensor("input2")});
+  n.output(n.has("bias") ? n.op(OpId::add_out, {y, n.tensor("bias")}) : y);
+}
+
+constexpr OperatorRow kRows[] = {
+    {"addbmm", import_addbmm},        {"addmv", import_addmv},   {"addr", import_addr},     {"baddbmm", import_baddbmm},
+    {"bilinear", import_bilinear},    {"dot", import_dot},       {"einsum", import_einsum}, {"ger", import_outer},
+    {"linalg_matmul", import_matmul}, {"linear", import_linear}, {"matmul", import_matmul}, {"mv", import_mv},
+    {"outer", import_outer},          {"vdot", import_dot},
+};
+
+}  // namespace
+
+OperatorTable linear_operators() { return kRows; }
+
 }  // namespace berth::pt2

@@ -1,4 +1,144 @@
+// Upsampling. Pictures by nearest and bilinear are operators; everything else is done axis by axis: rows picked by
+// constant indices, weighted by constants, and added.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/import/lowering/resize.h"
 #include "compiler/import/pt2/operators.h"
+
 namespace berth::pt2 {
-OperatorTable resize_operators() { return {}; }
+namespace {
+
+struct Upsample {
+  const char* mode;
+  const char* nearest;  // rounding of nearest
+  bool antialias;
+};
+
+/// Factors that the model says, one an axis; empty when it says sizes alone.
+std::vector<double> read_scales(NodeContext& n, size_t rank) {
+  std::vector<double> scales = n.numbers("scale_factors");
+  if (scales.empty()) {
+    constexpr const char* kNames[3][3] = {
+        {"scales", "", ""}, {"scales_h", "scales_w", ""}, {"scales_d", "scales_h", "scales_w"}};
+    for (size_t i = 0; i < rank; ++i) {
+      if (n.has(kNames[rank - 1][i])) scales.push_back(n.number(kNames[rank - 1][i], 1));
+    }
+  }
+  if (n.ok() && !scales.empty() && scales.size() != rank) n.invalid("expected a scale factor for each dimension");
+  for (double scale : scales) {
+    if (!(scale > 0) || !std::isfinite(scale)) n.invalid("a scale factor must be above 0");
+  }
+  return scales;
+}
+
+/// Sizes of the result's last dimensions; empty where symbols leave them to the operator.
+DimList read_sizes(NodeContext& n, ValueId x, const std::vector<double>& scales, size_t rank) {
+  DimList sizes = n.dims("output_size");
+  if (n.ok() && !sizes.empty() && sizes.size() != rank) n.invalid("'output_size' has not one number a dimension");
+  for (size_t i = 0; i < rank && sizes.size() < rank && n.ok(); ++i) {
+    if (scales.empty()) n.invalid("neither sizes nor scale factors are given");
+    const Dim in = n.dim(x, static_cast<int>(i) + 2);
+    if (!in.is_constant() || !n.ok()) return {};
+    sizes.emplace_back(static_cast<int64_t>(std::floor(static_cast<double>(in.value) * scales[i])));
+  }
+  return sizes;
+}
+
+// PyTorch's own operators for pictures.
+ValueId by_operator(NodeContext& n, const Upsample& how, ValueId x, const DimList& sizes,
+                    const std::vector<double>& scales, bool corners) {
+  const std::string mode = how.mode;
+  const bool nearest = mode == "nearest" && std::string(how.nearest) == "floor";
+  if (n.rank(x) != 4 || how.antialias || (!nearest && mode != "linear") || !is_floating(n.dtype(x))) return {};
+  const bool by_scales = !scales.empty();
+  const IrArgument size = by_scales ? IrArgument(None()) : IrArgument(sizes);
+  const IrArgument scale = by_scales ? IrArgument(ir::FloatList(scales)) : IrArgument(None());
+  if (by_scales && !sizes.empty()) {
+    // The operator floors the product itself; it must come to the size that the file says.
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const Dim in = n.dim(x, static_cast<int>(i) + 2);
+      if (!in.is_constant() || Dim(static_cast<int64_t>(static_cast<double>(in.value) * scales[i])) != sizes[i]) {
+        return {};
+      }
+    }
+  }
+  if (nearest) return n.op(OpId::upsample_nearest2d_vec_out, {x, size, scale});
+  return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, corners, scale});
+}
+
+ValueId by_axis(NodeContext& n, const Upsample& how, ValueId x, const DimList& sizes, const std::vector<double>& scales,
+                bool corners) {
+  lowering::ResizeRule rule;
+  rule.mode = how.mode;
+  rule.nearest = how.nearest;
+  rule.antialias = how.antialias;
+  rule.cubic_a = how.antialias ? -0.5 : -0.75;
+  const bool floor = rule.mode == "nearest" && rule.nearest == "floor";
+  rule.coordinates = corners ? "align_corners" : floor ? "asymmetric" : "half_pixel";
+  for (size_t i = 0; i < sizes.size() && n.ok(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    lowering::ResizeAxis a;
+    a.in = n.fixed(n.dim(x, axis), "a size that is resampled");
+    a.out = n.fixed(sizes[i], "a size that is resampled to");
+    if (!n.ok() || a.in < 1) return {};
+    a.scale = static_cast<double>(a.out) / static_cast<double>(a.in);
+    if (!scales.empty() && !corners) a.scale = scales[i];
+    if (a.in == a.out && (corners || a.scale == 1)) continue;
+    const auto taps = lowering::resize_taps(rule, a);
+    if (!taps.ok()) {
+      n.fail_with(taps.error());
+      return {};
+    }
+    x = lowering::sampled(n, x, axis, *taps);
+  }
+  return x;
+}
+
+void upsample(NodeContext& n, const Upsample& how, size_t rank) {
+  const ValueId x = n.tensor(n.argument("self") != nullptr ? "self" : "input");
+  if (n.ok() && n.rank(x) != static_cast<int>(rank) + 2)
+    return n.invalid("needs [N, C, spatial…], found " + n.type_text(x));
+  const std::vector<double> scales = read_scales(n, rank);
+  const DimList sizes = read_sizes(n, x, scales, rank);
+  const bool corners = n.truth("align_corners", false);
+  if (!n.ok()) return;
+  const ValueId y = by_operator(n, how, x, sizes, scales, corners);
+  if (y.valid() || !n.ok()) return n.output(y);
+  if (sizes.empty())
+    return n.unsupported("sizes that change can only be resampled by nearest and bilinear in pictures");
+  n.output(by_axis(n, how, x, sizes, scales, corners));
+}
+
+constexpr Upsample kNearest{"nearest", "floor", false};
+constexpr Upsample kExact{"nearest", "round_prefer_ceil", false};
+constexpr Upsample kLinear{"linear", "floor", false};
+constexpr Upsample kCubic{"cubic", "floor", false};
+constexpr Upsample kSmoothLinear{"linear", "floor", true};
+constexpr Upsample kSmoothCubic{"cubic", "floor", true};
+
+template <const Upsample& how, size_t rank>
+void import_upsample(NodeContext& n) {
+  upsample(n, how, rank);
+}
+
+constexpr OperatorRow kRows[] = {
+    {"_upsample_bicubic2d_aa", import_upsample<kSmoothCubic, 2>},
+    {"_upsample_bilinear2d_aa", import_upsample<kSmoothLinear, 2>},
+    {"_upsample_nearest_exact1d", import_upsample<kExact, 1>},
+    {"_upsample_nearest_exact2d", import_upsample<kExact, 2>},
+    {"_upsample_nearest_exact3d", import_upsample<kExact, 3>},
+    {"upsample_bicubic2d", import_upsample<kCubic, 2>},
+    {"upsample_bilinear2d", import_upsample<kLinear, 2>},
+    {"upsample_linear1d", import_upsample<kLinear, 1>},
+    {"upsample_nearest1d", import_upsample<kNearest, 1>},
+    {"upsample_nearest2d", import_upsample<kNearest, 2>},
+    {"upsample_nearest3d", import_upsample<kNearest, 3>},
+    {"upsample_trilinear3d", import_upsample<kLinear, 3>},
+};
+
+}  // namespace
+
+OperatorTable resize_operators() { return kRows; }
+
 }  // namespace berth::pt2
