@@ -106,6 +106,7 @@ class DeviceAllocation : public DeviceTest {};
 class DeviceCopies : public DeviceTest {};
 class DeviceStreams : public DeviceTest {};
 class DeviceBuffers : public DeviceTest {};
+class DeviceTensors : public DeviceTest {};
 class DeviceCopyOperators : public DeviceTest {};
 class DeviceMethods : public DeviceTest {};
 class DeviceDelegates : public DeviceTest {};
@@ -121,6 +122,7 @@ class DeviceThreads : public DeviceTest {};
   INSTANTIATE_TEST_SUITE_P(Name, DeviceCopies, ::testing::Values(kMake##Name)); \
   INSTANTIATE_TEST_SUITE_P(Name, DeviceStreams, ::testing::Values(kMake##Name)); \
   INSTANTIATE_TEST_SUITE_P(Name, DeviceBuffers, ::testing::Values(kMake##Name)); \
+  INSTANTIATE_TEST_SUITE_P(Name, DeviceTensors, ::testing::Values(kMake##Name)); \
   INSTANTIATE_TEST_SUITE_P(Name, DeviceCopyOperators, ::testing::Values(kMake##Name)); \
   INSTANTIATE_TEST_SUITE_P(Name, DeviceMethods, ::testing::Values(kMake##Name)); \
   INSTANTIATE_TEST_SUITE_P(Name, DeviceDelegates, ::testing::Values(kMake##Name)); \
