@@ -171,6 +171,29 @@ Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& ar
   return Done{};
 }
 
+// Files hold rows of the logical dimensions; a program may want another order in memory.
+void reorder(Array& array, Span<const uint8_t> dim_order) {
+  const size_t rank = array.shape.size();
+  std::vector<size_t> strides(rank);
+  size_t count = 1;
+  bool plain = dim_order.size() != rank;
+  for (size_t k = rank; !plain && k-- > 0;) {
+    strides[dim_order[k]] = count;
+    count *= static_cast<size_t>(array.shape[dim_order[k]]);
+  }
+  const size_t element = element_size(array.dtype);
+  if (plain || count * element != array.bytes.size() || std::is_sorted(dim_order.begin(), dim_order.end())) return;
+  std::vector<uint8_t> bytes(array.bytes.size());
+  for (size_t i = 0; i < count; ++i) {
+    size_t place = 0;
+    for (size_t d = rank, rest = i; d-- > 0; rest /= static_cast<size_t>(array.shape[d])) {
+      place += rest % static_cast<size_t>(array.shape[d]) * strides[d];
+    }
+    std::copy_n(&array.bytes[i * element], element, &bytes[place * element]);
+  }
+  array.bytes = std::move(bytes);
+}
+
 Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays) {
   Method& method = loaded.method->method();
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -190,6 +213,7 @@ Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays) {
                            (info->dtype == DType::kBF16 || is_complex(info->dtype) || info->dtype > DType::kBF16) &&
                            element_size(arrays[i].dtype) == element_size(info->dtype);
     const DType dtype = same_bits ? info->dtype : arrays[i].dtype;
+    if (info.ok()) reorder(arrays[i], info->dim_order);
     const void* data = arrays[i].bytes.data();
     const Device device = info.ok() ? info->device : Device();
     if (!device.is_cpu()) BERTH_TRY(upload(loaded, i, device, arrays[i], &data));

@@ -53,9 +53,17 @@ Status write_splat(const ir::Blob& blob, const format::Sink& sink) {
 
 format::Bytes bytes_of(ir::Blob blob) {
   format::Bytes bytes;
+  if (blob.size() == 0) {
+    // ExecuTorch takes a program whose constant segment is empty for one of the time before there were segments.
+    bytes.size = 1;
+    bytes.write = [](const format::Sink& sink) -> Status {
+      const std::array<uint8_t, 1> zero = {};
+      return sink({zero.data(), zero.size()});
+    };
+    return bytes;
+  }
   bytes.size = blob.size();
   bytes.write = [blob = std::move(blob)](const format::Sink& sink) -> Status {
-    if (blob.size() == 0) return Done{};
     if (blob.is_splat()) return write_splat(blob, sink);
     BERTH_TRY(sink(blob.bytes()));
     blob.release();

@@ -153,6 +153,16 @@ TEST(WeightsThatDifferInTheMiddleStayApart, HoweverAlikeTheirEndsAre) {
   EXPECT_EQ(emitted.program.constants.size(), 2u);
 }
 
+TEST(AConstantWithoutElementsHasAByte, ForExecuTorchRefusesAnEmptySegment) {
+  const EmittedProgram emitted = program_of(R"(const @a: f32[0,3] = dense<[]>
+    method forward() {
+      %a: f32[0,3] = const @a
+      return %a
+    })");
+  ASSERT_EQ(emitted.program.constants.size(), 1u);
+  EXPECT_EQ(written(emitted.program.constants[0]), std::vector<uint8_t>{0});
+}
+
 constexpr const char* kTwoMethods[] = {R"(
     method encode(%x: f32[2,3]) {
       %y: f32[2,3] = aten::relu(%x)
