@@ -43,7 +43,27 @@ Json report_json(const CompileReport& report) {
                       {"lower_bound", arena.lower_bound},
                       {"optimal", arena.optimal}});
   }
+  Json delegates = Json::array();
+  for (const DelegateReport& delegate : report.delegates) {
+    delegates.push_back({{"method", delegate.method},
+                         {"name", delegate.name},
+                         {"backend", delegate.backend},
+                         {"device", device_name(delegate.device)},
+                         {"nodes", delegate.nodes},
+                         {"payload_bytes", delegate.payload_bytes},
+                         {"scratch_bytes", delegate.scratch_bytes}});
+  }
+  Json copies = Json::array();
+  for (const CopyReport& copy : report.copies) {
+    copies.push_back({{"method", copy.method},
+                      {"from", device_name(copy.from)},
+                      {"to", device_name(copy.to)},
+                      {"count", copy.count},
+                      {"bytes", copy.bytes}});
+  }
   return {{"arenas", arenas},
+          {"delegates", delegates},
+          {"copies", copies},
           {"plan_ms", report.plan_ms},
           {"total_ms", report.total_ms},
           {"instructions", report.instructions},
@@ -61,13 +81,17 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
                device_name(arena.device), bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
                arena.optimal ? ", optimal" : "");
   }
+  for (const DelegateReport& delegate : report.delegates) {
+    fmt::print("{}: delegate {} of {} on {}: {} nodes, scratch {}\n", delegate.method, delegate.name, delegate.backend,
+               device_name(delegate.device), delegate.nodes, bytes_text(delegate.scratch_bytes));
+  }
+  for (const CopyReport& copy : report.copies) {
+    fmt::print("{}: {} copies from {} to {}, {} in all\n", copy.method, copy.count, device_name(copy.from),
+               device_name(copy.to), bytes_text(copy.bytes));
+  }
 }
 
 Status run_compile(CompileCommand& command) {
-  if (command.options.target != "portable") {
-    return Failure{Error::kNotSupported, "--target " + command.options.target,
-                   "this build has one target, portable; see berth devices"};
-  }
   ImportOptions import;
   BERTH_TRY(parse_shapes(command.shapes, import));
   command.options.planner = command.no_reuse || command.planner == "naive" ? Planner::kNaive
@@ -93,7 +117,15 @@ void add_compile(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("compile", "Compile a model to an ExecuTorch program");
   sub->add_option("MODEL", command->model, "an .onnx model, or IR text")->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
-  sub->add_option("--target", command->options.target, "what runs it: portable (the default)");
+  sub->add_option("--target", command->options.target,
+                  "what runs it, in order of preference: portable (the default), cpu, cuda:N, sim:N; cuda:0,cpu");
+  sub->add_option("--place", command->options.place,
+                  "GLOB=DEVICE: nodes of this name, or that make a value of this name, run there; later ones win")
+      ->allow_extra_args(false);
+  sub->add_flag("--split", command->options.split, "one contiguous part of about equal work for each target");
+  sub->add_option("--device-io", command->options.device_io,
+                  "NAME=DEVICE: the input or output of this name is the caller's memory there")
+      ->allow_extra_args(false);
   sub->add_option("--input-shape", command->shapes, "NAME=1x3x224x224; a dimension may be a bound, 1..8")
       ->allow_extra_args(false);
   sub->add_option("--planner", command->planner, "naive, greedy or best")
