@@ -138,15 +138,29 @@ BERTH_HD inline void store(void* base, DType dtype, int64_t index, T x) {
   }
 }
 
-/// `x` rounded to what fits in `common`, when that is a type of 16 bits.
+/// `x` rounded, or wrapped around, to what fits in `common`, when that is narrower than T and of its kind.
 template <typename T>
 BERTH_HD inline T rounded(T x, DType common) {
   if constexpr (std::is_same_v<T, float>) {
     if (common == DType::kF16) return float_of_half(half_of_float(x));
     if (common == DType::kBF16) return float_of_bfloat16(bfloat16_of_float(x));
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    switch (common) {
+      case DType::kI8: return static_cast<int8_t>(x);
+      case DType::kU8: return static_cast<uint8_t>(x);
+      case DType::kI16: return static_cast<int16_t>(x);
+      case DType::kU16: return static_cast<uint16_t>(x);
+      case DType::kI32: return static_cast<int32_t>(x);
+      case DType::kU32: return static_cast<uint32_t>(x);
+      case DType::kBool: return x != 0 ? 1 : 0;
+      default: break;
+    }
   }
   return x;
 }
+
+/// What rounded() leaves as it is.
+constexpr DType kUnrounded = DType::kF64;
 
 /// Moves element `from_index` of `from` to `to_index` of `to`, whatever its dtype.
 BERTH_HD inline void move_element(const void* from, int64_t from_index, void* to, int64_t to_index, int bytes) {

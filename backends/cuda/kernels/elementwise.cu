@@ -55,7 +55,7 @@ struct Elementwise {
 // Elements of a type that they are not rounded to by being loaded: see rounds_when_loaded of the portable driver.
 DType through_of(const Input& input) {
   const bool shorter = input.common == DType::kF16 || input.common == DType::kBF16;
-  return shorter && input.tensor->dtype() != input.common ? input.common : DType::kF32;
+  return shorter && input.tensor->dtype() != input.common ? input.common : kUnrounded;
 }
 
 template <typename T>
@@ -81,8 +81,7 @@ void set_numbers(const Output& output, const Scalars& scalars, Elementwise<T>* b
   body->numbers.common = output.common;
   body->out_dtype = output.tensor->dtype();
   // Results are rounded to the common type first, then to the output's.
-  const bool shorter = output.common == DType::kF16 || output.common == DType::kBF16;
-  body->out_common = shorter && body->out_dtype != output.common ? output.common : DType::kF32;
+  body->out_common = body->out_dtype != output.common ? output.common : kUnrounded;
 }
 
 template <typename T>
@@ -105,7 +104,7 @@ Error run_typed(KernelContext& context, Op op, const Output& output, Span<const 
   for (size_t k = 0; k < inputs.size(); ++k) {
     const Input& input = inputs[k];
     typename Elementwise<T>::Operand& operand = body.in[k];
-    operand.through = DType::kF32;
+    operand.through = kUnrounded;
     if (input.tensor == nullptr) {
       operand.number = number_at<T>(input.scalar, input.compute);
     } else {
@@ -155,8 +154,8 @@ Error run_conversion(KernelContext& context, const portable::Walk& walk, void* o
     body.inputs = 1;
     body.out = out;
     body.out_dtype = out_dtype;
-    body.out_common = DType::kF32;
-    body.in[0] = {in, zero, in_dtype, DType::kF32};
+    body.out_common = kUnrounded;
+    body.in[0] = {in, zero, in_dtype, kUnrounded};
     body.places = Places<kMaxInputs + 1>(walk);
     body.dense = walk.rank == 1;
     return for_each(context, walk.count, body);
@@ -178,10 +177,10 @@ Error run_boxes(KernelContext& context, Op op, DType dtype, const portable::Walk
     body.fault = queue_of(context).fault;
     body.out = out;
     body.out_dtype = dtype;
-    body.out_common = DType::kF32;
+    body.out_common = kUnrounded;
     body.numbers.common = dtype;
-    body.in[0] = {a, zero, dtype, DType::kF32};
-    body.in[1] = {b, zero, dtype, DType::kF32};
+    body.in[0] = {a, zero, dtype, kUnrounded};
+    body.in[1] = {b, zero, dtype, kUnrounded};
     body.places = Places<kMaxInputs + 1>(walk);
     body.dense = walk.rank == 1;
     return for_each(context, walk.count, body);

@@ -271,6 +271,9 @@ Error read_list(KernelContext& context, const Tensor& self, const EValue& list, 
     const auto at = static_cast<size_t>(d);
     out->tensor[d] = at < items.size() && items[at]->is_tensor() ? &items[at]->tensor() : nullptr;
     if (out->tensor[d] == nullptr) continue;
+    if (out->tensor[d]->dtype() == DType::kBool || out->tensor[d]->dtype() == DType::kU8) {
+      return context.fail(Error::kNotSupported, "index: a mask's number of places is not known on the host");
+    }
     BERTH_RETURN_IF_ERROR(check_index(context, *out->tensor[d]));
     if (!portable::broadcast_sizes(out->tensor[d]->sizes(), &out->shape)) {
       return context.fail(Error::kInvalidArgument, "the index tensors do not broadcast to one another");
@@ -280,7 +283,6 @@ Error read_list(KernelContext& context, const Tensor& self, const EValue& list, 
     last = d;
     ++out->count;
   }
-  if (out->count == 0) return context.fail(Error::kInvalidArgument, "index: there is no index tensor");
   if (out->count > IndexBody::kMost) {
     return context.fail(Error::kInvalidArgument, "index: more than 6 index tensors on this device");
   }

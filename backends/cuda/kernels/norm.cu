@@ -436,7 +436,7 @@ Error run_sums(KernelContext& context, const Tensor& self, DType common, int dim
   const RunningSumBody<T, S> body{self.raw(),
                                   out.raw(),
                                   self.dtype(),
-                                  rounds ? common : DType::kF32,
+                                  rounds ? common : kUnrounded,
                                   out.dtype(),
                                   scalar ? 1 : self.size(dim),
                                   scalar ? 1 : out.stride(dim),

@@ -137,7 +137,7 @@ template <typename T, typename S>
 Error run_fold(KernelContext& context, const Tensor& self, const Layout& layout, DType common, Fold fold, S identity,
                double scale, Tensor& out) {
   const bool rounds = (common == DType::kF16 || common == DType::kBF16) && self.dtype() != common;
-  const FoldBody<T, S> body{self.raw(),  out.raw(), self.dtype(), rounds ? common : DType::kF32, out.dtype(),
+  const FoldBody<T, S> body{self.raw(),  out.raw(), self.dtype(), rounds ? common : kUnrounded, out.dtype(),
                             fold,        identity,  scale,        layout.length,                 layout.outputs,
                             layout.elements};
   return for_rows(context, layout.rows, layout.rows_are_neighbours, body);

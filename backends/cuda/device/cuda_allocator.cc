@@ -1,0 +1,166 @@
+#include "backends/cuda/device/cuda_allocator.h"
+
+#include <cstdint>
+
+#include "backends/cuda/device/cuda_runtime.h"
+#include "backends/cuda/device/cuda_stream.h"
+#include "runtime/log.h"
+
+namespace berth::cuda {
+namespace {
+
+// The queue of calls that have none: the thread's own, so that threads do not wait for each other.
+cudaStream_t own_queue() { return cudaStreamPerThread; }
+
+Error finish_own_queue(const char* what) { return check(cudaStreamSynchronize(own_queue()), what); }
+
+bool has_pools(DeviceIndex index) {
+  int supported = 0;
+  if (cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, index) == cudaSuccess) return supported != 0;
+  static_cast<void>(cudaGetLastError());
+  return false;
+}
+
+Error refuse(const char* what) {
+  log_message(LogLevel::kError, "cuda: %s", what);
+  return Error::kInvalidArgument;
+}
+
+// A copy's ends, which may be nothing when nothing is copied.
+Error check_ends(const void* target, const void* source) {
+  return target == nullptr || source == nullptr ? refuse("a copy from or to a null address") : Error::kOk;
+}
+
+Error take(DeviceIndex index, size_t bytes, void** memory) {
+  constexpr const char* kWhat = "allocating memory";
+  if (!has_pools(index)) return check(cudaMalloc(memory, bytes), kWhat);
+  BERTH_RETURN_IF_ERROR(check(cudaMallocAsync(memory, bytes, own_queue()), kWhat));
+  // Other streams may use it at once.
+  const Error error = finish_own_queue(kWhat);
+  if (error != Error::kOk) static_cast<void>(cudaFreeAsync(*memory, own_queue()));
+  return error;
+}
+
+void give_back(DeviceIndex index, void* memory) {
+  constexpr const char* kWhat = "giving memory back";
+  static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
+  static_cast<void>(check(has_pools(index) ? cudaFreeAsync(memory, own_queue()) : cudaFree(memory), kWhat));
+}
+
+}  // namespace
+
+int CudaAllocator::device_count() const { return cuda::device_count(); }
+
+const char* describe_devices() {
+  if (device_count() > 0) {
+    static const cudaDeviceProp properties = [] {
+      cudaDeviceProp found{};
+      static_cast<void>(check(cudaGetDeviceProperties(&found, 0), "asking for a device's name"));
+      return found;
+    }();
+    return properties.name;
+  }
+  int driver = 0;
+  const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  return has_driver ? "no GPU" : "no CUDA driver";
+}
+
+Result<void*> CudaAllocator::allocate(size_t bytes, DeviceIndex index, size_t alignment) {
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kAlignment) {
+    return refuse("an alignment must be a power of two of at most 256");
+  }
+  const DeviceGuard guard(index, "allocating memory");
+  if (guard.error() != Error::kOk) return guard.error();
+  if (bytes > PTRDIFF_MAX) {
+    log_message(LogLevel::kError, "cuda: %zu bytes are more than any device has", bytes);
+    return Error::kMemoryAllocationFailed;
+  }
+  void* memory = nullptr;
+  const Error error = take(index, bytes == 0 ? 1 : bytes, &memory);
+  // A number of bytes that the driver takes for no number is one that the device has not got.
+  if (error == Error::kInvalidArgument) return Error::kMemoryAllocationFailed;
+  if (error != Error::kOk) return error;
+  if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {
+    give_back(index, memory);
+    log_message(LogLevel::kError, "cuda: the driver's memory is not aligned to %zu", alignment);
+    return Error::kInternal;
+  }
+  return memory;
+}
+
+void CudaAllocator::deallocate(void* memory, DeviceIndex index) {
+  if (memory == nullptr) return;
+  const DeviceGuard guard(index, "giving memory back");
+  if (guard.error() == Error::kOk) give_back(index, memory);
+}
+
+Error CudaAllocator::copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                         DeviceStream* stream) {
+  const DeviceGuard guard(index, "copying to the device");
+  if (guard.error() != Error::kOk || bytes == 0) return guard.error();
+  BERTH_RETURN_IF_ERROR(check_ends(target, source));
+  if (stream != nullptr) return CudaStream::of(stream)->copy_from_host(target, source, bytes);
+  BERTH_RETURN_IF_ERROR(check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, own_queue()),
+                              "copying to the device"));
+  return finish_own_queue("copying to the device");
+}
+
+Error CudaAllocator::copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                         DeviceStream* stream) {
+  const DeviceGuard guard(index, "copying to the host");
+  if (guard.error() != Error::kOk || bytes == 0) return guard.error();
+  BERTH_RETURN_IF_ERROR(check_ends(target, source));
+  const cudaStream_t queue = stream == nullptr ? own_queue() : CudaStream::of(stream)->get();
+  BERTH_RETURN_IF_ERROR(
+      check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, queue), "copying to the host"));
+  return stream == nullptr ? finish_own_queue("copying to the host") : CudaStream::of(stream)->synchronize();
+}
+
+Error CudaAllocator::copy_device_to_device(void* target, DeviceIndex target_index, const void* source,
+                                           DeviceIndex source_index, size_t bytes, DeviceStream* stream) {
+  constexpr const char* kWhat = "copying between devices";
+  if (source_index < 0 || source_index >= device_count()) return refuse("a copy from a device that is not there");
+  const DeviceGuard guard(target_index, kWhat);
+  if (guard.error() != Error::kOk || bytes == 0) return guard.error();
+  BERTH_RETURN_IF_ERROR(check_ends(target, source));
+  const cudaStream_t queue = stream == nullptr ? own_queue() : CudaStream::of(stream)->get();
+  const cudaError_t error = source_index == target_index
+                                ? cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToDevice, queue)
+                                : cudaMemcpyPeerAsync(target, target_index, source, source_index, bytes, queue);
+  BERTH_RETURN_IF_ERROR(check(error, kWhat));
+  return stream == nullptr ? finish_own_queue(kWhat) : Error::kOk;
+}
+
+Result<DeviceStream*> CudaAllocator::create_stream(DeviceIndex index) {
+  const DeviceGuard guard(index, "making a stream");
+  if (guard.error() != Error::kOk) return guard.error();
+  BERTH_ASSIGN_OR_RETURN(CudaStream * stream, CudaStream::create());
+  return stream->handle();
+}
+
+void CudaAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
+  if (stream == nullptr) return;
+  const DeviceGuard guard(index, "destroying a stream");
+  if (guard.error() == Error::kOk) delete CudaStream::of(stream);
+}
+
+Error CudaAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
+  const DeviceGuard guard(index, "waiting for a stream");
+  if (guard.error() != Error::kOk || stream == nullptr) return guard.error();
+  return CudaStream::of(stream)->synchronize();
+}
+
+Error CudaAllocator::record(DeviceStream* stream, DeviceIndex index) {
+  const DeviceGuard guard(index, "marking a stream");
+  if (guard.error() != Error::kOk || stream == nullptr) return guard.error();
+  return CudaStream::of(stream)->record();
+}
+
+Error CudaAllocator::wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) {
+  if (other_index < 0 || other_index >= device_count()) return refuse("a wait for a device that is not there");
+  const DeviceGuard guard(index, "waiting for another stream");
+  if (guard.error() != Error::kOk || stream == nullptr || other == nullptr) return guard.error();
+  return CudaStream::of(other)->let_wait(CudaStream::of(stream)->get());
+}
+
+}  // namespace berth::cuda

@@ -1,0 +1,54 @@
+// CudaAllocator: memory of NVIDIA GPUs, "cuda:0", "cuda:1", … in the order of the CUDA runtime.
+//
+//     CudaAllocator cuda;
+//     DeviceAllocatorRegistry registry;
+//     if (cuda.device_count() > 0) registry.register_allocator(&cuda);
+//
+// Without a GPU or a driver it has no devices: device_count() is 0, and everything else InvalidArgument. It has no state:
+// there may be several, for the same devices.
+//
+//   allocate      from the device's memory pool where the driver has one (cudaMallocAsync), ready on return; addresses
+//                 are multiples of 256, and more is not to be had
+//   deallocate    waits for all work on the device
+//   copies        with a stream, host memory goes through pinned buffers of the stream, so that it is the caller's again
+//                 on return while the copy itself is under way; without one, everything is complete on return. Between
+//                 devices without a peer connection the driver goes through the host
+//   streams       do not wait for the CUDA runtime's default stream. synchronize() and copies to the host also report
+//                 what kernels found wrong in the elements that they read (backends/cuda/queue.h): InvalidArgument, once
+//
+// The calling thread's current device is what it was before, after every call. A call that fails says why in the log.
+#pragma once
+
+#include "runtime/device_allocator.h"
+
+namespace berth::cuda {
+
+class CudaAllocator final : public DeviceAllocator {
+ public:
+  /// What allocate() gives at most, and always.
+  static constexpr size_t kAlignment = 256;
+
+  DeviceType device_type() const override { return DeviceType::kCuda; }
+  int device_count() const override;
+
+  Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment = kDefaultAlignment) override;
+  void deallocate(void* memory, DeviceIndex index) override;
+
+  Error copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
+                            DeviceStream* stream = nullptr) override;
+  Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                            DeviceStream* stream = nullptr) override;
+  Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source, DeviceIndex source_index,
+                              size_t bytes, DeviceStream* stream = nullptr) override;
+
+  Result<DeviceStream*> create_stream(DeviceIndex index) override;
+  void destroy_stream(DeviceStream* stream, DeviceIndex index) override;
+  Error synchronize(DeviceStream* stream, DeviceIndex index) override;
+  Error record(DeviceStream* stream, DeviceIndex index) override;
+  Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
+};
+
+/// Why there are no GPUs here, in a few words: "no CUDA driver", "no GPU"; the name of GPU 0 where there is one. Static.
+const char* describe_devices();
+
+}  // namespace berth::cuda

@@ -1,0 +1,106 @@
+#include "backends/cuda/device/cuda_backend.h"
+
+#include <optional>
+#include <utility>
+
+#include "backends/cuda/device/cuda_blas.h"
+#include "backends/cuda/device/cuda_dnn.h"
+#include "backends/cuda/device/cuda_runtime.h"
+#include "backends/cuda/device/cuda_stream.h"
+#include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/libraries.h"
+#include "backends/cuda/queue.h"
+#include "base/check.h"
+
+namespace berth::cuda {
+
+// What the delegates of one stream share; as a Queue, what their kernels find.
+struct CudaBackend::Session : Queue, Libraries {
+  Session(const DeviceUse& device_use) : use(device_use) {}
+  ~Session() override {
+    // The libraries may have work under way in the memory that goes.
+    const DeviceGuard guard(use.device.index, "closing a session");
+    static_cast<void>(check(cudaStreamSynchronize(CudaStream::of(use.stream)->get()), "closing a session"));
+    dnn.reset();
+    blas.reset();
+    use.allocator->deallocate(workspace.memory, use.device.index);
+  }
+
+  Error start() {
+    const DeviceGuard guard(use.device.index, "opening a session");
+    if (guard.error() != Error::kOk) return guard.error();
+    BERTH_ASSIGN_OR_RETURN(workspace.memory, use.allocator->allocate(kWorkspaceBytes, use.device.index, 256));
+    workspace.bytes = kWorkspaceBytes;
+    const cudaStream_t queue = CudaStream::of(use.stream)->get();
+    blas = CudaBlas::create(queue, workspace);
+    dnn = CudaDnn::create(queue, workspace);
+    stream = queue;
+    fault = CudaStream::of(use.stream)->fault();
+    libraries = this;
+    return Error::kOk;
+  }
+
+  bool product(const portable::Product& product) override { return blas != nullptr && blas->product(product); }
+  bool convolution(const portable::Convolution& convolution) override {
+    return dnn != nullptr && dnn->convolution(convolution);
+  }
+
+  static Session* of(void* session) { return static_cast<Session*>(static_cast<Queue*>(session)); }
+
+  const DeviceUse use;
+  size_t users = 0;
+  Workspace workspace;
+  std::unique_ptr<CudaBlas> blas;
+  std::unique_ptr<CudaDnn> dnn;
+  std::optional<DeviceGuard> guard;  // while a delegate runs
+};
+
+CudaBackend::CudaBackend() : NestedBackend("berth.cuda", kernels()) {}
+
+CudaBackend::~CudaBackend() { BERTH_CHECK(sessions_.empty()); }
+
+size_t CudaBackend::sessions() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return sessions_.size();
+}
+
+Result<void*> CudaBackend::open(const DelegateSource&, const DelegateLoad& load, format::Report* report) {
+  if (!CudaStream::is_live(load.use.stream)) {
+    return format::fail(report, Error::kInvalidArgument, "delegate device",
+                        "%s has no stream of a CudaAllocator; register one for it", to_text(load.use.device).text);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<Session>& session = sessions_[load.use.stream];
+  if (session == nullptr) {
+    session = std::make_unique<Session>(load.use);
+    if (const Error error = session->start(); error != Error::kOk) {
+      sessions_.erase(load.use.stream);
+      return format::fail(report, error, "delegate device", "%s does not give the %zu bytes that libraries work in",
+                          to_text(load.use.device).text, kWorkspaceBytes);
+    }
+  }
+  ++session->users;
+  return static_cast<void*>(static_cast<Queue*>(session.get()));
+}
+
+void CudaBackend::close(void* session) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Session* mine = Session::of(session);
+  if (--mine->users == 0) sessions_.erase(mine->use.stream);
+}
+
+Error CudaBackend::begin(void* session, KernelContext& context) {
+  std::optional<DeviceGuard>& guard = Session::of(session)->guard;
+  guard.emplace(Session::of(session)->use.device.index, "running a delegate");
+  if (guard->error() == Error::kOk) return Error::kOk;
+  const Error error = guard->error();
+  guard.reset();
+  return context.fail(error, "the device cannot be made the current one");
+}
+
+Error CudaBackend::end(void* session, KernelContext&, Error result) {
+  Session::of(session)->guard.reset();
+  return result;
+}
+
+}  // namespace berth::cuda

@@ -1,0 +1,277 @@
+#include "backends/cuda/device/cuda_dnn.h"
+
+#include "runtime/log.h"
+
+#if BERTH_CUDA_HAS_CUDNN
+
+#include <cudnn.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "backends/cuda/device/shared_library.h"
+
+namespace berth::cuda {
+namespace {
+
+using portable::Convolution;
+
+#define BERTH_TEXT_(x) #x
+#define BERTH_TEXT(x) BERTH_TEXT_(x)
+constexpr const char* kName = "libcudnn.so." BERTH_TEXT(CUDNN_MAJOR);
+
+// What this file calls of it.
+struct Api {
+  decltype(cudnnCreate)* create;
+  decltype(cudnnDestroy)* destroy;
+  decltype(cudnnSetStream)* set_stream;
+  decltype(cudnnCreateTensorDescriptor)* create_tensor;
+  decltype(cudnnDestroyTensorDescriptor)* destroy_tensor;
+  decltype(cudnnSetTensorNdDescriptor)* set_tensor;
+  decltype(cudnnCreateFilterDescriptor)* create_filter;
+  decltype(cudnnDestroyFilterDescriptor)* destroy_filter;
+  decltype(cudnnSetFilterNdDescriptor)* set_filter;
+  decltype(cudnnCreateConvolutionDescriptor)* create_convolution;
+  decltype(cudnnDestroyConvolutionDescriptor)* destroy_convolution;
+  decltype(cudnnSetConvolutionNdDescriptor)* set_convolution;
+  decltype(cudnnSetConvolutionGroupCount)* set_groups;
+  decltype(cudnnSetConvolutionMathType)* set_math;
+  decltype(cudnnGetConvolutionForwardAlgorithm_v7)* get_algorithm;
+  decltype(cudnnConvolutionForward)* forward;
+  decltype(cudnnAddTensor)* add_tensor;
+};
+
+const Api* open_api() {
+  static Api api;
+  static const bool complete = [] {
+    const SharedLibrary library(kName, BERTH_CUDNN_LIBRARY_DIR "/libcudnn.so." BERTH_TEXT(CUDNN_MAJOR));
+    return library.find("cudnnCreate", &api.create) && library.find("cudnnDestroy", &api.destroy) &&
+           library.find("cudnnSetStream", &api.set_stream) &&
+           library.find("cudnnCreateTensorDescriptor", &api.create_tensor) &&
+           library.find("cudnnDestroyTensorDescriptor", &api.destroy_tensor) &&
+           library.find("cudnnSetTensorNdDescriptor", &api.set_tensor) &&
+           library.find("cudnnCreateFilterDescriptor", &api.create_filter) &&
+           library.find("cudnnDestroyFilterDescriptor", &api.destroy_filter) &&
+           library.find("cudnnSetFilterNdDescriptor", &api.set_filter) &&
+           library.find("cudnnCreateConvolutionDescriptor", &api.create_convolution) &&
+           library.find("cudnnDestroyConvolutionDescriptor", &api.destroy_convolution) &&
+           library.find("cudnnSetConvolutionNdDescriptor", &api.set_convolution) &&
+           library.find("cudnnSetConvolutionGroupCount", &api.set_groups) &&
+           library.find("cudnnSetConvolutionMathType", &api.set_math) &&
+           library.find("cudnnGetConvolutionForwardAlgorithm_v7", &api.get_algorithm) &&
+           library.find("cudnnConvolutionForward", &api.forward) && library.find("cudnnAddTensor", &api.add_tensor);
+  }();
+  return complete ? &api : nullptr;
+}
+
+bool ok(cudnnStatus_t status) { return status == CUDNN_STATUS_SUCCESS; }
+
+// A convolution in numbers, without padding: to be compared by its bytes.
+struct Problem {
+  int32_t type;
+  int32_t rank;  // of the tensors: 4 or 5
+  int32_t groups;
+  int32_t has_bias;
+  int32_t input[5];
+  int32_t weight[5];
+  int32_t out[5];
+  int32_t bias[5];
+  int32_t padding[3];
+  int32_t stride[3];
+  int32_t dilation[3];
+};
+
+bool type_of(DType dtype, cudnnDataType_t* type) {
+  switch (dtype) {
+    case DType::kF32: *type = CUDNN_DATA_FLOAT; return true;
+    case DType::kF16: *type = CUDNN_DATA_HALF; return true;
+    case DType::kBF16: *type = CUDNN_DATA_BFLOAT16; return true;
+    case DType::kF64: *type = CUDNN_DATA_DOUBLE; return true;
+    default: return false;
+  }
+}
+
+// Strides there are 32-bit numbers.
+bool is_plain(const Tensor& tensor) { return tensor.is_contiguous() && tensor.numel() <= INT32_MAX; }
+
+bool describe(const Convolution& c, Problem* problem) {
+  std::memset(problem, 0, sizeof *problem);
+  cudnnDataType_t type;
+  if (c.transposed || !type_of(c.out->dtype(), &type)) return false;
+  if (c.input->dtype() != c.out->dtype() || c.weight->dtype() != c.out->dtype()) return false;
+  if (c.bias != nullptr && (c.bias->dtype() != c.out->dtype() || !is_plain(*c.bias))) return false;
+  if (!is_plain(*c.input) || !is_plain(*c.weight) || !is_plain(*c.out) || c.groups > INT32_MAX) return false;
+  problem->type = type;
+  problem->groups = static_cast<int32_t>(c.groups);
+  problem->has_bias = c.bias != nullptr ? 1 : 0;
+  // Two axes at least; the third, outermost one only where it is used.
+  const int axes = c.spatial == 3 ? 3 : 2;
+  problem->rank = 2 + axes;
+  problem->input[0] = problem->out[0] = static_cast<int32_t>(c.batch);
+  problem->input[1] = static_cast<int32_t>(c.in_channels * c.groups);
+  problem->out[1] = problem->weight[0] = problem->bias[1] = static_cast<int32_t>(c.out_channels * c.groups);
+  problem->weight[1] = static_cast<int32_t>(c.in_channels);
+  problem->bias[0] = 1;
+  for (int i = 0; i < axes; ++i) {
+    const Convolution::Axis& axis = c.axis[3 - axes + i];
+    if (axis.padding > INT32_MAX || axis.stride > INT32_MAX || axis.dilation > INT32_MAX) return false;
+    problem->input[2 + i] = static_cast<int32_t>(axis.in);
+    problem->weight[2 + i] = static_cast<int32_t>(axis.kernel);
+    problem->out[2 + i] = static_cast<int32_t>(axis.out);
+    problem->bias[2 + i] = 1;
+    problem->padding[i] = static_cast<int32_t>(axis.padding);
+    problem->stride[i] = static_cast<int32_t>(axis.stride);
+    problem->dilation[i] = static_cast<int32_t>(axis.dilation);
+  }
+  return true;
+}
+
+class Dnn final : public CudaDnn {
+ public:
+  Dnn(const Api& api, Workspace workspace) : api_(api), workspace_(workspace) {}
+  ~Dnn() override {
+    if (input_ != nullptr) static_cast<void>(api_.destroy_tensor(input_));
+    if (out_ != nullptr) static_cast<void>(api_.destroy_tensor(out_));
+    if (bias_ != nullptr) static_cast<void>(api_.destroy_tensor(bias_));
+    if (weight_ != nullptr) static_cast<void>(api_.destroy_filter(weight_));
+    if (convolution_ != nullptr) static_cast<void>(api_.destroy_convolution(convolution_));
+    if (handle_ != nullptr) static_cast<void>(api_.destroy(handle_));
+  }
+
+  bool start(cudaStream_t stream) {
+    return ok(api_.create(&handle_)) && ok(api_.set_stream(handle_, stream)) && ok(api_.create_tensor(&input_)) &&
+           ok(api_.create_tensor(&out_)) && ok(api_.create_tensor(&bias_)) && ok(api_.create_filter(&weight_)) &&
+           ok(api_.create_convolution(&convolution_));
+  }
+
+  bool convolution(const Convolution& c) override {
+    Problem problem;
+    if (!describe(c, &problem) || !set_descriptors(problem)) return false;
+    const Choice& choice = choose(problem);
+    if (!choice.possible) return false;
+    const float one32 = 1;
+    const float none32 = 0;
+    const double one64 = 1;
+    const double none64 = 0;
+    const bool wide = problem.type == CUDNN_DATA_DOUBLE;
+    const void* one = wide ? static_cast<const void*>(&one64) : &one32;
+    const void* none = wide ? static_cast<const void*>(&none64) : &none32;
+    if (!ok(api_.set_math(convolution_, choice.math))) return false;
+    if (!ok(api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_,
+                         choice.algorithm, workspace_.memory, workspace_.bytes, none, out_, c.out->raw()))) {
+      return false;
+    }
+    return c.bias == nullptr || ok(api_.add_tensor(handle_, one, bias_, c.bias->raw(), one, out_, c.out->raw()));
+  }
+
+ private:
+  struct Choice {
+    bool known = false;
+    bool possible = false;
+    Problem problem;
+    cudnnConvolutionFwdAlgo_t algorithm;
+    cudnnMathType_t math;
+  };
+  static constexpr size_t kChoices = 128;
+
+  bool set_tensor(cudnnTensorDescriptor_t tensor, const Problem& problem, const int32_t* sizes) const {
+    int strides[5];
+    int stride = 1;
+    for (int d = problem.rank - 1; d >= 0; --d) {
+      strides[d] = stride;
+      stride *= sizes[d];
+    }
+    return ok(api_.set_tensor(tensor, static_cast<cudnnDataType_t>(problem.type), problem.rank, sizes, strides));
+  }
+
+  bool set_descriptors(const Problem& problem) const {
+    const auto type = static_cast<cudnnDataType_t>(problem.type);
+    const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+    return set_tensor(input_, problem, problem.input) && set_tensor(out_, problem, problem.out) &&
+           set_tensor(bias_, problem, problem.bias) &&
+           ok(api_.set_filter(weight_, type, CUDNN_TENSOR_NCHW, problem.rank, problem.weight)) &&
+           ok(api_.set_convolution(convolution_, problem.rank - 2, problem.padding, problem.stride, problem.dilation,
+                                   CUDNN_CROSS_CORRELATION, compute)) &&
+           ok(api_.set_groups(convolution_, problem.groups)) && ok(api_.set_math(convolution_, math_for(type)));
+  }
+
+  // No TF32 for f32.
+  static cudnnMathType_t math_for(cudnnDataType_t type) {
+    return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
+  }
+
+  // Winograd's and Fourier's ways round more.
+  static bool is_exact(cudnnConvolutionFwdAlgo_t algorithm) {
+    return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
+           algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ||
+           algorithm == CUDNN_CONVOLUTION_FWD_ALGO_GEMM;
+  }
+
+  static size_t slot_of(const Problem& problem) {
+    // FNV-1a.
+    uint64_t hash = 14695981039346656037u;
+    unsigned char bytes[sizeof problem];
+    std::memcpy(bytes, &problem, sizeof problem);
+    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
+    return static_cast<size_t>(hash % kChoices);
+  }
+
+  const Choice& choose(const Problem& problem) {
+    Choice& choice = choices_[slot_of(problem)];
+    if (choice.known && std::memcmp(&choice.problem, &problem, sizeof problem) == 0) return choice;
+    choice = Choice();
+    choice.known = true;
+    choice.problem = problem;
+    cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
+    int count = 0;
+    if (!ok(api_.get_algorithm(handle_, input_, weight_, convolution_, out_, CUDNN_CONVOLUTION_FWD_ALGO_COUNT, &count,
+                               found))) {
+      return choice;
+    }
+    const auto type = static_cast<cudnnDataType_t>(problem.type);
+    for (int i = 0; i < count && !choice.possible; ++i) {
+      const bool right_math = math_for(type) != CUDNN_FMA_MATH || found[i].mathType != CUDNN_TENSOR_OP_MATH;
+      if (!ok(found[i].status) || found[i].memory > workspace_.bytes || !is_exact(found[i].algo) || !right_math) continue;
+      choice.possible = true;
+      choice.algorithm = found[i].algo;
+      choice.math = math_for(type) == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : found[i].mathType;
+    }
+    return choice;
+  }
+
+  const Api& api_;
+  const Workspace workspace_;
+  cudnnHandle_t handle_ = nullptr;
+  cudnnTensorDescriptor_t input_ = nullptr;
+  cudnnTensorDescriptor_t out_ = nullptr;
+  cudnnTensorDescriptor_t bias_ = nullptr;
+  cudnnFilterDescriptor_t weight_ = nullptr;
+  cudnnConvolutionDescriptor_t convolution_ = nullptr;
+  Choice choices_[kChoices];
+};
+
+}  // namespace
+
+std::unique_ptr<CudaDnn> CudaDnn::create(cudaStream_t stream, Workspace workspace) {
+  const Api* api = open_api();
+  if (api == nullptr) {
+    log_message(LogLevel::kWarning, "cuda: %s is not there; convolutions take the slower way", kName);
+    return nullptr;
+  }
+  auto dnn = std::make_unique<Dnn>(*api, workspace);
+  if (dnn->start(stream)) return dnn;
+  log_message(LogLevel::kWarning, "cuda: cuDNN does not start; convolutions take the slower way");
+  return nullptr;
+}
+
+}  // namespace berth::cuda
+
+#else
+
+namespace berth::cuda {
+
+std::unique_ptr<CudaDnn> CudaDnn::create(cudaStream_t, Workspace) { return nullptr; }
+
+}  // namespace berth::cuda
+
+#endif

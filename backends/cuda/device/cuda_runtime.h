@@ -1,0 +1,40 @@
+// Calls of the CUDA runtime: the device that they are for, and what their errors become. For this folder alone.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "base/device.h"
+#include "base/error.h"
+
+namespace berth::cuda {
+
+/// Logs "cuda: `what`: `the runtime's words`", and gives the code that says it best. A passing error of the thread is
+/// cleared; one that makes the process's device useless (an illegal address) comes again with every call.
+Error report_error(cudaError_t error, const char* what);
+
+/// kOk where there is nothing to report.
+inline Error check(cudaError_t error, const char* what) {
+  return error == cudaSuccess ? Error::kOk : report_error(error, what);
+}
+
+/// How many GPUs there are; found out once. 0 without a driver.
+int device_count();
+
+/// Makes device `index` the thread's current one, and the one before it again at the end.
+class DeviceGuard {
+ public:
+  /// `what` is static, for the log.
+  DeviceGuard(DeviceIndex index, const char* what);
+  ~DeviceGuard();
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+  /// InvalidArgument for an index that there is not; nothing may be called on the device then.
+  Error error() const { return error_; }
+
+ private:
+  Error error_ = Error::kOk;
+  int previous_ = -1;  // -1: it was the same
+};
+
+}  // namespace berth::cuda

@@ -1,0 +1,120 @@
+#include "backends/cuda/device/cuda_stream.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <set>
+
+#include "backends/cuda/device/cuda_runtime.h"
+#include "backends/cuda/queue.h"
+#include "runtime/log.h"
+
+namespace berth::cuda {
+namespace {
+
+// The streams that there are, for those who are handed one.
+struct Live {
+  std::mutex mutex;
+  std::set<const void*> streams;
+};
+
+Live& live() {
+  static Live all;
+  return all;
+}
+
+}  // namespace
+
+bool CudaStream::is_live(const DeviceStream* stream) {
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  return live().streams.count(stream) != 0;
+}
+
+Result<CudaStream*> CudaStream::create() {
+  std::unique_ptr<CudaStream> stream(new (std::nothrow) CudaStream());
+  if (stream == nullptr) return Error::kMemoryAllocationFailed;
+  if (const Error error = stream->initialize(); error != Error::kOk) return error;
+  return stream.release();
+}
+
+Error CudaStream::initialize() {
+  BERTH_RETURN_IF_ERROR(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream"));
+  BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&mark_, cudaEventDisableTiming), "making an event"));
+  for (cudaEvent_t& event : free_) {
+    BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
+  }
+  void* memory = nullptr;
+  BERTH_RETURN_IF_ERROR(
+      check(cudaHostAlloc(&memory, kBuffers * kBufferBytes, cudaHostAllocDefault), "taking pinned memory"));
+  buffers_ = static_cast<uint8_t*>(memory);
+  BERTH_RETURN_IF_ERROR(check(cudaHostAlloc(&memory, sizeof *fault_, cudaHostAllocMapped), "taking pinned memory"));
+  fault_ = static_cast<uint32_t*>(memory);
+  *fault_ = kNoFault;
+  BERTH_RETURN_IF_ERROR(check(cudaHostGetDevicePointer(&memory, fault_, 0), "mapping pinned memory"));
+  device_fault_ = static_cast<uint32_t*>(memory);
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  live().streams.insert(this);
+  return Error::kOk;
+}
+
+CudaStream::~CudaStream() {
+  {
+    const std::lock_guard<std::mutex> lock(live().mutex);
+    live().streams.erase(this);
+  }
+  if (stream_ != nullptr) {
+    static_cast<void>(check(cudaStreamSynchronize(stream_), "waiting for a stream that is destroyed"));
+    static_cast<void>(check(cudaStreamDestroy(stream_), "destroying a stream"));
+  }
+  if (mark_ != nullptr) static_cast<void>(check(cudaEventDestroy(mark_), "destroying an event"));
+  for (cudaEvent_t event : free_) {
+    if (event != nullptr) static_cast<void>(check(cudaEventDestroy(event), "destroying an event"));
+  }
+  if (buffers_ != nullptr) static_cast<void>(check(cudaFreeHost(buffers_), "giving back pinned memory"));
+  if (fault_ != nullptr) static_cast<void>(check(cudaFreeHost(fault_), "giving back pinned memory"));
+}
+
+Error CudaStream::copy_from_host(void* target, const void* source, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto* to = static_cast<uint8_t*>(target);
+  const auto* from = static_cast<const uint8_t*>(source);
+  while (bytes > 0) {
+    const size_t part = bytes < kBufferBytes ? bytes : kBufferBytes;
+    const int turn = next_;
+    next_ = (next_ + 1) % kBuffers;
+    if (in_use_[turn]) BERTH_RETURN_IF_ERROR(check(cudaEventSynchronize(free_[turn]), "waiting for a copy"));
+    uint8_t* buffer = buffers_ + static_cast<size_t>(turn) * kBufferBytes;
+    std::memcpy(buffer, from, part);
+    BERTH_RETURN_IF_ERROR(
+        check(cudaMemcpyAsync(to, buffer, part, cudaMemcpyHostToDevice, stream_), "copying to the device"));
+    BERTH_RETURN_IF_ERROR(check(cudaEventRecord(free_[turn], stream_), "marking a copy"));
+    in_use_[turn] = true;
+    to += part;
+    from += part;
+    bytes -= part;
+  }
+  return Error::kOk;
+}
+
+Error CudaStream::synchronize() {
+  BERTH_RETURN_IF_ERROR(check(cudaStreamSynchronize(stream_), "waiting for a stream"));
+  // Written by the device before what the host has just waited for.
+  const uint32_t fault = *static_cast<volatile uint32_t*>(fault_);
+  if (fault == kNoFault) return Error::kOk;
+  *static_cast<volatile uint32_t*>(fault_) = kNoFault;
+  log_message(LogLevel::kError, "cuda: a kernel reports: %s", to_string(static_cast<Fault>(fault)));
+  return Error::kInvalidArgument;
+}
+
+Error CudaStream::record() {
+  BERTH_RETURN_IF_ERROR(check(cudaEventRecord(mark_, stream_), "marking a stream"));
+  marked_ = true;
+  return Error::kOk;
+}
+
+Error CudaStream::let_wait(cudaStream_t stream) {
+  if (!marked_) return Error::kOk;
+  return check(cudaStreamWaitEvent(stream, mark_, 0), "waiting for another stream");
+}
+
+}  // namespace berth::cuda
