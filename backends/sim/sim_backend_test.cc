@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "backends/nested/test_programs.h"
 #include "kernels/portable/portable.h"
+#include "runtime/host/device_tensor.h"
 #include "runtime/host/host_method.h"
 
 namespace berth {
@@ -155,6 +157,54 @@ TEST(SimPrograms, OfAnotherAllocatorsDeviceAreRefused) {
   host.report = &report;
   EXPECT_FALSE(HostMethod::load(*program, "forward", host).ok());
   EXPECT_EQ(registered.live_bytes(), 0u);
+}
+
+// x and y are the caller's, on the device: the delegate reads and writes them where they lie.
+TEST(SimPrograms, OnTensorsOfTheCallersDeviceCopyNothing) {
+  ProgramDesc desc = program_with_delegate();
+  format::MethodDesc& method = desc.methods[0];
+  method.inputs = {1};
+  method.outputs = {2};
+  for (const size_t value : {1, 2}) std::get<format::TensorDesc>(method.values[value]).place.reset();
+  method.instructions = {method.instructions[1]};
+  SimAllocator sim;
+  SimBackend backend(&sim);
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(&sim), Error::kOk);
+  const std::vector<uint8_t> file = format::testing::bytes_of(desc);
+  const BufferLoader loader{Span<const uint8_t>(file)};
+  Backend* const backends[] = {&backend};
+  LoadOptions options;
+  options.registry = &registry;
+  options.backends = backends;
+  const Result<Program> program = Program::load(loader, portable::kernels(), options);
+  ASSERT_TRUE(program.ok());
+  Report report;
+  HostOptions host;
+  host.report = &report;
+  Result<HostMethod> loaded = HostMethod::load(*program, "forward", host);
+  ASSERT_TRUE(loaded.ok()) << report.place << ": " << report.message;
+
+  const float values[4] = {0, 0, 4, 0};
+  const std::vector<int32_t> sizes = {4};
+  Result<OwnedTensor> x = tensor_from(values, DType::kF32, sizes, kSim0, registry);
+  Result<OwnedTensor> y = OwnedTensor::make(DType::kF32, sizes, kSim0, {}, ShapeDynamism::kStatic, registry);
+  ASSERT_TRUE(x.ok() && y.ok());
+  sim.reset_counts();
+  ASSERT_EQ(loaded->method().set_input(0, x->value()), Error::kOk) << loaded->method().last_report().message;
+  ASSERT_EQ(loaded->method().set_output_data_ptr(0, y->tensor().raw(), 16, kSim0), Error::kOk);
+  ASSERT_EQ(loaded->method().execute(), Error::kOk) << loaded->method().last_report().message;
+  EXPECT_EQ(sim.counts().host_to_device.count + sim.counts().device_to_device.count, 0u);
+  EXPECT_EQ(sim.counts().device_to_host.count, 0u);
+  EXPECT_EQ(sim.counts().allocations, 0u);
+  EXPECT_EQ(loaded->method().get_output(0).tensor().raw(), y->tensor().raw());
+  Result<OwnedTensor> here = clone_to_host(y->tensor(), registry);
+  ASSERT_TRUE(here.ok());
+  EXPECT_EQ(std::vector<float>(here->tensor().data<float>(), here->tensor().data<float>() + 4), kOnce);
+
+  // Memory that is not the device's is found out before a kernel follows it.
+  ASSERT_EQ(loaded->method().set_input(0, values, sizes, DType::kF32, kSim0), Error::kOk);
+  EXPECT_EQ(loaded->method().execute(), Error::kInvalidArgument);
 }
 
 struct Failure {
