@@ -5,6 +5,8 @@
     ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
+    ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
+    ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
@@ -23,6 +25,7 @@ import numpy as np
 
 from devices import devices
 from drivers import Berth, Broken, ExecuTorch, Refused, difference
+from placed import placed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build" / "models"
@@ -63,15 +66,26 @@ def check_model(berth, executorch, model, inputs, want, work):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def suite(berth, names, tally):
+def suite_models(names):
+    """(name, folder with model.onnx, in*.npy and out*.npy), made where they are missing."""
     sys.path.insert(0, str(ROOT / "models"))
     from make_models import MODELS as known
-    executorch = ExecuTorch()
     for name in names or known:
         folder = MODELS / name
         if not (folder / "model.onnx").exists():
             subprocess.run([sys.executable, ROOT / "models/make_models.py", MODELS, name], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        yield name, folder
+
+
+def on_devices(berth, names, tally):
+    for name, folder in suite_models(names):
+        placed(berth, name, folder / "model.onnx", sorted(folder.glob("in*.npy")), tally)
+
+
+def suite(berth, names, tally):
+    executorch = ExecuTorch()
+    for name, folder in suite_models(names):
         inputs = sorted(folder.glob("in*.npy"))
         want = [np.load(p) for p in sorted(folder.glob("out*.npy"))]
         with tempfile.TemporaryDirectory() as work:
@@ -218,14 +232,21 @@ def nodes(berth, patterns, tally):
     print(f"operator cases: {refused} refused as refused.txt expects, {unfed} with sequences for values not tried")
 
 
+def operators(berth, patterns, tally):
+    from executorch_operators import executorch
+    executorch(berth.binary, patterns, tally)
+
+
 def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
-    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes", "devices"], default="all")
+    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes", "devices", "placed", "executorch"],
+                     default="all")
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
-    parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices}
+    parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
+             "executorch": operators}
     for name in parts if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)
