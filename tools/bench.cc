@@ -56,7 +56,8 @@ Json planned_bytes(const MethodMeta& meta) {
 }
 
 // What one run copies to, from and between devices, counted as it happens.
-Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& loaded) {
+Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
+  BERTH_TRY(set_inputs(loaded, inputs));
   const CopyCount before = loaded.machine.copies();
   if (loaded.method->method().execute() != Error::kOk) return failure_of(options.load, loaded.method->method());
   const CopyCount after = loaded.machine.copies();
@@ -69,7 +70,7 @@ Status run_bench(BenchOptions& options) {
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
   Timing timing;
   BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
-  BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded));
+  BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded, inputs));
   const Json json = {{"load_ms", loaded->seconds * 1e3},
                      {"first_ms", timing.first * 1e3},
                      {"median_ms", timing.at(.5) * 1e3},
