@@ -93,13 +93,18 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
   return types;
 }
 
+// Whether the first size of the result depends on what the arguments hold.
+static bool sized_by_contents(OpId id) {
+  return id == OpId::nonzero_out || id == OpId::masked_select_out || id == OpId::repeat_interleave_Tensor_out;
+}
+
 bool types_agree(const Operator& op, const Type& inferred, const Type& declared) {
   const TensorType* a = std::get_if<TensorType>(&inferred);
   const TensorType* b = std::get_if<TensorType>(&declared);
   if (a == nullptr || b == nullptr) return inferred == declared;
   TensorType expected = *a;
   expected.device = b->device;
-  if (op.id == OpId::nonzero_out && !b->shape.empty() && expected.rank() == b->rank()) expected.shape[0] = b->shape[0];
+  if (sized_by_contents(op.id) && !b->shape.empty() && expected.rank() == b->rank()) expected.shape[0] = b->shape[0];
   return expected == *b;
 }
 

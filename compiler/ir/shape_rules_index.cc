@@ -157,10 +157,9 @@ Expected<Types> infer_repeat_interleave(const ShapeQuery& query) {
   const TensorType& repeats = args.tensor(0);
   BERTH_TRY(args.expect_rank(repeats, 1, 1, "repeats"));
   BERTH_TRY(expect_index(args, repeats));
-  if (args.none(1)) {
-    return args.fail(Error::kNotSupported, "expected 'output_size', for nothing bounds the sum of the repeats");
-  }
-  return args.one(repeats.dtype, {args.dim(1)});
+  if (!args.none(1)) return args.one(repeats.dtype, {args.dim(1)});
+  BERTH_ASSIGN_OR_RETURN(const Dim count, count_of_contents(args, "sum_", 0, kMaxSize));
+  return args.one(repeats.dtype, {count});
 }
 
 Expected<Types> infer_scatter(const ShapeQuery& query) {
