@@ -13,7 +13,9 @@
 #include "compiler/import/pt2/import_pt2.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/verify.h"
+#include "compiler/ir/verify_devices.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/place/place.h"
 #include "format/write/write_program.h"
 
 namespace berth {
@@ -55,10 +57,35 @@ emit::EmitOptions emit_options(const CompileOptions& options) {
   return emit;
 }
 
+Expected<place::Options> place_options(const CompileOptions& options) {
+  place::Options placing;
+  BERTH_ASSIGN_OR_RETURN(placing.targets, targets::parse_targets(options.target));
+  for (const std::string& text : options.place) {
+    BERTH_ASSIGN_OR_RETURN(place::Rule rule, place::parse_rule(text));
+    placing.rules.push_back(std::move(rule));
+  }
+  for (const std::string& text : options.device_io) {
+    BERTH_ASSIGN_OR_RETURN(place::DeviceIo io, place::parse_device_io(text));
+    placing.device_io.push_back(std::move(io));
+  }
+  placing.node_device = options.node_device;
+  placing.split = options.split;
+  return placing;
+}
+
 void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   for (const emit::ArenaReport& arena : emitted.arenas) {
     report.arenas.push_back({arena.method, static_cast<int>(arena.id), arena.device, static_cast<int64_t>(arena.bytes),
                              static_cast<int64_t>(arena.lower_bound), arena.optimal});
+  }
+  for (const emit::DelegateReport& delegate : emitted.delegates) {
+    report.delegates.push_back({delegate.method, delegate.name, delegate.backend, delegate.device,
+                                static_cast<int64_t>(delegate.nodes), static_cast<int64_t>(delegate.payload_bytes),
+                                static_cast<int64_t>(delegate.scratch_bytes)});
+  }
+  for (const emit::CopyReport& copy : emitted.copies) {
+    report.copies.push_back(
+        {copy.method, copy.from, copy.to, static_cast<int64_t>(copy.count), static_cast<int64_t>(copy.bytes)});
   }
   report.instructions = static_cast<int64_t>(emitted.instructions);
   report.views = static_cast<int64_t>(emitted.views);
@@ -70,9 +97,7 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
 
 // From a module to the tables of a program; nothing is written yet.
 Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
-  if (options.target != "portable") {
-    return Failure{Error::kNotSupported, "target " + options.target, "there is one target, portable"};
-  }
+  BERTH_ASSIGN_OR_RETURN(const place::Options placing, place_options(options));
   BERTH_TRY(ir::verify(module));
   passes::Options pass_options;
   pass_options.fusion = options.fusion;
@@ -85,7 +110,12 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   pass_options.verify = options.verify_ir;
   pass_options.why = options.why;
   pass_options.why_lines = options.why.empty() ? nullptr : &report.why;
-  BERTH_TRY(passes::run(passes::pipeline(), module, pass_options));
+  // In one list, so that dumps are numbered through.
+  const Span<const passes::Pass> pipeline = passes::pipeline();
+  std::vector<passes::Pass> all(pipeline.begin(), pipeline.end());
+  for (passes::Pass& pass : place::place_passes(placing)) all.push_back(std::move(pass));
+  BERTH_TRY(passes::run(all, module, pass_options));
+  BERTH_TRY(ir::verify_devices(module));
   auto emitted = emit::emit(module, emit_options(options));
   if (!emitted.ok()) return emitted.error();
   fill_report(*emitted, report);

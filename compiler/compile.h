@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,19 @@ enum class Planner : uint8_t {
 };
 
 struct CompileOptions {
-  /// What runs the program. "portable": operators of ExecuTorch's portable library alone.
+  /// What runs the program: targets in order of preference, "cuda:0,cpu" (compiler/targets/target.h). "portable":
+  /// operators of ExecuTorch's portable library alone.
   std::string target = "portable";
+  /// "GLOB=DEVICE": nodes whose source, or one of whose results' names, is like the glob run there; later ones win. One
+  /// that is like no node, and a node that no target on that device takes, fail the compilation.
+  std::vector<std::string> place;
+  /// The same as a function, which is asked before them: where a node shall run; nothing when it does not mind.
+  std::function<std::optional<Device>(const ir::Method& method, const ir::Node& node)> node_device;
+  /// Each target gets one of as many contiguous parts of each method, of about equal work.
+  bool split = false;
+  /// "NAME=DEVICE": the methods' input or output of this name ("method.name": that method's) lives there, in memory of
+  /// the caller's.
+  std::vector<std::string> device_io;
   Planner planner = Planner::kBest;
   /// Whether operators may be merged into others, such as norms into convolutions.
   bool fusion = true;
@@ -52,8 +65,30 @@ struct ArenaReport {
   bool optimal = false;     // proven: bytes == lower_bound
 };
 
+/// One call of a delegate.
+struct DelegateReport {
+  std::string method;
+  std::string name;
+  std::string backend;
+  Device device;
+  int64_t nodes = 0;  // of its region; 0 when it was compiled elsewhere
+  int64_t payload_bytes = 0;
+  int64_t scratch_bytes = 0;
+};
+
+/// What one run of a method copies from one device to another, with every symbol at its upper end.
+struct CopyReport {
+  std::string method;
+  Device from;
+  Device to;
+  int64_t count = 0;
+  int64_t bytes = 0;
+};
+
 struct CompileReport {
   std::vector<ArenaReport> arenas;
+  std::vector<DelegateReport> delegates;
+  std::vector<CopyReport> copies;
   int64_t instructions = 0;
   int64_t views = 0;           // values that are another name for bytes of one before
   int64_t constant_bytes = 0;  // in the file

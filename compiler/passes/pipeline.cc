@@ -100,6 +100,7 @@ class Runner {
   }
 
   Failure explain_failure(const Pass& pass, const ir::Module& before, Failure failure) const {
+    if (pass.answers_user) return failure;
     failure.place = "pass " + std::string(pass.name) + (failure.place.empty() ? "" : ", " + failure.place);
     if (options_.dump_dir.empty()) {
       failure.message += "; --dump-ir DIR writes the IR before it and the command that repeats this";

@@ -13,6 +13,8 @@ namespace berth::passes {
 struct Pass {
   std::string_view name;
   std::function<Expected<Changed>(ir::Module& module, const Options& options)> run;
+  /// Its failures are about what the user asked for, and are told as they are.
+  bool answers_user = false;
 };
 
 /// Everything between an importer and the planner.
@@ -24,7 +26,7 @@ struct PassTime {
   Changed changed = Changed::kNo;
 };
 
-/// Runs `passes` in order. Failures name the pass and, when dumps are on, a file with the IR before it and the command
+/// Runs `passes` in order. Failures, but those that answer the user, name the pass and, when dumps are on, a file with the IR before it and the command
 /// that repeats it. The module is worth nothing after a failure. `times` may be null.
 Status run(Span<const Pass> passes, ir::Module& module, const Options& options, std::vector<PassTime>* times = nullptr);
 

@@ -13,11 +13,12 @@ std::vector<passes::Pass> place_passes(const Options& options) {
   auto outputs = std::make_shared<OutputDevices>();
   return {
       {"partition",
-       [&options](ir::Module& module, const passes::Options& how) { return partition(module, options, how); }},
+       [&options](ir::Module& module, const passes::Options& how) { return partition(module, options, how); }, true},
       {"propagate_devices",
        [&options, outputs](ir::Module& module, const passes::Options& how) {
          return propagate_devices(module, options, how, outputs.get());
-       }},
+       },
+       true},
       {"insert_copies",
        [outputs](ir::Module& module, const passes::Options& how) { return insert_copies(module, how, *outputs); }},
   };

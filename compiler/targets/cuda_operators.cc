@@ -41,6 +41,18 @@ bool is_for_floats(OpId op) {
   }
 }
 
+// How many places a mask names is not known on the host. The first argument is what is indexed, the others are indices.
+bool has_no_masks(const ir::Method& method, const ir::Node& node) {
+  bool none = true;
+  for (size_t i = 1; i < node.args.size(); ++i) {
+    ir::for_each_value(node.args[i], [&](const ir::ValueId& id) {
+      const DType dtype = method.tensor(id).dtype;
+      none = none && (dtype == DType::kI32 || dtype == DType::kI64);
+    });
+  }
+  return none;
+}
+
 }  // namespace
 
 Answer cuda_takes(const ir::Method& method, const ir::Node& node) {
@@ -50,12 +62,14 @@ Answer cuda_takes(const ir::Method& method, const ir::Node& node) {
   const auto look = [&](ir::ValueId id, bool narrow) {
     const DType dtype = method.tensor(id).dtype;
     const bool is_float = dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-    all = all && (is_float || (!narrow && (is_floating(dtype) || is_integer(dtype) || dtype == DType::kBool)));
+    const bool is_whole = (is_integer(dtype) && dtype != DType::kU64) || dtype == DType::kBool;
+    all = all && (is_float || (!narrow && (is_floating(dtype) || is_whole)));
   };
   for (const ir::Argument& argument : node.args) {
     ir::for_each_value(argument, [&](const ir::ValueId& id) { look(id, floats); });
   }
   for (ir::ValueId id : node.results) look(id, false);
+  if (node.op->id == OpId::index_Tensor_out) all = all && has_no_masks(method, node);
   return all ? Answer::kTakes : Answer::kDType;
 }
 

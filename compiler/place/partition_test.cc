@@ -1,0 +1,280 @@
+#include "compiler/place/partition.h"
+
+#include "compiler/place/testing.h"
+
+namespace berth::place {
+namespace {
+
+constexpr char kChain[] = R"(
+const @w: f32[3,4] = splat<0.5>
+method forward(%x: f32[2,3]) {
+  %w: f32[3,4] = const @w
+  %a: f32[2,4] = aten::mm(%x, %w) "MatMul_0"
+  %b: f32[2,4] = aten::relu(%a) "Relu_1"
+  %c: f32[2,4] = aten::tanh(%b) "Tanh_2"
+  return %c
+}
+)";
+
+TEST(WhatATargetTakes, BecomesOneDelegate) {
+  const ir::Module module = placed(kChain, options_of("sim:0"));
+  EXPECT_EQ(ir::print(module), passes::as_printed(R"(
+const @w: f32[3,4] = splat<0.5>
+delegate @d0 "berth.sim" {target_device = "sim:0"}
+
+method forward(%x: f32[2,3]) {
+  %w: f32[3,4] = const @w
+  %x.sim0: f32[2,3]@sim:0 = et_copy::_h2d_copy(%x) "x to sim:0: delegate-input"
+  %c.sim0: f32[2,4]@sim:0 = berth::delegate([%x.sim0]) @d0 {
+    (%x.in: f32[2,3]@sim:0)
+    %a: f32[2,4]@sim:0 = aten::mm(%x.in, %w) "MatMul_0"
+    %b: f32[2,4]@sim:0 = aten::relu(%a) "Relu_1"
+    %c.out: f32[2,4]@sim:0 = aten::tanh(%b) "Tanh_2"
+    yield %c.out
+  } "MatMul_0 ... Tanh_2"
+  %c: f32[2,4] = et_copy::_d2h_copy(%c.sim0) "c to cpu: graph-output"
+  return %c
+}
+)"));
+}
+
+TEST(Portable, MakesNoDelegatesAndChangesNothing) {
+  for (const char* target : {"portable", "portable,sim:0"}) {
+    EXPECT_EQ(ir::print(placed(kChain, options_of(target))), passes::as_printed(kChain)) << target;
+  }
+  EXPECT_EQ(ir::print(placed(kChain)), passes::as_printed(kChain));
+}
+
+TEST(TheCpuTarget, SaysNoDeviceAndCopiesNothing) {
+  const ir::Module module = placed(kChain, options_of("cpu"));
+  ASSERT_EQ(module.delegates.size(), 1u);
+  EXPECT_EQ(module.delegates[0].backend, "berth.cpu");
+  EXPECT_TRUE(module.delegates[0].specs.empty());
+  EXPECT_EQ(count(module), (Counts{0, 0, 0, 1}));
+}
+
+TEST(CompileSpecs, SayTheDeviceThatWasAskedFor) {
+  const ir::Module module = placed(kChain, options_of("CUDA:1,cpu"));
+  // Holds row 235, row 251. MatMul is not among CUDA's operators in this room's eyes until its kernels are.
+  for (const ir::Delegate& delegate : module.delegates) {
+    if (delegate.backend != "berth.cuda") continue;
+    ASSERT_EQ(delegate.specs.size(), 1u);
+    EXPECT_EQ(delegate.specs[0].key, "target_device");
+    EXPECT_EQ(delegate.specs[0].value, "cuda:1");
+  }
+}
+
+TEST(PlaceRules, SendNodesByTheirSourceOrTheirResult) {
+  Options options = options_of("sim:0,sim:1,cpu");
+  options.rules = {{"*_[12]", sim(1)}, {"c", Device()}};
+  const ir::Module module = placed(kChain, options);
+  ASSERT_EQ(module.delegates.size(), 3u);
+  EXPECT_EQ(device_of(module, "a.out"), sim(0));
+  EXPECT_EQ(device_of(module, "b.out"), sim(1));
+  // The later rule wins.
+  EXPECT_EQ(device_of(module, "c.out"), Device());
+  EXPECT_EQ(count(module), (Counts{1, 1, 1, 3}));
+}
+
+TEST(PlaceRules, ThatCannotBeFollowedAreRefused) {
+  Options options = options_of("sim:0");
+  options.rules = {{"Conv_*", sim(0)}};
+  EXPECT_EQ(error_of(kChain, options),
+            "place \"Conv_*\": is like no node: neither the source of any nor the name of a result");
+  options.rules = {{"Relu_1", sim(2)}};
+  EXPECT_EQ(error_of(kChain, options),
+            "method forward, aten::relu (%b) \"Relu_1\": is to run on sim:2, which is none of the targets sim:0");
+  const char* text = "method f(%x: f32[2]) {\n  %y: i64[y_rows,1] = aten::nonzero(%x) \"NonZero_0\"\n  return %y\n}\n";
+  options.rules = {{"NonZero*", sim(0)}};
+  const std::string symbol = "symbol y_rows in [0, 2]\n";
+  EXPECT_EQ(error_of(symbol + text, options),
+            "method f, aten::nonzero (%y) \"NonZero_0\": cannot run on sim:0: data-dependent-size");
+  options.rules = {{"NonZero*", Device()}};
+  EXPECT_EQ(error_of(symbol + text, options), "");
+}
+
+TEST(AFunction, PlacesNodesAndIsHeldToIt) {
+  Options options = options_of("sim:0,sim:1");
+  options.rules = {{"*", sim(0)}};
+  options.node_device = [](const ir::Method&, const ir::Node& node) -> std::optional<Device> {
+    if (node.is(ir::OpId::tanh_out)) return sim(1);
+    return std::nullopt;
+  };
+  EXPECT_EQ(device_of(placed(kChain, options), "c.out"), sim(1));
+  options.node_device = [](const ir::Method&, const ir::Node&) { return cuda(0); };
+  EXPECT_NE(error_of(kChain, options).find("is to run on cuda:0, which is none of the targets sim:0, sim:1"),
+            std::string::npos);
+}
+
+TEST(Why, SaysOfEachNodeWhereItIsAndWhyNotElsewhere) {
+  std::vector<std::string> why;
+  placed(
+      "symbol s in [0, 2]\nstate @k: f32[2]\nmethod f(%x: f32[2], %c: bool) {\n"
+      "  %old: f32[2] = berth::state_read() @k\n  %y: f32[2] = aten::relu(%x) \"Relu_0\"\n"
+      "  %z: i64[s,1] = aten::nonzero(%y)\n  berth::state_write(%y) @k\n"
+      "  %r: f32[2] = berth::if(%c) {\n    ()\n    yield %old\n  } {\n    ()\n    yield %x\n  }\n"
+      "  return %z, %r\n}\n",
+      options_of("sim:0"), &why);
+  why.resize(std::min<size_t>(why.size(), 5));
+  EXPECT_EQ(why, (std::vector<std::string>{
+                     "partition: berth::state_read (%old): outside of delegates: state",
+                     "partition: \"Relu_0\" aten::relu (%y): @d0 on sim:0",
+                     "partition: aten::nonzero (%z): outside of delegates: data-dependent-size",
+                     "partition: berth::state_write: outside of delegates: state",
+                     "partition: berth::if (%r): outside of delegates: control-flow",
+                 }));
+}
+
+TEST(ViewsAlone, AreNotWorthADelegate) {
+  const char* text =
+      "method f(%x: f32[2,3], %y: f32[2,3]) {\n  %v: f32[6] = aten::view_copy(%x, [6])\n"
+      "  %w: f32[3,2] = aten::view_copy(%y, [3, 2])\n  return %v, %w\n}\n";
+  EXPECT_EQ(count(placed(text, options_of("sim:0"))), (Counts{0, 0, 0, 0}));
+  Options options = options_of("sim:0");
+  options.rules = {{"v", sim(0)}};
+  EXPECT_EQ(count(placed(text, options)), (Counts{2, 2, 0, 1}));
+}
+
+// Constants.
+
+TEST(AConstant, OfTwoDelegatesIsInBoth) {
+  const char* text =
+      "const @w: f32[2] = dense<[1, 2]>\nmethod f(%x: f32[2], %c: bool) {\n  %w: f32[2] = const @w\n"
+      "  %a: f32[2] = aten::mul.Tensor(%x, %w) \"a\"\n  %b: f32[2] = aten::mul.Tensor(%a, %w) \"b\"\n  return %b\n}\n";
+  Options options = options_of("sim:0,sim:1");
+  options.rules = {{"b", sim(1)}};
+  const ir::Module module = placed(text, options);
+  // Holds row 239, row 241. One constant of the module, mentioned in both regions, an argument of neither call.
+  ASSERT_EQ(module.constants.size(), 1u);
+  EXPECT_EQ(steps(module),
+            (std::vector<std::string>{"et_copy::_h2d_copy(x) -> x.sim0", "berth::delegate(x.sim0) -> a",
+                                      "berth::_d2d_copy(a) -> a.sim1", "berth::delegate(a.sim1) -> b.sim1",
+                                      "et_copy::_d2h_copy(b.sim1) -> b"}));
+}
+
+// Targets stacked, methods, control flow.
+
+TEST(SeveralTargets, GetWhatTheMorePreferredLeave) {
+  // index_put is none of CUDA's; the cpu takes it.
+  const char* text =
+      "method f(%x: f32[4], %i: i64[2], %v: f32[2]) {\n  %a: f32[4] = aten::relu(%x)\n"
+      "  %b: f32[4] = aten::index_put(%a, [%i], %v, false)\n  %c: f32[4] = aten::exp(%b)\n  return %c\n}\n";
+  const ir::Module module = placed(text, options_of("cuda:0,cpu"));
+  ASSERT_EQ(module.delegates.size(), 3u);
+  EXPECT_EQ(module.delegates[0].backend, "berth.cuda");
+  EXPECT_EQ(module.delegates[1].backend, "berth.cpu");
+  EXPECT_EQ(module.delegates[2].backend, "berth.cuda");
+  EXPECT_EQ(count(module), (Counts{2, 2, 0, 3}));
+}
+
+TEST(Delegates, ThatAreThereAlreadyAreNotTouched) {
+  const ir::Module module =
+      placed(delegate("mine", "cuda:0") + "\nmethod f(%x: f32[2], %y: f32[2]) {\n" + add_call("s", "mine", "x", "y") +
+                 "  %r: f32[2] = aten::relu(%s)\n  return %r\n}\n",
+             options_of("sim:0"));
+  // Holds row 255.
+  ASSERT_EQ(module.delegates.size(), 2u);
+  EXPECT_EQ(module.delegates[0].backend, "some");
+  EXPECT_EQ(module.delegates[1].name, "d1");
+  EXPECT_EQ(count(module), (Counts{3, 2, 0, 2}));
+}
+
+TEST(Methods, ArePartitionedOneByOne) {
+  const char* text =
+      "method first(%x: f32[2]) {\n  %y: f32[2] = aten::relu(%x)\n  return %y\n}\n"
+      "method second(%x: f32[2]) {\n  %y: f32[2] = aten::exp(%x)\n  %z: f32[2] = aten::relu(%y)\n  return %z\n}\n";
+  Options options = options_of("sim:0,sim:1");
+  options.node_device = [](const ir::Method& method, const ir::Node& node) -> std::optional<Device> {
+    if (method.name == "second" && node.is(ir::OpId::relu_out)) return sim(1);
+    return std::nullopt;
+  };
+  const ir::Module module = placed(text, options);
+  // Holds row 244.
+  EXPECT_EQ(count(module.methods[0]), (Counts{1, 1, 0, 1}));
+  EXPECT_EQ(count(module.methods[1]), (Counts{1, 1, 1, 2}));
+}
+
+TEST(Branches, ArePartitionedByThemselves) {
+  const char* text =
+      "method f(%x: f32[2], %c: bool) {\n  %a: f32[2] = aten::exp(%x)\n  %r: f32[2] = berth::if(%c) {\n    ()\n"
+      "    %b: f32[2] = aten::relu(%a)\n    yield %b\n  } {\n    ()\n    %d: f32[2] = aten::neg(%x)\n    yield %d\n  "
+      "}\n"
+      "  %e: f32[2] = aten::exp(%r)\n  return %e\n}\n";
+  passes::expect_keeps_outputs(
+      [](ir::Module& module, const passes::Options&) -> Expected<passes::Changed> {
+        const Status status = place(module, options_of("sim:0"));
+        if (!status.ok()) return status.error();
+        EXPECT_EQ(count(module).delegates, 4);
+        return passes::Changed::kYes;
+      },
+      text);
+}
+
+// Sizes that are known only when the program runs.
+
+TEST(SymbolicSizes, AreTakenFromInputs) {
+  const char* text =
+      "symbol n in [1, 8]\nmethod f(%x: f32[n,6]) {\n  %a: f32[n,6] = aten::relu(%x)\n"
+      "  %b: f32[n,2,3] = aten::view_copy(%a, [n, 2, 3])\n  %c: f32[(n * 2),3] = aten::view_copy(%b, [(n * 2), 3])\n"
+      "  %d: f32[(n * 2),3] = aten::exp(%c)\n  return %d\n}\n";
+  EXPECT_EQ(count(placed(text, options_of("sim:0"))), (Counts{1, 1, 0, 1}));
+}
+
+// %i lies between the two halves; the second one needs n, and nothing that it reads says it.
+std::string halves(const std::string& second) {
+  return "symbol n in [1, 8]\nmethod f(%x: f32[n,6], %i: i64[2], %v: f32[2]) {\n  %a: f32[n,6] = aten::relu(%x)\n"
+         "  %b: f32[(n * 6)] = aten::view_copy(%a, [(n * 6)])\n"
+         "  %p: f32[(n * 6)] = aten::index_put(%b, [%i], %v, false) \"host\"\n" +
+         second + "  return %d\n}\n";
+}
+
+TEST(SymbolicSizes, ComeWithAnInputOfTheMethodWhereNothingElseHasThem) {
+  Options options = options_of("sim:0");
+  options.rules = {{"host", Device()}};
+  const ir::Module module =
+      placed(halves("  %c: f32[n,2,3] = aten::view_copy(%p, [n, 2, 3])\n  %d: f32[n,2,3] = aten::exp(%c)\n"), options);
+  // x is on the device already.
+  EXPECT_EQ(count(module), (Counts{2, 2, 0, 2}));
+  EXPECT_EQ(steps(module)[5], "berth::delegate(p.sim0, x.sim0) -> d.sim0") << ir::print(module);
+}
+
+TEST(SymbolicSizes, ThatNoTensorHasKeepTheNodeOut) {
+  // No input has m or 2 * m alone.
+  const char* text =
+      "symbol m in [1, 8]\nmethod f(%x: f32[(m + 1),6]) {\n  %a: f32[(m + 1),6] = aten::relu(%x) \"a\"\n"
+      "  %c: f32[(m + 1),2,3] = aten::view_copy(%a, [(m + 1), 2, 3]) \"c\"\n"
+      "  %d: f32[(m + 1),2,3] = aten::exp(%c) \"d\"\n  return %d\n}\n";
+  std::vector<std::string> why;
+  EXPECT_EQ(count(placed(text, options_of("sim:0"), &why)).delegates, 2);
+  EXPECT_EQ(why[1], "partition: \"c\" aten::view_copy (%c): outside of delegates: symbol-unknown");
+  Options options = options_of("sim:0");
+  options.rules = {{"c", sim(0)}};
+  EXPECT_EQ(
+      error_of(text, options),
+      "method f, aten::view_copy (%c) \"c\": cannot run where it was placed: symbol-unknown: no tensor that is there "
+      "has the size m as a dimension");
+}
+
+// Splits.
+
+TEST(ASplit, GivesEachTargetAnEqualShareInOrder) {
+  std::string text = "method f(%x0: f32[100]) {\n";
+  for (int i = 0; i < 9; ++i) {
+    text += "  %x" + std::to_string(i + 1) + ": f32[100] = aten::relu(%x" + std::to_string(i) + ")\n";
+  }
+  text += "  return %x9\n}\n";
+  Options options = options_of("sim:0,sim:1,cpu");
+  options.split = true;
+  const ir::Module module = placed(text, options);
+  ASSERT_EQ(module.delegates.size(), 3u);
+  for (const ir::Node& node : module.methods[0].nodes) {
+    EXPECT_EQ(is_delegate(node) ? node.regions[0].nodes.size() : 3u, 3u);
+  }
+  EXPECT_EQ(count(module), (Counts{1, 1, 1, 3}));
+  EXPECT_EQ(device_of(module, "x1"), sim(0));
+  EXPECT_EQ(device_of(module, "x5"), sim(1));
+  EXPECT_EQ(device_of(module, "x8"), Device());
+}
+
+}  // namespace
+}  // namespace berth::place
