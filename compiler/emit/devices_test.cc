@@ -75,7 +75,7 @@ std::string chain(const std::vector<std::string>& devices, int64_t elements = 64
 // Holds row 167, row 215, row 217.
 TEST(ProgramsOfTheHostSayNothingOfDevices, NeitherTensorsNorArenas) {
   const EmittedProgram emitted = program_of(chain({"", "", ""}));
-  EXPECT_EQ(arenas_text(only_method(emitted)), "cpu 512");
+  EXPECT_EQ(arenas_text(only_method(emitted)), "cpu 256");
   EXPECT_EQ(list_in_file(emitted), "absent");
   const auto bytes = format::program_bytes(emitted.program);
   format::ProgramView view;
@@ -133,7 +133,7 @@ TEST(OneTensorOnADeviceLiesAtItsArenasStart, WhichHoldsIt) {
       return %y
     })");
   const format::MethodDesc& method = only_method(emitted);
-  EXPECT_EQ(arenas_text(method), "cpu 52, cuda:0 20");
+  EXPECT_EQ(arenas_text(method), "cpu 20, cuda:0 20");
   EXPECT_EQ(listing(method),
             "aten::exp.out(v0, v1, v1)\net_copy::_h2d_copy.out(v1, v2, v2)\n"
             "et_copy::_d2h_copy.out(v2, v3, v3)\n");

@@ -8,6 +8,7 @@
 #include "compiler/emit/container_tree.h"
 #include "compiler/emit/delegates.h"
 #include "compiler/emit/emit_method.h"
+#include "compiler/emit/explain.h"
 #include "compiler/emit/lifetimes.h"
 #include "compiler/emit/method_meta.h"
 #include "compiler/emit/plan_method.h"
@@ -69,7 +70,8 @@ Status add_method(const ir::Module& module, const ir::Method& method, const Emit
   EmittedProgram& out = making->out;
   BERTH_ASSIGN_OR_RETURN(DelegateCalls calls,
                          emit_delegates(module, method, options, &making->delegates, &out.plan_ms));
-  const MemoryOptions memory{alignments_of(module, method, options), true, options.pools, options.pool_of};
+  const MemoryOptions memory{alignments_of(module, method, options), true, options.pools, options.pool_of,
+                             options.in_place && options.planner != Planner::kNaive};
   BERTH_ASSIGN_OR_RETURN(const Lifetimes lifetimes, find_lifetimes(module, method, memory, calls.scratch_bytes));
   BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan_method(method, lifetimes, options.planner, &out.plan_ms));
   BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module, method, lifetimes, plan, calls,
@@ -87,6 +89,9 @@ Status add_method(const ir::Module& module, const ir::Method& method, const Emit
   report_copies(module, method, &out.copies);
   out.instructions += emitted.desc.instructions.size();
   for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
+  out.in_place += lifetimes.successors.size();
+  for (const bool taken : plan.merged) out.in_place += taken ? 1 : 0;
+  if (options.why_reuse != nullptr) explain_reuse(method, lifetimes, plan, options.why_reuse);
   out.nodes.emplace_back();
   for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);
   out.program.methods.push_back(std::move(emitted.desc));

@@ -33,6 +33,10 @@ struct EmitOptions {
   /// Named pieces of memory (arena_table.h), and which of them a value of a method is to lie in; -1: none.
   std::vector<MemoryPool> pools;
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
+  /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
+  bool in_place = true;
+  /// Gets a line for each result: whose bytes it took, or the one reason why not. May be null.
+  std::vector<std::string>* why_reuse = nullptr;
   /// Says at each instruction which node of the model it comes from.
   bool stack_traces = false;
   /// Writes berth.meta: names, symbols, views, bounds. ExecuTorch ignores it.
@@ -78,6 +82,7 @@ struct EmittedProgram {
   std::vector<CopyReport> copies;
   uint64_t instructions = 0;  // of all methods
   uint64_t views = 0;         // values that are another name for the bytes of one before, in all methods
+  uint64_t in_place = 0;      // values that are computed into the bytes of an input or of state, in all methods
   double plan_ms = 0;         // spent in the planner
   /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
   /// comes from, or -1.

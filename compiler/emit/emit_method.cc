@@ -51,7 +51,7 @@ class MethodEmitter {
       begin_step();
       code_.come_from(method_.body.nodes[i]);
       const Node& node = method_.node(method_.body.nodes[i]);
-      const Status emitted = emit_node(method_.body.nodes[i], lifetimes_.reasons[i]);
+      const Status emitted = emit_node(method_.body.nodes[i]);
       if (!emitted.ok()) return in_method(node_name(node), emitted.error());
       symbols_.compute_ready(out_.value_of, &code_);
     }
@@ -60,12 +60,14 @@ class MethodEmitter {
     for (const Save& save : lifetimes_.saves) BERTH_TRY(emit_save(save));
     begin_step();
     for (const WriteBack& write : lifetimes_.write_backs) BERTH_TRY(emit_write_back(write));
+    for (const Successor& successor : lifetimes_.successors) BERTH_TRY(state_value(successor.state));
     begin_step();
     for (const Argument& output : method_.body.outputs) BERTH_TRY(emit_output(output));
     for (size_t k = 0; k < lifetimes_.arenas.size(); ++k) {
       out_.desc.arenas.push_back({static_cast<uint64_t>(plan_.spaces[k].height), lifetimes_.arenas[k].device});
     }
     out_.desc.name = method_.name;
+    out_.state_of = state_values_;
     std::move(code_).take(&out_.desc, &out_.node_of);
     return std::move(out_);
   }
@@ -89,8 +91,9 @@ class MethodEmitter {
 
   // Nodes.
 
-  Status emit_node(ir::NodeId id, ViewReason reason) {
+  Status emit_node(ir::NodeId id) {
     const Node& node = method_.node(id);
+    const ViewReason reason = lifetimes_.reasons[static_cast<size_t>(id.index)];
     if (node.is(OpId::state_write)) return Done{};
     if (node.is(OpId::state_read)) {
       BERTH_ASSIGN_OR_RETURN(out_.value_of[at(node.results[0])], state_value(node.state));

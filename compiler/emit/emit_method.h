@@ -31,6 +31,7 @@ struct MethodOptions {
 struct EmittedMethod {
   format::MethodDesc desc;
   std::vector<int32_t> value_of;              // of each value of the ir's method: its index in the file, or -1
+  std::vector<int32_t> state_of;              // of each state of the module: its index in the file, or -1
   std::vector<ir::NodeId> node_of;            // of each instruction: the node that it comes from; invalid for others
   std::vector<int32_t> first_instruction_of;  // of each step of the lifetimes
 };

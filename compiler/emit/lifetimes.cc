@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/emit/delegates.h"
+#include "compiler/emit/state_in_place.h"
 
 namespace berth::emit {
 namespace {
@@ -47,6 +48,9 @@ class Analysis {
     out_.bases.resize(method.values.size());
     out_.states.assign(module.states.size(), -1);
     out_.scratch.assign(method.nodes.size(), -1);
+    out_.reasons.assign(method.nodes.size(), ViewReason::kNotAView);
+    out_.steps.assign(method.nodes.size(), -1);
+    out_.last_reads.assign(method.values.size(), -1);
     returned_.resize(method.values.size(), false);
     given_.resize(method.values.size(), false);
   }
@@ -64,6 +68,8 @@ class Analysis {
     int64_t step = 0;
     for (const NodeId id : method_.body.nodes) BERTH_TRY(visit(id, ++step));
     BERTH_TRY(finish_outputs());
+    drop_empty_storages(&out_);
+    offer_in_place(module_, method_, options_.in_place, &out_);
     out_.arenas = std::move(table_).finish(&out_.problem);
     return std::move(out_);
   }
@@ -142,6 +148,7 @@ class Analysis {
 
   /// Keeps the bytes of `value` alive through `step`.
   void read_at(ValueId value, int64_t step) {
+    out_.last_reads[at(value)] = std::max(out_.last_reads[at(value)], step);
     const Place& place = out_.places[at(value)];
     if (place.home != Home::kStorage) return;
     int64_t& upper = out_.problem.storages[static_cast<size_t>(place.index)].upper;
@@ -183,6 +190,7 @@ class Analysis {
 
   Status visit(NodeId id, int64_t step) {
     const Node& node = method_.node(id);
+    out_.steps[static_cast<size_t>(id.index)] = step;
     const std::string where = std::string(node.op->functional_name) + (node.source.empty() ? "" : " of " + node.source);
     if (!node.regions.empty() && !node.is(OpId::delegate)) {
       return fault(where, "programs with control flow cannot be written; unroll it or take it out of the model");
@@ -196,7 +204,7 @@ class Analysis {
     if (node.op->infer == nullptr) return fault(where, "this operator has no form in a program");
 
     const ViewReason reason = view_reason(node);
-    out_.reasons.push_back(reason);
+    out_.reasons[static_cast<size_t>(id.index)] = reason;
     if (is_view(reason)) {
       make_view(std::get<ValueId>(node.args[0]), node.results[0]);
       return Done{};
@@ -214,7 +222,6 @@ class Analysis {
   }
 
   Status visit_delegate(NodeId id, int64_t step, const std::string& where) {
-    out_.reasons.push_back(ViewReason::kNotAView);
     const Node& node = method_.node(id);
     for (const ValueId result : node.results) BERTH_TRY(make_storage(result, step));
     const size_t n = static_cast<size_t>(id.index);
@@ -238,7 +245,6 @@ class Analysis {
   }
 
   Status visit_state(const Node& node, const std::string& where) {
-    out_.reasons.push_back(ViewReason::kNotAView);
     const size_t state = static_cast<size_t>(node.state);
     if (node.state < 0 || state >= out_.states.size()) return fault(where, "names no state of the module");
     if (node.is(OpId::state_read)) {
@@ -274,20 +280,30 @@ class Analysis {
     // A state that is given its own value keeps it.
     const auto idle = [&](const WriteBack& write) { return state_at(write.value) == write.state; };
     writes.erase(std::remove_if(writes.begin(), writes.end(), idle), writes.end());
-    for (const WriteBack& write : writes) {
-      read_at(write.value, write_step_);
-      if (is_written(state_at(write.value))) BERTH_TRY(save(write.value));
-    }
+    for (const WriteBack& write : writes) read_at(write.value, write_step_);
     for (size_t k = 0; k < method_.body.outputs.size(); ++k) {
       const ValueId* value = std::get_if<ValueId>(&method_.body.outputs[k]);
       if (value == nullptr) continue;
       const TensorType* type = method_.value(*value).tensor();
       if (type != nullptr && is_callers(*type)) {
         finish_callers_output(*value, static_cast<int32_t>(k));
-        continue;
+      } else {
+        read_at(*value, read_step_);
       }
-      read_at(*value, read_step_);
-      if (is_written(state_at(*value))) BERTH_TRY(save(*value));
+    }
+    if (options_.in_place) compute_state_in_place(method_, &out_);
+    return save_what_write_backs_change();
+  }
+
+  Status save_what_write_backs_change() {
+    for (const WriteBack& write : out_.write_backs) {
+      if (is_written(state_at(write.value))) BERTH_TRY(save(write.value));
+    }
+    for (const ir::Argument& output : method_.body.outputs) {
+      const ValueId* value = std::get_if<ValueId>(&output);
+      if (value == nullptr || !is_written(state_at(*value))) continue;
+      const TensorType* type = method_.value(*value).tensor();
+      if (type == nullptr || !is_callers(*type)) BERTH_TRY(save(*value));
     }
     return Done{};
   }

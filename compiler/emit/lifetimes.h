@@ -15,6 +15,9 @@
 // device, and all of them where the options say so (the nested program of a delegate). An output of the caller's has
 // bytes of its own; where the method has the value elsewhere already, it is copied there at the end.
 //
+// What may be computed in place is offered to the planner (in_place.h). A new value of state is computed into the
+// state's bytes where nothing reads the old one after that; it is copied there at the end elsewhere.
+//
 // What an operator with a RESHAPE row makes is a view: it has its input's bytes under another shape and costs no
 // instruction (when a dimension is a symbol: one that sets the sizes), except where view_reason() names a reason.
 #pragma once
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "compiler/emit/arena_table.h"
+#include "compiler/emit/in_place.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/problem.h"
 
@@ -80,16 +84,29 @@ struct Save {
   int32_t output = -1;   // the copy is this output alone; -1: it stands for the value from there on
 };
 
+/// `value` is computed into the bytes of the state that `base`, a value that reads it, is in: nothing reads the old
+/// contents any more, so no write-back is needed.
+struct Successor {
+  ir::StateId state = -1;
+  ir::ValueId value;
+  ir::ValueId base;  // invalid: the node that makes `value` does not read the state
+};
+
 struct Lifetimes {
   std::vector<Place> places;        // of each value of the method
   std::vector<ir::ValueId> bases;   // of each value: what it is a view of, or invalid
-  std::vector<ViewReason> reasons;  // of each node of the body
+  std::vector<ViewReason> reasons;  // of each node of the method
+  std::vector<int64_t> steps;       // of each node of the method; -1: it is in no graph that is emitted here
+  std::vector<int64_t> last_reads;  // of each value: the last step that reads it under this name; -1: none does
   std::vector<int32_t> states;      // of each state of the module: its storage, or -1 when no method mentions it
   std::vector<Save> saves;
   std::vector<WriteBack> write_backs;
   std::vector<int32_t> scratch;  // of each node of the method: the storage of its delegate's scratch, or -1
   std::vector<Arena> arenas;     // one a space of the problem
   plan::Problem problem;
+  std::vector<Offer> offers;             // of each merge of the problem
+  std::vector<Reuse> reuses;             // why results may, or may not, be in the bytes of arguments
+  std::vector<Successor> successors;     // values computed in place, whatever the planner chooses
   std::vector<ir::ValueId> first_value;  // of each storage: the value that it was made for; invalid for state and saves
 };
 
@@ -101,6 +118,8 @@ struct MemoryOptions {
   std::vector<MemoryPool> pools;
   /// The pool that a value of the method is to lie in, -1 for its device's own memory; may be empty.
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
+  /// Whether results may be computed into the bytes of inputs and of state.
+  bool in_place = true;
 };
 
 /// `scratch_bytes`: of each node of the method, what its delegate needs at each call; empty says 0 everywhere.

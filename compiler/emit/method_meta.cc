@@ -106,6 +106,59 @@ std::vector<format::ArenaPlanDesc> describe_arenas(const Lifetimes& lifetimes, c
   return arenas;
 }
 
+/// `value` is computed by `node` in the bytes that `base` names: every argument that names them is its base in the
+/// file.
+void relate_in_place(const ir::Method& method, const Lifetimes& lifetimes, const EmittedMethod& emitted,
+                     const Offer& offer, std::vector<fb::Relation>* relations) {
+  const int32_t index = emitted.value_of[static_cast<size_t>(offer.value.index)];
+  const int32_t storage = lifetimes.places[static_cast<size_t>(offer.base.index)].index;
+  std::vector<int32_t> bases;
+  for (const ir::Argument& argument : method.node(offer.node).args) {
+    ir::for_each_value(argument, [&](const ir::ValueId& value) {
+      const Place& place = lifetimes.places[static_cast<size_t>(value.index)];
+      if (place.home != Home::kStorage || place.index != storage) return;
+      const int32_t base = emitted.value_of[static_cast<size_t>(value.index)];
+      if (std::find(bases.begin(), bases.end(), base) == bases.end()) bases.push_back(base);
+    });
+  }
+  for (const int32_t base : bases) relations->emplace_back(index, base, fb::RelationKind::IN_PLACE);
+}
+
+/// The new value takes the place of the state, and of each view through which the old contents are read.
+void relate_state(const ir::Method& method, const Lifetimes& lifetimes, const EmittedMethod& emitted,
+                  const Successor& successor, std::vector<fb::Relation>* relations) {
+  const int32_t index = emitted.value_of[static_cast<size_t>(successor.value.index)];
+  const int32_t state = emitted.state_of[static_cast<size_t>(successor.state)];
+  const int32_t storage = lifetimes.states[static_cast<size_t>(successor.state)];
+  relations->emplace_back(index, state, fb::RelationKind::STATE);
+  for (size_t v = 0; v < method.values.size(); ++v) {
+    const Place& place = lifetimes.places[v];
+    if (place.home != Home::kStorage || place.index != storage || !lifetimes.bases[v].valid()) continue;
+    ir::ValueId root = lifetimes.bases[v];
+    while (lifetimes.bases[static_cast<size_t>(root.index)].valid()) {
+      root = lifetimes.bases[static_cast<size_t>(root.index)];
+    }
+    const bool old = method.node(method.value(root).node).is(ir::OpId::state_read);
+    if (old && emitted.value_of[v] >= 0) {
+      relations->emplace_back(index, emitted.value_of[v], fb::RelationKind::STATE);
+    }
+  }
+}
+
+/// The planner's choices and the states' successors, as the judge of files asks for them.
+void relate_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
+                  const EmittedMethod& emitted, std::vector<fb::Relation>* relations) {
+  for (size_t i = 0; i < plan.merged.size(); ++i) {
+    if (plan.merged[i]) relate_in_place(method, lifetimes, emitted, lifetimes.offers[i], relations);
+  }
+  for (const Successor& successor : lifetimes.successors) {
+    relate_state(method, lifetimes, emitted, successor, relations);
+    if (!successor.base.valid()) continue;
+    const ir::NodeId node = method.value(successor.value).node;
+    relate_in_place(method, lifetimes, emitted, {node, successor.value, successor.base}, relations);
+  }
+}
+
 }  // namespace
 
 format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
@@ -132,6 +185,7 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
       meta.relations.emplace_back(index, emitted.value_of[static_cast<size_t>(base.index)], fb::RelationKind::VIEW);
     }
   }
+  relate_reuse(method, lifetimes, plan, emitted, &meta.relations);
   meta.symbols = symbols.describe();
   for (const auto& [index, v] : values) {
     const std::vector<Dim>& shape = method.values[v].tensor()->shape;

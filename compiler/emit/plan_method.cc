@@ -2,29 +2,34 @@
 
 #include <chrono>
 
-#include "compiler/plan/greedy.h"
-#include "compiler/plan/naive.h"
 #include "compiler/plan/validate.h"
 
 namespace berth::emit {
 namespace {
 
-/// Where a failure of the planner is: the value that the storage was made for.
-std::string place_in_method(const ir::Method& method, const Lifetimes& lifetimes, const std::string& place) {
+/// Each storage by the value that it was made for, as messages want it.
+std::vector<std::string> names_of(const ir::Method& method, const Lifetimes& lifetimes) {
+  std::vector<std::string> names;
   for (size_t i = 0; i < lifetimes.first_value.size(); ++i) {
     const ir::ValueId value = lifetimes.first_value[i];
-    if (value.valid() && place == "storage " + std::to_string(i)) {
-      return "method " + method.name + ": %" + method.value(value).name;
-    }
+    names.push_back(value.valid() ? "%" + method.value(value).name : "storage " + std::to_string(i));
+  }
+  return names;
+}
+
+/// Where a failure of the planner is.
+std::string place_in_method(const ir::Method& method, const std::vector<std::string>& names, const std::string& place) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (place == "storage " + std::to_string(i)) return "method " + method.name + ": " + names[i];
   }
   return "method " + method.name + ": " + place;
 }
 
-Expected<plan::Plan> plan_with(Planner planner, const plan::Problem& problem) {
+plan::Planner planner_of(Planner planner) {
   switch (planner) {
-    case Planner::kNaive: return plan::plan_naive(problem);
-    case Planner::kGreedy: return plan::plan_greedy(problem, plan::Key::kSize, plan::Fit::kBest);
-    case Planner::kBest: return plan::plan_best(problem);
+    case Planner::kNaive: return plan::Planner::kNaive;
+    case Planner::kGreedy: return plan::Planner::kGreedy;
+    case Planner::kBest: return plan::Planner::kBest;
   }
   BERTH_CHECK(false);
 }
@@ -33,12 +38,16 @@ Expected<plan::Plan> plan_with(Planner planner, const plan::Problem& problem) {
 
 Expected<plan::Plan> plan_method(const ir::Method& method, const Lifetimes& lifetimes, Planner planner, double* ms) {
   const auto start = std::chrono::steady_clock::now();
-  auto plan = plan_with(planner, lifetimes.problem);
+  const std::vector<std::string> names = names_of(method, lifetimes);
+  plan::PlanOptions options;
+  options.planner = planner_of(planner);
+  options.names = &names;
+  auto plan = plan::plan_best(lifetimes.problem, options);
   *ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   const Status judged = plan.ok() ? plan::validate(lifetimes.problem, *plan) : plan.error();
   if (judged.ok()) return plan;
   const Failure& failure = judged.error();
-  return Failure{failure.code, place_in_method(method, lifetimes, failure.place), failure.message};
+  return Failure{failure.code, place_in_method(method, names, failure.place), failure.message};
 }
 
 }  // namespace berth::emit

@@ -31,10 +31,12 @@ SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, con
   slots_.assign(symbols_.size(), -1);
   for (const ir::ValueId input : method.body.inputs) offer(method, input);
   for (size_t i = 0; i < method.body.nodes.size(); ++i) {
-    const ir::Node& node = method.node(method.body.nodes[i]);
+    const ir::NodeId id = method.body.nodes[i];
+    const ir::Node& node = method.node(id);
+    const ViewReason reason = lifetimes.reasons[static_cast<size_t>(id.index)];
     for (const ir::ValueId result : node.results) offer(method, result);
-    if (lifetimes.reasons[i] == ViewReason::kView) continue;
-    if (lifetimes.reasons[i] == ViewReason::kSizesChange || lifetimes.reasons[i] == ViewReason::kCallersMemory) {
+    if (reason == ViewReason::kView) continue;
+    if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
       need(view_sizes(method.tensor(node.results[0]), symbols_));
       continue;
     }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "format/nested.h"
 #include "format/verify.h"
 #include "format/write/test_programs.h"
 
@@ -101,6 +102,49 @@ TEST(PrintProgram, TextFromTheFileCannotDriveATerminal) {
   EXPECT_NE(text.find("method \"fo\\x1b[2Jrward\\x0a\"\n"), std::string::npos) << text;
   EXPECT_NE(text.find("%5: \"a\\\"\\x00b\\xff\"\n"), std::string::npos) << text;
   EXPECT_EQ(text.find(std::string(300, 'x')), std::string::npos) << "long texts are cut";
+}
+
+// Two delegates have one payload, a third bytes of another maker.
+TEST(PrintProgram, NestedProgramsStandUnderTheirDelegatesOnce) {
+  ProgramDesc nested = testing::add_relu();
+  nested.methods[0].name = kNestedMethodName;
+  const auto file = testing::bytes_of(nested);
+  const NestedHeader header = make_nested_header(file.size());
+  std::vector<uint8_t> payload(header.bytes, header.bytes + kNestedHeaderSize);
+  payload.insert(payload.end(), file.begin(), file.end());
+  ProgramDesc program = testing::add_relu();
+  program.payloads = {Bytes::of(payload), Bytes::of({1, 2, 3})};
+  program.methods[0].delegates = {{"berth.sim", 0, {}}, {"Chip", 1, {}}, {"berth.sim", 0, {}}};
+  const auto bytes = testing::bytes_of(program);
+  ProgramView view;
+  ASSERT_EQ(ProgramView::open({bytes.data(), bytes.size()}, &view, nullptr), Error::kOk);
+  ASSERT_EQ(verify_program(view, nullptr), Error::kOk);
+  PrintOptions options;
+  options.values = false;
+  const std::string size = std::to_string(payload.size());
+  EXPECT_EQ(print_program(view, options),
+            "method forward\n"
+            "  in   %0: f32[4] @ 1:0..16\n"
+            "  out  %4: f32[4] @ 1:32..48\n"
+            "  arena 1: 48 bytes on cpu\n"
+            "  delegate 0: berth.sim, " +
+                size +
+                " bytes\n"
+                "    method delegate\n"
+                "      in   %0: f32[4] @ 1:0..16\n"
+                "      out  %4: f32[4] @ 1:32..48\n"
+                "      arena 1: 48 bytes on cpu\n"
+                "      instructions\n"
+                "        0: aten::add.out(%0, %1, 1, %3, %3)\n"
+                "        1: aten::relu.out(%3, %4, %4)\n"
+                "  delegate 1: Chip, 3 bytes\n"
+                "  delegate 2: berth.sim, " +
+                size +
+                " bytes\n"
+                "    the same program as delegate 0\n"
+                "  instructions\n"
+                "    0: aten::add.out(%0, %1, 1, %3, %3)\n"
+                "    1: aten::relu.out(%3, %4, %4)\n");
 }
 
 }  // namespace

@@ -147,6 +147,37 @@ TEST(WriteProgram, LargeArenasKeepTheirSize) {
   EXPECT_EQ(view_of(bytes).method(0).non_const_buffer_sizes()->Get(1), int64_t{1} << 48);
 }
 
+// Holds row 227, row 228. Only what is not the host's is listed; a file without such arenas has no list.
+TEST(WriteProgram, TheListOfDevicesIsWhatTheArenasSay) {
+  ProgramDesc program = add_relu();
+  program.methods[0].arenas = {
+      {48, Device()}, {64, Device(DeviceType::kCuda, 0)}, {8, Device()}, {32, Device(DeviceType::kCuda, 3)}};
+  const auto bytes = bytes_of(program);
+  const fb::ExecutionPlan& plan = view_of(bytes).method(0);
+  ASSERT_EQ(length(plan.non_const_buffer_device()), 2u);
+  const Device expected[] = {Device(), Device(DeviceType::kCuda, 0), Device(), Device(DeviceType::kCuda, 3)};
+  for (uint32_t k = 1; k <= 4; ++k) EXPECT_EQ(arena_device(plan, k), expected[k - 1]);
+  const auto host = bytes_of(add_relu());
+  EXPECT_EQ(view_of(host).method(0).non_const_buffer_device(), nullptr);
+}
+
+TEST(WriteProgram, ATensorAndItsArenaAreOnOneDevice) {
+  EXPECT_TRUE(check_places(add_relu()).ok());
+  EXPECT_TRUE(check_places(one_of_everything()).ok());
+  const auto said = [](ProgramDesc program) {
+    const Status status = check_places(program);
+    return status.ok() ? "nothing" : status.error().text();
+  };
+  ProgramDesc program = add_relu();
+  std::get<TensorDesc>(program.methods[0].values[3]).device = Device(DeviceType::kCuda, 1);
+  EXPECT_EQ(said(program), "method forward: values[3]: the tensor is on cuda:1, its arena 1 on cpu");
+  program.methods[0].arenas[0].device = Device(DeviceType::kCuda, 1);
+  EXPECT_EQ(said(program), "method forward: values[0]: the tensor is on cpu, its arena 1 on cuda:1");
+  program = add_relu();
+  std::get<TensorDesc>(program.methods[0].values[4]).place->memory_id = 2;
+  EXPECT_EQ(said(program), "method forward: values[4]: arena 2 does not exist; there are arenas 1 to 1");
+}
+
 TEST(WriteProgram, SameDescriptionGivesTheSameBytes) {
   EXPECT_EQ(bytes_of(one_of_everything()), bytes_of(one_of_everything()));
 }

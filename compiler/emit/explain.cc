@@ -1,0 +1,70 @@
+#include "compiler/emit/explain.h"
+
+#include <algorithm>
+
+namespace berth::emit {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+class Explanation {
+ public:
+  Explanation(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan)
+      : method_(method), lifetimes_(lifetimes), plan_(plan), answers_(method.nodes.size()) {
+    for (const Reuse& reuse : lifetimes.reuses) answers_[static_cast<size_t>(reuse.node.index)].push_back(&reuse);
+  }
+
+  void run(std::vector<std::string>* lines) {
+    for (size_t n = 0; n < method_.nodes.size(); ++n) {
+      const Node& node = method_.nodes[n];
+      if (lifetimes_.steps[n] < 0 || node.results.empty()) continue;
+      const std::string source = node.source.empty() ? "" : ", " + node.source;
+      lines->push_back(method_.name + ": " + name(node.results[0]) + " (" + node.op->functional_name + source +
+                       "): " + verdict(n));
+    }
+  }
+
+ private:
+  std::string name(ValueId value) const { return "%" + method_.value(value).name; }
+
+  std::string verdict(size_t n) const {
+    const Node& node = method_.nodes[n];
+    if (is_view(lifetimes_.reasons[n])) return "view " + name(std::get<ValueId>(node.args[0]));
+    for (const Successor& successor : lifetimes_.successors) {
+      if (successor.value == node.results[0]) return "reuse state";
+    }
+    std::string refusals;
+    bool offered = false;
+    for (const Reuse* reuse : answers_[n]) {
+      if (reuse->merge >= 0) {
+        const size_t merge = static_cast<size_t>(reuse->merge);
+        if (merge < plan_.merged.size() && plan_.merged[merge]) return "reuse " + name(lifetimes_.offers[merge].base);
+        offered = true;
+        continue;
+      }
+      refusals += (refusals.empty() ? "" : ", ") + argument(node, reuse->argument) + to_string(reuse->reason);
+    }
+    if (offered) return "keep: other-choice";
+    return refusals.empty() ? "keep" : "keep: " + refusals;
+  }
+
+  std::string argument(const Node& node, int32_t k) const {
+    const ValueId* value = k < 0 ? nullptr : std::get_if<ValueId>(&node.args[static_cast<size_t>(k)]);
+    return value == nullptr ? "" : name(*value) + " ";
+  }
+
+  const ir::Method& method_;
+  const Lifetimes& lifetimes_;
+  const plan::Plan& plan_;
+  std::vector<std::vector<const Reuse*>> answers_;  // of each node
+};
+
+}  // namespace
+
+void explain_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
+                   std::vector<std::string>* lines) {
+  Explanation(method, lifetimes, plan).run(lines);
+}
+
+}  // namespace berth::emit

@@ -1,0 +1,22 @@
+// What the planner did with a method's values, a line each: `--why reuse`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/emit/lifetimes.h"
+#include "compiler/plan/plan.h"
+
+namespace berth::emit {
+
+/// Appends, for each value that a node makes, in order:
+///
+///     forward: %y (aten::relu, Relu_3): reuse %x
+///     forward: %z (aten::add): keep: %a still-read, %b size-differs
+///     forward: %v (aten::view_copy): view %z
+///     forward: %s (aten::softmax): reuse state @cache
+///     forward: %c (aten::relu): keep: other-choice      the planner was offered it and does without
+void explain_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
+                   std::vector<std::string>* lines);
+
+}  // namespace berth::emit

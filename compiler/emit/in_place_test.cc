@@ -1,0 +1,312 @@
+// When a result may take the bytes of an input: every condition, and every reason to refuse.
+#include "compiler/emit/in_place.h"
+
+#include "compiler/emit/lifetimes.h"
+#include "compiler/emit/test_support.h"
+
+namespace berth::emit {
+namespace {
+
+using testing::listing;
+using testing::module_of;
+using testing::program_of;
+using testing::value_text;
+
+const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
+/// What `--why reuse` says of each value, without the method's name: "%y (aten::relu): reuse %x".
+std::vector<std::string> why(const std::string& text, EmitOptions options = {}) {
+  std::vector<std::string> lines;
+  options.why_reuse = &lines;
+  program_of(text, options);
+  for (std::string& line : lines) line = line.substr(line.find(": ") + 2);
+  return lines;
+}
+
+/// What it says of `value`.
+std::string why_of(const std::string& value, const std::string& text, EmitOptions options = {}) {
+  for (const std::string& line : why(text, std::move(options))) {
+    if (line.rfind("%" + value + " ", 0) == 0) return line.substr(line.find("): ") + 3);
+  }
+  return "nothing";
+}
+
+std::string forward(const std::string& inputs, const std::string& body) {
+  return "const @w: f32[4,8] = splat<1>\nmethod forward(" + inputs + ") {\n%w: f32[4,8] = const @w\n" + body + "}\n";
+}
+
+/// The one arena's bytes.
+uint64_t arena(const EmittedProgram& emitted) { return only_method(emitted).arenas.at(0).bytes; }
+
+// Holds row 176, row 177: the sum is an input of no one else, the product takes its bytes; the file's judge agrees.
+TEST(AResultTakesTheBytesOfAnInputThatDies, AndTheJudgeAgrees) {
+  const std::string text = forward("%a: f32[4,8], %b: f32[4,8]",
+                                   "%c: f32[4,8] = aten::add.Tensor(%a, %b)\n"
+                                   "%d: f32[4,8] = aten::mul.Tensor(%c, %b)\nreturn %d\n");
+  EXPECT_EQ(why(text),
+            (std::vector<std::string>{"%c (aten::add.Tensor): reuse %a", "%d (aten::mul.Tensor): reuse %c"}));
+  const EmittedProgram emitted = program_of(text);
+  EXPECT_EQ(arena(emitted), 256u) << "two values are alive together, never three";
+  EXPECT_EQ(emitted.in_place, 2u);
+}
+
+// Holds row 178.
+TEST(WhatIsReadLaterIsKept, BesideTheResult) {
+  EXPECT_EQ(why_of("d", forward("%a: f32[4,8], %b: f32[4,8]",
+                                "%c: f32[4,8] = aten::add.Tensor(%a, %b)\n"
+                                "%d: f32[4,8] = aten::exp(%c)\n"
+                                "%e: f32[4,8] = aten::mul.Tensor(%c, %d)\nreturn %e\n")),
+            "keep: %c still-read");
+}
+
+// Holds row 179, row 193: nothing is in place when it is switched off, nor for the planner without reuse.
+TEST(SwitchedOffItIsOff, AndEveryValueHasItsBytes) {
+  const std::string text = forward("%a: f32[4,8]",
+                                   "%b: f32[4,8] = aten::exp(%a)\n%c: f32[4,8] = aten::exp(%b)\n"
+                                   "%d: f32[4,8] = aten::exp(%c)\nreturn %d\n");
+  EXPECT_EQ(arena(program_of(text)), 128u);
+  EmitOptions off;
+  off.in_place = false;
+  EXPECT_EQ(arena(program_of(text, off)), 256u);
+  EXPECT_EQ(why_of("c", text, off), "keep: off");
+  EmitOptions naive;
+  naive.planner = Planner::kNaive;
+  EXPECT_EQ(arena(program_of(text, naive)), 512u);
+}
+
+struct Refusal {
+  const char* reason;
+  const char* inputs;
+  const char* body;
+};
+
+constexpr Refusal kRefusals[] = {
+    {"keep: never", "%x: f32[4,8]", "%r: f32[8,4] = aten::permute_copy(%x, [1, 0])\nreturn %r\n"},
+    {"keep: never", "%x: f32[4,8]", "%r: f32[2,8] = aten::slice_copy.Tensor(%x, 0, 0, 2, 1)\nreturn %r\n"},
+    {"keep: never", "%x: f32[4,8]", "%r: f32[4,8] = aten::flip(%x, [0])\nreturn %r\n"},
+    {"keep: never", "%x: f32[4,4]", "%r: f32[4,4] = aten::mm(%x, %x)\nreturn %r\n"},
+    {"keep: %w constant", "%x: f32[4,8]", "%r: f32[4,8] = aten::exp(%w)\nreturn %r, %x\n"},
+    {"keep: %x graph-output", "%x: f32[4,8]", "%r: f32[4,8] = aten::exp(%x)\nreturn %r, %x\n"},
+    {"keep: %x still-read", "%x: f32[4,8]",
+     "%r: f32[4,8] = aten::exp(%x)\n%s: f32[8,4] = aten::permute_copy(%x, [1, 0])\nreturn %r, %s\n"},
+    {"keep: %x view-alive", "%x: f32[4,8]",
+     "%v: f32[32] = aten::view_copy(%x, [32])\n%r: f32[4,8] = aten::exp(%x)\n%s: f32[] = "
+     "aten::sum.dim_IntList(%v, [0], false)\nreturn %r, %s\n"},
+    // What the method returns is another name of the input's bytes.
+    {"keep: %h view-alive", "%x: f32[4,8]",
+     "%h: f32[4,8] = aten::relu(%x)\n%v: f32[32] = aten::view_copy(%h, [32])\n%r: f32[4,8] = aten::exp(%h)\nreturn "
+     "%r, %v\n"},
+    {"keep: %x element-differs", "%x: f32[4,8]", "%r: bool[4,8] = aten::gt.Scalar(%x, 0)\nreturn %r\n"},
+    {"keep: %x element-differs", "%x: i32[4,8]", "%r: bool[4,8] = aten::logical_not(%x)\nreturn %r\n"},
+    // The smaller input is read again and again while the result is written.
+    {"keep: %x size-differs", "%x: f32[8]", "%r: f32[4,8] = aten::add.Tensor(%x, %w)\nreturn %r\n"},
+    {"keep: %x order-differs", "%x: f32[1,2,4,4]{0,2,3,1}",
+     "%r: f32[1,2,4,4] = dim_order_ops::_clone_dim_order(%x, false, [0, 1, 2, 3])\nreturn %r\n"},
+    // The row allows the first argument alone, and the bounds are the same bytes.
+    {"keep: %x read-elsewhere", "%x: f32[4,8]", "%r: f32[4,8] = aten::clamp.Tensor(%x, %x, none)\nreturn %r\n"},
+    // Both may be overwritten, but they see the same bytes under two shapes.
+    {"keep: %v read-elsewhere", "%x: f32[4,8]",
+     "%v: f32[1,4,8] = aten::view_copy(%x, [1, 4, 8])\n%r: f32[1,4,8] = aten::add.Tensor(%v, %x)\nreturn %r\n"},
+};
+
+// Holds row 189.
+TEST(EveryReasonToRefuse, IsSaid) {
+  for (const Refusal& refusal : kRefusals) {
+    EXPECT_EQ(why_of("r", forward(refusal.inputs, refusal.body)).substr(0, std::string(refusal.reason).size()),
+              refusal.reason)
+        << refusal.body;
+  }
+}
+
+TEST(StateIsNotTaken, AndAnotherInputIs) {
+  const std::string text = R"(
+    state @s: f32[4]
+    method forward(%x: f32[4], %y: f32[4]) {
+      %old: f32[4] = berth::state_read() @s
+      %a: f32[4] = aten::add.Tensor(%old, %x)
+      %b: f32[4] = aten::exp(%old)
+      return %a, %b
+    })";
+  EXPECT_EQ(why_of("a", text), "reuse %x");
+  EXPECT_EQ(why_of("b", text), "keep: %old state");
+}
+
+TEST(WhatTheCallerBringsIsNeverOverwritten, NorIsHisOutputAPlace) {
+  const ir::Module module = module_of(
+      "method forward(%x: f32[4]) {\n%a: f32[4] = aten::exp(%x)\n"
+      "%b: f32[4] = aten::exp(%a)\n%c: f32[4] = aten::exp(%b)\nreturn %c\n}");
+  MemoryOptions callers;
+  callers.plan_inputs_and_outputs = false;
+  auto lifetimes = find_lifetimes(module, module.methods[0], callers);
+  ASSERT_TRUE(lifetimes.ok());
+  std::vector<std::string> reasons;
+  for (const Reuse& reuse : lifetimes->reuses) reasons.push_back(to_string(reuse.reason));
+  EXPECT_EQ(reasons, (std::vector<std::string>{"callers-memory", "reuse", "not-in-arena"}));
+}
+
+// Holds row 190, row 191. The old bytes go to one of two results, or to none; never to both.
+TEST(OneBufferIsTakenOnce, ByOneOfSeveral) {
+  const std::string text = forward("%x: f32[4,8]",
+                                   "%t: f32[4,8] = aten::exp(%x)\n"
+                                   "%a: f32[4,8] = aten::sin(%t)\n"
+                                   "%b: f32[4,8] = aten::cos(%t)\n"
+                                   "%c: f32[4,8] = aten::mul.Tensor(%a, %b)\nreturn %c\n");
+  EXPECT_EQ(why_of("a", text), "keep: %t still-read");
+  EXPECT_EQ(why_of("b", text), "reuse %t");
+  EXPECT_EQ(arena(program_of(text)), 256u);
+}
+
+// Holds row 187, row 195. A chain lies in the bytes of its first value. A planned input may be overwritten: each run
+// sets it anew.
+TEST(AChainLiesInOnePlace, FromTheInputOn) {
+  const std::string text = forward("%x: f32[4,8], %y: f32[4,8]",
+                                   "%a: f32[4,8] = aten::add.Tensor(%x, %y)\n%b: f32[4,8] = aten::relu(%a)\n"
+                                   "%c: f32[4,8] = aten::add.Tensor(%b, %w)\n%d: f32[4,8] = aten::relu(%c)\n"
+                                   "return %d\n");
+  EXPECT_EQ(arena(program_of(text)), 256u);
+  EXPECT_EQ(program_of(text).in_place, 4u);
+}
+
+// Holds row 180: result and base are one place before anything is packed, so a third value is never put over them.
+TEST(WhatDiesEarlyNeverTakesTheBytesOfWhatLivesOn, InItsBase) {
+  const EmittedProgram emitted = program_of(forward("%x: f32[4,8]",
+                                                    "%base: f32[4,8] = aten::exp(%x)\n"
+                                                    "%r: f32[4,8] = aten::relu(%base)\n"
+                                                    "%third: f32[4,8] = aten::full([4, 8], 2.0)\n"
+                                                    "%s: f32[4,8] = aten::mul.Tensor(%third, %w)\n"
+                                                    "%t: f32[4,8] = aten::sub.Tensor(%r, %s)\nreturn %t\n"));
+  EXPECT_EQ(arena(emitted), 256u);
+}
+
+// Holds row 182: a chain through views resolves in order.
+TEST(ViewsTakePart, AsNamesOfTheSameBytes) {
+  const std::string text = forward("%x: f32[4,8]",
+                                   "%a: f32[4,8] = aten::exp(%x)\n%v: f32[32] = aten::view_copy(%a, [32])\n"
+                                   "%b: f32[32] = aten::relu(%v)\n%u: f32[8,4] = aten::view_copy(%b, [8, 4])\n"
+                                   "%c: f32[8,4] = aten::neg(%u)\nreturn %c\n");
+  EXPECT_EQ(arena(program_of(text)), 128u);
+}
+
+// Holds row 206.
+TEST(AViewThatIsReadLaterKeepsItsBytes, FromAnyResult) {
+  EXPECT_EQ(why_of("b", forward("%x: f32[4,8]",
+                                "%t: f32[4,8] = aten::exp(%x)\n%v: f32[32] = aten::view_copy(%t, [32])\n"
+                                "%b: f32[4,8] = aten::relu(%t)\n%s: f32[32] = aten::neg(%v)\nreturn %b, %s\n")),
+            "keep: %t view-alive");
+}
+
+// Holds row 192.
+TEST(SizesThatAreEqualAsSymbolsAreEqual, OthersAreNot) {
+  const std::string text = R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method forward(%x: f32[n,4], %y: f32[n,4], %z: f32[1,4]) {
+      %a: f32[n,4] = aten::exp(%y)
+      %b: f32[n,4] = aten::add.Tensor(%x, %a)
+      %c: f32[n,4] = aten::add.Tensor(%z, %b)
+      return %c
+    })";
+  EXPECT_EQ(why_of("b", text), "reuse %x");
+  EXPECT_EQ(why_of("c", text), "reuse %b");
+}
+
+TEST(TheSecondResultNeverTakesAnInput, OnlyTheFirstMay) {
+  const EmittedProgram emitted = program_of(R"(
+    const @g: f32[8] = splat<1>
+    method forward(%x: f32[4,8]) {
+      %g: f32[8] = const @g
+      %y: f32[4,8], %m: f32[4,1], %r: f32[4,1] = aten::native_layer_norm(%x, [8], %g, %g, 1e-5)
+      return %y
+    })");
+  EXPECT_EQ(value_text(only_method(emitted), only_method(emitted).outputs[0]), "f32[4,8]+0");
+}
+
+// Holds row 183. The cache is written where it lies; no copy follows.
+TEST(StateIsComputedWhereItLies, WhenNothingReadsTheOldOne) {
+  const std::string text = R"(
+    state @cache: f32[4,8] = splat<0>
+    method forward(%v: f32[1,8], %i: i64[1]) {
+      %old: f32[4,8] = berth::state_read() @cache
+      %new: f32[4,8] = aten::index_put(%old, [%i], %v, false)
+      berth::state_write(%new) @cache
+      %s: f32[8] = aten::sum.dim_IntList(%new, [0], false)
+      return %s
+    })";
+  const EmittedProgram emitted = program_of(text);
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::index_put.out(v2, [v1], v0, false, v3, v3)\naten::sum.IntList_out(v3, [0], false, none, v6, v6)\n");
+  EXPECT_EQ(value_text(only_method(emitted), 2), "f32[4,8]@2+0#1");
+  EXPECT_EQ(value_text(only_method(emitted), 3), "f32[4,8]@2+0");
+  EXPECT_EQ(why_of("new", text), "reuse state");
+}
+
+// Holds row 184, row 185.
+TEST(StateThatIsReadAgainStaysUntilTheEnd, AndIsCopiedThen) {
+  const auto copies = [](const std::string& body) {
+    const std::string text =
+        listing(only_method(program_of("state @s: f32[4] = splat<0>\nstate @t: f32[4]\n"
+                                       "method forward(%x: f32[4]) {\n"
+                                       "%old: f32[4] = berth::state_read() @s\n" +
+                                       body + "}\n")));
+    return text.find("aten::copy_") != std::string::npos;
+  };
+  EXPECT_FALSE(copies("%new: f32[4] = aten::add.Tensor(%old, %x)\nberth::state_write(%new) @s\nreturn %new\n"));
+  EXPECT_TRUE(
+      copies("%new: f32[4] = aten::add.Tensor(%old, %x)\n%y: f32[4] = aten::exp(%old)\n"
+             "berth::state_write(%new) @s\nreturn %y\n"));
+  EXPECT_TRUE(copies("%new: f32[4] = aten::add.Tensor(%old, %x)\nberth::state_write(%new) @s\nreturn %old\n"));
+  // The kernel reads it in another order than it writes it.
+  EXPECT_TRUE(copies("%new: f32[4] = aten::flip(%old, [0])\nberth::state_write(%new) @s\nreturn %x\n"));
+  // Another state is to get the old contents.
+  EXPECT_TRUE(
+      copies("%new: f32[4] = aten::add.Tensor(%old, %x)\nberth::state_write(%new) @s\n"
+             "berth::state_write(%old) @t\nreturn %x\n"));
+  // A view of it is read again.
+  EXPECT_TRUE(
+      copies("%v: f32[2,2] = aten::view_copy(%old, [2, 2])\n%new: f32[4] = aten::add.Tensor(%old, %x)\n"
+             "%y: f32[2,2] = aten::exp(%v)\nberth::state_write(%new) @s\nreturn %y\n"));
+  // An input that is to become the state is where the caller sets it.
+  EXPECT_TRUE(copies("berth::state_write(%x) @s\nreturn %old\n"));
+}
+
+// Holds row 194.
+TEST(TwoCachesAreWrittenInPlace, EachWhereItLies) {
+  const EmittedProgram emitted = program_of(R"(
+    state @k: f32[4,8] = splat<0>
+    state @v: f32[4,8] = splat<0>
+    method forward(%x: f32[1,8], %i: i64[1]) {
+      %k: f32[4,8] = berth::state_read() @k
+      %v: f32[4,8] = berth::state_read() @v
+      %y: f32[1,8] = aten::exp(%x)
+      %k2: f32[4,8] = aten::index_put(%k, [%i], %x, false)
+      %v2: f32[4,8] = aten::index_put(%v, [%i], %y, false)
+      berth::state_write(%k2) @k
+      berth::state_write(%v2) @v
+      %r: f32[4,8] = aten::mul.Tensor(%k2, %v2)
+      return %r
+    })");
+  EXPECT_EQ(listing(only_method(emitted)).find("aten::copy_"), std::string::npos) << listing(only_method(emitted));
+  EXPECT_EQ(only_method(emitted).arenas.at(1).bytes, 256u);
+}
+
+TEST(TwoStatesChangeHands, WithoutLosingEither) {
+  const EmittedProgram emitted = program_of(R"(
+    state @s: f32[4] = splat<1>
+    state @t: f32[4] = splat<2>
+    method forward(%x: f32[4]) {
+      %s: f32[4] = berth::state_read() @s
+      %t: f32[4] = berth::state_read() @t
+      %s2: f32[4] = aten::add.Tensor(%t, %x)
+      %t2: f32[4] = aten::exp(%s)
+      berth::state_write(%s2) @s
+      berth::state_write(%t2) @t
+      return %x
+    })");
+  // The old s is read after the new one is made; the old t is not.
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::add.out(v2, v0, 1, v3, v3)\naten::exp.out(v1, v5, v5)\naten::copy_(v1, v3, false, v1)\n")
+      << listing(only_method(emitted));
+}
+
+}  // namespace
+}  // namespace berth::emit
