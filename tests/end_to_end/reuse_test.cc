@@ -1,0 +1,123 @@
+// Reuse of memory never changes a number: random modules and the repository's models, with and without it, run several
+// times on several threads, bit for bit.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "compiler/check_program.h"
+#include "compiler/emit/emit.h"
+#include "compiler/emit/random_module.h"
+#include "compiler/ir/print.h"
+#include "format/write/write_program.h"
+#include "kernels/portable/portable.h"
+#include "runtime/host/host_method.h"
+#include "runtime/host/thread_pool.h"
+
+namespace berth {
+namespace {
+
+struct Variant {
+  const char* name;
+  emit::Planner planner;
+  bool in_place;
+};
+
+constexpr Variant kVariants[] = {{"naive", emit::Planner::kNaive, false},
+                                 {"without in place", emit::Planner::kBest, false},
+                                 {"greedy in place", emit::Planner::kGreedy, true},
+                                 {"best in place", emit::Planner::kBest, true}};
+
+std::vector<uint8_t> file_of(const ir::Module& module, const Variant& variant) {
+  emit::EmitOptions options;
+  options.planner = variant.planner;
+  options.in_place = variant.in_place;
+  const auto emitted = emit::emit(module, options);
+  EXPECT_TRUE(emitted.ok()) << emitted.error().text();
+  if (!emitted.ok()) return {};
+  const auto bytes = format::program_bytes(emitted->program);
+  EXPECT_TRUE(check_program(*bytes).ok()) << variant.name;
+  return *bytes;
+}
+
+/// Sizes of an input: upper bounds, and in run `r` a smaller size where the first dimension may change.
+std::vector<int32_t> sizes_of(const ir::Module& module, const ir::TensorType& type, int r) {
+  std::vector<int32_t> sizes;
+  for (const ir::Dim dim : type.shape) {
+    const int64_t upper = module.symbols.upper(dim);
+    sizes.push_back(static_cast<int32_t>(dim.is_constant() ? upper : std::max<int64_t>(1, upper - r)));
+  }
+  return sizes;
+}
+
+/// What three runs give, outputs one after the other, or why a run failed.
+std::vector<std::string> results(const ir::Module& module, const std::vector<uint8_t>& file, int threads) {
+  BufferLoader loader(file);
+  HostThreadPool pool(threads);
+  auto program = Program::load(loader, portable::kernels());
+  EXPECT_TRUE(program.ok());
+  HostOptions options;
+  options.pool = &pool;
+  auto loaded = HostMethod::load(*program, "forward", options);
+  EXPECT_TRUE(loaded.ok());
+  std::vector<std::string> all;
+  if (!loaded.ok()) return all;
+  Method& method = loaded->method();
+  const ir::Method& source = module.methods[0];
+  std::mt19937 random(1);
+  for (int run = 0; run < 3; ++run) {
+    for (size_t i = 0; i < source.body.inputs.size(); ++i) {
+      const std::vector<int32_t> sizes = sizes_of(module, source.tensor(source.body.inputs[i]), run);
+      size_t count = 1;
+      for (const int32_t size : sizes) count *= static_cast<size_t>(size);
+      std::vector<float> data(count);
+      for (float& x : data) x = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
+      EXPECT_EQ(method.set_input(i, data.data(), sizes, DType::kF32), Error::kOk) << method.last_report().message;
+    }
+    // Sizes that do not fit each other are refused alike, wherever values lie.
+    const Error error = method.execute();
+    if (error != Error::kOk) {
+      all.push_back(std::string("failed: ") + method.last_report().message);
+      return all;
+    }
+    for (size_t k = 0; k < source.body.outputs.size(); ++k) {
+      const Tensor& out = method.get_output(k).tensor();
+      all.emplace_back(reinterpret_cast<const char*>(out.raw()), out.nbytes());
+    }
+  }
+  return all;
+}
+
+void expect_equal_results(const ir::Module& module, int threads) {
+  const std::vector<std::string> want = results(module, file_of(module, kVariants[0]), threads);
+  for (const Variant& variant : kVariants) {
+    EXPECT_TRUE(results(module, file_of(module, variant), threads) == want) << variant.name << "\n"
+                                                                            << ir::print(module);
+  }
+}
+
+unsigned first_seed() {
+  const char* again = std::getenv("BERTH_SEED");
+  return again != nullptr ? static_cast<unsigned>(std::strtoul(again, nullptr, 10)) : std::random_device{}();
+}
+
+TEST(ReuseNeverChangesANumber, InRandomModules) {
+  const unsigned first = first_seed();
+  for (unsigned seed = first; seed < first + 150 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+    expect_equal_results(emit::testing::RandomModule(seed).make(), 1);
+  }
+}
+
+// Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
+TEST(ReuseNeverChangesANumber, InLargeTensorsOnSeveralThreads) {
+  const unsigned first = first_seed();
+  for (unsigned seed = first; seed < first + 4 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+    expect_equal_results(emit::testing::RandomModule(seed, 40'000).make(), 3);
+  }
+}
+
+}  // namespace
+}  // namespace berth
