@@ -36,6 +36,13 @@ TEST(NodesThatDiffer, Stay) {
   EXPECT_EQ(after(cse, text), as_printed(text));
 }
 
+TEST(RandomNumbers, AreNotMerged) {
+  const std::string text =
+      "method f(%x: f32[2]) {\n  %a: f32[2] = aten::rand([2])\n  %b: f32[2] = aten::rand([2])\n"
+      "  %c: f32[2] = aten::add.Tensor(%a, %b, 1)\n  return %c\n}\n";
+  EXPECT_EQ(after(cse, text), as_printed(text));
+}
+
 TEST(TwoEqualOutputs, StayTwoTensors) {
   const std::string text =
       "method f(%x: f32[2]) {\n  %a: f32[2] = aten::relu(%x)\n  %b: f32[2] = aten::relu(%x)\n  return %a, %b\n}\n";

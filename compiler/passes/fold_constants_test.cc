@@ -42,6 +42,11 @@ TEST(ShapeArithmetic, IsComputed) {
             "const @y: i64[] = dense<[16]>\n\nmethod f() {\n  %y: i64[] = const @y\n  return %y\n}\n");
 }
 
+TEST(RandomNumbers, AreNotComputedBeforehand) {
+  const std::string text = "method f() {\n  %a: f32[2] = aten::randn([2])\n  return %a\n}\n";
+  EXPECT_EQ(after(fold_constants, text), as_printed(text));
+}
+
 TEST(OneRepeatedValue, StaysOneValue) {
   // 4 MB each, if they were written out.
   const std::string text =
