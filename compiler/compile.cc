@@ -16,6 +16,7 @@
 #include "compiler/ir/verify_devices.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/place/place.h"
+#include "format/program_view.h"
 #include "format/write/write_program.h"
 
 namespace berth {
@@ -54,6 +55,7 @@ emit::EmitOptions emit_options(const CompileOptions& options) {
   emit.planner = options.planner == Planner::kNaive    ? emit::Planner::kNaive
                  : options.planner == Planner::kGreedy ? emit::Planner::kGreedy
                                                        : emit::Planner::kBest;
+  emit.in_place = options.in_place;
   return emit;
 }
 
@@ -89,7 +91,11 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   }
   report.instructions = static_cast<int64_t>(emitted.instructions);
   report.views = static_cast<int64_t>(emitted.views);
+  report.in_place = static_cast<int64_t>(emitted.in_place);
   report.plan_ms = emitted.plan_ms;
+  for (const format::NamedDataDesc& named : emitted.program.named_data) {
+    if (named.key != format::kMetaKey) report.constant_bytes += static_cast<int64_t>(named.bytes.size);
+  }
   for (const format::Bytes& constant : emitted.program.constants) {
     report.constant_bytes += static_cast<int64_t>(constant.size);
   }
@@ -116,7 +122,9 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   for (passes::Pass& pass : place::place_passes(placing)) all.push_back(std::move(pass));
   BERTH_TRY(passes::run(all, module, pass_options));
   BERTH_TRY(ir::verify_devices(module));
-  auto emitted = emit::emit(module, emit_options(options));
+  emit::EmitOptions emitting = emit_options(options);
+  if (passes::wants_why(pass_options, "reuse")) emitting.why_reuse = &report.why;
+  auto emitted = emit::emit(module, emitting);
   if (!emitted.ok()) return emitted.error();
   fill_report(*emitted, report);
   return emitted;

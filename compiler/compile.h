@@ -45,12 +45,15 @@ struct CompileOptions {
   /// the caller's.
   std::vector<std::string> device_io;
   Planner planner = Planner::kBest;
+  /// Whether results may be computed into the bytes of inputs that die, and of state.
+  bool in_place = true;
   /// Whether operators may be merged into others, such as norms into convolutions.
   bool fusion = true;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder,
   /// which is made.
   std::string dump_ir;
-  /// Passes whose decisions are wanted in CompileReport::why; "all" for every pass.
+  /// Passes whose decisions are wanted in CompileReport::why; "all" for every pass. "reuse": whose bytes each value has
+  /// taken, or why it has its own.
   std::vector<std::string> why;
   /// Verify the IR after every pass. Always on in builds with assertions.
   bool verify_ir = false;
@@ -91,7 +94,8 @@ struct CompileReport {
   std::vector<CopyReport> copies;
   int64_t instructions = 0;
   int64_t views = 0;           // values that are another name for bytes of one before
-  int64_t constant_bytes = 0;  // in the file
+  int64_t in_place = 0;        // values that are computed into the bytes of an input or of state
+  int64_t constant_bytes = 0;  // in the file, those of delegates included
   double plan_ms = 0;
   double total_ms = 0;
   std::vector<std::string> why;  // a line a decision

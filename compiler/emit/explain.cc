@@ -20,7 +20,7 @@ class Explanation {
       const Node& node = method_.nodes[n];
       if (lifetimes_.steps[n] < 0 || node.results.empty()) continue;
       const std::string source = node.source.empty() ? "" : ", " + node.source;
-      lines->push_back(method_.name + ": " + name(node.results[0]) + " (" + node.op->functional_name + source +
+      lines->push_back("reuse: " + method_.name + ": " + name(node.results[0]) + " (" + node.op->functional_name + source +
                        "): " + verdict(n));
     }
   }

@@ -11,11 +11,11 @@ namespace berth::emit {
 
 /// Appends, for each value that a node makes, in order:
 ///
-///     forward: %y (aten::relu, Relu_3): reuse %x
-///     forward: %z (aten::add): keep: %a still-read, %b size-differs
-///     forward: %v (aten::view_copy): view %z
-///     forward: %s (aten::softmax): reuse state @cache
-///     forward: %c (aten::relu): keep: other-choice      the planner was offered it and does without
+///     reuse: forward: %y (aten::relu, Relu_3): reuse %x
+///     reuse: forward: %z (aten::add): keep: %a still-read, %b size-differs
+///     reuse: forward: %v (aten::view_copy): view %z
+///     reuse: forward: %s (aten::softmax): reuse state @cache
+///     reuse: forward: %c (aten::relu): keep: other-choice      the planner was offered it and does without
 void explain_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
                    std::vector<std::string>* lines);
 

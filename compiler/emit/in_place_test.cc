@@ -19,7 +19,7 @@ std::vector<std::string> why(const std::string& text, EmitOptions options = {}) 
   std::vector<std::string> lines;
   options.why_reuse = &lines;
   program_of(text, options);
-  for (std::string& line : lines) line = line.substr(line.find(": ") + 2);
+  for (std::string& line : lines) line = line.substr(line.find("%"));
   return lines;
 }
 
