@@ -238,6 +238,14 @@ Error MethodLoader::external(size_t index, const fb::Tensor& tensor, uint64_t nb
     }
     return fail(found.error(), "values", index, "\"%.64s\" cannot be had from the data given beside the program", name);
   }
+  const auto* order = tensor.dim_order();
+  if (program_.external_ != nullptr &&
+      program_.external_->check(
+          name, static_cast<DType>(tensor.scalar_type()), {tensor.sizes()->data(), tensor.sizes()->size()},
+          order == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(order->data(), order->size())) != Error::kOk) {
+    return fail(Error::kInvalidExternalData, "values", index,
+                "\"%.64s\" beside the program is a tensor of another type, shape or dimension order", name);
+  }
   if (found->size() < nbytes) {
     return fail(Error::kInvalidExternalData, "values", index, "\"%.64s\" has %zu bytes, %" PRIu64 " are needed", name,
                 found->size(), nbytes);

@@ -1,6 +1,9 @@
 // NamedDataMap: blobs by key, from wherever they lie: the program's own file, or data files beside it.
 #pragma once
 
+#include <cstdint>
+
+#include "base/dtype.h"
 #include "base/result.h"
 #include "runtime/data_loader.h"
 
@@ -17,6 +20,16 @@ class NamedDataMap {
 
   /// Maps of the same identity give the same bytes for the same key, as long as one of them lives.
   virtual const void* identity() const { return this; }
+
+  /// Whether the blob under `key` may be used as a tensor of this type, sizes and dimension order: InvalidExternalData
+  /// when the map knows that it is another. Ok otherwise, also when there is no such blob.
+  virtual Error check(const char* key, DType dtype, Span<const int32_t> sizes, Span<const uint8_t> dim_order) const {
+    static_cast<void>(key);
+    static_cast<void>(dtype);
+    static_cast<void>(sizes);
+    static_cast<void>(dim_order);
+    return Error::kOk;
+  }
 };
 
 }  // namespace berth
