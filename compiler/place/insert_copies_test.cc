@@ -326,6 +326,13 @@ TEST(State, StaysOnTheHostWhenAnyMethodReadsItThere) {
   EXPECT_EQ(count(module), (Counts{2, 1, 0, 1}));
 }
 
+TEST(State, OfTwoDevicesIsOnNeither) {
+  const ir::Module module =
+      placed(delegate("d1", "sim:1") + counter("  return %s\n}\n") + "\nmethod other(%x: f32[2]) {\n" +
+             "  %old: f32[2] = berth::state_read() @k\n" + add_call("s", "d1", "old", "x") + "  return %s\n}\n");
+  EXPECT_EQ(module.states[0].type.device, Device());
+}
+
 TEST(State, OfAReadingThatIsReturnedIsOnTheHost) {
   const ir::Module module = placed(counter("  return %s, %old\n}\n"));
   EXPECT_EQ(module.states[0].type.device, Device());

@@ -38,6 +38,15 @@ method forward(%x: f32[2,3]) {
 )"));
 }
 
+TEST(WhatSeveralNodesRead, IsOneInput) {
+  const ir::Module module = placed(
+      "method f(%x: f32[2], %y: f32[2]) {\n  %a: f32[2] = aten::mul.Tensor(%y, %x)\n"
+      "  %b: f32[2] = aten::add.Tensor(%a, %x, 1)\n  return %b, %b, %a\n}\n",
+      options_of("cpu"));
+  // Holds row 240. Arguments in the order in which they are read, results in the order in which they are made.
+  EXPECT_EQ(steps(module), (std::vector<std::string>{"berth::delegate(y, x) -> a b"}));
+}
+
 TEST(Portable, MakesNoDelegatesAndChangesNothing) {
   for (const char* target : {"portable", "portable,sim:0"}) {
     EXPECT_EQ(ir::print(placed(kChain, options_of(target))), passes::as_printed(kChain)) << target;
