@@ -1,0 +1,91 @@
+// What the kernels of a device have and the portable ones have not: faults that are found there, and sizes over which
+// several threads share a row.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "kernels/portable/testing.h"
+
+namespace berth::portable {
+namespace {
+
+using namespace berth::testing;
+
+TEST(CudaFaults, AnIndexOutOfRangeIsReportedAndTheOthersArePicked) {
+  const Array out = f32({3});
+  EXPECT_EQ(run(index_select_out, {f32({4}, {1, 2, 3, 4}), 0, i64({3}, {3, 4, 0}), out}), Error::kInvalidArgument);
+  EXPECT_EQ(out.values(), (std::vector<double>{4, 0, 1}));
+  EXPECT_EQ(run(index_select_out, {f32({4}, {1, 2, 3, 4}), 0, i64({3}, {3, 2, 0}), out}), Error::kOk) << "only once";
+}
+
+TEST(CudaFaults, AWholeNumberDividedByZeroIsReported) {
+  const Array out = i64({3});
+  EXPECT_EQ(run(floor_divide_out, {i64({3}, {7, 8, -9}), i64({3}, {2, 0, 2}), out}), Error::kInvalidArgument);
+  EXPECT_EQ(out.values(), (std::vector<double>{3, 0, -5}));
+}
+
+// Rows of 1 to 1000 elements are folded by 1 to 256 threads; sums of small whole numbers are exact in any order.
+TEST(CudaRows, EveryLengthOfARowIsFoldedWhole) {
+  constexpr uint32_t kSeed = 20261121;
+  SCOPED_TRACE(kSeed);
+  std::mt19937 random(kSeed);
+  std::uniform_int_distribution<int> small(-8, 8);
+  for (const int length : {1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 255, 256, 257, 511, 1000}) {
+    for (const int rows : {1, 3, 9}) {
+      std::vector<double> values(static_cast<size_t>(length * rows));
+      for (double& x : values) x = small(random);
+      std::vector<double> sums, firsts;
+      for (int r = 0; r < rows; ++r) {
+        const auto begin = values.begin() + r * length;
+        sums.push_back(std::accumulate(begin, begin + length, 0.0));
+        firsts.push_back(static_cast<double>(std::max_element(begin, begin + length) - begin));
+      }
+      const Array x = f32({rows, length}, values);
+      const Array sum = f32({rows});
+      ASSERT_EQ(run(sum_IntList_out, {x, std::vector<int64_t>{1}, false, nullptr, sum}), Error::kOk);
+      EXPECT_EQ(sum.values(), sums) << rows << " of " << length;
+      const Array index = i64({rows});
+      ASSERT_EQ(run(argmax_out, {x, 1, false, index}), Error::kOk);
+      EXPECT_EQ(index.values(), firsts) << rows << " of " << length;
+    }
+  }
+}
+
+// Many rows whose elements lie apart get a thread each.
+TEST(CudaRows, AThreadForEachOfManyColumns) {
+  const Array x = f32({3, 5000});
+  std::vector<double> values, sums;
+  for (int i = 0; i < 15000; ++i) values.push_back(i % 97);
+  for (size_t i = 0; i < 5000; ++i) sums.push_back(values[i] + values[i + 5000] + values[i + 10000]);
+  x.set(values);
+  const Array sum = f32({5000});
+  ASSERT_EQ(run(sum_IntList_out, {x, std::vector<int64_t>{0}, false, nullptr, sum}), Error::kOk);
+  EXPECT_EQ(sum.values(), sums);
+}
+
+TEST(CudaRows, SoftmaxOfRowsOfInfinities) {
+  const double infinity = INFINITY;
+  const Array x = f32({3, 4}, {-infinity, 0, -infinity, 0, -infinity, -infinity, -infinity, -infinity, 1, NAN, 2, 3});
+  const Array out = f32({3, 4});
+  ASSERT_EQ(run(softmax_out, {x, 1, false, out}), Error::kOk);
+  const std::vector<double> y = out.values();
+  EXPECT_EQ(std::vector<double>(y.begin(), y.begin() + 4), (std::vector<double>{0, 0.5, 0, 0.5}));
+  for (size_t i = 4; i < 12; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
+}
+
+// A place that a scatter names twice has what the later index put there, as on the host.
+TEST(CudaScatter, TheLastOfALineStays) {
+  const Array out = f32({4});
+  ASSERT_EQ(run(scatter_src_out, {f32({4}, {9, 9, 9, 9}), 0, i64({4}, {1, 1, 2, 1}), f32({4}, {1, 2, 3, 4}), out}),
+            Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{9, 4, 3, 9}));
+  ASSERT_EQ(run(scatter_add_out, {f32({4}, {0, 0, 0, 0}), 0, i64({4}, {1, 1, 2, 1}), f32({4}, {1, 2, 3, 4}), out}),
+            Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{0, 7, 3, 0}));
+}
+
+}  // namespace
+}  // namespace berth::portable
