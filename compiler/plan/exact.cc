@@ -24,74 +24,69 @@ constexpr int64_t kGrowth = 8;
 constexpr int64_t kDisturbedShare = 4;
 constexpr int64_t kDescentShare = 2;
 
-class ExactPlanner {
- public:
-  ExactPlanner(const Layout& layout, const Items& items, Effort* effort, Placed* out)
-      : layout_(layout), items_(items), effort_(effort), out_(out) {}
-
-  void run() {
-    int64_t limit = kFirstLimit * static_cast<int64_t>(items_.items.size());
-    for (uint64_t round = 1; !is_over(); ++round, limit *= kGrowth) {
-      for (const uint64_t seed : {uint64_t{0}, round}) {
-        for (SearchOptions options : kConfigurations) {
-          options.seed = seed;
-          options.nodes = seed == 0 ? limit : limit / kDisturbedShare;
-          if (is_over()) return;
-          if (ask(lowest(), options)) return;
-          if (effort_->enough > out_->bound && ask(effort_->enough / items_.unit, options)) return;
-        }
-      }
-      for (SearchOptions options : kConfigurations) {
-        options.nodes = limit / kDescentShare;
-        descend(options);
-      }
-    }
-  }
-
- private:
-  bool is_over() {
-    return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes <= 0 || effort_->is_over();
-  }
-
-  int64_t lowest() const { return ceil_div(out_->bound, items_.unit); }
-
-  /// Goes down from the height in steps of an eighth of what is open, then of one unit.
-  void descend(const SearchOptions& options) {
-    for (const int64_t share : {8, 0}) {
-      while (!is_over()) {
-        const int64_t highest = (out_->placement.height - 1) / items_.unit;
-        const int64_t step = share == 0 ? 0 : (highest - lowest()) / share;
-        if (highest <= lowest() || !ask(highest - step, options)) break;
-      }
-    }
-  }
-
-  /// Whether there is a placement of this height.
-  bool ask(int64_t capacity, SearchOptions options) {
-    options.nodes = std::min(options.nodes, effort_->nodes);
-    const SearchResult result = search(items_, static_cast<int32_t>(capacity), options);
-    effort_->spend(result.nodes + 1);
-    if (result.verdict == Verdict::kImpossible) out_->bound = std::max(out_->bound, (capacity + 1) * items_.unit);
-    if (result.verdict != Verdict::kFound) return false;
-    for (size_t b = 0; b < result.offsets.size(); ++b) {
-      out_->placement.positions[b] = int64_t{result.offsets[b]} * items_.unit;
-    }
-    out_->placement.height = height_of(layout_, out_->placement.positions);
-    return true;
-  }
-
-  const Layout& layout_;
-  const Items& items_;
-  Effort* const effort_;
-  Placed* const out_;
-};
-
 }  // namespace
 
-void improve_exactly(const Layout& layout, Effort* effort, Placed* out) {
-  Items items;
-  if (out->optimal() || !make_items(layout, out->placement.height, kMostItems, &items)) return;
-  ExactPlanner(layout, items, effort, out).run();
+ExactPlanner::ExactPlanner(const Layout& layout, Effort* effort, Placed* out)
+    : layout_(layout), effort_(effort), out_(out) {
+  can_search_ = make_items(layout, kMostItems, &items_);
+  limit_ = kFirstLimit * static_cast<int64_t>(items_.items.size());
+}
+
+bool ExactPlanner::run_round() {
+  if (!can_search_ || is_over()) return false;
+  ++rounds_;
+  if (!dive(limit_)) {
+    for (SearchOptions options : kConfigurations) {
+      options.nodes = limit_ / kDescentShare;
+      descend(options);
+    }
+  }
+  limit_ *= kGrowth;
+  return !is_over();
+}
+
+bool ExactPlanner::is_over() {
+  return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes <= 0 || effort_->is_over();
+}
+
+int64_t ExactPlanner::lowest() const { return ceil_div(out_->bound, items_.unit); }
+
+/// Asks for the bound, and for the height that would be enough; whether there is nothing more to do.
+bool ExactPlanner::dive(int64_t limit) {
+  for (const uint64_t seed : {uint64_t{0}, rounds_}) {
+    for (SearchOptions options : kConfigurations) {
+      options.seed = seed;
+      options.nodes = seed == 0 ? limit : limit / kDisturbedShare;
+      if (is_over() || ask(lowest(), options)) return true;
+      if (effort_->enough > out_->bound && ask(effort_->enough / items_.unit, options)) return true;
+    }
+  }
+  return is_over();
+}
+
+/// Goes down from the height in steps of an eighth of what is open, then of one unit.
+void ExactPlanner::descend(const SearchOptions& options) {
+  for (const int64_t share : {8, 0}) {
+    while (!is_over()) {
+      const int64_t highest = (out_->placement.height - 1) / items_.unit;
+      const int64_t step = share == 0 ? 0 : (highest - lowest()) / share;
+      if (highest <= lowest() || !ask(highest - step, options)) break;
+    }
+  }
+}
+
+/// Whether there is a placement of this height.
+bool ExactPlanner::ask(int64_t capacity, SearchOptions options) {
+  options.nodes = std::min(options.nodes, effort_->nodes);
+  const SearchResult result = search(items_, capacity, options);
+  effort_->spend(result.nodes + 1);
+  if (result.verdict == Verdict::kImpossible) out_->bound = std::max(out_->bound, (capacity + 1) * items_.unit);
+  if (result.verdict != Verdict::kFound) return false;
+  for (size_t b = 0; b < result.offsets.size(); ++b) {
+    out_->placement.positions[b] = result.offsets[b] * items_.unit;
+  }
+  out_->placement.height = height_of(layout_, out_->placement.positions);
+  return true;
 }
 
 }  // namespace berth::plan

@@ -1,15 +1,58 @@
 #include "compiler/plan/portfolio.h"
 
+#include <algorithm>
+
+#include "compiler/plan/bottom_up.h"
 #include "compiler/plan/exact.h"
 #include "compiler/plan/greedy.h"
 #include "compiler/plan/load.h"
+#include "compiler/plan/repair.h"
 #include "compiler/plan/sweep.h"
 
 namespace berth::plan {
 namespace {
 
-/// Pairs of pieces that all greedy runs over one layout together may look at: two or three seconds.
-constexpr int64_t kGreedyPairs = 60'000'000;
+/// What placing one layout again and again may cost, in pairs of pieces that are looked at: about a second.
+constexpr int64_t kWork = 150'000'000;
+/// A pair costs a greedy planner, which sorts, as much as so many cost the bottom-up one.
+constexpr int64_t kGreedyPair = 4;
+/// Below this many bodies each way to place them costs so little that all are tried.
+constexpr size_t kFew = 4000;
+/// Pairs that order repair may look at for each node that the search may spend, and in all: for few bodies, for which
+/// the search is the better hope, and for many.
+constexpr int64_t kRepairPairsPerNode = 64;
+constexpr int64_t kRepairPairsOfFew = 5'000'000;
+constexpr int64_t kRepairPairsOfMany = 60'000'000;
+
+/// By how much each way to place a layout adds to the cost.
+struct Costs {
+  int64_t pairs = 0;
+  int64_t bottom_up = 0;
+
+  explicit Costs(const Layout& layout)
+      : pairs(count_pairs(layout)), bottom_up(pairs + 64 * static_cast<int64_t>(layout.bodies.size())) {}
+};
+
+bool is_enough(const Placed& placed, Effort* effort) {
+  return placed.optimal() || placed.placement.height <= effort->enough || effort->is_over();
+}
+
+void place_by_rankings(const Layout& layout, int64_t cost, int64_t* work, Effort* effort, Placed* out) {
+  Placement found;
+  for (const Ranking ranking : {Ranking::kTAW, Ranking::kTWA, Ranking::kWAT}) {
+    if (ranking != Ranking::kTAW && layout.bodies.size() > kFew) return;
+    for (const bool by_steps : {false, true}) {
+      if (is_enough(*out, effort) || *work < cost) return;
+      *work -= cost;
+      SearchOptions options;
+      options.ranking = ranking;
+      options.by_steps = by_steps;
+      if (place_bottom_up(layout, order_by_ranking(layout, options), out->placement.height, &found)) {
+        std::swap(out->placement, found);
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -28,15 +71,16 @@ bool place_quickly(const Layout& layout, int64_t bound, Placed* out) {
 }
 
 void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
-  const int64_t pairs = count_pairs(layout);
-  int64_t looked_at = 0;
+  const Costs costs(layout);
+  int64_t work = kWork;
+  if (layout.rectangular() && !layout.any_fixed()) place_by_rankings(layout, costs.bottom_up, &work, effort, out);
   Placement found;
   for (const Key key : kAllKeys) {
-    if (out->optimal() || out->placement.height <= effort->enough || effort->is_over()) return;
+    if (is_enough(*out, effort) || work < costs.pairs * kGreedyPair) return;
     const std::vector<int32_t> order = order_by(layout, key);
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
-      if (out->optimal() || out->placement.height <= effort->enough || pairs > kGreedyPairs - looked_at) return;
-      looked_at += pairs;
+      if (is_enough(*out, effort) || work < costs.pairs * kGreedyPair) return;
+      work -= costs.pairs * kGreedyPair;
       if (place_in_order(layout, order, fit, out->placement.height, &found)) std::swap(out->placement, found);
     }
   }
@@ -44,7 +88,14 @@ void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
 
 void improve(const Layout& layout, Effort* effort, Placed* out) {
   improve_greedily(layout, effort, out);
-  improve_exactly(layout, effort, out);
+  if (!layout.rectangular() || layout.any_fixed() || is_enough(*out, effort)) return;
+  ExactPlanner exact(layout, effort, out);
+  exact.run_round();
+  const int64_t most = layout.bodies.size() <= kFew ? kRepairPairsOfFew : kRepairPairsOfMany;
+  const int64_t pairs = std::min(effort->nodes, most / kRepairPairsPerNode) * kRepairPairsPerNode;
+  improve_by_repair(layout, pairs / Costs(layout).bottom_up, effort, out);
+  while (exact.run_round()) {
+  }
 }
 
 }  // namespace berth::plan

@@ -47,11 +47,11 @@ struct SearchOptions {
 
 struct SearchResult {
   Verdict verdict = Verdict::kUnknown;
-  std::vector<int32_t> offsets;  // units, one an item; when found
+  std::vector<int64_t> offsets;  // units, one an item; when found
   int64_t nodes = 0;             // placed
 };
 
-/// REQUIRES: capacity is below 2^28.
-SearchResult search(const Items& items, int32_t capacity, const SearchOptions& options);
+/// REQUIRES: capacity is below 2^60, and there are fewer than 2^15 sections.
+SearchResult search(const Items& items, int64_t capacity, const SearchOptions& options);
 
 }  // namespace berth::plan

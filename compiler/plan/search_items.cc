@@ -22,7 +22,7 @@ void find_twins(std::vector<Item>* items) {
 
 }  // namespace
 
-bool make_items(const Layout& layout, int64_t height, size_t most, Items* out) {
+bool make_items(const Layout& layout, size_t most, Items* out) {
   if (layout.bodies.size() > most || layout.any_fixed() || !layout.rectangular()) return false;
   int64_t unit = 0;
   bool aligned = false;
@@ -35,7 +35,6 @@ bool make_items(const Layout& layout, int64_t height, size_t most, Items* out) {
     for (const Body& body : layout.bodies) unit = std::gcd(unit, body.alignment);
   }
   out->unit = std::max<int64_t>(unit, 1);
-  if (height / out->unit >= int64_t{1} << 28) return false;
   out->sections = layout.sections;
   out->items.clear();
   for (size_t b = 0; b < layout.bodies.size(); ++b) {
@@ -43,8 +42,8 @@ bool make_items(const Layout& layout, int64_t height, size_t most, Items* out) {
     Item item;
     item.lower = piece.lower;
     item.upper = piece.upper;
-    item.size = static_cast<int32_t>(piece.size / out->unit);
-    item.alignment = static_cast<int32_t>(std::max<int64_t>(layout.bodies[b].alignment / out->unit, 1));
+    item.size = piece.size / out->unit;
+    item.alignment = std::max<int64_t>(layout.bodies[b].alignment / out->unit, 1);
     item.steps = piece.steps;
     out->items.push_back(item);
   }

@@ -12,8 +12,8 @@ namespace berth::plan {
 struct Item {
   int32_t lower = 0;
   int32_t upper = 0;
-  int32_t size = 0;
-  int32_t alignment = 1;  // units
+  int64_t size = 0;
+  int64_t alignment = 1;  // units
   int64_t steps = 0;      // how long it lives, at most 2^30
   int32_t twin = -1;      // the last item before this one that is like it in everything
 };
@@ -25,7 +25,7 @@ struct Items {
 };
 
 /// The items of a layout. False when the search cannot take it: a body is fixed or no rectangle at its position, there
-/// are more than `most` bodies, or `height` bytes are 2^28 units or more.
-bool make_items(const Layout& layout, int64_t height, size_t most, Items* out);
+/// are more than `most` bodies.
+bool make_items(const Layout& layout, size_t most, Items* out);
 
 }  // namespace berth::plan
