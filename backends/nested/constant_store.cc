@@ -41,8 +41,10 @@ Error ConstantStore::bring(const NamedDataMap& source, const char* key, const De
   }
   BERTH_ASSIGN_OR_RETURN(void* const memory, use.allocator->allocate(host.size(), use.device.index, kDeviceAlignment));
   Error error = use.allocator->copy_host_to_device(memory, host.data(), host.size(), use.device.index, nullptr);
+  // Without a stream: what was uploaded is there for everybody.
+  const DeviceUse now = {use.device, use.allocator, nullptr};
   void* reached = nullptr;
-  if (error == Error::kOk) error = space_->reach(use, memory, host.size(), &reached);
+  if (error == Error::kOk) error = space_->reach(now, memory, host.size(), &reached);
   if (error != Error::kOk) {
     use.allocator->deallocate(memory, use.device.index);
     return error;

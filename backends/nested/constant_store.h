@@ -20,8 +20,8 @@ namespace berth {
 class AddressSpace {
  public:
   virtual ~AddressSpace() = default;
-  /// Where kernels find the `bytes` > 0 bytes at `address` of `use.device`. InvalidArgument when they are no memory of
-  /// that device. From several threads.
+  /// Where kernels find the `bytes` > 0 bytes at `address` of `use.device`, for work on `use.stream` that comes next.
+  /// InvalidArgument when they are no memory of that device. From several threads.
   virtual Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const = 0;
 };
 

@@ -174,7 +174,8 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
     if (bytes > 0) {
       const Error error = backend.reach(use, tensor.raw(), bytes, &data);
       if (error != Error::kOk) {
-        return fail(context, error, "argument %zu: its %zu bytes are no memory of %s", i, bytes, to_text(device).text);
+        return fail(context, error, "argument %zu: its %zu bytes %s %s", i, bytes,
+                    error == Error::kInvalidArgument ? "are no memory of" : "cannot be used on", to_text(device).text);
       }
     }
     const Error error = output ? method->set_output_data_ptr(i - inputs, data, bytes)

@@ -52,6 +52,24 @@ Error SimAllocator::begin_copy(DeviceIndex index, const DeviceStream* stream) {
   return check_stream(stream, index);
 }
 
+StreamOrder::Worker SimAllocator::worker(const DeviceStream* stream) {
+  return stream == nullptr ? StreamOrder::kHost : reinterpret_cast<const Stream*>(stream)->worker;
+}
+
+Error SimAllocator::order(const DeviceStream* stream, const void* address, size_t bytes, bool writes) {
+  if (order_.access(worker(stream), reinterpret_cast<uintptr_t>(address), bytes, writes)) return Error::kOk;
+  log_message(LogLevel::kError, "sim: %zu bytes at %p are %s while another stream, not waited for, may use them", bytes,
+              address, writes ? "written" : "read");
+  return Error::kInvalidState;
+}
+
+Error SimAllocator::use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias) {
+  const std::lock_guard lock(mutex_);
+  BERTH_RETURN_IF_ERROR(check_stream(stream, index));
+  *alias = find(address, bytes, index);
+  return *alias == nullptr ? Error::kInvalidArgument : order(stream, address, bytes, true);
+}
+
 Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
                                         DeviceStream* stream) {
   const std::lock_guard lock(mutex_);
@@ -60,6 +78,7 @@ Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t
   uint8_t* to = find(target, bytes, index);
   if (to == nullptr) return bad_copy("the device", bytes, target, index);
   if (source == nullptr || is_visible(source, bytes)) return bad_copy("the host", bytes, source, index);
+  BERTH_RETURN_IF_ERROR(order(stream, target, bytes, true));
   std::memcpy(to, source, bytes);
   SimCounts& counts = memories_[static_cast<size_t>(index)].counts;
   ++counts.host_to_device.count;
@@ -75,6 +94,8 @@ Error SimAllocator::copy_device_to_host(void* target, const void* source, size_t
   const uint8_t* from = find(source, bytes, index);
   if (from == nullptr) return bad_copy("the device", bytes, source, index);
   if (target == nullptr || is_visible(target, bytes)) return bad_copy("the host", bytes, target, index);
+  BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
+  order_.synchronize(worker(stream));
   std::memcpy(target, from, bytes);
   SimCounts& counts = memories_[static_cast<size_t>(index)].counts;
   ++counts.device_to_host.count;
@@ -93,6 +114,8 @@ Error SimAllocator::copy_device_to_device(void* target, DeviceIndex target_index
   const uint8_t* from = find(source, bytes, source_index);
   if (from == nullptr) return bad_copy("the source's device", bytes, source, source_index);
   if (to < from + bytes && from < to + bytes) return bad_copy("their own (they overlap)", bytes, source, source_index);
+  BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
+  BERTH_RETURN_IF_ERROR(order(stream, target, bytes, true));
   std::memcpy(to, from, bytes);
   SimCounts& counts = memories_[static_cast<size_t>(target_index)].counts;
   ++counts.device_to_device.count;
@@ -105,7 +128,7 @@ Result<DeviceStream*> SimAllocator::create_stream(DeviceIndex index) {
   BERTH_RETURN_IF_ERROR(count(SimCall::kCreateStream));
   if (!has(index)) return Error::kInvalidArgument;
   if (!options_.streams) return static_cast<DeviceStream*>(nullptr);
-  streams_.push_back(std::make_unique<Stream>(Stream{index}));
+  streams_.push_back(std::make_unique<Stream>(Stream{index, order_.add_stream()}));
   return reinterpret_cast<DeviceStream*>(streams_.back().get());
 }
 
@@ -114,6 +137,7 @@ void SimAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
   const std::lock_guard lock(mutex_);
   for (auto known = streams_.begin(); known != streams_.end(); ++known) {
     if (reinterpret_cast<DeviceStream*>(known->get()) != stream || (*known)->index != index) continue;
+    order_.remove_stream((*known)->worker);
     streams_.erase(known);
     return;
   }
@@ -123,8 +147,11 @@ void SimAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
 
 Error SimAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
   const std::lock_guard lock(mutex_);
-  BERTH_RETURN_IF_ERROR(count(SimCall::kSynchronize));
+  const Error failed = count(SimCall::kSynchronize);
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
+  // With an error, too, the work is over.
+  order_.synchronize(worker(stream));
+  BERTH_RETURN_IF_ERROR(failed);
   ++memories_[static_cast<size_t>(index)].counts.synchronizations;
   return Error::kOk;
 }
@@ -132,14 +159,18 @@ Error SimAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
 Error SimAllocator::record(DeviceStream* stream, DeviceIndex index) {
   const std::lock_guard lock(mutex_);
   BERTH_RETURN_IF_ERROR(count(SimCall::kRecord));
-  return check_stream(stream, index);
+  BERTH_RETURN_IF_ERROR(check_stream(stream, index));
+  order_.record(worker(stream));
+  return Error::kOk;
 }
 
 Error SimAllocator::wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) {
   const std::lock_guard lock(mutex_);
   BERTH_RETURN_IF_ERROR(count(SimCall::kWait));
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
-  return check_stream(other, other_index);
+  BERTH_RETURN_IF_ERROR(check_stream(other, other_index));
+  order_.wait(worker(stream), worker(other));
+  return Error::kOk;
 }
 
 void SimAllocator::fail(SimCall call, uint64_t nth, Error error) {

@@ -10,8 +10,8 @@
 // through a second, private address. Every copy is counted and held to the memory that is allocated; any call can be
 // made to fail. Where the address sanitizer runs, it also sees what kernels do beyond a block, and after its end.
 //
-// A stream of this device does its work at once; what can be wrong about streams (one of another device, one that was
-// destroyed) is found nevertheless.
+// A stream of this device does its work at once. What can be wrong about streams is found nevertheless: one of another
+// device, one that was destroyed, and work that would not be in order if streams ran side by side (stream_order.h).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,7 @@
 #include <mutex>
 #include <vector>
 
+#include "backends/sim/stream_order.h"
 #include "runtime/device_allocator.h"
 
 namespace berth {
@@ -70,7 +71,8 @@ class SimAllocator final : public DeviceAllocator {
   void deallocate(void* memory, DeviceIndex index) override;
 
   /// InvalidArgument, too, for bytes that do not lie in one block of this device, for host memory that is a device's,
-  /// and for a stream of another device.
+  /// and for a stream of another device. InvalidState when work of another stream on these bytes, which nobody waited
+  /// for, may still be under way.
   Error copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
                             DeviceStream* stream) override;
   Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
@@ -87,6 +89,9 @@ class SimAllocator final : public DeviceAllocator {
   /// For SimBackend: where its kernels find [address, address + bytes). Null when they do not lie in one block of
   /// device `index`.
   void* alias(const void* address, size_t bytes, DeviceIndex index) const;
+  /// The same for work that is about to be done there on `stream`, which may write: InvalidArgument when they do not
+  /// lie in one block, InvalidState as for copies.
+  Error use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias);
   /// Whether `address` is one of the inaccessible ones.
   bool is_device_address(const void* address) const;
 
@@ -110,6 +115,7 @@ class SimAllocator final : public DeviceAllocator {
  private:
   struct Stream {
     DeviceIndex index;
+    StreamOrder::Worker worker;
   };
   // The memory of one device, mapped when it is first wanted.
   struct Memory {
@@ -130,11 +136,14 @@ class SimAllocator final : public DeviceAllocator {
   bool is_visible(const void* address, size_t bytes) const;
   Error check_stream(const DeviceStream* stream, DeviceIndex index) const;
   Error begin_copy(DeviceIndex index, const DeviceStream* stream);
+  static StreamOrder::Worker worker(const DeviceStream* stream);
+  Error order(const DeviceStream* stream, const void* address, size_t bytes, bool writes);
 
   const SimOptions options_;
   mutable std::mutex mutex_;
   std::vector<Memory> memories_;
   std::vector<std::unique_ptr<Stream>> streams_;
+  StreamOrder order_;
   uint64_t calls_[kSimCalls] = {};
   uint64_t fail_at_[kSimCalls] = {};  // 0: never
   Error fail_with_[kSimCalls] = {};

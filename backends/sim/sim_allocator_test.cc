@@ -199,6 +199,32 @@ TEST(SimStreams, OfAnotherDeviceOrThatAreGoneAreRefused) {
   sim.deallocate(memory, 0);
 }
 
+// On a real device these two copies would run at the same time.
+TEST(SimStreams, WorkThatNobodyWaitedForIsARace) {
+  SimAllocator sim;
+  void* a = sim.allocate(8, 0).value();
+  void* b = sim.allocate(8, 1).value();
+  DeviceStream* first = sim.create_stream(0).value();
+  DeviceStream* second = sim.create_stream(1).value();
+  uint8_t host[8] = {};
+  ASSERT_EQ(sim.copy_host_to_device(a, host, 8, 0, first), Error::kOk);
+  EXPECT_EQ(sim.copy_device_to_device(b, 1, a, 0, 8, second), Error::kInvalidState);
+  EXPECT_EQ(sim.copy_device_to_host(host, a, 8, 0, nullptr), Error::kInvalidState) << "not even without a stream";
+  void* alias = nullptr;
+  EXPECT_EQ(sim.use(a, 8, 0, nullptr, &alias), Error::kInvalidState);
+  EXPECT_EQ(sim.use(a, 8, 0, first, &alias), Error::kOk);
+  ASSERT_EQ(sim.record(first, 0), Error::kOk);
+  ASSERT_EQ(sim.wait(second, 1, first, 0), Error::kOk);
+  EXPECT_EQ(sim.copy_device_to_device(b, 1, a, 0, 8, second), Error::kOk);
+  EXPECT_EQ(sim.copy_device_to_host(host, b, 8, 1, nullptr), Error::kInvalidState);
+  ASSERT_EQ(sim.synchronize(second, 1), Error::kOk);
+  EXPECT_EQ(sim.copy_device_to_host(host, b, 8, 1, nullptr), Error::kOk);
+  sim.destroy_stream(first, 0);
+  sim.destroy_stream(second, 1);
+  sim.deallocate(a, 0);
+  sim.deallocate(b, 1);
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 TEST(SimMemoryDeathTest, AKernelThatLeavesItsBlockIsSeen) {
   SimAllocator sim;

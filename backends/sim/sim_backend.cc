@@ -4,12 +4,11 @@
 
 namespace berth {
 
-SimBackend::SimBackend(const char* name, DeviceType type, const SimAllocator* allocator)
+SimBackend::SimBackend(const char* name, DeviceType type, SimAllocator* allocator)
     : NestedBackend(name, portable::kernels()), type_(type), allocator_(allocator) {}
 
 Error SimBackend::reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const {
-  *reached = allocator_->alias(address, bytes, use.device.index);
-  return *reached == nullptr ? Error::kInvalidArgument : Error::kOk;
+  return allocator_->use(address, bytes, use.device.index, use.stream, reached);
 }
 
 }  // namespace berth

@@ -17,8 +17,8 @@ class SimBackend final : public NestedBackend {
  public:
   /// Memory of the devices of `type` comes from `allocator`, directly or through one that counts its calls; it outlives
   /// the backend. Delegates that are handed other memory are refused. `name` is static.
-  SimBackend(const char* name, DeviceType type, const SimAllocator* allocator);
-  explicit SimBackend(const SimAllocator* allocator) : SimBackend("berth.sim", DeviceType::kSim, allocator) {}
+  SimBackend(const char* name, DeviceType type, SimAllocator* allocator);
+  explicit SimBackend(SimAllocator* allocator) : SimBackend("berth.sim", DeviceType::kSim, allocator) {}
 
   bool serves(DeviceType type) const override { return type == type_; }
 
@@ -27,7 +27,7 @@ class SimBackend final : public NestedBackend {
 
  private:
   const DeviceType type_;
-  const SimAllocator* allocator_;
+  SimAllocator* allocator_;
 };
 
 }  // namespace berth

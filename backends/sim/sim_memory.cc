@@ -141,6 +141,7 @@ void SimAllocator::deallocate(void* address, DeviceIndex index) {
     log_message(LogLevel::kError, "sim: device %d was given back %p, which it did not allocate", index, address);
     return;
   }
+  order_.forget(reinterpret_cast<uintptr_t>(address), block->second);
   ASAN_POISON_MEMORY_REGION(memory->alias + offset, footprint(block->second));
   const uint64_t begin = round_up(offset, kPage);
   const uint64_t end = (offset + block->second) / kPage * kPage;
