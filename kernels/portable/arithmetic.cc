@@ -1,6 +1,7 @@
 // add, sub, rsub, mul, true division, maximum, minimum, atan2.
 #include <cmath>
 
+#include "kernels/portable/complex_arithmetic.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/promotion.h"
@@ -97,6 +98,7 @@ Error refuse_bool(KernelContext& context, bool is_bool) {
 }  // namespace
 
 Error add_out(KernelContext& context, Span<EValue* const> args) {
+  if (is_complex(args[0]->tensor().dtype())) return complex_add(context, args, 1);
   const Tensor& a = args[0]->tensor();
   const Tensor& b = args[1]->tensor();
   Tensor& out = args[3]->tensor();
@@ -117,6 +119,7 @@ Error add_Scalar_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error sub_out(KernelContext& context, Span<EValue* const> args) {
+  if (is_complex(args[0]->tensor().dtype())) return complex_add(context, args, -1);
   const Tensor& a = args[0]->tensor();
   const Tensor& b = args[1]->tensor();
   Tensor& out = args[3]->tensor();
@@ -152,6 +155,7 @@ Error rsub_Scalar_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error mul_out(KernelContext& context, Span<EValue* const> args) {
+  if (is_complex(args[0]->tensor().dtype())) return complex_mul(context, args);
   return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), promoted(args),
                     binary_loops<Mul>());
 }
@@ -163,6 +167,7 @@ Error mul_Scalar_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error div_out(KernelContext& context, Span<EValue* const> args) {
+  if (is_complex(args[0]->tensor().dtype())) return complex_div(context, args);
   return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(),
                     promote_to_floating(promoted(args)), binary_float_loops<Div>());
 }

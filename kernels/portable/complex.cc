@@ -1,4 +1,5 @@
 // _conj_physical and view_as_real_copy: complex numbers as pairs of real and imaginary part.
+#include "kernels/portable/complex_arithmetic.h"
 #include "kernels/portable/copy_strided.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
@@ -15,11 +16,6 @@ void negate_imaginary(char* pairs, size_t bytes, int64_t begin, int64_t end) {
     char& byte = pairs[static_cast<size_t>(2 * i + 2) * bytes - 1];
     byte = static_cast<char>(static_cast<unsigned char>(byte) ^ 0x80u);
   }
-}
-
-DType part_of(DType complex) {
-  if (complex == DType::kComplex32) return DType::kF16;
-  return complex == DType::kComplex64 ? DType::kF32 : DType::kF64;
 }
 
 }  // namespace
@@ -41,7 +37,7 @@ Error conj_physical_out(KernelContext& context, Span<EValue* const> args) {
 Error view_as_real_copy_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[1]->tensor();
-  if (!is_complex(self.dtype()) || out.dtype() != part_of(self.dtype())) {
+  if (!is_complex(self.dtype()) || out.dtype() != part_dtype(self.dtype())) {
     return context.fail(Error::kInvalidArgument, "view_as_real_copy: self must be complex, out of its parts' type");
   }
   Sizes sizes = sizes_of(self);

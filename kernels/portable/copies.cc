@@ -1,5 +1,6 @@
 // Copies of whole tensors, with a change of dtype or dimension order where asked: clone, copy, to.
 #include "kernels/portable/broadcast.h"
+#include "kernels/portable/complex_arithmetic.h"
 #include "kernels/portable/convert.h"
 #include "kernels/portable/copy_strided.h"
 #include "kernels/portable/dispatch.h"
@@ -44,7 +45,13 @@ Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
     copy.run(context, from.raw(), to.raw());
     return Error::kOk;
   }
-  if (!is_real(from.dtype()) || !is_real(to.dtype())) return unsupported_dtype(context);
+  for (const Tensor* tensor : {&from, static_cast<const Tensor*>(&to)}) {
+    if (!is_real(tensor->dtype()) && !is_complex(tensor->dtype())) return unsupported_dtype(context);
+  }
+  if (is_complex(from.dtype()) || is_complex(to.dtype())) {
+    complex_copy(from, to);
+    return Error::kOk;
+  }
   const Walk source_walk = operand_walk(walk, 1);
   const bool dense = walk.is_dense(1);
   context.parallel_for(to.numel(), kGrain,

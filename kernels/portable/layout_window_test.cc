@@ -88,37 +88,5 @@ TEST(CopiesWithOtherDTypes, ToCopyAndLiftFreshCopy) {
   EXPECT_EQ(run(lift_fresh_copy_out, {f32({2}), i32({2})}), Error::kInvalidArgument);
 }
 
-// Numbers of complex tensors are pairs of floats in memory.
-Array complex64(Shape shape, const std::vector<float>& parts) {
-  const Array array(DType::kComplex64, std::move(shape));
-  std::memcpy(array.tensor().raw(), parts.data(), parts.size() * sizeof(float));
-  return array;
-}
-
-TEST(Complex, ConjugatesFlipTheImaginarySign) {
-  const Array out(DType::kComplex64, {3});
-  ASSERT_EQ(run(conj_physical_out, {complex64({3}, {1, 2, -3, -4, 0, 0}), out}), Error::kOk);
-  const float* got = out.tensor().data<float>();
-  EXPECT_EQ((std::vector<float>(got, got + 6)), (std::vector<float>{1, -2, -3, 4, 0, 0}));
-  EXPECT_TRUE(std::signbit(got[5]));
-  EXPECT_TRUE(out.intact());
-  const Array real = f32({2});
-  ASSERT_EQ(run(conj_physical_out, {f32({2}, {1, -2}), real}), Error::kOk);
-  EXPECT_EQ(real.values(), (Values{1, -2}));
-  EXPECT_EQ(run(conj_physical_out, {f32({2}), out}), Error::kInvalidArgument);
-}
-
-TEST(Complex, PartsAreTheLastDimension) {
-  const Array self = complex64({2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
-  for (const Order& order : orders(3)) {
-    const Array out(DType::kF32, {2, 2, 2}, {}, order);
-    ASSERT_EQ(run(view_as_real_copy_out, {self, out}), Error::kOk);
-    EXPECT_EQ(out.values(), numbered({2, 2, 2}));
-  }
-  EXPECT_EQ(run(view_as_real_copy_out, {self, Array(DType::kF64, {2, 2, 2})}), Error::kInvalidArgument);
-  EXPECT_EQ(run(view_as_real_copy_out, {f32({2}), f32({2, 2})}), Error::kInvalidArgument);
-  EXPECT_EQ(run(view_as_real_copy_out, {Array(DType::kComplex32, {0}), Array(DType::kF16, {0, 2})}), Error::kOk);
-}
-
 }  // namespace
 }  // namespace berth::portable

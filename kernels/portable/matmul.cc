@@ -1,4 +1,6 @@
-// mm, bmm and addmm: a matrix product each, in any dtype but bool, with any strides.
+// mm, bmm and addmm: a matrix product each, in any dtype but bool, with any strides; mm and bmm of complex numbers
+// too.
+#include "kernels/portable/complex_arithmetic.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
@@ -9,7 +11,7 @@ namespace {
 
 constexpr const char* kRanks = "mm takes matrices, bmm batches of matrices";
 constexpr const char* kInnerSizes = "the columns of the first matrix must be as many as the rows of the second";
-constexpr const char* kDtypes = "a matrix product needs one integer or floating dtype for all its tensors";
+constexpr const char* kDtypes = "a matrix product needs one dtype of numbers for all its tensors";
 
 bool takes(DType dtype) { return is_floating(dtype) || is_integer(dtype); }
 
@@ -29,7 +31,7 @@ Error check_factors(KernelContext& context, const Tensor& self, const Tensor& ma
   if (self.rank() != rank || mat2.rank() != rank || out.rank() != rank) {
     return context.fail(Error::kInvalidArgument, kRanks);
   }
-  if (self.dtype() != mat2.dtype() || self.dtype() != out.dtype() || !takes(out.dtype())) {
+  if (self.dtype() != mat2.dtype() || self.dtype() != out.dtype() || !(takes(out.dtype()) || is_complex(out.dtype()))) {
     return context.fail(Error::kInvalidArgument, kDtypes);
   }
   if (self.size(rank - 1) != mat2.size(rank - 2)) return context.fail(Error::kInvalidArgument, kInnerSizes);
@@ -56,6 +58,10 @@ Error run_batches(KernelContext& context, Span<EValue* const> args, int rank) {
   const Tensor& mat2 = args[1]->tensor();
   Tensor& out = args[2]->tensor();
   BERTH_RETURN_IF_ERROR(prepare(context, self, mat2, out, rank));
+  if (is_complex(out.dtype())) {
+    complex_product(context, self, mat2, out);
+    return Error::kOk;
+  }
   return run_product(context, product_of(self, mat2, out));
 }
 
@@ -68,7 +74,7 @@ Product::Factor factor_of(const EValue& scalar) {
 
 // Sizes that may change give no bound but the general one.
 size_t scratch_bytes(const Tensor& self, const Tensor& mat2, const Tensor& out, int rank, int threads) {
-  if (self.rank() != rank || mat2.rank() != rank || out.rank() != rank) return 0;
+  if (self.rank() != rank || mat2.rank() != rank || out.rank() != rank || !takes(out.dtype())) return 0;
   if (self.dynamism() != ShapeDynamism::kStatic || mat2.dynamism() != ShapeDynamism::kStatic ||
       out.dynamism() != ShapeDynamism::kStatic) {
     return max_product_scratch_bytes(threads) + kTempPadding;
@@ -98,6 +104,7 @@ Error addmm_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& mat2 = args[2]->tensor();
   Tensor& out = args[5]->tensor();
   BERTH_RETURN_IF_ERROR(prepare(context, mat1, mat2, out, 2));
+  if (!takes(out.dtype())) return context.fail(Error::kInvalidArgument, kDtypes);
   if (self.dtype() != out.dtype()) return context.fail(Error::kInvalidArgument, kDtypes);
   BERTH_RETURN_IF_ERROR(check_memory(context, self));
   Product p = product_of(mat1, mat2, out);

@@ -1,6 +1,7 @@
 // sum, mean, prod, amax, amin, max, min, any.
 #include <limits>
 
+#include "kernels/portable/complex_arithmetic.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/reduce.h"
@@ -59,6 +60,7 @@ Error run_any(KernelContext& context, const Tensor& self, const ReducedDims& dim
 }  // namespace
 
 Error sum_IntList_out(KernelContext& context, Span<EValue* const> args) {
+  if (is_complex(args[0]->tensor().dtype())) return complex_sum(context, args);
   const Tensor& self = args[0]->tensor();
   ReducedDims dims = {0, args[2]->truth()};
   if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;

@@ -1,6 +1,7 @@
 // Operators on one tensor whose result has its dtype: signs, rounding, and tests of single elements.
 #include <cmath>
 
+#include "kernels/portable/complex_arithmetic.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/promotion.h"
@@ -108,6 +109,7 @@ void never_i64(const Chunk& chunk) {
 }  // namespace
 
 Error abs_out(KernelContext& context, Span<EValue* const> args) {
+  if (is_complex(args[0]->tensor().dtype())) return complex_abs(context, args);
   return run_unary_number(context, args, unary_loops<Abs>());
 }
 Error ceil_out(KernelContext& context, Span<EValue* const> args) {
