@@ -30,7 +30,13 @@ class Blobs final : public NamedDataMap {
         [](void* self, const void*, size_t) { --static_cast<const Blobs*>(self)->out; }, const_cast<Blobs*>(this));
   }
 
+  Error check(const char*, DType, Span<const int32_t> sizes, Span<const uint8_t>) const override {
+    return rank == SIZE_MAX || sizes.size() == rank ? Error::kOk : Error::kInvalidExternalData;
+  }
+
   std::map<std::string, std::vector<uint8_t>> blobs;
+  /// What the tensors have, if it is known.
+  size_t rank = SIZE_MAX;
   mutable int out = 0;
   mutable int asked = 0;
 
@@ -92,6 +98,12 @@ TEST(ExternalConstants, ThatAreMissingOrShortAreNamed) {
   EXPECT_EQ(error, Error::kNotFound);
   blobs.put("layer.weight", {1, 2, 3});
   EXPECT_EQ(said(&blobs, &error), "methods[forward].values[1]: \"layer.weight\" has 12 bytes, 16 are needed");
+  EXPECT_EQ(error, Error::kInvalidExternalData);
+  blobs.put("layer.weight", {1, 2, 3, 4});
+  blobs.rank = 2;
+  EXPECT_EQ(said(&blobs, &error),
+            "methods[forward].values[1]: \"layer.weight\" beside the program is a tensor of another type, shape or "
+            "dimension order");
   EXPECT_EQ(error, Error::kInvalidExternalData);
   EXPECT_EQ(blobs.out, 0);
 }

@@ -43,7 +43,7 @@ class Method {
   /// Gives input `index` its elements: `sizes` as the model has them, elements packed in the dimension order that the
   /// input's TensorInfo has. A planned input is copied from `data`; another is used where it lies, so `data` must then
   /// live until the last execute(), at a multiple of the element size, and is written if the program itself writes its
-  /// input. An input keeps what it was given until it is set again.
+  /// input. Set planned inputs before each run: the plan may give their bytes to other values after the last read.
   ///
   /// `device` says where `data` lies; it must be where the input is (TensorInfo::device). So memory of a device is used
   /// in place by an input there that is not planned, and copied within the device to one that is. It is the caller's
@@ -66,8 +66,8 @@ class Method {
   Error set_output_data_ptr(size_t index, void* data, size_t bytes, Device device = Device());
 
   /// Runs the method once, and waits for what is under way on its devices. InvalidState when an input was never set, an
-  /// output has no memory, or a run that step() began is not over. The error of a kernel, a delegate or a device ends the run; a later execute() begins
-  /// anew.
+  /// output has no memory, or a run that step() began is not over. The error of a kernel, a delegate or a device ends
+  /// the run; a later execute() begins anew.
   Error execute();
 
   /// Runs the next instruction alone, for profilers and debuggers: execute() in slices. EndOfMethod when there was none

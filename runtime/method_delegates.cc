@@ -67,6 +67,7 @@ Error MethodLoader::check_delegate(size_t index) {
   BERTH_RETURN_IF_ERROR(delegate_device(index, &device));
   BERTH_RETURN_IF_ERROR(find_device(device, "delegates", index));
   const Device here = program_.devices()(device);
+  backend = program_.find_backend(name, here.type);
   if (backend->serves(here.type)) return Error::kOk;
   return fail(Error::kNotSupported, "delegates", index, "backend \"%.64s\" does not run on %s", name,
               to_text(here).text);
@@ -104,7 +105,7 @@ Error MethodLoader::measure_delegates(MethodCounts* counts, int threads) {
     BERTH_RETURN_IF_ERROR(read_delegate(i, {specs, spec_count}, &payload, &source));
     source.named_data = &blobs_;
     DelegateMemory needed;
-    const Backend& backend = *program_.find_backend(text(delegate_at(plan_, i).id()));
+    const Backend& backend = *program_.find_backend(text(delegate_at(plan_, i).id()), source.device.type);
     BERTH_RETURN_IF_ERROR(backend_error(i, backend.memory_needed(source, {}, threads, &needed, report_)));
     if (needed.method_bytes > SIZE_MAX / 4 ||
         !checked_add(counts->delegate_blocks, blocks(needed.method_bytes), &counts->delegate_blocks)) {
@@ -138,7 +139,7 @@ Error MethodLoader::open_delegates(MethodData& data, int threads) {
     spec += spec_count;
     delegate.source.named_data = &data.blobs;
     delegate.name = text(delegate_at(plan_, i).id());
-    delegate.backend = program_.find_backend(delegate.name);
+    delegate.backend = program_.find_backend(delegate.name, delegate.source.device.type);
     const Span<uint8_t> rest(reinterpret_cast<uint8_t*>(data.delegate_blocks + block),
                              (data.counts.delegate_blocks - block) * sizeof(DelegateBlock));
     BERTH_RETURN_IF_ERROR(

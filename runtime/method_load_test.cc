@@ -147,6 +147,19 @@ TEST(MethodLoad, MissingKernelsAreNamedAndCounted) {
   EXPECT_EQ(std::string(r.report.message).substr(0, 52), "no kernel for aten::add.other_out, and for 1 other o");
 }
 
+// A sound instruction after a bad one must not hide it.
+TEST(MethodLoad, AnOperatorThatIsNotThereIsNotForgotten) {
+  for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
+    for (const int32_t index : {2, -1, INT32_MAX}) {
+      ProgramDesc desc = add_relu();
+      std::get<KernelCallDesc>(desc.methods[0].instructions[0]).op_index = index;
+      const Ready r = ready(desc, verification);
+      EXPECT_EQ(r.error, Error::kInvalidProgram);
+      EXPECT_NE(std::string(r.report.place).find("instructions[0]"), std::string::npos);
+    }
+  }
+}
+
 TEST(MethodLoad, ABackendThatIsNotThereIsNamed) {
   ProgramDesc desc = add_relu();
   desc.methods[0].delegates = {{"FancyBackend", 0, {}}};

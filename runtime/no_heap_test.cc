@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
+#include "runtime/device_programs.h"
 #include "runtime/test_kernels.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -80,6 +82,91 @@ TEST_F(NoHeap, LoadingAndRunningTakeNothing) {
 
   EXPECT_EQ(error, Error::kOk);
   EXPECT_EQ(method->get_output(0).tensor().data<float>()[2], 1);
+  EXPECT_EQ(after, before);
+}
+
+// A device in one array, and a backend without state.
+alignas(16) uint8_t device_memory[64];
+
+class StaticDevice final : public DeviceAllocator {
+ public:
+  DeviceType device_type() const override { return DeviceType::kCuda; }
+  Result<void*> allocate(size_t, DeviceIndex, size_t) override { return static_cast<void*>(device_memory); }
+  void deallocate(void*, DeviceIndex) override {}
+  Error copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex, DeviceStream*) override {
+    return copy(target, source, bytes);
+  }
+  Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex, DeviceStream*) override {
+    return copy(target, source, bytes);
+  }
+  Error copy_device_to_device(void* target, DeviceIndex, const void* source, DeviceIndex, size_t bytes,
+                              DeviceStream*) override {
+    return copy(target, source, bytes);
+  }
+
+ private:
+  static Error copy(void* target, const void* source, size_t bytes) {
+    std::memcpy(target, source, bytes);
+    return Error::kOk;
+  }
+};
+
+class StaticAdd final : public Backend {
+ public:
+  const char* name() const override { return "FakeAdd"; }
+  bool serves(DeviceType) const override { return true; }
+  Error memory_needed(const DelegateSource&, Span<uint8_t>, int, DelegateMemory* needed,
+                      format::Report*) const override {
+    *needed = {48, 64, 2};
+    return Error::kOk;
+  }
+  Result<DelegateHandle*> load(const DelegateSource&, const DelegateLoad& load, format::Report*) override {
+    return static_cast<DelegateHandle*>(load.memory->allocate(48));
+  }
+  Error execute(DelegateHandle*, KernelContext&, Span<EValue* const> args) override {
+    for (int i = 0; i < 4; ++i) {
+      args[2]->tensor().data<float>()[i] = args[0]->tensor().data<float>()[i] + args[1]->tensor().data<float>()[i];
+    }
+    return Error::kOk;
+  }
+  void unload(DelegateHandle*) override {}
+};
+
+TEST_F(NoHeap, DevicesAndDelegatesTakeNothing) {
+  const std::vector<uint8_t> file = format::testing::bytes_of(testing::delegated_add());
+  alignas(64) static uint8_t method_memory[8192], host_arena[32], temp[64];
+  const float x[4] = {1, 2, 3, 4};
+  const int32_t sizes[] = {2, 2};
+  const Span<uint8_t> arenas[] = {host_arena, {device_memory, 48}};
+  const Device devices[] = {Device(), Device(DeviceType::kCuda, 0)};
+  StaticDevice device;
+  StaticAdd add;
+  Backend* const backends[] = {&add};
+
+  const size_t before = allocations;
+  Error error = Error::kOk;
+  float result = 0;
+  {
+    DeviceAllocatorRegistry registry;
+    error = registry.register_allocator(&device);
+    LoadOptions options;
+    options.registry = &registry;
+    options.backends = backends;
+    const BufferLoader loader{Span<const uint8_t>(file)};
+    const Result<Program> program = Program::load(loader, testing::copy_kernels(), options);
+    MemoryAllocator allocator({method_memory, sizeof(method_memory)});
+    const HierarchicalAllocator planned(arenas, devices);
+    Result<Method> method = program->load_method("forward", MemoryManager(allocator, planned, temp), MethodOptions());
+    for (int run = 0; run < 3 && error == Error::kOk; ++run) {
+      for (size_t i = 0; i < 2 && error == Error::kOk; ++i) error = method->set_input(i, x, sizes, DType::kF32);
+      if (error == Error::kOk) error = method->execute();
+    }
+    result = method->get_output(0).tensor().data<float>()[3];
+  }
+  const size_t after = allocations;
+
+  EXPECT_EQ(error, Error::kOk);
+  EXPECT_EQ(result, 8);
   EXPECT_EQ(after, before);
 }
 

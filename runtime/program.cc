@@ -85,6 +85,13 @@ Backend* Program::find_backend(const char* name) const {
   return nullptr;
 }
 
+Backend* Program::find_backend(const char* name, DeviceType type) const {
+  for (size_t i = 0; i < backend_count_; ++i) {
+    if (std::strcmp(backends_[i]->name(), name) == 0 && backends_[i]->serves(type)) return backends_[i];
+  }
+  return find_backend(name);
+}
+
 Error Program::read(Report* report) {
   file_size_ = loader_->size();
   alignas(16) uint8_t head[format::kHeadBytes] = {};

@@ -152,6 +152,8 @@ class Program {
   const DeviceAllocatorRegistry& registry() const { return *registry_; }
   /// Null when none was given that has this name.
   Backend* find_backend(const char* name) const;
+  /// Of several with this name, the first that serves `type`; if none does, the first.
+  Backend* find_backend(const char* name, DeviceType type) const;
   /// What a device of the file is here.
   const DeviceMap& devices() const { return devices_; }
 
