@@ -39,6 +39,7 @@ plan::PlanOptions planner_options(const PlanOptions& options, const plan::CsvPro
   out.time_limit = options.time_limit;
   out.nodes = options.time_limit > 0 ? plan::kManyNodes : plan::kPatientNodes;
   out.names = &csv.names;
+  out.stop_at_capacity = options.capacity >= 0;
   return out;
 }
 
@@ -82,7 +83,9 @@ void add_plan(CLI::App& app, Session& session) {
       app.add_subcommand("plan", "Plan the memory of a problem in CSV (id,lower,upper,size[,alignment])");
   command->add_option("PROBLEM", options->problem, "the problem, in MiniMalloc's columns")->required();
   command->add_option("-o", options->solution, "write the problem with its offsets to this CSV");
-  command->add_option("--capacity", options->capacity, "bytes that the plan may take")->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--capacity", options->capacity, "bytes that the plan may take: the first plan within is the answer")
+      ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--time-limit", options->time_limit,
                    "seconds to search; without it the search ends by a count, the same on every machine")

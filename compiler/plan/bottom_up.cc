@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <queue>
 
 #include "base/math.h"
 #include "compiler/plan/search_ranks.h"
@@ -12,42 +11,56 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
-/// What bodies are left, by birth, in blocks under a tree of their latest deaths.
+/// The body that can lie lowest, of a block or more.
+struct Least {
+  int64_t low = kUnlimited;
+  int32_t rank = 0;
+  int32_t at = -1;
+
+  bool operator<(const Least& other) const { return low != other.low ? low < other.low : rank < other.rank; }
+};
+
+/// What bodies are left, by birth, in blocks under a tree of their latest deaths and of their lowest places.
 class Left {
  public:
-  explicit Left(const Layout& layout) : layout_(layout), low_(layout.bodies.size(), 0) {
-    order_.resize(layout.bodies.size());
-    std::iota(order_.begin(), order_.end(), 0);
-    std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) {
-      return layout.pieces[static_cast<size_t>(a)].lower < layout.pieces[static_cast<size_t>(b)].lower;
-    });
-    position_.resize(order_.size());
-    for (size_t at = 0; at < order_.size(); ++at) {
-      const Piece& piece = layout.pieces[static_cast<size_t>(order_[at])];
-      position_[static_cast<size_t>(order_[at])] = at;
+  Left(const Layout& layout, const std::vector<int32_t>& order) : low_(layout.bodies.size(), 0) {
+    const size_t count = layout.bodies.size();
+    by_birth_.resize(count);
+    std::vector<int32_t> begin(static_cast<size_t>(layout.sections) + 1, 0);
+    for (const Piece& piece : layout.pieces) ++begin[static_cast<size_t>(piece.lower) + 1];
+    for (size_t s = 1; s < begin.size(); ++s) begin[s] += begin[s - 1];
+    for (size_t body = 0; body < count; ++body) {
+      const size_t section = static_cast<size_t>(layout.pieces[body].lower);
+      by_birth_[static_cast<size_t>(begin[section]++)] = static_cast<int32_t>(body);
+    }
+    std::vector<int32_t> rank_of(count);
+    for (size_t k = 0; k < count; ++k) rank_of[static_cast<size_t>(order[k])] = static_cast<int32_t>(k);
+    for (const int32_t body : by_birth_) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(body)];
       births_.push_back(piece.lower);
       deaths_.push_back(piece.upper);
+      ranks_.push_back(rank_of[static_cast<size_t>(body)]);
+      alignments_.push_back(layout.bodies[static_cast<size_t>(body)].alignment);
     }
-    while (leaves_ * kBlock < order_.size()) leaves_ *= 2;
+    while (leaves_ * kBlock < count) leaves_ *= 2;
     latest_.assign(2 * leaves_, 0);
-    for (size_t at = 0; at < order_.size(); ++at) {
-      int32_t& latest = latest_[leaves_ + at / kBlock];
-      latest = std::max(latest, deaths_[at]);
-    }
-    for (size_t node = leaves_; node-- > 1;) latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
+    least_.resize(2 * leaves_);
+    for (size_t block = 0; block < leaves_; ++block) measure_block(block);
+    for (size_t node = leaves_; node-- > 1;) measure_node(node);
   }
 
-  int64_t low(int32_t body) const { return low_[position_[static_cast<size_t>(body)]]; }
-
-  void remove(int32_t body) {
-    const size_t at = position_[static_cast<size_t>(body)];
+  /// The body that can lie lowest, and where; it is left no more. False when none is left.
+  bool take(int32_t* body, int64_t* low) {
+    const Least least = least_[1];
+    if (least.at < 0) return false;
+    const size_t at = static_cast<size_t>(least.at);
+    *body = by_birth_[at];
+    *low = least.low;
     deaths_[at] = 0;  // never alive with anything
-    size_t node = leaves_ + at / kBlock;
-    const size_t begin = at / kBlock * kBlock;
-    const size_t end = std::min(begin + kBlock, deaths_.size());
-    latest_[node] = *std::max_element(deaths_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      deaths_.begin() + static_cast<std::ptrdiff_t>(end));
-    for (node /= 2; node > 0; node /= 2) latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
+    low_[at] = kUnlimited;
+    measure_block(at / kBlock);
+    for (size_t node = (leaves_ + at / kBlock) / 2; node > 0; node /= 2) measure_node(node);
+    return true;
   }
 
   /// All that are alive in some section of [lower, upper) lie at `end` or higher.
@@ -62,26 +75,44 @@ class Left {
     if (width > 1) {
       raise_in(2 * node, begin, width / 2, born, lower, end);
       raise_in(2 * node + 1, begin + width / 2, width / 2, born, lower, end);
+      measure_node(node);
       return;
     }
     const size_t last = std::min(begin * kBlock + kBlock, born);
     for (size_t at = begin * kBlock; at < last; ++at) {
-      if (deaths_[at] > lower && low_[at] < end) low_[at] = aligned(at, end);
+      if (deaths_[at] > lower && low_[at] < end) low_[at] = align_up(end, alignments_[at]);
     }
+    measure_block(begin);
   }
 
-  int64_t aligned(size_t at, int64_t end) const {
-    return align_up(end, layout_.bodies[static_cast<size_t>(order_[at])].alignment);
+  void measure_block(size_t block) {
+    Least least;
+    int32_t latest = 0;
+    const size_t last = std::min(block * kBlock + kBlock, low_.size());
+    for (size_t at = block * kBlock; at < last; ++at) {
+      latest = std::max(latest, deaths_[at]);
+      if (low_[at] > least.low || deaths_[at] == 0) continue;
+      const Least mine{low_[at], ranks_[at], static_cast<int32_t>(at)};
+      if (least.at < 0 || mine < least) least = mine;
+    }
+    least_[leaves_ + block] = least;
+    latest_[leaves_ + block] = latest;
   }
 
-  const Layout& layout_;
-  std::vector<int32_t> order_;
-  std::vector<size_t> position_;  // of each body in order_
-  std::vector<int32_t> births_;   // in order_, as all that follows
+  void measure_node(size_t node) {
+    least_[node] = least_[2 * node + 1] < least_[2 * node] ? least_[2 * node + 1] : least_[2 * node];
+    latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
+  }
+
+  std::vector<int32_t> by_birth_;
+  std::vector<int32_t> births_;  // in that order, as all that follows
   std::vector<int32_t> deaths_;
+  std::vector<int32_t> ranks_;
+  std::vector<int64_t> alignments_;
   std::vector<int64_t> low_;
-  size_t leaves_ = 1;
+  size_t leaves_ = 1;  // blocks, up to a power of two
   std::vector<int32_t> latest_;
+  std::vector<Least> least_;
 };
 
 }  // namespace
@@ -98,24 +129,14 @@ std::vector<int32_t> order_by_ranking(const Layout& layout, const SearchOptions&
 bool place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, int64_t below, Placement* placement) {
   placement->positions.assign(layout.bodies.size(), 0);
   placement->height = 0;
-  using Entry = std::pair<int64_t, int32_t>;  // the lowest place and the rank
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> next;
-  for (size_t rank = 0; rank < order.size(); ++rank) next.emplace(0, static_cast<int32_t>(rank));
-  Left left(layout);
-  while (!next.empty()) {
-    const auto [known, rank] = next.top();
-    next.pop();
-    const int32_t body = order[static_cast<size_t>(rank)];
-    const int64_t low = left.low(body);
-    if (low > known) {
-      next.emplace(low, rank);
-      continue;
-    }
+  Left left(layout, order);
+  int32_t body = 0;
+  int64_t low = 0;
+  while (left.take(&body, &low)) {
     const Piece& piece = layout.pieces[static_cast<size_t>(body)];
     placement->positions[static_cast<size_t>(body)] = low;
     placement->height = std::max(placement->height, low + piece.size);
     if (placement->height >= below) return false;
-    left.remove(body);
     left.raise(piece.lower, piece.upper, low + piece.size);
   }
   return true;
