@@ -122,7 +122,7 @@ Error quantized_add_out(KernelContext& context, Span<EValue* const> args) {
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, a, out));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, b, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, a, b));
-  for (const size_t i : {2, 7, 11}) {
+  for (const size_t i : {size_t{2}, size_t{7}, size_t{11}}) {
     if (!is_zero_point(args[i]->integer())) {
       return context.fail(Error::kInvalidArgument, "a zero point does not fit in 32 bits");
     }
