@@ -51,10 +51,9 @@ Measures measure(const Layout& layout, const Body& body) {
   m.birth = layout.sections;
   for (int32_t p = body.begin; p < body.end; ++p) {
     const Piece& piece = layout.pieces[static_cast<size_t>(p)];
-    const int32_t life = piece.upper - piece.lower;
     m.size += piece.size;
-    m.life += life;
-    m.area += static_cast<double>(piece.size) * life;
+    m.life += piece.steps;
+    m.area += static_cast<double>(piece.size) * static_cast<double>(piece.steps);
     m.birth = std::min(m.birth, piece.lower);
     m.death = std::max(m.death, piece.upper);
   }

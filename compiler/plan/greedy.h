@@ -14,7 +14,7 @@ namespace berth::plan {
 /// problem. A body of several pieces has the sums of their sizes and areas.
 enum class Key : uint8_t {
   kSize,        // the largest
-  kArea,        // the most bytes × sections
+  kArea,        // the most bytes × steps
   kLife,        // the longest alive
   kLoad,        // greedy by breadth: the most bytes alive in one of its sections; of equal ones the earlier born
   kNeighbours,  // the most bytes of all that it is ever alive with
