@@ -204,6 +204,11 @@ TEST(ChooseQparamsPerTokenIsTorchs, RowByRow) {
     expect_near(scale, {0.01470588, 0.01176471, 0.007843138, 1.192093e-07}, 1e-8);
     EXPECT_EQ(zero_point.values(), (Values{-26, -128, 127, 127}));
   }
+  // Here the upper end has the smaller error.
+  const Array zero_point = i64({1, 1});
+  ASSERT_EQ(run(choose_qparams_per_token_asymmetric_out, {f32({1, 2}, {-3, 0.5}), kI8, f64({1, 1}), zero_point}),
+            Error::kOk);
+  EXPECT_EQ(zero_point.values(), Values{91});
   EXPECT_EQ(run(choose_qparams_per_token_asymmetric_out, {f32({2, 0}), kI8, f64({2, 1}), i64({2, 1})}),
             Error::kInvalidArgument);
 }
