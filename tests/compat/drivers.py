@@ -81,7 +81,8 @@ def difference(got, want, rtol=1e-4, atol=1e-5):
         if g.dtype != w.dtype:
             return f"out{i} has type {g.dtype} instead of {w.dtype}"
         if g.dtype.kind in "fc":
-            g, w = g.astype(np.float64), w.astype(np.float64)
+            wide = np.complex128 if g.dtype.kind == "c" else np.float64
+            g, w = g.astype(wide), w.astype(wide)
             finite = w[np.isfinite(w)]
             largest = float(np.abs(finite).max()) if finite.size else 0.
             if not np.allclose(g, w, rtol=rtol, atol=atol * max(largest, 1e-30), equal_nan=True):

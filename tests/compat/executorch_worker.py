@@ -3,7 +3,8 @@ this process along and nothing else.
 
 Reads lines of JSON {"program", "inputs": [.npy], "outputs": folder, "threads"?, "repeat"?} from standard input; answers
 each with a line: {"count"} after writing outputs/out0.npy…, or {"error"}. With "repeat" the answer has "seconds", the
-times of that many further runs.
+times of that many further runs. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
+too, and types that NumPy lacks come and go as their bits.
 """
 import json
 import os
@@ -25,10 +26,16 @@ def run(job):
         torch.set_num_threads(job["threads"])
         if hasattr(portable_lib, "_set_num_threads"):
             portable_lib._set_num_threads(job["threads"])
+    if "dtypes" in job:
+        import executorch.kernels.quantized  # noqa: F401
     method = Runtime.get().load_program(pathlib.Path(job["program"])).load_method("forward")
     inputs = [torch.from_numpy(np.load(path)) for path in job["inputs"]]
+    if "dtypes" in job:
+        inputs = [tensor.view(getattr(torch, dtype)) for tensor, dtype in zip(inputs, job["dtypes"])]
     outputs = method.execute(inputs)
     for i, value in enumerate(outputs):
+        if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:
+            value = value.view(torch.uint16)
         array = value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
         np.save(pathlib.Path(job["outputs"]) / f"out{i}.npy", array)
     answer = {"count": len(outputs)}
