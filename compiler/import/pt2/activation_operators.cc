@@ -109,6 +109,7 @@ void import_rrelu(NodeContext& n) {
   if (n.truth("training", false)) return n.unsupported("training draws random slopes; export the model in eval mode");
   const double slope = (n.number("lower", 0.125) + n.number("upper", 1.0 / 3)) / 2;
   n.output(n.op(OpId::leaky_relu_out, {n.tensor("self"), slope}));
+  n.unknown_output(1, "is the noise of training");
 }
 
 void import_dropout(NodeContext& n) {
@@ -143,6 +144,8 @@ constexpr OperatorRow kRows[] = {
     {"prelu", import_prelu},
     {"relu6", import_relu6},
     {"rrelu", import_rrelu},
+    {"rrelu_with_noise", import_rrelu},
+    {"rrelu_with_noise_functional", import_rrelu},
     {"selu", import_selu},
     {"silu", import_silu},
     {"softplus", import_softplus},

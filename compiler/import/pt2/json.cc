@@ -45,7 +45,8 @@ Expected<Json> parse_json(std::string_view text, const std::string& place) {
   bool too_deep = false;
   Filter filter;
   const auto keep = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) too_deep = true;
+    const bool starts = event == Json::parse_event_t::array_start || event == Json::parse_event_t::object_start;
+    if (starts && depth >= kMaxDepth) too_deep = true;
     if (too_deep) return false;
     if (event != Json::parse_event_t::key || depth < 1) return true;
     const std::string* key = parsed.get_ptr<const std::string*>();

@@ -1,4 +1,6 @@
 // Matrix products.
+#include <algorithm>
+
 #include "compiler/import/lowering/einsum.h"
 #include "compiler/import/lowering/matmul.h"
 #include "compiler/import/pt2/operators.h"
@@ -72,11 +74,58 @@ void import_bilinear(NodeContext& n) {
   n.output(n.has("bias") ? n.op(OpId::add_out, {y, n.tensor("bias")}) : y);
 }
 
+// Σ i1 i2 i3 over sumdim, each first given dimensions of size 1 at its own expand list.
+void import_trilinear(NodeContext& n) {
+  ValueId product;
+  for (const auto& [input, places] :
+       {std::pair("i1", "expand1"), std::pair("i2", "expand2"), std::pair("i3", "expand3")}) {
+    ValueId x = n.tensor(input);
+    std::vector<int64_t> where = n.integers(places);
+    std::sort(where.begin(), where.end());
+    std::vector<Dim> shape = n.shape(x);
+    for (int64_t at : where) {
+      if (at < 0 || at > static_cast<int64_t>(shape.size()))
+        return n.invalid("'" + std::string(places) + "' does not fit");
+      shape.insert(shape.begin() + at, Dim(1));
+    }
+    x = n.view(x, shape);
+    product = product.valid() ? n.op(OpId::mul_out, {product, x}) : x;
+  }
+  n.output(n.op(OpId::sum_IntList_out, {product, n.dims("sumdim"), false}));
+}
+
+// a · b / (|a| |b|), neither length below eps.
+void import_cosine_similarity(NodeContext& n) {
+  const ValueId a = n.tensor("x1");
+  const ValueId b = n.tensor("x2");
+  const DimList axis{n.dim("dim", Dim(1))};
+  const double eps = n.number("eps", 1e-8);
+  const auto length = [&](ValueId x) {
+    const ValueId sum = n.op(OpId::sum_IntList_out, {n.op(OpId::mul_out, {x, x}), axis, true});
+    return n.op(OpId::clamp_out, {n.op(OpId::sqrt_out, {sum}), eps, None()});
+  };
+  const ValueId product =
+      n.op(OpId::mul_out, {n.op(OpId::div_out, {a, length(a)}), n.op(OpId::div_out, {b, length(b)})});
+  n.output(n.op(OpId::sum_IntList_out, {product, axis, false}));
+}
+
 constexpr OperatorRow kRows[] = {
-    {"addbmm", import_addbmm},        {"addmv", import_addmv},   {"addr", import_addr},     {"baddbmm", import_baddbmm},
-    {"bilinear", import_bilinear},    {"dot", import_dot},       {"einsum", import_einsum}, {"ger", import_outer},
-    {"linalg_matmul", import_matmul}, {"linear", import_linear}, {"matmul", import_matmul}, {"mv", import_mv},
-    {"outer", import_outer},          {"vdot", import_dot},
+    {"_trilinear", import_trilinear},
+    {"addbmm", import_addbmm},
+    {"addmv", import_addmv},
+    {"addr", import_addr},
+    {"baddbmm", import_baddbmm},
+    {"bilinear", import_bilinear},
+    {"cosine_similarity", import_cosine_similarity},
+    {"dot", import_dot},
+    {"einsum", import_einsum},
+    {"ger", import_outer},
+    {"linalg_matmul", import_matmul},
+    {"linear", import_linear},
+    {"matmul", import_matmul},
+    {"mv", import_mv},
+    {"outer", import_outer},
+    {"vdot", import_dot},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Normalisations and softmax, before decomposition and after it.
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/import/pt2/operators.h"
@@ -14,18 +15,49 @@ void only_first(NodeContext& n, ValueId y) {
   for (size_t i = 1; i < n.output_count(); ++i) n.unknown_output(i, "is what training needs");
 }
 
+// Normalised by the batch itself, in every channel: what instance norms without statistics become.
+void import_batch_statistics(NodeContext& n) {
+  const ValueId x = n.tensor("input");
+  const int rank = n.rank(x);
+  if (n.ok() && rank < 2) return n.invalid("needs [N, C, …], found " + n.type_text(x));
+  DimList axes{Dim(0)};
+  std::vector<Dim> channels(static_cast<size_t>(std::max(rank, 2)), Dim(1));
+  channels[1] = n.dim(x, 1);
+  for (int axis = 2; axis < rank; ++axis) axes.emplace_back(axis);
+  const std::vector<ValueId> moments = n.ops(OpId::var_mean_correction_out, {x, axes, Dim(0), true});
+  if (!n.ok()) return;
+  const ValueId scale = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {moments[0], n.number("eps", 1e-5)})});
+  ValueId y = n.op(OpId::mul_out, {n.op(OpId::sub_out, {x, moments[1]}), scale});
+  if (n.has("weight")) y = n.op(OpId::mul_out, {y, n.view(n.tensor("weight"), channels)});
+  if (n.has("bias")) y = n.op(OpId::add_out, {y, n.view(n.tensor("bias"), channels)});
+  only_first(n, y);
+}
+
 void import_batch_norm(NodeContext& n) {
+  // Without running statistics it goes by the batch in eval mode too.
+  if (!n.has("running_mean") || !n.has("running_var")) return import_batch_statistics(n);
   if (n.truth("training", false) || n.truth("train", false)) {
-    return n.unsupported("training normalises by the batch; export the model in eval mode");
-  }
-  if (!n.has("running_mean") || !n.has("running_var")) {
-    return n.unsupported("a batch norm without running statistics normalises by the batch, also in eval mode");
+    return n.unsupported("training changes the running statistics; export the model in eval mode");
   }
   const ValueId x = n.tensor("input");
   const ValueId y = n.op(OpId::native_batch_norm_legit_no_training_out,
                          {x, n.optional_tensor("weight"), n.optional_tensor("bias"), n.tensor("running_mean"),
                           n.tensor("running_var"), n.number("momentum", 0.1), n.number("eps", 1e-5)});
   only_first(n, y);
+}
+
+// v · (g / |v|), the length taken over all dimensions but one.
+void import_weight_norm(NodeContext& n) {
+  const ValueId v = n.tensor("v");
+  const int kept = n.axis(n.integer("dim", 0), std::max(n.rank(v), 1));
+  DimList axes;
+  for (int axis = 0; axis < n.rank(v); ++axis) {
+    if (axis != kept) axes.emplace_back(axis);
+  }
+  const ValueId squares = n.op(OpId::sum_IntList_out, {n.op(OpId::mul_out, {v, v}), axes, true});
+  const ValueId length = n.op(OpId::sqrt_out, {squares});
+  n.output(n.op(OpId::mul_out, {v, n.op(OpId::div_out, {n.tensor("g"), length})}));
+  if (n.output_count() > 1) n.output(1, length);
 }
 
 void import_layer_norm(NodeContext& n) {
@@ -101,9 +133,12 @@ constexpr OperatorRow kRows[] = {
     {"_fused_rms_norm", import_rms_norm},
     {"_log_softmax", import_core_log_softmax},
     {"_native_batch_norm_legit", import_batch_norm},
+    {"_native_batch_norm_legit.no_stats", import_batch_statistics},
     {"_native_batch_norm_legit_no_training", import_batch_norm},
     {"_safe_softmax", import_safe_softmax},
     {"_softmax", import_core_softmax},
+    {"_weight_norm", import_weight_norm},
+    {"_weight_norm_interface", import_weight_norm},
     {"batch_norm", import_batch_norm},
     {"group_norm", import_group_norm},
     {"instance_norm", import_instance_norm},

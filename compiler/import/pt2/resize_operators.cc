@@ -73,6 +73,7 @@ ValueId by_axis(NodeContext& n, const Upsample& how, ValueId x, const DimList& s
   rule.mode = how.mode;
   rule.nearest = how.nearest;
   rule.antialias = how.antialias;
+  rule.exclude_outside = how.antialias;
   rule.cubic_a = how.antialias ? -0.5 : -0.75;
   const bool floor = rule.mode == "nearest" && rule.nearest == "floor";
   rule.coordinates = corners ? "align_corners" : floor ? "asymmetric" : "half_pixel";

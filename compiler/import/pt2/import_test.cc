@@ -1,0 +1,363 @@
+// What whole programs become: state, writes in place, symbols, regions, odd inputs and outputs. The evaluator runs the
+// IR; the figures are worked out by hand.
+#include "compiler/eval/evaluate.h"
+#include "compiler/import/pt2/test_archive.h"
+
+namespace berth::pt2 {
+namespace {
+
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+template <typename T>
+eval::Item array(DType dtype, std::vector<int32_t> sizes, const std::vector<T>& numbers) {
+  eval::Array a;
+  a.dtype = dtype;
+  a.sizes = std::move(sizes);
+  a.bytes.resize(numbers.size() * sizeof(T));
+  if (!numbers.empty()) std::memcpy(a.bytes.data(), numbers.data(), a.bytes.size());
+  return eval::Item(std::in_place_type<eval::Array>, std::move(a));
+}
+
+eval::Item floats(std::vector<int32_t> sizes, const Floats& numbers) {
+  return array(DType::kF32, std::move(sizes), numbers);
+}
+
+template <typename T = float>
+std::vector<T> numbers(const eval::Item& item) {
+  const eval::Array& a = std::get<eval::Array>(item);
+  std::vector<T> all(a.bytes.size() / sizeof(T));
+  if (!all.empty()) std::memcpy(all.data(), a.bytes.data(), a.bytes.size());
+  return all;
+}
+
+std::vector<eval::Item> run(const ir::Module& module, const std::vector<eval::Item>& inputs,
+                            std::map<ir::StateId, eval::Array>* states = nullptr) {
+  eval::EvaluateOptions options;
+  options.states = states;
+  auto outputs = eval::evaluate(module, module.methods[0], inputs, options);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().text() << ir::print(module);
+  return outputs.ok() ? std::move(*outputs) : std::vector<eval::Item>();
+}
+
+std::vector<eval::Item> run(const TestProgram& program, const std::vector<eval::Item>& inputs) {
+  const auto module = program.import();
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  return module.ok() ? run(*module, inputs) : std::vector<eval::Item>();
+}
+
+bool says(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+  return message.find(part) != std::string::npos;
+}
+
+json mutation(const std::string& kind, const std::string& field, const std::string& value, const std::string& target) {
+  return {{kind, {{"arg", {{"name", value}}}, {field, target}}}};
+}
+
+// A buffer of 5 to which every call adds 2.
+TestProgram counter() {
+  TestProgram p;
+  p.payload("weight_0", {5});
+  p.buffer("b_count", "count", tensor_meta({}), "weight_0");
+  p.input("x", {2});
+  p.node("aten.add.Tensor", {{"self", tensor("b_count")}, {"other", integer(2)}}, "add", {});
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", tensor("add")}}, "mul", {2});
+  p.special_output(tensor("add"), mutation("buffer_mutation", "buffer_name", "add", "count"));
+  p.output("mul");
+  return p;
+}
+
+TEST(StateIsLostBetweenCalls, BuffersThatChangeAreStates) {
+  const auto module = counter().import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  ASSERT_EQ(module->states.size(), 1u);
+  EXPECT_EQ(module->states[0].name, "count");
+  std::map<ir::StateId, eval::Array> states;
+  EXPECT_EQ(numbers(run(*module, {floats({2}, {1, 10})}, &states)[0]), Floats({7, 70}));
+  EXPECT_EQ(numbers(run(*module, {floats({2}, {1, 10})}, &states)[0]), Floats({9, 90}));
+  EXPECT_EQ(numbers(run(*module, {floats({2}, {1, 10})}, &states)[0]), Floats({11, 110}));
+}
+
+TEST(StateIsLostBetweenCalls, BuffersWrittenInPlaceAreStatesToo) {
+  TestProgram p;  // count[1:] += 1, before decomposition: the signature does not say it
+  p.payload("weight_0", {5, 6, 7});
+  p.buffer("b_count", "count", tensor_meta({3}), "weight_0");
+  p.node("aten.slice.Tensor", {{"self", tensor("b_count")}, {"dim", integer(0)}, {"start", integer(1)}}, "slice", {2});
+  p.node("aten.add_.Tensor", {{"self", tensor("slice")}, {"other", integer(1)}}, "add_", {2});
+  p.node("aten.sum.default", {{"self", tensor("b_count")}}, "sum", {});
+  p.output("sum");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  std::map<ir::StateId, eval::Array> states;
+  EXPECT_EQ(numbers(run(*module, {}, &states)[0]), Floats({20}));
+  EXPECT_EQ(numbers(run(*module, {}, &states)[0]), Floats({22}));
+}
+
+TEST(WritesInPlaceAreMissed, ViewsAndWhatTheyShowChangeTogether) {
+  // y = x * 1; row = y[0]; flat = y.view(4); row.add_(10); column = y.t()[1]; column.mul_(2); return y, flat, row
+  TestProgram p;
+  p.input("x", {2, 2});
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", integer(1)}}, "y", {2, 2});
+  p.node("aten.select.int", {{"self", tensor("y")}, {"dim", integer(0)}, {"index", integer(0)}}, "row", {2});
+  p.node("aten.view.default", {{"self", tensor("y")}, {"size", integers({4})}}, "flat", {4});
+  p.node("aten.add_.Tensor", {{"self", tensor("row")}, {"other", integer(10)}}, "add_", {2});
+  p.node("aten.t.default", {{"self", tensor("y")}}, "turned", {2, 2});
+  p.node("aten.select.int", {{"self", tensor("turned")}, {"dim", integer(0)}, {"index", integer(1)}}, "column", {2});
+  p.node("aten.mul_.Tensor", {{"self", tensor("column")}, {"other", integer(2)}}, "mul_", {2});
+  for (const char* name : {"y", "flat", "row", "add_", "mul_"}) p.output(name);
+  const auto outputs = run(p, {floats({2, 2}, {1, 2, 3, 4})});
+  ASSERT_EQ(outputs.size(), 5u);
+  EXPECT_EQ(numbers(outputs[0]), Floats({11, 24, 3, 8}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({11, 24, 3, 8}));
+  EXPECT_EQ(numbers(outputs[2]), Floats({11, 24}));
+  EXPECT_EQ(numbers(outputs[3]), Floats({11, 24}));
+  EXPECT_EQ(numbers(outputs[4]), Floats({24, 8}));
+}
+
+TEST(WritesInPlaceAreMissed, CopiesDoNotChange) {
+  TestProgram p;  // y = x.clone(); z = y.clone(); y.zero_(); return y, z
+  p.input("x", {2});
+  p.node("aten.clone.default", {{"self", tensor("x")}}, "y", {2});
+  p.node("aten.clone.default", {{"self", tensor("y")}}, "z", {2});
+  p.node("aten.zero_.default", {{"self", tensor("y")}}, "zero_", {2});
+  p.output("y");
+  p.output("z");
+  const auto outputs = run(p, {floats({2}, {1, 2})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({0, 0}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({1, 2}));
+}
+
+TEST(InputsAreWritten, ItIsRefusedWithWhatToDo) {
+  TestProgram p;
+  p.input("x", {2});
+  p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", integer(2)}}, "add", {2});
+  p.special_output(tensor("add"), mutation("user_input_mutation", "user_input_name", "add", "x"));
+  EXPECT_TRUE(says(failure_of(p.import()), "pt2 input \"x\": is changed by the model"));
+  TestProgram in_place;
+  in_place.input("x", {2});
+  in_place.node("aten.add_.Tensor", {{"self", tensor("x")}, {"other", integer(2)}}, "add_", {2});
+  in_place.output("add_");
+  EXPECT_TRUE(says(failure_of(in_place.import()), "pt2 input \"x\": is changed by the model (an operator writes it"));
+}
+
+TEST(OddOutputsAreDropped, NoneNumbersAndInputsComeBackAsTheyAre) {
+  TestProgram p;
+  p.input("x", {2});
+  p.special_input(integer(2), {{"constant_input", {{"name", "k"}, {"value", integer(2)}}}});
+  p.special_input(nothing(), {{"constant_input", {{"name", "n"}, {"value", nothing()}}}});
+  p.output("x");
+  for (const json& literal : {nothing(), integer(3), real(2.5), truth(true), text("hi")}) {
+    p.special_output(literal, {{"user_output", {{"arg", literal}}}});
+  }
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(ir::print(*module), "\nmethod forward(%x: f32[2]) {\n  return %x, none, 3, 2.5, true, \"hi\"\n}\n");
+}
+
+const char kS[] = "Symbol('s77', positive=True, integer=True)";
+
+TEST(SizesAreFrozen, SymbolsStaySymbols) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {kS, 3});
+  p.node("aten.sym_size.int", {{"self", tensor("x")}, {"dim", integer(0)}}, json::array({sym_int("n")}));
+  p.node("aten.full.default", {{"size", sym_ints({{{"as_name", "n"}}, {{"as_int", 3}}})}, {"fill_value", real(0.5)}},
+         "full", {kS, 3});
+  p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", tensor("full")}}, "y", {kS, 3});
+  p.output("y");
+  p.special_output(sym_int("n"), {{"user_output", {{"arg", sym_int("n")}}}});
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol s77 in [2, 8]"));
+  EXPECT_TRUE(says(ir::print(*module), "return %y, s77"));
+  EXPECT_EQ(numbers(run(*module, {floats({2, 3}, {1, 2, 3, 4, 5, 6})})[0]), Floats({1.5, 2.5, 3.5, 4.5, 5.5, 6.5}));
+}
+
+TEST(SizesAreFrozen, ASizeThatIsTwiceASymbolGivesTheSymbol) {
+  TestProgram p;  // x [2 s, 3] as [s, 2, 3]
+  p.symbol("s77", 2, 8);
+  const std::string twice = std::string("Mul(Integer(2), ") + kS + ")";
+  p.input("x", {twice, 3});
+  p.node("aten.view.default", {{"self", tensor("x")}, {"size", integers({-1, 2, 3})}}, "view", {kS, 2, 3});
+  p.node("aten.sum.dim_IntList", {{"self", tensor("view")}, {"dim", integers({1, 2})}}, "sum", {kS});
+  p.output("sum");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol x_0 in [4, 16]"));
+  EXPECT_EQ(numbers(run(*module, {floats({4, 3}, Floats(12, 1))})[0]), Floats({6, 6}));
+}
+
+TEST(MemoryHasNoBound, OpenSymbolsAskForOne) {
+  TestProgram p;
+  p.symbol("s77", 2, nullptr);
+  p.input("x", {kS, 3});
+  p.output("x");
+  EXPECT_TRUE(says(failure_of(p.import()), "has no upper bound"));
+  EXPECT_TRUE(says(failure_of(p.import()), "--input-shape x=1..8x3"));
+  ImportOptions options;
+  options.input_shapes = {{"x", "2..5x3"}};
+  const auto module = p.import(options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol s77 in [2, 5]"));
+  options.input_shapes = {{"x", "4x3"}};
+  EXPECT_TRUE(says(ir::print(*p.import(options)), "f32[4,3]"));
+}
+
+TEST(OptionsAreIgnored, ContradictionsAreSaid) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {kS, 3});
+  p.output("x");
+  const std::pair<const char*, const char*> kCases[] = {{"1..9x3", "--input-shape says 1..9 for dimension 0"},
+                                                        {"4x4", "--input-shape says 4 for dimension 1"},
+                                                        {"4", "has 1 dimensions, the input 2"},
+                                                        {"4y3", "is not a shape"}};
+  for (const auto& [shape, message] : kCases) {
+    ImportOptions options;
+    options.input_shapes = {{"x", shape}};
+    EXPECT_TRUE(says(failure_of(p.import(options)), message));
+  }
+  ImportOptions options;
+  options.input_shapes = {{"y", "4"}};
+  EXPECT_TRUE(says(failure_of(p.import(options)), "names no input of the model; it has: x"));
+}
+
+TEST(BranchesAreBothTaken, CondIsAnIf) {
+  TestGraph yes, no;
+  yes.placeholder("a", {2});
+  yes.node("aten.add.Tensor", {{"self", tensor("a")}, {"other", integer(1)}}, "t", {2});
+  yes.result(tensor("t"));
+  no.placeholder("b", {2});
+  no.node("aten.mul.Tensor", {{"self", tensor("b")}, {"other", integer(10)}}, "f", {2});
+  no.result(tensor("f"));
+  TestProgram p;
+  p.input("x", {2});
+  p.input("flag", {}, kBool);
+  p.node("higher_order.cond",
+         {{"", tensor("flag")}, {"", yes.as_argument()}, {"", no.as_argument()}, {"", tensor_list({"x"})}}, "y", {2});
+  p.output("y");
+  const std::vector<uint8_t> on{1}, off{0};
+  EXPECT_EQ(numbers(run(p, {floats({2}, {1, 2}), array(DType::kBool, {}, on)})[0]), Floats({2, 3}));
+  EXPECT_EQ(numbers(run(p, {floats({2}, {1, 2}), array(DType::kBool, {}, off)})[0]), Floats({10, 20}));
+}
+
+TEST(LoopsRunOnce, WhileLoopIsAWhile) {
+  TestGraph condition, body;
+  for (TestGraph* graph : {&condition, &body}) {
+    graph->placeholder("i", {}, kI64);
+    graph->placeholder("x", {2});
+  }
+  condition.node("aten.lt.Scalar", {{"self", tensor("i")}, {"other", integer(3)}}, "less", {}, kBool);
+  condition.result(tensor("less"));
+  body.node("aten.add.Tensor", {{"self", tensor("i")}, {"other", integer(1)}}, "next", {}, kI64);
+  body.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", integer(2)}}, "twice", {2});
+  body.result(tensor("next"));
+  body.result(tensor("twice"));
+  TestProgram p;
+  p.input("i", {}, kI64);
+  p.input("x", {2});
+  p.node(
+      "higher_order.while_loop",
+      {{"", condition.as_argument()}, {"", body.as_argument()}, {"", tensor_list({"i", "x"})}, {"", tensor_list({})}},
+      json::array({tensor("last"), tensor("y")}));
+  p.output("last");
+  p.output("y");
+  const auto outputs = run(p, {array(DType::kI64, {}, Ints{1}), floats({2}, {1, 5})});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(numbers<int64_t>(outputs[0]), Ints({3}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({4, 20}));
+}
+
+TEST(LoopsRunOnce, MapAndScanGoThroughRows) {
+  TestGraph body;  // (carry, row, k) → carry + row, row * k
+  body.placeholder("carry", {2});
+  body.placeholder("row", {2});
+  body.placeholder("k", {2});
+  body.node("aten.add.Tensor", {{"self", tensor("carry")}, {"other", tensor("row")}}, "sum", {2});
+  body.node("aten.mul.Tensor", {{"self", tensor("row")}, {"other", tensor("k")}}, "product", {2});
+  body.result(tensor("sum"));
+  body.result(tensor("product"));
+  TestProgram p;
+  p.input("start", {2});
+  p.input("x", {3, 2});
+  p.input("k", {2});
+  p.node("higher_order.scan",
+         {{"", body.as_argument()}, {"", tensor_list({"start"})}, {"", tensor_list({"x"})}, {"", tensor_list({"k"})}},
+         json::array({tensor("last"), tensor("all")}));
+  p.output("last");
+  p.output("all");
+  const auto outputs = run(p, {floats({2}, {100, 200}), floats({3, 2}, {1, 2, 3, 4, 5, 6}), floats({2}, {10, 0})});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(numbers(outputs[0]), Floats({109, 212}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({10, 0, 30, 0, 50, 0}));
+}
+
+TEST(OperatorsAreSkipped, UnknownOnesAreNamedWithTheLine) {
+  TestProgram p;
+  p.input("x", {2});
+  json& node = p.node("aten.lgamma.default", {{"self", tensor("x")}}, "lgamma", {2});
+  node["metadata"] = {
+      {"stack_trace", "  File \"/home/me/model.py\", line 12, in forward\n    return torch.lgamma(x)\n"}};
+  node["name"] = "lgamma";
+  p.output("lgamma");
+  const std::string message = failure_of(p.import());
+  EXPECT_TRUE(says(message, "torch.ops.aten.lgamma.default"));
+  EXPECT_TRUE(says(message, "node \"lgamma\""));
+  EXPECT_TRUE(says(message, "File \"/home/me/model.py\", line 12, in forward: return torch.lgamma(x)"));
+}
+
+TEST(SourcesAreLost, NodesAreNamedAfterTheirModules) {
+  TestProgram p;
+  p.input("x", {2});
+  json& node = p.node("aten.relu.default", {{"self", tensor("x")}}, "relu", {2});
+  node["metadata"] = {{"nn_module_stack", "L__self__,,net.Net;L__self___act,layer1.0.act,torch.nn.ReLU"}};
+  node["name"] = "relu";
+  p.output("relu");
+  EXPECT_TRUE(says(ir::print(*p.import()), "%relu: f32[2] = aten::relu(%x) \"layer1.0.act/relu\""));
+}
+
+TEST(OtherSchemasAreGuessed, TheyAreRefused) {
+  TestProgram p;
+  p.input("x", {2});
+  p.output("x");
+  p.major = 9;
+  EXPECT_TRUE(says(failure_of(p.import()), "has schema 9.20 of PyTorch 2.15.0; Berth reads schema 8"));
+  TestArchive old;
+  old.add("version", "6.1");
+  old.add("serialized_exported_program.json", "{}");
+  const std::string bytes = old.bytes();
+  EXPECT_TRUE(
+      says(failure_of(import_pt2(Span<const uint8_t>(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()))),
+           "PyTorch 2.7 or older"));
+}
+
+TEST(WrongGraphsAreRead, TheNodeIsNamed) {
+  TestProgram undefined;
+  undefined.node("aten.relu.default", {{"self", tensor("nobody")}}, "y", {2});
+  undefined.output("y");
+  EXPECT_TRUE(says(failure_of(undefined.import()), "\"nobody\" is not defined before this node"));
+  TestProgram ill;
+  ill.input("x", {2});
+  ill.node("aten.relu.default", {{"self", text("x")}}, "y", {2});
+  ill.output("y");
+  EXPECT_TRUE(says(failure_of(ill.import()), "pt2 node \"y\""));
+  TestProgram shape;
+  shape.input("x", {2});
+  shape.node("aten.view.default", {{"self", tensor("x")}, {"size", integers({3})}}, "y", {3});
+  shape.output("y");
+  EXPECT_TRUE(says(failure_of(shape.import()), "aten::view_copy"));
+}
+
+TEST(CallersLayoutIsForgotten, InputsKeepTheirDimensionOrder) {
+  TestProgram p;  // [1, 2, 2, 2] with the channels last: element (0, c, h, w) lies at 4 h + 2 w + c
+  p.input("x", {1, 2, 2, 2});
+  p.strides("x", {8, 1, 4, 2});
+  p.output("x");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "method forward(%x: f32[1,2,2,2]{0,2,3,1})"));
+}
+
+}  // namespace
+}  // namespace berth::pt2

@@ -1,0 +1,54 @@
+#include "compiler/import/pt2/json.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "compiler/import/pt2/test_archive.h"
+
+namespace berth::pt2 {
+namespace {
+
+TEST(DeepJsonOverflowsTheStack, ItIsRefusedAt64) {
+  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  EXPECT_TRUE(parse_json(nested(64), "j").ok());
+  for (const size_t depth : {size_t{65}, size_t{1000000}}) {
+    EXPECT_EQ(failure_of(parse_json(nested(depth), "j")), "j: its JSON is nested deeper than 64");
+  }
+  std::string objects;
+  for (int i = 0; i < 100000; ++i) objects += "{\"a\":";
+  EXPECT_FALSE(parse_json(objects, "j").ok());
+}
+
+TEST(OtherTextsAreTaken, TheyAreNotJson) {
+  for (const char* bad : {"", "{", "nul", "{\"a\":1,}", "[1 2]", "\"\xff\xfe\"", "1e999999", "{\"a\"}"}) {
+    EXPECT_EQ(failure_of(parse_json(bad, "j")), "j: is not JSON, or ends too soon") << bad;
+  }
+}
+
+TEST(TensorsVanishByTheirNames, OnlyMetadataIsLeftOut) {
+  const auto json = parse_json(
+      R"({"graph_module": {"module_call_graph": [1], "graph": {"nodes": [{"metadata": {"from_node": "x", "stack_trace": "s"}}],
+          "tensor_values": {"from_node": 1, "guards_code": 2, "torch_fn": 3}}}, "guards_code": [4]})",
+      "j");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->dump(), R"({"graph_module":{"graph":{"nodes":[{"metadata":{"stack_trace":"s"}}],)"
+                          R"("tensor_values":{"from_node":1,"guards_code":2,"torch_fn":3}}}})");
+}
+
+TEST(WrongFieldsAreTaken, TheFirstIsNamed) {
+  JsonReader reader("file");
+  EXPECT_EQ(reader.integer(Json(7), "a"), 7);
+  EXPECT_EQ(reader.number(Json("-Infinity"), "a"), -HUGE_VAL);
+  EXPECT_TRUE(std::isnan(reader.number(Json("NaN"), "a")));
+  EXPECT_EQ(reader.number(Json(3), "a"), 3);
+  EXPECT_TRUE(reader.ok());
+  reader.integer(Json(1.5), "nodes[3].x");
+  reader.text(Json(1), "later");
+  EXPECT_EQ(reader.failure().text(), "file: nodes[3].x: expected an integer of 64 bits");
+  JsonReader big("file");
+  big.integer(Json(uint64_t{1} << 63), "y");
+  EXPECT_FALSE(big.ok());
+}
+
+}  // namespace
+}  // namespace berth::pt2
