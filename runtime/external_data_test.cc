@@ -81,7 +81,7 @@ TEST(ExternalConstants, AreUsedWhereTheyLieAndGivenBack) {
 
 TEST(ExternalConstants, ThatAreMissingOrShortAreNamed) {
   Blobs blobs;
-  const auto said = [&blobs](const NamedDataMap* external, Error* error) {
+  const auto said = [](const NamedDataMap* external, Error* error) {
     OnDevices on(external_add());
     on.more_kernels = testing::kernels();
     on.options.external = external;

@@ -14,9 +14,8 @@ bool MethodData::is_read_only(const void* address) const {
   }
   const FreeableBuffer* begin = externals;
   const FreeableBuffer* after =
-      std::upper_bound(begin, begin + external_count, a, [](uintptr_t x, const FreeableBuffer& b) {
-        return x < reinterpret_cast<uintptr_t>(b.data());
-      });
+      std::upper_bound(begin, begin + external_count, a,
+                       [](uintptr_t x, const FreeableBuffer& b) { return x < reinterpret_cast<uintptr_t>(b.data()); });
   return after != begin && a - reinterpret_cast<uintptr_t>(after[-1].data()) < after[-1].size();
 }
 

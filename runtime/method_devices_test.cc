@@ -187,8 +187,8 @@ ProgramDesc with_state() {
   m.values.emplace_back(on_device({250}, 2, 80, kCuda0));  // 7
   m.values.emplace_back(format::testing::tensor({4}, 32));
   m.values.emplace_back(format::testing::tensor({250}, 48));
-  for (const size_t initial : {6, 8}) value(desc, initial).data_buffer_idx = 1;
-  for (const size_t named : {7, 9}) value(desc, named).name = "cache";
+  for (const size_t initial : {size_t{6}, size_t{8}}) value(desc, initial).data_buffer_idx = 1;
+  for (const size_t named : {size_t{7}, size_t{9}}) value(desc, named).name = "cache";
   m.outputs = {5, 6, 7, 8, 9};
   m.arenas = {{1056, Device()}, {1088, kCuda0}};
   std::vector<uint8_t> bytes(16);
@@ -200,13 +200,13 @@ ProgramDesc with_state() {
 TEST(State, IsThereAtLoadOnTheHostAndOnDevicesWhateverTheArenaHeld) {
   OnDevices on(with_state());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  for (const size_t output : {1, 3}) {
+  for (const size_t output : {size_t{1}, size_t{3}}) {
     const Tensor& tensor = on.method->get_output(output).tensor();
     const uint8_t* bytes = static_cast<const uint8_t*>(tensor.raw());
     if (output == 1) bytes = RecordingAllocator::host(bytes);
     for (size_t i = 0; i < 16; ++i) EXPECT_EQ(bytes[i], i + 1);
   }
-  for (const size_t output : {2, 4}) {
+  for (const size_t output : {size_t{2}, size_t{4}}) {
     const Tensor& tensor = on.method->get_output(output).tensor();
     const uint8_t* bytes = static_cast<const uint8_t*>(tensor.raw());
     if (output == 2) bytes = RecordingAllocator::host(bytes);
@@ -289,7 +289,7 @@ TEST(InputsOnTheHost, ReallyArriveInThePlannedTensor) {
 
 TEST(InputsPlannedOnADevice, AreCopiedThereFromTheSameDevice) {
   ProgramDesc desc = device_io_add();
-  for (const size_t i : {0, 1, 2}) value(desc, i).place = format::Place{1, 16 * i};
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) value(desc, i).place = format::Place{1, 16 * i};
   desc.methods[0].arenas = {{48, kCuda0}};
   OnDevices on(desc);
   on.cuda.has_streams = true;
