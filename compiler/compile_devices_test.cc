@@ -1,0 +1,172 @@
+// From IR text and options about devices to the bytes of a program: what the file says of devices.
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "compiler/emit/emit.h"
+#include "compiler/ir/parse.h"
+#include "compiler/ir/verify.h"
+#include "compiler/passes/pipeline.h"
+#include "format/nested.h"
+#include "format/program_view.h"
+#include "format/tensor_facts.h"
+#include "format/verify.h"
+#include "format/write/write_program.h"
+
+namespace berth {
+namespace {
+
+constexpr const char* kAdd =
+    "method forward(%x: f32[2,2], %y: f32[2,2]) {\n  %z: f32[2,2] = aten::add.Tensor(%x, %y, 1) \"Add_0\"\n  return "
+    "%z\n}\n";
+
+ir::Module parsed(const std::string& text) {
+  auto module = ir::parse(text, "t");
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  return module.ok() ? std::move(*module) : ir::Module();
+}
+
+/// A compiled program with what tests ask of it.
+struct Compiled {
+  Compiled(const std::string& text, const CompileOptions& options) {
+    auto made = compile(parsed(text), options, &report);
+    EXPECT_TRUE(made.ok()) << made.error().text();
+    if (!made.ok()) return;
+    bytes = std::move(*made);
+    EXPECT_EQ(format::ProgramView::open(bytes, &view, nullptr), Error::kOk);
+    EXPECT_EQ(format::verify_program(view, nullptr), Error::kOk);
+  }
+
+  const fb::ExecutionPlan& plan() const { return view.method(0); }
+
+  int calls(const std::string& name) const {
+    int calls = 0;
+    for (const auto* instruction : *plan().chains()->Get(0)->instructions()) {
+      const auto* call = instruction->instr_args_as_KernelCall();
+      if (call == nullptr) continue;
+      calls += format::text(plan().operators()->Get(static_cast<uint32_t>(call->op_index()))->name()) == name ? 1 : 0;
+    }
+    return calls;
+  }
+
+  const fb::Tensor& input(int i) const {
+    return *format::tensor_at(plan(), plan().inputs()->Get(static_cast<uint32_t>(i)));
+  }
+  const fb::Tensor& output(int i) const {
+    return *format::tensor_at(plan(), plan().outputs()->Get(static_cast<uint32_t>(i)));
+  }
+
+  std::vector<uint8_t> bytes;
+  format::ProgramView view;
+  CompileReport report;
+};
+
+CompileOptions target(const std::string& name) {
+  CompileOptions options;
+  options.target = name;
+  return options;
+}
+
+const Device kCuda0(DeviceType::kCuda, 0);
+
+TEST(AnAddOnADevice, IsADelegateBetweenCopies) {
+  const Compiled add(kAdd, target("cuda:0"));
+  // Holds row 97, row 103.
+  ASSERT_EQ(format::length(add.plan().delegates()), 1u);
+  EXPECT_STREQ(format::text(add.plan().delegates()->Get(0)->id()), "berth.cuda");
+  EXPECT_EQ(add.calls("et_copy::_h2d_copy"), 2);
+  EXPECT_EQ(add.calls("et_copy::_d2h_copy"), 1);
+  EXPECT_EQ(add.calls("aten::add"), 0);
+  // Holds row 252.
+  int there = 0;
+  int here = 0;
+  for (uint32_t i = 0; i < add.plan().values()->size(); ++i) {
+    const fb::Tensor* tensor = format::tensor_at(add.plan(), i);
+    if (tensor == nullptr || !format::is_planned(*tensor)) continue;
+    const Device device = format::tensor_device(*tensor);
+    EXPECT_EQ(device, format::arena_device(add.plan(), tensor->allocation_info()->memory_id()));
+    (device == kCuda0 ? there : here) += 1;
+  }
+  EXPECT_EQ(there, 3);
+  EXPECT_EQ(here, 3);
+}
+
+TEST(TheReport, CountsCopiesAndDelegates) {
+  const Compiled add(kAdd, target("cuda:0"));
+  ASSERT_EQ(add.report.copies.size(), 2u);
+  int64_t bytes = 0;
+  for (const CopyReport& copy : add.report.copies) {
+    EXPECT_EQ(copy.count, copy.to == kCuda0 ? 2 : 1);
+    bytes += copy.bytes;
+  }
+  EXPECT_EQ(bytes, 3 * 16);
+  ASSERT_EQ(add.report.delegates.size(), 1u);
+  EXPECT_EQ(add.report.delegates[0].device, kCuda0);
+  EXPECT_EQ(add.report.delegates[0].nodes, 1);
+}
+
+TEST(DeviceIo, TakesInputsAndOutputsOutOfThePlan) {
+  CompileOptions options = target("cuda:0");
+  options.device_io = {"x=cuda:0", "y=cuda:0"};
+  const Compiled inputs(kAdd, options);
+  EXPECT_EQ(inputs.calls("et_copy::_h2d_copy"), 0);
+  EXPECT_EQ(inputs.calls("et_copy::_d2h_copy"), 1);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(format::tensor_device(inputs.input(i)), kCuda0);
+    // Holds row 115. A caller's own memory, in one option.
+    EXPECT_FALSE(format::is_planned(inputs.input(i)));
+  }
+  EXPECT_TRUE(format::is_planned(inputs.output(0)));
+  options.device_io.push_back("z=cuda:0");
+  const Compiled all(kAdd, options);
+  EXPECT_EQ(all.calls("et_copy::_h2d_copy") + all.calls("et_copy::_d2h_copy"), 0);
+  EXPECT_EQ(format::tensor_device(all.output(0)), kCuda0);
+  EXPECT_FALSE(format::is_planned(all.output(0)));
+}
+
+TEST(AModelOnTheHost, HasTheSameBytesWithAndWithoutTheDevicePasses) {
+  const char* text =
+      "const @w: f32[4,4] = splat<0.25>\nmethod forward(%x: f32[4,4]) {\n  %w: f32[4,4] = const @w\n"
+      "  %a: f32[4,4] = aten::mm(%x, %w)\n  %b: f32[4,4] = aten::relu(%a)\n  %c: f32[4,4] = aten::add.Tensor(%b, %x, "
+      "1)\n"
+      "  return %c\n}\n";
+  ir::Module module = parsed(text);
+  ASSERT_TRUE(passes::run(passes::pipeline(), module, {}).ok());
+  const auto emitted = emit::emit(module);
+  ASSERT_TRUE(emitted.ok()) << emitted.error().text();
+  const auto without = format::program_bytes(emitted->program);
+  ASSERT_TRUE(without.ok());
+  EXPECT_EQ(Compiled(text, target("portable")).bytes, *without);
+}
+
+std::string error_of(const std::string& text, const CompileOptions& options) {
+  const auto made = compile(parsed(text), options);
+  return made.ok() ? "" : made.error().text();
+}
+
+TEST(Options, ThatCannotBeFollowedAreRefused) {
+  EXPECT_EQ(error_of(kAdd, target("tpu:0")), "target \"tpu:0\": expected one of portable, cpu, cuda:N, sim:N");
+  CompileOptions options = target("sim:0");
+  options.place = {"Mul_*=sim:0"};
+  EXPECT_EQ(error_of(kAdd, options),
+            "place \"Mul_*\": is like no node: neither the source of any nor the name of a result");
+  options.place = {"Add_0"};
+  EXPECT_EQ(error_of(kAdd, options), "place \"Add_0\": expected GLOB=DEVICE, such as layer[5-9]*=cuda:1");
+  options.place = {"Add_0=sim:1"};
+  EXPECT_NE(error_of(kAdd, options).find("is to run on sim:1, which is none of the targets sim:0"), std::string::npos);
+  options.place = {"Add_0=sim:0"};
+  EXPECT_EQ(error_of(kAdd, options), "");
+  options.device_io = {"w=sim:0"};
+  EXPECT_EQ(error_of(kAdd, options), "device-io \"w\": is no tensor among inputs and outputs; there are: x, y, z");
+}
+
+TEST(ATextWithValuesInTheWrongPlace, IsRefusedNotEmitted) {
+  // Nothing but propagation would put the relu's result on the cpu; its own word is not taken.
+  const char* text = "method forward(%x: f32[2]@sim:0) {\n  %y: f32[2]@sim:0 = aten::relu(%x)\n  return %y\n}\n";
+  const Compiled compiled(text, target("portable"));
+  EXPECT_EQ(compiled.calls("et_copy::_d2h_copy"), 1);
+  EXPECT_EQ(compiled.calls("et_copy::_h2d_copy"), 1);
+  EXPECT_EQ(format::tensor_device(compiled.output(0)), Device(DeviceType::kSim, 0));
+}
+
+}  // namespace
+}  // namespace berth
