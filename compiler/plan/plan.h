@@ -50,7 +50,7 @@ struct PlanOptions {
   Planner planner = Planner::kBest;
   /// How much kBest may search: placements tried by the exact search, of all spaces and selections of merges together.
   /// About a microsecond each for a few hundred storages.
-  int64_t nodes = 20'000;
+  int64_t nodes = 10'000;
   /// Seconds after which kBest stops with what it has and says `truncated`; 0: never. The nodes alone should decide:
   /// only then is the plan the same on every machine.
   double time_limit = 0;

@@ -74,6 +74,7 @@ class Searcher {
     need_.resize(static_cast<size_t>(items.sections));
     first_.resize(need_.size());
     second_.resize(need_.size());
+    first_end_.resize(need_.size());
     floor_.resize(need_.size());
     index_.resize(items.items.size());
     placed_.assign(items.items.size(), 0);
@@ -381,25 +382,31 @@ class Searcher {
     return true;
   }
 
+  /// The lowest end of an item that is alive with item `i`, and whose it is.
   Height least_end(const FrameT& g, size_t i, size_t* best) const {
+    const Height least = std::min(least_end_in(g, i, 0, i), least_end_in(g, i, i + 1, g.count));
+    if (least == std::numeric_limits<Height>::max()) return least;
+    for (size_t j = 0; j < g.count; ++j) {
+      if (g.ends[j] != least || j == i || g.begins_at[j] >= g.ends_at[i] || g.begins_at[i] >= g.ends_at[j]) continue;
+      *best = j;
+      break;
+    }
+    return least;
+  }
+
+  /// Without branches, so that it runs in vectors.
+  static Height least_end_in(const FrameT& g, size_t i, size_t from, size_t to) {
     constexpr Height kNone = std::numeric_limits<Height>::max();
     const int16_t begins_at = g.begins_at[i];
     const int16_t ends_at = g.ends_at[i];
-    Height least = kNone;
-    const size_t count = g.count;
     const int16_t* const begins = g.begins_at.data();
     const int16_t* const ends_of_life = g.ends_at.data();
     const Height* const ends = g.ends.data();
-    for (size_t j = 0; j < count; ++j) {
-      const Height end = begins[j] < ends_at && begins_at < ends_of_life[j] && j != i ? ends[j] : kNone;
-      least = std::min(least, end);
-    }
-    if (least == kNone) return least;
-    for (size_t j = 0; j < count; ++j) {
-      if (ends[j] == least && begins[j] < ends_at && begins_at < ends_of_life[j] && j != i) {
-        *best = j;
-        break;
-      }
+    Height least = kNone;
+    for (size_t j = from; j < to; ++j) {
+      const bool meet = (begins[j] < ends_at) & (begins_at < ends_of_life[j]);
+      const Height end = meet ? ends[j] : kNone;
+      least = end < least ? end : least;
     }
     return least;
   }
@@ -420,46 +427,26 @@ class Searcher {
   /// Where all items of a section but one are too high to lie below the others, that one is the lowest there: the
   /// others lie above it. True when that raised an item.
   bool raise_above_firsts(FrameT* g) {
-    const size_t lower = static_cast<size_t>(g->lower);
-    const size_t upper = static_cast<size_t>(g->upper);
-    std::fill(first_.begin() + g->lower, first_.begin() + g->upper, int32_t{-1});
-    std::fill(second_.begin() + g->lower, second_.begin() + g->upper, int32_t{-1});
-    int32_t open = 0;
-    for (size_t s = lower; s < upper; ++s) open += g->rest[s] > 0 ? 1 : 0;
-    for (size_t at = g->count; at-- > 0 && open > 0;) {
-      const int32_t index = g->by_early[at];
-      const size_t i = static_cast<size_t>(index);
-      for (int32_t s = g->begins_at[i]; s < g->ends_at[i]; ++s) {
-        const size_t section = static_cast<size_t>(s);
-        if (first_[section] < 0) {
-          first_[section] = index;
-        } else if (second_[section] < 0) {
-          second_[section] = index;
-          --open;
-        }
-      }
-    }
-    int64_t highest = 0;
-    for (size_t s = lower; s < upper; ++s) {
-      floor_[s] = 0;
-      if (second_[s] < 0) continue;
-      const size_t first = static_cast<size_t>(first_[s]);
-      const int64_t second = g->early[static_cast<size_t>(second_[s])];
-      if (second >= g->ends[first] || second + g->rest[s] <= capacity_) continue;
-      floor_[s] = g->ends[first];
-      highest = std::max<int64_t>(highest, floor_[s]);
+    find_firsts(*g);
+    Height highest = 0;
+    for (int32_t s = g->lower; s < g->upper; ++s) {
+      const size_t section = static_cast<size_t>(s);
+      const bool alone = second_[section] < first_end_[section] && second_[section] > capacity_ - g->rest[section];
+      floor_[section] = alone ? first_end_[section] : Height{0};
+      highest = std::max(highest, floor_[section]);
     }
     bool raised = false;
     for (size_t at = g->count; at-- > 0;) {
-      const int32_t index = g->by_early[at];
-      const size_t i = static_cast<size_t>(index);
-      Height early = g->early[i];
-      if (early >= highest) break;
+      const size_t i = static_cast<size_t>(g->by_early[at]);
+      const Height old = g->early[i];
+      if (old >= highest) break;
+      Height early = old;
       for (int32_t s = g->begins_at[i]; s < g->ends_at[i]; ++s) {
         const size_t section = static_cast<size_t>(s);
-        if (first_[section] != index) early = std::max(early, floor_[section]);
+        const Height floor = first_[section] != old ? floor_[section] : Height{0};
+        early = std::max(early, floor);
       }
-      if (early == g->early[i]) continue;
+      if (early == old) continue;
       const size_t id = static_cast<size_t>(g->ids[i]);
       g->early[i] = align(early, id);
       g->ends[i] = static_cast<Height>(g->early[i] + size_[id]);
@@ -468,6 +455,40 @@ class Searcher {
       raised = true;
     }
     return raised;
+  }
+
+  /// For each section the lowest `early`, the end that goes with it, and the second lowest unless that end is lower.
+  void find_firsts(const FrameT& g) {
+    constexpr Height kNone = std::numeric_limits<Height>::max();
+    constexpr size_t kStride = 32;
+    std::fill(first_.begin() + g.lower, first_.begin() + g.upper, kNone);
+    std::fill(second_.begin() + g.lower, second_.begin() + g.upper, kNone);
+    for (int32_t s = g.lower; s < g.upper; ++s) {
+      const size_t section = static_cast<size_t>(s);
+      first_end_[section] = g.rest[section] > 0 ? kNone : Height{0};
+    }
+    for (size_t at = g.count; at-- > 0;) {
+      const size_t i = static_cast<size_t>(g.by_early[at]);
+      const Height early = g.early[i];
+      const Height end = g.ends[i];
+      Height* const first = first_.data();
+      Height* const second = second_.data();
+      Height* const first_end = first_end_.data();
+      for (int32_t s = g.begins_at[i]; s < g.ends_at[i]; ++s) {
+        const Height lowest = first[s];
+        const Height next = early > lowest ? early : lowest;
+        second[s] = next < second[s] ? next : second[s];
+        first_end[s] = early < lowest ? end : first_end[s];
+        first[s] = early < lowest ? early : lowest;
+      }
+      if (at % kStride != 0) continue;
+      Height highest = 0;
+      for (int32_t s = g.lower; s < g.upper; ++s) {
+        const size_t section = static_cast<size_t>(s);
+        highest = std::max(highest, std::min(second_[section], first_end_[section]));
+      }
+      if (highest <= early) break;
+    }
   }
 
   /// Adds an item to the need of its sections; returns the largest of these.
@@ -502,9 +523,10 @@ class Searcher {
   bool aligned_ = false;
   std::vector<std::unique_ptr<FrameT>> frames_;  // by depth
   std::vector<Height> need_;                     // of each section
-  std::vector<int32_t> first_;
-  std::vector<int32_t> second_;
-  std::vector<Height> floor_;
+  std::vector<Height> first_;                    // of each section: the lowest `early`,
+  std::vector<Height> first_end_;                // the end of that item,
+  std::vector<Height> second_;                   // and the second lowest
+  std::vector<Height> floor_;                    // of each section: what all but the first lie above
   std::vector<int32_t> index_;   // of each item of the frame being made: where it is there
   std::vector<uint8_t> placed_;  // of each item: on the path to this node
   std::vector<Height> offsets_;
