@@ -4,6 +4,11 @@
 #include "backends/sim/sim_allocator.h"
 #include "backends/sim/sim_backend.h"
 
+#if BERTH_HAS_CUDA
+#include "backends/cuda/device/cuda_allocator.h"
+#include "backends/cuda/device/cuda_backend.h"
+#endif
+
 namespace berth::tool {
 
 struct Machine::Parts {
@@ -12,11 +17,19 @@ struct Machine::Parts {
   SimBackend sim_backend{&sim};
   // Programs for GPUs whose devices were mapped to simulated ones.
   SimBackend stand_in{"berth.cuda", DeviceType::kSim, &sim};
+#if BERTH_HAS_CUDA
+  cuda::CudaAllocator cuda;
+  cuda::CudaBackend cuda_backend;
+#endif
 };
 
 Machine::Machine() : parts_(std::make_unique<Parts>()) {
   add(&parts_->sim, "memory that the host may not touch, for tests");
   backend_list_ = {&parts_->cpu, &parts_->sim_backend, &parts_->stand_in};
+#if BERTH_HAS_CUDA
+  add(&parts_->cuda, cuda::describe_devices());
+  backend_list_.push_back(&parts_->cuda_backend);
+#endif
 }
 
 Machine::~Machine() = default;

@@ -14,7 +14,10 @@ cudaStream_t own_queue() { return cudaStreamPerThread; }
 
 Error finish_own_queue(const char* what) { return check(cudaStreamSynchronize(own_queue()), what); }
 
+// Memory of a pool is open to another device only where the pool says so; where there are several, it is plain memory,
+// which they copy to and from as they can.
 bool has_pools(DeviceIndex index) {
+  if (device_count() > 1) return false;
   int supported = 0;
   if (cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, index) == cudaSuccess) return supported != 0;
   static_cast<void>(cudaGetLastError());

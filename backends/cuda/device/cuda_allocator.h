@@ -7,8 +7,8 @@
 // Without a GPU or a driver it has no devices: device_count() is 0, and everything else InvalidArgument. It has no state:
 // there may be several, for the same devices.
 //
-//   allocate      from the device's memory pool where the driver has one (cudaMallocAsync), ready on return; addresses
-//                 are multiples of 256, and more is not to be had
+//   allocate      from the device's memory pool where the driver has one (cudaMallocAsync) and the GPU is the only one,
+//                 ready on return; addresses are multiples of 256, and more is not to be had
 //   deallocate    waits for all work on the device
 //   copies        with a stream, host memory goes through pinned buffers of the stream, so that it is the caller's again
 //                 on return while the copy itself is under way; without one, everything is complete on return. Between

@@ -24,6 +24,8 @@ namespace {
 class PinnedHeap {
  public:
   void* take(size_t bytes) {
+    // The CUDA runtime may want memory while it is asked for some.
+    if (inside_) return plain(bytes);
     int size_class = kSmallest;
     while (size_class < kLargest && size_t{1} << size_class < bytes + kHeader) ++size_class;
     if (size_t{1} << size_class < bytes + kHeader) return nullptr;
@@ -42,6 +44,7 @@ class PinnedHeap {
   void give_back(void* memory) {
     if (memory == nullptr) return;
     auto* block = reinterpret_cast<Block*>(static_cast<char*>(memory) - kHeader);
+    if (block->size_class == kPlain) return std::free(block);
     const std::lock_guard<std::mutex> lock(mutex_);
     block->next = lists_[block->size_class];
     lists_[block->size_class] = block;
@@ -55,16 +58,27 @@ class PinnedHeap {
   static constexpr size_t kHeader = 64;  // keeps the alignment of operator new, and more
   static constexpr int kSmallest = 7;
   static constexpr int kLargest = 30;
+  static constexpr int kPlain = -1;
   static constexpr size_t kSlab = size_t{128} << 20;
+
+  static void* plain(size_t bytes) {
+    const size_t whole = (bytes + kHeader + 63) / 64 * 64;
+    auto* block = static_cast<Block*>(std::aligned_alloc(64, whole));
+    if (block == nullptr) return nullptr;
+    block->size_class = kPlain;
+    return reinterpret_cast<char*>(block) + kHeader;
+  }
 
   Block* cut(size_t bytes) {
     if (bytes > left_) {
       const size_t slab = bytes > kSlab ? bytes : kSlab;
       void* memory = nullptr;
+      inside_ = true;
       if (cudaHostAlloc(&memory, slab, cudaHostAllocMapped) != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
-        memory = std::aligned_alloc(64, slab);
+        memory = std::aligned_alloc(128, slab);
       }
+      inside_ = false;
       if (memory == nullptr) return nullptr;
       at_ = static_cast<char*>(memory);
       left_ = slab;
@@ -75,11 +89,14 @@ class PinnedHeap {
     return block;
   }
 
+  static thread_local bool inside_;
   std::mutex mutex_;
   char* at_ = nullptr;
   size_t left_ = 0;
   Block* lists_[kLargest + 1] = {};
 };
+
+thread_local bool PinnedHeap::inside_ = false;
 
 PinnedHeap& heap() {
   // Made before anything else, and never destroyed.
