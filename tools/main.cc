@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   add_inspect(app, session);
   add_verify(app, session);
   add_plan(app, session);
+  add_replan(app, session);
   add_report(app, session);
   add_bench(app, session);
   add_devices(app, session);

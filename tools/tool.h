@@ -30,6 +30,7 @@ void add_run(CLI::App& app, Session& session);
 void add_inspect(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
+void add_replan(CLI::App& app, Session& session);
 void add_report(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);

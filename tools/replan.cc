@@ -1,0 +1,81 @@
+// berth replan: a better memory plan for a program that is already made.
+#include "compiler/replan/replan.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/mapped_file.h"
+#include "base/output_file.h"
+#include "tools/names.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+namespace {
+
+struct ReplanOptions {
+  std::string program;
+  std::string output;
+  bool json = false;
+};
+
+Json arenas_json(const replan::Replanned& result) {
+  Json arenas = Json::array();
+  for (const replan::ArenaChange& arena : result.arenas) {
+    arenas.push_back({{"method", arena.method},
+                      {"id", arena.id},
+                      {"device", device_name(arena.device)},
+                      {"before", arena.before},
+                      {"bytes", arena.after},
+                      {"lower_bound", arena.lower_bound},
+                      {"optimal", arena.optimal}});
+  }
+  return arenas;
+}
+
+Status run_replan(const ReplanOptions& options) {
+  const Stopwatch watch;
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.program));
+  auto result = replan::replan(file->bytes());
+  if (!result.ok()) {
+    const Failure& failure = result.error();
+    return Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place),
+                   failure.message};
+  }
+  BERTH_TRY(write_whole_file(options.output,
+                             [&](OutputFile& out) { return out.write(result->file.data(), result->file.size()); }));
+  if (options.json) {
+    const Json json = {{"arenas", arenas_json(*result)},
+                       {"before", result->before()},
+                       {"after", result->after()},
+                       {"total_ms", watch.seconds() * 1e3}};
+    fmt::print("{}\n", json.dump());
+    return Done{};
+  }
+  for (const replan::ArenaChange& arena : result->arenas) {
+    fmt::print("{}: arena {} on {}: {} before, {} now ({} bytes), lower bound {}{}\n", arena.method, arena.id,
+               device_name(arena.device), bytes_text(arena.before), bytes_text(arena.after), arena.after,
+               bytes_text(arena.lower_bound), arena.optimal ? ", optimal" : "");
+  }
+  fmt::print("{}: {} saved of {}, in {}\n", options.output, bytes_text(result->before() - result->after()),
+             bytes_text(result->before()), duration_text(watch.seconds()));
+  return Done{};
+}
+
+}  // namespace
+
+void add_replan(CLI::App& app, Session& session) {
+  auto options = std::make_shared<ReplanOptions>();
+  CLI::App* command =
+      app.add_subcommand("replan", "Give an existing program a better memory plan, and change nothing else");
+  command->add_option("PROGRAM", options->program, "a .pte program, ours or ExecuTorch's")->required();
+  command->add_option("-o,--output", options->output, "the program to write")->required();
+  command->add_flag("--json", options->json, "one JSON object instead of text");
+  command->footer("example: berth replan theirs.pte -o smaller.pte");
+  command->callback([options, &session] {
+    auto done = run_replan(*options);
+    if (!done.ok()) session.exit_code = report(done.error());
+  });
+}
+
+}  // namespace berth::tool
