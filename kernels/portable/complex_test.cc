@@ -104,7 +104,7 @@ TEST(ComplexArithmeticRefuses, WhatDoesNotFit) {
   const Array a = complex64({2}, {1, 2, 3, 4});
   EXPECT_EQ(run(add_out, {a, f32({2}), 1, a}), Error::kInvalidArgument);
   EXPECT_EQ(run(mul_out, {a, a, f32({2})}), Error::kInvalidArgument);
-  EXPECT_EQ(run(mul_out, {a, complex64({3}, {}), a}), Error::kInvalidArgument);
+  EXPECT_EQ(run(mul_out, {a, Array(DType::kComplex64, {3}), a}), Error::kInvalidArgument);
   EXPECT_EQ(run(abs_out, {a, a}), Error::kInvalidArgument);
   EXPECT_EQ(run(sum_IntList_out, {a, nullptr, false, 6, f32({})}), Error::kInvalidArgument);
 }

@@ -87,7 +87,8 @@ def compare(case, got, want, like):
     for i, (g, w, t) in enumerate(zip(got, want, like)):
         g, w = to_numbers(g, t), to_numbers(w, t)
         if not case.exact:
-            problem = None if g.shape == w.shape and g.dtype == w.dtype else f"{g.dtype}{g.shape}, not {w.dtype}{w.shape}"
+            alike = g.shape == w.shape and g.dtype == w.dtype
+            problem = None if alike else f"{g.dtype}{g.shape}, not {w.dtype}{w.shape}"
         else:
             problem = difference([g], [w], rtol=tolerance_of(case, t), atol=tolerance_of(case, t))
         if problem:

@@ -102,7 +102,8 @@ case("aten::glu.out", lambda x: A.glu.default(x, -1), [T(N, 6)], FLOATS, keep=[A
 
 # Element-wise, several tensors
 for name in ("add", "sub"):
-    case(f"aten::{name}.out", lambda a, b, f=getattr(A, name).Tensor: (f(a, b), f(a, b, alpha=2)), [X, T(1, 3)], NUMBERS)
+    case(f"aten::{name}.out", lambda a, b, f=getattr(A, name).Tensor: (f(a, b), f(a, b, alpha=2)), [X, T(1, 3)],
+         NUMBERS)
     case(f"aten::{name}.Scalar_out", lambda a, f=getattr(A, name).Scalar: (f(a, 2), f(a, 2, 3)), [X], NUMBERS)
 case("aten::rsub.Scalar_out", lambda a: A.rsub.Scalar(a, 2, 3), [X], NUMBERS, keep=[A.rsub.Scalar])
 case("aten::mul.out", A.mul.Tensor, [X, T(1, 3)], ALL)
