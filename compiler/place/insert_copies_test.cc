@@ -321,6 +321,7 @@ TEST(State, StaysOnTheHostWhenAnyMethodReadsItThere) {
   const ir::Module module = placed(
       counter("  return %s\n}\n") +
       "\nmethod look() {\n  %now: f32[2] = berth::state_read() @k\n  %r: f32[2] = aten::relu(%now)\n  return %r\n}\n");
+  // Holds row 242.
   EXPECT_EQ(module.states[0].type.device, Device());
   // old and x up; s down once, for the state and for the caller.
   EXPECT_EQ(count(module), (Counts{2, 1, 0, 1}));

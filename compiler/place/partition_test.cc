@@ -63,13 +63,18 @@ TEST(TheCpuTarget, SaysNoDeviceAndCopiesNothing) {
 }
 
 TEST(CompileSpecs, SayTheDeviceThatWasAskedFor) {
-  const ir::Module module = placed(kChain, options_of("CUDA:1,cpu"));
-  // Holds row 235, row 251. MatMul is not among CUDA's operators in this room's eyes until its kernels are.
-  for (const ir::Delegate& delegate : module.delegates) {
-    if (delegate.backend != "berth.cuda") continue;
-    ASSERT_EQ(delegate.specs.size(), 1u);
-    EXPECT_EQ(delegate.specs[0].key, "target_device");
-    EXPECT_EQ(delegate.specs[0].value, "cuda:1");
+  const auto specs = [](const std::string& targets) {
+    const ir::Module module =
+        placed("method f(%x: f32[2]) {\n  %y: f32[2] = aten::relu(%x)\n  return %y\n}\n", options_of(targets));
+    EXPECT_EQ(module.delegates.size(), 1u);
+    return module.delegates.empty() ? std::vector<ir::CompileSpec>() : module.delegates[0].specs;
+  };
+  // Holds row 235, row 251.
+  for (const auto& [target, device] : {std::pair("CUDA:1,cpu", "cuda:1"), std::pair("cuda", "cuda:0")}) {
+    const std::vector<ir::CompileSpec> found = specs(target);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].key, "target_device");
+    EXPECT_EQ(found[0].value, device);
   }
 }
 
