@@ -6,6 +6,7 @@
 namespace berth::device_tests {
 namespace {
 
+// Holds row 55.
 TEST_P(DeviceBuffers, HoldMemoryOfTheirDevice) {
   for (const DeviceIndex index : indices()) {
     Result<DeviceMemoryBuffer> buffer = DeviceMemoryBuffer::create(48, device(index), 64, registry_);

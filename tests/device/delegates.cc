@@ -114,6 +114,7 @@ TEST_P(DeviceDelegates, TheirTensorsMustBeOnTheirDevice) {
   EXPECT_NE(loaded.report.message[0], '\0');
 }
 
+// Holds row 245.
 TEST_P(DeviceDelegates, APayloadOfAnotherVersionIsIncompatible) {
   SKIP_WITHOUT_BACKEND();
   const Calls calls = calls_on(*device_, 0, 4);

@@ -69,6 +69,27 @@ TEST_P(DeviceMethods, ArenasAreTheDevicesAndGoBack) {
   EXPECT_LE(device_->live(), 0);
 }
 
+// Holds row 57. ExecuTorch does not support it.
+TEST_P(DeviceMethods, MayShareTheirArenas) {
+  ProgramDesc desc = round_trip(device(), device(), {12}, false);
+  desc.methods.push_back(desc.methods[0]);
+  desc.methods[1].name = "again";
+  LoadedProgram loaded = load_program(desc, *device_, registry_);
+  ASSERT_NE(loaded.program, nullptr);
+  const Result<HostArenas> arenas = HostArenas::make(*loaded.program, &loaded.report);
+  ASSERT_TRUE(arenas.ok()) << loaded.report.message;
+  HostOptions options;
+  options.arenas = &*arenas;
+  options.report = &loaded.report;
+  const int64_t live = device_->live();
+  Result<HostMethod> first = HostMethod::load(*loaded.program, "forward", options);
+  Result<HostMethod> second = HostMethod::load(*loaded.program, "again", options);
+  ASSERT_TRUE(first.ok() && second.ok()) << loaded.report.place << ": " << loaded.report.message;
+  EXPECT_EQ(device_->live(), live) << "a method took memory of its own";
+  EXPECT_EQ(run_floats(first->method(), counting(12)), counting(12));
+  EXPECT_EQ(run_floats(second->method(), std::vector<float>(12, 7.0f)), std::vector<float>(12, 7.0f));
+}
+
 TEST_P(DeviceMethods, ValuesSurviveTheWayThereAndBack) {
   for (const DeviceIndex from : indices()) {
     for (const DeviceIndex to : indices()) {
