@@ -103,8 +103,8 @@ Error CudaAllocator::copy_host_to_device(void* target, const void* source, size_
   if (guard.error() != Error::kOk || bytes == 0) return guard.error();
   BERTH_RETURN_IF_ERROR(check_ends(target, source));
   if (stream != nullptr) return CudaStream::of(stream)->copy_from_host(target, source, bytes);
-  BERTH_RETURN_IF_ERROR(check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, own_queue()),
-                              "copying to the device"));
+  BERTH_RETURN_IF_ERROR(
+      check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyHostToDevice, own_queue()), "copying to the device"));
   return finish_own_queue("copying to the device");
 }
 

@@ -4,17 +4,19 @@
 //     DeviceAllocatorRegistry registry;
 //     if (cuda.device_count() > 0) registry.register_allocator(&cuda);
 //
-// Without a GPU or a driver it has no devices: device_count() is 0, and everything else InvalidArgument. It has no state:
-// there may be several, for the same devices.
+// Without a GPU or a driver it has no devices: device_count() is 0, and everything else InvalidArgument. It has no
+// state: there may be several, for the same devices.
 //
 //   allocate      from the device's memory pool where the driver has one (cudaMallocAsync) and the GPU is the only one,
 //                 ready on return; addresses are multiples of 256, and more is not to be had
 //   deallocate    waits for all work on the device
-//   copies        with a stream, host memory goes through pinned buffers of the stream, so that it is the caller's again
+//   copies        with a stream, host memory goes through pinned buffers of the stream, so that it is the caller's
+//   again
 //                 on return while the copy itself is under way; without one, everything is complete on return. Between
 //                 devices without a peer connection the driver goes through the host
 //   streams       do not wait for the CUDA runtime's default stream. synchronize() and copies to the host also report
-//                 what kernels found wrong in the elements that they read (backends/cuda/queue.h): InvalidArgument, once
+//                 what kernels found wrong in the elements that they read (backends/cuda/queue.h): InvalidArgument,
+//                 once
 //
 // The calling thread's current device is what it was before, after every call. A call that fails says why in the log.
 #pragma once
@@ -48,7 +50,8 @@ class CudaAllocator final : public DeviceAllocator {
   Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
 };
 
-/// Why there are no GPUs here, in a few words: "no CUDA driver", "no GPU"; the name of GPU 0 where there is one. Static.
+/// Why there are no GPUs here, in a few words: "no CUDA driver", "no GPU"; the name of GPU 0 where there is one.
+/// Static.
 const char* describe_devices();
 
 }  // namespace berth::cuda

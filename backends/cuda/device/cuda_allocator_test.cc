@@ -22,8 +22,9 @@ namespace {
 class Log {
  public:
   Log() {
-    set_log([](void* self, LogLevel, const char* text) { *static_cast<std::string*>(self) += std::string(text) + "\n"; },
-            &text_);
+    set_log(
+        [](void* self, LogLevel, const char* text) { *static_cast<std::string*>(self) += std::string(text) + "\n"; },
+        &text_);
   }
   ~Log() { set_log(nullptr, nullptr); }
   const std::string& text() const { return text_; }

@@ -183,8 +183,8 @@ class LtBlas final : public CudaBlas {
     if (problem.start != Start::kMatrix) beta = wide ? static_cast<const void*>(&none64) : &none32;
     const void* start = problem.start == Start::kMatrix ? p.start : p.c;
     const cublasStatus_t status =
-        api_.matmul(handle_, &call.description, alpha, p.b, &call.first, p.a, &call.second, beta, start,
-                    &call.start, p.c, &call.result, algorithm, workspace_.memory, workspace_.bytes, stream_);
+        api_.matmul(handle_, &call.description, alpha, p.b, &call.first, p.a, &call.second, beta, start, &call.start,
+                    p.c, &call.result, algorithm, workspace_.memory, workspace_.bytes, stream_);
     return status == CUBLAS_STATUS_SUCCESS;
   }
 
@@ -215,8 +215,7 @@ class LtBlas final : public CudaBlas {
     if (batch == 1) return true;
     if (batch > INT32_MAX) return false;
     const auto count = static_cast<int32_t>(batch);
-    return api_.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) ==
-               CUBLAS_STATUS_SUCCESS &&
+    return api_.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) == CUBLAS_STATUS_SUCCESS &&
            api_.layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride) ==
                CUBLAS_STATUS_SUCCESS;
   }
@@ -226,7 +225,9 @@ class LtBlas final : public CudaBlas {
         CUBLAS_STATUS_SUCCESS) {
       return false;
     }
-    const auto operation = [](const Matrix& matrix) -> int32_t { return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+    const auto operation = [](const Matrix& matrix) -> int32_t {
+      return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    };
     const int32_t first = operation(problem.first);
     const int32_t second = operation(problem.second);
     if (!set(call, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first) ||

@@ -157,8 +157,8 @@ class Dnn final : public CudaDnn {
     const void* one = wide ? static_cast<const void*>(&one64) : &one32;
     const void* none = wide ? static_cast<const void*>(&none64) : &none32;
     if (!ok(api_.set_math(convolution_, choice.math))) return false;
-    if (!ok(api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_,
-                         choice.algorithm, workspace_.memory, workspace_.bytes, none, out_, c.out->raw()))) {
+    if (!ok(api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_, choice.algorithm,
+                         workspace_.memory, workspace_.bytes, none, out_, c.out->raw()))) {
       return false;
     }
     return c.bias == nullptr || ok(api_.add_tensor(handle_, one, bias_, c.bias->raw(), one, out_, c.out->raw()));
@@ -231,7 +231,8 @@ class Dnn final : public CudaDnn {
     const auto type = static_cast<cudnnDataType_t>(problem.type);
     for (int i = 0; i < count && !choice.possible; ++i) {
       const bool right_math = math_for(type) != CUDNN_FMA_MATH || found[i].mathType != CUDNN_TENSOR_OP_MATH;
-      if (!ok(found[i].status) || found[i].memory > workspace_.bytes || !is_exact(found[i].algo) || !right_math) continue;
+      if (!ok(found[i].status) || found[i].memory > workspace_.bytes || !is_exact(found[i].algo) || !right_math)
+        continue;
       choice.possible = true;
       choice.algorithm = found[i].algo;
       choice.math = math_for(type) == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : found[i].mathType;

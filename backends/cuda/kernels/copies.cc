@@ -1,5 +1,5 @@
-// Copies of whole tensors, with a change of dtype or dimension order where asked; tensors put together, mirrored, padded
-// and filled.
+// Copies of whole tensors, with a change of dtype or dimension order where asked; tensors put together, mirrored,
+// padded and filled.
 #include <cmath>
 
 #include "backends/cuda/kernels/copy.h"
@@ -117,8 +117,8 @@ Error fill_size(KernelContext& context, const EValue& size, const EValue& scalar
   return fill_with(context, scalar, sizes, out);
 }
 
-Error padded_sizes(KernelContext& context, const Tensor& self, const portable::Padding& padding,
-                   portable::PadMode mode, Sizes* sizes) {
+Error padded_sizes(KernelContext& context, const Tensor& self, const portable::Padding& padding, portable::PadMode mode,
+                   Sizes* sizes) {
   for (int d = 0; d < self.rank(); ++d) {
     const int64_t size = self.size(d);
     const int64_t before = padding.before[d];
@@ -138,7 +138,7 @@ Error padded_sizes(KernelContext& context, const Tensor& self, const portable::P
 }
 
 Error pad_into(KernelContext& context, const Tensor& self, const portable::Padding& padding, portable::PadMode mode,
-          const void* value, Tensor& out) {
+               const void* value, Tensor& out) {
   Sizes sizes;
   BERTH_RETURN_IF_ERROR(padded_sizes(context, self, padding, mode, &sizes));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));

@@ -1,7 +1,6 @@
-#include "backends/cuda/kernels/copy.h"
-
 #include <cstring>
 
+#include "backends/cuda/kernels/copy.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/place.h"
 
@@ -227,13 +226,13 @@ Error copy_in_order(KernelContext& context, const Tensor& from, Tensor& to, int6
     for (int64_t done = 0; done < to.numel(); done += kPiece) {
       const int64_t left = to.numel() - done;
       const int32_t size[] = {static_cast<int32_t>(left < kPiece ? left : kPiece)};
-      BERTH_RETURN_IF_ERROR(copy_box(context, bytes, size, advanced(from.raw(), done, bytes), one,
-                                     advanced(to.raw(), done, bytes), one));
+      BERTH_RETURN_IF_ERROR(
+          copy_box(context, bytes, size, advanced(from.raw(), done, bytes), one, advanced(to.raw(), done, bytes), one));
     }
     return Error::kOk;
   }
-  const OrderedCopyBody body{from.raw(), to.raw(), bytes_of(to), to.numel(), shift, Places<1>(row_major(from)),
-                             Places<1>(row_major(to))};
+  const OrderedCopyBody body{
+      from.raw(), to.raw(), bytes_of(to), to.numel(), shift, Places<1>(row_major(from)), Places<1>(row_major(to))};
   return for_each(context, to.numel(), body);
 }
 
@@ -289,13 +288,9 @@ Error lower_triangle(KernelContext& context, const Tensor& self, int64_t diagona
     const int64_t strides[] = {out.stride(d), self.stride(d)};
     walk.add(out.size(d), strides);
   }
-  const TriangleBody body{self.raw(),
-                          out.raw(),
-                          bytes_of(out),
-                          diagonal,
-                          out.size(out.rank() - 2),
-                          out.size(out.rank() - 1),
-                          Places<2>(walk)};
+  const TriangleBody body{
+      self.raw(),     out.raw(), bytes_of(out), diagonal, out.size(out.rank() - 2), out.size(out.rank() - 1),
+      Places<2>(walk)};
   return for_each(context, out.numel(), body);
 }
 

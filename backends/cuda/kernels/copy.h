@@ -15,8 +15,8 @@ Error copy_box(KernelContext& context, size_t element_bytes, Span<const int32_t>
 /// All elements of `from` to the same indices of `to`, which has the same sizes and element size.
 Error copy_tensor(KernelContext& context, const Tensor& from, Tensor& to);
 
-/// Element i of `from` to place (i + shift) modulo their number of `to`, counted in the row-major order of each, whatever
-/// their sizes. REQUIRES: as many elements and the same element size.
+/// Element i of `from` to place (i + shift) modulo their number of `to`, counted in the row-major order of each,
+/// whatever their sizes. REQUIRES: as many elements and the same element size.
 Error copy_in_order(KernelContext& context, const Tensor& from, Tensor& to, int64_t shift);
 
 /// `from` again and again in each dimension of `to`, whose sizes are multiples of those of `from`, aligned at the last

@@ -1,9 +1,10 @@
-// Elements in memory and in registers, for code that is compiled for the device by nvcc and for the host by any compiler.
+// Elements in memory and in registers, for code that is compiled for the device by nvcc and for the host by any
+// compiler.
 //
 // As in kernels/portable/convert.h, everything is computed in three types, float, double and int64_t; elements are
 // loaded to one of them and stored from one, with the dtype decided while the kernel runs: all threads of a launch take
-// the same way, so that the decision is free beside the memory access, and a kernel is compiled three times and not once
-// a pair of dtypes.
+// the same way, so that the decision is free beside the memory access, and a kernel is compiled three times and not
+// once a pair of dtypes.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,6 @@
-#include "backends/cuda/kernels/elementwise.h"
-
 #include <cstring>
 
+#include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/place.h"
 #include "kernels/portable/broadcast.h"

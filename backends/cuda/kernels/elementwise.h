@@ -12,8 +12,8 @@ using portable::Input;
 using portable::Output;
 using portable::Scalars;
 
-/// Runs `op` over the elements of `output`, which is resized to what the inputs (one to three) broadcast to, computed in
-/// `compute` (f32, f64 or i64). InvalidArgument as from portable::run_elementwise().
+/// Runs `op` over the elements of `output`, which is resized to what the inputs (one to three) broadcast to, computed
+/// in `compute` (f32, f64 or i64). InvalidArgument as from portable::run_elementwise().
 Error run_elementwise(KernelContext& context, Op op, DType compute, const Output& output, Span<const Input> inputs,
                       const Scalars& scalars);
 

@@ -40,8 +40,8 @@ struct PickBody {
   uint32_t* fault;
   int bytes;
   bool wide;
-  int64_t size;    // of the dimension
-  int64_t stride;  // of self in it
+  int64_t size;      // of the dimension
+  int64_t stride;    // of self in it
   Places<3> places;  // out, self (which does not move along the dimension), index
 
   BERTH_HD void operator()(int64_t i) const {
@@ -137,7 +137,8 @@ struct ScatterBody {
   template <typename T>
   BERTH_HD void add(int64_t to, int64_t from) const {
     if constexpr (std::is_same_v<T, int64_t>) {
-      const auto sum = static_cast<uint64_t>(load<T>(out, dtype, to)) + static_cast<uint64_t>(load<T>(src, dtype, from));
+      const auto sum =
+          static_cast<uint64_t>(load<T>(out, dtype, to)) + static_cast<uint64_t>(load<T>(src, dtype, from));
       store(out, dtype, to, static_cast<T>(sum));
     } else {
       store(out, dtype, to, load<T>(out, dtype, to) + load<T>(src, dtype, from));

@@ -4,8 +4,8 @@
 //   for_rows(context, rows, body)       rows of body.length elements: each row is folded to one state by a group of
 //                                       threads, and then, if the body wants it, written by the same threads
 //
-// A body is a plain struct of numbers and pointers that travels as the launch's parameter; what it does is BERTH_HD code.
-// A body for rows has
+// A body is a plain struct of numbers and pointers that travels as the launch's parameter; what it does is BERTH_HD
+// code. A body for rows has
 //
 //   struct State, struct Row     what is folded, and what is known of a row once its number is
 //   int64_t length               elements of a row

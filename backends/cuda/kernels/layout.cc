@@ -31,8 +31,7 @@ Error view_sizes(KernelContext& context, const Tensor& self, const Integers& wan
     } else if (push_size(sizes, wanted[i]) && !__builtin_mul_overflow(known, wanted[i], &known)) {
       continue;
     }
-    return context.fail(Error::kInvalidArgument,
-                        "view_copy: size has a dimension below -1, a second -1, or too many");
+    return context.fail(Error::kInvalidArgument, "view_copy: size has a dimension below -1, a second -1, or too many");
   }
   if (inferred >= 0) {
     if (known == 0 || self.numel() % known != 0 || self.numel() / known > INT32_MAX) {
@@ -293,8 +292,7 @@ Error split_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   int64_t start = 0;
   for (const EValue* out : args[3]->items()) {
     const int64_t length = size - start < step ? size - start : step;
-    BERTH_RETURN_IF_ERROR(take_box(context, self, portable::slice_of(self, dim, start, length, 1),
-                                        out->tensor()));
+    BERTH_RETURN_IF_ERROR(take_box(context, self, portable::slice_of(self, dim, start, length, 1), out->tensor()));
     start += length;
   }
   return Error::kOk;
@@ -321,8 +319,7 @@ Error split_with_sizes_copy_out(KernelContext& context, Span<EValue* const> args
   int64_t start = 0;
   for (size_t i = 0; i < outs.size(); ++i) {
     const int64_t length = lengths[i]->integer();
-    BERTH_RETURN_IF_ERROR(take_box(context, self, portable::slice_of(self, dim, start, length, 1),
-                                        outs[i]->tensor()));
+    BERTH_RETURN_IF_ERROR(take_box(context, self, portable::slice_of(self, dim, start, length, 1), outs[i]->tensor()));
     start += length;
   }
   return Error::kOk;

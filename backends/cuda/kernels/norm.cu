@@ -71,11 +71,9 @@ struct SoftmaxBody {
   BERTH_HD State start() const { return {lowest, T(0)}; }
   BERTH_HD T element(const Row& row, int64_t k) const { return load<T>(self, self_dtype, row.self + k * self_step); }
   BERTH_HD void take(State& state, const Row& row, int64_t k) const { merge(state, {element(row, k), T(1)}); }
-  // exp(x - largest). A state that has seen nothing but -infinity is not scaled until something is larger; a NaN and the
-  // difference of two positive infinities must reach the sum.
-  BERTH_HD T scale(T x, T largest) const {
-    return x == largest && largest == lowest ? T(1) : ops::exp_of(x - largest);
-  }
+  // exp(x - largest). A state that has seen nothing but -infinity is not scaled until something is larger; a NaN and
+  // the difference of two positive infinities must reach the sum.
+  BERTH_HD T scale(T x, T largest) const { return x == largest && largest == lowest ? T(1) : ops::exp_of(x - largest); }
   BERTH_HD void merge(State& state, const State& other) const {
     if (other.sum == T(0)) return;
     const T largest = state.largest >= other.largest ? state.largest : other.largest;
@@ -96,15 +94,9 @@ Error run_softmax_typed(KernelContext& context, const Tensor& self, Tensor& out,
   const Tensor* tensors[] = {&out, &self};
   const Walk rows = portable::walk_dims(tensors, ~(uint32_t{1} << dim));
   const Walk row = portable::walk_dims(tensors, uint32_t{1} << dim);
-  const SoftmaxBody<T> body{self.raw(),
-                            out.raw(),
-                            self.dtype(),
-                            out.dtype(),
-                            log,
-                            row.count,
-                            row.step(0),
-                            row.step(1),
-                            -std::numeric_limits<T>::infinity(),
+  const SoftmaxBody<T> body{self.raw(),     out.raw(),   self.dtype(),
+                            out.dtype(),    log,         row.count,
+                            row.step(0),    row.step(1), -std::numeric_limits<T>::infinity(),
                             Places<2>(rows)};
   return for_rows(context, rows.count, row.step(1) != 1 && rows.step(1) == 1, body);
 }

@@ -1,8 +1,9 @@
-// Places: where element `index` of a walk over several tensors lies in each of them, worked out by each thread for itself.
+// Places: where element `index` of a walk over several tensors lies in each of them, worked out by each thread for
+// itself.
 #pragma once
 
-#include "kernels/portable/iterate.h"
 #include "backends/cuda/kernels/element.h"
+#include "kernels/portable/iterate.h"
 
 namespace berth::cuda {
 

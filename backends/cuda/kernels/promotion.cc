@@ -4,7 +4,6 @@
 
 namespace berth::cuda {
 
-
 Error run_as(KernelContext& context, const Tensor& self, Tensor& out, DType common, Op op, const Scalars& scalars) {
   if (!portable::is_real(common)) return portable::unsupported_dtype(context);
   const DType compute = portable::compute_dtype(common);

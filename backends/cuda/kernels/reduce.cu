@@ -137,9 +137,9 @@ template <typename T, typename S>
 Error run_fold(KernelContext& context, const Tensor& self, const Layout& layout, DType common, Fold fold, S identity,
                double scale, Tensor& out) {
   const bool rounds = (common == DType::kF16 || common == DType::kBF16) && self.dtype() != common;
-  const FoldBody<T, S> body{self.raw(),  out.raw(), self.dtype(), rounds ? common : kUnrounded, out.dtype(),
-                            fold,        identity,  scale,        layout.length,                 layout.outputs,
-                            layout.elements};
+  const FoldBody<T, S> body{self.raw(),    out.raw(),      self.dtype(),   rounds ? common : kUnrounded,
+                            out.dtype(),   fold,           identity,       scale,
+                            layout.length, layout.outputs, layout.elements};
   return for_rows(context, layout.rows, layout.rows_are_neighbours, body);
 }
 
@@ -159,8 +159,7 @@ Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDim
   switch (compute_dtype(common)) {
     case DType::kF32: return run_fold<float, double>(context, self, layout, common, fold, real, scale, out);
     case DType::kF64: return run_fold<double, double>(context, self, layout, common, fold, real, scale, out);
-    default:
-      return run_fold<int64_t, int64_t>(context, self, layout, common, fold, whole_identity(fold), scale, out);
+    default: return run_fold<int64_t, int64_t>(context, self, layout, common, fold, whole_identity(fold), scale, out);
   }
 }
 

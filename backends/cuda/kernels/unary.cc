@@ -116,8 +116,8 @@ Error leaky_relu_out(KernelContext& context, Span<EValue* const> args) {
 Error gelu_out(KernelContext& context, Span<EValue* const> args) {
   BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
   const StringRef approximate = args[1]->text();
-  if (approximate.size != 4 || (std::memcmp(approximate.data, "none", 4) != 0 &&
-                                std::memcmp(approximate.data, "tanh", 4) != 0)) {
+  if (approximate.size != 4 ||
+      (std::memcmp(approximate.data, "none", 4) != 0 && std::memcmp(approximate.data, "tanh", 4) != 0)) {
     return context.fail(Error::kInvalidArgument, "gelu's approximate must be 'none' or 'tanh'");
   }
   return run_unary(context, args, approximate.data[0] == 'n' ? Op::kGelu : Op::kGeluTanh);

@@ -69,7 +69,7 @@ struct Window {
 };
 
 Window window_of(const Pooling& p) {
-  return {p.input->raw(),   p.out->raw(),         p.out->dtype(), {p.channels, p.axis[0].out, p.axis[1].out},
+  return {p.input->raw(),   p.out->raw(),   p.out->dtype(),        {p.channels, p.axis[0].out, p.axis[1].out},
           Planes(*p.input), Planes(*p.out), {p.axis[0], p.axis[1]}};
 }
 
@@ -267,7 +267,8 @@ struct BilinearBody {
 
   BERTH_HD Between between(int k, int64_t place) const {
     const T last = static_cast<T>(w.axis[k].in - 1);
-    const T exact = align_corners ? step[k] * static_cast<T>(place) : step[k] * (static_cast<T>(place) + T(0.5)) - T(0.5);
+    const T exact =
+        align_corners ? step[k] * static_cast<T>(place) : step[k] * (static_cast<T>(place) + T(0.5)) - T(0.5);
     const T source = exact < 0 ? T(0) : exact > last ? last : exact;
     Between b;
     b.first = smaller(static_cast<int64_t>(source), w.axis[k].in - 1);
@@ -287,7 +288,8 @@ struct BilinearBody {
       const int64_t left = column.first * w.in_planes.column_stride;
       const int64_t right = column.second * w.in_planes.column_stride;
       const T keep = 1 - column.weight;
-      const T top = keep * load<T>(w.input, w.dtype, above + left) + column.weight * load<T>(w.input, w.dtype, above + right);
+      const T top =
+          keep * load<T>(w.input, w.dtype, above + left) + column.weight * load<T>(w.input, w.dtype, above + right);
       const T bottom =
           keep * load<T>(w.input, w.dtype, below + left) + column.weight * load<T>(w.input, w.dtype, below + right);
       store(w.out, w.dtype, place_of(w.out_planes, spot), (1 - row.weight) * top + row.weight * bottom);

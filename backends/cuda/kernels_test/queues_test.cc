@@ -68,12 +68,13 @@ TEST(CudaRows, AThreadForEachOfManyColumns) {
 
 TEST(CudaRows, SoftmaxOfRowsOfInfinities) {
   const double infinity = INFINITY;
-  const Array x = f32({3, 4}, {-infinity, 0, -infinity, 0, -infinity, -infinity, -infinity, -infinity, 1, NAN, 2, 3});
-  const Array out = f32({3, 4});
+  const Array x = f32({4, 4}, {-infinity, 0, -infinity, 0, -infinity, -infinity, -infinity, -infinity,  //
+                               1, NAN, 2, 3, 1, infinity, 2, 3});
+  const Array out = f32({4, 4});
   ASSERT_EQ(run(softmax_out, {x, 1, false, out}), Error::kOk);
   const std::vector<double> y = out.values();
   EXPECT_EQ(std::vector<double>(y.begin(), y.begin() + 4), (std::vector<double>{0, 0.5, 0, 0.5}));
-  for (size_t i = 4; i < 12; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
+  for (size_t i = 4; i < 16; ++i) EXPECT_TRUE(std::isnan(y[i])) << i;
 }
 
 // A place that a scatter names twice has what the later index put there, as on the host.

@@ -1,7 +1,5 @@
 // The kernels on a GPU. Everything that the tests take from the heap lies in pinned memory, which the device reaches at
 // the host's addresses; so a test's tensors are ones of the device, and the test reads them when the kernel is done.
-#include "backends/cuda/kernels_test/tested.h"
-
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +13,7 @@
 #include "backends/cuda/device/cuda_blas.h"
 #include "backends/cuda/device/cuda_dnn.h"
 #include "backends/cuda/device/cuda_stream.h"
+#include "backends/cuda/kernels_test/tested.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
 
