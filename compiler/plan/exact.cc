@@ -8,8 +8,8 @@
 namespace berth::plan {
 namespace {
 
-/// More bodies make a node too dear.
-constexpr size_t kMostItems = 4000;
+/// More bodies make a node too dear, and a search's frames too large: some 100 MB at this many.
+constexpr size_t kMostItems = 2000;
 
 /// The rankings in the order in which they solved most of the instances of several kinds soonest.
 constexpr SearchOptions kConfigurations[] = {
