@@ -75,6 +75,10 @@ Error masked_select_out(KernelContext& context, Span<EValue* const> args) {
   Sizes sizes;
   BERTH_RETURN_IF_ERROR(broadcast_both(context, self, mask, &sizes));
   const Walk walk = walk_both(self, mask, sizes);
+  // Two tensors can broadcast to any number of places, which nothing has to hold; honest ones leave room for them.
+  if (walk.count / 64 > 1024 + self.numel() + mask.numel() + out.capacity()) {
+    return context.fail(Error::kOutOfResources, "masked_select: there are far more places than elements");
+  }
   const int64_t count = count_true(walk, mask);
   Sizes result;
   if (!push_size(&result, count)) {

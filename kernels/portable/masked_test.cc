@@ -60,6 +60,10 @@ TEST(MaskedSelectRefuses, WhatDoesNotFit) {
   EXPECT_EQ(run(masked_select_out, {self, boolean({2}), bounded(6)}), Error::kInvalidArgument);
 }
 
+TEST(MaskedSelectRefuses, WorkWithoutEnd) {
+  EXPECT_EQ(run(masked_select_out, {f32({100000, 1}), boolean({100000}), bounded(4)}), Error::kOutOfResources);
+}
+
 TEST(MaskedScatter, PutsElementsInLogicalOrder) {
   for (const Order& order : orders(2)) {
     const Array self(DType::kF32, {2, 3}, numbered({2, 3}), order);

@@ -78,8 +78,13 @@ Error read_output_size(KernelContext& context, const EValue& list, Pooling* p) {
   return Error::kOk;
 }
 
-// No factor outside of these gives an image of the sizes that there are; far ones would overflow.
-bool is_sane(double scale) { return scale >= 0 && scale < 4294967296.0; }
+// Whether the scale has to do with the sizes: then each input element is read a few times. One that has not may ask for
+// all of the input at each element of the result, or overflow. False for NaN.
+bool is_sane(const WindowAxis& axis, double scale) {
+  const double in = static_cast<double>(axis.in);
+  const double out = static_cast<double>(axis.out);
+  return scale >= 0 && scale < 4294967296.0 && out * std::min(in, 2 * scale + 2) <= 64 * (in + out);
+}
 
 }  // namespace
 
@@ -91,8 +96,8 @@ Error upsample_bilinear2d_aa_out(KernelContext& context, Span<EValue* const> arg
   BERTH_RETURN_IF_ERROR(prepare_out(context, *p.input, out, pooling_sizes(p)));
   const bool align_corners = args[2]->truth();
   const double scale[2] = {scale_of(p.axis[0], *args[3], align_corners), scale_of(p.axis[1], *args[4], align_corners)};
-  if (!is_sane(scale[0]) || !is_sane(scale[1])) {
-    return context.fail(Error::kInvalidArgument, "an upsampling's scale is out of range");
+  if (!is_sane(p.axis[0], scale[0]) || !is_sane(p.axis[1], scale[1])) {
+    return context.fail(Error::kInvalidArgument, "an upsampling's scale does not go with its sizes");
   }
   if (out.numel() == 0) return Error::kOk;
   return dispatch_floating(context, out.dtype(), [&](auto tag) {

@@ -69,6 +69,9 @@ TEST(AntialiasedResizeRefuses, WhatDoesNotFit) {
   EXPECT_EQ(resize(std::vector<int64_t>{0, 3}, nullptr), Error::kInvalidArgument);
   EXPECT_EQ(resize(std::vector<int64_t>{2, 4}, nullptr), Error::kInvalidArgument);
   EXPECT_EQ(resize(std::vector<int64_t>{2, 3}, 1e-300), Error::kInvalidArgument);
+  const Array wide = f32({1, 1, 1, 4096});
+  EXPECT_EQ(run(upsample_bilinear2d_aa_out, {wide, std::vector<int64_t>{1, 4096}, false, 1.0, 1e-6, wide}),
+            Error::kInvalidArgument);
 }
 
 }  // namespace
