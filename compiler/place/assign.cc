@@ -25,7 +25,7 @@ bool is_like(const std::string& glob, const std::string& name) {
 }
 
 // Whether the node is anything that could run somewhere else.
-bool is_operator(const Node& node) { return node.op->infer != nullptr || !node.regions.empty(); }
+bool is_operator(const Node& node) { return !is_copy(node) && (node.op->infer != nullptr || !node.regions.empty()); }
 
 class Assigner {
  public:

@@ -260,7 +260,7 @@ class Inserter {
       const ValueId* before = std::get_if<ValueId>(&old[k]);
       if (before == nullptr || !before->valid()) continue;
       const ValueId now = std::get<ValueId>(method_.body.outputs[k]);
-      const bool fixed = method_.value(*before).kind != ir::ValueKind::kNode ||
+      const bool fixed = method_.value(*before).kind == ir::ValueKind::kInput ||
                          method_.value(now).kind != ir::ValueKind::kNode || was_output(now);
       if (now == *before || fixed) continue;
       const std::string name = method_.value(*before).name;

@@ -349,6 +349,13 @@ TEST(AConstant, GoesIntoTheDelegateThatReadsIt) {
   EXPECT_EQ(steps(module)[1], "berth::delegate(x.sim0) -> s.sim0");
 }
 
+TEST(AConstantThatIsReturned, KeepsItsNameOnADevice) {
+  const ir::Module module =
+      placed("const @w: f32[2] = dense<[1, 2]>\nmethod f() {\n  %w: f32[2] = const @w\n  return %w\n}\n",
+             with_io({{"w", sim(0)}}));
+  EXPECT_EQ(steps(module), (std::vector<std::string>{"et_copy::_h2d_copy(w.cpu) -> w"}));
+}
+
 TEST(PlacingTwice, ChangesNothing) {
   const ir::Module once =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:1") +

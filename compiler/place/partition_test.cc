@@ -90,6 +90,17 @@ TEST(PlaceRules, SendNodesByTheirSourceOrTheirResult) {
   EXPECT_EQ(count(module), (Counts{1, 1, 1, 3}));
 }
 
+TEST(PlaceRules, AreNotForCopiesAndState) {
+  Options options = options_of("sim:0");
+  options.rules = {{"*", sim(0)}};
+  const ir::Module module = placed(
+      "state @k: f32[2]\nmethod f() {\n  %old: f32[2] = berth::state_read() @k\n"
+      "  %a: f32[2]@sim:0 = et_copy::_h2d_copy(%old)\n  %b: f32[2] = aten::relu(%a)\n  berth::state_write(%b) @k\n"
+      "  return %b\n}\n",
+      options);
+  EXPECT_EQ(count(module), (Counts{0, 1, 0, 1}));
+}
+
 TEST(PlaceRules, ThatCannotBeFollowedAreRefused) {
   Options options = options_of("sim:0");
   options.rules = {{"Conv_*", sim(0)}};

@@ -47,11 +47,15 @@ class Survey {
     return ir::delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]).value();
   }
 
+  static ValueId copied(const Node& node) { return std::get<ValueId>(node.args[0]); }
+
   void survey(const Method& method) {
-    // Which state each value is a reading of, -1.
+    // Which state each value is a reading of, or a copy of one; -1.
     std::vector<ir::StateId> reads(method.values.size(), -1);
     visit(method, method.body, [&](const Node& node) {
       if (node.is(ir::OpId::state_read)) reads[static_cast<size_t>(node.results[0].index)] = node.state;
+      if (is_copy(node))
+        reads[static_cast<size_t>(node.results[0].index)] = reads[static_cast<size_t>(copied(node).index)];
     });
     const auto wish = [&](const ir::Argument& argument, Device device) {
       ir::for_each_value(argument, [&](const ValueId& id) {
@@ -60,6 +64,7 @@ class Survey {
       });
     };
     visit(method, method.body, [&](const Node& node) {
+      if (is_copy(node)) return;
       if (node.is(ir::OpId::state_write)) {
         write(method, node, reads);
       } else {
@@ -75,7 +80,10 @@ class Survey {
 
   // One that is written with what was read from a state leaves the choice to the others.
   void write(const Method& method, const Node& node, const std::vector<ir::StateId>& reads) {
-    const ValueId value = std::get<ValueId>(node.args[0]);
+    ValueId value = std::get<ValueId>(node.args[0]);
+    while (method.value(value).kind == ir::ValueKind::kNode && is_copy(method.node(method.value(value).node))) {
+      value = copied(method.node(method.value(value).node));
+    }
     if (reads[static_cast<size_t>(value.index)] >= 0) return;
     const ir::Value& written = method.value(value);
     const bool made = written.kind == ir::ValueKind::kNode;
