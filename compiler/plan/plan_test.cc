@@ -135,6 +135,7 @@ TEST(HolesAreUsed, TheSmallestThatHolds) {
   EXPECT_EQ(first->offsets[2], 0);
 }
 
+// Holds row 135.
 TEST(AlignmentIsKept, EverywhereAndCountedInTheBound) {
   // Three that are alive together, each at a multiple of 16: 16 + 16 + 1 bytes at least, whichever is the topmost.
   const Problem p = problem({storage(1, 0, 9, 16), storage(1, 0, 9, 16), storage(1, 0, 9, 16)});

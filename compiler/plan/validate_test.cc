@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace berth::plan {
 namespace {
 
@@ -63,6 +66,116 @@ TEST(AStorageInsideALargerOneIsFound, WhereverItLies) {
     c.plan.spaces[0].height = 100;
     EXPECT_NE(verdict(c), "sound") << offset;
   }
+}
+
+// Holds row 119, row 122.
+TEST(OverlapInLifeAndInBytes, IsAFaultOnlyTogether) {
+  // The second storage encloses the first, is enclosed, reaches in from either side, or lies apart on either side: once
+  // in steps, once in bytes.
+  const struct {
+    int64_t begin;
+    int64_t end;
+    bool meets;
+  } kOthers[] = {{0, 40, true}, {12, 18, true}, {5, 15, true}, {15, 25, true}, {0, 10, false}, {20, 30, false}};
+  for (const auto& life : kOthers) {
+    for (const auto& bytes : kOthers) {
+      Case c = two();
+      c.problem.storages[0].alignment = c.problem.storages[1].alignment = 1;
+      c.problem.storages[0].size = 10;
+      c.problem.storages[0].lower = 10;
+      c.problem.storages[0].upper = 20;
+      c.problem.storages[1].size = bytes.end - bytes.begin;
+      c.problem.storages[1].lower = life.begin;
+      c.problem.storages[1].upper = life.end;
+      c.plan.offsets = {10, bytes.begin};
+      c.plan.spaces[0].height = std::max<int64_t>(20, bytes.end);
+      EXPECT_EQ(verdict(c) == "sound", !(life.meets && bytes.meets)) << life.begin << " " << bytes.begin;
+      c.problem.storages[1].size = 0;  // without bytes it meets nothing
+      c.plan.spaces[0].height = 20;
+      EXPECT_EQ(verdict(c), "sound");
+    }
+  }
+}
+
+/// A chain a, b, c in one place: b is merged into a, c into b, and neither outlives the next.
+Case chain() {
+  Case c = two();
+  Storage third = c.problem.storages[1];
+  third.lower = 4;
+  third.upper = 9;
+  c.problem.storages.push_back(third);
+  c.plan.offsets = {0, 0, 0};
+  c.plan.spaces = {SpaceUse{8, 8}};
+  Merge second;
+  second.from = 1;
+  second.to = 0;
+  Merge last;
+  last.from = 2;
+  last.to = 1;
+  c.problem.merges = {second, last};
+  c.plan.merged = {true, true};
+  return c;
+}
+
+TEST(PartnersOfATakenMerge, MayShareBytesAndNobodyElse) {
+  EXPECT_EQ(verdict(chain()), "sound");
+  Case c = chain();
+  c.plan.merged[1] = false;
+  EXPECT_EQ(verdict(c), "storage 2: its bytes [0, 8) overlap the bytes [0, 8) of storage 1: both are alive in step 4");
+  c = chain();
+  c.problem.storages[0].upper = 5;  // still alive when the third is made, which is merged with the second alone
+  EXPECT_EQ(verdict(c), "storage 2: its bytes [0, 8) overlap the bytes [0, 8) of storage 0: both are alive in step 4");
+  c = chain();
+  c.plan.merged.clear();
+  EXPECT_NE(verdict(c), "sound");
+}
+
+TEST(AStorageBehindAPartner, IsFoundToo) {
+  // The newcomer overlaps a long storage that begins lower than its nearest neighbour, a partner of that.
+  Case c = two();
+  c.problem.storages[0].size = 100;
+  c.problem.storages[0].upper = 9;
+  c.problem.storages[1].lower = 1;
+  c.problem.storages[1].upper = 9;
+  Storage newcomer = c.problem.storages[1];
+  newcomer.lower = 2;
+  c.problem.storages.push_back(newcomer);
+  Merge inside;
+  inside.from = 1;
+  inside.to = 0;
+  inside.offset = 8;
+  c.problem.merges = {inside};
+  c.plan.merged = {true};
+  c.plan.offsets = {0, 8, 60};
+  c.plan.spaces[0].height = 100;
+  EXPECT_EQ(verdict(c),
+            "storage 2: its bytes [60, 68) overlap the bytes [0, 100) of storage 0: both are alive in step 2");
+}
+
+TEST(WhatAMergeSays, IsChecked) {
+  Case c = chain();
+  c.plan.offsets = {0, 0, 4};
+  c.plan.spaces[0].height = 12;
+  EXPECT_EQ(verdict(c), "merge 1: it is taken but does not lie there");
+  c = chain();
+  c.problem.merges[0].all_or_none = c.problem.merges[1].all_or_none = 3;
+  EXPECT_EQ(verdict(c), "sound");
+  c.plan.merged[1] = false;
+  EXPECT_EQ(verdict(c), "merge 1: a part of its all-or-none group is taken and a part is not");
+  c = chain();
+  c.plan.merged.push_back(true);
+  EXPECT_NE(verdict(c), "sound");
+  c = chain();
+  c.problem.merges[0].to = 9;
+  EXPECT_EQ(verdict(c), "merge 0: a storage does not exist");
+  c = chain();
+  c.problem.merges[0].offset = 2;
+  c.plan.offsets = {0, 2, 2};
+  c.plan.spaces[0].height = 10;
+  EXPECT_EQ(verdict(c), "storage 1: its offset 2 is no multiple of its alignment 4");
+  c.problem.merges[0].alignment = 2;
+  c.problem.merges[1].alignment = 1;
+  EXPECT_EQ(verdict(c), "sound");
 }
 
 TEST(TwoSpacesDoNotOverlap, AtTheSameOffset) {
