@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the models that Berth is tried on, with inputs and reference outputs from PyTorch in double precision.
 
-For each NAME it writes NAME/model.onnx, NAME/in0.npy… and NAME/out0.npy….
+For each NAME it writes NAME/model.onnx, NAME/in0.npy… and NAME/out0.npy…; without --small, NAME/model.pt2 too.
 
     ./dev venv                                  # torch, torchvision, onnx, onnxscript, scikit-learn: requirements.txt
     build/venv/bin/python models/make_models.py OUT_DIR [NAME…]
@@ -222,7 +222,7 @@ def calibrate(model, example):
     model.eval()
 
 
-def write(name, out):
+def write(name, out, archive):
     import onnx
     torch.manual_seed(0)
     model, example = MODELS[name]()
@@ -246,6 +246,8 @@ def write(name, out):
     for entry in [*graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer]:
         del entry.metadata_props[:]
     onnx.save(proto, path)
+    if archive:
+        torch.export.save(torch.export.export(model, example), folder / "model.pt2")
     print(f"{name}: {path.stat().st_size} bytes, out0 {tuple(outputs[0].shape)}", flush=True)
 
 
@@ -256,7 +258,7 @@ def main():
     cli.add_argument("--small", action="store_true", help="those that the repository holds")
     args = cli.parse_args()
     for name in args.names or (SMALL if args.small else MODELS):
-        write(name, args.out)
+        write(name, args.out, archive=not args.small)
 
 
 if __name__ == "__main__":

@@ -431,7 +431,7 @@ def dynamic():
     sizes("cat", lambda x: torch.cat([x, x, torch.zeros(1, 4)]), (3, 4), {0: n}, (8, 4))
     sizes("arange", lambda x: x + torch.arange(x.shape[0])[:, None], (3, 4), {0: n}, (8, 4))
     sizes("slice", lambda x: x[1:], (5, 4), {0: wide}, (8, 4))
-    sizes("slice_half", lambda x: x[: x.shape[0] // 2] * 2, (6, 4), {0: wide}, (8, 4), (7, 4))
+    sizes("slice_end", lambda x: x[: x.shape[0] - 2] * 2, (6, 4), {0: wide}, (8, 4), (7, 4))
     sizes("last", lambda x: x[-1], (4, 4), {0: n}, (8, 4))
     sizes("expand", lambda x: x.new_ones(1, 4).expand(x.shape[0], 4) + x, (3, 4), {0: n}, (8, 4))
     sizes("full", lambda x: torch.full((x.shape[0], 2), 3.) * x[:, :2], (3, 4), {0: n}, (8, 4))

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Berth against software that we did not write.
 
-    ./dev compat                     # everything: suite, light, nodes, devices
+    ./dev compat                     # everything
     ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files
+    ./dev compat pt2 [PATTERN…]      # small modules through torch.export, before and after decomposition (pt2.py)
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
@@ -90,6 +91,17 @@ def suite(berth, names, tally):
         want = [np.load(p) for p in sorted(folder.glob("out*.npy"))]
         with tempfile.TemporaryDirectory() as work:
             tally.add(name, *check_model(berth, executorch, folder / "model.onnx", inputs, want, pathlib.Path(work)))
+        if (folder / "model.pt2").exists():
+            with tempfile.TemporaryDirectory() as work:
+                tally.add(f"{name}.pt2",
+                          *check_model(berth, executorch, folder / "model.pt2", inputs, want, pathlib.Path(work)))
+
+
+def archives(berth, names, tally):
+    import pt2
+    right, wrong = pt2.cases(berth.binary, names, 2)
+    tally.passed += right
+    tally.failures += wrong
 
 
 def light(berth, names, tally):
@@ -240,13 +252,13 @@ def operators(berth, patterns, tally):
 def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
-    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes", "devices", "placed", "executorch"],
+    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes", "devices", "placed", "executorch", "pt2"],
                      default="all")
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
     parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators}
+             "executorch": operators, "pt2": archives}
     for name in parts if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)

@@ -95,7 +95,12 @@ Expected<Extent> SymbolTable::range_of(const SizedInput& input, size_t axis, con
 
 Status SymbolTable::bind_plain(const SizedInput& input, size_t axis, const Extent* given) {
   const std::string symbol = plain_symbol(input.meta->sizes[axis].expression);
-  if (values_.count(symbol) != 0) return Done{};
+  if (const auto known = values_.find(symbol); known != values_.end()) {
+    const Extent range{symbols_.lower(known->second), symbols_.upper(known->second)};
+    if (given == nullptr || (given->lower == range.lower && given->upper == range.upper)) return Done{};
+    return wrong(input.name, "--input-shape says " + text_of(*given) + " for '" + symbol +
+                                 "', which another input has as " + text_of(range));
+  }
   BERTH_ASSIGN_OR_RETURN(const Extent extent, range_of(input, axis, symbol, given));
   if (extent.lower == extent.upper) {
     values_.emplace(symbol, Dim(extent.lower));
@@ -152,19 +157,20 @@ Status SymbolTable::bind_affine(const SizedInput& input, size_t axis, const Exte
   return Done{};
 }
 
-Status SymbolTable::bind_inputs(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
-                                const ImportOptions& options) {
-  Given given;
-  for (const auto& [name, text] : options.input_shapes) {
+Status SymbolTable::read_options(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
+                                 const ImportOptions& options) {
+  for (const auto& option : options.input_shapes) {
+    const std::string& name = option.first;
     std::vector<Extent> extents;
-    if (!lowering::parse_extents(text, &extents)) {
-      return wrong(name, "--input-shape \"" + text + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
+    if (!lowering::parse_extents(option.second, &extents)) {
+      return wrong(name,
+                   "--input-shape \"" + option.second + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
     }
     const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const SizedInput& i) { return i.name == name; });
     const auto number = numbers.find(name);
-    std::string known;
-    for (const SizedInput& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
     if (input == inputs.end() && number == numbers.end()) {
+      std::string known;
+      for (const SizedInput& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
       return wrong(name, "--input-shape names no input of the model; it has: " + known);
     }
     const size_t rank = number != numbers.end() ? 1 : input->meta->sizes.size();
@@ -177,29 +183,36 @@ Status SymbolTable::bind_inputs(const std::vector<SizedInput>& inputs, const std
       const std::string symbol = plain_symbol(number->second.expression);
       if (!symbol.empty()) values_.emplace(symbol, Dim(extents[0].lower));
     }
-    if (!given.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
+    if (!given_.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
   }
-  // What a user says about one input holds for the same symbol of the others, so those with options go first; and
-  // symbols by themselves before those in expressions.
+  return Done{};
+}
+
+Status SymbolTable::bind_input(const SizedInput& input, bool plain) {
+  const auto extents = given_.find(input.name);
+  for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
+    const Size& size = input.meta->sizes[axis];
+    const Extent* given = extents == given_.end() ? nullptr : &extents->second[axis];
+    if (!size.expression.empty()) {
+      if (plain_symbol(size.expression).empty() == plain) continue;
+      BERTH_TRY(plain ? bind_plain(input, axis, given) : bind_affine(input, axis, given));
+    } else if (given != nullptr && (given->lower != size.number || given->upper != size.number)) {
+      return wrong(input.name, "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
+                                   ", which the model has as " + std::to_string(size.number));
+    }
+  }
+  return Done{};
+}
+
+Status SymbolTable::bind_inputs(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
+                                const ImportOptions& options) {
+  BERTH_TRY(read_options(inputs, numbers, options));
+  // Symbols by themselves before those in expressions; and what a user says about one input holds for the same symbol
+  // of the others, so those with options go first.
   for (const bool plain : {true, false}) {
     for (const bool with_options : {true, false}) {
       for (const SizedInput& input : inputs) {
-        const auto extents = given.find(input.name);
-        if ((extents != given.end()) != with_options) continue;
-        for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
-          const Size& size = input.meta->sizes[axis];
-          const Extent* extent = with_options ? &extents->second[axis] : nullptr;
-          if (size.expression.empty()) {
-            const bool agree = extent == nullptr || (extent->lower == size.number && extent->upper == size.number);
-            if (!agree) {
-              return wrong(input.name, "--input-shape says " + text_of(*extent) + " for dimension " +
-                                           std::to_string(axis) + ", which the model has as " +
-                                           std::to_string(size.number));
-            }
-          } else if (plain_symbol(size.expression).empty() != plain) {
-            BERTH_TRY(plain ? bind_plain(input, axis, extent) : bind_affine(input, axis, extent));
-          }
-        }
+        if ((given_.count(input.name) != 0) == with_options) BERTH_TRY(bind_input(input, plain));
       }
     }
   }

@@ -47,18 +47,18 @@ class SymbolTable {
   ir::Symbols& symbols() { return symbols_; }
 
  private:
-  friend class ExpressionParser;
-  using Given = std::map<std::string, std::vector<lowering::Extent>, std::less<>>;
-
+  Status read_options(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
+                      const ImportOptions& options);
+  Status bind_input(const SizedInput& input, bool plain);
   Status bind_plain(const SizedInput& input, size_t axis, const lowering::Extent* given);
   Status bind_affine(const SizedInput& input, size_t axis, const lowering::Extent* given);
   Expected<lowering::Extent> range_of(const SizedInput& input, size_t axis, const std::string& symbol,
                                       const lowering::Extent* given) const;
-  std::string unbound_symbol(const std::string& expression) const;
 
   ir::Symbols& symbols_;
   std::map<std::string, Range> ranges_;
-  std::map<std::string, Dim, std::less<>> values_;       // by symbol
+  std::map<std::string, std::vector<lowering::Extent>, std::less<>> given_;  // by input
+  std::map<std::string, Dim, std::less<>> values_;                           // by symbol
   std::map<std::string, Dim, std::less<>> expressions_;  // sizes of inputs that are expressions, by their text
 };
 
