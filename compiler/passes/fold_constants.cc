@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "base/math.h"
 #include "compiler/eval/evaluate.h"
@@ -98,6 +99,9 @@ class Folder {
  private:
   bool is_candidate(const Node& node) const {
     if (node.op->infer == nullptr || node.results.empty() || node.op->random) return false;
+    // Weights were quantised to be small.
+    constexpr std::string_view kDequantize = "quantized_decomposed::dequantize";
+    if (node.op->name.substr(0, kDequantize.size()) == kDequantize) return false;
     bool constant = true;
     for (const Argument& a : node.args) {
       ir::for_each_value(

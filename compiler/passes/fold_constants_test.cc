@@ -47,6 +47,14 @@ TEST(RandomNumbers, AreNotComputedBeforehand) {
   EXPECT_EQ(after(fold_constants, text), as_printed(text));
 }
 
+TEST(QuantisedWeights, StaySmall) {
+  const std::string text =
+      "const @w: i8[2,3] = dense<[1, 2, 3, 4, 5, 6]>\nmethod f(%x: f32[2,2]) {\n  %w: i8[2,3] = const @w\n"
+      "  %d: f32[2,3] = quantized_decomposed::dequantize_per_tensor(%w, 0.5, 1, -128, 127, i8, none)\n"
+      "  %y: f32[2,3] = aten::mm(%x, %d)\n  return %y\n}\n";
+  EXPECT_EQ(after(fold_constants, text), as_printed(text));
+}
+
 TEST(OneRepeatedValue, StaysOneValue) {
   // 4 MB each, if they were written out.
   const std::string text =
