@@ -161,20 +161,20 @@ Error Sweep::check_result(const CallShape* shape, int32_t value) {
 }
 
 bool Sweep::allows_in_place(const CallShape& shape, int32_t result, int32_t item) const {
-  const int32_t value = graph_.value[static_cast<size_t>(item)];
-  bool is_argument = false;
+  int32_t value = kNone;
   if (!graph_.spend(shape.inputs)) return false;
   for (uint32_t i = 0; i < shape.inputs; ++i) {
-    if (shape.args->Get(i) != value) continue;
+    if (!names(shape.args->Get(i), item)) continue;
     if (i >= 32 || (shape.access->in_place >> i & 1) == 0) return false;
-    is_argument = true;
+    value = shape.args->Get(i);
   }
-  if (!is_argument) return false;
+  if (value == kNone) return false;
   if (value == result) return true;
   const fb::Tensor& a = *tensor_at(*graph_.plan, value);
   const fb::Tensor& b = *tensor_at(*graph_.plan, result);
   const int32_t own = graph_.item[static_cast<size_t>(result)];
-  if (!graph_.covers(own, item) || !graph_.covers(item, own)) return false;
+  const int32_t read = graph_.is_alias(item) ? item : graph_.item[static_cast<size_t>(value)];
+  if (!graph_.covers(own, read) || !graph_.covers(read, own)) return false;
   if (element_size(static_cast<DType>(a.scalar_type())) != element_size(static_cast<DType>(b.scalar_type()))) {
     return false;
   }
@@ -183,6 +183,14 @@ bool Sweep::allows_in_place(const CallShape& shape, int32_t result, int32_t item
     if (a.sizes()->Get(d) != b.sizes()->Get(d) || a.dim_order()->Get(d) != b.dim_order()->Get(d)) return false;
   }
   return graph_.meta == nullptr || is_recorded_in_place(result, value);
+}
+
+/// Whether a call that reads `value` reads the item: it is the value's own, or a part of it.
+bool Sweep::names(int32_t value, int32_t item) const {
+  if (graph_.value[static_cast<size_t>(item)] == value) return true;
+  const int32_t own = tensor_at(*graph_.plan, value) == nullptr ? kNone : graph_.item[static_cast<size_t>(value)];
+  if (own == kNone || graph_.is_alias(item) || (graph_.mark(value) & kIsAggregate) == 0) return false;
+  return graph_.group[static_cast<size_t>(own)] == graph_.group[static_cast<size_t>(item)] && graph_.overlap(own, item);
 }
 
 bool Sweep::is_recorded_in_place(int32_t value, int32_t base) const {

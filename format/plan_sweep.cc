@@ -145,10 +145,24 @@ Error Sweep::keep_row() {
   }
   while (births_passed_ < birth_count_ &&
          static_cast<int64_t>(memory_.births[births_passed_] >> 32) == static_cast<int64_t>(now_)) {
-    live_.remove(static_cast<int32_t>(memory_.births[births_passed_] & UINT32_MAX));
+    if (!bear(static_cast<int32_t>(memory_.births[births_passed_] & UINT32_MAX))) return out_of_steps();
     ++births_passed_;
   }
   return Error::kOk;
+}
+
+/// The item's life begins here, and that of its views.
+bool Sweep::bear(int32_t item) {
+  const uint64_t begin = graph_.begin[static_cast<size_t>(item)];
+  const uint64_t end = graph_.end[static_cast<size_t>(item)];
+  for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
+    if (!graph_.spend(1)) return false;
+    const int32_t live = live_.at(at);
+    const bool view = !graph_.is_alias(live) && !graph_.is_defined(graph_.value[static_cast<size_t>(live)]) &&
+                      graph_.covers(item, live) && is_view_of(graph_, live, item);
+    if (live == item || view) live_.remove(live);
+  }
+  return true;
 }
 
 Error Sweep::step(const fb::Instruction& instruction, int32_t chain_start) {

@@ -43,6 +43,7 @@ class Sweep {
   Error step(const fb::Instruction& instruction, int32_t chain_start);
   Error jump(const fb::JumpFalseCall& call, int32_t chain_start);
   Error keep_row();
+  bool bear(int32_t item);
   Error enter();
   Error keep_state();
   int32_t item_at_end(int32_t item) const;
@@ -64,6 +65,7 @@ class Sweep {
   Error check_results(const CallShape& shape);
   Error check_result(const CallShape* shape, int32_t value);
   bool allows_in_place(const CallShape& shape, int32_t result, int32_t item) const;
+  bool names(int32_t value, int32_t item) const;
   bool is_recorded_in_place(int32_t value, int32_t base) const;
   /// Whether a read or a write of the value meets its planned place, not only what it was renamed to.
   bool has_own_place(int32_t value) const;

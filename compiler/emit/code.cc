@@ -13,6 +13,15 @@ void Code::call_delegate(int32_t index, std::vector<int32_t> args) {
   append(format::DelegateCallDesc{index, std::move(args)});
 }
 
+int32_t Code::jump_unless(int32_t condition) {
+  append(format::JumpFalseDesc{condition, 0});
+  return size() - 1;
+}
+
+void Code::land(int32_t jump, int32_t destination) {
+  std::get<format::JumpFalseDesc>(instructions_[static_cast<size_t>(jump)]).destination = destination;
+}
+
 void Code::append(format::InstructionDesc instruction) {
   instructions_.push_back(std::move(instruction));
   nodes_.push_back(node_);

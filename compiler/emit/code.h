@@ -27,6 +27,12 @@ class Code {
   /// Appends a call of delegate `index` of the method.
   void call_delegate(int32_t index, std::vector<int32_t> args);
 
+  /// Appends a jump that is taken when value `condition` is false, and gives its index; land() says where it goes.
+  int32_t jump_unless(int32_t condition);
+  /// The jump goes to the instruction that comes next, or to `destination`.
+  void land(int32_t jump) { land(jump, size()); }
+  void land(int32_t jump, int32_t destination);
+
   int32_t size() const { return static_cast<int32_t>(instructions_.size()); }
 
   /// Moves all there is into `desc`; the node of each instruction into `nodes`.

@@ -90,7 +90,10 @@ Status add_method(const ir::Module& module, const ir::Method& method, const Emit
   out.instructions += emitted.desc.instructions.size();
   for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
   out.in_place += lifetimes.successors.size();
-  for (const bool taken : plan.merged) out.in_place += taken ? 1 : 0;
+  for (size_t i = 0; i < plan.merged.size(); ++i) {
+    out.in_place += plan.merged[i] && !lifetimes.offers[i].is_slot ? 1 : 0;
+  }
+  for (const ir::NodeId node : method.body.nodes) out.elided += is_elided(lifetimes, plan, node) ? 1 : 0;
   if (options.why_reuse != nullptr) explain_reuse(method, lifetimes, plan, options.why_reuse);
   out.nodes.emplace_back();
   for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);

@@ -83,6 +83,7 @@ struct EmittedProgram {
   uint64_t instructions = 0;  // of all methods
   uint64_t views = 0;         // values that are another name for the bytes of one before, in all methods
   uint64_t in_place = 0;      // values that are computed into the bytes of an input or of state, in all methods
+  uint64_t elided = 0;        // concatenations and slices that are not computed, as their parts lie in their slots
   double plan_ms = 0;         // spent in the planner
   /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
   /// comes from, or -1.

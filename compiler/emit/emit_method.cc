@@ -44,24 +44,17 @@ class MethodEmitter {
   }
 
   Expected<EmittedMethod> run() {
-    begin_step();
+    begin_step(0);
     for (const ValueId input : method_.body.inputs) BERTH_TRY(emit_input(input));
     symbols_.compute_ready(out_.value_of, &code_);
-    for (size_t i = 0; i < method_.body.nodes.size(); ++i) {
-      begin_step();
-      code_.come_from(method_.body.nodes[i]);
-      const Node& node = method_.node(method_.body.nodes[i]);
-      const Status emitted = emit_node(method_.body.nodes[i]);
-      if (!emitted.ok()) return in_method(node_name(node), emitted.error());
-      symbols_.compute_ready(out_.value_of, &code_);
-    }
+    BERTH_TRY(emit_graph(method_.body));
     code_.come_from(ir::NodeId{});
-    begin_step();
+    begin_step(lifetimes_.save_step);
     for (const Save& save : lifetimes_.saves) BERTH_TRY(emit_save(save));
-    begin_step();
+    begin_step(lifetimes_.write_step);
     for (const WriteBack& write : lifetimes_.write_backs) BERTH_TRY(emit_write_back(write));
     for (const Successor& successor : lifetimes_.successors) BERTH_TRY(state_value(successor.state));
-    begin_step();
+    begin_step(lifetimes_.read_step);
     for (const Argument& output : method_.body.outputs) BERTH_TRY(emit_output(output));
     for (size_t k = 0; k < lifetimes_.arenas.size(); ++k) {
       out_.desc.arenas.push_back({static_cast<uint64_t>(plan_.spaces[k].height), lifetimes_.arenas[k].device});
@@ -87,9 +80,24 @@ class MethodEmitter {
   static Failure unsupported(std::string where, std::string message) {
     return Failure{Error::kNotSupported, std::move(where), std::move(message)};
   }
-  void begin_step() { out_.first_instruction_of.push_back(code_.size()); }
+  /// What is appended from here on belongs to `step`.
+  void begin_step(int64_t step) { out_.first_instruction_of.resize(static_cast<size_t>(step) + 1, code_.size()); }
 
   // Nodes.
+
+  Status emit_graph(const ir::Graph& graph) {
+    for (const ir::NodeId id : graph.nodes) {
+      const Node& node = method_.node(id);
+      begin_step(lifetimes_.steps[static_cast<size_t>(id.index)]);
+      code_.come_from(id);
+      const Status emitted = emit_node(id);
+      // A failure from a region has the method and the node in it already.
+      if (!emitted.ok() && depth_ > 0) return emitted.error();
+      if (!emitted.ok()) return in_method(node_name(node), emitted.error());
+      if (depth_ == 0) symbols_.compute_ready(out_.value_of, &code_);
+    }
+    return Done{};
+  }
 
   Status emit_node(ir::NodeId id) {
     const Node& node = method_.node(id);
@@ -104,8 +112,9 @@ class MethodEmitter {
       BERTH_ASSIGN_OR_RETURN(const int32_t value, define(result));
       results.push_back(value);
     }
-    if (reason == ViewReason::kView) return Done{};
+    if (reason == ViewReason::kView || is_elided(lifetimes_, plan_, id)) return Done{};
     if (node.is(OpId::delegate)) return emit_delegate_call(id, std::move(results));
+    if (!node.regions.empty()) return emit_regions(id);
     if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
       BERTH_ASSIGN_OR_RETURN(const int32_t base, use(std::get<ValueId>(node.args[0])));
       BERTH_ASSIGN_OR_RETURN(const int32_t sizes,
@@ -168,6 +177,122 @@ class MethodEmitter {
     }
     args->insert(args->end(), results.begin(), results.end());
     args->push_back(results.size() == 1 ? results[0] : code_.values.add(format::TensorListDesc{results}));
+  }
+
+  // Branches and loops.
+
+  Status emit_regions(ir::NodeId id) {
+    ++depth_;
+    const OpId op = method_.node(id).op->id;
+    BERTH_TRY(op == OpId::if_ ? emit_if(id) : op == OpId::while_ ? emit_while(id) : emit_scan(id));
+    --depth_;
+    code_.come_from(id);
+    return Done{};
+  }
+
+  /// The copies of one place in `id`, those first that save what the others destroy.
+  Status emit_transfers(ir::NodeId id, size_t place) {
+    const std::vector<Transfer>& transfers = lifetimes_.transfers.at(id.index)[place];
+    code_.come_from(id);
+    std::vector<int32_t> sources;
+    for (const Transfer& transfer : transfers) {
+      BERTH_ASSIGN_OR_RETURN(int32_t source, use(transfer.value));
+      if (transfer.saved >= 0) {
+        BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(transfer.value), transfer.value));
+        tensor.place = place_of(transfer.saved);
+        const int32_t saved = code_.values.add(std::move(tensor));
+        emit_copy(source, saved);
+        source = saved;
+      }
+      sources.push_back(source);
+    }
+    for (size_t i = 0; i < transfers.size(); ++i) emit_copy(sources[i], out_.value_of[at(transfers[i].into)]);
+    return Done{};
+  }
+
+  /// What a jump asks: a tensor of one bool, or a bool that is known.
+  Expected<int32_t> condition(const Argument& argument) {
+    if (const ValueId* value = std::get_if<ValueId>(&argument)) return use(*value);
+    return code_.values.boolean(std::get<bool>(argument));
+  }
+
+  Status emit_if(ir::NodeId id) {
+    const Node& node = method_.node(id);
+    BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.args[0]));
+    const int32_t to_else = code_.jump_unless(asked);
+    BERTH_TRY(emit_graph(node.regions[0]));
+    BERTH_TRY(emit_transfers(id, 0));
+    const int32_t to_end = code_.jump_unless(code_.values.boolean(false));
+    code_.land(to_else);
+    BERTH_TRY(emit_graph(node.regions[1]));
+    BERTH_TRY(emit_transfers(id, 1));
+    code_.land(to_end);
+    return Done{};
+  }
+
+  Status emit_while(ir::NodeId id) {
+    const Node& node = method_.node(id);
+    BERTH_TRY(emit_transfers(id, 0));
+    carry(node.regions[0], node.regions[0].inputs.size());
+    carry(node.regions[1], node.regions[1].inputs.size());
+    const int32_t head = code_.size();
+    BERTH_TRY(emit_graph(node.regions[0]));
+    code_.come_from(id);
+    BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.regions[0].outputs[0]));
+    const int32_t to_end = code_.jump_unless(asked);
+    BERTH_TRY(emit_graph(node.regions[1]));
+    BERTH_TRY(emit_transfers(id, 1));
+    code_.land(code_.jump_unless(code_.values.boolean(false)), head);
+    code_.land(to_end);
+    return Done{};
+  }
+
+  void carry(const ir::Graph& region, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      const ValueId input = region.inputs[i];
+      out_.value_of[at(input)] = out_.value_of[at(lifetimes_.stands_for[at(input)])];
+    }
+  }
+
+  /// The counter is set to zero by the program, as a run that was cut short leaves it anywhere.
+  Status emit_scan(ir::NodeId id) {
+    const Node& node = method_.node(id);
+    const ir::Graph& body = node.regions[0];
+    const size_t carried = std::get<ir::ValueList>(node.args[1]).size();
+    BERTH_ASSIGN_OR_RETURN(const int32_t length, symbols_.integer(std::get<Dim>(node.args[0]), &code_));
+    BERTH_TRY(emit_transfers(id, 0));
+    carry(body, carried);
+    const int32_t counter = code_.values.add(int64_t{0});
+    const int32_t more = code_.values.add(false);
+    code_.call("executorch_prim::sub", "Scalar", {counter, counter, counter});
+    const int32_t head = code_.size();
+    code_.call("executorch_prim::lt", "Scalar", {counter, length, more});
+    const int32_t to_end = code_.jump_unless(more);
+    BERTH_TRY(emit_slices(node, counter));
+    BERTH_TRY(emit_graph(body));
+    code_.come_from(id);
+    for (size_t k = carried; k < node.results.size(); ++k) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t slice, use(std::get<ValueId>(body.outputs[k])));
+      const int32_t stack = out_.value_of[at(node.results[k])];
+      code_.call("executorch_prim::et_copy_index", "tensor", {stack, slice, counter, stack});
+    }
+    BERTH_TRY(emit_transfers(id, 1));
+    code_.call("executorch_prim::add", "Scalar", {counter, code_.values.integer(1), counter});
+    code_.land(code_.jump_unless(code_.values.boolean(false)), head);
+    code_.land(to_end);
+    return Done{};
+  }
+
+  Status emit_slices(const Node& node, int32_t counter) {
+    const ir::Graph& body = node.regions[0];
+    const size_t carried = std::get<ir::ValueList>(node.args[1]).size();
+    const ir::ValueList& scanned = std::get<ir::ValueList>(node.args[2]);
+    for (size_t j = 0; j < scanned.size(); ++j) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t whole, use(scanned[j]));
+      BERTH_ASSIGN_OR_RETURN(const int32_t slice, define(body.inputs[carried + j]));
+      code_.call("aten::select_copy", "int_out", {whole, code_.values.integer(0), counter, slice, slice});
+    }
+    return Done{};
   }
 
   // The ends of a method.
@@ -267,7 +392,10 @@ class MethodEmitter {
   Expected<int32_t> define(ValueId value) {
     const TensorType* type = method_.value(value).tensor();
     if (type == nullptr) return unsupported("%" + method_.value(value).name, "a value of a program is a tensor");
+    const ValueId result = lifetimes_.stands_for[at(value)];
+    if (result.valid()) return out_.value_of[at(value)] = out_.value_of[at(result)];
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(*type, value));
+    tensor.bounded = tensor.bounded || lifetimes_.stacked[at(value)];
     const Place& place = lifetimes_.places[at(value)];
     if (place.home == Home::kStorage) tensor.place = place_of(place.index);
     if (place.home == Home::kConstant) set_data(place.index, &tensor);
@@ -369,6 +497,7 @@ class MethodEmitter {
   Pools* const pools_;
   Code code_;
   SymbolSlots symbols_;
+  int depth_ = 0;                                       // regions around what is emitted
   std::vector<int32_t> state_values_;                   // of each state of the module: its value, or -1
   std::unordered_map<int32_t, int32_t> copy_of_;        // ValueId → the value of its saved copy
   std::unordered_map<int32_t, int32_t> output_copies_;  // output → the value that is a copy for it alone

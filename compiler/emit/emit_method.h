@@ -45,6 +45,10 @@ struct EmittedMethod {
 /// Symbols that arguments mention are computed by `aten::sym_size` and `executorch_prim` operators, each once, as soon
 /// as the tensor that they are a dimension of exists.
 ///
+/// Branches and loops become jumps (JumpFalseCall), with the instructions of their regions in line; a constant false
+/// makes one that is always taken. A scan counts in an Int value, takes slices by `aten::select_copy` and stacks
+/// results by `executorch_prim::et_copy_index`.
+///
 /// NotSupported or InvalidArgument, with method and node, for what a program cannot say: scalars as inputs, strings as
 /// outputs, a memory format other than contiguous and preserve, a symbol that is no dimension of anything, a size over
 /// 2^31 - 1. REQUIRES: ir::verify is well.

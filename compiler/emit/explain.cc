@@ -20,8 +20,8 @@ class Explanation {
       const Node& node = method_.nodes[n];
       if (lifetimes_.steps[n] < 0 || node.results.empty()) continue;
       const std::string source = node.source.empty() ? "" : ", " + node.source;
-      lines->push_back("reuse: " + method_.name + ": " + name(node.results[0]) + " (" + node.op->functional_name + source +
-                       "): " + verdict(n));
+      lines->push_back("reuse: " + method_.name + ": " + name(node.results[0]) + " (" + node.op->functional_name +
+                       source + "): " + verdict(n));
     }
   }
 
@@ -31,11 +31,13 @@ class Explanation {
   std::string verdict(size_t n) const {
     const Node& node = method_.nodes[n];
     if (is_view(lifetimes_.reasons[n])) return "view " + name(std::get<ValueId>(node.args[0]));
+    const ir::NodeId id{static_cast<int32_t>(n)};
+    if (is_elided(lifetimes_, plan_, id)) return node.is(ir::OpId::cat_out) ? "parts in place" : "part in place";
     for (const Successor& successor : lifetimes_.successors) {
       if (successor.value == node.results[0]) return "reuse state";
     }
     std::string refusals;
-    bool offered = false;
+    bool offered = lifetimes_.slots[n] >= 0;
     for (const Reuse* reuse : answers_[n]) {
       if (reuse->merge >= 0) {
         const size_t merge = static_cast<size_t>(reuse->merge);

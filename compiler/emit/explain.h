@@ -15,6 +15,7 @@ namespace berth::emit {
 ///     reuse: forward: %z (aten::add): keep: %a still-read, %b size-differs
 ///     reuse: forward: %v (aten::view_copy): view %z
 ///     reuse: forward: %s (aten::softmax): reuse state @cache
+///     reuse: forward: %c (aten::cat): parts in place    and "part in place" of slices: no instruction
 ///     reuse: forward: %c (aten::relu): keep: other-choice      the planner was offered it and does without
 void explain_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
                    std::vector<std::string>* lines);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/emit/lifetimes.h"
+#include "compiler/emit/slots.h"
 
 namespace berth::emit {
 namespace {
@@ -61,11 +62,15 @@ class Offers {
     const Node& node = method_.node(id);
     const size_t n = static_cast<size_t>(id.index);
     if (node.results.empty() || is_view(out_.reasons[n]) || node.is(ir::OpId::state_read)) return;
+    if (takes_slots(node)) return;
     if (node.op->in_place == ir::InPlaceClass::kNever) return answer(id, -1, ReuseReason::kNever);
     if (!enabled_) return answer(id, -1, ReuseReason::kOff);
     const Place& place = out_.places[at(node.results[0])];
     const bool in_arena = place.home == Home::kStorage && !is_state_[static_cast<size_t>(place.index)];
     if (!in_arena) return answer(id, -1, ReuseReason::kNotInArena);
+    // On the way through another branch the input may still be wanted.
+    const int64_t born = out_.problem.storages[static_cast<size_t>(place.index)].lower;
+    if (born < out_.steps[n]) return answer(id, -1, ReuseReason::kMadeBefore);
     std::vector<int32_t> offered;  // storages: x + x is one offer
     for (size_t k = 0; k < node.args.size(); ++k) {
       if (row_allows(node, k)) offer(id, static_cast<int32_t>(k), place.index, &offered);
@@ -142,6 +147,12 @@ const char* to_string(ReuseReason reason) {
     case ReuseReason::kStillRead: return "still-read";
     case ReuseReason::kViewAlive: return "view-alive";
     case ReuseReason::kReadElsewhere: return "read-elsewhere";
+    case ReuseReason::kMadeBefore: return "made-before";
+    case ReuseReason::kSymbolic: return "symbolic";
+    case ReuseReason::kStrided: return "strided";
+    case ReuseReason::kMisaligned: return "misaligned";
+    case ReuseReason::kTwice: return "twice";
+    case ReuseReason::kInOther: return "in-other";
   }
   return "unknown";
 }

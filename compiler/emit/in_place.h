@@ -41,6 +41,13 @@ enum class ReuseReason : uint8_t {
   kStillRead,       // the input is read later
   kViewAlive,       // another name of the input's bytes is read later, or returned
   kReadElsewhere,   // the node reads the same bytes through an argument that the row does not allow
+  kMadeBefore,      // another branch makes the result too, and has its place already
+  // Of concatenations and slices (slots.h):
+  kSymbolic,    // a size is not known before the program runs
+  kStrided,     // the part is not one piece of the whole
+  kMisaligned,  // the part would not begin at a multiple of what its device asks for
+  kTwice,       // the same bytes are two parts
+  kInOther,     // the bytes are a part or a whole of another concatenation or slice already
 };
 
 /// "reuse", "never", "still-read"…
@@ -59,6 +66,7 @@ struct Offer {
   ir::NodeId node;
   ir::ValueId value;
   ir::ValueId base;
+  bool is_slot = false;  // `value` is a part of `base` (slots.h), and the node needs no instruction
 };
 
 /// Appends the offers to the problem's merges and to lifetimes->offers, and the answers to lifetimes->reuses.

@@ -82,7 +82,6 @@ struct Refusal {
 
 constexpr Refusal kRefusals[] = {
     {"keep: never", "%x: f32[4,8]", "%r: f32[8,4] = aten::permute_copy(%x, [1, 0])\nreturn %r\n"},
-    {"keep: never", "%x: f32[4,8]", "%r: f32[2,8] = aten::slice_copy.Tensor(%x, 0, 0, 2, 1)\nreturn %r\n"},
     {"keep: never", "%x: f32[4,8]", "%r: f32[4,8] = aten::flip(%x, [0])\nreturn %r\n"},
     {"keep: never", "%x: f32[4,4]", "%r: f32[4,4] = aten::mm(%x, %x)\nreturn %r\n"},
     {"keep: %w constant", "%x: f32[4,8]", "%r: f32[4,8] = aten::exp(%w)\nreturn %r, %x\n"},

@@ -2,10 +2,11 @@
 // when to when those bytes are in use.
 //
 //     step 0        the caller sets the inputs
-//     step 1 + i    node i of the method's body
-//     step 1 + n    values that a write-back would destroy are saved
-//     step 2 + n    state is written back
-//     step 3 + n    the caller reads the outputs
+//     step 1 + i    node i of the method's body; the nodes in a branch or loop follow their node, and a step more ends
+//                   each region (lifetimes_regions.cc)
+//     save_step     values that a write-back would destroy are saved
+//     write_step    state is written back
+//     read_step     the caller reads the outputs
 //
 // A storage is alive from the step that defines its first value to the last step that reads any of its values; so what
 // a node reads and what it writes never share bytes. Inputs are alive from step 0, outputs to the last step, state
@@ -15,8 +16,9 @@
 // device, and all of them where the options say so (the nested program of a delegate). An output of the caller's has
 // bytes of its own; where the method has the value elsewhere already, it is copied there at the end.
 //
-// What may be computed in place is offered to the planner (in_place.h). A new value of state is computed into the
-// state's bytes where nothing reads the old one after that; it is copied there at the end elsewhere.
+// What may be computed in place, and parts that may lie in their wholes, is offered to the planner (in_place.h,
+// slots.h). A new value of state is computed into the state's bytes where nothing reads the old one after that; it is
+// copied there at the end elsewhere.
 //
 // What an operator with a RESHAPE row makes is a view: it has its input's bytes under another shape and costs no
 // instruction (when a dimension is a symbol: one that sets the sizes), except where view_reason() names a reason.
@@ -24,11 +26,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "compiler/emit/arena_table.h"
 #include "compiler/emit/in_place.h"
 #include "compiler/ir/module.h"
+#include "compiler/plan/plan.h"
 #include "compiler/plan/problem.h"
 
 namespace berth::emit {
@@ -92,6 +96,13 @@ struct Successor {
   ir::ValueId base;  // invalid: the node that makes `value` does not read the state
 };
 
+/// At the end of a region, or before a loop: `value` is copied into the place of `into`.
+struct Transfer {
+  ir::ValueId value;
+  ir::ValueId into;
+  int32_t saved = -1;  // storage of a copy that is made before all these transfers, as one of them destroys the value
+};
+
 struct Lifetimes {
   std::vector<Place> places;        // of each value of the method
   std::vector<ir::ValueId> bases;   // of each value: what it is a view of, or invalid
@@ -101,14 +112,31 @@ struct Lifetimes {
   std::vector<int32_t> states;      // of each state of the module: its storage, or -1 when no method mentions it
   std::vector<Save> saves;
   std::vector<WriteBack> write_backs;
+  int64_t save_step = 0;
+  int64_t write_step = 0;
+  int64_t read_step = 0;
+  /// Of each value: the result of a branch or loop that it is itself, in the file too; invalid for most. What a branch
+  /// makes for a result, and what a loop carries.
+  std::vector<ir::ValueId> stands_for;
+  /// Of nodes with regions, by index: for `if` after each branch; for loops before the first and after each iteration.
+  std::map<int32_t, std::vector<std::vector<Transfer>>> transfers;
+  std::vector<bool> stacked;     // of each value: a loop fills it slice by slice
+  std::vector<bool> made_twice;  // of each storage, as far as it goes: several instructions make what is in it
   std::vector<int32_t> scratch;  // of each node of the method: the storage of its delegate's scratch, or -1
   std::vector<Arena> arenas;     // one a space of the problem
   plan::Problem problem;
   std::vector<Offer> offers;             // of each merge of the problem
+  std::vector<int32_t> slots;            // of each node: one of its merges into slots, or -1 (slots.h)
   std::vector<Reuse> reuses;             // why results may, or may not, be in the bytes of arguments
   std::vector<Successor> successors;     // values computed in place, whatever the planner chooses
   std::vector<ir::ValueId> first_value;  // of each storage: the value that it was made for; invalid for state and saves
 };
+
+/// Whether `node` needs no instruction, as its parts lie in their slots.
+inline bool is_elided(const Lifetimes& lifetimes, const plan::Plan& plan, ir::NodeId node) {
+  const int32_t merge = lifetimes.slots[static_cast<size_t>(node.index)];
+  return merge >= 0 && static_cast<size_t>(merge) < plan.merged.size() && plan.merged[static_cast<size_t>(merge)];
+}
 
 /// What find_lifetimes() may assume of the memory.
 struct MemoryOptions {
@@ -124,7 +152,8 @@ struct MemoryOptions {
 
 /// `scratch_bytes`: of each node of the method, what its delegate needs at each call; empty says 0 everywhere.
 ///
-/// NotSupported for control flow and for nodes that write their argument; OutOfResources for a tensor over 2^58 bytes;
+/// NotSupported for nodes that write their argument, and in branches and loops for numbers that cross their borders and
+/// for writes of state; OutOfResources for a tensor over 2^58 bytes;
 /// InvalidArgument for a pool on another device than its value. The failure's place names the method and the node or
 /// value.
 Expected<Lifetimes> find_lifetimes(const ir::Module& module, const ir::Method& method,

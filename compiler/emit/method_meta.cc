@@ -149,7 +149,14 @@ void relate_state(const ir::Method& method, const Lifetimes& lifetimes, const Em
 void relate_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
                   const EmittedMethod& emitted, std::vector<fb::Relation>* relations) {
   for (size_t i = 0; i < plan.merged.size(); ++i) {
-    if (plan.merged[i]) relate_in_place(method, lifetimes, emitted, lifetimes.offers[i], relations);
+    if (!plan.merged[i]) continue;
+    const Offer& offer = lifetimes.offers[i];
+    if (offer.is_slot) {
+      relations->emplace_back(emitted.value_of[static_cast<size_t>(offer.value.index)],
+                              emitted.value_of[static_cast<size_t>(offer.base.index)], fb::RelationKind::VIEW);
+    } else {
+      relate_in_place(method, lifetimes, emitted, offer, relations);
+    }
   }
   for (const Successor& successor : lifetimes.successors) {
     relate_state(method, lifetimes, emitted, successor, relations);

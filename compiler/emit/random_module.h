@@ -13,6 +13,7 @@ namespace berth::emit::testing {
 using ir::OpId;
 using ir::ValueId;
 
+/// Branches and loops lie up to three deep.
 /// One method: inputs x (rows by 6) and z (n by rows * 6, n from 1 to 5), two states, 4 to 34 nodes, up to 4 outputs.
 class RandomModule {
  public:
@@ -31,7 +32,13 @@ class RandomModule {
              build.splat(DType::kF32, {ir::Dim(rows_ * 6)}, 2.0)};
     add_state_read(method, 0);
     add_state_read(method, 1);
-    for (unsigned i = 0; i < 4 + pick(30); ++i) add_node(build);
+    for (unsigned i = 0; i < 4 + pick(30); ++i) {
+      if (pick(8) == 0) {
+        add_region_node(module, method, method.body, 0);
+      } else {
+        add_node(build);
+      }
+    }
     add_state_write(method, state_id);
     if (pick(2) == 0) add_state_write(method, 1 - state_id);
     for (unsigned i = 0; i < 1 + pick(4); ++i) method.body.outputs.push_back(any());
@@ -93,6 +100,131 @@ class RandomModule {
       case 18: keep(build.create(OpId::neg_out, {x}, "neg")); break;
       default: keep(build.create(OpId::alias_copy_out, {x}, "alias")); break;
     }
+  }
+
+  // Branches and loops.
+
+  /// A value of this type that is defined by now.
+  ValueId like(const ir::Method& method, const ir::TensorType& type) {
+    std::vector<ValueId> all;
+    for (const ValueId value : pool_) {
+      if (method.tensor(value) == type) all.push_back(value);
+    }
+    return all[pick(all.size())];
+  }
+
+  static ValueId new_result(ir::Method& method, ir::Node& node, ir::NodeId id, ir::TensorType type) {
+    const ValueId value = method.add_value(ir::Type(std::move(type)), "r");
+    method.value(value).kind = ir::ValueKind::kNode;
+    method.value(value).node = id;
+    method.value(value).result = static_cast<int>(node.results.size());
+    node.results.push_back(value);
+    return value;
+  }
+
+  /// Some nodes in `region`; what they make is in the pool until the caller takes it out.
+  void fill(ir::Module& module, ir::Method& method, ir::Graph& region, int depth) {
+    ir::Builder build(module, method, region);
+    for (unsigned i = 0; i < 1 + pick(5); ++i) {
+      if (depth < 2 && pick(8) == 0) {
+        add_region_node(module, method, region, depth + 1);
+      } else {
+        add_node(build);
+      }
+    }
+  }
+
+  void add_region_node(ir::Module& module, ir::Method& method, ir::Graph& graph, int depth) {
+    // The slot is taken first: nodes of the regions follow it in the method.
+    const ir::NodeId id{static_cast<int32_t>(method.nodes.size())};
+    method.nodes.emplace_back();
+    ir::Node node;
+    const unsigned kind = pick(rows_ <= 16 ? 3 : 2);
+    if (kind == 0) make_if(module, method, graph, id, &node, depth);
+    if (kind == 1) make_while(module, method, graph, id, &node, depth);
+    if (kind == 2) make_scan(module, method, id, &node, depth);
+    method.node(id) = node;
+    graph.nodes.push_back(id);
+    pool_.insert(pool_.end(), node.results.begin(), node.results.end());
+  }
+
+  void make_if(ir::Module& module, ir::Method& method, ir::Graph& graph, ir::NodeId id, ir::Node* node, int depth) {
+    ir::Builder build(module, method, graph);
+    const ValueId x = any();
+    std::vector<int64_t> all;
+    for (int d = 0; d < method.tensor(x).rank(); ++d) all.push_back(d);
+    const auto sum = build.one(OpId::sum_IntList_out, {x, ir::dims(all), false, ir::None{}}, "sum");
+    const auto flag = build.one(OpId::gt_Scalar_out, {*sum, 0.0}, "gt");
+    node->op = &ir::operator_of(OpId::if_);
+    node->args = {*flag};
+    node->regions.resize(2);
+    std::vector<ir::TensorType> types;
+    for (unsigned k = 0; k < 1 + pick(2); ++k) types.push_back(method.tensor(any()));
+    for (ir::Graph& region : node->regions) {
+      const std::vector<ValueId> outside = pool_;
+      fill(module, method, region, depth);
+      for (const ir::TensorType& wanted : types) region.outputs.push_back(like(method, wanted));
+      pool_ = outside;
+    }
+    for (const ir::TensorType& wanted : types) new_result(method, *node, id, wanted);
+  }
+
+  static ValueId input_of(ir::Method& method, ir::Graph& region, ir::TensorType type) {
+    const ValueId value = method.add_value(ir::Type(std::move(type)), "i");
+    region.inputs.push_back(value);
+    return value;
+  }
+
+  /// Three iterations: the first carried value counts.
+  void make_while(ir::Module& module, ir::Method& method, ir::Graph& graph, ir::NodeId id, ir::Node* node, int depth) {
+    ir::Builder build(module, method, graph);
+    node->op = &ir::operator_of(OpId::while_);
+    const ValueId zero = build.splat(DType::kF32, {ir::Dim(1)}, 0.0);
+    ir::ValueList initial = {zero};
+    for (unsigned k = 0; k < 1 + pick(3); ++k) initial.push_back(any());
+    node->args = {initial};
+    node->regions.resize(2);
+    const std::vector<ValueId> outside = pool_;
+    for (ir::Graph& region : node->regions) {
+      for (const ValueId value : initial) input_of(method, region, method.tensor(value));
+    }
+    ir::Builder condition(module, method, node->regions[0]);
+    node->regions[0].outputs = {*condition.one(OpId::lt_Scalar_out, {node->regions[0].inputs[0], 2.5}, "lt")};
+    ir::Graph& body = node->regions[1];
+    pool_.insert(pool_.end(), body.inputs.begin() + 1, body.inputs.end());
+    ir::Builder counting(module, method, body);
+    const auto next = counting.one(OpId::add_Scalar_out, {body.inputs[0], 1.0}, "count");
+    fill(module, method, body, depth);
+    body.outputs = {*next};
+    for (size_t k = 1; k < initial.size(); ++k) body.outputs.push_back(like(method, method.tensor(initial[k])));
+    pool_ = outside;
+    for (const ValueId value : initial) new_result(method, *node, id, method.tensor(value));
+  }
+
+  void make_scan(ir::Module& module, ir::Method& method, ir::NodeId id, ir::Node* node, int depth) {
+    node->op = &ir::operator_of(OpId::scan);
+    const ValueId whole = like(method, type({rows_, 6}));
+    const ir::ValueList initial = {any()};
+    node->args = {ir::Dim(rows_), initial, ir::ValueList{whole}};
+    node->regions.resize(1);
+    ir::Graph& body = node->regions[0];
+    const std::vector<ValueId> outside = pool_;
+    input_of(method, body, method.tensor(initial[0]));
+    input_of(method, body, type({6}));
+    pool_.insert(pool_.end(), body.inputs.begin(), body.inputs.end());
+    fill(module, method, body, depth);
+    body.outputs = {like(method, method.tensor(initial[0]))};
+    ir::TensorType slice;
+    do {
+      const ValueId stacked = any();
+      slice = method.tensor(stacked);
+      if (slice.is_static() && slice.is_contiguous() && slice.rank() < 6) body.outputs.push_back(stacked);
+    } while (body.outputs.size() < 2);
+    pool_ = outside;
+    new_result(method, *node, id, method.tensor(initial[0]));
+    slice.shape.insert(slice.shape.begin(), ir::Dim(rows_));
+    slice.dim_order.clear();
+    new_result(method, *node, id, slice);
   }
 
   void add_state_node(ir::Method& method, OpId op, ir::StateId state, std::vector<ir::Argument> args) {

@@ -100,16 +100,24 @@ void drop_empty_storages(Lifetimes* lifetimes) {
   for (const int32_t storage : out.states) keep(storage);
   for (const int32_t storage : out.scratch) keep(storage);
   for (const Save& save : out.saves) keep(save.storage);
+  for (const auto& [node, lists] : out.transfers) {
+    for (const std::vector<Transfer>& list : lists) {
+      for (const Transfer& transfer : list) keep(transfer.saved);
+    }
+  }
+  out.made_twice.resize(out.problem.storages.size(), false);
 
   size_t count = 0;
   for (size_t i = 0; i < moved.size(); ++i) {
     if (moved[i] < 0) continue;
     out.problem.storages[count] = out.problem.storages[i];
     out.first_value[count] = out.first_value[i];
+    out.made_twice[count] = out.made_twice[i];
     moved[i] = static_cast<int32_t>(count++);
   }
   out.problem.storages.resize(count);
   out.first_value.resize(count);
+  out.made_twice.resize(count);
   const auto move = [&](int32_t* storage) {
     if (*storage >= 0) *storage = moved[static_cast<size_t>(*storage)];
   };
@@ -119,6 +127,11 @@ void drop_empty_storages(Lifetimes* lifetimes) {
   for (int32_t& storage : out.states) move(&storage);
   for (int32_t& storage : out.scratch) move(&storage);
   for (Save& save : out.saves) move(&save.storage);
+  for (auto& [node, lists] : out.transfers) {
+    for (std::vector<Transfer>& list : lists) {
+      for (Transfer& transfer : list) move(&transfer.saved);
+    }
+  }
 }
 
 }  // namespace berth::emit

@@ -30,11 +30,25 @@ SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, con
   sources_.resize(symbols_.size());
   slots_.assign(symbols_.size(), -1);
   for (const ir::ValueId input : method.body.inputs) offer(method, input);
-  for (size_t i = 0; i < method.body.nodes.size(); ++i) {
-    const ir::NodeId id = method.body.nodes[i];
+  for (const ir::NodeId id : method.body.nodes) {
+    // What a branch or loop makes may never be made, so no symbol is read from it.
+    for (const ir::ValueId result : method.node(id).results) offer(method, result);
+  }
+  need_in(method, method.body, lifetimes);
+  for (const ir::Argument& output : method.body.outputs) need(output);
+  // Operands were made before what is computed from them, so their numbers are smaller.
+  for (size_t s = symbols_.size(); s-- > 0;) {
+    const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+    if (!needed_[s] || symbol.kind == SymbolKind::kInput) continue;
+    need(symbol.a);
+    need(symbol.b);
+  }
+}
+
+void SymbolSlots::need_in(const ir::Method& method, const ir::Graph& graph, const Lifetimes& lifetimes) {
+  for (const ir::NodeId id : graph.nodes) {
     const ir::Node& node = method.node(id);
     const ViewReason reason = lifetimes.reasons[static_cast<size_t>(id.index)];
-    for (const ir::ValueId result : node.results) offer(method, result);
     if (reason == ViewReason::kView) continue;
     if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
       need(view_sizes(method.tensor(node.results[0]), symbols_));
@@ -43,14 +57,8 @@ SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, con
     for (size_t k = 0; k < node.args.size(); ++k) {
       if (!node.op->parameters[k].functional_only) need(node.args[k]);
     }
-  }
-  for (const ir::Argument& output : method.body.outputs) need(output);
-  // Operands were made before what is computed from them, so their numbers are smaller.
-  for (size_t s = symbols_.size(); s-- > 0;) {
-    const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
-    if (!needed_[s] || symbol.kind == SymbolKind::kInput) continue;
-    need(symbol.a);
-    need(symbol.b);
+    if (node.is(ir::OpId::delegate)) continue;
+    for (const ir::Graph& region : node.regions) need_in(method, region, lifetimes);
   }
 }
 

@@ -37,6 +37,7 @@ class SymbolSlots {
   };
 
   void need(const ir::Argument& argument);
+  void need_in(const ir::Method& method, const ir::Graph& graph, const Lifetimes& lifetimes);
   void offer(const ir::Method& method, ir::ValueId value);
   bool is_ready(ir::Dim dim) const { return dim.is_constant() || slots_[static_cast<size_t>(dim.symbol)] >= 0; }
   int32_t slot(ir::Dim dim, Code* code) const;

@@ -108,10 +108,17 @@ inline std::string value_text(const format::MethodDesc& method, int32_t index) {
 }
 
 /// The instructions, one a line: "aten::relu.out(v0, v1, v1)". Tensors and the results of symbol operators are written
-/// as v and their index, other values as value_text() writes them.
+/// as v and their index, other values as value_text() writes them. A jump: "jump 7 unless v3".
 inline std::string listing(const format::MethodDesc& method) {
   std::string text;
   for (const format::InstructionDesc& instruction : method.instructions) {
+    if (const auto* jump = std::get_if<format::JumpFalseDesc>(&instruction)) {
+      const bool tensor =
+          std::holds_alternative<format::TensorDesc>(method.values[static_cast<size_t>(jump->condition)]);
+      text += "jump " + std::to_string(jump->destination) + " unless " +
+              (tensor ? "v" + std::to_string(jump->condition) : value_text(method, jump->condition)) + "\n";
+      continue;
+    }
     const auto& call = std::get<format::KernelCallDesc>(instruction);
     const format::OperatorDesc& op = method.operators[static_cast<size_t>(call.op_index)];
     text += op.name + (op.overload.empty() ? "" : "." + op.overload) + "(";

@@ -1,0 +1,212 @@
+// Branches and loops: the steps of their regions follow each other on one line, and what crosses their borders lives
+// long enough for every way through them.
+//
+//     if     the branches come one after the other; a result is alive from the first step, of either, that makes it
+//     loops  carried values have one place each, from before the first iteration to after the last; what is made
+//     outside
+//            and read inside lives to the loop's end, as the next iteration reads it again
+#include <algorithm>
+#include <limits>
+
+#include "compiler/emit/lifetimes_analysis.h"
+
+namespace berth::emit::internal {
+
+using ir::Graph;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::TensorType;
+using ir::ValueId;
+using ir::ValueList;
+
+Status Analysis::visit_regions(NodeId id, const std::string& where) {
+  const Node& node = method_.node(id);
+  out_.transfers[id.index].resize(2);
+  BERTH_TRY(make_results(node, where));
+  ++depth_;
+  switch (node.op->id) {
+    case OpId::if_: BERTH_TRY(visit_if(id, where)); break;
+    case OpId::while_: BERTH_TRY(visit_while(id, where)); break;
+    case OpId::scan: BERTH_TRY(visit_scan(id, where)); break;
+    default: return fault(where, "this operator has no form in a program");
+  }
+  --depth_;
+  if (depth_ == 0) stacked_.clear();
+  for (const ValueId result : node.results) alive_at(result, step_);
+  return Done{};
+}
+
+/// Places for the results, which no step has made yet.
+Status Analysis::make_results(const Node& node, const std::string& where) {
+  for (const ValueId result : node.results) {
+    const TensorType* type = method_.value(result).tensor();
+    if (type == nullptr) return fault(where, "a branch or loop gives tensors; make the number a tensor");
+    BERTH_TRY(make_storage(result, step_));
+    const Place& place = out_.places[at(result)];
+    if (place.home != Home::kStorage) continue;
+    out_.made_twice.resize(out_.problem.storages.size(), false);
+    out_.made_twice[static_cast<size_t>(place.index)] = true;
+    if (out_.stands_for[at(result)].valid()) continue;
+    plan::Storage& storage = out_.problem.storages[static_cast<size_t>(place.index)];
+    storage.lower = std::numeric_limits<int64_t>::max();
+    storage.upper = 0;
+  }
+  return Done{};
+}
+
+/// `value` is another word for `result`: both are one value of the file.
+void Analysis::stand_for(ValueId value, ValueId result) {
+  out_.stands_for[at(value)] = result;
+  out_.places[at(value)] = out_.places[at(result)];
+}
+
+namespace {
+
+bool is_stacked(const Node& node, ValueId result) {
+  if (!node.is(OpId::scan)) return false;
+  const auto carried = static_cast<ptrdiff_t>(std::get<ValueList>(node.args[1]).size());
+  return std::find(node.results.begin(), node.results.begin() + carried, result) == node.results.begin() + carried;
+}
+
+}  // namespace
+
+/// What a node of the region makes for one output alone is made in the result's place, so that nothing is copied.
+void Analysis::bind_outputs(const Graph& region, const std::vector<ValueId>& results) {
+  std::vector<bool> made_here(method_.nodes.size(), false);
+  for (const NodeId id : region.nodes) made_here[static_cast<size_t>(id.index)] = true;
+  for (size_t k = 0; k < results.size(); ++k) {
+    const ValueId* value = std::get_if<ValueId>(&region.outputs[k]);
+    if (value == nullptr || method_.value(*value).kind != ir::ValueKind::kNode) continue;
+    const NodeId maker = method_.value(*value).node;
+    const Node& node = method_.node(maker);
+    // What a scan stacks begins with its first row; were it made in another way too, nobody could tell where it begins.
+    const bool own = made_here[static_cast<size_t>(maker.index)] && node.op->view == ir::ViewKind::kNone &&
+                     !node.is(OpId::state_read) && !is_stacked(node, *value);
+    const auto same = [&](const ir::Argument& output) {
+      const ValueId* other = std::get_if<ValueId>(&output);
+      return other != nullptr && *other == *value;
+    };
+    const bool once = std::count_if(region.outputs.begin(), region.outputs.end(), same) == 1;
+    if (own && once && method_.value(*value).type == method_.value(results[k]).type) {
+      out_.stands_for[at(*value)] = results[k];
+    }
+  }
+}
+
+Status Analysis::visit_if(NodeId id, const std::string& where) {
+  const Node& node = method_.node(id);
+  for (size_t r = 0; r < 2; ++r) {
+    const Graph& region = node.regions[r];
+    bind_outputs(region, node.results);
+    BERTH_TRY(visit(region));
+    ++step_;
+    for (size_t k = 0; k < node.results.size(); ++k) {
+      const ValueId* value = std::get_if<ValueId>(&region.outputs[k]);
+      if (value == nullptr) return fault(where, "a branch or loop gives tensors; make the number a tensor");
+      if (out_.stands_for[at(*value)] == node.results[k]) continue;
+      read_at(*value, step_);
+      alive_at(node.results[k], step_);
+      out_.transfers[id.index][r].push_back({*value, node.results[k], -1});
+    }
+  }
+  return Done{};
+}
+
+/// The first results have the initial values when the loop begins; the region's first inputs are them.
+Status Analysis::carry(const Node& node, const ValueList& initial, const Graph& region) {
+  for (size_t i = 0; i < initial.size(); ++i) {
+    alive_at(node.results[i], step_);
+    stand_for(region.inputs[i], node.results[i]);
+  }
+  return Done{};
+}
+
+/// All that was made before the loop and is read in it lives to its end. What a loop inside of it stacks lives as long
+/// as the whole outermost one: whether every row is made anew in each iteration is not seen in the program, so its
+/// judge does not suppose it.
+void Analysis::keep_through_loop(int64_t begin, int64_t end) {
+  for (const ValueId value : stacked_) {
+    alive_at(value, begin);
+    alive_at(value, end);
+  }
+  for (plan::Storage& storage : out_.problem.storages) {
+    if (storage.lower < begin && storage.upper > begin + 1) storage.upper = std::max(storage.upper, end + 1);
+  }
+}
+
+/// What the body yields becomes what the next iteration is given, all at once: a value that one of these copies would
+/// destroy before another reads it is saved first.
+Status Analysis::end_iteration(NodeId id, size_t carried, const Graph& body, const std::string& where) {
+  const Node& node = method_.node(id);
+  std::vector<Transfer>& transfers = out_.transfers[id.index][1];
+  const auto lies_in = [&](ValueId value, ValueId result) {
+    const Place& a = out_.places[at(value)];
+    const Place& b = out_.places[at(result)];
+    if (a.home != b.home) return false;
+    return a.home == Home::kStorage ? a.index == b.index : out_.stands_for[at(value)] == result;
+  };
+  for (size_t i = 0; i < body.outputs.size(); ++i) {
+    const ValueId* value = std::get_if<ValueId>(&body.outputs[i]);
+    if (value == nullptr) return fault(where, "a branch or loop gives tensors; make the number a tensor");
+    read_at(*value, step_);
+    if (i < carried && !lies_in(*value, node.results[i])) transfers.push_back({*value, node.results[i], -1});
+  }
+  for (Transfer& transfer : transfers) {
+    const auto destroys = [&](const Transfer& other) {
+      return other.into != transfer.into && lies_in(transfer.value, other.into);
+    };
+    if (std::none_of(transfers.begin(), transfers.end(), destroys)) continue;
+    BERTH_ASSIGN_OR_RETURN(transfer.saved, add_storage(method_.tensor(transfer.value), false, step_, step_ + 1,
+                                                       "%" + method_.value(transfer.value).name, ValueId{}));
+  }
+  return Done{};
+}
+
+Status Analysis::visit_while(NodeId id, const std::string& where) {
+  const Node& node = method_.node(id);
+  const ValueList& initial = std::get<ValueList>(node.args[0]);
+  const int64_t begin = step_;
+  BERTH_TRY(carry(node, initial, node.regions[0]));
+  BERTH_TRY(carry(node, initial, node.regions[1]));
+  for (size_t i = 0; i < initial.size(); ++i) out_.transfers[id.index][0].push_back({initial[i], node.results[i], -1});
+  BERTH_TRY(visit(node.regions[0]));
+  ++step_;
+  if (const ValueId* condition = std::get_if<ValueId>(&node.regions[0].outputs[0])) read_at(*condition, step_);
+  BERTH_TRY(visit(node.regions[1]));
+  ++step_;
+  BERTH_TRY(end_iteration(id, initial.size(), node.regions[1], where));
+  keep_through_loop(begin, step_);
+  return Done{};
+}
+
+Status Analysis::visit_scan(NodeId id, const std::string& where) {
+  const Node& node = method_.node(id);
+  const Graph& body = node.regions[0];
+  const ir::Dim length = std::get<ir::Dim>(node.args[0]);
+  const ValueList& initial = std::get<ValueList>(node.args[1]);
+  const ValueList& scanned = std::get<ValueList>(node.args[2]);
+  if (!length.is_constant() && module_.symbols.lower(length) < 1) {
+    return fault(where, "its length may be 0, which a program cannot say; give the symbol a lower bound of 1");
+  }
+  const int64_t begin = step_;
+  BERTH_TRY(carry(node, initial, body));
+  for (size_t i = 0; i < initial.size(); ++i) out_.transfers[id.index][0].push_back({initial[i], node.results[i], -1});
+  for (size_t k = initial.size(); k < node.results.size(); ++k) {
+    alive_at(node.results[k], step_);
+    out_.stacked[at(node.results[k])] = true;
+    stacked_.push_back(node.results[k]);
+  }
+  ++step_;
+  for (size_t j = 0; j < scanned.size(); ++j) {
+    read_at(scanned[j], step_);
+    BERTH_TRY(make_storage(body.inputs[initial.size() + j], step_));
+  }
+  BERTH_TRY(visit(body));
+  ++step_;
+  BERTH_TRY(end_iteration(id, initial.size(), body, where));
+  keep_through_loop(begin, step_);
+  return Done{};
+}
+
+}  // namespace berth::emit::internal

@@ -1,0 +1,263 @@
+// Branches and loops: what runs, and who shares bytes with whom across their borders.
+#include "compiler/emit/lifetimes.h"
+#include "compiler/emit/test_support.h"
+
+namespace berth::emit {
+namespace {
+
+using testing::listing;
+using testing::module_of;
+using testing::program_of;
+using testing::refusal_of;
+using testing::value_text;
+
+const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
+EmitOptions plain() {
+  EmitOptions options;
+  options.in_place = false;
+  return options;
+}
+
+// Holds row 161. Both branches stand in line; each makes the result where it belongs, so nothing is copied.
+TEST(BranchesStandInLine, AndJumpsSkipTheOther) {
+  const std::string text = R"(
+    method forward(%c: bool[], %x: f32[4,4], %y: f32[4,4]) {
+      %r: f32[4,4] = berth::if(%c) {
+        ()
+        %a: f32[4,4] = aten::mm(%x, %y)
+        yield %a
+      } {
+        ()
+        %b: f32[4,4] = aten::mm(%y, %x)
+        %d: f32[4,4] = aten::add.Tensor(%b, %x)
+        yield %d
+      }
+      %z: f32[4,4] = aten::relu(%r)
+      return %z
+    })";
+  EXPECT_EQ(listing(only_method(program_of(text, plain()))),
+            "jump 3 unless v0\n"
+            "aten::mm.out(v1, v2, v3, v3)\n"
+            "jump 5 unless false\n"
+            "aten::mm.out(v2, v1, v5, v5)\n"
+            "aten::add.out(v5, v1, 1, v3, v3)\n"
+            "aten::relu.out(v3, v7, v7)\n");
+  program_of(text);
+}
+
+TEST(WhatABranchPassesOnIsCopied, AsItsBytesAreOthers) {
+  const EmittedProgram emitted = program_of(R"(
+    const @w: f32[4] = splat<1>
+    method forward(%c: bool[], %x: f32[4]) {
+      %w: f32[4] = const @w
+      %r: f32[4], %s: f32[4] = berth::if(%c) {
+        ()
+        yield %x, %w
+      } {
+        ()
+        %b: f32[4] = aten::exp(%x)
+        yield %b, %b
+      }
+      return %r, %s
+    })",
+                                            plain());
+  EXPECT_EQ(listing(only_method(emitted)),
+            "jump 4 unless v0\n"
+            "aten::clone.out(v1, none, v2, v2)\n"
+            "aten::clone.out(v4, none, v3, v3)\n"
+            "jump 7 unless false\n"
+            "aten::exp.out(v1, v7, v7)\n"
+            "aten::clone.out(v7, none, v2, v2)\n"
+            "aten::clone.out(v7, none, v3, v3)\n");
+}
+
+// Holds row 166. The first result is read after the second branch: no byte of it is anyone else's until then.
+TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
+  const std::string text = R"(
+    method forward(%c: bool[], %x: f32[64]) {
+      %r: f32[64] = berth::if(%c) {
+        ()
+        %a: f32[64] = aten::exp(%x)
+        yield %a
+      } {
+        ()
+        yield %x
+      }
+      %s: f32[64] = berth::if(%c) {
+        ()
+        %d: f32[64] = aten::sin(%x)
+        %e: f32[64] = aten::cos(%d)
+        yield %e
+      } {
+        ()
+        %f: f32[64] = aten::neg(%x)
+        yield %f
+      }
+      %z: f32[64] = aten::add.Tensor(%r, %s)
+      return %z
+    })";
+  for (const bool in_place : {false, true}) {
+    EmitOptions options;
+    options.in_place = in_place;
+    const EmittedProgram emitted = program_of(text, options);
+    const format::MethodDesc& method = only_method(emitted);
+    const auto place = [&](int32_t v) {
+      return std::get<format::TensorDesc>(method.values[static_cast<size_t>(v)]).place->offset;
+    };
+    const auto& add = std::get<format::KernelCallDesc>(method.instructions.back());
+    EXPECT_NE(place(add.args[0]), place(add.args[1]));
+  }
+}
+
+// Holds row 159, row 160: what is alive around a loop shares no byte with what the loop makes, loop after loop.
+TEST(LoopsShareNoByteWithWhatLivesAroundThem, NorWithEachOther) {
+  std::string text = "method forward(%x: f32[5,8], %k: f32[8]) {\n";
+  for (int i = 0; i < 3; ++i) {
+    const std::string n = std::to_string(i);
+    text += "%y" + n + ": f32[5,8] = berth::scan(5, [], [%x]) { (%s" + n + ": f32[8])\n%a" + n +
+            ": f32[8] = aten::mul.Tensor(%s" + n + ", %k)\n%b" + n + ": f32[8] = aten::exp(%a" + n + ")\nyield %b" + n +
+            "\n}\n";
+  }
+  text += "%p: f32[5,8] = aten::add.Tensor(%y0, %y1)\n%q: f32[5,8] = aten::add.Tensor(%p, %y2)\nreturn %q\n}";
+  const EmittedProgram emitted = program_of(text, plain());
+  EXPECT_EQ(std::get<format::TensorDesc>(only_method(emitted).values[0]).place->memory_id, 1u);
+  // 160 bytes each for x, three results and, in the end, two sums; k of 32 and two of the body's values.
+  EXPECT_EQ(only_method(emitted).arenas[0].bytes, 160u * 4 + 32u * 3);
+}
+
+// Holds row 162.
+TEST(AMapCountsSlicesAndStacks, AndResetsItsCounter) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%x: f32[3,4]) {
+      %y: f32[3,4] = berth::scan(3, [], [%x]) { (%s: f32[4])
+        %a: f32[4] = aten::exp(%s)
+        yield %a
+      }
+      return %y
+    })",
+                                            plain());
+  EXPECT_EQ(listing(only_method(emitted)),
+            "executorch_prim::sub.Scalar(0, 0, v3)\n"
+            "executorch_prim::lt.Scalar(0, 3, v4)\n"
+            "jump 8 unless false\n"
+            "aten::select_copy.int_out(v0, 0, 0, v5, v5)\n"
+            "aten::exp.out(v5, v7, v7)\n"
+            "executorch_prim::et_copy_index.tensor(v1, v7, 0, v1)\n"
+            "executorch_prim::add.Scalar(0, 1, v3)\n"
+            "jump 1 unless false\n");
+  EXPECT_EQ(value_text(only_method(emitted), 1).substr(0, 10), "f32[<=3,4]") << "it grows row by row";
+}
+
+// Holds row 163, row 164.
+TEST(AScanCarries, AndItsLengthMayBeASymbol) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 6]
+    method forward(%h: f32[4], %x: f32[n,4]) {
+      %last: f32[4], %all: f32[n,4] = berth::scan(n, [%h], [%x]) { (%c: f32[4], %s: f32[4])
+        %a: f32[4] = aten::add.Tensor(%c, %s)
+        yield %a, %a
+      }
+      return %last, %all
+    })",
+                                            plain());
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::sym_size.int(v1, 0, v3)\n"
+            "aten::clone.out(v0, none, v4, v4)\n"
+            "executorch_prim::sub.Scalar(0, 0, v7)\n"
+            "executorch_prim::lt.Scalar(0, 0, v8)\n"
+            "jump 11 unless false\n"
+            "aten::select_copy.int_out(v1, 0, 0, v9, v9)\n"
+            "aten::add.out(v4, v9, 1, v10, v10)\n"
+            "executorch_prim::et_copy_index.tensor(v5, v10, 0, v5)\n"
+            "aten::clone.out(v10, none, v4, v4)\n"
+            "executorch_prim::add.Scalar(0, 1, v7)\n"
+            "jump 3 unless false\n");
+  EXPECT_EQ(value_text(only_method(emitted), only_method(emitted).outputs[1]).substr(0, 10), "f32[<=6,4]");
+}
+
+// Holds row 165. Two carried values change places: one of them is saved first.
+TEST(AWhileCarriesAllAtOnce, WithoutLosingAValue) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%a: f32[4], %b: f32[4], %go: bool[]) {
+      %p: f32[4], %q: f32[4] = berth::while([%a, %b]) { (%c: f32[4], %d: f32[4])
+        yield %go
+      } { (%e: f32[4], %f: f32[4])
+        yield %f, %e
+      }
+      return %p, %q
+    })",
+                                            plain());
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::clone.out(v0, none, v3, v3)\n"
+            "aten::clone.out(v1, none, v4, v4)\n"
+            "jump 8 unless v2\n"
+            "aten::clone.out(v4, none, v6, v6)\n"
+            "aten::clone.out(v3, none, v7, v7)\n"
+            "aten::clone.out(v6, none, v3, v3)\n"
+            "aten::clone.out(v7, none, v4, v4)\n"
+            "jump 2 unless false\n");
+}
+
+// What is made before a loop and read in it is read again by the next iteration, so nothing may take its bytes.
+TEST(WhatALoopReadsLivesToItsEnd, AlsoWhenItIsReadFirst) {
+  const std::string text = R"(
+    method forward(%x: f32[64], %go: bool[]) {
+      %k: f32[64] = aten::exp(%x)
+      %r: f32[64] = berth::while([%x]) { (%c: f32[64])
+        yield %go
+      } { (%d: f32[64])
+        %m: f32[64] = aten::mul.Tensor(%d, %k)
+        %n: f32[64] = aten::sin(%m)
+        %o: f32[64] = aten::cos(%n)
+        yield %o
+      }
+      return %r
+    })";
+  const ir::Module module = module_of(text);
+  const auto lifetimes = find_lifetimes(module, module.methods[0]);
+  ASSERT_TRUE(lifetimes.ok()) << lifetimes.error().text();
+  const auto& values = module.methods[0].values;
+  for (size_t v = 0; v < values.size(); ++v) {
+    if (values[v].name != "k") continue;
+    const plan::Storage& k = lifetimes->problem.storages[static_cast<size_t>(lifetimes->places[v].index)];
+    EXPECT_EQ(k.lower, 1);
+    EXPECT_EQ(k.upper, 8) << "while is step 2, its condition 3, the body 4 to 6, the end of the iteration 7";
+  }
+  program_of(text);
+}
+
+TEST(StateIsWrittenOutsideOfBranches, AndReadAnywhere) {
+  const std::string begin =
+      "state @s: f32[4]\nmethod forward(%c: bool[], %x: f32[4]) {\n"
+      "%r: f32[4] = berth::if(%c) { ()\n%o: f32[4] = berth::state_read() @s\n"
+      "%a: f32[4] = aten::exp(%o)\n";
+  const std::string end = "yield %a } { () yield %x }\nreturn %r\n}";
+  EXPECT_EQ(refusal_of(begin + end), "it was emitted");
+  EXPECT_NE(refusal_of(begin + "berth::state_write(%a) @s\n" + end).find("outside of branches and loops"),
+            std::string::npos);
+}
+
+TEST(DelegatesRunInBranchesAndLoops, WithTheirScratch) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d0 "berth.cpu"
+    method forward(%c: bool[], %x: f32[4]) {
+      %r: f32[4] = berth::if(%c) {
+        ()
+        %y: f32[4] = berth::delegate([%x]) @d0 { (%a: f32[4])
+          %b: f32[4] = aten::exp(%a)
+          %d: f32[4] = aten::relu(%b)
+          yield %d
+        }
+        yield %y
+      } {
+        ()
+        yield %x
+      }
+      return %r
+    })");
+  EXPECT_EQ(emitted.delegates.size(), 1u);
+}
+
+}  // namespace
+}  // namespace berth::emit

@@ -1,0 +1,28 @@
+// Slots: a concatenation whose parts are computed where they belong in the whole, and slices that stay where they are
+// in theirs, so that neither copies.
+//
+//     c = cat([a, b])            a and b are computed into c's bytes; no instruction
+//     a, b = split(x)            a and b are names of x's bytes; no instruction; what follows a may go when a is dead
+//     y = slice(x), select(x)    the same
+//
+// It takes that every size is known, each part is one piece of the whole (all dimensions before the one that is cut or
+// joined are 1), and all parts do: a concatenation of which one part cannot is computed. Parts start at multiples of
+// their element; where arenas ask for more than 16, at multiples of 16. The planner decides, as in in_place.h: a merge
+// keeps what overlaps apart from everything else that is alive.
+#pragma once
+
+#include "compiler/ir/module.h"
+
+namespace berth::emit {
+
+struct Lifetimes;
+
+/// Whether the operator joins or cuts tensors.
+bool takes_slots(const ir::Node& node);
+
+/// Appends the offers of all such nodes to the problem's merges and to lifetimes->offers, all parts of a node together
+/// or none, and fills lifetimes->slots; lifetimes->reuses says why the others are not offered. `enabled` false: every
+/// answer is kOff. REQUIRES: lifetimes are complete.
+void offer_slots(const ir::Module& module, const ir::Method& method, bool enabled, Lifetimes* lifetimes);
+
+}  // namespace berth::emit

@@ -1,0 +1,151 @@
+// Concatenations that are not computed, and slices that are not copied: when, and why not.
+#include "compiler/emit/slots.h"
+
+#include "compiler/emit/lifetimes.h"
+#include "compiler/emit/test_support.h"
+
+namespace berth::emit {
+namespace {
+
+using testing::listing;
+using testing::program_of;
+using testing::value_text;
+
+const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
+std::string why_of(const std::string& value, const std::string& text, EmitOptions options = {}) {
+  std::vector<std::string> lines;
+  options.why_reuse = &lines;
+  program_of(text, options);
+  for (const std::string& line : lines) {
+    if (line.find("%" + value + " (") != std::string::npos) return line.substr(line.find("): ") + 3);
+  }
+  return "nothing";
+}
+
+std::string forward(const std::string& inputs, const std::string& body) {
+  return "symbol n in [1, 4]\nconst @w: f32[1,2,8] = splat<1>\nmethod forward(" + inputs +
+         ") {\n%w: f32[1,2,8] = const @w\n" + body + "}\n";
+}
+
+// x and y 64 bytes each, and their images in 128; the inputs' bytes are free by then.
+TEST(PartsAreComputedWhereTheyBelong, AndNothingIsCopied) {
+  const EmittedProgram emitted =
+      program_of(forward("%x: f32[1,2,8], %y: f32[1,2,8]",
+                         "%a: f32[1,2,8] = aten::exp(%x)\n%b: f32[1,2,8] = aten::relu(%y)\n"
+                         "%c: f32[1,4,8] = aten::cat([%a, %b], 1)\n%d: f32[1,4,8] = aten::neg(%c)\nreturn %d\n"));
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::exp.out(v0, v2, v2)\naten::relu.out(v1, v3, v3)\naten::neg.out(v4, v5, v5)\n");
+  EXPECT_EQ(only_method(emitted).arenas[0].bytes, 128u);
+  EXPECT_EQ(emitted.elided, 1u);
+  const auto offset = [&](int32_t v) {
+    return std::get<format::TensorDesc>(only_method(emitted).values[static_cast<size_t>(v)]).place->offset;
+  };
+  EXPECT_EQ(offset(2), offset(4));
+  EXPECT_EQ(offset(3), offset(4) + 64);
+}
+
+// What was joined is joined again: a dense block.
+TEST(WholesArePartsOfLargerOnes, LayerAfterLayer) {
+  std::string body = "%c0: f32[1,2,8] = aten::exp(%x)\n";
+  for (int i = 0; i < 5; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1), rows = std::to_string(2 + 2 * i);
+    body += "%p" + n + ": f32[1," + rows + ",8] = aten::permute_copy(%c" + n + ", [0, 1, 2])\n%s" + n +
+            ": f32[1,2,8] = aten::slice_copy.Tensor(%p" + n + ", 1, 0, 2, 1)\n%t" + n + ": f32[1,2,8] = aten::exp(%s" +
+            n + ")\n%c" + next + ": f32[1," + std::to_string(4 + 2 * i) + ",8] = aten::cat([%c" + n + ", %t" + n +
+            "], 1)\n";
+  }
+  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8]", body + "return %c5\n"));
+  EXPECT_EQ(listing(only_method(emitted)).find("aten::cat"), std::string::npos) << listing(only_method(emitted));
+}
+
+TEST(SlicesStayInTheirWhole, AndTheRestMayGo) {
+  const std::string body =
+      "%h: f32[1,2,8] = aten::exp(%x)\n%q: f32[1,1,8] = aten::slice_copy.Tensor(%h, 1, 0, 1, 1)\n"
+      "%k: f32[1,8] = aten::select_copy.int(%h, 1, -1)\n%e: f32[1,1,8] = aten::exp(%q)\n%f: f32[1,8] = aten::neg(%k)\n"
+      "return %e, %f\n";
+  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8]", body));
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::exp.out(v0, v1, v1)\naten::exp.out(v2, v4, v4)\naten::neg.out(v3, v5, v5)\n");
+  EXPECT_EQ(only_method(emitted).arenas[0].bytes, 64u) << "all of it in the bytes of the input";
+  EXPECT_EQ(why_of("q", forward("%x: f32[1,2,8]", body)), "part in place");
+}
+
+TEST(SplitsStayInTheirWhole, AllPartsOrNone) {
+  const std::string text = forward("%x: f32[1,4,8]",
+                                   "%h: f32[1,4,8] = aten::exp(%x)\n"
+                                   "%a: f32[1,1,8], %b: f32[1,3,8] = aten::split_with_sizes_copy(%h, [1, 3], 1)\n"
+                                   "%c: f32[1,1,8] = aten::neg(%a)\n%d: f32[1,3,8] = aten::neg(%b)\nreturn %c, %d\n");
+  const EmittedProgram emitted = program_of(text);
+  EXPECT_EQ(listing(only_method(emitted)),
+            "aten::exp.out(v0, v1, v1)\naten::neg.out(v2, v4, v4)\naten::neg.out(v3, v5, v5)\n");
+  EXPECT_EQ(only_method(emitted).arenas[0].bytes, 128u);
+}
+
+struct Refusal {
+  const char* reason;
+  const char* inputs;
+  const char* body;
+};
+
+constexpr Refusal kRefusals[] = {
+    {"keep: strided", "%x: f32[2,2,8], %y: f32[2,2,8]", "%r: f32[2,4,8] = aten::cat([%x, %y], 1)\nreturn %r\n"},
+    {"keep: strided", "%x: f32[2,4]", "%r: f32[2,2] = aten::slice_copy.Tensor(%x, 1, 0, 2, 1)\nreturn %r\n"},
+    {"keep: strided", "%x: f32[8]", "%r: f32[4] = aten::slice_copy.Tensor(%x, 0, 0, 8, 2)\nreturn %r\n"},
+    {"keep: twice", "%x: f32[1,2,8]", "%r: f32[1,4,8] = aten::cat([%x, %x], 1)\nreturn %r\n"},
+    {"keep: constant", "%x: f32[1,2,8]", "%r: f32[1,4,8] = aten::cat([%x, %w], 1)\nreturn %r\n"},
+    {"keep: symbolic", "%x: f32[n,8], %y: f32[2,8]", "%r: f32[(n + 2),8] = aten::cat([%x, %y], 0)\nreturn %r\n"},
+    {"keep: symbolic", "%x: f32[n,8]", "%r: f32[1,8] = aten::slice_copy.Tensor(%x, 0, 0, 1, 1)\nreturn %r\n"},
+    {"keep: element-differs", "%x: f32[2], %y: f64[2]", "%r: f64[4] = aten::cat([%x, %y], 0)\nreturn %r\n"},
+    // A piece of a whole that may have no instruction of its own to make it.
+    {"keep: in-other", "%x: f32[2,8], %y: f32[2,8]",
+     "%c: f32[4,8] = aten::cat([%x, %y], 0)\n%r: f32[2,8] = aten::slice_copy.Tensor(%c, 0, 1, 3, 1)\nreturn %r\n"},
+};
+
+TEST(EveryReasonToComputeIt, IsSaid) {
+  for (const Refusal& refusal : kRefusals) {
+    EXPECT_EQ(why_of("r", forward(refusal.inputs, refusal.body)), refusal.reason) << refusal.body;
+  }
+  EmitOptions off;
+  off.in_place = false;
+  EXPECT_EQ(why_of("r", forward("%x: f32[2], %y: f32[2]", "%r: f32[4] = aten::cat([%x, %y], 0)\nreturn %r\n"), off),
+            "keep: off");
+}
+
+TEST(StateStaysWhereItIs, AndIsNoPart) {
+  EXPECT_EQ(why_of("r",
+                   "state @s: f32[2,8]\nmethod forward(%x: f32[2,8]) {\n%s: f32[2,8] = berth::state_read() @s\n"
+                   "%r: f32[4,8] = aten::cat([%s, %x], 0)\nreturn %r\n}"),
+            "keep: state");
+}
+
+// The whole is overwritten in place once nothing reads its parts; not while one is read.
+TEST(AWholeIsOverwrittenWhenItsPartsAreDead, NotBefore) {
+  const std::string begin =
+      "%a: f32[2,8] = aten::exp(%x)\n%b: f32[2,8] = aten::relu(%y)\n"
+      "%c: f32[4,8] = aten::cat([%a, %b], 0)\n%r: f32[4,8] = aten::neg(%c)\n";
+  EXPECT_EQ(why_of("r", forward("%x: f32[2,8], %y: f32[2,8]", begin + "return %r\n")), "reuse %c");
+  const std::string late =
+      forward("%x: f32[2,8], %y: f32[2,8]", begin + "%d: f32[2,8] = aten::exp(%a)\nreturn %r, %d\n");
+  const EmittedProgram emitted = program_of(late);
+  EXPECT_TRUE(why_of("c", late) != "parts in place" || why_of("r", late) != "reuse %c");
+}
+
+// The middle part begins at 12 bytes: a multiple of its element, which is all that the portable kernels ask for.
+TEST(PartsAreAlignedToTheirElement, NoMore) {
+  EXPECT_EQ(why_of("r", forward("%x: f32[3], %y: f32[5]",
+                                "%a: f32[3] = aten::exp(%x)\n%b: f32[5] = aten::exp(%y)\n"
+                                "%r: f32[8] = aten::cat([%a, %b], 0)\nreturn %r\n")),
+            "parts in place");
+  EmitOptions wide;
+  wide.alignment = 64;
+  EXPECT_EQ(why_of("r",
+                   forward("%x: f32[3], %y: f32[5]",
+                           "%a: f32[3] = aten::exp(%x)\n%b: f32[5] = aten::exp(%y)\n"
+                           "%r: f32[8] = aten::cat([%a, %b], 0)\nreturn %r\n"),
+                   wide),
+            "keep: misaligned");
+}
+
+}  // namespace
+}  // namespace berth::emit
