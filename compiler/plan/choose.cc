@@ -10,8 +10,10 @@
 namespace berth::plan {
 namespace {
 
-/// Pairs of pieces that trying single units may look at, and how many units it may try.
-constexpr int64_t kFlipPairs = 10'000'000;
+/// What trying single units may cost for each node that the searches may spend, in pairs of pieces that are looked at;
+/// what a storage or merge costs more; and how many units may be tried.
+constexpr int64_t kPairsPerNode = 400;
+constexpr int64_t kPairsPerStorage = 64;
 constexpr int64_t kFlips = 300;
 
 /// One choice of merges, placed.
@@ -53,6 +55,7 @@ class Chooser {
     if (!units_.empty()) {
       const Candidate without = best;
       const std::vector<int32_t> order = try_orders(&best);
+      if (best.taken > 0) improver_(best.layout, effort_, &best.placed);
       flip_units(order, &best);
       if (best.taken > 0) return deepest_of(best, without);
     }
@@ -131,8 +134,9 @@ class Chooser {
 
   /// Brings each unit that is left out to the front, and drops each that is taken, one at a time.
   void flip_units(Order order, Candidate* best) {
-    const int64_t pairs = count_pairs(best->layout) + static_cast<int64_t>(problem_.storages.size());
-    int64_t left = std::min(kFlips, kFlipPairs / pairs);
+    const int64_t things = static_cast<int64_t>(problem_.storages.size() + problem_.merges.size());
+    const int64_t cost = count_pairs(best->layout) + kPairsPerStorage * things;
+    int64_t left = std::min(kFlips, std::min(effort_->nodes, kPatientNodes) * kPairsPerNode / cost);
     bool improved = true;
     while (improved && left > 0) {
       improved = false;

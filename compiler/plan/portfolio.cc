@@ -1,6 +1,7 @@
 #include "compiler/plan/portfolio.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/plan/bottom_up.h"
 #include "compiler/plan/exact.h"
@@ -54,6 +55,20 @@ void place_by_rankings(const Layout& layout, int64_t cost, int64_t* work, Effort
   }
 }
 
+/// Places boxes around the bodies of several pieces, by everything that takes rectangles only. Often no section gets
+/// fuller by the boxes, and where one does, little is lost by trying.
+void improve_boxed(const Layout& layout, Effort* effort, Placed* out) {
+  const Layout boxes = boxed(layout);
+  if (!boxes.rectangular()) return;
+  const std::vector<int64_t> loads = section_loads(boxes);
+  Placed placed;
+  const int64_t bound = std::max(out->bound, *std::max_element(loads.begin(), loads.end()));
+  if (bound >= out->placement.height || !place_quickly(boxes, bound, &placed)) return;
+  improve(boxes, effort, &placed);
+  placed.placement.height = height_of(layout, placed.placement.positions);
+  if (placed.placement.height < out->placement.height) out->placement = std::move(placed.placement);
+}
+
 }  // namespace
 
 bool Effort::is_over() {
@@ -88,8 +103,9 @@ void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
 
 void improve(const Layout& layout, Effort* effort, Placed* out) {
   improve_greedily(layout, effort, out);
-  if (!layout.rectangular() || layout.any_fixed() || is_enough(*out, effort)) return;
-  ExactPlanner exact(layout, effort, out);
+  if (is_enough(*out, effort)) return;
+  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, effort, out);
+  ExactPlanner exact(layout, effort, out);  // has nothing to do where bodies are fixed or of several pieces
   exact.run_round();
   const int64_t most = layout.bodies.size() <= kFew ? kRepairPairsOfFew : kRepairPairsOfMany;
   const int64_t pairs = std::min(effort->nodes, most / kRepairPairsPerNode) * kRepairPairsPerNode;
