@@ -7,7 +7,8 @@
 namespace berth {
 
 /// Verifies structure, memory plan, devices and nested programs of the program in `file` (format/verify.h,
-/// format/verify_plan.h, check_delegates.h). A fault is ours: Internal, with the place in the program. REQUIRES: `file` lies at a multiple of 16.
+/// format/verify_plan.h, check_delegates.h). A fault is ours: Internal, with the place in the program. REQUIRES: `file`
+/// lies at a multiple of 16.
 Status check_program(Span<const uint8_t> file);
 
 }  // namespace berth

@@ -83,8 +83,8 @@ class DeviceAllocator {
   }
 };
 
-/// Pairs of a device type and its allocator, in a fixed table without a heap; it owns no allocator. Registration is over
-/// before the first program is loaded: from then on look-ups from any thread need no lock.
+/// Pairs of a device type and its allocator, in a fixed table without a heap; it owns no allocator. Registration is
+/// over before the first program is loaded: from then on look-ups from any thread need no lock.
 class DeviceAllocatorRegistry {
  public:
   static constexpr size_t kMaxTypes = 8;
@@ -99,8 +99,8 @@ class DeviceAllocatorRegistry {
   /// `allocator` serves devices of `type` from now on, also when its own type is another one: so a simulated device can
   /// stand in for a real one. It must outlive the table's users.
   ///
-  /// InvalidArgument for null and for `cpu`, whose memory is the application's; RegistrationAlreadyRegistered for a type
-  /// that has one; OutOfResources when the table is full. Each is logged, and changes nothing.
+  /// InvalidArgument for null and for `cpu`, whose memory is the application's; RegistrationAlreadyRegistered for a
+  /// type that has one; OutOfResources when the table is full. Each is logged, and changes nothing.
   Error register_allocator(DeviceType type, DeviceAllocator* allocator);
   Error register_allocator(DeviceAllocator* allocator);
 

@@ -48,7 +48,8 @@ class KernelContext {
 
   /// The devices that the Method uses, with their allocators and streams.
   const DeviceTable& devices() const { return devices_; }
-  /// What kernels of a device need and this interface does not know: its queue, library handles. Null if none was given.
+  /// What kernels of a device need and this interface does not know: its queue, library handles. Null if none was
+  /// given.
   void* user() const { return user_; }
   ThreadPool* pool() const { return pool_; }
   /// All of the temporary memory, for a delegate that runs a program of its own in it.

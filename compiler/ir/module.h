@@ -90,7 +90,7 @@ struct Node {
   std::vector<Graph> regions;
   StateId state = -1;        // of state_read and state_write
   DelegateId delegate = -1;  // of delegate
-  std::string source;  // the node of the user's model that it came from; may be empty
+  std::string source;        // the node of the user's model that it came from; may be empty
 
   bool is(OpId id) const { return op->id == id; }
 };

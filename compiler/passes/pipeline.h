@@ -26,8 +26,8 @@ struct PassTime {
   Changed changed = Changed::kNo;
 };
 
-/// Runs `passes` in order. Failures, but those that answer the user, name the pass and, when dumps are on, a file with the IR before it and the command
-/// that repeats it. The module is worth nothing after a failure. `times` may be null.
+/// Runs `passes` in order. Failures, but those that answer the user, name the pass and, when dumps are on, a file with
+/// the IR before it and the command that repeats it. The module is worth nothing after a failure. `times` may be null.
 Status run(Span<const Pass> passes, ir::Module& module, const Options& options, std::vector<PassTime>* times = nullptr);
 
 }  // namespace berth::passes

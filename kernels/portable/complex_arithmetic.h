@@ -19,7 +19,8 @@ Error complex_sum(KernelContext& context, Span<EValue* const> args);
 void complex_product(KernelContext& context, const Tensor& self, const Tensor& mat2, Tensor& out);
 
 /// Copies with a change between complex types, or from or to real numbers: the imaginary part becomes 0, or is lost.
-/// REQUIRES: sizes are equal or `from` stretches to them; one is complex, the other complex or is_real; both have memory.
+/// REQUIRES: sizes are equal or `from` stretches to them; one is complex, the other complex or is_real; both have
+/// memory.
 void complex_copy(const Tensor& from, Tensor& to);
 
 /// The type of the real and the imaginary part.
