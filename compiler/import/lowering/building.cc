@@ -47,8 +47,14 @@ ValueId Lowering::op(OpId id, std::vector<Argument> args) {
   return results.empty() ? ValueId() : results[0];
 }
 
+bool Lowering::has_numbers(DType dtype) {
+  const bool has = is_floating(dtype) || is_integer(dtype) || dtype == DType::kBool;
+  if (!has) unsupported(std::string("elements of ") + to_string(dtype) + " are no numbers that it can be done with");
+  return has;
+}
+
 ValueId Lowering::splat(DType dtype, std::vector<Dim> shape, double number) {
-  return ok() ? build_.splat(dtype, std::move(shape), number, name_.source) : ValueId();
+  return ok() && has_numbers(dtype) ? build_.splat(dtype, std::move(shape), number, name_.source) : ValueId();
 }
 
 ValueId Lowering::ints(const std::vector<int64_t>& numbers) {
@@ -56,6 +62,7 @@ ValueId Lowering::ints(const std::vector<int64_t>& numbers) {
 }
 
 ValueId Lowering::numbers(DType dtype, const std::vector<double>& numbers, int rank, int axis) {
+  if (!ok() || !has_numbers(dtype)) return {};
   ir::TensorType type;
   type.dtype = dtype;
   type.shape.assign(static_cast<size_t>(rank), Dim(1));

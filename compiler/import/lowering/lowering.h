@@ -105,6 +105,9 @@ class Lowering {
   ValueId append(OpId id, std::vector<Argument> args, std::string_view name);
 
  private:
+  /// Fails when constants of `dtype` cannot be made from numbers.
+  bool has_numbers(DType dtype);
+
   ir::Builder& build_;
   NodeName name_;
   std::optional<Failure> failure_;

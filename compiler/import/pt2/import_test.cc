@@ -332,6 +332,15 @@ TEST(OtherSchemasAreGuessed, TheyAreRefused) {
            "PyTorch 2.7 or older"));
 }
 
+TEST(WrongGraphsAreRead, ElementTypesWithoutNumbersAreNoAccident) {
+  constexpr int kComplex64 = 10;
+  TestProgram p;
+  p.input("x", {1, 1, 2, 2}, kComplex64);
+  p.node("aten.upsample_bicubic2d.vec", {{"input", tensor("x")}, {"output_size", integers({4, 4})}}, "y", {1, 1, 4, 4});
+  p.output("y");
+  EXPECT_TRUE(says(failure_of(p.import()), "elements of c64 are no numbers"));
+}
+
 TEST(WrongGraphsAreRead, TheNodeIsNamed) {
   TestProgram undefined;
   undefined.node("aten.relu.default", {{"self", tensor("nobody")}}, "y", {2});

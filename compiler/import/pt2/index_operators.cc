@@ -79,18 +79,6 @@ void import_nonzero_tuple(NodeContext& n) {
   n.outputs(columns);
 }
 
-// The elements where the mask is set, in order: those of the flat tensor at the mask's non-zero places.
-void import_masked_select(NodeContext& n) {
-  ValueId x = n.tensor("self");
-  ValueId mask = n.tensor("mask");
-  if (n.rank(mask) < n.rank(x)) mask = n.pad_rank(mask, n.rank(x));
-  mask = n.expand(mask, n.shape(x));
-  const Dim count = n.product(n.shape(x), 0, n.rank(x));
-  const ValueId places = n.op(OpId::nonzero_out, {n.view(mask, {count})});
-  const ValueId flat = n.op(OpId::select_copy_int_out, {places, Dim(1), Dim(0)});
-  n.output(n.op(OpId::index_Tensor_out, {n.view(x, {count}), ValueList{flat}}));
-}
-
 void import_one_hot(NodeContext& n) {
   const ValueId x = n.tensor("self");
   const int64_t classes = n.integer("num_classes", -1);
@@ -141,7 +129,6 @@ constexpr OperatorRow kRows[] = {
     {"index_copy", import_index_copy},
     {"index_fill", import_index_fill},
     {"index_put", import_index_put},
-    {"masked_select", import_masked_select},
     {"nonzero_numpy", import_nonzero_tuple},
     {"one_hot", import_one_hot},
     {"scatter", import_scatter},

@@ -199,24 +199,6 @@ void import_triu(NodeContext& n) {
   n.output(n.op(OpId::masked_fill_Scalar_out, {x, below, Dim(0)}));
 }
 
-// Windows along a dimension, as a last one: element k of all windows is a slice with the windows' step.
-void import_unfold(NodeContext& n) {
-  const ValueId x = n.tensor("self");
-  const int axis = n.axis(n.integer("dimension", 0), n.rank(x));
-  const int64_t size = n.integer("size", 1);
-  const int64_t step = n.integer("step", 1);
-  constexpr int64_t kMaxWindow = 4096;
-  if (n.ok() && (size < 1 || size > kMaxWindow || step < 1)) return n.unsupported("windows of this size");
-  ir::Symbols& s = n.symbols();
-  const Dim count = s.add(s.floor_div(s.add(n.dim(x, axis), Dim(-size)), Dim(step)), Dim(1));
-  ValueList parts;
-  for (int64_t k = 0; k < size && n.ok(); ++k) {
-    const Dim end = s.add(s.mul(s.add(count, Dim(-1)), Dim(step)), Dim(k + 1));
-    parts.push_back(n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(k), end, Dim(step)}));
-  }
-  n.output(n.op(OpId::stack_out, {parts, Dim(n.rank(x))}));
-}
-
 // [N, g c, …] → [N, c g, …]
 void import_channel_shuffle(NodeContext& n) {
   const ValueId x = n.tensor("self");
@@ -293,7 +275,6 @@ constexpr OperatorRow kRows[] = {
     {"transpose", import_transpose},
     {"triu", import_triu},
     {"unflatten", import_unflatten},
-    {"unfold", import_unfold},
     {"view.default", import_view},
     {"view_as", import_view_as},
     {"vstack", import_vstack},

@@ -109,6 +109,11 @@ void import_cosine_similarity(NodeContext& n) {
   n.output(n.op(OpId::sum_IntList_out, {product, axis, false}));
 }
 
+void import_cdist(NodeContext& n) {
+  n.output(n.op(OpId::cdist_forward_out,
+                {n.tensor("x1"), n.tensor("x2"), n.number("p", 2), n.scalar("compute_mode", None())}));
+}
+
 constexpr OperatorRow kRows[] = {
     {"_trilinear", import_trilinear},
     {"addbmm", import_addbmm},
@@ -116,6 +121,7 @@ constexpr OperatorRow kRows[] = {
     {"addr", import_addr},
     {"baddbmm", import_baddbmm},
     {"bilinear", import_bilinear},
+    {"cdist", import_cdist},
     {"cosine_similarity", import_cosine_similarity},
     {"dot", import_dot},
     {"einsum", import_einsum},

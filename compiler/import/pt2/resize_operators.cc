@@ -111,6 +111,13 @@ void upsample(NodeContext& n, const Upsample& how, size_t rank) {
   n.output(by_axis(n, how, x, sizes, scales, corners));
 }
 
+// Of four dimensions; volumes have no operator.
+void import_grid_sampler(NodeContext& n) {
+  if (n.rank(n.tensor("input")) != 4) return n.unsupported("only pictures [N, C, H, W] are sampled by a grid");
+  n.output(n.op(OpId::grid_sampler_2d_out, {n.tensor("input"), n.tensor("grid"), n.dim("interpolation_mode", Dim(0)),
+                                            n.dim("padding_mode", Dim(0)), n.truth("align_corners", false)}));
+}
+
 constexpr Upsample kNearest{"nearest", "floor", false};
 constexpr Upsample kExact{"nearest", "round_prefer_ceil", false};
 constexpr Upsample kLinear{"linear", "floor", false};
@@ -129,6 +136,7 @@ constexpr OperatorRow kRows[] = {
     {"_upsample_nearest_exact1d", import_upsample<kExact, 1>},
     {"_upsample_nearest_exact2d", import_upsample<kExact, 2>},
     {"_upsample_nearest_exact3d", import_upsample<kExact, 3>},
+    {"grid_sampler", import_grid_sampler},
     {"upsample_bicubic2d", import_upsample<kCubic, 2>},
     {"upsample_bilinear2d", import_upsample<kLinear, 2>},
     {"upsample_linear1d", import_upsample<kLinear, 1>},
