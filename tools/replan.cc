@@ -42,8 +42,9 @@ Status run_replan(const ReplanOptions& options) {
     return Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place),
                    failure.message};
   }
-  BERTH_TRY(write_whole_file(options.output,
-                             [&](OutputFile& out) { return out.write(result->file.data(), result->file.size()); }));
+  BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) {
+    return result->program.write([&](Span<const uint8_t> bytes) { return out.write(bytes.data(), bytes.size()); });
+  }));
   if (options.json) {
     const Json json = {{"arenas", arenas_json(*result)},
                        {"before", result->before()},

@@ -15,17 +15,25 @@ namespace {
 
 Failure failure(const format::Report& report) { return Failure{report.code, report.place, report.message}; }
 
-Status verify(Span<const uint8_t> file, format::ProgramView* view) {
+Status verify(const format::ProgramView& view) {
   format::Report report;
-  if (format::ProgramView::open(file, view, &report) != Error::kOk ||
-      format::verify_program(*view, &report) != Error::kOk) {
-    return failure(report);
-  }
-  for (size_t m = 0; m < view->method_count(); ++m) {
-    std::vector<uint8_t> scratch(format::plan_scratch_bytes(*view, m));
-    if (format::verify_plan(*view, m, scratch, nullptr, &report) != Error::kOk) return failure(report);
+  if (format::verify_program(view, &report) != Error::kOk) return failure(report);
+  for (size_t m = 0; m < view.method_count(); ++m) {
+    std::vector<uint8_t> scratch(format::plan_scratch_bytes(view, m));
+    if (format::verify_plan(view, m, scratch, nullptr, &report) != Error::kOk) return failure(report);
   }
   return Done{};
+}
+
+// The new tables, with the segments that they come with: berth.meta among them.
+Status verify_result(const format::ReplacedProgram& program, const format::ProgramView& old) {
+  format::ProgramView view;
+  format::Report report;
+  const Span<const uint8_t> head(program.head.data(), program.head.size());
+  if (format::ProgramView::open(head, program.size(), &view, &report) != Error::kOk) return failure(report);
+  Span<const uint8_t> meta;
+  if (old.meta_blob(&meta) == Error::kOk) view.attach_meta(meta);
+  return verify(view);
 }
 
 // State of the other methods, where they share arenas with this one: nothing of this method may lie there.
@@ -120,7 +128,9 @@ int64_t Replanned::after() const {
 
 Expected<Replanned> replan(Span<const uint8_t> file) {
   format::ProgramView view;
-  BERTH_TRY(verify(file, &view));
+  format::Report report;
+  if (format::ProgramView::open(file, &view, &report) != Error::kOk) return failure(report);
+  BERTH_TRY(verify(view));
   Replanned out;
   std::vector<format::MethodPlaces> places;
   for (size_t m = 0; m < view.method_count(); ++m) {
@@ -131,9 +141,8 @@ Expected<Replanned> replan(Span<const uint8_t> file) {
     places.push_back(choose(view.method(m), lifetimes, plan, &out.arenas));
     pull_empty_values_in(view.method(m), &places.back());
   }
-  BERTH_ASSIGN_OR_RETURN(out.file, format::replace_places(file, places));
-  format::ProgramView again;
-  const Status judged = verify(out.file, &again);
+  BERTH_ASSIGN_OR_RETURN(out.program, format::replace_places(file, places));
+  const Status judged = verify_result(out.program, view);
   if (judged.ok()) return out;
   return Failure{Error::kInternal, judged.error().place,
                  "the new plan is not sound, and is not written: " + judged.error().message};

@@ -1,13 +1,13 @@
 // replan: a better memory plan for an existing program, whoever made it. Only arena sizes and memory offsets change.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/device.h"
 #include "base/failure.h"
 #include "base/span.h"
+#include "format/write/replace_places.h"
 
 namespace berth::replan {
 
@@ -22,7 +22,7 @@ struct ArenaChange {
 };
 
 struct Replanned {
-  std::vector<uint8_t> file;
+  format::ReplacedProgram program;
   std::vector<ArenaChange> arenas;
 
   int64_t before() const;
@@ -30,7 +30,8 @@ struct Replanned {
 };
 
 /// An arena that would not become smaller keeps its plan. In a file of several methods, which may share arenas, what is
-/// state in one method is left alone by the others.
+/// state in one method is left alone by the others. The result's segments are those of `file`, which must stay where it
+/// is.
 ///
 /// InvalidProgram for a file whose own plan is unsound: nothing can be kept of it. NotSupported for a file with fields
 /// that are not known here. The result passed verify_program() and verify_plan().

@@ -170,6 +170,9 @@ class Copier {
     const auto count = flatbuffers::ReadScalar<uoffset_t>(data);
     const uint8_t* elements = data + sizeof(uoffset_t);
     const BaseType type = field.type()->element();
+    if (is(object, "berth.fb.ExecutionPlan") && field.name()->string_view() == "non_const_buffer_sizes") {
+      return arena_sizes();
+    }
     if (const size_t size = scalar_size(type); size != 0) return copy_numbers(object, elements, count, size);
     const bool plans = is(object, "berth.fb.Program") && field.name()->string_view() == "execution_plan";
     const bool values = is(object, "berth.fb.ExecutionPlan") && field.name()->string_view() == "values";
@@ -189,22 +192,22 @@ class Copier {
     return builder_.EndVector(offsets.size());
   }
 
+  uoffset_t arena_sizes() {
+    std::vector<int64_t> sizes = {0};
+    for (const uint64_t bytes : methods_[method_].arena_bytes) sizes.push_back(static_cast<int64_t>(bytes));
+    return builder_.CreateVector(sizes).o;
+  }
+
   uoffset_t copy_numbers(const Object& object, const uint8_t* elements, uoffset_t count, size_t size) {
     const size_t bytes = count * size;
     if (bytes > budget_) return fail(object, Error::kOutOfResources, "the file shares more bytes than it has"), 0;
     budget_ -= bytes;
     // Payloads and old constants are used where they lie.
     if (size == 1) builder_.ForceVectorAlignment(count, 1, 16);
-    builder_.StartVector(count, size);
-    for (uoffset_t i = count; i-- > 0;) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, elements + i * size, size);
-      if (size == 1) builder_.PushElement(static_cast<uint8_t>(bits));
-      if (size == 2) builder_.PushElement(static_cast<uint16_t>(bits));
-      if (size == 4) builder_.PushElement(static_cast<uint32_t>(bits));
-      if (size == 8) builder_.PushElement(bits);
-    }
-    return builder_.EndVector(count);
+    uint8_t* copy = nullptr;
+    const uoffset_t offset = builder_.CreateUninitializedVector(count, size, &copy);
+    if (bytes != 0) std::memcpy(copy, elements, bytes);
+    return offset;
   }
 
   const Field* field_of(const Object& object, const char* name) const {
@@ -214,31 +217,23 @@ class Copier {
     BERTH_CHECK(false);
   }
 
-  void set(const Object& object, const char* name, uint64_t bits, uoffset_t offset, std::vector<Part>* parts) {
+  void set(const Object& object, const char* name, uint64_t bits, std::vector<Part>* parts) {
     const Field* field = field_of(object, name);
     for (Part& part : *parts) {
-      if (part.field != field) continue;
-      part.bits = bits;
-      part.offset = offset;
-      return;
+      if (part.field == field) return void(part.bits = bits);
     }
-    parts->push_back({field, offset, bits});
+    // What a file leaves out since it is 0 stays out.
+    if (bits != 0) parts->push_back({field, 0, bits});
   }
 
   void replace(const Object& object, std::vector<Part>* parts) {
     if (is(object, "berth.fb.AllocationDetails")) {
       const auto found = moved_[method_].find(value_);
       if (found == moved_[method_].end()) return;
-      set(object, "memory_offset_low", found->second & 0xFFFFFFFFu, 0, parts);
-      // A file that leaves the upper half out keeps leaving it out.
-      const Field* high = field_of(object, "memory_offset_high");
-      const bool has_high = std::any_of(parts->begin(), parts->end(), [&](const Part& p) { return p.field == high; });
-      if (has_high || found->second >> 32 != 0) set(object, "memory_offset_high", found->second >> 32, 0, parts);
+      set(object, "memory_offset_low", found->second & 0xFFFFFFFFu, parts);
+      set(object, "memory_offset_high", found->second >> 32, parts);
       ++placed_;
     } else if (is(object, "berth.fb.ExecutionPlan")) {
-      std::vector<int64_t> sizes = {0};
-      for (const uint64_t bytes : methods_[method_].arena_bytes) sizes.push_back(static_cast<int64_t>(bytes));
-      set(object, "non_const_buffer_sizes", 0, builder_.CreateVector(sizes).o, parts);
       if (placed_ != moved_[method_].size()) {
         fail(object, Error::kInvalidArgument, "a value that is not planned cannot be placed");
       }
@@ -262,39 +257,52 @@ void put(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t width) {
   for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
 }
 
-// The tables, the header of the file that they come from, and its segments.
-std::vector<uint8_t> assemble(Span<const uint8_t> file, const FileLayout& layout, Span<const uint8_t> tables) {
-  std::vector<uint8_t> out(tables.begin(), tables.end());
-  if (layout.header_bytes == 0) return out;
+// The tables, with the header of the file that they come from.
+std::vector<uint8_t> with_header(const FileLayout& layout, Span<const uint8_t> tables) {
+  std::vector<uint8_t> out;
+  if (layout.header_bytes == 0) return std::vector<uint8_t>(tables.begin(), tables.end());
   // Of a header of 24 bytes, too, a multiple of the largest alignment in the tables is inserted.
   const size_t inserted = align_up<size_t>(layout.header_bytes, 16);
-  out.insert(out.begin() + kHeaderOffset, inserted, uint8_t{0});
+  const uint64_t size = tables.size() + inserted;
+  const uint64_t alignment = layout.segment_base & (~layout.segment_base + 1);
+  const uint64_t base =
+      layout.segment_base == 0 ? 0 : align_up<uint64_t>(size, std::clamp<uint64_t>(alignment, 16, 4096));
+  out.reserve(std::max(size, base));
+  out.assign(tables.begin(), tables.begin() + kHeaderOffset);
+  out.resize(kHeaderOffset + inserted);
+  out.insert(out.end(), tables.begin() + kHeaderOffset, tables.end());
   put(out, 0, flatbuffers::ReadScalar<uint32_t>(tables.data()) + inserted, 4);
   std::memcpy(out.data() + kHeaderOffset, kHeaderMagic, 4);
   put(out, 12, layout.header_bytes, 4);
-  put(out, 16, out.size(), 8);
-  const uint64_t alignment = layout.segment_base & (~layout.segment_base + 1);
-  const uint64_t base =
-      layout.segment_base == 0 ? 0 : align_up<uint64_t>(out.size(), std::clamp<uint64_t>(alignment, 16, 4096));
+  put(out, 16, size, 8);
   put(out, 24, base, 8);
   if (layout.header_bytes >= kHeaderBytes) put(out, 32, layout.segment_bytes, 8);
-  if (base == 0) return out;
-  out.resize(base);
-  const uint8_t* segments = file.data() + layout.segment_base;
-  out.insert(out.end(), segments, segments + layout.segment_bytes);
+  out.resize(std::max(size, base));
   return out;
 }
 
 }  // namespace
 
-Expected<std::vector<uint8_t>> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods) {
+Status ReplacedProgram::write(const Sink& sink) const {
+  BERTH_TRY(sink({head.data(), head.size()}));
+  return segments.empty() ? Status(Done{}) : sink(segments);
+}
+
+Expected<ReplacedProgram> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods) {
   ProgramView view;
   Report report;
   if (ProgramView::open(file, &view, &report) != Error::kOk) return Failure{report.code, report.place, report.message};
   BERTH_CHECK(methods.size() == view.method_count());
+  const FileLayout& layout = view.layout();
+  if (layout.header_bytes > kHeaderBytes) {
+    return Failure{Error::kNotSupported, "header", "is longer than this version knows; what it says would be lost"};
+  }
   Copier copier(view, methods);
   BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> tables, copier.run());
-  return assemble(file, view.layout(), tables);
+  ReplacedProgram out;
+  out.head = with_header(layout, tables);
+  if (layout.segment_base != 0) out.segments = file.subspan(layout.segment_base, layout.segment_bytes);
+  return out;
 }
 
 }  // namespace berth::format

@@ -2,7 +2,7 @@
 //
 // FlatBuffers leaves out what has its default, an offset of 0 among it, so a table cannot be patched: the tables are
 // copied field by field as the schema has them. A file with a field that the schema has not is refused, as its meaning
-// would be lost. Segments keep their bytes.
+// would be lost. Segments keep their bytes, and are not copied: a program of 100 MB costs memory for its tables.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "base/span.h"
+#include "format/write/sink.h"
 
 namespace berth::format {
 
@@ -24,8 +25,22 @@ struct MethodPlaces {
   std::vector<uint64_t> arena_bytes;
 };
 
+/// A program file in two pieces.
+struct ReplacedProgram {
+  /// The tables with their header, and zeros up to where the segments start.
+  std::vector<uint8_t> head;
+  /// The segment area of the file that it was made from, which must stay where it is. Empty when there is none.
+  Span<const uint8_t> segments;
+
+  uint64_t size() const { return head.size() + segments.size(); }
+  /// Both pieces, one after the other.
+  Status write(const Sink& sink) const;
+};
+
 /// `methods` has an entry for each method of `file`. NotSupported, with the table's name, for a file with a field that
-/// is not known here. InvalidArgument for a place of a value that is not planned. REQUIRES: the file was verified.
-Expected<std::vector<uint8_t>> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods);
+/// is not known here, in its header too. InvalidArgument for a place of a value that is not planned. OutOfResources for
+/// a file whose tables share others so often that the copy would be many times as large. REQUIRES: the file was
+/// verified.
+Expected<ReplacedProgram> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods);
 
 }  // namespace berth::format
