@@ -155,6 +155,16 @@ void import_repeat_interleave(NodeContext& n) {
   n.output(n.view(y, shape));
 }
 
+// As often as a tensor says: rows picked by indices that the data tell.
+void import_repeat_by_tensor(NodeContext& n) {
+  ValueId x = n.tensor("self");
+  if (!n.has("dim")) x = n.view(x, {n.product(n.shape(x), 0, n.rank(x))});
+  const ValueId index =
+      n.op(OpId::repeat_interleave_Tensor_out,
+           {n.tensor("repeats"), n.has("output_size") ? IrArgument(n.dim("output_size", Dim(0))) : IrArgument(None())});
+  n.output(n.op(OpId::index_select_out, {x, n.dim("dim", Dim(0)), index}));
+}
+
 template <OpId id>
 void import_joined(NodeContext& n) {
   n.output(n.op(id, {n.tensors("tensors"), n.dim(n.has("axis") ? "axis" : "dim", Dim(0))}));
@@ -262,6 +272,7 @@ constexpr OperatorRow kRows[] = {
     {"narrow", import_narrow},
     {"native_channel_shuffle", import_channel_shuffle},
     {"numpy_T", import_reverse_all},
+    {"repeat_interleave.self_Tensor", import_repeat_by_tensor},
     {"repeat_interleave.self_int", import_repeat_interleave},
     {"reshape", import_view},
     {"reshape_as", import_view_as},
