@@ -41,7 +41,8 @@ struct Life {
 
 class Analysis {
  public:
-  Analysis(const format::ProgramView& program, size_t method) : program_(program), method_(static_cast<int>(method)) {
+  Analysis(const format::ProgramView& program, size_t method, const std::vector<Reserved>& elsewhere)
+      : program_(program), method_(static_cast<int>(method)), elsewhere_(elsewhere) {
     graph_.program = &program;
     graph_.plan = &program.method(method);
   }
@@ -66,6 +67,7 @@ class Analysis {
     find_beginnings();
     find_state();
     spread();
+    if (graph_.budget == 0) return too_large();
     return Done{};
   }
 
@@ -168,53 +170,76 @@ class Analysis {
     size_t bits = items_;
     for (const auto& [value, calls] : renamed_) bit_of_value[value] = bits++;
     const size_t words = (bits + 63) / 64;
-    std::map<int32_t, std::vector<uint64_t>> rows;
     for (const Access& access : code_) {
-      if (access.jump >= 0) rows[access.jump].resize(words);
+      if (access.jump >= 0) rows_[access.jump];
     }
-    if (rows.size() * words * 64 > kMaxRowBits) {
-      return Failure{Error::kOutOfResources, "memory plan", "the method has too many jumps for its values"};
-    }
+    if (rows_.size() * words > kMaxRowBits / 64) return too_large();
+    for (auto& row : rows_) row.second.resize(words);
     read_names(bit_of_value);
-    for (bool changed = true; changed;) {
-      changed = false;
-      std::vector<uint64_t> live(words);
+    for (changed_ = true; changed_;) {
+      changed_ = false;
+      live_.assign(words, 0);
       for (const int32_t output : *graph_.plan->outputs()) {
-        for_each_tensor(graph_, output, [&](int32_t v) { mark(v, bit_of_value, &live); });
+        for_each_tensor(graph_, output, [&](int32_t v) { mark(v, bit_of_value); });
       }
-      record(live, end_step());
+      keep_row(code_.size());
       for (size_t k = code_.size(); k-- > 0;) {
-        const Access& access = code_[k];
-        const auto step = static_cast<int64_t>(k) + 1;
-        if (access.jump >= 0) {
-          const std::vector<uint64_t>& row = rows[access.jump];
-          for (size_t w = 0; w < words; ++w) live[w] |= row[w];
-        }
-        record(live, step);
-        for (const int32_t item : access.writes) clear_bytes(at(item), &live);
-        for (const int32_t item : access.reads) set(at(item), &live);
-        for (const size_t bit : name_reads_[k]) set(bit, &live);
-        for (const size_t bit : name_writes_[k]) clear(bit, &live);
-        for (const auto* list : {&access.reads, &access.writes, &access.mentions}) {
-          for (const int32_t item : *list) lives_[at(item)].add(step);
-        }
-        const auto found = rows.find(static_cast<int32_t>(k));
-        if (found == rows.end()) continue;
-        for (size_t w = 0; w < words; ++w) {
-          changed = changed || (live[w] & ~found->second[w]) != 0;
-          found->second[w] |= live[w];
-        }
+        step_back(k);
+        keep_row(k);
+        if (graph_.budget == 0) return too_large();
       }
-      entry_ = live;
     }
+    for_each_bit(live_, [&](size_t bit) { life_of(bit).add(1); });
+    entry_ = live_;
     return Done{};
   }
 
+  static Failure too_large() {
+    return Failure{Error::kOutOfResources, "memory plan", "the method has too many jumps and views for its values"};
+  }
+
+  void step_back(size_t k) {
+    const Access& access = code_[k];
+    const auto step = static_cast<int64_t>(k) + 1;
+    graph_.spend(1 + access.reads.size() + access.writes.size());
+    if (access.jump >= 0) {
+      const std::vector<uint64_t>& row = rows_[access.jump];
+      graph_.spend(row.size());
+      for (size_t w = 0; w < row.size(); ++w) {
+        for (uint64_t word = row[w] & ~live_[w]; word != 0; word &= word - 1) {
+          life_of(w * 64 + static_cast<size_t>(__builtin_ctzll(word))).add(step);
+        }
+        live_[w] |= row[w];
+      }
+    }
+    for (const auto* list : {&access.reads, &access.writes, &access.mentions}) {
+      for (const int32_t item : *list) lives_[at(item)].add(step);
+    }
+    for (const size_t bit : name_reads_[k]) life_of(bit).add(step);
+    for (const int32_t item : access.writes) clear_bytes(at(item), step);
+    for (const size_t bit : name_writes_[k]) end(bit, step);
+    for (const int32_t item : access.reads) set(at(item));
+    for (const size_t bit : name_reads_[k]) set(bit);
+  }
+
+  // Before instruction k: what is wanted here is wanted at the jumps that come here.
+  void keep_row(size_t k) {
+    const auto found = rows_.find(static_cast<int32_t>(k));
+    if (found == rows_.end()) return;
+    std::vector<uint64_t>& row = found->second;
+    graph_.spend(row.size());
+    for (size_t w = 0; w < row.size(); ++w) {
+      changed_ = changed_ || (live_[w] & ~row[w]) != 0;
+      row[w] |= live_[w];
+    }
+  }
+
   // What is written anew, and its views with it.
-  void clear_bytes(size_t item, std::vector<uint64_t>* live) const {
-    clear(item, live);
+  void clear_bytes(size_t item, int64_t step) {
+    end(item, step);
     for (int32_t i = graph_.members[at(graph_.group[item])]; i != kNone; i = graph_.next[at(i)]) {
-      if (!graph_.is_defined(graph_.value[at(i)]) && graph_.covers(static_cast<int32_t>(item), i)) clear(at(i), live);
+      graph_.spend(1);
+      if (!graph_.is_defined(graph_.value[at(i)]) && graph_.covers(static_cast<int32_t>(item), i)) end(at(i), step);
     }
   }
 
@@ -244,28 +269,39 @@ class Analysis {
     });
   }
 
-  void mark(int32_t value, const std::map<int32_t, size_t>& bits, std::vector<uint64_t>* live) {
-    if (item_of(value) != kNone) set(at(item_of(value)), live);
+  void mark(int32_t value, const std::map<int32_t, size_t>& bits) {
+    const auto keep = [&](size_t bit) {
+      set(bit);
+      life_of(bit).add(end_step());
+    };
+    if (item_of(value) != kNone) keep(at(item_of(value)));
     const auto found = bits.find(value);
-    if (found != bits.end()) set(found->second, live);
+    if (found != bits.end()) keep(found->second);
   }
 
-  static void set(size_t bit, std::vector<uint64_t>* live) { (*live)[bit / 64] |= uint64_t{1} << (bit % 64); }
-  static void clear(size_t bit, std::vector<uint64_t>* live) { (*live)[bit / 64] &= ~(uint64_t{1} << (bit % 64)); }
+  Life& life_of(size_t bit) { return bit < items_ ? lives_[bit] : name_life_[bit - items_]; }
 
-  // What is still to be read after a step is wanted in it.
-  void record(const std::vector<uint64_t>& live, int64_t step) {
-    for (size_t w = 0; w < live.size(); ++w) {
-      for (uint64_t word = live[w]; word != 0; word &= word - 1) {
-        const size_t bit = w * 64 + static_cast<size_t>(__builtin_ctzll(word));
-        (bit < items_ ? lives_[bit] : name_life_[bit - items_]).add(step);
+  void set(size_t bit) { live_[bit / 64] |= uint64_t{1} << (bit % 64); }
+
+  // Backwards: what is written in this step was not wanted before it.
+  void end(size_t bit, int64_t step) {
+    const uint64_t mask = uint64_t{1} << (bit % 64);
+    if ((live_[bit / 64] & mask) != 0) life_of(bit).add(step);
+    live_[bit / 64] &= ~mask;
+  }
+
+  template <typename Visit>
+  static void for_each_bit(const std::vector<uint64_t>& words, Visit&& visit) {
+    for (size_t w = 0; w < words.size(); ++w) {
+      for (uint64_t word = words[w]; word != 0; word &= word - 1) {
+        visit(w * 64 + static_cast<size_t>(__builtin_ctzll(word)));
       }
     }
   }
 
   // The first step of the loops around a step; the step itself where there is none.
-  int64_t loop_start(int64_t step) const {
-    for (bool moved = true; moved;) {
+  int64_t loop_start(int64_t step) {
+    for (bool moved = true; moved && graph_.spend(code_.size());) {
       moved = false;
       for (size_t k = 0; k < code_.size(); ++k) {
         const int64_t begin = code_[k].jump + 1;
@@ -307,6 +343,10 @@ class Analysis {
   }
 
   void find_state() {
+    std::vector<uint8_t> has_parts(items_);
+    for (size_t i = 0; i < items_; ++i) {
+      if (graph_.is_defined(graph_.value[i])) has_parts[at(graph_.group[i])] = 1;
+    }
     for (size_t i = 0; i < items_; ++i) {
       const int32_t value = graph_.value[i];
       const bool input = (graph_.mark(value) & format::internal::kIsInput) != 0;
@@ -314,8 +354,11 @@ class Analysis {
       const bool named = extra != nullptr && format::text(extra->fully_qualified_name())[0] != '\0';
       const bool initial = (graph_.mark(value) & format::internal::kHasInitialValue) != 0;
       const bool view = graph_.parent[i] != kNone && !graph_.is_defined(value);
-      const bool read_first = !input && !view && !is_aggregate(value) && (entry_[i / 64] >> (i % 64) & 1) != 0;
-      lives_[i].state = !input && (named || initial || read_first);
+      // What is put together of parts or is a name of others is defined by them.
+      const bool others = is_aggregate(value) && (has_parts[at(graph_.group[i])] != 0 || is_renamed(value));
+      const bool read_first = !view && !others && (entry_[i / 64] >> (i % 64) & 1) != 0;
+      graph_.spend(1 + elsewhere_.size());
+      lives_[i].state = (!input && (named || initial || read_first)) || is_state_elsewhere(i);
       if (input) lives_[i].add(0);
     }
     for (const int32_t output : *graph_.plan->outputs()) {
@@ -324,6 +367,16 @@ class Analysis {
   }
 
   bool is_aggregate(int32_t value) const { return (graph_.mark(value) & format::internal::kIsAggregate) != 0; }
+  bool is_renamed(int32_t value) const { return (graph_.mark(value) & format::internal::kIsRenamed) != 0; }
+
+  // Another method may read here what this one leaves.
+  bool is_state_elsewhere(size_t item) const {
+    const uint32_t id = tensor(item).allocation_info()->memory_id();
+    const int64_t begin = offset_of(item);
+    return std::any_of(elsewhere_.begin(), elsewhere_.end(), [&](const Reserved& state) {
+      return state.memory_id == id && state.offset < begin + bytes_of(item) && begin < state.offset + state.bytes;
+    });
+  }
 
   void join(int32_t value, const Life& life) {
     if (item_of(value) == kNone || life.lower > life.upper) return;
@@ -336,8 +389,8 @@ class Analysis {
   void spread() {
     std::map<int32_t, size_t> index;
     for (const auto& [value, calls] : renamed_) index.emplace(value, index.size());
-    for (size_t round = 0; round <= names_.size(); ++round) {
-      bool changed = false;
+    for (bool changed = true; changed && graph_.spend(names_.size());) {
+      changed = false;
       for (const auto& [from, to] : names_) {
         const Life life = name_life_[index.at(to)];
         const auto named = index.find(from);
@@ -349,7 +402,6 @@ class Analysis {
         }
         join(from, life);
       }
-      if (!changed) break;
     }
   }
 
@@ -371,6 +423,7 @@ class Analysis {
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return graph_.begin[a] < graph_.begin[b]; });
     for (size_t i = 0; i < items_; ++i) {
       for (size_t k = i + 1; k < items_ && graph_.begin[order[k]] < graph_.end[order[i]]; ++k) {
+        if (!graph_.spend(1)) return;
         const size_t a = root(order[i]);
         const size_t b = root(order[k]);
         if (a != b && meet(order[i], order[k])) group_[b] = a;
@@ -385,7 +438,7 @@ class Analysis {
       bits[at(lifetimes.problem.storages[s].space)] |= lifetimes.offsets[s];
     for (size_t k = 0; k < bits.size(); ++k) {
       const bool host = format::arena_device(*graph_.plan, static_cast<uint32_t>(k + 1)).is_cpu();
-      bits[k] = host ? 16 : std::max<int64_t>(16, bits[k] & -bits[k]);
+      bits[k] = host ? 16 : std::max<int64_t>(16, bits[k] & -bits[k]);  // never above 256
     }
     return bits;
   }
@@ -409,6 +462,7 @@ class Analysis {
       }
     }
     tie();
+    if (graph_.budget == 0) return too_large();
     Lifetimes out;
     out.problem.spaces.assign(graph_.plan->non_const_buffer_sizes()->size() - 1, plan::Space{});
     std::map<size_t, size_t> storage_of;
@@ -427,15 +481,18 @@ class Analysis {
       storage.upper = std::max(storage.upper, lives_[i].upper);
       out.offsets[found->second] = std::min(out.offsets[found->second], offset_of(i));
       storage.size = std::max(storage.size, offset_of(i) + bytes_of(i));  // an end, until all are known
-      if (lives_[i].state) storage.fixed = 0;
+      if (lives_[i].state && program_.method_count() > 1) storage.fixed = 0;
       out.members[found->second].push_back({graph_.value[i], offset_of(i)});
     }
     const std::vector<int64_t> alignment = alignments(out);
     for (size_t s = 0; s < out.members.size(); ++s) {
       plan::Storage& storage = out.problem.storages[s];
+      const bool fixed = storage.fixed != plan::kAnywhere;
+      storage.alignment = fixed ? 1 : alignment[at(storage.space)];
+      // What is tied stays aligned: the storage begins at a multiple of the alignment, wherever its first value lies.
+      out.offsets[s] &= -storage.alignment;
       storage.size -= out.offsets[s];
-      if (storage.fixed != plan::kAnywhere) storage.fixed = out.offsets[s];
-      storage.alignment = storage.fixed != plan::kAnywhere ? 1 : alignment[at(storage.space)];
+      if (fixed) storage.fixed = out.offsets[s];
       for (Member& member : out.members[s]) member.delta -= out.offsets[s];
     }
     return out;
@@ -443,6 +500,7 @@ class Analysis {
 
   const format::ProgramView& program_;
   const int method_;
+  const std::vector<Reserved>& elsewhere_;
   PlanGraph graph_;
   std::vector<uint8_t> memory_;
   size_t items_ = 0;
@@ -453,18 +511,23 @@ class Analysis {
   std::map<int32_t, std::vector<int32_t>> renamed_;  // value → the instructions that rename it
   std::vector<std::vector<size_t>> name_reads_;
   std::vector<std::vector<size_t>> name_writes_;
+  std::map<int32_t, std::vector<uint64_t>> rows_;  // destination of jumps → what is wanted there
+  std::vector<uint64_t> live_;
+  bool changed_ = false;
   std::vector<uint64_t> entry_;
   std::vector<size_t> group_;
 };
 
 }  // namespace
 
-Expected<Lifetimes> program_lifetimes(const format::ProgramView& program, size_t method) {
-  return Analysis(program, method).run();
+Expected<Lifetimes> program_lifetimes(const format::ProgramView& program, size_t method,
+                                      const std::vector<Reserved>& elsewhere) {
+  return Analysis(program, method, elsewhere).run();
 }
 
 Expected<std::vector<Reserved>> reserved_state(const format::ProgramView& program, size_t method) {
-  return Analysis(program, method).reserved();
+  const std::vector<Reserved> none;
+  return Analysis(program, method, none).reserved();
 }
 
 }  // namespace berth::replan

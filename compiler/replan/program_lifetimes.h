@@ -10,9 +10,10 @@
 //   views        what nothing writes takes its bytes from the value that lies there (berth.meta says it, or inferred)
 //   in place     values whose bytes meet although both are wanted in one step: the plan that the file has is sound
 //                (format/verify_plan.h), so one was computed into the other
-// State (read before it is written and no input, or with a name or an initial value) is wanted always, alone, and keeps
-// its offset. What a MoveCall or et_view renames is wanted as long as any of its names. Arguments of delegates are
-// wanted from their first to their last mention.
+// State (read before it is written and no input, or with a name or an initial value) is wanted always, and alone. In a
+// file of several methods it keeps its offset, and so does what lies where another method has state. What a MoveCall or
+// et_view renames is wanted as long as any of its names. Arguments of delegates are wanted from their first to their
+// last mention.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +47,10 @@ struct Reserved {
   int64_t bytes = 0;
 };
 
-/// OutOfResources for a method whose sweep would take far more memory than its size justifies. REQUIRES: the file
-/// passed verify_program() and verify_plan().
-Expected<Lifetimes> program_lifetimes(const format::ProgramView& program, size_t method);
+/// `elsewhere`: the state of the other methods. OutOfResources for a method whose sweep would take far more time or
+/// memory than its size justifies. REQUIRES: the file passed verify_program() and verify_plan().
+Expected<Lifetimes> program_lifetimes(const format::ProgramView& program, size_t method,
+                                      const std::vector<Reserved>& elsewhere);
 
 /// The state of a method: what other methods that share its arenas must leave alone.
 Expected<std::vector<Reserved>> reserved_state(const format::ProgramView& program, size_t method);

@@ -36,38 +36,47 @@ Status verify_result(const format::ReplacedProgram& program, const format::Progr
   return verify(view);
 }
 
-// State of the other methods, where they share arenas with this one: nothing of this method may lie there.
-Status reserve(const format::ProgramView& view, size_t method, Lifetimes* lifetimes) {
+// State of the other methods, where they share arenas with this one: nothing of this method may lie there but what lies
+// there now. Bytes that belong to values of this method are in its own problem.
+void reserve(const std::vector<Reserved>& elsewhere, Lifetimes* lifetimes) {
+  using Range = std::pair<int64_t, int64_t>;
+  plan::Problem& problem = lifetimes->problem;
   int64_t end = 1;
-  for (const plan::Storage& storage : lifetimes->problem.storages) end = std::max(end, storage.upper);
-  std::vector<Reserved> known;
-  for (size_t other = 0; other < view.method_count(); ++other) {
-    BERTH_ASSIGN_OR_RETURN(const std::vector<Reserved> state, reserved_state(view, other));
-    if (other == method) {
-      known.insert(known.begin(), state.begin(), state.end());
-      continue;
+  for (const plan::Storage& storage : problem.storages) end = std::max(end, storage.upper);
+  for (size_t space = 0; space < problem.spaces.size(); ++space) {
+    std::vector<Range> taken;
+    for (const plan::Storage& storage : problem.storages) {
+      if (storage.space != static_cast<int32_t>(space) || storage.fixed == plan::kAnywhere) continue;
+      taken.push_back({storage.fixed, storage.fixed + storage.size});
     }
-    known.insert(known.end(), state.begin(), state.end());
+    std::vector<Range> wanted;
+    for (const Reserved& state : elsewhere) {
+      if (state.memory_id == space + 1) wanted.push_back({state.offset, state.offset + state.bytes});
+    }
+    std::sort(taken.begin(), taken.end());
+    std::sort(wanted.begin(), wanted.end());
+    int64_t from = 0;  // all before is dealt with
+    size_t next = 0;
+    for (const Range& range : wanted) {
+      from = std::max(from, range.first);
+      while (from < range.second) {
+        while (next < taken.size() && taken[next].second <= from) ++next;
+        const bool inside = next < taken.size() && taken[next].first <= from;
+        const int64_t until = inside ? taken[next].second
+                                     : std::min(range.second, next < taken.size() ? taken[next].first : range.second);
+        if (!inside) problem.storages.push_back({until - from, 1, 0, end, static_cast<int32_t>(space), from});
+        from = until;
+      }
+    }
   }
-  BERTH_ASSIGN_OR_RETURN(const std::vector<Reserved> own, reserved_state(view, method));
-  for (size_t i = own.size(); i < known.size(); ++i) {
-    const Reserved& state = known[i];
-    const auto meets = [&](const Reserved& o) {
-      return o.memory_id == state.memory_id && o.offset < state.offset + state.bytes &&
-             state.offset < o.offset + o.bytes;
-    };
-    // Once is enough; state that this method has too is in its own problem.
-    if (std::any_of(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(i), meets)) continue;
-    if (state.memory_id > lifetimes->problem.spaces.size()) continue;
-    plan::Storage block;
-    block.size = state.bytes;
-    block.lower = 0;
-    block.upper = end;
-    block.space = static_cast<int32_t>(state.memory_id) - 1;
-    block.fixed = state.offset;
-    lifetimes->problem.storages.push_back(block);
+}
+
+std::vector<Reserved> all_but(const std::vector<std::vector<Reserved>>& state, size_t method) {
+  std::vector<Reserved> out;
+  for (size_t m = 0; m < state.size(); ++m) {
+    if (m != method) out.insert(out.end(), state[m].begin(), state[m].end());
   }
-  return Done{};
+  return out;
 }
 
 // The arenas that become smaller take the new places, the others keep theirs.
@@ -133,9 +142,14 @@ Expected<Replanned> replan(Span<const uint8_t> file) {
   BERTH_TRY(verify(view));
   Replanned out;
   std::vector<format::MethodPlaces> places;
+  std::vector<std::vector<Reserved>> state(view.method_count());
+  for (size_t m = 0; m < state.size() && state.size() > 1; ++m) {
+    BERTH_ASSIGN_OR_RETURN(state[m], reserved_state(view, m));
+  }
   for (size_t m = 0; m < view.method_count(); ++m) {
-    BERTH_ASSIGN_OR_RETURN(Lifetimes lifetimes, program_lifetimes(view, m));
-    if (view.method_count() > 1) BERTH_TRY(reserve(view, m, &lifetimes));
+    const std::vector<Reserved> elsewhere = all_but(state, m);
+    BERTH_ASSIGN_OR_RETURN(Lifetimes lifetimes, program_lifetimes(view, m, elsewhere));
+    reserve(elsewhere, &lifetimes);
     BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan::plan_best(lifetimes.problem));
     BERTH_TRY(plan::validate(lifetimes.problem, plan));
     places.push_back(choose(view.method(m), lifetimes, plan, &out.arenas));
