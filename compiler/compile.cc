@@ -11,6 +11,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/import/onnx/import_onnx.h"
 #include "compiler/import/pt2/import_pt2.h"
+#include "compiler/import/pte/import_pte.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/verify.h"
 #include "compiler/ir/verify_devices.h"
@@ -140,7 +141,9 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return Failure{Error::kInvalidProgram, path, "is empty"};
   if (looks_like_text(file->bytes())) return load_text(*file);
-  auto module = looks_like_archive(file->bytes()) ? import_pt2(path, options) : import_onnx(path, options);
+  auto module = looks_like_program(file->bytes())   ? import_pte(path, options)
+                : looks_like_archive(file->bytes()) ? import_pt2(path, options)
+                                                    : import_onnx(path, options);
   if (module.ok()) return module;
   Failure failure = module.error();
   if (failure.place.rfind(path, 0) != 0) failure.place = failure.place.empty() ? path : path + ": " + failure.place;

@@ -1,0 +1,92 @@
+// Calls of what another compiler made: taken over with payload and compile specs.
+#include <algorithm>
+
+#include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/delegate.h"
+
+namespace berth::pte {
+
+// Results are the last arguments that nothing wrote before, and that are neither inputs nor constants.
+Expected<uint32_t> MethodImporter::count_inputs(const flatbuffers::Vector<int32_t>& args) {
+  std::set<Slot> written;
+  for (const Write& write : writes_) written.insert(write.slot);
+  uint32_t first = args.size();
+  while (first > 0) {
+    const Slot slot = args.Get(first - 1);
+    const fb::Tensor* t = tensor(slot);
+    if (t == nullptr || inputs_.count(slot) != 0 || written.count(slot) != 0 || regions_.count(slot) != 0) break;
+    const format::Storage storage = format::storage_of(*t);
+    if (storage != format::Storage::kPlanned && storage != format::Storage::kNone) break;
+    --first;
+  }
+  if (first == args.size()) return unsupported("calls a delegate that gives no results of its own");
+  return first;
+}
+
+Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
+  const auto known = delegates_.find(index);
+  if (known != delegates_.end()) return known->second;
+  const fb::BackendDelegate& from = *plan_.delegates()->Get(static_cast<uint32_t>(index));
+  ir::Delegate delegate;
+  delegate.backend = format::text(from.id());
+  delegate.name = delegate.backend + "_" + std::to_string(module_.delegates.size());
+  for (uint32_t i = 0; i < format::length(from.compile_specs()); ++i) {
+    const fb::CompileSpec& spec = *from.compile_specs()->Get(i);
+    ir::CompileSpec copy;
+    copy.key = format::text(spec.key());
+    if (spec.value() != nullptr) copy.value.assign(spec.value()->begin(), spec.value()->end());
+    delegate.specs.push_back(std::move(copy));
+  }
+  Span<const uint8_t> payload;
+  if (source_.program.delegate_payload(from, &payload) != Error::kOk) {
+    return invalid("the file has not got the payload of delegate " + std::to_string(index));
+  }
+  if (source_.file != nullptr && !payload.empty()) {
+    const size_t offset = static_cast<size_t>(payload.data() - source_.file->bytes().data());
+    delegate.payload = ir::Blob::mapped(source_.file, offset, payload.size());
+  } else {
+    delegate.payload = ir::Blob::owned({payload.begin(), payload.end()});
+  }
+  const ir::DelegateId id = static_cast<ir::DelegateId>(module_.delegates.size());
+  module_.delegates.push_back(std::move(delegate));
+  delegates_[index] = id;
+  return id;
+}
+
+Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
+  const int32_t index = call.delegate_index();
+  operator_ = "DelegateCall " + std::string(format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id()));
+  const auto& args = *call.args();
+  BERTH_TRY(spend(args.size() + writes_.size()));
+  BERTH_ASSIGN_OR_RETURN(const uint32_t first, count_inputs(args));
+  ir::ValueList inputs;
+  for (uint32_t i = 0; i < first; ++i) {
+    if (tensor(args.Get(i)) == nullptr) return unsupported("gives a delegate " + slot_text(args.Get(i)) + ", no tensor");
+    BERTH_ASSIGN_OR_RETURN(ValueId value, read(args.Get(i)));
+    const ir::TensorType declared = declared_type(args.Get(i));
+    BERTH_ASSIGN_OR_RETURN(value, in_order(value, declared.dim_order, slot_name(args.Get(i))));
+    inputs.push_back(value);
+  }
+  std::vector<Slot> slots;
+  std::vector<ir::Type> types;
+  for (uint32_t i = first; i < args.size(); ++i) {
+    const Slot slot = args.Get(i);
+    ir::TensorType type = declared_type(slot);
+    if (tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC) {
+      if (dimensions_.empty()) return unsupported("gives " + slot_text(slot) + ", whose size only the delegate knows");
+      for (size_t d = 0; d < type.shape.size(); ++d) {
+        BERTH_ASSIGN_OR_RETURN(type.shape[d], input_size(-1, slot, static_cast<int>(d)));
+      }
+    }
+    if (std::find(slots.begin(), slots.end(), slot) != slots.end()) return invalid("gives " + slot_text(slot) + " twice");
+    slots.push_back(slot);
+    types.emplace_back(std::move(type));
+  }
+  BERTH_ASSIGN_OR_RETURN(const ir::DelegateId id, delegate_of(index));
+  const std::vector<ValueId> results = append(OpId::delegate, {inputs}, {}, std::move(types), slots);
+  method_.nodes.back().delegate = id;
+  for (size_t i = 0; i < slots.size(); ++i) BERTH_TRY(define(slots[i], results[i]));
+  return Done{};
+}
+
+}  // namespace berth::pte

@@ -1,0 +1,39 @@
+// Import of program files, ExecuTorch's or ours: instructions back to a graph.
+//
+// A program's values are places that are written, some of them again and again, and named by others; the IR's are
+// values. So each write makes a new value, and each read takes what was written last to those bytes:
+//
+//   out variants        the functional operator (format/operators.def); copy_ gives its target the source's value
+//   elided views        a place that nothing writes, at the bytes of another: view_copy of what was written there
+//   state               planned values with a name or an initial value, or read before anything writes them, and no
+//                       inputs: state_read at the start, state_write at the end where they were changed. Methods share
+//                       the state at one place, of one type and name
+//   bounded sizes       sizes of inputs become symbols (berth.meta's; else a symbol a dimension, which becomes a number
+//                       where the program's operators leave no choice); sym_size and arithmetic on it become Dims
+//   jumps               ExecuTorch's cond becomes berth::if, its map berth::scan
+//   delegates           opaque calls with payload and compile specs
+//   dimension orders    operators are given row-major tensors; inputs, outputs and state keep the order they have
+//
+// Constants stay in the mapped file. Numbers and texts among a method's inputs, which only repeat what the program was
+// exported with, are dropped. Each file is verified in full first (format/verify.h, format/verify_plan.h).
+#pragma once
+
+#include <string>
+
+#include "base/span.h"
+#include "compiler/import/options.h"
+#include "compiler/ir/module.h"
+
+namespace berth {
+
+/// Whether a file that begins with `bytes` says that it is a program ("ET12").
+bool looks_like_program(Span<const uint8_t> bytes);
+
+/// Reads the program at `path`. NotFound, AccessFailed; InvalidProgram where the file is broken, NotSupported where it
+/// holds what the IR cannot say, with the method and the instruction as place; OutOfResources where it asks for far
+/// more work than its size justifies.
+Expected<ir::Module> import_pte(const std::string& path, const ImportOptions& options);
+/// The same for a file in memory, at a multiple of 16; constants are copied.
+Expected<ir::Module> import_pte(Span<const uint8_t> bytes, const ImportOptions& options);
+
+}  // namespace berth

@@ -1,0 +1,142 @@
+// ExecuTorch's map and scan back to berth::scan:
+//
+//     first:  select_copy.int_out(x, 0, i, slice, slice)      for each scanned x
+//             … copy_(carried, …), et_copy_index(stacked, row, i) …
+//             add.Scalar(i, 1, i)   eq.Scalar(i, n, flag)
+//     last:   JumpFalseCall flag, first
+#include <algorithm>
+
+#include "compiler/import/pte/method_importer.h"
+
+namespace berth::pte {
+
+const fb::KernelCall* MethodImporter::call_of(uint32_t at, std::string_view name) const {
+  const fb::KernelCall* call = instruction(at).instr_args_as_KernelCall();
+  if (call == nullptr) return nullptr;
+  const fb::Operator& op = *plan_.operators()->Get(static_cast<uint32_t>(call->op_index()));
+  const std::string found = std::string(format::text(op.name())) + "." + format::text(op.overload());
+  return found == name ? call : nullptr;
+}
+
+Expected<uint32_t> MethodImporter::import_loop(uint32_t begin, uint32_t end, uint32_t jump) {
+  constexpr char kNoMap[] = "is no loop that ExecuTorch's map or scan makes, and others are not read";
+  if (jump >= end || jump < begin + 3) return unsupported(kNoMap);
+  const Slot flag = instruction(jump).instr_args_as_JumpFalseCall()->cond_value_index();
+  const fb::KernelCall* compare = call_of(jump - 1, "executorch_prim::eq.Scalar");
+  const fb::KernelCall* step = call_of(jump - 2, "executorch_prim::add.Scalar");
+  if (compare == nullptr || step == nullptr || compare->args()->size() != 3 || step->args()->size() != 3) {
+    return unsupported(kNoMap);
+  }
+  const Slot index = step->args()->Get(0);
+  if (step->args()->Get(2) != index || compare->args()->Get(0) != index || compare->args()->Get(2) != flag) {
+    return unsupported(kNoMap);
+  }
+  BERTH_ASSIGN_OR_RETURN(const Argument first, number(index));
+  BERTH_ASSIGN_OR_RETURN(const Argument by, number(step->args()->Get(1)));
+  BERTH_ASSIGN_OR_RETURN(const Dim length, whole(compare->args()->Get(1)));
+  if (!(first == Argument(Dim(0))) || !(by == Argument(Dim(1)))) return unsupported(kNoMap);
+
+  // What goes around: targets of copy_ that have contents already.
+  std::vector<Slot> slots;
+  ir::ValueList carried, scanned;
+  for (uint32_t i = begin; i < jump; ++i) {
+    const fb::KernelCall* copy = call_of(i, "aten::copy_.");
+    if (copy == nullptr || copy->args()->size() < 3) continue;
+    const Slot slot = copy->args()->Get(0);
+    if (tensor(slot) == nullptr || memory_.find(region_of(slot)) < 0) continue;
+    if (std::find(slots.begin(), slots.end(), slot) != slots.end()) continue;
+    BERTH_TRY(spend(slots.size()));
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(slot));
+    slots.push_back(slot);
+    carried.push_back(value);
+  }
+  std::vector<Slot> slices;
+  uint32_t body = begin;
+  for (; body < jump - 2; ++body) {
+    const fb::KernelCall* select = call_of(body, "aten::select_copy.int_out");
+    if (select == nullptr || select->args()->size() != 5 || select->args()->Get(2) != index) break;
+    BERTH_ASSIGN_OR_RETURN(const Argument dimension, number(select->args()->Get(1)));
+    if (!(dimension == Argument(Dim(0)))) return unsupported(kNoMap);
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(select->args()->Get(0)));
+    const DimList& shape = method_.tensor(value).shape;
+    if (shape.empty() || shape[0] != length) return unsupported("goes through a tensor for another number of rows");
+    slices.push_back(select->args()->Get(3));
+    if (tensor(slices.back()) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slices.back()));
+    scanned.push_back(value);
+  }
+
+  const Snapshot before = snapshot();
+  BERTH_TRY(spend(before.writes + before.numbers.size() + before.views.size()));
+  ir::Graph region;
+  const auto add_input = [&](Slot slot, ir::TensorType type) {
+    const ValueId value = method_.add_value(std::move(type), slot_name(slot));
+    region.inputs.push_back(value);
+    record(slot, value, region_of(slot));
+  };
+  for (size_t i = 0; i < slots.size(); ++i) add_input(slots[i], method_.tensor(carried[i]));
+  for (size_t i = 0; i < slices.size(); ++i) {
+    ir::TensorType type = method_.tensor(scanned[i]);
+    type.shape.erase(type.shape.begin());
+    add_input(slices[i], std::move(type));
+  }
+  numbers_[index] = ValueId();
+  ir::Graph* const around = graph_;
+  graph_ = &region;
+  Stack stack{index, {}};
+  Stack* const stack_around = stack_;
+  stack_ = &stack;
+  std::set<Slot> moved_around;
+  std::swap(moved_, moved_around);
+  loops_.erase(begin);
+  BERTH_TRY(import_range(body, jump - 2));
+  loops_[begin] = jump;
+  std::swap(moved_, moved_around);
+  stack_ = stack_around;
+  instruction_ = static_cast<int32_t>(begin);
+  operator_ = "the loop from here";
+
+  std::vector<ir::Type> types;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(slots[i]));
+    if (method_.value(value).type != method_.value(carried[i]).type) {
+      return unsupported("carries " + slot_text(slots[i]) + " with a type that changes");
+    }
+    region.outputs.push_back(value);
+    types.push_back(method_.value(value).type);
+  }
+  for (const auto& [slot, value] : stack.rows) {
+    slots.push_back(slot);
+    region.outputs.push_back(value);
+    ir::TensorType type = method_.tensor(value);
+    type.shape.insert(type.shape.begin(), length);
+    types.push_back(std::move(type));
+  }
+  graph_ = around;
+  restore(before);
+  const size_t last = writes_.size();
+  std::vector<ir::Graph> regions;
+  regions.push_back(std::move(region));
+  const std::vector<ValueId> results =
+      append(OpId::scan, {length, carried, scanned}, std::move(regions), std::move(types), slots);
+  forget(before.writes, last);
+  for (size_t i = 0; i < slots.size(); ++i) BERTH_TRY(define(slots[i], results[i]));
+  numbers_[index] = length;
+  return jump + 1;
+}
+
+// executorch_prim::et_copy_index(stacked, row, index)
+Status MethodImporter::import_copy_index(const flatbuffers::Vector<int32_t>& args) {
+  if (args.size() < 3) return invalid("has only " + std::to_string(args.size()) + " arguments");
+  if (stack_ == nullptr || args.Get(2) != stack_->index) return unsupported("stands outside of its loop");
+  const Slot slot = args.Get(0);
+  if (tensor(slot) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slot));
+  BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(1)));
+  for (const auto& [other, row] : stack_->rows) {
+    if (other == slot) return unsupported("stacks " + slot_text(slot) + " twice in one loop");
+  }
+  BERTH_TRY(spend(stack_->rows.size()));
+  stack_->rows.emplace_back(slot, value);
+  return Done{};
+}
+
+}  // namespace berth::pte

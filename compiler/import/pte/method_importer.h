@@ -1,0 +1,224 @@
+// MethodImporter: one method of a program file to one method of the IR.
+//
+// Slots are indices into the method's value table. A tensor's slot has a region of memory; what it holds is the value
+// that the last write to that region made (MemoryMap). The parts: values.cc (slots to values and back), state.cc,
+// calls.cc (kernels), prims.cc (numbers), sizes.cc (symbols), control.cc (jumps), delegates.cc.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "compiler/import/pte/memory_map.h"
+#include "compiler/ir/builder.h"
+#include "format/program_view.h"
+#include "format/tensor_facts.h"
+
+namespace berth::pte {
+
+using ir::Argument;
+using ir::Dim;
+using ir::DimList;
+using ir::OpId;
+using ir::ValueId;
+
+/// Place, dtype, shape and name of state: what makes it the same in two methods.
+using StateKey = std::tuple<uint32_t, uint64_t, int, std::vector<int32_t>, std::string>;
+/// Constants by where their bytes are, dtype, shape and order.
+using ConstantKey = std::tuple<const uint8_t*, int, std::vector<int32_t>, std::vector<uint8_t>>;
+
+/// What all methods of a file share.
+struct Source {
+  format::ProgramView program;
+  std::shared_ptr<const MappedFile> file;  // null for bytes in memory
+  /// Steps that may still be taken: what a list in the file makes us do is bounded by the file's size.
+  uint64_t budget = 0;
+};
+
+/// Ids of the module by what the file says.
+struct Shared {
+  std::map<StateKey, ir::StateId> states;
+  std::map<ConstantKey, ir::ConstantId> constants;
+  std::set<std::string> state_names;
+};
+
+/// A dimension of an input: its position among the inputs, and the dimension.
+using InputDim = std::pair<int, int>;
+
+/// What the program's operators say of sizes of inputs that the file leaves open.
+struct SizeFacts {
+  std::map<InputDim, int64_t> numbers;
+  std::map<InputDim, InputDim> same;
+};
+
+class MethodImporter {
+ public:
+  /// Imports method `index` into `module`; all must outlive the importer.
+  MethodImporter(Source& source, size_t index, ir::Module& module, Shared& shared, SizeFacts& facts);
+
+  Status run();
+  /// Whether a failed run() has added to the facts, so that another one may succeed.
+  bool learned() const { return learned_; }
+
+ private:
+  using Slot = int32_t;
+
+  struct Write {
+    Slot slot = -1;
+    ValueId value;  // invalid: bytes that depend on the path taken
+    Region region;
+  };
+  struct StateSlot {
+    ir::StateId id = -1;
+    Slot slot = -1;
+    int write = -1;
+  };
+  /// What is undone at the end of a branch.
+  struct Snapshot {
+    MemoryMap memory;
+    std::map<Slot, Region> regions;
+    std::map<std::pair<int, Slot>, ValueId> views;
+    std::map<Slot, Argument> numbers;
+    std::map<Slot, ValueId> named;
+    std::map<Slot, ValueId> constants;
+    size_t writes = 0;
+    size_t states = 0;
+  };
+  struct Branch {
+    ir::Graph graph;
+    std::map<Slot, ValueId> results;  // what each slot holds at the end
+    std::set<Slot> moved;             // those of them that a MoveCall names
+    std::map<Slot, Argument> numbers;
+    std::vector<Region> touched;
+  };
+  /// What a loop stacks: its index, and what goes to the end of each stacked slot.
+  struct Stack {
+    Slot index = -1;
+    std::vector<std::pair<Slot, ValueId>> rows;
+  };
+
+  // values.cc
+  const fb::EValue& entry(Slot slot) const { return *plan_.values()->Get(static_cast<uint32_t>(slot)); }
+  const fb::Tensor* tensor(Slot slot) const { return format::tensor_at(plan_, slot); }
+  Region region_of(Slot slot);
+  std::string slot_name(Slot slot) const;
+  std::string slot_text(Slot slot) const;
+  ir::TensorType declared_type(Slot slot) const;
+  Expected<ValueId> read(Slot slot);
+  Expected<ValueId> read_from(int write, Slot slot);
+  Expected<ValueId> reinterpret(const Write& write, Slot slot, const Region& region);
+  Expected<ValueId> constant(Slot slot);
+  Status define(Slot slot, ValueId value);
+  void record(Slot slot, ValueId value, const Region& region);
+  Expected<ValueId> in_order(ValueId value, const std::vector<uint8_t>& order, std::string_view name);
+  Expected<ValueId> row_major(ValueId value, std::string_view name);
+  Expected<ValueId> view(ValueId value, const DimList& sizes, std::string_view name);
+
+  // state.cc
+  Status find_states();
+  Status add_state(Slot slot);
+  Status write_states();
+
+  // calls.cc
+  Status import_instruction(const fb::Instruction& instruction);
+  Status import_kernel(const fb::KernelCall& call);
+  Status import_operator(const ir::Operator& op, const flatbuffers::Vector<int32_t>& args);
+  Status import_copy(const flatbuffers::Vector<int32_t>& args);
+  Status import_view(const flatbuffers::Vector<int32_t>& args);
+  Status import_move(Slot from, Slot to);
+  Status name_value(Slot from, Slot to, ValueId value);
+  Expected<Argument> argument(const ir::Parameter& parameter, Slot slot);
+  Expected<std::vector<ValueId>> create(OpId op, std::vector<Argument> args, std::string_view name);
+  Expected<ValueId> one(OpId op, std::vector<Argument> args, std::string_view name);
+  Status spend(uint64_t steps);
+
+  // prims.cc
+  Expected<Argument> number(Slot slot);
+  Expected<Dim> whole(Slot slot);
+  Expected<DimList> int_list(Slot slot);
+  /// False when `name` is no operator on numbers.
+  Expected<bool> import_prim(const std::string& name, const flatbuffers::Vector<int32_t>& args);
+  Expected<Argument> apply(const std::string& name, const std::vector<Argument>& in);
+  Expected<Argument> apply_whole(const std::string& name, Dim a, Dim b);
+  Expected<Argument> apply_real(const std::string& name, double a, double b);
+
+  // sizes.cc
+  Expected<ir::TensorType> input_type(int position, Slot slot);
+  Expected<Dim> input_size(int position, Slot slot, int dimension);
+  Expected<Dim> input_symbol(const std::string& name, int64_t min, int64_t max);
+  Status read_symbols();
+  Status check_type(Slot slot, const ir::TensorType& type);
+  void learn_from(const std::vector<Argument>& args);
+  bool learn_number(Dim dim, int64_t number);
+  void learn(Dim a, Dim b);
+
+  // control.cc
+  Status import_chain(const fb::Chain& chain);
+  Status import_range(uint32_t begin, uint32_t end);
+  Expected<uint32_t> import_branches(uint32_t at, uint32_t end);
+  Expected<Branch> import_branch(uint32_t begin, uint32_t end, const Snapshot& before);
+  Snapshot snapshot() const;
+  void restore(const Snapshot& before);
+  void forget(size_t first, size_t last);
+  bool is_state_write(int write) const;
+  const fb::Instruction& instruction(uint32_t at) const;
+  Status join(const Snapshot& before, const Argument& condition, Branch& yes, Branch& no);
+  std::vector<ValueId> append(OpId op, std::vector<Argument> args, std::vector<ir::Graph> regions,
+                              std::vector<ir::Type> types, const std::vector<Slot>& slots);
+
+  // loops.cc
+  const fb::KernelCall* call_of(uint32_t at, std::string_view name) const;
+  Expected<uint32_t> import_loop(uint32_t begin, uint32_t end, uint32_t jump);
+  Status import_copy_index(const flatbuffers::Vector<int32_t>& args);
+
+  // delegates.cc
+  Expected<uint32_t> count_inputs(const flatbuffers::Vector<int32_t>& args);
+  Expected<ir::DelegateId> delegate_of(int32_t index);
+  Status import_delegate(const fb::DelegateCall& call);
+
+  Status import_inputs();
+  Status import_outputs();
+  Failure fail(Error code, std::string message) const;
+  Failure unsupported(std::string message) const { return fail(Error::kNotSupported, std::move(message)); }
+  Failure invalid(std::string message) const { return fail(Error::kInvalidProgram, std::move(message)); }
+
+  Source& source_;
+  const fb::ExecutionPlan& plan_;
+  const fb::MethodMeta* meta_ = nullptr;
+  ir::Module& module_;
+  Shared& shared_;
+  SizeFacts& facts_;
+  ir::Method method_;
+  ir::Graph* graph_ = nullptr;
+  ir::Graph prologue_;  // reads of state: before all else
+
+  MemoryMap memory_;
+  std::vector<Write> writes_;
+  std::vector<StateSlot> states_;
+  std::map<Slot, Region> regions_;                     // of slots that an instruction has moved
+  std::map<std::pair<int, Slot>, ValueId> views_;      // a write as another slot sees it
+  std::map<Slot, Argument> numbers_;                   // slots of numbers that an instruction has set
+  std::map<Slot, ValueId> named_;                      // names of constants, by MoveCall and et_view
+  std::map<Slot, ValueId> constants_;
+  std::set<Slot> inputs_;
+  std::set<Slot> moved_;                               // targets of the moves in the present branch
+  std::map<Slot, std::string> names_, nodes_;          // of berth.meta
+  std::vector<Dim> symbols_;                           // of berth.meta, by index
+  std::map<std::pair<Slot, int>, int> dimensions_;     // of berth.meta: symbol by dimension
+  std::map<ir::SymbolId, InputDim> free_;              // symbols that stand for open sizes
+  std::map<uint32_t, uint32_t> loops_;                 // of this chain: last instruction by first
+  std::map<int32_t, ir::DelegateId> delegates_;        // by index in the method
+  Stack* stack_ = nullptr;                             // of the loop around
+  const fb::Chain* chain_ = nullptr;
+  int32_t instruction_ = -1;
+  std::string operator_;  // of the instruction
+  int depth_ = 0;
+  bool learned_ = false;
+};
+
+}  // namespace berth::pte

@@ -1,0 +1,236 @@
+// Slots to values and back.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/shape_args.h"
+
+namespace berth::pte {
+namespace {
+
+// Spaces of values that lie in no arena come after all arenas: verify_program() allows 256.
+constexpr uint32_t kOwnSpace = 1u << 20;
+
+std::vector<uint8_t> dim_order_of(const fb::Tensor& tensor) {
+  std::vector<uint8_t> order(tensor.dim_order()->begin(), tensor.dim_order()->end());
+  for (size_t d = 0; d < order.size(); ++d) {
+    if (order[d] != d) return order;
+  }
+  return {};
+}
+
+uint64_t bytes_of(const fb::Tensor& tensor) {
+  uint64_t bytes = 0;
+  BERTH_CHECK(format::tensor_nbytes(tensor, &bytes));  // verify_program() counted them
+  return bytes;
+}
+
+DimList sizes_of(const fb::Tensor& tensor) { return DimList(tensor.sizes()->begin(), tensor.sizes()->end()); }
+
+// The sizes as they follow each other in memory.
+DimList sizes_in_memory(const DimList& sizes, const std::vector<uint8_t>& order) {
+  if (order.empty()) return sizes;
+  DimList out;
+  for (uint8_t d : order) out.push_back(sizes[d]);
+  return out;
+}
+
+}  // namespace
+
+Region MethodImporter::region_of(Slot slot) {
+  const auto moved = regions_.find(slot);
+  if (moved != regions_.end()) return moved->second;
+  const Region own{kOwnSpace + static_cast<uint32_t>(slot), 0, 1};
+  const fb::Tensor* t = tensor(slot);
+  if (t == nullptr || !format::is_planned(*t)) return own;
+  const uint64_t bytes = bytes_of(*t);
+  if (bytes == 0) return own;
+  const uint64_t begin = format::planned_offset(*t->allocation_info());
+  return Region{t->allocation_info()->memory_id(), begin, begin + bytes};
+}
+
+std::string MethodImporter::slot_name(Slot slot) const {
+  const auto named = names_.find(slot);
+  if (named != names_.end()) return named->second;
+  const fb::Tensor* t = tensor(slot);
+  const fb::ExtraTensorInfo* extra = t == nullptr ? nullptr : t->extra_tensor_info();
+  const std::string name = extra == nullptr ? "" : format::text(extra->fully_qualified_name());
+  return name.empty() ? "v" + std::to_string(slot) : name;
+}
+
+std::string MethodImporter::slot_text(Slot slot) const {
+  const auto named = names_.find(slot);
+  return "value " + std::to_string(slot) + (named == names_.end() ? "" : " \"" + named->second + "\"");
+}
+
+ir::TensorType MethodImporter::declared_type(Slot slot) const {
+  const fb::Tensor& t = *tensor(slot);
+  ir::TensorType type;
+  type.dtype = static_cast<DType>(t.scalar_type());
+  type.shape = sizes_of(t);
+  type.dim_order = dim_order_of(t);
+  type.device = format::tensor_device(t);
+  return type;
+}
+
+Expected<ValueId> MethodImporter::read(Slot slot) {
+  const fb::Tensor* t = tensor(slot);
+  if (t == nullptr) return invalid("expected " + slot_text(slot) + " to be a tensor");
+  const auto named = named_.find(slot);
+  if (named != named_.end()) return named->second;
+  const format::Storage storage = format::storage_of(*t);
+  const bool moved = regions_.count(slot) != 0;
+  if (!moved && storage == format::Storage::kConstant) return constant(slot);
+  if (!moved && storage == format::Storage::kExternalConstant) {
+    return unsupported(slot_text(slot) + " is \"" + slot_name(slot) +
+                       "\" of another file (.ptd), which is not read here; export the model with its constants inside");
+  }
+  const Region region = region_of(slot);
+  int write = memory_.find(region);
+  if (write == MemoryMap::kNothing) {
+    if (bytes_of(*t) == 0) {
+      ir::Builder build(module_, method_, *graph_);
+      ir::TensorType type = declared_type(slot);
+      type.dim_order.clear();
+      return build.constant(std::move(type), ir::Blob::owned({}), slot_name(slot));
+    }
+    if (!format::is_planned(*t)) return unsupported(slot_text(slot) + " is read before anything gives it its bytes");
+    BERTH_TRY(add_state(slot));
+    write = memory_.find(region);
+  }
+  if (write < 0) {
+    return unsupported(slot_text(slot) +
+                       " is read where no one instruction has written all of its bytes: it is neither a value of this "
+                       "run nor state with bytes of its own");
+  }
+  return read_from(write, slot);
+}
+
+Expected<ValueId> MethodImporter::read_from(int write, Slot slot) {
+  const Write& from = writes_[static_cast<size_t>(write)];
+  if (!from.value.valid()) {
+    return unsupported(slot_text(slot) + " is read after the branches or the loop that may have changed its bytes");
+  }
+  const auto known = views_.find({write, slot});
+  if (known != views_.end()) return known->second;
+  const Region region = region_of(slot);
+  if (from.slot == slot && from.region.same_place(region)) return from.value;
+  auto value = reinterpret(from, slot, region);
+  if (value.ok()) views_[{write, slot}] = *value;
+  return value;
+}
+
+// The bytes that `write` left, or some of them, as what `slot` says they are.
+Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, const Region& region) {
+  const fb::Tensor& from = *tensor(write.slot);
+  const fb::Tensor& to = *tensor(slot);
+  const std::string name = slot_name(slot);
+  if (from.scalar_type() != to.scalar_type()) {
+    return unsupported(slot_text(slot) + " are the bytes of " + slot_text(write.slot) + " under another element type");
+  }
+  const std::vector<uint8_t> from_order = dim_order_of(from);
+  const std::vector<uint8_t> to_order = dim_order_of(to);
+  const bool whole = write.region.same_place(region);
+  const bool alike = sizes_of(from) == sizes_of(to) && from_order == to_order;
+  if (whole && alike) return write.value;
+  if (!method_.tensor(write.value).is_static()) {
+    return unsupported(slot_text(slot) + " are the bytes of " + slot_text(write.slot) +
+                       ", whose size may change, under another shape");
+  }
+  ValueId value = write.value;
+  if (!from_order.empty()) {
+    const std::vector<int64_t> order(from_order.begin(), from_order.end());
+    BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, ir::dims(order)}, name));
+  }
+  if (!whole) {
+    const uint64_t size = element_size(static_cast<DType>(to.scalar_type()));
+    const uint64_t begin = region.begin - write.region.begin;
+    const uint64_t bytes = region.end - region.begin;
+    if (begin % size != 0) return unsupported(slot_text(slot) + " begins inside of an element of another value");
+    BERTH_ASSIGN_OR_RETURN(value, view(value, {Dim(-1)}, name));
+    const Dim first(static_cast<int64_t>(begin / size));
+    const Dim last(static_cast<int64_t>((begin + bytes) / size));
+    BERTH_ASSIGN_OR_RETURN(value, one(OpId::slice_copy_Tensor_out, {value, Dim(0), first, last, Dim(1)}, name));
+  }
+  BERTH_ASSIGN_OR_RETURN(value, view(value, sizes_in_memory(sizes_of(to), to_order), name));
+  if (to_order.empty()) return value;
+  std::vector<int64_t> back(to_order.size());
+  for (size_t i = 0; i < to_order.size(); ++i) back[to_order[i]] = static_cast<int64_t>(i);
+  return one(OpId::permute_copy_out, {value, ir::dims(back)}, name);
+}
+
+Expected<ValueId> MethodImporter::view(ValueId value, const DimList& sizes, std::string_view name) {
+  if (method_.tensor(value).shape == sizes) return value;
+  return one(OpId::view_copy_out, {value, sizes}, name);
+}
+
+Expected<ValueId> MethodImporter::constant(Slot slot) {
+  const auto known = constants_.find(slot);
+  if (known != constants_.end()) return known->second;
+  const fb::Tensor& t = *tensor(slot);
+  const uint64_t size = bytes_of(t);
+  Span<const uint8_t> bytes;
+  if (source_.program.constant(t.data_buffer_idx(), size, &bytes) != Error::kOk) {
+    return invalid("the file has not got the bytes of constant " + slot_text(slot));
+  }
+  ir::TensorType type = declared_type(slot);
+  const ConstantKey key(bytes.data(), static_cast<int>(type.dtype), {t.sizes()->begin(), t.sizes()->end()},
+                        type.dim_order);
+  auto found = shared_.constants.find(key);
+  if (found == shared_.constants.end()) {
+    type.device = Device();
+    ir::Blob blob;
+    if (source_.file != nullptr) {
+      const size_t offset = static_cast<size_t>(bytes.data() - source_.file->bytes().data());
+      blob = ir::Blob::mapped(source_.file, offset, bytes.size());
+    } else {
+      blob = ir::Blob::owned({bytes.begin(), bytes.end()});
+    }
+    found = shared_.constants.emplace(key, module_.add_constant(slot_name(slot), type, std::move(blob))).first;
+  }
+  ValueId value = method_.constant_value(module_, found->second);
+  BERTH_ASSIGN_OR_RETURN(value, row_major(value, slot_name(slot)));
+  constants_[slot] = value;
+  return value;
+}
+
+Expected<ValueId> MethodImporter::in_order(ValueId value, const std::vector<uint8_t>& order, std::string_view name) {
+  const ir::TensorType& type = method_.tensor(value);
+  if (type.dim_order == order) return value;
+  std::vector<int64_t> wanted(order.begin(), order.end());
+  if (wanted.empty()) {
+    wanted.resize(type.shape.size());
+    std::iota(wanted.begin(), wanted.end(), int64_t{0});
+  }
+  return one(OpId::clone_dim_order_out, {value, false, ir::dims(wanted)}, name);
+}
+
+Expected<ValueId> MethodImporter::row_major(ValueId value, std::string_view name) { return in_order(value, {}, name); }
+
+void MethodImporter::record(Slot slot, ValueId value, const Region& region) {
+  const int write = static_cast<int>(writes_.size());
+  writes_.push_back({slot, value, region});
+  memory_.write(region, write);
+}
+
+// An instruction has made `value`, which `slot` says it holds.
+Status MethodImporter::define(Slot slot, ValueId value) {
+  const fb::Tensor* t = tensor(slot);
+  if (t == nullptr) return invalid("expected a tensor as result, found " + slot_text(slot));
+  const format::Storage storage = format::storage_of(*t);
+  if (storage == format::Storage::kConstant || storage == format::Storage::kExternalConstant || named_.count(slot)) {
+    return invalid("writes to " + slot_text(slot) + ", which is a constant");
+  }
+  const std::string name = slot_name(slot);
+  const DType declared = static_cast<DType>(t->scalar_type());
+  if (method_.tensor(value).dtype != declared) {
+    const Argument dtype = Dim(static_cast<int64_t>(declared));
+    BERTH_ASSIGN_OR_RETURN(value, one(OpId::to_dim_order_copy_out, {value, false, ir::None(), dtype}, name));
+  }
+  BERTH_ASSIGN_OR_RETURN(value, row_major(value, name));
+  BERTH_TRY(check_type(slot, method_.tensor(value)));
+  record(slot, value, region_of(slot));
+  return Done{};
+}
+
+}  // namespace berth::pte
