@@ -274,7 +274,7 @@ class MethodEmitter {
     for (size_t k = carried; k < node.results.size(); ++k) {
       BERTH_ASSIGN_OR_RETURN(const int32_t slice, use(std::get<ValueId>(body.outputs[k])));
       const int32_t stack = out_.value_of[at(node.results[k])];
-      code_.call("executorch_prim::et_copy_index", "tensor", {stack, slice, counter, stack});
+      code_.call("executorch_prim::et_copy_index", "tensor", {stack, slice, counter});
     }
     BERTH_TRY(emit_transfers(id, 1));
     code_.call("executorch_prim::add", "Scalar", {counter, code_.values.integer(1), counter});

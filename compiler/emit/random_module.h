@@ -17,8 +17,9 @@ using ir::ValueId;
 /// One method: inputs x (rows by 6) and z (n by rows * 6, n from 1 to 5), two states, 4 to 34 nodes, up to 4 outputs.
 class RandomModule {
  public:
-  /// Values have multiples of `rows` times 6 elements.
-  explicit RandomModule(unsigned seed, int64_t rows = 4) : random_(seed), rows_(rows) {}
+  /// Values have multiples of `rows` times 6 elements. Without `regions` there are no branches and loops.
+  explicit RandomModule(unsigned seed, int64_t rows = 4, bool regions = true)
+      : random_(seed), rows_(rows), regions_(regions) {}
 
   ir::Module make() {
     ir::Module module;
@@ -33,7 +34,7 @@ class RandomModule {
     add_state_read(method, 0);
     add_state_read(method, 1);
     for (unsigned i = 0; i < 4 + pick(30); ++i) {
-      if (pick(8) == 0) {
+      if (regions_ && pick(8) == 0) {
         add_region_node(module, method, method.body, 0);
       } else {
         add_node(build);
@@ -255,6 +256,7 @@ class RandomModule {
 
   std::mt19937 random_;
   int64_t rows_;
+  bool regions_;
   std::vector<ValueId> pool_;
 };
 

@@ -143,7 +143,7 @@ TEST(AMapCountsSlicesAndStacks, AndResetsItsCounter) {
             "jump 8 unless false\n"
             "aten::select_copy.int_out(v0, 0, 0, v5, v5)\n"
             "aten::exp.out(v5, v7, v7)\n"
-            "executorch_prim::et_copy_index.tensor(v1, v7, 0, v1)\n"
+            "executorch_prim::et_copy_index.tensor(v1, v7, v3)\n"
             "executorch_prim::add.Scalar(0, 1, v3)\n"
             "jump 1 unless false\n");
   EXPECT_EQ(value_text(only_method(emitted), 1).substr(0, 10), "f32[<=3,4]") << "it grows row by row";
@@ -169,7 +169,7 @@ TEST(AScanCarries, AndItsLengthMayBeASymbol) {
             "jump 11 unless false\n"
             "aten::select_copy.int_out(v1, 0, 0, v9, v9)\n"
             "aten::add.out(v4, v9, 1, v10, v10)\n"
-            "executorch_prim::et_copy_index.tensor(v5, v10, 0, v5)\n"
+            "executorch_prim::et_copy_index.tensor(v5, v10, v7)\n"
             "aten::clone.out(v10, none, v4, v4)\n"
             "executorch_prim::add.Scalar(0, 1, v7)\n"
             "jump 3 unless false\n");

@@ -29,6 +29,10 @@ constexpr Variant kVariants[] = {{"naive", emit::Planner::kNaive, false},
                                  {"greedy in place", emit::Planner::kGreedy, true},
                                  {"best in place", emit::Planner::kBest, true}};
 
+/// Sizes multiply in random modules.
+constexpr uint64_t kMostBytes = uint64_t{24} << 20;
+
+/// Empty when it would take more than that.
 std::vector<uint8_t> file_of(const ir::Module& module, const Variant& variant) {
   emit::EmitOptions options;
   options.planner = variant.planner;
@@ -36,6 +40,9 @@ std::vector<uint8_t> file_of(const ir::Module& module, const Variant& variant) {
   const auto emitted = emit::emit(module, options);
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   if (!emitted.ok()) return {};
+  for (const emit::ArenaReport& arena : emitted->arenas) {
+    if (arena.bytes > kMostBytes) return {};
+  }
   const auto bytes = format::program_bytes(emitted->program);
   EXPECT_TRUE(check_program(*bytes).ok()) << variant.name;
   return *bytes;
@@ -59,8 +66,10 @@ std::vector<std::string> results(const ir::Module& module, const std::vector<uin
   EXPECT_TRUE(program.ok());
   HostOptions options;
   options.pool = &pool;
+  Report report;
+  options.report = &report;
   auto loaded = HostMethod::load(*program, "forward", options);
-  EXPECT_TRUE(loaded.ok());
+  EXPECT_TRUE(loaded.ok()) << report.place << ": " << report.message;
   std::vector<std::string> all;
   if (!loaded.ok()) return all;
   Method& method = loaded->method();
@@ -89,12 +98,16 @@ std::vector<std::string> results(const ir::Module& module, const std::vector<uin
   return all;
 }
 
-void expect_equal_results(const ir::Module& module, int threads) {
-  const std::vector<std::string> want = results(module, file_of(module, kVariants[0]), threads);
+/// False: it is too large to be tried, or its sizes do not fit each other when it runs.
+bool expect_equal_results(const ir::Module& module, int threads) {
+  const std::vector<uint8_t> file = file_of(module, kVariants[0]);
+  if (file.empty()) return false;
+  const std::vector<std::string> want = results(module, file, threads);
   for (const Variant& variant : kVariants) {
     EXPECT_TRUE(results(module, file_of(module, variant), threads) == want) << variant.name << "\n"
                                                                             << ir::print(module);
   }
+  return want.empty() || want.back().rfind("failed: ", 0) != 0;
 }
 
 unsigned first_seed() {
@@ -104,18 +117,20 @@ unsigned first_seed() {
 
 TEST(ReuseNeverChangesANumber, InRandomModules) {
   const unsigned first = first_seed();
+  int whole = 0;
   for (unsigned seed = first; seed < first + 150 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
-    expect_equal_results(emit::testing::RandomModule(seed).make(), 1);
+    whole += expect_equal_results(emit::testing::RandomModule(seed).make(), 1) ? 1 : 0;
   }
+  EXPECT_GE(whole, 50) << "most modules are to run to their end";
 }
 
 // Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
 TEST(ReuseNeverChangesANumber, InLargeTensorsOnSeveralThreads) {
   const unsigned first = first_seed();
-  for (unsigned seed = first; seed < first + 4 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = first; seed < first + 6 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
-    expect_equal_results(emit::testing::RandomModule(seed, 40'000).make(), 3);
+    expect_equal_results(emit::testing::RandomModule(seed, 20'000, false).make(), 3);
   }
 }
 
