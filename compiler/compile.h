@@ -20,8 +20,8 @@
 namespace berth {
 
 /// Reads a model by what it contains: ONNX, an archive of torch.export.save, a program (.pte), or IR text
-/// (docs/ir.md). NotFound, AccessFailed, or a failure with the place in the model. Weights stay in the mapped file until the program is
-/// written: the file must not change meanwhile.
+/// (docs/ir.md). NotFound, AccessFailed, or a failure with the place in the model. Weights stay in the mapped file
+/// until the program is written: the file must not change meanwhile.
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options);
 
 enum class Planner : uint8_t {
