@@ -94,7 +94,12 @@ class RandomModule {
         if (!shape.empty()) keep(build.create(OpId::cumsum_out, {x, ir::Dim(pick(shape.size()))}, "cumsum"));
         break;
       case 13: keep(build.create(OpId::flip_out, {x, ir::dims({0})}, "flip")); break;
-      case 14: keep(build.create(OpId::split_copy_Tensor_out, {x, ir::Dim(2), ir::Dim(pick(2))}, "split")); break;
+      case 14:
+        if (!shape.empty() && shape[0].is_constant() && shape[0].value > 0) {
+          // At most three parts, however long it is.
+          keep(build.create(OpId::split_copy_Tensor_out, {x, ir::Dim((shape[0].value + 2) / 3), ir::Dim(0)}, "split"));
+        }
+        break;
       case 15: keep(build.create(OpId::slice_copy_Tensor_out, {x, ir::Dim(0), ir::Dim(1), ir::Dim(3)}, "slice")); break;
       case 16: keep(build.create(OpId::cat_out, {ir::ValueList{x, any()}, ir::Dim(0)}, "cat")); break;
       case 17: keep(build.create(OpId::view_copy_out, {x, ir::dims({rows_, 6})}, "reshape")); break;
