@@ -33,11 +33,10 @@ class Maker {
     for (const plan::Storage& storage : lifetimes_.problem.storages) {
       order::Buffer buffer;
       buffer.bytes = storage.size;
-      // Steps are those of lifetimes.h: node i runs in step 1 + i.
-      buffer.producer = storage.lower >= 1 && storage.lower <= tasks ? static_cast<int32_t>(storage.lower - 1) : -1;
-      buffer.kept = storage.upper > tasks + 1;
+      buffer.producer = task_of(storage.lower);
+      buffer.kept = storage.upper > lifetimes_.save_step;
       // What is made after the last node takes its bytes whatever the order.
-      if (storage.lower > tasks) buffer.bytes = 0;
+      if (storage.lower >= lifetimes_.save_step) buffer.bytes = 0;
       problem_.buffers.push_back(std::move(buffer));
     }
     int32_t turn = -1;
@@ -52,6 +51,17 @@ class Maker {
   }
 
  private:
+  /// The node of the body in whose steps, those of its regions included, `step` lies; -1 for what comes before them all
+  /// and after.
+  int32_t task_of(int64_t step) const {
+    if (step < 1 || step >= lifetimes_.save_step) return -1;
+    const auto& nodes = method_.body.nodes;
+    const auto later = std::upper_bound(nodes.begin(), nodes.end(), step, [&](int64_t s, ir::NodeId id) {
+      return s < lifetimes_.steps[static_cast<size_t>(id.index)];
+    });
+    return static_cast<int32_t>(later - nodes.begin()) - 1;
+  }
+
   int32_t buffer_of(ir::ValueId value) const {
     const Place& place = lifetimes_.places[static_cast<size_t>(value.index)];
     return place.home == Home::kStorage ? place.index : -1;
