@@ -7,6 +7,7 @@
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
+    ./dev compat replan [NAME…]      # ExecuTorch's programs with a better plan: the same outputs in both runtimes
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
@@ -67,13 +68,13 @@ def check_model(berth, executorch, model, inputs, want, work):
         shutil.rmtree(work, ignore_errors=True)
 
 
-def suite_models(names):
-    """(name, folder with model.onnx, in*.npy and out*.npy), made where they are missing."""
+def suite_models(names, needs="model.onnx"):
+    """(name, folder with model.onnx, model.pt2, in*.npy and out*.npy), made where what is needed is missing."""
     sys.path.insert(0, str(ROOT / "models"))
     from make_models import MODELS as known
     for name in names or known:
         folder = MODELS / name
-        if not (folder / "model.onnx").exists():
+        if not (folder / needs).exists():
             subprocess.run([sys.executable, ROOT / "models/make_models.py", MODELS, name], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         yield name, folder
@@ -95,6 +96,11 @@ def suite(berth, names, tally):
             with tempfile.TemporaryDirectory() as work:
                 tally.add(f"{name}.pt2",
                           *check_model(berth, executorch, folder / "model.pt2", inputs, want, pathlib.Path(work)))
+
+
+def replan(berth, names, tally):
+    from replan import MODELS as some, replanned
+    replanned(berth, suite_models(names or some, "model.pt2"), tally)
 
 
 def archives(berth, names, tally):
@@ -252,13 +258,13 @@ def operators(berth, patterns, tally):
 def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
-    cli.add_argument("what", nargs="?", choices=["all", "suite", "light", "nodes", "devices", "placed", "executorch", "pt2"],
-                     default="all")
+    cli.add_argument("what", nargs="?", default="all", choices=["all", "suite", "light", "nodes", "devices", "placed",
+                                                                "executorch", "pt2", "replan"])
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
     parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators, "pt2": archives}
+             "executorch": operators, "pt2": archives, "replan": replan}
     for name in parts if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)
