@@ -23,14 +23,20 @@ struct Made {
     desc.name = "forward";
     for (const int64_t offset : offsets) desc.values.emplace_back(tensor({4}, offset));
     desc.inputs = {0};
-    desc.operators = {
-        {"test::op", "out"}, {"executorch_prim::et_view", "default"}, {"executorch_prim::et_copy_index", "tensor"}};
+    desc.operators = {{"test::op", "out"},
+                      {"executorch_prim::et_view", "default"},
+                      {"executorch_prim::et_copy_index", "tensor"},
+                      {"aten::relu", "out"}};
     desc.arenas = {{static_cast<uint64_t>(arena), Device()}};
   }
   Made& op(int32_t out, std::vector<int32_t> in) {
     in.push_back(out);
     in.push_back(out);
     desc.instructions.push_back(KernelCallDesc{0, std::move(in)});
+    return *this;
+  }
+  Made& relu(int32_t out, int32_t in) {
+    desc.instructions.push_back(KernelCallDesc{3, {in, out, out}});
     return *this;
   }
   Made& et_view(int32_t out, int32_t self) {
@@ -159,6 +165,31 @@ TEST(Loops, AStackIsWantedFromItsFirstRowOn) {
   EXPECT_EQ(after.arenas[0].after, 48);
 }
 
+TEST(Loops, AStackIsThereWhenTheNextRowIsInTheMaking) {
+  //   0: t = op(x)   1: a = op(t)   2: row of s   3: back to 0   4: y = op(s)
+  const After after(
+      file_of({Made({0, 64, 128, 192, 256}).op(1, {0}).op(2, {1}).copy_index(3, 2).jump(0).op(4, {3}).outputs({4})}));
+  EXPECT_TRUE(after.apart(1, 3)) << "t is written when there are rows";
+}
+
+TEST(Stacks, ThatNobodyReadsStillLieSomewhere) {
+  const After after(file_of({Made({0, 64, 128, 192}).op(1, {0}).copy_index(2, 1).op(3, {0, 1}).outputs({3})}));
+  EXPECT_TRUE(after.apart(2, 0));
+  EXPECT_TRUE(after.apart(2, 1));
+}
+
+TEST(InPlace, WhatIsComputedInPlaceStaysInPlace) {
+  const After after(file_of({Made({0, 64, 64, 128}).op(1, {0}).relu(2, 1).op(3, {0, 2}).outputs({3})}));
+  EXPECT_EQ(after.offset(1), after.offset(2));
+  EXPECT_EQ(after.arenas[0].after, 48);
+}
+
+TEST(Jumps, ThatLeaveAnOutputAsTheRunBeforeLeftIt) {
+  // 0: b = op(x)   1: to the end   2: c = op(b)   3: a = op(c)
+  const After after(file_of({Made({0, 64, 128, 192}).op(2, {0}).jump(4).op(3, {2}).op(1, {3}).outputs({1})}));
+  for (const int32_t other : {0, 2, 3}) EXPECT_TRUE(after.apart(1, other)) << other;
+}
+
 TEST(Jumps, ToTheEndKeepsWhatIsGivenBack) {
   // 0: a = op(x)   1: to the end   2: b = op(x)   3: a = op(b)
   const After after(file_of({Made({0, 64, 128}).op(1, {0}).jump(4).op(2, {0}).op(1, {2}).outputs({1})}));
@@ -193,6 +224,13 @@ TEST(Views, ThatNothingWritesMoveWithTheirBytes) {
   EXPECT_TRUE(after.apart(1, 3));
   EXPECT_TRUE(after.apart(2, 4));
   EXPECT_EQ(after.arenas[0].after, 48);
+}
+
+TEST(Views, AreWantedAsLongAsWhatTheyShow) {
+  // v is read first, a after it.
+  const After after(file_of({Made({0, 512, 512, 128, 192}).op(1, {0}).op(3, {2}).op(4, {3, 1}).outputs({4})}));
+  EXPECT_TRUE(after.apart(1, 3));
+  EXPECT_TRUE(after.apart(1, 4));
 }
 
 TEST(Delegates, ArgumentsLiveFromTheirFirstToTheirLastMention) {
