@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/mapped_file.h"
@@ -33,6 +34,21 @@ Json arenas_json(const replan::Replanned& result) {
   return arenas;
 }
 
+// A mapped file of 100 MB need not be in memory as a whole: what is written is let go.
+Status write(const MappedFile& file, const format::ReplacedProgram& program, OutputFile& out) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  return program.write([&](Span<const uint8_t> bytes) -> Status {
+    for (size_t at = 0; at < bytes.size(); at += kPiece) {
+      const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+      BERTH_TRY(out.write(piece.data(), piece.size()));
+      const uint8_t* start = file.bytes().data();
+      const bool mapped = bytes.data() >= start && bytes.data() < start + file.bytes().size();
+      if (mapped) file.release(static_cast<size_t>(piece.data() - start), piece.size());
+    }
+    return Done{};
+  });
+}
+
 Status run_replan(const ReplanOptions& options) {
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.program));
@@ -42,9 +58,7 @@ Status run_replan(const ReplanOptions& options) {
     return Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place),
                    failure.message};
   }
-  BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) {
-    return result->program.write([&](Span<const uint8_t> bytes) { return out.write(bytes.data(), bytes.size()); });
-  }));
+  BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) { return write(*file, result->program, out); }));
   if (options.json) {
     const Json json = {{"arenas", arenas_json(*result)},
                        {"before", result->before()},
