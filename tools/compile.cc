@@ -116,7 +116,7 @@ Status run_compile(CompileCommand& command) {
 void add_compile(CLI::App& app, Session& session) {
   auto command = std::make_shared<CompileCommand>();
   CLI::App* sub = app.add_subcommand("compile", "Compile a model to an ExecuTorch program");
-  sub->add_option("MODEL", command->model, "an .onnx or .pt2 model, or IR text")->required();
+  sub->add_option("MODEL", command->model, "an .onnx or .pt2 model, a .pte program, or IR text")->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
   sub->add_option("--target", command->options.target,
                   "what runs it, in order of preference: portable (the default), cpu, cuda:N, sim:N; cuda:0,cpu");

@@ -102,8 +102,10 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
   for (size_t i = 0; i < op.parameters.size() && !results.empty(); ++i) {
     if (op.parameters[i].functional_only) given[i] = Dim(static_cast<int64_t>(tensor(results[0])->scalar_type()));
   }
+  // Values never change: index_put_ gives a new one.
+  const OpId functional = op.id == OpId::index_put_self ? OpId::index_put_out : op.id;
   BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> values,
-                         create(op.id, std::move(given), results.empty() ? "" : slot_name(results[0])));
+                         create(functional, std::move(given), results.empty() ? "" : slot_name(results[0])));
   if (values.size() != results.size()) {
     return invalid("gives " + std::to_string(values.size()) + " results, and the file has " +
                    std::to_string(results.size()));

@@ -138,7 +138,8 @@ Expected<uint32_t> MethodImporter::import_branches(uint32_t at, uint32_t end) {
   } else {
     BERTH_ASSIGN_OR_RETURN(condition, number(jump.cond_value_index()));
     const bool* known = std::get_if<bool>(&condition);
-    if (known == nullptr) return invalid("jumps by " + slot_text(jump.cond_value_index()) + ", which is no truth value");
+    if (known == nullptr)
+      return invalid("jumps by " + slot_text(jump.cond_value_index()) + ", which is no truth value");
     BERTH_TRY(*known ? import_range(at + 1, then_end) : import_range(other, next));
     return next;
   }

@@ -61,7 +61,8 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   BERTH_ASSIGN_OR_RETURN(const uint32_t first, count_inputs(args));
   ir::ValueList inputs;
   for (uint32_t i = 0; i < first; ++i) {
-    if (tensor(args.Get(i)) == nullptr) return unsupported("gives a delegate " + slot_text(args.Get(i)) + ", no tensor");
+    if (tensor(args.Get(i)) == nullptr)
+      return unsupported("gives a delegate " + slot_text(args.Get(i)) + ", no tensor");
     BERTH_ASSIGN_OR_RETURN(ValueId value, read(args.Get(i)));
     const ir::TensorType declared = declared_type(args.Get(i));
     BERTH_ASSIGN_OR_RETURN(value, in_order(value, declared.dim_order, slot_name(args.Get(i))));
@@ -78,7 +79,8 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
         BERTH_ASSIGN_OR_RETURN(type.shape[d], input_size(-1, slot, static_cast<int>(d)));
       }
     }
-    if (std::find(slots.begin(), slots.end(), slot) != slots.end()) return invalid("gives " + slot_text(slot) + " twice");
+    if (std::find(slots.begin(), slots.end(), slot) != slots.end())
+      return invalid("gives " + slot_text(slot) + " twice");
     slots.push_back(slot);
     types.emplace_back(std::move(type));
   }

@@ -10,9 +10,7 @@ namespace berth {
 namespace pte {
 namespace {
 
-Failure failure_of(Error code, const format::Report& report) {
-  return Failure{code, report.place, report.message};
-}
+Failure failure_of(Error code, const format::Report& report) { return Failure{code, report.place, report.message}; }
 
 Status check(Span<const uint8_t> bytes, format::ProgramView* program) {
   format::Report report;
@@ -56,7 +54,8 @@ Status import_method(Source& source, size_t index, ir::Module& module, Shared& s
   }
 }
 
-Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file, const ImportOptions& options) {
+Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file,
+                            const ImportOptions& options) {
   if (!options.input_shapes.empty()) {
     return Failure{Error::kNotSupported, "--input-shape",
                    "is for models whose inputs have no fixed shapes; a program says what its inputs may be"};

@@ -61,7 +61,8 @@ Expected<uint32_t> MethodImporter::import_loop(uint32_t begin, uint32_t end, uin
     const DimList& shape = method_.tensor(value).shape;
     if (shape.empty() || shape[0] != length) return unsupported("goes through a tensor for another number of rows");
     slices.push_back(select->args()->Get(3));
-    if (tensor(slices.back()) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slices.back()));
+    if (tensor(slices.back()) == nullptr)
+      return invalid("expected a tensor as result, found " + slot_text(slices.back()));
     scanned.push_back(value);
   }
 

@@ -48,7 +48,8 @@ Status MethodImporter::import_inputs() {
     const format::Storage storage = format::storage_of(*tensor(slot));
     const bool caller = storage == format::Storage::kPlanned || storage == format::Storage::kNone;
     if (!caller) return unsupported("input " + std::to_string(i) + " is a constant, state or of another file as well");
-    if (!inputs_.insert(slot).second) return unsupported("input " + std::to_string(i) + " is the same value as another");
+    if (!inputs_.insert(slot).second)
+      return unsupported("input " + std::to_string(i) + " is the same value as another");
     BERTH_ASSIGN_OR_RETURN(ir::TensorType type, input_type(static_cast<int>(i), slot));
     ValueId value = method_.add_input(std::move(type), slot_name(slot));
     BERTH_ASSIGN_OR_RETURN(value, row_major(value, slot_name(slot)));
@@ -70,11 +71,12 @@ Status MethodImporter::import_outputs() {
   }
   for (const Slot slot : inputs_) {
     const int write = memory_.find(region_of(slot));
-    const bool changed = write >= 0 && writes_[static_cast<size_t>(write)].slot == slot &&
-                         static_cast<size_t>(write) >= inputs_.size();
+    const bool changed =
+        write >= 0 && writes_[static_cast<size_t>(write)].slot == slot && static_cast<size_t>(write) >= inputs_.size();
     if (changed && !format::is_planned(*tensor(slot))) {
-      return unsupported(slot_text(slot) +
-                         " is an input whose bytes, the caller's own, the program changes; return the new value instead");
+      return unsupported(
+          slot_text(slot) +
+          " is an input whose bytes, the caller's own, the program changes; return the new value instead");
     }
   }
   return Done{};

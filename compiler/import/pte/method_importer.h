@@ -200,20 +200,20 @@ class MethodImporter {
   MemoryMap memory_;
   std::vector<Write> writes_;
   std::vector<StateSlot> states_;
-  std::map<Slot, Region> regions_;                     // of slots that an instruction has moved
-  std::map<std::pair<int, Slot>, ValueId> views_;      // a write as another slot sees it
-  std::map<Slot, Argument> numbers_;                   // slots of numbers that an instruction has set
-  std::map<Slot, ValueId> named_;                      // names of constants, by MoveCall and et_view
+  std::map<Slot, Region> regions_;                 // of slots that an instruction has moved
+  std::map<std::pair<int, Slot>, ValueId> views_;  // a write as another slot sees it
+  std::map<Slot, Argument> numbers_;               // slots of numbers that an instruction has set
+  std::map<Slot, ValueId> named_;                  // names of constants, by MoveCall and et_view
   std::map<Slot, ValueId> constants_;
   std::set<Slot> inputs_;
-  std::set<Slot> moved_;                               // targets of the moves in the present branch
-  std::map<Slot, std::string> names_, nodes_;          // of berth.meta
-  std::vector<Dim> symbols_;                           // of berth.meta, by index
-  std::map<std::pair<Slot, int>, int> dimensions_;     // of berth.meta: symbol by dimension
-  std::map<ir::SymbolId, InputDim> free_;              // symbols that stand for open sizes
-  std::map<uint32_t, uint32_t> loops_;                 // of this chain: last instruction by first
-  std::map<int32_t, ir::DelegateId> delegates_;        // by index in the method
-  Stack* stack_ = nullptr;                             // of the loop around
+  std::set<Slot> moved_;                            // targets of the moves in the present branch
+  std::map<Slot, std::string> names_, nodes_;       // of berth.meta
+  std::vector<Dim> symbols_;                        // of berth.meta, by index
+  std::map<std::pair<Slot, int>, int> dimensions_;  // of berth.meta: symbol by dimension
+  std::map<ir::SymbolId, InputDim> free_;           // symbols that stand for open sizes
+  std::map<uint32_t, uint32_t> loops_;              // of this chain: last instruction by first
+  std::map<int32_t, ir::DelegateId> delegates_;     // by index in the method
+  Stack* stack_ = nullptr;                          // of the loop around
   const fb::Chain* chain_ = nullptr;
   int32_t instruction_ = -1;
   std::string operator_;  // of the instruction

@@ -79,7 +79,8 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
     } else {
       BERTH_ASSIGN_OR_RETURN(Dim d, whole(args.Get(1)));
       const int64_t rank = static_cast<int64_t>(shape.size());
-      if (!d.is_constant() || d.value < -rank || d.value >= rank) return invalid("asks for a dimension that is not there");
+      if (!d.is_constant() || d.value < -rank || d.value >= rank)
+        return invalid("asks for a dimension that is not there");
       result = shape[static_cast<size_t>(d.value < 0 ? d.value + rank : d.value)];
     }
     numbers_[out] = result;
@@ -138,7 +139,8 @@ Expected<Argument> MethodImporter::apply_whole(const std::string& name, Dim a, D
   if (name == "sym_min") return Argument(symbols.min(a, b));
   if (name == "floordiv" || name == "mod") {
     // Where C's rounding and Python's are the same.
-    if (symbols.lower(b) < 1 || symbols.lower(a) < 0) return unsupported("divides by, or divides, what may be negative");
+    if (symbols.lower(b) < 1 || symbols.lower(a) < 0)
+      return unsupported("divides by, or divides, what may be negative");
     return Argument(name == "mod" ? symbols.mod(a, b) : symbols.floor_div(a, b));
   }
   const int64_t low = symbols.lower(a), high = symbols.upper(a), from = symbols.lower(b), to = symbols.upper(b);

@@ -132,8 +132,8 @@ Status MethodImporter::check_type(Slot slot, const ir::TensorType& type) {
   const bool bounded = t.shape_dynamism() != fb::TensorShapeDynamism::STATIC;
   const std::string place = slot_text(slot);
   if (declared.size() != type.shape.size()) {
-    return invalid(place + " has " + std::to_string(declared.size()) + " dimensions in the file, and the operator gives " +
-                   std::to_string(type.shape.size()));
+    return invalid(place + " has " + std::to_string(declared.size()) +
+                   " dimensions in the file, and the operator gives " + std::to_string(type.shape.size()));
   }
   for (size_t d = 0; d < declared.size(); ++d) {
     if (bounded || type.shape[d] == declared[d]) continue;

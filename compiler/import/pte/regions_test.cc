@@ -1,0 +1,194 @@
+// Sizes that are symbols, branches, loops and delegates. The figures are worked out by hand.
+#include "compiler/import/pte/test_import.h"
+
+namespace berth::pte::testing {
+namespace {
+
+TensorDesc bounded(std::vector<int32_t> sizes, int64_t offset) {
+  TensorDesc t = tensor(std::move(sizes), offset);
+  t.bounded = true;
+  return t;
+}
+
+// y = view(-x, [n * 3]): the size is computed, the view an instruction.
+TEST(Sizes, OfInputsBecomeSymbols) {
+  MethodDesc m;
+  m.values = {bounded({4, 3}, 0),  int64_t{0},       int64_t{0},        int64_t{3},        int64_t{0},
+              bounded({4, 3}, 64), IntListDesc{{4}}, bounded({12}, 64), bounded({12}, 128)};
+  m.inputs = {0};
+  m.outputs = {8, 4};
+  m.operators = {{"aten::sym_size", "int"},
+                 {"executorch_prim::mul", "Scalar"},
+                 {"aten::neg", "out"},
+                 {"executorch_prim::et_view", "default"}};
+  m.instructions = {KernelCallDesc{0, {0, 1, 2}}, KernelCallDesc{1, {2, 3, 4}}, KernelCallDesc{2, {0, 5, 5}},
+                    KernelCallDesc{3, {5, 6, 7}}, KernelCallDesc{2, {7, 8, 8}}};
+  const ir::Module module = imported(program_of(m));
+  const auto outputs = run(module, {floats({2, 3}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(numbers(outputs[0]), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(std::get<int64_t>(outputs[1]), 6);
+}
+
+// The file bounds both sizes of x; that the second is 3 follows from what is added.
+TEST(Sizes, AreNumbersWhereOperatorsLeaveNoChoice) {
+  MethodDesc m;
+  m.values = {bounded({4, 3}, 0), constant({3}, 1), int64_t{1}, bounded({4, 3}, 64)};
+  m.inputs = {0};
+  m.outputs = {3};
+  m.operators = {{"aten::add", "out"}};
+  m.instructions = {KernelCallDesc{0, {0, 1, 2, 3, 3}}};
+  ProgramDesc program = program_of(m);
+  program.constants = {format::Bytes::of(bytes_of<float>({10, 20, 30}))};
+  const ir::Module module = imported(program);
+  has(ir::print(module), "%v0: f32[s0_0,3]");
+  EXPECT_EQ(numbers(run(module, {floats({1, 3}, {1, 2, 3})})[0]), (Floats{11, 22, 33}));
+}
+
+TEST(Sizes, ThatAreKnownOnlyAtRunTimeAreRefused) {
+  MethodDesc m;
+  m.values = {tensor({1}, 0), int64_t{0}};
+  m.inputs = {0};
+  m.outputs = {1};
+  m.operators = {{"aten::_local_scalar_dense", ""}};
+  m.instructions = {KernelCallDesc{0, {0, 1}}};
+  has(refusal(program_of(m)), "instruction 0 aten::_local_scalar_dense: reads a number from a tensor");
+}
+
+// p ? -x : x + x, as ExecuTorch writes it, then negated.
+ProgramDesc branches() {
+  MethodDesc m;
+  m.values = {tensor({}, 0, DType::kBool),
+              tensor({2}, 16),
+              false,
+              tensor({2}, 32),
+              tensor({2}, 48),
+              int64_t{1},
+              tensor({2}, 64),
+              tensor({2}, 80)};
+  m.inputs = {0, 1};
+  m.outputs = {7};
+  m.operators = {{"aten::neg", "out"}, {"aten::add", "out"}};
+  m.instructions = {JumpFalseDesc{0, 4},         KernelCallDesc{0, {1, 3, 3}},       MoveDesc{3, 6},
+                    JumpFalseDesc{2, 6},         KernelCallDesc{1, {1, 1, 5, 4, 4}}, MoveDesc{4, 6},
+                    KernelCallDesc{0, {6, 7, 7}}};
+  return program_of(m);
+}
+
+TEST(Branches, BecomeRegions) {
+  const ir::Module module = imported(branches());
+  has(ir::print(module), "berth::if");
+  EXPECT_EQ(numbers(run(module, {truth(true), floats({2}, {3, 5})})[0]), (Floats{3, 5}));
+  EXPECT_EQ(numbers(run(module, {truth(false), floats({2}, {3, 5})})[0]), (Floats{-6, -10}));
+}
+
+// Both branches write one place, and no MoveCall says so: as Berth's own programs do.
+TEST(Branches, ThatWriteOnePlaceGiveOneResult) {
+  ProgramDesc program = branches();
+  MethodDesc& m = program.methods[0];
+  m.instructions = {JumpFalseDesc{0, 3}, KernelCallDesc{0, {1, 6, 6}}, JumpFalseDesc{2, 4},
+                    KernelCallDesc{1, {1, 1, 5, 6, 6}}, KernelCallDesc{0, {6, 7, 7}}};
+  const ir::Module module = imported(program);
+  EXPECT_EQ(numbers(run(module, {truth(true), floats({2}, {3, 5})})[0]), (Floats{3, 5}));
+  EXPECT_EQ(numbers(run(module, {truth(false), floats({2}, {3, 5})})[0]), (Floats{-6, -10}));
+}
+
+// A value that one branch alone gives, read behind both.
+TEST(Branches, AreNoSourceOfWhatOnlyOneOfThemGives) {
+  ProgramDesc program = branches();
+  MethodDesc& m = program.methods[0];
+  m.instructions[6] = KernelCallDesc{0, {3, 7, 7}};
+  EXPECT_FALSE(import(program).ok());
+}
+
+// Branches on what is known now are no branches: only the one taken is read.
+TEST(Branches, OnKnownTruthsAreFollowed) {
+  ProgramDesc program = branches();
+  program.methods[0].values[0] = true;
+  program.methods[0].inputs = {1};
+  const ir::Module module = imported(program);
+  EXPECT_EQ(ir::print(module).find("berth::if"), std::string::npos);
+  EXPECT_EQ(numbers(run(module, {floats({2}, {3, 5})})[0]), (Floats{3, 5}));
+}
+
+// ExecuTorch's map: -row for each row of x[3, 2].
+ProgramDesc map_rows() {
+  MethodDesc m;
+  m.values = {tensor({3, 2}, 0), int64_t{0},          int64_t{0}, int64_t{0}, tensor({2}, 32),
+              tensor({2}, 48),   bounded({3, 2}, 64), int64_t{1}, false,      tensor({3, 2}, 96)};
+  m.inputs = {0};
+  m.outputs = {9};
+  m.operators = {{"aten::sym_size", "int"},
+                 {"aten::select_copy", "int_out"},
+                 {"aten::neg", "out"},
+                 {"executorch_prim::et_copy_index", "tensor"},
+                 {"executorch_prim::add", "Scalar"},
+                 {"executorch_prim::eq", "Scalar"},
+                 {"executorch_prim::sub", "Scalar"}};
+  m.instructions = {KernelCallDesc{0, {0, 1, 2}}, KernelCallDesc{1, {0, 1, 3, 4, 4}}, KernelCallDesc{2, {4, 5, 5}},
+                    KernelCallDesc{3, {6, 5, 3}}, KernelCallDesc{4, {3, 7, 3}},       KernelCallDesc{5, {3, 2, 8}},
+                    JumpFalseDesc{8, 1},          KernelCallDesc{6, {3, 2, 3}},       KernelCallDesc{2, {6, 9, 9}}};
+  return program_of(m);
+}
+
+TEST(Loops, OfMapBecomeScans) {
+  const ir::Module module = imported(map_rows());
+  const std::string text = ir::print(module);
+  has(text, "berth::scan(3");
+  const Floats rows = {1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(numbers(run(module, {floats({3, 2}, rows)})[0]), rows);
+}
+
+// The running sum of the rows: what goes around is written by copy_.
+TEST(Loops, CarryWhatIsCopied) {
+  ProgramDesc program = map_rows();
+  MethodDesc& m = program.methods[0];
+  m.values.push_back(tensor({2}, 128));  // 10: the sum
+  m.values.push_back(constant({2}, 1));  // 11: where it starts
+  m.operators.push_back({"aten::copy_", ""});
+  m.operators.push_back({"aten::add", "out"});
+  m.instructions = {
+      KernelCallDesc{0, {0, 1, 2}},        KernelCallDesc{7, {10, 11, 8, 10}}, KernelCallDesc{1, {0, 1, 3, 4, 4}},
+      KernelCallDesc{8, {10, 4, 7, 5, 5}}, KernelCallDesc{7, {10, 5, 8, 10}},  KernelCallDesc{3, {6, 5, 3}},
+      KernelCallDesc{4, {3, 7, 3}},        KernelCallDesc{5, {3, 2, 8}},       JumpFalseDesc{8, 2},
+      KernelCallDesc{6, {3, 2, 3}},        KernelCallDesc{2, {6, 9, 9}}};
+  m.outputs = {9, 10};
+  program.constants = {format::Bytes::of(bytes_of<float>({100, 200}))};
+  const auto outputs = run(imported(program), {floats({3, 2}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(numbers(outputs[0]), (Floats{-101, -202, -104, -206, -109, -212}));
+  EXPECT_EQ(numbers(outputs[1]), (Floats{109, 212}));
+}
+
+TEST(Loops, OfOtherKindsAreRefused) {
+  ProgramDesc program = map_rows();
+  MethodDesc& m = program.methods[0];
+  m.operators[5] = {"executorch_prim::ge", "Scalar"};
+  has(refusal(program), "is no loop that ExecuTorch's map or scan makes");
+  program = map_rows();
+  program.methods[0].values[3] = int64_t{1};  // from the second row on
+  has(refusal(program), "is no loop that ExecuTorch's map or scan makes");
+}
+
+TEST(Delegates, KeepWhatTheyWereMadeOf) {
+  MethodDesc m;
+  m.values = {tensor({4}, 0), tensor({4}, 16), tensor({4}, 32)};
+  m.inputs = {0};
+  m.outputs = {2};
+  m.operators = {{"aten::neg", "out"}};
+  m.delegates = {{"Chip", 0, {{"mode", {'f', 0, 's', 't'}}}}};
+  m.instructions = {DelegateCallDesc{0, {0, 1}}, KernelCallDesc{0, {1, 2, 2}}};
+  ProgramDesc program = program_of(m);
+  program.payloads = {format::Bytes::of({1, 2, 3})};
+  const ir::Module module = imported(program);
+  ASSERT_EQ(module.delegates.size(), 1u);
+  const ir::Delegate& delegate = module.delegates[0];
+  EXPECT_EQ(delegate.backend, "Chip");
+  ASSERT_TRUE(delegate.payload.has_value());
+  EXPECT_EQ(delegate.payload->to_vector(), (std::vector<uint8_t>{1, 2, 3}));
+  ASSERT_EQ(delegate.specs.size(), 1u);
+  EXPECT_EQ(delegate.specs[0].key, "mode");
+  EXPECT_EQ(delegate.specs[0].value, std::string("f\0st", 4));
+  has(ir::print(module), "%v1: f32[4] = berth::delegate([%v0])");
+}
+
+}  // namespace
+}  // namespace berth::pte::testing
