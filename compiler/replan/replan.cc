@@ -79,9 +79,23 @@ std::vector<Reserved> all_but(const std::vector<std::vector<Reserved>>& state, s
   return out;
 }
 
+// What berth.meta, which keeps its bytes, says of an arena: no reader takes a file whose arena is smaller than that.
+int64_t recorded_bound(const format::ProgramView& view, const fb::ExecutionPlan& method, uint32_t arena) {
+  const fb::Meta* meta = view.meta();
+  uint64_t bound = 0;
+  for (uint32_t m = 0; meta != nullptr && m < format::length(meta->methods()); ++m) {
+    const fb::MethodMeta& known = *meta->methods()->Get(m);
+    if (std::string(format::text(known.name())) != format::text(method.name())) continue;
+    for (uint32_t i = 0; i < format::length(known.arenas()); ++i) {
+      if (known.arenas()->Get(i)->memory_id() == arena) bound = std::max(bound, known.arenas()->Get(i)->lower_bound());
+    }
+  }
+  return static_cast<int64_t>(bound);
+}
+
 // The arenas that become smaller take the new places, the others keep theirs.
-format::MethodPlaces choose(const fb::ExecutionPlan& method, const Lifetimes& lifetimes, const plan::Plan& plan,
-                            std::vector<ArenaChange>* changes) {
+format::MethodPlaces choose(const format::ProgramView& view, const fb::ExecutionPlan& method,
+                            const Lifetimes& lifetimes, const plan::Plan& plan, std::vector<ArenaChange>* changes) {
   format::MethodPlaces out;
   std::vector<bool> smaller;
   for (size_t k = 0; k < plan.spaces.size(); ++k) {
@@ -91,8 +105,9 @@ format::MethodPlaces choose(const fb::ExecutionPlan& method, const Lifetimes& li
     change.device = format::arena_device(method, change.id);
     change.before = method.non_const_buffer_sizes()->Get(change.id);
     change.lower_bound = plan.spaces[k].lower_bound;
-    smaller.push_back(plan.spaces[k].height < change.before);
-    change.after = smaller[k] ? plan.spaces[k].height : change.before;
+    const int64_t height = std::max(plan.spaces[k].height, recorded_bound(view, method, change.id));
+    smaller.push_back(height < change.before);
+    change.after = smaller[k] ? height : change.before;
     change.optimal = change.after <= change.lower_bound;
     out.arena_bytes.push_back(static_cast<uint64_t>(change.after));
     changes->push_back(std::move(change));
@@ -152,7 +167,7 @@ Expected<Replanned> replan(Span<const uint8_t> file) {
     reserve(elsewhere, &lifetimes);
     BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan::plan_best(lifetimes.problem));
     BERTH_TRY(plan::validate(lifetimes.problem, plan));
-    places.push_back(choose(view.method(m), lifetimes, plan, &out.arenas));
+    places.push_back(choose(view, view.method(m), lifetimes, plan, &out.arenas));
     pull_empty_values_in(view.method(m), &places.back());
   }
   BERTH_ASSIGN_OR_RETURN(out.program, format::replace_places(file, places));

@@ -140,6 +140,14 @@ TEST(NothingToGain, APlanStaysAsItIs) {
   EXPECT_EQ(after.offset(2), 16);
 }
 
+TEST(NothingToGain, BelowTheBoundThatTheFileRecords) {
+  // The second method's berth.meta says 200 of arena 1.
+  const After after(bytes_of(format::testing::one_of_everything()));
+  ASSERT_EQ(after.arenas.size(), 3u);
+  EXPECT_EQ(after.arenas[1].before, 256);
+  EXPECT_EQ(after.arenas[1].after, 200);
+}
+
 TEST(AnUnsoundFile, IsRefused) {
   const auto result = replan(file_of({Made({0, 64, 64, 192}).op(1, {0}).op(2, {0}).op(3, {1, 2}).outputs({3})}));
   ASSERT_FALSE(result.ok());
