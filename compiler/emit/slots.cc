@@ -131,7 +131,7 @@ class Slots {
     if (!dim.has_value() || !is_one_piece(type, *dim)) return ReuseReason::kStrided;
     const std::optional<int64_t> start = split ? 0 : first_row(node, type.shape[*dim].value);
     if (!start.has_value()) return ReuseReason::kStrided;
-    int64_t row = element_size(type.dtype);
+    int64_t row = int64_t(element_size(type.dtype));
     for (size_t d = *dim + 1; d < type.shape.size(); ++d) row *= type.shape[d].value;
     int64_t offset = *start * row;
     std::vector<Slot> slots;
@@ -158,7 +158,7 @@ class Slots {
 
   ReuseReason offer(NodeId id, ValueId whole, const std::vector<Slot>& slots) {
     const plan::Storage& room = out_.problem.storages[storage(whole)];
-    const int64_t element = element_size(method_.tensor(whole).dtype);
+    const int64_t element = int64_t(element_size(method_.tensor(whole).dtype));
     const int64_t alignment = room.alignment > kWideAlignment ? kWideAlignment : element;
     std::vector<size_t> taken;
     for (const Slot& slot : slots) {
