@@ -105,6 +105,7 @@ class Copier {
     std::vector<Part> parts;
     for (const Field* field : *object.fields()) copy_field(object, *field, table, &parts);
     replace(object, &parts);
+    if (!failure_.message.empty()) return 0;
     const uoffset_t start = builder_.StartTable();
     for (const Part& part : parts) add(part);
     return builder_.EndTable(start);
@@ -185,6 +186,7 @@ class Copier {
                             ? copy_string(element)
                             : copy_table(object_at(field.type()->index()), *reinterpret_cast<const Table*>(element)));
     }
+    if (!failure_.message.empty()) return 0;
     builder_.StartVector(offsets.size(), sizeof(uoffset_t));
     for (size_t i = offsets.size(); i-- > 0;) {
       builder_.PushElement(flatbuffers::Offset<void>(offsets[i]));
