@@ -53,6 +53,23 @@ TEST(ElidedViews, SeeWhatWasWrittenThere) {
   EXPECT_EQ(numbers(run(module, {floats({4}, {1, 2, 3, 4})})[0]), (Floats{1, 2, 3, 4}));
 }
 
+// Values 1 and 2 lie side by side, and value 3 is both: so a `cat` ends whose parts were computed in their places.
+// berth.meta says whose parts they are; without it such a plan is refused.
+TEST(ElidedViews, AreMadeOfSeveralWrites) {
+  MethodDesc m;
+  m.values = {tensor({2}, 0), tensor({2}, 16), tensor({2}, 24), tensor({2, 2}, 16), tensor({2, 2}, 48)};
+  m.inputs = {0};
+  m.outputs = {4};
+  m.operators = {{"aten::neg", "out"}, {"aten::abs", "out"}};
+  m.instructions = {KernelCallDesc{0, {0, 1, 1}}, KernelCallDesc{1, {0, 2, 2}}, KernelCallDesc{0, {3, 4, 4}}};
+  ProgramDesc program = program_of(m);
+  format::MethodMetaDesc meta;
+  meta.name = "forward";
+  meta.relations = {{1, 3, fb::RelationKind::VIEW}, {2, 3, fb::RelationKind::VIEW}};
+  program.named_data = {format::meta_blob({"berth test", {meta}})};
+  EXPECT_EQ(numbers(run(imported(program), {floats({2}, {1, 2})})[0]), (Floats{1, 2, -1, -2}));
+}
+
 // [2, 3] channels-first is written column by column: its bytes, read as [6], are the columns.
 TEST(ElidedViews, FollowTheDimensionOrder) {
   MethodDesc m;

@@ -1,5 +1,6 @@
 #include "compiler/import/pte/memory_map.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace berth::pte {
@@ -21,6 +22,27 @@ int MemoryMap::find(const Region& region) const {
     at = piece->second.end;
   }
   return write;
+}
+
+std::vector<std::pair<Region, int>> MemoryMap::pieces(const Region& region) const {
+  auto piece = pieces_.upper_bound({region.space, region.begin});
+  if (piece != pieces_.begin()) --piece;
+  std::vector<std::pair<Region, int>> all;
+  uint64_t at = region.begin;
+  for (; at < region.end; ++piece) {
+    const bool here = piece != pieces_.end() && piece->first.first == region.space && piece->first.second <= at &&
+                      piece->second.end > at;
+    if (!here) return {};
+    const uint64_t end = std::min(piece->second.end, region.end);
+    const int write = piece->second.write;
+    if (!all.empty() && all.back().second == write) {
+      all.back().first.end = end;
+    } else {
+      all.push_back({Region{region.space, at, end}, write});
+    }
+    at = end;
+  }
+  return all;
 }
 
 void MemoryMap::write(const Region& region, int write) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace berth::pte {
 
@@ -25,6 +26,8 @@ class MemoryMap {
 
   /// The write whose bytes all of `region` are.
   int find(const Region& region) const;
+  /// What lies in `region`, from its start to its end; empty when some of its bytes were never written.
+  std::vector<std::pair<Region, int>> pieces(const Region& region) const;
   /// From now on `region` has the bytes of `write` (not negative).
   void write(const Region& region, int write);
 

@@ -112,6 +112,8 @@ class MethodImporter {
   Expected<ValueId> read(Slot slot);
   Expected<ValueId> read_from(int write, Slot slot);
   Expected<ValueId> reinterpret(const Write& write, Slot slot, const Region& region);
+  Expected<ValueId> assemble(Slot slot, const Region& region);
+  Expected<ValueId> flat_part(const Write& write, const Region& region, std::string_view name);
   Expected<ValueId> constant(Slot slot);
   Status define(Slot slot, ValueId value);
   void record(Slot slot, ValueId value, const Region& region);

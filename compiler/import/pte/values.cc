@@ -27,6 +27,8 @@ uint64_t bytes_of(const fb::Tensor& tensor) {
 
 DimList sizes_of(const fb::Tensor& tensor) { return DimList(tensor.sizes()->begin(), tensor.sizes()->end()); }
 
+DimList permutation(const std::vector<uint8_t>& order) { return DimList(order.begin(), order.end()); }
+
 // The sizes as they follow each other in memory.
 DimList sizes_in_memory(const DimList& sizes, const std::vector<uint8_t>& order) {
   if (order.empty()) return sizes;
@@ -98,12 +100,34 @@ Expected<ValueId> MethodImporter::read(Slot slot) {
     BERTH_TRY(add_state(slot));
     write = memory_.find(region);
   }
-  if (write < 0) {
+  if (write == MemoryMap::kSeveral) return assemble(slot, region);
+  return read_from(write, slot);
+}
+
+// Several writes side by side, such as the parts of a `cat` that are computed in their places.
+Expected<ValueId> MethodImporter::assemble(Slot slot, const Region& region) {
+  const auto pieces = memory_.pieces(region);
+  if (pieces.empty() || !declared_type(slot).dim_order.empty()) {
     return unsupported(slot_text(slot) +
                        " is read where no one instruction has written all of its bytes: it is neither a value of this "
                        "run nor state with bytes of its own");
   }
-  return read_from(write, slot);
+  BERTH_TRY(spend(pieces.size()));
+  const std::string name = slot_name(slot);
+  ir::ValueList parts;
+  for (const auto& [place, write] : pieces) {
+    const Write from = writes_[static_cast<size_t>(write)];
+    const bool fits = from.value.valid() && tensor(from.slot)->scalar_type() == tensor(slot)->scalar_type() &&
+                      method_.tensor(from.value).is_static();
+    if (!fits)
+      return unsupported(slot_text(slot) + " are the bytes of several values, not all of them known as its own");
+    BERTH_ASSIGN_OR_RETURN(const ValueId part, flat_part(from, place, name));
+    parts.push_back(part);
+  }
+  BERTH_ASSIGN_OR_RETURN(const ValueId whole, one(OpId::cat_out, {parts, Dim(0)}, name));
+  BERTH_ASSIGN_OR_RETURN(const ValueId value, view(whole, declared_type(slot).shape, name));
+  record(slot, value, region);
+  return value;
 }
 
 Expected<ValueId> MethodImporter::read_from(int write, Slot slot) {
@@ -138,25 +162,37 @@ Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, con
                        ", whose size may change, under another shape");
   }
   ValueId value = write.value;
-  if (!from_order.empty()) {
-    const std::vector<int64_t> order(from_order.begin(), from_order.end());
-    BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, ir::dims(order)}, name));
-  }
   if (!whole) {
-    const uint64_t size = element_size(static_cast<DType>(to.scalar_type()));
-    const uint64_t begin = region.begin - write.region.begin;
-    const uint64_t bytes = region.end - region.begin;
-    if (begin % size != 0) return unsupported(slot_text(slot) + " begins inside of an element of another value");
-    BERTH_ASSIGN_OR_RETURN(value, view(value, {Dim(-1)}, name));
-    const Dim first(static_cast<int64_t>(begin / size));
-    const Dim last(static_cast<int64_t>((begin + bytes) / size));
-    BERTH_ASSIGN_OR_RETURN(value, one(OpId::slice_copy_Tensor_out, {value, Dim(0), first, last, Dim(1)}, name));
+    BERTH_ASSIGN_OR_RETURN(value, flat_part(write, region, name));
+  } else if (!from_order.empty()) {
+    BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, permutation(from_order)}, name));
   }
   BERTH_ASSIGN_OR_RETURN(value, view(value, sizes_in_memory(sizes_of(to), to_order), name));
   if (to_order.empty()) return value;
   std::vector<int64_t> back(to_order.size());
   for (size_t i = 0; i < to_order.size(); ++i) back[to_order[i]] = static_cast<int64_t>(i);
   return one(OpId::permute_copy_out, {value, ir::dims(back)}, name);
+}
+
+// The elements of `write` that lie in `region`, in the order of their addresses. REQUIRES: a static value.
+Expected<ValueId> MethodImporter::flat_part(const Write& write, const Region& region, std::string_view name) {
+  const fb::Tensor& from = *tensor(write.slot);
+  const uint64_t size = element_size(static_cast<DType>(from.scalar_type()));
+  const uint64_t begin = region.begin - write.region.begin;
+  const uint64_t end = region.end - write.region.begin;
+  if (begin % size != 0 || end % size != 0) {
+    return unsupported("a value begins or ends inside of an element of " + slot_text(write.slot));
+  }
+  ValueId value = write.value;
+  const std::vector<uint8_t> order = dim_order_of(from);
+  if (!order.empty()) {
+    BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, permutation(order)}, name));
+  }
+  BERTH_ASSIGN_OR_RETURN(value, view(value, {Dim(-1)}, name));
+  if (region.same_place(write.region)) return value;
+  const Dim first(static_cast<int64_t>(begin / size));
+  const Dim last(static_cast<int64_t>(end / size));
+  return one(OpId::slice_copy_Tensor_out, {value, Dim(0), first, last, Dim(1)}, name);
 }
 
 Expected<ValueId> MethodImporter::view(ValueId value, const DimList& sizes, std::string_view name) {
