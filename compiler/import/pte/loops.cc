@@ -18,8 +18,14 @@ const fb::KernelCall* MethodImporter::call_of(uint32_t at, std::string_view name
   return found == name ? call : nullptr;
 }
 
-Expected<uint32_t> MethodImporter::import_loop(uint32_t begin, uint32_t end, uint32_t jump) {
-  constexpr char kNoMap[] = "is no loop that ExecuTorch's map or scan makes, and others are not read";
+namespace {
+
+constexpr char kNoMap[] = "is no loop that ExecuTorch's map or scan makes, and others are not read";
+
+}  // namespace
+
+// The loop's last instructions: index, length, and where it ends.
+Expected<MethodImporter::Loop> MethodImporter::recognise_loop(uint32_t begin, uint32_t end, uint32_t jump) {
   if (jump >= end || jump < begin + 3) return unsupported(kNoMap);
   const Slot flag = instruction(jump).instr_args_as_JumpFalseCall()->cond_value_index();
   const fb::KernelCall* compare = call_of(jump - 1, "executorch_prim::eq.Scalar");
@@ -27,101 +33,120 @@ Expected<uint32_t> MethodImporter::import_loop(uint32_t begin, uint32_t end, uin
   if (compare == nullptr || step == nullptr || compare->args()->size() != 3 || step->args()->size() != 3) {
     return unsupported(kNoMap);
   }
-  const Slot index = step->args()->Get(0);
-  if (step->args()->Get(2) != index || compare->args()->Get(0) != index || compare->args()->Get(2) != flag) {
+  Loop loop;
+  loop.begin = begin;
+  loop.jump = jump;
+  loop.index = step->args()->Get(0);
+  if (step->args()->Get(2) != loop.index || compare->args()->Get(0) != loop.index || compare->args()->Get(2) != flag) {
     return unsupported(kNoMap);
   }
-  BERTH_ASSIGN_OR_RETURN(const Argument first, number(index));
+  BERTH_ASSIGN_OR_RETURN(const Argument first, number(loop.index));
   BERTH_ASSIGN_OR_RETURN(const Argument by, number(step->args()->Get(1)));
-  BERTH_ASSIGN_OR_RETURN(const Dim length, whole(compare->args()->Get(1)));
+  BERTH_ASSIGN_OR_RETURN(loop.length, whole(compare->args()->Get(1)));
   if (!(first == Argument(Dim(0))) || !(by == Argument(Dim(1)))) return unsupported(kNoMap);
+  BERTH_TRY(find_carried(loop));
+  BERTH_TRY(find_scanned(loop));
+  return loop;
+}
 
-  // What goes around: targets of copy_ that have contents already.
-  std::vector<Slot> slots;
-  ir::ValueList carried, scanned;
-  for (uint32_t i = begin; i < jump; ++i) {
+// What goes around: targets of copy_ that have contents already.
+Status MethodImporter::find_carried(Loop& loop) {
+  for (uint32_t i = loop.begin; i < loop.jump; ++i) {
     const fb::KernelCall* copy = call_of(i, "aten::copy_.");
     if (copy == nullptr || copy->args()->size() < 3) continue;
     const Slot slot = copy->args()->Get(0);
     if (tensor(slot) == nullptr || memory_.find(region_of(slot)) < 0) continue;
-    if (std::find(slots.begin(), slots.end(), slot) != slots.end()) continue;
-    BERTH_TRY(spend(slots.size()));
+    if (std::find(loop.slots.begin(), loop.slots.end(), slot) != loop.slots.end()) continue;
+    BERTH_TRY(spend(loop.slots.size()));
     BERTH_ASSIGN_OR_RETURN(const ValueId value, read(slot));
-    slots.push_back(slot);
-    carried.push_back(value);
+    loop.slots.push_back(slot);
+    loop.carried.push_back(value);
   }
-  std::vector<Slot> slices;
-  uint32_t body = begin;
-  for (; body < jump - 2; ++body) {
-    const fb::KernelCall* select = call_of(body, "aten::select_copy.int_out");
-    if (select == nullptr || select->args()->size() != 5 || select->args()->Get(2) != index) break;
+  return Done{};
+}
+
+// The slices with which the loop begins.
+Status MethodImporter::find_scanned(Loop& loop) {
+  for (loop.body = loop.begin; loop.body < loop.jump - 2; ++loop.body) {
+    const fb::KernelCall* select = call_of(loop.body, "aten::select_copy.int_out");
+    if (select == nullptr || select->args()->size() != 5 || select->args()->Get(2) != loop.index) break;
     BERTH_ASSIGN_OR_RETURN(const Argument dimension, number(select->args()->Get(1)));
     if (!(dimension == Argument(Dim(0)))) return unsupported(kNoMap);
     BERTH_ASSIGN_OR_RETURN(const ValueId value, read(select->args()->Get(0)));
     const DimList& shape = method_.tensor(value).shape;
-    if (shape.empty() || shape[0] != length) return unsupported("goes through a tensor for another number of rows");
-    slices.push_back(select->args()->Get(3));
-    if (tensor(slices.back()) == nullptr)
-      return invalid("expected a tensor as result, found " + slot_text(slices.back()));
-    scanned.push_back(value);
+    if (shape.empty() || shape[0] != loop.length)
+      return unsupported("goes through a tensor for another number of rows");
+    const Slot slice = select->args()->Get(3);
+    if (tensor(slice) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slice));
+    loop.slices.push_back(slice);
+    loop.scanned.push_back(value);
   }
+  return Done{};
+}
 
-  const Snapshot before = snapshot();
-  BERTH_TRY(spend(before.writes + before.numbers.size() + before.views.size()));
-  ir::Graph region;
+// The instructions between slices and step, into loop.region; what they stack goes to `stack`.
+Status MethodImporter::import_body(Loop& loop, Stack& stack) {
   const auto add_input = [&](Slot slot, ir::TensorType type) {
     const ValueId value = method_.add_value(std::move(type), slot_name(slot));
-    region.inputs.push_back(value);
+    loop.region.inputs.push_back(value);
     record(slot, value, region_of(slot));
   };
-  for (size_t i = 0; i < slots.size(); ++i) add_input(slots[i], method_.tensor(carried[i]));
-  for (size_t i = 0; i < slices.size(); ++i) {
-    ir::TensorType type = method_.tensor(scanned[i]);
+  for (size_t i = 0; i < loop.slots.size(); ++i) add_input(loop.slots[i], method_.tensor(loop.carried[i]));
+  for (size_t i = 0; i < loop.slices.size(); ++i) {
+    ir::TensorType type = method_.tensor(loop.scanned[i]);
     type.shape.erase(type.shape.begin());
-    add_input(slices[i], std::move(type));
+    add_input(loop.slices[i], std::move(type));
   }
-  numbers_[index] = ValueId();
+  numbers_[loop.index] = ValueId();
   ir::Graph* const around = graph_;
-  graph_ = &region;
-  Stack stack{index, {}};
   Stack* const stack_around = stack_;
-  stack_ = &stack;
   std::set<Slot> moved_around;
+  graph_ = &loop.region;
+  stack_ = &stack;
   std::swap(moved_, moved_around);
-  loops_.erase(begin);
-  BERTH_TRY(import_range(body, jump - 2));
-  loops_[begin] = jump;
+  loops_.erase(loop.begin);
+  BERTH_TRY(import_range(loop.body, loop.jump - 2));
+  loops_[loop.begin] = loop.jump;
+  instruction_ = static_cast<int32_t>(loop.begin);
+  operator_ = "the loop from here";
+  for (size_t i = 0; i < loop.slots.size(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(loop.slots[i]));
+    if (method_.value(value).type != method_.value(loop.carried[i]).type) {
+      return unsupported("carries " + slot_text(loop.slots[i]) + " with a type that changes");
+    }
+    loop.region.outputs.push_back(value);
+  }
   std::swap(moved_, moved_around);
   stack_ = stack_around;
-  instruction_ = static_cast<int32_t>(begin);
-  operator_ = "the loop from here";
+  graph_ = around;
+  return Done{};
+}
 
+Expected<uint32_t> MethodImporter::import_loop(uint32_t begin, uint32_t end, uint32_t jump) {
+  BERTH_ASSIGN_OR_RETURN(Loop loop, recognise_loop(begin, end, jump));
+  const Snapshot before = snapshot();
+  BERTH_TRY(spend(before.writes + before.numbers.size() + before.views.size()));
+  Stack stack{loop.index, {}};
+  BERTH_TRY(import_body(loop, stack));
+  std::vector<Slot> slots = loop.slots;
   std::vector<ir::Type> types;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(slots[i]));
-    if (method_.value(value).type != method_.value(carried[i]).type) {
-      return unsupported("carries " + slot_text(slots[i]) + " with a type that changes");
-    }
-    region.outputs.push_back(value);
-    types.push_back(method_.value(value).type);
-  }
+  for (const ValueId value : loop.carried) types.push_back(method_.value(value).type);
   for (const auto& [slot, value] : stack.rows) {
     slots.push_back(slot);
-    region.outputs.push_back(value);
+    loop.region.outputs.push_back(value);
     ir::TensorType type = method_.tensor(value);
-    type.shape.insert(type.shape.begin(), length);
+    type.shape.insert(type.shape.begin(), loop.length);
     types.push_back(std::move(type));
   }
-  graph_ = around;
   restore(before);
   const size_t last = writes_.size();
   std::vector<ir::Graph> regions;
-  regions.push_back(std::move(region));
+  regions.push_back(std::move(loop.region));
   const std::vector<ValueId> results =
-      append(OpId::scan, {length, carried, scanned}, std::move(regions), std::move(types), slots);
+      append(OpId::scan, {loop.length, loop.carried, loop.scanned}, std::move(regions), std::move(types), slots);
   forget(before.writes, last);
   for (size_t i = 0; i < slots.size(); ++i) BERTH_TRY(define(slots[i], results[i]));
-  numbers_[index] = length;
+  numbers_[loop.index] = loop.length;
   return jump + 1;
 }
 

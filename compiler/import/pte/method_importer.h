@@ -102,6 +102,18 @@ class MethodImporter {
     std::vector<std::pair<Slot, ValueId>> rows;
   };
 
+  struct Loop {
+    uint32_t begin = 0;  // instructions: the first, the first after the slices, the jump back
+    uint32_t body = 0;
+    uint32_t jump = 0;
+    Slot index = -1;
+    Dim length;
+    std::vector<Slot> slots;   // of what goes around
+    std::vector<Slot> slices;  // of what the body gets of each scanned value
+    ir::ValueList carried, scanned;
+    ir::Graph region;
+  };
+
   // values.cc
   const fb::EValue& entry(Slot slot) const { return *plan_.values()->Get(static_cast<uint32_t>(slot)); }
   const fb::Tensor* tensor(Slot slot) const { return format::tensor_at(plan_, slot); }
@@ -175,6 +187,10 @@ class MethodImporter {
 
   // loops.cc
   const fb::KernelCall* call_of(uint32_t at, std::string_view name) const;
+  Expected<Loop> recognise_loop(uint32_t begin, uint32_t end, uint32_t jump);
+  Status find_carried(Loop& loop);
+  Status find_scanned(Loop& loop);
+  Status import_body(Loop& loop, Stack& stack);
   Expected<uint32_t> import_loop(uint32_t begin, uint32_t end, uint32_t jump);
   Status import_copy_index(const flatbuffers::Vector<int32_t>& args);
 
