@@ -57,6 +57,7 @@ emit::EmitOptions emit_options(const CompileOptions& options) {
                  : options.planner == Planner::kGreedy ? emit::Planner::kGreedy
                                                        : emit::Planner::kBest;
   emit.in_place = options.in_place;
+  emit.reorder = options.reorder;
   return emit;
 }
 
@@ -92,6 +93,7 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   }
   report.instructions = static_cast<int64_t>(emitted.instructions);
   report.views = static_cast<int64_t>(emitted.views);
+  report.saved_by_order = emitted.saved_by_order;
   report.in_place = static_cast<int64_t>(emitted.in_place);
   report.plan_ms = emitted.plan_ms;
   for (const format::NamedDataDesc& named : emitted.program.named_data) {

@@ -47,6 +47,8 @@ struct CompileOptions {
   Planner planner = Planner::kBest;
   /// Whether results may be computed into the bytes of inputs that die, and of state.
   bool in_place = true;
+  /// Whether nodes may run in another order than the model has them, where that needs less memory.
+  bool reorder = true;
   /// Whether operators may be merged into others, such as norms into convolutions.
   bool fusion = true;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder,
@@ -94,6 +96,7 @@ struct CompileReport {
   std::vector<CopyReport> copies;
   int64_t instructions = 0;
   int64_t views = 0;           // values that are another name for bytes of one before
+  int64_t saved_by_order = 0;  // bytes of memory
   int64_t in_place = 0;        // values that are computed into the bytes of an input or of state
   int64_t constant_bytes = 0;  // in the file, those of delegates included
   double plan_ms = 0;

@@ -69,14 +69,18 @@ Json report_json(const CompileReport& report) {
           {"instructions", report.instructions},
           {"views", report.views},
           {"in_place", report.in_place},
+          {"saved_by_order", report.saved_by_order},
           {"constant_bytes", report.constant_bytes},
           {"peak_rss_kb", peak_rss_kb()}};
 }
 
 void print_report(const CompileCommand& command, const CompileReport& report) {
   for (const std::string& line : report.why) fmt::print("{}\n", line);
-  fmt::print("{}: {} instructions, {} in place, {} views, constants {}, in {}\n", command.output, report.instructions,
-             report.in_place, report.views, bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
+  const std::string order =
+      report.saved_by_order > 0 ? fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) : "";
+  fmt::print("{}: {} instructions, {} in place, {} views, {}constants {}, in {}\n", command.output, report.instructions,
+             report.in_place, report.views, order, bytes_text(report.constant_bytes),
+             duration_text(report.total_ms / 1e3));
   for (const ArenaReport& arena : report.arenas) {
     fmt::print("{}: arena {} on {}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
                device_name(arena.device), bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
@@ -133,6 +137,7 @@ void add_compile(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
   sub->add_flag("!--no-inplace", command->options.in_place, "no result is computed into the bytes of an input");
+  sub->add_flag("!--no-reorder", command->options.reorder, "the nodes run in the order of the model");
   sub->add_flag("!--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");
   sub->add_option("--dump-ir", command->options.dump_ir,
                   "write the IR after every pass that changed it to this folder");

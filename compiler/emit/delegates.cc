@@ -31,15 +31,16 @@ struct Nested {
   std::vector<uint8_t> payload;
   int64_t scratch_bytes = 0;
   int64_t lower_bound = 0;
+  int64_t saved_by_order = 0;
   uint64_t nodes = 0;
 };
 
 /// Names stay out of it, so that delegates that do the same have the same bytes.
-format::NamedDataDesc nested_meta(const RegionModule& region, const Lifetimes& lifetimes, const plan::Plan& plan,
-                                  const EmittedMethod& emitted, bool names) {
+format::NamedDataDesc nested_meta(const RegionModule& region, const ir::Method& method, const Lifetimes& lifetimes,
+                                  const plan::Plan& plan, const EmittedMethod& emitted, bool names) {
   format::MetaDesc meta;
   meta.producer = "berth " BERTH_VERSION;
-  meta.methods.push_back(method_meta(region.module, region.module.methods.front(), lifetimes, plan, emitted, names));
+  meta.methods.push_back(method_meta(region.module, method, lifetimes, plan, emitted, names));
   return format::meta_blob(meta);
 }
 
@@ -53,12 +54,16 @@ Expected<std::vector<uint8_t>> with_header(const format::ProgramDesc& program) {
 
 Expected<Nested> emit_nested(const RegionModule& region, int64_t alignment, const EmitOptions& options,
                              DelegateConstants* constants, double* plan_ms) {
-  const ir::Method& method = region.module.methods.front();
+  const ir::Method& given = region.module.methods.front();
   MemoryOptions memory;
   memory.alignments.host = alignment;
   memory.plan_inputs_and_outputs = false;
-  BERTH_ASSIGN_OR_RETURN(const Lifetimes lifetimes, find_lifetimes(region.module, method, memory));
-  BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan_method(method, lifetimes, options.planner, plan_ms));
+  memory.in_place = options.in_place && options.planner != Planner::kNaive;
+  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned,
+                         plan_in_order(region.module, given, memory, {}, options.planner, options.reorder, plan_ms));
+  const ir::Method& method = planned.in_order(given);
+  const Lifetimes& lifetimes = planned.lifetimes;
+  const plan::Plan& plan = planned.plan;
   BERTH_CHECK(lifetimes.arenas.size() == 1);
   MethodOptions method_options;
   method_options.stack_traces = options.stack_traces;
@@ -69,13 +74,15 @@ Expected<Nested> emit_nested(const RegionModule& region, int64_t alignment, cons
   BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted,
                          emit_method(region.module, method, lifetimes, plan, {}, method_options, &pools));
   format::ProgramDesc program;
-  if (options.meta) program.named_data.push_back(nested_meta(region, lifetimes, plan, emitted, options.stack_traces));
+  if (options.meta)
+    program.named_data.push_back(nested_meta(region, method, lifetimes, plan, emitted, options.stack_traces));
   program.methods.push_back(std::move(emitted.desc));
   Nested nested;
   BERTH_ASSIGN_OR_RETURN(nested.payload, with_header(program));
   nested.scratch_bytes = plan.spaces[0].height;
   nested.lower_bound = plan.spaces[0].lower_bound;
   nested.nodes = method.body.nodes.size();
+  nested.saved_by_order = planned.saved_by_order;
   return nested;
 }
 
@@ -144,6 +151,7 @@ class Calls {
       report.nodes = nested.nodes;
       report.payload_bytes = nested.payload.size();
       report.scratch_lower_bound = static_cast<uint64_t>(nested.lower_bound);
+      report.saved_by_order = nested.saved_by_order;
       desc.payload = data_->payloads.add(ir::Blob::owned(std::move(nested.payload))) - 1;
     }
     report.method = method_.name;

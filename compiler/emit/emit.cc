@@ -66,14 +66,17 @@ struct Making {
   EmittedProgram out;
 };
 
-Status add_method(const ir::Module& module, const ir::Method& method, const EmitOptions& options, Making* making) {
+Status add_method(const ir::Module& module, const ir::Method& given, const EmitOptions& options, Making* making) {
   EmittedProgram& out = making->out;
-  BERTH_ASSIGN_OR_RETURN(DelegateCalls calls,
-                         emit_delegates(module, method, options, &making->delegates, &out.plan_ms));
-  const MemoryOptions memory{alignments_of(module, method, options), true, options.pools, options.pool_of,
+  BERTH_ASSIGN_OR_RETURN(DelegateCalls calls, emit_delegates(module, given, options, &making->delegates, &out.plan_ms));
+  const MemoryOptions memory{alignments_of(module, given, options), true, options.pools, options.pool_of,
                              options.in_place && options.planner != Planner::kNaive};
-  BERTH_ASSIGN_OR_RETURN(const Lifetimes lifetimes, find_lifetimes(module, method, memory, calls.scratch_bytes));
-  BERTH_ASSIGN_OR_RETURN(const plan::Plan plan, plan_method(method, lifetimes, options.planner, &out.plan_ms));
+  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned, plan_in_order(module, given, memory, calls.scratch_bytes,
+                                                                    options.planner, options.reorder, &out.plan_ms));
+  const ir::Method& method = planned.in_order(given);
+  const Lifetimes& lifetimes = planned.lifetimes;
+  const plan::Plan& plan = planned.plan;
+  out.saved_by_order += planned.saved_by_order;
   BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module, method, lifetimes, plan, calls,
                                                             {options.stack_traces, {}}, &making->pools));
   emitted.desc.delegates = std::move(calls.delegates);
@@ -85,6 +88,7 @@ Status add_method(const ir::Module& module, const ir::Method& method, const Emit
     out.arenas.push_back({method.name, static_cast<uint32_t>(k + 1), lifetimes.arenas[k].device,
                           static_cast<uint64_t>(use.height), static_cast<uint64_t>(use.lower_bound), use.optimal()});
   }
+  for (const DelegateReport& report : calls.reports) out.saved_by_order += report.saved_by_order;
   std::move(calls.reports.begin(), calls.reports.end(), std::back_inserter(out.delegates));
   report_copies(module, method, &out.copies);
   out.instructions += emitted.desc.instructions.size();

@@ -35,6 +35,8 @@ struct EmitOptions {
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
   /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
   bool in_place = true;
+  /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).
+  bool reorder = true;
   /// Gets a line for each result: whose bytes it took, or the one reason why not. May be null.
   std::vector<std::string>* why_reuse = nullptr;
   /// Says at each instruction which node of the model it comes from.
@@ -64,6 +66,7 @@ struct DelegateReport {
   uint64_t payload_bytes = 0;
   uint64_t scratch_bytes = 0;
   uint64_t scratch_lower_bound = 0;
+  int64_t saved_by_order = 0;  // of the scratch
 };
 
 /// The copies of one method from one device to another.
@@ -80,11 +83,12 @@ struct EmittedProgram {
   std::vector<ArenaReport> arenas;
   std::vector<DelegateReport> delegates;
   std::vector<CopyReport> copies;
-  uint64_t instructions = 0;  // of all methods
-  uint64_t views = 0;         // values that are another name for the bytes of one before, in all methods
-  uint64_t in_place = 0;      // values that are computed into the bytes of an input or of state, in all methods
-  uint64_t elided = 0;        // concatenations and slices that are not computed, as their parts lie in their slots
-  double plan_ms = 0;         // spent in the planner
+  uint64_t instructions = 0;   // of all methods
+  uint64_t views = 0;          // values that are another name for the bytes of one before, in all methods
+  uint64_t in_place = 0;       // values that are computed into the bytes of an input or of state, in all methods
+  uint64_t elided = 0;         // concatenations and slices that are not computed, as their parts lie in their slots
+  int64_t saved_by_order = 0;  // bytes of arenas, scratch of delegates included
+  double plan_ms = 0;          // spent in the planner
   /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
   /// comes from, or -1.
   std::vector<std::vector<int32_t>> nodes;

@@ -15,7 +15,7 @@ using testing::value_text;
 const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 /// What `--why reuse` says of each value, without the method's name: "%y (aten::relu): reuse %x".
-std::vector<std::string> why(const std::string& text, EmitOptions options = {}) {
+std::vector<std::string> why(const std::string& text, EmitOptions options = testing::as_written()) {
   std::vector<std::string> lines;
   options.why_reuse = &lines;
   program_of(text, options);
@@ -24,7 +24,7 @@ std::vector<std::string> why(const std::string& text, EmitOptions options = {}) 
 }
 
 /// What it says of `value`.
-std::string why_of(const std::string& value, const std::string& text, EmitOptions options = {}) {
+std::string why_of(const std::string& value, const std::string& text, EmitOptions options = testing::as_written()) {
   for (const std::string& line : why(text, std::move(options))) {
     if (line.rfind("%" + value + " ", 0) == 0) return line.substr(line.find("): ") + 3);
   }
@@ -65,11 +65,11 @@ TEST(SwitchedOffItIsOff, AndEveryValueHasItsBytes) {
                                    "%b: f32[4,8] = aten::exp(%a)\n%c: f32[4,8] = aten::exp(%b)\n"
                                    "%d: f32[4,8] = aten::exp(%c)\nreturn %d\n");
   EXPECT_EQ(arena(program_of(text)), 128u);
-  EmitOptions off;
+  EmitOptions off = testing::as_written();
   off.in_place = false;
   EXPECT_EQ(arena(program_of(text, off)), 256u);
   EXPECT_EQ(why_of("c", text, off), "keep: off");
-  EmitOptions naive;
+  EmitOptions naive = testing::as_written();
   naive.planner = Planner::kNaive;
   EXPECT_EQ(arena(program_of(text, naive)), 512u);
 }

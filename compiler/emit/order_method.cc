@@ -1,6 +1,8 @@
 #include "compiler/emit/order_method.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace berth::emit {
 namespace {
@@ -24,8 +26,8 @@ bool is_candidate(const ir::Node& node, size_t argument) {
 
 class Maker {
  public:
-  Maker(const ir::Method& method, const Lifetimes& lifetimes)
-      : method_(method), lifetimes_(lifetimes), maker_(method.values.size(), -1) {}
+  Maker(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes)
+      : symbols_(module.symbols), method_(method), lifetimes_(lifetimes), maker_(method.values.size(), -1) {}
 
   order::Problem run() {
     const auto tasks = static_cast<int64_t>(method_.body.nodes.size());
@@ -77,21 +79,46 @@ class Maker {
     if (buffer.producer < task) buffer.readers.push_back(task);
   }
 
+  void add_arguments(const std::vector<ir::Argument>& arguments, int32_t task) {
+    for (const ir::Argument& argument : arguments) {
+      ir::for_each_value(argument, [&](const ir::ValueId& value) { reads(value, task); });
+      ir::for_each_dim(argument, [&](const ir::Dim& dim) { needs_size(dim, task); });
+    }
+  }
+
   void add_graph(const ir::Graph& graph, int32_t task) {
     for (const ir::NodeId id : graph.nodes) {
       const ir::Node& node = method_.node(id);
-      for (const ir::Argument& argument : node.args) {
-        ir::for_each_value(argument, [&](const ir::ValueId& value) { reads(value, task); });
-      }
+      add_arguments(node.args, task);
       for (const ir::Graph& region : node.regions) add_graph(region, task);
+    }
+    add_arguments(graph.outputs, task);
+  }
+
+  // A size is read off a tensor that has it: the first one stays before those who need it, and so do the first ones
+  // that have what it is computed of.
+  void needs_size(ir::Dim dim, int32_t task) {
+    if (dim.is_constant() || !sizes_seen_.insert({task, dim.symbol}).second) return;
+    const auto first = first_with_.find(dim.symbol);
+    if (first != first_with_.end() && first->second < task) problem_.edges.push_back({first->second, task});
+    const ir::Symbol& symbol = symbols_[dim.symbol];
+    if (symbol.kind == ir::SymbolKind::kInput) return;
+    needs_size(symbol.a, task);
+    needs_size(symbol.b, task);
+  }
+
+  void has_sizes(ir::ValueId value, int32_t task) {
+    const ir::TensorType* type = method_.value(value).tensor();
+    if (type == nullptr) return;
+    for (const ir::Dim& dim : type->shape) {
+      if (!dim.is_constant()) first_with_.emplace(dim.symbol, task);
     }
   }
 
   void add_node(const ir::Node& node, int32_t task) {
-    for (const ir::Argument& argument : node.args) {
-      ir::for_each_value(argument, [&](const ir::ValueId& value) { reads(value, task); });
-    }
+    add_arguments(node.args, task);
     for (const ir::Graph& region : node.regions) add_graph(region, task);
+    for (const ir::ValueId result : node.results) has_sizes(result, task);
     for (const ir::ValueId result : node.results) {
       maker_[static_cast<size_t>(result.index)] = task;
       reads(result, task);  // a view names bytes that were made before
@@ -112,24 +139,19 @@ class Maker {
     }
   }
 
+  const ir::Symbols& symbols_;
   const ir::Method& method_;
   const Lifetimes& lifetimes_;
-  std::vector<int32_t> maker_;  // of each value: the task that defines it, or -1
+  std::set<std::pair<int32_t, ir::SymbolId>> sizes_seen_;
+  std::map<ir::SymbolId, int32_t> first_with_;  // of each size: the first task that makes a tensor with it
+  std::vector<int32_t> maker_;                  // of each value: the task that defines it, or -1
   order::Problem problem_;
 };
 
 }  // namespace
 
-order::Problem order_problem(const ir::Method& method, const Lifetimes& lifetimes) {
-  return Maker(method, lifetimes).run();
-}
-
-Expected<std::vector<ir::NodeId>> better_order(const ir::Method& method, const Lifetimes& lifetimes,
-                                               const order::Options& options) {
-  BERTH_ASSIGN_OR_RETURN(const order::Order order, order::best_order(order_problem(method, lifetimes), options));
-  std::vector<ir::NodeId> nodes;
-  for (const int32_t task : order.tasks) nodes.push_back(method.body.nodes[static_cast<size_t>(task)]);
-  return nodes;
+order::Problem order_problem(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes) {
+  return Maker(module, method, lifetimes).run();
 }
 
 }  // namespace berth::emit

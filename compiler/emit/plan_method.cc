@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "compiler/emit/order_method.h"
 #include "compiler/plan/validate.h"
 
 namespace berth::emit {
@@ -34,6 +35,12 @@ plan::Planner planner_of(Planner planner) {
   BERTH_CHECK(false);
 }
 
+int64_t height_of(const plan::Plan& plan) {
+  int64_t height = 0;
+  for (const plan::SpaceUse& use : plan.spaces) height += use.height;
+  return height;
+}
+
 }  // namespace
 
 Expected<plan::Plan> plan_method(const ir::Method& method, const Lifetimes& lifetimes, Planner planner, double* ms) {
@@ -48,6 +55,33 @@ Expected<plan::Plan> plan_method(const ir::Method& method, const Lifetimes& life
   if (judged.ok()) return plan;
   const Failure& failure = judged.error();
   return Failure{failure.code, place_in_method(method, names, failure.place), failure.message};
+}
+
+Expected<PlannedMethod> plan_in_order(const ir::Module& module, const ir::Method& method, const MemoryOptions& memory,
+                                      const std::vector<int64_t>& scratch_bytes, Planner planner, bool reorder,
+                                      double* ms) {
+  PlannedMethod out;
+  BERTH_ASSIGN_OR_RETURN(out.lifetimes, find_lifetimes(module, method, memory, scratch_bytes));
+  BERTH_ASSIGN_OR_RETURN(out.plan, plan_method(method, out.lifetimes, planner, ms));
+  if (!reorder || planner != Planner::kBest) return out;
+  const auto start = std::chrono::steady_clock::now();
+  const auto order = order::best_order(order_problem(module, method, out.lifetimes));
+  *ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (!order.ok()) return order.error();
+  if (order->peak >= order->given_peak) return out;
+  ir::Method changed = method;
+  for (size_t i = 0; i < order->tasks.size(); ++i) {
+    changed.body.nodes[i] = method.body.nodes[static_cast<size_t>(order->tasks[i])];
+  }
+  BERTH_ASSIGN_OR_RETURN(Lifetimes lifetimes, find_lifetimes(module, changed, memory, scratch_bytes));
+  BERTH_ASSIGN_OR_RETURN(plan::Plan plan, plan_method(changed, lifetimes, planner, ms));
+  const int64_t saved = height_of(out.plan) - height_of(plan);
+  if (saved <= 0) return out;
+  out.reordered = std::move(changed);
+  out.lifetimes = std::move(lifetimes);
+  out.plan = std::move(plan);
+  out.saved_by_order = saved;
+  return out;
 }
 
 }  // namespace berth::emit

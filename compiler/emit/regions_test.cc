@@ -14,7 +14,7 @@ using testing::value_text;
 const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 EmitOptions plain() {
-  EmitOptions options;
+  EmitOptions options = testing::as_written();
   options.in_place = false;
   return options;
 }
@@ -98,7 +98,7 @@ TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
       return %z
     })";
   for (const bool in_place : {false, true}) {
-    EmitOptions options;
+    EmitOptions options = testing::as_written();
     options.in_place = in_place;
     const EmittedProgram emitted = program_of(text, options);
     const format::MethodDesc& method = only_method(emitted);

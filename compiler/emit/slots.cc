@@ -88,6 +88,8 @@ class Slots {
     if (place.home == Home::kCaller) return ReuseReason::kCallersMemory;
     if (place.home != Home::kStorage) return ReuseReason::kNotInArena;
     if (state_[storage(value)]) return ReuseReason::kState;
+    // A branch or an iteration that makes it again would write into the bytes of the other, which is alive.
+    if (out_.made_twice[storage(value)]) return ReuseReason::kMadeBefore;
     const TensorType& type = method_.tensor(value);
     if (!type.is_static()) return ReuseReason::kSymbolic;
     if (out_.problem.storages[storage(value)].size != bytes(value)) return ReuseReason::kSymbolic;
@@ -99,7 +101,6 @@ class Slots {
     const ValueId whole = node.results[0];
     ReuseReason reason = fills_storage(whole);
     if (reason != ReuseReason::kReuse) return reason;
-    if (out_.made_twice[storage(whole)]) return ReuseReason::kMadeBefore;
     const std::optional<size_t> dim = dimension(node.args[1], method_.tensor(whole));
     if (!dim.has_value() || !is_one_piece(method_.tensor(whole), *dim)) return ReuseReason::kStrided;
     std::vector<Slot> slots;

@@ -38,8 +38,15 @@ inline void expect_sound_file(const format::ProgramDesc& program) {
   }
 }
 
+/// Nodes run in the order of the text, so that a test can say what it expects.
+inline EmitOptions as_written() {
+  EmitOptions options;
+  options.reorder = false;
+  return options;
+}
+
 /// The program of `text`, which can be emitted and gives a sound file.
-inline EmittedProgram program_of(const std::string& text, const EmitOptions& options = {}) {
+inline EmittedProgram program_of(const std::string& text, const EmitOptions& options = as_written()) {
   auto emitted = emit(module_of(text), options);
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   if (!emitted.ok()) return EmittedProgram{};
@@ -49,7 +56,7 @@ inline EmittedProgram program_of(const std::string& text, const EmitOptions& opt
 
 /// Why a module cannot be emitted.
 inline std::string refusal_of(const ir::Module& module) {
-  auto emitted = emit(module);
+  auto emitted = emit(module, as_written());
   return emitted.ok() ? "it was emitted" : emitted.error().text();
 }
 inline std::string refusal_of(const std::string& text) { return refusal_of(module_of(text)); }

@@ -54,8 +54,8 @@ struct Problem {
 struct Options {
   /// States that the exact search may keep for one part, and in all; counted, so that the result does not depend on the
   /// machine.
-  int64_t states = 100'000;
-  int64_t total_states = 1'000'000;
+  int64_t states = 40'000;
+  int64_t total_states = 120'000;
   /// Orders that the beam keeps after each task.
   int32_t beam = 32;
 };

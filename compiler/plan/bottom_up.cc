@@ -41,6 +41,7 @@ class Left {
       deaths_.push_back(piece.upper);
       ranks_.push_back(rank_of[static_cast<size_t>(body)]);
       alignments_.push_back(layout.bodies[static_cast<size_t>(body)].alignment);
+      low_[births_.size() - 1] = layout.bodies[static_cast<size_t>(body)].lowest;
     }
     while (leaves_ * kBlock < count) leaves_ *= 2;
     latest_.assign(2 * leaves_, 0);
@@ -119,7 +120,7 @@ class Left {
 
 std::vector<int32_t> order_by_ranking(const Layout& layout, const SearchOptions& ranking) {
   Items items;
-  make_items(layout, layout.bodies.size(), &items);
+  make_rectangles(layout, &items);
   std::vector<int32_t> order(layout.bodies.size());
   std::iota(order.begin(), order.end(), 0);
   Ranks(items, ranking).sort_all(order.data(), order.size());

@@ -12,7 +12,7 @@ namespace berth::plan {
 /// `below`. REQUIRES: layout.rectangular(), and no body is fixed.
 bool place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, int64_t below, Placement* placement);
 
-/// The bodies by a ranking of search.h. REQUIRES: as above.
+/// The bodies by a ranking of search.h.
 std::vector<int32_t> order_by_ranking(const Layout& layout, const SearchOptions& ranking);
 
 }  // namespace berth::plan

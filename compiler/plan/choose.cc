@@ -46,7 +46,7 @@ void improve_a_little(const Layout& layout, Effort*, Placed* out) {
 class Chooser {
  public:
   Chooser(const Problem& problem, Improver improver, Effort* effort)
-      : problem_(problem), improver_(improver), effort_(effort) {}
+      : problem_(problem), improver_(improver), effort_(effort), whole_effort_(*effort) {}
 
   Choice run() {
     bound_ = lower_bound(problem_);
@@ -163,7 +163,11 @@ class Chooser {
     int64_t load = 0;  // without any merge no plan is lower
     for (const int64_t bytes : section_loads(without.layout)) load = std::max(load, bytes);
     if (without.valid && best.placed.placement.height > load) {
-      improver_(without.layout, effort_, &without.placed);
+      // With all the effort that a problem without merges gets, so that offering merges never makes a plan higher.
+      Effort effort = whole_effort_;
+      improver_(without.layout, &effort, &without.placed);
+      effort_->used += effort.used - whole_effort_.used;
+      effort_->truncated |= effort.truncated;
       if (without.better_than(best)) return to_choice(without);
     }
     return to_choice(best);
@@ -181,6 +185,7 @@ class Chooser {
   const Problem& problem_;
   const Improver improver_;
   Effort* const effort_;
+  const Effort whole_effort_;
   int64_t bound_ = 0;
   std::vector<MergeUnit> units_;
 };

@@ -54,8 +54,7 @@ class SearchBounds {
   bool find_supports(Frame<Height>* g) {
     for (size_t i = 0; i < g->count; ++i) {
       if (g->passed[i] == 0) continue;
-      const int32_t old = g->support[i];
-      if (old >= 0 && g->ends[static_cast<size_t>(index_[static_cast<size_t>(old)])] <= g->early[i]) continue;
+      if (still_supports(*g, g->support[i], g->early[i])) continue;
       const size_t id = static_cast<size_t>(g->ids[i]);
       size_t best = g->count;
       const Height least = least_end(*g, i, &best);
@@ -68,6 +67,14 @@ class SearchBounds {
       g->ends[i] = static_cast<Height>(early + items_.size[id]);
     }
     return true;
+  }
+
+  /// Whether item `id` is still to be placed, and may end at or below `early`.
+  bool still_supports(const Frame<Height>& g, int32_t id, Height early) const {
+    if (id < 0) return false;
+    // Of an item that was placed meanwhile, the index is another frame's.
+    const size_t at = static_cast<size_t>(index_[static_cast<size_t>(id)]);
+    return at < g.count && g.ids[at] == id && g.ends[at] <= early;
   }
 
   /// The lowest end of an item that is alive with item `i`, and whose it is.

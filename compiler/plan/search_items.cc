@@ -24,12 +24,19 @@ void find_twins(std::vector<Item>* items) {
 
 bool make_items(const Layout& layout, size_t most, Items* out) {
   if (layout.bodies.size() > most || layout.any_fixed() || !layout.rectangular()) return false;
+  for (const Body& body : layout.bodies) {
+    if (body.lowest > 0) return false;
+  }
+  make_rectangles(layout, out);
+  return true;
+}
+
+void make_rectangles(const Layout& layout, Items* out) {
   int64_t unit = 0;
   bool aligned = false;
   for (size_t b = 0; b < layout.bodies.size(); ++b) {
     unit = std::gcd(unit, layout.pieces[b].size);
     aligned |= layout.bodies[b].alignment > 1;
-    if (layout.bodies[b].lowest > 0) return false;
   }
   if (aligned) {
     for (const Body& body : layout.bodies) unit = std::gcd(unit, body.alignment);
@@ -48,7 +55,6 @@ bool make_items(const Layout& layout, size_t most, Items* out) {
     out->items.push_back(item);
   }
   find_twins(&out->items);
-  return true;
 }
 
 }  // namespace berth::plan

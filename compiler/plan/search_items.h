@@ -27,5 +27,7 @@ struct Items {
 /// The items of a layout. False when the search cannot take it: a body is fixed or no rectangle at its position, there
 /// are more than `most` bodies.
 bool make_items(const Layout& layout, size_t most, Items* out);
+/// The same whatever the bodies are: each as the rectangle of its first piece, for rankings.
+void make_rectangles(const Layout& layout, Items* out);
 
 }  // namespace berth::plan

@@ -262,7 +262,12 @@ void put(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t width) {
 // The tables, with the header of the file that they come from.
 std::vector<uint8_t> with_header(const FileLayout& layout, Span<const uint8_t> tables) {
   std::vector<uint8_t> out;
-  if (layout.header_bytes == 0) return std::vector<uint8_t>(tables.begin(), tables.end());
+  if (layout.header_bytes == 0) {
+    out.assign(tables.begin(), tables.end());
+    // No reader takes a shorter file; what follows the tables means nothing.
+    out.resize(std::max(out.size(), kHeadBytes));
+    return out;
+  }
   // Of a header of 24 bytes, too, a multiple of the largest alignment in the tables is inserted.
   const size_t inserted = align_up<size_t>(layout.header_bytes, 16);
   const uint64_t size = tables.size() + inserted;

@@ -125,6 +125,11 @@ TEST(ReuseNeverChangesANumber, InRandomModules) {
   EXPECT_GE(whole, 50) << "most modules are to run to their end";
 }
 
+// What a branch yields was once cut out of an input that stayed alive, and the other branch wrote there.
+TEST(ReuseNeverChangesANumber, InABranchThatYieldsAPieceOfAnInput) {
+  expect_equal_results(emit::testing::RandomModule(1700431987).make(), 1);
+}
+
 // Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
 TEST(ReuseNeverChangesANumber, InLargeTensorsOnSeveralThreads) {
   const unsigned first = first_seed();
