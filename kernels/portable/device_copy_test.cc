@@ -78,7 +78,7 @@ class DeviceCopies : public ::testing::Test {
   std::string message_;
 };
 
-// Holds row 66.
+// Holds row 66, row 88.
 TEST_F(DeviceCopies, HostToDeviceIsOneCopyOfTheTensorsBytes) {
   Made self(cuda_, {4}, Device());
   Made out(cuda_, {4}, kCuda0);
