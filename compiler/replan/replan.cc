@@ -150,11 +150,26 @@ int64_t Replanned::after() const {
   return sum;
 }
 
-Expected<Replanned> replan(Span<const uint8_t> file) {
-  format::ProgramView view;
-  format::Report report;
-  if (format::ProgramView::open(file, &view, &report) != Error::kOk) return failure(report);
-  BERTH_TRY(verify(view));
+namespace {
+
+// The file with the plan that it has: for programs so strange that no other plan passes the judge.
+Expected<Replanned> kept(Span<const uint8_t> file, const format::ProgramView& view) {
+  Replanned out;
+  std::vector<format::MethodPlaces> places;
+  for (size_t m = 0; m < view.method_count(); ++m) {
+    const fb::ExecutionPlan& method = view.method(m);
+    places.emplace_back();
+    for (uint32_t id = 1; id < method.non_const_buffer_sizes()->size(); ++id) {
+      const int64_t bytes = method.non_const_buffer_sizes()->Get(id);
+      places.back().arena_bytes.push_back(static_cast<uint64_t>(bytes));
+      out.arenas.push_back({format::text(method.name()), id, format::arena_device(method, id), bytes, bytes, 0, false});
+    }
+  }
+  BERTH_ASSIGN_OR_RETURN(out.program, format::replace_places(file, places));
+  return out;
+}
+
+Expected<Replanned> improve(Span<const uint8_t> file, const format::ProgramView& view) {
   Replanned out;
   std::vector<format::MethodPlaces> places;
   std::vector<std::vector<Reserved>> state(view.method_count());
@@ -175,6 +190,18 @@ Expected<Replanned> replan(Span<const uint8_t> file) {
   if (judged.ok()) return out;
   return Failure{Error::kInternal, judged.error().place,
                  "the new plan is not sound, and is not written: " + judged.error().message};
+}
+
+}  // namespace
+
+Expected<Replanned> replan(Span<const uint8_t> file) {
+  format::ProgramView view;
+  format::Report report;
+  if (format::ProgramView::open(file, &view, &report) != Error::kOk) return failure(report);
+  BERTH_TRY(verify(view));
+  auto better = improve(file, view);
+  if (better.ok() || better.error().code != Error::kInternal) return better;
+  return kept(file, view);
 }
 
 }  // namespace berth::replan

@@ -29,9 +29,9 @@ struct Replanned {
   int64_t after() const;
 };
 
-/// An arena that would not become smaller keeps its plan. In a file of several methods, which may share arenas, what is
-/// state in one method is left alone by the others. The result's segments are those of `file`, which must stay where it
-/// is.
+/// An arena that would not become smaller keeps its plan, and a program for which no new plan passes the checks keeps
+/// all of it. In a file of several methods, which may share arenas, what is state in one method is left alone by the
+/// others. The result's segments are those of `file`, which must stay where it is.
 ///
 /// InvalidProgram for a file whose own plan is unsound: nothing can be kept of it. NotSupported for a file with fields
 /// that are not known here. The result passed verify_program() and verify_plan().
