@@ -82,8 +82,8 @@ function chain(arena, value) {
   const near = new Map();
   const join = (a, b) => { if (!near.has(a)) near.set(a, []); near.get(a).push(b); };
   for (const v of arena.values) if (v.base >= 0) { join(v.index, v.base); join(v.base, v.index); }
-  const seen = new Set([value.index]), todo = [value.index];
-  while (todo.length) for (const other of near.get(todo.pop()) || []) if (!seen.has(other)) { seen.add(other); todo.push(other); }
+  const seen = new Set([value.index]), waiting = [value.index];
+  while (waiting.length) for (const other of near.get(waiting.pop()) || []) if (!seen.has(other)) { seen.add(other); waiting.push(other); }
   return seen;
 }
 const tip = document.getElementById("tip");

@@ -21,7 +21,7 @@ TEST(ADiamondThroughAnotherColour, IsCutInTwo) {
   EXPECT_EQ(clusters.order, (std::vector<int32_t>{~0, 1, ~1}));
 }
 
-TEST(WhatHasNothingToDoWithEachOther, IsStillOneGroup) {
+TEST(NodesThatShareNoValue, AreStillOneGroup) {
   // Two chains whose other ends are of no colour.
   const Clusters clusters = find_clusters({{}, {}, {0}, {1}, {2}, {3}}, {-1, -1, 0, 0, -1, -1});
   EXPECT_EQ(clusters.count, 1);

@@ -27,7 +27,7 @@ TEST(RecordsAreReadElsewhere, EveryRecordIsTheBytesThatWereWritten) {
   EXPECT_EQ(failure_of(archive->find("nothing")), "pt2 archive: has no entry \"nothing\"");
 }
 
-TEST(CompressedRecordsAreMappedAsTheyAre, TheyAreRefusedWithWhatToDo) {
+TEST(CompressedRecordsAreMappedAsTheyAre, TheyAreRefusedAndHowToStoreThemIsSaid) {
   TestArchive writer;
   writer.add("m/models/model.json", "xx", {8, 0, 0});
   const std::string bytes = writer.bytes();

@@ -128,7 +128,7 @@ TEST(WritesInPlaceAreMissed, CopiesDoNotChange) {
   EXPECT_EQ(numbers(outputs[1]), Floats({1, 2}));
 }
 
-TEST(InputsAreWritten, ItIsRefusedWithWhatToDo) {
+TEST(InputsAreWritten, ItIsRefusedAndWhatWouldHelpIsSaid) {
   TestProgram p;
   p.input("x", {2});
   p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", integer(2)}}, "add", {2});
