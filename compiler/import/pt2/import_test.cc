@@ -358,6 +358,32 @@ TEST(WrongGraphsAreRead, TheNodeIsNamed) {
   EXPECT_TRUE(says(failure_of(shape.import()), "aten::view_copy"));
 }
 
+// Two weights a layer are whole without biases; with them, they are two too few.
+TEST(WeightsAreReadBeyondTheirList, ALayerHasAllOrItIsRefused) {
+  const auto recurrent = [](const char* kind, bool biases, size_t weights) {
+    TestProgram p;
+    p.input("x", {2, 1, 2});
+    p.input("h", {1, 1, 2});
+    p.input("w", {2, 2});
+    json& node = p.node(kind,
+                        {{"input", tensor("x")},
+                         {"hx", tensor("h")},
+                         {"params", tensor_list(std::vector<std::string>(weights, "w"))},
+                         {"has_biases", truth(biases)},
+                         {"num_layers", integer(1)}},
+                        "y", {2, 1, 2});
+    node["outputs"].push_back(tensor("last"));
+    p.output("y");
+    return p.import();
+  };
+  EXPECT_TRUE(recurrent("aten.rnn_relu.input", false, 2).ok());
+  for (const size_t weights : {2, 3, 5}) {
+    EXPECT_TRUE(
+        says(failure_of(recurrent("aten.rnn_relu.input", true, weights)), "the number of weights does not fit"));
+  }
+  EXPECT_TRUE(says(failure_of(recurrent("aten.rnn_relu.input", false, 3)), "the number of weights does not fit"));
+}
+
 TEST(CallersLayoutIsForgotten, InputsKeepTheirDimensionOrder) {
   TestProgram p;  // [1, 2, 2, 2] with the channels last: element (0, c, h, w) lies at 4 h + 2 w + c
   p.input("x", {1, 2, 2, 2});

@@ -111,8 +111,11 @@ void import_layers(NodeContext& n, Cell kind) {
   if (layers < 1 || layers > kMaxLayers || start.size() != states) return n.invalid("the layers or states do not fit");
   const size_t rows = static_cast<size_t>(layers) * directions;
   const size_t each = params.size() / rows;
-  if (each * rows != params.size() || each < 2 || each > 5) return n.invalid("the number of weights does not fit");
-  const bool projected = each == (biases ? 5u : 3u);
+  const size_t unprojected = biases ? 4 : 2;
+  const bool projected = kind == Cell::kLstm && each == unprojected + 1;
+  if (each * rows != params.size() || (each != unprojected && !projected)) {
+    return n.invalid("the number of weights does not fit");
+  }
   const bool batched = n.rank(x) == 3;
   if (!batched) {  // [steps, features]: a batch of one
     x = n.view(x, {n.dim(x, 0), Dim(1), n.dim(x, 1)});
