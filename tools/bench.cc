@@ -65,6 +65,7 @@ Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& load
 }
 
 Status run_bench(BenchOptions& options) {
+  const int64_t start_kb = resident_kb();
   BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
   Method& method = loaded->method->method();
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
@@ -83,6 +84,7 @@ Status run_bench(BenchOptions& options) {
                      {"copied_bytes", copies.bytes},
                      {"method_bytes", loaded->method->memory().method_bytes},
                      {"temp_bytes", loaded->method->memory().temp_bytes},
+                     {"start_rss_kb", start_kb},
                      {"peak_rss_kb", peak_rss_kb()}};
   if (options.json) {
     fmt::print("{}\n", json.dump());

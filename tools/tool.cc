@@ -27,15 +27,23 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
-int64_t peak_rss_kb() {
+namespace {
+
+// A line of the kernel's account of this process, in KiB.
+int64_t status_kb(std::string_view field) {
   std::ifstream status("/proc/self/status");
   std::string word;
   int64_t kilobytes = 0;
   while (status >> word) {
-    if (word == "VmHWM:" && status >> kilobytes) break;
+    if (word == field && status >> kilobytes) break;
   }
   return kilobytes;
 }
+
+}  // namespace
+
+int64_t peak_rss_kb() { return status_kb("VmHWM:"); }
+int64_t resident_kb() { return status_kb("VmRSS:"); }
 
 Expected<std::string> read_text(const std::string& path, size_t limit) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));

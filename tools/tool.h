@@ -57,6 +57,8 @@ std::string duration_text(double seconds);
 /// The most memory that this process had resident so far, in KiB. Not what it was born with: getrusage would count the
 /// process that started it.
 int64_t peak_rss_kb();
+/// The memory that it has resident now, in KiB.
+int64_t resident_kb();
 
 /// The whole of a text or binary file of at most `limit` bytes.
 Expected<std::string> read_text(const std::string& path, size_t limit);

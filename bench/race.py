@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Berth's cpu target beside ONNX Runtime, OpenVINO and ExecuTorch with XNNPACK: same models, inputs and threads.
+
+    ./dev race [NAME…]                          # or: bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
+
+All four run in turns, each in its own process, so that a slow minute of the machine is a slow minute for everybody.
+Each peer's process stays up over its turns and sleeps between them; Berth's is started anew each turn. Latency is the
+minimum of all turns; load is from the file to a method that can run, with libraries in memory and a warm page cache;
+memory is the peak of the process less what it held when its libraries were loaded. Outputs are held to ONNX Runtime's.
+Exit 1 when outputs differ, when the geometric mean of Berth / best peer is over 1, or one model's is over 1.2.
+"""
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "bench")]
+from drivers import difference, load_outputs  # noqa: E402
+from peers import suite  # noqa: E402
+
+PEERS = ["onnxruntime", "openvino", "executorch"]
+EXPORT = """
+import sys, torch
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+from executorch.exir import to_edge_transform_and_lower
+edge = to_edge_transform_and_lower(torch.export.load(sys.argv[1]), partitioner=[XnnpackPartitioner()])
+open(sys.argv[2], "wb").write(edge.to_executorch().buffer)
+"""
+
+
+class Peer:
+    """One peer's process; None stands for one that cannot run the model."""
+
+    def __init__(self, name, model, threads, folder):
+        self.name, self.outputs = name, folder / name
+        self.outputs.mkdir()
+        worker = pathlib.Path(__file__).with_name("race_worker.py")
+        self.process = subprocess.Popen([sys.executable, worker, name, model, str(threads), self.outputs], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.start, self.times, self.memory_kb = self.answer(), [], 0
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended with code {self.process.wait()}")
+        return json.loads(line)
+
+    def turn(self, seconds):
+        self.process.stdin.write(json.dumps({"seconds": seconds}) + "\n")
+        self.process.stdin.flush()
+        answer = self.answer()
+        self.times.append(answer["times"])
+        self.memory_kb = answer["memory_kb"]
+
+    def load_ms(self):
+        return self.start["load_ms"]
+
+    def first_ms(self):
+        return self.start["first_ms"]
+
+    def close(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Berth:
+    """`berth bench`, a process a turn."""
+
+    name = "berth"
+
+    def __init__(self, binary, model, threads, folder, target):
+        self.binary, self.threads, self.outputs = binary, threads, folder / "berth"
+        self.program, self.inputs = folder / "model.pte", [f"--input={p}" for p in sorted(model.glob("in*.npy"))]
+        self.call("compile", model / "model.onnx", "-o", self.program, "--target", target)
+        self.call("run", self.program, *self.inputs, "--output-dir", self.outputs, "--threads", threads)
+        self.times, self.reports = [], []
+
+    def call(self, *arguments):
+        return subprocess.run([self.binary, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+    def turn(self, seconds):
+        guess = self.reports[-1]["median_ms"] if self.reports else 20.0
+        runs = max(5, min(2000, int(seconds * 1e3 / guess)))
+        self.reports.append(json.loads(self.call("bench", self.program, "--json", "--threads", self.threads,
+                                                 "--iterations", runs, *self.inputs)))
+        self.times.append([self.reports[-1]["min_ms"], self.reports[-1]["median_ms"]])
+
+    def load_ms(self):
+        return min(r["load_ms"] for r in self.reports)
+
+    def first_ms(self):
+        return min(r["first_ms"] for r in self.reports)
+
+    @property
+    def memory_kb(self):
+        return max(r["peak_rss_kb"] - r["start_rss_kb"] for r in self.reports)
+
+    def close(self):
+        pass
+
+
+def best_ms(racer):
+    return min(min(turn) for turn in racer.times)
+
+
+def median_ms(racer):
+    return statistics.median(statistics.median(turn) for turn in racer.times)
+
+
+def export_xnnpack(model):
+    """ExecuTorch's program of the model with its XNNPACK delegate, made once; whether there is one."""
+    program = model / "xnnpack.pte"
+    if not program.exists() and not (model / "model.pt2").exists():
+        subprocess.run([sys.executable, ROOT / "models/make_models.py", model.parent, model.name], check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if not program.exists():
+        subprocess.run([sys.executable, "-c", EXPORT, model / "model.pt2", program], check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return program.exists()
+
+
+def race(args, model, folder):
+    """All racers after their turns; those that cannot run the model are missing."""
+    racers = [Berth(args.berth, model, args.threads, folder, args.target)]
+    for name in PEERS:
+        if name == "executorch" and not export_xnnpack(model):
+            continue
+        try:
+            racers.append(Peer(name, model, args.threads, folder))
+        except RuntimeError as error:
+            print(f"  {model.name}: {error}", file=sys.stderr)
+    for _ in range(args.turns):
+        for racer in racers:
+            racer.turn(args.seconds)
+    return racers
+
+
+def row_of(name, racers):
+    berth, peers = racers[0], racers[1:]
+    wants = load_outputs(next(p for p in peers if p.name == "onnxruntime").outputs)
+    return {
+        "name": name,
+        "differs": difference(load_outputs(berth.outputs), wants, 1e-3, 1e-4),
+        "best": {r.name: best_ms(r) for r in racers},
+        "median": {r.name: median_ms(r) for r in racers},
+        "latency": best_ms(berth) / min(best_ms(p) for p in peers),
+        "median_ratio": median_ms(berth) / min(median_ms(p) for p in peers),
+        "load": {r.name: r.load_ms() for r in racers},
+        "load_ratio": berth.load_ms() / min(p.load_ms() for p in peers),
+        "first": berth.first_ms() / median_ms(berth),
+        "memory": {r.name: r.memory_kb / 1024 for r in racers},
+        "memory_ratio": berth.memory_kb / max(1, min(p.memory_kb for p in peers)),
+    }
+
+
+def number(value):
+    return "–" if value is None else f"{value:.3g}"
+
+
+def table(title, rows, key, ratio, extra=()):
+    names = ["berth", *PEERS]
+    print(f"\n### {title}\n")
+    print("| model | " + " | ".join([*names, "berth / best", *(e for e, _ in extra)]) + " |")
+    print("| --- " + "| ---: " * (len(names) + 1 + len(extra)) + "|")
+    for row in sorted(rows, key=lambda r: -r[ratio]):
+        cells = [number(row[key].get(n)) for n in names] + [f"{row[ratio]:.2f}"] + [f"{row[e]:.2f}" for _, e in extra]
+        print(f"| {row['name']} | " + " | ".join(cells) + " |")
+    mean = math.exp(statistics.mean(math.log(max(r[ratio], 1e-9)) for r in rows))
+    print(f"\nGeometric mean of berth / best: {mean:.3f}")
+    return mean
+
+
+def main():
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("berth", type=lambda p: pathlib.Path(p).resolve())
+    cli.add_argument("names", nargs="*")
+    cli.add_argument("--threads", type=int, default=2)
+    cli.add_argument("--turns", type=int, default=5)
+    cli.add_argument("--seconds", type=float, default=0.5, help="of each racer in each turn")
+    cli.add_argument("--target", default="cpu")
+    args = cli.parse_args()
+    rows = []
+    for name, model in suite(args.names):
+        with tempfile.TemporaryDirectory() as folder:
+            racers = race(args, model, pathlib.Path(folder))
+            rows.append(row_of(name, racers))
+            for racer in racers:
+                racer.close()
+        print(f"  {name}: {rows[-1]['latency']:.2f} of the best peer's time", file=sys.stderr, flush=True)
+    mean = table(f"Latency, {args.threads} threads, minimum in ms", rows, "best", "latency")
+    table("The same, median", rows, "median", "median_ratio")
+    table("Load in ms", rows, "load", "load_ratio", [("first run / median", "first")])
+    table("Memory in MB", rows, "memory", "memory_ratio")
+    for row in rows:
+        if row["differs"]:
+            print(f"\n{row['name']}: outputs differ: {row['differs']}")
+    return int(mean > 1 or any(r["latency"] > 1.2 or r["differs"] for r in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
