@@ -45,4 +45,18 @@ inline constexpr TempBytesFunction kTempBytes<&index_put_out> = &tensor_indices_
 template <>
 inline constexpr TempBytesFunction kTempBytes<&index_put_self> = &tensor_indices_temp_bytes;
 
+// Fused operators.
+size_t fused_conv_temp_bytes(Span<EValue* const> args, int threads);
+size_t fused_linear_temp_bytes(Span<EValue* const> args, int threads);
+size_t fused_attention_temp_bytes(Span<EValue* const> args, int threads);
+size_t fused_lstm_cell_temp_bytes(Span<EValue* const> args, int threads);
+template <>
+inline constexpr TempBytesFunction kTempBytes<&fused_conv_out> = &fused_conv_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&fused_linear_out> = &fused_linear_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&fused_attention_out> = &fused_attention_temp_bytes;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&fused_lstm_cell_out> = &fused_lstm_cell_temp_bytes;
+
 }  // namespace berth::portable

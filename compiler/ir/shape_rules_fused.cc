@@ -1,0 +1,187 @@
+// Shape rules of fused operators: those of what they are made of, and the checks on what holds them together.
+#include <algorithm>
+#include <cstdlib>
+
+#include "compiler/ir/shape_args.h"
+#include "compiler/ir/shape_rules.h"
+#include "format/elementwise_code.h"
+
+namespace berth::ir {
+namespace {
+
+constexpr const char* kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
+                                        "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
+
+const std::string& text_of(const ShapeArgs& args, size_t i) { return std::get<std::string>(args.argument(i)); }
+
+Status expect_activation(const ShapeArgs& args, size_t i) {
+  const std::string& name = text_of(args, i);
+  const auto same = [&](const char* known) { return name == known; };
+  if (std::any_of(std::begin(kActivations), std::end(kActivations), same)) return Done{};
+  return args.fail("expected an activation such as 'none', 'relu' or 'gelu', found '" + name + "'");
+}
+
+Status expect_f32(const ShapeArgs& args, const TensorType& type) {
+  if (type.dtype == DType::kF32) return Done{};
+  return args.fail(Error::kInvalidType, "expected f32, found " + args.text(type));
+}
+
+Status expect_residual(const ShapeArgs& args, size_t i, const Shape& shape) {
+  const TensorType* residual = args.optional_tensor(i);
+  if (residual == nullptr) return Done{};
+  BERTH_TRY(expect_f32(args, *residual));
+  if (residual->shape == shape) return Done{};
+  return args.fail("expected a residual of " + args.text(shape) + ", found " + args.text(*residual));
+}
+
+// The first list in brackets of a packing's text.
+Expected<Shape> packed_shape(const ShapeArgs& args, const std::string& packing) {
+  const auto broken = [&] {
+    return args.fail("expected a packing that holds the weight's sizes, '… [64,3,7,7] …', found '" + packing + "'");
+  };
+  Shape shape;
+  const size_t open = packing.find('[');
+  if (open == std::string::npos) return broken();
+  const char* at = packing.c_str() + open + 1;
+  while (*at != ']') {
+    char* end = nullptr;
+    const long long size = std::strtoll(at, &end, 10);
+    if (end == at || size < 1 || size > kMaxSize || shape.size() >= kMaxTensorRank) return broken();
+    shape.push_back(Dim(size));
+    if (*end != ',' && *end != ']') return broken();
+    at = *end == ',' ? end + 1 : end;
+  }
+  return shape;
+}
+
+// The weight at argument `i` as it is without its packing.
+Expected<TensorType> dense_weight(const ShapeArgs& args, size_t i, size_t packing) {
+  TensorType weight = args.tensor(i);
+  const std::string& text = text_of(args, packing);
+  if (text.empty()) {
+    BERTH_TRY(expect_f32(args, weight));
+    return weight;
+  }
+  BERTH_TRY(args.expect_rank(weight, 1, 1, "a packed weight"));
+  BERTH_ASSIGN_OR_RETURN(weight.shape, packed_shape(args, text));
+  weight.dim_order.clear();
+  weight.dtype = DType::kF32;
+  return weight;
+}
+
+}  // namespace
+
+Expected<Types> infer_fused_conv(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(0);
+  BERTH_TRY(expect_f32(args, input));
+  BERTH_TRY(expect_activation(args, 10));
+  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 1, 13));
+  // aten::convolution has no residual, and wants to see the dense weight.
+  Method method;
+  const ValueId dense = method.add_value(weight, "weight");
+  const ValueId data = method.add_value(input, "input");
+  std::vector<Argument> inner = {data, dense, None{}};
+  if (const TensorType* bias = args.optional_tensor(2)) inner[2] = method.add_value(*bias, "bias");
+  inner.insert(inner.end(), query.args.begin() + 4, query.args.begin() + 10);
+  BERTH_ASSIGN_OR_RETURN(
+      Types types, infer_convolution(ShapeQuery{query.module, method, operator_of(OpId::convolution_out), inner}));
+  TensorType& out = std::get<TensorType>(types[0]);
+  BERTH_TRY(expect_residual(args, 3, out.shape));
+  out.dim_order = input.dim_order;
+  return types;
+}
+
+Expected<Types> infer_fused_linear(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(0);
+  BERTH_TRY(expect_f32(args, input));
+  BERTH_TRY(args.expect_rank(input, 1, kMaxTensorRank, "an input"));
+  BERTH_TRY(expect_activation(args, 4));
+  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 1, 7));
+  BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
+  BERTH_TRY(args.same_size(input.shape.back(), weight.shape[0], "inner sizes"));
+  Shape shape = input.shape;
+  shape.back() = weight.shape[1];
+  if (const TensorType* bias = args.optional_tensor(2)) {
+    BERTH_TRY(expect_f32(args, *bias));
+    BERTH_TRY(args.expect_rank(*bias, 1, 1, "a bias"));
+    BERTH_TRY(args.same_size(bias->shape[0], shape.back(), "sizes of bias and columns"));
+  }
+  BERTH_TRY(expect_residual(args, 3, shape));
+  return args.one(DType::kF32, std::move(shape));
+}
+
+Expected<Types> infer_fused_attention(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& q = args.tensor(0);
+  for (size_t i = 0; i < 3; ++i) {
+    BERTH_TRY(expect_f32(args, args.tensor(i)));
+    BERTH_TRY(args.expect_rank(args.tensor(i), 3, 3, "tokens"));
+    BERTH_TRY(args.same_size(args.tensor(i).shape[0], q.shape[0], "batch sizes"));
+  }
+  BERTH_TRY(args.same_size(args.tensor(1).shape[1], args.tensor(2).shape[1], "numbers of keys and values"));
+  BERTH_ASSIGN_OR_RETURN(const int64_t heads, args.integer(4));
+  BERTH_ASSIGN_OR_RETURN(const int64_t head_size, args.integer(5));
+  if (heads < 1 || head_size < 1 || heads > kMaxSize || head_size > kMaxSize / heads) {
+    return args.fail("expected at least one head of at least one column");
+  }
+  const int64_t width = heads * head_size;
+  for (size_t i = 0; i < 3; ++i) {
+    BERTH_ASSIGN_OR_RETURN(const int64_t column, args.integer(6 + i));
+    const Dim columns = args.tensor(i).shape[2];
+    if (columns.is_constant() && column >= 0 && column <= columns.value - width) continue;
+    return args.fail("expected the heads' " + std::to_string(width) + " columns from column " + std::to_string(column) +
+                     " on, found " + args.text(args.tensor(i)));
+  }
+  if (const TensorType* mask = args.optional_tensor(3)) {
+    if (mask->dtype != DType::kF32 && mask->dtype != DType::kBool) {
+      return args.fail(Error::kInvalidType, "expected a mask of f32 or bool, found " + args.text(*mask));
+    }
+    const Shape scores = {q.shape[0], Dim(heads), q.shape[1], args.tensor(1).shape[1]};
+    BERTH_ASSIGN_OR_RETURN(const Shape shape, args.broadcast(scores, mask->shape));
+    if (shape != scores) return args.fail("expected a mask that stretches to the scores, found " + args.text(*mask));
+  }
+  return args.one(DType::kF32, {q.shape[0], q.shape[1], Dim(width)});
+}
+
+Expected<Types> infer_fused_elementwise(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const std::vector<const TensorType*> inputs = args.tensors(0);
+  BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> code, args.integers(1));
+  const size_t constants = std::get<FloatList>(args.argument(2)).size();
+  const char* problem = elementwise::problem(inputs.size(), constants, Span<const int64_t>(code.data(), code.size()));
+  if (problem != nullptr) return args.fail(problem);
+  Shape shape;
+  for (const TensorType* input : inputs) {
+    BERTH_TRY(expect_f32(args, *input));
+    BERTH_ASSIGN_OR_RETURN(shape, args.broadcast(shape, input->shape));
+  }
+  // An input that is stretched says nothing of the order.
+  std::vector<const TensorType*> whole;
+  for (const TensorType* input : inputs) {
+    if (input->shape == shape) whole.push_back(input);
+  }
+  return Types{args.elementwise(DType::kF32, shape, whole)};
+}
+
+Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& gates = args.tensor(0);
+  const TensorType& hidden = args.tensor(1);
+  for (size_t i = 0; i < 3; ++i) {
+    BERTH_TRY(expect_f32(args, args.tensor(i)));
+    BERTH_TRY(args.expect_rank(args.tensor(i), 2, 2, "rows"));
+    BERTH_TRY(args.same_size(args.tensor(i).shape[0], gates.shape[0], "batch sizes"));
+  }
+  BERTH_TRY(args.same_size(args.tensor(2).shape[1], hidden.shape[1], "sizes of the hidden and the cell state"));
+  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 3, 4));
+  BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
+  BERTH_TRY(args.same_size(weight.shape[0], hidden.shape[1], "rows of the weight and size of the hidden state"));
+  const Dim four = args.symbols.mul(hidden.shape[1], Dim(4));
+  BERTH_TRY(args.same_size(weight.shape[1], four, "columns of the weight and of four gates"));
+  BERTH_TRY(args.same_size(gates.shape[1], four, "columns of the gates and of four gates"));
+  return Types{args.type(DType::kF32, hidden.shape), args.type(DType::kF32, hidden.shape)};
+}
+
+}  // namespace berth::ir

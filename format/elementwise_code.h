@@ -1,0 +1,100 @@
+// The code of berth::elementwise: a chain of element-wise steps as numbers, in program files, shared by the compiler
+// that makes it and the kernels that run it.
+//
+// Steps are quadruples {op, a, b, c}. An operand is a number: the inputs come first, then the constants, then the
+// results of the steps before. The last step's result is the output. An operand that a step does not have is 0.
+//
+//   inputs x, y; constants [0.5]; code [kMul, 0, 2, 0,  kAdd, 3, 1, 0]     out = x * 0.5 + y
+//
+// All is f32. The ops mean what the operators of ATen of their names mean, NaN and infinities included.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/span.h"
+
+namespace berth::elementwise {
+
+constexpr size_t kMaxInputs = 8;
+constexpr size_t kMaxConstants = 32;
+constexpr size_t kMaxSteps = 32;
+
+/// Numbers of the file format: new ones go to the end.
+enum class Op : uint8_t {
+  kAdd = 0,           // a + b
+  kSub = 1,           // a - b
+  kMul = 2,           // a * b
+  kDiv = 3,           // a / b
+  kMin = 4,           // minimum(a, b)
+  kMax = 5,           // maximum(a, b)
+  kPow = 6,           // a ^ b
+  kNeg = 7,           // -a
+  kAbs = 8,           // |a|
+  kExp = 9,           // e^a
+  kLog = 10,          // ln a
+  kSqrt = 11,         // the square root of a
+  kRsqrt = 12,        // 1 / sqrt(a)
+  kReciprocal = 13,   // 1 / a
+  kSquare = 14,       // a * a
+  kTanh = 15,         // tanh a
+  kSigmoid = 16,      // 1 / (1 + e^-a)
+  kErf = 17,          // erf a
+  kRelu = 18,         // a < 0 ? 0 : a
+  kClamp = 19,        // a limited to [b, c]
+  kLeakyRelu = 20,    // a > 0 ? a : a * b
+  kElu = 21,          // a > 0 ? a : b * (e^a - 1)
+  kSilu = 22,         // a * sigmoid(a)
+  kHardSigmoid = 23,  // min(max(a + 3, 0), 6) / 6
+  kHardSwish = 24,    // a * hard_sigmoid(a)
+  kGelu = 25,         // a / 2 * (1 + erf(a / sqrt(2)))
+  kGeluTanh = 26,     // its form with tanh
+  kMulAdd = 27,       // a * b + c
+  kSin = 28,          // sin a
+  kCos = 29,          // cos a
+};
+constexpr size_t kOps = 30;
+
+/// Operands of `op`: 1, 2 or 3.
+constexpr int operands(Op op) {
+  switch (op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kPow:
+    case Op::kLeakyRelu:
+    case Op::kElu: return 2;
+    case Op::kClamp:
+    case Op::kMulAdd: return 3;
+    default: return 1;
+  }
+}
+
+/// What is wrong with `number(i)` for i in [0, count) as a code; null when nothing is. Static text.
+template <typename NumberAt>
+constexpr const char* problem_of(size_t inputs, size_t constants, size_t count, NumberAt&& number) {
+  if (inputs < 1 || inputs > kMaxInputs) return "element-wise code takes 1 to 8 inputs";
+  if (constants > kMaxConstants) return "element-wise code takes at most 32 constants";
+  if (count == 0 || count % 4 != 0 || count / 4 > kMaxSteps)
+    return "element-wise code is 1 to 32 steps of four numbers";
+  for (size_t i = 0; i < count; i += 4) {
+    const int64_t op = number(i);
+    if (op < 0 || op >= static_cast<int64_t>(kOps)) return "an unknown op in element-wise code";
+    const auto known = static_cast<int64_t>(inputs + constants + i / 4);
+    for (size_t k = 1; k <= 3; ++k) {
+      const bool used = static_cast<int>(k) <= operands(static_cast<Op>(op));
+      const int64_t operand = number(i + k);
+      if (used ? operand < 0 || operand >= known : operand != 0) return "an operand out of range in element-wise code";
+    }
+  }
+  return nullptr;
+}
+
+inline const char* problem(size_t inputs, size_t constants, Span<const int64_t> code) {
+  return problem_of(inputs, constants, code.size(), [&](size_t i) { return code[i]; });
+}
+
+}  // namespace berth::elementwise

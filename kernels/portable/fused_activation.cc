@@ -1,0 +1,59 @@
+#include "kernels/portable/fused_activation.h"
+
+#include <cstring>
+
+#include "kernels/portable/math.h"
+
+namespace berth::portable {
+namespace {
+
+constexpr const char* kNames[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
+                                  "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
+
+BERTH_INLINE float bounded(float x, float low, float high) {
+  const float raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
+template <typename F>
+BERTH_INLINE void each(float* y, int64_t n, F f) {
+  BERTH_SIMD
+  for (int64_t i = 0; i < n; ++i) y[i] = f(y[i]);
+}
+
+}  // namespace
+
+Error read_activation(KernelContext& context, Span<EValue* const> args, size_t first, Activation* activation) {
+  const StringRef name = args[first]->text();
+  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
+    if (std::strlen(kNames[i]) != name.size || std::memcmp(kNames[i], name.data, name.size) != 0) continue;
+    activation->kind = static_cast<ActivationKind>(i);
+    activation->alpha = args[first + 1]->scalar_to<float>();
+    activation->beta = args[first + 2]->scalar_to<float>();
+    return Error::kOk;
+  }
+  return context.fail(Error::kInvalidArgument, "no activation has this name");
+}
+
+BERTH_MULTIVERSION void activate(const Activation& activation, float* y, int64_t n) {
+  const float alpha = activation.alpha;
+  const float beta = activation.beta;
+  switch (activation.kind) {
+    case ActivationKind::kNone: return;
+    case ActivationKind::kRelu: return each(y, n, [](float x) { return x < 0 ? 0.0f : x; });
+    case ActivationKind::kClamp: return each(y, n, [=](float x) { return bounded(x, alpha, beta); });
+    case ActivationKind::kLeakyRelu: return each(y, n, [=](float x) { return x > 0 ? x : x * alpha; });
+    case ActivationKind::kSigmoid: return each(y, n, [](float x) { return math::sigmoid(x); });
+    case ActivationKind::kTanh: return each(y, n, [](float x) { return math::tanh(x); });
+    case ActivationKind::kSilu: return each(y, n, [](float x) { return x * math::sigmoid(x); });
+    case ActivationKind::kHardSigmoid: return each(y, n, [](float x) { return bounded(x + 3, 0, 6) * (1.0f / 6); });
+    case ActivationKind::kHardSwish: return each(y, n, [](float x) { return x * bounded(x + 3, 0, 6) * (1.0f / 6); });
+    case ActivationKind::kGelu: return each(y, n, [](float x) { return x * 0.5f * (1 + math::erf(x * 0.70710678f)); });
+    case ActivationKind::kGeluTanh:
+      return each(y, n,
+                  [](float x) { return 0.5f * x * (1 + math::tanh(0.79788456f * (x + 0.044715f * (x * x * x)))); });
+    case ActivationKind::kElu: return each(y, n, [=](float x) { return x > 0 ? x : math::expm1(x) * alpha; });
+  }
+}
+
+}  // namespace berth::portable

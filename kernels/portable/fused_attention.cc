@@ -1,0 +1,155 @@
+// berth::attention: for each head, softmax(query · key * scale + mask) · value, over columns of token-major matrices.
+//
+// With `causal`, query i sees the keys 0 to i. A query that sees none gives NaN, as softmax does of a row of -inf.
+#include <limits>
+
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/math.h"
+#include "kernels/portable/temp_bytes.h"
+
+namespace berth::portable {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+struct Attention {
+  const Tensor* query;
+  const Tensor* key;
+  const Tensor* value;
+  const Tensor* mask;  // may be null
+  int64_t heads, head_size;
+  int64_t column[3];  // of query, key and value
+  float scale;
+  bool causal;
+  int64_t mask_stride[4] = {};  // of batch, head, query and key
+};
+
+bool takes(const Tensor& tensor) {
+  return tensor.dtype() == DType::kF32 && tensor.rank() == 3 && tensor.is_contiguous();
+}
+
+Error read(KernelContext& context, Span<EValue* const> args, Attention* a) {
+  a->query = &args[0]->tensor();
+  a->key = &args[1]->tensor();
+  a->value = &args[2]->tensor();
+  a->mask = args[3]->is_none() ? nullptr : &args[3]->tensor();
+  a->heads = args[4]->integer();
+  a->head_size = args[5]->integer();
+  a->scale = args[9]->scalar_to<float>();
+  a->causal = args[10]->truth();
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (a->heads < 1 || a->head_size < 1 || a->heads > kMost || a->head_size > kMost / a->heads) {
+    return context.fail(Error::kInvalidArgument, "attention needs at least one head of at least one column");
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    const Tensor& tensor = args[i]->tensor();
+    if (!takes(tensor))
+      return context.fail(Error::kInvalidArgument, "attention takes f32 of three row-major dimensions");
+    a->column[i] = args[6 + i]->integer();
+    if (a->column[i] < 0 || a->column[i] > tensor.size(2) - a->heads * a->head_size) {
+      return context.fail(Error::kInvalidArgument, "the heads' columns are not all there");
+    }
+    BERTH_RETURN_IF_ERROR(check_memory(context, tensor));
+  }
+  if (a->query->size(0) != a->key->size(0) || !(a->key->size(0) == a->value->size(0)) ||
+      a->key->size(1) != a->value->size(1)) {
+    return context.fail(Error::kInvalidArgument, "attention's tensors differ in batch or tokens");
+  }
+  return Error::kOk;
+}
+
+Error read_mask(KernelContext& context, Attention* a) {
+  if (a->mask == nullptr) return Error::kOk;
+  const Tensor& mask = *a->mask;
+  BERTH_RETURN_IF_ERROR(check_memory(context, mask));
+  if ((mask.dtype() != DType::kF32 && mask.dtype() != DType::kBool) || mask.rank() > 4) {
+    return context.fail(Error::kInvalidArgument, "a mask is f32 or bool and has at most four dimensions");
+  }
+  const int64_t sizes[4] = {a->query->size(0), a->heads, a->query->size(1), a->key->size(1)};
+  for (int d = 0; d < mask.rank(); ++d) {
+    const int at = d + 4 - mask.rank();
+    if (mask.size(d) != 1 && mask.size(d) != sizes[at]) {
+      return context.fail(Error::kInvalidArgument, "the mask does not stretch to the scores");
+    }
+    a->mask_stride[at] = mask.size(d) == 1 ? 0 : mask.stride(d);
+  }
+  return Error::kOk;
+}
+
+float mask_at(const Attention& a, int64_t offset) {
+  if (a.mask->dtype() == DType::kF32) return a.mask->data<float>()[offset];
+  return a.mask->data<uint8_t>()[offset] != 0 ? 0 : kMinusInfinity;
+}
+
+// One query of one head: `scores` holds a number a key.
+void attend(const Attention& a, int64_t batch, int64_t head, int64_t row, float* scores, float* out) {
+  const int64_t keys = a.key->size(1);
+  const int64_t seen = a.causal && row + 1 < keys ? row + 1 : keys;
+  const int64_t first = head * a.head_size;
+  const float* q = a.query->data<float>() + batch * a.query->stride(0) + row * a.query->stride(1) + a.column[0] + first;
+  const float* k = a.key->data<float>() + batch * a.key->stride(0) + a.column[1] + first;
+  const float* v = a.value->data<float>() + batch * a.value->stride(0) + a.column[2] + first;
+  const int64_t masked = batch * a.mask_stride[0] + head * a.mask_stride[1] + row * a.mask_stride[2];
+  float most = kMinusInfinity;
+  for (int64_t j = 0; j < seen; ++j) {
+    float sum = 0;
+    for (int64_t i = 0; i < a.head_size; ++i) sum += q[i] * k[j * a.key->stride(1) + i];
+    scores[j] = sum * a.scale + (a.mask == nullptr ? 0 : mask_at(a, masked + j * a.mask_stride[3]));
+    most = scores[j] > most || scores[j] != scores[j] ? scores[j] : most;
+  }
+  float total = 0;
+  for (int64_t j = 0; j < seen; ++j) {
+    scores[j] = math::exp(scores[j] - most);
+    total += scores[j];
+  }
+  for (int64_t i = 0; i < a.head_size; ++i) out[i] = 0;
+  for (int64_t j = 0; j < seen; ++j) {
+    const float share = scores[j] / total;
+    for (int64_t i = 0; i < a.head_size; ++i) out[i] += share * v[j * a.value->stride(1) + i];
+  }
+}
+
+}  // namespace
+
+Error fused_attention_out(KernelContext& context, Span<EValue* const> args) {
+  Attention a;
+  BERTH_RETURN_IF_ERROR(read(context, args, &a));
+  BERTH_RETURN_IF_ERROR(read_mask(context, &a));
+  Tensor& out = args[11]->tensor();
+  Sizes sizes;
+  push_size(&sizes, a.query->size(0));
+  push_size(&sizes, a.query->size(1));
+  push_size(&sizes, a.heads * a.head_size);
+  if (out.rank() != 3) return context.fail(Error::kInvalidArgument, "attention's result has three dimensions");
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
+  if (!takes(out)) return context.fail(Error::kInvalidArgument, "attention gives f32 of three row-major dimensions");
+  BERTH_RETURN_IF_ERROR(check_memory(context, out));
+  const int64_t queries = a.query->size(1);
+  const int64_t keys = a.key->size(1);
+  const int64_t items = out.size(0) * a.heads * queries;
+  if (items == 0) return Error::kOk;
+  const int slots = slots_for(context.threads(), items, static_cast<double>(items) * static_cast<double>(keys), 16384);
+  auto* scores = static_cast<float*>(context.allocate_temp(static_cast<size_t>(slots * keys) * sizeof(float)));
+  if (scores == nullptr) return Error::kMemoryAllocationFailed;
+  const auto one = [&](float* row_scores, int64_t item) {
+    const int64_t row = item % queries;
+    const int64_t head = item / queries % a.heads;
+    const int64_t batch = item / queries / a.heads;
+    float* to = out.data<float>() + batch * out.stride(0) + row * out.stride(1) + head * a.head_size;
+    attend(a, batch, head, row, row_scores, to);
+  };
+  for_each_item(context, slots, items, one, [&](int64_t slot) { return scores + slot * keys; });
+  return Error::kOk;
+}
+
+size_t fused_attention_temp_bytes(Span<EValue* const> args, int threads) {
+  const Tensor& key = args[1]->tensor();
+  if (key.rank() != 3) return 0;
+  const int64_t slots = threads < 1 ? 1 : threads > kMaxSlots ? kMaxSlots : threads;
+  // A key's count is at most the elements there are.
+  const int64_t keys = key.dynamism() == ShapeDynamism::kStatic ? key.size(1) : key.numel();
+  return static_cast<size_t>(slots * keys) * sizeof(float) + kTempPadding;
+}
+
+}  // namespace berth::portable

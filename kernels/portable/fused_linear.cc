@@ -1,0 +1,139 @@
+// berth::linear: activation(input @ weight + bias + residual). berth::lstm_cell: one step of an LSTM. Dense weights.
+#include "kernels/portable/fused_activation.h"
+#include "kernels/portable/gemm.h"
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/math.h"
+#include "kernels/portable/temp_bytes.h"
+
+namespace berth::portable {
+namespace {
+
+constexpr const char* kSizes = "the sizes of a fused product's tensors do not fit";
+constexpr const char* kLayouts = "fused products take f32 in row-major order";
+constexpr const char* kPacked = "this product's weight is packed; portable kernels take dense ones";
+
+bool takes(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.is_contiguous(); }
+
+Product rows_product(const Tensor& input, const Tensor& weight, const void* start, void* c) {
+  const int64_t k = weight.size(0);
+  const int64_t n = weight.size(1);
+  const int64_t m = k == 0 ? 0 : input.numel() / k;
+  Product p = matrix_product(m, n, k, input.raw(), k, 1, weight.raw(), weight.stride(0), weight.stride(1), c, n, 1);
+  p.start = start;
+  p.start_row = n;
+  p.start_column = 1;
+  return p;
+}
+
+size_t rows_scratch_bytes(const Tensor& input, const Tensor& weight, int threads) {
+  if (weight.rank() != 2 || input.rank() < 1) return 0;
+  if (input.dynamism() != ShapeDynamism::kStatic) return max_product_scratch_bytes(threads) + kTempPadding;
+  return product_scratch_bytes(rows_product(input, weight, nullptr, nullptr), threads) + kTempPadding;
+}
+
+// bias may be null.
+void finish_row(const float* bias, const Activation& activation, float* y, int64_t n) {
+  if (bias != nullptr) {
+    for (int64_t i = 0; i < n; ++i) y[i] += bias[i];
+  }
+  activate(activation, y, n);
+}
+
+}  // namespace
+
+Error fused_linear_out(KernelContext& context, Span<EValue* const> args) {
+  if (args[7]->text().size != 0) return context.fail(Error::kNotSupported, kPacked);
+  Activation activation;
+  BERTH_RETURN_IF_ERROR(read_activation(context, args, 4, &activation));
+  const Tensor& input = args[0]->tensor();
+  const Tensor& weight = args[1]->tensor();
+  const Tensor* bias = args[2]->is_none() ? nullptr : &args[2]->tensor();
+  const Tensor* residual = args[3]->is_none() ? nullptr : &args[3]->tensor();
+  Tensor& out = args[8]->tensor();
+  if (!takes(input) || weight.dtype() != DType::kF32 || !takes(out) || (bias != nullptr && !takes(*bias)) ||
+      (residual != nullptr && !takes(*residual))) {
+    return context.fail(Error::kInvalidArgument, kLayouts);
+  }
+  if (input.rank() < 1 || weight.rank() != 2 || input.size(input.rank() - 1) != weight.size(0)) {
+    return context.fail(Error::kInvalidArgument, kSizes);
+  }
+  Sizes sizes = sizes_of(input);
+  sizes.data[sizes.rank - 1] = static_cast<int32_t>(weight.size(1));
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
+  if (bias != nullptr && (bias->rank() != 1 || bias->size(0) != weight.size(1))) {
+    return context.fail(Error::kInvalidArgument, kSizes);
+  }
+  if (residual != nullptr && !same_sizes(*residual, out)) return context.fail(Error::kInvalidArgument, kSizes);
+  BERTH_RETURN_IF_ERROR(check_memory(context, input, weight));
+  BERTH_RETURN_IF_ERROR(check_memory(context, out));
+  if (bias != nullptr) BERTH_RETURN_IF_ERROR(check_memory(context, *bias));
+  if (residual != nullptr) BERTH_RETURN_IF_ERROR(check_memory(context, *residual));
+  const int64_t n = weight.size(1);
+  if (out.numel() == 0) return Error::kOk;
+  float* y = out.data<float>();
+  Product p = rows_product(input, weight, residual == nullptr ? nullptr : residual->raw(), y);
+  p.rows = out.numel() / n;
+  BERTH_RETURN_IF_ERROR(run_product(context, p));
+  context.parallel_for(p.rows, grain_of(n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      finish_row(bias == nullptr ? nullptr : bias->data<float>(), activation, y + row * n, n);
+    }
+  });
+  return Error::kOk;
+}
+
+size_t fused_linear_temp_bytes(Span<EValue* const> args, int threads) {
+  if (args[7]->text().size != 0) return 0;
+  return rows_scratch_bytes(args[0]->tensor(), args[1]->tensor(), threads);
+}
+
+// The gates i, f, g and o lie one after another in a row of 4 H:
+//   c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c')
+Error fused_lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
+  if (args[4]->text().size != 0) return context.fail(Error::kNotSupported, kPacked);
+  const Tensor& gates = args[0]->tensor();
+  const Tensor& hidden = args[1]->tensor();
+  const Tensor& cell = args[2]->tensor();
+  const Tensor& weight = args[3]->tensor();
+  Tensor& out_hidden = args[5]->tensor();
+  Tensor& out_cell = args[6]->tensor();
+  for (const Tensor* tensor : {&gates, &hidden, &cell, &weight, static_cast<const Tensor*>(&out_hidden),
+                               static_cast<const Tensor*>(&out_cell)}) {
+    if (!takes(*tensor)) return context.fail(Error::kInvalidArgument, kLayouts);
+    if (tensor->rank() != 2) return context.fail(Error::kInvalidArgument, kSizes);
+  }
+  const int64_t rows = hidden.size(0);
+  const int64_t size = hidden.size(1);
+  if (!same_sizes(hidden, cell) || gates.size(0) != rows || gates.size(1) != 4 * size || weight.size(0) != size ||
+      weight.size(1) != 4 * size) {
+    return context.fail(Error::kInvalidArgument, kSizes);
+  }
+  BERTH_RETURN_IF_ERROR(resize_out(context, out_hidden, hidden.sizes()));
+  BERTH_RETURN_IF_ERROR(resize_out(context, out_cell, hidden.sizes()));
+  for (const Tensor* tensor : {&gates, &hidden, &cell, &weight}) BERTH_RETURN_IF_ERROR(check_memory(context, *tensor));
+  BERTH_RETURN_IF_ERROR(check_memory(context, out_hidden, out_cell));
+  auto* sums = static_cast<float*>(context.allocate_temp(gates.nbytes()));
+  if (sums == nullptr) return Error::kMemoryAllocationFailed;
+  if (hidden.numel() == 0) return Error::kOk;
+  BERTH_RETURN_IF_ERROR(run_product(context, rows_product(hidden, weight, gates.raw(), sums)));
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* gate = sums + row * 4 * size;
+    const float* before = cell.data<float>() + row * size;
+    float* h = out_hidden.data<float>() + row * size;
+    float* c = out_cell.data<float>() + row * size;
+    for (int64_t i = 0; i < size; ++i) {
+      const float kept = math::sigmoid(gate[size + i]) * before[i];
+      c[i] = kept + math::sigmoid(gate[i]) * math::tanh(gate[2 * size + i]);
+      h[i] = math::sigmoid(gate[3 * size + i]) * math::tanh(c[i]);
+    }
+  }
+  return Error::kOk;
+}
+
+size_t fused_lstm_cell_temp_bytes(Span<EValue* const> args, int threads) {
+  if (args[4]->text().size != 0) return 0;
+  return args[0]->tensor().nbytes() + kTempPadding + rows_scratch_bytes(args[1]->tensor(), args[3]->tensor(), threads);
+}
+
+}  // namespace berth::portable
