@@ -13,6 +13,8 @@
 
 namespace berth {
 
+class InstructionObserver;
+
 /// Work that may run on several threads: `call(context, begin, end)` handles the items [begin, end).
 struct ParallelBody {
   void (*call)(void* context, int64_t begin, int64_t end);
@@ -36,8 +38,10 @@ class KernelContext {
   /// `pool` may be null: then everything runs on the calling thread. `temp` is the memory that the caller gave for
   /// intermediate results; it starts anew with each instruction.
   /// `devices` are those of the Method; `user` is what its loader gave for kernels of its own (MethodOptions::user).
-  KernelContext(Span<uint8_t> temp, ThreadPool* pool, DeviceTable devices = {}, void* user = nullptr)
-      : temp_(temp), pool_(pool), devices_(devices), user_(user) {}
+  /// `observer` is the Method's, for delegates that run instructions of their own.
+  KernelContext(Span<uint8_t> temp, ThreadPool* pool, DeviceTable devices = {}, void* user = nullptr,
+                InstructionObserver* observer = nullptr)
+      : temp_(temp), pool_(pool), devices_(devices), user_(user), observer_(observer) {}
 
   /// `bytes` bytes aligned to 64 that live until the kernel returns, or null when the temporary memory is too small.
   /// The kernel then returns Error::kMemoryAllocationFailed.
@@ -52,6 +56,11 @@ class KernelContext {
   /// given.
   void* user() const { return user_; }
   ThreadPool* pool() const { return pool_; }
+  /// See Method::set_observer; null without one.
+  InstructionObserver* observer() const { return observer_; }
+  /// What the kernel's `prepare` made for this instruction; null when it made nothing.
+  void* state() const { return state_; }
+  void set_state(void* state) { state_ = state; }
   /// All of the temporary memory, for a delegate that runs a program of its own in it.
   Span<uint8_t> temp() const { return temp_; }
 
@@ -88,6 +97,39 @@ class KernelContext {
   ThreadPool* pool_;
   DeviceTable devices_;
   void* user_;
+  InstructionObserver* observer_;
+  void* state_ = nullptr;
+  const char* message_ = nullptr;
+};
+
+/// What a kernel may ask for while a method is loaded, to get one instruction ready. Lives for one call.
+class PrepareContext {
+ public:
+  /// `constant` says of each argument of the call what is_constant() answers.
+  PrepareContext(ThreadPool* pool, void* user, Span<const bool> constant)
+      : pool_(pool), user_(user), constant_(constant) {}
+
+  /// Whether argument `index` is one tensor throughout, whose elements are there now and never change: a kernel may
+  /// read and repack them, and may keep their address until `release`.
+  bool is_constant(size_t index) const { return index < constant_.size() && constant_[index]; }
+
+  /// The pool that the calls will have; may be null.
+  ThreadPool* pool() const { return pool_; }
+  int threads() const { return pool_ == nullptr ? 1 : pool_->size(); }
+  /// As in KernelContext.
+  void* user() const { return user_; }
+
+  /// Reports why the load must fail, as KernelContext::fail does.
+  Error fail(Error error, const char* message) {
+    message_ = message;
+    return error;
+  }
+  const char* message() const { return message_; }
+
+ private:
+  ThreadPool* pool_;
+  void* user_;
+  Span<const bool> constant_;
   const char* message_ = nullptr;
 };
 
@@ -99,6 +141,18 @@ using KernelFunction = Error (*)(KernelContext& context, Span<EValue* const> arg
 /// An upper bound of the bytes that the kernel takes from allocate_temp() for arguments of these sizes, padding
 /// included, on `threads` threads; the loader calls it with each tensor at its largest size. It must not read elements.
 using TempBytesFunction = size_t (*)(Span<EValue* const> args, int threads);
+
+/// Gets one instruction ready when its method is loaded: primitives made, constant weights repacked. What it leaves in
+/// `*state` (null before) is KernelContext::state() in every call of that instruction, and is given to `release` when
+/// the method goes, also when the load fails later; when it fails itself it leaves nothing, and the load fails with its
+/// error. Called once for an instruction, with tensors that have their sizes (each the largest that it can have) and
+/// their dimension orders; of their elements only those of constants are there. Addresses and sizes of other tensors
+/// may differ from call to call. Instructions with a number, text or list that other instructions compute are not
+/// prepared: their calls have no state.
+///
+/// It may use the heap, which `call` may not: for kernels of backends on machines that have one.
+using PrepareFunction = Error (*)(PrepareContext& context, Span<EValue* const> args, void** state);
+using ReleaseFunction = void (*)(void* state);
 
 struct KernelEntry {
   /// Registered name with overload, "aten::add.out", or the name alone when the overload is empty.
@@ -114,6 +168,9 @@ struct KernelEntry {
   /// Whether tensors of its calls may live on devices: it copies them with the device's allocator, or never looks at
   /// their elements. Every other kernel is host code; a program that hands it a device's memory is refused.
   bool takes_devices = false;
+  /// Both or none.
+  PrepareFunction prepare = nullptr;
+  ReleaseFunction release = nullptr;
 };
 
 /// Kernels sorted by nothing in particular; names are unique within one table.

@@ -282,6 +282,8 @@ Error Method::step() {
   return end == Error::kOk ? Error::kEndOfMethod : end;
 }
 
+void Method::set_observer(InstructionObserver* observer) { data_->observer = observer; }
+
 void Method::reset_execution() {
   data_->running = false;
   data_->position = 0;

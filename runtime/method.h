@@ -79,6 +79,9 @@ class Method {
   /// What an instruction does: the operator's name with overload, the delegate's backend, "move", "jump_false" or
   /// "free"; static or in the file.
   const char* instruction_name(size_t index) const;
+  /// Who is told of each instruction from now on (runtime/observer.h), those within delegates included; null: nobody.
+  /// Must live until it is replaced or the Method is gone.
+  void set_observer(InstructionObserver* observer);
   /// Ends a run that step() began.
   void reset_execution();
 

@@ -63,6 +63,8 @@ struct Instruction {
     Delegate* delegate;
   };
   EValue** args;
+  /// Of a kernel: what its `prepare` made.
+  void* state;
   uint32_t count;
   Kind kind;
 };
@@ -122,6 +124,7 @@ struct MethodData {
   int32_t* sizes = nullptr;
   EValue** items = nullptr;
   Instruction* instructions = nullptr;
+  size_t resolved = 0;  // instructions that are there
   EValue** args = nullptr;
   const KernelEntry** kernels = nullptr;  // one an operator
   Port* inputs = nullptr;
@@ -142,6 +145,7 @@ struct MethodData {
   Span<uint8_t> temp;
   ThreadPool* pool = nullptr;
   void* user = nullptr;
+  InstructionObserver* observer = nullptr;
   ProgramBlobs blobs{nullptr};
   DeviceMap device_map;
 
@@ -166,7 +170,7 @@ inline bool overlap(Span<const uint8_t> a, Span<const uint8_t> b) {
 /// Waits for the work on every stream; the first error.
 Error synchronize(MethodData& data);
 
-/// Gives back what the method took besides its memory: delegates, streams, buffers of loaders.
+/// Gives back what the method took besides its memory: kernels' states, delegates, streams, buffers of loaders.
 void release(MethodData& data);
 
 /// Copies on the stream of `device`, complete on return. REQUIRES: the method uses the device.

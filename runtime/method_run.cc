@@ -7,13 +7,14 @@
 #include "runtime/log.h"
 #include "runtime/method.h"
 #include "runtime/method_data.h"
+#include "runtime/observer.h"
 
 namespace berth::internal {
 
 void instruction_place(const MethodData& data, size_t index, char (&place)[96]) {
   const char* name = "";
   // Right after the last one there is the end.
-  static constexpr Instruction kEnd = {{nullptr}, nullptr, 0, Instruction::Kind::kFree};
+  static constexpr Instruction kEnd = {{nullptr}, nullptr, nullptr, 0, Instruction::Kind::kFree};
   const Instruction& instruction = index < data.counts.instructions ? data.instructions[index] : kEnd;
   switch (instruction.kind) {
     case Instruction::Kind::kKernel:
@@ -35,9 +36,10 @@ Error fail_here(MethodData& data, Error error, const char* message) {
   return error;
 }
 
-Error call_kernel(MethodData& data, const KernelEntry& kernel, Span<EValue* const> args) {
-  KernelContext context(data.temp, data.pool, data.device_table(), data.user);
-  const Error error = kernel.call(context, args);
+Error call_kernel(MethodData& data, const Instruction& instruction, Span<EValue* const> args) {
+  KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer);
+  context.set_state(instruction.state);
+  const Error error = instruction.kernel->call(context, args);
   if (__builtin_expect(error == Error::kOk, 1)) return error;
   return fail_here(data, error, context.message() == nullptr ? "the kernel gave no reason" : context.message());
 }
@@ -58,13 +60,13 @@ Error call_checked(MethodData& data, const Instruction& instruction) {
     converted[i] = EValue(args[i]->scalar_to<double>());
     args[i] = &converted[i];
   }
-  return call_kernel(data, *instruction.kernel, {args, parameters.size()});
+  return call_kernel(data, instruction, {args, parameters.size()});
 }
 
 Error call_delegate(MethodData& data, const Instruction& instruction) {
   const Error wrong = check_delegate_call(data, data.position, When::kRun, &data.report);
   if (wrong != Error::kOk) return wrong;
-  KernelContext context(data.temp, data.pool, data.device_table(), data.user);
+  KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer);
   const Delegate& delegate = *instruction.delegate;
   const Error error = delegate.backend->execute(delegate.handle, context, {instruction.args, instruction.count});
   if (__builtin_expect(error == Error::kOk, 1)) return error;
@@ -102,6 +104,43 @@ Error over_budget(MethodData& data) {
   return fail_here(data, Error::kInvalidProgram, message);
 }
 
+Error compute(MethodData& data, const Instruction& instruction) {
+  switch (instruction.kind) {
+    case Instruction::Kind::kKernel:
+      return call_kernel(data, instruction, {instruction.args, instruction.count});
+    case Instruction::Kind::kCheckedKernel: return call_checked(data, instruction);
+    case Instruction::Kind::kMove: *instruction.args[1] = *instruction.args[0]; break;
+    case Instruction::Kind::kDelegate: return call_delegate(data, instruction);
+    case Instruction::Kind::kJumpFalse:
+    case Instruction::Kind::kFree: break;
+  }
+  return Error::kOk;
+}
+
+InstructionEvent event_of(const MethodData& data, const Instruction& instruction) {
+  InstructionEvent event = {
+      format::text(data.plan->name()), data.position, "move", {instruction.args, instruction.count}, false};
+  switch (instruction.kind) {
+    case Instruction::Kind::kKernel:
+    case Instruction::Kind::kCheckedKernel: event.name = instruction.kernel->name; break;
+    case Instruction::Kind::kDelegate:
+      event.name = instruction.delegate->name;
+      event.is_delegate = true;
+      break;
+    default: event.args = {instruction.args, 2}; break;
+  }
+  return event;
+}
+
+Error compute_observed(MethodData& data, const Instruction& instruction) {
+  const InstructionEvent event = event_of(data, instruction);
+  const Error stopped = data.observer->before(event);
+  if (stopped != Error::kOk) return fail_here(data, stopped, "the observer ended the run");
+  const Error error = compute(data, instruction);
+  data.observer->after(event, error);
+  return error;
+}
+
 }  // namespace
 
 Error run(MethodData& data, uint64_t limit) {
@@ -112,14 +151,11 @@ Error run(MethodData& data, uint64_t limit) {
     ++data.executed;
     const Instruction& instruction = data.instructions[data.position];
     switch (instruction.kind) {
-      case Instruction::Kind::kKernel:
-        BERTH_RETURN_IF_ERROR(call_kernel(data, *instruction.kernel, {instruction.args, instruction.count}));
-        break;
-      case Instruction::Kind::kCheckedKernel: BERTH_RETURN_IF_ERROR(call_checked(data, instruction)); break;
-      case Instruction::Kind::kMove: *instruction.args[1] = *instruction.args[0]; break;
       case Instruction::Kind::kJumpFalse: BERTH_RETURN_IF_ERROR(jump(data, instruction)); continue;
-      case Instruction::Kind::kDelegate: BERTH_RETURN_IF_ERROR(call_delegate(data, instruction)); break;
       case Instruction::Kind::kFree: break;
+      default:
+        BERTH_RETURN_IF_ERROR(__builtin_expect(data.observer == nullptr, 1) ? compute(data, instruction)
+                                                                            : compute_observed(data, instruction));
     }
     ++data.position;
   }

@@ -13,6 +13,7 @@
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
 #include "runtime/host/thread_pool.h"
+#include "runtime/observer.h"
 
 namespace berth {
 namespace {
@@ -80,6 +81,33 @@ TEST(CpuBackend, TakesSizesInAndGivesThemBack) {
   ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
   EXPECT_EQ(run(loaded.method->method(), {1, 1, 4, 0, 0, 0, 0, 0}, 2), (std::vector<float>{0, 3, 1, 4, 0, 2, 0, 4}));
   EXPECT_EQ(run(loaded.method->method(), std::vector<float>(32, 1), 8).size(), 32u);
+}
+
+// Writes down what runs.
+class Diary final : public InstructionObserver {
+ public:
+  Error before(const InstructionEvent& event) override {
+    lines.push_back(std::string(event.method) + " " + event.name);
+    return Error::kOk;
+  }
+  void after(const InstructionEvent& event, Error) override { lines.push_back(std::string("done ") + event.name); }
+
+  std::vector<std::string> lines;
+};
+
+TEST(CpuBackend, TellsAnObserverWhatRunsWithinACall) {
+  Loaded loaded(program_with_delegate({Device(), "berth.cpu", 4, false}));
+  ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
+  Method& method = loaded.method->method();
+  Diary diary;
+  method.set_observer(&diary);
+  run(method, {0, 0, 4, 0});
+  EXPECT_EQ(diary.lines,
+            (std::vector<std::string>{"forward berth.cpu", "delegate aten::add.out", "done aten::add.out",
+                                      "delegate aten::relu.out", "done aten::relu.out", "done berth.cpu"}));
+  method.set_observer(nullptr);
+  run(method, {0, 0, 4, 0});
+  EXPECT_EQ(diary.lines.size(), 6u);
 }
 
 // Counts the work that is handed out.

@@ -186,6 +186,7 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error NestedDelegate::run(KernelContext& context) {
+  method->set_observer(context.observer());
   const Error error = method->execute();
   if (error == Error::kOk) return error;
   return fail(context, error, "%s: %s", method->last_report().place, method->last_report().message);
