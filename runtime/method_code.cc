@@ -80,6 +80,7 @@ Error MethodLoader::look_up(MethodData& data, int64_t value, size_t index, EValu
 Error MethodLoader::resolve_instruction(MethodData& data, const fb::Instruction* instruction, size_t chain_begin,
                                         size_t chain_end, size_t index) {
   Instruction& out = *new (&data.instructions[index]) Instruction();
+  data.resolved = index + 1;
   out.args = data.args + next_arg_;
   switch (instruction->instr_args_type()) {
     case fb::InstructionArguments::KernelCall:

@@ -117,8 +117,12 @@ Error synchronize(MethodData& data) {
   return first;
 }
 
-// Delegates first: they may still use their streams, and read their payloads, while they go.
+// Kernels and delegates first: they may still use their streams, and read constants and payloads, while they go.
 void release(MethodData& data) {
+  for (size_t i = data.resolved; i-- > 0;) {
+    const Instruction& instruction = data.instructions[i];
+    if (instruction.state != nullptr) instruction.kernel->release(instruction.state);
+  }
   for (size_t i = 0; i < data.counts.delegates; ++i) {
     Delegate& delegate = data.delegates[i];
     if (delegate.handle != nullptr) delegate.backend->unload(delegate.handle);

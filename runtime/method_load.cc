@@ -78,7 +78,8 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
                         data.temp.size());
   }
   BERTH_RETURN_IF_ERROR(loader.start_devices(data));
-  return loader.load_delegates(data);
+  BERTH_RETURN_IF_ERROR(loader.load_delegates(data));
+  return loader.prepare_kernels(data);
 }
 
 Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodOptions& options, Report* report,

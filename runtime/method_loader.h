@@ -9,6 +9,7 @@
 //     resolve            instructions: kernels found, arguments looked up, every call held to its kernel's signature
 //     start_devices      a stream for each device
 //     load_delegates     handles made
+//     prepare_kernels    what kernels want to have ready (KernelEntry::prepare)
 #pragma once
 
 #include "format/program_view.h"
@@ -58,6 +59,7 @@ class MethodLoader {
   Error open_delegates(MethodData& data, int threads);
   Error start_devices(MethodData& data);
   Error load_delegates(MethodData& data);
+  Error prepare_kernels(MethodData& data);
 
  private:
   template <typename... Args>
@@ -95,6 +97,7 @@ class MethodLoader {
   Error look_up(MethodData& data, int64_t value, size_t index, EValue** out);
   Error check_inputs(MethodData& data);
   Error check_calls(MethodData& data);
+  Error prepare(MethodData& data, size_t index, const Signature& signature);
   void spread_volatile(MethodData& data) const;
   const Signature* signature_of(const KernelEntry* kernel);
 

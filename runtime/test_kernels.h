@@ -104,14 +104,14 @@ struct Ready {
 };
 
 inline Ready ready(const format::ProgramDesc& desc, Verification verification = Verification::kFull,
-                   const char* name = "forward", ThreadPool* pool = nullptr) {
+                   const char* name = "forward", ThreadPool* pool = nullptr, KernelTable table = kernels()) {
   Ready r;
   r.file = format::testing::bytes_of(desc);
   r.loader = std::make_unique<BufferLoader>(Span<const uint8_t>(r.file));
   LoadOptions options;
   options.verification = verification;
   options.report = &r.report;
-  Result<Program> program = Program::load(*r.loader, kernels(), options);
+  Result<Program> program = Program::load(*r.loader, table, options);
   if (!program.ok()) {
     r.error = program.error();
     return r;

@@ -1,0 +1,66 @@
+// MethodLoader::prepare_kernels: what kernels want to have ready before the first run.
+
+#include "runtime/method_loader.h"
+
+namespace berth::internal {
+
+namespace {
+
+bool is_call(const Instruction& instruction) {
+  return instruction.kind == Instruction::Kind::kKernel || instruction.kind == Instruction::Kind::kCheckedKernel;
+}
+
+bool is_volatile(const MethodData& data, const EValue* value) {
+  return (data.value_flags[value - data.values] & kVolatileValue) != 0;
+}
+
+// A tensor that is replaced or moved is still one of its kind; a number that is computed is unknown until then.
+bool is_known(const MethodData& data, const Parameter& parameter, const EValue* value) {
+  return !is_volatile(data, value) || (value->is_tensor() && accepts(parameter, *value));
+}
+
+bool is_constant(MethodData& data, const EValue* value) {
+  if (!value->is_tensor() || is_volatile(data, value)) return false;
+  return (data.flags_of(value->tensor()) & kConstantTensor) != 0 && value->tensor().raw() != nullptr;
+}
+
+}  // namespace
+
+Error MethodLoader::prepare_kernels(MethodData& data) {
+  for (size_t i = 0; i < data.counts.instructions; ++i) {
+    const Instruction& instruction = data.instructions[i];
+    if (!is_call(instruction) || instruction.kernel->prepare == nullptr) continue;
+    const Signature* signature = signature_of(instruction.kernel);
+    if (signature == nullptr) return Error::kInternal;
+    BERTH_RETURN_IF_ERROR(prepare(data, i, *signature));
+  }
+  return Error::kOk;
+}
+
+Error MethodLoader::prepare(MethodData& data, size_t index, const Signature& signature) {
+  Instruction& instruction = data.instructions[index];
+  EValue converted[Signature::kMaxParameters];
+  EValue* args[Signature::kMaxParameters];
+  bool constant[Signature::kMaxParameters] = {};
+  for (size_t i = 0; i < instruction.count; ++i) {
+    EValue* value = instruction.args[i];
+    const Parameter& parameter = signature.parameters()[i];
+    if (!is_known(data, parameter, value)) return Error::kOk;
+    constant[i] = is_constant(data, value);
+    args[i] = value;
+    if (parameter.kind != ArgKind::kFloat || !value->is_int()) continue;
+    converted[i] = EValue(value->scalar_to<double>());
+    args[i] = &converted[i];
+  }
+  PrepareContext context(data.pool, data.user, {constant, instruction.count});
+  void* state = nullptr;
+  const Error error = instruction.kernel->prepare(context, {args, instruction.count}, &state);
+  if (error == Error::kOk) {
+    instruction.state = state;
+    return error;
+  }
+  return fail(error, "instructions", index, "%.60s cannot be made ready: %.300s", instruction.kernel->name,
+              context.message() == nullptr ? "the kernel gave no reason" : context.message());
+}
+
+}  // namespace berth::internal
