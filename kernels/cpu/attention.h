@@ -1,0 +1,14 @@
+// berth::attention, f32, without a matrix of all scores: each thread takes heads, or parts of their queries, with
+// scratch memory of its own (attention_head.h). Other layouts than rows of tokens, and other dtypes, are refused.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace berth::cpu {
+
+/// "Tensor query, Tensor key, Tensor value, Tensor? mask, int heads, int head_size, int query_column, int key_column,
+/// int value_column, float scale, bool causal -> Tensor out"
+Error attention_out(KernelContext& context, Span<EValue* const> args);
+size_t attention_temp_bytes(Span<EValue* const> args, int threads);
+
+}  // namespace berth::cpu

@@ -1,0 +1,278 @@
+#include "kernels/cpu/attention_head.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention_head.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/simd_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes; }
+
+// What lies in the scratch memory of a thread, and how it is walked.
+struct Layout {
+  explicit Layout(const AttentionHead& head)
+      : key_columns(whole_vectors(head.keys) * kLanes),
+        value_columns(whole_vectors(head.size) * kLanes),
+        score_columns(std::min(key_columns, kAttentionKeys)),
+        packs_values(value_columns != head.size) {}
+
+  float* keys(float* scratch) const { return scratch; }
+  float* scores(const AttentionHead& head, float* scratch) const { return scratch + key_columns * head.size; }
+  float* sums(const AttentionHead& head, float* scratch) const {
+    return scores(head, scratch) + kAttentionRows * score_columns;
+  }
+  float* values(const AttentionHead& head, float* scratch) const {
+    return sums(head, scratch) + kAttentionRows * value_columns;
+  }
+  size_t floats(const AttentionHead& head) const {
+    const int64_t values = packs_values ? head.keys * value_columns : 0;
+    const int64_t all =
+        key_columns * head.size + kAttentionRows * score_columns + kAttentionRows * value_columns + values;
+    return static_cast<size_t>((all + 15) / 16 * 16);
+  }
+
+  int64_t key_columns;    // keys, filled up to whole registers
+  int64_t value_columns;  // elements of a row of values, the same
+  int64_t score_columns;
+  bool packs_values;
+};
+
+size_t scratch_floats(const AttentionHead& head) { return Layout(head).floats(head); }
+
+// Four elements of four keys, transposed.
+HWY_INLINE void transpose_4x4(const float* in, int64_t in_row, float* out, int64_t out_row) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t j = 0; j < 4; ++j) out[j * out_row + i] = in[i * in_row + j];
+  }
+#else
+  const hn::FixedTag<float, 4> d;
+  const hn::FixedTag<double, 2> dd;
+  const auto a = hn::LoadU(d, in);
+  const auto b = hn::LoadU(d, in + in_row);
+  const auto c = hn::LoadU(d, in + 2 * in_row);
+  const auto e = hn::LoadU(d, in + 3 * in_row);
+  const auto ab_low = hn::BitCast(dd, hn::InterleaveLower(d, a, b));
+  const auto ab_high = hn::BitCast(dd, hn::InterleaveUpper(d, a, b));
+  const auto ce_low = hn::BitCast(dd, hn::InterleaveLower(d, c, e));
+  const auto ce_high = hn::BitCast(dd, hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, ab_low, ce_low)), d, out);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, ab_low, ce_low)), d, out + out_row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(dd, ab_high, ce_high)), d, out + 2 * out_row);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, ab_high, ce_high)), d, out + 3 * out_row);
+#endif
+}
+
+// Columns [first, first + width) of the transposed keys as out[element * width + column], zeros past the last key.
+void pack_panel(const AttentionHead& head, int64_t first, int64_t width, float* out) {
+  const int64_t valid = std::min(width, head.keys - first);
+  const float* in = head.key + first * head.key_row;
+  const int64_t whole_columns = valid / 4 * 4;
+  const int64_t whole_elements = head.size / 4 * 4;
+  for (int64_t j = 0; j < whole_columns; j += 4) {
+    const float* rows = in + j * head.key_row;
+    for (int64_t e = 0; e < whole_elements; e += 4) transpose_4x4(rows + e, head.key_row, out + e * width + j, width);
+  }
+  for (int64_t e = 0; e < head.size; ++e) {
+    const int64_t done = e < whole_elements ? whole_columns : 0;
+    for (int64_t j = done; j < valid; ++j) out[e * width + j] = in[j * head.key_row + e];
+    for (int64_t j = valid; j < width; ++j) out[e * width + j] = 0;
+  }
+}
+
+void pack(const AttentionHead& head, float* scratch) {
+  const Layout layout(head);
+  float* keys = layout.keys(scratch);
+  for (int64_t first = 0; first < layout.key_columns; first += kTileColumns) {
+    const int64_t width = std::min(kTileColumns, layout.key_columns - first);
+    pack_panel(head, first, width, keys + first * head.size);
+  }
+  if (!layout.packs_values) return;
+  float* values = layout.values(head, scratch);
+  for (int64_t j = 0; j < head.keys; ++j) {
+    const float* row = head.value + j * head.value_row;
+    float* packed = values + j * layout.value_columns;
+    std::copy(row, row + head.size, packed);
+    std::fill(packed + head.size, packed + layout.value_columns, 0.0f);
+  }
+}
+
+// A block: `rows` queries from row `row` on, keys [first, first + keys).
+struct Block {
+  int64_t row, rows, first, keys;
+};
+
+void multiply_keys(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
+  const float* packed = layout.keys(scratch);
+  float* scores = layout.scores(head, scratch);
+  const float* query = head.query + block.row * head.query_row;
+  for (int64_t j = 0; j < block.keys; j += kTileColumns) {
+    const int64_t column = block.first + j;
+    const int64_t width = std::min(kTileColumns, layout.key_columns - column);
+    const int64_t vectors = whole_vectors(std::min(width, block.keys - j));
+    for (int64_t i = 0; i < block.rows; i += kTileRows) {
+      const TileArguments t = {query + i * head.query_row,
+                               head.query_row,
+                               packed + column * head.size,
+                               width,
+                               head.size,
+                               scores + i * layout.score_columns + j,
+                               layout.score_columns,
+                               head.scale,
+                               false};
+      run_tile(t, std::min<int64_t>(kTileRows, block.rows - i), vectors);
+    }
+  }
+}
+
+void multiply_values(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
+  const int64_t value_row = layout.packs_values ? layout.value_columns : head.value_row;
+  const float* values = layout.packs_values ? layout.values(head, scratch) : head.value;
+  const float* scores = layout.scores(head, scratch);
+  float* sums = layout.sums(head, scratch);
+  for (int64_t j = 0; j < layout.value_columns; j += kTileColumns) {
+    const int64_t vectors = std::min(kTileColumns, layout.value_columns - j) / kLanes;
+    for (int64_t i = 0; i < block.rows; i += kTileRows) {
+      const TileArguments t = {scores + i * layout.score_columns,
+                               layout.score_columns,
+                               values + block.first * value_row + j,
+                               value_row,
+                               block.keys,
+                               sums + i * layout.value_columns + j,
+                               layout.value_columns,
+                               1.0f,
+                               block.first > 0};
+      run_tile(t, std::min<int64_t>(kTileRows, block.rows - i), vectors);
+    }
+  }
+}
+
+// Adds the mask to a row of scores and makes those that the query does not see, and what fills up the last register,
+// -infinity.
+void mask_row(const AttentionHead& head, const Block& block, int64_t row, float* scores) {
+  const int64_t filled = whole_vectors(block.keys) * kLanes;
+  const int64_t visible = head.causal ? std::clamp<int64_t>(row + 1 - block.first, 0, block.keys) : block.keys;
+  const int64_t at = row * head.mask_row + block.first * head.mask_column;
+  if (head.mask != nullptr) {
+    for (int64_t j = 0; j < visible; ++j) scores[j] += head.mask[at + j * head.mask_column];
+  }
+  if (head.allowed != nullptr) {
+    for (int64_t j = 0; j < visible; ++j) scores[j] = head.allowed[at + j * head.mask_column] ? scores[j] : kMinusInfinity;
+  }
+  for (int64_t j = visible; j < filled; ++j) scores[j] = kMinusInfinity;
+}
+
+float largest(const float* x, int64_t n) {
+  const FloatTag d;
+  FloatVector max = hn::LoadU(d, x);
+  for (int64_t j = kLanes; j < n; j += kLanes) max = hn::Max(max, hn::LoadU(d, x + j));
+  return hn::GetLane(hn::MaxOfLanes(d, max));
+}
+
+// x[j] = e^(x[j] - max); returns the sum.
+float exponentiate(float* x, int64_t n, float max) {
+  const FloatTag d;
+  const FloatVector shift = hn::Set(d, max);
+  FloatVector sum = hn::Zero(d);
+  for (int64_t j = 0; j < n; j += kLanes) {
+    const FloatVector e = exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift));
+    hn::StoreU(e, d, x + j);
+    sum = hn::Add(sum, e);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+void scale_row(const float* x, int64_t n, float factor, float* y) {
+  const FloatTag d;
+  const FloatVector scale = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), scale), d, y + i);
+  for (; i < n; ++i) y[i] = x[i] * factor;
+}
+
+// The largest score of each row so far, and the sum of the exponentials of their distances to it.
+struct Running {
+  float max[kAttentionRows];
+  float sum[kAttentionRows];
+};
+
+void soften(const AttentionHead& head, const Layout& layout, const Block& block, Running& running, float* scratch) {
+  float* scores = layout.scores(head, scratch);
+  float* sums = layout.sums(head, scratch);
+  const int64_t filled = whole_vectors(block.keys) * kLanes;
+  for (int64_t i = 0; i < block.rows; ++i) {
+    float* row = scores + i * layout.score_columns;
+    mask_row(head, block, block.row + i, row);
+    const float before = running.max[i];
+    const float max = std::max(before, largest(row, filled));
+    // Where nothing is visible so far, 0 keeps the exponentials at 0 rather than at NaN.
+    const float shift = max == kMinusInfinity ? 0.0f : max;
+    const float sum = exponentiate(row, filled, shift);
+    const float shrink = block.first == 0 ? 0.0f : std::exp(before - shift);
+    running.max[i] = max;
+    running.sum[i] = running.sum[i] * shrink + sum;
+    if (block.first > 0 && shrink != 1.0f) {
+      float* out = sums + i * layout.value_columns;
+      scale_row(out, layout.value_columns, shrink, out);
+    }
+  }
+}
+
+void attend_rows(const AttentionHead& head, const Layout& layout, int64_t row, int64_t rows, float* scratch) {
+  Running running = {};
+  std::fill(running.max, running.max + kAttentionRows, kMinusInfinity);
+  const int64_t keys = head.causal ? std::min(head.keys, row + rows) : head.keys;
+  for (int64_t first = 0; first < keys; first += kAttentionKeys) {
+    const Block block = {row, rows, first, std::min(kAttentionKeys, keys - first)};
+    multiply_keys(head, layout, block, scratch);
+    soften(head, layout, block, running, scratch);
+    multiply_values(head, layout, block, scratch);
+  }
+  const float* sums = layout.sums(head, scratch);
+  for (int64_t i = 0; i < rows; ++i) {
+    scale_row(sums + i * layout.value_columns, head.size, 1.0f / running.sum[i], head.out + (row + i) * head.out_row);
+  }
+}
+
+void attend_range(const AttentionHead& head, int64_t begin, int64_t end, float* scratch) {
+  const Layout layout(head);
+  for (int64_t row = begin; row < end; row += kAttentionRows) {
+    attend_rows(head, layout, row, std::min(kAttentionRows, end - row), scratch);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(scratch_floats);
+HWY_EXPORT(pack);
+HWY_EXPORT(attend_range);
+
+size_t attention_scratch_floats(const AttentionHead& head) { return HWY_DYNAMIC_DISPATCH(scratch_floats)(head); }
+
+void pack_attention(const AttentionHead& head, float* scratch) { HWY_DYNAMIC_DISPATCH(pack)(head, scratch); }
+
+void attend(const AttentionHead& head, int64_t begin, int64_t end, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(attend_range)(head, begin, end, scratch);
+}
+
+}  // namespace berth::cpu
+#endif

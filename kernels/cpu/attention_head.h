@@ -1,0 +1,49 @@
+// Attention of one head over a range of its queries: the work that kernels/cpu/attention.cc gives to each thread.
+//
+//   out[i, :] = sum over j of softmax_j(scale * query[i, :] . key[j, :] + mask[i, j]) * value[j, :]
+//
+// Rows of queries are taken a few at a time and keys in blocks, with the running maximum and sum of Milakov and
+// Gimelshein, "Online normalizer calculation for softmax" (2018), so that no more than kAttentionRows x kAttentionKeys
+// scores exist at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace berth::cpu {
+
+/// Rows of queries that are worked on together.
+constexpr int64_t kAttentionRows = 24;
+/// The most keys of one block.
+constexpr int64_t kAttentionKeys = 512;
+
+/// Strides are in elements; the elements of a row of one head are side by side.
+struct AttentionHead {
+  const float* query = nullptr;
+  const float* key = nullptr;
+  const float* value = nullptr;
+  float* out = nullptr;
+  int64_t query_row = 0, key_row = 0, value_row = 0, out_row = 0;
+  /// What is added to the scores (one of the two at most): numbers, or 0 where true and -infinity where false.
+  const float* mask = nullptr;
+  const bool* allowed = nullptr;
+  int64_t mask_row = 0, mask_column = 0;
+  int64_t keys = 0;
+  int64_t size = 0;  // elements of a row
+  float scale = 1;
+  /// Query i sees keys 0 to i.
+  bool causal = false;
+};
+
+/// Floats of scratch memory that one thread needs, a multiple of 16. Needs no pointers.
+size_t attention_scratch_floats(const AttentionHead& head);
+
+/// Brings the keys and values of the head into `scratch` in the order in which attend() reads them.
+/// REQUIRES: keys >= 1; size >= 1; `scratch` is aligned to 64.
+void pack_attention(const AttentionHead& head, float* scratch);
+
+/// Computes rows [begin, end) of the result. REQUIRES: pack_attention(head, scratch) was the last to write `scratch`,
+/// but for calls of this function.
+void attend(const AttentionHead& head, int64_t begin, int64_t end, float* scratch);
+
+}  // namespace berth::cpu

@@ -1,0 +1,230 @@
+// Attention against its definition, in double. The fears: rows beyond the tile's, keys beyond a block's, columns that do
+// not fill a register, one head's columns read as another's, masks that leak, scratch memory that two threads share.
+
+#include "kernels/cpu/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/cpu/simd_testing.h"
+#include "kernels/portable/testing.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+using testing::f32;
+
+size_t temp_bytes_of(TempBytesFunction function, std::vector<Arg>& args, int threads) {
+  std::vector<EValue*> values;
+  for (Arg& arg : args) values.push_back(arg.value());
+  return function(Span<EValue* const>(values.data(), values.size()), threads);
+}
+
+struct Case {
+  int32_t batch = 1, queries = 1, keys = 1;
+  int64_t heads = 1, size = 1;
+  int64_t columns[3] = {0, 0, 0};  // before the heads, for query, key and value
+  int32_t extra = 0;               // columns behind the heads
+  bool causal = false;
+  int threads = 1;
+  std::vector<int32_t> mask = {};
+  DType mask_dtype = DType::kF32;
+};
+
+std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
+  std::normal_distribution<float> normal(0, static_cast<float>(spread));
+  std::vector<double> values(count);
+  for (double& x : values) x = static_cast<double>(normal(random));
+  return values;
+}
+
+Array random_tokens(std::mt19937& random, int32_t batch, int32_t tokens, int32_t columns) {
+  return f32({batch, tokens, columns}, randoms(random, static_cast<size_t>(batch * tokens * columns), 1.5));
+}
+
+struct Problem {
+  Case c;
+  double scale;
+  std::vector<double> query, key, value, mask;
+  int64_t row(size_t k) const { return c.columns[k] + c.heads * c.size + c.extra; }
+  double mask_at(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    const int64_t index[] = {b, h, i, j};
+    int64_t at = 0;
+    for (size_t d = 0; d < c.mask.size(); ++d) {
+      at = at * c.mask[d] + (c.mask[d] == 1 ? 0 : index[d + 4 - c.mask.size()]);
+    }
+    if (c.mask.empty()) return 0;
+    const double x = mask[static_cast<size_t>(at)];
+    if (c.mask_dtype == DType::kBool) return x != 0 ? 0 : -INFINITY;
+    return x;
+  }
+  double score(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    double sum = 0;
+    for (int64_t e = 0; e < c.size; ++e) {
+      sum += query[static_cast<size_t>((b * c.queries + i) * row(0) + c.columns[0] + h * c.size + e)] *
+             key[static_cast<size_t>((b * c.keys + j) * row(1) + c.columns[1] + h * c.size + e)];
+    }
+    return c.causal && j > i ? -INFINITY : sum * scale + mask_at(b, h, i, j);
+  }
+  double element(int64_t b, int64_t h, int64_t i, int64_t e, const std::vector<double>& weights) const {
+    double sum = 0;
+    for (int64_t j = 0; j < c.keys; ++j) {
+      sum += weights[static_cast<size_t>(j)] *
+             value[static_cast<size_t>((b * c.keys + j) * row(2) + c.columns[2] + h * c.size + e)];
+    }
+    (void)i;
+    return sum;
+  }
+  std::vector<double> weights(int64_t b, int64_t h, int64_t i) const {
+    std::vector<double> w(static_cast<size_t>(c.keys));
+    double max = -INFINITY;
+    double sum = 0;
+    for (size_t j = 0; j < w.size(); ++j) max = std::max(max, w[j] = score(b, h, i, static_cast<int64_t>(j)));
+    for (double& x : w) sum += x = std::exp(x - max);
+    for (double& x : w) x /= sum;
+    return w;
+  }
+};
+
+void expect_close(const Problem& p, const std::vector<double>& found, const std::string& what) {
+  size_t at = 0;
+  for (int64_t b = 0; b < p.c.batch; ++b) {
+    for (int64_t i = 0; i < p.c.queries; ++i) {
+      for (int64_t h = 0; h < p.c.heads; ++h) {
+        const std::vector<double> w = p.weights(b, h, i);
+        for (int64_t e = 0; e < p.c.size; ++e, ++at) {
+          ASSERT_NEAR(found[at], p.element(b, h, i, e, w), 1e-5) << what << ", batch " << b << ", query " << i
+                                                                 << ", head " << h << ", element " << e;
+        }
+      }
+    }
+  }
+}
+
+std::string text_of(const Case& c, unsigned seed) {
+  return "seed " + std::to_string(seed) + ": " + std::to_string(c.batch) + " x " + std::to_string(c.queries) + " x " +
+         std::to_string(c.keys) + ", " + std::to_string(c.heads) + " heads of " + std::to_string(c.size) +
+         (c.causal ? ", causal" : "") + ", " + std::to_string(c.threads) + " threads";
+}
+
+std::vector<double> random_mask(std::mt19937& random, const Case& c) {
+  size_t count = 1;
+  for (const int32_t size : c.mask) count *= static_cast<size_t>(size);
+  std::vector<double> values = randoms(random, count, 1);
+  // Of bool masks most is true; the first key is always seen.
+  for (size_t i = 0; i < count && c.mask_dtype == DType::kBool; ++i) {
+    values[i] = values[i] > -0.5 || i % static_cast<size_t>(c.mask.back()) == 0;
+  }
+  return values;
+}
+
+void check(const Case& c, unsigned seed) {
+  std::mt19937 random(seed);
+  Problem p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
+  const Array query = random_tokens(random, c.batch, c.queries, static_cast<int32_t>(p.row(0)));
+  const Array key = random_tokens(random, c.batch, c.keys, static_cast<int32_t>(p.row(1)));
+  const Array value = random_tokens(random, c.batch, c.keys, static_cast<int32_t>(p.row(2)));
+  const Array out = f32({c.batch, c.queries, static_cast<int32_t>(c.heads * c.size)});
+  Arg mask(nullptr);
+  if (!c.mask.empty()) {
+    p.mask = random_mask(random, c);
+    mask = Arg(Array(c.mask_dtype, c.mask, p.mask));
+  }
+  p.query = query.values();
+  p.key = key.values();
+  p.value = value.values();
+  std::vector<Arg> args = {query,  key,          value,        mask,         c.heads,  c.size,
+                           c.columns[0], c.columns[1], c.columns[2], p.scale, c.causal, out};
+  for_each_simd_target([&](const char* target) {
+    out.set(std::vector<double>(out.values().size(), 99));
+    const size_t bytes = temp_bytes_of(attention_temp_bytes, args, c.threads);
+    const testing::Outcome outcome = testing::run_with(attention_out, args, c.threads, bytes);
+    ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+    EXPECT_TRUE(out.intact());
+    expect_close(p, out.values(), text_of(c, seed) + ", " + target);
+  });
+}
+
+TEST(Attention, IsItsDefinitionForTheShapesOfModels) {
+  check({1, 64, 64, 6, 64, {0, 384, 768}, 0, true, 2}, 1);
+  check({1, 197, 197, 3, 64, {0, 192, 384}, 0, false, 2}, 2);
+}
+
+TEST(Attention, KeysBeyondABlockShareOneSum) {
+  check({1, 30, 1100, 1, 16, {0, 0, 0}, 0, false, 1}, 3);
+  check({1, 700, 700, 1, 8, {0, 0, 0}, 0, true, 3}, 4);
+}
+
+TEST(Attention, ColumnsThatFillNoRegister) {
+  for (int64_t size : {1, 3, 5, 15, 17, 31, 33, 65, 80}) check({2, 7, 9, 2, size, {3, 1, 2}, 1, false, 1}, 5);
+}
+
+TEST(Attention, MasksOfEveryWidth) {
+  for (const std::vector<int32_t>& mask : std::vector<std::vector<int32_t>>{
+           {2, 3, 29, 41}, {1, 1, 29, 41}, {2, 1, 1, 41}, {1, 3, 29, 1}, {29, 41}, {41}, {3, 1, 1}, {}}) {
+    check({2, 29, 41, 3, 8, {0, 0, 0}, 0, false, 2, mask, DType::kF32}, 6);
+    if (!mask.empty() && mask.back() == 41) check({2, 29, 41, 3, 8, {0, 0, 0}, 0, true, 2, mask, DType::kBool}, 7);
+  }
+}
+
+TEST(Attention, RandomShapes) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  const auto up_to = [&](int64_t n) { return static_cast<int32_t>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < 40; ++i) {
+    const Case c = {1 + up_to(3), 1 + up_to(60), 1 + up_to(80), 1 + up_to(4), 1 + up_to(70), {up_to(5), up_to(5), up_to(5)},
+                    up_to(3),     up_to(2) == 0, 1 + up_to(4)};
+    check(c, seed + static_cast<unsigned>(i));
+  }
+}
+
+TEST(Attention, ScoresBeyondTheExponentialsRangeAndNaN) {
+  const Array query = f32({1, 2, 1}, {1, 1});
+  const Array key = f32({1, 3, 1}, {500, 0, -500});
+  const Array value = f32({1, 3, 1}, {1, 2, 3});
+  const Array out = f32({1, 2, 1});
+  std::vector<Arg> args = {query, key, value, nullptr, 1, 1, 0, 0, 0, 1.0, false, out};
+  for_each_simd_target([&](const char* target) {
+    const size_t bytes = temp_bytes_of(attention_temp_bytes, args, 1);
+    query.set({1, -1});
+    ASSERT_EQ(testing::run(attention_out, args, bytes), Error::kOk);
+    EXPECT_EQ(out.values(), (std::vector<double>{1, 3})) << target;
+    query.set({NAN, -1});
+    ASSERT_EQ(testing::run(attention_out, args, bytes), Error::kOk);
+    EXPECT_TRUE(std::isnan(out.values()[0])) << target;
+    EXPECT_EQ(out.values()[1], 3) << target;
+  });
+}
+
+TEST(Attention, NothingToDo) {
+  const Array out = f32({0, 2, 4});
+  std::vector<Arg> args = {f32({0, 2, 4}), f32({0, 3, 4}), f32({0, 3, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false, out};
+  EXPECT_EQ(testing::run(attention_out, args, 4096), Error::kOk);
+  const Array zeros = f32({1, 2, 4});
+  args = {f32({1, 2, 4}, {1, 1, 1, 1, 1, 1, 1, 1}), f32({1, 0, 4}), f32({1, 0, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false,
+          zeros};
+  EXPECT_EQ(testing::run(attention_out, args, 4096), Error::kOk);
+  EXPECT_EQ(zeros.values(), std::vector<double>(8, 0));
+}
+
+TEST(Attention, WhatDoesNotFitIsRefused) {
+  const Array q = f32({1, 2, 4});
+  const Array k = f32({1, 3, 4});
+  const Array out = f32({1, 2, 4});
+  const auto refused = [&](std::vector<Arg> args) {
+    return testing::run(attention_out, std::move(args), 4096) == Error::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused({q, k, k, nullptr, 2, 2, 1, 0, 0, 1.0, false, out}));
+  EXPECT_TRUE(refused({q, k, k, nullptr, 2, 2, 0, -1, 0, 1.0, false, out}));
+  EXPECT_TRUE(refused({q, k, k, nullptr, int64_t{1} << 62, int64_t{4}, 0, 0, 0, 1.0, false, out}));
+  EXPECT_TRUE(refused({q, k, q, nullptr, 2, 2, 0, 0, 0, 1.0, false, out}));
+  EXPECT_TRUE(refused({q, k, k, f32({5}), 2, 2, 0, 0, 0, 1.0, false, out}));
+  EXPECT_TRUE(refused({q, k, k, nullptr, 2, 2, 0, 0, 0, 1.0, false, f32({1, 2, 5})}));
+}
+
+}  // namespace
+}  // namespace berth::cpu
