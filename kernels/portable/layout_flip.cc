@@ -2,28 +2,12 @@
 #include <cstring>
 
 #include "kernels/portable/copy_strided.h"
-#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/layout_boxes.h"
+#include "kernels/portable/layout_sizes.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::portable {
 namespace {
-
-// How far each dimension rolls, in [0, size); dimensions named twice roll twice.
-Error read_shifts(KernelContext& context, const Tensor& self, const Integers& shifts, const Integers& dims,
-                  int64_t* shift_of) {
-  for (int d = 0; d < self.rank(); ++d) shift_of[d] = 0;
-  if (dims.count != shifts.count) {
-    return context.fail(Error::kInvalidArgument, "roll: shifts and dims differ in length");
-  }
-  for (int i = 0; i < dims.count; ++i) {
-    int dim = 0;
-    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
-    if (self.rank() == 0 || self.size(dim) == 0) continue;
-    const int64_t size = self.size(dim);
-    shift_of[dim] = ((shift_of[dim] + shifts[i] % size) % size + size) % size;
-  }
-  return Error::kOk;
-}
 
 // Each rolled dimension is two runs that change places; `d` is the dimension to divide next.
 void roll_pieces(KernelContext& context, const Tensor& self, const int64_t* shift_of, Tensor& out) {
@@ -69,52 +53,27 @@ void clear_columns(char* row, int64_t begin, int64_t columns, int64_t stride, in
 }  // namespace
 
 Error flip_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
-  Integers dims;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &dims));
-  bool flipped[kMaxRank] = {};
-  for (int i = 0; i < dims.count; ++i) {
-    int dim = 0;
-    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
-    if (flipped[dim]) return context.fail(Error::kInvalidArgument, "flip: dims names a dimension twice");
-    flipped[dim] = true;
-  }
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
-  if (out.numel() == 0) return Error::kOk;
-  const size_t bytes = element_size(self.dtype());
-  StridedCopy copy(bytes);
-  int64_t first = 0;
-  for (int d = 0; d < self.rank(); ++d) {
-    if (flipped[d]) first += (self.size(d) - 1) * self.stride(d);
-    copy.add(self.size(d), flipped[d] ? -self.stride(d) : self.stride(d), out.stride(d));
-  }
-  copy.prepare();
-  copy.run(context, self.data<char>() + static_cast<size_t>(first) * bytes, out.raw());
-  return Error::kOk;
+  SubBox box;
+  BERTH_RETURN_IF_ERROR(read_flip(context, args[0]->tensor(), *args[1], &box));
+  return copy_from_box(context, args[0]->tensor(), box, args[2]->tensor());
 }
 
 Error roll_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[3]->tensor();
-  Integers shifts;
-  Integers dims;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &shifts));
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[2], &dims));
+  bool as_one_row = false;
   int64_t shift_of[kMaxRank];
-  if (dims.count > 0) {
-    BERTH_RETURN_IF_ERROR(read_shifts(context, self, shifts, dims, shift_of));
-    BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
-    if (out.numel() > 0) roll_pieces(context, self, shift_of, out);
-    return Error::kOk;
-  }
-  // Without dims the tensor rolls as one row, which is two moves in memory when it is one.
-  if (shifts.count != 1) return context.fail(Error::kInvalidArgument, "roll: without dims there must be one shift");
+  BERTH_RETURN_IF_ERROR(read_roll(context, self, *args[1], *args[2], &as_one_row, shift_of));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   if (out.numel() == 0) return Error::kOk;
+  if (!as_one_row) {
+    roll_pieces(context, self, shift_of, out);
+    return Error::kOk;
+  }
+  // Two moves in memory when that is one row as well.
   const int64_t count = self.numel();
   const size_t bytes = element_size(self.dtype());
-  const int64_t shift = (shifts[0] % count + count) % count;
+  const int64_t shift = shift_of[0];
   if (self.is_contiguous() && out.is_contiguous()) {
     const size_t front = static_cast<size_t>(count - shift) * bytes;
     const size_t back = static_cast<size_t>(shift) * bytes;

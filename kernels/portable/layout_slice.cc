@@ -1,6 +1,7 @@
 #include "kernels/portable/layout_slice.h"
 
 #include "kernels/portable/copy_strided.h"
+#include "kernels/portable/layout_boxes.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::portable {
@@ -99,41 +100,15 @@ Error select_copy_int_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error narrow_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  int dim = 0;
-  if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "narrow_copy: self has rank 0");
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
-  const int64_t size = self.size(dim);
-  const int64_t length = args[3]->integer();
-  int64_t start = args[2]->integer();
-  if (start < 0) start += size;
-  if (start < 0 || start > size || length < 0 || length > size - start) {
-    return context.fail(Error::kInvalidArgument, "narrow_copy: start and length are not inside the dimension");
-  }
-  return copy_from_box(context, self, slice_of(self, dim, start, length, 1), args[4]->tensor());
+  SubBox box;
+  BERTH_RETURN_IF_ERROR(read_narrow(context, args[0]->tensor(), *args[1], *args[2], *args[3], &box));
+  return copy_from_box(context, args[0]->tensor(), box, args[4]->tensor());
 }
 
 Error diagonal_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t offset = args[1]->integer();
-  int a = 0;
-  int b = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[2]->integer(), self, &a));
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[3]->integer(), self, &b));
-  if (a == b) return context.fail(Error::kInvalidArgument, "diagonal_copy: dim1 and dim2 are the same dimension");
-  const bool right = offset >= 0;
-  const int64_t rows = self.size(a);
-  const int64_t columns = self.size(b);
-  int64_t length = 0;
-  if (right && offset < columns) length = rows < columns - offset ? rows : columns - offset;
-  if (!right && offset > -rows) length = rows + offset < columns ? rows + offset : columns;
   SubBox box;
-  for (int d = 0; d < self.rank(); ++d) {
-    if (d != a && d != b) box.push(self.size(d), self.stride(d));
-  }
-  box.push(length, self.stride(a) + self.stride(b));
-  if (length > 0) box.offset = right ? offset * self.stride(b) : -offset * self.stride(a);
-  return copy_from_box(context, self, box, args[4]->tensor());
+  BERTH_RETURN_IF_ERROR(read_diagonal(context, args[0]->tensor(), *args[1], *args[2], *args[3], &box));
+  return copy_from_box(context, args[0]->tensor(), box, args[4]->tensor());
 }
 
 Error select_scatter_out(KernelContext& context, Span<EValue* const> args) {

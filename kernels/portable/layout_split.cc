@@ -1,5 +1,5 @@
 // split_copy, split_with_sizes_copy, unbind_copy: one tensor taken apart into several.
-#include "kernels/portable/layout_slice.h"
+#include "kernels/portable/layout_boxes.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::portable {
@@ -22,7 +22,7 @@ Error read_split_dim(KernelContext& context, const Tensor& self, const EValue& d
 
 }  // namespace
 
-Error split_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error split_copy(KernelContext& context, Span<EValue* const> args, MoveBox move) {
   const Tensor& self = args[0]->tensor();
   const int64_t step = args[1]->integer();
   int dim = 0;
@@ -36,13 +36,13 @@ Error split_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   int64_t start = 0;
   for (const EValue* out : args[3]->items()) {
     const int64_t length = size - start < step ? size - start : step;
-    BERTH_RETURN_IF_ERROR(copy_from_box(context, self, slice_of(self, dim, start, length, 1), out->tensor()));
+    BERTH_RETURN_IF_ERROR(move(context, self, slice_of(self, dim, start, length, 1), out->tensor()));
     start += length;
   }
   return Error::kOk;
 }
 
-Error split_with_sizes_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error split_with_sizes_copy(KernelContext& context, Span<EValue* const> args, MoveBox move) {
   const Tensor& self = args[0]->tensor();
   const Span<EValue* const> lengths = args[1]->items();
   const Span<EValue* const> outs = args[3]->items();
@@ -63,22 +63,32 @@ Error split_with_sizes_copy_out(KernelContext& context, Span<EValue* const> args
   int64_t start = 0;
   for (size_t i = 0; i < outs.size(); ++i) {
     const int64_t length = lengths[i]->integer();
-    BERTH_RETURN_IF_ERROR(copy_from_box(context, self, slice_of(self, dim, start, length, 1), outs[i]->tensor()));
+    BERTH_RETURN_IF_ERROR(move(context, self, slice_of(self, dim, start, length, 1), outs[i]->tensor()));
     start += length;
   }
   return Error::kOk;
 }
 
-Error unbind_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+Error unbind_copy(KernelContext& context, Span<EValue* const> args, MoveBox move) {
   const Tensor& self = args[0]->tensor();
   int dim = 0;
   BERTH_RETURN_IF_ERROR(read_split_dim(context, self, *args[1], &dim));
   BERTH_RETURN_IF_ERROR(check_pieces(context, *args[2], self.size(dim)));
   int64_t index = 0;
   for (const EValue* out : args[2]->items()) {
-    BERTH_RETURN_IF_ERROR(copy_from_box(context, self, select_of(self, dim, index++), out->tensor()));
+    BERTH_RETURN_IF_ERROR(move(context, self, select_of(self, dim, index++), out->tensor()));
   }
   return Error::kOk;
+}
+
+Error split_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+  return split_copy(context, args, copy_from_box);
+}
+Error split_with_sizes_copy_out(KernelContext& context, Span<EValue* const> args) {
+  return split_with_sizes_copy(context, args, copy_from_box);
+}
+Error unbind_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+  return unbind_copy(context, args, copy_from_box);
 }
 
 }  // namespace berth::portable

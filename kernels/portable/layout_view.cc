@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "kernels/portable/copy_strided.h"
-#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/layout_sizes.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::portable {
@@ -58,54 +58,18 @@ Error view(KernelContext& context, const Tensor& self, const Sizes& sizes, Tenso
   return Error::kOk;
 }
 
-Error view_sizes(KernelContext& context, const Tensor& self, const Integers& wanted, Sizes* sizes) {
-  int inferred = -1;
-  int64_t known = 1;
-  for (int i = 0; i < wanted.count; ++i) {
-    if (wanted[i] == -1 && inferred < 0) {
-      inferred = i;
-      push_size(sizes, 0);
-    } else if (!push_size(sizes, wanted[i]) || __builtin_mul_overflow(known, wanted[i], &known)) {
-      return context.fail(Error::kInvalidArgument,
-                          "view_copy: size has a dimension below -1, a second -1, or too many");
-    }
-  }
-  if (inferred >= 0) {
-    if (known == 0 || self.numel() % known != 0 || self.numel() / known > INT32_MAX) {
-      return context.fail(Error::kInvalidArgument,
-                          "view_copy: no size for the dimension -1 gives the elements of self");
-    }
-    sizes->data[inferred] = static_cast<int32_t>(self.numel() / known);
-    return Error::kOk;
-  }
-  if (known == self.numel()) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "view_copy: size does not have as many elements as self");
-}
-
 Error squeeze(KernelContext& context, const Tensor& self, const Integers& dims, Tensor& out) {
-  bool dropped[kMaxRank] = {};
-  for (int i = 0; i < dims.count; ++i) {
-    int dim = 0;
-    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
-    if (dropped[dim]) return context.fail(Error::kInvalidArgument, "squeeze_copy: dim names a dimension twice");
-    dropped[dim] = true;
-  }
   Sizes sizes;
-  for (int d = 0; d < self.rank(); ++d) {
-    if (!dropped[d] || self.size(d) != 1) push_size(&sizes, self.size(d));
-  }
+  BERTH_RETURN_IF_ERROR(read_squeeze(context, self, dims, &sizes));
   return view(context, self, sizes, out);
 }
 
 }  // namespace
 
 Error view_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Integers wanted;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &wanted));
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(view_sizes(context, self, wanted, &sizes));
-  return view(context, self, sizes, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_view(context, args[0]->tensor(), *args[1], &sizes));
+  return view(context, args[0]->tensor(), sizes, args[2]->tensor());
 }
 
 Error squeeze_copy_dim_out(KernelContext& context, Span<EValue* const> args) {
@@ -121,17 +85,9 @@ Error squeeze_copy_dims_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error unsqueeze_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  int dim = 0;
-  if (self.rank() == kMaxRank || !normalize_dim(args[1]->integer(), self.rank() + 1, &dim)) {
-    return context.fail(Error::kInvalidArgument, "unsqueeze_copy: dim is out of range, or self has 16 dimensions");
-  }
   Sizes sizes;
-  for (int d = 0; d <= self.rank(); ++d) {
-    if (d == dim) push_size(&sizes, 1);
-    if (d < self.rank()) push_size(&sizes, self.size(d));
-  }
-  return view(context, self, sizes, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_unsqueeze(context, args[0]->tensor(), args[1]->integer(), &sizes));
+  return view(context, args[0]->tensor(), sizes, args[2]->tensor());
 }
 
 }  // namespace berth::portable

@@ -66,6 +66,12 @@ TEST(ViewRefuses, SizesThatDoNotAddUp) {
   EXPECT_EQ(run(view_copy_out, {f32({0, 3}), Ints{0, -1}, f32({0, 3})}), Error::kInvalidArgument);
 }
 
+TEST(ViewRefuses, AnInferredSizeInTheSeventeenthDimension) {
+  Ints size(17, 1);
+  size[16] = -1;
+  EXPECT_EQ(run(view_copy_out, {f32({6}), size, f32({6})}), Error::kInvalidArgument);
+}
+
 TEST(SqueezeDrops, OnlyDimensionsOfSizeOne) {
   const Array self = f32({1, 3, 1, 2}, {1, 2, 3, 4, 5, 6});
   const Array a = f32({3, 1, 2});

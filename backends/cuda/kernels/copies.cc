@@ -7,16 +7,15 @@
 #include "backends/cuda/kernels/kernels.h"
 #include "base/result.h"
 #include "kernels/portable/create_scalar.h"
+#include "kernels/portable/layout_sizes.h"
 
 namespace berth::cuda {
 namespace {
 
-using portable::Integers;
 using portable::is_real;
 using portable::prepare_out;
 using portable::push_size;
 using portable::read_dim;
-using portable::read_integers;
 using portable::Sizes;
 using portable::sizes_of;
 using portable::SubBox;
@@ -53,41 +52,6 @@ Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts
   }
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
   return copy_into(context, self, out);
-}
-
-// What PyTorch passes over: the empty tensor of the days before tensors of other ranks could be empty.
-bool is_legacy_empty(const Tensor& tensor) { return tensor.rank() == 1 && tensor.numel() == 0; }
-
-Error check_parts(KernelContext& context, Span<EValue* const> parts, const Tensor& out) {
-  if (parts.empty()) return context.fail(Error::kInvalidArgument, "there are no tensors to put together");
-  for (const EValue* part : parts) {
-    if (!part->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the tensor list is no tensor");
-    const DType dtype = part->tensor().dtype();
-    const bool converts = is_real(dtype) && is_real(out.dtype()) && portable::can_cast(dtype, out.dtype());
-    if (dtype != out.dtype() && !converts) {
-      return context.fail(Error::kInvalidArgument, "a tensor of the list cannot be converted to the dtype of out");
-    }
-    BERTH_RETURN_IF_ERROR(portable::check_memory(context, part->tensor()));
-  }
-  return Error::kOk;
-}
-
-Error cat_sizes(KernelContext& context, Span<EValue* const> parts, const Tensor& model, int dim, Sizes* sizes) {
-  int64_t total = 0;
-  for (const EValue* item : parts) {
-    const Tensor& part = item->tensor();
-    if (is_legacy_empty(part)) continue;
-    bool match = part.rank() == model.rank();
-    for (int d = 0; match && d < part.rank(); ++d) match = d == dim || part.size(d) == model.size(d);
-    if (!match) return context.fail(Error::kInvalidArgument, "cat: the tensors differ in a dimension other than dim");
-    total += part.size(dim);
-  }
-  for (int d = 0; d < model.rank(); ++d) {
-    if (!push_size(sizes, d == dim ? total : model.size(d))) {
-      return context.fail(Error::kInvalidArgument, "cat: the concatenation is larger than 2^31 - 1 along dim");
-    }
-  }
-  return Error::kOk;
 }
 
 // Copies `part` to the box of `out`, in the dtype of out.
@@ -187,22 +151,6 @@ Error roll_dims(KernelContext& context, const Tensor& self, const int64_t* shift
   return Error::kOk;
 }
 
-Error read_shifts(KernelContext& context, const Tensor& self, const Integers& shifts, const Integers& dims,
-                  int64_t* shift_of) {
-  for (int d = 0; d < self.rank(); ++d) shift_of[d] = 0;
-  if (dims.count != shifts.count) {
-    return context.fail(Error::kInvalidArgument, "roll: shifts and dims differ in length");
-  }
-  for (int i = 0; i < dims.count; ++i) {
-    int dim = 0;
-    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
-    if (self.rank() == 0 || self.size(dim) == 0) continue;
-    const int64_t size = self.size(dim);
-    shift_of[dim] = ((shift_of[dim] + shifts[i] % size) % size + size) % size;
-  }
-  return Error::kOk;
-}
-
 }  // namespace
 
 #define COPY(identifier, converts) \
@@ -225,22 +173,13 @@ Error copy_self(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error cat_out(KernelContext& context, Span<EValue* const> args) {
-  const Span<EValue* const> parts = args[0]->items();
   Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
-  const Tensor* model = &parts[0]->tensor();
-  for (size_t i = 1; i < parts.size() && is_legacy_empty(*model); ++i) model = &parts[i]->tensor();
-  if (model->rank() == 0) return context.fail(Error::kInvalidArgument, "cat: a tensor has rank 0");
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), *model, &dim));
-  Sizes sizes;
-  BERTH_RETURN_IF_ERROR(cat_sizes(context, parts, *model, dim, &sizes));
-  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
-  BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
+  BERTH_RETURN_IF_ERROR(portable::prepare_cat(context, args[0]->items(), args[1]->integer(), out, &dim));
   int64_t start = 0;
-  for (const EValue* item : parts) {
+  for (const EValue* item : args[0]->items()) {
     const Tensor& part = item->tensor();
-    if (is_legacy_empty(part)) continue;
+    if (portable::is_legacy_empty(part)) continue;
     BERTH_RETURN_IF_ERROR(place(context, part, portable::slice_of(out, dim, start, part.size(dim), 1), out));
     start += part.size(dim);
   }
@@ -248,72 +187,25 @@ Error cat_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error stack_out(KernelContext& context, Span<EValue* const> args) {
-  const Span<EValue* const> parts = args[0]->items();
   Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
-  const Tensor& model = parts[0]->tensor();
   int dim = 0;
-  if (model.rank() == kMaxRank || !portable::normalize_dim(args[1]->integer(), model.rank() + 1, &dim)) {
-    return context.fail(Error::kInvalidArgument, "stack: dim is out of range, or the tensors have 16 dimensions");
-  }
-  for (const EValue* part : parts) {
-    if (!portable::same_sizes(part->tensor(), model)) {
-      return context.fail(Error::kInvalidArgument, "stack: the tensors differ in their sizes");
-    }
-  }
-  Sizes sizes;
-  for (int d = 0; d <= model.rank(); ++d) {
-    if (d == dim && !push_size(&sizes, static_cast<int64_t>(parts.size()))) {
-      return context.fail(Error::kInvalidArgument, "stack: more than 2^31 - 1 tensors");
-    }
-    if (d < model.rank()) push_size(&sizes, model.size(d));
-  }
-  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
-  BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const SubBox box = portable::select_of(out, dim, static_cast<int64_t>(i));
-    BERTH_RETURN_IF_ERROR(place(context, parts[i]->tensor(), box, out));
+  BERTH_RETURN_IF_ERROR(portable::prepare_stack(context, args[0]->items(), args[1]->integer(), out, &dim));
+  int64_t index = 0;
+  for (const EValue* part : args[0]->items()) {
+    BERTH_RETURN_IF_ERROR(place(context, part->tensor(), portable::select_of(out, dim, index++), out));
   }
   return Error::kOk;
-}
-
-Error flip_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Integers dims;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &dims));
-  bool flipped[kMaxRank] = {};
-  for (int i = 0; i < dims.count; ++i) {
-    int dim = 0;
-    BERTH_RETURN_IF_ERROR(read_dim(context, dims[i], self, &dim));
-    if (flipped[dim]) return context.fail(Error::kInvalidArgument, "flip: dims names a dimension twice");
-    flipped[dim] = true;
-  }
-  SubBox box;
-  for (int d = 0; d < self.rank(); ++d) {
-    if (flipped[d] && self.size(d) > 0) box.offset += (self.size(d) - 1) * self.stride(d);
-    box.push(self.size(d), flipped[d] ? -self.stride(d) : self.stride(d));
-  }
-  return take_box(context, self, box, args[2]->tensor());
 }
 
 Error roll_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[3]->tensor();
-  Integers shifts;
-  Integers dims;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &shifts));
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[2], &dims));
+  bool as_one_row = false;
   int64_t shift_of[kMaxRank];
-  if (dims.count > 0) BERTH_RETURN_IF_ERROR(read_shifts(context, self, shifts, dims, shift_of));
-  // Without dims the tensor rolls as one row.
-  if (dims.count == 0 && shifts.count != 1) {
-    return context.fail(Error::kInvalidArgument, "roll: without dims there must be one shift");
-  }
+  BERTH_RETURN_IF_ERROR(portable::read_roll(context, self, *args[1], *args[2], &as_one_row, shift_of));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
-  const int64_t count = self.numel();
-  if (count == 0) return Error::kOk;
-  if (dims.count > 0) return roll_dims(context, self, shift_of, out);
-  return copy_in_order(context, self, out, (shifts[0] % count + count) % count);
+  if (self.numel() == 0) return Error::kOk;
+  return as_one_row ? copy_in_order(context, self, out, shift_of[0]) : roll_dims(context, self, shift_of, out);
 }
 
 Error tril_out(KernelContext& context, Span<EValue* const> args) {
