@@ -1,5 +1,5 @@
-# cmake --install: the tool, libberth_runtime, libberth_compiler, public headers, and a package for
-# find_package(berth COMPONENTS runtime compiler).
+# cmake --install: the tool, libberth_runtime, libberth_cpu, libberth_compiler, public headers, and a package for
+# find_package(berth COMPONENTS runtime cpu compiler).
 #
 # Each library is one archive made of the objects of its rooms, so that a user links one thing.
 
@@ -24,14 +24,20 @@ function(berth_bundle name)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
 endfunction()
 
-set(BERTH_RUNTIME_ROOMS base format runtime host portable nested cpu)
+set(BERTH_RUNTIME_ROOMS base format runtime host portable nested)
 if(TARGET berth_sim)
   list(APPEND BERTH_RUNTIME_ROOMS sim)
 endif()
 berth_bundle(runtime ROOMS ${BERTH_RUNTIME_ROOMS} LINK Threads::Threads)
+berth_bundle(cpu ROOMS cpu_kernels cpu LINK berth_bundle_runtime ${BERTH_CPU_LIBRARIES})
+if(BERTH_ONEDNN)
+  # Ours, beside whatever else the machine has: the packing of weights is that of one version.
+  install(FILES $<TARGET_FILE:DNNL::dnnl> DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth RENAME ${BERTH_ONEDNN_SONAME})
+endif()
 if(BERTH_COMPILER)
-  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_runtime fmt::fmt minizip)
+  berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_cpu fmt::fmt minizip)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set_target_properties(berth PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/berth")
 endif()
 
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/public_headers.txt headers REGEX "^[a-z]")

@@ -1,9 +1,10 @@
 # A room of the house: one folder, one static library, its tests beside its sources.
 #
-#   berth_room(NAME [DEPENDS room…] [SYSTEM target…])
+#   berth_room(NAME [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
-# the rooms that it names: a missing arrow of docs/house.md is a missing link line here.
+# the rooms that it names: a missing arrow of docs/house.md is a missing link line here. Files that match EXCLUDE are
+# left out.
 
 find_package(Threads REQUIRED)
 
@@ -46,10 +47,14 @@ function(berth_test name)
 endfunction()
 
 function(berth_room name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;SYSTEM" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE" "DEPENDS;SYSTEM" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   list(REMOVE_ITEM sources ${tests} "")
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
+    list(FILTER tests EXCLUDE REGEX "${ARG_EXCLUDE}")
+  endif()
   add_library(berth_${name} STATIC ${sources})
   list(TRANSFORM ARG_DEPENDS PREPEND berth_)
   target_link_libraries(berth_${name} PUBLIC ${ARG_DEPENDS} ${ARG_SYSTEM} berth_options)
