@@ -1,11 +1,8 @@
 // Activations and limits: clamp, hardtanh, elu, leaky_relu, gelu, logit.
-#include <cstring>
-#include <limits>
-
+#include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/math.h"
 #include "kernels/portable/portable.h"
-#include "kernels/portable/promotion.h"
 
 namespace berth::portable {
 namespace {
@@ -85,44 +82,21 @@ struct Logit {
   T low, high;
 };
 
-// Both readings of a limit: as a real and as a whole number. None is no limit.
-void set_limit(const EValue& limit, int i, Scalars* scalars) {
-  if (limit.is_none()) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    scalars->real[i] = i == 0 ? -infinity : infinity;
-    scalars->whole[i] = i == 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
-    return;
-  }
-  scalars->real[i] = limit.scalar_to<double>();
-  if (!limit.is_double()) scalars->whole[i] = limit.scalar_to<int64_t>();
-}
-
 Error run_clamp(KernelContext& context, const Tensor& self, const EValue& low, const EValue& high, Tensor& out) {
-  Scalars scalars;
-  set_limit(low, 0, &scalars);
-  set_limit(high, 1, &scalars);
+  const Scalars scalars = read_limits(low, high);
   const Tensor* tensor = &self;
   constexpr Loops kLoops = unary_loops<Clamp>();
   if (run_dense_f32(context, out, Span<const Tensor* const>(&tensor, 1), kLoops.f32, scalars)) return Error::kOk;
-  DType common = self.dtype();
-  if (!low.is_none()) common = promote_scalar(common, low);
-  if (!high.is_none()) common = promote_scalar(common, high);
+  const DType common = promote_limits(self.dtype(), low, high);
   const DType compute = compute_dtype(common);
   const Input input = {&self, compute, common, nullptr};
   return run_elementwise(context, {&out, compute, common}, Span<const Input>(&input, 1), kLoops.at(compute), scalars);
 }
 
-Error require_floating(KernelContext& context, const Tensor& self) {
-  if (is_floating(self.dtype())) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "this operator takes floating-point tensors only");
-}
-
 }  // namespace
 
 Error clamp_out(KernelContext& context, Span<EValue* const> args) {
-  if (args[1]->is_none() && args[2]->is_none()) {
-    return context.fail(Error::kInvalidArgument, "clamp needs at least one of min and max");
-  }
+  BERTH_RETURN_IF_ERROR(require_limit(context, *args[1], *args[2]));
   return run_clamp(context, args[0]->tensor(), *args[1], *args[2], args[3]->tensor());
 }
 
@@ -133,28 +107,24 @@ Error hardtanh_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error elu_out(KernelContext& context, Span<EValue* const> args) {
-  if (const Error error = require_floating(context, args[0]->tensor()); error != Error::kOk) return error;
+  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
   Scalars scalars;
   for (int i = 0; i < 3; ++i) scalars.real[i] = args[static_cast<size_t>(i) + 1]->scalar_to<double>();
   return run_unary(context, args, unary_float_loops<Elu>(), scalars);
 }
 
 Error leaky_relu_out(KernelContext& context, Span<EValue* const> args) {
-  if (const Error error = require_floating(context, args[0]->tensor()); error != Error::kOk) return error;
+  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
   Scalars scalars;
   scalars.real[0] = args[1]->scalar_to<double>();
   return run_unary(context, args, unary_float_loops<LeakyRelu>(), scalars);
 }
 
 Error gelu_out(KernelContext& context, Span<EValue* const> args) {
-  if (const Error error = require_floating(context, args[0]->tensor()); error != Error::kOk) return error;
-  const StringRef approximate = args[1]->text();
-  const auto is = [&](const char* text) {
-    return approximate.size == std::strlen(text) && std::memcmp(approximate.data, text, approximate.size) == 0;
-  };
-  if (is("none")) return run_unary(context, args, unary_float_loops<Gelu>());
-  if (is("tanh")) return run_unary(context, args, unary_float_loops<GeluTanh>());
-  return context.fail(Error::kInvalidArgument, "gelu's approximate must be 'none' or 'tanh'");
+  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
+  bool is_tanh = false;
+  BERTH_RETURN_IF_ERROR(read_approximate(context, *args[1], &is_tanh));
+  return run_unary(context, args, is_tanh ? unary_float_loops<GeluTanh>() : unary_float_loops<Gelu>());
 }
 
 Error logit_out(KernelContext& context, Span<EValue* const> args) {

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "kernels/portable/complex_arithmetic.h"
+#include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
-#include "kernels/portable/promotion.h"
 
 namespace berth::portable {
 namespace {
@@ -72,28 +72,6 @@ struct Atan2 : NoScalars {
   using NoScalars::NoScalars;
   BERTH_INLINE T operator()(T y, T x) const { return std::atan2(y, x); }
 };
-
-DType promoted(Span<EValue* const> args) { return promote_types(args[0]->tensor().dtype(), args[1]->tensor().dtype()); }
-
-bool is_one(const EValue& alpha) { return alpha.is_double() ? alpha.real() == 1 : alpha.scalar_to<int64_t>() == 1; }
-
-// `factor` (1 or -1) times alpha.
-Error read_alpha(KernelContext& context, const EValue& alpha, int factor, DType common, Scalars* scalars) {
-  scalars->real[0] = factor * alpha.scalar_to<double>();
-  if (!alpha.is_double()) {
-    scalars->whole[0] = product(alpha.scalar_to<int64_t>(), int64_t{factor});
-    // Of bools, any alpha but zero takes all of the second tensor.
-    if (common == DType::kBool && scalars->whole[0] != 0) scalars->whole[0] = 1;
-  } else if (!is_floating(common)) {
-    return context.fail(Error::kInvalidArgument, "alpha must not be a floating-point number when tensors are integers");
-  }
-  return Error::kOk;
-}
-
-Error refuse_bool(KernelContext& context, bool is_bool) {
-  if (!is_bool) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "subtraction does not take bool tensors; use logical_xor");
-}
 
 }  // namespace
 

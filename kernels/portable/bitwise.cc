@@ -1,7 +1,7 @@
 // Bitwise operators on integers and bool, and shifts of integers.
+#include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
-#include "kernels/portable/promotion.h"
 
 namespace berth::portable {
 namespace {
@@ -33,20 +33,13 @@ void right_shift_loop(const Chunk& chunk) {
   });
 }
 
-Error check_bits(KernelContext& context, DType common, bool shifts) {
-  if (is_integer(common) || (common == DType::kBool && !shifts)) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "this operator takes integer tensors only");
-}
-
 Error run_bits(KernelContext& context, Span<EValue* const> args, Loop loop, bool shifts) {
   const Tensor& self = args[0]->tensor();
   const EValue& other = *args[1];
   Tensor& out = args[2]->tensor();
-  const DType common =
-      other.is_tensor() ? promote_types(self.dtype(), other.tensor().dtype()) : promote_scalar(self.dtype(), other);
-  if (const Error error = check_bits(context, common, shifts); error != Error::kOk) return error;
+  DType common = DType::kI64;
   Scalars scalars;
-  scalars.whole[0] = static_cast<int64_t>(element_size(common)) * 8;
+  BERTH_RETURN_IF_ERROR(read_bits(context, self, other, shifts, &common, &scalars));
   const Loops loops = {nullptr, nullptr, loop};
   if (other.is_tensor()) return run_binary(context, self, other.tensor(), out, common, loops, scalars);
   return run_binary_scalar(context, self, other, out, common, loops, false, scalars);

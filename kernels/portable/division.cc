@@ -3,11 +3,10 @@
 // floor and remainder go together and have the divisor's sign, as in Python; trunc and fmod have the dividend's, as in
 // C. A whole number divided by zero is an error.
 #include <cmath>
-#include <cstring>
 
+#include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
-#include "kernels/portable/promotion.h"
 
 namespace berth::portable {
 namespace {
@@ -91,10 +90,6 @@ bool has_zero(const Tensor& tensor) {
   return false;
 }
 
-Error divided_by_zero(KernelContext& context) {
-  return context.fail(Error::kInvalidArgument, "integer division by zero");
-}
-
 // Division of whole numbers must not meet a zero, and is not defined on bool.
 Error check_divisor(KernelContext& context, const Tensor& divisor, DType common) {
   if (is_floating(common)) return Error::kOk;
@@ -116,13 +111,7 @@ Error run_division(KernelContext& context, const Tensor& a, const Tensor& b, Ten
 Error run_division_scalar(KernelContext& context, const Tensor& self, const EValue& other, Tensor& out,
                           const Loops& loops) {
   const DType common = promote_scalar(self.dtype(), other);
-  if (common == DType::kBool) return unsupported_dtype(context);
-  if (is_integer(common)) {
-    // The scalar wraps to the tensor's type before it divides.
-    const ScalarElement element(other, common, DType::kI64);
-    const ScalarElement zero(EValue(int64_t{0}), common, DType::kI64);
-    if (std::memcmp(element.bytes, zero.bytes, sizeof zero.bytes) == 0) return divided_by_zero(context);
-  }
+  BERTH_RETURN_IF_ERROR(check_scalar_divisor(context, other, common));
   return run_binary_scalar(context, self, other, out, common, loops);
 }
 
@@ -133,47 +122,29 @@ Loops trunc_loops(DType common) {
   return loops;
 }
 
-enum class Rounding { kNone, kTrunc, kFloor, kUnknown };
-
-Rounding read_rounding(const EValue& mode) {
-  if (mode.is_none()) return Rounding::kNone;
-  const StringRef text = mode.text();
-  if (text.size != 5) return Rounding::kUnknown;
-  if (std::memcmp(text.data, "trunc", 5) == 0) return Rounding::kTrunc;
-  return std::memcmp(text.data, "floor", 5) == 0 ? Rounding::kFloor : Rounding::kUnknown;
-}
-
-Error unknown_rounding(KernelContext& context) {
-  return context.fail(Error::kInvalidArgument, "rounding_mode must be None, 'trunc' or 'floor'");
-}
-
 }  // namespace
 
 Error div_out_mode(KernelContext& context, Span<EValue* const> args) {
   const Tensor& a = args[0]->tensor();
   const Tensor& b = args[1]->tensor();
-  Tensor& out = args[3]->tensor();
   EValue* const plain[] = {args[0], args[1], args[3]};
-  switch (read_rounding(*args[2])) {
-    case Rounding::kNone: return div_out(context, plain);
-    case Rounding::kTrunc: return run_division(context, a, b, out, trunc_loops(promote_types(a.dtype(), b.dtype())));
-    case Rounding::kFloor: return run_division(context, a, b, out, binary_loops<DivFloor>());
-    case Rounding::kUnknown: break;
-  }
-  return unknown_rounding(context);
+  Rounding rounding = Rounding::kNone;
+  BERTH_RETURN_IF_ERROR(read_rounding(context, *args[2], &rounding));
+  if (rounding == Rounding::kNone) return div_out(context, plain);
+  const bool truncates = rounding == Rounding::kTrunc;
+  return run_division(context, a, b, args[3]->tensor(),
+                      truncates ? trunc_loops(promoted(args)) : binary_loops<DivFloor>());
 }
 
 Error div_Scalar_mode_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
   EValue* const plain[] = {args[0], args[1], args[3]};
-  switch (read_rounding(*args[2])) {
-    case Rounding::kNone: return div_Scalar_out(context, plain);
-    case Rounding::kTrunc: return run_division_scalar(context, self, *args[1], out, trunc_loops(self.dtype()));
-    case Rounding::kFloor: return run_division_scalar(context, self, *args[1], out, binary_loops<DivFloor>());
-    case Rounding::kUnknown: break;
-  }
-  return unknown_rounding(context);
+  Rounding rounding = Rounding::kNone;
+  BERTH_RETURN_IF_ERROR(read_rounding(context, *args[2], &rounding));
+  if (rounding == Rounding::kNone) return div_Scalar_out(context, plain);
+  const bool truncates = rounding == Rounding::kTrunc;
+  return run_division_scalar(context, self, *args[1], args[3]->tensor(),
+                             truncates ? trunc_loops(self.dtype()) : binary_loops<DivFloor>());
 }
 
 Error floor_divide_out(KernelContext& context, Span<EValue* const> args) {

@@ -1,9 +1,9 @@
 // Powers. Whole numbers stay whole (and wrap around); the common exponents of floats are products and roots.
 #include <cmath>
 
+#include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
-#include "kernels/portable/promotion.h"
 
 namespace berth::portable {
 namespace {
@@ -55,13 +55,16 @@ BERTH_POWER_FUNCTOR(InverseRoot, T(1) / square_root(x))
 #undef BERTH_POWER_FUNCTOR
 
 // The loops of an exponent that needs no pow; without any when it does.
-Loops short_power(double exponent) {
-  if (exponent == 2) return unary_float_loops<Square>();
-  if (exponent == 3) return unary_float_loops<Cube>();
-  if (exponent == 0.5) return unary_float_loops<Root>();
-  if (exponent == -1) return unary_float_loops<Inverse>();
-  if (exponent == -2) return unary_float_loops<InverseSquare>();
-  if (exponent == -0.5) return unary_float_loops<InverseRoot>();
+Loops short_loops(double exponent) {
+  switch (short_power(exponent)) {
+    case ShortPower::kSquare: return unary_float_loops<Square>();
+    case ShortPower::kCube: return unary_float_loops<Cube>();
+    case ShortPower::kRoot: return unary_float_loops<Root>();
+    case ShortPower::kInverse: return unary_float_loops<Inverse>();
+    case ShortPower::kInverseSquare: return unary_float_loops<InverseSquare>();
+    case ShortPower::kInverseRoot: return unary_float_loops<InverseRoot>();
+    case ShortPower::kNone: break;
+  }
   return {};
 }
 
@@ -72,11 +75,11 @@ Error run_short_power(KernelContext& context, const Tensor& self, DType common, 
 }
 
 // The loops of an exponent that is one element for all of `self`.
-Loops short_power_of(const Tensor& self, const Tensor& exponent, DType common) {
+Loops short_loops_of(const Tensor& self, const Tensor& exponent, DType common) {
   if (!is_floating(common) || exponent.numel() != 1 || exponent.rank() > self.rank()) return {};
   double value = 0;
   convert_elements(exponent.dtype(), exponent.raw(), DType::kF64, &value, 1);
-  return short_power(value);
+  return short_loops(value);
 }
 
 }  // namespace
@@ -89,7 +92,7 @@ Error pow_Tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   if (common == DType::kBool || !is_real(self.dtype()) || !is_real(exponent.dtype())) {
     return unsupported_dtype(context);
   }
-  const Loops loops = short_power_of(self, exponent, common);
+  const Loops loops = short_loops_of(self, exponent, common);
   if (loops.f32 != nullptr) return run_short_power(context, self, common, loops, out);
   return run_binary(context, self, exponent, out, common, binary_loops<Power>());
 }
@@ -99,14 +102,11 @@ Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
   const EValue& exponent = *args[1];
   Tensor& out = args[2]->tensor();
   const DType common = promote_scalar(self.dtype(), exponent);
-  if (common == DType::kBool) return unsupported_dtype(context);
+  BERTH_RETURN_IF_ERROR(check_exponent(context, exponent, common));
   if (!is_floating(common)) {
-    if (exponent.scalar_to<int64_t>() < 0) {
-      return context.fail(Error::kInvalidArgument, "integers to negative integer powers are not defined");
-    }
     return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
   }
-  const Loops loops = short_power(exponent.scalar_to<double>());
+  const Loops loops = short_loops(exponent.scalar_to<double>());
   if (loops.f32 != nullptr) return run_short_power(context, self, common, loops, out);
   return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
 }

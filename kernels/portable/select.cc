@@ -1,9 +1,7 @@
 // Choosing between elements: where, masked_fill, clamp between tensors.
-#include <limits>
-
+#include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
-#include "kernels/portable/promotion.h"
 
 namespace berth::portable {
 namespace {
@@ -63,11 +61,6 @@ void select_f64(const Chunk& chunk) { select_chunk<double>(chunk); }
 void select_i64(const Chunk& chunk) { select_chunk<int64_t>(chunk); }
 constexpr Loops kSelect = {select_f32, select_f64, select_i64};
 
-Error check_condition(KernelContext& context, const Tensor& condition) {
-  if (condition.dtype() == DType::kBool || condition.dtype() == DType::kU8) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "the condition must be a bool tensor");
-}
-
 // Elements of NaN in any of the three are the result.
 template <typename T>
 BERTH_INLINE T clamp_one(T x, T low, T high) {
@@ -96,7 +89,7 @@ Error where_self_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& condition = args[0]->tensor();
   const Tensor& a = args[1]->tensor();
   const Tensor& b = args[2]->tensor();
-  if (const Error error = check_condition(context, condition); error != Error::kOk) return error;
+  BERTH_RETURN_IF_ERROR(check_condition(context, condition));
   const DType common = promote_types(a.dtype(), b.dtype());
   const DType compute = compute_dtype(common);
   const Input inputs[] = {{&condition, DType::kBool, DType::kBool, nullptr},
@@ -108,7 +101,7 @@ Error where_self_out(KernelContext& context, Span<EValue* const> args) {
 Error masked_fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   const Tensor& mask = args[1]->tensor();
-  if (const Error error = check_condition(context, mask); error != Error::kOk) return error;
+  BERTH_RETURN_IF_ERROR(check_condition(context, mask));
   const DType common = self.dtype();
   if (!is_real(common)) return unsupported_dtype(context);
   const DType compute = compute_dtype(common);
@@ -120,25 +113,10 @@ Error masked_fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error clamp_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  if (args[1]->is_none() && args[2]->is_none()) {
-    return context.fail(Error::kInvalidArgument, "clamp needs at least one of min and max");
-  }
-  DType common = self.dtype();
-  for (size_t k = 1; k <= 2; ++k) {
-    if (args[k]->is_tensor()) common = promote_types(common, args[k]->tensor().dtype());
-  }
-  if (!is_real(common) || common == DType::kBool) return unsupported_dtype(context);
-  const DType compute = compute_dtype(common);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const EValue limits[] = {is_floating(common) ? EValue(-infinity) : EValue(std::numeric_limits<int64_t>::min()),
-                           is_floating(common) ? EValue(infinity) : EValue(std::numeric_limits<int64_t>::max())};
-  const ScalarElement low(limits[0], compute, compute);
-  const ScalarElement high(limits[1], compute, compute);
-  const Input inputs[] = {{&self, compute, common, nullptr},
-                          {args[1]->is_tensor() ? &args[1]->tensor() : nullptr, compute, common, low.bytes},
-                          {args[2]->is_tensor() ? &args[2]->tensor() : nullptr, compute, common, high.bytes}};
-  return run_elementwise(context, {&args[3]->tensor(), compute, common}, inputs, kClamp.at(compute), Scalars());
+  TensorLimits limits;
+  BERTH_RETURN_IF_ERROR(limits.read(context, args[0]->tensor(), *args[1], *args[2]));
+  return run_elementwise(context, {&args[3]->tensor(), limits.compute(), limits.common()}, limits.inputs(),
+                         kClamp.at(limits.compute()), Scalars());
 }
 
 }  // namespace berth::portable

@@ -1,47 +1,28 @@
 // Element-wise operators on two and three operands.
-#include <cstring>
-#include <limits>
-
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/kernels.h"
-#include "kernels/portable/promotion.h"
+#include "kernels/portable/elementwise_arguments.h"
 
 namespace berth::cuda {
 namespace {
 
+using portable::check_condition;
 using portable::compute_dtype;
 using portable::promote_scalar;
 using portable::promote_to_floating;
-
-DType promoted(Span<EValue* const> args) { return promote_types(args[0]->tensor().dtype(), args[1]->tensor().dtype()); }
-
-// `factor` (1 or -1) times alpha.
-Error read_alpha(KernelContext& context, const EValue& alpha, int factor, DType common, Scalars* scalars) {
-  scalars->real[0] = factor * alpha.scalar_to<double>();
-  if (!alpha.is_double()) {
-    const auto whole = static_cast<uint64_t>(alpha.scalar_to<int64_t>());
-    scalars->whole[0] = static_cast<int64_t>(factor < 0 ? -whole : whole);
-    // Of bools, any alpha but zero takes all of the second tensor.
-    if (common == DType::kBool && scalars->whole[0] != 0) scalars->whole[0] = 1;
-  } else if (!is_floating(common)) {
-    return context.fail(Error::kInvalidArgument, "alpha must not be a floating-point number when tensors are integers");
-  }
-  return Error::kOk;
-}
-
-Error refuse_bool(KernelContext& context, bool is_bool) {
-  if (!is_bool) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "subtraction does not take bool tensors; use logical_xor");
-}
+using portable::promoted;
+using portable::read_alpha;
+using portable::refuse_bool;
+using portable::Rounding;
+using portable::ShortPower;
 
 // a + factor * alpha * b.
 Error add_tensors(KernelContext& context, Span<EValue* const> args, int factor, Op plain) {
   const DType common = promoted(args);
   Scalars scalars;
   BERTH_RETURN_IF_ERROR(read_alpha(context, *args[2], factor, common, &scalars));
-  const bool is_one = args[2]->is_double() ? args[2]->real() == 1 : args[2]->scalar_to<int64_t>() == 1;
   return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[3]->tensor(), common,
-                    is_one ? plain : Op::kAddScaled, scalars);
+                    portable::is_one(*args[2]) ? plain : Op::kAddScaled, scalars);
 }
 
 Error add_scalar(KernelContext& context, Span<EValue* const> args, int factor, bool scalar_first) {
@@ -60,14 +41,7 @@ Error run_division(KernelContext& context, const Tensor& a, const Tensor& b, Ten
 
 Error run_division_scalar(KernelContext& context, const Tensor& self, const EValue& other, Tensor& out, Op op) {
   const DType common = promote_scalar(self.dtype(), other);
-  if (common == DType::kBool) return portable::unsupported_dtype(context);
-  if (is_integer(common)) {
-    // The scalar wraps to the tensor's type before it divides.
-    const portable::ScalarElement element(other, common, DType::kI64);
-    int64_t whole = 0;
-    std::memcpy(&whole, element.bytes, sizeof whole);
-    if (whole == 0) return context.fail(Error::kInvalidArgument, "integer division by zero");
-  }
+  BERTH_RETURN_IF_ERROR(portable::check_scalar_divisor(context, other, common));
   return run_binary_scalar(context, self, other, out, common, op);
 }
 
@@ -75,49 +49,28 @@ Op trunc_op(DType common) {
   return common == DType::kF16 || common == DType::kBF16 ? Op::kDivTruncRounded : Op::kDivTrunc;
 }
 
-enum class Rounding { kNone, kTrunc, kFloor, kUnknown };
-
-Rounding read_rounding(const EValue& mode) {
-  if (mode.is_none()) return Rounding::kNone;
-  const StringRef text = mode.text();
-  if (text.size != 5) return Rounding::kUnknown;
-  if (std::memcmp(text.data, "trunc", 5) == 0) return Rounding::kTrunc;
-  return std::memcmp(text.data, "floor", 5) == 0 ? Rounding::kFloor : Rounding::kUnknown;
-}
-
-Error unknown_rounding(KernelContext& context) {
-  return context.fail(Error::kInvalidArgument, "rounding_mode must be None, 'trunc' or 'floor'");
-}
-
 Error run_bits(KernelContext& context, Span<EValue* const> args, Op op, bool shifts) {
   const Tensor& self = args[0]->tensor();
   const EValue& other = *args[1];
   Tensor& out = args[2]->tensor();
-  const DType common =
-      other.is_tensor() ? promote_types(self.dtype(), other.tensor().dtype()) : promote_scalar(self.dtype(), other);
-  if (!is_integer(common) && (common != DType::kBool || shifts)) {
-    return context.fail(Error::kInvalidArgument, "this operator takes integer tensors only");
-  }
+  DType common = DType::kI64;
   Scalars scalars;
-  scalars.whole[0] = static_cast<int64_t>(element_size(common)) * 8;
+  BERTH_RETURN_IF_ERROR(portable::read_bits(context, self, other, shifts, &common, &scalars));
   if (other.is_tensor()) return run_binary(context, self, other.tensor(), out, common, op, scalars);
   return run_binary_scalar(context, self, other, out, common, op, false, scalars);
 }
 
-// The exponents that need no pow, as the portable kernel takes them.
-bool short_power(double exponent, Op* op) {
-  if (exponent == 2) return *op = Op::kSquare, true;
-  if (exponent == 3) return *op = Op::kCube, true;
-  if (exponent == 0.5) return *op = Op::kSqrt, true;
-  if (exponent == -1) return *op = Op::kReciprocal, true;
-  if (exponent == -2) return *op = Op::kInverseSquare, true;
-  if (exponent == -0.5) return *op = Op::kRsqrt, true;
-  return false;
-}
-
-Error check_condition(KernelContext& context, const Tensor& condition) {
-  if (condition.dtype() == DType::kBool || condition.dtype() == DType::kU8) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "the condition must be a bool tensor");
+Op power_op(double exponent) {
+  switch (portable::short_power(exponent)) {
+    case ShortPower::kSquare: return Op::kSquare;
+    case ShortPower::kCube: return Op::kCube;
+    case ShortPower::kRoot: return Op::kSqrt;
+    case ShortPower::kInverse: return Op::kReciprocal;
+    case ShortPower::kInverseSquare: return Op::kInverseSquare;
+    case ShortPower::kInverseRoot: return Op::kRsqrt;
+    case ShortPower::kNone: break;
+  }
+  return Op::kPow;
 }
 
 }  // namespace
@@ -202,28 +155,23 @@ Error div_Scalar_out(KernelContext& context, Span<EValue* const> args) {
 Error div_out_mode(KernelContext& context, Span<EValue* const> args) {
   const Tensor& a = args[0]->tensor();
   const Tensor& b = args[1]->tensor();
-  Tensor& out = args[3]->tensor();
   EValue* const plain[] = {args[0], args[1], args[3]};
-  switch (read_rounding(*args[2])) {
-    case Rounding::kNone: return div_out(context, plain);
-    case Rounding::kTrunc: return run_division(context, a, b, out, trunc_op(promote_types(a.dtype(), b.dtype())));
-    case Rounding::kFloor: return run_division(context, a, b, out, Op::kDivFloor);
-    case Rounding::kUnknown: break;
-  }
-  return unknown_rounding(context);
+  Rounding rounding = Rounding::kNone;
+  BERTH_RETURN_IF_ERROR(portable::read_rounding(context, *args[2], &rounding));
+  if (rounding == Rounding::kNone) return div_out(context, plain);
+  const bool truncates = rounding == Rounding::kTrunc;
+  return run_division(context, a, b, args[3]->tensor(), truncates ? trunc_op(promoted(args)) : Op::kDivFloor);
 }
 
 Error div_Scalar_mode_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
   EValue* const plain[] = {args[0], args[1], args[3]};
-  switch (read_rounding(*args[2])) {
-    case Rounding::kNone: return div_Scalar_out(context, plain);
-    case Rounding::kTrunc: return run_division_scalar(context, self, *args[1], out, trunc_op(self.dtype()));
-    case Rounding::kFloor: return run_division_scalar(context, self, *args[1], out, Op::kDivFloor);
-    case Rounding::kUnknown: break;
-  }
-  return unknown_rounding(context);
+  Rounding rounding = Rounding::kNone;
+  BERTH_RETURN_IF_ERROR(portable::read_rounding(context, *args[2], &rounding));
+  if (rounding == Rounding::kNone) return div_Scalar_out(context, plain);
+  const bool truncates = rounding == Rounding::kTrunc;
+  return run_division_scalar(context, self, *args[1], args[3]->tensor(),
+                             truncates ? trunc_op(self.dtype()) : Op::kDivFloor);
 }
 
 Error floor_divide_out(KernelContext& context, Span<EValue* const> args) {
@@ -252,14 +200,9 @@ Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   const EValue& exponent = *args[1];
   const DType common = promote_scalar(self.dtype(), exponent);
-  if (common == DType::kBool) return portable::unsupported_dtype(context);
-  if (!is_floating(common) && exponent.scalar_to<int64_t>() < 0) {
-    return context.fail(Error::kInvalidArgument, "integers to negative integer powers are not defined");
-  }
-  Op op = Op::kPow;
-  if (is_floating(common) && short_power(exponent.scalar_to<double>(), &op)) {
-    return run_as(context, self, args[2]->tensor(), common, op);
-  }
+  BERTH_RETURN_IF_ERROR(portable::check_exponent(context, exponent, common));
+  const Op op = is_floating(common) ? power_op(exponent.scalar_to<double>()) : Op::kPow;
+  if (op != Op::kPow) return run_as(context, self, args[2]->tensor(), common, op);
   return run_binary_scalar(context, self, exponent, args[2]->tensor(), common, Op::kPow);
 }
 
@@ -298,25 +241,10 @@ Error masked_fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error clamp_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  if (args[1]->is_none() && args[2]->is_none()) {
-    return context.fail(Error::kInvalidArgument, "clamp needs at least one of min and max");
-  }
-  DType common = self.dtype();
-  for (size_t k = 1; k <= 2; ++k) {
-    if (args[k]->is_tensor()) common = promote_types(common, args[k]->tensor().dtype());
-  }
-  if (!portable::is_real(common) || common == DType::kBool) return portable::unsupported_dtype(context);
-  const DType compute = compute_dtype(common);
-  const double infinity = std::numeric_limits<double>::infinity();
-  const EValue limits[] = {is_floating(common) ? EValue(-infinity) : EValue(std::numeric_limits<int64_t>::min()),
-                           is_floating(common) ? EValue(infinity) : EValue(std::numeric_limits<int64_t>::max())};
-  const portable::ScalarElement low(limits[0], compute, compute);
-  const portable::ScalarElement high(limits[1], compute, compute);
-  const Input inputs[] = {{&self, compute, common, nullptr},
-                          {args[1]->is_tensor() ? &args[1]->tensor() : nullptr, compute, common, low.bytes},
-                          {args[2]->is_tensor() ? &args[2]->tensor() : nullptr, compute, common, high.bytes}};
-  return run_elementwise(context, Op::kClampTensor, compute, {&args[3]->tensor(), compute, common}, inputs, Scalars());
+  portable::TensorLimits limits;
+  BERTH_RETURN_IF_ERROR(limits.read(context, args[0]->tensor(), *args[1], *args[2]));
+  const Output output = {&args[3]->tensor(), limits.compute(), limits.common()};
+  return run_elementwise(context, Op::kClampTensor, limits.compute(), output, limits.inputs(), Scalars());
 }
 
 }  // namespace berth::cuda

@@ -1,39 +1,14 @@
 // Element-wise operators on one tensor.
-#include <cstring>
-#include <limits>
-
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/kernels.h"
-#include "kernels/portable/promotion.h"
+#include "kernels/portable/elementwise_arguments.h"
 
 namespace berth::cuda {
 namespace {
 
-Error require_floating(KernelContext& context, const Tensor& self) {
-  if (is_floating(self.dtype())) return Error::kOk;
-  return context.fail(Error::kInvalidArgument, "this operator takes floating-point tensors only");
-}
-
-// Both readings of a limit: as a real and as a whole number. None is no limit.
-void set_limit(const EValue& limit, int i, Scalars* scalars) {
-  if (limit.is_none()) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    scalars->real[i] = i == 0 ? -infinity : infinity;
-    scalars->whole[i] = i == 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
-    return;
-  }
-  scalars->real[i] = limit.scalar_to<double>();
-  if (!limit.is_double()) scalars->whole[i] = limit.scalar_to<int64_t>();
-}
-
 Error run_clamp(KernelContext& context, const Tensor& self, const EValue& low, const EValue& high, Tensor& out) {
-  Scalars scalars;
-  set_limit(low, 0, &scalars);
-  set_limit(high, 1, &scalars);
-  DType common = self.dtype();
-  if (!low.is_none()) common = portable::promote_scalar(common, low);
-  if (!high.is_none()) common = portable::promote_scalar(common, high);
-  return run_as(context, self, out, common, Op::kClamp, scalars);
+  const DType common = portable::promote_limits(self.dtype(), low, high);
+  return run_as(context, self, out, common, Op::kClamp, portable::read_limits(low, high));
 }
 
 }  // namespace
@@ -83,9 +58,7 @@ Error bitwise_not_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error clamp_out(KernelContext& context, Span<EValue* const> args) {
-  if (args[1]->is_none() && args[2]->is_none()) {
-    return context.fail(Error::kInvalidArgument, "clamp needs at least one of min and max");
-  }
+  BERTH_RETURN_IF_ERROR(portable::require_limit(context, *args[1], *args[2]));
   return run_clamp(context, args[0]->tensor(), *args[1], *args[2], args[3]->tensor());
 }
 
@@ -96,7 +69,7 @@ Error hardtanh_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error elu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
+  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args[0]->tensor()));
   const double alpha = args[1]->scalar_to<double>();
   const double scale = args[2]->scalar_to<double>();
   Scalars scalars;
@@ -107,20 +80,17 @@ Error elu_out(KernelContext& context, Span<EValue* const> args) {
 }
 
 Error leaky_relu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
+  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args[0]->tensor()));
   Scalars scalars;
   scalars.real[0] = args[1]->scalar_to<double>();
   return run_unary(context, args, Op::kLeakyRelu, scalars);
 }
 
 Error gelu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
-  const StringRef approximate = args[1]->text();
-  if (approximate.size != 4 ||
-      (std::memcmp(approximate.data, "none", 4) != 0 && std::memcmp(approximate.data, "tanh", 4) != 0)) {
-    return context.fail(Error::kInvalidArgument, "gelu's approximate must be 'none' or 'tanh'");
-  }
-  return run_unary(context, args, approximate.data[0] == 'n' ? Op::kGelu : Op::kGeluTanh);
+  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args[0]->tensor()));
+  bool is_tanh = false;
+  BERTH_RETURN_IF_ERROR(portable::read_approximate(context, *args[1], &is_tanh));
+  return run_unary(context, args, is_tanh ? Op::kGeluTanh : Op::kGelu);
 }
 
 Error logit_out(KernelContext& context, Span<EValue* const> args) {
