@@ -3,7 +3,7 @@
 
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/iterate.h"
-#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/layout_sizes.h"
 #include "kernels/portable/math.h"
 #include "kernels/portable/multiversion.h"
 #include "kernels/portable/portable.h"
@@ -39,12 +39,8 @@ Error glu_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[2]->tensor();
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
-  if (self.rank() == 0 || self.size(dim) % 2 != 0) {
-    return context.fail(Error::kInvalidArgument, "glu: the dimension to halve must have an even size");
-  }
-  Sizes sizes = sizes_of(self);
-  sizes.data[dim] /= 2;
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(read_glu(context, self, args[1]->integer(), &dim, &sizes));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
   Walk walk(2);
   for (const uint8_t d : out.dim_order()) {

@@ -4,7 +4,7 @@
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/element_word.h"
 #include "kernels/portable/index_add.h"
-#include "kernels/portable/index_reader.h"
+#include "kernels/portable/index_arguments.h"
 #include "kernels/portable/iterate.h"
 #include "kernels/portable/portable.h"
 
@@ -26,15 +26,6 @@ Walk walk_index(const Tensor& index, const Tensor& indexed, const Tensor* plain,
     walk.add(index.size(d), strides);
   }
   return walk;
-}
-
-// Whether `index` has the rank of `other` and fits into it, but for dimension `free` (-1: in every dimension).
-bool fits_into(const Tensor& index, const Tensor& other, int free) {
-  if (index.rank() != other.rank()) return false;
-  for (int d = 0; d < index.rank(); ++d) {
-    if (d != free && index.size(d) > other.size(d)) return false;
-  }
-  return true;
 }
 
 // How long `indexed` is along `dim`, and its stride there; a tensor of rank 0 is like one of one element.
@@ -84,22 +75,10 @@ Error scatter_each(KernelContext& context, const Walk& walk, Along along, const 
   return in_range ? Error::kOk : index_out_of_range(context);
 }
 
-// Checks self, dim, index and out of a scatter, `src` too if there is one, and copies self to out.
+// Checks the arguments of a scatter, and copies self to out.
 Error begin_scatter(KernelContext& context, Span<EValue* const> args, const Tensor* src, Tensor& out, int* dim) {
   const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, dim));
-  BERTH_RETURN_IF_ERROR(check_index(context, index));
-  if (index.numel() > 0 && !fits_into(index, self, *dim)) {
-    return context.fail(Error::kInvalidArgument, "scatter: index is larger than self in a dimension other than dim");
-  }
-  if (src != nullptr) {
-    if (index.numel() > 0 && !fits_into(index, *src, -1)) {
-      return context.fail(Error::kInvalidArgument, "scatter: index is larger than src in a dimension");
-    }
-    BERTH_RETURN_IF_ERROR(check_same_dtype(context, *src, out));
-    BERTH_RETURN_IF_ERROR(check_memory(context, *src));
-  }
+  BERTH_RETURN_IF_ERROR(check_scatter(context, args, src, out, dim));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   copy_tensor(context, self, out);
   return Error::kOk;
@@ -112,12 +91,7 @@ Error gather_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& index = args[2]->tensor();
   Tensor& out = args[4]->tensor();
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
-  BERTH_RETURN_IF_ERROR(check_index(context, index));
-  if (index.numel() > 0 && !fits_into(index, self, dim)) {
-    return context.fail(Error::kInvalidArgument, "gather: index is larger than self in a dimension other than dim");
-  }
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(index)));
+  BERTH_RETURN_IF_ERROR(prepare_gather(context, args, &dim));
   if (out.numel() == 0) return Error::kOk;
   const Walk walk = walk_index(index, self, &out, dim, out);
   const Along along(self, dim);

@@ -145,6 +145,16 @@ Error read_roll(KernelContext& context, const Tensor& self, const EValue& shifts
   return Error::kOk;
 }
 
+Error read_glu(KernelContext& context, const Tensor& self, int64_t wanted_dim, int* dim, Sizes* out) {
+  BERTH_RETURN_IF_ERROR(read_dim(context, wanted_dim, self, dim));
+  if (self.rank() == 0 || self.size(*dim) % 2 != 0) {
+    return context.fail(Error::kInvalidArgument, "glu: the dimension to halve must have an even size");
+  }
+  *out = sizes_of(self);
+  out->data[*dim] /= 2;
+  return Error::kOk;
+}
+
 Error prepare_cat(KernelContext& context, Span<EValue* const> parts, int64_t wanted_dim, Tensor& out, int* dim) {
   BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
   const Tensor* model = &parts[0]->tensor();

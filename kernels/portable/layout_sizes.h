@@ -1,5 +1,5 @@
-// What view, squeeze, repeat, roll, cat and stack make of their arguments: the sizes of the result, checked before an
-// element moves. Shared by every set of kernels, so that all of them refuse the same things in the same words.
+// What view, squeeze, repeat, roll, glu, cat and stack make of their arguments: the sizes of the result, checked before
+// an element moves. Shared by every set of kernels, so that all of them refuse the same things in the same words.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,9 @@ Error read_repeat(KernelContext& context, const Tensor& self, const EValue& list
 /// `shift_of` has kMaxRank entries.
 Error read_roll(KernelContext& context, const Tensor& self, const EValue& shifts, const EValue& dims, bool* as_one_row,
                 int64_t* shift_of);
+
+/// glu: the sizes of `self` with one dimension halved, which must have an even size; `*dim` is that, from the front.
+Error read_glu(KernelContext& context, const Tensor& self, int64_t wanted_dim, int* dim, Sizes* out);
 
 /// What cat passes over, as PyTorch does: the empty tensor of the days before tensors of other ranks could be empty.
 inline bool is_legacy_empty(const Tensor& tensor) { return tensor.rank() == 1 && tensor.numel() == 0; }

@@ -15,7 +15,6 @@ namespace {
 using portable::is_real;
 using portable::prepare_out;
 using portable::push_size;
-using portable::read_dim;
 using portable::Sizes;
 using portable::sizes_of;
 using portable::SubBox;
@@ -276,13 +275,9 @@ Error glu_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[2]->tensor();
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
-  if (self.rank() == 0 || self.size(dim) % 2 != 0) {
-    return context.fail(Error::kInvalidArgument, "glu: the dimension to halve must have an even size");
-  }
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(portable::read_glu(context, self, args[1]->integer(), &dim, &sizes));
   if (!is_floating(self.dtype())) return portable::unsupported_dtype(context);
-  Sizes sizes = sizes_of(self);
-  sizes.data[dim] /= 2;
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
   Walk walk(3);
   for (const uint8_t d : out.dim_order()) {

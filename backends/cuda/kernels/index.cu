@@ -1,6 +1,6 @@
 // Elements picked and placed by tensors of indices; and arange. An index out of range is a fault (queue.h), and its
 // element 0, or left as it is where it would be written.
-#include <cmath>
+#include <type_traits>
 
 #include "backends/cuda/kernels/copy.h"
 #include "backends/cuda/kernels/kernels.h"
@@ -8,16 +8,15 @@
 #include "backends/cuda/kernels/place.h"
 #include "base/result.h"
 #include "kernels/portable/convert.h"
+#include "kernels/portable/create_range.h"
 #include "kernels/portable/create_scalar.h"
 #include "kernels/portable/dispatch.h"
-#include "kernels/portable/index_reader.h"
+#include "kernels/portable/index_arguments.h"
 
 namespace berth::cuda {
 namespace {
 
 using portable::check_index;
-using portable::check_memory;
-using portable::check_same_dtype;
 using portable::prepare_out;
 using portable::push_size;
 using portable::read_dim;
@@ -99,15 +98,6 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
   return pick(context, self, dim, index, walk, out);
 }
 
-// Whether `index` has the rank of `other` and fits into it, but for dimension `free` (-1: in every dimension).
-bool fits_into(const Tensor& index, const Tensor& other, int free) {
-  if (index.rank() != other.rank()) return false;
-  for (int d = 0; d < index.rank(); ++d) {
-    if (d != free && index.size(d) > other.size(d)) return false;
-  }
-  return true;
-}
-
 // --- scatter: elements of one place come from one line along the dimension alone, so that a thread for each line keeps
 // the order in which they are written.
 
@@ -175,18 +165,7 @@ Error run_scatter(KernelContext& context, Span<EValue* const> args, Scatter kind
   const Tensor& index = args[2]->tensor();
   Tensor& out = args[4]->tensor();
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
-  BERTH_RETURN_IF_ERROR(check_index(context, index));
-  if (index.numel() > 0 && !fits_into(index, self, dim)) {
-    return context.fail(Error::kInvalidArgument, "scatter: index is larger than self in a dimension other than dim");
-  }
-  if (src != nullptr) {
-    if (index.numel() > 0 && !fits_into(index, *src, -1)) {
-      return context.fail(Error::kInvalidArgument, "scatter: index is larger than src in a dimension");
-    }
-    BERTH_RETURN_IF_ERROR(check_same_dtype(context, *src, out));
-    BERTH_RETURN_IF_ERROR(check_memory(context, *src));
-  }
+  BERTH_RETURN_IF_ERROR(portable::check_scatter(context, args, src, out, &dim));
   if (kind == Scatter::kAdd && !portable::is_real(out.dtype())) return portable::unsupported_dtype(context);
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   BERTH_RETURN_IF_ERROR(copy_tensor(context, self, out));
@@ -302,66 +281,22 @@ int64_t stretched_stride(const Tensor& tensor, int rank, int dim) {
 struct RangeBody {
   void* out;
   DType dtype;
-  bool whole;
-  int64_t whole_start, whole_step;
-  double real_start, real_step;
+  portable::Range range;
 
   BERTH_HD void operator()(int64_t i) const {
-    if (whole) {
+    if (range.whole) {
       const uint64_t x =
-          static_cast<uint64_t>(whole_start) + static_cast<uint64_t>(whole_step) * static_cast<uint64_t>(i);
+          static_cast<uint64_t>(range.whole_start) + static_cast<uint64_t>(range.whole_step) * static_cast<uint64_t>(i);
       return store(out, dtype, i, static_cast<int64_t>(x));
     }
-    store(out, dtype, i, real_start + real_step * static_cast<double>(i));
+    store(out, dtype, i, range.real_start + range.real_step * static_cast<double>(i));
   }
 };
 
-// How many elements, rounded up; -1 when there is no such number.
-int64_t range_count(const EValue& start, const EValue& end, const EValue& step) {
-  if (start.is_int() && end.is_int() && step.is_int()) {
-    const int64_t a = start.integer();
-    const int64_t b = end.integer();
-    const int64_t by = step.integer();
-    if (by == 0 || (a != b && (b > a) != (by > 0))) return -1;
-    if (a == b) return 0;
-    // Unsigned differences cannot overflow.
-    const uint64_t distance = b > a ? static_cast<uint64_t>(b) - static_cast<uint64_t>(a)
-                                    : static_cast<uint64_t>(a) - static_cast<uint64_t>(b);
-    const uint64_t stride = by > 0 ? static_cast<uint64_t>(by) : ~static_cast<uint64_t>(by) + 1;
-    const uint64_t count = (distance - 1) / stride + 1;
-    return count > INT32_MAX ? -1 : static_cast<int64_t>(count);
-  }
-  const double a = start.scalar_to<double>();
-  const double b = end.scalar_to<double>();
-  const double by = step.scalar_to<double>();
-  if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(by) || by == 0) return -1;
-  const double elements = (b - a) / by;
-  if (!(elements >= 0) || elements > INT32_MAX) return -1;
-  return static_cast<int64_t>(std::ceil(elements));
-}
-
-bool to_whole(const EValue& x, int64_t* out) {
-  if (x.is_double() && !(std::fabs(x.real()) < 9223372036854775808.0)) return false;
-  *out = x.scalar_to<int64_t>();
-  return true;
-}
-
 Error range(KernelContext& context, const EValue& start, const EValue& end, const EValue& step, Tensor& out) {
-  Sizes sizes;
-  if (!push_size(&sizes, range_count(start, end, step))) {
-    return context.fail(Error::kInvalidArgument,
-                        "arange: step must be a finite number other than 0 that leads from start to end");
-  }
-  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
-  BERTH_RETURN_IF_ERROR(check_memory(context, out));
-  RangeBody body{out.raw(), out.dtype(), is_integer(out.dtype()), 0, 0, 0, 0};
-  if (!body.whole && !is_floating(out.dtype())) return portable::unsupported_dtype(context);
-  if (body.whole && (!to_whole(start, &body.whole_start) || !to_whole(step, &body.whole_step))) {
-    return context.fail(Error::kInvalidArgument, "arange: start or step does not fit 64 bits");
-  }
-  body.real_start = start.scalar_to<double>();
-  body.real_step = step.scalar_to<double>();
-  return for_each(context, out.numel(), body);
+  portable::Range range;
+  BERTH_RETURN_IF_ERROR(portable::prepare_range(context, start, end, step, out, &range));
+  return for_each(context, out.numel(), RangeBody{out.raw(), out.dtype(), range});
 }
 
 }  // namespace
@@ -371,12 +306,9 @@ Error gather_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& index = args[2]->tensor();
   Tensor& out = args[4]->tensor();
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
-  BERTH_RETURN_IF_ERROR(check_index(context, index));
-  if (index.numel() > 0 && !fits_into(index, self, dim)) {
-    return context.fail(Error::kInvalidArgument, "gather: index is larger than self in a dimension other than dim");
-  }
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(index)));
+  BERTH_RETURN_IF_ERROR(portable::prepare_gather(context, args, &dim));
+  // An index without elements may have more dimensions than self.
+  if (out.numel() == 0) return Error::kOk;
   Walk walk(3);
   for (const uint8_t d : out.dim_order()) {
     const int64_t strides[] = {out.stride(d), d == dim ? 0 : self.stride(d), index.stride(d)};

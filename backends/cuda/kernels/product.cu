@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "kernels/portable/conv_arguments.h"
 #include "kernels/portable/convert.h"
+#include "kernels/portable/matmul_arguments.h"
 
 namespace berth::cuda {
 namespace {
@@ -15,9 +16,7 @@ namespace {
 using portable::check_memory;
 using portable::Convolution;
 using portable::Product;
-using portable::push_size;
 using portable::resize_out;
-using portable::Sizes;
 
 // f16 and bf16 are summed in float; whole numbers wrap.
 template <typename T>
@@ -122,57 +121,11 @@ Error multiply(KernelContext& context, const Product& p) {
   }
 }
 
-constexpr const char* kDtypes = "a matrix product needs one integer or floating dtype for all its tensors";
-
-Error check_factors(KernelContext& context, const Tensor& self, const Tensor& mat2, const Tensor& out, int rank) {
-  if (self.rank() != rank || mat2.rank() != rank || out.rank() != rank) {
-    return context.fail(Error::kInvalidArgument, "mm takes matrices, bmm batches of matrices");
-  }
-  const bool takes = is_floating(out.dtype()) || is_integer(out.dtype());
-  if (self.dtype() != mat2.dtype() || self.dtype() != out.dtype() || !takes) {
-    return context.fail(Error::kInvalidArgument, kDtypes);
-  }
-  if (self.size(rank - 1) != mat2.size(rank - 2)) {
-    return context.fail(Error::kInvalidArgument,
-                        "the columns of the first matrix must be as many as the rows of the second");
-  }
-  if (rank == 3 && self.size(0) != mat2.size(0)) {
-    return context.fail(Error::kInvalidArgument, "both batches must have as many matrices");
-  }
-  return Error::kOk;
-}
-
-// Checks the factors, gives `out` its sizes, and describes the product.
-Error read_product(KernelContext& context, const Tensor& self, const Tensor& mat2, Tensor& out, int rank, Product* p) {
-  BERTH_RETURN_IF_ERROR(check_factors(context, self, mat2, out, rank));
-  const int row = rank - 2;
-  const int column = rank - 1;
-  Sizes sizes;
-  if (rank == 3) push_size(&sizes, self.size(0));
-  push_size(&sizes, self.size(row));
-  push_size(&sizes, mat2.size(column));
-  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
-  BERTH_RETURN_IF_ERROR(check_memory(context, self, mat2));
-  BERTH_RETURN_IF_ERROR(check_memory(context, out));
-  *p = portable::matrix_product(out.size(row), out.size(column), self.size(column), self.raw(), self.stride(row),
-                                self.stride(column), mat2.raw(), mat2.stride(row), mat2.stride(column), out.raw(),
-                                out.stride(row), out.stride(column));
-  p->dtype = out.dtype();
-  if (rank == 3) p->batch[0] = {out.size(0), self.stride(0), mat2.stride(0), out.stride(0), 0};
-  return Error::kOk;
-}
-
 Error run_batches(KernelContext& context, Span<EValue* const> args, int rank) {
   Product p;
-  BERTH_RETURN_IF_ERROR(read_product(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), rank, &p));
+  BERTH_RETURN_IF_ERROR(
+      portable::read_product(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), rank, &p));
   return multiply(context, p);
-}
-
-// A number for either kind of dtype; what is no 64-bit integer counts as 0 there.
-Product::Factor factor_of(const EValue& scalar) {
-  if (!scalar.is_double()) return {scalar.scalar_to<double>(), scalar.scalar_to<int64_t>()};
-  const double x = scalar.real();
-  return {x, x > -9e18 && x < 9e18 ? static_cast<int64_t>(x) : 0};
 }
 
 Error run_phases(KernelContext& context, const Convolution& c) {
@@ -194,27 +147,9 @@ Error run_phases(KernelContext& context, const Convolution& c) {
 Error mm_out(KernelContext& context, Span<EValue* const> args) { return run_batches(context, args, 2); }
 Error bmm_out(KernelContext& context, Span<EValue* const> args) { return run_batches(context, args, 3); }
 
-// out = beta * self + alpha * mat1 @ mat2; self is stretched to the sizes of out, and may be out. With beta 0 it is not
-// looked at, whatever it holds.
 Error addmm_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[5]->tensor();
   Product p;
-  BERTH_RETURN_IF_ERROR(read_product(context, args[1]->tensor(), args[2]->tensor(), out, 2, &p));
-  if (self.dtype() != out.dtype()) return context.fail(Error::kInvalidArgument, kDtypes);
-  BERTH_RETURN_IF_ERROR(check_memory(context, self));
-  p.start_scale = factor_of(*args[3]);
-  p.a_scale = factor_of(*args[4]);
-  int64_t* strides[2] = {&p.start_row, &p.start_column};
-  for (int i = 0; i < self.rank(); ++i) {
-    const int dim = i + 2 - self.rank();
-    if (dim < 0 || (self.size(i) != 1 && self.size(i) != out.size(dim))) {
-      return context.fail(Error::kInvalidArgument, "self must stretch to the sizes of the product");
-    }
-    if (self.size(i) != 1) *strides[dim] = self.stride(i);
-  }
-  const bool ignored = is_floating(out.dtype()) ? p.start_scale.real == 0 : p.start_scale.whole == 0;
-  p.start = ignored ? nullptr : self.raw();
+  BERTH_RETURN_IF_ERROR(portable::read_addmm(context, args, &p));
   return multiply(context, p);
 }
 
