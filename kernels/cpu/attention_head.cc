@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/cpu/simd_targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/attention_head.cc"
 #include <hwy/foreach_target.h>
@@ -170,7 +168,8 @@ void mask_row(const AttentionHead& head, const Block& block, int64_t row, float*
     for (int64_t j = 0; j < visible; ++j) scores[j] += head.mask[at + j * head.mask_column];
   }
   if (head.allowed != nullptr) {
-    for (int64_t j = 0; j < visible; ++j) scores[j] = head.allowed[at + j * head.mask_column] ? scores[j] : kMinusInfinity;
+    for (int64_t j = 0; j < visible; ++j)
+      scores[j] = head.allowed[at + j * head.mask_column] ? scores[j] : kMinusInfinity;
   }
   for (int64_t j = visible; j < filled; ++j) scores[j] = kMinusInfinity;
 }

@@ -1,5 +1,5 @@
-// Attention against its definition, in double. The fears: rows beyond the tile's, keys beyond a block's, columns that do
-// not fill a register, one head's columns read as another's, masks that leak, scratch memory that two threads share.
+// Attention against its definition, in double. The fears: rows beyond the tile's, keys beyond a block's, columns that
+// do not fill a register, one head's columns read as another's, masks that leak, scratch memory that two threads share.
 
 #include "kernels/cpu/attention.h"
 
@@ -97,8 +97,8 @@ void expect_close(const Problem& p, const std::vector<double>& found, const std:
       for (int64_t h = 0; h < p.c.heads; ++h) {
         const std::vector<double> w = p.weights(b, h, i);
         for (int64_t e = 0; e < p.c.size; ++e, ++at) {
-          ASSERT_NEAR(found[at], p.element(b, h, i, e, w), 1e-5) << what << ", batch " << b << ", query " << i
-                                                                 << ", head " << h << ", element " << e;
+          ASSERT_NEAR(found[at], p.element(b, h, i, e, w), 1e-5)
+              << what << ", batch " << b << ", query " << i << ", head " << h << ", element " << e;
         }
       }
     }
@@ -137,7 +137,7 @@ void check(const Case& c, unsigned seed) {
   p.query = query.values();
   p.key = key.values();
   p.value = value.values();
-  std::vector<Arg> args = {query,  key,          value,        mask,         c.heads,  c.size,
+  std::vector<Arg> args = {query,        key,          value,        mask,    c.heads,  c.size,
                            c.columns[0], c.columns[1], c.columns[2], p.scale, c.causal, out};
   for_each_simd_target([&](const char* target) {
     out.set(std::vector<double>(out.values().size(), 99));
@@ -176,7 +176,8 @@ TEST(Attention, RandomShapes) {
   std::mt19937 random(seed);
   const auto up_to = [&](int64_t n) { return static_cast<int32_t>(random() % static_cast<unsigned>(n)); };
   for (int i = 0; i < 40; ++i) {
-    const Case c = {1 + up_to(3), 1 + up_to(60), 1 + up_to(80), 1 + up_to(4), 1 + up_to(70), {up_to(5), up_to(5), up_to(5)},
+    const Case c = {1 + up_to(3), 1 + up_to(60), 1 + up_to(80),
+                    1 + up_to(4), 1 + up_to(70), {up_to(5), up_to(5), up_to(5)},
                     up_to(3),     up_to(2) == 0, 1 + up_to(4)};
     check(c, seed + static_cast<unsigned>(i));
   }
@@ -205,7 +206,17 @@ TEST(Attention, NothingToDo) {
   std::vector<Arg> args = {f32({0, 2, 4}), f32({0, 3, 4}), f32({0, 3, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false, out};
   EXPECT_EQ(testing::run(attention_out, args, 4096), Error::kOk);
   const Array zeros = f32({1, 2, 4});
-  args = {f32({1, 2, 4}, {1, 1, 1, 1, 1, 1, 1, 1}), f32({1, 0, 4}), f32({1, 0, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false,
+  args = {f32({1, 2, 4}, {1, 1, 1, 1, 1, 1, 1, 1}),
+          f32({1, 0, 4}),
+          f32({1, 0, 4}),
+          nullptr,
+          2,
+          2,
+          0,
+          0,
+          0,
+          1.0,
+          false,
           zeros};
   EXPECT_EQ(testing::run(attention_out, args, 4096), Error::kOk);
   EXPECT_EQ(zeros.values(), std::vector<double>(8, 0));

@@ -2,8 +2,6 @@
 // library.
 #pragma once
 
-#include "kernels/cpu/simd_targets.h"
-
 #include <hwy/highway.h>
 
 namespace berth::cpu {

@@ -1,5 +1,6 @@
 // The innermost part of products of f32: a tile of the result held in registers while the depth runs by. And the
-// exponential of softmax. Included once for each instruction set (hwy/foreach_target.h); registers of a fixed size only.
+// exponential of softmax. Included once for each instruction set (hwy/foreach_target.h); registers of a fixed size
+// only.
 //
 // Include guard: Highway's, one a target.
 #if defined(BERTH_CPU_SIMD_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -101,7 +102,8 @@ HWY_INLINE void run_tile(const TileArguments& t, int64_t rows, int64_t vectors) 
 #endif
 }
 
-/// e^x for x <= 0: 0 where the result would be denormal, NaN for NaN. The polynomial is that of kernels/portable/math.h.
+/// e^x for x <= 0: 0 where the result would be denormal, NaN for NaN. The polynomial is that of
+/// kernels/portable/math.h.
 HWY_INLINE FloatVector exp_of_negative(FloatVector x) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;

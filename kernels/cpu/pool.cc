@@ -1,0 +1,95 @@
+#include "kernels/cpu/pool.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/pool_last.h"
+#include "kernels/portable/pool_arguments.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::cpu {
+namespace {
+
+constexpr int64_t kGrainElements = 1 << 16;
+
+LastPooling last_pooling(const portable::Pooling& p, LastPooling::Kind kind) {
+  LastPooling last;
+  last.kind = kind;
+  last.in = p.input->data<float>();
+  last.out = p.out->data<float>();
+  last.batch = p.batch;
+  last.channels = p.channels;
+  last.height = p.axis[0];
+  last.width = p.axis[1];
+  return last;
+}
+
+Error run(KernelContext& context, const LastPooling& pooling) {
+  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, pooling.row_work()));
+  context.parallel_for(pooling.rows(), grain, [&](int64_t begin, int64_t end) { pool_rows(pooling, begin, end); });
+  return Error::kOk;
+}
+
+// Resizes the outputs; false when there is nothing to compute or `*error` says why not.
+bool begin_pooling(KernelContext& context, const portable::Pooling& p, Error* error) {
+  *error = portable::resize_out(context, *p.out, portable::pooling_sizes(p).span());
+  if (*error == Error::kOk) *error = portable::check_memory(context, *p.input, *p.out);
+  return *error == Error::kOk && p.out->numel() > 0;
+}
+
+}  // namespace
+
+Error max_pool2d_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& input = args[0]->tensor();
+  Tensor& out = args[6]->tensor();
+  Tensor& indices = args[7]->tensor();
+  portable::Pooling p;
+  const portable::WindowLists lists = {args[1], args[2], args[3], args[4], args[5]->truth()};
+  if (!is_last_f32(input) || !is_last_f32(out) || indices.raw() != nullptr || indices.dtype() != DType::kI64 ||
+      indices.rank() != 4 || portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
+    return portable::max_pool2d_with_indices_out(context, args);
+  }
+  Error error = portable::resize_out(context, indices, portable::pooling_sizes(p).span());
+  if (error != Error::kOk || !begin_pooling(context, p, &error)) return error;
+  return run(context, last_pooling(p, LastPooling::kMax));
+}
+
+Error avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& input = args[0]->tensor();
+  Tensor& out = args[7]->tensor();
+  portable::Pooling p;
+  const portable::WindowLists lists = {args[1], args[2], args[3], nullptr, args[4]->truth()};
+  const int64_t divisor = args[6]->is_none() ? 0 : args[6]->integer();
+  if (!is_last_f32(input) || !is_last_f32(out) || (!args[6]->is_none() && divisor == 0) ||
+      portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
+    return portable::avg_pool2d_out(context, args);
+  }
+  Error error = Error::kOk;
+  if (!begin_pooling(context, p, &error)) return error;
+  LastPooling last = last_pooling(p, LastPooling::kAverage);
+  last.count_include_pad = args[5]->truth();
+  last.divisor = divisor;
+  return run(context, last);
+}
+
+Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& input = args[0]->tensor();
+  Tensor& out = args[2]->tensor();
+  portable::Pooling p;
+  portable::Integers sizes;
+  const bool fast = is_last_f32(input) && is_last_f32(out) &&
+                    portable::read_planes(context, input, out, &p) == Error::kOk &&
+                    portable::read_integers(context, *args[1], &sizes) == Error::kOk && sizes.count == 2 &&
+                    std::min(sizes[0], sizes[1]) >= 1 && std::max(sizes[0], sizes[1]) <= INT32_MAX;
+  if (!fast) return portable::adaptive_avg_pool2d_out(context, args);
+  p.axis[0].out = sizes[0];
+  p.axis[1].out = sizes[1];
+  Error error = Error::kOk;
+  if (!begin_pooling(context, p, &error)) return error;
+  LastPooling last = last_pooling(p, LastPooling::kAdaptive);
+  last.height.kernel = (p.axis[0].in + sizes[0] - 1) / sizes[0];
+  last.width.kernel = (p.axis[1].in + sizes[1] - 1) / sizes[1];
+  return run(context, last);
+}
+
+}  // namespace berth::cpu

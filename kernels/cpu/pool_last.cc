@@ -1,0 +1,197 @@
+#include "kernels/cpu/pool_last.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/pool_last.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/simd_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Taps of a window that lie inside the input: rows of pixels, each a run of channels.
+struct Taps {
+  const float* in;
+  int64_t rows, row_stride;
+  int64_t columns, column_stride;
+};
+
+// The largest over all taps of kVectors registers of channels, from `channel` on.
+template <int kVectors>
+HWY_INLINE void max_block(const Taps& taps, int64_t channel, float* out) {
+  const FloatTag d;
+  FloatVector most[kVectors];
+  hn::Mask<FloatTag> invalid[kVectors];
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) {
+    most[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+    invalid[v] = hn::IsNaN(most[v]);
+  }
+  for (int64_t y = 0; y < taps.rows; ++y) {
+    const float* in = taps.in + y * taps.row_stride + channel;
+    for (int64_t x = 0; x < taps.columns; ++x, in += taps.column_stride) {
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) {
+        const FloatVector value = hn::LoadU(d, in + v * kLanes);
+        most[v] = hn::Max(most[v], value);
+        invalid[v] = hn::Or(invalid[v], hn::IsNaN(value));
+      }
+    }
+  }
+  const FloatVector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(hn::IfThenElse(invalid[v], nan, most[v]), d, out + channel + v * kLanes);
+  }
+}
+
+HWY_INLINE void max_channel(const Taps& taps, int64_t channel, float* out) {
+  float most = -std::numeric_limits<float>::infinity();
+  for (int64_t y = 0; y < taps.rows; ++y) {
+    for (int64_t x = 0; x < taps.columns; ++x) {
+      const float value = taps.in[y * taps.row_stride + x * taps.column_stride + channel];
+      if (value > most || value != value) most = value;
+    }
+  }
+  out[channel] = most;
+}
+
+template <int kVectors>
+HWY_INLINE void sum_block(const Taps& taps, int64_t channel, float divisor, float* out) {
+  const FloatTag d;
+  FloatVector sum[kVectors];
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
+  for (int64_t y = 0; y < taps.rows; ++y) {
+    const float* in = taps.in + y * taps.row_stride + channel;
+    for (int64_t x = 0; x < taps.columns; ++x, in += taps.column_stride) {
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, in + v * kLanes));
+    }
+  }
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(hn::Div(sum[v], hn::Set(d, divisor)), d, out + channel + v * kLanes);
+  }
+}
+
+HWY_INLINE void sum_channel(const Taps& taps, int64_t channel, float divisor, float* out) {
+  float sum = 0;
+  for (int64_t y = 0; y < taps.rows; ++y) {
+    for (int64_t x = 0; x < taps.columns; ++x) {
+      sum += taps.in[y * taps.row_stride + x * taps.column_stride + channel];
+    }
+  }
+  out[channel] = sum / divisor;
+}
+
+void max_pixel(const Taps& taps, int64_t channels, float* out) {
+  int64_t c = 0;
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) max_block<4>(taps, c, out);
+  for (; c + kLanes <= channels; c += kLanes) max_block<1>(taps, c, out);
+  // The last register may reach back over channels that are done.
+  if (c < channels && channels >= kLanes) return max_block<1>(taps, channels - kLanes, out);
+  for (; c < channels; ++c) max_channel(taps, c, out);
+}
+
+void sum_pixel(const Taps& taps, int64_t channels, float divisor, float* out) {
+  int64_t c = 0;
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) sum_block<4>(taps, c, divisor, out);
+  for (; c + kLanes <= channels; c += kLanes) sum_block<1>(taps, c, divisor, out);
+  if (c < channels && channels >= kLanes) return sum_block<1>(taps, channels - kLanes, divisor, out);
+  for (; c < channels; ++c) sum_channel(taps, c, divisor, out);
+}
+
+// The elements of an axis that a place of the output reads: `count` of them from `first` on, in steps of the dilation.
+struct Reach {
+  int64_t first, count;
+  int64_t counted;  // what they stand for in an average
+};
+
+Reach reach_of(const LastPooling& p, const portable::WindowAxis& axis, int64_t place) {
+  if (p.kind == LastPooling::kAdaptive) {
+    const int64_t first = place * axis.in / axis.out;
+    const int64_t count = ((place + 1) * axis.in + axis.out - 1) / axis.out - first;
+    return {first, count, count};
+  }
+  const int64_t start = place * axis.stride - axis.padding;
+  const int64_t skipped = start < 0 ? (-start + axis.dilation - 1) / axis.dilation : 0;
+  const int64_t inside = axis.in > start ? (axis.in - start + axis.dilation - 1) / axis.dilation : 0;
+  const int64_t count = std::max<int64_t>(0, std::min(axis.kernel, inside) - skipped);
+  const int64_t with_padding = std::min(start + axis.kernel, axis.in + axis.padding) - start;
+  return {start + skipped * axis.dilation, count, p.count_include_pad ? with_padding : count};
+}
+
+void pool_row(const LastPooling& p, int64_t row) {
+  const int64_t line = p.width.in * p.channels;
+  const float* in = p.in + row / p.height.out * p.height.in * line;
+  float* out = p.out + row * p.width.out * p.channels;
+  const Reach rows = reach_of(p, p.height, row % p.height.out);
+  for (int64_t x = 0; x < p.width.out; ++x, out += p.channels) {
+    const Reach columns = reach_of(p, p.width, x);
+    const Taps taps = {in + rows.first * line + columns.first * p.channels, rows.count, p.height.dilation * line,
+                       columns.count, p.width.dilation * p.channels};
+    if (p.kind == LastPooling::kMax) {
+      max_pixel(taps, p.channels, out);
+    } else if (rows.count == 0 || columns.count == 0) {
+      std::fill(out, out + p.channels, 0.0f);
+    } else {
+      const int64_t divisor = p.divisor != 0 ? p.divisor : rows.counted * columns.counted;
+      sum_pixel(taps, p.channels, static_cast<float>(divisor), out);
+    }
+  }
+}
+
+void rows_of(const LastPooling& pooling, int64_t begin, int64_t end) {
+  for (int64_t row = begin; row < end; ++row) pool_row(pooling, row);
+}
+
+// Few channels: several pixels are summed side by side, as if they were one with more channels.
+constexpr int64_t kFew = 64;
+
+void sum_all(const float* in, int64_t pixels, int64_t stride, int64_t channels, float factor, float* out) {
+  const int64_t together = stride == channels ? std::min(pixels, kFew / channels) : 1;
+  if (together > 1) {
+    float sums[kFew];
+    const int64_t groups = pixels / together;
+    sum_pixel({in, 1, 0, groups, together * channels}, together * channels, 1, sums);
+    for (int64_t i = groups * together; i < pixels; ++i) {
+      for (int64_t c = 0; c < channels; ++c) sums[c] += in[i * channels + c];
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      float sum = 0;
+      for (int64_t i = 0; i < together; ++i) sum += sums[i * channels + c];
+      out[c] = sum * factor;
+    }
+    return;
+  }
+  sum_pixel({in, 1, 0, pixels, stride}, channels, 1, out);
+  for (int64_t c = 0; c < channels; ++c) out[c] *= factor;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(rows_of);
+HWY_EXPORT(sum_all);
+
+void pool_rows(const LastPooling& pooling, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(rows_of)(pooling, begin, end);
+}
+
+void sum_pixels(const float* in, int64_t pixels, int64_t stride, int64_t channels, float factor, float* out) {
+  HWY_DYNAMIC_DISPATCH(sum_all)(in, pixels, stride, channels, factor, out);
+}
+
+}  // namespace berth::cpu
+#endif
