@@ -62,7 +62,7 @@ Error Sweep::write_bytes(int32_t writer, int32_t item, WriteKind kind, bool keep
   for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
     if (!graph_.spend(1)) return out_of_steps();
     const int32_t live = live_.at(at);
-    if (live != item && !may_write_over(writer, item, live)) {
+    if (!may_write_over(writer, item, live)) {
       return graph_.budget == 0 ? out_of_steps() : overwritten(writer, live);
     }
     if (kind == WriteKind::kWhole && !keep && !graph_.is_alias(live) && graph_.covers(item, live)) live_.remove(live);
@@ -70,11 +70,19 @@ Error Sweep::write_bytes(int32_t writer, int32_t item, WriteKind kind, bool keep
   return Error::kOk;
 }
 
+/// What nothing writes is a name of its base's bytes, which are made by who writes the base: that write alone is
+/// excused. Of two values that are both written, neither is the other, whatever is recorded of their places.
 bool Sweep::may_write_over(int32_t writer, int32_t written, int32_t live) const {
   if (graph_.is_alias(live) || graph_.is_alias(written)) return graph_.value[static_cast<size_t>(live)] == writer;
-  if (graph_.group[static_cast<size_t>(written)] != graph_.group[static_cast<size_t>(live)]) return false;
-  return !graph_.is_defined(graph_.value[static_cast<size_t>(live)]) || is_view_of(graph_, live, written) ||
-         is_view_of(graph_, written, live);
+  if (live == written) return true;
+  if (graph_.is_defined(graph_.value[static_cast<size_t>(live)]) || !is_view_of(graph_, live, written)) return false;
+  return !is_of_old_state(written);
+}
+
+/// In files that record, a view of state is of what was there when the run began; for the next run it is of the new.
+bool Sweep::is_of_old_state(int32_t written) const {
+  if (graph_.meta == nullptr || next_run_ || now_ < 0) return false;
+  return (graph_.mark(graph_.value[static_cast<size_t>(written)]) & kHasInitialValue) != 0;
 }
 
 /// Backwards: the new name ends here, and who read it read the old one.

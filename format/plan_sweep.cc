@@ -199,7 +199,8 @@ Error Sweep::enter() {
       BERTH_RETURN_IF_ERROR(write(v, WriteKind::kWhole, keep));
     }
   }
-  return keep_state();
+  // First all reads of this run are found, loops included; then what the next run reads.
+  return changed_ ? Error::kOk : keep_state();
 }
 
 Error Sweep::keep_state() {
@@ -217,6 +218,7 @@ Error Sweep::keep_state() {
       if ((word & bit) != 0) continue;
       word |= bit;
       memory_.reader[kept] = end_step() + 1;
+      next_run_ = true;
       changed_ = true;
     }
   }

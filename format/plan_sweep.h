@@ -62,6 +62,7 @@ class Sweep {
   Error write(int32_t value, WriteKind kind, bool keep = false);
   Error write_bytes(int32_t writer, int32_t item, WriteKind kind, bool keep);
   bool may_write_over(int32_t writer, int32_t written, int32_t live) const;
+  bool is_of_old_state(int32_t written) const;
   Error check_results(const CallShape& shape);
   Error check_result(const CallShape* shape, int32_t value);
   bool allows_in_place(const CallShape& shape, int32_t result, int32_t item) const;
@@ -84,6 +85,7 @@ class Sweep {
   size_t births_passed_ = 0;
   int32_t now_ = 0;
   bool changed_ = false;
+  bool next_run_ = false;  // what the next run reads is in the set too
 };
 
 }  // namespace berth::format::internal

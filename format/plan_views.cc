@@ -32,8 +32,20 @@ void take_recorded(PlanGraph& graph) {
     const int32_t base = graph.item[static_cast<size_t>(relation.base())];
     if (value == kNone || base == kNone) continue;
     if (relation.kind() == fb::RelationKind::VIEW && graph.overlap(value, base)) connect(graph, value, base);
-    if (relation.kind() == fb::RelationKind::IN_PLACE)
+  }
+}
+
+/// A part that another part of the same whole is computed over: who reads the whole reads the other. Where what is
+/// computed over a part is no part itself, the whole still means the old one. After take_recorded().
+void find_superseded(PlanGraph& graph) {
+  for (uint32_t i = 0; i < length(graph.meta->relations()); ++i) {
+    const fb::Relation& relation = *graph.meta->relations()->Get(i);
+    const int32_t value = graph.item[static_cast<size_t>(relation.value())];
+    const int32_t base = graph.item[static_cast<size_t>(relation.base())];
+    if (relation.kind() != fb::RelationKind::IN_PLACE || value == kNone || base == kNone) continue;
+    if (root_of(graph, value) == root_of(graph, base) && graph.covers(value, base)) {
       graph.marks[static_cast<size_t>(relation.base())] |= kIsSuperseded;
+    }
   }
 }
 
@@ -83,8 +95,9 @@ Error relate_views(PlanGraph* graph, int method, Report* report) {
   const size_t count = graph->size.planned;
   for (size_t i = 0; i < count; ++i) graph->group[i] = static_cast<int32_t>(i);
   if (graph->meta != nullptr) {
-    if (!graph->spend(length(graph->meta->relations()))) return out_of_budget(method, report);
+    if (!graph->spend(2 * length(graph->meta->relations()))) return out_of_budget(method, report);
     take_recorded(*graph);
+    find_superseded(*graph);
   } else {
     infer(*graph, graph->next);
   }

@@ -286,6 +286,89 @@ TEST(VerifyPlan, PartsMayBeComputedInPlaceInTheirSlots) {
   EXPECT_EQ(judge(m), "sound");
 }
 
+// Limits 1.6. The result (value 2) of an `if` is a piece of x (value 1) in one branch and is computed in the other,
+// while x is read later. That it is recorded as a view of x excuses nothing: the branch writes into bytes of x.
+TEST(VerifyPlan, WritesThroughARecordedViewAreSeen) {
+  const auto copied = [](int64_t result) {
+    Method m({0, 16, result, 96});
+    m.value(1) = tensor({8}, 16);
+    return m.op(1, {0}).jump(4).op(2, {1}).jump_always(5).op(2, {0}).op(3, {1, 2}).outputs({3}).recorded();
+  };
+  const auto elided = [](int64_t result) {
+    Method m({0, 16, result, 96});
+    m.value(1) = tensor({8}, 16);
+    return m.op(1, {0}).jump(3).op(2, {0}).op(3, {1, 2}).outputs({3}).relation(2, 1, fb::RelationKind::VIEW);
+  };
+  EXPECT_EQ(judge(copied(64)), "sound");
+  EXPECT_EQ(judge(copied(16)),
+            "methods[0].instructions[4]: it writes value 2 over bytes of value 1, which instruction 5 still reads");
+  EXPECT_EQ(judge(elided(16)),
+            "methods[0].instructions[2]: it writes value 2 over bytes of value 1, which instruction 3 still reads");
+}
+
+// The same without branches: a part that is computed is not the whole that it is a part of.
+TEST(VerifyPlan, APartIsWrittenBeforeItsWholeOrAfterItsLastRead) {
+  const auto method = [](bool late) {
+    Method m({0, 16, 16, 96, 112});
+    m.value(1) = tensor({8}, 16);
+    m.op(1, {0});
+    if (late) m.op(3, {1});
+    m.op(2, {0});
+    if (!late) m.op(3, {1});
+    return m.op(4, {2}).outputs({3, 4}).relation(2, 1, fb::RelationKind::VIEW);
+  };
+  EXPECT_EQ(judge(method(true)), "sound");
+  EXPECT_EQ(judge(method(false)),
+            "methods[0].instructions[1]: it writes value 2 over bytes of value 1, which instruction 2 still reads");
+}
+
+//   16 |bb...      a and b lie in the slots of c = cat(a, b), which is read at the end; d = relu(a) in a's bytes
+//    0 |aadd
+TEST(VerifyPlan, APartIsNotReplacedInPlaceWhileItsWholeIsWanted) {
+  const auto method = [](int32_t order) {
+    Method m({64, 0, 16, 0, 0, 96});
+    m.value(3) = tensor({8}, 0);
+    m.op(1, {0}).op(2, {0});
+    if (order == 0) m.op(5, {3}).relu(4, 1);
+    if (order == 1) m.relu(4, 1).op(5, {3});
+    return m.outputs({4, 5})
+        .relation(1, 3, fb::RelationKind::VIEW)
+        .relation(2, 3, fb::RelationKind::VIEW)
+        .relation(4, 1, fb::RelationKind::IN_PLACE);
+  };
+  EXPECT_EQ(judge(method(0)), "sound");
+  EXPECT_EQ(judge(method(1)),
+            "methods[0].instructions[2]: it writes value 4 over bytes of value 1, which instruction 3 still reads");
+}
+
+// A view of one part lies over another part, which is written while it is read.
+TEST(VerifyPlan, OnlyTheBaseOfAViewMayBeWrittenUnderIt) {
+  const auto method = [](int64_t other) {
+    Method m({64, 0, 0, other, 96, 0});
+    m.value(5) = tensor({12}, 0);
+    m.op(1, {0}).op(3, {0}).op(4, {2}).outputs({4});
+    for (const int32_t part : {1, 3}) m.relation(part, 5, fb::RelationKind::VIEW);
+    return m.relation(2, 1, fb::RelationKind::VIEW);
+  };
+  EXPECT_EQ(judge(method(16)), "sound");
+  EXPECT_EQ(judge(method(12)),
+            "methods[0].instructions[1]: it writes value 3 over bytes of value 2, which instruction 2 still reads");
+}
+
+// The view (value 2) is of what the state was; the write-back comes before it is read.
+TEST(VerifyPlan, AViewOfStateIsOfTheOldOne) {
+  const auto method = [](bool late) {
+    Method m({0, 16, 16, 48, 64});
+    m.value(1).data_buffer_idx = 1;
+    if (late) m.op(3, {2}).copy_(1, 0);
+    if (!late) m.copy_(1, 0).op(3, {2});
+    return m.outputs({3}).relation(2, 1, fb::RelationKind::VIEW);
+  };
+  EXPECT_EQ(judge(method(true)), "sound");
+  EXPECT_EQ(judge(method(false)),
+            "methods[0].instructions[0]: it writes value 1 over bytes of value 2, which instruction 1 still reads");
+}
+
 TEST(VerifyPlan, StateIsKeptFromRunToRun) {
   const auto method = [](int64_t scratch) {
     Method m({0, 16, scratch, 48});
