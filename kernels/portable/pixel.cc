@@ -4,22 +4,10 @@
 //   large[…, c, h * factor + i, w * factor + j] = small[…, (c * factor + i) * factor + j, h, w]
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/gemm_slots.h"
-#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/pixel_arguments.h"
 
 namespace berth::portable {
 namespace {
-
-constexpr int64_t kMaxFactor = 32767;  // its square is a size
-
-Error check(KernelContext& context, const Tensor& self, int64_t factor, const Tensor& out) {
-  if (self.rank() < 3 || out.rank() != self.rank()) {
-    return context.fail(Error::kInvalidArgument, "a pixel shuffle takes tensors of rank 3 or more, its output alike");
-  }
-  if (factor < 1 || factor > kMaxFactor) {
-    return context.fail(Error::kInvalidArgument, "a pixel shuffle's factor must be between 1 and 32767");
-  }
-  return Error::kOk;
-}
 
 // Where the channel block `index`, counted over all dimensions before height and width, lies in `tensor`; the block has
 // `step` channels.
@@ -82,41 +70,15 @@ Error move(KernelContext& context, const Tensor& small, const Tensor& large, int
 }  // namespace
 
 Error pixel_shuffle_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t factor = args[1]->integer();
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check(context, self, factor, out));
-  const int channel = self.rank() - 3;
-  if (self.size(channel) % (factor * factor) != 0) {
-    return context.fail(Error::kInvalidArgument, "pixel_shuffle's channels must be a multiple of the factor's square");
-  }
-  Sizes sizes = sizes_of(self);
-  sizes.rank = channel;
-  if (!push_size(&sizes, self.size(channel) / (factor * factor)) ||
-      !push_size(&sizes, self.size(channel + 1) * factor) || !push_size(&sizes, self.size(channel + 2) * factor)) {
-    return context.fail(Error::kInvalidArgument, "pixel_shuffle's result is too large");
-  }
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
-  return move(context, self, out, factor, true);
+  int64_t factor = 1;
+  BERTH_RETURN_IF_ERROR(prepare_pixel_shuffle(context, args, &factor));
+  return move(context, args[0]->tensor(), args[2]->tensor(), factor, true);
 }
 
 Error pixel_unshuffle_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t factor = args[1]->integer();
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check(context, self, factor, out));
-  const int channel = self.rank() - 3;
-  if (self.size(channel + 1) % factor != 0 || self.size(channel + 2) % factor != 0) {
-    return context.fail(Error::kInvalidArgument, "pixel_unshuffle's height and width must be multiples of the factor");
-  }
-  Sizes sizes = sizes_of(self);
-  sizes.rank = channel;
-  if (!push_size(&sizes, self.size(channel) * factor * factor) || !push_size(&sizes, self.size(channel + 1) / factor) ||
-      !push_size(&sizes, self.size(channel + 2) / factor)) {
-    return context.fail(Error::kInvalidArgument, "pixel_unshuffle's result is too large");
-  }
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
-  return move(context, out, self, factor, false);
+  int64_t factor = 1;
+  BERTH_RETURN_IF_ERROR(prepare_pixel_unshuffle(context, args, &factor));
+  return move(context, args[2]->tensor(), args[0]->tensor(), factor, false);
 }
 
 }  // namespace berth::portable

@@ -64,19 +64,7 @@ void pool_plane(const Pooling& p, int64_t plane) {
 Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
   Pooling p;
   Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(read_planes(context, args[0]->tensor(), out, &p));
-  Integers sizes;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &sizes));
-  if (sizes.count != 2 || sizes[0] < 0 || sizes[1] < 0 || sizes[0] > INT32_MAX || sizes[1] > INT32_MAX) {
-    return context.fail(Error::kInvalidArgument, "output_size needs two sizes that are not negative");
-  }
-  p.axis[0].out = sizes[0];
-  p.axis[1].out = sizes[1];
-  if (p.input->dtype() != out.dtype() || !is_floating(out.dtype())) {
-    return context.fail(Error::kInvalidArgument, "adaptive average pooling needs one floating dtype");
-  }
-  BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(p).span()));
-  BERTH_RETURN_IF_ERROR(check_memory(context, *p.input, out));
+  BERTH_RETURN_IF_ERROR(prepare_adaptive_pooling(context, args, &p));
   if (out.numel() == 0) return Error::kOk;
   return dispatch_floating(context, out.dtype(), [&](auto tag) {
     context.parallel_for(p.planes(), grain_of(p.axis[0].in * p.axis[1].in), [&](int64_t begin, int64_t end) {

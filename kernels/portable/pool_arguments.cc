@@ -81,6 +81,23 @@ Error read_pooling(KernelContext& context, const Tensor& input, const WindowList
   return Error::kOk;
 }
 
+Error prepare_adaptive_pooling(KernelContext& context, Span<EValue* const> args, Pooling* pooling) {
+  Tensor& out = args[2]->tensor();
+  BERTH_RETURN_IF_ERROR(read_planes(context, args[0]->tensor(), out, pooling));
+  Integers sizes;
+  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &sizes));
+  if (sizes.count != 2 || sizes[0] < 0 || sizes[1] < 0 || sizes[0] > INT32_MAX || sizes[1] > INT32_MAX) {
+    return context.fail(Error::kInvalidArgument, "output_size needs two sizes that are not negative");
+  }
+  pooling->axis[0].out = sizes[0];
+  pooling->axis[1].out = sizes[1];
+  if (pooling->input->dtype() != out.dtype() || !is_floating(out.dtype())) {
+    return context.fail(Error::kInvalidArgument, "adaptive average pooling needs one floating dtype");
+  }
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(*pooling).span()));
+  return check_memory(context, *pooling->input, out);
+}
+
 Sizes pooling_sizes(const Pooling& pooling) {
   Sizes sizes;
   if (pooling.input->rank() == 4) push_size(&sizes, pooling.batch);

@@ -38,6 +38,10 @@ struct WindowLists {
 Error read_pooling(KernelContext& context, const Tensor& input, const WindowLists& lists, Tensor& out,
                    Pooling* pooling);
 
+/// adaptive_avg_pool2d(input, output_size, out): reads its planes and sizes, and gives `out`, which has the input's
+/// floating dtype, the sizes of the result.
+Error prepare_adaptive_pooling(KernelContext& context, Span<EValue* const> args, Pooling* pooling);
+
 /// The sizes of the result.
 Sizes pooling_sizes(const Pooling& pooling);
 

@@ -8,6 +8,8 @@ namespace {
 // Fewer outputs side by side than this are not worth a block of columns.
 constexpr int64_t kFewColumns = 4;
 
+}  // namespace
+
 Walk outer_walk(const Tensor& self, const Tensor& out, const ReducedDims& dims) {
   int kept[kMaxRank];
   int count = 0;
@@ -33,8 +35,6 @@ Walk inner_walk(const Tensor& self, uint32_t mask, bool logical_order) {
   }
   return walk;
 }
-
-}  // namespace
 
 Error read_reduced_dim(KernelContext& context, int64_t dim, const Tensor& self, uint32_t* mask) {
   int normal = 0;

@@ -34,6 +34,12 @@ inline uint32_t all_dims(const Tensor& self) { return (uint32_t{1} << self.rank(
 /// Gives `out` the sizes of `self` without the reduced dimensions (or with 1 in their place).
 Error resize_reduced(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out);
 
+/// Over the outputs, in the order of their memory; operands out, self.
+Walk outer_walk(const Tensor& self, const Tensor& out, const ReducedDims& dims);
+
+/// Over the elements of one output; operand self. In the row-major order of their dimensions, or as they lie in memory.
+Walk inner_walk(const Tensor& self, uint32_t mask, bool logical_order);
+
 class ReducePlan {
  public:
   static constexpr int64_t kColumns = 128;

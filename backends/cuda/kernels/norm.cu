@@ -7,6 +7,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/ops.h"
 #include "backends/cuda/kernels/place.h"
+#include "backends/cuda/kernels/spread.h"
 #include "base/result.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/dispatch.h"
@@ -120,11 +121,7 @@ Error run_softmax(KernelContext& context, Span<EValue* const> args, bool log) {
 // --- Mean and variance of a row, then x * scale + shift.
 
 struct NormBody {
-  struct State {
-    double count;
-    double mean;
-    double squares;
-  };
+  using State = Spread;
   struct Row {
     int64_t self;
     int64_t out;
@@ -157,24 +154,13 @@ struct NormBody {
     rows.at(i, at);
     return {at[0], at[1], at[2], at[3], groups == 0 ? 0 : divide(i, groups).rest * group_channels};
   }
-  BERTH_HD State start() const { return {0, 0, 0}; }
+  BERTH_HD State start() const { return {}; }
   BERTH_HD void take(State& state, const Row& row, int64_t k) const {
     int64_t at[2];
     elements.at(k, at);
-    const double x = load<double>(self, self_dtype, row.self + at[0]);
-    state.count += 1;
-    const double distance = x - state.mean;
-    state.mean += distance / state.count;
-    state.squares += distance * (x - state.mean);
+    state.take(load<double>(self, self_dtype, row.self + at[0]));
   }
-  BERTH_HD void merge(State& state, const State& other) const {
-    if (other.count == 0) return;
-    const double count = state.count + other.count;
-    const double distance = other.mean - state.mean;
-    state.squares += other.squares + distance * distance * (state.count * other.count / count);
-    state.mean += distance * (other.count / count);
-    state.count = count;
-  }
+  BERTH_HD void merge(State& state, const State& other) const { state.merge(other); }
   BERTH_HD double deviation(const State& total) const { return 1 / ops::sqrt_of(total.squares / total.count + eps); }
   BERTH_HD void finish(const Row& row, const State& total) const {
     store(mean, mean_dtype, row.mean, total.mean);

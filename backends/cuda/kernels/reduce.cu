@@ -4,6 +4,7 @@
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/place.h"
+#include "backends/cuda/kernels/spread.h"
 #include "base/result.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/dispatch.h"
@@ -30,24 +31,9 @@ struct Layout {
 };
 
 Layout layout_of(const Tensor& self, const Tensor& out, const ReducedDims& dims) {
-  int kept[kMaxRank];
-  int count = 0;
-  for (int d = 0; d < self.rank(); ++d) {
-    if (dims.keepdim || (dims.mask >> d & 1u) == 0) kept[count++] = d;
-  }
-  Walk outer(2);
-  for (const uint8_t out_dim : out.dim_order()) {
-    const int dim = kept[out_dim];
-    if ((dims.mask >> dim & 1u) != 0) continue;
-    const int64_t strides[] = {out.stride(out_dim), self.stride(dim)};
-    outer.add(self.size(dim), strides);
-  }
+  const Walk outer = portable::outer_walk(self, out, dims);
   // In the row-major order of the dimensions, by which an index counts.
-  Walk inner(1);
-  for (int d = 0; d < self.rank(); ++d) {
-    const int64_t stride = self.stride(d);
-    if ((dims.mask >> d & 1u) != 0) inner.add(self.size(d), &stride);
-  }
+  const Walk inner = portable::inner_walk(self, dims.mask, true);
   Layout layout;
   layout.outputs = Places<2>(outer);
   layout.elements = Places<1>(inner);
@@ -392,15 +378,9 @@ Error argmin_out(KernelContext& context, Span<EValue* const> args) { return run_
 Error max_dim_max(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, true); }
 Error min_dim_min(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, false); }
 
-// --- Variance: count, mean and sum of squared distances, merged pair by pair (Chan, Golub, LeVeque 1979).
+// --- Variance.
 
 namespace {
-
-struct Spread {
-  double count;
-  double mean;
-  double squares;
-};
 
 struct VarianceBody {
   using State = Spread;
@@ -417,22 +397,11 @@ struct VarianceBody {
   Places<1> elements;
 
   BERTH_HD Row row(int64_t i) const { return row_place(outputs, i); }
-  BERTH_HD State start() const { return {0, 0, 0}; }
+  BERTH_HD State start() const { return {}; }
   BERTH_HD void take(State& state, const Row& row, int64_t k) const {
-    const double x = load<double>(self, self_dtype, row.self + elements.at(k));
-    state.count += 1;
-    const double distance = x - state.mean;
-    state.mean += distance / state.count;
-    state.squares += distance * (x - state.mean);
+    state.take(load<double>(self, self_dtype, row.self + elements.at(k)));
   }
-  BERTH_HD void merge(State& state, const State& other) const {
-    if (other.count == 0) return;
-    const double count = state.count + other.count;
-    const double distance = other.mean - state.mean;
-    state.squares += other.squares + distance * distance * (state.count * other.count / count);
-    state.mean += distance * (other.count / count);
-    state.count = count;
-  }
+  BERTH_HD void merge(State& state, const State& other) const { state.merge(other); }
   BERTH_HD void finish(const Row& row, const State& total) const {
     store(out, out_dtype, row.out, total.squares / divisor);
   }

@@ -7,6 +7,7 @@
 #include "backends/cuda/kernels/place.h"
 #include "base/result.h"
 #include "kernels/portable/dispatch.h"
+#include "kernels/portable/pixel_arguments.h"
 #include "kernels/portable/pool_arguments.h"
 #include "kernels/portable/upsample_arguments.h"
 
@@ -351,18 +352,6 @@ Error run_shuffle(KernelContext& context, const Tensor& small, const Tensor& lar
   return for_each(context, large.numel(), body);
 }
 
-constexpr int64_t kMaxFactor = 32767;  // its square is a size
-
-Error check_shuffle(KernelContext& context, const Tensor& self, int64_t factor, const Tensor& out) {
-  if (self.rank() < 3 || out.rank() != self.rank()) {
-    return context.fail(Error::kInvalidArgument, "a pixel shuffle takes tensors of rank 3 or more, its output alike");
-  }
-  if (factor < 1 || factor > kMaxFactor) {
-    return context.fail(Error::kInvalidArgument, "a pixel shuffle's factor must be between 1 and 32767");
-  }
-  return Error::kOk;
-}
-
 bool is_number(DType dtype) { return is_floating(dtype) || is_integer(dtype); }
 
 }  // namespace
@@ -412,21 +401,9 @@ Error max_pool2d_with_indices_out(KernelContext& context, Span<EValue* const> ar
 Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
   Tensor& out = args[2]->tensor();
   Pooling p;
-  BERTH_RETURN_IF_ERROR(portable::read_planes(context, args[0]->tensor(), out, &p));
-  portable::Integers sizes;
-  BERTH_RETURN_IF_ERROR(portable::read_integers(context, *args[1], &sizes));
-  if (sizes.count != 2 || sizes[0] < 0 || sizes[1] < 0 || sizes[0] > INT32_MAX || sizes[1] > INT32_MAX) {
-    return context.fail(Error::kInvalidArgument, "output_size needs two sizes that are not negative");
-  }
-  p.axis[0].out = sizes[0];
-  p.axis[1].out = sizes[1];
-  if (p.input->dtype() != out.dtype() || !is_floating(out.dtype())) {
-    return context.fail(Error::kInvalidArgument, "adaptive average pooling needs one floating dtype");
-  }
-  BERTH_RETURN_IF_ERROR(resize_out(context, out, portable::pooling_sizes(p).span()));
-  BERTH_RETURN_IF_ERROR(check_memory(context, *p.input, out));
+  BERTH_RETURN_IF_ERROR(portable::prepare_adaptive_pooling(context, args, &p));
   if (out.numel() == 0) return Error::kOk;
-  if (sizes[0] == 1 && sizes[1] == 1) {
+  if (p.axis[0].out == 1 && p.axis[1].out == 1) {
     const GlobalAverageBody body{window_of(p), p.axis[0].in * p.axis[1].in};
     return for_rows(context, p.planes(), false, body);
   }
@@ -471,41 +448,15 @@ Error upsample_bilinear2d_vec_out(KernelContext& context, Span<EValue* const> ar
 }
 
 Error pixel_shuffle_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t factor = args[1]->integer();
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check_shuffle(context, self, factor, out));
-  const int channel = self.rank() - 3;
-  if (self.size(channel) % (factor * factor) != 0) {
-    return context.fail(Error::kInvalidArgument, "pixel_shuffle's channels must be a multiple of the factor's square");
-  }
-  portable::Sizes sizes = portable::sizes_of(self);
-  sizes.rank = channel;
-  if (!push_size(&sizes, self.size(channel) / (factor * factor)) ||
-      !push_size(&sizes, self.size(channel + 1) * factor) || !push_size(&sizes, self.size(channel + 2) * factor)) {
-    return context.fail(Error::kInvalidArgument, "pixel_shuffle's result is too large");
-  }
-  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
-  return run_shuffle(context, self, out, factor, true);
+  int64_t factor = 1;
+  BERTH_RETURN_IF_ERROR(portable::prepare_pixel_shuffle(context, args, &factor));
+  return run_shuffle(context, args[0]->tensor(), args[2]->tensor(), factor, true);
 }
 
 Error pixel_unshuffle_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t factor = args[1]->integer();
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check_shuffle(context, self, factor, out));
-  const int channel = self.rank() - 3;
-  if (self.size(channel + 1) % factor != 0 || self.size(channel + 2) % factor != 0) {
-    return context.fail(Error::kInvalidArgument, "pixel_unshuffle's height and width must be multiples of the factor");
-  }
-  portable::Sizes sizes = portable::sizes_of(self);
-  sizes.rank = channel;
-  if (!push_size(&sizes, self.size(channel) * factor * factor) || !push_size(&sizes, self.size(channel + 1) / factor) ||
-      !push_size(&sizes, self.size(channel + 2) / factor)) {
-    return context.fail(Error::kInvalidArgument, "pixel_unshuffle's result is too large");
-  }
-  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
-  return run_shuffle(context, out, self, factor, false);
+  int64_t factor = 1;
+  BERTH_RETURN_IF_ERROR(portable::prepare_pixel_unshuffle(context, args, &factor));
+  return run_shuffle(context, args[2]->tensor(), args[0]->tensor(), factor, false);
 }
 
 }  // namespace berth::cuda
