@@ -1,0 +1,22 @@
+// The steps of element-wise code (format/elementwise_code.h) on runs of numbers, for every instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "format/elementwise_code.h"
+
+namespace berth::cpu {
+
+/// Numbers of a run: one after the other, or the same one all along.
+struct ElementRun {
+  const float* data = nullptr;
+  bool splat = false;
+};
+
+/// out[i] = op(a[i], b[i], c[i]) for i in [0, n); what the op has no operand for is not looked at. `out` may be the
+/// same memory as an operand. At most one of the operands of an op of two may be a splat, of three all but the first;
+/// other cases are slower.
+void run_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n,
+                      float* out);
+
+}  // namespace berth::cpu
