@@ -1,10 +1,13 @@
 #include "kernels/cpu/kernels.h"
 
+#include "kernels/cpu/conv.h"
+
 #include "kernels/cpu/entry.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/temp_bytes.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/mean.h"
 #include "kernels/cpu/pool.h"
 #endif
@@ -16,14 +19,19 @@ namespace berth::cpu {
 // clang-format off
 KernelTable kernels() {
   static constexpr KernelEntry kTable[] = {
-      {"berth::conv.out", "Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, str activation, float alpha, float beta, str packing -> Tensor out", portable::fused_conv_out, portable::fused_conv_temp_bytes},
-      {"berth::linear.out", "Tensor input, Tensor weight, Tensor? bias, Tensor? residual, str activation, float alpha, float beta, str packing -> Tensor out", portable::fused_linear_out, portable::fused_linear_temp_bytes},
+      {"berth::conv.out", "Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, str activation, float alpha, float beta, str packing -> Tensor out", conv_out, conv_temp_bytes, -1, false, conv_prepare, conv_release},
+      {"berth::linear.out", "Tensor input, Tensor weight, Tensor? bias, Tensor? residual, str activation, float alpha, float beta, str packing -> Tensor out", linear_out, linear_temp_bytes, -1, false, linear_prepare, conv_release},
 #ifdef BERTH_HIGHWAY
+      entry("aten::add.out", add_out),
+      entry("aten::div.out", div_out),
+      entry("aten::mul.out", mul_out),
+      entry("aten::sub.out", sub_out),
       entry("aten::mean.out", mean_dim_out),
       entry("aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d_out),
       entry("aten::avg_pool2d.out", avg_pool2d_out, portable::avg_pool2d_temp_bytes),
       entry("aten::max_pool2d_with_indices.out", max_pool2d_out, portable::max_pool2d_temp_bytes),
       entry("berth::attention.out", attention_out, attention_temp_bytes),
+      entry("berth::elementwise.out", elementwise_out),
 #endif
   };
   return kTable;

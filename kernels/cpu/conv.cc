@@ -1,0 +1,261 @@
+#include "kernels/cpu/conv.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/cpu/conv_engine.h"
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/temp_bytes.h"
+#include "runtime/log.h"
+
+namespace berth::cpu {
+namespace {
+
+constexpr const char* kBadPacking =
+    "the text of its weight's packing is none, or does not fit the weight; was the file changed?";
+
+// Bytes at a multiple of 64.
+class Buffer {
+ public:
+  Buffer() = default;
+  ~Buffer() { std::free(bytes_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  bool allocate(size_t bytes) {
+    size_ = (bytes + 63) / 64 * 64;
+    bytes_ = std::aligned_alloc(64, size_ == 0 ? 64 : size_);
+    return bytes_ != nullptr;
+  }
+  float* floats() const { return static_cast<float*>(bytes_); }
+  Span<uint8_t> span() const { return {static_cast<uint8_t*>(bytes_), size_}; }
+
+ private:
+  void* bytes_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct Conv {
+  using Spec = ConvSpec;
+  static constexpr size_t kResidual = conv_args::kResidual;
+  static constexpr size_t kPacking = conv_args::kPacking;
+  static constexpr size_t kOut = conv_args::kOut;
+  static constexpr int kRank = 0;
+  static constexpr KernelFunction kPortable = portable::fused_conv_out;
+  static constexpr TempBytesFunction kPortableTemp = portable::fused_conv_temp_bytes;
+  static Fit read(Span<EValue* const> args, const Weight& weight, Spec* spec) { return read_conv(args, weight, spec); }
+};
+
+struct Linear {
+  using Spec = LinearSpec;
+  static constexpr size_t kResidual = linear_args::kResidual;
+  static constexpr size_t kPacking = linear_args::kPacking;
+  static constexpr size_t kOut = linear_args::kOut;
+  static constexpr int kRank = 2;
+  static constexpr KernelFunction kPortable = portable::fused_linear_out;
+  static constexpr TempBytesFunction kPortableTemp = portable::fused_linear_temp_bytes;
+  static Fit read(Span<EValue* const> args, const Weight& weight, Spec* spec) {
+    return read_linear(args, weight, spec);
+  }
+};
+
+constexpr size_t kWeight = conv_args::kWeight;
+static_assert(kWeight == linear_args::kWeight && size_t{conv_args::kBias} == size_t{linear_args::kBias});
+
+// The arguments with a dense weight in place of a packed one.
+class DenseArguments {
+ public:
+  DenseArguments(Span<EValue* const> args, size_t packing, const Weight& weight, void* data) {
+    static constexpr uint8_t kOrder[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
+    std::memcpy(sizes_, weight.dense.size, sizeof(sizes_));
+    tensor_ = Tensor(DType::kF32, weight.dense.rank, sizes_, kOrder, strides_, data);
+    weight_ = EValue(&tensor_);
+    packing_ = EValue(StringRef{"", 0});
+    count_ = args.size();
+    for (size_t i = 0; i < count_; ++i) args_[i] = args[i];
+    args_[kWeight] = &weight_;
+    args_[packing] = &packing_;
+  }
+  DenseArguments(const DenseArguments&) = delete;
+  DenseArguments& operator=(const DenseArguments&) = delete;
+
+  Span<EValue* const> span() const { return {args_, count_}; }
+
+ private:
+  int32_t sizes_[DenseSizes::kMaxRank];
+  int64_t strides_[DenseSizes::kMaxRank];
+  Tensor tensor_;
+  EValue weight_;
+  EValue packing_;
+  EValue* args_[conv_args::kCount];
+  size_t count_ = 0;
+};
+
+struct State {
+  std::unique_ptr<Engine> engine;  // null: the portable kernel
+  Buffer owned;                    // the weight, when it is not used where the file has it
+  Weight weight;
+  const float* data = nullptr;  // the weight as the engine wants it, or dense
+  Buffer temp;                  // for the portable kernel on a weight that is computed
+  // What the call must still be like.
+  int64_t numel_in = 0;
+  int64_t numel_out = 0;
+};
+
+Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& wanted, State& state) {
+  const float* given = weight.tensor->data<float>();
+  if (weight.packed && same_layout(weight.layout, wanted)) {
+    state.data = given;
+    return Error::kOk;
+  }
+  Buffer dense;
+  if (weight.packed) {
+    if (!dense.allocate(static_cast<size_t>(weight.layout.numel()) * sizeof(float))) {
+      return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
+    }
+    unpack(weight.layout, given, dense.floats());
+    given = dense.floats();
+    log_message(LogLevel::kInfo, "a weight of %lld elements is packed for another processor or version: repacked",
+                static_cast<long long>(weight.layout.numel()));
+  }
+  if (!state.owned.allocate(static_cast<size_t>(wanted.packed_numel()) * sizeof(float))) {
+    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
+  }
+  pack(wanted, given, state.owned.floats());
+  state.data = state.owned.floats();
+  return Error::kOk;
+}
+
+Error unpack_for_portable(PrepareContext& context, State& state) {
+  if (!state.owned.allocate(static_cast<size_t>(state.weight.layout.numel()) * sizeof(float))) {
+    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
+  }
+  unpack(state.weight.layout, state.weight.tensor->data<float>(), state.owned.floats());
+  state.data = state.owned.floats();
+  return Error::kOk;
+}
+
+template <typename Op>
+std::unique_ptr<EngineKind> kind_of(Span<EValue* const> args, const Weight& weight, int threads, Fit* fit) {
+  typename Op::Spec spec;
+  *fit = Op::read(args, weight, &spec);
+  return *fit == Fit::kTaken ? choose_engine(spec, threads) : nullptr;
+}
+
+template <typename Op>
+Error fill(PrepareContext& context, Span<EValue* const> args, State& state) {
+  const bool constant = context.is_constant(kWeight);
+  Fit fit = Fit::kWrong;
+  const auto kind = kind_of<Op>(args, state.weight, context.threads(), &fit);
+  if (!constant && state.weight.packed)
+    return context.fail(Error::kInvalidProgram, "a packed weight must be a constant");
+  if (kind != nullptr && constant) {
+    state.engine = kind->make();
+    if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
+    state.numel_in = args[0]->tensor().numel();
+    state.numel_out = args[Op::kOut]->tensor().numel();
+    return repack(context, state.weight, state.engine->weight(), state);
+  }
+  if (state.weight.packed) return unpack_for_portable(context, state);
+  // The method's temporary memory was measured for the engine.
+  if (kind != nullptr && !state.temp.allocate(Op::kPortableTemp(args, context.threads()))) {
+    return context.fail(Error::kMemoryAllocationFailed, "there is no memory for its intermediate results");
+  }
+  return Error::kOk;
+}
+
+template <typename Op>
+Error prepare(PrepareContext& context, Span<EValue* const> args, void** out) {
+  auto state = std::make_unique<State>();
+  if (!read_weight(*args[kWeight], *args[Op::kPacking], Op::kRank, &state->weight)) {
+    return context.fail(Error::kInvalidProgram, kBadPacking);
+  }
+  BERTH_RETURN_IF_ERROR(fill<Op>(context, args, *state));
+  const bool needed = state->engine != nullptr || state->weight.packed || !state->temp.span().empty();
+  if (needed) *out = state.release();
+  return Error::kOk;
+}
+
+template <typename Op>
+size_t temp_bytes(Span<EValue* const> args, int threads) {
+  Weight weight;
+  if (!read_weight(*args[kWeight], *args[Op::kPacking], Op::kRank, &weight)) return 0;
+  Fit fit = Fit::kWrong;
+  const auto kind = kind_of<Op>(args, weight, threads, &fit);
+  if (kind != nullptr) return kind->temp_bytes();
+  if (!weight.packed) return Op::kPortableTemp(args, threads);
+  const DenseArguments dense(args, Op::kPacking, weight, nullptr);
+  return Op::kPortableTemp(dense.span(), threads);
+}
+
+// The engines add to what is in the result's memory.
+void bring_residual(KernelContext& context, const Tensor& residual, Tensor& out) {
+  if (residual.raw() == out.raw()) return;
+  const float* from = residual.data<float>();
+  float* to = out.data<float>();
+  context.parallel_for(out.numel(), 16384, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
+  });
+}
+
+template <typename Op>
+Error run_portable(KernelContext& context, Span<EValue* const> args, const State& state) {
+  if (!state.weight.packed) {
+    KernelContext own(state.temp.span(), context.pool(), context.devices(), context.user());
+    const Error error = Op::kPortable(own, args);
+    return error == Error::kOk ? error : context.fail(error, own.message());
+  }
+  const DenseArguments dense(args, Op::kPacking, state.weight, const_cast<float*>(state.data));
+  return Op::kPortable(context, dense.span());
+}
+
+template <typename Op>
+Error call(KernelContext& context, Span<EValue* const> args) {
+  State* state = static_cast<State*>(context.state());
+  if (state == nullptr) return Op::kPortable(context, args);
+  if (state->engine == nullptr) return run_portable<Op>(context, args, *state);
+  const Tensor& input = args[0]->tensor();
+  Tensor& out = args[Op::kOut]->tensor();
+  if (input.numel() != state->numel_in || out.numel() != state->numel_out) {
+    return context.fail(Error::kInvalidArgument,
+                        "its tensors are not as large as they were when the method was loaded");
+  }
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, input, out));
+  Operands operands;
+  operands.input = input.data<float>();
+  operands.out = out.data<float>();
+  if (!args[conv_args::kBias]->is_none()) {
+    BERTH_RETURN_IF_ERROR(portable::check_memory(context, args[conv_args::kBias]->tensor()));
+    operands.bias = args[conv_args::kBias]->tensor().template data<float>();
+  }
+  if (!args[Op::kResidual]->is_none()) {
+    BERTH_RETURN_IF_ERROR(portable::check_memory(context, args[Op::kResidual]->tensor()));
+    bring_residual(context, args[Op::kResidual]->tensor(), out);
+  }
+  return state->engine->run(context, operands, state->data);
+}
+
+}  // namespace
+
+Error conv_out(KernelContext& context, Span<EValue* const> args) { return call<Conv>(context, args); }
+size_t conv_temp_bytes(Span<EValue* const> args, int threads) { return temp_bytes<Conv>(args, threads); }
+Error conv_prepare(PrepareContext& context, Span<EValue* const> args, void** state) {
+  return prepare<Conv>(context, args, state);
+}
+
+Error linear_out(KernelContext& context, Span<EValue* const> args) { return call<Linear>(context, args); }
+size_t linear_temp_bytes(Span<EValue* const> args, int threads) { return temp_bytes<Linear>(args, threads); }
+Error linear_prepare(PrepareContext& context, Span<EValue* const> args, void** state) {
+  return prepare<Linear>(context, args, state);
+}
+
+void conv_release(void* state) { delete static_cast<State*>(state); }
+
+const char* conv_engine(const void* state) {
+  const State* made = static_cast<const State*>(state);
+  return made == nullptr || made->engine == nullptr ? "portable" : made->engine->name();
+}
+
+}  // namespace berth::cpu

@@ -1,0 +1,67 @@
+// Which engine takes a call.
+
+#include "kernels/cpu/conv_engine.h"
+#ifdef BERTH_ONEDNN
+#include "kernels/cpu/onednn.h"
+#include "kernels/portable/gemm_slots.h"
+#endif
+
+namespace berth::cpu {
+namespace {
+
+#ifdef BERTH_ONEDNN
+
+class OneDnnEngine final : public Engine {
+ public:
+  explicit OneDnnEngine(std::unique_ptr<OneDnnCall> call) : call_(std::move(call)) {}
+  const char* name() const override { return "onednn"; }
+  const WeightLayout& weight() const override { return call_->primitive().weight(); }
+  Error run(KernelContext& context, const Operands& operands, const float* weight) override {
+    const size_t bytes = call_->primitive().scratch_bytes();
+    void* scratch = bytes == 0 ? nullptr : context.allocate_temp(bytes);
+    if (bytes != 0 && scratch == nullptr) return Error::kMemoryAllocationFailed;
+    const Error error = call_->run(operands.input, weight, operands.bias, operands.out, scratch);
+    return error == Error::kOk ? error : context.fail(error, "oneDNN could not run it");
+  }
+
+ private:
+  std::unique_ptr<OneDnnCall> call_;
+};
+
+class OneDnnKind final : public EngineKind {
+ public:
+  explicit OneDnnKind(std::shared_ptr<const OneDnnPrimitive> primitive) : primitive_(std::move(primitive)) {}
+  size_t temp_bytes() const override {
+    const size_t bytes = primitive_->scratch_bytes();
+    return bytes == 0 ? 0 : bytes + portable::kTempPadding;
+  }
+  std::unique_ptr<Engine> make() const override {
+    auto call = OneDnnCall::make(primitive_);
+    return call == nullptr ? nullptr : std::make_unique<OneDnnEngine>(std::move(call));
+  }
+
+ private:
+  std::shared_ptr<const OneDnnPrimitive> primitive_;
+};
+
+template <typename Spec>
+std::unique_ptr<EngineKind> onednn_kind(const Spec& spec, int threads) {
+  auto primitive = OneDnnPrimitive::get(spec, threads);
+  return primitive == nullptr ? nullptr : std::make_unique<OneDnnKind>(std::move(primitive));
+}
+
+#else
+
+template <typename Spec>
+std::unique_ptr<EngineKind> onednn_kind(const Spec&, int) {
+  return nullptr;
+}
+
+#endif
+
+}  // namespace
+
+std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads) { return onednn_kind(spec, threads); }
+std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads) { return onednn_kind(spec, threads); }
+
+}  // namespace berth::cpu

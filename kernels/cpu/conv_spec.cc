@@ -1,0 +1,139 @@
+#include "kernels/cpu/conv_spec.h"
+
+#include "kernels/portable/conv_arguments.h"
+
+namespace berth::cpu {
+namespace {
+
+using portable::Convolution;
+
+bool is_f32(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.device().is_cpu(); }
+
+bool is_static(const EValue& value) { return value.is_none() || value.tensor().dynamism() == ShapeDynamism::kStatic; }
+
+Fit read_finish(Span<EValue* const> args, size_t bias, size_t activation, int64_t channels, const Tensor& out,
+                Finish* finish) {
+  KernelContext context({}, nullptr);
+  portable::Activation function;
+  if (portable::read_activation(context, args, activation, &function) != Error::kOk) return Fit::kWrong;
+  finish->activation = static_cast<int64_t>(function.kind);
+  finish->alpha = static_cast<double>(function.alpha);
+  finish->beta = static_cast<double>(function.beta);
+  if (!args[bias]->is_none()) {
+    const Tensor& tensor = args[bias]->tensor();
+    if (tensor.rank() != 1 || tensor.size(0) != channels) return Fit::kWrong;
+    if (!is_f32(tensor)) return Fit::kShape;
+    finish->bias = 1;
+  }
+  const EValue& value = *args[bias + 1];
+  if (!value.is_none()) {
+    const Tensor& residual = value.tensor();
+    if (residual.sizes() != out.sizes()) return Fit::kWrong;
+    // The engines go through both in memory's order.
+    if (!is_f32(residual) || residual.strides() != out.strides()) return Fit::kShape;
+    finish->residual = 1;
+  }
+  return Fit::kTaken;
+}
+
+// Strides of batch, channel and two axes; those along one place do not matter and are 0.
+void copy_strides(const Tensor& tensor, int64_t (&strides)[4]) {
+  const int rank = tensor.rank();
+  for (int i = 0; i < rank; ++i) {
+    const int to = i < 2 ? i : i + 4 - rank;
+    strides[to] = tensor.size(i) > 1 ? tensor.stride(i) : 0;
+  }
+}
+
+}  // namespace
+
+double ConvSpec::flops() const {
+  const double places = static_cast<double>(batch) * static_cast<double>(out[0]) * static_cast<double>(out[1]);
+  return 2.0 * places * static_cast<double>(out_channels) * static_cast<double>(in_channels / groups) *
+         static_cast<double>(kernel[0] * kernel[1]);
+}
+
+bool ConvSpec::channels_last() const {
+  const auto last = [](const int64_t(&stride)[4], int64_t channels, int64_t width, int64_t height) {
+    const int64_t expected[4] = {channels * width * height, 1, channels * width, channels};
+    for (int i = 0; i < 4; ++i) {
+      if (stride[i] != 0 && stride[i] != expected[i]) return false;
+    }
+    return true;
+  };
+  return last(in_stride, in_channels, in[1], in[0]) && last(out_stride, out_channels, out[1], out[0]);
+}
+
+bool read_weight(const EValue& weight, const EValue& packing, int rank, Weight* result) {
+  result->tensor = &weight.tensor();
+  const StringRef text = packing.text();
+  result->packed = text.size > 0;
+  if (!result->packed) {
+    if (result->tensor->rank() > DenseSizes::kMaxRank) return false;
+    result->dense.rank = result->tensor->rank();
+    for (int i = 0; i < result->dense.rank; ++i)
+      result->dense.size[i] = result->tensor->sizes()[static_cast<size_t>(i)];
+    return true;
+  }
+  return read_packing(text, &result->dense, &result->layout) && (rank == 0 || result->dense.rank == rank) &&
+         result->tensor->dtype() == DType::kF32 && result->layout.packed_numel() <= result->tensor->numel();
+}
+
+Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec) {
+  using namespace conv_args;
+  // The checks are those of aten::convolution, on the weight as it is without its packing.
+  int64_t strides[DenseSizes::kMaxRank];
+  int32_t sizes[DenseSizes::kMaxRank];
+  const uint8_t order[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
+  for (int i = 0; i < weight.dense.rank; ++i) sizes[i] = weight.dense.size[i];
+  Tensor dense(weight.tensor->dtype(), weight.dense.rank, sizes, order, strides, nullptr);
+  EValue dense_value(&dense);
+  EValue* inner[] = {args[kInput],    &dense_value,      args[kBias],          args[kStride], args[kPadding],
+                     args[kDilation], args[kTransposed], args[kOutputPadding], args[kGroups], args[kOut]};
+  KernelContext context({}, nullptr);
+  Convolution c;
+  if (portable::read_convolution(context, inner, &c) != Error::kOk) return Fit::kWrong;
+  const Tensor& out = *c.out;
+  if (out.rank() != c.input->rank() || out.sizes() != portable::convolution_sizes(c).span()) return Fit::kShape;
+  if (c.transposed || c.spatial > 2 || !is_f32(*c.input) || !is_f32(out)) return Fit::kShape;
+  if (!is_static(*args[kInput]) || !is_static(*args[kOut]) || !is_static(*args[kResidual])) return Fit::kShape;
+  if (c.input->numel() == 0 || out.numel() == 0) return Fit::kShape;
+  if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
+  spec->batch = c.batch;
+  spec->groups = c.groups;
+  spec->in_channels = c.in_channels * c.groups;
+  spec->out_channels = c.out_channels * c.groups;
+  for (int i = 0; i < 2; ++i) {
+    const Convolution::Axis& axis = c.axis[1 + i];
+    spec->in[i] = axis.in;
+    spec->out[i] = axis.out;
+    spec->kernel[i] = axis.kernel;
+    spec->stride[i] = axis.stride;
+    spec->padding[i] = axis.padding;
+    spec->dilation[i] = axis.dilation;
+  }
+  copy_strides(*c.input, spec->in_stride);
+  copy_strides(out, spec->out_stride);
+  return read_finish(args, kBias, kActivation, spec->out_channels, out, &spec->finish);
+}
+
+Fit read_linear(Span<EValue* const> args, const Weight& weight, LinearSpec* spec) {
+  using namespace linear_args;
+  const Tensor& input = args[kInput]->tensor();
+  const Tensor& out = args[kOut]->tensor();
+  if (weight.dense.rank != 2 || input.rank() < 1 || out.rank() != input.rank()) return Fit::kWrong;
+  spec->depth = weight.dense.size[0];
+  spec->columns = weight.dense.size[1];
+  if (input.size(input.rank() - 1) != spec->depth || out.size(out.rank() - 1) != spec->columns) return Fit::kWrong;
+  for (int i = 0; i + 1 < input.rank(); ++i) {
+    if (input.size(i) != out.size(i)) return Fit::kShape;
+  }
+  if (!is_f32(input) || !is_f32(out) || !input.is_contiguous() || !out.is_contiguous()) return Fit::kShape;
+  if (!is_static(*args[kInput]) || !is_static(*args[kOut]) || !is_static(*args[kResidual])) return Fit::kShape;
+  if (input.numel() == 0 || out.numel() == 0) return Fit::kShape;
+  if (weight.tensor->dtype() != DType::kF32 || (!weight.packed && !weight.tensor->is_contiguous())) return Fit::kShape;
+  spec->rows = out.numel() / spec->columns;
+  return read_finish(args, kBias, kActivation, spec->columns, out, &spec->finish);
+}
+
+}  // namespace berth::cpu

@@ -1,0 +1,95 @@
+// The calls of berth::conv and berth::linear in numbers, checked: what an engine needs to know to get ready for one.
+// All members are of one size, without padding, so that specs can be compared byte by byte.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/packing_layout.h"
+#include "kernels/portable/fused_activation.h"
+#include "runtime/kernel.h"
+
+namespace berth::cpu {
+
+/// What happens to a sum before it is stored: + bias, + residual, activation.
+struct Finish {
+  int64_t bias = 0;      // whether there is one
+  int64_t residual = 0;  // the same
+  int64_t activation = 0;
+  double alpha = 0;
+  double beta = 0;
+
+  portable::Activation function() const {
+    return {static_cast<portable::ActivationKind>(activation), static_cast<float>(alpha), static_cast<float>(beta)};
+  }
+};
+
+/// A forward convolution of two spatial axes (of one: the first has size 1).
+struct ConvSpec {
+  int64_t batch = 1, groups = 1;
+  int64_t in_channels = 1, out_channels = 1;  // of all groups
+  int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
+  int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  /// Of batch, channel, and the axes, in elements; 0 where there is one place.
+  int64_t in_stride[4] = {}, out_stride[4] = {};
+  Finish finish;
+
+  /// Multiplications and additions.
+  double flops() const;
+  bool channels_last() const;
+};
+
+/// out[rows, columns] = input[rows, depth] times weight[depth, columns].
+struct LinearSpec {
+  int64_t rows = 1, depth = 1, columns = 1;
+  Finish finish;
+
+  double flops() const {
+    return 2.0 * static_cast<double>(rows) * static_cast<double>(depth) * static_cast<double>(columns);
+  }
+};
+
+/// The weight of a call: dense, or packed as `layout` says.
+struct Weight {
+  const Tensor* tensor = nullptr;
+  bool packed = false;
+  DenseSizes dense;
+  WeightLayout layout;  // of a packed one
+};
+
+// The positions of arguments.
+namespace conv_args {
+enum {
+  kInput,
+  kWeight,
+  kBias,
+  kResidual,
+  kStride,
+  kPadding,
+  kDilation,
+  kTransposed,
+  kOutputPadding,
+  kGroups,
+  kActivation,
+  kAlpha,
+  kBeta,
+  kPacking,
+  kOut,
+  kCount
+};
+}
+namespace linear_args {
+enum { kInput, kWeight, kBias, kResidual, kActivation, kAlpha, kBeta, kPacking, kOut, kCount };
+}
+
+/// Why a call is not for the fast engines; kTaken for one that is.
+enum class Fit { kTaken, kShape, kWrong };
+
+/// Reads the weight of a call, with its text. False when the text is none, or does not fit the tensor.
+bool read_weight(const EValue& weight, const EValue& packing, int rank, Weight* result);
+
+/// Reads the arguments. kShape for what is right but not for engines (transposed, three axes, other element types or
+/// layouts, sizes that change); kWrong for what the portable kernel refuses, which can say why.
+Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec);
+Fit read_linear(Span<EValue* const> args, const Weight& weight, LinearSpec* spec);
+
+}  // namespace berth::cpu

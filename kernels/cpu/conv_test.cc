@@ -1,0 +1,190 @@
+// Convolutions and products made ready at load, against the portable kernels. The fears: a shape for which an engine
+// computes something else, a residual that is overwritten before it is read, a packed weight that is read as another.
+
+#include "kernels/cpu/conv.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/cpu/conv_spec.h"
+#include "kernels/cpu/conv_testing.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+using testing::f32;
+using testing::Prepared;
+
+constexpr const char* kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
+                                        "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
+
+struct Random {
+  explicit Random(unsigned seed) : engine(seed) {}
+  int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
+  bool truth() { return whole(0, 1) == 1; }
+  std::vector<double> reals(int64_t count) {
+    std::vector<double> result(static_cast<size_t>(count));
+    std::uniform_real_distribution<float> real(-1, 1);
+    for (double& x : result) x = static_cast<double>(real(engine));
+    return result;
+  }
+  Array tensor(const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order = {}) {
+    int64_t count = 1;
+    for (const int32_t size : sizes) count *= size;
+    return Array(DType::kF32, sizes, reals(count), order);
+  }
+  std::mt19937 engine;
+};
+
+// What must be near: rtol 1e-4, atol 1e-5 x the largest magnitude.
+void expect_near(const Array& actual, const Array& expected) {
+  const std::vector<double> a = actual.values();
+  const std::vector<double> e = expected.values();
+  ASSERT_EQ(a.size(), e.size());
+  double largest = 0;
+  for (const double x : e) largest = std::max(largest, std::fabs(x));
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_LE(std::fabs(a[i] - e[i]), 1e-4 * std::fabs(e[i]) + 1e-5 * largest) << "at " << i << " of " << a.size();
+  }
+  EXPECT_TRUE(actual.intact());
+}
+
+struct ConvCase {
+  Array input, weight, residual, out, expected;
+  Arg bias;
+  bool has_residual = false;
+  std::vector<int64_t> stride, padding, dilation;
+  int64_t groups = 1;
+  std::string activation;
+  double alpha = -0.5, beta = 0.5;
+
+  std::vector<Arg> args(const Arg& residual_arg, const Array& result) const {
+    return {input,
+            weight,
+            bias,
+            residual_arg,
+            stride,
+            padding,
+            dilation,
+            false,
+            std::vector<int64_t>{0, 0},
+            groups,
+            activation.c_str(),
+            alpha,
+            beta,
+            "",
+            result};
+  }
+};
+
+constexpr uint8_t kLast[] = {0, 2, 3, 1};
+
+ConvCase random_conv(Random& random) {
+  const std::vector<uint8_t> order =
+      random.whole(0, 4) == 0 ? std::vector<uint8_t>{0, 1, 2, 3} : std::vector<uint8_t>(kLast, kLast + 4);
+  int64_t groups = random.whole(0, 2) == 0 ? random.whole(2, 40) : 1;
+  const bool depthwise = groups > 1 && random.whole(0, 2) != 0;
+  const int64_t in = depthwise ? 1 : random.whole(1, groups > 1 ? 9 : 70);
+  const int64_t out = depthwise ? random.whole(1, 2) : random.whole(1, groups > 1 ? 9 : 70);
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  std::vector<int32_t> size, out_size;
+  for (int i = 0; i < 2; ++i) {
+    kernel.push_back(random.truth() ? 1 : random.whole(1, 5));
+    stride.push_back(random.whole(1, 3));
+    dilation.push_back(random.whole(1, 2));
+    padding.push_back(random.whole(0, kernel.back() * dilation.back()));
+    const int64_t reach = (kernel.back() - 1) * dilation.back() + 1;
+    const int64_t least = std::max<int64_t>(1, reach - 2 * padding.back());
+    size.push_back(static_cast<int32_t>(random.whole(least, least + 14)));
+    out_size.push_back(static_cast<int32_t>((size.back() + 2 * padding.back() - reach) / stride.back() + 1));
+  }
+  const auto n = static_cast<int32_t>(random.whole(1, 2));
+  const auto channels = static_cast<int32_t>(out * groups);
+  const std::vector<int32_t> out_sizes = {n, channels, out_size[0], out_size[1]};
+  const bool bias = random.truth();
+  ConvCase c = {random.tensor({n, static_cast<int32_t>(in * groups), size[0], size[1]}, order),
+                random.tensor({channels, static_cast<int32_t>(in), static_cast<int32_t>(kernel[0]),
+                               static_cast<int32_t>(kernel[1])}),
+                random.tensor(out_sizes, order),
+                Array(DType::kF32, out_sizes, {}, order),
+                Array(DType::kF32, out_sizes, {}, order),
+                bias ? Arg(random.tensor({channels})) : Arg(nullptr),
+                random.truth(),
+                stride,
+                padding,
+                dilation,
+                groups,
+                kActivations[random.whole(0, 11)]};
+  return c;
+}
+
+Arg residual_of(const ConvCase& c, const Array& array) { return c.has_residual ? Arg(array) : Arg(nullptr); }
+
+void run_reference(const ConvCase& c) {
+  ASSERT_EQ(testing::run(portable::fused_conv_out, c.args(residual_of(c, c.residual), c.expected), 4 << 20),
+            Error::kOk);
+}
+
+TEST(Convolutions, OfAllKindsAreThePortableKernels) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const ConvCase c = random_conv(random);
+    run_reference(c);
+    const int threads = seed % 16 == 0 ? 2 : 1;
+    // Where the residual lies in the result's own memory, and where it does not.
+    const bool in_place = c.has_residual && random.truth();
+    if (in_place) c.out.set(c.residual.values());
+    Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
+                  c.args(residual_of(c, in_place ? c.out : c.residual), c.out), threads);
+    ASSERT_EQ(call.error(), Error::kOk) << call.message();
+    for (int run = 0; run < 2; ++run) {
+      if (in_place && run > 0) c.out.set(c.residual.values());
+      ASSERT_EQ(call.run(), Error::kOk) << call.message();
+      expect_near(c.out, c.expected);
+    }
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Products, OfAllKindsAreThePortableKernels) {
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const auto rows = static_cast<int32_t>(random.whole(1, 40));
+    const auto depth = static_cast<int32_t>(random.whole(1, 200));
+    const auto columns = static_cast<int32_t>(random.whole(1, 200));
+    const std::vector<int32_t> batch = random.truth() ? std::vector<int32_t>{2, rows} : std::vector<int32_t>{rows};
+    std::vector<int32_t> in_sizes = batch, out_sizes = batch;
+    in_sizes.push_back(depth);
+    out_sizes.push_back(columns);
+    const Array input = random.tensor(in_sizes);
+    const Array weight = random.tensor({depth, columns});
+    const Arg bias = random.truth() ? Arg(random.tensor({columns})) : Arg(nullptr);
+    const Array residual = random.tensor(out_sizes);
+    const bool has_residual = random.truth();
+    const bool in_place = has_residual && random.truth();
+    const char* activation = kActivations[random.whole(0, 11)];
+    const Array expected = f32(out_sizes);
+    const Array out = f32(out_sizes);
+    const auto args = [&](const Array& with, const Array& result) {
+      return std::vector<Arg>{input, weight, bias,  has_residual ? Arg(with) : Arg(nullptr), activation, -0.5,
+                              0.5,   "",     result};
+    };
+    ASSERT_EQ(testing::run(portable::fused_linear_out, args(residual, expected), 1 << 22), Error::kOk);
+    if (in_place) out.set(residual.values());
+    Prepared call({linear_out, linear_temp_bytes, linear_prepare, conv_release}, args(in_place ? out : residual, out),
+                  seed % 16 == 0 ? 2 : 1);
+    ASSERT_EQ(call.error(), Error::kOk) << call.message();
+    ASSERT_EQ(call.run(), Error::kOk) << call.message();
+    expect_near(out, expected);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace berth::cpu

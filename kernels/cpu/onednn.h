@@ -1,0 +1,72 @@
+// oneDNN's convolution and inner product as this room uses them: one primitive for all calls of equal numbers, shared
+// by the whole process; what a call needs besides, by itself. Only in builds with BERTH_ONEDNN.
+//
+// Threads: oneDNN runs on one OpenMP team a calling thread. A primitive is made for a number of threads, and each call
+// sets the size of the calling thread's team to it (omp_set_num_threads); with one thread no parallel region is opened.
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/conv_spec.h"
+
+namespace berth::cpu {
+
+/// Immutable; used from several threads.
+class OneDnnPrimitive {
+ public:
+  struct Handles;
+
+  /// Finds or makes the primitive for these numbers; null when oneDNN has none that is better than plain loops. A
+  /// residual is expected in the memory of the result.
+  static std::shared_ptr<const OneDnnPrimitive> get(const ConvSpec& spec, int threads);
+  static std::shared_ptr<const OneDnnPrimitive> get(const LinearSpec& spec, int threads);
+
+  ~OneDnnPrimitive();
+
+  /// How it wants the weight.
+  const WeightLayout& weight() const { return weight_; }
+  /// What a call takes from temporary memory.
+  size_t scratch_bytes() const { return scratch_bytes_; }
+  /// oneDNN's name of its implementation: "jit:avx512_core".
+  const char* implementation() const;
+
+ private:
+  friend class OneDnnCall;
+  OneDnnPrimitive();
+
+  std::unique_ptr<Handles> handles_;
+  WeightLayout weight_;
+  size_t scratch_bytes_ = 0;
+  int threads_ = 1;
+};
+
+/// One instruction's use of a primitive. Used by one thread at a time.
+class OneDnnCall {
+ public:
+  /// Null when oneDNN fails, for lack of memory that is.
+  static std::unique_ptr<OneDnnCall> make(std::shared_ptr<const OneDnnPrimitive> primitive);
+  ~OneDnnCall();
+
+  /// Computes `out`. `weight` lies as primitive->weight() says; `bias` may be null if the numbers say that there is
+  /// none; `scratch` has scratch_bytes(), aligned to 64. Of ours nothing is taken from the heap; oneDNN's own call
+  /// takes some ten small blocks and frees them.
+  Error run(const float* input, const float* weight, const float* bias, float* out, void* scratch);
+
+  const OneDnnPrimitive& primitive() const { return *primitive_; }
+
+ private:
+  struct Memories;
+  OneDnnCall();
+
+  std::shared_ptr<const OneDnnPrimitive> primitive_;
+  std::unique_ptr<Memories> memories_;
+};
+
+/// "onednn 3.2.0 avx512_core_bf16": what a packing's text begins with.
+std::string onednn_source();
+
+/// Makes oneDNN use nothing beyond this instruction set ("avx2", "avx512") from now on. False for another name, for one
+/// that this machine lacks, and when oneDNN was used already with another.
+bool limit_onednn(const char* isa);
+
+}  // namespace berth::cpu

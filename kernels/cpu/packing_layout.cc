@@ -1,0 +1,112 @@
+#include "kernels/cpu/packing_layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/math.h"
+
+namespace berth::cpu {
+namespace {
+
+// Where the places of each dimension lie: an element's offset is a sum of one number a dimension.
+class Offsets {
+ public:
+  explicit Offsets(const WeightLayout& layout) : layout_(layout) {
+    for (int d = 0; d < layout.dims; ++d) {
+      tables_[d].resize(static_cast<size_t>(layout.size[d]));
+      for (int64_t i = 0; i < layout.size[d]; ++i) tables_[d][static_cast<size_t>(i)] = offset(d, i);
+    }
+  }
+
+  /// f(offset in the dense weight, offset in the packed one) for each element.
+  template <typename F>
+  void each(F&& f) const {
+    walk(0, 0, 0, f);
+  }
+
+ private:
+  int64_t offset(int d, int64_t place) const {
+    int64_t result = 0;
+    int64_t inner = 1;
+    for (int b = layout_.blocks - 1; b >= 0; --b) {
+      if (layout_.block_dim[b] == d) {
+        result += place % layout_.block[b] * inner;
+        place /= layout_.block[b];
+      }
+      inner *= layout_.block[b];
+    }
+    return result + place * layout_.stride[d];
+  }
+
+  template <typename F>
+  void walk(int d, int64_t dense, int64_t packed, F& f) const {
+    const std::vector<int64_t>& table = tables_[d];
+    const int64_t from = layout_.from[d];
+    if (d == layout_.dims - 1) {
+      for (const int64_t at : table) {
+        f(dense, packed + at);
+        dense += from;
+      }
+      return;
+    }
+    for (const int64_t at : table) {
+      walk(d + 1, dense, packed + at, f);
+      dense += from;
+    }
+  }
+
+  const WeightLayout& layout_;
+  std::vector<int64_t> tables_[WeightLayout::kMaxDims];
+};
+
+}  // namespace
+
+int64_t WeightLayout::block_of(int d) const {
+  int64_t result = 1;
+  for (int b = 0; b < blocks; ++b) result *= block_dim[b] == d ? block[b] : 1;
+  return result;
+}
+
+int64_t WeightLayout::numel() const {
+  int64_t result = 1;
+  for (int d = 0; d < dims; ++d) result *= size[d];
+  return result;
+}
+
+int64_t WeightLayout::packed_numel() const {
+  int64_t last = 0;
+  int64_t inner = 1;
+  for (int d = 0; d < dims; ++d) last += (ceil_div(size[d], block_of(d)) - 1) * stride[d];
+  for (int b = 0; b < blocks; ++b) inner *= block[b];
+  return last + inner;
+}
+
+bool same_layout(const WeightLayout& a, const WeightLayout& b) {
+  const auto equal = [](const auto& x, const auto& y, int n) { return std::equal(x, x + n, y); };
+  if (a.dims != b.dims || a.blocks != b.blocks || !equal(a.size, b.size, a.dims) || !equal(a.from, b.from, a.dims) ||
+      !equal(a.block, b.block, a.blocks) || !equal(a.block_dim, b.block_dim, a.blocks)) {
+    return false;
+  }
+  for (int d = 0; d < a.dims; ++d) {
+    if (a.size[d] > a.block_of(d) && a.stride[d] != b.stride[d]) return false;
+  }
+  return true;
+}
+
+void pack(const WeightLayout& layout, const float* dense, float* packed) {
+  std::memset(packed, 0, static_cast<size_t>(layout.packed_numel()) * sizeof(float));
+  Offsets(layout).each([&](int64_t from, int64_t to) { packed[to] = dense[from]; });
+}
+
+void unpack(const WeightLayout& layout, const float* packed, float* dense) {
+  Offsets(layout).each([&](int64_t to, int64_t from) { dense[to] = packed[from]; });
+}
+
+int64_t DenseSizes::numel() const {
+  int64_t result = 1;
+  for (int d = 0; d < rank; ++d) result *= size[d];
+  return result;
+}
+
+}  // namespace berth::cpu

@@ -1,0 +1,70 @@
+// WeightLayout: in which order a packed weight lies in memory, told so fully that packing can be undone anywhere.
+//
+// A packed weight has dimensions of its own: those of the dense one, perhaps split (a grouped convolution's output
+// channels are groups and channels of a group) or in another order (a product's weight turned). Each has the stride
+// with which it runs through the dense weight, and the stride with which it runs through the packed one. Some are cut
+// into blocks that lie innermost: with blocks [16, 4] of dimensions [0, 1], sixteen places of dimension 0 hold four of
+// dimension 1 each; the stride of a dimension is then that from one block to the next, and its last block is filled up
+// with zeros. These are the blocked formats of oneDNN ("Understanding Memory Formats" in its guide).
+//
+// As text, in the argument `packing` of berth::conv and berth::linear:
+//
+//     onednn 3.2.0 avx512_core [64,3,7,7] dims [64,3,7,7] from [147,49,7,1] strides [2352,49,7,1] blocks [16] of [0]
+//
+// who asked for it, its version and instruction set (for people and logs: what counts is what follows), the dense
+// weight's sizes, the packed dimensions' sizes, dense strides and packed strides, the blocks and whose they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/value.h"
+
+namespace berth::cpu {
+
+struct WeightLayout {
+  static constexpr int kMaxDims = 6;
+  static constexpr int kMaxBlocks = 6;
+
+  int dims = 0;
+  int64_t size[kMaxDims] = {};
+  int64_t from[kMaxDims] = {};    // stride in the dense weight
+  int64_t stride[kMaxDims] = {};  // in the packed one, from block to block
+  int blocks = 0;
+  int64_t block[kMaxBlocks] = {};
+  int block_dim[kMaxBlocks] = {};
+
+  /// Places of dimension `d` that lie in one block.
+  int64_t block_of(int d) const;
+  /// Elements of the dense weight.
+  int64_t numel() const;
+  /// Elements of the packed memory, what fills up blocks included.
+  int64_t packed_numel() const;
+};
+
+/// Whether they have the elements in the same places; dimensions of one place do not count.
+bool same_layout(const WeightLayout& a, const WeightLayout& b);
+
+/// packed[…] = dense[…] and zeros around it; dense[…] = packed[…]. `packed` has packed_numel() elements, `dense`
+/// numel().
+void pack(const WeightLayout& layout, const float* dense, float* packed);
+void unpack(const WeightLayout& layout, const float* packed, float* dense);
+
+/// The sizes of a dense weight.
+struct DenseSizes {
+  static constexpr int kMaxRank = 5;
+  int rank = 0;
+  int32_t size[kMaxRank] = {};
+
+  int64_t numel() const;
+};
+
+/// `source` is everything before the sizes: "onednn 3.2.0 avx512_core".
+std::string packing_text(const std::string& source, const DenseSizes& dense, const WeightLayout& layout);
+
+/// Reads such a text. False unless every element of a dense weight of these sizes has one place in the packed one, and
+/// that one has at most 2^40 elements.
+bool read_packing(StringRef text, DenseSizes* dense, WeightLayout* layout);
+
+}  // namespace berth::cpu
