@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/output_file.h"
 #include "tools/load_method.h"
 #include "tools/names.h"
+#include "tools/profile.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -15,6 +17,8 @@ struct BenchOptions {
   LoadRequest load;
   int iterations = 50;
   bool json = false;
+  bool profile = false;
+  std::string trace;  // a file for the trace of one run
 };
 
 struct Timing {
@@ -64,6 +68,25 @@ Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& load
   return CopyCount{after.count - before.count, after.bytes - before.bytes};
 }
 
+// More runs, which are not timed as a whole: watching takes time too.
+Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
+  Method& method = loaded.method->method();
+  Profiler profiler(measure_roofline(loaded.pool.get()));
+  method.set_observer(&profiler);
+  for (int i = 0; i < std::max(1, options.iterations); ++i) {
+    BERTH_TRY(set_inputs(loaded, inputs));
+    const Error error = method.execute();
+    if (error != Error::kOk) return failure_of(options.load, method);
+    profiler.end_of_run();
+  }
+  method.set_observer(nullptr);
+  if (!options.trace.empty()) {
+    const std::string text = profiler.trace().dump();
+    BERTH_TRY(write_whole_file(options.trace, [&](OutputFile& file) { return file.write(text.data(), text.size()); }));
+  }
+  return profiler;
+}
+
 Status run_bench(BenchOptions& options) {
   const int64_t start_kb = resident_kb();
   BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
@@ -72,20 +95,26 @@ Status run_bench(BenchOptions& options) {
   Timing timing;
   BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
   BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded, inputs));
-  const Json json = {{"load_ms", loaded->seconds * 1e3},
-                     {"first_ms", timing.first * 1e3},
-                     {"median_ms", timing.at(.5) * 1e3},
-                     {"p90_ms", timing.at(.9) * 1e3},
-                     {"min_ms", timing.at(0) * 1e3},
-                     {"iterations", options.iterations},
-                     {"threads", options.load.threads},
-                     {"planned_bytes", planned_bytes(method.meta())},
-                     {"copies", copies.count},
-                     {"copied_bytes", copies.bytes},
-                     {"method_bytes", loaded->method->memory().method_bytes},
-                     {"temp_bytes", loaded->method->memory().temp_bytes},
-                     {"start_rss_kb", start_kb},
-                     {"peak_rss_kb", peak_rss_kb()}};
+  Json json = {{"load_ms", loaded->seconds * 1e3},
+               {"first_ms", timing.first * 1e3},
+               {"median_ms", timing.at(.5) * 1e3},
+               {"p90_ms", timing.at(.9) * 1e3},
+               {"min_ms", timing.at(0) * 1e3},
+               {"iterations", options.iterations},
+               {"threads", options.load.threads},
+               {"planned_bytes", planned_bytes(method.meta())},
+               {"copies", copies.count},
+               {"copied_bytes", copies.bytes},
+               {"method_bytes", loaded->method->memory().method_bytes},
+               {"temp_bytes", loaded->method->memory().temp_bytes},
+               {"start_rss_kb", start_kb},
+               {"peak_rss_kb", peak_rss_kb()}};
+  std::string profile;
+  if (options.profile || !options.trace.empty()) {
+    BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, *loaded, inputs));
+    json["profile"] = profiler.json();
+    profile = "\n" + profiler.text();
+  }
   if (options.json) {
     fmt::print("{}\n", json.dump());
     return Done{};
@@ -106,6 +135,7 @@ Status run_bench(BenchOptions& options) {
     fmt::print("copies between devices in a run: {} of {} in all\n", copies.count,
                bytes_text(static_cast<int64_t>(copies.bytes)));
   }
+  fmt::print("{}", profile);
   return Done{};
 }
 
@@ -121,7 +151,10 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_option("--iterations", options->iterations, "runs after the first")->check(CLI::Range(0, 10'000'000));
   command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
       ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
-  add_device_map(*command, options->load);
+  add_load_options(*command, options->load);
+  command->add_flag("--profile", options->profile,
+                    "time, arithmetic and bytes of each operator, beside what this machine can do, in more runs");
+  command->add_option("--trace", options->trace, "with the profile: one run for Chrome's trace viewer, to this file");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth bench model.pte --threads 2");
   command->callback([options, &session] {

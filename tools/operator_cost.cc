@@ -1,0 +1,116 @@
+#include "tools/operator_cost.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+namespace berth::tool {
+namespace {
+
+const Tensor* tensor_at(Span<EValue* const> args, size_t index) {
+  return index < args.size() && args[index]->is_tensor() ? &args[index]->tensor() : nullptr;
+}
+
+double numel(const Tensor* tensor) { return tensor == nullptr ? 0 : static_cast<double>(tensor->numel()); }
+
+double size_of(const Tensor* tensor, int dim) {
+  if (tensor == nullptr || tensor->sizes().empty()) return 0;
+  const size_t rank = tensor->sizes().size();
+  const size_t d = dim < 0 ? rank - static_cast<size_t>(-dim) : static_cast<size_t>(dim);
+  return d < rank ? static_cast<double>(tensor->sizes()[d]) : 0;
+}
+
+// The first list in brackets of a packing: the sizes of the dense weight.
+std::vector<double> sizes_in(std::string_view packing) {
+  std::vector<double> sizes;
+  const size_t open = packing.find('[');
+  if (open == std::string_view::npos) return sizes;
+  for (size_t at = open + 1; at < packing.size() && packing[at] != ']';) {
+    int64_t size = 0;
+    const auto [end, error] = std::from_chars(packing.data() + at, packing.data() + packing.size(), size);
+    if (error != std::errc()) break;
+    sizes.push_back(static_cast<double>(size));
+    at = static_cast<size_t>(end - packing.data());
+    while (at < packing.size() && (packing[at] == ',' || packing[at] == ' ')) ++at;
+  }
+  return sizes;
+}
+
+// Elements of the weight, packed or not, and its first size.
+struct Weight {
+  double numel = 0;
+  double first = 0;
+};
+
+Weight weight_of(Span<EValue* const> args, size_t index, size_t packing) {
+  const Tensor* weight = tensor_at(args, index);
+  Weight result{numel(weight), size_of(weight, 0)};
+  if (packing >= args.size() || args[packing]->tag() != Tag::kString) return result;
+  const StringRef text = args[packing]->text();
+  const std::vector<double> sizes = sizes_in({text.data, text.size});
+  if (sizes.empty()) return result;
+  result = {1, sizes[0]};
+  for (double size : sizes) result.numel *= size;
+  return result;
+}
+
+// Each output element is a sum over the weights of its channel; transposed, each input element goes to as many.
+double convolution_flops(Span<EValue* const> args, const Weight& weight, bool transposed) {
+  if (weight.first == 0) return 0;
+  const Tensor* out = tensor_at(args, args.size() - 1);
+  return 2 * numel(transposed ? tensor_at(args, 0) : out) * weight.numel / weight.first;
+}
+
+double product_flops(Span<EValue* const> args, size_t left) {
+  return 2 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, left), -1);
+}
+
+// Scores and their sums: each query meets each key twice.
+double attention_flops(Span<EValue* const> args) {
+  return 4 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, 1), 1);
+}
+
+bool truth_at(Span<EValue* const> args, size_t index) {
+  return index < args.size() && args[index]->is_bool() && args[index]->truth();
+}
+
+double flops_of(std::string_view name, Span<EValue* const> args) {
+  if (name == "aten::convolution.out") {
+    return convolution_flops(args, weight_of(args, 1, SIZE_MAX), truth_at(args, 6));
+  }
+  if (name == "berth::conv.out") return convolution_flops(args, weight_of(args, 1, 13), truth_at(args, 7));
+  if (name == "aten::mm.out" || name == "aten::bmm.out" || name == "berth::linear.out") return product_flops(args, 0);
+  if (name == "aten::addmm.out") return product_flops(args, 1);
+  if (name == "berth::attention.out") return attention_flops(args);
+  if (name == "berth::lstm_cell.out") return 2 * weight_of(args, 3, 4).numel;
+  return 0;
+}
+
+void add_tensors(const EValue& value, std::vector<const Tensor*>* tensors) {
+  if (value.is_tensor()) {
+    tensors->push_back(&value.tensor());
+  } else if (value.tag() == Tag::kTensorList) {
+    for (const EValue* item : value.items()) {
+      if (item != nullptr && item->is_tensor()) tensors->push_back(&item->tensor());
+    }
+  }
+}
+
+}  // namespace
+
+OperatorCost operator_cost(const char* name, Span<EValue* const> args) {
+  OperatorCost cost;
+  const std::string_view text(name);
+  const bool is_prim = text.rfind("executorch_prim::", 0) == 0;  // moves names and numbers, not elements
+  if (is_prim || text == "move") return cost;
+  std::vector<const Tensor*> tensors;
+  for (const EValue* arg : args) add_tensors(*arg, &tensors);
+  std::sort(tensors.begin(), tensors.end());
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+  for (const Tensor* tensor : tensors) cost.bytes += static_cast<double>(tensor->nbytes());
+  cost.flops = args.empty() ? 0 : flops_of(text, args);
+  return cost;
+}
+
+}  // namespace berth::tool

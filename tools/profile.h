@@ -1,0 +1,82 @@
+// Profiler: where the time of a method's runs goes, instruction by instruction, those within delegates included.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/failure.h"
+#include "runtime/observer.h"
+#include "tools/operator_cost.h"
+#include "tools/roofline.h"
+#include "tools/tool.h"
+
+namespace berth::tool {
+
+/// One instruction over all runs.
+struct ProfiledInstruction {
+  std::string name;   // the operator's, or a delegate's backend
+  std::string place;  // "forward 3 / delegate 7"
+  std::string sizes;  // of what it gives: "[1,64,56,56]"
+  int64_t calls = 0;
+  double seconds = 0;  // without those of instructions within it
+  OperatorCost cost;   // of all calls
+  bool is_delegate = false;
+};
+
+/// All instructions of one operator.
+struct ProfiledOperator {
+  std::string name;
+  int64_t calls = 0;
+  double seconds = 0;
+  OperatorCost cost;
+  double least_seconds = 0;  // what the roofline allows all of them together
+};
+
+class Profiler final : public InstructionObserver {
+ public:
+  /// What the first run did goes into the trace.
+  explicit Profiler(const Roofline& roofline) : roofline_(roofline) {}
+
+  Error before(const InstructionEvent& event) override;
+  void after(const InstructionEvent& event, Error result) override;
+  /// To be told after each run.
+  void end_of_run() { ++runs_; }
+
+  /// The slowest first.
+  std::vector<ProfiledOperator> operators() const;
+  std::vector<ProfiledInstruction> instructions() const;
+  int64_t runs() const { return runs_; }
+
+  /// As tables for people: a line an operator, then the slowest instructions.
+  std::string text() const;
+  /// "roofline" and "operators", milliseconds a run.
+  Json json() const;
+  /// The first run in the format of Chrome's trace viewer (chrome://tracing, ui.perfetto.dev): "traceEvents" with
+  /// complete events in microseconds.
+  Json trace() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Frame {
+    size_t instruction;
+    Clock::time_point start;
+    double within = 0;
+  };
+  struct TraceEvent {
+    size_t instruction;
+    double start, seconds;
+  };
+
+  Roofline roofline_;
+  std::vector<ProfiledInstruction> instructions_;
+  std::map<std::pair<size_t, size_t>, size_t> known_;  // the instruction around it (or SIZE_MAX) and its index
+  std::vector<Frame> open_;
+  std::vector<TraceEvent> events_;
+  Clock::time_point origin_ = Clock::now();
+  int64_t runs_ = 0;
+};
+
+}  // namespace berth::tool
