@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/cuda/device/remembered.h"
 #include "backends/cuda/device/shared_library.h"
 #include "runtime/log.h"
 
@@ -13,57 +14,50 @@ namespace {
 
 using portable::Product;
 
-#define BERTH_TEXT_(x) #x
-#define BERTH_TEXT(x) BERTH_TEXT_(x)
 constexpr const char* kName = "libcublasLt.so." BERTH_TEXT(CUBLAS_VER_MAJOR);
 
 // What this file calls of it.
+#define BERTH_FUNCTIONS(X) \
+  X(create, cublasLtCreate) \
+  X(destroy, cublasLtDestroy) \
+  X(matmul, cublasLtMatmul) \
+  X(get_heuristic, cublasLtMatmulAlgoGetHeuristic) \
+  X(desc_init, cublasLtMatmulDescInit_internal) \
+  X(desc_set, cublasLtMatmulDescSetAttribute) \
+  X(layout_init, cublasLtMatrixLayoutInit_internal) \
+  X(layout_set, cublasLtMatrixLayoutSetAttribute) \
+  X(preference_init, cublasLtMatmulPreferenceInit_internal) \
+  X(preference_set, cublasLtMatmulPreferenceSetAttribute)
 struct Api {
-  decltype(cublasLtCreate)* create;
-  decltype(cublasLtDestroy)* destroy;
-  decltype(cublasLtMatmul)* matmul;
-  decltype(cublasLtMatmulAlgoGetHeuristic)* get_heuristic;
-  decltype(cublasLtMatmulDescInit_internal)* desc_init;
-  decltype(cublasLtMatmulDescSetAttribute)* desc_set;
-  decltype(cublasLtMatrixLayoutInit_internal)* layout_init;
-  decltype(cublasLtMatrixLayoutSetAttribute)* layout_set;
-  decltype(cublasLtMatmulPreferenceInit_internal)* preference_init;
-  decltype(cublasLtMatmulPreferenceSetAttribute)* preference_set;
+  BERTH_FUNCTIONS(BERTH_LIBRARY_MEMBER)
 };
 
 const Api* open_api() {
   static Api api;
   static const bool complete = [] {
     const SharedLibrary library(kName, BERTH_CUDA_LIBRARY_DIR "/libcublasLt.so." BERTH_TEXT(CUBLAS_VER_MAJOR));
-    return library.find("cublasLtCreate", &api.create) && library.find("cublasLtDestroy", &api.destroy) &&
-           library.find("cublasLtMatmul", &api.matmul) &&
-           library.find("cublasLtMatmulAlgoGetHeuristic", &api.get_heuristic) &&
-           library.find("cublasLtMatmulDescInit_internal", &api.desc_init) &&
-           library.find("cublasLtMatmulDescSetAttribute", &api.desc_set) &&
-           library.find("cublasLtMatrixLayoutInit_internal", &api.layout_init) &&
-           library.find("cublasLtMatrixLayoutSetAttribute", &api.layout_set) &&
-           library.find("cublasLtMatmulPreferenceInit_internal", &api.preference_init) &&
-           library.find("cublasLtMatmulPreferenceSetAttribute", &api.preference_set);
+    return library.is_open() BERTH_FUNCTIONS(BERTH_LIBRARY_FIND);
   }();
   return complete ? &api : nullptr;
 }
+#undef BERTH_FUNCTIONS
 
 // A matrix as cuBLAS sees it, in columns; `transposed` says that the factor is its transpose.
 struct Matrix {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t leading = 0;
-  bool transposed = false;
+  int64_t transposed = 0;  // 0 or 1, and no padding
 };
 
 // The m x k factor whose elements are `stride_m` and `stride_k` apart. False when neither dimension is dense.
 bool describe(int64_t m, int64_t k, int64_t stride_m, int64_t stride_k, Matrix* matrix) {
   if ((m == 1 || stride_m == 1) && (k == 1 || stride_k >= m)) {
-    *matrix = {m, k, k == 1 ? m : stride_k, false};
+    *matrix = {m, k, k == 1 ? m : stride_k, 0};
     return true;
   }
   if ((k == 1 || stride_k == 1) && (m == 1 || stride_m >= k)) {
-    *matrix = {k, m, m == 1 ? k : stride_m, true};
+    *matrix = {k, m, m == 1 ? k : stride_m, 1};
     return true;
   }
   return false;
@@ -194,12 +188,9 @@ class LtBlas final : public CudaBlas {
     cublasLtMatrixLayoutOpaque_t first, second, start, result;
   };
   struct Choice {
-    bool known = false;
     bool possible = false;
-    Problem problem;
     cublasLtMatmulAlgo_t algorithm;
   };
-  static constexpr size_t kChoices = 64;
 
   bool set(Call* call, cublasLtMatmulDescAttributes_t attribute, const void* value, size_t bytes) const {
     return api_.desc_set(&call->description, attribute, value, bytes) == CUBLAS_STATUS_SUCCESS;
@@ -226,7 +217,7 @@ class LtBlas final : public CudaBlas {
       return false;
     }
     const auto operation = [](const Matrix& matrix) -> int32_t {
-      return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+      return matrix.transposed != 0 ? CUBLAS_OP_T : CUBLAS_OP_N;
     };
     const int32_t first = operation(problem.first);
     const int32_t second = operation(problem.second);
@@ -250,23 +241,13 @@ class LtBlas final : public CudaBlas {
            lay_out(&call->result, types, problem.result, problem.batch, problem.result_stride);
   }
 
-  static size_t slot_of(const Problem& problem) {
-    // FNV-1a.
-    uint64_t hash = 14695981039346656037u;
-    unsigned char bytes[sizeof problem];
-    std::memcpy(bytes, &problem, sizeof problem);
-    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
-    return static_cast<size_t>(hash % kChoices);
-  }
-
   // The library's first choice for a problem, remembered; null when it has none.
   const cublasLtMatmulAlgo_t* choose(const Problem& problem, const Call& call) {
-    Choice& choice = choices_[slot_of(problem)];
-    if (!choice.known || std::memcmp(&choice.problem, &problem, sizeof problem) != 0) {
-      std::memcpy(static_cast<void*>(&choice.problem), &problem, sizeof problem);
-      choice.known = true;
-      choice.possible = ask(problem, call, &choice.algorithm);
-    }
+    const Choice& choice = choices_.find(problem, [&] {
+      Choice asked;
+      asked.possible = ask(problem, call, &asked.algorithm);
+      return asked;
+    });
     return choice.possible ? &choice.algorithm : nullptr;
   }
 
@@ -302,7 +283,7 @@ class LtBlas final : public CudaBlas {
   const cublasLtHandle_t handle_;
   const cudaStream_t stream_;
   const Workspace workspace_;
-  Choice choices_[kChoices];
+  Remembered<Problem, Choice> choices_;
 };
 
 }  // namespace

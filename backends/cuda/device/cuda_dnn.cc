@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/cuda/device/remembered.h"
 #include "backends/cuda/device/shared_library.h"
 
 namespace berth::cuda {
@@ -16,53 +17,40 @@ namespace {
 
 using portable::Convolution;
 
-#define BERTH_TEXT_(x) #x
-#define BERTH_TEXT(x) BERTH_TEXT_(x)
 constexpr const char* kName = "libcudnn.so." BERTH_TEXT(CUDNN_MAJOR);
 
 // What this file calls of it.
+#define BERTH_FUNCTIONS(X) \
+  X(create, cudnnCreate) \
+  X(destroy, cudnnDestroy) \
+  X(set_stream, cudnnSetStream) \
+  X(create_tensor, cudnnCreateTensorDescriptor) \
+  X(destroy_tensor, cudnnDestroyTensorDescriptor) \
+  X(set_tensor, cudnnSetTensorNdDescriptor) \
+  X(create_filter, cudnnCreateFilterDescriptor) \
+  X(destroy_filter, cudnnDestroyFilterDescriptor) \
+  X(set_filter, cudnnSetFilterNdDescriptor) \
+  X(create_convolution, cudnnCreateConvolutionDescriptor) \
+  X(destroy_convolution, cudnnDestroyConvolutionDescriptor) \
+  X(set_convolution, cudnnSetConvolutionNdDescriptor) \
+  X(set_groups, cudnnSetConvolutionGroupCount) \
+  X(set_math, cudnnSetConvolutionMathType) \
+  X(get_algorithm, cudnnGetConvolutionForwardAlgorithm_v7) \
+  X(forward, cudnnConvolutionForward) \
+  X(add_tensor, cudnnAddTensor)
 struct Api {
-  decltype(cudnnCreate)* create;
-  decltype(cudnnDestroy)* destroy;
-  decltype(cudnnSetStream)* set_stream;
-  decltype(cudnnCreateTensorDescriptor)* create_tensor;
-  decltype(cudnnDestroyTensorDescriptor)* destroy_tensor;
-  decltype(cudnnSetTensorNdDescriptor)* set_tensor;
-  decltype(cudnnCreateFilterDescriptor)* create_filter;
-  decltype(cudnnDestroyFilterDescriptor)* destroy_filter;
-  decltype(cudnnSetFilterNdDescriptor)* set_filter;
-  decltype(cudnnCreateConvolutionDescriptor)* create_convolution;
-  decltype(cudnnDestroyConvolutionDescriptor)* destroy_convolution;
-  decltype(cudnnSetConvolutionNdDescriptor)* set_convolution;
-  decltype(cudnnSetConvolutionGroupCount)* set_groups;
-  decltype(cudnnSetConvolutionMathType)* set_math;
-  decltype(cudnnGetConvolutionForwardAlgorithm_v7)* get_algorithm;
-  decltype(cudnnConvolutionForward)* forward;
-  decltype(cudnnAddTensor)* add_tensor;
+  BERTH_FUNCTIONS(BERTH_LIBRARY_MEMBER)
 };
 
 const Api* open_api() {
   static Api api;
   static const bool complete = [] {
     const SharedLibrary library(kName, BERTH_CUDNN_LIBRARY_DIR "/libcudnn.so." BERTH_TEXT(CUDNN_MAJOR));
-    return library.find("cudnnCreate", &api.create) && library.find("cudnnDestroy", &api.destroy) &&
-           library.find("cudnnSetStream", &api.set_stream) &&
-           library.find("cudnnCreateTensorDescriptor", &api.create_tensor) &&
-           library.find("cudnnDestroyTensorDescriptor", &api.destroy_tensor) &&
-           library.find("cudnnSetTensorNdDescriptor", &api.set_tensor) &&
-           library.find("cudnnCreateFilterDescriptor", &api.create_filter) &&
-           library.find("cudnnDestroyFilterDescriptor", &api.destroy_filter) &&
-           library.find("cudnnSetFilterNdDescriptor", &api.set_filter) &&
-           library.find("cudnnCreateConvolutionDescriptor", &api.create_convolution) &&
-           library.find("cudnnDestroyConvolutionDescriptor", &api.destroy_convolution) &&
-           library.find("cudnnSetConvolutionNdDescriptor", &api.set_convolution) &&
-           library.find("cudnnSetConvolutionGroupCount", &api.set_groups) &&
-           library.find("cudnnSetConvolutionMathType", &api.set_math) &&
-           library.find("cudnnGetConvolutionForwardAlgorithm_v7", &api.get_algorithm) &&
-           library.find("cudnnConvolutionForward", &api.forward) && library.find("cudnnAddTensor", &api.add_tensor);
+    return library.is_open() BERTH_FUNCTIONS(BERTH_LIBRARY_FIND);
   }();
   return complete ? &api : nullptr;
 }
+#undef BERTH_FUNCTIONS
 
 bool ok(cudnnStatus_t status) { return status == CUDNN_STATUS_SUCCESS; }
 
@@ -166,13 +154,10 @@ class Dnn final : public CudaDnn {
 
  private:
   struct Choice {
-    bool known = false;
     bool possible = false;
-    Problem problem;
-    cudnnConvolutionFwdAlgo_t algorithm;
-    cudnnMathType_t math;
+    cudnnConvolutionFwdAlgo_t algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
+    cudnnMathType_t math = CUDNN_FMA_MATH;
   };
-  static constexpr size_t kChoices = 128;
 
   bool set_tensor(cudnnTensorDescriptor_t tensor, const Problem& problem, const int32_t* sizes) const {
     int strides[5];
@@ -207,21 +192,12 @@ class Dnn final : public CudaDnn {
            algorithm == CUDNN_CONVOLUTION_FWD_ALGO_GEMM;
   }
 
-  static size_t slot_of(const Problem& problem) {
-    // FNV-1a.
-    uint64_t hash = 14695981039346656037u;
-    unsigned char bytes[sizeof problem];
-    std::memcpy(bytes, &problem, sizeof problem);
-    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
-    return static_cast<size_t>(hash % kChoices);
+  const Choice& choose(const Problem& problem) {
+    return choices_.find(problem, [&] { return ask(problem); });
   }
 
-  const Choice& choose(const Problem& problem) {
-    Choice& choice = choices_[slot_of(problem)];
-    if (choice.known && std::memcmp(&choice.problem, &problem, sizeof problem) == 0) return choice;
-    choice = Choice();
-    choice.known = true;
-    choice.problem = problem;
+  Choice ask(const Problem& problem) const {
+    Choice choice;
     cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
     int count = 0;
     if (!ok(api_.get_algorithm(handle_, input_, weight_, convolution_, out_, CUDNN_CONVOLUTION_FWD_ALGO_COUNT, &count,
@@ -248,7 +224,7 @@ class Dnn final : public CudaDnn {
   cudnnTensorDescriptor_t bias_ = nullptr;
   cudnnFilterDescriptor_t weight_ = nullptr;
   cudnnConvolutionDescriptor_t convolution_ = nullptr;
-  Choice choices_[kChoices];
+  Remembered<Problem, Choice> choices_;
 };
 
 }  // namespace

@@ -1,7 +1,27 @@
 // SharedLibrary: a library that is opened when it is first wanted, so that a program does without it where it is not.
+//
+// What a file calls of one is a list, from which a struct of pointers and its finding are made:
+//
+//   #define FUNCTIONS(X) X(create, fooCreate) X(destroy, fooDestroy)
+//   struct Api { FUNCTIONS(BERTH_LIBRARY_MEMBER) };
+//   const Api* open_api() {
+//     static Api api;
+//     static const bool complete = [] {
+//       const SharedLibrary library("libfoo.so.1");
+//       return true FUNCTIONS(BERTH_LIBRARY_FIND);
+//     }();
+//     return complete ? &api : nullptr;
+//   }
 #pragma once
 
 #include <dlfcn.h>
+
+#define BERTH_LIBRARY_MEMBER(member, function) decltype(function)* member;
+#define BERTH_LIBRARY_FIND(member, function) &&library.find(#function, &api.member)
+
+// "libfoo.so." BERTH_TEXT(FOO_MAJOR): a number that is a macro as text.
+#define BERTH_TEXT_OF(x) #x
+#define BERTH_TEXT(x) BERTH_TEXT_OF(x)
 
 namespace berth::cuda {
 
