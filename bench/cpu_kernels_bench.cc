@@ -100,6 +100,19 @@ std::vector<Arg> softmax(int32_t rows, int32_t columns) {
 
 std::vector<Arg> unary(int32_t rows, int32_t columns) { return {filled({rows, columns}), filled({rows, columns})}; }
 
+// hard_swish(x) * y + z, as one chain.
+std::vector<Arg> chain(int32_t c, int32_t size) {
+  const std::vector<int64_t> code = {24, 0, 0, 0, 27, 3, 1, 2};
+  return {Arg::list({Arg(last(c, size, size)), Arg(last(c, 1, 1)), Arg(last(c, size, size))}), code,
+          std::vector<double>{}, last(c, size, size)};
+}
+
+// gelu
+std::vector<Arg> gelu_chain(int32_t rows, int32_t columns) {
+  return {Arg::list({Arg(filled({rows, columns}))}), std::vector<int64_t>{25, 0, 0, 0}, std::vector<double>{},
+          filled({rows, columns})};
+}
+
 std::vector<Arg> attention(int32_t tokens, int64_t heads, int64_t size, bool causal) {
   const auto width = static_cast<int32_t>(heads * size);
   const Array qkv = filled({1, tokens, 3 * width});
@@ -134,6 +147,8 @@ const Case kCases[] = {
     {"slice shufflenet", "aten::slice_copy.Tensor_out", [] { return slice(58, 28); }},
     {"scale mobilenet_v3", "aten::mul.out", [] { return multiply(96, 14); }},
     {"scale mobilenet_v3 early", "aten::mul.out", [] { return multiply(16, 56); }},
+    {"chain", "berth::elementwise.out", [] { return chain(64, 56); }},
+    {"chain gelu vit", "berth::elementwise.out", [] { return gelu_chain(197, 1536); }},
     {"add randwire", "aten::add.out", [] { return add(78, 14); }},
     {"to channels-last", "dim_order_ops::_to_dim_order_copy.out", [] { return to_last(3, 224); }},
     {"to channels-last wide", "dim_order_ops::_to_dim_order_copy.out", [] { return to_last(64, 56); }},

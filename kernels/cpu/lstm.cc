@@ -1,0 +1,61 @@
+#include "kernels/cpu/lstm.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/lstm_step.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::cpu {
+namespace {
+
+// Multiplications that are worth another thread.
+constexpr int64_t kGrainWork = 1 << 18;
+
+bool is_matrix(const Tensor& tensor, int64_t rows, int64_t columns) {
+  return are_dense_f32(tensor) && tensor.rank() == 2 && tensor.size(0) == rows && tensor.size(1) == columns;
+}
+
+}  // namespace
+
+Error lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& gates = args[0]->tensor();
+  const Tensor& hidden = args[1]->tensor();
+  const Tensor& cell = args[2]->tensor();
+  const Tensor& weight = args[3]->tensor();
+  Tensor& out_hidden = args[5]->tensor();
+  Tensor& out_cell = args[6]->tensor();
+  if (hidden.rank() != 2 || args[4]->text().size != 0) return portable::fused_lstm_cell_out(context, args);
+  const int64_t batch = hidden.size(0);
+  const int64_t size = hidden.size(1);
+  const bool fast = is_matrix(gates, batch, 4 * size) && is_matrix(hidden, batch, size) &&
+                    is_matrix(cell, batch, size) && is_matrix(weight, size, 4 * size) && are_dense_f32(out_hidden) &&
+                    are_dense_f32(out_cell) && hidden.numel() > 0;
+  if (!fast) return portable::fused_lstm_cell_out(context, args);
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out_hidden, hidden.sizes()));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out_cell, hidden.sizes()));
+  for (const Tensor* tensor : {&gates, &hidden, &cell, &weight}) {
+    BERTH_RETURN_IF_ERROR(portable::check_memory(context, *tensor));
+  }
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, out_hidden, out_cell));
+  const int64_t blocks = (size + kLstmUnits - 1) / kLstmUnits;
+  const int64_t grain = std::max<int64_t>(1, kGrainWork / (4 * size * kLstmUnits));
+  context.parallel_for(batch * blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t row = item / blocks;
+      const LstmStep step = {gates.data<float>() + row * 4 * size,
+                             hidden.data<float>() + row * size,
+                             cell.data<float>() + row * size,
+                             weight.data<float>(),
+                             out_hidden.data<float>() + row * size,
+                             out_cell.data<float>() + row * size,
+                             size};
+      const int64_t unit = item % blocks * kLstmUnits;
+      run_lstm_units(step, unit, std::min(unit + kLstmUnits, size));
+    }
+  });
+  return Error::kOk;
+}
+
+}  // namespace berth::cpu

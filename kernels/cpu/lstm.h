@@ -1,0 +1,11 @@
+// berth::lstm_cell: one step of a long short-term memory, from the product to the new state in one go. A packed weight
+// and other dtypes than f32 go to the portable kernel.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace berth::cpu {
+
+Error lstm_cell_out(KernelContext& context, Span<EValue* const> args);
+
+}  // namespace berth::cpu

@@ -1,0 +1,106 @@
+#include "kernels/cpu/lstm_step.h"
+
+#include <algorithm>
+
+#include "kernels/portable/math.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/lstm_step.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/simd_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace math = portable::math;
+
+// The four gates' sums for a block of units.
+struct Sums {
+  alignas(64) float gate[4][kLstmUnits];
+};
+
+// kVectors registers of units from `unit` on; all four gates at once, so that a row of the weight is read in few runs.
+template <int kVectors>
+HWY_INLINE void add_product(const LstmStep& step, int64_t unit, float* to) {
+  const FloatTag d;
+  FloatVector sum[4][kVectors];
+  BERTH_UNROLL_FULL
+  for (int g = 0; g < 4; ++g) {
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) sum[g][v] = hn::LoadU(d, step.gates + g * step.size + unit + v * kLanes);
+  }
+  const float* weight = step.weight + unit;
+  for (int64_t k = 0; k < step.size; ++k, weight += 4 * step.size) {
+    const FloatVector hidden = hn::Set(d, step.hidden[k]);
+    BERTH_UNROLL_FULL
+    for (int g = 0; g < 4; ++g) {
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) {
+        sum[g][v] = hn::MulAdd(hidden, hn::LoadU(d, weight + g * step.size + v * kLanes), sum[g][v]);
+      }
+    }
+  }
+  BERTH_UNROLL_FULL
+  for (int g = 0; g < 4; ++g) {
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[g][v], d, to + g * kLstmUnits + v * kLanes);
+  }
+}
+
+void add_one(const LstmStep& step, int64_t unit, float* to) {
+  for (int64_t g = 0; g < 4; ++g) {
+    const int64_t column = g * step.size + unit;
+    float sum = step.gates[column];
+    for (int64_t k = 0; k < step.size; ++k) sum += step.hidden[k] * step.weight[k * 4 * step.size + column];
+    to[g * kLstmUnits] = sum;
+  }
+}
+
+void add_products(const LstmStep& step, int64_t begin, int64_t end, Sums& sums) {
+  constexpr int kMost = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+  float* to = sums.gate[0];
+  int64_t unit = begin;
+  for (; unit + kMost * kLanes <= end; unit += kMost * kLanes) add_product<kMost>(step, unit, to + unit - begin);
+  for (; unit + kLanes <= end; unit += kLanes) add_product<1>(step, unit, to + unit - begin);
+  for (; unit < end; ++unit) add_one(step, unit, to + unit - begin);
+}
+
+void finish(const LstmStep& step, int64_t begin, int64_t n, const Sums& sums) {
+  const float* cell = step.cell + begin;
+  float* out_cell = step.out_cell + begin;
+  float* out_hidden = step.out_hidden + begin;
+  BERTH_SIMD
+  for (int64_t j = 0; j < n; ++j) {
+    const float kept = math::sigmoid(sums.gate[1][j]) * cell[j];
+    const float next = kept + math::sigmoid(sums.gate[0][j]) * math::tanh(sums.gate[2][j]);
+    out_cell[j] = next;
+    out_hidden[j] = math::sigmoid(sums.gate[3][j]) * math::tanh(next);
+  }
+}
+
+void units(const LstmStep& step, int64_t begin, int64_t end) {
+  for (int64_t unit = begin; unit < end; unit += kLstmUnits) {
+    const int64_t n = std::min(kLstmUnits, end - unit);
+    Sums sums;
+    add_products(step, unit, unit + n, sums);
+    finish(step, unit, n, sums);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(units);
+
+void run_lstm_units(const LstmStep& step, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(units)(step, begin, end); }
+
+}  // namespace berth::cpu
+#endif
