@@ -258,4 +258,9 @@ const char* conv_engine(const void* state) {
   return made == nullptr || made->engine == nullptr ? "portable" : made->engine->name();
 }
 
+bool conv_uses_weight_in_place(const void* state) {
+  const State* made = static_cast<const State*>(state);
+  return made->data != nullptr && made->data != made->owned.floats();
+}
+
 }  // namespace berth::cpu

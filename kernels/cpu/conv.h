@@ -27,5 +27,7 @@ void conv_release(void* state);
 
 /// What made a state ready, for tests and benchmarks: "onednn", "tiles", "portable".
 const char* conv_engine(const void* state);
+/// Whether the weight is read where the program has it. REQUIRES: an engine was made ready.
+bool conv_uses_weight_in_place(const void* state);
 
 }  // namespace berth::cpu

@@ -1,0 +1,109 @@
+#include "kernels/cpu/packing.h"
+
+#include "kernels/cpu/conv_engine.h"
+#ifdef BERTH_ONEDNN
+#include "kernels/cpu/onednn.h"
+#endif
+
+namespace berth::cpu {
+namespace {
+
+// With so many threads the layout is asked for; another number may want another one, which costs a repacking at load.
+constexpr int kThreads = 2;
+
+template <typename Call>
+bool read_finish(const Call& call, Finish* finish) {
+  KernelContext context({}, nullptr);
+  EValue name(StringRef{call.activation.data(), call.activation.size()});
+  EValue alpha(call.alpha);
+  EValue beta(call.beta);
+  EValue* args[] = {&name, &alpha, &beta};
+  portable::Activation activation;
+  if (portable::read_activation(context, args, 0, &activation) != Error::kOk) return false;
+  finish->bias = call.bias ? 1 : 0;
+  finish->residual = call.residual ? 1 : 0;
+  finish->activation = static_cast<int64_t>(activation.kind);
+  finish->alpha = static_cast<double>(activation.alpha);
+  finish->beta = static_cast<double>(activation.beta);
+  return true;
+}
+
+void set_strides(bool last, int64_t batch, int64_t channels, const int64_t (&size)[2], int64_t (&stride)[4]) {
+  const int64_t plane = size[0] * size[1];
+  const int64_t counts[4] = {batch, channels, size[0], size[1]};
+  const int64_t when_last[4] = {channels * plane, 1, channels * size[1], channels};
+  const int64_t when_first[4] = {channels * plane, plane, size[1], 1};
+  for (int i = 0; i < 4; ++i) stride[i] = counts[i] == 1 ? 0 : last ? when_last[i] : when_first[i];
+}
+
+bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
+  spec->batch = conv.batch;
+  spec->groups = conv.groups;
+  spec->in_channels = conv.in_channels;
+  spec->out_channels = conv.out_channels;
+  if (conv.groups < 1 || conv.in_channels % conv.groups != 0 || conv.out_channels % conv.groups != 0) return false;
+  for (int i = 0; i < 2; ++i) {
+    spec->in[i] = conv.in[i];
+    spec->kernel[i] = conv.kernel[i];
+    spec->stride[i] = conv.stride[i];
+    spec->padding[i] = conv.padding[i];
+    spec->dilation[i] = conv.dilation[i];
+    const int64_t room = conv.in[i] + 2 * conv.padding[i] - ((conv.kernel[i] - 1) * conv.dilation[i] + 1);
+    if (room < 0 || conv.stride[i] < 1) return false;
+    spec->out[i] = room / conv.stride[i] + 1;
+  }
+  set_strides(conv.channels_last, spec->batch, spec->in_channels, spec->in, spec->in_stride);
+  set_strides(conv.channels_last, spec->batch, spec->out_channels, spec->out, spec->out_stride);
+  return read_finish(conv, &spec->finish);
+}
+
+template <typename Spec>
+bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, const std::string& isa,
+              PackedWeight* packed) {
+#ifdef BERTH_ONEDNN
+  if (isa != "native" && !limit_onednn(isa.c_str())) return false;
+  const auto kind = choose_engine(spec, kThreads);
+  if (kind == nullptr) return false;
+  const auto engine = kind->make();
+  if (engine == nullptr || std::string(engine->name()) != "onednn") return false;
+  const WeightLayout& layout = engine->weight();
+  packed->bytes.resize(static_cast<size_t>(layout.packed_numel()) * sizeof(float));
+  pack(layout, weight, reinterpret_cast<float*>(packed->bytes.data()));
+  packed->text = packing_text(onednn_source(), dense, layout);
+  return true;
+#else
+  static_cast<void>(spec);
+  static_cast<void>(dense);
+  static_cast<void>(weight);
+  static_cast<void>(isa);
+  static_cast<void>(packed);
+  return false;
+#endif
+}
+
+}  // namespace
+
+bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& isa, PackedWeight* packed) {
+  ConvSpec spec;
+  if (isa == "generic" || !read_spec(conv, &spec)) return false;
+  DenseSizes dense;
+  dense.rank = 4;
+  const int64_t sizes[4] = {spec.out_channels, spec.in_channels / spec.groups, spec.kernel[0], spec.kernel[1]};
+  for (int i = 0; i < 4; ++i) dense.size[i] = static_cast<int32_t>(sizes[i]);
+  return pack_for(spec, dense, weight, isa, packed);
+}
+
+bool pack_linear(const LinearToPack& linear, const float* weight, const std::string& isa, PackedWeight* packed) {
+  LinearSpec spec;
+  spec.rows = linear.rows;
+  spec.depth = linear.depth;
+  spec.columns = linear.columns;
+  if (isa == "generic" || !read_finish(linear, &spec.finish)) return false;
+  DenseSizes dense;
+  dense.rank = 2;
+  dense.size[0] = static_cast<int32_t>(linear.depth);
+  dense.size[1] = static_cast<int32_t>(linear.columns);
+  return pack_for(spec, dense, weight, isa, packed);
+}
+
+}  // namespace berth::cpu

@@ -1,0 +1,44 @@
+// Packing weights ahead of time, in the compiler: the order of elements that the engines of this room will ask for, so
+// that at load a weight is used where the file has it. packing_layout.h says how the order is told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace berth::cpu {
+
+/// A call of berth::conv with two spatial axes, not transposed; input, residual and result have the same dimension
+/// order.
+struct ConvToPack {
+  int64_t batch = 1, groups = 1;
+  int64_t in_channels = 1, out_channels = 1;  // of all groups
+  int64_t in[2] = {1, 1}, kernel[2] = {1, 1};
+  int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  bool channels_last = true;
+  bool bias = false, residual = false;
+  std::string activation = "none";
+  double alpha = 0, beta = 0;
+};
+
+/// A call of berth::linear: [rows, depth] times [depth, columns].
+struct LinearToPack {
+  int64_t rows = 1, depth = 1, columns = 1;
+  bool bias = false, residual = false;
+  std::string activation = "none";
+  double alpha = 0, beta = 0;
+};
+
+struct PackedWeight {
+  std::vector<uint8_t> bytes;  // of f32
+  std::string text;            // the argument `packing`
+};
+
+/// Packs `weight` (dense: out_channels, in_channels / groups, kernel) for the instruction set `isa`: "native", "avx2",
+/// "avx512" or "generic". False, and nothing packed, where a dense weight serves as well: nothing is known to be better
+/// there, or this machine cannot say (it lacks the instruction set, or oneDNN in this process was used with another
+/// already; it is limited to `isa` from then on). The call stays right on any machine, with any number of threads.
+bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& isa, PackedWeight* packed);
+bool pack_linear(const LinearToPack& linear, const float* weight, const std::string& isa, PackedWeight* packed);
+
+}  // namespace berth::cpu
