@@ -6,11 +6,8 @@
 #include <functional>
 
 #include "compiler/check_program.h"
-#include "compiler/emit/emit.h"
-#include "compiler/ir/parse.h"
+#include "compiler/emit/test_support.h"
 #include "format/nested.h"
-#include "format/verify.h"
-#include "format/write/write_program.h"
 
 namespace berth {
 namespace {
@@ -20,27 +17,10 @@ using format::KernelCallDesc;
 using format::ProgramDesc;
 using format::TensorDesc;
 
-/// Values: 0 x, 1 its copy on sim:0, 2 the delegate's output there, 3 the scratch, 4 y.
-/// In the nested program: 0 input, 1 intermediate, 2 constant, 3 alpha, 4 output.
-constexpr const char* kModel = R"(
-  const @w: f32[4] = dense<[1, 2, 3, 4]>
-  delegate @d0 "berth.sim" {target_device = "sim:0"}
-  method forward(%x: f32[4]) {
-    %w: f32[4] = const @w
-    %xd: f32[4]@sim:0 = et_copy::_h2d_copy(%x)
-    %yd: f32[4]@sim:0 = berth::delegate([%xd]) @d0 { (%a: f32[4]@sim:0)
-      %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
-      %c: f32[4]@sim:0 = aten::relu(%b)
-      yield %c
-    }
-    %y: f32[4] = et_copy::_d2h_copy(%yd)
-    return %y
-  })";
-
+/// The program of kDelegatedAddRelu. Values: 0 x, 1 its copy on sim:0, 2 the delegate's output there, 3 the scratch, 4
+/// y. In the nested program: 0 input, 1 intermediate, 2 constant, 3 alpha, 4 output.
 ProgramDesc program() {
-  auto module = ir::parse(kModel, "test");
-  EXPECT_TRUE(module.ok()) << module.error().text();
-  auto emitted = emit::emit(*module);
+  auto emitted = emit::emit(emit::testing::module_of(emit::testing::kDelegatedAddRelu));
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   return std::move(emitted->program);
 }

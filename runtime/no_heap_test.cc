@@ -2,57 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "runtime/count_allocations.h"
 #include "runtime/device_programs.h"
 #include "runtime/test_kernels.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BERTH_OWN_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define BERTH_OWN_MALLOC 0
-#endif
-#endif
-#ifndef BERTH_OWN_MALLOC
-#ifdef __GLIBC__
-#define BERTH_OWN_MALLOC 1
-#else
-#define BERTH_OWN_MALLOC 0
-#endif
-#endif
-
-namespace {
-// Not atomic: these tests have one thread.
-size_t allocations = 0;
-}  // namespace
-
-#if BERTH_OWN_MALLOC
-extern "C" void* __libc_malloc(size_t size);
-extern "C" void* malloc(size_t size) {
-  ++allocations;
-  return __libc_malloc(size);
-}
-void* operator new(size_t size) {
-  ++allocations;
-  return __libc_malloc(size == 0 ? 1 : size);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-#endif
 
 namespace berth {
 namespace {
 
-// Sanitizers have a malloc of their own, which cannot be counted this way.
-class NoHeap : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (BERTH_OWN_MALLOC == 0) GTEST_SKIP() << "allocations cannot be counted in this build";
-  }
-};
+using testing::allocations;
+using testing::NoHeap;
 
 TEST_F(NoHeap, TheHookCounts) {
   const size_t before = allocations;

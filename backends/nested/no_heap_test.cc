@@ -2,49 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "backends/nested/nested_backend.h"
 #include "backends/nested/test_programs.h"
+#include "runtime/count_allocations.h"
 #include "runtime/test_kernels.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BERTH_OWN_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define BERTH_OWN_MALLOC 0
-#endif
-#endif
-#ifndef BERTH_OWN_MALLOC
-#ifdef __GLIBC__
-#define BERTH_OWN_MALLOC 1
-#else
-#define BERTH_OWN_MALLOC 0
-#endif
-#endif
-
-namespace {
-// Not atomic: these tests have one thread.
-size_t allocations = 0;
-}  // namespace
-
-#if BERTH_OWN_MALLOC
-extern "C" void* __libc_malloc(size_t size);
-extern "C" void* malloc(size_t size) {
-  ++allocations;
-  return __libc_malloc(size);
-}
-void* operator new(size_t size) {
-  ++allocations;
-  return __libc_malloc(size == 0 ? 1 : size);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-#endif
 
 namespace berth {
 namespace {
+
+using testing::allocations;
+using testing::NoHeap;
 
 class HostBackend final : public NestedBackend {
  public:
@@ -52,8 +19,7 @@ class HostBackend final : public NestedBackend {
   bool serves(DeviceType type) const override { return type == DeviceType::kCpu; }
 };
 
-TEST(NestedNoHeap, RunsAndFailuresTakeNothing) {
-  if (BERTH_OWN_MALLOC == 0) GTEST_SKIP() << "allocations cannot be counted in this build";
+TEST_F(NoHeap, RunsAndFailuresTakeNothing) {
   const testing::Calls calls = {Device(), "test.host", 4, false};
   const std::vector<uint8_t> file = format::testing::bytes_of(testing::program_with_delegate(calls));
   const BufferLoader loader{Span<const uint8_t>(file)};

@@ -43,20 +43,7 @@ std::vector<std::string> arguments_of(const format::MethodDesc& method, size_t i
 // The scratch of 16 bytes comes after the call's input and output, in their device's arena, where every storage starts
 // at a multiple of 256.
 TEST(ScratchIsNeverForgotten, ItIsTheLastArgumentAndPlanned) {
-  const EmittedProgram emitted = program_of(R"(
-    const @w: f32[4] = dense<[1, 2, 3, 4]>
-    delegate @d0 "berth.sim" {target_device = "sim:0"}
-    method forward(%x: f32[4]) {
-      %w: f32[4] = const @w
-      %xd: f32[4]@sim:0 = et_copy::_h2d_copy(%x)
-      %yd: f32[4]@sim:0 = berth::delegate([%xd]) @d0 { (%a: f32[4]@sim:0)
-        %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
-        %c: f32[4]@sim:0 = aten::relu(%b)
-        yield %c
-      }
-      %y: f32[4] = et_copy::_d2h_copy(%yd)
-      return %y
-    })");
+  const EmittedProgram emitted = program_of(testing::kDelegatedAddRelu);
   EXPECT_EQ(arguments_of(only_method(emitted), 1),
             (std::vector<std::string>{"f32[4]@2+0", "f32[4]@2+256", "u8[16]@2+512"}));
   EXPECT_EQ(nested_text(emitted, 0), R"(method delegate

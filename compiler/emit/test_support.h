@@ -14,6 +14,23 @@
 
 namespace berth::emit::testing {
 
+/// x goes to a device, where a delegate adds a constant and takes the positive part, and comes back: a scratch of 16
+/// bytes inside the delegate.
+inline constexpr const char* kDelegatedAddRelu = R"(
+  const @w: f32[4] = dense<[1, 2, 3, 4]>
+  delegate @d0 "berth.sim" {target_device = "sim:0"}
+  method forward(%x: f32[4]) {
+    %w: f32[4] = const @w
+    %xd: f32[4]@sim:0 = et_copy::_h2d_copy(%x)
+    %yd: f32[4]@sim:0 = berth::delegate([%xd]) @d0 { (%a: f32[4]@sim:0)
+      %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
+      %c: f32[4]@sim:0 = aten::relu(%b)
+      yield %c
+    }
+    %y: f32[4] = et_copy::_d2h_copy(%yd)
+    return %y
+  })";
+
 /// The module of `text`, which is right.
 inline ir::Module module_of(const std::string& text) {
   auto module = ir::parse(text, "test");

@@ -12,12 +12,6 @@
 namespace berth::place {
 namespace {
 
-using ir::Graph;
-using ir::Method;
-using ir::Module;
-using ir::Node;
-using ir::NodeId;
-using ir::ValueId;
 using targets::Answer;
 
 bool is_like(const std::string& glob, const std::string& name) {

@@ -7,16 +7,7 @@
 namespace berth::place {
 namespace {
 
-using ir::Graph;
-using ir::Method;
-using ir::Module;
-using ir::Node;
-using ir::NodeId;
-using ir::ValueId;
 using targets::Answer;
-
-size_t at(ValueId id) { return static_cast<size_t>(id.index); }
-size_t at(NodeId id) { return static_cast<size_t>(id.index); }
 
 class Grouper {
  public:

@@ -12,19 +12,9 @@
 namespace berth::place {
 namespace {
 
-using ir::Argument;
-using ir::Graph;
-using ir::Method;
-using ir::Module;
-using ir::Node;
-using ir::NodeId;
-using ir::OpId;
-using ir::ValueId;
 using passes::Changed;
 
 constexpr char kName[] = "insert_copies";
-
-size_t at(ValueId id) { return static_cast<size_t>(id.index); }
 
 // A value on a device, by the value that all copies of it go back to.
 struct Wanted {

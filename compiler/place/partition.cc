@@ -12,18 +12,9 @@
 namespace berth::place {
 namespace {
 
-using ir::Argument;
-using ir::Graph;
-using ir::Method;
-using ir::Module;
-using ir::Node;
-using ir::NodeId;
-using ir::ValueId;
 using passes::Changed;
 
 constexpr char kName[] = "partition";
-
-size_t at(ValueId id) { return static_cast<size_t>(id.index); }
 
 class MethodPartitioner {
  public:

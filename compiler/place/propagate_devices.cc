@@ -9,12 +9,6 @@
 namespace berth::place {
 namespace {
 
-using ir::Graph;
-using ir::Method;
-using ir::Module;
-using ir::Node;
-using ir::NodeId;
-using ir::ValueId;
 using passes::Changed;
 
 constexpr char kName[] = "propagate_devices";

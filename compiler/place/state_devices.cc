@@ -8,13 +8,6 @@
 namespace berth::place {
 namespace {
 
-using ir::Graph;
-using ir::Method;
-using ir::Module;
-using ir::Node;
-using ir::NodeId;
-using ir::ValueId;
-
 // Where a state is wanted: on no device yet, on one, or on several.
 struct Wish {
   std::optional<Device> device;
