@@ -1,0 +1,27 @@
+// OmpThreadPool: the ThreadPool for Methods whose delegates run oneDNN. Only in builds with BERTH_ONEDNN; others use
+// HostThreadPool (runtime/host/thread_pool.h).
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace berth {
+
+/// Runs work in OpenMP regions of libgomp, the kind of threads that oneDNN here runs on: so one team serves oneDNN and
+/// our own kernels, and no thread waits awake for work of its own while another one works. The team belongs to the
+/// thread that calls run(), which must be the one that executes the Method; OpenMP starts it at the first region and
+/// keeps it. How long idle threads stay awake is OpenMP's to say (OMP_WAIT_POLICY, GOMP_SPINCOUNT).
+class OmpThreadPool final : public ThreadPool {
+ public:
+  static constexpr int kMaxThreads = 256;
+
+  /// `threads` counts the caller; 1 never opens a region. Values outside of 1 to kMaxThreads are brought into that range.
+  explicit OmpThreadPool(int threads);
+
+  int size() const override { return threads_; }
+  void run(int64_t count, int64_t grain, ParallelBody body) override;
+
+ private:
+  int threads_;
+};
+
+}  // namespace berth
