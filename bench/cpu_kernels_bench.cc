@@ -113,6 +113,11 @@ std::vector<Arg> gelu_chain(int32_t rows, int32_t columns) {
           filled({rows, columns})};
 }
 
+std::vector<Arg> lstm_cell(int32_t size) {
+  return {filled({1, 4 * size}), filled({1, size}), filled({1, size}), filled({size, 4 * size}), "",
+          filled({1, size}),     filled({1, size})};
+}
+
 std::vector<Arg> attention(int32_t tokens, int64_t heads, int64_t size, bool causal) {
   const auto width = static_cast<int32_t>(heads * size);
   const Array qkv = filled({1, tokens, 3 * width});
@@ -147,6 +152,7 @@ const Case kCases[] = {
     {"slice shufflenet", "aten::slice_copy.Tensor_out", [] { return slice(58, 28); }},
     {"scale mobilenet_v3", "aten::mul.out", [] { return multiply(96, 14); }},
     {"scale mobilenet_v3 early", "aten::mul.out", [] { return multiply(16, 56); }},
+    {"lstm_cell", "berth::lstm_cell.out", [] { return lstm_cell(128); }},
     {"chain", "berth::elementwise.out", [] { return chain(64, 56); }},
     {"chain gelu vit", "berth::elementwise.out", [] { return gelu_chain(197, 1536); }},
     {"add randwire", "aten::add.out", [] { return add(78, 14); }},

@@ -8,7 +8,9 @@
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/lstm.h"
 #include "kernels/cpu/mean.h"
+#include "kernels/cpu/permute.h"
 #include "kernels/cpu/pool.h"
 #endif
 
@@ -30,8 +32,11 @@ KernelTable kernels() {
       entry("aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d_out),
       entry("aten::avg_pool2d.out", avg_pool2d_out, portable::avg_pool2d_temp_bytes),
       entry("aten::max_pool2d_with_indices.out", max_pool2d_out, portable::max_pool2d_temp_bytes),
+      entry("aten::permute_copy.out", permute_copy_out),
+      entry("aten::transpose_copy.int_out", transpose_copy_out),
       entry("berth::attention.out", attention_out, attention_temp_bytes),
       entry("berth::elementwise.out", elementwise_out),
+      entry("berth::lstm_cell.out", lstm_cell_out, portable::fused_lstm_cell_temp_bytes),
 #endif
   };
   return kTable;

@@ -1,0 +1,60 @@
+// Permutations that merge or part two streams, and others, against the portable kernels. The fears: streams swapped, a
+// pattern taken for another, elements past the last whole register.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/cpu/compare_testing.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Array;
+
+void check(const Array& x, const std::vector<int64_t>& dims, const std::vector<uint8_t>& order) {
+  std::vector<int32_t> sizes;
+  for (const int64_t d : dims) sizes.push_back(x.sizes()[static_cast<size_t>(d)]);
+  expect_same_as_portable("aten::permute_copy.out", {x, dims}, {Array(DType::kF32, sizes, {}, order)}, 0);
+}
+
+TEST(Permute, ShufflesOfChannels) {
+  std::mt19937 random(1);
+  const std::vector<uint8_t> last = {0, 3, 4, 1, 2};
+  for (const int32_t c : {1, 7, 8, 15, 16, 17, 58, 116}) {
+    check(random_array(random, {2, 2, c, 5, 3}, last), {0, 2, 1, 3, 4}, last);
+    check(random_array(random, {2, c, 2, 5, 3}, last), {0, 2, 1, 3, 4}, last);
+    check(random_array(random, {2, 3, c, 5, 3}, last), {0, 2, 1, 3, 4}, last);
+    check(random_array(random, {3, 2, c}), {0, 2, 1}, {});
+    check(random_array(random, {3, c, 2}), {0, 2, 1}, {});
+    check(random_array(random, {2, c}), {1, 0}, {});
+  }
+}
+
+TEST(Permute, RandomOrders) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  for (int i = 0; i < 100; ++i) {
+    std::vector<int64_t> dims = {0, 1, 2, 3};
+    std::vector<uint8_t> from = {0, 1, 2, 3};
+    std::vector<uint8_t> to = {0, 1, 2, 3};
+    std::shuffle(dims.begin(), dims.end(), random);
+    std::shuffle(from.begin(), from.end(), random);
+    std::shuffle(to.begin(), to.end(), random);
+    const int32_t choices[] = {1, 2, 2, 3, 9, 20};
+    std::vector<int32_t> sizes;
+    for (int d = 0; d < 4; ++d) sizes.push_back(choices[random() % 6]);
+    check(random_array(random, sizes, from), dims, to);
+  }
+}
+
+TEST(Permute, TransposesToo) {
+  std::mt19937 random(2);
+  expect_same_as_portable("aten::transpose_copy.int_out", {random_array(random, {4, 2, 33}), 1, 2},
+                          {testing::f32({4, 33, 2})}, 0);
+}
+
+}  // namespace
+}  // namespace berth::cpu
