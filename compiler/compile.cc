@@ -9,6 +9,7 @@
 #include "base/output_file.h"
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
+#include "compiler/fuse/fuse.h"
 #include "compiler/import/onnx/import_onnx.h"
 #include "compiler/import/pt2/import_pt2.h"
 #include "compiler/import/pte/import_pte.h"
@@ -123,6 +124,9 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   const Span<const passes::Pass> pipeline = passes::pipeline();
   std::vector<passes::Pass> all(pipeline.begin(), pipeline.end());
   for (passes::Pass& pass : place::place_passes(placing)) all.push_back(std::move(pass));
+  if (options.fusion) {
+    for (passes::Pass& pass : fuse::fuse_passes(placing.targets)) all.push_back(std::move(pass));
+  }
   BERTH_TRY(passes::run(all, module, pass_options));
   BERTH_TRY(ir::verify_devices(module));
   emit::EmitOptions emitting = emit_options(options);

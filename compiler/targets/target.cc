@@ -60,12 +60,16 @@ Expected<Target> parse_target(std::string_view text) {
   target.backend = std::string("berth.") + to_string(device->type);
   target.device = *device;
   switch (device->type) {
-    case DeviceType::kCpu: target.alignment = 64; break;
+    case DeviceType::kCpu:
+      target.alignment = 64;
+      target.fuses = true;
+      target.channels_last = true;
+      break;
     case DeviceType::kCuda:
       target.alignment = 256;
       target.takes_operator = cuda_takes;
       break;
-    case DeviceType::kSim: break;
+    case DeviceType::kSim: target.fuses = true; break;
   }
   return target;
 }

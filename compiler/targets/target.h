@@ -46,6 +46,8 @@ struct Target {
   Device device;
   size_t alignment = 16;                   // of tensors that it reads and writes, in bytes
   TakesOperator takes_operator = nullptr;  // null: all of them
+  bool fuses = false;                      // has kernels for fused operators ("berth::conv", …)
+  bool channels_last = false;              // computes faster with the channels innermost
 
   bool is_portable() const { return backend.empty(); }
 };

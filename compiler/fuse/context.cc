@@ -1,0 +1,131 @@
+#include "compiler/fuse/context.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/ir/delegate.h"
+
+namespace berth::fuse {
+
+using ir::Method;
+using ir::Module;
+using ir::Node;
+using ir::NodeId;
+using ir::ValueId;
+
+const char* to_string(Reason reason) {
+  switch (reason) {
+    case Reason::kFused: return "fused";
+    case Reason::kReadElsewhere: return "result-read-elsewhere";
+    case Reason::kNotConstant: return "not-constant";
+    case Reason::kDType: return "dtype";
+    case Reason::kRank: return "rank";
+    case Reason::kShape: return "shape-differs";
+    case Reason::kScaled: return "scaled";
+    case Reason::kFinished: return "activation-before";
+    case Reason::kHasResidual: return "residual-already";
+    case Reason::kOrder: return "order";
+    case Reason::kTooLong: return "too-long";
+    case Reason::kSymbols: return "symbols";
+  }
+  return "?";
+}
+
+std::vector<const targets::Target*> targets_of_nodes(const Module& module, const Method& method,
+                                                     const Targets& targets) {
+  std::vector<const targets::Target*> result(method.nodes.size(), nullptr);
+  ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
+    for (NodeId id : graph.nodes) {
+      const Node& call = method.node(id);
+      if (!call.is(ir::OpId::delegate) || call.regions.empty()) continue;
+      const ir::Delegate& delegate = module.delegates[static_cast<size_t>(call.delegate)];
+      const auto device = ir::delegate_device(delegate);
+      for (const targets::Target& target : targets) {
+        if (!device.ok() || target.backend != delegate.backend || target.device != *device) continue;
+        ir::for_each_graph(method, call.regions[0], [&](const ir::Graph& region) {
+          for (NodeId inner : region.nodes) result[static_cast<size_t>(inner.index)] = &target;
+        });
+      }
+    }
+  });
+  return result;
+}
+
+Context::Context(Module& module, Method& method, const passes::Options& options)
+    : module_(module), method_(method), options_(options), uses_(ir::count_uses(method)) {}
+
+int Context::uses(ValueId value) const {
+  const size_t at = static_cast<size_t>(value.index);
+  return at < uses_.size() ? uses_[at] : 0;
+}
+
+void Context::replaced(ValueId old, ValueId with) {
+  if (uses_.size() < method_.values.size()) uses_.resize(method_.values.size());
+  uses_[static_cast<size_t>(with.index)] += uses_[static_cast<size_t>(old.index)];
+}
+
+passes::Action Context::replace(NodeId old, ValueId with) {
+  replaced(node(old).results[0], with);
+  return passes::Action::replace(with);
+}
+
+void Context::tell(const Node& node, Reason reason, const char* into) const {
+  if (!passes::wants_why(options_, "fusion")) return;
+  std::string text = to_string(reason);
+  if (into[0] != '\0') text += std::string(reason == Reason::kFused ? " into " : ": ") + into;
+  passes::explain(options_, "fusion", method_, node, text);
+}
+
+Expected<passes::Changed> rewrite_regions(Module& module, const Targets& targets, const passes::Options& options,
+                                          const std::function<Visit()>& visit_of) {
+  passes::Changed changed = passes::Changed::kNo;
+  for (Method& method : module.methods) {
+    std::vector<bool> fuses;
+    for (const targets::Target* target : targets_of_nodes(module, method, targets)) {
+      fuses.push_back(target != nullptr && target->fuses);
+    }
+    if (std::find(fuses.begin(), fuses.end(), true) == fuses.end()) continue;
+    Context context(module, method, options);
+    const Visit visit = visit_of();
+    const passes::Visitor visitor = [&](ir::Builder& build, NodeId id, bool*) -> Expected<passes::Action> {
+      if (!fuses[static_cast<size_t>(id.index)] || !method.node(id).regions.empty()) return passes::Action::keep();
+      return visit(context, build, id);
+    };
+    BERTH_ASSIGN_OR_RETURN(const passes::Changed one, passes::rewrite(module, method, visitor));
+    changed = changed | one;
+  }
+  return changed;
+}
+
+ValueId through_views(const Context& context, ValueId value) {
+  while (const Node* node = context.maker(value)) {
+    if (node->op->view == ir::ViewKind::kNone || context.uses(value) != 1) break;
+    const ValueId base = std::get<ValueId>(node->args[0]);
+    if (!context.type(base).is_contiguous() || context.type(base).dtype != context.type(value).dtype) break;
+    value = base;
+  }
+  return value;
+}
+
+Expected<ValueId> with_shape(Context& context, ir::Builder& build, ValueId value, const std::vector<ir::Dim>& shape,
+                             const std::string& source) {
+  if (context.type(value).shape == shape) return value;
+  return build.one(ir::OpId::view_copy_out, {value, ir::DimList(shape)}, source);
+}
+
+std::vector<float> floats_of(const ir::Constant& constant) {
+  std::vector<float> result(constant.blob.size() / sizeof(float));
+  constant.blob.read(0, Span<uint8_t>(reinterpret_cast<uint8_t*>(result.data()), result.size() * sizeof(float)));
+  return result;
+}
+
+ValueId float_constant(ir::Builder& build, const std::vector<int64_t>& sizes, const std::vector<float>& elements,
+                       const std::string& name) {
+  ir::TensorType type;
+  type.shape = ir::dims(sizes);
+  std::vector<uint8_t> bytes(elements.size() * sizeof(float));
+  if (!bytes.empty()) std::memcpy(bytes.data(), elements.data(), bytes.size());
+  return build.constant(type, ir::Blob::owned(std::move(bytes)), name);
+}
+
+}  // namespace berth::fuse

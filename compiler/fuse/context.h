@@ -1,0 +1,84 @@
+// What the passes of this room share: which nodes they may touch, who reads what, numbers.
+//
+// Fusion works within the regions of delegates alone, and of those whose target has kernels for fused operators
+// (targets::Target::fuses). A visitor of this room is called for such nodes only.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compiler/fuse/reason.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/targets/target.h"
+
+namespace berth::fuse {
+
+using Targets = std::vector<targets::Target>;
+
+/// The target of each node of `method`, by NodeId: the one that runs the delegate whose region the node stands in; null
+/// outside of delegates and for delegates of other backends.
+std::vector<const targets::Target*> targets_of_nodes(const ir::Module& module, const ir::Method& method,
+                                                     const Targets& targets);
+
+/// A method while a pass rewrites it.
+class Context {
+ public:
+  Context(ir::Module& module, ir::Method& method, const passes::Options& options);
+
+  ir::Module& module() { return module_; }
+  const ir::Method& method() const { return method_; }
+  ir::Method& method() { return method_; }
+
+  const ir::Node& node(ir::NodeId id) const { return method_.node(id); }
+  const ir::TensorType& type(ir::ValueId id) const { return method_.tensor(id); }
+  /// The node that makes the value of argument `k` of `node`; null when no node does or the argument is no value.
+  const ir::Node* maker(const ir::Node& node, size_t k) const { return passes::defining_node(method_, node.args[k]); }
+  const ir::Node* maker(ir::ValueId value) const { return passes::defining_node(method_, value); }
+
+  /// How often `value` is read.
+  int uses(ir::ValueId value) const;
+  /// To be called when `with` takes the place of `old`.
+  void replaced(ir::ValueId old, ir::ValueId with);
+  /// replaced(), and the action for rewrite(). For nodes of one result.
+  passes::Action replace(ir::NodeId old, ir::ValueId with);
+
+  /// The number that `argument` is, as a literal or a constant of equal elements.
+  std::optional<double> number(const ir::Argument& argument) const {
+    return passes::uniform_number(module_, method_, argument);
+  }
+  const ir::Constant* constant(const ir::Argument& argument) const {
+    return ir::constant_of(module_, method_, argument);
+  }
+
+  /// `--why fusion`
+  void tell(const ir::Node& node, Reason reason, const char* into = "") const;
+
+ private:
+  ir::Module& module_;
+  ir::Method& method_;
+  const passes::Options& options_;
+  std::vector<int> uses_;
+};
+
+using Visit = std::function<Expected<passes::Action>(Context& context, ir::Builder& build, ir::NodeId id)>;
+
+/// passes::rewrite() over the nodes whose target fuses. `visit_of` makes the visitor of one method.
+Expected<passes::Changed> rewrite_regions(ir::Module& module, const Targets& targets, const passes::Options& options,
+                                          const std::function<Visit()>& visit_of);
+
+/// The value that is the base of `value` through views that only regroup dimensions, each read once; `value` itself
+/// when there is none.
+ir::ValueId through_views(const Context& context, ir::ValueId value);
+
+/// `value` with the sizes `shape`: itself, or a view that is appended.
+Expected<ir::ValueId> with_shape(Context& context, ir::Builder& build, ir::ValueId value,
+                                 const std::vector<ir::Dim>& shape, const std::string& source);
+
+/// Elements of a constant as f32. REQUIRES: it is f32 and row-major.
+std::vector<float> floats_of(const ir::Constant& constant);
+/// A row-major constant of f32.
+ir::ValueId float_constant(ir::Builder& build, const std::vector<int64_t>& sizes, const std::vector<float>& elements,
+                           const std::string& name);
+
+}  // namespace berth::fuse

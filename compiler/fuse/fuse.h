@@ -1,0 +1,21 @@
+// fuse: what stands in the regions of delegates, in fewer and larger operators, for targets that have kernels for them.
+//
+//     fuse_activations   formulas of hard-swish, silu, gelu, … become one step each
+//     fuse_products      convolution or matrix product + bias + residual + activation
+//
+// The passes follow the placement (compiler/place/place.h), because what may be fused is what one delegate holds; they
+// change nothing outside of delegates. They make operators "berth::…" of format/operators.def, which never stand in a
+// program itself. `--why fusion` tells of all of them.
+#pragma once
+
+#include <vector>
+
+#include "compiler/fuse/context.h"
+#include "compiler/passes/pipeline.h"
+
+namespace berth::fuse {
+
+/// The passes in order. `targets` must outlive them.
+std::vector<passes::Pass> fuse_passes(const Targets& targets);
+
+}  // namespace berth::fuse
