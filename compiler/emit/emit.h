@@ -21,7 +21,8 @@
 
 namespace berth::emit {
 
-enum class Planner : uint8_t { kBest, kGreedy, kNaive };
+/// As plan::Planner.
+enum class Planner : uint8_t { kBest, kGreedy, kNaive, kBreadth, kBestFit };
 
 struct EmitOptions {
   Planner planner = Planner::kBest;
@@ -78,6 +79,22 @@ struct CopyReport {
   uint64_t bytes = 0;  // of one run, with every symbol at its upper end
 };
 
+/// How long bytes of an arena are wanted, as the planner was told: what whoever runs the program may rely on between
+/// two instructions, and nothing else.
+struct Life {
+  uint32_t memory_id = 1;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  /// Wanted from before instruction `first` to before instruction `end`. -1: the caller sets it; one more than there
+  /// are instructions: the caller reads it.
+  int32_t first = -1;
+  int32_t end = 0;
+  /// From one run to the next: `first` and `end` say nothing.
+  bool state = false;
+  /// In bytes of others on purpose, or others in its: a merge that was taken.
+  bool merged = false;
+};
+
 struct EmittedProgram {
   format::ProgramDesc program;  // shares the constants' bytes with the module, and keeps them alive
   std::vector<ArenaReport> arenas;
@@ -92,6 +109,8 @@ struct EmittedProgram {
   /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
   /// comes from, or -1.
   std::vector<std::vector<int32_t>> nodes;
+  /// Of each method of the program.
+  std::vector<std::vector<Life>> lives;
 };
 
 /// Emits all methods, sorted by name; constants with equal bytes are one. Fails with the method and node for what a

@@ -82,6 +82,8 @@ class MethodEmitter {
   }
   /// What is appended from here on belongs to `step`.
   void begin_step(int64_t step) { out_.first_instruction_of.resize(static_cast<size_t>(step) + 1, code_.size()); }
+  /// A step that no node has: the end of a region, and where a scan takes its slices.
+  void next_step() { begin_step(static_cast<int64_t>(out_.first_instruction_of.size())); }
 
   // Nodes.
 
@@ -221,10 +223,12 @@ class MethodEmitter {
     BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.args[0]));
     const int32_t to_else = code_.jump_unless(asked);
     BERTH_TRY(emit_graph(node.regions[0]));
+    next_step();
     BERTH_TRY(emit_transfers(id, 0));
     const int32_t to_end = code_.jump_unless(code_.values.boolean(false));
     code_.land(to_else);
     BERTH_TRY(emit_graph(node.regions[1]));
+    next_step();
     BERTH_TRY(emit_transfers(id, 1));
     code_.land(to_end);
     return Done{};
@@ -237,10 +241,12 @@ class MethodEmitter {
     carry(node.regions[1], node.regions[1].inputs.size());
     const int32_t head = code_.size();
     BERTH_TRY(emit_graph(node.regions[0]));
+    next_step();
     code_.come_from(id);
     BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.regions[0].outputs[0]));
     const int32_t to_end = code_.jump_unless(asked);
     BERTH_TRY(emit_graph(node.regions[1]));
+    next_step();
     BERTH_TRY(emit_transfers(id, 1));
     code_.land(code_.jump_unless(code_.values.boolean(false)), head);
     code_.land(to_end);
@@ -268,8 +274,10 @@ class MethodEmitter {
     const int32_t head = code_.size();
     code_.call("executorch_prim::lt", "Scalar", {counter, length, more});
     const int32_t to_end = code_.jump_unless(more);
+    next_step();
     BERTH_TRY(emit_slices(node, counter));
     BERTH_TRY(emit_graph(body));
+    next_step();
     code_.come_from(id);
     for (size_t k = carried; k < node.results.size(); ++k) {
       BERTH_ASSIGN_OR_RETURN(const int32_t slice, use(std::get<ValueId>(body.outputs[k])));

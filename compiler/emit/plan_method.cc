@@ -31,6 +31,8 @@ plan::Planner planner_of(Planner planner) {
     case Planner::kNaive: return plan::Planner::kNaive;
     case Planner::kGreedy: return plan::Planner::kGreedy;
     case Planner::kBest: return plan::Planner::kBest;
+    case Planner::kBreadth: return plan::Planner::kBreadth;
+    case Planner::kBestFit: return plan::Planner::kBestFit;
   }
   BERTH_CHECK(false);
 }

@@ -14,20 +14,35 @@ using ir::OpId;
 using ir::ValueId;
 
 /// Branches and loops lie up to three deep.
-/// One method: inputs x (rows by 6) and z (n by rows * 6, n from 1 to 5), two states, 4 to 34 nodes, up to 4 outputs.
+/// Each method: inputs x (rows by 6) and z (n by rows * 6, n from 1 to 5), two states, 4 to 34 nodes, up to 4 outputs.
 class RandomModule {
  public:
   /// Values have multiples of `rows` times 6 elements. Without `regions` there are no branches and loops.
   explicit RandomModule(unsigned seed, int64_t rows = 4, bool regions = true)
       : random_(seed), rows_(rows), regions_(regions) {}
 
-  ir::Module make() {
+  /// Of several methods, the second is called "again", the third "again2"; all share the states.
+  ir::Module make(unsigned methods = 1) {
     ir::Module module;
-    ir::Method method;
-    method.name = "forward";
     const ir::Dim n = symbolic_dim(module);
+    for (unsigned m = 0; m < methods; ++m) {
+      const std::string number = m > 1 ? std::to_string(m) : "";
+      module.methods.push_back(make_method(module, n, m == 0 ? "forward" : "again" + number));
+    }
+    return module;
+  }
+
+ private:
+  unsigned pick(size_t count) { return static_cast<unsigned>(random_() % count); }
+  ValueId any() { return pool_[pick(pool_.size())]; }
+
+  ir::Method make_method(ir::Module& module, ir::Dim n, std::string name) {
+    ir::Method method;
+    method.name = std::move(name);
     const auto state_id = static_cast<ir::StateId>(pick(2));
-    for (int s = 0; s < 2; ++s) module.states.push_back({"s" + std::to_string(s), type({rows_, 6}), {}});
+    for (int s = 0; s < 2 && module.states.size() < 2; ++s) {
+      module.states.push_back({"s" + std::to_string(s), type({rows_, 6}), {}});
+    }
     ir::Builder build(module, method, method.body);
     pool_ = {method.add_input(type({rows_, 6}), "x"), method.add_input(type({n, rows_ * 6}), "z"),
              build.splat(DType::kF32, {ir::Dim(rows_ * 6)}, 2.0)};
@@ -43,13 +58,8 @@ class RandomModule {
     add_state_write(method, state_id);
     if (pick(2) == 0) add_state_write(method, 1 - state_id);
     for (unsigned i = 0; i < 1 + pick(4); ++i) method.body.outputs.push_back(any());
-    module.methods.push_back(std::move(method));
-    return module;
+    return method;
   }
-
- private:
-  unsigned pick(size_t count) { return static_cast<unsigned>(random_() % count); }
-  ValueId any() { return pool_[pick(pool_.size())]; }
 
   static ir::TensorType type(std::vector<ir::Dim> shape) {
     ir::TensorType type;

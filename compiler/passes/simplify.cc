@@ -162,8 +162,12 @@ class Simplifier {
     if (inner == nullptr) return;
     if (node.is(OpId::view_copy_out) && inner->op->view == ir::ViewKind::kReshape) {
       const ir::TensorType& from = method_.tensor(operand(*inner, 0));
-      if (!from.is_contiguous() || !method_.tensor(node.results[0]).is_contiguous()) return;
+      const ir::TensorType& to = method_.tensor(node.results[0]);
+      if (!from.is_contiguous() || !to.is_contiguous()) return;
       node.args[0] = inner->args[0];
+      // The view between may have said what a symbol is: a size of -1 would be another without it.
+      const bool said = !from.is_static() && method_.tensor(inner->results[0]).is_static();
+      if (said && ir::max_numel(to, module_.symbols) > 0) node.args[1] = DimList(to.shape);
       why(node, SimplifyReason::kViewOfView);
       *changed = true;
       return;

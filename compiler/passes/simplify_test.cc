@@ -105,6 +105,14 @@ TEST(TwoCopiesOfOneValue, AreTwoOutputs) {
             "  return %a, %b\n}\n");
 }
 
+// -1 is 3 behind the first view; behind %n it would be 3 * n.
+TEST(AViewOfAView, KeepsTheSizesThatTheOneBetweenSaid) {
+  EXPECT_EQ(after(simplify, method("  %v: f32[1,3] = aten::view_copy(%n, [1, 3])\n"
+                                   "  %y: f32[3] = aten::view_copy(%v, [-1])\n")),
+            as_printed(method("  %v: f32[1,3] = aten::view_copy(%n, [1, 3])\n"
+                              "  %y: f32[3] = aten::view_copy(%n, [3])\n")));
+}
+
 TEST(ANodeInARegion, IsSimplifiedToo) {
   const std::string now = after(
       simplify,

@@ -1,0 +1,230 @@
+#include "tests/plan/random_plan.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+
+#include "compiler/check_program.h"
+#include "compiler/emit/emit.h"
+#include "compiler/emit/random_module.h"
+#include "compiler/eval/evaluate.h"
+#include "compiler/ir/print.h"
+#include "compiler/ir/verify.h"
+#include "compiler/passes/pipeline.h"
+#include "format/write/write_program.h"
+#include "kernels/portable/portable.h"
+#include "runtime/host/host_method.h"
+#include "tests/plan/poison.h"
+
+namespace berth::plan_test {
+namespace {
+
+constexpr int kRounds = 3;
+constexpr uint64_t kMostArena = 256 << 10;
+
+/// One run of one method, and what it is to give.
+struct Round {
+  size_t method = 0;
+  std::vector<eval::Item> inputs;
+  std::vector<eval::Item> outputs;
+};
+
+const char* name_of(emit::Planner planner) {
+  switch (planner) {
+    case emit::Planner::kNaive: return "naive";
+    case emit::Planner::kGreedy: return "greedy";
+    case emit::Planner::kBreadth: return "breadth";
+    case emit::Planner::kBestFit: return "best fit";
+    case emit::Planner::kBest: return "best";
+  }
+  return "?";
+}
+
+std::string describe(const emit::EmitOptions& options) {
+  return std::string("planner ") + name_of(options.planner) + (options.in_place ? "" : ", nothing in place") +
+         (options.reorder ? "" : ", in the given order");
+}
+
+class Trial {
+ public:
+  explicit Trial(unsigned seed) : random_(seed ^ 0x9E3779B9u) {
+    const unsigned methods = pick(3) == 0 ? 2 : 1;
+    module_ = emit::testing::RandomModule(seed, pick(4) == 0 ? 1 : 4, pick(4) != 0).make(methods);
+    tried_.methods = static_cast<int>(methods);
+  }
+
+  Tried run() {
+    transform();
+    if (tried_.problem.empty()) evaluate();
+    // The default, and no reuse at all; then some that nobody asks for.
+    std::vector<emit::EmitOptions> all(2);
+    all[1].planner = emit::Planner::kNaive;
+    all[1].in_place = all[1].reorder = false;
+    for (int k = 0; k < 2; ++k) {
+      constexpr emit::Planner kPlanners[] = {emit::Planner::kGreedy, emit::Planner::kBreadth, emit::Planner::kBestFit,
+                                             emit::Planner::kBest};
+      emit::EmitOptions options;
+      options.planner = kPlanners[pick(4)];
+      options.in_place = pick(4) != 0;
+      options.reorder = pick(2) == 0;
+      all.push_back(options);
+    }
+    for (const emit::EmitOptions& options : all) {
+      if (!tried_.problem.empty() || rounds_.empty()) break;
+      compare(options);
+      if (!tried_.problem.empty()) tried_.problem = describe(options) + ": " + tried_.problem;
+    }
+    if (!tried_.problem.empty()) tried_.problem += "\n" + ir::print(module_);
+    return tried_;
+  }
+
+ private:
+  unsigned pick(size_t count) { return static_cast<unsigned>(random_() % count); }
+  void fail(std::string problem) { tried_.problem = std::move(problem); }
+  void fail(const Failure& failure) { fail(failure.text()); }
+
+  /// Any passes in any order.
+  void transform() {
+    for (const ir::Method& method : module_.methods) {
+      for (const ir::Node& node : method.nodes) tried_.has_regions = tried_.has_regions || !node.regions.empty();
+    }
+    std::vector<passes::Pass> list;
+    for (unsigned i = pick(6); i > 0; --i) list.push_back(passes::pipeline()[pick(passes::pipeline().size())]);
+    const Status done = passes::run(list, module_, {});
+    if (!done.ok()) return fail(done.error());
+    const Status sound = ir::verify(module_);
+    if (!sound.ok()) fail(sound.error());
+  }
+
+  eval::Item random_input(const ir::TensorType& type, int64_t symbol) {
+    eval::Array array;
+    for (const ir::Dim dim : type.shape)
+      array.sizes.push_back(static_cast<int32_t>(dim.is_constant() ? dim.value : symbol));
+    std::vector<float> numbers(static_cast<size_t>(array.numel()));
+    for (float& number : numbers) number = static_cast<float>(static_cast<int>(pick(2001)) - 1000) / 1000.0f;
+    const auto* bytes = reinterpret_cast<const uint8_t*>(numbers.data());
+    array.bytes.assign(bytes, bytes + numbers.size() * sizeof(float));
+    return array;
+  }
+
+  /// Methods in turns, states kept; ends where a method does not work on its inputs.
+  void evaluate() {
+    std::map<ir::StateId, eval::Array> states;
+    eval::EvaluateOptions options;
+    options.max_bytes = 16 << 20;
+    options.max_nodes = 20'000;
+    options.states = &states;
+    for (size_t r = 0; r < kRounds * module_.methods.size(); ++r) {
+      Round round;
+      round.method = r % module_.methods.size();
+      const ir::Method& method = module_.methods[round.method];
+      const int64_t symbol = 1 + pick(5);
+      for (const ir::ValueId input : method.body.inputs) {
+        round.inputs.push_back(random_input(method.tensor(input), symbol));
+      }
+      auto outputs = eval::evaluate(module_, method, round.inputs, options);
+      if (!outputs.ok()) return;
+      round.outputs = std::move(outputs).value();
+      rounds_.push_back(std::move(round));
+    }
+  }
+
+  void compare(const emit::EmitOptions& options) {
+    const auto emitted = emit::emit(module_, options);
+    if (!emitted.ok()) return fail(emitted.error());
+    for (const emit::ArenaReport& arena : emitted->arenas) {
+      if (arena.bytes > kMostArena) return;
+    }
+    tried_.in_place += emitted->in_place;
+    tried_.elided += emitted->elided;
+    tried_.reordered += emitted->saved_by_order > 0 ? 1 : 0;
+    const auto bytes = format::program_bytes(emitted->program);
+    if (!bytes.ok()) return fail(bytes.error());
+    const Status sound = check_program(*bytes);
+    if (!sound.ok()) return fail(sound.error());
+    BufferLoader loader(*bytes);
+    const auto program = Program::load(loader, portable::kernels());
+    if (!program.ok()) return fail("the program cannot be loaded");
+    run_all(*emitted, *program);
+  }
+
+  /// A method with its poison.
+  struct Loaded {
+    std::optional<HostMethod> method;
+    std::unique_ptr<Poison> poison;
+  };
+
+  void run_all(const emit::EmittedProgram& emitted, const Program& program) {
+    auto arenas = HostArenas::make(program);
+    if (!arenas.ok()) return fail("no memory for arenas");
+    std::vector<Loaded> loaded(module_.methods.size());
+    for (size_t m = 0; m < loaded.size(); ++m) {
+      if (!load(emitted, program, *arenas, m, &loaded[m])) return;
+    }
+    for (size_t r = 0; r < rounds_.size() && tried_.problem.empty(); ++r) {
+      run(rounds_[r], &loaded[rounds_[r].method]);
+      if (!tried_.problem.empty()) tried_.problem = "run " + std::to_string(r) + ": " + tried_.problem;
+    }
+    for (const Loaded& one : loaded) tried_.poisoned += one.poison->bytes();
+  }
+
+  bool load(const emit::EmittedProgram& emitted, const Program& program, const HostArenas& arenas, size_t m,
+            Loaded* loaded) {
+    const std::string& name = module_.methods[m].name;
+    Report report;
+    HostOptions options;
+    options.arenas = &arenas;
+    options.report = &report;
+    auto method = HostMethod::load(program, name.c_str(), options);
+    if (!method.ok()) {
+      fail(std::string(report.place) + ": " + report.message);
+      return false;
+    }
+    loaded->method.emplace(std::move(*method));
+    for (size_t k = 0; k < emitted.program.methods.size(); ++k) {
+      if (emitted.program.methods[k].name != name) continue;
+      loaded->poison = std::make_unique<Poison>(emitted.lives[k], emitted.program.methods[k].instructions.size(),
+                                                arenas.view(loaded->method->method().meta()).spans);
+    }
+    loaded->method->method().set_observer(loaded->poison.get());
+    return true;
+  }
+
+  void run(const Round& round, Loaded* loaded) {
+    Method& method = loaded->method->method();
+    loaded->poison->begin_run();
+    for (size_t i = 0; i < round.inputs.size(); ++i) {
+      const auto& array = std::get<eval::Array>(round.inputs[i]);
+      if (method.set_input(i, array.bytes.data(), array.sizes, array.dtype) != Error::kOk) {
+        return fail(method.last_report().message);
+      }
+    }
+    if (method.execute() != Error::kOk) {
+      return fail(std::string(method.last_report().place) + ": " + method.last_report().message);
+    }
+    loaded->poison->end_run();
+    ++tried_.runs;
+    for (size_t k = 0; k < round.outputs.size(); ++k) {
+      const auto* want = std::get_if<eval::Array>(&round.outputs[k]);
+      const Tensor& got = method.get_output(k).tensor();
+      const bool equal = want != nullptr && got.nbytes() == want->bytes.size() &&
+                         (got.nbytes() == 0 || std::memcmp(got.raw(), want->bytes.data(), got.nbytes()) == 0);
+      if (!equal) {
+        return fail("method " + std::string(method.meta().name()) + " gives other numbers in output " +
+                    std::to_string(k));
+      }
+    }
+  }
+
+  std::mt19937 random_;
+  ir::Module module_;
+  std::vector<Round> rounds_;
+  Tried tried_;
+};
+
+}  // namespace
+
+Tried try_random_plan(unsigned seed) { return Trial(seed).run(); }
+
+}  // namespace berth::plan_test

@@ -1,0 +1,26 @@
+// A random module, compiled with a random list of passes by several random planners, judged, and run with Poison; what
+// it gives is what the evaluator gives, which knows no plan. The seed says all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace berth::plan_test {
+
+struct Tried {
+  /// Empty: all is well. Else what is not, with the module.
+  std::string problem;
+  /// Runs that were compared: of each plan, each method several times. 0: the module is too large, or its sizes do not
+  /// fit each other when it runs.
+  int runs = 0;
+  int methods = 0;
+  uint64_t poisoned = 0;  // bytes
+  uint64_t in_place = 0;  // values, of all plans
+  uint64_t elided = 0;    // concatenations and slices
+  int reordered = 0;      // plans that another order made smaller
+  bool has_regions = false;
+};
+
+Tried try_random_plan(unsigned seed);
+
+}  // namespace berth::plan_test
