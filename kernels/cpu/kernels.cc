@@ -10,6 +10,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/lstm.h"
 #include "kernels/cpu/mean.h"
+#include "kernels/cpu/norm.h"
 #include "kernels/cpu/permute.h"
 #include "kernels/cpu/pool.h"
 #endif
@@ -29,6 +30,9 @@ KernelTable kernels() {
       entry("aten::mul.out", mul_out),
       entry("aten::sub.out", sub_out),
       entry("aten::mean.out", mean_dim_out),
+      entry("aten::_log_softmax.out", log_softmax_out),
+      entry("aten::_softmax.out", softmax_out),
+      entry("aten::native_layer_norm.out", native_layer_norm_out),
       entry("aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d_out),
       entry("aten::avg_pool2d.out", avg_pool2d_out, portable::avg_pool2d_temp_bytes),
       entry("aten::max_pool2d_with_indices.out", max_pool2d_out, portable::max_pool2d_temp_bytes),

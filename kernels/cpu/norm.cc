@@ -1,0 +1,89 @@
+#include "kernels/cpu/norm.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/row_norm.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/norm.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::cpu {
+namespace {
+
+constexpr int64_t kGrainElements = 1 << 15;
+
+bool matches(const Tensor* affine, const Tensor& input, int leading) {
+  if (affine == nullptr) return true;
+  bool same = are_dense_f32(*affine) && affine->rank() == input.rank() - leading && affine->raw() != nullptr;
+  for (int d = 0; same && d < affine->rank(); ++d) same = affine->size(d) == input.size(leading + d);
+  return same;
+}
+
+// The sizes of mean and rstd: 1 in the dimensions that are normalised.
+portable::Sizes moment_sizes(const Tensor& input, int leading) {
+  portable::Sizes sizes = portable::sizes_of(input);
+  for (int d = leading; d < sizes.rank; ++d) sizes.data[d] = 1;
+  return sizes;
+}
+
+using RowFunction = void (*)(const float* x, int64_t n, float* y);
+
+Error run_softmax(KernelContext& context, Span<EValue* const> args, RowFunction row, KernelFunction portable_kernel) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[3]->tensor();
+  const int64_t dim = args[1]->integer();
+  const bool last = self.rank() > 0 && (dim == -1 || dim == self.rank() - 1);
+  if (!last || !are_dense_f32(self, out) || self.numel() == 0) return portable_kernel(context, args);
+  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
+  const int64_t n = self.size(self.rank() - 1);
+  context.parallel_for(self.numel() / n, std::max<int64_t>(1, kGrainElements / (4 * n)),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i)
+                           row(self.data<float>() + i * n, n, out.data<float>() + i * n);
+                       });
+  return Error::kOk;
+}
+
+}  // namespace
+
+Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& input = args[0]->tensor();
+  const Tensor* weight = portable::optional_tensor(*args[2]);
+  const Tensor* bias = portable::optional_tensor(*args[3]);
+  Tensor& out = args[5]->tensor();
+  Tensor& mean = args[6]->tensor();
+  Tensor& rstd = args[7]->tensor();
+  const Span<EValue* const> shape = args[1]->items();
+  const int leading = input.rank() - static_cast<int>(shape.size());
+  bool fast = leading >= 0 && leading < input.rank() && input.numel() > 0 && are_dense_f32(input, out, mean, rstd) &&
+              matches(weight, input, leading) && matches(bias, input, leading);
+  for (size_t i = 0; fast && i < shape.size(); ++i)
+    fast = shape[i]->integer() == input.size(leading + static_cast<int>(i));
+  if (!fast) return portable::native_layer_norm_out(context, args);
+  const portable::Sizes moments = moment_sizes(input, leading);
+  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, input, out, portable::sizes_of(input)));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, mean, moments.span()));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, rstd, moments.span()));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, mean, rstd));
+  const int64_t n = input.numel() / mean.numel();
+  const auto eps = args[4]->scalar_to<float>();
+  context.parallel_for(mean.numel(), std::max<int64_t>(1, kGrainElements / n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      normalize_row(input.data<float>() + i * n, n, eps, weight == nullptr ? nullptr : weight->data<float>(),
+                    bias == nullptr ? nullptr : bias->data<float>(), out.data<float>() + i * n, mean.data<float>() + i,
+                    rstd.data<float>() + i);
+    }
+  });
+  return Error::kOk;
+}
+
+Error softmax_out(KernelContext& context, Span<EValue* const> args) {
+  return run_softmax(context, args, softmax_row, portable::softmax_out);
+}
+
+Error log_softmax_out(KernelContext& context, Span<EValue* const> args) {
+  return run_softmax(context, args, log_softmax_row, portable::log_softmax_out);
+}
+
+}  // namespace berth::cpu

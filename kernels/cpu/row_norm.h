@@ -1,0 +1,18 @@
+// Rows of f32 brought to mean 0 and variance 1, or to sums of exponentials of 1: the work behind norm.cc and
+// softmax.cc. An output row may be its input row.
+#pragma once
+
+#include <cstdint>
+
+namespace berth::cpu {
+
+/// y[i] = (x[i] - mean) / sqrt(variance + eps) * weight[i] + bias[i]; `weight` and `bias` may be null (1 and 0). The
+/// mean and 1 / sqrt(variance + eps) go to `mean` and `rstd`. REQUIRES: n >= 1.
+void normalize_row(const float* x, int64_t n, float eps, const float* weight, const float* bias, float* y, float* mean,
+                   float* rstd);
+
+/// y[i] = e^(x[i] - max) / sum, or its logarithm. REQUIRES: n >= 1.
+void softmax_row(const float* x, int64_t n, float* y);
+void log_softmax_row(const float* x, int64_t n, float* y);
+
+}  // namespace berth::cpu
