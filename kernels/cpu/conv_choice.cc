@@ -1,6 +1,9 @@
 // Which engine takes a call.
 
 #include "kernels/cpu/conv_engine.h"
+#ifdef BERTH_HIGHWAY
+#include "kernels/cpu/tiles.h"
+#endif
 #ifdef BERTH_ONEDNN
 #include "kernels/cpu/onednn.h"
 #include "kernels/portable/gemm_slots.h"
@@ -8,6 +11,9 @@
 
 namespace berth::cpu {
 namespace {
+
+// Where less arithmetic is to be done, tiles are as fast, and ready at once where oneDNN makes code first.
+constexpr double kLeastFlops = 4e6;
 
 #ifdef BERTH_ONEDNN
 
@@ -59,9 +65,28 @@ std::unique_ptr<EngineKind> onednn_kind(const Spec&, int) {
 
 #endif
 
+#ifndef BERTH_HIGHWAY
+template <typename Spec>
+std::unique_ptr<EngineKind> tile_kind(const Spec&, int) {
+  return nullptr;
+}
+#endif
+
+template <typename Spec>
+std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer) {
+  const bool tiles_first = prefer == Prefer::kTiles || (prefer == Prefer::kFaster && spec.flops() < kLeastFlops);
+  auto kind = tiles_first ? tile_kind(spec, threads) : onednn_kind(spec, threads);
+  if (kind != nullptr || prefer != Prefer::kFaster) return kind;
+  return tiles_first ? onednn_kind(spec, threads) : tile_kind(spec, threads);
+}
+
 }  // namespace
 
-std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads) { return onednn_kind(spec, threads); }
-std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads) { return onednn_kind(spec, threads); }
+std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
+  return choose(spec, threads, prefer);
+}
+std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer) {
+  return choose(spec, threads, prefer);
+}
 
 }  // namespace berth::cpu

@@ -32,8 +32,11 @@ class EngineKind {
   virtual std::unique_ptr<Engine> make() const = 0;
 };
 
+/// For tests and benchmarks: one engine alone.
+enum class Prefer { kFaster, kOneDnn, kTiles };
+
 /// The engine for these numbers on so many threads; null for the portable kernel.
-std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads);
-std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads);
+std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer = Prefer::kFaster);
+std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer = Prefer::kFaster);
 
 }  // namespace berth::cpu
