@@ -100,6 +100,43 @@ std::vector<Arg> softmax(int32_t rows, int32_t columns) {
 
 std::vector<Arg> unary(int32_t rows, int32_t columns) { return {filled({rows, columns}), filled({rows, columns})}; }
 
+std::vector<Arg> upsample(int32_t c, int32_t size, bool bilinear) {
+  const Arg to(std::vector<int64_t>{2 * size, 2 * size});
+  if (bilinear) return {last(c, size, size), to, false, nullptr, last(c, 2 * size, 2 * size)};
+  return {last(c, size, size), to, nullptr, last(c, 2 * size, 2 * size)};
+}
+
+std::vector<Arg> pad(int32_t c, int32_t size) {
+  return {last(c, size, size), std::vector<int64_t>{1, 1, 1, 1}, 0, last(c, size + 2, size + 2)};
+}
+
+std::vector<Arg> group_norm(int32_t c, int32_t size) {
+  return {last(c, size, size), filled({c}),    filled({c}),   1, int64_t{c}, int64_t{size * size}, 8, 1e-5,
+          last(c, size, size), filled({1, 8}), filled({1, 8})};
+}
+
+std::vector<Arg> batch_norm(int32_t c, int32_t size) {
+  const Array ones(DType::kF32, {c}, std::vector<double>(static_cast<size_t>(c), 1));
+  return {last(c, size, size), ones, ones, ones, ones, 0.1, 1e-5, last(c, size, size), filled({0}), filled({0})};
+}
+
+std::vector<Arg> softmax_of_channels(int32_t c, int32_t size) {
+  return {last(c, size, size), 1, false, last(c, size, size)};
+}
+
+std::vector<Arg> pixel_shuffle(int32_t c, int32_t size) {
+  return {last(c, size, size), 2, last(c / 4, 2 * size, 2 * size)};
+}
+
+std::vector<Arg> embedding(int32_t tokens, int32_t width) {
+  return {filled({1000, width}),
+          testing::i64({1, tokens}, std::vector<double>(static_cast<size_t>(tokens), 7)),
+          -1,
+          false,
+          false,
+          filled({1, tokens, width})};
+}
+
 // hard_swish(x) * y + z, as one chain.
 std::vector<Arg> chain(int32_t c, int32_t size) {
   const std::vector<int64_t> code = {24, 0, 0, 0, 27, 3, 1, 2};
@@ -152,6 +189,14 @@ const Case kCases[] = {
     {"slice shufflenet", "aten::slice_copy.Tensor_out", [] { return slice(58, 28); }},
     {"scale mobilenet_v3", "aten::mul.out", [] { return multiply(96, 14); }},
     {"scale mobilenet_v3 early", "aten::mul.out", [] { return multiply(16, 56); }},
+    {"nearest", "aten::upsample_nearest2d.vec_out", [] { return upsample(64, 56, false); }},
+    {"bilinear", "aten::upsample_bilinear2d.vec_out", [] { return upsample(64, 56, true); }},
+    {"pad", "aten::constant_pad_nd.out", [] { return pad(64, 56); }},
+    {"group_norm", "aten::native_group_norm.out", [] { return group_norm(64, 56); }},
+    {"batch_norm", "aten::_native_batch_norm_legit_no_training.out", [] { return batch_norm(64, 56); }},
+    {"softmax of channels", "aten::_softmax.out", [] { return softmax_of_channels(21, 128); }},
+    {"pixel_shuffle", "aten::pixel_shuffle.out", [] { return pixel_shuffle(64, 56); }},
+    {"embedding", "aten::embedding.out", [] { return embedding(64, 384); }},
     {"lstm_cell", "berth::lstm_cell.out", [] { return lstm_cell(128); }},
     {"chain", "berth::elementwise.out", [] { return chain(64, 56); }},
     {"chain gelu vit", "berth::elementwise.out", [] { return gelu_chain(197, 1536); }},

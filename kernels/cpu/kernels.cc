@@ -13,6 +13,7 @@
 #include "kernels/cpu/norm.h"
 #include "kernels/cpu/permute.h"
 #include "kernels/cpu/pool.h"
+#include "kernels/cpu/resize.h"
 #endif
 
 namespace berth::cpu {
@@ -36,6 +37,8 @@ KernelTable kernels() {
       entry("aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d_out),
       entry("aten::avg_pool2d.out", avg_pool2d_out, portable::avg_pool2d_temp_bytes),
       entry("aten::max_pool2d_with_indices.out", max_pool2d_out, portable::max_pool2d_temp_bytes),
+      entry("aten::upsample_bilinear2d.vec_out", upsample_bilinear2d_out, upsample_bilinear2d_temp_bytes),
+      entry("aten::upsample_nearest2d.vec_out", upsample_nearest2d_out, upsample_nearest2d_temp_bytes),
       entry("aten::permute_copy.out", permute_copy_out),
       entry("aten::transpose_copy.int_out", transpose_copy_out),
       entry("berth::attention.out", attention_out, attention_temp_bytes),

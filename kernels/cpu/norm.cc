@@ -33,10 +33,13 @@ Error run_softmax(KernelContext& context, Span<EValue* const> args, RowFunction 
   const Tensor& self = args[0]->tensor();
   Tensor& out = args[3]->tensor();
   const int64_t dim = args[1]->integer();
-  const bool last = self.rank() > 0 && (dim == -1 || dim == self.rank() - 1);
-  if (!last || !are_dense_f32(self, out) || self.numel() == 0) return portable_kernel(context, args);
+  int normal = 0;
+  const bool rows = self.dtype() == DType::kF32 && out.dtype() == DType::kF32 && self.numel() > 0 && self.rank() > 0 &&
+                    portable::normalize_dim(dim, self.rank(), &normal) && self.dim_order()[self.rank() - 1] == normal &&
+                    self.dim_order() == out.dim_order();
+  if (!rows) return portable_kernel(context, args);
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
-  const int64_t n = self.size(self.rank() - 1);
+  const int64_t n = self.size(normal);
   context.parallel_for(self.numel() / n, std::max<int64_t>(1, kGrainElements / (4 * n)),
                        [&](int64_t begin, int64_t end) {
                          for (int64_t i = begin; i < end; ++i)

@@ -1,4 +1,5 @@
-// Layer norm, softmax and log_softmax of contiguous f32 rows; anything else goes to the portable kernels.
+// Layer norm of contiguous f32, softmax and log_softmax along the dimension that is innermost in memory; anything else
+// goes to the portable kernels.
 #pragma once
 
 #include "runtime/kernel.h"

@@ -47,6 +47,12 @@ TEST(Softmax, RowsOfEveryLengthAndEveryNumber) {
     }
   }
   expect_same_as_portable("aten::_softmax.out", {random_array(random, {4, 5}), 0, false}, {f32({4, 5})});
+  const std::vector<uint8_t> order = {0, 2, 3, 1};
+  const Array image = random_array(random, {2, 21, 4, 5}, order);
+  for (const int dim : {1, 2, -3, 5}) {
+    expect_same_as_portable("aten::_softmax.out", {image, dim, false}, {array_like(image)});
+    expect_same_as_portable("aten::_softmax.out", {image, dim, false}, {f32({2, 21, 4, 5})});
+  }
 }
 
 TEST(Softmax, TheOutputMayBeTheInput) {

@@ -1,0 +1,134 @@
+#include "kernels/cpu/resize.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/resize_last.h"
+#include "kernels/portable/temp_bytes.h"
+#include "kernels/portable/upsample_arguments.h"
+
+namespace berth::cpu {
+namespace {
+
+using portable::Upsampling;
+using portable::WindowAxis;
+
+constexpr int64_t kGrainElements = 1 << 15;
+
+// The element of an axis that a place shows, by PyTorch's rule, in f32 as there.
+int64_t nearest(const WindowAxis& axis, double factor, int64_t place) {
+  if (axis.out == axis.in) return place;
+  if (axis.out == 2 * axis.in) return place / 2;
+  const float step =
+      factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
+  const float source = static_cast<float>(place) * step;
+  return source < static_cast<float>(axis.in - 1) ? static_cast<int64_t>(source) : axis.in - 1;
+}
+
+// Where a place lies between two elements: at the same share of the way between the first and the last one, or of the
+// whole axis.
+Blend between(const WindowAxis& axis, double factor, bool align_corners, int64_t place) {
+  float exact = 0;
+  if (align_corners) {
+    const float step = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
+    exact = step * static_cast<float>(place);
+  } else {
+    const float step =
+        factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
+    exact = step * (static_cast<float>(place) + 0.5f) - 0.5f;
+  }
+  const float source = std::clamp(exact, 0.0f, static_cast<float>(axis.in - 1));
+  Blend blend;
+  blend.first = std::min<int64_t>(static_cast<int64_t>(source), axis.in - 1);
+  blend.second = std::min<int64_t>(blend.first + 1, axis.in - 1);
+  blend.weight = std::clamp(source - static_cast<float>(blend.first), 0.0f, 1.0f);
+  return blend;
+}
+
+// Whether this is ours; then the output has its sizes, or `*error` says why not.
+bool begin(KernelContext& context, const Tensor& input, const EValue& size, const EValue& factors, Tensor& out,
+           Upsampling* u, Error* error) {
+  if (!is_last_f32(input) || !is_last_f32(out)) return false;
+  if (portable::read_upsampling(context, input, size, factors, out, u) != Error::kOk) return false;
+  *error = portable::resize_out(context, out, portable::pooling_sizes(*u).span());
+  if (*error == Error::kOk) *error = portable::check_memory(context, input, out);
+  return true;
+}
+
+// Calls f(image, y, output row) for all rows of the output.
+template <typename F>
+void for_each_row(KernelContext& context, const Upsampling& u, F&& f) {
+  const int64_t line = u.axis[1].out * u.channels;
+  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, line));
+  context.parallel_for(u.batch * u.axis[0].out, grain, [&](int64_t first, int64_t end) {
+    for (int64_t row = first; row < end; ++row) {
+      f(row / u.axis[0].out, row % u.axis[0].out, u.out->data<float>() + row * line);
+    }
+  });
+}
+
+const float* input_row(const Upsampling& u, int64_t image, int64_t y) {
+  return u.input->data<float>() + (image * u.axis[0].in + y) * u.axis[1].in * u.channels;
+}
+
+size_t table_bytes(const Tensor& out, size_t entry) {
+  if (out.rank() != 4) return 0;
+  const int64_t width = out.dynamism() == ShapeDynamism::kStatic ? out.size(3) : out.capacity();
+  return static_cast<size_t>(width) * entry + portable::kTempPadding;
+}
+
+}  // namespace
+
+Error upsample_nearest2d_out(KernelContext& context, Span<EValue* const> args) {
+  Upsampling u;
+  Error error = Error::kOk;
+  Tensor& out = args[3]->tensor();
+  if (!begin(context, args[0]->tensor(), *args[1], *args[2], out, &u, &error)) {
+    return portable::upsample_nearest2d_vec_out(context, args);
+  }
+  if (error != Error::kOk || out.numel() == 0) return error;
+  const auto width = static_cast<size_t>(u.axis[1].out);
+  auto* columns = static_cast<int64_t*>(context.allocate_temp(width * sizeof(int64_t)));
+  if (columns == nullptr) return Error::kMemoryAllocationFailed;
+  for (size_t x = 0; x < width; ++x) columns[x] = nearest(u.axis[1], u.factor[1], static_cast<int64_t>(x));
+  const size_t pixel = static_cast<size_t>(u.channels) * sizeof(float);
+  for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
+    const float* from = input_row(u, image, nearest(u.axis[0], u.factor[0], y));
+    for (size_t x = 0; x < width; ++x, to += u.channels) std::memcpy(to, from + columns[x] * u.channels, pixel);
+  });
+  return Error::kOk;
+}
+
+Error upsample_bilinear2d_out(KernelContext& context, Span<EValue* const> args) {
+  Upsampling u;
+  Error error = Error::kOk;
+  Tensor& out = args[4]->tensor();
+  const bool align = args[2]->truth();
+  if (!begin(context, args[0]->tensor(), *args[1], *args[3], out, &u, &error)) {
+    return portable::upsample_bilinear2d_vec_out(context, args);
+  }
+  if (error != Error::kOk || out.numel() == 0) return error;
+  const auto width = static_cast<size_t>(u.axis[1].out);
+  auto* columns = static_cast<Blend*>(context.allocate_temp(width * sizeof(Blend)));
+  if (columns == nullptr) return Error::kMemoryAllocationFailed;
+  for (size_t x = 0; x < width; ++x) columns[x] = between(u.axis[1], u.factor[1], align, static_cast<int64_t>(x));
+  for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
+    const Blend rows = between(u.axis[0], u.factor[0], align, y);
+    blend_row({input_row(u, image, rows.first), input_row(u, image, rows.second), rows.weight, columns, u.axis[1].out,
+               u.channels, to});
+  });
+  return Error::kOk;
+}
+
+size_t upsample_nearest2d_temp_bytes(Span<EValue* const> args, int threads) {
+  return std::max(portable::upsample_nearest2d_temp_bytes(args, threads),
+                  table_bytes(args[3]->tensor(), sizeof(int64_t)));
+}
+
+size_t upsample_bilinear2d_temp_bytes(Span<EValue* const> args, int threads) {
+  return std::max(portable::upsample_bilinear2d_temp_bytes(args, threads),
+                  table_bytes(args[4]->tensor(), sizeof(Blend)));
+}
+
+}  // namespace berth::cpu

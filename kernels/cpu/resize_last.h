@@ -1,0 +1,26 @@
+// One row of an image made larger or smaller, the channels innermost: the work behind kernels/cpu/resize.cc.
+#pragma once
+
+#include <cstdint>
+
+namespace berth::cpu {
+
+/// Between which two elements of an axis a place lies: first * (1 - weight) + second * weight.
+struct Blend {
+  int64_t first = 0, second = 0;
+  float weight = 0;
+};
+
+/// A pixel for each of `columns`, from two rows of pixels.
+struct BlendRow {
+  const float* above = nullptr;
+  const float* below = nullptr;
+  float down = 0;  // the weight of the row below
+  const Blend* columns = nullptr;
+  int64_t width = 0, channels = 0;
+  float* out = nullptr;
+};
+
+void blend_row(const BlendRow& row);
+
+}  // namespace berth::cpu

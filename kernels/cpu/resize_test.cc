@@ -1,0 +1,43 @@
+// Resizing with the channels innermost, against the portable kernels. The fears: edges, factors that do not divide,
+// channels past the last whole register, an image of the batch taken for another.
+
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/compare_testing.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+
+const std::vector<uint8_t> kLast = {0, 2, 3, 1};
+
+TEST(ResizeLast, RandomSizesAndFactors) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  const auto one_of = [&](int32_t n) { return 1 + static_cast<int32_t>(random() % static_cast<unsigned>(n)); };
+  for (int i = 0; i < 80; ++i) {
+    const int32_t channels[] = {1, 3, 16, 21, 64, 70};
+    const std::vector<int32_t> in = {one_of(2), channels[random() % 6], one_of(9), one_of(9)};
+    std::vector<int32_t> out = {in[0], in[1], one_of(20), one_of(20)};
+    Arg size(std::vector<int64_t>{out[2], out[3]});
+    Arg factors(nullptr);
+    if (i % 3 == 0) {
+      const double factor[] = {0.5 + static_cast<double>(random() % 8) / 4, 2.0};
+      for (size_t d = 0; d < 2; ++d) out[2 + d] = static_cast<int32_t>(in[2 + d] * factor[d]);
+      if (out[2] == 0) continue;
+      size = Arg(nullptr);
+      factors = Arg(std::vector<double>{factor[0], factor[1]});
+    }
+    const Array x = random_array(random, in, kLast);
+    expect_same_as_portable("aten::upsample_nearest2d.vec_out", {x, size, factors},
+                            {Array(DType::kF32, out, {}, kLast)}, 0);
+    expect_same_as_portable("aten::upsample_bilinear2d.vec_out", {x, size, i % 2 == 0, factors},
+                            {Array(DType::kF32, out, {}, kLast)}, 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace berth::cpu
