@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "backends/nested/test_programs.h"
+#include "runtime/observer.h"
 #include "runtime/test_kernels.h"
 
 namespace berth {
@@ -26,11 +28,34 @@ using format::testing::tensor;
 using testing::nested_add_relu;
 using testing::payload_of;
 
-// On the host, with the runtime's kernels for tests.
+// How many threads the last call of test::threads had.
+int threads_seen = 0;
+
+Error count_threads(KernelContext& context, Span<EValue* const>) {
+  threads_seen = context.threads();
+  return Error::kOk;
+}
+Error write_all(KernelContext&, Span<EValue* const> args) {
+  for (const EValue* item : args[1]->items()) {
+    std::memcpy(item->tensor().raw(), args[0]->tensor().raw(), args[0]->tensor().nbytes());
+  }
+  return Error::kOk;
+}
+
+Span<const KernelTable> test_tables() {
+  static constexpr KernelEntry kMore[] = {
+      {"test::threads.out", "Tensor self -> Tensor out", count_threads},
+      {"test::write_all.out", "Tensor self -> Tensor[] out", write_all},
+  };
+  static const KernelTable kTables[] = {testing::kernels(), kMore};
+  return kTables;
+}
+
+// On the host, with the runtime's kernels for tests and those above.
 class HostBackend : public NestedBackend {
  public:
   explicit HostBackend(bool host_kernels = true)
-      : NestedBackend("test.host", testing::kernels()), host_kernels_(host_kernels) {}
+      : NestedBackend("test.host", test_tables()), host_kernels_(host_kernels) {}
   bool serves(DeviceType type) const override { return type == DeviceType::kCpu; }
   bool host_kernels() const override { return host_kernels_; }
 
@@ -38,6 +63,7 @@ class HostBackend : public NestedBackend {
   int closed = 0;
   int begun = 0;
   int ended = 0;
+  size_t blobs_at_close = 0;
   Error open_error = Error::kOk;
   Error begin_error = Error::kOk;
 
@@ -49,6 +75,7 @@ class HostBackend : public NestedBackend {
   }
   void close(void* session) override {
     EXPECT_EQ(session, this);
+    EXPECT_EQ(constants().blobs(), blobs_at_close) << "the method, which may use the session, goes first";
     ++closed;
   }
   Error begin(void*, KernelContext&) override {
@@ -90,6 +117,11 @@ class Argument {
                     memory_->bytes, bounded ? ShapeDynamism::kBounded : ShapeDynamism::kStatic);
     value = EValue(&tensor);
   }
+  Argument(DType dtype, std::vector<int32_t> sizes, std::vector<uint8_t> order) : Argument(dtype, std::move(sizes)) {
+    order_ = std::move(order);
+    tensor = Tensor(dtype, static_cast<int>(sizes_.size()), sizes_.data(), order_.data(), strides_.data(),
+                    memory_->bytes, ShapeDynamism::kStatic);
+  }
   Argument(const Argument&) = delete;
   Argument& operator=(const Argument&) = delete;
   float* floats() { return reinterpret_cast<float*>(memory_->bytes); }
@@ -129,6 +161,7 @@ class NestedTest : public ::testing::Test {
     memory_.emplace(aligned(needed_.method_bytes - less));
     DelegateLoad load;
     load.memory = &*memory_;
+    load.pool = pool_;
     load.temp = temp();
     load.args = args_;
     Result<DelegateHandle*> handle = backend_->load(source_, load, &report_);
@@ -142,7 +175,7 @@ class NestedTest : public ::testing::Test {
   }
 
   Error execute() {
-    KernelContext context(temp(), nullptr);
+    KernelContext context(temp(), pool_, {}, nullptr, observer_);
     const Error error = backend_->execute(handle_, context, args_);
     message_ = context.message() == nullptr ? "" : context.message();
     return error;
@@ -182,6 +215,8 @@ class NestedTest : public ::testing::Test {
   std::vector<uint8_t> payload_, room_, temp_;
   std::optional<MemoryAllocator> memory_;
   DelegateHandle* handle_ = nullptr;
+  ThreadPool* pool_ = nullptr;
+  InstructionObserver* observer_ = nullptr;
 };
 
 void set(Argument& argument, std::initializer_list<float> values) {
@@ -293,11 +328,38 @@ TEST_F(NestedTest, ConstantsAreUsedInPlaceAndShared) {
   ASSERT_EQ(load(), Error::kOk);
   EXPECT_EQ(backend_->constants().blobs(), 1u);
   EXPECT_EQ(blobs_.held, 1);
+  backend_->blobs_at_close = 1;
   backend_->unload(first);
+  backend_->blobs_at_close = 0;
   EXPECT_EQ(backend_->constants().blobs(), 1u);
   set(x_, {0, 0, 4, 0});
   ASSERT_EQ(execute(), Error::kOk) << "what the other delegate gave back is still needed";
   EXPECT_EQ(get(y_), (std::vector<float>{5, 2, 1, 4}));
+}
+
+// Two programs that one backend serves may have other bytes under the same key.
+TEST_F(NestedTest, ConstantsOfAnotherProgramAreNotMixedUp) {
+  ASSERT_EQ(load(nested_add_relu()), Error::kOk);
+  DelegateHandle* first = handle_;
+  const std::vector<uint8_t> first_room = std::move(room_);
+  Blobs others;
+  others.blobs[testing::kWeightKey] = std::vector<uint8_t>(16, 0);
+  source_.named_data = &others;
+  room_ = {};
+  ASSERT_EQ(load(), Error::kOk);
+  EXPECT_EQ(backend_->constants().blobs(), 2u);
+  EXPECT_EQ(others.held, 1);
+  set(x_, {1, 2, 3, 4});
+  ASSERT_EQ(execute(), Error::kOk);
+  EXPECT_EQ(get(y_), (std::vector<float>{1, 2, 3, 4}));
+  backend_->blobs_at_close = 1;
+  unload();
+  EXPECT_EQ(others.held, 0);
+  handle_ = first;
+  ASSERT_EQ(execute(), Error::kOk);
+  EXPECT_EQ(get(y_), (std::vector<float>{0, 4, 0, 8}));
+  backend_->blobs_at_close = 0;
+  unload();
 }
 
 TEST_F(NestedTest, ConstantsThatAreNotThereOrTooShortAreErrors) {
@@ -319,6 +381,45 @@ TEST_F(NestedTest, ARunThatDoesNotBeginIsNotEnded) {
   backend_->begin_error = Error::kInvalidState;
   EXPECT_EQ(execute(), Error::kInvalidState);
   EXPECT_EQ(backend_->ended, 0);
+}
+
+class ThreePools final : public ThreadPool {
+ public:
+  int size() const override { return 3; }
+  void run(int64_t count, int64_t, ParallelBody body) override { body.call(body.context, 0, count); }
+};
+
+TEST_F(NestedTest, TheCallsThreadsAreTheKernels) {
+  ProgramDesc program = nested_add_relu();
+  program.methods[0].operators[1] = {"test::threads", "out"};
+  ThreePools pool;
+  pool_ = &pool;
+  ASSERT_EQ(load(program), Error::kOk) << report_.message;
+  ASSERT_EQ(execute(), Error::kOk) << message_;
+  EXPECT_EQ(threads_seen, 3);
+}
+
+class Names final : public InstructionObserver {
+ public:
+  Error before(const InstructionEvent& event) override {
+    names += std::string(event.method) + ":" + event.name + " ";
+    return stops ? Error::kInvalidState : Error::kOk;
+  }
+  void after(const InstructionEvent&, Error) override {}
+  std::string names;
+  bool stops = false;
+};
+
+TEST_F(NestedTest, TheCallsObserverSeesWhatRunsInside) {
+  ASSERT_EQ(load(nested_add_relu()), Error::kOk);
+  Names names;
+  observer_ = &names;
+  ASSERT_EQ(execute(), Error::kOk) << message_;
+  EXPECT_EQ(names.names, "delegate:aten::add.out delegate:aten::relu.out ");
+  names.stops = true;
+  EXPECT_EQ(execute(), Error::kInvalidState);
+  observer_ = nullptr;
+  EXPECT_EQ(execute(), Error::kOk) << "the observer of a call is not that of the next";
 }
 
 TEST_F(NestedTest, AKernelsErrorIsTheCallsWithItsPlace) {
@@ -359,6 +460,25 @@ TEST_F(NestedTest, CallsThatDoNotFitAreRefusedAtLoad) {
     EXPECT_EQ(load(), Error::kInvalidProgram) << i;
     EXPECT_EQ(std::string(report_.place).rfind("delegate call", 0), 0u) << i << report_.place;
   }
+}
+
+// The same sizes in another order in memory would be read as other elements.
+TEST_F(NestedTest, AnotherDimensionOrderIsRefused) {
+  Argument x(DType::kF32, {2, 2}), y(DType::kF32, {2, 2}), turned(DType::kF32, {2, 2}, {1, 0});
+  ProgramDesc program = nested_add_relu();
+  for (size_t i : {0u, 1u, 3u, 4u}) {
+    auto& tensor = std::get<TensorDesc>(program.methods[0].values[i]);
+    tensor.sizes = {2, 2};
+    tensor.dim_order = {0, 1};
+  }
+  args_ = {&turned.value, &y.value, &scratch_.value};
+  EXPECT_EQ(load(program), Error::kInvalidProgram);
+  args_ = {&x.value, &turned.value, &scratch_.value};
+  EXPECT_EQ(load(program), Error::kInvalidProgram);
+  args_ = {&x.value, &y.value, &scratch_.value};
+  ASSERT_EQ(load(program), Error::kOk) << report_.message;
+  args_ = {&turned.value, &y.value, &scratch_.value};
+  EXPECT_EQ(execute(), Error::kInvalidArgument);
 }
 
 // A move of the outer program may bring another tensor than the one that was loaded.
@@ -487,6 +607,13 @@ const Hostile kHostile[] = {
        m.instructions.push_back(KernelCallDesc{3, {7, 3, 8, 7}});
      },
      "nested program instructions[3]"},
+    {"an input in a list of outputs",
+     [](auto& m, auto&) {
+       m.operators.push_back({"test::write_all", "out"});
+       m.values.push_back(format::TensorListDesc{{4, 0}});
+       m.instructions.push_back(KernelCallDesc{2, {3, 5, 5}});
+     },
+     "nested program instructions[2]"},
     {"a move of an input",
      [](auto& m, auto&) {
        m.instructions.push_back(MoveDesc{0, 3});
@@ -549,6 +676,9 @@ TEST_F(NestedTest, HostCodeDoesNotFollowTheAddressesOfADevice) {
   EXPECT_EQ(measure(jump), Error::kInvalidProgram);
   EXPECT_STREQ(report_.place, "nested program instructions[2]");
   EXPECT_EQ(measure(scalar), Error::kInvalidProgram);
+  EXPECT_STREQ(report_.place, "nested program instructions[2]");
+  EXPECT_NE(std::string(report_.message).find("aten::_local_scalar_dense"), std::string::npos) << report_.message;
+  EXPECT_EQ(load(scalar), Error::kInvalidProgram) << "nor where it was not measured before";
   EXPECT_EQ(measure(sizes), Error::kOk) << "sizes are no elements: " << report_.message;
 }
 

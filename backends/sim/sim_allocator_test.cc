@@ -8,7 +8,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -121,6 +123,64 @@ TEST(SimMemory, GivenBackTwiceOrElsewhereIsCounted) {
   EXPECT_EQ(sim.live_bytes(), 0u);
 }
 
+// Sizes that wrap around when something is added to them.
+TEST(SimMemory, ImpossibleSizesAreRefused) {
+  SimAllocator sim;
+  for (const size_t bytes : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 127, SIZE_MAX / 2}) {
+    EXPECT_EQ(sim.allocate(bytes, 0).error(), Error::kMemoryAllocationFailed) << bytes;
+  }
+}
+
+// A kernel that runs over the end of its block meets nobody else's bytes.
+TEST(SimMemory, BlocksDoNotTouch) {
+  SimAllocator sim;
+  void* a = sim.allocate(64, 0, 1).value();
+  void* b = sim.allocate(64, 0, 1).value();
+  void* c = sim.allocate(64, 0, 1).value();
+  sim.deallocate(b, 0);
+  // As long as the gap, which has no room for what must lie between.
+  void* d = sim.allocate(128, 0, 1).value();
+  const auto distance = [](void* from, void* to) { return static_cast<uint8_t*>(to) - static_cast<uint8_t*>(from); };
+  EXPECT_GE(distance(a, b), 128);
+  EXPECT_GE(distance(c, d), 128);
+  for (void* block : {a, c, d}) sim.deallocate(block, 0);
+}
+
+TEST(SimMemory, IsTheMachinesAgainWhenTheDeviceIsGone) {
+  const auto files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = files();
+  for (int i = 0; i < 3; ++i) {
+    SimAllocator sim;
+    sim.deallocate(sim.allocate(64, 1).value(), 1);
+  }
+  EXPECT_EQ(files(), before);
+}
+
+// An address that a copy takes for the host's must be one that the host can follow.
+TEST(SimCopies, OfADevicesMemoryAsTheHostsAreRefused) {
+  SimAllocator sim;
+  void* a = sim.allocate(64, 0).value();
+  void* b = sim.allocate(64, 1).value();
+  EXPECT_EQ(sim.copy_host_to_device(a, b, 8, 0, nullptr), Error::kInvalidArgument);
+  EXPECT_EQ(sim.copy_device_to_host(b, a, 8, 0, nullptr), Error::kInvalidArgument);
+  EXPECT_EQ(sim.copy_host_to_device(a, nullptr, 8, 0, nullptr), Error::kInvalidArgument);
+  sim.deallocate(a, 0);
+  sim.deallocate(b, 1);
+}
+
+TEST(SimCopies, OntoThemselvesAreRefused) {
+  SimAllocator sim;
+  auto* a = static_cast<uint8_t*>(sim.allocate(64, 0).value());
+  EXPECT_EQ(sim.copy_device_to_device(a + 8, 0, a, 0, 16, nullptr), Error::kInvalidArgument);
+  EXPECT_EQ(sim.copy_device_to_device(a, 0, a + 8, 0, 16, nullptr), Error::kInvalidArgument);
+  EXPECT_EQ(sim.copy_device_to_device(a + 16, 0, a, 0, 16, nullptr), Error::kOk);
+  EXPECT_EQ(sim.copy_device_to_device(a, 0, a, 100, 0, nullptr), Error::kInvalidArgument)
+      << "a device that is not there, though nothing is to be copied";
+  sim.deallocate(a, 0);
+}
+
 TEST(SimCounting, IsByDeviceAndDirection) {
   SimAllocator sim;
   void* a = sim.allocate(100, 0).value();
@@ -223,6 +283,38 @@ TEST(SimStreams, WorkThatNobodyWaitedForIsARace) {
   sim.destroy_stream(second, 1);
   sim.deallocate(a, 0);
   sim.deallocate(b, 1);
+}
+
+// What nobody can be waiting for: a copy to the host has waited itself, a stream that is gone had no work left, and new
+// memory has no past.
+TEST(SimStreams, WorkThatIsOverIsNoRace) {
+  SimAllocator sim;
+  void* a = sim.allocate(8, 0).value();
+  DeviceStream* first = sim.create_stream(0).value();
+  DeviceStream* second = sim.create_stream(0).value();
+  uint8_t host[8] = {};
+  ASSERT_EQ(sim.copy_host_to_device(a, host, 8, 0, first), Error::kOk);
+  ASSERT_EQ(sim.copy_device_to_host(host, a, 8, 0, first), Error::kOk);
+  EXPECT_EQ(sim.copy_host_to_device(a, host, 8, 0, second), Error::kOk);
+  sim.destroy_stream(second, 0);
+  EXPECT_EQ(sim.copy_host_to_device(a, host, 8, 0, first), Error::kOk);
+  sim.deallocate(a, 0);
+  DeviceStream* third = sim.create_stream(0).value();
+  void* again = sim.allocate(8, 0).value();
+  ASSERT_EQ(again, a);
+  EXPECT_EQ(sim.copy_host_to_device(again, host, 8, 0, third), Error::kOk);
+  sim.destroy_stream(first, 0);
+  sim.destroy_stream(third, 0);
+  sim.deallocate(again, 0);
+}
+
+TEST(SimStreams, ADeviceWithoutAnyGivesNone) {
+  SimOptions options;
+  options.streams = false;
+  SimAllocator sim(options);
+  EXPECT_EQ(sim.create_stream(0).value(), nullptr);
+  EXPECT_EQ(sim.live_streams(), 0u);
+  EXPECT_EQ(sim.synchronize(nullptr, 0), Error::kOk);
 }
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -82,6 +82,17 @@ TEST_F(Order, MemoryThatIsGivenBackHasNoPast) {
   EXPECT_TRUE(write(b_));
 }
 
+// What a write or a release covers in part goes on to the rest of it.
+TEST_F(Order, WorkIsForgottenAsAWholeOnly) {
+  EXPECT_TRUE(write(a_, 0, 32));
+  EXPECT_TRUE(write(a_, 16, 16));
+  EXPECT_FALSE(write(b_, 0, 8)) << "the first write, of which the second one covers a part";
+  order_.forget(16, 16);
+  EXPECT_FALSE(write(b_, 0, 8));
+  order_.forget(0, 32);
+  EXPECT_TRUE(write(b_, 0, 8));
+}
+
 TEST_F(Order, AStreamThatIsDestroyedIsDone) {
   EXPECT_TRUE(write(a_));
   order_.remove_stream(a_);
