@@ -13,9 +13,6 @@ struct Choice {
   int64_t bound = 0;  // over all choices
 };
 
-/// Places one layout: improves what place_quickly() made, or leaves it.
-using Improver = void (*)(const Layout&, Effort*, Placed*);
-
 /// Takes merges unit by unit in three orders (as given; most bytes saved first; fullest step first), each unit that can
 /// join those taken before it; keeps the order that comes out lowest, then leaves out or brings in single units
 /// around the peak as long as that lowers it. At equal height more merges win. At last the space is placed without any

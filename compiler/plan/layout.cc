@@ -1,7 +1,9 @@
 #include "compiler/plan/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
 #include <tuple>
 
 namespace berth::plan {
@@ -33,6 +35,29 @@ void join_successors(std::vector<Rectangle>* all) {
   all->resize(kept + 1);
 }
 
+/// Rectangles, to be asked for those that hold given bytes. In classes by the logarithm of the size: of each class only
+/// those are looked at that begin less than the largest size of it below.
+class Holders {
+ public:
+  void add(const Rectangle& r, size_t id) { by_shift_[class_of(r)].emplace(r.shift, id); }
+
+  template <typename Visit>
+  void for_each(const Rectangle& r, const Visit& visit) const {
+    for (size_t c = class_of(r); c < by_shift_.size(); ++c) {
+      const auto end = by_shift_[c].upper_bound(r.shift);
+      for (auto it = by_shift_[c].lower_bound(r.shift - (int64_t{2} << c)); it != end; ++it) visit(it->second);
+    }
+  }
+
+ private:
+  static size_t class_of(const Rectangle& r) {
+    size_t c = 0;
+    while ((r.size >> c) > 1) ++c;
+    return c;
+  }
+  std::array<std::multimap<int64_t, size_t>, 61> by_shift_;  // sizes are at most kMaxBytes
+};
+
 /// Cuts from each rectangle the steps in which a larger one holds its bytes.
 void cut_what_is_inside(std::vector<Rectangle>* all) {
   std::sort(all->begin(), all->end(), [](const Rectangle& a, const Rectangle& b) {
@@ -40,11 +65,12 @@ void cut_what_is_inside(std::vector<Rectangle>* all) {
   });
   std::vector<Rectangle> kept;
   std::vector<Rectangle> rest;
+  Holders holders;
   for (const Rectangle& whole : *all) {
     rest.assign(1, whole);
-    for (size_t k = 0; k < kept.size() && !rest.empty(); ++k) {
-      const Rectangle outer = kept[k];
-      if (outer.shift > whole.shift || outer.shift + outer.size < whole.shift + whole.size) continue;
+    holders.for_each(whole, [&](size_t k) {
+      const Rectangle& outer = kept[k];
+      if (outer.shift + outer.size < whole.shift + whole.size) return;
       std::vector<Rectangle> left;
       for (const Rectangle& part : rest) {
         Rectangle before = part;
@@ -55,8 +81,11 @@ void cut_what_is_inside(std::vector<Rectangle>* all) {
         if (after.lower < after.upper) left.push_back(after);
       }
       rest.swap(left);
+    });
+    for (const Rectangle& part : rest) {
+      holders.add(part, kept.size());
+      kept.push_back(part);
     }
-    kept.insert(kept.end(), rest.begin(), rest.end());
   }
   all->swap(kept);
 }

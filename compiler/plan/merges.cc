@@ -41,10 +41,10 @@ bool MergeSet::take(const MergeUnit& unit) {
   log_.clear();
   for (const int32_t id : unit) taken_[static_cast<size_t>(id)] = true;
   bool fits = true;
-  for (const int32_t id : unit) {
-    const Merge& merge = problem_.merges[static_cast<size_t>(id)];
+  for (const int32_t id : unit) fits = fits && tie(problem_.merges[static_cast<size_t>(id)], unit.size() == 1);
+  for (const int32_t body : bodies_of(unit)) {
     BodyPlace place;
-    fits = fits && tie(merge) && place_of(member(merge.from).body, &place);
+    fits = fits && (unit.size() == 1 || !any_collide(body)) && place_of(body, &place);
   }
   if (fits) return true;
   undo();
@@ -52,7 +52,15 @@ bool MergeSet::take(const MergeUnit& unit) {
   return false;
 }
 
-bool MergeSet::tie(const Merge& merge) {
+std::vector<int32_t> MergeSet::bodies_of(const MergeUnit& unit) const {
+  std::vector<int32_t> bodies;
+  for (const int32_t id : unit) bodies.push_back(member(problem_.merges[static_cast<size_t>(id)].from).body);
+  std::sort(bodies.begin(), bodies.end());
+  bodies.erase(std::unique(bodies.begin(), bodies.end()), bodies.end());
+  return bodies;
+}
+
+bool MergeSet::tie(const Merge& merge, bool compare) {
   const Member from = member(merge.from);
   const Member to = member(merge.to);
   if (from.body == to.body) return from.shift == to.shift + merge.offset;
@@ -71,12 +79,32 @@ bool MergeSet::tie(const Merge& merge) {
     stay.push_back(storage);
   }
   log_.push_back({kept, gone, kept_size, moved_by});
+  if (!compare) return true;
   for (const int32_t storage : move) {
     for (size_t k = 0; k < kept_size; ++k) {
       if (collide(storage, stay[k])) return false;
     }
   }
   return true;
+}
+
+bool MergeSet::any_collide(int32_t body) const {
+  std::vector<int32_t> by_shift = storages_of(body);
+  std::sort(by_shift.begin(), by_shift.end(), [&](int32_t a, int32_t b) { return member(a).shift < member(b).shift; });
+  const auto end_of = [&](int32_t storage) {
+    return member(storage).shift + problem_.storages[static_cast<size_t>(storage)].size;
+  };
+  std::vector<int32_t> reach;  // those seen that end above what is looked at
+  for (const int32_t storage : by_shift) {
+    const int64_t begin = member(storage).shift;
+    const auto ends = [&](int32_t other) { return end_of(other) <= begin; };
+    reach.erase(std::remove_if(reach.begin(), reach.end(), ends), reach.end());
+    for (const int32_t other : reach) {
+      if (collide(storage, other)) return true;
+    }
+    reach.push_back(storage);
+  }
+  return false;
 }
 
 void MergeSet::undo() {
@@ -100,9 +128,11 @@ bool MergeSet::collide(int32_t a, int32_t b) const {
 }
 
 bool MergeSet::excused(int32_t a, int32_t b) const {
-  for (const int32_t id : merges_of_[static_cast<size_t>(a)]) {
+  const bool fewer = merges_of_[static_cast<size_t>(a)].size() <= merges_of_[static_cast<size_t>(b)].size();
+  const int32_t other = fewer ? b : a;
+  for (const int32_t id : merges_of_[static_cast<size_t>(fewer ? a : b)]) {
     const Merge& merge = problem_.merges[static_cast<size_t>(id)];
-    if (taken_[static_cast<size_t>(id)] && (merge.from == b || merge.to == b)) return true;
+    if (taken_[static_cast<size_t>(id)] && (merge.from == other || merge.to == other)) return true;
   }
   return false;
 }

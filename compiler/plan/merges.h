@@ -56,7 +56,11 @@ class MergeSet {
     size_t kept_size;  // before
     int64_t moved_by;
   };
-  bool tie(const Merge& merge);
+  /// Joins the two bodies of a merge; with `compare`, false when storages of them collide.
+  bool tie(const Merge& merge, bool compare);
+  std::vector<int32_t> bodies_of(const MergeUnit& unit) const;
+  /// Whether two storages of a body collide. O(n log n) and the pairs of them that share bytes at any time.
+  bool any_collide(int32_t body) const;
   bool collide(int32_t a, int32_t b) const;
   bool excused(int32_t a, int32_t b) const;
   int64_t alignment_of(int32_t storage) const;

@@ -142,6 +142,23 @@ TEST(PartsLieInTheirSlots, AllOrNone) {
   EXPECT_EQ(none.merged, std::vector<bool>(5, false));
 }
 
+TEST(ManyPartsAreNotComparedPairByPair, SixtyThousandOfOneWhole) {
+  constexpr int64_t kParts = 60'000;
+  for (const bool overlapping : {false, true}) {
+    Problem p;
+    p.storages.push_back(storage(64 * kParts, 0, 2));
+    for (int64_t i = 0; i < kParts; ++i) {
+      p.storages.push_back(storage(64, 1, 3 + i % 5));
+      // The last part lies on the one before it, which lives on: none is taken.
+      const int64_t slot = overlapping && i + 1 == kParts ? i - 1 : i;
+      p.merges.push_back(merge(static_cast<int32_t>(i) + 1, 0, 64 * slot, 0));
+    }
+    const Plan plan = planned(p);
+    EXPECT_EQ(plan.merged[0], !overlapping);
+    EXPECT_EQ(plan.spaces[0].height, 64 * kParts * (overlapping ? 2 : 1));
+  }
+}
+
 TEST(APartIsAlignedInItsSlot, ToWhatTheMergeSays) {
   Problem p;
   p.storages = {storage(20, 0, 2, 16), storage(20, 0, 2, 16), storage(40, 1, 3, 16)};

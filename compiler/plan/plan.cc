@@ -13,6 +13,10 @@
 namespace berth::plan {
 namespace {
 
+/// What order repair may cost for each node that the search may spend, and for how many nodes.
+constexpr int64_t kRepairPerNode = 20'000;
+constexpr int64_t kMostRepairNodes = 1'000'000;
+
 /// How many storages a message names.
 constexpr size_t kNamed = 6;
 
@@ -29,6 +33,7 @@ Improver improver_of(Planner planner) {
     case Planner::kGreedy: return greedily;
     case Planner::kBreadth: return by_breadth;
     case Planner::kBestFit: return as_it_is;
+    case Planner::kHeuristic: return improve_without_search;
     default: return improve;
   }
 }
@@ -80,6 +85,7 @@ Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
   } else {
     Effort effort;
     effort.nodes = options.nodes;
+    effort.repair = std::min(options.nodes, kMostRepairNodes) * kRepairPerNode;
     effort.has_deadline = options.time_limit > 0;
     if (effort.has_deadline) {
       effort.deadline = std::chrono::steady_clock::now() +

@@ -45,9 +45,18 @@ Problem problem(std::vector<Storage> storages, size_t spaces = 1) {
 
 using PlannerFunction = std::function<Expected<Plan>(const Problem&)>;
 
+Expected<Plan> planned_by(const Problem& p, Planner planner) {
+  PlanOptions options;
+  options.planner = planner;
+  return plan_best(p, options);
+}
+
 std::vector<std::pair<std::string, PlannerFunction>> all_planners() {
   std::vector<std::pair<std::string, PlannerFunction>> planners = {
-      {"best", [](const Problem& p) { return plan_best(p); }}, {"naive", plan_naive}, {"sweep", plan_sweep}};
+      {"best", [](const Problem& p) { return plan_best(p); }},
+      {"heuristic", [](const Problem& p) { return planned_by(p, Planner::kHeuristic); }},
+      {"naive", plan_naive},
+      {"sweep", plan_sweep}};
   for (const Key key : kAllKeys) {
     for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
       planners.emplace_back(
@@ -431,6 +440,19 @@ TEST(ManyStoragesArePlannedInSeconds, EvenWhenTensOfThousandsAreAliveAtOnce) {
   }
 }
 
+TEST(WithoutTheSearchPlansAreNearlyAsLow, WhereTheHeightIsKnown) {
+  // Without order repair it is 1.07 in the mean.
+  double sum = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const Planted planted = planted_problem(seed, 160, 1);
+    const Expected<Plan> plan = planned_by(planted.problem, Planner::kHeuristic);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->nodes, 0);
+    sum += static_cast<double>(plan->spaces[0].height) / static_cast<double>(planted.height);
+  }
+  EXPECT_LT(sum / 8, 1.04);
+}
+
 TEST(TheSameProblemGivesTheSameOffsets, Always) {
   std::mt19937 random(7);
   std::vector<Storage> storages;
@@ -448,6 +470,7 @@ TEST(TheSameProblemGivesTheSameOffsets, Always) {
     const Problem hard = planted_problem(5, pieces, 0).problem;
     EXPECT_EQ(plan_best(hard)->offsets, plan_best(hard)->offsets);
     EXPECT_EQ(plan_best(hard)->nodes, plan_best(hard)->nodes);
+    EXPECT_EQ(planned_by(hard, Planner::kHeuristic)->offsets, planned_by(hard, Planner::kHeuristic)->offsets);
   }
 }
 

@@ -19,11 +19,9 @@ constexpr int64_t kWork = 150'000'000;
 constexpr int64_t kGreedyPair = 4;
 /// Below this many bodies each way to place them costs so little that all are tried.
 constexpr size_t kFew = 4000;
-/// Pairs that order repair may look at for each node that the search may spend, and in all: for few bodies, for which
-/// the search is the better hope, and for many.
-constexpr int64_t kRepairPairsPerNode = 64;
-constexpr int64_t kRepairPairsOfFew = 5'000'000;
-constexpr int64_t kRepairPairsOfMany = 60'000'000;
+/// What order repair may cost (repair.h): for few bodies, and for many.
+constexpr int64_t kRepairOfFew = 200'000'000;
+constexpr int64_t kRepairOfMany = 900'000'000;
 
 /// By how much each way to place a layout adds to the cost.
 struct Costs {
@@ -57,17 +55,19 @@ void place_by_rankings(const Layout& layout, int64_t cost, int64_t* work, Effort
 
 /// Places boxes around the bodies of several pieces, by everything that takes rectangles only. Often no section gets
 /// fuller by the boxes, and where one does, little is lost by trying.
-void improve_boxed(const Layout& layout, Effort* effort, Placed* out) {
+void improve_boxed(const Layout& layout, Improver improver, Effort* effort, Placed* out) {
   const Layout boxes = boxed(layout);
   if (!boxes.rectangular()) return;
   const std::vector<int64_t> loads = section_loads(boxes);
   Placed placed;
   const int64_t bound = std::max(out->bound, *std::max_element(loads.begin(), loads.end()));
   if (bound >= out->placement.height || !place_quickly(boxes, bound, &placed)) return;
-  improve(boxes, effort, &placed);
+  improver(boxes, effort, &placed);
   placed.placement.height = height_of(layout, placed.placement.positions);
   if (placed.placement.height < out->placement.height) out->placement = std::move(placed.placement);
 }
+
+int64_t repair_work(const Layout& layout) { return layout.bodies.size() <= kFew ? kRepairOfFew : kRepairOfMany; }
 
 }  // namespace
 
@@ -101,15 +101,21 @@ void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
   }
 }
 
-void improve(const Layout& layout, Effort* effort, Placed* out) {
+void improve_without_search(const Layout& layout, Effort* effort, Placed* out) {
   improve_greedily(layout, effort, out);
   if (is_enough(*out, effort)) return;
-  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, effort, out);
+  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, improve_without_search, effort, out);
+  improve_by_repair(layout, out->bound, repair_work(layout), effort, out);
+}
+
+void improve(const Layout& layout, Effort* effort, Placed* out) {
+  const int64_t bound = out->bound;  // not what the search proves, so that repair does what it does without the search
+  improve_greedily(layout, effort, out);
+  if (is_enough(*out, effort)) return;
+  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, improve, effort, out);
   ExactPlanner exact(layout, effort, out);  // has nothing to do where bodies are fixed or of several pieces
   exact.run_round();
-  const int64_t most = layout.bodies.size() <= kFew ? kRepairPairsOfFew : kRepairPairsOfMany;
-  const int64_t pairs = std::min(effort->nodes, most / kRepairPairsPerNode) * kRepairPairsPerNode;
-  improve_by_repair(layout, pairs / Costs(layout).bottom_up, effort, out);
+  improve_by_repair(layout, bound, std::min(effort->repair, repair_work(layout)), effort, out);
   while (exact.run_round()) {
   }
 }

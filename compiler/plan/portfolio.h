@@ -12,6 +12,7 @@ namespace berth::plan {
 struct Effort {
   int64_t nodes = 0;  // left
   int64_t used = 0;
+  int64_t repair = 0;  // what order repair may cost for each layout, in pairs of bodies: not shared
   bool has_deadline = false;
   std::chrono::steady_clock::time_point deadline;
   bool truncated = false;  // the deadline ended something
@@ -42,6 +43,12 @@ bool place_quickly(const Layout& layout, int64_t bound, Placed* out);
 /// Lowers *out by greedy placement in the orders of greedy.h, as many as a fixed number of pairs allows, until its
 /// bound is met.
 void improve_greedily(const Layout& layout, Effort* effort, Placed* out);
+
+/// Places one layout: improves what place_quickly() made, or leaves it.
+using Improver = void (*)(const Layout&, Effort*, Placed*);
+
+/// The above and order repair, a fixed amount of it; no search.
+void improve_without_search(const Layout& layout, Effort* effort, Placed* out);
 
 /// Everything: the above and the searches, within `effort`.
 void improve(const Layout& layout, Effort* effort, Placed* out);

@@ -12,6 +12,8 @@ Ranks::Ranks(const Items& items, const SearchOptions& options) : items_(items), 
     for (int32_t s = item.lower; s < item.upper; ++s) part_totals_[static_cast<size_t>(s)] += item.size;
   }
   for (const Item& item : items.items) {
+    const size_t id = firsts_.size();
+    firsts_.push_back(item.twin >= 0 ? firsts_[static_cast<size_t>(item.twin)] : static_cast<int32_t>(id));
     totals_.push_back(*std::max_element(part_totals_.begin() + item.lower, part_totals_.begin() + item.upper));
   }
 }
@@ -35,8 +37,7 @@ int64_t Ranks::disturbed(int64_t measure, int32_t id, int which) const {
 Ranks::Rank Ranks::rank(int32_t id, int32_t index, int64_t total) const {
   const Item& item = items_.items[static_cast<size_t>(id)];
   // Twins are disturbed alike, so that they stay in the order of their ids.
-  int32_t first = id;
-  while (items_.items[static_cast<size_t>(first)].twin >= 0) first = items_.items[static_cast<size_t>(first)].twin;
+  const int32_t first = firsts_[static_cast<size_t>(id)];
   const int64_t life = options_.by_steps ? item.steps : item.upper - item.lower;
   const int64_t width = disturbed(life, first, 0);
   const int64_t area = disturbed(life * item.size, first, 1);

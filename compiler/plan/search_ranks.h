@@ -34,6 +34,7 @@ class Ranks {
   const Items& items_;
   const SearchOptions& options_;
   std::vector<int64_t> totals_;       // of each item: the largest sum of sizes in a section of its
+  std::vector<int32_t> firsts_;       // of each item: the first that is like it in everything
   std::vector<int64_t> part_totals_;  // of each section
   std::vector<Rank> ranks_;
 };
