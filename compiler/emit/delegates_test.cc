@@ -88,6 +88,87 @@ TEST(ScratchLivesForOneStep, SoCallsInARowShareIt) {
   EXPECT_EQ(emitted.program.payloads.size(), 1u) << "all do the same";
 }
 
+std::string region_text(const std::string& inputs, const std::string& outputs, const std::string& region,
+                        const std::string& input = "f32[4]") {
+  return "const @w: f32[4] = dense<[1, 2, 3, 4]>\ndelegate @d0 \"berth.sim\" {target_device = \"sim:0\"}\n"
+         "method forward(%x: " +
+         input + "@sim:0) {\n%w: f32[4] = const @w\n" + outputs + " = berth::delegate([" + inputs + "]) @d0 {\n" +
+         region + "}\nreturn %y\n}";
+}
+
+/// A delegate within which two intermediates of 16 bytes live at once.
+std::string two_alive(const std::string& backend, const std::string& device) {
+  const std::string type = "f32[4]" + (device.empty() ? "" : "@" + device);
+  return "delegate @d0 \"" + backend + "\"" + (device.empty() ? "" : " {target_device = \"" + device + "\"}") +
+         "\nmethod forward(%x: " + type + ") {\n%y: " + type + " = berth::delegate([%x]) @d0 { (%a: " + type +
+         ")\n%b: " + type + " = aten::exp(%a)\n%c: " + type + " = aten::relu(%a)\n%d: " + type +
+         " = aten::add.Tensor(%b, %c)\nyield %d\n}\nreturn %y\n}";
+}
+
+TEST(TheScratchIsAlignedInside, AsTheDelegatesDeviceWants) {
+  const auto has_second_at = [](const std::string& text, const std::string& offset) {
+    const std::string nested = nested_text(program_of(text), 0);
+    EXPECT_NE(nested.find("f32[4] @ 1:" + offset + ".."), std::string::npos) << nested;
+  };
+  has_second_at(two_alive("berth.sim", "sim:0"), "256");
+  has_second_at(two_alive("berth.cpu", ""), "64");
+  has_second_at(two_alive("another", ""), "16");
+}
+
+TEST(AnOperatorInsideWritesInPlace, UnlessThatIsNotWanted) {
+  const std::string text = region_text("%x", "%y: f32[4]@sim:0",
+                                       "(%a: f32[4]@sim:0)\n%b: f32[4]@sim:0 = aten::exp(%a)\n"
+                                       "%c: f32[4]@sim:0 = aten::relu(%b)\n%d: f32[4]@sim:0 = aten::exp(%c)\n"
+                                       "yield %d\n");
+  EmitOptions options = testing::as_written();
+  EXPECT_EQ(program_of(text, options).delegates[0].scratch_bytes, 16u);
+  options.in_place = false;
+  EXPECT_EQ(program_of(text, options).delegates[0].scratch_bytes, 272u);
+}
+
+// Only its emission: nothing of this size is made.
+TEST(AScratchOverTwoGibibytes, IsATensorOfTwoDimensions) {
+  const EmittedProgram emitted =
+      program_of(region_text("%x", "%y: f32[600000001]@sim:0",
+                             "(%a: f32[600000001]@sim:0)\n%b: f32[600000001]@sim:0 = aten::exp(%a)\n"
+                             "%c: f32[600000001]@sim:0 = aten::relu(%b)\nyield %c\n",
+                             "f32[600000001]"));
+  EXPECT_EQ(arguments_of(only_method(emitted), 0)[2], "u8[2289,1048576]+0") << "2400000004 bytes, rounded up";
+  EXPECT_EQ(emitted.delegates[0].scratch_bytes, 2289u * 1048576u);
+}
+
+TEST(EachCallHasItsOwnDelegate, AlsoInTheBranchesOfTheHost) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    delegate @d1 "berth.sim" {target_device = "sim:0"}
+    method forward(%c: bool[], %x: f32[4]@sim:0) {
+      %y: f32[4]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[4]@sim:0)
+        %b: f32[4]@sim:0 = aten::relu(%a)
+        yield %b
+      }
+      %r: f32[4]@sim:0 = berth::if(%c) { ()
+        %u: f32[4]@sim:0 = berth::delegate([%y]) @d1 { (%p: f32[4]@sim:0)
+          %q: f32[4]@sim:0 = aten::exp(%p)
+          yield %q
+        }
+        yield %u
+      } { ()
+        yield %y
+      }
+      return %r
+    })");
+  const format::MethodDesc& method = only_method(emitted);
+  std::vector<int32_t> called;
+  for (const format::InstructionDesc& instruction : method.instructions) {
+    const auto* call = std::get_if<format::DelegateCallDesc>(&instruction);
+    if (call != nullptr) called.push_back(call->delegate_index);
+  }
+  EXPECT_EQ(called, (std::vector<int32_t>{0, 1}));
+  ASSERT_EQ(method.delegates.size(), 2u);
+  EXPECT_NE(nested_text(emitted, method.delegates[0].payload).find("aten::relu"), std::string::npos);
+  EXPECT_NE(nested_text(emitted, method.delegates[1].payload).find("aten::exp"), std::string::npos);
+}
+
 TEST(WithoutScratchThereIsNoArgumentForIt, TheNumberOfArgumentsTellsTheBackend) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.cuda" {target_device = "cuda:0"}
@@ -136,11 +217,31 @@ TEST(ConstantsOfDelegatesAreStoredOnce, OverAllDelegatesAndDevices) {
   const uint8_t one_to_four[16] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40};
   EXPECT_EQ(written(emitted.program.named_data[0].bytes), std::vector<uint8_t>(one_to_four, one_to_four + 16));
   EXPECT_EQ(emitted.program.named_data[2].key, format::kMetaKey);
+  EXPECT_EQ(emitted.program.named_data[0].alignment, 64u) << "read where it lies by kernels of the host";
   const std::string& key = emitted.program.named_data[0].key;
   EXPECT_EQ(key.size(), 8u + 32u);
   EXPECT_EQ(key.rfind("berth.c.", 0), 0u);
   EXPECT_NE(nested_text(emitted, 0).find("f32[4] = external \"" + key), std::string::npos);
   EXPECT_NE(nested_text(emitted, 1).find("f32[2,2] = external \"" + key), std::string::npos);
+}
+
+// Within a delegate constants have other numbers than in the module.
+TEST(ConstantsOfDelegatesAreStoredOnce, EachUnderItsOwnBytes) {
+  const EmittedProgram emitted = program_of(R"(
+    const @host: f32[1] = dense<[7]>
+    const @own: f32[1] = dense<[1]>
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    method forward(%x: f32[1]@sim:0, %h: f32[1]) {
+      %k: f32[1] = const @host
+      %w: f32[1] = const @own
+      %g: f32[1] = aten::add.Tensor(%h, %k)
+      %y: f32[1]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[1]@sim:0)
+        %b: f32[1]@sim:0 = aten::add.Tensor(%a, %w)
+        yield %b
+      }
+      return %y, %g
+    })");
+  EXPECT_EQ(written(emitted.program.named_data[0].bytes), (std::vector<uint8_t>{0, 0, 0x80, 0x3f}));
 }
 
 TEST(AConstantThatTheHostReadsTooStaysThere, BesideTheDelegates) {
@@ -206,12 +307,6 @@ TEST(PayloadsMadeElsewhereAreKept, ByteForByte) {
   EXPECT_EQ(written(emitted->program.payloads[0]), (std::vector<uint8_t>{1, 2, 3}));
   EXPECT_EQ(arguments_of(only_method(*emitted), 0).size(), 2u);
   EXPECT_EQ(emitted->program.methods[0].delegates[0].id, "Chip");
-}
-
-std::string region_text(const std::string& inputs, const std::string& outputs, const std::string& region) {
-  return "const @w: f32[4] = dense<[1, 2, 3, 4]>\ndelegate @d0 \"berth.sim\" {target_device = \"sim:0\"}\n"
-         "method forward(%x: f32[4]@sim:0) {\n%w: f32[4] = const @w\n" +
-         outputs + " = berth::delegate([" + inputs + "]) @d0 {\n" + region + "}\nreturn %y\n}";
 }
 
 // Each output is the caller's memory, so it is written by an instruction of its own.

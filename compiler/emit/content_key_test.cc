@@ -1,0 +1,58 @@
+// The fears: one name for bytes that differ, so that a delegate reads another's weights; two names for bytes that do
+// not, so that a file holds them twice.
+#include "compiler/emit/content_key.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace berth::emit {
+namespace {
+
+using ir::Blob;
+
+TEST(EqualBytesHaveOneKey, HoweverTheyAreKept) {
+  const uint8_t element[] = {1, 2, 3};
+  std::vector<uint8_t> bytes;
+  while (bytes.size() < 200001) bytes.insert(bytes.end(), element, element + 3);
+  const Blob written = Blob::owned(bytes);
+  EXPECT_EQ(content_key(Blob::splat(element, bytes.size() / 3)), content_key(written));
+  EXPECT_EQ(content_key(Blob::owned(bytes)), content_key(written));
+}
+
+TEST(BytesThatDifferHaveKeysThatDiffer, InSizeAndInEachByte) {
+  std::set<std::string> keys;
+  size_t blobs = 0;
+  const auto add = [&](std::vector<uint8_t> bytes) {
+    keys.insert(content_key(Blob::owned(std::move(bytes))));
+    ++blobs;
+  };
+  // Zeros at the end count, though the last word is filled up with them.
+  for (size_t size = 0; size <= 64; ++size) add(std::vector<uint8_t>(size, 0));
+  for (size_t size = 1; size <= 64; ++size) {
+    std::vector<uint8_t> bytes(size, 0);
+    bytes[0] = 1;
+    add(bytes);
+  }
+  // On both sides of where chunks end.
+  for (const size_t at :
+       {size_t{1}, size_t{7}, size_t{8}, size_t{65535}, size_t{65536}, size_t{65537}, size_t{70000}}) {
+    std::vector<uint8_t> bytes(70001, 9);
+    ++bytes[at];
+    add(bytes);
+  }
+  EXPECT_EQ(keys.size(), blobs);
+}
+
+TEST(AKeySaysWhatItIs, AndASaltGivesOtherDigits) {
+  const Blob blob = Blob::owned({1, 2, 3});
+  const std::string key = content_key(blob);
+  EXPECT_EQ(key.rfind("berth.c.", 0), 0u);
+  EXPECT_EQ(key.size(), 8u + 32u);
+  EXPECT_EQ(key.find_first_not_of("0123456789abcdef", 8), std::string::npos);
+  EXPECT_NE(content_key(blob, 1), key);
+  EXPECT_NE(content_key(blob, 1), content_key(blob, 2));
+}
+
+}  // namespace
+}  // namespace berth::emit
