@@ -10,6 +10,8 @@ namespace {
 
 // Places that one thread takes at a time: enough to keep a panel of weights in the cache for, few enough to share out.
 constexpr int64_t kPlaces = 48;
+// Half of a second-level cache that is not large.
+constexpr int64_t kSmallWeight = 64 * 1024;
 // Fewer multiplications than this in all are done before another thread has woken.
 constexpr double kSerialWork = 1 << 16;
 
@@ -94,10 +96,13 @@ class TileEngine final : public Engine {
     }
     const int64_t parts = ceil_div(job_.places(), places);
     const int64_t items = panels * parts;
+    // What stays in the cache meanwhile: all weights, or one panel.
+    const bool panels_inside = weight_floats_ <= kSmallWeight;
     context.parallel_for(items, work < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t first = item % parts * places;
-        functions_.run(job_, item / parts, first, std::min(first + places, job_.places()));
+        const int64_t first = (panels_inside ? item / panels : item % parts) * places;
+        const int64_t panel = panels_inside ? item % panels : item / parts;
+        functions_.run(job_, panel, first, std::min(first + places, job_.places()));
       }
     });
     return Error::kOk;
@@ -107,6 +112,7 @@ class TileEngine final : public Engine {
   TileJob job_;
   TileFunctions functions_;
   WeightLayout layout_;
+  int64_t weight_floats_;
   std::vector<float> zeros_;
 };
 

@@ -29,6 +29,10 @@ struct TileJob {
   int64_t places() const { return batch * out[0] * out[1]; }
   int64_t in_channels() const { return groups * depth; }
   int64_t out_channels() const { return groups * columns; }
+  /// Whether each place of the result sees the one place of the input that lies where it does.
+  bool is_plain() const {
+    return taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
+  }
 };
 
 /// The functions of one instruction set.

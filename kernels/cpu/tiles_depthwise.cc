@@ -36,8 +36,16 @@ Row row_of(const TileJob& job, int64_t index) {
   return row;
 }
 
+// The last channels may not fill a register: then kPart.
+template <bool kPart>
+HWY_INLINE FloatVector load(const Columns& columns, const float* from) {
+  const FloatTag d;
+  if constexpr (kPart) return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(columns.count)), d, from);
+  return hn::LoadU(d, from);
+}
+
 // Places [x, x + kCount) of a row, all taps [kx_begin, kx_end) of which fall inside.
-template <int kCount, int kVectors>
+template <int kCount, int kVectors, bool kPart>
 HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, int64_t kx_begin, int64_t kx_end,
                        const Columns& columns) {
   const FloatTag d;
@@ -57,14 +65,10 @@ HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, int64_t kx
       const float* seen = in + kx * job.dilation[1] * channels;
       BERTH_UNROLL_FULL
       for (int v = 0; v < kVectors; ++v) {
-        const bool part = columns.count < (v + 1) * kLanes;
-        const auto mask = hn::FirstN(d, static_cast<size_t>(columns.count - v * kLanes));
-        const float* from = weight + kx * channels + v * kLanes;
-        const FloatVector w = part ? hn::MaskedLoad(mask, d, from) : hn::LoadU(d, from);
+        const FloatVector w = load<kPart>(columns, weight + kx * channels + v * kLanes);
         BERTH_UNROLL_FULL
         for (int i = 0; i < kCount; ++i) {
-          const float* at = seen + i * place_step + v * kLanes;
-          sum[i][v] = hn::MulAdd(part ? hn::MaskedLoad(mask, d, at) : hn::LoadU(d, at), w, sum[i][v]);
+          sum[i][v] = hn::MulAdd(load<kPart>(columns, seen + i * place_step + v * kLanes), w, sum[i][v]);
         }
       }
     }
@@ -74,16 +78,16 @@ HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, int64_t kx
 }
 
 // A place some taps of which may fall outside.
-template <int kVectors>
+template <int kVectors, bool kPart>
 void border(const TileJob& job, const Row& row, int64_t x, const Columns& columns) {
   const int64_t first = x * job.stride[1] - job.padding[1];
   const int64_t step = job.dilation[1];
   const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
   const int64_t end = first >= job.in[1] ? 0 : std::min(job.kernel[1], (job.in[1] - first + step - 1) / step);
-  places<1, kVectors>(job, row, x, begin, std::max(begin, end), columns);
+  places<1, kVectors, kPart>(job, row, x, begin, std::max(begin, end), columns);
 }
 
-template <int kVectors>
+template <int kVectors, bool kPart>
 void run_columns(const TileJob& job, const Row& row, const Columns& columns) {
   const int64_t width = job.out[1];
   const int64_t reach = (job.kernel[1] - 1) * job.dilation[1];
@@ -91,10 +95,10 @@ void run_columns(const TileJob& job, const Row& row, const Columns& columns) {
   const int64_t room = job.in[1] - 1 - reach + job.padding[1];
   const int64_t end = room < 0 ? 0 : std::min(width, room / job.stride[1] + 1);
   int64_t x = 0;
-  for (; x < inner; ++x) border<kVectors>(job, row, x, columns);
-  for (; x + kPlaces <= end; x += kPlaces) places<kPlaces, kVectors>(job, row, x, 0, job.kernel[1], columns);
-  for (; x + 2 <= end; x += 2) places<2, kVectors>(job, row, x, 0, job.kernel[1], columns);
-  for (; x < width; ++x) border<kVectors>(job, row, x, columns);
+  for (; x < inner; ++x) border<kVectors, kPart>(job, row, x, columns);
+  for (; x + kPlaces <= end; x += kPlaces) places<kPlaces, kVectors, kPart>(job, row, x, 0, job.kernel[1], columns);
+  for (; x + 2 <= end; x += 2) places<2, kVectors, kPart>(job, row, x, 0, job.kernel[1], columns);
+  for (; x < width; ++x) border<kVectors, kPart>(job, row, x, columns);
 }
 
 void run_depthwise(const TileJob& job, int64_t begin, int64_t end) {
@@ -102,11 +106,10 @@ void run_depthwise(const TileJob& job, int64_t begin, int64_t end) {
     const Row row = row_of(job, index);
     int64_t channel = 0;
     for (; channel + 2 * kLanes <= job.groups; channel += 2 * kLanes) {
-      run_columns<2>(job, row, {channel, 2 * kLanes});
+      run_columns<2, false>(job, row, {channel, 2 * kLanes});
     }
-    for (; channel < job.groups; channel += kLanes) {
-      run_columns<1>(job, row, {channel, std::min<int64_t>(kLanes, job.groups - channel)});
-    }
+    for (; channel + kLanes <= job.groups; channel += kLanes) run_columns<1, false>(job, row, {channel, kLanes});
+    if (channel < job.groups) run_columns<1, true>(job, row, {channel, job.groups - channel});
   }
 }
 

@@ -20,13 +20,33 @@ struct Window {
   int64_t y, x;
 };
 
-Window window_of(const TileJob& job, int64_t place) {
-  const int64_t x = place % job.out[1];
-  const int64_t y = place / job.out[1] % job.out[0];
-  const int64_t n = place / job.out[1] / job.out[0];
-  return {job.input + n * job.in[0] * job.in[1] * job.in_channels(), y * job.stride[0] - job.padding[0],
-          x * job.stride[1] - job.padding[1]};
-}
+// Places of the result one after another, without a division each.
+class Cursor {
+ public:
+  Cursor(const TileJob& job, int64_t place)
+      : job_(job),
+        x_(place % job.out[1]),
+        y_(place / job.out[1] % job.out[0]),
+        image_(job.input + place / job.out[1] / job.out[0] * image_size()) {}
+
+  Window window() const {
+    return {image_, y_ * job_.stride[0] - job_.padding[0], x_ * job_.stride[1] - job_.padding[1]};
+  }
+  void next() {
+    if (++x_ < job_.out[1]) return;
+    x_ = 0;
+    if (++y_ < job_.out[0]) return;
+    y_ = 0;
+    image_ += image_size();
+  }
+
+ private:
+  int64_t image_size() const { return job_.in[0] * job_.in[1] * job_.in_channels(); }
+
+  const TileJob& job_;
+  int64_t x_, y_;
+  const float* image_;
+};
 
 // One panel of one group.
 struct Panel {
@@ -55,20 +75,45 @@ HWY_INLINE void add_run(FloatVector (&sum)[kRows][kVectors], const float* const 
 }
 
 template <int kRows, int kVectors>
-HWY_NOINLINE void tile(const TileJob& job, const Panel& panel, int64_t place) {
-  const FloatTag d;
-  FloatVector sum[kRows][kVectors];
-  Window window[kRows];
+HWY_INLINE void clear(FloatVector (&sum)[kRows][kVectors]) {
   BERTH_UNROLL_FULL
   for (int i = 0; i < kRows; ++i) {
-    window[i] = window_of(job, place + i);
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(FloatTag());
   }
-  const int64_t channels = job.in_channels();
+}
+
+template <int kRows, int kVectors>
+HWY_INLINE void finish_tile(const TileJob& job, const Panel& panel, int64_t place,
+                            const FloatVector (&sum)[kRows][kVectors]) {
+  float* out = job.out_data + place * job.out_channels();
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kRows; ++i, out += job.out_channels()) finish_row<kVectors>(job, panel.columns, sum[i], out);
+}
+
+// Each place sees the one in its own place, and nothing else.
+template <int kRows, int kVectors>
+HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, int64_t place) {
+  FloatVector sum[kRows][kVectors];
+  clear(sum);
+  const float* a[kRows];
+  for (int i = 0; i < kRows; ++i) a[i] = job.input + (place + i) * job.in_channels() + panel.channel;
+  add_run<kRows, kVectors>(sum, a, panel.weight, job.depth);
+  finish_tile(job, panel, place, sum);
+}
+
+template <int kRows, int kVectors>
+HWY_NOINLINE void window_tile(const TileJob& job, const Panel& panel, int64_t place, Cursor& cursor) {
+  FloatVector sum[kRows][kVectors];
+  clear(sum);
+  Window window[kRows];
   // Taps side by side read elements side by side, unless some lie outside.
   bool whole = job.dilation[1] == 1 && job.groups == 1;
-  for (int i = 0; i < kRows && whole; ++i) whole = window[i].x >= 0 && window[i].x + job.kernel[1] <= job.in[1];
+  for (int i = 0; i < kRows; ++i, cursor.next()) {
+    window[i] = cursor.window();
+    whole = whole && window[i].x >= 0 && window[i].x + job.kernel[1] <= job.in[1];
+  }
+  const int64_t channels = job.in_channels();
   const int64_t runs = whole ? 1 : job.kernel[1];
   const int64_t run = whole ? job.kernel[1] * job.depth : job.depth;
   const float* b = panel.weight;
@@ -76,7 +121,6 @@ HWY_NOINLINE void tile(const TileJob& job, const Panel& panel, int64_t place) {
     for (int64_t kx = 0; kx < runs; ++kx, b += run * kVectors * kLanes) {
       const float* a[kRows];
       bool any = false;
-      BERTH_UNROLL_FULL
       for (int i = 0; i < kRows; ++i) {
         const int64_t y = window[i].y + ky * job.dilation[0];
         const int64_t x = window[i].x + kx * job.dilation[1];
@@ -87,26 +131,33 @@ HWY_NOINLINE void tile(const TileJob& job, const Panel& panel, int64_t place) {
       if (any) add_run<kRows, kVectors>(sum, a, b, run);
     }
   }
-  BERTH_UNROLL_FULL
-  for (int i = 0; i < kRows; ++i) {
-    finish_row<kVectors>(job, panel.columns, sum[i], job.out_data + (place + i) * job.out_channels());
-  }
+  finish_tile(job, panel, place, sum);
+}
+
+template <int kRows, int kVectors>
+HWY_INLINE void tile(const TileJob& job, const Panel& panel, int64_t place, Cursor& cursor) {
+  if (job.is_plain()) return plain_tile<kRows, kVectors>(job, panel, place);
+  window_tile<kRows, kVectors>(job, panel, place, cursor);
 }
 
 template <int kVectors>
 void run_rows(const TileJob& job, const Panel& panel, int64_t begin, int64_t end) {
   // Tiles of about the same height.
   const int64_t tiles = (end - begin + kTileRows - 1) / kTileRows;
+  const int64_t height = (end - begin) / tiles;
+  const int64_t higher = (end - begin) % tiles;
+  Cursor cursor(job, begin);
   for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t first = begin + (end - begin) * t / tiles;
-    switch (begin + (end - begin) * (t + 1) / tiles - first) {
-      case 1: tile<1, kVectors>(job, panel, first); break;
-      case 2: tile<2, kVectors>(job, panel, first); break;
-      case 3: tile<3, kVectors>(job, panel, first); break;
-      case 4: tile<4, kVectors>(job, panel, first); break;
-      case 5: tile<5, kVectors>(job, panel, first); break;
-      default: tile<6, kVectors>(job, panel, first); break;
+    const int64_t rows = height + (t < higher ? 1 : 0);
+    switch (rows) {
+      case 1: tile<1, kVectors>(job, panel, begin, cursor); break;
+      case 2: tile<2, kVectors>(job, panel, begin, cursor); break;
+      case 3: tile<3, kVectors>(job, panel, begin, cursor); break;
+      case 4: tile<4, kVectors>(job, panel, begin, cursor); break;
+      case 5: tile<5, kVectors>(job, panel, begin, cursor); break;
+      default: tile<6, kVectors>(job, panel, begin, cursor); break;
     }
+    begin += rows;
   }
 }
 
