@@ -11,36 +11,77 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-constexpr int64_t kLanes = HWY_LANES(float);
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+[[maybe_unused]] constexpr int64_t kLanes = HWY_LANES(float);
 
-void merge(const float* a, const float* b, int64_t n, float* out) {
-  int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::ScalableTag<float> d;
-  for (; i + kLanes <= n; i += kLanes) hn::StoreInterleaved2(hn::LoadU(d, a + i), hn::LoadU(d, b + i), d, out + 2 * i);
-#endif
-  for (; i < n; ++i) {
-    out[2 * i] = a[i];
-    out[2 * i + 1] = b[i];
+template <int kCount>
+HWY_INLINE void merge_registers(const float* in, int64_t apart, float* out) {
+  const Tag d;
+  const Vector a = hn::LoadU(d, in);
+  const Vector b = hn::LoadU(d, in + apart);
+  if constexpr (kCount == 2) hn::StoreInterleaved2(a, b, d, out);
+  if constexpr (kCount == 3) hn::StoreInterleaved3(a, b, hn::LoadU(d, in + 2 * apart), d, out);
+  if constexpr (kCount == 4) {
+    hn::StoreInterleaved4(a, b, hn::LoadU(d, in + 2 * apart), hn::LoadU(d, in + 3 * apart), d, out);
   }
 }
 
-void part(const float* in, int64_t n, float* a, float* b) {
+template <int kCount>
+HWY_INLINE void part_registers(const float* in, float* out, int64_t apart) {
+  const Tag d;
+  Vector v[4];
+  if constexpr (kCount == 2) hn::LoadInterleaved2(d, in, v[0], v[1]);
+  if constexpr (kCount == 3) hn::LoadInterleaved3(d, in, v[0], v[1], v[2]);
+  if constexpr (kCount == 4) hn::LoadInterleaved4(d, in, v[0], v[1], v[2], v[3]);
+  for (int s = 0; s < kCount; ++s) hn::StoreU(v[s], d, out + s * apart);
+}
+
+// Calls f(i) for whole registers that cover [0, n); the last one reaches back over what is done. False when n is less
+// than one.
+template <typename F>
+HWY_INLINE bool for_each_register(int64_t n, F f) {
+  if (n < kLanes) return false;
   int64_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::ScalableTag<float> d;
-  for (; i + kLanes <= n; i += kLanes) {
-    hn::Vec<decltype(d)> even;
-    hn::Vec<decltype(d)> odd;
-    hn::LoadInterleaved2(d, in + 2 * i, even, odd);
-    hn::StoreU(even, d, a + i);
-    hn::StoreU(odd, d, b + i);
-  }
+  for (; i + kLanes <= n; i += kLanes) f(i);
+  if (i < n) f(n - kLanes);
+  return true;
+}
 #endif
-  for (; i < n; ++i) {
-    a[i] = in[2 * i];
-    b[i] = in[2 * i + 1];
+
+template <int kCount>
+void merge_streams(const float* in, int64_t apart, int64_t n, float* out) {
+#if HWY_TARGET != HWY_SCALAR
+  const auto merge = [&](int64_t i) HWY_ATTR { merge_registers<kCount>(in + i, apart, out + kCount * i); };
+  if (for_each_register(n, merge)) return;
+#endif
+  for (int64_t i = 0; i < n; ++i) {
+    for (int s = 0; s < kCount; ++s) out[kCount * i + s] = in[s * apart + i];
   }
+}
+
+template <int kCount>
+void part_streams(const float* in, int64_t n, float* out, int64_t apart) {
+#if HWY_TARGET != HWY_SCALAR
+  const auto part = [&](int64_t i) HWY_ATTR { part_registers<kCount>(in + kCount * i, out + i, apart); };
+  if (for_each_register(n, part)) return;
+#endif
+  for (int64_t i = 0; i < n; ++i) {
+    for (int s = 0; s < kCount; ++s) out[s * apart + i] = in[kCount * i + s];
+  }
+}
+
+void merge(const float* in, int64_t apart, int count, int64_t n, float* out) {
+  if (count == 2) return merge_streams<2>(in, apart, n, out);
+  if (count == 3) return merge_streams<3>(in, apart, n, out);
+  merge_streams<4>(in, apart, n, out);
+}
+
+void part(const float* in, int count, int64_t n, float* out, int64_t apart) {
+  if (count == 2) return part_streams<2>(in, n, out, apart);
+  if (count == 3) return part_streams<3>(in, n, out, apart);
+  part_streams<4>(in, n, out, apart);
 }
 
 }  // namespace
@@ -54,9 +95,13 @@ namespace berth::cpu {
 HWY_EXPORT(merge);
 HWY_EXPORT(part);
 
-void interleave(const float* a, const float* b, int64_t n, float* out) { HWY_DYNAMIC_DISPATCH(merge)(a, b, n, out); }
+void interleave(const float* in, int64_t apart, int count, int64_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(merge)(in, apart, count, n, out);
+}
 
-void deinterleave(const float* in, int64_t n, float* a, float* b) { HWY_DYNAMIC_DISPATCH(part)(in, n, a, b); }
+void deinterleave(const float* in, int count, int64_t n, float* out, int64_t apart) {
+  HWY_DYNAMIC_DISPATCH(part)(in, count, n, out, apart);
+}
 
 }  // namespace berth::cpu
 #endif

@@ -39,6 +39,8 @@ KernelTable kernels() {
       entry("aten::max_pool2d_with_indices.out", max_pool2d_out, portable::max_pool2d_temp_bytes),
       entry("aten::upsample_bilinear2d.vec_out", upsample_bilinear2d_out, upsample_bilinear2d_temp_bytes),
       entry("aten::upsample_nearest2d.vec_out", upsample_nearest2d_out, upsample_nearest2d_temp_bytes),
+      entry("dim_order_ops::_clone_dim_order.out", clone_dim_order_out),
+      entry("dim_order_ops::_to_dim_order_copy.out", to_dim_order_copy_out),
       entry("aten::permute_copy.out", permute_copy_out),
       entry("aten::transpose_copy.int_out", transpose_copy_out),
       entry("berth::attention.out", attention_out, attention_temp_bytes),

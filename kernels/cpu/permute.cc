@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kGrainElements = 1 << 15;
 constexpr int64_t kLeastRun = 8;
+constexpr int64_t kPart = 4096;
 
 // The elements of `out` as they lie, and where each comes from.
 portable::Walk walk_of(const portable::SubBox& box, const Tensor& out) {
@@ -23,25 +24,28 @@ portable::Walk walk_of(const portable::SubBox& box, const Tensor& out) {
   return walk;
 }
 
-// Pairs of rows: [2][n] of one side is [n][2] of the other.
-struct Pairs {
+// Several rows: [count][n] of one side is [n][count] of the other.
+struct Streams {
   bool merge = false;
+  int count = 0;
   int64_t n = 0;
-  int64_t apart = 0;  // the two streams, in the source (merge) or in the output
+  int64_t apart = 0;  // the rows, in the source (merge) or in the output
 };
 
-bool find_pairs(const portable::Walk& walk, Pairs* pairs) {
+bool is_few(int64_t count) { return count >= 2 && count <= kMaxStreams; }
+
+bool find_streams(const portable::Walk& walk, Streams* streams) {
   const int last = walk.rank - 1;
   if (last < 1) return false;
   const int64_t outer = walk.sizes[last - 1];
   const int64_t inner = walk.sizes[last];
   const int64_t* from = walk.strides[1];
-  if (inner == 2 && from[last - 1] == 1 && outer >= kLeastRun) {
-    *pairs = {true, outer, from[last]};
+  if (is_few(inner) && from[last - 1] == 1 && outer >= kLeastRun) {
+    *streams = {true, static_cast<int>(inner), outer, from[last]};
     return true;
   }
-  if (outer == 2 && from[last] == 2 && from[last - 1] == 1 && inner >= kLeastRun) {
-    *pairs = {false, inner, inner};
+  if (is_few(outer) && from[last] == outer && from[last - 1] == 1 && inner >= kLeastRun) {
+    *streams = {false, static_cast<int>(outer), inner, inner};
     return true;
   }
   return false;
@@ -56,24 +60,25 @@ portable::Walk without_last_two(const portable::Walk& walk) {
   return rows;
 }
 
-// False when this is no merge of two streams; then nothing has happened.
-bool run_pairs(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
+// False when this is no merge of streams; then nothing has happened. Long streams are shared out in parts.
+bool run_streams(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
   const portable::Walk walk = walk_of(box, out);
-  Pairs pairs;
-  if (!find_pairs(walk, &pairs)) return false;
-  const float* from = self.data<float>() + box.offset;
-  float* to = out.data<float>();
-  const portable::Walk rows = without_last_two(walk);
-  context.parallel_for(rows.count, std::max<int64_t>(1, kGrainElements / pairs.n), [&](int64_t begin, int64_t end) {
-    portable::for_each_run(rows, begin, end, [&](const int64_t* at, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        const float* x = from + at[1] + i * rows.step(1);
-        float* y = to + at[0] + i * rows.step(0);
-        if (pairs.merge) {
-          interleave(x, x + pairs.apart, pairs.n, y);
-        } else {
-          deinterleave(x, pairs.n, y, y + pairs.apart);
-        }
+  Streams streams;
+  if (!find_streams(walk, &streams)) return false;
+  const int64_t part = std::min(streams.n, kPart);
+  const int64_t parts = (streams.n + part - 1) / part;
+  portable::Walk items = without_last_two(walk);
+  const int64_t strides[] = {streams.merge ? part * streams.count : part, streams.merge ? part : part * streams.count};
+  items.add(parts, strides);
+  context.parallel_for(items.count, std::max<int64_t>(1, kGrainElements / part), [&](int64_t begin, int64_t end) {
+    int64_t item = begin;
+    portable::for_each_run(items, begin, end, [&](const int64_t* at, int64_t run) {
+      for (int64_t i = 0; i < run; ++i, ++item) {
+        const int64_t n = std::min(part, streams.n - item % parts * part);
+        const float* from = self.data<float>() + box.offset + at[1] + i * items.step(1);
+        float* to = out.data<float>() + at[0] + i * items.step(0);
+        if (streams.merge) interleave(from, streams.apart, streams.count, n, to);
+        if (!streams.merge) deinterleave(from, streams.count, n, to, streams.apart);
       }
     });
   });
@@ -88,9 +93,21 @@ Error run(KernelContext& context, Span<EValue* const> args, Tensor& out, ReadBox
   BERTH_RETURN_IF_ERROR(read(context, args, &box));
   if (self.dtype() == DType::kF32) {
     BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, box.sizes));
-    if (out.numel() == 0 || run_pairs(context, self, box, out)) return Error::kOk;
+    if (out.numel() == 0 || run_streams(context, self, box, out)) return Error::kOk;
   }
   return portable::copy_from_box(context, self, box, out);
+}
+
+// The whole of `self`, in the order of `out`.
+Error run_whole(KernelContext& context, Span<EValue* const> args, KernelFunction portable_kernel) {
+  const Tensor& self = args[0]->tensor();
+  Tensor& out = args[args.size() - 1]->tensor();
+  const bool ours = self.dtype() == DType::kF32 && out.dtype() == DType::kF32 && self.rank() == out.rank();
+  if (!ours || self.numel() == 0 || portable::same_layout(self, out)) return portable_kernel(context, args);
+  portable::SubBox box;
+  for (int d = 0; d < self.rank(); ++d) box.push(self.size(d), self.stride(d));
+  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, box.sizes));
+  return run_streams(context, self, box, out) ? Error::kOk : portable_kernel(context, args);
 }
 
 }  // namespace
@@ -105,6 +122,14 @@ Error transpose_copy_out(KernelContext& context, Span<EValue* const> args) {
   return run(context, args, args[3]->tensor(), [](KernelContext& c, Span<EValue* const> a, portable::SubBox* box) {
     return portable::read_transpose(c, a[0]->tensor(), *a[1], *a[2], box);
   });
+}
+
+Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) {
+  return run_whole(context, args, portable::clone_dim_order_out);
+}
+
+Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args) {
+  return run_whole(context, args, portable::to_dim_order_copy_out);
 }
 
 }  // namespace berth::cpu

@@ -50,6 +50,25 @@ TEST(Permute, RandomOrders) {
   }
 }
 
+TEST(Permute, ImagesBetweenPlanesAndPixels) {
+  std::mt19937 random(3);
+  const std::vector<uint8_t> last = {0, 2, 3, 1};
+  for (const int32_t c : {1, 2, 3, 4, 5, 16}) {
+    for (const int32_t size : {1, 3, 8, 101}) {
+      const Array planes = random_array(random, {2, c, size, 100});
+      const Array pixels = random_array(random, {2, c, size, 100}, last);
+      const std::vector<int64_t> to_last = {0, 2, 3, 1};
+      const std::vector<int64_t> to_first = {0, 1, 2, 3};
+      for (const char* name : {"dim_order_ops::_to_dim_order_copy.out", "dim_order_ops::_clone_dim_order.out"}) {
+        expect_same_as_portable(name, {planes, false, to_last}, {array_like(pixels)}, 0);
+        expect_same_as_portable(name, {pixels, false, to_first}, {array_like(planes)}, 0);
+        expect_same_as_portable(name, {pixels, false, to_last}, {array_like(pixels)}, 0);
+      }
+      check(planes, to_last, {});
+    }
+  }
+}
+
 TEST(Permute, TransposesToo) {
   std::mt19937 random(2);
   expect_same_as_portable("aten::transpose_copy.int_out", {random_array(random, {4, 2, 33}), 1, 2},
