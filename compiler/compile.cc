@@ -58,7 +58,9 @@ emit::EmitOptions emit_options(const CompileOptions& options) {
                  : options.planner == Planner::kGreedy ? emit::Planner::kGreedy
                                                        : emit::Planner::kBest;
   emit.in_place = options.in_place;
+  emit.alias = options.alias;
   emit.reorder = options.reorder;
+  emit.time_limit = options.time_limit;
   return emit;
 }
 
@@ -97,6 +99,8 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   report.saved_by_order = emitted.saved_by_order;
   report.in_place = static_cast<int64_t>(emitted.in_place);
   report.plan_ms = emitted.plan_ms;
+  report.truncated = emitted.truncated;
+  report.order_optimal = emitted.order_optimal;
   for (const format::NamedDataDesc& named : emitted.program.named_data) {
     if (named.key != format::kMetaKey) report.constant_bytes += static_cast<int64_t>(named.bytes.size);
   }

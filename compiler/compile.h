@@ -47,10 +47,16 @@ struct CompileOptions {
   Planner planner = Planner::kBest;
   /// Whether results may be computed into the bytes of inputs that die, and of state.
   bool in_place = true;
+  /// Whether values may be names of bytes that are there already: views, and parts in their wholes.
+  bool alias = true;
   /// Whether nodes may run in another order than the model has them, where that needs less memory.
   bool reorder = true;
   /// Whether operators may be merged into others, such as norms into convolutions.
   bool fusion = true;
+  /// Seconds for planning; 0: as long as it takes, which is counted in nodes, so that the bytes are the same
+  /// everywhere. A limit only cuts short what would be done without it, and CompileReport::truncated says whether it
+  /// did.
+  double time_limit = 0;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder,
   /// which is made.
   std::string dump_ir;
@@ -100,6 +106,8 @@ struct CompileReport {
   int64_t in_place = 0;        // values that are computed into the bytes of an input or of state
   int64_t constant_bytes = 0;  // in the file, those of delegates included
   double plan_ms = 0;
+  bool truncated = false;      // the time limit cut planning short: another run may give other bytes
+  bool order_optimal = false;  // proven: no order of the nodes has a lower plan
   double total_ms = 0;
   std::vector<std::string> why;  // a line a decision
 };

@@ -65,6 +65,8 @@ Json report_json(const CompileReport& report) {
           {"delegates", delegates},
           {"copies", copies},
           {"plan_ms", report.plan_ms},
+          {"truncated", report.truncated},
+          {"order_optimal", report.order_optimal},
           {"total_ms", report.total_ms},
           {"instructions", report.instructions},
           {"views", report.views},
@@ -76,11 +78,12 @@ Json report_json(const CompileReport& report) {
 
 void print_report(const CompileCommand& command, const CompileReport& report) {
   for (const std::string& line : report.why) fmt::print("{}\n", line);
-  const std::string order =
-      report.saved_by_order > 0 ? fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) : "";
+  std::string order = report.order_optimal ? "order optimal, " : "";
+  if (report.saved_by_order > 0) order = fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) + order;
   fmt::print("{}: {} instructions, {} in place, {} views, {}constants {}, in {}\n", command.output, report.instructions,
              report.in_place, report.views, order, bytes_text(report.constant_bytes),
              duration_text(report.total_ms / 1e3));
+  if (report.truncated) fmt::print("{}: truncated: the time limit cut planning short\n", command.output);
   for (const ArenaReport& arena : report.arenas) {
     fmt::print("{}: arena {} on {}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
                device_name(arena.device), bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
@@ -137,8 +140,12 @@ void add_compile(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
   sub->add_flag("!--no-inplace", command->options.in_place, "no result is computed into the bytes of an input");
+  sub->add_flag("!--no-alias", command->options.alias, "no views, and no parts in their wholes: each is copied");
   sub->add_flag("!--no-reorder", command->options.reorder, "the nodes run in the order of the model");
   sub->add_flag("!--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");
+  sub->add_option("--time-limit", command->options.time_limit,
+                  "seconds for planning; only cuts short, and the report then says truncated")
+      ->check(CLI::PositiveNumber);
   sub->add_option("--dump-ir", command->options.dump_ir,
                   "write the IR after every pass that changed it to this folder");
   sub->add_option("--why", command->options.why,

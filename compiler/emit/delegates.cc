@@ -53,14 +53,12 @@ Expected<std::vector<uint8_t>> with_header(const format::ProgramDesc& program) {
 }
 
 Expected<Nested> emit_nested(const RegionModule& region, int64_t alignment, const EmitOptions& options,
-                             DelegateConstants* constants, double* plan_ms) {
+                             DelegateConstants* constants, Planning* planning) {
   const ir::Method& given = region.module.methods.front();
-  MemoryOptions memory;
+  MemoryOptions memory = memory_options(options);
   memory.alignments.host = alignment;
   memory.plan_inputs_and_outputs = false;
-  memory.in_place = options.in_place && options.planner != Planner::kNaive;
-  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned,
-                         plan_in_order(region.module, given, memory, {}, options.planner, options.reorder, plan_ms));
+  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned, plan_in_order(region.module, given, memory, {}, planning));
   const ir::Method& method = planned.in_order(given);
   const Lifetimes& lifetimes = planned.lifetimes;
   const plan::Plan& plan = planned.plan;
@@ -95,8 +93,9 @@ Expected<int64_t> scratch_tensor_bytes(int64_t bytes) {
 
 class Calls {
  public:
-  Calls(const Module& module, const ir::Method& method, const EmitOptions& options, DelegateData* data, double* plan_ms)
-      : module_(module), method_(method), options_(options), data_(data), plan_ms_(plan_ms) {
+  Calls(const Module& module, const ir::Method& method, const EmitOptions& options, DelegateData* data,
+        Planning* planning)
+      : module_(module), method_(method), options_(options), data_(data), planning_(planning) {
     out_.index.assign(method.nodes.size(), -1);
     out_.scratch_bytes.assign(method.nodes.size(), 0);
   }
@@ -168,14 +167,14 @@ class Calls {
   Expected<Nested> compile(const Node& node, Device device) {
     BERTH_ASSIGN_OR_RETURN(const RegionModule region, region_module(module_, method_, node));
     const int64_t alignment = alignments_of(module_, method_, options_).of(device);
-    return emit_nested(region, alignment, options_, &data_->constants, plan_ms_);
+    return emit_nested(region, alignment, options_, &data_->constants, planning_);
   }
 
   const Module& module_;
   const ir::Method& method_;
   const EmitOptions& options_;
   DelegateData* const data_;
-  double* const plan_ms_;
+  Planning* const planning_;
   DelegateCalls out_;
 };
 
@@ -211,8 +210,8 @@ Alignments alignments_of(const Module& module, const ir::Method& method, const E
 }
 
 Expected<DelegateCalls> emit_delegates(const Module& module, const ir::Method& method, const EmitOptions& options,
-                                       DelegateData* data, double* plan_ms) {
-  return Calls(module, method, options, data, plan_ms).run();
+                                       DelegateData* data, Planning* planning) {
+  return Calls(module, method, options, data, planning).run();
 }
 
 }  // namespace berth::emit

@@ -34,6 +34,8 @@ struct DelegateCalls {
   std::vector<int64_t> scratch_bytes;   // of each node
 };
 
+struct Planning;
+
 /// Data that the delegates of all methods share.
 struct DelegateData {
   explicit DelegateData(const ir::Module& module) : constants(module) {}
@@ -45,6 +47,6 @@ struct DelegateData {
 /// Makes the payload of every call in the method, those in branches and loops included; equal ones are stored once.
 /// Failures name the call and the node in it.
 Expected<DelegateCalls> emit_delegates(const ir::Module& module, const ir::Method& method, const EmitOptions& options,
-                                       DelegateData* data, double* plan_ms);
+                                       DelegateData* data, Planning* planning);
 
 }  // namespace berth::emit

@@ -84,21 +84,26 @@ std::vector<Life> lives_of(const Lifetimes& lifetimes, const plan::Plan& plan, c
 
 /// Everything of one program that its methods share.
 struct Making {
-  explicit Making(const ir::Module& module) : delegates(module) {}
+  Making(const ir::Module& module, const EmitOptions& options)
+      : delegates(module), planning{options.planner, options.reorder, options.time_limit} {}
 
   Pools pools;
   DelegateData delegates;
   format::MetaDesc meta;
   EmittedProgram out;
+  Planning planning;
 };
 
 Status add_method(const ir::Module& module, const ir::Method& given, const EmitOptions& options, Making* making) {
   EmittedProgram& out = making->out;
-  BERTH_ASSIGN_OR_RETURN(DelegateCalls calls, emit_delegates(module, given, options, &making->delegates, &out.plan_ms));
-  const MemoryOptions memory{alignments_of(module, given, options), true, options.pools, options.pool_of,
-                             options.in_place && options.planner != Planner::kNaive};
-  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned, plan_in_order(module, given, memory, calls.scratch_bytes,
-                                                                    options.planner, options.reorder, &out.plan_ms));
+  BERTH_ASSIGN_OR_RETURN(DelegateCalls calls,
+                         emit_delegates(module, given, options, &making->delegates, &making->planning));
+  MemoryOptions memory = memory_options(options);
+  memory.alignments = alignments_of(module, given, options);
+  memory.pools = options.pools;
+  memory.pool_of = options.pool_of;
+  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned,
+                         plan_in_order(module, given, memory, calls.scratch_bytes, &making->planning));
   const ir::Method& method = planned.in_order(given);
   const Lifetimes& lifetimes = planned.lifetimes;
   const plan::Plan& plan = planned.plan;
@@ -137,7 +142,7 @@ Status add_method(const ir::Module& module, const ir::Method& given, const EmitO
 Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& options) {
   BERTH_TRY(check_options(options));
   BERTH_ASSIGN_OR_RETURN(const std::vector<const ir::Method*> methods, by_name(module));
-  Making making(module);
+  Making making(module, options);
   making.meta.producer = "berth " BERTH_VERSION;
   for (const ir::Method* method : methods) BERTH_TRY(add_method(module, *method, options, &making));
   format::ProgramDesc& program = making.out.program;
@@ -146,6 +151,9 @@ Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& optio
   program.payloads = std::move(making.delegates.payloads).take();
   program.named_data = std::move(making.delegates.constants).take();
   if (options.meta) program.named_data.push_back(format::meta_blob(making.meta));
+  making.out.plan_ms = making.planning.ms;
+  making.out.truncated = making.planning.truncated;
+  making.out.order_optimal = making.planning.order_optimal;
   BERTH_TRY(format::check_places(program));
   return std::move(making.out);
 }

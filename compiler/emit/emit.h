@@ -36,8 +36,13 @@ struct EmitOptions {
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
   /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
   bool in_place = true;
+  /// Whether results may be names of their inputs' bytes: views (lifetimes.h), and parts in their wholes (slots.h).
+  bool alias = true;
   /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).
   bool reorder = true;
+  /// Seconds after which planning stops with what it has; 0: never. The program then depends on the machine and its
+  /// load, and EmittedProgram::truncated says so.
+  double time_limit = 0;
   /// Gets a line for each result: whose bytes it took, or the one reason why not. May be null.
   std::vector<std::string>* why_reuse = nullptr;
   /// Says at each instruction which node of the model it comes from.
@@ -106,6 +111,8 @@ struct EmittedProgram {
   uint64_t elided = 0;         // concatenations and slices that are not computed, as their parts lie in their slots
   int64_t saved_by_order = 0;  // bytes of arenas, scratch of delegates included
   double plan_ms = 0;          // spent in the planner
+  bool truncated = false;      // the time limit cut planning short
+  bool order_optimal = false;  // no order of the nodes has a lower plan, of any method or delegate
   /// For each method of the program and each of its instructions, the index of the node in ir::Method::nodes that it
   /// comes from, or -1.
   std::vector<std::vector<int32_t>> nodes;

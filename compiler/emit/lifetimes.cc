@@ -69,7 +69,7 @@ Expected<Lifetimes> Analysis::run() {
   BERTH_TRY(visit(method_.body));
   BERTH_TRY(finish_outputs());
   drop_empty_storages(&out_);
-  offer_slots(module_, method_, options_.in_place, &out_);
+  offer_slots(module_, method_, options_.slots, &out_);
   offer_in_place(module_, method_, options_.in_place, &out_);
   out_.arenas = std::move(table_).finish(&out_.problem);
   return std::move(out_);
@@ -215,7 +215,7 @@ Status Analysis::visit(NodeId id) {
   if (!node.regions.empty()) return visit_regions(id, where);
   if (node.op->infer == nullptr) return fault(where, "this operator has no form in a program");
 
-  const ViewReason reason = view_reason(node);
+  const ViewReason reason = options_.alias ? view_reason(node) : ViewReason::kOff;
   out_.reasons[static_cast<size_t>(id.index)] = reason;
   if (is_view(reason)) {
     make_view(std::get<ValueId>(node.args[0]), node.results[0]);
@@ -287,6 +287,7 @@ const char* to_string(ViewReason reason) {
     case ViewReason::kOutputOfState: return "output-of-state";
     case ViewReason::kCallersOutput: return "callers-output";
     case ViewReason::kConstantOfSymbols: return "constant-of-symbols";
+    case ViewReason::kOff: return "off";
   }
   return "unknown";
 }

@@ -64,6 +64,7 @@ enum class ViewReason : uint8_t {
   kOutputOfState,      // the method returns it, and the bytes are state
   kCallersOutput,      // the method returns it in memory of the caller's
   kConstantOfSymbols,  // a constant under sizes that are not known
+  kOff,                // switched off
 };
 
 /// "view", "sizes-change", "not-a-view"…
@@ -148,6 +149,9 @@ struct MemoryOptions {
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
   /// Whether results may be computed into the bytes of inputs and of state.
   bool in_place = true;
+  /// Whether there are views, and parts in their wholes.
+  bool alias = true;
+  bool slots = true;
 };
 
 /// `scratch_bytes`: of each node of the method, what its delegate needs at each call; empty says 0 everywhere.

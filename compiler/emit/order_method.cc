@@ -20,8 +20,8 @@ bool keeps_its_turn(const ir::Node& node) {
 }
 
 bool is_candidate(const ir::Node& node, size_t argument) {
-  return (node.op->in_place == ir::InPlaceClass::kElement || node.op->in_place == ir::InPlaceClass::kRow) &&
-         argument < 32 && (node.op->in_place_arguments >> argument & 1u) != 0;
+  return node.op->in_place != ir::InPlaceClass::kNever && argument < 32 &&
+         (node.op->in_place_arguments >> argument & 1u) != 0;
 }
 
 class Maker {
@@ -123,7 +123,7 @@ class Maker {
       maker_[static_cast<size_t>(result.index)] = task;
       reads(result, task);  // a view names bytes that were made before
     }
-    if (node.results.size() == 1) add_in_place(node);
+    if (!node.results.empty()) add_in_place(node);
   }
 
   void add_in_place(const ir::Node& node) {
@@ -132,7 +132,7 @@ class Maker {
       const ir::ValueId* value = std::get_if<ir::ValueId>(&node.args[i]);
       if (value == nullptr || !value->valid() || !is_candidate(node, i)) continue;
       const ir::TensorType* from = method_.value(*value).tensor();
-      if (from == nullptr || *from != *to) continue;
+      if (from == nullptr || from->shape != to->shape || element_size(from->dtype) != element_size(to->dtype)) continue;
       const int32_t source = buffer_of(*value);
       const int32_t target = buffer_of(node.results[0]);
       if (source >= 0 && target >= 0 && source != target) problem_.in_place.push_back({source, target});
@@ -148,7 +148,82 @@ class Maker {
   order::Problem problem_;
 };
 
+/// The bytes that a set of storages takes in each space when all are alive together.
+class Together {
+ public:
+  explicit Together(const Lifetimes& lifetimes) : lifetimes_(lifetimes) {
+    for (const plan::Merge& merge : lifetimes.problem.merges) merges_of_[merge.from].push_back(&merge);
+    needs_.resize(lifetimes.problem.spaces.size(), 0);
+  }
+
+  void add(const std::set<int32_t>& storages) {
+    std::vector<int64_t> bytes(needs_.size(), 0);
+    for (const int32_t s : storages) {
+      const plan::Storage& storage = storage_of(s);
+      bytes[static_cast<size_t>(storage.space)] += storage.size - shared(s, storages);
+    }
+    for (size_t i = 0; i < needs_.size(); ++i) needs_[i] = std::max(needs_[i], bytes[i]);
+  }
+
+  int64_t total() const {
+    int64_t total = 0;
+    for (const int64_t bytes : needs_) total += bytes;
+    return total;
+  }
+
+ private:
+  const plan::Storage& storage_of(int32_t s) const { return lifetimes_.problem.storages[static_cast<size_t>(s)]; }
+
+  int64_t shared(int32_t s, const std::set<int32_t>& storages) const {
+    const auto found = merges_of_.find(s);
+    int64_t bytes = 0;
+    if (found == merges_of_.end()) return 0;
+    for (const plan::Merge* merge : found->second) {
+      if (storages.count(merge->to) == 0) continue;
+      bytes += std::max<int64_t>(0, std::min(storage_of(s).size, storage_of(merge->to).size - merge->offset));
+    }
+    return std::min(bytes, storage_of(s).size);
+  }
+
+  const Lifetimes& lifetimes_;
+  std::map<int32_t, std::vector<const plan::Merge*>> merges_of_;
+  std::vector<int64_t> needs_;
+};
+
 }  // namespace
+
+int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes) {
+  Together together(lifetimes);
+  std::set<int32_t> first;
+  std::set<int32_t> last;
+  for (size_t s = 0; s < lifetimes.problem.storages.size(); ++s) {
+    const plan::Storage& storage = lifetimes.problem.storages[s];
+    if (storage.lower == 0) first.insert(static_cast<int32_t>(s));
+    if (storage.upper > lifetimes.read_step) last.insert(static_cast<int32_t>(s));
+  }
+  together.add(first);
+  together.add(last);
+  for (const ir::NodeId id : method.body.nodes) {
+    const ir::Node& node = method.node(id);
+    if (lifetimes.slots[static_cast<size_t>(id.index)] >= 0 || !node.regions.empty()) continue;
+    std::set<int32_t> touched;
+    const auto touch = [&](const ir::ValueId& value) {
+      const Place& place = lifetimes.places[static_cast<size_t>(value.index)];
+      if (place.home == Home::kStorage) touched.insert(place.index);
+    };
+    for (const ir::Argument& argument : node.args) ir::for_each_value(argument, touch);
+    for (const ir::ValueId result : node.results) touch(result);
+    together.add(touched);
+  }
+  return together.total();
+}
+
+bool is_order_exact(const Lifetimes& lifetimes) {
+  for (const Offer& offer : lifetimes.offers) {
+    if (offer.is_slot) return false;
+  }
+  return true;
+}
 
 order::Problem order_problem(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes) {
   return Maker(module, method, lifetimes).run();

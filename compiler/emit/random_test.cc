@@ -26,6 +26,7 @@ TEST(RandomModulesGiveSoundFiles, UnderEveryPlanner) {
       EmitOptions options;
       options.planner = planner;
       options.in_place = false;
+      options.alias = false;
       options.reorder = false;
       auto emitted = emit(module, options);
       ASSERT_TRUE(emitted.ok()) << emitted.error().text();
@@ -34,6 +35,7 @@ TEST(RandomModulesGiveSoundFiles, UnderEveryPlanner) {
       EXPECT_TRUE(listing.empty() || now == listing) << listing << "became\n" << now;
       listing = now;
       options.in_place = true;
+      options.alias = true;
       options.reorder = true;
       auto in_place = emit(module, options);
       ASSERT_TRUE(in_place.ok()) << in_place.error().text();

@@ -107,7 +107,7 @@ TEST(EveryReasonToComputeIt, IsSaid) {
     EXPECT_EQ(why_of("r", forward(refusal.inputs, refusal.body)), refusal.reason) << refusal.body;
   }
   EmitOptions off;
-  off.in_place = false;
+  off.alias = false;
   EXPECT_EQ(why_of("r", forward("%x: f32[2], %y: f32[2]", "%r: f32[4] = aten::cat([%x, %y], 0)\nreturn %r\n"), off),
             "keep: off");
 }

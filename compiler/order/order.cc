@@ -1,6 +1,7 @@
 #include "compiler/order/order.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <string>
 
@@ -98,7 +99,9 @@ class Scheduler {
     }
     // The worst first: what it needs, the others may need too, and most of them then need no search.
     for (const Part& part : parts) {
-      if (part.peak > result_.lower_bound) solve(part);
+      if (part.peak <= result_.lower_bound) continue;
+      if (is_over()) break;
+      solve(part);
     }
     repair_windows();
     result_.peak = peak_of(graph_, result_.tasks);
@@ -111,6 +114,12 @@ class Scheduler {
   }
 
  private:
+  bool is_over() {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    if (options_.time_limit > 0 && spent.count() >= options_.time_limit) result_.truncated = true;
+    return result_.truncated;
+  }
+
   void raise_bound(int64_t bytes) { result_.lower_bound = std::max(result_.lower_bound, bytes); }
 
   // By falling peak.
@@ -175,7 +184,7 @@ class Scheduler {
     for (int round = 0; round < kWindowRounds && graph_.tasks() > 0; ++round) {
       int64_t peak = 0;
       const int32_t step = peak_step(&peak);
-      if (peak <= result_.lower_bound || !repair_around(step, peak)) return;
+      if (peak <= result_.lower_bound || is_over() || !repair_around(step, peak)) return;
     }
   }
 
@@ -198,6 +207,7 @@ class Scheduler {
 
   const Graph& graph_;
   const Options& options_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   Order result_;
 };
 

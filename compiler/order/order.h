@@ -58,6 +58,9 @@ struct Options {
   int64_t total_states = 120'000;
   /// Orders that the beam keeps after each task.
   int32_t beam = 32;
+  /// Seconds after which no further search begins; 0: never. Then the result depends on the machine, and says
+  /// `truncated`.
+  double time_limit = 0;
 };
 
 struct Order {
@@ -72,6 +75,8 @@ struct Order {
   int64_t lower_bound = 0;
   /// States that the exact searches kept.
   int64_t states = 0;
+  /// The time limit kept a search from being made.
+  bool truncated = false;
 
   bool optimal() const { return peak == lower_bound; }
 };
