@@ -114,6 +114,40 @@ TEST(ABackendThatIsNotThere, IsNamedAndTheFileCanBeLookedAt) {
   EXPECT_EQ(on.open(), Error::kInvalidArgument);
 }
 
+// Two stand-ins of one name, as where a simulated device stands in for another: the device decides.
+TEST(BackendsOfOneName, AreChosenByTheDeviceTheyServe) {
+  AddBackend first, second, third;
+  first.refused = DeviceType::kCuda;
+  second.refused = DeviceType::kSim;
+  third.refused = DeviceType::kSim;
+  Backend* const backends[] = {&first, &second, &third};
+  OnDevices on(delegated_add());
+  on.options.backends = backends;
+  ASSERT_EQ(on.load(), Error::kOk) << on.said();
+  EXPECT_EQ(on.program->find_backend("FakeAdd", DeviceType::kCuda), &second);
+  EXPECT_EQ(on.program->find_backend("FakeAdd", DeviceType::kSim), &first);
+  EXPECT_EQ(on.program->find_backend("FakeAdd", DeviceType::kCpu), &first) << "the first that serves it";
+  EXPECT_EQ(on.program->find_backend("FakeAdd"), &first);
+  EXPECT_EQ(on.program->find_backend("fakeadd", DeviceType::kCuda), nullptr);
+  EXPECT_EQ(on.program->find_backend("", DeviceType::kCuda), nullptr);
+  EXPECT_EQ(first.loads, 0);
+  EXPECT_EQ(second.live, 1) << "the delegate is on cuda:0";
+  ASSERT_EQ(run(on), Error::kOk);
+  EXPECT_EQ(second.runs, 1);
+  on.method.reset();
+}
+
+// Where none serves the device, the first of the name says so.
+TEST(BackendsOfOneName, AreFoundThoughNoneServesTheDevice) {
+  AddBackend first, second;
+  first.refused = second.refused = DeviceType::kCuda;
+  Backend* const backends[] = {&first, &second};
+  OnDevices on(delegated_add());
+  on.options.backends = backends;
+  EXPECT_EQ(on.load(), Error::kNotSupported);
+  EXPECT_EQ(on.program->find_backend("FakeAdd", DeviceType::kCuda), &first);
+}
+
 TEST(ABackend, MustServeTheDeviceItsDelegateIsOn) {
   OnDevices on(delegated_add());
   on.add.refused = DeviceType::kCuda;
