@@ -50,7 +50,10 @@ int64_t operand(const MethodData& data, const fb::Operand* operand, size_t befor
   return static_cast<size_t>(operand->symbol()) < before ? data.symbols[operand->symbol()] : kUnknown;
 }
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+// Neither overflows: kUnknown, the one integer without a negative, is no operand.
+bool leaves_below(int64_t a, int64_t b) { return a % b != 0 && (a < 0) != (b < 0); }
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (leaves_below(a, b) ? 1 : 0); }
+int64_t floor_mod(int64_t a, int64_t b) { return a % b + (leaves_below(a, b) ? b : 0); }
 
 // The value of a computed symbol; kUnknown where an operand is, or where there is none.
 int64_t evaluate(const MethodData& data, const fb::Symbol& symbol, size_t index) {
@@ -62,7 +65,7 @@ int64_t evaluate(const MethodData& data, const fb::Symbol& symbol, size_t index)
     case fb::SymbolKind::ADD: return checked_add(a, b, &result) ? result : kUnknown;
     case fb::SymbolKind::MUL: return checked_mul(a, b, &result) ? result : kUnknown;
     case fb::SymbolKind::FLOOR_DIV: return b == 0 ? kUnknown : floor_div(a, b);
-    case fb::SymbolKind::MOD: return b == 0 ? kUnknown : a - floor_div(a, b) * b;
+    case fb::SymbolKind::MOD: return b == 0 ? kUnknown : floor_mod(a, b);
     case fb::SymbolKind::MAXIMUM: return a > b ? a : b;
     case fb::SymbolKind::MINIMUM: return a < b ? a : b;
     default: return kUnknown;

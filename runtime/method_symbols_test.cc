@@ -17,8 +17,8 @@ using testing::ready;
 using testing::Ready;
 using testing::set_floats;
 
-// x[n, 4] and y[n], z[n + 2]: n from 2 to 8.
-ProgramDesc symbolic() {
+// x[n, 4] and y[n], z[n + 2]: n from 2 to 8. Or z as `computed` says.
+ProgramDesc symbolic(const SymbolDesc* computed = nullptr) {
   MethodDesc method;
   method.name = "forward";
   TensorDesc x = format::testing::tensor({8, 4}, 0);
@@ -42,7 +42,7 @@ ProgramDesc symbolic() {
   longer.max = 10;
   longer.a = fb::Operand(0, 0);
   longer.b = fb::Operand(2, -1);
-  meta.symbols = {n, longer};
+  meta.symbols = {n, computed == nullptr ? longer : *computed};
   meta.dimensions = {{0, 0, 0}, {1, 0, 0}, {2, 0, 1}};
   ProgramDesc program;
   program.methods = {method};
@@ -83,6 +83,49 @@ TEST(Symbols, InputsThatDisagreeAreRefused) {
   EXPECT_EQ(run(*r.method, 4, 4, 5), Error::kInvalidArgument);
   EXPECT_STREQ(r.method->last_report().place, "methods[forward].inputs[2]");
   EXPECT_EQ(run(*r.method, 4, 4, 6), Error::kOk);
+}
+
+// A file may compute with any numbers: rounded down as in Python, and never beyond 64 bits. -1: there is no such
+// number, and nothing is held to it.
+TEST(Symbols, AreComputedFromAnyNumbers) {
+  struct Case {
+    fb::SymbolKind kind;
+    int64_t a;
+    int64_t b;
+    int expected;
+  };
+  const Case cases[] = {
+      {fb::SymbolKind::MOD, 23, 5, 3},
+      {fb::SymbolKind::MOD, -23, 5, 2},
+      {fb::SymbolKind::MOD, 20, 5, 0},
+      {fb::SymbolKind::MOD, INT64_MIN + 1, 5, 3},
+      {fb::SymbolKind::MOD, 7, 0, -1},
+      {fb::SymbolKind::MOD, INT64_MAX, -1, 0},
+      {fb::SymbolKind::FLOOR_DIV, 23, 5, 4},
+      {fb::SymbolKind::FLOOR_DIV, -23, -5, 4},
+      {fb::SymbolKind::FLOOR_DIV, INT64_MIN + 1, INT64_MIN + 1, 1},
+      {fb::SymbolKind::FLOOR_DIV, 7, 0, -1},
+      {fb::SymbolKind::ADD, INT64_MAX, 1, -1},
+      {fb::SymbolKind::MUL, INT64_MAX, 2, -1},
+      {fb::SymbolKind::MUL, -2, -4, 8},
+      {fb::SymbolKind::MAXIMUM, 3, -4, 3},
+      {fb::SymbolKind::MINIMUM, 9, 6, 6},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(fb::EnumNameSymbolKind(c.kind)) + " " + std::to_string(c.a) + " " + std::to_string(c.b));
+    SymbolDesc computed;
+    computed.kind = c.kind;
+    computed.min = 0;
+    computed.max = 10;
+    computed.a = fb::Operand(c.a, -1);
+    computed.b = fb::Operand(c.b, -1);
+    Ready r = ready(symbolic(&computed));
+    ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+    for (int size = 0; size <= 10; ++size) {
+      const bool fits = c.expected < 0 || size == c.expected;
+      EXPECT_EQ(run(*r.method, 3, 3, size), fits ? Error::kOk : Error::kInvalidArgument) << size;
+    }
+  }
 }
 
 TEST(Symbols, NamesAreThere) {

@@ -101,7 +101,8 @@ Error read_diagonal(KernelContext& context, const Tensor& self, const EValue& of
   for (int d = 0; d < self.rank(); ++d) {
     if (d != a && d != b) out->push(self.size(d), self.stride(d));
   }
-  out->push(length, self.stride(a) + self.stride(b));
+  // Beside an empty dimension strides may be so large that their sum overflows.
+  out->push(length, self.numel() == 0 ? 0 : self.stride(a) + self.stride(b));
   if (length > 0) out->offset = right ? shift * self.stride(b) : -shift * self.stride(a);
   return Error::kOk;
 }

@@ -96,6 +96,14 @@ TEST(NarrowStaysInside, TheDimension) {
   }
 }
 
+// Beside an empty dimension the strides of the others may be anything up to 2^63.
+TEST(DiagonalLies, NowhereInATensorWithoutElements) {
+  const int32_t most = INT32_MAX;
+  const Array self = f32({1, 1, 0, most, most, 2});
+  const Array out = f32({0, most, most, 2, 1});
+  EXPECT_EQ(run(diagonal_copy_out, {self, 0, 0, 1, out}), Error::kOk);
+}
+
 TEST(DiagonalLies, WhereTheOffsetSays) {
   const Array self = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const std::vector<std::pair<int64_t, Values>> cases = {{0, {1, 5}}, {1, {2, 6}}, {2, {3}},        {3, {}},
