@@ -150,6 +150,10 @@ double milliseconds_since(Clock::time_point start) {
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return Failure{Error::kInvalidProgram, path, "is empty"};
+  if (!options.data_files.empty() && !looks_like_program(file->bytes())) {
+    return Failure{Error::kInvalidArgument, "--data",
+                   "is for programs (.pte) whose constants lie beside them; " + path + " is none"};
+  }
   if (looks_like_text(file->bytes())) return load_text(*file);
   auto module = looks_like_program(file->bytes())   ? import_pte(path, options)
                 : looks_like_archive(file->bytes()) ? import_pt2(path, options)

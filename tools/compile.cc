@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "tools/data_files.h"
 #include "tools/names.h"
 #include "tools/tool.h"
 
@@ -15,6 +16,7 @@ struct CompileCommand {
   std::string model;
   std::string output;
   std::vector<std::string> shapes;
+  std::vector<std::string> data;
   std::string planner = "best";
   bool no_reuse = false;
   bool json = false;
@@ -102,6 +104,7 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
 Status run_compile(CompileCommand& command) {
   ImportOptions import;
   BERTH_TRY(parse_shapes(command.shapes, import));
+  import.data_files = command.data;
   command.options.planner = command.no_reuse || command.planner == "naive" ? Planner::kNaive
                             : command.planner == "greedy"                  ? Planner::kGreedy
                                                                            : Planner::kBest;
@@ -111,7 +114,7 @@ Status run_compile(CompileCommand& command) {
   BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
   report.total_ms = watch.seconds() * 1e3;
   if (command.json) {
-    fmt::print("{}\n", report_json(report).dump());
+    fmt::print("{}\n", json_text(report_json(report)));
   } else {
     print_report(command, report);
   }
@@ -136,6 +139,7 @@ void add_compile(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   sub->add_option("--input-shape", command->shapes, "NAME=1x3x224x224; a dimension may be a bound, 1..8")
       ->allow_extra_args(false);
+  add_data(*sub, command->data);
   sub->add_option("--planner", command->planner, "naive, greedy or best")
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "compiler/compile.h"
+#include "compiler/import/pte/external_data.h"
 #include "compiler/ir/print.h"
 #include "compiler/plan/picture.h"
 #include "format/tensor_facts.h"
@@ -151,17 +152,85 @@ void print_plan(const Timeline& timeline) {
   }
 }
 
+std::string shape_text(const flatbuffers::Vector<int32_t>* sizes) {
+  std::string shape;
+  for (uint32_t i = 0; i < format::length(sizes); ++i) {
+    shape += (shape.empty() ? "" : "x") + std::to_string(sizes->Get(i));
+  }
+  return "[" + shape + "]";
+}
+
+std::vector<int32_t> list_of(const flatbuffers::Vector<int32_t>* sizes) {
+  return sizes == nullptr ? std::vector<int32_t>() : std::vector<int32_t>(sizes->begin(), sizes->end());
+}
+
+// What a program needs of data files.
+Json external_json(const ProgramFile& program) {
+  Json list = Json::array();
+  for (const ExternalUse& use : external_uses(program.view)) {
+    list.push_back({{"key", use.key},
+                    {"dtype", to_string(static_cast<DType>(use.tensor->scalar_type()))},
+                    {"shape", list_of(use.tensor->sizes())},
+                    {"bytes", use.bytes}});
+  }
+  return list;
+}
+
+void print_external(const InspectOptions& options, const ProgramFile& program) {
+  const std::vector<ExternalUse> uses = external_uses(program.view);
+  uint64_t bytes = 0;
+  for (const ExternalUse& use : uses) bytes += use.bytes;
+  if (uses.empty()) return;
+  fmt::print("{} tensors of {} bytes lie in data files (.ptd){}\n", uses.size(), bytes,
+             options.values ? ":" : "; --values names them");
+  for (size_t i = 0; options.values && i < uses.size(); ++i) {
+    fmt::print("  {}: {}{} {} bytes\n", uses[i].key, to_string(static_cast<DType>(uses[i].tensor->scalar_type())),
+               shape_text(uses[i].tensor->sizes()), uses[i].bytes);
+  }
+}
+
+Status inspect_data(const InspectOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const ExternalData data, ExternalData::open({options.file}));
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
+  const int64_t total = static_cast<int64_t>(file->bytes().size());
+  if (options.json) {
+    Json json = {{"file", options.file}, {"format", "ptd"}, {"bytes", total}, {"blobs", Json::array()}};
+    for (const auto& [key, blob] : data.blobs()) {
+      Json one = {{"key", key}, {"bytes", blob.size}};
+      if (blob.layout != nullptr) {
+        one["dtype"] = to_string(static_cast<DType>(blob.layout->scalar_type()));
+        one["shape"] = list_of(blob.layout->sizes());
+      }
+      json["blobs"].push_back(std::move(one));
+    }
+    fmt::print("{}\n", json_text(json));
+    return Done{};
+  }
+  fmt::print("{}: a data file of {} bytes ({}) with {} tensors and blobs\n", options.file, total, bytes_text(total),
+             data.blobs().size());
+  for (const auto& [key, blob] : data.blobs()) {
+    const std::string type =
+        blob.layout == nullptr
+            ? std::string("bytes that only their user understands")
+            : std::string(to_string(static_cast<DType>(blob.layout->scalar_type()))) + shape_text(blob.layout->sizes());
+    fmt::print("  {}: {} {} bytes\n", key, type, blob.size);
+  }
+  return Done{};
+}
+
 Status inspect_program(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
   const int64_t bytes = static_cast<int64_t>(program.file->bytes().size());
   Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
   for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));
+  json["external"] = external_json(program);
   if (options.json) {
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return Done{};
   }
   fmt::print("{}: a program of {} bytes ({})\n", options.file, bytes, bytes_text(bytes));
   for (const auto& method : json["methods"]) print_method(method);
+  print_external(options, program);
   if (options.values || options.instructions) {
     fmt::print("{}", format::print_program(program.view, {options.values, options.instructions}));
   }
@@ -194,7 +263,7 @@ Status inspect_model(const InspectOptions& options) {
     json["methods"].push_back(entry);
   }
   if (options.json) {
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return Done{};
   }
   for (const auto& method : json["methods"]) {
@@ -212,6 +281,7 @@ Status inspect_model(const InspectOptions& options) {
 
 Status run_inspect(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
+  if (looks_like_data_file(file->bytes())) return inspect_data(options);
   return is_program(*file) ? inspect_program(options) : inspect_model(options);
 }
 
@@ -220,7 +290,8 @@ Status run_inspect(const InspectOptions& options) {
 void add_inspect(CLI::App& app, Session& session) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a program or a model");
-  command->add_option("FILE", options->file, "a .pte program, an .onnx model, or IR text")->required();
+  command->add_option("FILE", options->file, "a .pte program, a .ptd data file, an .onnx or .pt2 model, or IR text")
+      ->required();
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->add_flag("--values", options->values, "every value with its type and place");
   command->add_flag("--instructions", options->instructions, "every instruction");

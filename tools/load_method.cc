@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "backends/cpu/thread_pool.h"
 #include "compiler/ir/builder.h"
 #include "kernels/portable/portable.h"
 #include "tools/names.h"
@@ -110,6 +111,11 @@ void add_device_map(CLI::App& command, LoadRequest& request) {
       ->allow_extra_args(false);
 }
 
+void add_load_options(CLI::App& command, LoadRequest& request) {
+  add_device_map(command, request);
+  add_data(command, request.data);
+}
+
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
   const Stopwatch watch;
   auto loaded = std::make_unique<LoadedMethod>();
@@ -122,11 +128,13 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   options.backends = loaded->machine.backends();
   BERTH_ASSIGN_OR_RETURN(const std::vector<DeviceMapping> mappings, parse_mappings(request.devices));
   options.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
+  options.external = &loaded->data;
   auto program = Program::load(*loaded->loader, portable::kernels(), options);
   if (!program.ok()) return failure_from(request.program, program.error(), report);
   loaded->program = std::make_unique<Program>(std::move(program).value());
+  BERTH_TRY(loaded->data.open(*loaded->program, request.program, request.data));
   BERTH_ASSIGN_OR_RETURN(const std::string name, choose_method(request, *loaded->program));
-  if (request.threads > 1) loaded->pool = std::make_unique<HostThreadPool>(request.threads);
+  loaded->pool = make_cpu_thread_pool(request.threads);
   HostOptions host;
   host.pool = loaded->pool.get();
   host.report = &report;

@@ -12,6 +12,7 @@
 #include "runtime/host/host_method.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/program.h"
+#include "tools/data_files.h"
 #include "tools/machine.h"
 #include "tools/npy.h"
 
@@ -24,6 +25,7 @@ struct LoadRequest {
   int threads = 1;
   bool full_verification = true;
   bool map = true;                   // map the file; otherwise read it
+  std::vector<std::string> data;     // data files (.ptd); empty: the one beside the program, if it needs one
   std::vector<std::string> devices;  // "cuda:0=sim:0": where the file says the first, the second is used
 };
 
@@ -31,8 +33,9 @@ struct LoadRequest {
 struct LoadedMethod {
   Machine machine;
   std::unique_ptr<DataLoader> loader;
+  DataFiles data;
   std::unique_ptr<Program> program;
-  std::unique_ptr<HostThreadPool> pool;
+  std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<HostMethod> method;
   std::vector<DeviceMemoryBuffer> inputs;  // those that are on devices and not planned
   double seconds = 0;                      // from opening the file to the method being ready
@@ -40,6 +43,8 @@ struct LoadedMethod {
 
 /// Adds --map-device.
 void add_device_map(CLI::App& command, LoadRequest& request);
+/// Adds --map-device and --data.
+void add_load_options(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);
 

@@ -64,7 +64,7 @@ Status run_replan(const ReplanOptions& options) {
                        {"before", result->before()},
                        {"after", result->after()},
                        {"total_ms", watch.seconds() * 1e3}};
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return Done{};
   }
   for (const replan::ArenaChange& arena : result->arenas) {

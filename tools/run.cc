@@ -164,7 +164,7 @@ void add_run(CLI::App& app, Session& session) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--verify", options->verify, "minimal or full: how much of the file is checked before it is run")
       ->check(CLI::IsMember({"minimal", "full"}));
-  add_device_map(*command, options->load);
+  add_load_options(*command, options->load);
   command->add_option("--load", options->source, "map or read the file")->check(CLI::IsMember({"map", "read"}));
   command->footer("example: berth run model.pte --input x.npy --output-dir out");
   command->callback([options, &session] {

@@ -13,6 +13,8 @@ int report(const Failure& failure) {
   return failure.code == Error::kInternal || failure.code == Error::kMemoryAllocationFailed ? kOurFault : kYourFault;
 }
 
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 std::string bytes_text(int64_t bytes) {
   const double n = static_cast<double>(bytes);
   if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -48,6 +48,9 @@ class Stopwatch {
 /// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
 int report(const Failure& failure);
 
+/// `json` on one line. Names in files are any bytes: what is no UTF-8 becomes U+FFFD.
+std::string json_text(const Json& json);
+
 /// "6.02 MiB", "512 B".
 std::string bytes_text(int64_t bytes);
 

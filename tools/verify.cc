@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "format/program_view.h"
 #include "format/verify_plan.h"
+#include "tools/data_files.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
 
@@ -17,12 +18,29 @@ namespace {
 
 struct VerifyOptions {
   std::string file;
+  std::vector<std::string> data;
   bool json = false;
 };
 
+Status verify_data(const VerifyOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const ExternalData data, ExternalData::open({options.file}));
+  if (options.json) {
+    fmt::print("{}\n", json_text({{"sound", true}, {"blobs", data.blobs().size()}}));
+  } else {
+    fmt::print("{}: sound. {} tensors and blobs: every index, offset and size was checked.\n", options.file,
+               data.blobs().size());
+  }
+  return Done{};
+}
+
 Status run_verify(const VerifyOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
+  if (looks_like_data_file(file->bytes())) return verify_data(options);
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
   BERTH_ASSIGN_OR_RETURN(const PlanCheck plan, check_plan(program));
+  BERTH_ASSIGN_OR_RETURN(const ExternalData data, open_external_data(program.view, options.file, options.data));
+  if (!data.empty()) BERTH_TRY(check_external_data(data, program.view, options.file));
+  const size_t outside = external_uses(program.view).size();
   size_t values = 0;
   size_t instructions = 0;
   for (size_t m = 0; m < program.view.method_count(); ++m) {
@@ -30,12 +48,13 @@ Status run_verify(const VerifyOptions& options) {
     for (const auto* chain : *program.view.method(m).chains()) instructions += format::length(chain->instructions());
   }
   if (options.json) {
-    fmt::print("{}\n", Json{{"sound", true},
-                            {"methods", program.view.method_count()},
-                            {"values", values},
-                            {"instructions", instructions},
-                            {"relations", plan.inferred ? "inferred" : "recorded"}}
-                           .dump());
+    fmt::print("{}\n", json_text({{"sound", true},
+                                  {"methods", program.view.method_count()},
+                                  {"values", values},
+                                  {"instructions", instructions},
+                                  {"external", outside},
+                                  {"external_checked", !data.empty()},
+                                  {"relations", plan.inferred ? "inferred" : "recorded"}}));
     return Done{};
   }
   fmt::print(
@@ -43,6 +62,10 @@ Status run_verify(const VerifyOptions& options) {
       options.file, program.view.method_count(), values, instructions);
   fmt::print("that is still read is overwritten{}.\n",
              plan.inferred ? " (which values are views of which was inferred: the file does not say)" : "");
+  if (outside > 0) {
+    fmt::print("{} of its tensors lie in data files (.ptd){}.\n", outside,
+               data.empty() ? "; give them with --data to have these checked too" : ", which have them all");
+  }
   return Done{};
 }
 
@@ -51,7 +74,8 @@ Status run_verify(const VerifyOptions& options) {
 void add_verify(CLI::App& app, Session& session) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command = app.add_subcommand("verify", "Check every index, offset, size and overlap of a program");
-  command->add_option("FILE", options->file, "a .pte program")->required();
+  command->add_option("FILE", options->file, "a .pte program, or a .ptd data file")->required();
+  add_data(*command, options->data);
   command->add_flag("--json", options->json, "one JSON object instead of a sentence");
   command->footer("exit code 0 only when the program is sound; example: berth verify model.pte");
   command->callback([options, &session] {

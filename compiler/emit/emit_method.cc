@@ -355,8 +355,8 @@ class MethodEmitter {
 
   Status emit_output(const Argument& output) {
     const std::string where = "output " + std::to_string(out_.desc.outputs.size());
-    if (std::holds_alternative<std::string>(output) || std::holds_alternative<ir::ValueList>(output)) {
-      return in_method("", unsupported(where, "a method returns tensors, numbers, booleans and none, nothing else"));
+    if (std::holds_alternative<ir::ValueList>(output)) {
+      return in_method("", unsupported(where, "a method returns its tensors one by one, not as a list"));
     }
     const auto copy = output_copies_.find(static_cast<int32_t>(out_.desc.outputs.size()));
     if (copy != output_copies_.end()) {

@@ -16,7 +16,12 @@ using ir::ValueId;
 
 class Sweep {
  public:
-  Sweep(Method& method, const Options& options) : method_(method), options_(options), live_(method.values.size()) {}
+  Sweep(Method& method, const ir::Symbols& symbols, const Options& options)
+      : method_(method),
+        symbols_(symbols),
+        options_(options),
+        live_(method.values.size()),
+        live_sizes_(symbols.size()) {}
 
   bool run() {
     graph(method_.body);
@@ -26,6 +31,31 @@ class Sweep {
  private:
   void mark(const Argument& argument) {
     ir::for_each_value(argument, [&](const ValueId& id) { live_[static_cast<size_t>(id.index)] = true; });
+    ir::for_each_dim(argument, [&](const ir::Dim& dim) { mark(dim); });
+  }
+
+  void mark(ir::Dim dim) {
+    if (dim.is_constant() || live_sizes_[static_cast<size_t>(dim.symbol)]) return;
+    live_sizes_[static_cast<size_t>(dim.symbol)] = true;
+    const ir::Symbol& symbol = symbols_[dim.symbol];
+    if (symbol.kind == ir::SymbolKind::kInput) return;
+    mark(symbol.a);
+    mark(symbol.b);
+  }
+
+  void mark_sizes(ValueId id) {
+    const ir::TensorType* type = method_.value(id).tensor();
+    if (type == nullptr) return;
+    for (const ir::Dim& dim : type->shape) mark(dim);
+  }
+
+  // A size that only the contents tell is known by the tensor that has it, read or not.
+  bool gives_size(const Node& node) const {
+    const bool by_contents = node.is(ir::OpId::nonzero_out) || node.is(ir::OpId::masked_select_out) ||
+                             node.is(ir::OpId::repeat_interleave_Tensor_out);
+    if (!by_contents) return false;
+    const ir::Dim size = method_.tensor(node.results[0]).shape[0];
+    return !size.is_constant() && live_sizes_[static_cast<size_t>(size.symbol)];
   }
 
   static bool writes(const Method& method, const Node& node) {
@@ -48,21 +78,24 @@ class Sweep {
       Node& node = method_.node(*id);
       const bool read = std::any_of(node.results.begin(), node.results.end(),
                                     [&](ValueId result) { return live_[static_cast<size_t>(result.index)]; });
-      if (!read && !writes(method_, node)) {
+      if (!read && !writes(method_, node) && !gives_size(node)) {
         explain(options_, "dce", method_, node, "gone: unread");
         changed_ = true;
         continue;
       }
       kept.push_back(*id);
       for (const Argument& argument : node.args) mark(argument);
+      for (ValueId result : node.results) mark_sizes(result);
       for (Graph& region : node.regions) this->graph(region);
     }
     graph.nodes.assign(kept.rbegin(), kept.rend());
   }
 
   Method& method_;
+  const ir::Symbols& symbols_;
   const Options& options_;
   std::vector<bool> live_;
+  std::vector<bool> live_sizes_;  // by symbol
   bool changed_ = false;
 };
 
@@ -70,7 +103,7 @@ class Sweep {
 
 Expected<Changed> dce(ir::Module& module, const Options& options) {
   bool changed = false;
-  for (Method& method : module.methods) changed = Sweep(method, options).run() || changed;
+  for (Method& method : module.methods) changed = Sweep(method, module.symbols, options).run() || changed;
   changed = drop_unused_constants(module) > 0 || changed;
   return changed_if(changed);
 }

@@ -54,5 +54,16 @@ TEST(ANodeWithOneReadResult, Stays) {
   EXPECT_EQ(after(dce, text), as_printed(text));
 }
 
+// Nobody reads the places themselves, but how many there are is a size of what is read.
+TEST(ANodeThatTellsASize, StaysWhenTheSizeIsUsed) {
+  const std::string text =
+      "symbol k in [0, 4]\nmethod f(%x: f32[4]) {\n  %p: i64[k,1] = aten::nonzero(%x)\n"
+      "  %f: f32[k] = aten::full([k], 1.0, 6)\n  return %f\n}\n";
+  EXPECT_EQ(after(dce, text), as_printed(text));
+  const std::string unused =
+      "symbol k in [0, 4]\nmethod f(%x: f32[4]) {\n  %p: i64[k,1] = aten::nonzero(%x)\n  return %x\n}\n";
+  EXPECT_EQ(after(dce, unused).find("nonzero"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::passes

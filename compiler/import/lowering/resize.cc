@@ -112,7 +112,7 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
                    "ONNX has no such resizing: " + rule.mode + ", " + rule.coordinates + ", " + rule.nearest};
   }
   const double reach = rule.antialias ? 4 / std::min(axis.scale, 1.0) : 4;
-  if (axis.in < 1 || axis.out < 0 || axis.out > kMaxOut || !(axis.scale > 0) || !std::isfinite(axis.scale) ||
+  if (axis.in < 1 || axis.out < 0 || axis.out > kMaxOut || !(axis.scale > 1e-9) || !(axis.scale < 1e9) ||
       (rule.antialias && axis.scale < 1 / kMaxReach) || reach * static_cast<double>(axis.out) > kMaxTaps) {
     return Failure{Error::kInvalidArgument, "",
                    "cannot resize " + std::to_string(axis.in) + " to " + std::to_string(axis.out) + " elements"};

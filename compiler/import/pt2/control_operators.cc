@@ -23,7 +23,7 @@ Operands operands(NodeContext& n, size_t first, size_t last) {
   for (size_t i = first; i < std::min(last, inputs.size()); ++i) {
     const IrArgument value = n.value(inputs[i].value, "operands");
     if (const ValueList* list = std::get_if<ValueList>(&value)) {
-      all.insert(all.end(), list->begin(), list->end());
+      for (const ValueId id : *list) all.push_back(id.valid() ? IrArgument(id) : IrArgument(None()));
     } else if (const DimList* dims = std::get_if<DimList>(&value)) {
       all.insert(all.end(), dims->begin(), dims->end());
     } else {

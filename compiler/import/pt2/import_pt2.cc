@@ -60,7 +60,9 @@ class ProgramImporter {
     GraphImporter importer(state_, program_.graph, method_.body, scope_);
     BERTH_TRY(importer.import_nodes());
     for (size_t i = 0; i < program_.outputs.size(); ++i) BERTH_TRY(import_output(importer, i));
-    return write_changed(importer);
+    BERTH_TRY(write_changed(importer));
+    give_changed_inputs();
+    return Done{};
   }
 
  private:
@@ -293,11 +295,6 @@ class ProgramImporter {
     if (spec.kind == OutputKind::kTraining) {
       return Failure{Error::kNotSupported, place, "is a loss or a gradient; export the model for inference"};
     }
-    if (spec.kind == OutputKind::kUserInputMutation) {
-      return input_failure(spec.target,
-                           "is changed by the model; a program cannot write to its inputs, so return the "
-                           "new value instead (or keep it in a buffer)");
-    }
     auto value = importer.output(program_.graph.outputs[i]);
     if (!value.ok()) return value.error();
     if (spec.kind == OutputKind::kUser) {
@@ -305,6 +302,7 @@ class ProgramImporter {
       return Done{};
     }
     const ValueId* tensor = std::get_if<ValueId>(&*value);
+    if (spec.kind == OutputKind::kUserInputMutation) return change_input(spec.target, tensor);
     for (const auto& [name, written] : written_) {
       const ir::State& state = module_.states[static_cast<size_t>(written.state)];
       if (state.name != spec.target) continue;
@@ -317,6 +315,29 @@ class ProgramImporter {
     return Failure{Error::kInvalidProgram, place, "changes " + spec.target + ", which is no buffer of the model"};
   }
 
+  Status change_input(const std::string& name, const ValueId* value) {
+    const auto input = scope_.find(name);
+    const ValueId* before = input == scope_.end() ? nullptr : std::get_if<ValueId>(&input->second.value);
+    if (before == nullptr || value == nullptr) {
+      return input_failure(name, "is said to be changed, and is no tensor", Error::kInvalidProgram);
+    }
+    changed_.emplace_back(name, *value);
+    return Done{};
+  }
+
+  // The new values of inputs that the model changes are outputs of the program, after the model's own.
+  void give_changed_inputs() {
+    std::set<ValueId> known;
+    for (const ir::Argument& output : method_.body.outputs) {
+      if (const ValueId* value = std::get_if<ValueId>(&output)) known.insert(*value);
+    }
+    for (const auto& [name, value] : changed_) {
+      const bool own = method_.value(value).kind == ir::ValueKind::kNode && known.insert(value).second;
+      if (own) method_.rename(value, name + ".changed");
+      method_.body.outputs.emplace_back(value);
+    }
+  }
+
   // What operators in place changed, where the signature does not say so.
   Status write_changed(GraphImporter& importer) {
     for (const std::string& name : written_names_) {
@@ -325,9 +346,8 @@ class ProgramImporter {
       const ValueId* tensor = std::get_if<ValueId>(&*value);
       const auto written = written_.find(name);
       if (written == written_.end()) {
-        return input_failure(name,
-                             "is changed by the model (an operator writes it in place); a program cannot write to "
-                             "its inputs, so work on a copy (clone), or return the new value instead");
+        BERTH_TRY(change_input(name, tensor));
+        continue;
       }
       if (tensor == nullptr || *tensor == written->second.start) continue;
       if (method_.tensor(*tensor) != method_.tensor(written->second.start)) {
@@ -350,7 +370,8 @@ class ProgramImporter {
   ir::Builder build_;
   Scope scope_;
   std::set<std::string> written_targets_, written_names_;
-  std::map<std::string, Written> written_;  // by the name of the graph's input
+  std::map<std::string, Written> written_;                // by the name of the graph's input
+  std::vector<std::pair<std::string, ValueId>> changed_;  // new values of the caller's inputs, by their names
   std::map<ConstantKey, ValueId> constants_;
 };
 

@@ -46,6 +46,7 @@ bool lies_in_order(const Graph& graph, const std::string& name) {
   if (found == graph.tensors.end()) return false;
   int64_t expected = 1;
   const TensorMeta& meta = found->second;
+  if (!meta.strided) return false;
   for (size_t d = meta.sizes.size(); d-- > 0;) {
     if (!meta.sizes[d].expression.empty()) return false;
     if (meta.sizes[d].number != 1 && meta.strides[d].number != expected) return false;
@@ -99,6 +100,8 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
   }
   if (op == "permute") {
     const std::vector<int> dims = n.axes(n.integers("dims"), rank);
+    if (n.ok() && dims.size() != static_cast<size_t>(rank)) n.invalid("'dims' does not name each dimension");
+    if (!n.ok()) return {};
     std::vector<int64_t> order(dims.size());
     for (size_t i = 0; i < dims.size(); ++i) order[static_cast<size_t>(dims[i])] = static_cast<int64_t>(i);
     return n.permute(part, order);

@@ -60,7 +60,8 @@ void import_take_along(NodeContext& n) {
   const int axis = axis_of(n, x);
   std::vector<Dim> from = n.shape(x);
   std::vector<Dim> shape = n.shape(index);
-  if (n.ok() && shape.size() != from.size()) return n.invalid("the tensors differ in rank");
+  if (n.ok() && shape.size() != from.size()) n.invalid("the tensors differ in rank");
+  if (!n.ok()) return;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i == static_cast<size_t>(axis)) continue;
     if (shape[i] == Dim(1)) shape[i] = from[i];
@@ -109,7 +110,8 @@ void import_diagonal_scatter(NodeContext& n) {
   }
   const int64_t offset = n.integer("offset", 0);
   const int64_t length = n.fixed(n.dim(source, 0), "the diagonal's length");
-  if (!n.ok() || length > (1 << 20)) return n.unsupported("a diagonal this long");
+  constexpr int64_t kMax = 1 << 20;
+  if (!n.ok() || length > kMax || offset > kMax || offset < -kMax) return n.unsupported("a diagonal this long");
   std::vector<int64_t> rows, columns;
   for (int64_t i = 0; i < length; ++i) {
     rows.push_back(i + std::max<int64_t>(-offset, 0));

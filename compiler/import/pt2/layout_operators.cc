@@ -6,6 +6,8 @@
 namespace berth::pt2 {
 namespace {
 
+constexpr size_t kMaxRank = 16;
+
 /// `sizes` for a view of `x`, with -1 where one size follows from the others: the operator's rule knows how.
 void import_view(NodeContext& n) {
   const ValueId x = n.tensor("self");
@@ -187,6 +189,7 @@ void import_vstack(NodeContext& n) { import_stacked(n, 0); }
 void import_meshgrid(NodeContext& n) {
   const ValueList all = n.tensors("tensors");
   const bool swapped = n.text("indexing", "ij") == "xy" && all.size() >= 2;
+  if (all.size() > kMaxRank) return n.unsupported("a grid of more than 16 dimensions");
   std::vector<size_t> place(all.size());
   for (size_t i = 0; i < place.size(); ++i) place[i] = swapped && i < 2 ? 1 - i : i;
   std::vector<Dim> sizes(all.size(), Dim(1));

@@ -80,9 +80,21 @@ NodeContext::NodeContext(ImportState& state, ir::Builder& build, Scope& scope, c
     if (output.names.empty() && output.kind != ArgumentKind::kTensors) outputs_.emplace_back();  // None
     outputs_.insert(outputs_.end(), output.names.begin(), output.names.end());
   }
+  for (const NamedArgument& input : node.inputs) {
+    const ArgumentKind kind = input.value.kind;
+    const bool number =
+        kind == ArgumentKind::kSymInt || kind == ArgumentKind::kSymFloat || kind == ArgumentKind::kSymBool;
+    const auto found = number ? scope.find(input.value.names[0]) : scope.end();
+    if (found == scope.end() || !std::holds_alternative<ValueId>(found->second.value)) continue;
+    in_tensors_.push_back(input);
+    in_tensors_.back().value.kind = ArgumentKind::kTensor;
+  }
 }
 
 const Argument* NodeContext::argument(std::string_view name) const {
+  for (const NamedArgument& input : in_tensors_) {
+    if (input.name == name) return &input.value;
+  }
   for (const NamedArgument& input : node_.inputs) {
     if (input.name == name) return &input.value;
   }
@@ -107,11 +119,18 @@ IrArgument NodeContext::named_value(const std::string& name) {
   return found->second.value;
 }
 
+void NodeContext::size_unknown(std::string_view name) {
+  unsupported(
+      "argument '" + std::string(name) +
+      "' is a number that only the data tell, and nothing says how large it may be; give it bounds where the "
+      "model computes it, such as torch._check(n >= 0) and torch._check(n <= 100), so that memory can be planned");
+}
+
 Dim NodeContext::symbolic(const Argument& argument, size_t i, std::string_view name) {
   if (argument.names[i].empty()) return Dim(argument.ints[i]);
   const IrArgument value = named_value(argument.names[i]);
   if (const Dim* dim = std::get_if<Dim>(&value)) return *dim;
-  if (ok()) unsupported("argument '" + std::string(name) + "' depends on the data");
+  if (ok()) size_unknown(name);
   return Dim(1);
 }
 
@@ -205,13 +224,19 @@ ValueList NodeContext::tensors(std::string_view name) {
 
 IrArgument NodeContext::scalar(std::string_view name, IrArgument fallback) {
   if (!has(name)) return fallback;
-  return value(*argument(name), name);
+  IrArgument found = value(*argument(name), name);
+  if (std::holds_alternative<ValueId>(found) && ok()) {
+    unsupported("argument '" + std::string(name) + "' is a number that only the data tell");
+    return fallback;
+  }
+  return found;
 }
 
 Dim NodeContext::dim(std::string_view name, Dim fallback) {
   if (!has(name)) return fallback;
   const IrArgument found = value(*argument(name), name);
   if (const Dim* dim = std::get_if<Dim>(&found)) return *dim;
+  if (ok() && std::holds_alternative<ValueId>(found)) size_unknown(name);
   if (ok()) invalid("argument '" + std::string(name) + "' is no integer");
   return fallback;
 }

@@ -95,12 +95,14 @@ class NodeContext : public lowering::Lowering {
 
  private:
   IrArgument named_value(const std::string& name);
+  void size_unknown(std::string_view name);
   Dim symbolic(const Argument& argument, size_t i, std::string_view name);
 
   ImportState& state_;
   Scope& scope_;
   const Graph& graph_;
   const Node& node_;
+  std::vector<NamedArgument> in_tensors_;  // numbers of the node that lie in tensors, as these
   std::vector<std::string> outputs_;
   size_t first_new_value_;
 };

@@ -6,9 +6,14 @@
 namespace berth::pt2 {
 namespace {
 
+constexpr int64_t kMaxPad = int64_t{1} << 31;
+
 ValueId pad_constant(NodeContext& n, ValueId x, DimList pads, const IrArgument& value) {
   if (n.ok() && (pads.size() % 2 != 0 || pads.size() > 2 * static_cast<size_t>(n.rank(x)))) {
     n.invalid("the padding does not fit " + n.type_text(x));
+  }
+  for (Dim pad : pads) {
+    if (pad.is_constant() && (pad.value > kMaxPad || pad.value < -kMaxPad)) n.unsupported("padding this large");
   }
   bool any = false;
   for (size_t i = 0; i + 1 < pads.size() && n.ok(); i += 2) {
@@ -64,9 +69,10 @@ ValueId pad_repeating(NodeContext& n, ValueId x, const std::vector<int64_t>& pad
       if (pad < -kMaxSize || pad > kMaxSize) n.unsupported("padding this large");
     }
     if (n.ok() && (size < 1 || size > kMaxSize || pads[i] + size + pads[i + 1] < 0)) n.invalid("no element to repeat");
+    if (!n.ok()) return {};
     std::vector<int64_t> indices;
-    for (int64_t at = -pads[i]; at < size + pads[i + 1] && n.ok(); ++at) indices.push_back(source_of(at, size, mode));
-    if (n.ok()) x = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
+    for (int64_t at = -pads[i]; at < size + pads[i + 1]; ++at) indices.push_back(source_of(at, size, mode));
+    x = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
   }
   return x;
 }

@@ -124,18 +124,20 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, plain(entry.meta.strides, place));
   BERTH_ASSIGN_OR_RETURN(const int64_t start, plain(entry.meta.storage_offset, place));
   const size_t element = element_size(entry.meta.dtype);
-  __int128 last = start;
   __int128 count = 1;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    count *= sizes[d];
-    if (count > lowering::kMaxElements) return wrong(place, "has more than 2^40 elements");
-    last += static_cast<__int128>(sizes[d] - 1) * strides[d];
+  for (int64_t size : sizes) {
+    count *= size;
+    if (size > lowering::kMaxElements || count > lowering::kMaxElements) {
+      return wrong(place, "has more than 2^40 elements");
+    }
   }
   Payload payload;
   payload.dtype = entry.meta.dtype;
   payload.sizes = sizes;
   payload.stored = sizes;
   if (count == 0) return payload;
+  __int128 last = start;
+  for (size_t d = 0; d < sizes.size(); ++d) last += static_cast<__int128>(sizes[d] - 1) * strides[d];
   if (last >= static_cast<__int128>(entry.record.size / element)) {
     return wrong(place, "its sizes and strides reach element " +
                             std::to_string(static_cast<int64_t>(std::min<__int128>(last, INT64_MAX))) +

@@ -97,7 +97,7 @@ struct Adaptive {
 
 // The average along `axis` is a matrix product with the weights of each element.
 ValueId average_axis(NodeContext& n, ValueId x, int axis, const Adaptive& a) {
-  if (a.in == a.out) return x;
+  if (!n.ok() || a.in == a.out) return x;
   if (a.out == 1) return n.op(OpId::mean_out, {x, DimList{Dim(axis)}, true});
   std::vector<double> weights(static_cast<size_t>(a.in * a.out), 0);
   for (int64_t i = 0; i < a.out; ++i) {
@@ -119,12 +119,13 @@ ValueId average_axis(NodeContext& n, ValueId x, int axis, const Adaptive& a) {
 }
 
 ValueId largest_axis(NodeContext& n, ValueId x, int axis, const Adaptive& a) {
-  if (a.in == a.out) return x;
+  if (!n.ok() || a.in == a.out) return x;
   ValueList parts;
   for (int64_t i = 0; i < a.out && n.ok(); ++i) {
     const ValueId part = n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(a.first(i)), Dim(a.last(i)), Dim(1)});
     parts.push_back(n.op(OpId::amax_out, {part, DimList{Dim(axis)}, true}));
   }
+  if (!n.ok()) return {};
   return parts.size() == 1 ? parts[0] : n.op(OpId::cat_out, {parts, Dim(axis)});
 }
 

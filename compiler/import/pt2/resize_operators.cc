@@ -9,6 +9,8 @@
 namespace berth::pt2 {
 namespace {
 
+constexpr double kMaxScale = 1e6;
+
 struct Upsample {
   const char* mode;
   const char* nearest;  // rounding of nearest
@@ -27,7 +29,7 @@ std::vector<double> read_scales(NodeContext& n, size_t rank) {
   }
   if (n.ok() && !scales.empty() && scales.size() != rank) n.invalid("expected a scale factor for each dimension");
   for (double scale : scales) {
-    if (!(scale > 0) || !std::isfinite(scale)) n.invalid("a scale factor must be above 0");
+    if (!(scale > 0) || !(scale < kMaxScale)) n.invalid("a scale factor must lie above 0 and below a million");
   }
   return scales;
 }

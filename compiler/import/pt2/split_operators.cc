@@ -23,6 +23,7 @@ void split_evenly(NodeContext& n, ValueId x, int axis, int64_t size) {
   if (!n.ok()) return;
   if (size < 1) return n.invalid("pieces of " + std::to_string(size) + " elements");
   const Dim whole = n.dim(x, axis);
+  size = std::min(size, lowering::kMaxExtent);
   if (!whole.is_constant()) {
     std::vector<ValueId> parts;
     const size_t count = n.output_count();
@@ -71,9 +72,9 @@ void import_chunk(NodeContext& n) {
   const int axis = axis_of(n, x);
   const int64_t chunks = n.integer("chunks", 1);
   const Dim whole = n.dim(x, axis);
-  if (n.ok() && chunks < 1) return n.invalid("expected at least one chunk");
-  if (whole.is_constant() || !n.ok())
-    return split_evenly(n, x, axis, std::max<int64_t>((whole.value + chunks - 1) / chunks, 1));
+  if (n.ok() && (chunks < 1 || chunks > lowering::kMaxExtent)) return n.invalid("this many chunks");
+  if (!n.ok()) return;
+  if (whole.is_constant()) return split_evenly(n, x, axis, std::max<int64_t>((whole.value + chunks - 1) / chunks, 1));
   const Dim size = n.symbols().ceil_div(whole, Dim(chunks));
   std::vector<ValueId> parts;
   const size_t count = n.output_count();

@@ -126,6 +126,27 @@ void import_declared(NodeContext& n) {
   for (size_t i = 0; i < n.output_count(); ++i) n.unknown_output(i, "is a number that only the data tell");
 }
 
+// A number out of a tensor. A whole one with bounds may be a size; programs know sizes by the tensors that have them,
+// so it becomes the size of one: of as many numbers as it says. Any other stays the tensor that it is in.
+void import_item(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  if (!n.ok() || n.output_count() != 1) return;
+  const auto declared = n.graph().sym_ints.find(n.output_name(0));
+  if (declared != n.graph().sym_ints.end()) {
+    const auto value = n.state().symbols.value(declared->second);
+    if (value.ok()) return n.output(0, *value);
+    const auto size = n.state().symbols.bounded(declared->second);
+    if (size.ok()) {
+      const DType type = n.dtype(x) == DType::kI64 ? DType::kI64 : DType::kI32;
+      const ValueId counted = n.op(OpId::repeat_interleave_Tensor_out, {n.view(n.cast(x, type), {Dim(1)}), None()});
+      if (!n.ok()) return;
+      n.state().method.value(counted).tensor()->shape = {*size};
+      return n.output(0, *size);
+    }
+  }
+  n.output(0, n.view(x, {}));
+}
+
 constexpr OperatorRow kRows[] = {
     {"_assert_async", import_nothing},
     {"_assert_scalar", import_nothing},
@@ -134,8 +155,8 @@ constexpr OperatorRow kRows[] = {
     {"_functional_assert_scalar", import_nothing},
     {"_functional_sym_constrain_range", import_nothing},
     {"_functional_sym_constrain_range_for_size", import_nothing},
-    {"_local_scalar_dense", import_declared},
-    {"item", import_declared},
+    {"_local_scalar_dense", import_item},
+    {"item", import_item},
     {"py:__and__", import_declared},
     {"py:_sym_sqrt", import_declared},
     {"py:add", import_add},

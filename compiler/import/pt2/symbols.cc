@@ -62,6 +62,21 @@ Expected<Dim> SymbolTable::value(const Size& size) {
   });
 }
 
+Expected<Dim> SymbolTable::bounded(const Size& size) {
+  const std::string symbol = plain_symbol(size.expression);
+  const auto found = ranges_.find(symbol);
+  const bool known = symbol.empty() || values_.count(symbol) != 0 || found == ranges_.end();
+  const Range range = known ? Range() : found->second;
+  if (!range.has_min || !range.has_max || range.min < 0 || range.max > kMaxExtent || range.min > range.max) {
+    return Failure{Error::kNotSupported, "", "the file does not say what it may be"};
+  }
+  std::string name = lowering::symbol_name(symbol);
+  while (symbols_.find(name) != nullptr) name += "_";
+  BERTH_ASSIGN_OR_RETURN(const Dim dim, symbols_.input(name, range.min, range.max));
+  values_.emplace(symbol, dim);
+  return dim;
+}
+
 void SymbolTable::learn(const Size& size, Dim dim) {
   const std::string symbol = plain_symbol(size.expression);
   if (!symbol.empty()) values_.emplace(symbol, dim);
@@ -173,12 +188,12 @@ Status SymbolTable::read_options(const std::vector<SizedInput>& inputs, const st
       for (const SizedInput& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
       return wrong(name, "--input-shape names no input of the model; it has: " + known);
     }
-    const size_t rank = number != numbers.end() ? 1 : input->meta->sizes.size();
+    const size_t rank = input == inputs.end() ? 1 : input->meta->sizes.size();
     if (extents.size() != rank) {
       return wrong(name, "--input-shape has " + std::to_string(extents.size()) + " dimensions, the input " +
                              std::to_string(rank));
     }
-    if (number != numbers.end()) {
+    if (input == inputs.end()) {
       if (extents[0].lower != extents[0].upper) return wrong(name, "is a number; --input-shape can only fix it");
       const std::string symbol = plain_symbol(number->second.expression);
       if (!symbol.empty()) values_.emplace(symbol, Dim(extents[0].lower));

@@ -41,6 +41,10 @@ class SymbolTable {
   /// not have; InvalidProgram for text that is no expression.
   Expected<Dim> value(const Size& size);
 
+  /// The IR's symbol for `size`, a number that only the data tell: when it is nothing but a symbol that has no value
+  /// yet, and the file says that it lies from 0 to a number below 2^31. NotSupported otherwise.
+  Expected<Dim> bounded(const Size& size);
+
   /// Gives the symbol of `size`, when it is nothing but one that has no value yet, the value `dim`.
   void learn(const Size& size, Dim dim);
 

@@ -209,8 +209,9 @@ Status MethodImporter::import_view(const flatbuffers::Vector<int32_t>& args) {
 
 // From now on `to` is another name of what `from` names; `value` is what it sees there.
 Status MethodImporter::name_value(Slot from, Slot to, ValueId value) {
-  const bool is_constant = format::storage_of(*tensor(from)) == format::Storage::kConstant && regions_.count(from) == 0;
-  if (is_constant || named_.count(from) != 0) {
+  const format::Storage storage = format::storage_of(*tensor(from));
+  const bool stored = storage == format::Storage::kConstant || storage == format::Storage::kExternalConstant;
+  if ((stored && regions_.count(from) == 0) || named_.count(from) != 0) {
     named_[to] = value;
     return Done{};
   }

@@ -129,8 +129,12 @@ Expected<uint32_t> MethodImporter::import_branches(uint32_t at, uint32_t end) {
   }
   if (next > end) return unsupported("jumps out of the branch or the loop that it stands in");
   Argument condition;
-  if (tensor(jump.cond_value_index()) != nullptr) {
-    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(jump.cond_value_index()));
+  const ValueId number_read = number_in_tensor(jump.cond_value_index());
+  if (tensor(jump.cond_value_index()) != nullptr || number_read.valid()) {
+    ValueId value = number_read;
+    if (!value.valid()) {
+      BERTH_ASSIGN_OR_RETURN(value, read(jump.cond_value_index()));
+    }
     const ir::TensorType& type = method_.tensor(value);
     const bool single = std::all_of(type.shape.begin(), type.shape.end(), [](Dim d) { return d == Dim(1); });
     if (type.dtype != DType::kBool || !single) return unsupported("jumps by a tensor that is not one truth value");

@@ -74,9 +74,8 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
     const Slot slot = args.Get(i);
     ir::TensorType type = declared_type(slot);
     if (tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC) {
-      if (dimensions_.empty()) return unsupported("gives " + slot_text(slot) + ", whose size only the delegate knows");
-      for (size_t d = 0; d < type.shape.size(); ++d) {
-        BERTH_ASSIGN_OR_RETURN(type.shape[d], input_size(-1, slot, static_cast<int>(d)));
+      for (size_t d = 0; d < type.shape.size(); ++d) {  // sizes that only the delegate knows are symbols of their own
+        BERTH_ASSIGN_OR_RETURN(type.shape[d], input_size(kMadeHere + slot, slot, static_cast<int>(d)));
       }
     }
     if (std::find(slots.begin(), slots.end(), slot) != slots.end())

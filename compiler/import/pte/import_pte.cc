@@ -54,7 +54,7 @@ Status import_method(Source& source, size_t index, ir::Module& module, Shared& s
   }
 }
 
-Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file,
+Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file, const std::string& path,
                             const ImportOptions& options) {
   if (!options.input_shapes.empty()) {
     return Failure{Error::kNotSupported, "--input-shape",
@@ -63,6 +63,7 @@ Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const Map
   Source source;
   source.file = std::move(file);
   BERTH_TRY(check(bytes, &source.program));
+  BERTH_ASSIGN_OR_RETURN(source.external, open_external_data(source.program, path, options.data_files));
   source.budget = 64 * source.program.flatbuffer().size() + (uint64_t{1} << 20);
   Expected<ir::Module> module{ir::Module()};
   Shared shared;
@@ -82,11 +83,11 @@ bool looks_like_program(Span<const uint8_t> bytes) {
 Expected<ir::Module> import_pte(const std::string& path, const ImportOptions& options) {
   auto file = MappedFile::open(path);
   if (!file.ok()) return file.error();
-  return pte::import((*file)->bytes(), *file, options);
+  return pte::import((*file)->bytes(), *file, path, options);
 }
 
 Expected<ir::Module> import_pte(Span<const uint8_t> bytes, const ImportOptions& options) {
-  return pte::import(bytes, nullptr, options);
+  return pte::import(bytes, nullptr, "", options);
 }
 
 }  // namespace berth

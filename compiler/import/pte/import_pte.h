@@ -10,12 +10,16 @@
 //                       the state at one place, of one type and name
 //   bounded sizes       sizes of inputs become symbols (berth.meta's; else a symbol a dimension, which becomes a number
 //                       where the program's operators leave no choice); sym_size and arithmetic on it become Dims
-//   jumps               ExecuTorch's cond becomes berth::if, its map berth::scan
+//   numbers             that are read from tensors (_local_scalar_dense) stay tensors: an output that is one becomes a
+//                       tensor without dimensions; operators that want it as a number are refused
+//   jumps               ExecuTorch's cond becomes berth::if, its map berth::scan; Berth's own loops berth::while and
+//                       berth::scan
 //   delegates           opaque calls with payload and compile specs
 //   dimension orders    operators are given row-major tensors; inputs, outputs and state keep the order they have
 //
-// Constants stay in the mapped file. Numbers and texts among a method's inputs, which only repeat what the program was
-// exported with, are dropped. Each file is verified in full first (format/verify.h, format/verify_plan.h).
+// Constants stay in the mapped file, or in the data files (.ptd) beside it (external_data.h). Numbers and texts among a
+// method's inputs, which only repeat what the program was exported with, are dropped. Each file is verified in full
+// first (format/verify.h, format/verify_plan.h).
 #pragma once
 
 #include <string>

@@ -169,7 +169,7 @@ TEST(Weights, OfAnotherFileAreRefusedByName) {
   outside.name = "layer.weight";
   outside.external = true;
   program.methods[0].values[1] = outside;
-  has(refusal(program), "\"layer.weight\" of another file (.ptd)");
+  has(refusal(program), "needs \"layer.weight\" of 16 bytes, which lies in a data file (.ptd)");
 }
 
 TEST(Operators, ThatBerthDoesNotHaveAreNamed) {

@@ -35,6 +35,8 @@ Expected<MethodImporter::Loop> MethodImporter::recognise_loop(uint32_t begin, ui
   }
   Loop loop;
   loop.begin = begin;
+  loop.body = begin;
+  loop.last = jump - 2;
   loop.jump = jump;
   loop.index = step->args()->Get(0);
   if (step->args()->Get(2) != loop.index || compare->args()->Get(0) != loop.index || compare->args()->Get(2) != flag) {
@@ -67,7 +69,7 @@ Status MethodImporter::find_carried(Loop& loop) {
 
 // The slices with which the loop begins.
 Status MethodImporter::find_scanned(Loop& loop) {
-  for (loop.body = loop.begin; loop.body < loop.jump - 2; ++loop.body) {
+  for (; loop.body < loop.last; ++loop.body) {
     const fb::KernelCall* select = call_of(loop.body, "aten::select_copy.int_out");
     if (select == nullptr || select->args()->size() != 5 || select->args()->Get(2) != loop.index) break;
     BERTH_ASSIGN_OR_RETURN(const Argument dimension, number(select->args()->Get(1)));
@@ -105,16 +107,26 @@ Status MethodImporter::import_body(Loop& loop, Stack& stack) {
   stack_ = &stack;
   std::swap(moved_, moved_around);
   loops_.erase(loop.begin);
-  BERTH_TRY(import_range(loop.body, loop.jump - 2));
+  BERTH_TRY(import_range(loop.body, loop.last));
   loops_[loop.begin] = loop.jump;
   instruction_ = static_cast<int32_t>(loop.begin);
   operator_ = "the loop from here";
-  for (size_t i = 0; i < loop.slots.size(); ++i) {
-    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(loop.slots[i]));
-    if (method_.value(value).type != method_.value(loop.carried[i]).type) {
-      return unsupported("carries " + slot_text(loop.slots[i]) + " with a type that changes");
+  for (size_t i = 0; i < loop.slots.size();) {
+    const auto value = read(loop.slots[i]);
+    const bool same = value.ok() && method_.value(*value).type == method_.value(loop.carried[i]).type;
+    if (same) {
+      loop.region.outputs.emplace_back(*value);
+      ++i;
+      continue;
     }
-    loop.region.outputs.push_back(value);
+    if (is_read(loop.region.inputs[i], loop.region)) {
+      return value.ok() ? unsupported("carries " + slot_text(loop.slots[i]) + " with a type that changes")
+                        : value.error();
+    }
+    const auto at = static_cast<std::ptrdiff_t>(i);  // bytes that were free before the loop
+    loop.slots.erase(loop.slots.begin() + at);
+    loop.carried.erase(loop.carried.begin() + at);
+    loop.region.inputs.erase(loop.region.inputs.begin() + at);
   }
   std::swap(moved_, moved_around);
   stack_ = stack_around;
@@ -123,11 +135,19 @@ Status MethodImporter::import_body(Loop& loop, Stack& stack) {
 }
 
 Expected<uint32_t> MethodImporter::import_loop(uint32_t begin, uint32_t end, uint32_t jump) {
+  BERTH_TRY(spend(jump - begin));
+  if (always_goes_back(begin, jump)) return import_own_loop(begin, end, jump);
   BERTH_ASSIGN_OR_RETURN(Loop loop, recognise_loop(begin, end, jump));
+  return import_scan(std::move(loop));
+}
+
+Expected<uint32_t> MethodImporter::import_scan(Loop loop) {
+  const uint32_t jump = loop.jump;
   const Snapshot before = snapshot();
   BERTH_TRY(spend(before.writes + before.numbers.size() + before.views.size()));
   Stack stack{loop.index, {}};
   BERTH_TRY(import_body(loop, stack));
+  BERTH_TRY(check_states(before.states, before.writes));
   std::vector<Slot> slots = loop.slots;
   std::vector<ir::Type> types;
   for (const ValueId value : loop.carried) types.push_back(method_.value(value).type);

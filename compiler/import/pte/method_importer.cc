@@ -66,6 +66,10 @@ Status MethodImporter::import_outputs() {
       method_.body.outputs.emplace_back(value);
       continue;
     }
+    if (const ValueId read_value = number_in_tensor(slot); read_value.valid()) {
+      method_.body.outputs.emplace_back(read_value);
+      continue;
+    }
     BERTH_ASSIGN_OR_RETURN(Argument value, number(slot));
     method_.body.outputs.push_back(std::move(value));
   }

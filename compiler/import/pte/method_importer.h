@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "compiler/import/pte/external_data.h"
 #include "compiler/import/pte/memory_map.h"
 #include "compiler/ir/builder.h"
 #include "format/program_view.h"
@@ -36,6 +37,7 @@ using ConstantKey = std::tuple<const uint8_t*, int, std::vector<int32_t>, std::v
 struct Source {
   format::ProgramView program;
   std::shared_ptr<const MappedFile> file;  // null for bytes in memory
+  ExternalData external;
   /// Steps that may still be taken: what a list in the file makes us do is bounded by the file's size.
   uint64_t budget = 0;
 };
@@ -49,6 +51,8 @@ struct Shared {
 
 /// A dimension of an input: its position among the inputs, and the dimension.
 using InputDim = std::pair<int, int>;
+/// Positions from here on are no inputs but slots that a delegate gives: kMadeHere + slot.
+constexpr int kMadeHere = 1 << 30;
 
 /// What the program's operators say of sizes of inputs that the file leaves open.
 struct SizeFacts {
@@ -72,6 +76,16 @@ class MethodImporter {
     Slot slot = -1;
     ValueId value;  // invalid: bytes that depend on the path taken
     Region region;
+  };
+  /// Bytes of a constant or an initial value, and the file that they lie in: null for bytes in memory.
+  struct Stored {
+    Span<const uint8_t> bytes;
+    std::shared_ptr<const MappedFile> file;
+
+    ir::Blob blob() const {
+      if (file == nullptr) return ir::Blob::owned({bytes.begin(), bytes.end()});
+      return ir::Blob::mapped(file, static_cast<size_t>(bytes.data() - file->bytes().data()), bytes.size());
+    }
   };
   struct StateSlot {
     ir::StateId id = -1;
@@ -103,8 +117,9 @@ class MethodImporter {
   };
 
   struct Loop {
-    uint32_t begin = 0;  // instructions: the first, the first after the slices, the jump back
+    uint32_t begin = 0;  // instructions: the first, the first after the slices, the end of the body, the jump back
     uint32_t body = 0;
+    uint32_t last = 0;
     uint32_t jump = 0;
     Slot index = -1;
     Dim length;
@@ -127,6 +142,7 @@ class MethodImporter {
   Expected<ValueId> assemble(Slot slot, const Region& region);
   Expected<ValueId> flat_part(const Write& write, const Region& region, std::string_view name);
   Expected<ValueId> constant(Slot slot);
+  Expected<Stored> stored(Slot slot) const;
   Status define(Slot slot, ValueId value);
   void record(Slot slot, ValueId value, const Region& region);
   Expected<ValueId> in_order(ValueId value, const std::vector<uint8_t>& order, std::string_view name);
@@ -153,6 +169,7 @@ class MethodImporter {
 
   // prims.cc
   Expected<Argument> number(Slot slot);
+  ValueId number_in_tensor(Slot slot) const;
   Expected<Dim> whole(Slot slot);
   Expected<DimList> int_list(Slot slot);
   /// False when `name` is no operator on numbers.
@@ -192,7 +209,29 @@ class MethodImporter {
   Status find_scanned(Loop& loop);
   Status import_body(Loop& loop, Stack& stack);
   Expected<uint32_t> import_loop(uint32_t begin, uint32_t end, uint32_t jump);
+  Expected<uint32_t> import_scan(Loop loop);
   Status import_copy_index(const flatbuffers::Vector<int32_t>& args);
+
+  // own_loops.cc
+  struct Carried {
+    std::vector<Slot> slots;  // whose contents go around
+    ir::ValueList start;
+    std::set<Slot> numbers;        // that the loop sets
+    std::set<size_t> overwritten;  // of the slots: by the condition
+  };
+  bool always_goes_back(uint32_t begin, uint32_t jump) const;
+  Status note_write(Slot slot, const Loop& loop, Carried* carried);
+  Expected<Carried> find_changed(uint32_t begin, uint32_t end, const Loop& loop);
+  Expected<uint32_t> import_own_loop(uint32_t begin, uint32_t end, uint32_t jump);
+  Expected<Loop> recognise_scan(uint32_t begin, uint32_t jump);
+  Expected<uint32_t> find_exit(uint32_t begin, uint32_t jump);
+  void open_region(const Carried& carried, ir::Graph* region);
+  Status import_condition(uint32_t begin, uint32_t exit, Carried* carried, ir::Graph* region);
+  Status import_while_body(uint32_t begin, uint32_t end, const Carried& carried, ir::Graph* region);
+  Status import_within(uint32_t begin, uint32_t end, ir::Graph* region);
+  bool is_read(ValueId value, const ir::Graph& graph) const;
+  Expected<uint32_t> import_while(uint32_t begin, uint32_t exit, uint32_t jump);
+  Status check_states(size_t known, size_t first_write);
 
   // delegates.cc
   Expected<uint32_t> count_inputs(const flatbuffers::Vector<int32_t>& args);
@@ -220,8 +259,10 @@ class MethodImporter {
   std::vector<StateSlot> states_;
   std::map<Slot, Region> regions_;                 // of slots that an instruction has moved
   std::map<std::pair<int, Slot>, ValueId> views_;  // a write as another slot sees it
-  std::map<Slot, Argument> numbers_;               // slots of numbers that an instruction has set
-  std::map<Slot, ValueId> named_;                  // names of constants, by MoveCall and et_view
+  // Slots of numbers that an instruction has set: what is known now, or the tensor that the number is read from; an
+  // invalid ValueId where it depends on the path taken.
+  std::map<Slot, Argument> numbers_;
+  std::map<Slot, ValueId> named_;  // names of constants, by MoveCall and et_view
   std::map<Slot, ValueId> constants_;
   std::set<Slot> inputs_;
   std::set<Slot> moved_;                            // targets of the moves in the present branch

@@ -20,10 +20,18 @@ std::optional<double> real(const Argument& number) {
 
 }  // namespace
 
+// The tensor that a number was read from, as one without dimensions; invalid when it was not.
+ValueId MethodImporter::number_in_tensor(Slot slot) const {
+  const auto set = numbers_.find(slot);
+  const ValueId* value = set == numbers_.end() ? nullptr : std::get_if<ValueId>(&set->second);
+  return value == nullptr ? ValueId() : *value;
+}
+
 Expected<Argument> MethodImporter::number(Slot slot) {
   const auto set = numbers_.find(slot);
   if (set != numbers_.end()) {
-    if (std::holds_alternative<ValueId>(set->second)) {
+    if (const ValueId* tensor = std::get_if<ValueId>(&set->second)) {
+      if (tensor->valid()) return unsupported(slot_text(slot) + " is read from a tensor: it is known only at run time");
       return unsupported(slot_text(slot) + " is a number that depends on the path taken");
     }
     return set->second;
@@ -63,12 +71,17 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
   const bool item = name == "aten::_local_scalar_dense";
   const bool prim = starts_with(name, "executorch_prim::") && !starts_with(name, "executorch_prim::et_");
   if (!size && !numel && !item && !prim) return false;
-  if (item) return unsupported("reads a number from a tensor; such numbers are known only at run time");
   if (args.size() < 2 || args.size() > 4) {
     return invalid("expected two to four arguments, found " + std::to_string(args.size()));
   }
   const Slot out = args.Get(args.size() - 1);
   if (tensor(out) != nullptr) return invalid("gives a number, and " + slot_text(out) + " is a tensor");
+  if (item) {  // it stays where it is: outputs and branches take it from there
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(0)));
+    BERTH_ASSIGN_OR_RETURN(const ValueId number, view(value, {}, slot_name(out)));
+    numbers_[out] = number;
+    return true;
+  }
   if (size || numel) {
     if (args.size() != (size ? 3u : 2u)) return invalid("has the wrong number of arguments");
     BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(0)));

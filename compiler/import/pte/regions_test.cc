@@ -44,14 +44,33 @@ TEST(Sizes, AreNumbersWhereOperatorsLeaveNoChoice) {
   EXPECT_EQ(numbers(run(module, {floats({1, 3}, {1, 2, 3})})[0]), (Floats{11, 22, 33}));
 }
 
-TEST(Sizes, ThatAreKnownOnlyAtRunTimeAreRefused) {
+// A number that is read from a tensor stays there: as an output it is a tensor, and no operator takes it as a number.
+TEST(NumbersOutOfTensors, StayTensors) {
   MethodDesc m;
-  m.values = {tensor({1}, 0), int64_t{0}};
+  m.values = {tensor({1}, 0), 0.0, tensor({1}, 16)};
   m.inputs = {0};
   m.outputs = {1};
-  m.operators = {{"aten::_local_scalar_dense", ""}};
+  m.operators = {{"aten::_local_scalar_dense", ""}, {"aten::mul", "Scalar_out"}};
   m.instructions = {KernelCallDesc{0, {0, 1}}};
-  has(refusal(program_of(m)), "instruction 0 aten::_local_scalar_dense: reads a number from a tensor");
+  EXPECT_EQ(numbers(run(imported(program_of(m)), {floats({1}, {2.5F})})[0]), (Floats{2.5F}));
+  m.instructions.emplace_back(KernelCallDesc{1, {0, 1, 2, 2}});
+  has(refusal(program_of(m)), "instruction 1 aten::mul.Scalar_out: value 1 is read from a tensor");
+  m.values[0] = tensor({2}, 0);
+  EXPECT_NE(refusal(program_of(m)), "");
+}
+
+// if p.item(): -x else x + x
+TEST(NumbersOutOfTensors, DecideBranches) {
+  MethodDesc m;
+  m.values = {tensor({}, 0, DType::kBool), tensor({2}, 16), false, false, int64_t{1}, tensor({2}, 32)};
+  m.inputs = {0, 1};
+  m.outputs = {5};
+  m.operators = {{"aten::_local_scalar_dense", ""}, {"aten::neg", "out"}, {"aten::add", "out"}};
+  m.instructions = {KernelCallDesc{0, {0, 2}}, JumpFalseDesc{2, 4}, KernelCallDesc{1, {1, 5, 5}}, JumpFalseDesc{3, 5},
+                    KernelCallDesc{2, {1, 1, 4, 5, 5}}};
+  const ir::Module module = imported(program_of(m));
+  EXPECT_EQ(numbers(run(module, {truth(true), floats({2}, {3, 5})})[0]), (Floats{-3, -5}));
+  EXPECT_EQ(numbers(run(module, {truth(false), floats({2}, {3, 5})})[0]), (Floats{6, 10}));
 }
 
 // p ? -x : x + x, as ExecuTorch writes it, then negated.
@@ -166,6 +185,102 @@ TEST(Loops, OfOtherKindsAreRefused) {
   program = map_rows();
   program.methods[0].values[3] = int64_t{1};  // from the second row on
   has(refusal(program), "is no loop that ExecuTorch's map or scan makes");
+}
+
+// Berth's while: x doubled as long as its first element is below 10. Value 1 goes around; 5 is free for the body.
+ProgramDesc doubling() {
+  MethodDesc m;
+  m.values = {
+      tensor({2}, 0), tensor({2}, 16), tensor({}, 32),  int64_t{0}, 10.0, tensor({2}, 48), tensor({}, 64, DType::kBool),
+      int64_t{1},     false,           tensor({2}, 80), NullDesc{}};
+  m.inputs = {0};
+  m.outputs = {9};
+  m.operators = {{"aten::clone", "out"},
+                 {"aten::select_copy", "int_out"},
+                 {"aten::lt", "Scalar_out"},
+                 {"aten::add", "out"},
+                 {"aten::neg", "out"}};
+  m.instructions = {KernelCallDesc{0, {0, 10, 1, 1}},    // goes around
+                    KernelCallDesc{1, {1, 3, 3, 2, 2}},  // 1: head
+                    KernelCallDesc{2, {2, 4, 6, 6}},
+                    JumpFalseDesc{6, 7},  // out
+                    KernelCallDesc{3, {1, 1, 7, 5, 5}},
+                    KernelCallDesc{0, {5, 10, 1, 1}},
+                    JumpFalseDesc{8, 1},  // back
+                    KernelCallDesc{4, {1, 9, 9}}};
+  return program_of(m);
+}
+
+TEST(Loops, OfBerthsWhileBecomeWhiles) {
+  const ir::Module module = imported(doubling());
+  has(ir::print(module), "berth::while");
+  EXPECT_EQ(numbers(run(module, {floats({2}, {3, 5})})[0]), (Floats{-12, -20}));
+  EXPECT_EQ(numbers(run(module, {floats({2}, {30, 5})})[0]), (Floats{-30, -5}));
+}
+
+// What lay where the body works is dead before the loop; it does not go around.
+TEST(Loops, LeaveOutWhatWasFreeBefore) {
+  ProgramDesc program = doubling();
+  MethodDesc& m = program.methods[0];
+  m.values.push_back(tensor({4}, 48));  // 11: dead once 12 is made
+  m.values.push_back(tensor({4}, 96));
+  m.values.push_back(constant({4}, 1));
+  program.constants = {format::Bytes::of(bytes_of<float>({1, 2, 3, 4}))};
+  m.instructions.insert(m.instructions.begin(), {KernelCallDesc{4, {13, 11, 11}}, KernelCallDesc{4, {11, 12, 12}}});
+  m.instructions[5] = JumpFalseDesc{6, 9};
+  m.instructions[8] = JumpFalseDesc{8, 3};
+  const ir::Module module = imported(program);
+  EXPECT_EQ(numbers(run(module, {floats({2}, {3, 5})})[0]), (Floats{-12, -20}));
+}
+
+// Berth's scan: the running sum of the rows of x [3, 2], and each row's negation stacked.
+TEST(Loops, OfBerthsScanBecomeScans) {
+  MethodDesc m;
+  m.values = {tensor({3, 2}, 0), tensor({2}, 32), constant({2}, 1),    int64_t{0}, int64_t{3}, false,
+              tensor({2}, 48),   tensor({2}, 64), tensor({3, 2}, 128), int64_t{1}, int64_t{0}, false,
+              NullDesc{},        tensor({2}, 96)};
+  m.inputs = {0};
+  m.outputs = {1, 8};
+  m.operators = {{"aten::clone", "out"},
+                 {"executorch_prim::sub", "Scalar"},
+                 {"executorch_prim::lt", "Scalar"},
+                 {"aten::select_copy", "int_out"},
+                 {"aten::add", "out"},
+                 {"aten::neg", "out"},
+                 {"executorch_prim::et_copy_index", "tensor"},
+                 {"executorch_prim::add", "Scalar"}};
+  m.instructions = {KernelCallDesc{0, {2, 12, 1, 1}},
+                    KernelCallDesc{1, {3, 3, 3}},
+                    KernelCallDesc{2, {3, 4, 5}},  // 2: head
+                    JumpFalseDesc{5, 11},
+                    KernelCallDesc{3, {0, 10, 3, 6, 6}},
+                    KernelCallDesc{4, {1, 6, 9, 7, 7}},
+                    KernelCallDesc{5, {6, 13, 13}},
+                    KernelCallDesc{6, {8, 13, 3}},
+                    KernelCallDesc{0, {7, 12, 1, 1}},
+                    KernelCallDesc{7, {3, 9, 3}},
+                    JumpFalseDesc{11, 2}};
+  ProgramDesc program = program_of(m);
+  program.constants = {format::Bytes::of(bytes_of<float>({100, 200}))};
+  const ir::Module module = imported(program);
+  has(ir::print(module), "berth::scan(3");
+  const auto outputs = run(module, {floats({3, 2}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(numbers(outputs[0]), (Floats{109, 212}));
+  EXPECT_EQ(numbers(outputs[1]), (Floats{-1, -2, -3, -4, -5, -6}));
+}
+
+// Sizes of a delegate's results that the file only bounds.
+TEST(Delegates, MayGiveSizesThatOnlyTheyKnow) {
+  MethodDesc m;
+  m.values = {tensor({4}, 0), bounded({4}, 16), bounded({4}, 32)};
+  m.inputs = {0};
+  m.outputs = {2};
+  m.operators = {{"aten::neg", "out"}};
+  m.delegates = {{"Chip", 0, {}}};
+  m.instructions = {DelegateCallDesc{0, {0, 1}}, KernelCallDesc{0, {1, 2, 2}}};
+  ProgramDesc program = program_of(m);
+  program.payloads = {format::Bytes::of({1, 2, 3})};
+  has(ir::print(imported(program)), "%v1: f32[v1_0]");
 }
 
 TEST(Delegates, KeepWhatTheyWereMadeOf) {

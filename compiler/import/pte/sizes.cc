@@ -69,8 +69,9 @@ Expected<Dim> MethodImporter::input_size(int position, Slot slot, int dimension)
   const auto number = facts_.numbers.find(key);
   if (number != facts_.numbers.end()) return Dim(number->second);
   if (bound <= 1) return Dim(bound);
-  const std::string name = "s" + std::to_string(key.first) + "_" + std::to_string(key.second);
-  BERTH_ASSIGN_OR_RETURN(const Dim dim, input_symbol(name, 1, bound));
+  const bool made = key.first >= kMadeHere;
+  const std::string owner = made ? "v" + std::to_string(key.first - kMadeHere) : "s" + std::to_string(key.first);
+  BERTH_ASSIGN_OR_RETURN(const Dim dim, input_symbol(owner + "_" + std::to_string(key.second), made ? 0 : 1, bound));
   free_[dim.symbol] = key;
   return dim;
 }

@@ -10,13 +10,10 @@ Status MethodImporter::find_states() {
     const fb::Tensor* t = tensor(slot);
     if (t == nullptr || inputs_.count(slot) != 0) continue;
     const format::Storage storage = format::storage_of(*t);
-    if (storage == format::Storage::kExternalState) {
-      return unsupported(slot_text(slot) + " has its initial value, \"" + slot_name(slot) +
-                         "\", in another file (.ptd), which is not read here; export the model with it inside");
-    }
     const fb::ExtraTensorInfo* extra = t->extra_tensor_info();
     const bool named = extra != nullptr && format::length(extra->fully_qualified_name()) > 0;
-    if (storage == format::Storage::kState || (named && storage == format::Storage::kPlanned)) {
+    const bool initial = storage == format::Storage::kState || storage == format::Storage::kExternalState;
+    if (initial || (named && storage == format::Storage::kPlanned)) {
       uint64_t bytes = 0;
       if (!format::tensor_nbytes(*t, &bytes) || bytes == 0) continue;
       if (memory_.find(region_of(slot)) != MemoryMap::kNothing) continue;  // another name of state, or of an input
@@ -39,17 +36,9 @@ Status MethodImporter::add_state(Slot slot) {
                t.extra_tensor_info() == nullptr ? "" : state.name);
   auto found = shared_.states.find(key);
   if (found == shared_.states.end()) {
-    if (format::storage_of(t) == format::Storage::kState) {
-      Span<const uint8_t> bytes;
-      if (source_.program.initial_value(t.data_buffer_idx(), region.end - region.begin, &bytes) != Error::kOk) {
-        return invalid("the file has not got the initial value of " + slot_text(slot));
-      }
-      if (source_.file != nullptr) {
-        const size_t offset = static_cast<size_t>(bytes.data() - source_.file->bytes().data());
-        state.initial = ir::Blob::mapped(source_.file, offset, bytes.size());
-      } else {
-        state.initial = ir::Blob::owned({bytes.begin(), bytes.end()});
-      }
+    if (format::storage_of(t) != format::Storage::kPlanned) {
+      BERTH_ASSIGN_OR_RETURN(const Stored bytes, stored(slot));
+      state.initial = bytes.blob();
     }
     const std::string wish = state.name;
     for (int suffix = 2; !shared_.state_names.insert(state.name).second; ++suffix) {

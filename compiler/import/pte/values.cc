@@ -82,11 +82,8 @@ Expected<ValueId> MethodImporter::read(Slot slot) {
   if (named != named_.end()) return named->second;
   const format::Storage storage = format::storage_of(*t);
   const bool moved = regions_.count(slot) != 0;
-  if (!moved && storage == format::Storage::kConstant) return constant(slot);
-  if (!moved && storage == format::Storage::kExternalConstant) {
-    return unsupported(slot_text(slot) + " is \"" + slot_name(slot) +
-                       "\" of another file (.ptd), which is not read here; export the model with its constants inside");
-  }
+  const bool constants = storage == format::Storage::kConstant || storage == format::Storage::kExternalConstant;
+  if (constants && !moved) return constant(slot);
   const Region region = region_of(slot);
   int write = memory_.find(region);
   if (write == MemoryMap::kNothing) {
@@ -200,29 +197,47 @@ Expected<ValueId> MethodImporter::view(ValueId value, const DimList& sizes, std:
   return one(OpId::view_copy_out, {value, sizes}, name);
 }
 
+// The bytes of a constant or of an initial value, of this file or of a data file.
+Expected<MethodImporter::Stored> MethodImporter::stored(Slot slot) const {
+  const fb::Tensor& t = *tensor(slot);
+  const uint64_t size = bytes_of(t);
+  const format::Storage storage = format::storage_of(t);
+  Span<const uint8_t> bytes;
+  Error error = Error::kOk;
+  if (storage == format::Storage::kExternalConstant || storage == format::Storage::kExternalState) {
+    const ExternalUse use{format::text(t.extra_tensor_info()->fully_qualified_name()), &t, size};
+    if (source_.external.find(use.key) != nullptr ||
+        source_.program.named_data(use.key.c_str(), &bytes) != Error::kOk) {
+      auto blob = source_.external.find(use);
+      if (!blob.ok()) {
+        const std::string place = blob.error().place.empty() ? "" : blob.error().place + ": ";
+        return fail(blob.error().code, slot_text(slot) + ": " + place + blob.error().message);
+      }
+      return Stored{(*blob)->bytes().subspan(0, static_cast<size_t>(size)), (*blob)->file};
+    }
+    if (bytes.size() < size) error = Error::kInvalidProgram;
+    if (error == Error::kOk) bytes = bytes.subspan(0, static_cast<size_t>(size));
+  } else if (storage == format::Storage::kState) {
+    error = source_.program.initial_value(t.data_buffer_idx(), size, &bytes);
+  } else {
+    error = source_.program.constant(t.data_buffer_idx(), size, &bytes);
+  }
+  if (error != Error::kOk) return invalid("the file has not got the bytes of " + slot_text(slot));
+  return Stored{bytes, source_.file};
+}
+
 Expected<ValueId> MethodImporter::constant(Slot slot) {
   const auto known = constants_.find(slot);
   if (known != constants_.end()) return known->second;
   const fb::Tensor& t = *tensor(slot);
-  const uint64_t size = bytes_of(t);
-  Span<const uint8_t> bytes;
-  if (source_.program.constant(t.data_buffer_idx(), size, &bytes) != Error::kOk) {
-    return invalid("the file has not got the bytes of constant " + slot_text(slot));
-  }
+  BERTH_ASSIGN_OR_RETURN(const Stored bytes, stored(slot));
   ir::TensorType type = declared_type(slot);
-  const ConstantKey key(bytes.data(), static_cast<int>(type.dtype), {t.sizes()->begin(), t.sizes()->end()},
+  const ConstantKey key(bytes.bytes.data(), static_cast<int>(type.dtype), {t.sizes()->begin(), t.sizes()->end()},
                         type.dim_order);
   auto found = shared_.constants.find(key);
   if (found == shared_.constants.end()) {
     type.device = Device();
-    ir::Blob blob;
-    if (source_.file != nullptr) {
-      const size_t offset = static_cast<size_t>(bytes.data() - source_.file->bytes().data());
-      blob = ir::Blob::mapped(source_.file, offset, bytes.size());
-    } else {
-      blob = ir::Blob::owned({bytes.begin(), bytes.end()});
-    }
-    found = shared_.constants.emplace(key, module_.add_constant(slot_name(slot), type, std::move(blob))).first;
+    found = shared_.constants.emplace(key, module_.add_constant(slot_name(slot), type, bytes.blob())).first;
   }
   ValueId value = method_.constant_value(module_, found->second);
   BERTH_ASSIGN_OR_RETURN(value, row_major(value, slot_name(slot)));
