@@ -1,5 +1,5 @@
-# cmake --install: the tool, libberth_runtime, libberth_cpu, libberth_compiler, public headers, and a package for
-# find_package(berth COMPONENTS runtime cpu compiler).
+# cmake --install: the tool, libberth_runtime, libberth_cpu, libberth_cuda, libberth_compiler, public headers, and a
+# package for find_package(berth COMPONENTS runtime cpu cuda compiler).
 #
 # Each library is one archive made of the objects of its rooms, so that a user links one thing.
 
@@ -34,6 +34,10 @@ if(BERTH_ONEDNN)
   # Ours, beside whatever else the machine has: the packing of weights is that of one version.
   install(FILES $<TARGET_FILE:DNNL::dnnl> DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth RENAME ${BERTH_ONEDNN_SONAME})
 endif()
+if(TARGET berth_cuda)
+  find_package(CUDAToolkit REQUIRED)
+  berth_bundle(cuda ROOMS cuda_kernels cuda LINK berth_bundle_runtime CUDA::cudart_static ${CMAKE_DL_LIBS})
+endif()
 if(BERTH_COMPILER)
   berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_cpu fmt::fmt minizip)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -42,7 +46,7 @@ endif()
 
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/public_headers.txt headers REGEX "^[a-z]")
 foreach(header IN LISTS headers)
-  if(header MATCHES "^compiler/" AND NOT BERTH_COMPILER)
+  if((header MATCHES "^compiler/" AND NOT BERTH_COMPILER) OR (header MATCHES "^backends/cuda/" AND NOT TARGET berth_cuda))
     continue()
   endif()
   get_filename_component(folder ${header} DIRECTORY)

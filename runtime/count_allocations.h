@@ -40,7 +40,7 @@ class NoHeap : public ::testing::Test {
 }  // namespace berth::testing
 
 #if BERTH_OWN_MALLOC
-extern "C" void* __libc_malloc(size_t size);
+extern "C" void* __libc_malloc(size_t size);  // NOLINT(bugprone-reserved-identifier)
 extern "C" void* malloc(size_t size) {
   ++berth::testing::allocations;
   return __libc_malloc(size);

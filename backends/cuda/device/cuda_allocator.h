@@ -11,9 +11,8 @@
 //                 ready on return; addresses are multiples of 256, and more is not to be had
 //   deallocate    waits for all work on the device
 //   copies        with a stream, host memory goes through pinned buffers of the stream, so that it is the caller's
-//   again
-//                 on return while the copy itself is under way; without one, everything is complete on return. Between
-//                 devices without a peer connection the driver goes through the host
+//                 again on return while the copy itself is under way; without one, everything is complete on return.
+//                 Between devices without a peer connection the driver goes through the host
 //   streams       do not wait for the CUDA runtime's default stream. synchronize() and copies to the host also report
 //                 what kernels found wrong in the elements that they read (backends/cuda/queue.h): InvalidArgument,
 //                 once
