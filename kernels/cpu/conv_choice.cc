@@ -15,6 +15,8 @@ namespace {
 // Where less arithmetic is to be done, tiles are as fast, and ready at once where oneDNN makes code first.
 constexpr double kLeastFlops = 4e6;
 
+Prefer preferred = Prefer::kFaster;
+
 #ifdef BERTH_ONEDNN
 
 class OneDnnEngine final : public Engine {
@@ -74,6 +76,7 @@ std::unique_ptr<EngineKind> tile_kind(const Spec&, int) {
 
 template <typename Spec>
 std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer) {
+  if (prefer == Prefer::kFaster) prefer = preferred;
   const bool tiles_first = prefer == Prefer::kTiles || (prefer == Prefer::kFaster && spec.flops() < kLeastFlops);
   auto kind = tiles_first ? tile_kind(spec, threads) : onednn_kind(spec, threads);
   if (kind != nullptr || prefer != Prefer::kFaster) return kind;
@@ -81,6 +84,8 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
 }
 
 }  // namespace
+
+void set_preferred_engine(Prefer prefer) { preferred = prefer; }
 
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
   return choose(spec, threads, prefer);

@@ -32,8 +32,11 @@ class EngineKind {
   virtual std::unique_ptr<Engine> make() const = 0;
 };
 
-/// For tests and benchmarks: one engine alone.
+/// kFaster, or for tests and benchmarks one engine alone.
 enum class Prefer { kFaster, kOneDnn, kTiles };
+
+/// What kFaster means from now on in this process. Not while another thread loads a method.
+void set_preferred_engine(Prefer prefer);
 
 /// The engine for these numbers on so many threads; null for the portable kernel.
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer = Prefer::kFaster);

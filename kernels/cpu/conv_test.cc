@@ -8,8 +8,11 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/cpu/conv_spec.h"
+#include "kernels/cpu/conv_engine.h"
 #include "kernels/cpu/conv_testing.h"
+#ifdef BERTH_HIGHWAY
+#include "kernels/cpu/simd_testing.h"
+#endif
 
 namespace berth::cpu {
 namespace {
@@ -129,8 +132,8 @@ void run_reference(const ConvCase& c) {
             Error::kOk);
 }
 
-TEST(Convolutions, OfAllKindsAreThePortableKernels) {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+void expect_convolutions(unsigned seeds, int* engines) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const ConvCase c = random_conv(random);
@@ -142,6 +145,7 @@ TEST(Convolutions, OfAllKindsAreThePortableKernels) {
     Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
                   c.args(residual_of(c, in_place ? c.out : c.residual), c.out), threads);
     ASSERT_EQ(call.error(), Error::kOk) << call.message();
+    if (std::string(conv_engine(call.state())) != "portable") ++*engines;
     for (int run = 0; run < 2; ++run) {
       if (in_place && run > 0) c.out.set(c.residual.values());
       ASSERT_EQ(call.run(), Error::kOk) << call.message();
@@ -151,8 +155,8 @@ TEST(Convolutions, OfAllKindsAreThePortableKernels) {
   }
 }
 
-TEST(Products, OfAllKindsAreThePortableKernels) {
-  for (unsigned seed = 0; seed < 150; ++seed) {
+void expect_products(unsigned seeds, int* engines) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     const auto rows = static_cast<int32_t>(random.whole(1, 40));
@@ -180,10 +184,84 @@ TEST(Products, OfAllKindsAreThePortableKernels) {
     Prepared call({linear_out, linear_temp_bytes, linear_prepare, conv_release}, args(in_place ? out : residual, out),
                   seed % 16 == 0 ? 2 : 1);
     ASSERT_EQ(call.error(), Error::kOk) << call.message();
+    if (std::string(conv_engine(call.state())) != "portable") ++*engines;
     ASSERT_EQ(call.run(), Error::kOk) << call.message();
     expect_near(out, expected);
     if (::testing::Test::HasFatalFailure()) return;
   }
+}
+
+// Calls check(seeds, engines) with each engine that this build has, on each instruction set that Highway's has here.
+// `engines` counts the calls that the engine took: it must not be the portable kernel that is compared with itself.
+template <typename Check>
+void with_each_engine(unsigned seeds, Check&& check) {
+  int engines = 0;
+#ifdef BERTH_ONEDNN
+  set_preferred_engine(Prefer::kOneDnn);
+  check(seeds, &engines);
+  EXPECT_GT(engines, static_cast<int>(seeds) / 2);
+#endif
+#ifdef BERTH_HIGHWAY
+  set_preferred_engine(Prefer::kTiles);
+  for_each_simd_target([&](const char* name) {
+    SCOPED_TRACE(name);
+    engines = 0;
+    check(seeds, &engines);
+    EXPECT_GT(engines, static_cast<int>(seeds) / 2);
+  });
+#endif
+  set_preferred_engine(Prefer::kFaster);
+  check(seeds / 4, &engines);
+}
+
+TEST(Convolutions, OfAllKindsAreThePortableKernels) { with_each_engine(200, expect_convolutions); }
+
+TEST(Products, OfAllKindsAreThePortableKernels) { with_each_engine(100, expect_products); }
+
+// Sizes that change, and weights that are computed: right, if slower.
+TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
+  Random random(7);
+  ConvCase c = random_conv(random);
+  run_reference(c);
+  Prepared computed({conv_out, conv_temp_bytes, conv_prepare, conv_release}, c.args(residual_of(c, c.residual), c.out),
+                    1, {});
+  ASSERT_EQ(computed.error(), Error::kOk);
+  EXPECT_STREQ(conv_engine(computed.state()), "portable");
+  ASSERT_EQ(computed.run(), Error::kOk) << computed.message();
+  EXPECT_EQ(c.out.values(), c.expected.values());
+
+  const std::vector<int64_t> one = {1, 1}, none = {0, 0};
+  const Array input = random.tensor({1, 6, 5, 5}), weight = random.tensor({6, 4, 3, 3});
+  const Array expected = f32({1, 4, 7, 7}), out = f32({1, 4, 7, 7});
+  const auto transposed = [&](const Array& result) {
+    return std::vector<Arg>{input, weight, nullptr, nullptr, one, none, one,   true,
+                            none,  1,      "relu",  0.0,     0.0, "",   result};
+  };
+  ASSERT_EQ(testing::run(portable::fused_conv_out, transposed(expected), 4 << 20), Error::kOk);
+  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, transposed(out));
+  ASSERT_EQ(call.error(), Error::kOk);
+  ASSERT_EQ(call.run(), Error::kOk) << call.message();
+  EXPECT_EQ(out.values(), expected.values());
+}
+
+// A tensor of other sizes than at load: a move may bring one.
+TEST(AReadyCall, RefusesOtherSizes) {
+  const std::vector<int64_t> one = {1, 1}, none = {0, 0};
+  const Array input = f32({1, 3, 4, 4}, std::vector<double>(48)), weight = f32({5, 3, 1, 1}, std::vector<double>(15));
+  Array out = f32({1, 5, 4, 4});
+  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
+                {input, weight, nullptr, nullptr, one, none, one, false, none, 1, "none", 0.0, 0.0, "", out});
+  ASSERT_EQ(call.error(), Error::kOk);
+  if (std::string(conv_engine(call.state())) == "portable") GTEST_SKIP() << "this build has no engines";
+  Tensor smaller = input.tensor();
+  int32_t sizes[] = {1, 3, 2, 2};
+  int64_t strides[4];
+  const uint8_t order[] = {0, 1, 2, 3};
+  const Tensor before = input.tensor();
+  input.tensor() = Tensor(DType::kF32, 4, sizes, order, strides, smaller.raw());
+  EXPECT_EQ(call.run(), Error::kInvalidArgument);
+  input.tensor() = before;
+  EXPECT_EQ(call.run(), Error::kOk);
 }
 
 }  // namespace

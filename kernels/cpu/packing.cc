@@ -57,28 +57,38 @@ bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
   return read_finish(conv, &spec->finish);
 }
 
+// Whether the engines will be chosen, and will choose, as they would on a machine with this instruction set and no
+// more.
+bool stand_on(const std::string& isa) {
+  if (isa == "native") return true;
+#ifdef BERTH_ONEDNN
+  return limit_onednn(isa.c_str());
+#else
+  return false;
+#endif
+}
+
+std::string source_of(const std::string& engine) {
+#ifdef BERTH_ONEDNN
+  if (engine == "onednn") return onednn_source();
+#endif
+  return "berth " + engine;
+}
+
 template <typename Spec>
 bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, const std::string& isa,
               PackedWeight* packed) {
-#ifdef BERTH_ONEDNN
-  if (isa != "native" && !limit_onednn(isa.c_str())) return false;
+  if (!stand_on(isa)) return false;
   const auto kind = choose_engine(spec, kThreads);
-  if (kind == nullptr) return false;
-  const auto engine = kind->make();
-  if (engine == nullptr || std::string(engine->name()) != "onednn") return false;
+  const auto engine = kind == nullptr ? nullptr : kind->make();
+  if (engine == nullptr) return false;
+  // Tiles are those of this very processor.
+  if (isa != "native" && std::string(engine->name()) != "onednn") return false;
   const WeightLayout& layout = engine->weight();
   packed->bytes.resize(static_cast<size_t>(layout.packed_numel()) * sizeof(float));
   pack(layout, weight, reinterpret_cast<float*>(packed->bytes.data()));
-  packed->text = packing_text(onednn_source(), dense, layout);
+  packed->text = packing_text(source_of(engine->name()), dense, layout);
   return true;
-#else
-  static_cast<void>(spec);
-  static_cast<void>(dense);
-  static_cast<void>(weight);
-  static_cast<void>(isa);
-  static_cast<void>(packed);
-  return false;
-#endif
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ Row row_of(const TileJob& job, int64_t index) {
 // The last channels may not fill a register: then kPart.
 template <bool kPart>
 HWY_INLINE FloatVector load(const Columns& columns, const float* from) {
-  const FloatTag d;
-  if constexpr (kPart) return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(columns.count)), d, from);
-  return hn::LoadU(d, from);
+  if constexpr (kPart) return load_part(from, columns.count);
+  return hn::LoadU(FloatTag(), from);
 }
 
 // Places [x, x + kCount) of a row, all taps [kx_begin, kx_end) of which fall inside.

@@ -19,6 +19,32 @@ struct Columns {
   int64_t first, count;
 };
 
+// Instruction sets without masks would read and write whole registers, and others' elements with them.
+#define BERTH_HAS_MASKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
+
+/// The first `count` elements, less than a register has, and zeros.
+HWY_INLINE FloatVector load_part(const float* from, int64_t count) {
+  const FloatTag d;
+#if BERTH_HAS_MASKS
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+#else
+  HWY_ALIGN float whole[kLanes] = {};
+  for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
+  return hn::Load(d, whole);
+#endif
+}
+
+HWY_INLINE void store_part(FloatVector x, float* to, int64_t count) {
+  const FloatTag d;
+#if BERTH_HAS_MASKS
+  hn::BlendedStore(x, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+#else
+  HWY_ALIGN float whole[kLanes];
+  hn::Store(x, d, whole);
+  for (int64_t i = 0; i < count; ++i) to[i] = whole[i];
+#endif
+}
+
 /// Activations of a few instructions; the others are done in memory, on what was stored.
 HWY_INLINE bool is_simple(portable::ActivationKind kind) {
   using Kind = portable::ActivationKind;
@@ -58,10 +84,9 @@ HWY_INLINE void finish_row(const TileJob& job, const Columns& columns, const Flo
       if (job.residual) y = hn::Add(y, hn::LoadU(d, to + v * kLanes));
       hn::StoreU(simple ? activate_simply(job.activation, y) : y, d, to + v * kLanes);
     } else {
-      const auto mask = hn::FirstN(d, static_cast<size_t>(left));
-      if (job.bias != nullptr) y = hn::Add(y, hn::MaskedLoad(mask, d, job.bias + columns.first + v * kLanes));
-      if (job.residual) y = hn::Add(y, hn::MaskedLoad(mask, d, to + v * kLanes));
-      hn::BlendedStore(simple ? activate_simply(job.activation, y) : y, mask, d, to + v * kLanes);
+      if (job.bias != nullptr) y = hn::Add(y, load_part(job.bias + columns.first + v * kLanes, left));
+      if (job.residual) y = hn::Add(y, load_part(to + v * kLanes, left));
+      store_part(simple ? activate_simply(job.activation, y) : y, to + v * kLanes, left);
     }
   }
   if (!simple) portable::activate(job.activation, to, columns.count);
@@ -70,5 +95,7 @@ HWY_INLINE void finish_row(const TileJob& job, const Columns& columns, const Flo
 }  // namespace HWY_NAMESPACE
 }  // namespace berth::cpu
 HWY_AFTER_NAMESPACE();
+
+#undef BERTH_HAS_MASKS
 
 #endif
