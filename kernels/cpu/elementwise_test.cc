@@ -113,6 +113,17 @@ TEST(Elementwise, ResultsThatLiveLongKeepTheirBuffers) {
                           {testing::f32({3000})});
 }
 
+TEST(Elementwise, ThreadsThatBeginWithAShortBlock) {
+  // 150 blocks, the third of each image short; one factor for all images, one for each.
+  std::mt19937 random(6);
+  const std::vector<int64_t> code = {static_cast<int64_t>(Op::kMulAdd), 0, 1, 2};
+  expect_same_as_portable("berth::elementwise.out",
+                          {Arg::list({random_array(random, {50, 16, 8, 9}, kLast), random_array(random, {1, 16, 1, 1}),
+                                      random_array(random, {50, 16, 1, 1})}),
+                           code, std::vector<double>{}},
+                          {Array(DType::kF32, {50, 16, 8, 9}, {}, kLast)});
+}
+
 TEST(Elementwise, TheOutputMayBeAnInput) {
   std::mt19937 random(2);
   for (const int threads : {1, 3}) {

@@ -29,6 +29,9 @@ TEST(Permute, ShufflesOfChannels) {
     check(random_array(random, {3, 2, c}), {0, 2, 1}, {});
     check(random_array(random, {3, c, 2}), {0, 2, 1}, {});
     check(random_array(random, {2, c}), {1, 0}, {});
+    // Two elements side by side that are no streams: what follows them lies farther off.
+    check(random_array(random, {c, 3, 2}), {1, 2, 0}, {});
+    check(random_array(random, {2, 3, c}), {1, 2, 0}, {});
   }
 }
 

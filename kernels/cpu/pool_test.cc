@@ -135,7 +135,7 @@ TEST(MeanLast, OverPixelsRowsAndAnythingElse) {
 TEST(MeanLast, ManyPixelsOfFewChannelsAndFewOfMany) {
   std::mt19937 random(3);
   for (const std::vector<int32_t>& s :
-       std::vector<std::vector<int32_t>>{{1, 16, 56, 56}, {2, 2048, 7, 7}, {1, 8, 1, 1}}) {
+       std::vector<std::vector<int32_t>>{{1, 16, 56, 56}, {2, 2048, 7, 7}, {2, 700, 30, 30}, {1, 8, 1, 1}}) {
     expect_same_as_portable("aten::mean.out",
                             {random_array(random, s, kLast), std::vector<int64_t>{-1, -2}, true, nullptr},
                             {Array(DType::kF32, {s[0], s[1], 1, 1}, {}, kLast)});
