@@ -173,7 +173,41 @@ bool Analysis::is_input_storage(ValueId value) const {
   return first.valid() && method_.value(first).kind == ir::ValueKind::kInput;
 }
 
+// Dimensions of more than one place, from the outermost in memory, as `name_of` calls them.
+template <typename F>
+static std::vector<int64_t> order_in_memory(const TensorType& type, F&& name_of) {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < type.shape.size(); ++i) {
+    const size_t d = type.dim_order.empty() ? i : type.dim_order[i];
+    if (type.shape[d] != ir::Dim(1)) order.push_back(name_of(d));
+  }
+  return order;
+}
+
+/// Whether a permutation, or a copy into another dimension order, leaves every element where it is in memory.
+bool Analysis::reorders_nothing(const Node& node) const {
+  const bool permutes = node.is(ir::OpId::permute_copy_out);
+  if (!permutes && !node.is(ir::OpId::clone_dim_order_out)) return false;
+  const TensorType& from = method_.tensor(std::get<ValueId>(node.args[0]));
+  const TensorType& to = method_.tensor(node.results[0]);
+  if (from.dtype != to.dtype || !from.is_static() || !to.is_static()) return false;
+  const auto same = [](size_t d) { return static_cast<int64_t>(d); };
+  const auto source = [&](size_t d) {
+    if (!permutes) return static_cast<int64_t>(d);
+    const int64_t dim = std::get<ir::DimList>(node.args[1])[d].value;
+    return dim < 0 ? dim + from.rank() : dim;
+  };
+  return order_in_memory(from, same) == order_in_memory(to, source);
+}
+
 ViewReason Analysis::view_reason(const Node& node) const {
+  if (reorders_nothing(node)) {
+    const ValueId base = std::get<ValueId>(node.args[0]);
+    const Home home = out_.places[at(base)].home;
+    const bool kept = home == Home::kStorage && state_at(base) < 0 && !is_input_storage(base);
+    const bool same_device = method_.tensor(base).device == method_.tensor(node.results[0]).device;
+    return kept && same_device && !returned_[at(node.results[0])] ? ViewReason::kView : ViewReason::kNotAView;
+  }
   if (node.op->view != ir::ViewKind::kReshape) return ViewReason::kNotAView;
   const ValueId base = std::get<ValueId>(node.args[0]);
   const ValueId result = node.results[0];

@@ -41,6 +41,7 @@ class Analysis {
   // Nodes (lifetimes.cc).
   Status visit(const ir::Graph& graph);
   Status visit(ir::NodeId id);
+  bool reorders_nothing(const ir::Node& node) const;
   ViewReason view_reason(const ir::Node& node) const;
   void make_view(ir::ValueId base, ir::ValueId result);
   Status visit_delegate(ir::NodeId id, const std::string& where);

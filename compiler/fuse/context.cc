@@ -97,6 +97,30 @@ Expected<passes::Changed> rewrite_regions(Module& module, const Targets& targets
   return changed;
 }
 
+Expected<passes::Changed> for_each_region(
+    Module& module, const Targets& targets,
+    const std::function<Expected<bool>(Method& method, const targets::Target& target, ir::Graph& region)>& f) {
+  passes::Changed changed = passes::Changed::kNo;
+  for (Method& method : module.methods) {
+    const std::vector<const targets::Target*> of = targets_of_nodes(module, method, targets);
+    std::vector<std::pair<NodeId, const targets::Target*>> calls;
+    ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
+      for (NodeId id : graph.nodes) {
+        const Node& node = method.node(id);
+        if (!node.is(ir::OpId::delegate) || node.regions.empty() || node.regions[0].nodes.empty()) continue;
+        const targets::Target* target = of[static_cast<size_t>(node.regions[0].nodes[0].index)];
+        if (target != nullptr) calls.emplace_back(id, target);
+      }
+    });
+    for (const auto& [call, target] : calls) {
+      // Nodes move when the list grows; their regions stay where they are.
+      BERTH_ASSIGN_OR_RETURN(const bool one, f(method, *target, method.node(call).regions[0]));
+      changed = changed | passes::changed_if(one);
+    }
+  }
+  return changed;
+}
+
 ValueId through_views(const Context& context, ValueId value) {
   while (const Node* node = context.maker(value)) {
     if (node->op->view == ir::ViewKind::kNone || context.uses(value) != 1) break;

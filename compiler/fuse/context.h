@@ -67,6 +67,11 @@ using Visit = std::function<Expected<passes::Action>(Context& context, ir::Build
 Expected<passes::Changed> rewrite_regions(ir::Module& module, const Targets& targets, const passes::Options& options,
                                           const std::function<Visit()>& visit_of);
 
+/// Calls `f` for the region of each delegate that one of `targets` runs. References to nodes do not outlive a change.
+Expected<passes::Changed> for_each_region(
+    ir::Module& module, const Targets& targets,
+    const std::function<Expected<bool>(ir::Method& method, const targets::Target& target, ir::Graph& region)>& f);
+
 /// The value that is the base of `value` through views that only regroup dimensions, each read once; `value` itself
 /// when there is none.
 ir::ValueId through_views(const Context& context, ir::ValueId value);

@@ -1,7 +1,10 @@
 // fuse: what stands in the regions of delegates, in fewer and larger operators, for targets that have kernels for them.
 //
 //     fuse_activations   formulas of hard-swish, silu, gelu, … become one step each
+//     fuse_attention     softmax(query · key * scale + mask) · value
+//     fuse_lstm          a step of an LSTM
 //     fuse_products      convolution or matrix product + bias + residual + activation
+//     channels_last      images with the channels innermost
 //
 // The passes follow the placement (compiler/place/place.h), because what may be fused is what one delegate holds; they
 // change nothing outside of delegates. They make operators "berth::…" of format/operators.def, which never stand in a

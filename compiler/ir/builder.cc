@@ -105,6 +105,7 @@ bool types_agree(const Operator& op, const Type& inferred, const Type& declared)
   TensorType expected = *a;
   expected.device = b->device;
   if (sized_by_contents(op.id) && !b->shape.empty() && expected.rank() == b->rank()) expected.shape[0] = b->shape[0];
+  if (gives_any_order(op.id) && expected.rank() == b->rank()) expected.dim_order = b->dim_order;
   return expected == *b;
 }
 

@@ -49,8 +49,8 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
                                         std::vector<Argument>& args);
 
 /// Whether a result may have `declared` as its type where the shape rule says `inferred`: they are equal, but that
-/// sizes which depend on contents (of `nonzero` and its like) go by any name, and that shape rules know nothing of
-/// devices (verify_devices.h does).
+/// sizes which depend on contents (of `nonzero` and its like) go by any name, that operators which give any order may
+/// say another one, and that shape rules know nothing of devices (verify_devices.h does).
 bool types_agree(const Operator& op, const Type& inferred, const Type& declared);
 
 /// `number` as the bytes of one `dtype` element. REQUIRES: is_floating, is_integer or bool.

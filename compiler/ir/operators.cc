@@ -201,6 +201,49 @@ const Operator& operator_of(OpId id) {
   return table().rows[static_cast<size_t>(id)];
 }
 
+bool gives_any_order(OpId id) {
+  switch (id) {
+    case OpId::convolution_out:
+    case OpId::fused_conv_out:
+    case OpId::fused_elementwise_out:
+    case OpId::max_pool2d_with_indices_out:
+    case OpId::avg_pool2d_out:
+    case OpId::adaptive_avg_pool2d_out:
+    case OpId::upsample_bilinear2d_vec_out:
+    case OpId::upsample_nearest2d_vec_out:
+    case OpId::mean_out:
+    case OpId::cat_out:
+    case OpId::slice_copy_Tensor_out:
+    case OpId::split_copy_Tensor_out:
+    case OpId::split_with_sizes_copy_out:
+    case OpId::permute_copy_out:
+    case OpId::add_out:
+    case OpId::add_Scalar_out:
+    case OpId::sub_out:
+    case OpId::sub_Scalar_out:
+    case OpId::mul_out:
+    case OpId::mul_Scalar_out:
+    case OpId::div_out:
+    case OpId::div_Scalar_out:
+    case OpId::maximum_out:
+    case OpId::minimum_out:
+    case OpId::clamp_out:
+    case OpId::hardtanh_out:
+    case OpId::relu_out:
+    case OpId::leaky_relu_out:
+    case OpId::elu_out:
+    case OpId::gelu_out:
+    case OpId::sigmoid_out:
+    case OpId::tanh_out:
+    case OpId::exp_out:
+    case OpId::neg_out:
+    case OpId::abs_out:
+    case OpId::sqrt_out:
+    case OpId::rsqrt_out: return true;
+    default: return false;
+  }
+}
+
 const Operator* find_operator(std::string_view functional_name) {
   const auto found = table().by_functional_name.find(functional_name);
   return found == table().by_functional_name.end() ? nullptr : found->second;

@@ -102,6 +102,11 @@ struct Operator {
 /// The row of `id`. REQUIRES: id < OpId::kCount.
 const Operator& operator_of(OpId id);
 
+/// Whether the operator's kernels write results in whatever dimension order they have, so that a graph may say another
+/// than the shape rule's: element-wise operators, convolution, pools, means, resampling, joining and cutting, and
+/// reordering itself.
+bool gives_any_order(OpId id);
+
 /// By functional name, "aten::add.Tensor"; null when there is none.
 const Operator* find_operator(std::string_view functional_name);
 /// By registered name and out overload, "aten::add" and "out"; null when there is none.
