@@ -68,16 +68,35 @@ void add_products(const LstmStep& step, int64_t begin, int64_t end, Sums& sums) 
   for (; unit < end; ++unit) add_one(step, unit, to + unit - begin);
 }
 
+// e^-x for the gates: sigmoid and tanh are as good as 0, 1 and -1 beyond 40, and products of two of these are finite.
+BERTH_INLINE float exp_of_minus(float x) {
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23
+  const float raised = x < -40.0f ? -40.0f : x;
+  const float bounded = -(raised > 40.0f ? 40.0f : raised);
+  const float shifted = bounded * 1.442695041f + kRound;
+  const float n = shifted - kRound;
+  const float r = (bounded - n * math::kLn2High) - n * math::kLn2Low;
+  const float mantissa = 1.0f + math::exp_minus_one_near_zero(r);
+  return math::float_of(math::bits_of(mantissa) + (math::bits_of(shifted) << 23));
+}
+
+// With e = e^-x and t = e^-2y: sigmoid(x) = 1 / (1 + e) and tanh(y) = (1 - t) / (1 + t), so that a product of the two
+// needs one division. tanh is right to within 1e-7, near 0 too, but not to a share of itself there.
+BERTH_INLINE float sigmoid_times_tanh(float x, float y) {
+  const float t = exp_of_minus(2 * y);
+  return (1 - t) / ((1 + exp_of_minus(x)) * (1 + t));
+}
+
 void finish(const LstmStep& step, int64_t begin, int64_t n, const Sums& sums) {
   const float* cell = step.cell + begin;
   float* out_cell = step.out_cell + begin;
   float* out_hidden = step.out_hidden + begin;
   BERTH_SIMD
   for (int64_t j = 0; j < n; ++j) {
-    const float kept = math::sigmoid(sums.gate[1][j]) * cell[j];
-    const float next = kept + math::sigmoid(sums.gate[0][j]) * math::tanh(sums.gate[2][j]);
+    const float next =
+        cell[j] / (1 + exp_of_minus(sums.gate[1][j])) + sigmoid_times_tanh(sums.gate[0][j], sums.gate[2][j]);
     out_cell[j] = next;
-    out_hidden[j] = math::sigmoid(sums.gate[3][j]) * math::tanh(next);
+    out_hidden[j] = sigmoid_times_tanh(sums.gate[3][j], next);
   }
 }
 

@@ -68,6 +68,25 @@ TEST(LstmCell, IsItsDefinition) {
   check(3, 40, 1);
 }
 
+TEST(LstmCell, GatesThatAreShutOrOpenAndNaN) {
+  const std::vector<double> gates = {200, -200, 200,       NAN, 200, -200, INFINITY, 0,
+                                     200, 200,  -INFINITY, 0,   200, 200,  200,      0};
+  for_each_simd_target([&](const char* target) {
+    SCOPED_TRACE(target);
+    const Array hidden = f32({1, 4});
+    const Array cell = f32({1, 4});
+    ASSERT_EQ(testing::run(lstm_cell_out, {f32({1, 16}, gates), f32({1, 4}, {0, 0, 0, 0}), f32({1, 4}, {5, 7, 3, 1}),
+                                           f32({4, 16}, std::vector<double>(64, 0)), "", hidden, cell}),
+              Error::kOk);
+    EXPECT_NEAR(cell.values()[0], 6, 1e-5);
+    EXPECT_NEAR(cell.values()[1], 0, 1e-5);
+    EXPECT_NEAR(cell.values()[2], 2, 1e-5);
+    EXPECT_NEAR(hidden.values()[0], std::tanh(6.0), 1e-6);
+    EXPECT_NEAR(hidden.values()[2], std::tanh(2.0), 1e-6);
+    EXPECT_TRUE(std::isnan(cell.values()[3]) && std::isnan(hidden.values()[3]));
+  });
+}
+
 TEST(LstmCell, ThreadsShareTheUnits) { check(2, 200, 3); }
 
 }  // namespace
