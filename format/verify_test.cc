@@ -128,6 +128,7 @@ TEST(Verify, RootOutsideOfTheProgramIsRefused) {
   }
 }
 
+// Holds row 212: what no arena holds, offsets up to 2^64 - 1 included. A negative one cannot be written.
 TEST(Verify, TensorsThatLieAreRefused) {
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).sizes = {-1}, Error::kInvalidProgram,
                  "methods[0].values[3]", "negative");

@@ -222,6 +222,7 @@ ProgramDesc counter() {
   return program;
 }
 
+// Holds row 152, row 153.
 TEST(Method, StateBeginsWithItsInitialValueAndLastsFromRunToRun) {
   Ready r = ready(counter());
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;

@@ -36,6 +36,7 @@ TEST(ArgumentsAreWrittenInFull, InSchemaOrderAndTheOutputTwice) {
   EXPECT_EQ(only_method(emitted).outputs, (std::vector<int32_t>{9}));
 }
 
+// Holds row 210.
 TEST(SeveralOutputsAreFollowedByTheirList, AndAListByItsEqual) {
   const EmittedProgram emitted = program_of(R"(
     method forward(%x: f32[4,6]) {
@@ -48,6 +49,7 @@ TEST(SeveralOutputsAreFollowedByTheirList, AndAListByItsEqual) {
             "aten::split_copy.Tensor_out(v0, 3, 1, [v7, v8], [v7, v8])\n");
 }
 
+// Holds row 120, row 210.
 TEST(ListsHoldTheirTensorsBeforeThem, WithNoneWhereAllowed) {
   const EmittedProgram emitted = program_of(R"(
     const @i: i64[2] = dense<[2, 0]>
@@ -84,6 +86,7 @@ TEST(AnInputThatOnlyTheFunctionalFormHasIsLeftOut, TheOutputsTypeSaysIt) {
   EXPECT_EQ(outputs_of(only_method(emitted))[0].substr(0, 6), "i64[4]");
 }
 
+// Holds row 139.
 // Holds row 218.
 TEST(OutputsMayBeAnythingButText, EachAsItself) {
   const EmittedProgram emitted = program_of(R"(
@@ -369,6 +372,7 @@ TEST(MethodsSayHowTheirInputsNest, AsPyTorchDoes) {
   EXPECT_EQ(method.output_tree, R"([1, {"type": null, "context": null, "children_spec": []}])");
 }
 
+// Holds row 121.
 TEST(ScalarsAsInputsAreRefused, ByName) {
   EXPECT_EQ(refusal_of("method forward(%x: f32[2], %n: int) {\n return %x\n}"),
             "method forward: input %n: a program fixes scalar inputs; make it a constant or a tensor");

@@ -220,7 +220,7 @@ TEST(TheSecondResultNeverTakesAnInput, OnlyTheFirstMay) {
   EXPECT_EQ(value_text(only_method(emitted), only_method(emitted).outputs[0]), "f32[4,8]+0");
 }
 
-// Holds row 183. The cache is written where it lies; no copy follows.
+// Holds row 147, row 183. The cache is written where it lies; no copy follows.
 TEST(StateIsComputedWhereItLies, WhenNothingReadsTheOldOne) {
   const std::string text = R"(
     state @cache: f32[4,8] = splat<0>
@@ -268,7 +268,7 @@ TEST(StateThatIsReadAgainStaysUntilTheEnd, AndIsCopiedThen) {
   EXPECT_TRUE(copies("berth::state_write(%x) @s\nreturn %old\n"));
 }
 
-// Holds row 194.
+// Holds row 148, row 194.
 TEST(TwoCachesAreWrittenInPlace, EachWhereItLies) {
   const EmittedProgram emitted = program_of(R"(
     state @k: f32[4,8] = splat<0>

@@ -2,12 +2,14 @@
 """Berth against software that we did not write.
 
     ./dev compat                     # everything
-    ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files
+    ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files;
+                                     # reuse of memory changes no bit; memory needed is exact
     ./dev compat pt2 [PATTERN…]      # small modules through torch.export, before and after decomposition (pt2.py)
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
     ./dev compat replan [NAME…]      # ExecuTorch's programs with a better plan: the same outputs in both runtimes
+    ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
@@ -28,6 +30,7 @@ import numpy as np
 from devices import devices
 from drivers import Berth, Broken, ExecuTorch, Refused, difference
 from placed import placed
+from reuse import exact_memory, same_without_reuse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build" / "models"
@@ -92,6 +95,10 @@ def suite(berth, names, tally):
         want = [np.load(p) for p in sorted(folder.glob("out*.npy"))]
         with tempfile.TemporaryDirectory() as work:
             tally.add(name, *check_model(berth, executorch, folder / "model.onnx", inputs, want, pathlib.Path(work)))
+        with tempfile.TemporaryDirectory() as work:
+            tally.add(f"{name} without reuse", *same_without_reuse(berth, folder / "model.onnx", inputs, pathlib.Path(work)))
+        with tempfile.TemporaryDirectory() as work:
+            tally.add(f"{name} in exact memory", *exact_memory(berth, folder / "model.onnx", pathlib.Path(work)))
         if (folder / "model.pt2").exists():
             with tempfile.TemporaryDirectory() as work:
                 tally.add(f"{name}.pt2",
@@ -101,6 +108,11 @@ def suite(berth, names, tally):
 def replan(berth, names, tally):
     from replan import MODELS as some, replanned
     replanned(berth, suite_models(names or some, "model.pt2"), tally)
+
+
+def recorded(berth, names, tally):
+    from programs import programs
+    programs(berth, names, tally)
 
 
 def archives(berth, names, tally):
@@ -259,13 +271,13 @@ def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
     cli.add_argument("what", nargs="?", default="all", choices=["all", "suite", "light", "nodes", "devices", "placed",
-                                                                "executorch", "pt2", "replan"])
+                                                                "executorch", "pt2", "replan", "programs"])
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
     parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators, "pt2": archives, "replan": replan}
-    for name in parts if args.what == "all" else [args.what]:
+             "executorch": operators, "pt2": archives, "replan": replan, "programs": recorded}
+    for name in (p for p in parts if p != "programs") if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)
         print(f"{name}: {time.perf_counter() - start:.0f} s")

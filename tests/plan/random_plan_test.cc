@@ -19,7 +19,7 @@ TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
   const auto start = std::chrono::steady_clock::now();
   const std::chrono::seconds seconds(number_of("BERTH_SECONDS", 0));
   const auto first = static_cast<unsigned>(number_of("BERTH_SEED", 1));
-  constexpr unsigned kSeeds = 300;
+  constexpr unsigned kSeeds = 1000;
   int ran = 0;
   Tried all;
   unsigned seed = first;

@@ -1,0 +1,166 @@
+#include "tests/plan/exact_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "kernels/portable/portable.h"
+#include "runtime/data_loader.h"
+
+namespace berth::plan_test {
+namespace {
+
+constexpr size_t kBase = 64;
+constexpr size_t kGuard = 64;
+constexpr uint8_t kMark = 0xA5;
+
+/// `bytes` bytes at a multiple of 64, marks before and behind.
+class Guarded {
+ public:
+  explicit Guarded(size_t bytes) : bytes_(bytes), memory_(bytes + 2 * kGuard + kBase, kMark) {
+    const size_t beyond = reinterpret_cast<uintptr_t>(memory_.data()) % kBase;
+    start_ = kGuard + (beyond == 0 ? 0 : kBase - beyond);
+    std::memset(memory_.data() + start_, 0, bytes);
+  }
+  /// All but the last `without` bytes.
+  Span<uint8_t> span(size_t without = 0) { return {memory_.data() + start_, bytes_ - without}; }
+  size_t size() const { return bytes_; }
+  bool untouched() const {
+    const auto mark = [](uint8_t byte) { return byte == kMark; };
+    return std::all_of(memory_.begin(), memory_.begin() + static_cast<ptrdiff_t>(start_), mark) &&
+           std::all_of(memory_.begin() + static_cast<ptrdiff_t>(start_ + bytes_), memory_.end(), mark);
+  }
+
+ private:
+  size_t bytes_;
+  std::vector<uint8_t> memory_;
+  size_t start_ = 0;
+};
+
+/// Memory of one method, as large as the program says.
+class Trial {
+ public:
+  Trial(const Program& program, const MethodMeta& meta) : program_(program), meta_(meta) {}
+
+  /// The problem, or nothing.
+  std::string run(MemoryNeeded* needed) {
+    const auto least = program_.memory_needed(meta_.name());
+    if (!least.ok()) return "memory_needed fails";
+    method_ = std::make_unique<Guarded>(least->method_bytes);
+    const auto known = program_.memory_needed(meta_.name(), method_->span());
+    if (!known.ok() || known->method_bytes != least->method_bytes || known->temp_bytes == MemoryNeeded::kUnknown) {
+      return "memory_needed does not know the temp bytes with its own method bytes";
+    }
+    *needed = *known;
+    temp_ = std::make_unique<Guarded>(known->temp_bytes);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < meta_.num_memory_planned_buffers(); ++i) {
+      arenas_.push_back(std::make_unique<Guarded>(static_cast<size_t>(meta_.memory_planned_buffer_size(i).value())));
+      sum += arenas_.back()->size();
+    }
+    if (sum != known->arena_bytes) return "the arenas do not add up to what memory_needed says";
+    const std::string exact = execute();
+    if (!exact.empty()) return "with exactly what is needed: " + exact;
+    return refuses_less();
+  }
+
+ private:
+  struct Less {
+    size_t method = 0;
+    size_t temp = 0;
+    size_t arena = SIZE_MAX;  // which has one byte less
+  };
+
+  Result<Method> load(const Less& less, MemoryAllocator* allocator, HierarchicalAllocator* planned,
+                      std::vector<Span<uint8_t>>* spans) {
+    *allocator = MemoryAllocator(method_->span(less.method));
+    for (size_t i = 0; i < arenas_.size(); ++i) spans->push_back(arenas_[i]->span(i == less.arena ? 1 : 0));
+    *planned = HierarchicalAllocator(*spans);
+    return program_.load_method(meta_.name(), MemoryManager(*allocator, *planned, temp_->span(less.temp)), nullptr,
+                                &report_);
+  }
+
+  std::string execute() {
+    MemoryAllocator allocator{Span<uint8_t>()};
+    HierarchicalAllocator planned;
+    std::vector<Span<uint8_t>> spans;
+    auto method = load({}, &allocator, &planned, &spans);
+    if (!method.ok()) return said();
+    std::vector<std::vector<uint8_t>> ports;
+    for (size_t i = 0; i < method->inputs_size(); ++i) {
+      const auto info = meta_.input_tensor_meta(i);
+      if (!info.ok()) {
+        method->set_input(i, method->get_input(i));
+        continue;
+      }
+      ports.emplace_back(info->nbytes + 1);
+      if (method->set_input(i, ports.back().data(), info->sizes, info->dtype) != Error::kOk) {
+        return method->last_report().message;
+      }
+    }
+    for (size_t i = 0; i < method->outputs_size(); ++i) {
+      const auto info = meta_.output_tensor_meta(i);
+      if (!info.ok() || info->is_memory_planned) continue;
+      ports.emplace_back(info->nbytes + 1);
+      method->set_output_data_ptr(i, ports.back().data(), info->nbytes);
+    }
+    if (method->execute() != Error::kOk) return method->last_report().message;
+    bool untouched = method_->untouched() && temp_->untouched();
+    for (const auto& arena : arenas_) untouched = untouched && arena->untouched();
+    return untouched ? "" : "bytes outside of the given memory were written";
+  }
+
+  std::string said() const { return std::string(report_.place) + ": " + report_.message; }
+
+  /// The report must have the number that is needed.
+  std::string refuses(const Less& less, const std::string& what, uint64_t bytes) {
+    MemoryAllocator allocator{Span<uint8_t>()};
+    HierarchicalAllocator planned;
+    std::vector<Span<uint8_t>> spans;
+    const auto method = load(less, &allocator, &planned, &spans);
+    if (method.ok()) return "one byte less of " + what + " is taken";
+    if (said().find(std::to_string(bytes)) != std::string::npos) return "";
+    return "one byte less of " + what + " is refused without the number " + std::to_string(bytes) + ": " + said();
+  }
+
+  std::string refuses_less() {
+    std::string problem = refuses({1, 0, SIZE_MAX}, "the method memory", method_->size());
+    if (problem.empty() && temp_->size() > 0) {
+      problem = refuses({0, 1, SIZE_MAX}, "the temp memory", temp_->size());
+    }
+    for (size_t i = 0; i < arenas_.size() && problem.empty(); ++i) {
+      if (arenas_[i]->size() == 0) continue;
+      problem = refuses({0, 0, i}, "arena " + std::to_string(i + 1), arenas_[i]->size());
+    }
+    return problem;
+  }
+
+  const Program& program_;
+  const MethodMeta& meta_;
+  std::unique_ptr<Guarded> method_;
+  std::unique_ptr<Guarded> temp_;
+  std::vector<std::unique_ptr<Guarded>> arenas_;
+  Report report_;
+};
+
+}  // namespace
+
+ExactMemory check_exact_memory(Span<const uint8_t> file) {
+  ExactMemory out;
+  const BufferLoader loader(file);
+  const auto program = Program::load(loader, portable::kernels());
+  if (!program.ok()) {
+    out.problem = "the program cannot be loaded";
+    return out;
+  }
+  for (size_t m = 0; m < program->num_methods() && out.problem.empty(); ++m) {
+    const auto meta = program->method_meta(m);
+    MemoryNeeded needed;
+    if (meta.ok()) out.problem = Trial(*program, *meta).run(&needed);
+    if (!out.problem.empty()) out.problem = "method " + std::string(meta->name()) + ": " + out.problem;
+    out.needed.push_back(needed);
+  }
+  return out;
+}
+
+}  // namespace berth::plan_test
