@@ -7,18 +7,12 @@
 #include "base/math.h"
 #include "base/result.h"
 #include "format/data_schema.h"
+#include "format/little_endian.h"
 #include "format/program_view.h"
 #include "format/tensor_facts.h"
 
 namespace berth::format {
 namespace {
-
-template <typename T>
-T little_endian(const uint8_t* bytes) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) value = static_cast<T>(value | static_cast<T>(bytes[i]) << (8 * i));
-  return value;
-}
 
 constexpr Error kWrong = Error::kInvalidExternalData;
 constexpr uint32_t kHeaderLength = 40;

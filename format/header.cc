@@ -5,16 +5,10 @@
 
 #include "base/math.h"
 #include "base/result.h"
+#include "format/little_endian.h"
 
 namespace berth::format {
 namespace {
-
-template <typename T>
-T little_endian(const uint8_t* bytes) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) value = static_cast<T>(value | static_cast<T>(bytes[i]) << (8 * i));
-  return value;
-}
 
 Error check_identifier(const uint8_t* bytes, Report* report) {
   if (std::memcmp(bytes + 4, kIdentifier, 4) == 0) return Error::kOk;

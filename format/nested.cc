@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "format/little_endian.h"
+
 namespace berth::format {
 namespace {
 
@@ -9,12 +11,6 @@ constexpr char kMagic[8] = {'B', 'e', 'r', 't', 'h', 'N', 's', 't'};
 
 void put(uint64_t value, size_t size, uint8_t* out) {
   for (size_t i = 0; i < size; ++i) out[i] = static_cast<uint8_t>(value >> (8 * i));
-}
-
-uint64_t get(const uint8_t* bytes, size_t size) {
-  uint64_t value = 0;
-  for (size_t i = size; i-- > 0;) value = value << 8 | bytes[i];
-  return value;
 }
 
 }  // namespace
@@ -34,15 +30,14 @@ Result<Span<const uint8_t>> open_nested(Span<const uint8_t> payload, Report* rep
     return fail(report, Error::kInvalidProgram, kPlace, "the payload of %zu bytes is no nested program",
                 payload.size());
   }
-  const uint64_t version = get(payload.data() + 8, 4);
-  const uint64_t header_size = get(payload.data() + 12, 4);
+  const auto version = little_endian<uint32_t>(payload.data() + 8);
+  const auto header_size = little_endian<uint32_t>(payload.data() + 12);
   if (version != kNestedVersion || header_size != kNestedHeaderSize) {
     return fail(report, Error::kDelegateInvalidCompatibility, kPlace,
-                "version %llu with %llu bytes of header; this build reads version %u with %zu",
-                static_cast<unsigned long long>(version), static_cast<unsigned long long>(header_size), kNestedVersion,
-                kNestedHeaderSize);
+                "version %u with %u bytes of header; this build reads version %u with %zu", version, header_size,
+                kNestedVersion, kNestedHeaderSize);
   }
-  const uint64_t size = get(payload.data() + 16, 8);
+  const auto size = little_endian<uint64_t>(payload.data() + 16);
   if (size > payload.size() - kNestedHeaderSize) {
     return fail(report, Error::kInvalidProgram, kPlace, "a program of %llu bytes is announced, %zu follow",
                 static_cast<unsigned long long>(size), payload.size() - kNestedHeaderSize);

@@ -9,13 +9,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What PyTorch 2.15 gives; momentum 0.25, eps 0.001.
 const Values kInput = {3.875, -4.625, -2.375, -4.875, 4.875, 1.625, -0.5,  3.75,  2.5,  4.75,  -3.625, -2.875,
                        -1.5,  -2.5,   -1.25,  3,      4.875, -3.25, 3.125, 2.625, 3.25, -4.75, -0.25,  -4};

@@ -7,13 +7,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What PyTorch 2.15 gives.
 struct Case {
   const char* name;

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kGrainBytes = 256 * 1024;
 
 // Resizes `out` and stores `value` everywhere.
-Error fill_out(KernelContext& context, const Element& value, const Sizes& sizes, Tensor& out) {
+Error fill_all(KernelContext& context, const Element& value, const Sizes& sizes, Tensor& out) {
   BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, out));
   const int64_t bytes = static_cast<int64_t>(element_size(out.dtype()));
@@ -24,26 +24,26 @@ Error fill_out(KernelContext& context, const Element& value, const Sizes& sizes,
   return Error::kOk;
 }
 
-Error fill_with(KernelContext& context, const EValue& scalar, const Sizes& sizes, Tensor& out) {
-  Element value;
-  BERTH_RETURN_IF_ERROR(read_element(context, scalar, out.dtype(), &value));
-  return fill_out(context, value, sizes, out);
-}
-
-Error fill_size(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out) {
-  Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_sizes(context, size, &sizes));
-  return fill_with(context, scalar, sizes, out);
-}
-
 }  // namespace
 
 Error full_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_size(context, *args[0], *args[1], args[2]->tensor());
+  return full(context, *args[0], *args[1], args[2]->tensor(), fill_all);
 }
-
 Error zeros_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_size(context, *args[0], EValue(int64_t{0}), args[1]->tensor());
+  return full(context, *args[0], EValue(int64_t{0}), args[1]->tensor(), fill_all);
+}
+Error ones_out(KernelContext& context, Span<EValue* const> args) {
+  return full(context, *args[0], EValue(int64_t{1}), args[1]->tensor(), fill_all);
+}
+// The memory format says nothing here: out has the dimension order that it has, and every element is the same.
+Error full_like_out(KernelContext& context, Span<EValue* const> args) {
+  return full_like(context, args[0]->tensor(), *args[1], args[3]->tensor(), fill_all);
+}
+Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
+  return scalar_tensor(context, *args[0], args[1]->tensor(), fill_all);
+}
+Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+  return fill_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), fill_all);
 }
 
 // The elements are whatever the memory held.
@@ -55,33 +55,11 @@ Error empty_out(KernelContext& context, Span<EValue* const> args) {
 
 Error empty_dim_order_out(KernelContext& context, Span<EValue* const> args) { return empty_out(context, args); }
 
-Error ones_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_size(context, *args[0], EValue(int64_t{1}), args[1]->tensor());
-}
-
-// The memory format says nothing here: out has the dimension order that it has, and every element is the same.
-Error full_like_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_with(context, *args[1], sizes_of(args[0]->tensor()), args[3]->tensor());
-}
-
-Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_with(context, *args[0], Sizes(), args[1]->tensor());
-}
-
-Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
-  return fill_with(context, *args[1], sizes_of(self), out);
-}
-
 Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   const Tensor& value = args[1]->tensor();
   Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
-  BERTH_RETURN_IF_ERROR(check_memory(context, value));
-  if (value.rank() != 0) return context.fail(Error::kInvalidArgument, "fill: value must be a tensor of rank 0");
+  BERTH_RETURN_IF_ERROR(check_fill(context, self, value, out));
   // Read before out is written: both may be the same memory.
   Element element;
   if (value.dtype() == out.dtype()) {
@@ -91,7 +69,7 @@ Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   } else {
     return context.fail(Error::kInvalidArgument, "fill: value cannot be converted to the dtype of self");
   }
-  return fill_out(context, element, sizes_of(self), out);
+  return fill_all(context, element, sizes_of(self), out);
 }
 
 }  // namespace berth::portable

@@ -82,4 +82,36 @@ Error read_element(KernelContext& context, const EValue& scalar, DType dtype, El
   });
 }
 
+Error full(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out, Fill fill) {
+  Sizes sizes;
+  Element value;
+  BERTH_RETURN_IF_ERROR(read_sizes(context, size, &sizes));
+  BERTH_RETURN_IF_ERROR(read_element(context, scalar, out.dtype(), &value));
+  return fill(context, value, sizes, out);
+}
+
+Error full_like(KernelContext& context, const Tensor& self, const EValue& scalar, Tensor& out, Fill fill) {
+  Element value;
+  BERTH_RETURN_IF_ERROR(read_element(context, scalar, out.dtype(), &value));
+  return fill(context, value, sizes_of(self), out);
+}
+
+Error scalar_tensor(KernelContext& context, const EValue& scalar, Tensor& out, Fill fill) {
+  Element value;
+  BERTH_RETURN_IF_ERROR(read_element(context, scalar, out.dtype(), &value));
+  return fill(context, value, Sizes(), out);
+}
+
+Error fill_scalar(KernelContext& context, const Tensor& self, const EValue& scalar, Tensor& out, Fill fill) {
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
+  return full_like(context, self, scalar, out, fill);
+}
+
+Error check_fill(KernelContext& context, const Tensor& self, const Tensor& value, const Tensor& out) {
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
+  BERTH_RETURN_IF_ERROR(check_memory(context, value));
+  if (value.rank() == 0) return Error::kOk;
+  return context.fail(Error::kInvalidArgument, "fill: value must be a tensor of rank 0");
+}
+
 }  // namespace berth::portable

@@ -1,10 +1,10 @@
-// A number as the bytes of an element.
+// A number as the bytes of an element, and what is filled with it. Shared by every set of kernels.
 #pragma once
 
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "runtime/kernel.h"
+#include "kernels/portable/layout_arguments.h"
 
 namespace berth::portable {
 
@@ -18,5 +18,19 @@ struct Element {
 /// fit (infinities and NaN fit all floating types, no integer; a negative integer, though no negative fraction, fits an
 /// unsigned type when its magnitude does), or when `dtype` is a quantised, bit or 8-bit floating type.
 Error read_element(KernelContext& context, const EValue& scalar, DType dtype, Element* out);
+
+/// How a set of kernels stores `value`, of out's dtype, in every element of `out`, which gets `sizes`.
+using Fill = Error (*)(KernelContext& context, const Element& value, const Sizes& sizes, Tensor& out);
+
+// Every element the same number, with their arguments as in the operator table. A size is a list of sizes.
+
+Error full(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out, Fill fill);
+Error full_like(KernelContext& context, const Tensor& self, const EValue& scalar, Tensor& out, Fill fill);
+Error scalar_tensor(KernelContext& context, const EValue& scalar, Tensor& out, Fill fill);
+/// `self` and `out` have the same dtype.
+Error fill_scalar(KernelContext& context, const Tensor& self, const EValue& scalar, Tensor& out, Fill fill);
+
+/// fill.Tensor: `self` and `out` have the same dtype, and `value` is one element with memory.
+Error check_fill(KernelContext& context, const Tensor& self, const Tensor& value, const Tensor& out);
 
 }  // namespace berth::portable

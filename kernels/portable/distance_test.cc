@@ -9,13 +9,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What PyTorch 2.15 gives, at every p that has a way of its own and one that has not.
 const Values kFirst = {2.75, 1, -4.125, -0.125, 3.875, 2.625, 3, -2.5, -0.875, -1.5, -0.375, 4.375};
 const Values kSecond = {1.625,  -0.625, 1.75, -3.125, 3.625,  -4.25,  -2.125, 1.125,

@@ -9,13 +9,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What PyTorch 2.15 gives for one image of two channels and places inside, on the edge and far outside.
 const Values kImage = {-1.5,  1.25,  0.625, 4.25,  -3.25, -0.75, 2,   -1,  1.5,    -4.875, -4.625, 0.5,
                        1.625, -1.75, 1.25,  3.875, 3.75,  -4.75, 0.5, 1.5, -4.625, -2.375, -4.125, -4};

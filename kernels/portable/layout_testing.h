@@ -50,6 +50,14 @@ Values filled(const Shape& shape, Read&& read) {
   return values;
 }
 
+/// Expects these elements, each within `tolerance`, and nothing written around them.
+inline void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
+  const Values values = got.values();
+  ASSERT_EQ(values.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
+  EXPECT_TRUE(got.intact());
+}
+
 /// Row-major, reversed, and channels-last where there are channels.
 inline std::vector<Order> orders(size_t rank) {
   Order plain(rank);

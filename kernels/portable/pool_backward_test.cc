@@ -7,13 +7,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What PyTorch 2.15 gives: a window of 3 by 2, strides 2 and 1, padding 1 and 0, dilation 1 and 2.
 const Values kInput = {-3.25, -4, 4.5,   0.625, 0.375, -4.875, -0.125, -4.875, -3.375, 1.875,
                        2.25,  0,  -3.25, 2.875, -2.75, 0.5,    -4.75,  -4.625, -3.25,  -2.75};

@@ -9,13 +9,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What torch.ao's definitions give in PyTorch 2.15.
 const Values kReals = {-3, -0.75, -0.25, 0, 0.25, 0.75, 1.25, 100, -100, 0.1, 0.3, -0.7};
 constexpr int64_t kI8 = 1;

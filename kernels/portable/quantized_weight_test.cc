@@ -7,13 +7,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What torch.ao's and ExecuTorch's definitions give: rows 2, 0, 1 and 2 of a weight of three.
 const Values kBytes = {183, 3, 23, 131, 95, 2, 54, 221, 166, 146, 111, 199};
 const Values kScales = {.5, .1, 2, 1, .25, .3};

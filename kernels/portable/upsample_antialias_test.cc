@@ -7,13 +7,6 @@ namespace {
 
 using namespace berth::testing;
 
-void expect_near(const Array& got, const Values& want, double tolerance = 1e-5) {
-  const Values values = got.values();
-  ASSERT_EQ(values.size(), want.size());
-  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(values[i], want[i], tolerance) << "element " << i;
-  EXPECT_TRUE(got.intact());
-}
-
 // What PyTorch 2.15 gives for one image of 5 by 7.
 const Values kImage = {4.625,  0.125,  -0.75, -2,     3.25,   -2.375, 2.625,  -1.5,  4.125, -0.375, 2.5,   3.875,
                        -4.25,  -0.375, 3.5,   0.25,   -1.375, -4.375, 2.5,    -2.75, 3,     -2.625, 2.375, 2.875,

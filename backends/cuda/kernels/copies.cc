@@ -66,18 +66,10 @@ Error place(KernelContext& context, const Tensor& part, const SubBox& box, Tenso
   return run_conversion(context, walk, first, out.dtype(), part.raw(), part.dtype());
 }
 
-Error fill_with(KernelContext& context, const EValue& scalar, const Sizes& sizes, Tensor& out) {
-  portable::Element value;
-  BERTH_RETURN_IF_ERROR(portable::read_element(context, scalar, out.dtype(), &value));
+Error fill_all(KernelContext& context, const portable::Element& value, const Sizes& sizes, Tensor& out) {
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
   return fill(context, value.bytes, out);
-}
-
-Error fill_size(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out) {
-  Sizes sizes;
-  BERTH_RETURN_IF_ERROR(portable::read_sizes(context, size, &sizes));
-  return fill_with(context, scalar, sizes, out);
 }
 
 Error padded_sizes(KernelContext& context, const Tensor& self, const portable::Padding& padding, portable::PadMode mode,
@@ -238,35 +230,29 @@ PAD(replication_pad3d_out, 3, kReplicate)
 #undef PAD
 
 Error full_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_size(context, *args[0], *args[1], args[2]->tensor());
+  return portable::full(context, *args[0], *args[1], args[2]->tensor(), fill_all);
 }
 Error zeros_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_size(context, *args[0], EValue(int64_t{0}), args[1]->tensor());
+  return portable::full(context, *args[0], EValue(int64_t{0}), args[1]->tensor(), fill_all);
 }
 Error ones_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_size(context, *args[0], EValue(int64_t{1}), args[1]->tensor());
+  return portable::full(context, *args[0], EValue(int64_t{1}), args[1]->tensor(), fill_all);
 }
 Error full_like_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_with(context, *args[1], sizes_of(args[0]->tensor()), args[3]->tensor());
+  return portable::full_like(context, args[0]->tensor(), *args[1], args[3]->tensor(), fill_all);
 }
 Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_with(context, *args[0], Sizes(), args[1]->tensor());
+  return portable::scalar_tensor(context, *args[0], args[1]->tensor(), fill_all);
 }
-
 Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(portable::check_same_dtype(context, self, out));
-  return fill_with(context, *args[1], sizes_of(self), out);
+  return portable::fill_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), fill_all);
 }
 
 Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   const Tensor& self = args[0]->tensor();
   const Tensor& value = args[1]->tensor();
   Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(portable::check_same_dtype(context, self, out));
-  BERTH_RETURN_IF_ERROR(portable::check_memory(context, value));
-  if (value.rank() != 0) return context.fail(Error::kInvalidArgument, "fill: value must be a tensor of rank 0");
+  BERTH_RETURN_IF_ERROR(portable::check_fill(context, self, value, out));
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
   return copy_into(context, value, out);
 }
