@@ -18,7 +18,6 @@
 namespace berth {
 namespace {
 
-using testing::Calls;
 using testing::program_with_delegate;
 
 struct Loaded {
