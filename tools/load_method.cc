@@ -138,9 +138,21 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   HostOptions host;
   host.pool = loaded->pool.get();
   host.report = &report;
+  if (!request.more_methods.empty()) {
+    auto arenas = HostArenas::make(*loaded->program, &report);
+    if (!arenas.ok()) return failure_from(request.program, arenas.error(), report);
+    loaded->arenas = std::make_unique<HostArenas>(std::move(arenas).value());
+    host.arenas = loaded->arenas.get();
+  }
   auto method = HostMethod::load(*loaded->program, name.c_str(), host);
   if (!method.ok()) return failure_from(request.program, method.error(), report);
   loaded->method = std::make_unique<HostMethod>(std::move(method).value());
+  for (const std::string& other : request.more_methods) {
+    if (other.empty() || other == name || loaded->others.count(other) != 0) continue;
+    auto more = HostMethod::load(*loaded->program, other.c_str(), host);
+    if (!more.ok()) return failure_from(request.program, more.error(), report);
+    loaded->others[other] = std::make_unique<HostMethod>(std::move(more).value());
+  }
   loaded->seconds = watch.seconds();
   return loaded;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,9 +25,10 @@ struct LoadRequest {
   std::vector<std::string> inputs;  // "X.npy" in order, or "NAME=X.npy"
   int threads = 1;
   bool full_verification = true;
-  bool map = true;                   // map the file; otherwise read it
-  std::vector<std::string> data;     // data files (.ptd); empty: the one beside the program, if it needs one
-  std::vector<std::string> devices;  // "cuda:0=sim:0": where the file says the first, the second is used
+  bool map = true;                        // map the file; otherwise read it
+  std::vector<std::string> data;          // data files (.ptd); empty: the one beside the program, if it needs one
+  std::vector<std::string> more_methods;  // loaded as well, on the same arenas: LoadedMethod::others
+  std::vector<std::string> devices;       // "cuda:0=sim:0": where the file says the first, the second is used
 };
 
 /// A method with all that it needs to stay alive. Not movable: the parts hold addresses of each other.
@@ -36,7 +38,9 @@ struct LoadedMethod {
   DataFiles data;
   std::unique_ptr<Program> program;
   std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<HostArenas> arenas;  // of all methods, when more than one is loaded
   std::unique_ptr<HostMethod> method;
+  std::map<std::string, std::unique_ptr<HostMethod>> others;
   std::vector<DeviceMemoryBuffer> inputs;  // those that are on devices and not planned
   double seconds = 0;                      // from opening the file to the method being ready
 };

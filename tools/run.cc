@@ -18,6 +18,7 @@ namespace {
 struct RunOptions {
   LoadRequest load;
   std::string output_dir;
+  std::vector<std::string> then;  // further calls: "METHOD=X.npy,Y.npy"
   std::string verify = "full";
   std::string source = "map";
   int top = 0;
@@ -110,7 +111,8 @@ void print_output(size_t index, const std::string& name, const Array& array) {
   fmt::print("{}\n", count > 4 ? " …" : "");
 }
 
-Status give_outputs(const RunOptions& options, LoadedMethod& loaded) {
+// `prefix` tells the files of one call from those of another.
+Status give_outputs(const RunOptions& options, LoadedMethod& loaded, const std::string& prefix) {
   Method& method = loaded.method->method();
   if (!options.output_dir.empty() && ::mkdir(options.output_dir.c_str(), 0777) != 0 && errno != EEXIST) {
     return Failure{Error::kAccessFailed, options.output_dir, std::string("cannot be made: ") + std::strerror(errno)};
@@ -131,21 +133,49 @@ Status give_outputs(const RunOptions& options, LoadedMethod& loaded) {
     print_output(i, name, array);
     if (options.top > 0) print_top(array, options.top);
     if (!options.output_dir.empty()) {
-      BERTH_TRY(write_npy(options.output_dir + "/out" + std::to_string(i) + ".npy", array));
+      BERTH_TRY(write_npy(options.output_dir + "/" + prefix + "out" + std::to_string(i) + ".npy", array));
     }
   }
   return Done{};
 }
 
+Status call(const RunOptions& options, LoadedMethod& loaded, const std::string& prefix) {
+  Method& method = loaded.method->method();
+  BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
+  BERTH_TRY(set_inputs(loaded, inputs));
+  if (method.execute() != Error::kOk) return failure_of(options.load, method);
+  return give_outputs(options, loaded, prefix);
+}
+
+// "METHOD=X.npy,Y.npy": the method, and its inputs.
+std::pair<std::string, std::vector<std::string>> further_call(const std::string& text) {
+  const size_t equals = text.find('=');
+  std::vector<std::string> inputs;
+  for (size_t at = equals; at != std::string::npos && at + 1 < text.size();) {
+    const size_t comma = text.find(',', at + 1);
+    inputs.push_back(text.substr(at + 1, comma == std::string::npos ? comma : comma - at - 1));
+    at = comma;
+  }
+  return {text.substr(0, equals), inputs};
+}
+
 Status run_run(RunOptions& options) {
   options.load.full_verification = options.verify == "full";
   options.load.map = options.source == "map";
+  for (const std::string& text : options.then) options.load.more_methods.push_back(further_call(text).first);
   BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
-  Method& method = loaded->method->method();
-  BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
-  BERTH_TRY(set_inputs(*loaded, inputs));
-  if (method.execute() != Error::kOk) return failure_of(options.load, method);
-  return give_outputs(options, *loaded);
+  BERTH_TRY(call(options, *loaded, ""));
+  for (size_t i = 0; i < options.then.size(); ++i) {
+    const auto [name, inputs] = further_call(options.then[i]);
+    const auto other = loaded->others.find(name);
+    options.load.inputs = inputs;
+    if (other != loaded->others.end()) std::swap(loaded->method, other->second);
+    fmt::print("then {}\n", loaded->method->method().meta().name());
+    Status done = call(options, *loaded, "c" + std::to_string(i + 1) + "_");
+    if (other != loaded->others.end()) std::swap(loaded->method, other->second);
+    if (!done.ok()) return done.error();
+  }
+  return Done{};
 }
 
 }  // namespace
@@ -156,6 +186,11 @@ void add_run(CLI::App& app, Session& session) {
   command->add_option("PROGRAM", options->load.program, "a .pte program")->required();
   command->add_option("--method", options->load.method, "the method to run; forward, or the only one");
   command->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; seeded random without")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--then", options->then,
+                   "METHOD=X.npy,Y.npy: then call this method too, on the same memory: state lasts. Its outputs are "
+                   "c1_out0.npy…, those of the next c2_out0.npy…")
       ->allow_extra_args(false);
   command->add_option("--output-dir", options->output_dir, "write out0.npy, out1.npy… to this folder");
   command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
