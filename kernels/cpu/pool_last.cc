@@ -21,35 +21,6 @@ struct Taps {
   int64_t columns, column_stride;
 };
 
-// The largest over all taps of kVectors registers of channels, from `channel` on.
-template <int kVectors>
-HWY_INLINE void max_block(const Taps& taps, int64_t channel, float* out) {
-  const FloatTag d;
-  FloatVector most[kVectors];
-  hn::Mask<FloatTag> invalid[kVectors];
-  BERTH_UNROLL_FULL
-  for (int v = 0; v < kVectors; ++v) {
-    most[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
-    invalid[v] = hn::IsNaN(most[v]);
-  }
-  for (int64_t y = 0; y < taps.rows; ++y) {
-    const float* in = taps.in + y * taps.row_stride + channel;
-    for (int64_t x = 0; x < taps.columns; ++x, in += taps.column_stride) {
-      BERTH_UNROLL_FULL
-      for (int v = 0; v < kVectors; ++v) {
-        const FloatVector value = hn::LoadU(d, in + v * kLanes);
-        most[v] = hn::Max(most[v], value);
-        invalid[v] = hn::Or(invalid[v], hn::IsNaN(value));
-      }
-    }
-  }
-  const FloatVector nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
-  BERTH_UNROLL_FULL
-  for (int v = 0; v < kVectors; ++v) {
-    hn::StoreU(hn::IfThenElse(invalid[v], nan, most[v]), d, out + channel + v * kLanes);
-  }
-}
-
 HWY_INLINE void max_channel(const Taps& taps, int64_t channel, float* out) {
   float most = -std::numeric_limits<float>::infinity();
   for (int64_t y = 0; y < taps.rows; ++y) {
@@ -59,6 +30,42 @@ HWY_INLINE void max_channel(const Taps& taps, int64_t channel, float* out) {
     }
   }
   out[channel] = most;
+}
+
+// The largest over all taps of kVectors registers of channels, from `channel` on. The sums tell whether there may be a
+// NaN, at the price of an addition a tap; then, and where infinities of both signs meet, channels go one by one.
+// kTaps is the size of the window where it is square and whole, else 0.
+template <int kVectors, int kTaps>
+HWY_INLINE void max_block(const Taps& taps, int64_t channel, float* out) {
+  const FloatTag d;
+  FloatVector most[kVectors];
+  FloatVector sum[kVectors];
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) {
+    most[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+    sum[v] = hn::Zero(d);
+  }
+  const int64_t rows = kTaps > 0 ? kTaps : taps.rows;
+  const int64_t columns = kTaps > 0 ? kTaps : taps.columns;
+  for (int64_t y = 0; y < rows; ++y) {
+    const float* in = taps.in + y * taps.row_stride + channel;
+    for (int64_t x = 0; x < columns; ++x, in += taps.column_stride) {
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) {
+        const FloatVector value = hn::LoadU(d, in + v * kLanes);
+        most[v] = hn::Max(most[v], value);
+        sum[v] = hn::Add(sum[v], value);
+      }
+    }
+  }
+  FloatVector all = sum[0];
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) {
+    hn::StoreU(most[v], d, out + channel + v * kLanes);
+    if (v > 0) all = hn::Add(all, sum[v]);
+  }
+  if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(all)))) return;
+  for (int64_t c = channel; c < channel + kVectors * kLanes; ++c) max_channel(taps, c, out);
 }
 
 template <int kVectors>
@@ -90,13 +97,20 @@ HWY_INLINE void sum_channel(const Taps& taps, int64_t channel, float divisor, fl
   out[channel] = sum / divisor;
 }
 
-void max_pixel(const Taps& taps, int64_t channels, float* out) {
+template <int kTaps>
+void max_window(const Taps& taps, int64_t channels, float* out) {
   int64_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) max_block<4>(taps, c, out);
-  for (; c + kLanes <= channels; c += kLanes) max_block<1>(taps, c, out);
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) max_block<4, kTaps>(taps, c, out);
+  for (; c + kLanes <= channels; c += kLanes) max_block<1, kTaps>(taps, c, out);
   // The last register may reach back over channels that are done.
-  if (c < channels && channels >= kLanes) return max_block<1>(taps, channels - kLanes, out);
+  if (c < channels && channels >= kLanes) return max_block<1, kTaps>(taps, channels - kLanes, out);
   for (; c < channels; ++c) max_channel(taps, c, out);
+}
+
+void max_pixel(const Taps& taps, int64_t channels, float* out) {
+  if (taps.rows == 3 && taps.columns == 3) return max_window<3>(taps, channels, out);
+  if (taps.rows == 2 && taps.columns == 2) return max_window<2>(taps, channels, out);
+  max_window<0>(taps, channels, out);
 }
 
 void sum_pixel(const Taps& taps, int64_t channels, float divisor, float* out) {
@@ -113,15 +127,18 @@ struct Reach {
   int64_t counted;  // what they stand for in an average
 };
 
-Reach reach_of(const LastPooling& p, const portable::WindowAxis& axis, int64_t place) {
+// Steps of `step` that reach `distance`. A division takes as long as a register of channels.
+HWY_INLINE int64_t steps(int64_t distance, int64_t step) { return step == 1 ? distance : (distance + step - 1) / step; }
+
+HWY_INLINE Reach reach_of(const LastPooling& p, const portable::WindowAxis& axis, int64_t place) {
   if (p.kind == LastPooling::kAdaptive) {
     const int64_t first = place * axis.in / axis.out;
     const int64_t count = ((place + 1) * axis.in + axis.out - 1) / axis.out - first;
     return {first, count, count};
   }
   const int64_t start = place * axis.stride - axis.padding;
-  const int64_t skipped = start < 0 ? (-start + axis.dilation - 1) / axis.dilation : 0;
-  const int64_t inside = axis.in > start ? (axis.in - start + axis.dilation - 1) / axis.dilation : 0;
+  const int64_t skipped = start < 0 ? steps(-start, axis.dilation) : 0;
+  const int64_t inside = axis.in > start ? steps(axis.in - start, axis.dilation) : 0;
   const int64_t count = std::max<int64_t>(0, std::min(axis.kernel, inside) - skipped);
   const int64_t with_padding = std::min(start + axis.kernel, axis.in + axis.padding) - start;
   return {start + skipped * axis.dilation, count, p.count_include_pad ? with_padding : count};
