@@ -69,7 +69,10 @@ double work_of(const TileJob& job) {
 class TileEngine final : public Engine {
  public:
   TileEngine(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout)
-      : job_(job), functions_(functions), layout_(layout), zeros_(static_cast<size_t>(job.kernel[1] * job.depth)) {
+      : job_(job),
+        functions_(functions),
+        layout_(layout),
+        zeros_(static_cast<size_t>(std::max(job.kernel[1] * job.depth, 2 * functions.lanes))) {
     job_.zeros = zeros_.data();
   }
   const char* name() const override { return "tiles"; }

@@ -22,7 +22,7 @@ struct TileJob {
   const float* input = nullptr;
   const float* weight = nullptr;
   const float* bias = nullptr;
-  const float* zeros = nullptr;  // as many as a row of taps has elements
+  const float* zeros = nullptr;  // as many as a row of taps has elements, and two registers
   float* out_data = nullptr;
 
   int64_t taps() const { return kernel[0] * kernel[1]; }

@@ -43,61 +43,70 @@ HWY_INLINE FloatVector load(const Columns& columns, const float* from) {
   return hn::LoadU(FloatTag(), from);
 }
 
-// Places [x, x + kCount) of a row, all taps [kx_begin, kx_end) of which fall inside.
-template <int kCount, int kVectors, bool kPart>
-HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, int64_t kx_begin, int64_t kx_end,
-                       const Columns& columns) {
-  const FloatTag d;
+// Places [x, x + kCount) of a row. Where kInside, no tap of theirs falls outside to the left or right.
+template <int kCount, int kVectors, bool kPart, bool kInside>
+HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, const Columns& columns) {
   FloatVector sum[kCount][kVectors];
   BERTH_UNROLL_FULL
   for (int i = 0; i < kCount; ++i) {
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(FloatTag());
   }
   const int64_t channels = job.groups;
   const int64_t place_step = job.stride[1] * channels;
-  const int64_t left = (x * job.stride[1] - job.padding[1]) * channels + columns.first;
+  const int64_t first = x * job.stride[1] - job.padding[1];
   for (int64_t ky = row.ky_begin; ky < row.ky_end; ++ky) {
-    const float* in = row.in + ky * job.dilation[0] * job.in[1] * channels + left;
+    const float* in = row.in + (ky * job.dilation[0] * job.in[1] + first) * channels + columns.first;
     const float* weight = job.weight + ky * job.kernel[1] * channels + columns.first;
-    for (int64_t kx = kx_begin; kx < kx_end; ++kx) {
-      const float* seen = in + kx * job.dilation[1] * channels;
+    for (int64_t kx = 0; kx < job.kernel[1]; ++kx, weight += channels) {
+      FloatVector w[kVectors];
       BERTH_UNROLL_FULL
-      for (int v = 0; v < kVectors; ++v) {
-        const FloatVector w = load<kPart>(columns, weight + kx * channels + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) w[v] = load<kPart>(columns, weight + v * kLanes);
+      const int64_t tap = kx * job.dilation[1];
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kCount; ++i) {
+        const float* seen = in + tap * channels + i * place_step;
+        if (!kInside && static_cast<uint64_t>(first + i * job.stride[1] + tap) >= static_cast<uint64_t>(job.in[1])) {
+          seen = job.zeros;
+        }
         BERTH_UNROLL_FULL
-        for (int i = 0; i < kCount; ++i) {
-          sum[i][v] = hn::MulAdd(load<kPart>(columns, seen + i * place_step + v * kLanes), w, sum[i][v]);
+        for (int v = 0; v < kVectors; ++v) {
+          sum[i][v] = hn::MulAdd(load<kPart>(columns, seen + v * kLanes), w[v], sum[i][v]);
         }
       }
     }
   }
+  float* out = row.out + x * channels;
   BERTH_UNROLL_FULL
-  for (int i = 0; i < kCount; ++i) finish_row<kVectors>(job, columns, sum[i], row.out + (x + i) * channels);
+  for (int i = 0; i < kCount; ++i, out += channels) finish_row<kVectors>(job, columns, sum[i], out);
 }
 
-// A place some taps of which may fall outside.
-template <int kVectors, bool kPart>
-void border(const TileJob& job, const Row& row, int64_t x, const Columns& columns) {
+template <int kCount, int kVectors, bool kPart>
+HWY_NOINLINE void some_places(const TileJob& job, const Row& row, int64_t x, const Columns& columns) {
   const int64_t first = x * job.stride[1] - job.padding[1];
-  const int64_t step = job.dilation[1];
-  const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
-  const int64_t end = first >= job.in[1] ? 0 : std::min(job.kernel[1], (job.in[1] - first + step - 1) / step);
-  places<1, kVectors, kPart>(job, row, x, begin, std::max(begin, end), columns);
+  const int64_t last = first + (kCount - 1) * job.stride[1] + (job.kernel[1] - 1) * job.dilation[1];
+  if (first >= 0 && last < job.in[1]) return places<kCount, kVectors, kPart, true>(job, row, x, columns);
+  places<kCount, kVectors, kPart, false>(job, row, x, columns);
 }
 
 template <int kVectors, bool kPart>
 void run_columns(const TileJob& job, const Row& row, const Columns& columns) {
+  // Tiles of about the same width.
   const int64_t width = job.out[1];
-  const int64_t reach = (job.kernel[1] - 1) * job.dilation[1];
-  const int64_t inner = std::min(width, (job.padding[1] + job.stride[1] - 1) / job.stride[1]);
-  const int64_t room = job.in[1] - 1 - reach + job.padding[1];
-  const int64_t end = room < 0 ? 0 : std::min(width, room / job.stride[1] + 1);
+  const int64_t tiles = (width + kPlaces - 1) / kPlaces;
   int64_t x = 0;
-  for (; x < inner; ++x) border<kVectors, kPart>(job, row, x, columns);
-  for (; x + kPlaces <= end; x += kPlaces) places<kPlaces, kVectors, kPart>(job, row, x, 0, job.kernel[1], columns);
-  for (; x + 2 <= end; x += 2) places<2, kVectors, kPart>(job, row, x, 0, job.kernel[1], columns);
-  for (; x < width; ++x) border<kVectors, kPart>(job, row, x, columns);
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t count = width / tiles + (t < width % tiles ? 1 : 0);
+    switch (count) {
+      case 1: some_places<1, kVectors, kPart>(job, row, x, columns); break;
+      case 2: some_places<2, kVectors, kPart>(job, row, x, columns); break;
+      case 3: some_places<3, kVectors, kPart>(job, row, x, columns); break;
+      case 4: some_places<4, kVectors, kPart>(job, row, x, columns); break;
+      case 5: some_places<5, kVectors, kPart>(job, row, x, columns); break;
+      default: some_places<6, kVectors, kPart>(job, row, x, columns); break;
+    }
+    x += count;
+  }
 }
 
 void run_depthwise(const TileJob& job, int64_t begin, int64_t end) {
