@@ -51,6 +51,7 @@ TEST(ATypeAloneIsADevice, WithIndexZero) {
   EXPECT_EQ(sizeof(Device), 2u);
 }
 
+// Limits 1.14.
 TEST(TextIsParsedStrictly, WhateverTheCaseOfTheType) {
   EXPECT_EQ(*parse("cuda:0"), Device(DeviceType::kCuda, 0));
   EXPECT_EQ(*parse("CUDA:127"), Device(DeviceType::kCuda, 127));

@@ -69,6 +69,7 @@ TEST(TheListOfArenaDevices, IsReadAsItWasWrittenAndAbsentWithoutDevices) {
   EXPECT_EQ(host.view.method(0).non_const_buffer_device(), nullptr);
 }
 
+// Limits 1.12.
 TEST(TheListOfArenaDevices, NamesEachArenaOnceAndOnlyArenas) {
   using Entry = fb::NonConstBufferDevice;
   const auto said = [](uint32_t entry, int32_t buffer) {
@@ -85,6 +86,7 @@ TEST(TheListOfArenaDevices, NamesEachArenaOnceAndOnlyArenas) {
             "methods[0].non_const_buffer_device[1]: arena -2147483648 does not exist; there are arenas 1 to 3");
 }
 
+// Limits 1.12.
 // Holds row 49, row 51.
 TEST(DeviceNumbersInAFile, AreTypesThatThereAreAndIndicesFromZero) {
   using Entry = fb::NonConstBufferDevice;

@@ -147,6 +147,7 @@ TEST(MethodLoad, MissingKernelsAreNamedAndCounted) {
   EXPECT_EQ(std::string(r.report.message).substr(0, 52), "no kernel for aten::add.other_out, and for 1 other o");
 }
 
+// Limits 1.8.
 // A sound instruction after a bad one must not hide it.
 TEST(MethodLoad, AnOperatorThatIsNotThereIsNotForgotten) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {

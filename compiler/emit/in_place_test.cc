@@ -108,6 +108,7 @@ constexpr Refusal kRefusals[] = {
      "%v: f32[1,4,8] = aten::view_copy(%x, [1, 4, 8])\n%r: f32[1,4,8] = aten::add.Tensor(%v, %x)\nreturn %r\n"},
 };
 
+// Limits 1.2.
 // Holds row 189.
 TEST(EveryReasonToRefuse, IsSaid) {
   for (const Refusal& refusal : kRefusals) {
@@ -143,6 +144,7 @@ TEST(WhatTheCallerBringsIsNeverOverwritten, NorIsHisOutputAPlace) {
   EXPECT_EQ(reasons, (std::vector<std::string>{"callers-memory", "reuse", "not-in-arena"}));
 }
 
+// Limits 1.4.
 // Holds row 190, row 191. The old bytes go to one of two results, or to none; never to both.
 TEST(OneBufferIsTakenOnce, ByOneOfSeveral) {
   const std::string text = forward("%x: f32[4,8]",
@@ -166,6 +168,7 @@ TEST(AChainLiesInOnePlace, FromTheInputOn) {
   EXPECT_EQ(program_of(text).in_place, 4u);
 }
 
+// Limits 1.1.
 // Holds row 180: result and base are one place before anything is packed, so a third value is never put over them.
 TEST(WhatDiesEarlyNeverTakesTheBytesOfWhatLivesOn, InItsBase) {
   const EmittedProgram emitted = program_of(forward("%x: f32[4,8]",
@@ -186,6 +189,7 @@ TEST(ViewsTakePart, AsNamesOfTheSameBytes) {
   EXPECT_EQ(arena(program_of(text)), 128u);
 }
 
+// Limits 1.5.
 // Holds row 206.
 TEST(AViewThatIsReadLaterKeepsItsBytes, FromAnyResult) {
   EXPECT_EQ(why_of("b", forward("%x: f32[4,8]",

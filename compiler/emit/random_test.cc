@@ -47,6 +47,7 @@ TEST(RandomModulesGiveSoundFiles, UnderEveryPlanner) {
   }
 }
 
+// Limits 1.11.
 TEST(TheSameModuleGivesTheSameBytes, EveryTime) {
   for (unsigned seed = 1; seed < 20; ++seed) {
     const auto once = emit(RandomModule(seed).make());

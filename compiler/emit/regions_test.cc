@@ -72,6 +72,7 @@ TEST(WhatABranchPassesOnIsCopied, AsItsBytesAreOthers) {
             "aten::clone.out(v7, none, v3, v3)\n");
 }
 
+// Limits 1.6.
 // Holds row 166. The first result is read after the second branch: no byte of it is anyone else's until then.
 TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
   const std::string text = R"(

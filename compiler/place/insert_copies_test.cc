@@ -113,6 +113,7 @@ TEST(ChainedDelegates, OnTwoKindsOfDeviceGoThroughTheHostOnce) {
   EXPECT_EQ(steps(module)[4], "et_copy::_h2d_copy(s.cpu) -> s.sim0");
 }
 
+// Limits 1.10.
 TEST(OneOutputForSeveralDelegates, NeedsTwoCopiesWhereExecuTorchMakesFour) {
   // ExecuTorch's graph: a = x + y, then b = a + x and c = a + y read it, d = b + c; all on one device.
   const ir::Module module =
@@ -143,6 +144,7 @@ TEST(OneOutput, ForTwoDevicesMovesOnce) {
   EXPECT_EQ(steps(module)[5], "berth::delegate(s.cuda1, s.cuda1) -> u.cuda1");
 }
 
+// Limits 1.10.
 TEST(AnInputForSeveralDevices, IsCopiedOnceToEach) {
   const ir::Module module =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:1") + delegate("d2", "cuda:0") +
@@ -310,6 +312,7 @@ std::string counter(const std::string& behind) {
          "  berth::state_write(%s) @k\n" + behind;
 }
 
+// Limits 1.9.
 TEST(State, LivesWhereDelegatesReadAndWriteIt) {
   const ir::Module module = placed(counter("  return %s\n}\n"));
   // Holds row 243. State is an argument of the call and stays on the device: x up, s down.

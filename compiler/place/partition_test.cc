@@ -162,6 +162,7 @@ TEST(ViewsAlone, AreNotWorthADelegate) {
 
 // Constants.
 
+// Limits 1.9.
 TEST(AConstant, OfTwoDelegatesIsInBoth) {
   const char* text =
       "const @w: f32[2] = dense<[1, 2]>\nmethod f(%x: f32[2], %c: bool) {\n  %w: f32[2] = const @w\n"

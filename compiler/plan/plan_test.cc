@@ -294,6 +294,7 @@ TEST(SeveralPools, AreNumberedAsTheyWere) {
   EXPECT_EQ(heights(*greedy), (std::vector<int64_t>{0, 8, 0, 8}));
 }
 
+// Limits 1.3.
 // Holds row 132, row 133.
 TEST(TheLowestPlanWins, WhateverIsTriedFirst) {
   // Shuffling the storages may change offsets, but no optimum: both are proven.

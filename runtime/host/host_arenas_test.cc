@@ -146,6 +146,7 @@ bool attempt(OnDevices& on) {
   return method->method().execute() == Error::kOk;
 }
 
+// Limits 1.13.
 TEST(NothingLeaks, WhicheverAllocationCopyStreamOrBackendFails) {
   struct Failures {
     const char* what;

@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(All, ExactMemoryOfText, testing::ValuesIn(kTexts),
 // They may fail when they run, as their sizes need not fit; what is asked here are the bounds.
 TEST(ExactMemory, OfRandomPrograms) {
   int checked = 0;
-  for (unsigned seed = 1; seed <= 200; ++seed) {
+  for (unsigned seed = 1; seed <= 80; ++seed) {
     const auto emitted = emit::emit(emit::testing::RandomModule(seed).make(1 + seed % 2));
     ASSERT_TRUE(emitted.ok()) << emitted.error().text();
     uint64_t bytes = 0;
@@ -107,7 +107,7 @@ TEST(ExactMemory, OfRandomPrograms) {
     EXPECT_FALSE(too_small) << "seed " << seed << ": " << problem;
     checked += problem.empty() ? 1 : 0;
   }
-  EXPECT_GT(checked, 100);
+  EXPECT_GT(checked, 40);
 }
 
 }  // namespace

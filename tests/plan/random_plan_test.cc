@@ -15,11 +15,12 @@ unsigned long number_of(const char* variable, unsigned long missing) {
   return text == nullptr ? missing : std::strtoul(text, nullptr, 10);
 }
 
+// Holds row 198: the evaluator copies where a plan has views.
 TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
   const auto start = std::chrono::steady_clock::now();
   const std::chrono::seconds seconds(number_of("BERTH_SECONDS", 0));
   const auto first = static_cast<unsigned>(number_of("BERTH_SEED", 1));
-  constexpr unsigned kSeeds = 1000;
+  constexpr unsigned kSeeds = 400;
   int ran = 0;
   Tried all;
   unsigned seed = first;
