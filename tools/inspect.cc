@@ -25,6 +25,7 @@ struct InspectOptions {
   bool values = false;
   bool instructions = false;
   bool plan = false;
+  bool ir = false;
 };
 
 Json port_json(const MethodMeta& meta, bool input, size_t index) {
@@ -242,7 +243,7 @@ Status inspect_program(const InspectOptions& options) {
 
 Status inspect_model(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, {}));
-  if (options.values || options.instructions) {
+  if (options.values || options.instructions || options.ir) {
     fmt::print("{}", ir::print(module, {/*elide=*/true}));
     return Done{};
   }
@@ -282,7 +283,7 @@ Status inspect_model(const InspectOptions& options) {
 Status run_inspect(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return inspect_data(options);
-  return is_program(*file) ? inspect_program(options) : inspect_model(options);
+  return is_program(*file) && !options.ir ? inspect_program(options) : inspect_model(options);
 }
 
 }  // namespace
@@ -296,6 +297,7 @@ void add_inspect(CLI::App& app, Session& session) {
   command->add_flag("--values", options->values, "every value with its type and place");
   command->add_flag("--instructions", options->instructions, "every instruction");
   command->add_flag("--plan", options->plan, "draw each arena: time to the right, memory upward");
+  command->add_flag("--ir", options->ir, "the graph that the compiler makes of it, of programs too");
   command->footer("example: berth inspect model.pte --plan");
   command->callback([options, &session] {
     auto done = run_inspect(*options);

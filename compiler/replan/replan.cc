@@ -108,6 +108,8 @@ format::MethodPlaces choose(const format::ProgramView& view, const fb::Execution
     const int64_t height = std::max(plan.spaces[k].height, recorded_bound(view, method, change.id));
     smaller.push_back(height < change.before);
     change.after = smaller[k] ? height : change.before;
+    // Bytes that this arena leaves to the state of other methods may lie behind its own end.
+    change.lower_bound = std::min(change.lower_bound, change.after);
     change.optimal = change.after <= change.lower_bound;
     out.arena_bytes.push_back(static_cast<uint64_t>(change.after));
     changes->push_back(std::move(change));

@@ -10,6 +10,7 @@
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
     ./dev compat replan [NAME…]      # ExecuTorch's programs with a better plan: the same outputs in both runtimes
     ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
+    ./dev compat import [NAME…]      # seconds and memory that the import of a large .pt2 and .pte takes
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
@@ -108,6 +109,11 @@ def suite(berth, names, tally):
 def replan(berth, names, tally):
     from replan import MODELS as some, replanned
     replanned(berth, suite_models(names or some, "model.pt2"), tally)
+
+
+def importing(berth, names, tally):
+    from importing import imports
+    imports(berth, suite_models(names or ["resnet50"], "model.pt2"), tally)
 
 
 def recorded(berth, names, tally):
@@ -271,13 +277,14 @@ def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
     cli.add_argument("what", nargs="?", default="all", choices=["all", "suite", "light", "nodes", "devices", "placed",
-                                                                "executorch", "pt2", "replan", "programs"])
+                                                                "executorch", "pt2", "replan", "programs",
+                                                                "import"])
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
     parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators, "pt2": archives, "replan": replan, "programs": recorded}
-    for name in (p for p in parts if p != "programs") if args.what == "all" else [args.what]:
+             "executorch": operators, "pt2": archives, "replan": replan, "programs": recorded, "import": importing}
+    for name in (p for p in parts if p not in ("programs", "import")) if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)
         print(f"{name}: {time.perf_counter() - start:.0f} s")
