@@ -1,5 +1,6 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -67,6 +68,14 @@ emit::EmitOptions emit_options(const CompileOptions& options) {
 Expected<place::Options> place_options(const CompileOptions& options) {
   place::Options placing;
   BERTH_ASSIGN_OR_RETURN(placing.targets, targets::parse_targets(options.target));
+  const char* const known[] = {"native", "generic", "avx2", "avx512"};
+  if (std::find(std::begin(known), std::end(known), options.cpu) == std::end(known)) {
+    return Failure{Error::kInvalidArgument, "instruction set '" + options.cpu + "'",
+                   "expected one of native, generic, avx2, avx512"};
+  }
+  for (targets::Target& target : placing.targets) {
+    if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
+  }
   for (const std::string& text : options.place) {
     BERTH_ASSIGN_OR_RETURN(place::Rule rule, place::parse_rule(text));
     placing.rules.push_back(std::move(rule));
@@ -133,6 +142,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   }
   BERTH_TRY(passes::run(all, module, pass_options));
   BERTH_TRY(ir::verify_devices(module));
+  BERTH_TRY(fuse::check_outside(module));
   emit::EmitOptions emitting = emit_options(options);
   if (passes::wants_why(pass_options, "reuse")) emitting.why_reuse = &report.why;
   auto emitted = emit::emit(module, emitting);

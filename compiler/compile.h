@@ -3,7 +3,8 @@
 //     BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model("model.onnx", {}));
 //     BERTH_ASSIGN_OR_RETURN(std::vector<uint8_t> program, compile(std::move(module), {}));
 //
-// The same module and options give the same bytes on every machine. Calls share nothing: several threads may compile.
+// The same module and options give the same bytes on every machine, but for weights that the cpu target packs for
+// "native" (CompileOptions::cpu). Calls share nothing: several threads may compile.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +35,9 @@ struct CompileOptions {
   /// What runs the program: targets in order of preference, "cuda:0,cpu" (compiler/targets/target.h). "portable":
   /// operators of ExecuTorch's portable library alone.
   std::string target = "portable";
+  /// The instruction set that the `cpu` target packs weights for: "native" (this machine's), "generic" (none: dense
+  /// weights), "avx2" or "avx512". Programs run on every machine; on another they order the weights anew at load.
+  std::string cpu = "native";
   /// "GLOB=DEVICE": nodes whose source, or one of whose results' names, is like the glob run there; later ones win. One
   /// that is like no node, and a node that no target on that device takes, fail the compilation.
   std::vector<std::string> place;

@@ -130,6 +130,9 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("-o,--output", command->output, "the program to write")->required();
   sub->add_option("--target", command->options.target,
                   "what runs it, in order of preference: portable (the default), cpu, cuda:N, sim:N; cuda:0,cpu");
+  sub->add_option("--cpu", command->options.cpu,
+                  "the instruction set that the cpu target packs weights for: native, generic, avx2 or avx512")
+      ->check(CLI::IsMember({"native", "generic", "avx2", "avx512"}));
   sub->add_option("--place", command->options.place,
                   "GLOB=DEVICE: nodes of this name, or that make a value of this name, run there; later ones win")
       ->allow_extra_args(false);

@@ -2,13 +2,26 @@
 
 #include "compiler/fuse/activations.h"
 #include "compiler/fuse/attention.h"
+#include "compiler/fuse/elementwise.h"
 #include "compiler/fuse/layout.h"
 #include "compiler/fuse/lstm.h"
+#include "compiler/fuse/pack.h"
 #include "compiler/fuse/products.h"
 #include "compiler/passes/dce.h"
 
 namespace berth::fuse {
 namespace {
+
+bool is_fused(ir::OpId op) {
+  switch (op) {
+    case ir::OpId::fused_conv_out:
+    case ir::OpId::fused_linear_out:
+    case ir::OpId::fused_attention_out:
+    case ir::OpId::fused_elementwise_out:
+    case ir::OpId::fused_lstm_cell_out: return true;
+    default: return false;
+  }
+}
 
 using Function = Expected<passes::Changed> (*)(ir::Module&, const Targets&, const passes::Options&);
 
@@ -27,11 +40,42 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
       pass("fuse_lstm", fuse_lstm),
       {"dce", passes::dce},
       pass("fuse_products", fuse_products),
+      // After products, which take activations and sums to their ends.
+      pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.
       {"dce", passes::dce},
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),
+      // Last: how a weight is packed depends on all that its operator does, and dense weights go then.
+      pass("pack_weights", pack_weights),
+      {"dce", passes::dce},
   };
+}
+
+Status check_outside(const ir::Module& module) {
+  for (const ir::Method& method : module.methods) {
+    std::vector<bool> inside(method.nodes.size(), false);
+    std::vector<ir::NodeId> found;
+    ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
+      for (ir::NodeId id : graph.nodes) {
+        const ir::Node& node = method.node(id);
+        if (is_fused(node.op->id)) found.push_back(id);
+        if (!node.is(ir::OpId::delegate) || node.regions.empty()) continue;
+        ir::for_each_graph(method, node.regions[0], [&](const ir::Graph& region) {
+          for (ir::NodeId inner : region.nodes) inside[static_cast<size_t>(inner.index)] = true;
+        });
+      }
+    });
+    for (ir::NodeId id : found) {
+      if (inside[static_cast<size_t>(id.index)]) continue;
+      const ir::Node& node = method.node(id);
+      return Failure{
+          Error::kNotSupported,
+          "method " + method.name + ": " + node.op->functional_name + " (%" + method.value(node.results[0]).name + ")",
+          "fused operators run in delegates alone; write what it is made of, or compile for the cpu target"};
+    }
+  }
+  return Done{};
 }
 
 }  // namespace berth::fuse

@@ -4,7 +4,9 @@
 //     fuse_attention     softmax(query · key * scale + mask) · value
 //     fuse_lstm          a step of an LSTM
 //     fuse_products      convolution or matrix product + bias + residual + activation
+//     fuse_elementwise   chains of element-wise operators
 //     channels_last      images with the channels innermost
+//     pack_weights       weights in the order in which they are read
 //
 // The passes follow the placement (compiler/place/place.h), because what may be fused is what one delegate holds; they
 // change nothing outside of delegates. They make operators "berth::…" of format/operators.def, which never stand in a
@@ -20,5 +22,9 @@ namespace berth::fuse {
 
 /// The passes in order. `targets` must outlive them.
 std::vector<passes::Pass> fuse_passes(const Targets& targets);
+
+/// NotSupported when a fused operator stands outside of delegates, where no kernel of the program's own library runs
+/// it; names the node.
+Status check_outside(const ir::Module& module);
 
 }  // namespace berth::fuse

@@ -59,7 +59,7 @@ class Matcher {
   std::optional<Step> match(const Node& node, ValueId gate, ValueId squashed) const {
     const ir::TensorType& out = context_.type(node.results[0]);
     const Node* tanh = squashed.valid() ? context_.maker(squashed) : nullptr;
-    if (tanh == nullptr || !tanh->is(OpId::tanh_out) || out.rank() != 2 || !is_plain(context_, node.results[0])) {
+    if (tanh == nullptr || !tanh->is(OpId::tanh_out) || out.rank() < 2 || !is_plain(context_, node.results[0])) {
       return std::nullopt;
     }
     Step step;
@@ -68,7 +68,7 @@ class Matcher {
     const Node* sum = context_.maker(step.new_cell);
     if (output.function != OpId::sigmoid_out || sum == nullptr || !sum->is(OpId::add_out)) return std::nullopt;
     if (context_.number(sum->args[2]) != 1.0) return std::nullopt;
-    const int64_t size = out.shape[1].value;
+    const int64_t size = out.shape.back().value;
     for (size_t k = 0; k < 2; ++k) {
       if (!products(context_.maker(argument(*sum, k)), context_.maker(argument(*sum, 1 - k)), output, size, &step))
         continue;
@@ -146,16 +146,21 @@ class Matcher {
   // The gates as input part + hidden * weight, with a bias perhaps.
   bool recurrence(ValueId gates, int64_t size, Step* step) const {
     const Node* node = context_.maker(gates);
-    if (node == nullptr || context_.type(gates).rank() != 2) return false;
+    if (node == nullptr) return false;
     if (node->is(OpId::addmm_out)) {
       step->input = argument(*node, 0);
       return context_.type(step->input).shape == context_.type(gates).shape && product(*node, 1, size, step);
     }
     if (!node->is(OpId::add_out) || context_.number(node->args[2]) != 1.0) return false;
     for (size_t k = 0; k < 2; ++k) {
-      const Node* inner = context_.maker(argument(*node, k));
+      ValueId summand = argument(*node, k);
+      while (is_view(context_.maker(summand))) summand = argument(*context_.maker(summand), 0);
+      const Node* inner = context_.maker(summand);
       step->input = argument(*node, 1 - k);
-      if (inner == nullptr || !(context_.type(step->input).shape == context_.type(gates).shape)) continue;
+      // The same rows, with or without leading dimensions of one place.
+      const bool whole =
+          step->input.valid() && is_plain(context_, step->input) && elements(step->input) == elements(gates);
+      if (inner == nullptr || !whole) continue;
       step->bias = {};
       if (inner->is(OpId::mm_out) && product(*inner, 0, size, step)) return true;
       if (!inner->is(OpId::addmm_out) || context_.constant(inner->args[0]) == nullptr) continue;
@@ -166,14 +171,17 @@ class Matcher {
     return false;
   }
 
+  int64_t elements(ValueId value) const { return ir::max_numel(context_.type(value), {}); }
+  static bool is_view(const Node* node) { return node != nullptr && node->op->view != ir::ViewKind::kNone; }
+
   bool product(const Node& node, size_t first, int64_t size, Step* step) const {
     if (first == 1 && (context_.number(node.args[3]) != 1.0 || context_.number(node.args[4]) != 1.0)) return false;
     const ir::Constant* weight = context_.constant(node.args[first + 1]);
     if (weight == nullptr || !weight->type.is_contiguous() || weight->type.dtype != DType::kF32) return false;
     step->hidden = argument(node, first);
     step->weight = argument(node, first + 1);
-    return weight->type.shape == std::vector<Dim>{Dim(size), Dim(4 * size)} &&
-           context_.type(step->hidden).shape == context_.type(step->cell).shape && is_plain(context_, step->hidden);
+    return weight->type.shape == std::vector<Dim>{Dim(size), Dim(4 * size)} && is_plain(context_, step->hidden) &&
+           elements(step->hidden) == elements(step->cell);
   }
 
   const Context& context_;
@@ -217,11 +225,19 @@ class RegionLstm {
     context_.tell(method_.node(id), input.valid() ? Reason::kFused : Reason::kOrder, "berth::lstm_cell");
     if (!input.valid()) return false;
     const std::string source = method_.node(id).source;
+    const ValueId weight = columns_in_order(step.weight, step.order);
+    // The model may have more dimensions, of one place each.
+    const std::vector<Dim> shape = method_.tensor(method_.node(id).results[0]).shape;
+    const std::vector<Dim> rows = method_.tensor(step.hidden).shape;
+    const std::vector<Dim> wide = {rows[0], method_.tensor(weight).shape[1]};
+    BERTH_ASSIGN_OR_RETURN(const ValueId gates, with_shape(context_, build_, input, wide, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId cell, with_shape(context_, build_, step.cell, rows, source));
     BERTH_ASSIGN_OR_RETURN(
-        const std::vector<ValueId> made,
-        build_.create(OpId::fused_lstm_cell_out,
-                      {input, step.hidden, step.cell, columns_in_order(step.weight, step.order), std::string()},
-                      source));
+        std::vector<ValueId> made,
+        build_.create(OpId::fused_lstm_cell_out, {gates, step.hidden, cell, weight, std::string()}, source));
+    for (ValueId& result : made) {
+      BERTH_ASSIGN_OR_RETURN(result, with_shape(context_, build_, result, shape, source));
+    }
     replaced_[method_.node(id).results[0]] = made[0];
     // What stands between the sum and here goes on reading the sum.
     replaced_[step.new_cell] = made[1];

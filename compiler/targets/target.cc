@@ -64,6 +64,7 @@ Expected<Target> parse_target(std::string_view text) {
       target.alignment = 64;
       target.fuses = true;
       target.channels_last = true;
+      target.isa = "native";
       break;
     case DeviceType::kCuda:
       target.alignment = 256;

@@ -48,6 +48,7 @@ struct Target {
   TakesOperator takes_operator = nullptr;  // null: all of them
   bool fuses = false;                      // has kernels for fused operators ("berth::conv", …)
   bool channels_last = false;              // computes faster with the channels innermost
+  std::string isa;                         // weights are packed for this instruction set ("native", …); empty: never
 
   bool is_portable() const { return backend.empty(); }
 };
