@@ -10,14 +10,16 @@ namespace {
 constexpr size_t kOutermost = SIZE_MAX;
 constexpr size_t kSlowest = 12;  // instructions that are listed
 
-// The sizes of the last tensor among the arguments: what the instruction gives.
+// The sizes of what the instruction gives: the largest of the tensors that its arguments end with, since statistics and
+// indices stand beside results. Of equal ones the last.
 std::string sizes_text(Span<EValue* const> args) {
-  for (size_t i = args.size(); i-- > 0;) {
-    if (!args[i]->is_tensor()) continue;
-    const Span<const int32_t> sizes = args[i]->tensor().sizes();
-    return fmt::format("[{}]", fmt::join(sizes.begin(), sizes.end(), ","));
+  const Tensor* largest = nullptr;
+  for (size_t i = args.size(); i-- > 0 && args[i]->is_tensor();) {
+    if (largest == nullptr || args[i]->tensor().numel() > largest->numel()) largest = &args[i]->tensor();
   }
-  return "";
+  if (largest == nullptr) return "";
+  const Span<const int32_t> sizes = largest->sizes();
+  return fmt::format("[{}]", fmt::join(sizes.begin(), sizes.end(), ","));
 }
 
 double per_second(double amount, double seconds) { return seconds > 0 ? amount / seconds * 1e-9 : 0; }
