@@ -7,6 +7,7 @@
 #include "compiler/plan/exact.h"
 #include "compiler/plan/greedy.h"
 #include "compiler/plan/load.h"
+#include "compiler/plan/peaks.h"
 #include "compiler/plan/repair.h"
 #include "compiler/plan/sweep.h"
 
@@ -67,6 +68,12 @@ void improve_boxed(const Layout& layout, Improver improver, Effort* effort, Plac
   if (placed.placement.height < out->placement.height) out->placement = std::move(placed.placement);
 }
 
+/// Whether it is worth while to look for peaks, and allowed.
+bool has_peaks(const Layout& layout) {
+  if (layout.bodies.size() <= kManyBodies || !layout.rectangular() || layout.any_fixed()) return false;
+  return std::all_of(layout.bodies.begin(), layout.bodies.end(), [](const Body& body) { return body.lowest == 0; });
+}
+
 int64_t repair_work(const Layout& layout) { return layout.bodies.size() <= kFew ? kRepairOfFew : kRepairOfMany; }
 
 }  // namespace
@@ -101,23 +108,39 @@ void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
   }
 }
 
-void improve_without_search(const Layout& layout, Effort* effort, Placed* out) {
+namespace {
+
+/// What improve_without_search() does but for peaks.
+void improve_by_orders(const Layout& layout, Effort* effort, Placed* out) {
   improve_greedily(layout, effort, out);
   if (is_enough(*out, effort)) return;
-  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, improve_without_search, effort, out);
+  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, improve_by_orders, effort, out);
   improve_by_repair(layout, out->bound, repair_work(layout), effort, out);
 }
 
-void improve(const Layout& layout, Effort* effort, Placed* out) {
+/// What improve() does but for peaks.
+void improve_by_all(const Layout& layout, Effort* effort, Placed* out) {
   const int64_t bound = out->bound;  // not what the search proves, so that repair does what it does without the search
   improve_greedily(layout, effort, out);
   if (is_enough(*out, effort)) return;
-  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, improve, effort, out);
+  if (!layout.rectangular() && !layout.any_fixed()) improve_boxed(layout, improve_by_all, effort, out);
   ExactPlanner exact(layout, effort, out);  // has nothing to do where bodies are fixed or of several pieces
   exact.run_round();
   improve_by_repair(layout, bound, std::min(effort->repair, repair_work(layout)), effort, out);
   while (exact.run_round()) {
   }
+}
+
+}  // namespace
+
+void improve_without_search(const Layout& layout, Effort* effort, Placed* out) {
+  if (has_peaks(layout)) improve_from_peaks(layout, improve_by_orders, effort, out);
+  if (!is_enough(*out, effort)) improve_by_orders(layout, effort, out);
+}
+
+void improve(const Layout& layout, Effort* effort, Placed* out) {
+  if (has_peaks(layout)) improve_from_peaks(layout, improve_by_all, effort, out);
+  if (!is_enough(*out, effort)) improve_by_all(layout, effort, out);
 }
 
 }  // namespace berth::plan

@@ -2,84 +2,11 @@
 
 #include <algorithm>
 
-#include "base/math.h"
+#include "compiler/plan/free_runs.h"
 #include "compiler/plan/spaces.h"
 
 namespace berth::plan {
 namespace {
-
-/// The free bytes below the highest end so far, as maximal runs. Two sorted arrays: moving a few thousand entries is
-/// faster than any tree, and there are seldom more.
-class FreeRuns {
- public:
-  /// The offset given is `residue` more than a multiple of `alignment`, and at least `residue`.
-  int64_t take(int64_t size, int64_t alignment, int64_t residue) {
-    // Alignment may spoil a run that is large enough, but not one that is larger by it.
-    auto it = std::lower_bound(by_size_.begin(), by_size_.end(), Run{0, size}, smaller);
-    for (; it != by_size_.end(); ++it) {
-      const Run run = *it;
-      const int64_t offset = aligned(run.begin, alignment, residue);
-      if (offset + size > run.begin + run.length) continue;
-      remove(run);
-      add({run.begin, offset - run.begin});
-      add({offset + size, run.begin + run.length - offset - size});
-      return offset;
-    }
-    const int64_t offset = aligned(top_, alignment, residue);
-    add({top_, offset - top_});
-    top_ = offset + size;
-    return offset;
-  }
-
-  void give_back(int64_t begin, int64_t size) {
-    auto next = std::lower_bound(by_begin_.begin(), by_begin_.end(), Run{begin, 0}, earlier);
-    if (next != by_begin_.end() && next->begin == begin + size) {
-      const Run run = *next;
-      size += run.length;
-      remove(run);
-      next = std::lower_bound(by_begin_.begin(), by_begin_.end(), Run{begin, 0}, earlier);
-    }
-    if (next != by_begin_.begin() && std::prev(next)->begin + std::prev(next)->length == begin) {
-      const Run run = *std::prev(next);
-      begin = run.begin;
-      size += run.length;
-      remove(run);
-    }
-    if (begin + size == top_) {
-      top_ = begin;
-    } else {
-      add({begin, size});
-    }
-  }
-
- private:
-  struct Run {
-    int64_t begin;
-    int64_t length;
-  };
-
-  static bool earlier(const Run& a, const Run& b) { return a.begin < b.begin; }
-  static bool smaller(const Run& a, const Run& b) {
-    return a.length != b.length ? a.length < b.length : a.begin < b.begin;
-  }
-  static int64_t aligned(int64_t offset, int64_t alignment, int64_t residue) {
-    return align_up(std::max<int64_t>(offset - residue, 0), alignment) + residue;
-  }
-
-  void add(const Run& run) {
-    if (run.length == 0) return;
-    by_begin_.insert(std::lower_bound(by_begin_.begin(), by_begin_.end(), run, earlier), run);
-    by_size_.insert(std::lower_bound(by_size_.begin(), by_size_.end(), run, smaller), run);
-  }
-  void remove(const Run& run) {
-    by_begin_.erase(std::lower_bound(by_begin_.begin(), by_begin_.end(), run, earlier));
-    by_size_.erase(std::lower_bound(by_size_.begin(), by_size_.end(), run, smaller));
-  }
-
-  std::vector<Run> by_begin_;
-  std::vector<Run> by_size_;
-  int64_t top_ = 0;  // everything from here on is free
-};
 
 /// The bodies in runs of one section each: those of section s are ids[begin[s], begin[s + 1]).
 struct BySection {
