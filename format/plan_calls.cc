@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -30,19 +31,24 @@ bool Sweep::read(int32_t value) {
   return true;
 }
 
-/// Of a tensor that lies in parts, such as a concatenation that is not computed, the parts are read.
+/// Of a tensor that lies in parts, such as a concatenation that is not computed, the parts are read. Where they are
+/// recorded, they make all of it.
 bool Sweep::read_aggregate(int32_t item) {
-  bool found = false;
+  const uint64_t begin = graph_.begin[static_cast<size_t>(item)];
+  const uint64_t end = graph_.end[static_cast<size_t>(item)];
+  uint64_t made = 0;
   const int32_t group = graph_.group[static_cast<size_t>(item)];
   for (int32_t i = graph_.members[static_cast<size_t>(group)]; i != kNone; i = graph_.next[static_cast<size_t>(i)]) {
     if (!graph_.spend(1)) return false;
     const int32_t part = graph_.value[static_cast<size_t>(i)];
     if (!graph_.is_defined(part) || (graph_.mark(part) & kIsSuperseded) != 0 || !graph_.overlap(i, item)) continue;
     mark_read(i);
-    found = true;
+    made += std::min(end, graph_.end[static_cast<size_t>(i)]) - std::max(begin, graph_.begin[static_cast<size_t>(i)]);
   }
-  if (!found) mark_read(item);
-  return true;
+  if (made == 0) mark_read(item);
+  if (made == 0 || made >= end - begin || graph_.meta == nullptr) return true;
+  unmade_ = item;
+  return false;
 }
 
 Error Sweep::write(int32_t value, WriteKind kind, bool keep) {
@@ -58,12 +64,12 @@ Error Sweep::write(int32_t value, WriteKind kind, bool keep) {
 Error Sweep::write_bytes(int32_t writer, int32_t item, WriteKind kind, bool keep) {
   const uint64_t begin = graph_.begin[static_cast<size_t>(item)];
   const uint64_t end = graph_.end[static_cast<size_t>(item)];
-  if (!graph_.spend(1)) return out_of_steps();
+  if (!graph_.spend(1)) return stopped();
   for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
-    if (!graph_.spend(1)) return out_of_steps();
+    if (!graph_.spend(1)) return stopped();
     const int32_t live = live_.at(at);
     if (!may_write_over(writer, item, live)) {
-      return graph_.budget == 0 ? out_of_steps() : overwritten(writer, live);
+      return graph_.budget == 0 ? stopped() : overwritten(writer, live);
     }
     if (kind == WriteKind::kWhole && !keep && !graph_.is_alias(live) && graph_.covers(item, live)) live_.remove(live);
   }
@@ -90,17 +96,17 @@ Error Sweep::rename(int32_t from, int32_t to) {
   if (from == to || tensor_at(*graph_.plan, from) == nullptr) return Error::kOk;
   for (int32_t i = graph_.aliases[static_cast<size_t>(to)]; i != kNone;
        i = graph_.next_alias[static_cast<size_t>(i) - graph_.size.planned]) {
-    if (!graph_.spend(1)) return out_of_steps();
+    if (!graph_.spend(1)) return stopped();
     const bool was_live = live_.contains(i);
     live_.remove(i);
     if (!was_live || graph_.alias_instruction[static_cast<size_t>(i) - graph_.size.planned] != now_) continue;
     const int32_t root = graph_.parent[static_cast<size_t>(i)];
     if (has_own_place(from) && graph_.item[static_cast<size_t>(from)] == root) {
-      if (!read(from)) return out_of_steps();
+      if (!read(from)) return stopped();
     }
     for (int32_t old = graph_.aliases[static_cast<size_t>(from)]; old != kNone;
          old = graph_.next_alias[static_cast<size_t>(old) - graph_.size.planned]) {
-      if (!graph_.spend(1)) return out_of_steps();
+      if (!graph_.spend(1)) return stopped();
       if (graph_.parent[static_cast<size_t>(old)] == root) mark_read(old);
     }
   }
@@ -117,11 +123,11 @@ Error Sweep::kernel(const fb::KernelCall& call) {
   const auto write_one = [&](int32_t v, WriteKind kind) {
     if (error == Error::kOk) error = write(v, kind);
   };
-  if (!visit_writes(graph_, shape, write_one)) return out_of_steps();
+  if (!visit_writes(graph_, shape, write_one)) return stopped();
   BERTH_RETURN_IF_ERROR(error);
   bool good = true;
   good = visit_reads(graph_, shape, [&](int32_t v) { good = read(v) && good; }) && good;
-  return good ? check_results(shape) : out_of_steps();
+  return good ? check_results(shape) : stopped();
 }
 
 Error Sweep::delegate(const fb::DelegateCall& call) {
@@ -134,7 +140,7 @@ Error Sweep::delegate(const fb::DelegateCall& call) {
   for (uint32_t i = 0; i < call.args()->size(); ++i) {
     bool good = true;
     const auto read_one = [&](int32_t v) { good = (is_result(v) || read(v)) && good; };
-    if (!for_each_tensor(graph_, call.args()->Get(i), read_one) || !good) return out_of_steps();
+    if (!for_each_tensor(graph_, call.args()->Get(i), read_one) || !good) return stopped();
   }
   for (uint32_t i = 0; i < call.args()->size(); ++i) {
     if (is_result(call.args()->Get(i))) BERTH_RETURN_IF_ERROR(check_result(nullptr, call.args()->Get(i)));
@@ -148,7 +154,7 @@ Error Sweep::check_results(const CallShape& shape) {
   const auto check = [&](int32_t v, WriteKind kind) {
     if (error == Error::kOk && kind == WriteKind::kWhole) error = check_result(&shape, v);
   };
-  if (!visit_writes(graph_, shape, check)) return out_of_steps();
+  if (!visit_writes(graph_, shape, check)) return stopped();
   return error;
 }
 
@@ -158,11 +164,11 @@ Error Sweep::check_result(const CallShape* shape, int32_t value) {
   const size_t item = static_cast<size_t>(graph_.item[static_cast<size_t>(value)]);
   for (int64_t at = live_.find(graph_.begin[item], graph_.end[item], 0); at >= 0;
        at = live_.find(graph_.begin[item], graph_.end[item], at + 1)) {
-    if (!graph_.spend(1)) return out_of_steps();
+    if (!graph_.spend(1)) return stopped();
     const int32_t live = live_.at(at);
     if (memory_.reader[static_cast<size_t>(live)] != now_) continue;
     if (shape == nullptr || !allows_in_place(*shape, value, live)) {
-      return graph_.budget == 0 ? out_of_steps() : in_place_refused(value, live);
+      return graph_.budget == 0 ? stopped() : in_place_refused(value, live);
     }
   }
   return Error::kOk;
@@ -230,6 +236,20 @@ Error Sweep::overwritten(int32_t writer, int32_t live) const {
               describe_value(graph_, writer, first, sizeof first),
               describe_value(graph_, graph_.value[static_cast<size_t>(live)], second, sizeof second), reader,
               graph_.meta == nullptr ? " (views were inferred)" : "");
+}
+
+/// Why a read, a write or a look at results went no further.
+Error Sweep::stopped() const {
+  if (unmade_ == kNone) return out_of_budget(method_, report_);
+  char place[64];
+  char name[48];
+  if (now_ == end_step()) {
+    std::snprintf(place, sizeof place, "methods[%d].outputs", method_);
+  } else {
+    std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", method_, now_);
+  }
+  return fail(report_, Error::kInvalidProgram, place, "it reads %s, whose parts do not make all of it",
+              describe_value(graph_, graph_.value[static_cast<size_t>(unmade_)], name, sizeof name));
 }
 
 Error Sweep::in_place_refused(int32_t writer, int32_t read) const {

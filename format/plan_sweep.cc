@@ -86,7 +86,7 @@ Error Sweep::find_births() {
       if (call == nullptr) return Error::kOk;
       const int32_t to = chain_start + call->destination_instruction();
       if (to > i) return Error::kOk;
-      if (!graph_.spend(birth_count_)) return out_of_steps();
+      if (!graph_.spend(birth_count_)) return stopped();
       const uint64_t head = static_cast<uint64_t>(to);
       for (size_t k = 0; k < birth_count_; ++k) {
         const uint64_t birth = memory_.births[k] >> 32;
@@ -123,7 +123,7 @@ Error Sweep::start() {
   for (uint32_t i = 0; i < graph_.plan->outputs()->size(); ++i) {
     bool good = true;
     good = for_each_tensor(graph_, graph_.plan->outputs()->Get(i), [&](int32_t v) { good = read(v) && good; }) && good;
-    if (!good) return out_of_steps();
+    if (!good) return stopped();
   }
   return keep_row();
 }
@@ -133,7 +133,7 @@ Error Sweep::keep_row() {
   const int64_t index = destination_count_ == 0 ? -1 : row_of(now_);
   if (index >= 0) {
     const Span<uint64_t> kept = row(index);
-    if (!graph_.spend(kept.size())) return out_of_steps();
+    if (!graph_.spend(kept.size())) return stopped();
     uint64_t added = 0;
     for (size_t w = 0; w < kept.size(); ++w) {
       added |= live_.words()[w] & ~kept[w];
@@ -145,7 +145,7 @@ Error Sweep::keep_row() {
   }
   while (births_passed_ < birth_count_ &&
          static_cast<int64_t>(memory_.births[births_passed_] >> 32) == static_cast<int64_t>(now_)) {
-    if (!bear(static_cast<int32_t>(memory_.births[births_passed_] & UINT32_MAX))) return out_of_steps();
+    if (!bear(static_cast<int32_t>(memory_.births[births_passed_] & UINT32_MAX))) return stopped();
     ++births_passed_;
   }
   return Error::kOk;
@@ -166,7 +166,7 @@ bool Sweep::bear(int32_t item) {
 }
 
 Error Sweep::step(const fb::Instruction& instruction, int32_t chain_start) {
-  if (!graph_.spend(1)) return out_of_steps();
+  if (!graph_.spend(1)) return stopped();
   if (const auto* call = instruction.instr_args_as_KernelCall()) return kernel(*call);
   if (const auto* call = instruction.instr_args_as_DelegateCall()) return delegate(*call);
   if (const auto* call = instruction.instr_args_as_MoveCall()) return rename(call->move_from(), call->move_to());
@@ -176,7 +176,7 @@ Error Sweep::step(const fb::Instruction& instruction, int32_t chain_start) {
 
 Error Sweep::jump(const fb::JumpFalseCall& call, int32_t chain_start) {
   const Span<uint64_t> there = row(row_of(chain_start + call.destination_instruction()));
-  if (!graph_.spend(there.size())) return out_of_steps();
+  if (!graph_.spend(there.size())) return stopped();
   const fb::Bool* constant = graph_.plan->values()->Get(static_cast<uint32_t>(call.cond_value_index()))->val_as_Bool();
   const bool always = constant != nullptr && !constant->bool_val() &&
                       (graph_.mark(call.cond_value_index()) & (kIsOutputSlot | kIsInput)) == 0;
@@ -186,7 +186,7 @@ Error Sweep::jump(const fb::JumpFalseCall& call, int32_t chain_start) {
   } else {
     live_.add_all({there.data(), there.size()});
   }
-  return read(call.cond_value_index()) ? Error::kOk : out_of_steps();
+  return read(call.cond_value_index()) ? Error::kOk : stopped();
 }
 
 /// Before the first instruction: inputs are set, in any order; what else is live was left there by the run before.
@@ -205,13 +205,13 @@ Error Sweep::enter() {
 
 Error Sweep::keep_state() {
   const Span<const uint64_t> words = live_.words();
-  if (!graph_.spend(words.size())) return out_of_steps();
+  if (!graph_.spend(words.size())) return stopped();
   for (size_t w = 0; w < words.size(); ++w) {
     for (uint64_t left = words[w]; left != 0; left &= left - 1) {
       const int32_t live = static_cast<int32_t>(64 * w) + __builtin_ctzll(left);
       // An alias that is live here was not made yet: its reader takes what the value was before.
       if (graph_.is_alias(live)) continue;
-      if (graph_.meta != nullptr && !graph_.spend(length(graph_.meta->relations()))) return out_of_steps();
+      if (graph_.meta != nullptr && !graph_.spend(length(graph_.meta->relations()))) return stopped();
       const size_t kept = static_cast<size_t>(item_at_end(live));
       uint64_t& word = memory_.at_end[kept / 64];
       const uint64_t bit = uint64_t{1} << (kept % 64);

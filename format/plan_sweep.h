@@ -73,7 +73,7 @@ class Sweep {
 
   Error overwritten(int32_t writer, int32_t live) const;
   Error in_place_refused(int32_t writer, int32_t read) const;
-  Error out_of_steps() const { return out_of_budget(method_, report_); }
+  Error stopped() const;
 
   PlanGraph& graph_;
   const SweepMemory& memory_;
@@ -85,7 +85,8 @@ class Sweep {
   size_t births_passed_ = 0;
   int32_t now_ = 0;
   bool changed_ = false;
-  bool next_run_ = false;  // what the next run reads is in the set too
+  int32_t unmade_ = kNone;  // read, but not all of it is made
+  bool next_run_ = false;   // what the next run reads is in the set too
 };
 
 }  // namespace berth::format::internal

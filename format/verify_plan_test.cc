@@ -277,6 +277,19 @@ TEST(VerifyPlan, PartsOfAnElidedConcatenationLiveUntilItIsRead) {
             "methods[0].instructions[1]: it writes value 4 over bytes of value 1, which instruction 3 still reads");
 }
 
+// The second part lies behind the whole, of which nothing makes the last 16 bytes.
+TEST(VerifyPlan, PartsMakeAllOfTheirWhole) {
+  const auto method = [](int64_t second) {
+    Method m({64, 0, second, 0, 96});
+    m.value(3) = tensor({8}, 0);
+    m.op(1, {0}).op(2, {0}).op(4, {3}).outputs({4});
+    return m.relation(1, 3, fb::RelationKind::VIEW).relation(2, 3, fb::RelationKind::VIEW);
+  };
+  EXPECT_EQ(judge(method(16)), "sound");
+  EXPECT_EQ(judge(method(32)), "methods[0].instructions[2]: it reads value 3, whose parts do not make all of it");
+  EXPECT_EQ(judge(method(20)), "methods[0].instructions[2]: it reads value 3, whose parts do not make all of it");
+}
+
 TEST(VerifyPlan, PartsMayBeComputedInPlaceInTheirSlots) {
   Method m({64, 0, 0, 16, 0, 96});
   m.value(4) = tensor({8}, 0);
