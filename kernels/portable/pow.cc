@@ -4,25 +4,10 @@
 #include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
+#include "kernels/portable/whole_power.h"
 
 namespace berth::portable {
 namespace {
-
-// A negative exponent gives the whole part of the reciprocal: of 1 and -1 alone something is left.
-int64_t whole_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-    return 0;
-  }
-  uint64_t result = 1;
-  uint64_t square = static_cast<uint64_t>(base);
-  for (; exponent != 0; exponent >>= 1) {
-    if ((exponent & 1) != 0) result *= square;
-    square *= square;
-  }
-  return static_cast<int64_t>(result);
-}
 
 template <typename T>
 struct Power : NoScalars {

@@ -13,12 +13,10 @@
 
 #include "base/dtype.h"
 #include "base/half.h"
+#include "base/host_device.h"
 
 #if defined(__CUDACC__)
 #include <cuda_fp16.h>
-#define BERTH_HD __host__ __device__
-#else
-#define BERTH_HD
 #endif
 
 namespace berth::cuda {

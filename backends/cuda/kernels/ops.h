@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "backends/cuda/kernels/element.h"
+#include "kernels/portable/whole_power.h"
 
 namespace berth::cuda {
 
@@ -213,22 +214,6 @@ BERTH_HD inline int64_t whole_quotient(int64_t x, int64_t y) {
 BERTH_HD inline int64_t whole_rest(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
 BERTH_HD inline bool leaves_below(int64_t rest, int64_t y) { return rest != 0 && (rest < 0) != (y < 0); }
 
-// A negative exponent gives the whole part of the reciprocal.
-BERTH_HD inline int64_t whole_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) {
-    if (base == 1) return 1;
-    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-    return 0;
-  }
-  uint64_t result = 1;
-  auto square = static_cast<uint64_t>(base);
-  for (; exponent != 0; exponent >>= 1) {
-    if ((exponent & 1) != 0) result *= square;
-    square *= square;
-  }
-  return static_cast<int64_t>(result);
-}
-
 // Operators on floating types alone.
 template <typename T>
 BERTH_HD inline T apply_floating(Op op, T x, T y, const Numbers<T>& n) {
@@ -316,7 +301,7 @@ BERTH_HD inline int64_t apply_whole(Op op, int64_t x, int64_t y, const Numbers<i
     case Op::kDivFloor: return whole_quotient(x, y) - (leaves_below(whole_rest(x, y), y) ? 1 : 0);
     case Op::kFmod: return whole_rest(x, y);
     case Op::kRemainder: return whole_rest(x, y) + (leaves_below(whole_rest(x, y), y) ? y : 0);
-    case Op::kPow: return whole_power(x, y);
+    case Op::kPow: return portable::whole_power(x, y);
     case Op::kBitNot: return ~x;
     case Op::kBitAnd: return x & y;
     case Op::kBitOr: return x | y;
