@@ -54,6 +54,8 @@ class Analysis {
   Status visit_scan(ir::NodeId id, const std::string& where);
   Status make_results(const ir::Node& node, const std::string& where);
   Status carry(const ir::Node& node, const ir::ValueList& initial, const ir::Graph& region);
+  void update_in_place(const ir::Graph& body, const std::vector<ir::ValueId>& results, size_t carried);
+  bool may_update(const ir::Graph& body, ir::ValueId input, ir::ValueId next) const;
   Status end_iteration(ir::NodeId id, size_t carried, const ir::Graph& body, const std::string& where);
   void stand_for(ir::ValueId value, ir::ValueId result);
   void bind_outputs(const ir::Graph& region, const std::vector<ir::ValueId>& results);

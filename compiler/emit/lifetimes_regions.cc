@@ -2,8 +2,8 @@
 // long enough for every way through them.
 //
 //     if     the branches come one after the other; a result is alive from the first step, of either, that makes it
-//     loops  carried values have one place each, from before the first iteration to after the last; what is made
-//     outside
+//     loops  carried values have one place each, from before the first iteration to after the last; the next one is
+//            computed there where nothing reads the last one any more, and copied there elsewhere; what is made outside
 //            and read inside lives to the loop's end, as the next iteration reads it again
 #include <algorithm>
 #include <limits>
@@ -122,6 +122,83 @@ Status Analysis::carry(const Node& node, const ValueList& initial, const Graph& 
   return Done{};
 }
 
+namespace {
+
+/// Whether the result may be another name for the bytes of an argument.
+bool may_be_view(const Node& node) {
+  return node.op->view != ir::ViewKind::kNone || node.is(OpId::permute_copy_out) ||
+         node.is(OpId::clone_dim_order_out) || !node.regions.empty();
+}
+
+/// Calls `visit` for each value that the node, its regions included, reads.
+template <typename Visit>
+void for_each_read(const ir::Method& method, const Node& node, const Visit& visit) {
+  for (const ir::Argument& argument : node.args) ir::for_each_value(argument, visit);
+  for (const Graph& region : node.regions) {
+    for (const NodeId id : region.nodes) for_each_read(method, method.node(id), visit);
+    for (const ir::Argument& output : region.outputs) ir::for_each_value(output, visit);
+  }
+}
+
+}  // namespace
+
+/// Whether `next` may be computed where `input`, a carried value of which it is the next one, lies: nothing in the body
+/// reads that after the node, under any name, and the node itself only as its kernel allows.
+bool Analysis::may_update(const Graph& body, ValueId input, ValueId next) const {
+  std::vector<bool> names(method_.values.size(), false);
+  names[at(input)] = true;
+  const NodeId maker = method_.value(next).node;
+  bool made = false;
+  for (const NodeId id : body.nodes) {
+    const Node& node = method_.node(id);
+    bool reads = false;
+    for_each_read(method_, node, [&](const ValueId& v) { reads = reads || names[at(v)]; });
+    if (reads && made) return false;
+    made = made || id == maker;
+    if (reads && may_be_view(node)) {
+      for (const ValueId result : node.results) names[at(result)] = true;
+    }
+    if (!reads || id != maker) continue;
+    if (!node.regions.empty() || node.results[0] != next) return false;
+    for (size_t k = 0; k < node.args.size(); ++k) {
+      bool here = false;
+      ir::for_each_value(node.args[k], [&](const ValueId& v) { here = here || names[at(v)]; });
+      if (!here) continue;
+      const ValueId* value = std::get_if<ValueId>(&node.args[k]);
+      if (value == nullptr || *value != input) return false;
+      if (kernel_allows(method_, node, static_cast<int32_t>(k), out_) != ReuseReason::kReuse) return false;
+    }
+  }
+  bool yielded = false;
+  for (const ir::Argument& output : body.outputs) {
+    ir::for_each_value(output, [&](const ValueId& v) { yielded = yielded || names[at(v)]; });
+  }
+  return made && !yielded;
+}
+
+/// What a node of the body makes for the next iteration is made in the carried value's place where that may be, so that
+/// nothing is copied.
+void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& results, size_t carried) {
+  if (!options_.in_place) return;
+  for (size_t i = 0; i < carried; ++i) {
+    const ValueId* value = std::get_if<ValueId>(&body.outputs[i]);
+    if (value == nullptr || method_.value(*value).kind != ir::ValueKind::kNode) continue;
+    const Node& node = method_.node(method_.value(*value).node);
+    const TensorType* type = method_.value(*value).tensor();
+    const bool same =
+        type != nullptr && type->is_static() && method_.value(*value).type == method_.value(results[i]).type;
+    const bool computed = node.op->view == ir::ViewKind::kNone && !may_be_view(node) && !node.is(OpId::state_read);
+    const auto is_value = [&](const ir::Argument& output) {
+      const ValueId* other = std::get_if<ValueId>(&output);
+      return other != nullptr && *other == *value;
+    };
+    const auto end = body.outputs.begin() + static_cast<ptrdiff_t>(carried);
+    const bool once = std::count_if(body.outputs.begin(), end, is_value) == 1;
+    if (!same || !computed || !once || out_.places[at(results[i])].home != Home::kStorage) continue;
+    if (may_update(body, body.inputs[i], *value)) out_.stands_for[at(*value)] = results[i];
+  }
+}
+
 /// All that was made before the loop and is read in it lives to its end. What a loop inside of it stacks lives as long
 /// as the whole outermost one: whether every row is made anew in each iteration is not seen in the program, so its
 /// judge does not suppose it.
@@ -173,6 +250,7 @@ Status Analysis::visit_while(NodeId id, const std::string& where) {
   BERTH_TRY(visit(node.regions[0]));
   ++step_;
   if (const ValueId* condition = std::get_if<ValueId>(&node.regions[0].outputs[0])) read_at(*condition, step_);
+  update_in_place(node.regions[1], node.results, initial.size());
   BERTH_TRY(visit(node.regions[1]));
   ++step_;
   BERTH_TRY(end_iteration(id, initial.size(), node.regions[1], where));
@@ -202,6 +280,7 @@ Status Analysis::visit_scan(NodeId id, const std::string& where) {
     read_at(scanned[j], step_);
     BERTH_TRY(make_storage(body.inputs[initial.size() + j], step_));
   }
+  update_in_place(body, node.results, initial.size());
   BERTH_TRY(visit(body));
   ++step_;
   BERTH_TRY(end_iteration(id, initial.size(), body, where));

@@ -200,6 +200,58 @@ TEST(AWhileCarriesAllAtOnce, WithoutLosingAValue) {
             "jump 2 unless false\n");
 }
 
+std::string loop(const std::string& body) {
+  return "method forward(%h: f32[4], %k: f32[4], %x: f32[5,4]) {\n%last: f32[4], %other: f32[4], %all: f32[5,4] = "
+         "berth::scan(5, [%h, %k], [%x]) { (%c: f32[4], %d: f32[4], %s: f32[4])\n" +
+         body + "\n}\nreturn %last, %other, %all\n}";
+}
+
+/// How many of the carried values are copied after each iteration.
+size_t copies_of(const std::string& body) {
+  const std::string text = listing(only_method(program_of(loop(body))));
+  size_t count = 0;
+  for (size_t at = text.find("et_copy_index"); at != std::string::npos; at = text.find("aten::clone", at + 1)) ++count;
+  return count - 1;
+}
+
+TEST(TheNextIterationIsComputedWhereTheLastOneWas, WhenNothingReadsThatAnyMore) {
+  EXPECT_EQ(listing(only_method(program_of(R"(
+    method forward(%h: f32[4], %x: f32[5,4]) {
+      %last: f32[4], %all: f32[5,4] = berth::scan(5, [%h], [%x]) { (%c: f32[4], %s: f32[4])
+        %a: f32[4] = aten::add.Tensor(%c, %s)
+        yield %a, %a
+      }
+      return %last, %all
+    })"))),
+            "aten::clone.out(v0, none, v2, v2)\n"
+            "executorch_prim::sub.Scalar(0, 0, v6)\n"
+            "executorch_prim::lt.Scalar(0, 5, v7)\n"
+            "jump 9 unless false\n"
+            "aten::select_copy.int_out(v1, 0, 0, v8, v8)\n"
+            "aten::add.out(v2, v8, 1, v2, v2)\n"
+            "executorch_prim::et_copy_index.tensor(v3, v2, v6)\n"
+            "executorch_prim::add.Scalar(0, 1, v6)\n"
+            "jump 2 unless false\n");
+  EXPECT_EQ(copies_of("%a: f32[4] = aten::add.Tensor(%c, %d)\n%b: f32[4] = aten::exp(%d)\nyield %a, %b, %s"), 0u);
+}
+
+TEST(TheNextIterationIsComputedElsewhere, WhenTheLastOneIsWanted) {
+  // By a node after it.
+  EXPECT_EQ(copies_of("%b: f32[4] = aten::exp(%d)\n%a: f32[4] = aten::add.Tensor(%c, %d)\nyield %a, %b, %s"), 1u);
+  // Through a view.
+  EXPECT_EQ(copies_of("%v: f32[2,2] = aten::view_copy(%d, [2, 2])\n%b: f32[4] = aten::exp(%d)\n"
+                      "%w: f32[2,2] = aten::exp(%v)\n%a: f32[4] = aten::view_copy(%w, [4])\nyield %c, %b, %a"),
+            1u);
+  // As the other carried value, or a row of what is stacked.
+  EXPECT_EQ(copies_of("%a: f32[4] = aten::exp(%c)\nyield %a, %c, %s"), 3u);  // one of them saved first
+  EXPECT_EQ(copies_of("%a: f32[4] = aten::exp(%c)\nyield %a, %d, %c"), 1u);
+  // By a kernel that reads elsewhere than it writes, or has it twice, once as something else.
+  EXPECT_EQ(copies_of("%a: f32[4] = aten::flip(%c, [0])\nyield %a, %d, %s"), 1u);
+  EXPECT_EQ(copies_of("%v: f32[4] = aten::view_copy(%c, [4])\n%a: f32[4] = aten::add.Tensor(%c, %v)\n"
+                      "yield %a, %d, %s"),
+            1u);
+}
+
 // What is made before a loop and read in it is read again by the next iteration, so nothing may take its bytes.
 TEST(WhatALoopReadsLivesToItsEnd, AlsoWhenItIsReadFirst) {
   const std::string text = R"(

@@ -44,13 +44,11 @@ struct Measures {
   int64_t life = 0;
   int32_t birth = 0;
   int32_t death = 0;
-  int64_t rounding = 0;  // of its topmost piece
 };
 
 Measures measure(const Layout& layout, const Body& body) {
   Measures m;
   m.birth = layout.sections;
-  int64_t top = 0;
   for (int32_t p = body.begin; p < body.end; ++p) {
     const Piece& piece = layout.pieces[static_cast<size_t>(p)];
     m.size += piece.size;
@@ -58,9 +56,7 @@ Measures measure(const Layout& layout, const Body& body) {
     m.area += static_cast<double>(piece.size) * static_cast<double>(piece.steps);
     m.birth = std::min(m.birth, piece.lower);
     m.death = std::max(m.death, piece.upper);
-    top = std::max(top, piece.shift + piece.size);
   }
-  m.rounding = align_up(top, body.alignment) - top;
   return m;
 }
 
@@ -97,10 +93,6 @@ Rank rank_of(const Measures& m, Key key, const std::vector<int64_t>& bytes, size
     case Key::kBirth: rank.first = m.birth; break;
     case Key::kDeath: rank.first = -static_cast<double>(m.death); break;
     case Key::kGiven: rank.first = static_cast<double>(body); break;
-    case Key::kRounding:
-      rank.first = static_cast<double>(m.rounding);
-      rank.second = -static_cast<double>(m.size);
-      break;
   }
   rank.size = m.size;
   rank.life = m.life;

@@ -21,10 +21,9 @@ enum class Key : uint8_t {
   kBirth,       // the first born
   kDeath,       // the last to die
   kGiven,       // the first in the problem: first fit is then never higher than naive
-  kRounding,    // the least lost when the next begins at its end, then the largest: what leaves a gap comes on top
 };
-inline constexpr Key kAllKeys[] = {Key::kSize,  Key::kArea,  Key::kLife,  Key::kLoad,    Key::kNeighbours,
-                                   Key::kBirth, Key::kDeath, Key::kGiven, Key::kRounding};
+inline constexpr Key kAllKeys[] = {Key::kSize,       Key::kArea,  Key::kLife,  Key::kLoad,
+                                   Key::kNeighbours, Key::kBirth, Key::kDeath, Key::kGiven};
 
 /// Into which hole among the placed bodies that are alive with it a body goes.
 enum class Fit : uint8_t {

@@ -12,6 +12,7 @@
     ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
     ./dev compat import [NAME…]      # seconds and memory that the import of a large .pt2 and .pte takes
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
+    ./dev compat inplace [NAME…]     # operators in the bytes of an input, against elsewhere, small and large
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
@@ -104,6 +105,11 @@ def suite(berth, names, tally):
             with tempfile.TemporaryDirectory() as work:
                 tally.add(f"{name}.pt2",
                           *check_model(berth, executorch, folder / "model.pt2", inputs, want, pathlib.Path(work)))
+
+
+def inplace(berth, patterns, tally):
+    from in_place import in_place
+    in_place(berth, patterns, tally)
 
 
 def replan(berth, names, tally):
@@ -278,12 +284,13 @@ def main():
     cli.add_argument("berth")
     cli.add_argument("what", nargs="?", default="all", choices=["all", "suite", "light", "nodes", "devices", "placed",
                                                                 "executorch", "pt2", "replan", "programs",
-                                                                "import"])
+                                                                "import", "inplace"])
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
     parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators, "pt2": archives, "replan": replan, "programs": recorded, "import": importing}
+             "executorch": operators, "pt2": archives, "replan": replan, "programs": recorded, "import": importing,
+             "inplace": inplace}
     for name in (p for p in parts if p not in ("programs", "import")) if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)

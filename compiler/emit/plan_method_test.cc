@@ -1,0 +1,114 @@
+#include "compiler/emit/plan_method.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "compiler/emit/random_module.h"
+#include "compiler/emit/test_support.h"
+#include "compiler/ir/verify.h"
+#include "format/write/write_program.h"
+
+namespace berth::emit {
+namespace {
+
+std::vector<uint8_t> bytes_of(unsigned seed) {
+  const auto emitted = emit(testing::RandomModule(seed).make());
+  if (!emitted.ok()) return {};
+  const auto bytes = format::program_bytes(emitted->program);
+  return bytes.ok() ? *bytes : std::vector<uint8_t>{};
+}
+
+TEST(TheSameModule, GivesTheSameBytesInEveryThread) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  constexpr unsigned kModules = 12;
+  std::vector<std::vector<uint8_t>> alone;
+  for (unsigned i = 0; i < kModules; ++i) alone.push_back(bytes_of(seed + i));
+  std::vector<std::vector<std::vector<uint8_t>>> together(3);
+  std::vector<std::thread> threads;
+  for (auto& own : together) {
+    threads.emplace_back([&own, seed] {
+      for (unsigned i = 0; i < kModules; ++i) own.push_back(bytes_of(seed + i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& own : together) {
+    for (unsigned i = 0; i < kModules; ++i) {
+      EXPECT_FALSE(own[i].empty());
+      EXPECT_TRUE(own[i] == alone[i]) << "module " << i;
+    }
+  }
+}
+
+constexpr const char* kTwoBranches = R"(
+method forward(%x: f32[4]) {
+  %a: f32[400] = aten::repeat(%x, [100])
+  %b: f32[400] = aten::repeat(%x, [100])
+  %c: f32[1] = aten::sum.dim_IntList(%a, [0], true, none)
+  %d: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
+  %e: f32[1] = aten::mul.Tensor(%c, %d)
+  return %e
+})";
+
+TEST(ATimeLimit, CutsShortAndSaysSo) {
+  const EmittedProgram whole = testing::program_of(kTwoBranches, EmitOptions{});
+  EXPECT_FALSE(whole.truncated);
+  EXPECT_TRUE(whole.order_optimal);
+  EmitOptions options;
+  options.time_limit = 1e-9;
+  const EmittedProgram cut = testing::program_of(kTwoBranches, options);
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_FALSE(cut.order_optimal);
+  EXPECT_GT(cut.arenas[0].bytes, whole.arenas[0].bytes);
+}
+
+TEST(ATimeLimit, ThatIsNotMetChangesNothing) {
+  EmitOptions options;
+  options.time_limit = 1000;
+  const EmittedProgram limited = testing::program_of(kTwoBranches, options);
+  EXPECT_FALSE(limited.truncated);
+  EXPECT_EQ(testing::listing(limited.program.methods[0]),
+            testing::listing(testing::program_of(kTwoBranches, EmitOptions{}).program.methods[0]));
+}
+
+bool is_state(const ir::Module& module, ir::NodeId id) { return module.methods[0].node(id).state >= 0; }
+
+// An order that is called best is held against all others, by the arenas that they get.
+TEST(AnOrderThatIsProven, HasNoLowerPlanInAnyOther) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  int proven = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    const ir::Module module = testing::RandomModule(seed + round, 4, false).make();
+    const auto best = emit(module);
+    ASSERT_TRUE(best.ok()) << best.error().text();
+    if (!best->order_optimal) continue;
+    ++proven;
+    for (int other = 0; other < 20; ++other) {
+      ir::Module changed = module;
+      std::vector<ir::NodeId>& nodes = changed.methods[0].body.nodes;
+      for (int swap = 0; swap < 60 && nodes.size() > 1; ++swap) {
+        const size_t i = random() % (nodes.size() - 1);
+        if (is_state(changed, nodes[i]) && is_state(changed, nodes[i + 1])) continue;  // they keep their order
+        std::swap(nodes[i], nodes[i + 1]);
+        if (!ir::verify(changed).ok()) std::swap(nodes[i], nodes[i + 1]);
+      }
+      EmitOptions options;
+      options.reorder = false;
+      const auto emitted = emit(changed, options);
+      ASSERT_TRUE(emitted.ok()) << emitted.error().text();
+      uint64_t lowest = 0;
+      uint64_t bytes = 0;
+      for (const ArenaReport& arena : best->arenas) lowest += arena.bytes;
+      for (const ArenaReport& arena : emitted->arenas) bytes += arena.bytes;
+      ASSERT_LE(lowest, bytes) << "round " << round;
+    }
+  }
+  EXPECT_GT(proven, 5);
+}
+
+}  // namespace
+}  // namespace berth::emit
