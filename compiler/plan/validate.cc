@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 
 #include "base/math.h"
@@ -22,7 +21,9 @@ struct Merged {
   std::vector<int64_t> alignments;            // of each storage where a merge says it, else 0
 
   bool partner(size_t a, size_t b) const {
-    return !partners.empty() && std::find(partners[a].begin(), partners[a].end(), b) != partners[a].end();
+    if (partners.empty()) return false;
+    if (partners[a].size() > partners[b].size()) std::swap(a, b);
+    return std::find(partners[a].begin(), partners[a].end(), b) != partners[a].end();
   }
 };
 
@@ -103,11 +104,94 @@ Status validate_places(const Problem& problem, const Plan& plan, const Merged& m
   return Done{};
 }
 
-struct Event {
-  int64_t time;
-  bool birth;
-  size_t storage;
+/// What is alive, sorted by offset: in blocks, so that an insertion moves few.
+class ByOffset {
+ public:
+  using Entry = std::pair<int64_t, size_t>;  // offset, storage
+
+  /// Where an entry is, or would be: before the entry `at` of a block, or at its end.
+  struct Place {
+    size_t block = 0;
+    size_t at = 0;
+  };
+
+  Place find(const Entry& entry) const {
+    Place place;
+    if (blocks_.empty()) return place;
+    place.block = block_of(entry);
+    const Block& block = blocks_[place.block];
+    place.at = static_cast<size_t>(std::lower_bound(block.begin(), block.end(), entry) - block.begin());
+    return place;
+  }
+
+  void insert(const Place& place, const Entry& entry) {
+    if (blocks_.empty()) blocks_.emplace_back();
+    Block& block = blocks_[place.block];
+    block.insert(block.begin() + static_cast<std::ptrdiff_t>(place.at), entry);
+    if (block.size() < kMost) return;
+    const auto middle = block.begin() + kMost / 2;
+    Block upper(middle, block.end());
+    block.erase(middle, block.end());
+    blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block) + 1, std::move(upper));
+  }
+
+  /// REQUIRES: it is there.
+  void erase(const Entry& entry) {
+    const Place place = find(entry);
+    Block& block = blocks_[place.block];
+    block.erase(block.begin() + static_cast<std::ptrdiff_t>(place.at));
+    if (block.empty()) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
+  }
+
+  /// The storage before a place; -1 when there is none. An entry of no block but the first would be at its beginning.
+  int64_t before(const Place& place) const {
+    return place.at == 0 ? -1 : static_cast<int64_t>(blocks_[place.block][place.at - 1].second);
+  }
+
+  /// The first failure of visit(storage) for those from a place on that begin before `end`.
+  template <typename Visit>
+  Status for_each(Place place, int64_t end, const Visit& visit) const {
+    for (; place.block < blocks_.size(); ++place.block, place.at = 0) {
+      const Block& block = blocks_[place.block];
+      for (; place.at < block.size(); ++place.at) {
+        if (block[place.at].first >= end) return Done{};
+        BERTH_TRY(visit(block[place.at].second));
+      }
+    }
+    return Done{};
+  }
+
+ private:
+  using Block = std::vector<Entry>;
+  static constexpr size_t kMost = 256;
+
+  /// The last block that begins at or below the entry, or the first.
+  size_t block_of(const Entry& entry) const {
+    const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), entry,
+                                        [](const Entry& e, const Block& block) { return e < block.front(); });
+    return after == blocks_.begin() ? 0 : static_cast<size_t>(after - blocks_.begin()) - 1;
+  }
+
+  std::vector<Block> blocks_;  // none is empty
 };
+
+/// The numbers of storages with a life, by one of its ends.
+std::vector<size_t> sorted_by(const Problem& problem, int64_t Storage::*end) {
+  std::vector<std::pair<int64_t, size_t>> ends;
+  ends.reserve(problem.storages.size());
+  bool sorted = true;
+  for (size_t i = 0; i < problem.storages.size(); ++i) {
+    const Storage& storage = problem.storages[i];
+    if (storage.size == 0 || storage.lower >= storage.upper) continue;
+    sorted &= ends.empty() || ends.back().first <= storage.*end;
+    ends.emplace_back(storage.*end, i);
+  }
+  if (!sorted) std::sort(ends.begin(), ends.end());
+  std::vector<size_t> ids;
+  ids.reserve(ends.size());
+  for (const auto& [time, id] : ends) ids.push_back(id);
+  return ids;
+}
 
 /// Storages against each other.
 class OverlapSweep {
@@ -119,40 +203,34 @@ class OverlapSweep {
   }
 
   Status run() {
-    std::vector<Event> events;
-    for (size_t i = 0; i < problem_.storages.size(); ++i) {
-      const Storage& storage = problem_.storages[i];
-      if (storage.size == 0 || storage.lower >= storage.upper) continue;
-      events.push_back({storage.lower, true, i});
-      events.push_back({storage.upper, false, i});
-    }
-    std::sort(events.begin(), events.end(),
-              [](const Event& a, const Event& b) { return a.time != b.time ? a.time < b.time : a.birth < b.birth; });
-    for (const Event& event : events) {
-      auto& alive = alive_[static_cast<size_t>(problem_.storages[event.storage].space)];
-      is_alive_[event.storage] = event.birth;
-      if (event.birth) {
-        BERTH_TRY(compare_with_alive(alive, event.storage));
-        alive.emplace(plan_.offsets[event.storage], event.storage);
-      } else {
-        alive.erase({plan_.offsets[event.storage], event.storage});
+    const std::vector<size_t> deaths = sorted_by(problem_, &Storage::upper);
+    size_t dead = 0;
+    for (const size_t young : sorted_by(problem_, &Storage::lower)) {
+      const Storage& storage = problem_.storages[young];
+      for (; problem_.storages[deaths[dead]].upper <= storage.lower; ++dead) {
+        const size_t old = deaths[dead];
+        is_alive_[old] = false;
+        alive_[static_cast<size_t>(problem_.storages[old].space)].erase({plan_.offsets[old], old});
       }
+      ByOffset& alive = alive_[static_cast<size_t>(storage.space)];
+      const ByOffset::Place place = alive.find({plan_.offsets[young], young});
+      BERTH_TRY(compare_with_alive(alive, place, young));
+      is_alive_[young] = true;
+      alive.insert(place, {plan_.offsets[young], young});
     }
     return Done{};
   }
 
  private:
-  using ByOffset = std::set<std::pair<int64_t, size_t>>;
-
-  Status compare_with_alive(const ByOffset& alive, size_t young) const {
-    const auto inside = alive.lower_bound({plan_.offsets[young], 0});
-    for (auto it = inside; it != alive.end() && it->first < end(young); ++it) BERTH_TRY(compare(it->second, young));
-    if (inside == alive.begin()) return Done{};
-    const size_t below = std::prev(inside)->second;
-    BERTH_TRY(compare(below, young));
+  Status compare_with_alive(const ByOffset& alive, const ByOffset::Place& place, size_t young) const {
+    const auto against_young = [&](size_t old) { return compare(old, young); };
+    BERTH_TRY(alive.for_each(place, end(young), against_young));
+    const int64_t below = alive.before(place);
+    if (below < 0) return Done{};
+    BERTH_TRY(compare(static_cast<size_t>(below), young));
     // One that begins lower still and reaches the newcomer overlaps `below`, so it is a partner of it.
     if (merged_.partners.empty()) return Done{};
-    for (const size_t partner : merged_.partners[below]) {
+    for (const size_t partner : merged_.partners[static_cast<size_t>(below)]) {
       if (is_alive_[partner] && partner != young) BERTH_TRY(compare(partner, young));
     }
     return Done{};

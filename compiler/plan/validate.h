@@ -12,8 +12,9 @@ namespace berth::plan {
 /// Internal with the first fault otherwise; an overlap names both storages, their bytes and a common step.
 ///
 /// A sweep over births and deaths that keeps what is alive sorted by offset. As long as only partners of a merge
-/// overlap, a newcomer that overlaps any other storage overlaps one that begins inside it, the nearest one below it, or
-/// a partner of that one. O(n log n) beside the merges, any problem, malformed ones included.
+/// overlap, a newcomer that overlaps any other storage overlaps the next ones of that order, which begin inside it, the
+/// one before it, or a partner of that one, among which are all that begin where it does. O(n log n) beside the merges,
+/// any problem, malformed ones included.
 Status validate(const Problem& problem, const Plan& plan);
 
 }  // namespace berth::plan
