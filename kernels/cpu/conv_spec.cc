@@ -48,7 +48,8 @@ void copy_strides(const Tensor& tensor, int64_t (&strides)[4]) {
 }  // namespace
 
 double ConvSpec::flops() const {
-  const double places = static_cast<double>(batch) * static_cast<double>(out[0]) * static_cast<double>(out[1]);
+  const int64_t(&seen)[2] = transposed != 0 ? in : out;
+  const double places = static_cast<double>(batch) * static_cast<double>(seen[0]) * static_cast<double>(seen[1]);
   return 2.0 * places * static_cast<double>(out_channels) * static_cast<double>(in_channels / groups) *
          static_cast<double>(kernel[0] * kernel[1]);
 }
@@ -95,10 +96,11 @@ Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec) {
   if (portable::read_convolution(context, inner, &c) != Error::kOk) return Fit::kWrong;
   const Tensor& out = *c.out;
   if (out.rank() != c.input->rank() || out.sizes() != portable::convolution_sizes(c).span()) return Fit::kShape;
-  if (c.transposed || c.spatial > 2 || !is_f32(*c.input) || !is_f32(out)) return Fit::kShape;
+  if (c.spatial > 2 || !is_f32(*c.input) || !is_f32(out)) return Fit::kShape;
   if (!is_static(*args[kInput]) || !is_static(*args[kOut]) || !is_static(*args[kResidual])) return Fit::kShape;
   if (c.input->numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
+  spec->transposed = c.transposed ? 1 : 0;
   spec->batch = c.batch;
   spec->groups = c.groups;
   spec->in_channels = c.in_channels * c.groups;

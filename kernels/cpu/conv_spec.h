@@ -23,8 +23,9 @@ struct Finish {
   }
 };
 
-/// A forward convolution of two spatial axes (of one: the first has size 1).
+/// A convolution of two spatial axes (of one: the first has size 1), forward or transposed.
 struct ConvSpec {
+  int64_t transposed = 0;  // whether it is
   int64_t batch = 1, groups = 1;
   int64_t in_channels = 1, out_channels = 1;  // of all groups
   int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
@@ -87,8 +88,8 @@ enum class Fit { kTaken, kShape, kWrong };
 /// Reads the weight of a call, with its text. False when the text is none, or does not fit the tensor.
 bool read_weight(const EValue& weight, const EValue& packing, int rank, Weight* result);
 
-/// Reads the arguments. kShape for what is right but not for engines (transposed, three axes, other element types or
-/// layouts, sizes that change); kWrong for what the portable kernel refuses, which can say why.
+/// Reads the arguments. kShape for what is right but not for engines (three axes, other element types or layouts, sizes
+/// that change); kWrong for what the portable kernel refuses, which can say why.
 Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec);
 Fit read_linear(Span<EValue* const> args, const Weight& weight, LinearSpec* spec);
 

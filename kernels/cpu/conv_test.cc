@@ -62,6 +62,7 @@ struct ConvCase {
   bool has_residual = false;
   std::vector<int64_t> stride, padding, dilation;
   int64_t groups = 1;
+  bool transposed = false;
   std::string activation;
   double alpha = -0.5, beta = 0.5;
 
@@ -73,7 +74,7 @@ struct ConvCase {
             stride,
             padding,
             dilation,
-            false,
+            transposed,
             std::vector<int64_t>{0, 0},
             groups,
             activation.c_str(),
@@ -105,12 +106,19 @@ ConvCase random_conv(Random& random) {
     size.push_back(static_cast<int32_t>(random.whole(least, least + 14)));
     out_size.push_back(static_cast<int32_t>((size.back() + 2 * padding.back() - reach) / stride.back() + 1));
   }
+  const bool transposed = random.whole(0, 5) == 0;
+  for (size_t i = 0; i < 2 && transposed; ++i) {
+    const int64_t reach = (kernel[i] - 1) * dilation[i] + 1;
+    padding[i] = std::min(padding[i], (reach - 1) / 2);
+    out_size[i] = static_cast<int32_t>((size[i] - 1) * stride[i] + reach - 2 * padding[i]);
+  }
   const auto n = static_cast<int32_t>(random.whole(1, 2));
   const auto channels = static_cast<int32_t>(out * groups);
   const std::vector<int32_t> out_sizes = {n, channels, out_size[0], out_size[1]};
   const bool bias = random.truth();
   ConvCase c = {random.tensor({n, static_cast<int32_t>(in * groups), size[0], size[1]}, order),
-                random.tensor({channels, static_cast<int32_t>(in), static_cast<int32_t>(kernel[0]),
+                random.tensor({transposed ? static_cast<int32_t>(in * groups) : channels,
+                               static_cast<int32_t>(transposed ? out : in), static_cast<int32_t>(kernel[0]),
                                static_cast<int32_t>(kernel[1])}),
                 random.tensor(out_sizes, order),
                 Array(DType::kF32, out_sizes, {}, order),
@@ -121,6 +129,7 @@ ConvCase random_conv(Random& random) {
                 padding,
                 dilation,
                 groups,
+                transposed,
                 kActivations[random.whole(0, 11)]};
   return c;
 }
@@ -218,7 +227,7 @@ TEST(Convolutions, OfAllKindsAreThePortableKernels) { with_each_engine(200, expe
 
 TEST(Products, OfAllKindsAreThePortableKernels) { with_each_engine(100, expect_products); }
 
-// Sizes that change, and weights that are computed: right, if slower.
+// Three axes, and weights that are computed: right, if slower.
 TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
   Random random(7);
   ConvCase c = random_conv(random);
@@ -230,16 +239,17 @@ TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
   ASSERT_EQ(computed.run(), Error::kOk) << computed.message();
   EXPECT_EQ(c.out.values(), c.expected.values());
 
-  const std::vector<int64_t> one = {1, 1}, none = {0, 0};
-  const Array input = random.tensor({1, 6, 5, 5}), weight = random.tensor({6, 4, 3, 3});
-  const Array expected = f32({1, 4, 7, 7}), out = f32({1, 4, 7, 7});
-  const auto transposed = [&](const Array& result) {
-    return std::vector<Arg>{input, weight, nullptr, nullptr, one, none, one,   true,
+  const std::vector<int64_t> one = {1, 1, 1}, none = {0, 0, 0};
+  const Array input = random.tensor({1, 6, 3, 5, 5}), weight = random.tensor({4, 6, 2, 3, 3});
+  const Array expected = f32({1, 4, 2, 3, 3}), out = f32({1, 4, 2, 3, 3});
+  const auto three_axes = [&](const Array& result) {
+    return std::vector<Arg>{input, weight, nullptr, nullptr, one, none, one,   false,
                             none,  1,      "relu",  0.0,     0.0, "",   result};
   };
-  ASSERT_EQ(testing::run(portable::fused_conv_out, transposed(expected), 4 << 20), Error::kOk);
-  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, transposed(out));
+  ASSERT_EQ(testing::run(portable::fused_conv_out, three_axes(expected), 4 << 20), Error::kOk);
+  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, three_axes(out));
   ASSERT_EQ(call.error(), Error::kOk);
+  EXPECT_STREQ(conv_engine(call.state()), "portable");
   ASSERT_EQ(call.run(), Error::kOk) << call.message();
   EXPECT_EQ(out.values(), expected.values());
 }

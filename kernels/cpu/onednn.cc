@@ -151,7 +151,9 @@ bool make_desc(const ConvSpec& s, PrimitiveDesc& desc) {
   const int64_t dilates[2] = {s.dilation[0] - 1, s.dilation[1] - 1};
   int64_t end[2];
   for (int i = 0; i < 2; ++i) {
-    end[i] = (s.out[i] - 1) * s.stride[i] + (s.kernel[i] - 1) * s.dilation[i] + 1 - s.in[i] - s.padding[i];
+    const int64_t reach = (s.kernel[i] - 1) * s.dilation[i] + 1;
+    end[i] = s.transposed != 0 ? (s.in[i] - 1) * s.stride[i] + reach - s.out[i] - s.padding[i]
+                               : (s.out[i] - 1) * s.stride[i] + reach - s.in[i] - s.padding[i];
   }
   if (!describe_activation(s, s.in, s.in_channels, s.in_stride, in) ||
       !describe_activation(s, s.out, s.out_channels, s.out_stride, out) ||
@@ -160,6 +162,11 @@ bool make_desc(const ConvSpec& s, PrimitiveDesc& desc) {
        dnnl_memory_desc_create_with_tag(bias.out(), 1, &s.out_channels, dnnl_f32, dnnl_a) != dnnl_success) ||
       !make_attributes(s.finish, attributes)) {
     return false;
+  }
+  if (s.transposed != 0) {
+    return dnnl_deconvolution_forward_primitive_desc_create(
+               desc.out(), engine(), dnnl_forward_inference, dnnl_deconvolution_direct, in.get(), weight.get(),
+               bias.get(), out.get(), s.stride, dilates, s.padding, end, attributes.get()) == dnnl_success;
   }
   return dnnl_convolution_forward_primitive_desc_create(
              desc.out(), engine(), dnnl_forward_inference, dnnl_convolution_direct, in.get(), weight.get(), bias.get(),
@@ -187,12 +194,18 @@ bool make_desc(const LinearSpec& s, PrimitiveDesc& desc) {
 }
 
 // The strides with which a packed weight's dimensions run through the dense one.
-void set_from(const ConvSpec&, WeightLayout* layout) {
+void set_from(const ConvSpec& s, WeightLayout* layout) {
   int64_t stride = 1;
   for (int d = layout->dims - 1; d >= 0; --d) {
     layout->from[d] = stride;
     stride *= layout->size[d];
   }
+  if (s.transposed == 0) return;
+  // The dense one has the input's channels first: [groups * in][out][kernel].
+  const int out = layout->dims - 4;
+  const int64_t taps = s.kernel[0] * s.kernel[1];
+  layout->from[out] = taps;
+  layout->from[out + 1] = layout->size[out] * taps;
 }
 void set_from(const LinearSpec& s, WeightLayout* layout) {
   layout->from[0] = 1;

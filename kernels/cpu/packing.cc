@@ -37,6 +37,7 @@ void set_strides(bool last, int64_t batch, int64_t channels, const int64_t (&siz
 }
 
 bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
+  spec->transposed = conv.transposed ? 1 : 0;
   spec->batch = conv.batch;
   spec->groups = conv.groups;
   spec->in_channels = conv.in_channels;
@@ -48,9 +49,13 @@ bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
     spec->stride[i] = conv.stride[i];
     spec->padding[i] = conv.padding[i];
     spec->dilation[i] = conv.dilation[i];
-    const int64_t room = conv.in[i] + 2 * conv.padding[i] - ((conv.kernel[i] - 1) * conv.dilation[i] + 1);
-    if (room < 0 || conv.stride[i] < 1) return false;
+    const int64_t reach = (conv.kernel[i] - 1) * conv.dilation[i] + 1;
+    const int64_t room = conv.in[i] + 2 * conv.padding[i] - reach;
+    if (conv.stride[i] < 1 || (room < 0 && !conv.transposed)) return false;
     spec->out[i] = room / conv.stride[i] + 1;
+    if (!conv.transposed) continue;
+    spec->out[i] = (conv.in[i] - 1) * conv.stride[i] + reach - 2 * conv.padding[i] + conv.output_padding[i];
+    if (spec->out[i] < 1) return false;
   }
   set_strides(conv.channels_last, spec->batch, spec->in_channels, spec->in, spec->in_stride);
   set_strides(conv.channels_last, spec->batch, spec->out_channels, spec->out, spec->out_stride);
@@ -98,7 +103,9 @@ bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& i
   if (isa == "generic" || !read_spec(conv, &spec)) return false;
   DenseSizes dense;
   dense.rank = 4;
-  const int64_t sizes[4] = {spec.out_channels, spec.in_channels / spec.groups, spec.kernel[0], spec.kernel[1]};
+  const int64_t forward[4] = {spec.out_channels, spec.in_channels / spec.groups, spec.kernel[0], spec.kernel[1]};
+  const int64_t turned[4] = {spec.in_channels, spec.out_channels / spec.groups, spec.kernel[0], spec.kernel[1]};
+  const int64_t(&sizes)[4] = conv.transposed ? turned : forward;
   for (int i = 0; i < 4; ++i) dense.size[i] = static_cast<int32_t>(sizes[i]);
   return pack_for(spec, dense, weight, isa, packed);
 }

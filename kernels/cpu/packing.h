@@ -8,13 +8,15 @@
 
 namespace berth::cpu {
 
-/// A call of berth::conv with two spatial axes, not transposed; input, residual and result have the same dimension
+/// A call of berth::conv with two spatial axes; input, residual and result have the same dimension
 /// order.
 struct ConvToPack {
   int64_t batch = 1, groups = 1;
   int64_t in_channels = 1, out_channels = 1;  // of all groups
   int64_t in[2] = {1, 1}, kernel[2] = {1, 1};
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  bool transposed = false;
+  int64_t output_padding[2] = {0, 0};  // of a transposed one
   bool channels_last = true;
   bool bias = false, residual = false;
   std::string activation = "none";
@@ -34,7 +36,7 @@ struct PackedWeight {
   std::string text;            // the argument `packing`
 };
 
-/// Packs `weight` (dense: out_channels, in_channels / groups, kernel) for the instruction set `isa`: "native", "avx2",
+/// Packs `weight` (dense, as aten::convolution has it) for the instruction set `isa`: "native", "avx2",
 /// "avx512" or "generic". False, and nothing packed, where a dense weight serves as well: nothing is known to be better
 /// there, or this machine cannot say (it lacks the instruction set, or oneDNN in this process was used with another
 /// already; it is limited to `isa` from then on). The call stays right on any machine, with any number of threads.

@@ -142,7 +142,7 @@ void set_finish(const Finish& finish, TileJob* job) {
 }  // namespace
 
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int) {
-  if (!spec.channels_last()) return nullptr;
+  if (spec.transposed != 0 || !spec.channels_last()) return nullptr;
   TileJob job;
   job.batch = spec.batch;
   job.groups = spec.groups;

@@ -50,8 +50,8 @@ struct TileFunctions {
 TileFunctions tile_functions();
 TileFunctions depthwise_functions();
 
-/// Null for what tiles do not take: other layouts than channels last, other depthwise convolutions than of one channel
-/// in and out.
+/// Null for what tiles do not take: transposed convolutions, other layouts than channels last, other depthwise
+/// convolutions than of one channel in and out.
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int threads);
 
