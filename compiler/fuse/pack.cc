@@ -59,7 +59,7 @@ class Packer {
                  cpu::PackedWeight* packed) const {
     const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[0]));
     const ir::TensorType& out = method_.tensor(node.results[0]);
-    if (input.rank() != 4 || std::get<bool>(node.args[7]) || input.dim_order != out.dim_order) return false;
+    if (input.rank() != 4 || input.dim_order != out.dim_order) return false;
     cpu::ConvToPack conv;
     conv.batch = input.shape[0].value;
     conv.groups = std::get<ir::Dim>(node.args[9]).value;
@@ -72,6 +72,8 @@ class Packer {
     read_axes(node.args[4], conv.stride);
     read_axes(node.args[5], conv.padding);
     read_axes(node.args[6], conv.dilation);
+    conv.transposed = std::get<bool>(node.args[7]);
+    if (conv.transposed) read_axes(node.args[8], conv.output_padding);
     conv.channels_last = !input.is_contiguous();
     conv.bias = !ir::is_none(node.args[2]);
     conv.residual = !ir::is_none(node.args[3]);

@@ -165,7 +165,9 @@ class Products {
     Reason reason = Reason::kFused;
     for (size_t k = 0; k < 2; ++k) {
       const ValueId value = std::get<ValueId>(node.args[k]);
-      const Node* product = open_product(context, value, &reason);
+      Reason own = Reason::kFused;
+      const Node* product = open_product(context, value, &own);
+      if (own != Reason::kFused) reason = own;
       if (product == nullptr) continue;
       const int32_t place = context.method().value(product->results[0]).node.index;
       if (place <= latest) continue;

@@ -1,0 +1,361 @@
+// Fusion in delegates. The fears: other numbers than before, something fused that others read too, something left alone
+// without a word.
+#include "compiler/fuse/fuse.h"
+
+#include "compiler/fuse/testing.h"
+
+namespace berth::fuse {
+namespace {
+
+// Prefixes a method with constants of small numbers.
+std::string with(const std::vector<std::pair<std::string, std::vector<int>>>& constants, const std::string& signature,
+                 const std::string& body) {
+  std::string head;
+  std::string values;
+  unsigned state = 1;
+  for (const auto& [name, sizes] : constants) {
+    std::string type = "f32[";
+    int count = 1;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      type += (i == 0 ? "" : ",") + std::to_string(sizes[i]);
+      count *= sizes[i];
+    }
+    type += "]";
+    head += "const @" + name + ": " + type + " = dense<[";
+    for (int i = 0; i < count; ++i) {
+      state = state * 1103515245 + 12345;
+      head += (i == 0 ? "" : ", ") + std::to_string(static_cast<double>(state >> 20 & 255) / 256 - 0.4);
+    }
+    head += "]>\n";
+    values += "%" + name + ": " + type + " = const @" + name + "\n";
+  }
+  return head + "method forward(" + signature + ") {\n" + values + body + "}\n";
+}
+
+const std::vector<std::pair<std::string, std::vector<int>>> kConvWeights = {{"w", {4, 3, 3, 3}}, {"b", {4}}};
+const std::string kConv =
+    "%c: f32[1,4,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n";
+const std::string kImages = "%x: f32[1,3,6,6], %r: f32[1,4,6,6]";
+
+TEST(AConvolutionTakesAlong, BiasResidualAndActivation) {
+  const Fused one = fused(with(kConvWeights, kImages,
+                               kConv + "%s: f32[1,4,6,6] = aten::add.Tensor(%r, %c, 1)\n"
+                                       "%y: f32[1,4,6,6] = aten::relu(%s)\nreturn %y\n"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order dim_order_ops::_clone_dim_order berth::conv "
+            "dim_order_ops::_clone_dim_order");
+  EXPECT_NE(one.text.find("\"relu\""), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("fused into berth::conv"));
+}
+
+TEST(NothingFollowsAnActivation, SoASumAfterItStays) {
+  const Fused one = fused(with(kConvWeights, kImages,
+                               kConv + "%s: f32[1,4,6,6] = aten::relu(%c)\n"
+                                       "%y: f32[1,4,6,6] = aten::add.Tensor(%s, %r, 1)\nreturn %y\n"));
+  EXPECT_NE(one.operators().find("aten::add.Tensor"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("activation-before"));
+}
+
+TEST(WhatOthersReadToo, IsNotFused) {
+  const Fused one = fused(with(kConvWeights, kImages, kConv + "%y: f32[1,4,6,6] = aten::relu(%c)\nreturn %y, %c\n"));
+  EXPECT_NE(one.operators().find("aten::relu"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("result-read-elsewhere"));
+}
+
+TEST(AWeightThatIsComputed, IsNotConstant) {
+  const Fused one = fused(
+      "method forward(%x: f32[1,3,6,6], %w: f32[4,3,3,3]) {\n%c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, "
+      "1], "
+      "[0, 0], [1, 1], false, [0, 0], 1)\nreturn %c\n}\n");
+  EXPECT_NE(one.operators().find("aten::convolution"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("not-constant"));
+}
+
+TEST(OtherTypesThanF32, StayAsTheyAre) {
+  const Fused one = fused(
+      "const @w: f64[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>\nmethod forward(%x: f64[3,2]) {\n%w: f64[2,2] = const @w\n"
+      "%y: f64[3,2] = aten::mm(%x, %w)\nreturn %y\n}\n");
+  EXPECT_EQ(one.operators(), "aten::mm");
+  EXPECT_TRUE(one.says("dtype"));
+}
+
+TEST(AResidualIsAsLargeAsTheResult, OrStaysASum) {
+  const Fused one = fused(with(kConvWeights, "%x: f32[1,3,6,6], %r: f32[1,4,1,6]",
+                               kConv + "%y: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)\nreturn %y\n"));
+  EXPECT_NE(one.operators().find("aten::add.Tensor"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("shape-differs"));
+}
+
+TEST(ASumWithAFactor, IsNoResidual) {
+  const Fused one =
+      fused(with(kConvWeights, kImages, kConv + "%y: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 2)\nreturn %y\n"));
+  EXPECT_NE(one.operators().find("aten::add.Tensor"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("scaled"));
+}
+
+TEST(OneResidualIsAdded, TheSecondStaysASum) {
+  const Fused one = fused(with(kConvWeights, kImages,
+                               kConv + "%s: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)\n"
+                                       "%t: f32[1,4,6,6] = aten::sigmoid(%r)\n"
+                                       "%y: f32[1,4,6,6] = aten::add.Tensor(%s, %t, 1)\nreturn %y\n"));
+  EXPECT_TRUE(one.says("residual-already"));
+}
+
+TEST(AConstantAChannel, IsABias) {
+  const Fused one =
+      fused(with({{"w", {4, 3, 1, 1}}, {"b", {1, 4, 1, 1}}}, "%x: f32[2,3,5,5]",
+                 "%c: f32[2,4,5,5] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], "
+                 "1)\n%y: f32[2,4,5,5] = aten::add.Tensor(%c, %b, 1)\nreturn %y\n"));
+  EXPECT_EQ(one.operators().find("aten::add"), std::string::npos) << one.text;
+}
+
+TEST(AProductIsFollowedThroughViews, ByResidualAndActivation) {
+  const Fused one = fused(with({{"w", {3, 5}}, {"b", {5}}}, "%x: f32[2,2,3], %r: f32[2,2,5]",
+                               "%v: f32[4,3] = aten::view_copy(%x, [4, 3])\n"
+                               "%m: f32[4,5] = aten::addmm(%b, %v, %w, 1, 1)\n"
+                               "%u: f32[2,2,5] = aten::view_copy(%m, [2, 2, 5])\n"
+                               "%s: f32[2,2,5] = aten::add.Tensor(%u, %r, 1)\n"
+                               "%y: f32[2,2,5] = aten::gelu(%s, \"tanh\")\nreturn %y\n"));
+  EXPECT_EQ(one.operators(), "berth::linear") << one.text;
+}
+
+TEST(ScaledProducts, StayAsTheyAre) {
+  const Fused one = fused(
+      with({{"w", {3, 5}}, {"b", {5}}}, "%x: f32[4,3]", "%m: f32[4,5] = aten::addmm(%b, %x, %w, 1, 0.5)\nreturn %m\n"));
+  EXPECT_EQ(one.operators(), "aten::addmm");
+  EXPECT_TRUE(one.says("scaled"));
+}
+
+std::string formula(const std::string& nodes) {
+  return fused("method forward(%x: f32[3,40]) {\n" + nodes + "return %y\n}\n").text;
+}
+
+bool is_one_step(const std::string& text, int op) {
+  return text.find("berth::elementwise([%x.in], [" + std::to_string(op) + ", 0, 0, 0], [])") != std::string::npos;
+}
+
+TEST(FormulasOfActivations, AreKnown) {
+  const std::string limited =
+      "%a: f32[3,40] = aten::add.Scalar(%x, 3, 1)\n%l: f32[3,40] = aten::clamp(%a, 0, none)\n"
+      "%h: f32[3,40] = aten::clamp(%l, none, 6)\n";
+  EXPECT_TRUE(is_one_step(formula(limited + "%y: f32[3,40] = aten::div.Scalar(%h, 6)\n"), 23));
+  EXPECT_TRUE(is_one_step(formula(limited + "%m: f32[3,40] = aten::mul.Tensor(%x, %h)\n"
+                                            "%y: f32[3,40] = aten::mul.Scalar(%m, 0.16666666666666666)\n"),
+                          24));
+  EXPECT_TRUE(
+      is_one_step(formula("%s: f32[3,40] = aten::sigmoid(%x)\n%y: f32[3,40] = aten::mul.Tensor(%s, %x)\n"), 22));
+  EXPECT_TRUE(
+      is_one_step(formula("%d: f32[3,40] = aten::div.Scalar(%x, 1.4142135381698608)\n"
+                          "%e: f32[3,40] = aten::erf(%d)\n%p: f32[3,40] = aten::add.Scalar(%e, 1.0, 1)\n"
+                          "%m: f32[3,40] = aten::mul.Tensor(%x, %p)\n%y: f32[3,40] = aten::mul.Scalar(%m, 0.5)\n"),
+                  25));
+  EXPECT_TRUE(is_one_step(formula("%q: f32[3,40] = aten::pow.Tensor_Scalar(%x, 3)\n"
+                                  "%k: f32[3,40] = aten::mul.Scalar(%q, 0.044715)\n"
+                                  "%a: f32[3,40] = aten::add.Tensor(%x, %k, 1)\n"
+                                  "%i: f32[3,40] = aten::mul.Scalar(%a, 0.7978845608028654)\n"
+                                  "%t: f32[3,40] = aten::tanh(%i)\n%p: f32[3,40] = aten::add.Scalar(%t, 1, 1)\n"
+                                  "%h: f32[3,40] = aten::mul.Scalar(%x, 0.5)\n"
+                                  "%y: f32[3,40] = aten::mul.Tensor(%h, %p)\n"),
+                          26));
+}
+
+TEST(FormulasThatAreAlmostActivations, AreTakenByTheirWord) {
+  const std::string text = formula(
+      "%a: f32[3,40] = aten::add.Scalar(%x, 3, 1)\n%h: f32[3,40] = aten::clamp(%a, 0, 5)\n"
+      "%y: f32[3,40] = aten::div.Scalar(%h, 6)\n");
+  EXPECT_FALSE(is_one_step(text, 23)) << text;
+}
+
+// Three heads of four columns over five tokens, as exporters write it.
+std::string attention(const std::string& mask_type, const std::string& mask, const std::string& sum, int batch) {
+  const std::string b = std::to_string(batch);
+  const std::string bh = std::to_string(3 * batch);
+  return mask + "method forward(%x: f32[" + b + ",5,36]" + mask_type + ") {\n" +
+         (mask.empty() ? "" : "%m: f32[5,5] = const @m\n") + "%v: f32[" + b + ",5,3,3,4] = aten::view_copy(%x, [" + b +
+         ", 5, 3, 3, 4])\n"
+         "%p: f32[3," +
+         b +
+         ",3,5,4] = aten::permute_copy(%v, [2, 0, 3, 1, 4])\n"
+         "%q: f32[" +
+         b +
+         ",3,5,4] = aten::select_copy.int(%p, 0, 0)\n"
+         "%k: f32[" +
+         b +
+         ",3,5,4] = aten::select_copy.int(%p, 0, 1)\n"
+         "%w: f32[" +
+         b +
+         ",3,5,4] = aten::select_copy.int(%p, 0, 2)\n"
+         "%t: f32[" +
+         b +
+         ",3,4,5] = aten::permute_copy(%k, [0, 1, 3, 2])\n"
+         "%q3: f32[" +
+         bh + ",5,4] = aten::view_copy(%q, [" + bh +
+         ", 5, 4])\n"
+         "%t3: f32[" +
+         bh + ",4,5] = aten::view_copy(%t, [" + bh +
+         ", 4, 5])\n"
+         "%s: f32[" +
+         bh +
+         ",5,5] = aten::bmm(%q3, %t3)\n"
+         "%s4: f32[" +
+         b + ",3,5,5] = aten::view_copy(%s, [" + b +
+         ", 3, 5, 5])\n"
+         "%d: f32[" +
+         b + ",3,5,5] = aten::mul.Scalar(%s4, 0.5)\n" + sum + "%f: f32[" + b +
+         ",3,5,5] = aten::_softmax(%e, 3, false)\n"
+         "%f3: f32[" +
+         bh + ",5,5] = aten::view_copy(%f, [" + bh +
+         ", 5, 5])\n"
+         "%w3: f32[" +
+         bh + ",5,4] = aten::view_copy(%w, [" + bh +
+         ", 5, 4])\n"
+         "%o: f32[" +
+         bh +
+         ",5,4] = aten::bmm(%f3, %w3)\n"
+         "%o4: f32[" +
+         b + ",3,5,4] = aten::view_copy(%o, [" + b +
+         ", 3, 5, 4])\n"
+         "%r: f32[" +
+         b +
+         ",5,3,4] = aten::permute_copy(%o4, [0, 2, 1, 3])\n"
+         "%y: f32[" +
+         b + ",5,12] = aten::view_copy(%r, [" + b + ", 5, 12])\nreturn %y\n}\n";
+}
+
+std::string plus_mask(int batch) {
+  return "%e: f32[" + std::to_string(batch) + ",3,5,5] = aten::add.Tensor(%d, %m, 1)\n";
+}
+
+TEST(AttentionWrittenOut, IsOneOperatorOverTheRowsOfTokens) {
+  const Fused plain = fused(attention("", "", "%e: f32[1,3,5,5] = aten::mul.Scalar(%d, 0.75)\n", 1));
+  EXPECT_EQ(plain.operators(), "berth::attention") << plain.text;
+  EXPECT_NE(plain.text.find("none, 3, 4, 0, 12, 24, 0.375, false)"), std::string::npos) << plain.text;
+  EXPECT_EQ(fused(attention(", %m: f32[5,5]", "", plus_mask(2), 2)).operators(), "berth::attention");
+}
+
+TEST(AMaskOfWhatComesLater, IsCausal) {
+  std::string mask = "const @m: f32[5,5] = dense<[";
+  for (int i = 0; i < 25; ++i) mask += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 ? "0.0" : "-inf");
+  const Fused causal = fused(attention("", mask + "]>\n", plus_mask(1), 1));
+  EXPECT_EQ(causal.operators(), "berth::attention") << causal.text;
+  EXPECT_NE(causal.text.find("0.5, true)"), std::string::npos) << causal.text;
+  std::string other = "const @m: f32[5,5] = dense<[";
+  for (int i = 0; i < 25; ++i) other += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 + 1 ? "0.0" : "-inf");
+  const Fused masked = fused(attention("", other + "]>\n", plus_mask(1), 1));
+  EXPECT_NE(masked.text.find("0.5, false)"), std::string::npos) << masked.text;
+}
+
+TEST(ScoresThatOthersRead, StayWrittenOut) {
+  std::string text = attention("", "", "%e: f32[1,3,5,5] = aten::mul.Scalar(%d, 0.75)\n", 1);
+  text.replace(text.find("return %y"), 9, "return %y, %f");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators().find("berth::attention"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("result-read-elsewhere: berth::attention"));
+}
+
+TEST(StepsOfAnLstm, AreOneOperatorEachInWhateverOrderTheirGatesAre) {
+  // Gates in the order i, o, f, g; the second step reads the first one's states.
+  std::string body = "%g: f32[2,8] = aten::addmm(%b, %x, %u, 1, 1)\n%v: f32[2,1,8] = aten::view_copy(%g, [2, 1, 8])\n";
+  std::string h = "%h0";
+  std::string c = "%c0";
+  for (int t = 0; t < 2; ++t) {
+    const std::string n = std::to_string(t);
+    body += "%s" + n + ": f32[1,8] = aten::select_copy.int(%v, 0, " + n + ")\n%a" + n + ": f32[1,8] = aten::addmm(%s" +
+            n + ", " + h + ", %w, 1, 1)\n%p" + n + ": f32[1,6], %q" + n +
+            ": f32[1,2] = aten::split_with_sizes_copy(%a" + n + ", [6, 2], 1)\n%z" + n +
+            ": f32[1,6] = aten::sigmoid(%p" + n + ")\n%i" + n + ": f32[1,2], %o" + n + ": f32[1,2], %f" + n +
+            ": f32[1,2] = aten::split_with_sizes_copy(%z" + n + ", [2, 2, 2], 1)\n%t" + n +
+            ": f32[1,2] = aten::tanh(%q" + n + ")\n%m" + n + ": f32[1,2] = aten::mul.Tensor(%i" + n + ", %t" + n +
+            ")\n%k" + n + ": f32[1,2] = aten::mul.Tensor(%f" + n + ", " + c + ")\n%c" + std::to_string(t + 1) +
+            ": f32[1,2] = aten::add.Tensor(%k" + n + ", %m" + n + ", 1)\n%y" + n + ": f32[1,2] = aten::tanh(%c" +
+            std::to_string(t + 1) + ")\n%h" + std::to_string(t + 1) + ": f32[1,2] = aten::mul.Tensor(%o" + n + ", %y" +
+            n + ")\n";
+    h = "%h" + std::to_string(t + 1);
+    c = "%c" + std::to_string(t + 1);
+  }
+  const Fused one = fused(with({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}}, "%x: f32[2,3], %h0: f32[1,2], %c0: f32[1,2]",
+                               body + "return %h1, %h2, %c2\n"));
+  EXPECT_EQ(one.operators(),
+            "berth::linear aten::select_copy.int berth::lstm_cell aten::select_copy.int berth::lstm_cell")
+      << one.text;
+}
+
+TEST(Chains, AreOneLoopUnlessTheyAreTooLong) {
+  std::string chain;
+  std::string last = "%x";
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = "%v" + std::to_string(i);
+    chain += next + ": f32[4,6] = aten::" + (i % 2 == 0 ? "tanh(" + last + ")" : "mul.Tensor(" + last + ", %g)") + "\n";
+    last = next;
+    if (i == 2) {
+      const Fused three = fused("method forward(%x: f32[4,6], %g: f32[6]) {\n" + chain + "return " + last + "\n}\n");
+      EXPECT_EQ(three.operators(), "berth::elementwise") << three.text;
+    }
+  }
+  const Fused all = fused("method forward(%x: f32[4,6], %g: f32[6]) {\n" + chain + "return " + last + "\n}\n");
+  EXPECT_EQ(all.operators(), "berth::elementwise berth::elementwise") << all.text;
+}
+
+TEST(ImagesStayChannelsLast, ThroughWhatTakesAnyOrder) {
+  const Fused one = fused(with(
+      {{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]",
+      "%c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+      "%p: f32[1,4,3,3], %i: i64[1,4,3,3] = aten::max_pool2d_with_indices(%c, [2, 2], [2, 2], [0, 0], [1, 1], false)\n"
+      "%m: f32[1,4,1,1] = aten::mean.dim(%p, [2, 3], true, none)\n%g: f32[1,4,3,3] = aten::mul.Tensor(%p, %m)\n"
+      "%j: f32[1,8,3,3] = aten::cat([%g, %p], 1)\n"
+      "%v: f32[1,2,4,3,3] = aten::view_copy(%j, [1, 2, 4, 3, 3])\n"
+      "%t: f32[1,4,2,3,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
+      "%u: f32[1,8,3,3] = aten::view_copy(%t, [1, 8, 3, 3])\n"
+      "%a: f32[1,4,3,3], %b: f32[1,4,3,3] = aten::split_with_sizes_copy(%u, [4, 4], 1)\n"
+      "%d: f32[1,4,3,3] = aten::convolution(%a, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+      "%e: f32[1,4,3,3] = aten::add.Tensor(%d, %b, 1)\nreturn %e\n"));
+  EXPECT_EQ(
+      one.operators(),
+      "dim_order_ops::_clone_dim_order berth::conv aten::max_pool2d_with_indices aten::mean.dim aten::mul.Tensor "
+      "aten::cat aten::permute_copy aten::permute_copy aten::permute_copy aten::split_with_sizes_copy berth::conv "
+      "dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(TokensOfAnImage, LieAsTheImageDoes) {
+  const Fused one =
+      fused(with({{"w", {4, 3, 2, 2}}}, "%x: f32[1,3,6,6]",
+                 "%c: f32[1,4,3,3] = aten::convolution(%x, %w, none, [2, 2], [0, 0], [1, 1], false, [0, 0], 1)\n"
+                 "%v: f32[1,4,9] = aten::view_copy(%c, [1, 4, 9])\n%t: f32[1,9,4] = aten::permute_copy(%v, [0, 2, 1])\n"
+                 "return %t\n"));
+  EXPECT_EQ(one.operators(), "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy") << one.text;
+}
+
+TEST(WhatTakesNoOrderButItsOwn, GetsARowMajorCopy) {
+  const Fused one =
+      fused(with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]",
+                 "%c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+                 "%y: f32[1,4,4,4] = aten::cumsum(%c, 3)\nreturn %y\n"));
+  EXPECT_TRUE(one.says("order: ")) << one.text;
+}
+
+TEST(OtherBackendsDelegates, AreLeftAlone) {
+  ir::Module module = passes::parsed(with(
+      {{"w", {3, 5}}}, "%x: f32[4,3]", "%m: f32[4,5] = aten::mm(%x, %w)\n%y: f32[4,5] = aten::relu(%m)\nreturn %y\n"));
+  const std::string plain = ir::print(module);
+  const Targets targets = cpu_targets();
+  ASSERT_TRUE(passes::run(fuse_passes(targets), module, {}).ok());
+  EXPECT_EQ(ir::print(module), plain) << "outside of delegates";
+  delegate_all(module);
+  module.delegates[0].backend = "berth.cuda";
+  const std::string foreign = ir::print(module);
+  ASSERT_TRUE(passes::run(fuse_passes(targets), module, {}).ok());
+  EXPECT_EQ(ir::print(module), foreign);
+}
+
+TEST(FusedOperatorsOutsideOfDelegates, AreRefusedByName) {
+  const ir::Module module = passes::parsed(
+      "method forward(%x: f32[4]) {\n%y: f32[4] = berth::elementwise([%x], [18, 0, 0, 0], [])\nreturn %y\n}\n");
+  const Status outside = check_outside(module);
+  ASSERT_FALSE(outside.ok());
+  EXPECT_EQ(outside.error().code, Error::kNotSupported);
+  EXPECT_NE(outside.error().place.find("berth::elementwise (%y)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::fuse

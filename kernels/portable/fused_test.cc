@@ -1,0 +1,149 @@
+// The plain kernels of fused operators, against the operators that they are made of and against sums done here.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/portable/temp_bytes.h"
+#include "kernels/portable/testing.h"
+
+namespace berth::portable {
+namespace {
+
+using berth::testing::Arg;
+using berth::testing::Array;
+using berth::testing::f32;
+using berth::testing::run_with;
+
+std::vector<double> ramp(size_t n, double step = 0.37, double from = -1.9) {
+  std::vector<double> values(n);
+  for (size_t i = 0; i < n; ++i) values[i] = from + std::fmod(static_cast<double>(i) * step, 3.9);
+  return values;
+}
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << "element " << i;
+}
+
+using Ints = std::vector<int64_t>;
+
+std::vector<Arg> conv_args(const Array& x, const Array& w, Arg bias, Arg residual, const char* activation,
+                           const Array& out, const char* packing = "") {
+  return {x,          w,          bias,       residual, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false,
+          Ints{0, 0}, int64_t{1}, activation, 0.0,      0.5,        packing,    out};
+}
+
+TEST(AFusedConvolution, IsItsPartsOneAfterAnother) {
+  const Array x = f32({1, 2, 4, 5}, ramp(40));
+  const Array w = f32({3, 2, 3, 3}, ramp(54, 0.23));
+  const Array bias = f32({3}, {0.5, -0.25, 1});
+  const Array residual = f32({1, 3, 4, 5}, ramp(60, 0.71));
+  const Array plain = f32({1, 3, 4, 5});
+  ASSERT_EQ(run_with(convolution_out,
+                     {x, w, bias, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, false, Ints{0, 0}, int64_t{1}, plain}, 1, 1 << 20)
+                .error,
+            Error::kOk);
+  std::vector<double> expected = plain.values();
+  const std::vector<double> added = residual.values();
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = std::fmin(std::fmax(expected[i] + added[i], 0), 0.5);
+  for (const std::vector<uint8_t>& order : {std::vector<uint8_t>{0, 1, 2, 3}, std::vector<uint8_t>{0, 2, 3, 1}}) {
+    const Array out(DType::kF32, {1, 3, 4, 5}, {}, order);
+    ASSERT_EQ(run_with(fused_conv_out, conv_args(x, w, bias, residual, "clamp", out), 2, 1 << 20).error, Error::kOk);
+    expect_near(out.values(), expected);
+    EXPECT_TRUE(out.intact());
+  }
+  // The result in the residual's own memory.
+  const Array own = f32({1, 3, 4, 5}, added);
+  ASSERT_EQ(run_with(fused_conv_out, conv_args(x, w, bias, own, "clamp", own), 1, 1 << 20).error, Error::kOk);
+  expect_near(own.values(), expected);
+}
+
+TEST(PackedWeightsAndUnknownActivations, AreRefused) {
+  const Array x = f32({1, 2, 4, 5}, ramp(40));
+  const Array w = f32({3, 2, 3, 3}, ramp(54));
+  const Array out = f32({1, 3, 4, 5});
+  EXPECT_EQ(run_with(fused_conv_out, conv_args(x, w, nullptr, nullptr, "none", out, "onednn"), 1, 1 << 20).error,
+            Error::kNotSupported);
+  EXPECT_EQ(run_with(fused_conv_out, conv_args(x, w, nullptr, nullptr, "swash", out), 1, 1 << 20).error,
+            Error::kInvalidArgument);
+  const Array small = f32({1, 3, 1, 5}, ramp(15));
+  EXPECT_EQ(run_with(fused_conv_out, conv_args(x, w, nullptr, small, "none", out), 1, 1 << 20).error,
+            Error::kInvalidArgument);
+}
+
+TEST(AFusedProduct, AddsBiasAndResidual) {
+  const Array x = f32({2, 1, 2}, {1, 2, 3, 4});
+  const Array w = f32({2, 3}, {1, 0, -1, 0.5, 2, 1});
+  const Array bias = f32({3}, {10, 20, 30});
+  const Array out = f32({2, 1, 3}, {1, 2, 3, 4, 5, 6});
+  const std::vector<Arg> args = {x, w, bias, out, "relu", 0.0, 0.0, "", out};
+  ASSERT_EQ(run_with(fused_linear_out, args, 1, 1 << 20).error, Error::kOk);
+  // Rows (1, 2) and (3, 4): 2 4 1 and 5 8 1, plus bias, plus what stood there.
+  EXPECT_EQ(out.values(), (std::vector<double>{13, 26, 34, 19, 33, 37}));
+  const Array narrow = f32({2, 1, 4});
+  EXPECT_EQ(run_with(fused_linear_out, {narrow, w, nullptr, nullptr, "none", 0.0, 0.0, "", out}, 1, 1 << 20).error,
+            Error::kInvalidArgument);
+}
+
+TEST(Attention, WeighsTheValuesThatAQuerySees) {
+  // One head of one column; queries of 0 weigh all keys alike.
+  const Array rows = f32({1, 3, 3}, {0, 7, 1, 0, 8, 2, 0, 9, 6});
+  const auto attend = [&](Arg mask, bool causal) {
+    const Array out = f32({1, 3, 1});
+    const std::vector<Arg> args = {rows, rows, rows, mask, 1, 1, 0, 1, 2, 0.5, causal, out};
+    EXPECT_EQ(run_with(fused_attention_out, args, 1, 1 << 16).error, Error::kOk);
+    return out.values();
+  };
+  expect_near(attend(nullptr, false), {3, 3, 3});
+  expect_near(attend(nullptr, true), {1, 1.5, 3});
+  expect_near(attend(berth::testing::boolean({1, 3}, {0, 1, 1}), false), {4, 4, 4});
+  // A mask of log 2 counts twice.
+  expect_near(attend(f32({1, 3}, {0, 0, std::log(2.0)}), false), {3.75, 3.75, 3.75});
+}
+
+TEST(AttentionsColumns, MustAllBeThere) {
+  const Array rows = f32({1, 3, 3}, ramp(9));
+  const Array out = f32({1, 3, 2});
+  EXPECT_EQ(
+      run_with(fused_attention_out, {rows, rows, rows, nullptr, 2, 1, 0, 1, 2, 1.0, false, out}, 1, 1 << 16).error,
+      Error::kInvalidArgument);
+}
+
+TEST(AnLstmStep, IsItsFormula) {
+  const Array gates = f32({1, 4}, {0.5, -1, 2, 0.25});
+  const Array hidden = f32({1, 1}, {0.5});
+  const Array cell = f32({1, 1}, {-0.75});
+  const Array weight = f32({1, 4}, {1, 2, -1, 0.5});
+  const Array h = f32({1, 1});
+  const Array c = f32({1, 1});
+  ASSERT_EQ(run_with(fused_lstm_cell_out, {gates, hidden, cell, weight, "", h, c}, 1, 1 << 16).error, Error::kOk);
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  // Gates with the recurrent part: i 1, f 0, g 1.5, o 0.5.
+  const double state = sigmoid(0) * -0.75 + sigmoid(1) * std::tanh(1.5);
+  expect_near(c.values(), {state});
+  expect_near(h.values(), {sigmoid(0.5) * std::tanh(state)});
+}
+
+TEST(AChain, RunsStepByStepOnStretchedInputs) {
+  const Array x = f32({2, 3}, {-2, -1, 0, 1, 2, 3});
+  const Array y = f32({3}, {1, 10, 100});
+  const Array out = f32({2, 3});
+  // relu(x * 0.5 + y * x)
+  const Ints code = {2, 0, 2, 0, 27, 1, 0, 3, 18, 4, 0, 0};
+  ASSERT_EQ(run_with(fused_elementwise_out, {Arg::list({x, y}), code, std::vector<double>{0.5}, out}, 1, 0).error,
+            Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{0, 0, 0, 1.5, 21, 301.5}));
+}
+
+TEST(CodeThatReadsAhead, IsRefused) {
+  const Array x = f32({2}, {1, 2});
+  const Array out = f32({2});
+  for (const Ints& code :
+       {Ints{}, Ints{18, 0}, Ints{99, 0, 0, 0}, Ints{18, 1, 0, 0}, Ints{18, -1, 0, 0}, Ints{18, 0, 1, 0}}) {
+    EXPECT_EQ(run_with(fused_elementwise_out, {Arg::list({x}), code, std::vector<double>{}, out}, 1, 0).error,
+              Error::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace berth::portable
