@@ -13,6 +13,11 @@ using format::text;
 
 namespace {
 
+// How many bytes of payloads, counted once a delegate, one byte of the file may stand for. Layers that do the same
+// share theirs, so that a sound program has more than 1 too.
+constexpr uint64_t kPayloadsPerByte = 64;
+constexpr uint64_t kLeastPayloads = uint64_t{1} << 26;
+
 bool is_berths_own(const char* backend) { return std::strncmp(backend, "berth.", 6) == 0; }
 
 const fb::BackendDelegate& delegate_at(const fb::ExecutionPlan& plan, size_t index) {
@@ -95,14 +100,28 @@ Error MethodLoader::read_delegate(size_t index, Span<CompileSpec> specs, Freeabl
   return Error::kOk;
 }
 
+// A few bytes of a file make one more delegate that its backend must read all of a payload for.
+Error MethodLoader::check_payloads(size_t index, uint64_t bytes, uint64_t* sum) {
+  const uint64_t own =
+      program_.file_size_ > UINT64_MAX / kPayloadsPerByte ? UINT64_MAX : kPayloadsPerByte * program_.file_size_;
+  const uint64_t limit = own < kLeastPayloads ? kLeastPayloads : own;
+  if (checked_add(*sum, bytes, sum) && *sum <= limit) return Error::kOk;
+  return fail(Error::kInvalidProgram, "delegates", index,
+              "delegates share payloads so often that they would read more than %llu bytes, the limit for a file of "
+              "this size",
+              static_cast<unsigned long long>(limit));
+}
+
 Error MethodLoader::measure_delegates(MethodCounts* counts, int threads) {
   counts->delegate_blocks = 0;
+  uint64_t payloads = 0;
   for (size_t i = 0; i < counts->delegates; ++i) {
     CompileSpec specs[kMaxCompileSpecs];
     FreeableBuffer payload;
     DelegateSource source;
     const size_t spec_count = length(delegate_at(plan_, i).compile_specs());
     BERTH_RETURN_IF_ERROR(read_delegate(i, {specs, spec_count}, &payload, &source));
+    BERTH_RETURN_IF_ERROR(check_payloads(i, payload.size(), &payloads));
     source.named_data = &blobs_;
     DelegateMemory needed;
     const Backend& backend = *program_.find_backend(text(delegate_at(plan_, i).id()), source.device.type);

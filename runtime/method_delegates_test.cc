@@ -239,6 +239,22 @@ TEST(ALoadThatFails, GivesBackWhatWasLoaded) {
   }
 }
 
+// Each delegate has its backend read its payload: a file of a megabyte must not make that hours.
+TEST(APayload, IsNotReadForAnyNumberOfDelegates) {
+  ProgramDesc desc = delegated_add();
+  desc.payloads[0] = format::Bytes::of(std::vector<uint8_t>(size_t{1} << 20, 7));
+  MethodDesc& method = desc.methods[0];
+  method.delegates.resize(48, method.delegates[0]);
+  {
+    OnDevices on(desc);
+    EXPECT_EQ(on.load(), Error::kOk) << on.said();
+  }
+  method.delegates.resize(80, method.delegates[0]);
+  OnDevices on(desc);
+  EXPECT_EQ(on.load(), Error::kInvalidProgram);
+  EXPECT_NE(on.said().find("delegates share payloads so often"), std::string::npos) << on.said();
+}
+
 TEST(APayload, ThatTheBackendRefusesIsReportedInItsWords) {
   ProgramDesc desc = host_add();
   desc.payloads = {format::Bytes::of({'a'})};

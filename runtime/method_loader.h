@@ -69,6 +69,7 @@ class MethodLoader {
   Error check_arena(size_t index, const MemoryManager& memory);
   Error find_device(Device device, const char* what, size_t index);
   Error check_delegate(size_t index);
+  Error check_payloads(size_t index, uint64_t bytes, uint64_t* sum);
   Error delegate_device(size_t index, Device* device);
   Error backend_error(size_t index, Error error);
   Error read_delegate(size_t index, Span<CompileSpec> specs, FreeableBuffer* payload, DelegateSource* source);
