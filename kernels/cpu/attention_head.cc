@@ -158,39 +158,56 @@ void multiply_values(const AttentionHead& head, const Layout& layout, const Bloc
   }
 }
 
-// Adds the mask to a row of scores and makes those that the query does not see, and what fills up the last register,
-// -infinity.
-void mask_row(const AttentionHead& head, const Block& block, int64_t row, float* scores) {
-  const int64_t filled = whole_vectors(block.keys) * kLanes;
-  const int64_t visible = head.causal ? std::clamp<int64_t>(row + 1 - block.first, 0, block.keys) : block.keys;
+// How many keys of the block a query sees.
+int64_t visible_keys(const AttentionHead& head, const Block& block, int64_t row) {
+  return head.causal ? std::clamp<int64_t>(row + 1 - block.first, 0, block.keys) : block.keys;
+}
+
+void mask_row(const AttentionHead& head, const Block& block, int64_t row, int64_t visible, float* scores) {
   const int64_t at = row * head.mask_row + block.first * head.mask_column;
   if (head.mask != nullptr) {
     for (int64_t j = 0; j < visible; ++j) scores[j] += head.mask[at + j * head.mask_column];
   }
   if (head.allowed != nullptr) {
-    for (int64_t j = 0; j < visible; ++j)
+    for (int64_t j = 0; j < visible; ++j) {
       scores[j] = head.allowed[at + j * head.mask_column] ? scores[j] : kMinusInfinity;
+    }
   }
-  for (int64_t j = visible; j < filled; ++j) scores[j] = kMinusInfinity;
 }
 
+// Of the first n numbers of whole registers.
 float largest(const float* x, int64_t n) {
   const FloatTag d;
-  FloatVector max = hn::LoadU(d, x);
-  for (int64_t j = kLanes; j < n; j += kLanes) max = hn::Max(max, hn::LoadU(d, x + j));
+  const FloatVector least = hn::Set(d, kMinusInfinity);
+  FloatVector max = least;
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) max = hn::Max(max, hn::LoadU(d, x + j));
+  if (j < n) {
+    const auto rest = hn::FirstN(d, static_cast<size_t>(n - j));
+    max = hn::Max(max, hn::IfThenElse(rest, hn::LoadU(d, x + j), least));
+  }
   return hn::GetLane(hn::MaxOfLanes(d, max));
 }
 
-// x[j] = e^(x[j] - max); returns the sum.
-float exponentiate(float* x, int64_t n, float max) {
+// x[j] = e^(x[j] - max) for j in [0, n), and 0 up to `filled`, a multiple of a register; returns the sum.
+float exponentiate(float* x, int64_t n, int64_t filled, float max) {
   const FloatTag d;
   const FloatVector shift = hn::Set(d, max);
   FloatVector sum = hn::Zero(d);
-  for (int64_t j = 0; j < n; j += kLanes) {
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
     const FloatVector e = exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift));
     hn::StoreU(e, d, x + j);
     sum = hn::Add(sum, e);
   }
+  if (j < n) {
+    const auto rest = hn::FirstN(d, static_cast<size_t>(n - j));
+    const FloatVector e = hn::IfThenElseZero(rest, exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift)));
+    hn::StoreU(e, d, x + j);
+    sum = hn::Add(sum, e);
+    j += kLanes;
+  }
+  for (; j < filled; j += kLanes) hn::StoreU(hn::Zero(d), d, x + j);
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -214,12 +231,13 @@ void soften(const AttentionHead& head, const Layout& layout, const Block& block,
   const int64_t filled = whole_vectors(block.keys) * kLanes;
   for (int64_t i = 0; i < block.rows; ++i) {
     float* row = scores + i * layout.score_columns;
-    mask_row(head, block, block.row + i, row);
+    const int64_t visible = visible_keys(head, block, block.row + i);
+    mask_row(head, block, block.row + i, visible, row);
     const float before = running.max[i];
-    const float max = std::max(before, largest(row, filled));
+    const float max = std::max(before, largest(row, visible));
     // Where nothing is visible so far, 0 keeps the exponentials at 0 rather than at NaN.
     const float shift = max == kMinusInfinity ? 0.0f : max;
-    const float sum = exponentiate(row, filled, shift);
+    const float sum = exponentiate(row, visible, filled, shift);
     const float shrink = block.first == 0 ? 0.0f : std::exp(before - shift);
     running.max[i] = max;
     running.sum[i] = running.sum[i] * shrink + sum;
