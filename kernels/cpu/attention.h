@@ -1,5 +1,8 @@
 // berth::attention, f32, without a matrix of all scores: each thread takes heads, or parts of their queries, with
 // scratch memory of its own (attention_head.h). Other layouts than rows of tokens, and other dtypes, are refused.
+//
+// Keys that a query does not see count with a weight of 0: a value of theirs that is not finite makes NaN of it, in the
+// rows that are worked on together.
 #pragma once
 
 #include "runtime/kernel.h"

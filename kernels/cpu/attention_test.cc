@@ -201,6 +201,20 @@ TEST(Attention, ScoresBeyondTheExponentialsRangeAndNaN) {
   });
 }
 
+TEST(Attention, KeysThatAreNotSeenDoNotMatter) {
+  const Array query = f32({1, 3, 1}, {1, 1, 1});
+  const Array key = f32({1, 3, 1}, {0, 1000, NAN});
+  const Array value = f32({1, 3, 1}, {1, 2, 3});
+  const Array out = f32({1, 3, 1});
+  std::vector<Arg> args = {query, key, value, nullptr, 1, 1, 0, 0, 0, 1.0, true, out};
+  for_each_simd_target([&](const char* target) {
+    ASSERT_EQ(testing::run(attention_out, args, temp_bytes_of(attention_temp_bytes, args, 1)), Error::kOk);
+    EXPECT_EQ(out.values()[0], 1) << target;
+    EXPECT_EQ(out.values()[1], 2) << target;
+    EXPECT_TRUE(std::isnan(out.values()[2])) << target;
+  });
+}
+
 TEST(Attention, NothingToDo) {
   const Array out = f32({0, 2, 4});
   std::vector<Arg> args = {f32({0, 2, 4}), f32({0, 3, 4}), f32({0, 3, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false, out};
