@@ -126,6 +126,48 @@ def signature():
     case("signature", "empty", lambda x: torch.cat([x, x]), real(0, 3))
 
 
+def written():
+    def scaled(x, y):
+        y.mul_(x)
+        return x + y
+
+    def first_row(x, y):
+        x[0] = y
+        return x.sum()
+
+    def replaced(x, y):
+        y.copy_(x)
+        return x * 2
+    case("signature", "written_input", scaled, real(3), real(3))
+    case("signature", "written_part", first_row, real(2, 3), real(3))
+    case("signature", "replaced_input", replaced, real(3), real(3))
+
+
+def data():
+    def bounded(n, low, high):
+        torch._check(n >= low)
+        torch._check(n <= high)
+        return n
+
+    def filled(x, k):
+        return torch.full((bounded(k.item(), 1, 6), 3), 2.5) + x
+
+    def head(x, k):
+        return x[:bounded(k.item(), 0, x.shape[0])] * 2
+
+    def repeated(x, k):
+        n = bounded(k.item(), 2, 5)
+        return x.expand(n, 3), n
+
+    def factor(x, k):
+        return x * k.item()
+    case("data", "item_size", filled, real(3), torch.tensor(4), others=((real(3), torch.tensor(1)), (real(3), torch.tensor(6))))
+    case("data", "item_slice", head, real(7, 3), torch.tensor(4), others=((real(7, 3), torch.tensor(0)),))
+    case("data", "item_out", repeated, real(3), torch.tensor(4), others=((real(3), torch.tensor(2)),))
+    case("data", "item_factor", factor, real(3), torch.tensor(4), others=((real(3), torch.tensor(-3)),))
+    case("data", "item_real", factor, real(3), torch.tensor(2.5))
+
+
 def control():
     from torch._higher_order_ops import map as torch_map
     from torch._higher_order_ops import scan, while_loop
@@ -180,4 +222,4 @@ def models():
 
 
 def whole_programs():
-    return dynamic, state, signature, control, models
+    return dynamic, state, signature, written, data, control, models

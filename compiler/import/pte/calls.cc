@@ -110,6 +110,7 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
     return invalid("gives " + std::to_string(values.size()) + " results, and the file has " +
                    std::to_string(results.size()));
   }
+  if (values.size() == 1) BERTH_TRY(bound_by_file(results[0], values[0]));
   for (size_t i = 0; i < values.size(); ++i) {
     method_.value(values[i]).tensor()->device = format::tensor_device(*tensor(results[i]));
     if (i > 0) method_.rename(values[i], slot_name(results[i]));

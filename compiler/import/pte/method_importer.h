@@ -183,6 +183,7 @@ class MethodImporter {
   Expected<Dim> input_size(int position, Slot slot, int dimension);
   Expected<Dim> input_symbol(const std::string& name, int64_t min, int64_t max);
   Status read_symbols();
+  Status bound_by_file(Slot slot, ValueId value);
   Status check_type(Slot slot, const ir::TensorType& type);
   void learn_from(const std::vector<Argument>& args);
   bool learn_number(Dim dim, int64_t number);

@@ -126,6 +126,21 @@ void MethodImporter::learn_from(const std::vector<Argument>& args) {
   }
 }
 
+// A size that only contents tell: the file may know a smaller bound than the operator's row.
+Status MethodImporter::bound_by_file(Slot slot, ValueId value) {
+  const ir::TensorType& type = *method_.value(value).tensor();
+  const fb::Tensor& t = *tensor(slot);
+  if (type.shape.empty() || type.shape.size() != format::length(t.sizes()) || type.shape[0].is_constant())
+    return Done{};
+  const ir::Node& maker = method_.node(method_.value(value).node);
+  const bool by_contents =
+      maker.is(OpId::nonzero_out) || maker.is(OpId::masked_select_out) || maker.is(OpId::repeat_interleave_Tensor_out);
+  if (!by_contents || module_.symbols.upper(type.shape[0]) <= t.sizes()->Get(0)) return Done{};
+  BERTH_ASSIGN_OR_RETURN(const Dim size, input_size(kMadeHere + slot, slot, 0));
+  if (!size.is_constant()) method_.value(value).tensor()->shape[0] = size;
+  return Done{};
+}
+
 // What was inferred against what the file says of `slot`.
 Status MethodImporter::check_type(Slot slot, const ir::TensorType& type) {
   const fb::Tensor& t = *tensor(slot);
