@@ -27,8 +27,9 @@ struct PlanOptions {
 };
 
 const std::pair<const char*, plan::Planner> kPlanners[] = {
-    {"naive", plan::Planner::kNaive},      {"greedy", plan::Planner::kGreedy}, {"breadth", plan::Planner::kBreadth},
-    {"best-fit", plan::Planner::kBestFit}, {"best", plan::Planner::kBest},
+    {"naive", plan::Planner::kNaive},         {"greedy", plan::Planner::kGreedy},
+    {"breadth", plan::Planner::kBreadth},     {"best-fit", plan::Planner::kBestFit},
+    {"heuristic", plan::Planner::kHeuristic}, {"best", plan::Planner::kBest},
 };
 
 plan::PlanOptions planner_options(const PlanOptions& options, const plan::CsvProblem& csv) {
@@ -90,8 +91,10 @@ void add_plan(CLI::App& app, Session& session) {
       ->add_option("--time-limit", options->time_limit,
                    "seconds to search; without it the search ends by a count, the same on every machine")
       ->check(CLI::Range(0.001, 1e6));
-  command->add_option("--planner", options->planner, "naive, greedy, breadth, best-fit or best (the default)")
-      ->check(CLI::IsMember({"naive", "greedy", "breadth", "best-fit", "best"}));
+  command
+      ->add_option("--planner", options->planner,
+                   "naive, greedy, breadth, best-fit, heuristic (all but the exact search) or best (the default)")
+      ->check(CLI::IsMember({"naive", "greedy", "breadth", "best-fit", "heuristic", "best"}));
   command->add_flag("--json", options->json, "one JSON object instead of a sentence");
   command->add_flag("--picture", options->picture, "draw the plan: time to the right, memory upward");
   command->footer("example: berth plan problem.csv -o solution.csv --picture");
