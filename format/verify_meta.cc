@@ -8,6 +8,9 @@
 namespace berth::format::internal {
 namespace {
 
+// Each run holds the sizes of all inputs to all symbolic dimensions that are theirs.
+constexpr uint64_t kMaxLookups = uint64_t{1} << 24;
+
 Error verify_names(const Spot& spot, const fb::ExecutionPlan& plan, const fb::MethodMeta& method) {
   const int64_t count = plan.values()->size();
   int64_t previous = -1;
@@ -45,11 +48,17 @@ Error verify_symbols(const Spot& spot, const fb::ExecutionPlan& plan, const fb::
     BERTH_RETURN_IF_ERROR(verify_operand(here, symbol.b(), i));
   }
   const int64_t symbols = length(method.symbols());
+  const uint64_t lookups = uint64_t{length(plan.inputs())} * length(method.dimensions());
+  if (lookups > kMaxLookups) {
+    return spot.at("meta.dimensions")
+        .fail(Error::kOutOfResources, "%u symbolic dimensions of %u inputs are more than a run can look up",
+              length(method.dimensions()), length(plan.inputs()));
+  }
   for (uint32_t i = 0; i < length(method.dimensions()); ++i) {
     const fb::SymbolicDimension& entry = *method.dimensions()->Get(i);
     const fb::Tensor* tensor = tensor_at(plan, entry.value());
     if (tensor != nullptr && entry.dimension() >= 0 &&
-        entry.dimension() < static_cast<int64_t>(tensor->sizes()->size()) && entry.symbol() >= 0 &&
+        entry.dimension() < static_cast<int64_t>(length(tensor->sizes())) && entry.symbol() >= 0 &&
         entry.symbol() < symbols) {
       continue;
     }
@@ -135,6 +144,10 @@ Error verify_meta(const Spot& spot) {
     Spot inside = spot.in_method(static_cast<size_t>(index));
     inside.budget = &budget;
     const fb::ExecutionPlan& plan = spot.program->method(static_cast<size_t>(index));
+    // Also of a program that was not verified.
+    if (plan.values() == nullptr || plan.non_const_buffer_sizes() == nullptr) {
+      return inside.fail(Error::kInvalidProgram, "the method has no values or no arenas");
+    }
     BERTH_RETURN_IF_ERROR(verify_names(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_symbols(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_relations(inside, plan, method));

@@ -303,6 +303,59 @@ TEST(Verify, DelegatesAndDevicesAreHeldToTheTables) {
             "methods[1].non_const_buffer_sizes[1]: -9223372036854775808 bytes");
 }
 
+// Each run looks all symbolic dimensions of all inputs up: a short file must not make that hours.
+TEST(Verify, SymbolicDimensionsOfManyInputsHaveALimit) {
+  const auto said = [](size_t inputs, size_t dimensions) {
+    ProgramDesc program = add_relu();
+    program.methods[0].inputs.assign(inputs, program.methods[0].inputs[0]);
+    MethodMetaDesc meta;
+    meta.name = program.methods[0].name;
+    SymbolDesc n;
+    n.name = "n";
+    n.min = 1;
+    n.max = 8;
+    meta.symbols = {n};
+    meta.dimensions.assign(dimensions, {program.methods[0].inputs[0], 0, 0});
+    program.named_data = {meta_blob({"berth test", {meta}})};
+    const auto bytes = bytes_of(program);
+    Report report;
+    verify_program({bytes.data(), bytes.size()}, &report);
+    return std::string(report.place) + ": " + report.message;
+  };
+  EXPECT_EQ(said(4096, 4096), ": ");
+  EXPECT_EQ(said(4096, 4097),
+            "methods[0].meta.dimensions: 4097 symbolic dimensions of 4096 inputs are more than a run can look up");
+}
+
+// A program that is not verified may lack its tables; names are verified whenever they are read.
+TEST(Verify, MetaOfAMethodWithoutValuesIsRefused) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto name = builder.CreateString("a method that has a name and nothing else");
+  fb::ExecutionPlanBuilder plan(builder);
+  plan.add_name(name);
+  const auto plans = builder.CreateVector(std::vector<flatbuffers::Offset<fb::ExecutionPlan>>{plan.Finish()});
+  fb::ProgramBuilder root(builder);
+  root.add_execution_plan(plans);
+  builder.Finish(root.Finish(), "ET12");
+  alignas(16) static uint8_t file[1024];
+  ASSERT_LE(builder.GetSize(), sizeof file);
+  std::memcpy(file, builder.GetBufferPointer(), builder.GetSize());
+  ProgramView program;
+  Report report;
+  ASSERT_EQ(ProgramView::open({file, builder.GetSize()}, &program, &report), Error::kOk) << report.message;
+  MethodMetaDesc meta;
+  meta.name = "a method that has a name and nothing else";
+  std::vector<uint8_t> bytes;
+  const auto keep = [&](Span<const uint8_t> part) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+    return Status(Done{});
+  };
+  ASSERT_TRUE(meta_blob({"berth test", {meta}}).bytes.write(keep).ok());
+  program.attach_meta({bytes.data(), bytes.size()});
+  EXPECT_EQ(verify_meta(program, &report), Error::kInvalidProgram);
+  EXPECT_STREQ(report.message, "the method has no values or no arenas");
+}
+
 TEST(Verify, MetaIsNotBelievedEither) {
   const auto bent = [](const std::function<void(MethodMetaDesc&)>& bend) {
     ProgramDesc program = one_of_everything();
