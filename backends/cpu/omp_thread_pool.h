@@ -14,7 +14,8 @@ class OmpThreadPool final : public ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;
 
-  /// `threads` counts the caller; 1 never opens a region. Values outside of 1 to kMaxThreads are brought into that range.
+  /// `threads` counts the caller; 1 never opens a region. Values outside of 1 to kMaxThreads are brought into that
+  /// range.
   explicit OmpThreadPool(int threads);
 
   int size() const override { return threads_; }

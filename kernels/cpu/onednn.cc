@@ -143,7 +143,18 @@ bool read_layout(const_dnnl_memory_desc_t desc, WeightLayout* layout) {
   return dnnl_memory_desc_get_size(desc) == static_cast<size_t>(layout->packed_numel()) * sizeof(float);
 }
 
+// What models have. oneDNN reckons in 32 bits, and files may ask for anything.
+bool is_ordinary(const ConvSpec& s) {
+  constexpr int64_t kMostStep = 4096;
+  for (int i = 0; i < 2; ++i) {
+    const int64_t reach = (s.kernel[i] - 1) * s.dilation[i] + 1;
+    if (s.stride[i] > kMostStep || s.dilation[i] > kMostStep || s.padding[i] > reach) return false;
+  }
+  return true;
+}
+
 bool make_desc(const ConvSpec& s, PrimitiveDesc& desc) {
+  if (!is_ordinary(s)) return false;
   MemoryDesc in, weight, bias, out;
   Attributes attributes;
   const int64_t grouped[5] = {s.groups, s.out_channels / s.groups, s.in_channels / s.groups, s.kernel[0], s.kernel[1]};
