@@ -2,6 +2,7 @@
 
 #include "compiler/fuse/activations.h"
 #include "compiler/fuse/attention.h"
+#include "compiler/fuse/concatenations.h"
 #include "compiler/fuse/elementwise.h"
 #include "compiler/fuse/layout.h"
 #include "compiler/fuse/lstm.h"
@@ -40,6 +41,9 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
       pass("fuse_lstm", fuse_lstm),
       {"dce", passes::dce},
       pass("fuse_products", fuse_products),
+      // What was fused must not count as a reader.
+      {"dce", passes::dce},
+      pass("split_concatenations", split_concatenations),
       // After products, which take activations and sums to their ends.
       pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.

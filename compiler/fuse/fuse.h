@@ -4,6 +4,7 @@
 //     fuse_attention     softmax(query · key * scale + mask) · value
 //     fuse_lstm          a step of an LSTM
 //     fuse_products      convolution or matrix product + bias + residual + activation
+//     split_concatenations  convolutions over joined channels, as sums over the parts
 //     fuse_elementwise   chains of element-wise operators
 //     channels_last      images with the channels innermost
 //     pack_weights       weights in the order in which they are read

@@ -317,6 +317,16 @@ TEST(ImagesStayChannelsLast, ThroughWhatTakesAnyOrder) {
       << one.text;
 }
 
+TEST(AConvolutionOverJoinedChannels, IsASumOverTheParts) {
+  const Fused one =
+      fused(with({{"w", {4, 5, 3, 3}}, {"b", {4}}}, "%x: f32[1,2,6,6], %z: f32[1,3,6,6], %r: f32[1,4,6,6]",
+                 "%j: f32[1,5,6,6] = aten::cat([%x, %z], 1)\n"
+                 "%c: f32[1,4,6,6] = aten::convolution(%j, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n"
+                 "%s: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)\n%y: f32[1,4,6,6] = aten::relu(%s)\nreturn %y\n"));
+  EXPECT_EQ(one.operators().find("aten::cat"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("fused into a sum of convolutions"));
+}
+
 TEST(TokensOfAnImage, LieAsTheImageDoes) {
   const Fused one =
       fused(with({{"w", {4, 3, 2, 2}}}, "%x: f32[1,3,6,6]",
