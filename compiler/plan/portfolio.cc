@@ -21,7 +21,7 @@ constexpr int64_t kGreedyPair = 4;
 /// Below this many bodies each way to place them costs so little that all are tried.
 constexpr size_t kFew = 4000;
 /// What order repair may cost (repair.h): for few bodies, and for many.
-constexpr int64_t kRepairOfFew = 200'000'000;
+constexpr int64_t kRepairOfFew = 190'000'000;
 constexpr int64_t kRepairOfMany = 900'000'000;
 
 /// By how much each way to place a layout adds to the cost.

@@ -131,12 +131,14 @@ class Repair {
   }
 
   void move_what_sticks_out(const Placement& placement) {
-    int64_t over = std::max<int64_t>(placement.height - bound_, 1);
+    // What ends above a line, anywhere between the bound and the lowest height so far.
+    const int64_t aim = bound_ + dice_.below(std::max<int64_t>(1, lowest_ - bound_));
+    int64_t over = std::max<int64_t>(placement.height - aim, 1);
     int shift = 0;
     while ((over >> shift) >= int64_t{1} << 40) ++shift;
     over >>= shift;
     for (size_t b = 0; b < keys_.size(); ++b) {
-      const int64_t sticks_out = end_of(b, placement) - bound_;
+      const int64_t sticks_out = end_of(b, placement) - aim;
       if (sticks_out <= 0 || layout_.bodies[b].fixed != kAnywhere) continue;
       const int64_t thousandths = kLeast + kMore * (sticks_out >> shift) / over;
       // From half of it to half as much again.
