@@ -332,10 +332,23 @@ TEST(Streams, AreOnePerDeviceAndWaitedForAtTheEnd) {
   EXPECT_EQ(failing.add.loads, 0);
 }
 
+// Methods that share arenas have streams of their own: what one load began is over before the next.
+TEST(Streams, AreWaitedForAtTheEndOfTheLoad) {
+  OnDevices on(delegated_add());
+  on.cuda.has_streams = true;
+  ASSERT_EQ(on.load(), Error::kOk) << on.said();
+  EXPECT_EQ(on.cuda.calls().back().kind, Kind::kSynchronize);
+  OnDevices failing(delegated_add());
+  failing.cuda.has_streams = true;
+  failing.cuda.fail_synchronize = 1;
+  EXPECT_EQ(failing.load(), Error::kInternal);
+  EXPECT_EQ(failing.said(), "devices: what was under way on a device when the load ended failed");
+}
+
 TEST(WhatFailsOnAStream, IsTheErrorOfTheRun) {
   OnDevices on(delegated_add());
   on.cuda.has_streams = true;
-  on.cuda.fail_synchronize = 1;
+  on.cuda.fail_synchronize = 2;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
   ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);

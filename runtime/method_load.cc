@@ -79,7 +79,11 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
   }
   BERTH_RETURN_IF_ERROR(loader.start_devices(data));
   BERTH_RETURN_IF_ERROR(loader.load_delegates(data));
-  return loader.prepare_kernels(data);
+  BERTH_RETURN_IF_ERROR(loader.prepare_kernels(data));
+  // Another method, whose streams are others, may be loaded into the same arenas next.
+  const Error late = synchronize(data);
+  if (late == Error::kOk) return late;
+  return format::fail(report, late, "devices", "what was under way on a device when the load ended failed");
 }
 
 Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodOptions& options, Report* report,

@@ -33,6 +33,17 @@ Error checked(KernelContext& context, Error error) {
   return error == Error::kOk ? error : context.fail(error, "the device's allocator could not copy");
 }
 
+/// What is begun on `after` from now on waits for what was begun on `before` until now.
+Error follow(KernelContext& context, const DeviceUse& before, const DeviceUse& after) {
+  if (before.stream == after.stream) return Error::kOk;
+  DeviceAllocator& allocator = *after.allocator;
+  Error error = allocator.record(before.stream, before.device.index);
+  if (error == Error::kOk) {
+    error = allocator.wait(after.stream, after.device.index, before.stream, before.device.index);
+  }
+  return error == Error::kOk ? error : context.fail(error, "one device's stream cannot wait for the other's");
+}
+
 }  // namespace
 
 Error h2d_copy_out(KernelContext& context, Span<EValue* const> args) {
@@ -77,13 +88,12 @@ Error d2d_copy_out(KernelContext& context, Span<EValue* const> args) {
   const DeviceUse* to = device_of(context, out);
   if (from == nullptr || to == nullptr) return no_allocator(context);
   DeviceAllocator& allocator = *to->allocator;
-  if (from->stream != to->stream) {
-    Error error = allocator.record(from->stream, from->device.index);
-    if (error == Error::kOk) error = allocator.wait(to->stream, to->device.index, from->stream, from->device.index);
-    if (error != Error::kOk) return context.fail(error, "the target's stream cannot wait for the source's");
-  }
-  return checked(context, allocator.copy_device_to_device(out.raw(), to->device.index, self.raw(), from->device.index,
-                                                          self.nbytes(), to->stream));
+  if (const Error error = follow(context, *from, *to); error != Error::kOk) return error;
+  const Error copied = allocator.copy_device_to_device(out.raw(), to->device.index, self.raw(), from->device.index,
+                                                       self.nbytes(), to->stream);
+  if (copied != Error::kOk) return checked(context, copied);
+  // The plan gives the source's bytes to others after this instruction: they must wait until they were read.
+  return follow(context, *to, *from);
 }
 
 }  // namespace berth::portable

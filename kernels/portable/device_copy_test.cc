@@ -224,10 +224,12 @@ TEST_F(DeviceCopies, BetweenDevicesGoDirectlyAndInOrder) {
   ASSERT_EQ(call(d2d_copy_out, self, out), Error::kOk);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(out.floats()[i], static_cast<float>(i) + 0.5f);
   const auto calls = cuda_.calls();
-  ASSERT_GE(calls.size(), 3u);
-  const auto& record = calls[calls.size() - 3];
-  const auto& wait = calls[calls.size() - 2];
-  const auto& copy = calls[calls.size() - 1];
+  ASSERT_GE(calls.size(), 5u);
+  const auto& record = calls[calls.size() - 5];
+  const auto& wait = calls[calls.size() - 4];
+  const auto& copy = calls[calls.size() - 3];
+  const auto& copied = calls[calls.size() - 2];
+  const auto& next = calls[calls.size() - 1];
   EXPECT_EQ(record.kind, Kind::kRecord);
   EXPECT_EQ(record.stream, streams_[0]);
   EXPECT_EQ(record.index, 0);
@@ -239,6 +241,11 @@ TEST_F(DeviceCopies, BetweenDevicesGoDirectlyAndInOrder) {
   EXPECT_EQ(copy.index, 1);
   EXPECT_EQ(copy.source_index, 0);
   EXPECT_EQ(copy.stream, streams_[1]);
+  // What comes next on the source's device may be given the bytes that are read here.
+  EXPECT_EQ(copied.kind, Kind::kRecord);
+  EXPECT_EQ(copied.stream, streams_[1]);
+  EXPECT_EQ(next.kind, Kind::kWait);
+  EXPECT_EQ(next.stream, streams_[0]);
 }
 
 TEST_F(DeviceCopies, WithinADeviceNeedNoWaiting) {

@@ -158,7 +158,8 @@ TEST(NothingLeaks, WhicheverAllocationCopyStreamOrBackendFails) {
       // Initial value; 256 zeros and 104 more; two up, one down.
       {"copy", [](OnDevices& on, size_t n) { on.cuda.fail_copy = n; }, 6},
       {"stream", [](OnDevices& on, size_t n) { on.cuda.fail_stream = n; }, 2},
-      {"synchronize", [](OnDevices& on, size_t n) { on.cuda.fail_synchronize = n; }, 2},
+      // Two devices, at the ends of the load and of the run.
+      {"synchronize", [](OnDevices& on, size_t n) { on.cuda.fail_synchronize = n; }, 4},
       {"load", [](OnDevices& on, size_t n) { on.add.fail_load = static_cast<int>(n); }, 2},
       {"run", [](OnDevices& on, size_t n) { on.add.fail_run = static_cast<int>(n); }, 2},
   };

@@ -5,6 +5,8 @@
 #include <optional>
 #include <random>
 
+#include "backends/sim/sim_allocator.h"
+#include "backends/sim/sim_backend.h"
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/emit/random_module.h"
@@ -12,6 +14,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/place/place.h"
 #include "format/write/write_program.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
@@ -43,8 +46,17 @@ const char* name_of(emit::Planner planner) {
 
 std::string describe(const emit::EmitOptions& options) {
   return std::string("planner ") + name_of(options.planner) + (options.in_place ? "" : ", nothing in place") +
-         (options.reorder ? "" : ", in the given order");
+         (options.alias ? "" : ", no views") + (options.reorder ? "" : ", in the given order");
 }
+
+/// Two simulated devices.
+struct Simulated {
+  Simulated() { registry.register_allocator(&allocator); }
+
+  SimAllocator allocator{{2, uint64_t{1} << 26, true}};
+  SimBackend backend{&allocator};
+  DeviceAllocatorRegistry registry;
+};
 
 class Trial {
  public:
@@ -57,16 +69,19 @@ class Trial {
   Tried run() {
     transform();
     if (tried_.problem.empty()) evaluate();
+    // Of one method: state on a device is found again by a second one only where its arena has the same number there.
+    if (tried_.problem.empty() && pick(4) == 0 && tried_.methods == 1) place();
     // The default, and no reuse at all; then some that nobody asks for.
     std::vector<emit::EmitOptions> all(2);
     all[1].planner = emit::Planner::kNaive;
-    all[1].in_place = all[1].reorder = false;
+    all[1].in_place = all[1].alias = all[1].reorder = false;
     for (int k = 0; k < 2; ++k) {
       constexpr emit::Planner kPlanners[] = {emit::Planner::kGreedy, emit::Planner::kBreadth, emit::Planner::kBestFit,
                                              emit::Planner::kBest};
       emit::EmitOptions options;
       options.planner = kPlanners[pick(4)];
       options.in_place = pick(4) != 0;
+      options.alias = pick(4) != 0;
       options.reorder = pick(2) == 0;
       all.push_back(options);
     }
@@ -95,6 +110,28 @@ class Trial {
     if (!done.ok()) return fail(done.error());
     const Status sound = ir::verify(module_);
     if (!sound.ok()) fail(sound.error());
+  }
+
+  /// Some nodes to one device, some to the other.
+  void place() {
+    place::Options options;
+    auto targets = targets::parse_targets("sim:0,sim:1");
+    if (!targets.ok()) return fail(targets.error());
+    options.targets = std::move(targets).value();
+    const unsigned salt = pick(1000);
+    options.node_device = [salt](const ir::Method&, const ir::Node& node) -> std::optional<Device> {
+      const bool simple = node.results.size() == 1 && node.regions.empty() && node.state < 0;
+      const bool mobile = node.is(ir::OpId::exp_out) || node.is(ir::OpId::relu_out) || node.is(ir::OpId::neg_out) ||
+                          node.is(ir::OpId::mul_out) || node.is(ir::OpId::cat_out) || node.is(ir::OpId::softmax_out);
+      if (!simple || !mobile) return Device();
+      const unsigned where = (static_cast<unsigned>(node.results[0].index) * 2654435761u + salt) >> 7 & 3;
+      if (where == 3) return Device();
+      return Device(DeviceType::kSim, static_cast<DeviceIndex>(where & 1));
+    };
+    const Status placed = place::place(module_, options);
+    if (!placed.ok()) return fail(placed.error());
+    simulated_ = std::make_unique<Simulated>();
+    tried_.has_delegates = !module_.delegates.empty();
   }
 
   eval::Item random_input(const ir::TensorType& type, int64_t symbol) {
@@ -144,8 +181,16 @@ class Trial {
     const Status sound = check_program(*bytes);
     if (!sound.ok()) return fail(sound.error());
     BufferLoader loader(*bytes);
-    const auto program = Program::load(loader, portable::kernels());
-    if (!program.ok()) return fail("the program cannot be loaded");
+    LoadOptions load_options;
+    Report report;
+    load_options.report = &report;
+    Backend* backends[] = {simulated_ == nullptr ? nullptr : &simulated_->backend};
+    if (simulated_ != nullptr) {
+      load_options.registry = &simulated_->registry;
+      load_options.backends = backends;
+    }
+    const auto program = Program::load(loader, portable::kernels(), load_options);
+    if (!program.ok()) return fail(report.message);
     run_all(*emitted, *program);
   }
 
@@ -178,14 +223,21 @@ class Trial {
     options.report = &report;
     auto method = HostMethod::load(program, name.c_str(), options);
     if (!method.ok()) {
-      fail(std::string(report.place) + ": " + report.message);
+      fail(std::string(to_string(method.error())) + ": " + report.place + ": " + report.message);
       return false;
     }
     loaded->method.emplace(std::move(*method));
+    HostArenas::View view = arenas.view(loaded->method->method().meta());
+    for (size_t k = 0; k < view.spans.size(); ++k) {
+      Span<uint8_t>& span = view.spans[k];
+      if (view.devices.empty() || view.devices[k].is_cpu()) continue;
+      void* reached = simulated_->allocator.alias(span.data(), span.size(), view.devices[k].index);
+      span = {static_cast<uint8_t*>(reached), span.size()};
+    }
     for (size_t k = 0; k < emitted.program.methods.size(); ++k) {
-      if (emitted.program.methods[k].name != name) continue;
-      loaded->poison = std::make_unique<Poison>(emitted.lives[k], emitted.program.methods[k].instructions.size(),
-                                                arenas.view(loaded->method->method().meta()).spans);
+      const format::MethodDesc& desc = emitted.program.methods[k];
+      if (desc.name != name) continue;
+      loaded->poison = std::make_unique<Poison>(emitted.lives[k], desc.instructions.size(), view.spans);
     }
     loaded->method->method().set_observer(loaded->poison.get());
     return true;
@@ -200,8 +252,10 @@ class Trial {
         return fail(method.last_report().message);
       }
     }
-    if (method.execute() != Error::kOk) {
-      return fail(std::string(method.last_report().place) + ": " + method.last_report().message);
+    const Error error = method.execute();
+    if (error != Error::kOk) {
+      const Report& report = method.last_report();
+      return fail(std::string(to_string(error)) + ": " + report.place + ": " + report.message);
     }
     loaded->poison->end_run();
     ++tried_.runs;
@@ -220,6 +274,7 @@ class Trial {
   std::mt19937 random_;
   ir::Module module_;
   std::vector<Round> rounds_;
+  std::unique_ptr<Simulated> simulated_;  // null: everything runs on the host
   Tried tried_;
 };
 

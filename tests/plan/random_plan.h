@@ -19,6 +19,7 @@ struct Tried {
   uint64_t elided = 0;    // concatenations and slices
   int reordered = 0;      // plans that another order made smaller
   bool has_regions = false;
+  bool has_delegates = false;
 };
 
 Tried try_random_plan(unsigned seed);

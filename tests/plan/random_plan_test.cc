@@ -22,6 +22,7 @@ TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
   const auto first = static_cast<unsigned>(number_of("BERTH_SEED", 1));
   constexpr unsigned kSeeds = 400;
   int ran = 0;
+  int delegated = 0;
   Tried all;
   unsigned seed = first;
   for (; seed - first < kSeeds || std::chrono::steady_clock::now() - start < seconds; ++seed) {
@@ -35,6 +36,7 @@ TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
     all.elided += tried.elided;
     all.reordered += tried.reordered;
     all.has_regions = all.has_regions || tried.has_regions;
+    delegated += tried.has_delegates && tried.runs > 0 ? 1 : 0;
   }
   const int tried = static_cast<int>(seed - first);
   std::printf(
@@ -48,6 +50,7 @@ TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
   EXPECT_GT(all.elided, 10u);
   EXPECT_GT(all.reordered, 10);
   EXPECT_TRUE(all.has_regions);
+  EXPECT_GT(delegated, tried / 25);
 }
 
 }  // namespace
