@@ -51,6 +51,17 @@ std::vector<const targets::Target*> targets_of_nodes(const Module& module, const
   return result;
 }
 
+// What a delegate makes lives on its device; shape rules know the first argument's alone, which may be a constant.
+static void settle(const Module& module, Method& method, const Targets& targets) {
+  const std::vector<const targets::Target*> of = targets_of_nodes(module, method, targets);
+  for (size_t i = 0; i < of.size(); ++i) {
+    if (of[i] == nullptr || !of[i]->fuses) continue;
+    for (ValueId result : method.nodes[i].results) {
+      if (ir::TensorType* type = method.value(result).tensor()) type->device = of[i]->device;
+    }
+  }
+}
+
 Context::Context(Module& module, Method& method, const passes::Options& options)
     : module_(module), method_(method), options_(options), uses_(ir::count_uses(method)) {}
 
@@ -92,6 +103,7 @@ Expected<passes::Changed> rewrite_regions(Module& module, const Targets& targets
       return visit(context, build, id);
     };
     BERTH_ASSIGN_OR_RETURN(const passes::Changed one, passes::rewrite(module, method, visitor));
+    settle(module, method, targets);
     changed = changed | one;
   }
   return changed;
@@ -117,6 +129,7 @@ Expected<passes::Changed> for_each_region(
       BERTH_ASSIGN_OR_RETURN(const bool one, f(method, *target, method.node(call).regions[0]));
       changed = changed | passes::changed_if(one);
     }
+    settle(module, method, targets);
   }
   return changed;
 }
