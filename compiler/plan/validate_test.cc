@@ -68,6 +68,30 @@ TEST(AStorageInsideALargerOneIsFound, WhereverItLies) {
   }
 }
 
+TEST(AnOverlapAmongThousandsIsFound, WhereverItLies) {
+  // Stacked in a scattered order, each alive from its own step to its own end.
+  constexpr int64_t kCount = 2999;
+  Problem p;
+  Plan plan;
+  for (int64_t i = 0; i < kCount; ++i) {
+    Storage s;
+    s.size = 10;
+    s.lower = i;
+    s.upper = kCount + (i * 7) % kCount;
+    p.storages.push_back(s);
+    plan.offsets.push_back((i * 1013) % kCount * 10);
+  }
+  plan.spaces = {{kCount * 10, 0}};
+  ASSERT_TRUE(validate(p, plan).ok());
+  for (size_t i = 0; i < kCount; i += 53) {
+    Problem wrong = p;
+    wrong.storages[i].size = 11;  // one byte of what lies above it
+    Plan same = plan;
+    if (plan.offsets[i] == (kCount - 1) * 10) same.spaces[0].height += 1;
+    EXPECT_EQ(validate(wrong, same).ok(), plan.offsets[i] == (kCount - 1) * 10) << i;
+  }
+}
+
 // Holds row 119, row 122.
 TEST(OverlapInLifeAndInBytes, IsAFaultOnlyTogether) {
   // The second storage encloses the first, is enclosed, reaches in from either side, or lies apart on either side: once
