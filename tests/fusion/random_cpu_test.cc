@@ -1,0 +1,107 @@
+// Random graphs compiled for the cpu target, fused, channels-last, with packed weights and its own kernels, against the
+// same graphs on portable kernels alone. BERTH_SEED=N repeats one; BERTH_SECONDS=N goes on for as long.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "backends/cpu/cpu_backend.h"
+#include "compiler/compile.h"
+#include "compiler/fuse/random_graph.h"
+#include "compiler/ir/print.h"
+#include "kernels/portable/portable.h"
+#include "runtime/host/host_method.h"
+#include "runtime/host/thread_pool.h"
+
+namespace berth {
+namespace {
+
+using Outputs = std::vector<std::vector<float>>;
+
+// Numbers around 0 that depend on the place alone.
+std::vector<float> input_of(size_t input, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>((i * 37 + input * 11) % 101) / 40 - 1.25f;
+  }
+  return values;
+}
+
+Outputs outputs_of(const ir::Module& module, const CompileOptions& options, ThreadPool* pool) {
+  const auto bytes = compile(module, options);
+  EXPECT_TRUE(bytes.ok()) << bytes.error().text();
+  if (!bytes.ok()) return {};
+  CpuBackend backend;
+  Backend* const backends[] = {&backend};
+  LoadOptions load;
+  load.backends = backends;
+  const BufferLoader loader{Span<const uint8_t>(*bytes)};
+  const Result<Program> program = Program::load(loader, portable::kernels(), load);
+  EXPECT_TRUE(program.ok());
+  if (!program.ok()) return {};
+  HostOptions host;
+  host.pool = pool;
+  Result<HostMethod> loaded = HostMethod::load(*program, "forward", host);
+  EXPECT_TRUE(loaded.ok());
+  if (!loaded.ok()) return {};
+  Method& method = loaded->method();
+  const ir::Method& from = module.methods[0];
+  std::vector<std::vector<float>> inputs;
+  for (size_t i = 0; i < from.body.inputs.size(); ++i) {
+    std::vector<int32_t> sizes;
+    for (const ir::Dim size : from.tensor(from.body.inputs[i]).shape) sizes.push_back(static_cast<int32_t>(size.value));
+    inputs.push_back(input_of(i, ir::max_numel(from.tensor(from.body.inputs[i]), module.symbols)));
+    EXPECT_EQ(method.set_input(i, inputs.back().data(), sizes, DType::kF32), Error::kOk);
+  }
+  EXPECT_EQ(method.execute(), Error::kOk) << method.last_report().message;
+  Outputs outputs;
+  for (size_t i = 0; i < from.body.outputs.size(); ++i) {
+    const Tensor& tensor = method.get_output(i).tensor();
+    outputs.emplace_back(tensor.data<float>(), tensor.data<float>() + tensor.numel());
+  }
+  return outputs;
+}
+
+void expect_close(const std::vector<float>& want, const std::vector<float>& got) {
+  ASSERT_EQ(want.size(), got.size());
+  float largest = 0;
+  for (const float x : want) largest = std::isfinite(x) ? std::fmax(largest, std::fabs(x)) : largest;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const bool same = want[i] == got[i] || (std::isnan(want[i]) && std::isnan(got[i])) ||
+                      std::fabs(want[i] - got[i]) <= 1e-4f * std::fabs(want[i]) + 1e-5f * largest;
+    ASSERT_TRUE(same) << "element " << i << ": expected " << want[i] << ", found " << got[i];
+  }
+}
+
+void check(unsigned seed, ThreadPool* pool) {
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+  const ir::Module module = fuse::RandomGraph(seed).make();
+  if (module.methods[0].body.outputs.empty()) return;
+  const Outputs want = outputs_of(module, {}, nullptr);
+  CompileOptions options;
+  options.target = "cpu";
+  options.cpu = seed % 3 == 0 ? "generic" : "native";
+  const Outputs got = outputs_of(module, options, seed % 2 == 0 ? pool : nullptr);
+  ASSERT_EQ(want.size(), got.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE("output " + std::to_string(i));
+    expect_close(want[i], got[i]);
+  }
+  if (testing::Test::HasFailure()) ADD_FAILURE() << ir::print(module);
+}
+
+TEST(RandomGraphsOnTheCpuTarget, GiveWhatPortableKernelsGive) {
+  const auto pool = std::make_unique<HostThreadPool>(2);
+  if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)), pool.get());
+  const char* seconds = std::getenv("BERTH_SECONDS");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
+  for (unsigned seed = 0; !testing::Test::HasFailure(); ++seed) {
+    if (seed >= 60 && std::chrono::steady_clock::now() >= end) break;
+    check(seed, pool.get());
+  }
+}
+
+}  // namespace
+}  // namespace berth
