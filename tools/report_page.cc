@@ -22,12 +22,12 @@ svg { width: 100%; display: block; background: var(--lane); border: 1px solid va
   margin: 6px 0; }
 rect.value { stroke: var(--paper); stroke-width: .6; vector-effect: non-scaling-stroke; cursor: default; }
 rect.value.dim { opacity: .18; } rect.value.lit { stroke: var(--ink); stroke-width: 1.8; }
-.axis { fill: var(--soft); font-size: 11px; } .grid { stroke: var(--line); stroke-width: 1; }
+.axis { fill: var(--soft); font-size: 11px; } .label { fill: #10161d; font-size: 10px; pointer-events: none; } .grid { stroke: var(--line); stroke-width: 1; }
 .peak { stroke: var(--mark); stroke-width: 1.4; stroke-dasharray: 4 3; }
 .load { fill: none; stroke: var(--soft); stroke-width: 1.2; }
 table { border-collapse: collapse; margin: 4px 0 0; } td, th { text-align: left; padding: 2px 14px 2px 0; }
 th { font-weight: 600; color: var(--soft); border-bottom: 1px solid var(--line); }
-td.number, th.number { text-align: right; }
+td.number, th.number { text-align: right; white-space: nowrap; }
 details summary { cursor: pointer; color: var(--soft); }
 #tip { position: fixed; pointer-events: none; background: var(--ink); color: var(--paper); border-radius: 6px;
   padding: 7px 10px; font-size: 12.5px; max-width: 460px; opacity: 0; transition: opacity .08s; z-index: 9; }
@@ -125,14 +125,19 @@ function lane(parent, method, arena, scale) {
     draw("text", svg, { x: LEFT - 6, y: y(b) + 4, class: "axis", "text-anchor": "end" }, bytes(Math.round(b)));
   }
   const every = Math.max(1, Math.ceil(count / 12));
-  for (let step = 0; step < count; step += every) draw("text", svg, { x: x(step), y: LANE + 15, class: "axis" }, step);
-  const shapes = new Map();
+  for (let step = 0; step < count; step += every) {
+    draw("text", svg, { x: x(step + .5), y: LANE + 15, class: "axis", "text-anchor": x(step + .5) > WIDTH - 24 ? "end" : "middle" }, step);
+  }
+  const shapes = new Map(), labels = [];
   for (const value of arena.values) {
     const box = { x: x(value.first), y: y(value.offset + value.bytes), width: Math.max(1, x(value.last + 1) - x(value.first)),
       height: Math.max(.7, y(value.offset) - y(value.offset + value.bytes)) };
     const shape = draw("rect", svg, { ...box, class: "value", fill: colour(value), rx: 1.5 });
     shapes.set(value.index, [shape]);
     if (value.base >= 0) shapes.get(value.index).push(draw("rect", svg, { ...box, fill: "url(#hatch)", "pointer-events": "none" }));
+    if (value.role === "value" && box.height > 13 && box.width > 8 + 6 * value.name.length) {
+      labels.push([{ x: box.x + 4, y: box.y + box.height / 2 + 3.5, class: "label" }, value.name]);
+    }
     shape.addEventListener("mousemove", event => show(event, arena, value, steps));
     shape.addEventListener("mouseenter", () => {
       const family = chain(arena, value);
@@ -144,6 +149,7 @@ function lane(parent, method, arena, scale) {
       for (const list of shapes.values()) list[0].classList.remove("dim", "lit");
     });
   }
+  for (const [place, name] of labels) draw("text", svg, place, name);
   if (count * arena.values.length < 4e7) {
     const points = load(arena, count).map((b, step) => x(step) + "," + y(b) + " " + x(step + 1) + "," + y(b)).join(" ");
     draw("polyline", svg, { points, class: "load" });
@@ -167,6 +173,10 @@ function peak(parent, method, arena) {
   }
   if (alive.length > 24) make("div", box, { class: "soft" }, "and " + (alive.length - 24) + " smaller ones");
 }
+function over(got, bound) {
+  const percent = 100 * (got / Math.max(1, bound) - 1);
+  return percent < .1 ? bytes(got - bound) : percent.toFixed(1) + " %";
+}
 function draw_arena(parent, method, arena, scale) {
   arena.sorted = [...arena.values].sort((a, b) => a.offset - b.offset);
   const box = make("div", parent, { class: "arena" });
@@ -176,7 +186,7 @@ function draw_arena(parent, method, arena, scale) {
   if (bound) make("span", head, { class: "soft" }, bound);
   if (arena.proven) make("span", head, { class: "good" }, "optimal, proven");
   else if (bound && arena.bytes > arena.lower_bound)
-    make("span", head, { class: "open" }, (100 * (arena.bytes / Math.max(1, arena.lower_bound) - 1)).toFixed(1) + " % over the bound");
+    make("span", head, { class: "open" }, over(arena.bytes, arena.lower_bound) + " over the bound");
   const related = arena.values.filter(v => v.base >= 0).length;
   make("span", head, { class: "soft" }, arena.values.length + " values, " + related + " of them views or in place");
   if (arena.values.length === 0) return;

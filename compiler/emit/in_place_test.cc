@@ -311,5 +311,12 @@ TEST(TwoStatesChangeHands, WithoutLosingEither) {
       << listing(only_method(emitted));
 }
 
+// ExecuTorch's kernel clears its output before it reads: found by ./dev compat inplace.
+TEST(ATriangle, IsNeverCutOutInPlace) {
+  const EmittedProgram emitted = testing::program_of(
+      "method forward(%x: f32[4,4]) {\n%a: f32[4,4] = aten::exp(%x)\n%r: f32[4,4] = aten::tril(%a, 0)\nreturn %r\n}");
+  EXPECT_EQ(emitted.in_place, 1u);
+}
+
 }  // namespace
 }  // namespace berth::emit

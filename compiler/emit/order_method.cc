@@ -218,7 +218,10 @@ int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes
   return together.total();
 }
 
-bool is_order_exact(const Lifetimes& lifetimes) {
+bool is_order_exact(const ir::Method& method, const Lifetimes& lifetimes) {
+  for (const ir::NodeId id : method.body.nodes) {
+    if (!method.node(id).regions.empty() && !method.node(id).is(ir::OpId::delegate)) return false;
+  }
   for (const Offer& offer : lifetimes.offers) {
     if (offer.is_slot) return false;
   }

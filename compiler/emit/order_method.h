@@ -17,7 +17,8 @@ order::Problem order_problem(const ir::Module& module, const ir::Method& method,
 /// them what they may; at the beginning the inputs, at the end the outputs. REQUIRES: as above.
 int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes);
 
-/// Whether order_problem() says all that a plan may share, so that its bounds hold for plans: no part lies in a whole.
-bool is_order_exact(const Lifetimes& lifetimes);
+/// Whether order_problem() says all that a plan may share, so that its bounds hold for plans: no part lies in a whole,
+/// and no node has branches or loops, whose values it counts as alive together.
+bool is_order_exact(const ir::Method& method, const Lifetimes& lifetimes);
 
 }  // namespace berth::emit

@@ -22,10 +22,12 @@ struct Variant {
   const char* name;
   emit::Planner planner;
   bool in_place;
+  bool alias = true;
 };
 
 constexpr Variant kVariants[] = {{"naive", emit::Planner::kNaive, false},
                                  {"without in place", emit::Planner::kBest, false},
+                                 {"without views and parts", emit::Planner::kBest, true, false},
                                  {"greedy in place", emit::Planner::kGreedy, true},
                                  {"best in place", emit::Planner::kBest, true}};
 
@@ -37,6 +39,7 @@ std::vector<uint8_t> file_of(const ir::Module& module, const Variant& variant) {
   emit::EmitOptions options;
   options.planner = variant.planner;
   options.in_place = variant.in_place;
+  options.alias = variant.alias;
   const auto emitted = emit::emit(module, options);
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   if (!emitted.ok()) return {};
@@ -98,14 +101,23 @@ std::vector<std::string> results(const ir::Module& module, const std::vector<uin
   return all;
 }
 
+std::vector<std::string> without_reasons(std::vector<std::string> results) {
+  for (std::string& text : results) text = text.rfind("failed: ", 0) == 0 ? "failed" : text;
+  return results;
+}
+
 /// False: it is too large to be tried, or its sizes do not fit each other when it runs.
 bool expect_equal_results(const ir::Module& module, int threads) {
   const std::vector<uint8_t> file = file_of(module, kVariants[0]);
   if (file.empty()) return false;
   const std::vector<std::string> want = results(module, file, threads);
   for (const Variant& variant : kVariants) {
-    EXPECT_TRUE(results(module, file_of(module, variant), threads) == want) << variant.name << "\n"
-                                                                            << ir::print(module);
+    const std::vector<uint8_t> other = file_of(module, variant);
+    if (other.empty()) continue;
+    const std::vector<std::string> got = results(module, other, threads);
+    // A view and a copy refuse sizes that do not fit in words of their own.
+    const bool alike = variant.alias ? got == want : without_reasons(got) == without_reasons(want);
+    EXPECT_TRUE(alike) << variant.name << "\n" << ir::print(module);
   }
   return want.empty() || want.back().rfind("failed: ", 0) != 0;
 }
@@ -115,6 +127,7 @@ unsigned first_seed() {
   return again != nullptr ? static_cast<unsigned>(std::strtoul(again, nullptr, 10)) : std::random_device{}();
 }
 
+// Holds row 198: with views and without.
 TEST(ReuseNeverChangesANumber, InRandomModules) {
   const unsigned first = first_seed();
   int whole = 0;
