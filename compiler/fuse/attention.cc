@@ -196,7 +196,7 @@ bool mask_fits(const Context& context, const Match& match) {
 
 Reason find(const Context& context, const Node& last, Match* match, bool* is_candidate) {
   *is_candidate = false;
-  if (!is_plain(context, last.results[0])) return Reason::kSymbols;
+  if (!is_plain(context, last.results[0])) return Reason::kShape;
   const Strided moved = strided(context, last.results[0], false);
   const Node* weighted = made_by(context, moved.base, OpId::bmm_out);
   if (weighted == nullptr || context.uses(moved.base) != 1) return Reason::kReadElsewhere;

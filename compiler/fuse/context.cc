@@ -19,14 +19,11 @@ const char* to_string(Reason reason) {
     case Reason::kReadElsewhere: return "result-read-elsewhere";
     case Reason::kNotConstant: return "not-constant";
     case Reason::kDType: return "dtype";
-    case Reason::kRank: return "rank";
     case Reason::kShape: return "shape-differs";
     case Reason::kScaled: return "scaled";
     case Reason::kFinished: return "activation-before";
     case Reason::kHasResidual: return "residual-already";
     case Reason::kOrder: return "order";
-    case Reason::kTooLong: return "too-long";
-    case Reason::kSymbols: return "symbols";
   }
   return "?";
 }

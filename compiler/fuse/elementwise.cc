@@ -203,10 +203,7 @@ Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) 
   if (!Reader(context).read(node, &chain, &last)) return passes::Action::keep();
   const size_t own = node.is(OpId::fused_elementwise_out) ? std::get<ir::DimList>(node.args[1]).size() / 4 : 1;
   if (chain.steps.size() <= own) return passes::Action::keep();
-  if (!chain.fits()) {
-    context.tell(node, Reason::kTooLong);
-    return passes::Action::keep();
-  }
+  if (!chain.fits()) return passes::Action::keep();
   context.tell(node, Reason::kFused, "berth::elementwise");
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;

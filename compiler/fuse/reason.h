@@ -10,14 +10,11 @@ enum class Reason : uint8_t {
   kReadElsewhere,  // result-read-elsewhere: what it would be fused into gives a result that others read too
   kNotConstant,    // not-constant: the weight is made while the program runs
   kDType,          // dtype: fused operators take f32
-  kRank,           // rank: a weight or a bias of other dimensions than theirs
   kShape,          // shape-differs: the sizes of the two tensors are not the same
   kScaled,         // scaled: the operands are multiplied by other numbers than 1
   kFinished,       // activation-before: nothing follows an activation
   kHasResidual,    // residual-already: one is added at most
   kOrder,          // order: the tokens, heads or columns do not lie as attention reads them
-  kTooLong,        // too-long: more steps or inputs than element-wise code has
-  kSymbols,        // symbols: a size is not known before the program runs
 };
 
 const char* to_string(Reason reason);

@@ -1,11 +1,13 @@
 // Random graphs compiled for the cpu target, fused, channels-last, with packed weights and its own kernels, against the
-// same graphs on portable kernels alone. BERTH_SEED=N repeats one; BERTH_SECONDS=N goes on for as long.
+// same graphs on portable kernels alone. BERTH_SEED=N repeats one; BERTH_SECONDS=N goes on for as long,
+// from a seed that is new each time.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <random>
 
 #include "backends/cpu/cpu_backend.h"
 #include "compiler/compile.h"
@@ -97,9 +99,10 @@ TEST(RandomGraphsOnTheCpuTarget, GiveWhatPortableKernelsGive) {
   if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)), pool.get());
   const char* seconds = std::getenv("BERTH_SECONDS");
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
-  for (unsigned seed = 0; !testing::Test::HasFailure(); ++seed) {
-    if (seed >= 60 && std::chrono::steady_clock::now() >= end) break;
-    check(seed, pool.get());
+  const unsigned first = seconds == nullptr ? 0 : std::random_device()();
+  for (unsigned i = 0; !testing::Test::HasFailure(); ++i) {
+    if (i >= 60 && std::chrono::steady_clock::now() >= end) break;
+    check(first + i, pool.get());
   }
 }
 
