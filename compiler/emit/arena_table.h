@@ -43,7 +43,8 @@ class ArenaTable {
 
   /// Sorts the arenas: the host's first, then by type and index of the device; on each device its own memory, then that
   /// of state, then the pools. None is without a storage, except for the host's own where the file must have an arena
-  /// or has state of the host, which ExecuTorch wants in arena 2. Renumbers the storages' spaces.
+  /// or has state of the host, which ExecuTorch wants in arena 2, and those that keep the numbers of shared state alike
+  /// (Analysis::number_arenas_alike). Renumbers the storages' spaces.
   std::vector<Arena> finish(plan::Problem* problem) &&;
 
  private:

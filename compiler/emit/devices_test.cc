@@ -269,6 +269,38 @@ TEST(StateOfADeviceStaysThere, WithItsOwnArena) {
   EXPECT_EQ(value_text(method, std::get<format::KernelCallDesc>(method.instructions[2]).args[1]), "f32[4]@2+0#1");
 }
 
+// Whatever other devices a method uses: shared arenas are found by their number.
+TEST(StateOfADeviceStaysThere, UnderTheSameNumberInEveryMethod) {
+  const EmittedProgram emitted = program_of(R"(
+    state @s: f32[4]@sim:1 = splat<2>
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    delegate @d1 "berth.sim" {target_device = "sim:1"}
+    method first(%x: f32[4]@sim:0) {
+      %y: f32[4]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[4]@sim:0)
+        %r: f32[4]@sim:0 = aten::relu(%a)
+        yield %r
+      }
+      %old: f32[4]@sim:1 = berth::state_read() @s
+      %z: f32[4]@sim:1 = berth::delegate([%old]) @d1 { (%b: f32[4]@sim:1)
+        %t: f32[4]@sim:1 = aten::relu(%b)
+        yield %t
+      }
+      return %y, %z
+    }
+    method second(%x: f32[4]@sim:1) {
+      berth::state_write(%x) @s
+      return %x
+    })");
+  const auto& methods = emitted.program.methods;
+  ASSERT_EQ(methods.size(), 2u);
+  std::vector<std::vector<Device>> devices(2);
+  for (size_t m = 0; m < 2; ++m) {
+    for (const auto& arena : methods[m].arenas) devices[m].push_back(arena.device);
+  }
+  EXPECT_EQ(devices[0], devices[1]);
+  EXPECT_EQ(emitted.program.methods[0].arenas.back().bytes, emitted.program.methods[1].arenas.back().bytes);
+}
+
 TEST(CopiesAreCounted, ByWhereTheyGo) {
   const EmittedProgram emitted = program_of(chain({"sim:0", "sim:1", "", "sim:0"}, 100));
   std::string text;

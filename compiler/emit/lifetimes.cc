@@ -124,8 +124,22 @@ Status Analysis::place_states() {
     BERTH_ASSIGN_OR_RETURN(const int32_t storage, add_storage(state.type, true, 0, 1, "@" + state.name, ValueId{}));
     out_.states[s] = storage;
     state_of_storage_[static_cast<size_t>(storage)] = static_cast<int32_t>(s);
+    if (!state.type.device.is_cpu() && module_.methods.size() > 1) number_arenas_alike();
   }
   return Done{};
+}
+
+/// The host's state is always in arena 2. A device's comes after the arenas of the devices before it: methods that use
+/// other ones would count it differently, and not share it. So each then has all arenas of all methods, empty ones too.
+void Analysis::number_arenas_alike() {
+  for (const Method& method : module_.methods) {
+    for (const ir::Value& value : method.values) {
+      if (value.tensor() != nullptr) table_.space(value.tensor()->device, false, -1);
+    }
+  }
+  for (size_t pool = 0; pool < options_.pools.size(); ++pool) {
+    table_.space(options_.pools[pool].device, false, static_cast<int32_t>(pool));
+  }
 }
 
 Status Analysis::make_storage(ValueId value, int64_t step) {

@@ -27,6 +27,7 @@ class Analysis {
                                 const std::string& name, ir::ValueId first);
   Expected<int32_t> pool_of(const ir::TensorType& type, const std::string& name, ir::ValueId first) const;
   Status place_states();
+  void number_arenas_alike();
   /// Gives `value`, which is made in `step`, its place: that of the result that it stands for, or one of its own.
   Status make_storage(ir::ValueId value, int64_t step);
   void read_at(ir::ValueId value, int64_t step);

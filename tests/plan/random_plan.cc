@@ -69,8 +69,7 @@ class Trial {
   Tried run() {
     transform();
     if (tried_.problem.empty()) evaluate();
-    // Of one method: state on a device is found again by a second one only where its arena has the same number there.
-    if (tried_.problem.empty() && pick(4) == 0 && tried_.methods == 1) place();
+    if (tried_.problem.empty() && pick(4) == 0) place();
     // The default, and no reuse at all; then some that nobody asks for.
     std::vector<emit::EmitOptions> all(2);
     all[1].planner = emit::Planner::kNaive;
