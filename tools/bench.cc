@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "base/output_file.h"
@@ -26,7 +27,8 @@ struct Timing {
   std::vector<double> others;  // sorted, seconds
 
   double at(double fraction) const {
-    return others.empty() ? first : others[static_cast<size_t>(fraction * static_cast<double>(others.size() - 1) + .5)];
+    return others.empty() ? first
+                          : others[static_cast<size_t>(std::lround(fraction * static_cast<double>(others.size() - 1)))];
   }
 };
 

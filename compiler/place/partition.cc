@@ -75,7 +75,7 @@ class MethodPartitioner {
           std::string("outside of delegates: ") + targets::to_string(assignment_.answer[static_cast<size_t>(id.index)]);
       if (assignment_.target[static_cast<size_t>(id.index)] >= 0) reason = "outside of delegates: portable";
       if (group >= 0) {
-        const ir::Delegate& delegate = module_.delegates[static_cast<size_t>(first + group)];
+        const ir::Delegate& delegate = module_.delegates[static_cast<size_t>(first) + static_cast<size_t>(group)];
         reason = ir::named('@', delegate.name) + " on " +
                  options_.targets[static_cast<size_t>(grouping.groups[static_cast<size_t>(group)].target)].name;
       }
@@ -127,7 +127,7 @@ class MethodPartitioner {
     const std::vector<NodeId> old = std::move(graph.nodes);
     graph.nodes.clear();
     for (int32_t item : grouping.order) {
-      graph.nodes.push_back(item >= 0 ? old[static_cast<size_t>(item)] : calls[static_cast<size_t>(~item)]);
+      graph.nodes.push_back(item >= 0 ? old[static_cast<size_t>(item)] : calls[static_cast<size_t>(-(item + 1))]);
     }
   }
 
