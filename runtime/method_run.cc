@@ -106,8 +106,7 @@ Error over_budget(MethodData& data) {
 
 Error compute(MethodData& data, const Instruction& instruction) {
   switch (instruction.kind) {
-    case Instruction::Kind::kKernel:
-      return call_kernel(data, instruction, {instruction.args, instruction.count});
+    case Instruction::Kind::kKernel: return call_kernel(data, instruction, {instruction.args, instruction.count});
     case Instruction::Kind::kCheckedKernel: return call_checked(data, instruction);
     case Instruction::Kind::kMove: *instruction.args[1] = *instruction.args[0]; break;
     case Instruction::Kind::kDelegate: return call_delegate(data, instruction);

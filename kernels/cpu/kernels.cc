@@ -1,7 +1,6 @@
 #include "kernels/cpu/kernels.h"
 
 #include "kernels/cpu/conv.h"
-
 #include "kernels/cpu/entry.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/temp_bytes.h"
