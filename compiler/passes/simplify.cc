@@ -161,13 +161,8 @@ class Simplifier {
     const Node* inner = defining_node(method_, node.args[0]);
     if (inner == nullptr) return;
     if (node.is(OpId::view_copy_out) && inner->op->view == ir::ViewKind::kReshape) {
-      const ir::TensorType& from = method_.tensor(operand(*inner, 0));
-      const ir::TensorType& to = method_.tensor(node.results[0]);
-      if (!from.is_contiguous() || !to.is_contiguous()) return;
-      node.args[0] = inner->args[0];
-      // The view between may have said what a symbol is: a size of -1 would be another without it.
-      const bool said = !from.is_static() && method_.tensor(inner->results[0]).is_static();
-      if (said && ir::max_numel(to, module_.symbols) > 0) node.args[1] = DimList(to.shape);
+      if (!method_.tensor(operand(*inner, 0)).is_contiguous()) return;
+      if (!method_.tensor(node.results[0]).is_contiguous() || !view_instead(node, operand(*inner, 0))) return;
       why(node, SimplifyReason::kViewOfView);
       *changed = true;
       return;
@@ -181,6 +176,23 @@ class Simplifier {
     node.op = &ir::operator_of(OpId::permute_copy_out);
     node.args = {inner->args[0], joined};
     *changed = true;
+  }
+
+  // Lets a view read `source` instead, if its type stays what it is: the view between may have said what a symbol is,
+  // and a size of -1 may be another without it. Numbers say it then. Where they cannot, as the size is none or as no
+  // run gets past the view between, that view stays.
+  bool view_instead(Node& node, ValueId source) const {
+    const ir::Type& type = method_.value(node.results[0]).type;
+    std::vector<Argument> sizes = {node.args[1]};
+    if (method_.tensor(node.results[0]).is_static()) sizes.emplace_back(DimList(method_.tensor(node.results[0]).shape));
+    for (Argument& wanted : sizes) {
+      std::vector<Argument> args = {source, std::move(wanted)};
+      const auto types = ir::infer_types(module_, method_, *node.op, args);
+      if (!types.ok() || !ir::types_agree(*node.op, types->front(), type)) continue;
+      node.args = std::move(args);
+      return true;
+    }
+    return false;
   }
 
   std::optional<std::vector<int64_t>> permutation_if(const Node& node) const {

@@ -113,6 +113,21 @@ TEST(AViewOfAView, KeepsTheSizesThatTheOneBetweenSaid) {
                               "  %y: f32[3] = aten::view_copy(%n, [3])\n")));
 }
 
+// 3 * n is less than 32, so that nothing is left for the -1 of the first view; behind %n the second would be 3 * n.
+TEST(AViewOfAView, StaysWhereTheOneBetweenCannotRun) {
+  const std::string text = method(
+      "  %v: f32[32,0] = aten::view_copy(%n, [32, -1])\n"
+      "  %y: f32[0] = aten::view_copy(%v, [-1])\n");
+  EXPECT_EQ(after(simplify, text), as_printed(text));
+}
+
+TEST(AViewOfAView, StaysWhereNoNumberSaysItsSize) {
+  const std::string text = method(
+      "  %v: f32[2,floordiv((n * 3), 2)] = aten::view_copy(%n, [2, -1])\n"
+      "  %y: f32[(floordiv((n * 3), 2) * 2)] = aten::view_copy(%v, [-1])\n");
+  EXPECT_EQ(after(simplify, text), as_printed(text));
+}
+
 TEST(ANodeInARegion, IsSimplifiedToo) {
   const std::string now = after(
       simplify,
