@@ -83,7 +83,7 @@ Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loade
   }
   method.set_observer(nullptr);
   if (!options.trace.empty()) {
-    const std::string text = profiler.trace().dump();
+    const std::string text = json_text(profiler.trace());
     BERTH_TRY(write_whole_file(options.trace, [&](OutputFile& file) { return file.write(text.data(), text.size()); }));
   }
   return profiler;
@@ -118,7 +118,7 @@ Status run_bench(BenchOptions& options) {
     profile = "\n" + profiler.text();
   }
   if (options.json) {
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json_text(json));
     return Done{};
   }
   fmt::print("load {}, first run {}; then of {} runs on {} threads: min {}, median {}, 90 % below {}\n",

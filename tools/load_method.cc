@@ -25,6 +25,7 @@ Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
   if (request.map) {
     auto loader = MappedFileLoader::open(request.program.c_str(), &report);
     if (!loader.ok()) return failure(loader.error());
+    loader->populate();
     return std::unique_ptr<DataLoader>(new MappedFileLoader(std::move(loader).value()));
   }
   auto loader = FileLoader::open(request.program.c_str(), &report);
@@ -138,6 +139,11 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   HostOptions host;
   host.pool = loaded->pool.get();
   host.report = &report;
+  host.resident = true;
+  // The team starts here, not in the first run.
+  if (loaded->pool != nullptr) {
+    loaded->pool->run(loaded->pool->size(), 1, {[](void*, int64_t, int64_t) {}, nullptr});
+  }
   if (!request.more_methods.empty()) {
     auto arenas = HostArenas::make(*loaded->program, &report);
     if (!arenas.ok()) return failure_from(request.program, arenas.error(), report);

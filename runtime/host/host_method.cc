@@ -1,6 +1,16 @@
 #include "runtime/host/host_method.h"
 
 namespace berth {
+namespace {
+
+// Writes what is there: a page that was only read may be one that all processes share.
+void make_resident(Span<uint8_t> memory) {
+  constexpr size_t kPage = 4096;  // no system's are smaller
+  volatile uint8_t* bytes = memory.data();
+  for (size_t i = 0; i < memory.size(); i += kPage) bytes[i] = bytes[i];
+}
+
+}  // namespace
 
 Result<HostMethod> HostMethod::load(const Program& program, const char* name, const HostOptions& options) {
   Report* report = options.report;
@@ -29,6 +39,12 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
     BERTH_ASSIGN_OR_RETURN(state->arenas, HostArenas::make(program, name, report));
   }
   const HostArenas::View arenas = (options.arenas == nullptr ? state->arenas : *options.arenas).view(meta);
+  if (options.resident) {
+    make_resident(state->temp.bytes());
+    for (size_t i = 0; i < arenas.spans.size(); ++i) {
+      if (arenas.devices[i].is_cpu()) make_resident(arenas.spans[i]);
+    }
+  }
   MemoryAllocator allocator(state->method_bytes.bytes());
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
   const MemoryManager memory(allocator, planned, state->temp.bytes());

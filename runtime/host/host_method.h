@@ -70,6 +70,9 @@ struct HostOptions {
   Report* report = nullptr;
   /// MethodOptions::user.
   void* user = nullptr;
+  /// Makes the host's arenas and temp memory resident during the load, where the system would otherwise do it page by
+  /// page in the first run.
+  bool resident = false;
 };
 
 class HostMethod {

@@ -1,6 +1,6 @@
 // Random graphs compiled for the cpu target, fused, channels-last, with packed weights and its own kernels, against the
-// same graphs on portable kernels alone. BERTH_SEED=N repeats one; BERTH_SECONDS=N goes on for as long,
-// from a seed that is new each time.
+// same graphs on portable kernels alone. BERTH_SEED=N begins there; BERTH_SECONDS=S goes on for that long, from a seed
+// that is new each time where none is given.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -96,10 +96,12 @@ void check(unsigned seed, ThreadPool* pool) {
 
 TEST(RandomGraphsOnTheCpuTarget, GiveWhatPortableKernelsGive) {
   const auto pool = std::make_unique<HostThreadPool>(2);
-  if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)), pool.get());
+  const char* seed = std::getenv("BERTH_SEED");
   const char* seconds = std::getenv("BERTH_SECONDS");
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
-  const unsigned first = seconds == nullptr ? 0 : std::random_device()();
+  const unsigned first = seed != nullptr      ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10))
+                         : seconds == nullptr ? 0
+                                              : std::random_device()();
   for (unsigned i = 0; !testing::Test::HasFailure(); ++i) {
     if (i >= 60 && std::chrono::steady_clock::now() >= end) break;
     check(first + i, pool.get());
