@@ -140,10 +140,6 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   host.pool = loaded->pool.get();
   host.report = &report;
   host.resident = true;
-  // The team starts here, not in the first run.
-  if (loaded->pool != nullptr) {
-    loaded->pool->run(loaded->pool->size(), 1, {[](void*, int64_t, int64_t) {}, nullptr});
-  }
   if (!request.more_methods.empty()) {
     auto arenas = HostArenas::make(*loaded->program, &report);
     if (!arenas.ok()) return failure_from(request.program, arenas.error(), report);
@@ -158,6 +154,10 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
     auto more = HostMethod::load(*loaded->program, other.c_str(), host);
     if (!more.ok()) return failure_from(request.program, more.error(), report);
     loaded->others[other] = std::make_unique<HostMethod>(std::move(more).value());
+  }
+  // The team starts here, not in the first run; and last, since it waits awake for a while.
+  if (loaded->pool != nullptr) {
+    loaded->pool->run(loaded->pool->size(), 1, {[](void*, int64_t, int64_t) {}, nullptr});
   }
   loaded->seconds = watch.seconds();
   return loaded;

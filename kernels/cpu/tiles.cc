@@ -74,6 +74,7 @@ class TileEngine final : public Engine {
       : job_(job),
         functions_(functions),
         layout_(layout),
+        weight_floats_(layout.packed_numel()),
         zeros_(static_cast<size_t>(std::max(job.kernel[1] * job.depth, 2 * functions.lanes))) {
     job_.zeros = zeros_.data();
   }
