@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "compiler/emit/slots.h"
+
 namespace berth::emit {
 namespace {
 
@@ -156,11 +158,14 @@ class Together {
     needs_.resize(lifetimes.problem.spaces.size(), 0);
   }
 
-  void add(const std::set<int32_t>& storages) {
+  /// `may_share`: bytes of a storage that it might have in common with another one of them.
+  void add(const std::set<int32_t>& storages, const std::map<int32_t, int64_t>& may_share = {}) {
     std::vector<int64_t> bytes(needs_.size(), 0);
     for (const int32_t s : storages) {
       const plan::Storage& storage = storage_of(s);
-      bytes[static_cast<size_t>(storage.space)] += storage.size - shared(s, storages);
+      const auto found = may_share.find(s);
+      const int64_t elsewhere = found == may_share.end() ? 0 : std::min(found->second, storage.size);
+      bytes[static_cast<size_t>(storage.space)] += storage.size - std::max(elsewhere, shared(s, storages));
     }
     for (size_t i = 0; i < needs_.size(); ++i) needs_[i] = std::max(needs_[i], bytes[i]);
   }
@@ -194,38 +199,56 @@ class Together {
 
 int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes) {
   Together together(lifetimes);
+  const auto storage_of = [&](const ir::ValueId& value) {
+    const Place& place = lifetimes.places[static_cast<size_t>(value.index)];
+    return place.home == Home::kStorage ? place.index : -1;
+  };
+  // What lies within what is an order's affair: whoever may be a part of another storage in some order is left out.
+  std::set<int32_t> parts;
+  for (const ir::NodeId id : method.body.nodes) {
+    const ir::Node& node = method.node(id);
+    if (!takes_slots(node)) continue;
+    const auto add = [&](const ir::ValueId& value) { parts.insert(storage_of(value)); };
+    for (const ir::Argument& argument : node.args) ir::for_each_value(argument, add);
+    for (const ir::ValueId result : node.results) add(result);
+  }
   std::set<int32_t> first;
   std::set<int32_t> last;
   for (size_t s = 0; s < lifetimes.problem.storages.size(); ++s) {
     const plan::Storage& storage = lifetimes.problem.storages[s];
     if (storage.lower == 0) first.insert(static_cast<int32_t>(s));
-    if (storage.upper > lifetimes.read_step) last.insert(static_cast<int32_t>(s));
+    const bool part = parts.count(static_cast<int32_t>(s)) != 0;
+    if (storage.upper > lifetimes.read_step && !part) last.insert(static_cast<int32_t>(s));
   }
   together.add(first);
   together.add(last);
   for (const ir::NodeId id : method.body.nodes) {
     const ir::Node& node = method.node(id);
-    if (lifetimes.slots[static_cast<size_t>(id.index)] >= 0 || !node.regions.empty()) continue;
+    if (takes_slots(node) || !node.regions.empty()) continue;
     std::set<int32_t> touched;
     const auto touch = [&](const ir::ValueId& value) {
-      const Place& place = lifetimes.places[static_cast<size_t>(value.index)];
-      if (place.home == Home::kStorage) touched.insert(place.index);
+      if (storage_of(value) >= 0) touched.insert(storage_of(value));
     };
     for (const ir::Argument& argument : node.args) ir::for_each_value(argument, touch);
     for (const ir::ValueId result : node.results) touch(result);
-    together.add(touched);
+    // In another order its input may be dead behind it, and be overwritten; or its result be a view.
+    std::map<int32_t, int64_t> may_share;
+    const bool may_be_view = node.op->view != ir::ViewKind::kNone || node.is(ir::OpId::permute_copy_out) ||
+                             node.is(ir::OpId::clone_dim_order_out);
+    if (!node.results.empty() && (may_be_view || node.op->in_place != ir::InPlaceClass::kNever)) {
+      may_share[storage_of(node.results[0])] = INT64_MAX;
+    }
+    together.add(touched, may_share);
   }
   return together.total();
 }
 
-bool is_order_exact(const ir::Method& method, const Lifetimes& lifetimes) {
+bool is_order_exact(const ir::Method& method) {
   for (const ir::NodeId id : method.body.nodes) {
     if (!method.node(id).regions.empty() && !method.node(id).is(ir::OpId::delegate)) return false;
   }
-  for (const Offer& offer : lifetimes.offers) {
-    if (offer.is_slot) return false;
-  }
-  return true;
+  return std::none_of(method.body.nodes.begin(), method.body.nodes.end(),
+                      [&](ir::NodeId id) { return takes_slots(method.node(id)); });
 }
 
 order::Problem order_problem(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes) {

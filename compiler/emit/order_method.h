@@ -13,12 +13,13 @@ namespace berth::emit {
 /// and nodes with regions keep their order among each other. REQUIRES: `lifetimes` are the method's.
 order::Problem order_problem(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes);
 
-/// Bytes of all arenas together that every order needs: for one node its arguments and results, whatever shares among
-/// them what they may; at the beginning the inputs, at the end the outputs. REQUIRES: as above.
+/// Bytes of all arenas together that every order needs: for one node its arguments and results, at the beginning the
+/// inputs, at the end the outputs; without what may be shared among them in any order, not in that of `lifetimes`
+/// alone. REQUIRES: as above.
 int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes);
 
-/// Whether order_problem() says all that a plan may share, so that its bounds hold for plans: no part lies in a whole,
-/// and no node has branches or loops, whose values it counts as alive together.
-bool is_order_exact(const ir::Method& method, const Lifetimes& lifetimes);
+/// Whether order_problem() says all that a plan may share, so that its bounds hold for plans: no part may lie in a
+/// whole, and no node has branches or loops, whose values it counts as alive together.
+bool is_order_exact(const ir::Method& method);
 
 }  // namespace berth::emit

@@ -125,7 +125,7 @@ class Orders {
     }();
     if (!found.ok()) return found.error();
     planning_.truncated |= found->truncated;
-    const bool exact = is_order_exact(changed, best_.lifetimes) && best_.plan.spaces.size() == 1;
+    const bool exact = is_order_exact(changed) && best_.plan.spaces.size() == 1;
     if (found->peak < found->given_peak) BERTH_TRY(try_order(reordered(changed, found->tasks)));
     best_.order_optimal = exact && height_of(best_.plan) <= found->lower_bound;
     return Done{};
