@@ -17,7 +17,7 @@ NodeId maker_of_whole(const ir::Method& method, const ir::Node& node) {
 
 class Order {
  public:
-  Order(const ir::Method& method, const Lifetimes& lifetimes) : method_(method) {
+  Order(const ir::Method& method, const Lifetimes& lifetimes) {
     for (const NodeId id : method.body.nodes) {
       const ir::Node& node = method.node(id);
       const bool cuts = lifetimes.slots[static_cast<size_t>(id.index)] >= 0 && !node.is(ir::OpId::cat_out);
@@ -55,7 +55,6 @@ class Order {
     }
   }
 
-  const ir::Method& method_;
   std::map<int32_t, std::vector<NodeId>> cuts_of_;  // by the node that makes the whole, -1 for none
   std::vector<NodeId> others_;
   std::vector<NodeId> order_;

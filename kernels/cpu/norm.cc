@@ -35,7 +35,8 @@ Error run_softmax(KernelContext& context, Span<EValue* const> args, RowFunction 
   const int64_t dim = args[1]->integer();
   int normal = 0;
   const bool rows = self.dtype() == DType::kF32 && out.dtype() == DType::kF32 && self.numel() > 0 && self.rank() > 0 &&
-                    portable::normalize_dim(dim, self.rank(), &normal) && self.dim_order()[self.rank() - 1] == normal &&
+                    portable::normalize_dim(dim, self.rank(), &normal) &&
+                    self.dim_order()[static_cast<size_t>(self.rank() - 1)] == normal &&
                     self.dim_order() == out.dim_order();
   if (!rows) return portable_kernel(context, args);
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
