@@ -44,15 +44,7 @@ TEST(TheSameModule, GivesTheSameBytesInEveryThread) {
   }
 }
 
-constexpr const char* kTwoBranches = R"(
-method forward(%x: f32[4]) {
-  %a: f32[400] = aten::repeat(%x, [100])
-  %b: f32[400] = aten::repeat(%x, [100])
-  %c: f32[1] = aten::sum.dim_IntList(%a, [0], true, none)
-  %d: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
-  %e: f32[1] = aten::mul.Tensor(%c, %d)
-  return %e
-})";
+using testing::kTwoBranches;
 
 TEST(ATimeLimit, CutsShortAndSaysSo) {
   const EmittedProgram whole = testing::program_of(kTwoBranches, EmitOptions{});

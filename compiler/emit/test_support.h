@@ -14,6 +14,17 @@
 
 namespace berth::emit::testing {
 
+/// Two branches side by side, of which one order needs half of the other's bytes.
+inline constexpr const char* kTwoBranches = R"(
+method forward(%x: f32[4]) {
+  %a: f32[400] = aten::repeat(%x, [100])
+  %b: f32[400] = aten::repeat(%x, [100])
+  %c: f32[1] = aten::sum.dim_IntList(%a, [0], true, none)
+  %d: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
+  %e: f32[1] = aten::mul.Tensor(%c, %d)
+  return %e
+})";
+
 /// x goes to a device, where a delegate adds a constant and takes the positive part, and comes back: a scratch of 16
 /// bytes inside the delegate.
 inline constexpr const char* kDelegatedAddRelu = R"(

@@ -215,7 +215,7 @@ TEST(Attention, KeysThatAreNotSeenDoNotMatter) {
   });
 }
 
-TEST(Attention, NothingToDo) {
+TEST(Attention, WithoutQueriesOrKeys) {
   const Array out = f32({0, 2, 4});
   std::vector<Arg> args = {f32({0, 2, 4}), f32({0, 3, 4}), f32({0, 3, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false, out};
   EXPECT_EQ(testing::run(attention_out, args, 4096), Error::kOk);
