@@ -1,18 +1,15 @@
 """The model suite placed on devices: what must not change when it is.
 
 For each model and each way to place it: where the same kernels run (simulated devices, without fusion), the outputs are
-those of `--target portable` bit for bit; fused, and on the cpu's own kernels, within three times
-1e-4 relative plus 1e-5 of the largest (ResNet-50 with random weights moves by more than one when sums are ordered
-otherwise). The copies that `inspect` announces are those that `bench` counts while it runs, one a value and device. Simulated devices are
-memory that the host may not touch: an access would end the process.
+those of `--target portable` bit for bit; fused, and on the cpu's own kernels, they are those of PyTorch in double
+precision, as near as the suite's must be. The copies that `inspect` announces are those that `bench` counts while it
+runs, one a value and device. Simulated devices are memory that the host may not touch: an access would end the process.
 """
 import json
 import pathlib
 import tempfile
 
-import numpy as np
-
-from drivers import Broken, Refused
+from drivers import Broken, Refused, difference, load_outputs
 
 WAYS = (
     ["--target", "cpu"],
@@ -23,14 +20,10 @@ WAYS = (
     ["--target", "sim:0,cpu", "--split"],
 )
 
-
-def same(got, want, exact):
-    if got.dtype != want.dtype or got.shape != want.shape:
-        return False
-    if exact or got.dtype.kind != "f" or got.size == 0:
-        return got.tobytes() == want.tobytes()
-    bound = 3 * (1e-4 * np.abs(want) + 1e-5 * np.abs(want).max())
-    return bool(np.all((np.abs(got - want) <= bound) | (got == want)))
+# Times the suite's tolerance on the cpu's own kernels. ResNet-50 with random weights is at the limit of f32: PyTorch's
+# own single precision is 3.5e-5 from double at outputs up to 2.04, ONNX Runtime's 3.1e-5, these kernels' 3.5e-5; the
+# portable ones add up in shorter runs and hold the plain tolerance.
+WIDER = {"resnet50": 2}
 
 
 def copies_agree(berth, program):
@@ -43,16 +36,19 @@ def copies_agree(berth, program):
     return problem, f"  ({seen[0]} copies, {seen[1]} bytes)"
 
 
-def check_way(berth, model, inputs, want, way, work):
+def check_way(berth, model, inputs, portable, way, work):
     program = work / "placed.pte"
     berth.compile(model, program, *way)
-    exact = "--no-fusion" in way
     got = berth.run(program, inputs, work / "placed", "--threads", 2)
-    if len(got) != len(want):
-        return f"{len(got)} outputs, {len(want)} wanted", ""
-    for i, (a, b) in enumerate(zip(got, want)):
-        if not same(a, b, exact):
-            return f"output {i} is not the portable one" + (" bit for bit" if exact else ""), ""
+    if "--no-fusion" not in way:
+        times = WIDER.get(model.parent.name, 1) if "cpu" in way[1] else 1
+        problem = difference(got, load_outputs(model.parent), 1e-4 * times, 1e-5 * times)
+        return (problem, "") if problem else copies_agree(berth, program)
+    if len(got) != len(portable):
+        return f"{len(got)} outputs, {len(portable)} wanted", ""
+    for i, (a, b) in enumerate(zip(got, portable)):
+        if a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes():
+            return f"output {i} is not the portable one bit for bit", ""
     return copies_agree(berth, program)
 
 
@@ -61,10 +57,10 @@ def placed(berth, name, model, inputs, tally):
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         berth.compile(model, work / "portable.pte", "--no-fusion")
-        want = berth.run(work / "portable.pte", inputs, work / "portable", "--threads", 2)
+        portable = berth.run(work / "portable.pte", inputs, work / "portable", "--threads", 2)
         for way in WAYS:
             try:
-                problem, note = check_way(berth, model, inputs, want, way, work)
+                problem, note = check_way(berth, model, inputs, portable, way, work)
             except (Refused, Broken) as error:
                 problem, note = str(error), ""
             tally.add(f"{name} {' '.join(way)}", problem, note)
