@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/math.h"
+#include "kernels/cpu/depthwise.h"
 
 namespace berth::cpu {
 namespace {
@@ -13,13 +14,8 @@ constexpr int64_t kPlaces = 48;
 // Half of a second-level cache that is not large.
 constexpr int64_t kSmallWeight = 64 * 1024;
 // Fewer multiplications than this in all take some 4 microseconds: as long as handing half of them to another thread
-// and waiting for it. Depthwise convolutions are slower, for they read more.
+// and waiting for it.
 constexpr double kSerialWork = 1 << 19;
-constexpr double kSerialDepthwiseWork = 1 << 17;
-
-bool is_depthwise(const ConvSpec& spec) {
-  return spec.groups > 1 && spec.in_channels == spec.groups && spec.out_channels == spec.groups;
-}
 
 // Panels of about the same width, whole registers each.
 void cut_columns(const TileFunctions& functions, TileJob* job) {
@@ -49,20 +45,6 @@ WeightLayout panel_layout(const TileJob& job, int64_t column_from, int64_t depth
   return l;
 }
 
-WeightLayout depthwise_layout(const TileJob& job) {
-  WeightLayout l;
-  l.dims = 3;
-  const int64_t size[] = {job.groups, job.kernel[0], job.kernel[1]};
-  const int64_t from[] = {job.taps(), job.kernel[1], 1};
-  const int64_t stride[] = {1, job.kernel[1] * job.groups, job.groups};
-  for (int d = 0; d < 3; ++d) {
-    l.size[d] = size[d];
-    l.from[d] = from[d];
-    l.stride[d] = stride[d];
-  }
-  return l;
-}
-
 double work_of(const TileJob& job) {
   return static_cast<double>(job.places()) * static_cast<double>(job.out_channels()) *
          static_cast<double>(job.depth * job.taps());
@@ -87,13 +69,6 @@ class TileEngine final : public Engine {
     job_.bias = operands.bias;
     job_.out_data = operands.out;
     const double work = work_of(job_);
-    if (functions_.run_depthwise != nullptr) {
-      const int64_t rows = job_.batch * job_.out[0];
-      const int64_t grain = work < kSerialDepthwiseWork ? rows : std::max<int64_t>(1, rows / (8 * context.threads()));
-      context.parallel_for(rows, grain,
-                           [&](int64_t begin, int64_t end) { functions_.run_depthwise(job_, begin, end); });
-      return Error::kOk;
-    }
     const int64_t panels = job_.groups * job_.panels;
     int64_t places = kPlaces;
     const int64_t wanted = 8 * context.threads();
@@ -142,7 +117,8 @@ void set_finish(const Finish& finish, TileJob* job) {
 
 }  // namespace
 
-std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int) {
+std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
+  if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
   if (spec.transposed != 0 || !spec.channels_last()) return nullptr;
   TileJob job;
   job.batch = spec.batch;
@@ -158,9 +134,6 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int) {
     job.dilation[i] = spec.dilation[i];
   }
   set_finish(spec.finish, &job);
-  if (is_depthwise(spec)) {
-    return std::make_unique<TileKind>(job, depthwise_functions(), depthwise_layout(job));
-  }
   const TileFunctions functions = tile_functions();
   cut_columns(functions, &job);
   return std::make_unique<TileKind>(job, functions, panel_layout(job, job.depth * job.taps(), job.taps()));

@@ -41,17 +41,13 @@ struct TileFunctions {
   int64_t max_columns;  // of a tile
   /// Places [begin, end) of panel `panel`, counted over all groups.
   void (*run)(const TileJob& job, int64_t panel, int64_t begin, int64_t end);
-  /// Rows [begin, end) of the result, counted over the batch; groups of one channel in and out. The weight is
-  /// [kernel][kernel][channel].
-  void (*run_depthwise)(const TileJob& job, int64_t begin, int64_t end);
 };
 
 /// Those that are best on this processor.
 TileFunctions tile_functions();
-TileFunctions depthwise_functions();
 
-/// Null for what tiles do not take: transposed convolutions, other layouts than channels last, other depthwise
-/// convolutions than of one channel in and out.
+/// Null for what tiles do not take: transposed convolutions and other layouts than channels last. Those of groups of one
+/// channel in and out are depthwise.h's.
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int threads);
 

@@ -68,9 +68,10 @@ HWY_INLINE FloatVector activate_simply(const portable::Activation& activation, F
   }
 }
 
-/// Stores the sums of the columns of one place. `out` is the place's first channel.
-template <int kVectors>
-HWY_INLINE void finish_row(const TileJob& job, const Columns& columns, const FloatVector (&sum)[kVectors], float* out) {
+/// Stores the sums of the columns of one place. `out` is the place's first channel; `Job` has bias, residual and
+/// activation.
+template <int kVectors, typename Job>
+HWY_INLINE void finish_row(const Job& job, const Columns& columns, const FloatVector (&sum)[kVectors], float* out) {
   const FloatTag d;
   float* to = out + columns.first;
   const bool simple = is_simple(job.activation.kind);

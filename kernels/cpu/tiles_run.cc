@@ -177,7 +177,7 @@ void run(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
 #endif
 }
 
-TileFunctions functions() { return {kLanes, kTileColumns, run, nullptr}; }
+TileFunctions functions() { return {kLanes, kTileColumns, run}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -2,10 +2,10 @@
 // tap's weights are read once for all of them.
 #include <algorithm>
 
-#include "kernels/cpu/tiles.h"
+#include "kernels/cpu/depthwise.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/tiles_depthwise.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/depthwise_run.cc"
 #include <hwy/foreach_target.h>
 
 #include "kernels/cpu/tiles_finish-inl.h"
@@ -24,15 +24,15 @@ struct Row {
   float* out;
 };
 
-Row row_of(const TileJob& job, int64_t index) {
+Row row_of(const DepthwiseJob& job, int64_t index) {
   const int64_t y = index % job.out[0] * job.stride[0] - job.padding[0];
   const int64_t n = index / job.out[0];
   const int64_t step = job.dilation[0];
   Row row;
   row.ky_begin = y >= 0 ? 0 : (-y + step - 1) / step;
   row.ky_end = y >= job.in[0] ? 0 : std::min(job.kernel[0], (job.in[0] - y + step - 1) / step);
-  row.in = job.input + (n * job.in[0] + y) * job.in[1] * job.groups;
-  row.out = job.out_data + index * job.out[1] * job.groups;
+  row.in = job.input + (n * job.in[0] + y) * job.in[1] * job.channels;
+  row.out = job.out_data + index * job.out[1] * job.channels;
   return row;
 }
 
@@ -45,14 +45,14 @@ HWY_INLINE FloatVector load(const Columns& columns, const float* from) {
 
 // Places [x, x + kCount) of a row. Where kInside, no tap of theirs falls outside to the left or right.
 template <int kCount, int kVectors, bool kPart, bool kInside>
-HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, const Columns& columns) {
+HWY_INLINE void places(const DepthwiseJob& job, const Row& row, int64_t x, const Columns& columns) {
   FloatVector sum[kCount][kVectors];
   BERTH_UNROLL_FULL
   for (int i = 0; i < kCount; ++i) {
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(FloatTag());
   }
-  const int64_t channels = job.groups;
+  const int64_t channels = job.channels;
   const int64_t place_step = job.stride[1] * channels;
   const int64_t first = x * job.stride[1] - job.padding[1];
   for (int64_t ky = row.ky_begin; ky < row.ky_end; ++ky) {
@@ -82,7 +82,7 @@ HWY_INLINE void places(const TileJob& job, const Row& row, int64_t x, const Colu
 }
 
 template <int kCount, int kVectors, bool kPart>
-HWY_NOINLINE void some_places(const TileJob& job, const Row& row, int64_t x, const Columns& columns) {
+HWY_NOINLINE void some_places(const DepthwiseJob& job, const Row& row, int64_t x, const Columns& columns) {
   const int64_t first = x * job.stride[1] - job.padding[1];
   const int64_t last = first + (kCount - 1) * job.stride[1] + (job.kernel[1] - 1) * job.dilation[1];
   if (first >= 0 && last < job.in[1]) return places<kCount, kVectors, kPart, true>(job, row, x, columns);
@@ -90,7 +90,7 @@ HWY_NOINLINE void some_places(const TileJob& job, const Row& row, int64_t x, con
 }
 
 template <int kVectors, bool kPart>
-void run_columns(const TileJob& job, const Row& row, const Columns& columns) {
+void run_columns(const DepthwiseJob& job, const Row& row, const Columns& columns) {
   // Tiles of about the same width.
   const int64_t width = job.out[1];
   const int64_t tiles = (width + kPlaces - 1) / kPlaces;
@@ -109,19 +109,19 @@ void run_columns(const TileJob& job, const Row& row, const Columns& columns) {
   }
 }
 
-void run_depthwise(const TileJob& job, int64_t begin, int64_t end) {
+void run_depthwise(const DepthwiseJob& job, int64_t begin, int64_t end) {
   for (int64_t index = begin; index < end; ++index) {
     const Row row = row_of(job, index);
     int64_t channel = 0;
-    for (; channel + 2 * kLanes <= job.groups; channel += 2 * kLanes) {
+    for (; channel + 2 * kLanes <= job.channels; channel += 2 * kLanes) {
       run_columns<2, false>(job, row, {channel, 2 * kLanes});
     }
-    for (; channel + kLanes <= job.groups; channel += kLanes) run_columns<1, false>(job, row, {channel, kLanes});
-    if (channel < job.groups) run_columns<1, true>(job, row, {channel, job.groups - channel});
+    for (; channel + kLanes <= job.channels; channel += kLanes) run_columns<1, false>(job, row, {channel, kLanes});
+    if (channel < job.channels) run_columns<1, true>(job, row, {channel, job.channels - channel});
   }
 }
 
-TileFunctions functions() { return {kLanes, kLanes, nullptr, run_depthwise}; }
+DepthwiseFunctions functions() { return {kLanes, run_depthwise}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -133,7 +133,7 @@ namespace berth::cpu {
 
 HWY_EXPORT(functions);
 
-TileFunctions depthwise_functions() { return HWY_DYNAMIC_DISPATCH(functions)(); }
+DepthwiseFunctions depthwise_functions() { return HWY_DYNAMIC_DISPATCH(functions)(); }
 
 }  // namespace berth::cpu
 #endif

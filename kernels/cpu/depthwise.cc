@@ -1,0 +1,96 @@
+#include "kernels/cpu/depthwise.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace berth::cpu {
+namespace {
+
+// Fewer multiplications than this in all take as long as handing half of them to another thread and waiting for it.
+constexpr double kSerialWork = 1 << 17;
+
+bool is_depthwise(const ConvSpec& spec) {
+  return spec.transposed == 0 && spec.groups > 1 && spec.in_channels == spec.groups &&
+         spec.out_channels == spec.groups && spec.channels_last();
+}
+
+DepthwiseJob job_of(const ConvSpec& spec) {
+  DepthwiseJob job;
+  job.batch = spec.batch;
+  job.channels = spec.groups;
+  for (int i = 0; i < 2; ++i) {
+    job.in[i] = spec.in[i];
+    job.out[i] = spec.out[i];
+    job.kernel[i] = spec.kernel[i];
+    job.stride[i] = spec.stride[i];
+    job.padding[i] = spec.padding[i];
+    job.dilation[i] = spec.dilation[i];
+  }
+  job.activation = spec.finish.function();
+  job.residual = spec.finish.residual != 0;
+  return job;
+}
+
+WeightLayout layout_of(const DepthwiseJob& job) {
+  WeightLayout l;
+  l.dims = 3;
+  const int64_t size[] = {job.channels, job.kernel[0], job.kernel[1]};
+  const int64_t from[] = {job.kernel[0] * job.kernel[1], job.kernel[1], 1};
+  const int64_t stride[] = {1, job.kernel[1] * job.channels, job.channels};
+  for (int d = 0; d < 3; ++d) {
+    l.size[d] = size[d];
+    l.from[d] = from[d];
+    l.stride[d] = stride[d];
+  }
+  return l;
+}
+
+class DepthwiseEngine final : public Engine {
+ public:
+  explicit DepthwiseEngine(const DepthwiseJob& job)
+      : job_(job),
+        functions_(depthwise_functions()),
+        layout_(layout_of(job)),
+        zeros_(static_cast<size_t>(2 * functions_.lanes)) {
+    job_.zeros = zeros_.data();
+  }
+  const char* name() const override { return "depthwise"; }
+  const WeightLayout& weight() const override { return layout_; }
+
+  Error run(KernelContext& context, const Operands& operands, const float* weight) override {
+    job_.input = operands.input;
+    job_.weight = weight;
+    job_.bias = operands.bias;
+    job_.out_data = operands.out;
+    const int64_t rows = job_.batch * job_.out[0];
+    const double work = static_cast<double>(rows * job_.out[1] * job_.channels) *
+                        static_cast<double>(job_.kernel[0] * job_.kernel[1]);
+    const int64_t grain = work < kSerialWork ? rows : std::max<int64_t>(1, rows / (8 * context.threads()));
+    context.parallel_for(rows, grain, [&](int64_t begin, int64_t end) { functions_.run(job_, begin, end); });
+    return Error::kOk;
+  }
+
+ private:
+  DepthwiseJob job_;
+  DepthwiseFunctions functions_;
+  WeightLayout layout_;
+  std::vector<float> zeros_;
+};
+
+class DepthwiseKind final : public EngineKind {
+ public:
+  explicit DepthwiseKind(const DepthwiseJob& job) : job_(job) {}
+  size_t temp_bytes() const override { return 0; }
+  std::unique_ptr<Engine> make() const override { return std::make_unique<DepthwiseEngine>(job_); }
+
+ private:
+  DepthwiseJob job_;
+};
+
+}  // namespace
+
+std::unique_ptr<EngineKind> depthwise_kind(const ConvSpec& spec, int) {
+  return is_depthwise(spec) ? std::make_unique<DepthwiseKind>(job_of(spec)) : nullptr;
+}
+
+}  // namespace berth::cpu
