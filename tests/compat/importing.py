@@ -2,10 +2,9 @@
 import pathlib
 import re
 import subprocess
-import tempfile
 import time
 
-from replan import export
+from replan import exported
 
 SECONDS, MEGABYTES = 0.3, 16
 
@@ -29,13 +28,10 @@ def measured(binary, file):
 def imports(berth, models, tally):
     """`models`: (name, folder with model.pt2). Its archive, and the program that ExecuTorch makes of it."""
     for name, folder in models:
-        with tempfile.TemporaryDirectory() as work:
-            program = pathlib.Path(work) / "theirs.pte"
-            export(folder / "model.pt2", program)
-            for file in (folder / "model.pt2", program):
-                runs = [measured(berth.binary, file) for _ in range(5)]
-                seconds, memory = min(r[0] for r in runs), max(r[1] for r in runs)
-                size = file.stat().st_size / 2**20
-                problem = None if seconds <= SECONDS and memory <= MEGABYTES else f"more than {SECONDS} s or {MEGABYTES} MB"
-                tally.add(f"{name}{file.suffix}", problem,
-                          f"  ({size:.0f} MB: {seconds * 1e3:.0f} ms, {memory:.1f} MB of its own)")
+        for file in (folder / "model.pt2", exported(folder)):
+            runs = [measured(berth.binary, file) for _ in range(5)]
+            seconds, memory = min(r[0] for r in runs), max(r[1] for r in runs)
+            size = file.stat().st_size / 2**20
+            problem = None if seconds <= SECONDS and memory <= MEGABYTES else f"more than {SECONDS} s or {MEGABYTES} MB"
+            tally.add(f"{name}{file.suffix}", problem,
+                      f"  ({size:.0f} MB: {seconds * 1e3:.0f} ms, {memory:.1f} MB of its own)")

@@ -8,7 +8,8 @@
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
-    ./dev compat replan [NAME…]      # ExecuTorch's programs with a better plan: the same outputs in both runtimes
+    ./dev compat replan [FOLDER] [NAME…]  # ExecuTorch's programs of the suite: a better plan, compiled, against PyTorch;
+                                     # in FOLDER as NAME.pte, else made with ExecuTorch at the first run and kept
     ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
     ./dev compat import [NAME…]      # seconds and memory that the import of a large .pt2 and .pte takes
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
@@ -36,6 +37,8 @@ from reuse import exact_memory, same_without_reuse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build" / "models"
+SUITE = ["dscnn_kws", "gpt_small", "lstm_tagger", "mobilenet_v2", "mobilenet_v3_small", "randwire", "resnet18", "resnet50",
+         "shufflenet_v2", "squeezenet1_1", "unet", "vit_small"]
 
 
 class Tally:
@@ -113,8 +116,9 @@ def inplace(berth, patterns, tally):
 
 
 def replan(berth, names, tally):
-    from replan import MODELS as some, replanned
-    replanned(berth, suite_models(names or some, "model.pt2"), tally)
+    from replan import replanned
+    programs = pathlib.Path(names[0]) if names and pathlib.Path(names[0]).is_dir() else None
+    replanned(berth, suite_models(names[programs is not None:] or SUITE, "model.pt2"), tally, programs)
 
 
 def importing(berth, names, tally):
