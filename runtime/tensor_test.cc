@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace berth {
 namespace {
 
@@ -45,6 +47,35 @@ TEST(ResizingDoesNotMoveATensor, ToAnotherDevice) {
   const int32_t larger[] = {4, 2};
   EXPECT_EQ(tensor.resize(larger), Error::kInvalidArgument);
   EXPECT_EQ(tensor.device(), Device(DeviceType::kCuda, 1));
+}
+
+// The strides that PyTorch gives tensors of these sizes and memory formats.
+// Holds row 213.
+TEST(StridesFollowFromTheDimensionOrder, AndAreNeverZero) {
+  struct Case {
+    std::vector<int32_t> sizes;
+    std::vector<uint8_t> order;
+    std::vector<int64_t> strides;
+  };
+  const Case kCases[] = {
+      {{}, {}, {}},
+      {{7}, {0}, {1}},
+      {{2, 3, 4, 5}, {0, 1, 2, 3}, {60, 20, 5, 1}},
+      {{2, 3, 4, 5}, {0, 2, 3, 1}, {60, 1, 15, 3}},
+      {{2, 3, 4, 5, 6}, {0, 2, 3, 4, 1}, {360, 1, 90, 18, 3}},
+      {{2, 3}, {1, 0}, {1, 2}},
+      // A size of 1 leaves the order open to whoever has strides alone; here it is said.
+      {{1, 3, 1, 1}, {0, 2, 3, 1}, {3, 1, 3, 3}},
+      {{1, 3, 1, 1}, {0, 1, 2, 3}, {3, 1, 1, 1}},
+      {{2, 0, 3}, {0, 1, 2}, {3, 3, 1}},
+  };
+  for (Case kase : kCases) {
+    SCOPED_TRACE(::testing::PrintToString(kase.sizes) + " in order " + ::testing::PrintToString(kase.order));
+    std::vector<int64_t> strides(kase.sizes.size(), -1);
+    const Tensor tensor(DType::kF32, static_cast<int>(kase.sizes.size()), kase.sizes.data(), kase.order.data(),
+                        strides.data(), nullptr);
+    EXPECT_EQ(strides, kase.strides);
+  }
 }
 
 // Holds row 19.

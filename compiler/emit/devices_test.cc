@@ -270,6 +270,7 @@ TEST(StateOfADeviceStaysThere, WithItsOwnArena) {
 }
 
 // Whatever other devices a method uses: shared arenas are found by their number.
+// Holds row 258.
 TEST(StateOfADeviceStaysThere, UnderTheSameNumberInEveryMethod) {
   const EmittedProgram emitted = program_of(R"(
     state @s: f32[4]@sim:1 = splat<2>

@@ -88,6 +88,7 @@ TEST(ACopyOfAnInput, StaysWhenItIsTheOutputAndSaysWhy) {
   EXPECT_EQ(why, std::vector<std::string>{"simplify: \"Identity_0\" aten::clone (%y): keep: graph-output"});
 }
 
+// Holds row 188.
 TEST(AnOutput, KeepsItsNameWhenItsNodeGoes) {
   const std::string now = after(simplify,
                                 "method f(%x: f32[2]) {\n  %inner: f32[2] = aten::relu(%x)\n"

@@ -213,7 +213,7 @@ ProgramDesc three_methods(Device device) {
   return desc;
 }
 
-// Holds row 57, row 59.
+// Holds row 57, row 59, row 258.
 TEST(SharedArenas, CarryStateOnADeviceFromMethodToMethod) {
   OnDevices on(three_methods(kCuda0));
   on.cuda.has_streams = true;
@@ -244,6 +244,52 @@ TEST(SharedArenas, CarryStateOnADeviceFromMethodToMethod) {
     EXPECT_EQ(step(3), 3);
   }
   EXPECT_EQ(on.cuda.live(), 0u);
+}
+
+// Two sessions of one program are two sets of arenas.
+// Holds row 257.
+TEST(TwoSetsOfArenas, KeepTheirStateApart) {
+  OnDevices on(three_methods(kCuda0));
+  ASSERT_EQ(on.open(), Error::kOk) << on.said();
+  const Result<HostArenas> first = HostArenas::make(*on.program);
+  const Result<HostArenas> second = HostArenas::make(*on.program);
+  ASSERT_TRUE(first.ok() && second.ok());
+  Result<HostMethod> one = load(on, &*first);
+  Result<HostMethod> two = load(on, &*second);
+  ASSERT_TRUE(one.ok() && two.ok());
+  const auto step = [](Result<HostMethod>& method, float x) {
+    EXPECT_EQ(testing::set_floats(method->method(), 0, {x, 0, 0, 0}, {2, 2}), Error::kOk);
+    EXPECT_EQ(method->method().execute(), Error::kOk) << method->method().last_report().message;
+    return testing::floats(method->method().get_output(0))[0];
+  };
+  EXPECT_EQ(step(one, 3), 3);
+  EXPECT_EQ(step(two, 10), 10) << "begins with its initial value, whatever the other has done";
+  EXPECT_EQ(step(one, 1), 4);
+  EXPECT_EQ(step(two, 1), 11);
+  // What is loaded later into the first set shares its state, and no other's; a load sets it to its initial value.
+  Result<HostMethod> look = load(on, &*first, "look");
+  ASSERT_TRUE(look.ok());
+  EXPECT_EQ(look->method().execute(), Error::kOk);
+  EXPECT_EQ(testing::floats(look->method().get_output(0))[0], 0);
+  EXPECT_EQ(step(two, 1), 12);
+}
+
+// Holds row 256.
+TEST(SharedArenas, ThatWereNotMadeForAMethodAreRefusedAtLoad) {
+  OnDevices on(three_methods(kCuda0));
+  ASSERT_EQ(on.open(), Error::kOk) << on.said();
+  OnDevices small(delegated_add());
+  ASSERT_EQ(small.open(), Error::kOk) << small.said();
+  const Result<HostArenas> arenas = HostArenas::make(*small.program);
+  ASSERT_TRUE(arenas.ok());
+  Report report;
+  HostOptions options;
+  options.arenas = &*arenas;
+  options.report = &report;
+  EXPECT_EQ(HostMethod::load(*on.program, "forward", options).error(), Error::kMemoryAllocationFailed);
+  EXPECT_STREQ(report.place, "methods[forward].arenas[2]");
+  EXPECT_STREQ(report.message, "16 bytes are needed, 0 were given");
+  EXPECT_EQ(HostMethod::load(*on.program, "nobody", options).error(), Error::kInvalidArgument);
 }
 
 TEST(SharedArenas, AreAsLargeAsTheMethodThatNeedsMostOnEachDevice) {

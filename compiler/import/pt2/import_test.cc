@@ -224,6 +224,7 @@ TEST(SizesAreFrozen, ASizeThatIsTwiceASymbolGivesTheSymbol) {
   EXPECT_EQ(numbers(run(*module, {floats({4, 3}, Floats(12, 1))})[0]), Floats({6, 6}));
 }
 
+// Holds row 142.
 TEST(MemoryHasNoBound, OpenSymbolsAskForOne) {
   TestProgram p;
   p.symbol("s77", 2, nullptr);
