@@ -113,15 +113,21 @@ struct Block {
   int64_t row, rows, first, keys;
 };
 
+// How many keys of the block a query sees.
+int64_t visible_keys(const AttentionHead& head, const Block& block, int64_t row) {
+  return head.causal ? std::clamp<int64_t>(row + 1 - block.first, 0, block.keys) : block.keys;
+}
+
 void multiply_keys(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
   const float* packed = layout.keys(scratch);
   float* scores = layout.scores(head, scratch);
   const float* query = head.query + block.row * head.query_row;
-  for (int64_t j = 0; j < block.keys; j += kTileColumns) {
-    const int64_t column = block.first + j;
-    const int64_t width = std::min(kTileColumns, layout.key_columns - column);
-    const int64_t vectors = whole_vectors(std::min(width, block.keys - j));
-    for (int64_t i = 0; i < block.rows; i += kTileRows) {
+  for (int64_t i = 0; i < block.rows; i += kTileRows) {
+    const int64_t rows = std::min<int64_t>(kTileRows, block.rows - i);
+    const int64_t seen = visible_keys(head, block, block.row + i + rows - 1);
+    for (int64_t j = 0; j < seen; j += kTileColumns) {
+      const int64_t column = block.first + j;
+      const int64_t width = std::min(kTileColumns, layout.key_columns - column);
       const TileArguments t = {query + i * head.query_row,
                                head.query_row,
                                packed + column * head.size,
@@ -131,36 +137,52 @@ void multiply_keys(const AttentionHead& head, const Layout& layout, const Block&
                                layout.score_columns,
                                head.scale,
                                false};
-      run_tile(t, std::min<int64_t>(kTileRows, block.rows - i), vectors);
+      run_tile(t, rows, whole_vectors(std::min(width, seen - j)));
     }
   }
 }
 
-void multiply_values(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
+// Rows [row, row + rows) of the block: the sums become, or grow by, scores * values over keys [from, to) of the block.
+struct ValueProduct {
+  int64_t row, rows;  // of the block
+  int64_t from, to;
+  bool add;
+};
+
+void multiply_values(const AttentionHead& head, const Layout& layout, const Block& block, const ValueProduct& product,
+                     float* scratch) {
   const int64_t value_row = layout.packs_values ? layout.value_columns : head.value_row;
   const float* values = layout.packs_values ? layout.values(head, scratch) : head.value;
-  const float* scores = layout.scores(head, scratch);
-  float* sums = layout.sums(head, scratch);
+  const float* scores = layout.scores(head, scratch) + product.row * layout.score_columns + product.from;
+  float* sums = layout.sums(head, scratch) + product.row * layout.value_columns;
   for (int64_t j = 0; j < layout.value_columns; j += kTileColumns) {
     const int64_t vectors = std::min(kTileColumns, layout.value_columns - j) / kLanes;
-    for (int64_t i = 0; i < block.rows; i += kTileRows) {
-      const TileArguments t = {scores + i * layout.score_columns,
-                               layout.score_columns,
-                               values + block.first * value_row + j,
-                               value_row,
-                               block.keys,
-                               sums + i * layout.value_columns + j,
-                               layout.value_columns,
-                               1.0f,
-                               block.first > 0};
-      run_tile(t, std::min<int64_t>(kTileRows, block.rows - i), vectors);
-    }
+    const TileArguments t = {scores,
+                             layout.score_columns,
+                             values + (block.first + product.from) * value_row + j,
+                             value_row,
+                             product.to - product.from,
+                             sums + j,
+                             layout.value_columns,
+                             1.0f,
+                             product.add};
+    run_tile(t, product.rows, vectors);
   }
 }
 
-// How many keys of the block a query sees.
-int64_t visible_keys(const AttentionHead& head, const Block& block, int64_t row) {
-  return head.causal ? std::clamp<int64_t>(row + 1 - block.first, 0, block.keys) : block.keys;
+// What a query does not see must not even be multiplied by 0: it may be infinite. So rows share the keys that the first
+// of them sees, and those on the diagonal are added row by row.
+void multiply_values(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
+  const bool add = block.first > 0;
+  for (int64_t i = 0; i < block.rows; i += kTileRows) {
+    const int64_t rows = std::min<int64_t>(kTileRows, block.rows - i);
+    const int64_t shared = visible_keys(head, block, block.row + i);
+    multiply_values(head, layout, block, {i, rows, 0, shared, add}, scratch);
+    for (int64_t r = 1; r < rows; ++r) {
+      const int64_t visible = visible_keys(head, block, block.row + i + r);
+      if (visible > shared) multiply_values(head, layout, block, {i + r, 1, shared, visible, true}, scratch);
+    }
+  }
 }
 
 void mask_row(const AttentionHead& head, const Block& block, int64_t row, int64_t visible, float* scores) {

@@ -215,6 +215,30 @@ TEST(Attention, KeysThatAreNotSeenDoNotMatter) {
   });
 }
 
+// A weight of 0 times infinity is NaN: rows before the key must not multiply it at all, wherever in a tile of rows, a
+// group of queries or a block of keys the diagonal falls.
+TEST(Attention, AnInfiniteValueThatIsNotSeenReachesNoEarlierRow) {
+  for (const int32_t bad : {1, 5, 6, 23, 24, 30, 511, 512, 519}) {
+    const int32_t tokens = bad + 5;
+    const Array query = f32({1, tokens, 3});
+    std::vector<double> values(static_cast<size_t>(tokens) * 3, 2);
+    values[static_cast<size_t>(bad) * 3 + 1] = INFINITY;
+    const Array value = f32({1, tokens, 3}, values);
+    const Array out = f32({1, tokens, 3});
+    std::vector<Arg> args = {query, query, value, nullptr, 1, 3, 0, 0, 0, 1.0, true, out};
+    for_each_simd_target([&](const char* target) {
+      ASSERT_EQ(testing::run(attention_out, args, temp_bytes_of(attention_temp_bytes, args, 1)), Error::kOk);
+      const std::vector<double> found = out.values();
+      for (int32_t i = 0; i < tokens; ++i) {
+        const double middle = found[static_cast<size_t>(i) * 3 + 1];
+        EXPECT_NEAR(found[static_cast<size_t>(i) * 3], 2, 1e-5) << target << ", " << bad << ", row " << i;
+        const bool right = i < bad ? std::abs(middle - 2) < 1e-5 : middle == INFINITY;
+        EXPECT_TRUE(right) << target << ", " << bad << ", row " << i << ": " << middle;
+      }
+    });
+  }
+}
+
 TEST(Attention, WithoutQueriesOrKeys) {
   const Array out = f32({0, 2, 4});
   std::vector<Arg> args = {f32({0, 2, 4}), f32({0, 3, 4}), f32({0, 3, 4}), nullptr, 2, 2, 0, 0, 0, 1.0, false, out};
