@@ -11,6 +11,9 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
+/// Nanoseconds, more or less, for the deadline.
+constexpr int64_t kBodyCost = 500;
+
 /// The body that can lie lowest, of a block or more.
 struct Least {
   int64_t low = kUnlimited;
@@ -127,7 +130,8 @@ std::vector<int32_t> order_by_ranking(const Layout& layout, const SearchOptions&
   return order;
 }
 
-bool place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, int64_t below, Placement* placement) {
+bool place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, int64_t below, Deadline* deadline,
+                     Placement* placement) {
   placement->positions.assign(layout.bodies.size(), 0);
   placement->height = 0;
   Left left(layout, order);
@@ -139,6 +143,7 @@ bool place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, in
     placement->height = std::max(placement->height, low + piece.size);
     if (placement->height >= below) return false;
     left.raise(piece.lower, piece.upper, low + piece.size);
+    if (deadline != nullptr && deadline->passed_after(kBodyCost)) return false;
   }
   return true;
 }

@@ -33,11 +33,11 @@ struct Candidate {
   }
 };
 
-void improve_a_little(const Layout& layout, Effort*, Placed* out) {
+void improve_a_little(const Layout& layout, Effort* effort, Placed* out) {
   Placement found;
   for (const Key key : {Key::kSize, Key::kLoad}) {
     if (out->optimal()) return;
-    if (place_in_order(layout, order_by(layout, key), Fit::kBest, out->placement.height, &found)) {
+    if (place_in_order(layout, order_by(layout, key), Fit::kBest, out->placement.height, &effort->deadline, &found)) {
       std::swap(out->placement, found);
     }
   }
@@ -141,7 +141,7 @@ class Chooser {
     while (improved && left > 0) {
       improved = false;
       for (size_t k = 0; k < order.size() && left > 0; ++k) {
-        if (best->placed.optimal() || effort_->is_over()) return;
+        if (best->placed.optimal() || effort_->deadline.passed()) return;
         const int32_t unit = order[k];
         Order changed = order;
         changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(k));
@@ -167,7 +167,7 @@ class Chooser {
       Effort effort = whole_effort_;
       improver_(without.layout, &effort, &without.placed);
       effort_->used += effort.used - whole_effort_.used;
-      effort_->truncated |= effort.truncated;
+      effort_->deadline = effort.deadline;
       if (without.better_than(best)) return to_choice(without);
     }
     return to_choice(best);

@@ -13,8 +13,8 @@ constexpr size_t kMostItems = 2000;
 
 /// The rankings in the order in which they solved most of the instances of several kinds soonest.
 constexpr SearchOptions kConfigurations[] = {
-    {Ranking::kTWA, true, true, 0, 0},   {Ranking::kTAW, false, false, 0, 0}, {Ranking::kWAT, true, false, 0, 0},
-    {Ranking::kTWA, false, false, 0, 0}, {Ranking::kTAW, true, true, 0, 0},   {Ranking::kWAT, false, true, 0, 0},
+    {Ranking::kTWA, true, true},   {Ranking::kTAW, false, false}, {Ranking::kWAT, true, false},
+    {Ranking::kTWA, false, false}, {Ranking::kTAW, true, true},   {Ranking::kWAT, false, true},
 };
 
 /// Nodes an item that the first round gives each search, and by how much each round gives more.
@@ -46,7 +46,8 @@ bool ExactPlanner::run_round() {
 }
 
 bool ExactPlanner::is_over() {
-  return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes <= 0 || effort_->is_over();
+  return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes <= 0 ||
+         effort_->deadline.passed();
 }
 
 int64_t ExactPlanner::lowest() const { return ceil_div(out_->bound, items_.unit); }
@@ -78,6 +79,7 @@ void ExactPlanner::descend(const SearchOptions& options) {
 /// Whether there is a placement of this height.
 bool ExactPlanner::ask(int64_t capacity, SearchOptions options) {
   options.nodes = std::min(options.nodes, effort_->nodes);
+  options.deadline = &effort_->deadline;
   const SearchResult result = search(items_, capacity, options);
   effort_->spend(result.nodes + 1);
   if (result.verdict == Verdict::kImpossible) out_->bound = std::max(out_->bound, (capacity + 1) * items_.unit);

@@ -13,6 +13,10 @@
 namespace berth::plan {
 namespace {
 
+/// Nanoseconds, more or less, for the deadline: of a body, and of each that is alive with it.
+constexpr int64_t kBodyCost = 300;
+constexpr int64_t kPairCost = 20;
+
 /// Positions strictly between the two are taken.
 struct Forbidden {
   int64_t after;
@@ -134,7 +138,7 @@ std::vector<int32_t> order_by(const Layout& layout, Key key) {
   return order;
 }
 
-bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
+bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below, Deadline* deadline,
                     Placement* placement) {
   placement->positions.assign(layout.bodies.size(), 0);
   placement->height = 0;
@@ -168,6 +172,9 @@ bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit
       placed.add(p);
     }
     if (placement->height >= below) return false;
+    if (deadline != nullptr && deadline->passed_after(kBodyCost + kPairCost * static_cast<int64_t>(forbidden.size()))) {
+      return false;
+    }
   }
   return true;
 }
@@ -212,7 +219,7 @@ Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
   BERTH_TRY(check(problem));
   BERTH_TRY(check_fixed(problem));
   return plan_each_space(problem, [&](const Layout& layout, Placement* placement) {
-    place_in_order(layout, order_by(layout, key), fit, kUnlimited, placement);
+    place_in_order(layout, order_by(layout, key), fit, kUnlimited, nullptr, placement);
   });
 }
 

@@ -21,6 +21,10 @@ constexpr int64_t kNear = 2000;
 /// Most pairs that may be looked at for the bodies that live across the ends of the sweeps of one valley.
 constexpr int64_t kMostPairsAcross = 50'000'000;
 
+/// Nanoseconds, more or less, for the deadline: of a body in a sweep, and of a pair across.
+constexpr int64_t kBodyCost = 300;
+constexpr int64_t kPairCost = 5;
+
 /// A run of sections, and the bodies that are alive there.
 struct Peak {
   int32_t lower = 0;
@@ -58,9 +62,9 @@ class FromPeaks {
     placement->positions.assign(layout_.bodies.size(), kAnywhere);
     for (const Peak& peak : peaks_) {
       if (peak.core.size() > layout_.bodies.size() / 10 * 9) return false;  // nothing is gained
-      if (effort->is_over() || !place_core(peak, below, effort, placement)) return false;
+      if (effort->deadline.passed() || !place_core(peak, below, effort, placement)) return false;
     }
-    if (!place_valleys(placement)) return false;
+    if (!place_valleys(&effort->deadline, placement)) return false;
     placement->height = height_of(layout_, placement->positions);
     return placement->height < below;
   }
@@ -137,7 +141,7 @@ class FromPeaks {
   }
 
   /// The valley before each peak, and that behind the last.
-  bool place_valleys(Placement* placement) {
+  bool place_valleys(Deadline* deadline, Placement* placement) {
     size_t next = 0;
     for (size_t v = 0; v <= peaks_.size(); ++v) {
       const int32_t end = v < peaks_.size() ? peaks_[v].lower : layout_.sections;
@@ -146,12 +150,14 @@ class FromPeaks {
         const int32_t b = by_birth_[next];
         if (placement->positions[static_cast<size_t>(b)] == kAnywhere) bodies.push_back(b);
       }
-      if (!bodies.empty() && !place_valley(v, bodies, placement)) return false;
+      if (bodies.empty()) continue;
+      if (deadline->passed_after(kBodyCost * static_cast<int64_t>(bodies.size()))) return false;
+      if (!place_valley(v, bodies, deadline, placement)) return false;
     }
     return true;
   }
 
-  bool place_valley(size_t v, const std::vector<int32_t>& bodies, Placement* placement) {
+  bool place_valley(size_t v, const std::vector<int32_t>& bodies, Deadline* deadline, Placement* placement) {
     const Peak* const left = v > 0 ? &peaks_[v - 1] : nullptr;
     const Peak* const right = v < peaks_.size() ? &peaks_[v] : nullptr;
     const int32_t meeting = left == nullptr    ? 0
@@ -175,15 +181,15 @@ class FromPeaks {
         if (piece(b).upper > left->upper) core.push_back({piece(b).lower, piece(b).upper, b});
       }
     }
-    sweep(core, std::move(forward), placement);
+    if (!sweep(core, std::move(forward), deadline, placement)) return false;
     core.clear();
     if (right != nullptr) {
       for (const int32_t b : right->core) {
         if (piece(b).lower < right->lower) core.push_back({-piece(b).upper, -piece(b).lower, b});
       }
     }
-    sweep(core, std::move(backward), placement);
-    return place_across(across, bodies, left, right, placement);
+    if (!sweep(core, std::move(backward), deadline, placement)) return false;
+    return place_across(across, bodies, left, right, deadline, placement);
   }
 
   /// The section of [lower, upper) with the smallest load; `lower` when there is none.
@@ -192,8 +198,8 @@ class FromPeaks {
     return static_cast<int32_t>(std::min_element(loads_.begin() + lower, loads_.begin() + upper) - loads_.begin());
   }
 
-  /// As sweep.h does, beside `core`, which is alive when it begins.
-  void sweep(const std::vector<Box>& core, std::vector<Box> boxes, Placement* placement) const {
+  /// As sweep.h does, beside `core`, which is alive when it begins. False when the deadline has passed.
+  bool sweep(const std::vector<Box>& core, std::vector<Box> boxes, Deadline* deadline, Placement* placement) const {
     using Death = std::pair<int32_t, int32_t>;  // when, and of which body
     std::priority_queue<Death, std::vector<Death>, std::greater<Death>> deaths;
     std::vector<std::pair<int64_t, int64_t>> taken;
@@ -215,12 +221,14 @@ class FromPeaks {
       placement->positions[static_cast<size_t>(box.body)] =
           free.take(piece(box.body).size, layout_.bodies[static_cast<size_t>(box.body)].alignment, 0);
       deaths.emplace(box.upper, box.body);
+      if (deadline->passed_after(kBodyCost)) return false;
     }
+    return true;
   }
 
-  /// The largest first, each into the tightest hole. False when there are too many.
+  /// The largest first, each into the tightest hole. False when there are too many, or the deadline has passed.
   bool place_across(std::vector<int32_t> across, const std::vector<int32_t>& bodies, const Peak* left,
-                    const Peak* right, Placement* placement) const {
+                    const Peak* right, Deadline* deadline, Placement* placement) const {
     if (across.empty()) return true;
     int32_t first = layout_.sections;
     int32_t last = 0;
@@ -250,6 +258,7 @@ class FromPeaks {
       std::sort(taken.begin(), taken.end());
       placement->positions[static_cast<size_t>(b)] =
           tightest(taken, piece(b).size, layout_.bodies[static_cast<size_t>(b)].alignment);
+      if (deadline->passed_after(kPairCost * static_cast<int64_t>(near.size()))) return false;
     }
     return true;
   }
@@ -283,7 +292,7 @@ void improve_shares(const Layout& layout, Improver improver, KnownCores* known, 
   Placement found;
   for (const int64_t share : kShares) {
     if (out->placement.height - out->bound <= out->bound / kNear) return;
-    if (out->placement.height <= effort->enough || effort->is_over()) return;
+    if (out->placement.height <= effort->enough || effort->is_over_after_sorting(layout)) return;
     if (planner.place(share, out->placement.height, effort, &found)) std::swap(out->placement, found);
   }
 }
@@ -291,6 +300,7 @@ void improve_shares(const Layout& layout, Improver improver, KnownCores* known, 
 }  // namespace
 
 void improve_from_peaks(const Layout& layout, Improver improver, Effort* effort, Placed* out) {
+  if (effort->is_over_after_sorting(layout)) return;
   KnownCores known;
   const int64_t repair = effort->repair;
   improve_shares(layout, improver, &known, effort, out);

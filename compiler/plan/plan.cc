@@ -20,12 +20,13 @@ constexpr int64_t kMostRepairNodes = 1'000'000;
 /// How many storages a message names.
 constexpr size_t kNamed = 6;
 
-void place_by(const Layout& layout, Key key, Placed* out) {
+void place_by(const Layout& layout, Key key, Effort* effort, Placed* out) {
   Placement found;
-  if (place_in_order(layout, order_by(layout, key), Fit::kBest, kUnlimited, &found)) out->placement = found;
+  const std::vector<int32_t> order = order_by(layout, key);
+  if (place_in_order(layout, order, Fit::kBest, kUnlimited, &effort->deadline, &found)) out->placement = found;
 }
-void greedily(const Layout& layout, Effort*, Placed* out) { place_by(layout, Key::kSize, out); }
-void by_breadth(const Layout& layout, Effort*, Placed* out) { place_by(layout, Key::kLoad, out); }
+void greedily(const Layout& layout, Effort* effort, Placed* out) { place_by(layout, Key::kSize, effort, out); }
+void by_breadth(const Layout& layout, Effort* effort, Placed* out) { place_by(layout, Key::kLoad, effort, out); }
 void as_it_is(const Layout&, Effort*, Placed*) {}
 
 Improver improver_of(Planner planner) {
@@ -77,6 +78,7 @@ Status check_capacities(const Problem& problem, const Plan& plan, const PlanOpti
 }  // namespace
 
 Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
+  const Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
   BERTH_TRY(check(problem));
   BERTH_TRY(check_fixed(problem));
   Plan plan;
@@ -86,11 +88,7 @@ Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
     Effort effort;
     effort.nodes = options.nodes;
     effort.repair = std::min(options.nodes, kMostRepairNodes) * kRepairPerNode;
-    effort.has_deadline = options.time_limit > 0;
-    if (effort.has_deadline) {
-      effort.deadline = std::chrono::steady_clock::now() +
-                        std::chrono::microseconds(static_cast<int64_t>(std::min(options.time_limit, 1e9) * 1e6));
-    }
+    effort.deadline = deadline;
     plan.offsets.assign(problem.storages.size(), 0);
     plan.merged.assign(problem.merges.size(), false);
     for (const SpaceProblem& part : split_spaces(problem)) {
@@ -105,7 +103,7 @@ Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
       plan.spaces.push_back({choice.height, choice.bound});
     }
     plan.nodes = effort.used;
-    plan.truncated = effort.truncated;
+    plan.truncated = effort.deadline.was_passed();
   }
   BERTH_TRY(check_capacities(problem, plan, options));
   return plan;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "compiler/plan/problem.h"
 
 namespace berth::plan {
@@ -55,6 +56,7 @@ struct PlanOptions {
   /// Seconds after which kBest stops with what it has and says `truncated`; 0: never. The nodes alone should decide:
   /// only then is the plan the same on every machine.
   double time_limit = 0;
+  Deadline::Clock clock = Deadline::steady_clock;  // tests give their own
   /// A space whose capacity is kept is low enough: kBest stops there. Otherwise it goes on to the lowest plan.
   bool stop_at_capacity = false;
   /// Names of the storages, for messages; null or one a storage.

@@ -34,7 +34,7 @@ struct Costs {
 };
 
 bool is_enough(const Placed& placed, Effort* effort) {
-  return placed.optimal() || placed.placement.height <= effort->enough || effort->is_over();
+  return placed.optimal() || placed.placement.height <= effort->enough || effort->deadline.passed();
 }
 
 void place_by_rankings(const Layout& layout, int64_t cost, int64_t* work, Effort* effort, Placed* out) {
@@ -42,12 +42,13 @@ void place_by_rankings(const Layout& layout, int64_t cost, int64_t* work, Effort
   for (const Ranking ranking : {Ranking::kTAW, Ranking::kTWA, Ranking::kWAT}) {
     if (ranking != Ranking::kTAW && layout.bodies.size() > kFew) return;
     for (const bool by_steps : {false, true}) {
-      if (is_enough(*out, effort) || *work < cost) return;
+      if (is_enough(*out, effort) || *work < cost || effort->is_over_after_sorting(layout)) return;
       *work -= cost;
       SearchOptions options;
       options.ranking = ranking;
       options.by_steps = by_steps;
-      if (place_bottom_up(layout, order_by_ranking(layout, options), out->placement.height, &found)) {
+      const std::vector<int32_t> order = order_by_ranking(layout, options);
+      if (place_bottom_up(layout, order, out->placement.height, &effort->deadline, &found)) {
         std::swap(out->placement, found);
       }
     }
@@ -78,15 +79,10 @@ int64_t repair_work(const Layout& layout) { return layout.bodies.size() <= kFew 
 
 }  // namespace
 
-bool Effort::is_over() {
-  if (has_deadline && !truncated) truncated = std::chrono::steady_clock::now() >= deadline;
-  return truncated;
-}
-
 bool place_quickly(const Layout& layout, int64_t bound, Placed* out) {
   out->bound = bound;
   if (layout.any_fixed()) {
-    return place_in_order(layout, order_by(layout, Key::kSize), Fit::kBest, kUnlimited, &out->placement);
+    return place_in_order(layout, order_by(layout, Key::kSize), Fit::kBest, kUnlimited, nullptr, &out->placement);
   }
   place_by_sweep(layout, &out->placement);
   return true;
@@ -99,11 +95,13 @@ void improve_greedily(const Layout& layout, Effort* effort, Placed* out) {
   Placement found;
   for (const Key key : kAllKeys) {
     if (is_enough(*out, effort) || work < costs.pairs * kGreedyPair) return;
+    if (effort->is_over_after_sorting(layout)) return;
     const std::vector<int32_t> order = order_by(layout, key);
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
       if (is_enough(*out, effort) || work < costs.pairs * kGreedyPair) return;
       work -= costs.pairs * kGreedyPair;
-      if (place_in_order(layout, order, fit, out->placement.height, &found)) std::swap(out->placement, found);
+      if (!place_in_order(layout, order, fit, out->placement.height, &effort->deadline, &found)) continue;
+      std::swap(out->placement, found);
     }
   }
 }

@@ -1,9 +1,9 @@
 // The portfolio: every way to place the bodies of one layout, the lowest kept.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
+#include "base/deadline.h"
 #include "compiler/plan/layout.h"
 
 namespace berth::plan {
@@ -13,19 +13,19 @@ struct Effort {
   int64_t nodes = 0;  // left
   int64_t used = 0;
   int64_t repair = 0;  // what order repair may cost for each layout, in pairs of bodies: not shared
-  bool has_deadline = false;
-  std::chrono::steady_clock::time_point deadline;
-  bool truncated = false;  // the deadline ended something
-  int64_t enough = 0;      // bytes: a placement that is no higher needs no improvement
+  Deadline deadline;   // what takes long asks it from inside, and gives up when it has passed
+  int64_t enough = 0;  // bytes: a placement that is no higher needs no improvement
+
+  /// Whether the deadline passes before the bodies of a layout have been sorted, which is not cut short.
+  bool is_over_after_sorting(const Layout& layout) {
+    return deadline.passes_within(400 * static_cast<int64_t>(layout.bodies.size()));
+  }
 
   /// Counts nodes.
   void spend(int64_t count) {
     used += count;
     nodes -= count;
   }
-
-  /// Whether the deadline has passed; says so in `truncated`.
-  bool is_over();
 };
 
 /// A placement and what is known of all others of its layout.

@@ -44,8 +44,8 @@ class Dice {
 /// Places an order, by the fastest way that the layout allows.
 class Placer {
  public:
-  Placer(const Layout& layout, int64_t bound)
-      : layout_(layout), bottom_up_(layout.rectangular() && !layout.any_fixed()) {
+  Placer(const Layout& layout, int64_t bound, Deadline* deadline)
+      : layout_(layout), bottom_up_(layout.rectangular() && !layout.any_fixed()), deadline_(deadline) {
     const int64_t bodies = static_cast<int64_t>(layout.bodies.size());
     cost_ = kSlowPair * (count_pairs(layout) + 64 * bodies);
     if (layout.bodies.size() > kFewBodies || !make_items(layout, kFewBodies, &items_)) return;
@@ -65,7 +65,7 @@ class Placer {
   bool bottom_up() const { return bottom_up_; }
   int64_t cost() const { return cost_; }
 
-  /// False when it cannot: there is nothing to be repaired.
+  /// False when it cannot, or the deadline has passed: there is nothing to be repaired.
   bool place(const std::vector<int32_t>& order, Placement* placement) {
     if (small_.has_value() || middling_.has_value()) {
       const bool placed = small_.has_value() ? small_->place(order, &placement->positions)
@@ -74,8 +74,8 @@ class Placer {
       placement->height = height_of(layout_, placement->positions);
       return placed;
     }
-    if (bottom_up_) return place_bottom_up(layout_, order, kUnlimited, placement);
-    return place_in_order(layout_, order, Fit::kFirst, kUnlimited, placement);
+    if (bottom_up_) return place_bottom_up(layout_, order, kUnlimited, deadline_, placement);
+    return place_in_order(layout_, order, Fit::kFirst, kUnlimited, deadline_, placement);
   }
 
  private:
@@ -85,6 +85,7 @@ class Placer {
 
   const Layout& layout_;
   const bool bottom_up_;
+  Deadline* const deadline_;
   int64_t cost_ = 0;
   Items items_;
   std::optional<FewBottomUp<int16_t>> small_;
@@ -191,12 +192,12 @@ class Repair {
 }  // namespace
 
 void improve_by_repair(const Layout& layout, int64_t bound, int64_t work, Effort* effort, Placed* out) {
-  Placer placer(layout, bound);
-  if (layout.bodies.empty() || work < placer.cost()) return;
+  Placer placer(layout, bound, &effort->deadline);
+  if (layout.bodies.empty() || work < placer.cost() || effort->is_over_after_sorting(layout)) return;
   Repair repair(layout, bound, &placer);
   Placement found;
   for (; work >= placer.cost(); work -= placer.cost()) {
-    if (out->optimal() || out->placement.height <= effort->enough || effort->is_over()) return;
+    if (out->optimal() || out->placement.height <= effort->enough || effort->deadline.passed()) return;
     if (!repair.place(&found)) return;
     if (found.height < out->placement.height) std::swap(out->placement, found);
   }

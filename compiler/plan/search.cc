@@ -16,6 +16,9 @@ namespace {
 constexpr int64_t kSmall = int64_t{1} << 14;
 constexpr int64_t kMiddling = int64_t{1} << 30;
 
+/// Nanoseconds of a node for each of its items, more or less, for the deadline.
+constexpr int64_t kItemCost = 15;
+
 struct Segment {
   int32_t lower;
   int32_t upper;
@@ -183,10 +186,7 @@ class Searcher {
     FrameT& f = frame(depth);
     find_candidates(&f);
     for (size_t c = 0; c < f.candidates.size(); ++c) {
-      if (nodes_ >= options_.nodes) {
-        limit_met_ = true;
-        return false;
-      }
+      if (is_over(f)) return false;
       const size_t k = static_cast<size_t>(f.candidates[c]);
       const size_t id = static_cast<size_t>(f.ids[k]);
       const Height offset = f.low[k];
@@ -202,6 +202,15 @@ class Searcher {
       if (limit_met_) return false;
     }
     return false;
+  }
+
+  /// Whether the limit is met, or the deadline passed with what the next node costs.
+  bool is_over(const FrameT& f) {
+    limit_met_ |= nodes_ >= options_.nodes;
+    if (options_.deadline != nullptr) {
+      limit_met_ |= options_.deadline->passed_after(kItemCost * static_cast<int64_t>(f.count));
+    }
+    return limit_met_;
   }
 
   /// Indices of the items that may be the next, in the order of their keys.
