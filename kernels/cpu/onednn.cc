@@ -2,6 +2,7 @@
 
 #include <dnnl.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -325,8 +326,14 @@ struct OneDnnCall::Memories {
   int count = 0;
 };
 
-OneDnnCall::OneDnnCall() : memories_(new Memories()) {}
-OneDnnCall::~OneDnnCall() = default;
+namespace {
+std::atomic<int64_t> calls{0};
+}
+
+bool onednn_is_used() { return calls.load(std::memory_order_relaxed) > 0; }
+
+OneDnnCall::OneDnnCall() : memories_(new Memories()) { ++calls; }
+OneDnnCall::~OneDnnCall() { --calls; }
 
 std::unique_ptr<OneDnnCall> OneDnnCall::make(std::shared_ptr<const OneDnnPrimitive> primitive) {
   std::unique_ptr<OneDnnCall> call(new OneDnnCall());

@@ -62,6 +62,9 @@ class OneDnnCall {
   std::unique_ptr<Memories> memories_;
 };
 
+/// Whether there is a OneDnnCall in this process: pools let OpenMP's team work for our own kernels too then.
+bool onednn_is_used();
+
 /// "onednn 3.2.0 avx512_core_bf16": what a packing's text begins with.
 std::string onednn_source();
 

@@ -1,10 +1,18 @@
 #include "runtime/host/thread_pool.h"
 
+#include <algorithm>
+#include <chrono>
+
 namespace berth {
 namespace {
 
-// About 20 microseconds; longer than the gap between two kernels of one run, shorter than waking a thread twice.
-constexpr int kSpins = 1000;
+using Clock = std::chrono::steady_clock;
+
+// A thread looks for work this often without a pause for others, then for so long while it lets them have the core.
+constexpr int kSpins = 2000;
+constexpr auto kAwake = std::chrono::microseconds(1000);
+// How often the caller looks whether all is done before it lets others have the core.
+constexpr int kPatience = 1000;
 
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -16,10 +24,24 @@ void pause_briefly() {
 
 }  // namespace
 
-HostThreadPool::HostThreadPool(int threads) {
-  const int others = (threads < 1 ? 1 : threads > kMaxThreads ? kMaxThreads : threads) - 1;
-  workers_.reserve(static_cast<size_t>(others));
-  for (int i = 0; i < others; ++i) workers_.emplace_back([this] { serve(); });
+struct HostThreadPool::Worker {
+  WorkShare share;
+  // How many ranges this thread has done of the last job that it had a part in: [job:32][count:32].
+  alignas(64) std::atomic<uint64_t> done{0};
+
+  void count_range(uint32_t job) {
+    const uint64_t before = done.load(std::memory_order_relaxed);
+    const uint64_t none = static_cast<uint64_t>(job) << 32;
+    done.store((before >> 32 == job ? before : none) + 1, std::memory_order_release);
+  }
+};
+
+HostThreadPool::HostThreadPool(int threads) : threads_(std::clamp(threads, 1, kMaxThreads)) {
+  if (threads_ == 1) return;
+  crowded_ = static_cast<unsigned>(threads_) > std::max(1U, std::thread::hardware_concurrency());
+  workers_ = std::make_unique<Worker[]>(static_cast<size_t>(threads_));
+  others_.reserve(static_cast<size_t>(threads_ - 1));
+  for (int i = 1; i < threads_; ++i) others_.emplace_back([this, i] { serve(i); });
 }
 
 HostThreadPool::~HostThreadPool() {
@@ -28,30 +50,22 @@ HostThreadPool::~HostThreadPool() {
     stop_ = true;
   }
   wake_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& other : others_) other.join();
 }
+
+HostThreadPool::Worker& HostThreadPool::worker(int index) const { return workers_[static_cast<size_t>(index)]; }
 
 void HostThreadPool::run(int64_t count, int64_t grain, ParallelBody body) {
   if (count <= 0) return;
-  if (workers_.empty() || count <= grain) return body.call(body.context, 0, count);
-  // Four ranges a thread: enough to even out threads of unequal speed.
-  const int64_t ranges = int64_t{4} * size();
-  const int64_t even = count / ranges + (count % ranges != 0 ? 1 : 0);
-  count_ = count;
-  chunk_ = even < grain ? grain : even;
-  body_ = body;
-  next_ = 0;
-  open_ = true;
-  ++jobs_;
-  if (sleepers_ > 0) {
-    // Taken and released, so that a thread that is about to sleep has either seen the job or will hear the call.
-    { const std::lock_guard<std::mutex> lock(mutex_); }
-    wake_.notify_all();
-  }
-  work();
-  open_ = false;
-  for (int i = 0; inside_ > 0; ++i) {
-    if (i < kSpins) {
+  const WorkCut cut = WorkCut::of(count, grain, threads_);
+  if (cut.parts == 1) return body.call(body.context, 0, count);
+  const uint32_t job = ++job_;
+  // The caller's own part last: the others can begin meanwhile.
+  for (int i = static_cast<int>(cut.parts) - 1; i >= 0; --i) worker(i).share.set(job, cut, i, count, body);
+  wake();
+  work(0);
+  for (int i = 0; done(job) < cut.total(); ++i) {
+    if (i < kPatience) {
       pause_briefly();
     } else {
       std::this_thread::yield();
@@ -59,35 +73,55 @@ void HostThreadPool::run(int64_t count, int64_t grain, ParallelBody body) {
   }
 }
 
-void HostThreadPool::work() {
-  for (;;) {
-    const int64_t begin = next_.fetch_add(chunk_);
-    if (begin >= count_) return;
-    const int64_t left = count_ - begin;
-    body_.call(body_.context, begin, begin + (left < chunk_ ? left : chunk_));
+void HostThreadPool::wake() {
+  if (sleepers_ == 0) return;
+  // Taken and released, so that a thread that is about to sleep has either seen the job or will hear the call.
+  { const std::lock_guard<std::mutex> lock(mutex_); }
+  wake_.notify_all();
+}
+
+void HostThreadPool::work(int self) {
+  Worker& own = worker(self);
+  uint32_t job = 0;
+  while (own.share.do_first(&job)) own.count_range(job);
+  for (int i = 1; i < threads_; ++i) {
+    WorkShare& other = worker((self + i) % threads_).share;
+    while (other.do_last(&job)) own.count_range(job);
   }
 }
 
-// Who is inside when `open_` was true reads one whole job: run() changes it only while closed and empty.
-void HostThreadPool::serve() {
-  uint64_t seen = 0;
-  while (wait_for_job(seen)) {
-    seen = jobs_;
-    ++inside_;
-    if (open_) work();
-    --inside_;
+int64_t HostThreadPool::done(uint32_t job) const {
+  int64_t sum = 0;
+  for (int i = 0; i < threads_; ++i) {
+    const uint64_t word = worker(i).done.load(std::memory_order_acquire);
+    if (word >> 32 == job) sum += static_cast<int64_t>(word & 0xFFFFFFFF);
+  }
+  return sum;
+}
+
+void HostThreadPool::serve(int self) {
+  const WorkShare& share = worker(self).share;
+  uint32_t seen = 0;
+  while (wait_for_job(share, seen)) {
+    seen = share.job();
+    work(self);
   }
 }
 
-bool HostThreadPool::wait_for_job(uint64_t seen) {
-  for (int i = 0; i < kSpins; ++i) {
+bool HostThreadPool::wait_for_job(const WorkShare& share, uint32_t seen) {
+  for (int i = 0; i < kSpins && !crowded_; ++i) {
     if (stop_) return false;
-    if (jobs_ != seen) return true;
+    if (share.job() != seen) return true;
     pause_briefly();
+  }
+  for (const auto end = Clock::now() + kAwake; !crowded_ && Clock::now() < end;) {
+    if (stop_) return false;
+    if (share.job() != seen) return true;
+    std::this_thread::yield();
   }
   std::unique_lock<std::mutex> lock(mutex_);
   ++sleepers_;
-  wake_.wait(lock, [&] { return stop_ || jobs_ != seen; });
+  wake_.wait(lock, [&] { return stop_ || share.job() != seen; });
   --sleepers_;
   return !stop_;
 }

@@ -4,17 +4,25 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "runtime/kernel.h"
+#include "runtime/host/work_share.h"
 
 namespace berth {
 
-/// A fixed number of threads, the caller of run() among them. Idle threads look for work for some ten microseconds, so
-/// that the kernels of one run follow each other without waking anybody, and then sleep. One pool may serve several
-/// Methods, one after the other.
+/// A fixed number of threads, the caller of run() among them.
+///
+/// Each thread has the same part of every job, in the order of its items: of two kernels that split their work alike,
+/// the second one finds in a core's own cache what the first one left there. A thread that is done with its part helps
+/// others from the end of theirs, so that nobody waits for a thread that another program keeps from running, unless
+/// it is within a range.
+///
+/// A thread without work stays awake for about a millisecond, so that the kernels of one run follow each other without
+/// waking anybody; most of that time it lets others have its core. Then it sleeps. Where there are more threads than
+/// cores it sleeps at once. One pool may serve several Methods, one after the other.
 class HostThreadPool final : public ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;
@@ -25,28 +33,28 @@ class HostThreadPool final : public ThreadPool {
   HostThreadPool(const HostThreadPool&) = delete;
   HostThreadPool& operator=(const HostThreadPool&) = delete;
 
-  int size() const override { return static_cast<int>(workers_.size()) + 1; }
+  int size() const override { return threads_; }
   void run(int64_t count, int64_t grain, ParallelBody body) override;
 
  private:
-  void work();
-  void serve();
-  bool wait_for_job(uint64_t seen);
+  struct Worker;
 
-  // The job: written while `open_` is false and nobody is inside, read by those inside.
-  int64_t count_ = 0;
-  int64_t chunk_ = 1;
-  ParallelBody body_ = {nullptr, nullptr};
-  std::atomic<int64_t> next_{0};
+  Worker& worker(int index) const;
+  void wake();
+  void work(int self);
+  int64_t done(uint32_t job) const;
+  void serve(int self);
+  bool wait_for_job(const WorkShare& share, uint32_t seen);
 
-  std::atomic<bool> open_{false};
-  std::atomic<int> inside_{0};
-  std::atomic<uint64_t> jobs_{0};
+  const int threads_;
+  bool crowded_ = false;  // there are fewer cores than threads
+  std::unique_ptr<Worker[]> workers_;
+  uint32_t job_ = 0;
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::thread> workers_;
+  std::vector<std::thread> others_;
 };
 
 }  // namespace berth
