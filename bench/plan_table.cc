@@ -3,6 +3,7 @@
 //   plan_table instances FILE.csv…     each file by the heuristics alone and by everything, until it is proven
 //   plan_table planted [SECONDS]       how many problems with a known answer are solved in that time (5)
 //   plan_table growth [PLOT.svg]       a thousand to a million storages: how long, how low; drawn as a plot
+//   plan_table orders [SEEDS]          RandWire's stages of 32 nodes: how soon their best order is proven (100)
 //
 // Milliseconds are of this thread's processor time, the least of a few runs where one is short.
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include <sstream>
 #include <string>
 
+#include "compiler/order/instances.h"
+#include "compiler/order/order.h"
 #include "compiler/plan/csv.h"
 #include "compiler/plan/instances.h"
 #include "compiler/plan/plan.h"
@@ -188,12 +191,38 @@ int table_of_growth(const std::string& plot) {
   return 0;
 }
 
+int table_of_orders(uint64_t seeds) {
+  std::printf("| sizes | stages | proven | mean ms | most ms | most states | mean peak of the given order |\n");
+  std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (const bool mixed : {false, true}) {
+    uint64_t proven = 0;
+    int64_t states = 0;
+    double sum = 0, most = 0, given = 0;
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      const order::Problem problem = order::wired_stage(seed, 32, mixed);
+      order::Order order;
+      const double ms = milliseconds([&] { order = std::move(order::best_order(problem)).value(); });
+      sum += ms;
+      most = std::max(most, ms);
+      proven += order.optimal() ? 1 : 0;
+      states = std::max(states, order.states);
+      given += static_cast<double>(order.given_peak) / static_cast<double>(order.peak);
+    }
+    const double stages = static_cast<double>(std::max<uint64_t>(seeds, 1));
+    std::printf("| %s | %llu | %llu | %.2f | %.2f | %lld | %.2f x |\n", mixed ? "mixed" : "equal",
+                static_cast<unsigned long long>(seeds), static_cast<unsigned long long>(proven), sum / stages, most,
+                static_cast<long long>(states), given / stages);
+  }
+  return 0;
+}
+
 int run(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
   if (what == "instances") return table_of_instances(count - 2, arguments + 2);
   if (what == "planted") return table_of_planted(count > 2 ? std::strtod(arguments[2], nullptr) : 5.0);
   if (what == "growth") return table_of_growth(count > 2 ? arguments[2] : "");
-  std::fprintf(stderr, "plan_table instances FILE.csv… | planted [SECONDS] | growth [PLOT.svg]\n");
+  if (what == "orders") return table_of_orders(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 100);
+  std::fprintf(stderr, "plan_table instances FILE.csv… | planted [SECONDS] | growth [PLOT.svg] | orders [SEEDS]\n");
   return 2;
 }
 

@@ -8,6 +8,9 @@ namespace {
 
 size_t at(int32_t index) { return static_cast<size_t>(index); }
 
+/// Nanoseconds, more or less, for the deadline: of a task in an order that is kept.
+constexpr int64_t kTaskCost = 20;
+
 struct Entry {
   Walk walk;
   std::vector<uint8_t> done;
@@ -56,7 +59,7 @@ void add_candidates(const Segment& segment, const Entry& entry, int32_t index, i
 
 }  // namespace
 
-std::vector<int32_t> search_beam(const Segment& segment, int64_t below, int32_t width) {
+std::vector<int32_t> search_beam(const Segment& segment, int64_t below, int32_t width, Deadline* deadline) {
   std::vector<Entry> beam = {{Walk(segment), std::vector<uint8_t>(at(segment.size())), segment.start, 0, -1}};
   std::vector<Link> links;
   std::vector<Candidate> candidates;
@@ -66,6 +69,7 @@ std::vector<int32_t> search_beam(const Segment& segment, int64_t below, int32_t 
       add_candidates(segment, beam[i], static_cast<int32_t>(i), below, &candidates);
     }
     if (candidates.empty()) return {};
+    if (deadline->passed_after(kTaskCost * static_cast<int64_t>(beam.size()) * segment.size())) return {};
     std::sort(candidates.begin(), candidates.end());
     std::vector<Entry> next;
     for (size_t i = 0; i < candidates.size() && next.size() < at(width); ++i) {

@@ -1,27 +1,26 @@
 #include "compiler/order/exact.h"
 
 #include <algorithm>
-#include <queue>
+
+#include "compiler/order/needs.h"
+#include "compiler/order/states.h"
 
 namespace berth::order {
 namespace {
 
-size_t at(int32_t index) { return static_cast<size_t>(index); }
+/// Larger segments are not searched: their tables of who comes before whom would take more than some ten megabytes.
+constexpr int32_t kMostTasks = 4096;
+/// Sets that the two searches look at in turn.
+constexpr int kTurn = 64;
+/// Nanoseconds, more or less, for the deadline: of a set for each word of it.
+constexpr int64_t kSetCost = 300;
 
-// A set of tasks that are done, and the least peak with which the search came to it.
-struct State {
-  int64_t peak = 0;
-  int64_t live = 0;
-  int32_t parent = -1;
-  int32_t task = -1;  // that was run last
-  int32_t done = 0;
-};
+size_t at(int32_t index) { return static_cast<size_t>(index); }
 
 struct Waiting {
   int64_t peak;
   int32_t done;
   int32_t state;
-  // The least peak first; of equal ones the one that is furthest, so that one dive ends the search at the bound.
   friend bool operator<(const Waiting& a, const Waiting& b) {
     if (a.peak != b.peak) return a.peak > b.peak;
     if (a.done != b.done) return a.done < b.done;
@@ -29,39 +28,69 @@ struct Waiting {
   }
 };
 
+enum class End : uint8_t { kNotYet, kFound, kNothing };
+
+/// A search from one end of the segment, forward or backward. kWords is how many words a set takes, or 0 where it is
+/// more than one. A set holds the tasks that have run, or, backward, those of which it is settled that they run last.
+template <size_t kWords, bool kForward>
 class Search {
  public:
-  Search(const Segment& segment, int64_t floor, int64_t below, int64_t limit)
+  /// No order has a peak below `bound`.
+  Search(const Segment& segment, int64_t bound, int64_t below)
       : segment_(segment),
-        words_((at(segment.size()) + 63) / 64),
+        many_words_((segment.tasks.size() + 63) / 64),
         below_(below),
-        limit_(limit),
-        bound_(std::max(floor, segment_bound(segment))) {
+        bound_(bound),
+        states_(many_words_),
+        set_(many_words_),
+        next_set_(many_words_),
+        next_ready_(many_words_) {
     for (int32_t t = 0; t < segment.size(); ++t) {
       made_.push_back(made_bytes(segment, t));
       staying_.push_back(staying_bytes(segment, t));
+      add_mask(first(t), &first_);
     }
+    for (const SegmentBuffer& buffer : segment.buffers) add_mask(buffer.readers, &readers_);
+    for (int32_t t = 0; t < segment.size(); ++t) {
+      if (first(t).empty()) next_ready_[at(t) / 64] |= bit(t);
+    }
+    states_.add({bound, live_at_start(), -1, -1, 0}, set_.data(), next_ready_.data());
+    push({bound, 0, 0});
   }
 
-  ExactResult run() {
-    ExactResult result;
-    result.complete = true;
-    add_root();
-    while (!queue_.empty()) {
-      const Waiting next = queue_.top();
-      queue_.pop();
-      if (next.peak > states_[at(next.state)].peak) continue;  // it was reached better since
+  /// Looks at some sets more.
+  End advance() {
+    for (int turn = 0; turn < kTurn; ++turn) {
+      if (queue_.empty()) return End::kNothing;
+      const Waiting next = pop();
+      if (next.peak > std::max(bound_, states_[next.state].peak)) continue;  // it was reached better since
+      bound_ = next.peak;                                                    // every order is a way over one that waits
       if (next.done == segment_.size()) {
-        finish(next.state, &result);
-        break;
+        goal_ = next.state;
+        return End::kFound;
       }
-      if (!expand(next.state)) {
-        result.complete = false;
-        break;
-      }
+      expand(next.state);
     }
-    result.states = static_cast<int64_t>(states_.size());
-    return result;
+    return End::kNotYet;
+  }
+
+  /// No order has a lower peak.
+  int64_t bound() const { return bound_; }
+  void raise_bound(int64_t bound) {
+    if (bound <= bound_) return;
+    bound_ = bound;
+    for (Waiting& waiting : queue_) waiting.peak = std::max(waiting.peak, bound);
+    std::make_heap(queue_.begin(), queue_.end());
+  }
+
+  int64_t states() const { return static_cast<int64_t>(states_.size()); }
+
+  /// The order that was found.
+  std::vector<int32_t> order() const {
+    std::vector<int32_t> order;
+    for (int32_t s = goal_; states_[s].task >= 0; s = states_[s].parent) order.push_back(states_[s].task);
+    if (kForward) std::reverse(order.begin(), order.end());
+    return order;
   }
 
  private:
@@ -71,139 +100,165 @@ class Search {
     int64_t live;
   };
 
-  const uint64_t* bits(int32_t state) const { return bits_.data() + at(state) * words_; }
-  static bool has(const uint64_t* set, int32_t task) { return (set[task / 64] >> (task % 64) & 1) != 0; }
+  size_t words() const { return kWords > 0 ? kWords : many_words_; }
+  static uint64_t bit(int32_t task) { return uint64_t{1} << (task % 64); }
 
-  void add_root() {
-    states_.push_back({std::max(bound_, segment_.start), segment_.start, -1, -1, 0});
-    bits_.resize(words_);
-    if (states_[0].peak < below_) queue_.push({states_[0].peak, 0, 0});
+  /// Those that a task of the segment waits for, and that wait for it, in this direction.
+  const std::vector<int32_t>& first(int32_t t) const {
+    return kForward ? segment_.tasks[at(t)].before : segment_.tasks[at(t)].after;
+  }
+  const std::vector<int32_t>& then(int32_t t) const {
+    return kForward ? segment_.tasks[at(t)].after : segment_.tasks[at(t)].before;
   }
 
-  bool ready(const uint64_t* set, int32_t task) const {
-    for (int32_t other : segment_.tasks[at(task)].before) {
-      if (!has(set, other)) return false;
+  void add_mask(const std::vector<int32_t>& tasks, std::vector<uint64_t>* masks) const {
+    masks->resize(masks->size() + words());
+    uint64_t* const mask = masks->data() + masks->size() - words();
+    for (const int32_t task : tasks) mask[task / 64] |= bit(task);
+  }
+
+  int64_t live_at_start() const {
+    if (kForward) return segment_.start;
+    int64_t bytes = segment_.base;
+    for (const SegmentBuffer& buffer : segment_.buffers) {
+      if (buffer.kept && buffer.producer >= 0) bytes += buffer.bytes;
     }
-    return true;
+    return bytes;
   }
 
-  bool dies(const uint64_t* set, int32_t buffer, int32_t task) const {
-    const SegmentBuffer& b = segment_.buffers[at(buffer)];
-    if (b.kept) return false;
-    for (int32_t reader : b.readers) {
-      if (reader != task && !has(set, reader)) return false;
+  bool holds_all(const uint64_t* set, const uint64_t* mask) const {
+    uint64_t missing = 0;
+    for (size_t w = 0; w < words(); ++w) missing |= mask[w] & ~set[w];
+    return missing == 0;
+  }
+
+  /// Whether `task`, which runs next, or, backward, right before those of the set, is the last to read a buffer.
+  bool dies(int32_t buffer, int32_t task) const {
+    if (segment_.buffers[at(buffer)].kept) return false;
+    const uint64_t* const readers = readers_.data() + at(buffer) * words();
+    uint64_t later = 0;
+    for (size_t w = 0; w < words(); ++w) {
+      const uint64_t mine = at(task) / 64 == w ? bit(task) : 0;
+      later |= kForward ? readers[w] & ~set_[w] & ~mine : readers[w] & set_[w];
     }
-    return true;
+    return later == 0;
   }
 
-  Step step(int32_t from, const uint64_t* set, int32_t task) const {
-    const State& state = states_[at(from)];
+  Step step(int64_t peak, int64_t live, int32_t task) const {
     const SegmentTask& t = segment_.tasks[at(task)];
     int64_t freed = 0;
-    for (int32_t buffer : t.reads) freed += dies(set, buffer, task) ? segment_.buffers[at(buffer)].bytes : 0;
-    const int64_t saved = saved_by(t, set, task);
-    return {task, std::max(state.peak, state.live + made_[at(task)] - saved), state.live + staying_[at(task)] - freed};
+    for (const int32_t buffer : t.reads) freed += dies(buffer, task) ? segment_.buffers[at(buffer)].bytes : 0;
+    const int64_t saved =
+        t.in_place.empty() ? 0 : saved_bytes(segment_, t, [&](int32_t buffer) { return dies(buffer, task); });
+    const int64_t change = staying_[at(task)] - freed;
+    const int64_t before = kForward ? live : live - change;
+    return {task, std::max(peak, before + made_[at(task)] - saved), kForward ? live + change : before};
   }
 
-  int64_t saved_by(const SegmentTask& t, const uint64_t* set, int32_t task) const {
-    return saved_bytes(segment_, t, [&](int32_t buffer) { return dies(set, buffer, task); });
+  /// Moving a task to this end then never hurts: no matter who has run, it adds no fewer bytes than it does when it is
+  /// the last to run, and no more than when it is the first. Where others lose the bytes that they would work in, as it
+  /// now reads them last, those are among the bytes that it frees.
+  static bool loses_nothing(const Step& step, int64_t peak, int64_t live) {
+    return step.peak == peak && step.live <= live;
   }
 
-  // False when the limit is met.
-  bool expand(int32_t from) {
-    set_.assign(bits(from), bits(from) + words_);
+  void expand(int32_t from) {
+    std::copy(states_.set(from), states_.set(from) + words(), set_.begin());
+    const int64_t live = states_[from].live;
     steps_.clear();
-    const int64_t live = states_[at(from)].live;
-    const int64_t peak = states_[at(from)].peak;
-    for (int32_t task = 0; task < segment_.size(); ++task) {
-      if (has(set_.data(), task) || !ready(set_.data(), task)) continue;
-      const Step next = step(from, set_.data(), task);
-      if (next.peak == peak && next.live <= live) return add(from, next);  // nothing is lost by running it now
-      if (next.peak < below_) steps_.push_back(next);
+    for (size_t w = 0; w < words(); ++w) {
+      for (uint64_t left = states_.ready(from)[w]; left != 0; left &= left - 1) {
+        const Step next = step(bound_, live, static_cast<int32_t>(64 * w) + __builtin_ctzll(left));
+        if (loses_nothing(next, bound_, live)) return add(from, next);
+        if (next.peak < below_) steps_.push_back(next);
+      }
     }
-    for (const Step& next : steps_) {
-      if (!add(from, next)) return false;
-    }
-    return true;
+    for (const Step& next : steps_) add(from, next);
   }
 
-  bool add(int32_t from, const Step& step) {
-    next_set_ = set_;
-    next_set_[at(step.task) / 64] |= uint64_t{1} << (step.task % 64);
-    const int32_t done = states_[at(from)].done + 1;
-    int32_t& slot = find(next_set_);
-    if (slot >= 0) {
-      State& known = states_[at(slot)];
-      if (known.peak <= step.peak) return true;
-      known.peak = step.peak;
-      known.parent = from;
-      known.task = step.task;
-      queue_.push({step.peak, done, slot});
-      return true;
+  void add(int32_t from, const Step& step) {
+    std::copy(set_.begin(), set_.end(), next_set_.begin());
+    next_set_[at(step.task) / 64] |= bit(step.task);
+    int32_t& slot = states_.find(next_set_.data());
+    if (slot < 0) {
+      std::copy(states_.ready(from), states_.ready(from) + words(), next_ready_.begin());
+      next_ready_[at(step.task) / 64] &= ~bit(step.task);
+      for (const int32_t other : then(step.task)) {
+        if (holds_all(next_set_.data(), first_.data() + at(other) * words())) next_ready_[at(other) / 64] |= bit(other);
+      }
+      slot = states_.add({step.peak, step.live, from, step.task, states_[from].done + 1}, next_set_.data(),
+                         next_ready_.data());
+    } else if (states_[slot].peak > step.peak) {
+      states_[slot].peak = step.peak;
+      states_[slot].parent = from;
+      states_[slot].task = step.task;
+    } else {
+      return;
     }
-    if (static_cast<int64_t>(states_.size()) >= limit_) return false;
-    slot = static_cast<int32_t>(states_.size());
-    states_.push_back({step.peak, step.live, from, step.task, done});
-    bits_.insert(bits_.end(), next_set_.begin(), next_set_.end());
-    queue_.push({step.peak, done, slot});
-    return true;
+    push({step.peak, states_[slot].done, slot});
   }
 
-  // The table's entry for a set: a state, or -1 for a new one.
-  int32_t& find(const std::vector<uint64_t>& set) {
-    if ((states_.size() + 1) * 2 > table_.size()) grow();
-    for (size_t i = hash(set.data()) & (table_.size() - 1);; i = (i + 1) & (table_.size() - 1)) {
-      if (table_[i] < 0 || std::equal(set.begin(), set.end(), bits(table_[i]))) return table_[i];
-    }
+  void push(const Waiting& waiting) {
+    queue_.push_back(waiting);
+    std::push_heap(queue_.begin(), queue_.end());
   }
 
-  void grow() {
-    table_.assign(std::max<size_t>(1024, table_.size() * 2), -1);
-    for (size_t s = 0; s < states_.size(); ++s) {
-      size_t i = hash(bits(static_cast<int32_t>(s))) & (table_.size() - 1);
-      while (table_[i] >= 0) i = (i + 1) & (table_.size() - 1);
-      table_[i] = static_cast<int32_t>(s);
-    }
-  }
-
-  size_t hash(const uint64_t* set) const {
-    uint64_t h = 0x9E3779B97F4A7C15u;
-    for (size_t i = 0; i < words_; ++i) {
-      h ^= set[i];
-      h *= 0xBF58476D1CE4E5B9u;
-      h ^= h >> 29;
-    }
-    return static_cast<size_t>(h);
-  }
-
-  void finish(int32_t state, ExactResult* result) const {
-    result->peak = states_[at(state)].peak;
-    for (int32_t s = state; states_[at(s)].task >= 0; s = states_[at(s)].parent) {
-      result->order.push_back(states_[at(s)].task);
-    }
-    std::reverse(result->order.begin(), result->order.end());
+  Waiting pop() {
+    std::pop_heap(queue_.begin(), queue_.end());
+    const Waiting last = queue_.back();
+    queue_.pop_back();
+    return last;
   }
 
   const Segment& segment_;
-  const size_t words_;
+  const size_t many_words_;
   const int64_t below_;
-  const int64_t limit_;
-  const int64_t bound_;
+  int64_t bound_;
+  int32_t goal_ = 0;
   std::vector<int64_t> made_;
   std::vector<int64_t> staying_;
-  std::vector<State> states_;
-  std::vector<uint64_t> bits_;  // words_ a state
-  std::vector<int32_t> table_;  // open addressing
-  std::priority_queue<Waiting> queue_;
+  std::vector<uint64_t> first_;    // of each task: those that it waits for
+  std::vector<uint64_t> readers_;  // of each buffer
+  States states_;
+  std::vector<Waiting> queue_;  // a heap
   std::vector<uint64_t> set_;
   std::vector<uint64_t> next_set_;
+  std::vector<uint64_t> next_ready_;
   std::vector<Step> steps_;
 };
 
+template <size_t kWords>
+ExactResult search_from_both_ends(const Segment& segment, int64_t bound, int64_t below, int64_t limit,
+                                  Deadline* deadline) {
+  Search<kWords, true> forward(segment, bound, below);
+  Search<kWords, false> backward(segment, bound, below);
+  const int64_t cost = 2 * kTurn * kSetCost * (1 + segment.size() / 64);
+  ExactResult result;
+  const auto turn = [&](auto& mine, auto& other) {
+    const End end = mine.advance();
+    other.raise_bound(mine.bound());
+    result.bound = end == End::kNothing ? below : mine.bound();
+    result.complete = end != End::kNotYet;
+    if (end == End::kFound) result.order = mine.order();
+    return result.complete;
+  };
+  while (forward.states() + backward.states() < limit && !deadline->passed_after(cost)) {
+    if (turn(forward, backward) || turn(backward, forward)) break;
+  }
+  result.states = forward.states() + backward.states();
+  return result;
+}
+
 }  // namespace
 
-ExactResult search_exactly(const Segment& segment, int64_t floor, int64_t below, int64_t limit) {
-  return Search(segment, floor, below, limit).run();
+ExactResult search_exactly(const Segment& segment, int64_t floor, int64_t below, int64_t limit, Deadline* deadline) {
+  ExactResult result;
+  const bool large = segment.size() > kMostTasks;
+  result.bound = std::min(below, std::max(floor, large ? segment_bound(segment) : needed_by_any_order(segment)));
+  result.complete = result.bound >= below;
+  if (result.complete || large || deadline->passed()) return result;
+  if (segment.size() <= 64) return search_from_both_ends<1>(segment, result.bound, below, limit, deadline);
+  return search_from_both_ends<0>(segment, result.bound, below, limit, deadline);
 }
 
 }  // namespace berth::order

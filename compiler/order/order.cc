@@ -1,7 +1,6 @@
 #include "compiler/order/order.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <string>
 
@@ -87,7 +86,8 @@ struct Part {
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Options& options) : graph_(graph), options_(options) {
+  Scheduler(const Graph& graph, const Options& options, const Deadline& deadline)
+      : graph_(graph), options_(options), deadline_(deadline) {
     result_.tasks.resize(at(graph.tasks()));
     std::iota(result_.tasks.begin(), result_.tasks.end(), 0);
   }
@@ -100,7 +100,7 @@ class Scheduler {
     // The worst first: what it needs, the others may need too, and most of them then need no search.
     for (const Part& part : parts) {
       if (part.peak <= result_.lower_bound) continue;
-      if (is_over()) break;
+      if (deadline_.passed()) break;
       solve(part);
     }
     repair_windows();
@@ -110,16 +110,11 @@ class Scheduler {
       result_.peak = result_.given_peak;
     }
     result_.lower_bound = std::min(result_.lower_bound, result_.peak);
+    result_.truncated = deadline_.was_passed();
     return std::move(result_);
   }
 
  private:
-  bool is_over() {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-    if (options_.time_limit > 0 && spent.count() >= options_.time_limit) result_.truncated = true;
-    return result_.truncated;
-  }
-
   void raise_bound(int64_t bytes) { result_.lower_bound = std::max(result_.lower_bound, bytes); }
 
   // By falling peak.
@@ -151,16 +146,16 @@ class Scheduler {
   void solve(const Part& part) {
     const Segment segment = graph_.segment(result_.tasks, part.begin, part.end);
     const int64_t limit = std::min(options_.states, options_.total_states - result_.states);
-    const ExactResult exact = search_exactly(segment, result_.lower_bound, part.peak, limit);
+    const ExactResult exact = search_exactly(segment, result_.lower_bound, part.peak, limit, &deadline_);
     result_.states += exact.states;
     if (exact.complete) {
-      raise_bound(exact.order.empty() ? part.peak : exact.peak);
+      raise_bound(exact.bound);
       return take(segment, part.begin, exact.order);
     }
-    raise_bound(segment_bound(segment));
+    raise_bound(exact.bound);
     const int64_t n = segment.size();
     const int64_t width = std::min<int64_t>(options_.beam, kBeamWork / std::max<int64_t>(1, n * n));
-    if (width >= 1) take(segment, part.begin, search_beam(segment, part.peak, static_cast<int32_t>(width)));
+    if (width >= 1) take(segment, part.begin, search_beam(segment, part.peak, static_cast<int32_t>(width), &deadline_));
   }
 
   // The step at which the most bytes are alive, the first of them.
@@ -184,7 +179,7 @@ class Scheduler {
     for (int round = 0; round < kWindowRounds && graph_.tasks() > 0; ++round) {
       int64_t peak = 0;
       const int32_t step = peak_step(&peak);
-      if (peak <= result_.lower_bound || is_over() || !repair_around(step, peak)) return;
+      if (peak <= result_.lower_bound || deadline_.passed() || !repair_around(step, peak)) return;
     }
   }
 
@@ -196,7 +191,7 @@ class Scheduler {
       const int64_t limit = std::min(options_.states / 8, options_.total_states - result_.states);
       if (limit <= 0) return false;
       const Segment segment = graph_.segment(result_.tasks, begin, end);
-      const ExactResult exact = search_exactly(segment, result_.lower_bound, peak, limit);
+      const ExactResult exact = search_exactly(segment, result_.lower_bound, peak, limit, &deadline_);
       result_.states += exact.states;
       if (exact.order.empty()) continue;
       take(segment, begin, exact.order);
@@ -207,7 +202,7 @@ class Scheduler {
 
   const Graph& graph_;
   const Options& options_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Deadline deadline_;
   Order result_;
 };
 
@@ -250,9 +245,10 @@ Status check(const Problem& problem) {
 int64_t peak_of(const Problem& problem, const std::vector<int32_t>& tasks) { return peak_of(Graph(problem), tasks); }
 
 Expected<Order> best_order(const Problem& problem, const Options& options) {
+  const Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
   BERTH_TRY(check(problem));
   const Graph graph(problem);
-  return Scheduler(graph, options).run();
+  return Scheduler(graph, options, deadline).run();
 }
 
 }  // namespace berth::order

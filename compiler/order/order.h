@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/failure.h"
 
 namespace berth::order {
@@ -58,9 +59,9 @@ struct Options {
   int64_t total_states = 120'000;
   /// Orders that the beam keeps after each task.
   int32_t beam = 32;
-  /// Seconds after which no further search begins; 0: never. Then the result depends on the machine, and says
-  /// `truncated`.
+  /// Seconds after which every search ends; 0: never. Then the result depends on the machine, and says `truncated`.
   double time_limit = 0;
+  Deadline::Clock clock = Deadline::steady_clock;  // tests give their own
 };
 
 struct Order {
@@ -75,7 +76,7 @@ struct Order {
   int64_t lower_bound = 0;
   /// States that the exact searches kept.
   int64_t states = 0;
-  /// The time limit kept a search from being made.
+  /// The time limit ended a search, or kept one from being made.
   bool truncated = false;
 
   bool optimal() const { return peak == lower_bound; }
