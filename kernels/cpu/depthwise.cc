@@ -1,13 +1,16 @@
 #include "kernels/cpu/depthwise.h"
 
 #include <algorithm>
-#include <vector>
+
+#include "base/math.h"
 
 namespace berth::cpu {
 namespace {
 
 // Fewer multiplications than this in all take as long as handing half of them to another thread and waiting for it.
 constexpr double kSerialWork = 1 << 17;
+constexpr int64_t kItems = 4;  // of work, for each thread
+constexpr int64_t kLine = 16;  // floats
 
 bool is_depthwise(const ConvSpec& spec) {
   return spec.transposed == 0 && spec.groups > 1 && spec.in_channels == spec.groups &&
@@ -48,12 +51,7 @@ WeightLayout layout_of(const DepthwiseJob& job) {
 class DepthwiseEngine final : public Engine {
  public:
   explicit DepthwiseEngine(const DepthwiseJob& job)
-      : job_(job),
-        functions_(depthwise_functions()),
-        layout_(layout_of(job)),
-        zeros_(static_cast<size_t>(2 * functions_.lanes)) {
-    job_.zeros = zeros_.data();
-  }
+      : job_(job), functions_(depthwise_functions()), layout_(layout_of(job)) {}
   const char* name() const override { return "depthwise"; }
   const WeightLayout& weight() const override { return layout_; }
 
@@ -62,19 +60,36 @@ class DepthwiseEngine final : public Engine {
     job_.weight = weight;
     job_.bias = operands.bias;
     job_.out_data = operands.out;
-    const int64_t rows = job_.batch * job_.out[0];
-    const double work = static_cast<double>(rows * job_.out[1] * job_.channels) *
+    const int64_t strips = job_.batch * job_.strips();
+    const int64_t parts = channel_parts(strips, context.threads());
+    const int64_t items = strips * parts;
+    const double work = static_cast<double>(job_.batch * job_.out[0] * job_.out[1] * job_.channels) *
                         static_cast<double>(job_.kernel[0] * job_.kernel[1]);
-    const int64_t grain = work < kSerialWork ? rows : std::max<int64_t>(1, rows / (8 * context.threads()));
-    context.parallel_for(rows, grain, [&](int64_t begin, int64_t end) { functions_.run(job_, begin, end); });
+    const int64_t part = ceil_div(ceil_div(job_.channels, parts), functions_.lanes) * functions_.lanes;
+    context.parallel_for(items, work < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t first = begin / strips * part;
+        const int64_t stop = std::min(end, (begin / strips + 1) * strips);
+        if (first < job_.channels) {
+          functions_.run(job_, begin % strips, begin % strips + stop - begin, first,
+                         std::min(part, job_.channels - first));
+        }
+        begin = stop;
+      }
+    });
     return Error::kOk;
   }
 
  private:
+  // How many threads share a strip's channels. Only where each has whole lines of the cache for itself.
+  int64_t channel_parts(int64_t strips, int threads) const {
+    if (threads == 1 || job_.channels % kLine != 0) return 1;
+    return std::clamp<int64_t>(kItems * threads / strips, 1, job_.channels / kLine);
+  }
+
   DepthwiseJob job_;
   DepthwiseFunctions functions_;
   WeightLayout layout_;
-  std::vector<float> zeros_;
 };
 
 class DepthwiseKind final : public EngineKind {

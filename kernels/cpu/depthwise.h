@@ -1,5 +1,5 @@
-// Convolutions of our own that take each channel by itself, channels innermost: a few registers of channels at a time,
-// some places of a row side by side.
+// Convolutions of our own that take each channel by itself, channels innermost. The result is cut into strips of a few
+// rows, and those into registers of channels.
 #pragma once
 
 #include <memory>
@@ -18,15 +18,19 @@ struct DepthwiseJob {
   const float* input = nullptr;
   const float* weight = nullptr;  // [kernel][kernel][channel]
   const float* bias = nullptr;
-  const float* zeros = nullptr;  // as many as two registers hold
   float* out_data = nullptr;
+
+  /// Rows [first, first + count) of the result are strip `index` of an image; strips differ by one row at most.
+  static constexpr int64_t kStripRows = 4;
+  int64_t strips() const { return (out[0] + kStripRows - 1) / kStripRows; }
+  int64_t strip_first(int64_t index) const { return out[0] * index / strips(); }
 };
 
 /// The functions of one instruction set.
 struct DepthwiseFunctions {
   int64_t lanes;  // of a register
-  /// Rows [begin, end) of the result, counted over the batch.
-  void (*run)(const DepthwiseJob& job, int64_t begin, int64_t end);
+  /// Strips [begin, end), counted over the batch, of channels [first, first + count); `first` is a multiple of lanes.
+  void (*run)(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int64_t count);
 };
 
 /// Those that are best on this processor.

@@ -1,5 +1,4 @@
-// Depthwise convolutions: each channel by itself, a register of channels at a time, a few places side by side so that a
-// tap's weights are read once for all of them.
+// Depthwise convolutions: each channel by itself, a register of channels at a time.
 #include <algorithm>
 
 #include "kernels/cpu/depthwise.h"
@@ -8,120 +7,202 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/depthwise_run.cc"
 #include <hwy/foreach_target.h>
 
-#include "kernels/cpu/tiles_finish-inl.h"
+#include "kernels/cpu/depthwise_strip-inl.h"
+
+// For loops of more turns than those of tiles.
+#if defined(__clang__)
+#define BERTH_UNROLL_WHOLE _Pragma("clang loop unroll(full)")
+#else
+#define BERTH_UNROLL_WHOLE _Pragma("GCC unroll 32")
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int kPlaces = 6;
+// Sums and the weights of a row of taps are in registers together.
+constexpr int kPlaces = 7;
 
-// A row of the result: the taps [ky_begin, ky_end) that fall inside, and the input row of the first.
+// A row of the result: the taps [begin, end) that fall inside, the input row where the first of all lies, at the
+// register's first channel.
 struct Row {
   const float* in;
-  int64_t ky_begin, ky_end;
+  int64_t begin, end;
   float* out;
 };
 
-Row row_of(const DepthwiseJob& job, int64_t index) {
-  const int64_t y = index % job.out[0] * job.stride[0] - job.padding[0];
-  const int64_t n = index / job.out[0];
-  const int64_t step = job.dilation[0];
-  Row row;
-  row.ky_begin = y >= 0 ? 0 : (-y + step - 1) / step;
-  row.ky_end = y >= job.in[0] ? 0 : std::min(job.kernel[0], (job.in[0] - y + step - 1) / step);
-  row.in = job.input + (n * job.in[0] + y) * job.in[1] * job.channels;
-  row.out = job.out_data + index * job.out[1] * job.channels;
-  return row;
-}
-
-// The last channels may not fill a register: then kPart.
-template <bool kPart>
-HWY_INLINE FloatVector load(const Columns& columns, const float* from) {
-  if constexpr (kPart) return load_part(from, columns.count);
-  return hn::LoadU(FloatTag(), from);
-}
-
-// Places [x, x + kCount) of a row. Where kInside, no tap of theirs falls outside to the left or right.
-template <int kCount, int kVectors, bool kPart, bool kInside>
-HWY_INLINE void places(const DepthwiseJob& job, const Row& row, int64_t x, const Columns& columns) {
-  FloatVector sum[kCount][kVectors];
+// Places [x, x + kCount), any window.
+template <int kCount, bool kPart>
+HWY_NOINLINE void any_tile(const DepthwiseJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
+                           int64_t x) {
+  FloatVector sum[kCount];
   BERTH_UNROLL_FULL
-  for (int i = 0; i < kCount; ++i) {
-    BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(FloatTag());
-  }
+  for (int i = 0; i < kCount; ++i) sum[i] = ends.bias;
   const int64_t channels = job.channels;
-  const int64_t place_step = job.stride[1] * channels;
   const int64_t first = x * job.stride[1] - job.padding[1];
-  for (int64_t ky = row.ky_begin; ky < row.ky_end; ++ky) {
-    const float* in = row.in + (ky * job.dilation[0] * job.in[1] + first) * channels + columns.first;
+  for (int64_t ky = row.begin; ky < row.end; ++ky) {
+    const float* in = row.in + (ky * job.dilation[0] * job.in[1] + first) * channels;
     const float* weight = job.weight + ky * job.kernel[1] * channels + columns.first;
     for (int64_t kx = 0; kx < job.kernel[1]; ++kx, weight += channels) {
-      FloatVector w[kVectors];
-      BERTH_UNROLL_FULL
-      for (int v = 0; v < kVectors; ++v) w[v] = load<kPart>(columns, weight + v * kLanes);
-      const int64_t tap = kx * job.dilation[1];
+      const FloatVector w = load_channels<kPart>(weight, columns.count);
       BERTH_UNROLL_FULL
       for (int i = 0; i < kCount; ++i) {
-        const float* seen = in + tap * channels + i * place_step;
-        if (!kInside && static_cast<uint64_t>(first + i * job.stride[1] + tap) >= static_cast<uint64_t>(job.in[1])) {
-          seen = job.zeros;
-        }
-        BERTH_UNROLL_FULL
-        for (int v = 0; v < kVectors; ++v) {
-          sum[i][v] = hn::MulAdd(load<kPart>(columns, seen + v * kLanes), w[v], sum[i][v]);
-        }
+        const int64_t place = kx * job.dilation[1] + i * job.stride[1];
+        if (static_cast<uint64_t>(first + place) >= static_cast<uint64_t>(job.in[1])) continue;
+        sum[i] = hn::MulAdd(load_channels<kPart>(in + place * channels, columns.count), w, sum[i]);
       }
     }
   }
   float* out = row.out + x * channels;
   BERTH_UNROLL_FULL
-  for (int i = 0; i < kCount; ++i, out += channels) finish_row<kVectors>(job, columns, sum[i], out);
+  for (int i = 0; i < kCount; ++i) end_sum<kPart>(ends, sum[i], out + i * channels, columns.count);
 }
 
-template <int kCount, int kVectors, bool kPart>
-HWY_NOINLINE void some_places(const DepthwiseJob& job, const Row& row, int64_t x, const Columns& columns) {
-  const int64_t first = x * job.stride[1] - job.padding[1];
-  const int64_t last = first + (kCount - 1) * job.stride[1] + (job.kernel[1] - 1) * job.dilation[1];
-  if (first >= 0 && last < job.in[1]) return places<kCount, kVectors, kPart, true>(job, row, x, columns);
-  places<kCount, kVectors, kPart, false>(job, row, x, columns);
-}
-
-template <int kVectors, bool kPart>
-void run_columns(const DepthwiseJob& job, const Row& row, const Columns& columns) {
-  // Tiles of about the same width.
-  const int64_t width = job.out[1];
-  const int64_t tiles = (width + kPlaces - 1) / kPlaces;
-  int64_t x = 0;
-  for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t count = width / tiles + (t < width % tiles ? 1 : 0);
-    switch (count) {
-      case 1: some_places<1, kVectors, kPart>(job, row, x, columns); break;
-      case 2: some_places<2, kVectors, kPart>(job, row, x, columns); break;
-      case 3: some_places<3, kVectors, kPart>(job, row, x, columns); break;
-      case 4: some_places<4, kVectors, kPart>(job, row, x, columns); break;
-      case 5: some_places<5, kVectors, kPart>(job, row, x, columns); break;
-      default: some_places<6, kVectors, kPart>(job, row, x, columns); break;
+// Places [x, x + kCount) whose windows are kSize wide without gaps, and kStride apart.
+template <int kSize, int kStride, int kCount, bool kPart>
+HWY_NOINLINE void sliding_tile(const DepthwiseJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
+                               int64_t x) {
+  FloatVector sum[kCount];
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kCount; ++i) sum[i] = ends.bias;
+  const int64_t channels = job.channels;
+  const int64_t first = x * kStride - job.padding[1];
+  const auto width = static_cast<uint64_t>(job.in[1]);
+  for (int64_t ky = row.begin; ky < row.end; ++ky) {
+    const float* in = row.in + (ky * job.dilation[0] * job.in[1] + first) * channels;
+    const float* weight = job.weight + ky * kSize * channels + columns.first;
+    FloatVector w[kSize];
+    BERTH_UNROLL_FULL
+    for (int kx = 0; kx < kSize; ++kx, weight += channels) w[kx] = load_channels<kPart>(weight, columns.count);
+    BERTH_UNROLL_WHOLE
+    for (int c = 0; c < (kCount - 1) * kStride + kSize; ++c, in += channels) {
+      if (static_cast<uint64_t>(first + c) >= width) continue;
+      const FloatVector seen = load_channels<kPart>(in, columns.count);
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kCount; ++i) {
+        const int kx = c - i * kStride;
+        if (kx >= 0 && kx < kSize) sum[i] = hn::MulAdd(seen, w[kx], sum[i]);
+      }
     }
-    x += count;
+  }
+  float* out = row.out + x * channels;
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kCount; ++i, out += channels) end_sum<kPart>(ends, sum[i], out, columns.count);
+}
+
+using Tile = void (*)(const DepthwiseJob&, const Row&, const Columns&, const SumEnds&, int64_t x);
+
+// Of 1 to kPlaces places.
+struct Tiles {
+  Tile of[kPlaces];
+};
+
+template <bool kPart>
+constexpr Tiles kAny = {{any_tile<1, kPart>, any_tile<2, kPart>, any_tile<3, kPart>, any_tile<4, kPart>,
+                         any_tile<5, kPart>, any_tile<6, kPart>, any_tile<7, kPart>}};
+template <int kSize, int kStride, bool kPart>
+constexpr Tiles kSliding = {{sliding_tile<kSize, kStride, 1, kPart>, sliding_tile<kSize, kStride, 2, kPart>,
+                             sliding_tile<kSize, kStride, 3, kPart>, sliding_tile<kSize, kStride, 4, kPart>,
+                             sliding_tile<kSize, kStride, 5, kPart>, sliding_tile<kSize, kStride, 6, kPart>,
+                             sliding_tile<kSize, kStride, 7, kPart>}};
+
+template <bool kPart>
+const Tiles& tiles_for(const DepthwiseJob& job) {
+  if (job.dilation[1] != 1 || job.stride[1] > 2) return kAny<kPart>;
+  const bool near = job.stride[1] == 1;
+  if (job.kernel[1] == 3) return near ? kSliding<3, 1, kPart> : kSliding<3, 2, kPart>;
+  if (job.kernel[1] == 5) return near ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
+  return kAny<kPart>;
+}
+
+// A strip row by row, in tiles of about the same width.
+template <bool kPart>
+void run_tiles(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+  const Tiles& tiles = tiles_for<kPart>(job);
+  const SumEnds ends = ends_of<kPart>(job, columns);
+  const int64_t count = (job.out[1] + kPlaces - 1) / kPlaces;
+  const int64_t narrow = job.out[1] / count;
+  const int64_t wider = job.out[1] % count;
+  const int64_t step = job.dilation[0];
+  const int64_t row_step = job.in[1] * job.channels;
+  for (int64_t r = 0; r < strip.rows; ++r) {
+    const int64_t y = r * job.stride[0];
+    Row row;
+    row.in = strip.in + y * row_step + columns.first;
+    row.out = strip.out + r * job.out[1] * job.channels + columns.first;
+    row.begin = std::max<int64_t>(0, (strip.begin - y + step - 1) / step);
+    row.end = y >= strip.end ? 0 : std::min(job.kernel[0], (strip.end - y + step - 1) / step);
+    int64_t x = 0;
+    for (int64_t t = 0; t < count; ++t) {
+      const int64_t places = narrow + (t < wider ? 1 : 0);
+      tiles.of[places - 1](job, row, columns, ends, x);
+      x += places;
+    }
   }
 }
 
-void run_depthwise(const DepthwiseJob& job, int64_t begin, int64_t end) {
+template <int kRows, bool kPart>
+void run_strip(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+  const bool near = job.stride[0] == 1;
+  const bool inside = strip.begin <= 0 && strip.end >= (kRows - 1) * job.stride[0] + 3;
+  if (near && inside) return near_strip<kRows, kPart, true>(job, strip, columns);
+  if (near) return near_strip<kRows, kPart, false>(job, strip, columns);
+  if (inside) return far_strip<kRows, kPart, true>(job, strip, columns);
+  far_strip<kRows, kPart, false>(job, strip, columns);
+}
+
+template <bool kPart>
+void run_columns(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+  if (!takes_strips(job)) return run_tiles<kPart>(job, strip, columns);
+  switch (strip.rows) {
+    case 1: return run_strip<1, kPart>(job, strip, columns);
+    case 2: return run_strip<2, kPart>(job, strip, columns);
+    case 3: return run_strip<3, kPart>(job, strip, columns);
+    default: return run_strip<4, kPart>(job, strip, columns);
+  }
+}
+
+Strip strip_of(const DepthwiseJob& job, int64_t index) {
+  const int64_t image = index / job.strips();
+  const int64_t first = job.strip_first(index % job.strips());
+  const int64_t y = first * job.stride[0] - job.padding[0];
+  Strip strip;
+  strip.in = job.input + (image * job.in[0] + y) * job.in[1] * job.channels;
+  strip.begin = -y;
+  strip.end = job.in[0] - y;
+  strip.out = job.out_data + (image * job.out[0] + first) * job.out[1] * job.channels;
+  strip.rows = job.strip_first(index % job.strips() + 1) - first;
+  return strip;
+}
+
+void run(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int64_t count) {
+  for (int64_t done = 0; done < count; done += kLanes) {
+    const Columns columns = {first + done, std::min(kLanes, count - done)};
+    for (int64_t index = begin; index < end; ++index) {
+      const Strip strip = strip_of(job, index);
+      if (columns.count < kLanes) {
+        run_columns<true>(job, strip, columns);
+      } else {
+        run_columns<false>(job, strip, columns);
+      }
+    }
+  }
+  if (!activates_later(job.activation.kind)) return;
   for (int64_t index = begin; index < end; ++index) {
-    const Row row = row_of(job, index);
-    int64_t channel = 0;
-    for (; channel + 2 * kLanes <= job.channels; channel += 2 * kLanes) {
-      run_columns<2, false>(job, row, {channel, 2 * kLanes});
+    const Strip strip = strip_of(job, index);
+    const int64_t places = strip.rows * job.out[1];
+    if (count == job.channels) {
+      portable::activate(job.activation, strip.out, places * count);
+      continue;
     }
-    for (; channel + kLanes <= job.channels; channel += kLanes) run_columns<1, false>(job, row, {channel, kLanes});
-    if (channel < job.channels) run_columns<1, true>(job, row, {channel, job.channels - channel});
+    for (int64_t i = 0; i < places; ++i) {
+      portable::activate(job.activation, strip.out + i * job.channels + first, count);
+    }
   }
 }
 
-DepthwiseFunctions functions() { return {kLanes, run_depthwise}; }
+DepthwiseFunctions functions() { return {kLanes, run}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

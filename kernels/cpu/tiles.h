@@ -46,8 +46,8 @@ struct TileFunctions {
 /// Those that are best on this processor.
 TileFunctions tile_functions();
 
-/// Null for what tiles do not take: transposed convolutions and other layouts than channels last. Those of groups of one
-/// channel in and out are depthwise.h's.
+/// Null for what tiles do not take: transposed convolutions and other layouts than channels last. Those of groups of
+/// one channel in and out are depthwise.h's.
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int threads);
 
