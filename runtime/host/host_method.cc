@@ -1,17 +1,6 @@
 #include "runtime/host/host_method.h"
 
 namespace berth {
-namespace {
-
-// Writes what is there: a page that was only read may be one that all processes share.
-void make_resident(Span<uint8_t> memory) {
-  constexpr size_t kPage = 4096;  // no system's are smaller
-  volatile uint8_t* bytes = memory.data();
-  for (size_t i = 0; i < memory.size(); i += kPage) bytes[i] = bytes[i];
-}
-
-}  // namespace
-
 Result<HostMethod> HostMethod::load(const Program& program, const char* name, const HostOptions& options) {
   Report* report = options.report;
   Report own;
