@@ -177,10 +177,10 @@ Strip strip_of(const DepthwiseJob& job, int64_t index) {
 }
 
 void run(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int64_t count) {
-  for (int64_t done = 0; done < count; done += kLanes) {
-    const Columns columns = {first + done, std::min(kLanes, count - done)};
-    for (int64_t index = begin; index < end; ++index) {
-      const Strip strip = strip_of(job, index);
+  for (int64_t index = begin; index < end; ++index) {
+    const Strip strip = strip_of(job, index);
+    for (int64_t done = 0; done < count; done += kLanes) {
+      const Columns columns = {first + done, std::min(kLanes, count - done)};
       if (columns.count < kLanes) {
         run_columns<true>(job, strip, columns);
       } else {
