@@ -15,7 +15,7 @@
 #if defined(__clang__)
 #define BERTH_UNROLL_FULL _Pragma("clang loop unroll(full)")
 #else
-#define BERTH_UNROLL_FULL _Pragma("GCC unroll 16")
+#define BERTH_UNROLL_FULL _Pragma("GCC unroll 32")
 #endif
 
 HWY_BEFORE_NAMESPACE();

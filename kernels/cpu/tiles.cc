@@ -1,28 +1,19 @@
 #include "kernels/cpu/tiles.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
-#include "base/math.h"
 #include "kernels/cpu/depthwise.h"
 
 namespace berth::cpu {
 namespace {
 
-// Places that one thread takes at a time: enough to keep a panel of weights in the cache for, few enough to share out.
-constexpr int64_t kPlaces = 48;
-// Half of a second-level cache that is not large.
-constexpr int64_t kSmallWeight = 64 * 1024;
 // Fewer multiplications than this in all take some 4 microseconds: as long as handing half of them to another thread
 // and waiting for it.
 constexpr double kSerialWork = 1 << 19;
-
-// Panels of about the same width, whole registers each.
-void cut_columns(const TileFunctions& functions, TileJob* job) {
-  job->panels = ceil_div(job->columns, functions.max_columns);
-  job->panel_columns = align_up(ceil_div(job->columns, job->panels), functions.lanes);
-  job->panels = ceil_div(job->columns, job->panel_columns);
-}
+// Places that a thread takes at a time where it goes through all weights with them.
+constexpr int64_t kPlaces = 48;
 
 // Of [group][column][depth][tap][tap] into [group][panel][tap][tap][depth][column].
 WeightLayout panel_layout(const TileJob& job, int64_t column_from, int64_t depth_from) {
@@ -56,9 +47,12 @@ class TileEngine final : public Engine {
       : job_(job),
         functions_(functions),
         layout_(layout),
-        weight_floats_(layout.packed_numel()),
         zeros_(static_cast<size_t>(std::max(job.kernel[1] * job.depth, 2 * functions.lanes))) {
     job_.zeros = zeros_.data();
+    // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
+    const int64_t strips = job.strips();
+    const bool all_weights = layout.packed_numel() < job.batch * job.in[0] * job.in[1] * job.in_channels();
+    block_ = all_weights ? std::clamp<int64_t>(kPlaces * strips / job.places(), 1, strips) : strips;
   }
   const char* name() const override { return "tiles"; }
   const WeightLayout& weight() const override { return layout_; }
@@ -68,32 +62,31 @@ class TileEngine final : public Engine {
     job_.weight = weight;
     job_.bias = operands.bias;
     job_.out_data = operands.out;
-    const double work = work_of(job_);
-    const int64_t panels = job_.groups * job_.panels;
-    int64_t places = kPlaces;
-    const int64_t wanted = 8 * context.threads();
-    if (panels * ceil_div(job_.places(), places) < wanted) {
-      places = std::max<int64_t>(6, job_.places() * panels / wanted / 6 * 6);
-    }
-    const int64_t parts = ceil_div(job_.places(), places);
-    const int64_t items = panels * parts;
-    // What stays in the cache meanwhile: all weights, or one panel.
-    const bool panels_inside = weight_floats_ <= kSmallWeight;
-    context.parallel_for(items, work < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t first = (panels_inside ? item / panels : item % parts) * places;
-        const int64_t panel = panels_inside ? item % panels : item / parts;
-        functions_.run(job_, panel, first, std::min(first + places, job_.places()));
-      }
-    });
+    const int64_t items = job_.groups * job_.panels * job_.strips();
+    context.parallel_for(items, work_of(job_) < kSerialWork ? items : 1,
+                         [&](int64_t begin, int64_t end) { run_items(begin, end); });
     return Error::kOk;
   }
 
  private:
+  // Items are strips of a panel: those of a block of strips, panel after panel, then those of the next block.
+  void run_items(int64_t begin, int64_t end) const {
+    const int64_t panels = job_.groups * job_.panels;
+    while (begin < end) {
+      const int64_t first = begin / (block_ * panels) * block_;
+      const int64_t count = std::min(block_, job_.strips() - first);
+      const int64_t panel = (begin - first * panels) / count;
+      const int64_t strip = (begin - first * panels) % count;
+      const int64_t taken = std::min(count - strip, end - begin);
+      functions_.run(job_, panel, first + strip, first + strip + taken);
+      begin += taken;
+    }
+  }
+
   TileJob job_;
   TileFunctions functions_;
   WeightLayout layout_;
-  int64_t weight_floats_;
+  int64_t block_;
   std::vector<float> zeros_;
 };
 
@@ -113,6 +106,12 @@ class TileKind final : public EngineKind {
 void set_finish(const Finish& finish, TileJob* job) {
   job->activation = finish.function();
   job->residual = finish.residual != 0;
+  using Kind = portable::ActivationKind;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const portable::Activation& a = job->activation;
+  job->bounded = a.kind == Kind::kNone || a.kind == Kind::kRelu || a.kind == Kind::kClamp;
+  job->low = a.kind == Kind::kRelu ? 0 : a.kind == Kind::kClamp ? a.alpha : -kInfinity;
+  job->high = a.kind == Kind::kClamp ? a.beta : kInfinity;
 }
 
 }  // namespace
@@ -135,7 +134,7 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   }
   set_finish(spec.finish, &job);
   const TileFunctions functions = tile_functions();
-  cut_columns(functions, &job);
+  cut_into_tiles(functions, &job);
   return std::make_unique<TileKind>(job, functions, panel_layout(job, job.depth * job.taps(), job.taps()));
 }
 
@@ -148,7 +147,7 @@ std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
   job.in[1] = job.out[1] = spec.rows;
   set_finish(spec.finish, &job);
   const TileFunctions functions = tile_functions();
-  cut_columns(functions, &job);
+  cut_into_tiles(functions, &job);
   return std::make_unique<TileKind>(job, functions, panel_layout(job, 1, spec.columns));
 }
 

@@ -1,5 +1,6 @@
 // The tiles themselves, once for each instruction set.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cpu/tiles.h"
 
@@ -14,38 +15,24 @@ namespace berth::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What a place of the result sees: its image, and where its window begins, perhaps outside.
-struct Window {
-  const float* image;
-  int64_t y, x;
-};
+// The most rows of tiles of 1, 2, … registers. Their sums, the registers of weights and one for an element of the input
+// are all registers that there are: 32 with AVX-512, 16 elsewhere. The products of one register of weights wait for
+// loads with 14 rows as with 28, but a tile more has to be begun and ended.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kHighest[] = {0, 28, 14, 9, 6};
+#elif HWY_TARGET == HWY_AVX2
+constexpr int kHighest[] = {0, 12, 6, 0, 0};
+#else
+constexpr int kHighest[] = {0, 6, 6, 0, 0};
+#endif
+// Above this only even heights have a tile; tiles of mixed places are no higher than kHighestMixed.
+constexpr int kAnyHeight = 14;
+constexpr int kHighestMixed = 6;
 
-// Places of the result one after another, without a division each.
-class Cursor {
- public:
-  Cursor(const TileJob& job, int64_t place)
-      : job_(job),
-        x_(place % job.out[1]),
-        y_(place / job.out[1] % job.out[0]),
-        image_(job.input + place / job.out[1] / job.out[0] * image_size()) {}
-
-  Window window() const {
-    return {image_, y_ * job_.stride[0] - job_.padding[0], x_ * job_.stride[1] - job_.padding[1]};
-  }
-  void next() {
-    if (++x_ < job_.out[1]) return;
-    x_ = 0;
-    if (++y_ < job_.out[0]) return;
-    y_ = 0;
-    image_ += image_size();
-  }
-
- private:
-  int64_t image_size() const { return job_.in[0] * job_.in[1] * job_.in_channels(); }
-
-  const TileJob& job_;
-  int64_t x_, y_;
-  const float* image_;
+// The first place of a tile.
+struct Place {
+  int64_t image, y, x;  // of the result
+  int64_t index;        // counted over all images
 };
 
 // One panel of one group.
@@ -57,9 +44,36 @@ struct Panel {
 
 bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); }
 
+// Adds to rows [kBegin, kEnd) of the sums the product of as many rows of the input, `step` apart, and `depth` rows of
+// weights.
+template <int kBegin, int kEnd, int kRows, int kVectors>
+HWY_INLINE void add_rows(FloatVector (&sum)[kRows][kVectors], const float* a, int64_t step, const float* b,
+                         int64_t depth) {
+  const FloatTag d;
+  // Three rows from one pointer: an address has a register of it, and that of `step` once or twice.
+  constexpr int kPointers = (kEnd - kBegin + 2) / 3;
+  const float* pointer[kPointers];
+  BERTH_UNROLL_FULL
+  for (int j = 0; j < kPointers; ++j) pointer[j] = a + 3 * j * step;
+  for (int64_t k = 0; k < depth; ++k, b += kVectors * kLanes) {
+    FloatVector row[kVectors];
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(d, b + v * kLanes);
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < kEnd - kBegin; ++i) {
+      const FloatVector x = hn::Set(d, pointer[i / 3][i % 3 * step]);
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) sum[kBegin + i][v] = hn::MulAdd(x, row[v], sum[kBegin + i][v]);
+    }
+    BERTH_UNROLL_FULL
+    for (int j = 0; j < kPointers; ++j) ++pointer[j];
+  }
+}
+
+// The same, of rows that lie anywhere.
 template <int kRows, int kVectors>
-HWY_INLINE void add_run(FloatVector (&sum)[kRows][kVectors], const float* const (&a)[kRows], const float* b,
-                        int64_t depth) {
+HWY_INLINE void add_scattered(FloatVector (&sum)[kRows][kVectors], const float* const (&a)[kRows], const float* b,
+                              int64_t depth) {
   const FloatTag d;
   for (int64_t k = 0; k < depth; ++k, b += kVectors * kLanes) {
     FloatVector row[kVectors];
@@ -74,90 +88,223 @@ HWY_INLINE void add_run(FloatVector (&sum)[kRows][kVectors], const float* const 
   }
 }
 
+// Sums begin with the bias.
 template <int kRows, int kVectors>
-HWY_INLINE void clear(FloatVector (&sum)[kRows][kVectors]) {
+HWY_INLINE void begin_tile(const TileJob& job, const Panel& panel, FloatVector (&sum)[kRows][kVectors]) {
+  const FloatTag d;
   BERTH_UNROLL_FULL
-  for (int i = 0; i < kRows; ++i) {
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t left = panel.columns.count - v * kLanes;
+    const float* bias = job.bias + panel.columns.first + v * kLanes;
+    const FloatVector first = job.bias == nullptr || left <= 0 ? hn::Zero(d)
+                              : left >= kLanes                 ? hn::LoadU(d, bias)
+                                                               : load_part(bias, left);
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(FloatTag());
+    for (int i = 0; i < kRows; ++i) sum[i][v] = first;
+  }
+}
+
+// What is no number stays so.
+HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  // These give their second argument then.
+  return hn::Min(high, hn::Max(low, x));
+#else
+  const FloatVector raised = hn::IfThenElse(hn::Lt(x, low), low, x);
+  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
+#endif
+}
+
+// What is not done with two bounds is done in memory, on what was stored.
+HWY_NOINLINE void activate_rows(const TileJob& job, const Panel& panel, float* out, int64_t rows) {
+  const FloatTag d;
+  const bool simple = is_simple(job.activation.kind);
+  for (int64_t i = 0; i < rows; ++i, out += job.out_channels()) {
+    if (!simple) {
+      portable::activate(job.activation, out, panel.columns.count);
+      continue;
+    }
+    int64_t c = 0;
+    for (; c + kLanes <= panel.columns.count; c += kLanes) {
+      hn::StoreU(activate_simply(job.activation, hn::LoadU(d, out + c)), d, out + c);
+    }
+    const int64_t left = panel.columns.count - c;
+    if (left > 0) store_part(activate_simply(job.activation, load_part(out + c, left)), out + c, left);
   }
 }
 
 template <int kRows, int kVectors>
-HWY_INLINE void finish_tile(const TileJob& job, const Panel& panel, int64_t place,
-                            const FloatVector (&sum)[kRows][kVectors]) {
-  float* out = job.out_data + place * job.out_channels();
+HWY_INLINE void end_tile(const TileJob& job, const Panel& panel, const Place& place,
+                         const FloatVector (&sum)[kRows][kVectors]) {
+  const FloatTag d;
+  const int64_t step = job.out_channels();
+  float* const out = job.out_data + place.index * step + panel.columns.first;
+  const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
   BERTH_UNROLL_FULL
-  for (int i = 0; i < kRows; ++i, out += job.out_channels()) finish_row<kVectors>(job, panel.columns, sum[i], out);
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t left = panel.columns.count - v * kLanes;
+    float* to = out + v * kLanes;
+    if (left >= kLanes) {
+      if (job.residual) {
+        BERTH_UNROLL_FULL
+        for (int i = 0; i < kRows; ++i) {
+          const FloatVector y = hn::Add(sum[i][v], hn::LoadU(d, to + i * step));
+          hn::StoreU(within(low, high, y), d, to + i * step);
+        }
+      } else {
+        BERTH_UNROLL_FULL
+        for (int i = 0; i < kRows; ++i) hn::StoreU(within(low, high, sum[i][v]), d, to + i * step);
+      }
+    } else if (left > 0) {
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kRows; ++i) {
+        FloatVector y = sum[i][v];
+        if (job.residual) y = hn::Add(y, load_part(to + i * step, left));
+        store_part(within(low, high, y), to + i * step, left);
+      }
+    }
+  }
+  if (!job.bounded) activate_rows(job, panel, out, kRows);
 }
 
 // Each place sees the one in its own place, and nothing else.
 template <int kRows, int kVectors>
-HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, int64_t place) {
+HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Place& place) {
   FloatVector sum[kRows][kVectors];
-  clear(sum);
-  const float* a[kRows];
-  for (int i = 0; i < kRows; ++i) a[i] = job.input + (place + i) * job.in_channels() + panel.channel;
-  add_run<kRows, kVectors>(sum, a, panel.weight, job.depth);
-  finish_tile(job, panel, place, sum);
+  begin_tile(job, panel, sum);
+  const int64_t step = job.in_channels();
+  add_rows<0, kRows>(sum, job.input + place.index * step + panel.channel, step, panel.weight, job.depth);
+  end_tile(job, panel, place, sum);
 }
 
+// The same for places of which some see nothing, in a row of the input.
 template <int kRows, int kVectors>
-HWY_NOINLINE void window_tile(const TileJob& job, const Panel& panel, int64_t place, Cursor& cursor) {
-  FloatVector sum[kRows][kVectors];
-  clear(sum);
-  Window window[kRows];
-  // Taps side by side read elements side by side, unless some lie outside.
-  bool whole = job.dilation[1] == 1 && job.groups == 1;
-  for (int i = 0; i < kRows; ++i, cursor.next()) {
-    window[i] = cursor.window();
-    whole = whole && window[i].x >= 0 && window[i].x + job.kernel[1] <= job.in[1];
+HWY_INLINE void add_seen(const TileJob& job, FloatVector (&sum)[kRows][kVectors], const float* row, int64_t x,
+                         const float* b, int64_t depth) {
+  if (x + (kRows - 1) * job.stride[1] < 0 || x >= job.in[1]) return;
+  const float* a[kRows];
+  for (int i = 0; i < kRows; ++i, x += job.stride[1]) {
+    a[i] = inside(x, job.in[1]) ? row + x * job.in_channels() : job.zeros;
   }
+  add_scattered<kRows, kVectors>(sum, a, b, depth);
+}
+
+// Places side by side in one row of the result.
+template <int kRows, int kVectors>
+HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& place) {
+  FloatVector sum[kRows][kVectors];
+  begin_tile(job, panel, sum);
+  const int64_t first = place.x * job.stride[1] - job.padding[1];
+  const int64_t y = place.y * job.stride[0] - job.padding[0];
   const int64_t channels = job.in_channels();
+  const int64_t step = job.stride[1] * channels;
+  const float* image = job.input + place.image * job.in[0] * job.in[1] * channels + panel.channel;
+  // Taps side by side read elements side by side.
+  const bool whole = job.dilation[1] == 1 && job.groups == 1 && first >= 0 &&
+                     first + (kRows - 1) * job.stride[1] + job.kernel[1] <= job.in[1];
   const int64_t runs = whole ? 1 : job.kernel[1];
   const int64_t run = whole ? job.kernel[1] * job.depth : job.depth;
+  for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
+    const int64_t in_y = y + ky * job.dilation[0];
+    if (!inside(in_y, job.in[0])) continue;
+    const float* b = panel.weight + ky * job.kernel[1] * job.depth * kVectors * kLanes;
+    const float* row = image + in_y * job.in[1] * channels;
+    for (int64_t kx = 0; kx < runs; ++kx, b += run * kVectors * kLanes) {
+      const int64_t x = first + kx * job.dilation[1];
+      const int64_t last = x + (kRows - 1) * job.stride[1];
+      if (x >= 0 && last < job.in[1]) {
+        add_rows<0, kRows>(sum, row + x * channels, step, b, run);
+      } else if constexpr (kRows > 1) {
+        // Where padding is, there is nothing to add: mostly to the first place or the last.
+        if (x < 0 && x + job.stride[1] >= 0 && last < job.in[1]) {
+          add_rows<1, kRows>(sum, row + (x + job.stride[1]) * channels, step, b, run);
+        } else if (x >= 0 && last >= job.in[1] && last - job.stride[1] < job.in[1]) {
+          add_rows<0, kRows - 1>(sum, row + x * channels, step, b, run);
+        } else {
+          add_seen(job, sum, row, x, b, run);
+        }
+      }
+    }
+  }
+  end_tile(job, panel, place, sum);
+}
+
+// Places of several rows of the result.
+template <int kRows, int kVectors>
+HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place& place) {
+  FloatVector sum[kRows][kVectors];
+  begin_tile(job, panel, sum);
+  const int64_t channels = job.in_channels();
+  // What a place of the result sees: its image, and where its window begins, perhaps outside.
+  const float* image[kRows];
+  int64_t y[kRows], x[kRows];
+  for (int i = 0; i < kRows; ++i) {
+    const int64_t row = (place.index + i) / job.out[1];
+    x[i] = (place.index + i) % job.out[1] * job.stride[1] - job.padding[1];
+    y[i] = row % job.out[0] * job.stride[0] - job.padding[0];
+    image[i] = job.input + row / job.out[0] * job.in[0] * job.in[1] * channels + panel.channel;
+  }
   const float* b = panel.weight;
   for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
-    for (int64_t kx = 0; kx < runs; ++kx, b += run * kVectors * kLanes) {
+    for (int64_t kx = 0; kx < job.kernel[1]; ++kx, b += job.depth * kVectors * kLanes) {
       const float* a[kRows];
       bool any = false;
       for (int i = 0; i < kRows; ++i) {
-        const int64_t y = window[i].y + ky * job.dilation[0];
-        const int64_t x = window[i].x + kx * job.dilation[1];
-        const bool seen = inside(y, job.in[0]) && inside(x, job.in[1]);
+        const int64_t in_y = y[i] + ky * job.dilation[0];
+        const int64_t in_x = x[i] + kx * job.dilation[1];
+        const bool seen = inside(in_y, job.in[0]) && inside(in_x, job.in[1]);
         any = any || seen;
-        a[i] = seen ? window[i].image + (y * job.in[1] + x) * channels + panel.channel : job.zeros;
+        a[i] = seen ? image[i] + (in_y * job.in[1] + in_x) * channels : job.zeros;
       }
-      if (any) add_run<kRows, kVectors>(sum, a, b, run);
+      if (any) add_scattered<kRows, kVectors>(sum, a, b, job.depth);
     }
   }
-  finish_tile(job, panel, place, sum);
+  end_tile(job, panel, place, sum);
 }
 
-template <int kRows, int kVectors>
-HWY_INLINE void tile(const TileJob& job, const Panel& panel, int64_t place, Cursor& cursor) {
-  if (job.is_plain()) return plain_tile<kRows, kVectors>(job, panel, place);
-  window_tile<kRows, kVectors>(job, panel, place, cursor);
+using TileFunction = void (*)(const TileJob& job, const Panel& panel, const Place& place);
+
+constexpr int height_of(size_t index) {
+  const int height = static_cast<int>(index) + 1;
+  return height <= kAnyHeight ? height : height / 2 * 2;
+}
+
+// The tiles of 1, 2, … rows.
+template <int kVectors, size_t... kIndex>
+TileFunction tile_of(TileShape shape, int64_t rows, std::index_sequence<kIndex...>) {
+  static constexpr TileFunction kPlain[] = {plain_tile<height_of(kIndex), kVectors>...};
+  static constexpr TileFunction kRow[] = {row_tile<height_of(kIndex), kVectors>...};
+  static constexpr TileFunction kMixed[] = {mixed_tile<std::min(height_of(kIndex), kHighestMixed), kVectors>...};
+  const auto& tiles = shape == TileShape::kPlain ? kPlain : shape == TileShape::kRow ? kRow : kMixed;
+  return tiles[rows - 1];
 }
 
 template <int kVectors>
-void run_rows(const TileJob& job, const Panel& panel, int64_t begin, int64_t end) {
-  // Tiles of about the same height.
-  const int64_t tiles = (end - begin + kTileRows - 1) / kTileRows;
-  const int64_t height = (end - begin) / tiles;
-  const int64_t higher = (end - begin) % tiles;
-  Cursor cursor(job, begin);
-  for (int64_t t = 0; t < tiles; ++t) {
-    const int64_t rows = height + (t < higher ? 1 : 0);
-    switch (rows) {
-      case 1: tile<1, kVectors>(job, panel, begin, cursor); break;
-      case 2: tile<2, kVectors>(job, panel, begin, cursor); break;
-      case 3: tile<3, kVectors>(job, panel, begin, cursor); break;
-      case 4: tile<4, kVectors>(job, panel, begin, cursor); break;
-      case 5: tile<5, kVectors>(job, panel, begin, cursor); break;
-      default: tile<6, kVectors>(job, panel, begin, cursor); break;
-    }
-    begin += rows;
+void run_rows(const TileJob& job, const Panel& panel, const Place& place, int64_t rows) {
+  constexpr auto kHeights = std::make_index_sequence<kHighest[kVectors]>();
+  if (rows > kAnyHeight && rows % 2 != 0) {
+    run_rows<kVectors>(job, panel, place, rows / 2);
+    return run_rows<kVectors>(job, panel, {place.image, place.y, place.x + rows / 2, place.index + rows / 2},
+                              rows - rows / 2);
+  }
+  tile_of<kVectors>(job.shape, rows, kHeights)(job, panel, place);
+}
+
+template <int kVectors>
+void run_strips(const TileJob& job, const Panel& panel, int64_t begin, int64_t end) {
+  int64_t line = begin / job.line_strips;
+  int64_t strip = begin % job.line_strips;
+  Place place = {line / job.out[0], line % job.out[0], 0, 0};
+  for (; begin < end; ++begin) {
+    place.x = job.strip_begin(strip);
+    place.index = line * job.line + place.x;
+    run_rows<kVectors>(job, panel, place, job.strip_begin(strip + 1) - place.x);
+    if (++strip < job.line_strips) continue;
+    strip = 0;
+    ++line;
+    if (++place.y < job.out[0]) continue;
+    place.y = 0;
+    ++place.image;
   }
 }
 
@@ -169,15 +316,18 @@ void run(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
   panel.channel = group * job.depth;
   panel.columns = {group * job.columns + first, std::min(job.panel_columns, job.columns - first)};
   const int64_t vectors = job.panel_columns / kLanes;
-  if (vectors == 1) return run_rows<1>(job, panel, begin, end);
-  if (vectors == 2) return run_rows<2>(job, panel, begin, end);
+  if (vectors == 1) return run_strips<1>(job, panel, begin, end);
+  if (vectors == 2) return run_strips<2>(job, panel, begin, end);
 #if HWY_TARGET == HWY_AVX3
-  if (vectors == 3) return run_rows<3>(job, panel, begin, end);
-  return run_rows<4>(job, panel, begin, end);
+  if (vectors == 3) return run_strips<3>(job, panel, begin, end);
+  return run_strips<4>(job, panel, begin, end);
 #endif
 }
 
-TileFunctions functions() { return {kLanes, kTileColumns, run}; }
+TileFunctions functions() {
+  return {kLanes,        kTileVectors, {kHighest[0], kHighest[1], kHighest[2], kHighest[3], kHighest[4]},
+          kHighestMixed, kAnyHeight,   run};
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
