@@ -30,6 +30,7 @@ size_t file_args(const KernelEntry& kernel, const Signature& signature) {
 
 Error MethodLoader::resolve(MethodData& data) {
   BERTH_RETURN_IF_ERROR(find_kernels(data));
+  mark_given(data);
   size_t index = 0;
   for (flatbuffers::uoffset_t c = 0; c < length(plan_.chains()); ++c) {
     const auto& instructions = *plan_.chains()->Get(c)->instructions();
@@ -184,6 +185,7 @@ Error MethodLoader::check_inputs(MethodData& data) {
 Error MethodLoader::check_calls(MethodData& data) {
   for (size_t i = 0; i < data.counts.instructions; ++i) {
     Instruction& instruction = data.instructions[i];
+    mention_others(data, instruction);
     if (instruction.kind == Instruction::Kind::kDelegate) {
       BERTH_RETURN_IF_ERROR(check_delegate_call(data, i, When::kLoad, report_));
     }
@@ -192,6 +194,7 @@ Error MethodLoader::check_calls(MethodData& data) {
     if (signature == nullptr) return Error::kInternal;
     const Span<EValue* const> args(instruction.args, instruction.count);
     BERTH_RETURN_IF_ERROR(check_call(data, i, *signature, When::kLoad, report_));
+    mention_call(data, instruction, *signature);
     for (size_t a = 0; a < args.size(); ++a) {
       const bool changes = (data.value_flags[args[a] - data.values] & kVolatileValue) != 0 &&
                            signature->parameters()[a].kind != ArgKind::kSlot;

@@ -86,8 +86,14 @@ enum TensorFlags : uint8_t {
   kCallerTensor = 8,       // its memory is given after the load: by the caller, or never when a method is only measured
 };
 
-/// A value that instructions replace, or whose elements or tensor are replaced: calls that read it are checked anew.
-enum ValueFlags : uint8_t { kVolatileValue = 1 };
+enum ValueFlags : uint8_t {
+  /// Instructions replace it, or its elements or tensor are replaced: calls that read it are checked anew.
+  kVolatileValue = 1,
+  // What the program does with a tensor, by the first instruction that mentions it (method_state.cc).
+  kReadFirst = 2,  // reads it, or changes a part of it
+  kMadeFirst = 4,  // gives it all of its bytes
+  kGiven = 8,      // an input, a constant, or state with a name or an initial value
+};
 
 struct MethodCounts {
   size_t values = 0;

@@ -71,6 +71,7 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
   BERTH_RETURN_IF_ERROR(loader.lay_out(data, &memory.planned()));
   BERTH_RETURN_IF_ERROR(loader.open_delegates(data, threads));
   BERTH_RETURN_IF_ERROR(loader.resolve(data));
+  BERTH_RETURN_IF_ERROR(loader.zero_unmarked_state(data));
   const size_t temp = loader.temp_bytes(data, threads);
   if (temp > data.temp.size()) {
     return format::fail(report, Error::kMemoryAllocationFailed, "temp memory",

@@ -40,6 +40,10 @@ class MethodLoader {
 
   Error resolve(MethodData& data);
 
+  /// Sets the state to zero that only the instructions show to be state (method_state.cc); the other state has its
+  /// initial value since lay_out(). REQUIRES: resolve() succeeded.
+  Error zero_unmarked_state(MethodData& data);
+
   /// Bytes of the method memory: the arrays, or what verify_plan() wants while they are not there yet.
   Error memory_bytes(const MethodCounts& counts, size_t* bytes) const;
   /// Whether nothing overwrites what is still to be read (format/verify_plan.h), unless the program was loaded without.
@@ -100,6 +104,12 @@ class MethodLoader {
   Error check_calls(MethodData& data);
   Error prepare(MethodData& data, size_t index, const Signature& signature);
   void spread_volatile(MethodData& data) const;
+  struct Bytes;
+  void mark_given(MethodData& data) const;
+  void mention_call(MethodData& data, const Instruction& call, const Signature& signature) const;
+  void mention_others(MethodData& data, const Instruction& instruction) const;
+  bool find_bytes(size_t value, Bytes* bytes) const;
+  bool is_view(const MethodData& data, size_t value, const Bytes& bytes, uint64_t* steps) const;
   const Signature* signature_of(const KernelEntry* kernel);
 
   const Program& program_;

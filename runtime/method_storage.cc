@@ -100,7 +100,8 @@ Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tens
   return nbytes == 0 ? Error::kOk : initialize(data, index, tensor, nbytes, *memory);
 }
 
-// State, by its initial value; named state that has none starts at zero, whatever the arena held.
+// State, by its initial value; named state that has none starts at zero, whatever the arena held. State without a name
+// is found later (method_state.cc).
 Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes,
                                void* memory) {
   const Device device = program_.devices()(format::tensor_device(tensor));

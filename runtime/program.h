@@ -127,7 +127,7 @@ class Program {
                                      Report* report = nullptr) const;
 
   /// Makes a method ready to run: arenas must be as MethodMeta says, on their devices. State gets its initial value, on
-  /// whatever device it lies; named state without one is zeroed. Delegates are loaded, one stream is made for each
+  /// whatever device it lies; state without one is zeroed. Delegates are loaded, one stream is made for each
   /// device that the method uses. The Program, the memory and what is in `options` must outlive the Method; the Program
   /// must not move while a Method of it lives.
   ///

@@ -1,0 +1,136 @@
+// MethodLoader: state that nothing in the file marks as such. ExecuTorch's exporter gives a mutable buffer whose
+// initial value it was told not to keep neither a name nor a value: such state is seen only by what the program does
+// with it.
+//
+// A planned tensor is such state when the first that instructions do with it, in the order of the file, is to read it
+// or to change a part of it, while it is no input and its bytes are nobody else's: where an instruction, a caller or
+// the file gives any of them to another value, the tensor is a view of that one. What a delegate is called with last
+// and nothing mentioned before are its results and its scratch memory (as in format/verify_plan.h), and no state.
+#include <cstring>
+
+#include "base/math.h"
+#include "format/tensor_facts.h"
+#include "runtime/method_loader.h"
+
+namespace berth::internal {
+namespace {
+
+using format::Storage;
+
+bool is_named(const fb::Tensor& tensor) {
+  return tensor.extra_tensor_info() != nullptr &&
+         format::text(tensor.extra_tensor_info()->fully_qualified_name())[0] != '\0';
+}
+
+// A first mention of a value; later ones say nothing new.
+void mention(MethodData& data, const EValue& value, uint8_t how) {
+  uint8_t& flags = data.value_flags[&value - data.values];
+  if ((flags & (kReadFirst | kMadeFirst)) == 0) flags |= how;
+}
+
+void mention_all(MethodData& data, const EValue& value, uint8_t how) {
+  if (value.is_tensor()) return mention(data, value, how);
+  if (value.tag() != Tag::kTensorList) return;
+  for (const EValue* item : value.items()) {
+    if (item->is_tensor()) mention(data, *item, how);
+  }
+}
+
+}  // namespace
+
+// A run of bytes in an arena.
+struct MethodLoader::Bytes {
+  uint32_t arena = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+
+  bool overlap(const Bytes& other) const { return arena == other.arena && begin < other.end && other.begin < end; }
+};
+
+// False for what lies in no arena, or has no bytes.
+bool MethodLoader::find_bytes(size_t value, Bytes* bytes) const {
+  const fb::Tensor* tensor = format::tensor_at(plan_, static_cast<int64_t>(value));
+  uint64_t nbytes = 0;
+  if (tensor == nullptr || !format::is_planned(*tensor)) return false;
+  if (!format::tensor_nbytes(*tensor, &nbytes) || nbytes == 0) return false;
+  bytes->arena = tensor->allocation_info()->memory_id();
+  bytes->begin = format::planned_offset(*tensor->allocation_info());
+  return checked_add(bytes->begin, nbytes, &bytes->end);
+}
+
+// Inputs, constants, and the state that the file marks.
+void MethodLoader::mark_given(MethodData& data) const {
+  for (size_t i = 0; i < data.counts.values; ++i) {
+    const fb::Tensor* tensor = format::tensor_at(plan_, static_cast<int64_t>(i));
+    if (tensor == nullptr) continue;
+    const Storage storage = format::storage_of(*tensor);
+    const bool open = storage == Storage::kNone || (storage == Storage::kPlanned && !is_named(*tensor));
+    if (!open) data.value_flags[i] |= kGiven;
+  }
+  for (size_t i = 0; i < data.counts.inputs; ++i) data.value_flags[data.inputs[i].value] |= kGiven;
+}
+
+void MethodLoader::mention_call(MethodData& data, const Instruction& call, const Signature& signature) const {
+  // What these change they fill, here or in a loop.
+  const bool replaces = std::strcmp(call.kernel->name, "aten::copy_") == 0 ||
+                        std::strcmp(call.kernel->name, "executorch_prim::et_copy_index.tensor") == 0;
+  for (const bool results : {false, true}) {  // what is read is read first
+    for (size_t a = 0; a < call.count; ++a) {
+      const Parameter& parameter = signature.parameters()[a];
+      const bool result = parameter.output || parameter.kind == ArgKind::kView || (replaces && a == 0);
+      if (result == results) mention_all(data, *call.args[a], results ? kMadeFirst : kReadFirst);
+    }
+  }
+}
+
+void MethodLoader::mention_others(MethodData& data, const Instruction& instruction) const {
+  if (instruction.kind == Instruction::Kind::kMove) {
+    mention_all(data, *instruction.args[0], kReadFirst);
+    mention_all(data, *instruction.args[1], kMadeFirst);
+  }
+  if (instruction.kind != Instruction::Kind::kDelegate) return;
+  size_t results = instruction.count;
+  while (results > 0 &&
+         (data.value_flags[instruction.args[results - 1] - data.values] & (kReadFirst | kMadeFirst | kGiven)) == 0)
+    --results;
+  for (size_t a = 0; a < instruction.count; ++a) {
+    mention_all(data, *instruction.args[a], a < results ? kReadFirst : kMadeFirst);
+  }
+}
+
+// Whether any of `bytes`, those of `value`, are another value's; looked for next to it first, where views stand.
+bool MethodLoader::is_view(const MethodData& data, size_t value, const Bytes& bytes, uint64_t* steps) const {
+  for (size_t distance = 1; distance < data.counts.values; ++distance) {
+    for (const bool before : {true, false}) {
+      if (before ? distance > value : distance >= data.counts.values - value) continue;
+      const size_t other = before ? value - distance : value + distance;
+      if (++*steps, !data.values[other].is_tensor()) continue;
+      Bytes its;
+      const bool gives = (data.value_flags[other] & (kMadeFirst | kGiven)) != 0;
+      if (gives && find_bytes(other, &its) && its.overlap(bytes)) return true;
+    }
+  }
+  return false;
+}
+
+Error MethodLoader::zero_unmarked_state(MethodData& data) {
+  // Far more than views need, which stand near what they are views of.
+  const uint64_t most = 64 * view_.flatbuffer().size() + (uint64_t{1} << 22);
+  uint64_t steps = 0;
+  for (size_t i = 0; planned_ != nullptr && i < data.counts.values; ++i) {
+    Bytes bytes;
+    if ((data.value_flags[i] & (kReadFirst | kGiven)) != kReadFirst || !find_bytes(i, &bytes)) continue;
+    const fb::Tensor& tensor = *format::tensor_at(plan_, static_cast<int64_t>(i));
+    if (is_view(data, i, bytes, &steps)) continue;
+    if (steps > most) {
+      return fail(Error::kOutOfResources, "values", i,
+                  "finding state takes far more steps than a file of this size needs");
+    }
+    const Device device = program_.devices()(format::tensor_device(tensor));
+    BERTH_RETURN_IF_ERROR(fill_state(data, i, device, data.values[i].tensor().raw(), nullptr,
+                                     static_cast<size_t>(bytes.end - bytes.begin)));
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::internal
