@@ -89,11 +89,19 @@ Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loade
   return profiler;
 }
 
+// Inputs are the user's, who has them before a model is loaded: they count as resident at the start.
+int64_t kilobytes(const std::vector<Array>& inputs) {
+  size_t bytes = 0;
+  for (const Array& input : inputs) bytes += input.bytes.size();
+  return static_cast<int64_t>(bytes / 1024);
+}
+
 Status run_bench(BenchOptions& options) {
-  const int64_t start_kb = resident_kb();
+  int64_t start_kb = resident_kb();
   BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
   Method& method = loaded->method->method();
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
+  start_kb += kilobytes(inputs);
   Timing timing;
   BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
   BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded, inputs));
@@ -121,9 +129,10 @@ Status run_bench(BenchOptions& options) {
     fmt::print("{}\n", json_text(json));
     return Done{};
   }
-  fmt::print("load {}, first run {}; then of {} runs on {} threads: min {}, median {}, 90 % below {}\n",
-             duration_text(loaded->seconds), duration_text(timing.first), options.iterations, options.load.threads,
-             duration_text(timing.at(0)), duration_text(timing.at(.5)), duration_text(timing.at(.9)));
+  fmt::print("load {}, first run {}; then of {} on {}: min {}, median {}, 90 % below {}\n",
+             duration_text(loaded->seconds), duration_text(timing.first), counted(options.iterations, "run"),
+             counted(options.load.threads, "thread"), duration_text(timing.at(0)), duration_text(timing.at(.5)),
+             duration_text(timing.at(.9)));
   for (const auto& [device, bytes] : json["planned_bytes"].items()) {
     fmt::print("memory on {}: {} planned", device, bytes_text(bytes.get<int64_t>()));
     if (device == "cpu") {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tools/data_files.h"
+#include "tools/input_shapes.h"
 #include "tools/names.h"
 #include "tools/tool.h"
 
@@ -22,18 +23,6 @@ struct CompileCommand {
   bool json = false;
   CompileOptions options;
 };
-
-// NAME=SHAPE; a name may hold '=' itself, a shape cannot.
-Status parse_shapes(const std::vector<std::string>& texts, ImportOptions& options) {
-  for (const std::string& text : texts) {
-    const size_t equals = text.rfind('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-      return Failure{Error::kInvalidArgument, "--input-shape " + text, "expected NAME=1x3x224x224"};
-    }
-    options.input_shapes.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return Done{};
-}
 
 Json report_json(const CompileReport& report) {
   Json arenas = Json::array();
@@ -82,9 +71,9 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
   for (const std::string& line : report.why) fmt::print("{}\n", line);
   std::string order = report.order_optimal ? "order optimal, " : "";
   if (report.saved_by_order > 0) order = fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) + order;
-  fmt::print("{}: {} instructions, {} in place, {} views, {}constants {}, in {}\n", command.output, report.instructions,
-             report.in_place, report.views, order, bytes_text(report.constant_bytes),
-             duration_text(report.total_ms / 1e3));
+  fmt::print("{}: {}, {} in place, {}, {}constants {}, in {}\n", command.output,
+             counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"), order,
+             bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
   if (report.truncated) fmt::print("{}: truncated: the time limit cut planning short\n", command.output);
   for (const ArenaReport& arena : report.arenas) {
     fmt::print("{}: arena {} on {}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
@@ -92,18 +81,18 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
                arena.optimal ? ", optimal" : "");
   }
   for (const DelegateReport& delegate : report.delegates) {
-    fmt::print("{}: delegate {} of {} on {}: {} nodes, scratch {}\n", delegate.method, delegate.name, delegate.backend,
-               device_name(delegate.device), delegate.nodes, bytes_text(delegate.scratch_bytes));
+    fmt::print("{}: delegate {} of {} on {}: {}, scratch {}\n", delegate.method, delegate.name, delegate.backend,
+               device_name(delegate.device), counted(delegate.nodes, "node"), bytes_text(delegate.scratch_bytes));
   }
   for (const CopyReport& copy : report.copies) {
-    fmt::print("{}: {} copies from {} to {}, {} in all\n", copy.method, copy.count, device_name(copy.from),
-               device_name(copy.to), bytes_text(copy.bytes));
+    fmt::print("{}: {} from {} to {}, {} in all\n", copy.method, counted(copy.count, "copy", "copies"),
+               device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes));
   }
 }
 
 Status run_compile(CompileCommand& command) {
   ImportOptions import;
-  BERTH_TRY(parse_shapes(command.shapes, import));
+  BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;
   command.options.planner = command.no_reuse || command.planner == "naive" ? Planner::kNaive
                             : command.planner == "greedy"                  ? Planner::kGreedy
@@ -121,6 +110,11 @@ Status run_compile(CompileCommand& command) {
   return Done{};
 }
 
+void switch_off(CLI::App& command, const char* flag, bool& option, const char* help) {
+  command.add_flag_callback(
+      flag, [&option] { option = false; }, help);
+}
+
 }  // namespace
 
 void add_compile(CLI::App& app, Session& session) {
@@ -129,9 +123,10 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("MODEL", command->model, "an .onnx or .pt2 model, a .pte program, or IR text")->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
   sub->add_option("--target", command->options.target,
-                  "what runs it, in order of preference: portable (the default), cpu, cuda:N, sim:N; cuda:0,cpu");
+                  "what runs it, in order of preference: portable (the default), cpu, cuda:N, sim:N; several with "
+                  "commas, cuda:0,cpu");
   sub->add_option("--cpu", command->options.cpu,
-                  "the instruction set that the cpu target packs weights for: native, generic, avx2 or avx512")
+                  "the instruction set that the cpu target packs weights for; native, this machine's, without")
       ->check(CLI::IsMember({"native", "generic", "avx2", "avx512"}));
   sub->add_option("--place", command->options.place,
                   "GLOB=DEVICE: nodes of this name, or that make a value of this name, run there; later ones win")
@@ -140,24 +135,24 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("--device-io", command->options.device_io,
                   "NAME=DEVICE: the input or output of this name is the caller's memory there")
       ->allow_extra_args(false);
-  sub->add_option("--input-shape", command->shapes, "NAME=1x3x224x224; a dimension may be a bound, 1..8")
-      ->allow_extra_args(false);
+  add_input_shapes(*sub, command->shapes);
   add_data(*sub, command->data);
-  sub->add_option("--planner", command->planner, "naive, greedy or best")
+  sub->add_option("--planner", command->planner, "how offsets are found; best without")
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
-  sub->add_flag("!--no-inplace", command->options.in_place, "no result is computed into the bytes of an input");
-  sub->add_flag("!--no-alias", command->options.alias, "no views, and no parts in their wholes: each is copied");
-  sub->add_flag("!--no-reorder", command->options.reorder, "the nodes run in the order of the model");
-  sub->add_flag("!--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");
+  switch_off(*sub, "--no-inplace", command->options.in_place, "no result is computed into the bytes of an input");
+  switch_off(*sub, "--no-alias", command->options.alias, "no views, and no parts in their wholes: each is copied");
+  switch_off(*sub, "--no-reorder", command->options.reorder, "the nodes run in the order of the model");
+  switch_off(*sub, "--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");
   sub->add_option("--time-limit", command->options.time_limit,
                   "seconds for planning; only cuts short, and the report then says truncated")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   sub->add_option("--dump-ir", command->options.dump_ir,
                   "write the IR after every pass that changed it to this folder");
-  sub->add_option("--why", command->options.why,
-                  "print the decisions of a pass, with their reasons; all for every pass")
-      ->allow_extra_args(false);
+  sub->add_option("--why", command->options.why, "print the decisions of a pass, with their reasons")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"all", "reuse", "fusion", "partition", "insert_copies", "propagate_devices", "simplify",
+                             "fold_constants", "fold_batch_norm", "canonicalise_views", "cse", "dce"}));
   sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
   sub->add_flag("--json", command->json, "one JSON object instead of text");
   sub->footer("example: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224");

@@ -28,9 +28,9 @@ void add_devices(CLI::App& app, Session&) {
       fmt::print("{}\n", Json{{"devices", list}}.dump());
       return;
     }
-    fmt::print("cpu   {} hardware threads; targets portable ({} kernels) and cpu\n", threads, kernels);
+    fmt::print("cpu   {}; targets portable ({} kernels) and cpu\n", counted(threads, "hardware thread"), kernels);
     for (const DeviceKind& kind : machine.kinds()) {
-      fmt::print("{:<5} {} devices: {}; target {}:N\n", to_string(kind.type), kind.count, kind.note,
+      fmt::print("{:<5} {}: {}; target {}:N\n", to_string(kind.type), counted(kind.count, "device"), kind.note,
                  to_string(kind.type));
     }
   });

@@ -11,6 +11,8 @@
 #include "format/tensor_facts.h"
 #include "format/write/print_program.h"
 #include "runtime/method_meta.h"
+#include "tools/data_files.h"
+#include "tools/input_shapes.h"
 #include "tools/names.h"
 #include "tools/program_file.h"
 #include "tools/timeline.h"
@@ -26,6 +28,8 @@ struct InspectOptions {
   bool instructions = false;
   bool plan = false;
   bool ir = false;
+  std::vector<std::string> shapes;
+  std::vector<std::string> data;
 };
 
 Json port_json(const MethodMeta& meta, bool input, size_t index) {
@@ -128,7 +132,8 @@ std::string port_text(const Json& port) {
 }
 
 void print_method(const Json& method) {
-  fmt::print("method {}: {} instructions\n", method["name"].get<std::string>(), method["instructions"].get<size_t>());
+  fmt::print("method {}: {}\n", method["name"].get<std::string>(),
+             counted(method["instructions"].get<int64_t>(), "instruction"));
   for (const auto& port : method["inputs"]) fmt::print("  input   {}\n", port_text(port));
   for (const auto& port : method["outputs"]) fmt::print("  output  {}\n", port_text(port));
   for (const auto& arena : method["arenas"]) {
@@ -182,7 +187,7 @@ void print_external(const InspectOptions& options, const ProgramFile& program) {
   uint64_t bytes = 0;
   for (const ExternalUse& use : uses) bytes += use.bytes;
   if (uses.empty()) return;
-  fmt::print("{} tensors of {} bytes lie in data files (.ptd){}\n", uses.size(), bytes,
+  fmt::print("{} of {} bytes lie in data files (.ptd){}\n", counted(static_cast<int64_t>(uses.size()), "tensor"), bytes,
              options.values ? ":" : "; --values names them");
   for (size_t i = 0; options.values && i < uses.size(); ++i) {
     fmt::print("  {}: {}{} {} bytes\n", uses[i].key, to_string(static_cast<DType>(uses[i].tensor->scalar_type())),
@@ -242,7 +247,10 @@ Status inspect_program(const InspectOptions& options) {
 }
 
 Status inspect_model(const InspectOptions& options) {
-  BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, {}));
+  ImportOptions import;
+  BERTH_TRY(parse_input_shapes(options.shapes, import));
+  import.data_files = options.data;
+  BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, import));
   if (options.values || options.instructions || options.ir) {
     fmt::print("{}", ir::print(module, {/*elide=*/true}));
     return Done{};
@@ -293,6 +301,8 @@ void add_inspect(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("inspect", "Show what is in a program or a model");
   command->add_option("FILE", options->file, "a .pte program, a .ptd data file, an .onnx or .pt2 model, or IR text")
       ->required();
+  add_input_shapes(*command, options->shapes);
+  add_data(*command, options->data);
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->add_flag("--values", options->values, "every value with its type and place");
   command->add_flag("--instructions", options->instructions, "every instruction");

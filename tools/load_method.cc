@@ -8,6 +8,7 @@
 #include "compiler/ir/builder.h"
 #include "kernels/portable/portable.h"
 #include "tools/names.h"
+#include "tools/program_file.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -15,8 +16,9 @@ namespace {
 
 Failure failure_from(const std::string& path, Error code, const Report& report) {
   if (report.code == Error::kOk) return Failure{code, path, to_string(code)};
-  const std::string place = report.place[0] == '\0' ? path : path + ": " + report.place;
-  return Failure{report.code, place, report.message};
+  const std::string place = report.place;
+  if (place.rfind(path, 0) == 0) return Failure{report.code, place, report.message};
+  return Failure{report.code, place.empty() ? path : path + ": " + place, report.message};
 }
 
 Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
@@ -79,8 +81,9 @@ Expected<std::vector<std::string>> assign_files(const LoadRequest& request, cons
     }
     if (index >= files.size()) {
       return Failure{Error::kInvalidArgument, "--input " + text,
-                     equals != std::string::npos ? "the method has no input of that name; berth inspect lists them"
-                                                 : "the method has only " + std::to_string(files.size()) + " inputs"};
+                     equals != std::string::npos
+                         ? "the method has no input of that name; berth inspect lists them"
+                         : "the method has only " + counted(static_cast<int64_t>(files.size()), "input")};
     }
     files[index] = equals == std::string::npos ? text : text.substr(equals + 1);
   }
@@ -118,8 +121,9 @@ void add_load_options(CLI::App& command, LoadRequest& request) {
 }
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
-  const Stopwatch watch;
+  // The machine's devices are looked for first: that is the process's to do once, not the model's.
   auto loaded = std::make_unique<LoadedMethod>();
+  const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(loaded->loader, open_loader(request));
   Report report;
   LoadOptions options;
@@ -131,7 +135,9 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   options.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
   options.external = &loaded->data;
   auto program = Program::load(*loaded->loader, portable::kernels(), options);
-  if (!program.ok()) return failure_from(request.program, program.error(), report);
+  if (!program.ok()) {
+    return if_no_program(request.program, failure_from(request.program, program.error(), report));
+  }
   loaded->program = std::make_unique<Program>(std::move(program).value());
   BERTH_TRY(loaded->data.open(*loaded->program, request.program, request.data));
   BERTH_ASSIGN_OR_RETURN(const std::string name, choose_method(request, *loaded->program));

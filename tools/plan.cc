@@ -86,7 +86,7 @@ void add_plan(CLI::App& app, Session& session) {
   command->add_option("-o", options->solution, "write the problem with its offsets to this CSV");
   command
       ->add_option("--capacity", options->capacity, "bytes that the plan may take: the first plan within is the answer")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   command
       ->add_option("--time-limit", options->time_limit,
                    "seconds to search; without it the search ends by a count, the same on every machine")

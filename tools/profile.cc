@@ -84,6 +84,7 @@ std::vector<ProfiledOperator> Profiler::operators() const {
     all.least_seconds += calls * roofline_.seconds(instruction.cost.flops / calls, instruction.cost.bytes / calls);
   }
   std::vector<ProfiledOperator> sorted;
+  sorted.reserve(by_name.size());
   for (auto& [name, one] : by_name) sorted.push_back(std::move(one));
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   return sorted;

@@ -1,7 +1,9 @@
 #include "tools/program_file.h"
 
 #include <cstring>
+#include <filesystem>
 
+#include "compiler/import/pte/external_data.h"
 #include "format/verify.h"
 #include "format/verify_plan.h"
 
@@ -10,13 +12,24 @@ namespace {
 
 Failure in_file(const std::string& path, const format::Report& report) {
   const std::string place = report.place[0] == '\0' ? path : path + ": " + report.place;
-  return Failure{report.code, place, report.message};
+  return if_no_program(path, Failure{report.code, place, report.message});
 }
 
 }  // namespace
 
 bool is_program(const MappedFile& file) {
   return file.bytes().size() >= 8 && std::memcmp(file.bytes().data() + 4, "ET", 2) == 0;
+}
+
+Failure if_no_program(const std::string& path, Failure failure) {
+  const auto file = MappedFile::open(path);
+  if (!file.ok() || (*file)->bytes().size() < 64 || is_program(**file)) return failure;
+  if (looks_like_data_file((*file)->bytes())) {
+    return Failure{Error::kInvalidProgram, path, "is a data file; give the program, and this with --data"};
+  }
+  return Failure{Error::kInvalidProgram, path,
+                 "is no program (bytes 4 to 7 should be \"ET12\"); a model is compiled first: berth compile " + path +
+                     " -o " + std::filesystem::path(path).stem().string() + ".pte"};
 }
 
 Expected<ProgramFile> open_program(const std::string& path) {

@@ -20,6 +20,10 @@ struct ProgramFile {
 /// Whether `path` is a program: by its identifier, not by its name.
 bool is_program(const MappedFile& file);
 
+/// What to say when `path` could not be opened as a program: `failure`, or, for a file that is something else, what
+/// that is and what to do with it.
+Failure if_no_program(const std::string& path, Failure failure);
+
 /// Maps `path` and verifies its structure in full. The failure's place is "PATH: where in the program".
 Expected<ProgramFile> open_program(const std::string& path);
 

@@ -195,8 +195,7 @@ void add_run(CLI::App& app, Session& session) {
   command->add_option("--output-dir", options->output_dir, "write out0.npy, out1.npy… to this folder");
   command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
       ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
-  command->add_option("--top", options->top, "print the N largest elements of each output")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--top", options->top, "print the N largest elements of each output")->check(not_negative());
   command->add_option("--verify", options->verify, "minimal or full: how much of the file is checked before it is run")
       ->check(CLI::IsMember({"minimal", "full"}));
   add_load_options(*command, options->load);

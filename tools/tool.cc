@@ -29,6 +29,34 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
+std::string counted(int64_t count, std::string_view singular, std::string_view plural) {
+  if (count == 1) return fmt::format("1 {}", singular);
+  return plural.empty() ? fmt::format("{} {}s", count, singular) : fmt::format("{} {}", count, plural);
+}
+
+namespace {
+
+// Whether `holds` of the whole text as a number; the words are CLI11's way of saying what was expected.
+template <typename Condition>
+CLI::Validator number(const char* expected, Condition holds) {
+  return CLI::Validator(
+      [expected, holds](const std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && holds(value)) return std::string();
+        return fmt::format("expected {}, found {}", expected, text);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator above_zero() {
+  return number("a number above zero", [](double value) { return value > 0; });
+}
+CLI::Validator not_negative() {
+  return number("zero or more", [](double value) { return value >= 0; });
+}
+
 namespace {
 
 // A line of the kernel's account of this process, in KiB.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/failure.h"
 
@@ -56,6 +57,13 @@ std::string bytes_text(int64_t bytes);
 
 /// "1.23 ms", "45.0 us", "2.10 s".
 std::string duration_text(double seconds);
+
+/// "1 node", "2 nodes"; `plural` where it is not `singular` and an s.
+std::string counted(int64_t count, std::string_view singular, std::string_view plural = "");
+
+/// What numbers on the command line are held to: CLI11's own say so with every digit of the largest double.
+CLI::Validator above_zero();
+CLI::Validator not_negative();
 
 /// The most memory that this process had resident so far, in KiB. Not what it was born with: getrusage would count the
 /// process that started it.

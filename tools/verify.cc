@@ -57,13 +57,14 @@ Status run_verify(const VerifyOptions& options) {
                                   {"relations", plan.inferred ? "inferred" : "recorded"}}));
     return Done{};
   }
-  fmt::print(
-      "{}: sound. {} methods, {} values, {} instructions: every index, offset and size was checked, and nothing\n",
-      options.file, program.view.method_count(), values, instructions);
+  fmt::print("{}: sound. {}, {}, {}: every index, offset and size was checked, and nothing\n", options.file,
+             counted(static_cast<int64_t>(program.view.method_count()), "method"),
+             counted(static_cast<int64_t>(values), "value"),
+             counted(static_cast<int64_t>(instructions), "instruction"));
   fmt::print("that is still read is overwritten{}.\n",
              plan.inferred ? " (which values are views of which was inferred: the file does not say)" : "");
   if (outside > 0) {
-    fmt::print("{} of its tensors lie in data files (.ptd){}.\n", outside,
+    fmt::print("{} of its tensors {} in data files (.ptd){}.\n", outside, outside == 1 ? "lies" : "lie",
                data.empty() ? "; give them with --data to have these checked too" : ", which have them all");
   }
   return Done{};
