@@ -12,8 +12,6 @@ import numpy as np
 
 from drivers import Broken, Refused, difference
 
-# What Berth cannot turn back into a graph; it runs them.
-NOT_COMPILED = {"dynamic_sizes": "arithmetic on sizes"}
 # Fields that are not known here are not thrown away.
 NOT_REPLANNED = {"header_40": "longer than this version knows"}
 UNSOUND = {"cond_twice_overlap": "over bytes of"}
@@ -87,14 +85,9 @@ def check(berth, program, work):
         berth.call("replan", program, "-o", work / "replanned.pte")
         berth.call("verify", work / "replanned.pte", *data)
         variants.append(("replanned", work / "replanned.pte", ptd if ptd.exists() else None))
-    if name in NOT_COMPILED:
-        problem = expect_refusal(berth, NOT_COMPILED[name], "compile", program, "-o", work / "compiled.pte")
-        if problem:
-            return problem
-    else:
-        berth.call("compile", program, "-o", work / "compiled.pte", *data)
-        berth.call("verify", work / "compiled.pte")
-        variants.append(("compiled", work / "compiled.pte", None))
+    berth.call("compile", program, "-o", work / "compiled.pte", *data)
+    berth.call("verify", work / "compiled.pte")
+    variants.append(("compiled", work / "compiled.pte", None))
     arrays = program.with_suffix(".npz")
     if not arrays.exists() or not about.get("calls"):
         return None

@@ -51,6 +51,9 @@ Importer find_importer(const std::string& target);
 /// Whether `target` names an operator that writes its first argument: "torch.ops.aten.add_.Tensor".
 bool writes_in_place(const std::string& target);
 
+/// Arithmetic on numbers of which only the data or the sizes tell something, as operators on tensors; what cannot be
+/// done so is unknown.
+void import_number(NodeContext& n);
 /// Appends `n` as the operator `row`, argument by argument.
 void import_generic(NodeContext& n, const ir::Operator& row);
 void import_node(NodeContext& n, const Importer& importer);

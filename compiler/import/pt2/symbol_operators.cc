@@ -36,11 +36,11 @@ using SizeFunction = Dim (*)(ir::Symbols& s, Dim a, Dim b);
 
 bool is_nonzero(ir::Symbols& s, Dim d) { return s.lower(d) > 0 || s.upper(d) < 0; }
 
-// What cannot be told now is only a failure for whoever asks for it: most of this is there for assertions.
+// What is no size is computed at run time, where somebody asks for it: most of this is there for assertions.
 void import_arithmetic(NodeContext& n, SizeFunction function, bool divides) {
   Dim a, b;
   if (!take_size(n, "a", &a) || !take_size(n, "b", &b) || (divides && !is_nonzero(n.symbols(), b))) {
-    return n.unknown_output(0, "is computed from what only the data tell");
+    return import_number(n);
   }
   n.output(0, function(n.symbols(), a, b));
 }
@@ -76,7 +76,7 @@ void import_min(NodeContext& n) {
 
 void import_neg(NodeContext& n) {
   Dim a;
-  if (!take_size(n, "a", &a)) return n.unknown_output(0, "is computed from what only the data tell");
+  if (!take_size(n, "a", &a)) return import_number(n);
   n.output(0, n.symbols().mul(a, Dim(-1)));
 }
 
@@ -106,7 +106,7 @@ void import_compare(NodeContext& n, Relation relation, bool swapped) {
         break;
     }
   }
-  n.unknown_output(0, "is a comparison that only the sizes or the data tell");
+  import_number(n);
 }
 
 void import_lt(NodeContext& n) { import_compare(n, Relation::kLess, false); }
@@ -123,7 +123,7 @@ void import_declared(NodeContext& n) {
     const auto value = n.state().symbols.value(declared->second);
     if (value.ok()) return n.output(0, *value);
   }
-  for (size_t i = 0; i < n.output_count(); ++i) n.unknown_output(i, "is a number that only the data tell");
+  import_number(n);
 }
 
 // A number out of a tensor. A whole one with bounds may be a size; programs know sizes by the tensors that have them,
@@ -159,9 +159,12 @@ constexpr OperatorRow kRows[] = {
     {"item", import_item},
     {"py:__and__", import_declared},
     {"py:_sym_sqrt", import_declared},
+    {"py:sym_sqrt", import_declared},
     {"py:add", import_add},
     {"py:and_", import_declared},
+    {"py:ceil", import_declared},
     {"py:eq", import_eq},
+    {"py:floor", import_declared},
     {"py:floordiv", import_floordiv},
     {"py:ge", import_ge},
     {"py:gt", import_gt},
@@ -175,6 +178,7 @@ constexpr OperatorRow kRows[] = {
     {"py:or_", import_declared},
     {"py:pos", import_declared},
     {"py:pow", import_declared},
+    {"py:round", import_declared},
     {"py:rshift", import_declared},
     {"py:sub", import_sub},
     {"py:sym_float", import_declared},

@@ -99,11 +99,15 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
   for (Slot slot : results) {
     if (tensor(slot) == nullptr) return invalid("expected tensors as results, found " + slot_text(slot));
   }
-  for (size_t i = 0; i < op.parameters.size() && !results.empty(); ++i) {
+  // Values never change: index_put_ gives a new one.
+  OpId functional = op.id == OpId::index_put_self ? OpId::index_put_out : op.id;
+  bool made = false;
+  if (!results.empty()) {
+    BERTH_ASSIGN_OR_RETURN(made, give_tensors(&functional, &given, declared_type(results[0])));
+  }
+  for (size_t i = 0; i < op.parameters.size() && !results.empty() && !made; ++i) {
     if (op.parameters[i].functional_only) given[i] = Dim(static_cast<int64_t>(tensor(results[0])->scalar_type()));
   }
-  // Values never change: index_put_ gives a new one.
-  const OpId functional = op.id == OpId::index_put_self ? OpId::index_put_out : op.id;
   BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> values,
                          create(functional, std::move(given), results.empty() ? "" : slot_name(results[0])));
   if (values.size() != results.size()) {
@@ -175,6 +179,9 @@ Expected<Argument> MethodImporter::argument(const ir::Parameter& parameter, Slot
       if (text == nullptr) return invalid("expected a text, found " + slot_text(slot));
       return Argument(text->string_val()->str());
     }
+    case ParameterType::kScalar:  // operators with a tensor in its place are found later
+      if (const ValueId held = number_in_tensor(slot); held.valid()) return Argument(held);
+      return number(slot);
     default: return number(slot);
   }
 }

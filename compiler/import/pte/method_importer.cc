@@ -73,15 +73,15 @@ Status MethodImporter::import_outputs() {
     BERTH_ASSIGN_OR_RETURN(Argument value, number(slot));
     method_.body.outputs.push_back(std::move(value));
   }
-  for (const Slot slot : inputs_) {
+  // What the program leaves in bytes of the caller's own: outputs behind its own, as for archives of torch.export.
+  for (const Slot slot : *plan_.inputs()) {
+    if (tensor(slot) == nullptr || format::is_planned(*tensor(slot))) continue;
     const int write = memory_.find(region_of(slot));
-    const bool changed =
-        write >= 0 && writes_[static_cast<size_t>(write)].slot == slot && static_cast<size_t>(write) >= inputs_.size();
-    if (changed && !format::is_planned(*tensor(slot))) {
-      return unsupported(
-          slot_text(slot) +
-          " is an input whose bytes, the caller's own, the program changes; return the new value instead");
-    }
+    const bool changed = write >= 0 && static_cast<size_t>(write) >= inputs_.size();
+    if (!changed) continue;
+    BERTH_ASSIGN_OR_RETURN(ValueId value, read(slot));
+    BERTH_ASSIGN_OR_RETURN(value, in_order(value, declared_type(slot).dim_order, slot_name(slot)));
+    method_.body.outputs.emplace_back(value);
   }
   return Done{};
 }

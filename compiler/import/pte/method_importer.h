@@ -2,7 +2,8 @@
 //
 // Slots are indices into the method's value table. A tensor's slot has a region of memory; what it holds is the value
 // that the last write to that region made (MemoryMap). The parts: values.cc (slots to values and back), state.cc,
-// calls.cc (kernels), prims.cc (numbers), sizes.cc (symbols), control.cc (jumps), delegates.cc.
+// calls.cc (kernels), prims.cc and numbers.cc (numbers, known now and
+// at run time), sizes.cc (symbols), control.cc (jumps), delegates.cc.
 #pragma once
 
 #include <map>
@@ -178,6 +179,22 @@ class MethodImporter {
   Expected<Argument> apply_whole(const std::string& name, Dim a, Dim b);
   Expected<Argument> apply_real(const std::string& name, double a, double b);
 
+  // numbers.cc
+  /// over / under, as a double.
+  struct Quotient {
+    Dim over, under;
+  };
+  Expected<ValueId> as_type(ValueId value, DType dtype);
+  Expected<ValueId> in_tensor(const Argument& number);
+  const Quotient* quotient_of(const Argument& number) const;
+  std::optional<Quotient> exact_quotient(const std::string& name, const std::vector<Argument>& in);
+  std::optional<Dim> rounded(const std::string& name, const Quotient& q);
+  Expected<Argument> apply_at_run_time(const std::string& name, const std::vector<Argument>& in);
+  Expected<ValueId> apply_unary(const std::string& name, ValueId x);
+  Expected<ValueId> apply_binary(const std::string& name, ValueId a, ValueId b);
+  Expected<ValueId> choose(const std::vector<ValueId>& x);
+  Expected<bool> give_tensors(OpId* op, std::vector<Argument>* args, const ir::TensorType& out);
+
   // sizes.cc
   Expected<ir::TensorType> input_type(int position, Slot slot);
   Expected<Dim> input_size(int position, Slot slot, int dimension);
@@ -263,7 +280,8 @@ class MethodImporter {
   // Slots of numbers that an instruction has set: what is known now, or the tensor that the number is read from; an
   // invalid ValueId where it depends on the path taken.
   std::map<Slot, Argument> numbers_;
-  std::map<Slot, ValueId> named_;  // names of constants, by MoveCall and et_view
+  std::map<int32_t, Quotient> quotients_;  // by ValueId: true quotients of sizes
+  std::map<Slot, ValueId> named_;          // names of constants, by MoveCall and et_view
   std::map<Slot, ValueId> constants_;
   std::set<Slot> inputs_;
   std::set<Slot> moved_;                            // targets of the moves in the present branch

@@ -101,6 +101,10 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
   }
   std::vector<Argument> in;
   for (uint32_t i = 0; i + 1 < args.size(); ++i) {
+    if (const ValueId value = number_in_tensor(args.Get(i)); value.valid()) {
+      in.emplace_back(value);
+      continue;
+    }
     BERTH_ASSIGN_OR_RETURN(Argument value, number(args.Get(i)));
     in.push_back(std::move(value));
   }
@@ -117,7 +121,7 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
 Expected<Argument> MethodImporter::apply(const std::string& name, const std::vector<Argument>& in) {
   if (name == "sym_ite" && in.size() == 3) {
     const bool* which = std::get_if<bool>(&in[0]);
-    if (which == nullptr) return unsupported("chooses by something that is known only at run time");
+    if (which == nullptr) return apply_at_run_time(name, in);
     return *which ? in[1] : in[2];
   }
   const Dim* a = std::get_if<Dim>(&in[0]);
@@ -125,7 +129,7 @@ Expected<Argument> MethodImporter::apply(const std::string& name, const std::vec
   if (in.size() == 1) {
     if (name == "neg" && a != nullptr) return Argument(module_.symbols.mul(*a, Dim(-1)));
     if (name == "sym_int" && a != nullptr) return Argument(*a);
-    if (!x.has_value()) return unsupported("is arithmetic on sizes that the IR cannot say");
+    if (!x.has_value()) return apply_at_run_time(name, in);
     if (name == "neg") return Argument(-*x);
     if (name == "sym_float") return Argument(*x);
     if (name == "sym_not") return Argument(*x == 0);
@@ -137,12 +141,16 @@ Expected<Argument> MethodImporter::apply(const std::string& name, const std::vec
   }
   if (in.size() != 2) return invalid("has the wrong number of arguments");
   const Dim* b = std::get_if<Dim>(&in[1]);
-  if (a != nullptr && b != nullptr && name != "truediv") return apply_whole(name, *a, *b);
+  if (a != nullptr && b != nullptr && name != "truediv") {
+    BERTH_ASSIGN_OR_RETURN(Argument size, apply_whole(name, *a, *b));
+    return ir::is_none(size) ? apply_at_run_time(name, in) : std::move(size);
+  }
   const std::optional<double> y = real(in[1]);
-  if (!x.has_value() || !y.has_value()) return unsupported("is arithmetic on sizes that the IR cannot say");
+  if (!x.has_value() || !y.has_value()) return apply_at_run_time(name, in);
   return apply_real(name, *x, *y);
 }
 
+// None where a size does not say it.
 Expected<Argument> MethodImporter::apply_whole(const std::string& name, Dim a, Dim b) {
   ir::Symbols& symbols = module_.symbols;
   if (name == "add") return Argument(symbols.add(a, b));
@@ -152,15 +160,14 @@ Expected<Argument> MethodImporter::apply_whole(const std::string& name, Dim a, D
   if (name == "sym_min") return Argument(symbols.min(a, b));
   if (name == "floordiv" || name == "mod") {
     // Where C's rounding and Python's are the same.
-    if (symbols.lower(b) < 1 || symbols.lower(a) < 0)
-      return unsupported("divides by, or divides, what may be negative");
+    if (symbols.lower(b) < 1 || symbols.lower(a) < 0) return Argument(ir::None());
     return Argument(name == "mod" ? symbols.mod(a, b) : symbols.floor_div(a, b));
   }
   const int64_t low = symbols.lower(a), high = symbols.upper(a), from = symbols.lower(b), to = symbols.upper(b);
   const auto decided = [&](bool yes, bool no) -> Expected<Argument> {
     if (yes) return Argument(true);
     if (no) return Argument(false);
-    return unsupported("compares sizes that are known only at run time");
+    return Argument(ir::None());
   };
   if (name == "eq") return decided(a == b, high < from || to < low);
   if (name == "lt") return decided(high < from, low >= to);
