@@ -151,6 +151,11 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   return emitted;
 }
 
+bool named_like_a_model(const std::string& path) {
+  const std::string suffix = std::filesystem::path(path).extension().string();
+  return suffix == ".onnx" || suffix == ".pt2" || suffix == ".pte" || suffix == ".ir";
+}
+
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
@@ -164,13 +169,24 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
     return Failure{Error::kInvalidArgument, "--data",
                    "is for programs (.pte) whose constants lie beside them; " + path + " is none"};
   }
-  if (looks_like_text(file->bytes())) return load_text(*file);
-  auto module = looks_like_program(file->bytes())   ? import_pte(path, options)
-                : looks_like_archive(file->bytes()) ? import_pt2(path, options)
-                                                    : import_onnx(path, options);
+  const bool text = looks_like_text(file->bytes());
+  const bool program = !text && looks_like_program(file->bytes());
+  const bool archive = !text && looks_like_archive(file->bytes());
+  auto module = text      ? load_text(*file)
+                : program ? import_pte(path, options)
+                : archive ? import_pt2(path, options)
+                          : import_onnx(path, options);
   if (module.ok()) return module;
   Failure failure = module.error();
   if (failure.place.rfind(path, 0) != 0) failure.place = failure.place.empty() ? path : path + ": " + failure.place;
+  // What no kind of file can be told from is taken for ONNX, and may be anything.
+  if (!program && !named_like_a_model(path)) {
+    failure.message += std::string(" (read as ") +
+                       (text      ? "the IR's text"
+                        : archive ? "a .pt2 archive"
+                                  : "ONNX") +
+                       "; models are .onnx, .pt2, .pte and .ir files)";
+  }
   return failure;
 }
 
