@@ -98,6 +98,20 @@ class Chooser {
     return bytes;
   }
 
+  /// How long the longest-lived pair of a unit lives: what lives on for long then stays where it is.
+  int64_t life_of(int32_t unit) const {
+    int64_t most = 0;
+    for (const int32_t id : units_[static_cast<size_t>(unit)]) {
+      const Merge& merge = problem_.merges[static_cast<size_t>(id)];
+      const Storage& from = problem_.storages[static_cast<size_t>(merge.from)];
+      const Storage& to = problem_.storages[static_cast<size_t>(merge.to)];
+      const auto joint =
+          static_cast<uint64_t>(std::max(from.upper, to.upper)) - static_cast<uint64_t>(std::min(from.lower, to.lower));
+      most = std::max(most, static_cast<int64_t>(std::min(joint, uint64_t{1} << 62)));
+    }
+    return most;
+  }
+
   std::vector<int64_t> loads_of_units(const Layout& plain) const {
     const std::vector<int64_t> touched = loads_touched(plain);
     std::vector<int64_t> loads(units_.size(), 0);
@@ -121,8 +135,10 @@ class Chooser {
     std::stable_sort(by_load.begin(), by_load.end(), [&](int32_t a, int32_t b) {
       return loads[static_cast<size_t>(a)] > loads[static_cast<size_t>(b)];
     });
+    Order by_life = by_bytes;
+    std::stable_sort(by_life.begin(), by_life.end(), [&](int32_t a, int32_t b) { return life_of(a) > life_of(b); });
     Order chosen = given;
-    for (const Order& order : {given, by_bytes, by_load}) {
+    for (const Order& order : {given, by_bytes, by_load, by_life}) {
       Candidate candidate = take_in(order, improve_greedily);
       if (!candidate.better_than(*best)) continue;
       *best = std::move(candidate);

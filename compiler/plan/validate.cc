@@ -1,6 +1,7 @@
 #include "compiler/plan/validate.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -11,6 +12,12 @@ namespace {
 
 Failure fault(size_t storage, std::string message) {
   return Failure{Error::kInternal, "storage " + std::to_string(storage), std::move(message)};
+}
+
+/// Alignments are powers of two where the problem is well; then no division is needed.
+bool is_multiple(int64_t offset, int64_t alignment) {
+  if (is_power_of_two(static_cast<uint64_t>(alignment))) return (offset & (alignment - 1)) == 0;
+  return offset % alignment == 0;
 }
 
 std::string range(int64_t begin, int64_t end) { return "[" + std::to_string(begin) + ", " + std::to_string(end) + ")"; }
@@ -76,7 +83,7 @@ Status validate_places(const Problem& problem, const Plan& plan, const Merged& m
     }
     int64_t alignment = storage.alignment;
     if (!merged.alignments.empty() && merged.alignments[i] != 0) alignment = merged.alignments[i];
-    if (alignment < 1 || offset % alignment != 0) {
+    if (alignment < 1 || !is_multiple(offset, alignment)) {
       return fault(
           i, "its offset " + std::to_string(offset) + " is no multiple of its alignment " + std::to_string(alignment));
     }
@@ -107,7 +114,15 @@ Status validate_places(const Problem& problem, const Plan& plan, const Merged& m
 /// What is alive, sorted by offset: in blocks, so that an insertion moves few.
 class ByOffset {
  public:
-  using Entry = std::pair<int64_t, size_t>;  // offset, storage
+  struct Entry {
+    int64_t begin;
+    int64_t end;
+    size_t storage;
+
+    bool operator<(const Entry& other) const {
+      return begin != other.begin ? begin < other.begin : storage < other.storage;
+    }
+  };
 
   /// Where an entry is, or would be: before the entry `at` of a block, or at its end.
   struct Place {
@@ -143,27 +158,28 @@ class ByOffset {
     if (block.empty()) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
   }
 
-  /// The storage before a place; -1 when there is none. An entry of no block but the first would be at its beginning.
-  int64_t before(const Place& place) const {
-    return place.at == 0 ? -1 : static_cast<int64_t>(blocks_[place.block][place.at - 1].second);
+  /// The entry before a place; null when there is none. An entry of no block but the first would be at its beginning.
+  const Entry* before(const Place& place) const {
+    return place.at == 0 ? nullptr : &blocks_[place.block][place.at - 1];
   }
 
-  /// The first failure of visit(storage) for those from a place on that begin before `end`.
-  template <typename Visit>
-  Status for_each(Place place, int64_t end, const Visit& visit) const {
+  /// The first entry from a place on that begins before `end` and for which wrong(entry) holds; null when there is
+  /// none.
+  template <typename Wrong>
+  const Entry* find_if(Place place, int64_t end, const Wrong& wrong) const {
     for (; place.block < blocks_.size(); ++place.block, place.at = 0) {
       const Block& block = blocks_[place.block];
       for (; place.at < block.size(); ++place.at) {
-        if (block[place.at].first >= end) return Done{};
-        BERTH_TRY(visit(block[place.at].second));
+        if (block[place.at].begin >= end) return nullptr;
+        if (wrong(block[place.at])) return &block[place.at];
       }
     }
-    return Done{};
+    return nullptr;
   }
 
  private:
   using Block = std::vector<Entry>;
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMost = 128;
 
   /// The last block that begins at or below the entry, or the first.
   size_t block_of(const Entry& entry) const {
@@ -175,22 +191,47 @@ class ByOffset {
   std::vector<Block> blocks_;  // none is empty
 };
 
-/// The numbers of storages with a life, by one of its ends.
-std::vector<size_t> sorted_by(const Problem& problem, int64_t Storage::*end) {
-  std::vector<std::pair<int64_t, size_t>> ends;
+/// Of a storage with a life: one end of that, and its number.
+struct End {
+  int64_t time = 0;
+  size_t storage = 0;
+};
+
+/// As many counts as there are ends are affordable, and some more.
+constexpr uint64_t kCountsPerEnd = 4;
+
+/// Sorts by time, equal ones as they come. All times are in [first, first + range].
+void sort_by_time(int64_t first, uint64_t range, std::vector<End>* ends) {
+  if (range > kCountsPerEnd * ends->size()) {
+    std::stable_sort(ends->begin(), ends->end(), [](const End& a, const End& b) { return a.time < b.time; });
+    return;
+  }
+  std::vector<uint32_t> places(static_cast<size_t>(range) + 2, 0);
+  for (const End& end : *ends) ++places[static_cast<size_t>(end.time - first) + 1];
+  for (size_t t = 1; t < places.size(); ++t) places[t] += places[t - 1];
+  std::vector<End> sorted(ends->size());
+  for (const End& end : *ends) sorted[places[static_cast<size_t>(end.time - first)]++] = end;
+  *ends = std::move(sorted);
+}
+
+/// The storages with a life, by one of its ends.
+std::vector<End> sorted_by(const Problem& problem, int64_t Storage::*end) {
+  std::vector<End> ends;
   ends.reserve(problem.storages.size());
   bool sorted = true;
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = std::numeric_limits<int64_t>::min();
   for (size_t i = 0; i < problem.storages.size(); ++i) {
     const Storage& storage = problem.storages[i];
     if (storage.size == 0 || storage.lower >= storage.upper) continue;
-    sorted &= ends.empty() || ends.back().first <= storage.*end;
-    ends.emplace_back(storage.*end, i);
+    const int64_t time = storage.*end;
+    sorted &= time >= last;
+    first = std::min(first, time);
+    last = std::max(last, time);
+    ends.push_back({time, i});
   }
-  if (!sorted) std::sort(ends.begin(), ends.end());
-  std::vector<size_t> ids;
-  ids.reserve(ends.size());
-  for (const auto& [time, id] : ends) ids.push_back(id);
-  return ids;
+  if (!sorted) sort_by_time(first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first), &ends);
+  return ends;
 }
 
 /// Storages against each other.
@@ -199,60 +240,81 @@ class OverlapSweep {
   OverlapSweep(const Problem& problem, const Plan& plan, const Merged& merged)
       : problem_(problem), plan_(plan), merged_(merged) {
     alive_.resize(problem.spaces.size());
-    is_alive_.resize(problem.storages.size(), false);
+    if (!merged.partners.empty()) is_alive_.resize(problem.storages.size(), false);
   }
 
   Status run() {
-    const std::vector<size_t> deaths = sorted_by(problem_, &Storage::upper);
+    const std::vector<End> deaths = sorted_by(problem_, &Storage::upper);
     size_t dead = 0;
-    for (const size_t young : sorted_by(problem_, &Storage::lower)) {
-      const Storage& storage = problem_.storages[young];
-      for (; problem_.storages[deaths[dead]].upper <= storage.lower; ++dead) {
-        const size_t old = deaths[dead];
-        is_alive_[old] = false;
-        alive_[static_cast<size_t>(problem_.storages[old].space)].erase({plan_.offsets[old], old});
-      }
+    for (const End& birth : sorted_by(problem_, &Storage::lower)) {
+      for (; deaths[dead].time <= birth.time; ++dead) bury(deaths[dead].storage);
+      const Storage& storage = problem_.storages[birth.storage];
       ByOffset& alive = alive_[static_cast<size_t>(storage.space)];
-      const ByOffset::Place place = alive.find({plan_.offsets[young], young});
+      const ByOffset::Entry young = entry(birth.storage);
+      const ByOffset::Place place = alive.find(young);
       BERTH_TRY(compare_with_alive(alive, place, young));
-      is_alive_[young] = true;
-      alive.insert(place, {plan_.offsets[young], young});
+      if (!merged_.partners.empty()) is_alive_[birth.storage] = true;
+      alive.insert(place, young);
     }
     return Done{};
   }
 
  private:
-  Status compare_with_alive(const ByOffset& alive, const ByOffset::Place& place, size_t young) const {
-    const auto against_young = [&](size_t old) { return compare(old, young); };
-    BERTH_TRY(alive.for_each(place, end(young), against_young));
-    const int64_t below = alive.before(place);
-    if (below < 0) return Done{};
-    BERTH_TRY(compare(static_cast<size_t>(below), young));
+  ByOffset::Entry entry(size_t storage) const {
+    const int64_t begin = plan_.offsets[storage];
+    return {begin, begin + problem_.storages[storage].size, storage};
+  }
+
+  void bury(size_t storage) {
+    if (!merged_.partners.empty()) is_alive_[storage] = false;
+    alive_[static_cast<size_t>(problem_.storages[storage].space)].erase(entry(storage));
+  }
+
+  Status compare_with_alive(const ByOffset& alive, const ByOffset::Place& place, const ByOffset::Entry& young) const {
+    const auto wrong = [&](const ByOffset::Entry& old) { return collide(old, young); };
+    if (const ByOffset::Entry* above = alive.find_if(place, young.end, wrong)) return overlap(*above, young);
+    const ByOffset::Entry* const below = alive.before(place);
+    if (below == nullptr) return Done{};
+    if (wrong(*below)) return overlap(*below, young);
     // One that begins lower still and reaches the newcomer overlaps `below`, so it is a partner of it.
     if (merged_.partners.empty()) return Done{};
-    for (const size_t partner : merged_.partners[static_cast<size_t>(below)]) {
-      if (is_alive_[partner] && partner != young) BERTH_TRY(compare(partner, young));
+    for (const size_t partner : merged_.partners[below->storage]) {
+      if (is_alive_[partner] && partner != young.storage && wrong(entry(partner)))
+        return overlap(entry(partner), young);
     }
     return Done{};
   }
 
-  int64_t end(size_t storage) const { return plan_.offsets[storage] + problem_.storages[storage].size; }
+  bool collide(const ByOffset::Entry& old, const ByOffset::Entry& young) const {
+    return old.begin < young.end && young.begin < old.end && !merged_.partner(old.storage, young.storage);
+  }
 
   /// `old` is alive when `young` is born.
-  Status compare(size_t old, size_t young) const {
-    if (plan_.offsets[old] >= end(young) || plan_.offsets[young] >= end(old)) return Done{};
-    if (merged_.partner(old, young)) return Done{};
-    return fault(young, "its bytes " + range(plan_.offsets[young], end(young)) + " overlap the bytes " +
-                            range(plan_.offsets[old], end(old)) + " of storage " + std::to_string(old) +
-                            ": both are alive in step " + std::to_string(problem_.storages[young].lower));
+  Failure overlap(const ByOffset::Entry& old, const ByOffset::Entry& young) const {
+    return fault(young.storage, "its bytes " + range(young.begin, young.end) + " overlap the bytes " +
+                                    range(old.begin, old.end) + " of storage " + std::to_string(old.storage) +
+                                    ": both are alive in step " +
+                                    std::to_string(problem_.storages[young.storage].lower));
   }
 
   const Problem& problem_;
   const Plan& plan_;
   const Merged& merged_;
-  std::vector<ByOffset> alive_;  // of each space: (offset, storage)
-  std::vector<bool> is_alive_;
+  std::vector<ByOffset> alive_;  // of each space
+  std::vector<bool> is_alive_;   // of each storage, where merges are taken
 };
+
+/// A bound that a plan goes below bounds nothing.
+Status validate_bounds(const Plan& plan) {
+  for (size_t s = 0; s < plan.spaces.size(); ++s) {
+    const SpaceUse& use = plan.spaces[s];
+    if (use.lower_bound <= use.height) continue;
+    return Failure{Error::kInternal, "space " + std::to_string(s),
+                   "its storages take " + std::to_string(use.height) + " bytes, fewer than its lower bound of " +
+                       std::to_string(use.lower_bound)};
+  }
+  return Done{};
+}
 
 }  // namespace
 
@@ -263,7 +325,8 @@ Status validate(const Problem& problem, const Plan& plan) {
   Merged merged;
   BERTH_TRY(validate_merges(problem, plan, &merged));
   BERTH_TRY(validate_places(problem, plan, merged));
-  return OverlapSweep(problem, plan, merged).run();
+  BERTH_TRY(OverlapSweep(problem, plan, merged).run());
+  return validate_bounds(plan);
 }
 
 }  // namespace berth::plan

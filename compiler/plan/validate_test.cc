@@ -44,7 +44,14 @@ TEST(OverlapsAreFound, AndNamed) {
   c.plan.spaces[0].height = 12;
   EXPECT_EQ(verdict(c), "storage 1: its bytes [4, 12) overlap the bytes [0, 8) of storage 0: both are alive in step 2");
   c.problem.storages[1].lower = 3;  // no longer alive together
+  c.plan.spaces[0].lower_bound = 8;
   EXPECT_EQ(verdict(c), "sound");
+}
+
+TEST(ABoundIsNoBound, WhenThePlanGoesBelow) {
+  Case c = two();
+  c.plan.spaces[0].lower_bound = 17;
+  EXPECT_EQ(verdict(c), "space 0: its storages take 16 bytes, fewer than its lower bound of 17");
 }
 
 TEST(OneByteInOneStepIsEnough, OnEitherSide) {
