@@ -50,7 +50,15 @@ constexpr Layer kLayers[] = {
     {"resnet50_7_1x1", 512, 2048, 1, 7, 7, 1, 1, 1},
     {"resnet50_7_3x3", 512, 512, 1, 7, 7, 3, 3, 1},
     {"resnet50_half", 256, 512, 1, 56, 56, 1, 1, 2},
+    {"unet_256", 16, 16, 1, 256, 256, 3, 3, 1},
+    {"unet_256_up", 32, 16, 1, 256, 256, 3, 3, 1},
+    {"unet_128", 32, 32, 1, 128, 128, 3, 3, 1},
     {"unet_64", 64, 64, 1, 64, 64, 3, 3, 1},
+    {"unet_32", 128, 128, 1, 32, 32, 3, 3, 1},
+    {"unet_32_up", 256, 128, 1, 32, 32, 3, 3, 1},
+    {"unet_16", 256, 256, 1, 16, 16, 3, 3, 1},
+    {"squeezenet_27_expand", 32, 128, 1, 27, 27, 3, 3, 1},
+    {"squeezenet_13_expand", 64, 256, 1, 13, 13, 3, 3, 1},
 };
 
 struct Product {
@@ -126,6 +134,7 @@ void run_engine(benchmark::State& state, const Spec& spec, Prefer prefer) {
   const auto engine = kind->make();
   const std::vector<float> input = numbers(in_numel(spec)), bias = numbers(bias_numel(spec));
   const std::vector<float> weight = numbers(engine->weight().packed_numel());
+  if (engine->take_weight(weight.data()) != Error::kOk) return state.SkipWithError("there is no memory for its weight");
   std::vector<float> out(static_cast<size_t>(out_numel(spec)));
   std::vector<uint8_t> temp(kind->temp_bytes() + 64);
   const Operands operands = {input.data(), bias.data(), out.data()};
@@ -159,6 +168,8 @@ void products(benchmark::internal::Benchmark* b) { each(b, std::size(kProducts))
 
 BENCHMARK_CAPTURE(conv, onednn, Prefer::kOneDnn)->Apply(layers);
 BENCHMARK_CAPTURE(conv, tiles, Prefer::kTiles)->Apply(layers);
+BENCHMARK_CAPTURE(conv, winograd2, Prefer::kWinograd2)->Apply(layers);
+BENCHMARK_CAPTURE(conv, winograd4, Prefer::kWinograd4)->Apply(layers);
 BENCHMARK_CAPTURE(linear, onednn, Prefer::kOneDnn)->Apply(products);
 BENCHMARK_CAPTURE(linear, tiles, Prefer::kTiles)->Apply(products);
 

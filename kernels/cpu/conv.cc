@@ -156,7 +156,9 @@ Error fill(PrepareContext& context, Span<EValue* const> args, State& state) {
     if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
     state.numel_in = args[0]->tensor().numel();
     state.numel_out = args[Op::kOut]->tensor().numel();
-    return repack(context, state.weight, state.engine->weight(), state);
+    BERTH_RETURN_IF_ERROR(repack(context, state.weight, state.engine->weight(), state));
+    if (state.engine->take_weight(state.data) == Error::kOk) return Error::kOk;
+    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
   }
   if (state.weight.packed) return unpack_for_portable(context, state);
   // The method's temporary memory was measured for the engine.

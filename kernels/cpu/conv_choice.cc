@@ -5,6 +5,7 @@
 #include "kernels/cpu/conv_engine.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/winograd.h"
 #endif
 #ifdef BERTH_ONEDNN
 #include "kernels/cpu/onednn.h"
@@ -84,6 +85,22 @@ std::unique_ptr<EngineKind> tile_kind(const Spec&, int) {
 }
 #endif
 
+std::unique_ptr<EngineKind> fewer_multiplications(const ConvSpec& spec, int threads, Prefer prefer) {
+#ifdef BERTH_HIGHWAY
+  switch (prefer) {
+    case Prefer::kFaster: return worthwhile_winograd_kind(spec, threads);
+    case Prefer::kWinograd2: return winograd_kind(spec, threads, WinogradTile::k2);
+    case Prefer::kWinograd4: return winograd_kind(spec, threads, WinogradTile::k4);
+    default: break;
+  }
+#else
+  static_cast<void>(spec);
+  static_cast<void>(threads);
+  static_cast<void>(prefer);
+#endif
+  return nullptr;
+}
+
 template <typename Spec>
 std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer) {
   if (prefer == Prefer::kFaster) prefer = preferred;
@@ -98,7 +115,8 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
 void set_preferred_engine(Prefer prefer) { preferred = prefer; }
 
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
-  return choose(spec, threads, prefer);
+  auto kind = fewer_multiplications(spec, threads, prefer == Prefer::kFaster ? preferred : prefer);
+  return kind != nullptr ? std::move(kind) : choose(spec, threads, prefer);
 }
 std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer) {
   return choose(spec, threads, prefer);

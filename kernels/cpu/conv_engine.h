@@ -20,6 +20,8 @@ class Engine {
   virtual const char* name() const = 0;
   /// How it wants the weight.
   virtual const WeightLayout& weight() const = 0;
+  /// Called once, before the first run, with what every run will have: it may make its own form of the weight.
+  virtual Error take_weight(const float* /*weight*/) { return Error::kOk; }
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };
 
@@ -33,7 +35,7 @@ class EngineKind {
 };
 
 /// kFaster, or for tests and benchmarks one engine alone.
-enum class Prefer { kFaster, kOneDnn, kTiles };
+enum class Prefer { kFaster, kOneDnn, kTiles, kWinograd2, kWinograd4 };
 
 /// What kFaster means from now on in this process. Not while another thread loads a method.
 void set_preferred_engine(Prefer prefer);

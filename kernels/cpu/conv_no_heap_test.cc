@@ -59,6 +59,17 @@ TEST_F(NoHeap, OurOwnKernelsTakeNothing) {
   set_preferred_engine(Prefer::kFaster);
 }
 
+#ifdef BERTH_HIGHWAY
+TEST_F(NoHeap, FewerMultiplicationsTakeNothing) {
+  for (const Prefer prefer : {Prefer::kWinograd2, Prefer::kWinograd4}) {
+    set_preferred_engine(prefer);
+    EXPECT_EQ(allocations_of_conv(32, 1, "relu"), 0u);
+    EXPECT_EQ(allocations_of_conv(32, 1, "silu"), 0u);
+  }
+  set_preferred_engine(Prefer::kFaster);
+}
+#endif
+
 TEST_F(NoHeap, OneDnnTakesAFewSmallBlocks) {
   set_preferred_engine(Prefer::kOneDnn);
   EXPECT_LE(allocations_of_conv(32, 1, "relu"), kOneDnnBlocks);

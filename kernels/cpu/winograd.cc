@@ -1,0 +1,188 @@
+#include "kernels/cpu/winograd.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/math.h"
+#include "kernels/portable/gemm_slots.h"
+
+namespace berth::cpu {
+namespace {
+
+// Of the transformed input and the products of one block: what stays in a second-level cache beside some weights.
+constexpr int64_t kBlockFloats = 128 * 1024;
+// With fewer tiles than this side by side, a thread waits for the weights.
+constexpr int64_t kFewTiles = 12;
+
+// Where it is chosen (bench/cpu_bench.cc). With few channels the transforms take longer than the products save; with
+// few places the transformed weight takes longer to read, and too much memory. At 14x14 places, tiles of 4x4 are as
+// fast as those of 2x2, for an eighth of their places lies outside, with more than twice the memory.
+constexpr int64_t kFewChannels = 16;
+constexpr int64_t kPlacesFor2 = 14 * 14;
+constexpr int64_t kPlacesFor4 = 24 * 24;
+constexpr int64_t kMostWeightsFor4 = 256 * 256;
+
+struct FreeFloats {
+  void operator()(float* floats) const { std::free(floats); }
+};
+using Floats = std::unique_ptr<float[], FreeFloats>;
+
+// Of [column][depth][tap][tap] into [panel][tap][tap][depth][column of the panel]: as tiles have it.
+WeightLayout panel_layout(const WinogradJob& job) {
+  constexpr int64_t kKernel = WinogradJob::kKernel;
+  WeightLayout l;
+  const auto add = [&](int64_t size, int64_t from, int64_t stride) {
+    l.size[l.dims] = size;
+    l.from[l.dims] = from;
+    l.stride[l.dims++] = stride;
+  };
+  const int64_t row = job.panel_columns, taps = kKernel * kKernel;
+  l.blocks = 1;
+  l.block[0] = row;
+  add(job.columns, job.depth * taps, row * job.depth * taps);
+  add(job.depth, taps, row);
+  add(kKernel, kKernel, row * job.depth * kKernel);
+  add(kKernel, 1, row * job.depth);
+  return l;
+}
+
+// How the work is shared out: blocks of tiles, and groups of panels where the blocks are few.
+struct Shares {
+  int64_t blocks, groups;
+};
+
+Shares shares_of(const WinogradJob& job, int threads) {
+  const int64_t blocks = ceil_div(job.all_tiles(), job.block);
+  const int64_t wanted = ceil_div(int64_t{threads}, blocks);
+  return {blocks, std::min(wanted, job.panels)};
+}
+
+class WinogradEngine final : public Engine {
+ public:
+  WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots)
+      : job_(job),
+        functions_(functions),
+        slots_(slots),
+        layout_(panel_layout(job)),
+        zeros_(static_cast<size_t>(job.depth_row)) {
+    job_.zeros = zeros_.data();
+  }
+  const char* name() const override { return "winograd"; }
+  const WeightLayout& weight() const override { return layout_; }
+
+  Error take_weight(const float* weight) override {
+    const auto panel = static_cast<size_t>(functions_.positions * job_.depth * job_.panel_columns);
+    const size_t bytes = (static_cast<size_t>(job_.panels) * panel * sizeof(float) + 63) / 64 * 64;
+    transformed_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
+    if (transformed_ == nullptr) return Error::kMemoryAllocationFailed;
+    job_.weight = weight;
+    job_.transformed = transformed_.get();
+    for (int64_t i = 0; i < job_.panels; ++i) functions_.transform_weight(job_, i, transformed_.get());
+    return Error::kOk;
+  }
+
+  Error run(KernelContext& context, const Operands& operands, const float* weight) override {
+    const auto floats = static_cast<size_t>(functions_.scratch_floats(job_));
+    auto* scratch = static_cast<float*>(context.allocate_temp(static_cast<size_t>(slots_) * floats * sizeof(float)));
+    if (scratch == nullptr) return Error::kMemoryAllocationFailed;
+    job_.input = operands.input;
+    job_.weight = weight;
+    job_.bias = operands.bias;
+    job_.out_data = operands.out;
+    const Shares shares = shares_of(job_, slots_);
+    const int64_t tiles = job_.all_tiles();
+    const auto run_item = [&](float* own, int64_t item) {
+      const int64_t block = item / shares.groups, group = item % shares.groups;
+      functions_.run(job_, block * tiles / shares.blocks, (block + 1) * tiles / shares.blocks,
+                     group * job_.panels / shares.groups, (group + 1) * job_.panels / shares.groups, own);
+    };
+    portable::for_each_item(context, slots_, shares.blocks * shares.groups, run_item,
+                            [&](int64_t slot) { return scratch + static_cast<size_t>(slot) * floats; });
+    return Error::kOk;
+  }
+
+ private:
+  WinogradJob job_;
+  WinogradFunctions functions_;
+  int slots_;
+  WeightLayout layout_;
+  std::vector<float> zeros_;
+  Floats transformed_;
+};
+
+class WinogradKind final : public EngineKind {
+ public:
+  WinogradKind(const WinogradJob& job, const WinogradFunctions& functions, int slots)
+      : job_(job), functions_(functions), slots_(slots) {}
+  size_t temp_bytes() const override {
+    return static_cast<size_t>(slots_ * functions_.scratch_floats(job_)) * sizeof(float) + portable::kTempPadding;
+  }
+  std::unique_ptr<Engine> make() const override { return std::make_unique<WinogradEngine>(job_, functions_, slots_); }
+
+ private:
+  WinogradJob job_;
+  WinogradFunctions functions_;
+  int slots_;
+};
+
+bool takes(const ConvSpec& spec) {
+  if (spec.transposed != 0 || spec.groups != 1 || !spec.channels_last()) return false;
+  for (int i = 0; i < 2; ++i) {
+    if (spec.kernel[i] != WinogradJob::kKernel || spec.stride[i] != 1 || spec.dilation[i] != 1) return false;
+  }
+  return true;
+}
+
+// Panels of about the same width, whole registers each.
+void cut_columns(const WinogradFunctions& functions, WinogradJob* job) {
+  job->panels = ceil_div(job->columns, functions.max_columns);
+  job->panel_columns = align_up(ceil_div(job->columns, job->panels), functions.lanes);
+  job->panels = ceil_div(job->columns, job->panel_columns);
+}
+
+// Blocks of about the same size, as many for each thread.
+void cut_tiles(const WinogradFunctions& functions, int threads, WinogradJob* job) {
+  const int64_t tile_floats = functions.positions * (job->depth_row + job->panel_columns);
+  const int64_t tiles = job->all_tiles();
+  const int64_t most = std::max<int64_t>(kFewTiles, kBlockFloats / tile_floats);
+  int64_t blocks = ceil_div(tiles, most);
+  if (tiles >= kFewTiles * threads) blocks = align_up(blocks, int64_t{threads});
+  job->block = ceil_div(tiles, blocks);
+}
+
+}  // namespace
+
+std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, WinogradTile tile) {
+  if (!takes(spec)) return nullptr;
+  const WinogradFunctions functions = winograd_functions(tile);
+  threads = std::clamp(threads, 1, portable::kMaxSlots);
+  WinogradJob job;
+  job.batch = spec.batch;
+  job.depth = spec.in_channels;
+  job.columns = spec.out_channels;
+  for (int i = 0; i < 2; ++i) {
+    job.in[i] = spec.in[i];
+    job.out[i] = spec.out[i];
+    job.padding[i] = spec.padding[i];
+    job.tiles[i] = ceil_div(spec.out[i], functions.tile);
+  }
+  job.depth_row = align_up(job.depth, functions.lanes);
+  job.activation = spec.finish.function();
+  job.residual = spec.finish.residual != 0;
+  cut_columns(functions, &job);
+  cut_tiles(functions, threads, &job);
+  const Shares shares = shares_of(job, threads);
+  const int slots = static_cast<int>(std::min<int64_t>(threads, shares.blocks * shares.groups));
+  return std::make_unique<WinogradKind>(job, functions, slots);
+}
+
+std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads) {
+  if (!takes(spec) || std::min(spec.in_channels, spec.out_channels) < kFewChannels) return nullptr;
+  const int64_t places = spec.batch * spec.out[0] * spec.out[1];
+  if (places < kPlacesFor2) return nullptr;
+  const bool small = spec.in_channels * spec.out_channels <= kMostWeightsFor4;
+  return winograd_kind(spec, threads, places >= kPlacesFor4 && small ? WinogradTile::k4 : WinogradTile::k2);
+}
+
+}  // namespace berth::cpu

@@ -1,0 +1,252 @@
+// The blocks of winograd.h, once for each instruction set: transform the input, multiply, transform back.
+#include <algorithm>
+
+#include "kernels/cpu/winograd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/winograd_run.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/tiles_finish-inl.h"
+#include "kernels/cpu/winograd_transform-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Where a tile lies: its image, and its first place of the result.
+struct Place {
+  int64_t image, y, x;
+};
+
+// Tiles one after another, without a division each.
+class Tiles {
+ public:
+  Tiles(const WinogradJob& job, int64_t tile, int64_t size)
+      : job_(job),
+        size_(size),
+        x_(tile % job.tiles[1]),
+        y_(tile / job.tiles[1] % job.tiles[0]),
+        image_(tile / job.tiles[1] / job.tiles[0]) {}
+
+  Place place() const { return {image_, y_ * size_, x_ * size_}; }
+  void next() {
+    if (++x_ < job_.tiles[1]) return;
+    x_ = 0;
+    if (++y_ < job_.tiles[0]) return;
+    y_ = 0;
+    ++image_;
+  }
+
+ private:
+  const WinogradJob& job_;
+  int64_t size_;
+  int64_t x_, y_, image_;
+};
+
+bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); }
+
+// The place of the input that place (y, x) of the result sees first may be outside.
+const float* seen(const WinogradJob& job, int64_t image, int64_t y, int64_t x) {
+  if (!inside(y, job.in[0]) || !inside(x, job.in[1])) return job.zeros;
+  return job.input + ((image * job.in[0] + y) * job.in[1] + x) * job.depth;
+}
+
+template <typename Transform>
+struct Blocks {
+  static constexpr int kSize = Transform::kPlaces;
+  static constexpr int kSide = Transform::kPositions;
+  static constexpr int kPositions = kSide * kSide;
+
+  // All channels of one tile: to[position * stride + channel].
+  static void transform_tile(const WinogradJob& job, const Place& place, float* to, int64_t stride) {
+    const FloatTag d;
+    const float* from[kSide][kSide];
+    for (int i = 0; i < kSide; ++i) {
+      for (int j = 0; j < kSide; ++j) {
+        from[i][j] = seen(job, place.image, place.y - job.padding[0] + i, place.x - job.padding[1] + j);
+      }
+    }
+    for (int64_t c = 0; c < job.depth; c += kLanes) {
+      const int64_t left = job.depth - c;
+      FloatVector half[kSide][kSide];
+      BERTH_UNROLL_FULL
+      for (int j = 0; j < kSide; ++j) {
+        FloatVector column[kSide], t[kSide];
+        BERTH_UNROLL_FULL
+        for (int i = 0; i < kSide; ++i) {
+          column[i] = left >= kLanes ? hn::LoadU(d, from[i][j] + c) : load_part(from[i][j] + c, left);
+        }
+        Transform::input(column, t);
+        BERTH_UNROLL_FULL
+        for (int i = 0; i < kSide; ++i) half[i][j] = t[i];
+      }
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kSide; ++i) {
+        FloatVector t[kSide];
+        Transform::input(half[i], t);
+        BERTH_UNROLL_FULL
+        for (int j = 0; j < kSide; ++j) hn::StoreU(t[j], d, to + (i * kSide + j) * stride + c);
+      }
+    }
+  }
+
+  // One register of columns of a place, directly.
+  static HWY_NOINLINE FloatVector direct(const WinogradJob& job, int64_t panel, int64_t column, int64_t image,
+                                         int64_t y, int64_t x) {
+    const FloatTag d;
+    constexpr int64_t kKernel = WinogradJob::kKernel;
+    FloatVector sum = hn::Zero(d);
+    for (int64_t tap = 0; tap < kKernel * kKernel; ++tap) {
+      const float* a = seen(job, image, y - job.padding[0] + tap / kKernel, x - job.padding[1] + tap % kKernel);
+      const float* b = job.weight + (panel * kKernel * kKernel + tap) * job.depth * job.panel_columns + column;
+      for (int64_t k = 0; k < job.depth; ++k, b += job.panel_columns) {
+        sum = hn::MulAdd(hn::Set(d, a[k]), hn::LoadU(d, b), sum);
+      }
+    }
+    return sum;
+  }
+
+  // One register of columns of one tile; from[position * stride] are their products.
+  static HWY_INLINE void finish_tile(const WinogradJob& job, const Place& place, int64_t panel, int64_t column,
+                                     const float* from, int64_t stride) {
+    const FloatTag d;
+    FloatVector half[kSize][kSide];
+    BERTH_UNROLL_FULL
+    for (int j = 0; j < kSide; ++j) {
+      FloatVector m[kSide], t[kSize];
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kSide; ++i) m[i] = hn::LoadU(d, from + (i * kSide + j) * stride);
+      Transform::output(m, t);
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kSize; ++i) half[i][j] = t[i];
+    }
+    const int64_t first = panel * job.panel_columns + column;
+    const Columns columns = {first, std::min(kLanes, job.columns - first)};
+    const int64_t rows = std::min<int64_t>(kSize, job.out[0] - place.y);
+    const int64_t across = std::min<int64_t>(kSize, job.out[1] - place.x);
+    float* out = job.out_data + ((place.image * job.out[0] + place.y) * job.out[1] + place.x) * job.columns;
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < kSize; ++i) {
+      if (i >= rows) break;
+      FloatVector y[kSize];
+      Transform::output(half[i], y);
+      BERTH_UNROLL_FULL
+      for (int j = 0; j < kSize; ++j) {
+        if (j >= across) break;
+        FloatVector sum[1] = {y[j]};
+        if (HWY_UNLIKELY(!hn::AllTrue(d, hn::IsFinite(sum[0])))) {
+          sum[0] = direct(job, panel, column, place.image, place.y + i, place.x + j);
+        }
+        finish_row<1>(job, columns, sum, out + (i * job.out[1] + j) * job.columns);
+      }
+    }
+  }
+
+  static void run(const WinogradJob& job, int64_t begin, int64_t end, int64_t first, int64_t last, float* scratch) {
+    const int64_t count = end - begin;
+    const int64_t in_stride = job.block * job.depth_row + kLanes;
+    const int64_t out_stride = job.block * job.panel_columns + kLanes;
+    float* seen_tiles = scratch;
+    float* products = scratch + kPositions * in_stride;
+    Tiles tiles(job, begin, kSize);
+    for (int64_t t = 0; t < count; ++t, tiles.next()) {
+      transform_tile(job, tiles.place(), seen_tiles + t * job.depth_row, in_stride);
+    }
+    for (int64_t panel = first; panel < last; ++panel) {
+      const int64_t floats = job.depth * job.panel_columns;
+      const float* weight = job.transformed + panel * kPositions * floats;
+      for (int64_t position = 0; position < kPositions; ++position, weight += floats) {
+        multiply(job, seen_tiles + position * in_stride, weight, count, products + position * out_stride);
+      }
+      Tiles back(job, begin, kSize);
+      const int64_t columns = std::min(job.panel_columns, job.columns - panel * job.panel_columns);
+      for (int64_t t = 0; t < count; ++t, back.next()) {
+        const Place place = back.place();
+        for (int64_t column = 0; column < columns; column += kLanes) {
+          finish_tile(job, place, panel, column, products + t * job.panel_columns + column, out_stride);
+        }
+      }
+    }
+  }
+
+  static void transform_weight(const WinogradJob& job, int64_t panel, float* transformed) {
+    const FloatTag d;
+    constexpr int kKernel = WinogradJob::kKernel;
+    const int64_t floats = job.depth * job.panel_columns;
+    const float* from = job.weight + panel * kKernel * kKernel * floats;
+    float* to = transformed + panel * kPositions * floats;
+    for (int64_t at = 0; at < floats; at += kLanes) {
+      FloatVector half[kSide][kKernel];
+      for (int j = 0; j < kKernel; ++j) {
+        FloatVector g[kKernel], t[kSide];
+        for (int i = 0; i < kKernel; ++i) g[i] = hn::LoadU(d, from + (i * kKernel + j) * floats + at);
+        Transform::weight(g, t);
+        for (int i = 0; i < kSide; ++i) half[i][j] = t[i];
+      }
+      for (int i = 0; i < kSide; ++i) {
+        FloatVector t[kSide];
+        Transform::weight(half[i], t);
+        for (int j = 0; j < kSide; ++j) hn::StoreU(t[j], d, to + (i * kSide + j) * floats + at);
+      }
+    }
+  }
+
+  // products[tile, column] = tiles[tile, depth] times weight[depth, column].
+  static void multiply(const WinogradJob& job, const float* tiles, const float* weight, int64_t count,
+                       float* products) {
+    const int64_t vectors = job.panel_columns / kLanes;
+    if (vectors == 1) return multiply_rows<1>(job, tiles, weight, count, products);
+    if (vectors == 2) return multiply_rows<2>(job, tiles, weight, count, products);
+#if HWY_TARGET == HWY_AVX3
+    if (vectors == 3) return multiply_rows<3>(job, tiles, weight, count, products);
+    return multiply_rows<4>(job, tiles, weight, count, products);
+#endif
+  }
+
+  template <int kVectors>
+  static void multiply_rows(const WinogradJob& job, const float* tiles, const float* weight, int64_t count,
+                            float* products) {
+    constexpr int64_t columns = kVectors * kLanes;
+    // Parts of about the same depth and of about the same height.
+    const int64_t runs = (job.depth + Transform::kRun - 1) / Transform::kRun,
+                  parts = (count + kTileRows - 1) / kTileRows;
+    for (int64_t run = 0; run < runs; ++run) {
+      const int64_t from = run * job.depth / runs, depth = (run + 1) * job.depth / runs - from;
+      TileArguments t = {tiles + from, job.depth_row, weight + from * columns, columns, depth, products, columns,
+                         1.0f,         run > 0};
+      for (int64_t part = 0; part < parts; ++part) {
+        const int64_t rows = (part + 1) * count / parts - part * count / parts;
+        run_tile(t, rows, kVectors);
+        t.a += rows * job.depth_row;
+        t.c += rows * columns;
+      }
+    }
+  }
+};
+
+template <typename Transform>
+WinogradFunctions functions_of() {
+  using B = Blocks<Transform>;
+  return {kLanes, kTileColumns, B::kSize, B::kPositions, B::transform_weight, B::run};
+}
+
+WinogradFunctions functions(WinogradTile tile) {
+  return tile == WinogradTile::k2 ? functions_of<Transform2>() : functions_of<Transform4>();
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(functions);
+
+WinogradFunctions winograd_functions(WinogradTile tile) { return HWY_DYNAMIC_DISPATCH(functions)(tile); }
+
+}  // namespace berth::cpu
+#endif
