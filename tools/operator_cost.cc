@@ -84,6 +84,8 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
   if (name == "aten::addmm.out") return product_flops(args, 1);
   if (name == "berth::attention.out") return attention_flops(args);
   if (name == "berth::lstm_cell.out") return 2 * weight_of(args, 3, 4).numel;
+  // Of each step and row as many as of lstm_cell: 4 * size of the gates a row, each a sum of `size`.
+  if (name == "berth::lstm.out") return 2 * numel(tensor_at(args, 0)) * size_of(tensor_at(args, 1), 1);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/fuse/elementwise.h"
 #include "compiler/fuse/layout.h"
 #include "compiler/fuse/lstm.h"
+#include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/pack.h"
 #include "compiler/fuse/products.h"
 #include "compiler/passes/dce.h"
@@ -19,6 +20,7 @@ bool is_fused(ir::OpId op) {
     case ir::OpId::fused_linear_out:
     case ir::OpId::fused_attention_out:
     case ir::OpId::fused_elementwise_out:
+    case ir::OpId::fused_lstm_out:
     case ir::OpId::fused_lstm_cell_out: return true;
     default: return false;
   }
@@ -40,6 +42,8 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
       pass("fuse_attention", fuse_attention),
       pass("fuse_lstm", fuse_lstm),
       {"dce", passes::dce},
+      // What the steps were made of must not count as a reader of their cells.
+      pass("join_lstm_steps", join_lstm_steps),
       pass("fuse_products", fuse_products),
       // What was fused must not count as a reader.
       {"dce", passes::dce},

@@ -3,6 +3,7 @@
 //     fuse_activations   formulas of hard-swish, silu, gelu, … become one step each
 //     fuse_attention     softmax(query · key * scale + mask) · value
 //     fuse_lstm          a step of an LSTM
+//     join_lstm_steps    all steps of an LSTM
 //     fuse_products      convolution or matrix product + bias + residual + activation
 //     split_concatenations  convolutions over joined channels, as sums over the parts
 //     fuse_elementwise   chains of element-wise operators

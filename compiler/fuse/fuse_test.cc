@@ -253,15 +253,15 @@ TEST(ScoresThatOthersRead, StayWrittenOut) {
   EXPECT_TRUE(one.says("result-read-elsewhere: berth::attention"));
 }
 
-TEST(StepsOfAnLstm, AreOneOperatorEachInWhateverOrderTheirGatesAre) {
-  // Gates in the order i, o, f, g; the second step reads the first one's states.
+// Two steps of an LSTM, gates in the order i, o, f, g; step t reads row `rows[t]` of the input's part.
+std::string lstm_steps(const std::vector<std::string>& rows) {
   std::string body = "%g: f32[2,8] = aten::addmm(%b, %x, %u, 1, 1)\n%v: f32[2,1,8] = aten::view_copy(%g, [2, 1, 8])\n";
   std::string h = "%h0";
   std::string c = "%c0";
-  for (int t = 0; t < 2; ++t) {
+  for (size_t t = 0; t < rows.size(); ++t) {
     const std::string n = std::to_string(t);
-    body += "%s" + n + ": f32[1,8] = aten::select_copy.int(%v, 0, " + n + ")\n%a" + n + ": f32[1,8] = aten::addmm(%s" +
-            n + ", " + h + ", %w, 1, 1)\n%p" + n + ": f32[1,6], %q" + n +
+    body += "%s" + n + ": f32[1,8] = aten::select_copy.int(%v, 0, " + rows[t] + ")\n%a" + n +
+            ": f32[1,8] = aten::addmm(%s" + n + ", " + h + ", %w, 1, 1)\n%p" + n + ": f32[1,6], %q" + n +
             ": f32[1,2] = aten::split_with_sizes_copy(%a" + n + ", [6, 2], 1)\n%z" + n +
             ": f32[1,6] = aten::sigmoid(%p" + n + ")\n%i" + n + ": f32[1,2], %o" + n + ": f32[1,2], %f" + n +
             ": f32[1,2] = aten::split_with_sizes_copy(%z" + n + ", [2, 2, 2], 1)\n%t" + n +
@@ -273,11 +273,36 @@ TEST(StepsOfAnLstm, AreOneOperatorEachInWhateverOrderTheirGatesAre) {
     h = "%h" + std::to_string(t + 1);
     c = "%c" + std::to_string(t + 1);
   }
-  const Fused one = fused(with({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}}, "%x: f32[2,3], %h0: f32[1,2], %c0: f32[1,2]",
-                               body + "return %h1, %h2, %c2\n"));
-  EXPECT_EQ(one.operators(),
+  return body;
+}
+
+Fused fused_lstm(const std::vector<std::string>& rows, const std::string& end) {
+  return fused(with({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}}, "%x: f32[2,3], %h0: f32[1,2], %c0: f32[1,2]",
+                    lstm_steps(rows) + end));
+}
+
+TEST(StepsOfAnLstm, AreOneOperatorInWhateverOrderTheirGatesAre) {
+  const Fused one = fused_lstm({"0", "1"}, "%all: f32[2,2] = aten::cat([%h1, %h2], 0)\nreturn %all, %c2\n");
+  EXPECT_EQ(one.operators(), "berth::linear berth::lstm") << one.text;
+  const Fused back = fused_lstm({"1", "0"}, "%all: f32[2,2] = aten::cat([%h2, %h1], 0)\nreturn %all, %h2, %c2\n");
+  EXPECT_EQ(back.operators(), "berth::linear berth::lstm aten::select_copy.int") << back.text;
+  // Joined in another order than they were made.
+  const Fused turned = fused_lstm({"0", "1"}, "%all: f32[2,2] = aten::cat([%h2, %h1], 0)\nreturn %all\n");
+  EXPECT_EQ(turned.operators(), "berth::linear berth::lstm aten::select_copy.int aten::select_copy.int aten::cat")
+      << turned.text;
+}
+
+TEST(StepsOfAnLstm, StayApartWhereOthersReadTheCellOrTheGatesLieElsewhere) {
+  const Fused read = fused_lstm({"0", "1"}, "return %h2, %c1, %c2\n");
+  EXPECT_EQ(read.operators(),
             "berth::linear aten::select_copy.int berth::lstm_cell aten::select_copy.int berth::lstm_cell")
-      << one.text;
+      << read.text;
+  const Fused twice = fused_lstm({"0", "0"}, "return %h1, %h2, %c2\n");
+  EXPECT_EQ(twice.operators().find("berth::lstm "), std::string::npos) << twice.text;
+  EXPECT_TRUE(twice.says("order: berth::lstm")) << twice.text;
+  const Fused some = fused_lstm({"0", "1", "1"}, "return %h3, %h2, %c3\n");
+  EXPECT_EQ(some.operators(), "berth::linear berth::lstm aten::select_copy.int aten::select_copy.int berth::lstm_cell")
+      << some.text;
 }
 
 TEST(Chains, AreOneLoopUnlessTheyAreTooLong) {

@@ -184,4 +184,29 @@ Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {
   return Types{args.type(DType::kF32, hidden.shape), args.type(DType::kF32, hidden.shape)};
 }
 
+Expected<Types> infer_fused_lstm(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& gates = args.tensor(0);
+  const TensorType& hidden = args.tensor(1);
+  const TensorType& weight = args.tensor(3);
+  for (size_t i = 0; i < 4; ++i) BERTH_TRY(expect_f32(args, args.tensor(i)));
+  BERTH_TRY(args.expect_rank(gates, 3, 3, "steps"));
+  BERTH_TRY(args.expect_rank(weight, 4, 4, "a weight"));
+  for (size_t i = 1; i < 3; ++i) {
+    BERTH_TRY(args.expect_rank(args.tensor(i), 2, 2, "rows"));
+    BERTH_TRY(args.same_size(args.tensor(i).shape[0], gates.shape[1], "batch sizes"));
+  }
+  BERTH_TRY(args.same_size(args.tensor(2).shape[1], hidden.shape[1], "sizes of the hidden and the cell state"));
+  BERTH_TRY(args.same_size(weight.shape[1], hidden.shape[1], "rows of the weight and size of the hidden state"));
+  BERTH_TRY(args.same_size(weight.shape[2], Dim(4), "gates of the weight"));
+  const Dim four = args.symbols.mul(hidden.shape[1], Dim(4));
+  BERTH_TRY(args.same_size(gates.shape[2], four, "columns of the gates and of four gates"));
+  const Dim units = args.symbols.mul(weight.shape[0], weight.shape[3]);
+  if (!units.is_constant() || !hidden.shape[1].is_constant() || units.value < hidden.shape[1].value) {
+    return args.fail("expected blocks of all " + args.text(hidden.shape[1]) + " units, found " + args.text(weight));
+  }
+  const Shape all = {gates.shape[0], hidden.shape[0], hidden.shape[1]};
+  return Types{args.type(DType::kF32, all), args.type(DType::kF32, hidden.shape)};
+}
+
 }  // namespace berth::ir

@@ -8,6 +8,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/lstm.h"
+#include "kernels/cpu/lstm_sequence.h"
 #include "kernels/cpu/mean.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cpu/permute.h"
@@ -44,6 +45,7 @@ KernelTable kernels() {
       entry("aten::transpose_copy.int_out", transpose_copy_out),
       entry("berth::attention.out", attention_out, attention_temp_bytes),
       entry("berth::elementwise.out", elementwise_out),
+      entry("berth::lstm.out", lstm_out, lstm_temp_bytes),
       entry("berth::lstm_cell.out", lstm_cell_out, portable::fused_lstm_cell_temp_bytes),
 #endif
   };

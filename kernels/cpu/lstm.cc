@@ -50,7 +50,9 @@ Error lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
                              weight.data<float>(),
                              out_hidden.data<float>() + row * size,
                              out_cell.data<float>() + row * size,
-                             size};
+                             size,
+                             size,
+                             false};
       const int64_t unit = item % blocks * kLstmUnits;
       run_lstm_units(step, unit, std::min(unit + kLstmUnits, size));
     }

@@ -22,6 +22,10 @@ struct Sums {
   alignas(64) float gate[4][kLstmUnits];
 };
 
+const float* block_of(const LstmStep& step, int64_t unit) {
+  return step.weight + unit / step.width * step.size * 4 * step.width + unit % step.width;
+}
+
 // kVectors registers of units from `unit` on; all four gates at once, so that a row of the weight is read in few runs.
 template <int kVectors>
 HWY_INLINE void add_product(const LstmStep& step, int64_t unit, float* to) {
@@ -32,14 +36,17 @@ HWY_INLINE void add_product(const LstmStep& step, int64_t unit, float* to) {
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) sum[g][v] = hn::LoadU(d, step.gates + g * step.size + unit + v * kLanes);
   }
-  const float* weight = step.weight + unit;
-  for (int64_t k = 0; k < step.size; ++k, weight += 4 * step.size) {
-    const FloatVector hidden = hn::Set(d, step.hidden[k]);
+  const int64_t row = (step.backwards ? -4 : 4) * step.width;
+  const int64_t next = step.backwards ? -1 : 1;
+  const float* hidden = step.hidden + (step.backwards ? step.size - 1 : 0);
+  const float* weight = block_of(step, unit) + (step.backwards ? (step.size - 1) * 4 * step.width : 0);
+  for (int64_t k = 0; k < step.size; ++k, weight += row, hidden += next) {
+    const FloatVector before = hn::Set(d, *hidden);
     BERTH_UNROLL_FULL
     for (int g = 0; g < 4; ++g) {
       BERTH_UNROLL_FULL
       for (int v = 0; v < kVectors; ++v) {
-        sum[g][v] = hn::MulAdd(hidden, hn::LoadU(d, weight + g * step.size + v * kLanes), sum[g][v]);
+        sum[g][v] = hn::MulAdd(before, hn::LoadU(d, weight + g * step.width + v * kLanes), sum[g][v]);
       }
     }
   }
@@ -51,19 +58,21 @@ HWY_INLINE void add_product(const LstmStep& step, int64_t unit, float* to) {
 }
 
 void add_one(const LstmStep& step, int64_t unit, float* to) {
+  const float* weight = block_of(step, unit);
   for (int64_t g = 0; g < 4; ++g) {
-    const int64_t column = g * step.size + unit;
-    float sum = step.gates[column];
-    for (int64_t k = 0; k < step.size; ++k) sum += step.hidden[k] * step.weight[k * 4 * step.size + column];
+    float sum = step.gates[g * step.size + unit];
+    for (int64_t k = 0; k < step.size; ++k) sum += step.hidden[k] * weight[(k * 4 + g) * step.width];
     to[g * kLstmUnits] = sum;
   }
 }
 
 void add_products(const LstmStep& step, int64_t begin, int64_t end, Sums& sums) {
-  constexpr int kMost = HWY_TARGET == HWY_AVX3 ? 4 : 2;
   float* to = sums.gate[0];
   int64_t unit = begin;
-  for (; unit + kMost * kLanes <= end; unit += kMost * kLanes) add_product<kMost>(step, unit, to + unit - begin);
+#if HWY_TARGET == HWY_AVX3
+  for (; unit + 4 * kLanes <= end; unit += 4 * kLanes) add_product<4>(step, unit, to + unit - begin);
+#endif
+  for (; unit + 2 * kLanes <= end; unit += 2 * kLanes) add_product<2>(step, unit, to + unit - begin);
   for (; unit + kLanes <= end; unit += kLanes) add_product<1>(step, unit, to + unit - begin);
   for (; unit < end; ++unit) add_one(step, unit, to + unit - begin);
 }

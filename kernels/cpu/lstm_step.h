@@ -1,4 +1,5 @@
-// One step of a long short-term memory for one row of a batch: the work behind kernels/cpu/lstm.cc.
+// One step of a long short-term memory for one row of a batch: the work behind kernels/cpu/lstm.cc and
+// lstm_sequence.cc.
 //
 //   i f g o = gates + hidden * weight          each `size` columns of the four
 //   cell'   = sigmoid(f) * cell + sigmoid(i) * tanh(g)
@@ -13,16 +14,21 @@ struct LstmStep {
   const float* gates = nullptr;   // 4 * size
   const float* hidden = nullptr;  // size
   const float* cell = nullptr;    // size
-  const float* weight = nullptr;  // size rows of 4 * size
-  float* out_hidden = nullptr;    // size; apart from all that is read
-  float* out_cell = nullptr;
+  // Of each `width` units one block, a row of 4 * width for each element of `hidden`: what it adds to i of the block's
+  // units, then to f, g and o.
+  const float* weight = nullptr;
+  float* out_hidden = nullptr;  // size; apart from all that is read
+  float* out_cell = nullptr;    // size; may be `cell`
   int64_t size = 0;
+  int64_t width = 0;
+  // From the last row of a block to the first: what a step reads last is what the next finds in the cache.
+  bool backwards = false;
 };
 
-/// Units of the state that are worked on together: ranges begin at multiples of it.
+/// Units of the state that are worked on together.
 constexpr int64_t kLstmUnits = 64;
 
-/// Computes units [begin, end) of the new state. REQUIRES: begin is a multiple of kLstmUnits.
+/// Computes units [begin, end) of the new state. REQUIRES: they are of one block.
 void run_lstm_units(const LstmStep& step, int64_t begin, int64_t end);
 
 }  // namespace berth::cpu

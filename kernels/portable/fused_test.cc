@@ -124,6 +124,48 @@ TEST(AnLstmStep, IsItsFormula) {
   expect_near(h.values(), {sigmoid(0.5) * std::tanh(state)});
 }
 
+TEST(AllStepsOfAnLstm, AreItsStepsInEitherOrderOfTime) {
+  // Three units in blocks of two: the last place of the weight is never read.
+  const std::vector<double> dense = ramp(36, 0.29);
+  std::vector<double> blocks(2 * 3 * 4 * 2, NAN);
+  for (size_t k = 0; k < 3; ++k) {
+    for (size_t q = 0; q < 4; ++q) {
+      for (size_t unit = 0; unit < 3; ++unit) {
+        blocks[((unit / 2 * 3 + k) * 4 + q) * 2 + unit % 2] = dense[k * 12 + q * 3 + unit];
+      }
+    }
+  }
+  const std::vector<double> gates = ramp(2 * 2 * 12, 0.53);
+  for (const bool reverse : {false, true}) {
+    std::vector<double> h = ramp(6);
+    std::vector<double> c = ramp(6, 0.8);
+    const Array out = f32({2, 2, 3});
+    const Array out_cell = f32({2, 3});
+    ASSERT_EQ(run_with(fused_lstm_out,
+                       {f32({2, 2, 12}, gates), f32({2, 3}, h), f32({2, 3}, c), f32({2, 3, 4, 2}, blocks), reverse, out,
+                        out_cell},
+                       1, 0)
+                  .error,
+              Error::kOk);
+    for (size_t t = 0; t < 2; ++t) {
+      const auto at = static_cast<ptrdiff_t>(reverse ? 1 - t : t);
+      const std::vector<double> own(gates.begin() + at * 24, gates.begin() + at * 24 + 24);
+      const Array step_h = f32({2, 3});
+      const Array step_c = f32({2, 3});
+      ASSERT_EQ(run_with(fused_lstm_cell_out,
+                         {f32({2, 12}, own), f32({2, 3}, h), f32({2, 3}, c), f32({3, 12}, dense), "", step_h, step_c},
+                         1, 1 << 16)
+                    .error,
+                Error::kOk);
+      h = step_h.values();
+      c = step_c.values();
+      const std::vector<double> all = out.values();
+      expect_near({all.begin() + at * 6, all.begin() + at * 6 + 6}, h);
+    }
+    expect_near(out_cell.values(), c);
+  }
+}
+
 TEST(AChain, RunsStepByStepOnStretchedInputs) {
   const Array x = f32({2, 3}, {-2, -1, 0, 1, 2, 3});
   const Array y = f32({3}, {1, 10, 100});

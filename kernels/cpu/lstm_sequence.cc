@@ -1,0 +1,84 @@
+#include "kernels/cpu/lstm_sequence.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/lockstep.h"
+#include "kernels/cpu/lstm_step.h"
+#include "kernels/portable/fused_lstm.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::cpu {
+namespace {
+
+// Multiplications of a step that are worth another thread, which waits some hundred nanoseconds for the others.
+constexpr int64_t kPartWork = 24 << 10;
+
+// Into how many parts a step is cut; each has whole blocks of units.
+int64_t parts_of(const Tensor& hidden, const Tensor& weight, int threads) {
+  const int64_t blocks = weight.size(0);
+  const int64_t work = hidden.size(0) * weight.numel();
+  return std::max<int64_t>(1, std::min({int64_t{threads}, blocks, work / kPartWork}));
+}
+
+// Blocks [begin, end) of units, the last first where the step goes backwards.
+void run_part(const LstmStep& step, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const int64_t block = step.backwards ? begin + end - 1 - i : i;
+    run_lstm_units(step, block * step.width, std::min((block + 1) * step.width, step.size));
+  }
+}
+
+bool fits(Span<EValue* const> args) {
+  for (const size_t i : {0u, 1u, 2u, 3u, 5u, 6u}) {
+    if (!are_dense_f32(args[i]->tensor())) return false;
+  }
+  return args[1]->tensor().rank() == 2 && args[3]->tensor().rank() == 4;
+}
+
+}  // namespace
+
+size_t lstm_temp_bytes(Span<EValue* const> args, int threads) {
+  if (!fits(args)) return 0;
+  return Lockstep::temp_bytes(parts_of(args[1]->tensor(), args[3]->tensor(), threads));
+}
+
+Error lstm_out(KernelContext& context, Span<EValue* const> args) {
+  if (!fits(args)) return portable::fused_lstm_out(context, args);
+  BERTH_RETURN_IF_ERROR(portable::prepare_lstm(context, args));
+  const Tensor& gates = args[0]->tensor();
+  const Tensor& hidden = args[1]->tensor();
+  const Tensor& weight = args[3]->tensor();
+  Tensor& out = args[5]->tensor();
+  Tensor& out_cell = args[6]->tensor();
+  const int64_t rows = hidden.size(0);
+  const int64_t size = hidden.size(1);
+  const int64_t steps = gates.size(0);
+  const int64_t blocks = weight.size(0);
+  const int64_t width = weight.size(3);
+  const bool reverse = args[4]->truth();
+  if (hidden.numel() == 0 || steps == 0) return portable::fused_lstm_out(context, args);
+  float* cell = out_cell.data<float>();
+  std::copy(args[2]->tensor().data<float>(), args[2]->tensor().data<float>() + rows * size, cell);
+  const int64_t parts = parts_of(hidden, weight, context.threads());
+  const auto step = [&](int64_t part, int64_t t) {
+    const int64_t at = reverse ? steps - 1 - t : t;
+    float* now = out.data<float>() + at * rows * size;
+    const float* before = t == 0 ? hidden.data<float>() : reverse ? now + rows * size : now - rows * size;
+    for (int64_t row = 0; row < rows; ++row) {
+      const LstmStep work = {gates.data<float>() + (at * rows + row) * 4 * size,
+                             before + row * size,
+                             cell + row * size,
+                             weight.data<float>(),
+                             now + row * size,
+                             cell + row * size,
+                             size,
+                             width,
+                             t % 2 != 0};
+      run_part(work, part * blocks / parts, (part + 1) * blocks / parts);
+    }
+  };
+  return Lockstep::run(context, parts, steps, step);
+}
+
+}  // namespace berth::cpu

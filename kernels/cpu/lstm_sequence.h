@@ -1,0 +1,13 @@
+// berth::lstm: all steps of a long short-term memory in one go: the weight stays in the caches of the threads, and no
+// step is an instruction of its own. Other dtypes and orders than dense f32 go to the portable kernel, which defines
+// it.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace berth::cpu {
+
+Error lstm_out(KernelContext& context, Span<EValue* const> args);
+size_t lstm_temp_bytes(Span<EValue* const> args, int threads);
+
+}  // namespace berth::cpu

@@ -1,0 +1,92 @@
+// berth::lstm: a long short-term memory over all its steps.
+//
+//   gates       [steps, rows, 4 * size]: the input's part of the gates, i f g o each `size` columns; the bias included
+//   hidden,     [rows, size]: the state before the first step
+//   cell
+//   weight      [blocks, size, 4, width], blocks * width >= size: what hidden unit k adds to gate q of unit
+//               b * width + j is weight[b, k, q, j]; units beyond the last are never read
+//   reverse     whether the last step comes first
+//   out         [steps, rows, size]: the hidden state after each step, in the order of `gates`
+//   out_cell    [rows, size]: the cell after the step that comes last
+#include "kernels/portable/fused_lstm.h"
+
+#include <algorithm>
+
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/math.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::portable {
+namespace {
+
+bool is_plain(const Tensor& tensor, int rank) {
+  return tensor.dtype() == DType::kF32 && tensor.is_contiguous() && tensor.rank() == rank;
+}
+
+// One row, one step. `cell` is the state before and becomes the one after.
+void step_row(const float* gates, const float* before, const Tensor& weight, float* cell, float* hidden) {
+  const int64_t size = weight.size(1);
+  const int64_t width = weight.size(3);
+  for (int64_t unit = 0; unit < size; ++unit) {
+    const float* column = weight.data<float>() + unit / width * size * 4 * width + unit % width;
+    float sums[4];
+    for (int64_t q = 0; q < 4; ++q) sums[q] = gates[q * size + unit];
+    for (int64_t k = 0; k < size; ++k) {
+      for (int64_t q = 0; q < 4; ++q) sums[q] += before[k] * column[(k * 4 + q) * width];
+    }
+    cell[unit] = math::sigmoid(sums[1]) * cell[unit] + math::sigmoid(sums[0]) * math::tanh(sums[2]);
+    hidden[unit] = math::sigmoid(sums[3]) * math::tanh(cell[unit]);
+  }
+}
+
+}  // namespace
+
+Error prepare_lstm(KernelContext& context, Span<EValue* const> args) {
+  constexpr const char* kLayouts = "gates, states, weight and results must be f32 in row-major order";
+  constexpr const char* kSizes = "sizes of gates, states and weight do not go together";
+  const Tensor& gates = args[0]->tensor();
+  const Tensor& hidden = args[1]->tensor();
+  const Tensor& cell = args[2]->tensor();
+  const Tensor& weight = args[3]->tensor();
+  Tensor& out = args[5]->tensor();
+  Tensor& out_cell = args[6]->tensor();
+  const bool plain = is_plain(gates, 3) && is_plain(hidden, 2) && is_plain(cell, 2) && is_plain(weight, 4) &&
+                     is_plain(out, 3) && is_plain(out_cell, 2);
+  if (!plain) return context.fail(Error::kInvalidArgument, kLayouts);
+  const int64_t size = hidden.size(1);
+  const bool fits = cell.size(0) == hidden.size(0) && cell.size(1) == size && gates.size(1) == hidden.size(0) &&
+                    gates.size(2) == 4 * size && weight.size(1) == size && weight.size(2) == 4 &&
+                    int64_t{weight.size(0)} * weight.size(3) >= size;
+  if (!fits) return context.fail(Error::kInvalidArgument, kSizes);
+  const int32_t sizes[] = {gates.sizes()[0], hidden.sizes()[0], hidden.sizes()[1]};
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, Span<const int32_t>(sizes, 3)));
+  BERTH_RETURN_IF_ERROR(resize_out(context, out_cell, hidden.sizes()));
+  for (const Tensor* tensor : {&gates, &hidden, &cell, &weight}) BERTH_RETURN_IF_ERROR(check_memory(context, *tensor));
+  return check_memory(context, out, out_cell);
+}
+
+Error fused_lstm_out(KernelContext& context, Span<EValue* const> args) {
+  BERTH_RETURN_IF_ERROR(prepare_lstm(context, args));
+  const Tensor& gates = args[0]->tensor();
+  const Tensor& hidden = args[1]->tensor();
+  const Tensor& weight = args[3]->tensor();
+  const bool reverse = args[4]->truth();
+  float* out = args[5]->tensor().data<float>();
+  float* cell = args[6]->tensor().data<float>();
+  const int64_t rows = hidden.size(0);
+  const int64_t size = hidden.size(1);
+  const int64_t steps = gates.size(0);
+  std::copy(args[2]->tensor().data<float>(), args[2]->tensor().data<float>() + rows * size, cell);
+  const float* before = hidden.data<float>();
+  for (int64_t t = 0; t < steps; ++t) {
+    const int64_t at = reverse ? steps - 1 - t : t;
+    for (int64_t row = 0; row < rows; ++row) {
+      step_row(gates.data<float>() + (at * rows + row) * 4 * size, before + row * size, weight, cell + row * size,
+               out + (at * rows + row) * size);
+    }
+    before = out + at * rows * size;
+  }
+  return Error::kOk;
+}
+
+}  // namespace berth::portable
