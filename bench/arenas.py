@@ -9,13 +9,11 @@ exported by torch.export.
 """
 import argparse
 import json
-import math
 import pathlib
-import statistics
 import subprocess
 import tempfile
 
-from peers import suite
+from peers import geometric_mean, suite
 
 EXECUTORCH = {"mobilenet_v2": 9936896, "mobilenet_v3_small": 4898816, "resnet18": 6422528, "resnet50": 14614528,
               "unet": 16777216, "shufflenet_v2": 4698112, "squeezenet1_1": 6308352, "randwire": 4816896,
@@ -56,7 +54,7 @@ def main():
             ratio, cells = row(args.berth.resolve(), model / "model.onnx", pathlib.Path(folder), EXECUTORCH[name])
             ratios.append(ratio)
             print("| " + " | ".join(str(cell) for cell in [name, *cells]) + " |", flush=True)
-    print(f"\nGeometric mean of the ratios: {math.exp(statistics.mean(map(math.log, ratios))):.3f}")
+    print(f"\nGeometric mean of the ratios: {geometric_mean(ratios):.3f}")
 
 
 if __name__ == "__main__":

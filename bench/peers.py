@@ -36,6 +36,10 @@ def suite(names):
         yield name, MODELS / name
 
 
+def geometric_mean(ratios):
+    return math.exp(statistics.mean(map(math.log, ratios)))
+
+
 def measured(command):
     """Runs a command that prints JSON: (seconds, what it printed)."""
     start = time.perf_counter()
@@ -93,7 +97,7 @@ def bench_run(berth, names, work, threads, turns):
     for ratio, name, *seconds, load in sorted(rows):
         a, b, c, d = (f"{s * 1e3:.3g}" for s in seconds)
         print(f"| {name} | {a} | {b} | {c} | {d} | {ratio:.1f} | {load:.2f} |")
-    mean = math.exp(statistics.mean(math.log(r[0]) for r in rows))
+    mean = geometric_mean(r[0] for r in rows)
     print(f"\ngeometric mean {mean:.1f}, smallest {min(rows)[0]:.1f} ({min(rows)[1]})")
 
 

@@ -11,7 +11,6 @@ Exit 1 when outputs differ, when the geometric mean of Berth / best peer is over
 """
 import argparse
 import json
-import math
 import pathlib
 import statistics
 import subprocess
@@ -23,7 +22,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "bench")]
 from drivers import difference, load_outputs  # noqa: E402
-from peers import suite  # noqa: E402
+from peers import geometric_mean, suite  # noqa: E402
 
 PEERS = ["onnxruntime", "openvino", "executorch"]
 EXPORT = """
@@ -173,7 +172,7 @@ def table(title, rows, key, ratio, extra=()):
     for row in sorted(rows, key=lambda r: -r[ratio]):
         cells = [number(row[key].get(n)) for n in names] + [f"{row[ratio]:.2f}"] + [f"{row[e]:.2f}" for _, e in extra]
         print(f"| {row['name']} | " + " | ".join(cells) + " |")
-    mean = math.exp(statistics.mean(math.log(max(r[ratio], 1e-9)) for r in rows))
+    mean = geometric_mean(max(r[ratio], 1e-9) for r in rows)
     print(f"\nGeometric mean of berth / best: {mean:.3f}")
     return mean
 

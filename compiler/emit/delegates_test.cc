@@ -9,12 +9,11 @@ namespace berth::emit {
 namespace {
 
 using testing::module_of;
+using testing::only_method;
 using testing::program_of;
 using testing::refusal_of;
 using testing::value_text;
 using testing::written;
-
-const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 /// The text of a payload that is a sound nested program.
 std::string nested_text(const EmittedProgram& emitted, size_t payload) {

@@ -8,10 +8,9 @@ namespace {
 
 using testing::listing;
 using testing::module_of;
+using testing::only_method;
 using testing::program_of;
 using testing::value_text;
-
-const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 std::string arenas_text(const format::MethodDesc& method) {
   std::string text;

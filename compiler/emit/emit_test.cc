@@ -9,12 +9,11 @@ namespace {
 
 using testing::listing;
 using testing::module_of;
+using testing::only_method;
 using testing::program_of;
 using testing::refusal_of;
 using testing::value_text;
 using testing::written;
-
-const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 std::vector<std::string> outputs_of(const format::MethodDesc& method) {
   std::vector<std::string> texts;

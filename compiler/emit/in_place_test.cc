@@ -9,10 +9,9 @@ namespace {
 
 using testing::listing;
 using testing::module_of;
+using testing::only_method;
 using testing::program_of;
 using testing::value_text;
-
-const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 /// What `--why reuse` says of each value, without the method's name: "%y (aten::relu): reuse %x".
 std::vector<std::string> why(const std::string& text, EmitOptions options = testing::as_written()) {

@@ -47,15 +47,7 @@ size_t place(const std::vector<std::string>& names, const std::string& name) {
 }
 
 TEST(NodesInABetterOrder, DoOneBranchAfterTheOther) {
-  const Ordered ordered = order_of(R"(
-method forward(%x: f32[4]) {
-  %a: f32[400] = aten::repeat(%x, [100])
-  %b: f32[400] = aten::repeat(%x, [100])
-  %c: f32[1] = aten::sum.dim_IntList(%a, [0], true, none)
-  %d: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
-  %e: f32[1] = aten::mul.Tensor(%c, %d)
-  return %e
-})");
+  const Ordered ordered = order_of(testing::kTwoBranches);
   EXPECT_EQ(ordered.given_peak, 16 + 2 * 1600);
   EXPECT_EQ(ordered.peak, 16 + 1600 + 4);
   EXPECT_LT(std::min(place(ordered.better, "c"), place(ordered.better, "d")),

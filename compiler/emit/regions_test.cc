@@ -7,11 +7,10 @@ namespace {
 
 using testing::listing;
 using testing::module_of;
+using testing::only_method;
 using testing::program_of;
 using testing::refusal_of;
 using testing::value_text;
-
-const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 EmitOptions plain() {
   EmitOptions options = testing::as_written();

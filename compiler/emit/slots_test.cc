@@ -8,10 +8,9 @@ namespace berth::emit {
 namespace {
 
 using testing::listing;
+using testing::only_method;
 using testing::program_of;
 using testing::value_text;
-
-const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
 
 std::string why_of(const std::string& value, const std::string& text, EmitOptions options = {}) {
   std::vector<std::string> lines;

@@ -82,6 +82,8 @@ inline EmittedProgram program_of(const std::string& text, const EmitOptions& opt
   return std::move(emitted).value();
 }
 
+inline const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }
+
 /// Why a module cannot be emitted.
 inline std::string refusal_of(const ir::Module& module) {
   auto emitted = emit(module, as_written());

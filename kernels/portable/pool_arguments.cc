@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/portable/temp_bytes.h"
+
 namespace berth::portable {
 namespace {
 
@@ -120,8 +122,15 @@ size_t pooling_scratch_bytes(const Pooling& p, const Window& window, int threads
   return static_cast<size_t>(pooling_slots(p, window, threads) * window.scratch_floats()) * sizeof(float);
 }
 
-size_t max_pooling_scratch_bytes(int threads) {
-  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots) * Window::kMaxScratchFloats) * sizeof(float);
+size_t pooling_temp_bytes(const Pooling& p, int threads) {
+  if (p.input->dynamism() != ShapeDynamism::kStatic || p.out->dynamism() != ShapeDynamism::kStatic) {
+    const int64_t most = std::clamp(threads, 1, kMaxSlots) * Window::kMaxScratchFloats;
+    return static_cast<size_t>(most) * sizeof(float) + kTempPadding;
+  }
+  // Numbers that contradict the tensors would overflow here; the call refuses them.
+  if (p.out->numel() == 0 || pooling_sizes(p).span() != p.out->sizes()) return 0;
+  Window window;
+  return plan_fast_pooling(p, &window) ? pooling_scratch_bytes(p, window, threads) + kTempPadding : 0;
 }
 
 }  // namespace berth::portable

@@ -50,7 +50,10 @@ bool plan_fast_pooling(const Pooling& pooling, Window* window);
 
 /// The bytes of scratch memory for that, on up to `threads` threads.
 size_t pooling_scratch_bytes(const Pooling& pooling, const Window& window, int threads);
-size_t max_pooling_scratch_bytes(int threads);
+
+/// The bound of what a pooling with these arguments, which read_pooling() has checked, takes of temporary memory,
+/// padding included (temp_bytes.h).
+size_t pooling_temp_bytes(const Pooling& pooling, int threads);
 
 int pooling_slots(const Pooling& pooling, const Window& window, int threads);
 

@@ -119,14 +119,7 @@ Error max_pool2d_with_indices_out(KernelContext& context, Span<EValue* const> ar
 size_t max_pool2d_temp_bytes(Span<EValue* const> args, int threads) {
   KernelContext context({}, nullptr);
   Pooling p;
-  Window window;
-  if (read_arguments(context, args, &p) != Error::kOk) return 0;
-  if (p.input->dynamism() != ShapeDynamism::kStatic || p.out->dynamism() != ShapeDynamism::kStatic) {
-    return max_pooling_scratch_bytes(threads) + kTempPadding;
-  }
-  // Numbers that contradict the tensors would overflow here; the call refuses them.
-  if (p.out->numel() == 0 || pooling_sizes(p).span() != p.out->sizes()) return 0;
-  return plan_fast_pooling(p, &window) ? pooling_scratch_bytes(p, window, threads) + kTempPadding : 0;
+  return read_arguments(context, args, &p) == Error::kOk ? pooling_temp_bytes(p, threads) : 0;
 }
 
 }  // namespace berth::portable
