@@ -65,22 +65,11 @@ struct ConvCase {
   bool transposed = false;
   std::string activation;
   double alpha = -0.5, beta = 0.5;
+  std::vector<int64_t> output_padding = {0, 0};
 
   std::vector<Arg> args(const Arg& residual_arg, const Array& result) const {
-    return {input,
-            weight,
-            bias,
-            residual_arg,
-            stride,
-            padding,
-            dilation,
-            transposed,
-            std::vector<int64_t>{0, 0},
-            groups,
-            activation.c_str(),
-            alpha,
-            beta,
-            "",
+    return {input,      weight,         bias,   residual_arg,       stride, padding, dilation,
+            transposed, output_padding, groups, activation.c_str(), alpha,  beta,    "",
             result};
   }
 };
@@ -107,10 +96,12 @@ ConvCase random_conv(Random& random) {
     out_size.push_back(static_cast<int32_t>((size.back() + 2 * padding.back() - reach) / stride.back() + 1));
   }
   const bool transposed = random.whole(0, 5) == 0;
+  std::vector<int64_t> output_padding = {0, 0};
   for (size_t i = 0; i < 2 && transposed; ++i) {
     const int64_t reach = (kernel[i] - 1) * dilation[i] + 1;
     padding[i] = std::min(padding[i], (reach - 1) / 2);
-    out_size[i] = static_cast<int32_t>((size[i] - 1) * stride[i] + reach - 2 * padding[i]);
+    output_padding[i] = random.whole(0, std::max(stride[i], dilation[i]) - 1);
+    out_size[i] = static_cast<int32_t>((size[i] - 1) * stride[i] + reach - 2 * padding[i] + output_padding[i]);
   }
   const auto n = static_cast<int32_t>(random.whole(1, 2));
   const auto channels = static_cast<int32_t>(out * groups);
@@ -131,6 +122,7 @@ ConvCase random_conv(Random& random) {
                 groups,
                 transposed,
                 kActivations[random.whole(0, 11)]};
+  c.output_padding = output_padding;
   return c;
 }
 

@@ -20,12 +20,17 @@ struct TileJob {
   int64_t depth = 1, columns = 1;  // channels in and out, of a group
   int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
-  int64_t panels = 1, panel_columns = 0;  // of a group; each panel has all taps and depths of its columns
+  bool apart = false;                     // whether there is something else between places of the result
+  int64_t panels = 1, panel_columns = 0;  // of a group
   // The places of the result are lines, each cut into strips of about the same height: so many strips are so high, the
   // others one place less, or all are and the last one has what is left. A tile holds a strip.
   TileShape shape = TileShape::kMixed;
   int64_t line = 1, lines = 1, line_strips = 1;
   int64_t strip_height = 1, high_strips = 1;
+  // From one to the next, in elements: taps of a window, down and across, and panels of the weight, of which each has
+  // rows of columns for its depth; images, rows and places of the result.
+  int64_t weight_tap[2] = {0, 0}, weight_panel = 0;
+  int64_t out_image = 0, out_row = 0, out_place = 0;
   portable::Activation activation;
   bool bounded = true;  // whether the activation is no more than two bounds
   float low = 0, high = 0;
@@ -47,7 +52,7 @@ struct TileJob {
   int64_t out_channels() const { return groups * columns; }
   /// Whether each place of the result sees the one place of the input that lies where it does.
   bool is_plain() const {
-    return taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
+    return !apart && taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
   }
 };
 
@@ -67,6 +72,11 @@ TileFunctions tile_functions();
 
 /// Cuts the result into panels of columns and strips of places: what is about to be done soonest by these functions.
 void cut_into_tiles(const TileFunctions& functions, TileJob* job);
+/// Cuts places alone; the columns are cut.
+void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job);
+
+/// What happens to the sums of `job`.
+void set_finish(const Finish& finish, TileJob* job);
 
 /// Null for what tiles do not take: transposed convolutions and other layouts than channels last. Those of groups of
 /// one channel in and out are depthwise.h's.

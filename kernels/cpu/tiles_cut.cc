@@ -36,20 +36,6 @@ void cut_columns(const TileFunctions& functions, int64_t vectors, TileJob* job) 
   job->panel_columns = ceil_div(width, job->panels) * functions.lanes;
 }
 
-void cut_places(const TileFunctions& functions, TileShape shape, TileJob* job) {
-  job->shape = shape;
-  job->lines = shape == TileShape::kRow ? job->batch * job->out[0] : 1;
-  job->line = job->places() / job->lines;
-  int64_t highest = functions.max_rows[job->panel_columns / functions.lanes];
-  if (shape == TileShape::kMixed) highest = std::min(highest, functions.max_mixed);
-  job->line_strips = ceil_div(job->line, highest);
-  job->strip_height = ceil_div(job->line, job->line_strips);
-  job->high_strips = job->line - (job->strip_height - 1) * job->line_strips;
-  if (job->strip_height <= functions.any_rows) return;
-  job->strip_height = align_up<int64_t>(job->strip_height, 2);
-  job->high_strips = job->line_strips;
-}
-
 // In halves of a cycle.
 double time_of(const TileFunctions& functions, const TileJob& job) {
   const auto vectors = static_cast<double>(job.panel_columns / functions.lanes);
@@ -68,13 +54,28 @@ double time_of(const TileFunctions& functions, const TileJob& job) {
 
 }  // namespace
 
+void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job) {
+  job->shape = shape;
+  job->lines = shape == TileShape::kRow ? job->batch * job->out[0] : 1;
+  job->line = job->places() / job->lines;
+  int64_t highest = functions.max_rows[job->panel_columns / functions.lanes];
+  if (shape == TileShape::kMixed) highest = std::min(highest, functions.max_mixed);
+  job->line_strips = ceil_div(job->line, highest);
+  job->strip_height = ceil_div(job->line, job->line_strips);
+  job->high_strips = job->line - (job->strip_height - 1) * job->line_strips;
+  if (job->strip_height <= functions.any_rows) return;
+  job->strip_height = align_up<int64_t>(job->strip_height, 2);
+  job->high_strips = job->line_strips;
+}
+
 void cut_into_tiles(const TileFunctions& functions, TileJob* job) {
   double best = std::numeric_limits<double>::infinity();
   TileJob tried = *job;
   for (int64_t vectors = functions.max_vectors; vectors > 0; --vectors) {
     cut_columns(functions, vectors, &tried);
     for (const TileShape shape : {TileShape::kRow, TileShape::kMixed}) {
-      cut_places(functions, job->is_plain() ? TileShape::kPlain : shape, &tried);
+      if (shape == TileShape::kMixed && job->apart) continue;
+      cut_into_strips(functions, job->is_plain() ? TileShape::kPlain : shape, &tried);
       const double time = time_of(functions, tried);
       // Wider panels read less of the input: something else must be clearly better.
       if (time >= 0.99 * best) continue;

@@ -31,8 +31,7 @@ constexpr int kHighestMixed = 6;
 
 // The first place of a tile.
 struct Place {
-  int64_t image, y, x;  // of the result
-  int64_t index;        // counted over all images
+  int64_t image, y, x;  // of the result; where a line is all places, x is counted from the first of all
 };
 
 // One panel of one group.
@@ -115,21 +114,32 @@ HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) 
 #endif
 }
 
-// What is not done with two bounds is done in memory, on what was stored.
-HWY_NOINLINE void activate_rows(const TileJob& job, const Panel& panel, float* out, int64_t rows) {
+template <typename F>
+HWY_INLINE void change_rows(const TileJob& job, const Panel& panel, float* out, int64_t rows, F f) {
   const FloatTag d;
-  const bool simple = is_simple(job.activation.kind);
-  for (int64_t i = 0; i < rows; ++i, out += job.out_channels()) {
-    if (!simple) {
-      portable::activate(job.activation, out, panel.columns.count);
-      continue;
-    }
+  const int64_t count = panel.columns.count;
+  for (int64_t i = 0; i < rows; ++i, out += job.out_place) {
     int64_t c = 0;
-    for (; c + kLanes <= panel.columns.count; c += kLanes) {
-      hn::StoreU(activate_simply(job.activation, hn::LoadU(d, out + c)), d, out + c);
+    for (; c + kLanes <= count; c += kLanes) hn::StoreU(f(hn::LoadU(d, out + c)), d, out + c);
+    if (c < count) store_part(f(load_part(out + c, count - c)), out + c, count - c);
+  }
+}
+
+// What is not done with two bounds is done in memory, on what was stored: kind by kind, so that the numbers that a kind
+// needs stay in registers.
+HWY_NOINLINE void activate_rows(const TileJob& job, const Panel& panel, float* out, int64_t rows) {
+  using Kind = portable::ActivationKind;
+  switch (job.activation.kind) {
+    case Kind::kGelu: return change_rows(job, panel, out, rows, [](FloatVector x) { return gelu(x); });
+    case Kind::kSilu: return change_rows(job, panel, out, rows, [](FloatVector x) { return hn::Mul(x, sigmoid(x)); });
+    case Kind::kTanh:
+    case Kind::kElu: {
+      for (int64_t i = 0; i < rows; ++i, out += job.out_place) {
+        portable::activate(job.activation, out, panel.columns.count);
+      }
+      return;
     }
-    const int64_t left = panel.columns.count - c;
-    if (left > 0) store_part(activate_simply(job.activation, load_part(out + c, left)), out + c, left);
+    default: change_rows(job, panel, out, rows, [&](FloatVector x) { return activate_simply(job.activation, x); });
   }
 }
 
@@ -137,8 +147,9 @@ template <int kRows, int kVectors>
 HWY_INLINE void end_tile(const TileJob& job, const Panel& panel, const Place& place,
                          const FloatVector (&sum)[kRows][kVectors]) {
   const FloatTag d;
-  const int64_t step = job.out_channels();
-  float* const out = job.out_data + place.index * step + panel.columns.first;
+  const int64_t step = job.out_place;
+  float* const out =
+      job.out_data + place.image * job.out_image + place.y * job.out_row + place.x * step + panel.columns.first;
   const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
@@ -173,7 +184,7 @@ HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Place
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
   const int64_t step = job.in_channels();
-  add_rows<0, kRows>(sum, job.input + place.index * step + panel.channel, step, panel.weight, job.depth);
+  add_rows<0, kRows>(sum, job.input + place.x * step + panel.channel, step, panel.weight, job.depth);
   end_tile(job, panel, place, sum);
 }
 
@@ -201,15 +212,16 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
   const float* image = job.input + place.image * job.in[0] * job.in[1] * channels + panel.channel;
   // Taps side by side read elements side by side.
   const bool whole = job.dilation[1] == 1 && job.groups == 1 && first >= 0 &&
+                     job.weight_tap[1] == job.depth * kVectors * kLanes &&
                      first + (kRows - 1) * job.stride[1] + job.kernel[1] <= job.in[1];
   const int64_t runs = whole ? 1 : job.kernel[1];
   const int64_t run = whole ? job.kernel[1] * job.depth : job.depth;
   for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
     const int64_t in_y = y + ky * job.dilation[0];
     if (!inside(in_y, job.in[0])) continue;
-    const float* b = panel.weight + ky * job.kernel[1] * job.depth * kVectors * kLanes;
+    const float* b = panel.weight + ky * job.weight_tap[0];
     const float* row = image + in_y * job.in[1] * channels;
-    for (int64_t kx = 0; kx < runs; ++kx, b += run * kVectors * kLanes) {
+    for (int64_t kx = 0; kx < runs; ++kx, b += job.weight_tap[1]) {
       const int64_t x = first + kx * job.dilation[1];
       const int64_t last = x + (kRows - 1) * job.stride[1];
       if (x >= 0 && last < job.in[1]) {
@@ -239,14 +251,14 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place
   const float* image[kRows];
   int64_t y[kRows], x[kRows];
   for (int i = 0; i < kRows; ++i) {
-    const int64_t row = (place.index + i) / job.out[1];
-    x[i] = (place.index + i) % job.out[1] * job.stride[1] - job.padding[1];
+    const int64_t row = (place.x + i) / job.out[1];
+    x[i] = (place.x + i) % job.out[1] * job.stride[1] - job.padding[1];
     y[i] = row % job.out[0] * job.stride[0] - job.padding[0];
     image[i] = job.input + row / job.out[0] * job.in[0] * job.in[1] * channels + panel.channel;
   }
-  const float* b = panel.weight;
   for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
-    for (int64_t kx = 0; kx < job.kernel[1]; ++kx, b += job.depth * kVectors * kLanes) {
+    const float* b = panel.weight + ky * job.weight_tap[0];
+    for (int64_t kx = 0; kx < job.kernel[1]; ++kx, b += job.weight_tap[1]) {
       const float* a[kRows];
       bool any = false;
       for (int i = 0; i < kRows; ++i) {
@@ -284,24 +296,21 @@ void run_rows(const TileJob& job, const Panel& panel, const Place& place, int64_
   constexpr auto kHeights = std::make_index_sequence<kHighest[kVectors]>();
   if (rows > kAnyHeight && rows % 2 != 0) {
     run_rows<kVectors>(job, panel, place, rows / 2);
-    return run_rows<kVectors>(job, panel, {place.image, place.y, place.x + rows / 2, place.index + rows / 2},
-                              rows - rows / 2);
+    return run_rows<kVectors>(job, panel, {place.image, place.y, place.x + rows / 2}, rows - rows / 2);
   }
   tile_of<kVectors>(job.shape, rows, kHeights)(job, panel, place);
 }
 
 template <int kVectors>
 void run_strips(const TileJob& job, const Panel& panel, int64_t begin, int64_t end) {
-  int64_t line = begin / job.line_strips;
+  const int64_t line = begin / job.line_strips;
   int64_t strip = begin % job.line_strips;
-  Place place = {line / job.out[0], line % job.out[0], 0, 0};
+  Place place = {line / job.out[0], line % job.out[0], 0};
   for (; begin < end; ++begin) {
     place.x = job.strip_begin(strip);
-    place.index = line * job.line + place.x;
     run_rows<kVectors>(job, panel, place, job.strip_begin(strip + 1) - place.x);
     if (++strip < job.line_strips) continue;
     strip = 0;
-    ++line;
     if (++place.y < job.out[0]) continue;
     place.y = 0;
     ++place.image;
@@ -312,7 +321,7 @@ void run(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
   const int64_t group = index / job.panels;
   const int64_t first = index % job.panels * job.panel_columns;
   Panel panel;
-  panel.weight = job.weight + index * job.panel_columns * job.depth * job.taps();
+  panel.weight = job.weight + index * job.weight_panel;
   panel.channel = group * job.depth;
   panel.columns = {group * job.columns + first, std::min(job.panel_columns, job.columns - first)};
   const int64_t vectors = job.panel_columns / kLanes;

@@ -14,6 +14,8 @@
 namespace berth::cpu {
 namespace {
 
+// Fewer input channels may be for another engine (stem.h).
+constexpr int64_t kLeastDepth = 5;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<float> numbers(std::mt19937& random, int64_t count) {
@@ -130,7 +132,7 @@ TEST(TilesOfEveryHeightAndWidth, ArePlainProducts) {
     for (int64_t columns = 1; columns <= 70; columns += rows % 3 + 1) {
       SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(columns) + " columns");
       ConvSpec spec;
-      spec.in_channels = 1 + rows % 7;
+      spec.in_channels = kLeastDepth + rows % 7;
       spec.out_channels = columns;
       spec.in[1] = rows;
       spec.finish.bias = columns % 2;
@@ -148,7 +150,7 @@ TEST(TilesOfEveryHeightAndWidth, SeeThroughWindows) {
         SCOPED_TRACE(std::to_string(width) + " wide, " + std::to_string(columns) + " columns");
         if (width + 2 * padding < 3) continue;
         ConvSpec spec;
-        spec.in_channels = 3;
+        spec.in_channels = kLeastDepth;
         spec.out_channels = columns;
         spec.in[0] = 3;
         spec.in[1] = width;
@@ -172,7 +174,7 @@ TEST(Windows, OfAllKindsAreSums) {
     ConvSpec spec;
     spec.batch = whole(1, 2);
     spec.groups = whole(0, 2) == 0 ? whole(2, 4) : 1;
-    spec.in_channels = spec.groups * whole(2, 9);
+    spec.in_channels = spec.groups * whole(spec.groups == 1 ? kLeastDepth : 2, 9);
     spec.out_channels = spec.groups * whole(1, 40);
     for (int i = 0; i < 2; ++i) {
       spec.kernel[i] = whole(1, 5);
@@ -195,7 +197,7 @@ TEST(Windows, ThatDoNotSeeAnInfinityAreFinite) {
     for (const float special : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
       ConvSpec spec;
       spec.batch = 2;
-      spec.in_channels = 4;
+      spec.in_channels = kLeastDepth;
       spec.out_channels = 20;
       spec.in[0] = 5;
       spec.in[1] = width;
@@ -203,8 +205,8 @@ TEST(Windows, ThatDoNotSeeAnInfinityAreFinite) {
       spec.padding[0] = spec.padding[1] = 1;
       Case c = case_of(spec, 3);
       // The last place of a row and the first of the next.
-      c.input[static_cast<size_t>((width * 2 + width - 1) * 4)] = special;
-      c.input[static_cast<size_t>(width * 3 * 4)] = special;
+      c.input[static_cast<size_t>((width * 2 + width - 1) * kLeastDepth)] = special;
+      c.input[static_cast<size_t>(width * 3 * kLeastDepth)] = special;
       expect(c);
       for_each_simd_target([&](const char* target) {
         SCOPED_TRACE(target);
@@ -216,7 +218,7 @@ TEST(Windows, ThatDoNotSeeAnInfinityAreFinite) {
 
 TEST(Bounds, LetThroughWhatIsNoNumber) {
   ConvSpec spec;
-  spec.in_channels = 1;
+  spec.in_channels = kLeastDepth;
   spec.out_channels = 3;
   spec.in[1] = 3;
   for (const auto kind : {portable::ActivationKind::kRelu, portable::ActivationKind::kClamp}) {
@@ -224,8 +226,11 @@ TEST(Bounds, LetThroughWhatIsNoNumber) {
     spec.finish.alpha = -0.5;
     spec.finish.beta = 0.5;
     Case c = case_of(spec, 1);
-    c.input = {std::numeric_limits<float>::quiet_NaN(), 100, -100};
-    c.weight = {1, 1, 1};
+    c.input.assign(3 * kLeastDepth, 0);
+    c.weight.assign(3 * kLeastDepth, 1);
+    c.input[0] = std::numeric_limits<float>::quiet_NaN();
+    c.input[kLeastDepth] = 100;
+    c.input[2 * kLeastDepth] = -100;
     const bool relu = kind == portable::ActivationKind::kRelu;
     for_each_simd_target([&](const char* target) {
       SCOPED_TRACE(target);

@@ -1,0 +1,194 @@
+#include "kernels/cpu/tiles_transposed.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/math.h"
+#include "kernels/cpu/tiles.h"
+
+namespace berth::cpu {
+namespace {
+
+constexpr int64_t kMostStride = 8;
+// See tiles.cc.
+constexpr double kSerialWork = 1 << 19;
+
+// Along one axis, the places phase, phase + stride, …: they see the taps first, first - step, … (so many), the first of
+// them at the place of the input that a padding of so much stands for, each next one `dilation` further.
+struct Phase {
+  int64_t places = 0, taps = 0, first = 0, step = 1, padding = 0, dilation = 1;
+};
+
+// Tap k brings place i of the input to i * stride + k * dilation - padding.
+Phase phase_of(const ConvSpec& s, int axis, int64_t phase) {
+  Phase p;
+  const int64_t stride = s.stride[axis];
+  p.places = phase < s.out[axis] ? (s.out[axis] - 1 - phase) / stride + 1 : 0;
+  p.step = stride / std::gcd(stride, s.dilation[axis]);
+  p.dilation = p.step * s.dilation[axis] / stride;
+  for (int64_t tap = 0; tap < s.kernel[axis]; ++tap) {
+    const int64_t from = phase + s.padding[axis] - tap * s.dilation[axis];
+    if (from % stride != 0) continue;
+    ++p.taps;
+    p.first = tap;
+    p.padding = -(from / stride);
+  }
+  return p;
+}
+
+TileJob whole_job(const ConvSpec& s) {
+  TileJob job;
+  job.batch = s.batch;
+  job.groups = s.groups;
+  job.depth = s.in_channels / s.groups;
+  job.columns = s.out_channels / s.groups;
+  job.apart = true;
+  for (int i = 0; i < 2; ++i) job.in[i] = s.in[i];
+  set_finish(s.finish, &job);
+  return job;
+}
+
+// One of the convolutions that a transposed one is, and where its result and its taps begin.
+struct Part {
+  TileJob job;
+  int64_t out = 0;
+  int64_t weight = 0;
+};
+
+// Parts without places are left out; that with most taps is the first.
+std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
+  std::vector<Part> parts;
+  for (int64_t y = 0; y < s.stride[0]; ++y) {
+    for (int64_t x = 0; x < s.stride[1]; ++x) {
+      const Phase phase[2] = {phase_of(s, 0, y), phase_of(s, 1, x)};
+      if (phase[0].places == 0 || phase[1].places == 0) continue;
+      Part part;
+      part.job = whole_job(s);
+      for (int i = 0; i < 2; ++i) {
+        part.job.out[i] = phase[i].places;
+        part.job.kernel[i] = phase[i].taps;
+        part.job.padding[i] = phase[i].padding;
+        part.job.dilation[i] = phase[i].dilation;
+        part.job.weight_tap[i] = -phase[i].step;
+      }
+      part.out = (y * s.out[1] + x) * s.out_channels;
+      part.weight = phase[0].first * s.kernel[1] + phase[1].first;
+      parts.push_back(part);
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.job.taps() > b.job.taps(); });
+  TileJob cut = parts[0].job;
+  cut_into_tiles(functions, &cut);
+  const int64_t tap = cut.groups * cut.panels * cut.depth * cut.panel_columns;
+  for (Part& part : parts) {
+    TileJob& job = part.job;
+    job.panels = cut.panels;
+    job.panel_columns = cut.panel_columns;
+    cut_into_strips(functions, TileShape::kRow, &job);
+    job.weight_tap[0] *= s.kernel[1] * tap;
+    job.weight_tap[1] *= tap;
+    job.weight_panel = job.depth * job.panel_columns;
+    part.weight *= tap;
+    job.out_place = s.stride[1] * s.out_channels;
+    job.out_row = s.stride[0] * s.out[1] * s.out_channels;
+    job.out_image = s.out[0] * s.out[1] * s.out_channels;
+  }
+  return parts;
+}
+
+// Of [group][depth][column][tap][tap] into [tap][tap][group][panel][depth][column].
+WeightLayout layout_of(const ConvSpec& s, const TileJob& job) {
+  const int64_t taps = s.kernel[0] * s.kernel[1];
+  const int64_t group = job.panels * job.weight_panel;
+  const int64_t tap = job.groups * group;
+  const int64_t size[] = {job.groups, job.columns, job.depth, s.kernel[0], s.kernel[1]};
+  const int64_t from[] = {job.depth * job.columns * taps, taps, job.columns * taps, s.kernel[1], 1};
+  const int64_t stride[] = {group, job.weight_panel, job.panel_columns, s.kernel[1] * tap, tap};
+  WeightLayout l;
+  for (int i = job.groups > 1 ? 0 : 1; i < 5; ++i) {
+    if (i == 1) l.block_dim[0] = l.dims;
+    l.size[l.dims] = size[i];
+    l.from[l.dims] = from[i];
+    l.stride[l.dims++] = stride[i];
+  }
+  l.blocks = 1;
+  l.block[0] = job.panel_columns;
+  return l;
+}
+
+class TransposedEngine final : public Engine {
+ public:
+  TransposedEngine(const std::vector<Part>& parts, const TileFunctions& functions, const WeightLayout& layout,
+                   double work)
+      : parts_(parts),
+        functions_(functions),
+        layout_(layout),
+        work_(work),
+        zeros_(static_cast<size_t>(std::max(parts[0].job.depth, 2 * functions.lanes))) {
+    for (const Part& part : parts) lines_ = std::max(lines_, part.job.lines);
+  }
+  const char* name() const override { return "tiles"; }
+  const WeightLayout& weight() const override { return layout_; }
+
+  Error run(KernelContext& context, const Operands& operands, const float* weight) override {
+    for (Part& part : parts_) {
+      part.job.input = operands.input;
+      part.job.weight = weight + part.weight;
+      part.job.bias = operands.bias;
+      part.job.zeros = zeros_.data();
+      part.job.out_data = operands.out + part.out;
+    }
+    const int64_t items = lines_ * line_items();
+    context.parallel_for(items, work_ < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) run_item(item / line_items(), item % line_items());
+    });
+    return Error::kOk;
+  }
+
+ private:
+  // An item is a panel of a line of a part; all parts of a line lie side by side in the result.
+  int64_t panels() const { return parts_[0].job.groups * parts_[0].job.panels; }
+  int64_t line_items() const { return static_cast<int64_t>(parts_.size()) * panels(); }
+  void run_item(int64_t line, int64_t item) const {
+    const TileJob& job = parts_[static_cast<size_t>(item / panels())].job;
+    if (line < job.lines) functions_.run(job, item % panels(), line * job.line_strips, (line + 1) * job.line_strips);
+  }
+
+  std::vector<Part> parts_;
+  TileFunctions functions_;
+  WeightLayout layout_;
+  double work_;
+  std::vector<float> zeros_;
+  int64_t lines_ = 0;
+};
+
+class TransposedKind final : public EngineKind {
+ public:
+  TransposedKind(const ConvSpec& spec, const TileFunctions& functions)
+      : parts_(parts_of(spec, functions)),
+        functions_(functions),
+        layout_(layout_of(spec, parts_[0].job)),
+        work_(spec.flops() / 2) {}
+  size_t temp_bytes() const override { return 0; }
+  std::unique_ptr<Engine> make() const override {
+    return std::make_unique<TransposedEngine>(parts_, functions_, layout_, work_);
+  }
+
+ private:
+  std::vector<Part> parts_;
+  TileFunctions functions_;
+  WeightLayout layout_;
+  double work_;
+};
+
+}  // namespace
+
+std::unique_ptr<EngineKind> transposed_tile_kind(const ConvSpec& spec) {
+  if (spec.transposed == 0 || !spec.channels_last()) return nullptr;
+  if (spec.stride[0] > kMostStride || spec.stride[1] > kMostStride) return nullptr;
+  return std::make_unique<TransposedKind>(spec, tile_functions());
+}
+
+}  // namespace berth::cpu
