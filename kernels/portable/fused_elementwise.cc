@@ -100,6 +100,7 @@ void run(const Code& code, Tensor& out, bool flat, int64_t begin, int64_t n) {
     for (int64_t i = 0; i < n; ++i) values[next][i] = apply(op, a[i], b[i], c[i]);
   }
   for (int64_t i = 0; i < n; ++i) {
+    // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): there is a step, as problem_of() has seen.
     out.data<float>()[flat ? begin + i : element_offset(out, begin + i)] = values[next - 1][i];
   }
 }
