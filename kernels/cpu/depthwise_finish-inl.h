@@ -53,8 +53,9 @@ struct SumEnds {
   bool residual, swish;
 };
 
-template <bool kPart>
-HWY_INLINE SumEnds ends_of(const DepthwiseJob& job, const Columns& columns) {
+/// `Job` has bias, residual and activation.
+template <bool kPart, typename Job>
+HWY_INLINE SumEnds ends_of(const Job& job, const Columns& columns) {
   using Kind = portable::ActivationKind;
   const FloatTag d;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -1,0 +1,116 @@
+// Convolutions of images of a few channels against the portable kernel, on every instruction set. The fears: a place at
+// a border that sees another row's elements, tiles that overlap wrongly, planes that are taken for channels.
+
+#include "kernels/cpu/stem.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/compare_testing.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/cpu/conv_testing.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+using testing::Prepared;
+
+struct Shape {
+  int64_t batch, depth, columns, in[2], kernel[2], stride[2], padding[2];
+};
+
+int32_t out_size(const Shape& s, int i) {
+  return static_cast<int32_t>((s.in[i] + 2 * s.padding[i] - s.kernel[i]) / s.stride[i] + 1);
+}
+
+std::vector<int32_t> narrow(std::initializer_list<int64_t> sizes) { return {sizes.begin(), sizes.end()}; }
+
+// Counts in `*stems` how often it is this room's stems that run. Where `planes`, the input is not channels last.
+void expect_same(const Shape& s, const char* activation, bool bias, bool planes, bool special, std::mt19937& random,
+                 int* stems) {
+  const std::vector<uint8_t> last = {0, 2, 3, 1};
+  const Array input = random_array(random, narrow({s.batch, s.depth, s.in[0], s.in[1]}),
+                                   planes ? std::vector<uint8_t>() : last, special);
+  const Array weight = random_array(random, narrow({s.columns, s.depth, s.kernel[0], s.kernel[1]}));
+  const Arg offsets = bias ? Arg(random_array(random, narrow({s.columns}))) : Arg(nullptr);
+  const std::vector<int64_t> stride(s.stride, s.stride + 2), padding(s.padding, s.padding + 2), ones = {1, 1},
+                                                                                                none = {0, 0};
+  const auto args = [&](const Array& out) -> std::vector<Arg> {
+    return {input, weight, offsets, nullptr, stride, padding, ones, false, none, 1, activation, -0.5, 0.75, "", out};
+  };
+  const Array expected(DType::kF32,
+                       {static_cast<int32_t>(s.batch), static_cast<int32_t>(s.columns), out_size(s, 0), out_size(s, 1)},
+                       {}, last);
+  ASSERT_EQ(testing::run(portable::fused_conv_out, args(expected), 4 << 20), Error::kOk);
+  for_each_simd_target([&](const char* target) {
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE(std::string(target) + " on " + std::to_string(threads) + " threads, " + activation);
+      const Array out = array_like(expected);
+      Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, args(out), threads);
+      ASSERT_EQ(call.error(), Error::kOk) << call.message();
+      if (std::string(conv_engine(call.state())) != "stem") continue;
+      ++*stems;
+      for (int turn = 0; turn < 2; ++turn) {
+        ASSERT_EQ(call.run(), Error::kOk) << call.message();
+        // Sums of up to 196 products of numbers around 4.
+        expect_close(expected, out, 1e-4);
+      }
+    }
+  });
+}
+
+constexpr const char* kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
+                                        "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
+
+// Large enough for several tiles a row, and for threads to share.
+TEST(Stems, OfWellKnownNetworksAreThePortableKernels) {
+  std::mt19937 random(1);
+  set_preferred_engine(Prefer::kTiles);
+  const Shape shapes[] = {
+      {1, 1, 64, {49, 10}, {10, 4}, {2, 2}, {5, 1}}, {1, 3, 32, {60, 61}, {3, 3}, {2, 2}, {1, 1}},
+      {1, 3, 16, {64, 64}, {3, 3}, {1, 1}, {1, 1}},  {1, 3, 64, {56, 56}, {7, 7}, {2, 2}, {3, 3}},
+      {2, 3, 24, {57, 63}, {3, 3}, {2, 2}, {0, 0}},  {1, 3, 96, {40, 60}, {4, 4}, {2, 2}, {1, 1}},
+  };
+  for (const Shape& s : shapes) {
+    SCOPED_TRACE(std::to_string(s.depth) + " channels to " + std::to_string(s.columns));
+    for (const bool planes : {false, true}) {
+      int stems = 0, targets = 0;
+      for_each_simd_target([&](const char*) { ++targets; });
+      expect_same(s, "relu", true, planes, false, random, &stems);
+      expect_same(s, "hard_swish", false, planes, false, random, &stems);
+      EXPECT_EQ(stems, 4 * targets);
+      if (::testing::Test::HasFatalFailure()) break;
+    }
+  }
+  set_preferred_engine(Prefer::kFaster);
+}
+
+// Windows and strides of all sizes, padding wider than the image, columns that fill no register.
+TEST(Stems, EveryWindowIsThePortableKernels) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  const auto whole = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  set_preferred_engine(Prefer::kTiles);
+  int stems = 0;
+  for (int turn = 0; turn < 150 && !::testing::Test::HasFatalFailure(); ++turn) {
+    SCOPED_TRACE(turn);
+    Shape s = {whole(1, 2), whole(1, 4), whole(1, 140), {}, {}, {}, {}};
+    for (int i = 0; i < 2; ++i) {
+      s.kernel[i] = whole(1, 7);
+      s.stride[i] = whole(1, 3);
+      s.padding[i] = whole(0, s.kernel[i] + 1);
+      s.in[i] = std::max(whole(1, i == 0 ? 9 : 80), s.kernel[i] - 2 * s.padding[i]);
+    }
+    const bool special = whole(0, 3) == 0;
+    expect_same(s, kActivations[whole(0, 11)], whole(0, 1) == 0, whole(0, 1) == 0, special, random, &stems);
+  }
+  EXPECT_GT(stems, 100);
+  set_preferred_engine(Prefer::kFaster);
+}
+
+}  // namespace
+}  // namespace berth::cpu
