@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "kernels/cpu/depthwise.h"
-#include "kernels/cpu/tiles_transposed.h"
 
 namespace berth::cpu {
 namespace {
@@ -13,8 +12,6 @@ namespace {
 // Fewer multiplications than this in all take some 4 microseconds: as long as handing half of them to another thread
 // and waiting for it.
 constexpr double kSerialWork = 1 << 19;
-// Reading an element of the weight from far takes as long as so many multiplications.
-constexpr double kReading = 4;
 // Places that a thread takes at a time where it goes through all weights with them.
 constexpr int64_t kPlaces = 48;
 
@@ -26,20 +23,22 @@ WeightLayout panel_layout(const TileJob& job, int64_t column_from, int64_t depth
     l.from[l.dims] = from;
     l.stride[l.dims++] = stride;
   };
-  if (job.groups > 1) add(job.groups, job.columns * column_from, job.panels * job.weight_panel);
+  const int64_t row = job.panel_columns;
+  const int64_t panel = row * job.depth * job.taps();
+  if (job.groups > 1) add(job.groups, job.columns * column_from, job.panels * panel);
   l.blocks = 1;
-  l.block[0] = job.panel_columns;
+  l.block[0] = row;
   l.block_dim[0] = l.dims;
-  add(job.columns, column_from, job.weight_panel);
-  add(job.depth, depth_from, job.panel_columns);
-  add(job.kernel[0], job.kernel[1], job.weight_tap[0]);
-  add(job.kernel[1], 1, job.weight_tap[1]);
+  add(job.columns, column_from, panel);
+  add(job.depth, depth_from, row);
+  add(job.kernel[0], job.kernel[1], row * job.depth * job.kernel[1]);
+  add(job.kernel[1], 1, row * job.depth);
   return l;
 }
 
 double work_of(const TileJob& job) {
-  const double weight = static_cast<double>(job.out_channels()) * static_cast<double>(job.depth * job.taps());
-  return (static_cast<double>(job.places()) + kReading) * weight;
+  return static_cast<double>(job.places()) * static_cast<double>(job.out_channels()) *
+         static_cast<double>(job.depth * job.taps());
 }
 
 class TileEngine final : public Engine {
@@ -104,21 +103,6 @@ class TileKind final : public EngineKind {
   WeightLayout layout_;
 };
 
-// The strides are those of the dense weight.
-std::unique_ptr<EngineKind> kind_of(TileJob& job, int64_t column_from, int64_t depth_from) {
-  const TileFunctions functions = tile_functions();
-  cut_into_tiles(functions, &job);
-  job.weight_tap[1] = job.depth * job.panel_columns;
-  job.weight_tap[0] = job.kernel[1] * job.weight_tap[1];
-  job.weight_panel = job.kernel[0] * job.weight_tap[0];
-  job.out_place = job.out_channels();
-  job.out_row = job.out[1] * job.out_place;
-  job.out_image = job.out[0] * job.out_row;
-  return std::make_unique<TileKind>(job, functions, panel_layout(job, column_from, depth_from));
-}
-
-}  // namespace
-
 void set_finish(const Finish& finish, TileJob* job) {
   job->activation = finish.function();
   job->residual = finish.residual != 0;
@@ -130,10 +114,11 @@ void set_finish(const Finish& finish, TileJob* job) {
   job->high = a.kind == Kind::kClamp ? a.beta : kInfinity;
 }
 
+}  // namespace
+
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
-  if (spec.transposed != 0) return transposed_tile_kind(spec);
   if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
-  if (!spec.channels_last()) return nullptr;
+  if (spec.transposed != 0 || !spec.channels_last()) return nullptr;
   TileJob job;
   job.batch = spec.batch;
   job.groups = spec.groups;
@@ -148,7 +133,9 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
     job.dilation[i] = spec.dilation[i];
   }
   set_finish(spec.finish, &job);
-  return kind_of(job, job.depth * job.taps(), job.taps());
+  const TileFunctions functions = tile_functions();
+  cut_into_tiles(functions, &job);
+  return std::make_unique<TileKind>(job, functions, panel_layout(job, job.depth * job.taps(), job.taps()));
 }
 
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
@@ -159,7 +146,9 @@ std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
   // All rows are one row of places.
   job.in[1] = job.out[1] = spec.rows;
   set_finish(spec.finish, &job);
-  return kind_of(job, 1, spec.columns);
+  const TileFunctions functions = tile_functions();
+  cut_into_tiles(functions, &job);
+  return std::make_unique<TileKind>(job, functions, panel_layout(job, 1, spec.columns));
 }
 
 }  // namespace berth::cpu
