@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/depthwise.h"
+#include "kernels/cpu/tiles_transposed.h"
 
 namespace berth::cpu {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 // Fewer multiplications than this in all take some 4 microseconds: as long as handing half of them to another thread
 // and waiting for it.
 constexpr double kSerialWork = 1 << 19;
+// Reading an element of the weight from far takes as long as so many multiplications.
+constexpr double kReading = 4;
 // Places that a thread takes at a time where it goes through all weights with them.
 constexpr int64_t kPlaces = 48;
 
@@ -23,22 +26,20 @@ WeightLayout panel_layout(const TileJob& job, int64_t column_from, int64_t depth
     l.from[l.dims] = from;
     l.stride[l.dims++] = stride;
   };
-  const int64_t row = job.panel_columns;
-  const int64_t panel = row * job.depth * job.taps();
-  if (job.groups > 1) add(job.groups, job.columns * column_from, job.panels * panel);
+  if (job.groups > 1) add(job.groups, job.columns * column_from, job.panels * job.weight_panel);
   l.blocks = 1;
-  l.block[0] = row;
+  l.block[0] = job.panel_columns;
   l.block_dim[0] = l.dims;
-  add(job.columns, column_from, panel);
-  add(job.depth, depth_from, row);
-  add(job.kernel[0], job.kernel[1], row * job.depth * job.kernel[1]);
-  add(job.kernel[1], 1, row * job.depth);
+  add(job.columns, column_from, job.weight_panel);
+  add(job.depth, depth_from, job.panel_columns);
+  add(job.kernel[0], job.kernel[1], job.weight_tap[0]);
+  add(job.kernel[1], 1, job.weight_tap[1]);
   return l;
 }
 
 double work_of(const TileJob& job) {
-  return static_cast<double>(job.places()) * static_cast<double>(job.out_channels()) *
-         static_cast<double>(job.depth * job.taps());
+  const double weight = static_cast<double>(job.out_channels()) * static_cast<double>(job.depth * job.taps());
+  return (static_cast<double>(job.places()) + kReading) * weight;
 }
 
 class TileEngine final : public Engine {
@@ -103,6 +104,21 @@ class TileKind final : public EngineKind {
   WeightLayout layout_;
 };
 
+// The strides are those of the dense weight.
+std::unique_ptr<EngineKind> kind_of(TileJob& job, int64_t column_from, int64_t depth_from) {
+  const TileFunctions functions = tile_functions();
+  cut_into_tiles(functions, &job);
+  job.weight_tap[1] = job.depth * job.panel_columns;
+  job.weight_tap[0] = job.kernel[1] * job.weight_tap[1];
+  job.weight_panel = job.kernel[0] * job.weight_tap[0];
+  job.out_place = job.out_channels();
+  job.out_row = job.out[1] * job.out_place;
+  job.out_image = job.out[0] * job.out_row;
+  return std::make_unique<TileKind>(job, functions, panel_layout(job, column_from, depth_from));
+}
+
+}  // namespace
+
 void set_finish(const Finish& finish, TileJob* job) {
   job->activation = finish.function();
   job->residual = finish.residual != 0;
@@ -114,11 +130,10 @@ void set_finish(const Finish& finish, TileJob* job) {
   job->high = a.kind == Kind::kClamp ? a.beta : kInfinity;
 }
 
-}  // namespace
-
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
+  if (spec.transposed != 0) return transposed_tile_kind(spec);
   if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
-  if (spec.transposed != 0 || !spec.channels_last()) return nullptr;
+  if (!spec.channels_last()) return nullptr;
   TileJob job;
   job.batch = spec.batch;
   job.groups = spec.groups;
@@ -133,9 +148,7 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
     job.dilation[i] = spec.dilation[i];
   }
   set_finish(spec.finish, &job);
-  const TileFunctions functions = tile_functions();
-  cut_into_tiles(functions, &job);
-  return std::make_unique<TileKind>(job, functions, panel_layout(job, job.depth * job.taps(), job.taps()));
+  return kind_of(job, job.depth * job.taps(), job.taps());
 }
 
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
@@ -146,9 +159,7 @@ std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
   // All rows are one row of places.
   job.in[1] = job.out[1] = spec.rows;
   set_finish(spec.finish, &job);
-  const TileFunctions functions = tile_functions();
-  cut_into_tiles(functions, &job);
-  return std::make_unique<TileKind>(job, functions, panel_layout(job, 1, spec.columns));
+  return kind_of(job, 1, spec.columns);
 }
 
 }  // namespace berth::cpu
