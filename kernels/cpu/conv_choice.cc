@@ -17,8 +17,8 @@ namespace {
 
 // Where less arithmetic is to be done, tiles are about as fast (bench/cpu_bench.cc: from 0.2 to 1.2 times oneDNN's
 // time), and ready at once where oneDNN makes code first, for up to a millisecond. Depthwise convolutions of our own
-// take from 0.3 to 0.99 times oneDNN's time on every layer of well-known networks; those of images of a few channels from
-// 0.7 to 1.2 times.
+// take from 0.3 to 0.99 times oneDNN's time on every layer of well-known networks; those of images of a few channels
+// from 0.7 to 1.2 times.
 constexpr double kLeastFlops = 4e6;
 constexpr int64_t kFewChannels = 4;
 
