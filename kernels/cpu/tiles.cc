@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/depthwise.h"
+#include "kernels/cpu/stem.h"
 #include "kernels/cpu/tiles_transposed.h"
 
 namespace berth::cpu {
@@ -133,6 +134,7 @@ void set_finish(const Finish& finish, TileJob* job) {
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   if (spec.transposed != 0) return transposed_tile_kind(spec);
   if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
+  if (auto stem = stem_kind(spec, threads)) return stem;
   if (!spec.channels_last()) return nullptr;
   TileJob job;
   job.batch = spec.batch;
