@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "base/math.h"
 
@@ -26,7 +29,25 @@ struct Descriptor {
   }
 };
 
+// Those that are mapped now. Whoever unmaps one, or gives pages of one back, holds the lock.
+struct Mappings {
+  std::mutex lock;
+  std::vector<const MappedFile*> files;
+};
+
+Mappings& mappings() {
+  static auto* const all = new Mappings;
+  return *all;
+}
+
 }  // namespace
+
+MappedFile::MappedFile(std::string path, const uint8_t* data, size_t size)
+    : path_(std::move(path)), data_(data), size_(size) {
+  Mappings& all = mappings();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  all.files.push_back(this);
+}
 
 Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
@@ -45,6 +66,9 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
 }
 
 MappedFile::~MappedFile() {
+  Mappings& all = mappings();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  all.files.erase(std::find(all.files.begin(), all.files.end(), this));
   if (data_ != nullptr) ::munmap(const_cast<uint8_t*>(data_), size_);
 }
 
@@ -62,6 +86,16 @@ void MappedFile::release(size_t offset, size_t size) const {
   const size_t first = align_up(offset, page);
   const size_t last = (offset + size) / page * page;
   if (first < last) ::madvise(const_cast<uint8_t*>(data_) + first, last - first, MADV_DONTNEED);
+}
+
+void MappedFile::release_memory(Span<const uint8_t> bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  Mappings& all = mappings();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  for (const MappedFile* file : all.files) {
+    const auto begin = reinterpret_cast<uintptr_t>(file->data_);
+    if (address >= begin && address - begin < file->size_) return file->release(address - begin, bytes.size());
+  }
 }
 
 }  // namespace berth

@@ -30,8 +30,12 @@ class MappedFile {
   /// resident. Reading them again is allowed and fetches them again. Pages only partly inside stay.
   void release(size_t offset, size_t size) const;
 
+  /// The same for what lies in a file that some MappedFile of this process has mapped; nothing for other memory. From
+  /// any thread.
+  static void release_memory(Span<const uint8_t> bytes);
+
  private:
-  MappedFile(std::string path, const uint8_t* data, size_t size) : path_(std::move(path)), data_(data), size_(size) {}
+  MappedFile(std::string path, const uint8_t* data, size_t size);
 
   std::string path_;
   const uint8_t* data_;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/math.h"
 #include "kernels/portable/gemm_slots.h"
 
@@ -79,6 +81,9 @@ class WinogradEngine final : public Engine {
     job_.weight = weight;
     job_.transformed = transformed_.get();
     for (int64_t i = 0; i < job_.panels; ++i) functions_.transform_weight(job_, i, transformed_.get());
+    // It is read again for results that are not finite, only.
+    MappedFile::release_memory(
+        {reinterpret_cast<const uint8_t*>(weight), static_cast<size_t>(layout_.packed_numel()) * sizeof(float)});
     return Error::kOk;
   }
 
@@ -134,6 +139,16 @@ bool takes(const ConvSpec& spec) {
   return true;
 }
 
+void set_activation(const portable::Activation& activation, WinogradJob* job) {
+  using Kind = portable::ActivationKind;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool clamp = activation.kind == Kind::kClamp;
+  job->activation = activation;
+  job->bounded = clamp || activation.kind == Kind::kNone || activation.kind == Kind::kRelu;
+  job->low = clamp ? activation.alpha : activation.kind == Kind::kRelu ? 0 : -kInfinity;
+  job->high = clamp ? activation.beta : kInfinity;
+}
+
 // Panels of about the same width, whole registers each.
 void cut_columns(const WinogradFunctions& functions, WinogradJob* job) {
   job->panels = ceil_div(job->columns, functions.max_columns);
@@ -168,7 +183,7 @@ std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, Win
     job.tiles[i] = ceil_div(spec.out[i], functions.tile);
   }
   job.depth_row = align_up(job.depth, functions.lanes);
-  job.activation = spec.finish.function();
+  set_activation(spec.finish.function(), &job);
   job.residual = spec.finish.residual != 0;
   cut_columns(functions, &job);
   cut_tiles(functions, threads, &job);

@@ -40,6 +40,8 @@ struct WinogradJob {
   int64_t tiles[2] = {1, 1};              // of an image, down and across
   int64_t block = 1;                      // the most tiles that a thread takes at a time
   portable::Activation activation;
+  bool bounded = true;  // whether the activation is no more than two bounds
+  float low = 0, high = 0;
   bool residual = false;
   const float* input = nullptr;
   const float* weight = nullptr;       // [panel][tap][tap][depth][column of the panel]

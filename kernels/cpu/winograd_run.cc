@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/cpu/tiles_finish-inl.h"
+#include "kernels/cpu/winograd_product-inl.h"
 #include "kernels/cpu/winograd_transform-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -53,21 +54,63 @@ const float* seen(const WinogradJob& job, int64_t image, int64_t y, int64_t x) {
   return job.input + ((image * job.in[0] + y) * job.in[1] + x) * job.depth;
 }
 
+// What is no number stays so.
+HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  // These give their second argument then.
+  return hn::Min(high, hn::Max(low, x));
+#else
+  const FloatVector raised = hn::IfThenElse(hn::Lt(x, low), low, x);
+  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
+#endif
+}
+
+// What happens to sums of some columns before they are stored.
+class Finish {
+ public:
+  Finish(const WinogradJob& job, int64_t first)
+      : job_(job), count_(std::min(kLanes, job.columns - first)), bias_(hn::Zero(FloatTag())) {
+    if (job.bias != nullptr) bias_ = load(job.bias + first);
+  }
+
+  HWY_INLINE void store(FloatVector sum, float* to) const {
+    const FloatTag d;
+    FloatVector x = hn::Add(sum, bias_);
+    if (job_.residual) x = hn::Add(x, load(to));
+    if (HWY_LIKELY(job_.bounded)) {
+      x = within(hn::Set(d, job_.low), hn::Set(d, job_.high), x);
+      return HWY_LIKELY(count_ == kLanes) ? hn::StoreU(x, d, to) : store_part(x, to, count_);
+    }
+    store_slowly(x, to);
+  }
+
+ private:
+  HWY_INLINE FloatVector load(const float* from) const {
+    return HWY_LIKELY(count_ == kLanes) ? hn::LoadU(FloatTag(), from) : load_part(from, count_);
+  }
+
+  HWY_NOINLINE void store_slowly(FloatVector x, float* to) const {
+    const portable::Activation& activation = job_.activation;
+    const bool simple = is_simple(activation.kind);
+    store_part(simple ? activate_simply(activation, x) : x, to, count_);
+    if (!simple) portable::activate(activation, to, count_);
+  }
+
+  const WinogradJob& job_;
+  int64_t count_;
+  FloatVector bias_;
+};
+
 template <typename Transform>
 struct Blocks {
   static constexpr int kSize = Transform::kPlaces;
   static constexpr int kSide = Transform::kPositions;
   static constexpr int kPositions = kSide * kSide;
 
-  // All channels of one tile: to[position * stride + channel].
-  static void transform_tile(const WinogradJob& job, const Place& place, float* to, int64_t stride) {
+  // All channels of one tile: to[position * stride + channel]. at(i, j) is a place that it sees.
+  template <typename At>
+  static HWY_INLINE void transform_channels(const WinogradJob& job, At at, float* to, int64_t stride) {
     const FloatTag d;
-    const float* from[kSide][kSide];
-    for (int i = 0; i < kSide; ++i) {
-      for (int j = 0; j < kSide; ++j) {
-        from[i][j] = seen(job, place.image, place.y - job.padding[0] + i, place.x - job.padding[1] + j);
-      }
-    }
     for (int64_t c = 0; c < job.depth; c += kLanes) {
       const int64_t left = job.depth - c;
       FloatVector half[kSide][kSide];
@@ -76,7 +119,7 @@ struct Blocks {
         FloatVector column[kSide], t[kSide];
         BERTH_UNROLL_FULL
         for (int i = 0; i < kSide; ++i) {
-          column[i] = left >= kLanes ? hn::LoadU(d, from[i][j] + c) : load_part(from[i][j] + c, left);
+          column[i] = HWY_LIKELY(left >= kLanes) ? hn::LoadU(d, at(i, j) + c) : load_part(at(i, j) + c, left);
         }
         Transform::input(column, t);
         BERTH_UNROLL_FULL
@@ -90,6 +133,22 @@ struct Blocks {
         for (int j = 0; j < kSide; ++j) hn::StoreU(t[j], d, to + (i * kSide + j) * stride + c);
       }
     }
+  }
+
+  static void transform_tile(const WinogradJob& job, const Place& place, float* to, int64_t stride) {
+    const int64_t y = place.y - job.padding[0], x = place.x - job.padding[1];
+    if (y >= 0 && x >= 0 && y + kSide <= job.in[0] && x + kSide <= job.in[1]) {
+      const float* first = seen(job, place.image, y, x);
+      const int64_t row = job.in[1] * job.depth, depth = job.depth;
+      return transform_channels(
+          job, [=](int i, int j) { return first + i * row + j * depth; }, to, stride);
+    }
+    const float* from[kSide][kSide];
+    for (int i = 0; i < kSide; ++i) {
+      for (int j = 0; j < kSide; ++j) from[i][j] = seen(job, place.image, y + i, x + j);
+    }
+    transform_channels(
+        job, [&](int i, int j) { return from[i][j]; }, to, stride);
   }
 
   // One register of columns of a place, directly.
@@ -108,11 +167,23 @@ struct Blocks {
     return sum;
   }
 
+  // What is not finite, directly.
+  static HWY_NOINLINE void repair(const WinogradJob& job, const Place& place, int64_t panel, int64_t column,
+                                  FloatVector (&y)[kSize][kSize]) {
+    const FloatTag d;
+    for (int i = 0; i < kSize; ++i) {
+      for (int j = 0; j < kSize; ++j) {
+        if (hn::AllTrue(d, hn::IsFinite(y[i][j]))) continue;
+        y[i][j] = direct(job, panel, column, place.image, place.y + i, place.x + j);
+      }
+    }
+  }
+
   // One register of columns of one tile; from[position * stride] are their products.
   static HWY_INLINE void finish_tile(const WinogradJob& job, const Place& place, int64_t panel, int64_t column,
                                      const float* from, int64_t stride) {
     const FloatTag d;
-    FloatVector half[kSize][kSide];
+    FloatVector half[kSize][kSide], y[kSize][kSize];
     BERTH_UNROLL_FULL
     for (int j = 0; j < kSide; ++j) {
       FloatVector m[kSide], t[kSize];
@@ -122,24 +193,29 @@ struct Blocks {
       BERTH_UNROLL_FULL
       for (int i = 0; i < kSize; ++i) half[i][j] = t[i];
     }
+    // Zero, unless something is not finite.
+    FloatVector check = hn::Zero(d);
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < kSize; ++i) {
+      Transform::output(half[i], y[i]);
+      FloatVector row = hn::Zero(d);
+      BERTH_UNROLL_FULL
+      for (int j = 0; j < kSize; ++j) row = hn::MulAdd(y[i][j], hn::Zero(d), row);
+      check = hn::Add(check, row);
+    }
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(check, hn::Zero(d))))) repair(job, place, panel, column, y);
     const int64_t first = panel * job.panel_columns + column;
-    const Columns columns = {first, std::min(kLanes, job.columns - first)};
     const int64_t rows = std::min<int64_t>(kSize, job.out[0] - place.y);
     const int64_t across = std::min<int64_t>(kSize, job.out[1] - place.x);
-    float* out = job.out_data + ((place.image * job.out[0] + place.y) * job.out[1] + place.x) * job.columns;
+    const Finish finish(job, first);
+    float* out = job.out_data + ((place.image * job.out[0] + place.y) * job.out[1] + place.x) * job.columns + first;
     BERTH_UNROLL_FULL
     for (int i = 0; i < kSize; ++i) {
       if (i >= rows) break;
-      FloatVector y[kSize];
-      Transform::output(half[i], y);
       BERTH_UNROLL_FULL
       for (int j = 0; j < kSize; ++j) {
         if (j >= across) break;
-        FloatVector sum[1] = {y[j]};
-        if (HWY_UNLIKELY(!hn::AllTrue(d, hn::IsFinite(sum[0])))) {
-          sum[0] = direct(job, panel, column, place.image, place.y + i, place.x + j);
-        }
-        finish_row<1>(job, columns, sum, out + (i * job.out[1] + j) * job.columns);
+        finish.store(y[i][j], out + (i * job.out[1] + j) * job.columns);
       }
     }
   }
@@ -193,34 +269,20 @@ struct Blocks {
     }
   }
 
-  // products[tile, column] = tiles[tile, depth] times weight[depth, column].
+  // products[tile, column] = tiles[tile, depth] times weight[depth, column], in runs of about the same depth.
   static void multiply(const WinogradJob& job, const float* tiles, const float* weight, int64_t count,
                        float* products) {
-    const int64_t vectors = job.panel_columns / kLanes;
-    if (vectors == 1) return multiply_rows<1>(job, tiles, weight, count, products);
-    if (vectors == 2) return multiply_rows<2>(job, tiles, weight, count, products);
-#if HWY_TARGET == HWY_AVX3
-    if (vectors == 3) return multiply_rows<3>(job, tiles, weight, count, products);
-    return multiply_rows<4>(job, tiles, weight, count, products);
-#endif
-  }
-
-  template <int kVectors>
-  static void multiply_rows(const WinogradJob& job, const float* tiles, const float* weight, int64_t count,
-                            float* products) {
-    constexpr int64_t columns = kVectors * kLanes;
-    // Parts of about the same depth and of about the same height.
-    const int64_t runs = (job.depth + Transform::kRun - 1) / Transform::kRun,
-                  parts = (count + kTileRows - 1) / kTileRows;
+    const int64_t runs = (job.depth + Transform::kRun - 1) / Transform::kRun;
     for (int64_t run = 0; run < runs; ++run) {
       const int64_t from = run * job.depth / runs, depth = (run + 1) * job.depth / runs - from;
-      TileArguments t = {tiles + from, job.depth_row, weight + from * columns, columns, depth, products, columns,
-                         1.0f,         run > 0};
-      for (int64_t part = 0; part < parts; ++part) {
-        const int64_t rows = (part + 1) * count / parts - part * count / parts;
-        run_tile(t, rows, kVectors);
-        t.a += rows * job.depth_row;
-        t.c += rows * columns;
+      const Product p = {tiles + from, job.depth_row, weight + from * job.panel_columns, products, depth, run > 0};
+      switch (job.panel_columns / kLanes) {
+        case 1: multiply_all<1>(p, count); break;
+#if HWY_TARGET == HWY_AVX3
+        case 3: multiply_all<3>(p, count); break;
+        case 4: multiply_all<4>(p, count); break;
+#endif
+        default: multiply_all<2>(p, count); break;
       }
     }
   }
