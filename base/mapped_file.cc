@@ -72,14 +72,6 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<uint8_t*>(data_), size_);
 }
 
-void MappedFile::populate() const {
-#ifdef MADV_POPULATE_READ
-  if (data_ != nullptr && ::madvise(const_cast<uint8_t*>(data_), size_, MADV_POPULATE_READ) == 0) return;
-#endif
-  // An older system reads ahead, and leaves the faults.
-  if (data_ != nullptr) ::madvise(const_cast<uint8_t*>(data_), size_, MADV_WILLNEED);
-}
-
 void MappedFile::release(size_t offset, size_t size) const {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   if (offset > size_ || size > size_ - offset) return;

@@ -23,9 +23,6 @@ class MappedFile {
   Span<const uint8_t> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
-  /// Brings all pages in now, where the system can: reading them is then free of faults. Nothing fails if it cannot.
-  void populate() const;
-
   /// Tells the system that the pages of [offset, offset + size) will not be read soon, so that they stop counting as
   /// resident. Reading them again is allowed and fetches them again. Pages only partly inside stay.
   void release(size_t offset, size_t size) const;

@@ -99,6 +99,11 @@ class Backend {
   /// on it when this returns.
   virtual Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) = 0;
 
+  /// Makes the first execute() as fast as later ones where it can: gives `read` the constants that a run reads from end
+  /// to end, and runs what it has to run to find its code in memory. What execute() computes does not change. Called
+  /// after the load, when the host asked for it (Method::warm_up), and not during a run. It may use the heap.
+  virtual void warm_up(DelegateHandle* /*handle*/, MemoryVisitor /*read*/) {}
+
   /// Called once for each handle, before the memory that it lies in goes.
   virtual void unload(DelegateHandle* handle) = 0;
 };

@@ -32,6 +32,12 @@ class ThreadPool {
   virtual void run(int64_t count, int64_t grain, ParallelBody body) = 0;
 };
 
+/// Told of memory, see Method::warm_up.
+struct MemoryVisitor {
+  void (*call)(void* context, Span<const uint8_t> memory);
+  void* context;
+};
+
 /// What a kernel may ask for while it runs. Lives for one call.
 class KernelContext {
  public:
@@ -171,6 +177,9 @@ struct KernelEntry {
   /// Both or none.
   PrepareFunction prepare = nullptr;
   ReleaseFunction release = nullptr;
+  /// The argument of which a call reads only the rows that others name, a table of embeddings; -1 for none. Every other
+  /// tensor is taken to be read from end to end.
+  int picked_argument = -1;
 };
 
 /// Kernels sorted by nothing in particular; names are unique within one table.

@@ -282,6 +282,13 @@ Error Method::step() {
   return end == Error::kOk ? Error::kEndOfMethod : end;
 }
 
+Error Method::rehearse_step() {
+  data_->rehearsing = true;
+  const Error error = step();
+  data_->rehearsing = false;
+  return error;
+}
+
 void Method::set_observer(InstructionObserver* observer) { data_->observer = observer; }
 
 void Method::reset_execution() {

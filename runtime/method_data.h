@@ -158,6 +158,7 @@ struct MethodData {
   size_t position = 0;
   uint64_t executed = 0;
   bool running = false;
+  bool rehearsing = false;
   bool ports_checked = false;
   format::Report report;
 

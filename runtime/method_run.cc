@@ -32,7 +32,7 @@ Error fail_here(MethodData& data, Error error, const char* message) {
   char place[96];
   instruction_place(data, data.position, place);
   format::fail(&data.report, error, place, "%s", message);
-  log_message(LogLevel::kError, "%s: %s: %s", place, to_string(error), message);
+  if (!data.rehearsing) log_message(LogLevel::kError, "%s: %s: %s", place, to_string(error), message);
   return error;
 }
 

@@ -27,7 +27,6 @@ Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
   if (request.map) {
     auto loader = MappedFileLoader::open(request.program.c_str(), &report);
     if (!loader.ok()) return failure(loader.error());
-    loader->populate();
     return std::unique_ptr<DataLoader>(new MappedFileLoader(std::move(loader).value()));
   }
   auto loader = FileLoader::open(request.program.c_str(), &report);

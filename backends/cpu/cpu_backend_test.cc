@@ -13,6 +13,7 @@
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
 #include "runtime/host/thread_pool.h"
+#include "runtime/log.h"
 #include "runtime/observer.h"
 
 namespace berth {
@@ -21,9 +22,10 @@ namespace {
 using testing::program_with_delegate;
 
 struct Loaded {
-  explicit Loaded(const format::ProgramDesc& desc, ThreadPool* pool = nullptr)
+  explicit Loaded(const format::ProgramDesc& desc, ThreadPool* pool = nullptr, bool resident = false,
+                  Backend* other = nullptr)
       : file(format::testing::bytes_of(desc)), loader(Span<const uint8_t>(file)) {
-    Backend* const backends[] = {&backend};
+    Backend* const backends[] = {other == nullptr ? &backend : other};
     LoadOptions options;
     options.backends = backends;
     options.report = &report;
@@ -32,6 +34,7 @@ struct Loaded {
     program = std::make_unique<Program>(std::move(*loaded));
     HostOptions host;
     host.pool = pool;
+    host.resident = resident;
     host.report = &report;
     Result<HostMethod> made = HostMethod::load(*program, "forward", host);
     if (made.ok()) method = std::make_unique<HostMethod>(std::move(*made));
@@ -128,6 +131,66 @@ TEST(CpuBackend, UsesTheThreadsOfTheMethod) {
   EXPECT_GT(pool.runs, 0);
   EXPECT_EQ(y[0], 0);
   EXPECT_EQ(y[(1 << 20) - 1], 5);
+}
+
+TEST(CpuBackend, RehearsesBeforeTheFirstRunAndComputesTheSame) {
+  CountingPool pool;
+  Loaded cold(program_with_delegate({Device(), "berth.cpu", 1 << 20, false}), &pool);
+  ASSERT_NE(cold.method, nullptr);
+  EXPECT_EQ(pool.runs, 0);
+  Loaded warm(program_with_delegate({Device(), "berth.cpu", 1 << 20, false}), &pool, true);
+  ASSERT_NE(warm.method, nullptr) << warm.report.place << ": " << warm.report.message;
+  EXPECT_GT(pool.runs, 0);
+  const std::vector<float> x(1 << 20, 1);
+  EXPECT_EQ(run(warm.method->method(), x), run(cold.method->method(), x));
+  EXPECT_EQ(warm.method->method().next_instruction(), 0u);
+}
+
+TEST(CpuBackend, RehearsesWithTheLargestSizesAndTakesOthers) {
+  Loaded loaded(program_with_delegate({Device(), "berth.cpu", 32, true}), nullptr, true);
+  ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
+  EXPECT_EQ(run(loaded.method->method(), {1, 1, 4, 0, 0, 0, 0, 0}, 2), (std::vector<float>{0, 3, 1, 4, 0, 2, 0, 4}));
+}
+
+// relu that does not like zeros, and add as it is.
+class FussyBackend final : public NestedBackend {
+ public:
+  FussyBackend() : NestedBackend("berth.fussy", table()) {}
+  bool serves(DeviceType type) const override { return type == DeviceType::kCpu; }
+
+ private:
+  static Error relu(KernelContext& context, Span<EValue* const> args) {
+    const float last = args[0]->tensor().data<float>()[3];
+    if (last == 4) return context.fail(Error::kInvalidArgument, "nothing was added");
+    args[1]->tensor().data<float>()[0] = last;
+    return Error::kOk;
+  }
+  static KernelTable table() {
+    static KernelEntry entries[2];
+    for (const KernelEntry& entry : portable::kernels()) {
+      if (std::strcmp(entry.name, "aten::add.out") == 0) entries[0] = entry;
+      if (std::strcmp(entry.name, "aten::relu.out") == 0) entries[1] = entry;
+    }
+    entries[1].call = relu;
+    return entries;
+  }
+};
+
+TEST(CpuBackend, ARehearsalThatFailsIsNoFailureAndIsNotTold) {
+  static int told = 0;
+  set_log([](void*, LogLevel, const char*) { ++told; }, nullptr);
+  FussyBackend fussy;
+  Loaded loaded(program_with_delegate({Device(), "berth.fussy", 4, false}), nullptr, true, &fussy);
+  ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
+  EXPECT_EQ(told, 0);
+  // A run may fail, and is told; and one with other inputs succeeds.
+  Method& method = loaded.method->method();
+  const std::vector<float> zeros(4);
+  ASSERT_EQ(method.set_input(0, zeros.data(), std::vector<int32_t>{4}, DType::kF32), Error::kOk);
+  EXPECT_EQ(method.execute(), Error::kInvalidArgument);
+  EXPECT_GT(told, 0);
+  set_log(nullptr, nullptr);
+  EXPECT_EQ(run(method, {0, 0, 0, 3})[0], 7);
 }
 
 TEST(CpuBackend, ADelegateThatNamesADeviceIsRefused) {

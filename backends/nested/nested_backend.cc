@@ -77,6 +77,8 @@ Error NestedBackend::execute(DelegateHandle* handle, KernelContext& context, Spa
   return of_handle(handle)->execute(context, args);
 }
 
+void NestedBackend::warm_up(DelegateHandle* handle, MemoryVisitor read) { of_handle(handle)->warm_up(read); }
+
 void NestedBackend::unload(DelegateHandle* handle) { of_handle(handle)->~NestedDelegate(); }
 
 }  // namespace berth

@@ -33,6 +33,7 @@ struct NestedDelegate {
 
   Error load(const DelegateSource& source, const DelegateLoad& load, format::Report* report);
   Error execute(KernelContext& context, Span<EValue* const> args);
+  void warm_up(MemoryVisitor read);
 
   /// The inner program in `payload`, checked.
   static Result<Program> open_program(const NestedBackend& backend, const DataLoader& loader,
@@ -65,6 +66,7 @@ struct NestedDelegate {
   [[gnu::format(printf, 4, 5)]] Error fail(KernelContext& context, Error error, const char* format, ...);
   Error bind(KernelContext& context, Span<EValue* const> args);
   Error run(KernelContext& context);
+  Error bind_to(Span<uint8_t> memory);
   Error bring_sizes(KernelContext& context, Span<EValue* const> args);
 };
 

@@ -13,6 +13,14 @@ constexpr bool takes_devices(std::string_view name) {
   return name == "et_copy::_h2d_copy" || name == "et_copy::_d2h_copy" || name == "berth::_d2d_copy";
 }
 
+// Of these a call reads the rows that its indices name.
+constexpr int picked_argument(std::string_view name) {
+  return name == "aten::embedding" || name == "aten::index_select" ||
+                 name.substr(0, 31) == "quantized_decomposed::embedding"
+             ? 0
+             : -1;
+}
+
 #define PLACED -1
 #define UNPLACED(k) k
 constexpr KernelEntry kKernels[] = {
@@ -22,7 +30,10 @@ constexpr KernelEntry kKernels[] = {
    &identifier, \
    kTempBytes<&identifier>, \
    unplaced, \
-   takes_devices(name)},
+   takes_devices(name), \
+   nullptr, \
+   nullptr, \
+   picked_argument(name)},
 #include "format/operators.def"
 #undef OP
 };

@@ -18,8 +18,6 @@ Result<MappedFileLoader> MappedFileLoader::open(const char* path, format::Report
   return format::fail(report, file.error().code, file.error().place.c_str(), "%s", file.error().message.c_str());
 }
 
-void MappedFileLoader::populate() const { file_->populate(); }
-
 uint64_t MappedFileLoader::size() const { return file_->bytes().size(); }
 
 Result<FreeableBuffer> MappedFileLoader::load(uint64_t offset, size_t size) const {

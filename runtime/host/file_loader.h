@@ -18,10 +18,6 @@ class MappedFileLoader final : public DataLoader {
   /// NotFound or AccessFailed, with the system's words in `report` (may be null).
   static Result<MappedFileLoader> open(const char* path, format::Report* report = nullptr);
 
-  /// Brings the whole file into this process's pages now, so that the first run need not: for programs that are loaded
-  /// to run at once and again. MappedFile::populate.
-  void populate() const;
-
   Result<FreeableBuffer> load(uint64_t offset, size_t size) const override;
   Error load_into(uint64_t offset, size_t size, void* out) const override;
   uint64_t size() const override;

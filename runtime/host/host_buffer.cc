@@ -1,6 +1,7 @@
 #include "runtime/host/host_buffer.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -77,6 +78,17 @@ void make_resident(Span<uint8_t> memory) {
   // Writes what is there: a page that was only read may be one that all processes share.
   volatile uint8_t* bytes = memory.data();
   for (size_t i = 0; i < memory.size(); i += kPage) bytes[i] = bytes[i];
+}
+
+void bring_in(Span<const uint8_t> memory) {
+#ifdef MADV_POPULATE_READ
+  if (memory.empty()) return;
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t before = reinterpret_cast<uintptr_t>(memory.data()) % page;
+  ::madvise(const_cast<uint8_t*>(memory.data()) - before, memory.size() + before, MADV_POPULATE_READ);
+#else
+  static_cast<void>(memory);
+#endif
 }
 
 }  // namespace berth

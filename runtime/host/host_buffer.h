@@ -46,4 +46,8 @@ class HostBuffer {
 /// they hold stays.
 void make_resident(Span<uint8_t> memory);
 
+/// Makes the system bring all pages of `memory` in now, a part of a mapped file say, where it would do so one by one
+/// when they are first read. Nothing fails if it cannot.
+void bring_in(Span<const uint8_t> memory);
+
 }  // namespace berth

@@ -89,5 +89,31 @@ TEST(MakeResident, BringsEveryPageAndNoneBeyond) {
   make_resident({});
 }
 
+TEST(BringIn, BringsEveryPageOfAMappedFileThatItIsTold) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  const std::vector<uint8_t> bytes(64 * 4096, 3);
+  ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
+  std::fflush(file);
+  void* const map = ::mmap(nullptr, bytes.size(), PROT_READ, MAP_PRIVATE, ::fileno(file), 0);
+  ASSERT_NE(map, MAP_FAILED);
+  const uint8_t* const data = static_cast<const uint8_t*>(map);
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  // Known since Linux 5.14.
+  const bool known = ::madvise(map, page, MADV_POPULATE_READ) == 0;
+  const size_t before = resident_pages();
+  bring_in({data + 100, bytes.size() - 200});
+  const size_t expected = known ? bytes.size() / page - 17 : 0;
+  EXPECT_GE(resident_pages(), before + expected);
+  EXPECT_EQ(data[5000], 3);
+  bring_in({});
+  // What is no file's is left alone.
+  const uint8_t own[3] = {1, 2, 3};
+  bring_in({own, 3});
+  EXPECT_EQ(own[2], 3);
+  ::munmap(map, bytes.size());
+  std::fclose(file);
+}
+
 }  // namespace
 }  // namespace berth

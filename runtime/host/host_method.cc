@@ -41,6 +41,9 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   if (!method.ok()) return method.error();
   HostMethod result(std::move(state), std::move(*method));
   BERTH_RETURN_IF_ERROR(result.bind_outputs(program, report));
+  if (options.resident) {
+    result.method().warm_up({[](void*, Span<const uint8_t> memory) { bring_in(memory); }, nullptr});
+  }
   return result;
 }
 
