@@ -1,7 +1,5 @@
 // Which engine takes a call.
 
-#include <limits>
-
 #include "kernels/cpu/conv_engine.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/tiles.h"
@@ -15,19 +13,30 @@
 namespace berth::cpu {
 namespace {
 
-// Where less arithmetic is to be done, tiles are about as fast (bench/cpu_bench.cc: from 0.2 to 1.2 times oneDNN's
-// time), and ready at once where oneDNN makes code first, for up to a millisecond. Depthwise convolutions of our own
-// take from 0.3 to 0.99 times oneDNN's time on every layer of well-known networks; those of images of a few channels
-// from 0.7 to 1.2 times.
+// On each of the suite's twelve models, our own engines together take from 0.78 to 1.03 times oneDNN's time for its
+// convolutions and products, on one thread or two, with AVX-512; from 0.76 to 1.13 with AVX2 (bench/cpu_bench.cc has
+// such shapes). They are ready at once where oneDNN makes code first, for up to a millisecond each, and keeps memory of
+// its own. oneDNN has what they are not good at, where there is enough to do: groups of so few channels that most of a
+// register is empty, for which tiles take up to 1.3 times its time, and processors with narrower registers.
 constexpr double kLeastFlops = 4e6;
-constexpr int64_t kFewChannels = 4;
+constexpr int64_t kFewColumns = 16;
+#ifdef BERTH_HIGHWAY
+constexpr int64_t kWideLanes = 8;
+bool have_wide_registers() { return tile_functions().lanes >= kWideLanes; }
+#else
+bool have_wide_registers() { return false; }
+#endif
 
-double least_flops(const ConvSpec& spec) {
-  const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
-  const bool stem = spec.groups == 1 && spec.in_channels <= kFewChannels;
-  return depthwise || stem ? std::numeric_limits<double>::infinity() : kLeastFlops;
+bool fill_registers(const ConvSpec& spec) {
+  const bool depthwise = spec.groups == spec.in_channels && spec.groups == spec.out_channels && spec.transposed == 0;
+  return spec.groups == 1 || depthwise || spec.out_channels / spec.groups > kFewColumns;
 }
-double least_flops(const LinearSpec&) { return kLeastFlops; }
+bool fill_registers(const LinearSpec&) { return true; }
+
+template <typename Spec>
+bool prefer_tiles(const Spec& spec) {
+  return spec.flops() < kLeastFlops || (fill_registers(spec) && have_wide_registers());
+}
 
 Prefer preferred = Prefer::kFaster;
 
@@ -107,7 +116,7 @@ std::unique_ptr<EngineKind> fewer_multiplications(const ConvSpec& spec, int thre
 template <typename Spec>
 std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer) {
   if (prefer == Prefer::kFaster) prefer = preferred;
-  const bool tiles_first = prefer == Prefer::kTiles || (prefer == Prefer::kFaster && spec.flops() < least_flops(spec));
+  const bool tiles_first = prefer == Prefer::kTiles || (prefer == Prefer::kFaster && prefer_tiles(spec));
   auto kind = tiles_first ? tile_kind(spec, threads) : onednn_kind(spec, threads);
   if (kind != nullptr || prefer != Prefer::kFaster) return kind;
   return tiles_first ? onednn_kind(spec, threads) : tile_kind(spec, threads);

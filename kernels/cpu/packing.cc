@@ -1,6 +1,9 @@
 #include "kernels/cpu/packing.h"
 
 #include "kernels/cpu/conv_engine.h"
+#ifdef BERTH_HIGHWAY
+#include "kernels/cpu/simd_limit.h"
+#endif
 #ifdef BERTH_ONEDNN
 #include "kernels/cpu/onednn.h"
 #endif
@@ -67,10 +70,12 @@ bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
 bool stand_on(const std::string& isa) {
   if (isa == "native") return true;
 #ifdef BERTH_ONEDNN
-  return limit_onednn(isa.c_str());
-#else
-  return false;
+  if (!limit_onednn(isa.c_str())) return false;
 #endif
+#ifdef BERTH_HIGHWAY
+  if (!limit_simd(isa.c_str())) return false;
+#endif
+  return true;
 }
 
 std::string source_of(const std::string& engine) {
@@ -87,8 +92,6 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, co
   const auto kind = choose_engine(spec, kThreads);
   const auto engine = kind == nullptr ? nullptr : kind->make();
   if (engine == nullptr) return false;
-  // Tiles are those of this very processor.
-  if (isa != "native" && std::string(engine->name()) != "onednn") return false;
   const WeightLayout& layout = engine->weight();
   packed->bytes.resize(static_cast<size_t>(layout.packed_numel()) * sizeof(float));
   pack(layout, weight, reinterpret_cast<float*>(packed->bytes.data()));
