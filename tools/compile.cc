@@ -91,6 +91,8 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
 }
 
 Status run_compile(CompileCommand& command) {
+  BERTH_TRY(keep_input(command.model, command.output));
+  for (const std::string& data : command.data) BERTH_TRY(keep_input(data, command.output));
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;

@@ -1,9 +1,9 @@
 // berth run: a program on NumPy files.
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 
@@ -114,8 +114,10 @@ void print_output(size_t index, const std::string& name, const Array& array) {
 // `prefix` tells the files of one call from those of another.
 Status give_outputs(const RunOptions& options, LoadedMethod& loaded, const std::string& prefix) {
   Method& method = loaded.method->method();
-  if (!options.output_dir.empty() && ::mkdir(options.output_dir.c_str(), 0777) != 0 && errno != EEXIST) {
-    return Failure{Error::kAccessFailed, options.output_dir, std::string("cannot be made: ") + std::strerror(errno)};
+  if (!options.output_dir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.output_dir, error);
+    if (error) return Failure{Error::kAccessFailed, options.output_dir, "cannot be made: " + error.message()};
   }
   for (size_t i = 0; i < method.outputs_size(); ++i) {
     const EValue value = method.get_output(i);

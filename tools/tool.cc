@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/mapped_file.h"
@@ -74,6 +75,13 @@ int64_t status_kb(std::string_view field) {
 
 int64_t peak_rss_kb() { return status_kb("VmHWM:"); }
 int64_t resident_kb() { return status_kb("VmRSS:"); }
+
+Status keep_input(const std::string& input, const std::string& output) {
+  std::error_code unknown;  // a file that is not there yet is no other
+  if (!std::filesystem::equivalent(input, output, unknown)) return Done{};
+  return Failure{Error::kInvalidArgument, "--output " + output,
+                 "is what is read, and would be lost; choose another name"};
+}
 
 Expected<std::string> read_text(const std::string& path, size_t limit) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
