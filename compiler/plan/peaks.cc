@@ -18,6 +18,9 @@ constexpr int64_t kShares[] = {90, 80, 72, 66, 60};
 
 /// A height that is over the bound by less than one part in so many is not lowered any more.
 constexpr int64_t kNear = 2000;
+/// How often what lies too high is placed anew at most, and how many bodies may be placed in doing so.
+constexpr int64_t kRounds = 20;
+constexpr int64_t kMostPlacedAgain = 4'000'000;
 /// Most pairs that may be looked at for the bodies that live across the ends of the sweeps of one valley.
 constexpr int64_t kMostPairsAcross = 50'000'000;
 
@@ -56,9 +59,25 @@ class FromPeaks {
                      [&](int32_t a, int32_t b) { return piece(a).lower < piece(b).lower; });
   }
 
+  /// Which sections make the peaks: those with a share of the bound.
+  std::vector<uint8_t> full_sections(int64_t share) const {
+    std::vector<uint8_t> full;
+    full.reserve(loads_.size());
+    for (const int64_t load : loads_) full.push_back(load >= bound_ / 100 * share ? 1 : 0);
+    return full;
+  }
+
+  /// Adds those in which something ends above the bound.
+  void add_overfull(const Placement& placement, std::vector<uint8_t>* full) const {
+    for (size_t b = 0; b < placement.positions.size(); ++b) {
+      const Piece& p = piece(static_cast<int32_t>(b));
+      if (placement.positions[b] + p.size > bound_) std::fill(full->begin() + p.lower, full->begin() + p.upper, 1);
+    }
+  }
+
   /// False when it is not lower than `below`.
-  bool place(int64_t share, int64_t below, Effort* effort, Placement* placement) {
-    find_peaks(bound_ / 100 * share);
+  bool place(const std::vector<uint8_t>& full, int64_t below, Effort* effort, Placement* placement) {
+    find_peaks(full);
     placement->positions.assign(layout_.bodies.size(), kAnywhere);
     for (const Peak& peak : peaks_) {
       if (peak.core.size() > layout_.bodies.size() / 10 * 9) return false;  // nothing is gained
@@ -73,13 +92,13 @@ class FromPeaks {
   const Piece& piece(int32_t body) const { return layout_.pieces[static_cast<size_t>(body)]; }
 
   /// Peaks that one body touches, or whose cores meet, are one.
-  void find_peaks(int64_t load) {
+  void find_peaks(const std::vector<uint8_t>& full) {
     peaks_.clear();
     size_t next = 0;    // of by_birth_: the first that is born later
     size_t oldest = 0;  // the first that is not dead
     int32_t reach = 0;  // the last death of those that are born
     for (int32_t s = 0; s < layout_.sections; ++s) {
-      if (loads_[static_cast<size_t>(s)] < load) continue;
+      if (full[static_cast<size_t>(s)] == 0) continue;
       for (; next < by_birth_.size() && piece(by_birth_[next]).lower <= s; ++next) {
         reach = std::max(reach, piece(by_birth_[next]).upper);
       }
@@ -287,13 +306,26 @@ class FromPeaks {
   KnownCores& known_;
 };
 
+bool is_near(const Placed& placed) { return placed.placement.height - placed.bound <= placed.bound / kNear; }
+
 void improve_shares(const Layout& layout, Improver improver, KnownCores* known, Effort* effort, Placed* out) {
   FromPeaks planner(layout, out->bound, improver, known);
+  const auto is_over = [&] {
+    return is_near(*out) || out->placement.height <= effort->enough || effort->is_over_after_sorting(layout);
+  };
+  int64_t rounds = std::min(kRounds, kMostPlacedAgain / static_cast<int64_t>(layout.bodies.size()));
   Placement found;
   for (const int64_t share : kShares) {
-    if (out->placement.height - out->bound <= out->bound / kNear) return;
-    if (out->placement.height <= effort->enough || effort->is_over_after_sorting(layout)) return;
-    if (planner.place(share, out->placement.height, effort, &found)) std::swap(out->placement, found);
+    if (is_over()) return;
+    std::vector<uint8_t> full = planner.full_sections(share);
+    bool lower = planner.place(full, out->placement.height, effort, &found);
+    if (lower) std::swap(out->placement, found);
+    // What came to lie too high is placed first the next time, together with all that is alive with it.
+    for (; lower && rounds > 0 && !is_over(); --rounds) {
+      planner.add_overfull(out->placement, &full);
+      lower = planner.place(full, out->placement.height, effort, &found);
+      if (lower) std::swap(out->placement, found);
+    }
   }
 }
 

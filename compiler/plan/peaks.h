@@ -18,7 +18,8 @@ namespace berth::plan {
 ///           +----|core|---------|--|core|----> time
 ///            <----     ----->    <--     -->
 ///
-/// Shares are tried from high to low, until the bound is nearly met; cores of many bodies are placed in the same way.
+/// Shares are tried from high to low, until the bound is nearly met; then sections in which something lies too high
+/// count as full ones too, again and again as long as that helps. Cores of many bodies are placed in the same way.
 /// `improver` places the cores, within `effort`, whose `repair` is halved after each core that does not stay below the
 /// bound. REQUIRES: layout.rectangular(), no body is fixed, each may lie at 0.
 void improve_from_peaks(const Layout& layout, Improver improver, Effort* effort, Placed* out);

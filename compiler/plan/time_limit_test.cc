@@ -67,7 +67,8 @@ TEST(TimeLimit, MayStrikeAnywhere) {
 }
 
 TEST(TimeLimit, IsLookedAtOftenWithManyStorages) {
-  plan_in(long_problem(2, 30'000), 1e6, 10'000);
+  const Plan plan = plan_in(long_problem(3, 10'000), 1e6, 10'000);
+  EXPECT_FALSE(plan.optimal());  // so all the work that may be done was done: a second or so
   EXPECT_GT(looks, 400);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "base/math.h"
@@ -111,56 +112,63 @@ Status validate_places(const Problem& problem, const Plan& plan, const Merged& m
   return Done{};
 }
 
-/// What is alive, sorted by offset: in blocks, so that an insertion moves few.
+/// Bytes of a storage that is alive.
+struct Entry {
+  int64_t begin;
+  int64_t end;
+  size_t storage;
+};
+
+/// What is alive, sorted by where it begins: in blocks, so that an insertion moves few, their beginnings by themselves,
+/// so that a search reads few.
 class ByOffset {
  public:
-  struct Entry {
-    int64_t begin;
-    int64_t end;
-    size_t storage;
-
-    bool operator<(const Entry& other) const {
-      return begin != other.begin ? begin < other.begin : storage < other.storage;
-    }
-  };
-
-  /// Where an entry is, or would be: before the entry `at` of a block, or at its end.
+  /// Before the entry `at` of a block, or at its end.
   struct Place {
     size_t block = 0;
     size_t at = 0;
   };
 
-  Place find(const Entry& entry) const {
-    Place place;
-    if (blocks_.empty()) return place;
-    place.block = block_of(entry);
-    const Block& block = blocks_[place.block];
-    place.at = static_cast<size_t>(std::lower_bound(block.begin(), block.end(), entry) - block.begin());
-    return place;
+  /// Before the first entry that does not begin below `offset`. What is before the place is in the same block.
+  Place find(int64_t offset) const {
+    if (blocks_.empty()) return {};
+    const size_t after = count_below(fronts_.data(), fronts_.size(), offset);
+    const size_t block = after == 0 ? 0 : after - 1;
+    return {block, count_below(blocks_[block]->begins, blocks_[block]->size, offset)};
   }
 
   void insert(const Place& place, const Entry& entry) {
-    if (blocks_.empty()) blocks_.emplace_back();
-    Block& block = blocks_[place.block];
-    block.insert(block.begin() + static_cast<std::ptrdiff_t>(place.at), entry);
-    if (block.size() < kMost) return;
-    const auto middle = block.begin() + kMost / 2;
-    Block upper(middle, block.end());
-    block.erase(middle, block.end());
-    blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block) + 1, std::move(upper));
+    if (blocks_.empty()) add_block(0);
+    Block& block = *blocks_[place.block];
+    std::copy_backward(block.begins + place.at, block.begins + block.size, block.begins + block.size + 1);
+    std::copy_backward(block.entries + place.at, block.entries + block.size, block.entries + block.size + 1);
+    block.begins[place.at] = entry.begin;
+    block.entries[place.at] = entry;
+    fronts_[place.block] = block.begins[0];
+    if (++block.size == kMost) split(place.block);
   }
 
   /// REQUIRES: it is there.
-  void erase(const Entry& entry) {
-    const Place place = find(entry);
-    Block& block = blocks_[place.block];
-    block.erase(block.begin() + static_cast<std::ptrdiff_t>(place.at));
-    if (block.empty()) blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
+  void erase(int64_t offset, size_t storage) {
+    Place place = find(offset);
+    while (place.at == blocks_[place.block]->size || blocks_[place.block]->entries[place.at].storage != storage) {
+      const bool last = place.at == blocks_[place.block]->size;
+      place = last ? Place{place.block + 1, 0} : Place{place.block, place.at + 1};
+    }
+    Block& block = *blocks_[place.block];
+    std::copy(block.begins + place.at + 1, block.begins + block.size, block.begins + place.at);
+    std::copy(block.entries + place.at + 1, block.entries + block.size, block.entries + place.at);
+    if (--block.size > 0) {
+      fronts_[place.block] = block.begins[0];
+    } else {
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
+      fronts_.erase(fronts_.begin() + static_cast<std::ptrdiff_t>(place.block));
+    }
   }
 
-  /// The entry before a place; null when there is none. An entry of no block but the first would be at its beginning.
+  /// The entry before a place; null when there is none.
   const Entry* before(const Place& place) const {
-    return place.at == 0 ? nullptr : &blocks_[place.block][place.at - 1];
+    return place.at == 0 ? nullptr : &blocks_[place.block]->entries[place.at - 1];
   }
 
   /// The first entry from a place on that begins before `end` and for which wrong(entry) holds; null when there is
@@ -168,27 +176,53 @@ class ByOffset {
   template <typename Wrong>
   const Entry* find_if(Place place, int64_t end, const Wrong& wrong) const {
     for (; place.block < blocks_.size(); ++place.block, place.at = 0) {
-      const Block& block = blocks_[place.block];
-      for (; place.at < block.size(); ++place.at) {
-        if (block[place.at].begin >= end) return nullptr;
-        if (wrong(block[place.at])) return &block[place.at];
+      const Block& block = *blocks_[place.block];
+      for (; place.at < block.size; ++place.at) {
+        if (block.begins[place.at] >= end) return nullptr;
+        if (wrong(block.entries[place.at])) return &block.entries[place.at];
       }
     }
     return nullptr;
   }
 
  private:
-  using Block = std::vector<Entry>;
   static constexpr size_t kMost = 128;
 
-  /// The last block that begins at or below the entry, or the first.
-  size_t block_of(const Entry& entry) const {
-    const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), entry,
-                                        [](const Entry& e, const Block& block) { return e < block.front(); });
-    return after == blocks_.begin() ? 0 : static_cast<size_t>(after - blocks_.begin()) - 1;
+  struct Block {
+    size_t size = 0;
+    int64_t begins[kMost];
+    Entry entries[kMost];
+  };
+
+  /// How many of the sorted numbers are below `offset`. Without branches that depend on them: nobody could guess these.
+  static size_t count_below(const int64_t* numbers, size_t count, int64_t offset) {
+    const int64_t* base = numbers;
+    while (count > 1) {
+      const size_t half = count / 2;
+      base += half * static_cast<size_t>(base[half - 1] < offset);
+      count -= half;
+    }
+    return static_cast<size_t>(base - numbers) + (count == 1 && *base < offset ? 1 : 0);
   }
 
-  std::vector<Block> blocks_;  // none is empty
+  void add_block(size_t at) {
+    blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(at), std::make_unique<Block>());
+    fronts_.insert(fronts_.begin() + static_cast<std::ptrdiff_t>(at), 0);
+  }
+
+  void split(size_t at) {
+    add_block(at + 1);
+    Block& lower = *blocks_[at];
+    Block& upper = *blocks_[at + 1];
+    lower.size = kMost / 2;
+    upper.size = kMost - lower.size;
+    std::copy(lower.begins + lower.size, lower.begins + kMost, upper.begins);
+    std::copy(lower.entries + lower.size, lower.entries + kMost, upper.entries);
+    fronts_[at + 1] = upper.begins[0];
+  }
+
+  std::vector<std::unique_ptr<Block>> blocks_;  // none is empty
+  std::vector<int64_t> fronts_;                 // where each begins
 };
 
 /// Of a storage with a life: one end of that, and its number.
@@ -250,8 +284,8 @@ class OverlapSweep {
       for (; deaths[dead].time <= birth.time; ++dead) bury(deaths[dead].storage);
       const Storage& storage = problem_.storages[birth.storage];
       ByOffset& alive = alive_[static_cast<size_t>(storage.space)];
-      const ByOffset::Entry young = entry(birth.storage);
-      const ByOffset::Place place = alive.find(young);
+      const Entry young = entry(birth.storage);
+      const ByOffset::Place place = alive.find(young.begin);
       BERTH_TRY(compare_with_alive(alive, place, young));
       if (!merged_.partners.empty()) is_alive_[birth.storage] = true;
       alive.insert(place, young);
@@ -260,20 +294,20 @@ class OverlapSweep {
   }
 
  private:
-  ByOffset::Entry entry(size_t storage) const {
+  Entry entry(size_t storage) const {
     const int64_t begin = plan_.offsets[storage];
     return {begin, begin + problem_.storages[storage].size, storage};
   }
 
   void bury(size_t storage) {
     if (!merged_.partners.empty()) is_alive_[storage] = false;
-    alive_[static_cast<size_t>(problem_.storages[storage].space)].erase(entry(storage));
+    alive_[static_cast<size_t>(problem_.storages[storage].space)].erase(plan_.offsets[storage], storage);
   }
 
-  Status compare_with_alive(const ByOffset& alive, const ByOffset::Place& place, const ByOffset::Entry& young) const {
-    const auto wrong = [&](const ByOffset::Entry& old) { return collide(old, young); };
-    if (const ByOffset::Entry* above = alive.find_if(place, young.end, wrong)) return overlap(*above, young);
-    const ByOffset::Entry* const below = alive.before(place);
+  Status compare_with_alive(const ByOffset& alive, const ByOffset::Place& place, const Entry& young) const {
+    const auto wrong = [&](const Entry& old) { return collide(old, young); };
+    if (const Entry* above = alive.find_if(place, young.end, wrong)) return overlap(*above, young);
+    const Entry* const below = alive.before(place);
     if (below == nullptr) return Done{};
     if (wrong(*below)) return overlap(*below, young);
     // One that begins lower still and reaches the newcomer overlaps `below`, so it is a partner of it.
@@ -285,12 +319,12 @@ class OverlapSweep {
     return Done{};
   }
 
-  bool collide(const ByOffset::Entry& old, const ByOffset::Entry& young) const {
+  bool collide(const Entry& old, const Entry& young) const {
     return old.begin < young.end && young.begin < old.end && !merged_.partner(old.storage, young.storage);
   }
 
   /// `old` is alive when `young` is born.
-  Failure overlap(const ByOffset::Entry& old, const ByOffset::Entry& young) const {
+  Failure overlap(const Entry& old, const Entry& young) const {
     return fault(young.storage, "its bytes " + range(young.begin, young.end) + " overlap the bytes " +
                                     range(old.begin, old.end) + " of storage " + std::to_string(old.storage) +
                                     ": both are alive in step " +

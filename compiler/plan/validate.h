@@ -14,8 +14,7 @@ namespace berth::plan {
 ///
 /// A sweep over births and deaths that keeps what is alive sorted by offset. As long as only partners of a merge
 /// overlap, a newcomer that overlaps any other storage overlaps the next ones of that order, which begin inside it, the
-/// one before it, or a partner of that one, among which are all that begin where it does. O(n log n) beside the merges,
-/// any problem, malformed ones included.
+/// one before it, or a partner of that one. O(n log n) beside the merges, any problem, malformed ones included.
 Status validate(const Problem& problem, const Plan& plan);
 
 }  // namespace berth::plan
