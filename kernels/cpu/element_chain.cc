@@ -199,11 +199,41 @@ int64_t cost(Op op) {
   }
 }
 
+// `*sum` from a chain that adds its inputs one after the other, and perhaps ends with relu; false for any other.
+bool read_sum(const Chain& chain, ElementSum* sum) {
+  if (chain.inputs < 2 || chain.inputs > ElementSum::kMax || chain.constants != 0) return false;
+  const size_t additions = chain.inputs - 1;
+  sum->count = static_cast<int>(chain.inputs);
+  sum->relu = chain.steps == additions + 1 && chain.step[additions].op == Op::kRelu &&
+              chain.step[additions].operand[0] == chain.inputs + additions - 1;
+  if (chain.steps != additions + (sum->relu ? 1 : 0)) return false;
+  for (size_t s = 0; s < additions; ++s) {
+    const ChainStep& step = chain.step[s];
+    const size_t before = s == 0 ? 0 : chain.inputs + s - 1;
+    if (step.op != Op::kAdd || step.operand[0] != before || step.operand[1] != s + 1) return false;
+  }
+  for (size_t k = 0; k < chain.inputs; ++k) sum->data[k] = chain.input[k]->data<float>();
+  return true;
+}
+
+// Whether all inputs lie as the output does, one element after the other.
+bool is_flat(const Chain& chain, const Space& space) {
+  bool flat = space.rank == 2 && space.size[0] == 1;
+  for (size_t k = 0; k < chain.inputs; ++k) flat = flat && space.stride[k][1] == 1;
+  return flat;
+}
+
 }  // namespace
 
 void run_chain(KernelContext& context, const Chain& chain, Tensor& out) {
   if (out.numel() == 0) return;
   const Space space = space_of(chain, out);
+  ElementSum sum;
+  if (is_flat(chain, space) && read_sum(chain, &sum)) {
+    const int64_t grain = kGrainWork / (2 * sum.count);
+    return context.parallel_for(
+        out.numel(), grain, [&](int64_t begin, int64_t end) { run_element_sum(sum, begin, end, out.data<float>()); });
+  }
   const Buffers buffers(chain);
   int64_t work = static_cast<int64_t>(chain.inputs);
   for (size_t s = 0; s < chain.steps; ++s) work += cost(chain.step[s].op);

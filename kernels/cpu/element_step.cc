@@ -143,7 +143,30 @@ void run_step(Op op, const Operands& operands) {
   run_one_of(std::make_integer_sequence<int, static_cast<int>(elementwise::kOps)>(), op, operands);
 }
 
+template <int count, bool relu>
+void add_all(const ElementSum& sum, int64_t begin, int64_t end, float* out) {
+  const float* a = sum.data[0];
+  const float* b = sum.data[1];
+  const float* c = sum.data[2];
+  const float* d = sum.data[3];
+  BERTH_SIMD
+  for (int64_t i = begin; i < end; ++i) {
+    float y = a[i] + b[i];
+    if constexpr (count > 2) y += c[i];
+    if constexpr (count > 3) y += d[i];
+    out[i] = relu ? apply<Op::kRelu>(y, 0, 0) : y;
+  }
+}
+
 }  // namespace
+
+void add_up(const ElementSum& sum, int64_t begin, int64_t end, float* out) {
+  switch (sum.count) {
+    case 2: return sum.relu ? add_all<2, true>(sum, begin, end, out) : add_all<2, false>(sum, begin, end, out);
+    case 3: return sum.relu ? add_all<3, true>(sum, begin, end, out) : add_all<3, false>(sum, begin, end, out);
+    default: return sum.relu ? add_all<4, true>(sum, begin, end, out) : add_all<4, false>(sum, begin, end, out);
+  }
+}
 
 void step(Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n, float* out) {
   run_step(op, {a, b, c, n, out});
@@ -156,7 +179,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace berth::cpu {
 
+HWY_EXPORT(add_up);
 HWY_EXPORT(step);
+
+void run_element_sum(const ElementSum& sum, int64_t begin, int64_t end, float* out) {
+  HWY_DYNAMIC_DISPATCH(add_up)(sum, begin, end, out);
+}
 
 void run_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n,
                       float* out) {

@@ -19,4 +19,15 @@ struct ElementRun {
 void run_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n,
                       float* out);
 
+/// Sums of so many numbers, one after the other, in one pass.
+struct ElementSum {
+  static constexpr int kMax = 4;
+  int count = 0;  // 2 to kMax
+  const float* data[kMax] = {};
+  bool relu = false;  // of the sum
+};
+
+/// out[i] = data[0][i] + data[1][i] + …, added in this order, for i in [begin, end). `out` may be one of them.
+void run_element_sum(const ElementSum& sum, int64_t begin, int64_t end, float* out);
+
 }  // namespace berth::cpu

@@ -138,6 +138,33 @@ TEST(Elementwise, TheOutputMayBeAnInput) {
   }
 }
 
+// Of two to four tensors, perhaps one that stretches; relu of the sum, of a part of it, or none.
+TEST(Elementwise, SumsOfTensors) {
+  std::mt19937 random(3);
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  const std::vector<std::vector<int64_t>> codes[] = {
+      {{n(Op::kAdd), 0, 1, 0},
+       {n(Op::kAdd), 0, 1, 0, n(Op::kRelu), 2, 0, 0},
+       {n(Op::kAdd), 0, 1, 0, n(Op::kRelu), 1, 0, 0}},
+      {{n(Op::kAdd), 0, 1, 0, n(Op::kAdd), 3, 2, 0},
+       {n(Op::kAdd), 0, 1, 0, n(Op::kAdd), 3, 2, 0, n(Op::kRelu), 4, 0, 0},
+       {n(Op::kAdd), 0, 1, 0, n(Op::kAdd), 2, 2, 0, n(Op::kRelu), 3, 0, 0}},
+      {{n(Op::kAdd), 0, 1, 0, n(Op::kAdd), 4, 2, 0, n(Op::kAdd), 5, 3, 0},
+       {n(Op::kAdd), 0, 1, 0, n(Op::kAdd), 4, 2, 0, n(Op::kAdd), 5, 3, 0, n(Op::kRelu), 6, 0, 0}}};
+  for (size_t count = 2; count <= 4; ++count) {
+    for (const std::vector<int64_t>& code : codes[count - 2]) {
+      for (const bool stretched : {false, true}) {
+        SCOPED_TRACE(std::to_string(count) + " tensors, " + std::to_string(code.size() / 4) + " steps");
+        std::vector<Arg> inputs;
+        for (size_t k = 0; k + 1 < count; ++k) inputs.emplace_back(random_array(random, {2, 3, 130, 67}, kLast, true));
+        inputs.emplace_back(random_array(random, {2, 3, 130, stretched ? 1 : 67}, kLast, true));
+        expect_same_as_portable("berth::elementwise.out", {Arg::list(inputs), code, std::vector<double>{}},
+                                {Array(DType::kF32, {2, 3, 130, 67}, {}, kLast)}, 0);
+      }
+    }
+  }
+}
+
 TEST(Elementwise, BinariesThatStretch) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
