@@ -6,45 +6,17 @@
 #include "kernels/cpu/layout_last.h"
 #include "kernels/cpu/resize_last.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/upsample_arguments.h"
+#include "kernels/portable/upsample_places.h"
 
 namespace berth::cpu {
 namespace {
 
+using portable::nearest_element;
 using portable::Upsampling;
-using portable::WindowAxis;
+using Blend = portable::Between<float>;
+using Places = portable::Places<float>;
 
 constexpr int64_t kGrainElements = 1 << 15;
-
-// The element of an axis that a place shows, by PyTorch's rule, in f32 as there.
-int64_t nearest(const WindowAxis& axis, double factor, int64_t place) {
-  if (axis.out == axis.in) return place;
-  if (axis.out == 2 * axis.in) return place / 2;
-  const float step =
-      factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
-  const float source = static_cast<float>(place) * step;
-  return source < static_cast<float>(axis.in - 1) ? static_cast<int64_t>(source) : axis.in - 1;
-}
-
-// Where a place lies between two elements: at the same share of the way between the first and the last one, or of the
-// whole axis.
-Blend between(const WindowAxis& axis, double factor, bool align_corners, int64_t place) {
-  float exact = 0;
-  if (align_corners) {
-    const float step = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
-    exact = step * static_cast<float>(place);
-  } else {
-    const float step =
-        factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
-    exact = step * (static_cast<float>(place) + 0.5f) - 0.5f;
-  }
-  const float source = std::clamp(exact, 0.0f, static_cast<float>(axis.in - 1));
-  Blend blend;
-  blend.first = std::min<int64_t>(static_cast<int64_t>(source), axis.in - 1);
-  blend.second = std::min<int64_t>(blend.first + 1, axis.in - 1);
-  blend.weight = std::clamp(source - static_cast<float>(blend.first), 0.0f, 1.0f);
-  return blend;
-}
 
 // Whether this is ours; then the output has its sizes, or `*error` says why not.
 bool begin(KernelContext& context, const Tensor& input, const EValue& size, const EValue& factors, Tensor& out,
@@ -91,10 +63,10 @@ Error upsample_nearest2d_out(KernelContext& context, Span<EValue* const> args) {
   const auto width = static_cast<size_t>(u.axis[1].out);
   auto* columns = static_cast<int64_t*>(context.allocate_temp(width * sizeof(int64_t)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  for (size_t x = 0; x < width; ++x) columns[x] = nearest(u.axis[1], u.factor[1], static_cast<int64_t>(x));
+  for (size_t x = 0; x < width; ++x) columns[x] = nearest_element(u.axis[1], u.factor[1], static_cast<int64_t>(x));
   const size_t pixel = static_cast<size_t>(u.channels) * sizeof(float);
   for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
-    const float* from = input_row(u, image, nearest(u.axis[0], u.factor[0], y));
+    const float* from = input_row(u, image, nearest_element(u.axis[0], u.factor[0], y));
     for (size_t x = 0; x < width; ++x, to += u.channels) std::memcpy(to, from + columns[x] * u.channels, pixel);
   });
   return Error::kOk;
@@ -112,9 +84,11 @@ Error upsample_bilinear2d_out(KernelContext& context, Span<EValue* const> args) 
   const auto width = static_cast<size_t>(u.axis[1].out);
   auto* columns = static_cast<Blend*>(context.allocate_temp(width * sizeof(Blend)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  for (size_t x = 0; x < width; ++x) columns[x] = between(u.axis[1], u.factor[1], align, static_cast<int64_t>(x));
+  const Places places(u.axis[1], u.factor[1], align);
+  const Places lines(u.axis[0], u.factor[0], align);
+  for (size_t x = 0; x < width; ++x) columns[x] = places(static_cast<int64_t>(x));
   for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
-    const Blend rows = between(u.axis[0], u.factor[0], align, y);
+    const Blend rows = lines(y);
     blend_row({input_row(u, image, rows.first), input_row(u, image, rows.second), rows.weight, columns, u.axis[1].out,
                u.channels, to});
   });

@@ -34,7 +34,7 @@ void blend(const BlendRow& row) {
   const hn::CappedTag<float, 1> one;
   float* out = row.out;
   for (int64_t x = 0; x < row.width; ++x, out += row.channels) {
-    const Blend& column = row.columns[x];
+    const portable::Between<float>& column = row.columns[x];
     const int64_t first = column.first * row.channels;
     const int64_t second = column.second * row.channels;
     const Around p = {

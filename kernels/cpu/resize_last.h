@@ -3,20 +3,16 @@
 
 #include <cstdint>
 
-namespace berth::cpu {
+#include "kernels/portable/upsample_places.h"
 
-/// Between which two elements of an axis a place lies: first * (1 - weight) + second * weight.
-struct Blend {
-  int64_t first = 0, second = 0;
-  float weight = 0;
-};
+namespace berth::cpu {
 
 /// A pixel for each of `columns`, from two rows of pixels.
 struct BlendRow {
   const float* above = nullptr;
   const float* below = nullptr;
   float down = 0;  // the weight of the row below
-  const Blend* columns = nullptr;
+  const portable::Between<float>* columns = nullptr;
   int64_t width = 0, channels = 0;
   float* out = nullptr;
 };

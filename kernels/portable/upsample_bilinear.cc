@@ -1,48 +1,11 @@
 // aten::upsample_bilinear2d for floating dtypes: each output element is the weighted mean of the four around its place.
-#include <algorithm>
-
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/multiversion.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/upsample_arguments.h"
+#include "kernels/portable/upsample_places.h"
 
 namespace berth::portable {
 namespace {
-
-// Between which two input elements an output element lies: first * (1 - weight) + second * weight.
-template <typename S>
-struct Between {
-  int32_t first = 0, second = 0;
-  S weight = 0;
-};
-
-template <typename S>
-class Places {
- public:
-  Places(const WindowAxis& axis, double factor, bool align_corners) : axis_(axis), align_corners_(align_corners) {
-    if (align_corners) {
-      step_ = axis.out > 1 ? static_cast<S>(axis.in - 1) / static_cast<S>(axis.out - 1) : S{0};
-    } else {
-      step_ = factor > 0 ? static_cast<S>(1.0 / factor) : static_cast<S>(axis.in) / static_cast<S>(axis.out);
-    }
-  }
-
-  Between<S> operator()(int64_t place) const {
-    const S half = static_cast<S>(0.5);
-    const S exact = align_corners_ ? step_ * static_cast<S>(place) : step_ * (static_cast<S>(place) + half) - half;
-    const S source = std::clamp(exact, S{0}, static_cast<S>(axis_.in - 1));
-    Between<S> between;
-    between.first = static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(source), axis_.in - 1));
-    between.second = static_cast<int32_t>(std::min<int64_t>(between.first + 1, axis_.in - 1));
-    between.weight = std::clamp(source - static_cast<S>(between.first), S{0}, S{1});
-    return between;
-  }
-
- private:
-  WindowAxis axis_;
-  bool align_corners_;
-  S step_;
-};
 
 template <typename T, typename S>
 BERTH_INLINE void blend_row(const T* above, const T* below, S down, int64_t in_stride, const Between<S>* columns,

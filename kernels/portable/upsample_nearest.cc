@@ -3,20 +3,10 @@
 
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/upsample_arguments.h"
+#include "kernels/portable/upsample_places.h"
 
 namespace berth::portable {
 namespace {
-
-// The input element for each output element of an axis, by PyTorch's rule, in f32 as there.
-int64_t source_of(const WindowAxis& axis, double factor, int64_t place) {
-  if (axis.out == axis.in) return place;
-  if (axis.out == 2 * axis.in) return place / 2;
-  const float step =
-      factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
-  const float source = static_cast<float>(place) * step;
-  return source < static_cast<float>(axis.in - 1) ? static_cast<int64_t>(source) : axis.in - 1;
-}
 
 template <typename T>
 void fill_row(const T* in, int64_t in_stride, const int32_t* columns, int64_t n, T* out, int64_t out_stride) {
@@ -45,7 +35,7 @@ void fill_plane(const Upsampling& u, const int32_t* columns, int64_t plane) {
   int64_t last = -1;
   for (int64_t y = 0; y < u.axis[0].out; ++y) {
     T* row = out + y * u.row_stride(*u.out);
-    const int64_t source = source_of(u.axis[0], u.factor[0], y);
+    const int64_t source = nearest_element(u.axis[0], u.factor[0], y);
     const T* from = input + source * u.row_stride(*u.input);
     if (source == last && dense) {
       std::memcpy(row, row - u.row_stride(*u.out), static_cast<size_t>(u.axis[1].out) * sizeof(T));
@@ -71,7 +61,7 @@ Error upsample_nearest2d_vec_out(KernelContext& context, Span<EValue* const> arg
   int32_t* columns = static_cast<int32_t*>(context.allocate_temp(table));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
   for (int64_t x = 0; x < u.axis[1].out; ++x) {
-    columns[x] = static_cast<int32_t>(source_of(u.axis[1], u.factor[1], x));
+    columns[x] = static_cast<int32_t>(nearest_element(u.axis[1], u.factor[1], x));
   }
   return dispatch_bytes(context, out.dtype(), [&](auto tag) {
     context.parallel_for(u.planes(), grain_of(u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
