@@ -50,6 +50,7 @@ Error lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
                              weight.data<float>(),
                              out_hidden.data<float>() + row * size,
                              out_cell.data<float>() + row * size,
+                             1,
                              size,
                              size,
                              false};

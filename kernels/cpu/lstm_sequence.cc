@@ -65,13 +65,14 @@ Error lstm_out(KernelContext& context, Span<EValue* const> args) {
     const int64_t at = reverse ? steps - 1 - t : t;
     float* now = out.data<float>() + at * rows * size;
     const float* before = t == 0 ? hidden.data<float>() : reverse ? now + rows * size : now - rows * size;
-    for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t row = 0; row < rows; row += kLstmRows) {
       const LstmStep work = {gates.data<float>() + (at * rows + row) * 4 * size,
                              before + row * size,
                              cell + row * size,
                              weight.data<float>(),
                              now + row * size,
                              cell + row * size,
+                             std::min(kLstmRows, rows - row),
                              size,
                              width,
                              t % 2 != 0};

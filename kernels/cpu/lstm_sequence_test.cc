@@ -47,7 +47,9 @@ TEST(Lstm, UnitsThatFillNoBlockOrRegister) {
   for (const int32_t size : {1, 5, 16, 17, 31, 33, 65, 100, 150}) {
     check({4, 1, size, size});
     check({4, 1, size, 16, true});
+    check({2, 2, size, 32});
     check({2, 3, size, 64});
+    check({2, 7, size, 16});
   }
 }
 

@@ -17,64 +17,89 @@ namespace {
 
 namespace math = portable::math;
 
-// The four gates' sums for a block of units.
+// The four gates' sums of each row, for some units.
 struct Sums {
-  alignas(64) float gate[4][kLstmUnits];
+  alignas(64) float gate[kLstmRows][4][kLstmUnits];
 };
 
 const float* block_of(const LstmStep& step, int64_t unit) {
   return step.weight + unit / step.width * step.size * 4 * step.width + unit % step.width;
 }
 
-// kVectors registers of units from `unit` on; all four gates at once, so that a row of the weight is read in few runs.
-template <int kVectors>
-HWY_INLINE void add_product(const LstmStep& step, int64_t unit, float* to) {
+// kVectors registers of units from `unit` on, which are `at` and following of the sums; all four gates at once, so that
+// a row of the weight is read in few runs.
+template <int kRows, int kVectors>
+HWY_INLINE void add_product(const LstmStep& step, int64_t unit, int64_t at, Sums& sums) {
   const FloatTag d;
-  FloatVector sum[4][kVectors];
+  FloatVector sum[kRows][4][kVectors];
   BERTH_UNROLL_FULL
-  for (int g = 0; g < 4; ++g) {
+  for (int r = 0; r < kRows; ++r) {
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) sum[g][v] = hn::LoadU(d, step.gates + g * step.size + unit + v * kLanes);
+    for (int g = 0; g < 4; ++g) {
+      const float* gates = step.gates + (4 * r + g) * step.size + unit;
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) sum[r][g][v] = hn::LoadU(d, gates + v * kLanes);
+    }
   }
   const int64_t row = (step.backwards ? -4 : 4) * step.width;
   const int64_t next = step.backwards ? -1 : 1;
   const float* hidden = step.hidden + (step.backwards ? step.size - 1 : 0);
   const float* weight = block_of(step, unit) + (step.backwards ? (step.size - 1) * 4 * step.width : 0);
   for (int64_t k = 0; k < step.size; ++k, weight += row, hidden += next) {
-    const FloatVector before = hn::Set(d, *hidden);
+    FloatVector before[kRows];
+    BERTH_UNROLL_FULL
+    for (int r = 0; r < kRows; ++r) before[r] = hn::Set(d, hidden[r * step.size]);
     BERTH_UNROLL_FULL
     for (int g = 0; g < 4; ++g) {
       BERTH_UNROLL_FULL
       for (int v = 0; v < kVectors; ++v) {
-        sum[g][v] = hn::MulAdd(before, hn::LoadU(d, weight + g * step.width + v * kLanes), sum[g][v]);
+        const FloatVector w = hn::LoadU(d, weight + g * step.width + v * kLanes);
+        BERTH_UNROLL_FULL
+        for (int r = 0; r < kRows; ++r) sum[r][g][v] = hn::MulAdd(before[r], w, sum[r][g][v]);
       }
     }
   }
   BERTH_UNROLL_FULL
-  for (int g = 0; g < 4; ++g) {
+  for (int r = 0; r < kRows; ++r) {
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[g][v], d, to + g * kLstmUnits + v * kLanes);
+    for (int g = 0; g < 4; ++g) {
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][g][v], d, &sums.gate[r][g][at + v * kLanes]);
+    }
   }
 }
 
-void add_one(const LstmStep& step, int64_t unit, float* to) {
+void add_one(const LstmStep& step, int64_t unit, int64_t at, Sums& sums) {
   const float* weight = block_of(step, unit);
-  for (int64_t g = 0; g < 4; ++g) {
-    float sum = step.gates[g * step.size + unit];
-    for (int64_t k = 0; k < step.size; ++k) sum += step.hidden[k] * weight[(k * 4 + g) * step.width];
-    to[g * kLstmUnits] = sum;
+  for (int64_t r = 0; r < step.rows; ++r) {
+    for (int64_t g = 0; g < 4; ++g) {
+      float sum = step.gates[(4 * r + g) * step.size + unit];
+      for (int64_t k = 0; k < step.size; ++k) sum += step.hidden[r * step.size + k] * weight[(k * 4 + g) * step.width];
+      sums.gate[r][g][at] = sum;
+    }
   }
 }
 
+// As many registers of sums as there are, less one for each weight and row.
+template <int kRows>
 void add_products(const LstmStep& step, int64_t begin, int64_t end, Sums& sums) {
-  float* to = sums.gate[0];
+  constexpr int kMost = (HWY_TARGET == HWY_AVX3 ? 2 : 1) * (kRows == 1 ? 2 : 1);
   int64_t unit = begin;
-#if HWY_TARGET == HWY_AVX3
-  for (; unit + 4 * kLanes <= end; unit += 4 * kLanes) add_product<4>(step, unit, to + unit - begin);
-#endif
-  for (; unit + 2 * kLanes <= end; unit += 2 * kLanes) add_product<2>(step, unit, to + unit - begin);
-  for (; unit + kLanes <= end; unit += kLanes) add_product<1>(step, unit, to + unit - begin);
-  for (; unit < end; ++unit) add_one(step, unit, to + unit - begin);
+  for (; unit + kMost * kLanes <= end; unit += kMost * kLanes) {
+    add_product<kRows, kMost>(step, unit, unit - begin, sums);
+  }
+  if (kMost > 2 && unit + 2 * kLanes <= end) {
+    add_product<kRows, 2>(step, unit, unit - begin, sums);
+    unit += 2 * kLanes;
+  }
+  for (; unit + kLanes <= end; unit += kLanes) add_product<kRows, 1>(step, unit, unit - begin, sums);
+  for (; unit < end; ++unit) add_one(step, unit, unit - begin, sums);
+}
+
+void add_all_products(const LstmStep& step, int64_t begin, int64_t end, Sums& sums) {
+  if (step.rows == 1) return add_products<1>(step, begin, end, sums);
+  if (step.rows == 2) return add_products<2>(step, begin, end, sums);
+  add_products<kLstmRows>(step, begin, end, sums);
 }
 
 // e^-x for the gates: sigmoid and tanh are as good as 0, 1 and -1 beyond 40, and products of two of these are finite.
@@ -96,16 +121,16 @@ BERTH_INLINE float sigmoid_times_tanh(float x, float y) {
   return (1 - t) / ((1 + exp_of_minus(x)) * (1 + t));
 }
 
-void finish(const LstmStep& step, int64_t begin, int64_t n, const Sums& sums) {
-  const float* cell = step.cell + begin;
-  float* out_cell = step.out_cell + begin;
-  float* out_hidden = step.out_hidden + begin;
+void finish(const LstmStep& step, int64_t row, int64_t begin, int64_t n, const Sums& sums) {
+  const auto& gate = sums.gate[row];
+  const float* cell = step.cell + row * step.size + begin;
+  float* out_cell = step.out_cell + row * step.size + begin;
+  float* out_hidden = step.out_hidden + row * step.size + begin;
   BERTH_SIMD
   for (int64_t j = 0; j < n; ++j) {
-    const float next =
-        cell[j] / (1 + exp_of_minus(sums.gate[1][j])) + sigmoid_times_tanh(sums.gate[0][j], sums.gate[2][j]);
+    const float next = cell[j] / (1 + exp_of_minus(gate[1][j])) + sigmoid_times_tanh(gate[0][j], gate[2][j]);
     out_cell[j] = next;
-    out_hidden[j] = sigmoid_times_tanh(sums.gate[3][j], next);
+    out_hidden[j] = sigmoid_times_tanh(gate[3][j], next);
   }
 }
 
@@ -113,8 +138,8 @@ void units(const LstmStep& step, int64_t begin, int64_t end) {
   for (int64_t unit = begin; unit < end; unit += kLstmUnits) {
     const int64_t n = std::min(kLstmUnits, end - unit);
     Sums sums;
-    add_products(step, unit, unit + n, sums);
-    finish(step, unit, n, sums);
+    add_all_products(step, unit, unit + n, sums);
+    for (int64_t row = 0; row < step.rows; ++row) finish(step, row, unit, n, sums);
   }
 }
 

@@ -1,4 +1,4 @@
-// One step of a long short-term memory for one row of a batch: the work behind kernels/cpu/lstm.cc and
+// One step of a long short-term memory for a few rows of a batch: the work behind kernels/cpu/lstm.cc and
 // lstm_sequence.cc.
 //
 //   i f g o = gates + hidden * weight          each `size` columns of the four
@@ -10,8 +10,12 @@
 
 namespace berth::cpu {
 
+/// The most rows that are worked on together, so that the weight is read once for all of them.
+constexpr int64_t kLstmRows = 3;
+
+/// Rows of each tensor follow each other.
 struct LstmStep {
-  const float* gates = nullptr;   // 4 * size
+  const float* gates = nullptr;   // 4 * size a row
   const float* hidden = nullptr;  // size
   const float* cell = nullptr;    // size
   // Of each `width` units one block, a row of 4 * width for each element of `hidden`: what it adds to i of the block's
@@ -19,6 +23,7 @@ struct LstmStep {
   const float* weight = nullptr;
   float* out_hidden = nullptr;  // size; apart from all that is read
   float* out_cell = nullptr;    // size; may be `cell`
+  int64_t rows = 1;             // up to kLstmRows
   int64_t size = 0;
   int64_t width = 0;
   // From the last row of a block to the first: what a step reads last is what the next finds in the cache.
