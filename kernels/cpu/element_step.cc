@@ -112,7 +112,15 @@ void three(const Operands& o) {
     const float z = *c;
     BERTH_SIMD
     for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], y, z);
-  } else if (!o.a.splat && !o.b.splat && !o.c.splat) {
+  } else if (!o.a.splat && o.b.splat) {
+    const float y = *b;
+    BERTH_SIMD
+    for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], y, c[i]);
+  } else if (!o.a.splat && o.c.splat) {
+    const float z = *c;
+    BERTH_SIMD
+    for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], b[i], z);
+  } else if (!o.a.splat) {
     BERTH_SIMD
     for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], b[i], c[i]);
   } else {

@@ -14,7 +14,7 @@ struct ElementRun {
 };
 
 /// out[i] = op(a[i], b[i], c[i]) for i in [0, n); what the op has no operand for is not looked at. `out` may be the
-/// same memory as an operand. At most one of the operands of an op of two may be a splat, of three all but the first;
+/// same memory as an operand. At most one of the operands of an op of two may be a splat, of three any but the first;
 /// other cases are slower.
 void run_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n,
                       float* out);
