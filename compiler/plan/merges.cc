@@ -1,9 +1,16 @@
 #include "compiler/plan/merges.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace berth::plan {
+namespace {
+
+/// Smaller bodies are compared pair by pair.
+constexpr size_t kFewMembers = 16;
+
+}  // namespace
 
 std::vector<MergeUnit> merge_units(const Problem& problem) {
   std::vector<MergeUnit> units;
@@ -20,13 +27,15 @@ std::vector<MergeUnit> merge_units(const Problem& problem) {
   return units;
 }
 
-MergeSet::MergeSet(const Problem& problem) : problem_(problem), taken_(problem.merges.size(), false) {
+MergeSet::MergeSet(const Problem& problem)
+    : problem_(problem), taken_(problem.merges.size(), false), moved_alignments_(problem.storages.size(), 0) {
   members_.resize(problem.storages.size());
   bodies_.resize(problem.storages.size());
   merges_of_.resize(problem.storages.size());
   for (size_t i = 0; i < members_.size(); ++i) {
     members_[i].body = static_cast<int32_t>(i);
     bodies_[i].push_back(static_cast<int32_t>(i));
+    frames_.push_back(frame_of_storage(static_cast<int32_t>(i)));
   }
   for (size_t i = 0; i < problem.merges.size(); ++i) {
     merges_of_[static_cast<size_t>(problem.merges[i].from)].push_back(static_cast<int32_t>(i));
@@ -39,16 +48,34 @@ bool MergeSet::take(const MergeUnit& unit) {
     if (taken_[static_cast<size_t>(id)]) return false;
   }
   log_.clear();
-  for (const int32_t id : unit) taken_[static_cast<size_t>(id)] = true;
+  std::vector<std::pair<int32_t, int64_t>> alignments;  // before
+  for (const int32_t id : unit) {
+    const Merge& merge = problem_.merges[static_cast<size_t>(id)];
+    int64_t& moved = moved_alignments_[static_cast<size_t>(merge.from)];
+    const int64_t own = problem_.storages[static_cast<size_t>(merge.from)].alignment;
+    const int32_t body = member(merge.from).body;
+    const int64_t before = alignment_of(merge.from);
+    alignments.emplace_back(merge.from, moved);
+    taken_[static_cast<size_t>(id)] = true;
+    moved = std::max(moved, merge.alignment > 0 ? merge.alignment : own);
+    if (alignment_of(merge.from) != before) frames_[static_cast<size_t>(body)] = frame_of(body);
+  }
   bool fits = true;
   for (const int32_t id : unit) fits = fits && tie(problem_.merges[static_cast<size_t>(id)], unit.size() == 1);
   for (const int32_t body : bodies_of(unit)) {
     BodyPlace place;
-    fits = fits && (unit.size() == 1 || !any_collide(body)) && place_of(body, &place);
+    fits = fits && (unit.size() == 1 || !any_collide(body)) && to_place(frames_[static_cast<size_t>(body)], &place);
   }
   if (fits) return true;
   undo();
   for (const int32_t id : unit) taken_[static_cast<size_t>(id)] = false;
+  for (; !alignments.empty(); alignments.pop_back()) {
+    const auto& [storage, moved] = alignments.back();
+    const int64_t after = alignment_of(storage);
+    moved_alignments_[static_cast<size_t>(storage)] = moved;
+    const int32_t body = member(storage).body;
+    if (alignment_of(storage) != after) frames_[static_cast<size_t>(body)] = frame_of(body);
+  }
   return false;
 }
 
@@ -78,14 +105,42 @@ bool MergeSet::tie(const Merge& merge, bool compare) {
     members_[static_cast<size_t>(storage)].shift += moved_by;
     stay.push_back(storage);
   }
-  log_.push_back({kept, gone, kept_size, moved_by});
-  if (!compare) return true;
+  Frame& frame = frames_[static_cast<size_t>(kept)];
+  log_.push_back({kept, gone, kept_size, moved_by, frame});
+  frame = joined(frame, frames_[static_cast<size_t>(gone)], moved_by);
+  const bool fits = !compare || !any_collide_with(move, kept, kept_size);
+  if (indices_.count(kept) != 0) add_to_index(kept, kept_size);
+  return fits;
+}
+
+BodyIndex::Box MergeSet::box_of(int32_t storage) const {
+  const Storage& s = problem_.storages[static_cast<size_t>(storage)];
+  int64_t life = 0;
+  if (__builtin_sub_overflow(s.upper, s.lower, &life)) life = std::numeric_limits<int64_t>::max();
+  return {member(storage).shift, s.size, s.lower, life};
+}
+
+/// The members of `body` from the given one on.
+void MergeSet::add_to_index(int32_t body, size_t from) {
+  BodyIndex& index = indices_[body];
+  const std::vector<int32_t>& storages = storages_of(body);
+  for (size_t k = from; k < storages.size(); ++k) index.add(box_of(storages[k]), storages[k]);
+}
+
+bool MergeSet::any_collide_with(const std::vector<int32_t>& move, int32_t kept, size_t kept_size) {
+  const std::vector<int32_t>& stay = storages_of(kept);
+  const auto indexed = indices_.find(kept);
   for (const int32_t storage : move) {
-    for (size_t k = 0; k < kept_size; ++k) {
-      if (collide(storage, stay[k])) return false;
-    }
+    const auto wrong = [&](int32_t other) { return collide(storage, other); };
+    if (indexed != indices_.end() && indexed->second.any(box_of(storage), wrong)) return true;
+    if (indexed != indices_.end()) continue;
+    if (std::any_of(stay.begin(), stay.begin() + static_cast<std::ptrdiff_t>(kept_size), wrong)) return true;
   }
-  return true;
+  if (indexed == indices_.end() && kept_size >= kFewMembers) {
+    indices_.emplace(kept, BodyIndex());
+    for (size_t k = 0; k < kept_size; ++k) indices_[kept].add(box_of(stay[k]), stay[k]);
+  }
+  return false;
 }
 
 bool MergeSet::any_collide(int32_t body) const {
@@ -110,7 +165,10 @@ bool MergeSet::any_collide(int32_t body) const {
 void MergeSet::undo() {
   for (; !log_.empty(); log_.pop_back()) {
     const Joined& joined = log_.back();
+    const auto indexed = indices_.find(joined.kept);
+    frames_[static_cast<size_t>(joined.kept)] = joined.kept_frame;
     for (const int32_t storage : bodies_[static_cast<size_t>(joined.gone)]) {
+      if (indexed != indices_.end()) indexed->second.remove(box_of(storage), storage);
       members_[static_cast<size_t>(storage)].body = joined.gone;
       members_[static_cast<size_t>(storage)].shift -= joined.moved_by;
     }
@@ -138,42 +196,58 @@ bool MergeSet::excused(int32_t a, int32_t b) const {
 }
 
 int64_t MergeSet::alignment_of(int32_t storage) const {
-  const int64_t own = problem_.storages[static_cast<size_t>(storage)].alignment;
-  int64_t moved = 0;
-  for (const int32_t id : merges_of_[static_cast<size_t>(storage)]) {
-    const Merge& merge = problem_.merges[static_cast<size_t>(id)];
-    if (!taken_[static_cast<size_t>(id)] || merge.from != storage) continue;
-    moved = std::max(moved, merge.alignment > 0 ? merge.alignment : own);
+  const int64_t moved = moved_alignments_[static_cast<size_t>(storage)];
+  return moved > 0 ? moved : problem_.storages[static_cast<size_t>(storage)].alignment;
+}
+
+MergeSet::Frame MergeSet::frame_of_storage(int32_t storage) const {
+  Frame frame;
+  frame.alignment = alignment_of(storage);
+  frame.shift = member(storage).shift;
+  frame.least_shift = std::min<int64_t>(0, frame.shift);
+  const int64_t fixed = problem_.storages[static_cast<size_t>(storage)].fixed;
+  frame.any_fixed = fixed != kAnywhere;
+  frame.fixed = frame.any_fixed ? fixed - frame.shift : 0;
+  return frame;
+}
+
+/// Alignments are powers of two: members of a body agree when those with the largest one do.
+MergeSet::Frame MergeSet::joined(const Frame& a, const Frame& b, int64_t b_moved_by) {
+  Frame frame = a;
+  const int64_t shift = b.shift + b_moved_by;
+  const int64_t fixed = b.fixed - b_moved_by;
+  frame.possible = a.possible && b.possible && (shift - a.shift) % std::min(a.alignment, b.alignment) == 0 &&
+                   (!a.any_fixed || !b.any_fixed || a.fixed == fixed);
+  frame.least_shift = std::min(a.least_shift, b.least_shift + b_moved_by);
+  if (b.alignment > a.alignment) {
+    frame.alignment = b.alignment;
+    frame.shift = shift;
   }
-  return moved > 0 ? moved : own;
+  if (b.any_fixed && !a.any_fixed) {
+    frame.any_fixed = true;
+    frame.fixed = fixed;
+  }
+  return frame;
+}
+
+MergeSet::Frame MergeSet::frame_of(int32_t body) const {
+  const std::vector<int32_t>& storages = storages_of(body);
+  Frame frame = frame_of_storage(storages[0]);
+  for (size_t k = 1; k < storages.size(); ++k) frame = joined(frame, frame_of_storage(storages[k]), 0);
+  return frame;
+}
+
+bool MergeSet::to_place(const Frame& frame, BodyPlace* place) {
+  if (!frame.possible) return false;
+  place->alignment = frame.alignment;
+  place->shift = frame.shift;
+  place->lowest = frame.shift - frame.least_shift;
+  place->fixed = frame.any_fixed ? frame.fixed + frame.shift : kAnywhere;
+  return !frame.any_fixed || (place->fixed >= place->lowest && place->fixed % place->alignment == 0);
 }
 
 bool MergeSet::place_of(int32_t body, BodyPlace* place) const {
-  const std::vector<int32_t>& storages = storages_of(body);
-  *place = BodyPlace{};
-  int64_t fixed_body = kAnywhere;
-  bool any_fixed = false;
-  int64_t least_shift = 0;
-  place->alignment = 0;
-  for (const int32_t storage : storages) {
-    const int64_t shift = member(storage).shift;
-    least_shift = std::min(least_shift, shift);
-    if (alignment_of(storage) > place->alignment) {
-      place->alignment = alignment_of(storage);
-      place->shift = shift;
-    }
-    const int64_t fixed = problem_.storages[static_cast<size_t>(storage)].fixed;
-    if (fixed == kAnywhere) continue;
-    if (any_fixed && fixed - shift != fixed_body) return false;
-    any_fixed = true;
-    fixed_body = fixed - shift;
-  }
-  for (const int32_t storage : storages) {
-    if ((member(storage).shift - place->shift) % alignment_of(storage) != 0) return false;
-  }
-  place->lowest = place->shift - least_shift;
-  if (any_fixed) place->fixed = fixed_body + place->shift;
-  return !any_fixed || (place->fixed >= place->lowest && place->fixed % place->alignment == 0);
+  return to_place(frames_[static_cast<size_t>(body)], place);
 }
 
 }  // namespace berth::plan

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
+#include "compiler/plan/body_index.h"
 #include "compiler/plan/problem.h"
 
 namespace berth::plan {
@@ -50,17 +52,35 @@ class MergeSet {
   bool place_of(int32_t body, BodyPlace* place) const;
 
  private:
+  /// What the members of a body ask of its place.
+  struct Frame {
+    int64_t alignment = 0;  // the largest
+    int64_t shift = 0;      // of the storage that has it
+    int64_t least_shift = 0;
+    bool any_fixed = false;
+    int64_t fixed = 0;  // of the body's first storage
+    bool possible = true;
+  };
   struct Joined {
     int32_t kept;
     int32_t gone;
     size_t kept_size;  // before
     int64_t moved_by;
+    Frame kept_frame;  // before
   };
   /// Joins the two bodies of a merge; with `compare`, false when storages of them collide.
   bool tie(const Merge& merge, bool compare);
   std::vector<int32_t> bodies_of(const MergeUnit& unit) const;
   /// Whether two storages of a body collide. O(n log n) and the pairs of them that share bytes at any time.
   bool any_collide(int32_t body) const;
+  /// Whether one of `move` collides with one of the first `kept_size` storages of `kept`.
+  bool any_collide_with(const std::vector<int32_t>& move, int32_t kept, size_t kept_size);
+  void add_to_index(int32_t body, size_t from);
+  BodyIndex::Box box_of(int32_t storage) const;
+  Frame frame_of(int32_t body) const;
+  Frame frame_of_storage(int32_t storage) const;
+  static Frame joined(const Frame& a, const Frame& b, int64_t b_moved_by);
+  static bool to_place(const Frame& frame, BodyPlace* place);
   bool collide(int32_t a, int32_t b) const;
   bool excused(int32_t a, int32_t b) const;
   int64_t alignment_of(int32_t storage) const;
@@ -71,6 +91,9 @@ class MergeSet {
   std::vector<Member> members_;
   std::vector<std::vector<int32_t>> bodies_;
   std::vector<std::vector<int32_t>> merges_of_;  // of each storage: the merges that name it
+  std::vector<int64_t> moved_alignments_;        // of each storage: the largest of the taken merges that move it, or 0
+  std::vector<Frame> frames_;                    // of each body
+  std::map<int32_t, BodyIndex> indices_;         // of large bodies; made when first asked
   std::vector<Joined> log_;                      // of the unit that is being taken
 };
 

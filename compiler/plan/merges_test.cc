@@ -159,6 +159,145 @@ TEST(ManyPartsAreNotComparedPairByPair, SixtyThousandOfOneWhole) {
   }
 }
 
+TEST(ManyPartsAreNotComparedPairByPair, SixtyThousandThatAreDecidedOneByOne) {
+  constexpr int64_t kParts = 60'000;
+  Problem parts;
+  parts.storages.push_back(storage(64 * kParts, 2, 9));
+  Problem chain;
+  chain.storages.push_back(storage(64, 0, 2));
+  for (int64_t i = 0; i < kParts; ++i) {
+    parts.storages.push_back(storage(64, 1, 3 + i % 5, 16));
+    parts.merges.push_back(merge(static_cast<int32_t>(i) + 1, 0, 64 * i));
+    chain.storages.push_back(storage(64, i + 1, i + 3));
+    chain.merges.push_back(merge(static_cast<int32_t>(i) + 1, static_cast<int32_t>(i)));
+  }
+  EXPECT_EQ(planned(parts).spaces[0].height, 64 * kParts);
+  EXPECT_EQ(planned(chain).spaces[0].height, 64);
+}
+
+/// What take() should say, by looking at everything: where each storage lies against the first of its body, and every
+/// pair of one body.
+class ByTheRule {
+ public:
+  explicit ByTheRule(const Problem& problem) : problem_(problem), taken_(problem.merges.size(), false) {}
+
+  bool take(int32_t id) {
+    taken_[static_cast<size_t>(id)] = true;
+    const bool fits = fits_all();
+    taken_[static_cast<size_t>(id)] = fits;
+    return fits;
+  }
+
+ private:
+  bool fits_all() {
+    const size_t n = problem_.storages.size();
+    root_.assign(n, 0);
+    shift_.assign(n, 0);
+    for (size_t i = 0; i < n; ++i) root_[i] = i;
+    for (size_t m = 0; m < taken_.size(); ++m) {
+      if (taken_[m] && !tie(problem_.merges[m])) return false;
+    }
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (root_[i] == root_[j] && collide(i, j)) return false;
+      }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (root_[i] == i && !aligned(i)) return false;
+    }
+    return true;
+  }
+
+  bool tie(const Merge& merge) {
+    const size_t from = static_cast<size_t>(merge.from);
+    const size_t to = static_cast<size_t>(merge.to);
+    const int64_t distance = shift_[to] + merge.offset - shift_[from];
+    if (root_[from] == root_[to]) return distance == 0;
+    const size_t gone = root_[from];
+    for (size_t i = 0; i < root_.size(); ++i) {
+      if (root_[i] != gone) continue;
+      root_[i] = root_[to];
+      shift_[i] += distance;
+    }
+    return true;
+  }
+
+  bool collide(size_t i, size_t j) const {
+    const Storage& a = problem_.storages[i];
+    const Storage& b = problem_.storages[j];
+    if (a.upper <= b.lower || b.upper <= a.lower || a.size == 0 || b.size == 0) return false;
+    if (shift_[i] >= shift_[j] + b.size || shift_[j] >= shift_[i] + a.size) return false;
+    for (size_t m = 0; m < taken_.size(); ++m) {
+      const std::pair<size_t, size_t> ends{problem_.merges[m].from, problem_.merges[m].to};
+      if (taken_[m] && (ends == std::make_pair(i, j) || ends == std::make_pair(j, i))) return false;
+    }
+    return true;
+  }
+
+  int64_t alignment(size_t i) const {
+    int64_t moved = 0;
+    for (size_t m = 0; m < taken_.size(); ++m) {
+      const Merge& merge = problem_.merges[m];
+      if (!taken_[m] || static_cast<size_t>(merge.from) != i) continue;
+      moved = std::max(moved, merge.alignment > 0 ? merge.alignment : problem_.storages[i].alignment);
+    }
+    return moved > 0 ? moved : problem_.storages[i].alignment;
+  }
+
+  /// Whether some position suits all.
+  bool aligned(size_t root) const {
+    for (int64_t position = 1024; position < 1024 + 16; ++position) {
+      bool suits = true;
+      for (size_t i = 0; i < root_.size(); ++i) {
+        suits = suits && (root_[i] != root || (position + shift_[i]) % alignment(i) == 0);
+      }
+      if (suits) return true;
+    }
+    return false;
+  }
+
+  const Problem& problem_;
+  std::vector<bool> taken_;
+  std::vector<size_t> root_;
+  std::vector<int64_t> shift_;
+};
+
+TEST(WhatMayBeTaken, IsWhatTheRuleSays) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  int taken = 0;
+  int left = 0;
+  for (int round = 0; round < 60; ++round) {
+    Problem p;
+    const int count = 20 + static_cast<int>(random() % 60);
+    for (int i = 0; i < count; ++i) {
+      const int64_t lower = i + static_cast<int64_t>(random() % 3);
+      const int64_t life = random() % 6 == 0 ? 1 + static_cast<int64_t>(random() % 20) : 1;
+      p.storages.push_back(
+          storage(static_cast<int64_t>(random() % 3) * 4, lower, lower + life, int64_t{1} << random() % 4));
+    }
+    for (int i = 1; i < count; ++i) {
+      const int from = random() % 2 == 0 ? i - 1 : i;
+      const int to = random() % 8 == 0 ? static_cast<int>(random() % static_cast<unsigned>(count)) : 2 * i - 1 - from;
+      if (from == to) continue;
+      Merge m = merge(from, to, random() % 3 == 0 ? static_cast<int64_t>(random() % 3) * 4 : 0);
+      if (random() % 4 == 0) m.alignment = int64_t{1} << random() % 5;
+      p.merges.push_back(m);
+    }
+    std::shuffle(p.merges.begin(), p.merges.end(), random);
+    MergeSet set(p);
+    ByTheRule rule(p);
+    for (int32_t id = 0; id < static_cast<int32_t>(p.merges.size()); ++id) {
+      const bool may = rule.take(id);
+      ASSERT_EQ(set.take({id}), may) << "merge " << id << " in round " << round;
+      ++(may ? taken : left);
+    }
+  }
+  EXPECT_GT(taken, 1000);
+  EXPECT_GT(left, 300);
+}
+
 TEST(APartIsAlignedInItsSlot, ToWhatTheMergeSays) {
   Problem p;
   p.storages = {storage(20, 0, 2, 16), storage(20, 0, 2, 16), storage(40, 1, 3, 16)};
@@ -194,7 +333,8 @@ TEST(TheBoundCountsMerges, AndIsNeverAboveAPlan) {
                                    lower + 1 + static_cast<int64_t>(random() % 6), int64_t{1} << random() % 3));
     }
     for (auto k = random() % 40; k > 0; --k) {
-      Merge m = merge(static_cast<int32_t>(random() % count), static_cast<int32_t>(random() % count));
+      Merge m = merge(static_cast<int32_t>(random() % static_cast<unsigned>(count)),
+                      static_cast<int32_t>(random() % static_cast<unsigned>(count)));
       if (m.from == m.to) continue;
       if (random() % 3 == 0) m.offset = static_cast<int64_t>(random() % 20);
       if (random() % 3 == 0) m.all_or_none = static_cast<int32_t>(random() % 5);
