@@ -66,6 +66,8 @@ struct DelegateLoad {
   ThreadPool* pool = nullptr;
   /// What KernelContext::temp() will be at each call, at a multiple of 64; at least DelegateMemory::temp_bytes.
   Span<uint8_t> temp;
+  /// MethodOptions::read, for the delegate's constants.
+  MemoryVisitor read = {nullptr, nullptr};
   /// Of its call: planned tensors have the addresses that they keep, the others none yet.
   Span<EValue* const> args;
 };
@@ -99,10 +101,10 @@ class Backend {
   /// on it when this returns.
   virtual Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) = 0;
 
-  /// Makes the first execute() as fast as later ones where it can: gives `read` the constants that a run reads from end
-  /// to end, and runs what it has to run to find its code in memory. What execute() computes does not change. Called
-  /// after the load, when the host asked for it (Method::warm_up), and not during a run. It may use the heap.
-  virtual void warm_up(DelegateHandle* /*handle*/, MemoryVisitor /*read*/) {}
+  /// Makes the first execute() as fast as later ones where it can: runs what it has to run to find its code in memory.
+  /// What execute() computes does not change. Called after the load, when the host asked for it (Method::warm_up), and
+  /// not during a run. It may use the heap.
+  virtual void warm_up(DelegateHandle* /*handle*/) {}
 
   /// Called once for each handle, before the memory that it lies in goes.
   virtual void unload(DelegateHandle* handle) = 0;

@@ -70,10 +70,9 @@ class Method {
   /// the run; a later execute() begins anew.
   Error execute();
 
-  /// For loads after which the first run shall be as fast as others: gives `read` each constant that a run reads from
-  /// end to end (not tables of which it picks rows), so that its pages can be brought in, and lets delegates do the
-  /// same and rehearse (Backend::warm_up). What runs compute does not change. Not during a run.
-  void warm_up(MemoryVisitor read);
+  /// For loads after which the first run shall be as fast as others: lets delegates rehearse (Backend::warm_up). What
+  /// runs compute does not change. Not during a run.
+  void warm_up();
 
   /// Runs the next instruction alone, for profilers and debuggers: execute() in slices. EndOfMethod when there was none
   /// left; the next step() then begins a new run.

@@ -174,7 +174,7 @@ Error MethodLoader::open_delegates(MethodData& data, int threads) {
   return Error::kOk;
 }
 
-Error MethodLoader::load_delegates(MethodData& data) {
+Error MethodLoader::load_delegates(MethodData& data, MemoryVisitor read) {
   for (size_t i = 0; i < data.counts.delegates; ++i) {
     Delegate& delegate = data.delegates[i];
     if (delegate.call == Delegate::kNoCall) continue;
@@ -185,6 +185,7 @@ Error MethodLoader::load_delegates(MethodData& data) {
     if (use != nullptr) load.use = *use;
     load.pool = data.pool;
     load.temp = data.temp;
+    load.read = read;
     load.args = {call.args, call.count};
     const Result<DelegateHandle*> handle = delegate.backend->load(delegate.source, load, report_);
     if (!handle.ok()) return backend_error(i, handle.error());

@@ -79,8 +79,8 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
                         data.temp.size());
   }
   BERTH_RETURN_IF_ERROR(loader.start_devices(data));
-  BERTH_RETURN_IF_ERROR(loader.load_delegates(data));
-  BERTH_RETURN_IF_ERROR(loader.prepare_kernels(data));
+  BERTH_RETURN_IF_ERROR(loader.load_delegates(data, options.read));
+  BERTH_RETURN_IF_ERROR(loader.prepare_kernels(data, options.read));
   // Another method, whose streams are others, may be loaded into the same arenas next.
   const Error late = synchronize(data);
   if (late == Error::kOk) return late;

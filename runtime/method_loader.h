@@ -62,8 +62,8 @@ class MethodLoader {
   // What these take is given back by release(), also when they fail.
   Error open_delegates(MethodData& data, int threads);
   Error start_devices(MethodData& data);
-  Error load_delegates(MethodData& data);
-  Error prepare_kernels(MethodData& data);
+  Error load_delegates(MethodData& data, MemoryVisitor read);
+  Error prepare_kernels(MethodData& data, MemoryVisitor read);
 
  private:
   template <typename... Args>
@@ -103,6 +103,8 @@ class MethodLoader {
   Error check_inputs(MethodData& data);
   Error check_calls(MethodData& data);
   Error prepare(MethodData& data, size_t index, const Signature& signature);
+  // Tells `read` of the constants that the call reads from end to end.
+  void bring_in(MethodData& data, const Instruction& call, const MemoryVisitor& read) const;
   void spread_volatile(MethodData& data) const;
   struct Bytes;
   void mark_given(MethodData& data) const;

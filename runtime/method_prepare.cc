@@ -26,10 +26,13 @@ bool is_constant(MethodData& data, const EValue* value) {
 
 }  // namespace
 
-Error MethodLoader::prepare_kernels(MethodData& data) {
+Error MethodLoader::prepare_kernels(MethodData& data, MemoryVisitor read) {
   for (size_t i = 0; i < data.counts.instructions; ++i) {
     const Instruction& instruction = data.instructions[i];
-    if (!is_call(instruction) || instruction.kernel->prepare == nullptr) continue;
+    if (!is_call(instruction)) continue;
+    // Before its kernel reads them, which may have no use for them afterwards.
+    bring_in(data, instruction, read);
+    if (instruction.kernel->prepare == nullptr) continue;
     const Signature* signature = signature_of(instruction.kernel);
     if (signature == nullptr) return Error::kInternal;
     BERTH_RETURN_IF_ERROR(prepare(data, i, *signature));

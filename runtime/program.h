@@ -74,6 +74,9 @@ struct MethodOptions {
   Report* report = nullptr;
   /// For kernels and delegates that need more than their arguments: KernelContext::user(). Must outlive the Method.
   void* user = nullptr;
+  /// Told of each constant that a run reads from end to end (not of tables of which it picks rows), right before its
+  /// kernel is made ready, so that the host can bring its pages in at once. Delegates do the same.
+  MemoryVisitor read = {nullptr, nullptr};
 };
 
 /// How much memory a method needs on this machine, its delegates included.

@@ -77,7 +77,7 @@ Error NestedBackend::execute(DelegateHandle* handle, KernelContext& context, Spa
   return of_handle(handle)->execute(context, args);
 }
 
-void NestedBackend::warm_up(DelegateHandle* handle, MemoryVisitor read) { of_handle(handle)->warm_up(read); }
+void NestedBackend::warm_up(DelegateHandle* handle) { of_handle(handle)->warm_up(); }
 
 void NestedBackend::unload(DelegateHandle* handle) { of_handle(handle)->~NestedDelegate(); }
 

@@ -40,7 +40,7 @@ class NestedBackend : public Backend, private AddressSpace {
   Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) final;
   /// On the host; other devices have their own ways. Runs the first instructions, for at most about half a millisecond,
   /// on zeros.
-  void warm_up(DelegateHandle* handle, MemoryVisitor read) final;
+  void warm_up(DelegateHandle* handle) final;
   void unload(DelegateHandle* handle) final;
 
   /// The constants that delegates hold now.

@@ -33,7 +33,7 @@ struct NestedDelegate {
 
   Error load(const DelegateSource& source, const DelegateLoad& load, format::Report* report);
   Error execute(KernelContext& context, Span<EValue* const> args);
-  void warm_up(MemoryVisitor read);
+  void warm_up();
 
   /// The inner program in `payload`, checked.
   static Result<Program> open_program(const NestedBackend& backend, const DataLoader& loader,

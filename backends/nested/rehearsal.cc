@@ -42,9 +42,8 @@ Error NestedDelegate::bind_to(Span<uint8_t> memory) {
   return Error::kOk;
 }
 
-void NestedDelegate::warm_up(MemoryVisitor read) {
+void NestedDelegate::warm_up() {
   if (!backend.host_kernels() || !device.is_cpu()) return;
-  method->warm_up(read);
   size_t bytes = kAlignment;
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const Tensor& port = inner_port(i);

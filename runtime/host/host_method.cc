@@ -37,13 +37,13 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   MemoryAllocator allocator(state->method_bytes.bytes());
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
   const MemoryManager memory(allocator, planned, state->temp.bytes());
-  Result<Method> method = program.load_method(name, memory, MethodOptions{options.pool, report, options.user});
+  MethodOptions method_options{options.pool, report, options.user};
+  if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { bring_in(bytes); };
+  Result<Method> method = program.load_method(name, memory, method_options);
   if (!method.ok()) return method.error();
   HostMethod result(std::move(state), std::move(*method));
   BERTH_RETURN_IF_ERROR(result.bind_outputs(program, report));
-  if (options.resident) {
-    result.method().warm_up({[](void*, Span<const uint8_t> memory) { bring_in(memory); }, nullptr});
-  }
+  if (options.resident) result.method().warm_up();
   return result;
 }
 
