@@ -13,7 +13,7 @@ namespace berth::cpu {
 namespace {
 
 // Of the transformed input and the products of one block: what stays in a second-level cache beside some weights.
-constexpr int64_t kBlockFloats = 128 * 1024;
+constexpr int64_t kBlockFloats = 96 * 1024;
 // With fewer tiles than this side by side, a thread waits for the weights.
 constexpr int64_t kFewTiles = 12;
 
