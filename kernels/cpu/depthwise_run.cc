@@ -109,11 +109,8 @@ constexpr Tiles kSliding = {{sliding_tile<kSize, kStride, 1, kPart>, sliding_til
 
 template <bool kPart>
 const Tiles& tiles_for(const DepthwiseJob& job) {
-  if (job.dilation[1] != 1 || job.stride[1] > 2) return kAny<kPart>;
-  const bool near = job.stride[1] == 1;
-  if (job.kernel[1] == 3) return near ? kSliding<3, 1, kPart> : kSliding<3, 2, kPart>;
-  if (job.kernel[1] == 5) return near ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
-  return kAny<kPart>;
+  if (job.dilation[1] != 1 || job.stride[1] > 2 || job.kernel[1] != 5) return kAny<kPart>;
+  return job.stride[1] == 1 ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
 }
 
 // A strip row by row, in tiles of about the same width.
