@@ -24,6 +24,9 @@ constexpr int64_t kFewChannels = 16;
 constexpr int64_t kPlacesFor2 = 14 * 14;
 constexpr int64_t kPlacesFor4 = 24 * 24;
 constexpr int64_t kMostWeightsFor4 = 256 * 256;
+// With more, so many tiles as are worth their weights take more scratch memory than a second-level cache has.
+constexpr int64_t kMostDepth = 1024;
+constexpr int64_t kMostDepthFor4 = 512;
 
 struct FreeFloats {
   void operator()(float* floats) const { std::free(floats); }
@@ -195,8 +198,8 @@ std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, Win
 std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads) {
   if (!takes(spec) || std::min(spec.in_channels, spec.out_channels) < kFewChannels) return nullptr;
   const int64_t places = spec.batch * spec.out[0] * spec.out[1];
-  if (places < kPlacesFor2) return nullptr;
-  const bool small = spec.in_channels * spec.out_channels <= kMostWeightsFor4;
+  if (places < kPlacesFor2 || spec.in_channels > kMostDepth) return nullptr;
+  const bool small = spec.in_channels <= kMostDepthFor4 && spec.in_channels * spec.out_channels <= kMostWeightsFor4;
   return winograd_kind(spec, threads, places >= kPlacesFor4 && small ? WinogradTile::k4 : WinogradTile::k2);
 }
 
