@@ -11,7 +11,8 @@ namespace onnx {
 namespace {
 
 constexpr int64_t kMinIrVersion = 3;
-constexpr int64_t kMaxIrVersion = 13;
+// Versions 9 to 14 added element types, of which each tensor says its own; nothing of what was there changed.
+constexpr int64_t kMaxIrVersion = 14;
 constexpr int64_t kMinOpset = 7;
 constexpr int64_t kMaxOpset = 23;
 
@@ -20,7 +21,7 @@ Status check_versions(const Model& model) {
   if (model.ir_version < kMinIrVersion || model.ir_version > kMaxIrVersion) {
     return wrong(Error::kNotSupported, "IR version " + std::to_string(model.ir_version) + " is not read; " +
                                            std::to_string(kMinIrVersion) + " to " + std::to_string(kMaxIrVersion) +
-                                           " are");
+                                           " are; a model may say an older version if it has no newer element types");
   }
   const int64_t opset = opset_of(model.opsets);
   if (opset == 0) return wrong(Error::kInvalidProgram, "it does not say which opset of ai.onnx it uses");

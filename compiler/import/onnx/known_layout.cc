@@ -82,12 +82,17 @@ KnownResult known_gather(NodeContext& n, const std::vector<Known>& in) {
   return one_known(std::move(out));
 }
 
+// One slice along one axis: of sizes, and of the pairs of sizes that exporters of padding turn round.
 KnownResult known_slice(NodeContext& n, const std::vector<Known>& in) {
-  if (n.opset() < 10 || in.size() < 3 || in[0].shape.size() != 1) return std::nullopt;
+  if (n.opset() < 10 || in.size() < 3 || in[0].shape.empty()) return std::nullopt;
   for (size_t i = 1; i < in.size(); ++i) {
     if (!in[i].is_constant() || in[i].floating() || in[i].elements.size() != 1) return std::nullopt;
   }
-  const int64_t size = in[0].shape[0];
+  const std::vector<int64_t> named = {in.size() > 3 ? whole_numbers(in[3])[0] : 0};
+  const std::vector<int> axes = n.axes(named, static_cast<int>(in[0].shape.size()));
+  if (!n.ok()) return std::nullopt;
+  const size_t axis = static_cast<size_t>(axes[0]);
+  const int64_t size = in[0].shape[axis];
   const int64_t step = in.size() > 4 ? whole_numbers(in[4])[0] : 1;
   if (step == 0 || step == INT64_MIN) return std::nullopt;
   const auto bound = [&](int64_t x, int64_t low, int64_t high) {
@@ -95,12 +100,48 @@ KnownResult known_slice(NodeContext& n, const std::vector<Known>& in) {
   };
   const int64_t start = bound(whole_numbers(in[1])[0], 0, step > 0 ? size : size - 1);
   const int64_t end = bound(whole_numbers(in[2])[0], step > 0 ? 0 : -1, size);
-  Known out{in[0].dtype, {}, {}};
+  std::vector<int64_t> taken;
   for (int64_t i = start; step > 0 ? i < end : i > end; i += step) {
-    out.elements.push_back(in[0].elements[static_cast<size_t>(i)]);
+    taken.push_back(i);
     if (step > size || step < -size) break;
   }
-  out.shape = {static_cast<int64_t>(out.elements.size())};
+  int64_t inner = 1;
+  for (size_t d = axis + 1; d < in[0].shape.size(); ++d) inner *= in[0].shape[d];
+  const int64_t row = size * inner;
+  Known out{in[0].dtype, in[0].shape, {}};
+  out.shape[axis] = static_cast<int64_t>(taken.size());
+  for (int64_t at = 0; row > 0 && at < static_cast<int64_t>(in[0].elements.size()); at += row) {
+    for (const int64_t i : taken) {
+      const auto first = in[0].elements.begin() + at + i * inner;
+      out.elements.insert(out.elements.end(), first, first + inner);
+    }
+  }
+  return one_known(std::move(out));
+}
+
+KnownResult known_transpose(NodeContext& n, const std::vector<Known>& in) {
+  const size_t rank = in[0].shape.size();
+  std::vector<int64_t> order = n.integers("perm");
+  for (size_t d = rank; order.size() < rank && d-- > 0;) order.push_back(static_cast<int64_t>(d));
+  std::vector<int64_t> strides(rank, 1);
+  for (size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * in[0].shape[d];
+  std::vector<bool> seen(rank);
+  Known out{in[0].dtype, {}, {}};
+  std::vector<int64_t> steps;
+  for (const int64_t d : order) {
+    if (order.size() != rank || d < 0 || d >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(d)]) {
+      return std::nullopt;
+    }
+    seen[static_cast<size_t>(d)] = true;
+    out.shape.push_back(in[0].shape[static_cast<size_t>(d)]);
+    steps.push_back(strides[static_cast<size_t>(d)]);
+  }
+  for (size_t i = 0; i < in[0].elements.size(); ++i) {
+    int64_t place = 0;
+    int64_t rest = static_cast<int64_t>(i);
+    for (size_t d = rank; d-- > 0; rest /= out.shape[d]) place += rest % out.shape[d] * steps[d];
+    out.elements.push_back(in[0].elements[static_cast<size_t>(place)]);
+  }
   return one_known(std::move(out));
 }
 
@@ -169,7 +210,8 @@ KnownResult known_where(NodeContext&, const std::vector<Known>& in) {
 constexpr KnownRule kRules[] = {
     {"Concat", known_concat},   {"Expand", known_expand},       {"Gather", known_gather},
     {"Reshape", known_reshape}, {"Slice", known_slice},         {"Split", known_split},
-    {"Squeeze", known_squeeze}, {"Unsqueeze", known_unsqueeze}, {"Where", known_where},
+    {"Squeeze", known_squeeze}, {"Transpose", known_transpose}, {"Unsqueeze", known_unsqueeze},
+    {"Where", known_where},
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST(DamagedFile, NamesTheInnermostDamagedMessage) {
 TEST(DamagedFile, AnEmptyFileIsNoModel) {
   const auto module = import_text("");
   ASSERT_FALSE(module.ok());
-  EXPECT_CONTAINS(module.error().text(), "IR version 0 is not read; 3 to 13 are");
+  EXPECT_CONTAINS(module.error().text(), "IR version 0 is not read; 3 to 14 are");
 }
 
 TEST(DamagedFile, ManyEmptyMessagesAskForBoundedMemory) {
@@ -86,10 +86,10 @@ TEST(ForeignModel, VersionsOutsideTheRangeAreNamed) {
     m.model.mutable_opset_import(0)->set_version(opset);
     EXPECT_CONTAINS(failure(m), "opset " + std::to_string(opset) + " of ai.onnx is not read; 7 to 23 are");
   }
-  for (int64_t version : {2, 14}) {
+  for (int64_t version : {2, 15}) {
     TestModel m = small_model();
     m.model.set_ir_version(version);
-    EXPECT_CONTAINS(failure(m), "IR version " + std::to_string(version) + " is not read; 3 to 13 are");
+    EXPECT_CONTAINS(failure(m), "IR version " + std::to_string(version) + " is not read; 3 to 14 are");
   }
   TestModel m = small_model();
   m.model.clear_opset_import();

@@ -87,6 +87,42 @@ TEST(KnownReals, BecomeSizesAgain) {
   EXPECT_EQ(body(m), "%y: f32[7,10] = aten::relu(%zeros)\n");
 }
 
+// PyTorch's exporter writes the padding of F.pad, last dimension first, as pairs that it turns round.
+TEST(PairsOfSizes, AreTurnedRoundAndTransposed) {
+  TestModel m(13);
+  m.input("x", {2, 3});
+  m.ints("of_pytorch", {1, 2, 3, 4});  // before and after the last dimension, then before and after the first
+  m.ints("pairs", {-1, 2});
+  m.ints("last", {-1});
+  m.ints("beyond", {INT64_MIN + 1});
+  m.ints("rows", {0});
+  m.ints("flat", {-1});
+  m.node("Reshape", {"of_pytorch", "pairs"}, {"matrix"});
+  m.node("Slice", {"matrix", "last", "beyond", "rows", "last"}, {"turned"});
+  m.node("Transpose", {"turned"}, {"columns"}).set("perm", std::vector<int64_t>{1, 0});
+  m.node("Reshape", {"columns", "flat"}, {"pads"});
+  m.node("Pad", {"x", "pads"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(body(m), "%y: f32[9,6] = aten::constant_pad_nd(%x, [1, 2, 3, 4], 0.0)\n");
+}
+
+TEST(PairsOfSizes, AreCutAlongEitherAxis) {
+  TestModel m(13);
+  m.input("x", {24});
+  m.ints("sizes", {9, 2, 3, 9, 4, 1});
+  m.ints("pairs", {2, 3});
+  m.ints("one", {1});
+  m.ints("three", {3});
+  m.ints("flat", {-1});
+  m.node("Reshape", {"sizes", "pairs"}, {"matrix"});
+  m.node("Slice", {"matrix", "one", "three", "flat"}, {"cut"});
+  m.node("Transpose", {"cut"}, {"columns"});
+  m.node("Reshape", {"columns", "flat"}, {"shape"});
+  m.node("Reshape", {"x", "shape"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(body(m), "%y: f32[2,4,3,1] = aten::view_copy(%x, [2, 4, 3, 1])\n");
+}
+
 TEST(DataDependentSizes, AreRefusedInWords) {
   TestModel m(13);
   m.input("x", {2, 3});
