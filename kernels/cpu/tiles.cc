@@ -55,6 +55,7 @@ class TileEngine final : public Engine {
     const int64_t strips = job.strips();
     const bool all_weights = layout.packed_numel() < job.batch * job.in[0] * job.in[1] * job.in_channels();
     block_ = all_weights ? std::clamp<int64_t>(kPlaces * strips / job.places(), 1, strips) : strips;
+    job_.look_ahead = !all_weights;
   }
   const char* name() const override { return "tiles"; }
   const WeightLayout& weight() const override { return layout_; }

@@ -31,6 +31,7 @@ struct TileJob {
   // rows of columns for its depth; images, rows and places of the result.
   int64_t weight_tap[2] = {0, 0}, weight_panel = 0;
   int64_t out_image = 0, out_row = 0, out_place = 0;
+  bool look_ahead = false;  // whether the next panel will be read after this one
   portable::Activation activation;
   bool bounded = true;  // whether the activation is no more than two bounds
   float low = 0, high = 0;

@@ -37,9 +37,14 @@ struct Place {
 // One panel of one group.
 struct Panel {
   const float* weight;
+  // A tile asks for one line of the cache here for each row of weights: what will be needed next.
+  const float* ahead;
   int64_t channel;  // the group's first of the input
   Columns columns;
 };
+
+// Of a line of the cache.
+constexpr int64_t kLineFloats = 16;
 
 bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); }
 
@@ -47,7 +52,7 @@ bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) <
 // weights.
 template <int kBegin, int kEnd, int kRows, int kVectors>
 HWY_INLINE void add_rows(FloatVector (&sum)[kRows][kVectors], const float* a, int64_t step, const float* b,
-                         int64_t depth) {
+                         int64_t depth, const float* ahead) {
   const FloatTag d;
   // Three rows from one pointer: an address has a register of it, and that of `step` once or twice.
   constexpr int kPointers = (kEnd - kBegin + 2) / 3;
@@ -66,15 +71,23 @@ HWY_INLINE void add_rows(FloatVector (&sum)[kRows][kVectors], const float* a, in
     }
     BERTH_UNROLL_FULL
     for (int j = 0; j < kPointers; ++j) ++pointer[j];
+    if constexpr (kVectors > 1) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += kLineFloats;
+    }
   }
 }
 
 // The same, of rows that lie anywhere.
 template <int kRows, int kVectors>
 HWY_INLINE void add_scattered(FloatVector (&sum)[kRows][kVectors], const float* const (&a)[kRows], const float* b,
-                              int64_t depth) {
+                              int64_t depth, const float* ahead) {
   const FloatTag d;
   for (int64_t k = 0; k < depth; ++k, b += kVectors * kLanes) {
+    if constexpr (kVectors > 1) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += kLineFloats;
+    }
     FloatVector row[kVectors];
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) row[v] = hn::LoadU(d, b + v * kLanes);
@@ -184,7 +197,7 @@ HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Place
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
   const int64_t step = job.in_channels();
-  add_rows<0, kRows>(sum, job.input + place.x * step + panel.channel, step, panel.weight, job.depth);
+  add_rows<0, kRows>(sum, job.input + place.x * step + panel.channel, step, panel.weight, job.depth, panel.ahead);
   end_tile(job, panel, place, sum);
 }
 
@@ -197,7 +210,7 @@ HWY_INLINE void add_seen(const TileJob& job, FloatVector (&sum)[kRows][kVectors]
   for (int i = 0; i < kRows; ++i, x += job.stride[1]) {
     a[i] = inside(x, job.in[1]) ? row + x * job.in_channels() : job.zeros;
   }
-  add_scattered<kRows, kVectors>(sum, a, b, depth);
+  add_scattered<kRows, kVectors>(sum, a, b, depth, b);
 }
 
 // Places side by side in one row of the result.
@@ -225,13 +238,16 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
       const int64_t x = first + kx * job.dilation[1];
       const int64_t last = x + (kRows - 1) * job.stride[1];
       if (x >= 0 && last < job.in[1]) {
-        add_rows<0, kRows>(sum, row + x * channels, step, b, run);
+        add_rows<0, kRows>(sum, row + x * channels, step, b, run,
+                           panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
       } else if constexpr (kRows > 1) {
         // Where padding is, there is nothing to add: mostly to the first place or the last.
         if (x < 0 && x + job.stride[1] >= 0 && last < job.in[1]) {
-          add_rows<1, kRows>(sum, row + (x + job.stride[1]) * channels, step, b, run);
+          add_rows<1, kRows>(sum, row + (x + job.stride[1]) * channels, step, b, run,
+                             panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
         } else if (x >= 0 && last >= job.in[1] && last - job.stride[1] < job.in[1]) {
-          add_rows<0, kRows - 1>(sum, row + x * channels, step, b, run);
+          add_rows<0, kRows - 1>(sum, row + x * channels, step, b, run,
+                                 panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
         } else {
           add_seen(job, sum, row, x, b, run);
         }
@@ -268,7 +284,10 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place
         any = any || seen;
         a[i] = seen ? image[i] + (in_y * job.in[1] + in_x) * channels : job.zeros;
       }
-      if (any) add_scattered<kRows, kVectors>(sum, a, b, job.depth);
+      if (any) {
+        add_scattered<kRows, kVectors>(sum, a, b, job.depth,
+                                       panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
+      }
     }
   }
   end_tile(job, panel, place, sum);
@@ -301,12 +320,20 @@ void run_rows(const TileJob& job, const Panel& panel, const Place& place, int64_
   tile_of<kVectors>(job.shape, rows, kHeights)(job, panel, place);
 }
 
+// The last strips of a panel, as many as a row of weights has registers, ask for the next panel between them.
+const float* ahead_of(const TileJob& job, const Panel& panel, int vectors, int64_t strip) {
+  const int64_t asking = strip - (job.strips() - vectors);
+  if (!job.look_ahead || asking < 0) return panel.weight;
+  return panel.weight + job.weight_panel + asking * job.taps() * job.depth * kLineFloats;
+}
+
 template <int kVectors>
-void run_strips(const TileJob& job, const Panel& panel, int64_t begin, int64_t end) {
+void run_strips(const TileJob& job, Panel panel, int64_t begin, int64_t end) {
   const int64_t line = begin / job.line_strips;
   int64_t strip = begin % job.line_strips;
   Place place = {line / job.out[0], line % job.out[0], 0};
   for (; begin < end; ++begin) {
+    panel.ahead = ahead_of(job, panel, kVectors, begin);
     place.x = job.strip_begin(strip);
     run_rows<kVectors>(job, panel, place, job.strip_begin(strip + 1) - place.x);
     if (++strip < job.line_strips) continue;
