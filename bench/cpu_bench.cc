@@ -1,5 +1,5 @@
-// Convolutions and products of well-known networks, by each engine of kernels/cpu/, on one
-// thread and two: where the line in kernels/cpu/conv_choice.cc comes from. Arguments: layer, threads.
+// Convolutions and products of well-known networks, by each engine of kernels/cpu/, on one thread and two: where the
+// lines in kernels/cpu/conv_choice.cc come from. Arguments: layer, threads.
 //
 //   build/bench/bench/cpu_bench --benchmark_filter='resnet50'
 
@@ -54,6 +54,9 @@ constexpr Layer kLayers[] = {
     {"unet_256_up", 32, 16, 1, 256, 256, 3, 3, 1},
     {"unet_128", 32, 32, 1, 128, 128, 3, 3, 1},
     {"unet_64", 64, 64, 1, 64, 64, 3, 3, 1},
+    {"resnext_28_groups_of_4", 128, 128, 32, 28, 28, 3, 3, 1},
+    {"groups_of_16", 256, 256, 16, 14, 14, 3, 3, 1},
+    {"groups_of_32", 1024, 1024, 32, 7, 7, 3, 3, 1},
     {"unet_32", 128, 128, 1, 32, 32, 3, 3, 1},
     {"unet_32_up", 256, 128, 1, 32, 32, 3, 3, 1},
     {"unet_16", 256, 256, 1, 16, 16, 3, 3, 1},
@@ -73,6 +76,7 @@ constexpr Product kProducts[] = {
     {"vit_mlp_down", 197, 1536, 384},      {"gpt_qkv", 64, 256, 768},
     {"gpt_mlp_up", 64, 256, 1024},         {"gpt_mlp_down", 64, 1024, 256},
     {"gpt_logits", 64, 256, 8000},         {"lstm_gates", 32, 128, 1024},
+    {"gpt_288_up", 64, 288, 1152},         {"gpt_288_down", 64, 1152, 288},
 };
 
 std::vector<float> numbers(int64_t count) {
