@@ -177,11 +177,17 @@ Error Sweep::check_result(const CallShape* shape, int32_t value) {
 bool Sweep::allows_in_place(const CallShape& shape, int32_t result, int32_t item) const {
   int32_t value = kNone;
   if (!graph_.spend(shape.inputs)) return false;
+  bool allowed = true;
   for (uint32_t i = 0; i < shape.inputs; ++i) {
-    if (!names(shape.args->Get(i), item)) continue;
-    if (i >= 32 || (shape.access->in_place >> i & 1) == 0) return false;
-    value = shape.args->Get(i);
+    const bool listed = i < 32 && (shape.access->in_place >> i & 1) != 0;
+    const bool in_budget = for_each_tensor(graph_, shape.args->Get(i), [&](int32_t read) {
+      if (!names(read, item)) return;
+      allowed = allowed && listed;
+      value = read;
+    });
+    if (!in_budget) return false;
   }
+  if (!allowed) return false;
   if (value == kNone) return false;
   if (value == result) return true;
   const fb::Tensor& a = *tensor_at(*graph_.plan, value);

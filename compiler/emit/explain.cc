@@ -45,16 +45,13 @@ class Explanation {
         offered = true;
         continue;
       }
-      refusals += (refusals.empty() ? "" : ", ") + argument(node, reuse->argument) + to_string(reuse->reason);
+      refusals += (refusals.empty() ? "" : ", ") + argument(reuse->value) + to_string(reuse->reason);
     }
     if (offered) return "keep: other-choice";
     return refusals.empty() ? "keep" : "keep: " + refusals;
   }
 
-  std::string argument(const Node& node, int32_t k) const {
-    const ValueId* value = k < 0 ? nullptr : std::get_if<ValueId>(&node.args[static_cast<size_t>(k)]);
-    return value == nullptr ? "" : name(*value) + " ";
-  }
+  std::string argument(ValueId value) const { return value.valid() ? name(value) + " " : ""; }
 
   const ir::Method& method_;
   const Lifetimes& lifetimes_;

@@ -54,8 +54,8 @@ class Offers {
   }
 
  private:
-  void answer(NodeId node, int32_t argument, ReuseReason reason, int32_t merge = -1) {
-    out_.reuses.push_back({node, argument, reason, merge});
+  void answer(NodeId node, int32_t argument, ReuseReason reason, int32_t merge = -1, ValueId value = {}) {
+    out_.reuses.push_back({node, argument, reason, merge, value});
   }
 
   void visit(NodeId id) {
@@ -73,20 +73,26 @@ class Offers {
     if (born < out_.steps[n]) return answer(id, -1, ReuseReason::kMadeBefore);
     std::vector<int32_t> offered;  // storages: x + x is one offer
     for (size_t k = 0; k < node.args.size(); ++k) {
-      if (row_allows(node, k)) offer(id, static_cast<int32_t>(k), place.index, &offered);
+      if (!row_allows(node, k)) continue;
+      bool any = false;
+      ir::for_each_value(node.args[k], [&](const ValueId& value) {
+        offer(id, static_cast<int32_t>(k), value, place.index, &offered);
+        any = true;
+      });
+      if (!any) answer(id, static_cast<int32_t>(k), ReuseReason::kNoTensor);
     }
   }
 
-  void offer(NodeId id, int32_t k, int32_t result, std::vector<int32_t>* offered) {
+  // `base` is argument k, or in the list that it is.
+  void offer(NodeId id, int32_t k, ValueId base, int32_t result, std::vector<int32_t>* offered) {
     const Node& node = method_.node(id);
-    ReuseReason reason = kernel_allows(method_, node, k, out_);
-    if (reason == ReuseReason::kReuse) reason = dead(id, k);
-    if (reason != ReuseReason::kReuse) return answer(id, k, reason);
-    const ValueId base = std::get<ValueId>(node.args[static_cast<size_t>(k)]);
+    ReuseReason reason = kernel_allows(method_, node, k, base, out_);
+    if (reason == ReuseReason::kReuse) reason = dead(id, base);
+    if (reason != ReuseReason::kReuse) return answer(id, k, reason, -1, base);
     const int32_t storage = out_.places[at(base)].index;
     if (std::find(offered->begin(), offered->end(), storage) != offered->end()) return;
     offered->push_back(storage);
-    answer(id, k, ReuseReason::kReuse, static_cast<int32_t>(out_.problem.merges.size()));
+    answer(id, k, ReuseReason::kReuse, static_cast<int32_t>(out_.problem.merges.size()), base);
     plan::Merge merge;
     merge.from = result;
     merge.to = storage;
@@ -106,8 +112,7 @@ class Offers {
   }
 
   /// Whether nothing reads the input's bytes after the node.
-  ReuseReason dead(NodeId id, int32_t k) const {
-    const ValueId input = std::get<ValueId>(method_.node(id).args[static_cast<size_t>(k)]);
+  ReuseReason dead(NodeId id, ValueId input) const {
     const size_t storage = static_cast<size_t>(out_.places[at(input)].index);
     const int64_t step = out_.steps[static_cast<size_t>(id.index)];
     if (is_state_[storage]) return ReuseReason::kState;
@@ -157,16 +162,16 @@ const char* to_string(ReuseReason reason) {
   return "unknown";
 }
 
-ReuseReason kernel_allows(const Method& method, const Node& node, int32_t k, const Lifetimes& lifetimes) {
+ReuseReason kernel_allows(const Method& method, const Node& node, int32_t k, ValueId input,
+                          const Lifetimes& lifetimes) {
   if (!row_allows(node, static_cast<size_t>(k))) return ReuseReason::kNever;
-  const ValueId* input = std::get_if<ValueId>(&node.args[static_cast<size_t>(k)]);
-  if (input == nullptr || method.value(*input).tensor() == nullptr) return ReuseReason::kNoTensor;
-  const Place& place = lifetimes.places[at(*input)];
+  if (!input.valid() || method.value(input).tensor() == nullptr) return ReuseReason::kNoTensor;
+  const Place& place = lifetimes.places[at(input)];
   if (place.home == Home::kConstant) return ReuseReason::kConstant;
   if (place.home == Home::kCaller) return ReuseReason::kCallersMemory;
   if (place.home != Home::kStorage) return ReuseReason::kNotInArena;
   const TensorType& result = method.tensor(node.results[0]);
-  const ReuseReason compared = compare(method.tensor(*input), result);
+  const ReuseReason compared = compare(method.tensor(input), result);
   if (compared != ReuseReason::kReuse) return compared;
   // Other arguments may name the same bytes, as themselves or as views.
   for (size_t other = 0; other < node.args.size(); ++other) {

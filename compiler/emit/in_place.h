@@ -3,7 +3,7 @@
 //
 // An operator's row (format/operators.def) names its class and the arguments. Beyond that:
 //   element   the result and that input have the same element size, sizes (as symbols too) and dimension order; so the
-//             input is not the one that is broadcast
+//             input is not the one that is broadcast. Of a list of tensors, each
 //   row       the same; a whole row is read before it is written
 //   self      the same; only the argument that the operator is written to change
 // and the input fills a place in an arena, of the result's device, read for the last time by this node through every
@@ -59,6 +59,7 @@ struct Reuse {
   int32_t argument = -1;  // -1: of all of them
   ReuseReason reason = ReuseReason::kNever;
   int32_t merge = -1;  // the offer in the problem, of kReuse
+  ir::ValueId value;   // the argument, or the one of its list; invalid when it is no value
 };
 
 /// What a merge of the problem stands for: `value` in the bytes of `base`, by `node`.
@@ -73,8 +74,10 @@ struct Offer {
 /// `enabled` false: every answer is kOff. REQUIRES: lifetimes are complete.
 void offer_in_place(const ir::Module& module, const ir::Method& method, bool enabled, Lifetimes* lifetimes);
 
-/// May the result of `node` be in the bytes of argument `k`, whatever may read them later? kReuse, or a reason that has
-/// nothing to do with lifetimes. For state, which is never dead (state_in_place.h).
-ReuseReason kernel_allows(const ir::Method& method, const ir::Node& node, int32_t k, const Lifetimes& lifetimes);
+/// May the result of `node` be in the bytes of `input`, which is argument `k` or in the list that it is, whatever may
+/// read them later? kReuse, or a reason that has nothing to do with lifetimes. For state, which is never dead
+/// (state_in_place.h).
+ReuseReason kernel_allows(const ir::Method& method, const ir::Node& node, int32_t k, ir::ValueId input,
+                          const Lifetimes& lifetimes);
 
 }  // namespace berth::emit

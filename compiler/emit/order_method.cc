@@ -131,13 +131,14 @@ class Maker {
   void add_in_place(const ir::Node& node) {
     const ir::TensorType* to = method_.value(node.results[0]).tensor();
     for (size_t i = 0; to != nullptr && i < node.args.size(); ++i) {
-      const ir::ValueId* value = std::get_if<ir::ValueId>(&node.args[i]);
-      if (value == nullptr || !value->valid() || !is_candidate(node, i)) continue;
-      const ir::TensorType* from = method_.value(*value).tensor();
-      if (from == nullptr || from->shape != to->shape || element_size(from->dtype) != element_size(to->dtype)) continue;
-      const int32_t source = buffer_of(*value);
-      const int32_t target = buffer_of(node.results[0]);
-      if (source >= 0 && target >= 0 && source != target) problem_.in_place.push_back({source, target});
+      if (!is_candidate(node, i)) continue;
+      ir::for_each_value(node.args[i], [&](const ir::ValueId& value) {
+        const ir::TensorType* from = value.valid() ? method_.value(value).tensor() : nullptr;
+        if (from == nullptr || from->shape != to->shape || element_size(from->dtype) != element_size(to->dtype)) return;
+        const int32_t source = buffer_of(value);
+        const int32_t target = buffer_of(node.results[0]);
+        if (source >= 0 && target >= 0 && source != target) problem_.in_place.push_back({source, target});
+      });
     }
   }
 

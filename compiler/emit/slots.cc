@@ -72,7 +72,7 @@ class Slots {
         if (out_.steps[n] < 0 || !takes_slots(node) || node.is(OpId::cat_out) != joins) continue;
         const NodeId id{static_cast<int32_t>(n)};
         const ReuseReason reason = !enabled_ ? ReuseReason::kOff : joins ? join(id) : cut(id);
-        if (reason != ReuseReason::kReuse) out_.reuses.push_back({id, -1, reason, -1});
+        if (reason != ReuseReason::kReuse) out_.reuses.push_back({id, -1, reason, -1, {}});
       }
     }
   }

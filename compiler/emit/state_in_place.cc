@@ -21,14 +21,15 @@ bool lies_in(const Lifetimes& lifetimes, ValueId value, int32_t storage) {
 /// Whether `node` may read the old contents in `storage` while it writes the new ones. `base` becomes what it reads.
 bool kernel_may_read(const Method& method, const Node& node, int32_t storage, const Lifetimes& lifetimes,
                      ValueId* base) {
+  bool allowed = true;
   for (size_t k = 0; k < node.args.size(); ++k) {
-    bool reads = false;
-    ir::for_each_value(node.args[k], [&](const ValueId& v) { reads = reads || lies_in(lifetimes, v, storage); });
-    if (!reads) continue;
-    if (kernel_allows(method, node, static_cast<int32_t>(k), lifetimes) != ReuseReason::kReuse) return false;
-    *base = std::get<ValueId>(node.args[k]);
+    ir::for_each_value(node.args[k], [&](const ValueId& v) {
+      if (!lies_in(lifetimes, v, storage)) return;
+      allowed = allowed && kernel_allows(method, node, static_cast<int32_t>(k), v, lifetimes) == ReuseReason::kReuse;
+      *base = v;
+    });
   }
-  return true;
+  return allowed;
 }
 
 class StateInPlace {

@@ -2,6 +2,7 @@
 
 #include "compiler/fuse/activations.h"
 #include "compiler/fuse/attention.h"
+#include "compiler/fuse/batch_norms.h"
 #include "compiler/fuse/concatenations.h"
 #include "compiler/fuse/elementwise.h"
 #include "compiler/fuse/layout.h"
@@ -9,6 +10,7 @@
 #include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/pack.h"
 #include "compiler/fuse/products.h"
+#include "compiler/fuse/shuffles.h"
 #include "compiler/passes/dce.h"
 
 namespace berth::fuse {
@@ -21,6 +23,7 @@ bool is_fused(ir::OpId op) {
     case ir::OpId::fused_attention_out:
     case ir::OpId::fused_elementwise_out:
     case ir::OpId::fused_lstm_out:
+    case ir::OpId::fused_shuffle_out:
     case ir::OpId::fused_lstm_cell_out: return true;
     default: return false;
   }
@@ -48,6 +51,9 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
       // What was fused must not count as a reader.
       {"dce", passes::dce},
       pass("split_concatenations", split_concatenations),
+      pass("fuse_shuffles", fuse_shuffles),
+      // After products, which have taken what follows a convolution.
+      pass("expand_batch_norms", expand_batch_norms),
       // After products, which take activations and sums to their ends.
       pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.

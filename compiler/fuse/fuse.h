@@ -6,6 +6,8 @@
 //     join_lstm_steps    all steps of an LSTM
 //     fuse_products      convolution or matrix product + bias + residual + activation
 //     split_concatenations  convolutions over joined channels, as sums over the parts
+//     fuse_shuffles      concatenation, channel shuffle, split
+//     expand_batch_norms those without a convolution, as a product and a sum
 //     fuse_elementwise   chains of element-wise operators
 //     channels_last      images with the channels innermost
 //     pack_weights       weights in the order in which they are read

@@ -3,6 +3,7 @@
 #include "compiler/fuse/fuse.h"
 
 #include "compiler/fuse/testing.h"
+#include "compiler/passes/fold_constants.h"
 
 namespace berth::fuse {
 namespace {
@@ -305,6 +306,65 @@ TEST(StepsOfAnLstm, StayApartWhereOthersReadTheCellOrTheGatesLieElsewhere) {
       << some.text;
 }
 
+const std::string kShuffle =
+    "%j: f32[1,4,2,3] = aten::cat([%a, %b], 1)\n%v: f32[1,2,2,2,3] = aten::view_copy(%j, [1, 2, 2, 2, 3])\n"
+    "%p: f32[1,2,2,2,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
+    "%s: f32[1,4,2,3] = aten::view_copy(%p, [1, 4, 2, 3])\n";
+const std::string kHalves = "%a: f32[1,2,2,3], %b: f32[1,2,2,3]";
+
+TEST(ImagesThatAreJoinedAndShuffled, AreMovedOnce) {
+  EXPECT_EQ(fused(with({}, kHalves, kShuffle + "return %s\n")).operators(), "berth::shuffle");
+  const std::string split = "%x: f32[1,1,2,3], %y: f32[1,3,2,3] = aten::split_with_sizes_copy(%s, [1, 3], 1)\n";
+  EXPECT_EQ(fused(with({}, kHalves, kShuffle + split + "return %y, %x\n")).operators(), "berth::shuffle");
+  // The whole is wanted too, so that its parts are cut out of it.
+  EXPECT_EQ(fused(with({}, kHalves, kShuffle + split + "return %y, %s\n")).operators(),
+            "berth::shuffle aten::split_with_sizes_copy");
+}
+
+TEST(ShufflesStay, WhereAStepIsReadElsewhereOrTurnsOtherDimensions) {
+  EXPECT_EQ(fused(with({}, kHalves, kShuffle + "return %s, %j\n")).operators().find("berth::shuffle"),
+            std::string::npos);
+  std::string turned = kShuffle;
+  turned.replace(turned.find("[0, 2, 1, 3, 4]"), 15, "[0, 2, 1, 4, 3]")
+      .replace(turned.find("f32[1,2,2,2,3] = aten::perm"), 14, "f32[1,2,2,3,2]");
+  EXPECT_EQ(fused(with({}, kHalves, turned + "return %s\n")).operators().find("berth::shuffle"), std::string::npos);
+}
+
+const std::string kNormed =
+    "%y: f32[1,4,6,6], %m: f32[0], %r: f32[0] = "
+    "aten::_native_batch_norm_legit_no_training(%x, %w, %b, %mean, %square, 0.1, 0.001)\n";
+
+// As in networks whose convolutions come after norm and activation: it must not bring the image back to planes.
+TEST(ABatchNormBeforeAConvolution, IsAChainWithTheChannelsInnermost) {
+  const std::vector<std::pair<std::string, std::vector<int>>> numbers = {
+      {"w", {4}}, {"b", {4}}, {"mean", {4}}, {"v", {4}}, {"k", {4, 4, 3, 3}}};
+  // A variance is not negative.
+  const std::string square = "%square: f32[4] = aten::mul.Tensor(%v, %v)\n";
+  std::string head =
+      with(numbers, "%x: f32[1,4,6,6]", square + kNormed + "%z: f32[1,4,6,6] = aten::relu(%y)\nreturn %z\n");
+  // The square is no constant yet, so that the norm stays.
+  const Fused stays = fused(head);
+  EXPECT_TRUE(stays.says("not-constant")) << stays.text;
+  ir::Module module = passes::parsed(head);
+  passes::Options options;
+  ASSERT_TRUE(passes::fold_constants(module, options).ok());
+  const Fused one = fuse_module(std::move(module));
+  EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+}
+
+// As where a norm or a product over the channels stands between convolutions.
+TEST(PermutationsBetweenPixelsAndPlanes, CopyNothingWhereTheChannelsAreInnermost) {
+  const Fused one = fused(with(kConvWeights, "%x: f32[1,3,6,6]",
+                               kConv + "%p: f32[1,6,6,4] = aten::permute_copy(%c, [0, 2, 3, 1])\n"
+                                       "%t: f32[1,6,6,4] = aten::tanh(%p)\n"
+                                       "%q: f32[1,4,6,6] = aten::permute_copy(%t, [0, 3, 1, 2])\n"
+                                       "%s: f32[1,4,6,6] = aten::mul.Tensor(%q, %c)\nreturn %s\n"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::tanh aten::permute_copy "
+            "aten::mul.Tensor dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
 TEST(Chains, AreOneLoopUnlessTheyAreTooLong) {
   std::string chain;
   std::string last = "%x";
@@ -334,11 +394,22 @@ TEST(ImagesStayChannelsLast, ThroughWhatTakesAnyOrder) {
       "%a: f32[1,4,3,3], %b: f32[1,4,3,3] = aten::split_with_sizes_copy(%u, [4, 4], 1)\n"
       "%d: f32[1,4,3,3] = aten::convolution(%a, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
       "%e: f32[1,4,3,3] = aten::add.Tensor(%d, %b, 1)\nreturn %e\n"));
-  EXPECT_EQ(
-      one.operators(),
-      "dim_order_ops::_clone_dim_order berth::conv aten::max_pool2d_with_indices aten::mean.dim aten::mul.Tensor "
-      "aten::cat aten::permute_copy aten::permute_copy aten::permute_copy aten::split_with_sizes_copy berth::conv "
-      "dim_order_ops::_clone_dim_order")
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv aten::max_pool2d_with_indices aten::mean.dim aten::mul.Tensor "
+            "berth::shuffle berth::conv "
+            "dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(AShuffleOfOneImage, IsAPermutationOfTheInnermost) {
+  const Fused one = fused(with({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]",
+                               "%c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, "
+                               "[0, 0], 1)\n%v: f32[1,2,2,6,6] = aten::view_copy(%c, [1, 2, 2, 6, 6])\n"
+                               "%t: f32[1,2,2,6,6] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
+                               "%u: f32[1,4,6,6] = aten::view_copy(%t, [1, 4, 6, 6])\nreturn %u\n"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::permute_copy aten::permute_copy "
+            "dim_order_ops::_clone_dim_order")
       << one.text;
 }
 

@@ -89,8 +89,25 @@ class RegionLayout {
     const bool takes_up = ir::gives_any_order(node.op->id) && !names_dims && reads_last(node);
     if (wants_last(node) && is_image(node.results[0])) return arrange(id, kLast);
     if (takes_up) return arrange(id, kLast);
+    if (same_bytes(id)) return Done{};
     BERTH_ASSIGN_OR_RETURN(const bool done, views(id));
     return done ? Status(Done{}) : arrange(id, {});
+  }
+
+  // A permutation that only says by another name where the channels are: they are innermost before and after it.
+  bool same_bytes(NodeId id) {
+    const Node& node = method_.node(id);
+    if (!node.is(OpId::permute_copy_out)) return false;
+    const ValueId input = std::get<ValueId>(node.args[0]);
+    const bool to_rows = is_permutation(node, {0, 2, 3, 1}) && has_last(input);
+    const bool to_image = is_permutation(node, {0, 3, 1, 2}) && method_.tensor(input).is_contiguous();
+    if (!to_rows && !to_image) return false;
+    if (to_image) {
+      method_.value(node.results[0]).tensor()->dim_order = kLast;
+      changed_ = true;
+    }
+    graph_.nodes.push_back(id);
+    return true;
   }
 
   bool reads_last(const Node& node) const {

@@ -206,6 +206,7 @@ bool gives_any_order(OpId id) {
     case OpId::convolution_out:
     case OpId::fused_conv_out:
     case OpId::fused_elementwise_out:
+    case OpId::fused_shuffle_out:
     case OpId::max_pool2d_with_indices_out:
     case OpId::avg_pool2d_out:
     case OpId::adaptive_avg_pool2d_out:

@@ -209,4 +209,36 @@ Expected<Types> infer_fused_lstm(const ShapeQuery& query) {
   return Types{args.type(DType::kF32, all), args.type(DType::kF32, hidden.shape)};
 }
 
+Expected<Types> infer_fused_shuffle(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const std::vector<const TensorType*> parts = args.tensors(0);
+  BERTH_ASSIGN_OR_RETURN(const int64_t groups, args.integer(1));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, args.integers(2));
+  if (parts.empty()) return args.fail("expected at least one image");
+  Dim channels(0);
+  for (const TensorType* part : parts) {
+    BERTH_TRY(expect_f32(args, *part));
+    BERTH_TRY(args.expect_rank(*part, 4, 4, "an image"));
+    for (const size_t d : {0u, 2u, 3u}) {
+      BERTH_TRY(args.same_size(part->shape[d], parts[0]->shape[d], "sizes of the images"));
+    }
+    channels = args.symbols.add(channels, part->shape[1]);
+  }
+  if (!channels.is_constant() || groups < 1 || channels.value % groups != 0) {
+    return args.fail("expected groups of equally many channels, found " + args.text(channels) + " channels in " +
+                     std::to_string(groups) + " groups");
+  }
+  Types types;
+  int64_t left = channels.value;
+  for (const int64_t size : sizes) {
+    if (size < 0 || size > left) return args.fail("expected sizes of " + args.text(channels) + " channels in all");
+    left -= size;
+    TensorType type = args.type(DType::kF32, {parts[0]->shape[0], Dim(size), parts[0]->shape[2], parts[0]->shape[3]});
+    type.dim_order = parts[0]->dim_order;
+    types.emplace_back(std::move(type));
+  }
+  if (left != 0) return args.fail("expected sizes of " + args.text(channels) + " channels in all");
+  return types;
+}
+
 }  // namespace berth::ir

@@ -84,6 +84,25 @@ void part(const float* in, int count, int64_t n, float* out, int64_t apart) {
   part_streams<4>(in, n, out, apart);
 }
 
+void merge_rows(const RowPair& pair) {
+  for (int64_t row = 0; row < pair.rows; ++row) {
+    const float* a = pair.a + row * pair.in_row;
+    const float* b = pair.b + row * pair.in_row;
+    float* out = pair.out + row * 2 * pair.n;
+#if HWY_TARGET != HWY_SCALAR
+    const auto merge = [&](int64_t i) HWY_ATTR {
+      const Tag d;
+      hn::StoreInterleaved2(hn::LoadU(d, a + i), hn::LoadU(d, b + i), d, out + 2 * i);
+    };
+    if (for_each_register(pair.n, merge)) continue;
+#endif
+    for (int64_t i = 0; i < pair.n; ++i) {
+      out[2 * i] = a[i];
+      out[2 * i + 1] = b[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace berth::cpu
@@ -94,6 +113,7 @@ namespace berth::cpu {
 
 HWY_EXPORT(merge);
 HWY_EXPORT(part);
+HWY_EXPORT(merge_rows);
 
 void interleave(const float* in, int64_t apart, int count, int64_t n, float* out) {
   HWY_DYNAMIC_DISPATCH(merge)(in, apart, count, n, out);
@@ -102,6 +122,8 @@ void interleave(const float* in, int64_t apart, int count, int64_t n, float* out
 void deinterleave(const float* in, int count, int64_t n, float* out, int64_t apart) {
   HWY_DYNAMIC_DISPATCH(part)(in, count, n, out, apart);
 }
+
+void interleave_rows(const RowPair& pair) { HWY_DYNAMIC_DISPATCH(merge_rows)(pair); }
 
 }  // namespace berth::cpu
 #endif

@@ -14,4 +14,16 @@ void interleave(const float* in, int64_t apart, int count, int64_t n, float* out
 /// out[s * apart + i] = in[count * i + s] for i in [0, n). REQUIRES: 2 <= count <= kMaxStreams.
 void deinterleave(const float* in, int count, int64_t n, float* out, int64_t apart);
 
+struct RowPair {
+  const float* a;
+  const float* b;
+  int64_t in_row;  // from one row of a or b to the next
+  int64_t n;       // elements of a row
+  int64_t rows;
+  float* out;  // rows of 2 * n, one behind the other
+};
+
+/// Elements 2 i and 2 i + 1 of each row of the output are element i of that row of a and of b.
+void interleave_rows(const RowPair& pair);
+
 }  // namespace berth::cpu

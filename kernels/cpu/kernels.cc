@@ -14,6 +14,7 @@
 #include "kernels/cpu/permute.h"
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/resize.h"
+#include "kernels/cpu/shuffle.h"
 #endif
 
 namespace berth::cpu {
@@ -47,6 +48,7 @@ KernelTable kernels() {
       entry("berth::elementwise.out", elementwise_out),
       entry("berth::lstm.out", lstm_out, lstm_temp_bytes),
       entry("berth::lstm_cell.out", lstm_cell_out, portable::fused_lstm_cell_temp_bytes),
+      entry("berth::shuffle.out", shuffle_out),
 #endif
   };
   return kTable;

@@ -166,6 +166,18 @@ TEST(AllStepsOfAnLstm, AreItsStepsInEitherOrderOfTime) {
   }
 }
 
+TEST(AShuffle, TakesAChannelOfEachGroupInTurn) {
+  // Channels 10, 20 and 30 of the first image, 40 of the second: groups (10, 20) and (30, 40).
+  const Array a = f32({1, 3, 1, 2}, {10, 11, 20, 21, 30, 31});
+  const Array b = f32({1, 1, 1, 2}, {40, 41});
+  const Array first(DType::kF32, {1, 3, 1, 2}, {}, {0, 2, 3, 1});
+  const Array second = f32({1, 1, 1, 2});
+  ASSERT_EQ(run_with(fused_shuffle_out, {Arg::list({a, b}), 2, Ints{3, 1}, Arg::list({first, second})}, 1, 0).error,
+            Error::kOk);
+  EXPECT_EQ(first.values(), (std::vector<double>{10, 11, 30, 31, 20, 21}));
+  EXPECT_EQ(second.values(), (std::vector<double>{40, 41}));
+}
+
 TEST(AChain, RunsStepByStepOnStretchedInputs) {
   const Array x = f32({2, 3}, {-2, -1, 0, 1, 2, 3});
   const Array y = f32({3}, {1, 10, 100});

@@ -1,0 +1,11 @@
+// berth::shuffle of two images of as many channels, innermost in all of them: one pass that reads each element once and
+// writes it where it ends. Everything else goes to the portable kernel, which defines it.
+#pragma once
+
+#include "runtime/kernel.h"
+
+namespace berth::cpu {
+
+Error shuffle_out(KernelContext& context, Span<EValue* const> args);
+
+}  // namespace berth::cpu
