@@ -1,6 +1,6 @@
 // The ONNX importer's door: a model file becomes a Module with one method, "forward".
 //
-// Reads IR versions 3 to 13 and opsets 7 to 23 of ai.onnx. Weights stay in the mapped file. Every operator becomes
+// Reads IR versions 3 to 14 and opsets 7 to 23 of ai.onnx. Weights stay in the mapped file. Every operator becomes
 // core ATen operators of format/operators.def; shape arithmetic on known sizes is done while importing.
 #pragma once
 
