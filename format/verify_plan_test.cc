@@ -483,6 +483,32 @@ TEST(VerifyPlan, RowsThatALoopStacksAreNotOverwritten) {
   EXPECT_EQ(judge(before), "sound");
 }
 
+// As ExecuTorch writes a map within a scan: the inner loop's index is set back in each round of the outer one, so that
+// bytes of its stack are free from the read of it to the next round. While the index is kept, they are not.
+//
+//     0: w = op(x)   1: r = op(w)   2: row i of s = r   3: i = i + 1   4: back to 1   5: i = i - i   6: t = op(s)
+//     7: u = op(x)   8: back to 0
+TEST(VerifyPlan, RowsBeginAgainWhereTheirIndexIsSetBack) {
+  const auto nested = [](bool back) {
+    Method m({0, 16, 32, 48, 32, 64});  // x, r, s, t, u at s's bytes, w
+    m.value(2).bounded = true;
+    const int32_t index = static_cast<int32_t>(m.desc.values.size());
+    m.desc.values.emplace_back(int64_t{0});
+    m.desc.values.emplace_back(int64_t{1});
+    m.desc.operators.push_back({"executorch_prim::add", "Scalar"});
+    m.desc.operators.push_back({"executorch_prim::sub", "Scalar"});
+    m.op(5, {0}).op(1, {5});
+    m.desc.instructions.push_back(KernelCallDesc{7, {2, 1, index}});
+    m.desc.instructions.push_back(KernelCallDesc{8, {index, index + 1, index}});
+    m.jump(1);
+    m.desc.instructions.push_back(KernelCallDesc{back ? 9 : 8, {index, index, back ? index : index + 1}});
+    m.op(3, {2}).op(4, {0}).jump(0).outputs({3});
+    return judge(m);
+  };
+  EXPECT_EQ(nested(true), "sound");
+  EXPECT_NE(nested(false), "sound");
+}
+
 TEST(VerifyPlan, DelegatesWriteOnlyWhatIsNew) {
   const auto method = [](int64_t out) {
     Method m({0, 16, out, 64});
