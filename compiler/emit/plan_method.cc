@@ -46,6 +46,13 @@ int64_t height_of(const plan::Plan& plan) {
   return height;
 }
 
+/// No plan of these lifetimes takes fewer bytes.
+int64_t bound_of(const Lifetimes& lifetimes) {
+  int64_t bound = 0;
+  for (const int64_t bytes : plan::lower_bounds(lifetimes.problem)) bound += bytes;
+  return bound;
+}
+
 class Stopwatch {
  public:
   explicit Stopwatch(Planning* planning) : planning_(planning), start_(std::chrono::steady_clock::now()) {}
@@ -90,12 +97,9 @@ class Orders {
   /// Whether `cut` has a plan that no plan of the given order is below: then it is taken, and the given order needs no
   /// plan. What it saves is at least what is said.
   Expected<bool> is_below_all_of_given(const ir::Method& cut) {
-    int64_t bound = 0;
-    for (const int64_t bytes : plan::lower_bounds(best_.lifetimes.problem)) bound += bytes;
+    const int64_t bound = bound_of(best_.lifetimes);
     BERTH_ASSIGN_OR_RETURN(Lifetimes lifetimes, find_lifetimes(module_, cut, memory_, scratch_bytes_));
-    int64_t floor = 0;
-    for (const int64_t bytes : plan::lower_bounds(lifetimes.problem)) floor += bytes;
-    if (floor >= bound) return false;
+    if (bound_of(lifetimes) >= bound) return false;
     BERTH_ASSIGN_OR_RETURN(plan::Plan plan, plan_method(cut, lifetimes, &planning_));
     const int64_t saved = bound - height_of(plan);
     if (saved <= 0) return false;
@@ -105,6 +109,7 @@ class Orders {
 
   Status try_order(ir::Method changed) {
     BERTH_ASSIGN_OR_RETURN(Lifetimes lifetimes, find_lifetimes(module_, changed, memory_, scratch_bytes_));
+    if (bound_of(lifetimes) >= height_of(best_.plan)) return Done{};
     BERTH_ASSIGN_OR_RETURN(plan::Plan plan, plan_method(changed, lifetimes, &planning_));
     const int64_t saved = height_of(best_.plan) - height_of(plan);
     if (saved <= 0) return Done{};

@@ -76,9 +76,13 @@ class Chooser {
     return candidate;
   }
 
-  Candidate take_in(const Order& order, Improver improver) {
+  MergeSet choose_in(const Order& order) const {
     MergeSet set(problem_);
     for (const int32_t unit : order) set.take(units_[static_cast<size_t>(unit)]);
+    return set;
+  }
+
+  Candidate place(const MergeSet& set, Improver improver) {
     Candidate candidate;
     candidate.layout = make_layout(problem_, &set);
     candidate.merged = set.taken();
@@ -138,11 +142,15 @@ class Chooser {
     Order by_life = by_bytes;
     std::stable_sort(by_life.begin(), by_life.end(), [&](int32_t a, int32_t b) { return life_of(a) > life_of(b); });
     Order chosen = given;
-    for (const Order& order : {given, by_bytes, by_load, by_life}) {
-      Candidate candidate = take_in(order, improve_greedily);
+    std::vector<std::vector<bool>> tried;
+    for (const Order* order : {&given, &by_bytes, &by_load, &by_life}) {
+      const MergeSet set = choose_in(*order);
+      if (std::find(tried.begin(), tried.end(), set.taken()) != tried.end()) continue;
+      tried.push_back(set.taken());
+      Candidate candidate = place(set, improve_greedily);
       if (!candidate.better_than(*best)) continue;
       *best = std::move(candidate);
-      chosen = order;
+      chosen = *order;
       if (best->placed.optimal()) break;
     }
     return chosen;
@@ -165,7 +173,7 @@ class Chooser {
           changed.insert(changed.begin(), unit);
         }
         --left;
-        Candidate candidate = take_in(changed, improve_a_little);
+        Candidate candidate = place(choose_in(changed), improve_a_little);
         if (!candidate.better_than(*best)) continue;
         *best = std::move(candidate);
         order = std::move(changed);

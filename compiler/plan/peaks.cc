@@ -18,8 +18,10 @@ constexpr int64_t kShares[] = {90, 80, 72, 66, 60};
 
 /// A height that is over the bound by less than one part in so many is not lowered any more.
 constexpr int64_t kNear = 2000;
-/// How often what lies too high is placed anew at most, and how many bodies may be placed in doing so.
+/// How often what lies too high is placed anew at most; when it lies over the bound by less than one part in so many;
+/// and how many bodies may be placed in doing so.
 constexpr int64_t kRounds = 20;
+constexpr int64_t kRepairable = 5;
 constexpr int64_t kMostPlacedAgain = 4'000'000;
 /// Most pairs that may be looked at for the bodies that live across the ends of the sweeps of one valley.
 constexpr int64_t kMostPairsAcross = 50'000'000;
@@ -306,6 +308,11 @@ class FromPeaks {
   KnownCores& known_;
 };
 
+/// Where more lies too high, most of the problem would be placed first.
+bool is_repairable(const Placed& placed) {
+  return placed.placement.height - placed.bound <= placed.bound / kRepairable;
+}
+
 bool is_near(const Placed& placed) { return placed.placement.height - placed.bound <= placed.bound / kNear; }
 
 void improve_shares(const Layout& layout, Improver improver, KnownCores* known, Effort* effort, Placed* out) {
@@ -321,7 +328,7 @@ void improve_shares(const Layout& layout, Improver improver, KnownCores* known, 
     bool lower = planner.place(full, out->placement.height, effort, &found);
     if (lower) std::swap(out->placement, found);
     // What came to lie too high is placed first the next time, together with all that is alive with it.
-    for (; lower && rounds > 0 && !is_over(); --rounds) {
+    for (; lower && rounds > 0 && is_repairable(*out) && !is_over(); --rounds) {
       planner.add_overfull(out->placement, &full);
       lower = planner.place(full, out->placement.height, effort, &found);
       if (lower) std::swap(out->placement, found);
