@@ -33,10 +33,10 @@ def tensors(*names):
     return {"as_tensors": [{"name": n} for n in names]}
 
 
-def node(target, output, *positional, **inputs):
+def node(operator, output, /, *positional, **inputs):
     named = [{"name": "", "arg": a, "kind": 1} for a in positional] + [{"name": k, "arg": v, "kind": 1} for k, v in inputs.items()]
     outputs = [tensor(output)] if isinstance(output, str) else output
-    return {"target": "torch.ops." + target, "inputs": named, "outputs": outputs, "metadata": {}}
+    return {"target": "torch.ops." + operator, "inputs": named, "outputs": outputs, "metadata": {}}
 
 
 def graph(inputs, nodes, outputs):
@@ -75,7 +75,18 @@ def integers(*i):
     return {"as_ints": list(i)}
 
 
+def python(target, output, *args):
+    """A function of Python's on numbers: "_operator.truediv"."""
+    made = node("", [output], **{name: arg for name, arg in zip("abc", args)})
+    return {**made, "target": target}
+
+
+def sym(kind, name):
+    return {f"as_sym_{kind}": {"as_name": name}}
+
+
 X = ("x", meta(2, 2))
+WINDOW = {"kernel_size": integers(2, 2), "dilation": integers(1, 1), "padding": integers(0, 1), "stride": integers(1, 1)}
 SEEDS = {
     "linear": program([X], [node("aten.linear.default", "y", input=tensor("x"), weight=tensor("p_w"), bias=tensor("p_b")),
                             node("aten.silu.default", "z", self=tensor("y"))], ["z", "x", {"as_none": True}], ["p_w", "p_b"]),
@@ -110,6 +121,27 @@ SEEDS = {
                      node("aten.upsample_bilinear2d.vec", "u", input=tensor("z"), output_size={"as_none": True},
                           align_corners={"as_bool": False}, scale_factors={"as_floats": [2.0, 2.0]}),
                      node("aten.adaptive_avg_pool2d.default", "a", self=tensor("u"), output_size=integers(2, 3))], ["a"]),
+    "numbers": program([("x", meta(S, 3))],
+                       [node("aten.sym_size.int", [sym("int", "n")], self=tensor("x"), dim=integer(0)),
+                        python("_operator.truediv", sym("float", "q"), sym("int", "n"), integer(4)),
+                        python("_operator.gt", sym("bool", "m"), sym("int", "n"), integer(2)),
+                        python("torch.sym_ite", sym("int", "k"), sym("bool", "m"), sym("int", "n"), integer(7)),
+                        node("aten.mul.Tensor", "y", self=tensor("x"), other=sym("float", "q")),
+                        node("aten.full.default", "f", size=integers(3), fill_value=sym("int", "k"))],
+                       ["y", "f", sym("float", "q"), sym("bool", "m")], ranges={"s77": {"min_val": 1, "max_val": 4}}),
+    "losses": program([X, ("t", meta(2, dtype=I64))],
+                      [node("aten.cross_entropy_loss.default", "a", self=tensor("x"), target=tensor("t")),
+                       node("aten.huber_loss.default", "b", self=tensor("x"), target=tensor("p_w"), delta={"as_float": 0.5}),
+                       node("aten.binary_cross_entropy_with_logits.default", "c", self=tensor("x"), target=tensor("p_w"),
+                            reduction=integer(0))], ["a", "b", "c"], ["p_w"]),
+    "windows": program([("x", meta(1, 2, 4, 4))],
+                       [node("aten.im2col.default", "y", self=tensor("x"), **WINDOW),
+                        node("aten.col2im.default", "z", self=tensor("y"), output_size=integers(4, 4), **WINDOW),
+                        node("aten.diff.default", "d", self=tensor("z"), n=integer(2)),
+                        node("aten.bucketize.Tensor", "b", self=tensor("d"), boundaries=tensor("p_b")),
+                        node("aten.repeat_interleave.self_Tensor", "r", self=tensor("p_w"), repeats=tensor("c_c"), dim=integer(0)),
+                        node("aten.tril_indices.default", "i", row=integer(2), col=integer(3))],
+                       ["z", "b", "r", "i"], ["p_w", "p_b", "c_c"]),
     "recurrent": program([("x", meta(2, 1, 2)), ("h", meta(1, 1, 2))],
                          [node("aten.rnn_tanh.input", [tensor("y"), tensor("n")], input=tensor("x"), hx=tensor("h"),
                                params=tensors("p_w", "p_w"), has_biases={"as_bool": False}, num_layers=integer(1),

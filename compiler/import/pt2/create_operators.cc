@@ -1,5 +1,6 @@
 // Tensors out of nothing.
 #include <cmath>
+#include <optional>
 
 #include "compiler/import/pt2/operators.h"
 
@@ -15,10 +16,19 @@ ValueId filled(NodeContext& n, const DimList& size, const IrArgument& number, DT
   return n.op(OpId::full_out, {size, number, number_of(type)});
 }
 
-void import_full(NodeContext& n) {
+/// `size` full of 'fill_value', of element type 'dtype' or of `type`; None: of the number's own.
+void fill(NodeContext& n, const DimList& size, std::optional<DType> type) {
+  const Argument* value = n.argument("fill_value");
+  if (value != nullptr && value->kind == ArgumentKind::kTensor) {  // a number that only the data tell
+    const ValueId number = n.tensor("fill_value");
+    const DType own = n.dtype(number) == DType::kF64 ? DType::kF32 : n.dtype(number);
+    return n.output(n.expand(n.cast(number, n.dtype("dtype", type.value_or(own))), size));
+  }
   const IrArgument number = n.scalar("fill_value", Dim(0));
-  n.output(filled(n, n.dims("size"), number, n.dtype("dtype", type_of_number(number))));
+  n.output(filled(n, size, number, n.dtype("dtype", type.value_or(type_of_number(number)))));
 }
+
+void import_full(NodeContext& n) { fill(n, n.dims("size"), std::nullopt); }
 
 // Memory that nobody has written yet is zero.
 template <int number>
@@ -31,9 +41,7 @@ void import_new(NodeContext& n) {
   n.output(filled(n, n.dims("size"), Dim(number), n.dtype("dtype", n.dtype(n.tensor("self")))));
 }
 
-void import_new_full(NodeContext& n) {
-  n.output(filled(n, n.dims("size"), n.scalar("fill_value", Dim(0)), n.dtype("dtype", n.dtype(n.tensor("self")))));
-}
+void import_new_full(NodeContext& n) { fill(n, n.dims("size"), n.dtype(n.tensor("self"))); }
 
 template <int number>
 void import_like(NodeContext& n) {
@@ -43,8 +51,7 @@ void import_like(NodeContext& n) {
 
 void import_full_like(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  n.output(
-      n.op(OpId::full_like_out, {x, n.scalar("fill_value", Dim(0)), None(), number_of(n.dtype("dtype", n.dtype(x)))}));
+  fill(n, n.shape(x), n.dtype(x));
 }
 
 void import_fill(NodeContext& n) {

@@ -29,6 +29,21 @@ const ir::Operator* scalar_overload(const ir::Operator& row) {
   return nullptr;
 }
 
+/// The overload that takes a tensor where `row` takes a number; null when there is none.
+const ir::Operator* tensor_overload(const ir::Operator& row) {
+  static const std::pair<const char*, const char*> kOverloads[] = {
+      {".Scalar_mode", ".Tensor_mode"}, {".Tensor_Scalar", ".Tensor_Tensor"}, {".Scalar", ".Tensor"}};
+  for (const auto& [number, tensor] : kOverloads) {
+    const std::string_view end(number);
+    const std::string& name = row.functional_name;
+    if (name.size() < end.size() || name.compare(name.size() - end.size(), end.size(), end) != 0) continue;
+    return ir::find_operator(name.substr(0, name.size() - end.size()) + tensor);
+  }
+  return nullptr;
+}
+
+bool lies_in_tensor(const Argument* a) { return a != nullptr && a->kind == ArgumentKind::kTensor; }
+
 bool is_number(const Argument* a) {
   if (a == nullptr) return false;
   return a->kind == ArgumentKind::kInt || a->kind == ArgumentKind::kFloat || a->kind == ArgumentKind::kBool ||
@@ -68,6 +83,13 @@ void import_generic(NodeContext& n, const ir::Operator& named) {
   if (is_number(n.argument("other")) || is_number(n.argument("exponent"))) {
     const ir::Operator* scalar = scalar_overload(named);
     if (scalar != nullptr && !is_number(n.argument("self"))) row = scalar;
+  }
+  // A number that only the data tell.
+  for (const char* name : {"other", "exponent"}) {
+    const int at = row->parameter_index(name);
+    const bool number = at >= 0 && row->parameters[static_cast<size_t>(at)].type == ParameterType::kScalar;
+    if (!number || !lies_in_tensor(n.argument(name))) continue;
+    if (const ir::Operator* tensor = tensor_overload(*row)) row = tensor;
   }
   for (const NamedArgument& input : n.node().inputs) {
     if (row->parameter_index(input.name) >= 0 || means_nothing(input.name)) continue;

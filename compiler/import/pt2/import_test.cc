@@ -1,55 +1,9 @@
 // What whole programs become: state, writes in place, symbols, regions, odd inputs and outputs. The evaluator runs the
 // IR; the figures are worked out by hand.
-#include "compiler/eval/evaluate.h"
-#include "compiler/import/pt2/test_archive.h"
+#include "compiler/import/pt2/test_run.h"
 
 namespace berth::pt2 {
 namespace {
-
-using Floats = std::vector<float>;
-using Ints = std::vector<int64_t>;
-
-template <typename T>
-eval::Item array(DType dtype, std::vector<int32_t> sizes, const std::vector<T>& numbers) {
-  eval::Array a;
-  a.dtype = dtype;
-  a.sizes = std::move(sizes);
-  a.bytes.resize(numbers.size() * sizeof(T));
-  if (!numbers.empty()) std::memcpy(a.bytes.data(), numbers.data(), a.bytes.size());
-  return eval::Item(std::in_place_type<eval::Array>, std::move(a));
-}
-
-eval::Item floats(std::vector<int32_t> sizes, const Floats& numbers) {
-  return array(DType::kF32, std::move(sizes), numbers);
-}
-
-template <typename T = float>
-std::vector<T> numbers(const eval::Item& item) {
-  const eval::Array& a = std::get<eval::Array>(item);
-  std::vector<T> all(a.bytes.size() / sizeof(T));
-  if (!all.empty()) std::memcpy(all.data(), a.bytes.data(), a.bytes.size());
-  return all;
-}
-
-std::vector<eval::Item> run(const ir::Module& module, const std::vector<eval::Item>& inputs,
-                            std::map<ir::StateId, eval::Array>* states = nullptr) {
-  eval::EvaluateOptions options;
-  options.states = states;
-  auto outputs = eval::evaluate(module, module.methods[0], inputs, options);
-  EXPECT_TRUE(outputs.ok()) << outputs.error().text() << ir::print(module);
-  return outputs.ok() ? std::move(*outputs) : std::vector<eval::Item>();
-}
-
-std::vector<eval::Item> run(const TestProgram& program, const std::vector<eval::Item>& inputs) {
-  const auto module = program.import();
-  EXPECT_TRUE(module.ok()) << module.error().text();
-  return module.ok() ? run(*module, inputs) : std::vector<eval::Item>();
-}
-
-bool says(const std::string& message, const std::string& part) {
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-  return message.find(part) != std::string::npos;
-}
 
 json mutation(const std::string& kind, const std::string& field, const std::string& value, const std::string& target) {
   return {{kind, {{"arg", {{"name", value}}}, {field, target}}}};
@@ -414,7 +368,7 @@ TEST(WeightsAreReadBeyondTheirList, ALayerHasAllOrItIsRefused) {
     return p.import();
   };
   EXPECT_TRUE(recurrent("aten.rnn_relu.input", false, 2).ok());
-  for (const size_t weights : {2, 3, 5}) {
+  for (const size_t weights : {size_t{2}, size_t{3}, size_t{5}}) {
     EXPECT_TRUE(
         says(failure_of(recurrent("aten.rnn_relu.input", true, weights)), "the number of weights does not fit"));
   }

@@ -1,5 +1,6 @@
 // Shapes, orders, repeats.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/import/pt2/operators.h"
 
@@ -157,14 +158,57 @@ void import_repeat_interleave(NodeContext& n) {
   n.output(n.view(y, shape));
 }
 
+/// The sum of a constant of whole numbers; nothing when `x` is none.
+std::optional<int64_t> sum_of_constant(NodeContext& n, ValueId x) {
+  const ir::Node* maker = n.producer(x);
+  while (maker != nullptr && (maker->is(OpId::lift_fresh_copy_out) || maker->is(OpId::clone_out))) {
+    x = std::get<ValueId>(maker->args[0]);
+    maker = n.producer(x);
+  }
+  const ir::Constant* constant = n.ok() ? ir::constant_of(n.state().module, n.state().method, x) : nullptr;
+  constexpr size_t kMost = size_t{1} << 20;
+  if (constant == nullptr || constant->type.dtype != DType::kI64 || constant->blob.size() > kMost) return std::nullopt;
+  int64_t sum = 0;
+  for (size_t at = 0; at + sizeof(int64_t) <= constant->blob.size(); at += sizeof(int64_t)) {
+    int64_t number = 0;
+    constant->blob.read(at, {reinterpret_cast<uint8_t*>(&number), sizeof number});
+    if (number < 0 || number > INT32_MAX || sum > INT32_MAX) return std::nullopt;
+    sum += number;
+  }
+  return sum;
+}
+
+/// Indices of rows, each as often as 'repeats' says. How many that makes is known from a constant, from the model, or
+/// it has a bound as dimension `axis` of the node's result.
+ValueId repeated_rows(NodeContext& n, int axis) {
+  const ValueId repeats = n.tensor("repeats");
+  IrArgument count = n.has("output_size") ? IrArgument(n.dim("output_size", Dim(0))) : IrArgument(None());
+  if (const auto sum = sum_of_constant(n, repeats)) count = Dim(*sum);
+  const ValueId index = n.op(OpId::repeat_interleave_Tensor_out, {repeats, count});
+  if (!n.ok() || !std::holds_alternative<ir::None>(count)) return index;
+  const TensorMeta* meta = n.output_meta(0);
+  const bool said = meta != nullptr && meta->sizes.size() > static_cast<size_t>(axis);
+  const auto size = said ? n.state().symbols.bounded(meta->sizes[static_cast<size_t>(axis)])
+                         : Expected<Dim>(Failure{Error::kNotSupported, "", ""});
+  if (size.ok()) {
+    n.state().method.value(index).tensor()->shape = {*size};
+  } else {
+    n.unsupported(
+        "how often only the data tell, and nothing says how many that makes together; pass output_size=, so that "
+        "memory can be planned");
+  }
+  return index;
+}
+
+void import_repeats(NodeContext& n) { n.output(repeated_rows(n, 0)); }
+
 // As often as a tensor says: rows picked by indices that the data tell.
 void import_repeat_by_tensor(NodeContext& n) {
   ValueId x = n.tensor("self");
   if (!n.has("dim")) x = n.view(x, {n.product(n.shape(x), 0, n.rank(x))});
-  const ValueId index =
-      n.op(OpId::repeat_interleave_Tensor_out,
-           {n.tensor("repeats"), n.has("output_size") ? IrArgument(n.dim("output_size", Dim(0))) : IrArgument(None())});
-  n.output(n.op(OpId::index_select_out, {x, n.dim("dim", Dim(0)), index}));
+  const int axis = n.axis(n.integer("dim", 0), n.rank(x));
+  const ValueId index = repeated_rows(n, axis);
+  n.output(n.op(OpId::index_select_out, {x, Dim(axis), index}));
 }
 
 template <OpId id>
@@ -275,6 +319,7 @@ constexpr OperatorRow kRows[] = {
     {"narrow", import_narrow},
     {"native_channel_shuffle", import_channel_shuffle},
     {"numpy_T", import_reverse_all},
+    {"repeat_interleave.Tensor", import_repeats},
     {"repeat_interleave.self_Tensor", import_repeat_by_tensor},
     {"repeat_interleave.self_int", import_repeat_interleave},
     {"reshape", import_view},

@@ -36,6 +36,13 @@ std::string_view trimmed(std::string_view line) {
 
 bool is_outside_torch(std::string_view line) { return line.find("/torch/") == std::string_view::npos; }
 
+// What a number of type `own` is beside a tensor of type `other`: only its kind has a say.
+DType number_type(DType own, DType other) {
+  const auto kind = [](DType d) { return d == DType::kBool ? 0 : is_floating(d) ? 2 : 1; };
+  if (kind(own) <= kind(other)) return other;
+  return kind(own) == 2 ? DType::kF32 : DType::kI64;
+}
+
 }  // namespace
 
 // A stack trace has two lines a frame: `File "model.py", line 12, in forward` and the code; the innermost comes last.
@@ -204,8 +211,11 @@ ValueId NodeContext::tensor(std::string_view name, ValueId like) {
   if (!ok()) return {};
   if (a == nullptr) return invalid("argument '" + std::string(name) + "' is missing"), ValueId();
   const IrArgument found = value(*a, name);
-  if (const ValueId* id = std::get_if<ValueId>(&found)) return *id;
-  return ok() ? as_tensor(found, like) : ValueId();
+  const ValueId* id = std::get_if<ValueId>(&found);
+  if (id == nullptr) return ok() ? as_tensor(found, like) : ValueId();
+  const bool number =
+      std::any_of(in_tensors_.begin(), in_tensors_.end(), [&](const NamedArgument& n) { return n.name == name; });
+  return number && like.valid() ? cast(*id, number_type(dtype(*id), dtype(like))) : *id;
 }
 
 IrArgument NodeContext::optional_tensor(std::string_view name) {

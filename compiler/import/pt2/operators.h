@@ -26,9 +26,11 @@ OperatorTable attention_operators();
 OperatorTable cast_operators();
 OperatorTable conv_operators();
 OperatorTable create_operators();
+OperatorTable embedding_operators();
 OperatorTable index_operators();
 OperatorTable layout_operators();
 OperatorTable linear_operators();
+OperatorTable loss_operators();
 OperatorTable norm_operators();
 OperatorTable pad_operators();
 OperatorTable pointwise_operators();
@@ -38,6 +40,7 @@ OperatorTable reduce_operators();
 OperatorTable resize_operators();
 OperatorTable split_operators();
 OperatorTable symbol_operators();
+OperatorTable window_operators();
 
 /// What reads an operator: a function, or a row of format/operators.def. Both null when nothing does.
 struct Importer {

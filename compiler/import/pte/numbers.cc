@@ -103,6 +103,10 @@ std::optional<MethodImporter::Quotient> MethodImporter::exact_quotient(const std
   if (in.size() != 2 || !is_power_of_two(a->under)) return std::nullopt;
   const auto b = fraction(in[1]);
   if (!b.has_value() || !is_power_of_two(b->under)) return std::nullopt;
+  constexpr int kMaxTerms = 64;
+  for (const Dim d : {a->over, a->under, b->over, b->under}) {
+    if (symbols.terms(d) > kMaxTerms) return std::nullopt;
+  }
   if (name == "mul") return Quotient{symbols.mul(a->over, b->over), symbols.mul(a->under, b->under)};
   if (name != "truediv") return std::nullopt;
   return Quotient{symbols.mul(a->over, b->under), symbols.mul(a->under, b->over)};

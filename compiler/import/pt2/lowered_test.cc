@@ -1,0 +1,151 @@
+// Operators and numbers that are taken apart while they are read. The figures are worked out by hand.
+#include <cmath>
+
+#include "compiler/import/pt2/test_run.h"
+
+namespace berth::pt2 {
+namespace {
+
+const char kS[] = "Symbol('s77', positive=True, integer=True)";
+
+json sym(const std::string& kind, const std::string& name) { return {{kind, {{"as_name", name}}}}; }
+
+/// A function of Python's: "_operator.truediv".
+void python(TestProgram& p, const std::string& target, const std::vector<json>& args, const json& output) {
+  std::vector<std::pair<std::string, json>> inputs;
+  for (size_t i = 0; i < args.size(); ++i) inputs.emplace_back(std::string(1, static_cast<char>('a' + i)), args[i]);
+  p.node(target, inputs, json::array({output}))["target"] = target;
+}
+
+/// x [n, 2], n from 2 to 8, and n as a number.
+TestProgram rows() {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {kS, 2});
+  p.node("aten.sym_size.int", {{"self", tensor("x")}, {"dim", integer(0)}}, json::array({sym_int("n")}));
+  return p;
+}
+
+// The fear: n / 4 is rounded. Of 3 rows it is 0.75.
+TEST(NumbersOfSizes, MayBeFractions) {
+  TestProgram p = rows();
+  python(p, "_operator.truediv", {sym_int("n"), integer(4)}, sym("as_sym_float", "q"));
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym("as_sym_float", "q")}}, "mul", {kS, 2});
+  p.output("mul");
+  p.special_output(sym("as_sym_float", "q"), {{"user_output", {{"arg", sym("as_sym_float", "q")}}}});
+  const auto outputs = run(p, {floats({3, 2}, {4, 8, 12, 16, 20, 24})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({3, 6, 9, 12, 15, 18}));
+  EXPECT_EQ(numbers<double>(outputs[1]), std::vector<double>({0.75}));
+}
+
+// n > 4 ? n : 10
+TEST(NumbersOfSizes, AreChosenAtRunTime) {
+  TestProgram p = rows();
+  python(p, "_operator.gt", {sym_int("n"), integer(4)}, sym("as_sym_bool", "more"));
+  python(p, "torch.sym_ite", {sym("as_sym_bool", "more"), sym_int("n"), integer(10)}, sym_int("k"));
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym_int("k")}}, "mul", {kS, 2});
+  p.output("mul");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(numbers(run(*module, {floats({5, 2}, Floats(10, 1))})[0]), Floats(10, 5));
+  EXPECT_EQ(numbers(run(*module, {floats({3, 2}, Floats(6, 1))})[0]), Floats(6, 10));
+}
+
+TEST(NumbersOfTensors, FillAndCompare) {
+  TestProgram p;
+  p.input("x", {2});
+  p.input("k", {});
+  const json f = sym("as_sym_float", "f");
+  p.node("aten.item.default", {{"self", tensor("k")}}, json::array({f}));
+  p.node("aten.full.default", {{"size", integers({2})}, {"fill_value", f}}, "full", {2});
+  p.node("aten.gt.Scalar", {{"self", tensor("x")}, {"other", f}}, "gt", {2}, kBool);
+  p.node("aten.pow.Tensor_Scalar", {{"self", tensor("x")}, {"exponent", f}}, "pow", {2});
+  for (const char* name : {"full", "gt", "pow"}) p.output(name);
+  const auto outputs = run(p, {floats({2}, {1, 4}), floats({}, {2})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({2, 2}));
+  EXPECT_EQ(numbers<uint8_t>(outputs[1]), std::vector<uint8_t>({0, 1}));
+  EXPECT_EQ(numbers(outputs[2]), Floats({1, 16}));
+}
+
+Floats loss(const std::string& name, const std::vector<std::pair<std::string, json>>& more, const Floats& x,
+            const Floats& t) {
+  TestProgram p;
+  p.input("x", {2});
+  p.input("t", {2});
+  std::vector<std::pair<std::string, json>> args = {{"self", tensor("x")}, {"target", tensor("t")}};
+  args.insert(args.end(), more.begin(), more.end());
+  p.node("aten." + name + ".default", args, "loss", {});
+  p.output("loss");
+  return numbers(run(p, {floats({2}, x), floats({2}, t)})[0]);
+}
+
+TEST(Losses, AreReducedAsAsked) {
+  EXPECT_EQ(loss("mse_loss", {}, {1, 5}, {2, 2}), Floats({5}));
+  EXPECT_EQ(loss("mse_loss", {{"reduction", integer(2)}}, {1, 5}, {2, 2}), Floats({10}));
+  EXPECT_EQ(loss("l1_loss", {{"reduction", integer(0)}}, {1, 5}, {2, 2}), Floats({1, 3}));
+  // 0.5 * 0.5 * 0.5 within 1, 3 - 0.5 beyond
+  EXPECT_EQ(loss("smooth_l1_loss", {{"reduction", integer(0)}}, {1.5, 5}, {2, 2}), Floats({0.125, 2.5}));
+  // 0.5 * 0.5 * 0.5 within 2, 2 * (3 - 1) beyond
+  EXPECT_EQ(loss("huber_loss", {{"reduction", integer(0)}, {"delta", real(2)}}, {1.5, 5}, {2, 2}), Floats({0.125, 4}));
+}
+
+// Of equal logits each class has probability 1/4; the label -100 does not count.
+TEST(Losses, PickTheLabelsLogarithm) {
+  TestProgram p;
+  p.input("x", {3, 4});
+  p.input("t", {3}, kI64);
+  p.node("aten.cross_entropy_loss.default", {{"self", tensor("x")}, {"target", tensor("t")}}, "loss", {});
+  p.output("loss");
+  const auto outputs = run(p, {floats({3, 4}, Floats(12, 0.5F)), array(DType::kI64, {3}, Ints{0, -100, 3})});
+  EXPECT_NEAR(numbers(outputs[0])[0], std::log(4.0), 1e-6);
+}
+
+// [1, 1, 2, 3] by windows of 2x2: two columns; put together again, the middle column counts twice.
+TEST(Windows, AreTakenApartAndPutTogether) {
+  const std::vector<std::pair<std::string, json>> window = {{"kernel_size", integers({2, 2})},
+                                                            {"dilation", integers({1, 1})},
+                                                            {"padding", integers({0, 0})},
+                                                            {"stride", integers({1, 1})}};
+  TestProgram p;
+  p.input("x", {1, 1, 2, 3});
+  std::vector<std::pair<std::string, json>> args = {{"self", tensor("x")}};
+  args.insert(args.end(), window.begin(), window.end());
+  p.node("aten.im2col.default", args, "columns", {1, 4, 2});
+  args[0] = {"self", tensor("columns")};
+  args.insert(args.begin() + 1, {"output_size", integers({2, 3})});
+  p.node("aten.col2im.default", args, "image", {1, 1, 2, 3});
+  p.output("columns");
+  p.output("image");
+  const auto outputs = run(p, {floats({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({1, 2, 2, 3, 4, 5, 5, 6}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({1, 4, 3, 4, 10, 6}));
+}
+
+TEST(Boundaries, AreBeforeOrBehindWhatEqualsThem) {
+  TestProgram p;
+  p.input("x", {4});
+  p.input("b", {3});
+  p.node("aten.bucketize.Tensor", {{"self", tensor("x")}, {"boundaries", tensor("b")}}, "left", {4}, kI64);
+  p.node("aten.bucketize.Tensor", {{"self", tensor("x")}, {"boundaries", tensor("b")}, {"right", truth(true)}}, "right",
+         {4}, kI64);
+  p.output("left");
+  p.output("right");
+  const auto outputs = run(p, {floats({4}, {-5, 0, 0.5, NAN}), floats({3}, {-1, 0, 1})});
+  EXPECT_EQ(numbers<int64_t>(outputs[0]), Ints({0, 1, 2, 3}));
+  EXPECT_EQ(numbers<int64_t>(outputs[1]), Ints({0, 2, 2, 3}));
+}
+
+// The fear: rows without a bound are planned as 2^31 of them.
+TEST(Repeats, WithoutABoundAreRefused) {
+  TestProgram p;
+  p.symbol("u0", 0, nullptr);
+  p.input("x", {3, 2});
+  p.input("r", {3}, kI64);
+  p.node("aten.repeat_interleave.self_Tensor", {{"self", tensor("x")}, {"repeats", tensor("r")}, {"dim", integer(0)}},
+         "y", {"Symbol('u0', integer=True)", 2});
+  p.output("y");
+  EXPECT_TRUE(says(failure_of(p.import()), "pass output_size="));
+}
+
+}  // namespace
+}  // namespace berth::pt2
