@@ -3,7 +3,7 @@ this process along and nothing else.
 
 Reads lines of JSON {"program", "inputs": [.npy], "outputs": folder, "threads"?, "repeat"?} from standard input; answers
 each with a line: {"count"} after writing outputs/out0.npy…, or {"error"}. With "repeat" the answer has "seconds", the
-times of that many further runs. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
+times of that many further runs. "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
 too, and types that NumPy lacks come and go as their bits.
 """
 import json
@@ -32,6 +32,8 @@ def run(job):
     inputs = [torch.from_numpy(np.load(path)) for path in job["inputs"]]
     if "dtypes" in job:
         inputs = [tensor.view(getattr(torch, dtype)) for tensor, dtype in zip(inputs, job["dtypes"])]
+    for more in job.get("before", []):
+        method.execute([torch.from_numpy(np.load(path)) for path in more])
     outputs = method.execute(inputs)
     for i, value in enumerate(outputs):
         if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:

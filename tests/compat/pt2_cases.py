@@ -1,4 +1,5 @@
-"""Small modules for torch.export, by family; pt2_programs.py has those that are about whole programs.
+"""Small modules for torch.export, by family; pt2_programs.py has those that are about whole programs, pt2_modules.py those
+that people bring, and edges.
 
 Each is a Case; tensors and weights come from seeded generators.
 A case is a function or a module, its arguments, and perhaps which sizes change (`dynamic`, as torch.export takes them;
@@ -424,9 +425,10 @@ def attention():
 
 def all_cases():
     if not CASES:
+        from pt2_modules import module_programs
         from pt2_programs import whole_programs
         for family in (activations, pointwise, casts, layout, linear, convolutions, norms, reductions, indexing, creation,
-                       resizing, recurrent, attention, *whole_programs()):
+                       resizing, recurrent, attention, *whole_programs(), *module_programs()):
             SEED.manual_seed(7)
             torch.manual_seed(7)
             family()

@@ -8,6 +8,7 @@
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
+    ./dev compat exported [PATTERN…] # whole programs that it exports: loops and branches, state, sizes that change
     ./dev compat replan [FOLDER] [NAME…]  # ExecuTorch's programs of the suite: a better plan, compiled, against PyTorch;
                                      # in FOLDER as NAME.pte, else made with ExecuTorch at the first run and kept
     ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
@@ -283,18 +284,23 @@ def operators(berth, patterns, tally):
     executorch(berth.binary, patterns, tally)
 
 
+def exported(berth, patterns, tally):
+    from executorch_programs import whole_programs
+    whole_programs(berth, patterns, tally)
+
+
 def main():
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
     cli.add_argument("what", nargs="?", default="all", choices=["all", "suite", "light", "nodes", "devices", "placed",
-                                                                "executorch", "pt2", "replan", "programs",
-                                                                "import", "inplace"])
+                                                                "executorch", "exported", "pt2", "replan",
+                                                                "programs", "import", "inplace"])
     cli.add_argument("names", nargs="*")
     args = cli.parse_args()
     tally = Tally()
     parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators, "pt2": archives, "replan": replan, "programs": recorded, "import": importing,
-             "inplace": inplace}
+             "executorch": operators, "exported": exported, "pt2": archives, "replan": replan, "programs": recorded,
+             "import": importing, "inplace": inplace}
     for name in (p for p in parts if p not in ("programs", "import")) if args.what == "all" else [args.what]:
         start = time.perf_counter()
         parts[name](Berth(args.berth), args.names, tally)
