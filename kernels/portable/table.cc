@@ -13,9 +13,9 @@ constexpr bool takes_devices(std::string_view name) {
   return name == "et_copy::_h2d_copy" || name == "et_copy::_d2h_copy" || name == "berth::_d2d_copy";
 }
 
-// Of these a call reads the rows that its indices name.
+// Of these a call reads the rows or elements that its indices name.
 constexpr int picked_argument(std::string_view name) {
-  return name == "aten::embedding" || name == "aten::index_select" ||
+  return name == "aten::embedding" || name == "aten::index_select" || name == "aten::index" || name == "aten::gather" ||
                  name.substr(0, 31) == "quantized_decomposed::embedding"
              ? 0
              : -1;
