@@ -11,7 +11,8 @@
 namespace berth::cpu {
 namespace {
 
-constexpr int64_t kGrainElements = 1 << 15;
+// Elements of a norm that are worth another thread: about two microseconds of work.
+constexpr int64_t kGrainElements = 1 << 13;
 
 bool matches(const Tensor* affine, const Tensor& input, int leading) {
   if (affine == nullptr) return true;
@@ -41,11 +42,9 @@ Error run_softmax(KernelContext& context, Span<EValue* const> args, RowFunction 
   if (!rows) return portable_kernel(context, args);
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
   const int64_t n = self.size(normal);
-  context.parallel_for(self.numel() / n, std::max<int64_t>(1, kGrainElements / (4 * n)),
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t i = begin; i < end; ++i)
-                           row(self.data<float>() + i * n, n, out.data<float>() + i * n);
-                       });
+  context.parallel_for(self.numel() / n, std::max<int64_t>(1, kGrainElements / n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) row(self.data<float>() + i * n, n, out.data<float>() + i * n);
+  });
   return Error::kOk;
 }
 
