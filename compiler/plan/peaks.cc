@@ -21,7 +21,7 @@ constexpr int64_t kNear = 2000;
 /// How often what lies too high is placed anew at most; when it lies over the bound by less than one part in so many;
 /// and how many bodies may be placed in doing so.
 constexpr int64_t kRounds = 20;
-constexpr int64_t kRepairable = 5;
+constexpr int64_t kRepairable = 8;
 constexpr int64_t kMostPlacedAgain = 4'000'000;
 /// Most pairs that may be looked at for the bodies that live across the ends of the sweeps of one valley.
 constexpr int64_t kMostPairsAcross = 50'000'000;
