@@ -32,7 +32,7 @@ class ThreadPool {
   virtual void run(int64_t count, int64_t grain, ParallelBody body) = 0;
 };
 
-/// Told of memory, see Method::warm_up.
+/// Told of memory, see MethodOptions::read.
 struct MemoryVisitor {
   void (*call)(void* context, Span<const uint8_t> memory);
   void* context;

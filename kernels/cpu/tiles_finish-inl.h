@@ -8,6 +8,8 @@
 #define BERTH_CPU_TILES_FINISH_INL_H_
 #endif
 
+#include <cmath>
+
 #include "kernels/cpu/simd_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -94,14 +96,25 @@ HWY_INLINE FloatVector gelu_tanh(FloatVector x) {
   return hn::Mul(x, sigmoid(hn::Mul(hn::Set(d, 1.59576912f), inner)));
 }
 
+/// What is no number stays so.
+HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  // These give their second argument then.
+  return hn::Min(high, hn::Max(low, x));
+#else
+  const FloatVector raised = hn::IfThenElse(hn::Lt(x, low), low, x);
+  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
+#endif
+}
+
 HWY_INLINE FloatVector activate_simply(const portable::Activation& activation, FloatVector x) {
   using Kind = portable::ActivationKind;
   const FloatTag d;
   const auto bounded = [&](float low, float high, FloatVector y) {
-    return hn::Min(hn::Max(y, hn::Set(d, low)), hn::Set(d, high));
+    return within(hn::Set(d, low), hn::Set(d, high), y);
   };
   switch (activation.kind) {
-    case Kind::kRelu: return hn::Max(x, hn::Zero(d));
+    case Kind::kRelu: return bounded(0, INFINITY, x);
     case Kind::kClamp: return bounded(activation.alpha, activation.beta, x);
     case Kind::kLeakyRelu: return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, hn::Set(d, activation.alpha)));
     case Kind::kHardSigmoid: return hn::Mul(bounded(0, 6, hn::Add(x, hn::Set(d, 3))), hn::Set(d, 1.0f / 6));
@@ -112,31 +125,6 @@ HWY_INLINE FloatVector activate_simply(const portable::Activation& activation, F
     case Kind::kGeluTanh: return gelu_tanh(x);
     default: return x;
   }
-}
-
-/// Stores the sums of the columns of one place. `out` is the place's first channel; `Job` has bias, residual and
-/// activation.
-template <int kVectors, typename Job>
-HWY_INLINE void finish_row(const Job& job, const Columns& columns, const FloatVector (&sum)[kVectors], float* out) {
-  const FloatTag d;
-  float* to = out + columns.first;
-  const bool simple = is_simple(job.activation.kind);
-  BERTH_UNROLL_FULL
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t left = columns.count - v * kLanes;
-    if (left <= 0) break;
-    FloatVector y = sum[v];
-    if (left >= kLanes) {
-      if (job.bias != nullptr) y = hn::Add(y, hn::LoadU(d, job.bias + columns.first + v * kLanes));
-      if (job.residual) y = hn::Add(y, hn::LoadU(d, to + v * kLanes));
-      hn::StoreU(simple ? activate_simply(job.activation, y) : y, d, to + v * kLanes);
-    } else {
-      if (job.bias != nullptr) y = hn::Add(y, load_part(job.bias + columns.first + v * kLanes, left));
-      if (job.residual) y = hn::Add(y, load_part(to + v * kLanes, left));
-      store_part(simple ? activate_simply(job.activation, y) : y, to + v * kLanes, left);
-    }
-  }
-  if (!simple) portable::activate(job.activation, to, columns.count);
 }
 
 }  // namespace HWY_NAMESPACE

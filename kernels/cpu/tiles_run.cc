@@ -45,6 +45,8 @@ struct Panel {
 
 // Of a line of the cache.
 constexpr int64_t kLineFloats = 16;
+// As long as a sum may be that is made in registers alone: a long one is put away so seldom that it costs nothing.
+constexpr int64_t kShortDepth = 512;
 
 bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); }
 
@@ -116,17 +118,6 @@ HWY_INLINE void begin_tile(const TileJob& job, const Panel& panel, FloatVector (
   }
 }
 
-// What is no number stays so.
-HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  // These give their second argument then.
-  return hn::Min(high, hn::Max(low, x));
-#else
-  const FloatVector raised = hn::IfThenElse(hn::Lt(x, low), low, x);
-  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
-#endif
-}
-
 template <typename F>
 HWY_INLINE void change_rows(const TileJob& job, const Panel& panel, float* out, int64_t rows, F f) {
   const FloatTag d;
@@ -191,13 +182,65 @@ HWY_INLINE void end_tile(const TileJob& job, const Panel& panel, const Place& pl
   if (!job.bounded) activate_rows(job, panel, out, kRows);
 }
 
+// Long sums are made of short ones: the rounding of each grows with its own length alone (Higham, "The Accuracy of
+// Floating Point Summation", SIAM J. Sci. Comput. 14(4), 1993). What was summed so far waits in memory.
+template <int kRows, int kVectors>
+class LongSum {
+ public:
+  using Sums = FloatVector[kRows][kVectors];
+
+  // To be asked before `depth` more are added.
+  HWY_INLINE void before(int64_t depth, Sums& sum) {
+    if (added_ != 0 && added_ + depth > kShortDepth) put_away(sum);
+    added_ += depth;
+  }
+  HWY_INLINE void end(Sums& sum) const {
+    if (!begun_) return;
+    const FloatTag d;
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < kRows; ++i) {
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Add(sum[i][v], hn::Load(d, kept_[i * kVectors + v]));
+    }
+  }
+
+ private:
+  HWY_NOINLINE void put_away(Sums& sum) {
+    const FloatTag d;
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v) {
+        float* kept = kept_[i * kVectors + v];
+        hn::Store(begun_ ? hn::Add(sum[i][v], hn::Load(d, kept)) : sum[i][v], d, kept);
+        sum[i][v] = hn::Zero(d);
+      }
+    }
+    begun_ = true;
+    added_ = 0;
+  }
+
+  HWY_ALIGN float kept_[kRows * kVectors][kLanes];
+  int64_t added_ = 0;
+  bool begun_ = false;
+};
+
 // Each place sees the one in its own place, and nothing else.
 template <int kRows, int kVectors>
 HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Place& place) {
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
   const int64_t step = job.in_channels();
-  add_rows<0, kRows>(sum, job.input + place.x * step + panel.channel, step, panel.weight, job.depth, panel.ahead);
+  const float* a = job.input + place.x * step + panel.channel;
+  if (job.depth <= kShortDepth) {
+    add_rows<0, kRows>(sum, a, step, panel.weight, job.depth, panel.ahead);
+  } else {
+    LongSum<kRows, kVectors> whole;
+    for (int64_t k = 0; k < job.depth; k += kShortDepth) {
+      const int64_t depth = std::min(kShortDepth, job.depth - k);
+      whole.before(depth, sum);
+      add_rows<0, kRows>(sum, a + k, step, panel.weight + k * kVectors * kLanes, depth, panel.ahead + k * kLineFloats);
+    }
+    whole.end(sum);
+  }
   end_tile(job, panel, place, sum);
 }
 
@@ -229,6 +272,7 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
                      first + (kRows - 1) * job.stride[1] + job.kernel[1] <= job.in[1];
   const int64_t runs = whole ? 1 : job.kernel[1];
   const int64_t run = whole ? job.kernel[1] * job.depth : job.depth;
+  LongSum<kRows, kVectors> all;
   for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
     const int64_t in_y = y + ky * job.dilation[0];
     if (!inside(in_y, job.in[0])) continue;
@@ -237,6 +281,7 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
     for (int64_t kx = 0; kx < runs; ++kx, b += job.weight_tap[1]) {
       const int64_t x = first + kx * job.dilation[1];
       const int64_t last = x + (kRows - 1) * job.stride[1];
+      all.before(run, sum);
       if (x >= 0 && last < job.in[1]) {
         add_rows<0, kRows>(sum, row + x * channels, step, b, run,
                            panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
@@ -254,6 +299,7 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
       }
     }
   }
+  all.end(sum);
   end_tile(job, panel, place, sum);
 }
 
@@ -272,6 +318,7 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place
     y[i] = row % job.out[0] * job.stride[0] - job.padding[0];
     image[i] = job.input + row / job.out[0] * job.in[0] * job.in[1] * channels + panel.channel;
   }
+  LongSum<kRows, kVectors> all;
   for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
     const float* b = panel.weight + ky * job.weight_tap[0];
     for (int64_t kx = 0; kx < job.kernel[1]; ++kx, b += job.weight_tap[1]) {
@@ -285,11 +332,13 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place
         a[i] = seen ? image[i] + (in_y * job.in[1] + in_x) * channels : job.zeros;
       }
       if (any) {
+        all.before(job.depth, sum);
         add_scattered<kRows, kVectors>(sum, a, b, job.depth,
                                        panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
       }
     }
   }
+  all.end(sum);
   end_tile(job, panel, place, sum);
 }
 
