@@ -197,7 +197,13 @@ class LayoutMaker {
       layout_.shift_of[static_cast<size_t>(id)] = shift;
       if (storage.size > 0) parts.push_back({storage.lower, storage.upper, shift, storage.size});
     }
-    if (parts.empty()) return;
+    const int64_t lowest = (place.lowest + place.alignment - 1) / place.alignment * place.alignment;
+    if (parts.empty()) {
+      // Nothing is to be placed, but the members lie at their distances all the same.
+      const int64_t base = place.fixed != kAnywhere ? place.fixed : lowest;
+      for (const int32_t id : merges.storages_of(number)) layout_.shift_of[static_cast<size_t>(id)] += base;
+      return;
+    }
     join_successors(&parts);
     cut_what_is_inside(&parts);
     join_successors(&parts);
@@ -208,7 +214,7 @@ class LayoutMaker {
     body.end = static_cast<int32_t>(rectangles_.size());
     body.alignment = place.alignment;
     body.fixed = place.fixed;
-    body.lowest = (place.lowest + place.alignment - 1) / place.alignment * place.alignment;
+    body.lowest = lowest;
     layout_.bodies.push_back(body);
   }
 
@@ -285,8 +291,9 @@ std::vector<int64_t> offsets_of(const Problem& problem, const Layout& layout, co
   std::vector<int64_t> offsets(problem.storages.size(), 0);
   for (size_t i = 0; i < offsets.size(); ++i) {
     const int32_t body = layout.body_of[i];
+    offsets[i] = layout.shift_of[i];
     if (body >= 0) {
-      offsets[i] = placement.positions[static_cast<size_t>(body)] + layout.shift_of[i];
+      offsets[i] += placement.positions[static_cast<size_t>(body)];
     } else if (problem.storages[i].fixed != kAnywhere) {
       offsets[i] = problem.storages[i].fixed;
     }

@@ -354,6 +354,16 @@ TEST(TheBoundCountsMerges, AndIsNeverAboveAPlan) {
   }
 }
 
+TEST(WhatIsEmpty, LiesWhereItsMergeSaysToo) {
+  Problem p;
+  p.storages = {storage(0, 0, 3), storage(0, 2, 5), storage(8, 0, 5)};
+  p.merges = {merge(0, 1, 16)};
+  const Plan plan = planned(p);
+  EXPECT_EQ(plan.merged, (std::vector<bool>{true}));
+  EXPECT_EQ(plan.offsets[0], plan.offsets[1] + 16);
+  EXPECT_EQ(plan.spaces[0].height, 8);
+}
+
 TEST(MalformedMergesAreRefused, WithTheirNumber) {
   Problem p;
   p.storages = {storage(4, 0, 2), storage(4, 1, 3), storage(4, 1, 3)};
