@@ -41,8 +41,9 @@ struct Layout {
   std::vector<Body> bodies;
   std::vector<Piece> pieces;
   int32_t sections = 0;
-  std::vector<int32_t> body_of;   // of each storage of the problem; -1: it has no bytes
-  std::vector<int64_t> shift_of;  // of each storage: its offset less its body's position; its offset where none is placed
+  std::vector<int32_t> body_of;  // of each storage of the problem; -1: it has no bytes
+  std::vector<int64_t>
+      shift_of;  // of each storage: its offset less its body's position; its offset where none is placed
 
   /// Whether each body has one piece, at its position.
   bool rectangular() const;
