@@ -22,7 +22,7 @@ SMALL, LARGE = (4, 25), (2000, 2000)
 THREADS = 4
 
 # Operators of Berth's own, which no program for ExecuTorch has.
-OURS = {"fused_conv_out", "fused_linear_out"}
+OURS = {"fused_conv_out", "fused_linear_out", "fused_elementwise_out"}
 # They write an argument beside their results, so no graph has them; the emitter writes state with two of them.
 WRITES_SELF = {"index_put_self", "copy_self", "native_batch_norm_legit_out"}
 
