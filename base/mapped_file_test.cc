@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kSize = size_t{1} << 20;
 
 std::string written_file() {
-  std::string path = ::testing::TempDir() + "berth_mapped_XXXXXX";
+  std::string path = ::testing::TempDir() + "berth_mapped_" + std::string(6, 'X');  // mkstemp()'s
   const int descriptor = ::mkstemp(path.data());
   EXPECT_GE(descriptor, 0);
   const std::string bytes(kSize, 'x');
