@@ -54,17 +54,6 @@ const float* seen(const WinogradJob& job, int64_t image, int64_t y, int64_t x) {
   return job.input + ((image * job.in[0] + y) * job.in[1] + x) * job.depth;
 }
 
-// What is no number stays so.
-HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
-  // These give their second argument then.
-  return hn::Min(high, hn::Max(low, x));
-#else
-  const FloatVector raised = hn::IfThenElse(hn::Lt(x, low), low, x);
-  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
-#endif
-}
-
 // What happens to sums of some columns before they are stored.
 class Finish {
  public:

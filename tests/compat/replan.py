@@ -50,7 +50,12 @@ def largest_difference(got, want):
     return max(float(np.abs(g - w).max() / max(np.abs(w).max(), 1e-30)) for g, w in zip(got, want))
 
 
-def check(berth, executorch, theirs, inputs, eager, work):
+# In single precision resnet50 is at the limit of the tolerance for everybody (bench/README.md): two results that each
+# hold it against PyTorch in double precision may be twice as far from each other.
+WIDER = {"resnet50": (2e-4, 2e-5)}
+
+
+def check(name, berth, executorch, theirs, inputs, eager, work):
     """(what is wrong, the table's row): bytes of the arenas as they are, lower bound, replanned, compiled; differences
     from PyTorch of the file as it is and compiled."""
     report = json.loads(berth.call("replan", theirs, "-o", work / "ours.pte", "--json"))
@@ -67,7 +72,7 @@ def check(berth, executorch, theirs, inputs, eager, work):
     arenas = berth.compile(theirs, work / "compiled.pte")["arenas"]
     compiled = berth.run(work / "compiled.pte", inputs, work / "compiled")
     for problem, who in ((difference(compiled, eager), "compiled, against PyTorch"),
-                         (difference(compiled, before, 2e-4, 2e-5), "compiled")):  # each may be off by half of it
+                         (difference(compiled, before, *WIDER.get(name, ())), "compiled, against the file as it is")):
         wrong += [f"{who}: {problem}"] if problem else []
     row = (report["before"], bound, report["after"], sum(arena["bytes"] for arena in arenas),
            largest_difference(before, eager), largest_difference(compiled, eager))
@@ -100,7 +105,8 @@ def replanned(berth, models, tally, programs=None):
             theirs = programs / f"{name}.pte" if ready else exported(folder)
             eager = [np.load(p) for p in sorted(folder.glob("out*.npy"))]
             with tempfile.TemporaryDirectory() as work:
-                problem, row = check(berth, executorch, theirs, sorted(folder.glob("in*.npy")), eager, pathlib.Path(work))
+                problem, row = check(name, berth, executorch, theirs, sorted(folder.glob("in*.npy")), eager,
+                                     pathlib.Path(work))
             rows.append((name, row))
         except (Refused, Broken) as error:
             problem = f"{type(error).__name__}: {error}"

@@ -67,16 +67,17 @@ Outputs outputs_of(const ir::Module& module, const CompileOptions& options, Thre
   return outputs;
 }
 
-/// Within 1e-4 of each element and 1e-5 of the largest, or of one rounding of the inputs: where terms as large as those
-/// cancel, the roundings of the terms are all that is left, in either result.
+/// Within 1e-4 of each element and 1e-5 of the largest. Where all of a result is less than a few roundings of the
+/// inputs, its terms have cancelled and nothing but their roundings is left, in either: then within one rounding.
 void expect_close(const std::vector<float>& want, const std::vector<float>& got) {
-  constexpr float kRounding = std::numeric_limits<float>::epsilon();  // inputs are below 2 in magnitude
+  constexpr float kRounding = std::numeric_limits<float>::epsilon();  // of inputs, which are around 1
   ASSERT_EQ(want.size(), got.size());
   float largest = 0;
   for (const float x : want) largest = std::isfinite(x) ? std::fmax(largest, std::fabs(x)) : largest;
+  const float absolute = largest < 8 * kRounding ? kRounding : 1e-5f * largest;
   for (size_t i = 0; i < want.size(); ++i) {
     const bool same = want[i] == got[i] || (std::isnan(want[i]) && std::isnan(got[i])) ||
-                      std::fabs(want[i] - got[i]) <= 1e-4f * std::fabs(want[i]) + std::fmax(1e-5f * largest, kRounding);
+                      std::fabs(want[i] - got[i]) <= 1e-4f * std::fabs(want[i]) + absolute;
     ASSERT_TRUE(same) << "element " << i << ": expected " << want[i] << ", found " << got[i];
   }
 }
