@@ -4,6 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "compiler/fuse/replacements.h"
+
 namespace berth::fuse {
 namespace {
 
@@ -44,7 +46,7 @@ class RegionLayout {
     for (Argument& output : graph_.outputs) {
       ValueId* value = std::get_if<ValueId>(&output);
       if (value == nullptr) continue;
-      *value = now(*value);
+      *value = replaced_.now(*value);
       if (is_image(*value)) {
         BERTH_ASSIGN_OR_RETURN(*value, in_order(*value, {}, nullptr));
       }
@@ -61,11 +63,6 @@ class RegionLayout {
   }
   bool has_last(ValueId value) const { return is_image(value) && is_last(method_.tensor(value)); }
 
-  ValueId now(ValueId value) const {
-    const auto found = replaced_.find(value);
-    return found == replaced_.end() ? value : found->second;
-  }
-
   void find_readers(const std::vector<NodeId>& nodes) {
     reader_.assign(method_.values.size(), NodeId{});
     for (NodeId id : nodes) {
@@ -79,9 +76,7 @@ class RegionLayout {
   NodeId only_reader(ValueId value) const { return context_.uses(value) == 1 ? reader_[at(value)] : NodeId{}; }
 
   Status visit(NodeId id) {
-    for (Argument& argument : method_.node(id).args) {
-      ir::for_each_value(argument, [&](ValueId& value) { value = now(value); });
-    }
+    replaced_.apply(&method_.node(id).args);
     if (std::find(gone_.begin(), gone_.end(), id) != gone_.end()) return Done{};
     const Node& node = method_.node(id);
     // A permutation names dimensions, so that its result is in the order that it asks for.
@@ -261,7 +256,7 @@ class RegionLayout {
 
   bool finish(const std::vector<NodeId>& nodes, ValueId result, ValueId made) {
     gone_.insert(gone_.end(), nodes.begin(), nodes.end());
-    replaced_[result] = made;
+    replaced_.add(result, made);
     changed_ = true;
     return true;
   }
@@ -273,11 +268,11 @@ class RegionLayout {
   Context context_;
   const bool why_;
   const passes::Options& options_;
-  std::vector<NodeId> reader_;           // of each value: one of those that read it
-  std::vector<NodeId> gone_;             // done in another way
-  std::map<ValueId, ValueId> replaced_;  // what gives the same instead
-  std::map<ValueId, ValueId> first_;     // row-major copies
-  std::map<ValueId, ValueId> last_;      // copies with the channels innermost
+  std::vector<NodeId> reader_;        // of each value: one of those that read it
+  std::vector<NodeId> gone_;          // done in another way
+  Replacements replaced_;             // what gives the same instead
+  std::map<ValueId, ValueId> first_;  // row-major copies
+  std::map<ValueId, ValueId> last_;   // copies with the channels innermost
   bool changed_ = false;
 };
 

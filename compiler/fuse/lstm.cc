@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "compiler/fuse/replacements.h"
 #include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
@@ -196,27 +197,18 @@ class RegionLstm {
     const std::vector<NodeId> old = std::move(graph_.nodes);
     graph_.nodes.clear();
     for (NodeId id : old) {
-      for (Argument& argument : method_.node(id).args) {
-        ir::for_each_value(argument, [&](ValueId& value) { value = now(value); });
-      }
+      replaced_.apply(&method_.node(id).args);
       bool done = false;
       if (method_.node(id).is(OpId::mul_out)) {
         BERTH_ASSIGN_OR_RETURN(done, step(id));
       }
       if (!done) graph_.nodes.push_back(id);
     }
-    for (Argument& output : graph_.outputs) {
-      ir::for_each_value(output, [&](ValueId& value) { value = now(value); });
-    }
+    replaced_.apply(&graph_.outputs);
     return changed_;
   }
 
  private:
-  ValueId now(ValueId value) const {
-    const auto found = replaced_.find(value);
-    return found == replaced_.end() ? value : found->second;
-  }
-
   Expected<bool> step(NodeId id) {
     const auto found = Matcher(context_).match(method_.node(id));
     if (!found) return false;
@@ -238,9 +230,9 @@ class RegionLstm {
     for (ValueId& result : made) {
       BERTH_ASSIGN_OR_RETURN(result, with_shape(context_, build_, result, shape, source));
     }
-    replaced_[method_.node(id).results[0]] = made[0];
+    replaced_.add(method_.node(id).results[0], made[0]);
     // What stands between the sum and here goes on reading the sum.
-    replaced_[step.new_cell] = made[1];
+    replaced_.add(step.new_cell, made[1]);
     changed_ = true;
     return true;
   }
@@ -339,7 +331,7 @@ class RegionLstm {
   Graph& graph_;
   ir::Builder build_;
   Context context_;
-  std::map<ValueId, ValueId> replaced_;
+  Replacements replaced_;
   std::map<std::pair<ValueId, GateOrder>, ValueId> turned_;
   std::map<std::pair<ValueId, ValueId>, ValueId> moved_;  // by new input and old value
   std::map<std::tuple<ValueId, ValueId, GateOrder>, ValueId> products_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/fuse/replacements.h"
 #include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
@@ -53,9 +54,7 @@ class RegionSteps {
     graph_.nodes.clear();
     find_chains(old);
     for (NodeId id : old) {
-      for (Argument& argument : method_.node(id).args) {
-        ir::for_each_value(argument, [&](ValueId& value) { value = now(value); });
-      }
+      replaced_.apply(&method_.node(id).args);
       const auto chain = of_.find(id.index);
       if (chain == of_.end()) {
         BERTH_ASSIGN_OR_RETURN(const bool whole, joins_all(id));
@@ -65,18 +64,11 @@ class RegionSteps {
       const Chain& steps = chains_[chain->second];
       if (steps.steps.front() == id) BERTH_TRY(join(steps));
     }
-    for (Argument& output : graph_.outputs) {
-      ir::for_each_value(output, [&](ValueId& value) { value = now(value); });
-    }
+    replaced_.apply(&graph_.outputs);
     return !of_.empty();
   }
 
  private:
-  ValueId now(ValueId value) const {
-    const auto found = replaced_.find(value);
-    return found == replaced_.end() ? value : found->second;
-  }
-
   int64_t elements_of_gates(NodeId id) const { return ir::max_numel(context_.type(argument(method_.node(id), 0)), {}); }
 
   bool is_step(NodeId id) const {
@@ -153,8 +145,8 @@ class RegionSteps {
     const ValueId weight = in_blocks(argument(node, 3));
     const int64_t steps = static_cast<int64_t>(chain.steps.size());
     const int64_t all = ir::max_numel(context_.type(chain.base), {}) / elements_of_gates(front);
-    BERTH_ASSIGN_OR_RETURN(ValueId gates,
-                           with_shape(context_, build_, now(chain.base), {Dim(all), state[0], columns}, source));
+    BERTH_ASSIGN_OR_RETURN(
+        ValueId gates, with_shape(context_, build_, replaced_.now(chain.base), {Dim(all), state[0], columns}, source));
     if (steps != all) {
       BERTH_ASSIGN_OR_RETURN(gates,
                              build_.one(OpId::slice_copy_Tensor_out,
@@ -165,10 +157,11 @@ class RegionSteps {
     for (int64_t i = 0; i < steps; ++i) {
       const int64_t place = chain.reverse ? steps - 1 - i : i;
       const ValueId old = method_.node(chain.steps[static_cast<size_t>(i)]).results[0];
-      BERTH_ASSIGN_OR_RETURN(replaced_[old],
+      BERTH_ASSIGN_OR_RETURN(const ValueId state_of_step,
                              build_.one(OpId::select_copy_int_out, {made[0], Dim(0), Dim(place)}, source));
+      replaced_.add(old, state_of_step);
     }
-    replaced_[method_.node(chain.steps.back()).results[1]] = made[1];
+    replaced_.add(method_.node(chain.steps.back()).results[1], made[1]);
     return Done{};
   }
 
@@ -196,7 +189,8 @@ class RegionSteps {
     if (!ours || ir::max_numel(context_.type(base), {}) != offset) return false;
     const std::string source = node.source;
     const ValueId old = node.results[0];
-    BERTH_ASSIGN_OR_RETURN(replaced_[old], with_shape(context_, build_, base, shape, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId all, with_shape(context_, build_, base, shape, source));
+    replaced_.add(old, all);
     return true;
   }
 
@@ -239,7 +233,7 @@ class RegionSteps {
   Context context_;
   std::vector<Chain> chains_;
   std::map<int32_t, size_t> of_;  // the chain of each step, by its node's index
-  std::map<ValueId, ValueId> replaced_;
+  Replacements replaced_;
   std::map<ValueId, ValueId> blocks_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/fuse/replacements.h"
 #include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
@@ -31,24 +32,15 @@ class RegionShuffles {
     graph_.nodes.clear();
     for (NodeId id : old) find_split(id);
     for (NodeId id : old) {
-      for (Argument& argument : method_.node(id).args) {
-        ir::for_each_value(argument, [&](ValueId& value) { value = now(value); });
-      }
+      replaced_.apply(&method_.node(id).args);
       BERTH_ASSIGN_OR_RETURN(const bool done, visit(id));
       if (!done) graph_.nodes.push_back(id);
     }
-    for (Argument& output : graph_.outputs) {
-      ir::for_each_value(output, [&](ValueId& value) { value = now(value); });
-    }
+    replaced_.apply(&graph_.outputs);
     return changed_;
   }
 
  private:
-  ValueId now(ValueId value) const {
-    const auto found = replaced_.find(value);
-    return found == replaced_.end() ? value : found->second;
-  }
-
   static bool is_channels(const Argument& dim) { return dim == Argument(Dim(1)) || dim == Argument(Dim(-3)); }
 
   // The shuffled images that a split alone reads are left to it.
@@ -110,7 +102,7 @@ class RegionShuffles {
     const std::string source = method_.node(id).source;
     BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
                            build_.create(OpId::fused_shuffle_out, {found.parts, Dim(found.groups), sizes}, source));
-    for (size_t i = 0; i < made.size(); ++i) replaced_[method_.node(id).results[i]] = made[i];
+    for (size_t i = 0; i < made.size(); ++i) replaced_.add(method_.node(id).results[i], made[i]);
     changed_ = true;
     return true;
   }
@@ -120,7 +112,7 @@ class RegionShuffles {
   ir::Builder build_;
   Context context_;
   std::map<ValueId, NodeId> split_;  // by the shuffled image that it takes apart
-  std::map<ValueId, ValueId> replaced_;
+  Replacements replaced_;
   bool changed_ = false;
 };
 
