@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/import/pt2/import_graph.h"
+#include "compiler/ir/verify_regions.h"
 
 namespace berth::pt2 {
 namespace {
@@ -120,6 +121,8 @@ void append(NodeContext& n, OpId op, std::vector<IrArgument> args, std::vector<i
     value.result = static_cast<int>(i);
     node.results.push_back(result);
   }
+  const std::string problem = ir::region_problem(n.builder().module(), method, node);
+  if (!problem.empty()) return n.unsupported(problem);
   const std::vector<ValueId> results = node.results;
   method.nodes.push_back(std::move(node));
   n.builder().graph().nodes.push_back(id);
@@ -129,7 +132,10 @@ void append(NodeContext& n, OpId op, std::vector<IrArgument> args, std::vector<i
 /// Outputs of regions are tensors: a number that is the same for every input of the region is none.
 void expect_tensors(NodeContext& n, const ir::Graph& region) {
   for (const IrArgument& output : region.outputs) {
-    if (!std::holds_alternative<ValueId>(output)) n.unsupported("a graph within gives what is no tensor");
+    const ValueId* id = std::get_if<ValueId>(&output);
+    if (id == nullptr || !id->valid() || n.builder().method().value(*id).tensor() == nullptr) {
+      n.unsupported("a graph within gives what is no tensor");
+    }
   }
 }
 

@@ -233,6 +233,26 @@ TEST(BranchesAreBothTaken, CondIsAnIf) {
   EXPECT_EQ(numbers(run(p, {floats({2}, {1, 2}), array(DType::kBool, {}, off)})[0]), Floats({10, 20}));
 }
 
+TEST(BranchesAreBothTaken, APredicateIsOneBool) {
+  constexpr int kComplex128 = 11;
+  const std::vector<std::pair<int, std::vector<json>>> cases = {{kI64, {}}, {kComplex128, {}}, {kBool, {2}}};
+  for (const auto& [dtype, sizes] : cases) {
+    TestGraph yes, no;
+    for (TestGraph* graph : {&yes, &no}) {
+      graph->placeholder("a", {2});
+      graph->node("aten.relu.default", {{"self", tensor("a")}}, "r", {2});
+      graph->result(tensor("r"));
+    }
+    TestProgram p;
+    p.input("x", {2});
+    p.input("flag", sizes, dtype);
+    p.node("higher_order.cond",
+           {{"", tensor("flag")}, {"", yes.as_argument()}, {"", no.as_argument()}, {"", tensor_list({"x"})}}, "y", {2});
+    p.output("y");
+    EXPECT_TRUE(says(failure_of(p.import()), "expected a condition that is one bool"));
+  }
+}
+
 TEST(LoopsRunOnce, WhileLoopIsAWhile) {
   TestGraph condition, body;
   for (TestGraph* graph : {&condition, &body}) {
