@@ -90,9 +90,10 @@ enum ValueFlags : uint8_t {
   /// Instructions replace it, or its elements or tensor are replaced: calls that read it are checked anew.
   kVolatileValue = 1,
   // What the program does with a tensor, by the first instruction that mentions it (method_state.cc).
-  kReadFirst = 2,  // reads it, or changes a part of it
-  kMadeFirst = 4,  // gives it all of its bytes
-  kGiven = 8,      // an input, a constant, or state with a name or an initial value
+  kReadFirst = 2,    // reads it, or changes a part of it
+  kMadeFirst = 4,    // gives it all of its bytes
+  kGiven = 8,        // an input, a constant, or state with a name or an initial value
+  kNamedFirst = 16,  // makes it a name of what is another's
 };
 
 struct MethodCounts {

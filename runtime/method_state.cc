@@ -4,8 +4,9 @@
 //
 // A planned tensor is such state when the first that instructions do with it, in the order of the file, is to read it
 // or to change a part of it, while it is no input and its bytes are nobody else's: where an instruction, a caller or
-// the file gives any of them to another value, the tensor is a view of that one. What a delegate is called with last
-// and nothing mentioned before are its results and its scratch memory (as in format/verify_plan.h), and no state.
+// the file gives any of them to another value, the tensor is a view of that one. What et_view and moves make gives
+// none, they are names of what is read. What a delegate is called with last and nothing mentioned before are its
+// results and its scratch memory (as in format/verify_plan.h), and no state.
 #include <cstring>
 
 #include "base/math.h"
@@ -22,10 +23,12 @@ bool is_named(const fb::Tensor& tensor) {
          format::text(tensor.extra_tensor_info()->fully_qualified_name())[0] != '\0';
 }
 
+constexpr uint8_t kMentioned = kReadFirst | kMadeFirst | kNamedFirst;
+
 // A first mention of a value; later ones say nothing new.
 void mention(MethodData& data, const EValue& value, uint8_t how) {
   uint8_t& flags = data.value_flags[&value - data.values];
-  if ((flags & (kReadFirst | kMadeFirst)) == 0) flags |= how;
+  if ((flags & kMentioned) == 0) flags |= how;
 }
 
 void mention_all(MethodData& data, const EValue& value, uint8_t how) {
@@ -77,8 +80,10 @@ void MethodLoader::mention_call(MethodData& data, const Instruction& call, const
   for (const bool results : {false, true}) {  // what is read is read first
     for (size_t a = 0; a < call.count; ++a) {
       const Parameter& parameter = signature.parameters()[a];
-      const bool result = parameter.output || parameter.kind == ArgKind::kView || (replaces && a == 0);
-      if (result == results) mention_all(data, *call.args[a], results ? kMadeFirst : kReadFirst);
+      const bool view = parameter.kind == ArgKind::kView;
+      const bool result = parameter.output || view || (replaces && a == 0);
+      if (result != results) continue;
+      mention_all(data, *call.args[a], view ? kNamedFirst : result ? kMadeFirst : kReadFirst);
     }
   }
 }
@@ -86,13 +91,13 @@ void MethodLoader::mention_call(MethodData& data, const Instruction& call, const
 void MethodLoader::mention_others(MethodData& data, const Instruction& instruction) const {
   if (instruction.kind == Instruction::Kind::kMove) {
     mention_all(data, *instruction.args[0], kReadFirst);
-    mention_all(data, *instruction.args[1], kMadeFirst);
+    mention_all(data, *instruction.args[1], kNamedFirst);
   }
   if (instruction.kind != Instruction::Kind::kDelegate) return;
   size_t results = instruction.count;
-  while (results > 0 &&
-         (data.value_flags[instruction.args[results - 1] - data.values] & (kReadFirst | kMadeFirst | kGiven)) == 0)
+  while (results > 0 && (data.value_flags[instruction.args[results - 1] - data.values] & (kMentioned | kGiven)) == 0) {
     --results;
+  }
   for (size_t a = 0; a < instruction.count; ++a) {
     mention_all(data, *instruction.args[a], a < results ? kReadFirst : kMadeFirst);
   }

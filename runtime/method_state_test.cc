@@ -1,6 +1,7 @@
 // State that only the instructions show to be state: zero at the start, whatever the arena held.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/device_programs.h"
@@ -33,6 +34,13 @@ ProgramDesc counter() {
   return program;
 }
 
+// The arena of counter() after the load: what it held, but for the state.
+std::vector<uint8_t> only_state_is_zero() {
+  std::vector<uint8_t> arena(64, 0xab);
+  std::fill(arena.begin() + 48, arena.end(), uint8_t{0});
+  return arena;
+}
+
 std::vector<float> run(OnDevices& on, const std::vector<float>& x) {
   const std::vector<int32_t> sizes = {4};
   EXPECT_EQ(on.method->set_input(0, x.data(), sizes, DType::kF32), Error::kOk) << on.method->last_report().message;
@@ -45,9 +53,31 @@ TEST(UnmarkedState, IsZeroAtTheStartInDirtyMemory) {
   OnDevices on(counter());
   on.more_kernels = testing::kernels();
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  EXPECT_EQ(on.host_arenas[0][47], 0xab) << "nothing but the state is touched";
+  EXPECT_EQ(on.host_arenas[0], only_state_is_zero());
   EXPECT_EQ(run(on, {1, 2, 3, 4}), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(run(on, {1, 2, 3, 4}), (std::vector<float>{2, 4, 6, 8}));
+}
+
+// relu reads s only by another name, which lies at the bytes of s.
+TEST(UnmarkedState, IsZeroAtTheStartWhenReadByAnotherName) {
+  for (const bool by_move : {false, true}) {
+    ProgramDesc desc = counter();
+    MethodDesc& m = desc.methods[0];
+    m.values.emplace_back(tensor({4}, 48));           // 6
+    m.values.emplace_back(int64_t{4});                // 7
+    m.values.emplace_back(format::IntListDesc{{7}});  // 8
+    m.operators.push_back({"executorch_prim::et_view", "default"});
+    std::get<KernelCallDesc>(m.instructions[0]).args[0] = 6;
+    const format::InstructionDesc view = KernelCallDesc{3, {3, 8, 6}};
+    const format::InstructionDesc move = format::MoveDesc{3, 6};
+    m.instructions.insert(m.instructions.begin(), by_move ? move : view);
+    OnDevices on(desc);
+    on.more_kernels = testing::kernels();
+    ASSERT_EQ(on.load(), Error::kOk) << on.said();
+    EXPECT_EQ(on.host_arenas[0], only_state_is_zero());
+    EXPECT_EQ(run(on, {1, 2, 3, 4}), (std::vector<float>{1, 2, 3, 4}));
+    EXPECT_EQ(run(on, {1, 2, 3, 4}), (std::vector<float>{2, 4, 6, 8}));
+  }
 }
 
 // What ExecuTorch does to names of state: s seen as 2x2 and as 4, both at its bytes, neither written.
