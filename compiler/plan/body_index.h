@@ -11,7 +11,8 @@
 namespace berth::plan {
 
 /// Runs of numbers, asked for those that meet a given one. In classes by the logarithm of their length: of each class
-/// only those are looked at that begin less than its largest length before the given one.
+/// only those are looked at that begin less than its largest length before the given one; of the last, which has none,
+/// all that begin before its end.
 class Runs {
  public:
   void add(int64_t begin, int64_t length, int32_t id) { classes_[class_of(length)].insert({begin, id}); }
@@ -40,7 +41,10 @@ class Runs {
    private:
     void enter() {
       int64_t first = 0;
-      if (__builtin_sub_overflow(begin_, int64_t{2} << at_->first, &first)) first = std::numeric_limits<int64_t>::min();
+      // The last class has no largest length.
+      if (at_->first >= kLastClass || __builtin_sub_overflow(begin_, int64_t{2} << at_->first, &first)) {
+        first = std::numeric_limits<int64_t>::min();
+      }
       run_ = at_->second.lower_bound({first, -1});
     }
 
@@ -52,10 +56,12 @@ class Runs {
   };
 
  private:
-  /// The largest c with 2^c at most the length, 61 for what is longer.
+  static constexpr int kLastClass = 61;
+
+  /// The largest c with 2^c at most the length, the last class for what is longer.
   static int class_of(int64_t length) {
     int c = 0;
-    while (c < 61 && (length >> c) > 1) ++c;
+    while (c < kLastClass && (length >> c) > 1) ++c;
     return c;
   }
 
