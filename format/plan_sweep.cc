@@ -1,9 +1,9 @@
 #include "format/plan_sweep.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/result.h"
+#include "format/row_index.h"
 
 namespace berth::format::internal {
 
@@ -69,32 +69,6 @@ Error Sweep::collect_destinations() {
   return Error::kOk;
 }
 
-/// Whether the instructions from `head` to `end`, those of a loop, set the index of the rows of `item` to anything but
-/// one more than it was: then the rows begin again in each round. The first et_copy_index tells the index.
-bool Sweep::begins_again(int32_t item, int32_t head, int32_t end) {
-  const int32_t first = graph_.first_write[static_cast<size_t>(graph_.value[static_cast<size_t>(item)])];
-  int32_t index = kNone;
-  bool again = false;
-  // Twice over: an index may be set before the rows are written.
-  for (int round = 0; round < 2; ++round) {
-    for_each_instruction(*graph_.plan, [&](const fb::Instruction& instruction, int32_t i, int32_t) {
-      const fb::MoveCall* move = instruction.instr_args_as_MoveCall();
-      const fb::KernelCall* call = instruction.instr_args_as_KernelCall();
-      const bool inside = i >= head && i <= end && index != kNone;
-      if (move != nullptr) again = again || (inside && move->move_to() == index);
-      if (call == nullptr || call->args()->size() < 3) return Error::kOk;
-      if (i == first) index = call->args()->Get(2);
-      if (!inside || call->args()->Get(call->args()->size() - 1) != index) return Error::kOk;
-      const fb::Operator& op = *graph_.plan->operators()->Get(static_cast<uint32_t>(call->op_index()));
-      const char* name = text(op.name());
-      again = again || (std::strcmp(name, "executorch_prim::add") != 0 &&
-                        std::strcmp(name, "executorch_prim::et_copy_index") != 0);
-      return Error::kOk;
-    });
-  }
-  return again;
-}
-
 /// A tensor that et_copy_index fills row by row is never replaced as a whole, so nothing ends its life on the way back.
 /// It begins with the first row: at that instruction or, since the rows of a loop belong together, where the loop
 /// begins; not in a loop around that one, where the rows begin again. The list holds that instruction in the upper half
@@ -119,8 +93,10 @@ Error Sweep::find_births() {
       for (size_t k = 0; k < birth_count_; ++k) {
         const uint64_t birth = memory_.births[k] >> 32;
         if (birth <= head || birth > static_cast<uint64_t>(i)) continue;
-        if (!graph_.spend(2 * graph_.size.instructions)) return stopped();
-        if (begins_again(static_cast<int32_t>(memory_.births[k] & UINT32_MAX), to, i)) continue;
+        if (!graph_.spend(3 * graph_.size.instructions)) return stopped();
+        const int32_t item = static_cast<int32_t>(memory_.births[k] & UINT32_MAX);
+        const int32_t first = graph_.first_write[static_cast<size_t>(graph_.value[static_cast<size_t>(item)])];
+        if (rows_begin_again(*graph_.plan, first, to, i)) continue;
         memory_.births[k] = head << 32 | (memory_.births[k] & UINT32_MAX);
         moved = true;
       }

@@ -38,7 +38,6 @@ class Sweep {
  private:
   // The way through the instructions (plan_sweep.cc).
   Error collect_destinations();
-  bool begins_again(int32_t item, int32_t head, int32_t end);
   Error find_births();
   Error start();
   Error step(const fb::Instruction& instruction, int32_t chain_start);
