@@ -40,6 +40,15 @@ DType promote_floating(DType a, DType b) {
   return DType::kF32;  // f32 with anything, and f16 with bf16
 }
 
+// Kinds of numbers, from the lowest.
+enum class Kind { kTruth, kWhole, kReal, kComplex };
+
+Kind kind_of(DType t) {
+  if (is_complex(t)) return Kind::kComplex;
+  if (is_floating(t)) return Kind::kReal;
+  return t == DType::kBool ? Kind::kTruth : Kind::kWhole;
+}
+
 }  // namespace
 
 size_t element_size(DType dtype) { return row(dtype).bytes; }
@@ -77,6 +86,16 @@ DType promote_types(DType a, DType b) {
   if (a == DType::kU8) return b == DType::kI8 ? DType::kI16 : b;
   if (b == DType::kU8) return a == DType::kI8 ? DType::kI16 : a;
   return integer_rank(a) >= integer_rank(b) ? a : b;
+}
+
+DType number_type(DType number, DType tensor) {
+  const Kind kind = kind_of(number);
+  if (kind <= kind_of(tensor)) return tensor;
+  switch (kind) {
+    case Kind::kComplex: return promote_types(DType::kComplex64, tensor);
+    case Kind::kReal: return DType::kF32;
+    default: return DType::kI64;
+  }
 }
 
 }  // namespace berth

@@ -68,4 +68,9 @@ constexpr bool is_complex(DType t) { return t >= DType::kComplex32 && t <= DType
 /// equal and f32 otherwise.
 DType promote_types(DType a, DType b);
 
+/// The type that a number of type `number` (bool, i64, f64 or c128, or of what it was read from) takes beside a tensor
+/// of type `tensor`, by PyTorch's rules: only its kind has a say. It is the tensor's, unless the number's kind is
+/// higher: then i64 for whole numbers, f32 for real ones, c64 for complex ones (c128 beside f64).
+DType number_type(DType number, DType tensor);
+
 }  // namespace berth

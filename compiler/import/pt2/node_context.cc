@@ -36,13 +36,6 @@ std::string_view trimmed(std::string_view line) {
 
 bool is_outside_torch(std::string_view line) { return line.find("/torch/") == std::string_view::npos; }
 
-// What a number of type `own` is beside a tensor of type `other`: only its kind has a say.
-DType number_type(DType own, DType other) {
-  const auto kind = [](DType d) { return d == DType::kBool ? 0 : is_floating(d) ? 2 : 1; };
-  if (kind(own) <= kind(other)) return other;
-  return kind(own) == 2 ? DType::kF32 : DType::kI64;
-}
-
 }  // namespace
 
 // A stack trace has two lines a frame: `File "model.py", line 12, in forward` and the code; the innermost comes last.
@@ -186,20 +179,18 @@ IrArgument NodeContext::value(const Argument& a, std::string_view name) {
   return None();
 }
 
-// The type is that of `like` unless the number is of a higher kind, as PyTorch's promotion has it.
 ValueId NodeContext::as_tensor(const IrArgument& number, ValueId like) {
-  const DType other = dtype(like);
-  if (const double* real = std::get_if<double>(&number)) {
-    return splat(is_floating(other) ? other : DType::kF32, {}, *real);
+  const auto beside = [&](DType own, DType alone) { return like.valid() ? number_type(own, dtype(like)) : alone; };
+  if (const double* real = std::get_if<double>(&number)) return splat(beside(DType::kF64, DType::kF32), {}, *real);
+  if (const bool* truth = std::get_if<bool>(&number)) {
+    return splat(beside(DType::kBool, DType::kBool), {}, *truth ? 1 : 0);
   }
-  const bool* truth = std::get_if<bool>(&number);
-  if (truth != nullptr) return splat(like.valid() ? other : DType::kBool, {}, *truth ? 1 : 0);
   const Dim* whole = std::get_if<Dim>(&number);
   if (whole == nullptr) {
     if (ok()) invalid("expected a number");
     return {};
   }
-  const DType type = like.valid() && other != DType::kBool ? other : DType::kI64;
+  const DType type = beside(DType::kI64, DType::kI64);
   if (whole->is_constant() && std::abs(static_cast<double>(whole->value)) < 9e15) {
     return splat(type, {}, static_cast<double>(whole->value));
   }

@@ -196,20 +196,27 @@ Expected<bool> MethodImporter::give_tensors(OpId* op, std::vector<Argument>* arg
   if (*op == OpId::scalar_tensor_out || *op == OpId::full_out || *op == OpId::full_like_out) {
     BERTH_ASSIGN_OR_RETURN(const ValueId value, as_type(number, out.dtype));
     DimList sizes;
-    if (*op == OpId::full_out) sizes = std::get<DimList>((*args)[0]);
-    if (*op == OpId::full_like_out) sizes = method_.tensor(std::get<ValueId>((*args)[0])).shape;
+    if (*op == OpId::full_out) {
+      const DimList* given = std::get_if<DimList>(&(*args)[0]);
+      if (given == nullptr) return refuse();
+      sizes = *given;
+    }
+    if (*op == OpId::full_like_out) {
+      const ValueId* like = std::get_if<ValueId>(&(*args)[0]);
+      if (like == nullptr) return refuse();
+      sizes = method_.tensor(*like).shape;
+    }
     *op = OpId::expand_copy_out;
     *args = {value, std::move(sizes), false};
     return true;
   }
   for (const auto& [with_number, with_tensor] : kNumberOperators) {
     if (*op != with_number) continue;
-    // As PyTorch has it, a number has no say in the type beside its kind.
-    const DType self = method_.tensor(std::get<ValueId>((*args)[0])).dtype;
-    const DType own = method_.tensor(number).dtype;
-    const auto kind = [](DType d) { return d == DType::kBool ? 0 : is_floating(d) ? 2 : 1; };
-    const DType type = kind(own) <= kind(self) ? self : kind(own) == 2 ? DType::kF32 : DType::kI64;
-    BERTH_ASSIGN_OR_RETURN((*args)[numbers[0]], as_type(number, type));
+    // A factor (alpha) stays a number where the other operand is a tensor.
+    const ValueId* self = std::get_if<ValueId>(&(*args)[0]);
+    if (self == nullptr || numbers[0] != 1) return refuse();
+    BERTH_ASSIGN_OR_RETURN((*args)[1],
+                           as_type(number, number_type(method_.tensor(number).dtype, method_.tensor(*self).dtype)));
     *op = with_tensor;
     return true;
   }

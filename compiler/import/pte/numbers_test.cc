@@ -101,6 +101,35 @@ TEST(NumbersFromTensors, StandWhereTheOperatorTakesTensors) {
   has(refusal(program_of(m)), "gets a number that is read from a tensor, as its argument 'negative_slope'");
 }
 
+// The fear: a place that holds nothing, where the operator's tensor is looked for, throws.
+TEST(NumbersFromTensors, BesideNothingAreRefused) {
+  MethodDesc m;
+  m.values = {NullDesc(), tensor({}, 16), 0.0, tensor({2}, 32)};
+  m.inputs = {1};
+  m.outputs = {3};
+  m.operators = {{"aten::_local_scalar_dense", ""}, {"aten::mul", "Scalar_out"}};
+  m.instructions = {KernelCallDesc{0, {1, 2}}, KernelCallDesc{1, {0, 2, 3, 3}}};
+  const char kWhy[] = "gets a number that is read from a tensor";
+  has(refusal(program_of(m)), kWhy);
+  m.operators[1] = {"aten::full", "out"};
+  m.instructions[1] = KernelCallDesc{1, {0, 2, 3, 3}};
+  has(refusal(program_of(m)), kWhy);
+  m.operators[1] = {"aten::full_like", "out"};
+  m.instructions[1] = KernelCallDesc{1, {0, 2, 0, 3, 3}};
+  has(refusal(program_of(m)), kWhy);
+}
+
+// The fear: alpha, which stays a number, is made a tensor as if it were the other operand.
+TEST(NumbersFromTensors, AreNoFactors) {
+  MethodDesc m;
+  m.values = {tensor({2}, 0), tensor({}, 16), 0.0, tensor({2}, 32), 3.0};
+  m.inputs = {0, 1};
+  m.outputs = {3};
+  m.operators = {{"aten::_local_scalar_dense", ""}, {"aten::sub", "Scalar_out"}};
+  m.instructions = {KernelCallDesc{0, {1, 2}}, KernelCallDesc{1, {0, 4, 2, 3, 3}}};
+  has(refusal(program_of(m)), "gets a number that is read from a tensor, as its argument 'alpha'");
+}
+
 // x += 1 in the caller's own bytes: its new value is the output behind the program's own.
 TEST(CallersInputs, ThatAreChangedAreOutputsToo) {
   MethodDesc m;
