@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "format/elementwise_code.h"
@@ -38,7 +39,9 @@ struct Chain {
             static_cast<size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin())};
   }
   Operand constant(double number) {
-    const auto found = std::find(constants.begin(), constants.end(), number);
+    // -0 is another number than 0: one divides to -inf.
+    const auto same = [&](double other) { return other == number && std::signbit(other) == std::signbit(number); };
+    const auto found = std::find_if(constants.begin(), constants.end(), same);
     const size_t at = static_cast<size_t>(found - constants.begin());
     if (found == constants.end()) constants.push_back(number);
     return {Operand::Kind::kConstant, at};
@@ -156,8 +159,18 @@ class Reader {
   }
 
   Operand operand(const Node& node, size_t k, Chain* chain) const {
-    if (const auto number = context_.number(node.args[k])) return chain->constant(*number);
-    return value(std::get<ValueId>(node.args[k]), node, chain);
+    const ValueId* own = std::get_if<ValueId>(&node.args[k]);
+    const auto number = context_.number(node.args[k]);
+    if (own == nullptr || (number && is_whole(node, 1 - k))) return chain->constant(*number);
+    return value(*own, node, chain);
+  }
+
+  // Whether argument `k` alone says how large the result is. Without such a one a constant of equal elements is no mere
+  // number, for others stretch to it.
+  bool is_whole(const Node& node, size_t k) const {
+    const ValueId* value = k < node.args.size() ? std::get_if<ValueId>(&node.args[k]) : nullptr;
+    return value != nullptr && !context_.number(node.args[k]) &&
+           context_.type(*value).shape == context_.type(node.results[0]).shape;
   }
 
   Operand value(ValueId value, const Node& reader, Chain* chain) const {

@@ -1,0 +1,34 @@
+// What looks like something that a pass of this room knows, and is not. The fear: other numbers, or an error, for a
+// model that no exporter writes but that is a right one.
+#include "compiler/fuse/testing.h"
+
+namespace berth::fuse {
+namespace {
+
+TEST(AConstantOfEqualElements, MayBeWhatSaysHowLargeAResultIs) {
+  const std::string first =
+      "const @k: f32[4,5] = splat<0.5>\nmethod forward(%x: f32[1,5]) {\n%k: f32[4,5] = const @k\n";
+  const Fused one = fused(first +
+                          "%a: f32[4,5] = aten::add.Tensor(%x, %k, 1)\n%b: f32[4,5] = aten::relu(%a)\n"
+                          "%y: f32[4,5] = aten::mul.Tensor(%b, %k)\nreturn %y\n}\n");
+  EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+  const Fused both = fused(first +
+                           "%a: f32[4,5] = aten::add.Tensor(%k, %k, 1)\n%b: f32[4,5] = aten::relu(%a)\n"
+                           "%y: f32[4,5] = aten::mul.Tensor(%x, %b)\nreturn %y\n}\n");
+  EXPECT_EQ(both.operators(), "berth::elementwise") << both.text;
+  const Fused ranks = fused(
+      "const @k: f32[1,1,1] = splat<2.0>\nmethod forward(%x: f32[3]) {\n%k: f32[1,1,1] = const @k\n"
+      "%a: f32[1,1,3] = aten::mul.Tensor(%x, %k)\n%y: f32[1,1,3] = aten::tanh(%a)\nreturn %y\n}\n");
+  EXPECT_EQ(ranks.operators(), "berth::elementwise") << ranks.text;
+}
+
+TEST(MinusZero, IsAnotherConstantThanZero) {
+  const Fused one = fused(
+      "method forward(%x: f32[5]) {\n%a: f32[5] = aten::mul.Scalar(%x, 0.0)\n%b: f32[5] = aten::add.Scalar(%a, 1.0, "
+      "1)\n"
+      "%c: f32[5] = aten::div.Scalar(%b, -0.0)\n%y: f32[5] = aten::tanh(%c)\nreturn %y\n}\n");
+  EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+}
+
+}  // namespace
+}  // namespace berth::fuse
