@@ -174,6 +174,7 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
     if (!factor) return nullptr;
     match->scale *= product ? *factor : 1 / *factor;
     value = argument(*node, 1 - number);
+    if (!value.valid() || context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
   }
   return nullptr;
 }
@@ -215,6 +216,8 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   const Node* scores = read_scores(context, argument(*softmax, 0), guarded ? 2 : 1, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
   match->keys = context.type(scores->results[0]).shape[2].value;
+  // Views may have joined the keys of several queries.
+  if (context.type(softmax->results[0]).shape.back() != Dim(match->keys)) return Reason::kOrder;
   if (!mask_fits(context, *match)) return Reason::kShape;
   bool hidden = false;
   if (match->mask.valid()) {

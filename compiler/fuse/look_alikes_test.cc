@@ -30,5 +30,27 @@ TEST(MinusZero, IsAnotherConstantThanZero) {
   EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
 }
 
+TEST(ASoftmaxOverTheKeysOfSeveralQueries, IsNoAttention) {
+  const std::string scores =
+      "method forward(%q: f32[3,8], %k: f32[5,8], %v: f32[5,8]) {\n"
+      "%q1: f32[3,2,4] = aten::view_copy(%q, [3, 2, 4])\n%q2: f32[2,3,4] = aten::permute_copy(%q1, [1, 0, 2])\n"
+      "%k1: f32[5,2,4] = aten::view_copy(%k, [5, 2, 4])\n%k2: f32[2,4,5] = aten::permute_copy(%k1, [1, 2, 0])\n"
+      "%v1: f32[5,2,4] = aten::view_copy(%v, [5, 2, 4])\n%v2: f32[2,5,4] = aten::permute_copy(%v1, [1, 0, 2])\n"
+      "%s: f32[2,3,5] = aten::bmm(%q2, %k2)\n";
+  const std::string end =
+      "%u: f32[2,3,5] = aten::view_copy(%p, [2, 3, 5])\n%o: f32[2,3,4] = aten::bmm(%u, %v2)\n"
+      "%y: f32[3,2,4] = aten::permute_copy(%o, [1, 0, 2])\nreturn %y\n}\n";
+  const Fused joined = fused(scores +
+                             "%w: f32[2,15] = aten::view_copy(%s, [2, 15])\n"
+                             "%p: f32[2,15] = aten::_softmax(%w, -1, false)\n" +
+                             end);
+  EXPECT_EQ(joined.operators().find("berth::attention"), std::string::npos) << joined.text;
+  const Fused rows = fused(scores +
+                           "%w: f32[6,5] = aten::view_copy(%s, [6, 5])\n"
+                           "%p: f32[6,5] = aten::_softmax(%w, -1, false)\n" +
+                           end);
+  EXPECT_EQ(rows.operators(), "berth::attention") << rows.text;
+}
+
 }  // namespace
 }  // namespace berth::fuse
