@@ -44,8 +44,12 @@ const Node* splittable(const Context& context, const Node& node) {
   const ir::Constant* weight = context.constant(node.args[1]);
   if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr) return nullptr;
   if (ir::max_numel(out, {}) > ir::max_numel(type, {})) return nullptr;
-  const auto empty = [&](ValueId part) { return context.type(part).shape[1] == ir::Dim(0); };
-  return std::any_of(parts.begin(), parts.end(), empty) ? nullptr : cat;
+  // A concatenation takes other element types along, and tensors of one dimension without elements.
+  const auto fits = [&](ValueId part) {
+    const ir::TensorType& own = context.type(part);
+    return own.dtype == DType::kF32 && own.rank() == 4 && own.shape[1] != ir::Dim(0);
+  };
+  return std::all_of(parts.begin(), parts.end(), fits) ? cat : nullptr;
 }
 
 Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {

@@ -52,5 +52,19 @@ TEST(ASoftmaxOverTheKeysOfSeveralQueries, IsNoAttention) {
   EXPECT_EQ(rows.operators(), "berth::attention") << rows.text;
 }
 
+TEST(AConcatenationWithOtherTypesOrNothing, IsNotSplit) {
+  const auto convolved = [](const std::string& inputs) {
+    return fused("const @w: f32[2,4,1,1] = dense<[1.0, 2.0, -1.0, 0.5, -2.0, 0.5, 1.0, 2.0]>\nmethod forward(" +
+                 inputs +
+                 ") {\n%w: f32[2,4,1,1] = const @w\n%j: f32[1,4,4,5] = aten::cat([%a, %b], 1)\n"
+                 "%c: f32[1,2,4,5] = aten::convolution(%j, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+                 "return %c\n}\n")
+        .operators();
+  };
+  EXPECT_NE(convolved("%a: f32[1,3,4,5], %b: i64[1,1,4,5]").find("aten::cat"), std::string::npos);
+  EXPECT_NE(convolved("%a: f32[1,4,4,5], %b: f32[0]").find("aten::cat"), std::string::npos);
+  EXPECT_EQ(convolved("%a: f32[1,3,4,5], %b: f32[1,1,4,5]").find("aten::cat"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::fuse
