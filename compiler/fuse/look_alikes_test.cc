@@ -66,5 +66,14 @@ TEST(AConcatenationWithOtherTypesOrNothing, IsNotSplit) {
   EXPECT_EQ(convolved("%a: f32[1,3,4,5], %b: f32[1,1,4,5]").find("aten::cat"), std::string::npos);
 }
 
+// Views of nothing may have any number of channels.
+TEST(AShuffleOfNothing, NeedsNoGroupsOfEquallyManyChannels) {
+  fused(
+      "method forward(%a: f32[0,3,4,5], %b: f32[0,3,4,5]) {\n%j: f32[0,6,4,5] = aten::cat([%a, %b], 1)\n"
+      "%v: f32[0,7,2,4,5] = aten::view_copy(%j, [0, 7, 2, 4, 5])\n"
+      "%p: f32[0,2,7,4,5] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
+      "%s: f32[0,6,4,5] = aten::view_copy(%p, [0, 6, 4, 5])\nreturn %s\n}\n");
+}
+
 }  // namespace
 }  // namespace berth::fuse

@@ -75,6 +75,8 @@ class RegionShuffles {
     const std::vector<Dim> groups = context_.type(cut).shape;
     if (image.size() != 4 || groups.size() != 5 || context_.type(shuffled).shape != image) return std::nullopt;
     if (groups[0] != image[0] || groups[3] != image[2] || groups[4] != image[3]) return std::nullopt;
+    // Of images without places, views give channels any number.
+    if (groups[1].value * groups[2].value != image[1].value) return std::nullopt;
     if (context_.type(joined).dtype != DType::kF32) return std::nullopt;
     const auto& parts = std::get<ir::ValueList>(cat->args[0]);
     for (ValueId part : parts) {
