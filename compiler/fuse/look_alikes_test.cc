@@ -75,5 +75,46 @@ TEST(AShuffleOfNothing, NeedsNoGroupsOfEquallyManyChannels) {
       "%s: f32[0,6,4,5] = aten::view_copy(%p, [0, 6, 4, 5])\nreturn %s\n}\n");
 }
 
+// A step of an LSTM of two units on three rows; `input` columns of the input's gate, `rank` dimensions of the output's.
+Fused lstm_step(int input, int rank) {
+  const std::string columns = std::to_string(input);
+  const std::string gate = rank == 3 ? "f32[1,3,2]" : "f32[3,2]";
+  return fused(
+      "const @w: f32[2,8] = dense<[0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8, 0.15, 0.25, -0.35, 0.45, 0.55, -0.65, "
+      "0.75, 0.85]>\nmethod forward(%x: f32[3,8], %h: f32[3,2], %c: f32[3,2]) {\n%w: f32[2,8] = const @w\n"
+      "%m: f32[3,8] = aten::mm(%h, %w)\n%s: f32[3,8] = aten::add.Tensor(%x, %m, 1)\n"
+      "%i0: f32[3," +
+      columns + "] = aten::slice_copy.Tensor(%s, 1, 0, " + columns +
+      ", 1)\n"
+      "%i: f32[3," +
+      columns +
+      "] = aten::sigmoid(%i0)\n"
+      "%f0: f32[3,2] = aten::slice_copy.Tensor(%s, 1, 2, 4, 1)\n%f: f32[3,2] = aten::sigmoid(%f0)\n"
+      "%g0: f32[3,2] = aten::slice_copy.Tensor(%s, 1, 4, 6, 1)\n%g: f32[3,2] = aten::tanh(%g0)\n"
+      "%o0: f32[3,2] = aten::slice_copy.Tensor(%s, 1, 6, 8, 1)\n"
+      "%o1: " +
+      gate + " = aten::view_copy(%o0, " + (rank == 3 ? "[1, 3, 2]" : "[3, 2]") +
+      ")\n"
+      "%o: " +
+      gate +
+      " = aten::sigmoid(%o1)\n"
+      "%kept: f32[3,2] = aten::mul.Tensor(%f, %c)\n%new: f32[3,2] = aten::mul.Tensor(%i, %g)\n"
+      "%n: f32[3,2] = aten::add.Tensor(%kept, %new, 1)\n%t: f32[3,2] = aten::tanh(%n)\n"
+      "%y: " +
+      gate +
+      " = aten::mul.Tensor(%o, %t)\n%z: f32[3,2] = aten::mul.Tensor(%n, %h)\n"
+      "return %y, %z, %n\n}\n");
+}
+
+TEST(AGateThatIsStretchedOverUnits, IsNoStepOfAnLstm) {
+  const Fused one = lstm_step(1, 2);
+  EXPECT_EQ(one.operators().find("berth::lstm_cell"), std::string::npos) << one.text;
+}
+
+TEST(ACellOfFewerDimensionsThanTheOutput, KeepsThem) {
+  EXPECT_EQ(lstm_step(2, 2).operators(), "berth::lstm_cell aten::mul.Tensor");
+  EXPECT_EQ(lstm_step(2, 3).operators(), "berth::lstm_cell aten::mul.Tensor");
+}
+
 }  // namespace
 }  // namespace berth::fuse

@@ -68,6 +68,9 @@ class Matcher {
     const Gate output = gate_of(gate);
     const Node* sum = context_.maker(step.new_cell);
     if (output.function != OpId::sigmoid_out || sum == nullptr || !sum->is(OpId::add_out)) return std::nullopt;
+    const int64_t units = elements(node.results[0]);
+    if (!is_plain(context_, step.new_cell) || elements(gate) != units || elements(step.new_cell) != units)
+      return std::nullopt;
     if (context_.number(sum->args[2]) != 1.0) return std::nullopt;
     const int64_t size = out.shape.back().value;
     for (size_t k = 0; k < 2; ++k) {
@@ -92,6 +95,11 @@ class Matcher {
                                candidate.function == OpId::tanh_out;
         const bool bases = forget.base == output.base && input.base == output.base && candidate.base == output.base;
         if (!functions || !bases || !is_plain(context_, cell)) continue;
+        // One number a unit each: none is stretched.
+        const int64_t units = elements(step->new_cell);
+        for (const ValueId gate : {argument(*kept, k), argument(*added, j), argument(*added, 1 - j)}) {
+          if (elements(gate) != units) return false;
+        }
         const int64_t columns[4] = {input.column, forget.column, candidate.column, output.column};
         for (size_t g = 0; g < 4; ++g) step->order[g] = columns[g] % size == 0 ? columns[g] / size : -1;
         step->cell = cell;
@@ -218,21 +226,21 @@ class RegionLstm {
     if (!input.valid()) return false;
     const std::string source = method_.node(id).source;
     const ValueId weight = columns_in_order(step.weight, step.order);
-    // The model may have more dimensions, of one place each.
-    const std::vector<Dim> shape = method_.tensor(method_.node(id).results[0]).shape;
     const std::vector<Dim> rows = method_.tensor(step.hidden).shape;
     const std::vector<Dim> wide = {rows[0], method_.tensor(weight).shape[1]};
     BERTH_ASSIGN_OR_RETURN(const ValueId gates, with_shape(context_, build_, input, wide, source));
     BERTH_ASSIGN_OR_RETURN(const ValueId cell, with_shape(context_, build_, step.cell, rows, source));
     BERTH_ASSIGN_OR_RETURN(
-        std::vector<ValueId> made,
+        const std::vector<ValueId> made,
         build_.create(OpId::fused_lstm_cell_out, {gates, step.hidden, cell, weight, std::string()}, source));
-    for (ValueId& result : made) {
-      BERTH_ASSIGN_OR_RETURN(result, with_shape(context_, build_, result, shape, source));
+    // What stands between the sum of the new cell and here goes on reading that.
+    const ValueId old[] = {method_.node(id).results[0], step.new_cell};
+    for (size_t i = 0; i < 2; ++i) {
+      // The model may have more dimensions, of one place each.
+      const std::vector<Dim> shape = method_.tensor(old[i]).shape;
+      BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context_, build_, made[i], shape, source));
+      replaced_.add(old[i], result);
     }
-    replaced_.add(method_.node(id).results[0], made[0]);
-    // What stands between the sum and here goes on reading the sum.
-    replaced_.add(step.new_cell, made[1]);
     changed_ = true;
     return true;
   }
