@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "compiler/why_names.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
 #include "tools/names.h"
@@ -153,8 +154,7 @@ void add_compile(CLI::App& app, Session& session) {
                   "write the IR after every pass that changed it to this folder");
   sub->add_option("--why", command->options.why, "print the decisions of a pass, with their reasons")
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"all", "reuse", "fusion", "partition", "insert_copies", "propagate_devices", "simplify",
-                             "fold_constants", "fold_batch_norm", "canonicalise_views", "cse", "dce"}));
+      ->check(CLI::IsMember(why_names()));
   sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
   sub->add_flag("--json", command->json, "one JSON object instead of text");
   sub->footer("example: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224");

@@ -35,8 +35,10 @@ using Function = Expected<passes::Changed> (*)(ir::Module&, const Targets&, cons
 
 std::vector<passes::Pass> fuse_passes(const Targets& targets) {
   const auto pass = [&targets](const char* name, Function function) {
-    return passes::Pass{name, [&targets, function](ir::Module& module, const passes::Options& options) {
-                          return function(module, targets, options);
+    return passes::Pass{name, [&targets, name, function](ir::Module& module, const passes::Options& options) {
+                          passes::Options own = options;
+                          if (passes::wants_why(options, name)) own.why = {"fusion"};
+                          return function(module, targets, own);
                         }};
   };
   return {

@@ -14,7 +14,7 @@
 //
 // The passes follow the placement (compiler/place/place.h), because what may be fused is what one delegate holds; they
 // change nothing outside of delegates. They make operators "berth::…" of format/operators.def, which never stand in a
-// program itself. `--why fusion` tells of all of them.
+// program itself. `--why fusion` tells of all of them, the name of a pass of that one.
 #pragma once
 
 #include <vector>
