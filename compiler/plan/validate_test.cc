@@ -209,6 +209,110 @@ TEST(WhatAMergeSays, IsChecked) {
   EXPECT_EQ(verdict(c), "sound");
 }
 
+/// Three of 8 bytes that are alive together, in one place each; the merges are the caller's.
+Case three() {
+  Case c = two();
+  c.problem.storages.push_back(c.problem.storages[1]);
+  for (Storage& storage : c.problem.storages) {
+    storage.lower = 0;
+    storage.upper = 9;
+    storage.alignment = 1;
+  }
+  c.plan.offsets = {0, 8, 16};
+  c.plan.spaces = {SpaceUse{24, 24}};
+  return c;
+}
+
+TEST(AMergeThatIsTaken, LiesExactlyWhereItSays) {
+  Case c = three();
+  Merge inside;
+  inside.from = 1;
+  inside.to = 0;
+  inside.offset = 4;
+  c.problem.merges = {inside};
+  c.plan.merged = {true};
+  for (const int64_t offset : {0, 3, 5, 8}) {
+    c.plan.offsets[1] = offset;
+    EXPECT_EQ(verdict(c), "merge 0: it is taken but does not lie there") << offset;
+  }
+  c.plan.offsets[1] = 4;
+  c.plan.spaces[0].lower_bound = 0;
+  EXPECT_EQ(verdict(c), "sound");
+}
+
+TEST(AMergeAcrossSpaces, ExcusesNothing) {
+  Case c = three();
+  c.problem.spaces.resize(2);
+  c.problem.storages[1].space = 1;
+  Merge across;
+  across.from = 1;
+  across.to = 0;
+  c.problem.merges = {across};
+  c.plan.merged = {true};
+  c.plan.offsets = {0, 0, 8};
+  c.plan.spaces = {SpaceUse{16, 16}, SpaceUse{8, 8}};
+  EXPECT_EQ(verdict(c), "merge 0: its storages are in two spaces");
+  c.plan.merged = {false};
+  EXPECT_EQ(verdict(c), "sound");
+}
+
+// One is a part of two wholes: of what each asks for, the larger counts.
+TEST(TheLargestAlignment, OfTheMergesThatMoveAStorageCounts) {
+  for (const bool larger_first : {false, true}) {
+    Case c = three();
+    c.problem.storages[1].alignment = 16;
+    c.problem.storages[2].lower = 8;
+    for (const bool first : {true, false}) {
+      Merge merge;
+      merge.from = 1;
+      merge.to = first ? 0 : 2;
+      merge.offset = 4;
+      merge.alignment = first == larger_first ? 8 : 4;
+      c.problem.merges.push_back(merge);
+    }
+    c.problem.storages[0].upper = 8;
+    c.problem.storages[1].upper = 9;
+    c.plan.merged = {true, true};
+    c.plan.offsets = {0, 4, 0};
+    c.plan.spaces = {SpaceUse{12, 0}};
+    EXPECT_EQ(verdict(c), "storage 1: its offset 4 is no multiple of its alignment 8") << larger_first;
+    c.problem.merges[larger_first ? 0 : 1].alignment = 4;
+    EXPECT_EQ(verdict(c), "sound") << larger_first;
+  }
+}
+
+TEST(EverySpaceIsJudged, NotTheFirstAlone) {
+  for (int32_t space = 0; space < 3; ++space) {
+    Case c = two();
+    c.problem.spaces.resize(3);
+    for (Storage& storage : c.problem.storages) storage.space = space;
+    c.plan.offsets = {0, 4};
+    c.plan.spaces.assign(3, SpaceUse{0, 0});
+    c.plan.spaces[static_cast<size_t>(space)].height = 12;
+    EXPECT_EQ(verdict(c),
+              "storage 1: its bytes [4, 12) overlap the bytes [0, 8) of storage 0: both are alive in step 2");
+  }
+}
+
+TEST(APartnerThatIsDead, HidesNobody) {
+  // a and its partner b share bytes; a dies, and what comes then overlaps b, not a.
+  Case c = three();
+  c.problem.storages[0].upper = 4;
+  c.problem.storages[2].lower = 4;
+  Merge merge;
+  merge.from = 1;
+  merge.to = 0;
+  merge.offset = 4;
+  c.problem.merges = {merge};
+  c.plan.merged = {true};
+  c.plan.offsets = {0, 4, 0};
+  c.plan.spaces = {SpaceUse{12, 0}};
+  EXPECT_EQ(verdict(c), "storage 2: its bytes [0, 8) overlap the bytes [4, 12) of storage 1: both are alive in step 4");
+  c.plan.offsets[2] = 12;
+  c.plan.spaces[0].height = 20;
+  EXPECT_EQ(verdict(c), "sound");
+}
+
 TEST(TwoSpacesDoNotOverlap, AtTheSameOffset) {
   Case c = two();
   c.problem.spaces.resize(2);
