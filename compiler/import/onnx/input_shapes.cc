@@ -66,13 +66,17 @@ class InputTypes {
     const auto given = given_.find(input.name);
     if (given == given_.end() || !input.has_shape) return Done{};
     const std::vector<Extent>& extents = given->second;
-    const auto contradiction = [&] {
-      return wrong(input.name, "--input-shape contradicts the model, which says " + model_shape(input));
+    const auto contradiction = [&](const char* advice) {
+      return wrong(input.name, "--input-shape contradicts the model, which says " + model_shape(input) + advice);
     };
-    if (extents.size() != input.shape.size()) return contradiction();
+    if (extents.size() != input.shape.size()) return contradiction("");
     for (size_t i = 0; i < extents.size(); ++i) {
       const Dimension& d = input.shape[i];
-      if (d.has_value && (extents[i].lower != d.value || extents[i].upper != d.value)) return contradiction();
+      if (d.has_value && (extents[i].lower != d.value || extents[i].upper != d.value)) {
+        return contradiction(
+            "; it sets what a model leaves open: export the model with that shape, or with the dimension open "
+            "(torch.onnx.export's dynamic_shapes or dynamic_axes)");
+      }
       if (d.has_value || d.symbol.empty()) continue;
       const auto [bound, fresh] = bound_.emplace(d.symbol, extents[i]);
       if (!fresh && (bound->second.lower != extents[i].lower || bound->second.upper != extents[i].upper)) {

@@ -70,7 +70,7 @@ TEST(BoundDimensions, MustNotContradict) {
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "3x4"}})),
                   "says 3 for 'batch', which another input has as 2");
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "2x5"}})),
-                  "contradicts the model, which says batchx4");
+                  "contradicts the model, which says batchx4; it sets what a model leaves open: export the model with");
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16x1"}})), "contradicts the model");
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"token", "2x16"}})),
                   "names no input of the model; it has: tokens, mask");

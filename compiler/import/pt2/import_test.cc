@@ -202,6 +202,7 @@ TEST(OptionsAreIgnored, ContradictionsAreSaid) {
   p.output("x");
   const std::pair<const char*, const char*> kCases[] = {{"1..9x3", "--input-shape says 1..9 for dimension 0"},
                                                         {"4x4", "--input-shape says 4 for dimension 1"},
+                                                        {"4x4", "export the model with that shape, or with"},
                                                         {"4", "has 1 dimensions, the input 2"},
                                                         {"4y3", "is not a shape"}};
   for (const auto& [shape, message] : kCases) {

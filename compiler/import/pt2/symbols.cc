@@ -213,7 +213,9 @@ Status SymbolTable::bind_input(const SizedInput& input, bool plain) {
       BERTH_TRY(plain ? bind_plain(input, axis, given) : bind_affine(input, axis, given));
     } else if (given != nullptr && (given->lower != size.number || given->upper != size.number)) {
       return wrong(input.name, "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
-                                   ", which the model has as " + std::to_string(size.number));
+                                   ", which the model has as " + std::to_string(size.number) +
+                                   "; it sets what a model leaves open: export the model with that shape, or with the "
+                                   "dimension open (torch.export's dynamic_shapes)");
     }
   }
   return Done{};
