@@ -42,9 +42,19 @@ Prefer preferred = Prefer::kFaster;
 
 #ifdef BERTH_ONEDNN
 
+// oneDNN's activations lose what is no number (relu makes 0 of it): ours follow, on what it stored.
+struct Following {
+  portable::Activation activation;
+  int64_t count = 0;  // of elements
+};
+
+// Elements of an activation that are worth another thread.
+constexpr int64_t kGrainElements = 1 << 13;
+
 class OneDnnEngine final : public Engine {
  public:
-  explicit OneDnnEngine(std::unique_ptr<OneDnnCall> call) : call_(std::move(call)) {}
+  OneDnnEngine(std::unique_ptr<OneDnnCall> call, const Following& following)
+      : call_(std::move(call)), following_(following) {}
   const char* name() const override { return "onednn"; }
   const WeightLayout& weight() const override { return call_->primitive().weight(); }
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
@@ -52,33 +62,47 @@ class OneDnnEngine final : public Engine {
     void* scratch = bytes == 0 ? nullptr : context.allocate_temp(bytes);
     if (bytes != 0 && scratch == nullptr) return Error::kMemoryAllocationFailed;
     const Error error = call_->run(operands.input, weight, operands.bias, operands.out, scratch);
-    return error == Error::kOk ? error : context.fail(error, "oneDNN could not run it");
+    if (error != Error::kOk) return context.fail(error, "oneDNN could not run it");
+    if (following_.activation.kind == portable::ActivationKind::kNone) return Error::kOk;
+    context.parallel_for(following_.count, kGrainElements, [&](int64_t begin, int64_t end) {
+      portable::activate(following_.activation, operands.out + begin, end - begin);
+    });
+    return Error::kOk;
   }
 
  private:
   std::unique_ptr<OneDnnCall> call_;
+  Following following_;
 };
 
 class OneDnnKind final : public EngineKind {
  public:
-  explicit OneDnnKind(std::shared_ptr<const OneDnnPrimitive> primitive) : primitive_(std::move(primitive)) {}
+  OneDnnKind(std::shared_ptr<const OneDnnPrimitive> primitive, const Following& following)
+      : primitive_(std::move(primitive)), following_(following) {}
   size_t temp_bytes() const override {
     const size_t bytes = primitive_->scratch_bytes();
     return bytes == 0 ? 0 : bytes + portable::kTempPadding;
   }
   std::unique_ptr<Engine> make() const override {
     auto call = OneDnnCall::make(primitive_);
-    return call == nullptr ? nullptr : std::make_unique<OneDnnEngine>(std::move(call));
+    return call == nullptr ? nullptr : std::make_unique<OneDnnEngine>(std::move(call), following_);
   }
 
  private:
   std::shared_ptr<const OneDnnPrimitive> primitive_;
+  Following following_;
 };
 
+int64_t elements_of(const ConvSpec& spec) { return spec.batch * spec.out_channels * spec.out[0] * spec.out[1]; }
+int64_t elements_of(const LinearSpec& spec) { return spec.rows * spec.columns; }
+
 template <typename Spec>
-std::unique_ptr<EngineKind> onednn_kind(const Spec& spec, int threads) {
+std::unique_ptr<EngineKind> onednn_kind(Spec spec, int threads) {
+  const Following following = {spec.finish.function(), elements_of(spec)};
+  spec.finish.activation = static_cast<int64_t>(portable::ActivationKind::kNone);
+  spec.finish.alpha = spec.finish.beta = 0;
   auto primitive = OneDnnPrimitive::get(spec, threads);
-  return primitive == nullptr ? nullptr : std::make_unique<OneDnnKind>(std::move(primitive));
+  return primitive == nullptr ? nullptr : std::make_unique<OneDnnKind>(std::move(primitive), following);
 }
 
 #else

@@ -14,8 +14,6 @@ extern "C" void omp_set_num_threads(int count);
 namespace berth::cpu {
 namespace {
 
-using portable::ActivationKind;
-
 dnnl_engine_t engine() {
   static const dnnl_engine_t made = [] {
     dnnl_engine_t e = nullptr;
@@ -49,29 +47,6 @@ using Primitive = Owned<dnnl_primitive_t, dnnl_primitive_destroy>;
 using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
 using Stream = Owned<dnnl_stream_t, dnnl_stream_destroy>;
 
-struct Eltwise {
-  dnnl_alg_kind_t kind;
-  float alpha, beta;
-};
-
-Eltwise eltwise_of(const portable::Activation& a) {
-  switch (a.kind) {
-    case ActivationKind::kNone: break;
-    case ActivationKind::kRelu: return {dnnl_eltwise_relu, 0, 0};
-    case ActivationKind::kClamp: return {dnnl_eltwise_clip, a.alpha, a.beta};
-    case ActivationKind::kLeakyRelu: return {dnnl_eltwise_relu, a.alpha, 0};
-    case ActivationKind::kSigmoid: return {dnnl_eltwise_logistic, 0, 0};
-    case ActivationKind::kTanh: return {dnnl_eltwise_tanh, 0, 0};
-    case ActivationKind::kSilu: return {dnnl_eltwise_swish, 1, 0};
-    case ActivationKind::kHardSigmoid: return {dnnl_eltwise_hardsigmoid, 1.0f / 6, 0.5f};
-    case ActivationKind::kHardSwish: return {dnnl_eltwise_hardswish, 1.0f / 6, 0.5f};
-    case ActivationKind::kGelu: return {dnnl_eltwise_gelu_erf, 0, 0};
-    case ActivationKind::kGeluTanh: return {dnnl_eltwise_gelu_tanh, 0, 0};
-    case ActivationKind::kElu: return {dnnl_eltwise_elu, a.alpha, 0};
-  }
-  return {dnnl_alg_kind_undef, 0, 0};
-}
-
 bool make_attributes(const Finish& finish, Attributes& attributes) {
   PostOps ops;
   if (dnnl_primitive_attr_create(attributes.out()) != dnnl_success ||
@@ -80,11 +55,6 @@ bool make_attributes(const Finish& finish, Attributes& attributes) {
     return false;
   }
   if (finish.residual != 0 && dnnl_post_ops_append_sum(ops.get(), 1, 0, dnnl_data_type_undef) != dnnl_success) {
-    return false;
-  }
-  const Eltwise e = eltwise_of(finish.function());
-  if (e.kind != dnnl_alg_kind_undef &&
-      dnnl_post_ops_append_eltwise(ops.get(), e.kind, e.alpha, e.beta) != dnnl_success) {
     return false;
   }
   return dnnl_primitive_attr_set_post_ops(attributes.get(), ops.get()) == dnnl_success;

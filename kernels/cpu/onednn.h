@@ -17,7 +17,7 @@ class OneDnnPrimitive {
   struct Handles;
 
   /// Finds or makes the primitive for these numbers; null when oneDNN has none that is better than plain loops. A
-  /// residual is expected in the memory of the result.
+  /// residual is expected in the memory of the result; the activation is left to the caller.
   static std::shared_ptr<const OneDnnPrimitive> get(const ConvSpec& spec, int threads);
   static std::shared_ptr<const OneDnnPrimitive> get(const LinearSpec& spec, int threads);
 
