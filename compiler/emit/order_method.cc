@@ -21,11 +21,6 @@ bool keeps_its_turn(const ir::Node& node) {
   }
 }
 
-bool is_candidate(const ir::Node& node, size_t argument) {
-  return node.op->in_place != ir::InPlaceClass::kNever && argument < 32 &&
-         (node.op->in_place_arguments >> argument & 1u) != 0;
-}
-
 class Maker {
  public:
   Maker(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes)
@@ -131,7 +126,7 @@ class Maker {
   void add_in_place(const ir::Node& node) {
     const ir::TensorType* to = method_.value(node.results[0]).tensor();
     for (size_t i = 0; to != nullptr && i < node.args.size(); ++i) {
-      if (!is_candidate(node, i)) continue;
+      if (!lifetimes_.in_place_set.allows(*node.op, i)) continue;
       ir::for_each_value(node.args[i], [&](const ir::ValueId& value) {
         const ir::TensorType* from = value.valid() ? method_.value(value).tensor() : nullptr;
         if (from == nullptr || from->shape != to->shape || element_size(from->dtype) != element_size(to->dtype)) return;
@@ -151,98 +146,7 @@ class Maker {
   order::Problem problem_;
 };
 
-/// The bytes that a set of storages takes in each space when all are alive together.
-class Together {
- public:
-  explicit Together(const Lifetimes& lifetimes) : lifetimes_(lifetimes) {
-    for (const plan::Merge& merge : lifetimes.problem.merges) merges_of_[merge.from].push_back(&merge);
-    needs_.resize(lifetimes.problem.spaces.size(), 0);
-  }
-
-  /// `may_share`: bytes of a storage that it might have in common with another one of them.
-  void add(const std::set<int32_t>& storages, const std::map<int32_t, int64_t>& may_share = {}) {
-    std::vector<int64_t> bytes(needs_.size(), 0);
-    for (const int32_t s : storages) {
-      const plan::Storage& storage = storage_of(s);
-      const auto found = may_share.find(s);
-      const int64_t elsewhere = found == may_share.end() ? 0 : std::min(found->second, storage.size);
-      bytes[static_cast<size_t>(storage.space)] += storage.size - std::max(elsewhere, shared(s, storages));
-    }
-    for (size_t i = 0; i < needs_.size(); ++i) needs_[i] = std::max(needs_[i], bytes[i]);
-  }
-
-  int64_t total() const {
-    int64_t total = 0;
-    for (const int64_t bytes : needs_) total += bytes;
-    return total;
-  }
-
- private:
-  const plan::Storage& storage_of(int32_t s) const { return lifetimes_.problem.storages[static_cast<size_t>(s)]; }
-
-  int64_t shared(int32_t s, const std::set<int32_t>& storages) const {
-    const auto found = merges_of_.find(s);
-    int64_t bytes = 0;
-    if (found == merges_of_.end()) return 0;
-    for (const plan::Merge* merge : found->second) {
-      if (storages.count(merge->to) == 0) continue;
-      bytes += std::max<int64_t>(0, std::min(storage_of(s).size, storage_of(merge->to).size - merge->offset));
-    }
-    return std::min(bytes, storage_of(s).size);
-  }
-
-  const Lifetimes& lifetimes_;
-  std::map<int32_t, std::vector<const plan::Merge*>> merges_of_;
-  std::vector<int64_t> needs_;
-};
-
 }  // namespace
-
-int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes) {
-  Together together(lifetimes);
-  const auto storage_of = [&](const ir::ValueId& value) {
-    const Place& place = lifetimes.places[static_cast<size_t>(value.index)];
-    return place.home == Home::kStorage ? place.index : -1;
-  };
-  // What lies within what is an order's affair: whoever may be a part of another storage in some order is left out.
-  std::set<int32_t> parts;
-  for (const ir::NodeId id : method.body.nodes) {
-    const ir::Node& node = method.node(id);
-    if (!takes_slots(node)) continue;
-    const auto add = [&](const ir::ValueId& value) { parts.insert(storage_of(value)); };
-    for (const ir::Argument& argument : node.args) ir::for_each_value(argument, add);
-    for (const ir::ValueId result : node.results) add(result);
-  }
-  std::set<int32_t> first;
-  std::set<int32_t> last;
-  for (size_t s = 0; s < lifetimes.problem.storages.size(); ++s) {
-    const plan::Storage& storage = lifetimes.problem.storages[s];
-    if (storage.lower == 0) first.insert(static_cast<int32_t>(s));
-    const bool part = parts.count(static_cast<int32_t>(s)) != 0;
-    if (storage.upper > lifetimes.read_step && !part) last.insert(static_cast<int32_t>(s));
-  }
-  together.add(first);
-  together.add(last);
-  for (const ir::NodeId id : method.body.nodes) {
-    const ir::Node& node = method.node(id);
-    if (takes_slots(node) || !node.regions.empty()) continue;
-    std::set<int32_t> touched;
-    const auto touch = [&](const ir::ValueId& value) {
-      if (storage_of(value) >= 0) touched.insert(storage_of(value));
-    };
-    for (const ir::Argument& argument : node.args) ir::for_each_value(argument, touch);
-    for (const ir::ValueId result : node.results) touch(result);
-    // In another order its input may be dead behind it, and be overwritten; or its result be a view.
-    std::map<int32_t, int64_t> may_share;
-    const bool may_be_view = node.op->view != ir::ViewKind::kNone || node.is(ir::OpId::permute_copy_out) ||
-                             node.is(ir::OpId::clone_dim_order_out);
-    if (!node.results.empty() && (may_be_view || node.op->in_place != ir::InPlaceClass::kNever)) {
-      may_share[storage_of(node.results[0])] = INT64_MAX;
-    }
-    together.add(touched, may_share);
-  }
-  return together.total();
-}
 
 bool is_order_exact(const ir::Method& method) {
   for (const ir::NodeId id : method.body.nodes) {

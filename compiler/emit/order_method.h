@@ -6,6 +6,7 @@
 #include "compiler/emit/lifetimes.h"
 #include "compiler/ir/module.h"
 #include "compiler/order/order.h"
+#include "compiler/plan/plan.h"
 
 namespace berth::emit {
 
@@ -13,10 +14,10 @@ namespace berth::emit {
 /// and nodes with regions keep their order among each other. REQUIRES: `lifetimes` are the method's.
 order::Problem order_problem(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes);
 
-/// Bytes of all arenas together that every order needs: for one node its arguments and results, at the beginning the
-/// inputs, at the end the outputs; without what may be shared among them in any order, not in that of `lifetimes`
-/// alone. REQUIRES: as above.
-int64_t needed_by_any_order(const ir::Method& method, const Lifetimes& lifetimes);
+/// Whether each arena of `plan` is as high as it must be in every order of the nodes (order/every_order.h). False says
+/// nothing. REQUIRES: as above; `plan` is of the lifetimes.
+bool is_lowest_of_all_orders(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
+                             const plan::Plan& plan);
 
 /// Whether order_problem() says all that a plan may share, so that its bounds hold for plans: no part may lie in a
 /// whole, and no node has branches or loops, whose values it counts as alive together.

@@ -87,7 +87,7 @@ class Orders {
     }
     if (cut.has_value()) BERTH_TRY(try_order(std::move(*cut)));
     const ir::Method& method = best_.in_order(given);
-    best_.order_optimal = height_of(best_.plan) <= needed_by_any_order(method, best_.lifetimes);
+    best_.order_optimal = is_lowest(method);
     if (reorder && !best_.order_optimal) BERTH_TRY(try_best_order(given));
     planning_.order_optimal &= best_.order_optimal;
     return std::move(best_);
@@ -132,8 +132,13 @@ class Orders {
     planning_.truncated |= found->truncated;
     const bool exact = is_order_exact(changed) && best_.plan.spaces.size() == 1;
     if (found->peak < found->given_peak) BERTH_TRY(try_order(reordered(changed, found->tasks)));
-    best_.order_optimal = exact && height_of(best_.plan) <= found->lower_bound;
+    best_.order_optimal = (exact && height_of(best_.plan) <= found->lower_bound) || is_lowest(best_.in_order(given));
     return Done{};
+  }
+
+  bool is_lowest(const ir::Method& method) {
+    const Stopwatch watch(&planning_);
+    return is_lowest_of_all_orders(module_, method, best_.lifetimes, best_.plan);
   }
 
   static ir::Method reordered(ir::Method changed, const std::vector<int32_t>& tasks) {
@@ -156,6 +161,7 @@ double Planning::seconds_left() const { return time_limit > 0 ? std::max(1e-6, t
 MemoryOptions memory_options(const EmitOptions& options) {
   MemoryOptions memory;
   memory.in_place = options.in_place && options.planner != Planner::kNaive;
+  memory.in_place_set = options.in_place_set;
   memory.alias = options.alias;
   memory.slots = options.alias && options.planner != Planner::kNaive;
   return memory;
