@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/shape_args.h"
+#include "compiler/ir/verify_regions.h"
 
 namespace berth::pte {
 namespace {
@@ -66,13 +68,21 @@ bool MethodImporter::is_state_write(int write) const {
   return std::any_of(states_.begin(), states_.end(), [&](const StateSlot& state) { return state.write == write; });
 }
 
-// What was written from write `first` on is no longer known.
-void MethodImporter::forget(size_t first, size_t last) {
+// What was written from write `first` on is no longer known. Each place counts once: what is forgotten is a write, too,
+// and branches that lie within each other would double it.
+Status MethodImporter::forget(size_t first, size_t last) {
+  BERTH_TRY(spend(last - first + states_.size()));
+  std::set<int> of_states;
+  for (const StateSlot& state : states_) of_states.insert(state.write);
+  std::set<std::tuple<uint32_t, uint64_t, uint64_t>> known;
   std::vector<Region> regions;
   for (size_t i = first; i < last; ++i) {
-    if (!is_state_write(static_cast<int>(i))) regions.push_back(writes_[i].region);
+    const Region& region = writes_[i].region;
+    if (of_states.count(static_cast<int>(i)) != 0) continue;
+    if (known.emplace(region.space, region.begin, region.end).second) regions.push_back(region);
   }
   for (const Region& region : regions) record(-1, ValueId(), region);
+  return Done{};
 }
 
 Expected<MethodImporter::Branch> MethodImporter::import_branch(uint32_t begin, uint32_t end, const Snapshot& before) {
@@ -174,8 +184,9 @@ Status MethodImporter::join(const Snapshot& before, const Argument& condition, B
   std::vector<ir::Graph> regions;
   regions.push_back(std::move(yes.graph));
   regions.push_back(std::move(no.graph));
-  const std::vector<ValueId> results = append(OpId::if_, {condition}, std::move(regions), std::move(types), slots);
-  forget(before.writes, writes_.size());
+  BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+                         append(OpId::if_, {condition}, std::move(regions), std::move(types), slots));
+  BERTH_TRY(forget(before.writes, writes_.size()));
   for (const Region& region : touched) record(-1, ValueId(), region);
   for (size_t i = 0; i < slots.size(); ++i) {
     if (moved.count(slots[i]) != 0) {
@@ -198,12 +209,17 @@ Status MethodImporter::join(const Snapshot& before, const Argument& condition, B
   return Done{};
 }
 
-std::vector<ValueId> MethodImporter::append(OpId op, std::vector<Argument> args, std::vector<ir::Graph> regions,
-                                            std::vector<ir::Type> types, const std::vector<Slot>& slots) {
+Expected<std::vector<ValueId>> MethodImporter::append(OpId op, std::vector<Argument> args,
+                                                      std::vector<ir::Graph> regions, std::vector<ir::Type> types,
+                                                      const std::vector<Slot>& slots, ir::DelegateId delegate) {
   ir::Node node;
   node.op = &ir::operator_of(op);
+  if (const Status fit = ir::check_results(module_, *node.op, types); !fit.ok()) {
+    return unsupported(fit.error().message);
+  }
   node.args = std::move(args);
   node.regions = std::move(regions);
+  node.delegate = delegate;
   node.source = "instruction " + std::to_string(instruction_);
   const ir::NodeId id{static_cast<int32_t>(method_.nodes.size())};
   for (size_t i = 0; i < types.size(); ++i) {
@@ -213,6 +229,9 @@ std::vector<ValueId> MethodImporter::append(OpId op, std::vector<Argument> args,
     value.node = id;
     value.result = static_cast<int>(i);
     node.results.push_back(result);
+  }
+  if (std::string problem = ir::region_problem(module_, method_, node); !problem.empty()) {
+    return unsupported(std::move(problem));
   }
   const std::vector<ValueId> results = node.results;
   method_.nodes.push_back(std::move(node));

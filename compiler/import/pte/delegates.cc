@@ -37,6 +37,9 @@ Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
     if (spec.value() != nullptr) copy.value.assign(spec.value()->begin(), spec.value()->end());
     delegate.specs.push_back(std::move(copy));
   }
+  if (const auto device = ir::delegate_device(delegate); !device.ok()) {
+    return invalid(device.error().place + ": " + device.error().message);
+  }
   Span<const uint8_t> payload;
   if (source_.program.delegate_payload(from, &payload) != Error::kOk) {
     return invalid("the file has not got the payload of delegate " + std::to_string(index));
@@ -84,8 +87,8 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
     types.emplace_back(std::move(type));
   }
   BERTH_ASSIGN_OR_RETURN(const ir::DelegateId id, delegate_of(index));
-  const std::vector<ValueId> results = append(OpId::delegate, {inputs}, {}, std::move(types), slots);
-  method_.nodes.back().delegate = id;
+  BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+                         append(OpId::delegate, {inputs}, {}, std::move(types), slots, id));
   for (size_t i = 0; i < slots.size(); ++i) BERTH_TRY(define(slots[i], results[i]));
   return Done{};
 }

@@ -111,26 +111,53 @@ Status MethodImporter::import_body(Loop& loop, Stack& stack) {
   loops_[loop.begin] = loop.jump;
   instruction_ = static_cast<int32_t>(loop.begin);
   operator_ = "the loop from here";
-  for (size_t i = 0; i < loop.slots.size();) {
-    const auto value = read(loop.slots[i]);
-    const bool same = value.ok() && method_.value(*value).type == method_.value(loop.carried[i]).type;
-    if (same) {
-      loop.region.outputs.emplace_back(*value);
-      ++i;
-      continue;
-    }
-    if (is_read(loop.region.inputs[i], loop.region)) {
-      return value.ok() ? unsupported("carries " + slot_text(loop.slots[i]) + " with a type that changes")
-                        : value.error();
-    }
-    const auto at = static_cast<std::ptrdiff_t>(i);  // bytes that were free before the loop
-    loop.slots.erase(loop.slots.begin() + at);
-    loop.carried.erase(loop.carried.begin() + at);
-    loop.region.inputs.erase(loop.region.inputs.begin() + at);
-  }
+  BERTH_TRY(keep_carried(loop, stack));
   std::swap(moved_, moved_around);
   stack_ = stack_around;
   graph_ = around;
+  return Done{};
+}
+
+// What `slots` hold at the end of a body, invalid where it is nothing of the type with which they began.
+std::vector<ValueId> MethodImporter::carried_on(const std::vector<Slot>& slots, const ir::ValueList& start) {
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const auto value = read(slots[i]);
+    const bool same = value.ok() && method_.value(*value).type == method_.value(start[i]).type;
+    values.push_back(same ? *value : ValueId());
+  }
+  return values;
+}
+
+Failure MethodImporter::not_carried_on(Slot slot) {
+  const auto value = read(slot);
+  return value.ok() ? unsupported("carries " + slot_text(slot) + " with a type that changes") : value.error();
+}
+
+// Of what may go around, what does: the rest are bytes that were free before the loop, and nobody reads them.
+Status MethodImporter::keep_carried(Loop& loop, const Stack& stack) {
+  const std::vector<ValueId> values = carried_on(loop.slots, loop.carried);
+  const std::vector<Slot> slots = std::move(loop.slots);
+  const ir::ValueList carried = std::move(loop.carried);
+  const std::vector<ValueId> inputs = std::move(loop.region.inputs);
+  loop.slots.clear();
+  loop.carried.clear();
+  loop.region.inputs.clear();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (values[i].valid()) {
+      loop.slots.push_back(slots[i]);
+      loop.carried.push_back(carried[i]);
+      loop.region.inputs.push_back(inputs[i]);
+      loop.region.outputs.emplace_back(values[i]);
+      continue;
+    }
+    const bool stacked = std::any_of(stack.rows.begin(), stack.rows.end(),
+                                     [&](const std::pair<Slot, ValueId>& row) { return row.second == inputs[i]; });
+    const bool moves_on = std::find(values.begin(), values.end(), inputs[i]) != values.end();
+    if (stacked || moves_on || is_read(inputs[i], loop.region)) return not_carried_on(slots[i]);
+  }
+  loop.region.inputs.insert(loop.region.inputs.end(), inputs.begin() + static_cast<std::ptrdiff_t>(slots.size()),
+                            inputs.end());
   return Done{};
 }
 
@@ -162,9 +189,10 @@ Expected<uint32_t> MethodImporter::import_scan(Loop loop) {
   const size_t last = writes_.size();
   std::vector<ir::Graph> regions;
   regions.push_back(std::move(loop.region));
-  const std::vector<ValueId> results =
-      append(OpId::scan, {loop.length, loop.carried, loop.scanned}, std::move(regions), std::move(types), slots);
-  forget(before.writes, last);
+  BERTH_ASSIGN_OR_RETURN(
+      const std::vector<ValueId> results,
+      append(OpId::scan, {loop.length, loop.carried, loop.scanned}, std::move(regions), std::move(types), slots));
+  BERTH_TRY(forget(before.writes, last));
   for (size_t i = 0; i < slots.size(); ++i) BERTH_TRY(define(slots[i], results[i]));
   numbers_[loop.index] = loop.length;
   return jump + 1;

@@ -2,8 +2,8 @@
 //
 // Slots are indices into the method's value table. A tensor's slot has a region of memory; what it holds is the value
 // that the last write to that region made (MemoryMap). The parts: values.cc (slots to values and back), state.cc,
-// calls.cc (kernels), prims.cc and numbers.cc (numbers, known now and
-// at run time), sizes.cc (symbols), control.cc (jumps), delegates.cc.
+// calls.cc (kernels), prims.cc and numbers.cc (numbers, known now and at run time), sizes.cc (symbols), control.cc
+// (jumps), loops.cc and own_loops.cc (ExecuTorch's and Berth's), delegates.cc.
 #pragma once
 
 #include <map>
@@ -197,6 +197,7 @@ class MethodImporter {
 
   // sizes.cc
   Expected<ir::TensorType> input_type(int position, Slot slot);
+  Expected<ir::TensorType> held(ir::TensorType type, Slot slot) const;
   Expected<Dim> input_size(int position, Slot slot, int dimension);
   Expected<Dim> input_symbol(const std::string& name, int64_t min, int64_t max);
   Status read_symbols();
@@ -213,12 +214,14 @@ class MethodImporter {
   Expected<Branch> import_branch(uint32_t begin, uint32_t end, const Snapshot& before);
   Snapshot snapshot() const;
   void restore(const Snapshot& before);
-  void forget(size_t first, size_t last);
+  Status forget(size_t first, size_t last);
   bool is_state_write(int write) const;
   const fb::Instruction& instruction(uint32_t at) const;
   Status join(const Snapshot& before, const Argument& condition, Branch& yes, Branch& no);
-  std::vector<ValueId> append(OpId op, std::vector<Argument> args, std::vector<ir::Graph> regions,
-                              std::vector<ir::Type> types, const std::vector<Slot>& slots);
+  /// Appends what the builder has no shape rule for; unsupported where the verifier would not have it.
+  Expected<std::vector<ValueId>> append(OpId op, std::vector<Argument> args, std::vector<ir::Graph> regions,
+                                        std::vector<ir::Type> types, const std::vector<Slot>& slots,
+                                        ir::DelegateId delegate = -1);
 
   // loops.cc
   const fb::KernelCall* call_of(uint32_t at, std::string_view name) const;
@@ -226,6 +229,9 @@ class MethodImporter {
   Status find_carried(Loop& loop);
   Status find_scanned(Loop& loop);
   Status import_body(Loop& loop, Stack& stack);
+  Status keep_carried(Loop& loop, const Stack& stack);
+  std::vector<ValueId> carried_on(const std::vector<Slot>& slots, const ir::ValueList& start);
+  Failure not_carried_on(Slot slot);
   Expected<uint32_t> import_loop(uint32_t begin, uint32_t end, uint32_t jump);
   Expected<uint32_t> import_scan(Loop loop);
   Status import_copy_index(const flatbuffers::Vector<int32_t>& args);

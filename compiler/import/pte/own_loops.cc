@@ -16,8 +16,9 @@ namespace {
 
 constexpr char kNoLoop[] = "is no loop that ExecuTorch's map or scan or Berth makes, and others are not read";
 
-bool has(const std::vector<int32_t>& list, int32_t slot) {
-  return std::find(list.begin(), list.end(), slot) != list.end();
+template <typename T>
+bool has(const std::vector<T>& list, T one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
 }
 
 }  // namespace
@@ -191,7 +192,7 @@ Expected<uint32_t> MethodImporter::import_while(uint32_t begin, uint32_t exit, u
   BERTH_TRY(import_condition(begin, exit, &carried, &regions[0]));
   const size_t decided = writes_.size();
   restore(before);
-  forget(before.writes, decided);
+  BERTH_TRY(forget(before.writes, decided));
   open_region(carried, &regions[1]);
   BERTH_TRY(import_within(exit + 1, jump, &regions[1]));
   BERTH_TRY(check_states(before.states, before.writes));
@@ -202,17 +203,15 @@ Expected<uint32_t> MethodImporter::import_while(uint32_t begin, uint32_t exit, u
   std::vector<std::vector<ValueId>> inputs(2);
   ir::Graph* const around = graph_;
   graph_ = &regions[1];
+  const std::vector<ValueId> values = carried_on(carried.slots, carried.start);
   for (size_t i = 0; i < carried.slots.size(); ++i) {
-    const auto value = read(carried.slots[i]);
-    const bool same = value.ok() && method_.value(*value).type == method_.value(carried.start[i]).type;
-    const bool wanted = is_read(regions[0].inputs[i], regions[0]) || is_read(regions[1].inputs[i], regions[1]);
-    if (!same && !wanted) continue;  // bytes that were free before the loop
-    if (!same) {
-      graph_ = around;
-      return value.ok() ? unsupported("carries " + slot_text(carried.slots[i]) + " with a type that changes")
-                        : value.error();
+    if (!values[i].valid()) {
+      const bool wanted = is_read(regions[0].inputs[i], regions[0]) || is_read(regions[1].inputs[i], regions[1]) ||
+                          has(values, regions[1].inputs[i]);
+      if (wanted) return not_carried_on(carried.slots[i]);
+      continue;  // bytes that were free before the loop
     }
-    regions[1].outputs.emplace_back(*value);
+    regions[1].outputs.emplace_back(values[i]);
     for (size_t r = 0; r < 2; ++r) inputs[r].push_back(regions[r].inputs[i]);
     kept.slots.push_back(carried.slots[i]);
     kept.start.push_back(carried.start[i]);
@@ -222,9 +221,9 @@ Expected<uint32_t> MethodImporter::import_while(uint32_t begin, uint32_t exit, u
   for (size_t r = 0; r < 2; ++r) regions[r].inputs = inputs[r];
   restore(before);
   const size_t last = writes_.size();
-  const std::vector<ValueId> results =
-      append(OpId::while_, {kept.start}, std::move(regions), std::move(types), kept.slots);
-  forget(before.writes, last);
+  BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
+                         append(OpId::while_, {kept.start}, std::move(regions), std::move(types), kept.slots));
+  BERTH_TRY(forget(before.writes, last));
   for (size_t i = 0; i < results.size(); ++i) BERTH_TRY(define(kept.slots[i], results[i]));
   for (Slot slot : carried.numbers) numbers_[slot] = ValueId();
   return jump + 1;

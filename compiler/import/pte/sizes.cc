@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/shape_args.h"
 
 namespace berth::pte {
 
@@ -51,10 +52,17 @@ Status MethodImporter::read_symbols() {
 
 Expected<ir::TensorType> MethodImporter::input_type(int position, Slot slot) {
   ir::TensorType type = declared_type(slot);
-  if (tensor(slot)->shape_dynamism() == fb::TensorShapeDynamism::STATIC) return type;
-  for (size_t d = 0; d < type.shape.size(); ++d) {
+  const bool open = tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC;
+  for (size_t d = 0; open && d < type.shape.size(); ++d) {
     BERTH_ASSIGN_OR_RETURN(type.shape[d], input_size(position, slot, static_cast<int>(d)));
   }
+  return held(std::move(type), slot);
+}
+
+// `type`, if the IR has such tensors.
+Expected<ir::TensorType> MethodImporter::held(ir::TensorType type, Slot slot) const {
+  const std::string problem = ir::type_problem(type, module_.symbols);
+  if (!problem.empty()) return unsupported(slot_text(slot) + ": " + problem);
   return type;
 }
 
@@ -137,7 +145,10 @@ Status MethodImporter::bound_by_file(Slot slot, ValueId value) {
       maker.is(OpId::nonzero_out) || maker.is(OpId::masked_select_out) || maker.is(OpId::repeat_interleave_Tensor_out);
   if (!by_contents || module_.symbols.upper(type.shape[0]) <= t.sizes()->Get(0)) return Done{};
   BERTH_ASSIGN_OR_RETURN(const Dim size, input_size(kMadeHere + slot, slot, 0));
-  if (!size.is_constant()) method_.value(value).tensor()->shape[0] = size;
+  if (size.is_constant()) return Done{};
+  ir::TensorType bound = type;
+  bound.shape[0] = size;
+  BERTH_ASSIGN_OR_RETURN(*method_.value(value).tensor(), held(std::move(bound), slot));
   return Done{};
 }
 

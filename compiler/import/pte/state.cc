@@ -30,7 +30,7 @@ Status MethodImporter::add_state(Slot slot) {
   }
   ir::State state;
   state.name = slot_name(slot);
-  state.type = declared_type(slot);
+  BERTH_ASSIGN_OR_RETURN(state.type, held(declared_type(slot), slot));
   const Region region = region_of(slot);
   StateKey key(region.space, region.begin, static_cast<int>(state.type.dtype), {t.sizes()->begin(), t.sizes()->end()},
                t.extra_tensor_info() == nullptr ? "" : state.name);
@@ -48,6 +48,9 @@ Status MethodImporter::add_state(Slot slot) {
     module_.states.push_back(std::move(state));
   }
   const ir::State& known = module_.states[static_cast<size_t>(found->second)];
+  if (known.type != declared_type(slot)) {
+    return unsupported(slot_text(slot) + " is state that another method has in another order or on another device");
+  }
   ir::Node node;
   node.op = &ir::operator_of(OpId::state_read);
   node.state = found->second;

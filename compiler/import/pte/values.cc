@@ -91,6 +91,7 @@ Expected<ValueId> MethodImporter::read(Slot slot) {
       ir::Builder build(module_, method_, *graph_);
       ir::TensorType type = declared_type(slot);
       type.dim_order.clear();
+      type.device = Device();  // where constants live
       return build.constant(std::move(type), ir::Blob::owned({}), slot_name(slot));
     }
     if (!format::is_planned(*t)) return unsupported(slot_text(slot) + " is read before anything gives it its bytes");
