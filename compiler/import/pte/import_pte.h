@@ -11,10 +11,9 @@
 //   bounded sizes       sizes of inputs become symbols (berth.meta's; else a symbol a dimension, which becomes a number
 //                       where the program's operators leave no choice); sym_size and arithmetic on it become Dims
 //   numbers             that are read from tensors (_local_scalar_dense), and arithmetic on sizes that no Dim says
-//   (true
-//                       quotients, comparisons, choices), are tensors: an output that is one becomes a tensor without
-//                       dimensions, and operators that have a variant with a tensor get it so; where a size or another
-//                       number must be known, they are refused
+//                       (true quotients, comparisons, choices), are tensors: an output that is one becomes a tensor
+//                       without dimensions, and operators that have a variant with a tensor get it so; where a size or
+//                       another number must be known, they are refused
 //   inputs              that the program changes in bytes of the caller's own: their new values become outputs behind
 //                       its own
 //   jumps               ExecuTorch's cond becomes berth::if, its map berth::scan; Berth's own loops berth::while and
