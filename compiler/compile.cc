@@ -53,12 +53,15 @@ Expected<ir::Module> load_text(const MappedFile& file) {
   return ir::parse(text, file.path(), folder_of(file.path()));
 }
 
-emit::EmitOptions emit_options(const CompileOptions& options) {
+Expected<emit::EmitOptions> emit_options(const CompileOptions& options) {
   emit::EmitOptions emit;
   emit.planner = options.planner == Planner::kNaive    ? emit::Planner::kNaive
                  : options.planner == Planner::kGreedy ? emit::Planner::kGreedy
                                                        : emit::Planner::kBest;
   emit.in_place = options.in_place;
+  if (!options.in_place_operators.empty()) {
+    BERTH_ASSIGN_OR_RETURN(emit.in_place_set, emit::InPlaceSet::only(options.in_place_operators));
+  }
   emit.alias = options.alias;
   emit.reorder = options.reorder;
   emit.time_limit = options.time_limit;
@@ -121,6 +124,7 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
 // From a module to the tables of a program; nothing is written yet.
 Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
   BERTH_ASSIGN_OR_RETURN(const place::Options placing, place_options(options));
+  BERTH_ASSIGN_OR_RETURN(emit::EmitOptions emitting, emit_options(options));
   BERTH_TRY(ir::verify(module));
   passes::Options pass_options;
   pass_options.fusion = options.fusion;
@@ -143,7 +147,6 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_TRY(passes::run(all, module, pass_options));
   BERTH_TRY(ir::verify_devices(module));
   BERTH_TRY(fuse::check_outside(module));
-  emit::EmitOptions emitting = emit_options(options);
   if (passes::wants_why(pass_options, "reuse")) emitting.why_reuse = &report.why;
   auto emitted = emit::emit(module, emitting);
   if (!emitted.ok()) return emitted.error();

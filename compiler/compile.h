@@ -51,6 +51,9 @@ struct CompileOptions {
   Planner planner = Planner::kBest;
   /// Whether results may be computed into the bytes of inputs that die, and of state.
   bool in_place = true;
+  /// When not empty: of these operators alone, "aten::relu", or only into the bytes of these arguments,
+  /// "aten::add.Tensor=self+other" (compiler/emit/in_place_set.h).
+  std::vector<std::string> in_place_operators;
   /// Whether values may be names of bytes that are there already: views, and parts in their wholes.
   bool alias = true;
   /// Whether nodes may run in another order than the model has them, where that needs less memory.

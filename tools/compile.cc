@@ -144,6 +144,10 @@ void add_compile(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
   switch_off(*sub, "--no-inplace", command->options.in_place, "no result is computed into the bytes of an input");
+  sub->add_option("--inplace", command->options.in_place_operators,
+                  "OPERATOR[=ARGUMENT[+ARGUMENT]]: only results of these, into the bytes of these arguments; all that "
+                  "work in place without")
+      ->allow_extra_args(false);
   switch_off(*sub, "--no-alias", command->options.alias, "no views, and no parts in their wholes: each is copied");
   switch_off(*sub, "--no-reorder", command->options.reorder, "the nodes run in the order of the model");
   switch_off(*sub, "--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");

@@ -129,7 +129,7 @@ Status add_method(const ir::Module& module, const ir::Method& given, const EmitO
     out.in_place += plan.merged[i] && !lifetimes.offers[i].is_slot ? 1 : 0;
   }
   for (const ir::NodeId node : method.body.nodes) out.elided += is_elided(lifetimes, plan, node) ? 1 : 0;
-  if (options.why_reuse != nullptr) explain_reuse(method, lifetimes, plan, options.why_reuse);
+  if (options.why_reuse != nullptr) explain_reuse(module, method, lifetimes, plan, options.why_reuse);
   out.nodes.emplace_back();
   for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);
   out.lives.push_back(lives_of(lifetimes, plan, emitted));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "compiler/emit/arena_table.h"
+#include "compiler/emit/in_place_set.h"
 #include "compiler/ir/module.h"
 #include "format/write/program_desc.h"
 
@@ -36,6 +37,8 @@ struct EmitOptions {
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
   /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
   bool in_place = true;
+  /// Those of which operators.
+  InPlaceSet in_place_set;
   /// Whether results may be names of their inputs' bytes: views (lifetimes.h), and parts in their wholes (slots.h).
   bool alias = true;
   /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).

@@ -17,7 +17,10 @@ namespace berth::emit {
 ///     reuse: forward: %s (aten::softmax): reuse state @cache
 ///     reuse: forward: %c (aten::cat): parts in place    and "part in place" of slices: no instruction
 ///     reuse: forward: %c (aten::relu): keep: other-choice      the planner was offered it and does without
-void explain_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
-                   std::vector<std::string>* lines);
+///     reuse: forward: %v (aten::view_copy): keep: order-differs      why it is no view (ViewReason)
+///
+/// REQUIRES: the method is the module's.
+void explain_reuse(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
+                   const plan::Plan& plan, std::vector<std::string>* lines);
 
 }  // namespace berth::emit

@@ -64,7 +64,7 @@ class Offers {
     if (node.results.empty() || is_view(out_.reasons[n]) || node.is(ir::OpId::state_read)) return;
     if (takes_slots(node)) return;
     if (node.op->in_place == ir::InPlaceClass::kNever) return answer(id, -1, ReuseReason::kNever);
-    if (!enabled_) return answer(id, -1, ReuseReason::kOff);
+    if (!enabled_ || !out_.in_place_set.allows_any(*node.op)) return answer(id, -1, ReuseReason::kOff);
     const Place& place = out_.places[at(node.results[0])];
     const bool in_arena = place.home == Home::kStorage && !is_state_[static_cast<size_t>(place.index)];
     if (!in_arena) return answer(id, -1, ReuseReason::kNotInArena);
@@ -165,6 +165,7 @@ const char* to_string(ReuseReason reason) {
 ReuseReason kernel_allows(const Method& method, const Node& node, int32_t k, ValueId input,
                           const Lifetimes& lifetimes) {
   if (!row_allows(node, static_cast<size_t>(k))) return ReuseReason::kNever;
+  if (!lifetimes.in_place_set.allows(*node.op, static_cast<size_t>(k))) return ReuseReason::kOff;
   if (!input.valid() || method.value(input).tensor() == nullptr) return ReuseReason::kNoTensor;
   const Place& place = lifetimes.places[at(input)];
   if (place.home == Home::kConstant) return ReuseReason::kConstant;

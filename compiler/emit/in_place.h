@@ -26,7 +26,7 @@ struct Lifetimes;
 enum class ReuseReason : uint8_t {
   kReuse,           // it may
   kNever,           // the operator's row does not allow it
-  kOff,             // switched off
+  kOff,             // switched off, or not in the set that was asked for (in_place_set.h)
   kNotInArena,      // the result has no place of its own: nobody reads it, or the caller brings its memory
   kNoTensor,        // the argument is none or a number
   kConstant,        // the input is a constant

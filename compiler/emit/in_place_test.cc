@@ -117,6 +117,79 @@ TEST(EveryReasonToRefuse, IsSaid) {
   }
 }
 
+// A residual that is not there gives nothing away.
+TEST(EveryReasonToRefuse, IsSaidWhereThereIsNoTensor) {
+  EXPECT_EQ(why_of("r", forward("%x: f32[2,4]",
+                                "%r: f32[2,8] = berth::linear(%x, %w, none, none, \"none\", 0.0, 0.0, \"\")\n"
+                                "return %r\n")),
+            "keep: no-tensor");
+}
+
+// The place of an `if`'s result is made by its first branch; what the second branch reads there is not its to give.
+TEST(EveryReasonToRefuse, IsSaidOfWhatAnotherBranchMakesToo) {
+  const std::string text = forward("%c: bool[], %x: f32[4,8]",
+                                   "%r: f32[4,8] = berth::if(%c) {\n()\n%a: f32[4,8] = aten::sin(%x)\nyield %a\n} "
+                                   "{\n()\n%h: f32[4,8] = aten::exp(%x)\n%b: f32[4,8] = aten::cos(%h)\nyield %b\n}\n"
+                                   "%z: f32[4,8] = aten::neg(%r)\nreturn %z\n");
+  EXPECT_EQ(why_of("a", text), "keep: %x still-read") << "the branches stand in line";
+  EXPECT_EQ(why_of("b", text), "keep: made-before");
+}
+
+std::vector<std::string> reasons(const ir::Module& module, const MemoryOptions& options = {}) {
+  auto lifetimes = find_lifetimes(module, module.methods[0], options);
+  EXPECT_TRUE(lifetimes.ok()) << (lifetimes.ok() ? "" : lifetimes.error().text());
+  std::vector<std::string> all;
+  if (!lifetimes.ok()) return all;
+  for (const Reuse& reuse : lifetimes->reuses) all.emplace_back(to_string(reuse.reason));
+  return all;
+}
+
+TEST(EveryReasonToRefuse, IsSaidOfOtherDevicesAndOtherPools) {
+  ir::Module module =
+      module_of("method forward(%x: f32[4]) {\n%a: f32[4] = aten::exp(%x)\n%b: f32[4] = aten::exp(%a)\nreturn %b\n}");
+  EXPECT_EQ(reasons(module), (std::vector<std::string>{"reuse", "reuse"}));
+  MemoryOptions pools;
+  pools.pools = {{Device(), 4096}};
+  pools.pool_of = [](const ir::Method& method, ir::ValueId value) { return method.value(value).name == "a" ? 0 : -1; };
+  EXPECT_EQ(reasons(module, pools), (std::vector<std::string>{"other-pool", "other-pool"}));
+  module.methods[0].values[1].tensor()->device = Device(DeviceType::kSim, 1);
+  EXPECT_EQ(reasons(module), (std::vector<std::string>{"other-device", "other-device"}));
+}
+
+// A part is read after the whole was overwritten: either the parts lie in the whole, or the whole is overwritten.
+TEST(WhatWasOfferedAndNotTaken, IsSaidToBeAChoice) {
+  const std::string text = forward("%x: f32[2,8], %y: f32[2,8]",
+                                   "%a: f32[2,8] = aten::exp(%x)\n%b: f32[2,8] = aten::relu(%y)\n"
+                                   "%c: f32[4,8] = aten::cat([%a, %b], 0)\n%r: f32[4,8] = aten::neg(%c)\n"
+                                   "%d: f32[2,8] = aten::exp(%a)\nreturn %r, %d\n");
+  const std::string whole = why_of("c", text);
+  const std::string result = why_of("r", text);
+  EXPECT_EQ((whole == "parts in place") + (result == "reuse %c"), 1) << whole << ", " << result;
+  EXPECT_EQ((whole == "keep: other-choice") + (result == "keep: other-choice"), 1) << whole << ", " << result;
+}
+
+// Each value that a node makes has its line, the reason why it is no view among them.
+TEST(EveryValueIsExplained, AlsoWhatIsNoViewAndResultsBehindTheFirst) {
+  EXPECT_EQ(why(R"(
+    const @g: f32[8] = splat<1>
+    method forward(%x: f32[4,8], %l: f32[4,8]{1,0}) {
+      %g: f32[8] = const @g
+      %y: f32[4,8], %m: f32[4,1], %r: f32[4,1] = aten::native_layer_norm(%x, [8], %g, %g, 1e-5)
+      %v: f32[32] = aten::view_copy(%l, [32])
+      %u: f32[32] = aten::view_copy(%y, [32])
+      %z: f32[32] = aten::add.Tensor(%u, %v)
+      return %z
+    })"),
+            (std::vector<std::string>{
+                "%y (aten::native_layer_norm): reuse %x", "%m (aten::native_layer_norm): keep: never",
+                "%r (aten::native_layer_norm): keep: never", "%v (aten::view_copy): keep: order-differs",
+                "%u (aten::view_copy): view %y", "%z (aten::add.Tensor): reuse %u"}));
+  EXPECT_EQ(why_of("i",
+                   "method forward(%x: f32[1,1,4,4]) {\n%y: f32[1,1,2,2], %i: i64[1,1,2,2] = "
+                   "aten::max_pool2d_with_indices(%x, [2, 2], [2, 2], [0, 0], [1, 1], false)\nreturn %y\n}"),
+            "keep: not-in-arena");
+}
+
 TEST(StateIsNotTaken, AndAnotherInputIs) {
   const std::string text = R"(
     state @s: f32[4]
@@ -130,6 +203,7 @@ TEST(StateIsNotTaken, AndAnotherInputIs) {
   EXPECT_EQ(why_of("b", text), "keep: %old state");
 }
 
+// Holds row 187: what the caller brings is never written, so of a chain only the second result may be in place.
 TEST(WhatTheCallerBringsIsNeverOverwritten, NorIsHisOutputAPlace) {
   const ir::Module module = module_of(
       "method forward(%x: f32[4]) {\n%a: f32[4] = aten::exp(%x)\n"
@@ -177,6 +251,15 @@ TEST(WhatDiesEarlyNeverTakesTheBytesOfWhatLivesOn, InItsBase) {
                                                     "%s: f32[4,8] = aten::mul.Tensor(%third, %w)\n"
                                                     "%t: f32[4,8] = aten::sub.Tensor(%r, %s)\nreturn %t\n"));
   EXPECT_EQ(arena(emitted), 256u);
+  // By hand: r is made by the second call and read by the last; the others write beside it.
+  const format::MethodDesc& method = only_method(emitted);
+  const auto offset = [&](size_t call) {
+    const auto& kernel = std::get<format::KernelCallDesc>(method.instructions.at(call));
+    return std::get<format::TensorDesc>(method.values[static_cast<size_t>(kernel.args.back())]).place->offset;
+  };
+  EXPECT_EQ(offset(0), offset(1)) << "r is in its base";
+  EXPECT_NE(offset(1), offset(2));
+  EXPECT_NE(offset(1), offset(3));
 }
 
 // Holds row 182: a chain through views resolves in order.
@@ -239,7 +322,7 @@ TEST(StateIsComputedWhereItLies, WhenNothingReadsTheOldOne) {
             "aten::index_put.out(v2, [v1], v0, false, v3, v3)\naten::sum.IntList_out(v3, [0], false, none, v6, v6)\n");
   EXPECT_EQ(value_text(only_method(emitted), 2), "f32[4,8]@2+0#1");
   EXPECT_EQ(value_text(only_method(emitted), 3), "f32[4,8]@2+0");
-  EXPECT_EQ(why_of("new", text), "reuse state");
+  EXPECT_EQ(why_of("new", text), "reuse state @cache");
 }
 
 // Holds row 184, row 185.

@@ -57,6 +57,7 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
 }
 
 Expected<Lifetimes> Analysis::run() {
+  out_.in_place_set = options_.in_place_set;
   BERTH_TRY(place_states());
   for (size_t v = 0; v < method_.values.size(); ++v) {
     const ir::Value& value = method_.values[v];

@@ -31,6 +31,7 @@
 
 #include "compiler/emit/arena_table.h"
 #include "compiler/emit/in_place.h"
+#include "compiler/emit/in_place_set.h"
 #include "compiler/ir/module.h"
 #include "compiler/plan/plan.h"
 #include "compiler/plan/problem.h"
@@ -126,6 +127,7 @@ struct Lifetimes {
   std::vector<int32_t> scratch;  // of each node of the method: the storage of its delegate's scratch, or -1
   std::vector<Arena> arenas;     // one a space of the problem
   plan::Problem problem;
+  InPlaceSet in_place_set;               // that of the options
   std::vector<Offer> offers;             // of each merge of the problem
   std::vector<int32_t> slots;            // of each node: one of its merges into slots, or -1 (slots.h)
   std::vector<Reuse> reuses;             // why results may, or may not, be in the bytes of arguments
@@ -149,6 +151,8 @@ struct MemoryOptions {
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
   /// Whether results may be computed into the bytes of inputs and of state.
   bool in_place = true;
+  /// Those of which operators.
+  InPlaceSet in_place_set;
   /// Whether there are views, and parts in their wholes.
   bool alias = true;
   bool slots = true;

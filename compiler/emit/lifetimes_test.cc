@@ -128,6 +128,32 @@ TEST(AViewOnAnotherDeviceIsACopy, ForThatReason) {
   EXPECT_EQ(lifetimes->arenas[1].device, Device(DeviceType::kSim, 1));
 }
 
+TEST(EveryReasonAgainstAViewIsGiven, OfMemoryOfTheCallersAndOfConstantsUnderSymbols) {
+  const ir::Module module = module_of(R"(
+    symbol n in [2, 2]
+    const @k: f32[4] = dense<[1, 2, 3, 4]>
+    method forward(%x: f32[4]) {
+      %k: f32[4] = const @k
+      %named: f32[2,2] = aten::view_copy(%x, [2, 2])
+      %a: f32[2,2] = aten::exp(%named)
+      %returned: f32[4] = aten::view_copy(%a, [4])
+      return %returned
+    })");
+  MemoryOptions callers;
+  callers.plan_inputs_and_outputs = false;
+  const auto lifetimes = find_lifetimes(module, module.methods[0], callers);
+  ASSERT_TRUE(lifetimes.ok()) << lifetimes.error().text();
+  std::vector<std::string> reasons;
+  for (const ViewReason reason : lifetimes->reasons) reasons.emplace_back(to_string(reason));
+  EXPECT_EQ(reasons, (std::vector<std::string>{"callers-memory", "not-a-view", "callers-output"}));
+
+  MemoryOptions off;
+  off.alias = false;
+  const auto none = find_lifetimes(module, module.methods[0], off);
+  ASSERT_TRUE(none.ok()) << none.error().text();
+  for (const ViewReason reason : none->reasons) EXPECT_EQ(reason, ViewReason::kOff);
+}
+
 TEST(AnOutputThatNobodyReadsNeedsNoPlace, WhereItsKernelCanDoWithout) {
   const char* text = R"(
     method forward(%x: f32[1,1,4,4]) {

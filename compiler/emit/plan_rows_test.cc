@@ -4,6 +4,7 @@
 
 #include "compiler/emit/lifetimes.h"
 #include "compiler/emit/test_support.h"
+#include "compiler/plan/validate.h"
 
 namespace berth::emit {
 namespace {
@@ -97,9 +98,57 @@ TEST(InputsLiveFromTheStart, SoTheyShareNoByte) {
   for (const char* input : {"a", "b", "c"}) EXPECT_EQ(lives.life(input).lower, 0);
   const EmittedProgram emitted = program_of(text);
   const format::MethodDesc& method = emitted.program.methods[0];
-  for (int i = 0; i < 3; ++i) {
-    for (int k = 0; k < i; ++k)
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t k = 0; k < i; ++k)
       EXPECT_FALSE(share_bytes(tensor(method, method.inputs[i]), tensor(method, method.inputs[k])));
+  }
+}
+
+/// Naive reuses no byte; the others do, and every file is sound.
+void expect_reuse(const std::string& text) {
+  EXPECT_EQ(pairs(program_of(text, with(Planner::kNaive)).program.methods[0]), 0);
+  for (const Planner planner : {Planner::kGreedy, Planner::kBreadth, Planner::kBestFit, Planner::kBest}) {
+    EXPECT_GT(pairs(program_of(text, with(planner)).program.methods[0]), 0) << static_cast<int>(planner);
+  }
+}
+
+// Holds row 126.
+TEST(AChainOfProductsAndSums, IsNotSharedByNaiveAndIsByTheOthers) {
+  std::string body;
+  std::string last = "%x";
+  for (int i = 0; i < 10; ++i) {
+    const std::string n = std::to_string(i);
+    body += "%m" + n + ": f32[2,2] = aten::mul.Tensor(" + last + ", %a)\n%s" + n + ": f32[2,2] = aten::add.Tensor(%m" +
+            n + ", %b)\n";
+    last = "%s" + n;
+  }
+  expect_reuse("method forward(%a: f32[2,2], %x: f32[2,2], %b: f32[2,2]) {\n" + body + "return " + last + "\n}");
+}
+
+// Holds row 127. Seven linears, each twice as wide as the one before, and a branch that ends earlier.
+TEST(SizesThatDiffer, AreNotSharedByNaiveAndAreByTheOthers) {
+  std::string constants;
+  std::string body;
+  for (int i = 0; i < 7; ++i) {
+    const std::string n = std::to_string(i), from = std::to_string(2 << i), to = std::to_string(4 << i);
+    constants += "const @w" + n + ": f32[" + from + "," + to + "] = splat<0.5>\n";
+    body += "%w" + n + ": f32[" + from + "," + to + "] = const @w" + n + "\n%l" + n + ": f32[2," + to +
+            "] = aten::mm(" + (i == 0 ? "%x" : "%l" + std::to_string(i - 1)) + ", %w" + n + ")\n";
+  }
+  body += "%p: f32[2,4] = aten::mm(%x, %w0)\n%q: f32[2,8] = aten::mm(%p, %w1)\n%r: f32[2,16] = aten::mm(%q, %w2)\n";
+  expect_reuse(constants + "method forward(%x: f32[2,2]) {\n" + body + "return %l6, %r\n}");
+}
+
+// Holds row 128. The first output lives on while the second is made.
+TEST(TwoOutputs, AreNotSharedByNaiveNorWithEachOther) {
+  const std::string text =
+      "method forward(%x: f32[2,2]) {\n%a: f32[2,2] = aten::exp(%x)\n%b: f32[2,2] = aten::mul.Scalar(%a, 2)\n"
+      "%c: f32[2,2] = aten::sin(%b)\n%d: f32[2,2] = aten::cos(%c)\n%e: f32[2,2] = aten::mul.Scalar(%d, 3)\n"
+      "return %b, %e\n}";
+  expect_reuse(text);
+  for (const Planner planner : {Planner::kGreedy, Planner::kBest}) {
+    const format::MethodDesc method = program_of(text, with(planner, true)).program.methods[0];
+    EXPECT_FALSE(share_bytes(tensor(method, method.outputs[0]), tensor(method, method.outputs[1])));
   }
 }
 
@@ -217,6 +266,15 @@ TEST(InputsAndOutputsArePlanned, IfThatIsAsked) {
       EXPECT_EQ(lives.home("y"), home);
       EXPECT_EQ(lives.home("h"), Home::kStorage);
       ASSERT_GE(lives.lifetimes.states.at(0), 0);
+      const plan::Problem& problem = lives.lifetimes.problem;
+      const plan::Storage& state = problem.storages[static_cast<size_t>(lives.lifetimes.states[0])];
+      EXPECT_EQ(state.lower, 0);
+      EXPECT_GT(state.upper, lives.lifetimes.read_step) << "state lives for ever";
+      const auto plan = plan::plan_best(problem);
+      ASSERT_TRUE(plan.ok()) << plan.error().text();
+      EXPECT_TRUE(plan::validate(problem, *plan).ok());
+      if (!asked) continue;
+      EXPECT_GT(lives.life("y").upper, lives.lifetimes.read_step) << "outputs live to the end";
     }
   }
 }
@@ -414,6 +472,53 @@ TEST(ChainsOfViews, AreNamesOfTheFirst) {
     })");
   EXPECT_EQ(listing(returned.program.methods[0]).find("aten::mul.Scalar_out") != std::string::npos, true);
   EXPECT_EQ(returned.program.methods[0].instructions.size(), 2u) << "the input is copied, as it is returned";
+}
+
+// Holds row 197, row 205. Switched off there is no view, and each is copied; switched on nothing of them is left.
+TEST(ViewsSwitchedOff, AreCopies) {
+  const std::string text = R"(
+    symbol n in [1, 8]
+    method forward(%x: f32[2,3], %z: f32[n,6]) {
+      %h: f32[2,3] = aten::sin(%x)
+      %a: f32[6] = aten::view_copy(%h, [6])
+      %y: f32[6] = aten::relu(%a)
+      %i: f32[n,6] = aten::sin(%z)
+      %b: f32[n,2,3] = aten::view_copy(%i, [n, 2, 3])
+      %w: f32[n,2,3] = aten::relu(%b)
+      return %y, %w
+    })";
+  const auto count = [](const EmittedProgram& emitted, const char* name) {
+    const std::string lines = listing(emitted.program.methods[0]);
+    int times = 0;
+    for (size_t at = lines.find(name); at != std::string::npos; at = lines.find(name, at + 1)) ++times;
+    return times;
+  };
+  const EmittedProgram on = program_of(text, with(Planner::kBest));
+  EXPECT_EQ(on.views, 2u);
+  EXPECT_EQ(count(on, "view_copy"), 0);
+  EXPECT_EQ(count(on, "et_view"), 1);
+  EmitOptions options = with(Planner::kBest);
+  options.alias = false;
+  const EmittedProgram off = program_of(text, options);
+  EXPECT_EQ(off.views, 0u);
+  EXPECT_EQ(count(off, "aten::view_copy"), 2);
+  EXPECT_EQ(count(off, "et_view"), 0);
+}
+
+// Holds row 213: 8-bit floats keep their type and their bytes.
+TEST(FloatsOfEightBits, AreInTheFileAsTheyWere) {
+  const EmittedProgram emitted = program_of(
+      "const @k: f8e4m3[4] = hex\"01020304\"\nconst @l: f8e5m2[4] = hex\"05060708\"\n"
+      "method forward(%x: f8e4m3[3]) {\n%k: f8e4m3[4] = const @k\n%l: f8e5m2[4] = const @l\n"
+      "%y: f8e4m3[3] = aten::clone(%x)\nreturn %y, %k, %l\n}");
+  const format::MethodDesc& method = emitted.program.methods[0];
+  EXPECT_EQ(tensor(method, method.outputs[0]).dtype, DType::kF8E4M3);
+  EXPECT_EQ(tensor(method, method.outputs[1]).dtype, DType::kF8E4M3);
+  EXPECT_EQ(tensor(method, method.outputs[2]).dtype, DType::kF8E5M2);
+  std::vector<std::vector<uint8_t>> constants;
+  for (const format::Bytes& constant : emitted.program.constants) constants.push_back(testing::written(constant));
+  EXPECT_EQ(std::count(constants.begin(), constants.end(), std::vector<uint8_t>({1, 2, 3, 4})), 1);
+  EXPECT_EQ(std::count(constants.begin(), constants.end(), std::vector<uint8_t>({5, 6, 7, 8})), 1);
 }
 
 // Holds row 201.

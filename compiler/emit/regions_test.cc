@@ -107,6 +107,20 @@ TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
     };
     const auto& add = std::get<format::KernelCallDesc>(method.instructions.back());
     EXPECT_NE(place(add.args[0]), place(add.args[1]));
+    // All are of 256 bytes: from the second `if` on, nobody writes where the first result is.
+    int writes = 0;
+    bool second = false;
+    for (const format::InstructionDesc& instruction : method.instructions) {
+      const auto* call = std::get_if<format::KernelCallDesc>(&instruction);
+      if (call == nullptr) continue;
+      second = second || method.operators[static_cast<size_t>(call->op_index)].name == "aten::sin";
+      if (!second) continue;
+      const int64_t apart = static_cast<int64_t>(place(call->args.back())) - static_cast<int64_t>(place(add.args[0]));
+      const bool last = call->args == add.args;
+      EXPECT_TRUE(apart >= 256 || apart <= -256 || (last && in_place)) << apart;
+      ++writes;
+    }
+    EXPECT_EQ(writes, 4) << "sin, cos, neg and the sum";
   }
 }
 
