@@ -1,0 +1,300 @@
+// Everything that is no convolution or product, on random sizes, orders and numbers of threads, on memory with guarded
+// ends, against the portable kernels. The fears: those of guarded_conv_test.cc. BERTH_SEED=N begins there;
+// BERTH_SECONDS=S goes on for that long.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <numeric>
+
+#include "format/elementwise_code.h"
+#include "kernels/cpu/guarded_testing.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+
+class Cases {
+ public:
+  explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
+
+  void any() {
+    switch (whole(0, 11)) {
+      case 0:
+      case 1: return attention();
+      case 2:
+      case 3: return chain();
+      case 4: return lstm();
+      case 5: return shuffle();
+      case 6: return permute();
+      case 7: return reorder();
+      case 8: return pool();
+      case 9: return resize();
+      case 10: return norm();
+      default: return mean();
+    }
+  }
+
+ private:
+  using Sizes = std::vector<int32_t>;
+
+  int32_t whole(int32_t low, int32_t high) { return std::uniform_int_distribution<int32_t>(low, high)(random_); }
+  bool truth() { return whole(0, 1) == 0; }
+  // Mostly a few, now and then around whole registers.
+  int32_t size() { return whole(0, 3) == 0 ? whole(1, 2) : truth() ? whole(1, 9) : whole(14, 70); }
+  Array numbers(Sizes sizes, const std::vector<uint8_t>& order = {}, bool special = false) {
+    return memory_(random_array(random_, std::move(sizes), order, special));
+  }
+  std::vector<uint8_t> order_of(int rank) {
+    std::vector<uint8_t> order(static_cast<size_t>(rank));
+    std::iota(order.begin(), order.end(), uint8_t{0});
+    if (rank == 4 && truth()) return {0, 2, 3, 1};
+    if (whole(0, 4) == 0) std::shuffle(order.begin(), order.end(), random_);
+    return order;
+  }
+  bool special() { return whole(0, 4) == 0; }
+
+  // `outs` have their sizes; as one list where `as_list`.
+  void compare(const std::string& name, const std::vector<Arg>& args, const std::vector<Array>& outs,
+               double largest = 0, bool as_list = false) {
+    SCOPED_TRACE(name);
+    const auto with = [&](const std::vector<Array>& results) {
+      std::vector<Arg> all = args;
+      if (as_list) {
+        all.push_back(Arg::list({results.begin(), results.end()}));
+      } else {
+        all.insert(all.end(), results.begin(), results.end());
+      }
+      return all;
+    };
+    const auto expected = call(kernel_of(portable::kernels(), name), with(outs), {}, 1);
+    const int threads = truth() ? 1 : whole(2, 7);
+    for_each_simd_target([&](const char* target) {
+      SCOPED_TRACE(std::string(target) + ", " + std::to_string(threads) + " threads");
+      std::vector<Array> ours;
+      for (const Array& out : outs) {
+        ours.push_back(array_like(out));
+        if (out.tensor().raw() == nullptr) {
+          ours.back().tensor().set_data(nullptr);
+        } else {
+          memory_(ours.back());
+        }
+      }
+      const auto found = call_guarded(name, with(ours), {}, threads, memory_);
+      ASSERT_EQ(found.error, expected.error) << found.message << "; " << expected.message;
+      for (size_t i = 0; i < outs.size() && expected.error == Error::kOk; ++i) {
+        if (outs[i].tensor().raw() != nullptr) expect_near(outs[i], ours[i], std::max(largest, largest_of(outs[i])));
+      }
+    });
+  }
+
+  void attention() {
+    const int32_t batch = whole(1, 2), heads = whole(1, 4), head = truth() ? whole(1, 40) : 4 * whole(1, 10);
+    const int32_t queries = size(), keys = whole(0, 5) == 0 ? whole(500, 600) : size();
+    std::vector<int64_t> columns;
+    std::vector<Arg> args;
+    for (int k = 0; k < 3; ++k) {
+      columns.push_back(truth() ? 0 : whole(1, 20));
+      const auto width = static_cast<int32_t>(columns.back()) + heads * head + (truth() ? 0 : whole(1, 9));
+      args.emplace_back(numbers({batch, k == 0 ? queries : keys, width}, {}, k < 2 && whole(0, 9) == 0));
+    }
+    const auto stretched = [&](int32_t n) { return truth() ? 1 : n; };
+    const Sizes mask = {stretched(batch), stretched(heads), stretched(queries), stretched(keys)};
+    args.push_back(truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})));
+    for (const int64_t x : {int64_t{heads}, int64_t{head}, columns[0], columns[1], columns[2]}) args.emplace_back(x);
+    args.emplace_back(0.1 * whole(1, 9));
+    args.emplace_back(whole(0, 2) == 0);
+    compare("berth::attention.out", args, {testing::f32({batch, queries, heads * head})}, 1);
+  }
+
+  void chain() {
+    const int rank = whole(1, 5);
+    Sizes out;
+    for (int d = 0; d < rank; ++d) out.push_back(whole(0, 7) == 0 ? whole(300, 700) : whole(1, 9));
+    int64_t all = 1;
+    for (const int32_t n : out) all *= n;
+    if (all > 60000) return;
+    const int inputs = whole(1, 4), constants = whole(0, 2), steps = whole(1, 8);
+    std::vector<Array> arrays = {numbers(out, order_of(rank), special())};
+    for (int k = 1; k < inputs; ++k) {
+      Sizes own(out.begin() + whole(0, rank), out.end());
+      for (int32_t& n : own) n = whole(0, 2) == 0 ? 1 : n;
+      arrays.push_back(numbers(own, order_of(static_cast<int>(own.size())), special()));
+    }
+    std::shuffle(arrays.begin(), arrays.end(), random_);
+    std::vector<int64_t> code;
+    using elementwise::Op;
+    for (int s = 0; s < steps; ++s) {
+      // Sums whose terms cancel, and what grows without bounds, would be compared by their rounding alone.
+      const Op ops[] = {Op::kAdd,  Op::kMul, Op::kMin,  Op::kMax,         Op::kNeg,       Op::kAbs,
+                        Op::kTanh, Op::kSub, Op::kRelu, Op::kHardSigmoid, Op::kHardSwish, Op::kClamp,
+                        Op::kSilu, Op::kErf, Op::kGelu, Op::kSigmoid,     Op::kLeakyRelu, Op::kMulAdd};
+      const Op op = ops[whole(0, 17)];
+      code.push_back(static_cast<int64_t>(op));
+      for (int k = 0; k < 3; ++k)
+        code.push_back(k < elementwise::operands(op) ? whole(0, inputs + constants + s - 1) : 0);
+    }
+    std::vector<double> numbers_of_code;
+    for (int i = 0; i < constants; ++i) numbers_of_code.push_back(0.25 * whole(-4, 4));
+    double largest = 10;
+    for (const Array& array : arrays) largest = std::max(largest, largest_of(array));
+    compare("berth::elementwise.out", {Arg::list({arrays.begin(), arrays.end()}), code, numbers_of_code},
+            {Array(DType::kF32, out, {}, order_of(rank))}, largest * largest);
+  }
+
+  void lstm() {
+    const int32_t steps = whole(1, 5), rows = whole(1, 7), units = truth() ? whole(1, 40) : whole(60, 130);
+    const int32_t widths[] = {16, 32, 64, units}, width = widths[whole(0, 3)];
+    const Array weight = numbers({(units + width - 1) / width, units, 4, width});
+    float* w = weight.tensor().data<float>();
+    for (int64_t i = 0; i < weight.tensor().numel(); ++i) w[i] /= static_cast<float>(units);
+    compare("berth::lstm.out",
+            {numbers({steps, rows, 4 * units}), numbers({rows, units}), numbers({rows, units}), weight, truth()},
+            {testing::f32({steps, rows, units}), testing::f32({rows, units})}, 1);
+    const Array dense = numbers({units, 4 * units});
+    float* d = dense.tensor().data<float>();
+    for (int64_t i = 0; i < dense.tensor().numel(); ++i) d[i] /= static_cast<float>(units);
+    compare("berth::lstm_cell.out",
+            {numbers({rows, 4 * units}), numbers({rows, units}), numbers({rows, units}), dense, ""},
+            {testing::f32({rows, units}), testing::f32({rows, units})}, 1);
+  }
+
+  void shuffle() {
+    const int32_t batch = whole(1, 2), height = whole(1, 7), width = whole(1, 7), parts = truth() ? 2 : whole(1, 3);
+    const int32_t groups = truth() ? 2 : whole(1, 4), each = groups * whole(1, 20);
+    const std::vector<uint8_t> order = order_of(4);
+    std::vector<Arg> inputs;
+    for (int k = 0; k < parts; ++k) inputs.emplace_back(numbers({batch, each, height, width}, order));
+    std::vector<int64_t> sizes;
+    std::vector<Array> outs;
+    for (int32_t left = each * parts; left > 0;) {
+      const int32_t taken = truth() ? left : std::min(left, 2 * whole(1, 9));
+      left -= taken;
+      sizes.push_back(taken);
+      outs.emplace_back(DType::kF32, Sizes{batch, taken, height, width}, std::vector<double>(), order);
+    }
+    compare("berth::shuffle.out", {Arg::list(inputs), int64_t{groups}, sizes}, outs, 0, true);
+  }
+
+  void permute() {
+    const int rank = whole(2, 5);
+    Sizes in;
+    for (int d = 0; d < rank; ++d) in.push_back(whole(0, 6) == 0 ? whole(40, 90) : whole(1, 6));
+    std::vector<int64_t> dims(static_cast<size_t>(rank));
+    std::iota(dims.begin(), dims.end(), int64_t{0});
+    std::shuffle(dims.begin(), dims.end(), random_);
+    Sizes out;
+    for (const int64_t d : dims) out.push_back(in[static_cast<size_t>(d)]);
+    compare("aten::permute_copy.out", {numbers(in, order_of(rank)), dims},
+            {Array(DType::kF32, out, {}, order_of(rank))});
+    const int32_t a = whole(0, rank - 1), b = whole(0, rank - 1);
+    out = in;
+    std::swap(out[static_cast<size_t>(a)], out[static_cast<size_t>(b)]);
+    compare("aten::transpose_copy.int_out", {numbers(in, order_of(rank)), a, b - rank},
+            {Array(DType::kF32, out, {}, order_of(rank))});
+  }
+
+  void reorder() {
+    const Sizes sizes = {whole(1, 3), truth() ? whole(1, 4) : size(), size(), whole(1, 9)};
+    const bool last = truth();
+    const std::vector<uint8_t> order = last ? std::vector<uint8_t>{0, 2, 3, 1} : std::vector<uint8_t>{0, 1, 2, 3};
+    compare("dim_order_ops::_clone_dim_order.out",
+            {numbers(sizes, order_of(4)), false, std::vector<int64_t>(order.begin(), order.end())},
+            {Array(DType::kF32, sizes, {}, order)});
+  }
+
+  void pool() {
+    const std::vector<uint8_t> last = {0, 2, 3, 1};
+    const Sizes in = {whole(1, 2), size(), whole(1, 15), whole(1, 15)};
+    const Array input = numbers(in, last, special());
+    std::vector<int64_t> kernel, stride, padding, dilation;
+    Sizes average = in, most = in;
+    const bool ceil = truth();
+    for (size_t i = 0; i < 2; ++i) {
+      kernel.push_back(whole(1, 5));
+      stride.push_back(whole(1, 6));
+      dilation.push_back(whole(1, 3));
+      padding.push_back(whole(0, static_cast<int32_t>(kernel[i] / 2)));
+      const auto out = [&](int64_t reach) {
+        const int64_t room = in[2 + i] + 2 * padding[i] - reach;
+        int64_t n = room < 0 ? 0 : (room + (ceil ? stride[i] - 1 : 0)) / stride[i] + 1;
+        if (ceil && (n - 1) * stride[i] >= in[2 + i] + padding[i]) --n;
+        return static_cast<int32_t>(n);
+      };
+      average[2 + i] = out(kernel[i]);
+      most[2 + i] = out((kernel[i] - 1) * dilation[i] + 1);
+    }
+    if (std::min(average[2], average[3]) > 0) {
+      compare("aten::avg_pool2d.out",
+              {input, kernel, stride, padding, ceil, truth(), truth() ? Arg(nullptr) : Arg(whole(1, 5))},
+              {Array(DType::kF32, average, {}, last)});
+    }
+    if (std::min(most[2], most[3]) > 0) {
+      const Array indices(DType::kI64, most, {}, last);
+      indices.tensor().set_data(nullptr);
+      compare("aten::max_pool2d_with_indices.out", {input, kernel, stride, padding, dilation, ceil},
+              {Array(DType::kF32, most, {}, last), indices});
+    }
+    const Sizes adapted = {in[0], in[1], whole(1, 18), whole(1, 18)};
+    compare("aten::_adaptive_avg_pool2d.out", {input, std::vector<int64_t>{adapted[2], adapted[3]}},
+            {Array(DType::kF32, adapted, {}, last)});
+  }
+
+  void resize() {
+    const std::vector<uint8_t> last = {0, 2, 3, 1};
+    const Sizes in = {whole(1, 2), size(), whole(1, 9), whole(1, 9)};
+    const Sizes out = {in[0], in[1], whole(1, 20), whole(1, 20)};
+    const std::vector<int64_t> size = {out[2], out[3]};
+    const Array input = numbers(in, last, special());
+    compare("aten::upsample_nearest2d.vec_out", {input, size, nullptr}, {Array(DType::kF32, out, {}, last)});
+    compare("aten::upsample_bilinear2d.vec_out", {input, size, truth(), nullptr}, {Array(DType::kF32, out, {}, last)});
+  }
+
+  void norm() {
+    const Sizes sizes = {whole(1, 4), whole(1, 5), truth() ? whole(1, 80) : whole(200, 400)};
+    const Array input = numbers(sizes, {}, special());
+    const int32_t n = sizes[2];
+    compare("aten::native_layer_norm.out",
+            {input, std::vector<int64_t>{n}, truth() ? Arg(nullptr) : Arg(numbers({n})),
+             truth() ? Arg(nullptr) : Arg(numbers({n})), 1e-5},
+            {testing::f32(sizes), testing::f32({sizes[0], sizes[1], 1}), testing::f32({sizes[0], sizes[1], 1})}, 10);
+    compare("aten::_softmax.out", {input, whole(-3, 2), false}, {testing::f32(sizes)}, 1);
+    compare("aten::_log_softmax.out", {input, whole(-3, 2), false}, {testing::f32(sizes)}, 1);
+  }
+
+  void mean() {
+    const Sizes sizes = {whole(1, 3), size(), whole(1, 9), whole(1, 9)};
+    std::vector<int64_t> dims;
+    Sizes out;
+    const bool keep = truth();
+    for (int32_t d = 0; d < 4; ++d) {
+      const bool reduced = d >= 2 ? whole(0, 3) != 0 : whole(0, 4) == 0;
+      if (reduced) dims.push_back(truth() ? d : d - 4);
+      if (!reduced || keep) out.push_back(reduced ? 1 : sizes[static_cast<size_t>(d)]);
+    }
+    if (dims.empty()) return;
+    compare("aten::mean.out", {numbers(sizes, order_of(4), special()), dims, keep, nullptr}, {testing::f32(out)}, 1);
+  }
+
+  std::mt19937 random_;
+  GuardedMemory memory_;
+};
+
+TEST(GuardedMemory, IsNotLeft) {
+  const char* seed = std::getenv("BERTH_SEED");
+  const char* seconds = std::getenv("BERTH_SECONDS");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
+  const unsigned first =
+      seed == nullptr ? std::random_device()() : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
+  for (unsigned i = 0; !::testing::Test::HasFailure(); ++i) {
+    if (i >= 200 && std::chrono::steady_clock::now() >= end) break;
+    SCOPED_TRACE("BERTH_SEED=" + std::to_string(first + i));
+    Cases(first + i).any();
+  }
+}
+
+}  // namespace
+}  // namespace berth::cpu
