@@ -93,15 +93,31 @@ class DenseArguments {
   size_t count_ = 0;
 };
 
+// Elements of what an engine reads and writes; 0 of what is not there, -1 of another element type.
+struct Reads {
+  int64_t input = 0, bias = 0, residual = 0, out = 0;
+
+  bool operator==(const Reads& other) const {
+    return input == other.input && bias == other.bias && residual == other.residual && out == other.out;
+  }
+};
+
+template <typename Op>
+Reads reads_of(Span<EValue* const> args) {
+  const auto elements = [&](size_t k) {
+    if (args[k]->is_none()) return int64_t{0};
+    return args[k]->tensor().dtype() == DType::kF32 ? args[k]->tensor().numel() : int64_t{-1};
+  };
+  return {elements(0), elements(conv_args::kBias), elements(Op::kResidual), elements(Op::kOut)};
+}
+
 struct State {
   std::unique_ptr<Engine> engine;  // null: the portable kernel
   Buffer owned;                    // the weight, when it is not used where the file has it
   Weight weight;
   const float* data = nullptr;  // the weight as the engine wants it, or dense
   Buffer temp;                  // for the portable kernel on a weight that is computed
-  // What the call must still be like.
-  int64_t numel_in = 0;
-  int64_t numel_out = 0;
+  Reads reads;                  // what the call must still be like
 };
 
 Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& wanted, State& state) {
@@ -154,8 +170,7 @@ Error fill(PrepareContext& context, Span<EValue* const> args, State& state) {
   if (kind != nullptr && constant) {
     state.engine = kind->make();
     if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
-    state.numel_in = args[0]->tensor().numel();
-    state.numel_out = args[Op::kOut]->tensor().numel();
+    state.reads = reads_of<Op>(args);
     BERTH_RETURN_IF_ERROR(repack(context, state.weight, state.engine->weight(), state));
     if (state.engine->take_weight(state.data) == Error::kOk) return Error::kOk;
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
@@ -220,7 +235,7 @@ Error call(KernelContext& context, Span<EValue* const> args) {
   if (state->engine == nullptr) return run_portable<Op>(context, args, *state);
   const Tensor& input = args[0]->tensor();
   Tensor& out = args[Op::kOut]->tensor();
-  if (input.numel() != state->numel_in || out.numel() != state->numel_out) {
+  if (!(reads_of<Op>(args) == state->reads)) {
     return context.fail(Error::kInvalidArgument,
                         "its tensors are not as large as they were when the method was loaded");
   }

@@ -246,24 +246,32 @@ TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
   EXPECT_EQ(out.values(), expected.values());
 }
 
-// A tensor of other sizes than at load: a move may bring one.
-TEST(AReadyCall, RefusesOtherSizes) {
+// A tensor of other sizes or of another type than at load: a move may bring one for any that is no constant.
+TEST(AReadyCall, RefusesOtherTensors) {
   const std::vector<int64_t> one = {1, 1}, none = {0, 0};
   const Array input = f32({1, 3, 4, 4}, std::vector<double>(48)), weight = f32({5, 3, 1, 1}, std::vector<double>(15));
-  Array out = f32({1, 5, 4, 4});
+  const Array bias = f32({5}, std::vector<double>(5)), residual = f32({1, 5, 4, 4}, std::vector<double>(80));
+  const Array out = f32({1, 5, 4, 4});
   Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
-                {input, weight, nullptr, nullptr, one, none, one, false, none, 1, "none", 0.0, 0.0, "", out});
+                {input, weight, bias, residual, one, none, one, false, none, 1, "none", 0.0, 0.0, "", out});
   ASSERT_EQ(call.error(), Error::kOk);
   if (std::string(conv_engine(call.state())) == "portable") GTEST_SKIP() << "this build has no engines";
-  Tensor smaller = input.tensor();
-  int32_t sizes[] = {1, 3, 2, 2};
-  int64_t strides[4];
-  const uint8_t order[] = {0, 1, 2, 3};
-  const Tensor before = input.tensor();
-  input.tensor() = Tensor(DType::kF32, 4, sizes, order, strides, smaller.raw());
-  EXPECT_EQ(call.run(), Error::kInvalidArgument);
-  input.tensor() = before;
-  EXPECT_EQ(call.run(), Error::kOk);
+  for (const Array& array : {input, bias, residual, out}) {
+    const Tensor before = array.tensor();
+    SCOPED_TRACE(before.numel());
+    const auto refuses = [&](DType dtype, std::vector<int32_t> sizes) {
+      int64_t strides[4];
+      const uint8_t order[] = {0, 1, 2, 3};
+      array.tensor() = Tensor(dtype, before.rank(), sizes.data(), order, strides, before.raw());
+      return call.run() == Error::kInvalidArgument;
+    };
+    std::vector<int32_t> fewer = array.sizes();
+    --fewer.back();
+    EXPECT_TRUE(refuses(DType::kF32, fewer));
+    EXPECT_TRUE(refuses(DType::kU8, {before.sizes().begin(), before.sizes().end()}));
+    array.tensor() = before;
+    EXPECT_EQ(call.run(), Error::kOk) << call.message();
+  }
 }
 
 }  // namespace
