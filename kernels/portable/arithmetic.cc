@@ -73,6 +73,22 @@ struct Atan2 : NoScalars {
   BERTH_INLINE T operator()(T y, T x) const { return std::atan2(y, x); }
 };
 
+// self + sign * alpha * other, in the other order where `reversed`.
+Error add_scalar(KernelContext& context, Span<EValue* const> args, int sign, bool reversed) {
+  const Tensor& self = args[0]->tensor();
+  const DType common = promote_scalar(self.dtype(), *args[1]);
+  Scalars scalars;
+  BERTH_RETURN_IF_ERROR(read_alpha(context, *args[2], sign, common, &scalars));
+  return run_binary_scalar(context, self, *args[1], args[3]->tensor(), common, binary_loops<AddScaled>(), reversed,
+                           scalars);
+}
+
+Error sub_scalar(KernelContext& context, Span<EValue* const> args, bool reversed) {
+  const bool any_bool = args[0]->tensor().dtype() == DType::kBool || args[1]->is_bool();
+  BERTH_RETURN_IF_ERROR(refuse_bool(context, any_bool));
+  return add_scalar(context, args, -1, reversed);
+}
+
 }  // namespace
 
 Error add_out(KernelContext& context, Span<EValue* const> args) {
@@ -87,14 +103,7 @@ Error add_out(KernelContext& context, Span<EValue* const> args) {
   return run_binary(context, a, b, out, common, binary_loops<AddScaled>(), scalars);
 }
 
-Error add_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const DType common = promote_scalar(self.dtype(), *args[1]);
-  Scalars scalars;
-  if (const Error error = read_alpha(context, *args[2], 1, common, &scalars); error != Error::kOk) return error;
-  return run_binary_scalar(context, self, *args[1], args[3]->tensor(), common, binary_loops<AddScaled>(), false,
-                           scalars);
-}
+Error add_Scalar_out(KernelContext& context, Span<EValue* const> args) { return add_scalar(context, args, 1, false); }
 
 Error sub_out(KernelContext& context, Span<EValue* const> args) {
   if (is_complex(args[0]->tensor().dtype())) return complex_add(context, args, -1);
@@ -110,27 +119,8 @@ Error sub_out(KernelContext& context, Span<EValue* const> args) {
   return run_binary(context, a, b, out, common, binary_loops<AddScaled>(), scalars);
 }
 
-Error sub_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const DType common = promote_scalar(self.dtype(), *args[1]);
-  Scalars scalars;
-  Error error = refuse_bool(context, self.dtype() == DType::kBool || args[1]->is_bool());
-  if (error == Error::kOk) error = read_alpha(context, *args[2], -1, common, &scalars);
-  if (error != Error::kOk) return error;
-  return run_binary_scalar(context, self, *args[1], args[3]->tensor(), common, binary_loops<AddScaled>(), false,
-                           scalars);
-}
-
-Error rsub_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const DType common = promote_scalar(self.dtype(), *args[1]);
-  Scalars scalars;
-  Error error = refuse_bool(context, self.dtype() == DType::kBool || args[1]->is_bool());
-  if (error == Error::kOk) error = read_alpha(context, *args[2], -1, common, &scalars);
-  if (error != Error::kOk) return error;
-  return run_binary_scalar(context, self, *args[1], args[3]->tensor(), common, binary_loops<AddScaled>(), true,
-                           scalars);
-}
+Error sub_Scalar_out(KernelContext& context, Span<EValue* const> args) { return sub_scalar(context, args, false); }
+Error rsub_Scalar_out(KernelContext& context, Span<EValue* const> args) { return sub_scalar(context, args, true); }
 
 Error mul_out(KernelContext& context, Span<EValue* const> args) {
   if (is_complex(args[0]->tensor().dtype())) return complex_mul(context, args);

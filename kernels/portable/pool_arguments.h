@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/portable/conv_window.h"
+#include "kernels/portable/dispatch.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 
@@ -65,6 +66,21 @@ void for_each_pooling_tile(KernelContext& context, const Pooling& pooling, const
       context, pooling_slots(pooling, window, context.threads()), pooling.planes() * tiles,
       [&](float* own, int64_t item) { f(own, item / tiles, window.tile(item % tiles)); },
       [&](int64_t slot) { return static_cast<float*>(scratch) + slot * window.scratch_floats(); });
+}
+
+/// Calls f(TypeTag<T>, plane) for all planes, on the context's threads, where T is the result's element type; it is an
+/// integer or floating one.
+template <typename F>
+Error for_each_plane(KernelContext& context, const Pooling& pooling, F&& f) {
+  const auto run = [&](auto tag) {
+    const int64_t elements = pooling.axis[0].in * pooling.axis[1].in;
+    context.parallel_for(pooling.planes(), grain_of(elements), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) f(tag, plane);
+    });
+    return Error::kOk;
+  };
+  const DType dtype = pooling.out->dtype();
+  return is_floating(dtype) ? dispatch_floating(context, dtype, run) : dispatch_integer(context, dtype, run);
 }
 
 }  // namespace berth::portable

@@ -1,6 +1,5 @@
 // aten::avg_pool2d. A window's sum is divided by the places that it covers, padding included or not, or by the number
 // given.
-#include "kernels/portable/dispatch.h"
 #include "kernels/portable/pool_arguments.h"
 #include "kernels/portable/temp_bytes.h"
 
@@ -115,14 +114,8 @@ Error avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
     run_fast(context, p, window, scratch);
     return Error::kOk;
   }
-  const auto run = [&](auto tag) {
-    context.parallel_for(p.planes(), grain_of(p.axis[0].in * p.axis[1].in), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) pool_plane<typename decltype(tag)::type>(p, plane);
-    });
-    return Error::kOk;
-  };
-  if (is_floating(p.out->dtype())) return dispatch_floating(context, p.out->dtype(), run);
-  return dispatch_integer(context, p.out->dtype(), run);
+  return for_each_plane(context, p,
+                        [&](auto tag, int64_t plane) { pool_plane<typename decltype(tag)::type>(p, plane); });
 }
 
 size_t avg_pool2d_temp_bytes(Span<EValue* const> args, int threads) {
