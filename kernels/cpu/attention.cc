@@ -150,7 +150,10 @@ void run(KernelContext& context, const Attention& a, int slots, size_t floats, f
 
 size_t attention_temp_bytes(Span<EValue* const> args, int threads) {
   Attention a = read(args);
-  if (!are_tokens(*a.query) || !are_tokens(*a.key) || !has_columns(a, *a.query, a.query_column)) return 0;
+  // What check() refuses takes nothing, nor does what has no elements, whose sizes may be anything.
+  const bool tokens = are_tokens(*a.query) && are_tokens(*a.key) && are_tokens(*a.value);
+  if (!tokens || a.query->numel() == 0 || a.key->numel() == 0) return 0;
+  if (!has_columns(a, *a.query, a.query_column) || !has_columns(a, *a.key, a.key_column)) return 0;
   set_strides(a);
   const auto slots = static_cast<size_t>(most_slots(a, threads));
   return slots * attention_scratch_floats(a.head) * sizeof(float) + portable::kTempPadding;

@@ -275,5 +275,20 @@ TEST(Attention, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(refused({q, k, k, nullptr, 2, 2, 0, 0, 0, 1.0, false, f32({1, 2, 5})}));
 }
 
+// The memory is measured before anything is checked: of sizes that are anybody's.
+TEST(Attention, TakesNoMemoryForWhatIsRefusedOrHasNoElements) {
+  const auto bytes_of = [](const Array& q, const Array& k, const Array& v, int64_t size) {
+    std::vector<Arg> args = {q, k, v, nullptr, 1, size, 0, 0, 0, 1.0, false, q};
+    return temp_bytes_of(attention_temp_bytes, args, 2);
+  };
+  const Array tokens = f32({1, 3, 4});
+  EXPECT_GT(bytes_of(tokens, tokens, tokens, 4), 0u);
+  EXPECT_EQ(bytes_of(tokens, tokens, f32({3}), 4), 0u);
+  EXPECT_EQ(bytes_of(tokens, f32({}), tokens, 4), 0u);
+  EXPECT_EQ(bytes_of(tokens, f32({1, 3, 3}), tokens, 4), 0u);
+  const Array nothing = f32({0, INT32_MAX, INT32_MAX});
+  EXPECT_EQ(bytes_of(nothing, nothing, nothing, INT32_MAX), 0u);
+}
+
 }  // namespace
 }  // namespace berth::cpu

@@ -1,6 +1,9 @@
 // Which engine takes a call.
 
+#include <algorithm>
+
 #include "kernels/cpu/conv_engine.h"
+
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/tiles.h"
 #include "kernels/cpu/winograd.h"
@@ -36,6 +39,15 @@ bool fill_registers(const LinearSpec&) { return true; }
 template <typename Spec>
 bool prefer_tiles(const Spec& spec) {
   return spec.flops() < kLeastFlops || (fill_registers(spec) && have_wide_registers());
+}
+
+// What models have. Files may ask for anything, and engines reckon with places of the input that are outside of it.
+bool is_ordinary(const ConvSpec& spec) {
+  constexpr int64_t kMost = 1 << 16;
+  for (int i = 0; i < 2; ++i) {
+    if (std::max({spec.stride[i], spec.padding[i], spec.dilation[i]}) > kMost) return false;
+  }
+  return true;
 }
 
 Prefer preferred = Prefer::kFaster;
@@ -151,6 +163,7 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
 void set_preferred_engine(Prefer prefer) { preferred = prefer; }
 
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
+  if (!is_ordinary(spec)) return nullptr;
   auto kind = fewer_multiplications(spec, threads, prefer == Prefer::kFaster ? preferred : prefer);
   return kind != nullptr ? std::move(kind) : choose(spec, threads, prefer);
 }

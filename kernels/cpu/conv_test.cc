@@ -246,6 +246,24 @@ TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
   EXPECT_EQ(out.values(), expected.values());
 }
 
+// Steps that lead out of any memory, between places that are all padding but one.
+TEST(Convolutions, OfStepsBeyondAnyModelsAreThePortableKernels) {
+  const std::vector<int64_t> far = {INT32_MAX, INT32_MAX}, one = {1, 1}, none = {0, 0};
+  Random random(3);
+  const Array input = random.tensor({1, 40, 2, 64}, {0, 2, 3, 1}), weight = random.tensor({40, 1, 3, 3});
+  const Array expected(DType::kF32, {1, 40, 2, 3}, {}, {0, 2, 3, 1}), out(DType::kF32, {1, 40, 2, 3}, {}, {0, 2, 3, 1});
+  const auto args = [&](const Array& result) {
+    return std::vector<Arg>{input, weight, nullptr, nullptr, far, far, one,   false,
+                            none,  40,     "none",  0.0,     0.0, "",  result};
+  };
+  ASSERT_EQ(testing::run(portable::fused_conv_out, args(expected), 4 << 20), Error::kOk);
+  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, args(out));
+  ASSERT_EQ(call.error(), Error::kOk);
+  EXPECT_STREQ(conv_engine(call.state()), "portable");
+  ASSERT_EQ(call.run(), Error::kOk) << call.message();
+  EXPECT_EQ(out.values(), expected.values());
+}
+
 // A tensor of other sizes or of another type than at load: a move may bring one for any that is no constant.
 TEST(AReadyCall, RefusesOtherTensors) {
   const std::vector<int64_t> one = {1, 1}, none = {0, 0};

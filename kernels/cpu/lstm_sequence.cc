@@ -16,9 +16,9 @@ constexpr int64_t kPartWork = 24 << 10;
 
 // Into how many parts a step is cut; each has whole blocks of units.
 int64_t parts_of(const Tensor& hidden, const Tensor& weight, int threads) {
-  const int64_t blocks = weight.size(0);
-  const int64_t work = hidden.size(0) * weight.numel();
-  return std::max<int64_t>(1, std::min({int64_t{threads}, blocks, work / kPartWork}));
+  const int64_t most = std::min(int64_t{threads}, weight.size(0));
+  const double work = static_cast<double>(hidden.size(0)) * static_cast<double>(weight.numel());
+  return std::max<int64_t>(1, static_cast<int64_t>(std::min(static_cast<double>(most), work / kPartWork)));
 }
 
 // Blocks [begin, end) of units, the last first where the step goes backwards.
