@@ -148,7 +148,8 @@ TEST(Options, ThatCannotBeFollowedAreRefused) {
   CompileOptions options = target("sim:0");
   options.place = {"Mul_*=sim:0"};
   EXPECT_EQ(error_of(kAdd, options),
-            "place \"Mul_*\": is like no node: neither the source of any nor the name of a result");
+            "place \"Mul_*\": is like no node: neither the source of any nor the name of a result; berth inspect MODEL "
+            "--values lists them");
   options.place = {"Add_0"};
   EXPECT_EQ(error_of(kAdd, options), "place \"Add_0\": expected GLOB=DEVICE, such as layer[5-9]*=cuda:1");
   options.place = {"Add_0=sim:1"};

@@ -40,7 +40,8 @@ class Assigner {
     for (size_t i = 0; i < matched_.size(); ++i) {
       if (matched_[i]) continue;
       return Failure{Error::kInvalidArgument, "place " + ir::quoted(options_.rules[i].glob),
-                     "is like no node: neither the source of any nor the name of a result"};
+                     "is like no node: neither the source of any nor the name of a result; berth inspect MODEL "
+                     "--values lists them"};
     }
     return all;
   }

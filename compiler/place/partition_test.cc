@@ -104,8 +104,10 @@ TEST(PlaceRules, AreNotForCopiesAndState) {
 TEST(PlaceRules, ThatCannotBeFollowedAreRefused) {
   Options options = options_of("sim:0");
   options.rules = {{"Conv_*", sim(0)}};
-  EXPECT_EQ(error_of(kChain, options),
-            "place \"Conv_*\": is like no node: neither the source of any nor the name of a result");
+  EXPECT_EQ(
+      error_of(kChain, options),
+      "place \"Conv_*\": is like no node: neither the source of any nor the name of a result; berth inspect MODEL "
+      "--values lists them");
   options.rules = {{"Relu_1", sim(2)}};
   EXPECT_EQ(error_of(kChain, options),
             "method forward, aten::relu (%b) \"Relu_1\": is to run on sim:2, which is none of the targets sim:0");
