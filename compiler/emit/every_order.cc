@@ -55,7 +55,7 @@ class EveryOrder {
     }
     for (size_t i = 0; i < lifetimes_.offers.size(); ++i) {
       const plan::Merge& merge = lifetimes_.problem.merges[i];
-      if (lifetimes_.offers[i].is_slot) parts_.push_back({merge.from, merge.to, merge.offset});
+      if (lifetimes_.offers[i].is_slot) parts_.push_back({merge.from, merge.to});
     }
   }
 

@@ -101,6 +101,7 @@ class EveryOrder {
 
   void find_when(int32_t task) {
     when_.assign(at(problem_.tasks), When::kEither);
+    work_ -= problem_.tasks;
     const auto mark = [&](When when, auto&& next) {
       std::vector<int32_t> found = {task};
       when_[at(task)] = when;
@@ -119,6 +120,7 @@ class EveryOrder {
 
   void find_wanted() {
     wanted_.assign(problem_.buffers.size(), Wanted{});
+    work_ -= static_cast<int64_t>(wanted_.size());
     for (size_t b = 0; b < wanted_.size(); ++b) {
       const Buffer& buffer = problem_.buffers[b];
       wanted_[b].surely = buffer.kept;

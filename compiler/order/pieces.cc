@@ -16,6 +16,7 @@ class Cutter {
         left_out_(buffers_.size(), false) {
     out_.of.resize(buffers_.size());
     for (const Buffer& buffer : buffers_) {
+      room_.push_back(buffer.bytes);
       readers_.push_back(buffer.readers);
       std::sort(readers_.back().begin(), readers_.back().end());
     }
@@ -23,7 +24,6 @@ class Cutter {
 
   Pieces run(const std::vector<Part>& parts) {
     for (const Part& part : parts) add(part);
-    for (std::vector<Part>& own : parts_of_) leave_overlaps_out(&own);
     for (size_t b = 0; b < buffers_.size(); ++b) {
       if (!left_out_[b]) cut(static_cast<int32_t>(b));
     }
@@ -41,7 +41,7 @@ class Cutter {
     if (left_out_[p] || left_out_[w]) return;
     const Buffer& inner = buffers_[p];
     const Buffer& outer = buffers_[w];
-    const bool fits = part.offset >= 0 && part.offset <= outer.bytes - inner.bytes;
+    const bool fits = inner.bytes <= room_[w];
     const bool meet = reads(w, inner.producer) || reads(p, outer.producer);
     const bool alone = whole_of_[p] < 0 && parts_of_[p].empty() && whole_of_[w] < 0;
     if (!fits || !meet || !alone || p == w) {
@@ -49,20 +49,8 @@ class Cutter {
       return;
     }
     whole_of_[p] = part.whole;
-    parts_of_[w].push_back(part);
-  }
-
-  void leave_overlaps_out(std::vector<Part>* parts) {
-    std::sort(parts->begin(), parts->end(), [](const Part& a, const Part& b) { return a.offset < b.offset; });
-    int64_t end = 0;
-    for (const Part& part : *parts) {
-      if (left_out_[at(part.part)]) continue;
-      if (part.offset < end) {
-        left_out_[at(part.part)] = true;
-      } else {
-        end = part.offset + buffers_[at(part.part)].bytes;
-      }
-    }
+    parts_of_[w].push_back(part.part);
+    room_[w] -= inner.bytes;
   }
 
   void add_piece(const Piece& piece) {
@@ -77,19 +65,20 @@ class Cutter {
     const Buffer& buffer = buffers_[at(b)];
     if (whole_of_[at(b)] >= 0 && !left_out_[at(whole_of_[at(b)])]) return;  // with its whole
     int64_t rest = buffer.bytes;
-    for (const Part& part : parts_of_[at(b)]) {
-      if (left_out_[at(part.part)]) continue;
-      const Buffer& inner = buffers_[at(part.part)];
+    for (const int32_t part : parts_of_[at(b)]) {
+      if (left_out_[at(part)]) continue;
+      const Buffer& inner = buffers_[at(part)];
       rest -= inner.bytes;
-      add_piece({inner.bytes, reads(at(b), inner.producer) ? buffer.producer : inner.producer, {b, part.part}});
+      add_piece({inner.bytes, reads(at(b), inner.producer) ? buffer.producer : inner.producer, {b, part}});
     }
     add_piece({rest, buffer.producer, {b, -1}});
   }
 
   const std::vector<Buffer>& buffers_;
-  std::vector<std::vector<int32_t>> readers_;  // of each buffer, sorted
-  std::vector<int32_t> whole_of_;              // of each buffer, or -1
-  std::vector<std::vector<Part>> parts_of_;    // of each buffer
+  std::vector<std::vector<int32_t>> readers_;   // of each buffer, sorted
+  std::vector<int32_t> whole_of_;               // of each buffer, or -1
+  std::vector<std::vector<int32_t>> parts_of_;  // of each buffer
+  std::vector<int64_t> room_;                   // of each buffer: bytes that are no part's
   std::vector<bool> left_out_;
   Pieces out_;
 };

@@ -1,16 +1,17 @@
 // Pieces: buffers that may lie in one another, cut so that each byte that two of them may share is counted once.
 //
 // A concatenation's parts may be computed where they belong in the whole, and slices may stay in theirs. Whether they
-// do is the planner's choice, for each order anew. Let a whole w have parts p that do not overlap. When w is alive, it
-// takes its bytes; when only parts are, they share none among each other. So in every plan these buffers take at least
+// do is the planner's choice, for each order anew. Let a whole w have parts p that are together no larger than it. When
+// w is alive, it takes its bytes; when only parts are, they share none among each other. So in every plan these buffers
+// take at least
 //
 //     for each part     its bytes while it or w is alive     one piece: made with the first of the two, read by the
 //                                                            readers of both
 //     for w             the rest of its bytes while it is
 //
 // as whatever may share bytes with one of them, other than in place, is w or a part of it. A buffer for which that
-// would not be so (a part of two wholes, a part that is a whole, one that overlaps another) is left out altogether:
-// then the others need no less.
+// would not be so (a part of two wholes, a part that is a whole, slices that are together more than their whole) is
+// left out altogether: then the others need no less.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,10 @@
 
 namespace berth::order {
 
-/// Buffer `part` may lie in the bytes of buffer `whole`, `offset` bytes from its beginning, while both are alive; a
-/// reader of one makes the other.
+/// Buffer `part` may lie in the bytes of buffer `whole` while both are alive; a reader of one makes the other.
 struct Part {
   int32_t part = 0;
   int32_t whole = 0;
-  int64_t offset = 0;
 };
 
 /// Bytes that are alive from when `producer` has run (-1: from the start) as long as one of its buffers is wanted.
