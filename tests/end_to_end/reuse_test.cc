@@ -9,6 +9,7 @@
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/emit/random_module.h"
+#include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
 #include "format/write/write_program.h"
 #include "kernels/portable/portable.h"
@@ -141,6 +142,88 @@ TEST(ReuseNeverChangesANumber, InRandomModules) {
 // What a branch yields was once cut out of an input that stayed alive, and the other branch wrote there.
 TEST(ReuseNeverChangesANumber, InABranchThatYieldsAPieceOfAnInput) {
   expect_equal_results(emit::testing::RandomModule(1700431987).make(), 1);
+}
+
+/// The numbers that `file` gives for a condition and four numbers.
+std::vector<std::vector<float>> numbers_of(const std::vector<uint8_t>& file, bool condition, std::vector<float> x) {
+  BufferLoader loader(file);
+  auto program = Program::load(loader, portable::kernels());
+  EXPECT_TRUE(program.ok());
+  auto loaded = HostMethod::load(*program, "forward", {});
+  EXPECT_TRUE(loaded.ok());
+  std::vector<std::vector<float>> all;
+  if (!loaded.ok()) return all;
+  Method& method = loaded->method();
+  const std::vector<int32_t> sizes = {static_cast<int32_t>(x.size())};
+  EXPECT_EQ(method.set_input(0, &condition, {}, DType::kBool), Error::kOk) << method.last_report().message;
+  EXPECT_EQ(method.set_input(1, x.data(), sizes, DType::kF32), Error::kOk) << method.last_report().message;
+  EXPECT_EQ(method.execute(), Error::kOk) << method.last_report().message;
+  for (size_t k = 0; k < method.outputs_size(); ++k) {
+    const Tensor& out = method.get_output(k).tensor();
+    const float* first = reinterpret_cast<const float*>(out.raw());
+    all.emplace_back(first, first + out.nbytes() / sizeof(float));
+  }
+  return all;
+}
+
+// Limits 1.6.
+// Holds row 166, row 165: the first result is read after branches behind it, and within a loop, whatever they make.
+TEST(AResultOfABranchIsRight, AfterOtherBranchesAndALoop) {
+  auto module = ir::parse(R"(
+    const @zero: f32[1] = splat<0>
+    method forward(%c: bool[], %x: f32[4]) {
+      %zero: f32[1] = const @zero
+      %r: f32[4] = berth::if(%c) {
+        ()
+        %a: f32[4] = aten::mul.Scalar(%x, 2)
+        yield %a
+      } {
+        ()
+        yield %x
+      }
+      %s: f32[4] = berth::if(%c) {
+        ()
+        %d: f32[4] = aten::neg(%x)
+        %e: f32[4] = aten::mul.Scalar(%d, 3)
+        yield %e
+      } {
+        ()
+        %f: f32[4] = aten::mul.Scalar(%x, 5)
+        %g: f32[4] = aten::neg(%f)
+        yield %g
+      }
+      %n: f32[1], %w: f32[4] = berth::while([%zero, %s]) {
+        (%i: f32[1], %j: f32[4])
+        %t: bool[1] = aten::lt.Scalar(%i, 2.5)
+        yield %t
+      } {
+        (%k: f32[1], %l: f32[4])
+        %o: f32[1] = aten::add.Scalar(%k, 1.0)
+        %p: f32[4] = aten::add.Tensor(%l, %r)
+        yield %o, %p
+      }
+      %u: f32[4] = berth::if(%c) {
+        ()
+        %v: f32[4] = aten::neg(%r)
+        yield %v
+      } {
+        ()
+        yield %r
+      }
+      return %r, %s, %w, %u
+    })",
+                          "test");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  using Rows = std::vector<std::vector<float>>;
+  for (const Variant& variant : kVariants) {
+    const std::vector<uint8_t> file = file_of(*module, variant);
+    EXPECT_EQ(numbers_of(file, true, {1, -2, 3, 4}),
+              (Rows{{2, -4, 6, 8}, {-3, 6, -9, -12}, {3, -6, 9, 12}, {-2, 4, -6, -8}}))
+        << variant.name;
+    EXPECT_EQ(numbers_of(file, false, {1, -2, 3, 4}),
+              (Rows{{1, -2, 3, 4}, {-5, 10, -15, -20}, {-2, 4, -6, -8}, {1, -2, 3, 4}}))
+        << variant.name;
+  }
 }
 
 // Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
