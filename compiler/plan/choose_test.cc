@@ -4,28 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "compiler/plan/plan.h"
+#include "compiler/plan/testing.h"
 #include "compiler/plan/validate.h"
 
 namespace berth::plan {
 namespace {
-
-Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 16) {
-  Storage s;
-  s.size = size;
-  s.alignment = alignment;
-  s.lower = lower;
-  s.upper = upper;
-  return s;
-}
-
-Merge merge(size_t from, size_t to, int64_t offset = 0, int64_t alignment = 0) {
-  Merge m;
-  m.from = static_cast<int32_t>(from);
-  m.to = static_cast<int32_t>(to);
-  m.offset = offset;
-  m.alignment = alignment;
-  return m;
-}
 
 /// A transformer of six layers: attention of six heads over 197 tokens, 384 numbers each.
 Problem transformer() {
@@ -34,7 +17,7 @@ Problem transformer() {
   Problem p;
   std::vector<Merge> in_place;
   const auto add = [&](int64_t size, int64_t lower, int64_t upper) {
-    p.storages.push_back(storage(size, lower, upper));
+    p.storages.push_back(storage(size, lower, upper, 16));
     return p.storages.size() - 1;
   };
   size_t stream = add(kStream, 5, 38);
@@ -44,7 +27,8 @@ Problem transformer() {
     const size_t all_three = add(3 * kStream, t + 10, t + 15);
     const int64_t ends[] = {t + 17, t + 22, t + 20};
     for (int64_t part = 0; part < 3; ++part) {
-      p.merges.push_back(merge(add(kStream, t + 12 + part, ends[part]), all_three, part * kStream, 4));
+      p.merges.push_back(merge(add(kStream, t + 12 + part, ends[part]), all_three, part * kStream));
+      p.merges.back().alignment = 4;
     }
     const size_t query = add(kStream, t + 16, t + 24);
     add(kStream, t + 19, t + 32);

@@ -6,17 +6,10 @@
 #include <random>
 
 #include "compiler/plan/load.h"
+#include "compiler/plan/testing.h"
 
 namespace berth::plan {
 namespace {
-
-Storage storage(int64_t size, int64_t lower, int64_t upper) {
-  Storage s;
-  s.size = size;
-  s.lower = lower;
-  s.upper = upper;
-  return s;
-}
 
 TEST(SectionsKeepWhoMeetsWhom, NearAndFarSteps) {
   const unsigned seed = std::random_device{}();

@@ -7,28 +7,11 @@
 
 #include "compiler/plan/bound.h"
 #include "compiler/plan/plan.h"
+#include "compiler/plan/testing.h"
 #include "compiler/plan/validate.h"
 
 namespace berth::plan {
 namespace {
-
-Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 1) {
-  Storage s;
-  s.size = size;
-  s.lower = lower;
-  s.upper = upper;
-  s.alignment = alignment;
-  return s;
-}
-
-Merge merge(int32_t from, int32_t to, int64_t offset = 0, int32_t group = kAlone) {
-  Merge m;
-  m.from = from;
-  m.to = to;
-  m.offset = offset;
-  m.all_or_none = group;
-  return m;
-}
 
 Plan planned(const Problem& p, Planner planner = Planner::kBest) {
   PlanOptions options;

@@ -2,16 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/plan/testing.h"
+
 namespace berth::plan {
 namespace {
-
-Storage storage(int64_t size, int64_t lower, int64_t upper) {
-  Storage s;
-  s.size = size;
-  s.lower = lower;
-  s.upper = upper;
-  return s;
-}
 
 TEST(ThePictureShowsWhoLiesWhere, DrawnByHand) {
   Problem problem;

@@ -13,20 +13,11 @@
 #include "compiler/plan/instances.h"
 #include "compiler/plan/naive.h"
 #include "compiler/plan/sweep.h"
+#include "compiler/plan/testing.h"
 #include "compiler/plan/validate.h"
 
 namespace berth::plan {
 namespace {
-
-Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 1, int32_t space = 0) {
-  Storage s;
-  s.size = size;
-  s.lower = lower;
-  s.upper = upper;
-  s.alignment = alignment;
-  s.space = space;
-  return s;
-}
 
 Storage fixed(Storage s, int64_t offset) {
   s.fixed = offset;

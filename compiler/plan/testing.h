@@ -1,0 +1,27 @@
+// For tests of this room: problems in a few words. Not part of any library.
+#pragma once
+
+#include "compiler/plan/problem.h"
+
+namespace berth::plan {
+
+inline Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 1, int32_t space = 0) {
+  Storage s;
+  s.size = size;
+  s.lower = lower;
+  s.upper = upper;
+  s.alignment = alignment;
+  s.space = space;
+  return s;
+}
+
+inline Merge merge(size_t from, size_t to, int64_t offset = 0, int32_t group = kAlone) {
+  Merge m;
+  m.from = static_cast<int32_t>(from);
+  m.to = static_cast<int32_t>(to);
+  m.offset = offset;
+  m.all_or_none = group;
+  return m;
+}
+
+}  // namespace berth::plan
