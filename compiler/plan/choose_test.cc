@@ -18,35 +18,35 @@ Problem transformer() {
   std::vector<Merge> in_place;
   const auto add = [&](int64_t size, int64_t lower, int64_t upper) {
     p.storages.push_back(storage(size, lower, upper, 16));
-    return p.storages.size() - 1;
+    return static_cast<int32_t>(p.storages.size() - 1);
   };
-  size_t stream = add(kStream, 5, 38);
+  int32_t stream = add(kStream, 5, 38);
   for (int64_t t = 0; t < int64_t{6} * 41; t += 41) {
     add(kStream, t + 6, t + 9);
     add(3 * kStream, t + 8, t + 11);
-    const size_t all_three = add(3 * kStream, t + 10, t + 15);
+    const int32_t all_three = add(3 * kStream, t + 10, t + 15);
     const int64_t ends[] = {t + 17, t + 22, t + 20};
     for (int64_t part = 0; part < 3; ++part) {
       p.merges.push_back(merge(add(kStream, t + 12 + part, ends[part]), all_three, part * kStream));
       p.merges.back().alignment = 4;
     }
-    const size_t query = add(kStream, t + 16, t + 24);
+    const int32_t query = add(kStream, t + 16, t + 24);
     add(kStream, t + 19, t + 32);
-    const size_t key = add(kStream, t + 21, t + 25);
+    const int32_t key = add(kStream, t + 21, t + 25);
     in_place.push_back(merge(add(kStream, t + 23, t + 28), query));
     in_place.push_back(merge(add(kStream, t + 24, t + 28), key));
-    const size_t scores = add(kScores, t + 27, t + 30);
+    const int32_t scores = add(kScores, t + 27, t + 30);
     in_place.push_back(merge(add(kScores, t + 29, t + 32), scores));
     add(kStream, t + 31, t + 34);
     add(kStream, t + 33, t + 36);
-    const size_t projected = add(kStream, t + 35, t + 38);
-    const size_t sum = add(kStream, t + 37, t + 47);
+    const int32_t projected = add(kStream, t + 35, t + 38);
+    const int32_t sum = add(kStream, t + 37, t + 47);
     in_place.push_back(merge(sum, projected));
     in_place.push_back(merge(sum, stream));
     add(kStream, t + 38, t + 41);
-    const size_t wide = add(4 * kStream, t + 40, t + 43);
+    const int32_t wide = add(4 * kStream, t + 40, t + 43);
     in_place.push_back(merge(add(4 * kStream, t + 42, t + 45), wide));
-    const size_t narrow = add(kStream, t + 44, t + 47);
+    const int32_t narrow = add(kStream, t + 44, t + 47);
     stream = add(kStream, t + 46, t + 79);
     in_place.push_back(merge(stream, sum));
     in_place.push_back(merge(stream, narrow));

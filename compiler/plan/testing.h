@@ -15,10 +15,10 @@ inline Storage storage(int64_t size, int64_t lower, int64_t upper, int64_t align
   return s;
 }
 
-inline Merge merge(size_t from, size_t to, int64_t offset = 0, int32_t group = kAlone) {
+inline Merge merge(int32_t from, int32_t to, int64_t offset = 0, int32_t group = kAlone) {
   Merge m;
-  m.from = static_cast<int32_t>(from);
-  m.to = static_cast<int32_t>(to);
+  m.from = from;
+  m.to = to;
   m.offset = offset;
   m.all_or_none = group;
   return m;
