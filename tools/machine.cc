@@ -24,21 +24,29 @@ struct Machine::Parts {
 };
 
 Machine::Machine() : parts_(std::make_unique<Parts>()) {
-  add(&parts_->sim, "memory that the host may not touch, for tests");
+  add(&parts_->sim, [] { return "memory that the host may not touch, for tests"; });
   backend_list_ = {&parts_->cpu, &parts_->sim_backend, &parts_->stand_in};
 #if BERTH_HAS_CUDA
-  add(&parts_->cuda, cuda::describe_devices());
+  add(&parts_->cuda, cuda::describe_devices);
   backend_list_.push_back(&parts_->cuda_backend);
 #endif
 }
 
 Machine::~Machine() = default;
 
-void Machine::add(DeviceAllocator* allocator, std::string note) {
+void Machine::add(DeviceAllocator* allocator, const char* (*note)()) {
   counters_.push_back(std::make_unique<CountingAllocator>(allocator));
   const Error error = registry_.register_allocator(counters_.back().get());
   BERTH_CHECK(error == Error::kOk);
-  kinds_.push_back({allocator->device_type(), allocator->device_count(), std::move(note)});
+  notes_.push_back(note);
+}
+
+std::vector<DeviceKind> Machine::kinds() const {
+  std::vector<DeviceKind> kinds;
+  for (size_t i = 0; i < counters_.size(); ++i) {
+    kinds.push_back({counters_[i]->device_type(), counters_[i]->device_count(), notes_[i]()});
+  }
+  return kinds;
 }
 
 CopyCount Machine::copies() const {

@@ -30,7 +30,8 @@ class Machine {
 
   const DeviceAllocatorRegistry& registry() const { return registry_; }
   Span<Backend* const> backends() const { return {backend_list_.data(), backend_list_.size()}; }
-  const std::vector<DeviceKind>& kinds() const { return kinds_; }
+  /// Looks for the devices, which on some takes a while and much memory: nothing is looked for before.
+  std::vector<DeviceKind> kinds() const;
 
   /// Copies to, from and within devices so far.
   CopyCount copies() const;
@@ -38,13 +39,14 @@ class Machine {
  private:
   struct Parts;
 
-  void add(DeviceAllocator* allocator, std::string note);
+  // `note` says what its devices are.
+  void add(DeviceAllocator* allocator, const char* (*note)());
 
   std::unique_ptr<Parts> parts_;
   std::vector<std::unique_ptr<CountingAllocator>> counters_;
+  std::vector<const char* (*)()> notes_;  // as long
   DeviceAllocatorRegistry registry_;
   std::vector<Backend*> backend_list_;
-  std::vector<DeviceKind> kinds_;
 };
 
 }  // namespace berth::tool

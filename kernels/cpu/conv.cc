@@ -172,7 +172,7 @@ Error fill(PrepareContext& context, Span<EValue* const> args, State& state) {
     if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
     state.reads = reads_of<Op>(args);
     BERTH_RETURN_IF_ERROR(repack(context, state.weight, state.engine->weight(), state));
-    if (state.engine->take_weight(state.data) == Error::kOk) return Error::kOk;
+    if (state.engine->take_weight(state.data, context.pool()) == Error::kOk) return Error::kOk;
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
   }
   if (state.weight.packed) return unpack_for_portable(context, state);

@@ -20,8 +20,9 @@ class Engine {
   virtual const char* name() const = 0;
   /// How it wants the weight.
   virtual const WeightLayout& weight() const = 0;
-  /// Called once, before the first run, with what every run will have: it may make its own form of the weight.
-  virtual Error take_weight(const float* /*weight*/) { return Error::kOk; }
+  /// Called once, before the first run, with what every run will have: it may make its own form of the weight, on the
+  /// threads of `pool` (may be null).
+  virtual Error take_weight(const float* /*weight*/, ThreadPool* /*pool*/) { return Error::kOk; }
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };
 

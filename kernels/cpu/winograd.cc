@@ -1,37 +1,36 @@
 #include "kernels/cpu/winograd.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <vector>
 
 #include "base/mapped_file.h"
 #include "base/math.h"
+#include "kernels/cpu/large_floats.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
 namespace {
 
 // Of the transformed input and the products of one block: what stays in a second-level cache beside some weights.
-constexpr int64_t kBlockFloats = 96 * 1024;
+constexpr int64_t kBlockFloats = 80 * 1024;
 // With fewer tiles than this side by side, a thread waits for the weights.
 constexpr int64_t kFewTiles = 12;
 
 // Where it is chosen (bench/cpu_bench.cc). With few channels the transforms take longer than the products save; with
 // few places the transformed weight takes longer to read, and too much memory. At 14x14 places, tiles of 4x4 are as
-// fast as those of 2x2, for an eighth of their places lies outside, with more than twice the memory.
+// fast as those of 2x2, for an eighth of their places lies outside, with more than twice the memory; at 27x27 they are
+// a fifth faster, which is not worth it.
 constexpr int64_t kFewChannels = 16;
 constexpr int64_t kPlacesFor2 = 14 * 14;
-constexpr int64_t kPlacesFor4 = 24 * 24;
+constexpr int64_t kPlacesFor4 = 28 * 28;
 constexpr int64_t kMostWeightsFor4 = 256 * 256;
 // With more, so many tiles as are worth their weights take more scratch memory than a second-level cache has.
 constexpr int64_t kMostDepth = 1024;
 constexpr int64_t kMostDepthFor4 = 512;
 
-struct FreeFloats {
-  void operator()(float* floats) const { std::free(floats); }
-};
-using Floats = std::unique_ptr<float[], FreeFloats>;
+// Of a weight, for one thread to transform: with fewer it is done before another has begun.
+constexpr int64_t kRegistersOfAShare = 128;
 
 // Of [column][depth][tap][tap] into [panel][tap][tap][depth][column of the panel]: as tiles have it.
 WeightLayout panel_layout(const WinogradJob& job) {
@@ -76,14 +75,17 @@ class WinogradEngine final : public Engine {
   const char* name() const override { return "winograd"; }
   const WeightLayout& weight() const override { return layout_; }
 
-  Error take_weight(const float* weight) override {
-    const auto panel = static_cast<size_t>(functions_.positions * job_.depth * job_.panel_columns);
-    const size_t bytes = (static_cast<size_t>(job_.panels) * panel * sizeof(float) + 63) / 64 * 64;
-    transformed_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-    if (transformed_ == nullptr) return Error::kMemoryAllocationFailed;
+  Error take_weight(const float* weight, ThreadPool* pool) override {
+    const int64_t floats = job_.panels * job_.depth * job_.panel_columns;
+    if (!transformed_.allocate(static_cast<size_t>(functions_.positions * floats))) {
+      return Error::kMemoryAllocationFailed;
+    }
     job_.weight = weight;
-    job_.transformed = transformed_.get();
-    for (int64_t i = 0; i < job_.panels; ++i) functions_.transform_weight(job_, i, transformed_.get());
+    job_.transformed = transformed_.data();
+    KernelContext context({}, pool);
+    context.parallel_for(floats / functions_.lanes, kRegistersOfAShare, [this](int64_t begin, int64_t end) {
+      functions_.transform_weight(job_, begin, end, transformed_.data());
+    });
     // It is read again for results that are not finite, only.
     MappedFile::release_memory(
         {reinterpret_cast<const uint8_t*>(weight), static_cast<size_t>(layout_.packed_numel()) * sizeof(float)});
@@ -116,7 +118,7 @@ class WinogradEngine final : public Engine {
   int slots_;
   WeightLayout layout_;
   std::vector<float> zeros_;
-  Floats transformed_;
+  LargeFloats transformed_;
 };
 
 class WinogradKind final : public EngineKind {

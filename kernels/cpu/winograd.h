@@ -59,8 +59,8 @@ struct WinogradFunctions {
   int64_t max_columns;  // of a panel
   int64_t tile;         // places each way
   int64_t positions;    // of a transformed tile
-  /// Transforms panel `panel` of job.weight.
-  void (*transform_weight)(const WinogradJob& job, int64_t panel, float* transformed);
+  /// Transforms registers [begin, end) of job.weight, counted over one tap of all panels.
+  void (*transform_weight)(const WinogradJob& job, int64_t begin, int64_t end, float* transformed);
   /// Tiles [begin, end), counted over the batch, of panels [first, last). REQUIRES: end - begin <= job.block, and
   /// scratch_floats() floats at `scratch`, at a multiple of 64.
   void (*run)(const WinogradJob& job, int64_t begin, int64_t end, int64_t first, int64_t last, float* scratch);

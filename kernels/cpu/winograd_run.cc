@@ -236,25 +236,39 @@ struct Blocks {
     }
   }
 
-  static void transform_weight(const WinogradJob& job, int64_t panel, float* transformed) {
+  static void transform_weight(const WinogradJob& job, int64_t begin, int64_t end, float* transformed) {
+    constexpr int64_t kKernel = WinogradJob::kKernel;
+    const int64_t floats = job.depth * job.panel_columns, registers = floats / kLanes;
+    for (int64_t next = begin; next < end;) {
+      const int64_t panel = next / registers, first = next % registers;
+      const int64_t last = std::min(registers, first + end - next);
+      const float* from = job.weight + panel * kKernel * kKernel * floats;
+      float* to = transformed + panel * kPositions * floats;
+      for (int64_t r = first; r < last; ++r) transform_taps(from + r * kLanes, to + r * kLanes, floats);
+      next += last - first;
+    }
+  }
+
+  // One register of columns at one depth: taps, and then positions, are `stride` apart.
+  static HWY_INLINE void transform_taps(const float* from, float* to, int64_t stride) {
     const FloatTag d;
     constexpr int kKernel = WinogradJob::kKernel;
-    const int64_t floats = job.depth * job.panel_columns;
-    const float* from = job.weight + panel * kKernel * kKernel * floats;
-    float* to = transformed + panel * kPositions * floats;
-    for (int64_t at = 0; at < floats; at += kLanes) {
-      FloatVector half[kSide][kKernel];
-      for (int j = 0; j < kKernel; ++j) {
-        FloatVector g[kKernel], t[kSide];
-        for (int i = 0; i < kKernel; ++i) g[i] = hn::LoadU(d, from + (i * kKernel + j) * floats + at);
-        Transform::weight(g, t);
-        for (int i = 0; i < kSide; ++i) half[i][j] = t[i];
-      }
-      for (int i = 0; i < kSide; ++i) {
-        FloatVector t[kSide];
-        Transform::weight(half[i], t);
-        for (int j = 0; j < kSide; ++j) hn::StoreU(t[j], d, to + (i * kSide + j) * floats + at);
-      }
+    FloatVector half[kSide][kKernel];
+    BERTH_UNROLL_FULL
+    for (int j = 0; j < kKernel; ++j) {
+      FloatVector g[kKernel], t[kSide];
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kKernel; ++i) g[i] = hn::LoadU(d, from + (i * kKernel + j) * stride);
+      Transform::weight(g, t);
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kSide; ++i) half[i][j] = t[i];
+    }
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < kSide; ++i) {
+      FloatVector t[kSide];
+      Transform::weight(half[i], t);
+      BERTH_UNROLL_FULL
+      for (int j = 0; j < kSide; ++j) hn::StoreU(t[j], d, to + (i * kSide + j) * stride);
     }
   }
 

@@ -283,7 +283,7 @@ TEST(Scratch, IsAllUsed) {
         ASSERT_NE(kind, nullptr);
         const auto engine = kind->make();
         const std::vector<float> weight(static_cast<size_t>(engine->weight().packed_numel()));
-        ASSERT_EQ(engine->take_weight(weight.data()), Error::kOk);
+        ASSERT_EQ(engine->take_weight(weight.data(), nullptr), Error::kOk);
         std::vector<float> input(static_cast<size_t>(depth * 28 * 28)), out(96 * 28 * 28);
         std::vector<uint8_t> temp(kind->temp_bytes());
         testing::TestPool pool(threads);

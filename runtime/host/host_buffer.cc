@@ -78,6 +78,7 @@ void make_resident(Span<uint8_t> memory) {
   // Writes what is there: a page that was only read may be one that all processes share.
   volatile uint8_t* bytes = memory.data();
   for (size_t i = 0; i < memory.size(); i += kPage) bytes[i] = bytes[i];
+  if (!memory.empty()) bytes[memory.size() - 1] = bytes[memory.size() - 1];  // it may begin in the middle of a page
 }
 
 void bring_in(Span<const uint8_t> memory) {

@@ -89,6 +89,18 @@ TEST(MakeResident, BringsEveryPageAndNoneBeyond) {
   make_resident({});
 }
 
+TEST(MakeResident, BringsTheLastPageOfWhatBeginsInTheMiddleOfOne) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  for (const size_t pages : {size_t{2}, size_t{3}, size_t{9}}) {
+    void* const map = ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(map, MAP_FAILED);
+    const Span<uint8_t> all(static_cast<uint8_t*>(map), pages * page);
+    make_resident(all.subspan(page - 10, (pages - 2) * page + 20));
+    EXPECT_EQ(resident_of(all), pages);
+    ::munmap(map, pages * page);
+  }
+}
+
 TEST(BringIn, BringsEveryPageOfAMappedFileThatItIsTold) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);

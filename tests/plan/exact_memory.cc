@@ -40,14 +40,17 @@ class Guarded {
 /// Memory of one method, as large as the program says.
 class Trial {
  public:
-  Trial(const Program& program, const MethodMeta& meta) : program_(program), meta_(meta) {}
+  /// `verified`: the load checks the plan, in what becomes the method memory.
+  Trial(const Program& program, const MethodMeta& meta, ThreadPool* pool, bool verified)
+      : program_(program), meta_(meta), pool_(pool), verified_(verified) {}
 
   /// The problem, or nothing.
   std::string run(MemoryNeeded* needed) {
     const auto least = program_.memory_needed(meta_.name());
     if (!least.ok()) return "memory_needed fails";
     method_ = std::make_unique<Guarded>(least->method_bytes);
-    const auto known = program_.memory_needed(meta_.name(), method_->span());
+    const int threads = pool_ == nullptr ? 1 : pool_->size();
+    const auto known = program_.memory_needed(meta_.name(), method_->span(), threads);
     if (!known.ok() || known->method_bytes != least->method_bytes || known->temp_bytes == MemoryNeeded::kUnknown) {
       return "memory_needed does not know the temp bytes with its own method bytes";
     }
@@ -76,7 +79,7 @@ class Trial {
     *allocator = MemoryAllocator(method_->span(less.method));
     for (size_t i = 0; i < arenas_.size(); ++i) spans->push_back(arenas_[i]->span(i == less.arena ? 1 : 0));
     *planned = HierarchicalAllocator(*spans);
-    return program_.load_method(meta_.name(), MemoryManager(*allocator, *planned, temp_->span(less.temp)), nullptr,
+    return program_.load_method(meta_.name(), MemoryManager(*allocator, *planned, temp_->span(less.temp)), pool_,
                                 &report_);
   }
 
@@ -86,6 +89,7 @@ class Trial {
     std::vector<Span<uint8_t>> spans;
     auto method = load({}, &allocator, &planned, &spans);
     if (!method.ok()) return said();
+    if (!verified_ && allocator.used_size() != method_->size()) return "not all of the method memory is handed out";
     std::vector<std::vector<uint8_t>> ports;
     for (size_t i = 0; i < method->inputs_size(); ++i) {
       const auto info = meta_.input_tensor_meta(i);
@@ -137,6 +141,8 @@ class Trial {
 
   const Program& program_;
   const MethodMeta& meta_;
+  ThreadPool* pool_;
+  bool verified_;
   std::unique_ptr<Guarded> method_;
   std::unique_ptr<Guarded> temp_;
   std::vector<std::unique_ptr<Guarded>> arenas_;
@@ -145,20 +151,26 @@ class Trial {
 
 }  // namespace
 
-ExactMemory check_exact_memory(Span<const uint8_t> file) {
+ExactMemory check_exact_memory(Span<const uint8_t> file, Span<Backend* const> backends, ThreadPool* pool) {
   ExactMemory out;
   const BufferLoader loader(file);
-  const auto program = Program::load(loader, portable::kernels());
-  if (!program.ok()) {
-    out.problem = "the program cannot be loaded";
-    return out;
-  }
-  for (size_t m = 0; m < program->num_methods() && out.problem.empty(); ++m) {
-    const auto meta = program->method_meta(m);
-    MemoryNeeded needed;
-    if (meta.ok()) out.problem = Trial(*program, *meta).run(&needed);
-    if (!out.problem.empty()) out.problem = "method " + std::string(meta->name()) + ": " + out.problem;
-    out.needed.push_back(needed);
+  for (const Verification verification : {Verification::kMinimal, Verification::kFull}) {
+    LoadOptions options;
+    options.backends = backends;
+    options.verification = verification;
+    const auto program = Program::load(loader, portable::kernels(), options);
+    if (!program.ok()) {
+      out.problem = "the program cannot be loaded";
+      return out;
+    }
+    out.needed.clear();
+    for (size_t m = 0; m < program->num_methods() && out.problem.empty(); ++m) {
+      const auto meta = program->method_meta(m);
+      MemoryNeeded needed;
+      if (meta.ok()) out.problem = Trial(*program, *meta, pool, verification == Verification::kFull).run(&needed);
+      if (!out.problem.empty()) out.problem = "method " + std::string(meta->name()) + ": " + out.problem;
+      out.needed.push_back(needed);
+    }
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/span.h"
+#include "runtime/backend.h"
 #include "runtime/program.h"
 
 namespace berth::plan_test {
@@ -20,7 +21,9 @@ struct ExactMemory {
   std::vector<MemoryNeeded> needed;
 };
 
-/// For programs of the host, with kernels of kernels/portable. Inputs are zeros, sizes at their upper ends.
-ExactMemory check_exact_memory(Span<const uint8_t> file);
+/// For programs of the host, with kernels of kernels/portable, and `backends` for their delegates, whose memory is part
+/// of all three. Inputs are zeros, sizes at their upper ends. `pool` may be null.
+ExactMemory check_exact_memory(Span<const uint8_t> file, Span<Backend* const> backends = {},
+                               ThreadPool* pool = nullptr);
 
 }  // namespace berth::plan_test

@@ -1,13 +1,16 @@
-// What a method needs is what it takes, to the byte: models of the repository, programs of every kind, random ones.
+// What a method needs is what it takes, to the byte: models of the repository, programs of every kind, random ones; and
+// what delegates of the cpu target need in a method's stead.
 #include "tests/plan/exact_memory.h"
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/emit/emit.h"
 #include "compiler/emit/random_module.h"
 #include "compiler/ir/parse.h"
 #include "format/write/write_program.h"
+#include "runtime/host/thread_pool.h"
 
 namespace berth::plan_test {
 namespace {
@@ -24,6 +27,23 @@ TEST_P(ExactMemoryOf, AModel) {
   auto module = load_model(std::string(BERTH_SOURCE_DIR) + "/models/" + GetParam() + "/model.onnx", {});
   ASSERT_TRUE(module.ok()) << module.error().text();
   EXPECT_EQ(problem_of(std::move(module).value()), "");
+}
+
+TEST_P(ExactMemoryOf, ACpuDelegate) {
+  for (const int threads : {1, 3}) {
+    auto module = load_model(std::string(BERTH_SOURCE_DIR) + "/models/" + GetParam() + "/model.onnx", {});
+    ASSERT_TRUE(module.ok()) << module.error().text();
+    CompileOptions options;
+    options.target = "cpu";
+    const auto program = compile(std::move(module).value(), options);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    CpuBackend cpu;
+    Backend* const backends[] = {&cpu};
+    HostThreadPool pool(threads);
+    const ExactMemory exact = check_exact_memory(*program, backends, &pool);
+    EXPECT_EQ(exact.problem, "") << threads << " threads";
+    EXPECT_EQ(cpu.constants().blobs(), 0u) << "loads that fail give back what they took";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExactMemoryOf, testing::Values("digits", "dscnn_kws", "randwire", "lstm_tagger"),
