@@ -135,6 +135,36 @@ TEST(Boundaries, AreBeforeOrBehindWhatEqualsThem) {
   EXPECT_EQ(numbers<int64_t>(outputs[1]), Ints({0, 2, 2, 3}));
 }
 
+Floats differences(int64_t times, const Floats& x) {
+  TestProgram p;
+  const int64_t size = static_cast<int64_t>(x.size());
+  p.input("x", {size});
+  p.input("before", {1});
+  p.node("aten.diff.default", {{"self", tensor("x")}, {"n", integer(times)}, {"prepend", tensor("before")}}, "y",
+         {size});
+  p.output("y");
+  return numbers(run(p, {floats({static_cast<int32_t>(size)}, x), floats({1}, {0})})[0]);
+}
+
+// The figures are torch.diff's.
+TEST(Differences, AreTakenAsOftenAsAsked) {
+  EXPECT_EQ(differences(1, {1, 4, 9}), Floats({1, 3, 5}));
+  EXPECT_EQ(differences(3, {1, 4, 9}), Floats({0}));
+  EXPECT_EQ(differences(0, {1, 4, 9}), Floats({1, 4, 9}));  // the tensor itself: nothing stands before it
+  EXPECT_EQ(differences(4, {1, 4, 9}), Floats({}));
+  EXPECT_EQ(differences(6, {1, 4, 9}), Floats({}));
+}
+
+TEST(Differences, LessOftenThanNeverAreRefused) {
+  TestProgram p;
+  p.input("x", {3});
+  json& node = p.node("aten.diff.default", {{"self", tensor("x")}, {"n", integer(-1)}}, "y", {3});
+  p.output("y");
+  EXPECT_TRUE(says(failure_of(p.import()), "argument 'n' must be at least 0, found -1"));
+  node["inputs"][1]["arg"] = integer(65);
+  EXPECT_TRUE(says(failure_of(p.import()), "up to 64 times"));
+}
+
 // The fear: rows without a bound are planned as 2^31 of them.
 TEST(Repeats, WithoutABoundAreRefused) {
   TestProgram p;

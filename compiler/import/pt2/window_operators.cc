@@ -99,18 +99,22 @@ void import_col2im(NodeContext& n) {
       had);
 }
 
-// x[1:] - x[:-1], so many times; with what is put before and behind.
+// x[1:] - x[:-1], so many times; with what is put before and behind. No times is the tensor itself, without either;
+// more times than there are elements leave none.
 void import_diff(NodeContext& n) {
   ValueId x = n.tensor("self");
   const int axis = n.axis(n.integer("dim", -1), n.rank(x));
+  const int64_t times = n.integer("n", 1);
+  constexpr int64_t kMostTimes = 64;
+  if (times < 0) return n.invalid("argument 'n' must be at least 0, found " + std::to_string(times));
+  if (times > kMostTimes) return n.unsupported("differences of differences are read up to 64 times");
+  if (times == 0) return n.output(x);
   ValueList parts;
   if (n.has("prepend")) parts.push_back(n.tensor("prepend"));
   parts.push_back(x);
   if (n.has("append")) parts.push_back(n.tensor("append"));
   if (parts.size() > 1) x = n.op(OpId::cat_out, {parts, Dim(axis)});
-  const int64_t times = n.integer("n", 1);
-  if (times < 0 || times > 64) return n.unsupported("more than 64 times");
-  for (int64_t i = 0; i < times && n.ok(); ++i) {
+  for (int64_t i = 0; i < times && n.ok() && n.dim(x, axis) != Dim(0); ++i) {
     const Dim size = n.dim(x, axis);
     const ValueId later = n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(1), size, Dim(1)});
     const ValueId earlier =
