@@ -1,5 +1,6 @@
 // How a node appends operators and constants.
 #include "compiler/import/lowering/lowering.h"
+#include "compiler/ir/shape_args.h"
 
 namespace berth::lowering {
 namespace {
@@ -53,8 +54,19 @@ bool Lowering::has_numbers(DType dtype) {
   return has;
 }
 
+bool Lowering::may_be_constant(const ir::TensorType& type) {
+  std::string problem = ir::type_problem(type, symbols());
+  if (problem.empty() && !type.is_static()) problem = "a constant's sizes must be numbers";
+  if (!problem.empty()) unsupported(std::move(problem));
+  return ok();
+}
+
 ValueId Lowering::splat(DType dtype, std::vector<Dim> shape, double number) {
-  return ok() && has_numbers(dtype) ? build_.splat(dtype, std::move(shape), number, name_.source) : ValueId();
+  if (!ok() || !has_numbers(dtype)) return {};
+  ir::TensorType type;
+  type.dtype = dtype;
+  type.shape = shape;
+  return may_be_constant(type) ? build_.splat(dtype, std::move(shape), number, name_.source) : ValueId();
 }
 
 ValueId Lowering::ints(const std::vector<int64_t>& numbers) {
@@ -76,7 +88,7 @@ ValueId Lowering::numbers(DType dtype, const std::vector<double>& numbers, int r
 }
 
 ValueId Lowering::constant(ir::TensorType type, ir::Blob blob) {
-  return ok() ? build_.constant(std::move(type), std::move(blob), name_.wish) : ValueId();
+  return may_be_constant(type) ? build_.constant(std::move(type), std::move(blob), name_.wish) : ValueId();
 }
 
 ValueId Lowering::cast(ValueId x, DType type) {

@@ -100,6 +100,8 @@ class Lowering {
   ir::Module& module() const { return build_.module(); }
   const NodeName& name() const { return name_; }
   void fail(Failure failure);
+  /// Whether the module may have a constant of `type`; a failure otherwise. What a file says need not be so.
+  bool may_be_constant(const ir::TensorType& type);
   /// Whether one more operator is in order; a failure otherwise.
   bool may_append();
   ValueId append(OpId id, std::vector<Argument> args, std::string_view name);

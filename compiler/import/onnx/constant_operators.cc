@@ -119,8 +119,11 @@ void known_range(NodeContext& n, DType dtype, const Number (&bounds)[3]) {
   if (count < INT32_MAX && may_be_known(dtype, count)) {
     Known known{dtype, {count}, {}};
     for (int64_t i = 0; i < count; ++i) {
+      // Numbers near the ends of 64 bits wrap, as they would in the operator.
+      const uint64_t whole = static_cast<uint64_t>(bounds[0].whole.value) +
+                             static_cast<uint64_t>(i) * static_cast<uint64_t>(bounds[2].whole.value);
       const Number element = real ? Number{Dim(), bounds[0].real + static_cast<double>(i) * bounds[2].real}
-                                  : Number{Dim(bounds[0].whole.value + i * bounds[2].whole.value), 0};
+                                  : Number{Dim(static_cast<int64_t>(whole)), 0};
       known.elements.push_back(rounded(dtype, element));
     }
     return n.output(0, std::move(known));

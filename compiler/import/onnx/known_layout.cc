@@ -84,7 +84,8 @@ KnownResult known_gather(NodeContext& n, const std::vector<Known>& in) {
 
 // One slice along one axis: of sizes, and of the pairs of sizes that exporters of padding turn round.
 KnownResult known_slice(NodeContext& n, const std::vector<Known>& in) {
-  if (n.opset() < 10 || in.size() < 3 || in[0].shape.empty()) return std::nullopt;
+  // Without elements the sizes may be any, and their products overflow.
+  if (n.opset() < 10 || in.size() < 3 || in[0].shape.empty() || in[0].elements.empty()) return std::nullopt;
   for (size_t i = 1; i < in.size(); ++i) {
     if (!in[i].is_constant() || in[i].floating() || in[i].elements.size() != 1) return std::nullopt;
   }
@@ -120,6 +121,7 @@ KnownResult known_slice(NodeContext& n, const std::vector<Known>& in) {
 }
 
 KnownResult known_transpose(NodeContext& n, const std::vector<Known>& in) {
+  if (in[0].elements.empty()) return std::nullopt;
   const size_t rank = in[0].shape.size();
   std::vector<int64_t> order = n.integers("perm");
   for (size_t d = rank; order.size() < rank && d-- > 0;) order.push_back(static_cast<int64_t>(d));

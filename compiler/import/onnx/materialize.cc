@@ -9,6 +9,7 @@ ValueId NodeContext::materialize(const Known& known, std::string_view name) {
     ir::TensorType type;
     type.dtype = known.dtype;
     type.shape = std::move(shape);
+    if (!may_be_constant(type)) return {};
     return state_.build.constant(std::move(type), ir::Blob::owned(bytes_of(known)), name);
   }
   ValueList parts;

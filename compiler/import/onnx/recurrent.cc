@@ -67,7 +67,9 @@ ValueId entry(NodeContext& n, ValueId stacked, int64_t d) {
 }
 
 ValueId initial_state(NodeContext& n, const Recurrent& r, size_t input, int64_t d) {
-  if (!n.has_input(input)) return n.splat(r.dtype, {r.batch, Dim(r.hidden)}, 0);
+  const DimList zeros{r.batch, Dim(r.hidden)};
+  if (!n.has_input(input) && r.batch.is_constant()) return n.splat(r.dtype, zeros, 0);
+  if (!n.has_input(input)) return n.op(OpId::full_out, {zeros, 0.0, lowering::number_of(r.dtype)});
   ValueId states = n.input(input);
   if (r.batch_first) states = n.permute(states, {1, 0, 2});
   return entry(n, states, d);
