@@ -70,6 +70,10 @@ Status GraphImporter::import_nodes() {
 
 Status GraphImporter::import_one(const Node& node) {
   NodeContext n(state_, build_, scope_, graph_, node);
+  for (size_t i = 0; i < n.output_count(); ++i) {
+    if (scope_.count(n.output_name(i)) != 0) n.invalid("its output \"" + n.output_name(i) + "\" is defined already");
+  }
+  if (!n.ok()) return n.failure();
   const std::string_view higher = higher_order_name(node);
   if (higher.empty()) {
     const Importer importer = find_importer(node.target);

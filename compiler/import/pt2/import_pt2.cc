@@ -7,6 +7,7 @@
 #include "compiler/import/pt2/archive.h"
 #include "compiler/import/pt2/import_graph.h"
 #include "compiler/import/pt2/payloads.h"
+#include "compiler/ir/shape_args.h"
 
 namespace berth {
 namespace pt2 {
@@ -192,6 +193,9 @@ class ProgramImporter {
     if (ir::max_numel(type, module_.symbols) > lowering::kMaxElements) {
       return input_failure(name, "has more than 2^40 elements", Error::kInvalidProgram);
     }
+    if (const std::string problem = ir::type_problem(type, module_.symbols); !problem.empty()) {
+      return input_failure(name, problem);
+    }
     type.dim_order = dimension_order(type, strides);
     return type;
   }
@@ -217,6 +221,13 @@ class ProgramImporter {
     return {};
   }
 
+  // Tensors without elements have no bytes that their sizes would have to fit.
+  Status check_stored(const std::string& target, const ir::TensorType& type) const {
+    const std::string problem = ir::type_problem(type, module_.symbols);
+    if (problem.empty()) return Done{};
+    return Failure{Error::kInvalidProgram, "pt2 tensor \"" + target + "\"", problem};
+  }
+
   /// The payload as a tensor: stored bytes, permuted and repeated as its strides say. Names that share bytes and type
   /// share the value.
   Expected<ValueId> import_constant(const std::string& target, const Payload& payload) {
@@ -229,6 +240,7 @@ class ProgramImporter {
     ir::TensorType type;
     type.dtype = payload.dtype;
     type.shape.assign(payload.stored.begin(), payload.stored.end());
+    BERTH_TRY(check_stored(target, type));
     ValueId value = build_.constant(std::move(type), payload.blob, target);
     if (!payload.order.empty()) {
       auto permuted =
@@ -255,6 +267,7 @@ class ProgramImporter {
       return Failure{Error::kNotSupported, "pt2 tensor \"" + target + "\"",
                      "is changed by the model and does not lie in row-major order; make it contiguous"};
     }
+    BERTH_TRY(check_stored(target, state.type));
     state.initial = payload.blob;
     for (const ir::State& other : module_.states) {
       if (other.name == target)

@@ -1,0 +1,59 @@
+// Archives that say what the IR cannot hold. The fear: a module that its verifier refuses, which everybody behind the
+// importer takes for sound; and a file that asks for work without end. TestProgram::import() asks the verifier.
+#include "compiler/import/pt2/test_archive.h"
+
+namespace berth::pt2 {
+namespace {
+
+constexpr int64_t kHuge = int64_t{1} << 40;
+
+bool says(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+  return text.find(part) != std::string::npos;
+}
+
+// Without elements there are no bytes that a file of them would have to have.
+TEST(Weights, WithoutElementsHaveSizesAllTheSame) {
+  TestProgram p;
+  p.parameter("w", "w", tensor_meta({0, kHuge}), "weight_0");
+  p.payload("weight_0", {});
+  p.output("w");
+  says(failure_of(p.import()), "expected sizes between 0");
+
+  TestProgram changed;
+  changed.buffer("b", "b", tensor_meta({0, kHuge}), "weight_0");
+  changed.payload("weight_0", {});
+  changed.node("aten.neg_.default", {{"self", tensor("b")}}, "y", {0, kHuge});
+  changed.output("y");
+  says(failure_of(changed.import()), "expected sizes between 0");
+}
+
+TEST(Inputs, WithSizesOfHundredsOfTermsAreRefused) {
+  const auto with = [](int terms) {
+    TestProgram p;
+    p.symbol("s", 2, 100000);
+    std::string sum = "Add(Symbol('s')";
+    for (int i = 2; i < terms; ++i) sum += ", floor(Mul(Rational(1, " + std::to_string(i) + "), Symbol('s')))";
+    p.input("x", {"Symbol('s')"});
+    p.input("y", {sum + ")"});
+    p.output("x");
+    return p.import();
+  };
+  const auto few = with(4);
+  EXPECT_TRUE(few.ok()) << few.error().text();
+  says(failure_of(with(150)), "more than 256 terms");
+}
+
+// b = neg(x); x = neg_(b): what x is a view of would be a view of x.
+TEST(Names, ThatAreDefinedTwiceAreRefused) {
+  TestProgram p;
+  p.input("x", {4});
+  p.node("aten.view.default", {{"self", tensor("x")}, {"size", integers({2, 2})}}, "b", {2, 2});
+  p.node("aten.neg_.default", {{"self", tensor("b")}}, "x", {4});
+  p.node("aten.neg_.default", {{"self", tensor("b")}}, "c", {2, 2});
+  p.output("c");
+  says(failure_of(p.import()), "its output \"x\" is defined already");
+}
+
+}  // namespace
+}  // namespace berth::pt2
