@@ -305,6 +305,23 @@ TEST(TheLowestPlanWins, WhateverIsTriedFirst) {
   }
 }
 
+// Limits 1.3.
+// Holds row 133: what a planner gives does not depend on who planned before it.
+TEST(PlannersAreFunctions, OfTheProblemAlone) {
+  const auto planners = all_planners();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const Problem p = planted_problem(seed, 40, 2).problem;
+    std::vector<std::vector<int64_t>> alone;
+    for (const auto& [who, planner] : planners) {
+      const Problem fresh = p;
+      alone.push_back(planner(fresh)->offsets);
+    }
+    for (size_t k = planners.size(); k-- > 0;) {
+      EXPECT_EQ(planners[k].second(p)->offsets, alone[k]) << planners[k].first << ", seed " << seed;
+    }
+  }
+}
+
 TEST(MalformedProblemsAreRefused, ByEveryPlanner) {
   Storage far = storage(1, 0, 1, 1, 5);
   const std::vector<Problem> bad = {

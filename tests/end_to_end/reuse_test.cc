@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "compiler/check_program.h"
+#include "compiler/compile.h"
 #include "compiler/emit/emit.h"
 #include "compiler/emit/random_module.h"
 #include "compiler/ir/parse.h"
@@ -142,6 +144,39 @@ TEST(ReuseNeverChangesANumber, InRandomModules) {
 // What a branch yields was once cut out of an input that stayed alive, and the other branch wrote there.
 TEST(ReuseNeverChangesANumber, InABranchThatYieldsAPieceOfAnInput) {
   expect_equal_results(emit::testing::RandomModule(1700431987).make(), 1);
+}
+
+/// A counter over `size` numbers: state, a branch, and something to fold.
+std::string counter(int size) {
+  const std::string type = "f32[" + std::to_string(size) + "]";
+  return "state @s: " + type + "\nconst @k: " + type + " = splat<2>\nmethod forward(%c: bool[], %x: " + type +
+         ") {\n%k: " + type + " = const @k\n%old: " + type + " = berth::state_read() @s\n%e: " + type +
+         " = aten::exp(%k)\n%a: " + type + " = aten::add.Tensor(%old, %x)\n%b: " + type +
+         " = aten::mul.Tensor(%a, %e)\nberth::state_write(%a) @s\n%r: " + type + " = berth::if(%c) {\n()\n%d: " + type +
+         " = aten::neg(%b)\nyield %d\n} {\n()\nyield %x\n}\nreturn %r\n}\n";
+}
+
+std::vector<uint8_t> compiled(const std::string& text) {
+  auto module = ir::parse(text, "test");
+  EXPECT_TRUE(module.ok()) << (module.ok() ? "" : module.error().text());
+  auto program = compile(std::move(module).value(), {});
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
+  return program.ok() ? std::move(program).value() : std::vector<uint8_t>();
+}
+
+// Limits 1.11. No pass and no planner keeps anything of what it compiled before, or of what another thread compiles.
+TEST(CompilingAgainGivesTheSameBytes, WhateverWasCompiledBeforeAndBeside) {
+  const std::vector<int> sizes = {1024, 4, 1020, 64};
+  std::vector<std::vector<uint8_t>> first;
+  for (const int size : sizes) first.push_back(compiled(counter(size)));
+  for (size_t i = sizes.size(); i-- > 0;) EXPECT_EQ(compiled(counter(sizes[i])), first[i]);
+  std::vector<std::vector<uint8_t>> beside(2 * sizes.size());
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < beside.size(); ++t) {
+    threads.emplace_back([&, t] { beside[t] = compiled(counter(sizes[t % sizes.size()])); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t t = 0; t < beside.size(); ++t) EXPECT_EQ(beside[t], first[t % sizes.size()]) << t;
 }
 
 /// The numbers that `file` gives for a condition and four numbers.
