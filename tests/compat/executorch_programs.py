@@ -12,15 +12,7 @@ from torch import nn
 from torch.export import Dim
 
 from drivers import Broken, ExecuTorch, Refused, difference
-
-
-class Function(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
+from pt2_cases import Function
 
 
 class Counter(nn.Module):
