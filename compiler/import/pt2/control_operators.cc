@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/import/pt2/import_graph.h"
+#include "compiler/ir/shape_args.h"
 #include "compiler/ir/verify_regions.h"
 
 namespace berth::pt2 {
@@ -109,6 +110,9 @@ void append(NodeContext& n, OpId op, std::vector<IrArgument> args, std::vector<i
   ir::Method& method = n.builder().method();
   ir::Node node;
   node.op = &ir::operator_of(op);
+  if (const Status fit = ir::check_results(n.builder().module(), *node.op, types); !fit.ok()) {
+    return n.unsupported(fit.error().message);
+  }
   node.args = std::move(args);
   node.regions = std::move(regions);
   node.source = n.source();

@@ -44,7 +44,30 @@ TEST(Inputs, WithSizesOfHundredsOfTermsAreRefused) {
   says(failure_of(with(150)), "more than 256 terms");
 }
 
-// b = neg(x); x = neg_(b): what x is a view of would be a view of x.
+// Each slice has as many dimensions as there may be; stacked they have one more.
+TEST(Maps, ThatStackMoreDimensionsThanThereAreAreRefused) {
+  const auto with = [](size_t rank) {
+    const std::vector<json> slice(rank, 1);
+    std::vector<json> rows(rank + 1, 1);
+    rows[0] = 3;
+    TestGraph body;
+    body.placeholder("row", {1});
+    body.node("aten.view.default", {{"self", tensor("row")}, {"size", integers(std::vector<int64_t>(rank, 1))}}, "wide",
+              slice);
+    body.result(tensor("wide"));
+    TestProgram p;
+    p.input("x", {3, 1});
+    p.node("higher_order.map_impl", {{"", body.as_argument()}, {"", tensor_list({"x"})}, {"", tensor_list({})}}, "y",
+           rows);
+    p.output("y");
+    return p.import();
+  };
+  const auto most = with(15);
+  EXPECT_TRUE(most.ok()) << most.error().text();
+  says(failure_of(with(16)), "at most 16 dimensions");
+}
+
+// b = view(x); x = neg_(b): what x is a view of would be a view of x.
 TEST(Names, ThatAreDefinedTwiceAreRefused) {
   TestProgram p;
   p.input("x", {4});
