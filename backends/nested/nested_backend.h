@@ -38,8 +38,8 @@ class NestedBackend : public Backend, private AddressSpace {
                       format::Report* report) const final;
   Result<DelegateHandle*> load(const DelegateSource& source, const DelegateLoad& load, format::Report* report) final;
   Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) final;
-  /// On the host; other devices have their own ways. Runs the first instructions, for at most about half a millisecond,
-  /// on zeros.
+  /// On the host; other devices have their own ways. Runs the first instructions, for at most about three quarters of a
+  /// millisecond, on zeros.
   void warm_up(DelegateHandle* handle) final;
   void unload(DelegateHandle* handle) final;
 

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // By then even a small model's kernels have all been met, and a load has hardly become longer.
-constexpr auto kTime = std::chrono::microseconds(500);
+constexpr auto kTime = std::chrono::microseconds(750);
 // Larger inputs belong to models that have other cares.
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr size_t kAlignment = 64;
