@@ -18,8 +18,8 @@ class Triangle {
     const double support = std::max(scale, 1.0);
     center_ = scale * (static_cast<double>(place) + 0.5);
     slope_ = 1 / support;
-    first_ = std::max<int64_t>(static_cast<int64_t>(center_ - support + 0.5), 0);
-    end_ = std::min<int64_t>(static_cast<int64_t>(center_ + support + 0.5), axis.in);
+    first_ = std::max<int64_t>(static_cast<int64_t>(std::floor(center_ - support + 0.5)), 0);
+    end_ = std::min<int64_t>(static_cast<int64_t>(std::floor(center_ + support + 0.5)), axis.in);
     double sum = 0;
     for (int64_t i = first_; i < end_; ++i) sum += raw(i);
     unit_ = sum == 0 ? 0 : 1 / sum;
