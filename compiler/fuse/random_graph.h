@@ -10,10 +10,11 @@
 
 namespace berth::fuse {
 
-/// One graph a seed, with up to four outputs.
+/// One graph a seed, with up to four outputs. Odd ones have what models seldom or never have, too: windows with gaps,
+/// groups and padding beyond them, constants that stretch what they meet, steps of an LSTM in any order.
 class RandomGraph {
  public:
-  explicit RandomGraph(unsigned seed) : random_(seed) {
+  explicit RandomGraph(unsigned seed, bool odd = false) : random_(seed), odd_(odd) {
     module_.methods.emplace_back();
     module_.methods[0].name = "forward";
   }
@@ -82,7 +83,7 @@ class RandomGraph {
 
   void step() {
     const ir::ValueId x = any();
-    switch (pick(12)) {
+    switch (pick(odd_ ? 22 : 12)) {
       case 0:
       case 1:
       case 2: return convolution(x);
@@ -94,7 +95,17 @@ class RandomGraph {
       case 8: return move(x);
       case 9: return join(x);
       case 10: return shuffle(x);
-      default: return reduce(x);
+      case 11: return reduce(x);
+      case 12:
+      case 13: return odd_convolution(x);
+      case 14: return batch_norm(x);
+      case 15: return stretch(x);
+      case 16: return normalize(x);
+      case 17: return permute(x);
+      case 18: return rejoin(x);
+      case 19: return pad(x);
+      case 20: return lstm(x);
+      default: return head(x);
     }
   }
 
@@ -220,7 +231,161 @@ class RandomGraph {
     node(ir::OpId::mean_out, x, ir::dims({2, 3}), pick(2) == 0, ir::None{});
   }
 
+  ir::DimList two(int64_t low, int64_t high) { return {ir::Dim(number(low, high)), ir::Dim(number(low, high))}; }
+
+  void odd_convolution(ir::ValueId x) {
+    if (shape(x).size() != 4) return;
+    const int64_t channels = shape(x)[1].value;
+    const bool transposed = pick(3) == 0;
+    int64_t groups = number(1, 3);
+    if (channels % groups != 0) groups = 1;
+    const int64_t each = number(1, 3), inside = channels / groups;
+    const ir::DimList window = two(1, 4);
+    const ir::ValueId w = transposed ? constant({ir::Dim(channels), ir::Dim(each), window[0], window[1]})
+                                     : constant({ir::Dim(each * groups), ir::Dim(inside), window[0], window[1]});
+    ir::Argument bias;
+    if (pick(2) == 0) bias.emplace<ir::ValueId>(constant({ir::Dim(each * groups)}));
+    node(ir::OpId::convolution_out, x, w, bias, two(1, 4), two(0, transposed ? 1 : 3), two(1, 2), transposed,
+         ir::dims({0, 0}), ir::Dim(groups));
+  }
+
+  void batch_norm(ir::ValueId x) {
+    if (shape(x).size() < 2) return;
+    const std::vector<ir::Dim> channels = {shape(x)[1]};
+    ir::Argument weight, bias;
+    if (pick(2) == 0) weight.emplace<ir::ValueId>(constant(channels));
+    if (pick(2) == 0) bias.emplace<ir::ValueId>(constant(channels));
+    const ir::ValueId mean = constant(channels), variance = uniform(channels, 0.25 * static_cast<double>(number(1, 8)));
+    node(ir::OpId::native_batch_norm_legit_no_training_out, x, weight, bias, mean, variance, 0.1, 1e-5);
+  }
+
+  ir::ValueId uniform(const std::vector<ir::Dim>& sizes, double number) {
+    ir::TensorType type;
+    type.shape = sizes;
+    const int64_t count = ir::max_numel(type, module_.symbols);
+    ir::Builder build(module_, method(), method().body);
+    return build.constant(type, ir::Blob::splat(ir::element_bytes(DType::kF32, number), static_cast<size_t>(count)));
+  }
+
+  // One number, repeated over dimensions that may be larger than what it meets, or more.
+  void stretch(ir::ValueId x) {
+    std::vector<ir::Dim> sizes = shape(x);
+    for (ir::Dim& size : sizes) {
+      if (size.value == 1) size = ir::Dim(number(1, 3));
+      if (pick(2) == 0) size = ir::Dim(1);
+    }
+    if (pick(3) == 0 && sizes.size() < 4) sizes.insert(sizes.begin(), ir::Dim(number(1, 2)));
+    const ir::ValueId k = uniform(sizes, 0.25 * static_cast<double>(number(-4, 4)));
+    const ir::OpId ops[] = {ir::OpId::add_out, ir::OpId::mul_out, ir::OpId::sub_out, ir::OpId::maximum_out};
+    const ir::OpId op = ops[pick(4)];
+    const bool first = pick(2) == 0;
+    node(op, first ? k : x, first ? x : k);
+  }
+
+  void normalize(ir::ValueId x) {
+    if (shape(x).empty()) return;
+    const auto rank = static_cast<int64_t>(shape(x).size());
+    if (pick(2) == 0) {
+      node(ir::OpId::softmax_out, x, ir::Dim(number(-rank, rank - 1)), false);
+      return;
+    }
+    const std::vector<ir::Dim> last = {shape(x).back()};
+    if (last[0].value < 3) return;  // differences of one number or two are all rounding, or all sign
+    node(ir::OpId::native_layer_norm_out, x, ir::DimList(last), constant(last), constant(last), 0.1);
+  }
+
+  void permute(ir::ValueId x) {
+    std::vector<int64_t> dims;
+    for (size_t d = 0; d < shape(x).size(); ++d) dims.push_back(static_cast<int64_t>(d));
+    if (pick(3) == 0 && dims.size() == 4) {
+      dims = pick(2) == 0 ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 3, 1, 2};
+    } else {
+      std::shuffle(dims.begin(), dims.end(), random_);
+    }
+    node(ir::OpId::permute_copy_out, x, ir::dims(dims));
+  }
+
+  // Taken apart, changed in part, and joined in another order.
+  void rejoin(ir::ValueId x) {
+    if (shape(x).size() != 4 || shape(x)[1].value < 2) return;
+    const int64_t channels = shape(x)[1].value, first = number(1, channels - 1);
+    ir::Builder build(module_, method(), method().body);
+    const auto parts =
+        build.create(ir::OpId::split_with_sizes_copy_out, {x, ir::dims({first, channels - first}), ir::Dim(1)}, "");
+    if (!parts.ok()) return;
+    const ir::ValueId changed = node(pick(2) == 0 ? ir::OpId::relu_out : ir::OpId::neg_out, (*parts)[0]);
+    ir::ValueList joined = {(*parts)[1], changed};
+    if (pick(2) == 0) joined.push_back((*parts)[0]);
+    node(ir::OpId::cat_out, joined, ir::Dim(pick(2) == 0 ? 1 : -3));
+  }
+
+  void pad(ir::ValueId x) {
+    if (shape(x).size() < 2) return;
+    node(ir::OpId::constant_pad_nd_out, x, ir::dims({number(-1, 2), number(0, 2), number(0, 1), number(0, 1)}),
+         ir::Dim(number(0, 1)));
+  }
+
+  // Steps on rows of one product, forwards, backwards or with a gap, whose cells others may read.
+  void lstm(ir::ValueId x) {
+    if (shape(x).size() != 2) return;
+    const int64_t units = number(1, 4), steps = number(1, 4), rows = std::max<int64_t>(1, shape(x)[0].value / steps);
+    if (shape(x)[0].value < rows * steps) return;
+    const ir::ValueId all = node(ir::OpId::addmm_out, constant({ir::Dim(4 * units)}), x,
+                                 constant({shape(x)[1], ir::Dim(4 * units)}), ir::Dim(1), ir::Dim(1));
+    if (!all.valid()) return;
+    const ir::ValueId weight = constant({ir::Dim(units), ir::Dim(4 * units)});
+    ir::ValueId hidden = constant({ir::Dim(rows), ir::Dim(units)}), cell = constant({ir::Dim(rows), ir::Dim(units)});
+    const bool backwards = pick(2) == 0, skips = pick(6) == 0;
+    size_t order[] = {0, 1, 2, 3};
+    if (pick(2) == 0) std::shuffle(order, order + 4, random_);
+    ir::ValueList states;
+    for (int64_t t = 0; t < steps; ++t) {
+      const int64_t at = skips && t > 0 ? 0 : backwards ? steps - 1 - t : t;
+      const ir::ValueId now = node(ir::OpId::slice_copy_Tensor_out, all, ir::Dim(0), ir::Dim(at * rows),
+                                   ir::Dim((at + 1) * rows), ir::Dim(1));
+      const ir::ValueId before = node(ir::OpId::mm_out, hidden, weight);
+      const ir::ValueId sum = node(ir::OpId::add_out, now, before);
+      ir::ValueId gate[4];
+      for (size_t g = 0; g < 4; ++g) {
+        const auto from = static_cast<int64_t>(order[g]) * units;
+        gate[g] =
+            node(ir::OpId::slice_copy_Tensor_out, sum, ir::Dim(1), ir::Dim(from), ir::Dim(from + units), ir::Dim(1));
+        gate[g] = node(g == 2 ? ir::OpId::tanh_out : ir::OpId::sigmoid_out, gate[g]);
+      }
+      cell = node(ir::OpId::add_out, node(ir::OpId::mul_out, gate[1], cell), node(ir::OpId::mul_out, gate[0], gate[2]));
+      if (pick(6) == 0) node(ir::OpId::neg_out, cell);
+      hidden = node(ir::OpId::mul_out, gate[3], node(ir::OpId::tanh_out, cell));
+      states.push_back(hidden);
+    }
+    if (pick(2) == 0) std::reverse(states.begin(), states.end());
+    node(ir::OpId::cat_out, states, ir::Dim(0));
+  }
+
+  // Attention of columns of rows, or nearly.
+  void head(ir::ValueId x) {
+    if (shape(x).size() != 2 || shape(x)[1].value < 2) return;
+    const int64_t rows = shape(x)[0].value, heads = number(1, 3), size = number(1, 4), columns = heads * size;
+    const auto projected = [&] { return node(ir::OpId::mm_out, x, constant({shape(x)[1], ir::Dim(columns)})); };
+    const auto by_head = [&](const std::vector<int64_t>& order) {
+      const ir::ValueId cut = node(ir::OpId::view_copy_out, projected(), ir::dims({rows, heads, size}));
+      return node(ir::OpId::permute_copy_out, cut, ir::dims(order));
+    };
+    const ir::ValueId query = by_head({1, 0, 2}), key = by_head({1, 2, 0}), value = by_head({1, 0, 2});
+    ir::ValueId scores = node(ir::OpId::bmm_out, query, key);
+    if (pick(2) == 0) scores = node(ir::OpId::mul_Scalar_out, scores, 0.5);
+    if (pick(2) == 0) scores = node(ir::OpId::add_out, scores, constant({ir::Dim(rows), ir::Dim(rows)}));
+    const ir::DimList whole = shape(scores);
+    const bool joined = pick(5) == 0;
+    if (joined) scores = node(ir::OpId::view_copy_out, scores, ir::dims({heads, rows * rows}));
+    ir::ValueId shares = node(ir::OpId::softmax_out, scores, ir::Dim(-1), false);
+    if (joined) shares = node(ir::OpId::view_copy_out, shares, whole);
+    const ir::ValueId sum = node(ir::OpId::bmm_out, shares, value);
+    node(ir::OpId::view_copy_out, node(ir::OpId::permute_copy_out, sum, ir::dims({1, 0, 2})),
+         ir::dims({rows, columns}));
+  }
+
   std::mt19937 random_;
+  bool odd_;
   ir::Module module_;
   std::vector<ir::ValueId> values_;
 };
