@@ -51,6 +51,16 @@ TEST(NumbersOfSizes, AreChosenAtRunTime) {
   EXPECT_EQ(numbers(run(*module, {floats({3, 2}, Floats(6, 1))})[0]), Floats(6, 10));
 }
 
+// The fear: the remainder of a negative number is C's. -7 mod 3 is 2 in Python.
+TEST(NumbersOfTensors, HaveTheRemainderOfPython) {
+  TestProgram p;
+  p.input("k", {}, kI64);
+  p.node("aten.item.default", {{"self", tensor("k")}}, json::array({sym_int("n")}));
+  python(p, "_operator.mod", {sym_int("n"), integer(3)}, sym_int("m"));
+  p.special_output(sym_int("m"), {{"user_output", {{"arg", sym_int("m")}}}});
+  EXPECT_EQ(numbers<int64_t>(run(p, {array(DType::kI64, {}, Ints{-7})})[0]), Ints({2}));
+}
+
 TEST(NumbersOfTensors, FillAndCompare) {
   TestProgram p;
   p.input("x", {2});

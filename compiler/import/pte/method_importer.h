@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "compiler/import/lowering/number_operators.h"
 #include "compiler/import/pte/external_data.h"
 #include "compiler/import/pte/memory_map.h"
 #include "compiler/ir/builder.h"
@@ -190,8 +191,7 @@ class MethodImporter {
   std::optional<Quotient> exact_quotient(const std::string& name, const std::vector<Argument>& in);
   std::optional<Dim> rounded(const std::string& name, const Quotient& q);
   Expected<Argument> apply_at_run_time(const std::string& name, const std::vector<Argument>& in);
-  Expected<ValueId> apply_unary(const std::string& name, ValueId x);
-  Expected<ValueId> apply_binary(const std::string& name, ValueId a, ValueId b);
+  Expected<ValueId> apply_operator(const lowering::NumberOperator& rule, std::vector<ValueId> x);
   Expected<ValueId> choose(const std::vector<ValueId>& x);
   Expected<bool> give_tensors(OpId* op, std::vector<Argument>* args, const ir::TensorType& out);
 

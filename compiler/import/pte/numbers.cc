@@ -12,15 +12,6 @@ namespace {
 // Integers up to here are exact in a double, and so is the rounding of their quotients.
 constexpr int64_t kExact = int64_t{1} << 52;
 
-constexpr struct {
-  const char* prim;
-  OpId op;
-} kPlain[] = {
-    {"mul", OpId::mul_out},      {"mod", OpId::fmod_Tensor_out}, {"sym_max", OpId::maximum_out},
-    {"eq", OpId::eq_Tensor_out}, {"lt", OpId::lt_Tensor_out},    {"le", OpId::le_Tensor_out},
-    {"gt", OpId::gt_Tensor_out}, {"ge", OpId::ge_Tensor_out},    {"sym_min", OpId::minimum_out},
-};
-
 // With the operator that takes a tensor where it has a number.
 constexpr struct {
   OpId with_number, with_tensor;
@@ -123,7 +114,7 @@ std::optional<Dim> MethodImporter::rounded(const std::string& name, const Quotie
   return std::nullopt;
 }
 
-// Arithmetic that is done at run time; None where it has no such operator.
+// Arithmetic that is done at run time.
 Expected<Argument> MethodImporter::apply_at_run_time(const std::string& name, const std::vector<Argument>& in) {
   if (const Quotient* q = in.size() == 1 ? quotient_of(in[0]) : nullptr) {
     if (const auto size = rounded(name, *q)) return Argument(*size);
@@ -134,38 +125,27 @@ Expected<Argument> MethodImporter::apply_at_run_time(const std::string& name, co
     x.push_back(value);
   }
   const auto exact = exact_quotient(name, in);
-  auto result = in.size() == 1 ? apply_unary(name, x[0]) : in.size() == 2 ? apply_binary(name, x[0], x[1]) : choose(x);
+  // The remainder is C's here.
+  const lowering::NumberOperator* rule = lowering::find_number_operator(name == "mod" ? "fmod" : name, x.size());
+  if (rule == nullptr && name != "sym_ite") return unsupported("is an operator that Berth does not have");
+  auto result = rule == nullptr ? choose(x) : apply_operator(*rule, x);
   if (!result.ok()) return result.error();
   if (exact.has_value()) quotients_[result->index] = *exact;
   return Argument(*result);
 }
 
-Expected<ValueId> MethodImporter::apply_unary(const std::string& name, ValueId x) {
-  if (name == "neg") return one(OpId::neg_out, {x}, "number");
-  if (name == "sym_not") return one(OpId::logical_not_out, {x}, "number");
-  if (name == "sym_float") return as_type(x, DType::kF64);
-  if (name == "sym_int" || name == "trunc") return as_type(x, DType::kI64);
-  if (name == "ceil" || name == "round") {
-    BERTH_ASSIGN_OR_RETURN(const ValueId whole, one(name == "ceil" ? OpId::ceil_out : OpId::round_out, {x}, "number"));
-    return as_type(whole, DType::kI64);
+Expected<ValueId> MethodImporter::apply_operator(const lowering::NumberOperator& rule, std::vector<ValueId> x) {
+  std::vector<DType> types;
+  for (const ValueId value : x) types.push_back(method_.tensor(value).dtype);
+  for (ValueId& value : x) {
+    if (!rule.takes_real(types)) break;
+    BERTH_ASSIGN_OR_RETURN(value, as_type(value, DType::kF64));
   }
-  return unsupported("is an operator that Berth does not have");
-}
-
-Expected<ValueId> MethodImporter::apply_binary(const std::string& name, ValueId a, ValueId b) {
-  const auto is_real = [&](ValueId v) { return method_.tensor(v).dtype == DType::kF64; };
-  if (name == "truediv" || is_real(a) || is_real(b)) {
-    BERTH_ASSIGN_OR_RETURN(a, as_type(a, DType::kF64));
-    BERTH_ASSIGN_OR_RETURN(b, as_type(b, DType::kF64));
+  ValueId result = x[0];
+  if (rule.op.has_value()) {
+    BERTH_ASSIGN_OR_RETURN(result, one(*rule.op, rule.arguments(x), "number"));
   }
-  if (name == "add" || name == "sub")
-    return one(name == "add" ? OpId::add_out : OpId::sub_out, {a, b, Dim(1)}, "number");
-  if (name == "truediv") return one(OpId::div_out, {a, b}, "number");
-  if (name == "floordiv") return one(OpId::div_out_mode, {a, b, std::string("floor")}, "number");
-  for (const auto& [prim, op] : kPlain) {
-    if (name == prim) return one(op, {a, b}, "number");
-  }
-  return unsupported("is an operator that Berth does not have");
+  return rule.gives.has_value() ? as_type(result, *rule.gives) : Expected<ValueId>(result);
 }
 
 // sym_ite

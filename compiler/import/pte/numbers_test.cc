@@ -85,6 +85,18 @@ TEST(Choices, FollowASizeThatOnlyTheRunTells) {
   EXPECT_EQ(number<int64_t>(run(module, {floats({3, 2}, Floats(6))})[0]), 6);
 }
 
+// The fear: the remainder of a negative number is Python's, and the program's is C's. -7 mod 3 is -1.
+TEST(NumbersFromTensors, HaveTheRemainderOfTheProgram) {
+  MethodDesc m;
+  m.values = {tensor({}, 0, DType::kI64), int64_t{0}, int64_t{3}, int64_t{0}};
+  m.inputs = {0};
+  m.outputs = {3};
+  m.operators = {{"aten::_local_scalar_dense", ""}, {"executorch_prim::mod", "Scalar"}};
+  m.instructions = {KernelCallDesc{0, {0, 1}}, KernelCallDesc{1, {1, 2, 3}}};
+  const auto outputs = run(imported(program_of(m)), {array(DType::kI64, {}, bytes_of<int64_t>({-7}))});
+  EXPECT_EQ(number<int64_t>(outputs[0]), -1);
+}
+
 // A number read from a tensor, where the operator's variant with a tensor will do; and where none will.
 TEST(NumbersFromTensors, StandWhereTheOperatorTakesTensors) {
   MethodDesc m;
