@@ -17,6 +17,7 @@
 #include "compiler/ir/parse.h"
 #include "compiler/ir/verify.h"
 #include "compiler/ir/verify_devices.h"
+#include "compiler/passes/check_elements.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/place/place.h"
 #include "format/program_view.h"
@@ -140,6 +141,8 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   // In one list, so that dumps are numbered through.
   const Span<const passes::Pass> pipeline = passes::pipeline();
   std::vector<passes::Pass> all(pipeline.begin(), pipeline.end());
+  // Here, where nodes still stand as the model has them and those that nobody reads are gone.
+  all.push_back({"check_elements", passes::check_elements, true});
   for (passes::Pass& pass : place::place_passes(placing)) all.push_back(std::move(pass));
   if (options.fusion) {
     for (passes::Pass& pass : fuse::fuse_passes(placing.targets)) all.push_back(std::move(pass));

@@ -7,7 +7,6 @@
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/canonicalise_views.h"
-#include "compiler/passes/check_elements.h"
 #include "compiler/passes/cse.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
@@ -38,8 +37,6 @@ const std::vector<Pass>& passes_in_order() {
       {"cse", cse},
       // Last, so that the planner and the file see only what runs.
       {"dce", dce},
-      // What is left must run; here, where nodes still stand as the model has them.
-      {"check_elements", check_elements, true},
   };
   return kPasses;
 }

@@ -9,6 +9,7 @@
 #include "compiler/eval/evaluate.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
+#include "compiler/passes/check_elements.h"
 #include "compiler/passes/pipeline.h"
 
 namespace {
@@ -51,6 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.verify = true;
   options.fold_limit = int64_t{1} << 20;
   BERTH_CHECK(passes::run(passes::pipeline(), *module, options).ok());
+  // Elements may be of any type; what computes with them is found, never assumed.
+  static_cast<void>(passes::check_elements(*module, options));
   for (size_t m = 0; m < module->methods.size(); ++m) {
     std::vector<eval::Item> inputs;
     if (!zeros(*again, again->methods[m], &inputs)) continue;
