@@ -109,10 +109,10 @@ HWY_INLINE void begin_tile(const TileJob& job, const Panel& panel, FloatVector (
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
     const int64_t left = panel.columns.count - v * kLanes;
-    const float* bias = job.bias + panel.columns.first + v * kLanes;
-    const FloatVector first = job.bias == nullptr || left <= 0 ? hn::Zero(d)
-                              : left >= kLanes                 ? hn::LoadU(d, bias)
-                                                               : load_part(bias, left);
+    const float* bias = job.bias == nullptr || left <= 0 ? nullptr : job.bias + panel.columns.first + v * kLanes;
+    const FloatVector first = bias == nullptr  ? hn::Zero(d)
+                              : left >= kLanes ? hn::LoadU(d, bias)
+                                               : load_part(bias, left);
     BERTH_UNROLL_FULL
     for (int i = 0; i < kRows; ++i) sum[i][v] = first;
   }
