@@ -144,7 +144,7 @@ method forward(%x: f32[2,3]) {
   ASSERT_FALSE(checked.ok());
   EXPECT_EQ(checked.error().code, Error::kNotSupported);
   EXPECT_EQ(
-      status.error().text(),
+      checked.error().text(),
       "method forward: \"to_1\" aten::_to_copy: has no kernel for elements of f8e4m3, which %small has; Berth only "
       "moves them: convert to f16, bf16 or f32 outside of the model");
 }
