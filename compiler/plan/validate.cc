@@ -1,6 +1,8 @@
 #include "compiler/plan/validate.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -123,42 +125,43 @@ struct Entry {
 /// so that a search reads few.
 class ByOffset {
  public:
-  /// Before the entry `at` of a block, or at its end.
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
+
+  /// Before the storage `at` of a block, or at its end.
   struct Place {
     size_t block = 0;
     size_t at = 0;
   };
 
-  /// Before the first entry that does not begin below `offset`. What is before the place is in the same block.
+  /// Before the first storage that does not begin below `offset`. What is before the place is in the same block.
   Place find(int64_t offset) const {
     if (blocks_.empty()) return {};
-    const size_t after = count_below(fronts_.data(), fronts_.size(), offset);
+    const size_t after = count_below(fronts_.data(), blocks_.size(), offset);
     const size_t block = after == 0 ? 0 : after - 1;
     return {block, count_below(blocks_[block]->begins, blocks_[block]->size, offset)};
   }
 
-  void insert(const Place& place, const Entry& entry) {
+  void insert(const Place& place, int64_t begin, size_t storage) {
     if (blocks_.empty()) add_block(0);
     Block& block = *blocks_[place.block];
-    std::copy_backward(block.begins + place.at, block.begins + block.size, block.begins + block.size + 1);
-    std::copy_backward(block.entries + place.at, block.entries + block.size, block.entries + block.size + 1);
-    block.begins[place.at] = entry.begin;
-    block.entries[place.at] = entry;
+    move(&block, place.at, place.at + 1);
+    block.begins[place.at] = begin;
+    block.storages[place.at] = storage;
     fronts_[place.block] = block.begins[0];
-    if (++block.size == kMost) split(place.block);
+    if (++block.size >= (blocks_.size() < kManyBlocks ? kFew : kMost)) split(place.block);
   }
 
   /// REQUIRES: it is there.
-  void erase(int64_t offset, size_t storage) {
-    Place place = find(offset);
-    while (place.at == blocks_[place.block]->size || blocks_[place.block]->entries[place.at].storage != storage) {
+  void erase(int64_t begin, size_t storage) {
+    Place place = find(begin);
+    while (place.at == blocks_[place.block]->size || blocks_[place.block]->storages[place.at] != storage) {
       const bool last = place.at == blocks_[place.block]->size;
       place = last ? Place{place.block + 1, 0} : Place{place.block, place.at + 1};
     }
     Block& block = *blocks_[place.block];
-    std::copy(block.begins + place.at + 1, block.begins + block.size, block.begins + place.at);
-    std::copy(block.entries + place.at + 1, block.entries + block.size, block.entries + place.at);
-    if (--block.size > 0) {
+    move(&block, place.at + 1, place.at);
+    block.begins[--block.size] = kNothing;
+    if (block.size > 0) {
       fronts_[place.block] = block.begins[0];
     } else {
       blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(place.block));
@@ -166,43 +169,61 @@ class ByOffset {
     }
   }
 
-  /// The entry before a place; null when there is none.
-  const Entry* before(const Place& place) const {
-    return place.at == 0 ? nullptr : &blocks_[place.block]->entries[place.at - 1];
+  /// The storage before a place, or kNone.
+  size_t before(const Place& place) const {
+    return place.at == 0 ? kNone : blocks_[place.block]->storages[place.at - 1];
   }
 
-  /// The first entry from a place on that begins before `end` and for which wrong(entry) holds; null when there is
-  /// none.
+  /// The first storage from a place on that begins before `end` and for which wrong(storage) holds, or kNone.
   template <typename Wrong>
-  const Entry* find_if(Place place, int64_t end, const Wrong& wrong) const {
+  size_t find_if(Place place, int64_t end, const Wrong& wrong) const {
     for (; place.block < blocks_.size(); ++place.block, place.at = 0) {
       const Block& block = *blocks_[place.block];
       for (; place.at < block.size; ++place.at) {
-        if (block.begins[place.at] >= end) return nullptr;
-        if (wrong(block.entries[place.at])) return &block.entries[place.at];
+        if (block.begins[place.at] >= end) return kNone;
+        if (wrong(block.storages[place.at])) return block.storages[place.at];
       }
     }
-    return nullptr;
+    return kNone;
   }
 
  private:
+  /// Numbers that are compared one and all, which takes no longer than to guess wrong once where to stop.
+  static constexpr size_t kFew = 16;
+  /// As long as there are few blocks, they are small.
+  static constexpr size_t kManyBlocks = 256;
   static constexpr size_t kMost = 128;
+  /// Stands behind the last of a list of numbers, kFew times: no storage that has bytes begins there.
+  static constexpr int64_t kNothing = std::numeric_limits<int64_t>::max();
 
   struct Block {
     size_t size = 0;
-    int64_t begins[kMost];
-    Entry entries[kMost];
+    int64_t begins[kMost + kFew];
+    size_t storages[kMost];
+
+    Block() { std::fill(std::begin(begins), std::end(begins), kNothing); }
   };
 
-  /// How many of the sorted numbers are below `offset`. Without branches that depend on them: nobody could guess these.
+  /// How many of the sorted numbers, behind which there is kNothing, are below `offset`. Without branches that depend
+  /// on them: nobody could guess these.
   static size_t count_below(const int64_t* numbers, size_t count, int64_t offset) {
     const int64_t* base = numbers;
-    while (count > 1) {
+    while (count > kFew) {
       const size_t half = count / 2;
       base += half * static_cast<size_t>(base[half - 1] < offset);
       count -= half;
     }
-    return static_cast<size_t>(base - numbers) + (count == 1 && *base < offset ? 1 : 0);
+    int64_t below = base - numbers;
+    for (size_t i = 0; i < kFew; ++i) below += base[i] < offset ? 1 : 0;
+    return static_cast<size_t>(below);
+  }
+
+  /// Moves what is behind `from` to where `to` is, by one place; what is behind that too, so that the number of bytes
+  /// seldom changes.
+  static void move(Block* block, size_t from, size_t to) {
+    const size_t count = (block->size < kFew ? kFew : kMost) - std::max(from, to);
+    std::memmove(block->begins + to, block->begins + from, count * sizeof(int64_t));
+    std::memmove(block->storages + to, block->storages + from, count * sizeof(size_t));
   }
 
   void add_block(size_t at) {
@@ -214,15 +235,16 @@ class ByOffset {
     add_block(at + 1);
     Block& lower = *blocks_[at];
     Block& upper = *blocks_[at + 1];
-    lower.size = kMost / 2;
-    upper.size = kMost - lower.size;
-    std::copy(lower.begins + lower.size, lower.begins + kMost, upper.begins);
-    std::copy(lower.entries + lower.size, lower.entries + kMost, upper.entries);
+    upper.size = lower.size / 2;
+    lower.size -= upper.size;
+    std::copy_n(lower.begins + lower.size, upper.size, upper.begins);
+    std::copy_n(lower.storages + lower.size, upper.size, upper.storages);
+    std::fill_n(lower.begins + lower.size, upper.size, kNothing);
     fronts_[at + 1] = upper.begins[0];
   }
 
-  std::vector<std::unique_ptr<Block>> blocks_;  // none is empty
-  std::vector<int64_t> fronts_;                 // where each begins
+  std::vector<std::unique_ptr<Block>> blocks_;                          // none is empty
+  std::vector<int64_t> fronts_ = std::vector<int64_t>(kFew, kNothing);  // where each begins, and kNothing
 };
 
 /// Of a storage with a life: one end of that, and its number.
@@ -288,7 +310,7 @@ class OverlapSweep {
       const ByOffset::Place place = alive.find(young.begin);
       BERTH_TRY(compare_with_alive(alive, place, young));
       if (!merged_.partners.empty()) is_alive_[birth.storage] = true;
-      alive.insert(place, young);
+      alive.insert(place, young.begin, young.storage);
     }
     return Done{};
   }
@@ -305,16 +327,16 @@ class OverlapSweep {
   }
 
   Status compare_with_alive(const ByOffset& alive, const ByOffset::Place& place, const Entry& young) const {
-    const auto wrong = [&](const Entry& old) { return collide(old, young); };
-    if (const Entry* above = alive.find_if(place, young.end, wrong)) return overlap(*above, young);
-    const Entry* const below = alive.before(place);
-    if (below == nullptr) return Done{};
-    if (wrong(*below)) return overlap(*below, young);
+    const auto wrong = [&](size_t old) { return collide(entry(old), young); };
+    const size_t above = alive.find_if(place, young.end, wrong);
+    if (above != ByOffset::kNone) return overlap(entry(above), young);
+    const size_t below = alive.before(place);
+    if (below == ByOffset::kNone) return Done{};
+    if (wrong(below)) return overlap(entry(below), young);
     // One that begins lower still and reaches the newcomer overlaps `below`, so it is a partner of it.
     if (merged_.partners.empty()) return Done{};
-    for (const size_t partner : merged_.partners[below->storage]) {
-      if (is_alive_[partner] && partner != young.storage && wrong(entry(partner)))
-        return overlap(entry(partner), young);
+    for (const size_t partner : merged_.partners[below]) {
+      if (is_alive_[partner] && partner != young.storage && wrong(partner)) return overlap(entry(partner), young);
     }
     return Done{};
   }

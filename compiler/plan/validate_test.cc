@@ -75,28 +75,35 @@ TEST(AStorageInsideALargerOneIsFound, WhereverItLies) {
   }
 }
 
-TEST(AnOverlapAmongThousandsIsFound, WhereverItLies) {
-  // Stacked in a scattered order, each alive from its own step to its own end.
-  constexpr int64_t kCount = 2999;
+/// Stacked in a scattered order, each alive from its own step to its own end; then one is made a byte larger.
+void find_overlaps_among(int64_t count) {
   Problem p;
   Plan plan;
-  for (int64_t i = 0; i < kCount; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     Storage s;
     s.size = 10;
     s.lower = i;
-    s.upper = kCount + (i * 7) % kCount;
+    s.upper = count + (i * 7) % count;
     p.storages.push_back(s);
-    plan.offsets.push_back((i * 1013) % kCount * 10);
+    plan.offsets.push_back((i * 1013) % count * 10);
   }
-  plan.spaces = {{kCount * 10, 0}};
+  plan.spaces = {{count * 10, 0}};
   ASSERT_TRUE(validate(p, plan).ok());
-  for (size_t i = 0; i < kCount; i += 53) {
+  const int64_t top = (count - 1) * 10;
+  for (size_t i = 0; i < p.storages.size(); i += p.storages.size() / 56) {
     Problem wrong = p;
     wrong.storages[i].size = 11;  // one byte of what lies above it
     Plan same = plan;
-    if (plan.offsets[i] == (kCount - 1) * 10) same.spaces[0].height += 1;
-    EXPECT_EQ(validate(wrong, same).ok(), plan.offsets[i] == (kCount - 1) * 10) << i;
+    if (plan.offsets[i] == top) same.spaces[0].height += 1;
+    EXPECT_EQ(validate(wrong, same).ok(), plan.offsets[i] == top) << i;
   }
+}
+
+// Primes: every offset is taken.
+TEST(AnOverlapAmongThousandsIsFound, WhereverItLies) {
+  find_overlaps_among(211);
+  find_overlaps_among(2999);
+  find_overlaps_among(20'011);
 }
 
 // Holds row 119, row 122.
