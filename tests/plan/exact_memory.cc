@@ -13,6 +13,10 @@ namespace {
 constexpr size_t kBase = 64;
 constexpr size_t kGuard = 64;
 constexpr uint8_t kMark = 0xA5;
+// What memory is full of before a run. What is written differs from one or the other.
+constexpr uint8_t kFills[] = {0x5A, 0xC3};
+// The last bytes that nobody writes may be padding behind the last thing.
+constexpr size_t kPadding = 64;
 
 /// `bytes` bytes at a multiple of 64, marks before and behind.
 class Guarded {
@@ -20,7 +24,13 @@ class Guarded {
   explicit Guarded(size_t bytes) : bytes_(bytes), memory_(bytes + 2 * kGuard + kBase, kMark) {
     const size_t beyond = reinterpret_cast<uintptr_t>(memory_.data()) % kBase;
     start_ = kGuard + (beyond == 0 ? 0 : kBase - beyond);
-    std::memset(memory_.data() + start_, 0, bytes);
+  }
+  void fill(uint8_t byte) { std::memset(memory_.data() + start_, byte, bytes_); }
+  /// Bytes up to the last one that was written since fill(byte), in any run so far.
+  size_t used(uint8_t byte) {
+    size_t used = bytes_;
+    while (used > used_ && memory_[start_ + used - 1] == byte) --used;
+    return used_ = used;
   }
   /// All but the last `without` bytes.
   Span<uint8_t> span(size_t without = 0) { return {memory_.data() + start_, bytes_ - without}; }
@@ -35,6 +45,7 @@ class Guarded {
   size_t bytes_;
   std::vector<uint8_t> memory_;
   size_t start_ = 0;
+  size_t used_ = 0;
 };
 
 /// Memory of one method, as large as the program says.
@@ -62,9 +73,12 @@ class Trial {
       sum += arenas_.back()->size();
     }
     if (sum != known->arena_bytes) return "the arenas do not add up to what memory_needed says";
-    const std::string exact = execute();
-    if (!exact.empty()) return "with exactly what is needed: " + exact;
-    return refuses_less();
+    for (const uint8_t fill : kFills) {
+      const std::string exact = execute(fill);
+      if (!exact.empty()) return "with exactly what is needed: " + exact;
+    }
+    const std::string unused = verified_ ? "" : leaves_unused();
+    return unused.empty() ? refuses_less() : unused;
   }
 
  private:
@@ -83,7 +97,27 @@ class Trial {
                                 &report_);
   }
 
-  std::string execute() {
+  template <typename Each>
+  void for_each_memory(Each each) {
+    each(*method_, "the method memory");
+    each(*temp_, "the temp memory");
+    for (size_t i = 0; i < arenas_.size(); ++i) each(*arenas_[i], "arena " + std::to_string(i + 1));
+  }
+
+  // Temp memory is a bound of what a kernel takes on all threads; the rest is exact.
+  std::string leaves_unused() {
+    std::string problem;
+    for_each_memory([&](Guarded& memory, const std::string& name) {
+      const size_t used = memory.used(kFills[1]);
+      if (&memory == temp_.get() || used + kPadding > memory.size() || !problem.empty()) return;
+      problem =
+          "of " + name + ", " + std::to_string(memory.size()) + " bytes, only " + std::to_string(used) + " are used";
+    });
+    return problem;
+  }
+
+  std::string execute(uint8_t fill) {
+    for_each_memory([&](Guarded& memory, const std::string&) { memory.fill(fill); });
     MemoryAllocator allocator{Span<uint8_t>()};
     HierarchicalAllocator planned;
     std::vector<Span<uint8_t>> spans;
@@ -109,8 +143,11 @@ class Trial {
       method->set_output_data_ptr(i, ports.back().data(), info->nbytes);
     }
     if (method->execute() != Error::kOk) return method->last_report().message;
-    bool untouched = method_->untouched() && temp_->untouched();
-    for (const auto& arena : arenas_) untouched = untouched && arena->untouched();
+    bool untouched = true;
+    for_each_memory([&](Guarded& memory, const std::string&) {
+      untouched = untouched && memory.untouched();
+      memory.used(fill);
+    });
     return untouched ? "" : "bytes outside of the given memory were written";
   }
 

@@ -1,7 +1,7 @@
 // Are the numbers that a program gives for its memory exact? Each method of a program file is loaded and run in memory
-// of exactly as many bytes as Program::memory_needed and MethodMeta say, between bytes that must stay as they were; and
-// with one byte less, of the method memory, of the temp memory and of each arena in turn, it must be refused with the
-// number.
+// of exactly as many bytes as Program::memory_needed and MethodMeta say, between bytes that must stay as they were; of
+// the method memory and of each arena, all is used, to the end; and with one byte less, of the method memory, of the
+// temp memory and of each arena in turn, it must be refused with the number.
 #pragma once
 
 #include <cstdint>
