@@ -78,7 +78,8 @@ ValueId linear(Lowering& n, ValueId x, ValueId weight, const Argument& bias) {
   const ValueId transposed = n.permute(weight, {1, 0});
   if (ir::is_none(bias)) return matmul(n, x, transposed);
   std::vector<Dim> shape = n.shape(x);
-  if (shape.empty()) return {};
+  if (shape.empty()) n.invalid("needs at least one dimension in its input");
+  if (!n.ok()) return {};
   const int rank = static_cast<int>(shape.size());
   const ValueId rows = n.view(x, {n.product(shape, 0, rank - 1), shape.back()});
   shape.back() = n.dim(weight, 0);

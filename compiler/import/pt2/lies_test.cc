@@ -67,6 +67,18 @@ TEST(Maps, ThatStackMoreDimensionsThanThereAreAreRefused) {
   says(failure_of(with(16)), "at most 16 dimensions");
 }
 
+// A number where a tensor with rows must stand: the file is wrong, not Berth.
+TEST(Linear, OfANumberIsRefused) {
+  TestProgram p;
+  p.parameter("w", "w", tensor_meta({2, 2}), "weight_0");
+  p.payload("weight_0", {1, 2, 3, 4});
+  p.parameter("b", "b", tensor_meta({2}), "weight_1");
+  p.payload("weight_1", {1, 2});
+  p.node("aten.linear.default", {{"input", integer(2)}, {"weight", tensor("w")}, {"bias", tensor("b")}}, "y", {2});
+  p.output("y");
+  says(failure_of(p.import()), "needs at least one dimension in its input");
+}
+
 // b = view(x); x = neg_(b): what x is a view of would be a view of x.
 TEST(Names, ThatAreDefinedTwiceAreRefused) {
   TestProgram p;
