@@ -32,6 +32,17 @@ ReuseReason compare(const TensorType& input, const TensorType& result) {
   return same_order(input, result) ? ReuseReason::kReuse : ReuseReason::kOrderDiffers;
 }
 
+/// Of views with symbols the upper ends may differ though the sizes never do: who of them reads how many of the bytes
+/// is known to nobody before the program runs. So all names that a value has its bytes from are to be equally large.
+bool is_as_large_as_its_bases(const ir::Module& module, const Method& method, ValueId value,
+                              const Lifetimes& lifetimes) {
+  const int64_t bytes = ir::max_bytes(method.tensor(value), module.symbols);
+  for (ValueId name = lifetimes.bases[at(value)]; name.valid(); name = lifetimes.bases[at(name)]) {
+    if (ir::max_bytes(method.tensor(name), module.symbols) != bytes) return false;
+  }
+  return true;
+}
+
 class Offers {
  public:
   Offers(const ir::Module& module, const Method& method, bool enabled, Lifetimes* out)
@@ -86,7 +97,7 @@ class Offers {
   // `base` is argument k, or in the list that it is.
   void offer(NodeId id, int32_t k, ValueId base, int32_t result, std::vector<int32_t>* offered) {
     const Node& node = method_.node(id);
-    ReuseReason reason = kernel_allows(method_, node, k, base, out_);
+    ReuseReason reason = kernel_allows(module_, method_, node, k, base, out_);
     if (reason == ReuseReason::kReuse) reason = dead(id, base);
     if (reason != ReuseReason::kReuse) return answer(id, k, reason, -1, base);
     const int32_t storage = out_.places[at(base)].index;
@@ -104,8 +115,7 @@ class Offers {
     return out_.problem.storages[static_cast<size_t>(out_.places[at(value)].index)].space;
   }
 
-  /// Of views with symbols the upper ends may differ though the sizes never do: who of them reads how many of the bytes
-  /// is known to nobody before the program runs.
+  /// Not where another name of its bytes may be larger.
   bool fills_its_storage(ValueId value) const {
     const plan::Storage& storage = out_.problem.storages[static_cast<size_t>(out_.places[at(value)].index)];
     return storage.size == ir::max_bytes(method_.tensor(value), module_.symbols);
@@ -162,7 +172,7 @@ const char* to_string(ReuseReason reason) {
   return "unknown";
 }
 
-ReuseReason kernel_allows(const Method& method, const Node& node, int32_t k, ValueId input,
+ReuseReason kernel_allows(const ir::Module& module, const Method& method, const Node& node, int32_t k, ValueId input,
                           const Lifetimes& lifetimes) {
   if (!row_allows(node, static_cast<size_t>(k))) return ReuseReason::kNever;
   if (!lifetimes.in_place_set.allows(*node.op, static_cast<size_t>(k))) return ReuseReason::kOff;
@@ -174,6 +184,7 @@ ReuseReason kernel_allows(const Method& method, const Node& node, int32_t k, Val
   const TensorType& result = method.tensor(node.results[0]);
   const ReuseReason compared = compare(method.tensor(input), result);
   if (compared != ReuseReason::kReuse) return compared;
+  if (!is_as_large_as_its_bases(module, method, input, lifetimes)) return ReuseReason::kSizeDiffers;
   // Other arguments may name the same bytes, as themselves or as views.
   for (size_t other = 0; other < node.args.size(); ++other) {
     bool elsewhere = false;

@@ -77,7 +77,7 @@ void offer_in_place(const ir::Module& module, const ir::Method& method, bool ena
 /// May the result of `node` be in the bytes of `input`, which is argument `k` or in the list that it is, whatever may
 /// read them later? kReuse, or a reason that has nothing to do with lifetimes. For state, which is never dead
 /// (state_in_place.h).
-ReuseReason kernel_allows(const ir::Method& method, const ir::Node& node, int32_t k, ir::ValueId input,
-                          const Lifetimes& lifetimes);
+ReuseReason kernel_allows(const ir::Module& module, const ir::Method& method, const ir::Node& node, int32_t k,
+                          ir::ValueId input, const Lifetimes& lifetimes);
 
 }  // namespace berth::emit

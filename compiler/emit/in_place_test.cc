@@ -295,6 +295,99 @@ TEST(SizesThatAreEqualAsSymbolsAreEqual, OthersAreNot) {
   EXPECT_EQ(why_of("c", text), "reuse %b");
 }
 
+// Two symbols that are equal when the program runs, with other upper ends: a view of 32 bytes may have up to 64.
+TEST(NamesOfOtherUpperEnds, AreNotOverwritten) {
+  const std::string text = R"(
+    symbol n in [1, 8]
+    symbol m in [1, 16]
+    method forward(%x: f32[n], %y: f32[m], %k: f32[m]) {
+      %a: f32[n] = aten::exp(%x)
+      %v: f32[m] = aten::view_copy(%a, [m])
+      %z: f32[m] = aten::add.Tensor(%v, %y)
+      %b: f32[m] = aten::exp(%k)
+      %w: f32[n] = aten::view_copy(%b, [n])
+      %c: f32[n] = aten::exp(%w)
+      return %z, %c
+    })";
+  EXPECT_EQ(why_of("a", text), "keep: %x size-differs") << "its other name is larger than x";
+  EXPECT_EQ(why_of("z", text), "reuse %y");
+  EXPECT_EQ(why_of("c", text), "keep: %w size-differs");
+  const std::string only =
+      "symbol n in [1, 8]\nsymbol m in [1, 16]\nmethod forward(%x: f32[n]) {\n%a: f32[n] = aten::exp(%x)\n"
+      "%v: f32[m] = aten::view_copy(%a, [m])\n%z: f32[m] = aten::exp(%v)\nreturn %z\n}";
+  EXPECT_EQ(why_of("z", only), "keep: %v size-differs");
+}
+
+// Also where state, or a loop, would be updated through such a name.
+TEST(NamesOfOtherUpperEnds, AreNotWhereStateOrALoopIsUpdated) {
+  const std::string text = R"(
+    symbol m in [1, 16]
+    state @s: f32[8] = splat<0>
+    state @t: f32[4] = splat<1>
+    method forward(%y: f32[m]) {
+      %old: f32[8] = berth::state_read() @s
+      %o: f32[4] = berth::state_read() @t
+      %v: f32[m] = aten::view_copy(%old, [m])
+      %w: f32[m] = aten::add.Tensor(%v, %y)
+      %n: f32[8] = aten::view_copy(%w, [8])
+      berth::state_write(%n) @s
+      return %o
+    }
+    method look(%y: f32[8]) {
+      %o: f32[4] = berth::state_read() @t
+      %old: f32[8] = berth::state_read() @s
+      %w: f32[8] = aten::add.Tensor(%old, %y)
+      return %o, %w
+    })";
+  EXPECT_EQ(why_of("v", text), "keep: state-of-symbols");
+  const EmittedProgram emitted = program_of(text);
+  for (const format::MethodDesc& method : emitted.program.methods) EXPECT_EQ(method.arenas.at(1).bytes, 48u);
+  EXPECT_NE(listing(emitted.program.methods[0]).find("aten::copy_"), std::string::npos);
+
+  const EmittedProgram loop = program_of(R"(
+    symbol m in [1, 16]
+    method forward(%h: f32[8], %z: f32[m], %x: f32[5,4]) {
+      %last: f32[8], %all: f32[5,4] = berth::scan(5, [%h], [%x]) { (%c: f32[8], %s: f32[4])
+        %v: f32[m] = aten::view_copy(%c, [m])
+        %a: f32[m] = aten::add.Tensor(%v, %z)
+        %b: f32[8] = aten::view_copy(%a, [8])
+        yield %b, %s
+      }
+      return %last, %all
+    })");
+  EXPECT_NE(listing(only_method(loop)).rfind("aten::clone"), listing(only_method(loop)).find("aten::clone"));
+}
+
+// What the kernel reads as it writes a result behind the first.
+TEST(StateIsNotASecondResult, OfANodeThatReadsIt) {
+  const EmittedProgram emitted = program_of(R"(
+    state @s: f32[4,1] = splat<0>
+    const @g: f32[1] = splat<1>
+    method forward(%x: f32[4,1]) {
+      %g: f32[1] = const @g
+      %old: f32[4,1] = berth::state_read() @s
+      %y: f32[4,1], %m: f32[4,1], %r: f32[4,1] = aten::native_layer_norm(%old, [1], %g, %g, 1e-5)
+      berth::state_write(%m) @s
+      return %y
+    })");
+  EXPECT_NE(listing(only_method(emitted)).find("aten::copy_"), std::string::npos) << listing(only_method(emitted));
+}
+
+// A value whose bytes may be more than the state's is copied there.
+TEST(StateIsNotComputedWhereItLies, WhenAnotherNameOfTheNewOneIsLarger) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol m in [1, 16]
+    state @s: f32[8] = splat<0>
+    method forward(%y: f32[m]) {
+      %b: f32[m] = aten::exp(%y)
+      %v: f32[8] = aten::view_copy(%b, [8])
+      berth::state_write(%v) @s
+      return %y
+    })");
+  EXPECT_EQ(only_method(emitted).arenas.at(1).bytes, 32u);
+  EXPECT_NE(listing(only_method(emitted)).find("aten::copy_"), std::string::npos) << listing(only_method(emitted));
+}
+
 TEST(TheSecondResultNeverTakesAnInput, OnlyTheFirstMay) {
   const EmittedProgram emitted = program_of(R"(
     const @g: f32[8] = splat<1>

@@ -239,6 +239,11 @@ ViewReason Analysis::view_reason(const Node& node) const {
     if (is_input_storage(base)) return ViewReason::kOutputOfInput;
   }
   if (home == Home::kCaller) return ViewReason::kCallersMemory;
+  const int32_t state = state_at(base);
+  if (state >= 0 && ir::max_bytes(to, module_.symbols) >
+                        ir::max_bytes(module_.states[static_cast<size_t>(state)].type, module_.symbols)) {
+    return ViewReason::kStateOfSymbols;
+  }
   if (from.is_static() && to.is_static()) return ViewReason::kView;
   return home == Home::kConstant ? ViewReason::kConstantOfSymbols : ViewReason::kSizesChange;
 }
@@ -336,6 +341,7 @@ const char* to_string(ViewReason reason) {
     case ViewReason::kOutputOfState: return "output-of-state";
     case ViewReason::kCallersOutput: return "callers-output";
     case ViewReason::kConstantOfSymbols: return "constant-of-symbols";
+    case ViewReason::kStateOfSymbols: return "state-of-symbols";
     case ViewReason::kOff: return "off";
   }
   return "unknown";

@@ -65,6 +65,7 @@ enum class ViewReason : uint8_t {
   kOutputOfState,      // the method returns it, and the bytes are state
   kCallersOutput,      // the method returns it in memory of the caller's
   kConstantOfSymbols,  // a constant under sizes that are not known
+  kStateOfSymbols,     // state under sizes that are not known and may be larger: its place is the same in every method
   kOff,                // switched off
 };
 

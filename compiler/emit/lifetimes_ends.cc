@@ -48,7 +48,7 @@ Status Analysis::finish_outputs() {
       read_at(*value, out_.read_step);
     }
   }
-  if (options_.in_place) compute_state_in_place(method_, &out_);
+  if (options_.in_place) compute_state_in_place(module_, method_, &out_);
   return save_what_write_backs_change();
 }
 

@@ -130,10 +130,7 @@ TEST(AViewOnAnotherDeviceIsACopy, ForThatReason) {
 
 TEST(EveryReasonAgainstAViewIsGiven, OfMemoryOfTheCallersAndOfConstantsUnderSymbols) {
   const ir::Module module = module_of(R"(
-    symbol n in [2, 2]
-    const @k: f32[4] = dense<[1, 2, 3, 4]>
     method forward(%x: f32[4]) {
-      %k: f32[4] = const @k
       %named: f32[2,2] = aten::view_copy(%x, [2, 2])
       %a: f32[2,2] = aten::exp(%named)
       %returned: f32[4] = aten::view_copy(%a, [4])
@@ -146,6 +143,16 @@ TEST(EveryReasonAgainstAViewIsGiven, OfMemoryOfTheCallersAndOfConstantsUnderSymb
   std::vector<std::string> reasons;
   for (const ViewReason reason : lifetimes->reasons) reasons.emplace_back(to_string(reason));
   EXPECT_EQ(reasons, (std::vector<std::string>{"callers-memory", "not-a-view", "callers-output"}));
+  const Analysed symbols = analysed(R"(
+    symbol n in [1, 4]
+    const @k: f32[4] = dense<[1, 2, 3, 4]>
+    method forward(%x: f32[n]) {
+      %k: f32[4] = const @k
+      %u: f32[n] = aten::view_copy(%k, [n])
+      %y: f32[n] = aten::add.Tensor(%x, %u)
+      return %y
+    })");
+  EXPECT_EQ(symbols.reason(0), "constant-of-symbols");
 
   MemoryOptions off;
   off.alias = false;
@@ -178,6 +185,37 @@ TEST(SizesAreTakenAtTheirUpperEnds, OfTheLargestOfAllViews) {
       return %y
     })");
   EXPECT_EQ(a.life("a"), "[1, 4) 240");
+  const Analysed larger = analysed(R"(
+    symbol n in [1, 8]
+    symbol m in [1, 16]
+    method forward(%x: f32[n]) {
+      %a: f32[n] = aten::relu(%x)
+      %v: f32[m] = aten::view_copy(%a, [m])
+      %y: f32[m] = aten::exp(%v)
+      return %y
+    })");
+  EXPECT_EQ(larger.life("a"), "[1, 4) 64");
+}
+
+// A permutation of dimensions that are 1 moves nothing: a view of what is computed, but not of an input or of state.
+TEST(WhatReordersNothing, IsAViewOfComputedValuesAlone) {
+  const Analysed a = analysed(R"(
+    state @s: f32[1,4] = splat<0>
+    method forward(%x: f32[1,4]) {
+      %s: f32[1,4] = berth::state_read() @s
+      %p: f32[4,1] = aten::permute_copy(%x, [1, 0])
+      %q: f32[4,1] = aten::permute_copy(%s, [1, 0])
+      %e: f32[1,4] = aten::exp(%x)
+      %r: f32[4,1] = aten::permute_copy(%e, [1, 0])
+      %y: f32[4,1] = aten::add.Tensor(%p, %q)
+      %z: f32[4,1] = aten::add.Tensor(%y, %r)
+      return %z
+    })");
+  EXPECT_EQ(a.reason(1), "not-a-view");
+  EXPECT_EQ(a.reason(2), "not-a-view");
+  EXPECT_EQ(a.reason(4), "view");
+  EXPECT_FALSE(a.share("x", "p"));
+  EXPECT_TRUE(a.share("e", "r"));
 }
 
 TEST(StateIsWrittenBackAtTheEnd, AfterEverybodyHasReadIt) {

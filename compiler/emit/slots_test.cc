@@ -97,6 +97,19 @@ constexpr Refusal kRefusals[] = {
     {"keep: symbolic", "%x: f32[n,8]", "%r: f32[1,8] = aten::slice_copy.Tensor(%x, 0, 0, 1, 1)\nreturn %r\n"},
     {"keep: element-differs", "%x: f32[2], %y: f64[2]", "%r: f64[4] = aten::cat([%x, %y], 0)\nreturn %r\n"},
     // A piece of a whole that may have no instruction of its own to make it.
+    {"keep: in-other", "%x: f32[4,8], %y: f32[2,8]",
+     "%h: f32[4,8] = aten::exp(%x)\n%r: f32[2,8] = aten::slice_copy.Tensor(%h, 0, 0, 2, 1)\n%u: f32[2,8] = "
+     "aten::exp(%y)\n%c: f32[4,8] = aten::cat([%r, %u], 0)\nreturn %c\n"},
+    {"keep: order-differs", "%x: f32[1,2,2,2]{0,2,3,1}, %y: f32[1,2,2,2]{0,2,3,1}",
+     "%r: f32[1,4,2,2]{0,2,3,1} = aten::cat([%x, %y], 1)\nreturn %r\n"},
+    // Of a part's bytes another name may have more than the part has.
+    {"keep: symbolic", "%x: f32[2], %y: f32[2], %z: f32[n]",
+     "%a: f32[2] = aten::exp(%x)\n%v: f32[n] = aten::view_copy(%a, [n])\n%b: f32[2] = aten::exp(%y)\n"
+     "%r: f32[4] = aten::cat([%a, %b], 0)\n%q: f32[n] = aten::mul.Tensor(%v, %z)\nreturn %r, %q\n"},
+    // Two branches make it, each in the place of the `if`.
+    {"keep: made-before", "%c: bool[], %x: f32[4], %y: f32[4]",
+     "%p: f32[4] = berth::if(%c) {\n()\n%a: f32[4] = aten::exp(%x)\nyield %a\n} {\n()\n%b: f32[4] = "
+     "aten::sin(%x)\nyield %b\n}\n%u: f32[4] = aten::exp(%y)\n%r: f32[8] = aten::cat([%p, %u], 0)\nreturn %r\n"},
     {"keep: in-other", "%x: f32[2,8], %y: f32[2,8]",
      "%c: f32[4,8] = aten::cat([%x, %y], 0)\n%r: f32[2,8] = aten::slice_copy.Tensor(%c, 0, 1, 3, 1)\nreturn %r\n"},
 };
@@ -109,6 +122,29 @@ TEST(EveryReasonToComputeIt, IsSaid) {
   off.alias = false;
   EXPECT_EQ(why_of("r", forward("%x: f32[2], %y: f32[2]", "%r: f32[4] = aten::cat([%x, %y], 0)\nreturn %r\n"), off),
             "keep: off");
+}
+
+TEST(PartsInOtherPoolsAndOnOtherDevices, AreNoParts) {
+  ir::Module module = testing::module_of(
+      "method forward(%x: f32[4], %y: f32[4]) {\n%a: f32[4] = aten::exp(%x)\n%b: f32[4] = aten::exp(%y)\n"
+      "%c: f32[8] = aten::cat([%a, %b], 0)\nreturn %c\n}");
+  const auto reason_of_cat = [&](const MemoryOptions& options) -> std::string {
+    const auto lifetimes = find_lifetimes(module, module.methods[0], options);
+    EXPECT_TRUE(lifetimes.ok()) << (lifetimes.ok() ? "" : lifetimes.error().text());
+    for (const Reuse& reuse : lifetimes->reuses) {
+      if (module.methods[0].node(reuse.node).is(ir::OpId::cat_out)) return to_string(reuse.reason);
+    }
+    return "offered";
+  };
+  EXPECT_EQ(reason_of_cat({}), "offered");
+  MemoryOptions pools;
+  pools.pools = {{Device(), 4096}};
+  pools.pool_of = [](const ir::Method& method, ir::ValueId value) { return method.value(value).name == "b" ? 0 : -1; };
+  EXPECT_EQ(reason_of_cat(pools), "other-pool");
+  for (ir::Value& value : module.methods[0].values) {
+    if (value.name == "b") value.tensor()->device = Device(DeviceType::kSim, 0);
+  }
+  EXPECT_EQ(reason_of_cat({}), "other-device");
 }
 
 TEST(StateStaysWhereItIs, AndIsNoPart) {

@@ -19,13 +19,14 @@ bool lies_in(const Lifetimes& lifetimes, ValueId value, int32_t storage) {
 }
 
 /// Whether `node` may read the old contents in `storage` while it writes the new ones. `base` becomes what it reads.
-bool kernel_may_read(const Method& method, const Node& node, int32_t storage, const Lifetimes& lifetimes,
-                     ValueId* base) {
+bool kernel_may_read(const ir::Module& module, const Method& method, const Node& node, int32_t storage,
+                     const Lifetimes& lifetimes, ValueId* base) {
   bool allowed = true;
   for (size_t k = 0; k < node.args.size(); ++k) {
     ir::for_each_value(node.args[k], [&](const ValueId& v) {
       if (!lies_in(lifetimes, v, storage)) return;
-      allowed = allowed && kernel_allows(method, node, static_cast<int32_t>(k), v, lifetimes) == ReuseReason::kReuse;
+      allowed =
+          allowed && kernel_allows(module, method, node, static_cast<int32_t>(k), v, lifetimes) == ReuseReason::kReuse;
       *base = v;
     });
   }
@@ -34,8 +35,8 @@ bool kernel_may_read(const Method& method, const Node& node, int32_t storage, co
 
 class StateInPlace {
  public:
-  StateInPlace(const Method& method, Lifetimes* lifetimes)
-      : method_(method), out_(*lifetimes), in_body_(method.nodes.size(), false) {
+  StateInPlace(const ir::Module& module, const Method& method, Lifetimes* lifetimes)
+      : module_(module), method_(method), out_(*lifetimes), in_body_(method.nodes.size(), false) {
     for (const ir::NodeId id : method.body.nodes) in_body_[static_cast<size_t>(id.index)] = true;
   }
 
@@ -74,7 +75,7 @@ class StateInPlace {
       read_by_node = read_by_node || out_.last_reads[v] == step;
     }
     const bool first_result = node.results[0] == first;
-    if (read_by_node && !(first_result && kernel_may_read(method_, node, state, out_, &base))) return false;
+    if (read_by_node && !(first_result && kernel_may_read(module_, method_, node, state, out_, &base))) return false;
     for (Place& its : out_.places) {
       if (its.home == Home::kStorage && its.index == place.index) its.index = state;
     }
@@ -82,6 +83,7 @@ class StateInPlace {
     return true;
   }
 
+  const ir::Module& module_;
   const Method& method_;
   Lifetimes& out_;
   std::vector<bool> in_body_;  // by node
@@ -89,7 +91,9 @@ class StateInPlace {
 
 }  // namespace
 
-void compute_state_in_place(const Method& method, Lifetimes* lifetimes) { StateInPlace(method, lifetimes).run(); }
+void compute_state_in_place(const ir::Module& module, const Method& method, Lifetimes* lifetimes) {
+  StateInPlace(module, method, lifetimes).run();
+}
 
 void drop_empty_storages(Lifetimes* lifetimes) {
   Lifetimes& out = *lifetimes;

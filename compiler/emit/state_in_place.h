@@ -12,7 +12,7 @@ struct Lifetimes;
 /// its names along; the write-back goes, a Successor stands for it. The value's own storage is left without a value.
 ///
 /// REQUIRES: every read is in `last_reads`, that of outputs and write-backs included.
-void compute_state_in_place(const ir::Method& method, Lifetimes* lifetimes);
+void compute_state_in_place(const ir::Module& module, const ir::Method& method, Lifetimes* lifetimes);
 
 /// Takes storages away that hold no value, no state, no copy and no scratch; the others are renumbered.
 void drop_empty_storages(Lifetimes* lifetimes);
