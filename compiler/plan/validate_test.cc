@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
 
 namespace berth::plan {
 namespace {
@@ -104,6 +105,63 @@ TEST(AnOverlapAmongThousandsIsFound, WhereverItLies) {
   find_overlaps_among(211);
   find_overlaps_among(2999);
   find_overlaps_among(20'011);
+}
+
+/// The first two that share a byte in a step, by looking at every pair.
+bool shares_bytes(const Problem& p, const Plan& plan) {
+  for (size_t i = 0; i < p.storages.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Storage& a = p.storages[i];
+      const Storage& b = p.storages[j];
+      if (a.space == b.space && a.lower < b.upper && b.lower < a.upper && plan.offsets[i] < plan.offsets[j] + b.size &&
+          plan.offsets[j] < plan.offsets[i] + a.size) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Hundreds alive together in each of two spaces, stacked with gaps; then one is moved, anywhere.
+TEST(RandomPlansAreJudged, AsByLookingAtEveryPair) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  int sound = 0;
+  constexpr int kRounds = 60;
+  for (int round = 0; round < kRounds; ++round) {
+    const size_t count = 1 + random() % 700;
+    Problem p;
+    p.spaces.resize(2);
+    Plan plan;
+    std::vector<int64_t> tops(2, 0);
+    std::vector<size_t> order(count);
+    for (size_t i = 0; i < count; ++i) order[i] = i;
+    std::shuffle(order.begin(), order.end(), random);
+    p.storages.resize(count);
+    plan.offsets.resize(count);
+    for (const size_t i : order) {
+      Storage& s = p.storages[i];
+      s.size = 1 + static_cast<int64_t>(random() % 9);
+      s.lower = static_cast<int64_t>(random() % 50);
+      s.upper = s.lower + 1 + static_cast<int64_t>(random() % 50);
+      s.space = static_cast<int32_t>(random() % 2);
+      int64_t& top = tops[static_cast<size_t>(s.space)];
+      plan.offsets[i] = top + static_cast<int64_t>(random() % 6);
+      top = plan.offsets[i] + s.size;
+    }
+    if (round % 4 != 0) plan.offsets[random() % count] = static_cast<int64_t>(random() % (count * 4));
+    plan.spaces.assign(2, SpaceUse{0, 0});
+    for (size_t i = 0; i < count; ++i) {
+      int64_t& height = plan.spaces[static_cast<size_t>(p.storages[i].space)].height;
+      height = std::max(height, plan.offsets[i] + p.storages[i].size);
+    }
+    const Status judged = validate(p, plan);
+    ASSERT_EQ(judged.ok(), !shares_bytes(p, plan)) << "round " << round << (judged.ok() ? "" : judged.error().text());
+    sound += judged.ok() ? 1 : 0;
+  }
+  EXPECT_GE(sound, kRounds / 4);
+  EXPECT_LT(sound, kRounds);
 }
 
 // Holds row 119, row 122.
