@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "base/math.h"
@@ -204,14 +205,16 @@ class ByOffset {
     Block() { std::fill(std::begin(begins), std::end(begins), kNothing); }
   };
 
-  /// How many of the sorted numbers, behind which there is kNothing, are below `offset`. Without branches that depend
-  /// on them: nobody could guess these.
+  /// How many of the sorted numbers, behind which there is kNothing, are below `offset`: in which sixteenth of them it
+  /// lies, of that, and so on. Without branches that depend on them: nobody could guess these.
   static size_t count_below(const int64_t* numbers, size_t count, int64_t offset) {
     const int64_t* base = numbers;
     while (count > kFew) {
-      const size_t half = count / 2;
-      base += half * static_cast<size_t>(base[half - 1] < offset);
-      count -= half;
+      const size_t part = (count + kFew - 1) / kFew;
+      size_t below = 0;
+      for (size_t i = 1; i < kFew; ++i) below += base[i * part - 1] < offset ? 1 : 0;
+      base += below * part;
+      count = std::min(part, count - below * part);
     }
     int64_t below = base - numbers;
     for (size_t i = 0; i < kFew; ++i) below += base[i] < offset ? 1 : 0;
@@ -247,33 +250,31 @@ class ByOffset {
   std::vector<int64_t> fronts_ = std::vector<int64_t>(kFew, kNothing);  // where each begins, and kNothing
 };
 
-/// Of a storage with a life: one end of that, and its number.
-struct End {
-  int64_t time = 0;
-  size_t storage = 0;
-};
+/// As many counts as there are storages are affordable, and some more.
+constexpr uint64_t kCountsPerStorage = 4;
 
-/// As many counts as there are ends are affordable, and some more.
-constexpr uint64_t kCountsPerEnd = 4;
-
-/// Sorts by time, equal ones as they come. All times are in [first, first + range].
-void sort_by_time(int64_t first, uint64_t range, std::vector<End>* ends) {
-  if (range > kCountsPerEnd * ends->size()) {
-    std::stable_sort(ends->begin(), ends->end(), [](const End& a, const End& b) { return a.time < b.time; });
-    return;
+/// Sorts by time, equal ones as they come. times[i] is that of storages[i], in [first, first + range].
+void sort_by_time(const std::vector<int64_t>& times, int64_t first, uint64_t range, std::vector<uint32_t>* storages) {
+  std::vector<uint32_t> sorted(storages->size());
+  if (range > kCountsPerStorage * storages->size()) {
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) { return times[a] < times[b]; });
+    for (uint32_t& item : sorted) item = (*storages)[item];
+  } else {
+    std::vector<uint32_t> places(static_cast<size_t>(range) + 2, 0);
+    for (const int64_t time : times) ++places[static_cast<size_t>(time - first) + 1];
+    for (size_t t = 1; t < places.size(); ++t) places[t] += places[t - 1];
+    for (size_t i = 0; i < times.size(); ++i) sorted[places[static_cast<size_t>(times[i] - first)]++] = (*storages)[i];
   }
-  std::vector<uint32_t> places(static_cast<size_t>(range) + 2, 0);
-  for (const End& end : *ends) ++places[static_cast<size_t>(end.time - first) + 1];
-  for (size_t t = 1; t < places.size(); ++t) places[t] += places[t - 1];
-  std::vector<End> sorted(ends->size());
-  for (const End& end : *ends) sorted[places[static_cast<size_t>(end.time - first)]++] = end;
-  *ends = std::move(sorted);
+  *storages = std::move(sorted);
 }
 
 /// The storages with a life, by one of its ends.
-std::vector<End> sorted_by(const Problem& problem, int64_t Storage::*end) {
-  std::vector<End> ends;
-  ends.reserve(problem.storages.size());
+std::vector<uint32_t> sorted_by(const Problem& problem, int64_t Storage::*end) {
+  std::vector<uint32_t> storages;
+  std::vector<int64_t> times;
+  storages.reserve(problem.storages.size());
+  times.reserve(problem.storages.size());
   bool sorted = true;
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = std::numeric_limits<int64_t>::min();
@@ -284,10 +285,11 @@ std::vector<End> sorted_by(const Problem& problem, int64_t Storage::*end) {
     sorted &= time >= last;
     first = std::min(first, time);
     last = std::max(last, time);
-    ends.push_back({time, i});
+    storages.push_back(static_cast<uint32_t>(i));
+    times.push_back(time);
   }
-  if (!sorted) sort_by_time(first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first), &ends);
-  return ends;
+  if (!sorted) sort_by_time(times, first, static_cast<uint64_t>(last) - static_cast<uint64_t>(first), &storages);
+  return storages;
 }
 
 /// Storages against each other.
@@ -300,22 +302,36 @@ class OverlapSweep {
   }
 
   Status run() {
-    const std::vector<End> deaths = sorted_by(problem_, &Storage::upper);
+    const std::vector<uint32_t> deaths = sorted_by(problem_, &Storage::upper);
+    const std::vector<uint32_t> births = sorted_by(problem_, &Storage::lower);
     size_t dead = 0;
-    for (const End& birth : sorted_by(problem_, &Storage::lower)) {
-      for (; deaths[dead].time <= birth.time; ++dead) bury(deaths[dead].storage);
-      const Storage& storage = problem_.storages[birth.storage];
+    for (size_t born = 0; born < births.size(); ++born) {
+      bring_near(births, born + kAhead);
+      const Storage& storage = problem_.storages[births[born]];
+      for (; problem_.storages[deaths[dead]].upper <= storage.lower; ++dead) {
+        bring_near(deaths, dead + kAhead);
+        bury(deaths[dead]);
+      }
       ByOffset& alive = alive_[static_cast<size_t>(storage.space)];
-      const Entry young = entry(birth.storage);
+      const Entry young = entry(births[born]);
       const ByOffset::Place place = alive.find(young.begin);
       BERTH_TRY(compare_with_alive(alive, place, young));
-      if (!merged_.partners.empty()) is_alive_[birth.storage] = true;
+      if (!merged_.partners.empty()) is_alive_[young.storage] = true;
       alive.insert(place, young.begin, young.storage);
     }
     return Done{};
   }
 
  private:
+  /// Storages that are on their way from memory.
+  static constexpr size_t kAhead = 8;
+
+  void bring_near(const std::vector<uint32_t>& storages, size_t next) const {
+    if (next >= storages.size()) return;
+    __builtin_prefetch(&plan_.offsets[storages[next]]);
+    __builtin_prefetch(&problem_.storages[storages[next]]);
+  }
+
   Entry entry(size_t storage) const {
     const int64_t begin = plan_.offsets[storage];
     return {begin, begin + problem_.storages[storage].size, storage};
@@ -377,6 +393,9 @@ Status validate_bounds(const Plan& plan) {
 Status validate(const Problem& problem, const Plan& plan) {
   if (plan.offsets.size() != problem.storages.size() || plan.spaces.size() != problem.spaces.size()) {
     return Failure{Error::kInternal, "plan", "it has another number of storages or spaces than the problem"};
+  }
+  if (problem.storages.size() > std::numeric_limits<uint32_t>::max()) {
+    return Failure{Error::kInternal, "plan", "it has more than 2^32 storages"};
   }
   Merged merged;
   BERTH_TRY(validate_merges(problem, plan, &merged));
