@@ -1,8 +1,8 @@
 // berth::attention, f32, without a matrix of all scores: each thread takes heads, or parts of their queries, with
 // scratch memory of its own (attention_head.h). Other layouts than rows of tokens, and other dtypes, are refused.
 //
-// Keys that a query does not see count with a weight of 0: a value of theirs that is not finite makes NaN of it, in the
-// rows that are worked on together.
+// A key that the mask hides counts with a weight of 0, as where the scores are written out: a value of its that is not
+// finite makes NaN of the row. What lies behind the diagonal of causal attention is not multiplied at all.
 #pragma once
 
 #include "runtime/kernel.h"
