@@ -1,7 +1,9 @@
 // Tables about the memory planners, for bench/README.md:
 //
 //   plan_table instances FILE.csv…     each file by the heuristics alone and by everything, until it is proven
-//   plan_table planted [SECONDS]       how many problems with a known answer are solved in that time (5)
+//   plan_table planted [SECONDS [PIECES SLACK]]
+//                                      how many problems with a known answer are solved in that time (5); of all sizes
+//                                      and slacks, or of one size and one slack in %
 //   plan_table growth [PLOT.svg]       a thousand to a million storages: how long, how low; drawn as a plot
 //   plan_table orders [SEEDS]          RandWire's stages of 32 nodes: how soon their best order is proven (100)
 //
@@ -100,27 +102,34 @@ int table_of_instances(int count, char** files) {
   return 0;
 }
 
-int table_of_planted(double seconds) {
+void row_of_planted(double seconds, int32_t pieces, int32_t slack) {
+  int solved = 0;
+  double ms = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Planted planted = planted_problem(seed, pieces, slack);
+    planted.problem.spaces[0].capacity = planted.height;
+    PlanOptions options;
+    options.nodes = kManyNodes;
+    options.time_limit = seconds;
+    options.stop_at_capacity = true;
+    const double start = processor_seconds();
+    const bool fits = plan_best(planted.problem, options).ok();
+    solved += fits ? 1 : 0;
+    ms += fits ? 1e3 * (processor_seconds() - start) : 0;
+  }
+  std::printf("| %d | %d | 10 | %d | %.1f |\n", pieces, slack, solved, solved > 0 ? ms / solved : 0.0);
+  std::fflush(stdout);
+}
+
+int table_of_planted(int count, char** arguments) {
+  const double seconds = count > 0 ? std::strtod(arguments[0], nullptr) : 5.0;
   std::printf("| pieces | slack %% | of | solved | mean ms of these |\n| ---: | ---: | ---: | ---: | ---: |\n");
+  if (count > 2) {
+    row_of_planted(seconds, std::atoi(arguments[1]), std::atoi(arguments[2]));
+    return 0;
+  }
   for (const int32_t pieces : {40, 80, 160, 320}) {
-    for (const int32_t slack : {0, 1, 2, 5}) {
-      int solved = 0;
-      double ms = 0;
-      for (uint64_t seed = 1; seed <= 10; ++seed) {
-        Planted planted = planted_problem(seed, pieces, slack);
-        planted.problem.spaces[0].capacity = planted.height;
-        PlanOptions options;
-        options.nodes = kManyNodes;
-        options.time_limit = seconds;
-        options.stop_at_capacity = true;
-        const double start = processor_seconds();
-        const bool fits = plan_best(planted.problem, options).ok();
-        solved += fits ? 1 : 0;
-        ms += fits ? 1e3 * (processor_seconds() - start) : 0;
-      }
-      std::printf("| %d | %d | 10 | %d | %.1f |\n", pieces, slack, solved, solved > 0 ? ms / solved : 0.0);
-      std::fflush(stdout);
-    }
+    for (const int32_t slack : {0, 1, 2, 5}) row_of_planted(seconds, pieces, slack);
   }
   return 0;
 }
@@ -219,10 +228,12 @@ int table_of_orders(uint64_t seeds) {
 int run(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
   if (what == "instances") return table_of_instances(count - 2, arguments + 2);
-  if (what == "planted") return table_of_planted(count > 2 ? std::strtod(arguments[2], nullptr) : 5.0);
+  if (what == "planted") return table_of_planted(count - 2, arguments + 2);
   if (what == "growth") return table_of_growth(count > 2 ? arguments[2] : "");
   if (what == "orders") return table_of_orders(count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 100);
-  std::fprintf(stderr, "plan_table instances FILE.csv… | planted [SECONDS] | growth [PLOT.svg] | orders [SEEDS]\n");
+  std::fprintf(
+      stderr,
+      "plan_table instances FILE.csv… | planted [SECONDS [PIECES SLACK]] | growth [PLOT.svg] | orders [SEEDS]\n");
   return 2;
 }
 
