@@ -19,7 +19,8 @@ Status MethodImporter::spend(uint64_t steps) {
   return Done{};
 }
 
-Expected<std::vector<ValueId>> MethodImporter::create(OpId op, std::vector<Argument> args, std::string_view name) {
+Expected<std::vector<ValueId>> MethodImporter::create(OpId op, const std::vector<Argument>& args,
+                                                      std::string_view name) {
   ir::Builder build(module_, method_, *graph_);
   auto results = build.create(op, args, "instruction " + std::to_string(instruction_), name);
   if (!results.ok()) {
@@ -30,8 +31,8 @@ Expected<std::vector<ValueId>> MethodImporter::create(OpId op, std::vector<Argum
   return results;
 }
 
-Expected<ValueId> MethodImporter::one(OpId op, std::vector<Argument> args, std::string_view name) {
-  auto results = create(op, std::move(args), name);
+Expected<ValueId> MethodImporter::one(OpId op, const std::vector<Argument>& args, std::string_view name) {
+  auto results = create(op, args, name);
   if (!results.ok()) return results.error();
   return (*results)[0];
 }
@@ -109,7 +110,7 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
     if (op.parameters[i].functional_only) given[i] = Dim(static_cast<int64_t>(tensor(results[0])->scalar_type()));
   }
   BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> values,
-                         create(functional, std::move(given), results.empty() ? "" : slot_name(results[0])));
+                         create(functional, given, results.empty() ? "" : slot_name(results[0])));
   if (values.size() != results.size()) {
     return invalid("gives " + std::to_string(values.size()) + " results, and the file has " +
                    std::to_string(results.size()));

@@ -165,8 +165,8 @@ class MethodImporter {
   Status import_move(Slot from, Slot to);
   Status name_value(Slot from, Slot to, ValueId value);
   Expected<Argument> argument(const ir::Parameter& parameter, Slot slot);
-  Expected<std::vector<ValueId>> create(OpId op, std::vector<Argument> args, std::string_view name);
-  Expected<ValueId> one(OpId op, std::vector<Argument> args, std::string_view name);
+  Expected<std::vector<ValueId>> create(OpId op, const std::vector<Argument>& args, std::string_view name);
+  Expected<ValueId> one(OpId op, const std::vector<Argument>& args, std::string_view name);
   Status spend(uint64_t steps);
 
   // prims.cc
