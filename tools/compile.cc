@@ -156,9 +156,11 @@ void add_compile(CLI::App& app, Session& session) {
       ->check(above_zero());
   sub->add_option("--dump-ir", command->options.dump_ir,
                   "write the IR after every pass that changed it to this folder");
-  sub->add_option("--why", command->options.why, "print the decisions of a pass, with their reasons")
+  sub->add_option("--why", command->options.why,
+                  "print decisions with their reasons: reuse, fusion, the name of a pass (a wrong one lists them), or "
+                  "all")
       ->allow_extra_args(false)
-      ->check(CLI::IsMember(why_names()));
+      ->check(CLI::IsMember(why_names()).description(""));
   sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
   sub->add_flag("--json", command->json, "one JSON object instead of text");
   sub->footer("example: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224");
