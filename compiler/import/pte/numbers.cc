@@ -136,6 +136,7 @@ Expected<Argument> MethodImporter::apply_at_run_time(const std::string& name, co
 
 Expected<ValueId> MethodImporter::apply_operator(const lowering::NumberOperator& rule, std::vector<ValueId> x) {
   std::vector<DType> types;
+  types.reserve(x.size());
   for (const ValueId value : x) types.push_back(method_.tensor(value).dtype);
   for (ValueId& value : x) {
     if (!rule.takes_real(types)) break;
