@@ -7,6 +7,12 @@
 #include "format/plan_sweep.h"
 
 namespace berth::format::internal {
+namespace {
+
+// Concatenations of concatenations: of what lies deeper, all parts are taken.
+constexpr int kDeepestPart = 8;
+
+}  // namespace
 
 void Sweep::mark_read(int32_t item) {
   live_.insert(item);
@@ -36,18 +42,50 @@ bool Sweep::read(int32_t value) {
 bool Sweep::read_aggregate(int32_t item) {
   const uint64_t begin = graph_.begin[static_cast<size_t>(item)];
   const uint64_t end = graph_.end[static_cast<size_t>(item)];
+  const auto add_common = [&](uint64_t* made) {
+    return [&, made](int32_t i) {
+      *made +=
+          std::min(end, graph_.end[static_cast<size_t>(i)]) - std::max(begin, graph_.begin[static_cast<size_t>(i)]);
+    };
+  };
   uint64_t made = 0;
+  if (!for_each_part(item, false, add_common(&made))) return false;
+  // Parts that overlap are of several wholes, which share one; the other parts of those may lie here at other times.
+  uint64_t own_made = 0;
+  if (made > end - begin && graph_.meta != nullptr && !for_each_part(item, true, add_common(&own_made))) return false;
+  if (!for_each_part(item, own_made >= end - begin, [this](int32_t i) { mark_read(i); })) return false;
+  if (made == 0) mark_read(item);
+  if (made == 0 || made >= end - begin || graph_.meta == nullptr) return true;
+  unmade_ = item;
+  return false;
+}
+
+/// Calls `visit` with what something writes of the items that views connect with `item` and that share bytes with it;
+/// with `own`, only with what is recorded as a part of it or of what it is a view of. False when the budget ends.
+template <typename Visit>
+bool Sweep::for_each_part(int32_t item, bool own, Visit&& visit) {
   const int32_t group = graph_.group[static_cast<size_t>(item)];
   for (int32_t i = graph_.members[static_cast<size_t>(group)]; i != kNone; i = graph_.next[static_cast<size_t>(i)]) {
     if (!graph_.spend(1)) return false;
     const int32_t part = graph_.value[static_cast<size_t>(i)];
     if (!graph_.is_defined(part) || (graph_.mark(part) & kIsSuperseded) != 0 || !graph_.overlap(i, item)) continue;
-    mark_read(i);
-    made += std::min(end, graph_.end[static_cast<size_t>(i)]) - std::max(begin, graph_.begin[static_cast<size_t>(i)]);
+    if (!own || is_part_of(part, item, kDeepestPart)) visit(i);
   }
-  if (made == 0) mark_read(item);
-  if (made == 0 || made >= end - begin || graph_.meta == nullptr) return true;
-  unmade_ = item;
+  return graph_.budget != 0;
+}
+
+/// Whether the value is recorded as a part of `item` or of what that is a view of, itself or what it is a part of, so
+/// many times over.
+bool Sweep::is_part_of(int32_t value, int32_t item, int depth) {
+  if (!graph_.spend(length(graph_.meta->relations()))) return false;
+  for (uint32_t r = 0; r < length(graph_.meta->relations()); ++r) {
+    const fb::Relation& relation = *graph_.meta->relations()->Get(r);
+    if (relation.kind() != fb::RelationKind::VIEW || relation.value() != value) continue;
+    const int32_t base = graph_.item[static_cast<size_t>(relation.base())];
+    if (base == kNone) continue;
+    if (base == item || is_view_of(graph_, item, base)) return true;
+    if (depth > 0 && is_part_of(relation.base(), item, depth - 1)) return true;
+  }
   return false;
 }
 

@@ -57,6 +57,9 @@ class Sweep {
   Error rename(int32_t from, int32_t to);
   bool read(int32_t value);
   bool read_aggregate(int32_t item);
+  template <typename Visit>
+  bool for_each_part(int32_t item, bool own, Visit&& visit);
+  bool is_part_of(int32_t value, int32_t item, int depth);
   void mark_read(int32_t item);
   /// `keep`: only look; what is written stays in the set.
   Error write(int32_t value, WriteKind kind, bool keep = false);

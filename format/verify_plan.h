@@ -15,16 +15,14 @@
 // exporter emits elided views, and PlanFacts::inferred is set.
 //
 // What a call writes:
-//   kernels                     the tensor, or all tensors of the list, in the last argument: ExecuTorch repeats
-//   results
-//                               there. If that is not the argument before it too, the kernel changes its first argument
+//   kernels                     the tensor, or all tensors of the list, in the last argument: ExecuTorch has it
+//                               twice. If that is not the argument before it too, the kernel changes its first argument
 //                               in place, and what was there counts as read (not for aten::copy_, which replaces it)
 //   executorch_prim::et_view    no bytes: its result names the bytes of its argument from then on, as a MoveCall's does
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
 //   delegates                   the last arguments, as far as nothing wrote them before and they are no inputs; they
-//   may
-//                               overlap nothing that the delegate reads
+//                               may overlap nothing that the delegate reads
 // An operator that is not in format/operators.def is never taken as able to work in place.
 #pragma once
 

@@ -291,6 +291,24 @@ TEST(VerifyPlan, PartsMakeAllOfTheirWhole) {
   EXPECT_EQ(judge(method(20)), "methods[0].instructions[2]: it reads value 3, whose parts do not make all of it");
 }
 
+//   16 |bbcc      a is a part of cat(a, b), which is read before c is made, and of cat(a, c)
+//    0 |aaaa
+TEST(VerifyPlan, APartOfTwoWholesBringsNoPartsOfTheOther) {
+  const auto method = [](bool early) {
+    Method m({64, 0, 16, 0, 16, 0, 96, 112});  // x, a, b, a with b, c, a with c, two results
+    m.value(3) = m.value(5) = tensor({8}, 0);
+    m.op(1, {0}).op(2, {0});
+    if (early) m.op(4, {0}).op(6, {3});
+    if (!early) m.op(6, {3}).op(4, {0});
+    m.op(7, {5}).outputs({6, 7});
+    m.relation(1, 3, fb::RelationKind::VIEW).relation(2, 3, fb::RelationKind::VIEW);
+    return m.relation(1, 5, fb::RelationKind::VIEW).relation(4, 5, fb::RelationKind::VIEW);
+  };
+  EXPECT_EQ(judge(method(false)), "sound");
+  EXPECT_EQ(judge(method(true)),
+            "methods[0].instructions[2]: it writes value 4 over bytes of value 2, which instruction 3 still reads");
+}
+
 TEST(VerifyPlan, PartsMayBeComputedInPlaceInTheirSlots) {
   Method m({64, 0, 0, 16, 0, 96});
   m.value(4) = tensor({8}, 0);
