@@ -40,7 +40,7 @@ class RegionRules {
     return list;
   }
 
-  // Types of what a region yields; literals count as numbers, whatever else as nothing.
+  // Types of what a region yields; literals count as numbers.
   TypeList yields(const Graph& region) const {
     TypeList list;
     for (const Argument& output : region.outputs) {
@@ -93,8 +93,17 @@ class RegionRules {
     return true;
   }
 
+  /// `count` regions that yield values and numbers: nothing else has a type.
+  std::string typed_regions(size_t count) const {
+    if (std::string problem = regions(count); !problem.empty()) return problem;
+    for (const Graph& region : node_.regions) {
+      if (yields(region).size() != region.outputs.size()) return "expected regions that yield values and numbers";
+    }
+    return "";
+  }
+
   std::string check_if() const {
-    if (std::string problem = regions(2); !problem.empty()) return problem;
+    if (std::string problem = typed_regions(2); !problem.empty()) return problem;
     const ValueId* cond = std::get_if<ValueId>(&node_.args[0]);
     if (cond != nullptr ? !is_truth(type(*cond)) : !std::holds_alternative<bool>(node_.args[0])) {
       return "expected a condition that is one bool";
@@ -107,7 +116,7 @@ class RegionRules {
   }
 
   std::string check_while() const {
-    if (std::string problem = regions(2); !problem.empty()) return problem;
+    if (std::string problem = typed_regions(2); !problem.empty()) return problem;
     const TypeList carried = types(std::get<ValueList>(node_.args[0]));
     const TypeList truth = yields(node_.regions[0]);
     if (truth.size() != 1 || !is_truth(truth[0])) return "expected a condition region that yields one bool";
@@ -118,7 +127,7 @@ class RegionRules {
   }
 
   std::string check_scan() const {
-    if (std::string problem = regions(1); !problem.empty()) return problem;
+    if (std::string problem = typed_regions(1); !problem.empty()) return problem;
     const Dim* length = std::get_if<Dim>(&node_.args[0]);
     if (length == nullptr || module_.symbols.lower(*length) < 0) return "expected a length of at least 0";
     const TypeList carried = types(std::get<ValueList>(node_.args[1]));

@@ -57,6 +57,11 @@ TEST_F(AModule, WithANodeThatIsGoneAndStillRead) {
   expect_problem("uses %a before it is defined");
 }
 
+TEST_F(AModule, WhoseRegionYieldsWhatHasNoType) {
+  node("r").regions[0].outputs.emplace_back();
+  expect_problem("expected regions that yield values and numbers");
+}
+
 TEST_F(AModule, WhoseRegionLeaks) {
   node("r").regions[1].outputs[0] = value("i");
   expect_problem("outputs: uses %i before it is defined, or outside of its region");
