@@ -82,12 +82,38 @@ class Grouper {
     bool whole = true;
     for (Group& group : out_.groups) {
       BERTH_ASSIGN_OR_RETURN(const bool known, sizes_are_known(&group));
-      if (known && is_worth_it(group)) continue;
+      const bool worth = known && is_worth_it(group);
+      if (worth && !leave_last_views(group)) continue;
       whole = false;
-      if (!known) continue;
+      if (worth || !known) continue;
       for (NodeId id : group.nodes) take_back(id, Answer::kViewsOnly);
     }
     return whole;
+  }
+
+  // Whether views at the end of a group that computes in the program's own memory were left to the program: there they
+  // are names of the delegate's results, while the delegate would copy what it has computed to where its caller wants
+  // it.
+  bool leave_last_views(const Group& group) {
+    if (!options_.targets[static_cast<size_t>(group.target)].device.is_cpu()) return false;
+    std::vector<bool> read(method_.values.size());
+    bool left = false;
+    for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
+      const Node& node = method_.node(*id);
+      if (is_last_view(node, out_.group_of[at(node.results[0])], read) && !assignment_.asked[at(*id)]) {
+        take_back(*id, Answer::kLastView);
+        left = true;
+        continue;
+      }
+      for_each_mention(method_, node, [&](const ValueId& value) { read[at(value)] = true; });
+    }
+    return left;
+  }
+
+  bool is_last_view(const Node& node, int32_t group, const std::vector<bool>& read) const {
+    const ValueId* source = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args[0]);
+    return node.op->view != ir::ViewKind::kNone && !read[at(node.results[0])] && source != nullptr &&
+           out_.group_of[at(*source)] == group;
   }
 
   void take_back(NodeId id, Answer answer) {

@@ -25,7 +25,8 @@ struct Grouping {
 };
 
 /// Groups what `assignment` gives to targets that make delegates, and takes back what cannot be in one, with the answer
-/// kSymbolUnknown or kViewsOnly in `assignment`. InvalidArgument for the former when the user asked for the node.
+/// kSymbolUnknown, kViewsOnly or kLastView in `assignment`. InvalidArgument for the former when the user asked for the
+/// node.
 Expected<Grouping> group_nodes(const ir::Module& module, const ir::Method& method, const ir::Graph& graph,
                                const Options& options, Assignment* assignment);
 

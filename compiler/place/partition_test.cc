@@ -162,6 +162,39 @@ TEST(ViewsAlone, AreNotWorthADelegate) {
   EXPECT_EQ(count(placed(text, options)), (Counts{2, 2, 0, 1}));
 }
 
+// A delegate that computes in the program's own memory would copy what it has computed only to give it other sizes.
+TEST(LastViews, OfAGroupInTheProgramsMemoryAreLeftToTheProgram) {
+  const char* text =
+      "method f(%x: f32[2,3]) {\n  %a: f32[2,3] = aten::exp(%x)\n  %b: f32[3,2] = aten::view_copy(%a, [3, 2])\n"
+      "  %c: f32[3,2] = aten::neg(%b)\n  %v: f32[6] = aten::view_copy(%c, [6])\n"
+      "  %w: f32[1,6] = aten::unsqueeze_copy(%v, 0)\n  return %w\n}\n";
+  std::vector<std::string> why;
+  const ir::Module module = placed(text, options_of("cpu"), &why);
+  EXPECT_EQ(count(module), (Counts{0, 0, 0, 1}));
+  const ir::Method& method = module.methods[0];
+  ASSERT_EQ(method.body.nodes.size(), 3u) << ir::print(module);
+  const ir::Node& call = method.node(method.body.nodes[0]);
+  ASSERT_EQ(call.regions.size(), 1u);
+  EXPECT_EQ(call.regions[0].nodes.size(), 3u) << "the first view is read within\n" << ir::print(module);
+  EXPECT_TRUE(method.node(method.body.nodes[1]).is(ir::OpId::view_copy_out));
+  EXPECT_NE(std::find(why.begin(), why.end(), "partition: aten::view_copy (%v): outside of delegates: last-view"),
+            why.end())
+      << ::testing::PrintToString(why);
+  // Between a device and the host the copy is of what has the right sizes.
+  const ir::Module away = placed(text, options_of("sim:0"));
+  EXPECT_EQ(away.methods[0].node(away.methods[0].body.nodes[1]).regions[0].nodes.size(), 5u) << ir::print(away);
+}
+
+TEST(LastViews, ThatWereAskedForAreInside) {
+  const char* text =
+      "method f(%x: f32[6]) {\n  %a: f32[6] = aten::exp(%x)\n  %v: f32[2,3] = aten::view_copy(%a, [2, 3])\n"
+      "  return %v\n}\n";
+  Options options = options_of("cpu");
+  options.rules = {{"v", Device()}};
+  const ir::Module module = placed(text, options);
+  EXPECT_EQ(module.methods[0].body.nodes.size(), 1u) << ir::print(module);
+}
+
 // Constants.
 
 // Limits 1.9.

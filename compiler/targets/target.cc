@@ -92,6 +92,7 @@ const char* to_string(Answer answer) {
     case Answer::kSymbolUnknown: return "symbol-unknown";
     case Answer::kPlacedElsewhere: return "placed-elsewhere";
     case Answer::kViewsOnly: return "views-only";
+    case Answer::kLastView: return "last-view";
   }
   return "?";
 }

@@ -32,6 +32,7 @@ enum class Answer : uint8_t {
   kSymbolUnknown,      // symbol-unknown: it needs a size that no input of the delegate has as a dimension
   kPlacedElsewhere,    // placed-elsewhere: it was asked to run on another device
   kViewsOnly,          // views-only: nothing around it runs there, and it computes nothing
+  kLastView,           // last-view: a name of what a delegate computes in the program's own memory
 };
 
 /// "takes", "operator", "data-dependent-size"…
