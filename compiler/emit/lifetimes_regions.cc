@@ -166,7 +166,8 @@ bool Analysis::may_update(const Graph& body, ValueId input, ValueId next) const 
       if (!here) continue;
       const ValueId* value = std::get_if<ValueId>(&node.args[k]);
       if (value == nullptr || *value != input) return false;
-      if (kernel_allows(module_, method_, node, static_cast<int32_t>(k), *value, out_) != ReuseReason::kReuse) return false;
+      if (kernel_allows(module_, method_, node, static_cast<int32_t>(k), *value, out_) != ReuseReason::kReuse)
+        return false;
     }
   }
   bool yielded = false;
