@@ -7,6 +7,7 @@
 #include <random>
 
 #include "compiler/emit/order_method.h"
+#include "compiler/emit/random_module.h"
 #include "compiler/emit/test_support.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/print.h"
@@ -33,7 +34,7 @@ class SmallModule {
     const bool state = below(3) == 0;
     if (state) {
       module.states.push_back({"s", rows(4), {}});
-      add_state_node(method, OpId::state_read, {});
+      pool_.push_back(testing::read_state(method, 0, rows(4)));
     }
     for (int tries = 0; tries < 100 && static_cast<int>(method.body.nodes.size()) < nodes; ++tries) add_node(build);
     if (state) add_state_write(method);
@@ -89,27 +90,10 @@ class SmallModule {
     }
   }
 
-  void add_state_node(ir::Method& method, OpId op, std::vector<ir::Argument> args) {
-    ir::Node node;
-    node.op = &ir::operator_of(op);
-    node.args = std::move(args);
-    node.state = 0;
-    const ir::NodeId id{static_cast<int32_t>(method.nodes.size())};
-    if (op == OpId::state_read) {
-      const ValueId value = method.add_value(rows(4), "s");
-      method.value(value).kind = ir::ValueKind::kNode;
-      method.value(value).node = id;
-      node.results.push_back(value);
-      pool_.push_back(value);
-    }
-    method.nodes.push_back(std::move(node));
-    method.body.nodes.push_back(id);
-  }
-
   void add_state_write(ir::Method& method) {
     for (size_t i = pool_.size(); i-- > 0;) {
       if (method.tensor(pool_[i]) != rows(4)) continue;
-      return add_state_node(method, OpId::state_write, {pool_[i]});
+      return testing::write_state(method, 0, pool_[i]);
     }
   }
 

@@ -10,6 +10,7 @@ namespace {
 using testing::listing;
 using testing::only_method;
 using testing::program_of;
+using testing::why_of;
 
 EmitOptions with(const std::vector<std::string>& entries) {
   EmitOptions options = testing::as_written();
@@ -17,16 +18,6 @@ EmitOptions with(const std::vector<std::string>& entries) {
   EXPECT_TRUE(set.ok()) << (set.ok() ? "" : set.error().text());
   if (set.ok()) options.in_place_set = *set;
   return options;
-}
-
-std::string why_of(const std::string& value, const std::string& text, EmitOptions options) {
-  std::vector<std::string> lines;
-  options.why_reuse = &lines;
-  program_of(text, options);
-  for (const std::string& line : lines) {
-    if (line.find("%" + value + " (") != std::string::npos) return line.substr(line.find("): ") + 3);
-  }
-  return "nothing";
 }
 
 std::string refusal(const std::string& entry) {
@@ -73,22 +64,8 @@ TEST(ArgumentsAreChosenByTheirNames, NotByTheirPlaces) {
 
 // Holds row 148: both caches are written where they lie, as this one operator may; and without it neither is.
 TEST(TwoCachesByAChosenOperator, AreBothWrittenWhereTheyLie) {
-  const std::string text = R"(
-    state @k: f32[4,8] = splat<0>
-    state @v: f32[4,8] = splat<0>
-    method forward(%x: f32[1,8], %i: i64[1]) {
-      %k: f32[4,8] = berth::state_read() @k
-      %v: f32[4,8] = berth::state_read() @v
-      %y: f32[1,8] = aten::exp(%x)
-      %k2: f32[4,8] = aten::index_put(%k, [%i], %x, false)
-      %v2: f32[4,8] = aten::index_put(%v, [%i], %y, false)
-      berth::state_write(%k2) @k
-      berth::state_write(%v2) @v
-      %r: f32[4,8] = aten::mul.Tensor(%k2, %v2)
-      return %r
-    })";
   const auto copies = [&](const std::vector<std::string>& entries) {
-    const std::string lines = listing(only_method(program_of(text, with(entries))));
+    const std::string lines = listing(only_method(program_of(testing::kTwoCaches, with(entries))));
     int count = 0;
     for (size_t at = lines.find("aten::copy_"); at != std::string::npos; at = lines.find("aten::copy_", at + 1))
       ++count;

@@ -12,23 +12,8 @@ using testing::module_of;
 using testing::only_method;
 using testing::program_of;
 using testing::value_text;
-
-/// What `--why reuse` says of each value, without the method's name: "%y (aten::relu): reuse %x".
-std::vector<std::string> why(const std::string& text, EmitOptions options = testing::as_written()) {
-  std::vector<std::string> lines;
-  options.why_reuse = &lines;
-  program_of(text, options);
-  for (std::string& line : lines) line = line.substr(line.find("%"));
-  return lines;
-}
-
-/// What it says of `value`.
-std::string why_of(const std::string& value, const std::string& text, EmitOptions options = testing::as_written()) {
-  for (const std::string& line : why(text, std::move(options))) {
-    if (line.rfind("%" + value + " ", 0) == 0) return line.substr(line.find("): ") + 3);
-  }
-  return "nothing";
-}
+using testing::why;
+using testing::why_of;
 
 std::string forward(const std::string& inputs, const std::string& body) {
   return "const @w: f32[4,8] = splat<1>\nmethod forward(" + inputs + ") {\n%w: f32[4,8] = const @w\n" + body + "}\n";
@@ -449,20 +434,7 @@ TEST(StateThatIsReadAgainStaysUntilTheEnd, AndIsCopiedThen) {
 
 // Holds row 148, row 194.
 TEST(TwoCachesAreWrittenInPlace, EachWhereItLies) {
-  const EmittedProgram emitted = program_of(R"(
-    state @k: f32[4,8] = splat<0>
-    state @v: f32[4,8] = splat<0>
-    method forward(%x: f32[1,8], %i: i64[1]) {
-      %k: f32[4,8] = berth::state_read() @k
-      %v: f32[4,8] = berth::state_read() @v
-      %y: f32[1,8] = aten::exp(%x)
-      %k2: f32[4,8] = aten::index_put(%k, [%i], %x, false)
-      %v2: f32[4,8] = aten::index_put(%v, [%i], %y, false)
-      berth::state_write(%k2) @k
-      berth::state_write(%v2) @v
-      %r: f32[4,8] = aten::mul.Tensor(%k2, %v2)
-      return %r
-    })");
+  const EmittedProgram emitted = program_of(testing::kTwoCaches);
   EXPECT_EQ(listing(only_method(emitted)).find("aten::copy_"), std::string::npos) << listing(only_method(emitted));
   EXPECT_EQ(only_method(emitted).arenas.at(1).bytes, 256u);
 }

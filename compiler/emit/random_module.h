@@ -13,6 +13,31 @@ namespace berth::emit::testing {
 using ir::OpId;
 using ir::ValueId;
 
+/// Appends a read of `state`, which has type `type`.
+inline ValueId read_state(ir::Method& method, ir::StateId state, ir::TensorType type) {
+  const ir::NodeId id{static_cast<int32_t>(method.nodes.size())};
+  const ValueId value = method.add_value(std::move(type), "s");
+  method.value(value).kind = ir::ValueKind::kNode;
+  method.value(value).node = id;
+  ir::Node node;
+  node.op = &ir::operator_of(OpId::state_read);
+  node.state = state;
+  node.results.push_back(value);
+  method.nodes.push_back(std::move(node));
+  method.body.nodes.push_back(id);
+  return value;
+}
+
+/// Appends a write of `value` to `state`.
+inline void write_state(ir::Method& method, ir::StateId state, ValueId value) {
+  ir::Node node;
+  node.op = &ir::operator_of(OpId::state_write);
+  node.args = {value};
+  node.state = state;
+  method.body.nodes.push_back({static_cast<int32_t>(method.nodes.size())});
+  method.nodes.push_back(std::move(node));
+}
+
 /// Branches and loops lie up to three deep.
 /// Each method: inputs x (rows by 6) and z (n by rows * 6, n from 1 to 5), two states, 4 to 34 nodes, up to 4 outputs.
 class RandomModule {
@@ -243,28 +268,14 @@ class RandomModule {
     new_result(method, *node, id, slice);
   }
 
-  void add_state_node(ir::Method& method, OpId op, ir::StateId state, std::vector<ir::Argument> args) {
-    ir::Node node;
-    node.op = &ir::operator_of(op);
-    node.args = std::move(args);
-    node.state = state;
-    const ir::NodeId id{static_cast<int32_t>(method.nodes.size())};
-    if (op == OpId::state_read) {
-      const ValueId value = method.add_value(type({rows_, 6}), "s");
-      method.value(value).kind = ir::ValueKind::kNode;
-      method.value(value).node = id;
-      node.results.push_back(value);
-      pool_.push_back(value);
-    }
-    method.nodes.push_back(std::move(node));
-    method.body.nodes.push_back(id);
+  void add_state_read(ir::Method& method, ir::StateId state) {
+    pool_.push_back(read_state(method, state, type({rows_, 6})));
   }
-  void add_state_read(ir::Method& method, ir::StateId state) { add_state_node(method, OpId::state_read, state, {}); }
   void add_state_write(ir::Method& method, ir::StateId state) {
     for (int tries = 0; tries < 20; ++tries) {
       const ValueId value = any();
       if (method.tensor(value) != type({rows_, 6})) continue;
-      add_state_node(method, OpId::state_write, state, {value});
+      write_state(method, state, value);
       return;
     }
   }

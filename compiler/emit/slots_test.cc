@@ -11,16 +11,7 @@ using testing::listing;
 using testing::only_method;
 using testing::program_of;
 using testing::value_text;
-
-std::string why_of(const std::string& value, const std::string& text, EmitOptions options = {}) {
-  std::vector<std::string> lines;
-  options.why_reuse = &lines;
-  program_of(text, options);
-  for (const std::string& line : lines) {
-    if (line.find("%" + value + " (") != std::string::npos) return line.substr(line.find("): ") + 3);
-  }
-  return "nothing";
-}
+using testing::why_of;
 
 std::string forward(const std::string& inputs, const std::string& body) {
   return "symbol n in [1, 4]\nconst @w: f32[1,2,8] = splat<1>\nmethod forward(" + inputs +

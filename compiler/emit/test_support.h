@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/emit/emit.h"
 #include "compiler/ir/parse.h"
@@ -40,6 +42,22 @@ inline constexpr const char* kDelegatedAddRelu = R"(
     }
     %y: f32[4] = et_copy::_d2h_copy(%yd)
     return %y
+  })";
+
+/// Two states of 128 bytes that one operator each writes a row of: both can be written where they lie.
+inline constexpr const char* kTwoCaches = R"(
+  state @k: f32[4,8] = splat<0>
+  state @v: f32[4,8] = splat<0>
+  method forward(%x: f32[1,8], %i: i64[1]) {
+    %k: f32[4,8] = berth::state_read() @k
+    %v: f32[4,8] = berth::state_read() @v
+    %y: f32[1,8] = aten::exp(%x)
+    %k2: f32[4,8] = aten::index_put(%k, [%i], %x, false)
+    %v2: f32[4,8] = aten::index_put(%v, [%i], %y, false)
+    berth::state_write(%k2) @k
+    berth::state_write(%v2) @v
+    %r: f32[4,8] = aten::mul.Tensor(%k2, %v2)
+    return %r
   })";
 
 /// The module of `text`, which is right.
@@ -80,6 +98,23 @@ inline EmittedProgram program_of(const std::string& text, const EmitOptions& opt
   if (!emitted.ok()) return EmittedProgram{};
   expect_sound_file(emitted->program);
   return std::move(emitted).value();
+}
+
+/// What `--why reuse` says of each value, without the method's name: "%y (aten::relu): reuse %x".
+inline std::vector<std::string> why(const std::string& text, EmitOptions options = as_written()) {
+  std::vector<std::string> lines;
+  options.why_reuse = &lines;
+  program_of(text, options);
+  for (std::string& line : lines) line = line.substr(line.find("%"));
+  return lines;
+}
+
+/// What it says of `value`: "nothing" when it does not speak of it.
+inline std::string why_of(const std::string& value, const std::string& text, EmitOptions options = as_written()) {
+  for (const std::string& line : why(text, std::move(options))) {
+    if (line.rfind("%" + value + " ", 0) == 0) return line.substr(line.find("): ") + 3);
+  }
+  return "nothing";
 }
 
 inline const format::MethodDesc& only_method(const EmittedProgram& emitted) { return emitted.program.methods.at(0); }

@@ -3,9 +3,7 @@
 // model has and the other tests do not either. BERTH_SEED=N begins there; BERTH_SECONDS=S goes on for that long.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
-
+#include "base/seeds_testing.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/conv_engine.h"
 #include "kernels/cpu/guarded_testing.h"
@@ -182,17 +180,10 @@ class Cases {
 };
 
 TEST(GuardedMemory, IsNotLeftByConvolutionsAndProducts) {
-  const char* seed = std::getenv("BERTH_SEED");
-  const char* seconds = std::getenv("BERTH_SECONDS");
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
-  const unsigned first =
-      seed == nullptr ? std::random_device()() : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
-  for (unsigned i = 0; !::testing::Test::HasFailure(); ++i) {
-    if (i >= 150 && std::chrono::steady_clock::now() >= end) break;
-    SCOPED_TRACE("BERTH_SEED=" + std::to_string(first + i));
-    Cases cases(first + i);
-    (first + i) % 4 == 0 ? cases.product() : cases.convolution();
-  }
+  testing::for_each_seed(150, [](unsigned seed) {
+    Cases cases(seed);
+    seed % 4 == 0 ? cases.product() : cases.convolution();
+  });
 }
 
 // What is no number stays so, whichever engine it meets: relu of it is none, as in PyTorch.

@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
 #include <numeric>
 
+#include "base/seeds_testing.h"
 #include "format/elementwise_code.h"
 #include "kernels/cpu/guarded_testing.h"
 
@@ -284,16 +283,7 @@ class Cases {
 };
 
 TEST(GuardedMemory, IsNotLeft) {
-  const char* seed = std::getenv("BERTH_SEED");
-  const char* seconds = std::getenv("BERTH_SECONDS");
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
-  const unsigned first =
-      seed == nullptr ? std::random_device()() : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
-  for (unsigned i = 0; !::testing::Test::HasFailure(); ++i) {
-    if (i >= 200 && std::chrono::steady_clock::now() >= end) break;
-    SCOPED_TRACE("BERTH_SEED=" + std::to_string(first + i));
-    Cases(first + i).any();
-  }
+  testing::for_each_seed(200, [](unsigned seed) { Cases(seed).any(); });
 }
 
 }  // namespace

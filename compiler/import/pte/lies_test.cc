@@ -5,12 +5,6 @@
 namespace berth::pte::testing {
 namespace {
 
-TensorDesc bounded(std::vector<int32_t> sizes, int64_t offset) {
-  TensorDesc t = tensor(std::move(sizes), offset);
-  t.bounded = true;
-  return t;
-}
-
 constexpr int32_t kHuge = 2147483647;
 
 // -x for x of 4 numbers, by a delegate.

@@ -4,12 +4,6 @@
 namespace berth::pte::testing {
 namespace {
 
-TensorDesc at_most(std::vector<int32_t> sizes, int64_t offset) {
-  TensorDesc t = tensor(std::move(sizes), offset);
-  t.bounded = true;
-  return t;
-}
-
 template <typename T>
 T number(const eval::Item& item) {
   const eval::Array* a = std::get_if<eval::Array>(&item);
@@ -22,7 +16,7 @@ T number(const eval::Item& item) {
 // 0 x f32[<=9,2]   1 its rows   2 the dimension 0; then what a test adds.
 MethodDesc rows_of_x() {
   MethodDesc m;
-  m.values = {at_most({9, 2}, 0), int64_t{0}, int64_t{0}};
+  m.values = {bounded({9, 2}, 0), int64_t{0}, int64_t{0}};
   m.inputs = {0};
   m.operators = {{"aten::sym_size", "int"}};
   m.instructions = {KernelCallDesc{0, {0, 2, 1}}};
@@ -34,7 +28,7 @@ const Floats kFive = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 // The fear: a quotient of sizes is rounded as if it were of whole numbers. 5 / 4 = 1.25, by which x is multiplied.
 TEST(TrueQuotients, MultiplyTensors) {
   MethodDesc m = rows_of_x();
-  m.values.insert(m.values.end(), {int64_t{4}, 0.0, tensor({}, 128), at_most({9, 2}, 256)});
+  m.values.insert(m.values.end(), {int64_t{4}, 0.0, tensor({}, 128), bounded({9, 2}, 256)});
   m.outputs = {6};
   m.operators.insert(m.operators.end(),
                      {{"executorch_prim::truediv", "Scalar"}, {"aten::scalar_tensor", "out"}, {"aten::mul", "out"}});
@@ -47,7 +41,7 @@ TEST(TrueQuotients, MultiplyTensors) {
 // ceil(rows / 2) is a size again: of 5 rows, 3.
 TEST(TrueQuotients, RoundedAreSizes) {
   MethodDesc m = rows_of_x();
-  m.values.insert(m.values.end(), {int64_t{2}, 0.0, int64_t{0}, IntListDesc{{5}}, 1.5, at_most({5}, 128)});
+  m.values.insert(m.values.end(), {int64_t{2}, 0.0, int64_t{0}, IntListDesc{{5}}, 1.5, bounded({5}, 128)});
   m.outputs = {8, 5};
   m.operators.insert(
       m.operators.end(),

@@ -4,12 +4,6 @@
 namespace berth::pte::testing {
 namespace {
 
-TensorDesc bounded(std::vector<int32_t> sizes, int64_t offset) {
-  TensorDesc t = tensor(std::move(sizes), offset);
-  t.bounded = true;
-  return t;
-}
-
 // y = view(-x, [n * 3]): the size is computed, the view an instruction.
 TEST(Sizes, OfInputsBecomeSymbols) {
   MethodDesc m;

@@ -72,6 +72,13 @@ inline bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// A tensor whose sizes are the largest that it may have.
+inline TensorDesc bounded(std::vector<int32_t> sizes, int64_t offset) {
+  TensorDesc t = tensor(std::move(sizes), offset);
+  t.bounded = true;
+  return t;
+}
+
 inline eval::Item array(DType dtype, std::vector<int32_t> sizes, std::vector<uint8_t> bytes) {
   eval::Array a;
   a.dtype = dtype;
