@@ -82,10 +82,12 @@ class Grouper {
     bool whole = true;
     for (Group& group : out_.groups) {
       BERTH_ASSIGN_OR_RETURN(const bool known, sizes_are_known(&group));
-      const bool worth = known && is_worth_it(group);
-      if (worth && !leave_last_views(group)) continue;
+      if (known && is_worth_it(group)) {
+        if (leave_last_views(group)) whole = false;
+        continue;
+      }
       whole = false;
-      if (worth || !known) continue;
+      if (!known) continue;
       for (NodeId id : group.nodes) take_back(id, Answer::kViewsOnly);
     }
     return whole;
@@ -100,7 +102,8 @@ class Grouper {
     bool left = false;
     for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
       const Node& node = method_.node(*id);
-      if (is_last_view(node, out_.group_of[at(node.results[0])], read) && !assignment_.asked[at(*id)]) {
+      const bool is_view = node.op->view != ir::ViewKind::kNone;
+      if (is_view && !read[at(node.results[0])] && !assignment_.asked[at(*id)]) {
         take_back(*id, Answer::kLastView);
         left = true;
         continue;
@@ -108,12 +111,6 @@ class Grouper {
       for_each_mention(method_, node, [&](const ValueId& value) { read[at(value)] = true; });
     }
     return left;
-  }
-
-  bool is_last_view(const Node& node, int32_t group, const std::vector<bool>& read) const {
-    const ValueId* source = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args[0]);
-    return node.op->view != ir::ViewKind::kNone && !read[at(node.results[0])] && source != nullptr &&
-           out_.group_of[at(*source)] == group;
   }
 
   void take_back(NodeId id, Answer answer) {
