@@ -109,6 +109,16 @@ std::vector<std::string> without_reasons(std::vector<std::string> results) {
   return results;
 }
 
+/// What cannot be viewed is refused by the view, or by the copy where a view of it would enlarge the place of state.
+std::vector<std::string> with_views_as_copies(std::vector<std::string> results) {
+  for (std::string& text : results) {
+    if (text == "failed: a view keeps the number of elements") {
+      text = "failed: view_copy: size does not have as many elements as self";
+    }
+  }
+  return results;
+}
+
 /// False: it is too large to be tried, or its sizes do not fit each other when it runs.
 bool expect_equal_results(const ir::Module& module, int threads) {
   const std::vector<uint8_t> file = file_of(module, kVariants[0]);
@@ -119,8 +129,11 @@ bool expect_equal_results(const ir::Module& module, int threads) {
     if (other.empty()) continue;
     const std::vector<std::string> got = results(module, other, threads);
     // A view and a copy refuse sizes that do not fit in words of their own.
-    const bool alike = variant.alias ? got == want : without_reasons(got) == without_reasons(want);
-    EXPECT_TRUE(alike) << variant.name << "\n" << ir::print(module);
+    const bool alike = variant.alias ? with_views_as_copies(got) == with_views_as_copies(want)
+                                     : without_reasons(got) == without_reasons(want);
+    EXPECT_TRUE(alike) << variant.name << ": " << (got.empty() ? "" : got.back()) << " instead of "
+                       << (want.empty() ? "" : want.back()) << "\n"
+                       << ir::print(module);
   }
   return want.empty() || want.back().rfind("failed: ", 0) != 0;
 }
