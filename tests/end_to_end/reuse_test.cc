@@ -109,14 +109,12 @@ std::vector<std::string> without_reasons(std::vector<std::string> results) {
   return results;
 }
 
-/// What cannot be viewed is refused by the view, or by the copy where a view of it would enlarge the place of state.
-std::vector<std::string> with_views_as_copies(std::vector<std::string> results) {
-  for (std::string& text : results) {
-    if (text == "failed: a view keeps the number of elements") {
-      text = "failed: view_copy: size does not have as many elements as self";
-    }
-  }
-  return results;
+/// Whether the last run failed because a view, or a copy in its stead, has other numbers of elements. Which of the two
+/// a value is depends on the variant (views of symbolic sizes are no names of state that results are written into), and
+/// so does when it is refused: before or after other sizes that do not fit.
+bool is_refused_as_a_view(const std::vector<std::string>& results) {
+  return !results.empty() && (results.back() == "failed: a view keeps the number of elements" ||
+                              results.back() == "failed: view_copy: size does not have as many elements as self");
 }
 
 /// False: it is too large to be tried, or its sizes do not fit each other when it runs.
@@ -128,9 +126,8 @@ bool expect_equal_results(const ir::Module& module, int threads) {
     const std::vector<uint8_t> other = file_of(module, variant);
     if (other.empty()) continue;
     const std::vector<std::string> got = results(module, other, threads);
-    // A view and a copy refuse sizes that do not fit in words of their own.
-    const bool alike = variant.alias ? with_views_as_copies(got) == with_views_as_copies(want)
-                                     : without_reasons(got) == without_reasons(want);
+    const bool any_reason = !variant.alias || is_refused_as_a_view(got) || is_refused_as_a_view(want);
+    const bool alike = any_reason ? without_reasons(got) == without_reasons(want) : got == want;
     EXPECT_TRUE(alike) << variant.name << ": " << (got.empty() ? "" : got.back()) << " instead of "
                        << (want.empty() ? "" : want.back()) << "\n"
                        << ir::print(module);
