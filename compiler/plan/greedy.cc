@@ -8,6 +8,7 @@
 #include "compiler/plan/alive_index.h"
 #include "compiler/plan/bound.h"
 #include "compiler/plan/load.h"
+#include "compiler/plan/placed_rows.h"
 #include "compiler/plan/spaces.h"
 
 namespace berth::plan {
@@ -23,6 +24,8 @@ struct Forbidden {
   int64_t before;
 };
 
+bool earlier(const Forbidden& a, const Forbidden& b) { return a.after < b.after; }
+
 /// The position for `body` beside what is forbidden to it, which is sorted.
 int64_t find_place(const Body& body, const std::vector<Forbidden>& forbidden, Fit fit) {
   int64_t floor = body.lowest;  // no position below is free
@@ -35,6 +38,7 @@ int64_t find_place(const Body& body, const std::vector<Forbidden>& forbidden, Fi
     if (fits && range.after - floor < best_rest) {
       best_rest = range.after - floor;
       best = position;
+      if (best_rest == 0) break;
     }
     floor = std::max(floor, range.before);
   }
@@ -112,6 +116,83 @@ bool is_free(int64_t position, const std::vector<Forbidden>& forbidden) {
   return true;
 }
 
+/// What is forbidden to a body, sorted: of the pieces that are alive with it, which are sorted then.
+class AmongAlive {
+ public:
+  explicit AmongAlive(const Layout& layout) : layout_(layout), placed_(layout), begins_(layout.pieces.size()) {}
+
+  void find(const Body& body, std::vector<Forbidden>* forbidden) const {
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& mine = layout_.pieces[static_cast<size_t>(p)];
+      placed_.for_each(mine.lower, mine.upper, [&](int32_t q) {
+        const int64_t begin = begins_[static_cast<size_t>(q)];
+        const int64_t end = begin + layout_.pieces[static_cast<size_t>(q)].size;
+        forbidden->push_back({begin - mine.shift - mine.size, end - mine.shift});
+      });
+    }
+    std::sort(forbidden->begin(), forbidden->end(), earlier);
+  }
+
+  void add(int32_t piece, int64_t begin) {
+    begins_[static_cast<size_t>(piece)] = begin;
+    placed_.add(piece);
+  }
+
+ private:
+  const Layout& layout_;
+  AliveIndex placed_;
+  std::vector<int64_t> begins_;  // of each piece
+};
+
+/// The same of all that is placed, which stays sorted.
+class AmongRows {
+ public:
+  explicit AmongRows(const Layout& layout) : layout_(layout) {}
+
+  void find(const Body& body, std::vector<Forbidden>* forbidden) {
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& mine = layout_.pieces[static_cast<size_t>(p)];
+      rows_.for_each(mine.lower, mine.upper, [&](int64_t begin, int64_t end) {
+        forbidden->push_back({begin - mine.shift - mine.size, end - mine.shift});
+      });
+    }
+    if (body.end - body.begin > 1) std::sort(forbidden->begin(), forbidden->end(), earlier);
+  }
+
+  void add(int32_t piece, int64_t begin) { rows_.add(layout_.pieces[static_cast<size_t>(piece)], begin); }
+
+ private:
+  const Layout& layout_;
+  PlacedRows rows_;
+};
+
+template <typename Among>
+bool place_each(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below, Deadline* deadline,
+                Placement* placement) {
+  placement->positions.assign(layout.bodies.size(), 0);
+  placement->height = 0;
+  Among placed(layout);
+  std::vector<Forbidden> forbidden;
+  for (const int32_t id : order) {
+    const Body& body = layout.bodies[static_cast<size_t>(id)];
+    int64_t& position = placement->positions[static_cast<size_t>(id)];
+    forbidden.clear();
+    placed.find(body, &forbidden);
+    position = body.fixed != kAnywhere ? body.fixed : find_place(body, forbidden, fit);
+    if (body.fixed != kAnywhere && !is_free(position, forbidden)) return false;
+    for (int32_t p = body.begin; p < body.end; ++p) {
+      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
+      placement->height = std::max(placement->height, position + piece.shift + piece.size);
+      placed.add(p, position + piece.shift);
+    }
+    if (placement->height >= below) return false;
+    if (deadline != nullptr && deadline->passed_after(kBodyCost + kPairCost * static_cast<int64_t>(forbidden.size()))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 struct Event {
   int64_t time;
   bool birth;
@@ -140,43 +221,8 @@ std::vector<int32_t> order_by(const Layout& layout, Key key) {
 
 bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below, Deadline* deadline,
                     Placement* placement) {
-  placement->positions.assign(layout.bodies.size(), 0);
-  placement->height = 0;
-  AliveIndex placed(layout);
-  std::vector<int32_t> body_of(layout.pieces.size());
-  std::vector<Forbidden> forbidden;
-  for (const int32_t id : order) {
-    const Body& body = layout.bodies[static_cast<size_t>(id)];
-    int64_t& position = placement->positions[static_cast<size_t>(id)];
-    forbidden.clear();
-    for (int32_t p = body.begin; p < body.end; ++p) {
-      const Piece& mine = layout.pieces[static_cast<size_t>(p)];
-      placed.for_each(mine.lower, mine.upper, [&](int32_t q) {
-        const Piece& other = layout.pieces[static_cast<size_t>(q)];
-        const int64_t begin = placement->positions[static_cast<size_t>(body_of[static_cast<size_t>(q)])] + other.shift;
-        forbidden.push_back({begin - mine.shift - mine.size, begin + other.size - mine.shift});
-      });
-    }
-    if (body.fixed != kAnywhere) {
-      position = body.fixed;
-      if (!is_free(position, forbidden)) return false;
-    } else {
-      std::sort(forbidden.begin(), forbidden.end(),
-                [](const Forbidden& a, const Forbidden& b) { return a.after < b.after; });
-      position = find_place(body, forbidden, fit);
-    }
-    for (int32_t p = body.begin; p < body.end; ++p) {
-      const Piece& piece = layout.pieces[static_cast<size_t>(p)];
-      placement->height = std::max(placement->height, position + piece.shift + piece.size);
-      body_of[static_cast<size_t>(p)] = id;
-      placed.add(p);
-    }
-    if (placement->height >= below) return false;
-    if (deadline != nullptr && deadline->passed_after(kBodyCost + kPairCost * static_cast<int64_t>(forbidden.size()))) {
-      return false;
-    }
-  }
-  return true;
+  if (PlacedRows::are_faster(layout)) return place_each<AmongRows>(layout, order, fit, below, deadline, placement);
+  return place_each<AmongAlive>(layout, order, fit, below, deadline, placement);
 }
 
 Status check_fixed(const Problem& problem) {

@@ -61,10 +61,10 @@ bool MergeSet::take(const MergeUnit& unit) {
     if (alignment_of(merge.from) != before) frames_[static_cast<size_t>(body)] = frame_of(body);
   }
   bool fits = true;
-  for (const int32_t id : unit) fits = fits && tie(problem_.merges[static_cast<size_t>(id)], unit.size() == 1);
+  for (const int32_t id : unit) fits = fits && tie(problem_.merges[static_cast<size_t>(id)]);
   for (const int32_t body : bodies_of(unit)) {
     BodyPlace place;
-    fits = fits && (unit.size() == 1 || !any_collide(body)) && to_place(frames_[static_cast<size_t>(body)], &place);
+    fits = fits && to_place(frames_[static_cast<size_t>(body)], &place);
   }
   if (fits) return true;
   undo();
@@ -87,7 +87,7 @@ std::vector<int32_t> MergeSet::bodies_of(const MergeUnit& unit) const {
   return bodies;
 }
 
-bool MergeSet::tie(const Merge& merge, bool compare) {
+bool MergeSet::tie(const Merge& merge) {
   const Member from = member(merge.from);
   const Member to = member(merge.to);
   if (from.body == to.body) return from.shift == to.shift + merge.offset;
@@ -108,7 +108,7 @@ bool MergeSet::tie(const Merge& merge, bool compare) {
   Frame& frame = frames_[static_cast<size_t>(kept)];
   log_.push_back({kept, gone, kept_size, moved_by, frame});
   frame = joined(frame, frames_[static_cast<size_t>(gone)], moved_by);
-  const bool fits = !compare || !any_collide_with(move, kept, kept_size);
+  const bool fits = !any_collide_with(move, kept, kept_size);
   if (indices_.count(kept) != 0) add_to_index(kept, kept_size);
   return fits;
 }
@@ -139,25 +139,6 @@ bool MergeSet::any_collide_with(const std::vector<int32_t>& move, int32_t kept, 
   if (indexed == indices_.end() && kept_size >= kFewMembers) {
     indices_.emplace(kept, BodyIndex());
     for (size_t k = 0; k < kept_size; ++k) indices_[kept].add(box_of(stay[k]), stay[k]);
-  }
-  return false;
-}
-
-bool MergeSet::any_collide(int32_t body) const {
-  std::vector<int32_t> by_shift = storages_of(body);
-  std::sort(by_shift.begin(), by_shift.end(), [&](int32_t a, int32_t b) { return member(a).shift < member(b).shift; });
-  const auto end_of = [&](int32_t storage) {
-    return member(storage).shift + problem_.storages[static_cast<size_t>(storage)].size;
-  };
-  std::vector<int32_t> reach;  // those seen that end above what is looked at
-  for (const int32_t storage : by_shift) {
-    const int64_t begin = member(storage).shift;
-    const auto ends = [&](int32_t other) { return end_of(other) <= begin; };
-    reach.erase(std::remove_if(reach.begin(), reach.end(), ends), reach.end());
-    for (const int32_t other : reach) {
-      if (collide(storage, other)) return true;
-    }
-    reach.push_back(storage);
   }
   return false;
 }

@@ -68,11 +68,10 @@ class MergeSet {
     int64_t moved_by;
     Frame kept_frame;  // before
   };
-  /// Joins the two bodies of a merge; with `compare`, false when storages of them collide.
-  bool tie(const Merge& merge, bool compare);
+  /// Joins the two bodies of a merge; false when storages of them collide. Those of one body did not before, and that
+  /// all merges of the unit count as taken only excuses more: so each pair is compared once, when it comes together.
+  bool tie(const Merge& merge);
   std::vector<int32_t> bodies_of(const MergeUnit& unit) const;
-  /// Whether two storages of a body collide. O(n log n) and the pairs of them that share bytes at any time.
-  bool any_collide(int32_t body) const;
   /// Whether one of `move` collides with one of the first `kept_size` storages of `kept`.
   bool any_collide_with(const std::vector<int32_t>& move, int32_t kept, size_t kept_size);
   void add_to_index(int32_t body, size_t from);
