@@ -36,8 +36,8 @@ std::vector<int32_t> order_by(const Layout& layout, Key key);
 
 /// Places the bodies one after the other. A body goes above all others only when no hole holds it. False as soon as the
 /// height reaches `below` or the deadline, if there is one, has passed; `placement` is whole otherwise. Takes O(p log
-/// p) for p pairs of pieces that are alive together (count_pairs). REQUIRES: `order` names each body once, the fixed
-/// ones first, and these do not collide (check_fixed).
+/// p) for p pairs of pieces that are alive together (count_pairs), or O(n^2) for n pieces where that is less. REQUIRES:
+/// `order` names each body once, the fixed ones first, and these do not collide (check_fixed).
 bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below, Deadline* deadline,
                     Placement* placement);
 

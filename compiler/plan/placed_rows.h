@@ -27,7 +27,7 @@ class PlacedRows {
     for (size_t i = 0; i < lives_.size(); ++i) {
       found_[count] = static_cast<int32_t>(i);
       // Which are alive is as good as random: no branch.
-      count += static_cast<size_t>((lives_[i].lower < upper) & (lower < lives_[i].upper));
+      count += static_cast<size_t>(lives_[i].lower < upper) & static_cast<size_t>(lower < lives_[i].upper);
     }
     for (size_t k = 0; k < count; ++k) {
       const size_t i = static_cast<size_t>(found_[k]);
