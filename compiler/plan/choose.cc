@@ -56,8 +56,10 @@ class Chooser {
       const Candidate without = best;
       const std::vector<int32_t> order = try_orders(&best);
       if (best.taken > 0) improver_(best.layout, effort_, &best.placed);
-      flip_units(order, &best);
-      if (best.taken > 0) return deepest_of(best, without);
+      const bool changed = flip_units(order, &best);
+      // What was improved once is not improved again.
+      if (best.taken > 0 && changed) improver_(best.layout, effort_, &best.placed);
+      if (best.taken > 0) return best_of(best, without);
     }
     improver_(best.layout, effort_, &best.placed);
     Choice choice = to_choice(best);
@@ -156,16 +158,18 @@ class Chooser {
     return chosen;
   }
 
-  /// Brings each unit that is left out to the front, and drops each that is taken, one at a time.
-  void flip_units(Order order, Candidate* best) {
+  /// Brings each unit that is left out to the front, and drops each that is taken, one at a time. Whether that gave
+  /// something better.
+  bool flip_units(Order order, Candidate* best) {
     const int64_t things = static_cast<int64_t>(problem_.storages.size() + problem_.merges.size());
     const int64_t cost = count_pairs(best->layout) + kPairsPerStorage * things;
     int64_t left = std::min(kFlips, std::min(effort_->nodes, kPatientNodes) * kPairsPerNode / cost);
     bool improved = true;
+    bool ever = false;
     while (improved && left > 0) {
       improved = false;
       for (size_t k = 0; k < order.size() && left > 0; ++k) {
-        if (best->placed.optimal() || effort_->deadline.passed()) return;
+        if (best->placed.optimal() || effort_->deadline.passed()) return ever;
         const int32_t unit = order[k];
         Order changed = order;
         changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(k));
@@ -177,13 +181,13 @@ class Chooser {
         if (!candidate.better_than(*best)) continue;
         *best = std::move(candidate);
         order = std::move(changed);
-        improved = true;
+        improved = ever = true;
       }
     }
+    return ever;
   }
 
-  Choice deepest_of(Candidate& best, Candidate without) {
-    improver_(best.layout, effort_, &best.placed);
+  Choice best_of(const Candidate& best, Candidate without) {
     int64_t load = 0;  // without any merge no plan is lower
     for (const int64_t bytes : section_loads(without.layout)) load = std::max(load, bytes);
     if (without.valid && best.placed.placement.height > load) {

@@ -17,6 +17,9 @@ constexpr SearchOptions kConfigurations[] = {
     {Ranking::kTWA, false, false}, {Ranking::kTAW, true, true},   {Ranking::kWAT, false, true},
 };
 
+/// A node of more items than this takes more time, about as their square: it counts as more nodes.
+constexpr int64_t kNarrow = 512;
+
 /// Nodes an item that the first round gives each search, and by how much each round gives more.
 constexpr int64_t kFirstLimit = 8;
 constexpr int64_t kGrowth = 8;
@@ -29,7 +32,10 @@ constexpr int64_t kDescentShare = 2;
 ExactPlanner::ExactPlanner(const Layout& layout, Effort* effort, Placed* out)
     : layout_(layout), effort_(effort), out_(out) {
   can_search_ = make_items(layout, kMostItems, &items_);
-  limit_ = kFirstLimit * static_cast<int64_t>(items_.items.size());
+  const int64_t count = static_cast<int64_t>(items_.items.size());
+  weight_ = std::max<int64_t>(1, count * count / (kNarrow * kNarrow));
+  // At least once to the bottom, with some ways back.
+  limit_ = std::max(kFirstLimit * count / weight_, count + count / kFirstLimit);
 }
 
 bool ExactPlanner::run_round() {
@@ -46,7 +52,7 @@ bool ExactPlanner::run_round() {
 }
 
 bool ExactPlanner::is_over() {
-  return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes <= 0 ||
+  return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes < weight_ ||
          effort_->deadline.passed();
 }
 
@@ -78,10 +84,10 @@ void ExactPlanner::descend(const SearchOptions& options) {
 
 /// Whether there is a placement of this height.
 bool ExactPlanner::ask(int64_t capacity, SearchOptions options) {
-  options.nodes = std::min(options.nodes, effort_->nodes);
+  options.nodes = std::min(options.nodes, effort_->nodes / weight_);
   options.deadline = &effort_->deadline;
   const SearchResult result = search(items_, capacity, options);
-  effort_->spend(result.nodes + 1);
+  effort_->spend(weight_ * (result.nodes + 1));
   if (result.verdict == Verdict::kImpossible) out_->bound = std::max(out_->bound, (capacity + 1) * items_.unit);
   if (result.verdict != Verdict::kFound) return false;
   for (size_t b = 0; b < result.offsets.size(); ++b) {

@@ -31,7 +31,8 @@ class ExactPlanner {
   Items items_;
   bool can_search_ = false;
   uint64_t rounds_ = 0;
-  int64_t limit_ = 0;  // nodes of each search of the next round
+  int64_t weight_ = 1;  // what a node counts
+  int64_t limit_ = 0;   // nodes of each search of the next round
 };
 
 }  // namespace berth::plan
