@@ -1,8 +1,14 @@
 # What the cpu backend stands on, each optional: oneDNN (BERTH_ONEDNN) and Highway (BERTH_HIGHWAY). Without one the
 # kernels of our own take its place, slower. Both variables are ON or OFF after this.
+#
+# Of Highway the headers are enough. oneDNN is opened when a call first wants it, so nothing links it: what links with
+# the cpu backend gets its folder among those that the system searches (RUNPATH). With BERTH_ONEDNN_LINKED it is linked
+# as any library: for a oneDNN that is an archive, for programs that must have everything when they start, and for
+# sanitizers, whose dlopen searches their own library's RUNPATH.
 
 option(BERTH_ONEDNN "Convolutions and products by oneDNN, where it is found (x86-64)" ON)
 option(BERTH_HIGHWAY "Vectorised kernels by Highway, where it is found" ON)
+option(BERTH_ONEDNN_LINKED "Link oneDNN; else it is opened when a call wants it" OFF)
 # ./dev puts PyPI's onednn-devel-cpu-gomp there.
 set(BERTH_ONEDNN_ROOT "${PROJECT_SOURCE_DIR}/build/onednn" CACHE PATH "Where oneDNN is installed, if nowhere usual")
 
@@ -30,11 +36,24 @@ if(BERTH_HIGHWAY)
   endif()
 endif()
 
+# What an application links for the cpu backend.
 set(BERTH_CPU_LIBRARIES "")
-if(BERTH_HIGHWAY)
-  list(APPEND BERTH_CPU_LIBRARIES hwy::hwy)
-endif()
 if(BERTH_ONEDNN)
-  set(BERTH_ONEDNN_SONAME libdnnl.so.3)
-  list(APPEND BERTH_CPU_LIBRARIES DNNL::dnnl gomp)
+  get_target_property(kind DNNL::dnnl TYPE)
+  if(BERTH_SANITIZE OR kind STREQUAL STATIC_LIBRARY)
+    set(BERTH_ONEDNN_LINKED ON)
+  endif()
+  set(BERTH_ONEDNN_INSTALLED libdnnl.so.3)
+  if(kind STREQUAL STATIC_LIBRARY)
+    set(BERTH_ONEDNN_INSTALLED libdnnl.a)
+  endif()
+  if(BERTH_ONEDNN_LINKED)
+    set(BERTH_CPU_LIBRARIES DNNL::dnnl gomp)
+  else()
+    set(BERTH_CPU_LIBRARIES ${CMAKE_DL_LIBS})
+    if(PROJECT_IS_TOP_LEVEL)
+      # Of every program here; cmake --install puts the install's in its place.
+      list(APPEND CMAKE_BUILD_RPATH $<TARGET_FILE_DIR:DNNL::dnnl>)
+    endif()
+  endif()
 endif()

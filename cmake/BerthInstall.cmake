@@ -32,7 +32,8 @@ berth_bundle(runtime ROOMS ${BERTH_RUNTIME_ROOMS} LINK Threads::Threads)
 berth_bundle(cpu ROOMS cpu_kernels cpu LINK berth_bundle_runtime ${BERTH_CPU_LIBRARIES})
 if(BERTH_ONEDNN)
   # Ours, beside whatever else the machine has: the packing of weights is that of one version.
-  install(FILES $<TARGET_FILE:DNNL::dnnl> DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth RENAME ${BERTH_ONEDNN_SONAME})
+  install(FILES $<TARGET_FILE:DNNL::dnnl> DESTINATION ${CMAKE_INSTALL_LIBDIR}/berth RENAME
+    ${BERTH_ONEDNN_INSTALLED})
 endif()
 if(TARGET berth_cuda)
   find_package(CUDAToolkit REQUIRED)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 
+#include "backends/cpu/cpu_backend.h"
 #include "kernels/portable/portable.h"
 #include "tools/machine.h"
 #include "tools/tool.h"
@@ -18,8 +19,13 @@ void add_devices(CLI::App& app, Session&) {
     const Machine machine;
     const unsigned threads = std::thread::hardware_concurrency();
     const size_t kernels = portable::kernels().size();
-    Json list = {
-        {{"name", "cpu"}, {"count", 1}, {"threads", threads}, {"targets", {"portable", "cpu"}}, {"kernels", kernels}}};
+    const std::string onednn = describe_onednn();
+    Json list = {{{"name", "cpu"},
+                  {"count", 1},
+                  {"threads", threads},
+                  {"targets", {"portable", "cpu"}},
+                  {"kernels", kernels},
+                  {"onednn", onednn}}};
     for (const DeviceKind& kind : machine.kinds()) {
       const std::string name = to_string(kind.type);
       list.push_back({{"name", name}, {"count", kind.count}, {"note", kind.note}, {"targets", {name + ":N"}}});
@@ -28,7 +34,8 @@ void add_devices(CLI::App& app, Session&) {
       fmt::print("{}\n", Json{{"devices", list}}.dump());
       return;
     }
-    fmt::print("cpu   {}; targets portable ({} kernels) and cpu\n", counted(threads, "hardware thread"), kernels);
+    fmt::print("cpu   {}; targets portable ({} kernels) and cpu; {}\n", counted(threads, "hardware thread"), kernels,
+               onednn);
     for (const DeviceKind& kind : machine.kinds()) {
       fmt::print("{:<5} {}: {}; target {}:N\n", to_string(kind.type), counted(kind.count, "device"), kind.note,
                  to_string(kind.type));

@@ -2,6 +2,9 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/portable/portable.h"
+#ifdef BERTH_ONEDNN
+#include "kernels/cpu/onednn.h"
+#endif
 
 namespace berth {
 
@@ -15,5 +18,15 @@ struct Tables {
 
 // A kernel is looked for in the first table first.
 CpuBackend::CpuBackend() : NestedBackend("berth.cpu", Span<const KernelTable>(Tables().list, 2)) {}
+
+std::string describe_onednn() {
+#ifdef BERTH_ONEDNN
+  const std::string missing = cpu::onednn_missing();
+  if (!missing.empty()) return "no oneDNN (" + missing + ")";
+  return "oneDNN" + cpu::onednn_source().substr(std::string("onednn").size());
+#else
+  return "built without oneDNN";
+#endif
+}
 
 }  // namespace berth

@@ -8,11 +8,11 @@
 
 namespace berth {
 
-/// Runs work in OpenMP regions of libgomp, the kind of threads that oneDNN here runs on: so one team serves oneDNN and
-/// our own kernels, and no thread waits awake for work of its own while another one works. Each thread of the team has
-/// the same part of every job, as in HostThreadPool. The team belongs to the thread that calls run(), which must be the
-/// one that executes the Method; OpenMP starts it at the first region and keeps it. How long idle threads stay awake is
-/// OpenMP's to say (OMP_WAIT_POLICY, GOMP_SPINCOUNT).
+/// Runs work in OpenMP regions of the library that oneDNN runs on, which is opened with it: so one team serves oneDNN
+/// and our own kernels, and no thread waits awake for work of its own while another one works. Each thread of the team
+/// has the same part of every job, as in HostThreadPool. The team belongs to the thread that calls run(), which must be
+/// the one that executes the Method; OpenMP starts it at the first region and keeps it. How long idle threads stay
+/// awake is OpenMP's to say (OMP_WAIT_POLICY, GOMP_SPINCOUNT). Where there is no oneDNN, the caller works alone.
 class OmpThreadPool final : public ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;

@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
 
-extern "C" int omp_in_parallel();
+#include "backends/cpu/omp_testing.h"
+#include "kernels/cpu/onednn.h"
 
 namespace berth {
 namespace {
@@ -22,7 +24,7 @@ struct Seen {
     for (int64_t i = begin; i < end; ++i) ++seen.times[static_cast<size_t>(i)];
     const std::lock_guard<std::mutex> lock(seen.mutex);
     seen.threads.insert(std::this_thread::get_id());
-    seen.in_region = seen.in_region || omp_in_parallel() != 0;
+    seen.in_region = seen.in_region || testing::in_omp_region();
   }
   std::vector<int> times;
   std::set<std::thread::id> threads;
@@ -63,6 +65,23 @@ TEST(OmpThreadPool, SmallWorkStaysHere) {
   EXPECT_FALSE(seen.in_region);
   EXPECT_EQ(*seen.threads.begin(), std::this_thread::get_id());
 }
+
+#ifndef BERTH_ONEDNN_LINKED
+// A process of its own, before others have opened it.
+TEST(OmpThreadPoolDeathTest, WithoutOneDnnTheCallerWorksAlone) {
+  EXPECT_EXIT(
+      {
+        cpu::open_onednn_as("libdnnl_of_nowhere.so.3");
+        OmpThreadPool pool(2);
+        Seen seen(1000);
+        pool.run(1000, 1, {Seen::visit, &seen});
+        for (const int times : seen.times) EXPECT_EQ(times, 1);
+        EXPECT_EQ(seen.threads, std::set<std::thread::id>{std::this_thread::get_id()});
+        std::exit(::testing::Test::HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(OmpThreadPool, NumbersOfThreadsThatMakeNoSenseAreBroughtIntoRange) {
   EXPECT_EQ(OmpThreadPool(0).size(), 1);

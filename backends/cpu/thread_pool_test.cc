@@ -9,8 +9,8 @@
 #include <vector>
 
 #ifdef BERTH_ONEDNN
+#include "backends/cpu/omp_testing.h"
 #include "kernels/cpu/onednn.h"
-extern "C" int omp_in_parallel();
 #endif
 
 namespace berth {
@@ -21,7 +21,7 @@ struct Seen {
     Seen& seen = *static_cast<Seen*>(context);
     seen.items += end - begin;
 #ifdef BERTH_ONEDNN
-    if (omp_in_parallel() != 0) seen.in_region = true;
+    if (testing::in_omp_region()) seen.in_region = true;
 #endif
   }
   std::atomic<int64_t> items{0};

@@ -1,34 +1,34 @@
 #include "kernels/cpu/onednn.h"
 
-#include <dnnl.h>
-
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
 
-// libgomp's, which oneDNN of this kind stands on.
-extern "C" void omp_set_num_threads(int count);
+#include "kernels/cpu/onednn_library.h"
 
 namespace berth::cpu {
 namespace {
 
+// REQUIRES: it could be opened.
+const OneDnn& dnn() { return *onednn(); }
+
 dnnl_engine_t engine() {
   static const dnnl_engine_t made = [] {
     dnnl_engine_t e = nullptr;
-    return dnnl_engine_create(&e, dnnl_cpu, 0) == dnnl_success ? e : nullptr;
+    return dnn().engine_create(&e, dnnl_cpu, 0) == dnnl_success ? e : nullptr;
   }();
   return made;
 }
 
 // Calls a function of oneDNN's when it goes out of scope.
-template <typename T, dnnl_status_t (*kDestroy)(T)>
+template <typename T, dnnl_status_t (*OneDnn::*kDestroy)(T)>
 class Owned {
  public:
   Owned() = default;
   ~Owned() {
-    if (value_ != nullptr) kDestroy(value_);
+    if (value_ != nullptr) (dnn().*kDestroy)(value_);
   }
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
@@ -39,33 +39,33 @@ class Owned {
   T value_ = nullptr;
 };
 
-using MemoryDesc = Owned<dnnl_memory_desc_t, dnnl_memory_desc_destroy>;
-using Attributes = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
-using PostOps = Owned<dnnl_post_ops_t, dnnl_post_ops_destroy>;
-using PrimitiveDesc = Owned<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy>;
-using Primitive = Owned<dnnl_primitive_t, dnnl_primitive_destroy>;
-using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
-using Stream = Owned<dnnl_stream_t, dnnl_stream_destroy>;
+using MemoryDesc = Owned<dnnl_memory_desc_t, &OneDnn::memory_desc_destroy>;
+using Attributes = Owned<dnnl_primitive_attr_t, &OneDnn::primitive_attr_destroy>;
+using PostOps = Owned<dnnl_post_ops_t, &OneDnn::post_ops_destroy>;
+using PrimitiveDesc = Owned<dnnl_primitive_desc_t, &OneDnn::primitive_desc_destroy>;
+using Primitive = Owned<dnnl_primitive_t, &OneDnn::primitive_destroy>;
+using Memory = Owned<dnnl_memory_t, &OneDnn::memory_destroy>;
+using Stream = Owned<dnnl_stream_t, &OneDnn::stream_destroy>;
 
 bool make_attributes(const Finish& finish, Attributes& attributes) {
   PostOps ops;
-  if (dnnl_primitive_attr_create(attributes.out()) != dnnl_success ||
-      dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user) != dnnl_success ||
-      dnnl_post_ops_create(ops.out()) != dnnl_success) {
+  if (dnn().primitive_attr_create(attributes.out()) != dnnl_success ||
+      dnn().primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user) != dnnl_success ||
+      dnn().post_ops_create(ops.out()) != dnnl_success) {
     return false;
   }
-  if (finish.residual != 0 && dnnl_post_ops_append_sum(ops.get(), 1, 0, dnnl_data_type_undef) != dnnl_success) {
+  if (finish.residual != 0 && dnn().post_ops_append_sum(ops.get(), 1, 0, dnnl_data_type_undef) != dnnl_success) {
     return false;
   }
-  return dnnl_primitive_attr_set_post_ops(attributes.get(), ops.get()) == dnnl_success;
+  return dnn().primitive_attr_set_post_ops(attributes.get(), ops.get()) == dnnl_success;
 }
 
 // Null strides: whatever oneDNN likes.
 bool describe(int rank, const int64_t* sizes, const int64_t* strides, MemoryDesc& desc) {
   if (strides == nullptr) {
-    return dnnl_memory_desc_create_with_tag(desc.out(), rank, sizes, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
+    return dnn().memory_desc_create_with_tag(desc.out(), rank, sizes, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
   }
-  return dnnl_memory_desc_create_with_strides(desc.out(), rank, sizes, dnnl_f32, strides) == dnnl_success;
+  return dnn().memory_desc_create_with_strides(desc.out(), rank, sizes, dnnl_f32, strides) == dnnl_success;
 }
 
 // oneDNN wants true strides along a single place too.
@@ -85,7 +85,7 @@ bool describe_activation(const ConvSpec& s, const int64_t (&places)[2], int64_t 
 bool read_layout(const_dnnl_memory_desc_t desc, WeightLayout* layout) {
   dnnl_format_kind_t kind = dnnl_format_kind_undef;
   const auto query = [&](dnnl_query_t what, void* result) {
-    return dnnl_memory_desc_query(desc, what, result) == dnnl_success;
+    return dnn().memory_desc_query(desc, what, result) == dnnl_success;
   };
   if (!query(dnnl_query_format_kind, &kind) || kind != dnnl_blocked) return false;
   int blocks = 0;
@@ -111,7 +111,7 @@ bool read_layout(const_dnnl_memory_desc_t desc, WeightLayout* layout) {
     layout->block_dim[i] = static_cast<int>((*owners)[i]);
   }
   // What else a format may ask for, sums beside the elements say, would show in its size.
-  return dnnl_memory_desc_get_size(desc) == static_cast<size_t>(layout->packed_numel()) * sizeof(float);
+  return dnn().memory_desc_get_size(desc) == static_cast<size_t>(layout->packed_numel()) * sizeof(float);
 }
 
 // What models have. oneDNN reckons in 32 bits, and files may ask for anything.
@@ -141,16 +141,16 @@ bool make_desc(const ConvSpec& s, PrimitiveDesc& desc) {
       !describe_activation(s, s.out, s.out_channels, s.out_stride, out) ||
       !describe(groups ? 5 : 4, groups ? grouped : grouped + 1, nullptr, weight) ||
       (s.finish.bias != 0 &&
-       dnnl_memory_desc_create_with_tag(bias.out(), 1, &s.out_channels, dnnl_f32, dnnl_a) != dnnl_success) ||
+       dnn().memory_desc_create_with_tag(bias.out(), 1, &s.out_channels, dnnl_f32, dnnl_a) != dnnl_success) ||
       !make_attributes(s.finish, attributes)) {
     return false;
   }
   if (s.transposed != 0) {
-    return dnnl_deconvolution_forward_primitive_desc_create(
+    return dnn().deconvolution_forward_primitive_desc_create(
                desc.out(), engine(), dnnl_forward_inference, dnnl_deconvolution_direct, in.get(), weight.get(),
                bias.get(), out.get(), s.stride, dilates, s.padding, end, attributes.get()) == dnnl_success;
   }
-  return dnnl_convolution_forward_primitive_desc_create(
+  return dnn().convolution_forward_primitive_desc_create(
              desc.out(), engine(), dnnl_forward_inference, dnnl_convolution_direct, in.get(), weight.get(), bias.get(),
              out.get(), s.stride, dilates, s.padding, end, attributes.get()) == dnnl_success;
 }
@@ -166,13 +166,13 @@ bool make_desc(const LinearSpec& s, PrimitiveDesc& desc) {
   if (!describe(2, in_size, in_stride, in) || !describe(2, out_size, out_stride, out) ||
       !describe(2, weight_size, nullptr, weight) ||
       (s.finish.bias != 0 &&
-       dnnl_memory_desc_create_with_tag(bias.out(), 1, &s.columns, dnnl_f32, dnnl_a) != dnnl_success) ||
+       dnn().memory_desc_create_with_tag(bias.out(), 1, &s.columns, dnnl_f32, dnnl_a) != dnnl_success) ||
       !make_attributes(s.finish, attributes)) {
     return false;
   }
-  return dnnl_inner_product_forward_primitive_desc_create(desc.out(), engine(), dnnl_forward_inference, in.get(),
-                                                          weight.get(), bias.get(), out.get(),
-                                                          attributes.get()) == dnnl_success;
+  return dnn().inner_product_forward_primitive_desc_create(desc.out(), engine(), dnnl_forward_inference, in.get(),
+                                                           weight.get(), bias.get(), out.get(),
+                                                           attributes.get()) == dnnl_success;
 }
 
 // The strides with which a packed weight's dimensions run through the dense one.
@@ -211,7 +211,7 @@ OneDnnPrimitive::~OneDnnPrimitive() = default;
 
 const char* OneDnnPrimitive::implementation() const {
   const char* name = "";
-  dnnl_primitive_desc_query(handles_->desc.get(), dnnl_query_impl_info_str, 0, &name);
+  dnn().primitive_desc_query(handles_->desc.get(), dnnl_query_impl_info_str, 0, &name);
   return name;
 }
 
@@ -259,33 +259,33 @@ template <typename Spec>
 bool fill(const Spec& spec, OneDnnPrimitive::Handles& handles, WeightLayout* weight, size_t* scratch_bytes) {
   if (engine() == nullptr || !make_desc(spec, handles.desc)) return false;
   const char* name = "ref";
-  dnnl_primitive_desc_query(handles.desc.get(), dnnl_query_impl_info_str, 0, &name);
+  dnn().primitive_desc_query(handles.desc.get(), dnnl_query_impl_info_str, 0, &name);
   if (is_slow(name)) return false;
-  if (!read_layout(dnnl_primitive_desc_query_md(handles.desc.get(), dnnl_query_weights_md, 0), weight)) return false;
+  if (!read_layout(dnn().primitive_desc_query_md(handles.desc.get(), dnnl_query_weights_md, 0), weight)) return false;
   set_from(spec, weight);
   *scratch_bytes =
-      dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(handles.desc.get(), dnnl_query_scratchpad_md, 0));
-  return dnnl_primitive_create(handles.primitive.out(), handles.desc.get()) == dnnl_success;
+      dnn().memory_desc_get_size(dnn().primitive_desc_query_md(handles.desc.get(), dnnl_query_scratchpad_md, 0));
+  return dnn().primitive_create(handles.primitive.out(), handles.desc.get()) == dnnl_success;
 }
 
 }  // namespace
 
-std::shared_ptr<const OneDnnPrimitive> OneDnnPrimitive::get(const ConvSpec& spec, int threads) {
+template <typename Spec>
+std::shared_ptr<const OneDnnPrimitive> OneDnnPrimitive::find_or_make(const Spec& spec, int threads) {
+  if (onednn() == nullptr) return nullptr;
   return cache().find_or_make(Cache::key_of(spec, threads), [&]() -> Cache::Entry {
-    omp_set_num_threads(threads);
+    dnn().openmp.set_num_threads(threads);
     std::shared_ptr<OneDnnPrimitive> made(new OneDnnPrimitive());
     made->threads_ = threads;
     return fill(spec, *made->handles_, &made->weight_, &made->scratch_bytes_) ? made : nullptr;
   });
 }
 
+std::shared_ptr<const OneDnnPrimitive> OneDnnPrimitive::get(const ConvSpec& spec, int threads) {
+  return find_or_make(spec, threads);
+}
 std::shared_ptr<const OneDnnPrimitive> OneDnnPrimitive::get(const LinearSpec& spec, int threads) {
-  return cache().find_or_make(Cache::key_of(spec, threads), [&]() -> Cache::Entry {
-    omp_set_num_threads(threads);
-    std::shared_ptr<OneDnnPrimitive> made(new OneDnnPrimitive());
-    made->threads_ = threads;
-    return fill(spec, *made->handles_, &made->weight_, &made->scratch_bytes_) ? made : nullptr;
-  });
+  return find_or_make(spec, threads);
 }
 
 struct OneDnnCall::Memories {
@@ -309,7 +309,7 @@ std::unique_ptr<OneDnnCall> OneDnnCall::make(std::shared_ptr<const OneDnnPrimiti
   std::unique_ptr<OneDnnCall> call(new OneDnnCall());
   call->primitive_ = std::move(primitive);
   Memories& m = *call->memories_;
-  if (dnnl_stream_create(m.stream.out(), engine(), dnnl_stream_default_flags) != dnnl_success) return nullptr;
+  if (dnn().stream_create(m.stream.out(), engine(), dnnl_stream_default_flags) != dnnl_success) return nullptr;
   static constexpr struct {
     int arg;
     dnnl_query_t query;
@@ -321,9 +321,9 @@ std::unique_ptr<OneDnnCall> OneDnnCall::make(std::shared_ptr<const OneDnnPrimiti
                                {DNNL_ARG_SCRATCHPAD, dnnl_query_scratchpad_md, 0}};
   for (int i = 0; i < Memories::kCount; ++i) {
     const const_dnnl_memory_desc_t desc =
-        dnnl_primitive_desc_query_md(call->primitive_->handles_->desc.get(), kPlan[i].query, kPlan[i].index);
-    if (dnnl_memory_create(m.memory[i].out(), desc, engine(), DNNL_MEMORY_NONE) != dnnl_success) return nullptr;
-    if (dnnl_memory_desc_get_size(desc) > 0) m.args[m.count++] = {kPlan[i].arg, m.memory[i].get()};
+        dnn().primitive_desc_query_md(call->primitive_->handles_->desc.get(), kPlan[i].query, kPlan[i].index);
+    if (dnn().memory_create(m.memory[i].out(), desc, engine(), DNNL_MEMORY_NONE) != dnnl_success) return nullptr;
+    if (dnn().memory_desc_get_size(desc) > 0) m.args[m.count++] = {kPlan[i].arg, m.memory[i].get()};
   }
   return call;
 }
@@ -332,45 +332,13 @@ Error OneDnnCall::run(const float* input, const float* weight, const float* bias
   Memories& m = *memories_;
   void* const pointers[Memories::kCount] = {const_cast<float*>(input), const_cast<float*>(weight),
                                             const_cast<float*>(bias), out, scratch};
-  for (int i = 0; i < Memories::kCount; ++i) dnnl_memory_set_data_handle(m.memory[i].get(), pointers[i]);
-  omp_set_num_threads(primitive_->threads_);
+  for (int i = 0; i < Memories::kCount; ++i) dnn().memory_set_data_handle(m.memory[i].get(), pointers[i]);
+  dnn().openmp.set_num_threads(primitive_->threads_);
   const dnnl_status_t status =
-      dnnl_primitive_execute(primitive_->handles_->primitive.get(), m.stream.get(), m.count, m.args);
+      dnn().primitive_execute(primitive_->handles_->primitive.get(), m.stream.get(), m.count, m.args);
   return status == dnnl_success         ? Error::kOk
          : status == dnnl_out_of_memory ? Error::kMemoryAllocationFailed
                                         : Error::kInternal;
-}
-
-std::string onednn_source() {
-  const dnnl_version_t& v = *dnnl_version();
-  const char* isa = "other";
-  switch (dnnl_get_effective_cpu_isa()) {
-    case dnnl_cpu_isa_sse41: isa = "sse41"; break;
-    case dnnl_cpu_isa_avx: isa = "avx"; break;
-    case dnnl_cpu_isa_avx2:
-    case dnnl_cpu_isa_avx2_vnni:
-    case dnnl_cpu_isa_avx2_vnni_2: isa = "avx2"; break;
-    case dnnl_cpu_isa_avx512_core:
-    case dnnl_cpu_isa_avx512_core_vnni:
-    case dnnl_cpu_isa_avx512_core_bf16:
-    case dnnl_cpu_isa_avx512_core_fp16:
-    case dnnl_cpu_isa_avx512_core_amx:
-    case dnnl_cpu_isa_avx512_core_amx_fp16: isa = "avx512"; break;
-    default: break;
-  }
-  return "onednn " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch) + " " +
-         isa;
-}
-
-bool limit_onednn(const char* isa) {
-  const bool avx2 = std::strcmp(isa, "avx2") == 0;
-  if (!avx2 && std::strcmp(isa, "avx512") != 0) return false;
-  const dnnl_cpu_isa_t wanted = avx2 ? dnnl_cpu_isa_avx2_vnni_2 : dnnl_cpu_isa_avx512_core_bf16;
-  dnnl_set_max_cpu_isa(wanted);
-  const unsigned effective = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
-  const unsigned needed = avx2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_avx512_core;
-  const bool enough = (effective & needed) == needed;
-  return enough && (!avx2 || (effective & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core);
 }
 
 }  // namespace berth::cpu

@@ -1,11 +1,14 @@
 // oneDNN's convolution and inner product as this room uses them: one primitive for all calls of equal numbers, shared
 // by the whole process; what a call needs besides, by itself. Only in builds with BERTH_ONEDNN.
 //
+// The library is opened when the first primitive is asked for (onednn_library.h). Where it cannot be, there is none.
+//
 // Threads: oneDNN runs on one OpenMP team a calling thread. A primitive is made for a number of threads, and each call
 // sets the size of the calling thread's team to it (omp_set_num_threads); with one thread no parallel region is opened.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "kernels/cpu/conv_spec.h"
 
@@ -16,8 +19,8 @@ class OneDnnPrimitive {
  public:
   struct Handles;
 
-  /// Finds or makes the primitive for these numbers; null when oneDNN has none that is better than plain loops. A
-  /// residual is expected in the memory of the result; the activation is left to the caller.
+  /// Finds or makes the primitive for these numbers; null when oneDNN has none that is better than plain loops, and
+  /// when there is no oneDNN. A residual is expected in the memory of the result; the activation is left to the caller.
   static std::shared_ptr<const OneDnnPrimitive> get(const ConvSpec& spec, int threads);
   static std::shared_ptr<const OneDnnPrimitive> get(const LinearSpec& spec, int threads);
 
@@ -33,6 +36,8 @@ class OneDnnPrimitive {
  private:
   friend class OneDnnCall;
   OneDnnPrimitive();
+  template <typename Spec>
+  static std::shared_ptr<const OneDnnPrimitive> find_or_make(const Spec& spec, int threads);
 
   std::unique_ptr<Handles> handles_;
   WeightLayout weight_;
@@ -65,11 +70,29 @@ class OneDnnCall {
 /// Whether there is a OneDnnCall in this process: pools let OpenMP's team work for our own kernels too then.
 bool onednn_is_used();
 
-/// "onednn 3.2.0 avx512_core_bf16": what a packing's text begins with.
+/// The functions of the OpenMP that oneDNN runs on: of libgomp, or what else has them.
+struct OpenMp {
+  void (*set_num_threads)(int count);
+  int (*thread_num)();
+  /// What compilers call for "#pragma omp parallel".
+  void (*parallel)(void (*function)(void*), void* data, unsigned threads, unsigned flags);
+};
+
+/// Null when there is no oneDNN. Opens it.
+const OpenMp* onednn_openmp();
+
+/// Whether it was opened, which nothing here does.
+bool onednn_is_open();
+/// Why there is no oneDNN: "libdnnl.so.3: cannot open shared object file"; empty where there is. Opens it.
+std::string onednn_missing();
+/// Opens this file instead, if oneDNN was not asked for yet: for tests. `name` must live on.
+void open_onednn_as(const char* name);
+
+/// "onednn 3.2.0 avx512": what a packing's text begins with; empty when there is no oneDNN. Opens it.
 std::string onednn_source();
 
 /// Makes oneDNN use nothing beyond this instruction set ("avx2", "avx512") from now on. False for another name, for one
-/// that this machine lacks, and when oneDNN was used already with another.
+/// that this machine lacks, and when oneDNN was used or limited already with another. Does not open it.
 bool limit_onednn(const char* isa);
 
 }  // namespace berth::cpu

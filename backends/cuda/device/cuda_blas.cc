@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "backends/cuda/device/remembered.h"
-#include "backends/cuda/device/shared_library.h"
+#include "base/shared_library.h"
 #include "runtime/log.h"
 
 namespace berth::cuda {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "backends/cuda/device/remembered.h"
-#include "backends/cuda/device/shared_library.h"
+#include "base/shared_library.h"
 
 namespace berth::cuda {
 namespace {

@@ -23,7 +23,7 @@
 #define BERTH_TEXT_OF(x) #x
 #define BERTH_TEXT(x) BERTH_TEXT_OF(x)
 
-namespace berth::cuda {
+namespace berth {
 
 /// Stays open to the end of the process: what it has made may be used until then.
 class SharedLibrary {
@@ -47,4 +47,4 @@ class SharedLibrary {
   void* handle_ = nullptr;
 };
 
-}  // namespace berth::cuda
+}  // namespace berth
