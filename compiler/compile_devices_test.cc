@@ -169,5 +169,26 @@ TEST(ATextWithValuesInTheWrongPlace, IsRefusedNotEmitted) {
   EXPECT_EQ(format::tensor_device(compiled.output(0)), Device(DeviceType::kSim, 0));
 }
 
+/// Each branch is a delegate, and both write the one result: the plan check once took the second to read it.
+TEST(BranchesOnTheHost, AreDelegatesThatWriteTheSameResult) {
+  const Compiled branches(R"(
+    method forward(%x: f32[4], %y: f32[4]) {
+      %s: f32[] = aten::sum.dim_IntList(%x, [], false, none)
+      %c: bool[] = aten::gt.Scalar(%s, 0)
+      %z: f32[4] = berth::if(%c) {
+        ()
+        %a: f32[4] = aten::add.Tensor(%x, %y, 1)
+        yield %a
+      } {
+        ()
+        %m: f32[4] = aten::mul.Tensor(%x, %y)
+        yield %m
+      }
+      return %z
+    })",
+                          target("cpu"));
+  EXPECT_EQ(format::length(branches.plan().delegates()), 3u);
+}
+
 }  // namespace
 }  // namespace berth

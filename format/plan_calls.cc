@@ -158,9 +158,13 @@ Error Sweep::kernel(const fb::KernelCall& call) {
     return shape.args->size() >= 3 ? rename(shape.args->Get(0), shape.args->Get(2)) : Error::kOk;
   }
   Error error = Error::kOk;
+  bool keep = true;
   const auto write_one = [&](int32_t v, WriteKind kind) {
-    if (error == Error::kOk) error = write(v, kind);
+    if (error == Error::kOk) error = write(v, kind, keep);
   };
+  // Of several results none may lie over another: each is looked at while all are still to be read.
+  if (!visit_writes(graph_, shape, write_one)) return stopped();
+  keep = false;
   if (!visit_writes(graph_, shape, write_one)) return stopped();
   BERTH_RETURN_IF_ERROR(error);
   bool good = true;
@@ -169,19 +173,24 @@ Error Sweep::kernel(const fb::KernelCall& call) {
 }
 
 Error Sweep::delegate(const fb::DelegateCall& call) {
-  const auto is_result = [&](int32_t v) {
-    return tensor_at(*graph_.plan, v) != nullptr && graph_.first_write[static_cast<size_t>(v)] == now_;
-  };
-  for (uint32_t i = 0; i < call.args()->size(); ++i) {
-    if (is_result(call.args()->Get(i))) BERTH_RETURN_IF_ERROR(write(call.args()->Get(i), WriteKind::kWhole));
+  const uint32_t count = call.args()->size();
+  const uint32_t results = count - graph_.results[static_cast<size_t>(now_)];
+  for (const bool keep : {true, false}) {  // as a kernel's results
+    for (uint32_t i = results; i < count; ++i) {
+      const int32_t v = call.args()->Get(i);
+      if (tensor_at(*graph_.plan, v) != nullptr) BERTH_RETURN_IF_ERROR(write(v, WriteKind::kWhole, keep));
+    }
   }
-  for (uint32_t i = 0; i < call.args()->size(); ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const int32_t argument = call.args()->Get(i);
+    if (i >= results && tensor_at(*graph_.plan, argument) != nullptr) continue;
     bool good = true;
-    const auto read_one = [&](int32_t v) { good = (is_result(v) || read(v)) && good; };
-    if (!for_each_tensor(graph_, call.args()->Get(i), read_one) || !good) return stopped();
+    const auto read_one = [&](int32_t v) { good = read(v) && good; };
+    if (!for_each_tensor(graph_, argument, read_one) || !good) return stopped();
   }
-  for (uint32_t i = 0; i < call.args()->size(); ++i) {
-    if (is_result(call.args()->Get(i))) BERTH_RETURN_IF_ERROR(check_result(nullptr, call.args()->Get(i)));
+  for (uint32_t i = results; i < count; ++i) {
+    const int32_t v = call.args()->Get(i);
+    if (tensor_at(*graph_.plan, v) != nullptr) BERTH_RETURN_IF_ERROR(check_result(nullptr, v));
   }
   return Error::kOk;
 }

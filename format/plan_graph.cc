@@ -18,24 +18,81 @@ Error fail_at(Report* report, Error code, int method, int32_t instruction, const
   return fail(report, code, place, "%s", message);
 }
 
+/// Whether the instruction, one before those that are collected now, writes `v`.
+bool writes(PlanGraph& graph, const fb::Instruction& instruction, int32_t i, int32_t v) {
+  bool found = false;
+  if (const auto* call = instruction.instr_args_as_KernelCall()) {
+    const auto write = [&](int32_t written, WriteKind) { found = found || written == v; };
+    if (!visit_writes(graph, shape_of(graph, *call), write)) return true;
+  }
+  if (const auto* call = instruction.instr_args_as_DelegateCall()) {
+    const uint32_t count = call->args()->size();
+    const uint32_t results = graph.results[static_cast<size_t>(i)];
+    for (uint32_t k = count - results; k < count; ++k) found = found || call->args()->Get(k) == v;
+  }
+  return found;
+}
+
+/// Whether `v` may hold something when `end` is reached. Of two branches each may write it: what the first wrote does
+/// not reach the second. Ways back are not followed, as everywhere where "before" is the order of the instructions.
+bool was_written(PlanGraph& graph, int32_t v, int32_t end) {
+  const int32_t first = graph.first_write[static_cast<size_t>(v)];
+  if (first == kNone || graph.last_leave < first) return first != kNone;
+  if (!graph.spend(static_cast<uint64_t>(end))) return true;
+  std::fill(graph.arrives.begin() + first, graph.arrives.begin() + end + 1, uint8_t{0});
+  bool here = false;
+  for_each_instruction(*graph.plan, [&](const fb::Instruction& instruction, int32_t i, int32_t chain_start) {
+    if (i == end) return Error::kEndOfMethod;
+    if (i < first) return Error::kOk;
+    here = here || graph.arrives[static_cast<size_t>(i)] != 0 || writes(graph, instruction, i, v);
+    const auto* jump = instruction.instr_args_as_JumpFalseCall();
+    const int32_t to = jump == nullptr ? 0 : chain_start + jump->destination_instruction();
+    if (!here || to <= i) return Error::kOk;
+    if (to <= end) graph.arrives[static_cast<size_t>(to)] = 1;
+    here = !graph.is_always(*jump);
+    return Error::kOk;
+  });
+  return here || graph.arrives[static_cast<size_t>(end)] != 0;
+}
+
+/// Whether `v` is another name of bytes that something gave their contents before `end`: by berth.meta or a move. A
+/// part of a whole that only its parts write is none.
+bool is_other_name(PlanGraph& graph, int32_t v, int32_t end, int depth) {
+  if ((graph.mark(v) & kIsRenamed) != 0) return true;
+  const auto* relations = graph.meta == nullptr ? nullptr : graph.meta->relations();
+  if (!graph.spend(length(relations))) return true;
+  for (uint32_t i = 0; i < length(relations); ++i) {
+    const fb::Relation& relation = *relations->Get(i);
+    if (relation.kind() != fb::RelationKind::VIEW || relation.value() != v) continue;
+    if ((graph.mark(relation.base()) & (kIsInput | kHasInitialValue)) != 0 ||
+        was_written(graph, relation.base(), end) ||
+        (depth > 0 && is_other_name(graph, relation.base(), end, depth - 1))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Whether a delegate may be taken to write this argument.
-bool is_fresh(const PlanGraph& graph, int32_t v) {
+bool is_fresh(PlanGraph& graph, int32_t v, int32_t instruction) {
+  constexpr int kViewsOfViews = 8;
   const Storage storage = storage_of(*tensor_at(*graph.plan, v));
-  return !graph.is_defined(v) && storage != Storage::kConstant && storage != Storage::kExternalConstant;
+  return storage != Storage::kConstant && storage != Storage::kExternalConstant &&
+         (graph.mark(v) & (kIsInput | kHasInitialValue)) == 0 && !was_written(graph, v, instruction) &&
+         !is_other_name(graph, v, instruction, kViewsOfViews);
 }
 
 void collect_delegate_writes(PlanGraph* graph, const fb::DelegateCall& call, int32_t instruction) {
-  bool results = true;
-  for (uint32_t i = call.args()->size(); i-- > 0;) {
+  const uint32_t count = call.args()->size();
+  uint32_t& results = graph->results[static_cast<size_t>(instruction)];
+  for (uint32_t i = count; i-- > 0;) {
     const int32_t v = call.args()->Get(i);
-    if (tensor_at(*graph->plan, v) == nullptr) {
-      graph->marks[static_cast<size_t>(v)] |= kIsOutputSlot;
-      continue;
-    }
-    results = results && is_fresh(*graph, v);
-    if (!results) continue;
+    if (tensor_at(*graph->plan, v) != nullptr && !is_fresh(*graph, v, instruction)) break;
+    results = count - i;
+    if (tensor_at(*graph->plan, v) == nullptr) continue;
     graph->marks[static_cast<size_t>(v)] |= kIsWritten;
-    graph->first_write[static_cast<size_t>(v)] = instruction;
+    int32_t& first = graph->first_write[static_cast<size_t>(v)];
+    if (first == kNone) first = instruction;
   }
 }
 
@@ -54,9 +111,6 @@ Error collect_kernel_writes(PlanGraph* graph, const fb::KernelCall& call, int32_
   if (constant) return fail_at(report, Error::kInvalidProgram, method, instruction, "the kernel writes to a constant");
   if (shape.access->kind == OperatorAccess::Kind::kView && shape.args->size() >= 3) {
     graph->marks[static_cast<size_t>(shape.args->Get(2))] |= kIsRenamed;
-  }
-  if (shape.args->size() > 0) {
-    graph->marks[static_cast<size_t>(shape.args->Get(shape.args->size() - 1))] |= kIsOutputSlot;
   }
   return Error::kOk;
 }
@@ -107,6 +161,7 @@ PlanSize measure_plan(const fb::ExecutionPlan& plan) {
     }
     if (instruction.instr_args_as_MoveCall() != nullptr) ++size.alias_calls;
     if (instruction.instr_args_as_JumpFalseCall() != nullptr) ++size.jumps;
+    if (instruction.instr_args_as_DelegateCall() != nullptr) ++size.delegate_calls;
     return Error::kOk;
   });
   return size;
@@ -115,6 +170,7 @@ PlanSize measure_plan(const fb::ExecutionPlan& plan) {
 bool take_graph_memory(const PlanSize& size, Scratch* scratch, PlanGraph* graph) {
   const size_t items = size.items();
   const size_t aliases = size.alias_capacity();
+  const size_t calling = size.delegate_calls == 0 ? 0 : size.instructions;
   return scratch->take(size.values, &graph->item) && scratch->take(size.values, &graph->first_write) &&
          scratch->take(size.values, &graph->aliases) && scratch->take(size.values, &graph->marks) &&
          scratch->take(items, &graph->begin) && scratch->take(items, &graph->end) &&
@@ -122,7 +178,8 @@ bool take_graph_memory(const PlanSize& size, Scratch* scratch, PlanGraph* graph)
          scratch->take(size.planned, &graph->group) && scratch->take(size.planned, &graph->next) &&
          scratch->take(size.planned, &graph->members) && scratch->take(aliases, &graph->alias_instruction) &&
          scratch->take(aliases, &graph->alias_from) && scratch->take(aliases, &graph->next_alias) &&
-         scratch->take(size.operators, &graph->access);
+         scratch->take(size.operators, &graph->access) && scratch->take(calling, &graph->results) &&
+         scratch->take(calling, &graph->arrives);
 }
 
 Error collect_items(PlanGraph* graph, int method, Report* report) {
@@ -160,6 +217,22 @@ Error collect_items(PlanGraph* graph, int method, Report* report) {
   return Error::kOk;
 }
 
+/// What instructions may change beside tensors' bytes.
+void mark_slots(PlanGraph* graph) {
+  const auto mark = [&](int32_t v) { graph->marks[static_cast<size_t>(v)] |= kIsOutputSlot; };
+  for_each_instruction(*graph->plan, [&](const fb::Instruction& instruction, int32_t, int32_t) {
+    const auto* kernel = instruction.instr_args_as_KernelCall();
+    if (kernel != nullptr && kernel->args()->size() > 0) mark(kernel->args()->Get(kernel->args()->size() - 1));
+    if (const auto* call = instruction.instr_args_as_DelegateCall()) {
+      for (const int32_t v : *call->args()) {
+        if (tensor_at(*graph->plan, v) == nullptr) mark(v);
+      }
+    }
+    if (const auto* move = instruction.instr_args_as_MoveCall()) mark(move->move_to());
+    return Error::kOk;
+  });
+}
+
 Error collect_writes(PlanGraph* graph, int method, Report* report) {
   return for_each_instruction(*graph->plan, [&](const fb::Instruction& instruction, int32_t i, int32_t) -> Error {
     if (const fb::KernelCall* call = instruction.instr_args_as_KernelCall()) {
@@ -169,13 +242,15 @@ Error collect_writes(PlanGraph* graph, int method, Report* report) {
       if (!graph->spend(call->args()->size())) return out_of_budget(method, report);
       collect_delegate_writes(graph, *call, i);
     }
+    const auto* jump = instruction.instr_args_as_JumpFalseCall();
+    if (jump != nullptr && graph->is_always(*jump)) graph->last_leave = i;
     if (const fb::MoveCall* call = instruction.instr_args_as_MoveCall()) {
       const auto kind = graph->plan->values()->Get(static_cast<uint32_t>(call->move_from()))->val_type();
       if (kind == fb::KernelTypes::TensorList || kind == fb::KernelTypes::OptionalTensorList) {
         return fail_at(report, Error::kNotSupported, method, i,
                        "a list of tensors is moved; only tensors can be followed");
       }
-      graph->marks[static_cast<size_t>(call->move_to())] |= kIsOutputSlot | kIsRenamed;
+      graph->marks[static_cast<size_t>(call->move_to())] |= kIsRenamed;
     }
     return Error::kOk;
   });
@@ -183,6 +258,7 @@ Error collect_writes(PlanGraph* graph, int method, Report* report) {
 
 Error build_graph(PlanGraph* graph, int method, Report* report) {
   BERTH_RETURN_IF_ERROR(collect_items(graph, method, report));
+  mark_slots(graph);
   BERTH_RETURN_IF_ERROR(collect_writes(graph, method, report));
   BERTH_RETURN_IF_ERROR(collect_aliases(graph, method, report));
   return relate_views(graph, method, report);

@@ -61,6 +61,7 @@ struct PlanSize {
   size_t instructions = 0;
   size_t alias_calls = 0;  // MoveCalls and et_views
   size_t jumps = 0;
+  size_t delegate_calls = 0;
   /// Aliases that fit: several for a call when what it names is an alias already.
   size_t alias_capacity() const { return alias_calls == 0 ? 0 : 8 * alias_calls + 64; }
   size_t items() const { return planned + alias_capacity(); }
@@ -112,10 +113,22 @@ struct PlanGraph {
 
   Span<OperatorAccess> access;  // by operator
 
+  // Empty where no delegate is called.
+  Span<uint32_t> results;      // by instruction: how many of a delegate's last arguments it writes
+  Span<uint8_t> arrives;       // by instruction: a note of was_written(), whether a jump brings the value there
+  int32_t last_leave = kNone;  // the last jump that is always taken, of the instructions collected so far
+
   bool is_alias(int32_t i) const { return static_cast<size_t>(i) >= size.planned; }
   uint8_t mark(int32_t v) const { return marks[static_cast<size_t>(v)]; }
   /// Whether something gives the value its bytes: a caller, the file or an instruction.
   bool is_defined(int32_t v) const { return (mark(v) & (kIsInput | kHasInitialValue | kIsStacked | kIsWritten)) != 0; }
+  /// Whether the jump is taken whatever happens: ExecuTorch leaves a branch with a jump on a constant. REQUIRES: the
+  /// slots that instructions change are marked.
+  bool is_always(const fb::JumpFalseCall& call) const {
+    const auto* constant = plan->values()->Get(static_cast<uint32_t>(call.cond_value_index()))->val_as_Bool();
+    return constant != nullptr && !constant->bool_val() &&
+           (mark(call.cond_value_index()) & (kIsOutputSlot | kIsInput)) == 0;
+  }
   bool overlap(int32_t a, int32_t b) const {
     return begin[static_cast<size_t>(a)] < end[static_cast<size_t>(b)] &&
            begin[static_cast<size_t>(b)] < end[static_cast<size_t>(a)];
@@ -143,6 +156,7 @@ Error build_graph(PlanGraph* graph, int method, Report* report);
 
 // Steps of build_graph, in this order.
 Error collect_items(PlanGraph* graph, int method, Report* report);
+void mark_slots(PlanGraph* graph);
 Error collect_writes(PlanGraph* graph, int method, Report* report);
 Error collect_aliases(PlanGraph* graph, int method, Report* report);
 Error relate_views(PlanGraph* graph, int method, Report* report);

@@ -183,11 +183,8 @@ Error Sweep::step(const fb::Instruction& instruction, int32_t chain_start) {
 Error Sweep::jump(const fb::JumpFalseCall& call, int32_t chain_start) {
   const Span<uint64_t> there = row(row_of(chain_start + call.destination_instruction()));
   if (!graph_.spend(there.size())) return stopped();
-  const fb::Bool* constant = graph_.plan->values()->Get(static_cast<uint32_t>(call.cond_value_index()))->val_as_Bool();
-  const bool always = constant != nullptr && !constant->bool_val() &&
-                      (graph_.mark(call.cond_value_index()) & (kIsOutputSlot | kIsInput)) == 0;
-  // ExecuTorch leaves a branch with a jump on a constant: what stands behind it is not reached from here.
-  if (always) {
+  // What stands behind a jump that is always taken is not reached from here.
+  if (graph_.is_always(call)) {
     live_.assign({there.data(), there.size()});
   } else {
     live_.add_all({there.data(), there.size()});

@@ -369,25 +369,106 @@ TEST(VerifyPlan, DelegatesWriteOnlyWhatIsNew) {
     m.op(1, {0}).desc.instructions.push_back(DelegateCallDesc{0, {0, 1, 2}});
     return m.op(3, {1, 2}).outputs({3});
   };
-  const auto judge_with_payload = [](const Method& m) {
-    ProgramDesc program;
-    program.methods = {m.desc};
-    program.payloads = {Bytes::of({1})};
-    const auto bytes = bytes_of(program);
-    ProgramView view;
-    Report report;
-    EXPECT_EQ(ProgramView::open({bytes.data(), bytes.size()}, &view, &report), Error::kOk);
-    EXPECT_EQ(verify_program(view, &report), Error::kOk) << report.message;
-    std::vector<uint8_t> scratch(plan_scratch_bytes(view, 0));
-    const Error error = verify_plan(view, 0, {scratch.data(), scratch.size()}, nullptr, &report);
-    return error == Error::kOk ? std::string("sound") : gist(std::string(report.place) + ": " + report.message);
-  };
-  EXPECT_EQ(judge_with_payload(method(32)), "sound");
-  EXPECT_EQ(judge_with_payload(method(16)),
+  EXPECT_EQ(judge(method(32)), "sound");
+  EXPECT_EQ(gist(judge(method(16))),
             "instructions[1]: it writes value 2 over bytes of value 1, which instruction 2 still reads");
   EXPECT_EQ(
-      judge_with_payload(method(0)),
+      gist(judge(method(0))),
       "instructions[1]: it writes value 2 over bytes of value 0, which it reads; the operator does not allow that");
+}
+
+TEST(VerifyPlan, DelegatesOfBothBranchesWriteTheSameResult) {
+  // 0: unless, to 3 | 1: delegate reads 0, scratch 2, writes 3 | 2: to 4 | 3: delegate reads 1, writes 3 | 4 reads 3.
+  const auto method = [](int64_t scratch, int64_t result) {
+    Method m({0, 16, scratch, result, 64});
+    m.desc.delegates = {{"Chip", 0, {}}};
+    m.desc.inputs = {0, 1};
+    m.jump(3);
+    m.desc.instructions.push_back(DelegateCallDesc{0, {0, 3, 2}});
+    m.jump_always(4);
+    m.desc.instructions.push_back(DelegateCallDesc{0, {1, 3}});
+    return m.op(4, {3}).outputs({4});
+  };
+  EXPECT_EQ(judge(method(48, 32)), "sound");
+  EXPECT_EQ(gist(judge(method(32, 32))),
+            "instructions[1]: it writes value 2 over bytes of value 3, which instruction 4 still reads");
+  EXPECT_EQ(
+      gist(judge(method(48, 16))),
+      "instructions[3]: it writes value 3 over bytes of value 1, which it reads; the operator does not allow that");
+  EXPECT_EQ(
+      gist(judge(method(48, 0))),
+      "instructions[1]: it writes value 3 over bytes of value 0, which it reads; the operator does not allow that");
+}
+
+TEST(VerifyPlan, ResultsOfOneCallLieApart) {
+  const auto delegate = [](int64_t scratch) {
+    Method m({0, 16, scratch});
+    m.desc.delegates = {{"Chip", 0, {}}};
+    m.desc.instructions.push_back(DelegateCallDesc{0, {0, 1, 2}});
+    return m.outputs({1});
+  };
+  EXPECT_EQ(judge(delegate(32)), "sound");
+  EXPECT_EQ(gist(judge(delegate(16))), "instructions[0]: it writes value 2 over bytes of value 1, which is an output");
+  const auto kernel = [](int64_t unread) {
+    Method m({0, 16, unread});
+    m.desc.values.emplace_back(TensorListDesc{{1, 2}});
+    m.desc.instructions.push_back(KernelCallDesc{0, {0, 3, 3}});
+    return m.outputs({1});
+  };
+  EXPECT_EQ(judge(kernel(32)), "sound");
+  EXPECT_EQ(gist(judge(kernel(16))), "instructions[0]: it writes value 2 over bytes of value 1, which is an output");
+}
+
+TEST(VerifyPlan, DelegatesReadOtherNamesOfWhatIsThere) {
+  // 1 | 2 is 1 under another name, by the file or by a move | delegate reads 2, writes 3 | 4 reads 1.
+  const auto method = [](bool moved, int64_t late) {
+    Method m({0, 16, moved ? 80 : 16, 32, late});
+    m.desc.delegates = {{"Chip", 0, {}}};
+    m.op(1, {0});
+    if (moved) m.move(2, 1);
+    m.desc.instructions.push_back(DelegateCallDesc{0, {2, 3}});
+    if (!moved) m.relation(2, 1, fb::RelationKind::VIEW);
+    return m.op(4, {1}).outputs({3, 4});
+  };
+  EXPECT_EQ(judge(method(false, 48)), "sound");
+  EXPECT_EQ(judge(method(true, 48)), "sound");
+  // Nobody but the delegate reads 1.
+  const auto overwritten = [](bool moved) {
+    Method m({0, 16, moved ? 80 : 16, 32, 16});
+    m.desc.delegates = {{"Chip", 0, {}}};
+    m.op(1, {0});
+    if (moved) m.move(2, 1);
+    m.op(4, {0});
+    m.desc.instructions.push_back(DelegateCallDesc{0, {2, 3}});
+    if (!moved) m.relation(2, 1, fb::RelationKind::VIEW);
+    return m.outputs({3});
+  };
+  EXPECT_NE(judge(overwritten(false)).find(" still reads"), std::string::npos);
+  EXPECT_NE(judge(overwritten(true)).find(" still reads"), std::string::npos);
+}
+
+TEST(VerifyPlan, DelegatesReadWhatAWayLeadsToThem) {
+  // Value 1 is written before the branches, or in one of them when the other has no jump to leave it.
+  const auto method = [](bool leaves, int32_t writer, int64_t late) {
+    Method m({0, 16, 32, late, 64});
+    m.desc.delegates = {{"Chip", 0, {}}};
+    if (writer == 0) m.op(1, {0});
+    m.jump(writer == 0 ? 4 : 3);
+    if (writer == 0) {
+      m.op(2, {0});
+    } else {
+      m.op(1, {0});
+    }
+    leaves ? m.jump_always(writer == 0 ? 6 : 5) : m.op(2, {0});
+    m.op(3, {0});
+    m.desc.instructions.push_back(DelegateCallDesc{0, {1, 4}});
+    return m.outputs({4});
+  };
+  const char* over = " still reads";
+  EXPECT_EQ(judge(method(true, 0, 48)), "sound");
+  EXPECT_NE(judge(method(true, 0, 16)).find(over), std::string::npos) << "written before both branches";
+  EXPECT_NE(judge(method(false, 1, 16)).find(over), std::string::npos) << "falls through to the call";
+  EXPECT_EQ(judge(method(true, 1, 16)), "sound") << "what the first branch wrote never gets to the second";
 }
 
 TEST(VerifyPlan, ScratchThatIsTooSmallIsRefusedWithTheNumber) {

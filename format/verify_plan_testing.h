@@ -102,6 +102,7 @@ inline std::string judge(const Method& method, PlanFacts* facts = nullptr) {
   program.methods = {method.desc};
   program.constants = {Bytes::of(std::vector<uint8_t>(16))};
   program.initial_values = {Bytes::of(std::vector<uint8_t>(16))};
+  if (!method.desc.delegates.empty()) program.payloads = {Bytes::of({1})};
   if (method.has_meta) {
     MethodMetaDesc meta;
     meta.name = "forward";
