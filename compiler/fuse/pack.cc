@@ -37,6 +37,7 @@ class Packer {
     if (!method_.tensor(std::get<ValueId>(node.args[0])).is_static()) return false;
     cpu::PackedWeight packed;
     const std::vector<float> weight = floats_of(*constant);
+    constant->blob.release();
     if (!(conv ? pack_conv(node, *constant, weight, &packed) : pack_linear(node, *constant, weight, &packed))) {
       return false;
     }
