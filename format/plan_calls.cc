@@ -4,6 +4,7 @@
 
 #include "base/dtype.h"
 #include "base/result.h"
+#include "format/plan_relations.h"
 #include "format/plan_sweep.h"
 
 namespace berth::format::internal {
@@ -68,7 +69,7 @@ bool Sweep::for_each_part(int32_t item, bool own, Visit&& visit) {
   for (int32_t i = graph_.members[static_cast<size_t>(group)]; i != kNone; i = graph_.next[static_cast<size_t>(i)]) {
     if (!graph_.spend(1)) return false;
     const int32_t part = graph_.value[static_cast<size_t>(i)];
-    if (!graph_.is_defined(part) || (graph_.mark(part) & kIsSuperseded) != 0 || !graph_.overlap(i, item)) continue;
+    if (!graph_.overlap(i, item)) continue;
     if (!own || is_part_of(part, item, kDeepestPart)) visit(i);
   }
   return graph_.budget != 0;
@@ -77,16 +78,15 @@ bool Sweep::for_each_part(int32_t item, bool own, Visit&& visit) {
 /// Whether the value is recorded as a part of `item` or of what that is a view of, itself or what it is a part of, so
 /// many times over.
 bool Sweep::is_part_of(int32_t value, int32_t item, int depth) {
-  if (!graph_.spend(length(graph_.meta->relations()))) return false;
-  for (uint32_t r = 0; r < length(graph_.meta->relations()); ++r) {
-    const fb::Relation& relation = *graph_.meta->relations()->Get(r);
-    if (relation.kind() != fb::RelationKind::VIEW || relation.value() != value) continue;
+  bool part = false;
+  for_each_relation(graph_, value, [&](const fb::Relation& relation) {
     const int32_t base = graph_.item[static_cast<size_t>(relation.base())];
-    if (base == kNone) continue;
-    if (base == item || is_view_of(graph_, item, base)) return true;
-    if (depth > 0 && is_part_of(relation.base(), item, depth - 1)) return true;
-  }
-  return false;
+    if (relation.kind() != fb::RelationKind::VIEW || base == kNone) return true;
+    part =
+        base == item || is_view_of(graph_, item, base) || (depth > 0 && is_part_of(relation.base(), item, depth - 1));
+    return !part;
+  });
+  return part;
 }
 
 Error Sweep::write(int32_t value, WriteKind kind, bool keep) {
@@ -261,12 +261,12 @@ bool Sweep::names(int32_t value, int32_t item) const {
 }
 
 bool Sweep::is_recorded_in_place(int32_t value, int32_t base) const {
-  if (!graph_.spend(length(graph_.meta->relations()))) return false;
-  for (uint32_t i = 0; i < length(graph_.meta->relations()); ++i) {
-    const fb::Relation& relation = *graph_.meta->relations()->Get(i);
-    if (relation.value() == value && relation.base() == base) return true;
-  }
-  return false;
+  bool recorded = false;
+  for_each_relation(graph_, value, [&](const fb::Relation& relation) {
+    recorded = relation.base() == base;
+    return !recorded;
+  });
+  return recorded;
 }
 
 Error Sweep::overwritten(int32_t writer, int32_t live) const {

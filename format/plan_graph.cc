@@ -144,8 +144,9 @@ const char* describe_value(const PlanGraph& graph, int32_t value, char* buffer, 
   return buffer;
 }
 
-PlanSize measure_plan(const fb::ExecutionPlan& plan) {
+PlanSize measure_plan(const fb::ExecutionPlan& plan, const fb::MethodMeta* meta) {
   PlanSize size;
+  if (meta != nullptr) size.relations = length(meta->relations());
   size.values = plan.values()->size();
   size.operators = plan.operators()->size();
   for (uint32_t v = 0; v < plan.values()->size(); ++v) {
@@ -178,7 +179,8 @@ bool take_graph_memory(const PlanSize& size, Scratch* scratch, PlanGraph* graph)
          scratch->take(size.planned, &graph->group) && scratch->take(size.planned, &graph->next) &&
          scratch->take(size.planned, &graph->members) && scratch->take(aliases, &graph->alias_instruction) &&
          scratch->take(aliases, &graph->alias_from) && scratch->take(aliases, &graph->next_alias) &&
-         scratch->take(size.operators, &graph->access) && scratch->take(calling, &graph->results) &&
+         scratch->take(size.operators, &graph->access) && scratch->take(size.relations, &graph->relations) &&
+         scratch->take(size.planned, &graph->successor) && scratch->take(calling, &graph->results) &&
          scratch->take(calling, &graph->arrives);
 }
 

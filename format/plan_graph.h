@@ -61,13 +61,15 @@ struct PlanSize {
   size_t instructions = 0;
   size_t alias_calls = 0;  // MoveCalls and et_views
   size_t jumps = 0;
+  size_t relations = 0;  // of the method in berth.meta
   size_t delegate_calls = 0;
   /// Aliases that fit: several for a call when what it names is an alias already.
   size_t alias_capacity() const { return alias_calls == 0 ? 0 : 8 * alias_calls + 64; }
   size_t items() const { return planned + alias_capacity(); }
 };
 
-PlanSize measure_plan(const fb::ExecutionPlan& plan);
+/// `meta`: null when the file has none for the method.
+PlanSize measure_plan(const fb::ExecutionPlan& plan, const fb::MethodMeta* meta);
 
 /// What is known about a value.
 enum ValueMark : uint8_t {
@@ -103,8 +105,8 @@ struct PlanGraph {
   Span<int32_t> value;
   Span<int32_t> parent;   // of a view: the item that it is a view of; of an alias: the item whose bytes it names
   Span<int32_t> group;    // items that views connect have the same
-  Span<int32_t> next;     // in the group
-  Span<int32_t> members;  // first of the group, at the group's number
+  Span<int32_t> next;     // in the group, of those that something writes and nothing supersedes
+  Span<int32_t> members;  // first of these of the group, at the group's number
 
   // An alias's own, by item - size.planned.
   Span<int32_t> alias_instruction;
@@ -112,6 +114,10 @@ struct PlanGraph {
   Span<int32_t> next_alias;
 
   Span<OperatorAccess> access;  // by operator
+
+  // What berth.meta records (plan_relations.h).
+  Span<uint32_t> relations;  // numbers of relations, by value
+  Span<int32_t> successor;   // of a planned item: the item that takes its place for the next run; else kNone
 
   // Empty where no delegate is called.
   Span<uint32_t> results;      // by instruction: how many of a delegate's last arguments it writes

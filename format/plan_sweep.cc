@@ -214,7 +214,6 @@ Error Sweep::keep_state() {
       const int32_t live = static_cast<int32_t>(64 * w) + __builtin_ctzll(left);
       // An alias that is live here was not made yet: its reader takes what the value was before.
       if (graph_.is_alias(live)) continue;
-      if (graph_.meta != nullptr && !graph_.spend(length(graph_.meta->relations()))) return stopped();
       const size_t kept = static_cast<size_t>(item_at_end(live));
       uint64_t& word = memory_.at_end[kept / 64];
       const uint64_t bit = uint64_t{1} << (kept % 64);
@@ -232,14 +231,8 @@ Error Sweep::keep_state() {
 /// it.
 int32_t Sweep::item_at_end(int32_t item) const {
   if (graph_.meta == nullptr) return item;
-  for (uint32_t i = 0; i < length(graph_.meta->relations()); ++i) {
-    const fb::Relation& relation = *graph_.meta->relations()->Get(i);
-    if (relation.kind() != fb::RelationKind::STATE) continue;
-    if (relation.base() != graph_.value[static_cast<size_t>(item)]) continue;
-    const int32_t successor = graph_.item[static_cast<size_t>(relation.value())];
-    if (successor != kNone && graph_.covers(successor, item) && graph_.covers(item, successor)) return successor;
-  }
-  return item;
+  const int32_t successor = graph_.successor[static_cast<size_t>(item)];
+  return successor != kNone ? successor : item;
 }
 
 }  // namespace berth::format::internal

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/result.h"
-#include "format/plan_graph.h"
+#include "format/plan_relations.h"
 
 namespace berth::format::internal {
 namespace {
@@ -95,7 +95,7 @@ Error relate_views(PlanGraph* graph, int method, Report* report) {
   const size_t count = graph->size.planned;
   for (size_t i = 0; i < count; ++i) graph->group[i] = static_cast<int32_t>(i);
   if (graph->meta != nullptr) {
-    if (!graph->spend(2 * length(graph->meta->relations()))) return out_of_budget(method, report);
+    if (!graph->spend(2 * graph->size.relations) || !sort_relations(graph)) return out_of_budget(method, report);
     take_recorded(*graph);
     find_superseded(*graph);
   } else {
@@ -103,6 +103,8 @@ Error relate_views(PlanGraph* graph, int method, Report* report) {
   }
   std::fill(graph->members.begin(), graph->members.end(), kNone);
   for (size_t i = count; i-- > 0;) {
+    const int32_t v = graph->value[i];
+    if (!graph->is_defined(v) || (graph->mark(v) & kIsSuperseded) != 0) continue;
     const int32_t root = root_of(*graph, static_cast<int32_t>(i));
     graph->next[i] = graph->members[static_cast<size_t>(root)];
     graph->members[static_cast<size_t>(root)] = static_cast<int32_t>(i);

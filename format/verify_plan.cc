@@ -1,9 +1,11 @@
 #include "format/verify_plan.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
 #include "base/result.h"
+#include "format/plan_relations.h"
 #include "format/plan_sweep.h"
 
 namespace berth::format {
@@ -25,6 +27,18 @@ const fb::MethodMeta* method_meta(const ProgramView& program, size_t method) {
   return nullptr;
 }
 
+bool is_too_large(const PlanSize& size, const ProgramView& program) {
+  const uint64_t program_size = program.layout().program_size;
+  return internal::too_many_rows(size, program_size) || internal::too_many_relations(size, program_size);
+}
+
+/// A sweep looks at each argument a few times; a file gets dozens of sweeps, and small files some more. Concatenations
+/// that grow part by part are wholes of as many parts as were added before: so there is also some tenth of a second for
+/// what grows as the square.
+uint64_t steps_for(uint64_t program_size) {
+  return 8 * program_size + std::min<uint64_t>(64 * program_size, uint64_t{1} << 26) + (uint64_t{1} << 22);
+}
+
 size_t memory_for(const PlanSize& size) {
   Scratch scratch;
   PlanGraph graph;
@@ -36,8 +50,8 @@ size_t memory_for(const PlanSize& size) {
 }  // namespace
 
 size_t plan_scratch_bytes(const ProgramView& program, size_t method) {
-  const PlanSize size = internal::measure_plan(program.method(method));
-  return internal::too_many_rows(size, program.layout().program_size) ? 0 : memory_for(size);
+  const PlanSize size = internal::measure_plan(program.method(method), method_meta(program, method));
+  return is_too_large(size, program) ? 0 : memory_for(size);
 }
 
 Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scratch_memory, PlanFacts* facts,
@@ -46,14 +60,11 @@ Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scrat
   graph.program = &program;
   graph.plan = &program.method(method);
   graph.meta = method_meta(program, method);
-  graph.size = internal::measure_plan(*graph.plan);
-  // A sweep looks at each argument a few times; a file gets dozens of sweeps, and small files some more.
-  graph.budget = 8 * program.layout().program_size + (uint64_t{1} << 22);
+  graph.size = internal::measure_plan(*graph.plan, graph.meta);
+  graph.budget = steps_for(program.layout().program_size);
 
   const int index = static_cast<int>(method);
-  if (internal::too_many_rows(graph.size, program.layout().program_size)) {
-    return internal::out_of_budget(index, report);
-  }
+  if (is_too_large(graph.size, program)) return internal::out_of_budget(index, report);
   Scratch scratch(scratch_memory);
   SweepMemory memory;
   if (!take_graph_memory(graph.size, &scratch, &graph) || !take_sweep_memory(graph.size, &scratch, &memory)) {

@@ -42,9 +42,10 @@ struct PlanFacts {
   uint32_t planned_values = 0;
 };
 
-/// Bytes of scratch memory that verify_plan() wants for this method: about 100 a planned tensor, 13 any other value,
-/// and for methods with jumps a bit for each pair of a jump and a planned tensor. Never above 16 times the FlatBuffer's
-/// size plus a MiB: a method that would need more is refused as OutOfResources, and asks for nothing.
+/// Bytes of scratch memory that verify_plan() wants for this method: about 100 a planned tensor, 13 any other value, 4 a
+/// recorded relation, and for methods with jumps a bit for each pair of a jump and a planned tensor. Never above 16
+/// times the FlatBuffer's size plus a MiB: a method that would need more is refused as OutOfResources, and asks for
+/// nothing.
 ///
 /// REQUIRES (for both): verify_program() accepted the file; method < method_count().
 size_t plan_scratch_bytes(const ProgramView& program, size_t method);

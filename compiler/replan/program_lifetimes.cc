@@ -49,7 +49,7 @@ class Analysis {
 
   Status prepare() {
     graph_.meta = meta();
-    graph_.size = format::internal::measure_plan(*graph_.plan);
+    graph_.size = format::internal::measure_plan(*graph_.plan, graph_.meta);
     graph_.budget = 64 * program_.layout().program_size + (uint64_t{1} << 24);
     format::internal::Scratch measure;
     take_graph_memory(graph_.size, &measure, &graph_);
