@@ -348,7 +348,9 @@ Expected<std::vector<ir::Blob>> evaluate_node(const ir::Module& module, const ir
       blobs.push_back(&constant->blob);
       if (readable(*constant) || written_out.count(id) != 0) return;
       bytes += static_cast<int64_t>(constant->blob.size());
-      if (bytes <= max_bytes) written_out[id] = constant->blob.to_vector();
+      if (bytes > max_bytes) return;
+      written_out[id] = constant->blob.to_vector();
+      constant->blob.release();
     });
     if (!known) return Failure{Error::kInvalidArgument, node.op->functional_name, "an argument is not constant"};
     max_bytes -= bytes;
