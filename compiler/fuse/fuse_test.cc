@@ -440,6 +440,20 @@ TEST(WhatTakesNoOrderButItsOwn, GetsARowMajorCopy) {
   EXPECT_TRUE(one.says("order: ")) << one.text;
 }
 
+TEST(WhatARegionGives, StaysInTheOrderThatItsCallerHas) {
+  const Fused one = fused(
+      with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]",
+           "%c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+           "%y: f32[1,4,4,4]{0,2,3,1} = dim_order_ops::_clone_dim_order(%c, false, [0, 2, 3, 1])\nreturn %c, %y\n"));
+  const auto has = [&](const std::string& text) { return one.text.find(text) != std::string::npos; };
+  EXPECT_TRUE(has(": f32[1,4,4,4]{0,2,3,1} = berth::delegate(")) << one.text;
+  const size_t yield = one.text.find("yield %");
+  ASSERT_NE(yield, std::string::npos);
+  const size_t second = one.text.find('%', yield + 7) + 1;
+  const std::string last = one.text.substr(second, one.text.find('\n', second) - second);
+  EXPECT_TRUE(has("%" + last + ": f32[1,4,4,4]{0,2,3,1} = ")) << one.text;
+}
+
 TEST(OtherBackendsDelegates, AreLeftAlone) {
   ir::Module module = passes::parsed(with(
       {{"w", {3, 5}}}, "%x: f32[4,3]", "%m: f32[4,5] = aten::mm(%x, %w)\n%y: f32[4,5] = aten::relu(%m)\nreturn %y\n"));

@@ -42,13 +42,19 @@ class RegionLayout {
     const std::vector<NodeId> old = std::move(graph_.nodes);
     graph_.nodes.clear();
     find_readers(old);
+    // Who calls the region has its results in the order that they have now.
+    std::vector<Order> orders;
+    for (const Argument& output : graph_.outputs) {
+      const ValueId* value = std::get_if<ValueId>(&output);
+      orders.push_back(value != nullptr && has_last(*value) ? kLast : Order());
+    }
     for (NodeId id : old) BERTH_TRY(visit(id));
-    for (Argument& output : graph_.outputs) {
-      ValueId* value = std::get_if<ValueId>(&output);
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      ValueId* value = std::get_if<ValueId>(&graph_.outputs[i]);
       if (value == nullptr) continue;
       *value = replaced_.now(*value);
       if (is_image(*value)) {
-        BERTH_ASSIGN_OR_RETURN(*value, in_order(*value, {}, nullptr));
+        BERTH_ASSIGN_OR_RETURN(*value, in_order(*value, orders[i], nullptr));
       }
     }
     return changed_;
