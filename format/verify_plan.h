@@ -21,7 +21,8 @@
 //   executorch_prim::et_view    no bytes: its result names the bytes of its argument from then on, as a MoveCall's does
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
-//   delegates                   the last arguments, as far as nothing that can have run wrote them before (of two branches
+//   delegates                   the last arguments, as far as nothing that can have run wrote them before (of two
+//   branches
 //                               each may) and they are no inputs; they may overlap nothing that the delegate reads
 // An operator that is not in format/operators.def is never taken as able to work in place.
 #pragma once
@@ -42,8 +43,8 @@ struct PlanFacts {
   uint32_t planned_values = 0;
 };
 
-/// Bytes of scratch memory that verify_plan() wants for this method: about 100 a planned tensor, 13 any other value, 4 a
-/// recorded relation, and for methods with jumps a bit for each pair of a jump and a planned tensor. Never above 16
+/// Bytes of scratch memory that verify_plan() wants for this method: about 100 a planned tensor, 13 any other value, 4
+/// a recorded relation, and for methods with jumps a bit for each pair of a jump and a planned tensor. Never above 16
 /// times the FlatBuffer's size plus a MiB: a method that would need more is refused as OutOfResources, and asks for
 /// nothing.
 ///
