@@ -1,8 +1,11 @@
-// Runs a program for the cpu target with the backend of an installed Berth, and says whether it has oneDNN.
+// Runs a program for the cpu target with the backend of an installed Berth, and says whether oneDNN was opened for it,
+// and whether it is there.
 //
 //     with_cpu digits.pte
 
 #include <cstdio>
+#include <fstream>
+#include <string>
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/thread_pool.h"
@@ -15,6 +18,14 @@ namespace {
 int fail(const char* what, const berth::Report& report) {
   std::fprintf(stderr, "%s: %s: %s\n", what, report.place, report.message);
   return 1;
+}
+
+bool is_mapped(const std::string& name) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(name) != std::string::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -44,6 +55,7 @@ int main(int argc, char** argv) {
     return fail("input", method->method().last_report());
   }
   if (method->method().execute() != berth::Error::kOk) return fail("run", method->method().last_report());
+  if (is_mapped("libdnnl")) std::puts("opened");
   std::printf("cpu: %s\n", berth::describe_onednn().c_str());
   return 0;
 }
