@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/math.h"
@@ -27,13 +28,36 @@ struct Descriptor {
   ~Descriptor() {
     if (fd >= 0) ::close(fd);
   }
+  int release() { return std::exchange(fd, -1); }
 };
 
 // Those that are mapped now. Whoever unmaps one, or gives pages of one back, holds the lock.
 struct Mappings {
   std::mutex lock;
   std::vector<const MappedFile*> files;
+
+  // The one that `address` lies in; null when there is none.
+  const MappedFile* find(const uint8_t* address) const {
+    for (const MappedFile* file : files) {
+      const auto begin = reinterpret_cast<uintptr_t>(file->bytes().data());
+      const auto at = reinterpret_cast<uintptr_t>(address);
+      if (at >= begin && at - begin < file->bytes().size()) return file;
+    }
+    return nullptr;
+  }
 };
+
+Error read_at(int descriptor, size_t offset, size_t size, uint8_t* to) {
+  while (size > 0) {
+    const ssize_t got = ::pread(descriptor, to, size, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Error::kAccessFailed;
+    to += got;
+    offset += static_cast<size_t>(got);
+    size -= static_cast<size_t>(got);
+  }
+  return Error::kOk;
+}
 
 Mappings& mappings() {
   static auto* const all = new Mappings;
@@ -42,15 +66,15 @@ Mappings& mappings() {
 
 }  // namespace
 
-MappedFile::MappedFile(std::string path, const uint8_t* data, size_t size)
-    : path_(std::move(path)), data_(data), size_(size) {
+MappedFile::MappedFile(std::string path, int descriptor, const uint8_t* data, size_t size)
+    : path_(std::move(path)), descriptor_(descriptor), data_(data), size_(size) {
   Mappings& all = mappings();
   const std::lock_guard<std::mutex> guard(all.lock);
   all.files.push_back(this);
 }
 
 Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return system_failure(path, "cannot be opened");
   struct stat status;
   if (::fstat(file.fd, &status) != 0) return system_failure(path, "cannot be examined");
@@ -62,7 +86,7 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
     if (mapping == MAP_FAILED) return system_failure(path, "cannot be mapped");
     data = static_cast<const uint8_t*>(mapping);
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, file.release(), data, size));
 }
 
 MappedFile::~MappedFile() {
@@ -70,6 +94,7 @@ MappedFile::~MappedFile() {
   const std::lock_guard<std::mutex> guard(all.lock);
   all.files.erase(std::find(all.files.begin(), all.files.end(), this));
   if (data_ != nullptr) ::munmap(const_cast<uint8_t*>(data_), size_);
+  ::close(descriptor_);
 }
 
 void MappedFile::release(size_t offset, size_t size) const {
@@ -81,13 +106,26 @@ void MappedFile::release(size_t offset, size_t size) const {
 }
 
 void MappedFile::release_memory(Span<const uint8_t> bytes) {
-  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   Mappings& all = mappings();
   const std::lock_guard<std::mutex> guard(all.lock);
-  for (const MappedFile* file : all.files) {
-    const auto begin = reinterpret_cast<uintptr_t>(file->data_);
-    if (address >= begin && address - begin < file->size_) return file->release(address - begin, bytes.size());
+  const MappedFile* file = all.find(bytes.data());
+  if (file != nullptr) file->release(static_cast<size_t>(bytes.data() - file->data_), bytes.size());
+}
+
+Error MappedFile::read(Span<const uint8_t> bytes, void* to) {
+  Mappings& all = mappings();
+  const MappedFile* file = nullptr;
+  {
+    const std::lock_guard<std::mutex> guard(all.lock);
+    file = all.find(bytes.data());
   }
+  if (bytes.empty()) return Error::kOk;
+  if (file == nullptr) {
+    std::memcpy(to, bytes.data(), bytes.size());
+    return Error::kOk;
+  }
+  const size_t offset = static_cast<size_t>(bytes.data() - file->data_);
+  return read_at(file->descriptor_, offset, bytes.size(), static_cast<uint8_t*>(to));
 }
 
 }  // namespace berth

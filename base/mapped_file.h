@@ -31,10 +31,16 @@ class MappedFile {
   /// any thread.
   static void release_memory(Span<const uint8_t> bytes);
 
+  /// Copies `bytes` to `to`, from the file where a MappedFile of this process has mapped them: their pages do not
+  /// become resident. Other memory is copied as it is. AccessFailed when the file cannot be read, or has become
+  /// shorter. From any thread; the file must stay mapped meanwhile.
+  static Error read(Span<const uint8_t> bytes, void* to);
+
  private:
-  MappedFile(std::string path, const uint8_t* data, size_t size);
+  MappedFile(std::string path, int descriptor, const uint8_t* data, size_t size);
 
   std::string path_;
+  int descriptor_;
   const uint8_t* data_;
   size_t size_;
 };

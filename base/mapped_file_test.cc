@@ -67,5 +67,53 @@ TEST(PagesGivenBack, AreNeverThoseOfOtherMemory) {
   std::remove(path.c_str());
 }
 
+// The file says another thing at each place.
+std::string numbered_file() {
+  std::string path = written_file();
+  std::ofstream file(path, std::ios::binary);
+  for (uint32_t i = 0; i < kSize / 4; ++i) file.write(reinterpret_cast<const char*>(&i), 4);
+  return path;
+}
+
+TEST(PartsThatAreRead, AreTheFilesAndLeaveItsPagesWhereTheyAre) {
+  const std::string path = numbered_file();
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file.ok());
+  const Span<const uint8_t> bytes = (*file)->bytes();
+  for (uint32_t i = 0; i < 64; ++i) {
+    uint32_t numbers[8] = {};
+    const uint32_t first = i * uint32_t{kSize / 4 / 64} + i % 5;
+    ASSERT_EQ(MappedFile::read(bytes.subspan(first * 4, sizeof(numbers)), numbers), Error::kOk);
+    for (uint32_t k = 0; k < 8; ++k) ASSERT_EQ(numbers[k], first + k);
+  }
+  EXPECT_LE(resident_kb(bytes.data()), 0);
+  EXPECT_EQ(MappedFile::read(bytes.subspan(kSize, 0), nullptr), Error::kOk);
+  std::remove(path.c_str());
+}
+
+TEST(PartsThatAreRead, MayBeOfOtherMemory) {
+  const std::string path = numbered_file();
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file.ok());
+  const uint8_t own[4] = {1, 2, 3, 4};
+  uint8_t copy[4] = {};
+  ASSERT_EQ(MappedFile::read({own, 4}, copy), Error::kOk);
+  EXPECT_EQ(std::vector<uint8_t>(copy, copy + 4), (std::vector<uint8_t>{1, 2, 3, 4}));
+  std::remove(path.c_str());
+}
+
+TEST(PartsThatAreRead, OfAFileThatWasCutAreAnErrorAndNoSignal) {
+  const std::string path = numbered_file();
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(::truncate(path.c_str(), kSize / 2 + 100), 0);
+  uint8_t copy[1024];
+  const Span<const uint8_t> bytes = (*file)->bytes();
+  EXPECT_EQ(MappedFile::read(bytes.subspan(0, 1024), copy), Error::kOk);
+  EXPECT_EQ(MappedFile::read(bytes.subspan(kSize / 2, 1024), copy), Error::kAccessFailed);
+  EXPECT_EQ(MappedFile::read(bytes.subspan(kSize - 1024, 1024), copy), Error::kAccessFailed);
+  std::remove(path.c_str());
+}
+
 }  // namespace
 }  // namespace berth

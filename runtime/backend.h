@@ -68,6 +68,8 @@ struct DelegateLoad {
   Span<uint8_t> temp;
   /// MethodOptions::read, for the delegate's constants.
   MemoryVisitor read = {nullptr, nullptr};
+  /// MethodOptions::fetch, likewise.
+  MemoryFetcher fetch = {nullptr, nullptr};
   /// Of its call: planned tensors have the addresses that they keep, the others none yet.
   Span<EValue* const> args;
 };

@@ -1,5 +1,7 @@
 #include "runtime/kernel.h"
 
+#include <cstring>
+
 #include "base/math.h"
 
 namespace berth {
@@ -15,6 +17,14 @@ void* KernelContext::allocate_temp(size_t bytes) {
   }
   used_ = offset + bytes;
   return temp_.data() + offset;
+}
+
+Error KernelContext::fetch(const void* from, size_t bytes, void* to) const {
+  if (fetcher_ != nullptr && fetcher_->call != nullptr) {
+    return fetcher_->call(fetcher_->context, {static_cast<const uint8_t*>(from), bytes}, to);
+  }
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return Error::kOk;
 }
 
 }  // namespace berth

@@ -38,20 +38,33 @@ struct MemoryVisitor {
   void* context;
 };
 
+/// Reads memory for somebody, see MethodOptions::fetch. Called from several threads at once.
+struct MemoryFetcher {
+  /// Copies `from` to `to`, which has as many bytes; AccessFailed when they cannot be read.
+  Error (*call)(void* context, Span<const uint8_t> from, void* to);
+  void* context;
+};
+
 /// What a kernel may ask for while it runs. Lives for one call.
 class KernelContext {
  public:
   /// `pool` may be null: then everything runs on the calling thread. `temp` is the memory that the caller gave for
   /// intermediate results; it starts anew with each instruction.
   /// `devices` are those of the Method; `user` is what its loader gave for kernels of its own (MethodOptions::user).
-  /// `observer` is the Method's, for delegates that run instructions of their own.
+  /// `observer` is the Method's, for delegates that run instructions of their own. `fetcher` (may be null, or have no
+  /// call) is what fetch() asks.
   KernelContext(Span<uint8_t> temp, ThreadPool* pool, DeviceTable devices = {}, void* user = nullptr,
-                InstructionObserver* observer = nullptr)
-      : temp_(temp), pool_(pool), devices_(devices), user_(user), observer_(observer) {}
+                InstructionObserver* observer = nullptr, const MemoryFetcher* fetcher = nullptr)
+      : temp_(temp), pool_(pool), devices_(devices), user_(user), observer_(observer), fetcher_(fetcher) {}
 
   /// `bytes` bytes aligned to 64 that live until the kernel returns, or null when the temporary memory is too small.
   /// The kernel then returns Error::kMemoryAllocationFailed.
   void* allocate_temp(size_t bytes);
+
+  /// Copies `bytes` bytes from `from` to `to`: a few of a large table, of which the rest will not be wanted. Like
+  /// memcpy, but a host may read them from the file that the table is mapped from (MethodOptions::fetch). Errors are
+  /// the fetcher's. From any of the kernel's threads. REQUIRES: the two do not overlap.
+  Error fetch(const void* from, size_t bytes, void* to) const;
 
   /// Bytes handed out so far, padding included.
   size_t temp_used() const { return used_; }
@@ -104,6 +117,7 @@ class KernelContext {
   DeviceTable devices_;
   void* user_;
   InstructionObserver* observer_;
+  const MemoryFetcher* fetcher_;
   void* state_ = nullptr;
   const char* message_ = nullptr;
 };

@@ -152,6 +152,7 @@ struct MethodData {
   Span<uint8_t> temp;
   ThreadPool* pool = nullptr;
   void* user = nullptr;
+  MemoryFetcher fetch = {nullptr, nullptr};
   InstructionObserver* observer = nullptr;
   ProgramBlobs blobs{nullptr};
   DeviceMap device_map;

@@ -186,6 +186,7 @@ Error MethodLoader::load_delegates(MethodData& data, MemoryVisitor read) {
     load.pool = data.pool;
     load.temp = data.temp;
     load.read = read;
+    load.fetch = data.fetch;
     load.args = {call.args, call.count};
     const Result<DelegateHandle*> handle = delegate.backend->load(delegate.source, load, report_);
     if (!handle.ok()) return backend_error(i, handle.error());

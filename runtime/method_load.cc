@@ -68,6 +68,7 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
   data.temp = aligned(memory.temp());
   data.pool = options.pool;
   data.user = options.user;
+  data.fetch = options.fetch;
   BERTH_RETURN_IF_ERROR(loader.lay_out(data, &memory.planned()));
   BERTH_RETURN_IF_ERROR(loader.open_delegates(data, threads));
   BERTH_RETURN_IF_ERROR(loader.resolve(data));

@@ -37,7 +37,7 @@ Error fail_here(MethodData& data, Error error, const char* message) {
 }
 
 Error call_kernel(MethodData& data, const Instruction& instruction, Span<EValue* const> args) {
-  KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer);
+  KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer, &data.fetch);
   context.set_state(instruction.state);
   const Error error = instruction.kernel->call(context, args);
   if (__builtin_expect(error == Error::kOk, 1)) return error;
@@ -66,7 +66,7 @@ Error call_checked(MethodData& data, const Instruction& instruction) {
 Error call_delegate(MethodData& data, const Instruction& instruction) {
   const Error wrong = check_delegate_call(data, data.position, When::kRun, &data.report);
   if (wrong != Error::kOk) return wrong;
-  KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer);
+  KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer, &data.fetch);
   const Delegate& delegate = *instruction.delegate;
   const Error error = delegate.backend->execute(delegate.handle, context, {instruction.args, instruction.count});
   if (__builtin_expect(error == Error::kOk, 1)) return error;

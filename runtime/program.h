@@ -77,6 +77,10 @@ struct MethodOptions {
   /// Told of each constant that a run reads from end to end (not of tables of which it picks rows), right before its
   /// kernel is made ready, so that the host can bring its pages in at once. Delegates do the same.
   MemoryVisitor read = {nullptr, nullptr};
+  /// Asked for parts of constants of which a run reads little, rows of an embedding say, which are not read in place
+  /// then. The system maps 64 KB and more of a file around each byte that is touched; reading a row of 1 KB from the
+  /// file leaves memory as it is. Without it such parts are copied like all memory. Delegates do the same.
+  MemoryFetcher fetch = {nullptr, nullptr};
 };
 
 /// How much memory a method needs on this machine, its delegates included.

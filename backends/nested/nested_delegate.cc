@@ -91,7 +91,10 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
   options.pool = load.pool;
   options.report = report;
   options.user = session;
-  if (backend.host_kernels() && device.is_cpu()) options.read = load.read;
+  if (backend.host_kernels() && device.is_cpu()) {
+    options.read = load.read;
+    options.fetch = load.fetch;
+  }
   BERTH_ASSIGN_OR_RETURN(Method loaded, program->load_method(format::kNestedMethodName,
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));

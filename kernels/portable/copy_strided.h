@@ -48,6 +48,9 @@ class StridedCopy {
   /// Bytes that move. After prepare().
   int64_t bytes() const;
 
+  /// Whether all that moves lies in one piece on both sides. After prepare().
+  bool is_one_run() const { return is_one_word() || (way_ == Way::kRows && dims_[rank_ - 1].size * bytes_ == bytes()); }
+
   /// Whether all that moves is one word of bytes() bytes, which a caller with many copies can load and store itself.
   bool is_one_word() const { return bytes() == bytes_; }
 

@@ -3,6 +3,7 @@
 #include "kernels/portable/index_reader.h"
 #include "kernels/portable/layout_slice.h"
 #include "kernels/portable/portable.h"
+#include "kernels/portable/sparse_rows.h"
 
 namespace berth::portable {
 namespace {
@@ -18,6 +19,7 @@ struct Picking {
   int dim;                       // of self
   const StridedCopy& slab;       // prepared
   const int64_t* index_strides;  // of out, one a dimension of `index`
+  bool sparse;
 };
 
 int64_t out_offset(const Picking& p, int64_t i) {
@@ -30,17 +32,22 @@ int64_t out_offset(const Picking& p, int64_t i) {
   return offset;
 }
 
-// False when an index is out of range; slabs after it may be left out.
-bool pick(const Picking& p, int64_t begin, int64_t end) {
+// Slabs after one that fails may be left out.
+void pick(const KernelContext& context, const Picking& p, int64_t begin, int64_t end, Picked* picked) {
   const IndexReader index(p.index);
   const int64_t size = p.self.size(p.dim);
   const int64_t bytes = static_cast<int64_t>(element_size(p.self.dtype()));
   for (int64_t i = begin; i < end; ++i) {
     const int64_t at = index[element_offset(p.index, i)];
-    if (at < 0 || at >= size) return false;
-    p.slab.run(p.self.data<char>() + at * p.self.stride(p.dim) * bytes, p.out.data<char>() + out_offset(p, i) * bytes);
+    if (at < 0 || at >= size) return picked->in_range.also(false);
+    const char* const from = p.self.data<char>() + at * p.self.stride(p.dim) * bytes;
+    char* const to = p.out.data<char>() + out_offset(p, i) * bytes;
+    if (!p.sparse) {
+      p.slab.run(from, to);
+    } else if (context.fetch(from, static_cast<size_t>(p.slab.bytes()), to) != Error::kOk) {
+      return picked->readable.also(false);
+    }
   }
-  return true;
 }
 
 // The dimension `dim` of `self` gives way to those of `index`.
@@ -63,11 +70,14 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
   slab.prepare();
   // A single index without a dimension of its own has no stride, and needs none.
   const int64_t no_stride = 0;
-  const Picking picking{self, index, out, dim, slab, index.rank() == 0 ? &no_stride : out.strides().data() + dim};
-  AllOf in_range;
-  context.parallel_for(index.numel(), kGrainBytes / slab.bytes() + 1,
-                       [&](int64_t begin, int64_t end) { in_range.also(pick(picking, begin, end)); });
-  return in_range ? Error::kOk : index_out_of_range(context);
+  const bool sparse = is_sparse(self, slab, index.numel());
+  const int64_t grain = sparse ? kFetchGrain : kGrainBytes / slab.bytes() + 1;
+  const int64_t* const strides = index.rank() == 0 ? &no_stride : out.strides().data() + dim;
+  const Picking picking{self, index, out, dim, slab, strides, sparse};
+  Picked picked;
+  context.parallel_for(index.numel(), grain,
+                       [&](int64_t begin, int64_t end) { pick(context, picking, begin, end, &picked); });
+  return picked.error(context);
 }
 
 }  // namespace

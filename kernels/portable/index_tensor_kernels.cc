@@ -6,6 +6,7 @@
 #include "kernels/portable/index_tensor.h"
 #include "kernels/portable/iterate.h"
 #include "kernels/portable/portable.h"
+#include "kernels/portable/sparse_rows.h"
 #include "kernels/portable/temp_bytes.h"
 
 namespace berth::portable {
@@ -14,24 +15,32 @@ namespace {
 // A thread's share.
 constexpr int64_t kGrainBytes = 64 * 1024;
 
-bool read_places(const TensorIndices& indices, const StridedCopy& slab, const Tensor& self, Tensor& out, int64_t begin,
-                 int64_t end) {
+// Places after one that fails may be left out.
+void read_places(const KernelContext& context, const TensorIndices& indices, const StridedCopy& slab, bool sparse,
+                 const Tensor& self, Tensor& out, int64_t begin, int64_t end, Picked* picked) {
   const int64_t bytes = static_cast<int64_t>(element_size(self.dtype()));
   const int64_t* from_strides = self.strides().data();
   const int64_t* to_strides = out.strides().data();
   const char* from = self.data<char>();
   char* to = out.data<char>();
-  if (!slab.is_one_word()) {
-    return indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
-      slab.run(from + source * bytes, to + target * bytes);
+  const auto for_each = [&](const auto& move) {
+    picked->in_range.also(indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
+      move(from + source * bytes, to + target * bytes);
+    }));
+  };
+  if (sparse) {
+    const size_t size = static_cast<size_t>(slab.bytes());
+    for_each([&](const char* source, char* target) {
+      picked->readable.also(context.fetch(source, size, target) == Error::kOk);
+    });
+  } else if (!slab.is_one_word()) {
+    for_each([&](const char* source, char* target) { slab.run(source, target); });
+  } else {
+    dispatch_word(slab.bytes(), [&](auto tag) {
+      using Word = typename decltype(tag)::type;
+      for_each([&](const char* source, char* target) { store_word(target, load_word<Word>(source)); });
     });
   }
-  return dispatch_word(slab.bytes(), [&](auto tag) {
-    using Word = typename decltype(tag)::type;
-    return indices.for_each(from_strides, to_strides, begin, end, [&](int64_t source, int64_t target) {
-      store_word(to + target * bytes, load_word<Word>(from + source * bytes));
-    });
-  });
 }
 
 // The strides of `values` stretched to `sizes`; false when they do not stretch.
@@ -133,11 +142,13 @@ Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   StridedCopy slab(element_size(self.dtype()));
   indices.add_slab(self.strides().data(), out.strides().data(), true, &slab);
   slab.prepare();
-  AllOf in_range;
-  context.parallel_for(indices.places(), kGrainBytes / slab.bytes() + 1, [&](int64_t begin, int64_t end) {
-    in_range.also(read_places(indices, slab, self, out, begin, end));
+  const bool sparse = is_sparse(self, slab, indices.places());
+  const int64_t grain = sparse ? kFetchGrain : kGrainBytes / slab.bytes() + 1;
+  Picked picked;
+  context.parallel_for(indices.places(), grain, [&](int64_t begin, int64_t end) {
+    read_places(context, indices, slab, sparse, self, out, begin, end, &picked);
   });
-  return in_range ? Error::kOk : index_out_of_range(context);
+  return picked.error(context);
 }
 
 Error index_put_out(KernelContext& context, Span<EValue* const> args) {

@@ -213,13 +213,15 @@ struct Outcome {
 };
 
 /// Calls `kernel` with `args`, on `threads` threads, with `temp_bytes` of temporary memory.
-inline Outcome run_with(KernelFunction kernel, std::vector<Arg> args, int threads, size_t temp_bytes = 0) {
+inline Outcome run_with(KernelFunction kernel, std::vector<Arg> args, int threads, size_t temp_bytes = 0,
+                        const MemoryFetcher* fetcher = nullptr) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
   std::vector<uint8_t> memory(temp_bytes + 64);
   const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
   TestPool pool(threads);
-  KernelContext context(Span<uint8_t>(memory.data() + skip, temp_bytes), threads > 1 ? &pool : nullptr);
+  KernelContext context(Span<uint8_t>(memory.data() + skip, temp_bytes), threads > 1 ? &pool : nullptr, {}, nullptr,
+                        nullptr, fetcher);
   Outcome outcome;
   outcome.error = kernel(context, Span<EValue* const>(values.data(), values.size()));
   if (context.message() != nullptr) outcome.message = context.message();

@@ -1,5 +1,7 @@
 #include "runtime/host/host_method.h"
 
+#include "base/mapped_file.h"
+
 namespace berth {
 Result<HostMethod> HostMethod::load(const Program& program, const char* name, const HostOptions& options) {
   Report* report = options.report;
@@ -39,6 +41,7 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   const MemoryManager memory(allocator, planned, state->temp.bytes());
   MethodOptions method_options{options.pool, report, options.user};
   if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { bring_in(bytes); };
+  method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
   Result<Method> method = program.load_method(name, memory, method_options);
   if (!method.ok()) return method.error();
   HostMethod result(std::move(state), std::move(*method));
