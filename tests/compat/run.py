@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Berth against software that we did not write.
 
-    ./dev compat                     # everything
+    ./dev compat                     # everything, as many parts at a time as there are cores
     ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files;
                                      # reuse of memory changes no bit; memory needed is exact
     ./dev compat pt2 [PATTERN…]      # small modules through torch.export, before and after decomposition (pt2.py)
@@ -20,7 +20,10 @@
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
 """
 import argparse
+import concurrent.futures
 import fnmatch
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -40,6 +43,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT / "build" / "models"
 SUITE = ["dscnn_kws", "gpt_small", "lstm_tagger", "mobilenet_v2", "mobilenet_v3_small", "randwire", "resnet18", "resnet50",
          "shufflenet_v2", "squeezenet1_1", "unet", "vit_small"]
+PROCESSES = os.cpu_count() or 1  # of parts that share their cases out
 
 
 class Tally:
@@ -81,12 +85,20 @@ def suite_models(names, needs="model.onnx"):
     """(name, folder with model.onnx, model.pt2, in*.npy and out*.npy), made where what is needed is missing."""
     sys.path.insert(0, str(ROOT / "models"))
     from make_models import MODELS as known
-    for name in names or known:
-        folder = MODELS / name
-        if not (folder / needs).exists():
-            subprocess.run([sys.executable, ROOT / "models/make_models.py", MODELS, name], check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        yield name, folder
+    names = list(names or known)
+    missing = [name for name in names if not (MODELS / name / needs).exists()]
+    if missing:
+        subprocess.run([sys.executable, ROOT / "models/make_models.py", MODELS, *missing], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for name in names:
+        yield name, MODELS / name
+
+
+def make_models(*_):
+    """What the parts of NEED_MODELS would make at their first run, all at the same time and place."""
+    for needs, names in ("model.onnx", []), ("model.pt2", SUITE):
+        for _ in suite_models(names, needs):
+            pass
 
 
 def on_devices(berth, names, tally):
@@ -134,7 +146,7 @@ def recorded(berth, names, tally):
 
 def archives(berth, names, tally):
     import pt2
-    right, wrong = pt2.cases(berth.binary, names, 2)
+    right, wrong = pt2.cases(berth.binary, names, PROCESSES)
     tally.passed += right
     tally.failures += wrong
 
@@ -206,8 +218,8 @@ def run_case(berth, case, work):
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     for entry in model.opset_import:
-        entry.version = min(entry.version, 23) if entry.domain in ("", "ai.onnx") else entry.version
-    model.ir_version = min(model.ir_version, 13)
+        entry.version = min(entry.version, 28) if entry.domain in ("", "ai.onnx") else entry.version
+    model.ir_version = min(model.ir_version, 14)
     for inputs, outputs in case.data_sets:
         names = [i.name for i in model.graph.input]
         arrays = {n: plain(a) for n, a in zip(names, inputs)}
@@ -281,7 +293,7 @@ def nodes(berth, patterns, tally):
 
 def operators(berth, patterns, tally):
     from executorch_operators import executorch
-    executorch(berth.binary, patterns, tally)
+    executorch(berth.binary, patterns, tally, PROCESSES)
 
 
 def exported(berth, patterns, tally):
@@ -289,22 +301,52 @@ def exported(berth, patterns, tally):
     whole_programs(berth, patterns, tally)
 
 
+# Those that take longest first.
+PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
+         "nodes": nodes, "placed": on_devices, "exported": exported, "devices": devices}
+ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
+NEED_MODELS = {"replan", "suite", "placed"}
+
+
+def everything(binary, tally):
+    """Each part in a process of its own; what it prints comes in one piece when it is done."""
+    cores = os.cpu_count() or 1
+    with concurrent.futures.ThreadPoolExecutor(cores) as pool, tempfile.TemporaryDirectory() as folder:
+        def run(name, after=None):
+            if after:
+                after.result()
+            start, result = time.perf_counter(), pathlib.Path(folder) / name
+            done = subprocess.run([sys.executable, __file__, binary, name, "--result", result, "--processes",
+                                   str(max(1, cores // 4))], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, errors="replace")
+            counts = json.loads(result.read_text()) if result.exists() else {"passed": 0, "failures": [f"all of {name}"]}
+            print(f"{done.stdout}{name}: {time.perf_counter() - start:.0f} s", flush=True)
+            tally.passed += counts["passed"]
+            tally.failures += counts["failures"]
+
+        models = pool.submit(run, "models")
+        for done in [models] + [pool.submit(run, name, models if name in NEED_MODELS else None) for name in PARTS]:
+            done.result()
+
+
 def main():
+    global PROCESSES
     cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     cli.add_argument("berth")
-    cli.add_argument("what", nargs="?", default="all", choices=["all", "suite", "light", "nodes", "devices", "placed",
-                                                                "executorch", "exported", "pt2", "replan",
-                                                                "programs", "import", "inplace"])
+    cli.add_argument("what", nargs="?", default="all", choices=["all", *PARTS, *ALONE])
     cli.add_argument("names", nargs="*")
+    cli.add_argument("--processes", type=int, default=PROCESSES, help="of parts that share their cases out")
+    cli.add_argument("--result", type=pathlib.Path, help="for the process that runs everything: not told, but written")
     args = cli.parse_args()
-    tally = Tally()
-    parts = {"suite": suite, "light": light, "nodes": nodes, "devices": devices, "placed": on_devices,
-             "executorch": operators, "exported": exported, "pt2": archives, "replan": replan, "programs": recorded,
-             "import": importing, "inplace": inplace}
-    for name in (p for p in parts if p not in ("programs", "import")) if args.what == "all" else [args.what]:
-        start = time.perf_counter()
-        parts[name](Berth(args.berth), args.names, tally)
-        print(f"{name}: {time.perf_counter() - start:.0f} s")
+    PROCESSES, tally, start = args.processes, Tally(), time.perf_counter()
+    if args.what == "all":
+        everything(args.berth, tally)
+    else:
+        (PARTS | ALONE)[args.what](Berth(args.berth), args.names, tally)
+    if args.result:
+        args.result.write_text(json.dumps({"passed": tally.passed, "failures": tally.failures}))
+        return
+    print(f"{args.what}: {time.perf_counter() - start:.0f} s")
     if tally.failures:
         print("failed:", " ".join(tally.failures))
     print(f"{tally.passed} passed, {len(tally.failures)} failed")

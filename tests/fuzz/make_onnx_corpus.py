@@ -135,10 +135,97 @@ def models():
     yield "function", model([node("Leak", "x", "y", domain="local", slope=0.5)], [image], "y", functions=[function])
 
 
+def graph(name, nodes, inputs, outputs):
+    return helper.make_graph(
+        nodes, name, [helper.make_tensor_value_info(i, FLOAT, None) for i in inputs.split()],
+        [helper.make_tensor_value_info(o, FLOAT, None) for o in outputs.split()])
+
+
+def small(name, kind, *numbers):
+    return helper.make_tensor(name, kind, [len(numbers)] if len(numbers) != 1 else [], numbers)
+
+
+def newer_models():
+    u8, i8 = TensorProto.UINT8, TensorProto.INT8
+    yield "quantized", model(
+        [
+            node("DynamicQuantizeLinear", "x", "q s z"),
+            node("ConvInteger", "q w z", "i", pads=[1, 0, 0, 1]),
+            node("QLinearConv", "q s z w ws wz s z b", "c"),
+            node("Cast", "i", "j", to=1),
+            node("DequantizeLinear", "c s z", "y"),
+            node("QLinearMatMul", "q s z q s z s z", "m"),
+            node("MatMulInteger", "m q z", "n"),
+        ],
+        [("x", FLOAT, [1, 2, 6, 6])], "y j n",
+        [helper.make_tensor("w", i8, [2, 2, 2, 2], range(16)), floats("ws", 2), small("wz", i8, 0, 0),
+         small("b", TensorProto.INT32, 5, -5)],
+    )
+    contrib = model(
+        [
+            node("QLinearAdd", "q s z q s z s z", "a", domain="com.microsoft"),
+            node("QLinearAveragePool", "a s z s z", "b", domain="com.microsoft", kernel_shape=[2, 2], pads=[1, 0, 0, 1]),
+            node("QLinearConcat", "s z a s z q s z", "c", domain="com.microsoft", axis=1),
+            node("QGemm", "g s z g s z f s z", "h", domain="com.microsoft", transB=1),
+            node("MatMulNBits", "x p ps", "n", domain="com.microsoft", K=5, N=2, bits=4, block_size=2),
+            node("SkipLayerNormalization", "x x v", "l k1 k2 k", domain="com.microsoft"),
+            node("FusedMatMul", "x x", "y", domain="com.microsoft", transB=1, alpha=0.5),
+        ],
+        [("q", u8, [1, 2, 4, 4]), ("g", u8, [3, 3]), ("x", FLOAT, [2, 5])], "b c h n l y",
+        [small("s", FLOAT, 0.5), small("z", u8, 7), small("f", TensorProto.INT32, 1, 2, 3),
+         helper.make_tensor("p", u8, [2, 3, 1], range(6)), floats("ps", 6), floats("v", 5)],
+    )
+    yield "contrib", contrib
+    yes = graph("yes", [node("Add", "x x", "t")], "", "t")
+    no = graph("no", [node("If", "c", "e", then_branch=yes, else_branch=graph("n", [node("Relu", "x", "r")], "", "r"))],
+               "", "e")
+    body = graph("body", [node("Add", "v x", "w"), node("Cast", "i", "k", to=1), node("Mul", "w k", "u"),
+                          node("Identity", "g", "h")], "i g v", "h w u")
+    unknown = graph("unknown", [node("Add", "v x", "w"), node("ReduceMax", "w", "k", keepdims=0),
+                                node("Less", "k seven", "h")], "i g v", "h w")
+    rows = graph("rows", [node("Add", "sum row", "next"), node("Relu", "next", "all")], "sum row", "next all")
+    yield "control", model(
+        [
+            node("If", "c", "a", then_branch=yes, else_branch=no),
+            helper.make_node("Loop", ["three", "", "x"], ["b", "bs"], body=body),
+            helper.make_node("Loop", ["many", "", "x"], ["d", "ds"], body=body),
+            helper.make_node("Loop", ["many", "c", "x"], ["e"], body=unknown),
+            node("Scan", "start x", "f fs", body=rows, num_scan_inputs=1, scan_input_axes=[1],
+                 scan_output_directions=[1]),
+        ],
+        [("x", FLOAT, [2, 3]), ("c", TensorProto.BOOL, [])], "a b bs d ds e f fs",
+        [small("three", INT64, 3), small("many", INT64, 1000), small("seven", FLOAT, 7), floats("start", 2)],
+    )
+    yield "attention", model(
+        [
+            node("RotaryEmbedding", "x c c at", "q", num_heads=2, interleaved=1),
+            helper.make_node("Attention", ["q", "x", "x", "mask", "past", "past"], ["y", "k", "v", "w"], q_num_heads=2,
+                             kv_num_heads=2, is_causal=1, softcap=2.0, qk_matmul_output_mode=3),
+        ],
+        [("x", FLOAT, [1, 3, 8]), ("at", INT64, [1, 3]), ("past", FLOAT, [1, 2, 2, 4])], "y k w",
+        [floats("c", 5, 2), floats("mask", 3, 4)], opset=24,
+    )
+    yield "signal", model(
+        [
+            node("HannWindow", "eight", "w"),
+            node("STFT", "x two w", "f"),
+            node("DFT", "f", "d", axis=1, inverse=1),
+            node("GridSample", "i g", "s", padding_mode="reflection", mode="bicubic"),
+            node("Col2Im", "b size block", "c", pads=[1, 0, 0, 1], strides=[1, 2]),
+            node("CenterCropPad", "c to", "p", axes=[2, 3]),
+            node("ReverseSequence", "p lengths", "y"),
+            node("NonZero", "y", "z"),
+        ],
+        [("x", FLOAT, [1, 20]), ("i", FLOAT, [1, 1, 4, 4]), ("g", FLOAT, [1, 2, 2, 2]), ("b", FLOAT, [1, 4, 15]),
+         ("lengths", INT64, [1])], "d s y z",
+        [small("eight", INT64, 8), small("two", INT64, 2), ints("size", 5, 5), ints("block", 2, 2), ints("to", 3, 9)],
+    )
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, proto in models():
+    for name, proto in [*models(), *newer_models()]:
         (folder / f"{name}.onnx").write_bytes(proto.SerializeToString())
 
 

@@ -1,6 +1,7 @@
 // How a node appends operators and constants.
 #include "compiler/import/lowering/lowering.h"
 #include "compiler/ir/shape_args.h"
+#include "compiler/ir/verify_regions.h"
 
 namespace berth::lowering {
 namespace {
@@ -19,7 +20,7 @@ bool Lowering::may_append() {
 
 ValueId Lowering::append(OpId id, std::vector<Argument> args, std::string_view name) {
   if (!may_append()) return {};
-  auto result = build_.one(id, std::move(args), name_.source, name);
+  auto result = build_->one(id, std::move(args), name_.source, name);
   if (result.ok()) return *result;
   fail(result.error().code, result.error().text());
   return {};
@@ -30,7 +31,7 @@ std::vector<ValueId> Lowering::ops(OpId id, std::vector<Argument> args) {
   // "y.mm": intermediate values are named after what they lead to.
   const std::string_view operator_name = ir::operator_of(id).name;
   const std::string wish = name_.wish + "." + std::string(operator_name.substr(operator_name.rfind(':') + 1));
-  auto results = build_.create(id, std::move(args), name_.source, wish);
+  auto results = build_->create(id, std::move(args), name_.source, wish);
   if (!results.ok()) {
     fail(results.error().code, results.error().text());
     return {};
@@ -46,6 +47,37 @@ std::vector<ValueId> Lowering::ops(OpId id, std::vector<Argument> args) {
 ValueId Lowering::op(OpId id, std::vector<Argument> args) {
   const std::vector<ValueId> results = ops(id, std::move(args));
   return results.empty() ? ValueId() : results[0];
+}
+
+std::vector<ValueId> Lowering::control(OpId id, std::vector<Argument> args, std::vector<ir::Graph> regions,
+                                       std::vector<ir::Type> types) {
+  if (!may_append()) return {};
+  ir::Node node;
+  node.op = &ir::operator_of(id);
+  if (const Status fit = ir::check_results(module(), *node.op, types); !fit.ok()) {
+    unsupported(fit.error().message);
+    return {};
+  }
+  node.args = std::move(args);
+  node.regions = std::move(regions);
+  node.source = name_.source;
+  const ir::NodeId own{static_cast<int32_t>(method().nodes.size())};
+  for (size_t i = 0; i < types.size(); ++i) {
+    const ValueId result = method().add_value(std::move(types[i]), name_.wish);
+    ir::Value& value = method().value(result);
+    value.kind = ir::ValueKind::kNode;
+    value.node = own;
+    value.result = static_cast<int>(i);
+    node.results.push_back(result);
+  }
+  if (std::string problem = ir::region_problem(module(), method(), node); !problem.empty()) {
+    unsupported(std::move(problem));
+    return {};
+  }
+  const std::vector<ValueId> results = node.results;
+  method().nodes.push_back(std::move(node));
+  build_->graph().nodes.push_back(own);
+  return results;
 }
 
 bool Lowering::has_numbers(DType dtype) {
@@ -66,11 +98,11 @@ ValueId Lowering::splat(DType dtype, std::vector<Dim> shape, double number) {
   ir::TensorType type;
   type.dtype = dtype;
   type.shape = shape;
-  return may_be_constant(type) ? build_.splat(dtype, std::move(shape), number, name_.source) : ValueId();
+  return may_be_constant(type) ? build_->splat(dtype, std::move(shape), number, name_.source) : ValueId();
 }
 
 ValueId Lowering::ints(const std::vector<int64_t>& numbers) {
-  return ok() ? build_.ints(numbers, name_.source) : ValueId();
+  return ok() ? build_->ints(numbers, name_.source) : ValueId();
 }
 
 ValueId Lowering::numbers(DType dtype, const std::vector<double>& numbers, int rank, int axis) {
@@ -88,7 +120,7 @@ ValueId Lowering::numbers(DType dtype, const std::vector<double>& numbers, int r
 }
 
 ValueId Lowering::constant(ir::TensorType type, ir::Blob blob) {
-  return may_be_constant(type) ? build_.constant(std::move(type), std::move(blob), name_.wish) : ValueId();
+  return may_be_constant(type) ? build_->constant(std::move(type), std::move(blob), name_.wish) : ValueId();
 }
 
 ValueId Lowering::cast(ValueId x, DType type) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/builder.h"
@@ -42,14 +43,15 @@ struct NodeName {
 class Lowering {
  public:
   /// Borrows `build`; it appends there.
-  Lowering(ir::Builder& build, NodeName name) : build_(build), name_(std::move(name)) {}
+  Lowering(ir::Builder& build, NodeName name) : build_(&build), name_(std::move(name)) {}
 
-  ir::Symbols& symbols() { return build_.module().symbols; }
+  ir::Symbols& symbols() { return build_->module().symbols; }
   const std::string& source() const { return name_.source; }
 
   // Failure
   bool ok() const { return !failure_.has_value(); }
   void fail(Error code, std::string message);
+  void fail(Failure failure);
   void unsupported(std::string message) { fail(Error::kNotSupported, std::move(message)); }
   void invalid(std::string message) { fail(Error::kInvalidArgument, std::move(message)); }
   /// REQUIRES: !ok().
@@ -63,7 +65,11 @@ class Lowering {
   /// The product of dimensions [first, last).
   Dim product(const std::vector<Dim>& shape, int first, int last);
   /// Whether `v` is a constant of the module.
-  bool is_constant(ValueId v) const { return ir::constant_of(build_.module(), build_.method(), v) != nullptr; }
+  bool is_constant(ValueId v) const { return constant_of(v) != nullptr; }
+  /// That constant, or null.
+  const ir::Constant* constant_of(ValueId v) const {
+    return v.valid() ? ir::constant_of(build_->module(), build_->method(), v) : nullptr;
+  }
   /// "f32[1,64,n]", for messages.
   std::string type_text(ValueId v) const;
   /// `dim` as a number; fails with `what` when it is a symbol.
@@ -91,15 +97,28 @@ class Lowering {
   /// `x` with dimensions of size 1 in front, until it has `rank` of them.
   ValueId pad_rank(ValueId x, int rank);
 
+  /// Appends `id` (if, while or scan) with `regions`, whose results have `types`; empty after a failure.
+  std::vector<ValueId> control(OpId id, std::vector<Argument> args, std::vector<ir::Graph> regions,
+                               std::vector<ir::Type> types);
+  /// What `f` appends goes to the end of `graph`, a region of a node that is about to be.
+  template <typename F>
+  void inside(ir::Graph& graph, F&& f) {
+    ir::Builder into(module(), method(), graph);
+    ir::Builder* around = std::exchange(build_, &into);
+    f();
+    build_ = around;
+  }
+  /// A value that stands for an input of a region.
+  ValueId region_input(ir::Type type) { return method().add_value(std::move(type), name_.wish + ".in"); }
+
   /// The node that made `v`, or null when `v` is no node's result.
   const ir::Node* producer(ValueId v) const;
 
  protected:
-  ir::Builder& build() { return build_; }
-  ir::Method& method() const { return build_.method(); }
-  ir::Module& module() const { return build_.module(); }
+  ir::Builder& build() { return *build_; }
+  ir::Method& method() const { return build_->method(); }
+  ir::Module& module() const { return build_->module(); }
   const NodeName& name() const { return name_; }
-  void fail(Failure failure);
   /// Whether the module may have a constant of `type`; a failure otherwise. What a file says need not be so.
   bool may_be_constant(const ir::TensorType& type);
   /// Whether one more operator is in order; a failure otherwise.
@@ -110,7 +129,7 @@ class Lowering {
   /// Fails when constants of `dtype` cannot be made from numbers.
   bool has_numbers(DType dtype);
 
-  ir::Builder& build_;
+  ir::Builder* build_;
   NodeName name_;
   std::optional<Failure> failure_;
 };

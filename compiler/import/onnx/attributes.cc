@@ -54,6 +54,13 @@ std::vector<std::string> NodeContext::texts(std::string_view name) {
   return std::vector<std::string>(a->strings.begin(), a->strings.end());
 }
 
+const Graph* NodeContext::graph(std::string_view name) {
+  const Attribute* a = attribute(name);
+  if (a != nullptr && a->graph != nullptr) return a->graph.get();
+  invalid("attribute '" + std::string(name) + "' must be a graph");
+  return nullptr;
+}
+
 std::optional<Known> NodeContext::known_attribute(std::string_view name) {
   const Attribute* a = attribute(name);
   if (!has_type(*this, name, a, AttributeType::kTensor, "a tensor") || a->tensors.empty()) return std::nullopt;

@@ -187,11 +187,42 @@ void import_trilu(NodeContext& n) {
   }
 }
 
+// Columns of places, not rows.
+void import_non_zero(NodeContext& n) { n.output(0, n.permute(n.op(OpId::nonzero_out, {n.input(0)}), {1, 0})); }
+
+// Of sequence b the first sequence_lens[b] elements turned round, the rest as they are.
+void import_reverse_sequence(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const int64_t batch = n.integer("batch_axis", 1);
+  const int64_t time = n.integer("time_axis", 0);
+  if (n.ok() && (n.rank(x) < 2 || batch < 0 || time < 0 || batch > 1 || time > 1 || batch == time)) {
+    return n.invalid("one of 'batch_axis' and 'time_axis' must be 0, the other 1");
+  }
+  if (!n.ok()) return;
+  const Dim length = n.dim(x, static_cast<int>(time));
+  std::vector<Dim> along(2, Dim(1));
+  along[static_cast<size_t>(time)] = length;
+  std::vector<Dim> across(2, Dim(1));
+  across[static_cast<size_t>(batch)] = n.dim(x, static_cast<int>(batch));
+  const ValueId steps =
+      n.view(n.op(OpId::arange_start_out, {Dim(0), length, Dim(1), dtype_argument(DType::kI64)}), along);
+  const ValueId lengths = n.view(n.cast(n.input(1), DType::kI64), across);
+  const ValueId back = n.op(OpId::sub_Scalar_out, {n.op(OpId::sub_out, {lengths, steps}), Dim(1)});
+  const ValueId within = n.op(OpId::lt_Tensor_out, {steps, lengths});
+  ValueId index = n.op(OpId::where_self_out, {within, back, steps});
+  std::vector<Dim> shape = n.shape(index);
+  shape.resize(static_cast<size_t>(n.rank(x)), Dim(1));
+  index = n.expand(n.view(index, shape), n.shape(x));
+  n.output(0, n.op(OpId::gather_out, {x, Dim(time), index}));
+}
+
 constexpr OperatorRow kRows[] = {
     {"CumSum", 2, 2, import_cum_sum},
     {"GatherElements", 2, 2, import_gather_elements},
     {"GatherND", 2, 2, import_gather_nd},
+    {"NonZero", 1, 1, import_non_zero},
     {"OneHot", 3, 3, import_one_hot},
+    {"ReverseSequence", 2, 2, import_reverse_sequence},
     {"Scatter", 3, 3, import_scatter_elements},
     {"ScatterElements", 3, 3, import_scatter_elements},
     {"ScatterND", 3, 3, import_scatter_nd},

@@ -12,10 +12,18 @@ namespace {
 // Functions that call each other can multiply: 30 functions of two calls each would be 2^30 nodes.
 constexpr size_t kMaxImportedNodes = 1000000;
 constexpr size_t kMaxCallDepth = 64;
+// Functions may call what holds graphs that call functions.
+constexpr int kMaxGraphDepth = 32;
 
+// What graphs within the nodes mention counts too, whether or not they have another value of that name.
 void count_uses(const std::vector<Node>& nodes, Scope& scope) {
   for (const Node& node : nodes) {
     for (std::string_view name : node.inputs) ++scope.uses[name];
+    for (const Attribute& attribute : node.attributes) {
+      if (attribute.graph == nullptr) continue;
+      count_uses(attribute.graph->nodes, scope);
+      for (const ValueInfo& output : attribute.graph->outputs) ++scope.uses[output.name];
+    }
   }
 }
 
@@ -41,18 +49,11 @@ void run(const OperatorRow& row, NodeContext& n) {
                        " is missing");
     }
   }
-  if (!evaluate_known(n) && n.ok()) row.import(n);
+  const bool known = is_standard(n.node().domain) && evaluate_known(n);
+  if (!known && n.ok()) row.import(n);
 }
 
 }  // namespace
-
-/// Nodes that share a version and, in functions, a call.
-struct GraphImporter::Body {
-  const std::vector<Node>& nodes;
-  int64_t opset;
-  const AttributeList* call;  // attributes that references stand for; null in the main graph
-  std::string caller;
-};
 
 Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
   count_uses(graph.nodes, scope);
@@ -62,21 +63,21 @@ Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
   Node reader;
   reader.op_type = "graph outputs";
   for (const ValueInfo& output : graph.outputs) reader.inputs.push_back(output.name);
-  NodeContext n(state_, scope, reader, {}, 0, "outputs of the graph");
+  NodeContext n(*state_, scope, reader, {}, 0, "outputs of the graph");
   const ValueList values = n.all_inputs();
   if (!n.ok()) return n.failure();
   std::unordered_set<int32_t> named;
   for (size_t i = 0; i < values.size(); ++i) {
     // What only passed through (Identity, a function's result) takes the output's name; the first one wins.
     if (named.insert(values[i].index).second) rename_node_result(values[i], 0, graph.outputs[i].name);
-    state_.method.body.outputs.emplace_back(values[i]);
+    state_->method.body.outputs.emplace_back(values[i]);
   }
   return Done{};
 }
 
 void GraphImporter::rename_node_result(ValueId value, size_t first, std::string_view name) {
   if (!value.valid() || static_cast<size_t>(value.index) < first) return;
-  if (state_.method.value(value).kind == ir::ValueKind::kNode) state_.method.rename(value, name);
+  if (state_->method.value(value).kind == ir::ValueKind::kNode) state_->method.rename(value, name);
 }
 
 Status GraphImporter::import_nodes(const Body& body, Scope& scope) {
@@ -107,10 +108,14 @@ Status GraphImporter::import_node(const Node& node, const Body& body, Scope& sco
   if (const Function* function = find_function(model_, node)) {
     return import_call(node, *function, std::move(attributes), source, scope);
   }
-  const OperatorRow* row = find_row(node.op_type);
+  const OperatorRow* row = find_row(node.domain, node.op_type);
   BERTH_CHECK(row != nullptr);  // check_operators has seen every node
-  NodeContext n(state_, scope, node, std::move(attributes), body.opset, source);
+  NodeContext n(*state_, scope, node, std::move(attributes), body.opset, source);
+  const Body* body_around = std::exchange(body_, &body);
+  Scope* scope_around = std::exchange(scope_, &scope);
   run(*row, n);
+  body_ = body_around;
+  scope_ = scope_around;
   if (!n.ok()) return n.failure();
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (!n.wants_output(i) || scope.operands.count(node.outputs[i]) != 0) continue;
@@ -119,6 +124,60 @@ Status GraphImporter::import_node(const Node& node, const Body& body, Scope& sco
                             std::string(node.outputs[i]) + "\") is not computed by Berth");
   }
   return Done{};
+}
+
+std::vector<Operand> GraphImporter::import_within(NodeContext& n, const Graph& graph,
+                                                  const std::vector<Operand>& inputs, ir::Graph* into) {
+  if (!n.ok()) return {};
+  if (graph.inputs.size() != inputs.size()) {
+    n.invalid("its graph \"" + std::string(graph.name) + "\" takes " + std::to_string(graph.inputs.size()) +
+              " inputs, expected " + std::to_string(inputs.size()));
+    return {};
+  }
+  if (graph_depth_ == kMaxGraphDepth) {
+    n.unsupported("graphs lie more than " + std::to_string(kMaxGraphDepth) + " deep within each other");
+    return {};
+  }
+  ImportState inner{state_->module, state_->method,
+                    ir::Builder(state_->module, state_->method, into == nullptr ? state_->build.graph() : *into),
+                    state_->literals, this};
+  ImportState* around = std::exchange(state_, &inner);
+  ++graph_depth_;
+  auto outputs = import_inner(graph, inputs, n.source(), into != nullptr);
+  --graph_depth_;
+  state_ = around;
+  if (!outputs.ok()) {
+    n.fail(outputs.error());
+    return {};
+  }
+  return std::move(*outputs);
+}
+
+Expected<std::vector<Operand>> GraphImporter::import_inner(const Graph& graph, const std::vector<Operand>& inputs,
+                                                           const std::string& caller, bool as_tensors) {
+  Scope scope;
+  scope.around = scope_;
+  count_uses(graph.nodes, scope);
+  for (const ValueInfo& output : graph.outputs) ++scope.uses[output.name];
+  for (const Tensor& t : graph.initializers) scope.operands[t.name].initializer = &t;
+  for (const SparseTensor& t : graph.sparse_initializers) scope.operands[t.values.name].sparse_initializer = &t;
+  for (size_t i = 0; i < inputs.size(); ++i) scope.operands[graph.inputs[i].name] = inputs[i];
+  BERTH_TRY(import_nodes(Body{graph.nodes, body_->opset, body_->call, caller}, scope));
+  Node reader;
+  reader.op_type = "graph outputs";
+  for (const ValueInfo& output : graph.outputs) reader.inputs.push_back(output.name);
+  NodeContext n(*state_, scope, reader, {}, 0, "outputs of the graph in " + caller);
+  std::vector<Operand> outputs;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (as_tensors) {
+      outputs.emplace_back();
+      outputs.back().id = n.input(i);
+    } else {
+      outputs.push_back(n.input_operand(i));
+    }
+  }
+  if (!n.ok()) return n.failure();
+  return outputs;
 }
 
 Status GraphImporter::import_call(const Node& node, const Function& function, AttributeList attributes,
@@ -154,7 +213,7 @@ Status GraphImporter::import_call(const Node& node, const Function& function, At
   }
 
   calls_.push_back(&function);
-  const size_t first_new_value = state_.method.values.size();
+  const size_t first_new_value = state_->method.values.size();
   const int64_t opset = opset_of(function.opsets) != 0 ? opset_of(function.opsets) : opset_of(model_.opsets);
   const Status status = import_nodes(Body{function.nodes, opset, &attributes, source}, inner);
   calls_.pop_back();

@@ -5,16 +5,29 @@
 
 namespace berth::onnx {
 
+/// Nodes that share a version and, in functions, a call.
+struct Body {
+  const std::vector<Node>& nodes;
+  int64_t opset;
+  const AttributeList* call;  // attributes that references stand for; null in the main graph
+  std::string caller;
+};
+
 class GraphImporter {
  public:
   /// Borrows both.
-  GraphImporter(ImportState& state, const Model& model) : state_(state), model_(model) {}
+  GraphImporter(ImportState& state, const Model& model) : state_(&state), model_(model) { state.importer = this; }
 
   /// Imports the nodes of `graph` into `scope`, which has its inputs and initialisers, and sets the method's outputs.
   Status import_graph(const Graph& graph, Scope& scope);
 
+  /// Imports `graph`, an attribute of node `n` of `around` in `scope`, with its inputs standing for `inputs`: at the
+  /// end of `into`, or, where that is null, of the graph that the node itself stands in. Returns what its outputs stand
+  /// for; as tensors of `into` where that is not null. Empty after a failure, which `n` then has.
+  std::vector<Operand> import_within(NodeContext& n, const Graph& graph, const std::vector<Operand>& inputs,
+                                     ir::Graph* into);
+
  private:
-  struct Body;
   Status import_nodes(const Body& body, Scope& scope);
   Status import_node(const Node& node, const Body& body, Scope& scope);
   Status import_call(const Node& node, const Function& function, AttributeList attributes, const std::string& source,
@@ -23,10 +36,16 @@ class GraphImporter {
   /// Gives `value` the name `name` when a node from value number `first` on made it.
   void rename_node_result(ValueId value, size_t first, std::string_view name);
 
-  ImportState& state_;
+  Expected<std::vector<Operand>> import_inner(const Graph& graph, const std::vector<Operand>& inputs,
+                                              const std::string& caller, bool as_tensors);
+
+  ImportState* state_;
+  const Body* body_ = nullptr;  // the node that is being imported stands there
+  Scope* scope_ = nullptr;
   const Model& model_;
   std::vector<const Function*> calls_;  // functions whose bodies are being imported
   size_t imported_ = 0;
+  int graph_depth_ = 0;
 };
 
 }  // namespace berth::onnx

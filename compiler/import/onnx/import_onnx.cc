@@ -14,7 +14,7 @@ constexpr int64_t kMinIrVersion = 3;
 // Versions 9 to 14 added element types, of which each tensor says its own; nothing of what was there changed.
 constexpr int64_t kMaxIrVersion = 14;
 constexpr int64_t kMinOpset = 7;
-constexpr int64_t kMaxOpset = 23;
+constexpr int64_t kMaxOpset = 28;
 
 Status check_versions(const Model& model) {
   const auto wrong = [](Error code, std::string message) { return Failure{code, "onnx model", std::move(message)}; };

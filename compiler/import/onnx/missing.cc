@@ -10,8 +10,6 @@ namespace {
 
 constexpr size_t kNamesShown = 3;
 
-bool is_standard(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
 struct Missing {
   size_t count = 0;
   std::vector<std::string> names;
@@ -27,7 +25,10 @@ class Search {
         if (seen_.insert(function).second) this->nodes(function->nodes, function->name);
         continue;
       }
-      if (is_standard(node.domain) && find_row(node.op_type) != nullptr) continue;
+      for (const Attribute& attribute : node.attributes) {
+        if (attribute.graph != nullptr) this->nodes(attribute.graph->nodes, caller);
+      }
+      if (find_row(node.domain, node.op_type) != nullptr) continue;
       Missing& missing =
           missing_[is_standard(node.domain) ? std::string(node.op_type)
                                             : std::string(node.domain) + "." + std::string(node.op_type)];
@@ -54,6 +55,8 @@ class Search {
 };
 
 }  // namespace
+
+bool is_standard(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 
 int64_t opset_of(const std::vector<OpsetImport>& opsets) {
   int64_t version = 0;

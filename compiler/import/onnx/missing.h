@@ -5,6 +5,9 @@
 
 namespace berth::onnx {
 
+/// Whether `domain` is ai.onnx.
+bool is_standard(std::string_view domain);
+
 /// The version of ai.onnx among `opsets`, 0 when it is not there.
 int64_t opset_of(const std::vector<OpsetImport>& opsets);
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -74,6 +75,8 @@ enum class AttributeType : int32_t {
   kSparseTensor = 11,
 };
 
+struct Graph;
+
 struct Attribute {
   std::string_view name;
   std::string_view reference;  // in function bodies: the attribute of the call that this one stands for
@@ -84,8 +87,9 @@ struct Attribute {
   std::vector<float> floats;
   std::vector<int64_t> ints;
   std::vector<std::string_view> strings;
-  std::vector<Tensor> tensors;        // one for kTensor
-  std::vector<SparseTensor> sparses;  // one for kSparseTensor
+  std::vector<Tensor> tensors;         // one for kTensor
+  std::vector<SparseTensor> sparses;   // one for kSparseTensor
+  std::shared_ptr<const Graph> graph;  // of kGraph
 };
 
 struct Node {

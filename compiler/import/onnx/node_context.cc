@@ -64,8 +64,17 @@ Operand* NodeContext::operand(size_t i) {
 ValueId NodeContext::input(size_t i) {
   Operand* found = operand(i);
   if (found == nullptr) return {};
-  if (!found->id.valid()) found->id = materialize(*found->known, node_.inputs[i]);
+  if (!found->id.valid()) {
+    // Sizes become nodes of the graph that asks, which the graphs around it do not see.
+    if (!found->known->is_constant()) found = scope_.own(node_.inputs[i]);
+    found->id = materialize(*found->known, node_.inputs[i]);
+  }
   return found->id;
+}
+
+Operand NodeContext::input_operand(size_t i) {
+  const Operand* found = operand(i);
+  return found == nullptr ? Operand() : *found;
 }
 
 bool NodeContext::is_nibbles(size_t i) {
@@ -147,6 +156,10 @@ void NodeContext::output(size_t i, Known known) {
   Operand operand;
   operand.known = std::move(known);
   scope_.operands[node_.outputs[i]] = std::move(operand);
+}
+
+void NodeContext::output(size_t i, Operand operand) {
+  if (ok() && names_output(i)) scope_.operands[node_.outputs[i]] = std::move(operand);
 }
 
 void NodeContext::output_literal() {

@@ -27,12 +27,15 @@ using lowering::OpId;
 using lowering::ValueId;
 using lowering::ValueList;
 
-/// What all nodes of one import share.
+class GraphImporter;
+
+/// What all nodes of one graph share.
 struct ImportState {
   ir::Module& module;
   ir::Method& method;
   ir::Builder build;
   LiteralReader& literals;
+  GraphImporter* importer = nullptr;  // of graphs within nodes
 };
 
 /// An attribute as a node has it; in function bodies, after references to the call's attributes are resolved.
@@ -45,6 +48,7 @@ class NodeContext : public lowering::Lowering {
               std::string source);
 
   const Node& node() const { return node_; }
+  ImportState& state() { return state_; }
   /// The version of ai.onnx that the model asks for: meaning of attributes and inputs depends on it.
   int64_t opset() const { return opset_; }
 
@@ -52,7 +56,7 @@ class NodeContext : public lowering::Lowering {
   size_t input_count() const { return node_.inputs.size(); }
   /// Whether input `i` is there (optional ones may be left out or be named "").
   bool has_input(size_t i) const {
-    return i < node_.inputs.size() && !node_.inputs[i].empty() && scope_.absent.count(node_.inputs[i]) == 0;
+    return i < node_.inputs.size() && !node_.inputs[i].empty() && !scope_.is_absent(node_.inputs[i]);
   }
   /// Input `i` as a tensor of the graph.
   ValueId input(size_t i);
@@ -80,6 +84,8 @@ class NodeContext : public lowering::Lowering {
   std::vector<int64_t> integers(std::string_view name, const std::vector<int64_t>& fallback = {});
   std::vector<double> numbers(std::string_view name);
   std::vector<std::string> texts(std::string_view name);
+  /// The graph that attribute `name` is; null, with a failure, when it is none.
+  const Graph* graph(std::string_view name);
   /// The elements of tensor attribute `name`, when it is small.
   std::optional<Known> known_attribute(std::string_view name);
 
@@ -87,6 +93,8 @@ class NodeContext : public lowering::Lowering {
   size_t output_count() const { return node_.outputs.size(); }
   /// Whether somebody reads output `i`.
   bool wants_output(size_t i) const { return names_output(i) && uses(node_.outputs[i]) > 0; }
+  /// A tensor of known elements, as it stands in this node's graph.
+  ValueId materialize(const Known& known, std::string_view name);
   /// Gives output `i`; the value takes its name when it was made by this node. Outputs without a name are ignored.
   void output(size_t i, ValueId value);
   void output(size_t i, Known known);
@@ -94,6 +102,10 @@ class NodeContext : public lowering::Lowering {
   void output_literal();
   /// Output `i` is what input `j` is, known elements included.
   void forward(size_t i, size_t j);
+  /// The same for what another graph gives.
+  void output(size_t i, Operand operand);
+  /// What input `i` stands for, as another graph may take it; empty after a failure.
+  Operand input_operand(size_t i);
 
   /// How often the result called `name` is read in this scope.
   int uses(std::string_view name) const;
@@ -101,7 +113,6 @@ class NodeContext : public lowering::Lowering {
  private:
   bool names_output(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
   Operand* operand(size_t i);
-  ValueId materialize(const Known& known, std::string_view name);
 
   ImportState& state_;
   Scope& scope_;

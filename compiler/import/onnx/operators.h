@@ -22,14 +22,18 @@ using OperatorTable = Span<const OperatorRow>;
 
 // The families, each in its own file.
 OperatorTable unary_operators();
+OperatorTable vision_operators();
+OperatorTable attention_operators();
 OperatorTable binary_operators();
 OperatorTable cast_operators();
 OperatorTable constant_operators();
+OperatorTable control_operators();
 OperatorTable conv_operators();
 OperatorTable einsum_operators();
 OperatorTable element_operators();
 OperatorTable group_norm_operators();
 OperatorTable index_operators();
+OperatorTable integer_operators();
 OperatorTable matmul_operators();
 OperatorTable norm_operators();
 OperatorTable pad_operators();
@@ -39,10 +43,19 @@ OperatorTable recurrent_operators();
 OperatorTable reduce_operators();
 OperatorTable resize_operators();
 OperatorTable shape_operators();
+OperatorTable signal_operators();
 OperatorTable softmax_operators();
 
-/// The row of ai.onnx operator `name`, or null.
-const OperatorRow* find_row(std::string_view name);
+// Standard operators that com.microsoft has under the same name.
+void import_dequantize_linear(NodeContext& n);
+void import_quantize_linear(NodeContext& n);
+
+/// Those of com.microsoft: what ONNX Runtime's quantiser and optimiser write.
+OperatorTable contrib_operators();
+OperatorTable contrib_quantized_operators();
+
+/// The row of operator `name` of `domain`, or null.
+const OperatorRow* find_row(std::string_view domain, std::string_view name);
 
 /// Evaluates the node on known inputs alone (shape arithmetic). False when it is not an operator for that, or its
 /// inputs are not known or its results not decidable: then the node is imported as any other.

@@ -9,6 +9,8 @@ namespace {
 
 // Numbers in attributes and shapes; tensors' elements are not counted here, they stay in the file.
 constexpr size_t kMaxNumbers = size_t{1} << 24;
+// Bodies of If, Loop and Scan lie within each other.
+constexpr int kMaxGraphDepth = 16;
 
 bool as_bytes(const WireReader& r, std::string_view& out) {
   out = r.bytes();
@@ -42,6 +44,10 @@ class Walk {
   }
 
   Failure failure() const {
+    if (too_deep_) {
+      return Failure{Error::kNotSupported, "onnx model",
+                     "graphs lie more than " + std::to_string(kMaxGraphDepth) + " deep within each other"};
+    }
     if (exhausted_) {
       return Failure{Error::kOutOfResources, "onnx model",
                      "its structure would take more than 4 × the file + 256 MB of memory"};
@@ -75,9 +81,7 @@ class Walk {
   template <typename T>
   T& add(std::vector<T>& list) {
     // Growth doubles, so what is asked for may stand in memory three times over for a moment.
-    const size_t cost = 3 * sizeof(T);
-    exhausted_ = exhausted_ || cost > budget_;
-    budget_ -= exhausted_ ? 0 : cost;
+    charge(3 * sizeof(T));
     list.emplace_back();
     return list.back();
   }
@@ -85,10 +89,13 @@ class Walk {
   bool integers(const WireReader& r, std::vector<int64_t>& out) {
     const size_t before = out.size();
     if (!append_integers(r, kMaxNumbers, out)) return false;
-    const size_t cost = 3 * sizeof(int64_t) * (out.size() - before);
+    charge(3 * sizeof(int64_t) * (out.size() - before));
+    return true;
+  }
+
+  void charge(size_t cost) {
     exhausted_ = exhausted_ || cost > budget_;
     budget_ -= exhausted_ ? 0 : cost;
-    return true;
   }
 
   bool opset(std::string_view bytes, OpsetImport& out) {
@@ -113,6 +120,18 @@ class Walk {
         default: return true;
       }
     });
+  }
+
+  bool inner_graph(std::string_view bytes, Attribute& out) {
+    too_deep_ = too_deep_ || depth_ == kMaxGraphDepth;
+    charge(sizeof(Graph));
+    if (too_deep_ || exhausted_) return false;
+    auto inner = std::make_shared<Graph>();
+    ++depth_;
+    const bool fine = graph(bytes, *inner);
+    --depth_;
+    out.graph = std::move(inner);
+    return fine;
   }
 
   bool function(std::string_view bytes, Function& out) {
@@ -162,7 +181,7 @@ class Walk {
         case 5:
           out.tensors.clear();
           return value(AttributeType::kTensor, sub(r, [&] { return tensor(r.bytes(), add(out.tensors)); }));
-        case 6: return value(AttributeType::kGraph, r.type() == WireType::kBytes);
+        case 6: return value(AttributeType::kGraph, sub(r, [&] { return inner_graph(r.bytes(), out); }));
         case 7: return value(AttributeType::kFloats, append_floats(r, kMaxNumbers, out.floats));
         case 8: return value(AttributeType::kInts, integers(r, out.ints));
         case 9: return value(AttributeType::kStrings, as_bytes(r, add(out.strings)));
@@ -287,6 +306,8 @@ class Walk {
 
   size_t budget_;
   bool exhausted_ = false;
+  bool too_deep_ = false;
+  int depth_ = 0;  // of graphs within nodes
   std::string_view where_;
 };
 

@@ -1,4 +1,4 @@
-// Scope: the values of a graph, or of one call of a function, by their ONNX names.
+// Scope: the values of a graph, of a graph within one of its nodes, or of one call of a function, by their ONNX names.
 #pragma once
 
 #include <optional>
@@ -27,10 +27,28 @@ struct Scope {
   /// Inputs of a function that its call leaves out; in the body they read as left out.
   std::unordered_set<std::string_view> absent;
 
-  /// Null when nothing has that name.
+  /// What lies around: the graph whose node this graph is part of; null of whole graphs and of functions.
+  Scope* around = nullptr;
+
+  /// The operand of the innermost graph that has one of that name; null when none has.
   Operand* find(std::string_view name) {
-    const auto found = operands.find(name);
-    return found == operands.end() ? nullptr : &found->second;
+    for (Scope* scope = this; scope != nullptr; scope = scope->around) {
+      const auto found = scope->operands.find(name);
+      if (found != scope->operands.end()) return &found->second;
+    }
+    return nullptr;
+  }
+  /// The same, as this graph's own: what is made of it is seen here alone. REQUIRES: find(name) != nullptr.
+  Operand* own(std::string_view name) {
+    Operand copy = *find(name);
+    return &operands.try_emplace(name, std::move(copy)).first->second;
+  }
+  bool is_absent(std::string_view name) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->around) {
+      if (scope->operands.count(name) != 0) return false;
+      if (scope->absent.count(name) != 0) return true;
+    }
+    return false;
   }
 };
 

@@ -85,6 +85,14 @@ void import_softplus(NodeContext& n) {
   n.output(0, n.op(OpId::add_out, {n.op(OpId::relu_out, {x}), n.op(OpId::log1p_out, {decay})}));
 }
 
+// x · sigmoid(alpha · x)
+void import_swish(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const double alpha = n.number("alpha", 1);
+  const ValueId gate = n.op(OpId::sigmoid_out, {alpha == 1 ? x : n.op(OpId::mul_Scalar_out, {x, alpha})});
+  n.output(0, n.op(OpId::mul_out, {x, gate}));
+}
+
 void import_softsign(NodeContext& n) {
   const ValueId x = n.input(0);
   const ValueId size = n.op(OpId::add_Scalar_out, {n.op(OpId::abs_out, {x}), 1.0});
@@ -185,6 +193,7 @@ constexpr OperatorRow kRows[] = {
     {"Softplus", 1, 1, import_softplus},
     {"Softsign", 1, 1, import_softsign},
     {"Sqrt", 1, 1, import_as<OpId::sqrt_out>},
+    {"Swish", 1, 1, import_swish},
     {"Tan", 1, 1, import_as<OpId::tan_out>},
     {"Tanh", 1, 1, import_as<OpId::tanh_out>},
     {"ThresholdedRelu", 1, 1, import_thresholded_relu},

@@ -1,0 +1,83 @@
+#include "compiler/import/onnx/quantize.h"
+
+namespace berth::onnx {
+
+bool limits_of(DType dtype, Limits* out) {
+  switch (dtype) {
+    case DType::kU8: *out = {0, 255}; return true;
+    case DType::kI8: *out = {-128, 127}; return true;
+    case DType::kU16: *out = {0, 65535}; return true;
+    case DType::kI16: *out = {-32768, 32767}; return true;
+    default: return false;
+  }
+}
+
+ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis_without) {
+  const int rank = n.rank(x);
+  const int64_t block = n.integer("block_size", 0);
+  if (n.rank(parameter) == 0) return parameter;
+  if (n.rank(parameter) == 1 && n.dim(parameter, 0) == Dim(1)) return n.view(parameter, {});
+  const int axis = n.axis(n.integer("axis", axis_without), rank);
+  if (!n.ok()) return {};
+  if (n.rank(parameter) == 1) {
+    std::vector<Dim> shape(static_cast<size_t>(rank), Dim(1));
+    shape[static_cast<size_t>(axis)] = n.dim(parameter, 0);
+    return n.view(parameter, shape);
+  }
+  if (block < 1 || n.rank(parameter) != rank) {
+    n.invalid("a scale " + n.type_text(parameter) + " does not fit " + n.type_text(x) + " in blocks of " +
+              std::to_string(block));
+    return {};
+  }
+  const std::vector<Dim> blocks = n.shape(parameter);
+  std::vector<Dim> split = blocks;
+  split.insert(split.begin() + axis + 1, Dim(1));
+  std::vector<Dim> wide = split;
+  wide[static_cast<size_t>(axis) + 1] = Dim(block);
+  std::vector<Dim> joined = blocks;
+  joined[static_cast<size_t>(axis)] = n.symbols().mul(blocks[static_cast<size_t>(axis)], Dim(block));
+  const ValueId repeated = n.view(n.expand(n.view(parameter, split), wide), joined);
+  if (n.dim(repeated, axis) == n.dim(x, axis)) return repeated;
+  return n.op(OpId::slice_copy_Tensor_out, {repeated, Dim(axis), Dim(0), n.dim(x, axis), Dim(1)});
+}
+
+namespace {
+
+ValueId saturated(NodeContext& n, ValueId x, ValueId zero_point, DType to) {
+  Limits limits{0, 0};
+  if (n.ok() && !limits_of(to, &limits)) n.unsupported("quantises to 8 or 16-bit integers only");
+  ValueId y = n.op(OpId::round_out, {x});
+  if (zero_point.valid()) y = n.op(OpId::add_out, {y, n.cast(zero_point, DType::kF32)});
+  y = n.op(OpId::clamp_out, {y, static_cast<double>(limits.low), static_cast<double>(limits.high)});
+  return n.cast(y, to);
+}
+
+}  // namespace
+
+ValueId requantized(NodeContext& n, ValueId x, ValueId factor, ValueId zero_point, DType to) {
+  return saturated(n, n.op(OpId::mul_out, {x, factor}), zero_point, to);
+}
+
+ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, DType to) {
+  return saturated(n, n.op(OpId::div_out, {n.cast(x, DType::kF32), n.cast(scale, DType::kF32)}), zero_point, to);
+}
+
+ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point) {
+  const DType to = n.dtype(scale);
+  if (n.ok() && !is_floating(to)) n.invalid("the scale must be floating-point, found " + n.type_text(scale));
+  ValueId y = n.cast(x, to);
+  if (zero_point.valid()) y = n.op(OpId::sub_out, {y, n.cast(zero_point, to)});
+  return n.op(OpId::mul_out, {y, scale});
+}
+
+ValueId scalar_input(NodeContext& n, size_t i, const char* what) {
+  const ValueId x = n.input(i);
+  for (const Dim size : n.shape(x)) {
+    if (size != Dim(1)) n.invalid(std::string(what) + " must be one number, found " + n.type_text(x));
+  }
+  return n.view(x, {});
+}
+
+ValueId optional_input(NodeContext& n, size_t i) { return n.has_input(i) ? n.input(i) : ValueId(); }
+
+}  // namespace berth::onnx

@@ -1,0 +1,36 @@
+// Quantised numbers: q stands for (q - zero point) · scale. What the operators that quantise, and those that compute
+// with quantised tensors, share.
+//
+// Source of the arithmetic: the pages of ONNX on QuantizeLinear, DequantizeLinear, QLinearConv and QLinearMatMul.
+#pragma once
+
+#include "compiler/import/onnx/node_context.h"
+
+namespace berth::onnx {
+
+struct Limits {
+  int64_t low;
+  int64_t high;
+};
+
+/// The range of the 8 and 16-bit integers; false for every other type.
+bool limits_of(DType dtype, Limits* out);
+
+/// `parameter` (a scale or a zero point) in the shape that multiplies `x`: one number, one a slice of attribute 'axis'
+/// (`axis` where the node does not say it), or one a block of attribute 'block_size' elements along it.
+ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis);
+
+/// saturate(round(x · factor) + zero point) as `to`, halves rounded to even; `x` is f32, `factor` and `zero_point` (of
+/// any type; none for 0) broadcast to it.
+ValueId requantized(NodeContext& n, ValueId x, ValueId factor, ValueId zero_point, DType to);
+/// The same of x / scale.
+ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, DType to);
+/// (x - zero point) · scale in the type of `scale`; both broadcast to `x`, the zero point may be none.
+ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point);
+
+/// Input `i` as one number: a tensor of one element, as a 0-d one.
+ValueId scalar_input(NodeContext& n, size_t i, const char* what);
+/// Input `i`, or none where it is left out.
+ValueId optional_input(NodeContext& n, size_t i);
+
+}  // namespace berth::onnx

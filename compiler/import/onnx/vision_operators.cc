@@ -1,0 +1,158 @@
+// Sampling, cropping and folding images.
+#include <algorithm>
+
+#include "compiler/import/onnx/operators.h"
+
+namespace berth::onnx {
+namespace {
+
+ValueId slice(NodeContext& n, ValueId x, int axis, Dim begin, Dim end) {
+  return n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), begin, end, Dim(1)});
+}
+
+/// `x` with `before` and `after` zeros around dimension `axis`.
+ValueId padded(NodeContext& n, ValueId x, int axis, int64_t before, int64_t after) {
+  if (!n.ok() || (before == 0 && after == 0)) return x;
+  DimList pad(static_cast<size_t>(2 * (n.rank(x) - axis)), Dim(0));
+  pad[pad.size() - 2] = Dim(before);
+  pad[pad.size() - 1] = Dim(after);
+  const Argument zero = is_floating(n.dtype(x)) ? Argument(0.0) : Argument(Dim(0));
+  return n.op(OpId::constant_pad_nd_out, {x, pad, zero});
+}
+
+/// The place of `name`'s text in `names`; a failure when it is none of them.
+int64_t choice(NodeContext& n, const char* name, const std::string& found, std::initializer_list<const char*> names) {
+  int64_t place = 0;
+  for (const char* one : names) {
+    if (found == one) return place;
+    ++place;
+  }
+  n.invalid("attribute '" + std::string(name) + "' is \"" + found + "\"");
+  return 0;
+}
+
+// Opset 16 wrote bilinear and bicubic for linear and cubic.
+void import_grid_sample(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const ValueId grid = n.input(1);
+  if (n.ok() && (n.rank(x) != 4 || n.rank(grid) != 4)) {
+    return n.unsupported("only images of two dimensions, found " + n.type_text(x));
+  }
+  std::string mode = n.text("mode", n.opset() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  const int64_t interpolation = choice(n, "mode", mode, {"linear", "nearest", "cubic"});
+  const int64_t padding = choice(n, "padding_mode", n.text("padding_mode", "zeros"), {"zeros", "border", "reflection"});
+  n.output(0, n.op(OpId::grid_sampler_2d_out, {x, n.cast(grid, n.dtype(x)), Dim(interpolation), Dim(padding),
+                                               n.integer("align_corners", 0) != 0}));
+}
+
+// Each dimension cut or filled up at both ends alike; an odd element more goes to the end.
+void import_center_crop_pad(NodeContext& n) {
+  ValueId x = n.input(0);
+  std::vector<int64_t> all;
+  for (int i = 0; i < n.rank(x); ++i) all.push_back(i);
+  const std::vector<int> axes = n.axes(n.integers("axes", all), n.rank(x));
+  const std::vector<int64_t> sizes = n.known_integers(1, "the shape");
+  if (n.ok() && sizes.size() != axes.size()) return n.invalid("the shape needs a number for each axis");
+  for (size_t i = 0; n.ok() && i < axes.size(); ++i) {
+    const int64_t size = n.fixed(n.dim(x, axes[i]), "the input's size");
+    if (sizes[i] < 0 || sizes[i] > INT32_MAX) return n.invalid("a size must be from 0 to 2^31 - 1");
+    if (size > sizes[i]) {
+      const int64_t begin = (size - sizes[i]) / 2;
+      x = slice(n, x, axes[i], Dim(begin), Dim(begin + sizes[i]));
+    } else {
+      const int64_t missing = sizes[i] - size;
+      x = padded(n, x, axes[i], missing / 2, missing - missing / 2);
+    }
+  }
+  if (n.ok() && x == n.input(0)) return n.forward(0, 0);
+  n.output(0, x);
+}
+
+struct Fold {
+  std::vector<int64_t> image, block, strides, dilations, pads, steps;
+};
+
+bool read_numbers(NodeContext& n, const char* what, const std::vector<int64_t>& numbers, size_t count, int64_t least) {
+  if (numbers.size() != count) {
+    n.invalid(std::string(what) + ": expected " + std::to_string(count) + " numbers, found " +
+              std::to_string(numbers.size()));
+  }
+  for (int64_t number : numbers) {
+    if (number < least || number > (1 << 20)) {
+      n.invalid(std::string(what) + " holds " + std::to_string(number) + "; " + std::to_string(least) +
+                " to 2^20 is allowed");
+    }
+  }
+  return n.ok();
+}
+
+Fold read_fold(NodeContext& n) {
+  Fold f;
+  f.image = n.known_integers(1, "the image's shape");
+  f.block = n.known_integers(2, "the block's shape");
+  const size_t rank = f.image.size();
+  if (n.ok() && (rank < 1 || rank > 2)) n.unsupported("only images of one or two dimensions");
+  f.strides = n.integers("strides", std::vector<int64_t>(rank, 1));
+  f.dilations = n.integers("dilations", std::vector<int64_t>(rank, 1));
+  f.pads = n.integers("pads", std::vector<int64_t>(2 * rank, 0));
+  if (!n.ok()) return f;
+  if (!read_numbers(n, "the image's shape", f.image, rank, 1) ||
+      !read_numbers(n, "the block's shape", f.block, rank, 1) ||
+      !read_numbers(n, "attribute 'strides'", f.strides, rank, 1) ||
+      !read_numbers(n, "attribute 'dilations'", f.dilations, rank, 1) ||
+      !read_numbers(n, "attribute 'pads'", f.pads, 2 * rank, 0)) {
+    return f;
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t room = f.image[i] + f.pads[i] + f.pads[rank + i] - f.dilations[i] * (f.block[i] - 1) - 1;
+    if (room < 0) n.invalid("a block is larger than the image");
+    f.steps.push_back(room / f.strides[i] + 1);
+  }
+  return f;
+}
+
+// Blocks added up where they lie: a transposed convolution of each channel, whose weights are 1 at one place.
+void import_col2im(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const Fold f = read_fold(n);
+  if (n.ok() && n.rank(x) != 3) return n.invalid("expected [N, C · block, blocks], found " + n.type_text(x));
+  const int64_t rows = n.fixed(n.dim(x, 1), "the number of channels");
+  if (!n.ok()) return;
+  int64_t block = 1;
+  for (int64_t size : f.block) block *= size;
+  if (rows < 1 || rows % block != 0) return n.invalid("the block's size does not divide the input's channels");
+  if (rows > (1 << 22) / block) return n.fail(Error::kOutOfResources, "more than 2^22 weights to fold with");
+  std::vector<double> ones(static_cast<size_t>(rows * block), 0);
+  for (int64_t r = 0; r < rows; ++r) ones[static_cast<size_t>(r * block + r % block)] = 1;
+  std::vector<Dim> shape = {n.dim(x, 0), Dim(rows)};
+  std::vector<Dim> kernel = {Dim(rows), Dim(1)};
+  for (size_t i = 0; i < f.image.size(); ++i) {
+    shape.emplace_back(f.steps[i]);
+    kernel.emplace_back(f.block[i]);
+  }
+  const ValueId weight = n.view(n.Lowering::numbers(n.dtype(x), ones, 1, 0), kernel);
+  const DimList none(f.image.size(), Dim(0));
+  ValueId y = n.op(OpId::convolution_out, {n.view(x, shape), weight, None(), ir::dims(f.strides), none,
+                                           ir::dims(f.dilations), true, none, Dim(rows / block)});
+  for (size_t i = 0; i < f.image.size() && n.ok(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    const int64_t size = n.fixed(n.dim(y, axis), "the image's size");
+    y = padded(n, y, axis, 0, std::max<int64_t>(f.pads[i] + f.image[i] - size, 0));
+    y = slice(n, y, axis, Dim(f.pads[i]), Dim(f.pads[i] + f.image[i]));
+  }
+  n.output(0, y);
+}
+
+constexpr OperatorRow kRows[] = {
+    {"CenterCropPad", 2, 2, import_center_crop_pad},
+    {"Col2Im", 3, 3, import_col2im},
+    {"GridSample", 2, 2, import_grid_sample},
+};
+
+}  // namespace
+
+OperatorTable vision_operators() { return kRows; }
+
+}  // namespace berth::onnx
