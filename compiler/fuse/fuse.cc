@@ -6,6 +6,7 @@
 #include "compiler/fuse/concatenations.h"
 #include "compiler/fuse/elementwise.h"
 #include "compiler/fuse/layout.h"
+#include "compiler/fuse/lines.h"
 #include "compiler/fuse/lstm.h"
 #include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/pack.h"
@@ -59,6 +60,9 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
       // After products, which take activations and sums to their ends.
       pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.
+      {"dce", passes::dce},
+      pass("lines_as_images", lines_as_images),
+      // Lines that nobody reads count as readers of their images.
       {"dce", passes::dce},
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),

@@ -9,6 +9,7 @@
 //     fuse_shuffles      concatenation, channel shuffle, split
 //     expand_batch_norms those without a convolution, as a product and a sum
 //     fuse_elementwise   chains of element-wise operators
+//     lines_as_images    convolutions over one axis as those over two
 //     channels_last      images with the channels innermost
 //     pack_weights       weights in the order in which they are read
 //

@@ -432,6 +432,49 @@ TEST(TokensOfAnImage, LieAsTheImageDoes) {
   EXPECT_EQ(one.operators(), "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy") << one.text;
 }
 
+TEST(ConvolutionsOverOneAxis, AreThoseOverTwo) {
+  const Fused one = fused(with(
+      {{"w", {4, 3, 5}}, {"k", {4, 1, 3}}, {"t", {4, 2, 4}}, {"b", {4}}, {"g", {4}}, {"p", {4, 1}}, {"f", {2, 4, 3}}},
+      "%x: f32[2,3,12]",
+      "%c: f32[2,4,6] = aten::convolution(%x, %w, %b, [2], [2], [1], false, [0], 1)\n"
+      "%r: f32[2,4,6] = aten::gelu(%c)\n"
+      "%n: f32[2,4,6], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%r, %g, %b, 2, 4, 6, 2, 1e-05)\n"
+      "%d: f32[2,4,6] = aten::convolution(%n, %k, none, [1], [2], [2], false, [0], 4)\n"
+      "%a: f32[2,4,6] = aten::add.Tensor(%d, %r, 1)\n%q: f32[2,4,6] = aten::mul.Tensor(%a, %p)\n"
+      "%j: f32[2,4,9] = aten::cat([%q, %f], 2)\n%e: f32[2,4,4] = aten::slice_copy.Tensor(%j, -1, 5, 9, 1)\n"
+      "%y: f32[2,2,11] = aten::convolution(%e, %t, none, [3], [1], [1], true, [0], 1)\nreturn %y\n"));
+  EXPECT_EQ(
+      one.operators(),
+      "dim_order_ops::_clone_dim_order berth::conv aten::native_group_norm berth::conv aten::mul.Tensor aten::cat "
+      "aten::slice_copy.Tensor berth::conv dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(TokensAndChannelsOfALine, AreTwoNamesOfTheSameBytes) {
+  const Fused one = fused(with({{"w", {4, 3, 3}}, {"n", {2, 4, 1}}}, "%x: f32[1,9,3]",
+                               "%t: f32[1,3,9] = aten::permute_copy(%x, [0, 2, 1])\n"
+                               "%c: f32[1,4,9] = aten::convolution(%t, %w, none, [1], [1], [1], false, [0], 1)\n"
+                               "%r: f32[1,4,9] = aten::relu(%c)\n%u: f32[1,9,4] = aten::permute_copy(%r, [0, 2, 1])\n"
+                               "%k: f32[1,4,1] = aten::mean.dim(%r, [2], true, none)\n"
+                               "%o: f32[1,4] = aten::mean.dim(%r, [-1], false, none)\n"
+                               "%v: f32[1,2,9] = aten::convolution(%r, %n, none, [1], [0], [1], false, [0], 1)\n"
+                               "%z: f32[1,9,2] = aten::permute_copy(%v, [0, 2, 1])\nreturn %u, %k, %o, %z\n"));
+  EXPECT_EQ(one.operators(),
+            "aten::permute_copy berth::conv aten::permute_copy aten::mean.dim dim_order_ops::_clone_dim_order "
+            "aten::mean.dim berth::conv aten::permute_copy")
+      << one.text;
+}
+
+TEST(AnImageOfTokens, LiesAsTheyDo) {
+  const Fused one = fused(
+      with({{"w", {4, 3, 2, 2}}}, "%x: f32[2,9,3]",
+           "%t: f32[2,3,9] = aten::permute_copy(%x, [0, 2, 1])\n%v: f32[2,3,3,3] = aten::view_copy(%t, [2, 3, 3, 3])\n"
+           "%c: f32[2,4,2,2] = aten::convolution(%v, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+           "%k: f32[2,4,4] = aten::view_copy(%c, [2, 4, 4])\n%y: f32[2,4,4] = aten::permute_copy(%k, [0, 2, 1])\n"
+           "return %y\n"));
+  EXPECT_EQ(one.operators(), "aten::permute_copy berth::conv aten::permute_copy") << one.text;
+}
+
 TEST(WhatTakesNoOrderButItsOwn, GetsARowMajorCopy) {
   const Fused one =
       fused(with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]",

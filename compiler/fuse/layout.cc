@@ -209,9 +209,10 @@ class RegionLayout {
     return true;
   }
 
-  // The two chains of views of the header. Whether the node began one.
+  // The chains of views of the header. Whether the node began one.
   Expected<bool> views(NodeId id) {
     const Node& node = method_.node(id);
+    if (is_permutation(node, {0, 2, 1})) return token_image(id);
     if (!node.is(OpId::view_copy_out)) return false;
     const ValueId image = std::get<ValueId>(node.args[0]);
     if (!has_last(image) || !method_.tensor(image).is_static()) return false;
@@ -240,6 +241,28 @@ class RegionLayout {
     BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of(image, source));
     const DimList shape = method_.tensor(result).shape;
     BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(OpId::view_copy_out, {rows, shape}, source));
+    return finish({first, second}, result, made);
+  }
+
+  // Rows of channels as an image's bytes. Not where what reads the image wants it row-major.
+  Expected<bool> token_image(NodeId first) {
+    const Node& node = method_.node(first);
+    const ValueId rows = std::get<ValueId>(node.args[0]);
+    const NodeId second = only_reader(node.results[0]);
+    if (!second.valid() || !method_.node(second).is(OpId::view_copy_out)) return false;
+    const ValueId result = method_.node(second).results[0];
+    const NodeId reader = only_reader(result);
+    if (!reader.valid() || !wants_last(method_.node(reader)) || !is_image(result)) return false;
+    if (!method_.tensor(rows).is_static() || !method_.tensor(rows).is_contiguous()) return false;
+    const std::vector<Dim> tokens = method_.tensor(rows).shape;
+    const std::vector<Dim> sizes = method_.tensor(result).shape;
+    if (sizes[0] != tokens[0] || sizes[1] != tokens[2]) return false;
+    const std::string source = node.source;
+    const DimList shape = {sizes[0], sizes[2], sizes[3], sizes[1]};
+    BERTH_ASSIGN_OR_RETURN(const ValueId places, build_.one(OpId::view_copy_out, {rows, shape}, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                           build_.one(OpId::permute_copy_out, {places, ir::dims({0, 3, 1, 2})}, source));
+    method_.value(made).tensor()->dim_order = kLast;
     return finish({first, second}, result, made);
   }
 

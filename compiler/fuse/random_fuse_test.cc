@@ -31,7 +31,7 @@ void check(unsigned seed, Counts* counts) {
 TEST(RandomGraphs, KeepTheirOutputsWhenFused) {
   Counts counts;
   if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)), &counts);
-  for (unsigned seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) check(seed, &counts);
+  for (unsigned seed = 0; seed < 600 && !testing::Test::HasFailure(); ++seed) check(seed, &counts);
   for (const char* fused : {"berth::conv", "berth::linear", "berth::elementwise"})
     EXPECT_GT(counts[fused], 100) << fused;
   for (const char* fused : {"berth::lstm", "berth::lstm_cell", "berth::attention"})

@@ -83,7 +83,7 @@ class RandomGraph {
 
   void step() {
     const ir::ValueId x = any();
-    switch (pick(odd_ ? 22 : 12)) {
+    switch (pick(odd_ ? 25 : 12)) {
       case 0:
       case 1:
       case 2: return convolution(x);
@@ -105,6 +105,9 @@ class RandomGraph {
       case 18: return rejoin(x);
       case 19: return pad(x);
       case 20: return lstm(x);
+      case 21:
+      case 22:
+      case 23: return line(x);
       default: return head(x);
     }
   }
@@ -224,6 +227,68 @@ class RandomGraph {
         node(ir::OpId::view_copy_out, x, ir::DimList{s[0], ir::Dim(2), ir::Dim(s[1].value / 2), s[2], s[3]});
     const ir::ValueId turned = node(ir::OpId::permute_copy_out, cut, ir::dims({0, 2, 1, 3, 4}));
     node(ir::OpId::view_copy_out, turned, ir::DimList(s));
+  }
+
+  // A few operators on a signal [n, c, l].
+  void line(ir::ValueId x) {
+    if (shape(x).size() == 4) {
+      const std::vector<ir::Dim> s = shape(x);
+      x = node(ir::OpId::view_copy_out, x, ir::DimList{s[0], s[1], ir::Dim(s[2].value * s[3].value)});
+    }
+    for (int i = 0; i < 4 && x.valid() && shape(x).size() == 3; ++i) x = line_step(x);
+  }
+
+  ir::ValueId line_step(ir::ValueId x) {
+    const std::vector<ir::Dim> s = shape(x);
+    const ir::Dim one(1);
+    switch (pick(9)) {
+      case 0: return node(ir::OpId::permute_copy_out, x, ir::dims({0, 2, 1}));
+      case 1: {
+        // Numbers of both signs may sum to what is all rounding.
+        const ir::ValueId size = node(ir::OpId::abs_out, x);
+        return node(ir::OpId::mean_out, size, ir::dims({pick(2) == 0 ? 2 : -1}), pick(2) == 0, ir::None{});
+      }
+      case 2: return node(ir::OpId::cat_out, ir::ValueList{x, x}, ir::Dim(number(-3, 2)));
+      case 3: return node(ir::OpId::slice_copy_Tensor_out, x, ir::Dim(number(-2, 2)), ir::Dim(0), ir::Dim(3), one);
+      case 4: return node(ir::OpId::mul_out, x, constant({pick(2) == 0 ? s[1] : one, pick(2) == 0 ? s[2] : one}));
+      case 5: return line_norm(x);
+      case 6: {
+        const ir::ValueId image = node(ir::OpId::view_copy_out, x, ir::DimList{s[0], s[1], one, s[2]});
+        const ir::ValueId pooled = image.valid() ? node(ir::OpId::avg_pool2d_out, image, ir::dims({1, 2}),
+                                                        ir::dims({1, 1}), ir::dims({0, 1}), false, true, ir::None{})
+                                                 : image;
+        if (!pooled.valid()) return pooled;
+        return node(ir::OpId::view_copy_out, pooled, ir::DimList{s[0], s[1], shape(pooled)[3]});
+      }
+      default: return line_convolution(x);
+    }
+  }
+
+  // With a bias: means of what was normalised without are all rounding, as are the norm's own means.
+  ir::ValueId line_norm(ir::ValueId x) {
+    const std::vector<ir::Dim> s = shape(x);
+    if (s[1].value * s[2].value < 3) return x;  // as in normalize()
+    const ir::ValueId bias = uniform({s[1]}, 0.25 * static_cast<double>(number(1, 4)));
+    ir::Builder build(module_, method(), method().body);
+    const auto made =
+        build.one(ir::OpId::native_group_norm_out, {x, constant({s[1]}), bias, s[0], s[1], s[2], ir::Dim(1), 0.1}, "");
+    if (!made.ok()) return {};
+    values_.push_back(*made);
+    return *made;
+  }
+
+  ir::ValueId line_convolution(ir::ValueId x) {
+    const int64_t channels = shape(x)[1].value;
+    const bool transposed = pick(3) == 0;
+    const int64_t groups = pick(3) == 0 ? channels : 1, each = number(1, 3), inside = channels / groups;
+    const ir::Dim window(number(1, 4));
+    const ir::ValueId w = transposed ? constant({ir::Dim(channels), ir::Dim(each), window})
+                                     : constant({ir::Dim(each * groups), ir::Dim(inside), window});
+    ir::Argument bias;
+    if (pick(2) == 0) bias.emplace<ir::ValueId>(constant({ir::Dim(each * groups)}));
+    return node(ir::OpId::convolution_out, x, w, bias, ir::dims({number(1, 3)}),
+                ir::dims({number(0, transposed ? 1 : 3)}), ir::dims({number(1, 2)}), transposed, ir::dims({0}),
+                ir::Dim(groups));
   }
 
   void reduce(ir::ValueId x) {

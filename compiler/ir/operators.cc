@@ -213,6 +213,7 @@ bool gives_any_order(OpId id) {
     case OpId::upsample_bilinear2d_vec_out:
     case OpId::upsample_nearest2d_vec_out:
     case OpId::mean_out:
+    case OpId::native_group_norm_out:
     case OpId::cat_out:
     case OpId::slice_copy_Tensor_out:
     case OpId::split_copy_Tensor_out:

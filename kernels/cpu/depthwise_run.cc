@@ -109,8 +109,12 @@ constexpr Tiles kSliding = {{sliding_tile<kSize, kStride, 1, kPart>, sliding_til
 
 template <bool kPart>
 const Tiles& tiles_for(const DepthwiseJob& job) {
-  if (job.dilation[1] != 1 || job.stride[1] > 2 || job.kernel[1] != 5) return kAny<kPart>;
-  return job.stride[1] == 1 ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
+  if (job.dilation[1] != 1 || job.stride[1] > 2) return kAny<kPart>;
+  switch (job.kernel[1]) {
+    case 5: return job.stride[1] == 1 ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
+    case 7: return job.stride[1] == 1 ? kSliding<7, 1, kPart> : kAny<kPart>;
+    default: return kAny<kPart>;
+  }
 }
 
 // A strip row by row, in tiles of about the same width.

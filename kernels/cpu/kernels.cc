@@ -7,6 +7,7 @@
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/group_norm.h"
 #include "kernels/cpu/lstm.h"
 #include "kernels/cpu/lstm_sequence.h"
 #include "kernels/cpu/mean.h"
@@ -34,6 +35,7 @@ KernelTable kernels() {
       entry("aten::mean.out", mean_dim_out),
       entry("aten::_log_softmax.out", log_softmax_out),
       entry("aten::_softmax.out", softmax_out),
+      entry("aten::native_group_norm.out", native_group_norm_out, native_group_norm_temp_bytes),
       entry("aten::native_layer_norm.out", native_layer_norm_out),
       entry("aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d_out),
       entry("aten::avg_pool2d.out", avg_pool2d_out, portable::avg_pool2d_temp_bytes),

@@ -1,0 +1,139 @@
+#include "kernels/cpu/group_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cpu/layout_last.h"
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/norm.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::cpu {
+namespace {
+
+// Of a block: what a core's own cache holds. Of an image: no more blocks than are worth joining.
+constexpr int64_t kBlockElements = 1 << 14;
+constexpr int64_t kMostBlocks = 16;
+
+struct Images {
+  int64_t count = 0, places = 0, channels = 0, groups = 1;
+
+  int64_t blocks() const { return std::clamp<int64_t>(places * channels / kBlockElements, 1, kMostBlocks); }
+  int64_t begin(int64_t block) const { return places * block / blocks(); }
+  int64_t grain() const { return std::max<int64_t>(1, kBlockElements * blocks() / (places * channels)); }
+  /// Floats, of each channel: means and squares of the blocks; mean, scale and shift.
+  int64_t temp() const { return count * (blocks() * 2 + 3) * channels; }
+};
+
+bool images_of(const Tensor& input, Images* images) {
+  if (!is_last_f32(input) || input.numel() == 0) return false;
+  images->count = input.size(0);
+  images->channels = input.size(1);
+  images->places = int64_t{input.size(2)} * input.size(3);
+  return true;
+}
+
+// One element a channel, or none.
+bool is_affine(const Tensor* affine, int64_t channels) {
+  return affine == nullptr || (are_dense_f32(*affine) && affine->rank() == 1 && affine->size(0) == channels);
+}
+
+struct Moments {
+  double mean = 0, squares = 0;
+};
+
+// Of channels [first, last) over all blocks.
+Moments join(const Images& images, const float* blocks, int64_t first, int64_t last) {
+  const double count = static_cast<double>(images.places) * static_cast<double>(last - first);
+  Moments whole;
+  for (int64_t b = 0; b < images.blocks(); ++b) {
+    const auto places = static_cast<double>(images.begin(b + 1) - images.begin(b));
+    const float* mean = blocks + b * 2 * images.channels;
+    for (int64_t c = first; c < last; ++c) whole.mean += static_cast<double>(mean[c]) * places / count;
+  }
+  for (int64_t b = 0; b < images.blocks(); ++b) {
+    const auto places = static_cast<double>(images.begin(b + 1) - images.begin(b));
+    const float* mean = blocks + b * 2 * images.channels;
+    for (int64_t c = first; c < last; ++c) {
+      const double off = static_cast<double>(mean[c]) - whole.mean;
+      whole.squares += static_cast<double>(mean[images.channels + c]) + places * off * off;
+    }
+  }
+  whole.squares /= count;
+  return whole;
+}
+
+}  // namespace
+
+Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
+  const Tensor& input = args[0]->tensor();
+  const Tensor* weight = portable::optional_tensor(*args[1]);
+  const Tensor* bias = portable::optional_tensor(*args[2]);
+  Tensor& out = args[8]->tensor();
+  Tensor& mean = args[9]->tensor();
+  Tensor& rstd = args[10]->tensor();
+  Images images;
+  const bool taken = images_of(input, &images) && is_last_f32(out) && out.sizes() == input.sizes() &&
+                     images.count == args[3]->integer() && images.channels == args[4]->integer() &&
+                     args[6]->integer() > 0 && images.channels % args[6]->integer() == 0 &&
+                     is_affine(weight, images.channels) && is_affine(bias, images.channels) &&
+                     are_dense_f32(mean, rstd);
+  if (!taken) return portable::native_group_norm_out(context, args);
+  images.groups = args[6]->integer();
+  const int32_t moments[] = {static_cast<int32_t>(images.count), static_cast<int32_t>(images.groups)};
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, mean, moments));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, rstd, moments));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, input, out));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, mean, rstd));
+  if (weight != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *weight));
+  if (bias != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *bias));
+  auto* temp = static_cast<float*>(context.allocate_temp(static_cast<size_t>(images.temp()) * sizeof(float)));
+  if (temp == nullptr) return Error::kMemoryAllocationFailed;
+
+  const int64_t channels = images.channels;
+  const int64_t blocks = images.blocks();
+  const float* x = input.data<float>();
+  context.parallel_for(images.count * blocks, images.grain(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = images.begin(i % blocks);
+      channel_moments(x + (i / blocks * images.places + first) * channels, images.begin(i % blocks + 1) - first,
+                      channels, temp + i * 2 * channels, temp + (i * 2 + 1) * channels);
+    }
+  });
+  float* affine = temp + images.count * blocks * 2 * channels;
+  const double eps = args[7]->scalar_to<double>();
+  const int64_t size = channels / images.groups;
+  for (int64_t i = 0; i < images.count * images.groups; ++i) {
+    const int64_t image = i / images.groups;
+    const int64_t first = i % images.groups * size;
+    const Moments whole = join(images, temp + image * blocks * 2 * channels, first, first + size);
+    const double factor = 1 / std::sqrt(whole.squares + eps);
+    float* own = affine + image * 3 * channels;
+    for (int64_t c = first; c < first + size; ++c) {
+      own[c] = static_cast<float>(whole.mean);
+      own[channels + c] = static_cast<float>(factor * portable::element_or(weight, c, 1));
+      own[2 * channels + c] = static_cast<float>(portable::element_or(bias, c, 0));
+    }
+    mean.data<float>()[i] = static_cast<float>(whole.mean);
+    rstd.data<float>()[i] = static_cast<float>(factor);
+  }
+  context.parallel_for(images.count * blocks, images.grain(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = images.begin(i % blocks);
+      const int64_t offset = (i / blocks * images.places + first) * channels;
+      const float* own = affine + i / blocks * 3 * channels;
+      normalize_channels(x + offset, images.begin(i % blocks + 1) - first,
+                         {channels, own, own + channels, own + 2 * channels}, out.data<float>() + offset);
+    }
+  });
+  return Error::kOk;
+}
+
+size_t native_group_norm_temp_bytes(Span<EValue* const> args, int) {
+  Images images;
+  if (!images_of(args[0]->tensor(), &images)) return 0;
+  return static_cast<size_t>(images.temp()) * sizeof(float) + portable::kTempPadding;
+}
+
+}  // namespace berth::cpu
