@@ -23,6 +23,7 @@ import torch
 import operator_cases
 from drivers import Berth, Broken, ExecuTorch, Refused, difference
 from operator_cases import N
+from quick_export import quick_export
 
 STATIC, LARGEST = 4, 6  # what N is in the static programs, and its bound in the dynamic ones
 SIZES = (3, LARGEST)    # what it is when these run
@@ -103,6 +104,8 @@ class Checker:
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
         operator_cases.add_quantised_cases()
+        import executorch.exir  # noqa: F401
+        quick_export()
         self.berth, self.executorch = Berth(binary), ExecuTorch()
 
     def run_both(self, case, program, inputs, work):
@@ -199,13 +202,13 @@ def print_table(rows):
         print(f"{key:54}" + " ".join(f"{cells[key].get(c, ''):>4}" for c in columns))
 
 
-def executorch(binary, patterns, tally):
+def executorch(binary, patterns, tally, processes):
     """`patterns` are parts of operators' names; without any, all cases."""
     operator_cases.add_quantised_cases()
     numbers = [i for i, c in enumerate(operator_cases.CASES) if not patterns or any(p in c.key for p in patterns)]
     rows, found = [], set()
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(2, context, start, (binary,)) as pool:
+    with concurrent.futures.ProcessPoolExecutor(processes, context, start, (binary,)) as pool:
         for more, operators in pool.map(check, numbers):
             rows += more
             found |= operators

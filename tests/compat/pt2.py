@@ -11,6 +11,8 @@ import argparse
 import collections
 import copy
 import fnmatch
+import functools
+import itertools
 import multiprocessing
 import pathlib
 import sys
@@ -21,6 +23,7 @@ import warnings
 import numpy as np
 
 from drivers import Berth, Broken, Refused, difference
+from quick_export import quick_export
 
 FORMS = ("exported", "decomposed")
 
@@ -53,12 +56,9 @@ def tolerance(values):
     return {"rtol": 2e-3, "atol": 2e-3} if torch.float16 in types else {}
 
 
-def export(case, form, path):
+def export(case):
     import torch
-    program = torch.export.export(copy.deepcopy(case.module), case.args, dynamic_shapes=case_dynamic(case))
-    if form == "decomposed":
-        program = program.run_decompositions()
-    torch.export.save(program, path)
+    return torch.export.export(copy.deepcopy(case.module), case.args, dynamic_shapes=case_dynamic(case))
 
 
 def case_dynamic(case):
@@ -76,25 +76,34 @@ def changed(before, after):
             if isinstance(old, torch.Tensor) and as_array(old).tobytes() != as_array(new).tobytes()]
 
 
-def check(berth, case, form, work):
-    """Problem or None; Refused passes through."""
+def reference(case, work):
+    """For each call: files of its inputs and what PyTorch in eager mode says, inputs that it changed behind."""
     import torch
-    export(case, form, work / "model.pt2")
-    berth.compile(work / "model.pt2", work / "model.pte")
-    if case.family in ("control", "state", "dynamic", "data"):  # and once more, from the program that Berth made
-        berth.compile(work / "model.pte", work / "again.pte")
-        (work / "again.pte").replace(work / "model.pte")
+    calls = []
     for number, args in enumerate((case.args, *case.others)):
         paths = []
         # In row-major order of what the program's memory holds: NumPy files have no strides that matter.
         for value in flat(args):
             if isinstance(value, torch.Tensor):
-                paths.append(work / f"in{len(paths)}.npy")
+                paths.append(work / f"call{number}in{len(paths)}.npy")
                 np.save(paths[-1], as_array(value))
         with torch.no_grad():
             mine = copy.deepcopy(args)
             want = [v for v in flat(copy.deepcopy(case.module)(*mine)) if v is not None]
             want += changed(flat(args), flat(mine))
+        calls.append((paths, want))
+    return calls
+
+
+def check(berth, case, program, calls, work):
+    """Problem or None; Refused passes through. `calls` gives the reference."""
+    import torch
+    torch.export.save(program, work / "model.pt2")
+    berth.compile(work / "model.pt2", work / "model.pte")
+    if case.family in ("control", "state", "dynamic", "data"):  # and once more, from the program that Berth made
+        berth.compile(work / "model.pte", work / "again.pte")
+        (work / "again.pte").replace(work / "model.pte")
+    for number, (paths, want) in enumerate(calls()):
         got = berth.run(work / "model.pte", paths, work / f"out{number}")
         arrays = [as_array(v) for v in want]
         problem = difference(widened(got, want), widened(arrays, want), **tolerance(want))
@@ -104,22 +113,32 @@ def check(berth, case, form, work):
 
 
 def run_one(job):
-    binary, index, form = job
+    """[(index, form, outcome, words)] for each form of a case: exported once, calculated in PyTorch once."""
+    binary, index = job
     warnings.filterwarnings("ignore")
     import torch
     torch.set_num_threads(1)
     from pt2_cases import all_cases
-    case = all_cases()[index]
+    case, program, found = all_cases()[index], None, []
     with tempfile.TemporaryDirectory() as work:
-        try:
-            problem = check(Berth(binary), case, form, pathlib.Path(work))
-            return index, form, "failed" if problem else "passed", problem
-        except Refused as error:
-            return index, form, "refused", str(error)
-        except Broken as error:
-            return index, form, "failed", f"Broken: {error}"
-        except Exception as error:  # torch.export itself, or a case that this script cannot feed
-            return index, form, "failed", f"{type(error).__name__}: {str(error)[:300]}"
+        calls = functools.cache(lambda: reference(case, pathlib.Path(work)))
+        for form in FORMS:
+            folder = pathlib.Path(work) / form
+            folder.mkdir()
+            try:
+                program = program or export(case)
+                if form == "decomposed":
+                    program = program.run_decompositions()
+                problem = check(Berth(binary), case, program, calls, folder)
+                outcome = "failed" if problem else "passed", problem
+            except Refused as error:
+                outcome = "refused", str(error)
+            except Broken as error:
+                outcome = "failed", f"Broken: {error}"
+            except Exception as error:  # torch.export itself, or a case that this script cannot feed
+                outcome = "failed", f"{type(error).__name__}: {str(error)[:300]}"
+            found.append((index, form, *outcome))
+    return found
 
 
 class Refusals:
@@ -139,10 +158,11 @@ def cases(binary, patterns, processes):
     from pt2_cases import all_cases
     names = [f"{c.family}.{c.name}" for c in all_cases()]
     chosen = [i for i, n in enumerate(names) if not patterns or any(fnmatch.fnmatch(n, p) for p in patterns)]
-    jobs = [(str(binary), i, form) for i in chosen for form in FORMS]
+    jobs = [(str(binary), i) for i in chosen]
     refusals, table, failures = Refusals(), collections.defaultdict(collections.Counter), []
+    quick_export()
     with multiprocessing.get_context("fork").Pool(processes) as pool:
-        for index, form, outcome, text in pool.imap_unordered(run_one, jobs, chunksize=8):
+        for index, form, outcome, text in itertools.chain.from_iterable(pool.imap_unordered(run_one, jobs, chunksize=4)):
             expected = refusals.expects(names[index], form)
             if outcome == "passed" and expected:
                 outcome, text = "failed", "is right now; take it out of pt2_refused.txt"
