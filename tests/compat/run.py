@@ -218,8 +218,8 @@ def run_case(berth, case, work):
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     for entry in model.opset_import:
-        entry.version = min(entry.version, 23) if entry.domain in ("", "ai.onnx") else entry.version
-    model.ir_version = min(model.ir_version, 13)
+        entry.version = min(entry.version, 28) if entry.domain in ("", "ai.onnx") else entry.version
+    model.ir_version = min(model.ir_version, 14)
     for inputs, outputs in case.data_sets:
         names = [i.name for i in model.graph.input]
         arrays = {n: plain(a) for n, a in zip(names, inputs)}
