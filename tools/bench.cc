@@ -104,6 +104,7 @@ Status run_bench(BenchOptions& options) {
   start_kb += kilobytes(inputs);
   Timing timing;
   BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
+  const int64_t peak_kb = peak_rss_kb();  // before this report takes its own
   BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded, inputs));
   Json json = {{"load_ms", loaded->seconds * 1e3},
                {"first_ms", timing.first * 1e3},
@@ -118,7 +119,7 @@ Status run_bench(BenchOptions& options) {
                {"method_bytes", loaded->method->memory().method_bytes},
                {"temp_bytes", loaded->method->memory().temp_bytes},
                {"start_rss_kb", start_kb},
-               {"peak_rss_kb", peak_rss_kb()}};
+               {"peak_rss_kb", peak_kb}};
   std::string profile;
   if (options.profile || !options.trace.empty()) {
     BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, *loaded, inputs));
