@@ -5,6 +5,7 @@
 #include "compiler/fuse/batch_norms.h"
 #include "compiler/fuse/concatenations.h"
 #include "compiler/fuse/elementwise.h"
+#include "compiler/fuse/group_norms.h"
 #include "compiler/fuse/layout.h"
 #include "compiler/fuse/lines.h"
 #include "compiler/fuse/lstm.h"
@@ -44,6 +45,8 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
   };
   return {
       pass("fuse_activations", fuse_activations),
+      // Before products, which take sums as residuals.
+      pass("fuse_group_norms", fuse_group_norms),
       // Before products: each looks for the products that it takes in.
       pass("fuse_attention", fuse_attention),
       pass("fuse_lstm", fuse_lstm),

@@ -1,6 +1,7 @@
 // fuse: what stands in the regions of delegates, in fewer and larger operators, for targets that have kernels for them.
 //
 //     fuse_activations   formulas of hard-swish, silu, gelu, … become one step each
+//     fuse_group_norms   norms of rows that stand for groups of channels
 //     fuse_attention     softmax(query · key * scale + mask) · value
 //     fuse_lstm          a step of an LSTM
 //     join_lstm_steps    all steps of an LSTM

@@ -465,6 +465,39 @@ TEST(TokensAndChannelsOfALine, AreTwoNamesOfTheSameBytes) {
       << one.text;
 }
 
+const std::string kRowNorm =
+    "%v: f32[2,2,36] = aten::view_copy(%x, [2, 2, 36])\n"
+    "%n: f32[2,2,36], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%v, none, none, 2, 2, 36, 2, 1e-05)\n"
+    "%u: f32[2,4,3,6] = aten::view_copy(%n, [2, 4, 3, 6])\n";
+
+TEST(ANormOfRowsThatAreGroups, IsAGroupNormOfTheImage) {
+  const Fused one = fused(with({{"w", {4, 1, 1}}, {"b", {1, 4, 1, 1}}}, "%x: f32[2,4,3,6]",
+                               kRowNorm + "%p: f32[2,4,3,6] = aten::mul.Tensor(%w, %u)\n"
+                                          "%y: f32[2,4,3,6] = aten::add.Tensor(%p, %b, 1)\nreturn %y\n"));
+  EXPECT_EQ(one.operators(), "aten::native_group_norm") << one.text;
+  const Fused last = fused(with({{"b", {1, 4, 1, 1}}}, "%x: f32[2,4,3,6]",
+                                kRowNorm + "%y: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)\nreturn %y\n"));
+  EXPECT_EQ(last.operators(), "aten::native_group_norm") << last.text;
+}
+
+TEST(WhatIsNoChannelsNumber, StaysBehindTheNorm) {
+  for (const std::vector<int>& sizes : {std::vector<int>{4, 1, 6}, {1, 3, 1}, {3, 6}, {2, 4, 1, 1}}) {
+    const Fused one = fused(with({{"w", sizes}}, "%x: f32[2,4,3,6]",
+                                 kRowNorm + "%y: f32[2,4,3,6] = aten::mul.Tensor(%u, %w)\nreturn %y\n"));
+    EXPECT_EQ(one.operators(), "aten::native_group_norm aten::mul.Tensor") << one.text;
+  }
+  const Fused sum = fused(with({{"w", {4, 1, 1}}, {"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]",
+                               kRowNorm + "%a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)\n"
+                                          "%y: f32[2,4,3,6] = aten::mul.Tensor(%a, %w)\nreturn %y\n"));
+  EXPECT_EQ(sum.operators(), "aten::native_group_norm aten::mul.Tensor") << sum.text;
+  const Fused twice = fused(with({{"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]",
+                                 kRowNorm + "%a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 2)\nreturn %a\n"));
+  EXPECT_EQ(twice.operators(), "aten::native_group_norm aten::add.Tensor") << twice.text;
+  const Fused read = fused(with({{"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]",
+                                kRowNorm + "%a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)\nreturn %a, %u, %m\n"));
+  EXPECT_EQ(read.operators(), "aten::native_group_norm aten::add.Tensor") << read.text;
+}
+
 TEST(AnImageOfTokens, LiesAsTheyDo) {
   const Fused one = fused(
       with({{"w", {4, 3, 2, 2}}}, "%x: f32[2,9,3]",
