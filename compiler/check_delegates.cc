@@ -136,7 +136,8 @@ class Delegates {
     }
     format::Report report;
     const auto fault = [&] { return wrong(place + ": nested program: " + report.place, report.message); };
-    const auto file = format::open_nested(payload, &report);
+    uint32_t version = 0;
+    const auto file = format::open_nested(payload, &report, &version);
     if (!file.ok()) return fault();
     ProgramView nested;
     if (ProgramView::open(*file, &nested, &report) != Error::kOk) return fault();
@@ -149,6 +150,7 @@ class Delegates {
     if (format::verify_plan(nested, 0, scratch, nullptr, &report) != Error::kOk) return fault();
     const fb::ExecutionPlan& plan = nested.method(0);
     BERTH_TRY(check_locality(plan, place + ": nested program"));
+    BERTH_TRY(check_arenas(plan, version, place + ": nested program"));
     checked_.push_back({payload.data(), &plan});
     return &plan;
   }
@@ -156,7 +158,6 @@ class Delegates {
   /// It is local to one device, and all data are those of the program around it.
   Status check_locality(const fb::ExecutionPlan& plan, const std::string& place) const {
     if (plan.delegates()->size() != 0) return wrong(place, "it has delegates");
-    if (plan.non_const_buffer_sizes()->size() > 2) return wrong(place, "it has more than one arena");
     if (format::length(plan.non_const_buffer_device()) != 0) return wrong(place, "its arena has a device");
     for (uint32_t v = 0; v < plan.values()->size(); ++v) {
       const fb::Tensor* tensor = format::tensor_at(plan, v);
@@ -167,6 +168,30 @@ class Delegates {
       if (storage == Storage::kExternalConstant) BERTH_TRY(check_constant(*tensor, here));
       if (storage != Storage::kConstant && storage != Storage::kState && storage != Storage::kExternalState) continue;
       return wrong(here, "it has data of its own");
+    }
+    return Done{};
+  }
+
+  /// The scratch, and since version 2 one for each output, which is all of it.
+  static Status check_arenas(const fb::ExecutionPlan& plan, uint32_t version, const std::string& place) {
+    const auto& sizes = *plan.non_const_buffer_sizes();
+    const bool lends = version >= format::kNestedLentVersion;
+    if (!lends && sizes.size() > 2) return wrong(place, "it has more than one arena");
+    if (lends && sizes.size() > plan.outputs()->size() + 2) {
+      return wrong(place, "it has more arenas than its scratch and its results");
+    }
+    for (uint32_t id = 2; id < sizes.size(); ++id) {
+      const fb::Tensor* output = format::tensor_at(plan, plan.outputs()->Get(id - 2));
+      uint64_t bytes = 0;
+      if (output != nullptr && format::is_planned(*output)) {
+        const fb::AllocationDetails& where = *output->allocation_info();
+        const bool whole = where.memory_id() == id && format::planned_offset(where) == 0;
+        if (!whole || !format::tensor_nbytes(*output, &bytes)) {
+          return wrong(place, "output " + std::to_string(id - 2) + " does not begin arena " + std::to_string(id));
+        }
+      }
+      if (bytes == static_cast<uint64_t>(sizes.Get(id))) continue;
+      return wrong(place, "arena " + std::to_string(id) + " is not as large as output " + std::to_string(id - 2));
     }
     return Done{};
   }
@@ -200,8 +225,14 @@ class Delegates {
       const std::string which = "argument " + std::to_string(i);
       if (outside == nullptr || inside == nullptr) return wrong(place, which + " is no tensor");
       if (!same_type(*outside, *inside)) return wrong(place, which + " has another type in the nested program");
-      if (format::storage_of(*inside) != Storage::kNone) {
+      const uint32_t inputs = nested.inputs()->size();
+      const bool lent = i >= inputs && format::is_planned(*inside) &&
+                        inside->allocation_info()->memory_id() == format::nested_result_arena(i - inputs);
+      if (format::storage_of(*inside) != Storage::kNone && !lent) {
         return wrong(place, which + " has a place of its own in the nested program");
+      }
+      if (lent && !format::is_planned(*outside)) {
+        return wrong(place, which + " holds scratch, and is the caller's memory");
       }
       if (std::find(inner.begin(), inner.begin() + i, inner[i]) != inner.begin() + i) {
         return wrong(place, which + " is the same tensor as one before it");

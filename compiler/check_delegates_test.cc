@@ -20,7 +20,8 @@ using format::TensorDesc;
 /// The program of kDelegatedAddRelu. Values: 0 x, 1 its copy on sim:0, 2 the delegate's output there, 3 the scratch, 4
 /// y. In the nested program: 0 input, 1 intermediate, 2 constant, 3 alpha, 4 output.
 ProgramDesc program() {
-  auto emitted = emit::emit(emit::testing::module_of(emit::testing::kDelegatedAddRelu));
+  auto emitted =
+      emit::emit(emit::testing::module_of(emit::testing::kDelegatedAddRelu), emit::testing::with_own_scratch());
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   return std::move(emitted->program);
 }
@@ -50,9 +51,9 @@ ProgramDesc nested(const std::string& key) {
   return program;
 }
 
-format::Bytes payload_of(const ProgramDesc& nested) {
+format::Bytes payload_of(const ProgramDesc& nested, uint32_t version = format::kNestedVersion) {
   const auto file = format::program_bytes(nested);
-  const format::NestedHeader header = format::make_nested_header(file->size());
+  const format::NestedHeader header = format::make_nested_header(file->size(), version);
   std::vector<uint8_t> bytes(header.bytes, header.bytes + format::kNestedHeaderSize);
   bytes.insert(bytes.end(), file->begin(), file->end());
   return format::Bytes::of(std::move(bytes));
@@ -166,6 +167,37 @@ TEST(ANestedProgramIsLocal, ToOneDeviceAndToTheFileAroundIt) {
                 p.methods[0].delegates = {{"berth.sim", 0, {}}};
               }),
               "it has delegates");
+}
+
+// The intermediate and the output lie in arena 2, which is the output's bytes.
+std::string bent_lent(const std::function<void(ProgramDesc&)>& bend) {
+  ProgramDesc p = program();
+  ProgramDesc inner = nested(p.named_data[0].key);
+  for (const size_t value : {size_t{1}, size_t{4}}) tensor_of(inner, value).place = format::Place{2, 0};
+  inner.methods[0].arenas.push_back({16, Device()});
+  bend(inner);
+  p.payloads[0] = payload_of(inner, format::kNestedLentVersion);
+  return verdict(p);
+}
+
+TEST(ResultsThatAreScratchBefore, AreTheirArenasAndNothingElse) {
+  EXPECT_EQ(bent_lent([](ProgramDesc&) {}), "sound");
+  EXPECT_SAYS(bent_lent([](ProgramDesc& p) { p.methods[0].arenas[1].bytes = 32; }),
+              "arena 2 is not as large as output 0");
+  EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
+                p.methods[0].arenas[1].bytes = 32;
+                tensor_of(p, 4).place->offset = 16;
+              }),
+              "output 0 does not begin arena 2");
+  EXPECT_SAYS(bent_lent([](ProgramDesc& p) { tensor_of(p, 4).place.reset(); }), "arena 2 is not as large as output 0");
+  EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
+                p.methods[0].arenas.push_back({16, Device()});
+              }),
+              "more arenas than its scratch and its results");
+  EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
+                p.methods[0].instructions.push_back(KernelCallDesc{1, {0, 1, 1}});
+              }),
+              "it writes value 1 over bytes of value 4");
 }
 
 // The plan inside a delegate is held to the rule of every plan: the output is made from bytes that still hold it.

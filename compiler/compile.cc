@@ -101,7 +101,8 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   for (const emit::DelegateReport& delegate : emitted.delegates) {
     report.delegates.push_back({delegate.method, delegate.name, delegate.backend, delegate.device,
                                 static_cast<int64_t>(delegate.nodes), static_cast<int64_t>(delegate.payload_bytes),
-                                static_cast<int64_t>(delegate.scratch_bytes)});
+                                static_cast<int64_t>(delegate.scratch_bytes),
+                                static_cast<int64_t>(delegate.own_scratch_bytes)});
   }
   for (const emit::CopyReport& copy : emitted.copies) {
     report.copies.push_back(

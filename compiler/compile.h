@@ -92,6 +92,7 @@ struct DelegateReport {
   int64_t nodes = 0;  // of its region; 0 when it was compiled elsewhere
   int64_t payload_bytes = 0;
   int64_t scratch_bytes = 0;
+  int64_t own_scratch_bytes = 0;  // it would take if nothing lay in the bytes of results until they are written
 };
 
 /// What one run of a method copies from one device to another, with every symbol at its upper end.

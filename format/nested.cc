@@ -15,27 +15,27 @@ void put(uint64_t value, size_t size, uint8_t* out) {
 
 }  // namespace
 
-NestedHeader make_nested_header(uint64_t program_size) {
+NestedHeader make_nested_header(uint64_t program_size, uint32_t version) {
   NestedHeader header = {};
   std::memcpy(header.bytes, kMagic, sizeof kMagic);
-  put(kNestedVersion, 4, header.bytes + 8);
+  put(version, 4, header.bytes + 8);
   put(kNestedHeaderSize, 4, header.bytes + 12);
   put(program_size, 8, header.bytes + 16);
   return header;
 }
 
-Result<Span<const uint8_t>> open_nested(Span<const uint8_t> payload, Report* report) {
+Result<Span<const uint8_t>> open_nested(Span<const uint8_t> payload, Report* report, uint32_t* version) {
   constexpr const char* kPlace = "nested program header";
   if (payload.size() < kNestedHeaderSize || std::memcmp(payload.data(), kMagic, sizeof kMagic) != 0) {
     return fail(report, Error::kInvalidProgram, kPlace, "the payload of %zu bytes is no nested program",
                 payload.size());
   }
-  const auto version = little_endian<uint32_t>(payload.data() + 8);
+  const auto found = little_endian<uint32_t>(payload.data() + 8);
   const auto header_size = little_endian<uint32_t>(payload.data() + 12);
-  if (version != kNestedVersion || header_size != kNestedHeaderSize) {
+  if (found < kNestedVersion || found > kNestedLentVersion || header_size != kNestedHeaderSize) {
     return fail(report, Error::kDelegateInvalidCompatibility, kPlace,
-                "version %u with %u bytes of header; this build reads version %u with %zu", version, header_size,
-                kNestedVersion, kNestedHeaderSize);
+                "version %u with %u bytes of header; this build reads versions %u to %u with %zu", found, header_size,
+                kNestedVersion, kNestedLentVersion, kNestedHeaderSize);
   }
   const auto size = little_endian<uint64_t>(payload.data() + 16);
   if (size > payload.size() - kNestedHeaderSize) {
@@ -45,6 +45,7 @@ Result<Span<const uint8_t>> open_nested(Span<const uint8_t> payload, Report* rep
   if (reinterpret_cast<uintptr_t>(payload.data()) % 16 != 0) {
     return fail(report, Error::kInvalidArgument, kPlace, "the payload does not lie at a multiple of 16");
   }
+  if (version != nullptr) *version = found;
   return Span<const uint8_t>(payload.data() + kNestedHeaderSize, static_cast<size_t>(size));
 }
 

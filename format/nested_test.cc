@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 
 namespace berth::format {
 namespace {
@@ -44,10 +45,23 @@ TEST(NestedHeader, OtherBytesAndCutOnesAreRefused) {
 
 TEST(NestedHeader, AnotherVersionIsSaidToBeOne) {
   Payload payload;
-  payload.bytes[8] = 2;
-  Report report;
-  EXPECT_EQ(open_nested(payload.span(), &report).error(), Error::kDelegateInvalidCompatibility);
-  EXPECT_NE(std::strstr(report.message, "version 2"), nullptr);
+  for (const int version : {0, 3}) {
+    payload.bytes[8] = static_cast<uint8_t>(version);
+    Report report;
+    EXPECT_EQ(open_nested(payload.span(), &report).error(), Error::kDelegateInvalidCompatibility);
+    EXPECT_NE(std::strstr(report.message, ("version " + std::to_string(version)).c_str()), nullptr);
+  }
+}
+
+TEST(NestedHeader, BothVersionsAreReadAndSaid) {
+  Payload payload;
+  for (const uint32_t version : {kNestedVersion, kNestedLentVersion}) {
+    const NestedHeader header = make_nested_header(32, version);
+    std::memcpy(payload.bytes, header.bytes, sizeof header.bytes);
+    uint32_t found = 0;
+    ASSERT_TRUE(open_nested(payload.span(), nullptr, &found).ok());
+    EXPECT_EQ(found, version);
+  }
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ Result<void*> HierarchicalAllocator::address(size_t index, uint64_t offset, size
   if (index >= arenas_.size()) return Error::kInvalidArgument;
   const Span<uint8_t> arena = arenas_[index];
   if (offset > arena.size() || bytes > arena.size() - offset) return Error::kMemoryAllocationFailed;
+  if (arena.data() == nullptr) return static_cast<void*>(nullptr);
   return static_cast<void*>(arena.data() + offset);
 }
 

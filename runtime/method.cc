@@ -141,6 +141,9 @@ Error Method::move_input(size_t index, const void* data, size_t bytes, Device de
     return Error::kOk;
   }
   if (bytes == 0 || data == tensor.raw()) return Error::kOk;
+  if (tensor.raw() == nullptr) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidState, "its arena got no memory (set_planned_buffer)");
+  }
   if (device.is_cpu()) {
     std::memmove(tensor.raw(), data, bytes);
     return Error::kOk;
@@ -236,6 +239,10 @@ Error Method::check_ports() {
     if ((flags & (internal::kCallerInputTensor | internal::kViewTensor)) != 0) continue;
     return fail_port(*data_, "outputs", i, Error::kInvalidState,
                      "the output is not planned and got no memory (set_output_data_ptr)");
+  }
+  if (data_->late_tensors > 0) {
+    return format::fail(&data_->report, Error::kInvalidState, "arenas",
+                        "%zu tensors lie in arenas that got no memory (set_planned_buffer)", data_->late_tensors);
   }
   BERTH_RETURN_IF_ERROR(internal::check_symbol_relations(*data_));
   data_->ports_checked = true;

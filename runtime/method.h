@@ -65,6 +65,15 @@ class Method {
   /// device.
   Error set_output_data_ptr(size_t index, void* data, size_t bytes, Device device = Device());
 
+  /// Memory for planned buffer `index` (0 is arena 1), which had none when the method was loaded: there
+  /// HierarchicalAllocator::arena(index) had its size and a null pointer. Each such buffer must have memory before the
+  /// first run, and may get another between two runs; what was in it is then not looked for. The same memory again need
+  /// not be said again; time is that of a look at each value of the method.
+  ///
+  /// InvalidArgument: no such buffer, too few bytes, or an address that is no multiple of
+  /// MethodMeta::memory_planned_buffer_alignment. InvalidState: it was given its memory at load, or a run is not over.
+  Error set_planned_buffer(size_t index, void* memory, size_t bytes);
+
   /// Runs the method once, and waits for what is under way on its devices. InvalidState when an input was never set, an
   /// output has no memory, or a run that step() began is not over. The error of a kernel, a delegate or a device ends
   /// the run; a later execute() begins anew.

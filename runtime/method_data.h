@@ -84,6 +84,7 @@ enum TensorFlags : uint8_t {
   kViewTensor = 2,         // its data pointer is moved by a kernel; its own memory, if any, is not used
   kCallerInputTensor = 4,  // its memory is the caller's, as large as the input's sizes were
   kCallerTensor = 8,       // its memory is given after the load: by the caller, or never when a method is only measured
+  kLateTensor = 16,        // beside kCallerTensor: it lies in an arena that is given after the load
 };
 
 enum ValueFlags : uint8_t {
@@ -145,6 +146,7 @@ struct MethodData {
   CompileSpec* specs = nullptr;
   FreeableBuffer* externals = nullptr;  // by address, once all are there
   size_t external_count = 0;
+  size_t late_tensors = 0;              // in arenas that have no memory yet
   DelegateBlock* delegate_blocks = nullptr;
 
   // Where constants of the file itself lie: never written.

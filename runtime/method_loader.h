@@ -90,7 +90,8 @@ class MethodLoader {
   Error fill_state(MethodData& data, size_t index, Device device, void* memory, const uint8_t* bytes, size_t nbytes);
   Error check_shape(size_t index, const fb::Tensor& tensor, uint64_t* nbytes);
   Error place(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory, uint8_t* flags);
-  Error place_planned(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory);
+  Error place_planned(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory,
+                      uint8_t* flags);
   Error lay_out_ports(MethodData& data, const flatbuffers::Vector<int32_t>* list, Port* ports, const char* what,
                       uint8_t flags);
 

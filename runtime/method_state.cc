@@ -131,6 +131,12 @@ Error MethodLoader::zero_unmarked_state(MethodData& data) {
       return fail(Error::kOutOfResources, "values", i,
                   "finding state takes far more steps than a file of this size needs");
     }
+    if ((data.flags_of(data.values[i].tensor()) & kLateTensor) != 0) {
+      return fail(Error::kInvalidProgram, "values", i,
+                  "it is read before anything makes it, and arena %u gets its "
+                  "memory after the load",
+                  bytes.arena);
+    }
     const Device device = program_.devices()(format::tensor_device(tensor));
     BERTH_RETURN_IF_ERROR(fill_state(data, i, device, data.values[i].tensor().raw(), nullptr,
                                      static_cast<size_t>(bytes.end - bytes.begin)));

@@ -16,7 +16,7 @@ Error MethodLoader::place(MethodData& data, size_t index, const fb::Tensor& tens
   const Storage storage = format::storage_of(tensor);
   if (storage == Storage::kNone) return Error::kOk;
   if (format::is_planned(tensor)) {
-    if (planned_ != nullptr) return place_planned(data, index, tensor, nbytes, memory);
+    if (planned_ != nullptr) return place_planned(data, index, tensor, nbytes, memory, flags);
     *flags = kCallerTensor;
     return Error::kOk;
   }
@@ -76,7 +76,7 @@ Error MethodLoader::external(size_t index, const fb::Tensor& tensor, uint64_t nb
 }
 
 Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes,
-                                  void** memory) {
+                                  void** memory, uint8_t* flags) {
   const fb::AllocationDetails& where = *tensor.allocation_info();
   const uint32_t id = where.memory_id();
   const uint64_t offset = format::planned_offset(where);
@@ -97,7 +97,19 @@ Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tens
                 planned_->arena(id - 1).size());
   }
   *memory = *address;
-  return nbytes == 0 ? Error::kOk : initialize(data, index, tensor, nbytes, *memory);
+  if (nbytes == 0) return Error::kOk;
+  if (*memory != nullptr) return initialize(data, index, tensor, nbytes, *memory);
+  *flags = kCallerTensor | kLateTensor;
+  ++data.late_tensors;
+  const fb::ExtraTensorInfo* extra = tensor.extra_tensor_info();
+  const bool named = extra != nullptr && text(extra->fully_qualified_name())[0] != '\0';
+  if (format::storage_of(tensor) != Storage::kPlanned || named) {
+    return fail(Error::kInvalidArgument, "values", index, "it is state, and arena %u gets its memory after the load",
+                id);
+  }
+  const size_t element = element_size(static_cast<DType>(tensor.scalar_type()));
+  if (offset % (element > kArenaAlignment ? kArenaAlignment : element) == 0) return Error::kOk;
+  return fail(Error::kInvalidProgram, "values", index, "the place is no multiple of the element's %zu bytes", element);
 }
 
 // State, by its initial value; named state that has none starts at zero, whatever the arena held. State without a name

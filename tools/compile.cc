@@ -43,7 +43,8 @@ Json report_json(const CompileReport& report) {
                          {"device", device_name(delegate.device)},
                          {"nodes", delegate.nodes},
                          {"payload_bytes", delegate.payload_bytes},
-                         {"scratch_bytes", delegate.scratch_bytes}});
+                         {"scratch_bytes", delegate.scratch_bytes},
+                         {"own_scratch_bytes", delegate.own_scratch_bytes}});
   }
   Json copies = Json::array();
   for (const CopyReport& copy : report.copies) {
@@ -82,8 +83,12 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
                arena.optimal ? ", optimal" : "");
   }
   for (const DelegateReport& delegate : report.delegates) {
-    fmt::print("{}: delegate {} of {} on {}: {}, scratch {}\n", delegate.method, delegate.name, delegate.backend,
-               device_name(delegate.device), counted(delegate.nodes, "node"), bytes_text(delegate.scratch_bytes));
+    const bool lent = delegate.scratch_bytes < delegate.own_scratch_bytes;
+    const std::string in_results =
+        lent ? ", without the bytes of results " + bytes_text(delegate.own_scratch_bytes) : "";
+    fmt::print("{}: delegate {} of {} on {}: {}, scratch {}{}\n", delegate.method, delegate.name, delegate.backend,
+               device_name(delegate.device), counted(delegate.nodes, "node"), bytes_text(delegate.scratch_bytes),
+               in_results);
   }
   for (const CopyReport& copy : report.copies) {
     fmt::print("{}: {} from {} to {}, {} in all\n", copy.method, counted(copy.count, "copy", "copies"),

@@ -59,8 +59,32 @@ class Checker {
         return fail("arenas", i, "a nested program says no devices; its delegate does");
       }
     }
-    if (meta.num_memory_planned_buffers() > 1) return fail("arenas", 1, "the scratch is the only arena");
+    const size_t most = checks_.version < format::kNestedLentVersion ? 1 : 1 + size_t{length(plan_.outputs())};
+    if (meta.num_memory_planned_buffers() > most) {
+      return fail("arenas", most, most == 1 ? "the scratch is the only arena" : "there is no output for this arena");
+    }
     return Error::kOk;
+  }
+
+  // The arena of output `k` is the output's bytes, all of them and no more, or there are none.
+  Error check_result(size_t k) {
+    const MethodMeta meta = program_.method_meta(size_t{0}).value();
+    const uint32_t id = format::nested_result_arena(k);
+    uint64_t arena = 0;
+    if (id <= meta.num_memory_planned_buffers()) {
+      BERTH_ASSIGN_OR_RETURN(arena, meta.memory_planned_buffer_size(id - 1));
+    }
+    const fb::Tensor* tensor = format::tensor_at(plan_, plan_.outputs()->Get(static_cast<flatbuffers::uoffset_t>(k)));
+    if (tensor == nullptr || format::storage_of(*tensor) != Storage::kPlanned) {
+      return arena == 0 ? Error::kOk : fail("outputs", k, "it has an arena and does not lie there");
+    }
+    uint64_t bytes = 0;
+    const fb::AllocationDetails& place = *tensor->allocation_info();
+    if (place.memory_id() == id && format::planned_offset(place) == 0 && format::tensor_nbytes(*tensor, &bytes) &&
+        bytes == arena && bytes > 0) {
+      return Error::kOk;
+    }
+    return fail("outputs", k, "it is planned and is not all of arena %u", id);
   }
 
   Error check_value(size_t index) {
@@ -87,9 +111,13 @@ class Checker {
     for (flatbuffers::uoffset_t i = 0; i < length(ports); ++i) {
       const int32_t value = ports->Get(i);
       const fb::Tensor* tensor = format::tensor_at(plan_, value);
-      if (tensor == nullptr || format::storage_of(*tensor) != Storage::kNone) {
+      const Storage storage = tensor == nullptr ? Storage::kConstant : format::storage_of(*tensor);
+      const bool lent =
+          kind == kOutput && storage == Storage::kPlanned && checks_.version >= format::kNestedLentVersion;
+      if (storage != Storage::kNone && !lent) {
         return fail(what, i, "value %d is no tensor whose memory the call gives", value);
       }
+      if (kind == kOutput) BERTH_RETURN_IF_ERROR(check_result(i));
       uint8_t& kinds = kinds_[static_cast<size_t>(value)];
       if (kinds != 0) return fail(what, i, "value %d is an input or output already", value);
       kinds = kind;

@@ -159,7 +159,93 @@ const Hostile kHostile[] = {
      "nested program instructions[2]"},
 };
 
+// The same of results that are scratch before: arena 2 is the bytes of output 0, arena 1 the scratch.
+const Hostile kHostileLent[] = {
+    {"an arena larger than its result", [](auto& m, auto&) { m.arenas[1].bytes = 32; }, "nested program outputs[0]"},
+    {"a result that is not the whole arena",
+     [](auto& m, auto&) {
+       m.arenas[1].bytes = 32;
+       std::get<TensorDesc>(m.values[5]).place->offset = 16;
+     },
+     "nested program outputs[0]"},
+    {"a result in the scratch", [](auto& m, auto&) { std::get<TensorDesc>(m.values[5]).place->memory_id = 1; },
+     "nested program outputs[0]"},
+    {"an arena whose result lies elsewhere", [](auto& m, auto&) { std::get<TensorDesc>(m.values[5]).place.reset(); },
+     "nested program outputs[0]"},
+    {"an arena without a result",
+     [](auto& m, auto&) {
+       m.arenas.push_back({16, Device()});
+     },
+     "nested program arenas[2]"},
+    {"an input in a result",
+     [](auto& m, auto&) {
+       std::get<TensorDesc>(m.values[0]).place = format::Place{2, 0};
+     },
+     "nested program inputs[0]"},
+    {"one arena for two results",
+     [](auto& m, auto&) {
+       m.arenas.push_back({16, Device()});
+       m.outputs = {5, 3};
+     },
+     "nested program outputs[1]"},
+    {"state in a result", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).name = "state"; },
+     "nested program values[3]"},
+    {"a result that becomes a view",
+     [](auto& m, auto&) {
+       m.operators.push_back({"executorch_prim::et_view", "default"});
+       m.values.push_back(int64_t{4});
+       m.values.push_back(format::IntListDesc{{6}});
+       m.instructions.push_back(KernelCallDesc{2, {4, 7, 5}});
+     },
+     "nested program instructions["},
+    {"a result that is moved",
+     [](auto& m, auto&) {
+       m.instructions.push_back(MoveDesc{5, 4});
+     },
+     "nested program instructions[3]"},
+    {"a place beyond the result", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).place->offset = 16; }, ""},
+};
+
+TEST_F(NestedTest, ProgramsThatReachBeyondTheirResultsAreRefusedWithThePlace) {
+  ASSERT_EQ(measure(testing::nested_with_lent_result()), Error::kOk) << report_.place << ": " << report_.message;
+  for (const Hostile& hostile : kHostileLent) {
+    SCOPED_TRACE(hostile.what);
+    ProgramDesc program = testing::nested_with_lent_result();
+    hostile.bend(program.methods[0], program);
+    EXPECT_EQ(measure(program), Error::kInvalidProgram);
+    EXPECT_NE(report_.message[0], '\0');
+    EXPECT_EQ(std::string(report_.place).rfind(hostile.place, 0), 0u) << report_.place << ": " << report_.message;
+  }
+}
+
+TEST_F(NestedTest, AnOldPayloadHasNoArenaButItsScratch) {
+  version_ = format::kNestedVersion;
+  EXPECT_EQ(measure(testing::nested_with_lent_result()), Error::kInvalidProgram);
+  EXPECT_STREQ(report_.place, "nested program arenas[1]");
+  version_ = format::kNestedLentVersion;
+  EXPECT_EQ(measure(nested_add_relu()), Error::kOk) << "a new one needs none: " << report_.message;
+}
+
+TEST_F(NestedTest, AValueInAResultsBytesThatIsReadAfterTheResultIsRefused) {
+  ProgramDesc program = testing::nested_with_lent_result();
+  ASSERT_EQ(load(program), Error::kOk) << report_.place << ": " << report_.message;
+  unload();
+  program.methods[0].instructions.push_back(KernelCallDesc{1, {3, 4, 4}});
+  EXPECT_EQ(load(program), Error::kInvalidProgram);
+  EXPECT_NE(std::string(report_.message).find("writes value 5 over bytes of value 3"), std::string::npos)
+      << report_.message;
+}
+
+TEST_F(NestedTest, AResultThatIsOverwrittenAfterItWasMadeIsRefused) {
+  ProgramDesc program = testing::nested_with_lent_result();
+  program.methods[0].instructions.push_back(KernelCallDesc{1, {4, 3, 3}});
+  EXPECT_EQ(load(program), Error::kInvalidProgram);
+  EXPECT_NE(std::string(report_.message).find("writes value 3 over bytes of value 5"), std::string::npos)
+      << report_.message;
+}
+
 TEST_F(NestedTest, ProgramsThatReachOutsideAreRefusedWithThePlace) {
+  version_ = format::kNestedVersion;
   ASSERT_EQ(measure(nested_add_relu()), Error::kOk);
   for (const Hostile& hostile : kHostile) {
     SCOPED_TRACE(hostile.what);

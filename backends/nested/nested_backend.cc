@@ -45,11 +45,12 @@ Error NestedBackend::end(void*, KernelContext&, Error result) { return result; }
 
 Error NestedBackend::memory_needed(const DelegateSource& source, Span<uint8_t> scratch, int threads,
                                    DelegateMemory* needed, format::Report* report) const {
-  BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> file, format::open_nested(source.payload, report));
+  uint32_t version = 0;
+  BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> file, format::open_nested(source.payload, report, &version));
   const BufferLoader loader(file);
   const AnyConstant constants;
   BERTH_ASSIGN_OR_RETURN(const Program program,
-                         NestedDelegate::open_program(*this, loader, &constants, source.verify, report));
+                         NestedDelegate::open_program(*this, loader, version, &constants, source.verify, report));
   BERTH_ASSIGN_OR_RETURN(const MemoryNeeded inner,
                          program.memory_needed(format::kNestedMethodName, scratch, threads, report));
   needed->method_bytes = NestedDelegate::total_bytes(inner.method_bytes);
@@ -60,13 +61,14 @@ Error NestedBackend::memory_needed(const DelegateSource& source, Span<uint8_t> s
 
 Result<DelegateHandle*> NestedBackend::load(const DelegateSource& source, const DelegateLoad& load,
                                             format::Report* report) {
-  BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> file, format::open_nested(source.payload, report));
+  uint32_t version = 0;
+  BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> file, format::open_nested(source.payload, report, &version));
   const size_t free_bytes = load.memory->free_size();
   void* memory = load.memory->allocate(NestedDelegate::total_bytes(0), 16);
   if (memory == nullptr) {
     return format::fail(report, Error::kMemoryAllocationFailed, "delegate memory", "%zu bytes are too few", free_bytes);
   }
-  auto* delegate = new (memory) NestedDelegate(*this, file, source, load);
+  auto* delegate = new (memory) NestedDelegate(*this, file, version, source, load);
   const Error error = delegate->load(source, load, report);
   if (error == Error::kOk) return to_handle(delegate);
   delegate->~NestedDelegate();

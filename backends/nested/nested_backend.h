@@ -11,7 +11,10 @@
 //   payload     verified in full, and held to check_nested.h, before it is used
 //   constants   named data of the outer program: in place on the host, else uploaded once per blob and device
 //   inputs      where the outer program has them: no copies
-//   scratch     the call's last argument, present when the nested program has an arena of more than 0 bytes
+//   scratch     the call's last argument, present when the nested program's first arena has more than 0 bytes
+//   outputs     where the outer program has them; until one is written, other values of the nested program may lie in
+//               its bytes (format/nested.h), which then begin where its arena's alignment says, and no input may be
+//               there
 //   temp        the outer method's
 //   sizes       dynamic ones go in with the inputs, and come back to the outer outputs after the run
 // Its inner method believes that all of it is the host's: it never follows an address itself (check_nested.h holds that

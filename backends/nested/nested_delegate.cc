@@ -54,7 +54,7 @@ NestedDelegate::~NestedDelegate() {
   if (opened) backend.close(session);
 }
 
-Result<Program> NestedDelegate::open_program(const NestedBackend& backend, const DataLoader& loader,
+Result<Program> NestedDelegate::open_program(const NestedBackend& backend, const DataLoader& loader, uint32_t version,
                                              const NamedDataMap* constants, bool verify, format::Report* report) {
   LoadOptions options;
   options.verification = verify ? Verification::kFull : Verification::kMinimal;
@@ -64,28 +64,28 @@ Result<Program> NestedDelegate::open_program(const NestedBackend& backend, const
   BERTH_ASSIGN_OR_RETURN(Program program, Program::load(loader, backend.tables(), options));
   NestedChecks checks;
   checks.host_kernels = backend.host_kernels();
+  checks.version = version;
   BERTH_RETURN_IF_ERROR(check_nested(program, checks, report));
   return program;
 }
 
 Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& load, format::Report* report) {
-  BERTH_ASSIGN_OR_RETURN(Program inner, open_program(backend, loader, &constants, source.verify, report));
+  BERTH_ASSIGN_OR_RETURN(Program inner, open_program(backend, loader, version, &constants, source.verify, report));
   program.emplace(std::move(inner));
   BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program->method_meta(size_t{0}));
   inputs = meta.num_inputs();
   outputs = meta.num_outputs();
-  uint64_t scratch_bytes = 0;
-  if (meta.num_memory_planned_buffers() > 0) {
-    BERTH_ASSIGN_OR_RETURN(scratch_bytes, meta.memory_planned_buffer_size(0));
-  }
+  std::vector<Span<uint8_t>> arenas;
+  BERTH_RETURN_IF_ERROR(find_arenas(&arenas));
+  const size_t scratch_bytes = arenas.empty() ? 0 : arenas[0].size();
   has_scratch = scratch_bytes > 0;
   void* scratch = nullptr;
   BERTH_RETURN_IF_ERROR(check_args(load.args, report));
   BERTH_RETURN_IF_ERROR(reach_scratch(load.args, scratch_bytes, &scratch, report));
   BERTH_ASSIGN_OR_RETURN(session, backend.open(source, load, report));
   opened = true;
-  const Span<uint8_t> arena(static_cast<uint8_t*>(scratch), static_cast<size_t>(scratch_bytes));
-  const HierarchicalAllocator planned(Span<const Span<uint8_t>>(&arena, meta.num_memory_planned_buffers()));
+  if (has_scratch) arenas[0] = {static_cast<uint8_t*>(scratch), scratch_bytes};
+  const HierarchicalAllocator planned(arenas);
   memory.emplace(load.memory->rest());
   MethodOptions options;
   options.pool = load.pool;
@@ -99,6 +99,18 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));
   return check_tensors(load.args, report);
+}
+
+Error NestedDelegate::find_arenas(std::vector<Span<uint8_t>>* arenas) {
+  BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program->method_meta(size_t{0}));
+  lent.resize(outputs);
+  for (size_t a = 0; a < meta.num_memory_planned_buffers(); ++a) {
+    BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(a));
+    arenas->push_back({nullptr, static_cast<size_t>(bytes)});
+    // check_nested() let no more arenas pass than there are outputs.
+    if (a > 0) lent[a - 1] = {static_cast<size_t>(bytes), meta.memory_planned_buffer_alignment(a), nullptr};
+  }
+  return Error::kOk;
 }
 
 Error NestedDelegate::check_args(Span<EValue* const> args, format::Report* report) const {
@@ -115,6 +127,11 @@ Error NestedDelegate::check_tensors(Span<EValue* const> args, format::Report* re
     const char* wrong = difference(*args[i], inner, device);
     const bool output = i >= inputs;
     if (wrong == nullptr && output && args[i]->tensor().capacity() < inner.capacity()) wrong = "it is too small";
+    if (wrong == nullptr && output) {
+      // A null pointer is a multiple of anything, and looked at again when there is an address.
+      const uintptr_t address = reinterpret_cast<uintptr_t>(args[i]->tensor().raw());
+      if (address % lent[i - inputs].alignment != 0) wrong = "its address is no multiple of what its scratch use wants";
+    }
     if (wrong == nullptr) continue;
     return format::fail(report, Error::kInvalidProgram, "delegate call", "argument %zu does not fit %s %zu: %s", i,
                         output ? "output" : "input", output ? i - inputs : i, wrong);
@@ -182,11 +199,37 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
                     error == Error::kInvalidArgument ? "are no memory of" : "cannot be used on", to_text(device).text);
       }
     }
-    const Error error = output ? method->set_output_data_ptr(i - inputs, data, bytes)
-                               : method->set_input(i, data, tensor.sizes(), tensor.dtype());
+    const Error error =
+        output ? give_output(i - inputs, data, bytes) : method->set_input(i, data, tensor.sizes(), tensor.dtype());
     if (error != Error::kOk) return fail(context, error, "argument %zu: %s", i, method->last_report().message);
   }
-  return Error::kOk;
+  const size_t input = overwritten_input();
+  if (input == SIZE_MAX) return Error::kOk;
+  return fail(context, Error::kInvalidArgument, "argument %zu shares bytes with a result that is scratch before",
+              input);
+}
+
+// An address that stays costs a comparison; another one, a walk over the inner method's tensors.
+Error NestedDelegate::give_output(size_t index, void* data, size_t bytes) {
+  LentResult& result = lent[index];
+  if (result.bytes == 0) return method->set_output_data_ptr(index, data, bytes);
+  if (result.address == data && data != nullptr && bytes >= result.bytes) return Error::kOk;
+  const Error error = method->set_planned_buffer(format::nested_result_arena(index) - 1, data, bytes);
+  if (error == Error::kOk) result.address = data;
+  return error;
+}
+
+size_t NestedDelegate::overwritten_input() const {
+  for (const LentResult& result : lent) {
+    if (result.bytes == 0) continue;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(result.address);
+    for (size_t i = 0; i < inputs; ++i) {
+      const Tensor& input = inner_port(i);
+      const uintptr_t at = reinterpret_cast<uintptr_t>(input.raw());
+      if (input.nbytes() > 0 && at < begin + result.bytes && begin < at + input.nbytes()) return i;
+    }
+  }
+  return SIZE_MAX;
 }
 
 Error NestedDelegate::run(KernelContext& context) {

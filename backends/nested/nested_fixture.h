@@ -142,7 +142,7 @@ class NestedTest : public ::testing::Test {
  protected:
   /// The memory that `program` needs, in needed_.
   Error measure(const format::ProgramDesc& program) {
-    payload_ = payload_of(program);
+    payload_ = version_ == 0 ? payload_of(program) : payload_of(program, version_);
     source_.payload = payload_;
     source_.named_data = &blobs_;
     report_ = format::Report();
@@ -212,6 +212,7 @@ class NestedTest : public ::testing::Test {
   DelegateMemory needed_;
   format::Report report_;
   std::string message_;
+  uint32_t version_ = 0;  // of the payload; 0: the least that does
   std::vector<uint8_t> payload_, room_, temp_;
   std::optional<MemoryAllocator> memory_;
   DelegateHandle* handle_ = nullptr;

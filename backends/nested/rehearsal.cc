@@ -34,8 +34,8 @@ Error NestedDelegate::bind_to(Span<uint8_t> memory) {
     const size_t bytes = static_cast<size_t>(port.capacity()) * element_size(port.dtype());
     if (bytes > memory.size() - begin) return Error::kMemoryAllocationFailed;
     void* const data = memory.data() + begin;
-    const Error error = i < inputs ? method->set_input(i, data, port.sizes(), port.dtype())
-                                   : method->set_output_data_ptr(i - inputs, data, bytes);
+    const Error error =
+        i < inputs ? method->set_input(i, data, port.sizes(), port.dtype()) : give_output(i - inputs, data, bytes);
     if (error != Error::kOk) return error;
     begin += align_up(bytes, kAlignment);
   }

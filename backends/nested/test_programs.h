@@ -48,14 +48,39 @@ inline format::ProgramDesc nested_add_relu(int32_t count = 4, bool bounded = fal
   return program;
 }
 
+/// y = relu(x + w) + x of `count` floats, whose sum lies where y will be:
+///
+///     0 x   1 w external   2 alpha   3 sum in y's bytes   4 its positive part in the scratch   5 y
+inline format::ProgramDesc nested_with_lent_result(int32_t count = 4) {
+  using format::KernelCallDesc;
+  format::ProgramDesc program = nested_add_relu(count);
+  format::MethodDesc& method = program.methods[0];
+  format::TensorDesc part = std::get<format::TensorDesc>(method.values[3]);
+  format::TensorDesc y = part;
+  y.place->memory_id = format::nested_result_arena(0);
+  method.values[3] = y;
+  method.values[4] = part;
+  method.values.emplace_back(y);
+  method.outputs = {5};
+  method.instructions = {KernelCallDesc{0, {0, 1, 2, 3, 3}}, KernelCallDesc{1, {3, 4, 4}},
+                         KernelCallDesc{0, {4, 0, 2, 5, 5}}};
+  method.arenas.push_back(method.arenas[0]);
+  return program;
+}
+
 /// The payload of a delegate that runs `program`.
-inline std::vector<uint8_t> payload_of(const format::ProgramDesc& program) {
+inline std::vector<uint8_t> payload_of(const format::ProgramDesc& program, uint32_t version) {
   const std::vector<uint8_t> file = format::testing::bytes_of(program);
-  const format::NestedHeader header = format::make_nested_header(file.size());
+  const format::NestedHeader header = format::make_nested_header(file.size(), version);
   std::vector<uint8_t> payload(sizeof(header.bytes) + file.size());
   std::memcpy(payload.data(), header.bytes, sizeof(header.bytes));
   std::memcpy(payload.data() + sizeof(header.bytes), file.data(), file.size());
   return payload;
+}
+/// The same in the least version that has as many arenas.
+inline std::vector<uint8_t> payload_of(const format::ProgramDesc& program) {
+  const bool lent = program.methods[0].arenas.size() > 1;
+  return payload_of(program, lent ? format::kNestedLentVersion : format::kNestedVersion);
 }
 
 struct Calls {

@@ -1,8 +1,9 @@
 // Calls of delegates: what a backend gets with each, and how much scratch it needs.
 //
 // A delegate that was compiled elsewhere keeps its payload. For the others the region of the call is emitted as a
-// nested program (format/nested.h): a method with a memory plan of its own, whose one arena is a scratch that the plan
-// around it places like any other tensor. So it must be known before that plan is made.
+// nested program (format/nested.h): a method with a memory plan of its own, whose first arena is a scratch that the
+// plan around it places like any other tensor. So it must be known before that plan is made. What the scratch has no
+// need to hold, as it is dead before a result is written, lies in the result's bytes (lent_results.h).
 #pragma once
 
 #include <string>

@@ -42,7 +42,7 @@ std::vector<std::string> arguments_of(const format::MethodDesc& method, size_t i
 // The scratch of 16 bytes comes after the call's input and output, in their device's arena, where every storage starts
 // at a multiple of 256.
 TEST(ScratchIsNeverForgotten, ItIsTheLastArgumentAndPlanned) {
-  const EmittedProgram emitted = program_of(testing::kDelegatedAddRelu);
+  const EmittedProgram emitted = program_of(testing::kDelegatedAddRelu, testing::with_own_scratch());
   EXPECT_EQ(arguments_of(only_method(emitted), 1),
             (std::vector<std::string>{"f32[4]@2+0", "f32[4]@2+256", "u8[16]@2+512"}));
   EXPECT_EQ(nested_text(emitted, 0), R"(method delegate
@@ -79,7 +79,7 @@ TEST(ScratchLivesForOneStep, SoCallsInARowShareIt) {
             ": f32[64]@sim:0)\n%b" + n + ": f32[64]@sim:0 = aten::exp(%a" + n + ")\n%c" + n +
             ": f32[64]@sim:0 = aten::relu(%b" + n + ")\nyield %c" + n + "\n}\n";
   }
-  const EmittedProgram emitted = program_of(delegates + text + "return %x4\n}");
+  const EmittedProgram emitted = program_of(delegates + text + "return %x4\n}", testing::with_own_scratch());
   const format::MethodDesc& method = only_method(emitted);
   ASSERT_EQ(method.arenas.size(), 1u) << "nothing is on the host, so it has no arena";
   EXPECT_EQ(method.arenas[0].device, Device(DeviceType::kSim, 0));
@@ -106,7 +106,7 @@ std::string two_alive(const std::string& backend, const std::string& device) {
 
 TEST(TheScratchIsAlignedInside, AsTheDelegatesDeviceWants) {
   const auto has_second_at = [](const std::string& text, const std::string& offset) {
-    const std::string nested = nested_text(program_of(text), 0);
+    const std::string nested = nested_text(program_of(text, testing::with_own_scratch()), 0);
     EXPECT_NE(nested.find("f32[4] @ 1:" + offset + ".."), std::string::npos) << nested;
   };
   has_second_at(two_alive("berth.sim", "sim:0"), "256");

@@ -41,6 +41,8 @@ struct EmitOptions {
   InPlaceSet in_place_set;
   /// Whether results may be names of their inputs' bytes: views (lifetimes.h), and parts in their wholes (slots.h).
   bool alias = true;
+  /// Whether delegates may use the bytes of their results as scratch until they write them (lent_results.h).
+  bool lend_results = true;
   /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).
   bool reorder = true;
   /// Seconds after which planning stops with what it has; 0: never. The program then depends on the machine and its
@@ -64,29 +66,6 @@ struct ArenaReport {
   bool optimal = false;
 };
 
-/// One call of a delegate.
-struct DelegateReport {
-  std::string method;
-  int32_t id = 0;  // index into the method's delegates
-  std::string name;
-  std::string backend;
-  Device device;
-  uint64_t nodes = 0;  // of its region
-  uint64_t payload_bytes = 0;
-  uint64_t scratch_bytes = 0;
-  uint64_t scratch_lower_bound = 0;
-  int64_t saved_by_order = 0;  // of the scratch
-};
-
-/// The copies of one method from one device to another.
-struct CopyReport {
-  std::string method;
-  Device from;
-  Device to;
-  uint64_t count = 0;
-  uint64_t bytes = 0;  // of one run, with every symbol at its upper end
-};
-
 /// How long bytes of an arena are wanted, as the planner was told: what whoever runs the program may rely on between
 /// two instructions, and nothing else.
 struct Life {
@@ -101,6 +80,36 @@ struct Life {
   bool state = false;
   /// In bytes of others on purpose, or others in its: a merge that was taken.
   bool merged = false;
+};
+
+/// One call of a delegate.
+struct DelegateReport {
+  std::string method;
+  int32_t id = 0;  // index into the method's delegates
+  std::string name;
+  std::string backend;
+  Device device;
+  uint64_t nodes = 0;  // of its region
+  uint64_t payload_bytes = 0;
+  uint64_t scratch_bytes = 0;
+  /// What the scratch would take if nothing lay in the bytes of results.
+  uint64_t own_scratch_bytes = 0;
+  uint64_t scratch_lower_bound = 0;
+  /// Of each result: 0, or all of its bytes, where some of what is dead before it lies in them.
+  std::vector<uint64_t> lent_bytes;
+  int64_t saved_by_order = 0;  // of the scratch
+  /// Of its nested program, whose arena 1 is the scratch and 2 + k the bytes of result k.
+  uint64_t instructions = 0;
+  std::vector<Life> lives;
+};
+
+/// The copies of one method from one device to another.
+struct CopyReport {
+  std::string method;
+  Device from;
+  Device to;
+  uint64_t count = 0;
+  uint64_t bytes = 0;  // of one run, with every symbol at its upper end
 };
 
 struct EmittedProgram {

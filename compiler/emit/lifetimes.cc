@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/emit/delegates.h"
+#include "compiler/emit/lent_results.h"
 #include "compiler/emit/lifetimes_analysis.h"
 #include "compiler/emit/slots.h"
 #include "compiler/emit/state_in_place.h"
@@ -44,7 +45,8 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
       uses_(ir::count_uses(method)),
       table_(options.alignments, options.pools),
       returned_(method.values.size(), false),
-      given_(method.values.size(), false) {
+      given_(method.values.size(), false),
+      lent_(method.values.size(), false) {
   out_.places.resize(method.values.size());
   out_.bases.resize(method.values.size());
   out_.stands_for.resize(method.values.size());
@@ -63,16 +65,23 @@ Expected<Lifetimes> Analysis::run() {
     const ir::Value& value = method_.values[v];
     if (value.kind == ir::ValueKind::kConstant) out_.places[v] = {Home::kConstant, value.constant};
   }
-  for (const ir::Argument& output : method_.body.outputs) {
-    ir::for_each_value(output, [&](const ValueId& v) { returned_[at(v)] = true; });
+  out_.lent.assign(method_.body.outputs.size(), -1);
+  for (size_t k = 0; k < method_.body.outputs.size(); ++k) {
+    const bool lent = k < options_.lent_outputs.size() && options_.lent_outputs[k];
+    ir::for_each_value(method_.body.outputs[k], [&](const ValueId& v) {
+      if (!returned_[at(v)]) lent_[at(v)] = lent;
+      returned_[at(v)] = true;
+    });
   }
   for (const ValueId input : method_.body.inputs) BERTH_TRY(make_storage(input, 0));
   BERTH_TRY(visit(method_.body));
   BERTH_TRY(finish_outputs());
   drop_empty_storages(&out_);
+  find_lent(method_, lent_, &out_);
   offer_slots(module_, method_, options_.slots, &out_);
   offer_in_place(module_, method_, options_.in_place, &out_);
   out_.arenas = std::move(table_).finish(&out_.problem);
+  lay_lent(&out_);
   return std::move(out_);
 }
 
@@ -153,7 +162,7 @@ Status Analysis::make_storage(ValueId value, int64_t step) {
     return Done{};
   }
   const bool boundary = step == 0 || returned_[at(value)];
-  if (boundary && is_callers(*type)) {
+  if (boundary && is_callers(*type) && (step == 0 || !is_lent(value))) {
     out_.places[at(value)] = {Home::kCaller, -1};
     return Done{};
   }
@@ -161,6 +170,17 @@ Status Analysis::make_storage(ValueId value, int64_t step) {
                          add_storage(*type, false, step, step + 1, "%" + method_.value(value).name, value));
   out_.places[at(value)] = {Home::kStorage, storage};
   return Done{};
+}
+
+bool Analysis::is_lent(ValueId value) const {
+  return lent_[at(value)] && ir::max_bytes(method_.tensor(value), module_.symbols) > 0;
+}
+
+bool Analysis::lies_in_lent(ValueId value) const {
+  const Place& place = out_.places[at(value)];
+  if (place.home != Home::kStorage) return false;
+  const ValueId first = out_.first_value[static_cast<size_t>(place.index)];
+  return first.valid() && lent_[at(first)];
 }
 
 void Analysis::read_at(ValueId value, int64_t step) {
@@ -239,6 +259,9 @@ ViewReason Analysis::view_reason(const Node& node) const {
     if (is_input_storage(base)) return ViewReason::kOutputOfInput;
   }
   if (home == Home::kCaller) return ViewReason::kCallersMemory;
+  if (lies_in_lent(base) &&
+      ir::max_bytes(to, module_.symbols) > out_.problem.storages[static_cast<size_t>(out_.places[at(base)].index)].size)
+    return ViewReason::kLentOfSymbols;
   const int32_t state = state_at(base);
   if (state >= 0 && ir::max_bytes(to, module_.symbols) >
                         ir::max_bytes(module_.states[static_cast<size_t>(state)].type, module_.symbols)) {
@@ -342,6 +365,7 @@ const char* to_string(ViewReason reason) {
     case ViewReason::kCallersOutput: return "callers-output";
     case ViewReason::kConstantOfSymbols: return "constant-of-symbols";
     case ViewReason::kStateOfSymbols: return "state-of-symbols";
+    case ViewReason::kLentOfSymbols: return "lent-of-symbols";
     case ViewReason::kOff: return "off";
   }
   return "unknown";

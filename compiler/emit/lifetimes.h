@@ -14,7 +14,8 @@
 //
 // Each storage lies on the device of its values. What the caller owns has no storage: inputs and outputs that live on a
 // device, and all of them where the options say so (the nested program of a delegate). An output of the caller's has
-// bytes of its own; where the method has the value elsewhere already, it is copied there at the end.
+// bytes of its own; where the method has the value elsewhere already, it is copied there at the end. Outputs that the
+// caller lends have a storage each, which then lies where lent_results.h says.
 //
 // What may be computed in place, and parts that may lie in their wholes, is offered to the planner (in_place.h,
 // slots.h). A new value of state is computed into the state's bytes where nothing reads the old one after that; it is
@@ -66,6 +67,7 @@ enum class ViewReason : uint8_t {
   kCallersOutput,      // the method returns it in memory of the caller's
   kConstantOfSymbols,  // a constant under sizes that are not known
   kStateOfSymbols,     // state under sizes that are not known and may be larger: its place is the same in every method
+  kLentOfSymbols,      // an output that the caller lends under sizes that are not known and may be larger
   kOff,                // switched off
 };
 
@@ -126,6 +128,7 @@ struct Lifetimes {
   std::vector<bool> stacked;     // of each value: a loop fills it slice by slice
   std::vector<bool> made_twice;  // of each storage, as far as it goes: several instructions make what is in it
   std::vector<int32_t> scratch;  // of each node of the method: the storage of its delegate's scratch, or -1
+  std::vector<int32_t> lent;     // of each output of the method: its storage when the caller lends it, or -1
   std::vector<Arena> arenas;     // one a space of the problem
   plan::Problem problem;
   InPlaceSet in_place_set;               // that of the options
@@ -147,6 +150,9 @@ struct MemoryOptions {
   Alignments alignments;
   /// Whether inputs and outputs lie in arenas; those on devices never do.
   bool plan_inputs_and_outputs = true;
+  /// Of each output that is the caller's: whether what dies before it is made may lie in its bytes (lent_results.h).
+  /// May be empty.
+  std::vector<bool> lent_outputs;
   std::vector<MemoryPool> pools;
   /// The pool that a value of the method is to lie in, -1 for its device's own memory; may be empty.
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;

@@ -36,6 +36,10 @@ class Analysis {
   bool is_callers(const ir::TensorType& type) const {
     return !options_.plan_inputs_and_outputs || !type.device.is_cpu();
   }
+  /// Whether the caller lends the bytes of `value`, which is an output.
+  bool is_lent(ir::ValueId value) const;
+  /// Whether those are the bytes of what the caller lends.
+  bool lies_in_lent(ir::ValueId value) const;
   ir::StateId state_at(ir::ValueId value) const;
   bool is_input_storage(ir::ValueId value) const;
 
@@ -79,6 +83,7 @@ class Analysis {
   int depth_ = 0;                              // regions around it
   std::vector<bool> returned_;                 // by value
   std::vector<bool> given_;                    // by value: an output of the caller's is this value itself
+  std::vector<bool> lent_;                     // by value: the first output that it is is lent
   std::vector<ir::StateId> state_of_storage_;  // by storage; -1 for others
   std::vector<ir::ValueId> stacked_;           // what the loops stack that are looked at
   Lifetimes out_;

@@ -67,10 +67,12 @@ Status Analysis::save_what_write_backs_change() {
 
 /// A value that a node makes is made where the caller wants it, once; anything else is copied there.
 void Analysis::finish_callers_output(ValueId value, int32_t output) {
-  const bool made_there = out_.places[at(value)].home == Home::kCaller &&
+  const bool lent = is_lent(value) && lies_in_lent(value);
+  const bool made_there = (lent || out_.places[at(value)].home == Home::kCaller) &&
                           method_.value(value).kind == ir::ValueKind::kNode && !out_.bases[at(value)].valid();
   if (made_there && !given_[at(value)]) {
     given_[at(value)] = true;
+    if (lent) read_at(value, out_.read_step);
     return;
   }
   read_at(value, out_.save_step);

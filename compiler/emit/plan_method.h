@@ -18,7 +18,7 @@ struct Planning {
   double time_limit = 0;
   double ms = 0;           // spent
   bool truncated = false;  // the limit cut something short
-  /// No order of the nodes of any of them has a lower plan.
+  /// No order of the nodes of any of them has a lower plan, with the results lent that are (lent_results.h).
   bool order_optimal = true;
 
   /// Seconds that are left: more than 0, or 0 when there is no limit.

@@ -91,6 +91,13 @@ inline EmitOptions as_written() {
   return options;
 }
 
+/// The same, and no result of a delegate is scratch before.
+inline EmitOptions with_own_scratch() {
+  EmitOptions options = as_written();
+  options.lend_results = false;
+  return options;
+}
+
 /// The program of `text`, which can be emitted and gives a sound file.
 inline EmittedProgram program_of(const std::string& text, const EmitOptions& options = as_written()) {
   auto emitted = emit(module_of(text), options);

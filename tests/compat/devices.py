@@ -18,7 +18,8 @@ method forward(%x: f32[4]) {{
   %xd: f32[4]@{device} = et_copy::_h2d_copy(%h)
   %yd: f32[4]@{device} = berth::delegate([%xd]) @part {{ (%a: f32[4]@{device})
     %b: f32[4]@{device} = aten::add.Tensor(%a, %w)
-    %c: f32[4]@{device} = aten::relu(%b)
+    %r: f32[4]@{device} = aten::relu(%a)
+    %c: f32[4]@{device} = aten::mul.Tensor(%b, %r)
     yield %c
   }}
   %y: f32[4] = et_copy::_d2h_copy(%yd)

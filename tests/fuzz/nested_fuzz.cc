@@ -2,8 +2,8 @@
 // memory faults for whoever is not meant to touch it. The fear: a nested program that reaches outside of the memory
 // that its call was given.
 //
-// The bytes are a payload, or, without its header, the program file in one. The call is what the nested program says of
-// itself, so that as much as possible fits; every fourth input gets one argument wrong.
+// The bytes are a payload, or, without its header, the program file in one, whose results may be scratch. The call is
+// what the nested program says of itself, so that as much as possible fits; every fourth input gets one argument wrong.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -136,7 +136,14 @@ void run_payload(Span<const uint8_t> payload) {
   const Result<DelegateHandle*> handle = backend.load(source, load, &report);
   if (!handle.ok()) return;
   KernelContext context(temp.span(), nullptr);
-  if (!has_jumps(*program)) static_cast<void>(backend.execute(*handle, context, call.args));
+  if (!has_jumps(*program)) {
+    static_cast<void>(backend.execute(*handle, context, call.args));
+    // Once more, with its results elsewhere.
+    Call other(sim);
+    if (make_call(program->method_meta(size_t{0}).value(), payload.size(), &other)) {
+      static_cast<void>(backend.execute(*handle, context, other.args));
+    }
+  }
   backend.unload(*handle);
 }
 
@@ -146,7 +153,7 @@ void run_payload(Span<const uint8_t> payload) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace berth;
   const bool whole = size >= 8 && std::memcmp(data, "BerthNst", 8) == 0;
-  const format::NestedHeader header = format::make_nested_header(size);
+  const format::NestedHeader header = format::make_nested_header(size, format::kNestedLentVersion);
   const size_t before = whole ? 0 : sizeof(header.bytes);
   // At a multiple of 16, and of exactly this size.
   const std::unique_ptr<uint8_t[]> payload(new uint8_t[before + size]);

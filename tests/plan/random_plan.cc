@@ -84,6 +84,7 @@ class Trial {
       options.in_place = pick(4) != 0;
       options.alias = pick(4) != 0;
       options.reorder = pick(2) == 0;
+      options.lend_results = pick(4) != 0;
       if (pick(4) == 0) options.in_place_set = some_operators();
       all.push_back(options);
     }
@@ -188,6 +189,11 @@ class Trial {
     for (const emit::ArenaReport& arena : emitted->arenas) {
       if (arena.bytes > kMostArena) return;
     }
+    for (const emit::DelegateReport& delegate : emitted->delegates) {
+      if (delegate.scratch_bytes > delegate.own_scratch_bytes)
+        return fail("results as scratch make the scratch larger");
+      for (const uint64_t lent : delegate.lent_bytes) tried_.lent += lent > 0 ? 1 : 0;
+    }
     tried_.in_place += emitted->in_place;
     tried_.elided += emitted->elided;
     tried_.reordered += emitted->saved_by_order > 0 ? 1 : 0;
@@ -226,7 +232,10 @@ class Trial {
       run(rounds_[r], &loaded[rounds_[r].method]);
       if (!tried_.problem.empty()) tried_.problem = "run " + std::to_string(r) + ": " + tried_.problem;
     }
-    for (const Loaded& one : loaded) tried_.poisoned += one.poison->bytes();
+    for (const Loaded& one : loaded) {
+      tried_.poisoned += one.poison->bytes();
+      tried_.poisoned_inside += one.poison->inner_bytes();
+    }
   }
 
   bool load(const emit::EmittedProgram& emitted, const Program& program, const HostArenas& arenas, size_t m,
@@ -253,9 +262,24 @@ class Trial {
       const format::MethodDesc& desc = emitted.program.methods[k];
       if (desc.name != name) continue;
       loaded->poison = std::make_unique<Poison>(emitted.lives[k], desc.instructions.size(), view.spans);
+      enter_delegates(emitted, desc, loaded->poison.get());
     }
     loaded->method->method().set_observer(loaded->poison.get());
     return true;
+  }
+
+  void enter_delegates(const emit::EmittedProgram& emitted, const format::MethodDesc& desc, Poison* poison) {
+    const auto reach = [this](const Tensor& tensor) {
+      const size_t bytes = static_cast<size_t>(tensor.capacity()) * element_size(tensor.dtype());
+      return static_cast<uint8_t*>(simulated_->allocator.alias(tensor.raw(), bytes, tensor.device().index));
+    };
+    for (size_t i = 0; i < desc.instructions.size(); ++i) {
+      const auto* call = std::get_if<format::DelegateCallDesc>(&desc.instructions[i]);
+      if (call == nullptr) continue;
+      for (const emit::DelegateReport& delegate : emitted.delegates) {
+        if (delegate.method == desc.name && delegate.id == call->delegate_index) poison->enter(i, delegate, reach);
+      }
+    }
   }
 
   void run(const Round& round, Loaded* loaded) {

@@ -32,6 +32,8 @@ TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
     all.runs += tried.runs;
     all.methods += tried.methods;
     all.poisoned += tried.poisoned;
+    all.poisoned_inside += tried.poisoned_inside;
+    all.lent += tried.lent;
     all.in_place += tried.in_place;
     all.elided += tried.elided;
     all.reordered += tried.reordered;
@@ -41,9 +43,10 @@ TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
   const int tried = static_cast<int>(seed - first);
   std::printf(
       "%d modules of %d ran, %d methods, %d runs; %llu values in place, %llu nodes elided, %d plans reordered; "
-      "%llu MB poisoned\n",
+      "%llu MB poisoned; within delegates %d results were scratch, %llu bytes poisoned\n",
       ran, tried, all.methods, all.runs, static_cast<unsigned long long>(all.in_place),
-      static_cast<unsigned long long>(all.elided), all.reordered, static_cast<unsigned long long>(all.poisoned >> 20));
+      static_cast<unsigned long long>(all.elided), all.reordered, static_cast<unsigned long long>(all.poisoned >> 20),
+      all.lent, static_cast<unsigned long long>(all.poisoned_inside));
   EXPECT_GT(ran, tried / 2);
   EXPECT_GT(all.methods, tried);
   EXPECT_GT(all.in_place, 100u);
