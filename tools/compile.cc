@@ -9,6 +9,7 @@
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
 #include "tools/names.h"
+#include "tools/program_file.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -106,6 +107,7 @@ Status run_compile(CompileCommand& command) {
                             : command.planner == "greedy"                  ? Planner::kGreedy
                                                                            : Planner::kBest;
   const Stopwatch watch;
+  BERTH_TRY(refuse_data_file(command.model));
   BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model(command.model, import));
   CompileReport report;
   BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
@@ -13,6 +14,7 @@
 #include "runtime/method_meta.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
+#include "tools/memory_needed.h"
 #include "tools/names.h"
 #include "tools/program_file.h"
 #include "tools/timeline.h"
@@ -125,10 +127,10 @@ std::string port_text(const Json& port) {
   if (port.contains("shape")) {
     for (const auto& size : port["shape"]) shape += (shape.empty() ? "" : "x") + std::to_string(size.get<int64_t>());
     shape = "[" + shape + "]";
-    if (port.contains("dynamic")) shape += " at most";
   }
   const std::string device = port.contains("device") ? "@" + port["device"].get<std::string>() : "";
-  return fmt::format("{}: {}{}{}", port["name"].get<std::string>(), port["dtype"].get<std::string>(), shape, device);
+  return fmt::format("{}: {}{}{}{}", port["name"].get<std::string>(), port["dtype"].get<std::string>(), shape, device,
+                     port.contains("dynamic") ? " at most" : "");
 }
 
 void print_method(const Json& method) {
@@ -141,6 +143,10 @@ void print_method(const Json& method) {
     fmt::print("  arena   {} on {}: {} bytes ({})\n", arena["id"].get<int>(), arena["device"].get<std::string>(), bytes,
                bytes_text(bytes));
   }
+  if (method.contains("method_bytes")) {
+    fmt::print("  memory  {} for the method, {} for kernels while they run, on one thread\n",
+               bytes_text(method["method_bytes"].get<int64_t>()), bytes_text(method["temp_bytes"].get<int64_t>()));
+  }
   for (const auto& delegate : method["delegates"]) {
     fmt::print("  delegate {} on {}\n", delegate["id"].get<std::string>(), delegate["device"].get<std::string>());
   }
@@ -151,11 +157,14 @@ void print_method(const Json& method) {
   for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
 }
 
-void print_plan(const Timeline& timeline) {
+std::string plan_text(const Timeline& timeline) {
+  std::string text;
   for (const TimelineArena& arena : timeline.arenas) {
     const ArenaPicture picture = arena_picture(arena);
-    fmt::print("arena {} of {}:\n{}", arena.id, timeline.method, plan::picture(picture.problem, picture.plan, 0));
+    text +=
+        fmt::format("arena {} of {}:\n{}", arena.id, timeline.method, plan::picture(picture.problem, picture.plan, 0));
   }
+  return text;
 }
 
 std::string shape_text(const flatbuffers::Vector<int32_t>* sizes) {
@@ -224,26 +233,57 @@ Status inspect_data(const InspectOptions& options) {
   return Done{};
 }
 
+Json lines_of(const std::string& text) {
+  Json lines = Json::array();
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// What --values, --instructions and --plan ask for.
+std::string details_of(const InspectOptions& options, const ProgramFile& program) {
+  std::string text;
+  if (options.values || options.instructions) {
+    text = format::print_program(program.view, {options.values, options.instructions});
+  }
+  for (size_t m = 0; options.plan && m < program.view.method_count(); ++m)
+    text += plan_text(timeline_of(program.view, m));
+  return text;
+}
+
 Status inspect_program(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
   const int64_t bytes = static_cast<int64_t>(program.file->bytes().size());
   Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
   for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));
+  add_memory_needed(options.file, json["methods"]);
   json["external"] = external_json(program);
+  const std::string details = details_of(options, program);
   if (options.json) {
+    if (!details.empty()) json["text"] = lines_of(details);
     fmt::print("{}\n", json_text(json));
     return Done{};
   }
   fmt::print("{}: a program of {} bytes ({})\n", options.file, bytes, bytes_text(bytes));
   for (const auto& method : json["methods"]) print_method(method);
   print_external(options, program);
-  if (options.values || options.instructions) {
-    fmt::print("{}", format::print_program(program.view, {options.values, options.instructions}));
-  }
-  if (options.plan) {
-    for (size_t m = 0; m < program.view.method_count(); ++m) print_plan(timeline_of(program.view, m));
-  }
+  fmt::print("{}", details);
   return Done{};
+}
+
+// As a program's inputs and outputs, and the type as the IR writes it: there sizes have their names.
+Json model_port_json(const ir::Value& value, const ir::Symbols& symbols) {
+  Json port = {{"name", value.name}};
+  const ir::TensorType* type = value.tensor();
+  if (type != nullptr) {
+    port["dtype"] = to_string(type->dtype);
+    port["shape"] = Json::array();
+    for (const ir::Dim dim : type->shape) port["shape"].push_back(symbols.upper(dim));
+    if (!type->is_static()) port["dynamic"] = true;
+    port["device"] = device_name(type->device);
+  }
+  port["type"] = ir::print(value.type, symbols);
+  return port;
 }
 
 Status inspect_model(const InspectOptions& options) {
@@ -260,7 +300,7 @@ Status inspect_model(const InspectOptions& options) {
     Json entry = {{"name", method.name}, {"inputs", Json::array()}, {"outputs", Json::array()}};
     const auto add = [&](const char* list, ir::ValueId id) {
       const ir::Value& value = method.value(id);
-      entry[list].push_back({{"name", value.name}, {"type", ir::print(value.type, module.symbols)}});
+      entry[list].push_back(model_port_json(value, module.symbols));
     };
     for (ir::ValueId id : method.body.inputs) add("inputs", id);
     for (const ir::Argument& output : method.body.outputs) {
@@ -279,7 +319,8 @@ Status inspect_model(const InspectOptions& options) {
     fmt::print("{}: method {}\n", options.file, method["name"].get<std::string>());
     for (const char* list : {"inputs", "outputs"}) {
       for (const auto& port : method[list]) {
-        fmt::print("  {} {}: {}\n", list, port["name"].get<std::string>(), port["type"].get<std::string>());
+        fmt::print("  {:<7} {}: {}\n", list[0] == 'i' ? "input" : "output", port["name"].get<std::string>(),
+                   port["type"].get<std::string>());
       }
     }
     if (!method.contains("operators")) continue;

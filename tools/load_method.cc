@@ -1,5 +1,7 @@
 #include "tools/load_method.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -106,6 +108,25 @@ Expected<std::vector<DeviceMapping>> parse_mappings(const std::vector<std::strin
   return mappings;
 }
 
+// A delegate of a backend that this build has not got: the one thing that another build, or another model file, mends.
+Status check_backends(const LoadRequest& request, const Machine& machine, const MethodMeta& meta) {
+  for (size_t i = 0; i < meta.num_delegates(); ++i) {
+    std::string names;
+    bool known = false;
+    for (const Backend* backend : machine.backends()) {
+      known = known || std::strcmp(backend->name(), meta.delegate_id(i)) == 0;
+      const std::string name = backend->name();
+      if (names.find(name) == std::string::npos) names += (names.empty() ? "" : ", ") + name;
+    }
+    if (known) continue;
+    return Failure{Error::kNotFound, fmt::format("{}: method {}, delegate {}", request.program, meta.name(), i),
+                   fmt::format("is for the backend {}, which this berth has not got (it has {}); export the model "
+                               "without that backend, or give berth compile the model itself",
+                               meta.delegate_id(i), names)};
+  }
+  return Done{};
+}
+
 // A kind of device that the program uses is looked for by the first who asks. That is the process's to do once, not the
 // model's: the seconds that it took, which do not count as its load.
 double look_for_devices(const Program& program) {
@@ -155,6 +176,8 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   const double looking = look_for_devices(*loaded->program);
   BERTH_TRY(loaded->data.open(*loaded->program, request.program, request.data));
   BERTH_ASSIGN_OR_RETURN(const std::string name, choose_method(request, *loaded->program));
+  const auto meta = loaded->program->method_meta(name.c_str());
+  if (meta.ok()) BERTH_TRY(check_backends(request, loaded->machine, *meta));
   loaded->pool = make_cpu_thread_pool(request.threads);
   HostOptions host;
   host.pool = loaded->pool.get();
@@ -194,7 +217,13 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
       continue;
     }
     const auto info = meta.input_tensor_meta(i);
-    if (info.ok()) arrays[i] = made_up(*info, random);
+    if (!info.ok()) continue;
+    arrays[i] = made_up(*info, random);
+    // Who gave some perhaps forgot this one.
+    if (!request.inputs.empty()) {
+      fmt::print(stderr, "berth: input {} is not given: seeded random numbers\n",
+                 port_name(meta.input_names(i).name, true, i));
+    }
   }
   return arrays;
 }

@@ -1,8 +1,13 @@
 // berth: the command-line tool. Each subcommand is a file beside this one.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "base/version.h"
 #include "tools/tool.h"
@@ -16,6 +21,12 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   std::string command = "berth";
   for (const CLI::App* sub : app->get_subcommands()) command += " " + sub->get_name();
   std::string message = error.what();
+  if (error.get_name() == "RequiredError" && command == "berth") {
+    message = "which command?";
+    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+      message += " " + sub->get_name();
+    }
+  }
   for (const std::string& unknown : app->remaining(true)) {
     const bool option = unknown.rfind('-', 0) == 0;
     if (!option && command != "berth") continue;
@@ -23,6 +34,24 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
     break;
   }
   return fmt::format("berth: {}\nRun with --help for how it is used ({} --help).\n", message, command);
+}
+
+// What was said is said only when it is where it was to go: a full disk is an error.
+int after_printing(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "berth: standard output: cannot be written: %s\n", std::strerror(errno));
+  return exit_code == kDone ? kYourFault : exit_code;
+}
+
+// "help", as other tools have it: `berth help compile` is `berth compile --help`.
+std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> list(argv + std::min(argc, 1), argv + argc);
+  if (list.empty() || list[0] != "help") return list;
+  list.erase(list.begin());
+  list.resize(std::min(list.size(), size_t{1}));
+  const auto named = [&](const CLI::App* sub) { return !list.empty() && sub->get_name() == list[0]; };
+  if (list.empty() || !app.get_subcommands(named).empty()) list.push_back("--help");
+  return list;
 }
 
 int run(int argc, char** argv) {
@@ -40,8 +69,10 @@ int run(int argc, char** argv) {
   add_bench(app, session);
   add_devices(app, session);
   app.failure_message(usage_error);
+  std::vector<std::string> arguments = arguments_of(app, argc, argv);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kYourFault;
   }
@@ -53,7 +84,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return berth::tool::run(argc, argv);
+    return berth::tool::after_printing(berth::tool::run(argc, argv));
   } catch (const std::bad_alloc&) {
     std::fputs("berth: out of memory\n", stderr);
   } catch (const std::exception& error) {

@@ -85,6 +85,9 @@ Expected<Array> read_npy(const std::string& path) {
 
 Expected<Array> parse_npy(Span<const uint8_t> file, const std::string& place) {
   const auto failure = [&](const char* message) { return Failure{Error::kInvalidExternalData, place, message}; };
+  if (file.size() >= 4 && std::memcmp(file.data(), "PK\3\4", 4) == 0) {
+    return failure("is an archive (.npz); unzip it and give the .npy files in it");
+  }
   if (file.size() < 12 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0) return failure("is not a .npy file");
   const int version = file[6];
   if (version < 1 || version > 3) return failure("has a .npy version other than 1, 2 and 3");

@@ -47,7 +47,7 @@ plan::PlanOptions planner_options(const PlanOptions& options, const plan::CsvPro
 Status run_plan(const PlanOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const std::string text, read_text(options.problem, kMaxProblemBytes));
   auto read = plan::read_csv(text);
-  if (!read.ok()) return Failure{read.error().code, options.problem + ":" + read.error().place, read.error().message};
+  if (!read.ok()) return Failure{read.error().code, options.problem + ": " + read.error().place, read.error().message};
   plan::CsvProblem csv = std::move(read).value();
   if (options.capacity >= 0) csv.problem.spaces[0].capacity = options.capacity;
 
@@ -64,13 +64,16 @@ Status run_plan(const PlanOptions& options) {
                                [&](OutputFile& out) { return out.write(solution.data(), solution.size()); }));
   }
   if (options.json) {
-    const Json json = {{"height", use.height},     {"lower_bound", use.lower_bound},
-                       {"optimal", use.optimal()}, {"truncated", planned->truncated},
-                       {"nodes", planned->nodes},  {"seconds", seconds}};
+    Json json = {{"height", use.height},     {"lower_bound", use.lower_bound},
+                 {"optimal", use.optimal()}, {"truncated", planned->truncated},
+                 {"nodes", planned->nodes},  {"seconds", seconds}};
+    if (options.picture) json["picture"] = plan::picture(csv.problem, *planned, 0);
     fmt::print("{}\n", json.dump());
+    return Done{};
   } else {
-    fmt::print("{} storages: {} bytes, lower bound {}{}{}, in {}\n", csv.names.size(), use.height, use.lower_bound,
-               use.optimal() ? ", optimal" : "", planned->truncated ? ", truncated" : "", duration_text(seconds));
+    fmt::print("{}: {} bytes, lower bound {}{}{}, in {}\n", counted(static_cast<int64_t>(csv.names.size()), "storage"),
+               use.height, use.lower_bound, use.optimal() ? ", optimal" : "", planned->truncated ? ", truncated" : "",
+               duration_text(seconds));
   }
   if (options.picture) fmt::print("{}", plan::picture(csv.problem, *planned, 0));
   return Done{};
@@ -83,7 +86,7 @@ void add_plan(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("plan", "Plan the memory of a problem in CSV (id,lower,upper,size[,alignment])");
   command->add_option("PROBLEM", options->problem, "the problem, in MiniMalloc's columns")->required();
-  command->add_option("-o", options->solution, "write the problem with its offsets to this CSV");
+  command->add_option("-o,--output", options->solution, "write the problem with its offsets to this CSV");
   command
       ->add_option("--capacity", options->capacity, "bytes that the plan may take: the first plan within is the answer")
       ->check(not_negative());

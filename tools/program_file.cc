@@ -10,6 +10,10 @@
 namespace berth::tool {
 namespace {
 
+Failure data_file(const std::string& path) {
+  return Failure{Error::kInvalidProgram, path, "is a data file; give the program, and this with --data"};
+}
+
 Failure in_file(const std::string& path, const format::Report& report) {
   const std::string place = report.place[0] == '\0' ? path : path + ": " + report.place;
   return if_no_program(path, Failure{report.code, place, report.message});
@@ -24,12 +28,16 @@ bool is_program(const MappedFile& file) {
 Failure if_no_program(const std::string& path, Failure failure) {
   const auto file = MappedFile::open(path);
   if (!file.ok() || (*file)->bytes().size() < 64 || is_program(**file)) return failure;
-  if (looks_like_data_file((*file)->bytes())) {
-    return Failure{Error::kInvalidProgram, path, "is a data file; give the program, and this with --data"};
-  }
+  if (looks_like_data_file((*file)->bytes())) return data_file(path);
   return Failure{Error::kInvalidProgram, path,
                  "is no program (bytes 4 to 7 should be \"ET12\"); a model is compiled first: berth compile " + path +
                      " -o " + std::filesystem::path(path).stem().string() + ".pte"};
+}
+
+Status refuse_data_file(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (file.ok() && looks_like_data_file((*file)->bytes())) return data_file(path);
+  return Done{};
 }
 
 Expected<ProgramFile> open_program(const std::string& path) {

@@ -24,6 +24,9 @@ bool is_program(const MappedFile& file);
 /// that is and what to do with it.
 Failure if_no_program(const std::string& path, Failure failure);
 
+/// InvalidProgram when `path` is a data file (.ptd): it goes with a program, and is none.
+Status refuse_data_file(const std::string& path);
+
 /// Maps `path` and verifies its structure in full. The failure's place is "PATH: where in the program".
 Expected<ProgramFile> open_program(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "tools/names.h"
+#include "tools/program_file.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -55,8 +56,9 @@ Status run_replan(const ReplanOptions& options) {
   auto result = replan::replan(file->bytes());
   if (!result.ok()) {
     const Failure& failure = result.error();
-    return Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place),
-                   failure.message};
+    return if_no_program(
+        options.program,
+        Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place), failure.message});
   }
   BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) { return write(*file, result->program, out); }));
   if (options.json) {

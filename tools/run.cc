@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -98,7 +99,11 @@ void print_top(const Array& array, int count) {
   std::iota(order.begin(), order.end(), size_t{0});
   const size_t shown = std::min(order.size(), static_cast<size_t>(count));
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
-                    [&](size_t a, size_t b) { return number_at(array, a) > number_at(array, b); });
+                    [&](size_t a, size_t b) {
+                      const double x = number_at(array, a);
+                      const double y = number_at(array, b);
+                      return x > y || (std::isnan(y) && !std::isnan(x));  // what is no number is last
+                    });
   for (size_t i = 0; i < shown; ++i) fmt::print("  {:6} {:.6g}\n", order[i], number_at(array, order[i]));
 }
 

@@ -84,11 +84,25 @@ Status keep_input(const std::string& input, const std::string& output) {
 }
 
 Expected<std::string> read_text(const std::string& path, size_t limit) {
-  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
-  if (file->bytes().size() > limit) {
+  const auto too_large = [&] {
     return Failure{Error::kInvalidExternalData, path,
                    fmt::format("is larger than {}", bytes_text(static_cast<int64_t>(limit)))};
+  };
+  std::error_code unknown;
+  const auto status = std::filesystem::status(path, unknown);
+  if (std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status)) {
+    std::ifstream pipe(path, std::ios::binary);
+    std::string text;
+    char piece[1 << 16];
+    while (pipe.read(piece, sizeof piece) || pipe.gcount() > 0) {
+      if (text.size() + static_cast<size_t>(pipe.gcount()) > limit) return too_large();
+      text.append(piece, static_cast<size_t>(pipe.gcount()));
+    }
+    if (!pipe.eof()) return Failure{Error::kAccessFailed, path, "cannot be read"};
+    return text;
   }
+  BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+  if (file->bytes().size() > limit) return too_large();
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
 

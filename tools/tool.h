@@ -74,7 +74,7 @@ int64_t resident_kb();
 /// InvalidArgument when `output` is the very file `input`: what is read would be lost.
 Status keep_input(const std::string& input, const std::string& output);
 
-/// The whole of a text or binary file of at most `limit` bytes.
+/// The whole of a text or binary file, or of what comes through a pipe, of at most `limit` bytes.
 Expected<std::string> read_text(const std::string& path, size_t limit);
 
 }  // namespace berth::tool

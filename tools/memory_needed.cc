@@ -1,0 +1,36 @@
+#include "tools/memory_needed.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/portable/portable.h"
+#include "runtime/host/file_loader.h"
+#include "runtime/program.h"
+#include "tools/machine.h"
+
+namespace berth::tool {
+
+void add_memory_needed(const std::string& path, Json& methods) {
+  auto loader = MappedFileLoader::open(path.c_str());
+  if (!loader.ok()) return;
+  const Machine machine;
+  LoadOptions options;
+  options.verification = Verification::kMinimal;
+  options.registry = &machine.registry();
+  options.backends = machine.backends();
+  const auto program = Program::load(*loader, portable::kernels(), options);
+  if (!program.ok()) return;
+  for (Json& method : methods) {
+    const std::string name = method["name"].get<std::string>();
+    const auto least = program->memory_needed(name.c_str());
+    if (!least.ok()) continue;
+    std::vector<std::max_align_t> scratch(least->method_bytes / sizeof(std::max_align_t) + 1);
+    const auto needed =
+        program->memory_needed(name.c_str(), {reinterpret_cast<uint8_t*>(scratch.data()), least->method_bytes});
+    if (!needed.ok() || needed->temp_bytes == MemoryNeeded::kUnknown) continue;
+    method["method_bytes"] = needed->method_bytes;
+    method["temp_bytes"] = needed->temp_bytes;
+  }
+}
+
+}  // namespace berth::tool
