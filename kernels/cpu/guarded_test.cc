@@ -21,7 +21,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 11)) {
+    switch (whole(0, 12)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -33,6 +33,7 @@ class Cases {
       case 8: return pool();
       case 9: return resize();
       case 10: return norm();
+      case 11: return group_norm();
       default: return mean();
     }
   }
@@ -250,6 +251,20 @@ class Cases {
     const Array input = numbers(in, last, special());
     compare("aten::upsample_nearest2d.vec_out", {input, size, nullptr}, {Array(DType::kF32, out, {}, last)});
     compare("aten::upsample_bilinear2d.vec_out", {input, size, truth(), nullptr}, {Array(DType::kF32, out, {}, last)});
+  }
+
+  void group_norm() {
+    const int32_t batch = whole(1, 3), groups = whole(1, 5), channels = groups * whole(1, 20);
+    const int32_t height = whole(1, 9), width = whole(0, 4) == 0 ? whole(300, 500) : size();
+    const Sizes sizes = {batch, channels, height, width};
+    const std::vector<uint8_t> order = order_of(4);
+    const Arg weight = truth() ? Arg(numbers({channels})) : Arg(nullptr);
+    const Arg bias = truth() ? Arg(numbers({channels})) : Arg(nullptr);
+    compare("aten::native_group_norm.out",
+            {numbers(sizes, order), weight, bias, batch, channels, height * width, groups, 0.1},
+            {Array(DType::kF32, sizes, {}, truth() ? order : order_of(4)), testing::f32({batch, groups}),
+             testing::f32({batch, groups})},
+            10);
   }
 
   void norm() {
