@@ -145,5 +145,22 @@ TEST(AThousandAliveAtOnce, AreNotSortedForEach) {
   EXPECT_FALSE(PlacedRows::are_faster(Layout()));
 }
 
+TEST(OneBodyOfAThousandPieces, IsPlacedOnceAndLooksAtNone) {
+  // They are all alive together, beside as many bodies that meet none but each its neighbour.
+  Layout layout;
+  layout.sections = 2001;
+  for (int32_t i = 0; i < 1000; ++i) layout.pieces.push_back({0, 1000 + i % 2, i, 1, 1000});
+  Body body;
+  body.end = 1000;
+  layout.bodies.push_back(body);
+  for (int32_t i = 1000; i < 2000; ++i) {
+    body.begin = i;
+    body.end = i + 1;
+    layout.bodies.push_back(body);
+    layout.pieces.push_back({i + 1, i + 2, 0, 1, 1});
+  }
+  EXPECT_FALSE(PlacedRows::are_faster(layout));
+}
+
 }  // namespace
 }  // namespace berth::plan

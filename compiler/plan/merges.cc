@@ -49,17 +49,18 @@ bool MergeSet::take(const MergeUnit& unit) {
   }
   log_.clear();
   std::vector<std::pair<int32_t, int64_t>> alignments;  // before
+  std::vector<int32_t> changed;                         // bodies, of which the frame is another
   for (const int32_t id : unit) {
     const Merge& merge = problem_.merges[static_cast<size_t>(id)];
     int64_t& moved = moved_alignments_[static_cast<size_t>(merge.from)];
     const int64_t own = problem_.storages[static_cast<size_t>(merge.from)].alignment;
-    const int32_t body = member(merge.from).body;
     const int64_t before = alignment_of(merge.from);
     alignments.emplace_back(merge.from, moved);
     taken_[static_cast<size_t>(id)] = true;
     moved = std::max(moved, merge.alignment > 0 ? merge.alignment : own);
-    if (alignment_of(merge.from) != before) frames_[static_cast<size_t>(body)] = frame_of(body);
+    if (alignment_of(merge.from) != before) changed.push_back(member(merge.from).body);
   }
+  frame_again(&changed);
   bool fits = true;
   for (const int32_t id : unit) fits = fits && tie(problem_.merges[static_cast<size_t>(id)]);
   for (const int32_t body : bodies_of(unit)) {
@@ -70,13 +71,17 @@ bool MergeSet::take(const MergeUnit& unit) {
   undo();
   for (const int32_t id : unit) taken_[static_cast<size_t>(id)] = false;
   for (; !alignments.empty(); alignments.pop_back()) {
-    const auto& [storage, moved] = alignments.back();
-    const int64_t after = alignment_of(storage);
-    moved_alignments_[static_cast<size_t>(storage)] = moved;
-    const int32_t body = member(storage).body;
-    if (alignment_of(storage) != after) frames_[static_cast<size_t>(body)] = frame_of(body);
+    moved_alignments_[static_cast<size_t>(alignments.back().first)] = alignments.back().second;
   }
+  frame_again(&changed);
   return false;
+}
+
+/// Of each of these bodies once: a unit may change many storages of one.
+void MergeSet::frame_again(std::vector<int32_t>* bodies) {
+  std::sort(bodies->begin(), bodies->end());
+  bodies->erase(std::unique(bodies->begin(), bodies->end()), bodies->end());
+  for (const int32_t body : *bodies) frames_[static_cast<size_t>(body)] = frame_of(body);
 }
 
 std::vector<int32_t> MergeSet::bodies_of(const MergeUnit& unit) const {

@@ -76,6 +76,7 @@ class MergeSet {
   bool any_collide_with(const std::vector<int32_t>& move, int32_t kept, size_t kept_size);
   void add_to_index(int32_t body, size_t from);
   BodyIndex::Box box_of(int32_t storage) const;
+  void frame_again(std::vector<int32_t>* bodies);
   Frame frame_of(int32_t body) const;
   Frame frame_of_storage(int32_t storage) const;
   static Frame joined(const Frame& a, const Frame& b, int64_t b_moved_by);

@@ -287,10 +287,12 @@ Problem growing_problem(std::mt19937* random, std::vector<MergeUnit>* units) {
   const auto below = [&](int n) { return static_cast<int>((*random)() % static_cast<unsigned>(n)); };
   Problem p;
   const auto add = [&](int64_t size, int64_t lower, int64_t life) {
-    p.storages.push_back(storage(size, lower, lower + life + (below(12) == 0 ? 1 + below(6) : 0), 4));
+    p.storages.push_back(
+        storage(size, lower, lower + life + (below(12) == 0 ? 1 + below(6) : 0), below(6) == 0 ? 8 : 4));
     return static_cast<int32_t>(p.storages.size()) - 1;
   };
-  const auto offer = [&](const Merge& merge) {
+  const auto offer = [&](Merge merge) {
+    if (below(4) == 0) merge.alignment = int64_t{1} << below(5);
     p.merges.push_back(merge);
     return static_cast<int32_t>(p.merges.size()) - 1;
   };
