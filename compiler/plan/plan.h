@@ -51,7 +51,7 @@ inline constexpr int64_t kManyNodes = std::numeric_limits<int64_t>::max();
 struct PlanOptions {
   Planner planner = Planner::kBest;
   /// How much kBest may search: placements tried by the exact search, of all spaces and selections of merges together.
-  /// About a microsecond each for a few hundred storages.
+  /// About a microsecond each for a few hundred storages; of more than 512, a node counts as several.
   int64_t nodes = 10'000;
   /// Seconds after which kBest stops with what it has and says `truncated`; 0: never. The nodes alone should decide:
   /// only then is the plan the same on every machine.
