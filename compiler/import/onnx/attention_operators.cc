@@ -64,8 +64,11 @@ ValueId where_seen(NodeContext& n, ValueId seen, ValueId scores) {
 ValueId whole_mask(NodeContext& n, ValueId mask, Dim keys) {
   const int rank = n.rank(mask);
   if (n.ok() && (rank < 1 || rank > 4)) n.invalid("a mask " + n.type_text(mask) + " has no place among the scores");
+  if (n.ok() && n.dtype(mask) != DType::kBool && !is_floating(n.dtype(mask))) {
+    n.invalid("a mask must be bool or floating-point, found " + n.type_text(mask));
+  }
   const Dim length = n.dim(mask, rank - 1);
-  if (!n.ok() || length == keys || length == Dim(1)) return mask;
+  if (!n.ok() || length == keys) return mask;
   const Dim missing = n.symbols().sub(keys, length);
   if (!missing.is_constant() || missing.value < 0) {
     n.invalid("a mask " + n.type_text(mask) + " does not fit the keys");

@@ -90,6 +90,7 @@ constexpr OperatorRow kRows[] = {
     {"LRN", 1, 1, import_lrn},
     {"Mish", 1, 1, import_mish},
     {"RMSNormalization", 2, 2, import_rms_normalization},
+    {"SimplifiedLayerNormalization", 2, 2, import_rms_normalization},  // as ONNX Runtime wrote it before opset 23
 };
 
 }  // namespace

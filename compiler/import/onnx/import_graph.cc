@@ -12,19 +12,25 @@ namespace {
 // Functions that call each other can multiply: 30 functions of two calls each would be 2^30 nodes.
 constexpr size_t kMaxImportedNodes = 1000000;
 constexpr size_t kMaxCallDepth = 64;
+// Loops that are unrolled within each other multiply likewise.
+constexpr size_t kMaxMentioned = size_t{1} << 23;
 // Functions may call what holds graphs that call functions.
 constexpr int kMaxGraphDepth = 32;
 
-// What graphs within the nodes mention counts too, whether or not they have another value of that name.
-void count_uses(const std::vector<Node>& nodes, Scope& scope) {
+// What graphs within the nodes mention counts too, whether or not they have another value of that name. Returns how
+// much there was to look at.
+size_t count_uses(const std::vector<Node>& nodes, Scope& scope) {
+  size_t count = nodes.size();
   for (const Node& node : nodes) {
+    count += node.inputs.size();
     for (std::string_view name : node.inputs) ++scope.uses[name];
     for (const Attribute& attribute : node.attributes) {
       if (attribute.graph == nullptr) continue;
-      count_uses(attribute.graph->nodes, scope);
+      count += count_uses(attribute.graph->nodes, scope) + attribute.graph->outputs.size();
       for (const ValueInfo& output : attribute.graph->outputs) ++scope.uses[output.name];
     }
   }
+  return count;
 }
 
 Failure node_failure(Error code, const std::string& source, std::string message) {
@@ -157,7 +163,12 @@ Expected<std::vector<Operand>> GraphImporter::import_inner(const Graph& graph, c
                                                            const std::string& caller, bool as_tensors) {
   Scope scope;
   scope.around = scope_;
-  count_uses(graph.nodes, scope);
+  mentioned_ += count_uses(graph.nodes, scope) + graph.initializers.size() + graph.sparse_initializers.size() +
+                graph.inputs.size() + graph.outputs.size();
+  if (mentioned_ > kMaxMentioned) {
+    return node_failure(Error::kOutOfResources, caller,
+                        "with its loops the model mentions more than " + std::to_string(kMaxMentioned) + " names");
+  }
   for (const ValueInfo& output : graph.outputs) ++scope.uses[output.name];
   for (const Tensor& t : graph.initializers) scope.operands[t.name].initializer = &t;
   for (const SparseTensor& t : graph.sparse_initializers) scope.operands[t.values.name].sparse_initializer = &t;

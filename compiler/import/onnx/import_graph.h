@@ -45,6 +45,7 @@ class GraphImporter {
   const Model& model_;
   std::vector<const Function*> calls_;  // functions whose bodies are being imported
   size_t imported_ = 0;
+  size_t mentioned_ = 0;  // names in graphs within nodes, each time that they are imported
   int graph_depth_ = 0;
 };
 

@@ -192,7 +192,7 @@ ValueId integer_matmul(NodeContext& n, const Centred& a, const Centred& b, bool 
 ValueId integer_convolution(NodeContext& n, const Centred& x, const Centred& weight, ValueId bias, bool as_f32) {
   const int64_t groups = n.integer("group", 1);
   const int rank = n.rank(weight.value);
-  if (n.ok() && groups < 1) n.invalid("attribute 'group' must be at least 1");
+  if (n.ok() && (groups < 1 || groups > INT32_MAX)) n.invalid("attribute 'group' must be at least 1, at most 2^31 - 1");
   if (n.ok() && (rank < 3 || n.rank(x.value) != rank)) {
     n.invalid("the weight " + n.type_text(weight.value) + " and the input " + n.type_text(x.value) +
               " must have the same number of dimensions, at least 3");
@@ -206,6 +206,9 @@ ValueId integer_convolution(NodeContext& n, const Centred& x, const Centred& wei
   const Window window = read_window(n, x.value, kernel);
   double elements = 1;
   for (int64_t size : kernel) elements *= static_cast<double>(size);
+  if (n.ok() && n.dim(x.value, 1) != n.symbols().mul(Dim(shape.steps), Dim(groups))) {
+    n.invalid("the weight " + n.type_text(weight.value) + " does not fit the channels of " + n.type_text(x.value));
+  }
   if (!n.ok()) return {};
   for (int64_t size : kernel) shape.inner *= n.is_constant(weight.integers) ? size : 1;
   Cuts cuts = cuts_of(n, x, weight, shape, elements);

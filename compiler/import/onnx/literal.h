@@ -37,6 +37,12 @@ class LiteralReader {
   /// Fails with the tensor's name as place.
   Expected<Literal> read(const Tensor& tensor);
   Expected<Literal> read(const SparseTensor& tensor);
+  /// Whether a node may make a constant of `size` bytes, out of the same budget.
+  bool reserve(size_t size) {
+    const bool fits = size <= budget_;
+    budget_ -= fits ? size : 0;
+    return fits;
+  }
 
  private:
   Expected<ir::Blob> raw_blob(const Tensor& tensor, size_t size);

@@ -13,6 +13,12 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kMaxWindow = 1 << 20;
 constexpr int64_t kMaxMatrix = 1 << 22;
 
+bool may_make(NodeContext& n, int64_t elements) {
+  if (n.state().literals.reserve(static_cast<size_t>(elements) * sizeof(double))) return true;
+  n.fail(Error::kOutOfResources, "the model's constants would take more than 2 × the file + 64 MB");
+  return false;
+}
+
 // a₀ - a₁ cos(2πi / m) + a₂ cos(4πi / m), with m the size, or one less where the window is symmetric.
 void window(NodeContext& n, double a0, double a1, double a2) {
   const int64_t size = n.known_integer(0, "the size");
@@ -20,7 +26,7 @@ void window(NodeContext& n, double a0, double a1, double a2) {
   DType type = DType::kF32;
   if (!dtype_of(static_cast<int32_t>(n.integer("output_datatype", 1)), &type)) n.unsupported("an unknown type");
   if (n.ok() && (size < 0 || size > kMaxWindow)) n.invalid("the size must be from 0 to 2^20");
-  if (!n.ok()) return;
+  if (!n.ok() || !may_make(n, size)) return;
   std::vector<double> numbers;
   const double m = static_cast<double>(periodic ? size : size - 1);
   for (int64_t i = 0; i < size; ++i) {
@@ -41,7 +47,7 @@ ValueId fourier(NodeContext& n, DType type, int64_t rows, int64_t length, int64_
   if (n.ok() && rows > kMaxMatrix / (2 * columns)) {
     n.fail(Error::kOutOfResources, "the transform's matrix would have more than 2^22 elements");
   }
-  if (!n.ok()) return {};
+  if (!n.ok() || !may_make(n, rows * columns * 2)) return {};
   std::vector<double> numbers(static_cast<size_t>(rows * columns * 2));
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {

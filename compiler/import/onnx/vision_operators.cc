@@ -123,7 +123,9 @@ void import_col2im(NodeContext& n) {
   int64_t block = 1;
   for (int64_t size : f.block) block *= size;
   if (rows < 1 || rows % block != 0) return n.invalid("the block's size does not divide the input's channels");
-  if (rows > (1 << 22) / block) return n.fail(Error::kOutOfResources, "more than 2^22 weights to fold with");
+  if (rows > (1 << 22) / block || !n.state().literals.reserve(static_cast<size_t>(rows * block) * sizeof(double))) {
+    return n.fail(Error::kOutOfResources, "too many weights to fold with");
+  }
   std::vector<double> ones(static_cast<size_t>(rows * block), 0);
   for (int64_t r = 0; r < rows; ++r) ones[static_cast<size_t>(r * block + r % block)] = 1;
   std::vector<Dim> shape = {n.dim(x, 0), Dim(rows)};
