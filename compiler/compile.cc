@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <system_error>
 
 #include "base/mapped_file.h"
@@ -19,6 +21,7 @@
 #include "compiler/ir/verify_devices.h"
 #include "compiler/passes/check_elements.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/place/device_io.h"
 #include "compiler/place/place.h"
 #include "format/program_view.h"
 #include "format/write/write_program.h"
@@ -93,6 +96,47 @@ Expected<place::Options> place_options(const CompileOptions& options) {
   return placing;
 }
 
+// The inputs and outputs that are the caller's memory on the host, by their positions, which no pass changes.
+Expected<std::function<bool(const ir::Method&, ir::ValueId)>> callers_on_host(const ir::Module& module,
+                                                                              const place::Options& placing) {
+  struct Ports {
+    std::vector<bool> inputs;
+    std::vector<bool> outputs;
+  };
+  std::map<std::string, Ports> callers;
+  bool any = false;
+  BERTH_ASSIGN_OR_RETURN(const auto asked, place::find_device_io(module, placing.device_io));
+  for (size_t m = 0; m < module.methods.size(); ++m) {
+    const auto on_host = [&](ir::ValueId id) {
+      const auto said = asked[m].find(id);
+      const bool is = said != asked[m].end() && said->second.is_cpu();
+      any = any || is;
+      return is;
+    };
+    const ir::Graph& body = module.methods[m].body;
+    Ports& ports = callers[module.methods[m].name];
+    for (const ir::ValueId id : body.inputs) ports.inputs.push_back(on_host(id));
+    for (const ir::Argument& output : body.outputs) {
+      const ir::ValueId* id = std::get_if<ir::ValueId>(&output);
+      ports.outputs.push_back(id != nullptr && on_host(*id));
+    }
+  }
+  std::function<bool(const ir::Method&, ir::ValueId)> is_callers;
+  if (!any) return is_callers;
+  is_callers = [callers](const ir::Method& method, ir::ValueId port) {
+    const Ports& ports = callers.at(method.name);
+    for (size_t i = 0; i < ports.inputs.size(); ++i) {
+      if (ports.inputs[i] && method.body.inputs[i] == port) return true;
+    }
+    for (size_t k = 0; k < ports.outputs.size(); ++k) {
+      const ir::ValueId* id = std::get_if<ir::ValueId>(&method.body.outputs[k]);
+      if (ports.outputs[k] && id != nullptr && *id == port) return true;
+    }
+    return false;
+  };
+  return is_callers;
+}
+
 void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   for (const emit::ArenaReport& arena : emitted.arenas) {
     report.arenas.push_back({arena.method, static_cast<int>(arena.id), arena.device, static_cast<int64_t>(arena.bytes),
@@ -128,6 +172,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_ASSIGN_OR_RETURN(const place::Options placing, place_options(options));
   BERTH_ASSIGN_OR_RETURN(emit::EmitOptions emitting, emit_options(options));
   BERTH_TRY(ir::verify(module));
+  BERTH_ASSIGN_OR_RETURN(emitting.callers, callers_on_host(module, placing));
   passes::Options pass_options;
   pass_options.fusion = options.fusion;
   pass_options.dump_dir = options.dump_ir;

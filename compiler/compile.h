@@ -46,7 +46,8 @@ struct CompileOptions {
   /// Each target gets one of as many contiguous parts of each method, of about equal work.
   bool split = false;
   /// "NAME=DEVICE": the methods' input or output of this name ("method.name": that method's) lives there, in memory of
-  /// the caller's.
+  /// the caller's. On "cpu" too: no arena then has bytes for it and nothing is copied, where inputs and outputs of the
+  /// host otherwise are planned (ExecuTorch's alloc_graph_input and alloc_graph_output).
   std::vector<std::string> device_io;
   Planner planner = Planner::kBest;
   /// Whether results may be computed into the bytes of inputs that die, and of state.

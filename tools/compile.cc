@@ -143,7 +143,8 @@ void add_compile(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   sub->add_flag("--split", command->options.split, "one contiguous part of about equal work for each target");
   sub->add_option("--device-io", command->options.device_io,
-                  "NAME=DEVICE: the input or output of this name is the caller's memory there")
+                  "NAME=DEVICE: the input or output of this name is the caller's memory there; on cpu, too, nothing is "
+                  "planned for it or copied")
       ->allow_extra_args(false);
   add_input_shapes(*sub, command->shapes);
   add_data(*sub, command->data);

@@ -253,7 +253,7 @@ class Calls {
     BERTH_ASSIGN_OR_RETURN(const RegionModule region, region_module(module_, method_, node));
     const int64_t alignment = alignments_of(module_, method_, options_).of(device);
     std::vector<bool> lent;
-    if (options_.lend_results) lent = lendable_results(method_, node);
+    if (options_.lend_results) lent = lendable_results(method_, node, options_);
     return emit_nested(region, alignment, lent, options_, &data_->constants, planning_);
   }
 

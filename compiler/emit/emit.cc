@@ -77,6 +77,7 @@ Status add_method(const ir::Module& module, const ir::Method& given, const EmitO
   memory.alignments = alignments_of(module, given, options);
   memory.pools = options.pools;
   memory.pool_of = options.pool_of;
+  memory.callers = options.callers;
   BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned,
                          plan_in_order(module, given, memory, calls.scratch_bytes, &making->planning));
   const ir::Method& method = planned.in_order(given);

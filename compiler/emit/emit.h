@@ -35,6 +35,9 @@ struct EmitOptions {
   /// Named pieces of memory (arena_table.h), and which of them a value of a method is to lie in; -1: none.
   std::vector<MemoryPool> pools;
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
+  /// Which inputs and outputs of a method are memory of the caller's: no arena has bytes for them, an input is read
+  /// where it is and never written. Empty: those on devices, which always are.
+  std::function<bool(const ir::Method& method, ir::ValueId port)> callers;
   /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
   bool in_place = true;
   /// Those of which operators.

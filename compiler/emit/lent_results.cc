@@ -55,7 +55,7 @@ std::vector<bool> names_of(const Method& method, ValueId value) {
   return names;
 }
 
-bool is_lendable(const Method& method, ValueId value) {
+bool is_lendable(const Method& method, ValueId value, const EmitOptions& options) {
   const std::vector<bool> names = names_of(method, value);
   for (const Node& node : method.nodes) {
     if (!node.is(OpId::cat_out) && !node.is(OpId::state_write)) continue;
@@ -65,8 +65,10 @@ bool is_lendable(const Method& method, ValueId value) {
   }
   for (const ir::Argument& output : method.body.outputs) {
     bool callers = false;
-    ir::for_each_value(
-        output, [&](const ValueId& v) { callers = callers || (names[at(v)] && !method.tensor(v).device.is_cpu()); });
+    ir::for_each_value(output, [&](const ValueId& v) {
+      if (!names[at(v)]) return;
+      callers = callers || !method.tensor(v).device.is_cpu() || (options.callers && options.callers(method, v));
+    });
     if (callers) return false;
   }
   return true;
@@ -74,9 +76,9 @@ bool is_lendable(const Method& method, ValueId value) {
 
 }  // namespace
 
-std::vector<bool> lendable_results(const Method& method, const Node& call) {
+std::vector<bool> lendable_results(const Method& method, const Node& call, const EmitOptions& options) {
   std::vector<bool> lendable;
-  for (const ValueId result : call.results) lendable.push_back(is_lendable(method, result));
+  for (const ValueId result : call.results) lendable.push_back(is_lendable(method, result, options));
   return lendable;
 }
 

@@ -16,6 +16,7 @@
 
 #include <vector>
 
+#include "compiler/emit/emit.h"
 #include "compiler/emit/lifetimes.h"
 
 namespace berth::emit {
@@ -24,7 +25,7 @@ namespace berth::emit {
 /// it writes it. Not those in memory of the caller's, which may lie anywhere, at any time elsewhere; nor those that may
 /// become parts of a concatenation, whose addresses are not as aligned as the scratch; nor what may become the next
 /// value of state, which a run that fails should leave as it was.
-std::vector<bool> lendable_results(const ir::Method& method, const ir::Node& call);
+std::vector<bool> lendable_results(const ir::Method& method, const ir::Node& call, const EmitOptions& options);
 
 /// Fills Lifetimes::lent, from whether outputs are `lent`, by value.
 void find_lent(const ir::Method& method, const std::vector<bool>& lent, Lifetimes* lifetimes);

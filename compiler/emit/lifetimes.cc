@@ -162,7 +162,7 @@ Status Analysis::make_storage(ValueId value, int64_t step) {
     return Done{};
   }
   const bool boundary = step == 0 || returned_[at(value)];
-  if (boundary && is_callers(*type) && (step == 0 || !is_lent(value))) {
+  if (boundary && is_callers(value) && (step == 0 || !is_lent(value))) {
     out_.places[at(value)] = {Home::kCaller, -1};
     return Done{};
   }
@@ -253,7 +253,7 @@ ViewReason Analysis::view_reason(const Node& node) const {
   if (!same_layout && !(from.is_contiguous() && to.is_contiguous())) return ViewReason::kOrderDiffers;
   const Home home = out_.places[at(base)].home;
   if (returned_[at(result)]) {
-    if (is_callers(to)) return ViewReason::kCallersOutput;
+    if (is_callers(result)) return ViewReason::kCallersOutput;
     if (home == Home::kConstant) return ViewReason::kOutputOfConstant;
     if (state_at(base) >= 0) return ViewReason::kOutputOfState;
     if (is_input_storage(base)) return ViewReason::kOutputOfInput;

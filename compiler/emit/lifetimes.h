@@ -150,6 +150,8 @@ struct MemoryOptions {
   Alignments alignments;
   /// Whether inputs and outputs lie in arenas; those on devices never do.
   bool plan_inputs_and_outputs = true;
+  /// EmitOptions::callers.
+  std::function<bool(const ir::Method& method, ir::ValueId port)> callers;
   /// Of each output that is the caller's: whether what dies before it is made may lie in its bytes (lent_results.h).
   /// May be empty.
   std::vector<bool> lent_outputs;

@@ -33,8 +33,10 @@ class Analysis {
   void read_at(ir::ValueId value, int64_t step);
   /// The bytes of `value` are in use in `step`, whoever made them.
   void alive_at(ir::ValueId value, int64_t step);
-  bool is_callers(const ir::TensorType& type) const {
-    return !options_.plan_inputs_and_outputs || !type.device.is_cpu();
+  /// REQUIRES: `port` is a tensor, and an input or an output.
+  bool is_callers(ir::ValueId port) const {
+    return !options_.plan_inputs_and_outputs || !method_.tensor(port).device.is_cpu() ||
+           (options_.callers && options_.callers(method_, port));
   }
   /// Whether the caller lends the bytes of `value`, which is an output.
   bool is_lent(ir::ValueId value) const;

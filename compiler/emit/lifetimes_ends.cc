@@ -42,7 +42,7 @@ Status Analysis::finish_outputs() {
     const ValueId* value = std::get_if<ValueId>(&method_.body.outputs[k]);
     if (value == nullptr) continue;
     const TensorType* type = method_.value(*value).tensor();
-    if (type != nullptr && is_callers(*type)) {
+    if (type != nullptr && is_callers(*value)) {
       finish_callers_output(*value, static_cast<int32_t>(k));
     } else {
       read_at(*value, out_.read_step);
@@ -60,7 +60,7 @@ Status Analysis::save_what_write_backs_change() {
     const ValueId* value = std::get_if<ValueId>(&output);
     if (value == nullptr || !is_written(state_at(*value))) continue;
     const TensorType* type = method_.value(*value).tensor();
-    if (type == nullptr || !is_callers(*type)) BERTH_TRY(save(*value));
+    if (type == nullptr || !is_callers(*value)) BERTH_TRY(save(*value));
   }
   return Done{};
 }

@@ -1,0 +1,153 @@
+// Inputs and outputs in memory of the caller's on the host. The fears: an arena that holds them all the same, a copy
+// that was to be saved, a frame of the camera that is overwritten, a result anywhere but where it was wanted, a run
+// without memory for it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "compiler/compile.h"
+#include "compiler/ir/parse.h"
+#include "kernels/portable/portable.h"
+#include "runtime/host/host_method.h"
+
+namespace berth {
+namespace {
+
+constexpr int32_t kSize = 1024;
+
+const char* const kModel =
+    "const @w: f32[1024] = splat<2>\nmethod forward(%x: f32[1024], %z: f32[1024]) {\n"
+    "  %w: f32[1024] = const @w\n  %a: f32[1024] = aten::mul.Tensor(%x, %w)\n"
+    "  %b: f32[1024] = aten::add.Tensor(%a, %z)\n  %y: f32[1024] = aten::relu(%b)\n"
+    "  %n: f32[1024] = aten::neg(%b)\n  return %y, %n, %x\n}\n";
+
+struct Loaded {
+  Loaded(const char* target, const std::vector<std::string>& callers) {
+    CompileOptions options;
+    options.target = target;
+    options.device_io = callers;
+    auto module = ir::parse(kModel);
+    EXPECT_TRUE(module.ok());
+    auto made = compile(std::move(*module), options);
+    EXPECT_TRUE(made.ok()) << made.error().text();
+    bytes = std::move(*made);
+    loader = std::make_unique<BufferLoader>(Span<const uint8_t>(bytes));
+    Backend* const backends[] = {&backend};
+    LoadOptions load;
+    load.backends = backends;
+    auto loaded = Program::load(*loader, portable::kernels(), load);
+    EXPECT_TRUE(loaded.ok());
+    program = std::make_unique<Program>(std::move(*loaded));
+    auto host = HostMethod::load(*program, "forward");
+    EXPECT_TRUE(host.ok());
+    method = std::make_unique<HostMethod>(std::move(*host));
+  }
+
+  uint64_t arena_bytes() const { return method->memory().arena_bytes; }
+
+  std::vector<uint8_t> bytes;
+  CpuBackend backend;
+  std::unique_ptr<BufferLoader> loader;
+  std::unique_ptr<Program> program;
+  std::unique_ptr<HostMethod> method;
+};
+
+std::vector<float> numbers(float first) {
+  std::vector<float> values(kSize);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i % 17) - 8;
+  return values;
+}
+
+// Holds row 131, row 137: nothing is planned for what is the caller's.
+TEST(CallersMemoryOnTheHost, HasNoBytesInTheArena) {
+  for (const char* target : {"portable", "cpu"}) {
+    const uint64_t planned = Loaded(target, {}).arena_bytes();
+    const uint64_t without_inputs = Loaded(target, {"x=cpu", "z=cpu"}).arena_bytes();
+    EXPECT_LE(without_inputs + kSize * sizeof(float), planned) << target;
+    const Loaded all(target, {"x=cpu", "z=cpu", "y=cpu", "n=cpu"});
+    EXPECT_LE(all.arena_bytes(), 2 * kSize * sizeof(float)) << target;
+    const auto meta = all.program->method_meta("forward");
+    ASSERT_TRUE(meta.ok());
+    for (size_t i = 0; i < 2; ++i) EXPECT_FALSE(meta->input_tensor_meta(i)->is_memory_planned);
+    for (size_t k = 0; k < 2; ++k) EXPECT_FALSE(meta->output_tensor_meta(k)->is_memory_planned);
+  }
+}
+
+TEST(CallersMemoryOnTheHost, IsReadWhereItIsAndNeverWritten) {
+  for (const char* target : {"portable", "cpu"}) {
+    Loaded loaded(target, {"x=cpu", "z=cpu"});
+    Method& method = loaded.method->method();
+    const int32_t sizes[] = {kSize};
+    std::vector<float> x = numbers(1);
+    std::vector<float> z = numbers(3);
+    ASSERT_EQ(method.set_input(0, x.data(), sizes, DType::kF32), Error::kOk);
+    ASSERT_EQ(method.set_input(1, z.data(), sizes, DType::kF32), Error::kOk);
+    for (const float change : {0.0f, 5.0f}) {
+      // The next frame in the same memory needs no set_input.
+      x[3] += change;
+      const std::vector<float> before = x;
+      ASSERT_EQ(method.execute(), Error::kOk) << method.last_report().message;
+      EXPECT_EQ(x, before);
+      EXPECT_EQ(z, numbers(3));
+      const float* const y = method.get_output(0).tensor().data<float>();
+      const float* const n = method.get_output(1).tensor().data<float>();
+      for (size_t i = 0; i < kSize; ++i) {
+        ASSERT_EQ(y[i], std::max(0.0f, 2 * x[i] + z[i])) << target;
+        ASSERT_EQ(n[i], -(2 * x[i] + z[i])) << target;
+      }
+    }
+  }
+}
+
+TEST(CallersMemoryOnTheHost, GetsResultsWhereTheyAreWanted) {
+  for (const char* target : {"portable", "cpu"}) {
+    Loaded loaded(target, {"y=cpu", "forward.n=cpu"});
+    Method& method = loaded.method->method();
+    const int32_t sizes[] = {kSize};
+    const std::vector<float> x = numbers(1);
+    const std::vector<float> z = numbers(3);
+    for (int run = 0; run < 2; ++run) {
+      std::vector<float> y(kSize, 77);
+      std::vector<float> n(kSize, 77);
+      ASSERT_EQ(method.set_output_data_ptr(0, y.data(), y.size() * sizeof(float)), Error::kOk);
+      ASSERT_EQ(method.set_output_data_ptr(1, n.data(), n.size() * sizeof(float)), Error::kOk);
+      ASSERT_EQ(method.set_input(0, x.data(), sizes, DType::kF32), Error::kOk);
+      ASSERT_EQ(method.set_input(1, z.data(), sizes, DType::kF32), Error::kOk);
+      ASSERT_EQ(method.execute(), Error::kOk) << method.last_report().message;
+      for (size_t i = 0; i < kSize; ++i) {
+        ASSERT_EQ(y[i], std::max(0.0f, 2 * x[i] + z[i])) << target;
+        ASSERT_EQ(n[i], -(2 * x[i] + z[i])) << target;
+      }
+      EXPECT_EQ(method.get_output(0).tensor().raw(), y.data());
+    }
+    EXPECT_NE(method.set_output_data_ptr(0, nullptr, kSize * sizeof(float) - 1), Error::kOk);
+  }
+}
+
+TEST(CallersMemoryOnTheHost, ThatIsMissingIsAnError) {
+  Loaded loaded("portable", {"x=cpu"});
+  Method& method = loaded.method->method();
+  const std::vector<float> z = numbers(3);
+  const int32_t sizes[] = {kSize};
+  ASSERT_EQ(method.set_input(1, z.data(), sizes, DType::kF32), Error::kOk);
+  EXPECT_NE(method.execute(), Error::kOk);
+}
+
+TEST(CallersMemoryOnTheHost, MustBeOfThisModel) {
+  CompileOptions options;
+  options.device_io = {"image=cpu"};
+  auto module = ir::parse(kModel);
+  ASSERT_TRUE(module.ok());
+  const auto made = compile(std::move(*module), options);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().text().find("is no tensor among inputs and outputs; there are: x, z, y, n, x"),
+            std::string::npos)
+      << made.error().text();
+}
+
+}  // namespace
+}  // namespace berth
