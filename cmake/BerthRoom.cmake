@@ -42,6 +42,8 @@ function(berth_test name)
   add_executable(${target} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} GTest::gtest_main berth_options)
   target_compile_definitions(${target} PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # What is tested is in the libraries: a test's own code compiles in half the time when it is not made fast.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
