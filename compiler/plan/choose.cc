@@ -59,11 +59,11 @@ class Chooser {
       const bool changed = flip_units(order, &best);
       // What was improved once is not improved again.
       if (best.taken > 0 && changed) improver_(best.layout, effort_, &best.placed);
-      if (best.taken > 0) return best_of(best, without);
+      return best_of(best, without);
     }
     improver_(best.layout, effort_, &best.placed);
     Choice choice = to_choice(best);
-    if (units_.empty()) choice.bound = best.placed.bound;
+    choice.bound = best.placed.bound;
     return choice;
   }
 
@@ -188,10 +188,12 @@ class Chooser {
   }
 
   Choice best_of(const Candidate& best, Candidate without) {
-    int64_t load = 0;  // without any merge no plan is lower
-    for (const int64_t bytes : section_loads(without.layout)) load = std::max(load, bytes);
-    if (without.valid && best.placed.placement.height > load) {
-      // With all the effort that a problem without merges gets, so that offering merges never makes a plan higher.
+    Problem plain = problem_;
+    plain.merges.clear();
+    without.placed.bound = lower_bound(plain);
+    if (without.valid && best.placed.placement.height > without.placed.bound) {
+      // With the bound and all the effort that a problem without merges gets, so that this does what is done there:
+      // offering merges never makes a plan higher.
       Effort effort = whole_effort_;
       improver_(without.layout, &effort, &without.placed);
       effort_->used += effort.used - whole_effort_.used;
