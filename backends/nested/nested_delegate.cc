@@ -92,7 +92,8 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
   options.report = report;
   options.user = session;
   if (backend.host_kernels() && device.is_cpu()) {
-    options.read = load.read;
+    read = load.read;
+    if (read.call != nullptr) options.read = {&NestedDelegate::bring_in, this};
     options.fetch = load.fetch;
   }
   BERTH_ASSIGN_OR_RETURN(Method loaded, program->load_method(format::kNestedMethodName,
@@ -111,6 +112,12 @@ Error NestedDelegate::find_arenas(std::vector<Span<uint8_t>>* arenas) {
     if (a > 0) lent[a - 1] = {static_cast<size_t>(bytes), meta.memory_planned_buffer_alignment(a), nullptr};
   }
   return Error::kOk;
+}
+
+void NestedDelegate::bring_in(void* delegate, Span<const uint8_t> constant) {
+  NestedDelegate& self = *static_cast<NestedDelegate*>(delegate);
+  self.read_bytes += constant.size();
+  self.read.call(self.read.context, constant);
 }
 
 Error NestedDelegate::check_args(Span<EValue* const> args, format::Report* report) const {

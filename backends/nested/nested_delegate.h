@@ -66,6 +66,9 @@ struct NestedDelegate {
   size_t inputs = 0;
   size_t outputs = 0;
   bool has_scratch = false;
+  // MethodOptions::read of who loads it, and the bytes that it was told of.
+  MemoryVisitor read = {nullptr, nullptr};
+  uint64_t read_bytes = 0;
   std::vector<LentResult> lent;  // of each output
   // What the last run had to say; KernelContext keeps its address.
   char message[320] = "";
@@ -73,6 +76,7 @@ struct NestedDelegate {
  private:
   // What the nested program calls its input `index`, or behind those its outputs. REQUIRES: the method is loaded.
   const Tensor& inner_port(size_t index) const;
+  static void bring_in(void* delegate, Span<const uint8_t> constant);
   Error check_args(Span<EValue* const> args, format::Report* report) const;
   Error check_tensors(Span<EValue* const> args, format::Report* report) const;
   // `arenas` becomes those of the inner method, the lent results' without addresses; the scratch is filled in later.

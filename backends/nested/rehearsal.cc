@@ -2,6 +2,7 @@
 // is cold in a first run (pages of code, threads) is warm then; a small model's first run takes several times as long
 // without.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -14,8 +15,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// By then even a small model's kernels have all been met, and a load has hardly become longer.
-constexpr auto kTime = std::chrono::microseconds(750);
+// A small model's kernels have all been met by then. Those with more weights have more kinds of layers, and take longer
+// to load, of which this stays a small part.
+constexpr auto kLeastTime = std::chrono::microseconds(500);
+constexpr auto kTimePerMegabyte = std::chrono::microseconds(100);
+constexpr auto kMostTime = std::chrono::microseconds(1500);
 // Larger inputs belong to models that have other cares.
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr size_t kAlignment = 64;
@@ -56,7 +60,8 @@ void NestedDelegate::warm_up() {
   if (memory == nullptr) return;
   const size_t padding = -reinterpret_cast<uintptr_t>(memory.get()) & (kAlignment - 1);
   if (bind_to({static_cast<uint8_t*>(memory.get()) + padding, bytes - padding}) == Error::kOk) {
-    for (const auto end = Clock::now() + kTime; Clock::now() < end;) {
+    const auto time = std::min(kMostTime, kLeastTime + kTimePerMegabyte * static_cast<int64_t>(read_bytes >> 20));
+    for (const auto end = Clock::now() + time; Clock::now() < end;) {
       // Also where an instruction does not like zeros.
       if (method->rehearse_step() != Error::kOk) break;
     }
