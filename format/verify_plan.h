@@ -21,8 +21,8 @@
 //   executorch_prim::et_view    no bytes: its result names the bytes of its argument from then on, as a MoveCall's does
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
-//   delegates                   the last arguments, as far as they are no inputs and nothing that can have run wrote them
-//                               before (of two branches each may); they may overlap nothing that the delegate reads
+//   delegates                   the last arguments, as far as they are no inputs and nothing that can have run has
+//                               written them (of two branches each may); they may overlap nothing that it reads
 // An operator that is not in format/operators.def is never taken as able to work in place.
 #pragma once
 

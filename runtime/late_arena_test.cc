@@ -22,7 +22,8 @@ using format::testing::tensor;
 ProgramDesc in_two_arenas() {
   ProgramDesc program = add_relu();
   MethodDesc& method = program.methods[0];
-  for (const size_t value : {size_t{3}, size_t{4}}) std::get<format::TensorDesc>(method.values[value]).place->memory_id = 2;
+  for (const size_t value : {size_t{3}, size_t{4}})
+    std::get<format::TensorDesc>(method.values[value]).place->memory_id = 2;
   method.arenas = {{16, Device()}, {48, Device()}};
   return program;
 }

@@ -62,8 +62,8 @@ class HierarchicalAllocator {
   HierarchicalAllocator() = default;
   /// `arenas[i]` holds at least MethodMeta::memory_planned_buffer_size(i) bytes, at a multiple of kArenaAlignment if it
   /// is the host's. A null pointer with these bytes: the buffer gets its memory later (Method::set_planned_buffer);
-  /// state cannot lie there. `devices` has an entry per arena, or none when all are the host's. Both spans (not only the memory)
-  /// must outlive the load of the method.
+  /// state cannot lie there. `devices` has an entry per arena, or none when all are the host's. Both spans (not only
+  /// the memory) must outlive the load of the method.
   explicit HierarchicalAllocator(Span<const Span<uint8_t>> arenas, Span<const Device> devices = {})
       : arenas_(arenas), devices_(devices) {}
   /// The same; InvalidArgument when there are devices, and not as many as arenas. (Program::load_method refuses it
@@ -77,8 +77,8 @@ class HierarchicalAllocator {
   Span<const Device> devices() const { return devices_; }
   Device device(size_t index) const { return index < devices_.size() ? devices_[index] : Device(); }
 
-  /// The address of [offset, offset + bytes) in an arena; null when its memory comes later. InvalidArgument for an arena that is not there,
-  /// MemoryAllocationFailed for bytes outside of it.
+  /// The address of [offset, offset + bytes) in an arena; null when its memory comes later. InvalidArgument for an
+  /// arena that is not there, MemoryAllocationFailed for bytes outside of it.
   Result<void*> address(size_t index, uint64_t offset, size_t bytes) const;
 
  private:

@@ -146,7 +146,7 @@ struct MethodData {
   CompileSpec* specs = nullptr;
   FreeableBuffer* externals = nullptr;  // by address, once all are there
   size_t external_count = 0;
-  size_t late_tensors = 0;              // in arenas that have no memory yet
+  size_t late_tensors = 0;  // in arenas that have no memory yet
   DelegateBlock* delegate_blocks = nullptr;
 
   // Where constants of the file itself lie: never written.
