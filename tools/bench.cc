@@ -130,10 +130,13 @@ Status run_bench(BenchOptions& options) {
     fmt::print("{}\n", json_text(json));
     return Done{};
   }
-  fmt::print("load {}, first run {}; then of {} on {}: min {}, median {}, 90 % below {}\n",
-             duration_text(loaded->seconds), duration_text(timing.first), counted(options.iterations, "run"),
-             counted(options.load.threads, "thread"), duration_text(timing.at(0)), duration_text(timing.at(.5)),
-             duration_text(timing.at(.9)));
+  fmt::print("load {}, first run {}", duration_text(loaded->seconds), duration_text(timing.first));
+  if (!timing.others.empty()) {
+    fmt::print("; then of {} on {}: min {}, median {}, 90 % below {}", counted(options.iterations, "run"),
+               counted(options.load.threads, "thread"), duration_text(timing.at(0)), duration_text(timing.at(.5)),
+               duration_text(timing.at(.9)));
+  }
+  fmt::print("\n");
   for (const auto& [device, bytes] : json["planned_bytes"].items()) {
     fmt::print("memory on {}: {} planned", device, bytes_text(bytes.get<int64_t>()));
     if (device == "cpu") {
