@@ -112,10 +112,10 @@ class NormFolder {
     if (node->is(OpId::view_copy_out)) {
       const ir::ValueId source = std::get<ValueId>(node->args[0]);
       const Node* behind = defining_node(method_, source);
-      const TensorType& viewed = method_.tensor(value);
-      if (behind == nullptr || viewed.shape.empty() || viewed.shape.back() != method_.tensor(source).shape.back()) {
-        return false;
-      }
+      const std::vector<ir::Dim>& viewed = method_.tensor(value).shape;
+      const std::vector<ir::Dim>& shape = method_.tensor(source).shape;
+      // A scalar, on either side, has no last dimension.
+      if (behind == nullptr || viewed.empty() || shape.empty() || viewed.back() != shape.back()) return false;
       out->view = id;
       id = method_.value(source).node;
       node = behind;

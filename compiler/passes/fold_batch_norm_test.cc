@@ -160,5 +160,20 @@ TEST(WithoutFusion, NothingFolds) {
   EXPECT_EQ(*changed, Changed::kNo);
 }
 
+// It looked for the last dimension of what is viewed, which a scalar does not have.
+TEST(FoldBatchNorm, LeavesAScalarThatIsViewed) {
+  const std::string text = R"(
+    const @k: f32[1] = splat<2.0>
+    method f(%x: f32[3]) {
+      %k: f32[1] = const @k
+      %sum: f32[] = aten::sum.dim_IntList(%x, [0], false, none)
+      %view: f32[1] = aten::view_copy(%sum, [1])
+      %y: f32[1] = aten::mul.Tensor(%view, %k)
+      return %y
+    })";
+  EXPECT_EQ(nodes_of(text), 3u);
+  expect_keeps_outputs(fold_batch_norm, text, 0);
+}
+
 }  // namespace
 }  // namespace berth::passes
