@@ -33,8 +33,10 @@ Strided whole(const Context& context, ValueId value) {
   return result;
 }
 
-// The same elements in the same order under other sizes. False when their distances are not regular then.
+// The same elements in the same order under other sizes. False when their distances are not regular then, and of an
+// empty tensor, whose sizes do not divide each other.
 bool regroup(const std::vector<int64_t>& sizes, Strided* from) {
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
   const std::vector<Axis> axes = axes_of(*from);
   std::vector<int64_t> strides(sizes.size(), 0);
   size_t axis = axes.size();

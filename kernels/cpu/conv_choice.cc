@@ -163,12 +163,12 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
 void set_preferred_engine(Prefer prefer) { preferred = prefer; }
 
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
-  if (!is_ordinary(spec)) return nullptr;
+  if (spec.flops() == 0 || !is_ordinary(spec)) return nullptr;
   auto kind = fewer_multiplications(spec, threads, prefer == Prefer::kFaster ? preferred : prefer);
   return kind != nullptr ? std::move(kind) : choose(spec, threads, prefer);
 }
 std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer) {
-  return choose(spec, threads, prefer);
+  return spec.flops() == 0 ? nullptr : choose(spec, threads, prefer);
 }
 
 }  // namespace berth::cpu

@@ -228,5 +228,27 @@ TEST(APacking, IsTheOneThatTheCallAsksFor) {
   RecordProperty("packed", seen);
 }
 
+// No rows, no places: there is nothing to cut into tiles.
+TEST(Packing, LeavesWeightsOfEmptyCallsAsTheyAre) {
+  const std::vector<float> weight(64, 1.0f);
+  PackedWeight packed;
+  LinearToPack linear;
+  linear.rows = 0;
+  linear.depth = 8;
+  linear.columns = 8;
+  linear.activation = "none";
+  EXPECT_FALSE(pack_linear(linear, weight.data(), "native", &packed));
+  ConvToPack conv;
+  conv.batch = 0;
+  conv.in_channels = 4;
+  conv.out_channels = 4;
+  conv.in[0] = conv.in[1] = 6;
+  conv.kernel[0] = conv.kernel[1] = 2;
+  conv.activation = "none";
+  EXPECT_FALSE(pack_conv(conv, weight.data(), "native", &packed));
+  conv.batch = 1;
+  EXPECT_TRUE(pack_conv(conv, weight.data(), "native", &packed));
+}
+
 }  // namespace
 }  // namespace berth::cpu
