@@ -119,8 +119,7 @@ class MethodEmitter {
     if (!node.regions.empty()) return emit_regions(id);
     if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
       BERTH_ASSIGN_OR_RETURN(const int32_t base, use(std::get<ValueId>(node.args[0])));
-      BERTH_ASSIGN_OR_RETURN(const int32_t sizes,
-                             int_list(view_sizes(method_.tensor(node.results[0]), module_.symbols)));
+      BERTH_ASSIGN_OR_RETURN(const int32_t sizes, int_list(symbols_.view_sizes(method_, node)));
       code_.call("executorch_prim::et_view", "default", {base, sizes, results[0]});
       return Done{};
     }

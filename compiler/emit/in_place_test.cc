@@ -270,14 +270,22 @@ TEST(SizesThatAreEqualAsSymbolsAreEqual, OthersAreNot) {
   const std::string text = R"(
     symbol n in [1, 8]
     symbol m in [1, 8]
-    method forward(%x: f32[n,4], %y: f32[n,4], %z: f32[1,4]) {
+    method forward(%x: f32[n,4], %y: f32[n,4], %z: f32[1,4], %w: f32[m,4], %o: f32[m,4]) {
       %a: f32[n,4] = aten::exp(%y)
       %b: f32[n,4] = aten::add.Tensor(%x, %a)
       %c: f32[n,4] = aten::add.Tensor(%z, %b)
-      return %c
+      %d: f32[n,4] = aten::exp(%c)
+      %e: f32[m,4] = aten::exp(%w)
+      %f: f32[m,4] = aten::view_copy(%d, [m, 4])
+      %g: f32[m,4] = aten::add.Tensor(%e, %o)
+      %h: f32[m,4] = aten::sub.Tensor(%f, %g)
+      return %h
     })";
   EXPECT_EQ(why_of("b", text), "reuse %x");
   EXPECT_EQ(why_of("c", text), "reuse %b");
+  EXPECT_EQ(why_of("g", text), "reuse %e");
+  // n and m have one range, so d's bytes would do; the view fails where they differ.
+  EXPECT_EQ(why_of("h", text), "reuse %f");
 }
 
 // Two symbols that are equal when the program runs, with other upper ends: a view of 32 bytes may have up to 64.

@@ -1,28 +1,41 @@
 #include "compiler/emit/symbols.h"
 
+#include <optional>
+
+#include "compiler/ir/same_product.h"
+
 namespace berth::emit {
 
 using ir::Dim;
 using ir::SymbolId;
 using ir::SymbolKind;
 
-ir::DimList view_sizes(const ir::TensorType& type, const ir::Symbols& symbols) {
-  ir::DimList sizes = type.shape;
-  size_t unknown = 0;
-  size_t unknowns = 0;
-  bool zero = false;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d].is_constant()) {
-      zero |= sizes[d].value == 0;
-    } else {
-      unknown = d;
-      ++unknowns;
-    }
-  }
-  // Where there may be no elements at all, any size is as good as another; so there the size is said.
-  if (unknowns == 1 && !zero && symbols.lower(sizes[unknown]) > 0) sizes[unknown] = Dim(-1);
-  return sizes;
+namespace {
+
+// Whether `sizes[open]`, the one symbol of `sizes`, is what `from` leaves for it wherever there is such a number: both
+// have the same number of elements as expressions, or it is a quotient of that number.
+bool follows(const ir::DimList& sizes, size_t open, ir::DimList from, const ir::Symbols& symbols) {
+  if (ir::same_product(symbols, sizes, from)) return true;
+  const ir::Symbol& symbol = symbols[sizes[open].symbol];
+  if (symbol.kind != SymbolKind::kFloorDiv) return false;
+  ir::DimList dividend = sizes;
+  dividend[open] = symbol.a;
+  from.push_back(symbol.b);
+  return ir::same_product(symbols, dividend, from);
 }
+
+// The one dimension of `sizes` that is not a number; nothing where there are several, or where there may be no elements
+// at all, so that any size would do.
+std::optional<size_t> open_dimension(const ir::DimList& sizes, const ir::Symbols& symbols) {
+  std::optional<size_t> open;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (symbols.lower(sizes[d]) <= 0 || (open && !sizes[d].is_constant())) return std::nullopt;
+    if (!sizes[d].is_constant()) open = d;
+  }
+  return open;
+}
+
+}  // namespace
 
 SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes)
     : symbols_(module.symbols) {
@@ -51,7 +64,7 @@ void SymbolSlots::need_in(const ir::Method& method, const ir::Graph& graph, cons
     const ViewReason reason = lifetimes.reasons[static_cast<size_t>(id.index)];
     if (reason == ViewReason::kView) continue;
     if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
-      need(view_sizes(method.tensor(node.results[0]), symbols_));
+      need(view_sizes(method, node));
       continue;
     }
     for (size_t k = 0; k < node.args.size(); ++k) {
@@ -60,6 +73,18 @@ void SymbolSlots::need_in(const ir::Method& method, const ir::Graph& graph, cons
     if (node.is(ir::OpId::delegate)) continue;
     for (const ir::Graph& region : node.regions) need_in(method, region, lifetimes);
   }
+}
+
+ir::DimList SymbolSlots::view_sizes(const ir::Method& method, const ir::Node& view) const {
+  const ir::ValueId result = view.results[0];
+  ir::DimList sizes = method.tensor(result).shape;
+  const std::optional<size_t> open = open_dimension(sizes, symbols_);
+  if (!open) return sizes;
+  // A size that this view is the first to have is whatever the view finds.
+  const bool defines = sources_[static_cast<size_t>(sizes[*open].symbol)].value == result;
+  const ir::DimList& from = method.tensor(std::get<ir::ValueId>(view.args[0])).shape;
+  if (defines || follows(sizes, *open, from, symbols_)) sizes[*open] = Dim(-1);
+  return sizes;
 }
 
 void SymbolSlots::need(const ir::Argument& argument) {

@@ -11,10 +11,6 @@
 
 namespace berth::emit {
 
-/// The sizes that `executorch_prim::et_view` gets for `type`: -1 stands for the one size that follows from the others,
-/// when one dimension is a symbol and the rest leaves no doubt.
-ir::DimList view_sizes(const ir::TensorType& type, const ir::Symbols& symbols);
-
 /// Each needed symbol is computed once, as soon as that is possible: an input symbol by `aten::sym_size` of the first
 /// tensor that has it as a dimension (method inputs come first), the others by `executorch_prim` operators.
 class SymbolSlots {
@@ -26,6 +22,11 @@ class SymbolSlots {
   /// Appends the instructions of all needed symbols that can be computed by now. `value_of` gives the file's index of
   /// each value of the method, -1 for those to come.
   void compute_ready(const std::vector<int32_t>& value_of, Code* code);
+
+  /// The sizes that `executorch_prim::et_view` gets for the result of `view`. -1 stands for the one size that is not a
+  /// number where it follows from the others: the elements are as many as those of the view's input, as expressions.
+  /// Two symbols that should agree are both said, so that the view fails when they do not.
+  ir::DimList view_sizes(const ir::Method& method, const ir::Node& view) const;
 
   /// The index of the Int that holds `dim`; InvalidArgument, without a place, when it is not computed yet.
   Expected<int32_t> integer(ir::Dim dim, Code* code) const;
