@@ -23,6 +23,7 @@ const char* to_string(Reason reason) {
     case Reason::kScaled: return "scaled";
     case Reason::kFinished: return "activation-before";
     case Reason::kHasResidual: return "residual-already";
+    case Reason::kNotFinite: return "not-finite";
     case Reason::kOrder: return "order";
   }
   return "?";

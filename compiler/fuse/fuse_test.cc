@@ -553,5 +553,33 @@ TEST(FusedOperatorsOutsideOfDelegates, AreRefusedByName) {
   EXPECT_NE(outside.error().place.find("berth::elementwise (%y)"), std::string::npos);
 }
 
+// Sizes of 0 do not divide each other.
+TEST(Strided, LeavesViewsOfEmptyTensors) {
+  fused(R"(
+    method forward(%x: f32[0,12]) {
+      %v: f32[0,3,4] = aten::view_copy(%x, [0, 3, 4])
+      %p: f32[0,4,3] = aten::permute_copy(%v, [0, 2, 1])
+      %w: f32[0,12] = aten::view_copy(%p, [0, 12])
+      %y: f32[0,12] = aten::relu(%w)
+      return %y
+    })");
+}
+
+// As many zeros as stand beside the edge would make NaN of it.
+TEST(FuseProducts, LeaveTransposedConvolutionsWhoseWeightIsNotFinite) {
+  const auto text = [](const char* last) {
+    return std::string("const @w: f32[1,1,1,2] = dense<[1.0, ") + last + R"(]>
+      method forward(%x: f32[1,1,1,3]) {
+        %w: f32[1,1,1,2] = const @w
+        %y: f32[1,1,1,5] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 2], true, [0, 0], 1)
+        return %y
+      })";
+  };
+  EXPECT_NE(fused(text("2.0")).operators().find("berth::conv"), std::string::npos);
+  const Fused kept = fused(text("inf"));
+  EXPECT_NE(kept.operators().find("aten::convolution"), std::string::npos);
+  EXPECT_TRUE(kept.says("not-finite"));
+}
+
 }  // namespace
 }  // namespace berth::fuse

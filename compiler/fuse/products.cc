@@ -1,5 +1,7 @@
 #include "compiler/fuse/products.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "compiler/fuse/activations.h"
@@ -44,6 +46,11 @@ class Products {
     return value == nullptr || context.type(*value).dtype == DType::kF32;
   }
 
+  static bool is_finite(const ir::Constant& weight) {
+    const std::vector<float> numbers = floats_of(weight);
+    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+  }
+
   passes::Action keep(const Context& context, NodeId id, Reason reason) {
     context.tell(context.node(id), reason);
     return passes::Action::keep();
@@ -67,6 +74,8 @@ class Products {
     const bool bias = ir::is_none(node.args[2]) || context.constant(node.args[2]) != nullptr;
     if (weight == nullptr || !bias) return keep(context, id, Reason::kNotConstant);
     if (!weight->type.is_contiguous()) return keep(context, id, Reason::kOrder);
+    const bool transposed = std::get<bool>(node.args[6]);
+    if (transposed && !is_finite(*weight)) return keep(context, id, Reason::kNotFinite);
     std::vector<Argument> args = {node.args[0], node.args[1], node.args[2], ir::None{}};
     args.insert(args.end(), node.args.begin() + 3, node.args.begin() + 9);
     for (Argument last : {Argument(std::string("none")), Argument(0.0), Argument(0.0), Argument(std::string())}) {

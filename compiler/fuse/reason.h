@@ -14,6 +14,7 @@ enum class Reason : uint8_t {
   kScaled,         // scaled: the operands are multiplied by other numbers than 1
   kFinished,       // activation-before: nothing follows an activation
   kHasResidual,    // residual-already: one is added at most
+  kNotFinite,      // not-finite: a transposed convolution's weight would meet zeros that pad the input
   kOrder,          // order: the tokens, heads or columns do not lie as attention reads them
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/portable/conv_arguments.h"
 #include "kernels/portable/conv_depthwise.h"
 #include "kernels/portable/conv_depthwise_last.h"
+#include "kernels/portable/conv_transposed.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/temp_bytes.h"
 
@@ -57,7 +58,9 @@ Error convolution_out(KernelContext& context, Span<EValue* const> args) {
   read_convolution_strides(&c);
   void* scratch = context.allocate_temp(scratch_bytes(c, context.threads()));
   if (scratch == nullptr) return Error::kMemoryAllocationFailed;
-  if (c.transposed) {
+  if (c.transposed && !is_finite(*c.weight)) {
+    run_transposed_by_definition(context, c);
+  } else if (c.transposed) {
     for_each_phase(c, [&](const Product& p) { run_product(context, p, scratch); });
   } else if (is_fast_depthwise(c)) {
     run_depthwise(context, c, scratch);

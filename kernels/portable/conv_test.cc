@@ -391,5 +391,26 @@ TEST(Convolution, RefusesTensorsThatDoNotMatch) {
   EXPECT_NE(error_of(nowhere, weight, nullptr, out), Error::kOk);
 }
 
+// Taps past the edge are not multiplied: an infinite weight would make NaN of the zeros there.
+TEST(Convolution, TransposedMultipliesNothingBesideTheInput) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const std::vector<ConvCase> cases = {{1, 1, 1, 1, {3}, {2}, {1}, {0}, {2}, {0}, true},
+                                       {2, 2, 4, 6, {3, 4}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, {1, 0}, true}};
+  for (const ConvCase& c : cases) {
+    for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
+      SCOPED_TRACE(c.text() + " " + to_string(dtype));
+      Array input(dtype, c.input_sizes()), weight(dtype, c.weight_sizes()), out(dtype, c.output_sizes());
+      std::vector<double> x(static_cast<size_t>(input.tensor().numel()), 1);
+      std::vector<double> w(static_cast<size_t>(weight.tensor().numel()), 2);
+      w[1] = kInf;
+      input.set(x);
+      weight.set(w);
+      const std::vector<Arg> args = arguments(c, input, weight, nullptr, out);
+      ASSERT_EQ(run_with(convolution_out, args, 2, temp_bytes(args, 2)).error, Error::kOk);
+      EXPECT_EQ(out.values(), reference_convolution(c, x, w, {}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth::portable
