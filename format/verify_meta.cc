@@ -23,6 +23,10 @@ Error verify_names(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Me
     }
     previous = value;
   }
+  if (length(method.outputs()) > length(plan.outputs())) {
+    return spot.at("meta.outputs")
+        .fail(Error::kInvalidProgram, "%u names for %u outputs", length(method.outputs()), length(plan.outputs()));
+  }
   return Error::kOk;
 }
 

@@ -373,6 +373,8 @@ TEST(Verify, MetaIsNotBelievedEither) {
               m.values = {{3, "a", ""}, {3, "b", ""}};
             }),
             "methods[1].meta.values[1]: value 3 after 3; they ascend and there are 20");
+  EXPECT_EQ(bent([](MethodMetaDesc& m) { m.outputs = std::vector<std::string>(9, "y"); }).substr(0, 40),
+            "methods[1].meta.outputs: 9 names for 3 o");
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
               m.values = {{-1, "a", ""}};
             }),

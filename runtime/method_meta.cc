@@ -90,7 +90,14 @@ ValueNames MethodMeta::input_names(size_t index) const {
 
 ValueNames MethodMeta::output_names(size_t index) const {
   const Result<size_t> value = entry_of(plan_->outputs(), index, *plan_);
-  return value.ok() ? value_names(*value) : ValueNames();
+  if (!value.ok()) return ValueNames();
+  ValueNames names = value_names(*value);
+  const auto* outputs = names_ == nullptr ? nullptr : names_->outputs();
+  if (index < length(outputs)) {
+    const char* name = text(outputs->Get(static_cast<flatbuffers::uoffset_t>(index)));
+    if (name[0] != '\0') names.name = name;
+  }
+  return names;
 }
 
 // Entries stand by ascending value.

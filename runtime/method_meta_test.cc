@@ -118,5 +118,22 @@ TEST(AMethodsMeta, OfSizesThatOverflowIsAnError) {
   EXPECT_TRUE(meta.input_tensor_meta(1).ok());
 }
 
+TEST(MethodMeta, NamesAnOutputApartFromItsValue) {
+  ProgramDesc program = add();
+  program.methods[0].outputs = {3, 0, 1};
+  format::MethodMetaDesc meta;
+  meta.name = "forward";
+  meta.values = {{0, "a", ""}, {3, "sum", "Add_0"}};
+  meta.outputs = {"", "copy"};
+  program.named_data.push_back(format::meta_blob({"berth test", {meta}}));
+  const Opened opened(program);
+  const MethodMeta forward = opened.program->method_meta("forward").value();
+  EXPECT_STREQ(forward.output_names(0).name, "sum");
+  EXPECT_STREQ(forward.output_names(0).node, "Add_0");
+  EXPECT_STREQ(forward.output_names(1).name, "copy");
+  EXPECT_STREQ(forward.output_names(2).name, "");
+  EXPECT_STREQ(forward.input_names(0).name, "a");
+}
+
 }  // namespace
 }  // namespace berth

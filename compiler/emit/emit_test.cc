@@ -295,6 +295,49 @@ TEST(OnlyTheSymbolsThatAreNeededAreComputed, NotThoseThatShapesMention) {
             "aten::exp.out(v2, v5, v5)\n");
 }
 
+// -1 would give five elements for an n of 1 and an m of 5.
+TEST(Emit, SaysTheSizeOfAViewThatAnotherInputHas) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method forward(%x: f32[n], %y: f32[m]) {
+      %a: f32[n] = aten::relu(%x)
+      %v: f32[m] = aten::view_copy(%a, [m])
+      %z: f32[m] = aten::exp(%v)
+      return %z
+    })");
+  // Value 3 holds y's size.
+  EXPECT_NE(listing(only_method(emitted)).find("aten::sym_size.int(v1, 0, v3)\n"), std::string::npos);
+  const auto& sizes = std::get<format::IntListDesc>(only_method(emitted).values[6]);
+  EXPECT_EQ(sizes.items, std::vector<int64_t>{3});
+}
+
+TEST(Emit, LeavesTheSizeOfAViewOpenThatTheViewAloneHas) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method forward(%x: f32[n]) {
+      %a: f32[n] = aten::relu(%x)
+      %v: f32[m] = aten::view_copy(%a, [m])
+      %z: f32[m] = aten::exp(%v)
+      return %z
+    })");
+  EXPECT_NE(listing(only_method(emitted)).find("et_view.default(v1, [-1], v2)"), std::string::npos);
+}
+
+TEST(Emit, LeavesTheSizeOfAViewOpenThatIsAQuotientOfItsElements) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method forward(%x: f32[n,m,6]) {
+      %a: f32[n,m,6] = aten::relu(%x)
+      %v: f32[4,floordiv(((n * m) * 6), 4)] = aten::view_copy(%a, [4, floordiv(((n * m) * 6), 4)])
+      %z: f32[4,floordiv(((n * m) * 6), 4)] = aten::exp(%v)
+      return %z
+    })");
+  EXPECT_NE(listing(only_method(emitted)).find("et_view.default(v1, [4, -1], v2)"), std::string::npos);
+}
+
 TEST(AViewOfPerhapsNoElementsSaysItsSizes, AsMinusOneWouldBeAmbiguous) {
   const EmittedProgram emitted = program_of(R"(
     symbol n in [0, 8]
@@ -399,6 +442,26 @@ TEST(WithoutMetaTheFileHasNothingOfOurs, WithItOneBlob) {
   const EmittedProgram with = program_of(kTwoMethods[0]);
   ASSERT_EQ(with.program.named_data.size(), 1u);
   EXPECT_EQ(with.program.named_data[0].key, "berth.meta");
+}
+
+TEST(Emit, NamesValuesAndOutputsOfRegionsAfterTheNode) {
+  const EmittedProgram emitted = program_of(R"(
+    method forward(%c: bool[], %x: f32[4]) {
+      %result: f32[4] = berth::if(%c) { () %a: f32[4] = aten::relu(%x) yield %a }
+                                      { () %b: f32[4] = aten::exp(%x) yield %b }
+      return %result, %x "same"
+    })");
+  const auto bytes = format::program_bytes(emitted.program);
+  format::ProgramView view;
+  ASSERT_EQ(format::ProgramView::open(*bytes, &view, nullptr), Error::kOk);
+  ASSERT_EQ(format::verify_program(view, nullptr), Error::kOk);
+  const fb::MethodMeta& meta = *view.meta()->methods()->Get(0);
+  std::vector<std::string> names;
+  for (const fb::ValueName* value : *meta.values()) names.emplace_back(format::text(value->name()));
+  EXPECT_EQ(names, (std::vector<std::string>{"c", "x", "result"}));
+  ASSERT_EQ(format::length(meta.outputs()), 2u);
+  EXPECT_EQ(meta.outputs()->Get(0)->str(), "");
+  EXPECT_EQ(meta.outputs()->Get(1)->str(), "same");
 }
 
 }  // namespace

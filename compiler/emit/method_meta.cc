@@ -1,6 +1,7 @@
 #include "compiler/emit/method_meta.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace berth::emit {
 namespace {
@@ -166,6 +167,23 @@ void relate_reuse(const ir::Method& method, const Lifetimes& lifetimes, const pl
   }
 }
 
+/// The outputs whose names are not those of their values in the file; nothing when there are none.
+std::vector<std::string> names_of_outputs(const ir::Method& method, const EmittedMethod& emitted,
+                                          const std::vector<format::ValueNameDesc>& values) {
+  std::vector<std::string> names(method.body.outputs.size());
+  bool any = false;
+  for (size_t k = 0; k < names.size(); ++k) {
+    const int32_t index = emitted.desc.outputs[k];
+    const auto named = std::lower_bound(values.begin(), values.end(), index,
+                                        [](const auto& value, int32_t wanted) { return value.value < wanted; });
+    const bool same = named != values.end() && named->value == index && named->name == method.output_name(k);
+    if (same) continue;
+    names[k] = method.output_name(k);
+    any = any || !names[k].empty();
+  }
+  return any ? names : std::vector<std::string>();
+}
+
 }  // namespace
 
 format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
@@ -177,7 +195,13 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
   for (size_t v = 0; v < method.values.size(); ++v) {
     if (emitted.value_of[v] >= 0) values.emplace_back(emitted.value_of[v], v);
   }
-  std::sort(values.begin(), values.end());
+  // A branch's result is the same value of the file as the node's, whose name it has.
+  std::sort(values.begin(), values.end(), [&](const auto& a, const auto& b) {
+    const auto rank = [&](const auto& entry) {
+      return std::make_tuple(entry.first, lifetimes.stands_for[entry.second].valid(), entry.second);
+    };
+    return rank(a) < rank(b);
+  });
   // Several reads of one state are one value of the file; its name is the state's own.
   values.erase(std::unique(values.begin(), values.end(), [](auto& a, auto& b) { return a.first == b.first; }),
                values.end());
@@ -192,6 +216,7 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
       meta.relations.emplace_back(index, emitted.value_of[static_cast<size_t>(base.index)], fb::RelationKind::VIEW);
     }
   }
+  if (names) meta.outputs = names_of_outputs(method, emitted, meta.values);
   relate_reuse(method, lifetimes, plan, emitted, &meta.relations);
   meta.symbols = symbols.describe();
   for (const auto& [index, v] : values) {

@@ -29,6 +29,13 @@ void Method::rename(ValueId id, std::string_view wish) {
   renamed.name = unique_name(wish);
 }
 
+const std::string& Method::output_name(size_t k) const {
+  static const std::string kNone;
+  if (k < output_names.size() && !output_names[k].empty()) return output_names[k];
+  const ValueId* id = std::get_if<ValueId>(&body.outputs[k]);
+  return id == nullptr || !id->valid() ? kNone : value(*id).name;
+}
+
 ValueId Method::add_input(Type type, std::string_view name) {
   const ValueId id = add_value(std::move(type), name);
   body.inputs.push_back(id);

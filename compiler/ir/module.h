@@ -100,6 +100,9 @@ struct Method {
   std::vector<Value> values;
   std::vector<Node> nodes;
   Graph body;
+  /// What the model calls its outputs, by position in body.outputs. Missing or empty: by the value's name. An output
+  /// keeps its name when passes replace its value, and when it is an input or another output as well.
+  std::vector<std::string> output_names;
 
   Value& value(ValueId id) { return values[static_cast<size_t>(id.index)]; }
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id.index)]; }
@@ -112,6 +115,9 @@ struct Method {
     BERTH_CHECK(type != nullptr);
     return *type;
   }
+
+  /// The name of output `k`; empty for a number that has none.
+  const std::string& output_name(size_t k) const;
 
   /// A fresh value; `name` is made unique by a suffix when taken or empty.
   ValueId add_value(Type type, std::string_view name);
@@ -137,6 +143,9 @@ struct Module {
   std::vector<State> states;
   std::vector<Delegate> delegates;
   std::vector<Method> methods;
+  /// The files that it was read from, those of its constants too. Importers fill it; nothing that is written of this
+  /// module may take the place of one.
+  std::vector<std::string> files;
 
   /// A fresh constant; `name` is made unique by a suffix when taken or empty.
   ConstantId add_constant(std::string_view name, TensorType type, Blob blob);

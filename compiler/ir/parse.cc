@@ -84,6 +84,7 @@ Expected<Module> Parser::module() {
       return unexpected("symbol, const, state, delegate or method");
     }
   }
+  for (const auto& [path, file] : files_) module_.files.push_back(path);
   return std::move(module_);
 }
 
@@ -177,6 +178,7 @@ Status Parser::method() {
   BERTH_TRY(inputs(method.body));
   BERTH_TRY(expect("{"));
   BERTH_TRY(body(method.body, 0, "return"));
+  for (size_t k = 0; k < method.body.outputs.size(); ++k) method.output_names[k] = method.output_name(k);
   method_ = nullptr;
   module_.methods.push_back(std::move(method));
   return Done{};
@@ -350,6 +352,12 @@ Status Parser::outputs(Graph& graph) {
   do {
     BERTH_ASSIGN_OR_RETURN(Argument output, literal());
     graph.outputs.push_back(std::move(output));
+    if (&graph != &method_->body) continue;
+    std::string name;
+    if (lexer_.peek().kind == TokenKind::kString) {
+      BERTH_ASSIGN_OR_RETURN(name, take(TokenKind::kString, "a name"));
+    }
+    method_->output_names.push_back(std::move(name));
   } while (accept(","));
   return Done{};
 }

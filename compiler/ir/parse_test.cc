@@ -236,5 +236,14 @@ TEST(TruncatedText, IsAnErrorAtEveryLength) {
   }
 }
 
+TEST(Parse, KeepsTheNamesOfOutputs) {
+  const std::string text =
+      "\nmethod f(%x: f32[2]) {\n  %y: f32[2] = aten::relu(%x)\n  return %x \"same\", %y, %y \"twice\"\n}\n";
+  auto module = parse(text, "t");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(module->methods[0].output_names, (std::vector<std::string>{"same", "y", "twice"}));
+  EXPECT_EQ(print(*module), text);
+}
+
 }  // namespace
 }  // namespace berth::ir

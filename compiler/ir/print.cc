@@ -161,8 +161,16 @@ class Printer {
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       out_ += i == 0 ? " " : ", ";
       argument(graph.outputs[i], ParameterType::kScalar);
+      if (&graph == &method_.body) output_name(i);
     }
     out_ += "\n";
+  }
+
+  // Where it is not the value's own.
+  void output_name(size_t i) {
+    const ValueId* id = std::get_if<ValueId>(&method_.body.outputs[i]);
+    const std::string& name = method_.output_name(i);
+    if (!name.empty() && (id == nullptr || !id->valid() || method_.value(*id).name != name)) out_ += " " + quoted(name);
   }
 
   template <typename List, typename F>

@@ -7,15 +7,22 @@ namespace {
 
 using Devices = std::map<ir::ValueId, Device>;
 
+struct Port {
+  ir::ValueId id;
+  std::string name;
+};
+
 // Inputs and outputs that are tensors.
-std::vector<ir::ValueId> ports(const ir::Method& method) {
-  std::vector<ir::ValueId> ports;
+std::vector<Port> ports(const ir::Method& method) {
+  std::vector<Port> ports;
   for (ir::ValueId id : method.body.inputs) {
-    if (method.value(id).tensor() != nullptr) ports.push_back(id);
+    if (method.value(id).tensor() != nullptr) ports.push_back({id, method.value(id).name});
   }
-  for (const ir::Argument& output : method.body.outputs) {
-    const ir::ValueId* id = std::get_if<ir::ValueId>(&output);
-    if (id != nullptr && id->valid() && method.value(*id).tensor() != nullptr) ports.push_back(*id);
+  for (size_t k = 0; k < method.body.outputs.size(); ++k) {
+    const ir::ValueId* id = std::get_if<ir::ValueId>(&method.body.outputs[k]);
+    if (id != nullptr && id->valid() && method.value(*id).tensor() != nullptr) {
+      ports.push_back({*id, method.output_name(k)});
+    }
   }
   return ports;
 }
@@ -23,10 +30,10 @@ std::vector<ir::ValueId> ports(const ir::Method& method) {
 std::string names_of(const ir::Module& module) {
   std::string names;
   for (const ir::Method& method : module.methods) {
-    for (ir::ValueId id : ports(method)) {
+    for (const Port& port : ports(method)) {
       if (!names.empty()) names += ", ";
       if (module.methods.size() > 1) names += method.name + ".";
-      names += method.value(id).name;
+      names += port.name;
     }
   }
   return names.empty() ? "none" : names;
@@ -40,8 +47,7 @@ class Finder {
     bool any = false;
     for (size_t m = 0; m < found_.size(); ++m) {
       const ir::Method& method = module_.methods[m];
-      for (ir::ValueId id : ports(method)) {
-        const std::string& name = method.value(id).name;
+      for (const auto& [id, name] : ports(method)) {
         if (asked.name != name && asked.name != method.name + "." + name) continue;
         any = true;
         const auto [entry, fresh] = found_[m].emplace(id, asked.device);

@@ -38,7 +38,8 @@ Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& m
   const auto dimensions = builder.CreateVectorOfStructs(method.dimensions);
   const auto relations = builder.CreateVectorOfStructs(method.relations);
   const auto arena_list = builder.CreateVector(arenas);
-  return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list);
+  const auto outputs = method.outputs.empty() ? 0 : builder.CreateVectorOfStrings(method.outputs);
+  return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list, outputs);
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ struct MethodMetaDesc {
   std::vector<fb::SymbolicDimension> dimensions;
   std::vector<fb::Relation> relations;
   std::vector<ArenaPlanDesc> arenas;
+  /// Empty, or a name for each output, "" for that of its value.
+  std::vector<std::string> outputs;
 };
 
 struct MetaDesc {

@@ -74,9 +74,11 @@ Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
   if (!n.ok()) return n.failure();
   std::unordered_set<int32_t> named;
   for (size_t i = 0; i < values.size(); ++i) {
-    // What only passed through (Identity, a function's result) takes the output's name; the first one wins.
+    // What only passed through (Identity, a function's result) takes the output's name in listings too; of several
+    // outputs that are one value, the first one's.
     if (named.insert(values[i].index).second) rename_node_result(values[i], 0, graph.outputs[i].name);
     state_->method.body.outputs.emplace_back(values[i]);
+    state_->method.output_names.emplace_back(graph.outputs[i].name);
   }
   return Done{};
 }

@@ -60,6 +60,7 @@ Status MethodImporter::import_inputs() {
 
 Status MethodImporter::import_outputs() {
   for (const Slot slot : *plan_.outputs()) {
+    method_.output_names.push_back(output_name(method_.output_names.size(), slot));
     if (tensor(slot) != nullptr) {
       BERTH_ASSIGN_OR_RETURN(ValueId value, read(slot));
       BERTH_ASSIGN_OR_RETURN(value, in_order(value, declared_type(slot).dim_order, slot_name(slot)));

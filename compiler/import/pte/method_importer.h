@@ -136,6 +136,8 @@ class MethodImporter {
   const fb::Tensor* tensor(Slot slot) const { return format::tensor_at(plan_, slot); }
   Region region_of(Slot slot);
   std::string slot_name(Slot slot) const;
+  /// What berth.meta calls output `k`, which is `slot`; empty when it says nothing.
+  std::string output_name(size_t k, Slot slot) const;
   std::string slot_text(Slot slot) const;
   ir::TensorType declared_type(Slot slot) const;
   Expected<ValueId> read(Slot slot);

@@ -60,6 +60,13 @@ std::string MethodImporter::slot_name(Slot slot) const {
   return name.empty() ? "v" + std::to_string(slot) : name;
 }
 
+std::string MethodImporter::output_name(size_t k, Slot slot) const {
+  const auto* outputs = meta_ == nullptr ? nullptr : meta_->outputs();
+  const std::string name = k < format::length(outputs) ? format::text(outputs->Get(static_cast<uint32_t>(k))) : "";
+  const auto named = names_.find(slot);
+  return name.empty() && named != names_.end() ? named->second : name;
+}
+
 std::string MethodImporter::slot_text(Slot slot) const {
   const auto named = names_.find(slot);
   return "value " + std::to_string(slot) + (named == names_.end() ? "" : " \"" + named->second + "\"");
