@@ -34,6 +34,19 @@ struct InspectOptions {
   std::vector<std::string> data;
 };
 
+// Whether the size of an input or output may differ from run to run. What a loop stacks grows within a run, which the
+// file says of its tensor; where the compiler named the sizes that are open, the others are fixed.
+bool is_open(const MethodMeta& meta, bool input, size_t index, const TensorInfo& info) {
+  if (info.dynamism != ShapeDynamism::kBounded || meta.names() == nullptr)
+    return info.dynamism != ShapeDynamism::kStatic;
+  const auto* ports = input ? meta.plan()->inputs() : meta.plan()->outputs();
+  const int32_t value = ports->Get(static_cast<uint32_t>(index));
+  for (uint32_t i = 0; i < format::length(meta.names()->dimensions()); ++i) {
+    if (meta.names()->dimensions()->Get(i)->value() == value) return true;
+  }
+  return false;
+}
+
 Json port_json(const MethodMeta& meta, bool input, size_t index) {
   const auto tag = input ? meta.input_tag(index) : meta.output_tag(index);
   const ValueNames names = input ? meta.input_names(index) : meta.output_names(index);
@@ -46,7 +59,7 @@ Json port_json(const MethodMeta& meta, bool input, size_t index) {
   if (!info.ok()) return port;
   port["dtype"] = to_string(info->dtype);
   port["shape"] = std::vector<int32_t>(info->sizes.begin(), info->sizes.end());
-  if (info->dynamism == ShapeDynamism::kBounded) port["dynamic"] = true;
+  if (is_open(meta, input, index, *info)) port["dynamic"] = true;
   port["device"] = device_name(info->device);
   return port;
 }
@@ -272,8 +285,8 @@ Status inspect_program(const InspectOptions& options) {
 }
 
 // As a program's inputs and outputs, and the type as the IR writes it: there sizes have their names.
-Json model_port_json(const ir::Value& value, const ir::Symbols& symbols) {
-  Json port = {{"name", value.name}};
+Json model_port_json(const std::string& name, const ir::Value& value, const ir::Symbols& symbols) {
+  Json port = {{"name", name}};
   const ir::TensorType* type = value.tensor();
   if (type != nullptr) {
     port["dtype"] = to_string(type->dtype);
@@ -298,13 +311,13 @@ Status inspect_model(const InspectOptions& options) {
   Json json = {{"file", options.file}, {"format", "model"}, {"methods", Json::array()}};
   for (const ir::Method& method : module.methods) {
     Json entry = {{"name", method.name}, {"inputs", Json::array()}, {"outputs", Json::array()}};
-    const auto add = [&](const char* list, ir::ValueId id) {
-      const ir::Value& value = method.value(id);
-      entry[list].push_back(model_port_json(value, module.symbols));
+    const auto add = [&](const char* list, const std::string& name, ir::ValueId id) {
+      entry[list].push_back(model_port_json(name, method.value(id), module.symbols));
     };
-    for (ir::ValueId id : method.body.inputs) add("inputs", id);
-    for (const ir::Argument& output : method.body.outputs) {
-      if (const auto* id = std::get_if<ir::ValueId>(&output)) add("outputs", *id);
+    for (ir::ValueId id : method.body.inputs) add("inputs", method.value(id).name, id);
+    for (size_t k = 0; k < method.body.outputs.size(); ++k) {
+      const auto* id = std::get_if<ir::ValueId>(&method.body.outputs[k]);
+      if (id != nullptr) add("outputs", method.output_name(k), *id);
     }
     std::map<std::string, int> counts;
     for (ir::NodeId id : method.body.nodes) ++counts[method.node(id).op->functional_name];

@@ -17,9 +17,9 @@ double source_place(const std::string& coordinates, const ResizeAxis& axis, int6
   if (coordinates == "pytorch_half_pixel") return length == 1 ? -0.5 : (x + 0.5) / axis.scale - 0.5;
   if (coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (coordinates == "half_pixel_symmetric") {
-    const double adjustment = static_cast<double>(axis.out) / length;
-    const double offset = in / 2 * (1 - adjustment);
-    return offset + (x + 0.5) / axis.scale - 0.5;
+    // ONNX's in / 2 * (1 - out / length) + (x + 0.5) / scale - 0.5 about the middle: exact where its quotient is not,
+    // so that ceil finds whole places whole.
+    return (in - 1) / 2 + (x - static_cast<double>(axis.out - 1) / 2) / axis.scale;
   }
   if (coordinates == "tf_crop_and_resize") {
     const double span = axis.roi_end - axis.roi_start;

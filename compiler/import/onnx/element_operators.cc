@@ -32,13 +32,13 @@ void import_cum_sum(NodeContext& n) {
   const bool reverse = n.integer("reverse", 0) != 0;
   if (reverse) x = n.op(OpId::flip_out, {x, DimList{Dim(axis)}});
   if (n.integer("exclusive", 0) != 0) {
-    // Shifted by one instead of subtracted afterwards, so that infinities stay what they are.
+    // Shifted by one instead of subtracted afterwards, so that infinities stay what they are. Padded first: an axis of
+    // size 0 keeps it.
     const Dim length = n.dim(x, axis);
-    const ValueId most =
-        n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(0), n.symbols().sub(length, Dim(1)), Dim(1)});
     DimList pad(static_cast<size_t>(2 * (n.rank(x) - axis)), Dim(0));
     pad[pad.size() - 2] = Dim(1);
-    x = n.op(OpId::constant_pad_nd_out, {most, pad, Dim(0)});
+    const ValueId padded = n.op(OpId::constant_pad_nd_out, {x, pad, Dim(0)});
+    x = n.op(OpId::slice_copy_Tensor_out, {padded, Dim(axis), Dim(0), length, Dim(1)});
   }
   ValueId sum = n.op(OpId::cumsum_out, {x, Dim(axis), dtype_argument(n.dtype(x))});
   if (reverse) sum = n.op(OpId::flip_out, {sum, DimList{Dim(axis)}});

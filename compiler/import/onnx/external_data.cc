@@ -70,6 +70,12 @@ Expected<std::shared_ptr<const MappedFile>> LiteralReader::open_external(const T
   return *opened;
 }
 
+std::vector<std::string> LiteralReader::external_files() const {
+  std::vector<std::string> files;
+  for (const auto& [location, file] : externals_) files.push_back(file->path());
+  return files;
+}
+
 Expected<ir::Blob> LiteralReader::external_blob(const Tensor& tensor, size_t size) {
   std::string_view location;
   size_t offset = 0;

@@ -75,6 +75,7 @@ Expected<ir::Module> import_model(const std::shared_ptr<const MappedFile>& file,
 
   GraphImporter importer(state, *model);
   BERTH_TRY(importer.import_graph(model->graph, scope));
+  module.files = literals.external_files();
   return result;
 }
 

@@ -22,6 +22,16 @@ std::string model_shape(const ValueInfo& input) {
   return text;
 }
 
+/// A shape that --input-shape takes, with small numbers where the model gives none.
+std::string example_shape(const ValueInfo& input) {
+  std::string text;
+  for (size_t i = 0; i < input.shape.size(); ++i) {
+    const Dimension& d = input.shape[i];
+    text += (i == 0 ? "" : "x") + std::to_string(d.has_value ? d.value : i == 0 ? 1 : 8);
+  }
+  return text;
+}
+
 class InputTypes {
  public:
   InputTypes(ir::Symbols& symbols, const std::vector<const ValueInfo*>& inputs, const ImportOptions& options)
@@ -124,8 +134,9 @@ class InputTypes {
     if (given == nullptr) {
       return wrong(input.name, "dimension " + std::to_string(i) +
                                    (d.symbol.empty() ? "" : " ('" + std::string(d.symbol) + "')") +
-                                   " is symbolic; pass --input-shape " + std::string(input.name) + "=" +
-                                   model_shape(input) + " with a number for each name, or a range such as 1..8");
+                                   " is symbolic; pass --input-shape, such as " + std::string(input.name) + "=" +
+                                   example_shape(input) + " for the model's " + model_shape(input) +
+                                   "; a range, such as 1..8, leaves a size open");
     }
     if (given->lower == given->upper) return ir::Dim(given->lower);
     const std::string name =

@@ -48,11 +48,13 @@ TEST(ExtentText, ReadsWhatItShouldAndNothingElse) {
 
 TEST(UnboundDimensions, AreAnErrorThatSaysWhatToPass) {
   EXPECT_EQ(failure(two_inputs()),
-            "onnx input \"tokens\": dimension 0 ('batch') is symbolic; pass --input-shape tokens=batchxsequence length "
-            "with a number for each name, or a range such as 1..8");
+            "onnx input \"tokens\": dimension 0 ('batch') is symbolic; pass --input-shape, such as tokens=1x8 for the "
+            "model's batchxsequence length; a range, such as 1..8, leaves a size open");
+  // What is advised is taken.
+  EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "1x8"}})), "i64[1,8] f32[1,4] ");
   TestModel unnamed;
   unnamed.symbolic_input("x", {"", "3"});
-  EXPECT_CONTAINS(failure(unnamed), "dimension 0 is symbolic; pass --input-shape x=?x3 ");
+  EXPECT_CONTAINS(failure(unnamed), "dimension 0 is symbolic; pass --input-shape, such as x=1x3 for the model's ?x3");
   TestModel shapeless;
   shapeless.input("x", {1});
   shapeless.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();

@@ -44,6 +44,9 @@ class LiteralReader {
     return fits;
   }
 
+  /// The paths of the files beside the model that tensors were read from so far.
+  std::vector<std::string> external_files() const;
+
  private:
   Expected<ir::Blob> raw_blob(const Tensor& tensor, size_t size);
   Expected<ir::Blob> external_blob(const Tensor& tensor, size_t size);

@@ -249,5 +249,21 @@ TEST(ExternalDataInMemory, IsRefused) {
   EXPECT_CONTAINS(failure(m), "the model was not read from a file");
 }
 
+TEST_F(ExternalData, IsAmongTheFilesThatMustNotBeWrittenOver) {
+  TestModel m;
+  m.output("t");
+  proto::Tensor& t = m.tensor("t", {100}, ElementType::kFloat);
+  t.set_data_location(1);
+  proto::StringEntry* entry = t.add_external_data();
+  entry->set_key("location");
+  entry->set_value("beside.bin");
+  const fs::path path = root_ / "model" / "m.onnx";
+  std::ofstream(path, std::ios::binary) << m.bytes();
+  const auto module = import_onnx(path.string());
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  ASSERT_EQ(module->files.size(), 1u);
+  EXPECT_TRUE(fs::equivalent(module->files[0], root_ / "model" / "beside.bin"));
+}
+
 }  // namespace
 }  // namespace berth::onnx

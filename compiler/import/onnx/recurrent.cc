@@ -214,7 +214,11 @@ void recurrent_outputs(NodeContext& n, const Recurrent& r, const std::vector<std
   const auto joined = [&](const ValueList& parts, int64_t dim) {
     return parts.size() == 1 ? parts[0] : n.op(OpId::cat_out, {parts, Dim(dim)});
   };
-  if (n.wants_output(0)) {
+  if (n.wants_output(0) && r.steps == 0) {
+    const DimList none = {Dim(0), Dim(static_cast<int64_t>(r.directions.size())), r.batch, Dim(r.hidden)};
+    const ValueId y = n.op(OpId::full_out, {none, 0.0, lowering::number_of(r.dtype)});
+    n.output(0, r.batch_first ? n.permute(y, {2, 0, 1, 3}) : y);
+  } else if (n.wants_output(0)) {
     ValueList directions;
     for (const std::vector<ValueId>& steps : all) {
       directions.push_back(n.view(joined(steps, 0), {Dim(r.steps), Dim(1), r.batch, Dim(r.hidden)}));

@@ -108,6 +108,13 @@ void import_squeeze(NodeContext& n) {
     if (named && shape[i] != Dim(1)) {
       return n.invalid("dimension " + std::to_string(i) + " of " + n.type_text(x) + " is not 1");
     }
+    const bool perhaps =
+        !shape[i].is_constant() && n.symbols().lower(shape[i]) <= 1 && n.symbols().upper(shape[i]) >= 1;
+    if (axes.empty() && perhaps) {
+      return n.unsupported("without axes, dimension " + std::to_string(i) + " of " + n.type_text(x) +
+                           " would go where it is 1 at run time; name the axes in the model, or give --input-shape a "
+                           "range without 1");
+    }
     if (!named && (!axes.empty() || shape[i] != Dim(1))) result.push_back(shape[i]);
   }
   n.output(0, n.view(x, result));

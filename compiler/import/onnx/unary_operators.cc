@@ -61,10 +61,19 @@ void import_leaky_relu(NodeContext& n) {
   n.output(0, n.op(OpId::leaky_relu_out, {n.input(0), n.number("alpha", 0.01)}));
 }
 
+// 0 of NaN, which is above nothing.
 void import_thresholded_relu(NodeContext& n) {
   const ValueId x = n.input(0);
-  const ValueId low = n.op(OpId::le_Scalar_out, {x, n.number("alpha", 1.0)});
-  n.output(0, n.op(OpId::masked_fill_Scalar_out, {x, low, 0.0}));
+  const ValueId high = n.op(OpId::gt_Scalar_out, {x, n.number("alpha", 1.0)});
+  n.output(0, n.op(OpId::where_self_out, {high, x, n.splat(n.dtype(x), {}, 0.0)}));
+}
+
+// ATen's sign of NaN is 0, ONNX's is NaN.
+void import_sign(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const ValueId sign = n.op(OpId::sign_out, {x});
+  if (!n.ok() || !is_floating(n.dtype(x))) return n.output(0, sign);
+  n.output(0, n.op(OpId::where_self_out, {n.op(OpId::isnan_out, {x}), x, sign}));
 }
 
 void import_shrink(NodeContext& n) {
@@ -187,7 +196,7 @@ constexpr OperatorRow kRows[] = {
     {"Selu", 1, 1, import_selu},
     {"Shrink", 1, 1, import_shrink},
     {"Sigmoid", 1, 1, import_as<OpId::sigmoid_out>},
-    {"Sign", 1, 1, import_as<OpId::sign_out>},
+    {"Sign", 1, 1, import_sign},
     {"Sin", 1, 1, import_as<OpId::sin_out>},
     {"Sinh", 1, 1, import_as<OpId::sinh_out>},
     {"Softplus", 1, 1, import_softplus},

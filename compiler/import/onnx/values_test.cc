@@ -308,5 +308,87 @@ TEST(Symbols, RunWithEachSize) {
   }
 }
 
+TEST(CumSum, ExclusiveKeepsAnAxisWithoutElements) {
+  TestModel m;
+  m.input("x", {2, 0});
+  m.scalar("axis", 1);
+  m.node("CumSum", {"x", "axis"}, {"y"}).set("exclusive", 1);
+  m.output("y");
+  EXPECT_CONTAINS(body(m), "%y: f32[2,0] = ");
+  const Floats y = one("CumSum", {3}, {1, 2, 3}, [](TestModel& n, const std::string& t) {
+    n.scalar("axis", 0);
+    n.node(t, {"x", "axis"}, {"y"}).set("exclusive", 1);
+  });
+  EXPECT_EQ(y, (Floats{0, 1, 3}));
+}
+
+// 7 pixels become floor(3.5) = 3, whose places are 1, 3 and 5 to the last digit.
+TEST(Resize, HalfPixelSymmetricFindsWholePlacesWhole) {
+  for (const char* nearest : {"ceil", "floor", "round_prefer_floor", "round_prefer_ceil"}) {
+    const Floats y = one("Resize", {1, 1, 7}, {0, 1, 2, 3, 4, 5, 6}, [&](TestModel& m, const std::string& t) {
+      m.floats("scales", {3}, {1, 1, 0.5f});
+      m.node(t, {"x", "", "scales"}, {"y"})
+          .set("mode", "nearest")
+          .set("nearest_mode", nearest)
+          .set("coordinate_transformation_mode", "half_pixel_symmetric");
+    });
+    EXPECT_EQ(y, (Floats{1, 3, 5})) << nearest;
+  }
+}
+
+TEST(Sign, OfNanIsNan) {
+  const Floats y = one("Sign", {4}, {NAN, -2, 0, 3});
+  EXPECT_TRUE(std::isnan(y.at(0)));
+  EXPECT_EQ(Floats(y.begin() + 1, y.end()), (Floats{-1, 0, 1}));
+}
+
+TEST(ThresholdedRelu, OfNanIsZero) {
+  const Floats y = one("ThresholdedRelu", {4}, {NAN, 0.5f, 0.75f, INFINITY},
+                       [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("alpha", 0.5f); });
+  EXPECT_EQ(y, (Floats{0, 0, 0.75f, INFINITY}));
+}
+
+TEST(Lstm, OfNoStepsGivesTheStateThatItGot) {
+  TestModel m;
+  m.input("x", {0, 2, 3});
+  m.floats("w", {1, 16, 3}, Floats(48, 0.5f));
+  m.floats("r", {1, 16, 4}, Floats(64, 0.5f));
+  m.input("h", {1, 2, 4});
+  m.node("LSTM", {"x", "w", "r", "", "", "h"}, {"y", "last"}).set("hidden_size", 4);
+  m.output("y");
+  m.output("last");
+  const auto outputs = run(m, {floats({0, 2, 3}, {}), floats({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})});
+  EXPECT_EQ(numbers<float>(outputs, 0), Floats());
+  EXPECT_EQ(numbers<float>(outputs, 1), (Floats{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+// Where the size is 1 at run time the dimension would go, and all behind it have another rank.
+TEST(Squeeze, WithoutAxesRefusesASizeThatMayBeOne) {
+  TestModel m;
+  m.symbolic_input("x", {"N", "1", "3"});
+  m.node("Squeeze", {"x"}, {"y"});
+  m.output("y");
+  const auto with = [](const char* shape) {
+    ImportOptions options;
+    options.input_shapes = {{"x", shape}};
+    return options;
+  };
+  EXPECT_CONTAINS(failure(m, with("1..8x1x3")), "dimension 0 of");
+  EXPECT_CONTAINS(body(m, with("2..8x1x3")), "f32[N,3]");
+}
+
+// Each output has its own name, whichever values they share.
+TEST(Outputs, KeepTheirNamesWhenTheyAreInputsOrOneValue) {
+  TestModel m;
+  m.input("x", {2});
+  m.node("Identity", {"x"}, {"same"});
+  m.node("Relu", {"x"}, {"a"});
+  m.node("Identity", {"a"}, {"b"});
+  for (const char* name : {"same", "a", "b"}) m.output(name);
+  const auto module = m.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(module->methods[0].output_names, (std::vector<std::string>{"same", "a", "b"}));
+}
+
 }  // namespace
 }  // namespace berth::onnx
