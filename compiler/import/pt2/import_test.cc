@@ -450,7 +450,46 @@ TEST(NumbersOutOfTensors, StayInThemWhereATensorWillDo) {
                    {{"user_output", {{"arg", {{"as_sym_float", {{"as_name", "f"}}}}}}}});
   const auto outputs = run(p, {floats({2}, {1, 2}), floats({}, {2.5F})});
   EXPECT_EQ(numbers(outputs[0]), Floats({2.5F, 5}));
-  EXPECT_EQ(numbers(outputs[1]), Floats({2.5F}));
+  EXPECT_EQ(numbers<double>(outputs[1]), std::vector<double>({2.5}));
+}
+
+// A Python number is 64 bits wide, whatever tensor it came out of.
+TEST(NumbersOutOfTensors, HavePythonsElementTypes) {
+  TestProgram p;
+  p.input("k", {});
+  p.node("aten.item.default", {{"self", tensor("k")}}, json::array({{{"as_sym_float", {{"as_name", "f"}}}}}));
+  p.special_output({{"as_sym_float", {{"as_name", "f"}}}},
+                   {{"user_output", {{"arg", {{"as_sym_float", {{"as_name", "f"}}}}}}}});
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const ir::Method& method = module->methods[0];
+  EXPECT_EQ(method.tensor(std::get<ir::ValueId>(method.body.outputs[0])).dtype, DType::kF64);
+}
+
+// By the batch's own mean and deviation, which are results; the running statistics that it would change are read by
+// no other node here.
+TEST(BatchNorms, ThatTrainWithoutKeepingStatisticsAreTheBatchs) {
+  TestProgram p;
+  p.input("x", {2, 1, 2});
+  p.input("mean", {1});
+  p.input("var", {1});
+  p.node("aten._native_batch_norm_legit_functional.default",
+         {{"input", tensor("x")},
+          {"weight", nothing()},
+          {"bias", nothing()},
+          {"running_mean", tensor("mean")},
+          {"running_var", tensor("var")},
+          {"training", {{"as_bool", true}}},
+          {"momentum", {{"as_float", 0.1}}},
+          {"eps", {{"as_float", 0.0}}}},
+         json::array({tensor("y"), tensor("m"), tensor("r"), tensor("new_mean"), tensor("new_var")}));
+  p.output("y");
+  p.output("m");
+  p.output("r");
+  const auto outputs = run(p, {floats({2, 1, 2}, {0, 4, 0, 4}), floats({1}, {9}), floats({1}, {9})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({-1, 1, -1, 1}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({2}));
+  EXPECT_EQ(numbers(outputs[2]), Floats({0.5F}));
 }
 
 }  // namespace

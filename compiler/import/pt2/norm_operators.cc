@@ -15,7 +15,8 @@ void only_first(NodeContext& n, ValueId y) {
   for (size_t i = 1; i < n.output_count(); ++i) n.unknown_output(i, "is what training needs");
 }
 
-// Normalised by the batch itself, in every channel: what instance norms without statistics become.
+// Normalised by the batch itself, in every channel: what instance norms without statistics become. The mean and the
+// reciprocal of the deviation are results too; running statistics that it would change are not.
 void import_batch_statistics(NodeContext& n) {
   const ValueId x = n.tensor("input");
   const int rank = n.rank(x);
@@ -30,7 +31,14 @@ void import_batch_statistics(NodeContext& n) {
   ValueId y = n.op(OpId::mul_out, {n.op(OpId::sub_out, {x, moments[1]}), scale});
   if (n.has("weight")) y = n.op(OpId::mul_out, {y, n.view(n.tensor("weight"), channels)});
   if (n.has("bias")) y = n.op(OpId::add_out, {y, n.view(n.tensor("bias"), channels)});
-  only_first(n, y);
+  n.output(y);
+  for (size_t i = 1; i < n.output_count(); ++i) {
+    if (i > 2) {
+      n.unknown_output(i, "is what training needs");
+    } else {
+      n.output(i, n.view(i == 1 ? moments[1] : scale, {channels[1]}));
+    }
+  }
 }
 
 void import_batch_norm(NodeContext& n) {
@@ -44,6 +52,11 @@ void import_batch_norm(NodeContext& n) {
                          {x, n.optional_tensor("weight"), n.optional_tensor("bias"), n.tensor("running_mean"),
                           n.tensor("running_var"), n.number("momentum", 0.1), n.number("eps", 1e-5)});
   only_first(n, y);
+}
+
+// Here the new running statistics are results, and an error only where the model reads them.
+void import_functional_batch_norm(NodeContext& n) {
+  return n.truth("training", false) ? import_batch_statistics(n) : import_batch_norm(n);
 }
 
 // v · (g / |v|), the length taken over all dimensions but one.
@@ -133,6 +146,7 @@ constexpr OperatorRow kRows[] = {
     {"_fused_rms_norm", import_rms_norm},
     {"_log_softmax", import_core_log_softmax},
     {"_native_batch_norm_legit", import_batch_norm},
+    {"_native_batch_norm_legit_functional", import_functional_batch_norm},
     {"_native_batch_norm_legit.no_stats", import_batch_statistics},
     {"_native_batch_norm_legit_no_training", import_batch_norm},
     {"_safe_softmax", import_safe_softmax},

@@ -127,7 +127,8 @@ void import_declared(NodeContext& n) {
 }
 
 // A number out of a tensor. A whole one with bounds may be a size; programs know sizes by the tensors that have them,
-// so it becomes the size of one: of as many numbers as it says. Any other stays the tensor that it is in.
+// so it becomes the size of one: of as many numbers as it says. Any other is a tensor without dimensions, of Python's
+// element type: f64 for a floating number, i64 for a whole one.
 void import_item(NodeContext& n) {
   const ValueId x = n.tensor("self");
   if (!n.ok() || n.output_count() != 1) return;
@@ -144,7 +145,9 @@ void import_item(NodeContext& n) {
       return n.output(0, *size);
     }
   }
-  n.output(0, n.view(x, {}));
+  const DType type = n.dtype(x);
+  const DType pythons = is_floating(type) ? DType::kF64 : type == DType::kBool ? type : DType::kI64;
+  n.output(0, n.cast(n.view(x, {}), pythons));
 }
 
 constexpr OperatorRow kRows[] = {
