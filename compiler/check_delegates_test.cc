@@ -136,6 +136,13 @@ TEST(TheCallAndTheNestedProgramAgree, InNumberTypeAndScratch) {
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].inputs = {1}; }), "has a place of its own");
 }
 
+// What a scan stacks is dynamic in the file, and of one size when the loop is done.
+TEST(CheckDelegates, TakesATensorThatMayGrowForAFixedOneAndNotTheOtherWay) {
+  EXPECT_EQ(bent([](ProgramDesc& p) { tensor_of(p, 1).bounded = true; }), "sound");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { std::get<TensorDesc>(p.methods[0].values[0]).bounded = true; }),
+              "argument 0 has another type");
+}
+
 TEST(ANestedProgramIsLocal, ToOneDeviceAndToTheFileAroundIt) {
   EXPECT_SAYS(bent([](ProgramDesc& p) { p.payloads[0] = format::Bytes::of({1, 2, 3}); }), "is no nested program");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].name = "forward"; }), "other methods than \"delegate\"");
