@@ -35,6 +35,17 @@ bool is_special_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
+Status keep_files(const std::vector<std::string>& read, const std::string& path, const std::string& place) {
+  struct stat written;
+  if (::stat(path.c_str(), &written) != 0 || !S_ISREG(written.st_mode)) return Done{};
+  for (const std::string& file : read) {
+    struct stat kept;
+    if (::stat(file.c_str(), &kept) != 0 || kept.st_dev != written.st_dev || kept.st_ino != written.st_ino) continue;
+    return Failure{Error::kInvalidArgument, place, "is what is read, and would be lost; choose another name"};
+  }
+  return Done{};
+}
+
 Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
                         const std::function<Status(const std::string&)>& check) {
   if (is_special_file(path)) {

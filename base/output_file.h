@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/failure.h"
 
@@ -23,6 +24,10 @@ class OutputFile {
 
 /// Whether `path` exists and is no regular file: a device, a pipe. Such a file is written in place.
 bool is_special_file(const std::string& path);
+
+/// InvalidArgument with `place` when `path` is the very file of one of `read`, through links too: what was read would
+/// be lost. A file that does not exist is another.
+Status keep_files(const std::vector<std::string>& read, const std::string& path, const std::string& place);
 
 /// Writes `path` through `fill`: to a temporary in the same folder, renamed over `path` when `fill`, every write and
 /// then `check` (given the temporary's name; may be null) succeeded, and removed otherwise. So what was at `path`

@@ -64,6 +64,11 @@ Expected<emit::EmitOptions> emit_options(const CompileOptions& options) {
                                                        : emit::Planner::kBest;
   emit.in_place = options.in_place;
   if (!options.in_place_operators.empty()) {
+    if (!options.in_place || options.planner == Planner::kNaive) {
+      return Failure{Error::kInvalidArgument, "in-place operators (--inplace)",
+                     "would have no effect: with --no-inplace, --no-reuse or the naive planner no result shares the "
+                     "bytes of an input; leave one of the two out"};
+    }
     BERTH_ASSIGN_OR_RETURN(emit.in_place_set, emit::InPlaceSet::only(options.in_place_operators));
   }
   emit.alias = options.alias;
@@ -203,16 +208,16 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   return emitted;
 }
 
-bool named_like_a_model(const std::string& path) {
-  const std::string suffix = std::filesystem::path(path).extension().string();
-  return suffix == ".onnx" || suffix == ".pt2" || suffix == ".pte" || suffix == ".ir";
-}
-
 double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 }  // namespace
+
+bool named_like_a_model(const std::string& path) {
+  const std::string suffix = std::filesystem::path(path).extension().string();
+  return suffix == ".onnx" || suffix == ".pt2" || suffix == ".pte" || suffix == ".ir";
+}
 
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
@@ -228,7 +233,10 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
                 : program ? import_pte(path, options)
                 : archive ? import_pt2(path, options)
                           : import_onnx(path, options);
-  if (module.ok()) return module;
+  if (module.ok()) {
+    module->files.push_back(path);
+    return module;
+  }
   Failure failure = module.error();
   if (failure.place.rfind(path, 0) != 0) failure.place = failure.place.empty() ? path : path + ": " + failure.place;
   // What no kind of file can be told from is taken for ONNX, and may be anything.
@@ -256,6 +264,7 @@ Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& 
 Status compile_to_file(ir::Module module, const CompileOptions& options, const std::string& path,
                        CompileReport* report) {
   const Clock::time_point start = Clock::now();
+  BERTH_TRY(keep_files(module.files, path, path));
   if (is_special_file(path)) {
     BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, compile(std::move(module), options, report));
     return write_whole_file(path, [&](OutputFile& file) { return file.write(bytes.data(), bytes.size()); });

@@ -25,6 +25,9 @@ namespace berth {
 /// until the program is written: the file must not change meanwhile.
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options);
 
+/// Whether `path` has the extension of a file that load_model() reads: .onnx, .pt2, .pte or .ir.
+bool named_like_a_model(const std::string& path);
+
 enum class Planner : uint8_t {
   kNaive,   // no tensor shares bytes with another, views apart
   kGreedy,  // greedy by size
@@ -125,7 +128,8 @@ struct CompileReport {
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options,
                                        CompileReport* report = nullptr);
 
-/// The same straight to a file, so that weights need no memory: written whole or not at all.
+/// The same straight to a file, so that weights need no memory: written whole or not at all. InvalidArgument when
+/// `path` is one of the files that the module was read from.
 Status compile_to_file(ir::Module module, const CompileOptions& options, const std::string& path,
                        CompileReport* report = nullptr);
 

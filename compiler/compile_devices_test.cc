@@ -1,6 +1,9 @@
 // From IR text and options about devices to the bytes of a program: what the file says of devices.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <fstream>
+
 #include "compiler/compile.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/parse.h"
@@ -188,6 +191,46 @@ TEST(BranchesOnTheHost, AreDelegatesThatWriteTheSameResult) {
     })",
                           target("cpu"));
   EXPECT_EQ(format::length(branches.plan().delegates()), 3u);
+}
+
+// A scan's stack goes into the delegate that turns it to another axis.
+TEST(Compile, TakesAScanOverAnyAxisIntoDelegates) {
+  const Compiled scan(R"(
+    method forward(%h: f32[4], %x: f32[5,4]) {
+      %last: f32[4], %all: f32[5,4] = berth::scan(5, [%h], [%x]) { (%c: f32[4], %s: f32[4])
+        %a: f32[4] = aten::add.Tensor(%c, %s)
+        yield %a, %s
+      }
+      %turned: f32[4,5] = aten::permute_copy(%all, [1, 0])
+      return %last, %turned
+    })",
+                      target("cpu"));
+  EXPECT_EQ(format::length(scan.plan().delegates()), 2u);
+}
+
+TEST(Compile, RefusesAnInPlaceSetThatWouldHaveNoEffect) {
+  CompileOptions options = target("portable");
+  options.in_place_operators = {"aten::add.Tensor"};
+  EXPECT_EQ(error_of(kAdd, options), "");
+  options.planner = Planner::kNaive;
+  EXPECT_NE(error_of(kAdd, options).find("in-place operators (--inplace): would have no effect"), std::string::npos);
+  options.planner = Planner::kBest;
+  options.in_place = false;
+  EXPECT_NE(error_of(kAdd, options).find("in-place operators (--inplace): would have no effect"), std::string::npos);
+}
+
+TEST(Compile, NeverWritesOverAFileThatTheModuleWasReadFrom) {
+  const std::string path = ::testing::TempDir() + "/berth_compile_kept";
+  std::ofstream(path) << "weights";
+  ir::Module module = parsed(kAdd);
+  module.files = {path};
+  const Status done = compile_to_file(std::move(module), target("portable"), path);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().code, Error::kInvalidArgument);
+  std::string kept;
+  std::ifstream(path) >> kept;
+  EXPECT_EQ(kept, "weights");
+  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loade
   }
   method.set_observer(nullptr);
   if (!options.trace.empty()) {
+    BERTH_TRY(keep_files(files_read(options.load, loaded), options.trace, "--trace " + options.trace));
     const std::string text = json_text(profiler.trace());
     BERTH_TRY(write_whole_file(options.trace, [&](OutputFile& file) { return file.write(text.data(), text.size()); }));
   }

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/output_file.h"
 #include "compiler/why_names.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
@@ -98,8 +99,6 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
 }
 
 Status run_compile(CompileCommand& command) {
-  BERTH_TRY(keep_input(command.model, command.output));
-  for (const std::string& data : command.data) BERTH_TRY(keep_input(data, command.output));
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;
@@ -109,6 +108,7 @@ Status run_compile(CompileCommand& command) {
   const Stopwatch watch;
   BERTH_TRY(refuse_data_file(command.model));
   BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model(command.model, import));
+  BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
   CompileReport report;
   BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
   report.total_ms = watch.seconds() * 1e3;

@@ -19,6 +19,9 @@ class DataFiles final : public NamedDataMap {
   /// `program` needs. NotFound with the key that is missing. `program` must outlive this.
   Status open(const Program& program, const std::string& path, const std::vector<std::string>& given);
 
+  /// The paths of the open files.
+  const std::vector<std::string>& files() const { return data_.files(); }
+
   /// Of the data files; what they have not got, of the program itself.
   Result<FreeableBuffer> get(const char* key) const override;
   Error check(const char* key, DType dtype, Span<const int32_t> sizes, Span<const uint8_t> dim_order) const override;

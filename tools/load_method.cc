@@ -65,6 +65,9 @@ Array made_up(const TensorInfo& info, std::mt19937& random) {
   return array;
 }
 
+// Of "X.npy" or "NAME=X.npy".
+std::string file_of(const std::string& input) { return input.substr(input.find('=') + 1); }
+
 // The file for each input: by name, or the next in order.
 Expected<std::vector<std::string>> assign_files(const LoadRequest& request, const MethodMeta& meta) {
   std::vector<std::string> files(meta.num_inputs());
@@ -86,7 +89,7 @@ Expected<std::vector<std::string>> assign_files(const LoadRequest& request, cons
                          ? "the method has no input of that name; berth inspect lists them"
                          : "the method has only " + counted(static_cast<int64_t>(files.size()), "input")};
     }
-    files[index] = equals == std::string::npos ? text : text.substr(equals + 1);
+    files[index] = file_of(text);
   }
   return files;
 }
@@ -204,6 +207,13 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   }
   loaded->seconds = watch.seconds() - looking;
   return loaded;
+}
+
+std::vector<std::string> files_read(const LoadRequest& request, const LoadedMethod& loaded) {
+  std::vector<std::string> files = loaded.data.files();
+  files.push_back(request.program);
+  for (const std::string& input : request.inputs) files.push_back(file_of(input));
+  return files;
 }
 
 Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method) {

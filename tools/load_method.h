@@ -56,6 +56,9 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);
 /// types are checked when they are set.
 Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method);
 
+/// Every file that `request` had read: the program, its data files, the inputs.
+std::vector<std::string> files_read(const LoadRequest& request, const LoadedMethod& loaded);
+
 /// Sets them all; what is on a device is copied there first.
 Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays);
 

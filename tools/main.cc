@@ -33,7 +33,7 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
     message = fmt::format("there is no {} {}", option ? "option" : "command", unknown);
     break;
   }
-  return fmt::format("berth: {}\nRun with --help for how it is used ({} --help).\n", message, command);
+  return fmt::format("berth: {}\nRun with --help for how it is used ({} --help).\n", shortened(message), command);
 }
 
 // What was said is said only when it is where it was to go: a full disk is an error.

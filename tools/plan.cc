@@ -59,6 +59,7 @@ Status run_plan(const PlanOptions& options) {
 
   const plan::SpaceUse& use = planned->spaces[0];
   if (!options.solution.empty()) {
+    BERTH_TRY(keep_files({options.problem}, options.solution, "--output " + options.solution));
     const std::string solution = plan::write_csv(csv.problem, csv.names, &*planned);
     BERTH_TRY(write_whole_file(options.solution,
                                [&](OutputFile& out) { return out.write(solution.data(), solution.size()); }));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
 #include "format/verify.h"
 #include "format/verify_plan.h"
@@ -29,9 +30,12 @@ Failure if_no_program(const std::string& path, Failure failure) {
   const auto file = MappedFile::open(path);
   if (!file.ok() || (*file)->bytes().size() < 64 || is_program(**file)) return failure;
   if (looks_like_data_file((*file)->bytes())) return data_file(path);
-  return Failure{Error::kInvalidProgram, path,
-                 "is no program (bytes 4 to 7 should be \"ET12\"); a model is compiled first: berth compile " + path +
-                     " -o " + std::filesystem::path(path).stem().string() + ".pte"};
+  const std::string stem = std::filesystem::path(path).stem().string();
+  return Failure{
+      Error::kInvalidProgram, path,
+      "is not a program (bytes 4 to 7 should be \"ET12\"); " +
+          (named_like_a_model(path) ? "a model is compiled first: berth compile " + path + " -o " + stem + ".pte"
+                                    : std::string("berth compile makes one of a model, an .onnx, .pt2 or .ir file"))};
 }
 
 Status refuse_data_file(const std::string& path) {

@@ -8,6 +8,7 @@
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "compiler/import/pte/external_data.h"
 #include "tools/names.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
@@ -50,6 +51,13 @@ Status write(const MappedFile& file, const format::ReplacedProgram& program, Out
   });
 }
 
+// The constants of the new program are still there. REQUIRES: replan() took the program.
+std::string data_beside(const MappedFile& file) {
+  format::ProgramView program;
+  const Error error = format::ProgramView::open(file.bytes(), &program, nullptr);
+  return error == Error::kOk ? data_file_beside(program, file.path()) : "";
+}
+
 Status run_replan(const ReplanOptions& options) {
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.program));
@@ -60,6 +68,7 @@ Status run_replan(const ReplanOptions& options) {
         options.program,
         Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place), failure.message});
   }
+  BERTH_TRY(keep_files({options.program, data_beside(*file)}, options.output, "--output " + options.output));
   BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) { return write(*file, result->program, out); }));
   if (options.json) {
     const Json json = {{"arenas", arenas_json(*result)},

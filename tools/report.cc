@@ -46,8 +46,7 @@ Expected<Json> file_json(const std::string& path) {
 }
 
 Status run_report(const ReportOptions& options) {
-  BERTH_TRY(keep_input(options.file, options.output));
-  BERTH_TRY(keep_input(options.other, options.output));
+  BERTH_TRY(keep_files({options.file, options.other}, options.output, "--output " + options.output));
   Json data = {{"files", Json::array()}};
   BERTH_ASSIGN_OR_RETURN(Json first, file_json(options.file));
   data["files"].push_back(std::move(first));

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/half.h"
+#include "base/output_file.h"
 #include "tools/load_method.h"
 #include "tools/names.h"
 #include "tools/tool.h"
@@ -140,7 +141,9 @@ Status give_outputs(const RunOptions& options, LoadedMethod& loaded, const std::
     print_output(i, name, array);
     if (options.top > 0) print_top(array, options.top);
     if (!options.output_dir.empty()) {
-      BERTH_TRY(write_npy(options.output_dir + "/" + prefix + "out" + std::to_string(i) + ".npy", array));
+      const std::string path = options.output_dir + "/" + prefix + "out" + std::to_string(i) + ".npy";
+      BERTH_TRY(keep_files(files_read(options.load, loaded), path, path));
+      BERTH_TRY(write_npy(path, array));
     }
   }
   return Done{};

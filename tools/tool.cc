@@ -10,8 +10,20 @@
 namespace berth::tool {
 
 int report(const Failure& failure) {
-  fmt::print(stderr, "berth: {}\n", failure.text());
+  fmt::print(stderr, "berth: {}\n", shortened(failure.text()));
   return failure.code == Error::kInternal || failure.code == Error::kMemoryAllocationFailed ? kOurFault : kYourFault;
+}
+
+std::string shortened(const std::string& text) {
+  constexpr size_t kMost = 4096;
+  constexpr size_t kEnd = 512;
+  if (text.size() <= kMost) return text;
+  // Never within a character of several bytes.
+  const auto boundary = [&](size_t at) {
+    while ((static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u && at > 0) --at;
+    return at;
+  };
+  return text.substr(0, boundary(kMost - kEnd)) + " … " + text.substr(boundary(text.size() - kEnd));
 }
 
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
@@ -75,13 +87,6 @@ int64_t status_kb(std::string_view field) {
 
 int64_t peak_rss_kb() { return status_kb("VmHWM:"); }
 int64_t resident_kb() { return status_kb("VmRSS:"); }
-
-Status keep_input(const std::string& input, const std::string& output) {
-  std::error_code unknown;  // a file that is not there yet is no other
-  if (!std::filesystem::equivalent(input, output, unknown)) return Done{};
-  return Failure{Error::kInvalidArgument, "--output " + output,
-                 "is what is read, and would be lost; choose another name"};
-}
 
 Expected<std::string> read_text(const std::string& path, size_t limit) {
   const auto too_large = [&] {

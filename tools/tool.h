@@ -58,6 +58,9 @@ std::string bytes_text(int64_t bytes);
 /// "1.23 ms", "45.0 us", "2.10 s".
 std::string duration_text(double seconds);
 
+/// `text`, or its beginning and end when it is over 4 KiB: arguments and names may be of any length.
+std::string shortened(const std::string& text);
+
 /// "1 node", "2 nodes"; `plural` where it is not `singular` and an s.
 std::string counted(int64_t count, std::string_view singular, std::string_view plural = "");
 
@@ -70,9 +73,6 @@ CLI::Validator not_negative();
 int64_t peak_rss_kb();
 /// The memory that it has resident now, in KiB.
 int64_t resident_kb();
-
-/// InvalidArgument when `output` is the very file `input`: what is read would be lost.
-Status keep_input(const std::string& input, const std::string& output);
 
 /// The whole of a text or binary file, or of what comes through a pipe, of at most `limit` bytes.
 Expected<std::string> read_text(const std::string& path, size_t limit);

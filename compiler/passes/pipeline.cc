@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/output_file.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/canonicalise_views.h"
@@ -92,6 +93,7 @@ class Runner {
   }
 
   Status dump(const std::string& name, const std::string& text) const {
+    BERTH_TRY(keep_files(module_.files, path(name), path(name)));
     std::ofstream file(path(name), std::ios::binary | std::ios::trunc);
     file << text;
     file.close();

@@ -40,6 +40,7 @@ std::string beside(const std::string& program) {
 Expected<ExternalData> ExternalData::open(const std::vector<std::string>& paths) {
   ExternalData data;
   for (const std::string& path : paths) BERTH_TRY(data.add(path));
+  data.files_ = paths;
   return data;
 }
 
@@ -120,13 +121,18 @@ std::vector<ExternalUse> external_uses(const format::ProgramView& program) {
   return uses;
 }
 
+std::string data_file_beside(const format::ProgramView& program, const std::string& path) {
+  struct stat status = {};
+  const std::string file = beside(path);
+  const bool there = !path.empty() && !external_uses(program).empty() && ::stat(file.c_str(), &status) == 0;
+  return there ? file : "";
+}
+
 Expected<ExternalData> open_external_data(const format::ProgramView& program, const std::string& path,
                                           const std::vector<std::string>& given) {
   if (!given.empty()) return ExternalData::open(given);
-  struct stat status = {};
-  const std::string file = beside(path);
-  if (path.empty() || external_uses(program).empty() || ::stat(file.c_str(), &status) != 0) return ExternalData();
-  return ExternalData::open({file});
+  const std::string file = data_file_beside(program, path);
+  return file.empty() ? ExternalData() : ExternalData::open({file});
 }
 
 }  // namespace berth

@@ -45,6 +45,8 @@ class ExternalData {
   static Expected<ExternalData> open(const std::vector<std::string>& paths);
 
   bool empty() const { return blobs_.empty(); }
+  /// The paths that were opened.
+  const std::vector<std::string>& files() const { return files_; }
   /// In the order of their keys.
   const std::map<std::string, ExternalBlob, std::less<>>& blobs() const { return blobs_; }
   /// Null when there is none of that key.
@@ -57,6 +59,7 @@ class ExternalData {
   Status add(const std::string& path);
 
   std::map<std::string, ExternalBlob, std::less<>> blobs_;
+  std::vector<std::string> files_;
 };
 
 /// Whether a file that begins with `bytes` says that it is a data file ("FT01").
@@ -65,6 +68,10 @@ bool looks_like_data_file(Span<const uint8_t> bytes);
 /// Every tensor of the program that lies in a data file, each key once; those that the program has itself, as named
 /// data, are none. REQUIRES: verify_program() accepted it.
 std::vector<ExternalUse> external_uses(const format::ProgramView& program);
+
+/// The path of the data file that open_external_data() finds for the program at `path` without being given one; empty
+/// when the program needs none or there is no such file. REQUIRES: verify_program() accepted it.
+std::string data_file_beside(const format::ProgramView& program, const std::string& path);
 
 /// The data files of the program at `path`: `given`, or, when that is empty and the program needs one, the file beside
 /// it if there is one; no path, no file. Errors as ExternalData::open(). REQUIRES: verify_program() accepted it.
