@@ -1,6 +1,8 @@
 #include "compiler/plan/picture.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace berth::plan {
@@ -9,10 +11,11 @@ namespace {
 constexpr char kLetters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr size_t kLetterCount = sizeof kLetters - 1;
 
-/// `part` of `parts` equal shares of [begin, begin + length): where its middle lies.
-int64_t middle(int64_t begin, int64_t length, int part, int parts) {
+/// `part` of `parts` equal shares of `length` bytes or steps, which may be more than an int64_t holds: how far from the
+/// start its middle lies.
+uint64_t middle(uint64_t length, int part, int parts) {
   const double share = static_cast<double>(length) / parts;
-  return begin + std::min(static_cast<int64_t>(share * (part + 0.5)), length - 1);
+  return std::min(static_cast<uint64_t>(share * (part + 0.5)), length - 1);
 }
 
 std::string left_padded(const std::string& text, size_t width) {
@@ -22,8 +25,8 @@ std::string left_padded(const std::string& text, size_t width) {
 }  // namespace
 
 std::string picture(const Problem& problem, const Plan& plan, size_t space, PictureSize size) {
-  int64_t first = kMaxBytes;
-  int64_t last = -kMaxBytes;
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = std::numeric_limits<int64_t>::min();
   for (const Storage& storage : problem.storages) {
     if (static_cast<size_t>(storage.space) != space || storage.size == 0) continue;
     first = std::min(first, storage.lower);
@@ -32,17 +35,18 @@ std::string picture(const Problem& problem, const Plan& plan, size_t space, Pict
   const int64_t height = plan.spaces[space].height;
   if (first >= last || height == 0) return "(nothing to draw)\n";
 
-  const int columns = static_cast<int>(std::min<int64_t>(std::max(size.columns, 1), last - first));
+  const uint64_t steps = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
+  const int columns = static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(std::max(size.columns, 1)), steps));
   const int rows = static_cast<int>(std::min<int64_t>(std::max(size.rows, 1), height));
   std::vector<std::string> cells(static_cast<size_t>(rows), std::string(static_cast<size_t>(columns), '.'));
   for (size_t i = 0; i < problem.storages.size(); ++i) {
     const Storage& storage = problem.storages[i];
     if (static_cast<size_t>(storage.space) != space || storage.size == 0) continue;
     for (int row = 0; row < rows; ++row) {
-      const int64_t byte = middle(0, height, row, rows);
+      const int64_t byte = static_cast<int64_t>(middle(static_cast<uint64_t>(height), row, rows));
       if (byte < plan.offsets[i] || byte >= plan.offsets[i] + storage.size) continue;
       for (int column = 0; column < columns; ++column) {
-        const int64_t step = middle(first, last - first, column, columns);
+        const int64_t step = static_cast<int64_t>(static_cast<uint64_t>(first) + middle(steps, column, columns));
         if (step < storage.lower || step >= storage.upper) continue;
         cells[static_cast<size_t>(row)][static_cast<size_t>(column)] = kLetters[i % kLetterCount];
       }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "compiler/plan/testing.h"
 
 namespace berth::plan {
@@ -33,6 +35,24 @@ TEST(ThePictureStaysSmall, ForLargePlans) {
   EXPECT_EQ(std::count(drawn.begin(), drawn.end(), '\n'), 11);
   EXPECT_LT(drawn.size(), 11u * 60);
   EXPECT_EQ(picture(Problem{}, plan, 0), "(nothing to draw)\n");
+}
+
+TEST(ThePictureStaysSmall, ForTheLongestLifetimes) {
+  constexpr int64_t kFirst = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+  Problem problem;
+  problem.storages = {storage(1, kFirst, 0), storage(1, 0, kLast)};
+  Plan plan;
+  plan.offsets = {0, 1};
+  plan.spaces = {SpaceUse{2, 2}};
+  EXPECT_EQ(picture(problem, plan, 0, {4, 2}),
+            "1 |..bb\n"
+            "0 |aa..\n"
+            "   -9223372036854775808 9223372036854775807\n");
+  problem.storages = {storage(1, kLast - 1, kLast)};
+  plan.offsets = {0};
+  plan.spaces = {SpaceUse{1, 1}};
+  EXPECT_EQ(picture(problem, plan, 0), "0 |a\n   9223372036854775806 9223372036854775807\n");
 }
 
 }  // namespace
