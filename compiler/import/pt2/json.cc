@@ -4,25 +4,107 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace berth::pt2 {
 namespace {
 
-constexpr int kMaxDepth = 64;
+constexpr size_t kMaxDepth = 64;
 constexpr size_t kMaxText = size_t{128} << 20;
 
-// Which keys are worth keeping. Events come with the depth of the object that a key stands in.
+// Which keys are worth keeping.
 class Filter {
  public:
-  bool keep(int depth, const std::string& key) {
-    const size_t level = static_cast<size_t>(depth);
-    if (in_metadata_[level - 1]) return key == "stack_trace" || key == "nn_module_stack";
-    in_metadata_[level] = key == "metadata";
+  /// A list or an object begins inside of `depth` others.
+  void start(size_t depth, bool list) { levels_[depth + 1] = {list, false}; }
+
+  /// `depth` is how many lists and objects have begun where the key stands. Nodes, the items of a list, have metadata;
+  /// elsewhere that is a name like any other.
+  bool keep(size_t depth, const std::string& key) {
+    if (levels_[depth - 1].in_metadata) return key == "stack_trace" || key == "nn_module_stack";
+    levels_[depth].in_metadata = key == "metadata" && levels_[depth - 1].list;
     return depth > 2 || (key != "module_call_graph" && key != "guards_code");
   }
 
  private:
-  std::array<bool, kMaxDepth + 1> in_metadata_{};  // by depth: whether its last key is "metadata"
+  struct Level {
+    bool list = false;
+    bool in_metadata = false;  // of an object: its last key is "metadata"
+  };
+  std::array<Level, kMaxDepth + 1> levels_;
+};
+
+// Makes the document from the parser's events. The parser's own way of leaving values out by a callback walks over the
+// whole of a list at the end of each object in it.
+class Builder final : public nlohmann::json_sax<Json> {
+ public:
+  bool too_deep() const { return too_deep_; }
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const std::string&) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // texts have none
+  bool start_object(size_t) override { return start(Json::value_t::object); }
+  bool start_array(size_t) override { return start(Json::value_t::array); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+  bool key(std::string& key) override {
+    if (skipped_ > 0) return true;
+    if (filter_.keep(depth_, key)) {
+      place_ = &(*open_.back())[std::move(key)];
+    } else {
+      skipped_ = depth_;
+    }
+    return true;
+  }
+
+ private:
+  bool start(Json::value_t type) {
+    too_deep_ = too_deep_ || depth_ >= kMaxDepth;
+    if (too_deep_) return false;
+    filter_.start(depth_, type == Json::value_t::array);
+    if (skipped_ == 0) open_.push_back(put(Json(type)));
+    ++depth_;
+    return true;
+  }
+
+  bool end() {
+    --depth_;
+    if (skipped_ == 0) open_.pop_back();
+    if (skipped_ == depth_) skipped_ = 0;
+    return true;
+  }
+
+  bool add(Json value) {
+    if (skipped_ == 0) put(std::move(value));
+    if (skipped_ == depth_) skipped_ = 0;
+    return true;
+  }
+
+  // Into the list that is open, at the last key of the object that is, or as the document.
+  Json* put(Json value) {
+    if (!open_.empty() && open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return &open_.back()->back();
+    }
+    Json* const place = open_.empty() ? &root_ : place_;
+    *place = std::move(value);
+    return place;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;  // the lists and objects that have not ended, without those that are left out
+  Json* place_ = nullptr;    // of the last key
+  size_t depth_ = 0;
+  size_t skipped_ = 0;  // the depth of the object of whose last key the value is left out; 0: none is
+  bool too_deep_ = false;
+  Filter filter_;
 };
 
 const Json& null_json() {
@@ -42,22 +124,13 @@ const Json& empty_object() {
 
 Expected<Json> parse_json(std::string_view text, const std::string& place) {
   if (text.size() > kMaxText) return Failure{Error::kNotSupported, place, "has more than 128 MB of JSON"};
-  bool too_deep = false;
-  Filter filter;
-  const auto keep = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    const bool starts = event == Json::parse_event_t::array_start || event == Json::parse_event_t::object_start;
-    if (starts && depth >= kMaxDepth) too_deep = true;
-    if (too_deep) return false;
-    if (event != Json::parse_event_t::key || depth < 1) return true;
-    const std::string* key = parsed.get_ptr<const std::string*>();
-    return key == nullptr || filter.keep(depth, *key);
-  };
-  Json json = Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
-  if (too_deep) {
+  Builder builder;
+  const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
+  if (builder.too_deep()) {
     return Failure{Error::kNotSupported, place, "its JSON is nested deeper than " + std::to_string(kMaxDepth)};
   }
-  if (json.is_discarded()) return Failure{Error::kInvalidProgram, place, "is not JSON, or ends too soon"};
-  return json;
+  if (!parsed) return Failure{Error::kInvalidProgram, place, "is not JSON, or ends too soon"};
+  return builder.take();
 }
 
 void JsonReader::fail(const std::string& where, const std::string& message) {

@@ -35,6 +35,27 @@ TEST(TensorsVanishByTheirNames, OnlyMetadataIsLeftOut) {
                           R"("tensor_values":{"from_node":1,"guards_code":2,"torch_fn":3}}}})");
 }
 
+TEST(TensorsVanishByTheirNames, OneIsCalledMetadata) {
+  const std::string text =
+      R"({"graph_module":{"graph":{"a_tensors":{"metadata":{"dtype":7}},"nodes":[{"metadata":{},"target":"relu"}]}}})";
+  const auto json = parse_json(text, "j");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->dump(), text);
+}
+
+// A walk over all earlier items at each item's end would take hours.
+TEST(JsonTakesTheSquareOfItsItems, AMillionObjectsAreReadOneByOne) {
+  constexpr size_t kItems = 1'000'000;
+  std::string items = "[{}";
+  for (size_t i = 1; i < kItems; ++i) items += ",{}";
+  items += "]";
+  const auto json = parse_json("{\"unknown\": " + items + ", \"guards_code\": " + items + ", \"after\": 1}", "j");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["unknown"].size(), kItems);
+  EXPECT_FALSE(json->contains("guards_code"));
+  EXPECT_EQ((*json)["after"], 1);
+}
+
 TEST(WrongFieldsAreTaken, TheFirstIsNamed) {
   JsonReader reader("file");
   EXPECT_EQ(reader.integer(Json(7), "a"), 7);
