@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,22 @@ void for_each_tensor(const fb::ExecutionPlan& plan, const flatbuffers::Vector<in
     }
     if (const fb::Tensor* tensor = value.val_as_Tensor()) visit(*tensor);
   }
+}
+
+/// `visit` is given the method, the instruction and its place; the first failure ends it.
+template <typename Visit>
+Status for_each_instruction(const ProgramView& program, Visit&& visit) {
+  for (size_t m = 0; m < program.method_count(); ++m) {
+    const fb::ExecutionPlan& plan = program.method(m);
+    int64_t number = 0;
+    for (const fb::Chain* chain : *plan.chains()) {
+      for (const fb::Instruction* instruction : *chain->instructions()) {
+        BERTH_TRY(visit(plan, *instruction,
+                        "methods[" + std::to_string(m) + "].instructions[" + std::to_string(number++) + "]"));
+      }
+    }
+  }
+  return Done{};
 }
 
 // Kernels.
@@ -79,6 +96,10 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
 
 // Nested programs.
 
+bool is_berths_own(const fb::BackendDelegate& delegate) {
+  return std::strncmp(format::text(delegate.id()), "berth.", 6) == 0;
+}
+
 bool is_static(const fb::Tensor& tensor) { return tensor.shape_dynamism() == fb::TensorShapeDynamism::STATIC; }
 
 // What a scan stacks grows row by row, so the file calls it dynamic although its size is fixed in the end. The nested
@@ -94,12 +115,6 @@ bool same_type(const fb::Tensor& outside, const fb::Tensor& inside) {
   return true;
 }
 
-/// A payload that was checked by itself.
-struct Checked {
-  const uint8_t* payload = nullptr;
-  const fb::ExecutionPlan* plan = nullptr;
-};
-
 class Delegates {
  public:
   explicit Delegates(const ProgramView& program) : program_(program) {}
@@ -114,9 +129,22 @@ class Delegates {
     if (strange != device) {
       return wrong(place, "the delegate is on " + text_of(device) + " and is given a tensor on " + text_of(strange));
     }
-    if (std::strncmp(format::text(delegate.id()), "berth.", 6) != 0) return Done{};
+    return check_nested_call(plan, call, place);
+  }
+
+  /// What a call of a delegate that Berth compiled gives, held against its nested program.
+  Status check_nested_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
+    const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
+    if (!is_berths_own(delegate)) return Done{};
     BERTH_ASSIGN_OR_RETURN(const fb::ExecutionPlan* const nested, open(delegate, place));
     return check_arguments(plan, call, *nested, place);
+  }
+
+  /// The payload of a delegate, whether or not anything calls it.
+  Status check_payload(const fb::BackendDelegate& delegate, const std::string& place) {
+    if (!is_berths_own(delegate)) return Done{};
+    BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const fb::ExecutionPlan* const nested, open(delegate, place));
+    return Done{};
   }
 
  private:
@@ -137,11 +165,12 @@ class Delegates {
   Expected<const fb::ExecutionPlan*> open(const fb::BackendDelegate& delegate, const std::string& place) {
     Span<const uint8_t> payload;
     if (program_.delegate_payload(delegate, &payload) != Error::kOk) return wrong(place, "the delegate has no payload");
-    for (const Checked& checked : checked_) {
-      if (checked.payload == payload.data()) return checked.plan;
-    }
+    const auto known = checked_.find(payload.data());
+    if (known != checked_.end()) return known->second;
     format::Report report;
-    const auto fault = [&] { return wrong(place + ": nested program: " + report.place, report.message); };
+    const auto fault = [&] {
+      return Failure{report.code, place + ": nested program: " + report.place, report.message};
+    };
     uint32_t version = 0;
     const auto file = format::open_nested(payload, &report, &version);
     if (!file.ok()) return fault();
@@ -157,7 +186,7 @@ class Delegates {
     const fb::ExecutionPlan& plan = nested.method(0);
     BERTH_TRY(check_locality(plan, place + ": nested program"));
     BERTH_TRY(check_arenas(plan, version, place + ": nested program"));
-    checked_.push_back({payload.data(), &plan});
+    checked_[payload.data()] = &plan;
     return &plan;
   }
 
@@ -255,28 +284,38 @@ class Delegates {
   }
 
   const ProgramView& program_;
-  std::vector<Checked> checked_;
+  std::map<const uint8_t*, const fb::ExecutionPlan*> checked_;  // by the payload that was checked by itself
 };
 
 }  // namespace
 
 Status check_delegates(const ProgramView& program) {
   Delegates delegates(program);
+  return for_each_instruction(
+      program,
+      [&](const fb::ExecutionPlan& plan, const fb::Instruction& instruction, const std::string& place) -> Status {
+        if (const auto* call = instruction.instr_args_as_KernelCall()) return check_kernel(plan, *call, place);
+        if (const auto* call = instruction.instr_args_as_DelegateCall())
+          return delegates.check_call(plan, *call, place);
+        return Done{};
+      });
+}
+
+Status check_payloads(const ProgramView& program) {
+  Delegates delegates(program);
   for (size_t m = 0; m < program.method_count(); ++m) {
-    const fb::ExecutionPlan& plan = program.method(m);
-    const std::string method = "methods[" + std::to_string(m) + "]";
-    int64_t number = 0;
-    for (const fb::Chain* chain : *plan.chains()) {
-      for (const fb::Instruction* instruction : *chain->instructions()) {
-        const std::string place = method + ".instructions[" + std::to_string(number++) + "]";
-        if (const auto* call = instruction->instr_args_as_KernelCall()) BERTH_TRY(check_kernel(plan, *call, place));
-        if (const auto* call = instruction->instr_args_as_DelegateCall()) {
-          BERTH_TRY(delegates.check_call(plan, *call, place));
-        }
-      }
+    const auto& list = *program.method(m).delegates();
+    for (uint32_t d = 0; d < list.size(); ++d) {
+      const std::string place = "methods[" + std::to_string(m) + "].delegates[" + std::to_string(d) + "]";
+      BERTH_TRY(delegates.check_payload(*list.Get(d), place));
     }
   }
-  return Done{};
+  return for_each_instruction(
+      program,
+      [&](const fb::ExecutionPlan& plan, const fb::Instruction& instruction, const std::string& place) -> Status {
+        const auto* call = instruction.instr_args_as_DelegateCall();
+        return call == nullptr ? Status(Done{}) : delegates.check_nested_call(plan, *call, place);
+      });
 }
 
 }  // namespace berth

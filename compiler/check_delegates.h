@@ -15,8 +15,14 @@ namespace berth {
 ///               outputs are the call's, of equal type, sizes and order, brought by the caller; its constants are named
 ///               data of this file, of enough bytes; its one arena fits into the scratch that the call gives
 ///
-/// InvalidProgram with the first thing wrong and its place. REQUIRES: verify_program() accepted the file, which lies at
-/// a multiple of 16.
+/// InvalidProgram, or what the checks of the nested program say, with the first thing wrong and its place;
+/// DelegateInvalidCompatibility for a nested program of a later version. REQUIRES: verify_program() accepted the file,
+/// which lies at a multiple of 16.
 Status check_delegates(const format::ProgramView& program);
+
+/// The second of these alone, for files of any maker, and for every delegate of Berth's backends, called or not. What
+/// other backends have for payloads is not looked at: only they can read it. Fails and REQUIRES as
+/// check_delegates().
+Status check_payloads(const format::ProgramView& program);
 
 }  // namespace berth

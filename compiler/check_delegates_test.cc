@@ -217,6 +217,31 @@ TEST(TheNestedPlanIsVerified, LikeTheOneAroundIt) {
               "nested program: methods[0].instructions[1]: it writes");
 }
 
+// What check_payloads() says of the same.
+std::string payload_verdict(const ProgramDesc& program) {
+  const auto file = format::program_bytes(program);
+  format::ProgramView view;
+  EXPECT_EQ(format::ProgramView::open(*file, &view, nullptr), Error::kOk);
+  const Status status = check_payloads(view);
+  return status.ok() ? "sound" : status.error().text();
+}
+
+TEST(PayloadsAreCheckedInFilesOfAnyMaker, WhetherOrNotTheyAreCalled) {
+  ProgramDesc p = program();
+  EXPECT_EQ(payload_verdict(p), "sound");
+  p.methods[0].operators[0] = {"aten::relu", "out"};
+  EXPECT_EQ(payload_verdict(p), "sound") << "the rules of kernels are those of Berth's own files";
+  tensor_of(p, 3).sizes = {15};
+  EXPECT_SAYS(payload_verdict(p), "methods[0].instructions[1]: the nested program wants 16 bytes of scratch");
+  p = program();
+  p.payloads.push_back(format::Bytes::of({1, 2, 3}));
+  p.methods[0].delegates.push_back({"berth.sim", 1, {}});
+  EXPECT_EQ(verdict(p), "sound");
+  EXPECT_SAYS(payload_verdict(p), "methods[0].delegates[1]: nested program: nested program header");
+  p.methods[0].delegates[1].id = "XnnpackBackend";
+  EXPECT_EQ(payload_verdict(p), "sound");
+}
+
 TEST(OurFaultsAreSaidToBeOurs, WithThePlace) {
   ProgramDesc p = program();
   tensor_of(p, 3).sizes = {15};

@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "compiler/check_delegates.h"
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/fuse/fuse.h"
@@ -55,6 +56,18 @@ Expected<ir::Module> load_text(const MappedFile& file) {
   if (file.bytes().size() > kMaxIrText) return Failure{Error::kNotSupported, file.path(), "is over 1 GiB of text"};
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   return ir::parse(text, file.path(), folder_of(file.path()));
+}
+
+// What a program's delegates have for payloads goes into the new program as it is: damage to it is found here, where it
+// is still the file's.
+Expected<ir::Module> load_program(const MappedFile& file, const ImportOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(ir::Module module, import_pte(file.path(), options));
+  format::ProgramView view;
+  format::Report report;
+  const Error error = format::ProgramView::open(file.bytes(), &view, &report);
+  if (error != Error::kOk) return Failure{error, report.place, report.message};
+  BERTH_TRY(check_payloads(view));
+  return module;
 }
 
 Expected<emit::EmitOptions> emit_options(const CompileOptions& options) {
@@ -230,7 +243,7 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
   const bool program = !text && looks_like_program(file->bytes());
   const bool archive = !text && looks_like_archive(file->bytes());
   auto module = text      ? load_text(*file)
-                : program ? import_pte(path, options)
+                : program ? load_program(*file, options)
                 : archive ? import_pt2(path, options)
                           : import_onnx(path, options);
   if (module.ok()) {

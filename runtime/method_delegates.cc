@@ -112,20 +112,36 @@ Error MethodLoader::check_payloads(size_t index, uint64_t bytes, uint64_t* sum) 
               static_cast<unsigned long long>(limit));
 }
 
+// What the backend of delegate `index` says of it; `payloads` grows by the bytes that it read.
+Error MethodLoader::ask_delegate(size_t index, bool verify, int threads, DelegateMemory* needed, uint64_t* payloads) {
+  CompileSpec specs[kMaxCompileSpecs];
+  FreeableBuffer payload;
+  DelegateSource source;
+  const fb::BackendDelegate& delegate = delegate_at(plan_, index);
+  BERTH_RETURN_IF_ERROR(read_delegate(index, {specs, length(delegate.compile_specs())}, &payload, &source));
+  BERTH_RETURN_IF_ERROR(check_payloads(index, payload.size(), payloads));
+  source.named_data = &blobs_;
+  source.verify = verify;
+  const Backend& backend = *program_.find_backend(text(delegate.id()), source.device.type);
+  return backend_error(index, backend.memory_needed(source, {}, threads, needed, report_));
+}
+
+Error MethodLoader::check_delegates(const MethodCounts& counts, int threads) {
+  uint64_t payloads = 0;
+  for (size_t i = 0; i < counts.delegates; ++i) {
+    DelegateMemory needed;
+    BERTH_RETURN_IF_ERROR(ask_delegate(i, true, threads, &needed, &payloads));
+  }
+  return Error::kOk;
+}
+
 Error MethodLoader::measure_delegates(MethodCounts* counts, int threads) {
+  const bool verify = program_.verification_ == Verification::kFull;
   counts->delegate_blocks = 0;
   uint64_t payloads = 0;
   for (size_t i = 0; i < counts->delegates; ++i) {
-    CompileSpec specs[kMaxCompileSpecs];
-    FreeableBuffer payload;
-    DelegateSource source;
-    const size_t spec_count = length(delegate_at(plan_, i).compile_specs());
-    BERTH_RETURN_IF_ERROR(read_delegate(i, {specs, spec_count}, &payload, &source));
-    BERTH_RETURN_IF_ERROR(check_payloads(i, payload.size(), &payloads));
-    source.named_data = &blobs_;
     DelegateMemory needed;
-    const Backend& backend = *program_.find_backend(text(delegate_at(plan_, i).id()), source.device.type);
-    BERTH_RETURN_IF_ERROR(backend_error(i, backend.memory_needed(source, {}, threads, &needed, report_)));
+    BERTH_RETURN_IF_ERROR(ask_delegate(i, verify, threads, &needed, &payloads));
     if (needed.method_bytes > SIZE_MAX / 4 ||
         !checked_add(counts->delegate_blocks, blocks(needed.method_bytes), &counts->delegate_blocks)) {
       return fail(Error::kMemoryAllocationFailed, "delegates", i, "it needs more than this machine can address");

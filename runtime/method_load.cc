@@ -113,8 +113,11 @@ Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodO
   return Error::kOk;
 }
 
-Error measure(MethodLoader& loader, MethodCounts counts, Span<uint8_t> scratch, int threads, MemoryNeeded* needed) {
+// `minimal`: load() did not say that payloads are to be checked.
+Error measure(MethodLoader& loader, MethodCounts counts, bool minimal, Span<uint8_t> scratch, int threads,
+              MemoryNeeded* needed) {
   BERTH_RETURN_IF_ERROR(loader.check_devices(&counts));
+  if (minimal) BERTH_RETURN_IF_ERROR(loader.check_delegates(counts, threads));
   BERTH_RETURN_IF_ERROR(loader.measure_delegates(&counts, threads));
   BERTH_RETURN_IF_ERROR(loader.memory_bytes(counts, &needed->method_bytes));
   MemoryAllocator allocator(scratch);
@@ -154,7 +157,7 @@ Result<MemoryNeeded> Program::memory_needed(const char* name, Span<uint8_t> scra
   MethodCounts counts;
   MemoryNeeded needed;
   BERTH_RETURN_IF_ERROR(loader.count(&counts));
-  BERTH_RETURN_IF_ERROR(measure(loader, counts, scratch, threads, &needed));
+  BERTH_RETURN_IF_ERROR(measure(loader, counts, verification_ == Verification::kMinimal, scratch, threads, &needed));
   const MethodMeta meta(plan, names_of(*plan), devices_);
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));

@@ -51,6 +51,9 @@ class MethodLoader {
 
   /// Finds the devices that the method uses, and the backends of its delegates. NotFound for what is not there.
   Error check_devices(MethodCounts* counts);
+  /// Has each backend check its payload in full, whatever the program was loaded with. REQUIRES: check_devices()
+  /// succeeded.
+  Error check_delegates(const MethodCounts& counts, int threads);
   /// Asks each backend what its delegate takes, without memory to measure in. REQUIRES: check_devices() succeeded.
   Error measure_delegates(MethodCounts* counts, int threads);
   /// Whether the arenas are there, large enough, aligned, on their devices and apart from the other memory.
@@ -76,6 +79,7 @@ class MethodLoader {
   Error check_payloads(size_t index, uint64_t bytes, uint64_t* sum);
   Error delegate_device(size_t index, Device* device);
   Error backend_error(size_t index, Error error);
+  Error ask_delegate(size_t index, bool verify, int threads, DelegateMemory* needed, uint64_t* payloads);
   Error read_delegate(size_t index, Span<CompileSpec> specs, FreeableBuffer* payload, DelegateSource* source);
   Error count_value(const fb::EValue* value, size_t index, MethodCounts* counts, uint64_t* work);
   Error count_instructions(MethodCounts* counts, uint64_t* work);

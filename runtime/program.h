@@ -130,6 +130,9 @@ class Program {
   /// bytes depend on kernels, sizes and the number of threads: they are computed when `scratch` has room for
   /// method_bytes bytes, in which the method's values are then laid out, and are MemoryNeeded::kUnknown when it has
   /// not. Errors as load_method, except those of arenas.
+  ///
+  /// The payloads of delegates are checked in full, also where the program was loaded with Verification::kMinimal;
+  /// whatever else that did not check is trusted.
   Result<MemoryNeeded> memory_needed(const char* name, Span<uint8_t> scratch = {}, int threads = 1,
                                      Report* report = nullptr) const;
 

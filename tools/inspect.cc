@@ -266,6 +266,7 @@ std::string details_of(const InspectOptions& options, const ProgramFile& program
 
 Status inspect_program(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
+  BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const PayloadCheck payloads, check_payloads(program));
   const int64_t bytes = static_cast<int64_t>(program.file->bytes().size());
   Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
   for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));

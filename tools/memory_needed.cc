@@ -15,7 +15,6 @@ void add_memory_needed(const std::string& path, Json& methods) {
   if (!loader.ok()) return;
   const Machine machine;
   LoadOptions options;
-  options.verification = Verification::kMinimal;
   options.registry = &machine.registry();
   options.backends = machine.backends();
   const auto program = Program::load(*loader, portable::kernels(), options);

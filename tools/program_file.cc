@@ -1,9 +1,11 @@
 #include "tools/program_file.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
 #include "compiler/compile.h"
+#include "compiler/check_delegates.h"
 #include "compiler/import/pte/external_data.h"
 #include "format/verify.h"
 #include "format/verify_plan.h"
@@ -67,6 +69,25 @@ Expected<PlanCheck> check_plan(const ProgramFile& program) {
     }
     check.inferred = check.inferred || facts.inferred;
     check.unknown_operators += facts.unknown_operators;
+  }
+  return check;
+}
+
+Expected<PayloadCheck> check_payloads(const ProgramFile& program) {
+  const Status checked = berth::check_payloads(program.view);
+  if (!checked.ok()) {
+    return Failure{checked.error().code, program.path + ": " + checked.error().place, checked.error().message};
+  }
+  PayloadCheck check;
+  for (size_t m = 0; m < program.view.method_count(); ++m) {
+    for (const fb::BackendDelegate* delegate : *program.view.method(m).delegates()) {
+      const std::string name = format::text(delegate->id());
+      const bool opened = name.rfind("berth.", 0) == 0;
+      ++(opened ? check.opened : check.unopened);
+      if (!opened && std::find(check.names.begin(), check.names.end(), name) == check.names.end()) {
+        check.names.push_back(name);
+      }
+    }
   }
   return check;
 }

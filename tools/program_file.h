@@ -38,4 +38,14 @@ struct PlanCheck {
 /// Checks that nothing live is overwritten, in every method.
 Expected<PlanCheck> check_plan(const ProgramFile& program);
 
+struct PayloadCheck {
+  int64_t opened = 0;
+  int64_t unopened = 0;            // delegates of backends that are not Berth's, whose payloads only they can read
+  std::vector<std::string> names;  // of these backends, each once
+};
+
+/// Checks the payloads of all delegates of Berth's backends: the nested programs, their memory plans, and what their
+/// calls give them (compiler/check_delegates.h).
+Expected<PayloadCheck> check_payloads(const ProgramFile& program);
+
 }  // namespace berth::tool

@@ -38,6 +38,7 @@ Status run_verify(const VerifyOptions& options) {
   if (looks_like_data_file(file->bytes())) return verify_data(options);
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
   BERTH_ASSIGN_OR_RETURN(const PlanCheck plan, check_plan(program));
+  BERTH_ASSIGN_OR_RETURN(const PayloadCheck payloads, check_payloads(program));
   BERTH_ASSIGN_OR_RETURN(const ExternalData data, open_external_data(program.view, options.file, options.data));
   if (!data.empty()) BERTH_TRY(check_external_data(data, program.view, options.file));
   const size_t outside = external_uses(program.view).size();
@@ -52,6 +53,8 @@ Status run_verify(const VerifyOptions& options) {
                                   {"methods", program.view.method_count()},
                                   {"values", values},
                                   {"instructions", instructions},
+                                  {"delegates", payloads.opened},
+                                  {"delegates_unchecked", payloads.unopened},
                                   {"external", outside},
                                   {"external_checked", !data.empty()},
                                   {"relations", plan.inferred ? "inferred" : "recorded"}}));
@@ -63,6 +66,14 @@ Status run_verify(const VerifyOptions& options) {
              counted(static_cast<int64_t>(instructions), "instruction"));
   fmt::print("that is still read is overwritten{}.\n",
              plan.inferred ? " (which values are views of which was inferred: the file does not say)" : "");
+  if (payloads.opened > 0) {
+    fmt::print("So were the nested programs of {}.\n", counted(payloads.opened, "delegate"));
+  }
+  if (payloads.unopened > 0) {
+    fmt::print("What {} of {} {} was not checked: only that backend can read it.\n",
+               counted(payloads.unopened, "delegate"), fmt::join(payloads.names, ", "),
+               payloads.unopened == 1 ? "has for a payload" : "have for payloads");
+  }
   if (outside > 0) {
     fmt::print("{} of its tensors {} in data files (.ptd){}.\n", outside, outside == 1 ? "lies" : "lie",
                data.empty() ? "; give them with --data to have these checked too" : ", which have them all");
