@@ -38,6 +38,12 @@ struct MemoryVisitor {
   void* context;
 };
 
+/// Sets memory to zero, see MethodOptions::zero.
+struct MemoryZeroer {
+  void (*call)(void* context, Span<uint8_t> memory);
+  void* context;
+};
+
 /// Reads memory for somebody, see MethodOptions::fetch. Called from several threads at once.
 struct MemoryFetcher {
   /// Copies `from` to `to`, which has as many bytes; AccessFailed when they cannot be read.

@@ -155,6 +155,7 @@ struct MethodData {
   ThreadPool* pool = nullptr;
   void* user = nullptr;
   MemoryFetcher fetch = {nullptr, nullptr};
+  MemoryZeroer zero = {nullptr, nullptr};  // during the load
   InstructionObserver* observer = nullptr;
   ProgramBlobs blobs{nullptr};
   DeviceMap device_map;

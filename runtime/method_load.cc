@@ -69,6 +69,7 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
   data.pool = options.pool;
   data.user = options.user;
   data.fetch = options.fetch;
+  data.zero = options.zero;
   BERTH_RETURN_IF_ERROR(loader.lay_out(data, &memory.planned()));
   BERTH_RETURN_IF_ERROR(loader.open_delegates(data, threads));
   BERTH_RETURN_IF_ERROR(loader.resolve(data));

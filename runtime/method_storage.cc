@@ -145,10 +145,12 @@ Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor&
 Error MethodLoader::fill_state(MethodData& data, size_t index, Device device, void* memory, const uint8_t* bytes,
                                size_t nbytes) {
   if (device.is_cpu()) {
-    if (bytes == nullptr) {
-      std::memset(memory, 0, nbytes);
-    } else {
+    if (bytes != nullptr) {
       std::memcpy(memory, bytes, nbytes);
+    } else if (data.zero.call != nullptr) {
+      data.zero.call(data.zero.context, {static_cast<uint8_t*>(memory), nbytes});
+    } else {
+      std::memset(memory, 0, nbytes);
     }
     return Error::kOk;
   }

@@ -81,6 +81,9 @@ struct MethodOptions {
   /// then. The system maps 64 KB and more of a file around each byte that is touched; reading a row of 1 KB from the
   /// file leaves memory as it is. Without it such parts are copied like all memory. Delegates do the same.
   MemoryFetcher fetch = {nullptr, nullptr};
+  /// Sets state on the host that begins as zeros; without it that is memset, which touches all of it. A host whose
+  /// arenas are pages of the system's can have it give new ones, which are taken when they are first written.
+  MemoryZeroer zero = {nullptr, nullptr};
 };
 
 /// How much memory a method needs on this machine, its delegates included.

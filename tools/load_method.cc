@@ -9,6 +9,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "compiler/ir/builder.h"
 #include "kernels/portable/portable.h"
+#include "tools/memory_limit.h"
 #include "tools/names.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
@@ -156,6 +157,7 @@ void add_device_map(CLI::App& command, LoadRequest& request) {
 void add_load_options(CLI::App& command, LoadRequest& request) {
   add_device_map(command, request);
   add_data(command, request.data);
+  add_max_memory(command, request.max_memory);
 }
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
@@ -181,6 +183,13 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   BERTH_ASSIGN_OR_RETURN(const std::string name, choose_method(request, *loaded->program));
   const auto meta = loaded->program->method_meta(name.c_str());
   if (meta.ok()) BERTH_TRY(check_backends(request, loaded->machine, *meta));
+  if (request.max_memory != UINT64_MAX) {
+    std::vector<std::string> methods = {name};
+    for (const std::string& other : request.more_methods) {
+      if (!other.empty() && std::find(methods.begin(), methods.end(), other) == methods.end()) methods.push_back(other);
+    }
+    BERTH_TRY(check_memory(*loaded->program, request.program, methods, request.threads, request.max_memory));
+  }
   loaded->pool = make_cpu_thread_pool(request.threads);
   HostOptions host;
   host.pool = loaded->pool.get();

@@ -28,6 +28,7 @@ struct LoadRequest {
   bool map = true;                        // map the file; otherwise read it
   std::vector<std::string> data;          // data files (.ptd); empty: the one beside the program, if it needs one
   std::vector<std::string> more_methods;  // loaded as well, on the same arenas: LoadedMethod::others
+  uint64_t max_memory = UINT64_MAX;       // bytes, see memory_limit.h
   std::vector<std::string> devices;       // "cuda:0=sim:0": where the file says the first, the second is used
 };
 
@@ -47,7 +48,7 @@ struct LoadedMethod {
 
 /// Adds --map-device.
 void add_device_map(CLI::App& command, LoadRequest& request);
-/// Adds --map-device and --data.
+/// Adds --map-device, --data and --max-memory.
 void add_load_options(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);

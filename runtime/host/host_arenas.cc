@@ -71,12 +71,38 @@ Error HostArenas::take(const Program& program, Report* report) {
   return Error::kOk;
 }
 
-Result<HostArenas> HostArenas::make(const Program& program, Report* report) {
-  HostArenas arenas;
+Error HostArenas::want_all(const Program& program) {
   for (size_t m = 0; m < program.num_methods(); ++m) {
     BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(m));
-    BERTH_RETURN_IF_ERROR(arenas.want(meta));
+    BERTH_RETURN_IF_ERROR(want(meta));
   }
+  return Error::kOk;
+}
+
+uint64_t HostArenas::wanted() const {
+  uint64_t sum = 0;
+  for (const Arena& arena : arenas_) {
+    if (!checked_add(sum, arena.bytes, &sum)) return UINT64_MAX;
+  }
+  return sum;
+}
+
+Result<uint64_t> HostArenas::bytes(const Program& program) {
+  HostArenas arenas;
+  BERTH_RETURN_IF_ERROR(arenas.want_all(program));
+  return arenas.wanted();
+}
+
+Result<uint64_t> HostArenas::bytes(const Program& program, const char* method) {
+  HostArenas arenas;
+  BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(method));
+  BERTH_RETURN_IF_ERROR(arenas.want(meta));
+  return arenas.wanted();
+}
+
+Result<HostArenas> HostArenas::make(const Program& program, Report* report) {
+  HostArenas arenas;
+  BERTH_RETURN_IF_ERROR(arenas.want_all(program));
   BERTH_RETURN_IF_ERROR(arenas.take(program, report));
   return arenas;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace berth {
@@ -79,6 +80,22 @@ void make_resident(Span<uint8_t> memory) {
   volatile uint8_t* bytes = memory.data();
   for (size_t i = 0; i < memory.size(); i += kPage) bytes[i] = bytes[i];
   if (!memory.empty()) bytes[memory.size() - 1] = bytes[memory.size() - 1];  // it may begin in the middle of a page
+}
+
+void give_zero_pages(Span<uint8_t> memory) {
+#ifdef __linux__
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t before = -reinterpret_cast<uintptr_t>(memory.data()) & (page - 1);
+  if (memory.size() >= before + page) {
+    const size_t whole = (memory.size() - before) / page * page;
+    // Elsewhere the advice may leave the bytes as they are.
+    if (::madvise(memory.data() + before, whole, MADV_DONTNEED) == 0) {
+      std::memset(memory.data(), 0, before);
+      memory = memory.subspan(before + whole, memory.size() - before - whole);
+    }
+  }
+#endif
+  if (!memory.empty()) std::memset(memory.data(), 0, memory.size());
 }
 
 void bring_in(Span<const uint8_t> memory) {

@@ -46,6 +46,10 @@ class HostBuffer {
 /// they hold stays.
 void make_resident(Span<uint8_t> memory);
 
+/// Sets `memory` to zero without touching it where that can be: the system takes its whole pages back and gives pages
+/// of zeros when they are next touched. REQUIRES: it is a HostBuffer's.
+void give_zero_pages(Span<uint8_t> memory);
+
 /// Makes the system bring all pages of `memory` in now, a part of a mapped file say, where it would do so one by one
 /// when they are first read. Nothing fails if it cannot.
 void bring_in(Span<const uint8_t> memory);

@@ -127,5 +127,17 @@ TEST(BringIn, BringsEveryPageOfAMappedFileThatItIsTold) {
   std::fclose(file);
 }
 
+TEST(HostBuffer, ZeroPagesAreZeroAndNothingElseIs) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const HostBuffer buffer = *HostBuffer::make(4 * kMega);
+  const Span<uint8_t> all = buffer.bytes();
+  for (const auto& [begin, size] : {std::pair<size_t, size_t>{100, 3 * kMega}, {page, 2 * page}, {page, 10}, {5, 0}}) {
+    std::fill_n(all.data(), all.size(), uint8_t{7});
+    give_zero_pages(all.subspan(begin, size));
+    EXPECT_EQ(static_cast<size_t>(std::count(all.data(), all.data() + all.size(), uint8_t{0})), size);
+    EXPECT_EQ(static_cast<size_t>(std::count(all.data() + begin, all.data() + begin + size, uint8_t{0})), size);
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -1,8 +1,68 @@
 #include "runtime/host/host_method.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/mapped_file.h"
+#include "base/math.h"
+#include "format/tensor_facts.h"
 
 namespace berth {
+namespace {
+
+// Large state that begins as zeros is not touched by the load: a cache is sized for the longest text, and a file may
+// say any size.
+class LazyState {
+ public:
+  static constexpr size_t kLeastBytes = size_t{16} << 20;
+
+  MemoryZeroer zeroer() { return {&LazyState::zero, this}; }
+
+  // The rest of `arena`.
+  void make_others_resident(Span<uint8_t> arena) {
+    std::sort(lazy_.begin(), lazy_.end(), [](const auto& a, const auto& b) { return a.data() < b.data(); });
+    uint8_t* at = arena.data();
+    uint8_t* const end = arena.data() + arena.size();
+    for (const Span<uint8_t>& lazy : lazy_) {
+      if (lazy.data() < at || lazy.data() >= end) continue;
+      make_resident({at, static_cast<size_t>(lazy.data() - at)});
+      at = lazy.data() + lazy.size();
+    }
+    make_resident({at, static_cast<size_t>(end - at)});
+  }
+
+ private:
+  static void zero(void* self, Span<uint8_t> memory) {
+    if (memory.size() < kLeastBytes) {
+      if (!memory.empty()) std::memset(memory.data(), 0, memory.size());
+      return;
+    }
+    give_zero_pages(memory);
+    static_cast<LazyState*>(self)->lazy_.push_back(memory);
+  }
+
+  std::vector<Span<uint8_t>> lazy_;
+};
+
+// Bytes of each arena up to the end of the last tensor in it: a file may say that it has any number more.
+std::vector<size_t> used_bytes(const Program& program, const char* name, size_t arenas) {
+  std::vector<size_t> used(arenas, 0);
+  const format::ProgramView view = program.view();
+  const fb::ExecutionPlan& plan = view.method(static_cast<size_t>(view.find_method(name)));
+  for (int64_t i = 0; i < static_cast<int64_t>(format::length(plan.values())); ++i) {
+    const fb::Tensor* tensor = format::tensor_at(plan, i);
+    uint64_t end = 0;
+    if (tensor == nullptr || !format::is_planned(*tensor) || !format::tensor_nbytes(*tensor, &end)) continue;
+    const fb::AllocationDetails& place = *tensor->allocation_info();
+    const size_t arena = size_t{place.memory_id()} - 1;
+    if (arena >= arenas || !checked_add(end, format::planned_offset(place), &end)) continue;
+    used[arena] = std::max(used[arena], static_cast<size_t>(end));
+  }
+  return used;
+}
+
+}  // namespace
+
 Result<HostMethod> HostMethod::load(const Program& program, const char* name, const HostOptions& options) {
   Report* report = options.report;
   Report own;
@@ -30,20 +90,24 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
     BERTH_ASSIGN_OR_RETURN(state->arenas, HostArenas::make(program, name, report));
   }
   const HostArenas::View arenas = (options.arenas == nullptr ? state->arenas : *options.arenas).view(meta);
-  if (options.resident) {
-    make_resident(state->temp.bytes());
-    for (size_t i = 0; i < arenas.spans.size(); ++i) {
-      if (arenas.devices[i].is_cpu()) make_resident(arenas.spans[i]);
-    }
-  }
+  if (options.resident) make_resident(state->temp.bytes());
   MemoryAllocator allocator(state->method_bytes.bytes());
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
   const MemoryManager memory(allocator, planned, state->temp.bytes());
   MethodOptions method_options{options.pool, report, options.user};
   if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { bring_in(bytes); };
   method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
+  LazyState lazy;
+  method_options.zero = lazy.zeroer();
   Result<Method> method = program.load_method(name, memory, method_options);
   if (!method.ok()) return method.error();
+  if (options.resident) {
+    const std::vector<size_t> used = used_bytes(program, name, arenas.spans.size());
+    for (size_t i = 0; i < arenas.spans.size(); ++i) {
+      const Span<uint8_t> arena = arenas.spans[i];
+      if (arenas.devices[i].is_cpu()) lazy.make_others_resident(arena.subspan(0, std::min(used[i], arena.size())));
+    }
+  }
   HostMethod result(std::move(state), std::move(*method));
   BERTH_RETURN_IF_ERROR(result.bind_outputs(program, report));
   if (options.resident) result.method().warm_up();

@@ -34,6 +34,10 @@ class HostArenas {
   /// Of one method. InvalidArgument when there is none of that name.
   static Result<HostArenas> make(const Program& program, const char* method, Report* report = nullptr);
 
+  /// Bytes of these arenas together, without taking any; UINT64_MAX for more than that.
+  static Result<uint64_t> bytes(const Program& program);
+  static Result<uint64_t> bytes(const Program& program, const char* method);
+
   /// What a HierarchicalAllocator for `meta` takes, entry i for its arena i; empty spans for what make() was not asked
   /// for.
   struct View {
@@ -54,7 +58,9 @@ class HostArenas {
     Span<uint8_t> span() const { return device.is_cpu() ? host.bytes() : memory.as_span(); }
   };
 
+  Error want_all(const Program& program);
   Error want(const MethodMeta& meta);
+  uint64_t wanted() const;
   Error take(const Program& program, Report* report);
   const Arena* find(size_t index, Device device) const;
 
@@ -70,9 +76,10 @@ struct HostOptions {
   Report* report = nullptr;
   /// MethodOptions::user.
   void* user = nullptr;
-  /// Does in the load what the first run would otherwise have to do: makes the host's arenas and temp memory resident,
-  /// brings in the pages of constants, and warms up delegates (Method::warm_up). A load of a small model takes up to a
-  /// millisecond more.
+  /// Does in the load what the first run would otherwise have to do: makes the host's arenas and temp memory resident
+  /// (but state of 16 MiB and more that begins as zeros, and what no tensor lies in: these take pages when they are
+  /// first written), brings in the pages of constants, and warms up delegates (Method::warm_up). A load of a small
+  /// model takes up to a millisecond more.
   bool resident = false;
 };
 

@@ -1,7 +1,10 @@
 #include "runtime/host/host_method.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -140,6 +143,46 @@ TEST(HostMethod, SharedArenasCarryStateFromMethodToMethod) {
     sum += 2;
     EXPECT_EQ(floats(method->method().get_output(0)), std::vector<float>{sum});
   }
+}
+
+// A file of a few hundred bytes can ask for any amount of memory.
+TEST(HostMethod, LargeStateOfZerosAndUnusedBytesAreNotTouchedByTheLoad) {
+  constexpr int32_t kFloats = 16 << 20;
+  ProgramDesc desc = add_relu();
+  TensorDesc state = tensor({kFloats}, 0);
+  state.place->memory_id = 2;
+  state.name = "cache";
+  desc.methods[0].values.emplace_back(state);
+  TensorDesc behind = tensor({4}, uint64_t{kFloats} * sizeof(float));
+  behind.place->memory_id = 2;
+  desc.methods[0].values.emplace_back(behind);
+  desc.methods[0].arenas.push_back({uint64_t{kFloats} * 2 * sizeof(float), Device()});
+  const std::vector<uint8_t> bytes = bytes_of(desc);
+  const BufferLoader loader{Span<const uint8_t>(bytes)};
+  const Result<Program> program = Program::load(loader, kernels());
+  ASSERT_TRUE(program.ok());
+  const Result<HostArenas> arenas = HostArenas::make(*program);
+  ASSERT_TRUE(arenas.ok());
+  const Span<uint8_t> arena = arenas->view(*program->method_meta("forward")).spans[1];
+  HostOptions options;
+  options.arenas = &*arenas;
+  options.resident = true;
+  ASSERT_TRUE(HostMethod::load(*program, "forward", options).ok());
+  std::vector<unsigned char> pages((arena.size() + 4095) / 4096);
+  const uintptr_t page_size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  ASSERT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % page_size, 0u);
+  ASSERT_EQ(::mincore(arena.data(), arena.size(), pages.data()), 0);
+  const auto resident = [](unsigned char page) { return (page & 1) != 0; };
+  // What follows the state is resident, of a large page at most.
+  EXPECT_TRUE(resident(pages[uint64_t{kFloats} * sizeof(float) / page_size]));
+  EXPECT_LT(std::count_if(pages.begin(), pages.end(), resident), 1024);
+
+  // What an earlier load left there does not stay.
+  arena.data()[0] = 1;
+  arena.data()[uint64_t{kFloats} * 2] = 1;
+  ASSERT_TRUE(HostMethod::load(*program, "forward", options).ok());
+  EXPECT_EQ(arena.data()[0], 0);
+  EXPECT_EQ(arena.data()[uint64_t{kFloats} * 2], 0);
 }
 
 TEST(HostMethod, AnArenaThatNoMachineHasIsAnError) {
