@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/backend_facts.h"
 #include "base/device.h"
 #include "format/nested.h"
 #include "format/tensor_facts.h"
@@ -96,10 +97,6 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
 
 // Nested programs.
 
-bool is_berths_own(const fb::BackendDelegate& delegate) {
-  return std::strncmp(format::text(delegate.id()), "berth.", 6) == 0;
-}
-
 bool is_static(const fb::Tensor& tensor) { return tensor.shape_dynamism() == fb::TensorShapeDynamism::STATIC; }
 
 // What a scan stacks grows row by row, so the file calls it dynamic although its size is fixed in the end. The nested
@@ -135,7 +132,7 @@ class Delegates {
   /// What a call of a delegate that Berth compiled gives, held against its nested program.
   Status check_nested_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
-    if (!is_berths_own(delegate)) return Done{};
+    if (!is_berths_own(format::text(delegate.id()))) return Done{};
     BERTH_ASSIGN_OR_RETURN(const fb::ExecutionPlan* const nested, open(delegate, place));
     return check_arguments(plan, call, *nested, place);
   }

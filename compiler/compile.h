@@ -87,7 +87,7 @@ struct ArenaReport {
   bool optimal = false;     // proven: bytes == lower_bound
 };
 
-/// One call of a delegate.
+/// One call of a delegate, or all calls of one that was compiled elsewhere.
 struct DelegateReport {
   std::string method;
   std::string name;

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "base/backend_facts.h"
 #include "base/math.h"
 #include "runtime/method_loader.h"
 
@@ -17,8 +18,6 @@ namespace {
 // share theirs, so that a sound program has more than 1 too.
 constexpr uint64_t kPayloadsPerByte = 64;
 constexpr uint64_t kLeastPayloads = uint64_t{1} << 26;
-
-bool is_berths_own(const char* backend) { return std::strncmp(backend, "berth.", 6) == 0; }
 
 const fb::BackendDelegate& delegate_at(const fb::ExecutionPlan& plan, size_t index) {
   return *plan.delegates()->Get(static_cast<flatbuffers::uoffset_t>(index));

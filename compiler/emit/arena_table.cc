@@ -24,7 +24,7 @@ int32_t ArenaTable::space(Device device, bool holds_state, int32_t pool) {
     if (arena.device == device && arena.holds_state == holds_state && arena.pool == pool)
       return static_cast<int32_t>(i);
   }
-  arenas_.push_back({device, holds_state, pool, alignments_.of(device)});
+  arenas_.push_back({device, holds_state, pool, alignments_.of(device), behind_});
   return static_cast<int32_t>(arenas_.size() - 1);
 }
 
@@ -43,7 +43,9 @@ std::vector<Arena> ArenaTable::finish(plan::Problem* problem) && {
     moved[i] = static_cast<int32_t>(sorted.size());
     sorted.push_back(arenas_[i]);
     plan::Space space;
-    if (arenas_[i].pool >= 0) space.capacity = pools_[static_cast<size_t>(arenas_[i].pool)].capacity;
+    const int64_t capacity =
+        arenas_[i].pool >= 0 ? pools_[static_cast<size_t>(arenas_[i].pool)].capacity : plan::kUnlimited;
+    if (capacity != plan::kUnlimited) space.capacity = std::max<int64_t>(capacity - behind_, 0);
     problem->spaces.push_back(space);
   }
   for (plan::Storage& storage : problem->storages) storage.space = moved[static_cast<size_t>(storage.space)];

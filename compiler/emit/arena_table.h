@@ -15,6 +15,10 @@ struct Arena {
   bool holds_state = false;
   int32_t pool = -1;       // index into MemoryOptions::pools; -1: the device's own memory
   int64_t alignment = 16;  // of the arena's address and of each storage in it
+  int64_t behind = 0;      // bytes that follow the last value (base/backend_facts.h)
+
+  /// Its bytes when values take `height`.
+  int64_t bytes(int64_t height) const { return height == 0 ? 0 : height + behind; }
 };
 
 /// A named piece of a device's memory, such as the fast one of two banks: an arena of its own.
@@ -33,9 +37,9 @@ struct Alignments {
 
 class ArenaTable {
  public:
-  /// `pools` must outlive the table.
-  ArenaTable(const Alignments& alignments, const std::vector<MemoryPool>& pools)
-      : alignments_(alignments), pools_(pools) {}
+  /// `pools` must outlive the table. `behind`: Arena::behind of every arena.
+  ArenaTable(const Alignments& alignments, const std::vector<MemoryPool>& pools, int64_t behind)
+      : alignments_(alignments), pools_(pools), behind_(behind) {}
 
   /// The space of that arena, which is made at its first mention.
   int32_t space(Device device, bool holds_state, int32_t pool);
@@ -50,6 +54,7 @@ class ArenaTable {
  private:
   const Alignments alignments_;
   const std::vector<MemoryPool>& pools_;
+  const int64_t behind_;
   std::vector<Arena> arenas_;  // in order of first mention
 };
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 
+#include "base/backend_facts.h"
 #include "base/math.h"
 #include "base/version.h"
 #include "compiler/emit/emit_method.h"
@@ -214,6 +216,13 @@ class Calls {
       return Failure{Error::kInvalidArgument, "", "the call names no delegate of the module"};
     }
     const ir::Delegate& delegate = module_.delegates[static_cast<size_t>(node.delegate)];
+    const size_t n = static_cast<size_t>(id.index);
+    // What was compiled elsewhere may keep something from one call to the next, so its calls share one handle.
+    const auto known = compiled_.find(node.delegate);
+    if (known != compiled_.end()) {
+      out_.index[n] = known->second;
+      return Done{};
+    }
     DelegateReport report;
     BERTH_ASSIGN_OR_RETURN(report.device, delegate_device(delegate));
     format::DelegateDesc desc;
@@ -221,8 +230,8 @@ class Calls {
     for (const ir::CompileSpec& spec : delegate.specs) {
       desc.compile_specs.push_back({spec.key, {spec.value.begin(), spec.value.end()}});
     }
-    const size_t n = static_cast<size_t>(id.index);
     if (delegate.payload.has_value()) {
+      compiled_.emplace(node.delegate, static_cast<int32_t>(out_.delegates.size()));
       report.payload_bytes = delegate.payload->size();
       desc.payload = data_->payloads.add(*delegate.payload) - 1;
     } else {
@@ -262,6 +271,7 @@ class Calls {
   const EmitOptions& options_;
   DelegateData* const data_;
   Planning* const planning_;
+  std::map<ir::DelegateId, int32_t> compiled_;  // of delegates with a payload: their index in the method
   DelegateCalls out_;
 };
 
@@ -290,8 +300,10 @@ Alignments alignments_of(const Module& module, const ir::Method& method, const E
   Alignments alignments{options.alignment, options.device_alignment};
   for (const Node& node : method.nodes) {
     const size_t d = static_cast<size_t>(node.delegate);
-    if (node.delegate < 0 || d >= module.delegates.size() || module.delegates[d].backend != "berth.cpu") continue;
-    alignments.host = std::max(alignments.host, kCpuAlignment);
+    if (node.delegate < 0 || d >= module.delegates.size()) continue;
+    const bool cpu = module.delegates[d].backend == "berth.cpu";
+    alignments.host = std::max(alignments.host, cpu ? kCpuAlignment : kDelegateAlignment);
+    alignments.device = std::max(alignments.device, kDelegateAlignment);
   }
   return alignments;
 }

@@ -22,13 +22,14 @@ namespace berth::emit {
 /// is no device, or for two that differ.
 Expected<Device> delegate_device(const ir::Delegate& delegate);
 
-/// What addresses in the method's arenas are multiples of: options.alignment on the host, but at least 64 when the
-/// method calls a delegate of "berth.cpu"; options.device_alignment elsewhere.
+/// What addresses in the method's arenas are multiples of: options.alignment on the host, options.device_alignment
+/// elsewhere. At least 16 when the method calls delegates (base/backend_facts.h), on the host 64 when one is of
+/// "berth.cpu".
 Alignments alignments_of(const ir::Module& module, const ir::Method& method, const EmitOptions& options);
 
 /// The calls of one method.
 struct DelegateCalls {
-  /// One a call, in the order of the method's nodes.
+  /// One a call, in the order of the method's nodes; one for all calls of a delegate that was compiled elsewhere.
   std::vector<format::DelegateDesc> delegates;
   std::vector<DelegateReport> reports;  // of each
   std::vector<int32_t> index;           // of each node of the method: its delegate above, or -1

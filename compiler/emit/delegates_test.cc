@@ -414,5 +414,58 @@ TEST(TheSameModuleGivesTheSameBytes, DelegatesIncluded) {
   EXPECT_EQ(*one, *two);
 }
 
+// Holds row 136.
+TEST(XnnpackReadsPastItsTensors, SoBytesFollowEachArena) {
+  const auto text = [](const std::string& backend) {
+    return "delegate @d \"" + backend + "\" = hex\"0102\"\n" +
+           "state @s: f32[4] = splat<0>\nmethod forward(%x: f32[3,5]) {\n%s: f32[4] = berth::state_read() @s\n"
+           "%h: f32[3,5] = aten::exp(%x)\n%p: f32[7] = berth::delegate([%h, %s]) @d\nreturn %p\n}";
+  };
+  const EmittedProgram plain = program_of(text("Chip"));
+  const EmittedProgram padded = program_of(text("XnnpackBackend"));
+  ASSERT_EQ(only_method(padded).arenas.size(), 2u);
+  for (size_t k = 0; k < 2; ++k) {
+    EXPECT_EQ(only_method(padded).arenas[k].bytes, only_method(plain).arenas[k].bytes + 64);
+    EXPECT_EQ(padded.arenas[k].bytes, plain.arenas[k].bytes + 64);
+    EXPECT_EQ(padded.arenas[k].lower_bound, plain.arenas[k].lower_bound + 64);
+    EXPECT_EQ(padded.arenas[k].optimal, plain.arenas[k].optimal);
+  }
+}
+
+TEST(XnnpackReadsPastItsTensors, AlsoInABranch) {
+  const std::string body =
+      "\" = hex\"0102\"\nmethod forward(%c: bool[], %x: f32[4]) {\n%r: f32[4] = berth::if(%c) {\n()\n"
+      "%p: f32[4] = berth::delegate([%x]) @d\nyield %p\n} {\n()\n%e: f32[4] = aten::exp(%x)\nyield %e\n}\nreturn %r\n}";
+  EXPECT_EQ(program_of("delegate @d \"XnnpackBackend" + body).arenas[0].bytes,
+            program_of("delegate @d \"Chip" + body).arenas[0].bytes + 64);
+}
+
+TEST(XnnpackReadsPastItsTensors, SoAPoolHasRoomForThatToo) {
+  const ir::Module module = testing::module_of(
+      "delegate @d \"XnnpackBackend\" = hex\"01\"\nmethod forward(%x: f32[64]) {\n"
+      "%h: f32[64] = berth::delegate([%x]) @d\nreturn %h\n}");
+  EmitOptions options = testing::as_written();
+  options.pool_of = [](const ir::Method& method, ir::ValueId value) {
+    return method.value(value).name == "h" ? 0 : -1;
+  };
+  options.pools = {{Device(), 256 + 64}};
+  EXPECT_TRUE(emit(module, options).ok());
+  options.pools = {{Device(), 256 + 63}};
+  const auto refused = emit(module, options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Error::kOutOfResources);
+}
+
+TEST(CallsOfOneDelegateThatWasCompiledElsewhere, ShareItsHandle) {
+  const EmittedProgram emitted = program_of(
+      "delegate @d \"Chip\" = hex\"0102\"\nmethod forward(%x: f32[4]) {\n%p: f32[4] = berth::delegate([%x]) @d\n"
+      "%q: f32[4] = berth::delegate([%p]) @d\nreturn %q\n}");
+  ASSERT_EQ(only_method(emitted).delegates.size(), 1u);
+  EXPECT_EQ(emitted.delegates.size(), 1u);
+  for (const format::InstructionDesc& instruction : only_method(emitted).instructions) {
+    EXPECT_EQ(std::get<format::DelegateCallDesc>(instruction).delegate_index, 0);
+  }
+}
+
 }  // namespace
 }  // namespace berth::emit

@@ -92,8 +92,10 @@ Status add_method(const ir::Module& module, const ir::Method& given, const EmitO
   if (options.meta) making->meta.methods.push_back(method_meta(module, method, lifetimes, plan, emitted));
   for (size_t k = 0; k < plan.spaces.size(); ++k) {
     const plan::SpaceUse& use = plan.spaces[k];
-    out.arenas.push_back({method.name, static_cast<uint32_t>(k + 1), lifetimes.arenas[k].device,
-                          static_cast<uint64_t>(use.height), static_cast<uint64_t>(use.lower_bound), use.optimal()});
+    const Arena& arena = lifetimes.arenas[k];
+    out.arenas.push_back({method.name, static_cast<uint32_t>(k + 1), arena.device,
+                          static_cast<uint64_t>(arena.bytes(use.height)),
+                          static_cast<uint64_t>(arena.bytes(use.lower_bound)), use.optimal()});
   }
   for (const DelegateReport& report : calls.reports) out.saved_by_order += report.saved_by_order;
   std::move(calls.reports.begin(), calls.reports.end(), std::back_inserter(out.delegates));

@@ -85,7 +85,7 @@ struct Life {
   bool merged = false;
 };
 
-/// One call of a delegate.
+/// One call of a delegate, or all calls of one that was compiled elsewhere.
 struct DelegateReport {
   std::string method;
   int32_t id = 0;  // index into the method's delegates

@@ -57,7 +57,8 @@ class MethodEmitter {
     begin_step(lifetimes_.read_step);
     for (const Argument& output : method_.body.outputs) BERTH_TRY(emit_output(output));
     for (size_t k = 0; k < lifetimes_.arenas.size(); ++k) {
-      out_.desc.arenas.push_back({static_cast<uint64_t>(plan_.spaces[k].height), lifetimes_.arenas[k].device});
+      const Arena& arena = lifetimes_.arenas[k];
+      out_.desc.arenas.push_back({static_cast<uint64_t>(arena.bytes(plan_.spaces[k].height)), arena.device});
     }
     out_.desc.name = method_.name;
     out_.state_of = state_values_;

@@ -45,7 +45,7 @@ enum class ReuseReason : uint8_t {
   // Of concatenations and slices (slots.h):
   kSymbolic,    // a size is not known before the program runs
   kStrided,     // the part is not one piece of the whole
-  kMisaligned,  // the part would not begin at a multiple of what its device asks for
+  kMisaligned,  // the part would not begin at a multiple of what its device or a delegate asks for
   kTwice,       // the same bytes are two parts
   kInOther,     // the bytes are a part or a whole of another concatenation or slice already
 };

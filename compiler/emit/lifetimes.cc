@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backend_facts.h"
 #include "compiler/emit/delegates.h"
 #include "compiler/emit/lent_results.h"
 #include "compiler/emit/lifetimes_analysis.h"
@@ -19,6 +20,19 @@ using ir::NodeId;
 using ir::OpId;
 using ir::TensorType;
 using ir::ValueId;
+
+/// What the backends that the method calls want behind each of its arenas.
+int64_t bytes_behind(const Module& module, const Method& method) {
+  int64_t bytes = 0;
+  ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
+    for (const NodeId id : graph.nodes) {
+      if (!method.node(id).is(OpId::delegate)) continue;
+      const ir::Delegate& delegate = module.delegates[static_cast<size_t>(method.node(id).delegate)];
+      bytes = std::max(bytes, bytes_behind_arenas(delegate.backend.c_str()));
+    }
+  });
+  return bytes;
+}
 
 /// The states that some method of the module mentions.
 std::vector<bool> mentioned_states(const Module& module) {
@@ -43,7 +57,7 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
       options_(options),
       scratch_bytes_(scratch_bytes),
       uses_(ir::count_uses(method)),
-      table_(options.alignments, options.pools),
+      table_(options.alignments, options.pools, bytes_behind(module, method)),
       returned_(method.values.size(), false),
       given_(method.values.size(), false),
       lent_(method.values.size(), false) {

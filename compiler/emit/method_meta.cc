@@ -95,10 +95,11 @@ std::vector<format::ArenaPlanDesc> describe_arenas(const Lifetimes& lifetimes, c
     format::ArenaPlanDesc arena;
     arena.memory_id = static_cast<uint32_t>(k + 1);
     arena.alignment = static_cast<uint32_t>(lifetimes.arenas[k].alignment);
-    arena.lower_bound = static_cast<uint64_t>(plan.spaces[k].lower_bound);
-    // The proof of a bound that counts alignment is not written: its reader could not check it by adding sizes.
+    arena.lower_bound = static_cast<uint64_t>(lifetimes.arenas[k].bytes(plan.spaces[k].lower_bound));
+    // The proof of a bound that counts alignment, or bytes behind the arena, is not written: its reader could not check
+    // it by adding sizes.
     const int64_t step = step_with_load(lifetimes.problem, static_cast<int32_t>(k), plan.spaces[k].lower_bound);
-    if (plan.spaces[k].optimal() && step >= 0) {
+    if (plan.spaces[k].optimal() && step >= 0 && lifetimes.arenas[k].behind == 0) {
       arena.proof = fb::Proof::LOAD;
       arena.step = emitted.first_instruction_of[static_cast<size_t>(step)];
     }

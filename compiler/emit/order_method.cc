@@ -5,26 +5,28 @@
 #include <set>
 
 #include "compiler/emit/slots.h"
+#include "compiler/ir/delegate.h"
 
 namespace berth::emit {
 namespace {
 
 // What a user can tell from outside, or what runs on a device one after the other.
-bool keeps_its_turn(const ir::Node& node) {
+bool keeps_its_turn(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
   switch (node.op->id) {
     case ir::OpId::state_read:
     case ir::OpId::state_write:
     case ir::OpId::h2d_copy_out:
     case ir::OpId::d2h_copy_out:
     case ir::OpId::d2d_copy_out: return true;
-    default: return !node.regions.empty() && !node.is(ir::OpId::delegate);
+    case ir::OpId::delegate: return ir::may_have_effects(module, method, node);
+    default: return !node.regions.empty();
   }
 }
 
 class Maker {
  public:
   Maker(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes)
-      : symbols_(module.symbols), method_(method), lifetimes_(lifetimes), maker_(method.values.size(), -1) {}
+      : module_(module), method_(method), lifetimes_(lifetimes), maker_(method.values.size(), -1) {}
 
   order::Problem run() {
     const auto tasks = static_cast<int64_t>(method_.body.nodes.size());
@@ -42,7 +44,7 @@ class Maker {
     for (int32_t task = 0; task < problem_.tasks; ++task) {
       const ir::Node& node = method_.node(method_.body.nodes[static_cast<size_t>(task)]);
       add_node(node, task);
-      if (!keeps_its_turn(node)) continue;
+      if (!keeps_its_turn(module_, method_, node)) continue;
       if (turn >= 0) problem_.edges.push_back({turn, task});
       turn = task;
     }
@@ -98,7 +100,7 @@ class Maker {
     if (dim.is_constant() || !sizes_seen_.insert({task, dim.symbol}).second) return;
     const auto first = first_with_.find(dim.symbol);
     if (first != first_with_.end() && first->second < task) problem_.edges.push_back({first->second, task});
-    const ir::Symbol& symbol = symbols_[dim.symbol];
+    const ir::Symbol& symbol = module_.symbols[dim.symbol];
     if (symbol.kind == ir::SymbolKind::kInput) return;
     needs_size(symbol.a, task);
     needs_size(symbol.b, task);
@@ -137,7 +139,7 @@ class Maker {
     }
   }
 
-  const ir::Symbols& symbols_;
+  const ir::Module& module_;
   const ir::Method& method_;
   const Lifetimes& lifetimes_;
   std::set<std::pair<int32_t, ir::SymbolId>> sizes_seen_;

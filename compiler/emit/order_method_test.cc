@@ -122,5 +122,30 @@ TEST(EmittedInABetterOrder, OnlyTheBestPlannerReorders) {
   }
 }
 
+// Two delegates, or one that is called twice, of which the second first would need half of the bytes.
+std::string two_calls(const std::string& backend, const std::string& second) {
+  return "delegate @a \"" + backend + "\" = hex\"01\"\ndelegate @b \"" + backend +
+         "\" = hex\"02\"\nmethod forward(%x: f32[4]) {\n"
+         "  %p: f32[400] = berth::delegate([%x]) @a\n  %q: f32[400] = berth::delegate([%x]) @" +
+         second +
+         "\n  %s: f32[1] = aten::sum.dim_IntList(%q, [0], true, none)\n"
+         "  %t: f32[400] = aten::add.Tensor(%p, %s)\n"
+         "  %o: f32[1] = aten::sum.dim_IntList(%t, [0], true, none)\n  return %o\n}\n";
+}
+
+TEST(NodesInABetterOrder, LeaveDelegatesOfUnknownEffectsInTheirTurn) {
+  for (const char* second : {"a", "b"}) {
+    const Ordered ordered = order_of(two_calls("Chip", second));
+    EXPECT_LT(place(ordered.better, "p"), place(ordered.better, "q")) << second;
+    EXPECT_EQ(ordered.peak, ordered.given_peak);
+  }
+}
+
+TEST(NodesInABetterOrder, MoveNestedProgramsOfBerth) {
+  const Ordered ordered = order_of(two_calls("berth.cpu", "b"));
+  EXPECT_LT(place(ordered.better, "q"), place(ordered.better, "p"));
+  EXPECT_LT(ordered.peak, ordered.given_peak);
+}
+
 }  // namespace
 }  // namespace berth::emit

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/backend_facts.h"
 #include "compiler/emit/lifetimes.h"
 
 namespace berth::emit {
@@ -58,10 +59,16 @@ class Slots {
     state_.resize(storages, false);
     joined_.resize(storages, false);
     part_.resize(storages, false);
+    delegates_.resize(storages, false);
     for (const int32_t storage : out->states) {
       if (storage >= 0) state_[static_cast<size_t>(storage)] = true;
     }
     out->slots.assign(method.nodes.size(), -1);
+    for (const Node& node : method.nodes) {
+      if (!node.is(OpId::delegate)) continue;
+      ir::for_each_value(node.args[0], [&](const ValueId& value) { mark_delegates(value); });
+      for (const ValueId result : node.results) mark_delegates(result);
+    }
   }
 
   /// Concatenations first: a slice of one that is not computed would be a piece of several values.
@@ -78,6 +85,10 @@ class Slots {
   }
 
  private:
+  void mark_delegates(ValueId value) {
+    if (out_.places[at(value)].home == Home::kStorage) delegates_[storage(value)] = true;
+  }
+
   size_t storage(ValueId value) const { return static_cast<size_t>(out_.places[at(value)].index); }
   int64_t bytes(ValueId value) const { return ir::max_bytes(method_.tensor(value), module_.symbols); }
 
@@ -160,13 +171,14 @@ class Slots {
   ReuseReason offer(NodeId id, ValueId whole, const std::vector<Slot>& slots) {
     const plan::Storage& room = out_.problem.storages[storage(whole)];
     const int64_t element = int64_t(element_size(method_.tensor(whole).dtype));
-    const int64_t alignment = room.alignment > kWideAlignment ? kWideAlignment : element;
+    const int64_t least = room.alignment > kWideAlignment ? kWideAlignment : element;
+    const auto alignment_of = [&](size_t part) { return std::max(least, delegates_[part] ? kDelegateAlignment : 1); };
     std::vector<size_t> taken;
     for (const Slot& slot : slots) {
       const size_t s = storage(slot.part);
       if (s == storage(whole) || std::find(taken.begin(), taken.end(), s) != taken.end()) return ReuseReason::kTwice;
       taken.push_back(s);
-      if (slot.offset % alignment != 0) return ReuseReason::kMisaligned;
+      if (slot.offset % alignment_of(s) != 0) return ReuseReason::kMisaligned;
       if (out_.problem.storages[s].space != room.space) {
         const bool device = method_.tensor(slot.part).device != method_.tensor(whole).device;
         return device ? ReuseReason::kOtherDevice : ReuseReason::kOtherPool;
@@ -178,7 +190,7 @@ class Slots {
       merge.from = static_cast<int32_t>(storage(slot.part));
       merge.to = static_cast<int32_t>(storage(whole));
       merge.offset = slot.offset;
-      merge.alignment = alignment;
+      merge.alignment = alignment_of(storage(slot.part));
       merge.all_or_none = slots.size() == 1 ? plan::kAlone : id.index;
       out_.problem.merges.push_back(merge);
       out_.offers.push_back({id, slot.part, whole, true});
@@ -190,9 +202,10 @@ class Slots {
   const Method& method_;
   const bool enabled_;
   Lifetimes& out_;
-  std::vector<bool> state_;   // by storage: it is state
-  std::vector<bool> joined_;  // by storage: it may be made of its parts
-  std::vector<bool> part_;    // by storage: it may be a part of such a one
+  std::vector<bool> state_;      // by storage: it is state
+  std::vector<bool> joined_;     // by storage: it may be made of its parts
+  std::vector<bool> part_;       // by storage: it may be a part of such a one
+  std::vector<bool> delegates_;  // by storage: a delegate reads or gives what is in it
 };
 
 }  // namespace

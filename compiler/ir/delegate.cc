@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/backend_facts.h"
 #include "compiler/ir/text.h"
 
 namespace berth::ir {
@@ -29,6 +30,20 @@ Expected<Device> delegate_device(const Delegate& delegate) {
     device = found;
   }
   return device.value_or(Device());
+}
+
+bool may_have_effects(const Module& module, const Method& method, const Node& node) {
+  if (node.is(OpId::state_write)) return true;
+  if (node.is(OpId::delegate)) {
+    const Delegate& delegate = module.delegates[static_cast<size_t>(node.delegate)];
+    return delegate.payload.has_value() && !is_berths_own(delegate.backend.c_str());
+  }
+  for (const Graph& region : node.regions) {
+    for (const NodeId id : region.nodes) {
+      if (may_have_effects(module, method, method.node(id))) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace berth::ir

@@ -1,4 +1,5 @@
-// What the compiler knows of a delegate by its compile specs: the device that it computes on.
+// What the compiler knows of a delegate by its backend and compile specs: the device that it computes on, and whether
+// its calls may do more than compute their results.
 #pragma once
 
 #include <string_view>
@@ -19,5 +20,11 @@ Expected<Device> parse_device(std::string_view text, const std::string& place);
 /// The device in the delegate's `target_device`, the cpu without one. InvalidArgument when it is no device, or when two
 /// of them differ.
 Expected<Device> delegate_device(const Delegate& delegate);
+
+/// Whether `node` may do more than compute its results: it writes state, or it calls a delegate that was compiled
+/// elsewhere for a backend of which nothing is known (base/backend_facts.h); or a node in its regions does. Such nodes
+/// are never dropped, not even if nothing reads their results, and never change places with each other. REQUIRES: the
+/// node is of the method, and the method of the module.
+bool may_have_effects(const Module& module, const Method& method, const Node& node);
 
 }  // namespace berth::ir

@@ -83,5 +83,12 @@ TEST(EqualConstants, BecomeOneAcrossMethods) {  // Holds row 219.
   expect_keeps_outputs(cse, text);
 }
 
+TEST(EqualCallsOfADelegate, AreTwoCalls) {
+  const std::string text =
+      "delegate @d \"Chip\" = hex\"01\"\nmethod f(%x: f32[2]) {\n  %a: f32[2] = berth::delegate([%x]) @d\n"
+      "  %b: f32[2] = berth::delegate([%x]) @d\n  %c: f32[2] = aten::add.Tensor(%a, %b, 1)\n  return %c\n}\n";
+  EXPECT_EQ(after(cse, text), as_printed(text));
+}
+
 }  // namespace
 }  // namespace berth::passes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/delegate.h"
 #include "compiler/passes/rewrite.h"
 
 namespace berth::passes {
@@ -16,12 +17,12 @@ using ir::ValueId;
 
 class Sweep {
  public:
-  Sweep(Method& method, const ir::Symbols& symbols, const Options& options)
-      : method_(method),
-        symbols_(symbols),
+  Sweep(const ir::Module& module, Method& method, const Options& options)
+      : module_(module),
+        method_(method),
         options_(options),
         live_(method.values.size()),
-        live_sizes_(symbols.size()) {}
+        live_sizes_(module.symbols.size()) {}
 
   bool run() {
     graph(method_.body);
@@ -37,7 +38,7 @@ class Sweep {
   void mark(ir::Dim dim) {
     if (dim.is_constant() || live_sizes_[static_cast<size_t>(dim.symbol)]) return;
     live_sizes_[static_cast<size_t>(dim.symbol)] = true;
-    const ir::Symbol& symbol = symbols_[dim.symbol];
+    const ir::Symbol& symbol = module_.symbols[dim.symbol];
     if (symbol.kind == ir::SymbolKind::kInput) return;
     mark(symbol.a);
     mark(symbol.b);
@@ -58,18 +59,6 @@ class Sweep {
     return !size.is_constant() && live_sizes_[static_cast<size_t>(size.symbol)];
   }
 
-  static bool writes(const Method& method, const Node& node) {
-    if (node.is(ir::OpId::state_write)) return true;
-    // What a backend compiled elsewhere does besides its results, nobody here knows.
-    if (node.is(ir::OpId::delegate) && node.regions.empty()) return true;
-    for (const Graph& region : node.regions) {
-      for (NodeId id : region.nodes) {
-        if (writes(method, method.node(id))) return true;
-      }
-    }
-    return false;
-  }
-
   // Backwards: readers stand behind what they read.
   void graph(Graph& graph) {
     for (const Argument& output : graph.outputs) mark(output);
@@ -78,7 +67,7 @@ class Sweep {
       Node& node = method_.node(*id);
       const bool read = std::any_of(node.results.begin(), node.results.end(),
                                     [&](ValueId result) { return live_[static_cast<size_t>(result.index)]; });
-      if (!read && !writes(method_, node) && !gives_size(node)) {
+      if (!read && !ir::may_have_effects(module_, method_, node) && !gives_size(node)) {
         explain(options_, "dce", method_, node, "gone: unread");
         changed_ = true;
         continue;
@@ -91,8 +80,8 @@ class Sweep {
     graph.nodes.assign(kept.rbegin(), kept.rend());
   }
 
+  const ir::Module& module_;
   Method& method_;
-  const ir::Symbols& symbols_;
   const Options& options_;
   std::vector<bool> live_;
   std::vector<bool> live_sizes_;  // by symbol
@@ -103,7 +92,7 @@ class Sweep {
 
 Expected<Changed> dce(ir::Module& module, const Options& options) {
   bool changed = false;
-  for (Method& method : module.methods) changed = Sweep(method, module.symbols, options).run() || changed;
+  for (Method& method : module.methods) changed = Sweep(module, method, options).run() || changed;
   changed = drop_unused_constants(module) > 0 || changed;
   return changed_if(changed);
 }

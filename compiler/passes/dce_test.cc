@@ -65,5 +65,16 @@ TEST(ANodeThatTellsASize, StaysWhenTheSizeIsUsed) {
   EXPECT_EQ(after(dce, unused).find("nonzero"), std::string::npos);
 }
 
+// Only the backend knows what else they do; of Berth's own nested programs it is known that they do nothing else.
+TEST(CallsOfDelegatesWithUnknownEffects, StayThoughNothingReadsThem) {
+  const auto text = [](const std::string& backend) {
+    return "delegate @d \"" + backend + "\" = hex\"01\"\nmethod f(%x: f32[2], %c: bool) {\n" +
+           "  %a: f32[2] = berth::delegate([%x]) @d\n  berth::if(%c) {\n    ()\n" +
+           "    %b: f32[2] = berth::delegate([%x]) @d\n    yield\n  } {\n    ()\n    yield\n  }\n  return %x\n}\n";
+  };
+  EXPECT_EQ(after(dce, text("Chip")), as_printed(text("Chip")));
+  EXPECT_EQ(after(dce, text("berth.cpu")).find("berth::delegate"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::passes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/delegate.h"
 #include "compiler/place/graph_walk.h"
 
 namespace berth::place {
@@ -16,12 +17,16 @@ class Grouper {
       : module_(module), method_(method), graph_(graph), options_(options), assignment_(*assignment) {
     reads_.resize(graph.nodes.size());
     std::vector<int32_t> made_by(method.values.size(), -1);
+    int32_t last_effect = -1;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = method.node(graph.nodes[i]);
       for_each_mention(method, node, [&](const ValueId& id) {
         if (made_by[at(id)] >= 0) reads_[i].push_back(made_by[at(id)]);
       });
       for (ValueId result : node.results) made_by[at(result)] = static_cast<int32_t>(i);
+      if (!ir::may_have_effects(module, method, node)) continue;
+      if (last_effect >= 0) reads_[i].push_back(last_effect);
+      last_effect = static_cast<int32_t>(i);
     }
   }
 
@@ -217,7 +222,8 @@ class Grouper {
   const Graph& graph_;
   const Options& options_;
   Assignment& assignment_;
-  std::vector<std::vector<int32_t>> reads_;  // of each place in the graph: the places of what it reads
+  // Of each place in the graph: the places of what it reads; of what has effects, the one before it that has, too.
+  std::vector<std::vector<int32_t>> reads_;
   Clusters clusters_;
   Grouping out_;
 };

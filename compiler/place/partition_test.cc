@@ -1,5 +1,7 @@
 #include "compiler/place/partition.h"
 
+#include <algorithm>
+
 #include "compiler/place/testing.h"
 
 namespace berth::place {
@@ -335,6 +337,21 @@ TEST(ASplit, GivesEachTargetAnEqualShareInOrder) {
   EXPECT_EQ(device_of(module, "x1"), sim(0));
   EXPECT_EQ(device_of(module, "x5"), sim(1));
   EXPECT_EQ(device_of(module, "x8"), Device());
+}
+
+// The first call waits for a group that also needs %s, which comes late: by what it needs alone, the second call would
+// come first.
+TEST(DelegatesOfUnknownEffects, KeepTheirOrderAroundTheGroups) {
+  const ir::Module module = placed(
+      "delegate @a \"Chip\" = hex\"01\"\nmethod f(%x: f32[2], %y: f32[2]) {\n  %g: f32[2] = aten::relu(%x)\n"
+      "  %p: f32[2] = berth::delegate([%g]) @a\n  %q: f32[2] = berth::delegate([%y]) @a\n"
+      "  %s: f32[2] = berth::scan(2, [%y], []) {\n    (%c: f32[2])\n    %n: f32[2] = aten::exp(%c)\n    yield %n\n  }\n"
+      "  %h: f32[2] = aten::add.Tensor(%x, %s, 1)\n  return %p, %q, %h\n}\n",
+      options_of("sim:0"));
+  const std::vector<std::string> lines = steps(module);
+  const auto at = [&](const std::string& line) { return std::find(lines.begin(), lines.end(), line) - lines.begin(); };
+  EXPECT_LT(at("berth::delegate(g.cpu) -> p"), at("berth::delegate(y) -> q")) << ir::print(module);
+  EXPECT_LT(at("berth::delegate(y) -> q"), static_cast<ptrdiff_t>(lines.size())) << ir::print(module);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backend_facts.h"
 #include "compiler/plan/plan.h"
 #include "compiler/plan/validate.h"
 #include "compiler/replan/program_lifetimes.h"
@@ -93,21 +94,32 @@ int64_t recorded_bound(const format::ProgramView& view, const fb::ExecutionPlan&
   return static_cast<int64_t>(bound);
 }
 
+// What the backends of the method want behind each of its arenas.
+int64_t bytes_behind(const fb::ExecutionPlan& method) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < method.delegates()->size(); ++i) {
+    bytes = std::max(bytes, bytes_behind_arenas(format::text(method.delegates()->Get(i)->id())));
+  }
+  return bytes;
+}
+
 // The arenas that become smaller take the new places, the others keep theirs.
 format::MethodPlaces choose(const format::ProgramView& view, const fb::ExecutionPlan& method,
                             const Lifetimes& lifetimes, const plan::Plan& plan, std::vector<ArenaChange>* changes) {
   format::MethodPlaces out;
   std::vector<bool> smaller;
+  const int64_t behind = bytes_behind(method);
+  const auto with_behind = [&](int64_t height) { return height == 0 ? 0 : height + behind; };
   for (size_t k = 0; k < plan.spaces.size(); ++k) {
     ArenaChange change;
     change.method = format::text(method.name());
     change.id = static_cast<uint32_t>(k + 1);
     change.device = format::arena_device(method, change.id);
     change.before = method.non_const_buffer_sizes()->Get(change.id);
-    change.lower_bound = plan.spaces[k].lower_bound;
-    const int64_t height = std::max(plan.spaces[k].height, recorded_bound(view, method, change.id));
-    smaller.push_back(height < change.before);
-    change.after = smaller[k] ? height : change.before;
+    change.lower_bound = with_behind(plan.spaces[k].lower_bound);
+    const int64_t bytes = std::max(with_behind(plan.spaces[k].height), recorded_bound(view, method, change.id));
+    smaller.push_back(bytes < change.before);
+    change.after = smaller[k] ? bytes : change.before;
     // Bytes that this arena leaves to the state of other methods may lie behind its own end.
     change.lower_bound = std::min(change.lower_bound, change.after);
     change.optimal = change.after <= change.lower_bound;

@@ -328,5 +328,26 @@ TEST(OffsetsAreOf64Bits, TensorsOfFourGibibytes) {
   EXPECT_EQ(after.offset(0) + after.offset(1) + after.offset(2), 3 * kHuge) << "0, 1 and 2 times 4 GiB";
 }
 
+// Holds row 136: ExecuTorch made the arena 64 bytes larger than its values.
+TEST(ForXnnpack, BytesStayBehindTheArena) {
+  Made made({0, 64, 128, 192});
+  made.delegate({0, 1}).op(2, {1}).op(3, {2}).outputs({3});
+  EXPECT_EQ(After(file_of({made})).arenas[0].after, 32);
+  made.desc.delegates[0].id = "XnnpackBackend";
+  const After after(file_of({made}));
+  EXPECT_EQ(after.arenas[0].after, 32 + 64);
+  EXPECT_EQ(after.arenas[0].lower_bound, 32 + 64);
+  EXPECT_TRUE(after.arenas[0].optimal);
+}
+
+TEST(ForXnnpack, AnArenaThatIsTooSmallForThemIsNotMadeSmaller) {
+  Made made({0, 64, 16, 32}, 80);
+  made.delegate({0, 1}).op(2, {1}).op(3, {2}).outputs({3});
+  made.desc.delegates[0].id = "XnnpackBackend";
+  const After after(file_of({made}));
+  EXPECT_EQ(after.arenas[0].after, 80);
+  EXPECT_EQ(after.offset(1), 64);
+}
+
 }  // namespace
 }  // namespace berth::replan

@@ -1,0 +1,31 @@
+#include "base/backend_facts.h"
+
+#include <cstring>
+
+namespace berth {
+namespace {
+
+constexpr char kXnnpack[] = "xnnpack";
+constexpr int64_t kXnnpackOverread = 64;
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// `word` is in lower case.
+bool contains_in_any_case(const char* text, const char* word) {
+  for (; *text != '\0'; ++text) {
+    size_t i = 0;
+    while (word[i] != '\0' && lower(text[i]) == word[i]) ++i;
+    if (word[i] == '\0') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_berths_own(const char* backend) { return std::strncmp(backend, "berth.", 6) == 0; }
+
+int64_t bytes_behind_arenas(const char* backend) {
+  return contains_in_any_case(backend, kXnnpack) ? kXnnpackOverread : 0;
+}
+
+}  // namespace berth

@@ -1,0 +1,26 @@
+#include "base/backend_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace berth {
+namespace {
+
+TEST(BackendFacts, OfBerthsOwn) {
+  EXPECT_TRUE(is_berths_own("berth.cpu"));
+  EXPECT_TRUE(is_berths_own("berth.mine"));
+  EXPECT_FALSE(is_berths_own("berth"));
+  EXPECT_FALSE(is_berths_own("XnnpackBackend"));
+  EXPECT_FALSE(is_berths_own(""));
+}
+
+TEST(BackendFacts, XnnpackReadsPastArenasByWhateverNameItHas) {
+  EXPECT_EQ(bytes_behind_arenas("XnnpackBackend"), 64);
+  EXPECT_EQ(bytes_behind_arenas("my_XNNPACK"), 64);
+  EXPECT_EQ(bytes_behind_arenas("xnnpac"), 0);
+  EXPECT_EQ(bytes_behind_arenas("xnnpac_xnnpack"), 64);
+  EXPECT_EQ(bytes_behind_arenas("EthosUBackend"), 0);
+  EXPECT_EQ(bytes_behind_arenas(""), 0);
+}
+
+}  // namespace
+}  // namespace berth
