@@ -8,6 +8,7 @@
 
 #include "base/backend_facts.h"
 #include "base/device.h"
+#include "format/delegate_device.h"
 #include "format/nested.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
@@ -118,7 +119,9 @@ class Delegates {
 
   Status check_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
-    BERTH_ASSIGN_OR_RETURN(const Device device, target_device(delegate, place));
+    const TargetDevice target = format::target_device(delegate);
+    if (!target.ok()) return wrong(place, target.message());
+    const Device device = target.device();
     Device strange = device;
     for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) {
       if (format::tensor_device(t) != device) strange = format::tensor_device(t);
@@ -145,19 +148,6 @@ class Delegates {
   }
 
  private:
-  static Expected<Device> target_device(const fb::BackendDelegate& delegate, const std::string& place) {
-    Device device;
-    for (uint32_t i = 0; i < format::length(delegate.compile_specs()); ++i) {
-      const fb::CompileSpec& spec = *delegate.compile_specs()->Get(i);
-      if (std::strcmp(format::text(spec.key()), "target_device") != 0) continue;
-      const size_t size = format::length(spec.value());
-      const auto parsed = parse_device(size == 0 ? "" : reinterpret_cast<const char*>(spec.value()->data()), size);
-      if (!parsed.ok()) return wrong(place, "the delegate's target_device is no device");
-      device = *parsed;
-    }
-    return device;
-  }
-
   /// The method of the delegate's nested program, checked by itself; each payload once.
   Expected<const fb::ExecutionPlan*> open(const fb::BackendDelegate& delegate, const std::string& place) {
     Span<const uint8_t> payload;

@@ -116,7 +116,7 @@ TEST(ADelegateIsGivenWhatLivesOnItsDevice, NothingElse) {
               }),
               "methods[0].instructions[1]: the delegate is on sim:1 and is given a tensor on sim:0");
   EXPECT_SAYS(bent([](ProgramDesc& p) { p.methods[0].delegates[0].compile_specs[0].value = {'x'}; }),
-              "target_device is no device");
+              "target_device \"x\" is not a device");
 }
 
 TEST(TheCallAndTheNestedProgramAgree, InNumberTypeAndScratch) {

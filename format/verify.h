@@ -2,14 +2,16 @@
 // table. It says nothing about whether values overwrite each other: that is format/verify_plan.h.
 //
 // What is held:
-//   the FlatBuffer      every offset, length and alignment inside it (FlatBuffers' own verifier, depth and tables
-//   bounded) segments            inside the file; constants, initial values, named data and payloads inside their
-//   segments each method         a name of its own; every index in range and of the kind that is wanted there each
-//   tensor         a known element type; sizes whose bytes can be counted; a dimension order that is a permutation;
-//                       its place inside its arena and aligned to its elements, on the arena's device; or its constant
-//   each list           items of the right kind; tensors of tensor lists before the list, as ExecuTorch's loader needs
-//   each instruction    operator, delegate, arguments, condition and destination exist
-//   berth.meta          the same, when there is one of a version that this code reads
+//
+//   the FlatBuffer    every offset, length and alignment inside it; depth and tables are bounded
+//   segments          inside the file; constants, initial values, named data and payloads inside their segments
+//   each method       a name of its own; every index in range and of the kind that is wanted there
+//   each tensor       a known element type; sizes whose bytes can be counted; a dimension order that is a permutation;
+//                     its place inside its arena and aligned to its elements, on the arena's device; or its constant
+//   each list         items of the right kind; tensors of tensor lists before the list, as ExecuTorch's loader needs
+//   each instruction  operator, delegate, arguments, condition and destination exist
+//   each delegate     its payload exists; its compile specs agree on a device (base/target_device.h)
+//   berth.meta        the same, when there is one of a version that this code reads
 //
 // No heap, no recursion beyond a fixed depth. Time is at most proportional to the size of the FlatBuffer, whatever the
 // file says: lists that share their bytes are counted as often as they are named, and a file that names more than it

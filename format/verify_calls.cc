@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/result.h"
+#include "format/delegate_device.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
 #include "format/verify_parts.h"
@@ -49,6 +50,8 @@ Error verify_delegates(const Spot& spot, const fb::ExecutionPlan& plan) {
         return here.fail(Error::kInvalidProgram, "compile spec %u has no key", k);
       }
     }
+    const TargetDevice target = target_device(delegate);
+    if (!target.ok()) return here.fail(Error::kInvalidProgram, "%s", target.message());
   }
   return Error::kOk;
 }

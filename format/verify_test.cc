@@ -295,6 +295,14 @@ TEST(Verify, DelegatesAndDevicesAreHeldToTheTables) {
   };
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].delegates[0].id.clear(); }),
             "methods[1].delegates[0]: the delegate names no backend");
+  EXPECT_EQ(bent([](ProgramDesc& p) {
+              p.methods[1].delegates[0].compile_specs.push_back({"target_device", {'s', 'i', 'm', ':', '0'}});
+            }),
+            "methods[1].delegates[0]: target_device is both cuda:1 and sim:0; expected one device");
+  EXPECT_NE(bent([](ProgramDesc& p) {
+              p.methods[1].delegates[1].compile_specs = {{"target_device", {}}};
+            }).find("methods[1].delegates[1]: target_device \"\" is not a device; expected"),
+            std::string::npos);
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[1].device = Device(DeviceType::kCuda, 0); }),
             "methods[1].values[7]: the tensor is on cuda:1, its arena 2 on cuda:0");
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[1].device = Device(static_cast<DeviceType>(55)); }),

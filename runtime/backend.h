@@ -25,14 +25,12 @@ struct CompileSpec {
   Span<const uint8_t> value;
 };
 
-/// The key whose value is the text of the delegate's device: "cuda:0".
-constexpr const char* kTargetDeviceKey = "target_device";
-
 /// A delegate as the file has it. Everything in it outlives the delegate's handle.
 struct DelegateSource {
   Span<const uint8_t> payload;
   Span<const CompileSpec> specs;
-  /// From target_device, after the mapping that the Program was loaded with; the host without one.
+  /// From target_device (base/target_device.h), after the mapping that the Program was loaded with; the host without
+  /// one.
   Device device;
   /// Blobs of the program's own file and of the data files beside it.
   const NamedDataMap* named_data = nullptr;

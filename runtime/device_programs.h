@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/target_device.h"
 #include "format/write/test_programs.h"
 #include "runtime/device_memory_buffer.h"
 #include "runtime/program.h"
@@ -21,7 +22,7 @@ inline format::TensorDesc on_device(std::vector<int32_t> sizes, uint32_t arena, 
 }
 
 inline format::DelegateDesc add_delegate(const std::string& device) {
-  return {"FakeAdd", 0, {{"rounds", {1}}, {kTargetDeviceKey, {device.begin(), device.end()}}}};
+  return {"FakeAdd", 0, {{"rounds", {1}}, {kTargetDevice, {device.begin(), device.end()}}}};
 }
 
 /// out = a + b of 2x2 floats, added on cuda:0, as ExecuTorch 1.5 lays it out:

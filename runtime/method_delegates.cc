@@ -5,6 +5,7 @@
 
 #include "base/backend_facts.h"
 #include "base/math.h"
+#include "format/delegate_device.h"
 #include "runtime/method_loader.h"
 
 namespace berth::internal {
@@ -27,7 +28,6 @@ size_t blocks(size_t bytes) { return ceil_div(bytes, sizeof(DelegateBlock)); }
 
 }  // namespace
 
-// The device of a target_device spec; two that differ are refused.
 Error MethodLoader::delegate_device(size_t index, Device* device) {
   const fb::BackendDelegate& delegate = delegate_at(plan_, index);
   const uint32_t specs = length(delegate.compile_specs());
@@ -35,28 +35,14 @@ Error MethodLoader::delegate_device(size_t index, Device* device) {
     return fail(Error::kNotSupported, "delegates", index, "a delegate has at most %zu compile specs, found %u",
                 kMaxCompileSpecs, specs);
   }
-  *device = Device();
-  bool said = false;
   for (uint32_t i = 0; i < specs; ++i) {
-    const fb::CompileSpec* spec = delegate.compile_specs()->Get(i);
-    if (spec == nullptr) return fail(Error::kInvalidProgram, "delegates", index, "compile spec %u is missing", i);
-    if (std::strcmp(text(spec->key()), kTargetDeviceKey) != 0) continue;
-    const auto* value = spec->value();
-    const char* name = value == nullptr ? "" : reinterpret_cast<const char*>(value->data());
-    const int size = static_cast<int>(length(value) < 32 ? length(value) : 32);
-    const Result<Device> found = parse_device(name, length(value));
-    if (!found.ok()) {
-      return fail(Error::kInvalidProgram, "delegates", index,
-                  "target_device \"%.*s\" is no device; the types are %s, with an index from 0 to 127 as in cuda:0",
-                  size, name, kDeviceTypeNames);
+    if (delegate.compile_specs()->Get(i) == nullptr) {
+      return fail(Error::kInvalidProgram, "delegates", index, "compile spec %u is missing", i);
     }
-    if (said && *found != *device) {
-      return fail(Error::kInvalidProgram, "delegates", index, "target_device is said to be %s and %s",
-                  to_text(*device).text, to_text(*found).text);
-    }
-    said = true;
-    *device = *found;
   }
+  const TargetDevice target = format::target_device(delegate);
+  if (!target.ok()) return fail(Error::kInvalidProgram, "delegates", index, "%s", target.message());
+  *device = target.device();
   return Error::kOk;
 }
 

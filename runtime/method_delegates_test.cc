@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/target_device.h"
 #include "runtime/device_programs.h"
 
 namespace berth {
@@ -160,7 +161,7 @@ TEST(TargetDevice, IsReadStrictly) {
     ProgramDesc desc = delegated_add();
     auto& specs = desc.methods[0].delegates[0].compile_specs;
     specs.clear();
-    for (const std::string& text : texts) specs.push_back({kTargetDeviceKey, {text.begin(), text.end()}});
+    for (const std::string& text : texts) specs.push_back({kTargetDevice, {text.begin(), text.end()}});
     OnDevices on(desc);
     EXPECT_NE(on.load(), Error::kOk);
     EXPECT_EQ(on.add.loads, 0);
@@ -168,11 +169,12 @@ TEST(TargetDevice, IsReadStrictly) {
   };
   EXPECT_EQ(
       said({"tpu:0"}),
-      "methods[forward].delegates[0]: target_device \"tpu:0\" is no device; the types are cpu, cuda, sim, with an "
-      "index from 0 to 127 as in cuda:0");
-  EXPECT_NE(said({"cuda:300"}).find("is no device"), std::string::npos);
-  EXPECT_NE(said({""}).find("is no device"), std::string::npos);
-  EXPECT_EQ(said({"cuda:0", "cuda:1"}), "methods[forward].delegates[0]: target_device is said to be cuda:0 and cuda:1");
+      "methods[0].delegates[0]: target_device \"tpu:0\" is not a device; expected one of the types cpu, cuda, "
+      "sim, all but cpu with an index from 0 to 127 as in cuda:0");
+  EXPECT_NE(said({"cuda:300"}).find("is not a device"), std::string::npos);
+  EXPECT_NE(said({""}).find("is not a device"), std::string::npos);
+  EXPECT_EQ(said({"cuda:0", "cuda:1"}),
+            "methods[0].delegates[0]: target_device is both cuda:0 and cuda:1; expected one device");
   EXPECT_NE(said({"cuda:1"}).find("argument 0 is on cuda:0, the delegate on cuda:1"), std::string::npos);
   EXPECT_NE(said(std::vector<std::string>(33, "cuda:0")).find("at most 32 compile specs, found 33"), std::string::npos);
 }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "format/delegate_device.h"
+
 namespace berth::tool {
 
 std::string port_name(const char* name, bool input, size_t index) {
@@ -43,12 +45,7 @@ const fb::MethodMeta* method_names(const format::ProgramView& program, size_t in
 
 std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate) {
   const auto* entry = method.delegates()->Get(static_cast<flatbuffers::uoffset_t>(delegate));
-  for (flatbuffers::uoffset_t i = 0; i < format::length(entry->compile_specs()); ++i) {
-    const fb::CompileSpec* spec = entry->compile_specs()->Get(i);
-    if (std::strcmp(format::text(spec->key()), "target_device") != 0 || spec->value() == nullptr) continue;
-    return std::string(reinterpret_cast<const char*>(spec->value()->data()), spec->value()->size());
-  }
-  return "cpu";
+  return device_name(format::target_device(*entry).device());
 }
 
 }  // namespace berth::tool

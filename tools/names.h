@@ -17,7 +17,7 @@ std::string device_name(Device device);
 const char* tag_name(Tag tag);
 /// What the compiler left about method `index` of the program; null when it left nothing.
 const fb::MethodMeta* method_names(const format::ProgramView& program, size_t index);
-/// The device that the delegate's compile specs name ("target_device"), "cpu" without one.
+/// The device of the delegate, as device_name() writes it. REQUIRES: the program was verified.
 std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate);
 
 }  // namespace berth::tool

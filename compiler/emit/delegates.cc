@@ -15,6 +15,7 @@
 #include "compiler/emit/order_method.h"
 #include "compiler/emit/plan_method.h"
 #include "compiler/emit/region_module.h"
+#include "compiler/ir/delegate.h"
 #include "format/nested.h"
 #include "format/write/write_program.h"
 
@@ -26,7 +27,6 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpId;
 
-constexpr const char* kTargetDevice = "target_device";
 /// What the vectorised kernels of the host want.
 constexpr int64_t kCpuAlignment = 64;
 /// A scratch over 2 GiB is a tensor of two dimensions, the inner one of this size.
@@ -224,7 +224,7 @@ class Calls {
       return Done{};
     }
     DelegateReport report;
-    BERTH_ASSIGN_OR_RETURN(report.device, delegate_device(delegate));
+    BERTH_ASSIGN_OR_RETURN(report.device, ir::delegate_device(delegate));
     format::DelegateDesc desc;
     desc.id = delegate.backend;
     for (const ir::CompileSpec& spec : delegate.specs) {
@@ -276,25 +276,6 @@ class Calls {
 };
 
 }  // namespace
-
-Expected<Device> delegate_device(const ir::Delegate& delegate) {
-  std::optional<Device> found;
-  for (const ir::CompileSpec& spec : delegate.specs) {
-    if (spec.key != kTargetDevice) continue;
-    const auto device = parse_device(spec.value.data(), spec.value.size());
-    if (!device.ok()) {
-      return Failure{Error::kInvalidArgument, "",
-                     "target_device \"" + spec.value + "\" is no device; types are " + kDeviceTypeNames};
-    }
-    if (found.has_value() && *found != *device) {
-      return Failure{
-          Error::kInvalidArgument, "",
-          std::string("two target_device specs differ: ") + to_text(*found).text + " and " + to_text(*device).text};
-    }
-    found = *device;
-  }
-  return found.value_or(Device());
-}
 
 Alignments alignments_of(const Module& module, const ir::Method& method, const EmitOptions& options) {
   Alignments alignments{options.alignment, options.device_alignment};

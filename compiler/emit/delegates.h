@@ -18,10 +18,6 @@
 
 namespace berth::emit {
 
-/// The device in the delegate's compile specs, "target_device"; the host's without one. InvalidArgument for a text that
-/// is no device, or for two that differ.
-Expected<Device> delegate_device(const ir::Delegate& delegate);
-
 /// What addresses in the method's arenas are multiples of: options.alignment on the host, options.device_alignment
 /// elsewhere. At least 16 when the method calls delegates (base/backend_facts.h), on the host 64 when one is of
 /// "berth.cpu".

@@ -8,6 +8,7 @@
 #include "compiler/emit/lifetimes_analysis.h"
 #include "compiler/emit/slots.h"
 #include "compiler/emit/state_in_place.h"
+#include "compiler/ir/delegate.h"
 
 namespace berth::emit {
 namespace internal {
@@ -332,7 +333,7 @@ Status Analysis::visit_delegate(NodeId id, const std::string& where) {
   TensorType bytes;
   bytes.dtype = DType::kU8;
   bytes.shape = {ir::Dim(scratch_bytes_[n])};
-  BERTH_ASSIGN_OR_RETURN(bytes.device, delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]));
+  BERTH_ASSIGN_OR_RETURN(bytes.device, ir::delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]));
   BERTH_ASSIGN_OR_RETURN(out_.scratch[n], add_storage(bytes, false, step_, step_ + 1, where, ValueId{}));
   return Done{};
 }

@@ -1,8 +1,7 @@
 #include "compiler/ir/delegate.h"
 
-#include <optional>
-
 #include "base/backend_facts.h"
+#include "base/target_device.h"
 #include "compiler/ir/text.h"
 
 namespace berth::ir {
@@ -18,18 +17,10 @@ Expected<Device> parse_device(std::string_view text, const std::string& place) {
 }
 
 Expected<Device> delegate_device(const Delegate& delegate) {
-  const std::string place = "delegate " + named('@', delegate.name) + ", " + kTargetDevice;
-  std::optional<Device> device;
-  for (const CompileSpec& spec : delegate.specs) {
-    if (spec.key != kTargetDevice) continue;
-    BERTH_ASSIGN_OR_RETURN(const Device found, parse_device(spec.value, place));
-    if (device.has_value() && *device != found) {
-      return Failure{Error::kInvalidArgument, place,
-                     "is said twice: " + std::string(to_text(*device).text) + " and " + to_text(found).text};
-    }
-    device = found;
-  }
-  return device.value_or(Device());
+  TargetDevice target;
+  for (const CompileSpec& spec : delegate.specs) target.read(spec.key.c_str(), spec.value.data(), spec.value.size());
+  if (target.ok()) return target.device();
+  return Failure{Error::kInvalidArgument, "delegate " + named('@', delegate.name), target.message()};
 }
 
 bool may_have_effects(const Module& module, const Method& method, const Node& node) {

@@ -10,15 +10,11 @@
 
 namespace berth::ir {
 
-/// The compile spec that says where a delegate computes: a device as parse_device() reads it. Its inputs and outputs
-/// live there. ExecuTorch's name.
-constexpr const char* kTargetDevice = "target_device";
-
 /// `text` as a device, "cuda:0". The failure, at `place`, lists the types that there are.
 Expected<Device> parse_device(std::string_view text, const std::string& place);
 
-/// The device in the delegate's `target_device`, the cpu without one. InvalidArgument when it is no device, or when two
-/// of them differ.
+/// Where the delegate computes, by the rule of base/target_device.h: its inputs and outputs live there. InvalidArgument
+/// when its compile specs do not agree on a device.
 Expected<Device> delegate_device(const Delegate& delegate);
 
 /// Whether `node` may do more than compute its results: it writes state, or it calls a delegate that was compiled

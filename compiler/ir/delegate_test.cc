@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/target_device.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
@@ -88,7 +89,8 @@ TEST(TargetDeviceIsReadStrictly, Values) {
   const auto unknown = device("tpu:0");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().text(),
-            "delegate @d, target_device: expected a device of a type among cpu, cuda, sim, found \"tpu:0\"");
+            "delegate @d: target_device \"tpu:0\" is not a device; expected one of the types cpu, cuda, sim, all but "
+            "cpu with an index from 0 to 127 as in cuda:0");
   for (const char* bad : {"cuda:-1", "cuda:300", "cuda:128", "cuda:", "cuda:01", "cuda: 1", "cuda:1 ", "", "cpu:1"}) {
     const auto refused = device(bad);
     ASSERT_FALSE(refused.ok()) << bad;
@@ -103,7 +105,7 @@ TEST(TargetDeviceIsReadStrictly, WithoutAndTwice) {
   EXPECT_TRUE(delegate_device(with_devices({"cuda:0", "CUDA:0"})).ok());
   const auto conflict = delegate_device(with_devices({"cuda:0", "cuda:1"}));
   ASSERT_FALSE(conflict.ok());
-  EXPECT_NE(conflict.error().text().find("is said twice: cuda:0 and cuda:1"), std::string::npos);
+  EXPECT_NE(conflict.error().text().find("target_device is both cuda:0 and cuda:1"), std::string::npos);
 }
 
 // A call of @d with this text behind it.
@@ -148,7 +150,7 @@ TEST(ARegionIsClosed, OverAllButConstants) {
 TEST(DelegatesThemselvesAreChecked, NamesBackendsSpecs) {
   EXPECT_NE(error_of("delegate @d \"b\"\ndelegate @d \"b\"").find("declared twice"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"\"").find("expected the name of a backend"), std::string::npos);
-  EXPECT_NE(error_of("delegate @d \"b\" {target_device = \"gpu\"}").find("among cpu, cuda, sim"), std::string::npos);
+  EXPECT_NE(error_of("delegate @d \"b\" {target_device = \"gpu\"}").find("types cpu, cuda, sim"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" {a}").find("expected '='"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" {a = 1}").find("a compile spec's value in quotes"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" = hex\"0\"").find("odd number"), std::string::npos);

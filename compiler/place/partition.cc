@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/target_device.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 #include "compiler/place/assign.h"
@@ -62,7 +63,7 @@ class MethodPartitioner {
       delegate.name = "d" + std::to_string(number++);
     } while (taken(delegate.name));
     delegate.backend = target.backend;
-    if (!target.device.is_cpu()) delegate.specs.push_back({ir::kTargetDevice, to_text(target.device).text});
+    if (!target.device.is_cpu()) delegate.specs.push_back({kTargetDevice, to_text(target.device).text});
     module_.delegates.push_back(std::move(delegate));
   }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "compiler/import/pte/method_importer.h"
-#include "compiler/ir/delegate.h"
 
 namespace berth::pte {
 
@@ -36,9 +35,6 @@ Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
     copy.key = format::text(spec.key());
     if (spec.value() != nullptr) copy.value.assign(spec.value()->begin(), spec.value()->end());
     delegate.specs.push_back(std::move(copy));
-  }
-  if (const auto device = ir::delegate_device(delegate); !device.ok()) {
-    return invalid(device.error().place + ": " + device.error().message);
   }
   Span<const uint8_t> payload;
   if (source_.program.delegate_payload(from, &payload) != Error::kOk) {

@@ -1,0 +1,16 @@
+#include "format/delegate_device.h"
+
+namespace berth::format {
+
+TargetDevice target_device(const fb::BackendDelegate& delegate) {
+  TargetDevice target;
+  for (uint32_t i = 0; i < length(delegate.compile_specs()); ++i) {
+    const fb::CompileSpec* spec = delegate.compile_specs()->Get(i);
+    if (spec == nullptr) continue;
+    const auto* value = spec->value();
+    target.read(text(spec->key()), value == nullptr ? nullptr : value->data(), length(value));
+  }
+  return target;
+}
+
+}  // namespace berth::format
