@@ -9,14 +9,9 @@
 #include "compiler/ir/shape_args.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
+#include "compiler/ir/verify_regions.h"
 
 namespace berth::ir {
-namespace {
-
-constexpr int kMaxRegionDepth = 32;
-
-}  // namespace
-
 Expected<Module> parse(std::string_view text, const std::string& name, const std::string& directory) {
   BERTH_ASSIGN_OR_RETURN(Module module, Parser(text, name, directory).module());
   Status status = verify(module);
@@ -304,7 +299,7 @@ Status Parser::object_name(Node& node) {
 // `{ (%x: f32[2]) … yield %y }`, as many as there are. What a region defines is not seen outside of it.
 Status Parser::regions(Node& node, int depth) {
   while (accept("{")) {
-    if (depth == kMaxRegionDepth) return fail("expected at most 32 regions within each other");
+    if (const std::string problem = depth_problem(node, depth); !problem.empty()) return fail(problem);
     const size_t outer = scope_.size();
     Graph region;
     BERTH_TRY(inputs(region));

@@ -13,8 +13,6 @@
 namespace berth::ir {
 namespace {
 
-constexpr int kMaxRegionDepth = 64;
-
 class Verifier {
  public:
   Verifier(Module& module, Method& method)
@@ -86,7 +84,6 @@ class Verifier {
   }
 
   Status graph(const Graph& graph, int depth) {
-    if (depth > kMaxRegionDepth) return fail("regions lie more than 64 deep within each other");
     std::vector<ValueId> here;
     for (ValueId id : graph.inputs) BERTH_TRY(define(id, ValueKind::kInput, here));
     for (NodeId id : graph.nodes) BERTH_TRY(node(id, depth, here));
@@ -105,6 +102,9 @@ class Verifier {
     const Node& node = method_.node(id);
     if (node.op == nullptr) return fail(id, "has no operator");
     for (const Argument& argument : node.args) BERTH_TRY(uses(argument, ", node " + std::to_string(id.index)));
+    if (!node.regions.empty()) {
+      if (const std::string problem = depth_problem(node, depth); !problem.empty()) return fail(id, problem);
+    }
     for (const Graph& region : node.regions) {
       BERTH_TRY(node.is(OpId::delegate) ? closed_graph(region, depth + 1) : graph(region, depth + 1));
     }

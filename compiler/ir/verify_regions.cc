@@ -202,6 +202,11 @@ class RegionRules {
 
 }  // namespace
 
+std::string depth_problem(const Node& node, int depth) {
+  if (depth < kMaxRegionDepth + (node.is(OpId::delegate) ? 1 : 0)) return "";
+  return "expected at most " + std::to_string(kMaxRegionDepth) + " regions within each other";
+}
+
 std::string region_problem(const Module& module, const Method& method, const Node& node) {
   return RegionRules(module, method, node).check();
 }

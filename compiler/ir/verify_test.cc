@@ -4,6 +4,7 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ir/print.h"
 
 namespace berth::ir {
 namespace {
@@ -125,6 +126,61 @@ TEST_F(AModule, WithoutTheStateThatItWrites) {
 TEST_F(AModule, WithTwoMethodsOfOneName) {
   module_.methods.push_back(module_.methods[0]);
   expect_problem("method f: the name is taken twice");
+}
+
+// `levels` branches within each other, and a delegate in the innermost.
+Module nested_branches(int levels) {
+  Module module;
+  module.delegates.push_back({"d", "berth.sim", {}, std::nullopt});
+  Method& method = module.methods.emplace_back();
+  method.name = "forward";
+  TensorType type;
+  type.shape = dims({2});
+  const ValueId flag = method.add_input(Type(ScalarKind::kBool), "flag");
+  const ValueId x = method.add_input(type, "x");
+  const auto add = [&](OpId op, std::vector<Argument> args, std::vector<Graph> regions) {
+    const NodeId id{static_cast<int32_t>(method.nodes.size())};
+    const ValueId result = method.add_value(type, "");
+    method.value(result).kind = ValueKind::kNode;
+    method.value(result).node = id;
+    Node node;
+    node.op = &operator_of(op);
+    node.args = std::move(args);
+    node.regions = std::move(regions);
+    node.results = {result};
+    node.delegate = op == OpId::delegate ? 0 : -1;
+    method.nodes.push_back(std::move(node));
+    return id;
+  };
+  const auto result_of = [&](NodeId id) { return Argument(method.node(id).results[0]); };
+  const ValueId inside = method.add_value(type, "inside");
+  method.value(inside).kind = ValueKind::kInput;
+  NodeId node = add(OpId::delegate, {ValueList{x}}, {Graph{{inside}, {}, {Argument(inside)}}});
+  for (int i = 0; i < levels; ++i) {
+    node = add(OpId::if_, {flag}, {Graph{{}, {node}, {result_of(node)}}, Graph{{}, {}, {Argument(x)}}});
+  }
+  method.body.nodes = {node};
+  method.body.outputs = {result_of(node)};
+  return module;
+}
+
+TEST(NestedRegions, ThatAreVerifiedAreParsedBack) {
+  Module module = nested_branches(32);
+  const Status sound = verify(module);
+  ASSERT_TRUE(sound.ok()) << sound.error().text();
+  const auto again = parse(print(module), "t");
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(print(*again), print(module));
+}
+
+TEST(NestedRegions, BelowTheLimitAreRefusedByVerifierAndParserAlike) {
+  Module module = nested_branches(33);
+  const Status refused = verify(module);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("expected at most 32 regions within each other"), std::string::npos);
+  const auto again = parse(print(module), "t");
+  ASSERT_FALSE(again.ok());
+  EXPECT_NE(again.error().message.find("expected at most 32 regions within each other"), std::string::npos);
 }
 
 }  // namespace
