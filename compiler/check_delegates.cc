@@ -142,7 +142,7 @@ class Delegates {
 
   /// The payload of a delegate, whether or not anything calls it.
   Status check_payload(const fb::BackendDelegate& delegate, const std::string& place) {
-    if (!is_berths_own(delegate)) return Done{};
+    if (!is_berths_own(format::text(delegate.id()))) return Done{};
     BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const fb::ExecutionPlan* const nested, open(delegate, place));
     return Done{};
   }

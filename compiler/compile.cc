@@ -8,6 +8,7 @@
 #include <map>
 #include <system_error>
 
+#include "base/backend_facts.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "compiler/check_delegates.h"
@@ -90,7 +91,15 @@ Expected<emit::EmitOptions> emit_options(const CompileOptions& options) {
   return emit;
 }
 
-Expected<place::Options> place_options(const CompileOptions& options) {
+// Whether the program may have operators of Berth's own. Where "portable" is the only target it must not, unless it
+// calls delegates that no other runtime has.
+bool takes_berths_runtime(const ir::Module& module, const std::vector<targets::Target>& targets) {
+  return !std::all_of(targets.begin(), targets.end(), [](const auto& target) { return target.is_portable(); }) ||
+         std::any_of(module.delegates.begin(), module.delegates.end(),
+                     [](const ir::Delegate& delegate) { return is_berths_own(delegate.backend.c_str()); });
+}
+
+Expected<place::Options> place_options(const ir::Module& module, const CompileOptions& options) {
   place::Options placing;
   BERTH_ASSIGN_OR_RETURN(placing.targets, targets::parse_targets(options.target));
   const char* const known[] = {"native", "generic", "avx2", "avx512"};
@@ -111,6 +120,7 @@ Expected<place::Options> place_options(const CompileOptions& options) {
   }
   placing.node_device = options.node_device;
   placing.split = options.split;
+  placing.direct_copies = takes_berths_runtime(module, placing.targets);
   return placing;
 }
 
@@ -167,8 +177,8 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
                                 static_cast<int64_t>(delegate.own_scratch_bytes)});
   }
   for (const emit::CopyReport& copy : emitted.copies) {
-    report.copies.push_back(
-        {copy.method, copy.from, copy.to, static_cast<int64_t>(copy.count), static_cast<int64_t>(copy.bytes)});
+    report.copies.push_back({copy.method, copy.from, copy.to, static_cast<int64_t>(copy.count),
+                             static_cast<int64_t>(copy.bytes), static_cast<int64_t>(copy.per_turn)});
   }
   report.instructions = static_cast<int64_t>(emitted.instructions);
   report.views = static_cast<int64_t>(emitted.views);
@@ -185,9 +195,24 @@ void fill_report(const emit::EmittedProgram& emitted, CompileReport& report) {
   }
 }
 
+// What is copied within a device has no form in ExecuTorch's operators.
+Status check_portable(const format::ProgramDesc& program) {
+  for (const format::MethodDesc& method : program.methods) {
+    for (const format::OperatorDesc& op : method.operators) {
+      if (op.name != "berth::_d2d_copy") continue;
+      return Failure{Error::kNotSupported, "method " + method.name,
+                     "an output, or a state, on a device is to be a copy of another value there, which takes " +
+                         op.name +
+                         ", and ExecuTorch's library has no such operator; have it on the host, or compile for Berth's "
+                         "own runtime (--target portable,cpu)"};
+    }
+  }
+  return Done{};
+}
+
 // From a module to the tables of a program; nothing is written yet.
 Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
-  BERTH_ASSIGN_OR_RETURN(const place::Options placing, place_options(options));
+  BERTH_ASSIGN_OR_RETURN(const place::Options placing, place_options(module, options));
   BERTH_ASSIGN_OR_RETURN(emit::EmitOptions emitting, emit_options(options));
   BERTH_TRY(ir::verify(module));
   BERTH_ASSIGN_OR_RETURN(emitting.callers, callers_on_host(module, placing));
@@ -217,6 +242,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   if (passes::wants_why(pass_options, "reuse")) emitting.why_reuse = &report.why;
   auto emitted = emit::emit(module, emitting);
   if (!emitted.ok()) return emitted.error();
+  if (!placing.direct_copies) BERTH_TRY(check_portable(emitted->program));
   fill_report(*emitted, report);
   return emitted;
 }

@@ -36,7 +36,7 @@ enum class Planner : uint8_t {
 
 struct CompileOptions {
   /// What runs the program: targets in order of preference, "cuda:0,cpu" (compiler/targets/target.h). "portable":
-  /// operators of ExecuTorch's portable library alone.
+  /// operators of ExecuTorch's portable library alone; so devices copy to each other through the host.
   std::string target = "portable";
   /// The instruction set that the `cpu` target packs weights for: "native" (this machine's), "generic" (none: dense
   /// weights), "avx2" or "avx512". Programs run on every machine; on another they order the weights anew at load.
@@ -99,13 +99,15 @@ struct DelegateReport {
   int64_t own_scratch_bytes = 0;  // it would take if nothing lay in the bytes of results until they are written
 };
 
-/// What one run of a method copies from one device to another, with every symbol at its upper end.
+/// What one run of a method copies from one device to another, with every symbol at its upper end. A scan counts as
+/// often as it turns; of the branches of an `if`, the one that copies more; a `while` as one turn.
 struct CopyReport {
   std::string method;
   Device from;
   Device to;
   int64_t count = 0;
   int64_t bytes = 0;
+  int64_t per_turn = 0;  // of `count`: those in `while` loops, which each further turn makes again
 };
 
 struct CompileReport {

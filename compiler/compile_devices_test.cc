@@ -233,5 +233,45 @@ TEST(Compile, NeverWritesOverAFileThatTheModuleWasReadFrom) {
   std::remove(path.c_str());
 }
 
+// A value goes from the first GPU to the second; each has a delegate of another maker.
+constexpr const char* kTwoGpus =
+    "delegate @a \"CudaBackend\" {target_device = \"cuda:0\"} = hex\"0102\"\n"
+    "delegate @b \"CudaBackend\" {target_device = \"cuda:1\"} = hex\"0304\"\n"
+    "method forward(%x: f32[4]) {\n  %y: f32[4] = berth::delegate([%x]) @a\n  %z: f32[4] = berth::delegate([%y]) @b\n"
+    "  return %z\n}\n";
+
+TEST(ForPortable, DevicesCopyToEachOtherThroughTheHost) {
+  const Compiled portable(kTwoGpus, target("portable"));
+  EXPECT_EQ(portable.calls("berth::_d2d_copy"), 0);
+  EXPECT_EQ(portable.calls("et_copy::_h2d_copy"), 2);
+  EXPECT_EQ(portable.calls("et_copy::_d2h_copy"), 2);
+  const Compiled direct(kTwoGpus, target("portable,cuda:0"));
+  EXPECT_EQ(direct.calls("berth::_d2d_copy"), 1);
+  EXPECT_EQ(direct.calls("et_copy::_h2d_copy"), 1);
+}
+
+TEST(ForPortable, ACopyThatTheModelHasGoesThroughTheHostToo) {
+  const Compiled portable(
+      "delegate @a \"CudaBackend\" {target_device = \"cuda:0\"} = hex\"0102\"\n"
+      "delegate @b \"CudaBackend\" {target_device = \"cuda:1\"} = hex\"0304\"\nmethod forward(%x: f32[4]@cuda:0) {\n"
+      "  %y: f32[4]@cuda:0 = berth::delegate([%x]) @a\n  %d: f32[4]@cuda:1 = berth::_d2d_copy(%y)\n"
+      "  %z: f32[4]@cuda:1 = berth::delegate([%d]) @b\n  return %z\n}\n",
+      target("portable"));
+  EXPECT_EQ(portable.calls("berth::_d2d_copy"), 0);
+  EXPECT_EQ(portable.calls("et_copy::_h2d_copy"), 1);
+  EXPECT_EQ(portable.calls("et_copy::_d2h_copy"), 1);
+}
+
+TEST(ForPortable, WhatWouldBeCopiedWithinADeviceIsRefused) {
+  const std::string text =
+      "delegate @a \"CudaBackend\" {target_device = \"cuda:0\"} = hex\"0102\"\nmethod forward(%x: f32[4]@cuda:0) {\n"
+      "  %y: f32[4]@cuda:0 = berth::delegate([%x]) @a\n  return %y, %y\n}\n";
+  const auto refused = compile(parsed(text), target("portable"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Error::kNotSupported);
+  EXPECT_NE(refused.error().text().find("ExecuTorch's library has no such operator"), std::string::npos);
+  EXPECT_EQ(Compiled(text, target("portable,cpu")).calls("berth::_d2d_copy"), 1);
+}
+
 }  // namespace
 }  // namespace berth

@@ -54,7 +54,8 @@ Json report_json(const CompileReport& report) {
                       {"from", device_name(copy.from)},
                       {"to", device_name(copy.to)},
                       {"count", copy.count},
-                      {"bytes", copy.bytes}});
+                      {"bytes", copy.bytes},
+                      {"per_turn", copy.per_turn}});
   }
   return {{"arenas", arenas},
           {"delegates", delegates},
@@ -93,8 +94,10 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
                in_results);
   }
   for (const CopyReport& copy : report.copies) {
-    fmt::print("{}: {} from {} to {}, {} in all\n", copy.method, counted(copy.count, "copy", "copies"),
-               device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes));
+    const std::string again =
+        copy.per_turn > 0 ? fmt::format("; {} of them again in each further turn of a loop", copy.per_turn) : "";
+    fmt::print("{}: {} from {} to {}, {} in all{}\n", copy.method, counted(copy.count, "copy", "copies"),
+               device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes), again);
   }
 }
 

@@ -84,13 +84,35 @@ bool is_copy(const fb::Operator& op) {
   return name.rfind("et_copy::", 0) == 0 || name == "berth::_d2d_copy";
 }
 
-// The copies between devices that the program makes, by direction.
+// Of each instruction of a chain: whether a jump back goes over it.
+std::vector<bool> in_loops(const flatbuffers::Vector<flatbuffers::Offset<fb::Instruction>>& instructions) {
+  std::vector<int> loops(instructions.size() + 1);  // how many more begin there than end
+  for (uint32_t k = 0; k < instructions.size(); ++k) {
+    const auto* jump = instructions.Get(k)->instr_args_as_JumpFalseCall();
+    if (jump == nullptr || jump->destination_instruction() > static_cast<int64_t>(k)) continue;
+    ++loops[static_cast<size_t>(jump->destination_instruction())];
+    --loops[k + 1];
+  }
+  std::vector<bool> inside(instructions.size());
+  int open = 0;
+  for (size_t k = 0; k < inside.size(); ++k) inside[k] = (open += loops[k]) > 0;
+  return inside;
+}
+
+struct CopySums {
+  int64_t count = 0;
+  int64_t bytes = 0;
+  int64_t in_loops = 0;
+};
+
+// The instructions that copy between devices, by direction, each counted once.
 Json copies_json(const fb::ExecutionPlan& method) {
-  std::map<std::pair<std::string, std::string>, std::pair<int64_t, int64_t>> copies;
+  std::map<std::pair<std::string, std::string>, CopySums> copies;
   for (const fb::Chain* chain : *method.chains()) {
     if (chain->instructions() == nullptr) continue;
-    for (const fb::Instruction* instruction : *chain->instructions()) {
-      const auto* call = instruction->instr_args_as_KernelCall();
+    const std::vector<bool> looped = in_loops(*chain->instructions());
+    for (uint32_t k = 0; k < chain->instructions()->size(); ++k) {
+      const auto* call = chain->instructions()->Get(k)->instr_args_as_KernelCall();
       if (call == nullptr || call->args()->size() < 2) continue;
       const fb::Operator& op = *method.operators()->Get(static_cast<uint32_t>(call->op_index()));
       if (!is_copy(op)) continue;
@@ -98,15 +120,19 @@ Json copies_json(const fb::ExecutionPlan& method) {
       const fb::Tensor* to = format::tensor_at(method, call->args()->Get(1));
       uint64_t bytes = 0;
       if (from == nullptr || to == nullptr || !format::tensor_nbytes(*from, &bytes)) continue;
-      auto& [count, total] =
-          copies[{device_name(format::tensor_device(*from)), device_name(format::tensor_device(*to))}];
-      ++count;
-      total += static_cast<int64_t>(bytes);
+      CopySums& sums = copies[{device_name(format::tensor_device(*from)), device_name(format::tensor_device(*to))}];
+      ++sums.count;
+      sums.bytes += static_cast<int64_t>(bytes);
+      sums.in_loops += looped[k] ? 1 : 0;
     }
   }
   Json list = Json::array();
   for (const auto& [ends, sums] : copies) {
-    list.push_back({{"from", ends.first}, {"to", ends.second}, {"count", sums.first}, {"bytes", sums.second}});
+    list.push_back({{"from", ends.first},
+                    {"to", ends.second},
+                    {"count", sums.count},
+                    {"bytes", sums.bytes},
+                    {"in_loops", sums.in_loops}});
   }
   return list;
 }
@@ -164,8 +190,10 @@ void print_method(const Json& method) {
     fmt::print("  delegate {} on {}\n", delegate["id"].get<std::string>(), delegate["device"].get<std::string>());
   }
   for (const auto& copy : method["copies"]) {
-    fmt::print("  copies  {} to {}: {} of {} bytes in all\n", copy["from"].get<std::string>(),
-               copy["to"].get<std::string>(), copy["count"].get<int64_t>(), copy["bytes"].get<int64_t>());
+    const int64_t in_loops = copy["in_loops"].get<int64_t>();
+    fmt::print("  copies  {} to {}: {} of {} bytes in all{}\n", copy["from"].get<std::string>(),
+               copy["to"].get<std::string>(), copy["count"].get<int64_t>(), copy["bytes"].get<int64_t>(),
+               in_loops > 0 ? fmt::format(", each once; {} in loops", in_loops) : "");
   }
   for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
 }

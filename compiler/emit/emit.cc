@@ -6,6 +6,7 @@
 #include "base/math.h"
 #include "base/version.h"
 #include "compiler/emit/container_tree.h"
+#include "compiler/emit/copies.h"
 #include "compiler/emit/delegates.h"
 #include "compiler/emit/emit_method.h"
 #include "compiler/emit/explain.h"
@@ -36,25 +37,6 @@ Status check_options(const EmitOptions& options) {
     return Failure{Error::kInvalidArgument, "", "the alignment of storages must be a power of two up to 2^30"};
   }
   return Done{};
-}
-
-void report_copies(const ir::Module& module, const ir::Method& method, std::vector<CopyReport>* reports) {
-  std::vector<CopyReport> own;
-  ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
-    for (const ir::NodeId id : graph.nodes) {
-      const ir::Node& node = method.node(id);
-      using ir::OpId;
-      if (!node.is(OpId::h2d_copy_out) && !node.is(OpId::d2h_copy_out) && !node.is(OpId::d2d_copy_out)) continue;
-      const ir::TensorType& type = method.tensor(node.results[0]);
-      const Device from = method.tensor(std::get<ir::ValueId>(node.args[0])).device;
-      const auto alike = [&](const CopyReport& r) { return r.from == from && r.to == type.device; };
-      auto it = std::find_if(own.begin(), own.end(), alike);
-      if (it == own.end()) it = own.insert(own.end(), {method.name, from, type.device, 0, 0});
-      ++it->count;
-      it->bytes += static_cast<uint64_t>(ir::max_bytes(type, module.symbols));
-    }
-  });
-  reports->insert(reports->end(), own.begin(), own.end());
 }
 
 /// Everything of one program that its methods share.
@@ -99,7 +81,8 @@ Status add_method(const ir::Module& module, const ir::Method& given, const EmitO
   }
   for (const DelegateReport& report : calls.reports) out.saved_by_order += report.saved_by_order;
   std::move(calls.reports.begin(), calls.reports.end(), std::back_inserter(out.delegates));
-  report_copies(module, method, &out.copies);
+  std::vector<CopyReport> copies = find_copies(module, method);
+  std::move(copies.begin(), copies.end(), std::back_inserter(out.copies));
   out.instructions += emitted.desc.instructions.size();
   for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
   out.in_place += lifetimes.successors.size();

@@ -106,13 +106,14 @@ struct DelegateReport {
   std::vector<Life> lives;
 };
 
-/// The copies of one method from one device to another.
+/// The copies of one run of a method from one device to another, counted as copies.h says.
 struct CopyReport {
   std::string method;
   Device from;
   Device to;
   uint64_t count = 0;
-  uint64_t bytes = 0;  // of one run, with every symbol at its upper end
+  uint64_t bytes = 0;     // with every symbol at its upper end
+  uint64_t per_turn = 0;  // of `count`: those in `while` loops, which each further turn makes again
 };
 
 struct EmittedProgram {

@@ -34,8 +34,14 @@ struct Need {
 
 class Inserter {
  public:
-  Inserter(const Module& module, Method& method, const passes::Options& options, const std::vector<Device>& outputs)
-      : module_(module), method_(method), options_(options), outputs_(outputs), roots_(method.values.size()) {
+  Inserter(const Module& module, Method& method, bool direct_copies, const passes::Options& options,
+           const std::vector<Device>& outputs)
+      : module_(module),
+        method_(method),
+        direct_copies_(direct_copies),
+        options_(options),
+        outputs_(outputs),
+        roots_(method.values.size()) {
     for (size_t i = 0; i < roots_.size(); ++i) roots_[i] = ValueId{static_cast<int32_t>(i)};
     visible_.resize(method.values.size());
     for (size_t i = 0; i < roots_.size(); ++i) visible_[i] = method.values[i].kind == ir::ValueKind::kConstant;
@@ -65,12 +71,16 @@ class Inserter {
 
   Device home(ValueId root) const { return method_.tensor(root).device; }
 
+  bool goes_directly(Device from, Device to) const {
+    return direct_copies_ && !from.is_cpu() && !to.is_cpu() && from.type == to.type;
+  }
+
   // Appends what of `argument` is not on `device`.
   void need(const Argument& argument, Device device, CopyReason reason, std::vector<Need>* out) const {
     ir::for_each_value(argument, [&](const ValueId& id) {
       const ValueId root = roots_[at(id)];
       if (method_.value(root).tensor() == nullptr || home(root) == device) return;
-      const bool through_host = !home(root).is_cpu() && !device.is_cpu() && home(root).type != device.type;
+      const bool through_host = !home(root).is_cpu() && !device.is_cpu() && !goes_directly(home(root), device);
       if (through_host) out->push_back({{root, Device()}, reason});
       out->push_back({{root, device}, reason});
     });
@@ -191,8 +201,9 @@ class Inserter {
     const Wanted& wanted = need.wanted;
     if (!visible_[at(wanted.root)] || copies_.count(wanted) != 0) return;
     const Device from = home(wanted.root);
-    const bool direct = !from.is_cpu() && !wanted.device.is_cpu() && from.type == wanted.device.type;
-    const OpId op = direct ? OpId::d2d_copy_out : wanted.device.is_cpu() ? OpId::d2h_copy_out : OpId::h2d_copy_out;
+    const OpId op = goes_directly(from, wanted.device) ? OpId::d2d_copy_out
+                    : wanted.device.is_cpu()           ? OpId::d2h_copy_out
+                                                       : OpId::h2d_copy_out;
     const ValueId source = op == OpId::h2d_copy_out ? find(wanted.root, Device()) : wanted.root;
     const NodeId id = take_existing(wanted, op, source);
     graph.nodes.push_back(id.valid() ? id : make(wanted, op, source, need.reason));
@@ -262,6 +273,7 @@ class Inserter {
 
   const Module& module_;
   Method& method_;
+  const bool direct_copies_;
   const passes::Options& options_;
   const std::vector<Device>& outputs_;
   std::vector<ValueId> roots_;                      // of each value: itself, or what it is a copy of
@@ -285,11 +297,12 @@ const char* to_string(CopyReason reason) {
   return "?";
 }
 
-Expected<Changed> insert_copies(Module& module, const passes::Options& pass_options, const OutputDevices& outputs) {
+Expected<Changed> insert_copies(Module& module, const Options& options, const passes::Options& pass_options,
+                                const OutputDevices& outputs) {
   BERTH_CHECK(outputs.size() == module.methods.size());
   bool changed = false;
   for (size_t m = 0; m < module.methods.size(); ++m) {
-    changed = Inserter(module, module.methods[m], pass_options, outputs[m]).run() || changed;
+    changed = Inserter(module, module.methods[m], options.direct_copies, pass_options, outputs[m]).run() || changed;
   }
   return passes::changed_if(changed);
 }

@@ -39,6 +39,9 @@ struct Options {
   /// Each target gets one of as many contiguous parts of each method, of about equal work.
   bool split = false;
   std::vector<DeviceIo> device_io;
+  /// Whether devices of one type copy directly from each other (berth::_d2d_copy), which takes Berth's runtime;
+  /// otherwise through the host, as ExecuTorch's can.
+  bool direct_copies = true;
 };
 
 /// "GLOB=DEVICE"; the last '=' counts.

@@ -20,7 +20,9 @@ std::vector<passes::Pass> place_passes(const Options& options) {
        },
        true},
       {"insert_copies",
-       [outputs](ir::Module& module, const passes::Options& how) { return insert_copies(module, how, *outputs); }},
+       [&options, outputs](ir::Module& module, const passes::Options& how) {
+         return insert_copies(module, options, how, *outputs);
+       }},
   };
 }
 
