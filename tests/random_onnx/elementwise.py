@@ -15,6 +15,11 @@ def unary(g, op, types, result=None, **attributes):
     return g.node(op, [x], result or x.dtype, x.shapes, **attributes)
 
 
+def one(node, inputs):
+    """Of an exponential that 1 is taken from, as some write it."""
+    return 1
+
+
 rows(PLAIN, lambda g, op: unary(g, op, FLOATS))
 rows(("Ceil", "Floor", "Round"), lambda g, op: unary(g, op, FLOATS), exact=True)
 row("Relu", lambda g, op: unary(g, op, FLOATS + (SIGNED if g.opset >= 14 else ())), exact=True)
@@ -28,9 +33,9 @@ row("IsNaN", lambda g, op: unary(g, op, FLOATS, BOOL), exact=True)
 row("IsInf", lambda g, op: unary(g, op, (F32, F64), BOOL, **g.some(detect_negative=g.number(0, 1),
                                                                    detect_positive=g.number(0, 1))), exact=True)
 row("LeakyRelu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 2))))
-row("Elu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 2))))
-row("Celu", lambda g, op: unary(g, op, (F32, ), **g.some(alpha=g.choose((.5, 1., 2., 3.3)))), since=12)
-row("Selu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(.5, 2), gamma=g.real(.5, 2))))
+row("Elu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 2))), inside=one)
+row("Celu", lambda g, op: unary(g, op, (F32, ), **g.some(alpha=g.choose((.5, 1., 2., 3.3)))), since=12, inside=one)
+row("Selu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(.5, 2), gamma=g.real(.5, 2))), inside=one)
 row("HardSigmoid", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-.5, 1), beta=g.real(-.5, 1))))
 row("HardSwish", lambda g, op: unary(g, op, FLOATS), since=14)
 row("Mish", lambda g, op: unary(g, op, FLOATS), since=18)

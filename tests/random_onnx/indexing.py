@@ -96,7 +96,7 @@ def one_hot(g, op):
     depth = g.number(1, 6)
     dtype = g.dtype((F32, I64, I32))
     values = g.constant(np.array([g.number(-2, 1), g.number(2, 4)], dtype))
-    i = g.weight(I64, tuple(g.number(1, 4) for _ in range(g.number(0, 3))),
+    i = g.weight(I64, tuple(g.number(1, 4) for _ in range(g.number(1, 3))),
                  lambda generator, s: generator.integers(-depth - 1, depth + 2, s), constant=.3)
     axis = g.number(-i.rank - 1, i.rank)
     at = axis + i.rank + 1 if axis < 0 else axis

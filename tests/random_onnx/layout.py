@@ -91,7 +91,7 @@ def transpose(g, op):
     x = g.pick(ANY)
     perm = list(range(x.rank))
     g.rng.shuffle(perm)
-    if g.chance(.15):
+    if x.rank == 0 or g.chance(.15):
         return g.node(op, [x], x.dtype, each(lambda s: s[::-1], x))
     return g.node(op, [x], x.dtype, each(lambda s: [s[p] for p in perm], x), perm=perm)
 

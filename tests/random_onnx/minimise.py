@@ -226,19 +226,27 @@ def cut(array, n, less):
     return array[tuple(slice(0, less if size == n else size) for size in array.shape)]
 
 
+def changes(change, array):
+    """Whether it is floating-point, and changed; what was not 0, such as a scale, stays so."""
+    with np.errstate(all="ignore"):
+        if array.dtype.kind != "f" or np.array_equal(change(array), array, equal_nan=True):
+            return False
+        return not ((change(array) == 0) & (array != 0)).any()
+
+
 def plain_values(model):
     """Floating-point inputs and constants as ones, or rounded."""
     for change in (np.ones_like, np.round):
         for call in range(len(model.calls)):
             for i, array in enumerate(model.calls[call]):
                 with np.errstate(all="ignore"):
-                    if array.dtype.kind == "f" and not np.array_equal(change(array), array, equal_nan=True):
+                    if changes(change, array):
                         offered = copy(model)
                         offered.calls[call][i] = np.asarray(change(array))
                         yield offered
         for at, tensor in enumerate(model.proto.graph.initializer):
             array = numpy_helper.to_array(tensor)
-            if array.dtype.kind == "f" and not np.array_equal(change(array), array, equal_nan=True):
+            if changes(change, array):
                 offered = copy(model)
                 offered.proto.graph.initializer[at].CopyFrom(numpy_helper.from_array(np.asarray(change(array)), tensor.name))
                 yield offered

@@ -8,7 +8,7 @@ import products  # noqa: F401
 import quantised  # noqa: F401
 import recurrent  # noqa: F401
 import reductions  # noqa: F401
-from table import IDIOMS, TABLE, is_exact  # noqa: F401
+from table import IDIOMS, TABLE, find  # noqa: F401
 
 
 def names():

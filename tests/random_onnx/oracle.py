@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import runtime_faults
 from graph import used_names
-from operators import is_exact
+from operators import find
 
 RUNS = 16
 NARROW = {np.dtype("float32"): 1e-5, np.dtype("float64"): 1e-10, np.dtype("float16"): 4e-3}
@@ -24,7 +24,11 @@ onnxruntime.set_default_logger_severity(4)
 
 
 class Failed(Exception):
-    """The oracle cannot run this model."""
+    """The oracle cannot run this model. `lacks`: it has no kernel for an operator or type."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        self.lacks = "NOT_IMPLEMENTED" in text
 
 
 def session(proto, optimised=False):
@@ -76,7 +80,7 @@ def apart(got, want, allowed):
     """The elements that are further apart than `allowed`; NaN equals NaN."""
     with np.errstate(all="ignore"):
         if got.dtype.kind != "f":
-            return (got != want) & ~(allowed > 0)
+            return np.abs(got.astype(np.float64) - want.astype(np.float64)) > allowed
         a, b = got.astype(np.float64), want.astype(np.float64)
         near = (np.abs(a - b) <= allowed) | (a == b) | (np.isnan(a) & np.isnan(b))
         return ~near & ~np.isinf(allowed)
@@ -103,7 +107,8 @@ class Node:
 
     def __init__(self, node, opsets):
         self.node, self.opsets, self.made = node, opsets, {}
-        self.exact = is_exact(node.domain, node.op_type)
+        row = find(node.domain, node.op_type)
+        self.exact, self.inside = row is not None and row.exact, row and row.inside
         self.outputs = [name for name in node.output if name]
 
     def inputs(self):
@@ -126,18 +131,20 @@ class Node:
         fault = runtime_faults.of(self.node, [values.get(n) for n in self.node.input], self.opsets[0].version)
         feeds = {n: values[n] for n in self.inputs()}
         try:
-            if fault and fault.by:
+            if fault and callable(fault.by):
                 return dict(zip(self.outputs, fault.by(self.node, [values.get(n) for n in self.node.input])))
-            if fault:
+            if fault and fault.by is runtime_faults.REFERENCE:
                 return dict(zip(self.outputs, self.reference(values).run(None, feeds)))
             for fixed in (constants & set(feeds), set(feeds)):
                 try:
                     made = self.session(values, fixed)
                     return dict(zip(self.outputs, run_session(made, {n: a for n, a in feeds.items() if n not in fixed})))
-                except Failed:
-                    if fixed == set(feeds):
+                except Failed as error:
+                    if fixed == set(feeds) or error.lacks:
                         raise
-        except Failed:
+        except Failed as error:
+            if not error.lacks:
+                raise
             with np.errstate(all="ignore"):
                 return dict(zip(self.outputs, self.reference(values).run(None, feeds)))
 
@@ -178,7 +185,10 @@ class Careful:
             if made is None:
                 raise Failed(f"{node.node.op_type} runs nowhere")
             made = {n: np.asarray(a) for n, a in made.items()}
-            values |= {n: move(a, generator) for n, a in made.items()} if moves else made
+            if generator is not None and node.node.op_type in runtime_faults.ONE_STEP:
+                made = {n: one_step(a, generator) for n, a in made.items()}
+            inside = node.inside(node.node, [given.get(n) for n in node.node.input]) if moves and node.inside else 0
+            values |= {n: move(a, generator, inside) for n, a in made.items()} if moves else made
         return values
 
     def note_undefined(self, node, values):
@@ -197,7 +207,8 @@ class Careful:
                     continue
                 with np.errstate(all="ignore"):
                     if base[n].dtype.kind != "f":
-                        allowed[n] = np.where(base[n] != moved[n], np.inf, allowed[n])
+                        far = np.abs(base[n].astype(np.float64) - moved[n].astype(np.float64))
+                        allowed[n] = np.fmax(allowed[n], far)
                         continue
                     a, b = base[n].astype(np.float64), moved[n].astype(np.float64)
                     far = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, 4 * np.abs(a - b))
@@ -205,16 +216,21 @@ class Careful:
         return [None if n in self.undefined else (base[n], allowed[n]) for n in self.names]
 
 
-def move(array, generator):
-    """Each element by some units in the last place; zeros to one side or the other, so that what depends on their sign
-    is seen."""
+def move(array, generator, inside=0):
+    """Each element by some units in its last place, or in that of what cancelled inside; zeros to one side or the other,
+    so that what depends on their sign is seen."""
     if array.dtype.kind != "f" or array.dtype not in MOVED:
         return array
     with np.errstate(all="ignore"):
-        factor = 1 + MOVED[array.dtype] * generator.uniform(-1, 1, array.shape)
-        side = TINY[array.dtype] * generator.choice([-1, 1])
-        moved = np.where(array == 0, array + side, array * factor)
-        return np.asarray(moved).astype(array.dtype)
+        far = MOVED[array.dtype] * np.where(np.isfinite(array), np.fmax(np.abs(array), inside), 0)
+        side = np.where(array == 0, TINY[array.dtype] * generator.choice([-1, 1]), 0)
+        return np.asarray(array + far * generator.uniform(-1, 1, array.shape) + side).astype(array.dtype)
+
+
+def one_step(array, generator):
+    limits = np.iinfo(array.dtype)
+    moved = array.astype(np.int64) + generator.choice([-1, 1], array.shape)
+    return np.clip(moved, limits.min, limits.max).astype(array.dtype)
 
 
 def differs(got, judged):

@@ -102,6 +102,8 @@ class Window:
         self.strides = [g.choose((1, 1, 1, 2, 3)) for _ in range(count)]
         self.dilations = [g.choose((1, 1, 1, 2)) if dilate else 1 for _ in range(count)]
         self.auto = g.choose(("NOTSET", ) * 6 + ("SAME_UPPER", "SAME_LOWER", "VALID"))
+        if self.auto.startswith("SAME"):
+            self.dilations = [1] * count  # ONNX Runtime has no others
         self.pads = [g.number(0, k - 1) if g.chance(.4) else 0 for k in list(kernel) * 2]
         if self.auto != "NOTSET":
             self.pads = [0] * 2 * count
@@ -113,6 +115,8 @@ class Window:
             reach = self.dilations[i] * (self.kernel[i] - 1) + 1
             if self.auto.startswith("SAME"):
                 result.append(-(-n // self.strides[i]))
+                if (result[-1] - 1) * self.strides[i] + reach < n:
+                    raise Unfit  # ONNX Runtime refuses windows that leave out some of the input
                 continue
             room = n + self.pads[i] + self.pads[i + len(sizes)] - reach
             if room < 0 or n == 0:

@@ -6,7 +6,7 @@ from table import row
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
-ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus")
+ACTIVATIONS = ("Relu", "Tanh", "Sigmoid")
 
 
 def small(generator, shape):
@@ -39,7 +39,7 @@ def recurrent(g, op):
     if g.chance(.2):
         attributes["activations"] = [g.choose(ACTIVATIONS) for _ in DEFAULTS[op] * ways]
     if g.chance(.1):
-        attributes["clip"] = 1.5
+        attributes["clip"] = g.choose((.25, 1.5))
     if op == "GRU":
         attributes |= g.some(linear_before_reset=g.number(0, 1))
     if op == "LSTM" and g.chance(.1):

@@ -1,4 +1,6 @@
 """Rows of reductions, of operators over an axis, and of norms."""
+import warnings
+
 import numpy as np
 
 from graph import BOOL, F32, F64, FLOATS, I32, I64, NUMBERS, Unfit, each, elements
@@ -127,8 +129,20 @@ def lrn(g, op):
 
 
 row("BatchNormalization", batch_normalization)
-row("InstanceNormalization", instance_normalization)
-row("GroupNormalization", group_normalization, since=18)
+def scaled(node, inputs):
+    """The size of x and of the mean, each times what both are multiplied with: their difference may be much smaller."""
+    x, scale = inputs[0], inputs[1]
+    groups = next((a.i for a in node.attribute if a.name == "num_groups"), x.shape[1])
+    epsilon = next((a.f for a in node.attribute if a.name == "epsilon"), 1e-5)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        parts = x.reshape(x.shape[0], groups, -1)
+        factor = np.abs(scale).max(initial=0) / np.sqrt(parts.var(-1, keepdims=True) + epsilon)
+        return (np.abs(parts).max(-1, keepdims=True, initial=0) * factor * np.ones_like(parts)).reshape(x.shape)
+
+
+row("InstanceNormalization", instance_normalization, inside=scaled)
+row("GroupNormalization", group_normalization, since=18, inside=scaled)
 row("LayerNormalization", layer_normalization, since=17)
 row("RMSNormalization", rms_normalization, since=23)
 row("LRN", lrn)
@@ -151,3 +165,30 @@ def written_out_layer_norm(g):
     variance = g.node("Add", [variance, g.constant(np.float32(1e-5))], F32, variance.shapes)
     deviation = g.node("Sqrt", [variance], F32, variance.shapes)
     return g.node("Div", [centred, deviation], F32, x.shapes)
+
+
+@idiom
+def viewed_scalar(g):
+    """Everything reduced to a scalar, which is viewed with ones around it, and used."""
+    x = g.pick((F32, ))
+    op = g.choose(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceL1"))
+    y = g.node(op, [x], F32, g.fixed_shapes(), keepdims=0)
+    for _ in range(g.number(1, 2)):
+        rank = y.rank + g.number(1, 2)
+        if g.chance(.5):
+            y = g.node("Reshape", [y, g.ints([1] * rank)], F32, g.fixed_shapes(*[1] * rank))
+        else:
+            y = g.unsqueezed(y, list(range(rank - y.rank)))
+    if g.chance(.3):
+        y = g.node("Reshape", [y, g.ints([])], F32, g.fixed_shapes())
+    return g.node(g.choose(("Relu", "Neg", "Exp", "Sigmoid")), [y], F32, y.shapes)
+
+
+@idiom
+def empty_part(g):
+    """A part without elements, for the nodes that follow."""
+    x = g.pick((F32, ), 1)
+    axis = g.number(0, x.rank - 1)
+    at = g.number(0, 2)
+    lists = [g.ints([n]) for n in (at, at, axis)]
+    return g.node("Slice", [x] + lists, F32, each(lambda s: s[:axis] + (0, ) + s[axis + 1:], x))

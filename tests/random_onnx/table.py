@@ -6,11 +6,14 @@ import dataclasses
 class Row:
     """`draw(graph, op)` appends a node of the operator to the graph and returns what it makes, or raises Unfit.
     `since`: the first opset that has it. `exact`: each element of a result is one of an input's or follows from them
-    without rounding, so that every implementation gives the same bits."""
+    without rounding, so that every implementation gives the same bits. `inside(node, inputs)`:
+    how large the numbers are that cancel inside, for those whose results may be smaller than these; it broadcasts to the
+    result."""
     op: str
     draw: object
     since: int = 1
     exact: bool = False
+    inside: object = None
     domain: str = ""
 
 
@@ -32,5 +35,6 @@ def idiom(draw):
     return draw
 
 
-def is_exact(domain, op):
-    return any(r.exact for r in TABLE if r.op == op and r.domain == domain)
+def find(domain, op):
+    """The operator's first row, or None."""
+    return next((r for r in TABLE if (r.domain, r.op) == (domain, op)), None)
