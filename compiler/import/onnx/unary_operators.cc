@@ -80,7 +80,7 @@ void import_shrink(NodeContext& n) {
   const ValueId x = n.input(0);
   const double lambd = n.number("lambd", 0.5);
   const double bias = n.number("bias", 0.0);
-  const ValueId zero = n.op(OpId::mul_Scalar_out, {x, Dim(0)});
+  const ValueId zero = n.splat(n.dtype(x), {}, 0);  // for NaN too
   const ValueId low = n.cast(n.op(OpId::add_Scalar_out, {x, bias}), n.dtype(x));
   const ValueId high = n.cast(n.op(OpId::sub_Scalar_out, {x, bias}), n.dtype(x));
   const ValueId upper = n.op(OpId::where_self_out, {n.op(OpId::gt_Scalar_out, {x, lambd}), high, zero});
