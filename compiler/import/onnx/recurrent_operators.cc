@@ -67,25 +67,28 @@ Gates lstm_gates(NodeContext& n, const Recurrent& r, const Direction& d, ValueId
 
 LstmState lstm_step(NodeContext& n, const Recurrent& r, const Direction& d, ValueId sum, LstmState before,
                     bool input_forget) {
-  Gates g = lstm_gates(n, r, d, sum);
+  Gates g = lstm_gates(n, r, d, clipped(n, sum));
   if (input_forget) g.f = n.op(OpId::rsub_Scalar_out, {g.i, 1.0});
   const ValueId c = add(n, mul(n, g.f, before.c), mul(n, g.i, g.c));
   return {mul(n, g.o, activate(n, d.activations[2], c)), c};
 }
 
-// With peepholes the gates see the cell: i and f the one before, o the new one.
+// With peepholes the gates see the cell: i and f the one before, o the new one. What is clipped is each activation's
+// input, the cell's part included.
 LstmState lstm_step_with_peepholes(NodeContext& n, const Recurrent& r, const Direction& d, ValueId sum,
                                    LstmState before, bool input_forget) {
   const int64_t h = r.hidden;
   const std::vector<ValueId> gates = r.split(n, sum, {h, h, h, h});
   const std::vector<ValueId> p = r.split(n, d.peepholes, {h, h, h});
   const Activation& f = d.activations[0];
-  const ValueId i = activate(n, f, add(n, gates[0], mul(n, p[0], before.c)));
-  const ValueId forget =
-      input_forget ? n.op(OpId::rsub_Scalar_out, {i, 1.0}) : activate(n, f, add(n, gates[2], mul(n, p[2], before.c)));
-  const ValueId candidate = activate(n, d.activations[1], gates[3]);
+  const auto gate = [&](size_t at, ValueId peephole, ValueId cell) {
+    return activate(n, f, clipped(n, add(n, gates[at], mul(n, peephole, cell))));
+  };
+  const ValueId i = gate(0, p[0], before.c);
+  const ValueId forget = input_forget ? n.op(OpId::rsub_Scalar_out, {i, 1.0}) : gate(2, p[2], before.c);
+  const ValueId candidate = activate(n, d.activations[1], clipped(n, gates[3]));
   const ValueId c = add(n, mul(n, forget, before.c), mul(n, i, candidate));
-  const ValueId o = activate(n, f, add(n, gates[1], mul(n, p[1], c)));
+  const ValueId o = gate(1, p[1], c);
   return {mul(n, o, activate(n, d.activations[2], c)), c};
 }
 
@@ -98,7 +101,7 @@ void import_lstm(NodeContext& n) {
   for (const Direction& d : r.directions) {
     LstmState state{d.hidden, d.cell};
     all.push_back(over_time(n, r, d, [&](int64_t t) {
-      const ValueId sum = clipped(n, with_state(n, r.step(n, d, t), state.h, d.recurrence));
+      const ValueId sum = with_state(n, r.step(n, d, t), state.h, d.recurrence);
       const LstmState next = d.peepholes.valid() ? lstm_step_with_peepholes(n, r, d, sum, state, input_forget)
                                                  : lstm_step(n, r, d, sum, state, input_forget);
       state.h = r.keep(n, t, next.h, state.h);
