@@ -273,6 +273,54 @@ TEST(Infinities, AreToldApart) {
   }
 }
 
+TEST(Shrinks, NanIsZero) {
+  const Floats y = one("Shrink", {4}, {NAN, INFINITY, -2, 0.25f},
+                       [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("bias", 0.5f); });
+  EXPECT_EQ(y, (Floats{0, INFINITY, -1.5f, 0}));
+}
+
+TEST(Lstms, ClippingBoundsThePeepholesToo) {
+  const Floats y = one("LSTM", {1, 1, 1}, {1}, [](TestModel& m, const std::string& t) {
+    m.floats("w", {1, 4, 1}, Floats(4, 1));
+    m.floats("r", {1, 4, 1}, Floats(4, 1));
+    m.floats("c", {1, 1, 1}, {1});
+    m.floats("p", {1, 3}, Floats(3, 1));
+    m.node(t, {"x", "w", "r", "", "", "", "c", "p"}, {"y"}).set("hidden_size", 1).set("clip", 0.25f);
+  });
+  // i, o and f are sigmoid(0.25), the candidate tanh(0.25), and the cell before is 1.
+  const float gate = 1 / (1 + std::exp(-0.25f));
+  expect_near(y, {gate * std::tanh(gate + gate * std::tanh(0.25f))});
+}
+
+TEST(Columns, AddUpWhereTheyLie) {
+  // Blocks of two, one apart, over three elements and one of padding at each end: [p 0 1 2 p].
+  const Floats y = one(
+      "Col2Im", {1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40},
+      [](TestModel& m, const std::string& t) {
+        m.ints("image", {3});
+        m.ints("block", {2});
+        m.node(t, {"x", "image", "block"}, {"y"}).set("pads", Ints{1, 1});
+      },
+      18);
+  EXPECT_EQ(y, (Floats{12, 23, 34}));
+}
+
+TEST(Columns, InfinitiesStayInTheirPlaces) {
+  const Floats y = one(
+      "Col2Im", {1, 4, 1}, {INFINITY, 2, NAN, 4},
+      [](TestModel& m, const std::string& t) {
+        m.ints("image", {2, 3});
+        m.ints("block", {2, 2});
+        m.node(t, {"x", "image", "block"}, {"y"}).set("strides", Ints{1, 2});
+      },
+      18);
+  ASSERT_EQ(y.size(), 6u);
+  EXPECT_EQ(y[0], INFINITY);
+  EXPECT_EQ((Floats{y[1], y[2]}), (Floats{2, 0}));
+  EXPECT_TRUE(std::isnan(y[3]));
+  EXPECT_EQ((Floats{y[4], y[5]}), (Floats{4, 0}));
+}
+
 TEST(Biases, JoinTheirProduct) {
   TestModel m;
   m.input("x", {1, 2, 2});

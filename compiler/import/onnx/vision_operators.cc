@@ -113,7 +113,31 @@ Fold read_fold(NodeContext& n) {
   return f;
 }
 
-// Blocks added up where they lie: a transposed convolution of each channel, whose weights are 1 at one place.
+// How far the image reaches with its padding and with every block, in dimension i.
+int64_t reach(const Fold& f, size_t i) {
+  const int64_t blocks = (f.steps[i] - 1) * f.strides[i] + f.dilations[i] * (f.block[i] - 1) + 1;
+  return std::max(f.pads[i] + f.image[i], blocks);
+}
+
+// Where each element of each block lies in the padded image, counted row by row: block element first, then block.
+std::vector<int64_t> places(const Fold& f) {
+  std::vector<int64_t> all = {0};
+  const size_t rank = f.image.size();
+  const auto spread = [&](size_t i, int64_t count, int64_t step) {
+    std::vector<int64_t> next;
+    next.reserve(all.size() * static_cast<size_t>(count));
+    const int64_t row = i + 1 < rank ? reach(f, i + 1) : 1;
+    for (int64_t place : all) {
+      for (int64_t k = 0; k < count; ++k) next.push_back(place + k * step * row);
+    }
+    all = std::move(next);
+  };
+  for (size_t i = 0; i < rank; ++i) spread(i, f.block[i], f.dilations[i]);
+  for (size_t i = 0; i < rank; ++i) spread(i, f.steps[i], f.strides[i]);
+  return all;
+}
+
+// Blocks added up where they lie, by their indices in the padded image, which is then cut out.
 void import_col2im(NodeContext& n) {
   const ValueId x = n.input(0);
   const Fold f = read_fold(n);
@@ -121,28 +145,31 @@ void import_col2im(NodeContext& n) {
   const int64_t rows = n.fixed(n.dim(x, 1), "the number of channels");
   if (!n.ok()) return;
   int64_t block = 1;
-  for (int64_t size : f.block) block *= size;
-  if (rows < 1 || rows % block != 0) return n.invalid("the block's size does not divide the input's channels");
-  if (rows > (1 << 22) / block || !n.state().literals.reserve(static_cast<size_t>(rows * block) * sizeof(double))) {
-    return n.fail(Error::kOutOfResources, "too many weights to fold with");
-  }
-  std::vector<double> ones(static_cast<size_t>(rows * block), 0);
-  for (int64_t r = 0; r < rows; ++r) ones[static_cast<size_t>(r * block + r % block)] = 1;
-  std::vector<Dim> shape = {n.dim(x, 0), Dim(rows)};
-  std::vector<Dim> kernel = {Dim(rows), Dim(1)};
+  int64_t steps = 1;
+  Dim area = Dim(1);
+  std::vector<Dim> shape = {n.dim(x, 0), Dim(0)};
   for (size_t i = 0; i < f.image.size(); ++i) {
-    shape.emplace_back(f.steps[i]);
-    kernel.emplace_back(f.block[i]);
+    block *= f.block[i];
+    steps *= f.steps[i];
+    shape.emplace_back(reach(f, i));
+    area = Dim(area.value * reach(f, i));
   }
-  const ValueId weight = n.view(n.Lowering::numbers(n.dtype(x), ones, 1, 0), kernel);
-  const DimList none(f.image.size(), Dim(0));
-  ValueId y = n.op(OpId::convolution_out, {n.view(x, shape), weight, None(), ir::dims(f.strides), none,
-                                           ir::dims(f.dilations), true, none, Dim(rows / block)});
+  if (rows < 1 || rows % block != 0) return n.invalid("the block's size does not divide the input's channels");
+  if (n.dim(x, 2) != Dim(steps)) {
+    return n.invalid("the image has " + std::to_string(steps) + " blocks, the input " + n.type_text(x));
+  }
+  if (block > (int64_t{1} << 24) / steps || !n.state().literals.reserve(static_cast<size_t>(block * steps) * 8)) {
+    return n.fail(Error::kOutOfResources, "too many places to fold into");
+  }
+  const Dim channels(rows / block);
+  shape[1] = channels;
+  const ValueId columns = n.view(x, {n.dim(x, 0), channels, Dim(block * steps)});
+  const ValueId nothing =
+      n.op(OpId::full_out, {DimList{n.dim(x, 0), channels, area}, 0.0, lowering::number_of(n.dtype(x))});
+  const ValueList where = {ValueId(), ValueId(), n.ints(places(f))};
+  ValueId y = n.view(n.op(OpId::index_put_out, {nothing, where, columns, true}), shape);
   for (size_t i = 0; i < f.image.size() && n.ok(); ++i) {
-    const int axis = static_cast<int>(i) + 2;
-    const int64_t size = n.fixed(n.dim(y, axis), "the image's size");
-    y = padded(n, y, axis, 0, std::max<int64_t>(f.pads[i] + f.image[i] - size, 0));
-    y = slice(n, y, axis, Dim(f.pads[i]), Dim(f.pads[i] + f.image[i]));
+    y = slice(n, y, static_cast<int>(i) + 2, Dim(f.pads[i]), Dim(f.pads[i] + f.image[i]));
   }
   n.output(0, y);
 }
