@@ -51,6 +51,8 @@ Status write_splat(const ir::Blob& blob, const format::Sink& sink) {
   return Done{};
 }
 
+}  // namespace
+
 format::Bytes bytes_of(ir::Blob blob) {
   format::Bytes bytes;
   if (blob.size() == 0) {
@@ -71,8 +73,6 @@ format::Bytes bytes_of(ir::Blob blob) {
   };
   return bytes;
 }
-
-}  // namespace
 
 uint64_t DataPool::full_hash(Entry& entry) {
   if (!entry.hashed) {

@@ -10,6 +10,10 @@
 
 namespace berth::emit {
 
+/// The bytes of `blob`, which is shared, not copied, and let go once written where it is mapped; one zero where it has
+/// none.
+format::Bytes bytes_of(ir::Blob blob);
+
 class DataPool {
  public:
   /// The number of `blob` in the file, from 1; the number of an equal one when there is one already. Bytes are compared

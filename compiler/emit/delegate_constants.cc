@@ -1,8 +1,20 @@
 #include "compiler/emit/delegate_constants.h"
 
+#include <algorithm>
+
 #include "compiler/emit/content_key.h"
 
 namespace berth::emit {
+namespace {
+
+constexpr uint32_t kAlignment = 64;
+
+}  // namespace
+
+// Other bytes never get the key of data that the module names.
+DelegateConstants::DelegateConstants(const ir::Module& module) : module_(module), keys_(module.constants.size()) {
+  for (const ir::NamedData& data : module.named_data) holders_.emplace(data.key, 0);
+}
 
 const std::string& DelegateConstants::key(ir::ConstantId id) {
   std::string& known = keys_[static_cast<size_t>(id)];
@@ -23,7 +35,12 @@ const std::string& DelegateConstants::key(ir::ConstantId id) {
 std::vector<format::NamedDataDesc> DelegateConstants::take() && {
   std::vector<format::Bytes> bytes = std::move(blobs_).take();
   std::vector<format::NamedDataDesc> named;
-  for (size_t i = 0; i < bytes.size(); ++i) named.push_back({blob_keys_[i], std::move(bytes[i]), 64});
+  for (size_t i = 0; i < bytes.size(); ++i) named.push_back({blob_keys_[i], std::move(bytes[i]), kAlignment});
+  const auto made_elsewhere = [](const ir::Delegate& delegate) { return delegate.payload.has_value(); };
+  if (!std::any_of(module_.delegates.begin(), module_.delegates.end(), made_elsewhere)) return named;
+  for (const ir::NamedData& data : module_.named_data) {
+    named.push_back({data.key, data.blob.size() == 0 ? format::Bytes::of({}) : bytes_of(data.blob), kAlignment});
+  }
   return named;
 }
 

@@ -14,12 +14,13 @@ namespace berth::emit {
 class DelegateConstants {
  public:
   /// The module must outlive this.
-  explicit DelegateConstants(const ir::Module& module) : module_(module), keys_(module.constants.size()) {}
+  explicit DelegateConstants(const ir::Module& module);
 
   /// The key of constant `id` of the module (content_key.h), which the program holds from now on.
   const std::string& key(ir::ConstantId id);
 
-  /// The blobs, in the order in which they were first asked for.
+  /// The blobs, in the order in which they were first asked for; then, where there are delegates that were compiled
+  /// elsewhere, the module's named data.
   std::vector<format::NamedDataDesc> take() &&;
 
  private:

@@ -224,6 +224,24 @@ TEST(ConstantsOfDelegatesAreStoredOnce, OverAllDelegatesAndDevices) {
   EXPECT_NE(nested_text(emitted, 1).find("f32[2,2] = external \"" + key), std::string::npos);
 }
 
+TEST(DataThatDelegatesFindByName, AreThereForThoseThatWereCompiledElsewhere) {
+  const auto module = [](const char* contents) {
+    return std::string("delegate @d \"Chip\"") + contents + R"(
+      data "weights" = hex"0405"
+      data "none" = hex""
+      method forward(%x: f32[4]) {
+        %y: f32[4] = berth::delegate([%x]) @d
+        return %y
+      })";
+  };
+  const EmittedProgram emitted = program_of(module(" = hex\"01\""));
+  ASSERT_EQ(emitted.program.named_data.size(), 3u);
+  EXPECT_EQ(emitted.program.named_data[0].key, "weights");
+  EXPECT_EQ(written(emitted.program.named_data[0].bytes), (std::vector<uint8_t>{4, 5}));
+  EXPECT_EQ(emitted.program.named_data[1].key, "none");
+  EXPECT_EQ(emitted.program.named_data[1].bytes.size, 0u);
+}
+
 // Within a delegate constants have other numbers than in the module.
 TEST(ConstantsOfDelegatesAreStoredOnce, EachUnderItsOwnBytes) {
   const EmittedProgram emitted = program_of(R"(

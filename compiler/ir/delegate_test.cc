@@ -23,6 +23,8 @@ const @w: f32[3] = dense<[1, 2, 3]>
 delegate @d0 "berth.sim" {target_device = "sim:1", level = "3"}
 delegate @"odd name" "XnnpackBackend" {$"a key" = "\x00\xff\"", empty = ""} = hex"00ff10"
 delegate @bare "B" = hex""
+data "layer.weight" = hex"0102"
+data "" = hex""
 
 method forward(%x: f32[n,3]) {
   %w: f32[3] = const @w
@@ -57,6 +59,10 @@ TEST(DelegatesPrintAndParseBack, WordByWord) {
   EXPECT_EQ(foreign.payload->to_vector(), (std::vector<uint8_t>{0, 255, 16}));
   EXPECT_FALSE(module->delegates[0].payload.has_value());
   EXPECT_EQ(module->delegates[2].payload->size(), 0u);
+  ASSERT_EQ(module->named_data.size(), 2u);
+  EXPECT_EQ(module->named_data[0].key, "layer.weight");
+  EXPECT_EQ(module->named_data[0].blob.to_vector(), (std::vector<uint8_t>{1, 2}));
+  EXPECT_EQ(error_of("data \"a\" = hex\"\"\ndata \"a\" = hex\"\"\n"), "t:2: the data \"a\" are declared twice");
 }
 
 TEST(ATensorIsOnTheHost, UnlessItsTypeSaysOtherwise) {

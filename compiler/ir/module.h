@@ -62,6 +62,12 @@ struct Delegate {
   std::optional<Blob> payload;
 };
 
+/// Bytes that delegates with a payload find by name when they run. Which of them does only its backend knows.
+struct NamedData {
+  std::string key;
+  Blob blob;
+};
+
 enum class ValueKind : uint8_t { kInput, kConstant, kNode };
 
 struct Value {
@@ -142,6 +148,7 @@ struct Module {
   std::vector<Constant> constants;
   std::vector<State> states;
   std::vector<Delegate> delegates;
+  std::vector<NamedData> named_data;  // each key once
   std::vector<Method> methods;
   /// The files that it was read from, those of its constants too. Importers fill it; nothing that is written of this
   /// module may take the place of one.

@@ -73,10 +73,12 @@ Expected<Module> Parser::module() {
       BERTH_TRY(state());
     } else if (token.is_word("delegate")) {
       BERTH_TRY(delegate());
+    } else if (token.is_word("data")) {
+      BERTH_TRY(named_data());
     } else if (token.is_word("method")) {
       BERTH_TRY(method());
     } else {
-      return unexpected("symbol, const, state, delegate or method");
+      return unexpected("symbol, const, state, delegate, data or method");
     }
   }
   for (const auto& [path, file] : files_) module_.files.push_back(path);
@@ -145,6 +147,18 @@ Status Parser::delegate() {
     return fail("the delegate '" + delegate.name + "' is declared twice");
   }
   module_.delegates.push_back(std::move(delegate));
+  return Done{};
+}
+
+// `data "weights" = hex"…"`
+Status Parser::named_data() {
+  lexer_.next();
+  NamedData data;
+  BERTH_ASSIGN_OR_RETURN(data.key, take(TokenKind::kString, "a key in quotes"));
+  BERTH_TRY(expect("="));
+  BERTH_ASSIGN_OR_RETURN(data.blob, payload());
+  if (!named_data_.insert(data.key).second) return fail("the data \"" + data.key + "\" are declared twice");
+  module_.named_data.push_back(std::move(data));
   return Done{};
 }
 

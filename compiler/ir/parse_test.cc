@@ -122,7 +122,7 @@ TEST_P(BadTextIsRefused, WithLineAndSentence) {
 
 const Bad kBad[] = {
     {"method", "t:1: expected a method's name, found the end of the text"},
-    {"garbage", "t:1: expected symbol, const, state, delegate or method, found 'garbage'"},
+    {"garbage", "t:1: expected symbol, const, state, delegate, data or method, found 'garbage'"},
     {"\n\n#", "t:3: the character \"#\" means nothing here"},
     {"method f() {\n  return %x\n}", "t:2: the value %x is not defined here"},
     {"method f(%x: f32[2]) {\n  %y: f32[3] = aten::relu(%x)\n  return %y\n}",

@@ -31,6 +31,7 @@ class Parser {
   Status constant();
   Status state();
   Status delegate();
+  Status named_data();
   Status compile_specs(Delegate& delegate);
   Status method();
   Status declarations(std::vector<Declared>& out, std::string_view closing);
@@ -86,6 +87,7 @@ class Parser {
   std::unordered_map<std::string, ConstantId> constants_;
   std::unordered_map<std::string, StateId> states_;
   std::unordered_map<std::string, DelegateId> delegates_;
+  std::unordered_set<std::string> named_data_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
 
   // Of the method being read.

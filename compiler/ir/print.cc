@@ -285,6 +285,9 @@ std::string print(const Module& module, const PrintOptions& options) {
     out += "\n";
   }
   for (const Delegate& delegate : module.delegates) out += delegate_text(delegate, options);
+  for (const NamedData& data : module.named_data) {
+    out += "data " + quoted(data.key) + " = " + bytes_text(data.blob, options) + "\n";
+  }
   for (const Method& method : module.methods) {
     Printer printer(module, method);
     printer.method();

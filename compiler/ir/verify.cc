@@ -209,6 +209,11 @@ Status verify(Module& module) {
     if (!device.ok()) return device.error();
   }
   names.clear();
+  for (const NamedData& data : module.named_data) {
+    if (names.insert(data.key).second) continue;
+    return Failure{Error::kInvalidArgument, "data \"" + data.key + "\"", "the key is taken twice"};
+  }
+  names.clear();
   for (Method& method : module.methods) {
     if (!names.insert(method.name).second) {
       return Failure{Error::kInvalidArgument, "method " + method.name, "the name is taken twice"};

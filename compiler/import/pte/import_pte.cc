@@ -1,6 +1,9 @@
 #include "compiler/import/pte/import_pte.h"
 
 #include <cstring>
+#include <memory>
+#include <set>
+#include <string>
 
 #include "compiler/import/pte/method_importer.h"
 #include "format/verify.h"
@@ -54,6 +57,28 @@ Status import_method(Source& source, size_t index, ir::Module& module, Shared& s
   }
 }
 
+// Delegates find their weights by name, in the program or beside it; only they know by which.
+void add_named_data(const Source& source, ir::Module* module) {
+  std::set<std::string> keys = {format::kMetaKey};
+  const auto add = [&](const std::string& key, const std::shared_ptr<const MappedFile>& file,
+                       Span<const uint8_t> bytes) {
+    if (!keys.insert(key).second) return;
+    if (file == nullptr || bytes.empty()) {
+      module->named_data.push_back({key, ir::Blob::owned({bytes.begin(), bytes.end()})});
+      return;
+    }
+    const size_t offset = static_cast<size_t>(bytes.data() - file->bytes().data());
+    module->named_data.push_back({key, ir::Blob::mapped(file, offset, bytes.size())});
+  };
+  const auto* own = source.program.root().named_data();
+  for (flatbuffers::uoffset_t i = 0; i < format::length(own); ++i) {
+    const std::string key = format::text(own->Get(i)->key());
+    Span<const uint8_t> bytes;
+    if (source.program.named_data(key.c_str(), &bytes) == Error::kOk) add(key, source.file, bytes);
+  }
+  for (const auto& [key, blob] : source.external.blobs()) add(key, blob.file, blob.bytes());
+}
+
 Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file, const std::string& path,
                             const ImportOptions& options) {
   if (!options.input_shapes.empty()) {
@@ -71,6 +96,7 @@ Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const Map
   for (size_t i = 0; i < source.program.method_count(); ++i) {
     BERTH_TRY(import_method(source, i, *module, shared));
   }
+  if (!module->delegates.empty()) add_named_data(source, &*module);
   return module;
 }
 

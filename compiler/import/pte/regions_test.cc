@@ -300,5 +300,25 @@ TEST(Delegates, KeepWhatTheyWereMadeOf) {
   has(ir::print(module), "%v1: f32[4] = berth::delegate([%v0])");
 }
 
+TEST(Delegates, KeepTheDataThatTheyFindByName) {
+  MethodDesc m;
+  m.values = {tensor({4}, 0), tensor({4}, 16)};
+  m.inputs = {0};
+  m.outputs = {1};
+  m.delegates = {{"Chip", 0, {}}};
+  m.instructions = {DelegateCallDesc{0, {0, 1}}};
+  ProgramDesc program = program_of(m);
+  program.payloads = {format::Bytes::of({1, 2, 3})};
+  program.named_data = {{"weights", format::Bytes::of({4, 5}), 16}, format::meta_blob({"berth test", {}})};
+  const ir::Module module = imported(program);
+  ASSERT_EQ(module.named_data.size(), 1u);
+  EXPECT_EQ(module.named_data[0].key, "weights");
+  EXPECT_EQ(module.named_data[0].blob.to_vector(), (std::vector<uint8_t>{4, 5}));
+  program.methods[0].delegates.clear();
+  program.methods[0].operators = {{"aten::neg", "out"}};
+  program.methods[0].instructions = {KernelCallDesc{0, {0, 1, 1}}};
+  EXPECT_TRUE(imported(program).named_data.empty());
+}
+
 }  // namespace
 }  // namespace berth::pte::testing
