@@ -51,13 +51,6 @@ Status write(const MappedFile& file, const format::ReplacedProgram& program, Out
   });
 }
 
-// The constants of the new program are still there. REQUIRES: replan() took the program.
-std::string data_beside(const MappedFile& file) {
-  format::ProgramView program;
-  const Error error = format::ProgramView::open(file.bytes(), &program, nullptr);
-  return error == Error::kOk ? data_file_beside(program, file.path()) : "";
-}
-
 Status run_replan(const ReplanOptions& options) {
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.program));
@@ -68,7 +61,11 @@ Status run_replan(const ReplanOptions& options) {
         options.program,
         Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place), failure.message});
   }
-  BERTH_TRY(keep_files({options.program, data_beside(*file)}, options.output, "--output " + options.output));
+  // What is not planned anew stays as it is: the nested programs of delegates, and constants in the file beside it.
+  BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.program));
+  BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const PayloadCheck payloads, check_payloads(program));
+  const std::string beside = data_file_beside(program.view, options.program);
+  BERTH_TRY(keep_files({options.program, beside}, options.output, "--output " + options.output));
   BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) { return write(*file, result->program, out); }));
   if (options.json) {
     const Json json = {{"arenas", arenas_json(*result)},
