@@ -1,6 +1,7 @@
 #include "compiler/ir/verify_devices.h"
 
 #include "compiler/ir/delegate.h"
+#include "compiler/ir/region_devices.h"
 #include "compiler/ir/text.h"
 
 namespace berth::ir {
@@ -60,20 +61,35 @@ class DeviceRules {
   Device state(const Node& node) const { return module_.states[static_cast<size_t>(node.state)].type.device; }
 
   Status on_host(const Node& node) const {
+    if (!node.regions.empty()) return at_borders(node);
     BERTH_TRY(arguments_are_on(node, Device()));
-    BERTH_TRY(are_on(node, node.results, Device()));
-    for (const Graph& region : node.regions) {
-      BERTH_TRY(are_on(node, region.inputs, Device()));
-      BERTH_TRY(yields(node, region, Device()));
-      BERTH_TRY(nodes(region));
-    }
-    return Done{};
+    return are_on(node, node.results, Device());
   }
 
-  Status yields(const Node& node, const Graph& region, Device device) const {
-    for (const Argument& output : region.outputs) {
-      const ValueId* id = std::get_if<ValueId>(&output);
-      if (id != nullptr && id->valid()) BERTH_TRY(is_on(node, *id, device));
+  /// By the rules of region_devices.h.
+  Status at_borders(const Node& node) const {
+    for (size_t a = 0; a < node.args.size(); ++a) {
+      std::vector<ValueId> ids;
+      for_each_value(node.args[a], [&](const ValueId& id) { ids.push_back(id); });
+      for (size_t i = 0; i < ids.size(); ++i) BERTH_TRY(is_on(node, ids[i], argument_device(method_, node, a, i)));
+    }
+    // What a scan stacks.
+    for (size_t k = carried_count(node); node.is(OpId::scan) && k < node.results.size(); ++k) {
+      BERTH_TRY(is_on(node, node.results[k], Device()));
+    }
+    for (size_t r = 0; r < node.regions.size(); ++r) {
+      const Graph& region = node.regions[r];
+      for (size_t i = 0; i < region.inputs.size(); ++i) {
+        BERTH_TRY(is_on(node, region.inputs[i], region_input_device(method_, node, i)));
+      }
+      for (size_t k = 0; k < region.outputs.size(); ++k) {
+        const ValueId* id = std::get_if<ValueId>(&region.outputs[k]);
+        const Device device = region_output_device(method_, node, r, k);
+        if (id != nullptr && id->valid()) BERTH_TRY(is_on(node, *id, device));
+        if (id == nullptr && !device.is_cpu())
+          return fail(node, "expected a tensor on " + text(device) + " to be given");
+      }
+      BERTH_TRY(nodes(region));
     }
     return Done{};
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/ir/delegate.h"
+#include "compiler/ir/region_devices.h"
 #include "compiler/place/graph_walk.h"
 
 namespace berth::place {
@@ -50,7 +51,7 @@ class Inserter {
 
   bool run() {
     const std::vector<Argument> old = method_.body.outputs;
-    graph(method_.body, true);
+    graph(method_.body, true, outputs_);
     name_outputs(old);
     return changed_;
   }
@@ -77,21 +78,24 @@ class Inserter {
 
   // Appends what of `argument` is not on `device`.
   void need(const Argument& argument, Device device, CopyReason reason, std::vector<Need>* out) const {
-    ir::for_each_value(argument, [&](const ValueId& id) {
-      const ValueId root = roots_[at(id)];
-      if (method_.value(root).tensor() == nullptr || home(root) == device) return;
-      const bool through_host = !home(root).is_cpu() && !device.is_cpu() && !goes_directly(home(root), device);
-      if (through_host) out->push_back({{root, Device()}, reason});
-      out->push_back({{root, device}, reason});
-    });
+    ir::for_each_value(argument, [&](const ValueId& id) { need(id, device, reason, out); });
   }
 
-  Device reads_on(const Node& node) const {
+  void need(const ValueId& id, Device device, CopyReason reason, std::vector<Need>* out) const {
+    const ValueId root = roots_[at(id)];
+    if (method_.value(root).tensor() == nullptr || home(root) == device) return;
+    const bool through_host = !home(root).is_cpu() && !device.is_cpu() && !goes_directly(home(root), device);
+    if (through_host) out->push_back({{root, Device()}, reason});
+    out->push_back({{root, device}, reason});
+  }
+
+  // Where `node` reads value `i` of its argument `a`.
+  Device reads_on(const Node& node, size_t a, size_t i) const {
     if (is_delegate(node)) {
       return ir::delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]).value();
     }
     if (node.is(OpId::state_write)) return module_.states[static_cast<size_t>(node.state)].type.device;
-    return Device();
+    return node.regions.empty() ? Device() : ir::argument_device(method_, node, a, i);
   }
 
   static CopyReason reason_of(const Node& node) {
@@ -100,17 +104,34 @@ class Inserter {
     return node.regions.empty() ? CopyReason::kHostOperator : CopyReason::kControlFlow;
   }
 
+  // What `node`, its regions left out, reads that is not where it reads it.
+  void gather_arguments(const Node& node, std::vector<Need>* out) const {
+    for_each_read(node, [&](const ValueId& id, Device device) { need(id, device, reason_of(node), out); });
+  }
+
+  // Calls `f(ValueId&, Device)` for each value that `node` reads itself, and where.
+  template <typename N, typename F>
+  void for_each_read(N& node, F&& f) const {
+    for (size_t a = 0; a < node.args.size(); ++a) {
+      size_t i = 0;
+      ir::for_each_value(node.args[a], [&](auto& id) { f(id, reads_on(node, a, i++)); });
+    }
+  }
+
   // What `node` and all in its regions read that is not where they read it.
   void gather(const Node& node, std::vector<Need>* out) const {
     if (is_copy(node)) return;
-    for (const Argument& argument : node.args) need(argument, reads_on(node), reason_of(node), out);
+    gather_arguments(node, out);
     if (is_delegate(node)) return;
-    for (const Graph& region : node.regions) gather(region, out);
+    for (size_t r = 0; r < node.regions.size(); ++r) gather_region(node, r, out);
   }
 
-  void gather(const Graph& region, std::vector<Need>* out) const {
+  void gather_region(const Node& node, size_t r, std::vector<Need>* out) const {
+    const Graph& region = node.regions[r];
     for (NodeId id : region.nodes) gather(method_.node(id), out);
-    for (const Argument& output : region.outputs) need(output, Device(), CopyReason::kControlFlow, out);
+    for (size_t k = 0; k < region.outputs.size(); ++k) {
+      need(region.outputs[k], ir::region_output_device(method_, node, r, k), CopyReason::kControlFlow, out);
+    }
   }
 
   // Whether the one branch of this `if` that needs it can have the copy to itself.
@@ -121,25 +142,25 @@ class Inserter {
                          [&](const Need& need) { return !(need.wanted < wanted) && !(wanted < need.wanted); });
     };
     std::vector<Need> own;
-    for (const Argument& argument : node.args) need(argument, Device(), CopyReason::kControlFlow, &own);
+    gather_arguments(node, &own);
     if (has(own)) return false;
     size_t branches = 0;
-    for (const Graph& region : node.regions) {
+    for (size_t r = 0; r < node.regions.size(); ++r) {
       std::vector<Need> inside;
-      gather(region, &inside);
+      gather_region(node, r, &inside);
       branches += has(inside) ? 1 : 0;
     }
     return branches == 1;
   }
 
-  void graph(Graph& graph, bool is_body) {
+  // `outputs`: where each output is given.
+  void graph(Graph& graph, bool is_body, const std::vector<Device>& outputs) {
     const std::vector<NodeId> old = std::move(graph.nodes);
     graph.nodes.clear();
     std::vector<std::vector<Need>> needs(old.size() + 1);
     for (size_t i = 0; i < old.size(); ++i) gather(method_.node(old[i]), &needs[i]);
     for (size_t k = 0; k < graph.outputs.size(); ++k) {
-      const Device device = is_body ? outputs_[k] : Device();
-      need(graph.outputs[k], device, is_body ? CopyReason::kOutput : CopyReason::kControlFlow, &needs[old.size()]);
+      need(graph.outputs[k], outputs[k], is_body ? CopyReason::kOutput : CopyReason::kControlFlow, &needs[old.size()]);
     }
     std::map<Wanted, size_t> last;
     for (size_t i = 0; i < needs.size(); ++i) {
@@ -159,7 +180,7 @@ class Inserter {
       for (ValueId result : method_.node(old[i]).results) visible_[at(result)] = true;
     }
     for (const Need& need : needs[old.size()]) provide(need, graph);
-    for (size_t k = 0; k < graph.outputs.size(); ++k) resolve(graph.outputs[k], is_body ? outputs_[k] : Device());
+    for (size_t k = 0; k < graph.outputs.size(); ++k) resolve(graph.outputs[k], outputs[k]);
     if (graph.nodes != old) changed_ = true;
     for (; scope_.size() > outer; scope_.pop_back()) copies_.erase(scope_.back());
     if (!is_body) hide(inputs, old);
@@ -174,19 +195,27 @@ class Inserter {
   }
 
   void node(NodeId id) {
-    const Device device = reads_on(method_.node(id));
-    for (Argument& argument : method_.node(id).args) resolve(argument, device);
+    for_each_read(method_.node(id), [&](ValueId& value, Device device) { resolve(value, device); });
     if (is_delegate(method_.node(id))) return;
     // Regions stay where they are when the list of nodes grows.
-    for (size_t r = 0; r < method_.node(id).regions.size(); ++r) graph(method_.node(id).regions[r], false);
+    for (size_t r = 0; r < method_.node(id).regions.size(); ++r) {
+      Graph& region = method_.node(id).regions[r];
+      std::vector<Device> outputs;
+      for (size_t k = 0; k < region.outputs.size(); ++k) {
+        outputs.push_back(ir::region_output_device(method_, method_.node(id), r, k));
+      }
+      graph(region, false, outputs);
+    }
   }
 
   void resolve(Argument& argument, Device device) {
-    ir::for_each_value(argument, [&](ValueId& id) {
-      const ValueId found = find(roots_[at(id)], device);
-      if (found != id) changed_ = true;
-      id = found;
-    });
+    ir::for_each_value(argument, [&](ValueId& id) { resolve(id, device); });
+  }
+
+  void resolve(ValueId& id, Device device) {
+    const ValueId found = find(roots_[at(id)], device);
+    if (found != id) changed_ = true;
+    id = found;
   }
 
   ValueId find(ValueId root, Device device) const {

@@ -21,7 +21,7 @@ namespace berth::place {
 enum class CopyReason : uint8_t {
   kDelegateInput,  // delegate-input: a delegate reads it there
   kHostOperator,   // host-operator: an operator of the program reads it
-  kControlFlow,    // control-flow: a branch or loop takes or gives it on the host
+  kControlFlow,    // control-flow: a branch or loop takes or gives it there
   kState,          // state: a state that lives there gets it
   kOutput,         // graph-output: the method gives it there
 };

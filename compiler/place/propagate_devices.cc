@@ -2,6 +2,7 @@
 
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
+#include "compiler/place/carry_devices.h"
 #include "compiler/place/device_io.h"
 #include "compiler/place/graph_walk.h"
 #include "compiler/place/state_devices.h"
@@ -125,7 +126,11 @@ Expected<Changed> propagate_devices(Module& module, const Options& options, cons
     }
   }
   changed = place_states(module, pass_options) || changed;
-  for (Method& method : module.methods) changed = Propagation(module, method, pass_options).run() || changed;
+  for (size_t m = 0; m < module.methods.size(); ++m) {
+    changed = Propagation(module, module.methods[m], pass_options).run() || changed;
+    // Between turns of a loop it is copied within the device.
+    if (options.direct_copies) changed = carry_on_devices(&module.methods[m], module, (*outputs)[m]) || changed;
+  }
   return passes::changed_if(changed);
 }
 

@@ -169,11 +169,16 @@ class Crossings {
         if (!called.specs.empty())
           device = *berth::parse_device(called.specs[0].value.data(), called.specs[0].value.size());
       }
-      for (const Argument& argument : node.args) read(argument, device);
-      if (is_delegate(node)) continue;
+      if (is_delegate(node) || node.regions.empty()) {
+        for (const Argument& argument : node.args) read(argument, device);
+        continue;
+      }
+      // An `if`, or a scan of one carried value.
+      const Device there = method_.tensor(node.results[0]).device;
+      if (node.is(OpId::scan)) read(node.args[1], there);
       for (const ir::Graph& region : node.regions) {
         walk(region);
-        for (const Argument& output : region.outputs) read(output, Device());
+        read(region.outputs[0], there);
       }
     }
   }
