@@ -9,6 +9,7 @@
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
     ./dev compat exported [PATTERN…] # whole programs that it exports: loops and branches, state, sizes that change
+    ./dev compat emitted [PATTERN…]  # whole programs that Berth makes of ir/: loops and branches, state, sizes that change
     ./dev compat replan [FOLDER] [NAME…]  # ExecuTorch's programs of the suite: a better plan, compiled, against PyTorch;
                                      # in FOLDER as NAME.pte, else made with ExecuTorch at the first run and kept
     ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
@@ -301,9 +302,14 @@ def exported(berth, patterns, tally):
     whole_programs(berth, patterns, tally)
 
 
+def emitted(berth, patterns, tally):
+    from emitted import emitted as whole_programs
+    whole_programs(berth, patterns, tally)
+
+
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
-         "nodes": nodes, "placed": on_devices, "exported": exported, "devices": devices}
+         "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "devices": devices}
 ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
 NEED_MODELS = {"replan", "suite", "placed"}
 
