@@ -101,6 +101,8 @@ void import_mean(NodeContext& n) {
 }
 
 void import_bit_shift(NodeContext& n) {
+  const ValueId x = n.input(0);
+  if (n.ok() && n.dtype(x) == DType::kU64) return n.unsupported("arithmetic on u64 is not supported");
   const std::string direction = n.text("direction", "");
   if (direction == "LEFT") return import_as<OpId::bitwise_left_shift_Tensor_out>(n);
   if (direction == "RIGHT") return import_as<OpId::bitwise_right_shift_Tensor_out>(n);

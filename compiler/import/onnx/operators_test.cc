@@ -259,5 +259,14 @@ TEST(HugeSizes, CostNothingToImport) {
   EXPECT_CONTAINS(failure(m), "the shape has the size 1125899906842624");
 }
 
+TEST(BitShifts, OfTypesWithoutAKernelAreRefusedWhenCompiled) {
+  TestModel m(11);
+  m.input("x", {2}, ElementType::kUint64);
+  m.input("by", {2}, ElementType::kUint64);
+  m.node("BitShift", {"x", "by"}, {"y"}).set("direction", "LEFT");
+  m.output("y");
+  EXPECT_CONTAINS(failure(m), "arithmetic on u64 is not supported");
+}
+
 }  // namespace
 }  // namespace berth::onnx
