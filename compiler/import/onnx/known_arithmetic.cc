@@ -52,6 +52,7 @@ KnownResult known_neg(NodeContext& n, const std::vector<Known>& in) {
 }
 
 KnownResult known_abs(NodeContext& n, const std::vector<Known>& in) {
+  if (in[0].dtype == DType::kU8) return in;  // whose negatives are larger
   const KnownResult negative = known_neg(n, in);
   if (!negative.has_value()) return std::nullopt;
   return binary(n, {in[0], (*negative)[0]}, BinaryRule::kMax, false);
