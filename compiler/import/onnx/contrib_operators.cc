@@ -24,7 +24,7 @@ void import_fast_gelu(NodeContext& n) { n.output(0, n.op(OpId::gelu_out, {input_
 // x · sigmoid(alpha · x)
 void import_quick_gelu(NodeContext& n) {
   const ValueId x = n.input(0);
-  const double alpha = n.number("alpha", 1.702);
+  const double alpha = n.number("alpha", 1.702f);
   const ValueId gate = n.op(OpId::sigmoid_out, {alpha == 1 ? x : n.op(OpId::mul_Scalar_out, {x, alpha})});
   n.output(0, n.op(OpId::mul_out, {x, gate}));
 }
@@ -57,8 +57,9 @@ void import_skip_layer_normalization(NodeContext& n) {
   const ValueId x = skipped(n, 4);
   const Argument beta = n.has_input(3) ? Argument(n.input(3)) : Argument(None());
   if (!n.ok() || n.rank(x) < 1) return n.invalid("expected at least one dimension");
-  const std::vector<ValueId> results = n.ops(
-      OpId::native_layer_norm_out, {x, DimList{n.dim(x, n.rank(x) - 1)}, n.input(2), beta, n.number("epsilon", 1e-12)});
+  const std::vector<ValueId> results =
+      n.ops(OpId::native_layer_norm_out,
+            {x, DimList{n.dim(x, n.rank(x) - 1)}, n.input(2), beta, n.number("epsilon", 1e-12f)});
   for (size_t i = 0; i < results.size(); ++i) n.output(i, results[i]);
 }
 
@@ -66,7 +67,7 @@ void import_skip_layer_normalization(NodeContext& n) {
 void import_skip_rms_normalization(NodeContext& n) {
   const ValueId x = skipped(n, 3);
   const ValueId mean = n.op(OpId::mean_out, {n.op(OpId::mul_out, {x, x}), DimList{Dim(-1)}, true});
-  const ValueId inverse = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {mean, n.number("epsilon", 1e-12)})});
+  const ValueId inverse = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {mean, n.number("epsilon", 1e-12f)})});
   n.output(0, n.op(OpId::mul_out, {n.op(OpId::mul_out, {x, inverse}), n.input(2)}));
 }
 

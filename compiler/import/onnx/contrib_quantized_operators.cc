@@ -29,7 +29,7 @@ void import_binary(NodeContext& n) {
 void import_sigmoid(NodeContext& n) { give(n, n.op(OpId::sigmoid_out, {real_input(n, 0)}), 3, n.input(0)); }
 
 void import_leaky_relu(NodeContext& n) {
-  give(n, n.op(OpId::leaky_relu_out, {real_input(n, 0), n.number("alpha", 0.01)}), 3, n.input(0));
+  give(n, n.op(OpId::leaky_relu_out, {real_input(n, 0), n.number("alpha", 0.01f)}), 3, n.input(0));
 }
 
 // Softmax of the last dimensions from 'axis' on where the model's opset flattens them, else along 'axis'.

@@ -33,7 +33,7 @@ TEST(Calls, TakeTheirAttributes) {
   EXPECT_EQ(body(m),
             "%t: f32[4] = aten::leaky_relu(%x, 0.25)\n"
             "%y: f32[4] = aten::neg(%t)\n"
-            "%t_1: f32[4] = aten::leaky_relu(%y, 0.01)\n"
+            "%t_1: f32[4] = aten::leaky_relu(%y, 0.009999999776482582)\n"
             "%z: f32[4] = aten::neg(%t_1)\n");
   auto module = m.import();
   ASSERT_TRUE(module.ok());

@@ -16,7 +16,7 @@ ValueId group_norm(NodeContext& n, ValueId x, ValueId weight, ValueId bias, Dim 
 
 void import_instance_normalization(NodeContext& n) {
   const ValueId x = n.input(0);
-  n.output(0, group_norm(n, x, n.input(1), n.input(2), n.dim(x, 1), n.number("epsilon", 1e-5)));
+  n.output(0, group_norm(n, x, n.input(1), n.input(2), n.dim(x, 1), n.number("epsilon", 1e-5f)));
 }
 
 // Before opset 21 scale and bias have an element a group; since then one a channel, as the operator wants them.
@@ -33,7 +33,7 @@ void import_group_normalization(NodeContext& n) {
   if (!n.ok()) return;
   const ValueId scale = per_channel(n.input(1));
   const ValueId bias = per_channel(n.input(2));
-  n.output(0, group_norm(n, x, scale, bias, Dim(groups), n.number("epsilon", 1e-5)));
+  n.output(0, group_norm(n, x, scale, bias, Dim(groups), n.number("epsilon", 1e-5f)));
 }
 
 // x / sqrt(mean(x²) + epsilon) · scale, in f32 where the type is narrower.
@@ -46,7 +46,7 @@ void import_rms_normalization(NodeContext& n) {
   for (int axis = first; axis < n.rank(x); ++axis) axes.push_back(Dim(axis));
   if (widen) x = n.cast(x, DType::kF32);
   const ValueId mean = n.op(OpId::mean_out, {n.op(OpId::mul_out, {x, x}), axes, true});
-  const ValueId inverse = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {mean, n.number("epsilon", 1e-5)})});
+  const ValueId inverse = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {mean, n.number("epsilon", 1e-5f)})});
   ValueId y = n.op(OpId::mul_out, {x, inverse});
   if (widen) y = n.cast(y, type);
   n.output(0, n.op(OpId::mul_out, {y, n.input(1)}));
@@ -71,7 +71,7 @@ void import_lrn(NodeContext& n) {
   const ValueId mean = n.op(OpId::avg_pool2d_out, {padded, DimList{Dim(size), Dim(1)}, DimList{Dim(1), Dim(1)},
                                                    DimList{Dim(padding), Dim(0)}, false, true});
   const ValueId base =
-      n.op(OpId::add_Scalar_out, {n.op(OpId::mul_Scalar_out, {mean, n.number("alpha", 1e-4)}), n.number("bias", 1)});
+      n.op(OpId::add_Scalar_out, {n.op(OpId::mul_Scalar_out, {mean, n.number("alpha", 1e-4f)}), n.number("bias", 1)});
   const ValueId power = n.op(OpId::pow_Tensor_Scalar_out, {base, n.number("beta", 0.75)});
   n.output(0, n.op(OpId::div_out, {x, n.view(power, shape)}));
 }

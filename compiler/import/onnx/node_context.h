@@ -79,6 +79,7 @@ class NodeContext : public lowering::Lowering {
   bool has_attribute(std::string_view name) const { return attribute(name) != nullptr; }
   const Attribute* attribute(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback);
+  /// ONNX keeps defaults, too, as floats of 32 bits; in models of f64 it shows: write 0.01f.
   double number(std::string_view name, double fallback);
   std::string text(std::string_view name, std::string_view fallback);
   std::vector<int64_t> integers(std::string_view name, const std::vector<int64_t>& fallback = {});

@@ -13,7 +13,7 @@ void import_batch_normalization(NodeContext& n) {
   ValueId parts[4];
   for (size_t i = 0; i < 4; ++i) parts[i] = n.cast(n.input(i + 1), dtype);
   n.output(0, n.op(OpId::native_batch_norm_legit_no_training_out,
-                   {x, parts[0], parts[1], parts[2], parts[3], 0.1, n.number("epsilon", 1e-5)}));
+                   {x, parts[0], parts[1], parts[2], parts[3], 0.1, n.number("epsilon", 1e-5f)}));
 }
 
 /// Whether `v` may be the weight of a layer norm as it is: exactly of the normalised shape.
@@ -32,7 +32,7 @@ void import_layer_normalization(NodeContext& n) {
   const Argument weight = inside ? Argument(scale) : Argument(None());
   const Argument offset = inside && bias.valid() ? Argument(bias) : Argument(None());
   const std::vector<ValueId> results =
-      n.ops(OpId::native_layer_norm_out, {x, normalized, weight, offset, n.number("epsilon", 1e-5)});
+      n.ops(OpId::native_layer_norm_out, {x, normalized, weight, offset, n.number("epsilon", 1e-5f)});
   if (!n.ok()) return;
   ValueId y = results[0];
   if (!inside) {

@@ -47,7 +47,7 @@ ValueId hard_sigmoid(NodeContext& n, ValueId x, double alpha, double beta) {
 }
 
 void import_hard_sigmoid(NodeContext& n) {
-  const double alpha = n.number("alpha", 0.2);
+  const double alpha = n.number("alpha", 0.2f);
   n.output(0, hard_sigmoid(n, n.input(0), alpha, n.number("beta", 0.5)));
 }
 
@@ -58,7 +58,7 @@ void import_hard_swish(NodeContext& n) {
 }
 
 void import_leaky_relu(NodeContext& n) {
-  n.output(0, n.op(OpId::leaky_relu_out, {n.input(0), n.number("alpha", 0.01)}));
+  n.output(0, n.op(OpId::leaky_relu_out, {n.input(0), n.number("alpha", 0.01f)}));
 }
 
 // 0 of NaN, which is above nothing.

@@ -321,6 +321,32 @@ TEST(Columns, InfinitiesStayInTheirPlaces) {
   EXPECT_EQ((Floats{y[4], y[5]}), (Floats{4, 0}));
 }
 
+TEST(KnownValues, AbsOfAnUnsignedNumberIsItself) {
+  TestModel m(13);
+  m.tensor("c", {2}, ElementType::kUint8).set_raw_data("\x01\xfe");
+  m.tensor("d", {2}, ElementType::kInt8).set_raw_data("\x01\xfe");
+  m.node("Abs", {"c"}, {"y"});
+  m.node("Abs", {"d"}, {"z"});
+  m.output("y");
+  m.output("z");
+  const auto outputs = run(m, {});
+  EXPECT_EQ(numbers<uint8_t>(outputs, 0), (std::vector<uint8_t>{1, 254}));
+  EXPECT_EQ(numbers<int8_t>(outputs, 1), (std::vector<int8_t>{1, 2}));
+}
+
+// ONNX's attributes are floats of 32 bits, and so are their defaults.
+TEST(Defaults, AreTheSameAsWhenTheyAreWritten) {
+  for (const bool written : {false, true}) {
+    TestModel m;
+    m.input("x", {1}, ElementType::kDouble);
+    TestNode node = m.node("LeakyRelu", {"x"}, {"y"});
+    if (written) node.set("alpha", 0.01f);
+    m.output("y");
+    EXPECT_EQ(numbers<double>(run(m, {array<double>(DType::kF64, {1}, {-1})})),
+              std::vector<double>{-static_cast<double>(0.01f)});
+  }
+}
+
 TEST(Biases, JoinTheirProduct) {
   TestModel m;
   m.input("x", {1, 2, 2});
