@@ -15,6 +15,11 @@ def unary(g, op, types, result=None, **attributes):
     return g.node(op, [x], result or x.dtype, x.shapes, **attributes)
 
 
+def all_sizes(node, inputs):
+    """Of x · (1 + tanh(…)) or x · (1 + erf(…)), which is nearly nothing where x is negative."""
+    return sum(np.abs(a) for a in inputs)
+
+
 def one(node, inputs):
     """Of an exponential that 1 is taken from, as some write it."""
     return 1
@@ -41,7 +46,8 @@ row("HardSwish", lambda g, op: unary(g, op, FLOATS), since=14)
 row("Mish", lambda g, op: unary(g, op, FLOATS), since=18)
 row("ThresholdedRelu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 1))), exact=True)
 row("Shrink", lambda g, op: unary(g, op, FLOATS + (I32, I64), **g.some(bias=float(g.number(0, 1)), lambd=g.choose((.5, 1., 2.)))))
-row("Gelu", lambda g, op: unary(g, op, FLOATS, **g.some(approximate=g.choose(("none", "tanh")))), since=20)
+row("Gelu", lambda g, op: unary(g, op, FLOATS, **g.some(approximate=g.choose(("none", "tanh")))), since=20,
+    inside=all_sizes)
 row("Swish", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 2))), since=24)
 
 

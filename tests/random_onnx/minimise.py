@@ -89,12 +89,13 @@ def pruned(model):
 
 def fewer_outputs(model):
     outputs = list(model.proto.graph.output)
-    if len(outputs) > 1:
-        for output in outputs:
-            offered = copy(model)
-            del offered.proto.graph.output[:]
-            offered.proto.graph.output.append(output)
-            yield pruned(offered)
+    alone = [[output] for output in outputs] if len(outputs) > 2 else []
+    without = [[o for o in outputs if o is not output] for output in outputs] if len(outputs) > 1 else []
+    for kept in alone + without:
+        offered = copy(model)
+        del offered.proto.graph.output[:]
+        offered.proto.graph.output.extend(kept)
+        yield pruned(offered)
 
 
 def fewer_calls(model):

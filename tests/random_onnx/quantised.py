@@ -1,6 +1,7 @@
 """Rows of quantised operators, standard and com.microsoft's, and of what ONNX Runtime's optimiser writes."""
 import numpy as np
 
+from elementwise import all_sizes
 from graph import F32, F64, FLOATS, I8, I32, U8, Unfit, each, elements
 from products import Window, spatial
 from table import row, rows
@@ -242,7 +243,7 @@ def skip_norm(g, op):
     return g.node(op, inputs, F32, x.shapes, MICROSOFT, **g.some(epsilon=1e-5))
 
 
-rows(("Gelu", "QuickGelu"), plain, domain=MICROSOFT)
-rows(("BiasGelu", "FastGelu"), with_bias, domain=MICROSOFT)
+rows(("Gelu", "QuickGelu"), plain, domain=MICROSOFT, inside=all_sizes)
+rows(("BiasGelu", "FastGelu"), with_bias, domain=MICROSOFT, inside=all_sizes)
 row("FusedMatMul", fused_matmul, domain=MICROSOFT)
 rows(("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), skip_norm, domain=MICROSOFT)

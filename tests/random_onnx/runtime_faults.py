@@ -1,5 +1,6 @@
 """Where ONNX Runtime's CPU kernels are known to differ from ONNX, and what ONNX does not define."""
 import dataclasses
+import math
 
 import numpy as np
 from onnx import helper
@@ -62,11 +63,39 @@ def sums_nothing(node, inputs, opset):
 
 
 def blends(node, inputs, opset):
-    return not_finite(inputs[0]) and attribute(node, "mode", "nearest") not in ("nearest", )
+    default = "nearest" if node.op_type == "Resize" else "linear"
+    return not_finite(inputs[0]) and attribute(node, "mode", default) != "nearest"
+
+
+def no_inner(node, inputs, opset):
+    return inputs[0].shape[0 if attribute(node, "transA", 0) else 1] == 0
 
 
 def always(node, inputs, opset):
     return True
+
+
+def far_below(node, inputs, opset):
+    return bool((inputs[0] < -15).any())
+
+
+def sigmoid(node, inputs):
+    with np.errstate(all="ignore"):
+        return [(1 / (1 + np.exp(-inputs[0].astype(np.float64)))).astype(inputs[0].dtype)]
+
+
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def double_erf(node, inputs):
+    return [erf(inputs[0])]
+
+
+def gelu(node, inputs):
+    x = inputs[0]
+    if attribute(node, "approximate", "none") == "tanh":
+        return [x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + .044715 * x**3)))]
+    return [x / 2 * (1 + erf(x / math.sqrt(2)))]
 
 
 def hard_swish(node, inputs):
@@ -99,6 +128,10 @@ FAULTS = (
     Fault(("MatMulInteger", "QGemm", "QLinearMatMul", "MatMulIntegerToFloat"), sums_nothing, SKIP,
           "a product over no elements is left unwritten"),
     Fault(("Resize", "GridSample"), blends, SKIP, "whether an infinity of weight 0 counts depends on the algorithm"),
+    Fault(("Sigmoid", ), far_below, sigmoid, "is 0 where it is less than 1e-7 or so"),
+    Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
+    Fault(("Gelu", ), is_double, gelu, "takes Erf, which it lacks for float64, and constants rounded to float32"),
+    Fault(("Gemm", ), no_inner, REFERENCE, "a product over no elements leaves C unscaled by beta"),
     Fault(("MeanVarianceNormalization", ), always, REFERENCE, "leaves out what ONNX adds to the deviation: 0/0"),
 )
 
@@ -123,6 +156,13 @@ def beyond(array, dtype):
     return not np.isfinite(wide).all() or bool((np.trunc(wide) < limits.min).any() or (np.trunc(wide) > limits.max).any())
 
 
+def overflows(array):
+    """Whether sums, squares or products of these integers may leave their type."""
+    wide = np.abs(array.astype(np.float64))
+    limit = float(np.iinfo(array.dtype).max)
+    return bool((wide**2).sum() > limit or np.prod(np.maximum(wide, 1)) > limit)
+
+
 def undefined(node, inputs):
     """Whether what this node gives is not judged: ONNX leaves it open, or ONNX Runtime cannot say."""
     fault = of(node, inputs, 0)
@@ -132,6 +172,8 @@ def undefined(node, inputs):
         return beyond(inputs[0], helper.tensor_dtype_to_np_dtype(attribute(node, "to")))
     if node.op_type == "CastLike":
         return beyond(inputs[0], inputs[1].dtype)
+    if node.op_type in REDUCTIONS and inputs[0].dtype.kind in "iu":
+        return overflows(inputs[0])
     if node.op_type in ("ArgMax", "ArgMin", "TopK", "Hardmax"):
         return has_nan(inputs[0])
     if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
