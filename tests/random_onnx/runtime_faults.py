@@ -132,6 +132,7 @@ FAULTS = (
     Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
     Fault(("Gelu", ), is_double, gelu, "takes Erf, which it lacks for float64, and constants rounded to float32"),
     Fault(("Gemm", ), no_inner, REFERENCE, "a product over no elements leaves C unscaled by beta"),
+    Fault(("Attention", ), any_not_finite, SKIP, "whether a row whose scores are all -inf is NaN or 0 is open"),
     Fault(("MeanVarianceNormalization", ), always, REFERENCE, "leaves out what ONNX adds to the deviation: 0/0"),
 )
 
@@ -172,6 +173,8 @@ def undefined(node, inputs):
         return beyond(inputs[0], helper.tensor_dtype_to_np_dtype(attribute(node, "to")))
     if node.op_type == "CastLike":
         return beyond(inputs[0], inputs[1].dtype)
+    if node.op_type == "Pow" and inputs[1].size and (inputs[1] == .5).any():
+        return not_finite(inputs[0])  # -inf to the power of 0.5: inf in C, and NaN, a root, in PyTorch, which Berth follows
     if node.op_type in REDUCTIONS and inputs[0].dtype.kind in "iu":
         return overflows(inputs[0])
     if node.op_type in ("ArgMax", "ArgMin", "TopK", "Hardmax"):
