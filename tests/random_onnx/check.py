@@ -26,8 +26,8 @@ class Finding:
 
 @dataclasses.dataclass
 class Verdict:
-    """`findings`; `refused`: reasons, one for each variant that was; `ran`: variants that gave outputs; `notes`: what the
-    summary counts beside."""
+    """`findings`; `refused`: reasons, one for each variant that was; `ran`: variants that gave outputs; `notes`: what
+    the summary counts beside."""
     findings: list
     refused: list
     ran: int = 0
@@ -63,7 +63,8 @@ class Oracle:
         for call, shapes in enumerate(self.model.shapes or []):
             for output, shape in zip(self.wanted[call], shapes):
                 if np.asarray(output).shape != tuple(shape):
-                    self.notes.append(f"a row figured the shape {shape} where ONNX Runtime gives {np.asarray(output).shape}")
+                    self.notes.append(
+                        f"a row figured the shape {shape} where ONNX Runtime gives {np.asarray(output).shape}")
 
     def difference(self, outputs):
         """None, or how `outputs` differ from what is right."""
@@ -84,7 +85,8 @@ class Oracle:
         return None
 
     def runtime_is_of_two_minds(self, call, outputs):
-        """Whether ONNX Runtime with optimisations agrees with Berth where without it does not, and onnx.reference too."""
+        """Whether ONNX Runtime agrees with Berth when it optimises, where it does not otherwise, and onnx.reference
+        too."""
         try:
             optimised = oracle.runtime_outputs(self.model, optimised=True)[call]
             reference = oracle.reference_outputs(self.model)[call]

@@ -2,7 +2,7 @@
 import numpy as np
 
 from graph import BOOL, F32, I64, Unfit, Value, body_proto, broadcast, each
-from table import TABLE, row
+from table import row
 
 INNER = ("Add", "Sub", "Mul", "Relu", "Tanh", "Neg", "Abs", "Max", "Sigmoid", "Clip", "Sin", "Where", "Min", "Sqrt")
 
@@ -101,7 +101,8 @@ def scan(g, op):
         attributes["scan_output_directions"] = [1]
     whole = tuple(s[:at] + (steps, ) + s[at:] for s in part)
     results = [after, same_shape(body, after, 2)]
-    return g.nodes_of(op, [start, x], [(F32, part), (F32, whole)], body=body_proto(body, "body", [state, element], results),
+    return g.nodes_of(op, [start, x], [(F32, part), (F32, whole)],
+                      body=body_proto(body, "body", [state, element], results),
                       **attributes)
 
 

@@ -2,7 +2,7 @@
 import numpy as np
 from onnx import helper
 
-from graph import (ANY, BOOL, F16, F32, F64, FLOATS, I8, I16, I32, I64, INTEGERS, NUMBERS, SIGNED, U8, U16, U32, U64,
+from graph import (ANY, BOOL, F32, F64, FLOATS, I8, I16, I32, I64, INTEGERS, NUMBERS, SIGNED, U8, U16, U32, U64,
                    broadcast, element_type)
 from table import row, rows
 
@@ -45,7 +45,8 @@ row("HardSigmoid", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-.5,
 row("HardSwish", lambda g, op: unary(g, op, FLOATS), since=14)
 row("Mish", lambda g, op: unary(g, op, FLOATS), since=18)
 row("ThresholdedRelu", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 1))), exact=True)
-row("Shrink", lambda g, op: unary(g, op, FLOATS + (I32, I64), **g.some(bias=float(g.number(0, 1)), lambd=g.choose((.5, 1., 2.)))))
+row("Shrink", lambda g, op: unary(g, op, FLOATS + (I32, I64), **g.some(bias=float(g.number(0, 1)),
+                                                                       lambd=g.choose((.5, 1., 2.)))))
 row("Gelu", lambda g, op: unary(g, op, FLOATS, **g.some(approximate=g.choose(("none", "tanh")))), since=20,
     inside=all_sizes)
 row("Swish", lambda g, op: unary(g, op, FLOATS, **g.some(alpha=g.real(-1, 2))), since=24)
@@ -127,7 +128,8 @@ def power(g, op):
 
 def shift(g, op):
     x = g.pick((U8, U8, U32, U64, U16))
-    y = g.weight(x.dtype, g.choose([(), (1, )]), lambda generator, shape: generator.integers(0, 8, shape).astype(x.dtype))
+    y = g.weight(x.dtype, g.choose([(), (1, )]),
+                 lambda generator, shape: generator.integers(0, 8, shape).astype(x.dtype))
     return g.node(op, [x, y], x.dtype, broadcast(x, y), direction=g.choose(("LEFT", "RIGHT")))
 
 
@@ -199,8 +201,10 @@ def constant(g, op):
     plural = kind.endswith("s")
     if g.opset < 12:
         array = np.array(numbers, dtype)
-        return g.node(op, [], dtype, g.fixed_shapes(*array.shape), value=helper.make_tensor("", element_type(dtype), array.shape, array))
-    return g.node(op, [], dtype, g.fixed_shapes(*([len(numbers)] if plural else [])), **{kind: numbers if plural else numbers[0]})
+        return g.node(op, [], dtype, g.fixed_shapes(*array.shape),
+                      value=helper.make_tensor("", element_type(dtype), array.shape, array))
+    return g.node(op, [], dtype, g.fixed_shapes(*([len(numbers)] if plural else [])),
+                  **{kind: numbers if plural else numbers[0]})
 
 
 def constant_of_shape(g, op):

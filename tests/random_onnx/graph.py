@@ -1,7 +1,7 @@
 """A random graph while it grows: its values, and how the operators' rows (operators.py) take and add some.
 
-A model with dynamic sizes is drawn for several bindings of its symbols at once: a value has a shape for each binding, and
-a node fits when it fits them all. A model without has one binding.
+A model with dynamic sizes is drawn for several bindings of its symbols at once: a value has a shape for each binding,
+and a node fits when it fits them all. A model without has one binding.
 """
 import dataclasses
 import random
@@ -178,7 +178,8 @@ class Graph:
         return value
 
     def ints(self, numbers):
-        return self.constant(np.asarray(numbers, np.int64).reshape(-1 if isinstance(numbers, (list, tuple)) else ()), True)
+        return self.constant(
+            np.asarray(numbers, np.int64).reshape(-1 if isinstance(numbers, (list, tuple)) else ()), True)
 
     def input(self, dtype, shapes, draw=None):
         """A graph input; in the body of a node, or where there are many, or for sizes that no symbol stands for, a
@@ -288,10 +289,11 @@ class Graph:
         return self.nodes_of(op, inputs, [(dtype, shapes)], domain, **attributes)[0]
 
     def nodes_of(self, op, inputs, outputs, domain="", **attributes):
-        """Appends a node. `inputs`: values, or None for one that is left out. `outputs`: (type, shapes) of each, or None
-        for one that is left out."""
+        """Appends a node. `inputs`: values, or None for one that is left out. `outputs`: (type, shapes) of each, or
+        None for one that is left out."""
         for output in outputs:
-            if output and any(min(s, default=1) < 0 or elements(s) > 4 * MOST_ELEMENTS or len(s) > 8 for s in output[1]):
+            if output and any(
+                    min(s, default=1) < 0 or elements(s) > 4 * MOST_ELEMENTS or len(s) > 8 for s in output[1]):
                 raise Unfit
         made = [output and Value(self.name("v"), output[0], tuple(tuple(s) for s in output[1])) for output in outputs]
         names = [i.name if i else "" for i in inputs]

@@ -1,7 +1,7 @@
 """Rows of operators on pictures and signals."""
 import numpy as np
 
-from graph import F32, F64, I32, I64, U8, Unfit, each, elements
+from graph import F32, Unfit, each
 from products import spatial
 from table import row, rows
 
@@ -11,7 +11,8 @@ def resize(g, op):
     mode = g.choose(("nearest", "nearest", "linear", "linear", "cubic"))
     if mode == "cubic" and x.rank != 4:
         raise Unfit
-    coordinates = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel") + (("half_pixel_symmetric", ) if g.opset >= 19 else ())
+    coordinates = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel") + (
+        ("half_pixel_symmetric", ) if g.opset >= 19 else ())
     attributes = {"mode": mode, "coordinate_transformation_mode": g.choose(coordinates)}
     if mode == "nearest":
         attributes |= g.some(nearest_mode=g.choose(("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")))

@@ -2,7 +2,7 @@
 within range."""
 import numpy as np
 
-from graph import ANY, BOOL, F32, F64, FLOATS, I32, I64, NUMBERS, Unfit, Value, each, elements
+from graph import ANY, F32, F64, FLOATS, I32, I64, Unfit, each, elements
 from table import row
 
 
@@ -73,7 +73,8 @@ def scatter_elements(g, op):
         lines = np.argsort(generator.random([x.shape[axis] if d == axis else n for d, n in enumerate(s)]), axis=axis)
         return np.take(lines, range(s[axis]), axis=axis) - x.shape[axis] * (generator.random() < .3)
     i = g.weight(I64, tuple(shape), draw, constant=.5)
-    return g.node(op, [x, i, g.weight(x.dtype, tuple(shape), constant=.4)], x.dtype, x.shapes, axis=written, **attributes)
+    return g.node(op, [x, i, g.weight(x.dtype, tuple(shape), constant=.4)],
+                  x.dtype, x.shapes, axis=written, **attributes)
 
 
 def scatter_nd(g, op):
@@ -118,7 +119,8 @@ def top_k(g, op):
     k = g.number(0 if g.chance(.05) else 1, min(x.dim(axis)))
     shapes = each(lambda s: s[:axis] + (k, ) + s[axis + 1:], x)
     return g.nodes_of(op, [x, g.ints([k])], [(x.dtype, shapes), (I64, shapes)],
-                      **({} if axis == x.rank - 1 and g.chance(.5) else {"axis": written}), **g.some(largest=g.number(0, 1)))
+                      **({} if axis == x.rank - 1 and g.chance(.5) else {"axis": written}),
+                      **g.some(largest=g.number(0, 1)))
 
 
 def non_zero(g, op):
@@ -130,7 +132,8 @@ def non_zero(g, op):
 
 def col2im(g, op):
     block = [g.number(1, 3), g.number(1, 3)]
-    strides, pads, dilations = [g.number(1, 2) for _ in "hw"], [g.number(0, 1) for _ in range(4)], [g.number(1, 2) for _ in "hw"]
+    strides, dilations = [g.number(1, 2) for _ in "hw"], [g.number(1, 2) for _ in "hw"]
+    pads = [g.number(0, 1) for _ in range(4)]
     image = [g.number(4, 8), g.number(4, 8)]
     counts = []
     for d in range(2):
@@ -140,9 +143,9 @@ def col2im(g, op):
         counts.append(room // strides[d] + 1)
     n, c = g.number(1, 2), g.number(1, 3)
     x = g.input(F32, g.fixed_shapes(n, c * block[0] * block[1], counts[0] * counts[1]))
+    attributes = {"strides": (strides, [1, 1]), "pads": (pads, [0] * 4), "dilations": (dilations, [1, 1])}
     return g.node(op, [x, g.ints(image), g.ints(block)], F32, g.fixed_shapes(n, c, *image),
-                  **g.some(strides=strides if strides != [1, 1] else [1, 1]) if strides == [1, 1] else {"strides": strides},
-                  **({"pads": pads} if any(pads) else {}), **({"dilations": dilations} if dilations != [1, 1] else {}))
+                  **{name: numbers for name, (numbers, default) in attributes.items() if numbers != default})
 
 
 row("Gather", gather, exact=True)

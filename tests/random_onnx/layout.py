@@ -1,7 +1,7 @@
 """Rows of operators that move elements: shapes, parts, joins, repetitions, padding."""
 import numpy as np
 
-from graph import ANY, BOOL, F32, F64, FLOATS, I32, I64, NUMBERS, Unfit, each, elements
+from graph import ANY, BOOL, F32, FLOATS, I32, I64, NUMBERS, Unfit, each, elements
 from table import row
 
 
@@ -135,7 +135,9 @@ def expand(g, op):
             raise Unfit from None
         return g.node(op, [x, g.node("Shape", [like], I64, g.fixed_shapes(like.rank))], x.dtype, shapes)
     front = [g.number(1, 3) for _ in range(g.number(0, 2))]
-    target = front + [g.number(1, 5) if set(x.dim(i)) == {1} else (1 if g.chance(.5) else x.fixed(i)) for i in range(x.rank)]
+    target = front + [
+        g.number(1, 5) if set(x.dim(i)) == {1} else (1 if g.chance(.5) else x.fixed(i)) for i in range(x.rank)
+    ]
     return g.node(op, [x, g.ints(target)], x.dtype, each(lambda s: np.broadcast_shapes(s, tuple(target)), x))
 
 
@@ -178,7 +180,8 @@ def split(g, op):
     attributes = {} if axis == 0 and g.chance(.5) else {"axis": written}
     inputs = [x]
     if g.chance(.5):
-        count = g.choose(n for n in range(1, 5) if (size % n == 0 or g.opset >= 18 and size > 2 * n) and n <= max(1, size))
+        count = g.choose(n for n in range(1, 5)
+                         if (size % n == 0 or g.opset >= 18 and size > 2 * n) and n <= max(1, size))
         chunk = -(-size // count)
         parts = [chunk] * (count - 1) + [size - chunk * (count - 1)]
         if g.opset >= 18:
@@ -261,7 +264,8 @@ def depth_to_space(g, op):
     def fits(v):
         return len(set(v.dim(1))) == 1 and v.dim(1)[0] % (block * block) == 0
     found = [v for v in g.values if v.rank == 4 and v.dtype in FLOATS and fits(v)]
-    x = g.choose(found) if found and g.chance(.6) else g.input(F32, g.fixed_shapes(0 if g.chance(.04) else n, c * block * block, h, w))
+    x = g.choose(found) if found and g.chance(.6) else g.input(
+        F32, g.fixed_shapes(0 if g.chance(.04) else n, c * block * block, h, w))
     mode = g.some(mode=g.choose(("DCR", "CRD")))
     shapes = each(lambda s: [s[0], s[1] // block**2, s[2] * block, s[3] * block], x)
     return g.node(op, [x], x.dtype, shapes, blocksize=block, **mode)
@@ -298,7 +302,11 @@ def center_crop_pad(g, op):
     sizes = [g.number(1, 6) for _ in axes]
     def rule(s):
         return [sizes[axes.index(i)] if i in axes else n for i, n in enumerate(s)]
-    return g.node(op, [x, g.ints(sizes)], x.dtype, each(rule, x), axes=[a - x.rank if g.chance(.3) else a for a in axes])
+
+    return g.node(op, [x, g.ints(sizes)],
+                  x.dtype,
+                  each(rule, x),
+                  axes=[a - x.rank if g.chance(.3) else a for a in axes])
 
 
 def trilu(g, op):

@@ -84,7 +84,7 @@ def work(berth, seed, count, as_found, jobs, send):
         while (index := jobs.recv()) is not None:
             try:
                 verdict, model, operators = one_model(berth, seed, index, count, folder / "model")
-                found = [keep(berth, seed, index, verdict.findings[0], model, folder, as_found)] if verdict.findings else []
+                found = [keep(berth, seed, index, f, model, folder, as_found) for f in verdict.findings[:1]]
                 send.send((index, found, verdict.refused, verdict.ran, verdict.notes, operators))
             except Exception:  # this program's own fault
                 send.send((index, [f"fault of this program: {traceback.format_exc()}"], [], 0, [], []))
@@ -125,9 +125,10 @@ class Summary:
             print(f"FOUND model {index}: {text}", flush=True)
 
     def print(self, seconds, refusals):
-        print(f"{self.models} models of {len(self.operators)} operators in {seconds:.0f} s "
-              f"({self.models / max(seconds, .001):.1f} a second), {self.ran} runs in Berth; {self.refused_whole} models "
-              f"were refused whole")
+        print(
+            f"{self.models} models of {len(self.operators)} operators in {seconds:.0f} s "
+            f"({self.models / max(seconds, .001):.1f} a second), {self.ran} runs in Berth; {self.refused_whole} models "
+            f"were refused whole")
         if self.lost:
             print(f"{self.lost} models ended the process that ran them in ONNX Runtime")
         for title, counts in ("refused", self.reasons), ("noted", self.notes):
@@ -160,7 +161,8 @@ def run(options, seed):
                 summary.add(*worker.results.recv())
             except EOFError:
                 summary.lost += 1
-                print(f"lost: model {worker.index} ended its process (./dev random-onnx --seed {seed} --model {worker.index})")
+                print(f"lost: model {worker.index} ended its process "
+                      f"(./dev random-onnx --seed {seed} --model {worker.index})")
                 worker.start()
             idle.append(worker)
     for worker in workers:
@@ -174,7 +176,8 @@ def single(options, seed):
     import onnx
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        verdict, model, _ = one_model(str(options.berth.resolve()), seed, options.model, options.variants, folder / "model")
+        verdict, model, _ = one_model(str(options.berth.resolve()), seed, options.model, options.variants,
+                                      folder / "model")
         print(onnx.printer.to_text(model.proto))
         for note in verdict.notes + verdict.refused:
             print(note)
@@ -193,7 +196,8 @@ def repeat(options):
     from variants import Variant
     about = json.loads((options.repeat / "finding.json").read_text())
     proto = onnx.load(options.repeat / "model.onnx")
-    calls = [[np.load(options.repeat / f"call{c}_in{i}.npy") for i in range(len(proto.graph.input))] for c in range(about["calls"])]
+    calls = [[np.load(options.repeat / f"call{c}_in{i}.npy") for i in range(len(proto.graph.input))]
+             for c in range(about["calls"])]
     print(onnx.printer.to_text(proto))
     with tempfile.TemporaryDirectory() as folder:
         variant = Variant(tuple(about["compile"]), tuple(about["run"]))

@@ -145,7 +145,8 @@ def cut_inputs(model):
             if n and n not in names:
                 offered = copy(model)
                 del offered.proto.graph.output[:]
-                offered.proto.graph.output.append(helper.make_empty_tensor_value_info(n) if not values else bare(n, values[0][n]))
+                offered.proto.graph.output.append(
+                    helper.make_empty_tensor_value_info(n) if not values else bare(n, values[0][n]))
                 yield pruned(offered)
 
 
@@ -206,7 +207,8 @@ def smaller_sizes(model):
     if model.ranges:
         return
     initial = {t.name: numpy_helper.to_array(t) for t in model.proto.graph.initializer}
-    sizes = {n for call in model.calls for a in call for n in a.shape} | {n for a in initial.values() if a.dtype.kind == "f" for n in a.shape}
+    arrays = [a for call in model.calls for a in call] + [a for a in initial.values() if a.dtype.kind == "f"]
+    sizes = {n for a in arrays for n in a.shape}
     for n in sorted(sizes, reverse=True):
         for less in {1, 2, n // 2, n - 1} - {0}:
             if less >= n:
@@ -249,5 +251,6 @@ def plain_values(model):
             array = numpy_helper.to_array(tensor)
             if changes(change, array):
                 offered = copy(model)
-                offered.proto.graph.initializer[at].CopyFrom(numpy_helper.from_array(np.asarray(change(array)), tensor.name))
+                offered.proto.graph.initializer[at].CopyFrom(
+                    numpy_helper.from_array(np.asarray(change(array)), tensor.name))
                 yield offered

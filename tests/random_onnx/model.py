@@ -4,7 +4,7 @@ import dataclasses
 import numpy as np
 from onnx import helper, numpy_helper
 
-from graph import IR_VERSION, OPSETS, Graph, Unfit, elements, new_rng, prune, type_of
+from graph import IR_VERSION, OPSETS, Graph, Unfit, new_rng, prune, type_of
 from operators import IDIOMS, TABLE
 
 MOST_OUTPUTS = 5
@@ -93,7 +93,8 @@ def finish(g, outputs, generator):
     calls = [[np.asarray(i.draw(generator, i.value.shapes[call % g.bindings]), i.value.dtype) for i in inputs]
              for call in range(count)]
     shapes = [[v.shapes[call % g.bindings] for v in outputs] for call in range(count)]
-    return Model(whole(proto, g.opset), calls, [ranges(i.value, g.symbols) for i in inputs if not i.value.is_fixed()], shapes)
+    return Model(whole(proto, g.opset), calls, [ranges(i.value, g.symbols) for i in inputs if not i.value.is_fixed()],
+                 shapes)
 
 
 def whole(graph, opset):

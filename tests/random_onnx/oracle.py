@@ -1,9 +1,9 @@
 """What a model must give: ONNX Runtime's results, and how far another implementation may be from them.
 
 At first every element is compared narrowly with ONNX Runtime without optimisations. What is further away is looked at
-again, node by node: each node that rounds is run with its inputs and results moved by some units in the last place, many
-times over; an element may be as far from ONNX Runtime's as these runs are. So what cancels or is close to a jump (a
-comparison, a rounding) may differ, and nothing else. Nodes for which ONNX Runtime is known to be wrong are run by
+again, node by node: each node that rounds is run with its inputs and results moved by some units in the last place,
+many times over; an element may be as far from ONNX Runtime's as these runs are. So what cancels, or is close to a jump
+(a comparison, a rounding), may differ, and nothing else. Nodes for which ONNX Runtime is known to be wrong are run by
 onnx.reference, or as this module's table says (runtime_faults.py).
 """
 import numpy as np
@@ -139,7 +139,8 @@ class Node:
             for fixed in (constants & set(feeds), set(feeds)):
                 try:
                     made = self.session(values, fixed)
-                    return dict(zip(self.outputs, run_session(made, {n: a for n, a in feeds.items() if n not in fixed})))
+                    rest = {n: a for n, a in feeds.items() if n not in fixed}
+                    return dict(zip(self.outputs, run_session(made, rest)))
                 except Failed as error:
                     if fixed == set(feeds) or error.lacks:
                         raise
@@ -193,13 +194,15 @@ class Careful:
         return values
 
     def note_undefined(self, node, values):
-        if self.undefined & set(node.inputs()) or runtime_faults.undefined(node.node, [values.get(n) for n in node.node.input]):
+        inputs = [values.get(n) for n in node.node.input]
+        if self.undefined & set(node.inputs()) or runtime_faults.undefined(node.node, inputs):
             self.undefined |= set(node.outputs)
 
     def judge(self, call):
-        """For each output what is wanted, and how far each element may be from it; None where ONNX does not define it."""
+        """For each output what is wanted, and how far each element may be from it; None where it is not judged."""
         base = self.values(call)
-        allowed = {n: narrow(base[n]) * .1 + TINY.get(base[n].dtype, 0) for n in self.names}  # or less than any normal number
+        # At least less than any normal number.
+        allowed = {n: narrow(base[n]) * .1 + TINY.get(base[n].dtype, 0) for n in self.names}
         for run in range(RUNS):
             moved = self.values(call, np.random.default_rng([run, call]))
             for n in self.names:
@@ -218,8 +221,8 @@ class Careful:
 
 
 def move(array, generator, inside=0):
-    """Each element by some units in its last place, or in that of what cancelled inside; zeros to one side or the other,
-    so that what depends on their sign is seen."""
+    """Each element by some units in its last place, or in that of what cancelled inside; zeros to one side or the
+    other, so that what depends on their sign is seen."""
     if array.dtype.kind != "f" or array.dtype not in MOVED:
         return array
     with np.errstate(all="ignore"):

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from graph import F16, F32, F64, FLOATS, I32, I64, U8, Unfit, each, elements
+from graph import F16, F32, F64, I32, I64, Unfit, each, elements
 from table import idiom, row, rows
 
 
@@ -11,7 +11,10 @@ def matmul(g, op):
     x = g.pick((F32, F32, F64, F16, I32, I64), 1, 4)
     inner = x.fixed(x.rank - 1)
     if g.chance(.3):
-        found = [v for v in g.values if v.dtype == x.dtype and 1 <= v.rank <= 4 and set(v.dim(max(0, v.rank - 2))) == {inner}]
+        found = [
+            v for v in g.values
+            if v.dtype == x.dtype and 1 <= v.rank <= 4 and set(v.dim(max(0, v.rank - 2))) == {inner}
+        ]
         y = g.choose(found)
     else:
         width, form = g.number(1, 9), g.number(0, 9)
@@ -36,15 +39,17 @@ def gemm(g, op):
     inputs = [x, y]
     if g.chance(.7):
         rows_ = {s[0] for s in shapes}
-        options = [(), (1, ), (width, ), (1, width)] + ([(rows_.copy().pop(), 1), (rows_.pop(), width)] if len(rows_) == 1 else [])
+        options = [(), (1, ), (width, ), (1, width)]
+        if len(rows_) == 1:
+            options += [(n, m) for n in rows_ for m in (1, width)]
         inputs.append(g.weight(x.dtype, g.choose(options)))
     return g.node(op, inputs, x.dtype, shapes, **g.some(alpha=g.real(-1, 2), beta=g.real(-1, 2)),
                   **({"transA": 1} if first else {}), **({"transB": 1} if second else {}))
 
 
-EQUATIONS = ("ij,jk->ik", "bij,bjk->bik", "bhqd,bhkd->bhqk", "ij->ji", "ij->i", "ij->", "i,j->ij", "ij,ij->ij", "ij,ij->",
-             "bij,bkj->bik", "ijk->kij", "ij,kj", "i,i->", "bi,bj->bij", "abc,cd,de->abe", "...ij,...jk->...ik", "ii->i",
-             "bhwc,hkc->bhwk", "i,->i")
+EQUATIONS = ("ij,jk->ik", "bij,bjk->bik", "bhqd,bhkd->bhqk", "ij->ji", "ij->i", "ij->", "i,j->ij", "ij,ij->ij",
+             "ij,ij->", "bij,bkj->bik", "ijk->kij", "ij,kj", "i,i->", "bi,bj->bij", "abc,cd,de->abe",
+             "...ij,...jk->...ik", "ii->i", "bhwc,hkc->bhwk", "i,->i")
 
 
 def einsum(g, op):
@@ -179,7 +184,8 @@ def conv_transpose(g, op):
     if g.chance(.1) and len(set(s[2:] for s in shapes)) == 1:
         attributes.pop("pads", None)
         attributes.pop("output_padding", None)
-        full = each(lambda s: [st * (n - 1) + d * (k - 1) + 1 for n, st, d, k in zip(s[2:], strides, dilations, kernel)], x)
+        full = each(
+            lambda s: [st * (n - 1) + d * (k - 1) + 1 for n, st, d, k in zip(s[2:], strides, dilations, kernel)], x)
         sizes = [g.number(max(1, n - 2), n) for n in full[0]]
         if len(set(full)) > 1:
             raise Unfit
@@ -204,7 +210,7 @@ def pool(g, op):
 
 
 def global_pool(g, op):
-    x = spatial(g, (F32, F32, F64))
+    x = spatial(g)  # ONNX Runtime has no other type
     if any(min(s[2:]) == 0 for s in x.shapes):
         raise Unfit
     return g.node(op, [x], x.dtype, each(lambda s: [s[0], s[1]] + [1] * (len(s) - 2), x))
@@ -224,7 +230,9 @@ def conv_block(g):
     x = conv(g, "Conv")
     if g.chance(.6):
         c = x.fixed(1)
-        numbers = [g.weight(x.dtype, (c, ), lambda r, s: (r.random(s) + .5).astype(x.dtype), constant=1) for _ in range(4)]
+        numbers = [
+            g.weight(x.dtype, (c, ), lambda r, s: (r.random(s) + .5).astype(x.dtype), constant=1) for _ in range(4)
+        ]
         x = g.node("BatchNormalization", [x] + numbers, x.dtype, x.shapes)
     if g.chance(.4):
         x = g.node("Add", [x, g.operand(x, one_way=True)], x.dtype, x.shapes)

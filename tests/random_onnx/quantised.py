@@ -2,8 +2,8 @@
 import numpy as np
 
 from elementwise import all_sizes
-from graph import F32, F64, FLOATS, I8, I32, U8, Unfit, each, elements
-from products import Window, spatial
+from graph import F32, I8, I32, U8, Unfit, each, elements
+from products import Window
 from table import row, rows
 
 MICROSOFT = "com.microsoft"
@@ -16,7 +16,9 @@ def scale(g, shape=()):
 
 def zero(g, dtype, shape=(), symmetric=False):
     low, high = (100, 156) if dtype == U8 else (-28, 29)
-    return g.weight(dtype, shape, lambda generator, s: (np.zeros(s) if symmetric else generator.integers(low, high, s)).astype(dtype),
+    return g.weight(dtype,
+                    shape,
+                    lambda generator, s: (np.zeros(s) if symmetric else generator.integers(low, high, s)).astype(dtype),
                     constant=.95)
 
 
@@ -28,12 +30,15 @@ def bytes_like(g, dtype, shape, constant=.9):
 def quantised(g, least=1, most=4, shapes=None, types=BYTES):
     """A quantised tensor with its scale and zero point: of one that is there, or an input."""
     dtype = g.dtype(types)
-    found = [v for v in g.values if v.dtype == dtype and least <= v.rank <= most and (shapes is None or v.shapes == shapes)]
+    found = [
+        v for v in g.values if v.dtype == dtype and least <= v.rank <= most and (shapes is None or v.shapes == shapes)
+    ]
     if found and g.chance(.6):
         x = g.choose(found)
     else:
         low, high = (0, 256) if dtype == U8 else (-128, 128)
-        x = g.input(dtype, shapes or g.random_shapes(least, most), lambda generator, s: generator.integers(low, high, s).astype(dtype))
+        x = g.input(dtype, shapes or g.random_shapes(least, most),
+                    lambda generator, s: generator.integers(low, high, s).astype(dtype))
     return x, scale(g), zero(g, dtype)
 
 
@@ -82,7 +87,8 @@ def qlinear_matmul(g, op):
     x, x_scale, x_zero = quantised(g, 2, 3)
     width, dtype = g.number(1, 6), g.dtype(BYTES) if x.dtype == U8 else I8
     y = bytes_like(g, dtype, (x.fixed(x.rank - 1), width))
-    return g.node(op, [x, x_scale, x_zero, y, scale(g), zero(g, dtype), scale(g), zero(g, x.dtype)], x.dtype, matmul_shapes(x, width))
+    inputs = [x, x_scale, x_zero, y, scale(g), zero(g, dtype), scale(g), zero(g, x.dtype)]
+    return g.node(op, inputs, x.dtype, matmul_shapes(x, width))
 
 
 def convolved(g, x):
@@ -117,9 +123,11 @@ def qlinear_conv(g, op):
     per_channel = dtype == I8 and g.chance(.4)
     weight_scale = scale(g, (shape[0], ) if per_channel else ())
     weight_zero = zero(g, dtype, (shape[0], ) if per_channel else (), symmetric=per_channel)
-    bias = [g.weight(I32, (shape[0], ), lambda generator, s: generator.integers(-500, 500, s).astype(np.int32), constant=1)] if g.chance(.6) else []
-    return g.node(op, [x, x_scale, x_zero, bytes_like(g, dtype, shape, 1), weight_scale, weight_zero, scale(g), zero(g, U8)] + bias,
-                  U8, shapes, **attributes)
+    bias = [
+        g.weight(I32, (shape[0], ), lambda generator, s: generator.integers(-500, 500, s).astype(np.int32), constant=1)
+    ] if g.chance(.6) else []
+    inputs = [x, x_scale, x_zero, bytes_like(g, dtype, shape, 1), weight_scale, weight_zero, scale(g), zero(g, U8)]
+    return g.node(op, inputs + bias, U8, shapes, **attributes)
 
 
 row("QuantizeLinear", quantise)
@@ -137,25 +145,35 @@ def qlinear_binary(g, op):
     x, x_scale, x_zero = quantised(g, 1, 4)
     shape = [1 if g.chance(.2) else n for n in x.shape]
     y = bytes_like(g, x.dtype, tuple(shape), .4)
-    return g.node(op, [x, x_scale, x_zero, y, scale(g), zero(g, x.dtype), scale(g), zero(g, x.dtype)], x.dtype, x.shapes, MICROSOFT)
+    inputs = [x, x_scale, x_zero, y, scale(g), zero(g, x.dtype), scale(g), zero(g, x.dtype)]
+    return g.node(op, inputs, x.dtype, x.shapes, MICROSOFT)
 
 
 def qlinear_unary(g, op):
     x, x_scale, x_zero = quantised(g, 1, 4)
-    more = {"alpha": .1} if op == "QLinearLeakyRelu" else {"axis": -1, "opset": g.opset} if op == "QLinearSoftmax" else {}
+    more = {"QLinearLeakyRelu": {"alpha": .1}, "QLinearSoftmax": {"axis": -1, "opset": g.opset}}.get(op, {})
     return g.node(op, [x, x_scale, x_zero, scale(g), zero(g, x.dtype)], x.dtype, x.shapes, MICROSOFT, **more)
 
 
 def qlinear_global_pool(g, op):
     x, x_scale, x_zero = picture(g)
-    return g.node(op, [x, x_scale, x_zero, scale(g), zero(g, U8)], U8, each(lambda s: [s[0], s[1], 1, 1], x), MICROSOFT, channels_last=0)
+    return g.node(op, [x, x_scale, x_zero, scale(g), zero(g, U8)],
+                  U8,
+                  each(lambda s: [s[0], s[1], 1, 1], x),
+                  MICROSOFT,
+                  channels_last=0)
 
 
 def qlinear_pool(g, op):
     x, x_scale, x_zero = picture(g)
     window = Window(g, x, [g.number(1, 3), g.number(1, 3)], dilate=False)
-    return g.node(op, [x, x_scale, x_zero, scale(g), zero(g, U8)], U8, each(lambda s: [s[0], s[1], *window.sizes(s[2:])], x),
-                  MICROSOFT, kernel_shape=window.kernel, **window.attributes(g), **g.some(count_include_pad=g.number(0, 1)))
+    return g.node(op, [x, x_scale, x_zero, scale(g), zero(g, U8)],
+                  U8,
+                  each(lambda s: [s[0], s[1], *window.sizes(s[2:])], x),
+                  MICROSOFT,
+                  kernel_shape=window.kernel,
+                  **window.attributes(g),
+                  **g.some(count_include_pad=g.number(0, 1)))
 
 
 def qlinear_concat(g, op):
@@ -167,15 +185,20 @@ def qlinear_concat(g, op):
         part = g.input(x.dtype, shapes)
         inputs += [part, scale(g), zero(g, x.dtype)]
         values.append(part)
-    return g.node(op, inputs, x.dtype, each(lambda *s: s[0][:axis] + (sum(t[axis] for t in s), ) + s[0][axis + 1:], *values),
-                  MICROSOFT, axis=written)
+    return g.node(op,
+                  inputs,
+                  x.dtype,
+                  each(lambda *s: s[0][:axis] + (sum(t[axis] for t in s), ) + s[0][axis + 1:], *values),
+                  MICROSOFT,
+                  axis=written)
 
 
 def qgemm(g, op):
     x, x_scale, x_zero = quantised(g, 2, 2)
     width, dtype = g.number(1, 6), I8 if x.dtype == I8 else g.dtype(BYTES)
     y = bytes_like(g, dtype, (x.fixed(1), width))
-    bias = g.weight(I32, (width, ), lambda generator, s: generator.integers(-500, 500, s).astype(np.int32), constant=1) if g.chance(.5) else None
+    bias = g.weight(I32, (width, ), lambda generator, s: generator.integers(-500, 500, s).astype(np.int32),
+                    constant=1) if g.chance(.5) else None
     inputs = [x, x_scale, x_zero, y, scale(g), zero(g, dtype), bias]
     shapes = matmul_shapes(x, width)
     if g.chance(.4):
@@ -195,9 +218,20 @@ def matmul_nbits(g, op):
     bits, block, inner, width = 4, 16, g.choose((16, 20, 32)), g.number(1, 5)
     x = g.input(F32, g.fixed_shapes(g.number(1, 4), inner))
     blocks = -(-inner // block)
-    packed = g.weight(U8, (width, blocks, block * bits // 8), lambda generator, s: generator.integers(0, 256, s).astype(np.uint8), constant=1)
-    scales = g.weight(F32, (width * blocks, ), lambda generator, s: (generator.random(s) * .2 + .01).astype(np.float32), constant=1)
-    return g.node(op, [x, packed, scales], F32, matmul_shapes(x, width), MICROSOFT, K=inner, N=width, bits=bits, block_size=block)
+    packed = g.weight(U8, (width, blocks, block * bits // 8),
+                      lambda generator, s: generator.integers(0, 256, s).astype(np.uint8),
+                      constant=1)
+    scales = g.weight(F32, (width * blocks, ),
+                      lambda generator, s: (generator.random(s) * .2 + .01).astype(np.float32),
+                      constant=1)
+    return g.node(op, [x, packed, scales],
+                  F32,
+                  matmul_shapes(x, width),
+                  MICROSOFT,
+                  K=inner,
+                  N=width,
+                  bits=bits,
+                  block_size=block)
 
 
 rows(("QLinearAdd", "QLinearMul"), qlinear_binary, domain=MICROSOFT)

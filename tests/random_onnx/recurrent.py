@@ -1,7 +1,7 @@
 """Rows of recurrent layers, and of attention."""
 import numpy as np
 
-from graph import F32, I32, I64, Unfit, each
+from graph import F32, I32, I64
 from table import row
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -14,7 +14,10 @@ def small(generator, shape):
 
 
 def recurrent(g, op):
-    found = [v for v in g.values if v.dtype == F32 and v.rank == 3 and v.is_fixed() and 0 < v.shape[0] <= 6 and 0 not in v.shape]
+    found = [
+        v for v in g.values
+        if v.dtype == F32 and v.rank == 3 and v.is_fixed() and 0 < v.shape[0] <= 6 and 0 not in v.shape
+    ]
     if found and g.chance(.4):
         x = g.choose(found)
     else:

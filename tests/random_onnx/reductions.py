@@ -3,7 +3,7 @@ import warnings
 
 import numpy as np
 
-from graph import BOOL, F32, F64, FLOATS, I32, I64, NUMBERS, Unfit, each, elements
+from graph import BOOL, F32, F64, FLOATS, I32, I64, Unfit, each
 from table import idiom, row, rows
 
 

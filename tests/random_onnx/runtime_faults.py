@@ -9,7 +9,7 @@ from onnx import helper
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """`when(node, inputs, opset)`: whether a node shows it. `by(node, inputs)`: its results as ONNX has them, a list;
-    REFERENCE: onnx.reference is asked; SKIP: they are not judged. `reason`: what ONNX says and what ONNX Runtime does."""
+    REFERENCE: onnx.reference is asked; SKIP: they are not judged. `reason`: what ONNX Runtime does otherwise."""
     ops: tuple
     when: object
     by: object
@@ -115,10 +115,13 @@ def lrn(node, inputs):
 REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
               "ReduceProd", "ReduceSum", "ReduceSumSquare", "ArgMax", "ArgMin")
 FAULTS = (
-    Fault(("ReduceMax", "ReduceMin", "ReduceLogSumExp"), any_nan, REFERENCE, "whether NaN is the result depends on the length of the vectors"),
+    Fault(("ReduceMax", "ReduceMin", "ReduceLogSumExp"), any_nan, REFERENCE,
+          "whether NaN is the result depends on the length of the vectors"),
     Fault(REDUCTIONS, empty, REFERENCE, "the shape of what is reduced of an empty tensor keeps axes, or ones"),
-    Fault(("LSTM", "GRU", "RNN"), any_not_finite, SKIP, "its activations clamp their argument, which makes numbers of NaN"),
-    Fault(("MaxPool", "GlobalMaxPool"), nan_or_least, SKIP, "begins with the lowest finite number and compares NaN away"),
+    Fault(("LSTM", "GRU", "RNN"), any_not_finite, SKIP,
+          "its activations clamp their argument, which makes numbers of NaN"),
+    Fault(("MaxPool", "GlobalMaxPool"), nan_or_least, SKIP,
+          "begins with the lowest finite number and compares NaN away"),
     Fault(("Clip", ), open_clip, SKIP, "ONNX's text bounds infinities by the largest finite numbers where no bound is "
           "given, its reference leaves them as they are"),
     Fault(("HardSwish", ), is_double, hard_swish, "takes 1/6 rounded to float32"),
@@ -154,7 +157,8 @@ def beyond(array, dtype):
         return False
     limits = np.iinfo(dtype)
     wide = array.astype(np.float64)
-    return not np.isfinite(wide).all() or bool((np.trunc(wide) < limits.min).any() or (np.trunc(wide) > limits.max).any())
+    return not np.isfinite(wide).all() or bool((np.trunc(wide) < limits.min).any() or
+                                               (np.trunc(wide) > limits.max).any())
 
 
 def overflows(array):
@@ -174,7 +178,8 @@ def undefined(node, inputs):
     if node.op_type == "CastLike":
         return beyond(inputs[0], inputs[1].dtype)
     if node.op_type == "Pow" and inputs[1].size and (inputs[1] == .5).any():
-        return not_finite(inputs[0])  # -inf to the power of 0.5: inf in C, and NaN, a root, in PyTorch, which Berth follows
+        return not_finite(
+            inputs[0])  # -inf to the power of 0.5: inf in C, and NaN, a root, in PyTorch, which Berth follows
     if node.op_type in REDUCTIONS and inputs[0].dtype.kind in "iu":
         return overflows(inputs[0])
     if node.op_type in ("ArgMax", "ArgMin", "TopK", "Hardmax"):

@@ -59,7 +59,8 @@ class Files:
         return ["compile", str(self.folder / "model.onnx"), "-o", str(program), *shapes, *variant.compile]
 
     def run_arguments(self, variant, program, outputs):
-        first, *others = [[str(self.input(call, i)) for i in range(len(arrays))] for call, arrays in enumerate(self.model.calls)]
+        first, *others = [[str(self.input(call, i)) for i in range(len(arrays))]
+                          for call, arrays in enumerate(self.model.calls)]
         arguments = ["run", str(program), "--output-dir", str(outputs), *variant.run]
         arguments += [word for path in first for word in ("--input", path)]
         return arguments + [word for paths in others for word in ("--then", "forward=" + ",".join(paths))]
@@ -107,8 +108,8 @@ def run_variant(berth, files, variant):
 
 def reason(outcome):
     """The sentence of a refusal without what is this model's own: places, names and numbers."""
-    text = outcome.text.removeprefix("berth: ")
+    text = outcome.text.removeprefix("berth: ").rpartition("/model.onnx: ")[2].rpartition("/model.pte: ")[2]
     text = re.sub(r'node "[^"]*"|"[^"]*"', "…", text)
     text = re.sub(r"\b[vcxi]\d+\b", "…", text)
     text = re.sub(r"\[[^\]]*\]", "[…]", text)
-    return f"{outcome.step}: " + re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "N", text)[:160]
+    return f"{outcome.step}: " + re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "N", text)[:200]
