@@ -193,6 +193,10 @@ class Careful:
             values |= {n: move(a, generator, inside) for n, a in made.items()} if moves else made
         return values
 
+    def outputs(self, call):
+        values = self.values(call)
+        return [values[n] for n in self.names]
+
     def note_undefined(self, node, values):
         inputs = [values.get(n) for n in node.node.input]
         if self.undefined & set(node.inputs()) or runtime_faults.undefined(node.node, inputs):

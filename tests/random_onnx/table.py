@@ -6,8 +6,8 @@ import dataclasses
 class Row:
     """`draw(graph, op)` appends a node of the operator to the graph and returns what it makes, or raises Unfit.
     `since`: the first opset that has it. `exact`: each element of a result is one of an input's or follows from them
-    without rounding, so that every implementation gives the same bits. `inside(node, inputs)`: how large the numbers are
-    that cancel inside, for those whose results may be smaller; it broadcasts to the result."""
+    without rounding, so that every implementation gives the same bits. `inside(node, inputs)`: how large the numbers
+    are that cancel inside, for those whose results may be smaller; it broadcasts to the result."""
     op: str
     draw: object
     since: int = 1
