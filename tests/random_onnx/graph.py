@@ -234,7 +234,7 @@ class Graph:
         if not self.values:
             return None
         v = self.rng.choice(self.values)
-        if v.rank > most and v.is_fixed() and most >= 1:
+        if v.rank > most and v.is_fixed() and most >= 1 and elements(v.shape) > 0:
             v = self.node("Reshape", [v, self.ints([elements(v.shape)])], v.dtype,
                           self.fixed_shapes(elements(v.shape))) if least <= 1 else None
         elif v.rank < least:
