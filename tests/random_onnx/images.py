@@ -90,7 +90,8 @@ def sum_of_all(node, inputs):
     return np.abs(inputs[0]).sum()
 
 
-row("Resize", resize)
+for _ in range(3):  # it has many modes
+    row("Resize", resize, inside=sum_of_all)
 row("GridSample", grid_sample, since=16)
 rows(("BlackmanWindow", "HammingWindow", "HannWindow"), window, since=17, inside=lambda node, inputs: 1)
 row("DFT", dft, since=17, inside=sum_of_all)

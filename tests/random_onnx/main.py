@@ -5,6 +5,7 @@
     ./dev random-onnx --seconds 600            # or --models 5000
     ./dev random-onnx --seed 7 --model 123     # one model of a seed again
     ./dev random-onnx --repeat build/random_onnx/7-123   # a model that was found and made smaller
+    ./dev random-onnx --only Resize Conv       # these operators alone, to look closely
     ./dev random-onnx --operators              # which may be drawn
 
 A signal, a hang, exit code 1 and a difference from ONNX Runtime are findings: each is made smaller and kept under
@@ -37,22 +38,28 @@ def parse(arguments):
     parser.add_argument("--models", type=int, help="how many")
     parser.add_argument("--seed", help="a new one without")
     parser.add_argument("--model", type=int, help="this one alone")
+    parser.add_argument("--only", nargs="+", default=[], metavar="OPERATOR", help="draw these operators alone")
     parser.add_argument("--variants", type=int, default=3, help="of each model, at most one a target")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes")
     parser.add_argument("--refusals", type=int, default=10, help="how many reasons of refusals to print")
     parser.add_argument("--as-found", action="store_true", help="make nothing smaller")
     parser.add_argument("--repeat", type=pathlib.Path, help="a folder under build/random_onnx")
     parser.add_argument("--operators", action="store_true", help="which may be drawn")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    from operators import names
+    unknown = set(options.only) - {op for _, op in names()}
+    if unknown:
+        parser.error(f"--only: there is no operator {', '.join(sorted(unknown))}; --operators lists them")
+    return options
 
 
-def one_model(berth, seed, index, count, folder):
+def one_model(berth, seed, index, count, only, folder):
     """(verdict, model, operators)"""
     from check import check
     from graph import new_rng
     from model import draw_model
     from variants import draw_variants
-    model = draw_model(seed, index)
+    model = draw_model(seed, index, only)
     variants = list(draw_variants(new_rng(f"{seed} variants", index), count))
     return check(berth, model, variants, folder), model, [(n.domain, n.op_type) for n in model.proto.graph.node]
 
@@ -75,7 +82,7 @@ def keep(berth, seed, index, finding, model, folder, as_found):
            f"    ./dev random-onnx --repeat {place.relative_to(ROOT)}"
 
 
-def work(berth, seed, count, as_found, jobs, send):
+def work(berth, seed, count, only, as_found, jobs, send):
     """A process that takes numbers of models and tells of each."""
     warnings.simplefilter("ignore")  # onnx.reference divides by zero aloud
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -83,7 +90,7 @@ def work(berth, seed, count, as_found, jobs, send):
         folder = pathlib.Path(folder)
         while (index := jobs.recv()) is not None:
             try:
-                verdict, model, operators = one_model(berth, seed, index, count, folder / "model")
+                verdict, model, operators = one_model(berth, seed, index, count, only, folder / "model")
                 found = [keep(berth, seed, index, f, model, folder, as_found) for f in verdict.findings[:1]]
                 send.send((index, found, verdict.refused, verdict.ran, verdict.notes, operators))
             except Exception:  # this program's own fault
@@ -143,7 +150,7 @@ def run(options, seed):
     from multiprocessing.connection import wait
     seconds = options.seconds if options.seconds is not None else (60 if options.models is None else float("inf"))
     start, summary, next_index = time.time(), Summary(), 0
-    arguments = (str(options.berth.resolve()), seed, options.variants, options.as_found)
+    arguments = (str(options.berth.resolve()), seed, options.variants, options.only, options.as_found)
     workers = [Worker(arguments) for _ in range(options.jobs)]
     idle = list(workers)
     busy = []
@@ -177,7 +184,7 @@ def single(options, seed):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         verdict, model, _ = one_model(str(options.berth.resolve()), seed, options.model, options.variants,
-                                      folder / "model")
+                                      options.only, folder / "model")
         print(onnx.printer.to_text(model.proto))
         for note in verdict.notes + verdict.refused:
             print(note)

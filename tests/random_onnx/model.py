@@ -38,17 +38,18 @@ def draw_symbols(rng):
     return symbols
 
 
-def grow(g, count):
-    """Adds about `count` operators."""
+def grow(g, count, only):
+    """Adds about `count` operators; `only`: of these names, and no idioms."""
+    table = [row for row in TABLE if not only or row.op in only]
     g.pick((np.dtype("float32"), ))
     for _ in range(count):
         for _ in range(TRIES):
             nodes, constants, inputs, values = (len(rows) for rows in (g.nodes, g.constants, g.inputs, g.values))
             try:
-                if g.chance(.08):
+                if not only and g.chance(.08):
                     g.choose(IDIOMS)(g)
                 else:
-                    row = g.choose(TABLE)
+                    row = g.choose(table)
                     if row.since > g.opset:
                         continue
                     row.draw(g, row.op)
@@ -67,12 +68,12 @@ def outputs_of(g):
     return found[:MOST_OUTPUTS]
 
 
-def draw_model(seed, index):
+def draw_model(seed, index, only=()):
     rng = new_rng(seed, index)
     while True:
         symbols = draw_symbols(rng)
         g = Graph(rng, rng.choice(OPSETS), symbols, wild=rng.random() < .2)
-        grow(g, rng.choice((1, 2, 2, 3, 3, 4, 5, 6, 8, 12)))
+        grow(g, rng.choice((1, 2, 2, 3, 3, 4, 5, 6, 8, 12)), only)
         outputs = outputs_of(g)
         if outputs:
             return finish(g, outputs, np.random.default_rng([abs(hash_text(seed)), index]))

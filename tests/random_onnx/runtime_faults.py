@@ -67,6 +67,19 @@ def blends(node, inputs, opset):
     return not_finite(inputs[0]) and attribute(node, "mode", default) != "nearest"
 
 
+def rounded_places(node, inputs, opset):
+    """Nearest, unless onnx.reference takes another size than ONNX's shape inference, which multiplies in float32."""
+    if attribute(node, "mode", "nearest") != "nearest":
+        return False
+    scales = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.zeros(0)
+    sizes = np.array(inputs[0].shape[:scales.size])
+    return bool((np.floor((sizes * scales).astype(np.float32)) == np.floor(sizes * scales.astype(np.float64))).all())
+
+
+def cubic_of_one(node, inputs, opset):
+    return attribute(node, "mode") == "cubic" and attribute(node, "coordinate_transformation_mode") == "pytorch_half_pixel"
+
+
 def no_inner(node, inputs, opset):
     return inputs[0].shape[0 if attribute(node, "transA", 0) else 1] == 0
 
@@ -134,6 +147,8 @@ FAULTS = (
     Fault(("Sigmoid", ), far_below, sigmoid, "is 0 where it is less than 1e-7 or so"),
     Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
     Fault(("Gelu", ), is_double, gelu, "takes Erf, which it lacks for float64, and constants rounded to float32"),
+    Fault(("Resize", ), rounded_places, REFERENCE, "0.5 / (1 / 7) - 0.5 is less than 3 in float32: another element"),
+    Fault(("Resize", ), cubic_of_one, REFERENCE, "cubic: a size of 1 is not at 0, as pytorch_half_pixel has it"),
     Fault(("Gemm", ), no_inner, REFERENCE, "a product over no elements leaves C unscaled by beta"),
     Fault(("Attention", ), any_not_finite, SKIP, "whether a row whose scores are all -inf is NaN or 0 is open"),
     Fault(("MeanVarianceNormalization", ), always, REFERENCE, "leaves out what ONNX adds to the deviation: 0/0"),
