@@ -69,7 +69,7 @@ def blends(node, inputs, opset):
 
 def rounded_places(node, inputs, opset):
     """Nearest, unless onnx.reference takes another size than ONNX's shape inference, which multiplies in float32."""
-    if attribute(node, "mode", "nearest") != "nearest":
+    if attribute(node, "mode", "nearest") != "nearest" or not_finite(inputs[0]):  # which the reference multiplies with 0
         return False
     scales = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.zeros(0)
     sizes = np.array(inputs[0].shape[:scales.size])
