@@ -113,7 +113,8 @@ ResizeAxis read_axis(NodeContext& n, const Resize& resize, size_t i) {
   const double in = static_cast<double>(axis.in);
   if (resize.sizes.empty()) {
     axis.scale = resize.scales[i];
-    const double out = std::floor(in * axis.scale);
+    // In floats, as ONNX's own inference of shapes: 2.6 times 5 is 13 there, and a little less as doubles.
+    const double out = std::floor(static_cast<float>(in) * static_cast<float>(axis.scale));
     axis.out = out >= 0 && out < 1e9 ? static_cast<int64_t>(out) : -1;
   } else {
     axis.out = resize.sizes[i];

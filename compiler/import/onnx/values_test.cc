@@ -334,6 +334,14 @@ TEST(KnownValues, AbsOfAnUnsignedNumberIsItself) {
   EXPECT_EQ(numbers<int8_t>(outputs, 1), (std::vector<int8_t>{1, 2}));
 }
 
+TEST(Resizes, RoundSizesAsFloatsDo) {
+  const Floats y = one("Resize", {1, 1, 5}, {0, 1, 2, 3, 4}, [](TestModel& m, const std::string& t) {
+    m.floats("scales", {3}, {1, 1, 2.6f});
+    m.node(t, {"x", "", "scales"}, {"y"}).set("coordinate_transformation_mode", "align_corners");
+  });
+  EXPECT_EQ(y, (Floats{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}));
+}
+
 // ONNX's attributes are floats of 32 bits, and so are their defaults.
 TEST(Defaults, AreTheSameAsWhenTheyAreWritten) {
   for (const bool written : {false, true}) {
