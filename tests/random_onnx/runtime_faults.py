@@ -69,7 +69,7 @@ def blends(node, inputs, opset):
 
 def rounded_places(node, inputs, opset):
     """Nearest, unless onnx.reference takes another size than ONNX's shape inference, which multiplies in float32."""
-    if attribute(node, "mode", "nearest") != "nearest" or not_finite(inputs[0]):  # which the reference multiplies with 0
+    if attribute(node, "mode", "nearest") != "nearest" or not_finite(inputs[0]):  # which onnx.reference multiplies by 0
         return False
     scales = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.zeros(0)
     sizes = np.array(inputs[0].shape[:scales.size])
@@ -77,7 +77,8 @@ def rounded_places(node, inputs, opset):
 
 
 def cubic_of_one(node, inputs, opset):
-    return attribute(node, "mode") == "cubic" and attribute(node, "coordinate_transformation_mode") == "pytorch_half_pixel"
+    coordinates = attribute(node, "coordinate_transformation_mode")
+    return attribute(node, "mode") == "cubic" and coordinates == "pytorch_half_pixel"
 
 
 def no_inner(node, inputs, opset):
