@@ -106,6 +106,11 @@ std::optional<Op> binary_op(const Node& node) {
   }
 }
 
+// Steps that a node becomes by itself.
+size_t own_steps(const Node& node) {
+  return node.is(OpId::fused_elementwise_out) ? std::get<ir::DimList>(node.args[1]).size() / 4 : 1;
+}
+
 class Reader {
  public:
   explicit Reader(const Context& context) : context_(context) {}
@@ -115,23 +120,25 @@ class Reader {
     return type != nullptr && type->dtype == DType::kF32;
   }
 
-  // Appends the steps of `node` and of what it takes along. False when it is no element-wise operator.
-  bool read(const Node& node, Chain* chain, Operand* result) const {
+  // Appends the steps of `node` and of what it takes along, with room for `after` more of those that read it. False
+  // when it is no element-wise operator.
+  bool read(const Node& node, size_t after, Chain* chain, Operand* result) const {
     if (node.results.size() != 1 || !is_f32(node.results[0]) || !takes_f32(node)) return false;
-    if (node.is(OpId::fused_elementwise_out)) return inline_code(node, chain, result);
+    after += own_steps(node);
+    if (node.is(OpId::fused_elementwise_out)) return inline_code(node, after, chain, result);
     if (const auto op = unary_op(node)) {
-      *result = chain->step(*op, operand(node, 0, chain));
+      *result = chain->step(*op, operand(node, 0, after, chain));
       return true;
     }
     if (const auto op = binary_op(node)) {
       const bool scaled = *op == Op::kAdd || *op == Op::kSub;
       if (scaled && context_.number(node.args[2]) != 1.0) return false;
-      const Operand a = operand(node, 0, chain);
-      const Operand b = operand(node, 1, chain);
+      const Operand a = operand(node, 0, after, chain);
+      const Operand b = operand(node, 1, after, chain);
       *result = chain->step(*op, a, b);
       return true;
     }
-    if (node.is(OpId::clamp_out) || node.is(OpId::hardtanh_out)) return limits(node, chain, result);
+    if (node.is(OpId::clamp_out) || node.is(OpId::hardtanh_out)) return limits(node, after, chain, result);
     return false;
   }
 
@@ -144,7 +151,7 @@ class Reader {
     return all;
   }
 
-  bool limits(const Node& node, Chain* chain, Operand* result) const {
+  bool limits(const Node& node, size_t after, Chain* chain, Operand* result) const {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     double bounds[2] = {-kInfinity, kInfinity};
     for (size_t k = 0; k < 2; ++k) {
@@ -153,16 +160,16 @@ class Reader {
       if (!number) return false;
       bounds[k] = *number;
     }
-    const Operand x = operand(node, 0, chain);
+    const Operand x = operand(node, 0, after, chain);
     *result = chain->step(Op::kClamp, x, chain->constant(bounds[0]), chain->constant(bounds[1]));
     return true;
   }
 
-  Operand operand(const Node& node, size_t k, Chain* chain) const {
+  Operand operand(const Node& node, size_t k, size_t after, Chain* chain) const {
     const ValueId* own = std::get_if<ValueId>(&node.args[k]);
     const auto number = context_.number(node.args[k]);
     if (own == nullptr || (number && is_whole(node, 1 - k))) return chain->constant(*number);
-    return value(*own, node, chain);
+    return value(*own, node, after, chain);
   }
 
   // Whether argument `k` alone says how large the result is. Without such a one a constant of equal elements is no mere
@@ -173,13 +180,16 @@ class Reader {
            context_.type(*value).shape == context_.type(node.results[0]).shape;
   }
 
-  Operand value(ValueId value, const Node& reader, Chain* chain) const {
+  // What is nearest is taken first, as long as there is room: without that bound each node of a long chain would read
+  // all that is before it.
+  Operand value(ValueId value, const Node& reader, size_t after, Chain* chain) const {
     const Node* maker = context_.maker(value);
     const bool alone = context_.uses(value) == 1;
-    if (maker != nullptr && alone && context_.type(value).shape == context_.type(reader.results[0]).shape) {
+    const bool room = maker != nullptr && chain->steps.size() + own_steps(*maker) + after <= elementwise::kMaxSteps;
+    if (room && alone && context_.type(value).shape == context_.type(reader.results[0]).shape) {
       Chain longer = *chain;
       Operand result;
-      if (read(*maker, &longer, &result) && longer.fits() && longer.steps.size() < elementwise::kMaxSteps) {
+      if (read(*maker, after, &longer, &result) && longer.fits()) {
         *chain = std::move(longer);
         return result;
       }
@@ -187,12 +197,12 @@ class Reader {
     return chain->input(value);
   }
 
-  bool inline_code(const Node& node, Chain* chain, Operand* result) const {
+  bool inline_code(const Node& node, size_t after, Chain* chain, Operand* result) const {
     const auto& inputs = std::get<ir::ValueList>(node.args[0]);
     const auto& code = std::get<ir::DimList>(node.args[1]);
     const auto& constants = std::get<ir::FloatList>(node.args[2]);
     std::vector<Operand> known;
-    for (ValueId input : inputs) known.push_back(value(input, node, chain));
+    for (ValueId input : inputs) known.push_back(value(input, node, after, chain));
     for (double constant : constants) known.push_back(chain->constant(constant));
     for (size_t i = 0; i + 3 < code.size(); i += 4) {
       const Op op = static_cast<Op>(code[i].value);
@@ -213,9 +223,8 @@ Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) 
   const Node& node = context.node(id);
   Chain chain;
   Operand last;
-  if (!Reader(context).read(node, &chain, &last)) return passes::Action::keep();
-  const size_t own = node.is(OpId::fused_elementwise_out) ? std::get<ir::DimList>(node.args[1]).size() / 4 : 1;
-  if (chain.steps.size() <= own) return passes::Action::keep();
+  if (!Reader(context).read(node, 0, &chain, &last)) return passes::Action::keep();
+  if (chain.steps.size() <= own_steps(node)) return passes::Action::keep();
   if (!chain.fits()) return passes::Action::keep();
   context.tell(node, Reason::kFused, "berth::elementwise");
   const std::string source = node.source;
