@@ -8,7 +8,8 @@
 namespace berth::pte {
 namespace {
 
-constexpr int kMaxDepth = 64;
+// The method's own graph, and regions within each other.
+constexpr int kMaxDepth = ir::kMaxRegionDepth + 1;
 
 }  // namespace
 
@@ -28,7 +29,8 @@ Status MethodImporter::import_chain(const fb::Chain& chain) {
 }
 
 Status MethodImporter::import_range(uint32_t begin, uint32_t end) {
-  if (++depth_ > kMaxDepth) return unsupported("branches and loops nest more than 64 deep");
+  if (++depth_ > kMaxDepth)
+    return unsupported("branches and loops nest more than " + std::to_string(ir::kMaxRegionDepth) + " deep");
   for (uint32_t i = begin; i < end;) {
     instruction_ = static_cast<int32_t>(i);
     const auto loop = loops_.find(i);

@@ -145,9 +145,9 @@ TEST(Branches, DeeperThanRegionsMayBeAreRefused) {
     m.instructions.emplace_back(KernelCallDesc{0, {1, 3, 3}});
     return program_of(m);
   };
-  const ir::Module module = imported(nested(63));
+  const ir::Module module = imported(nested(32));
   EXPECT_EQ(numbers(run(module, {truth(true), floats({2}, {3, 5})})[0]), (Floats{-3, -5}));
-  has(refusal(nested(64)), "nest more than 64 deep");
+  has(refusal(nested(33)), "nest more than 32 deep");
 }
 
 }  // namespace
