@@ -82,7 +82,7 @@ Error verify_method_names(const Spot& spot) {
   for (uint32_t i = 0; i < count; ++i) {
     const Spot here = spot.at("methods", i);
     const auto* name = spot.program->method(i).name();
-    if (name == nullptr || name->size() == 0) return here.fail(Error::kInvalidProgram, "the method has no name");
+    if (text(name)[0] == '\0') return here.fail(Error::kInvalidProgram, "the method has no name");
     if (name->size() > kMaxNameLength) {
       return here.fail(Error::kOutOfResources, "the name has %u characters, the limit is %u", name->size(),
                        kMaxNameLength);

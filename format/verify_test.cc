@@ -280,6 +280,7 @@ TEST(Verify, CallsToNowhereAreRefused) {
 // Holds row 232: null plan name.
 TEST(Verify, MethodsHaveNamesOfTheirOwn) {
   EXPECT_REFUSED(p.methods[0].name.clear(), Error::kInvalidProgram, "methods[0]", "no name");
+  EXPECT_REFUSED(p.methods[0].name[0] = '\0', Error::kInvalidProgram, "methods[0]", "no name");
   EXPECT_REFUSED(p.methods.push_back(p.methods[0]), Error::kInvalidProgram, "methods[1]",
                  "methods 0 and 1 are both called \"forward\"");
 }

@@ -239,7 +239,7 @@ def cut(m):
     random, total = m.random, len(m.program.data)
     ends = [m.program.program_size, m.program.base, total - 1, total // 2, random.randrange(total)]
     ends += [m.program.base + offset + d for _, offset, size in m.program.segments for d in (0, 1, size - 1)]
-    end = random.choice(ends)
+    end = max(random.choice(ends), 0)
     if random.random() < 0.2:
         m.file_edits.append(lambda data: data + bytes(end))
         m.said.append(f"{end} zeros behind the end")

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/print.h"
 
 namespace berth::pte {
 
@@ -52,10 +53,22 @@ Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
   return id;
 }
 
+// A nested program was made for the sizes in the file; the program around it is made anew by those of `type`.
+Status MethodImporter::check_sizes(Slot slot, const ir::TensorType& type) const {
+  const auto& sizes = *tensor(slot)->sizes();
+  const bool open = tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC;
+  bool same = sizes.size() == type.shape.size() && open == !type.is_static();
+  for (uint32_t d = 0; same && d < sizes.size(); ++d) same = module_.symbols.upper(type.shape[d]) == sizes.Get(d);
+  if (same) return Done{};
+  return unsupported("gives a delegate " + slot_text(slot) + " as " + ir::print(ir::Type(type), module_.symbols) +
+                     "; the file bounds its sizes differently");
+}
+
 Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const int32_t index = call.delegate_index();
   operator_ = "DelegateCall " + std::string(format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id()));
   const auto& args = *call.args();
+  const bool own = operator_.rfind("DelegateCall berth.", 0) == 0;
   BERTH_TRY(spend(args.size() + writes_.size()));
   BERTH_ASSIGN_OR_RETURN(const uint32_t first, count_inputs(args));
   ir::ValueList inputs;
@@ -65,6 +78,7 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
     BERTH_ASSIGN_OR_RETURN(ValueId value, read(args.Get(i)));
     const ir::TensorType declared = declared_type(args.Get(i));
     BERTH_ASSIGN_OR_RETURN(value, in_order(value, declared.dim_order, slot_name(args.Get(i))));
+    if (own) BERTH_TRY(check_sizes(args.Get(i), method_.tensor(value)));
     inputs.push_back(value);
   }
   std::vector<Slot> slots;
@@ -77,6 +91,7 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
         BERTH_ASSIGN_OR_RETURN(type.shape[d], input_size(kMadeHere + slot, slot, static_cast<int>(d)));
       }
     }
+    if (own) BERTH_TRY(check_sizes(slot, type));
     if (std::find(slots.begin(), slots.end(), slot) != slots.end())
       return invalid("gives " + slot_text(slot) + " twice");
     slots.push_back(slot);

@@ -97,6 +97,7 @@ Status MethodImporter::import_body(Loop& loop, Stack& stack) {
   for (size_t i = 0; i < loop.slices.size(); ++i) {
     ir::TensorType type = method_.tensor(loop.scanned[i]);
     type.shape.erase(type.shape.begin());
+    type.dim_order.clear();
     add_input(loop.slices[i], std::move(type));
   }
   numbers_[loop.index] = ValueId();

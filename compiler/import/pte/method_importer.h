@@ -262,6 +262,7 @@ class MethodImporter {
   // delegates.cc
   Expected<uint32_t> count_inputs(const flatbuffers::Vector<int32_t>& args);
   Expected<ir::DelegateId> delegate_of(int32_t index);
+  Status check_sizes(Slot slot, const ir::TensorType& type) const;
   Status import_delegate(const fb::DelegateCall& call);
 
   Status import_inputs();

@@ -229,7 +229,7 @@ TEST(Loops, LeaveOutWhatWasFreeBefore) {
 }
 
 // Berth's scan: the running sum of the rows of x [3, 2], and each row's negation stacked.
-TEST(Loops, OfBerthsScanBecomeScans) {
+ProgramDesc summed_rows() {
   MethodDesc m;
   m.values = {tensor({3, 2}, 0), tensor({2}, 32), constant({2}, 1),    int64_t{0}, int64_t{3}, false,
               tensor({2}, 48),   tensor({2}, 64), tensor({3, 2}, 128), int64_t{1}, int64_t{0}, false,
@@ -257,11 +257,31 @@ TEST(Loops, OfBerthsScanBecomeScans) {
                     JumpFalseDesc{11, 2}};
   ProgramDesc program = program_of(m);
   program.constants = {format::Bytes::of(bytes_of<float>({100, 200}))};
-  const ir::Module module = imported(program);
+  return program;
+}
+
+TEST(Loops, OfBerthsScanBecomeScans) {
+  const ir::Module module = imported(summed_rows());
   has(ir::print(module), "berth::scan(3");
   const auto outputs = run(module, {floats({3, 2}, {1, 2, 3, 4, 5, 6})});
   EXPECT_EQ(numbers(outputs[0]), (Floats{109, 212}));
   EXPECT_EQ(numbers(outputs[1]), (Floats{-1, -2, -3, -4, -5, -6}));
+}
+
+// The rows of an input whose columns lie together are put in order first; a row's type says nothing of the old order.
+TEST(Loops, TakeRowsOfWhatLiesInAnotherOrder) {
+  ProgramDesc program = summed_rows();
+  std::get<TensorDesc>(program.methods[0].values[0]).dim_order = {1, 0};
+  const ir::Module module = imported(program);
+  const ir::Method& method = module.methods[0];
+  int loops = 0;
+  for (const ir::NodeId id : method.body.nodes) {
+    const ir::Node& node = method.node(id);
+    if (node.op->id != ir::OpId::scan) continue;
+    ++loops;
+    for (const ir::ValueId input : node.regions[0].inputs) EXPECT_TRUE(method.tensor(input).dim_order.size() <= 1);
+  }
+  EXPECT_EQ(loops, 1);
 }
 
 // Sizes of a delegate's results that the file only bounds.
