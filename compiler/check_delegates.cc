@@ -261,7 +261,11 @@ class Delegates {
       }
     }
     if (scratch == 0) return Done{};
-    const fb::Tensor* last = format::tensor_at(plan, call.args()->Get(call.args()->size() - 1));
+    const int32_t slot = call.args()->Get(call.args()->size() - 1);
+    if (std::find(plan.outputs()->begin(), plan.outputs()->end(), slot) != plan.outputs()->end()) {
+      return wrong(place, "the scratch of the call, value " + std::to_string(slot) + ", is an output of the method");
+    }
+    const fb::Tensor* last = format::tensor_at(plan, slot);
     uint64_t nbytes = 0;
     const bool bytes = last != nullptr && last->scalar_type() == fb::ScalarType::BYTE && format::is_planned(*last) &&
                        format::tensor_nbytes(*last, &nbytes);

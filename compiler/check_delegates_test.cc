@@ -127,6 +127,7 @@ TEST(TheCallAndTheNestedProgramAgree, InNumberTypeAndScratch) {
   EXPECT_SAYS(bent([](ProgramDesc& p) { tensor_of(p, 3).sizes = {15}; }),
               "wants 16 bytes of scratch, the call gives 15");
   EXPECT_SAYS(bent([](ProgramDesc& p) { tensor_of(p, 3).dtype = DType::kI8; }), "bytes of scratch");
+  EXPECT_SAYS(bent([](ProgramDesc& p) { p.methods[0].outputs.push_back(3); }), "is an output of the method");
   EXPECT_SAYS(bent([](ProgramDesc& p) {
                 tensor_of(p, 2).sizes = {2, 2}, tensor_of(p, 2).dim_order = {0, 1};
               }),
