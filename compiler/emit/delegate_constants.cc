@@ -1,6 +1,8 @@
 #include "compiler/emit/delegate_constants.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "compiler/emit/content_key.h"
 
@@ -38,7 +40,15 @@ std::vector<format::NamedDataDesc> DelegateConstants::take() && {
   for (size_t i = 0; i < bytes.size(); ++i) named.push_back({blob_keys_[i], std::move(bytes[i]), kAlignment});
   const auto made_elsewhere = [](const ir::Delegate& delegate) { return delegate.payload.has_value(); };
   if (!std::any_of(module_.delegates.begin(), module_.delegates.end(), made_elsewhere)) return named;
+  // Keys of one blob share its bytes, as they did where they come from.
+  std::map<std::pair<const uint8_t*, size_t>, int32_t> first;
   for (const ir::NamedData& data : module_.named_data) {
+    const auto number = static_cast<int32_t>(named.size());
+    const auto [found, fresh] = first.try_emplace({data.blob.bytes().data(), data.blob.size()}, number);
+    if (!fresh) {
+      named.push_back({data.key, {}, kAlignment, found->second});
+      continue;
+    }
     named.push_back({data.key, data.blob.size() == 0 ? format::Bytes::of({}) : bytes_of(data.blob), kAlignment});
   }
   return named;

@@ -485,5 +485,25 @@ TEST(CallsOfOneDelegateThatWasCompiledElsewhere, ShareItsHandle) {
   }
 }
 
+TEST(DataThatDelegatesFindByName, AreWrittenOnceForTwoNames) {
+  ir::Module module = testing::module_of(
+      "delegate @d \"Chip\" = hex\"01\"\ndata \"a\" = hex\"0405\"\ndata \"b\" = hex\"06\"\n"
+      "method forward(%x: f32[4]) {\n%y: f32[4] = berth::delegate([%x]) @d\nreturn %y\n}");
+  module.named_data.push_back({"c", module.named_data[0].blob});
+  const auto emitted = emit(module, testing::as_written());
+  ASSERT_TRUE(emitted.ok()) << emitted.error().text();
+  const auto file = format::program_bytes(emitted->program);
+  ASSERT_TRUE(file.ok());
+  format::ProgramView view;
+  ASSERT_EQ(format::ProgramView::open(*file, &view, nullptr), Error::kOk);
+  Span<const uint8_t> a, b, c;
+  ASSERT_EQ(view.named_data("a", &a), Error::kOk);
+  ASSERT_EQ(view.named_data("b", &b), Error::kOk);
+  ASSERT_EQ(view.named_data("c", &c), Error::kOk);
+  EXPECT_EQ(a.data(), c.data());
+  EXPECT_EQ(c.size(), 2u);
+  EXPECT_EQ(b[0], 6);
+}
+
 }  // namespace
 }  // namespace berth::emit

@@ -139,6 +139,8 @@ struct NamedDataDesc {
   Bytes bytes;
   /// The blob's address in the file is a multiple of this and of the segment alignment.
   uint32_t alignment = 16;
+  /// The entry before this one whose bytes in the file it shares, `bytes` then being empty; -1: none.
+  int32_t shares = -1;
 };
 
 struct ProgramDesc {

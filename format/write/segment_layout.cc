@@ -44,6 +44,10 @@ SegmentLayout layout_segments(const ProgramDesc& program) {
     layout.payload_segments.push_back(payload.size == 0 ? -1 : append(layout, payload.size, alignment));
   }
   for (const NamedDataDesc& blob : program.named_data) {
+    if (blob.shares >= 0) {
+      layout.named_data_segments.push_back(layout.named_data_segments[static_cast<size_t>(blob.shares)]);
+      continue;
+    }
     layout.named_data_segments.push_back(
         append(layout, blob.bytes.size, std::max<uint64_t>(alignment, blob.alignment)));
   }

@@ -115,6 +115,7 @@ Status write_segments(const ProgramDesc& program, const SegmentLayout& layout, u
     BERTH_TRY(cursor.write(program.payloads[i], "payloads[" + std::to_string(i) + "]"));
   }
   for (size_t i = 0; i < program.named_data.size(); ++i) {
+    if (program.named_data[i].shares >= 0) continue;
     BERTH_TRY(cursor.pad_to(start(layout.named_data_segments[i])));
     BERTH_TRY(cursor.write(program.named_data[i].bytes, "named data \"" + program.named_data[i].key + "\""));
   }

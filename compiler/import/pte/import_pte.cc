@@ -1,6 +1,7 @@
 #include "compiler/import/pte/import_pte.h"
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -57,26 +58,37 @@ Status import_method(Source& source, size_t index, ir::Module& module, Shared& s
   }
 }
 
-// Delegates find their weights by name, in the program or beside it; only they know by which.
-void add_named_data(const Source& source, ir::Module* module) {
+ir::Blob blob_of(const std::shared_ptr<const MappedFile>& file, Span<const uint8_t> bytes) {
+  if (file == nullptr || bytes.empty()) return ir::Blob::owned({bytes.begin(), bytes.end()});
+  return ir::Blob::mapped(file, static_cast<size_t>(bytes.data() - file->bytes().data()), bytes.size());
+}
+
+// Delegates find their weights by name, in the program or beside it; only they know by which. Names may share a
+// segment; segments that share bytes would make a small file a large program.
+Status add_named_data(const Source& source, ir::Module* module) {
   std::set<std::string> keys = {format::kMetaKey};
-  const auto add = [&](const std::string& key, const std::shared_ptr<const MappedFile>& file,
-                       Span<const uint8_t> bytes) {
-    if (!keys.insert(key).second) return;
-    if (file == nullptr || bytes.empty()) {
-      module->named_data.push_back({key, ir::Blob::owned({bytes.begin(), bytes.end()})});
-      return;
-    }
-    const size_t offset = static_cast<size_t>(bytes.data() - file->bytes().data());
-    module->named_data.push_back({key, ir::Blob::mapped(file, offset, bytes.size())});
-  };
+  std::map<uint32_t, ir::Blob> segments;
+  uint64_t bytes_left = source.program.layout().segment_bytes;
   const auto* own = source.program.root().named_data();
   for (flatbuffers::uoffset_t i = 0; i < format::length(own); ++i) {
-    const std::string key = format::text(own->Get(i)->key());
-    Span<const uint8_t> bytes;
-    if (source.program.named_data(key.c_str(), &bytes) == Error::kOk) add(key, source.file, bytes);
+    const fb::NamedData& entry = *own->Get(i);
+    if (!keys.insert(format::text(entry.key())).second) continue;
+    const auto [found, fresh] = segments.try_emplace(entry.segment_index());
+    if (fresh) {
+      Span<const uint8_t> bytes;
+      if (source.program.segment(entry.segment_index(), &bytes) != Error::kOk || bytes.size() > bytes_left) {
+        return Failure{Error::kInvalidProgram, "named_data[" + std::to_string(i) + "]",
+                       "its bytes are not in the file, or belong to other data too"};
+      }
+      bytes_left -= bytes.size();
+      found->second = blob_of(source.file, bytes);
+    }
+    module->named_data.push_back({format::text(entry.key()), found->second});
   }
-  for (const auto& [key, blob] : source.external.blobs()) add(key, blob.file, blob.bytes());
+  for (const auto& [key, blob] : source.external.blobs()) {
+    if (keys.insert(key).second) module->named_data.push_back({key, blob_of(blob.file, blob.bytes())});
+  }
+  return Done{};
 }
 
 Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file, const std::string& path,
@@ -96,7 +108,7 @@ Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const Map
   for (size_t i = 0; i < source.program.method_count(); ++i) {
     BERTH_TRY(import_method(source, i, *module, shared));
   }
-  if (!module->delegates.empty()) add_named_data(source, &*module);
+  if (!module->delegates.empty()) BERTH_TRY(add_named_data(source, &*module));
   return module;
 }
 

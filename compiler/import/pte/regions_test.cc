@@ -340,5 +340,22 @@ TEST(Delegates, KeepTheDataThatTheyFindByName) {
   EXPECT_TRUE(imported(program).named_data.empty());
 }
 
+// The fear: a small file with many names for its largest segment, and a program of all of them.
+TEST(Delegates, ShareTheDataThatHaveTwoNames) {
+  MethodDesc m;
+  m.values = {tensor({4}, 0), tensor({4}, 16)};
+  m.inputs = {0};
+  m.outputs = {1};
+  m.delegates = {{"Chip", 0, {}}};
+  m.instructions = {DelegateCallDesc{0, {0, 1}}};
+  ProgramDesc program = program_of(m);
+  program.payloads = {format::Bytes::of({1, 2, 3})};
+  program.named_data = {{"a", format::Bytes::of(std::vector<uint8_t>(1000, 7)), 16}, {"b", {}, 16, 0}};
+  const ir::Module module = imported(program);
+  ASSERT_EQ(module.named_data.size(), 2u);
+  EXPECT_EQ(module.named_data[0].blob.size(), 1000u);
+  EXPECT_EQ(module.named_data[1].blob.bytes().data(), module.named_data[0].blob.bytes().data());
+}
+
 }  // namespace
 }  // namespace berth::pte::testing
