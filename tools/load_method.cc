@@ -188,7 +188,8 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
     for (const std::string& other : request.more_methods) {
       if (!other.empty() && std::find(methods.begin(), methods.end(), other) == methods.end()) methods.push_back(other);
     }
-    BERTH_TRY(check_memory(*loaded->program, request.program, methods, request.threads, request.max_memory));
+    BERTH_TRY(check_memory(*loaded->program, request.program, methods, !request.more_methods.empty(), request.threads,
+                           request.max_memory));
   }
   loaded->pool = make_cpu_thread_pool(request.threads);
   HostOptions host;

@@ -56,10 +56,9 @@ void add_max_memory(CLI::App& command, uint64_t& bytes) {
 }
 
 Status check_memory(const Program& program, const std::string& path, const std::vector<std::string>& methods,
-                    int threads, uint64_t limit) {
+                    bool shared, int threads, uint64_t limit) {
   Report report;
   const auto failure = [&](Error code) { return Failure{code, path + ": " + report.place, report.message}; };
-  const bool shared = methods.size() > 1;
   const auto arenas = shared ? HostArenas::bytes(program) : HostArenas::bytes(program, methods[0].c_str());
   if (!arenas.ok()) return Failure{arenas.error(), path, "the sizes of its arenas make no sense"};
   uint64_t sum = *arenas;

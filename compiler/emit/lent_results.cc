@@ -4,6 +4,9 @@
 
 #include "base/math.h"
 #include "compiler/emit/slots.h"
+#include "format/nested.h"
+#include "format/tensor_facts.h"
+#include "format/verify.h"
 
 namespace berth::emit {
 namespace {
@@ -154,6 +157,24 @@ void cut_lent(Lifetimes* lifetimes, plan::Plan* plan) {
   for (const Piece& piece : pieces) {
     plan->spaces[static_cast<size_t>(piece.space)] = {piece.bytes, piece.bytes};
   }
+}
+
+bool lent_by_payload(const ir::Module& module, const Method& method, ValueId value) {
+  const ir::Value& made = method.value(value);
+  if (made.kind != ir::ValueKind::kNode || method.node(made.node).delegate < 0) return false;
+  const ir::Delegate& delegate = module.delegates[static_cast<size_t>(method.node(made.node).delegate)];
+  if (!delegate.payload.has_value() || delegate.backend.rfind("berth.", 0) != 0) return false;
+  const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
+  format::ProgramView nested;
+  if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||
+      format::verify_program(nested, nullptr) != Error::kOk || nested.method_count() != 1) {
+    return false;  // not for this to say
+  }
+  const fb::ExecutionPlan& plan = nested.method(0);
+  const uint32_t result = static_cast<uint32_t>(made.result);
+  if (result >= plan.outputs()->size()) return false;
+  const fb::Tensor* output = format::tensor_at(plan, plan.outputs()->Get(result));
+  return output != nullptr && format::is_planned(*output);
 }
 
 }  // namespace berth::emit

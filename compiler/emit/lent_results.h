@@ -38,4 +38,8 @@ void lay_lent(Lifetimes* lifetimes);
 /// more. Does nothing when no output is lent.
 void cut_lent(Lifetimes* lifetimes, plan::Plan* plan);
 
+/// Whether a node makes `value` that calls a delegate of Berth's which was compiled before and has other values in the
+/// bytes of this result until it writes it: then it is planned, and copied to where the caller wants it.
+bool lent_by_payload(const ir::Module& module, const ir::Method& method, ir::ValueId value);
+
 }  // namespace berth::emit

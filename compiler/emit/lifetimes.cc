@@ -177,7 +177,8 @@ Status Analysis::make_storage(ValueId value, int64_t step) {
     return Done{};
   }
   const bool boundary = step == 0 || returned_[at(value)];
-  if (boundary && is_callers(value) && (step == 0 || !is_lent(value))) {
+  const bool planned = step != 0 && (is_lent(value) || lent_by_payload(module_, method_, value));
+  if (boundary && is_callers(value) && !planned) {
     out_.places[at(value)] = {Home::kCaller, -1};
     return Done{};
   }
