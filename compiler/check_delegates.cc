@@ -98,13 +98,10 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
 
 // Nested programs.
 
-bool is_static(const fb::Tensor& tensor) { return tensor.shape_dynamism() == fb::TensorShapeDynamism::STATIC; }
-
-// What a scan stacks grows row by row, so the file calls it dynamic although its size is fixed in the end. The nested
-// program, for which it is fixed, checks the sizes of each call.
+// One side alone may be dynamic: what a scan stacks grows row by row, and is of one size when the loop is done. The
+// nested program checks the sizes of each call.
 bool same_type(const fb::Tensor& outside, const fb::Tensor& inside) {
   if (outside.scalar_type() != inside.scalar_type()) return false;
-  if (is_static(outside) && !is_static(inside)) return false;
   if (outside.sizes()->size() != inside.sizes()->size()) return false;
   for (uint32_t d = 0; d < outside.sizes()->size(); ++d) {
     if (outside.sizes()->Get(d) != inside.sizes()->Get(d)) return false;

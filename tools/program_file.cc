@@ -4,8 +4,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "compiler/compile.h"
 #include "compiler/check_delegates.h"
+#include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
 #include "format/verify.h"
 #include "format/verify_plan.h"

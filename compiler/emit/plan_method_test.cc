@@ -77,7 +77,8 @@ TEST(AnOrderThatIsProven, HasNoLowerPlanInAnyOther) {
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int proven = 0;
-  for (unsigned round = 0; round < 60; ++round) {
+  // One seed in some hundred has five proofs or fewer among its first 60.
+  for (unsigned round = 0; round < 60 || (proven <= 5 && round < 600); ++round) {
     const ir::Module module = testing::RandomModule(seed + round, 4, false).make();
     const auto best = emit(module);
     ASSERT_TRUE(best.ok()) << best.error().text();

@@ -56,8 +56,7 @@ Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
 // A nested program was made for the sizes in the file; the program around it is made anew by those of `type`.
 Status MethodImporter::check_sizes(Slot slot, const ir::TensorType& type) const {
   const auto& sizes = *tensor(slot)->sizes();
-  const bool open = tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC;
-  bool same = sizes.size() == type.shape.size() && open == !type.is_static();
+  bool same = sizes.size() == type.shape.size();
   for (uint32_t d = 0; same && d < sizes.size(); ++d) same = module_.symbols.upper(type.shape[d]) == sizes.Get(d);
   if (same) return Done{};
   return unsupported("gives a delegate " + slot_text(slot) + " as " + ir::print(ir::Type(type), module_.symbols) +
