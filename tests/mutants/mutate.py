@@ -34,7 +34,8 @@ class Mutation:
     def put(self, index, site, value):
         value %= 1 << (8 * site.size)
         data = self.data(index)
-        self.say(index, f"{site.kind} {site.name} at {site.at}: {read(data, site.at, site.size)} becomes {value}")
+        old = read(data, site.at, site.size)
+        self.say(index, f"{site.kind} {site.name} at {site.at}: {old} becomes {value}")
         data[site.at : site.at + site.size] = value.to_bytes(site.size, "little")
 
     def file(self):
@@ -229,7 +230,8 @@ def set_header(m):
         at, size = random.choice([(0, 4), (4, 4), (8, 4), (12, 4), (16, 8), (24, 8), (32, 8)])
         where = "header"
     old = read(m.program.data, at, size)
-    value = random.choice(BOUNDARIES[size] + [old + 1, old - 1, old + 16, old - 16, old + 128, old // 2]) % (1 << 8 * size)
+    near = [old + 1, old - 1, old + 16, old - 16, old + 128, old // 2]
+    value = random.choice(BOUNDARIES[size] + near) % (1 << 8 * size)
     m.file_edits.append(lambda data: data[:at] + value.to_bytes(size, "little") + data[at + size :])
     m.said.append(f"{where} at {at}: {old} becomes {value}")
 

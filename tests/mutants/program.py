@@ -1,5 +1,5 @@
-"""A program file as parts that can be bent and put together again: header, FlatBuffer, segments, and what lies in these:
-nested programs and the blob "berth.meta"."""
+"""A program file as parts that can be bent and put together again: header, FlatBuffer, segments, and what lies in
+these: nested programs and the blob "berth.meta"."""
 
 import os
 
@@ -44,7 +44,7 @@ class Part:
 
 
 class Program:
-    """`parts[0]` is the program's own FlatBuffer; `inside` says for each other part in which segment it begins where."""
+    """`parts[0]` is the program's own FlatBuffer; `inside` says in which segment each other part begins, and where."""
 
     def __init__(self, data):
         self.data = data

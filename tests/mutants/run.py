@@ -4,9 +4,9 @@
     tests/mutants/run.py BERTH FOLDER [--count N] [--seconds S] [--seed N] [--jobs N]
 
 A mutant is a sound program with one to four mutations (mutate.py) that know its structure; what is around them still
-parses. Each goes through one to three commands. Nothing may die, hang, take more than 1 GiB or end with exit code 1: what
-is wrong with a damaged file is the file's fault. What is written from one must be sound, and what `verify` calls sound
-must be taken by the commands that only look.
+parses. Each goes through one to three commands. Nothing may die, hang, take more than 1 GiB or end with exit code 1:
+what is wrong with a damaged file is the file's fault. What is written from one must be sound, and what `verify` calls
+sound must be taken by the commands that only look.
 
 FOLDER gets seeds/, and for what goes wrong NAME.pte with NAME.txt, which has the command that repeats it. The same seed
 and programs make the same mutants, however many processes there are.
@@ -37,8 +37,9 @@ OTHERS = [["inspect", "--ir", "FILE"], ["report", "FILE", "FILE", "-o", "OUT.htm
 WRITES = [["replan", "FILE", "-o", "OUT.pte"], ["compile", "FILE", "-o", "OUT.pte"],
           ["compile", "FILE", "-o", "OUT.pte", "--target", "cpu"],
           ["compile", "FILE", "-o", "OUT.pte", "--target", "sim:0", "--planner", "greedy"]]
-RUNS = [["run", "FILE", *MEMORY], ["run", "FILE", *MEMORY, "--threads", "2"], ["run", "FILE", *MEMORY, "--load", "read"],
-        ["run", "FILE", *MEMORY, "--then", "forward="], ["bench", "FILE", *MEMORY, "--iterations", "2"],
+RUNS = [["run", "FILE", *MEMORY], ["run", "FILE", *MEMORY, "--threads", "2"],
+        ["run", "FILE", *MEMORY, "--load", "read"], ["run", "FILE", *MEMORY, "--then", "forward="],
+        ["bench", "FILE", *MEMORY, "--iterations", "2"],
         ["bench", "FILE", *MEMORY, "--iterations", "1", "--json", "--profile"]]
 
 
@@ -73,7 +74,8 @@ class Worker:
         """What the mutants are made from must be well itself, and what is damaged already is a mutant too."""
         with open(path, "rb") as file:
             data = file.read()
-        self.take(os.path.splitext(os.path.basename(path))[0], data, LOOKS + OTHERS + WRITES + RUNS, f"{path}, as it is\n")
+        stem = os.path.splitext(os.path.basename(path))[0]
+        self.take(stem, data, LOOKS + OTHERS + WRITES + RUNS, f"{path}, as it is\n")
 
     def take(self, stem, data, drawn, told):
         with open(os.path.join(self.work, "mutant.pte"), "wb") as file:
@@ -176,7 +178,8 @@ def parse(arguments):
 def main():
     options = parse(sys.argv[1:])
     programs = seeds.make(options.berth, os.path.join(options.folder, "seeds"))
-    print(f"mutants: {options.count} of {len(programs)} programs, seed {options.seed}, {options.jobs} at a time", flush=True)
+    print(f"mutants: {options.count} of {len(programs)} programs, seed {options.seed}, {options.jobs} at a time",
+          flush=True)
     begin = time.monotonic()
     children = [start(options, programs, first, begin + options.seconds) for first in range(options.jobs)]
     mutants, runs, kinds, findings, codes, slowest, broken = 0, 0, Counter(), [], Counter(), (0, ""), 0
@@ -190,10 +193,11 @@ def main():
             kinds.update(more[2])
             codes.update(more[4])
             slowest = max(slowest, tuple(more[5]))
-    print(f"{mutants} mutants, {runs} commands in {time.monotonic() - begin:.0f} s; slowest {slowest[0]:.2f} s: {slowest[1]}")
+    print(f"{mutants} mutants, {runs} commands in {time.monotonic() - begin:.0f} s; "
+          f"slowest {slowest[0]:.2f} s: {slowest[1]}")
     for command in sorted({name for name, _ in codes}):
-        print(f"  {command:8}" + ", ".join(f" exit code {code}: {n}" for (name, code), n in sorted(codes.items(), key=str)
-                                           if name == command))
+        counts = [(code, n) for (name, code), n in sorted(codes.items(), key=str) if name == command]
+        print(f"  {command:8}" + ",".join(f" exit code {code}: {n}" for code, n in counts))
     for kind, count in kinds.most_common():
         files = [file for found, file in findings if found == kind]
         print(f"FOUND {count} x {kind}\n      {files[0]}")

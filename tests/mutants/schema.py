@@ -31,7 +31,8 @@ class Schema:
         with open(path) as file:
             text = re.sub(r"//[^\n]*|\([^)]*\)", "", file.read())  # without comments and attributes
         self.types = {}
-        for kind, name, base, body in re.findall(r"\b(table|struct|enum|union)\s+(\w+)\s*(?::\s*(\w+)\s*)?\{([^}]*)\}", text):
+        declared = r"\b(table|struct|enum|union)\s+(\w+)\s*(?::\s*(\w+)\s*)?\{([^}]*)\}"
+        for kind, name, base, body in re.findall(declared, text):
             self.types[name] = Type(name, kind, scalar=base)
             if kind == "union":
                 self.types[name].members = ["NONE"] + [m.strip() for m in body.split(",") if m.strip()]

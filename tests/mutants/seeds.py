@@ -1,4 +1,5 @@
-"""The programs that are bent: compiled from the texts in seeds/ for every kind of target, and those of the fuzz corpus."""
+"""The programs that are bent: compiled from the texts in seeds/ for every kind of target, and those of the fuzz
+corpus."""
 
 import glob
 import os
