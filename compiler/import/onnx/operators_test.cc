@@ -235,15 +235,6 @@ TEST(SplitVersions, UnevenPartsOnlySinceEighteen) {
   EXPECT_EQ(body(m), "%a: f32[3], %b: f32[3], %c: f32[1] = aten::split_with_sizes_copy(%x, [3, 3, 1], 0)\n");
 }
 
-TEST(TrainingMode, IsRefused) {
-  TestModel m(17);
-  m.input("x", {1, 2, 3, 3});
-  for (const char* name : {"s", "b", "m", "v"}) m.floats(name, {2}, {1, 1});
-  m.node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}).set("training_mode", 1).name("bn");
-  EXPECT_EQ(failure(m),
-            "onnx node \"bn\": BatchNormalization: training mode is not supported; export the model for inference");
-}
-
 TEST(HugeSizes, CostNothingToImport) {
   TestModel m(13);
   m.ints("shape", {1 << 20, 1 << 18});

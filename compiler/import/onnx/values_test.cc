@@ -472,5 +472,24 @@ TEST(Outputs, KeepTheirNamesWhenTheyAreInputsOrOneValue) {
   EXPECT_EQ(module->methods[0].output_names, (std::vector<std::string>{"same", "a", "b"}));
 }
 
+// What BatchNorm2d(track_running_stats=False) is exported to.
+TEST(BatchNormalization, InTrainingModeGoesByTheBatchAndMovesTheRunningNumbers) {
+  TestModel m;
+  m.input("x", {2, 1, 2});
+  m.floats("scale", {1}, {2});
+  m.floats("bias", {1}, {1});
+  m.floats("mean", {1}, {10});
+  m.floats("var", {1}, {20});
+  m.node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y", "new_mean", "new_var"})
+      .set("training_mode", 1)
+      .set("epsilon", 0.0f)
+      .set("momentum", 0.5f);
+  for (const char* name : {"y", "new_mean", "new_var"}) m.output(name);
+  const auto outputs = run(m, {floats({2, 1, 2}, {0, 4, 0, 4})});
+  EXPECT_EQ(numbers<float>(outputs, 0), (Floats{-1, 3, -1, 3}));
+  EXPECT_EQ(numbers<float>(outputs, 1), (Floats{6}));
+  EXPECT_EQ(numbers<float>(outputs, 2), (Floats{12}));
+}
+
 }  // namespace
 }  // namespace berth::onnx
