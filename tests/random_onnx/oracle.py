@@ -190,7 +190,8 @@ class Careful:
             if generator is not None and node.node.op_type in runtime_faults.ONE_STEP:
                 made = {n: one_step(a, generator) for n, a in made.items()}
             inside = node.inside(node.node, [given.get(n) for n in node.node.input]) if moves and node.inside else 0
-            values |= {n: move(a, generator, inside) for n, a in made.items()} if moves else made
+            coarse = runtime_faults.COARSE.get(node.node.op_type, 1)
+            values |= {n: move(a, generator, inside, coarse) for n, a in made.items()} if moves else made
         return values
 
     def outputs(self, call):
@@ -224,13 +225,13 @@ class Careful:
         return [None if n in self.undefined else (base[n], allowed[n]) for n in self.names]
 
 
-def move(array, generator, inside=0):
-    """Each element by some units in its last place, or in that of what cancelled inside; zeros to one side or the
-    other, so that what depends on their sign is seen."""
+def move(array, generator, inside=0, coarse=1):
+    """Each element by some units in its last place, or in that of what cancelled inside, times `coarse`; zeros to one
+    side or the other, so that what depends on their sign is seen."""
     if array.dtype.kind != "f" or array.dtype not in MOVED:
         return array
     with np.errstate(all="ignore"):
-        far = MOVED[array.dtype] * np.where(np.isfinite(array), np.fmax(np.abs(array), inside), 0)
+        far = coarse * MOVED[array.dtype] * np.where(np.isfinite(array), np.fmax(np.abs(array), inside), 0)
         side = np.where(array == 0, TINY[array.dtype] * generator.choice([-1, 1]), 0)
         moved = array + far * generator.uniform(-1, 1, array.shape) + side
         nothing = (np.abs(array) < far) & (generator.random(array.shape) < .3)  # what cancels may do so wholly
