@@ -1,6 +1,7 @@
 #include "compiler/passes/fold_batch_norm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/half.h"
@@ -153,7 +154,29 @@ class NormFolder {
     if (affine.scales && uses(std::get<ValueId>(target.args[producer.weight])) != 1) {
       return FoldNormReason::kWeightShared;
     }
-    return decide_bias(target, producer);
+    const bool exact = affine.scales && is_of_integers(target.args[producer.weight - 1]) && is_whole(*weight);
+    return exact ? FoldNormReason::kExactSum : decide_bias(target, producer);
+  }
+
+  // Whether `argument` is a few steps behind a conversion from integers, as the operands of integer products are.
+  bool is_of_integers(const Argument& argument) const {
+    constexpr int kSteps = 8;
+    const Argument* from = &argument;
+    for (int step = 0; step < kSteps; ++step) {
+      const ValueId* value = std::get_if<ValueId>(from);
+      const Node* node = value == nullptr || !value->valid() ? nullptr : defining_node(method_, *value);
+      if (node == nullptr || node->args.empty()) return false;
+      from = &node->args[0];
+      const ValueId* source = std::get_if<ValueId>(from);
+      const TensorType* type = source == nullptr ? nullptr : method_.value(*source).tensor();
+      if (node->is(OpId::to_dim_order_copy_out) && type != nullptr && is_integer(type->dtype)) return true;
+    }
+    return false;
+  }
+
+  static bool is_whole(const Constant& weight) {
+    const std::vector<double> numbers = numbers_of(weight);
+    return std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == std::trunc(x); });
   }
 
   // A norm has a weight and a bias a channel, so nothing but their being known is asked for.
@@ -285,6 +308,7 @@ const char* to_string(FoldNormReason reason) {
     case FoldNormReason::kFolded: return "folded";
     case FoldNormReason::kResultShared: return "keep: result-shared";
     case FoldNormReason::kWeightShared: return "keep: weight-shared";
+    case FoldNormReason::kExactSum: return "keep: exact-sum";
     case FoldNormReason::kNotConstant: return "keep: not-constant";
     case FoldNormReason::kNotPerChannel: return "keep: not-per-channel";
     case FoldNormReason::kNoRoom: return "keep: no-room";

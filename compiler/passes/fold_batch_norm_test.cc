@@ -175,5 +175,19 @@ TEST(FoldBatchNorm, LeavesAScalarThatIsViewed) {
   expect_keeps_outputs(fold_batch_norm, text, 0);
 }
 
+// 100 * 0.1 - 99 * 0.1 is 0.1000004 in f32: what integers give exactly is scaled when it is summed.
+TEST(FoldBatchNorm, LeavesProductsOfIntegersExact) {
+  const auto text = [](const char* type, const char* last) {
+    return std::string("const @w: f32[2,1] = dense<[100.0, ") + last +
+           "]>\nconst @s: f32[] = splat<0.1>\nmethod f(%x: " + type + "[1,2]) {\n  %w: f32[2,1] = const @w\n" +
+           "  %s: f32[] = const @s\n  %c: f32[1,2] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)\n" +
+           "  %p: f32[1,1] = aten::mm(%c, %w)\n  %y: f32[1,1] = aten::mul.Tensor(%p, %s)\n  return %y\n}";
+  };
+  EXPECT_EQ(nodes_of(text("i8", "-99.0")), 3u);
+  EXPECT_NE(why_of(text("i8", "-99.0")).find("keep: exact-sum"), std::string::npos);
+  EXPECT_EQ(nodes_of(text("i8", "-99.5")), 2u);
+  EXPECT_EQ(nodes_of(text("f16", "-99.0")), 2u);
+}
+
 }  // namespace
 }  // namespace berth::passes

@@ -180,7 +180,10 @@ class Careful:
         values = dict(self.initial) | feeds_of(self.model, call)
         for node in self.nodes:
             moves = generator is not None and not node.exact
-            given = {n: move(values[n], generator) for n in node.inputs()} if moves else values
+            held = runtime_faults.held(node.node)
+            given = values
+            if moves:
+                given = {n: values[n] if n in held else move(values[n], generator) for n in node.inputs()}
             if generator is None:
                 self.note_undefined(node, values)
             made = node.run(given, self.constants)
@@ -189,6 +192,8 @@ class Careful:
             made = {n: np.asarray(a) for n, a in made.items()}
             if generator is not None and node.node.op_type in runtime_faults.ONE_STEP:
                 made = {n: one_step(a, generator) for n, a in made.items()}
+            if node.node.op_type in runtime_faults.WITH_BODIES:
+                made = {n: move(a, generator, 1) for n, a in made.items()} if moves else made
             inside = node.inside(node.node, [given.get(n) for n in node.node.input]) if moves and node.inside else 0
             coarse = runtime_faults.COARSE.get(node.node.op_type, 1)
             values |= {n: move(a, generator, inside, coarse) for n, a in made.items()} if moves else made
@@ -216,7 +221,7 @@ class Careful:
                     continue
                 with np.errstate(all="ignore"):
                     if base[n].dtype.kind != "f":
-                        far = np.abs(base[n].astype(np.float64) - moved[n].astype(np.float64))
+                        far = 4 * np.abs(base[n].astype(np.float64) - moved[n].astype(np.float64))
                         allowed[n] = np.fmax(allowed[n], far)
                         continue
                     a, b = base[n].astype(np.float64), moved[n].astype(np.float64)

@@ -157,6 +157,7 @@ FAULTS = (
     Fault(("DFT", "STFT"), any_not_finite, SKIP, "which infinities meet a zero depends on the algorithm"),
     Fault(("MatMulInteger", "QGemm", "QLinearMatMul", "MatMulIntegerToFloat"), sums_nothing, SKIP,
           "a product over no elements is left unwritten"),
+    Fault(("FusedMatMul", ), empty, SKIP, "a product over no elements is left unwritten"),
     Fault(("Resize", "GridSample"), blends, SKIP, "whether an infinity of weight 0 counts depends on the algorithm"),
     Fault(("Sigmoid", ), far_below, sigmoid, "is 0 where it is less than 1e-7 or so"),
     Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
@@ -173,6 +174,14 @@ ONE_STEP = ("QLinearSoftmax", )
 
 # What it approximates by polynomials: so many times as far off as what rounds once (1.2e-4 of tanh(2.9e-4)).
 COARSE = {"RNN": 2.**6, "LSTM": 2.**6, "GRU": 2.**6}
+
+# What cancels within their bodies is not looked at node by node: numbers of the size of 1 are taken for it.
+WITH_BODIES = ("If", "Loop", "Scan")
+
+
+def held(node):
+    """Inputs that are not moved: a whole exponent, without which powers of negative numbers are NaN."""
+    return set(node.input[1:2]) if node.op_type == "Pow" else set()
 
 
 def of(node, inputs, opset):
@@ -200,6 +209,19 @@ def overflows(array):
     return bool((wide**2).sum() > limit or np.prod(np.maximum(wide, 1)) > limit)
 
 
+def ties(node, array):
+    """Whether a Hardmax finds two largest elements that a last place tells apart, if anything."""
+    if array.dtype.kind != "f" or array.size == 0:
+        return False
+    axis = attribute(node, "axis", -1)
+    first, second = (array.shape[:axis], array.shape[axis:]) if axis else ((), array.shape)
+    for rows in (np.moveaxis(array, axis, -1), array.reshape(int(np.prod(first)), int(np.prod(second)))):
+        top = np.sort(rows.astype(np.float64), axis=-1)[..., -2:]
+        if top.shape[-1] == 2 and (top[..., 1] - top[..., 0] <= 1e-5 * np.abs(top[..., 1])).any():
+            return True
+    return False
+
+
 def undefined(node, inputs):
     """Whether what this node gives is not judged: ONNX leaves it open, or ONNX Runtime cannot say."""
     fault = of(node, inputs, 0)
@@ -214,6 +236,8 @@ def undefined(node, inputs):
             inputs[0])  # -inf to the power of 0.5: inf in C, and NaN, a root, in PyTorch, which Berth follows
     if node.op_type in REDUCTIONS and inputs[0].dtype.kind in "iu":
         return overflows(inputs[0])
+    if node.op_type == "Hardmax" and ties(node, inputs[0]):
+        return True
     if node.op_type in ("ArgMax", "ArgMin", "TopK", "Hardmax"):
         return has_nan(inputs[0])
     if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear"):
