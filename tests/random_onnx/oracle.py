@@ -205,7 +205,7 @@ class Careful:
 
     def note_undefined(self, node, values):
         inputs = [values.get(n) for n in node.node.input]
-        if self.undefined & set(node.inputs()) or runtime_faults.undefined(node.node, inputs):
+        if self.undefined & set(node.inputs()) or runtime_faults.undefined(node.node, inputs, node.opsets[0].version):
             self.undefined |= set(node.outputs)
 
     def judge(self, call):

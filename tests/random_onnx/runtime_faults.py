@@ -76,9 +76,18 @@ def rounded_places(node, inputs, opset):
     return bool((np.floor((sizes * scales).astype(np.float32)) == np.floor(sizes * scales.astype(np.float64))).all())
 
 
-def cubic_of_one(node, inputs, opset):
+def wide_of_one(node, inputs, opset):
     coordinates = attribute(node, "coordinate_transformation_mode")
-    return attribute(node, "mode") == "cubic" and coordinates == "pytorch_half_pixel"
+    wide = attribute(node, "mode") == "cubic" or attribute(node, "antialias", 0)
+    return wide and coordinates == "pytorch_half_pixel"
+
+
+def pads_only(node, inputs, opset):
+    return max(attribute(node, "dilations", [1])) > 1 and max(attribute(node, "pads", [0])) > 0
+
+
+def flattened_double(node, inputs, opset):
+    return opset < 13 and inputs[0].dtype == np.float64
 
 
 def no_inner(node, inputs, opset):
@@ -163,7 +172,10 @@ FAULTS = (
     Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
     Fault(("Gelu", ), is_double, gelu, "takes Erf, which it lacks for float64, and constants rounded to float32"),
     Fault(("Resize", ), rounded_places, REFERENCE, "0.5 / (1 / 7) - 0.5 is less than 3 in float32: another element"),
-    Fault(("Resize", ), cubic_of_one, REFERENCE, "cubic: a size of 1 is not at 0, as pytorch_half_pixel has it"),
+    Fault(("Resize", ), wide_of_one, REFERENCE,
+          "cubic or with antialias: a size of 1 is not at 0, as pytorch_half_pixel has it"),
+    Fault(("MaxPool", ), pads_only, SKIP, "a window that sees padding alone gives the lowest finite number"),
+    Fault(("Hardmax", ), flattened_double, SKIP, "it has no kernel, and onnx.reference none that flattens"),
     Fault(("Gemm", ), no_inner, REFERENCE, "a product over no elements leaves C unscaled by beta"),
     Fault(("Attention", ), any_not_finite, SKIP, "whether a row whose scores are all -inf is NaN or 0 is open"),
     Fault(("MeanVarianceNormalization", ), always, REFERENCE, "leaves out what ONNX adds to the deviation: 0/0"),
@@ -222,9 +234,9 @@ def ties(node, array):
     return False
 
 
-def undefined(node, inputs):
+def undefined(node, inputs, opset):
     """Whether what this node gives is not judged: ONNX leaves it open, or ONNX Runtime cannot say."""
-    fault = of(node, inputs, 0)
+    fault = of(node, inputs, opset)
     if fault and fault.by is SKIP:
         return True
     if node.op_type == "Cast":
