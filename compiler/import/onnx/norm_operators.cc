@@ -20,8 +20,7 @@ void import_batch_statistics(NodeContext& n) {
   const ValueList moments = n.ops(OpId::var_mean_correction_out, {x, axes, Dim(0), true});
   if (!n.ok()) return;
   const auto per_channel = [&](size_t input) { return n.view(n.cast(n.input(input), dtype), channels); };
-  const ValueId scale =
-      n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {moments[0], n.number("epsilon", 1e-5f)})});
+  const ValueId scale = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {moments[0], n.number("epsilon", 1e-5f)})});
   const ValueId normal = n.op(OpId::mul_out, {n.op(OpId::sub_out, {x, moments[1]}), scale});
   n.output(0, n.op(OpId::add_out, {n.op(OpId::mul_out, {normal, per_channel(1)}), per_channel(2)}));
   const double momentum = n.number("momentum", 0.9f);
