@@ -82,8 +82,18 @@ def wide_of_one(node, inputs, opset):
     return wide and coordinates == "pytorch_half_pixel"
 
 
+def fraction_of_corners(node, inputs, opset):
+    scaled = len(inputs) > 2 and inputs[2] is not None and inputs[2].size
+    aligned = attribute(node, "coordinate_transformation_mode") == "align_corners"
+    return bool(scaled and aligned and attribute(node, "mode", "nearest") != "nearest")
+
+
 def pads_only(node, inputs, opset):
     return max(attribute(node, "dilations", [1])) > 1 and max(attribute(node, "pads", [0])) > 0
+
+
+def double_nan(node, inputs, opset):
+    return inputs[0].dtype == np.float64 and has_nan(inputs[0])
 
 
 def flattened_double(node, inputs, opset):
@@ -174,6 +184,9 @@ FAULTS = (
     Fault(("Resize", ), rounded_places, REFERENCE, "0.5 / (1 / 7) - 0.5 is less than 3 in float32: another element"),
     Fault(("Resize", ), wide_of_one, REFERENCE,
           "cubic or with antialias: a size of 1 is not at 0, as pytorch_half_pixel has it"),
+    Fault(("Resize", ), fraction_of_corners, REFERENCE,
+          "align_corners by scales: the last corner is that of the whole size, in onnx.reference of the scaled one"),
+    Fault(("AveragePool", ), double_nan, SKIP, "it has no kernel, and onnx.reference leaves NaN out"),
     Fault(("MaxPool", ), pads_only, SKIP, "a window that sees padding alone gives the lowest finite number"),
     Fault(("Hardmax", ), flattened_double, SKIP, "it has no kernel, and onnx.reference none that flattens"),
     Fault(("Gemm", ), no_inner, REFERENCE, "a product over no elements leaves C unscaled by beta"),

@@ -79,8 +79,9 @@ void import_prelu(NodeContext& n) {
       static_cast<int>(slope->shape.size()) <= n.rank(x)) {
     return n.output(0, n.op(OpId::leaky_relu_out, {x, slope->elements[0].real}));
   }
-  const ValueId positive = n.op(OpId::gt_Scalar_out, {x, Dim(0)});
-  n.output(0, n.op(OpId::where_self_out, {positive, x, n.op(OpId::mul_out, {x, n.input(1)})}));
+  // 0 stays 0 where the slope is infinite.
+  const ValueId not_negative = n.op(OpId::ge_Scalar_out, {x, Dim(0)});
+  n.output(0, n.op(OpId::where_self_out, {not_negative, x, n.op(OpId::mul_out, {x, n.input(1)})}));
 }
 
 ValueId chain(NodeContext& n, OpId id) {

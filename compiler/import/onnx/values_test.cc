@@ -491,5 +491,13 @@ TEST(BatchNormalization, InTrainingModeGoesByTheBatchAndMovesTheRunningNumbers) 
   EXPECT_EQ(numbers<float>(outputs, 2), (Floats{12}));
 }
 
+TEST(PRelu, OfZeroIsZeroWhateverTheSlope) {
+  const Floats y = one("PRelu", {3}, {0, -1, 2}, [](TestModel& m, const std::string& t) {
+    m.floats("slope", {3}, {-INFINITY, 0.5f, INFINITY});
+    m.node(t, {"x", "slope"}, {"y"});
+  });
+  EXPECT_EQ(y, (Floats{0, -0.5f, 2}));
+}
+
 }  // namespace
 }  // namespace berth::onnx
