@@ -1,6 +1,5 @@
 // Normalisations over statistics of the model or of the tensor itself.
-#include <algorithm>
-
+#include "compiler/import/lowering/batch_statistics.h"
 #include "compiler/import/onnx/operators.h"
 
 namespace berth::onnx {
@@ -11,24 +10,17 @@ namespace {
 void import_batch_statistics(NodeContext& n) {
   const ValueId x = n.input(0);
   const DType dtype = n.dtype(x);
-  const int rank = n.rank(x);
-  if (n.ok() && rank < 2) return n.invalid("needs [N, C, …], found " + n.type_text(x));
-  DimList axes{Dim(0)};
-  std::vector<Dim> channels(static_cast<size_t>(std::max(rank, 2)), Dim(1));
-  channels[1] = n.dim(x, 1);
-  for (int axis = 2; axis < rank; ++axis) axes.emplace_back(axis);
-  const ValueList moments = n.ops(OpId::var_mean_correction_out, {x, axes, Dim(0), true});
+  const lowering::BatchStatistics batch = lowering::batch_statistics(n, x, n.number("epsilon", 1e-5f));
   if (!n.ok()) return;
-  const auto per_channel = [&](size_t input) { return n.view(n.cast(n.input(input), dtype), channels); };
-  const ValueId scale = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {moments[0], n.number("epsilon", 1e-5f)})});
-  const ValueId normal = n.op(OpId::mul_out, {n.op(OpId::sub_out, {x, moments[1]}), scale});
-  n.output(0, n.op(OpId::add_out, {n.op(OpId::mul_out, {normal, per_channel(1)}), per_channel(2)}));
+  const auto per_channel = [&](size_t input) { return n.view(n.cast(n.input(input), dtype), batch.channels); };
+  n.output(0, n.op(OpId::add_out, {n.op(OpId::mul_out, {batch.normal, per_channel(1)}), per_channel(2)}));
   const double momentum = n.number("momentum", 0.9f);
   for (size_t k = 1; k < 3; ++k) {
     if (!n.wants_output(k)) continue;
-    const ValueId batch = n.cast(n.view(moments[2 - k], {channels[1]}), n.dtype(n.input(k + 2)));
+    const ValueId moment = n.view(k == 1 ? batch.mean : batch.variance, {batch.channels[1]});
+    const ValueId now = n.cast(moment, n.dtype(n.input(k + 2)));
     const ValueId old = n.op(OpId::mul_Scalar_out, {n.input(k + 2), momentum});
-    n.output(k, n.op(OpId::add_out, {old, n.op(OpId::mul_Scalar_out, {batch, 1 - momentum})}));
+    n.output(k, n.op(OpId::add_out, {old, n.op(OpId::mul_Scalar_out, {now, 1 - momentum})}));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/import/lowering/batch_statistics.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -19,24 +20,17 @@ void only_first(NodeContext& n, ValueId y) {
 // reciprocal of the deviation are results too; running statistics that it would change are not.
 void import_batch_statistics(NodeContext& n) {
   const ValueId x = n.tensor("input");
-  const int rank = n.rank(x);
-  if (n.ok() && rank < 2) return n.invalid("needs [N, C, …], found " + n.type_text(x));
-  DimList axes{Dim(0)};
-  std::vector<Dim> channels(static_cast<size_t>(std::max(rank, 2)), Dim(1));
-  channels[1] = n.dim(x, 1);
-  for (int axis = 2; axis < rank; ++axis) axes.emplace_back(axis);
-  const std::vector<ValueId> moments = n.ops(OpId::var_mean_correction_out, {x, axes, Dim(0), true});
+  const lowering::BatchStatistics batch = lowering::batch_statistics(n, x, n.number("eps", 1e-5));
   if (!n.ok()) return;
-  const ValueId scale = n.op(OpId::rsqrt_out, {n.op(OpId::add_Scalar_out, {moments[0], n.number("eps", 1e-5)})});
-  ValueId y = n.op(OpId::mul_out, {n.op(OpId::sub_out, {x, moments[1]}), scale});
-  if (n.has("weight")) y = n.op(OpId::mul_out, {y, n.view(n.tensor("weight"), channels)});
-  if (n.has("bias")) y = n.op(OpId::add_out, {y, n.view(n.tensor("bias"), channels)});
+  ValueId y = batch.normal;
+  if (n.has("weight")) y = n.op(OpId::mul_out, {y, n.view(n.tensor("weight"), batch.channels)});
+  if (n.has("bias")) y = n.op(OpId::add_out, {y, n.view(n.tensor("bias"), batch.channels)});
   n.output(y);
   for (size_t i = 1; i < n.output_count(); ++i) {
     if (i > 2) {
       n.unknown_output(i, "is what training needs");
     } else {
-      n.output(i, n.view(i == 1 ? moments[1] : scale, {channels[1]}));
+      n.output(i, n.view(i == 1 ? batch.mean : batch.scale, {batch.channels[1]}));
     }
   }
 }

@@ -70,7 +70,7 @@ bool looks_like_data_file(Span<const uint8_t> bytes);
 std::vector<ExternalUse> external_uses(const format::ProgramView& program);
 
 /// The path of the data file that open_external_data() finds for the program at `path` without being given one; empty
-/// when the program needs none or there is no such file. REQUIRES: verify_program() accepted it.
+/// when the program needs none, or the file does not exist. REQUIRES: verify_program() accepted it.
 std::string data_file_beside(const format::ProgramView& program, const std::string& path);
 
 /// The data files of the program at `path`: `given`, or, when that is empty and the program needs one, the file beside
