@@ -5,7 +5,7 @@
 namespace berth {
 namespace {
 
-TEST(BackendFacts, OfBerthsOwn) {
+TEST(BackendFacts, KnowsBerthsOwn) {
   EXPECT_TRUE(is_berths_own("berth.cpu"));
   EXPECT_TRUE(is_berths_own("berth.mine"));
   EXPECT_FALSE(is_berths_own("berth"));
@@ -13,7 +13,7 @@ TEST(BackendFacts, OfBerthsOwn) {
   EXPECT_FALSE(is_berths_own(""));
 }
 
-TEST(BackendFacts, XnnpackReadsPastArenasByWhateverNameItHas) {
+TEST(BackendFacts, XnnpackReadsPastArenasWhateverItsName) {
   EXPECT_EQ(bytes_behind_arenas("XnnpackBackend"), 64);
   EXPECT_EQ(bytes_behind_arenas("my_XNNPACK"), 64);
   EXPECT_EQ(bytes_behind_arenas("xnnpac"), 0);

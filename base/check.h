@@ -1,4 +1,4 @@
-// CHECK: for our own mistakes only. What a user, a file or a device can cause is an Error, never a CHECK.
+// BERTH_CHECK: for bugs in Berth only. Whatever a user, a file or a device can cause is an Error.
 #pragma once
 
 namespace berth::internal {

@@ -1,4 +1,4 @@
-// Deadline: when to stop.
+// Deadline: a time limit for work that polls it.
 #pragma once
 
 #include <algorithm>
@@ -7,27 +7,26 @@
 
 namespace berth {
 
-/// A moment that work may not pass, asked for again and again from inside of it. Once passed, it stays so. Not for
-/// several threads at once.
+/// A point in time after which work must stop; the work polls it. Once passed, it stays passed. Not thread-safe.
 class Deadline {
  public:
-  /// Nanoseconds since whenever, never going back. Tests give one of their own.
+  /// A monotonic clock in nanoseconds, from any origin. Tests pass their own.
   using Clock = int64_t (*)();
 
-  /// Never.
+  /// No deadline.
   Deadline() = default;
-  /// In so many seconds.
+  /// `seconds` from now.
   explicit Deadline(double seconds, Clock clock = steady_clock)
       : clock_(clock), end_(clock() + static_cast<int64_t>(std::clamp(seconds, 0.0, 1e9) * 1e9)) {}
 
   /// Whether it has passed: looks at the clock.
   bool passed() { return passes_within(0); }
 
-  /// Whether it was seen to have passed.
+  /// Whether an earlier call found it passed; does not read the clock.
   bool was_passed() const { return passed_; }
 
-  /// Whether it will have passed before something is done that takes `nanoseconds`, more or less, and cannot be cut
-  /// short. If so it counts as passed.
+  /// Whether it will have passed after about `nanoseconds` more of work that cannot be interrupted. If so it counts as
+  /// passed.
   bool passes_within(int64_t nanoseconds) {
     if (clock_ == nullptr || passed_) return passed_;
     unseen_ = 0;
@@ -35,8 +34,8 @@ class Deadline {
     return passed_;
   }
 
-  /// Whether it has passed, for innermost loops: `work` of some nanoseconds has been done, and the clock is looked at
-  /// only when kSeldom of it has come together.
+  /// passed() for innermost loops: adds `work` (in nanoseconds, estimated) to a counter and reads the clock only when
+  /// the counter reaches kSeldom.
   bool passed_after(int64_t work) {
     if (clock_ == nullptr || passed_) return passed_;
     unseen_ += work;
@@ -53,7 +52,7 @@ class Deadline {
  private:
   Clock clock_ = nullptr;
   int64_t end_ = 0;
-  int64_t unseen_ = 0;  // work since the clock was looked at
+  int64_t unseen_ = 0;  // work since the clock was last read
   bool passed_ = false;
 };
 

@@ -19,7 +19,7 @@ Deadline in_a_second() {
   return deadline;
 }
 
-TEST(Deadline, OfNobodyNeverPasses) {
+TEST(Deadline, WithoutALimitNeverPasses) {
   Deadline never;
   EXPECT_FALSE(never.passed());
   EXPECT_FALSE(never.passed_after(int64_t{1} << 60));
@@ -36,7 +36,7 @@ TEST(Deadline, PassesAtItsMomentAndStaysPassed) {
   EXPECT_TRUE(deadline.passed());
 }
 
-TEST(Deadline, LooksAtTheClockSeldomInInnermostLoops) {
+TEST(Deadline, RarelyReadsTheClockInInnermostLoops) {
   Deadline deadline = in_a_second();
   for (int i = 0; i < 999; ++i) EXPECT_FALSE(deadline.passed_after(Deadline::kSeldom / 1000));
   EXPECT_EQ(looks, 0);
@@ -50,7 +50,7 @@ TEST(Deadline, LooksAtTheClockSeldomInInnermostLoops) {
   EXPECT_EQ(looks, 2);
 }
 
-TEST(Deadline, IsNotWaitedForWhereTheNextStepWouldEndBehindIt) {
+TEST(Deadline, EndsBeforeAStepThatWouldOverrun) {
   Deadline deadline = in_a_second();
   now += 600'000'000;
   EXPECT_FALSE(deadline.passes_within(300'000'000));

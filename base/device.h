@@ -32,12 +32,12 @@ struct Device {
 /// "cpu", "cuda", "sim"; null for a number that names no device type.
 const char* to_string(DeviceType type);
 
-/// The types that there are, for messages: "cpu, cuda, sim".
+/// All types, for messages: "cpu, cuda, sim".
 extern const char* const kDeviceTypeNames;
 
 /// "cuda:0", "CUDA:1", "cpu": a type, in any case, and an index from 0 to 127 in decimal digits; without one it is 0.
-/// NotFound for a type that there is not; InvalidArgument for anything else that is no device, such as "cuda:-1",
-/// "cuda:300", "cuda:" or "cuda:01".
+/// NotFound for an unknown type; InvalidArgument for other malformed text, such as "cuda:-1", "cuda:300", "cuda:" or
+/// "cuda:01".
 Result<Device> parse_device(const char* text, size_t size);
 
 /// Room for the text of any device.

@@ -12,7 +12,7 @@ namespace {
 Result<Device> parse(const std::string& text) { return parse_device(text.data(), text.size()); }
 
 // Holds row 12.
-TEST(NumbersInFilesNeverChange, CpuIsZeroAndCudaOne) {
+TEST(Device, NumbersInFilesNeverChange) {
   EXPECT_EQ(static_cast<int>(DeviceType::kCpu), 0);
   EXPECT_EQ(static_cast<int>(DeviceType::kCuda), 1);
   EXPECT_EQ(static_cast<int>(DeviceType::kSim), 100);
@@ -23,7 +23,7 @@ TEST(NumbersInFilesNeverChange, CpuIsZeroAndCudaOne) {
 }
 
 // Holds row 13.
-TEST(ADeviceWithoutAnIndexIsTheFirst, AndOnlyTheHostIsCpu) {
+TEST(Device, WithoutAnIndexIsTheFirstAndOnlyTheHostIsCpu) {
   EXPECT_EQ(Device(DeviceType::kCpu).index, 0);
   EXPECT_EQ(Device(DeviceType::kCuda).index, 0);
   EXPECT_EQ(Device(DeviceType::kCuda, 3).index, 3);
@@ -34,7 +34,7 @@ TEST(ADeviceWithoutAnIndexIsTheFirst, AndOnlyTheHostIsCpu) {
 }
 
 // Holds row 14.
-TEST(DevicesAreEqualOnlyInTypeAndIndex, Compared) {
+TEST(Device, EqualWhenTypeAndIndexAre) {
   EXPECT_TRUE(Device(DeviceType::kCuda, 1) == Device(DeviceType::kCuda, 1));
   EXPECT_TRUE(Device(DeviceType::kCuda) == Device(DeviceType::kCuda, 0));
   EXPECT_TRUE(Device() == Device(DeviceType::kCpu));
@@ -44,7 +44,7 @@ TEST(DevicesAreEqualOnlyInTypeAndIndex, Compared) {
 }
 
 // Holds row 15.
-TEST(ATypeAloneIsADevice, WithIndexZero) {
+TEST(Device, ATypeAloneHasIndexZero) {
   static_assert(std::is_convertible_v<DeviceType, Device>);
   const Device device = DeviceType::kCuda;
   EXPECT_EQ(device, Device(DeviceType::kCuda, 0));
@@ -52,7 +52,7 @@ TEST(ATypeAloneIsADevice, WithIndexZero) {
 }
 
 // Limits 1.14.
-TEST(TextIsParsedStrictly, WhateverTheCaseOfTheType) {
+TEST(Device, TextIsParsedStrictlyInAnyCase) {
   EXPECT_EQ(*parse("cuda:0"), Device(DeviceType::kCuda, 0));
   EXPECT_EQ(*parse("CUDA:127"), Device(DeviceType::kCuda, 127));
   EXPECT_EQ(*parse("Sim:2"), Device(DeviceType::kSim, 2));
@@ -66,7 +66,7 @@ TEST(TextIsParsedStrictly, WhateverTheCaseOfTheType) {
   }
 }
 
-TEST(WhatIsPrintedParsesBack, ForEveryIndex) {
+TEST(Device, PrintedTextParsesBackForEveryIndex) {
   for (const DeviceType type : {DeviceType::kCuda, DeviceType::kSim}) {
     for (int index = 0; index <= 127; ++index) {
       const Device device(type, static_cast<DeviceIndex>(index));

@@ -6,8 +6,8 @@
 
 namespace berth {
 
-/// The numbers stand in program files (ExecuTorch's and ATen's `ScalarType`). Numbers from 0 to 29 are legal there;
-/// those without a name here (quantised and bit types) are carried and refused by kernels.
+/// The numbers stand in program files (ExecuTorch's and ATen's `ScalarType`). Numbers from 0 to 29 are valid there.
+/// Kernels refuse quantised and bit types; everything else passes them through.
 enum class DType : int8_t {
   kU8 = 0,
   kI8 = 1,
@@ -68,9 +68,9 @@ constexpr bool is_complex(DType t) { return t >= DType::kComplex32 && t <= DType
 /// equal and f32 otherwise.
 DType promote_types(DType a, DType b);
 
-/// The type that a number of type `number` (bool, i64, f64 or c128, or of what it was read from) takes beside a tensor
-/// of type `tensor`, by PyTorch's rules: only its kind has a say. It is the tensor's, unless the number's kind is
-/// higher: then i64 for whole numbers, f32 for real ones, c64 for complex ones (c128 beside f64).
+/// The type in which a scalar of type `number` is combined with a tensor of type `tensor`, by PyTorch's rules, which
+/// look only at the scalar's kind: the tensor's type, unless the scalar's kind is higher; then i64 for integers, f32
+/// for real numbers, and c64 for complex numbers (c128 with f64).
 DType number_type(DType number, DType tensor);
 
 }  // namespace berth

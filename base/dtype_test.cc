@@ -10,7 +10,7 @@ constexpr DType kWhole[] = {DType::kU8,  DType::kI8,  DType::kI16, DType::kI32,
 constexpr DType kReal[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64};
 
 // The figures are torch.result_type's, for tensors of dimensions.
-TEST(ANumberBesideATensor, TakesItsTypeWhenItsKindIsNoHigher) {
+TEST(Dtype, ANumberTakesTheTensorsTypeWhenItsKindIsNotHigher) {
   for (const DType t : kReal) {
     for (const DType number : {DType::kBool, DType::kI64, DType::kF64, DType::kF32}) {
       EXPECT_EQ(number_type(number, t), t) << to_string(number) << " beside " << to_string(t);
@@ -24,7 +24,7 @@ TEST(ANumberBesideATensor, TakesItsTypeWhenItsKindIsNoHigher) {
   EXPECT_EQ(number_type(DType::kF64, DType::kComplex64), DType::kComplex64);
 }
 
-TEST(ANumberBesideATensor, OfAHigherKindTakesTheKindsUsualType) {
+TEST(Dtype, ANumberOfAHigherKindTakesTheKindsUsualType) {
   EXPECT_EQ(number_type(DType::kI64, DType::kBool), DType::kI64);
   EXPECT_EQ(number_type(DType::kF64, DType::kBool), DType::kF32);
   for (const DType t : kWhole) EXPECT_EQ(number_type(DType::kF64, t), DType::kF32) << to_string(t);

@@ -1,7 +1,7 @@
-// The error codes that every room of Berth returns.
+// The error codes of Berth.
 //
-// The numbers are those of ExecuTorch's `Error`, so that a host that already speaks ExecuTorch's codes can pass
-// Berth's on unchanged (source: the list in docs/format.md, taken from ExecuTorch 1.5).
+// The numbers are those of ExecuTorch 1.5's `Error` (docs/format.md lists them), so that an application that handles
+// ExecuTorch's codes can pass Berth's on unchanged.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class Error : uint32_t {
   kEndOfMethod = 0x03,
   kAlreadyLoaded = 0x04,
 
-  // What was asked for cannot be done, or not with these arguments.
+  // The request is not supported, or its arguments are wrong.
   kNotSupported = 0x10,
   kNotImplemented = 0x11,
   kInvalidArgument = 0x12,
@@ -40,8 +40,8 @@ enum class Error : uint32_t {
   kDelegateInvalidHandle = 0x32,
 };
 
-/// The name of `error` as users meet it in messages, such as "InvalidProgram". Never null; "Unknown" for a number
-/// that is no code. The text is static.
+/// The name of `error` as it appears in messages, such as "InvalidProgram". Never null; "Unknown" for a number that is
+/// not a code. The text is static.
 const char* to_string(Error error);
 
 }  // namespace berth

@@ -1,8 +1,8 @@
-// Failure: why the compiler could not do what was asked: a code, a place and a sentence.
+// Failure: an error of the compiler, with a code, a place and a sentence.
 //
 //     return Failure{Error::kInvalidArgument, "onnx node \"Conv_12\"", "expected 4 dimensions, found 3"};
 //
-// The runtime never uses this header: it has no heap to keep sentences in.
+// The runtime never uses this header, since strings need a heap.
 #pragma once
 
 #include <string>
@@ -23,11 +23,11 @@ struct Failure {
   std::string text() const { return place.empty() ? message : place + ": " + message; }
 };
 
-/// A value, or the Failure that kept it from being made: what every fallible function of the compiler returns.
+/// A value or a Failure; what every fallible function of the compiler returns.
 template <typename T>
 using Expected = Result<T, Failure>;
 
-/// For functions that have nothing to return but success.
+/// For functions that return nothing but success.
 struct Done {};
 using Status = Expected<Done>;
 

@@ -1,4 +1,4 @@
-// BERTH_HD before a function: where nvcc compiles it, for the device as well as for the host.
+// BERTH_HD marks a function that nvcc compiles for both the device and the host. Other compilers ignore it.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -31,12 +31,12 @@ struct Descriptor {
   int release() { return std::exchange(fd, -1); }
 };
 
-// Those that are mapped now. Whoever unmaps one, or gives pages of one back, holds the lock.
+// All live mappings. Unmapping one, or releasing pages of one, holds the lock.
 struct Mappings {
   std::mutex lock;
   std::vector<const MappedFile*> files;
 
-  // The one that `address` lies in; null when there is none.
+  // The mapping that contains `address`; null when there is none.
   const MappedFile* find(const uint8_t* address) const {
     for (const MappedFile* file : files) {
       const auto begin = reinterpret_cast<uintptr_t>(file->bytes().data());
@@ -53,8 +53,8 @@ Error read_at(int descriptor, size_t offset, size_t size, uint8_t* to) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Error::kAccessFailed;
     to += got;
-    offset += static_cast<size_t>(got);
-    size -= static_cast<size_t>(got);
+    offset += got;
+    size -= got;
   }
   return Error::kOk;
 }
@@ -79,7 +79,7 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
   struct stat status;
   if (::fstat(file.fd, &status) != 0) return system_failure(path, "cannot be examined");
   if (!S_ISREG(status.st_mode)) return Failure{Error::kAccessFailed, path, "is not a regular file"};
-  const size_t size = static_cast<size_t>(status.st_size);
+  const size_t size = status.st_size;
   const uint8_t* data = nullptr;
   if (size > 0) {
     void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
@@ -98,7 +98,7 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(size_t offset, size_t size) const {
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   if (offset > size_ || size > size_ - offset) return;
   const size_t first = align_up(offset, page);
   const size_t last = (offset + size) / page * page;
@@ -109,7 +109,7 @@ void MappedFile::release_memory(Span<const uint8_t> bytes) {
   Mappings& all = mappings();
   const std::lock_guard<std::mutex> guard(all.lock);
   const MappedFile* file = all.find(bytes.data());
-  if (file != nullptr) file->release(static_cast<size_t>(bytes.data() - file->data_), bytes.size());
+  if (file != nullptr) file->release(bytes.data() - file->data_, bytes.size());
 }
 
 Error MappedFile::read(Span<const uint8_t> bytes, void* to) {
@@ -124,7 +124,7 @@ Error MappedFile::read(Span<const uint8_t> bytes, void* to) {
     std::memcpy(to, bytes.data(), bytes.size());
     return Error::kOk;
   }
-  const size_t offset = static_cast<size_t>(bytes.data() - file->data_);
+  const size_t offset = bytes.data() - file->data_;
   return read_at(file->descriptor_, offset, bytes.size(), static_cast<uint8_t*>(to));
 }
 

@@ -1,5 +1,4 @@
-// MappedFile: a regular file mapped for reading. For the compiler and for host front ends; the runtime's core does not
-// use it.
+// MappedFile: a regular file mapped for reading. Used by the compiler and by runtime/host/, not by the runtime's core.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@ namespace berth {
 
 class MappedFile {
  public:
-  /// Maps the whole of the regular file `path`. The size is taken from the very descriptor that is mapped. NotFound or
-  /// AccessFailed with the system's words otherwise. An empty file maps to an empty span.
+  /// Maps the whole of the regular file `path`. NotFound or AccessFailed, with the system's message, otherwise. An
+  /// empty file maps to an empty span.
   static Expected<std::shared_ptr<const MappedFile>> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -23,17 +22,16 @@ class MappedFile {
   Span<const uint8_t> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
-  /// Tells the system that the pages of [offset, offset + size) will not be read soon, so that they stop counting as
-  /// resident. Reading them again is allowed and fetches them again. Pages only partly inside stay.
+  /// Lets the system drop the pages of [offset, offset + size) from memory; reading them again loads them again. Pages
+  /// that are only partly inside stay.
   void release(size_t offset, size_t size) const;
 
-  /// The same for what lies in a file that some MappedFile of this process has mapped; nothing for other memory. From
-  /// any thread.
+  /// The same for bytes that some MappedFile of this process has mapped; does nothing for other memory. Thread-safe.
   static void release_memory(Span<const uint8_t> bytes);
 
-  /// Copies `bytes` to `to`, from the file where a MappedFile of this process has mapped them: their pages do not
-  /// become resident. Other memory is copied as it is. AccessFailed when the file cannot be read, or has become
-  /// shorter. From any thread; the file must stay mapped meanwhile.
+  /// Copies `bytes` to `to`. Bytes that a MappedFile of this process has mapped are read from the file, so that their
+  /// pages do not become resident; other memory is copied. AccessFailed when the file cannot be read or has become
+  /// shorter. Thread-safe; the file must stay mapped meanwhile.
   static Error read(Span<const uint8_t> bytes, void* to);
 
  private:

@@ -23,7 +23,7 @@ std::string written_file() {
   return path;
 }
 
-// KiB of the mapping at `address` that are resident, as the system says; -1 where it does not.
+// Resident KiB of the mapping at `address`, according to the system; -1 where it does not say.
 int resident_kb(const uint8_t* address) {
   std::ifstream smaps("/proc/self/smaps");
   std::ostringstream start;
@@ -36,7 +36,7 @@ int resident_kb(const uint8_t* address) {
   return -1;
 }
 
-TEST(PagesGivenBack, AreNotResidentAndComeAgain) {
+TEST(MappedFile, DroppedPagesAreNotResidentAndComeBack) {
   const std::string path = written_file();
   {
     const auto file = MappedFile::open(path);
@@ -45,7 +45,7 @@ TEST(PagesGivenBack, AreNotResidentAndComeAgain) {
     for (const uint8_t byte : mapped.bytes()) ASSERT_EQ(byte, 'x');
     if (resident_kb(mapped.bytes().data()) < 0) GTEST_SKIP() << "the system does not say what is resident";
     EXPECT_EQ(resident_kb(mapped.bytes().data()), 1024);
-    // Pages that are only partly meant stay.
+    // Pages that are only partly inside stay.
     MappedFile::release_memory({mapped.bytes().data() + 1000, kSize / 2});
     EXPECT_LE(resident_kb(mapped.bytes().data()), 1024 - 512 + 64);
     EXPECT_GT(resident_kb(mapped.bytes().data()), 512);
@@ -54,20 +54,20 @@ TEST(PagesGivenBack, AreNotResidentAndComeAgain) {
   std::remove(path.c_str());
 }
 
-TEST(PagesGivenBack, AreNeverThoseOfOtherMemory) {
+TEST(MappedFile, DropsOnlyItsOwnPages) {
   const std::string path = written_file();
   const auto file = MappedFile::open(path);
   ASSERT_TRUE(file.ok());
   const std::vector<uint8_t> own(kSize, 7);
   MappedFile::release_memory({own.data(), own.size()});
   for (const uint8_t byte : own) ASSERT_EQ(byte, 7);
-  // More than is there: nothing.
+  // Beyond the end: ignored.
   MappedFile::release_memory({(*file)->bytes().data() + kSize - 10, 100});
   EXPECT_EQ((*file)->bytes()[kSize - 1], 'x');
   std::remove(path.c_str());
 }
 
-// The file says another thing at each place.
+// Every word of the file is different.
 std::string numbered_file() {
   std::string path = written_file();
   std::ofstream file(path, std::ios::binary);
@@ -75,7 +75,7 @@ std::string numbered_file() {
   return path;
 }
 
-TEST(PartsThatAreRead, AreTheFilesAndLeaveItsPagesWhereTheyAre) {
+TEST(MappedFile, ReadingAPartLeavesThePagesAlone) {
   const std::string path = numbered_file();
   const auto file = MappedFile::open(path);
   ASSERT_TRUE(file.ok());
@@ -91,7 +91,7 @@ TEST(PartsThatAreRead, AreTheFilesAndLeaveItsPagesWhereTheyAre) {
   std::remove(path.c_str());
 }
 
-TEST(PartsThatAreRead, MayBeOfOtherMemory) {
+TEST(MappedFile, ReadsPartsOfOtherMemory) {
   const std::string path = numbered_file();
   const auto file = MappedFile::open(path);
   ASSERT_TRUE(file.ok());
@@ -102,7 +102,7 @@ TEST(PartsThatAreRead, MayBeOfOtherMemory) {
   std::remove(path.c_str());
 }
 
-TEST(PartsThatAreRead, OfAFileThatWasCutAreAnErrorAndNoSignal) {
+TEST(MappedFile, ReadingATruncatedFileIsAnErrorAndNotASignal) {
   const std::string path = numbered_file();
   const auto file = MappedFile::open(path);
   ASSERT_TRUE(file.ok());

@@ -1,4 +1,4 @@
-// Arithmetic on sizes that says so when it overflows.
+// Arithmetic on sizes with overflow checks.
 #pragma once
 
 #include <cstddef>

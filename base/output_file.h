@@ -1,4 +1,4 @@
-// Files that are whole or absent: written beside their place under another name, then renamed.
+// Writing files atomically: to a temporary file in the same folder, which is then renamed.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace berth {
 class OutputFile {
  public:
   OutputFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
-  /// Appends `size` bytes. AccessFailed with the system's words, such as a full disk.
+  /// Appends `size` bytes. AccessFailed with the system's message, such as a full disk.
   Status write(const void* data, size_t size);
 
  private:
@@ -22,16 +22,16 @@ class OutputFile {
   std::FILE* file_;
 };
 
-/// Whether `path` exists and is no regular file: a device, a pipe. Such a file is written in place.
+/// Whether `path` exists and is not a regular file: a device, a pipe. Such a file is written in place.
 bool is_special_file(const std::string& path);
 
-/// InvalidArgument with `place` when `path` is the very file of one of `read`, through links too: what was read would
-/// be lost. A file that does not exist is another.
+/// InvalidArgument with `place` when writing `path` would overwrite one of the files `read`, also through links. A file
+/// that does not exist yet is none of them.
 Status keep_files(const std::vector<std::string>& read, const std::string& path, const std::string& place);
 
-/// Writes `path` through `fill`: to a temporary in the same folder, renamed over `path` when `fill`, every write and
-/// then `check` (given the temporary's name; may be null) succeeded, and removed otherwise. So what was at `path`
-/// before is lost only to a whole new file. A special file is written in place and not checked.
+/// Writes `path` through `fill`: to a temporary file in the same folder, which is renamed to `path` if `fill`, every
+/// write and then `check` (given the temporary's name; may be null) succeed, and removed otherwise. An existing file at
+/// `path` is replaced only by a complete one. A special file is written in place and not checked.
 Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
                         const std::function<Status(const std::string&)>& check = nullptr);
 

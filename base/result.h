@@ -4,8 +4,8 @@
 //     if (!program.ok()) return program.error();
 //     use(*program);
 //
-// The second parameter is what a failure carries. The runtime uses the bare code (no heap); the compiler's own
-// `Result` (compiler/ir/failure.h) carries a code, a place and a sentence.
+// The second parameter is what a failure carries. The runtime uses the bare code, which needs no heap; the compiler's
+// `Expected` (base/failure.h) carries a code, a place and a sentence.
 #pragma once
 
 #include <new>

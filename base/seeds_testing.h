@@ -1,4 +1,4 @@
-// For random tests: which seeds they try, and how a failure is repeated.
+// Seeds for randomised tests, and how to repeat a failure.
 //
 //     BERTH_SEED=N      begin there
 //     BERTH_SECONDS=S   go on for that long
@@ -13,8 +13,8 @@
 
 namespace berth::testing {
 
-/// Calls `one` with one seed after the other, from BERTH_SEED's on or else from a random one: `least` of them, more for
-/// BERTH_SECONDS, and none after the first failure, whose message tells the seed.
+/// Calls `one` with consecutive seeds, starting at BERTH_SEED or else at a random one: at least `least` of them, more
+/// for BERTH_SECONDS, and none after the first failure, whose message contains the seed.
 template <typename One>
 void for_each_seed(unsigned least, One&& one) {
   const char* seed = std::getenv("BERTH_SEED");

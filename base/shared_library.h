@@ -1,6 +1,6 @@
-// SharedLibrary: a library that is opened when it is first wanted, so that a program does without it where it is not.
+// SharedLibrary: a library that is opened at run time, so that a program also runs where it is missing.
 //
-// What a file calls of one is a list, from which a struct of pointers and its finding are made:
+// List the functions that a file calls; the macros make a struct of pointers and the code that looks them up:
 //
 //   #define FUNCTIONS(X) X(create, fooCreate) X(destroy, fooDestroy)
 //   struct Api { FUNCTIONS(BERTH_LIBRARY_MEMBER) };
@@ -19,16 +19,16 @@
 #define BERTH_LIBRARY_MEMBER(member, function) decltype(function)* member;
 #define BERTH_LIBRARY_FIND(member, function) &&library.find(#function, &api.member)
 
-// "libfoo.so." BERTH_TEXT(FOO_MAJOR): a number that is a macro as text.
+// "libfoo.so." BERTH_TEXT(FOO_MAJOR): the value of a macro as text.
 #define BERTH_TEXT_OF(x) #x
 #define BERTH_TEXT(x) BERTH_TEXT_OF(x)
 
 namespace berth {
 
-/// Stays open to the end of the process: what it has made may be used until then.
+/// The library stays open until the process ends, so objects that it created stay valid.
 class SharedLibrary {
  public:
-  /// The first of the names (null-terminated; null for none) that opens.
+  /// Opens `first`, or if that fails `second`, which may be null.
   explicit SharedLibrary(const char* first, const char* second = nullptr) {
     handle_ = dlopen(first, RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr && second != nullptr) handle_ = dlopen(second, RTLD_NOW | RTLD_LOCAL);
@@ -36,7 +36,7 @@ class SharedLibrary {
 
   bool is_open() const { return handle_ != nullptr; }
 
-  /// Sets `*function` to the one of this name. False when it is not there.
+  /// Sets `*function` to the function `name`; null, and returns false, when the library does not have it.
   template <typename Function>
   bool find(const char* name, Function** function) const {
     *function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, name));

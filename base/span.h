@@ -1,4 +1,4 @@
-// Span<T>: a borrowed run of objects. It owns nothing; whoever made it keeps the storage alive.
+// Span<T>: a pointer and a length. It does not own the objects, which must outlive it.
 #pragma once
 
 #include <cstddef>

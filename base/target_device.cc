@@ -6,7 +6,7 @@
 namespace berth {
 namespace {
 
-/// As much of a value as a message shows, with what does not print as dots.
+/// The beginning of a value, for a message, with unprintable characters as dots.
 struct Shown {
   char text[36] = "";
 

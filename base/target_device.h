@@ -1,12 +1,13 @@
-// TargetDevice: where a delegate computes, read from its compile specs. The one reader for models, program files and
-// the runtime, so that all of them answer alike:
+// TargetDevice: the device that a delegate runs on, read from its compile specs. The compiler, the checks of program
+// files and the runtime all use this reader:
 //
 //   no spec "target_device"                  the host
 //   one, or the same device several times    that device
 //   two devices that differ                  refused
-//   a value that is not a device             refused, wherever among the specs it stands
+//   a value that is not a device             refused, wherever among the specs it is
 //
-// A device is what parse_device() reads; the host has no index but 0. What a delegate is given and gives lives there.
+// A device is what parse_device() accepts; the host's only index is 0. The inputs and outputs of a delegate live on its
+// device.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@ inline constexpr char kTargetDevice[] = "target_device";
 
 class TargetDevice {
  public:
-  /// Reads the next compile spec of the delegate; those with other keys say nothing. `value` is `size` bytes of text
-  /// without a final zero, and may be null when there are none. Returns ok(). REQUIRES: `key` ends with a zero.
+  /// Reads the next compile spec of the delegate; other keys are ignored. `value` is `size` bytes of text without a
+  /// final zero, and may be null when `size` is 0. Returns ok(). REQUIRES: `key` is null-terminated.
   bool read(const char* key, const void* value, size_t size);
 
   /// Whether the specs that were read agree on a device.

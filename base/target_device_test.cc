@@ -23,25 +23,25 @@ std::string refusal(const Specs& specs) {
   return target.message();
 }
 
-TEST(TargetDevice, IsTheHostWhenNothingIsSaid) {
+TEST(TargetDevice, DefaultsToTheHost) {
   EXPECT_EQ(read({}).device(), Device());
   EXPECT_EQ(read({{"level", "cuda:1"}, {"target_devices", "x"}}).device(), Device());
   EXPECT_TRUE(read({{"level", "3"}}).ok());
 }
 
-TEST(TargetDevice, IsTheOneThatIsSaid) {
+TEST(TargetDevice, IsTheOneInTheSpecs) {
   EXPECT_EQ(read({{"target_device", "sim:1"}}).device(), Device(DeviceType::kSim, 1));
   EXPECT_EQ(read({{"a", "1"}, {"target_device", "CUDA"}, {"b", ""}}).device(), Device(DeviceType::kCuda, 0));
   EXPECT_EQ(read({{"target_device", "cpu:0"}}).device(), Device());
 }
 
-TEST(TargetDevice, MayBeSaidAgain) {
+TEST(TargetDevice, MayBeRepeated) {
   const TargetDevice target = read({{"target_device", "cuda"}, {"target_device", "cuda:0"}});
   EXPECT_TRUE(target.ok());
   EXPECT_EQ(target.device(), Device(DeviceType::kCuda, 0));
 }
 
-TEST(TargetDevice, MayNotBeTwoThatDiffer) {
+TEST(TargetDevice, TwoThatDifferAreRefused) {
   EXPECT_EQ(refusal({{"target_device", "sim:1"}, {"target_device", "sim:0"}}),
             "target_device is both sim:1 and sim:0; expected one device");
   EXPECT_EQ(refusal({{"target_device", "cpu"}, {"target_device", "sim:0"}}),
@@ -50,7 +50,7 @@ TEST(TargetDevice, MayNotBeTwoThatDiffer) {
   refusal({{"target_device", "sim:1"}, {"target_device", "sim:0"}, {"target_device", "sim:1"}});
 }
 
-TEST(TargetDevice, IsReadStrictly) {
+TEST(TargetDevice, IsParsedStrictly) {
   EXPECT_EQ(refusal({{"target_device", "tpu:0"}}),
             "target_device \"tpu:0\" is not a device; expected one of the types cpu, cuda, sim, all but cpu with an "
             "index from 0 to 127 as in cuda:0");
@@ -62,7 +62,7 @@ TEST(TargetDevice, IsReadStrictly) {
   EXPECT_FALSE(absent.read("target_device", nullptr, 0));
 }
 
-TEST(TargetDevice, ShowsValuesOfAnyLengthAndKind) {
+TEST(TargetDevice, PrintsValuesOfAnyLengthAndKind) {
   EXPECT_NE(refusal({{"target_device", std::string(1000, 'x')}}).find("\"" + std::string(32, 'x') + "...\""),
             std::string::npos);
   EXPECT_NE(refusal({{"target_device", std::string("a\0\n\xff", 4)}}).find("\"a...\""), std::string::npos);

@@ -1,4 +1,4 @@
-// Kernels that move elements, on one thread: bytes read and written a second, beside memcpy of as much.
+// Kernels that move elements, on one thread: bytes read and written per second, compared with memcpy.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace berth::testing;
 
-void run(benchmark::State& state, KernelFunction kernel, std::vector<Arg> args, int64_t bytes) {
+void run(benchmark::State& state, Kernel kernel, std::vector<Arg> args, int64_t bytes) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
   for (auto _ : state) {
@@ -24,7 +24,7 @@ void run(benchmark::State& state, KernelFunction kernel, std::vector<Arg> args, 
 int64_t both_ways(const Array& array) { return 2 * static_cast<int64_t>(array.tensor().nbytes()); }
 
 void copy_memory(benchmark::State& state) {
-  std::vector<char> from(static_cast<size_t>(state.range(0)));
+  std::vector<char> from(state.range(0));
   std::vector<char> to(from.size());
   for (auto _ : state) {
     std::memcpy(to.data(), from.data(), from.size());
@@ -36,7 +36,7 @@ BENCHMARK(copy_memory)->Arg(800 << 10)->Arg(4 << 20)->Arg(64 << 20);
 
 void permute(benchmark::State& state, DType dtype, const Shape& shape, const Ints& dims) {
   Shape result;
-  for (const int64_t d : dims) result.push_back(shape[static_cast<size_t>(d)]);
+  for (const int64_t d : dims) result.push_back(shape[d]);
   const Array out(dtype, result);
   run(state, permute_copy_out, {Array(dtype, shape), dims, out}, both_ways(out));
 }

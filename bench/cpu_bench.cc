@@ -1,5 +1,5 @@
-// Convolutions and products of well-known networks, by each engine of kernels/cpu/, on one thread and two: where the
-// lines in kernels/cpu/conv_choice.cc come from. Arguments: layer, threads.
+// Convolutions and products of well-known networks, with each engine of kernels/cpu/, on one thread and two; the basis
+// of the limits in kernels/cpu/conv_choice.cc. Arguments: layer, threads.
 //
 //   build/bench/bench/cpu_bench --benchmark_filter='resnet50'
 
@@ -80,7 +80,7 @@ constexpr Product kProducts[] = {
 };
 
 std::vector<float> numbers(int64_t count) {
-  std::vector<float> result(static_cast<size_t>(count));
+  std::vector<float> result(count);
   for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<float>(i % 19) * 0.1f - 0.9f;
   return result;
 }
@@ -140,7 +140,7 @@ void run_engine(benchmark::State& state, const Spec& spec, Prefer prefer) {
   const std::vector<float> weight = numbers(engine->weight().packed_numel());
   if (engine->take_weight(weight.data(), nullptr) != Error::kOk)
     return state.SkipWithError("there is no memory for its weight");
-  std::vector<float> out(static_cast<size_t>(out_numel(spec)));
+  std::vector<float> out(out_numel(spec));
   std::vector<uint8_t> temp(kind->temp_bytes() + 64);
   const Operands operands = {input.data(), bias.data(), out.data()};
   for (auto _ : state) {
@@ -178,13 +178,13 @@ BENCHMARK_CAPTURE(conv, winograd4, Prefer::kWinograd4)->Apply(layers);
 BENCHMARK_CAPTURE(linear, onednn, Prefer::kOneDnn)->Apply(products);
 BENCHMARK_CAPTURE(linear, tiles, Prefer::kTiles)->Apply(products);
 
-// The time from nothing to an engine that is ready.
+// The time to create an engine.
 void get_ready(benchmark::State& state, Prefer prefer) {
   ConvSpec spec = spec_of(kLayers[state.range(0)]);
   state.SetLabel(kLayers[state.range(0)].name);
   int64_t changed = 0;
   for (auto _ : state) {
-    // Another convolution each time, so that no cache has it.
+    // A different convolution each time, so that it is in no cache.
     spec.finish.activation = static_cast<int64_t>(portable::ActivationKind::kClamp);
     spec.finish.beta = static_cast<double>(++changed);
     const auto kind = choose_engine(spec, 1, prefer);

@@ -1,5 +1,5 @@
-// The kernels of the cpu backend that are neither convolution nor matrix product, beside the portable ones, at the
-// shapes of the models in bench/README.md: channels-last where models have channels.
+// The kernels of the cpu backend other than convolutions and matrix products, compared with the portable ones, for the
+// shapes of the models in bench/README.md, channels-last.
 //
 //   cpu_kernels_bench --benchmark_filter=maxpool
 //
@@ -12,7 +12,7 @@
 #include <random>
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 #include "runtime/host/thread_pool.h"
 
 namespace berth {
@@ -116,7 +116,7 @@ std::vector<Arg> group_norm(int32_t c, int32_t size) {
 }
 
 std::vector<Arg> batch_norm(int32_t c, int32_t size) {
-  const Array ones(DType::kF32, {c}, std::vector<double>(static_cast<size_t>(c), 1));
+  const Array ones(DType::kF32, {c}, std::vector<double>(c, 1));
   return {last(c, size, size), ones, ones, ones, ones, 0.1, 1e-5, last(c, size, size), filled({0}), filled({0})};
 }
 
@@ -129,11 +129,7 @@ std::vector<Arg> pixel_shuffle(int32_t c, int32_t size) {
 }
 
 std::vector<Arg> embedding(int32_t tokens, int32_t width) {
-  return {filled({1000, width}),
-          testing::i64({1, tokens}, std::vector<double>(static_cast<size_t>(tokens), 7)),
-          -1,
-          false,
-          false,
+  return {filled({1000, width}),     testing::i64({1, tokens}, std::vector<double>(tokens, 7)), -1, false, false,
           filled({1, tokens, width})};
 }
 

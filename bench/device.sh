@@ -69,7 +69,7 @@ step configure cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBERT
 step build cmake --build "$build" --target berth test_device_cuda test_cuda_kernels test_cuda_allocator
 [ $failed = 0 ] || { tail -40 "$logs/build.log"; exit 1; }
 
-# GPU: without one, every test is skipped, and that is no success here.
+# GPU: without one, every test is skipped, and that is not success here.
 if ! "$build/berth" devices | grep -qE '^cuda +[1-9]'; then
   echo "berth devices lists no cuda device"
   exit 1

@@ -1,12 +1,12 @@
-// Products and convolutions of typical layers on one thread: GFLOP/s, beside what a tile does alone, which is the most
-// that they could reach. --benchmark_filter picks by name.
+// Products and convolutions of typical layers on one thread: GFLOP/s, compared with a single tile, which is the upper
+// limit. --benchmark_filter selects by name.
 #include <benchmark/benchmark.h>
 
 #include <vector>
 
 #include "kernels/portable/gemm_tile.h"
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/testing.h"
 
 namespace berth::portable {
 namespace {
@@ -26,7 +26,7 @@ void report(benchmark::State& state, double operations) {
       benchmark::Counter(operations * 1e-9, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
 }
 
-template <KernelFunction kernel>
+template <auto kernel>
 void run(benchmark::State& state, std::vector<Arg> args, double operations) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
@@ -34,7 +34,7 @@ void run(benchmark::State& state, std::vector<Arg> args, double operations) {
   std::vector<uint8_t> temp(kTempBytes<kernel>(span, 1));
   for (auto _ : state) {
     KernelContext context(Span<uint8_t>(temp.data(), temp.size()), nullptr);
-    if (kernel(context, span) != Error::kOk) state.SkipWithError(context.message());
+    if (untyped<kernel>(context, span) != Error::kOk) state.SkipWithError(context.message());
   }
   report(state, operations);
 }

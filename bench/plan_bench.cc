@@ -1,15 +1,15 @@
-// The memory planners: how long, how low. Arguments: seed, storages or pieces, slack in percent.
+// The memory planners: time and height. Arguments: seed, buffers or pieces, slack in percent.
 //
 // `gap_percent` is the height over the lower bound; `solved` counts planted problems that fit below their planted
 // height.
 #include <benchmark/benchmark.h>
 
-#include "compiler/plan/bound.h"
-#include "compiler/plan/instances.h"
-#include "compiler/plan/plan.h"
-#include "compiler/plan/validate.h"
+#include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/generators.h"
+#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/validate.h"
 
-namespace berth::plan {
+namespace berth::packing {
 namespace {
 
 double gap_percent(const Plan& plan) {
@@ -17,7 +17,7 @@ double gap_percent(const Plan& plan) {
   return 100.0 * static_cast<double>(use.height - use.lower_bound) / static_cast<double>(use.lower_bound);
 }
 
-/// One planner on a problem, and what came out.
+/// Runs a planner on a problem.
 void plan_again_and_again(benchmark::State& state, const Problem& problem, const PlanOptions& options) {
   double gap = 0;
   double nodes = 0;
@@ -84,4 +84,4 @@ BENCHMARK(planted)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace berth::plan
+}  // namespace berth::packing

@@ -1,13 +1,13 @@
 // Tables about the memory planners, for bench/README.md:
 //
-//   plan_table instances FILE.csv…     each file by the heuristics alone and by everything, until it is proven
+//   plan_table instances FILE.csv…     each file, with the heuristics and with the exact search until it is proven
 //   plan_table planted [SECONDS [PIECES SLACK]]
 //                                      how many problems with a known answer are solved in that time (5); of all sizes
 //                                      and slacks, or of one size and one slack in %
-//   plan_table growth [PLOT.svg]       a thousand to a million storages: how long, how low; drawn as a plot
-//   plan_table orders [SEEDS]          RandWire's stages of 32 nodes: how soon their best order is proven (100)
+//   plan_table growth [PLOT.svg]       a thousand to a million buffers: time and height; drawn as a plot
+//   plan_table orders [SEEDS]          RandWire's stages of 32 nodes: time until the best schedule is proven (100)
 //
-// Milliseconds are of this thread's processor time, the least of a few runs where one is short.
+// Milliseconds are processor time of this thread; for short runs, the minimum of several.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,14 +18,14 @@
 #include <sstream>
 #include <string>
 
-#include "compiler/order/instances.h"
-#include "compiler/order/order.h"
-#include "compiler/plan/csv.h"
-#include "compiler/plan/instances.h"
-#include "compiler/plan/plan.h"
-#include "compiler/plan/validate.h"
+#include "compiler/memory/packing/csv.h"
+#include "compiler/memory/packing/generators.h"
+#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/validate.h"
+#include "compiler/memory/scheduling/generators.h"
+#include "compiler/memory/scheduling/order.h"
 
-namespace berth::plan {
+namespace berth::packing {
 namespace {
 
 double processor_seconds() {
@@ -34,7 +34,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The least milliseconds of several runs, but of one run that takes long.
+/// The minimum of several runs, or a single run if it takes long.
 double milliseconds(const std::function<void()>& run) {
   double least = 1e30;
   double sum = 0;
@@ -72,7 +72,7 @@ double gap_percent(const SpaceUse& use) {
 
 int table_of_instances(int count, char** files) {
   double sum = 0;
-  std::printf("| problem | storages | bound | heuristics | ms | over %% | everything | ms | over %% | proven |\n");
+  std::printf("| problem | buffers | bound | heuristics | ms | over %% | everything | ms | over %% | proven |\n");
   std::printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n");
   for (int i = 0; i < count; ++i) {
     std::ifstream file(files[i]);
@@ -91,7 +91,7 @@ int table_of_instances(int count, char** files) {
     const Measured best = measure(csv->problem, options);
     const std::string name = std::string(files[i]).substr(std::string(files[i]).rfind('/') + 1);
     std::printf("| %s | %zu | %lld | %lld | %.2f | %.3f | %lld | %.2f | %.3f | %s |\n", name.c_str(),
-                csv->problem.storages.size(), static_cast<long long>(best.use.lower_bound),
+                csv->problem.buffers.size(), static_cast<long long>(best.use.lower_bound),
                 static_cast<long long>(quick.use.height), quick.ms, gap_percent(quick.use),
                 static_cast<long long>(best.use.height), best.ms, gap_percent(best.use),
                 best.use.optimal() ? "yes" : "no");
@@ -161,7 +161,7 @@ void draw(const std::string& path, const std::vector<int32_t>& sizes, const std:
     svg << "<text x=\"" << x(n) << "\" y=\"" << kTop + kHeight + 20 << "\" text-anchor=\"middle\">" << n << "</text>\n";
   }
   svg << "<text x=\"" << kLeft + kWidth / 2 << "\" y=\"" << kTop + kHeight + 42
-      << "\" text-anchor=\"middle\">storages</text>\n";
+      << "\" text-anchor=\"middle\">buffers</text>\n";
   for (const Curve& curve : curves) {
     svg << "<polyline fill=\"none\" stroke-width=\"2\" stroke=\"" << curve.colour << "\" points=\"";
     for (size_t i = 0; i < sizes.size(); ++i) svg << x(sizes[i]) << ',' << y(curve.ms[i]) << ' ';
@@ -175,7 +175,7 @@ int table_of_growth(const std::string& plot) {
   const std::vector<int32_t> sizes = {1000, 10'000, 100'000, 1'000'000};
   std::vector<Curve> curves = {
       {"everything", "#b03060", {}}, {"first plan", "#2060b0", {}}, {"validator", "#208040", {}}};
-  std::printf("| storages | first plan ms | validator ms | everything ms | over the bound %% |\n");
+  std::printf("| buffers | first plan ms | validator ms | everything ms | over the bound %% |\n");
   std::printf("| ---: | ---: | ---: | ---: | ---: |\n");
   for (const int32_t size : sizes) {
     double first = 0, judge = 0, all = 0, gap = 0;  // the worst of the seeds
@@ -208,9 +208,9 @@ int table_of_orders(uint64_t seeds) {
     int64_t states = 0;
     double sum = 0, most = 0, given = 0;
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
-      const order::Problem problem = order::wired_stage(seed, 32, mixed);
-      order::Order order;
-      const double ms = milliseconds([&] { order = std::move(order::best_order(problem)).value(); });
+      const scheduling::Problem problem = scheduling::wired_stage(seed, 32, mixed);
+      scheduling::Order order;
+      const double ms = milliseconds([&] { order = std::move(scheduling::best_order(problem)).value(); });
       sum += ms;
       most = std::max(most, ms);
       proven += order.optimal() ? 1 : 0;
@@ -238,6 +238,6 @@ int run(int count, char** arguments) {
 }
 
 }  // namespace
-}  // namespace berth::plan
+}  // namespace berth::packing
 
-int main(int count, char** arguments) { return berth::plan::run(count, arguments); }
+int main(int count, char** arguments) { return berth::packing::run(count, arguments); }

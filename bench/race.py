@@ -3,7 +3,7 @@
 
     ./dev race [NAME…]                          # or: bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
 
-All four run in turns, each in its own process, so that a slow minute of the machine is a slow minute for everybody.
+All four run in turns, each in its own process, so that a slow minute of the machine is a slow minute for every peer.
 Each peer's process stays up over its turns and sleeps between them; Berth's is started anew each turn. Latency is the
 minimum of all turns; load is from the file to a method that can run, with libraries in memory and a warm page cache;
 memory is the peak of the process less what it held when its libraries were loaded (of Berth's processes the median).

@@ -6,6 +6,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# All that is installed, but for the tool.
+add_custom_target(install_libraries)
+
 # berth_bundle(NAME ROOMS room… LINK library…)
 function(berth_bundle name)
   cmake_parse_arguments(ARG "" "" "ROOMS;LINK" ${ARGN})
@@ -19,12 +22,13 @@ function(berth_bundle name)
   target_compile_features(berth_bundle_${name} INTERFACE cxx_std_17)
   target_include_directories(berth_bundle_${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/berth>)
   target_link_libraries(berth_bundle_${name} INTERFACE ${ARG_LINK})
+  add_dependencies(install_libraries berth_bundle_${name})
   install(TARGETS berth_bundle_${name} EXPORT berth_${name} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT berth_${name} NAMESPACE berth:: FILE berth_${name}.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
 endfunction()
 
-set(BERTH_RUNTIME_ROOMS base format runtime host portable nested)
+set(BERTH_RUNTIME_ROOMS base format plan_check runtime host portable nested)
 if(TARGET berth_sim)
   list(APPEND BERTH_RUNTIME_ROOMS sim)
 endif()

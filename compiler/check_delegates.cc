@@ -10,9 +10,10 @@
 #include "base/device.h"
 #include "format/delegate_device.h"
 #include "format/nested.h"
+#include "format/plan_check/verify_plan.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
-#include "format/verify_plan.h"
+#include "format/verify_nested.h"
 
 namespace berth {
 namespace {
@@ -77,7 +78,7 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
   const fb::Operator& op = *plan.operators()->Get(static_cast<uint32_t>(call.op_index()));
   const Sides sides = sides_of(op);
   if (!sides.is_copy) {
-    // What an operator on sizes reads is no byte of the tensor.
+    // What an operator on sizes reads is not a byte of the tensor.
     if (std::strcmp(format::text(op.name()), "aten::sym_size") == 0) return Done{};
     Device strange;
     for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) {
@@ -161,56 +162,24 @@ class Delegates {
     ProgramView nested;
     if (ProgramView::open(*file, &nested, &report) != Error::kOk) return fault();
     if (format::verify_program(nested, &report) != Error::kOk) return fault();
-    if (nested.method_count() != 1 || nested.find_method(format::kNestedMethodName) != 0) {
-      return wrong(place,
-                   "the nested program has other methods than \"" + std::string(format::kNestedMethodName) + "\"");
+    std::vector<uint8_t> ports(format::nested_port_bytes(nested));
+    if (format::verify_nested(nested, version, ports, &report) != Error::kOk) {
+      return Failure{report.code, place + ": " + report.place, report.message};
     }
     std::vector<uint8_t> scratch(format::plan_scratch_bytes(nested, 0));
     if (format::verify_plan(nested, 0, scratch, nullptr, &report) != Error::kOk) return fault();
     const fb::ExecutionPlan& plan = nested.method(0);
-    BERTH_TRY(check_locality(plan, place + ": nested program"));
-    BERTH_TRY(check_arenas(plan, version, place + ": nested program"));
+    BERTH_TRY(check_constants(plan, place + ": nested program"));
     checked_[payload.data()] = &plan;
     return &plan;
   }
 
-  /// It is local to one device, and all data are those of the program around it.
-  Status check_locality(const fb::ExecutionPlan& plan, const std::string& place) const {
-    if (plan.delegates()->size() != 0) return wrong(place, "it has delegates");
-    if (format::length(plan.non_const_buffer_device()) != 0) return wrong(place, "its arena has a device");
+  /// Its constants are data of the program around it.
+  Status check_constants(const fb::ExecutionPlan& plan, const std::string& place) const {
     for (uint32_t v = 0; v < plan.values()->size(); ++v) {
       const fb::Tensor* tensor = format::tensor_at(plan, v);
-      if (tensor == nullptr) continue;
-      const std::string here = place + ": values[" + std::to_string(v) + "]";
-      if (!format::tensor_device(*tensor).is_cpu()) return wrong(here, "it has a device");
-      const Storage storage = format::storage_of(*tensor);
-      if (storage == Storage::kExternalConstant) BERTH_TRY(check_constant(*tensor, here));
-      if (storage != Storage::kConstant && storage != Storage::kState && storage != Storage::kExternalState) continue;
-      return wrong(here, "it has data of its own");
-    }
-    return Done{};
-  }
-
-  /// The scratch, and since version 2 one for each output, which is all of it.
-  static Status check_arenas(const fb::ExecutionPlan& plan, uint32_t version, const std::string& place) {
-    const auto& sizes = *plan.non_const_buffer_sizes();
-    const bool lends = version >= format::kNestedLentVersion;
-    if (!lends && sizes.size() > 2) return wrong(place, "it has more than one arena");
-    if (lends && sizes.size() > plan.outputs()->size() + 2) {
-      return wrong(place, "it has more arenas than its scratch and its results");
-    }
-    for (uint32_t id = 2; id < sizes.size(); ++id) {
-      const fb::Tensor* output = format::tensor_at(plan, plan.outputs()->Get(id - 2));
-      uint64_t bytes = 0;
-      if (output != nullptr && format::is_planned(*output)) {
-        const fb::AllocationDetails& where = *output->allocation_info();
-        const bool whole = where.memory_id() == id && format::planned_offset(where) == 0;
-        if (!whole || !format::tensor_nbytes(*output, &bytes)) {
-          return wrong(place, "output " + std::to_string(id - 2) + " does not begin arena " + std::to_string(id));
-        }
-      }
-      if (bytes == static_cast<uint64_t>(sizes.Get(id))) continue;
-      return wrong(place, "arena " + std::to_string(id) + " is not as large as output " + std::to_string(id - 2));
+      if (tensor == nullptr || format::storage_of(*tensor) != Storage::kExternalConstant) continue;
+      BERTH_TRY(check_constant(*tensor, place + ": values[" + std::to_string(v) + "]"));
     }
     return Done{};
   }
@@ -242,19 +211,11 @@ class Delegates {
       const fb::Tensor* outside = format::tensor_at(plan, call.args()->Get(i));
       const fb::Tensor* inside = format::tensor_at(nested, inner[i]);
       const std::string which = "argument " + std::to_string(i);
-      if (outside == nullptr || inside == nullptr) return wrong(place, which + " is no tensor");
+      if (outside == nullptr || inside == nullptr) return wrong(place, which + " is not a tensor");
       if (!same_type(*outside, *inside)) return wrong(place, which + " has another type in the nested program");
-      const uint32_t inputs = nested.inputs()->size();
-      const bool lent = i >= inputs && format::is_planned(*inside) &&
-                        inside->allocation_info()->memory_id() == format::nested_result_arena(i - inputs);
-      if (format::storage_of(*inside) != Storage::kNone && !lent) {
-        return wrong(place, which + " has a place of its own in the nested program");
-      }
-      if (lent && !format::is_planned(*outside)) {
+      // Of the arguments, outputs that hold scratch are the only ones that verify_nested() lets be planned.
+      if (format::is_planned(*inside) && !format::is_planned(*outside)) {
         return wrong(place, which + " holds scratch, and is the caller's memory");
-      }
-      if (std::find(inner.begin(), inner.begin() + i, inner[i]) != inner.begin() + i) {
-        return wrong(place, which + " is the same tensor as one before it");
       }
     }
     if (scratch == 0) return Done{};

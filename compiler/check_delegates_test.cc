@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "compiler/check_program.h"
-#include "compiler/emit/test_support.h"
+#include "compiler/emit/emit_testing.h"
 #include "format/nested.h"
 
 namespace berth {
@@ -20,8 +20,8 @@ using format::TensorDesc;
 /// The program of kDelegatedAddRelu. Values: 0 x, 1 its copy on sim:0, 2 the delegate's output there, 3 the scratch, 4
 /// y. In the nested program: 0 input, 1 intermediate, 2 constant, 3 alpha, 4 output.
 ProgramDesc program() {
-  auto emitted =
-      emit::emit(emit::testing::module_of(emit::testing::kDelegatedAddRelu), emit::testing::with_own_scratch());
+  auto emitted = emit::testing::plan_and_emit(emit::testing::module_of(emit::testing::kDelegatedAddRelu),
+                                              emit::testing::with_own_scratch());
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   return std::move(emitted->program);
 }
@@ -90,7 +90,7 @@ TensorDesc& tensor_of(ProgramDesc& p, size_t value) { return std::get<TensorDesc
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(SoundProgramsPass, AsTheyWereMadeAndMadeAnew) {
+TEST(CheckDelegates, SoundProgramsPassAsMadeAndRebuilt) {
   EXPECT_EQ(bent([](ProgramDesc&) {}), "sound");
   EXPECT_EQ(bent_nested([](ProgramDesc&) {}), "sound");
   const auto file = format::program_bytes(program());
@@ -99,7 +99,7 @@ TEST(SoundProgramsPass, AsTheyWereMadeAndMadeAnew) {
 
 #define EXPECT_SAYS(verdict, part) EXPECT_TRUE(says(verdict, part)) << (verdict)
 
-TEST(KernelsOfTheHostNeverMeetADevice, CopiesGoWhereTheySay) {
+TEST(CheckDelegates, HostKernelsNeverSeeADevice) {
   EXPECT_SAYS(bent([](ProgramDesc& p) {
                 p.methods[0].operators[0] = {"aten::relu", "out"};
               }),
@@ -110,7 +110,7 @@ TEST(KernelsOfTheHostNeverMeetADevice, CopiesGoWhereTheySay) {
               "methods[0].instructions[2]: berth::_d2d_copy goes from sim:0 to cpu");
 }
 
-TEST(ADelegateIsGivenWhatLivesOnItsDevice, NothingElse) {
+TEST(CheckDelegates, ADelegatesTensorsAreOnItsDevice) {
   EXPECT_SAYS(bent([](ProgramDesc& p) {
                 p.methods[0].delegates[0].compile_specs[0].value = {'s', 'i', 'm', ':', '1'};
               }),
@@ -119,7 +119,7 @@ TEST(ADelegateIsGivenWhatLivesOnItsDevice, NothingElse) {
               "target_device \"x\" is not a device");
 }
 
-TEST(TheCallAndTheNestedProgramAgree, InNumberTypeAndScratch) {
+TEST(CheckDelegates, CallAndNestedProgramAgreeInNumberTypeAndScratch) {
   EXPECT_SAYS(bent([](ProgramDesc& p) {
                 std::get<DelegateCallDesc>(p.methods[0].instructions[1]).args = {1, 2};
               }),
@@ -133,32 +133,34 @@ TEST(TheCallAndTheNestedProgramAgree, InNumberTypeAndScratch) {
               }),
               "argument 1 has another type in the nested program");
   EXPECT_SAYS(bent([](ProgramDesc& p) { tensor_of(p, 1).dtype = DType::kI32; }), "argument 0 has another type");
-  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].outputs = {0}; }), "same tensor as one before it");
-  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].inputs = {1}; }), "has a place of its own");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].outputs = {0}; }), "value 0 is an input or output already");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].inputs = {1}; }),
+              "inputs[0]: value 1 is not a tensor in the call's memory");
 }
 
 // What a scan stacks is dynamic in the file, and of one size when the loop is done.
-TEST(CheckDelegates, LeavesSizesThatMayChangeOnOneSideToTheCall) {
+TEST(CheckDelegates, SizesDynamicOnOneSideAreLeftToTheCall) {
   EXPECT_EQ(bent([](ProgramDesc& p) { tensor_of(p, 1).bounded = true; }), "sound");
   EXPECT_EQ(bent_nested([](ProgramDesc& p) { std::get<TensorDesc>(p.methods[0].values[0]).bounded = true; }), "sound");
 }
 
-TEST(ANestedProgramIsLocal, ToOneDeviceAndToTheFileAroundIt) {
-  EXPECT_SAYS(bent([](ProgramDesc& p) { p.payloads[0] = format::Bytes::of({1, 2, 3}); }), "is no nested program");
-  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].name = "forward"; }), "other methods than \"delegate\"");
+TEST(CheckDelegates, ANestedProgramIsBoundToOneDeviceAndItsFile) {
+  EXPECT_SAYS(bent([](ProgramDesc& p) { p.payloads[0] = format::Bytes::of({1, 2, 3}); }), "is not a nested program");
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].name = "forward"; }),
+              "one method \"delegate\" is expected");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 1).place->offset = 4; }),
               "nested program: methods[0].values[1]: 16 bytes at offset 4 do not fit into arena 1 of 16 bytes");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
                 p.methods[0].arenas.push_back({16, Device()});
               }),
-              "more than one arena");
+              "arenas[1]: the scratch is the only arena");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
                 p.methods[0].arenas[0].device = Device(DeviceType::kSim, 0);
                 tensor_of(p, 1).device = Device(DeviceType::kSim, 0);
               }),
-              "its arena has a device");
+              "arenas[0]: a nested program must not have devices");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 0).device = Device(DeviceType::kSim, 0); }),
-              "values[0]: it has a device");
+              "values[0]: a nested program must not have devices");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 2).name = "berth.c.0"; }), "are not in the program");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 2).dtype = DType::kF64; }), "it has 32 bytes, its data");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
@@ -168,12 +170,12 @@ TEST(ANestedProgramIsLocal, ToOneDeviceAndToTheFileAroundIt) {
                 tensor_of(p, 2).dim_order = {0};
                 tensor_of(p, 2).data_buffer_idx = 1;
               }),
-              "it has data of its own");
+              "a constant must be named data of the outer program");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
                 p.payloads = {format::Bytes::of({1})};
                 p.methods[0].delegates = {{"berth.sim", 0, {}}};
               }),
-              "it has delegates");
+              "a delegate must not contain delegates");
 }
 
 // The intermediate and the output lie in arena 2, which is the output's bytes.
@@ -183,24 +185,25 @@ std::string bent_lent(const std::function<void(ProgramDesc&)>& bend) {
   for (const size_t value : {size_t{1}, size_t{4}}) tensor_of(inner, value).place = format::Place{2, 0};
   inner.methods[0].arenas.push_back({16, Device()});
   bend(inner);
-  p.payloads[0] = payload_of(inner, format::kNestedLentVersion);
+  p.payloads[0] = payload_of(inner, format::kNestedOutputScratchVersion);
   return verdict(p);
 }
 
-TEST(ResultsThatAreScratchBefore, AreTheirArenasAndNothingElse) {
+TEST(CheckDelegates, OutputScratchIsItsArenaAndNothingElse) {
   EXPECT_EQ(bent_lent([](ProgramDesc&) {}), "sound");
   EXPECT_SAYS(bent_lent([](ProgramDesc& p) { p.methods[0].arenas[1].bytes = 32; }),
-              "arena 2 is not as large as output 0");
+              "outputs[0]: it is planned but does not fill arena 2");
   EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
                 p.methods[0].arenas[1].bytes = 32;
                 tensor_of(p, 4).place->offset = 16;
               }),
-              "output 0 does not begin arena 2");
-  EXPECT_SAYS(bent_lent([](ProgramDesc& p) { tensor_of(p, 4).place.reset(); }), "arena 2 is not as large as output 0");
+              "outputs[0]: it is planned but does not fill arena 2");
+  EXPECT_SAYS(bent_lent([](ProgramDesc& p) { tensor_of(p, 4).place.reset(); }),
+              "outputs[0]: it has an arena but is not in it");
   EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
                 p.methods[0].arenas.push_back({16, Device()});
               }),
-              "more arenas than its scratch and its results");
+              "arenas[2]: there is no output for this arena");
   EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
                 p.methods[0].instructions.push_back(KernelCallDesc{1, {0, 1, 1}});
               }),
@@ -208,7 +211,7 @@ TEST(ResultsThatAreScratchBefore, AreTheirArenasAndNothingElse) {
 }
 
 // The plan inside a delegate is held to the rule of every plan: the output is made from bytes that still hold it.
-TEST(TheNestedPlanIsVerified, LikeTheOneAroundIt) {
+TEST(CheckDelegates, TheNestedPlanIsCheckedToo) {
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
                 TensorDesc late = tensor_of(p, 1);
                 p.methods[0].values.push_back(late);
@@ -226,7 +229,7 @@ std::string payload_verdict(const ProgramDesc& program) {
   return status.ok() ? "sound" : status.error().text();
 }
 
-TEST(PayloadsAreCheckedInFilesOfAnyMaker, WhetherOrNotTheyAreCalled) {
+TEST(CheckDelegates, PayloadsAreCheckedWhetherOrNotTheyAreCalled) {
   ProgramDesc p = program();
   EXPECT_EQ(payload_verdict(p), "sound");
   p.methods[0].operators[0] = {"aten::relu", "out"};
@@ -242,7 +245,7 @@ TEST(PayloadsAreCheckedInFilesOfAnyMaker, WhetherOrNotTheyAreCalled) {
   EXPECT_EQ(payload_verdict(p), "sound");
 }
 
-TEST(OurFaultsAreSaidToBeOurs, WithThePlace) {
+TEST(CheckDelegates, BerthsOwnFaultsAreReportedAsSuchWithThePlace) {
   ProgramDesc p = program();
   tensor_of(p, 3).sizes = {15};
   const auto file = format::program_bytes(p);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "compiler/check_delegates.h"
+#include "format/plan_check/verify_plan.h"
 #include "format/verify.h"
-#include "format/verify_plan.h"
 
 namespace berth {
 namespace {

@@ -1,4 +1,4 @@
-// The last look at what was compiled: the judge of the finished file, which knows nothing of planners and emitters.
+// The final check of a compiled file, independent of planner and emitter.
 #pragma once
 
 #include "base/failure.h"
@@ -7,8 +7,8 @@
 namespace berth {
 
 /// Verifies structure, memory plan, devices and nested programs of the program in `file` (format/verify.h,
-/// format/verify_plan.h, check_delegates.h). A fault is ours: Internal, with the place in the program. REQUIRES: `file`
-/// lies at a multiple of 16.
+/// format/plan_check/verify_plan.h, check_delegates.h). An error means a bug in Berth: Internal, with the place in the
+/// program. REQUIRES: `file` is aligned to 16.
 Status check_program(Span<const uint8_t> file);
 
 }  // namespace berth

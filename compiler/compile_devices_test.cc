@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "compiler/compile.h"
-#include "compiler/emit/emit.h"
+#include "compiler/emit/plan_and_emit.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/pipeline.h"
@@ -18,9 +18,11 @@
 namespace berth {
 namespace {
 
-constexpr const char* kAdd =
-    "method forward(%x: f32[2,2], %y: f32[2,2]) {\n  %z: f32[2,2] = aten::add.Tensor(%x, %y, 1) \"Add_0\"\n  return "
-    "%z\n}\n";
+constexpr const char* kAdd = R"(
+  method forward(%x: f32[2,2], %y: f32[2,2]) {
+    %z: f32[2,2] = aten::add.Tensor(%x, %y, 1) "Add_0"
+    return %z
+  })";
 
 ir::Module parsed(const std::string& text) {
   auto module = ir::parse(text, "t");
@@ -71,7 +73,7 @@ CompileOptions target(const std::string& name) {
 
 const Device kCuda0(DeviceType::kCuda, 0);
 
-TEST(AnAddOnADevice, IsADelegateBetweenCopies) {
+TEST(CompileDevices, AnAddOnADeviceIsADelegateBetweenCopies) {
   const Compiled add(kAdd, target("cuda:0"));
   // Holds row 97, row 103.
   ASSERT_EQ(format::length(add.plan().delegates()), 1u);
@@ -93,7 +95,7 @@ TEST(AnAddOnADevice, IsADelegateBetweenCopies) {
   EXPECT_EQ(here, 3);
 }
 
-TEST(TheReport, CountsCopiesAndDelegates) {
+TEST(CompileDevices, TheReportCountsCopiesAndDelegates) {
   const Compiled add(kAdd, target("cuda:0"));
   ASSERT_EQ(add.report.copies.size(), 2u);
   int64_t bytes = 0;
@@ -107,7 +109,7 @@ TEST(TheReport, CountsCopiesAndDelegates) {
   EXPECT_EQ(add.report.delegates[0].nodes, 1);
 }
 
-TEST(DeviceIo, TakesInputsAndOutputsOutOfThePlan) {
+TEST(CompileDevices, DeviceIoTakesInputsAndOutputsOutOfThePlan) {
   CompileOptions options = target("cuda:0");
   options.device_io = {"x=cuda:0", "y=cuda:0"};
   const Compiled inputs(kAdd, options);
@@ -126,15 +128,19 @@ TEST(DeviceIo, TakesInputsAndOutputsOutOfThePlan) {
   EXPECT_FALSE(format::is_planned(all.output(0)));
 }
 
-TEST(AModelOnTheHost, HasTheSameBytesWithAndWithoutTheDevicePasses) {
-  const char* text =
-      "const @w: f32[4,4] = splat<0.25>\nmethod forward(%x: f32[4,4]) {\n  %w: f32[4,4] = const @w\n"
-      "  %a: f32[4,4] = aten::mm(%x, %w)\n  %b: f32[4,4] = aten::relu(%a)\n  %c: f32[4,4] = aten::add.Tensor(%b, %x, "
-      "1)\n"
-      "  return %c\n}\n";
+TEST(CompileDevices, AHostModelHasTheSameBytesWithAndWithoutTheDevicePasses) {
+  const char* text = R"(
+    const @w: f32[4,4] = splat<0.25>
+    method forward(%x: f32[4,4]) {
+      %w: f32[4,4] = const @w
+      %a: f32[4,4] = aten::mm(%x, %w)
+      %b: f32[4,4] = aten::relu(%a)
+      %c: f32[4,4] = aten::add.Tensor(%b, %x, 1)
+      return %c
+    })";
   ir::Module module = parsed(text);
   ASSERT_TRUE(passes::run(passes::pipeline(), module, {}).ok());
-  const auto emitted = emit::emit(module);
+  const auto emitted = emit::testing::plan_and_emit(module);
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   const auto without = format::program_bytes(emitted->program);
   ASSERT_TRUE(without.ok());
@@ -146,7 +152,7 @@ std::string error_of(const std::string& text, const CompileOptions& options) {
   return made.ok() ? "" : made.error().text();
 }
 
-TEST(Options, ThatCannotBeFollowedAreRefused) {
+TEST(CompileDevices, ImpossibleOptionsAreRefused) {
   EXPECT_EQ(error_of(kAdd, target("tpu:0")), "target \"tpu:0\": expected one of portable, cpu, cuda:N, sim:N");
   CompileOptions options = target("sim:0");
   options.place = {"Mul_*=sim:0"};
@@ -160,12 +166,16 @@ TEST(Options, ThatCannotBeFollowedAreRefused) {
   options.place = {"Add_0=sim:0"};
   EXPECT_EQ(error_of(kAdd, options), "");
   options.device_io = {"w=sim:0"};
-  EXPECT_EQ(error_of(kAdd, options), "device-io \"w\": is no tensor among inputs and outputs; there are: x, y, z");
+  EXPECT_EQ(error_of(kAdd, options), "device-io \"w\": is not a tensor among inputs and outputs; there are: x, y, z");
 }
 
-TEST(ATextWithValuesInTheWrongPlace, IsRefusedNotEmitted) {
+TEST(CompileDevices, TextWithAValueOnTheWrongDeviceIsRefused) {
   // Nothing but propagation would put the relu's result on the cpu; its own word is not taken.
-  const char* text = "method forward(%x: f32[2]@sim:0) {\n  %y: f32[2]@sim:0 = aten::relu(%x)\n  return %y\n}\n";
+  const char* text = R"(
+    method forward(%x: f32[2]@sim:0) {
+      %y: f32[2]@sim:0 = aten::relu(%x)
+      return %y
+    })";
   const Compiled compiled(text, target("portable"));
   EXPECT_EQ(compiled.calls("et_copy::_d2h_copy"), 1);
   EXPECT_EQ(compiled.calls("et_copy::_h2d_copy"), 1);
@@ -173,7 +183,7 @@ TEST(ATextWithValuesInTheWrongPlace, IsRefusedNotEmitted) {
 }
 
 /// Each branch is a delegate, and both write the one result: the plan check once took the second to read it.
-TEST(BranchesOnTheHost, AreDelegatesThatWriteTheSameResult) {
+TEST(CompileDevices, HostBranchesAreDelegatesThatWriteTheSameResult) {
   const Compiled branches(R"(
     method forward(%x: f32[4], %y: f32[4]) {
       %s: f32[] = aten::sum.dim_IntList(%x, [], false, none)
@@ -194,7 +204,7 @@ TEST(BranchesOnTheHost, AreDelegatesThatWriteTheSameResult) {
 }
 
 // A scan's stack goes into the delegate that turns it to another axis.
-TEST(Compile, TakesAScanOverAnyAxisIntoDelegates) {
+TEST(CompileDevices, AScanOverAnyAxisGoesIntoDelegates) {
   const Compiled scan(R"(
     method forward(%h: f32[4], %x: f32[5,4]) {
       %last: f32[4], %all: f32[5,4] = berth::scan(5, [%h], [%x]) { (%c: f32[4], %s: f32[4])
@@ -208,7 +218,7 @@ TEST(Compile, TakesAScanOverAnyAxisIntoDelegates) {
   EXPECT_EQ(format::length(scan.plan().delegates()), 2u);
 }
 
-TEST(Compile, RefusesAnInPlaceSetThatWouldHaveNoEffect) {
+TEST(CompileDevices, AnInPlaceSetWithoutEffectIsRefused) {
   CompileOptions options = target("portable");
   options.in_place_operators = {"aten::add.Tensor"};
   EXPECT_EQ(error_of(kAdd, options), "");
@@ -219,7 +229,7 @@ TEST(Compile, RefusesAnInPlaceSetThatWouldHaveNoEffect) {
   EXPECT_NE(error_of(kAdd, options).find("in-place operators (--inplace): would have no effect"), std::string::npos);
 }
 
-TEST(Compile, NeverWritesOverAFileThatTheModuleWasReadFrom) {
+TEST(CompileDevices, NeverOverwritesAFileTheModuleWasReadFrom) {
   const std::string path = ::testing::TempDir() + "/berth_compile_kept";
   std::ofstream(path) << "weights";
   ir::Module module = parsed(kAdd);
@@ -234,13 +244,16 @@ TEST(Compile, NeverWritesOverAFileThatTheModuleWasReadFrom) {
 }
 
 // A value goes from the first GPU to the second; each has a delegate of another maker.
-constexpr const char* kTwoGpus =
-    "delegate @a \"CudaBackend\" {target_device = \"cuda:0\"} = hex\"0102\"\n"
-    "delegate @b \"CudaBackend\" {target_device = \"cuda:1\"} = hex\"0304\"\n"
-    "method forward(%x: f32[4]) {\n  %y: f32[4] = berth::delegate([%x]) @a\n  %z: f32[4] = berth::delegate([%y]) @b\n"
-    "  return %z\n}\n";
+constexpr const char* kTwoGpus = R"(
+  delegate @a "CudaBackend" {target_device = "cuda:0"} = hex"0102"
+  delegate @b "CudaBackend" {target_device = "cuda:1"} = hex"0304"
+  method forward(%x: f32[4]) {
+    %y: f32[4] = berth::delegate([%x]) @a
+    %z: f32[4] = berth::delegate([%y]) @b
+    return %z
+  })";
 
-TEST(ForPortable, DevicesCopyToEachOtherThroughTheHost) {
+TEST(CompileDevices, PortableCopiesBetweenDevicesThroughTheHost) {
   const Compiled portable(kTwoGpus, target("portable"));
   EXPECT_EQ(portable.calls("berth::_d2d_copy"), 0);
   EXPECT_EQ(portable.calls("et_copy::_h2d_copy"), 2);
@@ -250,22 +263,29 @@ TEST(ForPortable, DevicesCopyToEachOtherThroughTheHost) {
   EXPECT_EQ(direct.calls("et_copy::_h2d_copy"), 1);
 }
 
-TEST(ForPortable, ACopyThatTheModelHasGoesThroughTheHostToo) {
-  const Compiled portable(
-      "delegate @a \"CudaBackend\" {target_device = \"cuda:0\"} = hex\"0102\"\n"
-      "delegate @b \"CudaBackend\" {target_device = \"cuda:1\"} = hex\"0304\"\nmethod forward(%x: f32[4]@cuda:0) {\n"
-      "  %y: f32[4]@cuda:0 = berth::delegate([%x]) @a\n  %d: f32[4]@cuda:1 = berth::_d2d_copy(%y)\n"
-      "  %z: f32[4]@cuda:1 = berth::delegate([%d]) @b\n  return %z\n}\n",
-      target("portable"));
+TEST(CompileDevices, PortableSendsAModelsOwnCopyThroughTheHostToo) {
+  const Compiled portable(R"(
+    delegate @a "CudaBackend" {target_device = "cuda:0"} = hex"0102"
+    delegate @b "CudaBackend" {target_device = "cuda:1"} = hex"0304"
+    method forward(%x: f32[4]@cuda:0) {
+      %y: f32[4]@cuda:0 = berth::delegate([%x]) @a
+      %d: f32[4]@cuda:1 = berth::_d2d_copy(%y)
+      %z: f32[4]@cuda:1 = berth::delegate([%d]) @b
+      return %z
+    })",
+                          target("portable"));
   EXPECT_EQ(portable.calls("berth::_d2d_copy"), 0);
   EXPECT_EQ(portable.calls("et_copy::_h2d_copy"), 1);
   EXPECT_EQ(portable.calls("et_copy::_d2h_copy"), 1);
 }
 
-TEST(ForPortable, WhatWouldBeCopiedWithinADeviceIsRefused) {
-  const std::string text =
-      "delegate @a \"CudaBackend\" {target_device = \"cuda:0\"} = hex\"0102\"\nmethod forward(%x: f32[4]@cuda:0) {\n"
-      "  %y: f32[4]@cuda:0 = berth::delegate([%x]) @a\n  return %y, %y\n}\n";
+TEST(CompileDevices, PortableRefusesCopiesWithinADevice) {
+  const std::string text = R"(
+    delegate @a "CudaBackend" {target_device = "cuda:0"} = hex"0102"
+    method forward(%x: f32[4]@cuda:0) {
+      %y: f32[4]@cuda:0 = berth::delegate([%x]) @a
+      return %y, %y
+    })";
   const auto refused = compile(parsed(text), target("portable"));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Error::kNotSupported);

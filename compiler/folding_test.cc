@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
-#include "compiler/emit/emit.h"
+#include "compiler/emit/plan_and_emit.h"
 #include "compiler/ir/parse.h"
 
 namespace berth {
@@ -20,10 +20,10 @@ constexpr const char* kText = R"(
   })";
 
 // Holds row 145.
-TEST(WhatIsKnownTakesMemory, FoldedNodesHaveNoPlaceInTheArena) {
+TEST(Folding, FoldedNodesTakeNoBytesInTheArena) {
   auto module = ir::parse(kText, "test");
   ASSERT_TRUE(module.ok()) << module.error().text();
-  const auto emitted = emit::emit(*module, {});
+  const auto emitted = emit::testing::plan_and_emit(*module, {});
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   ASSERT_EQ(emitted->arenas.size(), 1u);
   EXPECT_GE(emitted->arenas[0].bytes, 4096u) << "as it is written, the exponentials have a place";

@@ -40,7 +40,7 @@ bool all_begin(const std::vector<std::string>& lines, const std::string& word) {
   return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.rfind(word, 0) == 0; });
 }
 
-TEST(EveryPass, HasANameThatWhyTakesOnce) {
+TEST(WhyNames, EveryPassHasOneNameThatWhyTakes) {
   const std::vector<std::string> names = why_names();
   for (const char* name : {"all", "reuse", "fusion", "simplify", "fold_batch_norm", "dce", "cse", "partition",
                            "insert_copies", "fuse_products", "pack_weights"}) {
@@ -49,14 +49,14 @@ TEST(EveryPass, HasANameThatWhyTakesOnce) {
 }
 
 // The command that repeats a failure names the pass that failed, which may be one of those that fuse.
-TEST(APassThatFuses, TellsByItsOwnName) {
+TEST(WhyNames, AFusionPassReportsUnderItsOwnName) {
   const std::vector<std::string> products = why("fuse_products");
   ASSERT_FALSE(products.empty());
   EXPECT_TRUE(all_begin(products, "fusion: ")) << products[0];
   EXPECT_TRUE(why("fuse_lstm").empty());
 }
 
-TEST(ANameOfWhy, TellsOfNothingElse) {
+TEST(WhyNames, ANameReportsNothingElse) {
   EXPECT_FALSE(why("reuse").empty());
   for (const std::string name : {"reuse", "fusion", "partition"})
     EXPECT_TRUE(all_begin(why(name), name + ": ")) << name;

@@ -29,7 +29,7 @@ Error verify_layout(const fb::data::Layout& layout, uint64_t bytes, uint32_t ind
   if (good && expected <= bytes) return Error::kOk;
   char place[32];
   std::snprintf(place, sizeof place, "blobs[%u]", index);
-  return fail(report, kWrong, place, "the tensor's type and sizes do not go with its %" PRIu64 " bytes", bytes);
+  return fail(report, kWrong, place, "the tensor's type and sizes do not match its %" PRIu64 " bytes", bytes);
 }
 
 Error verify_blob(const fb::data::DataFile& file, const DataLayout& layout, uint32_t index, Report* report) {
@@ -44,7 +44,7 @@ Error verify_blob(const fb::data::DataFile& file, const DataLayout& layout, uint
   const fb::data::Segment& segment = *file.segments()->Get(blob->segment_index());
   uint64_t end = 0;
   if (!checked_add(segment.offset(), segment.size(), &end) || end > layout.segment_bytes) {
-    return fail(report, kWrong, place, "segment %u lies outside of the segment area", blob->segment_index());
+    return fail(report, kWrong, place, "segment %u is outside of the segment area", blob->segment_index());
   }
   return blob->layout() == nullptr ? Error::kOk : verify_layout(*blob->layout(), segment.size(), index, report);
 }
@@ -71,7 +71,7 @@ Error parse_data_layout(Span<const uint8_t> head, uint64_t file_size, DataLayout
       !checked_add(layout->segment_base, layout->segment_bytes, &end) || end > file_size) {
     return fail(report, kWrong, kPlace,
                 "%" PRIu64 " bytes of tables and %" PRIu64 " of segments from %" PRIu64
-                " on do not lie in a file of %" PRIu64 " bytes; it may be truncated",
+                " on are not inside a file of %" PRIu64 " bytes; it may be truncated",
                 layout->flatbuffer_size, layout->segment_bytes, layout->segment_base, file_size);
   }
   return Error::kOk;

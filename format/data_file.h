@@ -36,13 +36,14 @@ struct DataLayout {
   uint64_t segment_bytes = 0;
 };
 
-/// Reads the layout from the first bytes of a file of `file_size` bytes and holds it against that size.
-/// InvalidExternalData with a report (may be null) otherwise. REQUIRES: head.size() == min(file_size, kDataHeadBytes)
-/// or more.
+/// Reads the layout from the first bytes of a file of `file_size` bytes and checks it against that size.
+/// InvalidExternalData, with a report (may be null), if it is invalid. REQUIRES: head.size() >= min(file_size,
+/// kDataHeadBytes).
 Error parse_data_layout(Span<const uint8_t> head, uint64_t file_size, DataLayout* layout, Report* report);
 
-/// The root table in `bytes`, the file's first layout.flatbuffer_size bytes, at a multiple of 16; after it, every
-/// index, range, key and layout in it may be used as it stands. InvalidExternalData otherwise.
+/// Verifies `bytes`, the first layout.flatbuffer_size bytes of the file, aligned to 16, and sets `*file` to the root
+/// table. Every index, range, key and layout in it may then be used without checks. InvalidExternalData if the file is
+/// invalid.
 Error verify_data_file(Span<const uint8_t> bytes, const DataLayout& layout, const fb::data::DataFile** file,
                        Report* report);
 

@@ -1,4 +1,4 @@
-// Where a delegate of a program file computes.
+// The device of a delegate in a program file.
 #pragma once
 
 #include "base/target_device.h"
@@ -6,8 +6,8 @@
 
 namespace berth::format {
 
-/// What the delegate's compile specs say, by the rule of base/target_device.h. Specs that are missing in a damaged file
-/// say nothing.
+/// Reads the delegate's compile specs by the rules of base/target_device.h. Entries that are null in a damaged file are
+/// ignored.
 TargetDevice target_device(const fb::BackendDelegate& delegate);
 
 }  // namespace berth::format

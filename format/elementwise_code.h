@@ -1,12 +1,12 @@
-// The code of berth::elementwise: a chain of element-wise steps as numbers, in program files, shared by the compiler
-// that makes it and the kernels that run it.
+// The code of berth::elementwise: a chain of element-wise steps, encoded as numbers in program files. The compiler
+// writes it, the kernels run it.
 //
-// Steps are quadruples {op, a, b, c}. An operand is a number: the inputs come first, then the constants, then the
-// results of the steps before. The last step's result is the output. An operand that a step does not have is 0.
+// Steps are quadruples {op, a, b, c}. An operand is an index into the inputs, followed by the constants, followed by
+// the results of earlier steps. The last step's result is the output. Unused operands are 0.
 //
 //   inputs x, y; constants [0.5]; code [kMul, 0, 2, 0,  kAdd, 3, 1, 0]     out = x * 0.5 + y
 //
-// All is f32. The ops mean what the operators of ATen of their names mean, NaN and infinities included.
+// Everything is f32. The ops behave like the ATen operators of the same names, also for NaN and infinities.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ constexpr size_t kMaxInputs = 8;
 constexpr size_t kMaxConstants = 32;
 constexpr size_t kMaxSteps = 32;
 
-/// Numbers of the file format: new ones go to the end.
+/// The numbers stand in program files: add new ones at the end.
 enum class Op : uint8_t {
   kAdd = 0,           // a + b
   kSub = 1,           // a - b
@@ -55,7 +55,7 @@ enum class Op : uint8_t {
 };
 constexpr size_t kOps = 30;
 
-/// Operands of `op`: 1, 2 or 3.
+/// The number of operands of `op`: 1, 2 or 3.
 constexpr int operands(Op op) {
   switch (op) {
     case Op::kAdd:
@@ -73,7 +73,7 @@ constexpr int operands(Op op) {
   }
 }
 
-/// What is wrong with `number(i)` for i in [0, count) as a code; null when nothing is. Static text.
+/// Checks the code `number(i)`, i in [0, count): null if it is valid, else a static message.
 template <typename NumberAt>
 constexpr const char* problem_of(size_t inputs, size_t constants, size_t count, NumberAt&& number) {
   if (inputs < 1 || inputs > kMaxInputs) return "element-wise code takes 1 to 8 inputs";

@@ -14,13 +14,13 @@ Error check_identifier(const uint8_t* bytes, Report* report) {
   if (std::memcmp(bytes + 4, kIdentifier, 4) == 0) return Error::kOk;
   if (std::memcmp(bytes + 4, "ET", 2) == 0) {
     return fail(report, Error::kInvalidProgram, "header",
-                "the file's format is ET%c%c, this reader knows ET12; export the program again",
+                "the file's format is ET%c%c, this reader supports ET12; export the program again",
                 bytes[6] >= ' ' && bytes[6] < 127 ? bytes[6] : '?', bytes[7] >= ' ' && bytes[7] < 127 ? bytes[7] : '?');
   }
   return fail(report, Error::kInvalidProgram, "header", "not a program: bytes 4 to 7 should be \"ET12\"");
 }
 
-/// Whether the sizes that the header gives fit into the file.
+/// Checks that the sizes in the header fit into the file.
 Error check_sizes(const FileLayout& layout, uint64_t file_size, Report* report) {
   if (layout.program_size > file_size || layout.program_size < kHeaderOffset + layout.header_bytes) {
     return fail(report, Error::kInvalidProgram, "header",
@@ -29,7 +29,7 @@ Error check_sizes(const FileLayout& layout, uint64_t file_size, Report* report) 
   }
   if (layout.segment_base == 0) {
     if (layout.segment_bytes == 0) return Error::kOk;
-    return fail(report, Error::kInvalidProgram, "header", "%" PRIu64 " bytes of segments but no place for them",
+    return fail(report, Error::kInvalidProgram, "header", "%" PRIu64 " bytes of segments but no segment area",
                 layout.segment_bytes);
   }
   uint64_t end = 0;
@@ -65,7 +65,7 @@ Error parse_layout(Span<const uint8_t> head, uint64_t file_size, FileLayout* lay
   }
   found.header_bytes = little_endian<uint32_t>(bytes + 12);
   if (found.header_bytes < kOldHeaderBytes) {
-    return fail(report, Error::kInvalidProgram, "header", "the extended header has %u bytes, the least is %u",
+    return fail(report, Error::kInvalidProgram, "header", "the extended header has %u bytes, at least %u are needed",
                 found.header_bytes, kOldHeaderBytes);
   }
   found.program_size = little_endian<uint64_t>(bytes + 16);

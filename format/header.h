@@ -1,8 +1,8 @@
-// The extended header: where the FlatBuffer ends and the segments begin.
+// The extended header of a program file, which locates the FlatBuffer's end and the segments.
 //
 //   bytes 0..3    offset of the root table          \  the FlatBuffer's own prefix
 //   bytes 4..7    file identifier, "ET12"           /
-//   bytes 8..11   "eh00"; anything else means that there is no extended header
+//   bytes 8..11   "eh00"; otherwise there is no extended header
 //   bytes 12..15  u32  bytes of header that count, from byte 8: 24 (older files), 32, or more (the rest is ignored)
 //   bytes 16..23  u64  program_size: the FlatBuffer with this header, from byte 0
 //   bytes 24..31  u64  segment_base: where the segment area starts in the file; 0: there is none
@@ -20,10 +20,10 @@
 
 namespace berth::format {
 
-/// Bytes at the start of a file that hold everything parse_layout() reads; no program is shorter.
+/// The number of bytes that parse_layout() reads; no program is shorter.
 constexpr size_t kHeadBytes = 64;
 
-/// Offset of the extended header, and its bytes in the files that Berth writes.
+/// The offset of the extended header, and its size in the files that Berth writes.
 constexpr size_t kHeaderOffset = 8;
 constexpr uint32_t kHeaderBytes = 32;
 constexpr uint32_t kOldHeaderBytes = 24;
@@ -39,16 +39,16 @@ struct FileLayout {
   uint64_t program_size = 0;
   /// Start of the segment area in the file; 0 when there is none.
   uint64_t segment_base = 0;
-  /// Bytes of the segment area. For files with a header of 24 bytes, which do not say: up to the end of the file.
+  /// Bytes of the segment area. Headers of 24 bytes do not record it: it then extends to the end of the file.
   uint64_t segment_bytes = 0;
   /// Bytes of the extended header that count; 0 when there is none.
   uint32_t header_bytes = 0;
 };
 
-/// Reads the layout from the first kHeadBytes of a file of `file_size` bytes. Holds it against the file's size, so that
-/// [0, program_size) and [segment_base, segment_base + segment_bytes) lie inside the file and do not meet.
+/// Reads the layout from the first kHeadBytes of a file of `file_size` bytes, and checks that [0, program_size) and
+/// [segment_base, segment_base + segment_bytes) lie inside the file and do not overlap.
 ///
-/// InvalidProgram with a report otherwise. REQUIRES: head.size() == min(file_size, kHeadBytes) or more.
+/// InvalidProgram, with a report, if it is invalid. REQUIRES: head.size() >= min(file_size, kHeadBytes).
 Error parse_layout(Span<const uint8_t> head, uint64_t file_size, FileLayout* layout, Report* report);
 
 }  // namespace berth::format

@@ -30,7 +30,7 @@ Error parse(const std::vector<uint8_t>& head, uint64_t file_size, FileLayout* la
   return parse_layout({head.data(), head.size()}, file_size, layout, report);
 }
 
-TEST(Header, UsualFileIsLaidOutAsItSays) {
+TEST(Header, UsualFilesAreReadAsLaidOut) {
   FileLayout layout;
   ASSERT_EQ(parse(usual_head(), 4040, &layout), Error::kOk);
   EXPECT_EQ(layout.header_bytes, 32u);
@@ -40,7 +40,7 @@ TEST(Header, UsualFileIsLaidOutAsItSays) {
 }
 
 // Holds row 230: wrong lengths refused, longer than known accepted.
-TEST(Header, LengthsOfOtherReleasesAreTakenAndNonsenseRefused) {
+TEST(Header, LengthsOfOtherReleasesAreAcceptedAndNonsenseRefused) {
   FileLayout layout;
   auto head = usual_head();
   put(head, 12, 40, 4);
@@ -55,10 +55,10 @@ TEST(Header, LengthsOfOtherReleasesAreTakenAndNonsenseRefused) {
   put(head, 12, 23, 4);
   EXPECT_EQ(parse(head, 4040, &layout, &report), Error::kInvalidProgram);
   EXPECT_STREQ(report.place, "header");
-  EXPECT_STREQ(report.message, "the extended header has 23 bytes, the least is 24");
+  EXPECT_STREQ(report.message, "the extended header has 23 bytes, at least 24 are needed");
 }
 
-TEST(Header, FileWithoutHeaderIsAllProgram) {
+TEST(Header, AFileWithoutAHeaderIsAllProgram) {
   auto head = usual_head();
   std::memcpy(head.data() + 8, "....", 4);
   FileLayout layout;
@@ -81,7 +81,7 @@ TEST(Header, TruncatedAndForeignFilesSayWhatIsWrong) {
   auto head = usual_head();
   head[7] = '1';
   EXPECT_EQ(parse(head, 4040, &layout, &report), Error::kInvalidProgram);
-  EXPECT_STREQ(report.message, "the file's format is ET11, this reader knows ET12; export the program again");
+  EXPECT_STREQ(report.message, "the file's format is ET11, this reader supports ET12; export the program again");
   head[4] = 'P';
   EXPECT_EQ(parse(head, 4040, &layout, &report), Error::kInvalidProgram);
   EXPECT_STREQ(report.message, "not a program: bytes 4 to 7 should be \"ET12\"");

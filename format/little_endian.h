@@ -1,4 +1,4 @@
-// Numbers of files, whose bytes are little-endian whatever the machine's are.
+// Reading little-endian numbers from files, on any machine.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace berth::format {
 
-/// The unsigned number in the first sizeof(T) bytes, at any address.
+/// The unsigned number in the first sizeof(T) bytes. `bytes` need not be aligned.
 template <typename T>
 T little_endian(const uint8_t* bytes) {
   T value = 0;

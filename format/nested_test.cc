@@ -18,12 +18,12 @@ struct Payload {
   Span<const uint8_t> span() const { return {bytes, sizeof bytes}; }
 };
 
-TEST(NestedHeader, IsTheBytesThatTheFormatSays) {
+TEST(Nested, HeaderHasTheFormatsBytes) {
   const uint8_t expected[32] = {'B', 'e', 'r', 't', 'h', 'N', 's', 't', 1, 0, 0, 0, 32, 0, 0, 0, 0x03, 0x02, 0x01};
   EXPECT_EQ(std::memcmp(make_nested_header(0x010203).bytes, expected, 32), 0);
 }
 
-TEST(NestedHeader, LeadsToTheProgram) {
+TEST(Nested, HeaderPointsToTheProgram) {
   const Payload payload;
   const auto program = open_nested(payload.span(), nullptr);
   ASSERT_TRUE(program.ok());
@@ -31,7 +31,7 @@ TEST(NestedHeader, LeadsToTheProgram) {
   EXPECT_EQ(program->size(), 32u);
 }
 
-TEST(NestedHeader, OtherBytesAndCutOnesAreRefused) {
+TEST(Nested, ForeignAndTruncatedBytesAreRefused) {
   Payload payload;
   Report report;
   EXPECT_EQ(open_nested({payload.bytes, 63}, &report).error(), Error::kInvalidProgram);
@@ -43,7 +43,7 @@ TEST(NestedHeader, OtherBytesAndCutOnesAreRefused) {
   EXPECT_EQ(open_nested(payload.span(), nullptr).error(), Error::kInvalidProgram);
 }
 
-TEST(NestedHeader, AnotherVersionIsSaidToBeOne) {
+TEST(Nested, AnUnknownVersionIsNamed) {
   Payload payload;
   for (const int version : {0, 3}) {
     payload.bytes[8] = static_cast<uint8_t>(version);
@@ -53,9 +53,9 @@ TEST(NestedHeader, AnotherVersionIsSaidToBeOne) {
   }
 }
 
-TEST(NestedHeader, BothVersionsAreReadAndSaid) {
+TEST(Nested, BothVersionsAreRead) {
   Payload payload;
-  for (const uint32_t version : {kNestedVersion, kNestedLentVersion}) {
+  for (const uint32_t version : {kNestedVersion, kNestedOutputScratchVersion}) {
     const NestedHeader header = make_nested_header(32, version);
     std::memcpy(payload.bytes, header.bytes, sizeof header.bytes);
     uint32_t found = 0;

@@ -1,4 +1,5 @@
-// Report: what is wrong with a program file, and where. Of fixed size, so that the runtime can fill one without a heap.
+// Report: what is wrong with a program file, and where. Has a fixed size, so that the runtime can fill it without a
+// heap.
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +14,7 @@ struct Report {
   char message[192] = "";
 };
 
-/// Fills `report` (null: nobody listens) with printf-style texts that are cut to what fits, and returns `code`.
+/// Fills `report`, which may be null, with printf-style messages, truncated if necessary, and returns `code`.
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif

@@ -1,9 +1,10 @@
-// The generated code of program.fbs and meta.fbs, namespace berth::fb. Include this, not the generated files.
+// The generated code of program.fbs and meta.fbs, namespace berth::fb. Include this header instead of the generated
+// files.
 //
-// Its accessors trust the bytes: use them on a program that verify_program() accepted. Absent vectors, tables and
-// strings read as null.
+// Its accessors do not check anything: use them only if verify_program() accepted the file. Absent vectors, tables and
+// strings are null.
 #pragma once
 
-// The generated code asserts what the caller has already checked; in a release build nothing remains of it.
+// The assertions in the generated code repeat what callers have checked; release builds compile them away.
 #include "format/meta_generated.h"
 #include "format/program_generated.h"

@@ -18,6 +18,11 @@ uint64_t planned_offset(const fb::AllocationDetails& place) {
   return static_cast<uint64_t>(place.memory_offset_high()) << 32 | place.memory_offset_low();
 }
 
+size_t element_alignment(DType dtype) {
+  const size_t size = element_size(dtype);
+  return is_complex(dtype) ? size / 2 : size;
+}
+
 bool tensor_numel(const fb::Tensor& tensor, uint64_t* numel) {
   uint64_t product = 1;
   for (uint32_t i = 0; i < length(tensor.sizes()); ++i) {

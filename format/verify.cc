@@ -59,13 +59,13 @@ Error verify_tables(const Spot& spot) {
   flatbuffers::Verifier::Options options;
   // The deepest path is root, method, chain, frame list, frame.
   options.max_depth = 16;
-  // A table and the reference to it take 8 bytes; only a file that uses one table many times has more.
+  // A table and the reference to it take 8 bytes; only files that refer to a table many times have more tables.
   options.max_tables = static_cast<flatbuffers::uoffset_t>(bytes.size() / 8);
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
   if (fb::VerifyProgramBuffer(verifier)) return Error::kOk;
   return spot.at("program").fail(
       Error::kInvalidProgram,
-      "an offset, a length or an alignment inside the FlatBuffer is wrong; the file is damaged or was cut");
+      "an offset, a length or an alignment inside the FlatBuffer is wrong; the file is damaged or truncated");
 }
 
 }  // namespace internal

@@ -32,7 +32,7 @@ Error verify_delegates(const Spot& spot, const fb::ExecutionPlan& plan) {
   for (uint32_t i = 0; i < plan.delegates()->size(); ++i) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(i);
     const Spot here = spot.at("delegates", i);
-    if (text(delegate.id())[0] == '\0') return here.fail(Error::kInvalidProgram, "the delegate names no backend");
+    if (text(delegate.id())[0] == '\0') return here.fail(Error::kInvalidProgram, "the delegate has no backend");
     const fb::BackendDelegateDataReference* where = delegate.processed();
     if (where == nullptr) return here.fail(Error::kInvalidProgram, "the delegate has no payload");
     if (where->location() < fb::DataLocation::MIN || where->location() > fb::DataLocation::MAX) {
@@ -78,7 +78,7 @@ bool is_number(fb::KernelTypes type) {
   return type == fb::KernelTypes::Int || type == fb::KernelTypes::Double || type == fb::KernelTypes::Bool;
 }
 
-/// A value may become what another of its kind is; so no later call meets a kind that it was not loaded for.
+/// Moves keep the kind of a value, so later calls find the kind that they were loaded for.
 Error verify_move(const Spot& spot, const fb::ExecutionPlan& plan, const fb::MoveCall& move) {
   const int64_t count = plan.values()->size();
   BERTH_RETURN_IF_ERROR(verify_index(spot, "value", move.move_from(), count));

@@ -7,7 +7,7 @@
 
 #include "format/tensor_facts.h"
 #include "format/verify.h"
-#include "format/write/test_programs.h"
+#include "format/write/programs_testing.h"
 
 namespace berth::format {
 namespace {
@@ -55,7 +55,7 @@ struct File {
 };
 
 // Holds row 227, row 228.
-TEST(TheListOfArenaDevices, IsReadAsItWasWrittenAndAbsentWithoutDevices) {
+TEST(VerifyDevice, ArenaDevicesAreReadAsWrittenAndAbsentWithoutDevices) {
   const File file(three_arenas());
   EXPECT_EQ(file.said(), "sound");
   const fb::ExecutionPlan& plan = file.view.method(0);
@@ -70,7 +70,7 @@ TEST(TheListOfArenaDevices, IsReadAsItWasWrittenAndAbsentWithoutDevices) {
 }
 
 // Limits 1.12.
-TEST(TheListOfArenaDevices, NamesEachArenaOnceAndOnlyArenas) {
+TEST(VerifyDevice, ArenaDevicesNameEachArenaOnceAndNothingElse) {
   using Entry = fb::NonConstBufferDevice;
   const auto said = [](uint32_t entry, int32_t buffer) {
     File file(three_arenas());
@@ -88,7 +88,7 @@ TEST(TheListOfArenaDevices, NamesEachArenaOnceAndOnlyArenas) {
 
 // Limits 1.12.
 // Holds row 49, row 51.
-TEST(DeviceNumbersInAFile, AreTypesThatThereAreAndIndicesFromZero) {
+TEST(VerifyDevice, DeviceNumbersAreKnownTypesAndIndicesFromZero) {
   using Entry = fb::NonConstBufferDevice;
   File type(three_arenas());
   type.set<int8_t>(0, Entry::VT_DEVICE_TYPE, 2);
@@ -120,7 +120,7 @@ TEST(DeviceNumbersInAFile, AreTypesThatThereAreAndIndicesFromZero) {
   }
 }
 
-TEST(ATensorAndItsArena, AreOnOneDevice) {
+TEST(VerifyDevice, ATensorAndItsArenaAreOnOneDevice) {
   ProgramDesc program = three_arenas();
   std::get<TensorDesc>(program.methods[0].values[5]).device.index = 1;
   EXPECT_EQ(File(program).said(), "methods[0].values[5]: the tensor is on cuda:1, its arena 2 on cuda:0");
@@ -132,16 +132,14 @@ TEST(ATensorAndItsArena, AreOnOneDevice) {
   EXPECT_EQ(File(program).said(), "methods[0].values[0]: the tensor is on cuda:0, its arena 1 on cpu");
 }
 
-TEST(AConstant, IsTheHosts) {
+TEST(VerifyDevice, AConstantIsOnTheHost) {
   ProgramDesc program = add_relu();
   std::get<TensorDesc>(program.methods[0].values[1]).device = kCuda0;
-  EXPECT_EQ(File(program).said(),
-            "methods[0].values[1]: a constant lies on the host, and this one is said to be on cuda:0");
+  EXPECT_EQ(File(program).said(), "methods[0].values[1]: a constant must be on the host, and this one is on cuda:0");
   TensorDesc& w = std::get<TensorDesc>(program.methods[0].values[1]);
   w.external = true;
   w.name = "w";
-  EXPECT_EQ(File(program).said(),
-            "methods[0].values[1]: a constant lies on the host, and this one is said to be on cuda:0");
+  EXPECT_EQ(File(program).said(), "methods[0].values[1]: a constant must be on the host, and this one is on cuda:0");
 }
 
 }  // namespace

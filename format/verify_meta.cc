@@ -8,7 +8,7 @@
 namespace berth::format::internal {
 namespace {
 
-// Each run holds the sizes of all inputs to all symbolic dimensions that are theirs.
+// Each run checks the sizes of all inputs against all of their symbolic dimensions.
 constexpr uint64_t kMaxLookups = uint64_t{1} << 24;
 
 Error verify_names(const Spot& spot, const fb::ExecutionPlan& plan, const fb::MethodMeta& method) {
@@ -33,7 +33,7 @@ Error verify_names(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Me
 Error verify_operand(const Spot& spot, const fb::Operand* operand, int64_t symbol) {
   if (operand == nullptr) return spot.fail(Error::kInvalidProgram, "a computed symbol without an operand");
   if (operand->symbol() >= -1 && operand->symbol() < symbol) return Error::kOk;
-  return spot.fail(Error::kInvalidProgram, "operand %d is no earlier symbol", operand->symbol());
+  return spot.fail(Error::kInvalidProgram, "operand %d is not an earlier symbol", operand->symbol());
 }
 
 Error verify_symbols(const Spot& spot, const fb::ExecutionPlan& plan, const fb::MethodMeta& method) {
@@ -55,7 +55,7 @@ Error verify_symbols(const Spot& spot, const fb::ExecutionPlan& plan, const fb::
   const uint64_t lookups = uint64_t{length(plan.inputs())} * length(method.dimensions());
   if (lookups > kMaxLookups) {
     return spot.at("meta.dimensions")
-        .fail(Error::kOutOfResources, "%u symbolic dimensions of %u inputs are more than a run can look up",
+        .fail(Error::kOutOfResources, "%u symbolic dimensions of %u inputs are more than a run can check",
               length(method.dimensions()), length(plan.inputs()));
   }
   for (uint32_t i = 0; i < length(method.dimensions()); ++i) {
@@ -100,7 +100,7 @@ Error verify_arena_plans(const Spot& spot, const fb::ExecutionPlan& plan, const 
       return here.fail(Error::kInvalidProgram, "arena %u does not exist", arena.memory_id());
     }
     if (arena.alignment() != 0 && !is_power_of_two(arena.alignment())) {
-      return here.fail(Error::kInvalidProgram, "alignment %u is no power of two", arena.alignment());
+      return here.fail(Error::kInvalidProgram, "alignment %u is not a power of two", arena.alignment());
     }
     if (arena.proof() < fb::Proof::MIN || arena.proof() > fb::Proof::MAX) {
       return here.fail(Error::kInvalidProgram, "kind %d of proof does not exist", static_cast<int>(arena.proof()));
@@ -131,13 +131,13 @@ Error verify_blob(const Spot& spot, Span<const uint8_t> bytes) {
 Error verify_meta(const Spot& spot) {
   const Spot here = spot.at("berth.meta");
   Span<const uint8_t> bytes;
-  // Absent, or in a segment that was not loaded: then nothing will read it.
+  // Absent, or in a segment that was not loaded, so it is never read.
   if (spot.program->meta_blob(&bytes) != Error::kOk) return Error::kOk;
   BERTH_RETURN_IF_ERROR(verify_blob(here, bytes));
   const fb::Meta* meta = spot.program->meta();
   if (meta == nullptr) return Error::kOk;
   if (length(meta->methods()) > spot.program->method_count()) {
-    return here.fail(Error::kInvalidProgram, "it speaks of %u methods, the program has %zu", length(meta->methods()),
+    return here.fail(Error::kInvalidProgram, "it describes %u methods, the program has %zu", length(meta->methods()),
                      spot.program->method_count());
   }
   uint64_t budget = bytes.size();
@@ -145,10 +145,10 @@ Error verify_meta(const Spot& spot) {
     const fb::MethodMeta& method = *meta->methods()->Get(i);
     const int index = spot.program->find_method(text(method.name()));
     if (index < 0) return here.fail(Error::kInvalidProgram, "no method is called \"%.60s\"", text(method.name()));
-    Spot inside = spot.in_method(static_cast<size_t>(index));
+    Spot inside = spot.in_method(index);
     inside.budget = &budget;
-    const fb::ExecutionPlan& plan = spot.program->method(static_cast<size_t>(index));
-    // Also of a program that was not verified.
+    const fb::ExecutionPlan& plan = spot.program->method(index);
+    // The program may not be verified.
     if (plan.values() == nullptr || plan.non_const_buffer_sizes() == nullptr) {
       return inside.fail(Error::kInvalidProgram, "the method has no values or no arenas");
     }

@@ -32,7 +32,7 @@ Error verify_int_list(const Spot& spot, const fb::ExecutionPlan& plan, const fb:
   return Error::kOk;
 }
 
-/// `optional`: -1 and Null values stand for no tensor.
+/// `optional`: -1 and Null values mean None.
 Error verify_tensor_list(const Spot& spot, const fb::ExecutionPlan& plan, const flatbuffers::Vector<int32_t>* items,
                          bool optional) {
   BERTH_RETURN_IF_ERROR(spot.spend(length(items)));
@@ -40,8 +40,8 @@ Error verify_tensor_list(const Spot& spot, const fb::ExecutionPlan& plan, const 
     const int64_t item = items->Get(i);
     if (item == -1 && optional) continue;
     if (item < 0 || item >= spot.index) {
-      return spot.fail(Error::kInvalidProgram, "item %u is value %" PRId64 "; tensors of a list stand before the list",
-                       i, item);
+      return spot.fail(Error::kInvalidProgram,
+                       "item %u is value %" PRId64 "; the tensors of a list must come before it", i, item);
     }
     const fb::EValue& value = *plan.values()->Get(static_cast<uint32_t>(item));
     if (value.val_type() == fb::KernelTypes::Tensor) continue;
@@ -52,7 +52,7 @@ Error verify_tensor_list(const Spot& spot, const fb::ExecutionPlan& plan, const 
   return Error::kOk;
 }
 
-/// Numbers of 8 bytes are used where they lie.
+/// Numbers of 8 bytes are used in place.
 bool has_aligned_items(const fb::EValue& value) {
   switch (value.val_type()) {
     case fb::KernelTypes::IntList: return is_aligned(value.val_as_IntList()->items());
@@ -72,7 +72,7 @@ bool has_items(const fb::EValue& value) {
   }
 }
 
-/// Truth values are one byte each; a byte other than 0 and 1 is no bool.
+/// Booleans are one byte each; bytes other than 0 and 1 are invalid.
 Error verify_bool_list(const Spot& spot, const fb::BoolList& list) {
   BERTH_RETURN_IF_ERROR(spot.spend(list.items()->size()));
   for (uint32_t i = 0; i < list.items()->size(); ++i) {
@@ -81,7 +81,7 @@ Error verify_bool_list(const Spot& spot, const fb::BoolList& list) {
   return Error::kOk;
 }
 
-/// What set_input() of a runtime can take.
+/// Whether set_input() of a runtime accepts the value.
 bool can_be_input(const fb::EValue& value) {
   switch (value.val_type()) {
     case fb::KernelTypes::Null:

@@ -29,11 +29,11 @@ Error verify_constants(const Spot& spot) {
   if (table != nullptr && !is_aligned(table->offsets())) {
     return spot.at("constant_segment").fail(Error::kInvalidProgram, "the list of offsets is not aligned");
   }
-  // One entry is the placeholder alone: no constants, and the segment need not exist.
+  // A single entry is the placeholder: there are no constants, and the segment need not exist.
   if (table == nullptr || length(table->offsets()) < 2) return Error::kOk;
   if (length(root.constant_buffer()) > 0) {
     return spot.at("constant_buffer")
-        .fail(Error::kInvalidProgram, "constants stand both in a segment and inside the program");
+        .fail(Error::kInvalidProgram, "constants are both in a segment and inside the program");
   }
   return verify_offsets(spot.at("constant_segment"), *table);
 }
@@ -63,7 +63,7 @@ Error verify_segments(const Spot& spot) {
     const fb::DataSegment* entry = root.segments()->Get(i);
     return spot.at("segments", i)
         .fail(Error::kInvalidProgram,
-              "%" PRIu64 " bytes at offset %" PRIu64 " do not lie in the segment area of %" PRIu64 " bytes",
+              "%" PRIu64 " bytes at offset %" PRIu64 " are not inside the segment area of %" PRIu64 " bytes",
               entry->size(), entry->offset(), spot.program->layout().segment_bytes);
   }
   BERTH_RETURN_IF_ERROR(verify_constants(spot));

@@ -10,11 +10,7 @@
 namespace berth::format::internal {
 namespace {
 
-/// Kernels use elements of up to 8 bytes as they are; complex numbers are pairs.
-uint64_t element_alignment(const fb::Tensor& tensor) {
-  const uint64_t size = element_size(static_cast<DType>(tensor.scalar_type()));
-  return is_complex(static_cast<DType>(tensor.scalar_type())) ? std::max<uint64_t>(size / 2, 1) : size;
-}
+DType dtype_of(const fb::Tensor& tensor) { return static_cast<DType>(tensor.scalar_type()); }
 
 Error verify_kind(const Spot& spot, const fb::Tensor& tensor) {
   if (!is_valid_dtype(static_cast<int>(tensor.scalar_type()))) {
@@ -52,7 +48,7 @@ Error verify_shape(const Spot& spot, const fb::Tensor& tensor, uint64_t* nbytes)
   for (uint32_t i = 0; i < rank; ++i) {
     const uint32_t dim = tensor.dim_order()->Get(i);
     if (dim >= rank || (seen & (1u << dim)) != 0) {
-      return spot.fail(Error::kInvalidProgram, "the dimension order is no permutation: entry %u is %u", i, dim);
+      return spot.fail(Error::kInvalidProgram, "the dimension order is not a permutation: entry %u is %u", i, dim);
     }
     seen |= 1u << dim;
     if (tensor.sizes()->Get(i) < 0) {
@@ -60,7 +56,7 @@ Error verify_shape(const Spot& spot, const fb::Tensor& tensor, uint64_t* nbytes)
     }
   }
   if (tensor_nbytes(tensor, nbytes)) return Error::kOk;
-  return spot.fail(Error::kInvalidProgram, "the sizes multiply to more bytes than can be counted");
+  return spot.fail(Error::kInvalidProgram, "the number of bytes overflows");
 }
 
 Error verify_device(const Spot& spot, const fb::Tensor& tensor) {
@@ -71,12 +67,11 @@ Error verify_device(const Spot& spot, const fb::Tensor& tensor) {
   }
   BERTH_RETURN_IF_ERROR(verify_device_number(spot, extra->device_type(), extra->device_index()));
   if (!tensor_device(tensor).is_cpu() && !is_planned(tensor) && storage_of(tensor) != Storage::kNone) {
-    return spot.fail(Error::kInvalidProgram, "a constant lies on the host, and this one is said to be on %s",
+    return spot.fail(Error::kInvalidProgram, "a constant must be on the host, and this one is on %s",
                      to_text(tensor_device(tensor)).text);
   }
   if (extra->location() == fb::TensorDataLocation::EXTERNAL && text(extra->fully_qualified_name())[0] == '\0') {
-    return spot.fail(Error::kInvalidProgram,
-                     "the data lie in another file, but the tensor has no name to find them by");
+    return spot.fail(Error::kInvalidProgram, "the data are in a data file, but the tensor has no name");
   }
   return Error::kOk;
 }
@@ -95,9 +90,9 @@ Error verify_place(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Te
                      "%" PRIu64 " bytes at offset %" PRIu64 " do not fit into arena %u of %" PRIu64 " bytes", nbytes,
                      offset, place.memory_id(), size);
   }
-  if (offset % element_alignment(tensor) != 0) {
-    return spot.fail(Error::kInvalidProgram, "offset %" PRIu64 " is no multiple of the element's %" PRIu64 " bytes",
-                     offset, element_alignment(tensor));
+  if (offset % element_alignment(dtype_of(tensor)) != 0) {
+    return spot.fail(Error::kInvalidProgram, "offset %" PRIu64 " is not a multiple of the element's %zu bytes", offset,
+                     element_alignment(dtype_of(tensor)));
   }
   const Device device = tensor_device(tensor);
   const Device arena = arena_device(plan, place.memory_id());
@@ -113,7 +108,7 @@ Error verify_constant(const Spot& spot, const fb::Tensor& tensor, uint64_t nbyte
   if (!in_segment) {
     Span<const uint8_t> bytes;
     if (spot.program->constant(index, nbytes, &bytes) == Error::kOk) {
-      if (reinterpret_cast<uintptr_t>(bytes.data()) % element_alignment(tensor) == 0) return Error::kOk;
+      if (reinterpret_cast<uintptr_t>(bytes.data()) % element_alignment(dtype_of(tensor)) == 0) return Error::kOk;
       return spot.fail(Error::kInvalidProgram, "constant %u is not aligned to its elements", index);
     }
     return spot.fail(Error::kInvalidProgram, "constant %u of %" PRIu64 " bytes is not in the file", index, nbytes);
@@ -124,10 +119,11 @@ Error verify_constant(const Spot& spot, const fb::Tensor& tensor, uint64_t nbyte
                      "constant %u of %" PRIu64 " bytes is not in the constant segment, which has %u entries", index,
                      nbytes, length(table->offsets()));
   }
-  if (offset % element_alignment(tensor) == 0) return Error::kOk;
+  if (offset % element_alignment(dtype_of(tensor)) == 0) return Error::kOk;
   return spot.fail(Error::kInvalidProgram,
-                   "constant %u lies at byte %" PRIu64 " of the file, no multiple of its element's %" PRIu64 " bytes",
-                   index, offset, element_alignment(tensor));
+                   "constant %u lies at byte %" PRIu64
+                   " of the file, which is not a multiple of its element's %zu bytes",
+                   index, offset, element_alignment(dtype_of(tensor)));
 }
 
 Error verify_initial_value(const Spot& spot, const fb::Tensor& tensor, uint64_t nbytes) {

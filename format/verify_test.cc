@@ -7,9 +7,9 @@
 #include <functional>
 #include <string>
 
-#include "format/verify_plan.h"
+#include "format/plan_check/verify_plan.h"
 #include "format/write/print_program.h"
-#include "format/write/test_programs.h"
+#include "format/write/programs_testing.h"
 
 namespace berth::format {
 namespace {
@@ -117,7 +117,7 @@ TEST(Verify, MisalignedProgramIsRefused) {
 }
 
 // Holds row 232: bad root offset.
-TEST(Verify, RootOutsideOfTheProgramIsRefused) {
+TEST(Verify, RootOutsideTheProgramIsRefused) {
   const auto whole = bytes_of(add_relu());
   for (const uint32_t root : {0u, 4u, static_cast<uint32_t>(whole.size()), 0x7fffffffu, 0xffffffffu}) {
     auto bytes = whole;
@@ -129,11 +129,11 @@ TEST(Verify, RootOutsideOfTheProgramIsRefused) {
 }
 
 // Holds row 212: what no arena holds, offsets up to 2^64 - 1 included. A negative one cannot be written.
-TEST(Verify, TensorsThatLieAreRefused) {
+TEST(Verify, FalseTensorsAreRefused) {
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).sizes = {-1}, Error::kInvalidProgram,
                  "methods[0].values[3]", "negative");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({INT32_MAX, INT32_MAX, INT32_MAX}, 0)), Error::kInvalidProgram,
-                 "methods[0].values[3]", "more bytes than can be counted");
+                 "methods[0].values[3]", "the number of bytes overflows");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({65536, 65536}, 0)), Error::kInvalidProgram, "methods[0].values[3]",
                  "do not fit into arena 1 of 48 bytes");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({4}, 36)), Error::kInvalidProgram, "methods[0].values[3]",
@@ -141,13 +141,13 @@ TEST(Verify, TensorsThatLieAreRefused) {
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).place->offset = UINT64_MAX, Error::kInvalidProgram,
                  "methods[0].values[3]", "do not fit");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({4}, 18)), Error::kInvalidProgram, "methods[0].values[3]",
-                 "no multiple");
+                 "not a multiple");
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).place->memory_id = 0, Error::kInvalidProgram,
                  "methods[0].values[3]", "arena 0 does not exist");
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).place->memory_id = 2, Error::kInvalidProgram,
                  "methods[0].values[3]", "arena 2 does not exist");
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).dim_order = {1}, Error::kInvalidProgram,
-                 "methods[0].values[3]", "no permutation");
+                 "methods[0].values[3]", "not a permutation");
   EXPECT_REFUSED((std::get<TensorDesc>(p.methods[0].values[3]).dim_order = {0, 1}), Error::kInvalidProgram,
                  "methods[0].values[3]", "1 sizes and 2 entries");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 0)),
@@ -163,7 +163,7 @@ TEST(Verify, TensorsThatLieAreRefused) {
 }
 
 // Holds row 232: oversized constant request.
-TEST(Verify, ConstantsOutsideOfTheirSegmentAreRefused) {
+TEST(Verify, ConstantsOutsideTheirSegmentAreRefused) {
   EXPECT_REFUSED((p.methods[0].values[1] = constant({5}, 1)), Error::kInvalidProgram, "methods[0].values[1]",
                  "constant 1 of 20 bytes is not in the constant segment");
   EXPECT_REFUSED((p.methods[0].values[1] = constant({4}, 2)), Error::kInvalidProgram, "methods[0].values[1]",
@@ -175,7 +175,7 @@ TEST(Verify, ConstantsOutsideOfTheirSegmentAreRefused) {
   EXPECT_REFUSED(p.constants.clear(), Error::kInvalidProgram, "methods[0].values[1]", "constant 1");
 }
 
-TEST(Verify, ConstantsOffTheirElementsAlignmentAreRefused) {
+TEST(Verify, MisalignedConstantsAreRefused) {
   ProgramDesc program = add_relu();
   program.constants.insert(program.constants.begin(), Bytes::of({1, 2, 3}));
   std::get<TensorDesc>(program.methods[0].values[1]).data_buffer_idx = 2;
@@ -183,7 +183,7 @@ TEST(Verify, ConstantsOffTheirElementsAlignmentAreRefused) {
   const auto bytes = bytes_of(program);
   Report report;
   EXPECT_EQ(verify_program({bytes.data(), bytes.size()}, &report), Error::kInvalidProgram);
-  EXPECT_NE(std::string(report.message).find("no multiple of its element's 4 bytes"), std::string::npos);
+  EXPECT_NE(std::string(report.message).find("not a multiple of its element's 4 bytes"), std::string::npos);
 }
 
 /// A program as exporters made it until September 2024: constant 1, of `size` bytes, inside the FlatBuffer.
@@ -230,11 +230,11 @@ TEST(Verify, ConstantsInsideOldProgramsAreFound) {
 }
 
 // Holds row 234.
-TEST(Verify, ListsHoldWhatTheySay) {
+TEST(Verify, ListsHoldTheKindTheyDeclare) {
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{0, 2}})), Error::kInvalidType,
                  "methods[0].values[5]", "item 1 of the list of Tensor is value 2, of kind Int");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{5}})), Error::kInvalidProgram,
-                 "methods[0].values[5]", "tensors of a list stand before the list");
+                 "methods[0].values[5]", "the tensors of a list must come before it");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(TensorListDesc{{-1}})), Error::kInvalidProgram,
                  "methods[0].values[5]", "value -1");
   EXPECT_REFUSED((p.methods[0].values.emplace_back(OptionalTensorListDesc{{-1, -2}})), Error::kInvalidProgram,
@@ -249,7 +249,7 @@ TEST(Verify, ListsHoldWhatTheySay) {
                  "of kind Tensor");
 }
 
-TEST(Verify, CallsToNowhereAreRefused) {
+TEST(Verify, CallsOutsideTheTablesAreRefused) {
   EXPECT_REFUSED((p.methods[0].instructions[1] = KernelCallDesc{2, {3, 4, 4}}), Error::kInvalidProgram,
                  "methods[0].instructions[1]", "operator 2 does not exist; there are 2");
   EXPECT_REFUSED((p.methods[0].instructions[1] = KernelCallDesc{-1, {3, 4, 4}}), Error::kInvalidProgram,
@@ -278,14 +278,14 @@ TEST(Verify, CallsToNowhereAreRefused) {
 }
 
 // Holds row 232: null plan name.
-TEST(Verify, MethodsHaveNamesOfTheirOwn) {
+TEST(Verify, MethodsHaveDistinctNames) {
   EXPECT_REFUSED(p.methods[0].name.clear(), Error::kInvalidProgram, "methods[0]", "no name");
   EXPECT_REFUSED(p.methods[0].name[0] = '\0', Error::kInvalidProgram, "methods[0]", "no name");
   EXPECT_REFUSED(p.methods.push_back(p.methods[0]), Error::kInvalidProgram, "methods[1]",
                  "methods 0 and 1 are both called \"forward\"");
 }
 
-TEST(Verify, DelegatesAndDevicesAreHeldToTheTables) {
+TEST(Verify, DelegatesAndDevicesAreCheckedAgainstTheTables) {
   const auto bent = [](const std::function<void(ProgramDesc&)>& bend) {
     ProgramDesc program = one_of_everything();
     bend(program);
@@ -295,7 +295,7 @@ TEST(Verify, DelegatesAndDevicesAreHeldToTheTables) {
     return std::string(report.place) + ": " + report.message;
   };
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].delegates[0].id.clear(); }),
-            "methods[1].delegates[0]: the delegate names no backend");
+            "methods[1].delegates[0]: the delegate has no backend");
   EXPECT_EQ(bent([](ProgramDesc& p) {
               p.methods[1].delegates[0].compile_specs.push_back({"target_device", {'s', 'i', 'm', ':', '0'}});
             }),
@@ -333,7 +333,7 @@ TEST(Verify, SymbolicDimensionsOfManyInputsHaveALimit) {
   };
   EXPECT_EQ(said(4096, 4096), ": ");
   EXPECT_EQ(said(4096, 4097),
-            "methods[0].meta.dimensions: 4097 symbolic dimensions of 4096 inputs are more than a run can look up");
+            "methods[0].meta.dimensions: 4097 symbolic dimensions of 4096 inputs are more than a run can check");
 }
 
 // A program that is not verified may lack its tables; names are verified whenever they are read.
@@ -365,7 +365,7 @@ TEST(Verify, MetaOfAMethodWithoutValuesIsRefused) {
   EXPECT_STREQ(report.message, "the method has no values or no arenas");
 }
 
-TEST(Verify, MetaIsNotBelievedEither) {
+TEST(Verify, MetaIsCheckedToo) {
   const auto bent = [](const std::function<void(MethodMetaDesc&)>& bend) {
     ProgramDesc program = one_of_everything();
     MethodMetaDesc meta;
@@ -395,7 +395,7 @@ TEST(Verify, MetaIsNotBelievedEither) {
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
               m.symbols = {{"", fb::SymbolKind::ADD, 0, 1, {0, 0}, {1, -1}}};
             }),
-            "methods[1].meta.symbols[0]: operand 0 is no earlier symbol");
+            "methods[1].meta.symbols[0]: operand 0 is not an earlier symbol");
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
               m.relations = {{3, 2, fb::RelationKind::VIEW}};
             }),
@@ -407,7 +407,7 @@ TEST(Verify, MetaIsNotBelievedEither) {
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
               m.arenas = {{1, 48, 0, fb::Proof::OPEN, -1}};
             }),
-            "methods[1].meta.arenas[0]: alignment 48 is no power of two");
+            "methods[1].meta.arenas[0]: alignment 48 is not a power of two");
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
               m.arenas = {{1, 16, 257, fb::Proof::OPEN, -1}};
             }),

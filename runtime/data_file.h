@@ -1,4 +1,4 @@
-// DataFile: the tensors and blobs of a data file (.ptd), for programs whose constants lie outside of them.
+// DataFile: a data file (.ptd), with constants of programs that do not contain them.
 //
 //     Result<MappedFileLoader> data = MappedFileLoader::open("model.ptd");
 //     Result<DataFile> file = DataFile::open(*data);
@@ -14,15 +14,16 @@
 
 namespace berth {
 
-/// Immutable after open(); several threads and programs may use one. It takes nothing from the heap; the loader may.
+/// Immutable after open(): several threads and programs may share one. Does not allocate from the heap, though its
+/// loader may.
 class DataFile final : public NamedDataMap {
  public:
-  /// Reads and checks the tables; blobs are read when they are asked for. The loader must outlive the DataFile.
-  /// InvalidExternalData with the place in `report` (may be null); the loader's errors.
+  /// Reads and checks the tables; blobs are read by get(). The loader must outlive the DataFile. InvalidExternalData,
+  /// with the place in `report` (may be null), for an invalid file; the loader's errors.
   static Result<DataFile> open(const DataLoader& loader, format::Report* report = nullptr);
 
   size_t size() const;
-  /// Null-terminated; null for an index that is not there.
+  /// Null-terminated; null when the index is out of range.
   const char* key(size_t index) const;
 
   Result<FreeableBuffer> get(const char* key) const override;

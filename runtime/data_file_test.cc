@@ -82,7 +82,7 @@ std::string refusal(const std::vector<uint8_t>& bytes) {
   return std::string(report.place) + ": " + report.message;
 }
 
-TEST(ADataFile, GivesBlobsByKeyWhereTheyLie) {
+TEST(DataFile, FindsBlobsByKeyWithoutCopying) {
   const std::vector<uint8_t> bytes = file_of({});
   const BufferLoader loader{Span<const uint8_t>(bytes)};
   format::Report report;
@@ -104,7 +104,7 @@ TEST(ADataFile, GivesBlobsByKeyWhereTheyLie) {
   EXPECT_EQ(file->get("").error(), Error::kNotFound);
 }
 
-TEST(ADataFile, KnowsWhatItsTensorsAre) {
+TEST(DataFile, DescribesItsTensors) {
   const std::vector<uint8_t> bytes = file_of({});
   const BufferLoader loader{Span<const uint8_t>(bytes)};
   const Result<DataFile> file = DataFile::open(loader);
@@ -120,7 +120,7 @@ TEST(ADataFile, KnowsWhatItsTensorsAre) {
   EXPECT_EQ(file->check("bias", DType::kF32, flat, one), Error::kOk);
 }
 
-TEST(ADataFile, ThatSaysWhatCannotBeIsRefused) {
+TEST(DataFile, RefusesImpossibleClaims) {
   const auto bent = [](const std::function<void(Content&)>& bend) {
     Content content;
     bend(content);
@@ -128,13 +128,13 @@ TEST(ADataFile, ThatSaysWhatCannotBeIsRefused) {
   };
   EXPECT_EQ(bent([](Content&) {}), "");
   EXPECT_EQ(bent([](Content& c) { c.blobs[1].segment = 2; }), "blobs[1]: segment 2 does not exist; there are 2");
-  EXPECT_EQ(bent([](Content& c) { c.segments[1] = {48, 1}; }), "blobs[1]: segment 1 lies outside of the segment area");
+  EXPECT_EQ(bent([](Content& c) { c.segments[1] = {48, 1}; }), "blobs[1]: segment 1 is outside of the segment area");
   EXPECT_EQ(bent([](Content& c) {
               c.segments[1] = {UINT64_MAX, 2};
             }),
-            "blobs[1]: segment 1 lies outside of the segment area");
+            "blobs[1]: segment 1 is outside of the segment area");
   EXPECT_EQ(bent([](Content& c) { c.blobs[0].key = ""; }), "blobs[0]: the blob has no key");
-  const char* const kMismatch = "blobs[0]: the tensor's type and sizes do not go with its 16 bytes";
+  const char* const kMismatch = "blobs[0]: the tensor's type and sizes do not match its 16 bytes";
   EXPECT_EQ(bent([](Content& c) { c.blobs[0].sizes = {2, 3}; }), kMismatch);
   EXPECT_EQ(bent([](Content& c) { c.blobs[0].sizes = {-2, 2}; }), kMismatch);
   EXPECT_EQ(bent([](Content& c) { c.blobs[0].sizes = {INT32_MAX, INT32_MAX}; }), kMismatch);
@@ -143,7 +143,7 @@ TEST(ADataFile, ThatSaysWhatCannotBeIsRefused) {
   EXPECT_EQ(bent([](Content& c) { c.blobs[0].dim_order = {0}; }), kMismatch);
 }
 
-TEST(ADataFile, ThatIsDamagedIsRefusedOrReadWithoutACrash) {
+TEST(DataFile, DamageIsRefusedOrReadWithoutACrash) {
   const std::vector<uint8_t> whole = file_of({});
   for (size_t size = 0; size < whole.size(); ++size) {
     const std::vector<uint8_t> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));

@@ -1,4 +1,4 @@
-// DataLoader: where the bytes of a program come from. FreeableBuffer: a piece of them.
+// DataLoader: reads the bytes of a program file. FreeableBuffer: a range of them.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace berth {
 
-/// A run of bytes that may have to be given back. Move-only; gives back on destruction.
+/// A range of bytes with a function to free them, called on destruction. Move-only.
 class FreeableBuffer {
  public:
   /// Called at most once for a buffer.
   using FreeFunction = void (*)(void* context, const void* data, size_t size);
 
   FreeableBuffer() = default;
-  /// `free` may be null: then nothing has to be given back.
+  /// `free` may be null: then nothing needs to be freed.
   FreeableBuffer(const void* data, size_t size, FreeFunction free = nullptr, void* context = nullptr)
       : data_(static_cast<const uint8_t*>(data)), size_(size), free_(free), context_(context) {}
   FreeableBuffer(FreeableBuffer&& other) noexcept { swap(other); }
@@ -28,7 +28,7 @@ class FreeableBuffer {
   }
   ~FreeableBuffer() { free_now(); }
 
-  /// Gives the bytes back; afterwards the buffer is empty. May be called again.
+  /// Frees the bytes; the buffer is then empty. May be called again.
   void free_now() {
     if (free_ != nullptr) free_(context_, data_, size_);
     data_ = nullptr;
@@ -54,26 +54,26 @@ class FreeableBuffer {
   void* context_ = nullptr;
 };
 
-/// Reads pieces of one program file. May be called from several threads. Must outlive the Program that it loads.
+/// Reads ranges of one program file. Thread-safe. Must outlive the Program that it loads.
 class DataLoader {
  public:
   virtual ~DataLoader() = default;
 
-  /// Exactly `size` bytes from `offset` on. InvalidArgument outside of the file; AccessFailed when reading fails. The
-  /// address must be a multiple of 16 where the offset is one.
+  /// Exactly `size` bytes, starting at `offset`, at an address that is a multiple of 16 if the offset is.
+  /// InvalidArgument outside of the file; AccessFailed when reading fails.
   virtual Result<FreeableBuffer> load(uint64_t offset, size_t size) const = 0;
 
-  /// Copies `size` bytes from `offset` on to `out`; errors as load().
+  /// Copies `size` bytes, starting at `offset`, to `out`; errors as load().
   virtual Error load_into(uint64_t offset, size_t size, void* out) const = 0;
 
   /// Length of the file in bytes.
   virtual uint64_t size() const = 0;
 };
 
-/// A file that the application holds in memory. It copies nothing: constants are used where they lie.
+/// Reads a file that the application holds in memory. Copies nothing: constants are used in place.
 class BufferLoader final : public DataLoader {
  public:
-  /// `file` must begin at a multiple of 16, and outlive the loader and all that was loaded.
+  /// `file` must be aligned to 16 bytes, and outlive the loader and every Program loaded with it.
   explicit BufferLoader(Span<const uint8_t> file) : file_(file) {}
 
   Result<FreeableBuffer> load(uint64_t offset, size_t size) const override;

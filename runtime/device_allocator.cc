@@ -12,11 +12,11 @@ DeviceAllocatorRegistry& DeviceAllocatorRegistry::instance() {
 Error DeviceAllocatorRegistry::register_allocator(DeviceType type, DeviceAllocator* allocator) {
   const char* name = to_string(type);
   if (allocator == nullptr) {
-    log_message(LogLevel::kError, "device allocator: null was given for device type %d", static_cast<int>(type));
+    log_message(LogLevel::kError, "device allocator: null for device type %d", static_cast<int>(type));
     return Error::kInvalidArgument;
   }
   if (type == DeviceType::kCpu || name == nullptr) {
-    log_message(LogLevel::kError, "device allocator: type %d (%s) takes no allocator", static_cast<int>(type),
+    log_message(LogLevel::kError, "device allocator: type %d (%s) cannot have an allocator", static_cast<int>(type),
                 name == nullptr ? "unknown" : name);
     return Error::kInvalidArgument;
   }
@@ -25,7 +25,7 @@ Error DeviceAllocatorRegistry::register_allocator(DeviceType type, DeviceAllocat
     return Error::kRegistrationAlreadyRegistered;
   }
   if (count_ == kMaxTypes) {
-    log_message(LogLevel::kError, "device allocator: no room for %s, the table holds %zu", name, kMaxTypes);
+    log_message(LogLevel::kError, "device allocator: %s is not added, the table is full (%zu types)", name, kMaxTypes);
     return Error::kOutOfResources;
   }
   entries_[count_++] = {type, allocator};

@@ -1,5 +1,5 @@
-// DeviceAllocator: memory of a device, and the copies to, from and within it; implemented once per kind of device.
-// DeviceAllocatorRegistry: which allocator serves which kind. docs/devices.md has a new device step by step.
+// DeviceAllocator: allocates memory on devices of one type and copies to, from and within it. DeviceAllocatorRegistry:
+// finds the allocator of a device type. docs/devices.md explains step by step how to add a device.
 //
 // The interface follows ExecuTorch's DeviceAllocator (its release 1.5), with device-to-device copies and streams.
 #pragma once
@@ -13,45 +13,45 @@
 
 namespace berth {
 
-/// A queue of work of one device: what is put into it runs in order. Opaque; made by the allocator that is passed it.
-/// Null means "no queue": the work is complete when the call returns.
+/// A queue of work of one device, executed in order. Opaque; created by an allocator and passed back to it. Null means
+/// "no queue": the work is complete when the call returns.
 struct DeviceStream;
 
-/// REQUIRES of an implementation: every function may be called from several threads at once, for different memory; none
-/// aborts or throws; an index that the machine has not got is InvalidArgument.
+/// Implementations must be thread-safe for calls with different memory, must not abort or throw, and return
+/// InvalidArgument for an index that the machine does not have.
 ///
-/// Copies of 0 bytes succeed and touch nothing. Host memory that a copy reads may be reused, and host memory that it
-/// writes may be read, as soon as the call returns, also with a stream: a stream orders work on the device alone.
+/// Copies of 0 bytes succeed and touch nothing. When a copy returns, its host memory may be reused (if it was read) or
+/// read (if it was written), also with a stream: a stream only orders work on the device.
 class DeviceAllocator {
  public:
-  /// What allocate() aligns to when nothing is said: enough for every element type.
+  /// The default alignment of allocate(): enough for every element type.
   static constexpr size_t kDefaultAlignment = 16;
 
   virtual ~DeviceAllocator() = default;
 
   virtual DeviceType device_type() const = 0;
 
-  /// `bytes` bytes of device `index`, uninitialised, at a multiple of `alignment`. The address means something to this
-  /// allocator and its kernels alone; the host must not follow it. MemoryAllocationFailed when the device has not got
-  /// them; InvalidArgument for an alignment that is no power of two or more than the device can give.
+  /// `bytes` bytes on device `index`, uninitialised, at a multiple of `alignment`. Only this allocator and its device's
+  /// kernels may use the address; the host must not dereference it. MemoryAllocationFailed when the device has too
+  /// little memory; InvalidArgument for an alignment that is not a power of two or larger than the device supports.
   virtual Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment = kDefaultAlignment) = 0;
-  /// Gives back what allocate() gave with this index. Waits for work on it that is under way. Null is ignored.
+  /// Frees memory from allocate() with the same index, after waiting for work that uses it. Null is ignored.
   virtual void deallocate(void* memory, DeviceIndex index) = 0;
 
   virtual Error copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
                                     DeviceStream* stream = nullptr) = 0;
   virtual Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                                     DeviceStream* stream = nullptr) = 0;
-  /// Between two devices of this type, or within one; the runs of bytes do not overlap. `stream` is the target's.
+  /// Copies between two devices of this type, or within one; the ranges must not overlap. `stream` is the target's.
   virtual Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source,
                                       DeviceIndex source_index, size_t bytes, DeviceStream* stream = nullptr) = 0;
 
-  /// How many devices of this type the machine has: indices 0 to device_count() - 1.
+  /// The number of devices of this type: their indices are 0 to device_count() - 1.
   virtual int device_count() const { return 1; }
 
-  // A device without streams leaves the rest as it is.
+  // A device without streams need not override the functions below.
 
-  /// A stream of device `index`, or null: then everything is complete on return.
+  /// A new stream of device `index`, or null, which means that all work is complete on return.
   virtual Result<DeviceStream*> create_stream(DeviceIndex index) {
     static_cast<void>(index);
     return static_cast<DeviceStream*>(nullptr);
@@ -61,19 +61,19 @@ class DeviceAllocator {
     static_cast<void>(stream);
     static_cast<void>(index);
   }
-  /// Returns when everything that was put into `stream` is done, with the error of what failed in it.
+  /// Waits until all work in `stream` is done; returns the error of work that failed.
   virtual Error synchronize(DeviceStream* stream, DeviceIndex index) {
     static_cast<void>(stream);
     static_cast<void>(index);
     return Error::kOk;
   }
-  /// Marks the end of what is in `stream` now; wait() of another stream of this type waits for the last mark.
+  /// Marks the current end of `stream`; wait() on another stream of this type waits for the latest mark.
   virtual Error record(DeviceStream* stream, DeviceIndex index) {
     static_cast<void>(stream);
     static_cast<void>(index);
     return Error::kOk;
   }
-  /// What is put into `stream` from now on starts after the last mark of `other`.
+  /// Work added to `stream` from now on starts after the latest mark of `other`.
   virtual Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) {
     static_cast<void>(stream);
     static_cast<void>(index);
@@ -83,28 +83,28 @@ class DeviceAllocator {
   }
 };
 
-/// Pairs of a device type and its allocator, in a fixed table without a heap; it owns no allocator. Registration is
-/// over before the first program is loaded: from then on look-ups from any thread need no lock.
+/// A fixed-size table from device types to allocators. Does not own the allocators, and does not use the heap. All
+/// registration must happen before the first program is loaded; lookups are then thread-safe without a lock.
 class DeviceAllocatorRegistry {
  public:
   static constexpr size_t kMaxTypes = 8;
 
-  /// The table of the process, for applications that want one; a table of one's own goes to Program::load instead.
+  /// The process-wide table, the default; LoadOptions::registry selects another.
   static DeviceAllocatorRegistry& instance();
 
   DeviceAllocatorRegistry() = default;
   DeviceAllocatorRegistry(const DeviceAllocatorRegistry&) = delete;
   DeviceAllocatorRegistry& operator=(const DeviceAllocatorRegistry&) = delete;
 
-  /// `allocator` serves devices of `type` from now on, also when its own type is another one: so a simulated device can
-  /// stand in for a real one. It must outlive the table's users.
+  /// Makes `allocator` serve devices of `type`, even if its own type is different, so that a simulated device can stand
+  /// in for a real one. It must outlive every user of the table.
   ///
-  /// InvalidArgument for null and for `cpu`, whose memory is the application's; RegistrationAlreadyRegistered for a
-  /// type that has one; OutOfResources when the table is full. Each is logged, and changes nothing.
+  /// InvalidArgument for null and for `cpu`, whose memory the application provides; RegistrationAlreadyRegistered for a
+  /// type that has an allocator; OutOfResources when the table is full. Errors are logged and change nothing.
   Error register_allocator(DeviceType type, DeviceAllocator* allocator);
   Error register_allocator(DeviceAllocator* allocator);
 
-  /// Null for a type that has none.
+  /// Null when no allocator is registered for `type`.
   DeviceAllocator* get(DeviceType type) const;
 
   size_t size() const { return count_; }
@@ -129,7 +129,7 @@ struct DeviceUse {
   DeviceStream* stream = nullptr;
 };
 
-/// The devices that a Method uses; kernels ask it through their KernelContext.
+/// The devices that a Method uses, for its kernels (KernelContext::devices).
 class DeviceTable {
  public:
   DeviceTable() = default;

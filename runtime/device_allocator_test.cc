@@ -5,7 +5,7 @@
 #include <thread>
 #include <type_traits>
 
-#include "runtime/recording_allocator.h"
+#include "runtime/recording_allocator_testing.h"
 
 namespace berth {
 namespace {
@@ -20,7 +20,7 @@ static_assert(!std::is_copy_constructible_v<DeviceAllocatorRegistry> &&
               !std::is_move_assignable_v<DeviceAllocatorRegistry>);
 
 // Holds row 1.
-TEST(TheRegistryGivesTheVeryObject, ThatWasRegistered) {
+TEST(DeviceAllocator, LookUpGivesTheRegisteredObject) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator cuda(DeviceType::kCuda);
   RecordingAllocator sim(DeviceType::kSim);
@@ -33,7 +33,7 @@ TEST(TheRegistryGivesTheVeryObject, ThatWasRegistered) {
 }
 
 // Holds row 2.
-TEST(ArgumentsReachTheImplementation, OfAllocateAndDeallocate) {
+TEST(DeviceAllocator, AllocateAndDeallocatePassTheirArguments) {
   RecordingAllocator implementation;
   DeviceAllocator& allocator = implementation;
   const Result<void*> memory = allocator.allocate(512, 0);
@@ -51,7 +51,7 @@ TEST(ArgumentsReachTheImplementation, OfAllocateAndDeallocate) {
 }
 
 // Holds row 3, row 4.
-TEST(ArgumentsReachTheImplementation, OfCopies) {
+TEST(DeviceAllocator, CopiesPassTheirArguments) {
   RecordingAllocator implementation;
   DeviceAllocator& allocator = implementation;
   void* const first = allocator.allocate(64, 0).value();
@@ -80,7 +80,7 @@ TEST(ArgumentsReachTheImplementation, OfCopies) {
 }
 
 // Holds row 5.
-TEST(ATypeThatNobodyRegisteredHasNoAllocator, AndNothingAborts) {
+TEST(DeviceAllocator, AnUnregisteredTypeHasNoneAndNothingAborts) {
   const DeviceAllocatorRegistry registry;
   EXPECT_EQ(registry.get(DeviceType::kCpu), nullptr);
   EXPECT_EQ(registry.get(DeviceType::kCuda), nullptr);
@@ -89,7 +89,7 @@ TEST(ATypeThatNobodyRegisteredHasNoAllocator, AndNothingAborts) {
 }
 
 // Holds row 6, row 11.
-TEST(TheTableOfTheProcessIsOne, AndMayBeFilledAgainWhenTheSuiteRunsTwice) {
+TEST(DeviceAllocator, TheTableIsGlobalAndMayBeFilledAgain) {
   EXPECT_EQ(&DeviceAllocatorRegistry::instance(), &DeviceAllocatorRegistry::instance());
   static RecordingAllocator allocator(DeviceType::kSim);
   if (get_device_allocator(DeviceType::kSim) == nullptr) {
@@ -100,7 +100,7 @@ TEST(TheTableOfTheProcessIsOne, AndMayBeFilledAgainWhenTheSuiteRunsTwice) {
 }
 
 // Holds row 7.
-TEST(ASecondAllocatorOfATypeIsRefused, AndTheFirstStays) {
+TEST(DeviceAllocator, ASecondAllocatorOfATypeIsRefusedAndTheFirstStays) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator first;
   RecordingAllocator second;
@@ -112,7 +112,7 @@ TEST(ASecondAllocatorOfATypeIsRefused, AndTheFirstStays) {
 }
 
 // Holds row 8.
-TEST(NonsenseIsNotRegistered, NullTheHostAndTypesThatAreNone) {
+TEST(DeviceAllocator, NullTheHostAndUnknownTypesAreRefused) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator host(DeviceType::kCpu);
   RecordingAllocator unknown(static_cast<DeviceType>(99));
@@ -125,7 +125,7 @@ TEST(NonsenseIsNotRegistered, NullTheHostAndTypesThatAreNone) {
 }
 
 // Holds row 9.
-TEST(TheRegistryOwnsNothing, AndLivesInItsOwnBytes) {
+TEST(DeviceAllocator, TheTableOwnsNothingAndTakesNoHeap) {
   RecordingAllocator allocator;
   {
     DeviceAllocatorRegistry registry;
@@ -136,7 +136,7 @@ TEST(TheRegistryOwnsNothing, AndLivesInItsOwnBytes) {
             DeviceAllocatorRegistry::kMaxTypes * 2 * sizeof(void*) + 2 * sizeof(size_t));
 }
 
-TEST(ASimulatedDeviceStandsInForARealOne, UnderItsType) {
+TEST(DeviceAllocator, ASimulatedDeviceStandsInUnderItsType) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator sim(DeviceType::kSim);
   ASSERT_EQ(registry.register_allocator(DeviceType::kCuda, &sim), Error::kOk);
@@ -145,7 +145,7 @@ TEST(ASimulatedDeviceStandsInForARealOne, UnderItsType) {
 }
 
 // Holds row 10.
-TEST(LookUpsNeedNoLock, FromManyThreads) {
+TEST(DeviceAllocator, LookUpsFromManyThreadsNeedNoLock) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator allocator;
   ASSERT_EQ(registry.register_allocator(&allocator), Error::kOk);
@@ -175,7 +175,7 @@ class Plain final : public DeviceAllocator {
   }
 };
 
-TEST(ADeviceWithoutStreamsSaysNothingAboutThem, AndAllIsDoneOnReturn) {
+TEST(DeviceAllocator, WithoutStreamsEverythingIsDoneOnReturn) {
   Plain plain;
   EXPECT_EQ(plain.device_count(), 1);
   const Result<DeviceStream*> stream = plain.create_stream(0);

@@ -1,4 +1,4 @@
-// DeviceMap: a program's devices, renamed at load: the compiler fixed "cuda:0", this machine has a better "cuda:1".
+// DeviceMap: replaces a program's devices at load, such as "cuda:0" in the file by "cuda:1" on this machine.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace berth {
 
-/// Where the file says `from`, the program uses `to`.
+/// A program whose file says `from` uses `to`.
 struct DeviceMapping {
   Device from;
   Device to;
 };
 
-/// A handful of mappings, applied once each: with a→b and b→a two devices change places. Copied by value.
+/// A small set of mappings. Each device is mapped once, so a→b with b→a swaps two devices. Copied by value.
 class DeviceMap {
  public:
   static constexpr size_t kMax = 8;
 
-  /// InvalidArgument when the host is mapped, or something to it, or an index is negative, or `from` is mapped already;
-  /// OutOfResources when there is no room.
+  /// InvalidArgument when either device is the host, an index is negative, or `from` is mapped already; OutOfResources
+  /// when there are kMax mappings.
   Error add(DeviceMapping mapping) {
     if (mapping.from.is_cpu() || mapping.to.is_cpu() || mapping.from.index < 0 || mapping.to.index < 0) {
       return Error::kInvalidArgument;
@@ -34,7 +34,7 @@ class DeviceMap {
     return Error::kOk;
   }
 
-  /// What `device` of the file is here.
+  /// The device to use for `device` of the file.
   Device operator()(Device device) const {
     for (size_t i = 0; i < count_; ++i) {
       if (entries_[i].from == device) return entries_[i].to;

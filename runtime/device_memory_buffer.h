@@ -1,7 +1,7 @@
-// DeviceMemoryBuffer: memory of a device that gives itself back.
+// DeviceMemoryBuffer: device memory that is freed on destruction.
 //
 //     Result<DeviceMemoryBuffer> buffer = DeviceMemoryBuffer::create(1024, Device(DeviceType::kCuda, 0));
-//     Span<uint8_t> bytes = buffer->as_span();   // the device's address: not for the host to follow
+//     Span<uint8_t> bytes = buffer->as_span();   // a device address: the host must not dereference it
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace berth {
 /// Move-only. The allocator must outlive it.
 class DeviceMemoryBuffer {
  public:
-  /// Empty: null, of 0 bytes.
+  /// An empty buffer: null, 0 bytes.
   DeviceMemoryBuffer() = default;
   DeviceMemoryBuffer(DeviceMemoryBuffer&& other) noexcept { swap(other); }
   DeviceMemoryBuffer& operator=(DeviceMemoryBuffer&& other) noexcept;
   ~DeviceMemoryBuffer();
 
-  /// `bytes` bytes of `device`, uninitialised, at a multiple of `alignment`. NotFound when `registry` has no allocator
-  /// for devices of this type (it never has one for the host); the allocator's errors otherwise.
+  /// `bytes` bytes on `device`, uninitialised, at a multiple of `alignment`. NotFound when `registry` has no allocator
+  /// for this type (it never has one for the host); the allocator's errors.
   static Result<DeviceMemoryBuffer> create(
       size_t bytes, Device device, size_t alignment = DeviceAllocator::kDefaultAlignment,
       const DeviceAllocatorRegistry& registry = DeviceAllocatorRegistry::instance());

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "runtime/recording_allocator.h"
+#include "runtime/recording_allocator_testing.h"
 
 namespace berth {
 namespace {
@@ -14,7 +14,7 @@ using Kind = RecordingAllocator::Kind;
 
 constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
 
-class DeviceBuffers : public ::testing::Test {
+class DeviceMemoryBufferTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(registry.register_allocator(&allocator), Error::kOk); }
   void TearDown() override { EXPECT_EQ(allocator.live(), 0u); }
@@ -29,7 +29,7 @@ class DeviceBuffers : public ::testing::Test {
 };
 
 // Holds row 20, row 25.
-TEST_F(DeviceBuffers, AnEmptyOneHasNothingAndGivesNothingBack) {
+TEST_F(DeviceMemoryBufferTest, AnEmptyBufferHasNothingAndFreesNothing) {
   {
     const DeviceMemoryBuffer empty;
     EXPECT_EQ(empty.data(), nullptr);
@@ -42,7 +42,7 @@ TEST_F(DeviceBuffers, AnEmptyOneHasNothingAndGivesNothingBack) {
 }
 
 // Holds row 21, row 55.
-TEST_F(DeviceBuffers, MemoryGoesBackOnceAtTheEndOfTheScope) {
+TEST_F(DeviceMemoryBufferTest, MemoryIsFreedOnceAtTheEndOfTheScope) {
   void* address = nullptr;
   {
     const DeviceMemoryBuffer buffer = make(1024);
@@ -58,7 +58,7 @@ TEST_F(DeviceBuffers, MemoryGoesBackOnceAtTheEndOfTheScope) {
 }
 
 // Holds row 22.
-TEST_F(DeviceBuffers, WithoutAnAllocatorThereIsNotFound) {
+TEST_F(DeviceMemoryBufferTest, WithoutAnAllocatorIsNotFound) {
   const auto sim = DeviceMemoryBuffer::create(16, Device(DeviceType::kSim), 16, registry);
   EXPECT_EQ(sim.error(), Error::kNotFound);
   EXPECT_EQ(DeviceMemoryBuffer::create(16, Device(), 16, registry).error(), Error::kNotFound);
@@ -68,7 +68,7 @@ TEST_F(DeviceBuffers, WithoutAnAllocatorThereIsNotFound) {
 }
 
 // Holds row 23.
-TEST_F(DeviceBuffers, MoveConstructionLeavesTheSourceEmpty) {
+TEST_F(DeviceMemoryBufferTest, MoveConstructionLeavesTheSourceEmpty) {
   DeviceMemoryBuffer source = make(256, Device(DeviceType::kCuda, 1));
   void* const address = source.data();
   const DeviceMemoryBuffer target(std::move(source));
@@ -81,7 +81,7 @@ TEST_F(DeviceBuffers, MoveConstructionLeavesTheSourceEmpty) {
 }
 
 // Holds row 24.
-TEST_F(DeviceBuffers, MoveAssignmentToAnEmptyOneGivesNothingBack) {
+TEST_F(DeviceMemoryBufferTest, MoveAssignmentToAnEmptyBufferFreesNothing) {
   DeviceMemoryBuffer source = make(256);
   void* const address = source.data();
   DeviceMemoryBuffer target;
@@ -93,7 +93,7 @@ TEST_F(DeviceBuffers, MoveAssignmentToAnEmptyOneGivesNothingBack) {
 }
 
 // Holds row 28.
-TEST_F(DeviceBuffers, MoveAssignmentFreesWhatWasThereOnce) {
+TEST_F(DeviceMemoryBufferTest, MoveAssignmentFreesTheOldMemoryOnce) {
   DeviceMemoryBuffer source = make(64);
   DeviceMemoryBuffer target = make(128);
   void* const kept = source.data();
@@ -110,14 +110,14 @@ TEST_F(DeviceBuffers, MoveAssignmentFreesWhatWasThereOnce) {
 }
 
 // Holds row 26.
-TEST_F(DeviceBuffers, TheSpanIsTheDevicesAddress) {
+TEST_F(DeviceMemoryBufferTest, TheSpanIsTheDeviceAddress) {
   const DeviceMemoryBuffer buffer = make(2048);
   EXPECT_EQ(buffer.as_span().data(), buffer.data());
   EXPECT_EQ(buffer.as_span().size(), 2048u);
 }
 
 // Holds row 27.
-TEST_F(DeviceBuffers, AlignmentReachesTheAllocator) {
+TEST_F(DeviceMemoryBufferTest, AlignmentReachesTheAllocator) {
   { const DeviceMemoryBuffer buffer = make(100); }
   const auto aligned = DeviceMemoryBuffer::create(100, kCuda0, 512, registry);
   ASSERT_TRUE(aligned.ok());
@@ -127,7 +127,7 @@ TEST_F(DeviceBuffers, AlignmentReachesTheAllocator) {
   EXPECT_EQ(calls[1].alignment, 512u);
 }
 
-TEST_F(DeviceBuffers, WhatTheDeviceRefusesIsAnErrorAndNoBuffer) {
+TEST_F(DeviceMemoryBufferTest, AFailedAllocationIsAnErrorAndNoBuffer) {
   allocator.fail_allocation = 1;
   EXPECT_EQ(DeviceMemoryBuffer::create(100, kCuda0, 16, registry).error(), Error::kMemoryAllocationFailed);
   EXPECT_EQ(DeviceMemoryBuffer::create(100, Device(DeviceType::kCuda, 2), 16, registry).error(),

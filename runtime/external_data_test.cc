@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "runtime/device_programs.h"
-#include "runtime/test_kernels.h"
+#include "runtime/device_programs_testing.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -61,7 +61,7 @@ ProgramDesc external_add() {
 const float kX[] = {1, 1, 1, 1};
 const int32_t kSizes[] = {4};
 
-TEST(ExternalConstants, AreUsedWhereTheyLieAndGivenBack) {
+TEST(ExternalData, ConstantsAreUsedInPlaceAndReleased) {
   Blobs blobs;
   blobs.put("layer.weight", {1, 2, -3, 4});
   {
@@ -79,7 +79,7 @@ TEST(ExternalConstants, AreUsedWhereTheyLieAndGivenBack) {
   EXPECT_EQ(blobs.out, 0);
 }
 
-TEST(ExternalConstants, ThatAreMissingOrShortAreNamed) {
+TEST(ExternalData, MissingOrShortConstantsAreNamed) {
   Blobs blobs;
   const auto said = [](const NamedDataMap* external, Error* error) {
     OnDevices on(external_add());
@@ -90,11 +90,11 @@ TEST(ExternalConstants, ThatAreMissingOrShortAreNamed) {
   };
   Error error = Error::kOk;
   EXPECT_EQ(said(nullptr, &error),
-            "methods[forward].values[1]: \"layer.weight\" lies in another file (.ptd), and none was given "
+            "methods[forward].values[1]: \"layer.weight\" is in a data file (.ptd), and none was given "
             "(LoadOptions::external)");
   EXPECT_EQ(error, Error::kInvalidState);
   EXPECT_EQ(said(&blobs, &error),
-            "methods[forward].values[1]: \"layer.weight\" cannot be had from the data given beside the program");
+            "methods[forward].values[1]: \"layer.weight\" cannot be read from the given data files");
   EXPECT_EQ(error, Error::kNotFound);
   blobs.put("layer.weight", {1, 2, 3});
   EXPECT_EQ(said(&blobs, &error), "methods[forward].values[1]: \"layer.weight\" has 12 bytes, 16 are needed");
@@ -102,13 +102,13 @@ TEST(ExternalConstants, ThatAreMissingOrShortAreNamed) {
   blobs.put("layer.weight", {1, 2, 3, 4});
   blobs.rank = 2;
   EXPECT_EQ(said(&blobs, &error),
-            "methods[forward].values[1]: \"layer.weight\" beside the program is a tensor of another type, shape or "
+            "methods[forward].values[1]: \"layer.weight\" in the data file has another type, shape or "
             "dimension order");
   EXPECT_EQ(error, Error::kInvalidExternalData);
   EXPECT_EQ(blobs.out, 0);
 }
 
-TEST(ExternalConstants, AreFoundAmongTheProgramsOwnBlobsWithoutADataFile) {
+TEST(ExternalData, ConstantsAreFoundAmongTheProgramsOwnBlobs) {
   ProgramDesc desc = external_add();
   const float w[] = {5, 5, 5, -5};
   std::vector<uint8_t> bytes(16);
@@ -122,7 +122,7 @@ TEST(ExternalConstants, AreFoundAmongTheProgramsOwnBlobsWithoutADataFile) {
   EXPECT_EQ(testing::floats(on.method->get_output(0)), (std::vector<float>{6, 6, 6, 0}));
 }
 
-TEST(ExternalConstants, AreNotWritten) {
+TEST(ExternalData, ConstantsAreNotWritten) {
   Blobs blobs;
   blobs.put("layer.weight", {1, 2, 3, 4});
   blobs.put("a", {0, 0, 0, 0});
@@ -140,12 +140,12 @@ TEST(ExternalConstants, AreNotWritten) {
   on.more_kernels = testing::kernels();
   on.options.external = &blobs;
   EXPECT_EQ(on.load(), Error::kInvalidProgram);
-  EXPECT_NE(on.said().find("is written and lies among the constants"), std::string::npos);
+  EXPECT_NE(on.said().find("is written but is a constant"), std::string::npos);
   EXPECT_EQ(blobs.out, 0);
 }
 
 // A view's pointer is only known when it was made.
-TEST(ExternalConstants, AreNotWrittenThroughAView) {
+TEST(ExternalData, ConstantsAreNotWrittenThroughAView) {
   Blobs blobs;
   blobs.put("layer.weight", {1, 2, 3, 4});
   ProgramDesc desc = external_add();
@@ -165,11 +165,11 @@ TEST(ExternalConstants, AreNotWrittenThroughAView) {
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   ASSERT_EQ(on.method->set_input(0, kX, kSizes, DType::kF32), Error::kOk);
   EXPECT_EQ(on.method->execute(), Error::kInvalidProgram);
-  EXPECT_NE(std::string(on.method->last_report().message).find("lies among the constants"), std::string::npos);
+  EXPECT_NE(std::string(on.method->last_report().message).find("is written but is a constant"), std::string::npos);
   EXPECT_EQ(blobs.blobs["layer.weight"][0], 0);
 }
 
-TEST(ExternalState, BeginsWithTheBlobOnTheHostAndOnADevice) {
+TEST(ExternalData, StateStartsFromItsBlobOnTheHostAndOnADevice) {
   Blobs blobs;
   blobs.put("cache", {7, 8, 9, 10});
   for (const Device device : {Device(), Device(DeviceType::kCuda, 1)}) {

@@ -10,9 +10,9 @@ void* KernelContext::allocate_temp(size_t bytes) {
   constexpr uintptr_t kAlignment = 64;
   const uintptr_t base = reinterpret_cast<uintptr_t>(temp_.data());
   const uintptr_t start = align_up<uintptr_t>(base + used_, kAlignment);
-  const size_t offset = static_cast<size_t>(start - base);
+  const size_t offset = start - base;
   if (temp_.data() == nullptr || offset > temp_.size() || bytes > temp_.size() - offset) {
-    message_ = "the temporary memory is too small";
+    message_ = "the temp memory is too small";
     return nullptr;
   }
   used_ = offset + bytes;

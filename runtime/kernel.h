@@ -1,5 +1,5 @@
-// Kernels: how a program's operators become code. The application hands a Program the tables of kernels that it wants;
-// there is no process-wide registry that anything depends on.
+// Kernels: the functions that compute a program's operators. The application passes tables of kernels to each Program;
+// there is no process-wide registry.
 #pragma once
 
 #include <cstddef>
@@ -21,69 +21,68 @@ struct ParallelBody {
   void* context;
 };
 
-/// Threads that the application owns. Berth starts none of its own.
+/// A thread pool that the application owns. The runtime starts no threads.
 class ThreadPool {
  public:
   virtual ~ThreadPool() = default;
-  /// How many ranges may run at the same time, the calling thread included; at least 1.
+  /// The number of threads, including the calling one; at least 1.
   virtual int size() const = 0;
   /// Splits [0, count) into ranges of at least `grain` items, runs `body` on all of them and returns when all are done.
   /// Called from one thread at a time. REQUIRES: grain >= 1.
   virtual void run(int64_t count, int64_t grain, ParallelBody body) = 0;
 };
 
-/// Told of memory, see MethodOptions::read.
+/// A callback for ranges of memory; see MethodOptions::read.
 struct MemoryVisitor {
   void (*call)(void* context, Span<const uint8_t> memory);
   void* context;
 };
 
-/// Sets memory to zero, see MethodOptions::zero.
+/// A callback that sets memory to zero; see MethodOptions::zero.
 struct MemoryZeroer {
   void (*call)(void* context, Span<uint8_t> memory);
   void* context;
 };
 
-/// Reads memory for somebody, see MethodOptions::fetch. Called from several threads at once.
+/// A callback that copies parts of constants; see MethodOptions::fetch. Called from several threads at once.
 struct MemoryFetcher {
   /// Copies `from` to `to`, which has as many bytes; AccessFailed when they cannot be read.
   Error (*call)(void* context, Span<const uint8_t> from, void* to);
   void* context;
 };
 
-/// What a kernel may ask for while it runs. Lives for one call.
+/// The services available to a kernel while it runs. Lives for one call.
 class KernelContext {
  public:
-  /// `pool` may be null: then everything runs on the calling thread. `temp` is the memory that the caller gave for
-  /// intermediate results; it starts anew with each instruction.
-  /// `devices` are those of the Method; `user` is what its loader gave for kernels of its own (MethodOptions::user).
-  /// `observer` is the Method's, for delegates that run instructions of their own. `fetcher` (may be null, or have no
-  /// call) is what fetch() asks.
+  /// `pool` may be null: then everything runs on the calling thread. `temp` is the caller's scratch memory; each
+  /// instruction starts with all of it. `devices` are those of the Method; `user` is MethodOptions::user; `observer` is
+  /// the Method's, for delegates that run instructions of their own. `fetcher` may be null or have a null `call`;
+  /// fetch() then copies memory.
   KernelContext(Span<uint8_t> temp, ThreadPool* pool, DeviceTable devices = {}, void* user = nullptr,
                 InstructionObserver* observer = nullptr, const MemoryFetcher* fetcher = nullptr)
       : temp_(temp), pool_(pool), devices_(devices), user_(user), observer_(observer), fetcher_(fetcher) {}
 
-  /// `bytes` bytes aligned to 64 that live until the kernel returns, or null when the temporary memory is too small.
-  /// The kernel then returns Error::kMemoryAllocationFailed.
+  /// `bytes` bytes aligned to 64, valid until the kernel returns; null when the scratch memory is too small, and the
+  /// kernel should then return Error::kMemoryAllocationFailed.
   void* allocate_temp(size_t bytes);
 
-  /// Copies `bytes` bytes from `from` to `to`: a few of a large table, of which the rest will not be wanted. Like
-  /// memcpy, but a host may read them from the file that the table is mapped from (MethodOptions::fetch). Errors are
-  /// the fetcher's. From any of the kernel's threads. REQUIRES: the two do not overlap.
+  /// Copies `bytes` bytes from `from`, a small part of a large table, to `to`. Like memcpy, but the application may
+  /// read them from the file that the table is mapped from (MethodOptions::fetch). Errors are the fetcher's. May be
+  /// called from any of the kernel's threads. REQUIRES: the ranges do not overlap.
   Error fetch(const void* from, size_t bytes, void* to) const;
 
-  /// Bytes handed out so far, padding included.
+  /// Bytes allocated so far, padding included.
   size_t temp_used() const { return used_; }
 
   /// The devices that the Method uses, with their allocators and streams.
   const DeviceTable& devices() const { return devices_; }
-  /// What kernels of a device need and this interface does not know: its queue, library handles. Null if none was
-  /// given.
+  /// Data for device kernels that this interface does not know, such as queues and library handles
+  /// (MethodOptions::user). May be null.
   void* user() const { return user_; }
   ThreadPool* pool() const { return pool_; }
-  /// See Method::set_observer; null without one.
+  /// See Method::set_observer; may be null.
   InstructionObserver* observer() const { return observer_; }
-  /// What the kernel's `prepare` made for this instruction; null when it made nothing.
+  /// The state that the kernel's `prepare` made for this instruction; null if it made none.
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
   /// All of the temporary memory, for a delegate that runs a program of its own in it.
@@ -91,8 +90,8 @@ class KernelContext {
 
   int threads() const { return pool_ == nullptr ? 1 : pool_->size(); }
 
-  /// Runs `body(begin, end)` over [0, count), split over the threads in ranges of at least `grain` items. Small work
-  /// (count <= grain) runs right here.
+  /// Runs `body(begin, end)` over [0, count), split over the threads in ranges of at least `grain` items. If count <=
+  /// grain, runs on the calling thread.
   template <typename Body>
   void parallel_for(int64_t count, int64_t grain, Body&& body) {
     if (count <= 0) return;
@@ -113,7 +112,7 @@ class KernelContext {
     message_ = message;
     return error;
   }
-  /// What fail() was told; null if it was not called.
+  /// The message of fail(); null if it was not called.
   const char* message() const { return message_; }
 
  private:
@@ -128,24 +127,24 @@ class KernelContext {
   const char* message_ = nullptr;
 };
 
-/// What a kernel may ask for while a method is loaded, to get one instruction ready. Lives for one call.
+/// The services available to a kernel's `prepare` while a method is loaded. Lives for one call.
 class PrepareContext {
  public:
-  /// `constant` says of each argument of the call what is_constant() answers.
+  /// `constant[i]` is the result of is_constant(i).
   PrepareContext(ThreadPool* pool, void* user, Span<const bool> constant)
       : pool_(pool), user_(user), constant_(constant) {}
 
-  /// Whether argument `index` is one tensor throughout, whose elements are there now and never change: a kernel may
+  /// Whether argument `index` is always the same tensor, whose elements are present now and never change: a kernel may
   /// read and repack them, and may keep their address until `release`.
   bool is_constant(size_t index) const { return index < constant_.size() && constant_[index]; }
 
-  /// The pool that the calls will have; may be null.
+  /// The thread pool of later calls; may be null.
   ThreadPool* pool() const { return pool_; }
   int threads() const { return pool_ == nullptr ? 1 : pool_->size(); }
   /// As in KernelContext.
   void* user() const { return user_; }
 
-  /// Reports why the load must fail, as KernelContext::fail does.
+  /// Reports why the load must fail, like KernelContext::fail.
   Error fail(Error error, const char* message) {
     message_ = message;
     return error;
@@ -159,50 +158,53 @@ class PrepareContext {
   const char* message_ = nullptr;
 };
 
-/// `args` are the schema's arguments in order, outputs last; the loader has checked their number and their tags against
-/// the signature before the first call. A kernel checks what depends on dtypes and sizes, resizes its outputs,
-/// computes, and returns. It never throws, never allocates from the heap, never aborts on bad sizes.
+/// Kernels are written on typed arguments; runtime/arguments.h makes such a function of one.
+///
+/// `args` are the schema's arguments in order, outputs last; the loader has checked their number and tags against the
+/// signature. A kernel checks dtypes and sizes, resizes its outputs, computes, and returns. It must not throw, allocate
+/// from the heap, or abort on bad sizes.
 using KernelFunction = Error (*)(KernelContext& context, Span<EValue* const> args);
 
-/// An upper bound of the bytes that the kernel takes from allocate_temp() for arguments of these sizes, padding
-/// included, on `threads` threads; the loader calls it with each tensor at its largest size. It must not read elements.
+/// An upper bound on the bytes that the kernel allocates with allocate_temp() for arguments of these sizes, padding
+/// included, on `threads` threads. The loader calls it with each tensor at its largest size. It must not read elements.
 using TempBytesFunction = size_t (*)(Span<EValue* const> args, int threads);
 
-/// Gets one instruction ready when its method is loaded: primitives made, constant weights repacked. What it leaves in
-/// `*state` (null before) is KernelContext::state() in every call of that instruction, and is given to `release` when
-/// the method goes, also when the load fails later; when it fails itself it leaves nothing, and the load fails with its
-/// error. Called once for an instruction, with tensors that have their sizes (each the largest that it can have) and
-/// their dimension orders; of their elements only those of constants are there. Addresses and sizes of other tensors
-/// may differ from call to call. Instructions with a number, text or list that other instructions compute are not
-/// prepared: their calls have no state.
+/// Prepares one instruction when its method is loaded: creates primitives, repacks constant weights. Whatever it stores
+/// in `*state` (null before) is KernelContext::state() in every call of that instruction, and is passed to `release`
+/// when the Method is destroyed or a later step of the load fails. If prepare itself fails, it must leave nothing
+/// behind, and the load fails with its error. Called once for each instruction; tensors have their largest sizes and
+/// their dimension orders, and only constants have elements. Addresses and sizes of other tensors may differ from call
+/// to call. Instructions with a number, string or list that other instructions compute are not prepared: their calls
+/// have no state.
 ///
-/// It may use the heap, which `call` may not: for kernels of backends on machines that have one.
+/// Unlike `call`, it may use the heap, for kernels of backends that run where there is one.
 using PrepareFunction = Error (*)(PrepareContext& context, Span<EValue* const> args, void** state);
 using ReleaseFunction = void (*)(void* state);
 
 struct KernelEntry {
   /// Registered name with overload, "aten::add.out", or the name alone when the overload is empty.
   const char* name = nullptr;
-  /// Schema as in format/operators.def: "Tensor self, Scalar alpha=1 -> Tensor out". The loader holds every call to it.
+  /// Schema as in format/operators.def: "Tensor self, Scalar alpha=1 -> Tensor out". The loader checks every call
+  /// against it.
   const char* signature = nullptr;
   KernelFunction call = nullptr;
   /// Null when the kernel takes no temporary memory.
   TempBytesFunction temp_bytes = nullptr;
-  /// Which output (0 for the first) may come without memory, because the kernel then leaves it out; -1 for none. Every
-  /// other tensor that has elements has memory when the kernel is called.
+  /// The output (0 for the first) that may have no memory, because the kernel then does not compute it; -1 for none.
+  /// Every other tensor that has elements has memory when the kernel is called.
   int unplaced_output = -1;
-  /// Whether tensors of its calls may live on devices: it copies them with the device's allocator, or never looks at
-  /// their elements. Every other kernel is host code; a program that hands it a device's memory is refused.
+  /// Whether its tensors may live on devices, because it copies them with the device's allocator or never accesses
+  /// their elements. Programs that pass device memory to any other kernel are refused.
   bool takes_devices = false;
-  /// Both or none.
+  /// Both null, or neither.
   PrepareFunction prepare = nullptr;
   ReleaseFunction release = nullptr;
-  /// The argument of which a call reads only the rows that others name, a table of embeddings; -1 for none. Every other
-  /// tensor is taken to be read from end to end.
+  /// The argument of which a call reads only some rows, such as a table of embeddings; -1 for none. Every other tensor
+  /// is assumed to be read completely.
   int picked_argument = -1;
 };
 
-/// Kernels sorted by nothing in particular; names are unique within one table.
+/// Kernels in any order; names are unique within a table.
 using KernelTable = Span<const KernelEntry>;
 
 }  // namespace berth

@@ -1,21 +1,20 @@
-// The log hook: where the runtime says in words what an error code cannot.
+// The log hook, which receives messages of the runtime in words.
 //
-// Without a hook nothing is printed. The text is made on the stack, never on the heap.
+// Without a hook nothing is printed. Messages are formatted on the stack, not on the heap.
 #pragma once
 
 namespace berth {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-/// `text` lives until the call returns; it has no newline at its end. May be called from any thread that calls the
-/// runtime, several at a time.
+/// `text` is valid until the call returns and has no final newline. May be called from several threads at once.
 using LogFunction = void (*)(void* context, LogLevel level, const char* text);
 
-/// Sets the hook of the whole process; null removes it. Not while another thread is inside the runtime. `context` is
-/// handed to each call and must live as long as the hook stays.
+/// Sets the hook of the process; null removes it. Must not be called while another thread uses the runtime. `context`
+/// is passed to each call and must outlive the hook.
 void set_log(LogFunction function, void* context);
 
-/// Formats as printf does, cuts at 400 characters, and hands the text to the hook.
+/// Formats like printf, truncates to 400 characters, and calls the hook.
 [[gnu::format(printf, 2, 3)]] void log_message(LogLevel level, const char* format, ...);
 
 }  // namespace berth

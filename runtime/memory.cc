@@ -7,7 +7,7 @@ namespace berth {
 void* MemoryAllocator::allocate(size_t bytes, size_t alignment) {
   if (!is_power_of_two(alignment) || memory_.data() == nullptr) return nullptr;
   const uintptr_t next = reinterpret_cast<uintptr_t>(memory_.data()) + used_;
-  const size_t padding = static_cast<size_t>(-next & (alignment - 1));
+  const size_t padding = -next & (alignment - 1);
   if (padding > free_size() || bytes > free_size() - padding) return nullptr;
   used_ += padding + bytes;
   return memory_.data() + (used_ - bytes);

@@ -1,4 +1,4 @@
-// Memory that the application brings. The runtime takes from it and from nowhere else.
+// The application provides all memory of a Method through these classes; the runtime allocates nothing elsewhere.
 //
 //     alignas(16) static uint8_t method_memory[8192], arena[65536], temp[4096];
 //     MemoryAllocator method(method_memory);
@@ -6,7 +6,7 @@
 //     HierarchicalAllocator planned(arenas);
 //     MemoryManager memory(method, planned, temp);
 //
-// How much each needs: MethodMeta (arenas) and Program::memory_needed (the other two).
+// Sizes: MethodMeta has those of the arenas, Program::memory_needed() the other two.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 
 namespace berth {
 
-/// What the base address of each host arena is a multiple of, by contract with the program file.
+/// The alignment of each host arena, which program files rely on.
 constexpr size_t kArenaAlignment = 16;
 
-/// Hands out pieces of one run of bytes, front to back, and takes none of them back but all at once. It owns nothing.
-/// Not for several threads.
+/// Allocates from one block of bytes, front to back; frees only everything at once. Does not own the block. Not
+/// thread-safe.
 class MemoryAllocator {
  public:
   explicit MemoryAllocator(Span<uint8_t> memory) : memory_(memory) {}
 
-  /// `bytes` bytes at a multiple of `alignment`, uninitialised; null when they do not fit, or when the alignment is no
-  /// power of two. A request for 0 bytes gives a pointer that is not null.
+  /// `bytes` bytes at a multiple of `alignment`, uninitialised; null when they do not fit, or when the alignment is not
+  /// a power of two. A request for 0 bytes returns a pointer that is not null.
   void* allocate(size_t bytes, size_t alignment = alignof(std::max_align_t));
 
   /// Room for `count` objects of type T, uninitialised; null as above, and when the size overflows.
@@ -40,14 +40,14 @@ class MemoryAllocator {
     return static_cast<T*>(allocate(bytes, alignof(T)));
   }
 
-  /// Takes everything back: what was handed out must no longer be used.
+  /// Frees everything that was allocated.
   void reset() { used_ = 0; }
 
   Span<uint8_t> memory() const { return memory_; }
-  /// Bytes handed out, padding included.
+  /// Bytes allocated, padding included.
   size_t used_size() const { return used_; }
   size_t free_size() const { return memory_.size() - used_; }
-  /// What is not handed out yet.
+  /// The memory that is still free.
   Span<uint8_t> rest() const { return {memory_.data() + used_, free_size()}; }
 
  private:
@@ -55,30 +55,30 @@ class MemoryAllocator {
   size_t used_ = 0;
 };
 
-/// The planned buffers (arenas) of one method. Arena i is the file's memory id i + 1. It only does arithmetic: it owns
-/// nothing and frees nothing.
+/// The arenas of one method (ExecuTorch's planned buffers). Arena i is the file's memory id i + 1. Only computes
+/// addresses: does not own the memory.
 class HierarchicalAllocator {
  public:
   HierarchicalAllocator() = default;
   /// `arenas[i]` holds at least MethodMeta::memory_planned_buffer_size(i) bytes, at a multiple of kArenaAlignment if it
-  /// is the host's. A null pointer with these bytes: the buffer gets its memory later (Method::set_planned_buffer);
-  /// state cannot lie there. `devices` has an entry per arena, or none when all are the host's. Both spans (not only
-  /// the memory) must outlive the load of the method.
+  /// is the host's. A null pointer with this size: the arena is deferred, and gets its memory later
+  /// (Method::set_planned_buffer); it cannot hold state. `devices` has one entry for each arena, or is empty when all
+  /// are on the host. Both spans themselves, and not only the memory, must outlive load_method().
   explicit HierarchicalAllocator(Span<const Span<uint8_t>> arenas, Span<const Device> devices = {})
       : arenas_(arenas), devices_(devices) {}
-  /// The same; InvalidArgument when there are devices, and not as many as arenas. (Program::load_method refuses it
-  /// too.)
+  /// The same; InvalidArgument when `devices` is neither empty nor as long as `arenas`. (Program::load_method checks
+  /// this too.)
   static Result<HierarchicalAllocator> make(Span<const Span<uint8_t>> arenas, Span<const Device> devices);
 
   size_t arenas() const { return arenas_.size(); }
   /// REQUIRES: index < arenas()
   Span<uint8_t> arena(size_t index) const { return arenas_[index]; }
-  /// As given: empty when all arenas are the host's.
+  /// As given: empty when all arenas are on the host.
   Span<const Device> devices() const { return devices_; }
   Device device(size_t index) const { return index < devices_.size() ? devices_[index] : Device(); }
 
-  /// The address of [offset, offset + bytes) in an arena; null when its memory comes later. InvalidArgument for an
-  /// arena that is not there, MemoryAllocationFailed for bytes outside of it.
+  /// The address of [offset, offset + bytes) in an arena; null when the arena is deferred. InvalidArgument for an arena
+  /// that does not exist, MemoryAllocationFailed for bytes outside of it.
   Result<void*> address(size_t index, uint64_t offset, size_t bytes) const;
 
  private:
@@ -86,11 +86,11 @@ class HierarchicalAllocator {
   Span<const Device> devices_;
 };
 
-/// All the memory of one Method. The pieces must outlive the Method and must not overlap.
+/// All memory of one Method. Its parts must outlive the Method and must not overlap.
 class MemoryManager {
  public:
-  /// `method` holds the Method's own arrays; `planned` the arenas; `temp` what kernels take while one instruction runs
-  /// (best at a multiple of 64). A method memory serves one Method at a time.
+  /// `method` holds the Method's own arrays, `planned` the arenas, and `temp` is scratch memory of kernels while one
+  /// instruction runs (best aligned to 64). The memory serves one Method at a time.
   MemoryManager(MemoryAllocator& method, const HierarchicalAllocator& planned, Span<uint8_t> temp = {})
       : method_(&method), planned_(&planned), temp_(temp) {}
 
@@ -98,7 +98,7 @@ class MemoryManager {
   const HierarchicalAllocator& planned() const { return *planned_; }
   Span<uint8_t> temp() const { return temp_; }
 
-  /// Whether one of the arenas is not the host's.
+  /// Whether any arena is on a device other than the host.
   bool has_device_memory() const;
   Span<const Device> devices() const { return planned_->devices(); }
 

@@ -8,7 +8,7 @@ namespace {
 alignas(64) uint8_t memory[256];
 
 // Holds row 44.
-TEST(MemoryAllocator, PiecesDoNotOverlapAndAreAligned) {
+TEST(MemoryAllocator, PiecesAreAlignedAndDoNotOverlap) {
   MemoryAllocator allocator({memory, 256});
   uint8_t* a = static_cast<uint8_t*>(allocator.allocate(3, 1));
   uint8_t* b = static_cast<uint8_t*>(allocator.allocate(8, 64));
@@ -32,13 +32,13 @@ TEST(MemoryAllocator, WhatDoesNotFitIsRefusedAndTakesNothing) {
 }
 
 // Holds row 44.
-TEST(MemoryAllocator, AnAlignmentThatIsNoPowerOfTwoIsRefused) {
+TEST(MemoryAllocator, AnAlignmentThatIsNotAPowerOfTwoIsRefused) {
   MemoryAllocator allocator({memory, 100});
   EXPECT_EQ(allocator.allocate(1, 0), nullptr);
   EXPECT_EQ(allocator.allocate(1, 24), nullptr);
 }
 
-TEST(MemoryAllocator, NothingIsGivenFromNoMemory) {
+TEST(MemoryAllocator, EmptyMemoryGivesNothing) {
   MemoryAllocator allocator{Span<uint8_t>()};
   EXPECT_EQ(allocator.allocate(1), nullptr);
 }
@@ -65,7 +65,7 @@ const Span<uint8_t> kFour[] = {{memory, 16}, {memory + 16, 16}, {memory + 32, 16
 const Device kFourDevices[] = {Device(), Device(), Device(DeviceType::kCuda, 0), Device(DeviceType::kCuda, 1)};
 
 // Holds row 30.
-TEST(HierarchicalAllocator, ArenasAreTheHostsWhenNothingIsSaid) {
+TEST(HierarchicalAllocator, ArenasAreOnTheHostByDefault) {
   const HierarchicalAllocator planned{Span<const Span<uint8_t>>(kFour)};
   EXPECT_TRUE(planned.devices().empty());
   EXPECT_EQ(planned.device(3), Device());
@@ -84,7 +84,7 @@ TEST(HierarchicalAllocator, EachArenaKeepsItsDevice) {
 }
 
 // Holds row 32.
-TEST(HierarchicalAllocator, AsManyDevicesAsArenasOrNone) {
+TEST(HierarchicalAllocator, NeedsAsManyDevicesAsArenasOrNone) {
   const Span<const Span<uint8_t>> two(kFour, 2);
   EXPECT_EQ(HierarchicalAllocator::make(two, {kFourDevices, 3}).error(), Error::kInvalidArgument);
   EXPECT_EQ(HierarchicalAllocator::make(two, {kFourDevices, 1}).error(), Error::kInvalidArgument);
@@ -93,7 +93,7 @@ TEST(HierarchicalAllocator, AsManyDevicesAsArenasOrNone) {
 }
 
 // Holds row 34, row 36.
-TEST(MemoryManager, GivesItsPartsBack) {
+TEST(MemoryManager, ReturnsItsParts) {
   MemoryAllocator method({memory, 64});
   const HierarchicalAllocator none;
   const MemoryManager minimal(method, none);
@@ -110,7 +110,7 @@ TEST(MemoryManager, GivesItsPartsBack) {
 }
 
 // Holds row 37.
-TEST(MemoryManager, AnswersTheDevicesOfItsArenas) {
+TEST(MemoryManager, KnowsTheDevicesOfItsArenas) {
   MemoryAllocator method({memory, 64});
   const HierarchicalAllocator planned(kFour, kFourDevices);
   const MemoryManager manager(method, planned);

@@ -1,4 +1,4 @@
-// Method: inputs, outputs and the run as a whole.
+// Method: inputs, outputs, execute().
 
 #include "runtime/method.h"
 
@@ -34,16 +34,11 @@ namespace {
   return error;
 }
 
-size_t element_alignment(DType dtype) {
-  const size_t size = element_size(dtype);
-  return size > alignof(int64_t) ? alignof(int64_t) : size;
-}
-
 bool is_aligned(const void* data, DType dtype) {
-  return reinterpret_cast<uintptr_t>(data) % element_alignment(dtype) == 0;
+  return reinterpret_cast<uintptr_t>(data) % format::element_alignment(dtype) == 0;
 }
 
-// Whether a number given is the number compiled in, as closely as a model's trace keeps it.
+// Whether two numbers are equal up to the precision that a traced model keeps.
 bool same_number(double compiled, double given) {
   if (std::isnan(compiled)) return std::isnan(given);
   if (std::isinf(compiled) || std::isinf(given)) return compiled == given;
@@ -53,14 +48,14 @@ bool same_number(double compiled, double given) {
 bool same_value(const fb::EValue& compiled, const EValue& given) {
   switch (compiled.val_type()) {
     case fb::KernelTypes::Null: return given.is_none();
-    case fb::KernelTypes::Int: return given.is_int() && given.integer() == compiled.val_as_Int()->int_val();
-    case fb::KernelTypes::Bool: return given.is_bool() && given.truth() == compiled.val_as_Bool()->bool_val();
+    case fb::KernelTypes::Int: return given.is_int() && given.to_int() == compiled.val_as_Int()->int_val();
+    case fb::KernelTypes::Bool: return given.is_bool() && given.to_bool() == compiled.val_as_Bool()->bool_val();
     case fb::KernelTypes::Double:
-      return given.is_double() && same_number(compiled.val_as_Double()->double_val(), given.real());
+      return given.is_double() && same_number(compiled.val_as_Double()->double_val(), given.to_double());
     case fb::KernelTypes::String: {
       const auto* text = compiled.val_as_String()->string_val();
-      return given.tag() == Tag::kString && given.text().size == text->size() &&
-             std::memcmp(given.text().data, text->c_str(), text->size()) == 0;
+      return given.tag() == Tag::kString && given.to_string().size == text->size() &&
+             std::memcmp(given.to_string().data, text->c_str(), text->size()) == 0;
     }
     default: return false;
   }
@@ -98,7 +93,7 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
   }
   Port& port = data_->inputs[index];
   if (port.tensor == nullptr) {
-    return fail_port(*data_, "inputs", index, Error::kInvalidType, "the input is no tensor");
+    return fail_port(*data_, "inputs", index, Error::kInvalidType, "the input is not a tensor");
   }
   Tensor& tensor = *port.tensor;
   if (dtype != tensor.dtype()) {
@@ -117,32 +112,32 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
   BERTH_RETURN_IF_ERROR(check_input_sizes(index, sizes));
   const size_t bytes = tensor.nbytes();
   if (data == nullptr && bytes > 0) {
-    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the elements are nowhere (a null pointer)");
+    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the data pointer is null");
   }
   BERTH_RETURN_IF_ERROR(move_input(index, data, bytes, device));
-  // A move may have put another tensor there in the last run.
+  // A move may have replaced the tensor in the last run.
   data_->values[port.value] = EValue(&tensor);
   port.set = true;
   data_->ports_checked = false;
   return Error::kOk;
 }
 
-// To where the method reads it: into an arena, or nowhere when it reads it where it lies.
+// Copies the data into the input's arena, or points the input at it if it is not planned.
 Error Method::move_input(size_t index, const void* data, size_t bytes, Device device) {
   const Port& port = data_->inputs[index];
   Tensor& tensor = *port.tensor;
   if (!port.planned) {
     if (!is_aligned(data, tensor.dtype())) {
       return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
-                       "the address must be a multiple of %zu, since the method reads the elements where they lie",
-                       element_alignment(tensor.dtype()));
+                       "the address must be a multiple of %zu, since the method reads the elements in place",
+                       format::element_alignment(tensor.dtype()));
     }
     tensor.set_data(const_cast<void*>(data));
     return Error::kOk;
   }
   if (bytes == 0 || data == tensor.raw()) return Error::kOk;
   if (tensor.raw() == nullptr) {
-    return fail_port(*data_, "inputs", index, Error::kInvalidState, "its arena got no memory (set_planned_buffer)");
+    return fail_port(*data_, "inputs", index, Error::kInvalidState, "its arena has no memory (set_planned_buffer)");
   }
   if (device.is_cpu()) {
     std::memmove(tensor.raw(), data, bytes);
@@ -165,7 +160,7 @@ Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes) {
     }
   }
   return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
-                   "at most %lld elements were planned for, the sizes ask for more",
+                   "the plan has room for %lld elements, the sizes need more",
                    static_cast<long long>(tensor.capacity()));
 }
 
@@ -184,13 +179,13 @@ Error Method::set_input(size_t index, const EValue& value) {
     const Tensor& tensor = value.tensor();
     if (tensor.rank() == port.tensor->rank() && tensor.dim_order() != port.tensor->dim_order()) {
       return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
-                       "the dimension order is not the one of the input");
+                       "the dimension order is not that of the input");
     }
     return set_input(index, tensor.raw(), tensor.sizes(), tensor.dtype(), tensor.device());
   }
   if (!same_value(*data_->plan->values()->Get(port.value), value)) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument,
-                     "this input was compiled into the program, and another value than that was given");
+                     "this input was compiled into the program, and the given value is different");
   }
   port.set = true;
   data_->ports_checked = false;
@@ -206,20 +201,20 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes, Device
   const Port& port = data_->outputs[index];
   if (port.tensor == nullptr || port.planned || (data_->flags_of(*port.tensor) & internal::kCallerInputTensor) != 0) {
     return fail_port(*data_, "outputs", index, Error::kInvalidState,
-                     "the output has its memory already: planned, a constant's or an input's");
+                     "the output has memory already: planned, a constant's or an input's");
   }
   if (device != port.tensor->device()) {
     return fail_port(*data_, "outputs", index, Error::kNotSupported, "the output is on %s and the memory on %s",
                      to_text(port.tensor->device()).text, to_text(device).text);
   }
-  const size_t needed = static_cast<size_t>(port.tensor->capacity()) * element_size(port.tensor->dtype());
+  const size_t needed = port.tensor->capacity() * element_size(port.tensor->dtype());
   if (bytes < needed) {
     return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "%zu bytes are needed, %zu were given", needed,
                      bytes);
   }
   if (!is_aligned(data, port.tensor->dtype())) {
     return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "the address must be a multiple of %zu",
-                     element_alignment(port.tensor->dtype()));
+                     format::element_alignment(port.tensor->dtype()));
   }
   port.tensor->set_data(data);
   data_->ports_checked = false;
@@ -238,11 +233,11 @@ Error Method::check_ports() {
     const uint8_t flags = data_->flags_of(*tensor);
     if ((flags & (internal::kCallerInputTensor | internal::kViewTensor)) != 0) continue;
     return fail_port(*data_, "outputs", i, Error::kInvalidState,
-                     "the output is not planned and got no memory (set_output_data_ptr)");
+                     "the output is not planned and has no memory (set_output_data_ptr)");
   }
-  if (data_->late_tensors > 0) {
+  if (data_->deferred_tensors > 0) {
     return format::fail(&data_->report, Error::kInvalidState, "arenas",
-                        "%zu tensors lie in arenas that got no memory (set_planned_buffer)", data_->late_tensors);
+                        "%zu tensors are in arenas that have no memory (set_planned_buffer)", data_->deferred_tensors);
   }
   BERTH_RETURN_IF_ERROR(internal::check_symbol_relations(*data_));
   data_->ports_checked = true;
@@ -263,13 +258,13 @@ Error Method::execute() {
     char place[96];
     internal::instruction_place(*data_, data_->position, place);
     return format::fail(&data_->report, Error::kInvalidState, place,
-                        "a run that step() began stands here; reset_execution() ends it");
+                        "a run started by step() is in progress; reset_execution() ends it");
   }
   BERTH_RETURN_IF_ERROR(begin());
   return finish(internal::run(*data_, UINT64_MAX));
 }
 
-// After an error too, nothing may be under way in memory that the caller then takes back.
+// Also after an error: the caller may free its memory now, so no device may still use it.
 Error Method::finish(Error error) {
   reset_execution();
   const Error late = internal::synchronize(*data_);
@@ -277,8 +272,7 @@ Error Method::finish(Error error) {
   if (late == Error::kOk) return Error::kOk;
   char place[96];
   std::snprintf(place, sizeof place, "methods[%.40s]", format::text(data_->plan->name()));
-  return format::fail(&data_->report, late, place,
-                      "what was under way on a device when the last instruction ran failed");
+  return format::fail(&data_->report, late, place, "work on a device failed after the last instruction");
 }
 
 Error Method::step() {
@@ -289,10 +283,10 @@ Error Method::step() {
   return end == Error::kOk ? Error::kEndOfMethod : end;
 }
 
-Error Method::rehearse_step() {
-  data_->rehearsing = true;
+Error Method::step_quietly() {
+  data_->quiet = true;
   const Error error = step();
-  data_->rehearsing = false;
+  data_->quiet = false;
   return error;
 }
 

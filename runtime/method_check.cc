@@ -1,4 +1,4 @@
-// check_call: what a kernel may rely on.
+// check_call: the guarantees that kernels rely on.
 
 #include <algorithm>
 
@@ -41,23 +41,22 @@ struct Check {
   Error tensor(const Tensor& tensor, const Parameter& parameter, size_t argument, bool resizes, bool unplaced) const {
     const uint8_t flags = data.flags_of(tensor);
     if (!tensor.device().is_cpu() && !data.instructions[index].kernel->takes_devices) {
-      return fail(Error::kInvalidProgram,
-                  "argument %zu is on %s, where the kernel, which is the host's, cannot reach it", argument,
+      return fail(Error::kInvalidProgram, "argument %zu is on %s, which a kernel of the host cannot access", argument,
                   to_text(tensor.device()).text);
     }
     if (parameter.kind == ArgKind::kView) {
-      // Reached through a move: not the tensor that was marked when the method was loaded.
+      // Reached through a move, so it is not the tensor that was marked at load.
       if ((flags & kViewTensor) != 0) return Error::kOk;
-      return fail(Error::kInvalidProgram, "argument %zu became another tensor's view by a move", argument);
+      return fail(Error::kInvalidProgram, "a move made argument %zu a view of another tensor", argument);
     }
     if (parameter.written && ((flags & kConstantTensor) != 0 || data.is_read_only(tensor.raw()))) {
-      return fail(Error::kInvalidProgram, "argument %zu is written and lies among the constants", argument);
+      return fail(Error::kInvalidProgram, "argument %zu is written but is a constant", argument);
     }
     if (resizes && (flags & kViewTensor) != 0) {
-      return fail(Error::kInvalidProgram, "argument %zu is the output of a view and written", argument);
+      return fail(Error::kInvalidProgram, "argument %zu is written but is the output of a view", argument);
     }
     if (resizes && (flags & kCallerInputTensor) != 0) {
-      return fail(Error::kInvalidProgram, "argument %zu is an input in the caller's memory and written", argument);
+      return fail(Error::kInvalidProgram, "argument %zu is written but is an input in the caller's memory", argument);
     }
     return has_memory(tensor, argument, parameter.written, unplaced);
   }
@@ -80,10 +79,10 @@ struct Check {
     }
     const bool written = argument >= delegate.needed.read_arguments;
     if (written && ((data.flags_of(tensor) & kConstantTensor) != 0 || data.is_read_only(tensor.raw()))) {
-      return fail(Error::kInvalidProgram, "argument %zu is written and lies among the constants", argument);
+      return fail(Error::kInvalidProgram, "argument %zu is written but is a constant", argument);
     }
     if (written && (data.flags_of(tensor) & (kViewTensor | kCallerInputTensor)) != 0) {
-      return fail(Error::kInvalidProgram, "argument %zu is written and is a view or an input in the caller's memory",
+      return fail(Error::kInvalidProgram, "argument %zu is written but is a view or an input in the caller's memory",
                   argument);
     }
     return has_memory(tensor, argument, written, false);
@@ -107,7 +106,7 @@ Error check_call(MethodData& data, size_t index, const Signature& signature, Whe
       return check.fail(
           Error::kInvalidType, "argument %zu must be %s, found %s%s", i, to_string(parameter.kind),
           to_string(value.tag()),
-          value.tag() == Tag::kIntList || value.tag() == Tag::kTensorList ? " whose elements do not fit" : "");
+          value.tag() == Tag::kIntList || value.tag() == Tag::kTensorList ? " with elements of another kind" : "");
     }
     const bool resizes = parameter.output || (prim && parameter.written);
     const bool unplaced =

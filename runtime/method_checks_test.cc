@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -59,34 +59,34 @@ void expect_refused(const ProgramDesc& desc, const std::string& part, Error code
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-TEST(Checks, AConstantIsNotWritten) {
+TEST(MethodChecks, AConstantIsNotWritten) {
   MethodDesc method;
   method.values = {constant({4}, 1), constant({4}, 1)};
   method.operators = {{"aten::relu", "out"}};
   method.instructions = {KernelCallDesc{0, {0, 1, 1}}};
-  expect_refused(program_of(method), "among the constants");
+  expect_refused(program_of(method), "written but is a constant");
 }
 
-TEST(Checks, AConstantIsNotWrittenThroughAMove) {
+TEST(MethodChecks, AConstantIsNotWrittenThroughAMove) {
   MethodDesc method;
   method.values = {constant({4}, 1), tensor({4}, 0)};
   method.operators = {{"aten::relu", "out"}};
   method.instructions = {MoveDesc{0, 1}, KernelCallDesc{0, {0, 1, 1}}};
   method.arenas = {{16, Device()}};
-  expect_refused(program_of(method), "among the constants");
+  expect_refused(program_of(method), "written but is a constant");
 }
 
-TEST(Checks, AConstantIsNotWrittenThroughAView) {
+TEST(MethodChecks, AConstantIsNotWrittenThroughAView) {
   MethodDesc method;
   method.values = {constant({4}, 1), tensor({4}), int64_t{4}, format::IntListDesc{{2}}, tensor({4}, 0), false};
   method.operators = {{"executorch_prim::et_view", "default"}, {"aten::copy_", ""}};
   method.instructions = {KernelCallDesc{0, {0, 3, 1}}, KernelCallDesc{1, {1, 4, 5, 1}}};
   method.arenas = {{16, Device()}};
-  expect_refused(program_of(method), "among the constants");
+  expect_refused(program_of(method), "written but is a constant");
 }
 
 // The view's own bound is larger than the memory that it looks at.
-TEST(Checks, AViewIsNotGrownByAKernel) {
+TEST(MethodChecks, AKernelDoesNotGrowAView) {
   MethodDesc method;
   method.values = {tensor({4}, 0), bounded(tensor({64})), int64_t{4}, format::IntListDesc{{2}},
                    bounded(tensor({64}, 16))};
@@ -97,7 +97,7 @@ TEST(Checks, AViewIsNotGrownByAKernel) {
   expect_refused(program_of(method), "output of a view");
 }
 
-TEST(Checks, AViewIsNotGrownThroughAMove) {
+TEST(MethodChecks, AMoveDoesNotGrowAView) {
   MethodDesc method;
   method.values = {tensor({4}, 0),           bounded(tensor({64})),     int64_t{4},
                    format::IntListDesc{{2}}, bounded(tensor({64}, 16)), bounded(tensor({64}, 16))};
@@ -109,7 +109,7 @@ TEST(Checks, AViewIsNotGrownThroughAMove) {
 }
 
 // After the move the view would be made of a planned tensor that other calls write without looking.
-TEST(Checks, APlannedTensorDoesNotBecomeAView) {
+TEST(MethodChecks, APlannedTensorDoesNotBecomeAView) {
   MethodDesc method;
   method.values = {tensor({4}, 0), bounded(tensor({64})), int64_t{4}, format::IntListDesc{{2}},
                    bounded(tensor({64}, 16))};
@@ -117,10 +117,10 @@ TEST(Checks, APlannedTensorDoesNotBecomeAView) {
   method.operators = {{"executorch_prim::et_view", "default"}, {"aten::relu", "out"}};
   method.instructions = {MoveDesc{4, 1}, KernelCallDesc{0, {0, 3, 1}}, KernelCallDesc{1, {4, 4, 4}}};
   method.arenas = {{16 + 256, Device()}};
-  expect_refused(program_of(method), "by a move");
+  expect_refused(program_of(method), "a move made");
 }
 
-TEST(Checks, AnInputInTheCallersMemoryIsNotGrown) {
+TEST(MethodChecks, AnInputInTheCallersMemoryIsNotGrown) {
   MethodDesc method;
   method.values = {bounded(tensor({64})), bounded(tensor({64}, 0))};
   method.inputs = {0, 1};
@@ -130,7 +130,7 @@ TEST(Checks, AnInputInTheCallersMemoryIsNotGrown) {
   expect_refused(program_of(method), "caller's memory");
 }
 
-TEST(Checks, AnInputInTheCallersMemoryMayBeWrittenInPlace) {
+TEST(MethodChecks, AnInputInTheCallersMemoryMayBeWrittenInPlace) {
   MethodDesc method;
   method.values = {tensor({2}), tensor({2}, 0), false};
   method.inputs = {0, 1};
@@ -151,7 +151,7 @@ TEST(Checks, AnInputInTheCallersMemoryMayBeWrittenInPlace) {
 
 // truediv makes a Double of what the kernel takes as an integer element.
 // set_input would copy the caller's bytes into the file.
-TEST(Checks, AnInputIsNoConstant) {
+TEST(MethodChecks, AnInputIsNotAConstant) {
   MethodDesc method;
   method.values = {constant({4}, 1)};
   method.inputs = {0};
@@ -159,7 +159,7 @@ TEST(Checks, AnInputIsNoConstant) {
 }
 
 // set_input would copy as much as the view's bound into what the view looks at.
-TEST(Checks, AnInputIsNoView) {
+TEST(MethodChecks, AnInputIsNotAView) {
   MethodDesc method;
   method.values = {tensor({4}, 0), bounded(tensor({64}, 0)), int64_t{4}, format::IntListDesc{{2}}};
   method.inputs = {1};
@@ -169,16 +169,16 @@ TEST(Checks, AnInputIsNoView) {
   expect_refused(program_of(method), "output of a view");
 }
 
-TEST(Checks, ASizeThatBecameAnotherKindOfNumberIsSeen) {
+TEST(MethodChecks, ASizeThatBecameAnotherKindOfNumberIsFound) {
   MethodDesc method;
   method.values = {tensor({4}, 0), tensor({4}), int64_t{4}, int64_t{1}, format::IntListDesc{{2}}};
   method.operators = {{"executorch_prim::truediv", "Scalar"}, {"executorch_prim::et_view", "default"}};
   method.instructions = {KernelCallDesc{0, {2, 3, 2}}, KernelCallDesc{1, {0, 4, 1}}};
   method.arenas = {{16, Device()}};
-  expect_refused(program_of(method), "elements do not fit", Error::kInvalidType);
+  expect_refused(program_of(method), "elements of another kind", Error::kInvalidType);
 }
 
-TEST(Checks, ATensorThatBecameANumberIsSeen) {
+TEST(MethodChecks, ATensorThatBecameANumberIsFound) {
   MethodDesc method;
   method.values = {tensor({4}, 0), tensor({4}, 16), int64_t{4}};
   method.operators = {{"aten::relu", "out"}};
@@ -187,16 +187,16 @@ TEST(Checks, ATensorThatBecameANumberIsSeen) {
   expect_refused(program_of(method), "must be a tensor, found an integer", Error::kInvalidType);
 }
 
-TEST(Checks, AnElementOfAListThatBecameANumberIsSeen) {
+TEST(MethodChecks, AnElementOfAListThatBecameANumberIsFound) {
   MethodDesc method;
   method.values = {tensor({4}, 0), tensor({4}, 16), int64_t{4}, format::TensorListDesc{{0, 1}}, tensor({4}, 32)};
   method.operators = {{"test::sum", "out"}};
   method.instructions = {MoveDesc{2, 0}, KernelCallDesc{0, {3, 4, 4}}};
   method.arenas = {{48, Device()}};
-  expect_refused(program_of(method), "elements do not fit", Error::kInvalidType);
+  expect_refused(program_of(method), "elements of another kind", Error::kInvalidType);
 }
 
-TEST(Checks, AViewThatWasNeverMadeIsNotRead) {
+TEST(MethodChecks, AViewThatWasNeverMadeIsNotRead) {
   MethodDesc method;
   method.values = {tensor({4}, 0), tensor({4}), int64_t{4}, format::IntListDesc{{2}}, tensor({4}, 16), false};
   method.operators = {{"executorch_prim::et_view", "default"}, {"aten::relu", "out"}};
@@ -205,7 +205,7 @@ TEST(Checks, AViewThatWasNeverMadeIsNotRead) {
   expect_refused(program_of(method), "no memory yet", Error::kInvalidState);
 }
 
-TEST(Checks, AConditionThatIsNoBooleanEndsTheRun) {
+TEST(MethodChecks, AConditionThatIsNotABooleanEndsTheRun) {
   MethodDesc method;
   method.values = {int64_t{1}};
   method.instructions = {JumpFalseDesc{0, 0}};
@@ -217,7 +217,7 @@ TEST(Checks, AConditionThatIsNoBooleanEndsTheRun) {
   expect_refused(program_of(method), "condition");
 }
 
-TEST(Checks, AJumpOverTheEndEndsTheRun) {
+TEST(MethodChecks, AJumpPastTheEndEndsTheRun) {
   MethodDesc method;
   method.values = {false};
   method.instructions = {JumpFalseDesc{0, 1 << 30}};

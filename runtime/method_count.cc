@@ -1,10 +1,10 @@
-// MethodLoader::count and carve: how much a method has of everything, and the arrays for it.
+// MethodLoader::count and carve: counts everything in a method, and allocates the arrays for it.
 
 #include <cstdio>
 #include <new>
 
+#include "format/plan_check/verify_plan.h"
 #include "format/tensor_facts.h"
-#include "format/verify_plan.h"
 #include "runtime/method_loader.h"
 
 namespace berth::internal {
@@ -13,8 +13,8 @@ using format::length;
 
 namespace {
 
-// How many list elements and arguments one byte of the program may stand for. In a file without shared vectors each
-// takes four bytes or more; ours and ExecuTorch's share few.
+// The largest number of list elements and arguments for each byte of the program. Each takes at least four bytes,
+// unless vectors are shared, which neither Berth nor ExecuTorch does often.
 constexpr uint64_t kWorkPerByte = 8;
 constexpr uint64_t kLeastWork = uint64_t{1} << 20;
 
@@ -26,7 +26,8 @@ Error MethodLoader::count(MethodCounts* counts) {
   *counts = MethodCounts();
   if (plan_.values() == nullptr || plan_.inputs() == nullptr || plan_.outputs() == nullptr ||
       plan_.non_const_buffer_sizes() == nullptr || length(plan_.chains()) == 0) {
-    return fail(Error::kInvalidProgram, "values", 0, "the method lacks its values, inputs, outputs, arenas or chains");
+    return fail(Error::kInvalidProgram, "values", 0,
+                "the method has no list of values, inputs, outputs, arenas or chains");
   }
   counts->values = plan_.values()->size();
   counts->inputs = plan_.inputs()->size();
@@ -49,7 +50,7 @@ Error MethodLoader::count(MethodCounts* counts) {
   const uint64_t limit = kWorkPerByte * view_.flatbuffer().size();
   if (work > kLeastWork && work > limit) {
     return fail(Error::kInvalidProgram, "values", 0,
-                "%llu list elements and arguments are more than %llu, the limit for "
+                "%llu list elements and arguments exceed %llu, the limit for "
                 "a program of this size",
                 static_cast<unsigned long long>(work), static_cast<unsigned long long>(limit));
   }
@@ -70,7 +71,7 @@ Error MethodLoader::count_value(const fb::EValue* value, size_t index, MethodCou
       if (tensor == nullptr) break;
       const size_t rank = length(tensor->sizes());
       if (rank > format::kMaxFileRank) {
-        return fail(Error::kInvalidProgram, "values", index, "a rank of at most 16 is taken, found %zu", rank);
+        return fail(Error::kInvalidProgram, "values", index, "the rank is at most 16, found %zu", rank);
       }
       ++counts->tensors;
       counts->strides += rank;
@@ -95,7 +96,7 @@ Error MethodLoader::count_value(const fb::EValue* value, size_t index, MethodCou
       break;
     case fb::KernelTypes::DoubleList: break;
     default:
-      return fail(Error::kInvalidProgram, "values", index, "type %d is no type of value",
+      return fail(Error::kInvalidProgram, "values", index, "value type %d is not supported",
                   static_cast<int>(value->val_type()));
   }
   if (value->val() == nullptr) return fail(Error::kInvalidProgram, "values", index, "the value has no content");
@@ -164,7 +165,7 @@ MethodData* MethodLoader::carve(const MethodCounts& counts, Carver& carver) {
   data.tensor_flags = carver.take<uint8_t>(counts.tensors);
   data.delegate_blocks = carver.take<DelegateBlock>(counts.delegate_blocks);
   if (result == nullptr || !carver.ok()) return nullptr;
-  // What release() looks at exists from the start.
+  // release() must be able to read these at any time.
   for (size_t i = 0; i < counts.devices; ++i) new (&data.devices[i]) DeviceUse();
   for (size_t i = 0; i < counts.delegates; ++i) new (&data.delegates[i]) Delegate();
   for (size_t i = 0; i < counts.externals; ++i) new (&data.externals[i]) FreeableBuffer();

@@ -1,4 +1,4 @@
-// The insides of a Method, for the files of this room alone.
+// The data of a Method. Private to runtime/.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ class Program;
 
 namespace berth::internal {
 
-/// What a delegate finds by key: the program's own blobs, then those beside it.
+/// The blobs that delegates can use: the program's own, then those of data files.
 class ProgramBlobs final : public NamedDataMap {
  public:
   explicit ProgramBlobs(const Program* program) : program_(program) {}
   Result<FreeableBuffer> get(const char* key) const override;
-  /// One for all methods of a program.
+  /// The same for all methods of a program.
   const void* identity() const override { return program_; }
 
  private:
@@ -33,7 +33,7 @@ class ProgramBlobs final : public NamedDataMap {
 
 /// One of the method's delegates.
 struct Delegate {
-  /// No instruction calls it: then it is not loaded.
+  /// Value of `call` if no instruction calls the delegate; it is then not loaded.
   static constexpr size_t kNoCall = SIZE_MAX;
 
   const char* name = "";
@@ -44,18 +44,18 @@ struct Delegate {
   DelegateSource source;
   DelegateMemory needed;
   MemoryAllocator memory{Span<uint8_t>()};
-  /// The instruction that calls it, the first of several.
+  /// The first instruction that calls it.
   size_t call = kNoCall;
 };
 
-/// One instruction with all that it names looked up.
+/// A resolved instruction.
 struct Instruction {
   enum class Kind : uint8_t {
     kKernel,         // `kernel` on args[0 .. count)
-    kCheckedKernel,  // the same, after a check of what earlier instructions may have changed
+    kCheckedKernel,  // the same, after checking arguments that earlier instructions may have changed
     kMove,           // *args[1] = *args[0]
     kJumpFalse,      // to instruction `count` when *args[0] is false
-    kFree,           // nothing: planned memory is not given back
+    kFree,           // nothing: planned memory is not freed
     kDelegate,       // `delegate` on args[0 .. count)
   };
   union {
@@ -63,7 +63,7 @@ struct Instruction {
     Delegate* delegate;
   };
   EValue** args;
-  /// Of a kernel: what its `prepare` made.
+  /// Of a kernel: the state that its `prepare` made.
   void* state;
   uint32_t count;
   Kind kind;
@@ -71,37 +71,37 @@ struct Instruction {
 
 /// An input or output.
 struct Port {
-  /// The tensor that the file puts there, whatever a move makes of the value; null for other kinds.
+  /// The tensor of the value in the file, even if a move changes the value; null for values of other kinds.
   Tensor* tensor;
   uint32_t value;
   bool planned;
   bool set;
 };
 
-/// What is true of a tensor throughout.
+/// Facts about a tensor that do not change.
 enum TensorFlags : uint8_t {
-  kConstantTensor = 1,     // its elements lie in the file and are never written
-  kViewTensor = 2,         // its data pointer is moved by a kernel; its own memory, if any, is not used
-  kCallerInputTensor = 4,  // its memory is the caller's, as large as the input's sizes were
-  kCallerTensor = 8,       // its memory is given after the load: by the caller, or never when a method is only measured
-  kLateTensor = 16,        // beside kCallerTensor: it lies in an arena that is given after the load
+  kConstantTensor = 1,     // its elements are in the file and are never written
+  kViewTensor = 2,         // a kernel sets its data pointer; its own memory, if any, is not used
+  kCallerInputTensor = 4,  // an input in the caller's memory, as large as the sizes that were set
+  kCallerTensor = 8,       // the caller sets its memory after the load, or never if the method is only measured
+  kDeferredTensor = 16,    // with kCallerTensor: it is in a deferred arena (Method::set_planned_buffer)
 };
 
 enum ValueFlags : uint8_t {
-  /// Instructions replace it, or its elements or tensor are replaced: calls that read it are checked anew.
+  /// Instructions replace it, its elements or its tensor, so calls that read it are checked each time.
   kVolatileValue = 1,
-  // What the program does with a tensor, by the first instruction that mentions it (method_state.cc).
-  kReadFirst = 2,    // reads it, or changes a part of it
-  kMadeFirst = 4,    // gives it all of its bytes
+  // What the first instruction that mentions a tensor does with it (method_state.cc).
+  kReadFirst = 2,    // reads it, or writes a part of it
+  kMadeFirst = 4,    // writes all of it
   kGiven = 8,        // an input, a constant, or state with a name or an initial value
-  kNamedFirst = 16,  // makes it a name of what is another's
+  kNamedFirst = 16,  // makes it a view of another tensor
 };
 
 struct MethodCounts {
   size_t values = 0;
   size_t tensors = 0;
   size_t strides = 0;  // ranks of all tensors
-  size_t sizes = 0;    // ranks of those whose sizes change
+  size_t sizes = 0;    // ranks of tensors with dynamic sizes
   size_t items = 0;    // elements of lists of values
   size_t instructions = 0;
   size_t args = 0;
@@ -109,14 +109,14 @@ struct MethodCounts {
   size_t inputs = 0;
   size_t outputs = 0;
   size_t symbols = 0;
-  size_t devices = 0;  // without the host
+  size_t devices = 0;  // not counting the host
   size_t delegates = 0;
   size_t specs = 0;      // of all delegates
-  size_t externals = 0;  // tensors whose data lie in another file
+  size_t externals = 0;  // tensors whose data are in another file
   size_t delegate_blocks = 0;
 };
 
-/// Delegates' own memory is carved in these.
+/// The unit in which delegates' own memory is allocated.
 struct alignas(16) DelegateBlock {
   uint8_t bytes[16];
 };
@@ -132,9 +132,9 @@ struct MethodData {
   int32_t* sizes = nullptr;
   EValue** items = nullptr;
   Instruction* instructions = nullptr;
-  size_t resolved = 0;  // instructions that are there
+  size_t resolved = 0;  // instructions resolved so far
   EValue** args = nullptr;
-  const KernelEntry** kernels = nullptr;  // one an operator
+  const KernelEntry** kernels = nullptr;  // of each operator
   Port* inputs = nullptr;
   Port* outputs = nullptr;
   int64_t* symbols = nullptr;
@@ -144,12 +144,12 @@ struct MethodData {
   DeviceUse* devices = nullptr;
   Delegate* delegates = nullptr;
   CompileSpec* specs = nullptr;
-  FreeableBuffer* externals = nullptr;  // by address, once all are there
+  FreeableBuffer* externals = nullptr;  // sorted by address when complete
   size_t external_count = 0;
-  size_t late_tensors = 0;  // in arenas that have no memory yet
+  size_t deferred_tensors = 0;  // in arenas that have no memory yet
   DelegateBlock* delegate_blocks = nullptr;
 
-  // Where constants of the file itself lie: never written.
+  // The ranges of the file's own constants, which are never written.
   Span<const uint8_t> read_only[2];
   Span<uint8_t> temp;
   ThreadPool* pool = nullptr;
@@ -163,7 +163,7 @@ struct MethodData {
   size_t position = 0;
   uint64_t executed = 0;
   bool running = false;
-  bool rehearsing = false;
+  bool quiet = false;
   bool ports_checked = false;
   format::Report report;
 
@@ -172,17 +172,17 @@ struct MethodData {
   DeviceTable device_table() const { return DeviceTable({devices, counts.devices}); }
 };
 
-/// Whether two runs of bytes share some.
+/// Whether two ranges of bytes overlap.
 inline bool overlap(Span<const uint8_t> a, Span<const uint8_t> b) {
   const uintptr_t start = reinterpret_cast<uintptr_t>(a.data());
   const uintptr_t other = reinterpret_cast<uintptr_t>(b.data());
   return !a.empty() && !b.empty() && start < other + b.size() && other < start + a.size();
 }
 
-/// Waits for the work on every stream; the first error.
+/// Waits for the work on every stream; returns the first error.
 Error synchronize(MethodData& data);
 
-/// Gives back what the method took besides its memory: kernels' states, delegates, streams, buffers of loaders.
+/// Releases what the method owns besides its memory: kernels' states, delegates, streams, buffers of loaders.
 void release(MethodData& data);
 
 /// Copies on the stream of `device`, complete on return. REQUIRES: the method uses the device.
@@ -190,8 +190,7 @@ Error upload(MethodData& data, Device device, void* target, const void* source, 
 Error upload_zeros(MethodData& data, Device device, void* target, size_t bytes);
 Error copy_within(MethodData& data, Device device, void* target, const void* source, size_t bytes);
 
-/// Takes a method's arrays out of an allocator; or, without one, only adds up what they take from an address that is a
-/// multiple of 16.
+/// Allocates a method's arrays; without an allocator, only counts their bytes, starting at a multiple of 16.
 class Carver {
  public:
   explicit Carver(MemoryAllocator* allocator) : allocator_(allocator) {}
@@ -218,28 +217,28 @@ class Carver {
   bool ok_ = true;
 };
 
-/// When a call is looked at: before the first run, when memory that the caller gives and volatile values are still
-/// open; or right before it runs.
+/// When a call is checked: at load, when the caller's memory and volatile values are still unknown, or right before it
+/// runs.
 enum class When : uint8_t { kLoad, kRun };
 
-/// Whether instruction `index`, a call with this signature, may run: tags, memory, and that it writes nothing that must
-/// not be written or resized. Fills `report` otherwise: InvalidType for a tag, InvalidProgram or InvalidState for
-/// memory.
+/// Checks that instruction `index`, a call with this signature, may run: its arguments' tags and memory, and that it
+/// writes and resizes only what it may. Otherwise fills `report`: InvalidType for a tag, InvalidProgram or InvalidState
+/// for memory.
 Error check_call(MethodData& data, size_t index, const Signature& signature, When when, format::Report* report);
 
-/// The same for a delegate's call: its tensors are on its device or the host's, have memory, and what it writes may be
-/// written.
+/// The same for a delegate's call: its tensors must be on its device or the host and have memory, and those that it
+/// writes must be writable.
 Error check_delegate_call(MethodData& data, size_t index, When when, format::Report* report);
 
-/// Whether `entry` is one of prim_kernels(): called without the repeated result.
+/// Whether `entry` is one of prim_kernels(), which are called without the repeated result.
 bool is_prim(const KernelEntry* entry);
 
-/// Runs at most `limit` more instructions. EndOfMethod when none is left.
+/// Runs at most `limit` instructions. EndOfMethod when none is left.
 Error run(MethodData& data, uint64_t limit);
 
-/// Whether the sizes of input `index` lie in the ranges of the symbols that stand for them alone; and whether the
-/// dimensions of all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's
-/// report. Files without symbols pass.
+/// The first checks the sizes of input `index` against the ranges of their symbols, the second that the dimensions of
+/// all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's report. Files
+/// without symbols pass.
 Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes);
 Error check_symbol_relations(MethodData& data);
 

@@ -1,4 +1,4 @@
-// A method's delegates: which backend runs each, what it takes, its handle.
+// A method's delegates: finding their backends, measuring and loading them.
 
 #include <cinttypes>
 #include <cstring>
@@ -15,8 +15,8 @@ using format::text;
 
 namespace {
 
-// How many bytes of payloads, counted once a delegate, one byte of the file may stand for. Layers that do the same
-// share theirs, so that a sound program has more than 1 too.
+// The largest number of payload bytes, counted once for each delegate, for each byte of the file. It can be above 1 in
+// valid programs, because equal layers share a payload.
 constexpr uint64_t kPayloadsPerByte = 64;
 constexpr uint64_t kLeastPayloads = uint64_t{1} << 26;
 
@@ -85,19 +85,20 @@ Error MethodLoader::read_delegate(size_t index, Span<CompileSpec> specs, Freeabl
   return Error::kOk;
 }
 
-// A few bytes of a file make one more delegate that its backend must read all of a payload for.
+// A few bytes can add a delegate whose whole payload its backend must read.
 Error MethodLoader::check_payloads(size_t index, uint64_t bytes, uint64_t* sum) {
   const uint64_t own =
       program_.file_size_ > UINT64_MAX / kPayloadsPerByte ? UINT64_MAX : kPayloadsPerByte * program_.file_size_;
   const uint64_t limit = own < kLeastPayloads ? kLeastPayloads : own;
   if (checked_add(*sum, bytes, sum) && *sum <= limit) return Error::kOk;
-  return fail(Error::kInvalidProgram, "delegates", index,
-              "delegates share payloads so often that they would read more than %llu bytes, the limit for a file of "
-              "this size",
-              static_cast<unsigned long long>(limit));
+  return fail(
+      Error::kInvalidProgram, "delegates", index,
+      "delegates share payloads so often that verifying them would read more than %llu bytes, the limit for a file of "
+      "this size",
+      static_cast<unsigned long long>(limit));
 }
 
-// What the backend of delegate `index` says of it; `payloads` grows by the bytes that it read.
+// Asks the backend of delegate `index` what it needs; adds the bytes that were read to `payloads`.
 Error MethodLoader::ask_delegate(size_t index, bool verify, int threads, DelegateMemory* needed, uint64_t* payloads) {
   CompileSpec specs[kMaxCompileSpecs];
   FreeableBuffer payload;
@@ -135,7 +136,7 @@ Error MethodLoader::measure_delegates(MethodCounts* counts, int threads) {
   return Error::kOk;
 }
 
-// A backend's own report stays, under the delegate's place.
+// Keeps the backend's own report, under the delegate's place.
 Error MethodLoader::backend_error(size_t index, Error error) {
   if (error == Error::kOk) return error;
   char message[sizeof report_->message] = "the backend gave no reason";
@@ -166,8 +167,7 @@ Error MethodLoader::open_delegates(MethodData& data, int threads) {
         backend_error(i, delegate.backend->memory_needed(delegate.source, rest, threads, &delegate.needed, report_)));
     const size_t bytes = delegate.needed.method_bytes;
     if (bytes > rest.size() || delegate.needed.temp_bytes == MemoryNeeded::kUnknown) {
-      return fail(Error::kInternal, "delegates", i, "backend \"%.64s\" does not know what memory it needs",
-                  delegate.name);
+      return fail(Error::kInternal, "delegates", i, "backend \"%.64s\" did not compute its memory", delegate.name);
     }
     delegate.memory = MemoryAllocator(rest.subspan(0, bytes));
     block += blocks(bytes);
@@ -201,13 +201,13 @@ Error MethodLoader::resolve_delegate_call(MethodData& data, const fb::DelegateCa
   if (call.delegate_index() < 0 || static_cast<size_t>(call.delegate_index()) >= data.counts.delegates) {
     return fail(Error::kInvalidProgram, "instructions", index, "there is no delegate %d", call.delegate_index());
   }
-  const size_t number = static_cast<size_t>(call.delegate_index());
+  const size_t number = call.delegate_index();
   Delegate& delegate = data.delegates[number];
   delegate.name = text(delegate_at(plan_, number).id());
   if (delegate.call != Delegate::kNoCall && is_berths_own(delegate.name)) {
     return fail(Error::kInvalidProgram, "instructions", index,
-                "delegate %zu of %.40s is called by instruction %zu already; each call has a delegate of its own",
-                number, delegate.name, delegate.call);
+                "delegate %zu of %.40s is called by instruction %zu already; each call needs its own delegate", number,
+                delegate.name, delegate.call);
   }
   if (delegate.call == Delegate::kNoCall) delegate.call = index;
   out->kind = Instruction::Kind::kDelegate;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/target_device.h"
-#include "runtime/device_programs.h"
+#include "runtime/device_programs_testing.h"
 
 namespace berth {
 namespace {
@@ -44,7 +44,7 @@ Error run(OnDevices& on) {
   return on.method->execute();
 }
 
-TEST(ADelegate, RunsOnTheHostToo) {
+TEST(MethodDelegates, RunOnTheHostToo) {
   OnDevices on(host_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   ASSERT_EQ(run(on), Error::kOk);
@@ -53,7 +53,7 @@ TEST(ADelegate, RunsOnTheHostToo) {
   EXPECT_TRUE(on.cuda.calls().empty());
 }
 
-TEST(ADelegate, GetsWhatTheLoaderGaveForKernelsOfItsOwn) {
+TEST(MethodDelegates, GetTheLoadersUserPointer) {
   int mine = 0;
   OnDevices on(host_add());
   on.method_options.user = &mine;
@@ -62,7 +62,7 @@ TEST(ADelegate, GetsWhatTheLoaderGaveForKernelsOfItsOwn) {
   EXPECT_EQ(on.add.users, std::vector<void*>{&mine});
 }
 
-TEST(ADelegate, IsUnloadedOnceWithItsMethod) {
+TEST(MethodDelegates, AreUnloadedOnceWithTheMethod) {
   OnDevices on(host_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.add.loads, 1);
@@ -72,7 +72,7 @@ TEST(ADelegate, IsUnloadedOnceWithItsMethod) {
 }
 
 // Holds row 65.
-TEST(AMovedMethod, WorksAndGivesBackOnce) {
+TEST(MethodDelegates, AMovedMethodWorksAndUnloadsOnce) {
   OnDevices on(host_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   {
@@ -95,7 +95,7 @@ TEST(AMovedMethod, WorksAndGivesBackOnce) {
   EXPECT_EQ(on.add.live, 0);
 }
 
-TEST(ABackendThatIsNotThere, IsNamedAndTheFileCanBeLookedAt) {
+TEST(MethodDelegates, AMissingBackendIsNamedAndTheFileCanBeInspected) {
   OnDevices on(delegated_add());
   on.options.backends = {};
   EXPECT_EQ(on.load(), Error::kNotFound);
@@ -116,7 +116,7 @@ TEST(ABackendThatIsNotThere, IsNamedAndTheFileCanBeLookedAt) {
 }
 
 // Two stand-ins of one name, as where a simulated device stands in for another: the device decides.
-TEST(BackendsOfOneName, AreChosenByTheDeviceTheyServe) {
+TEST(MethodDelegates, BackendsOfOneNameAreChosenByDevice) {
   AddBackend first, second, third;
   first.refused = DeviceType::kCuda;
   second.refused = DeviceType::kSim;
@@ -139,7 +139,7 @@ TEST(BackendsOfOneName, AreChosenByTheDeviceTheyServe) {
 }
 
 // Where none serves the device, the first of the name says so.
-TEST(BackendsOfOneName, AreFoundThoughNoneServesTheDevice) {
+TEST(MethodDelegates, BackendsOfOneNameAreFoundThoughNoneServesTheDevice) {
   AddBackend first, second;
   first.refused = second.refused = DeviceType::kCuda;
   Backend* const backends[] = {&first, &second};
@@ -149,14 +149,14 @@ TEST(BackendsOfOneName, AreFoundThoughNoneServesTheDevice) {
   EXPECT_EQ(on.program->find_backend("FakeAdd", DeviceType::kCuda), &first);
 }
 
-TEST(ABackend, MustServeTheDeviceItsDelegateIsOn) {
+TEST(MethodDelegates, ABackendMustServeTheDelegatesDevice) {
   OnDevices on(delegated_add());
   on.add.refused = DeviceType::kCuda;
   EXPECT_EQ(on.load(), Error::kNotSupported);
   EXPECT_EQ(on.said(), "methods[forward].delegates[0]: backend \"FakeAdd\" does not run on cuda:0");
 }
 
-TEST(TargetDevice, IsReadStrictly) {
+TEST(MethodDelegates, TargetDeviceIsParsedStrictly) {
   const auto said = [](std::vector<std::string> texts) {
     ProgramDesc desc = delegated_add();
     auto& specs = desc.methods[0].delegates[0].compile_specs;
@@ -178,7 +178,7 @@ TEST(TargetDevice, IsReadStrictly) {
   EXPECT_NE(said(std::vector<std::string>(33, "cuda:0")).find("at most 32 compile specs, found 33"), std::string::npos);
 }
 
-TEST(MemoryNeeded, HasWhatDelegatesTake) {
+TEST(MethodDelegates, MemoryNeededIncludesThem) {
   const auto needed = [](size_t method, size_t temp) {
     OnDevices on(host_add());
     on.add.method_bytes = method;
@@ -194,7 +194,7 @@ TEST(MemoryNeeded, HasWhatDelegatesTake) {
   EXPECT_EQ(large.temp_bytes, 5000u);
 }
 
-TEST(TooLittleMemory, IsRefusedBeforeADelegateIsLoaded) {
+TEST(MethodDelegates, TooLittleMemoryIsRefusedBeforeAnyIsLoaded) {
   OnDevices on(host_add());
   on.add.temp_bytes = 4096;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
@@ -216,7 +216,7 @@ TEST(TooLittleMemory, IsRefusedBeforeADelegateIsLoaded) {
 }
 
 // Two delegates; the one that fails takes the other with it.
-TEST(ALoadThatFails, GivesBackWhatWasLoaded) {
+TEST(MethodDelegates, AFailedLoadUnloadsTheLoaded) {
   for (int n = 1; n <= 3; ++n) {
     ProgramDesc desc = delegated_add();
     MethodDesc& m = desc.methods[0];
@@ -241,7 +241,7 @@ TEST(ALoadThatFails, GivesBackWhatWasLoaded) {
 }
 
 // Each delegate has its backend read its payload: a file of a megabyte must not make that hours.
-TEST(APayload, IsNotReadForAnyNumberOfDelegates) {
+TEST(MethodDelegates, ALargePayloadIsNotReadOnceForEachOfManyDelegates) {
   ProgramDesc desc = delegated_add();
   desc.payloads[0] = format::Bytes::of(std::vector<uint8_t>(size_t{1} << 20, 7));
   MethodDesc& method = desc.methods[0];
@@ -256,7 +256,7 @@ TEST(APayload, IsNotReadForAnyNumberOfDelegates) {
   EXPECT_NE(on.said().find("delegates share payloads so often"), std::string::npos) << on.said();
 }
 
-TEST(APayload, ThatTheBackendRefusesIsReportedInItsWords) {
+TEST(MethodDelegates, ARefusedPayloadIsReportedInTheBackendsWords) {
   ProgramDesc desc = host_add();
   desc.payloads = {format::Bytes::of({'a'})};
   OnDevices on(desc);
@@ -264,7 +264,7 @@ TEST(APayload, ThatTheBackendRefusesIsReportedInItsWords) {
   EXPECT_EQ(on.said(), "methods[forward].delegates[0]: FakeAdd, payload: it is too short");
 }
 
-TEST(ARun, ThatADelegateRefusesHasThePlaceAndTheReason) {
+TEST(MethodDelegates, AFailedRunHasThePlaceAndTheReason) {
   OnDevices on(delegated_add());
   on.add.fail_run = 1;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
@@ -305,7 +305,7 @@ class NamedBackend final : public Backend {
   const char* name_;
 };
 
-TEST(ADelegateOfBerthsOwn, IsCalledOnce) {
+TEST(MethodDelegates, OneOfBerthsOwnIsCalledOnce) {
   for (const char* name : {"berth.toy", "toy"}) {
     ProgramDesc desc = host_add();
     MethodDesc& m = desc.methods[0];
@@ -319,7 +319,7 @@ TEST(ADelegateOfBerthsOwn, IsCalledOnce) {
       EXPECT_EQ(on.load(), Error::kInvalidProgram);
       EXPECT_EQ(on.said(),
                 "methods[forward].instructions[1]: delegate 0 of berth.toy is called by instruction 0 already; each "
-                "call has a delegate of its own");
+                "call needs its own delegate");
       EXPECT_EQ(toy.loads, 0);
       continue;
     }
@@ -331,7 +331,7 @@ TEST(ADelegateOfBerthsOwn, IsCalledOnce) {
   }
 }
 
-TEST(ADelegateThatNothingCalls, IsNotLoaded) {
+TEST(MethodDelegates, OneThatNothingCallsIsNotLoaded) {
   ProgramDesc desc = host_add();
   desc.methods[0].delegates.push_back(desc.methods[0].delegates[0]);
   OnDevices on(desc);
@@ -340,7 +340,7 @@ TEST(ADelegateThatNothingCalls, IsNotLoaded) {
 }
 
 // Holds row 93.
-TEST(ADelegatesSource, HasPayloadSpecsDeviceAndBlobs) {
+TEST(MethodDelegates, TheSourceHasPayloadSpecsDeviceAndBlobs) {
   ProgramDesc desc = delegated_add();
   desc.methods[0].delegates[0].id = "toy";
   desc.named_data = {{"weights", format::Bytes::of({1, 2, 3, 4}), 16}};
@@ -372,7 +372,7 @@ TEST(ADelegatesSource, HasPayloadSpecsDeviceAndBlobs) {
   minimal.method.reset();
 }
 
-TEST(WhatADelegateWrites, IsNoConstantAndNoInputOfTheCallers) {
+TEST(MethodDelegates, DoNotWriteConstantsAndCallersInputs) {
   const auto load = [](size_t read_arguments, void (*bend)(ProgramDesc&)) {
     ProgramDesc desc = host_add();
     desc.methods[0].delegates[0].id = "toy";

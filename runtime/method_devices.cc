@@ -1,4 +1,4 @@
-// What a method has besides its memory: devices with their streams, and the copies that a load and the ports need.
+// A method's devices: finding them, their streams, checking arenas, and copies for loading and for inputs.
 
 #include <cinttypes>
 
@@ -23,12 +23,12 @@ Error MethodLoader::find_device(Device device, const char* what, size_t index) {
   }
   DeviceAllocator* allocator = program_.registry().get(device.type);
   if (allocator == nullptr) {
-    return fail(Error::kNotFound, what, index, "%s is wanted, and no allocator is registered for devices of its type",
+    return fail(Error::kNotFound, what, index, "%s is used, but no allocator is registered for its type",
                 to_text(device).text);
   }
   const int count = allocator->device_count();
   if (device.index < 0 || device.index >= count) {
-    return fail(Error::kNotFound, what, index, "%s is wanted, and this machine has %d devices of its type",
+    return fail(Error::kNotFound, what, index, "%s is used, but this machine has %d devices of its type",
                 to_text(device).text, count);
   }
   uses_[use_count_++] = {device, allocator, nullptr};
@@ -70,8 +70,8 @@ Error MethodLoader::check_arena(size_t index, const MemoryManager& memory) {
   BERTH_ASSIGN_OR_RETURN(const Device device, meta.memory_planned_buffer_device(index));
   const Span<uint8_t> arena = memory.planned().arena(index);
   if (memory.planned().device(index) != device) {
-    return fail(Error::kInvalidArgument, "arenas", index, "it must be on %s, the one given is on %s",
-                to_text(device).text, to_text(memory.planned().device(index)).text);
+    return fail(Error::kInvalidArgument, "arenas", index, "it must be on %s, but is on %s", to_text(device).text,
+                to_text(memory.planned().device(index)).text);
   }
   if (arena.size() < bytes) {
     return fail(Error::kMemoryAllocationFailed, "arenas", index, "%" PRIu64 " bytes are needed, %zu were given", bytes,
@@ -83,7 +83,7 @@ Error MethodLoader::check_arena(size_t index, const MemoryManager& memory) {
   }
   const Span<const uint8_t> used(arena.data(), static_cast<size_t>(bytes));
   if (device.is_cpu() && (overlap(used, memory.method().memory()) || overlap(used, memory.temp()))) {
-    return fail(Error::kInvalidArgument, "arenas", index, "it shares bytes with the method or temp memory");
+    return fail(Error::kInvalidArgument, "arenas", index, "it overlaps the method or temp memory");
   }
   return Error::kOk;
 }
@@ -93,7 +93,7 @@ Error MethodLoader::start_devices(MethodData& data) {
     DeviceUse& use = data.devices[i];
     const Result<DeviceStream*> stream = use.allocator->create_stream(use.device.index);
     if (!stream.ok()) {
-      return format::fail(report_, stream.error(), "devices", "%s gives no stream", to_text(use.device).text);
+      return format::fail(report_, stream.error(), "devices", "%s did not create a stream", to_text(use.device).text);
     }
     use.stream = *stream;
   }
@@ -117,7 +117,7 @@ Error synchronize(MethodData& data) {
   return first;
 }
 
-// Kernels and delegates first: they may still use their streams, and read constants and payloads, while they go.
+// Kernels and delegates first: while they are released they may use their streams, constants and payloads.
 void release(MethodData& data) {
   for (size_t i = data.resolved; i-- > 0;) {
     const Instruction& instruction = data.instructions[i];
@@ -142,7 +142,7 @@ Error upload(MethodData& data, Device device, void* target, const void* source, 
   return wait_for(*use);
 }
 
-// A few zeros from the host, then doubled on the device: so a large state costs neither host memory nor many copies.
+// Copies a few zeros from the host and then doubles them on the device, which needs little host memory and few copies.
 Error upload_zeros(MethodData& data, Device device, void* target, size_t bytes) {
   static constexpr uint8_t kZeros[256] = {};
   size_t done = bytes < sizeof kZeros ? bytes : sizeof kZeros;

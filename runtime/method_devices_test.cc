@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/device_programs.h"
+#include "runtime/device_programs_testing.h"
 
 namespace berth {
 namespace {
@@ -30,7 +30,7 @@ constexpr float kB[] = {10, 20, 30, 40};
 TensorDesc& value(ProgramDesc& desc, size_t index) { return std::get<TensorDesc>(desc.methods[0].values[index]); }
 
 // Holds row 42, row 56.
-TEST(MetaOfADeviceProgram, KnowsItsArenasBeforeAnythingIsAllocated) {
+TEST(MethodDevices, MetaKnowsTheArenasBeforeAnythingIsAllocated) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.open(), Error::kOk) << on.said();
   const MethodMeta meta = on.program->method_meta("forward").value();
@@ -46,7 +46,7 @@ TEST(MetaOfADeviceProgram, KnowsItsArenasBeforeAnythingIsAllocated) {
 }
 
 // Holds row 45, row 46, row 47.
-TEST(TensorsOfADeviceProgram, LieInTheArenaOfTheirDevice) {
+TEST(MethodDevices, TensorsLieInTheArenaOfTheirDevice) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.cuda.count(Kind::kAllocate), 1u);
@@ -69,7 +69,7 @@ TEST(TensorsOfADeviceProgram, LieInTheArenaOfTheirDevice) {
 }
 
 // Holds row 45: the tags of all six.
-TEST(TensorsOfADeviceProgram, SayTheirDevices) {
+TEST(MethodDevices, TensorsHaveTheirDevices) {
   ProgramDesc desc = delegated_add();
   desc.methods[0].outputs = {0, 1, 2, 3, 4, 5};
   OnDevices on(desc);
@@ -83,7 +83,7 @@ TEST(TensorsOfADeviceProgram, SayTheirDevices) {
   }
 }
 
-TEST(DevicesRenamedAtLoad, AreOthersThroughout) {
+TEST(MethodDevices, ARenamedDeviceIsRenamedThroughout) {
   OnDevices on(delegated_add());
   const DeviceMapping mapping[] = {{kCuda0, kCuda1}};
   on.options.devices = mapping;
@@ -96,7 +96,7 @@ TEST(DevicesRenamedAtLoad, AreOthersThroughout) {
   EXPECT_EQ(on.method->get_output(0).tensor().data<float>()[3], 44);
 }
 
-TEST(DevicesRenamedAtLoad, MustMakeSense) {
+TEST(MethodDevices, RenamesMustMakeSense) {
   OnDevices on(delegated_add());
   const DeviceMapping wrong[][2] = {{{Device(), kCuda0}, {kCuda1, kCuda0}},
                                     {{kCuda0, Device()}, {kCuda1, kCuda0}},
@@ -111,31 +111,30 @@ TEST(DevicesRenamedAtLoad, MustMakeSense) {
   on.options.devices = missing;
   ASSERT_EQ(on.open(), Error::kOk);
   EXPECT_EQ(on.load(), Error::kNotFound);
-  EXPECT_EQ(on.said(), "methods[forward].arenas[1]: cuda:5 is wanted, and this machine has 2 devices of its type");
+  EXPECT_EQ(on.said(), "methods[forward].arenas[1]: cuda:5 is used, but this machine has 2 devices of its type");
   const DeviceMapping swap[] = {{kCuda0, kCuda1}, {kCuda1, kCuda0}};
   on.options.devices = swap;
   ASSERT_EQ(on.open(), Error::kOk);
   EXPECT_EQ(on.program->method_meta("forward")->memory_planned_buffer_device(1).value(), kCuda1);
 }
 
-TEST(WhatThisProcessHasNotGot, IsRefusedBeforeAnythingIsTaken) {
+TEST(MethodDevices, AMissingDeviceIsRefusedBeforeAnythingIsTaken) {
   const DeviceAllocatorRegistry empty;
   OnDevices on(delegated_add());
   on.options.registry = &empty;
   EXPECT_EQ(on.load(), Error::kNotFound);
-  EXPECT_EQ(on.said(),
-            "methods[forward].arenas[1]: cuda:0 is wanted, and no allocator is registered for devices of its type");
+  EXPECT_EQ(on.said(), "methods[forward].arenas[1]: cuda:0 is used, but no allocator is registered for its type");
   // The file can be looked at nevertheless.
   EXPECT_EQ(on.program->method_meta("forward")->memory_planned_buffer_device(1).value(), kCuda0);
   EXPECT_TRUE(on.cuda.calls().empty());
 
   OnDevices absent(delegated_add(Device(DeviceType::kCuda, 9)));
   EXPECT_EQ(absent.load(), Error::kNotFound);
-  EXPECT_NE(absent.said().find("cuda:9 is wanted, and this machine has 2"), std::string::npos);
+  EXPECT_NE(absent.said().find("cuda:9 is used, but this machine has 2"), std::string::npos);
   EXPECT_TRUE(absent.cuda.calls().empty());
 }
 
-TEST(ArenasGivenByTheCaller, MustBeOnTheDevicesThatTheFileSays) {
+TEST(MethodDevices, TheCallersArenasMustBeOnTheFilesDevices) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   on.method.reset();
@@ -152,7 +151,7 @@ TEST(ArenasGivenByTheCaller, MustBeOnTheDevicesThatTheFileSays) {
   EXPECT_EQ(load(right), Error::kOk);
   const Device other[] = {Device(), kCuda1};
   EXPECT_EQ(load(other), Error::kInvalidArgument);
-  EXPECT_EQ(on.said(), "methods[forward].arenas[1]: it must be on cuda:0, the one given is on cuda:1");
+  EXPECT_EQ(on.said(), "methods[forward].arenas[1]: it must be on cuda:0, but is on cuda:1");
   EXPECT_EQ(load({}), Error::kInvalidArgument);
   const Device one[] = {Device()};
   EXPECT_EQ(load(one), Error::kInvalidArgument);
@@ -162,7 +161,7 @@ TEST(ArenasGivenByTheCaller, MustBeOnTheDevicesThatTheFileSays) {
 }
 
 // Holds row 35.
-TEST(MethodAndTempMemory, CannotBeTheSame) {
+TEST(MethodDevices, MethodAndTempMemoryMayNotOverlap) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   on.method.reset();
@@ -197,7 +196,7 @@ ProgramDesc with_state() {
   return desc;
 }
 
-TEST(State, IsThereAtLoadOnTheHostAndOnDevicesWhateverTheArenaHeld) {
+TEST(MethodDevices, StateIsInitialisedOnHostAndDevicesWhateverTheArenaHeld) {
   OnDevices on(with_state());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   for (const size_t output : {size_t{1}, size_t{3}}) {
@@ -220,7 +219,7 @@ TEST(State, IsThereAtLoadOnTheHostAndOnDevicesWhateverTheArenaHeld) {
   EXPECT_EQ(on.cuda.count(Kind::kDeviceToDevice), 2u);
 }
 
-TEST(State, ThatCannotBeUploadedIsAnErrorWithItsPlace) {
+TEST(MethodDevices, AFailedStateUploadIsAnErrorWithItsPlace) {
   for (size_t n = 1; n <= 4; ++n) {
     OnDevices on(with_state());
     on.cuda.has_streams = true;
@@ -234,7 +233,7 @@ TEST(State, ThatCannotBeUploadedIsAnErrorWithItsPlace) {
   }
 }
 
-TEST(InputsOnADevice, AreTakenInPlaceWithoutACopy) {
+TEST(MethodDevices, DeviceInputsAreTakenInPlaceWithoutACopy) {
   OnDevices on(device_io_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   auto a = DeviceMemoryBuffer::create(16, kCuda0, 16, on.registry).value();
@@ -252,7 +251,7 @@ TEST(InputsOnADevice, AreTakenInPlaceWithoutACopy) {
 }
 
 // Holds row 53.
-TEST(InputsAndOutputs, OfAnotherDeviceAreRefusedWithASentence) {
+TEST(MethodDevices, InputsAndOutputsOfAnotherDeviceAreRefused) {
   OnDevices on(device_io_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   float host[4] = {};
@@ -278,7 +277,7 @@ TEST(InputsAndOutputs, OfAnotherDeviceAreRefusedWithASentence) {
 }
 
 // Holds row 52.
-TEST(InputsOnTheHost, ReallyArriveInThePlannedTensor) {
+TEST(MethodDevices, HostInputsArriveInThePlannedTensor) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
@@ -287,7 +286,7 @@ TEST(InputsOnTheHost, ReallyArriveInThePlannedTensor) {
   EXPECT_EQ(std::memcmp(input.raw(), kA, sizeof kA), 0);
 }
 
-TEST(InputsPlannedOnADevice, AreCopiedThereFromTheSameDevice) {
+TEST(MethodDevices, PlannedDeviceInputsAreCopiedOnTheDevice) {
   ProgramDesc desc = device_io_add();
   for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) value(desc, i).place = format::Place{1, 16 * i};
   desc.methods[0].arenas = {{48, kCuda0}};
@@ -308,7 +307,7 @@ TEST(InputsPlannedOnADevice, AreCopiedThereFromTheSameDevice) {
   EXPECT_EQ(on.method->set_input(0, a.data(), kSizes, DType::kF32, kCuda0), Error::kInternal);
 }
 
-TEST(Streams, AreOnePerDeviceAndWaitedForAtTheEnd) {
+TEST(MethodDevices, StreamsAreOnePerDeviceAndAwaitedAtTheEnd) {
   OnDevices on(delegated_add());
   on.cuda.has_streams = true;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
@@ -328,12 +327,12 @@ TEST(Streams, AreOnePerDeviceAndWaitedForAtTheEnd) {
   failing.cuda.has_streams = true;
   failing.cuda.fail_stream = 1;
   EXPECT_EQ(failing.load(), Error::kOutOfResources);
-  EXPECT_EQ(failing.said(), "devices: cuda:0 gives no stream");
+  EXPECT_EQ(failing.said(), "devices: cuda:0 did not create a stream");
   EXPECT_EQ(failing.add.loads, 0);
 }
 
 // Methods that share arenas have streams of their own: what one load began is over before the next.
-TEST(Streams, AreWaitedForAtTheEndOfTheLoad) {
+TEST(MethodDevices, StreamsAreAwaitedAtTheEndOfTheLoad) {
   OnDevices on(delegated_add());
   on.cuda.has_streams = true;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
@@ -342,10 +341,10 @@ TEST(Streams, AreWaitedForAtTheEndOfTheLoad) {
   failing.cuda.has_streams = true;
   failing.cuda.fail_synchronize = 1;
   EXPECT_EQ(failing.load(), Error::kInternal);
-  EXPECT_EQ(failing.said(), "devices: what was under way on a device when the load ended failed");
+  EXPECT_EQ(failing.said(), "devices: work on a device failed while the method was loaded");
 }
 
-TEST(WhatFailsOnAStream, IsTheErrorOfTheRun) {
+TEST(MethodDevices, AFailureOnAStreamIsTheErrorOfTheRun) {
   OnDevices on(delegated_add());
   on.cuda.has_streams = true;
   on.cuda.fail_synchronize = 2;
@@ -357,7 +356,7 @@ TEST(WhatFailsOnAStream, IsTheErrorOfTheRun) {
   EXPECT_EQ(on.method->execute(), Error::kOk);
 }
 
-TEST(EachCopyThatFails, EndsTheRunAndLosesNothing) {
+TEST(MethodDevices, AFailedCopyEndsTheRunAndLosesNothing) {
   for (size_t n = 1; n <= 3; ++n) {
     OnDevices on(delegated_add());
     on.cuda.has_streams = true;
@@ -377,7 +376,7 @@ TEST(EachCopyThatFails, EndsTheRunAndLosesNothing) {
 }
 
 // No host code follows a device's address: each of these would crash if it ran.
-TEST(HostCode, NeverGetsADevicesTensor) {
+TEST(MethodDevices, HostCodeNeverGetsADeviceTensor) {
   ProgramDesc scalar = delegated_add();
   value(scalar, 2).sizes = {1};
   value(scalar, 2).dim_order = {0};
@@ -389,8 +388,8 @@ TEST(HostCode, NeverGetsADevicesTensor) {
   OnDevices on(scalar);
   EXPECT_EQ(on.load(), Error::kInvalidProgram);
   EXPECT_EQ(on.said(),
-            "methods[forward].instructions[2] aten::_local_scalar_dense: argument 0 is on cuda:0, where the kernel, "
-            "which is the host's, cannot reach it");
+            "methods[forward].instructions[2] aten::_local_scalar_dense: argument 0 is on cuda:0, which a kernel of "
+            "the host cannot access");
 
   const auto never = [](KernelContext&, Span<EValue* const>) -> Error { std::abort(); };
   const KernelEntry table[] = {{"test::touch.out", "Tensor self -> Tensor out", never},
@@ -412,7 +411,7 @@ TEST(HostCode, NeverGetsADevicesTensor) {
   EXPECT_EQ(in_a_list.load(), Error::kInvalidProgram);
 }
 
-TEST(HostCode, NeverGetsADevicesTensorThroughAMove) {
+TEST(MethodDevices, HostCodeNeverGetsADeviceTensorThroughAMove) {
   const auto never = [](KernelContext&, Span<EValue* const>) -> Error { std::abort(); };
   const KernelEntry table[] = {{"test::touch.out", "Tensor self -> Tensor out", never}};
   ProgramDesc desc = delegated_add();
@@ -430,7 +429,7 @@ TEST(HostCode, NeverGetsADevicesTensorThroughAMove) {
   EXPECT_NE(std::string(on.method->last_report().message).find("is on cuda:0"), std::string::npos);
 }
 
-TEST(HostCode, DoesNotDecideByADevicesCondition) {
+TEST(MethodDevices, HostCodeDoesNotBranchOnADeviceCondition) {
   ProgramDesc desc = delegated_add();
   MethodDesc& m = desc.methods[0];
   TensorDesc condition = on_device({1}, 2, 0, kCuda0);
@@ -447,7 +446,7 @@ TEST(HostCode, DoesNotDecideByADevicesCondition) {
                "the condition of a jump must be a boolean or a tensor of booleans on the host");
 }
 
-TEST(DamagedDevicePrograms, AreRefusedAlsoWithoutVerification) {
+TEST(MethodDevices, DamagedProgramsAreRefusedWithoutVerificationToo) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     const auto refused = [verification](void (*bend)(ProgramDesc&)) {
       ProgramDesc desc = delegated_add();

@@ -1,9 +1,9 @@
-// Program::load_method and memory_needed: MethodLoader's steps in their order.
+// Program::load_method and memory_needed: the steps of MethodLoader, in order.
 
 #include <cinttypes>
 
 #include "base/math.h"
-#include "format/verify_plan.h"
+#include "format/plan_check/verify_plan.h"
 #include "runtime/log.h"
 #include "runtime/method_loader.h"
 
@@ -32,13 +32,13 @@ namespace {
 
 constexpr size_t kTempAlignment = 64;
 
-// The part of `temp` that begins at a multiple of kTempAlignment.
+// `temp` from its first multiple of kTempAlignment on.
 Span<uint8_t> aligned(Span<uint8_t> temp) {
-  const size_t padding = static_cast<size_t>(-reinterpret_cast<uintptr_t>(temp.data()) & (kTempAlignment - 1));
+  const size_t padding = -reinterpret_cast<uintptr_t>(temp.data()) & (kTempAlignment - 1);
   return padding >= temp.size() ? Span<uint8_t>() : temp.subspan(padding, temp.size() - padding);
 }
 
-// Gives back what a method took, unless it is kept.
+// Releases what a method owns, unless keep() is called.
 class Holder {
  public:
   explicit Holder(MethodData* data) : data_(data) {}
@@ -59,8 +59,7 @@ class Holder {
 
 Error check_apart(const MemoryManager& memory, Report* report) {
   if (!internal::overlap(memory.method().memory(), memory.temp())) return Error::kOk;
-  return format::fail(report, Error::kInvalidArgument, "temp memory",
-                      "it shares bytes with the method memory, which must be its own");
+  return format::fail(report, Error::kInvalidArgument, "temp memory", "it overlaps the method memory");
 }
 
 Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, const MethodOptions& options,
@@ -77,16 +76,15 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
   const size_t temp = loader.temp_bytes(data, threads);
   if (temp > data.temp.size()) {
     return format::fail(report, Error::kMemoryAllocationFailed, "temp memory",
-                        "%zu bytes at a multiple of %zu are needed, %zu were given", temp, kTempAlignment,
-                        data.temp.size());
+                        "%zu bytes aligned to %zu are needed, %zu were given", temp, kTempAlignment, data.temp.size());
   }
   BERTH_RETURN_IF_ERROR(loader.start_devices(data));
   BERTH_RETURN_IF_ERROR(loader.load_delegates(data, options.read));
   BERTH_RETURN_IF_ERROR(loader.prepare_kernels(data, options.read));
-  // Another method, whose streams are others, may be loaded into the same arenas next.
+  // Another method, with its own streams, may be loaded into the same arenas next.
   const Error late = synchronize(data);
   if (late == Error::kOk) return late;
-  return format::fail(report, late, "devices", "what was under way on a device when the load ended failed");
+  return format::fail(report, late, "devices", "work on a device failed while the method was loaded");
 }
 
 Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodOptions& options, Report* report,
@@ -106,7 +104,7 @@ Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodO
   MethodData* data = free_bytes >= needed ? MethodLoader::carve(counts, carver) : nullptr;
   if (data == nullptr) {
     return format::fail(report, Error::kMemoryAllocationFailed, "method memory",
-                        "%zu bytes at a multiple of 16 are needed, %zu are free", needed, free_bytes);
+                        "%zu bytes aligned to 16 are needed, %zu are free", needed, free_bytes);
   }
   Holder holder(data);
   BERTH_RETURN_IF_ERROR(fill(loader, *data, memory, options, threads, report));
@@ -114,7 +112,7 @@ Error load_plan(MethodLoader& loader, const MemoryManager& memory, const MethodO
   return Error::kOk;
 }
 
-// `minimal`: load() did not say that payloads are to be checked.
+// `minimal`: the program was loaded with Verification::kMinimal, so payloads have to be verified here.
 Error measure(MethodLoader& loader, MethodCounts counts, bool minimal, Span<uint8_t> scratch, int threads,
               MemoryNeeded* needed) {
   BERTH_RETURN_IF_ERROR(loader.check_devices(&counts));

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "runtime/kernels_testing.h"
 #include "runtime/method_data.h"
-#include "runtime/test_kernels.h"
 
 namespace berth {
 namespace {
@@ -89,7 +89,7 @@ TEST(MethodLoad, EveryAllocationThatFailsIsACleanError) {
   EXPECT_EQ(load(*sources.program, memory, &report), Error::kOk) << report.place << " " << report.message;
 }
 
-TEST(MethodLoad, WhatIsNeededIsWhatIsTaken) {
+TEST(MethodLoad, TakesExactlyWhatMemoryNeededSays) {
   const Sources sources(varied());
   const MemoryNeeded unknown = sources.program->memory_needed("forward").value();
   EXPECT_EQ(unknown.temp_bytes, MemoryNeeded::kUnknown);
@@ -114,7 +114,7 @@ TEST(MethodLoad, TooLittleTempMemoryIsRefusedWithTheNumber) {
   EXPECT_EQ(std::string(report.message).substr(0, 8), "16 bytes");
 }
 
-TEST(MethodLoad, ArenasThatAreMissingSmallOrMisalignedAreRefused) {
+TEST(MethodLoad, MissingSmallOrMisalignedArenasAreRefused) {
   const Sources sources(varied());
   Report report;
   Memory memory;
@@ -128,7 +128,7 @@ TEST(MethodLoad, ArenasThatAreMissingSmallOrMisalignedAreRefused) {
   EXPECT_EQ(sources.program->load_method("forward", MemoryManager(allocator, none)).error(), Error::kInvalidArgument);
 }
 
-TEST(MethodLoad, AMethodThatIsNotThereIsNamed) {
+TEST(MethodLoad, AMissingMethodIsNamed) {
   const Sources sources(add_relu());
   MemoryAllocator allocator({method_memory, sizeof(method_memory)});
   const HierarchicalAllocator none;
@@ -149,7 +149,7 @@ TEST(MethodLoad, MissingKernelsAreNamedAndCounted) {
 
 // Limits 1.8.
 // A sound instruction after a bad one must not hide it.
-TEST(MethodLoad, AnOperatorThatIsNotThereIsNotForgotten) {
+TEST(MethodLoad, AMissingOperatorIsNotHiddenByALaterOne) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     for (const int32_t index : {2, -1, INT32_MAX}) {
       ProgramDesc desc = add_relu();
@@ -161,7 +161,7 @@ TEST(MethodLoad, AnOperatorThatIsNotThereIsNotForgotten) {
   }
 }
 
-TEST(MethodLoad, ABackendThatIsNotThereIsNamed) {
+TEST(MethodLoad, AMissingBackendIsNamed) {
   ProgramDesc desc = add_relu();
   desc.methods[0].delegates = {{"FancyBackend", 0, {}}};
   desc.payloads = {format::Bytes::of(std::vector<uint8_t>{1, 2, 3})};
@@ -172,7 +172,7 @@ TEST(MethodLoad, ABackendThatIsNotThereIsNamed) {
   EXPECT_STREQ(report.message, "no backend \"FancyBackend\" was given to Program::load (LoadOptions::backends)");
 }
 
-TEST(MethodLoad, ADeviceThatIsNotThereIsNamed) {
+TEST(MethodLoad, AMissingDeviceIsNamed) {
   ProgramDesc desc = add_relu();
   for (format::ValueDesc& value : desc.methods[0].values) {
     if (auto* t = std::get_if<TensorDesc>(&value); t != nullptr && t->place) t->device = Device(DeviceType::kCuda, 1);
@@ -182,7 +182,7 @@ TEST(MethodLoad, ADeviceThatIsNotThereIsNamed) {
   Report report;
   EXPECT_EQ(load(*sources.program, Memory(), &report), Error::kNotFound);
   EXPECT_STREQ(report.place, "methods[forward].arenas[0]");
-  EXPECT_STREQ(report.message, "cuda:1 is wanted, and no allocator is registered for devices of its type");
+  EXPECT_STREQ(report.message, "cuda:1 is used, but no allocator is registered for its type");
 }
 
 TEST(MethodLoad, AConstantInAnotherFileIsNamed) {
@@ -196,7 +196,7 @@ TEST(MethodLoad, AConstantInAnotherFileIsNamed) {
 }
 
 // Holds row 234.
-TEST(MethodLoad, ATensorListHoldingSomethingElseIsRefused) {
+TEST(MethodLoad, ATensorListWithAnotherKindIsRefused) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     ProgramDesc desc = varied();
     desc.methods[0].values[7] = format::TensorListDesc{{0, 2}};
@@ -213,7 +213,7 @@ TEST(MethodLoad, ATensorListHoldingSomethingElseIsRefused) {
 }
 
 // Holds row 219.
-TEST(MethodLoad, AConstantUsedTwiceLiesInMemoryOnce) {
+TEST(MethodLoad, AConstantUsedTwiceIsInMemoryOnce) {
   ProgramDesc desc = add_relu();
   desc.methods[0].values.emplace_back(constant({2, 2}, 1));
   desc.methods[0].outputs = {4, 1, 5};
@@ -226,7 +226,7 @@ TEST(MethodLoad, AConstantUsedTwiceLiesInMemoryOnce) {
 }
 
 // Holds row 224: a dimension order that is none of a tensor's own.
-TEST(MethodLoad, ADimensionOrderThatIsNoPermutationIsRefused) {
+TEST(MethodLoad, ADimensionOrderThatIsNotAPermutationIsRefused) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     ProgramDesc desc = add_relu();
     TensorDesc& sum = std::get<TensorDesc>(desc.methods[0].values[3]);
@@ -242,7 +242,7 @@ TEST(MethodLoad, ADimensionOrderThatIsNoPermutationIsRefused) {
   }
 }
 
-TEST(MethodLoad, CallsWithAnotherNumberOfValuesAreRefused) {
+TEST(MethodLoad, CallsWithTheWrongNumberOfValuesAreRefused) {
   for (const std::vector<int32_t>& args :
        {std::vector<int32_t>{0, 1, 2, 3}, {0, 1, 2, 3, 3, 3}, {}, {0, 1, 2, 99, 3}}) {
     for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
@@ -262,13 +262,13 @@ TEST(MethodLoad, CallsWithValuesOfAnotherKindAreRefused) {
   EXPECT_STREQ(r.report.message, "argument 1 must be a tensor, found an integer");
 }
 
-TEST(MethodLoad, AnElementOffItsAlignmentIsRefused) {
+TEST(MethodLoad, AMisalignedElementIsRefused) {
   ProgramDesc desc = add_relu();
   std::get<TensorDesc>(desc.methods[0].values[3]).place->offset = 18;
   EXPECT_EQ(ready(desc, Verification::kMinimal).error, Error::kInvalidProgram);
 }
 
-TEST(MethodLoad, APlaceOutsideOfItsArenaIsRefused) {
+TEST(MethodLoad, AnOffsetOutsideItsArenaIsRefused) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     ProgramDesc desc = add_relu();
     TensorDesc& y = std::get<TensorDesc>(desc.methods[0].values[4]);
@@ -284,7 +284,7 @@ TEST(MethodLoad, APlaceOutsideOfItsArenaIsRefused) {
   }
 }
 
-TEST(MethodLoad, ATensorWithoutMemoryIsOnlyTakenWhereAKernelLeavesItOut) {
+TEST(MethodLoad, ATensorWithoutMemoryIsOnlyTakenWhereTheKernelIgnoresIt) {
   MethodDesc method;
   method.name = "forward";
   method.values = {tensor({2}, 0), tensor({2}, 16), tensor({2}), format::TensorListDesc{{1, 2}}};

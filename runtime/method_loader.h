@@ -1,15 +1,15 @@
-// MethodLoader: from a method in a program file to a Method in memory. For the files of this room alone.
+// MethodLoader: loads a method of a program file into memory. Private to runtime/. The steps, in order:
 //
-//     count              how much of everything the method has
-//     check_devices      whether this process has the devices and backends that it asks for
-//     measure_delegates  how much memory its delegates take
-//     carve              its arrays, out of the caller's memory (or only their bytes)
-//     lay_out            values: numbers, texts, lists, tensors with their memory
-//     open_delegates     payloads read, temporary memory asked for
-//     resolve            instructions: kernels found, arguments looked up, every call held to its kernel's signature
-//     start_devices      a stream for each device
-//     load_delegates     handles made
-//     prepare_kernels    what kernels want to have ready (KernelEntry::prepare)
+//     count              counts values, instructions and so on, and checks limits
+//     check_devices      finds the devices and backends that it needs
+//     measure_delegates  computes the memory that its delegates need
+//     carve              allocates its arrays from the caller's memory, or only counts their bytes
+//     lay_out            creates values: numbers, strings, lists, and tensors with their memory
+//     open_delegates     reads payloads, computes temp memory
+//     resolve            looks up kernels and arguments, checks every call against its kernel's signature
+//     start_devices      creates a stream for each device
+//     load_delegates     loads delegates
+//     prepare_kernels    calls KernelEntry::prepare
 #pragma once
 
 #include "format/program_view.h"
@@ -18,9 +18,9 @@
 
 namespace berth::internal {
 
-/// Far above what a machine has.
+/// The largest number of devices of a method, far more than a machine has.
 constexpr size_t kMaxMethodDevices = 32;
-/// Of one delegate.
+/// The largest number of compile specs of a delegate.
 constexpr size_t kMaxCompileSpecs = 32;
 
 class MethodLoader {
@@ -28,41 +28,40 @@ class MethodLoader {
   MethodLoader(const Program& program, const fb::ExecutionPlan& plan, format::Report* report)
       : program_(program), view_(program.view()), plan_(plan), report_(report), blobs_(&program) {}
 
-  /// Also refuses more list elements and arguments than a file of this size can mean, so that a hostile one cannot ask
-  /// for memory and time without bound.
+  /// Also refuses more list elements and arguments than a valid file of this size can have, so that a malicious file
+  /// cannot make loading take unbounded memory and time.
   Error count(MethodCounts* counts);
 
-  /// The arrays; null when the memory does not hold them, and when the carver only adds up.
+  /// The arrays; null when the memory is too small, and when the carver only counts.
   static MethodData* carve(const MethodCounts& counts, Carver& carver);
 
-  /// `planned` null: planned tensors stay without memory and state without its initial value.
+  /// If `planned` is null, planned tensors get no memory and state no initial value.
   Error lay_out(MethodData& data, const HierarchicalAllocator* planned);
 
   Error resolve(MethodData& data);
 
-  /// Sets the state to zero that only the instructions show to be state (method_state.cc); the other state has its
-  /// initial value since lay_out(). REQUIRES: resolve() succeeded.
+  /// Zeroes unmarked state, which is found by analysing the instructions (method_state.cc); lay_out() initialises other
+  /// state. REQUIRES: resolve() succeeded.
   Error zero_unmarked_state(MethodData& data);
 
-  /// Bytes of the method memory: the arrays, or what verify_plan() wants while they are not there yet.
+  /// Bytes of method memory: the larger of the arrays and the scratch of verify_plan(), which runs before they exist.
   Error memory_bytes(const MethodCounts& counts, size_t* bytes) const;
-  /// Whether nothing overwrites what is still to be read (format/verify_plan.h), unless the program was loaded without.
+  /// The plan check (format/plan_check/verify_plan.h), unless the program was loaded with Verification::kMinimal.
   Error verify_plan(Span<uint8_t> scratch);
 
-  /// Finds the devices that the method uses, and the backends of its delegates. NotFound for what is not there.
+  /// Finds the devices that the method uses, and the backends of its delegates. NotFound if one is missing.
   Error check_devices(MethodCounts* counts);
-  /// Has each backend check its payload in full, whatever the program was loaded with. REQUIRES: check_devices()
-  /// succeeded.
+  /// Has each backend verify its payload fully, even with Verification::kMinimal. REQUIRES: check_devices() succeeded.
   Error check_delegates(const MethodCounts& counts, int threads);
-  /// Asks each backend what its delegate takes, without memory to measure in. REQUIRES: check_devices() succeeded.
+  /// Computes each delegate's memory, without scratch memory to measure in. REQUIRES: check_devices() succeeded.
   Error measure_delegates(MethodCounts* counts, int threads);
-  /// Whether the arenas are there, large enough, aligned, on their devices and apart from the other memory.
+  /// Checks that the arenas exist, are large enough, aligned, on their devices and do not overlap other memory.
   Error check_arenas(const MemoryManager& memory);
 
-  /// The most temporary memory that one instruction takes. REQUIRES: resolve() and open_delegates() succeeded.
+  /// The temp memory of the instruction that needs most. REQUIRES: resolve() and open_delegates() succeeded.
   size_t temp_bytes(const MethodData& data, int threads) const;
 
-  // What these take is given back by release(), also when they fail.
+  // release() frees what these acquire, also when they fail.
   Error open_delegates(MethodData& data, int threads);
   Error start_devices(MethodData& data);
   Error load_delegates(MethodData& data, MemoryVisitor read);
@@ -108,8 +107,8 @@ class MethodLoader {
   Error check_inputs(MethodData& data);
   Error check_calls(MethodData& data);
   Error prepare(MethodData& data, size_t index, const Signature& signature);
-  // Tells `read` of the constants that the call reads from end to end.
-  void bring_in(MethodData& data, const Instruction& call, const MemoryVisitor& read) const;
+  // Calls `read` with each constant that the call reads completely.
+  void visit_constants(MethodData& data, const Instruction& call, const MemoryVisitor& read) const;
   void spread_volatile(MethodData& data) const;
   struct Bytes;
   void mark_given(MethodData& data) const;
@@ -130,14 +129,14 @@ class MethodLoader {
   DeviceUse uses_[kMaxMethodDevices];
   size_t use_count_ = 0;
 
-  // Where the next value takes its part of the shared arrays.
+  // The next free entry of each shared array.
   size_t next_tensor_ = 0;
   size_t next_stride_ = 0;
   size_t next_size_ = 0;
   size_t next_item_ = 0;
   size_t next_arg_ = 0;
 
-  // The signature that was taken apart last: calls of one operator often follow each other.
+  // The signature that was parsed last: calls of the same operator often follow each other.
   const KernelEntry* parsed_ = nullptr;
   Signature signature_;
 };
@@ -146,7 +145,7 @@ template <typename... Args>
 Error MethodLoader::fail(Error code, const char* what, size_t index, const char* message, Args... args) {
   char place[96];
   std::snprintf(place, sizeof(place), "methods[%.40s].%s[%zu]", format::text(plan_.name()), what, index);
-  // The texts are literals at the call sites; the compiler cannot see through the pack.
+  // The formats are literals at the call sites, which the compiler cannot see through the pack.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-security"
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

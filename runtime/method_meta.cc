@@ -100,7 +100,7 @@ ValueNames MethodMeta::output_names(size_t index) const {
   return names;
 }
 
-// Entries stand by ascending value.
+// Entries are sorted by value.
 ValueNames MethodMeta::value_names(size_t value) const {
   ValueNames names;
   if (names_ == nullptr) return names;
@@ -131,7 +131,7 @@ const char* name_of(const fb::Tensor* tensor) {
   return extra == nullptr ? "" : text(extra->fully_qualified_name());
 }
 
-// The entry of the value table that holds the k-th named tensor; how many there are when k is past them.
+// The value table's entry of the k-th named tensor; sets `count` to their number if k is too large.
 size_t find_attribute(const fb::ExecutionPlan& plan, size_t k, size_t* count) {
   *count = 0;
   for (flatbuffers::uoffset_t i = 0; i < length(plan.values()); ++i) {

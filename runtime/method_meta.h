@@ -1,4 +1,4 @@
-// MethodMeta: what a method takes, gives and needs, read from the file without loading the method.
+// MethodMeta: the inputs, outputs and arenas of a method, read from the file without loading the method.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,29 @@ struct MethodMeta;
 
 /// A tensor as the file describes it. The spans point into the file.
 struct TensorInfo {
-  /// Upper bounds when `dynamism` is kBounded.
+  /// Upper bounds if `dynamism` is kBounded.
   Span<const int32_t> sizes;
   Span<const uint8_t> dim_order;
   DType dtype = DType::kF32;
   ShapeDynamism dynamism = ShapeDynamism::kStatic;
   Device device;
-  /// Whether its memory lies in an arena (or is a constant's). If not, the caller gives it.
+  /// Whether its memory is in an arena (or is a constant's). If not, the caller provides it.
   bool is_memory_planned = false;
-  /// Bytes at the largest size.
+  /// Bytes at the largest sizes.
   size_t nbytes = 0;
 };
 
-/// A name that Berth's compiler left in the file; both texts are empty when there is none. Null-terminated, in the
-/// file.
+/// Names that Berth's compiler recorded; both are empty if it recorded none. Null-terminated, in the file.
 struct ValueNames {
   const char* name = "";
-  /// The model's node that makes the value.
+  /// The model's node that computes the value.
   const char* node = "";
 };
 
 /// Cheap to copy; valid as long as its Program. May be used from several threads.
 class MethodMeta {
  public:
-  /// For Program and Method: `names` may be null. All devices that it answers are those after `devices`.
+  /// Used by Program and Method: `names` may be null. Every device returned below is mapped by `devices`.
   MethodMeta(const fb::ExecutionPlan* plan, const fb::MethodMeta* names, const DeviceMap& devices)
       : plan_(plan), names_(names), devices_(devices) {}
 
@@ -52,10 +51,10 @@ class MethodMeta {
 
   size_t num_inputs() const;
   size_t num_outputs() const;
-  /// InvalidArgument for an index that is not there; InvalidProgram when the file is wrong.
+  /// InvalidArgument when the index is out of range; InvalidProgram when the file is invalid.
   Result<Tag> input_tag(size_t index) const;
   Result<Tag> output_tag(size_t index) const;
-  /// Also InvalidArgument for an input that is no tensor.
+  /// Also InvalidArgument for an input or output that is not a tensor.
   Result<TensorInfo> input_tensor_meta(size_t index) const;
   Result<TensorInfo> output_tensor_meta(size_t index) const;
   ValueNames input_names(size_t index) const;
@@ -63,29 +62,29 @@ class MethodMeta {
   /// The names of entry `value` of the method's value table.
   ValueNames value_names(size_t value) const;
 
-  /// Parameters and state that the file names (external ones too): how many, the k-th's name and description.
-  /// InvalidArgument or null for an index that is not there. Each call walks the value table.
+  /// The named parameters and state of the file, including external ones: their number, and the name and description of
+  /// each. InvalidArgument or null when the index is out of range. Each call walks the value table.
   size_t num_attributes() const;
   const char* attribute_name(size_t index) const;
   Result<TensorInfo> attribute_tensor_meta(size_t index) const;
 
-  /// Arenas that HierarchicalAllocator must have, and their bytes and devices: enough to allocate them before anything
-  /// is loaded. InvalidArgument for an index that is not there.
+  /// The arenas that HierarchicalAllocator must provide, with their sizes in bytes and devices. InvalidArgument when
+  /// the index is out of range.
   size_t num_memory_planned_buffers() const;
   Result<uint64_t> memory_planned_buffer_size(size_t index) const;
   Result<Device> memory_planned_buffer_device(size_t index) const;
-  /// What the arena's address must be a multiple of: kArenaAlignment, or more if the compiler says so.
+  /// The required alignment of the arena's address: kArenaAlignment, or more if the file asks for it.
   size_t memory_planned_buffer_alignment(size_t index) const;
 
   size_t num_operators() const;
   size_t num_instructions() const;
   size_t num_delegates() const;
-  /// The name of a delegate's backend, null-terminated, in the file; null for an index that is not there.
+  /// The name of a delegate's backend, null-terminated, in the file; null when the index is out of range.
   const char* delegate_id(size_t index) const;
 
-  /// The table in the file, for tools that look deeper (format/).
+  /// The table in the file, for tools (format/).
   const fb::ExecutionPlan* plan() const { return plan_; }
-  /// What the compiler left about this method; null when it left nothing.
+  /// What Berth's compiler recorded about this method; null if it recorded nothing.
   const fb::MethodMeta* names() const { return names_; }
 
  private:

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "format/write/test_programs.h"
-#include "runtime/test_kernels.h"
+#include "format/write/programs_testing.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -44,7 +44,7 @@ ProgramDesc add() {
 }
 
 // Holds row 38, row 41.
-TEST(AMethodsMeta, CountsInputsOutputsArenasAndInstructions) {
+TEST(MethodMeta, CountsInputsOutputsArenasAndInstructions) {
   const Opened opened(add());
   const MethodMeta meta = opened.program->method_meta("forward").value();
   EXPECT_STREQ(meta.name(), "forward");
@@ -60,7 +60,7 @@ TEST(AMethodsMeta, CountsInputsOutputsArenasAndInstructions) {
 }
 
 // Holds row 39.
-TEST(AMethodsMeta, DescribesTensorsAndSurvivesCopies) {
+TEST(MethodMeta, DescribesTensorsAndSurvivesCopies) {
   const Opened opened(add());
   const MethodMeta meta = opened.program->method_meta("forward").value();
   const auto check = [](const TensorInfo& info) {
@@ -90,7 +90,7 @@ TEST(AMethodsMeta, DescribesTensorsAndSurvivesCopies) {
 }
 
 // Holds row 40. ExecuTorch calls a named tensor not planned; Berth says where it lies.
-TEST(AMethodsMeta, NamesItsState) {
+TEST(MethodMeta, NamesItsState) {
   ProgramDesc desc = add();
   TensorDesc& state = std::get<TensorDesc>(desc.methods[0].values[1]);
   state.name = "state";
@@ -106,7 +106,7 @@ TEST(AMethodsMeta, NamesItsState) {
 }
 
 // Holds row 43.
-TEST(AMethodsMeta, OfSizesThatOverflowIsAnError) {
+TEST(MethodMeta, SizesThatOverflowAreAnError) {
   ProgramDesc desc = add();
   TensorDesc& input = std::get<TensorDesc>(desc.methods[0].values[0]);
   input.place.reset();
@@ -118,7 +118,7 @@ TEST(AMethodsMeta, OfSizesThatOverflowIsAnError) {
   EXPECT_TRUE(meta.input_tensor_meta(1).ok());
 }
 
-TEST(MethodMeta, NamesAnOutputApartFromItsValue) {
+TEST(MethodMeta, NamesAnOutputSeparatelyFromItsValue) {
   ProgramDesc program = add();
   program.methods[0].outputs = {3, 0, 1};
   format::MethodMetaDesc meta;

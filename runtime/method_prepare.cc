@@ -1,4 +1,4 @@
-// MethodLoader::prepare_kernels: what kernels want to have ready before the first run.
+// MethodLoader::prepare_kernels: calls KernelEntry::prepare.
 
 #include "runtime/method_loader.h"
 
@@ -14,7 +14,7 @@ bool is_volatile(const MethodData& data, const EValue* value) {
   return (data.value_flags[value - data.values] & kVolatileValue) != 0;
 }
 
-// A tensor that is replaced or moved is still one of its kind; a number that is computed is unknown until then.
+// A tensor that is replaced keeps its type and rank; a number that is computed is unknown until then.
 bool is_known(const MethodData& data, const Parameter& parameter, const EValue* value) {
   return !is_volatile(data, value) || (value->is_tensor() && accepts(parameter, *value));
 }
@@ -30,8 +30,8 @@ Error MethodLoader::prepare_kernels(MethodData& data, MemoryVisitor read) {
   for (size_t i = 0; i < data.counts.instructions; ++i) {
     const Instruction& instruction = data.instructions[i];
     if (!is_call(instruction)) continue;
-    // Before its kernel reads them, which may have no use for them afterwards.
-    bring_in(data, instruction, read);
+    // Before the kernel reads them: it may repack them and then release their pages.
+    visit_constants(data, instruction, read);
     if (instruction.kernel->prepare == nullptr) continue;
     const Signature* signature = signature_of(instruction.kernel);
     if (signature == nullptr) return Error::kInternal;
@@ -62,7 +62,7 @@ Error MethodLoader::prepare(MethodData& data, size_t index, const Signature& sig
     instruction.state = state;
     return error;
   }
-  return fail(error, "instructions", index, "%.60s cannot be made ready: %.300s", instruction.kernel->name,
+  return fail(error, "instructions", index, "%.60s cannot be prepared: %.300s", instruction.kernel->name,
               context.message() == nullptr ? "the kernel gave no reason" : context.message());
 }
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -56,14 +56,14 @@ void release_add(void* state) {
 
 Error add(KernelContext& context, Span<EValue* const> args) {
   log_->called.push_back(context.state() == nullptr ? 0 : static_cast<const Prepared*>(context.state())->number);
-  return testing::add(context, args);
+  return untyped<testing::add>(context, args);
 }
 
 Error prepare_nothing(PrepareContext&, Span<EValue* const>, void**) { return Error::kOk; }
 
 Error relu(KernelContext& context, Span<EValue* const> args) {
   EXPECT_EQ(context.state(), nullptr);
-  return testing::relu(context, args);
+  return untyped<testing::relu>(context, args);
 }
 
 constexpr KernelEntry kTable[] = {
@@ -72,7 +72,7 @@ constexpr KernelEntry kTable[] = {
     {"aten::relu.out", "Tensor self -> Tensor out", relu, nullptr, -1, false, prepare_nothing, release_add},
 };
 
-class Preparing : public ::testing::Test {
+class MethodPrepareTest : public ::testing::Test {
  protected:
   void SetUp() override { log_ = &log; }
   testing::Ready load(const ProgramDesc& desc) {
@@ -89,7 +89,7 @@ ProgramDesc two_adds() {
   return desc;
 }
 
-TEST_F(Preparing, HappensOnceAnInstructionAndItsStateReachesTheCall) {
+TEST_F(MethodPrepareTest, HappensOncePerInstructionAndItsStateReachesTheCall) {
   {
     testing::Ready r = load(two_adds());
     ASSERT_NE(r.method, nullptr) << r.report.place << r.report.message;
@@ -106,7 +106,7 @@ TEST_F(Preparing, HappensOnceAnInstructionAndItsStateReachesTheCall) {
   EXPECT_EQ(log.released, (std::vector<int>{2, 1}));
 }
 
-TEST_F(Preparing, SeesConstantsAndNothingElseOfThatKind) {
+TEST_F(MethodPrepareTest, SeesConstantsOnly) {
   testing::Ready r = load(two_adds());
   ASSERT_NE(r.method, nullptr);
   EXPECT_EQ(log.live[0]->constant, (std::vector<bool>{false, true, false, false}));
@@ -114,7 +114,7 @@ TEST_F(Preparing, SeesConstantsAndNothingElseOfThatKind) {
   EXPECT_EQ(log.live[0]->threads, 1);
 }
 
-TEST_F(Preparing, ThatFailsEndsTheLoadAndGivesBackWhatWasMade) {
+TEST_F(MethodPrepareTest, AFailureEndsTheLoadAndReleasesWhatWasMade) {
   for (int n = 1; n <= 2; ++n) {
     log = Log();
     log.fail_at = n;
@@ -122,12 +122,12 @@ TEST_F(Preparing, ThatFailsEndsTheLoadAndGivesBackWhatWasMade) {
     EXPECT_EQ(r.method, nullptr);
     EXPECT_EQ(r.error, Error::kOutOfResources);
     EXPECT_EQ(std::string(r.report.place), "methods[forward].instructions[" + std::to_string(n - 1) + "]");
-    EXPECT_STREQ(r.report.message, "aten::add.out cannot be made ready: it is too much");
+    EXPECT_STREQ(r.report.message, "aten::add.out cannot be prepared: it is too much");
     EXPECT_EQ(log.released.size(), static_cast<size_t>(n - 1));
   }
 }
 
-TEST_F(Preparing, DoesNotHappenWhereMemoryIsOnlyMeasured) {
+TEST_F(MethodPrepareTest, DoesNotHappenWhenMemoryIsOnlyMeasured) {
   const testing::Ready r = load(two_adds());
   ASSERT_NE(r.program, nullptr);
   std::vector<uint8_t> scratch(65536);
@@ -137,7 +137,7 @@ TEST_F(Preparing, DoesNotHappenWhereMemoryIsOnlyMeasured) {
   EXPECT_TRUE(log.released.empty());
 }
 
-TEST_F(Preparing, DoesNotHappenInALoadThatFailsBefore) {
+TEST_F(MethodPrepareTest, DoesNotHappenInALoadThatFailedBefore) {
   ProgramDesc desc = two_adds();
   desc.methods[0].instructions.emplace_back(KernelCallDesc{0, {0, 1, 2, 3}});
   EXPECT_EQ(load(desc).method, nullptr);
@@ -146,7 +146,7 @@ TEST_F(Preparing, DoesNotHappenInALoadThatFailsBefore) {
 }
 
 // A value that a move replaces: what was a constant at load is another tensor when it is read.
-TEST_F(Preparing, DoesNotTakeForAConstantWhatIsReplaced) {
+TEST_F(MethodPrepareTest, AReplacedValueIsNotAConstant) {
   ProgramDesc desc = two_adds();
   MethodDesc& m = desc.methods[0];
   m.values.push_back(constant({4}, 1));
@@ -162,7 +162,7 @@ TEST_F(Preparing, DoesNotTakeForAConstantWhatIsReplaced) {
 }
 
 // A number that is only known when the program runs.
-TEST_F(Preparing, LeavesOutCallsWithNumbersThatAreComputed) {
+TEST_F(MethodPrepareTest, SkipsCallsWithComputedNumbers) {
   ProgramDesc desc = two_adds();
   MethodDesc& m = desc.methods[0];
   m.values.emplace_back(int64_t{3});

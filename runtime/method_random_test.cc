@@ -8,8 +8,8 @@
 #include <memory>
 #include <random>
 
-#include "format/write/test_programs.h"
-#include "runtime/contract_kernels.h"
+#include "format/write/programs_testing.h"
+#include "runtime/contract_kernels_testing.h"
 #include "runtime/program.h"
 
 namespace berth {
@@ -110,7 +110,7 @@ class Generator {
   int32_t argument(const MethodDesc& method, const Parameter& parameter) {
     for (int tries = 0; tries < 20; ++tries) {
       const int32_t index = any();
-      const format::ValueDesc& value = method.values[static_cast<size_t>(index)];
+      const format::ValueDesc& value = method.values[index];
       const bool tensor = std::holds_alternative<TensorDesc>(value);
       const bool wants_tensor = parameter.kind == ArgKind::kTensor || parameter.kind == ArgKind::kView;
       const bool wants_list = parameter.kind == ArgKind::kIntList;
@@ -176,7 +176,7 @@ void try_program(uint32_t seed, Tally* tally) {
     // Sometimes a smaller one, in memory that is only that large.
     std::vector<int32_t> sizes(info->sizes.begin(), info->sizes.end());
     if (info->dynamism == ShapeDynamism::kBounded && generator.below(2) == 0) sizes[0] = 1;
-    const size_t bytes = static_cast<size_t>(sizes[0] * sizes[1]) * element_size(info->dtype);
+    const size_t bytes = (sizes[0] * sizes[1]) * element_size(info->dtype);
     EXPECT_EQ(method->set_input(i, take(bytes).data(), sizes, info->dtype), Error::kOk);
   }
   for (size_t i = 0; i < meta.num_outputs(); ++i) {
@@ -193,7 +193,7 @@ void try_program(uint32_t seed, Tally* tally) {
   ASSERT_EQ(file, before);
 }
 
-TEST(RandomPrograms, TouchNothingThatIsNotTheirs) {
+TEST(MethodRandom, RandomProgramsTouchOnlyTheirOwnMemory) {
   Tally tally;
   const uint32_t first = std::random_device()();
   constexpr uint32_t kPrograms = 4000;

@@ -1,4 +1,4 @@
-// The interpreter: one instruction after the other.
+// The interpreter.
 
 #include <cinttypes>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace berth::internal {
 
 void instruction_place(const MethodData& data, size_t index, char (&place)[96]) {
   const char* name = "";
-  // Right after the last one there is the end.
+  // The end follows the last instruction.
   static constexpr Instruction kEnd = {{nullptr}, nullptr, nullptr, 0, Instruction::Kind::kFree};
   const Instruction& instruction = index < data.counts.instructions ? data.instructions[index] : kEnd;
   switch (instruction.kind) {
@@ -32,7 +32,7 @@ Error fail_here(MethodData& data, Error error, const char* message) {
   char place[96];
   instruction_place(data, data.position, place);
   format::fail(&data.report, error, place, "%s", message);
-  if (!data.rehearsing) log_message(LogLevel::kError, "%s: %s: %s", place, to_string(error), message);
+  if (!data.quiet) log_message(LogLevel::kError, "%s: %s: %s", place, to_string(error), message);
   return error;
 }
 
@@ -44,8 +44,8 @@ Error call_kernel(MethodData& data, const Instruction& instruction, Span<EValue*
   return fail_here(data, error, context.message() == nullptr ? "the kernel gave no reason" : context.message());
 }
 
-// Values may have changed since the method was loaded. An Int where the kernel takes a float becomes a Double here,
-// since the value may be another call's integer too.
+// Values may have changed since the method was loaded. An Int is converted to a Double for each call that takes a
+// float, since another call may take the same value as an integer.
 Error call_checked(MethodData& data, const Instruction& instruction) {
   Signature signature;
   if (!Signature::parse(instruction.kernel->signature, &signature)) return Error::kInternal;
@@ -73,10 +73,10 @@ Error call_delegate(MethodData& data, const Instruction& instruction) {
   return fail_here(data, error, context.message() == nullptr ? "the backend gave no reason" : context.message());
 }
 
-// A tensor is false if one of its elements is.
+// A tensor is false if any of its elements is false.
 Error read_condition(MethodData& data, const EValue& value, bool* truth) {
   if (value.is_bool()) {
-    *truth = value.truth();
+    *truth = value.to_bool();
     return Error::kOk;
   }
   if (!value.is_tensor() || value.tensor().dtype() != DType::kBool || value.tensor().raw() == nullptr ||

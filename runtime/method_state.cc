@@ -1,12 +1,11 @@
-// MethodLoader: state that nothing in the file marks as such. ExecuTorch's exporter gives a mutable buffer whose
-// initial value it was told not to keep neither a name nor a value: such state is seen only by what the program does
-// with it.
+// MethodLoader: unmarked state. For a mutable buffer whose initial value is not exported, ExecuTorch's exporter writes
+// neither a name nor a value, so only the instructions show that it is state.
 //
-// A planned tensor is such state when the first that instructions do with it, in the order of the file, is to read it
-// or to change a part of it, while it is no input and its bytes are nobody else's: where an instruction, a caller or
-// the file gives any of them to another value, the tensor is a view of that one. What et_view and moves make gives
-// none, they are names of what is read. What a delegate is called with last and nothing mentioned before are its
-// results and its scratch memory (as in format/verify_plan.h), and no state.
+// A planned tensor is unmarked state if the first instruction that uses it, in the order of the file, reads it or
+// writes a part of it, it is not an input, and it shares no bytes with a value that an instruction, the caller or the
+// file sets: otherwise it is a view of that value. The results of et_view and moves do not count, since they are views
+// of what is read. The last arguments of a delegate's call, if nothing mentioned them before, are its results and its
+// scratch (as in format/plan_check/verify_plan.h), not state.
 #include <cstring>
 
 #include "base/math.h"
@@ -25,7 +24,7 @@ bool is_named(const fb::Tensor& tensor) {
 
 constexpr uint8_t kMentioned = kReadFirst | kMadeFirst | kNamedFirst;
 
-// A first mention of a value; later ones say nothing new.
+// Records the first mention of a value; later ones do not matter.
 void mention(MethodData& data, const EValue& value, uint8_t how) {
   uint8_t& flags = data.value_flags[&value - data.values];
   if ((flags & kMentioned) == 0) flags |= how;
@@ -41,7 +40,7 @@ void mention_all(MethodData& data, const EValue& value, uint8_t how) {
 
 }  // namespace
 
-// A run of bytes in an arena.
+// A range of bytes in an arena.
 struct MethodLoader::Bytes {
   uint32_t arena = 0;
   uint64_t begin = 0;
@@ -50,7 +49,7 @@ struct MethodLoader::Bytes {
   bool overlap(const Bytes& other) const { return arena == other.arena && begin < other.end && other.begin < end; }
 };
 
-// False for what lies in no arena, or has no bytes.
+// False for tensors without bytes or outside of arenas.
 bool MethodLoader::find_bytes(size_t value, Bytes* bytes) const {
   const fb::Tensor* tensor = format::tensor_at(plan_, static_cast<int64_t>(value));
   uint64_t nbytes = 0;
@@ -74,10 +73,10 @@ void MethodLoader::mark_given(MethodData& data) const {
 }
 
 void MethodLoader::mention_call(MethodData& data, const Instruction& call, const Signature& signature) const {
-  // What these change they fill, here or in a loop.
+  // These write all of their argument, here or in a loop.
   const bool replaces = std::strcmp(call.kernel->name, "aten::copy_") == 0 ||
                         std::strcmp(call.kernel->name, "executorch_prim::et_copy_index.tensor") == 0;
-  for (const bool results : {false, true}) {  // what is read is read first
+  for (const bool results : {false, true}) {  // reads come before writes
     for (size_t a = 0; a < call.count; ++a) {
       const Parameter& parameter = signature.parameters()[a];
       const bool view = parameter.kind == ArgKind::kView;
@@ -103,7 +102,7 @@ void MethodLoader::mention_others(MethodData& data, const Instruction& instructi
   }
 }
 
-// Whether any of `bytes`, those of `value`, are another value's; looked for next to it first, where views stand.
+// Whether another value shares any of `bytes`, those of `value`. Searches near `value` first, where its views are.
 bool MethodLoader::is_view(const MethodData& data, size_t value, const Bytes& bytes, uint64_t* steps) const {
   for (size_t distance = 1; distance < data.counts.values; ++distance) {
     for (const bool before : {true, false}) {
@@ -119,7 +118,7 @@ bool MethodLoader::is_view(const MethodData& data, size_t value, const Bytes& by
 }
 
 Error MethodLoader::zero_unmarked_state(MethodData& data) {
-  // Far more than views need, which stand near what they are views of.
+  // Far more than valid files need, whose views are near what they view.
   const uint64_t most = 64 * view_.flatbuffer().size() + (uint64_t{1} << 22);
   uint64_t steps = 0;
   for (size_t i = 0; planned_ != nullptr && i < data.counts.values; ++i) {
@@ -129,11 +128,11 @@ Error MethodLoader::zero_unmarked_state(MethodData& data) {
     if (is_view(data, i, bytes, &steps)) continue;
     if (steps > most) {
       return fail(Error::kOutOfResources, "values", i,
-                  "finding state takes far more steps than a file of this size needs");
+                  "finding state takes more steps than a valid file of this size needs");
     }
-    if ((data.flags_of(data.values[i].tensor()) & kLateTensor) != 0) {
+    if ((data.flags_of(data.values[i].tensor()) & kDeferredTensor) != 0) {
       return fail(Error::kInvalidProgram, "values", i,
-                  "it is read before anything makes it, and arena %u gets its "
+                  "it is read before it is written, so it is state, but arena %u gets its "
                   "memory after the load",
                   bytes.arena);
     }

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/device_programs.h"
-#include "runtime/test_kernels.h"
+#include "runtime/device_programs_testing.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -49,7 +49,7 @@ std::vector<float> run(OnDevices& on, const std::vector<float>& x) {
   return {y, y + 4};
 }
 
-TEST(UnmarkedState, IsZeroAtTheStartInDirtyMemory) {
+TEST(MethodState, UnmarkedStateIsZeroAtTheStartInDirtyMemory) {
   OnDevices on(counter());
   on.more_kernels = testing::kernels();
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
@@ -59,7 +59,7 @@ TEST(UnmarkedState, IsZeroAtTheStartInDirtyMemory) {
 }
 
 // relu reads s only by another name, which lies at the bytes of s.
-TEST(UnmarkedState, IsZeroAtTheStartWhenReadByAnotherName) {
+TEST(MethodState, UnmarkedStateIsZeroWhenReadThroughAnAlias) {
   for (const bool by_move : {false, true}) {
     ProgramDesc desc = counter();
     MethodDesc& m = desc.methods[0];
@@ -81,7 +81,7 @@ TEST(UnmarkedState, IsZeroAtTheStartWhenReadByAnotherName) {
 }
 
 // What ExecuTorch does to names of state: s seen as 2x2 and as 4, both at its bytes, neither written.
-TEST(UnmarkedState, IsNotLookedForInViewsOfOtherState) {
+TEST(MethodState, UnmarkedStateIsNotSoughtInViewsOfOtherState) {
   ProgramDesc desc = counter();
   MethodDesc& m = desc.methods[0];
   auto& state = std::get<format::TensorDesc>(m.values[3]);
@@ -99,7 +99,7 @@ TEST(UnmarkedState, IsNotLookedForInViewsOfOtherState) {
 }
 
 // A view of what an instruction makes: nothing of the arena is written at load.
-TEST(UnmarkedState, IsNotLookedForInViewsOfResults) {
+TEST(MethodState, UnmarkedStateIsNotSoughtInViewsOfResults) {
   ProgramDesc desc = counter();
   MethodDesc& m = desc.methods[0];
   m.values[3] = tensor({2, 2}, 16);
@@ -123,7 +123,7 @@ ProgramDesc device_state() {
   return desc;
 }
 
-TEST(UnmarkedState, OfADeviceIsZeroAtTheStart) {
+TEST(MethodState, UnmarkedStateOfADeviceIsZeroAtTheStart) {
   OnDevices on(device_state());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.cuda.count(Kind::kHostToDevice), 1u);
@@ -132,14 +132,14 @@ TEST(UnmarkedState, OfADeviceIsZeroAtTheStart) {
   EXPECT_EQ(arena[47], 0xcd);
 }
 
-// A delegate's results and scratch memory are no state: nothing is copied at load.
-TEST(UnmarkedState, IsNoResultOfADelegate) {
+// A delegate's results and scratch memory are not state: nothing is copied at load.
+TEST(MethodState, ADelegatesResultIsNotState) {
   OnDevices on(testing::delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.cuda.copies(), 0u);
 }
 
-TEST(UnmarkedState, ThatCannotBeZeroedIsAnErrorWithItsPlace) {
+TEST(MethodState, StateThatCannotBeZeroedIsAnErrorWithItsPlace) {
   OnDevices on(device_state());
   on.cuda.fail_copy = 1;
   EXPECT_EQ(on.load(), Error::kInternal);

@@ -1,4 +1,4 @@
-// Symbolic dimensions of inputs, held to what the compiler knew of them (fb::Symbol, fb::SymbolicDimension).
+// Checks the symbolic dimensions of inputs against what the compiler recorded (fb::Symbol, fb::SymbolicDimension).
 
 #include <cstdio>
 
@@ -50,12 +50,12 @@ int64_t operand(const MethodData& data, const fb::Operand* operand, size_t befor
   return static_cast<size_t>(operand->symbol()) < before ? data.symbols[operand->symbol()] : kUnknown;
 }
 
-// Neither overflows: kUnknown, the one integer without a negative, is no operand.
+// Neither overflows, because kUnknown, the only integer without a negation, is never an operand.
 bool leaves_below(int64_t a, int64_t b) { return a % b != 0 && (a < 0) != (b < 0); }
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (leaves_below(a, b) ? 1 : 0); }
 int64_t floor_mod(int64_t a, int64_t b) { return a % b + (leaves_below(a, b) ? b : 0); }
 
-// The value of a computed symbol; kUnknown where an operand is, or where there is none.
+// The value of a computed symbol; kUnknown if an operand is unknown or there is no result.
 int64_t evaluate(const MethodData& data, const fb::Symbol& symbol, size_t index) {
   const int64_t a = operand(data, symbol.a(), index);
   const int64_t b = operand(data, symbol.b(), index);
@@ -78,10 +78,10 @@ Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> si
   if (data.counts.symbols == 0) return Error::kOk;
   return for_each_dimension(data, index, [&](int axis, int32_t symbol_index) {
     const fb::Symbol& symbol = *symbol_at(data, symbol_index);
-    const int64_t size = sizes[static_cast<size_t>(axis)];
+    const int64_t size = sizes[axis];
     if (size >= symbol.min() && size <= symbol.max()) return Error::kOk;
     char expected[120];
-    std::snprintf(expected, sizeof(expected), "(%.32s) lies between %lld and %lld", format::text(symbol.name()),
+    std::snprintf(expected, sizeof(expected), "(%.32s) is between %lld and %lld", format::text(symbol.name()),
                   static_cast<long long>(symbol.min()), static_cast<long long>(symbol.max()));
     return fail_dimension(data, index, axis, size, expected);
   });
@@ -107,7 +107,7 @@ Error check_symbol_relations(MethodData& data) {
       const int64_t found = data.inputs[i].tensor->size(axis);
       if (expected == kUnknown || expected == found) return Error::kOk;
       char text[96];
-      std::snprintf(text, sizeof(text), "(%.32s) is %lld by the other inputs",
+      std::snprintf(text, sizeof(text), "(%.32s) is %lld according to the other inputs",
                     format::text(symbol_at(data, symbol)->name()), static_cast<long long>(expected));
       return fail_dimension(data, i, axis, found, text);
     }));

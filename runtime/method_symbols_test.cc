@@ -3,7 +3,7 @@
 #include <string>
 
 #include "format/write/meta_desc.h"
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -60,26 +60,27 @@ Error run(Method& method, int n_of_x, int n_of_y, int size_of_z) {
   return method.execute();
 }
 
-TEST(Symbols, SizesThatAgreeRun) {
+TEST(MethodSymbols, SizesThatAgreeRun) {
   Ready r = ready(symbolic());
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   EXPECT_EQ(run(*r.method, 3, 3, 5), Error::kOk) << r.method->last_report().message;
   EXPECT_EQ(run(*r.method, 8, 8, 10), Error::kOk) << r.method->last_report().message;
 }
 
-TEST(Symbols, ASizeOutsideOfItsRangeIsRefusedThoughItFits) {
+TEST(MethodSymbols, ASizeOutsideItsRangeIsRefusedThoughItFits) {
   Ready r = ready(symbolic());
   ASSERT_EQ(r.error, Error::kOk);
   // 1 x 4 elements fit into 8 x 4; the model was not made for one row.
   EXPECT_EQ(set_floats(*r.method, 0, std::vector<float>(4), {1, 4}), Error::kInvalidArgument);
-  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 0 (n) lies between 2 and 8, found 1");
+  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 0 (n) is between 2 and 8, found 1");
 }
 
-TEST(Symbols, InputsThatDisagreeAreRefused) {
+TEST(MethodSymbols, InputsThatDisagreeAreRefused) {
   Ready r = ready(symbolic());
   ASSERT_EQ(r.error, Error::kOk);
   EXPECT_EQ(run(*r.method, 3, 4, 5), Error::kInvalidArgument);
-  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 0 (n) is 3 by the other inputs, found 4");
+  EXPECT_STREQ(r.method->last_report().message,
+               "the size of dimension 0 (n) is 3 according to the other inputs, found 4");
   EXPECT_EQ(run(*r.method, 4, 4, 5), Error::kInvalidArgument);
   EXPECT_STREQ(r.method->last_report().place, "methods[forward].inputs[2]");
   EXPECT_EQ(run(*r.method, 4, 4, 6), Error::kOk);
@@ -87,7 +88,7 @@ TEST(Symbols, InputsThatDisagreeAreRefused) {
 
 // A file may compute with any numbers: rounded down as in Python, and never beyond 64 bits. -1: there is no such
 // number, and nothing is held to it.
-TEST(Symbols, AreComputedFromAnyNumbers) {
+TEST(MethodSymbols, ExpressionsOfAnyNumbersAreSafe) {
   struct Case {
     fb::SymbolKind kind;
     int64_t a;
@@ -128,7 +129,7 @@ TEST(Symbols, AreComputedFromAnyNumbers) {
   }
 }
 
-TEST(Symbols, NamesAreThere) {
+TEST(MethodSymbols, AreNamed) {
   Ready r = ready(symbolic());
   ASSERT_EQ(r.error, Error::kOk);
   EXPECT_STREQ(r.method->meta().input_names(0).name, "pixels");

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -223,7 +223,7 @@ ProgramDesc counter() {
 }
 
 // Holds row 152, row 153.
-TEST(Method, StateBeginsWithItsInitialValueAndLastsFromRunToRun) {
+TEST(Method, StateStartsFromItsInitialValueAndPersists) {
   Ready r = ready(counter());
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(set_floats(*r.method, 0, {2}, {1}), Error::kOk);
@@ -272,17 +272,17 @@ TEST(Method, ALoopEnds) {
   Ready r = ready(loop(1000));
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(r.method->execute(), Error::kOk);
-  EXPECT_EQ(r.method->get_output(0).integer(), 1000);
+  EXPECT_EQ(r.method->get_output(0).to_int(), 1000);
 }
 
-TEST(Method, AnEndlessLoopEndsToo) {
+TEST(Method, AnEndlessLoopIsEnded) {
   Ready r = ready(loop(INT64_MAX));
   ASSERT_EQ(r.error, Error::kOk);
   EXPECT_EQ(r.method->execute(), Error::kInvalidProgram);
   EXPECT_NE(std::string(r.method->last_report().message).find("10000000"), std::string::npos);
 }
 
-TEST(Method, AnIntegerGivenForAFloatIsTaken) {
+TEST(Method, AnIntegerIsAcceptedForAFloat) {
   MethodDesc method;
   method.values = {int64_t{3}, tensor({2}, 0)};
   method.outputs = {1};
@@ -296,7 +296,7 @@ TEST(Method, AnIntegerGivenForAFloatIsTaken) {
 }
 
 // Holds row 218.
-TEST(Method, OutputsOfEveryKindAreWhatTheFileHas) {
+TEST(Method, OutputsOfEveryKindAreThoseOfTheFile) {
   MethodDesc method;
   method.values = {int64_t{-7},
                    2.5,
@@ -315,19 +315,19 @@ TEST(Method, OutputsOfEveryKindAreWhatTheFileHas) {
   Ready r = ready(program);
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(r.method->execute(), Error::kOk);
-  EXPECT_EQ(r.method->get_output(0).integer(), -7);
-  EXPECT_EQ(r.method->get_output(1).real(), 2.5);
-  EXPECT_TRUE(r.method->get_output(2).truth());
-  EXPECT_EQ(std::string(r.method->get_output(3).text().data, r.method->get_output(3).text().size), "text");
+  EXPECT_EQ(r.method->get_output(0).to_int(), -7);
+  EXPECT_EQ(r.method->get_output(1).to_double(), 2.5);
+  EXPECT_TRUE(r.method->get_output(2).to_bool());
+  EXPECT_EQ(std::string(r.method->get_output(3).to_string().data, r.method->get_output(3).to_string().size), "text");
   EXPECT_TRUE(r.method->get_output(4).is_none());
   EXPECT_EQ(floats(r.method->get_output(5)), (std::vector<float>{1, -2}));
   EXPECT_EQ(r.method->get_output(6).doubles()[1], -2);
   EXPECT_TRUE(r.method->get_output(7).bools()[0]);
-  EXPECT_EQ(r.method->get_output(8).items()[1]->integer(), 9);
+  EXPECT_EQ(r.method->get_output(8).items()[1]->to_int(), 9);
   EXPECT_TRUE(r.method->get_output(9).items()[0]->is_tensor());
 }
 
-TEST(Method, ANumberThatWasCompiledInCannotBeChanged) {
+TEST(Method, ACompiledInNumberCannotBeChanged) {
   MethodDesc method;
   method.values = {int64_t{3}, 2.0, true, std::string("mode"), format::NullDesc{}};
   method.inputs = {0, 1, 2, 3, 4};
@@ -394,7 +394,7 @@ TEST(Method, StackTracesDoNotChangeWhatRuns) {
 }
 
 // Holds row 64.
-TEST(Method, ARunThatIsNotOverIsNotBegunAgain) {
+TEST(Method, AnUnfinishedRunIsNotStartedAgain) {
   Ready r = ready(add_relu());
   ASSERT_EQ(set_floats(*r.method, 0, {0, 0, 4, 0}, {4}), Error::kOk);
   ASSERT_EQ(r.method->step(), Error::kOk);
@@ -427,7 +427,7 @@ TEST(Method, StepsAreTheInstructionsOfARun) {
 }
 
 // Holds row 64: after an error a run begins anew.
-TEST(Method, AKernelsErrorHasThePlaceAndTheReason) {
+TEST(Method, AFailedKernelHasThePlaceAndTheReason) {
   ProgramDesc desc = dynamic_relu();
   MethodDesc& method = desc.methods[0];
   method.values.push_back(bounded(tensor({2, 4}, 64)));

@@ -1,4 +1,4 @@
-// What makes a first run as fast as others: constants that are brought in, delegates that rehearse.
+// What keeps the first run from being slower than others: constants are prefaulted, delegates warmed up.
 
 #include "runtime/method.h"
 #include "runtime/method_loader.h"
@@ -22,7 +22,7 @@ void visit(MethodData& data, const EValue& value, const MemoryVisitor& read) {
 
 }  // namespace
 
-void MethodLoader::bring_in(MethodData& data, const Instruction& call, const MemoryVisitor& read) const {
+void MethodLoader::visit_constants(MethodData& data, const Instruction& call, const MemoryVisitor& read) const {
   for (uint32_t a = 0; read.call != nullptr && a < call.count; ++a) {
     if (static_cast<int>(a) != call.kernel->picked_argument) visit(data, *call.args[a], read);
   }

@@ -1,12 +1,12 @@
 // What a host is told before the first run. The fears: pages of a table brought in of which a run reads ten rows,
-// memory that is no constant touched, a weight brought in again after its kernel gave its pages back, a run that
+// memory that is not a constant touched, a weight brought in again after its kernel gave its pages back, a run that
 // computes something else afterwards.
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -26,18 +26,18 @@ struct Table {
   explicit Table(int picked) {
     entries[0].name = "aten::add.out";
     entries[0].signature = "Tensor self, Tensor other, Scalar alpha=1 -> Tensor out";
-    entries[0].call = testing::add;
+    entries[0].call = untyped<testing::add>;
     entries[0].prepare = prepare;
     entries[0].release = [](void*) {};
     entries[0].picked_argument = picked;
     entries[1].name = "aten::relu.out";
     entries[1].signature = "Tensor self -> Tensor out";
-    entries[1].call = testing::relu;
+    entries[1].call = untyped<testing::relu>;
   }
   KernelEntry entries[2];
 };
 
-// Loads once more, into the memory of the first load, with somebody who listens.
+// Loads once more, into the memory of the first load, with a visitor.
 void load_again(testing::Ready& r) {
   visits_.clear();
   visits_when_prepared_ = 0;
@@ -51,7 +51,7 @@ void load_again(testing::Ready& r) {
   if (method.ok()) r.method = std::make_unique<Method>(std::move(*method));
 }
 
-TEST(WarmUp, NamesConstantsAndNothingElse) {
+TEST(MethodWarmUp, NamesConstantsOnly) {
   const Table table(-1);
   testing::Ready r =
       testing::ready(format::testing::add_relu(), Verification::kFull, "forward", nullptr, KernelTable(table.entries));
@@ -69,7 +69,7 @@ TEST(WarmUp, NamesConstantsAndNothingElse) {
   EXPECT_EQ(testing::floats(r.method->get_output(0)), (std::vector<float>{0, 2, 1, 4}));
 }
 
-TEST(WarmUp, NamesAConstantBeforeItsKernelIsMadeReady) {
+TEST(MethodWarmUp, NamesAConstantBeforeItsKernelIsPrepared) {
   const Table table(-1);
   testing::Ready r =
       testing::ready(format::testing::add_relu(), Verification::kFull, "forward", nullptr, KernelTable(table.entries));
@@ -79,7 +79,7 @@ TEST(WarmUp, NamesAConstantBeforeItsKernelIsMadeReady) {
   EXPECT_EQ(visits_.size(), 1u);
 }
 
-TEST(WarmUp, LeavesTablesOfWhichRowsArePicked) {
+TEST(MethodWarmUp, SkipsTablesOfWhichRowsArePicked) {
   for (const int picked : {0, 1, 2}) {
     const Table table(picked);
     testing::Ready r = testing::ready(format::testing::add_relu(), Verification::kFull, "forward", nullptr,

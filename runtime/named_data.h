@@ -1,4 +1,4 @@
-// NamedDataMap: blobs by key, from wherever they lie: the program's own file, or data files beside it.
+// NamedDataMap: blobs by key, from the program's own file or from data files.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace berth {
 
-/// May be asked from several threads. Must outlive what was loaded with it.
+/// Thread-safe. Must outlive every Program that was loaded with it.
 class NamedDataMap {
  public:
   virtual ~NamedDataMap() = default;
 
-  /// The bytes of `key` (null-terminated), at a multiple of 16; they stay until the buffer is given back. NotFound when
-  /// there are none; AccessFailed or InvalidExternalData when they cannot be read.
+  /// The blob of `key` (null-terminated), at a multiple of 16, valid until the buffer is freed. NotFound when there is
+  /// none; AccessFailed or InvalidExternalData when it cannot be read.
   virtual Result<FreeableBuffer> get(const char* key) const = 0;
 
-  /// Maps of the same identity give the same bytes for the same key, as long as one of them lives.
+  /// Maps with the same identity return the same bytes for the same key, as long as one of them lives.
   virtual const void* identity() const { return this; }
 
-  /// Whether the blob under `key` may be used as a tensor of this type, sizes and dimension order: InvalidExternalData
-  /// when the map knows that it is another. Ok otherwise, also when there is no such blob.
+  /// Checks that the blob of `key` can be used as a tensor of this type, sizes and dimension order: InvalidExternalData
+  /// when it is known to be different. Ok otherwise, also when there is no such blob.
   virtual Error check(const char* key, DType dtype, Span<const int32_t> sizes, Span<const uint8_t> dim_order) const {
     static_cast<void>(key);
     static_cast<void>(dtype);

@@ -4,9 +4,9 @@
 
 #include <cstring>
 
-#include "runtime/count_allocations.h"
-#include "runtime/device_programs.h"
-#include "runtime/test_kernels.h"
+#include "runtime/count_allocations_testing.h"
+#include "runtime/device_programs_testing.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -23,7 +23,7 @@ TEST_F(NoHeap, TheHookCounts) {
   delete b;
 }
 
-TEST_F(NoHeap, LoadingAndRunningTakeNothing) {
+TEST_F(NoHeap, LoadAndRunTakeNothing) {
   const std::vector<uint8_t> file = format::testing::bytes_of(format::testing::add_relu());
   alignas(64) static uint8_t method_memory[8192], arena[64];
   const float x[4] = {0, 0, 4, 0};

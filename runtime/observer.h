@@ -1,5 +1,5 @@
-// InstructionObserver: told of each instruction of a Method as it runs: profilers, tests that look at memory between
-// instructions, fault injection. Without one, an instruction costs what it costs.
+// InstructionObserver: called before and after each instruction of a Method, for profilers, fault injection, and tests
+// that inspect memory. Costs nothing when there is none.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace berth {
 
-/// An instruction that computes: jumps and frees are not told. Lives for the call.
+/// An instruction that computes; jumps and frees are not reported. Valid during the call.
 struct InstructionEvent {
-  /// The method's name; "delegate" for the program within a delegate's payload.
+  /// The method's name; "delegate" inside a delegate.
   const char* method;
   size_t index;
   /// As Method::instruction_name.
   const char* name;
-  /// A kernel's arguments in the order of its schema, a delegate's as its call has them; of a move, from and to.
+  /// A kernel's arguments in the order of its schema; a delegate's in the order of its call; of a move, source and
+  /// target.
   Span<EValue* const> args;
   bool is_delegate;
 };
 
-/// What it is told nests: a delegate that runs a program tells of its instructions between before() and after() of its
-/// call. Called on the thread that runs the Method.
+/// Calls nest: the instructions inside a delegate are reported between before() and after() of the delegate's call.
+/// Called on the thread that runs the Method.
 class InstructionObserver {
  public:
   virtual ~InstructionObserver() = default;
-  /// An error ends the run in place of the instruction, which is not run then and of which after() does not hear.
+  /// An error ends the run: the instruction is not run, and after() is not called for it.
   virtual Error before(const InstructionEvent& event) = 0;
-  /// `result` is what the instruction gave.
+  /// `result` is the instruction's result.
   virtual void after(const InstructionEvent& event, Error result) = 0;
 };
 

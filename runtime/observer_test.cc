@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -36,7 +36,7 @@ class Diary final : public InstructionObserver {
   std::vector<std::string> lines;
 };
 
-TEST(ProfilesMissInstructions, EachIsToldBeforeAndAfter) {
+TEST(Observer, SeesEveryInstructionBeforeAndAfter) {
   Ready r = ready(add_relu());
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(set_floats(*r.method, 0, {8, 0, 4, 0}, {4}), Error::kOk);
@@ -52,7 +52,7 @@ TEST(ProfilesMissInstructions, EachIsToldBeforeAndAfter) {
   EXPECT_TRUE(diary.lines.empty());
 }
 
-TEST(FaultsAreRunPast, AnObserversErrorEndsTheRun) {
+TEST(Observer, ItsErrorEndsTheRun) {
   Ready r = ready(add_relu());
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(set_floats(*r.method, 0, {0, 0, 4, 0}, {4}), Error::kOk);

@@ -44,21 +44,21 @@ void expect_int(const char* name, std::vector<EValue> args, int64_t expected) {
   const Outcome outcome = call(name, args);
   ASSERT_EQ(outcome.error, Error::kOk) << name;
   ASSERT_TRUE(outcome.value.is_int()) << name;
-  EXPECT_EQ(outcome.value.integer(), expected) << name;
+  EXPECT_EQ(outcome.value.to_int(), expected) << name;
 }
 
 void expect_double(const char* name, std::vector<EValue> args, double expected) {
   const Outcome outcome = call(name, args);
   ASSERT_EQ(outcome.error, Error::kOk) << name;
   ASSERT_TRUE(outcome.value.is_double()) << name;
-  EXPECT_EQ(outcome.value.real(), expected) << name;
+  EXPECT_EQ(outcome.value.to_double(), expected) << name;
 }
 
 void expect_bool(const char* name, std::vector<EValue> args, bool expected) {
   const Outcome outcome = call(name, args);
   ASSERT_EQ(outcome.error, Error::kOk) << name;
   ASSERT_TRUE(outcome.value.is_bool()) << name;
-  EXPECT_EQ(outcome.value.truth(), expected) << name;
+  EXPECT_EQ(outcome.value.to_bool(), expected) << name;
 }
 
 void expect_error(const char* name, std::vector<EValue> args, Error expected) {
@@ -80,7 +80,7 @@ TEST(PrimKernels, OverflowWrapsInsteadOfBeingUndefined) {
   expect_int("executorch_prim::neg.Scalar", {i(INT64_MIN)}, INT64_MIN);
 }
 
-TEST(PrimKernels, FloorDivisionRoundsDownAndTheOtherOneTowardsZero) {
+TEST(PrimKernels, FloorDivisionRoundsDownAndTruncDivisionTowardsZero) {
   expect_int("executorch_prim::floordiv.Scalar", {i(7), i(2)}, 3);
   expect_int("executorch_prim::floordiv.Scalar", {i(-7), i(2)}, -4);
   expect_int("executorch_prim::floordiv.Scalar", {i(7), i(-2)}, -4);
@@ -127,7 +127,7 @@ TEST(PrimKernels, RoundingIsHalfToEvenAndGivesIntegers) {
   expect_double("executorch_prim::sym_float.Scalar", {i(3)}, 3.0);
 }
 
-TEST(PrimKernels, NumbersWithoutAnIntegerAreErrors) {
+TEST(PrimKernels, NumbersThatAreNotIntegersAreErrors) {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double x : {infinity, -infinity, std::nan(""), 9223372036854775808.0, 1e300}) {
     expect_error("executorch_prim::round.Scalar", {d(x)}, Error::kInvalidArgument);
@@ -136,7 +136,7 @@ TEST(PrimKernels, NumbersWithoutAnIntegerAreErrors) {
   expect_int("executorch_prim::sym_int.Scalar", {d(-9223372036854775808.0)}, INT64_MIN);
 }
 
-TEST(PrimKernels, ChoicesTakeTheRightSide) {
+TEST(PrimKernels, SelectTakesTheRightSide) {
   expect_int("executorch_prim::sym_max.Scalar", {i(-3), i(4)}, 4);
   expect_int("executorch_prim::sym_min.Scalar", {i(-3), i(4)}, -3);
   expect_bool("executorch_prim::sym_not.Scalar", {b(true)}, false);
@@ -168,7 +168,7 @@ struct Floats {
   Tensor tensor;
 };
 
-TEST(PrimKernels, SizesAreReadFromBothEnds) {
+TEST(PrimKernels, SizesAreIndexedFromBothEnds) {
   Floats x({2, 3}, std::vector<float>(6));
   expect_int("aten::sym_size.int", {EValue(&x.tensor), i(1)}, 3);
   expect_int("aten::sym_size.int", {EValue(&x.tensor), i(-2)}, 2);

@@ -52,13 +52,13 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
 
 Error Program::take(Span<const KernelTable> tables, const LoadOptions& options, Report* report) {
   if (tables.size() > kMaxTables) {
-    return fail(report, Error::kInvalidArgument, "kernels", "at most %zu tables are taken, found %zu", kMaxTables,
+    return fail(report, Error::kInvalidArgument, "kernels", "at most %zu tables are supported, found %zu", kMaxTables,
                 tables.size());
   }
   for (const KernelTable& table : tables) tables_[table_count_++] = table;
   if (options.backends.size() > kMaxBackends) {
-    return fail(report, Error::kInvalidArgument, "backends", "at most %zu backends are taken, found %zu", kMaxBackends,
-                options.backends.size());
+    return fail(report, Error::kInvalidArgument, "backends", "at most %zu backends are supported, found %zu",
+                kMaxBackends, options.backends.size());
   }
   for (Backend* backend : options.backends) {
     if (backend == nullptr) {
@@ -70,7 +70,7 @@ Error Program::take(Span<const KernelTable> tables, const LoadOptions& options, 
     const Error error = devices_.add(mapping);
     if (error == Error::kOk) continue;
     return fail(report, error, "devices",
-                "%s cannot become %s: at most %zu devices are mapped, each once, and the host is none of them",
+                "%s cannot be mapped to %s: at most %zu devices can be mapped, each once, and never the host",
                 to_text(mapping.from).text, to_text(mapping.to).text, DeviceMap::kMax);
   }
   registry_ = options.registry == nullptr ? &DeviceAllocatorRegistry::instance() : options.registry;
@@ -113,7 +113,7 @@ Error Program::read(Report* report) {
   return format::ProgramView::open(program_.bytes(), file_size_, &view, report);
 }
 
-// Opened anew each time (a few tens of nanoseconds), so that this header needs none of FlatBuffers'.
+// Created on each call, which takes some tens of nanoseconds, so that program.h does not include FlatBuffers' headers.
 format::ProgramView Program::view() const {
   format::ProgramView view;
   BERTH_CHECK(format::ProgramView::open(program_.bytes(), file_size_, &view, nullptr) == Error::kOk);

@@ -1,4 +1,4 @@
-// Program: a program file, loaded and checked. The runtime's first door.
+// Program: a program file, loaded and checked. Start here to run one.
 //
 //     BufferLoader loader(file);
 //     Result<Program> program = Program::load(loader, portable::kernels(), {});
@@ -7,7 +7,8 @@
 //     method->execute();
 //     const Tensor& out = method->get_output(0).tensor();
 //
-// Nothing here takes memory from the heap: what a Program needs lies in it, what a Method needs the caller brings.
+// Nothing here allocates from the heap: a Program contains all that it needs, and the caller provides a Method's
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -43,12 +44,11 @@ class ProgramBlobs;
 using format::Report;
 
 enum class Verification : uint8_t {
-  /// Only what keeps a sound file from being misread. For files that one made oneself: a damaged one may crash.
+  /// Only what a valid file needs to be read correctly. For trusted files: a damaged one may crash.
   kMinimal,
   /// Every index, offset, size and name in the file, before anything is used; and, when a method is loaded, that
-  /// nothing
-  /// in its memory plan overwrites what is still to be read. The second needs as much method memory as memory_needed
-  /// says.
+  /// nothing in its memory plan overwrites bytes that are still to be read. The second check needs method memory, which
+  /// memory_needed() counts.
   kFull,
 };
 
@@ -56,124 +56,124 @@ struct LoadOptions {
   Verification verification = Verification::kFull;
   /// The allocators of devices; null: DeviceAllocatorRegistry::instance(). Must outlive the Program.
   const DeviceAllocatorRegistry* registry = nullptr;
-  /// What runs delegates, at most Program::kMaxBackends. The backends must outlive the Program; the span need not.
+  /// The backends that may run delegates, at most Program::kMaxBackends. They must outlive the Program; the span need
+  /// not.
   Span<Backend* const> backends;
-  /// At most DeviceMap::kMax, each `from` once; the host is not mapped. The span need not outlive load().
+  /// Devices to use instead of those in the file: at most DeviceMap::kMax, each `from` once, and never the host. The
+  /// span need not outlive load().
   Span<const DeviceMapping> devices;
-  /// Where constants lie that the file names but has not got; null: nowhere. Must outlive the Program.
+  /// Constants that the file names but does not contain; may be null. Must outlive the Program.
   const NamedDataMap* external = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
 };
 
-/// What a method is loaded with besides its memory.
+/// Options of load_method().
 struct MethodOptions {
   /// Null: everything runs on the calling thread. Must outlive the Method.
   ThreadPool* pool = nullptr;
   /// Filled when load_method() fails; may be null.
   Report* report = nullptr;
-  /// For kernels and delegates that need more than their arguments: KernelContext::user(). Must outlive the Method.
+  /// Application data for kernels and delegates: KernelContext::user(). Must outlive the Method.
   void* user = nullptr;
-  /// Told of each constant that a run reads from end to end (not of tables of which it picks rows), right before its
-  /// kernel is made ready, so that the host can bring its pages in at once. Delegates do the same.
+  /// Called for each constant that a run reads completely (not for tables of which it reads rows), right before its
+  /// kernel is prepared, so that the application can prefault its pages. Delegates do the same.
   MemoryVisitor read = {nullptr, nullptr};
-  /// Asked for parts of constants of which a run reads little, rows of an embedding say, which are not read in place
-  /// then. The system maps 64 KB and more of a file around each byte that is touched; reading a row of 1 KB from the
-  /// file leaves memory as it is. Without it such parts are copied like all memory. Delegates do the same.
+  /// Called to copy parts of constants of which a run reads little, such as rows of an embedding, so that they need not
+  /// be read in place. The system maps 64 KB and more of a file around each byte that is touched; reading a row of 1 KB
+  /// from the file does not. If null, such parts are copied from memory. Delegates do the same.
   MemoryFetcher fetch = {nullptr, nullptr};
-  /// Sets state on the host that begins as zeros; without it that is memset, which touches all of it. A host whose
-  /// arenas are pages of the system's can have it give new ones, which are taken when they are first written.
+  /// Called to clear state on the host; if null, memset is used, which touches all of it. An application whose arenas
+  /// are pages of the system can replace them with zero pages, which take memory only when they are first written.
   MemoryZeroer zero = {nullptr, nullptr};
 };
 
-/// How much memory a method needs on this machine, its delegates included.
+/// The memory that a method needs on this machine, its delegates included.
 struct MemoryNeeded {
-  /// For the temp memory of a method whose values were not looked at, see Program::memory_needed.
+  /// temp_bytes when there was too little scratch memory to compute it; see Program::memory_needed().
   static constexpr size_t kUnknown = SIZE_MAX;
 
-  /// Bytes of the method allocator, from an address that is a multiple of 16.
+  /// Bytes of the method memory, at an address that is a multiple of 16.
   size_t method_bytes = 0;
-  /// Bytes of the temp memory, from an address that is a multiple of 64.
+  /// Bytes of the temp memory, at an address that is a multiple of 64 (kTempAlignment).
   size_t temp_bytes = kUnknown;
-  /// Bytes of all arenas together; each by itself: MethodMeta.
+  /// Bytes of all arenas together; MethodMeta has the size of each.
   uint64_t arena_bytes = 0;
 };
 
-/// Immutable after load(): several threads may use one Program. Movable, but not while it is used.
+/// Immutable after load(): several threads may use one Program. Must not be moved while a Method of it lives.
 class Program {
  public:
-  /// How many tables of kernels a Program takes.
+  /// The largest number of kernel tables.
   static constexpr size_t kMaxTables = 8;
-  /// How many backends a Program takes.
+  /// The largest number of backends.
   static constexpr size_t kMaxBackends = 8;
 
-  /// Reads the file's program part and its constants (no copies when the loader maps), checks them and keeps them. A
-  /// kernel is looked for in the tables in their order, then among the primitive operators; so an application's own
-  /// kernels go first. The entries of the tables and the loader must outlive the Program; the span need not.
+  /// Loads and checks the program and its constants, without copies if the loader maps the file. Kernels are looked up
+  /// in the tables in order, then among the primitive operators; so put an application's own kernels first. The loader
+  /// and the entries of the tables must outlive the Program; the span need not.
   ///
-  /// Backends and devices are looked for when a method is loaded: a file whose devices this machine has not got can be
-  /// loaded and looked at.
+  /// Backends and devices are looked up when a method is loaded, so a file for devices that this machine does not have
+  /// can be loaded and inspected.
   ///
-  /// InvalidProgram for a file that is wrong; InvalidArgument for memory that is misaligned, too many tables, a null
-  /// backend or a mapping that makes no sense; the loader's errors. `options.report` then says where and why, and so
-  /// does the log hook.
+  /// InvalidProgram for an invalid file; InvalidArgument for misaligned memory, too many tables, a null backend or an
+  /// invalid device mapping; the loader's errors. `options.report` and the log hook say where and why.
   static Result<Program> load(const DataLoader& loader, Span<const KernelTable> tables,
                               const LoadOptions& options = {});
   static Result<Program> load(const DataLoader& loader, KernelTable kernels, const LoadOptions& options = {});
 
   size_t num_methods() const;
-  /// Null-terminated, in the file; null for an index that is not there.
+  /// Null-terminated, in the file; null when the index is out of range.
   const char* method_name(size_t index) const;
 
   /// InvalidArgument when there is no such method.
   Result<MethodMeta> method_meta(const char* name) const;
   Result<MethodMeta> method_meta(size_t index) const;
 
-  /// What load_method takes for this method, computed by the code that takes it, without taking anything. The temp
-  /// bytes depend on kernels, sizes and the number of threads: they are computed when `scratch` has room for
-  /// method_bytes bytes, in which the method's values are then laid out, and are MemoryNeeded::kUnknown when it has
-  /// not. Errors as load_method, except those of arenas.
+  /// The memory that load_method() needs for this method. method_bytes and arena_bytes are always computed. temp_bytes
+  /// depends on kernels, sizes and the number of threads: it is computed if `scratch` has at least method_bytes bytes,
+  /// in which the method's values are then laid out, and is MemoryNeeded::kUnknown otherwise; so call it twice. Errors
+  /// as load_method(), except those about arenas.
   ///
-  /// The payloads of delegates are checked in full, also where the program was loaded with Verification::kMinimal;
-  /// whatever else that did not check is trusted.
+  /// Delegate payloads are always fully verified, even if the program was loaded with Verification::kMinimal.
   Result<MemoryNeeded> memory_needed(const char* name, Span<uint8_t> scratch = {}, int threads = 1,
                                      Report* report = nullptr) const;
 
-  /// Makes a method ready to run: arenas must be as MethodMeta says, on their devices. State gets its initial value, on
-  /// whatever device it lies; state without one is zeroed. Delegates are loaded, one stream is made for each
-  /// device that the method uses. The Program, the memory and what is in `options` must outlive the Method; the Program
-  /// must not move while a Method of it lives.
+  /// Loads a method, ready to run. Arenas must have the sizes, alignments and devices that MethodMeta says. State gets
+  /// its initial value, on whatever device it is, or zeros if it has none. Delegates are loaded, and one stream is
+  /// created for each device that the method uses. The Program, the memory and the objects in `options` must outlive
+  /// the Method; the Program must not move while the Method lives.
   ///
-  /// Whatever can be said without taking anything is checked first; when something fails later, what was taken
-  /// (streams, delegates) is given back.
+  /// Checks as much as possible before acquiring anything; if something fails later, all that was acquired (streams,
+  /// delegates) is released.
   ///
-  /// InvalidArgument: no such method, or arenas that are missing, misaligned, on another device or among the other
-  /// memory. MemoryAllocationFailed: memory too small; the report has the number that is needed. OperatorMissing: the
-  /// report names the first kernel that is not there and how many more are missing. NotFound: a backend or device that
-  /// is not there. InvalidExternalData: constants beside the file that are too short. InvalidProgram, InvalidType,
-  /// NotSupported: a file that is wrong or asks for what no runtime does. Also what devices and backends return.
+  /// InvalidArgument: no such method, or arenas that are missing, misaligned, on another device or overlap other
+  /// memory. MemoryAllocationFailed: too little memory; the report says how much is needed. OperatorMissing: the report
+  /// names the first missing kernel and counts the others. NotFound: a backend or device is missing.
+  /// InvalidExternalData: external constants are too short. InvalidProgram, InvalidType, NotSupported: the file is
+  /// invalid or uses what no runtime supports. Also the errors of devices and backends.
   Result<Method> load_method(const char* name, const MemoryManager& memory, const MethodOptions& options) const;
   Result<Method> load_method(const char* name, const MemoryManager& memory, ThreadPool* pool = nullptr,
                              Report* report = nullptr) const {
     return load_method(name, memory, MethodOptions{pool, report, nullptr});
   }
 
-  /// A blob of the file by its key; NotFound when there is none. Read through the loader.
+  /// The blob of the file with this key, read through the loader; NotFound when there is none.
   Result<FreeableBuffer> named_data(const char* key) const;
 
-  /// Those that were given at load, or DeviceAllocatorRegistry::instance().
+  /// LoadOptions::registry, or DeviceAllocatorRegistry::instance().
   const DeviceAllocatorRegistry& registry() const { return *registry_; }
-  /// Null when none was given that has this name.
+  /// The first backend with this name; null when there is none.
   Backend* find_backend(const char* name) const;
-  /// Of several with this name, the first that serves `type`; if none does, the first.
+  /// The first backend with this name that serves `type`; if none does, the first with this name.
   Backend* find_backend(const char* name, DeviceType type) const;
-  /// What a device of the file is here.
+  /// The mapping from devices of the file to devices of this machine.
   const DeviceMap& devices() const { return devices_; }
 
-  /// The entry of the first table that has the operator; null when none has. `overload` may be empty or null.
+  /// The entry of the first table that has the operator; null when there is none. `overload` may be empty or null.
   const KernelEntry* find_kernel(const char* name, const char* overload) const;
 
-  /// The file's tables, for tools that look deeper.
+  /// The tables of the file, for tools.
   format::ProgramView view() const;
 
  private:

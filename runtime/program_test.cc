@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/kernels_testing.h"
 #include "runtime/log.h"
-#include "runtime/test_kernels.h"
 
 namespace berth {
 namespace {
@@ -53,15 +53,15 @@ Attempt attempt(const std::vector<uint8_t>& bytes) {
   return result;
 }
 
-TEST(ProgramFile, ASoundOneRuns) { EXPECT_EQ(attempt(format::testing::bytes_of(add_relu())).error, Error::kOk); }
+TEST(Program, ASoundFileRuns) { EXPECT_EQ(attempt(format::testing::bytes_of(add_relu())).error, Error::kOk); }
 
-TEST(ProgramFile, AWrongIdentifierIsRefused) {
+TEST(Program, AWrongIdentifierIsRefused) {
   std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   bytes[7] = '1';
   EXPECT_EQ(attempt(bytes).error, Error::kInvalidProgram);
 }
 
-TEST(ProgramFile, ARootOffsetOutsideIsRefused) {
+TEST(Program, ARootOffsetOutsideTheFileIsRefused) {
   for (const uint32_t root : {0u, 3u, 0x7fffffffu, 0xffffffffu}) {
     std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
     std::memcpy(bytes.data(), &root, sizeof(root));
@@ -69,7 +69,7 @@ TEST(ProgramFile, ARootOffsetOutsideIsRefused) {
   }
 }
 
-TEST(ProgramFile, ATruncatedOneIsRefusedAtEveryLength) {
+TEST(Program, ATruncatedFileIsRefusedAtEveryLength) {
   const std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   for (size_t length = 0; length < bytes.size(); ++length) {
     const Attempt result = attempt(std::vector<uint8_t>(bytes.begin(), bytes.begin() + static_cast<long>(length)));
@@ -79,7 +79,7 @@ TEST(ProgramFile, ATruncatedOneIsRefusedAtEveryLength) {
 }
 
 // Some flips change a number that any value fits; then the program runs, and nothing else is asked of it.
-TEST(ProgramFile, NoFlippedBitCrashes) {
+TEST(Program, NoFlippedBitCrashes) {
   const std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   for (size_t i = 0; i < bytes.size() * 8; ++i) {
     std::vector<uint8_t> flipped = bytes;
@@ -88,7 +88,7 @@ TEST(ProgramFile, NoFlippedBitCrashes) {
   }
 }
 
-TEST(ProgramFile, MisalignedMemoryIsRefused) {
+TEST(Program, MisalignedMemoryIsRefused) {
   const std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   std::vector<uint8_t> shifted(bytes.size() + 16);
   const BufferLoader loader{Span<const uint8_t>(shifted.data() + 1, bytes.size())};
@@ -98,7 +98,7 @@ TEST(ProgramFile, MisalignedMemoryIsRefused) {
   EXPECT_EQ(program.error(), Error::kInvalidArgument);
 }
 
-TEST(ProgramFile, AConstantLargerThanItsSegmentIsRefused) {
+TEST(Program, AConstantLargerThanItsSegmentIsRefused) {
   format::ProgramDesc desc = add_relu();
   std::get<format::TensorDesc>(desc.methods[0].values[1]).sizes = {5};
   const Attempt result = attempt(format::testing::bytes_of(desc));
@@ -106,7 +106,7 @@ TEST(ProgramFile, AConstantLargerThanItsSegmentIsRefused) {
   EXPECT_NE(std::string(result.report.place).find("values[1]"), std::string::npos) << result.report.place;
 }
 
-TEST(ProgramFile, AnEmptyMethodNameIsRefused) {
+TEST(Program, AnEmptyMethodNameIsRefused) {
   format::ProgramDesc desc = add_relu();
   desc.methods[0].name = "";
   EXPECT_EQ(attempt(format::testing::bytes_of(desc)).error, Error::kInvalidProgram);
@@ -130,7 +130,7 @@ class FailingLoader final : public DataLoader {
   mutable int allowed_;
 };
 
-TEST(ProgramFile, AReadThatFailsIsAnErrorEachTime) {
+TEST(Program, AFailedReadIsAnErrorEachTime) {
   const std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   int allowed = 0;
   for (; allowed < 10; ++allowed) {
@@ -158,7 +158,7 @@ TEST(Program, MethodsAreFoundByNameAndIndex) {
   EXPECT_EQ(program->method_meta(2).error(), Error::kInvalidArgument);
 }
 
-TEST(Program, MetaTellsInputsOutputsAndArenas) {
+TEST(Program, MetaHasInputsOutputsAndArenas) {
   const std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   const BufferLoader loader{Span<const uint8_t>(bytes)};
   const Result<Program> program = Program::load(loader, kernels());
@@ -180,8 +180,8 @@ TEST(Program, MetaTellsInputsOutputsAndArenas) {
   EXPECT_EQ(meta.num_operators(), 2u);
 }
 
-TEST(Program, AnApplicationsKernelGoesBeforeTheTables) {
-  static constexpr KernelEntry kOwn[] = {{"aten::relu.out", "Tensor self -> Tensor out", testing::relu}};
+TEST(Program, AnApplicationsKernelComesBeforeTheTables) {
+  static constexpr KernelEntry kOwn[] = {{"aten::relu.out", "Tensor self -> Tensor out", untyped<testing::relu>}};
   const KernelTable tables[] = {kOwn, kernels()};
   const std::vector<uint8_t> bytes = format::testing::bytes_of(add_relu());
   const BufferLoader loader{Span<const uint8_t>(bytes)};

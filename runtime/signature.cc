@@ -30,7 +30,7 @@ constexpr KindName kKindNames[] = {
 };
 
 bool find_kind(const char* begin, const char* end, ArgKind* out) {
-  const size_t length = static_cast<size_t>(end - begin);
+  const size_t length = end - begin;
   for (const KindName& entry : kKindNames) {
     if (std::strlen(entry.name) == length && std::memcmp(entry.name, begin, length) == 0) {
       *out = entry.kind;
@@ -70,7 +70,7 @@ bool accepts_items(Span<EValue* const> items, Tag tag, bool none) {
 }  // namespace
 
 bool Signature::mark_written(const char* begin, const char* end) {
-  const size_t length = static_cast<size_t>(end - begin);
+  const size_t length = end - begin;
   for (size_t i = 0; i < size_; ++i) {
     if (std::strncmp(names_[i], begin, length) == 0 && !name_character(names_[i][length])) {
       parameters_[i].written = true;
@@ -90,7 +90,7 @@ bool Signature::add(const char* begin, const char* end, bool output) {
   if (output && std::strncmp(begin, kWritten, kWrittenLength) == 0) {
     return mark_written(begin + kWrittenLength, name_end(begin + kWrittenLength));
   }
-  const char* space = static_cast<const char*>(std::memchr(begin, ' ', static_cast<size_t>(end - begin)));
+  const char* space = static_cast<const char*>(std::memchr(begin, ' ', end - begin));
   if (space == nullptr || size_ == kMaxParameters) return false;
   Parameter& parameter = parameters_[size_];
   parameter = Parameter();
@@ -157,7 +157,7 @@ const char* to_string(ArgKind kind) {
     case ArgKind::kFloatList: return "a list of floating-point numbers";
     case ArgKind::kBool: return "a boolean";
     case ArgKind::kBoolList: return "a list of booleans";
-    case ArgKind::kText: return "a text";
+    case ArgKind::kText: return "a string";
     case ArgKind::kSlot: return "a slot for a number";
     case ArgKind::kView: return "a tensor";
   }
@@ -168,7 +168,7 @@ const char* to_string(Tag tag) {
   switch (tag) {
     case Tag::kNone: return "none";
     case Tag::kTensor: return "a tensor";
-    case Tag::kString: return "a text";
+    case Tag::kString: return "a string";
     case Tag::kDouble: return "a floating-point number";
     case Tag::kInt: return "an integer";
     case Tag::kBool: return "a boolean";

@@ -1,9 +1,9 @@
-// Signature: a kernel's schema text, taken apart, and the rule by which a call's values are held to it.
+// Signature: a parsed kernel schema, and the check of a call's values against it.
 //
 //     "Tensor self, Scalar alpha=1, @ScalarType? dtype=None -> Tensor out"
 //
-// The language is that of format/operators.def, and two kinds of output beside its own: `slot`, a place for a number
-// whose value and tag the kernel replaces, and `view`, a tensor whose data pointer the kernel moves.
+// The language is that of format/operators.def, with two more kinds of output: `slot`, a number that the kernel
+// replaces, with its tag, and `view`, a tensor whose data pointer the kernel sets.
 #pragma once
 
 #include <cstddef>
@@ -31,27 +31,28 @@ enum class ArgKind : uint8_t {
 
 struct Parameter {
   ArgKind kind = ArgKind::kTensor;
-  /// None is accepted too.
+  /// Whether None is accepted too.
   bool optional = false;
-  /// The kernel writes the elements of this tensor (or of the tensors of this list) …
+  /// Whether the kernel writes the elements of this tensor (or of the tensors in this list) …
   bool written = false;
-  /// … and may resize it: it is an output, not an argument that is changed where it lies.
+  /// … and may resize it: it is an output, not an argument that is changed in place.
   bool output = false;
 };
 
 class Signature {
  public:
-  /// No operator of ATen comes near; a longer signature does not parse.
+  /// More than any operator of ATen has; longer signatures do not parse.
   static constexpr size_t kMaxParameters = 32;
 
-  /// Whether `text` is a signature of at most kMaxParameters parameters; then `*out` is it. No heap; about 100 ns.
+  /// Parses `text` into `*out`; false when it is not a signature of at most kMaxParameters parameters. Does not use the
+  /// heap; takes about 100 ns.
   static bool parse(const char* text, Signature* out);
 
-  /// What a kernel is called with: the arguments of the out variant, then the outputs.
+  /// The parameters of a call: the arguments of the out variant, then the outputs.
   Span<const Parameter> parameters() const { return {parameters_, size_}; }
-  /// How many of them are arguments; the outputs follow.
+  /// The number of arguments among the parameters; the outputs follow.
   size_t arguments() const { return arguments_; }
-  /// Whether a result is a slot instead of an out tensor.
+  /// Whether the result is a slot instead of an out tensor.
   bool returns_slot() const { return size_ > arguments_ && parameters_[size_ - 1].kind == ArgKind::kSlot; }
 
  private:
@@ -59,14 +60,14 @@ class Signature {
   bool mark_written(const char* begin, const char* end);
 
   Parameter parameters_[kMaxParameters];
-  // Where each parameter's name stands in the text that was parsed; used while parsing only.
+  // Each parameter's name in the parsed text; used only while parsing.
   const char* names_[kMaxParameters] = {};
   size_t size_ = 0;
   size_t arguments_ = 0;
 };
 
-/// Whether `value` may stand where `parameter` is: its tag, and the tags of a list's elements. An Int is accepted for a
-/// float; who calls the kernel turns it into a Double.
+/// Whether `value` is a valid argument for `parameter`: checks its tag, and the tags of a list's elements. An Int is
+/// accepted for a float; the caller of the kernel converts it to a Double.
 bool accepts(const Parameter& parameter, const EValue& value);
 
 /// "Tensor", "int list", …, for messages.

@@ -11,7 +11,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) {#identifier, schema},
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, ...) {#identifier, schema},
 #include "format/operators.def"
 #undef OP
 };
@@ -47,13 +47,13 @@ TEST(Signature, DefaultsWithCommasDoNotSplit) {
   EXPECT_EQ(signature.parameters().size(), 4u);
 }
 
-TEST(Signature, ArgumentsOfTheFunctionalFormAreLeftOut) {
+TEST(Signature, ArgumentsOfTheFunctionalFormAreOmitted) {
   const Signature signature = parsed("Scalar end, @ScalarType? dtype=None -> Tensor out");
   ASSERT_EQ(signature.parameters().size(), 2u);
   EXPECT_EQ(signature.arguments(), 1u);
 }
 
-TEST(Signature, AWrittenArgumentIsNoOutput) {
+TEST(Signature, AWrittenArgumentIsNotAnOutput) {
   const Signature copy = parsed("Tensor self, Tensor src, bool non_blocking=False -> Tensor(self)");
   ASSERT_EQ(copy.parameters().size(), 3u);
   EXPECT_TRUE(copy.parameters()[0].written);
@@ -61,7 +61,7 @@ TEST(Signature, AWrittenArgumentIsNoOutput) {
   EXPECT_FALSE(copy.parameters()[1].written);
 }
 
-TEST(Signature, OptionalKindsTakeNone) {
+TEST(Signature, OptionalKindsAcceptNone) {
   const Signature signature = parsed("Tensor? a, int[]? b, Tensor?[] c, float d -> Tensor out");
   const EValue none;
   EXPECT_TRUE(accepts(signature.parameters()[0], none));
@@ -70,7 +70,7 @@ TEST(Signature, OptionalKindsTakeNone) {
   EXPECT_FALSE(accepts(signature.parameters()[3], none));
 }
 
-TEST(Signature, ElementsOfListsAreLookedAt) {
+TEST(Signature, ElementsOfListsAreChecked) {
   const Signature signature = parsed("int[] a, Tensor[] b, Tensor?[] c -> Tensor out");
   EValue number(int64_t{3}), real(1.5), none;
   Tensor scalar(DType::kF32, 0, nullptr, nullptr, nullptr, nullptr);
@@ -85,7 +85,7 @@ TEST(Signature, ElementsOfListsAreLookedAt) {
   EXPECT_FALSE(accepts(signature.parameters()[2], EValue::tensor_list(numbers)));
 }
 
-TEST(Signature, NumbersAreNotTakenForEachOther) {
+TEST(Signature, NumberKindsAreNotInterchanged) {
   const Signature signature = parsed("int a, float b, bool c, Scalar d, str e -> Tensor out");
   const EValue integer(int64_t{1}), real(1.0), truth(true);
   EXPECT_TRUE(accepts(signature.parameters()[0], integer));
@@ -98,7 +98,7 @@ TEST(Signature, NumbersAreNotTakenForEachOther) {
   EXPECT_FALSE(accepts(signature.parameters()[4], integer));
 }
 
-TEST(Signature, TextThatIsNoSignatureIsRefused) {
+TEST(Signature, TextThatIsNotASignatureIsRefused) {
   Signature signature;
   EXPECT_FALSE(Signature::parse("", &signature));
   EXPECT_FALSE(Signature::parse("Tensor self", &signature));
@@ -107,7 +107,7 @@ TEST(Signature, TextThatIsNoSignatureIsRefused) {
   EXPECT_FALSE(Signature::parse("Tensor self -> Tensor(other)", &signature));
 }
 
-TEST(Signature, ASlotMayHoldAnyNumberOrNothingYet) {
+TEST(Signature, ASlotMayBeUnsetOrAnyNumber) {
   const Signature signature = parsed("Tensor self -> slot out");
   EXPECT_TRUE(signature.returns_slot());
   EXPECT_TRUE(accepts(signature.parameters()[1], EValue()));

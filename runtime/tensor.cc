@@ -19,8 +19,8 @@ Tensor::Tensor(DType dtype, int rank, int32_t* sizes, const uint8_t* dim_order, 
   capacity_ = numel_;
 }
 
-// The innermost stride is 1; going outward each stride is the inner one times the inner size, where 0 counts as 1.
-// Unsigned, because a size of 0 beside huge ones is legal and makes strides that nobody uses.
+// The innermost stride is 1; each outer stride is the next inner one times its size, where 0 counts as 1. Unsigned,
+// because a size of 0 together with huge sizes is valid, and its strides, which are never used, may overflow.
 void Tensor::update_strides() {
   uint64_t stride = 1;
   uint64_t numel = 1;

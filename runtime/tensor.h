@@ -1,5 +1,5 @@
-// Tensor: sizes, strides and a data pointer. It owns nothing: the Method (or whoever made it) keeps the memory of the
-// elements and of the size arrays alive.
+// Tensor: sizes, strides and a data pointer. It owns nothing: its creator, usually a Method, keeps the elements and the
+// size arrays alive.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace berth {
 
 constexpr int kMaxRank = 16;
 
-/// What may happen to the sizes of a tensor (numbers of the file format).
+/// Whether a tensor's sizes may change (numbers of the file format).
 enum class ShapeDynamism : uint8_t {
   kStatic = 0,   // sizes never change
   kBounded = 1,  // the number of elements never exceeds that of the sizes in the file
@@ -26,7 +26,7 @@ class Tensor {
 
   /// A tensor over arrays that the caller keeps alive. `sizes` and `strides` have `rank` entries and are rewritten by
   /// resize(); `dim_order` has `rank` entries, a permutation, outermost dimension first, and is only read. Strides (in
-  /// elements) are computed here. The capacity is the number of elements of `sizes` at this moment.
+  /// elements) are computed here. The capacity is the number of elements of the initial `sizes`.
   ///
   /// REQUIRES: 0 <= rank <= kMaxRank; sizes >= 0; the number of bytes fits in size_t.
   Tensor(DType dtype, int rank, int32_t* sizes, const uint8_t* dim_order, int64_t* strides, void* data,
@@ -41,22 +41,22 @@ class Tensor {
   Span<const int32_t> sizes() const { return {sizes_, static_cast<size_t>(rank_)}; }
   /// Dimensions from the outermost in memory to the innermost.
   Span<const uint8_t> dim_order() const { return {dim_order_, static_cast<size_t>(rank_)}; }
-  /// Elements from one index to the next in each logical dimension.
+  /// The distance in elements between consecutive indices of each logical dimension.
   Span<const int64_t> strides() const { return {strides_, static_cast<size_t>(rank_)}; }
   int64_t size(int dim) const { return sizes_[dim]; }
   int64_t stride(int dim) const { return strides_[dim]; }
 
   /// Number of elements.
   int64_t numel() const { return numel_; }
-  /// Bytes that the elements take.
-  size_t nbytes() const { return static_cast<size_t>(numel_) * element_size(dtype_); }
+  /// Bytes of the elements.
+  size_t nbytes() const { return numel_ * element_size(dtype_); }
   /// The largest number of elements that resize() accepts for a bounded tensor.
   int64_t capacity() const { return capacity_; }
 
   /// Whether the dimension order is 0, 1, 2, …, so that elements lie in row-major order of the logical dimensions.
   bool is_contiguous() const { return contiguous_; }
 
-  /// Typed access; the caller has checked dtype(). Null when the tensor has no memory yet.
+  /// Typed access. Null when the tensor has no memory yet. REQUIRES: T matches dtype(), which is not checked.
   template <typename T>
   T* data() {
     return static_cast<T*>(data_);
@@ -68,8 +68,8 @@ class Tensor {
   void* raw() const { return data_; }
   void set_data(void* data) { data_ = data; }
 
-  /// Changes the sizes and recomputes the strides. The rank must stay. A static tensor accepts only its own sizes; a
-  /// bounded one any sizes whose product is at most capacity(). InvalidArgument otherwise (sizes unchanged).
+  /// Changes the sizes and recomputes the strides. The rank cannot change. A static tensor accepts only its own sizes;
+  /// a bounded one any sizes whose product is at most capacity(). InvalidArgument otherwise, with the sizes unchanged.
   Error resize(Span<const int32_t> sizes);
 
  private:

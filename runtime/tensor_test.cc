@@ -19,7 +19,7 @@ struct Arrays {
 };
 
 // Holds row 16.
-TEST(ATensorWithoutADeviceIsOnTheHost, Always) {
+TEST(Tensor, IsOnTheHostByDefault) {
   Arrays arrays;
   const Tensor tensor(DType::kF32, 2, arrays.sizes, arrays.order, arrays.strides, arrays.data);
   EXPECT_EQ(tensor.device(), Device(DeviceType::kCpu, 0));
@@ -27,7 +27,7 @@ TEST(ATensorWithoutADeviceIsOnTheHost, Always) {
 }
 
 // Holds row 17.
-TEST(TheDeviceIsReadBack, TypeAndIndex) {
+TEST(Tensor, HasTypeAndIndexOfItsDevice) {
   Arrays arrays;
   for (const Device device : {Device(), Device(DeviceType::kCuda, 0), Device(DeviceType::kCuda, 1)}) {
     const Tensor tensor = arrays.on(device);
@@ -38,7 +38,7 @@ TEST(TheDeviceIsReadBack, TypeAndIndex) {
 }
 
 // Holds row 18.
-TEST(ResizingDoesNotMoveATensor, ToAnotherDevice) {
+TEST(Tensor, ResizingKeepsTheDevice) {
   Arrays arrays;
   Tensor tensor = arrays.on(Device(DeviceType::kCuda, 1), ShapeDynamism::kBounded);
   const int32_t smaller[] = {2, 2};
@@ -51,7 +51,7 @@ TEST(ResizingDoesNotMoveATensor, ToAnotherDevice) {
 
 // The strides that PyTorch gives tensors of these sizes and memory formats.
 // Holds row 213.
-TEST(StridesFollowFromTheDimensionOrder, AndAreNeverZero) {
+TEST(Tensor, StridesFollowTheDimensionOrderAndAreNeverZero) {
   struct Case {
     std::vector<int32_t> sizes;
     std::vector<uint8_t> order;
@@ -64,7 +64,7 @@ TEST(StridesFollowFromTheDimensionOrder, AndAreNeverZero) {
       {{2, 3, 4, 5}, {0, 2, 3, 1}, {60, 1, 15, 3}},
       {{2, 3, 4, 5, 6}, {0, 2, 3, 4, 1}, {360, 1, 90, 18, 3}},
       {{2, 3}, {1, 0}, {1, 2}},
-      // A size of 1 leaves the order open to whoever has strides alone; here it is said.
+      // A size of 1 leaves the order open to code that has only strides; here it is said.
       {{1, 3, 1, 1}, {0, 2, 3, 1}, {3, 1, 3, 3}},
       {{1, 3, 1, 1}, {0, 1, 2, 3}, {3, 1, 1, 1}},
       {{2, 0, 3}, {0, 1, 2}, {3, 3, 1}},
@@ -79,7 +79,7 @@ TEST(StridesFollowFromTheDimensionOrder, AndAreNeverZero) {
 }
 
 // Holds row 19.
-TEST(TheDeviceTakesNoRoom, InATensor) {
+TEST(Tensor, TheDeviceTakesNoSpace) {
   struct WithoutDevice {
     void* pointers[4];
     int64_t counts[2];

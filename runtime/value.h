@@ -1,4 +1,4 @@
-// EValue: one slot of a method's value table: a tensor, a number, a text, a list, or nothing.
+// EValue: an entry of a method's value table: a tensor, a number, a string, a list, or None.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct StringRef {
   size_t size = 0;
 };
 
-/// A value owns nothing; a tensor value points to a Tensor that the Method owns. Lists of integers and tensors point
-/// to other values, so that a size computed by an earlier instruction is seen.
+/// An EValue owns nothing; a tensor value points to a Tensor that the Method owns. Lists of integers and tensors point
+/// to other values, so that they include sizes computed by earlier instructions.
 class EValue {
  public:
   EValue() : tag_(Tag::kNone) {}
@@ -61,19 +61,19 @@ class EValue {
     BERTH_CHECK(is_tensor());
     return *payload_.tensor;
   }
-  StringRef text() const {
+  StringRef to_string() const {
     BERTH_CHECK(tag_ == Tag::kString);
     return payload_.text;
   }
-  int64_t integer() const {
+  int64_t to_int() const {
     BERTH_CHECK(is_int());
     return payload_.integer;
   }
-  double real() const {
+  double to_double() const {
     BERTH_CHECK(is_double());
     return payload_.real;
   }
-  bool truth() const {
+  bool to_bool() const {
     BERTH_CHECK(is_bool());
     return payload_.truth;
   }
@@ -82,7 +82,7 @@ class EValue {
   T scalar_to() const {
     if (tag_ == Tag::kInt) return static_cast<T>(payload_.integer);
     if (tag_ == Tag::kBool) return static_cast<T>(payload_.truth);
-    return static_cast<T>(real());
+    return static_cast<T>(to_double());
   }
   Span<const bool> bools() const {
     BERTH_CHECK(tag_ == Tag::kBoolList);

@@ -1,4 +1,4 @@
-// berth bench: how long a program takes to load and to run.
+// berth bench: times the load and the runs of a program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,12 +27,11 @@ struct Timing {
   std::vector<double> others;  // sorted, seconds
 
   double at(double fraction) const {
-    return others.empty() ? first
-                          : others[static_cast<size_t>(std::lround(fraction * static_cast<double>(others.size() - 1)))];
+    return others.empty() ? first : others[std::lround(fraction * static_cast<double>(others.size() - 1))];
   }
 };
 
-// Inputs are set again before each run, as a user of the model would.
+// Sets the inputs before each run, like an application.
 Status time_runs(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs, Timing* timing) {
   Method& method = loaded.method->method();
   for (int i = 0; i <= options.iterations; ++i) {
@@ -61,7 +60,7 @@ Json planned_bytes(const MethodMeta& meta) {
   return planned;
 }
 
-// What one run copies to, from and between devices, counted as it happens.
+// Counts the copies of a run to, from and between devices.
 Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
   BERTH_TRY(set_inputs(loaded, inputs));
   const CopyCount before = loaded.machine.copies();
@@ -70,7 +69,7 @@ Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& load
   return CopyCount{after.count - before.count, after.bytes - before.bytes};
 }
 
-// More runs, which are not timed as a whole: watching takes time too.
+// More runs, which are not part of the timing, because profiling takes time too.
 Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
   Method& method = loaded.method->method();
   Profiler profiler(measure_roofline(loaded.pool.get()));
@@ -90,7 +89,7 @@ Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loade
   return profiler;
 }
 
-// Inputs are the user's, who has them before a model is loaded: they count as resident at the start.
+// An application has its inputs before it loads a model, so they count as resident at the start.
 int64_t kilobytes(const std::vector<Array>& inputs) {
   size_t bytes = 0;
   for (const Array& input : inputs) bytes += input.bytes.size();
@@ -161,16 +160,19 @@ void add_bench(CLI::App& app, Session& session) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app.add_subcommand("bench", "Time the load and the runs of a program");
   command->add_option("PROGRAM", options->load.program, "a .pte program")->required();
-  command->add_option("--method", options->load.method, "the method to run; forward, or the only one");
-  command->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; seeded random without")
+  command->add_option("--method", options->load.method, "the method to run; default: forward, or the only one");
+  command
+      ->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; default: random with a fixed seed")
       ->allow_extra_args(false);
   command->add_option("--iterations", options->iterations, "runs after the first")->check(CLI::Range(0, 10'000'000));
-  command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
+  command->add_option("--threads", options->load.threads, "the number of threads, including the calling one")
       ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
   add_load_options(*command, options->load);
-  command->add_flag("--profile", options->profile,
-                    "time, arithmetic and bytes of each operator, beside what this machine can do, in more runs");
-  command->add_option("--trace", options->trace, "with the profile: one run for Chrome's trace viewer, to this file");
+  command->add_flag(
+      "--profile", options->profile,
+      "in further runs, measure the time, arithmetic and bytes of each operator, relative to this machine's limits");
+  command->add_option("--trace", options->trace,
+                      "with --profile: write one run to this file for Chrome's trace viewer");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth bench model.pte --threads 2");
   command->callback([options, &session] {

@@ -1,4 +1,4 @@
-// berth compile: a model to a program.
+// berth compile: compiles a model to a program.
 #include "compiler/compile.h"
 
 #include <fmt/format.h>
@@ -79,16 +79,16 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
   fmt::print("{}: {}, {} in place, {}, {}constants {}, in {}\n", command.output,
              counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"), order,
              bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
-  if (report.truncated) fmt::print("{}: truncated: the time limit cut planning short\n", command.output);
+  if (report.truncated) fmt::print("{}: truncated: the time limit ended planning early\n", command.output);
   for (const ArenaReport& arena : report.arenas) {
     fmt::print("{}: arena {} on {}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
                device_name(arena.device), bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
                arena.optimal ? ", optimal" : "");
   }
   for (const DelegateReport& delegate : report.delegates) {
-    const bool lent = delegate.scratch_bytes < delegate.own_scratch_bytes;
+    const bool used_as_scratch = delegate.scratch_bytes < delegate.own_scratch_bytes;
     const std::string in_results =
-        lent ? ", without the bytes of results " + bytes_text(delegate.own_scratch_bytes) : "";
+        used_as_scratch ? ", without using outputs " + bytes_text(delegate.own_scratch_bytes) : "";
     fmt::print("{}: delegate {} of {} on {}: {}, scratch {}{}\n", delegate.method, delegate.name, delegate.backend,
                device_name(delegate.device), counted(delegate.nodes, "node"), bytes_text(delegate.scratch_bytes),
                in_results);
@@ -136,39 +136,40 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("MODEL", command->model, "an .onnx or .pt2 model, a .pte program, or IR text")->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
   sub->add_option("--target", command->options.target,
-                  "what runs it, in order of preference: portable (the default), cpu, cuda:N, sim:N; several with "
+                  "the targets, in order of preference: portable (the default), cpu, cuda:N, sim:N; several with "
                   "commas, cuda:0,cpu");
   sub->add_option("--cpu", command->options.cpu,
-                  "the instruction set that the cpu target packs weights for; native, this machine's, without")
+                  "the instruction set for which the cpu target packs weights; default: native, this machine's")
       ->check(CLI::IsMember({"native", "generic", "avx2", "avx512"}));
   sub->add_option("--place", command->options.place,
-                  "GLOB=DEVICE: nodes of this name, or that make a value of this name, run there; later ones win")
+                  "GLOB=DEVICE: run nodes there whose name, or whose result's name, matches; later ones win")
       ->allow_extra_args(false);
   sub->add_flag("--split", command->options.split, "one contiguous part of about equal work for each target");
   sub->add_option("--device-io", command->options.device_io,
-                  "NAME=DEVICE: the input or output of this name is the caller's memory there; on cpu, too, nothing is "
-                  "planned for it or copied")
+                  "NAME=DEVICE: this input or output is in the caller's memory on this device, so that it is not "
+                  "planned or copied; also for cpu")
       ->allow_extra_args(false);
   add_input_shapes(*sub, command->shapes);
   add_data(*sub, command->data);
-  sub->add_option("--planner", command->planner, "how offsets are found; best without")
+  sub->add_option("--planner", command->planner, "how offsets are chosen; default: best")
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
-  sub->add_flag("--no-reuse", command->no_reuse, "no two tensors share bytes, to look for a fault in the plan");
-  switch_off(*sub, "--no-inplace", command->options.in_place, "no result is computed into the bytes of an input");
+  sub->add_flag("--no-reuse", command->no_reuse, "let no two tensors share bytes, to look for an error in the plan");
+  switch_off(*sub, "--no-inplace", command->options.in_place, "compute no result in place of an input");
   sub->add_option("--inplace", command->options.in_place_operators,
-                  "OPERATOR[=ARGUMENT[+ARGUMENT]]: only results of these, into the bytes of these arguments; all that "
-                  "work in place without")
+                  "OPERATOR[=ARGUMENT[+ARGUMENT]]: compute only these in place, of these arguments; default: all that "
+                  "can work in place")
       ->allow_extra_args(false);
-  switch_off(*sub, "--no-alias", command->options.alias, "no views, and no parts in their wholes: each is copied");
-  switch_off(*sub, "--no-reorder", command->options.reorder, "the nodes run in the order of the model");
-  switch_off(*sub, "--no-fusion", command->options.fusion, "merge no operators, such as norms into convolutions");
+  switch_off(*sub, "--no-alias", command->options.alias,
+             "copy views, slices and concatenations instead of sharing their bytes");
+  switch_off(*sub, "--no-reorder", command->options.reorder, "run the nodes in the order of the model");
+  switch_off(*sub, "--no-fusion", command->options.fusion, "fuse no operators");
   sub->add_option("--time-limit", command->options.time_limit,
-                  "seconds for planning; only cuts short, and the report then says truncated")
+                  "the most seconds for planning; if it ends early, the report says truncated")
       ->check(above_zero());
   sub->add_option("--dump-ir", command->options.dump_ir,
-                  "write the IR after every pass that changed it to this folder");
+                  "write the IR to this folder after every pass that changed it");
   sub->add_option("--why", command->options.why,
-                  "print decisions with their reasons: reuse, fusion, the name of a pass (a wrong one lists them), or "
+                  "print decisions and their reasons: reuse, fusion, the name of a pass (a wrong one lists them), or "
                   "all")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(why_names()).description(""));

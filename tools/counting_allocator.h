@@ -1,4 +1,4 @@
-// CountingAllocator: an allocator whose copies are counted, for what `bench` prints.
+// CountingAllocator: counts the copies of an allocator, for `bench`.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ struct CopyCount {
   uint64_t bytes = 0;
 };
 
-/// Hands everything on to another allocator, which must outlive it. Copies of no bytes do not count.
+/// Forwards to another allocator, which must outlive it. Copies of 0 bytes do not count.
 class CountingAllocator final : public DeviceAllocator {
  public:
   explicit CountingAllocator(DeviceAllocator* device) : device_(device) {}

@@ -47,10 +47,9 @@ Error DataFiles::check(const char* key, DType dtype, Span<const int32_t> sizes, 
 
 void add_data(CLI::App& command, std::vector<std::string>& files) {
   command
-      .add_option(
-          "--data", files,
-          "FILE.ptd: constants that lie outside of the program; several times for several files; without it, the "
-          "file beside PROGRAM that has its name, if the program needs one")
+      .add_option("--data", files,
+                  "FILE.ptd: constants that the program does not contain; may be repeated; default: the "
+                  "data file with PROGRAM's name in the same folder, if the program needs one")
       ->allow_extra_args(false);
 }
 

@@ -1,4 +1,4 @@
-// The data files (.ptd) of a program, as the runtime asks for them.
+// The data files (.ptd) of a program, for the runtime.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,17 +12,17 @@
 
 namespace berth::tool {
 
-/// Empty until open(): so it can be given to the Program whose needs it is opened for.
+/// Empty until open(), so that it can be passed to the Program for which it is opened.
 class DataFiles final : public NamedDataMap {
  public:
-  /// Opens `given`, or the file beside the program at `path` when it needs one, and looks that they hold all that
-  /// `program` needs. NotFound with the key that is missing. `program` must outlive this.
+  /// Opens `given`, or if it is empty and the program needs one, the data file with the name of `path`; checks that
+  /// they contain all that `program` needs. NotFound names the missing key. `program` must outlive this.
   Status open(const Program& program, const std::string& path, const std::vector<std::string>& given);
 
   /// The paths of the open files.
   const std::vector<std::string>& files() const { return data_.files(); }
 
-  /// Of the data files; what they have not got, of the program itself.
+  /// From the data files, otherwise from the program itself.
   Result<FreeableBuffer> get(const char* key) const override;
   Error check(const char* key, DType dtype, Span<const int32_t> sizes, Span<const uint8_t> dim_order) const override;
 
@@ -31,7 +31,7 @@ class DataFiles final : public NamedDataMap {
   const Program* program_ = nullptr;
 };
 
-/// Looks that `data` holds all that `program`, a verified file at `path`, needs. NotFound, InvalidExternalData.
+/// Checks that `data` contains all that `program`, a verified file at `path`, needs. NotFound, InvalidExternalData.
 Status check_external_data(const ExternalData& data, const format::ProgramView& program, const std::string& path);
 
 /// Adds --data.

@@ -1,4 +1,4 @@
-// berth devices: what this build and this machine have.
+// berth devices: lists the devices and targets of this build and this machine.
 #include <fmt/format.h>
 
 #include <memory>

@@ -3,11 +3,11 @@
 namespace berth::tool {
 
 void add_input_shapes(CLI::App& command, std::vector<std::string>& shapes) {
-  command.add_option("--input-shape", shapes, "NAME=1x3x224x224; a dimension may be a bound, 1..8")
+  command.add_option("--input-shape", shapes, "NAME=1x3x224x224; a dimension may be a range, 1..8")
       ->allow_extra_args(false);
 }
 
-// A name may hold '=' itself, a shape cannot.
+// A name may contain '=', a shape cannot.
 Status parse_input_shapes(const std::vector<std::string>& shapes, ImportOptions& options) {
   for (const std::string& text : shapes) {
     const size_t equals = text.rfind('=');

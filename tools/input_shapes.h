@@ -1,4 +1,4 @@
-// --input-shape: the sizes of inputs that a model leaves open.
+// --input-shape: sizes of a model's inputs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@ namespace berth::tool {
 /// Adds --input-shape.
 void add_input_shapes(CLI::App& command, std::vector<std::string>& shapes);
 
-/// What was given, into ImportOptions::input_shapes. InvalidArgument for what is not NAME=SHAPE.
+/// Parses the arguments for ImportOptions::input_shapes. InvalidArgument for other text than NAME=SHAPE.
 Status parse_input_shapes(const std::vector<std::string>& shapes, ImportOptions& options);
 
 }  // namespace berth::tool

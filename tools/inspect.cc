@@ -1,4 +1,4 @@
-// berth inspect: what is in a file.
+// berth inspect: shows the contents of a file.
 #include <fmt/format.h>
 
 #include <map>
@@ -8,7 +8,7 @@
 #include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
 #include "compiler/ir/print.h"
-#include "compiler/plan/picture.h"
+#include "compiler/memory/packing/picture.h"
 #include "format/tensor_facts.h"
 #include "format/write/print_program.h"
 #include "runtime/method_meta.h"
@@ -34,8 +34,8 @@ struct InspectOptions {
   std::vector<std::string> data;
 };
 
-// Whether the size of an input or output may differ from run to run. What a loop stacks grows within a run, which the
-// file says of its tensor; where the compiler named the sizes that are open, the others are fixed.
+// Whether the sizes of an input or output may differ between runs. Tensors that a loop stacks are dynamic in the file
+// only because they grow during a run; if the compiler recorded symbols, all other sizes are fixed.
 bool is_open(const MethodMeta& meta, bool input, size_t index, const TensorInfo& info) {
   if (info.dynamism != ShapeDynamism::kBounded || meta.names() == nullptr)
     return info.dynamism != ShapeDynamism::kStatic;
@@ -84,13 +84,13 @@ bool is_copy(const fb::Operator& op) {
   return name.rfind("et_copy::", 0) == 0 || name == "berth::_d2d_copy";
 }
 
-// Of each instruction of a chain: whether a jump back goes over it.
+// For each instruction of a chain, whether it is inside a loop.
 std::vector<bool> in_loops(const flatbuffers::Vector<flatbuffers::Offset<fb::Instruction>>& instructions) {
   std::vector<int> loops(instructions.size() + 1);  // how many more begin there than end
   for (uint32_t k = 0; k < instructions.size(); ++k) {
     const auto* jump = instructions.Get(k)->instr_args_as_JumpFalseCall();
     if (jump == nullptr || jump->destination_instruction() > static_cast<int64_t>(k)) continue;
-    ++loops[static_cast<size_t>(jump->destination_instruction())];
+    ++loops[jump->destination_instruction()];
     --loops[k + 1];
   }
   std::vector<bool> inside(instructions.size());
@@ -191,7 +191,7 @@ void print_method(const Json& method) {
   }
   for (const auto& copy : method["copies"]) {
     const int64_t in_loops = copy["in_loops"].get<int64_t>();
-    fmt::print("  copies  {} to {}: {} of {} bytes in all{}\n", copy["from"].get<std::string>(),
+    fmt::print("  copies  {} to {}: {} of {} bytes in total{}\n", copy["from"].get<std::string>(),
                copy["to"].get<std::string>(), copy["count"].get<int64_t>(), copy["bytes"].get<int64_t>(),
                in_loops > 0 ? fmt::format(", each once; {} in loops", in_loops) : "");
   }
@@ -202,8 +202,8 @@ std::string plan_text(const Timeline& timeline) {
   std::string text;
   for (const TimelineArena& arena : timeline.arenas) {
     const ArenaPicture picture = arena_picture(arena);
-    text +=
-        fmt::format("arena {} of {}:\n{}", arena.id, timeline.method, plan::picture(picture.problem, picture.plan, 0));
+    text += fmt::format("arena {} of {}:\n{}", arena.id, timeline.method,
+                        packing::picture(picture.problem, picture.plan, 0));
   }
   return text;
 }
@@ -220,7 +220,7 @@ std::vector<int32_t> list_of(const flatbuffers::Vector<int32_t>* sizes) {
   return sizes == nullptr ? std::vector<int32_t>() : std::vector<int32_t>(sizes->begin(), sizes->end());
 }
 
-// What a program needs of data files.
+// The tensors that a program needs from data files.
 Json external_json(const ProgramFile& program) {
   Json list = Json::array();
   for (const ExternalUse& use : external_uses(program.view)) {
@@ -237,7 +237,7 @@ void print_external(const InspectOptions& options, const ProgramFile& program) {
   uint64_t bytes = 0;
   for (const ExternalUse& use : uses) bytes += use.bytes;
   if (uses.empty()) return;
-  fmt::print("{} of {} bytes lie in data files (.ptd){}\n", counted(static_cast<int64_t>(uses.size()), "tensor"), bytes,
+  fmt::print("{} of {} bytes are in data files (.ptd){}\n", counted(static_cast<int64_t>(uses.size()), "tensor"), bytes,
              options.values ? ":" : "; --values names them");
   for (size_t i = 0; options.values && i < uses.size(); ++i) {
     fmt::print("  {}: {}{} {} bytes\n", uses[i].key, to_string(static_cast<DType>(uses[i].tensor->scalar_type())),
@@ -267,7 +267,7 @@ Status inspect_data(const InspectOptions& options) {
   for (const auto& [key, blob] : data.blobs()) {
     const std::string type =
         blob.layout == nullptr
-            ? std::string("bytes that only their user understands")
+            ? std::string("raw bytes")
             : std::string(to_string(static_cast<DType>(blob.layout->scalar_type()))) + shape_text(blob.layout->sizes());
     fmt::print("  {}: {} {} bytes\n", key, type, blob.size);
   }
@@ -281,7 +281,7 @@ Json lines_of(const std::string& text) {
   return lines;
 }
 
-// What --values, --instructions and --plan ask for.
+// The output of --values, --instructions and --plan.
 std::string details_of(const InspectOptions& options, const ProgramFile& program) {
   std::string text;
   if (options.values || options.instructions) {
@@ -313,7 +313,7 @@ Status inspect_program(const InspectOptions& options) {
   return Done{};
 }
 
-// As a program's inputs and outputs, and the type as the IR writes it: there sizes have their names.
+// Like a program's inputs and outputs, plus the type in IR syntax, with the names of sizes.
 Json model_port_json(const std::string& name, const ir::Value& value, const ir::Symbols& symbols) {
   Json port = {{"name", name}};
   const ir::TensorType* type = value.tensor();
@@ -381,16 +381,16 @@ Status run_inspect(const InspectOptions& options) {
 
 void add_inspect(CLI::App& app, Session& session) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a program or a model");
+  CLI::App* command = app.add_subcommand("inspect", "Show the contents of a program or a model");
   command->add_option("FILE", options->file, "a .pte program, a .ptd data file, an .onnx or .pt2 model, or IR text")
       ->required();
   add_input_shapes(*command, options->shapes);
   add_data(*command, options->data);
   command->add_flag("--json", options->json, "one JSON object instead of text");
-  command->add_flag("--values", options->values, "every value with its type and place");
+  command->add_flag("--values", options->values, "every value with its type and offset");
   command->add_flag("--instructions", options->instructions, "every instruction");
   command->add_flag("--plan", options->plan, "draw each arena: time to the right, memory upward");
-  command->add_flag("--ir", options->ir, "the graph that the compiler makes of it, of programs too");
+  command->add_flag("--ir", options->ir, "the graph that the compiler makes of it; also for programs");
   command->footer("example: berth inspect model.pte --plan");
   command->callback([options, &session] {
     auto done = run_inspect(*options);

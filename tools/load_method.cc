@@ -45,10 +45,10 @@ Expected<std::string> choose_method(const LoadRequest& request, const Program& p
     if (std::strcmp(program.method_name(i), "forward") == 0) return std::string("forward");
     names += std::string(i == 0 ? "" : ", ") + program.method_name(i);
   }
-  return Failure{Error::kInvalidArgument, request.program, "has several methods; say which with --method: " + names};
+  return Failure{Error::kInvalidArgument, request.program, "has several methods; choose one with --method: " + names};
 }
 
-// Numbers that keep any model in a sensible range: floats from -1 to 1, small whole numbers, either truth.
+// Random numbers in ranges that suit most models: floats from -1 to 1, small integers, booleans.
 Array made_up(const TensorInfo& info, std::mt19937& random) {
   Array array;
   array.dtype = info.dtype;
@@ -66,10 +66,10 @@ Array made_up(const TensorInfo& info, std::mt19937& random) {
   return array;
 }
 
-// Of "X.npy" or "NAME=X.npy".
+// Parses "X.npy" or "NAME=X.npy".
 std::string file_of(const std::string& input) { return input.substr(input.find('=') + 1); }
 
-// The file for each input: by name, or the next in order.
+// Assigns files to inputs, by name or in order.
 Expected<std::vector<std::string>> assign_files(const LoadRequest& request, const MethodMeta& meta) {
   std::vector<std::string> files(meta.num_inputs());
   size_t next = 0;
@@ -95,7 +95,7 @@ Expected<std::vector<std::string>> assign_files(const LoadRequest& request, cons
   return files;
 }
 
-// "cuda:0=sim:0".
+// Parses "cuda:0=sim:0".
 Expected<std::vector<DeviceMapping>> parse_mappings(const std::vector<std::string>& texts) {
   std::vector<DeviceMapping> mappings;
   for (const std::string& text : texts) {
@@ -112,7 +112,7 @@ Expected<std::vector<DeviceMapping>> parse_mappings(const std::vector<std::strin
   return mappings;
 }
 
-// A delegate of a backend that this build has not got: the one thing that another build, or another model file, mends.
+// For a delegate whose backend is not in this build, suggests another build or another model file.
 Status check_backends(const LoadRequest& request, const Machine& machine, const MethodMeta& meta) {
   for (size_t i = 0; i < meta.num_delegates(); ++i) {
     std::string names;
@@ -124,15 +124,15 @@ Status check_backends(const LoadRequest& request, const Machine& machine, const 
     }
     if (known) continue;
     return Failure{Error::kNotFound, fmt::format("{}: method {}, delegate {}", request.program, meta.name(), i),
-                   fmt::format("is for the backend {}, which this berth has not got (it has {}); export the model "
+                   fmt::format("is for the backend {}, which this berth does not have (it has {}); export the model "
                                "without that backend, or give berth compile the model itself",
                                meta.delegate_id(i), names)};
   }
   return Done{};
 }
 
-// A kind of device that the program uses is looked for by the first who asks. That is the process's to do once, not the
-// model's: the seconds that it took, which do not count as its load.
+// Initialises the devices that the program uses. A process does that once, so the seconds that it returns do not count
+// as part of the load.
 double look_for_devices(const Program& program) {
   const Stopwatch watch;
   for (size_t m = 0; m < program.num_methods(); ++m) {
@@ -211,7 +211,7 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
     if (!more.ok()) return failure_from(request.program, more.error(), report);
     loaded->others[other] = std::make_unique<HostMethod>(std::move(more).value());
   }
-  // The team starts here, not in the first run; and last, since it waits awake for a while.
+  // Starts the threads here, not in the first run; last, because idle threads poll for a while.
   if (loaded->pool != nullptr) {
     loaded->pool->run(loaded->pool->size(), 1, {[](void*, int64_t, int64_t) {}, nullptr});
   }
@@ -239,16 +239,16 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
     const auto info = meta.input_tensor_meta(i);
     if (!info.ok()) continue;
     arrays[i] = made_up(*info, random);
-    // Who gave some perhaps forgot this one.
+    // If some inputs were given, this one may have been forgotten.
     if (!request.inputs.empty()) {
-      fmt::print(stderr, "berth: input {} is not given: seeded random numbers\n",
+      fmt::print(stderr, "berth: input {} is not given; using random numbers\n",
                  port_name(meta.input_names(i).name, true, i));
     }
   }
   return arrays;
 }
 
-// Host memory becomes device memory, for an input whose memory is the caller's.
+// Copies an input to its device, if its memory is the caller's.
 Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& array, const void** data) {
   const DeviceAllocatorRegistry& registry = loaded.machine.registry();
   loaded.inputs.resize(std::max(loaded.inputs.size(), index + 1));
@@ -266,7 +266,7 @@ Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& ar
   return Done{};
 }
 
-// Files hold rows of the logical dimensions; a program may want another order in memory.
+// Files are row-major; the program may use another dimension order.
 void reorder(Array& array, Span<const uint8_t> dim_order) {
   const size_t rank = array.shape.size();
   std::vector<size_t> strides(rank);
@@ -274,15 +274,15 @@ void reorder(Array& array, Span<const uint8_t> dim_order) {
   bool plain = dim_order.size() != rank;
   for (size_t k = rank; !plain && k-- > 0;) {
     strides[dim_order[k]] = count;
-    count *= static_cast<size_t>(array.shape[dim_order[k]]);
+    count *= array.shape[dim_order[k]];
   }
   const size_t element = element_size(array.dtype);
   if (plain || count * element != array.bytes.size() || std::is_sorted(dim_order.begin(), dim_order.end())) return;
   std::vector<uint8_t> bytes(array.bytes.size());
   for (size_t i = 0; i < count; ++i) {
     size_t place = 0;
-    for (size_t d = rank, rest = i; d-- > 0; rest /= static_cast<size_t>(array.shape[d])) {
-      place += rest % static_cast<size_t>(array.shape[d]) * strides[d];
+    for (size_t d = rank, rest = i; d-- > 0; rest /= array.shape[d]) {
+      place += rest % array.shape[d] * strides[d];
     }
     std::copy_n(&array.bytes[i * element], element, &bytes[place * element]);
   }
@@ -295,7 +295,7 @@ Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays) {
     const MethodMeta meta = method.meta();
     const auto tag = meta.input_tag(i);
     if (!tag.ok() || *tag != Tag::kTensor) {
-      // Numbers and texts are compiled in: what the program has is what it takes.
+      // Numbers and strings are compiled into the program, so its own values are the only valid ones.
       if (method.set_input(i, method.get_input(i)) == Error::kOk) continue;
       return Failure{method.last_report().code, port_name(meta.input_names(i).name, true, i),
                      method.last_report().message};
@@ -303,7 +303,7 @@ Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays) {
     std::vector<int32_t> sizes;
     for (int64_t dim : arrays[i].shape) sizes.push_back(static_cast<int32_t>(std::min<int64_t>(dim, INT32_MAX)));
     const auto info = meta.input_tensor_meta(i);
-    // Types that NumPy lacks come as their bits.
+    // Types that NumPy does not have are stored as integers of the same size.
     const bool same_bits = info.ok() && arrays[i].dtype != info->dtype && !is_floating(arrays[i].dtype) &&
                            (info->dtype == DType::kBF16 || is_complex(info->dtype) || info->dtype > DType::kBF16) &&
                            element_size(arrays[i].dtype) == element_size(info->dtype);

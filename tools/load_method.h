@@ -1,4 +1,4 @@
-// A program file, loaded to run: what `run` and `bench` share.
+// Loading a program to run it, for `run` and `bench`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -32,7 +32,7 @@ struct LoadRequest {
   std::vector<std::string> devices;       // "cuda:0=sim:0": where the file says the first, the second is used
 };
 
-/// A method with all that it needs to stay alive. Not movable: the parts hold addresses of each other.
+/// A method and everything that it refers to. Not movable, because its members refer to each other.
 struct LoadedMethod {
   Machine machine;
   std::unique_ptr<DataLoader> loader;
@@ -43,7 +43,7 @@ struct LoadedMethod {
   std::unique_ptr<HostMethod> method;
   std::map<std::string, std::unique_ptr<HostMethod>> others;
   std::vector<DeviceMemoryBuffer> inputs;  // those that are on devices and not planned
-  double seconds = 0;                      // from opening the file to the method being ready
+  double seconds = 0;                      // from opening the file until the method is ready
 };
 
 /// Adds --map-device.
@@ -53,14 +53,14 @@ void add_load_options(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);
 
-/// The arrays for all inputs, in order: read from files, or made up from a fixed seed where none is given. Sizes and
+/// The arrays for all inputs, in order: read from files, or random with a fixed seed for those not given. Sizes and
 /// types are checked when they are set.
 Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method);
 
-/// Every file that `request` had read: the program, its data files, the inputs.
+/// All files that were read: the program, its data files, the inputs.
 std::vector<std::string> files_read(const LoadRequest& request, const LoadedMethod& loaded);
 
-/// Sets them all; what is on a device is copied there first.
+/// Sets all inputs, copying them to their devices first.
 Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays);
 
 /// The failure of the method's last call.

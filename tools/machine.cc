@@ -15,7 +15,7 @@ struct Machine::Parts {
   CpuBackend cpu;
   SimAllocator sim;
   SimBackend sim_backend{&sim};
-  // Programs for GPUs whose devices were mapped to simulated ones.
+  // For programs for GPUs whose devices are mapped to simulated ones.
   SimBackend stand_in{"berth.cuda", DeviceType::kSim, &sim};
 #if BERTH_HAS_CUDA
   cuda::CudaAllocator cuda;
@@ -24,7 +24,7 @@ struct Machine::Parts {
 };
 
 Machine::Machine() : parts_(std::make_unique<Parts>()) {
-  add(&parts_->sim, [] { return "memory that the host may not touch, for tests"; });
+  add(&parts_->sim, [] { return "simulated device memory, for tests"; });
   backend_list_ = {&parts_->cpu, &parts_->sim_backend, &parts_->stand_in};
 #if BERTH_HAS_CUDA
   add(&parts_->cuda, cuda::describe_devices);

@@ -1,4 +1,4 @@
-// Machine: the devices and backends that this build has and this machine offers, for every subcommand that runs.
+// Machine: the devices and backends of this build on this machine, for subcommands that run programs.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,16 @@
 
 namespace berth::tool {
 
-/// A kind of device as `berth devices` lists it.
+/// A type of device, for `berth devices`.
 struct DeviceKind {
   DeviceType type = DeviceType::kCpu;
   int count = 0;
-  /// What it is, or why there is none.
+  /// A description, or the reason why there is none.
   std::string note;
 };
 
-/// Must outlive the programs that are loaded with it. The simulated device stands in for GPUs where a program's devices
-/// are mapped to it.
+/// Must outlive the programs that are loaded with it. If a program's GPU is mapped to a simulated device, that device
+/// runs its delegates.
 class Machine {
  public:
   Machine();
@@ -30,16 +30,16 @@ class Machine {
 
   const DeviceAllocatorRegistry& registry() const { return registry_; }
   Span<Backend* const> backends() const { return {backend_list_.data(), backend_list_.size()}; }
-  /// Looks for the devices, which on some takes a while and much memory: nothing is looked for before.
+  /// Initialises the devices, which may take time and memory, so it is not done earlier.
   std::vector<DeviceKind> kinds() const;
 
-  /// Copies to, from and within devices so far.
+  /// The number of copies to, from and within devices so far.
   CopyCount copies() const;
 
  private:
   struct Parts;
 
-  // `note` says what its devices are.
+  // `note` describes its devices.
   void add(DeviceAllocator* allocator, const char* (*note)());
 
   std::unique_ptr<Parts> parts_;

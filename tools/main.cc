@@ -15,8 +15,7 @@
 namespace berth::tool {
 namespace {
 
-// What went wrong with the command line. An option that nobody knows comes first: what it was meant to say may be what
-// is missing.
+// Describes an error in the command line. Unknown options come first, since a misspelt option may be the missing one.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   std::string command = "berth";
   for (const CLI::App* sub : app->get_subcommands()) command += " " + sub->get_name();
@@ -33,17 +32,17 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
     message = fmt::format("there is no {} {}", option ? "option" : "command", unknown);
     break;
   }
-  return fmt::format("berth: {}\nRun with --help for how it is used ({} --help).\n", shortened(message), command);
+  return fmt::format("berth: {}\nRun {} --help to see the options.\n", shortened(message), command);
 }
 
-// What was said is said only when it is where it was to go: a full disk is an error.
+// Output that could not be written, for example to a full disk, is an error.
 int after_printing(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   std::fprintf(stderr, "berth: standard output: cannot be written: %s\n", std::strerror(errno));
   return exit_code == kDone ? kYourFault : exit_code;
 }
 
-// "help", as other tools have it: `berth help compile` is `berth compile --help`.
+// `berth help compile` is `berth compile --help`.
 std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> list(argv + std::min(argc, 1), argv + argc);
   if (list.empty() || list[0] != "help") return list;
@@ -55,7 +54,7 @@ std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Berth compiles neural networks so that every byte of memory has its place before they run.", "berth"};
+  CLI::App app{"Berth compiles neural networks to programs whose memory is planned to the byte.", "berth"};
   app.set_version_flag("--version", "berth " BERTH_VERSION);
   app.require_subcommand(1);
   Session session;

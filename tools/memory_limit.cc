@@ -20,12 +20,12 @@ bool parse_bytes(const std::string& text, uint64_t* bytes) {
   return unit != 0 && checked_mul(*bytes, unit, bytes);
 }
 
-// Sums that stay at the largest number instead of beginning anew.
+// Saturating sums.
 void add(uint64_t bytes, uint64_t* sum) {
   if (!checked_add(*sum, bytes, sum)) *sum = UINT64_MAX;
 }
 
-// What the caller of the method brings.
+// Memory that the caller provides.
 uint64_t port_bytes(const MethodMeta& meta) {
   uint64_t sum = 0;
   for (size_t i = 0; i < meta.num_inputs(); ++i) {
@@ -50,8 +50,8 @@ void add_max_memory(CLI::App& command, uint64_t& bytes) {
   command
       .add_option_function<std::string>(
           "--max-memory", [&bytes](const std::string& text) { static_cast<void>(parse_bytes(text, &bytes)); },
-          "SIZE, such as 256K, 8M or 2G: refuse a program whose arenas, inputs and outputs come to more, before "
-          "anything is taken")
+          "SIZE, such as 256K, 8M or 2G: refuse a program that needs more memory, before "
+          "allocating any")
       ->check(CLI::Validator(check, ""));
 }
 
@@ -60,7 +60,7 @@ Status check_memory(const Program& program, const std::string& path, const std::
   Report report;
   const auto failure = [&](Error code) { return Failure{code, path + ": " + report.place, report.message}; };
   const auto arenas = shared ? HostArenas::bytes(program) : HostArenas::bytes(program, methods[0].c_str());
-  if (!arenas.ok()) return Failure{arenas.error(), path, "the sizes of its arenas make no sense"};
+  if (!arenas.ok()) return Failure{arenas.error(), path, "the sizes of its arenas are invalid"};
   uint64_t sum = *arenas;
   for (const std::string& name : methods) {
     const auto least = program.memory_needed(name.c_str(), {}, threads, &report);
@@ -69,7 +69,7 @@ Status check_memory(const Program& program, const std::string& path, const std::
     add(port_bytes(*program.method_meta(name.c_str())), &sum);
     if (least->method_bytes > limit) continue;
     const auto scratch = HostBuffer::make(least->method_bytes);
-    if (!scratch.ok()) return Failure{scratch.error(), path, "this machine has no memory to measure the method in"};
+    if (!scratch.ok()) return Failure{scratch.error(), path, "there is too little memory to measure the method"};
     const auto needed = program.memory_needed(name.c_str(), scratch->bytes(), threads, &report);
     if (!needed.ok()) return failure(needed.error());
     add(needed->temp_bytes, &sum);

@@ -1,4 +1,4 @@
-// How much memory the methods of a program take beside their arenas.
+// The memory that the methods of a program need besides their arenas.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace berth::tool {
 
-/// Adds "method_bytes" and "temp_bytes", on one thread, to each of `methods` (objects that have a "name"), with the
-/// kernels and backends of this build; nothing where it has not got them all.
+/// Adds "method_bytes" and "temp_bytes", for one thread, to each of `methods` (objects with a "name"), if this build
+/// has all kernels and backends that they need.
 void add_memory_needed(const std::string& path, Json& methods);
 
 }  // namespace berth::tool

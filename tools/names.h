@@ -1,4 +1,4 @@
-// The names that the tool shows for what a program file leaves unnamed.
+// Names for things that have no name in a program file.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ std::string port_name(const char* name, bool input, size_t index);
 std::string device_name(Device device);
 /// "tensor", "int", "none"…
 const char* tag_name(Tag tag);
-/// What the compiler left about method `index` of the program; null when it left nothing.
+/// What the compiler recorded about method `index` of the program; null if it recorded nothing.
 const fb::MethodMeta* method_names(const format::ProgramView& program, size_t index);
-/// The device of the delegate, as device_name() writes it. REQUIRES: the program was verified.
+/// The device of the delegate, in the form of device_name(). REQUIRES: the program was verified.
 std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate);
 
 }  // namespace berth::tool

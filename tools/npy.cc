@@ -18,7 +18,7 @@ struct Descr {
   const char* text;
   DType dtype;
 };
-// The first row of a dtype is the one that is written.
+// Writing uses the first row of a dtype.
 constexpr Descr kDescrs[] = {
     {"|b1", DType::kBool},      {"|u1", DType::kU8},          {"|i1", DType::kI8},   {"<i2", DType::kI16},
     {"<i4", DType::kI32},       {"<i8", DType::kI64},         {"<f2", DType::kF16},  {"<f4", DType::kF32},
@@ -64,7 +64,7 @@ std::string header_of(const Array& array) {
   for (const Descr& d : kDescrs) {
     if (descr == nullptr && d.dtype == array.dtype) descr = d.text;
   }
-  if (descr == nullptr) descr = "|u1";  // types of one byte that have no name in NumPy
+  if (descr == nullptr) descr = "|u1";  // one-byte types that NumPy does not have
   std::string shape;
   for (size_t i = 0; i < array.shape.size(); ++i) {
     shape += std::to_string(array.shape[i]);
@@ -86,7 +86,7 @@ Expected<Array> read_npy(const std::string& path) {
 Expected<Array> parse_npy(Span<const uint8_t> file, const std::string& place) {
   const auto failure = [&](const char* message) { return Failure{Error::kInvalidExternalData, place, message}; };
   if (file.size() >= 4 && std::memcmp(file.data(), "PK\3\4", 4) == 0) {
-    return failure("is an archive (.npz); unzip it and give the .npy files in it");
+    return failure("is an archive (.npz); unzip it and use the .npy files in it");
   }
   if (file.size() < 12 || std::memcmp(file.data(), "\x93NUMPY", 6) != 0) return failure("is not a .npy file");
   const int version = file[6];
@@ -111,13 +111,13 @@ Expected<Array> parse_npy(Span<const uint8_t> file, const std::string& place) {
   if (field(header, "fortran_order") != "False") {
     return failure("is in column-major order; save numpy.ascontiguousarray(x) instead");
   }
-  if (!parse_shape(field(header, "shape"), &array.shape)) return failure("has no shape that can be read");
+  if (!parse_shape(field(header, "shape"), &array.shape)) return failure("has an invalid shape");
   size_t bytes = element_size(array.dtype);
   for (int64_t dim : array.shape) {
     if (!checked_mul(bytes, static_cast<size_t>(dim), &bytes)) return failure("has a shape that overflows");
   }
   const size_t data = start + length;
-  if (file.size() - data != bytes) return failure("has more or fewer bytes than its shape says");
+  if (file.size() - data != bytes) return failure("has not as many bytes as its shape needs");
   array.bytes.assign(file.begin() + data, file.end());
   return array;
 }

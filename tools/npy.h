@@ -1,7 +1,8 @@
-// NumPy's .npy files: how the tool takes and gives tensors.
+// NumPy's .npy files, for input and output tensors.
 //
-// Format: NumPy's "NPY" versions 1.0, 2.0 and 3.0 (numpy.lib.format). Read: little-endian and single-byte numbers and
-// booleans in row-major order. Element types that NumPy lacks travel as their bits: bf16 as uint16.
+// Format: NumPy's "NPY" versions 1.0, 2.0 and 3.0 (numpy.lib.format). Supported: little-endian and single-byte numbers
+// and booleans in row-major order. Element types that NumPy does not have are stored as integers of the same size: bf16
+// as uint16.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ Expected<Array> read_npy(const std::string& path);
 /// Parses the contents of a .npy file; `place` is the name used in failures.
 Expected<Array> parse_npy(Span<const uint8_t> file, const std::string& place);
 
-/// Writes version 1.0, atomically: the file is whole or absent.
+/// Writes version 1.0, atomically.
 Status write_npy(const std::string& path, const Array& array);
 
 }  // namespace berth::tool

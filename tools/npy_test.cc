@@ -27,7 +27,7 @@ std::string error_of(const std::vector<uint8_t>& file) {
   return array.ok() ? "" : array.error().text();
 }
 
-TEST(NpyFilesAreReadRight, ShapesAndTypes) {
+TEST(Npy, ReadsShapesAndTypes) {
   auto array = parse_npy(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24), "x");
   ASSERT_TRUE(array.ok());
   EXPECT_EQ(array->dtype, DType::kF32);
@@ -36,7 +36,7 @@ TEST(NpyFilesAreReadRight, ShapesAndTypes) {
   EXPECT_TRUE(parse_npy(file_of("{'descr': '|b1', 'fortran_order': False, 'shape': (0,), }", 0, 2), "x").ok());
 }
 
-TEST(NpyHostileFilesAreRefused, WithASentence) {
+TEST(Npy, HostileFilesAreRefusedWithASentence) {
   EXPECT_NE(error_of({1, 2, 3}).find("not a .npy"), std::string::npos);
   EXPECT_NE(error_of(file_of("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", 4)).find("little-endian"),
             std::string::npos);
@@ -50,7 +50,7 @@ TEST(NpyHostileFilesAreRefused, WithASentence) {
   EXPECT_NE(error_of(file_of("{'descr': '<f4'}", 4)).find("column-major"), std::string::npos);
 }
 
-TEST(NpyHostileFilesAreRefused, AtEveryTruncationAndFlip) {
+TEST(Npy, EveryTruncationAndFlipIsRefusedOrSound) {
   const auto whole = file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 4);
   for (size_t n = 0; n < whole.size(); ++n) {
     EXPECT_FALSE(parse_npy({whole.data(), n}, "x").ok()) << n << " bytes";
@@ -68,7 +68,7 @@ TEST(NpyHostileFilesAreRefused, AtEveryTruncationAndFlip) {
   }
 }
 
-TEST(NpyFilesSurviveARoundTrip, EveryRank) {
+TEST(Npy, EveryRankRoundTrips) {
   const std::string path = testing::TempDir() + "/npy_test.npy";
   for (size_t rank = 0; rank < 5; ++rank) {
     Array array;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "format/arguments.h"
+
 namespace berth::tool {
 namespace {
 
@@ -17,11 +19,11 @@ double numel(const Tensor* tensor) { return tensor == nullptr ? 0 : static_cast<
 double size_of(const Tensor* tensor, int dim) {
   if (tensor == nullptr || tensor->sizes().empty()) return 0;
   const size_t rank = tensor->sizes().size();
-  const size_t d = dim < 0 ? rank - static_cast<size_t>(-dim) : static_cast<size_t>(dim);
+  const size_t d = dim < 0 ? rank + dim : dim;
   return d < rank ? static_cast<double>(tensor->sizes()[d]) : 0;
 }
 
-// The first list in brackets of a packing: the sizes of the dense weight.
+// The sizes of the dense weight: the first list in brackets of a packing.
 std::vector<double> sizes_in(std::string_view packing) {
   std::vector<double> sizes;
   const size_t open = packing.find('[');
@@ -31,13 +33,13 @@ std::vector<double> sizes_in(std::string_view packing) {
     const auto [end, error] = std::from_chars(packing.data() + at, packing.data() + packing.size(), size);
     if (error != std::errc()) break;
     sizes.push_back(static_cast<double>(size));
-    at = static_cast<size_t>(end - packing.data());
+    at = end - packing.data();
     while (at < packing.size() && (packing[at] == ',' || packing[at] == ' ')) ++at;
   }
   return sizes;
 }
 
-// Elements of the weight, packed or not, and its first size.
+// The number of elements of the weight, packed or not, and its first size.
 struct Weight {
   double numel = 0;
   double first = 0;
@@ -47,7 +49,7 @@ Weight weight_of(Span<EValue* const> args, size_t index, size_t packing) {
   const Tensor* weight = tensor_at(args, index);
   Weight result{numel(weight), size_of(weight, 0)};
   if (packing >= args.size() || args[packing]->tag() != Tag::kString) return result;
-  const StringRef text = args[packing]->text();
+  const StringRef text = args[packing]->to_string();
   const std::vector<double> sizes = sizes_in({text.data, text.size});
   if (sizes.empty()) return result;
   result = {1, sizes[0]};
@@ -55,7 +57,7 @@ Weight weight_of(Span<EValue* const> args, size_t index, size_t packing) {
   return result;
 }
 
-// Each output element is a sum over the weights of its channel; transposed, each input element goes to as many.
+// Each output element is a sum over the weights of its channel; if transposed, each input element contributes to as many.
 double convolution_flops(Span<EValue* const> args, const Weight& weight, bool transposed) {
   if (weight.first == 0) return 0;
   const Tensor* out = tensor_at(args, args.size() - 1);
@@ -66,26 +68,34 @@ double product_flops(Span<EValue* const> args, size_t left) {
   return 2 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, left), -1);
 }
 
-// Scores and their sums: each query meets each key twice.
+// Scores and weighted sums: two products for each query and key.
 double attention_flops(Span<EValue* const> args) {
-  return 4 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, 1), 1);
+  return 4 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, arg::fused_attention_out::key), 1);
 }
 
 bool truth_at(Span<EValue* const> args, size_t index) {
-  return index < args.size() && args[index]->is_bool() && args[index]->truth();
+  return index < args.size() && args[index]->is_bool() && args[index]->to_bool();
 }
 
 double flops_of(std::string_view name, Span<EValue* const> args) {
   if (name == "aten::convolution.out") {
-    return convolution_flops(args, weight_of(args, 1, SIZE_MAX), truth_at(args, 6));
+    return convolution_flops(args, weight_of(args, arg::convolution_out::weight, SIZE_MAX),
+                             truth_at(args, arg::convolution_out::transposed));
   }
-  if (name == "berth::conv.out") return convolution_flops(args, weight_of(args, 1, 13), truth_at(args, 7));
-  if (name == "aten::mm.out" || name == "aten::bmm.out" || name == "berth::linear.out") return product_flops(args, 0);
-  if (name == "aten::addmm.out") return product_flops(args, 1);
+  if (name == "berth::conv.out") {
+    const Weight weight = weight_of(args, arg::fused_conv_out::weight, arg::fused_conv_out::packing);
+    return convolution_flops(args, weight, truth_at(args, arg::fused_conv_out::transposed));
+  }
+  if (name == "aten::mm.out" || name == "aten::bmm.out" || name == "berth::linear.out")
+    return product_flops(args, arg::mm_out::self);
+  if (name == "aten::addmm.out") return product_flops(args, arg::addmm_out::mat1);
   if (name == "berth::attention.out") return attention_flops(args);
-  if (name == "berth::lstm_cell.out") return 2 * weight_of(args, 3, 4).numel;
-  // Of each step and row as many as of lstm_cell: 4 * size of the gates a row, each a sum of `size`.
-  if (name == "berth::lstm.out") return 2 * numel(tensor_at(args, 0)) * size_of(tensor_at(args, 1), 1);
+  if (name == "berth::lstm_cell.out")
+    return 2 * weight_of(args, arg::fused_lstm_cell_out::weight, arg::fused_lstm_cell_out::packing).numel;
+  // For each step and row as many as lstm_cell: 4 * size gates, each a sum of `size` products.
+  if (name == "berth::lstm.out")
+    return 2 * numel(tensor_at(args, arg::fused_lstm_out::gates)) *
+           size_of(tensor_at(args, arg::fused_lstm_out::hidden), 1);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// What a call of an operator asks of a machine: arithmetic and bytes, for profiles.
+// The cost of an operator's call, in arithmetic and bytes, for profiles.
 #pragma once
 
 #include "base/span.h"
@@ -7,15 +7,15 @@
 namespace berth::tool {
 
 struct OperatorCost {
-  /// Of products, convolutions and attention: two a multiplication and addition, as everybody counts them. 0 for
+  /// Floating-point operations of products, convolutions and attention: 2 for each multiplication and addition. 0 for
   /// operators that are bound by memory.
   double flops = 0;
-  /// Of every tensor among the arguments once, read or written: what has to move when nothing is in a cache.
+  /// The bytes of every tensor among the arguments, counted once: the memory traffic if nothing is cached.
   double bytes = 0;
 };
 
-/// `name` with overload, "aten::convolution.out", and a call's arguments with the sizes of this run. A call of an
-/// operator that it does not know has bytes alone.
+/// The cost of a call of `name` (with overload, "aten::convolution.out") with the arguments of this run. For unknown
+/// operators, only bytes.
 OperatorCost operator_cost(const char* name, Span<EValue* const> args);
 
 }  // namespace berth::tool

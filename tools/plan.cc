@@ -1,14 +1,14 @@
-// berth plan: the memory planner alone, on anybody's problem.
-#include "compiler/plan/plan.h"
+// berth plan: runs the memory planner on a problem in a CSV file.
+#include "compiler/memory/packing/plan.h"
 
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "base/output_file.h"
-#include "compiler/plan/csv.h"
-#include "compiler/plan/picture.h"
-#include "compiler/plan/validate.h"
+#include "compiler/memory/packing/csv.h"
+#include "compiler/memory/packing/picture.h"
+#include "compiler/memory/packing/validate.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -26,19 +26,19 @@ struct PlanOptions {
   bool picture = false;
 };
 
-const std::pair<const char*, plan::Planner> kPlanners[] = {
-    {"naive", plan::Planner::kNaive},         {"greedy", plan::Planner::kGreedy},
-    {"breadth", plan::Planner::kBreadth},     {"best-fit", plan::Planner::kBestFit},
-    {"heuristic", plan::Planner::kHeuristic}, {"best", plan::Planner::kBest},
+const std::pair<const char*, packing::Planner> kPlanners[] = {
+    {"naive", packing::Planner::kNaive},         {"greedy", packing::Planner::kGreedy},
+    {"breadth", packing::Planner::kBreadth},     {"best-fit", packing::Planner::kBestFit},
+    {"heuristic", packing::Planner::kHeuristic}, {"best", packing::Planner::kBest},
 };
 
-plan::PlanOptions planner_options(const PlanOptions& options, const plan::CsvProblem& csv) {
-  plan::PlanOptions out;
+packing::PlanOptions planner_options(const PlanOptions& options, const packing::CsvProblem& csv) {
+  packing::PlanOptions out;
   for (const auto& [name, planner] : kPlanners) {
     if (options.planner == name) out.planner = planner;
   }
   out.time_limit = options.time_limit;
-  out.nodes = options.time_limit > 0 ? plan::kManyNodes : plan::kPatientNodes;
+  out.nodes = options.time_limit > 0 ? packing::kManyNodes : packing::kPatientNodes;
   out.names = &csv.names;
   out.stop_at_capacity = options.capacity >= 0;
   return out;
@@ -46,21 +46,21 @@ plan::PlanOptions planner_options(const PlanOptions& options, const plan::CsvPro
 
 Status run_plan(const PlanOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const std::string text, read_text(options.problem, kMaxProblemBytes));
-  auto read = plan::read_csv(text);
+  auto read = packing::read_csv(text);
   if (!read.ok()) return Failure{read.error().code, options.problem + ": " + read.error().place, read.error().message};
-  plan::CsvProblem csv = std::move(read).value();
+  packing::CsvProblem csv = std::move(read).value();
   if (options.capacity >= 0) csv.problem.spaces[0].capacity = options.capacity;
 
   const Stopwatch watch;
-  auto planned = plan::plan_best(csv.problem, planner_options(options, csv));
+  auto planned = packing::plan_best(csv.problem, planner_options(options, csv));
   if (!planned.ok()) return Failure{planned.error().code, options.problem, planned.error().text()};
   const double seconds = watch.seconds();
-  BERTH_TRY(plan::validate(csv.problem, *planned));
+  BERTH_TRY(packing::validate(csv.problem, *planned));
 
-  const plan::SpaceUse& use = planned->spaces[0];
+  const packing::SpaceUse& use = planned->spaces[0];
   if (!options.solution.empty()) {
     BERTH_TRY(keep_files({options.problem}, options.solution, "--output " + options.solution));
-    const std::string solution = plan::write_csv(csv.problem, csv.names, &*planned);
+    const std::string solution = packing::write_csv(csv.problem, csv.names, &*planned);
     BERTH_TRY(write_whole_file(options.solution,
                                [&](OutputFile& out) { return out.write(solution.data(), solution.size()); }));
   }
@@ -68,15 +68,15 @@ Status run_plan(const PlanOptions& options) {
     Json json = {{"height", use.height},     {"lower_bound", use.lower_bound},
                  {"optimal", use.optimal()}, {"truncated", planned->truncated},
                  {"nodes", planned->nodes},  {"seconds", seconds}};
-    if (options.picture) json["picture"] = plan::picture(csv.problem, *planned, 0);
+    if (options.picture) json["picture"] = packing::picture(csv.problem, *planned, 0);
     fmt::print("{}\n", json.dump());
     return Done{};
   } else {
-    fmt::print("{}: {} bytes, lower bound {}{}{}, in {}\n", counted(static_cast<int64_t>(csv.names.size()), "storage"),
+    fmt::print("{}: {} bytes, lower bound {}{}{}, in {}\n", counted(static_cast<int64_t>(csv.names.size()), "buffer"),
                use.height, use.lower_bound, use.optimal() ? ", optimal" : "", planned->truncated ? ", truncated" : "",
                duration_text(seconds));
   }
-  if (options.picture) fmt::print("{}", plan::picture(csv.problem, *planned, 0));
+  if (options.picture) fmt::print("{}", packing::picture(csv.problem, *planned, 0));
   return Done{};
 }
 
@@ -88,12 +88,11 @@ void add_plan(CLI::App& app, Session& session) {
       app.add_subcommand("plan", "Plan the memory of a problem in CSV (id,lower,upper,size[,alignment])");
   command->add_option("PROBLEM", options->problem, "the problem, in MiniMalloc's columns")->required();
   command->add_option("-o,--output", options->solution, "write the problem with its offsets to this CSV");
-  command
-      ->add_option("--capacity", options->capacity, "bytes that the plan may take: the first plan within is the answer")
+  command->add_option("--capacity", options->capacity, "accept the first plan of at most this many bytes")
       ->check(not_negative());
   command
       ->add_option("--time-limit", options->time_limit,
-                   "seconds to search; without it the search ends by a count, the same on every machine")
+                   "the most seconds to search; default: a limit of work, which is the same on every machine")
       ->check(CLI::Range(0.001, 1e6));
   command
       ->add_option("--planner", options->planner,

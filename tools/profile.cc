@@ -10,8 +10,8 @@ namespace {
 constexpr size_t kOutermost = SIZE_MAX;
 constexpr size_t kSlowest = 12;  // instructions that are listed
 
-// The sizes of what the instruction gives: the largest of the tensors that its arguments end with, since statistics and
-// indices stand beside results. Of equal ones the last.
+// The sizes of the instruction's result: the largest of its last tensor arguments, because some operators also return
+// statistics or indices. Of equal ones the last.
 std::string sizes_text(Span<EValue* const> args) {
   const Tensor* largest = nullptr;
   for (size_t i = args.size(); i-- > 0 && args[i]->is_tensor();) {
@@ -94,8 +94,8 @@ std::string Profiler::text() const {
   const double runs = static_cast<double>(std::max<int64_t>(runs_, 1));
   double total = 0;
   for (const ProfiledInstruction& instruction : instructions_) total += instruction.seconds;
-  std::string out = fmt::format("{:<40} {:>6} {:>10} {:>6} {:>9} {:>7} {:>9}\n", "operator", "calls", "ms a run",
-                                "share", "GFLOP/s", "GB/s", "roofline");
+  std::string out = fmt::format("{:<40} {:>6} {:>10} {:>6} {:>9} {:>7} {:>9}\n", "operator", "calls", "ms/run", "share",
+                                "GFLOP/s", "GB/s", "roofline");
   for (const ProfiledOperator& one : operators()) {
     out += fmt::format("{:<40} {:>6.0f} {:>10.4f} {:>4.0f} % {:>9} {:>7.1f} {:>9}\n", one.name,
                        static_cast<double>(one.calls) / runs, one.seconds * 1e3 / runs, 100 * one.seconds / total,

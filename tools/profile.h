@@ -1,4 +1,4 @@
-// Profiler: where the time of a method's runs goes, instruction by instruction, those within delegates included.
+// Profiler: measures the time of each instruction of a method, including those within delegates.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@ namespace berth::tool {
 struct ProfiledInstruction {
   std::string name;   // the operator's, or a delegate's backend
   std::string place;  // "forward 3 / delegate 7"
-  std::string sizes;  // of what it gives: "[1,64,56,56]"
+  std::string sizes;  // of its result: "[1,64,56,56]"
   int64_t calls = 0;
-  double seconds = 0;  // without those of instructions within it
+  double seconds = 0;  // excluding instructions within it
   OperatorCost cost;   // of all calls
   bool is_delegate = false;
 };
@@ -32,27 +32,27 @@ struct ProfiledOperator {
   int64_t calls = 0;
   double seconds = 0;
   OperatorCost cost;
-  double least_seconds = 0;  // what the roofline allows all of them together
+  double least_seconds = 0;  // the least possible for all of them, by the roofline
 };
 
 class Profiler final : public InstructionObserver {
  public:
-  /// What the first run did goes into the trace.
+  /// The trace contains the first run.
   explicit Profiler(const Roofline& roofline) : roofline_(roofline) {}
 
   Error before(const InstructionEvent& event) override;
   void after(const InstructionEvent& event, Error result) override;
-  /// To be told after each run.
+  /// Must be called after each run.
   void end_of_run() { ++runs_; }
 
-  /// The slowest first.
+  /// Slowest first.
   std::vector<ProfiledOperator> operators() const;
   std::vector<ProfiledInstruction> instructions() const;
   int64_t runs() const { return runs_; }
 
-  /// As tables for people: a line an operator, then the slowest instructions.
+  /// As text: a line for each operator, then the slowest instructions.
   std::string text() const;
-  /// "roofline" and "operators", milliseconds a run.
+  /// "roofline" and "operators", in milliseconds per run.
   Json json() const;
   /// The first run in the format of Chrome's trace viewer (chrome://tracing, ui.perfetto.dev): "traceEvents" with
   /// complete events in microseconds.

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::tool {
 namespace {
@@ -24,7 +24,7 @@ OperatorCost cost_of(const char* name, std::vector<Arg> args) {
 
 using Ints = std::vector<int64_t>;
 
-TEST(WorkIsCountedWrong, ConvolutionsByTheirWeights) {
+TEST(Profile, CountsConvolutionsByTheirWeights) {
   // Each of 4 x 8 x 8 results is a sum over 3 x 3 x 3 products.
   const OperatorCost plain =
       cost_of("aten::convolution.out", {f32({1, 3, 8, 8}), f32({4, 3, 3, 3}), nullptr, Ints{1, 1}, Ints{1, 1},
@@ -38,7 +38,7 @@ TEST(WorkIsCountedWrong, ConvolutionsByTheirWeights) {
   EXPECT_EQ(packed.flops, plain.flops);
 }
 
-TEST(WorkIsCountedWrong, ProductsByTheirInnerSize) {
+TEST(Profile, CountsProductsByTheirInnerSize) {
   EXPECT_EQ(cost_of("aten::mm.out", {f32({2, 5}), f32({5, 3}), f32({2, 3})}).flops, 60);
   EXPECT_EQ(cost_of("aten::addmm.out", {f32({3}), f32({2, 5}), f32({5, 3}), 1, 1, f32({2, 3})}).flops, 60);
   EXPECT_EQ(cost_of("berth::linear.out",
@@ -47,14 +47,14 @@ TEST(WorkIsCountedWrong, ProductsByTheirInnerSize) {
             60);
 }
 
-TEST(WorkIsCountedWrong, ATensorThatStandsTwiceMovesOnce) {
+TEST(Profile, CountsARepeatedTensorOnce) {
   const berth::testing::Array x = f32({8});
   EXPECT_EQ(cost_of("aten::add.out", {x, x, 1, x}).bytes, 32);
   EXPECT_EQ(cost_of("aten::add.out", {x, x, 1, x}).flops, 0);
   EXPECT_EQ(cost_of("executorch_prim::et_view.default", {x, Ints{8}, x}).bytes, 0);
 }
 
-TEST(NothingStandsUnderTheRoof, ItIsHigherWhereMoreIsThere) {
+TEST(Profile, TheRooflineIsTheSlowerOfComputeAndMemory) {
   const Roofline roof = measure_roofline(nullptr);
   EXPECT_GT(roof.flops, 1e8);
   EXPECT_GT(roof.core_bytes, 1e8);
@@ -83,7 +83,7 @@ void tell(Profiler& profiler) {
   }
 }
 
-TEST(TimeIsCountedTwice, ADelegatesOwnIsWithoutWhatRunsInIt) {
+TEST(Profile, ADelegatesOwnTimeExcludesWhatRunsInIt) {
   Profiler profiler(Roofline{1e9, 1e9, 1e9, 1e9, 1});
   tell(profiler);
   const std::vector<ProfiledOperator> operators = profiler.operators();
@@ -98,7 +98,7 @@ TEST(TimeIsCountedTwice, ADelegatesOwnIsWithoutWhatRunsInIt) {
   EXPECT_EQ(profiler.json()["operators"][0]["calls"], 2);
 }
 
-TEST(TracesCannotBeRead, TheFirstRunIsCompleteEventsThatNest) {
+TEST(Profile, TheTraceHasTheFirstRunAsNestedEvents) {
   Profiler profiler(Roofline{1e9, 1e9, 1e9, 1e9, 1});
   tell(profiler);
   const Json trace = profiler.trace();

@@ -7,14 +7,14 @@
 #include "compiler/check_delegates.h"
 #include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
+#include "format/plan_check/verify_plan.h"
 #include "format/verify.h"
-#include "format/verify_plan.h"
 
 namespace berth::tool {
 namespace {
 
 Failure data_file(const std::string& path) {
-  return Failure{Error::kInvalidProgram, path, "is a data file; give the program, and this with --data"};
+  return Failure{Error::kInvalidProgram, path, "is a data file; name the program, and this file with --data"};
 }
 
 Failure in_file(const std::string& path, const format::Report& report) {
@@ -36,8 +36,8 @@ Failure if_no_program(const std::string& path, Failure failure) {
   return Failure{
       Error::kInvalidProgram, path,
       "is not a program (bytes 4 to 7 should be \"ET12\"); " +
-          (named_like_a_model(path) ? "a model is compiled first: berth compile " + path + " -o " + stem + ".pte"
-                                    : std::string("berth compile makes one of a model, an .onnx, .pt2 or .ir file"))};
+          (named_like_a_model(path) ? "compile the model first: berth compile " + path + " -o " + stem + ".pte"
+                                    : std::string("berth compile makes one from an .onnx, .pt2 or .ir file"))};
 }
 
 Status refuse_data_file(const std::string& path) {

@@ -1,4 +1,4 @@
-// A program file as the tool looks at it: mapped, verified, found its way about.
+// A program file, mapped and verified.
 #pragma once
 
 #include <memory>
@@ -17,30 +17,30 @@ struct ProgramFile {
   format::ProgramView view;
 };
 
-/// Whether `path` is a program: by its identifier, not by its name.
+/// Whether `path` is a program, judged by its identifier and not by its name.
 bool is_program(const MappedFile& file);
 
-/// What to say when `path` could not be opened as a program: `failure`, or, for a file that is something else, what
-/// that is and what to do with it.
+/// The error for a `path` that could not be opened as a program: `failure`, or for a file of another format, what it is
+/// and what to do with it.
 Failure if_no_program(const std::string& path, Failure failure);
 
-/// InvalidProgram when `path` is a data file (.ptd): it goes with a program, and is none.
+/// InvalidProgram when `path` is a data file (.ptd) instead of a program.
 Status refuse_data_file(const std::string& path);
 
-/// Maps `path` and verifies its structure in full. The failure's place is "PATH: where in the program".
+/// Maps `path` and verifies it. The place of a failure is "PATH: place in the program".
 Expected<ProgramFile> open_program(const std::string& path);
 
 struct PlanCheck {
   bool inferred = false;           // the file does not say which values are views; it was inferred
-  uint32_t unknown_operators = 0;  // which Berth has no schema of; read conservatively
+  uint32_t unknown_operators = 0;  // without a schema in Berth; treated conservatively
 };
 
-/// Checks that nothing live is overwritten, in every method.
+/// Runs the plan check on every method.
 Expected<PlanCheck> check_plan(const ProgramFile& program);
 
 struct PayloadCheck {
   int64_t opened = 0;
-  int64_t unopened = 0;            // delegates of backends that are not Berth's, whose payloads only they can read
+  int64_t unopened = 0;            // delegates of other backends, whose payloads only these can read
   std::vector<std::string> names;  // of these backends, each once
 };
 

@@ -1,5 +1,5 @@
-// berth replan: a better memory plan for a program that is already made.
-#include "compiler/replan/replan.h"
+// berth replan: improves the memory plan of an existing program.
+#include "compiler/memory/replan/replan.h"
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ Json arenas_json(const replan::Replanned& result) {
   return arenas;
 }
 
-// A mapped file of 100 MB need not be in memory as a whole: what is written is let go.
+// Releases the pages of a mapped file that were written, so that a file of 100 MB is not in memory as a whole.
 Status write(const MappedFile& file, const format::ReplacedProgram& program, OutputFile& out) {
   constexpr size_t kPiece = size_t{4} << 20;
   return program.write([&](Span<const uint8_t> bytes) -> Status {
@@ -45,7 +45,7 @@ Status write(const MappedFile& file, const format::ReplacedProgram& program, Out
       BERTH_TRY(out.write(piece.data(), piece.size()));
       const uint8_t* start = file.bytes().data();
       const bool mapped = bytes.data() >= start && bytes.data() < start + file.bytes().size();
-      if (mapped) file.release(static_cast<size_t>(piece.data() - start), piece.size());
+      if (mapped) file.release(piece.data() - start, piece.size());
     }
     return Done{};
   });
@@ -61,7 +61,7 @@ Status run_replan(const ReplanOptions& options) {
         options.program,
         Failure{failure.code, options.program + (failure.place.empty() ? "" : ": " + failure.place), failure.message});
   }
-  // What is not planned anew stays as it is: the nested programs of delegates, and constants in the file beside it.
+  // The nested programs of delegates and the data files do not change.
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.program));
   BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const PayloadCheck payloads, check_payloads(program));
   const std::string beside = data_file_beside(program.view, options.program);
@@ -89,9 +89,8 @@ Status run_replan(const ReplanOptions& options) {
 
 void add_replan(CLI::App& app, Session& session) {
   auto options = std::make_shared<ReplanOptions>();
-  CLI::App* command =
-      app.add_subcommand("replan", "Give an existing program a better memory plan, and change nothing else");
-  command->add_option("PROGRAM", options->program, "a .pte program, ours or ExecuTorch's")->required();
+  CLI::App* command = app.add_subcommand("replan", "Improve the memory plan of a program, and change nothing else");
+  command->add_option("PROGRAM", options->program, "a .pte program, Berth's or ExecuTorch's")->required();
   command->add_option("-o,--output", options->output, "the program to write")->required();
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth replan theirs.pte -o smaller.pte");

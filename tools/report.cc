@@ -1,4 +1,4 @@
-// berth report: the memory plan of a program as a page to look at.
+// berth report: writes the memory plan of a program as an HTML page.
 #include <fmt/format.h>
 
 #include <memory>
@@ -57,7 +57,7 @@ Status run_report(const ReportOptions& options) {
   const std::string page = report_page(data);
   const auto write = [&](OutputFile& file) { return file.write(page.data(), page.size()); };
   BERTH_TRY(write_whole_file(options.output, write));
-  fmt::print("{}: {}, to be opened in a browser\n", options.output, bytes_text(static_cast<int64_t>(page.size())));
+  fmt::print("{}: {}, open it in a browser\n", options.output, bytes_text(static_cast<int64_t>(page.size())));
   return Done{};
 }
 

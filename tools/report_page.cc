@@ -36,7 +36,7 @@ details summary { cursor: pointer; color: var(--soft); }
 </style></head><body>
 <h1>Memory plan</h1><div class="soft" id="lead"></div>
 <div class="key"><span><i style="background:var(--input)"></i>input</span><span><i style="background:var(--output)"></i>output</span>
-<span><i style="background:var(--state)"></i>state</span><span><i style="background:hsl(212 45% 60%)"></i>value, one colour a node</span>
+<span><i style="background:var(--state)"></i>state</span><span><i style="background:hsl(212 45% 60%)"></i>value, one colour for each node</span>
 <span><i style="background:repeating-linear-gradient(45deg,#888 0 2px,transparent 2px 5px)"></i>view, or in place of another</span></div>
 <div id="compare"></div><div class="files" id="files"></div><div id="tip"></div>
 <script type="application/json" id="data">)page";
@@ -92,8 +92,8 @@ function show(event, arena, value, steps) {
   make("b", tip, {}, value.name);
   const line = text => make("div", tip, {}, text);
   line(value.type + ", " + bytes(value.bytes) + " at " + value.offset.toLocaleString("en"));
-  if (value.node) line("made by " + value.node);
-  line("alive from step " + value.first + " (" + steps[value.first] + ") to " + value.last + " (" + steps[value.last] + ")");
+  if (value.node) line("computed by " + value.node);
+  line("live from step " + value.first + " (" + steps[value.first] + ") to " + value.last + " (" + steps[value.last] + ")");
   if (value.relation) line(value.relation);
   tip.style.opacity = 1;
   tip.style.left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 12) + "px";
@@ -164,7 +164,7 @@ function peak(parent, method, arena) {
     bytes(arena.peak_bytes) + " in " + alive.length + " values");
   const table = make("table", box, {});
   const head = make("tr", table, {});
-  for (const name of ["value", "type", "made by", "bytes", "from", "to", ""]) make("th", head, { class: /bytes|from|to/.test(name) ? "number" : "" }, name);
+  for (const name of ["value", "type", "node", "bytes", "from", "to", ""]) make("th", head, { class: /bytes|from|to/.test(name) ? "number" : "" }, name);
   for (const v of alive.slice(0, 24)) {
     const row = make("tr", table, {});
     for (const text of [v.name, v.type, v.node || v.role]) make("td", row, {}, text);
@@ -217,7 +217,7 @@ function compare() {
   }
 }
 document.getElementById("lead").textContent = data.files.map(f => f.path + ", " + bytes(f.bytes)).join(" and ") +
-  ". Time goes to the right, a step an instruction; memory upward. The line is what is alive.";
+  ". Time runs to the right, one step for each instruction; memory upward. The line is live memory.";
 compare();
 const scales = new Map();
 for (const file of data.files) for (const method of file.methods) for (const arena of method.arenas) {

@@ -1,4 +1,4 @@
-// The page that `berth report` writes: one file that needs nothing else, with the memory plan over time.
+// The page of `berth report`: a self-contained HTML file with the memory plan over time.
 #pragma once
 
 #include <string>

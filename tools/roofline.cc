@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kLanes = 16, kChains = 12;  // enough independent chains for the units of any core of today
 
-// `rounds` of a multiplication and an addition on each of kChains vectors, none waiting for another.
+// `rounds` of a multiplication and an addition on each of kChains independent vectors.
 BERTH_MULTIVERSION void multiply_add(float* lanes, int64_t rounds) {
   float sums[kChains][kLanes];
   for (int c = 0; c < kChains; ++c) {
@@ -42,7 +42,7 @@ BERTH_MULTIVERSION float sum_of(const float* x, int64_t count) {
   return sum;
 }
 
-// The best of a few times, since whatever disturbs only adds.
+// The best of a few times, since disturbances only add time.
 template <typename Body>
 double best_seconds(ThreadPool* pool, Body&& body) {
   const int threads = pool == nullptr ? 1 : pool->size();
@@ -50,7 +50,7 @@ double best_seconds(ThreadPool* pool, Body&& body) {
   for (int turn = 0; turn < 8; ++turn) {
     const Clock::time_point start = Clock::now();
     KernelContext({}, pool).parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t thread = begin; thread < end; ++thread) body(static_cast<size_t>(thread));
+      for (int64_t thread = begin; thread < end; ++thread) body(thread);
     });
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
   }
@@ -67,9 +67,9 @@ double Roofline::seconds(double flop, double bytes) const {
 
 namespace {
 
-// Bytes a second when each thread reads its part of `floats`, again and again.
+// Bytes per second when each thread reads its part of `floats` repeatedly.
 double read_rate(ThreadPool* pool, size_t floats, int passes) {
-  const size_t threads = pool == nullptr ? 1 : static_cast<size_t>(pool->size());
+  const size_t threads = pool == nullptr ? 1 : pool->size();
   const size_t share = floats / threads;
   const std::vector<float> data(share * threads, 1.0f);
   std::vector<float> sums(threads * kLanes);  // a line of cache for each, and kept, so that no sum is left out
@@ -86,7 +86,7 @@ double read_rate(ThreadPool* pool, size_t floats, int passes) {
 Roofline measure_roofline(ThreadPool* pool) {
   Roofline roof;
   roof.threads = pool == nullptr ? 1 : pool->size();
-  const size_t threads = static_cast<size_t>(roof.threads);
+  const size_t threads = roof.threads;
   std::vector<std::vector<float>> lanes(threads, std::vector<float>(kLanes, 0.5f));
   constexpr int64_t kRounds = 200'000;
   roof.flops = static_cast<double>(threads) * 2.0 * kChains * kLanes * kRounds /

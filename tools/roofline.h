@@ -1,4 +1,4 @@
-// What this machine can do at most, measured: the roof that profiles hold operators under.
+// The measured limits of this machine, for comparison in profiles.
 //
 // S. Williams, A. Waterman, D. Patterson, "Roofline: an insightful visual performance model for multicore
 // architectures", CACM 52(4), 2009.
@@ -9,16 +9,16 @@
 namespace berth::tool {
 
 struct Roofline {
-  /// Single-precision multiplications and additions a second, two a fused one, from registers.
+  /// Single-precision operations per second from registers; a fused multiplication and addition counts as two.
   double flops = 0;
-  /// Bytes a second of a sum: over 256 KiB a thread, which stay in its core's own caches; over 4 MiB in all, which a
-  /// last cache holds; over 64 MiB, which hardly one does.
+  /// Bytes per second of a sum: over 256 KiB for each thread, which fit in its core's own caches; over 4 MiB in total,
+  /// which fit in the shared cache; over 64 MiB, which rarely fit in any.
   double core_bytes = 0;
   double shared_bytes = 0;
   double memory_bytes = 0;
   int threads = 1;
 
-  /// The least seconds for so much work.
+  /// The least possible seconds for this cost.
   double seconds(double flop, double bytes) const;
 };
 

@@ -1,4 +1,4 @@
-// berth run: a program on NumPy files.
+// berth run: runs a program on NumPy files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,13 +38,13 @@ Array array_of(const Tensor& tensor, const uint8_t* bytes) {
     std::memcpy(array.bytes.data(), bytes, array.bytes.size());
     return array;
   }
-  std::vector<int64_t> at(static_cast<size_t>(tensor.rank()), 0);
+  std::vector<int64_t> at(tensor.rank(), 0);
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     int64_t offset = 0;
-    for (int d = 0; d < tensor.rank(); ++d) offset += at[static_cast<size_t>(d)] * tensor.stride(d);
-    std::memcpy(&array.bytes[static_cast<size_t>(i) * element], bytes + static_cast<size_t>(offset) * element, element);
-    for (int d = tensor.rank() - 1; d >= 0 && ++at[static_cast<size_t>(d)] == tensor.size(d); --d) {
-      at[static_cast<size_t>(d)] = 0;
+    for (int d = 0; d < tensor.rank(); ++d) offset += at[d] * tensor.stride(d);
+    std::memcpy(&array.bytes[i * element], bytes + offset * element, element);
+    for (int d = tensor.rank() - 1; d >= 0 && ++at[d] == tensor.size(d); --d) {
+      at[d] = 0;
     }
   }
   return array;
@@ -68,9 +68,9 @@ Array array_of_scalar(const EValue& value) {
     array.bytes.resize(sizeof number);
     std::memcpy(array.bytes.data(), &number, sizeof number);
   };
-  if (value.is_int()) put(DType::kI64, value.integer());
-  if (value.is_double()) put(DType::kF64, value.real());
-  if (value.is_bool()) put(DType::kBool, static_cast<uint8_t>(value.truth()));
+  if (value.is_int()) put(DType::kI64, value.to_int());
+  if (value.is_double()) put(DType::kF64, value.to_double());
+  if (value.is_bool()) put(DType::kBool, static_cast<uint8_t>(value.to_bool()));
   return array;
 }
 
@@ -103,7 +103,7 @@ void print_top(const Array& array, int count) {
                     [&](size_t a, size_t b) {
                       const double x = number_at(array, a);
                       const double y = number_at(array, b);
-                      return x > y || (std::isnan(y) && !std::isnan(x));  // what is no number is last
+                      return x > y || (std::isnan(y) && !std::isnan(x));  // NaN last
                     });
   for (size_t i = 0; i < shown; ++i) fmt::print("  {:6} {:.6g}\n", order[i], number_at(array, order[i]));
 }
@@ -117,13 +117,13 @@ void print_output(size_t index, const std::string& name, const Array& array) {
   fmt::print("{}\n", count > 4 ? " …" : "");
 }
 
-// `prefix` tells the files of one call from those of another.
+// `prefix` distinguishes the files of several calls.
 Status give_outputs(const RunOptions& options, LoadedMethod& loaded, const std::string& prefix) {
   Method& method = loaded.method->method();
   if (!options.output_dir.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.output_dir, error);
-    if (error) return Failure{Error::kAccessFailed, options.output_dir, "cannot be made: " + error.message()};
+    if (error) return Failure{Error::kAccessFailed, options.output_dir, "cannot be created: " + error.message()};
   }
   for (size_t i = 0; i < method.outputs_size(); ++i) {
     const EValue value = method.get_output(i);
@@ -157,7 +157,7 @@ Status call(const RunOptions& options, LoadedMethod& loaded, const std::string& 
   return give_outputs(options, loaded, prefix);
 }
 
-// "METHOD=X.npy,Y.npy": the method, and its inputs.
+// Parses "METHOD=X.npy,Y.npy".
 std::pair<std::string, std::vector<std::string>> further_call(const std::string& text) {
   const size_t equals = text.find('=');
   std::vector<std::string> inputs;
@@ -194,19 +194,21 @@ void add_run(CLI::App& app, Session& session) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Run a program on NumPy files");
   command->add_option("PROGRAM", options->load.program, "a .pte program")->required();
-  command->add_option("--method", options->load.method, "the method to run; forward, or the only one");
-  command->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; seeded random without")
+  command->add_option("--method", options->load.method, "the method to run; default: forward, or the only one");
+  command
+      ->add_option("--input", options->load.inputs, "X.npy in order, or NAME=X.npy; default: random with a fixed seed")
       ->allow_extra_args(false);
   command
-      ->add_option("--then", options->then,
-                   "METHOD=X.npy,Y.npy: then call this method too, on the same memory: state lasts. Its outputs are "
-                   "c1_out0.npy…, those of the next c2_out0.npy…")
+      ->add_option(
+          "--then", options->then,
+          "METHOD=X.npy,Y.npy: then call this method, on the same memory, so that state is kept. Its outputs are "
+          "c1_out0.npy…, those of the next c2_out0.npy…")
       ->allow_extra_args(false);
   command->add_option("--output-dir", options->output_dir, "write out0.npy, out1.npy… to this folder");
-  command->add_option("--threads", options->load.threads, "how many threads; 1 starts none")
+  command->add_option("--threads", options->load.threads, "the number of threads, including the calling one")
       ->check(CLI::Range(1, HostThreadPool::kMaxThreads));
   command->add_option("--top", options->top, "print the N largest elements of each output")->check(not_negative());
-  command->add_option("--verify", options->verify, "minimal or full: how much of the file is checked before it is run")
+  command->add_option("--verify", options->verify, "minimal or full: how much of the file to check before it runs")
       ->check(CLI::IsMember({"minimal", "full"}));
   add_load_options(*command, options->load);
   command->add_option("--load", options->source, "map or read the file")->check(CLI::IsMember({"map", "read"}));

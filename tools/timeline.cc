@@ -10,13 +10,13 @@
 namespace berth::tool {
 namespace {
 
-/// First and last step at which each value is mentioned.
+/// The first and last step at which each value is used.
 struct Mentions {
   std::vector<int64_t> first, last;
 
   explicit Mentions(size_t values) : first(values, -1), last(values, -1) {}
   void add(int64_t value, int64_t step) {
-    const size_t v = static_cast<size_t>(value);
+    const size_t v = value;
     if (first[v] < 0) first[v] = step;
     last[v] = std::max(last[v], step);
   }
@@ -54,7 +54,7 @@ class Maker {
   }
 
   std::string label(const std::string& what, int32_t result) const {
-    const std::string node = result < 0 ? "" : meta_.value_names(static_cast<size_t>(result)).node;
+    const std::string node = result < 0 ? "" : meta_.value_names(result).node;
     return node.empty() ? what : what + " " + node;
   }
 
@@ -67,7 +67,7 @@ class Maker {
       out_.steps.push_back(label(name, count == 0 ? -1 : call->args()->Get(count - 1)));
       mention_arguments(*call->args(), step);
     } else if (const auto* delegate = instruction.instr_args_as_DelegateCall()) {
-      const char* id = meta_.delegate_id(static_cast<size_t>(delegate->delegate_index()));
+      const char* id = meta_.delegate_id(delegate->delegate_index());
       out_.steps.push_back("delegate " + std::string(id == nullptr ? "?" : id));
       mention_arguments(*delegate->args(), step);
     } else if (const auto* move = instruction.instr_args_as_MoveCall()) {
@@ -111,7 +111,7 @@ class Maker {
   }
 
   std::string name_of(int32_t value) const {
-    const std::string name = meta_.value_names(static_cast<size_t>(value)).name;
+    const std::string name = meta_.value_names(value).name;
     return name.empty() ? "%" + std::to_string(value) : name;
   }
 
@@ -210,13 +210,13 @@ ArenaPicture arena_picture(const TimelineArena& arena) {
   ArenaPicture picture;
   int64_t height = 0;
   for (const TimelineValue& value : arena.values) {
-    plan::Storage storage;
+    packing::Buffer storage;
     storage.size = value.bytes;
     storage.fixed = value.offset;
     storage.lower = value.first;
     storage.upper = value.last + 1;
     height = std::max(height, storage.fixed + storage.size);
-    picture.problem.storages.push_back(storage);
+    picture.problem.buffers.push_back(storage);
     picture.plan.offsets.push_back(storage.fixed);
   }
   picture.plan.spaces.resize(1);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/device.h"
-#include "compiler/plan/plan.h"
+#include "compiler/memory/packing/plan.h"
 #include "format/program_view.h"
 
 namespace berth::tool {
@@ -51,10 +51,10 @@ struct Timeline {
 /// REQUIRES: the file was verified.
 Timeline timeline_of(const format::ProgramView& program, size_t method);
 
-/// One arena of a method as a planner's problem with all places taken, for plan::picture().
+/// One arena of a method as a planner's problem with all places taken, for packing::picture().
 struct ArenaPicture {
-  plan::Problem problem;
-  plan::Plan plan;
+  packing::Problem problem;
+  packing::Plan plan;
 };
 ArenaPicture arena_picture(const TimelineArena& arena);
 

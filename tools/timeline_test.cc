@@ -33,7 +33,7 @@ const TimelineValue& find(const TimelineArena& arena, const std::string& name) {
   return arena.values.front();
 }
 
-TEST(ThePictureOfAPlan, SaysWhoIsAliveWhen) {
+TEST(Timeline, ShowsWhatIsAliveWhen) {
   const Compiled program = compiled(R"(
 method forward(%x: f32[8,8]) {
   %a: f32[8,8] = aten::mm(%x, %x) "first"
@@ -60,7 +60,7 @@ method forward(%x: f32[8,8]) {
   EXPECT_TRUE(arena.proven);
 }
 
-TEST(ThePictureOfAPlan, CountsBytesThatAViewSharesOnce) {
+TEST(Timeline, CountsBytesSharedWithAViewOnce) {
   const Compiled program = compiled(R"(
 method forward(%x: f32[8,8]) {
   %a: f32[8,8] = aten::mm(%x, %x)
@@ -76,7 +76,7 @@ method forward(%x: f32[8,8]) {
   EXPECT_LE(arena.peak_bytes, 256 + 256 + 64);
 }
 
-TEST(ThePageOfAPlan, IsNotBrokenByWhatAModelCallsItsNodes) {
+TEST(Timeline, NodeNamesDoNotBreakThePage) {
   const Json data = {{"files", {{{"path", "</script><b>\xff"}, {"bytes", 1}, {"methods", Json::array()}}}}};
   const std::string page = report_page(data);
   EXPECT_EQ(page.find("</script><b>"), std::string::npos);

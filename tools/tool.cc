@@ -100,8 +100,8 @@ Expected<std::string> read_text(const std::string& path, size_t limit) {
     std::string text;
     char piece[1 << 16];
     while (pipe.read(piece, sizeof piece) || pipe.gcount() > 0) {
-      if (text.size() + static_cast<size_t>(pipe.gcount()) > limit) return too_large();
-      text.append(piece, static_cast<size_t>(pipe.gcount()));
+      if (text.size() + pipe.gcount() > limit) return too_large();
+      text.append(piece, pipe.gcount());
     }
     if (!pipe.eof()) return Failure{Error::kAccessFailed, path, "cannot be read"};
     return text;

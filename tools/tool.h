@@ -49,7 +49,7 @@ class Stopwatch {
 /// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
 int report(const Failure& failure);
 
-/// `json` on one line. Names in files are any bytes: what is no UTF-8 becomes U+FFFD.
+/// `json` on one line. Names in files may be any bytes: invalid UTF-8 becomes U+FFFD.
 std::string json_text(const Json& json);
 
 /// "6.02 MiB", "512 B".

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "format/plan_check/verify_plan.h"
 #include "format/program_view.h"
-#include "format/verify_plan.h"
 #include "tools/data_files.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"

@@ -16,7 +16,7 @@ struct Tables {
 
 }  // namespace
 
-// A kernel is looked for in the first table first.
+// Earlier tables take precedence.
 CpuBackend::CpuBackend() : NestedBackend("berth.cpu", Span<const KernelTable>(Tables().list, 2)) {}
 
 std::string describe_onednn() {

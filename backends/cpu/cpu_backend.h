@@ -1,4 +1,4 @@
-// CpuBackend: delegates on the host: nested programs, their constants where the file has them, on the method's threads.
+// CpuBackend: runs delegates on the host, with constants in place and on the method's threads.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace berth {
 
-/// "berth.cpu". One serves a whole process.
+/// "berth.cpu". One instance is enough for a process.
 class CpuBackend final : public NestedBackend {
  public:
   CpuBackend();
@@ -15,8 +15,8 @@ class CpuBackend final : public NestedBackend {
   bool serves(DeviceType type) const override { return type == DeviceType::kCpu; }
 };
 
-/// Whether convolutions and products can go to oneDNN, in words: "oneDNN 3.2.0 avx512", "no oneDNN (libdnnl.so.3:
-/// cannot open shared object file)", "built without oneDNN". Opens it, as the first call that wants it would.
+/// Describes the available oneDNN: "oneDNN 3.2.0 avx512", "no oneDNN (libdnnl.so.3: cannot open shared object file)",
+/// "built without oneDNN". Opens the library.
 std::string describe_onednn();
 
 }  // namespace berth

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "backends/nested/test_programs.h"
+#include "backends/nested/nested_programs_testing.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
 #include "runtime/host/thread_pool.h"
@@ -57,7 +57,7 @@ std::vector<float> run(Method& method, const std::vector<float>& x, int32_t rows
   return std::vector<float>(y.data<float>(), y.data<float>() + y.numel());
 }
 
-TEST(CpuBackend, ServesTheHostAlone) {
+TEST(CpuBackend, ServesTheHostOnly) {
   const CpuBackend backend;
   EXPECT_STREQ(backend.name(), "berth.cpu");
   EXPECT_TRUE(backend.serves(DeviceType::kCpu));
@@ -65,7 +65,7 @@ TEST(CpuBackend, ServesTheHostAlone) {
   EXPECT_FALSE(backend.serves(DeviceType::kSim));
 }
 
-TEST(CpuBackend, RunsWithItsConstantsWhereTheFileHasThem) {
+TEST(CpuBackend, UsesConstantsInPlaceInTheFile) {
   Loaded loaded(program_with_delegate({Device(), "berth.cpu", 4, false}));
   ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
   EXPECT_EQ(run(loaded.method->method(), {0, 0, 4, 0}), (std::vector<float>{0, 2, 1, 4}));
@@ -78,7 +78,7 @@ TEST(CpuBackend, RunsWithItsConstantsWhereTheFileHasThem) {
   EXPECT_EQ(run(loaded.method->method(), {0, 0, 4, 0}), (std::vector<float>{9, 2, 1, 4}));
 }
 
-TEST(CpuBackend, TakesSizesInAndGivesThemBack) {
+TEST(CpuBackend, TakesInputSizesAndReturnsOutputSizes) {
   Loaded loaded(program_with_delegate({Device(), "berth.cpu", 32, true}));
   ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
   EXPECT_EQ(run(loaded.method->method(), {1, 1, 4, 0, 0, 0, 0, 0}, 2), (std::vector<float>{0, 3, 1, 4, 0, 2, 0, 4}));
@@ -97,7 +97,7 @@ class Diary final : public InstructionObserver {
   std::vector<std::string> lines;
 };
 
-TEST(CpuBackend, TellsAnObserverWhatRunsWithinACall) {
+TEST(CpuBackend, ReportsStepsWithinACallToAnObserver) {
   Loaded loaded(program_with_delegate({Device(), "berth.cpu", 4, false}));
   ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
   Method& method = loaded.method->method();
@@ -123,7 +123,7 @@ class CountingPool final : public ThreadPool {
   int runs = 0;
 };
 
-TEST(CpuBackend, UsesTheThreadsOfTheMethod) {
+TEST(CpuBackend, UsesTheMethodsThreads) {
   CountingPool pool;
   Loaded loaded(program_with_delegate({Device(), "berth.cpu", 1 << 20, false}), &pool);
   ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
@@ -133,7 +133,7 @@ TEST(CpuBackend, UsesTheThreadsOfTheMethod) {
   EXPECT_EQ(y[(1 << 20) - 1], 5);
 }
 
-TEST(CpuBackend, RehearsesBeforeTheFirstRunAndComputesTheSame) {
+TEST(CpuBackend, WarmsUpBeforeTheFirstRunAndComputesTheSame) {
   CountingPool pool;
   Loaded cold(program_with_delegate({Device(), "berth.cpu", 1 << 20, false}), &pool);
   ASSERT_NE(cold.method, nullptr);
@@ -146,7 +146,7 @@ TEST(CpuBackend, RehearsesBeforeTheFirstRunAndComputesTheSame) {
   EXPECT_EQ(warm.method->method().next_instruction(), 0u);
 }
 
-TEST(CpuBackend, RehearsesWithTheLargestSizesAndTakesOthers) {
+TEST(CpuBackend, WarmsUpWithTheLargestSizesAndTakesOthers) {
   Loaded loaded(program_with_delegate({Device(), "berth.cpu", 32, true}), nullptr, true);
   ASSERT_NE(loaded.method, nullptr) << loaded.report.place << ": " << loaded.report.message;
   EXPECT_EQ(run(loaded.method->method(), {1, 1, 4, 0, 0, 0, 0, 0}, 2), (std::vector<float>{0, 3, 1, 4, 0, 2, 0, 4}));
@@ -176,7 +176,7 @@ class FussyBackend final : public NestedBackend {
   }
 };
 
-TEST(CpuBackend, ARehearsalThatFailsIsNoFailureAndIsNotTold) {
+TEST(CpuBackend, AFailedWarmUpIsSilentAndNotAFailure) {
   static int told = 0;
   set_log([](void*, LogLevel, const char*) { ++told; }, nullptr);
   FussyBackend fussy;

@@ -1,4 +1,4 @@
-// For tests of pools: whether this thread is in a region of the OpenMP that oneDNN brings, if that is there at all. Not
+// For tests of thread pools: whether this thread is in a parallel region of oneDNN's OpenMP, if that is loaded. Not
 // part of any library.
 #pragma once
 

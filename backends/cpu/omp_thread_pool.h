@@ -8,17 +8,16 @@
 
 namespace berth {
 
-/// Runs work in OpenMP regions of the library that oneDNN runs on, which is opened with it: so one team serves oneDNN
-/// and our own kernels, and no thread waits awake for work of its own while another one works. Each thread of the team
-/// has the same part of every job, as in HostThreadPool. The team belongs to the thread that calls run(), which must be
-/// the one that executes the Method; OpenMP starts it at the first region and keeps it. How long idle threads stay
-/// awake is OpenMP's to say (OMP_WAIT_POLICY, GOMP_SPINCOUNT). Where there is no oneDNN, the caller works alone.
+/// Runs work in parallel regions of oneDNN's OpenMP, so that oneDNN and Berth's kernels share one team of threads
+/// instead of having idle threads of one compete with busy threads of the other. Each thread works on the same part of
+/// every job, as in HostThreadPool. The team belongs to the thread that calls run(), which must be the one that
+/// executes the Method; OpenMP starts it with the first region and keeps it. OpenMP decides how long idle threads
+/// busy-wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT). Without oneDNN, everything runs on the caller.
 class OmpThreadPool final : public ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;
 
-  /// `threads` counts the caller; 1 never opens a region. Values outside of 1 to kMaxThreads are brought into that
-  /// range.
+  /// `threads` includes the caller; with 1, no region is opened. Clamped to the range from 1 to kMaxThreads.
   explicit OmpThreadPool(int threads);
 
   int size() const override { return threads_; }

@@ -21,7 +21,7 @@ struct Seen {
   explicit Seen(int64_t count) : times(static_cast<size_t>(count)) {}
   static void visit(void* context, int64_t begin, int64_t end) {
     Seen& seen = *static_cast<Seen*>(context);
-    for (int64_t i = begin; i < end; ++i) ++seen.times[static_cast<size_t>(i)];
+    for (int64_t i = begin; i < end; ++i) ++seen.times[i];
     const std::lock_guard<std::mutex> lock(seen.mutex);
     seen.threads.insert(std::this_thread::get_id());
     seen.in_region = seen.in_region || testing::in_omp_region();
@@ -47,7 +47,7 @@ TEST(OmpThreadPool, VisitsEveryItemOnce) {
   }
 }
 
-TEST(OmpThreadPool, OfOneThreadOpensNoRegion) {
+TEST(OmpThreadPool, OneThreadOpensNoRegion) {
   OmpThreadPool pool(1);
   Seen seen(1000);
   pool.run(1000, 1, {Seen::visit, &seen});
@@ -58,7 +58,7 @@ TEST(OmpThreadPool, OfOneThreadOpensNoRegion) {
   EXPECT_TRUE(parallel.in_region);
 }
 
-TEST(OmpThreadPool, SmallWorkStaysHere) {
+TEST(OmpThreadPool, SmallWorkStaysOnTheCaller) {
   OmpThreadPool pool(2);
   Seen seen(10);
   pool.run(10, 10, {Seen::visit, &seen});
@@ -83,7 +83,7 @@ TEST(OmpThreadPoolDeathTest, WithoutOneDnnTheCallerWorksAlone) {
 }
 #endif
 
-TEST(OmpThreadPool, NumbersOfThreadsThatMakeNoSenseAreBroughtIntoRange) {
+TEST(OmpThreadPool, ThreadCountsAreClamped) {
   EXPECT_EQ(OmpThreadPool(0).size(), 1);
   EXPECT_EQ(OmpThreadPool(-3).size(), 1);
   EXPECT_EQ(OmpThreadPool(100000).size(), OmpThreadPool::kMaxThreads);

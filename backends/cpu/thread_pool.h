@@ -1,4 +1,4 @@
-// The pool for Methods whose delegates the cpu backend runs.
+// The thread pool for Methods with delegates of the cpu backend.
 #pragma once
 
 #include <memory>
@@ -7,10 +7,9 @@
 
 namespace berth {
 
-/// `threads` counts the calling thread; null for 1 or less, for then none is needed. Its threads are those of a
-/// HostThreadPool. While a method of this process uses oneDNN, which runs on OpenMP, work goes to an OmpThreadPool
-/// instead, so that oneDNN and our own kernels share their threads and none waits awake while others work. A pool of
-/// the application's own may be used just as well: see kernels/cpu/conv.h for what oneDNN does then.
+/// A HostThreadPool with `threads` threads, including the calling one; null for 1 or less, where no pool is needed.
+/// While a method of this process uses oneDNN, which runs on OpenMP, work goes to an OmpThreadPool instead, so that
+/// both share their threads. Applications may use their own pool: see kernels/cpu/conv.h for how oneDNN then behaves.
 std::unique_ptr<ThreadPool> make_cpu_thread_pool(int threads);
 
 }  // namespace berth

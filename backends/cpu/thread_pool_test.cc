@@ -28,7 +28,7 @@ struct Seen {
   std::atomic<bool> in_region{false};
 };
 
-TEST(CpuThreadPool, IsNoneForOneThread) {
+TEST(CpuThreadPool, OneThreadNeedsNone) {
   EXPECT_EQ(make_cpu_thread_pool(1), nullptr);
   EXPECT_EQ(make_cpu_thread_pool(0), nullptr);
 }
@@ -43,7 +43,7 @@ TEST(CpuThreadPool, OpensNoRegionWithoutOneDnn) {
 }
 
 #ifdef BERTH_ONEDNN
-TEST(CpuThreadPool, SharesTheTeamOfOneDnnWhileThatIsUsed) {
+TEST(CpuThreadPool, SharesOneDnnsTeamWhileThatIsInUse) {
   const auto pool = make_cpu_thread_pool(2);
   cpu::ConvSpec spec;
   spec.batch = 1;

@@ -1,4 +1,4 @@
-// Libraries: what NVIDIA's libraries do better than the kernels of this room, where they are there and take the case.
+// Libraries: cuBLASLt and cuDNN, for operators that they compute faster than this backend's own kernels.
 #pragma once
 
 namespace berth::portable {
@@ -8,8 +8,8 @@ struct Convolution;
 
 namespace berth::cuda {
 
-/// Of one stream. Everything it needs while it runs (handles, memory to work in) it took when it was made. Each call
-/// queues its work in that stream; false means that nothing was queued, and the room's own kernel does it instead.
+/// Belongs to one stream. Handles and workspace are allocated on construction. Each call queues its work in that
+/// stream; false means that nothing was queued, so the backend's own kernel must run instead.
 class Libraries {
  public:
   virtual ~Libraries() = default;
@@ -17,7 +17,7 @@ class Libraries {
   /// A product of matrices, or of a batch of them (kernels/portable/gemm.h), by cuBLASLt.
   virtual bool product(const portable::Product& product) = 0;
 
-  /// A forward convolution (kernels/portable/conv_arguments.h), its bias included, by cuDNN. Strides are filled in.
+  /// A forward convolution with bias (kernels/portable/conv_arguments.h), by cuDNN. Strides must be filled in.
   virtual bool convolution(const portable::Convolution& convolution) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Queue: where the kernels of this room put their work, found in KernelContext::user().
+// Queue: the stream that kernels of this backend launch into, passed to them as KernelContext::user().
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace berth::cuda {
 
 class Libraries;
 
-/// What a kernel on the device found wrong in the elements that it read. A kernel cannot stop the program from there:
-/// it writes one of these into Queue::fault, 0 for the result's element, and goes on; whoever waits for the stream next
-/// reports it (CudaAllocator::synchronize and the copies to the host).
+/// An error that a kernel detected on the device in elements that it read. The kernel cannot stop the program: it
+/// stores the error in Queue::fault, uses 0 as the result's element, and continues. The next function that waits for
+/// the stream reports it (CudaAllocator::synchronize and copies to the host).
 enum Fault : uint32_t {
   kNoFault = 0,
   kIndexOutOfRange = 1,
@@ -21,17 +21,17 @@ enum Fault : uint32_t {
 /// A sentence for the log.
 const char* to_string(Fault fault);
 
-/// One stream of one device. The kernels' launches go into it; nothing here owns anything.
+/// A stream of a device. Does not own its members.
 struct Queue {
   /// A cudaStream_t.
   void* stream = nullptr;
-  /// A word that both sides can reach, at the device's address.
+  /// The device address of a word that the host can also read.
   uint32_t* fault = nullptr;
-  /// cuBLASLt and cuDNN, and the memory that they work in; null when there are neither.
+  /// cuBLASLt and cuDNN with their workspace; null when neither is available.
   Libraries* libraries = nullptr;
 };
 
-/// The queue of this call; one without a stream (the device's default one) where the context has none.
+/// The queue of this call; if the context has none, the device's default stream.
 inline Queue queue_of(const KernelContext& context) {
   return context.user() == nullptr ? Queue() : *static_cast<const Queue*>(context.user());
 }

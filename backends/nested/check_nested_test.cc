@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/nested/nested_fixture.h"
+#include "backends/nested/nested_testing.h"
 
 namespace berth {
 namespace {
@@ -22,7 +22,8 @@ using format::TensorDesc;
 using format::testing::tensor;
 using testing::HostBackend;
 using testing::nested_add_relu;
-using testing::NestedTest;
+
+class CheckNestedTest : public testing::NestedTest {};
 
 // Each entry makes a sound nested program reach beyond its call.
 struct Hostile {
@@ -206,11 +207,11 @@ const Hostile kHostileLent[] = {
     {"a place beyond the result", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).place->offset = 16; }, ""},
 };
 
-TEST_F(NestedTest, ProgramsThatReachBeyondTheirResultsAreRefusedWithThePlace) {
-  ASSERT_EQ(measure(testing::nested_with_lent_result()), Error::kOk) << report_.place << ": " << report_.message;
+TEST_F(CheckNestedTest, ProgramsThatReachBeyondTheirResultsAreRefusedWithThePlace) {
+  ASSERT_EQ(measure(testing::nested_with_output_scratch()), Error::kOk) << report_.place << ": " << report_.message;
   for (const Hostile& hostile : kHostileLent) {
     SCOPED_TRACE(hostile.what);
-    ProgramDesc program = testing::nested_with_lent_result();
+    ProgramDesc program = testing::nested_with_output_scratch();
     hostile.bend(program.methods[0], program);
     EXPECT_EQ(measure(program), Error::kInvalidProgram);
     EXPECT_NE(report_.message[0], '\0');
@@ -218,16 +219,16 @@ TEST_F(NestedTest, ProgramsThatReachBeyondTheirResultsAreRefusedWithThePlace) {
   }
 }
 
-TEST_F(NestedTest, AnOldPayloadHasNoArenaButItsScratch) {
+TEST_F(CheckNestedTest, AnOldPayloadHasNoArenaButItsScratch) {
   version_ = format::kNestedVersion;
-  EXPECT_EQ(measure(testing::nested_with_lent_result()), Error::kInvalidProgram);
+  EXPECT_EQ(measure(testing::nested_with_output_scratch()), Error::kInvalidProgram);
   EXPECT_STREQ(report_.place, "nested program arenas[1]");
-  version_ = format::kNestedLentVersion;
+  version_ = format::kNestedOutputScratchVersion;
   EXPECT_EQ(measure(nested_add_relu()), Error::kOk) << "a new one needs none: " << report_.message;
 }
 
-TEST_F(NestedTest, AValueInAResultsBytesThatIsReadAfterTheResultIsRefused) {
-  ProgramDesc program = testing::nested_with_lent_result();
+TEST_F(CheckNestedTest, AValueInAResultReadAfterTheResultIsRefused) {
+  ProgramDesc program = testing::nested_with_output_scratch();
   ASSERT_EQ(load(program), Error::kOk) << report_.place << ": " << report_.message;
   unload();
   program.methods[0].instructions.push_back(KernelCallDesc{1, {3, 4, 4}});
@@ -236,15 +237,15 @@ TEST_F(NestedTest, AValueInAResultsBytesThatIsReadAfterTheResultIsRefused) {
       << report_.message;
 }
 
-TEST_F(NestedTest, AResultThatIsOverwrittenAfterItWasMadeIsRefused) {
-  ProgramDesc program = testing::nested_with_lent_result();
+TEST_F(CheckNestedTest, AResultOverwrittenAfterItWasWrittenIsRefused) {
+  ProgramDesc program = testing::nested_with_output_scratch();
   program.methods[0].instructions.push_back(KernelCallDesc{1, {4, 3, 3}});
   EXPECT_EQ(load(program), Error::kInvalidProgram);
   EXPECT_NE(std::string(report_.message).find("writes value 3 over bytes of value 5"), std::string::npos)
       << report_.message;
 }
 
-TEST_F(NestedTest, ProgramsThatReachOutsideAreRefusedWithThePlace) {
+TEST_F(CheckNestedTest, ProgramsThatReachOutsideAreRefusedWithThePlace) {
   version_ = format::kNestedVersion;
   ASSERT_EQ(measure(nested_add_relu()), Error::kOk);
   for (const Hostile& hostile : kHostile) {
@@ -259,7 +260,7 @@ TEST_F(NestedTest, ProgramsThatReachOutsideAreRefusedWithThePlace) {
 }
 
 // The plan, too, is held before anything runs: here the constant sum is overwritten before it is read.
-TEST_F(NestedTest, APlanThatOverwritesWhatIsStillReadIsRefused) {
+TEST_F(CheckNestedTest, APlanThatOverwritesWhatIsStillReadIsRefused) {
   ProgramDesc program = nested_add_relu();
   auto& method = program.methods[0];
   method.values.push_back(tensor({4}, 0));
@@ -268,7 +269,7 @@ TEST_F(NestedTest, APlanThatOverwritesWhatIsStillReadIsRefused) {
   EXPECT_EQ(load(), Error::kInvalidProgram);
 }
 
-TEST_F(NestedTest, HostCodeDoesNotFollowTheAddressesOfADevice) {
+TEST_F(CheckNestedTest, HostCodeDoesNotFollowTheAddressesOfADevice) {
   ProgramDesc jump = nested_add_relu();
   jump.methods[0].values.push_back(tensor({}, 0, DType::kBool));
   jump.methods[0].instructions.push_back(JumpFalseDesc{5, 0});
@@ -288,10 +289,10 @@ TEST_F(NestedTest, HostCodeDoesNotFollowTheAddressesOfADevice) {
   EXPECT_STREQ(report_.place, "nested program instructions[2]");
   EXPECT_NE(std::string(report_.message).find("aten::_local_scalar_dense"), std::string::npos) << report_.message;
   EXPECT_EQ(load(scalar), Error::kInvalidProgram) << "nor where it was not measured before";
-  EXPECT_EQ(measure(sizes), Error::kOk) << "sizes are no elements: " << report_.message;
+  EXPECT_EQ(measure(sizes), Error::kOk) << "sizes are not elements: " << report_.message;
 }
 
-TEST_F(NestedTest, APayloadThatWasCutOrIsNoneIsRefused) {
+TEST_F(CheckNestedTest, ATruncatedOrForeignPayloadIsRefused) {
   ASSERT_EQ(measure(nested_add_relu()), Error::kOk);
   const std::vector<uint8_t> whole = payload_;
   for (size_t size = 0; size < whole.size(); size += 16) {
@@ -301,7 +302,7 @@ TEST_F(NestedTest, APayloadThatWasCutOrIsNoneIsRefused) {
   }
 }
 
-TEST_F(NestedTest, AKernelThatIsNotThereIsNamedAtLoad) {
+TEST_F(CheckNestedTest, AMissingKernelIsNamedAtLoad) {
   ProgramDesc program = nested_add_relu();
   program.methods[0].operators[1] = {"berth::fused", "out"};
   ASSERT_EQ(measure(program), Error::kOperatorMissing);

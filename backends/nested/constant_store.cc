@@ -6,10 +6,10 @@ namespace berth {
 
 namespace {
 
-// Vector loads, cuBLASLt and cuDNN want no more.
+// Enough for vector loads, cuBLASLt and cuDNN.
 constexpr size_t kDeviceAlignment = 256;
 
-// What a blob of no bytes has for an address.
+// The address of empty blobs.
 alignas(64) const uint8_t kNoBytes[64] = {};
 
 }  // namespace
@@ -41,7 +41,7 @@ Error ConstantStore::bring(const NamedDataMap& source, const char* key, const De
   }
   BERTH_ASSIGN_OR_RETURN(void* const memory, use.allocator->allocate(host.size(), use.device.index, kDeviceAlignment));
   Error error = use.allocator->copy_host_to_device(memory, host.data(), host.size(), use.device.index, nullptr);
-  // Without a stream: what was uploaded is there for everybody.
+  // Without a stream, so that the upload is complete for all streams.
   const DeviceUse now = {use.device, use.allocator, nullptr};
   void* reached = nullptr;
   if (error == Error::kOk) error = space_->reach(now, memory, host.size(), &reached);

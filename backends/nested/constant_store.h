@@ -1,5 +1,5 @@
-// ConstantStore: the constants of a backend's delegates, once per blob and device however many delegates and methods
-// read them.
+// ConstantStore: the constants of a backend's delegates, shared by all delegates and methods: one copy of each blob per
+// device.
 #pragma once
 
 #include <cstddef>
@@ -16,41 +16,41 @@
 
 namespace berth {
 
-/// Where kernels find memory that the program knows by another address; see NestedBackend::reach.
+/// Translates the program's addresses to those of kernels; see NestedBackend::reach.
 class AddressSpace {
  public:
   virtual ~AddressSpace() = default;
-  /// Where kernels find the `bytes` > 0 bytes at `address` of `use.device`, for work on `use.stream` that comes next.
-  /// InvalidArgument when they are no memory of that device. From several threads.
+  /// Sets `*reached` to the address that kernels use for the `bytes` > 0 bytes at `address` of `use.device`, for the
+  /// next work on `use.stream`. InvalidArgument when they are not memory of that device. Thread-safe.
   virtual Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const = 0;
 };
 
-/// Used from several threads; the lock is taken when delegates are loaded and unloaded, never while they run.
+/// Thread-safe; takes a lock when delegates are loaded and unloaded, never while they run.
 class ConstantStore {
  public:
   explicit ConstantStore(const AddressSpace* space) : space_(space) {}
-  /// REQUIRES: every buffer was given back.
+  /// REQUIRES: every buffer was freed.
   ~ConstantStore();
   ConstantStore(const ConstantStore&) = delete;
   ConstantStore& operator=(const ConstantStore&) = delete;
 
-  /// The blob `key` of `source` where kernels on `use.device` find it: a host's where the loader has it, a device's
-  /// uploaded by the first who asks (complete on return; without a stream, since others will read it from theirs). The
-  /// last buffer that is given back frees it. Errors are those of the source and of the device's allocator.
+  /// The blob `key` of `source`, at the address that kernels on `use.device` use: in place on the host, otherwise
+  /// uploaded by the first call (complete on return; without a stream, since other streams will read it). It is freed
+  /// with the last buffer. Errors are those of the source and of the device's allocator.
   Result<FreeableBuffer> get(const NamedDataMap& source, const char* key, const DeviceUse& use);
 
-  /// How many blobs are held, and their bytes.
+  /// The number of blobs held, and their bytes.
   size_t blobs() const;
   uint64_t bytes() const;
 
  private:
-  // Blobs are the same when their key, their device and what they come from are.
+  // Blobs are identified by their source, key and device.
   using Key = std::tuple<const void*, std::string, const DeviceAllocator*, DeviceIndex>;
   struct Blob {
     ConstantStore* store = nullptr;
     FreeableBuffer host;            // in place; empty on a device
-    void* on_device = nullptr;      // the program's address of it
-    const void* reached = nullptr;  // the kernels'
+    void* on_device = nullptr;      // the program's address
+    const void* reached = nullptr;  // the kernels' address
     size_t bytes = 0;
     size_t users = 0;
   };

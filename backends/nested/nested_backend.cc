@@ -1,4 +1,4 @@
-// NestedBackend: measuring and loading. What a delegate does is nested_delegate.cc.
+// NestedBackend: measuring and loading delegates; nested_delegate.cc runs them.
 
 #include "backends/nested/nested_backend.h"
 
@@ -12,7 +12,7 @@ namespace berth {
 
 namespace {
 
-// Stands for every constant while a delegate is measured: nobody reads elements then.
+// Stands for every constant while a delegate is measured, when elements are not read.
 class AnyConstant final : public NamedDataMap {
  public:
   Result<FreeableBuffer> get(const char*) const override { return FreeableBuffer(kNowhere, SIZE_MAX / 4); }

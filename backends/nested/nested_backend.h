@@ -1,5 +1,5 @@
-// NestedBackend: runs nested programs (format/nested.h) with tables of kernels, on one kind of device. A backend says
-// what is particular to its device and inherits the rest.
+// NestedBackend: the base class of backends that run nested programs (format/nested.h) with tables of kernels. A
+// subclass defines what is specific to its device.
 //
 //     class MyBackend final : public NestedBackend {
 //      public:
@@ -7,18 +7,17 @@
 //       bool serves(DeviceType type) const override { return type == DeviceType::kMine; }
 //     };
 //
-// A delegate is an inner Program and Method, in the memory of the outer method:
-//   payload     verified in full, and held to check_nested.h, before it is used
-//   constants   named data of the outer program: in place on the host, else uploaded once per blob and device
-//   inputs      where the outer program has them: no copies
+// A delegate is an inner Program and Method, in memory of the outer method:
+//   payload     fully verified, also by check_nested.h, before it is used
+//   constants   named data of the outer program: in place on the host, otherwise uploaded once per blob and device
+//   inputs      the outer program's memory, not copied
 //   scratch     the call's last argument, present when the nested program's first arena has more than 0 bytes
-//   outputs     where the outer program has them; until one is written, other values of the nested program may lie in
-//               its bytes (format/nested.h), which then begin where its arena's alignment says, and no input may be
-//               there
-//   temp        the outer method's
-//   sizes       dynamic ones go in with the inputs, and come back to the outer outputs after the run
-// Its inner method believes that all of it is the host's: it never follows an address itself (check_nested.h holds that
-// where kernels do not run on the host).
+//   outputs     the outer program's memory. An output that is used as scratch until it is written (format/nested.h) must
+//               have its arena's alignment and must not overlap an input
+//   temp        the outer method's temp memory
+//   sizes       dynamic sizes are copied from the outer inputs, and to the outer outputs after the run
+// The inner method treats all memory as the host's, but never dereferences an address itself if kernels do not run on
+// the host (check_nested.h).
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@ namespace berth {
 
 struct NestedDelegate;
 
-/// Must outlive its delegates. execute() takes nothing from the heap; everything may be called from several threads.
+/// Must outlive its delegates. Thread-safe. execute() does not allocate from the heap.
 class NestedBackend : public Backend, private AddressSpace {
  public:
   static constexpr size_t kMaxTables = 4;
@@ -41,36 +40,38 @@ class NestedBackend : public Backend, private AddressSpace {
                       format::Report* report) const final;
   Result<DelegateHandle*> load(const DelegateSource& source, const DelegateLoad& load, format::Report* report) final;
   Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) final;
-  /// On the host; other devices have their own ways. Runs the first instructions, for at most about three quarters of a
-  /// millisecond, on zeros.
+  /// Runs the first instructions on zeros, for 0.5 to 1.5 ms depending on the bytes of weights (warm_up.cc). Does nothing
+  /// for delegates on devices other than the host.
   void warm_up(DelegateHandle* handle) final;
   void unload(DelegateHandle* handle) final;
 
-  /// The constants that delegates hold now.
+  /// The constants of all loaded delegates.
   const ConstantStore& constants() const { return constants_; }
 
  protected:
-  /// `name` is static. The entries of the tables must outlive the backend; a kernel is looked for in their order, then
-  /// among the primitive operators. REQUIRES: at most kMaxTables.
+  /// `name` is static. The entries of the tables must outlive the backend; kernels are looked up in the tables in
+  /// order, then among the primitive operators. REQUIRES: at most kMaxTables tables.
   NestedBackend(const char* name, Span<const KernelTable> tables);
-  /// With one table.
+  /// The same, with one table.
   NestedBackend(const char* name, KernelTable table) : NestedBackend(name, Span<const KernelTable>(&table, 1)) {}
   ~NestedBackend() override = default;
 
-  // What is particular to a device. The defaults are those of kernels that run on the host, on its memory.
+  // Device-specific functions. The defaults are for kernels that run on the host, in its memory.
 
-  /// Where kernels find memory of the device (AddressSpace::reach). Called at load, and for each argument of each call.
+  /// Translates an address of the device for kernels (AddressSpace::reach). Called at load, and for each argument of
+  /// each call.
   Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const override;
-  /// Whether kernels run on the host, so that host code may follow what reach() gives.
+  /// Whether kernels run on the host, so that host code may dereference the results of reach().
   virtual bool host_kernels() const { return true; }
 
-  /// What the kernels of one delegate find in KernelContext::user(): its stream, handles of libraries. Called at load,
-  /// after the payload was checked; an error ends the load.
+  /// Creates the session of a delegate, which its kernels get as KernelContext::user(): its stream, library handles.
+  /// Called at load, after the payload was verified; an error ends the load.
   virtual Result<void*> open(const DelegateSource& source, const DelegateLoad& load, format::Report* report);
   /// Called once for each open() that succeeded, after the last run.
   virtual void close(void* session);
-  /// Around each run: `begin` before the first kernel, an error of it ends the run; `end` after the last one, with what
-  /// the run gave, if `begin` succeeded; its result is the run's. `context` is the outer call's, for fail().
+  /// Called around each run: begin() before the first kernel; an error ends the run. If begin() succeeded, end() is
+  /// called after the last kernel with the result of the run, and its own result becomes the run's. `context` is the
+  /// outer call's, for fail().
   virtual Error begin(void* session, KernelContext& context);
   virtual Error end(void* session, KernelContext& context, Error result);
 

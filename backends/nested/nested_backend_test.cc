@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/nested/nested_fixture.h"
+#include "backends/nested/nested_testing.h"
 
 namespace berth {
 namespace {
@@ -22,11 +22,12 @@ using testing::Argument;
 using testing::Blobs;
 using testing::get;
 using testing::nested_add_relu;
-using testing::NestedTest;
 using testing::payload_of;
 using testing::set;
 
-TEST_F(NestedTest, RunsOnWhatItsCallHas) {
+class NestedBackendTest : public testing::NestedTest {};
+
+TEST_F(NestedBackendTest, RunsOnTheMemoryOfItsCall) {
   ASSERT_EQ(load(nested_add_relu()), Error::kOk) << report_.place << ": " << report_.message;
   set(x_, {0, 0, 4, 0});
   ASSERT_EQ(execute(), Error::kOk) << message_;
@@ -42,13 +43,13 @@ TEST_F(NestedTest, RunsOnWhatItsCallHas) {
   EXPECT_EQ(backend_->ended, 2);
 }
 
-TEST_F(NestedTest, SaysWhichArgumentsItReads) {
+TEST_F(NestedBackendTest, KnowsWhichArgumentsItReads) {
   ASSERT_EQ(measure(nested_add_relu()), Error::kOk);
   EXPECT_EQ(needed_.read_arguments, 1u);
 }
 
 // Exactly the bytes that were measured suffice; one less is refused, and nothing stays.
-TEST_F(NestedTest, MemoryIsMeasuredExactly) {
+TEST_F(NestedBackendTest, MemoryIsMeasuredExactly) {
   for (const bool verify : {true, false}) {
     source_.verify = verify;
     ASSERT_EQ(measure(nested_add_relu()), Error::kOk);
@@ -62,7 +63,7 @@ TEST_F(NestedTest, MemoryIsMeasuredExactly) {
   }
 }
 
-TEST_F(NestedTest, TemporaryMemoryIsMeasuredExactly) {
+TEST_F(NestedBackendTest, TemporaryMemoryIsMeasuredExactly) {
   ProgramDesc program = nested_add_relu();
   // test::twice takes 16 bytes for four floats; its second output is left out.
   program.methods[0].operators[1] = {"test::twice", "out"};
@@ -89,14 +90,14 @@ TEST_F(NestedTest, TemporaryMemoryIsMeasuredExactly) {
   EXPECT_EQ(backend_->load(source_, load, &report_).error(), Error::kMemoryAllocationFailed);
 }
 
-TEST_F(NestedTest, WithTooLittleRoomTemporaryMemoryIsUnknown) {
+TEST_F(NestedBackendTest, WithTooLittleMemoryTheTemporaryMemoryIsUnknown) {
   payload_ = payload_of(nested_add_relu());
   source_.payload = payload_;
   ASSERT_EQ(backend_->memory_needed(source_, {}, 1, &needed_, &report_), Error::kOk);
   EXPECT_EQ(needed_.temp_bytes, SIZE_MAX);
 }
 
-TEST_F(NestedTest, SizesGoInAndComeBack) {
+TEST_F(NestedBackendTest, SizesGoInAndComeOut) {
   const Argument keep(DType::kF32, {1});
   Argument x(DType::kF32, {8, 4}, true), y(DType::kF32, {8, 4}, true), scratch(DType::kU8, {128});
   args_ = {&x.value, &y.value, &scratch.value};
@@ -114,7 +115,7 @@ TEST_F(NestedTest, SizesGoInAndComeBack) {
   }
 }
 
-TEST_F(NestedTest, ConstantsAreUsedInPlaceAndShared) {
+TEST_F(NestedBackendTest, ConstantsAreUsedInPlaceAndShared) {
   ASSERT_EQ(load(nested_add_relu()), Error::kOk);
   EXPECT_EQ(blobs_.held, 1);
   EXPECT_EQ(backend_->constants().blobs(), 1u);
@@ -138,7 +139,7 @@ TEST_F(NestedTest, ConstantsAreUsedInPlaceAndShared) {
 }
 
 // Two programs that one backend serves may have other bytes under the same key.
-TEST_F(NestedTest, ConstantsOfAnotherProgramAreNotMixedUp) {
+TEST_F(NestedBackendTest, ConstantsOfAnotherProgramAreNotMixedUp) {
   ASSERT_EQ(load(nested_add_relu()), Error::kOk);
   DelegateHandle* first = handle_;
   const std::vector<uint8_t> first_room = std::move(room_);
@@ -162,7 +163,7 @@ TEST_F(NestedTest, ConstantsOfAnotherProgramAreNotMixedUp) {
   unload();
 }
 
-TEST_F(NestedTest, ConstantsThatAreNotThereOrTooShortAreErrors) {
+TEST_F(NestedBackendTest, MissingOrShortConstantsAreErrors) {
   blobs_.blobs[testing::kWeightKey].resize(15);
   EXPECT_EQ(load(nested_add_relu()), Error::kInvalidExternalData);
   blobs_.blobs.clear();
@@ -170,13 +171,13 @@ TEST_F(NestedTest, ConstantsThatAreNotThereOrTooShortAreErrors) {
   EXPECT_NE(std::string(report_.message).find("berth.c."), std::string::npos) << report_.message;
 }
 
-TEST_F(NestedTest, ASessionThatDoesNotOpenEndsTheLoad) {
+TEST_F(NestedBackendTest, ASessionThatDoesNotOpenFailsTheLoad) {
   backend_->open_error = Error::kOutOfResources;
   EXPECT_EQ(load(nested_add_relu()), Error::kOutOfResources);
   EXPECT_EQ(backend_->opened, 0);
 }
 
-TEST_F(NestedTest, ARunThatDoesNotBeginIsNotEnded) {
+TEST_F(NestedBackendTest, ARunThatDoesNotBeginIsNotEnded) {
   ASSERT_EQ(load(nested_add_relu()), Error::kOk);
   backend_->begin_error = Error::kInvalidState;
   EXPECT_EQ(execute(), Error::kInvalidState);
@@ -189,7 +190,7 @@ class ThreePools final : public ThreadPool {
   void run(int64_t count, int64_t, ParallelBody body) override { body.call(body.context, 0, count); }
 };
 
-TEST_F(NestedTest, TheCallsThreadsAreTheKernels) {
+TEST_F(NestedBackendTest, KernelsUseTheCallsThreads) {
   ProgramDesc program = nested_add_relu();
   program.methods[0].operators[1] = {"test::threads", "out"};
   ThreePools pool;
@@ -210,7 +211,7 @@ class Names final : public InstructionObserver {
   bool stops = false;
 };
 
-TEST_F(NestedTest, TheCallsObserverSeesWhatRunsInside) {
+TEST_F(NestedBackendTest, TheCallsObserverSeesTheStepsInside) {
   ASSERT_EQ(load(nested_add_relu()), Error::kOk);
   Names names;
   observer_ = &names;
@@ -222,7 +223,7 @@ TEST_F(NestedTest, TheCallsObserverSeesWhatRunsInside) {
   EXPECT_EQ(execute(), Error::kOk) << "the observer of a call is not that of the next";
 }
 
-TEST_F(NestedTest, AKernelsErrorIsTheCallsWithItsPlace) {
+TEST_F(NestedBackendTest, AKernelsErrorIsReportedWithItsPlace) {
   ProgramDesc program = nested_add_relu();
   program.methods[0].operators[0] = {"aten::copy_", ""};
   program.methods[0].values[2] = true;
@@ -234,7 +235,7 @@ TEST_F(NestedTest, AKernelsErrorIsTheCallsWithItsPlace) {
   EXPECT_EQ(backend_->ended, 1);
 }
 
-TEST_F(NestedTest, CallsThatDoNotFitAreRefusedAtLoad) {
+TEST_F(NestedBackendTest, CallsThatDoNotFitAreRefusedAtLoad) {
   Argument ints(DType::kI32, {4}), matrix(DType::kF32, {2, 2}), small(DType::kF32, {3}), few(DType::kU8, {15});
   EValue number(int64_t{1});
   Argument nowhere(DType::kU8, {16});
@@ -263,7 +264,7 @@ TEST_F(NestedTest, CallsThatDoNotFitAreRefusedAtLoad) {
 }
 
 // The same sizes in another order in memory would be read as other elements.
-TEST_F(NestedTest, AnotherDimensionOrderIsRefused) {
+TEST_F(NestedBackendTest, AnotherDimensionOrderIsRefused) {
   Argument x(DType::kF32, {2, 2}), y(DType::kF32, {2, 2}), turned(DType::kF32, {2, 2}, {1, 0});
   ProgramDesc program = nested_add_relu();
   for (size_t i : {0u, 1u, 3u, 4u}) {
@@ -282,7 +283,7 @@ TEST_F(NestedTest, AnotherDimensionOrderIsRefused) {
 }
 
 // A move of the outer program may bring another tensor than the one that was loaded.
-TEST_F(NestedTest, ArgumentsThatChangedAreHeldToTheProgramAgain) {
+TEST_F(NestedBackendTest, ChangedArgumentsAreCheckedAgain) {
   ASSERT_EQ(load(nested_add_relu()), Error::kOk);
   Argument ints(DType::kI32, {4}), matrix(DType::kF32, {2, 2}), small(DType::kF32, {3});
   EValue number(int64_t{1});

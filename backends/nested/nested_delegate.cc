@@ -14,24 +14,22 @@ namespace {
 
 constexpr size_t kAlignment = 16;
 
-// The inner program knows no devices: what is not its own must not be found.
+// The inner program has no devices, so that it cannot find any but its own.
 const DeviceAllocatorRegistry& no_devices() {
   static const DeviceAllocatorRegistry registry;
   return registry;
 }
 
-size_t capacity_bytes(const Tensor& tensor) {
-  return static_cast<size_t>(tensor.capacity()) * element_size(tensor.dtype());
-}
+size_t capacity_bytes(const Tensor& tensor) { return tensor.capacity() * element_size(tensor.dtype()); }
 
-// What a tensor of the call has that is not what the nested program has in its place; null when nothing.
+// How a tensor of the call differs from that of the nested program; null when they match.
 const char* difference(const EValue& outer, const Tensor& inner, Device device) {
-  if (!outer.is_tensor()) return "it is no tensor";
+  if (!outer.is_tensor()) return "it is not a tensor";
   const Tensor& tensor = outer.tensor();
   if (tensor.device() != device) return "it is on another device than the delegate";
-  if (tensor.dtype() != inner.dtype()) return "its element type is another one";
-  if (tensor.rank() != inner.rank()) return "it has another number of dimensions";
-  if (tensor.dim_order() != inner.dim_order()) return "its dimension order is another one";
+  if (tensor.dtype() != inner.dtype()) return "its element type is different";
+  if (tensor.rank() != inner.rank()) return "its number of dimensions is different";
+  if (tensor.dim_order() != inner.dim_order()) return "its dimension order is different";
   return nullptr;
 }
 
@@ -48,7 +46,7 @@ size_t NestedDelegate::total_bytes(size_t method_bytes) {
 }
 
 NestedDelegate::~NestedDelegate() {
-  // First what may use the session and the constants, then these.
+  // The method uses the session and the constants, so it is destroyed first.
   method.reset();
   program.reset();
   if (opened) backend.close(session);
@@ -93,7 +91,7 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
   options.user = session;
   if (backend.host_kernels() && device.is_cpu()) {
     read = load.read;
-    if (read.call != nullptr) options.read = {&NestedDelegate::bring_in, this};
+    if (read.call != nullptr) options.read = {&NestedDelegate::prefault, this};
     options.fetch = load.fetch;
   }
   BERTH_ASSIGN_OR_RETURN(Method loaded, program->load_method(format::kNestedMethodName,
@@ -104,17 +102,17 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
 
 Error NestedDelegate::find_arenas(std::vector<Span<uint8_t>>* arenas) {
   BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program->method_meta(size_t{0}));
-  lent.resize(outputs);
+  output_scratch.resize(outputs);
   for (size_t a = 0; a < meta.num_memory_planned_buffers(); ++a) {
     BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(a));
     arenas->push_back({nullptr, static_cast<size_t>(bytes)});
-    // check_nested() let no more arenas pass than there are outputs.
-    if (a > 0) lent[a - 1] = {static_cast<size_t>(bytes), meta.memory_planned_buffer_alignment(a), nullptr};
+    // check_nested() has checked that there are not more arenas than outputs.
+    if (a > 0) output_scratch[a - 1] = {static_cast<size_t>(bytes), meta.memory_planned_buffer_alignment(a), nullptr};
   }
   return Error::kOk;
 }
 
-void NestedDelegate::bring_in(void* delegate, Span<const uint8_t> constant) {
+void NestedDelegate::prefault(void* delegate, Span<const uint8_t> constant) {
   NestedDelegate& self = *static_cast<NestedDelegate*>(delegate);
   self.read_bytes += constant.size();
   self.read.call(self.read.context, constant);
@@ -135,12 +133,13 @@ Error NestedDelegate::check_tensors(Span<EValue* const> args, format::Report* re
     const bool output = i >= inputs;
     if (wrong == nullptr && output && args[i]->tensor().capacity() < inner.capacity()) wrong = "it is too small";
     if (wrong == nullptr && output) {
-      // A null pointer is a multiple of anything, and looked at again when there is an address.
+      // A null pointer passes; addresses are checked again at each call.
       const uintptr_t address = reinterpret_cast<uintptr_t>(args[i]->tensor().raw());
-      if (address % lent[i - inputs].alignment != 0) wrong = "its address is no multiple of what its scratch use wants";
+      if (address % output_scratch[i - inputs].alignment != 0)
+        wrong = "its address is not aligned for its use as scratch";
     }
     if (wrong == nullptr) continue;
-    return format::fail(report, Error::kInvalidProgram, "delegate call", "argument %zu does not fit %s %zu: %s", i,
+    return format::fail(report, Error::kInvalidProgram, "delegate call", "argument %zu does not match %s %zu: %s", i,
                         output ? "output" : "input", output ? i - inputs : i, wrong);
   }
   return Error::kOk;
@@ -167,7 +166,7 @@ Error NestedDelegate::reach_scratch(Span<EValue* const> args, uint64_t bytes, vo
   }
   const Error error = backend.reach(use, tensor.raw(), tensor.nbytes(), scratch);
   if (error == Error::kOk) return error;
-  return format::fail(report, error, kPlace, "its %zu bytes are no memory of %s", tensor.nbytes(),
+  return format::fail(report, error, kPlace, "its %zu bytes are not memory of %s", tensor.nbytes(),
                       to_text(device).text);
 }
 
@@ -188,7 +187,7 @@ Error NestedDelegate::execute(KernelContext& context, Span<EValue* const> args) 
   if (error != Error::kOk) return error;
   error = run(context);
   error = backend.end(session, context, error);
-  return error == Error::kOk ? bring_sizes(context, args) : error;
+  return error == Error::kOk ? copy_sizes_out(context, args) : error;
 }
 
 Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
@@ -203,7 +202,7 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
       const Error error = backend.reach(use, tensor.raw(), bytes, &data);
       if (error != Error::kOk) {
         return fail(context, error, "argument %zu: its %zu bytes %s %s", i, bytes,
-                    error == Error::kInvalidArgument ? "are no memory of" : "cannot be used on", to_text(device).text);
+                    error == Error::kInvalidArgument ? "are not memory of" : "cannot be used on", to_text(device).text);
       }
     }
     const Error error =
@@ -212,22 +211,22 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
   }
   const size_t input = overwritten_input();
   if (input == SIZE_MAX) return Error::kOk;
-  return fail(context, Error::kInvalidArgument, "argument %zu shares bytes with a result that is scratch before",
+  return fail(context, Error::kInvalidArgument, "argument %zu overlaps an output that is used as scratch before",
               input);
 }
 
-// An address that stays costs a comparison; another one, a walk over the inner method's tensors.
+// An unchanged address costs a comparison; a new one, a walk over the inner method's tensors.
 Error NestedDelegate::give_output(size_t index, void* data, size_t bytes) {
-  LentResult& result = lent[index];
+  OutputScratch& result = output_scratch[index];
   if (result.bytes == 0) return method->set_output_data_ptr(index, data, bytes);
   if (result.address == data && data != nullptr && bytes >= result.bytes) return Error::kOk;
-  const Error error = method->set_planned_buffer(format::nested_result_arena(index) - 1, data, bytes);
+  const Error error = method->set_planned_buffer(format::nested_output_arena(index) - 1, data, bytes);
   if (error == Error::kOk) result.address = data;
   return error;
 }
 
 size_t NestedDelegate::overwritten_input() const {
-  for (const LentResult& result : lent) {
+  for (const OutputScratch& result : output_scratch) {
     if (result.bytes == 0) continue;
     const uintptr_t begin = reinterpret_cast<uintptr_t>(result.address);
     for (size_t i = 0; i < inputs; ++i) {
@@ -246,11 +245,11 @@ Error NestedDelegate::run(KernelContext& context) {
   return fail(context, error, "%s: %s", method->last_report().place, method->last_report().message);
 }
 
-Error NestedDelegate::bring_sizes(KernelContext& context, Span<EValue* const> args) {
+Error NestedDelegate::copy_sizes_out(KernelContext& context, Span<EValue* const> args) {
   for (size_t i = 0; i < outputs; ++i) {
     Tensor& outer = args[inputs + i]->tensor();
     if (outer.resize(inner_port(inputs + i).sizes()) == Error::kOk) continue;
-    return fail(context, Error::kInvalidArgument, "output %zu has sizes that the outer program does not take", i);
+    return fail(context, Error::kInvalidArgument, "output %zu has sizes that the outer program does not accept", i);
   }
   return Error::kOk;
 }

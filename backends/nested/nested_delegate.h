@@ -1,4 +1,4 @@
-// NestedDelegate: what a NestedBackend's handle is. For the files of this room alone.
+// NestedDelegate: the handle of a NestedBackend. Private to backends/nested/.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace berth {
 
-/// The constants of one delegate, as its inner Program asks for them.
+/// The constants of one delegate, for its inner Program.
 class NestedConstants final : public NamedDataMap {
  public:
   NestedConstants(ConstantStore* store, const NamedDataMap* source, const DeviceUse& use)
@@ -22,15 +22,14 @@ class NestedConstants final : public NamedDataMap {
   DeviceUse use_;
 };
 
-/// An output in whose bytes other values of the nested program lie until it is written: an arena of the inner method,
-/// which goes where the call has the output.
-struct LentResult {
-  size_t bytes = 0;  // 0: nothing else is in its bytes
+/// An output used as scratch: an arena of the inner method, whose memory is that of the call's output.
+struct OutputScratch {
+  size_t bytes = 0;  // 0: the output is not used as scratch
   size_t alignment = 1;
-  void* address = nullptr;  // where the inner method has the arena now
+  void* address = nullptr;  // the arena's current address
 };
 
-/// In the outer method's memory, with the inner method's behind it.
+/// Lives in the outer method's memory, followed by the inner method's.
 struct NestedDelegate {
   NestedDelegate(NestedBackend& of, Span<const uint8_t> file, uint32_t nested_version, const DelegateSource& source,
                  const DelegateLoad& load)
@@ -49,7 +48,7 @@ struct NestedDelegate {
   /// The inner program of a payload of that version, checked.
   static Result<Program> open_program(const NestedBackend& backend, const DataLoader& loader, uint32_t version,
                                       const NamedDataMap* constants, bool verify, format::Report* report);
-  /// Bytes of a delegate whose inner method takes so many.
+  /// The bytes of a delegate whose inner method needs `method_bytes`.
   static size_t total_bytes(size_t method_bytes);
 
   NestedBackend& backend;
@@ -66,31 +65,31 @@ struct NestedDelegate {
   size_t inputs = 0;
   size_t outputs = 0;
   bool has_scratch = false;
-  // MethodOptions::read of who loads it, and the bytes that it was told of.
+  // MethodOptions::read of the outer method, and the bytes that were passed to it.
   MemoryVisitor read = {nullptr, nullptr};
   uint64_t read_bytes = 0;
-  std::vector<LentResult> lent;  // of each output
-  // What the last run had to say; KernelContext keeps its address.
+  std::vector<OutputScratch> output_scratch;  // of each output
+  // The message of the last run; KernelContext keeps its address.
   char message[320] = "";
 
  private:
-  // What the nested program calls its input `index`, or behind those its outputs. REQUIRES: the method is loaded.
+  // Input `index` of the nested program, or output `index - inputs`. REQUIRES: the method is loaded.
   const Tensor& inner_port(size_t index) const;
-  static void bring_in(void* delegate, Span<const uint8_t> constant);
+  static void prefault(void* delegate, Span<const uint8_t> constant);
   Error check_args(Span<EValue* const> args, format::Report* report) const;
   Error check_tensors(Span<EValue* const> args, format::Report* report) const;
-  // `arenas` becomes those of the inner method, the lent results' without addresses; the scratch is filled in later.
+  // Sets `arenas` to those of the inner method; outputs used as scratch have no address yet, and the scratch is set later.
   Error find_arenas(std::vector<Span<uint8_t>>* arenas);
   Error give_output(size_t index, void* data, size_t bytes);
-  // Of an input that shares bytes with what is lent: it would be overwritten before it is read. SIZE_MAX when none
-  // does.
+  // The first input that overlaps an output used as scratch, and so would be overwritten before it is read; SIZE_MAX
+  // when there is none.
   size_t overwritten_input() const;
   Error reach_scratch(Span<EValue* const> args, uint64_t bytes, void** scratch, format::Report* report) const;
   [[gnu::format(printf, 4, 5)]] Error fail(KernelContext& context, Error error, const char* format, ...);
   Error bind(KernelContext& context, Span<EValue* const> args);
   Error run(KernelContext& context);
   Error bind_to(Span<uint8_t> memory);
-  Error bring_sizes(KernelContext& context, Span<EValue* const> args);
+  Error copy_sizes_out(KernelContext& context, Span<EValue* const> args);
 };
 
 }  // namespace berth

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "backends/nested/nested_backend.h"
-#include "backends/nested/test_programs.h"
-#include "runtime/count_allocations.h"
-#include "runtime/test_kernels.h"
+#include "backends/nested/nested_programs_testing.h"
+#include "runtime/count_allocations_testing.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {

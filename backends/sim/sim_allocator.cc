@@ -24,7 +24,7 @@ void add(const SimCounts& more, SimCounts* sum) {
 }
 
 Error bad_copy(const char* what, size_t bytes, const void* address, DeviceIndex index) {
-  log_message(LogLevel::kError, "sim: %zu bytes at %p are no memory of %s (device %d)", bytes, address, what, index);
+  log_message(LogLevel::kError, "sim: %zu bytes at %p are not memory of %s (device %d)", bytes, address, what, index);
   return Error::kInvalidArgument;
 }
 
@@ -43,7 +43,7 @@ Error SimAllocator::check_stream(const DeviceStream* stream, DeviceIndex index) 
   for (const auto& known : streams_) {
     if (reinterpret_cast<const DeviceStream*>(known.get()) == stream && known->index == index) return Error::kOk;
   }
-  log_message(LogLevel::kError, "sim: %p is no stream of device %d", static_cast<const void*>(stream), index);
+  log_message(LogLevel::kError, "sim: %p is not a stream of device %d", static_cast<const void*>(stream), index);
   return Error::kInvalidArgument;
 }
 
@@ -80,7 +80,7 @@ Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t
   if (source == nullptr || is_visible(source, bytes)) return bad_copy("the host", bytes, source, index);
   BERTH_RETURN_IF_ERROR(order(stream, target, bytes, true));
   std::memcpy(to, source, bytes);
-  SimCounts& counts = memories_[static_cast<size_t>(index)].counts;
+  SimCounts& counts = memories_[index].counts;
   ++counts.host_to_device.count;
   counts.host_to_device.bytes += bytes;
   return Error::kOk;
@@ -97,7 +97,7 @@ Error SimAllocator::copy_device_to_host(void* target, const void* source, size_t
   BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
   order_.synchronize(worker(stream));
   std::memcpy(target, from, bytes);
-  SimCounts& counts = memories_[static_cast<size_t>(index)].counts;
+  SimCounts& counts = memories_[index].counts;
   ++counts.device_to_host.count;
   counts.device_to_host.bytes += bytes;
   return Error::kOk;
@@ -117,7 +117,7 @@ Error SimAllocator::copy_device_to_device(void* target, DeviceIndex target_index
   BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
   BERTH_RETURN_IF_ERROR(order(stream, target, bytes, true));
   std::memcpy(to, from, bytes);
-  SimCounts& counts = memories_[static_cast<size_t>(target_index)].counts;
+  SimCounts& counts = memories_[target_index].counts;
   ++counts.device_to_device.count;
   counts.device_to_device.bytes += bytes;
   return Error::kOk;
@@ -142,17 +142,17 @@ void SimAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
     return;
   }
   ++bad_deallocations_;
-  log_message(LogLevel::kError, "sim: %p is no stream of device %d", static_cast<void*>(stream), index);
+  log_message(LogLevel::kError, "sim: %p is not a stream of device %d", static_cast<void*>(stream), index);
 }
 
 Error SimAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
   const std::lock_guard lock(mutex_);
   const Error failed = count(SimCall::kSynchronize);
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
-  // With an error, too, the work is over.
+  // The work is over even if there is an error.
   order_.synchronize(worker(stream));
   BERTH_RETURN_IF_ERROR(failed);
-  ++memories_[static_cast<size_t>(index)].counts.synchronizations;
+  ++memories_[index].counts.synchronizations;
   return Error::kOk;
 }
 
@@ -187,7 +187,7 @@ uint64_t SimAllocator::calls(SimCall call) const {
 
 SimCounts SimAllocator::counts(DeviceIndex index) const {
   const std::lock_guard lock(mutex_);
-  return has(index) ? memories_[static_cast<size_t>(index)].counts : SimCounts();
+  return has(index) ? memories_[index].counts : SimCounts();
 }
 
 SimCounts SimAllocator::counts() const {

@@ -1,17 +1,17 @@
-// SimAllocator: a device made of memory that the host may not touch, for tests of everything that talks to devices.
+// SimAllocator: a simulated device whose memory the host cannot access, for tests.
 //
 //     SimAllocator sim;
 //     DeviceAllocatorRegistry registry;
 //     registry.register_allocator(&sim);                     // "sim:0", "sim:1", …
 //     registry.register_allocator(DeviceType::kCuda, &sim);  // stands in for GPUs
 //
-// The memory of each device is mapped twice. The address that a program sees is inaccessible from the first moment to
-// the last (no protection is ever changed): a host that follows it faults. Copies, and the kernels of SimBackend, go
-// through a second, private address. Every copy is counted and held to the memory that is allocated; any call can be
-// made to fail. Where the address sanitizer runs, it also sees what kernels do beyond a block, and after its end.
+// The memory of each device is mapped twice. The address that a program sees is always inaccessible, so host code that
+// dereferences it faults. Copies and the kernels of SimBackend use a second, private address. Every copy is counted and
+// checked to be inside an allocation; any call can be made to fail. AddressSanitizer also detects kernels that access
+// memory outside of an allocation or after it was freed.
 //
-// A stream of this device does its work at once. What can be wrong about streams is found nevertheless: one of another
-// device, one that was destroyed, and work that would not be in order if streams ran side by side (stream_order.h).
+// Streams of this device run their work immediately. Misuse of streams is detected nevertheless: a stream of another
+// device, a destroyed stream, and work that would race if streams ran concurrently (stream_order.h).
 #pragma once
 
 #include <cstddef>
@@ -26,20 +26,20 @@
 
 namespace berth {
 
-/// What can be counted and made to fail.
+/// The calls that are counted and can be made to fail.
 enum class SimCall : uint8_t { kAllocate, kCopy, kCreateStream, kRecord, kWait, kSynchronize };
 constexpr size_t kSimCalls = 6;
 
 struct SimOptions {
   /// 1 to 127.
   int device_count = 4;
-  /// Of each device; address space, not memory, until it is used.
+  /// The size of each device. Only address space until it is used.
   uint64_t bytes_per_device = uint64_t{1} << 33;
-  /// Without, create_stream() gives null.
+  /// If false, create_stream() returns null.
   bool streams = true;
 };
 
-/// What was done, since the beginning or reset_counts(). Copies of no bytes, and those that failed, do not count.
+/// Counts since the beginning or reset_counts(). Copies of 0 bytes and failed copies do not count.
 struct SimCounts {
   struct Copies {
     uint64_t count = 0;
@@ -49,7 +49,7 @@ struct SimCounts {
   uint64_t deallocations = 0;
   Copies host_to_device;
   Copies device_to_host;
-  /// With the target.
+  /// Counted for the target.
   Copies device_to_device;
   uint64_t synchronizations = 0;
 };
@@ -64,15 +64,15 @@ class SimAllocator final : public DeviceAllocator {
   DeviceType device_type() const override { return DeviceType::kSim; }
   int device_count() const override { return options_.device_count; }
 
-  /// Any power of two is an alignment. A small block is filled with bytes of 0xff (as floats: not a number), so that
-  /// what counts on zeros is seen. 0 bytes have an address of their own.
+  /// The alignment may be any power of two. Small allocations are filled with bytes of 0xff (NaN as floats), so that
+  /// code that relies on zeros is detected. Allocations of 0 bytes have distinct addresses.
   Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment = kDefaultAlignment) override;
-  /// What this device did not allocate stays, and is counted: bad_deallocations().
+  /// Memory that this device did not allocate is ignored, and counted in bad_deallocations().
   void deallocate(void* memory, DeviceIndex index) override;
 
-  /// InvalidArgument, too, for bytes that do not lie in one block of this device, for host memory that is a device's,
-  /// and for a stream of another device. InvalidState when work of another stream on these bytes, which nobody waited
-  /// for, may still be under way.
+  /// Also InvalidArgument for bytes that are not inside one allocation of this device, for host memory that is a
+  /// device's, and for a stream of another device. InvalidState when work of another stream on these bytes may still be
+  /// in progress, because nothing waited for it.
   Error copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
                             DeviceStream* stream) override;
   Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
@@ -86,18 +86,18 @@ class SimAllocator final : public DeviceAllocator {
   Error record(DeviceStream* stream, DeviceIndex index) override;
   Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
 
-  /// For SimBackend: where its kernels find [address, address + bytes). Null when they do not lie in one block of
-  /// device `index`.
+  /// For SimBackend: the address that its kernels use for [address, address + bytes). Null when they are not inside one
+  /// allocation of device `index`.
   void* alias(const void* address, size_t bytes, DeviceIndex index) const;
-  /// The same for work that is about to be done there on `stream`, which may write: InvalidArgument when they do not
-  /// lie in one block, InvalidState as for copies.
+  /// The same for work on `stream` that is about to start and may write: InvalidArgument when they are not inside one
+  /// allocation, InvalidState as for copies.
   Error use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias);
   /// Whether `address` is one of the inaccessible ones.
   bool is_device_address(const void* address) const;
 
-  /// The `nth` call of this kind from now on (1: the next) gives `error` and does nothing else.
+  /// Makes the `nth` call of this kind from now on (1: the next) return `error` and do nothing else.
   void fail(SimCall call, uint64_t nth, Error error);
-  /// How many calls of this kind there were, failed ones included.
+  /// The number of calls of this kind, including failed ones.
   uint64_t calls(SimCall call) const;
 
   SimCounts counts(DeviceIndex index) const;

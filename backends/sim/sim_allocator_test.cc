@@ -32,7 +32,7 @@ std::string protection_of(const void* address) {
   return "unmapped";
 }
 
-TEST(SimMemory, IsInaccessibleFromAllocationToTheEnd) {
+TEST(SimAllocator, MemoryIsAlwaysInaccessibleToTheHost) {
   SimAllocator sim;
   const Result<void*> memory = sim.allocate(100, 0);
   ASSERT_TRUE(memory.ok());
@@ -45,7 +45,7 @@ TEST(SimMemory, IsInaccessibleFromAllocationToTheEnd) {
   EXPECT_EQ(protection_of(*memory), "---s");
 }
 
-TEST(SimMemoryDeathTest, AHostThatFollowsAnAddressFaults) {
+TEST(SimAllocatorDeathTest, AHostThatFollowsAnAddressFaults) {
   SimAllocator sim;
   volatile uint8_t* const memory = static_cast<volatile uint8_t*>(sim.allocate(100, 0).value());
   EXPECT_DEATH(memory[0] = 1, "");
@@ -54,8 +54,8 @@ TEST(SimMemoryDeathTest, AHostThatFollowsAnAddressFaults) {
   EXPECT_DEATH(static_cast<void>(memory[0]), "") << "also after it was given back";
 }
 
-// What is not written yet is no zero: a program that counts on zeros is seen.
-TEST(SimMemory, BeginsAsNoNumber) {
+// What is not written yet is not a zero: a program that counts on zeros is seen.
+TEST(SimAllocator, MemoryStartsAsNaN) {
   SimAllocator sim;
   void* memory = sim.allocate(64, 0).value();
   float values[16];
@@ -64,7 +64,7 @@ TEST(SimMemory, BeginsAsNoNumber) {
   sim.deallocate(memory, 0);
 }
 
-TEST(SimMemory, AlignsToAnyPowerOfTwo) {
+TEST(SimAllocator, AlignsToAnyPowerOfTwo) {
   SimAllocator sim;
   std::vector<void*> all;
   for (size_t alignment = 1; alignment <= size_t{1} << 30; alignment *= 2) {
@@ -77,7 +77,7 @@ TEST(SimMemory, AlignsToAnyPowerOfTwo) {
   EXPECT_EQ(sim.live_blocks(), 0u);
 }
 
-TEST(SimMemory, IsAsMuchAsWasSaid) {
+TEST(SimAllocator, HasAsMuchMemoryAsConfigured) {
   SimAllocator sim({1, 4096, true});
   void* a = sim.allocate(2000, 0).value();
   void* b = sim.allocate(1000, 0).value();
@@ -91,7 +91,7 @@ TEST(SimMemory, IsAsMuchAsWasSaid) {
   EXPECT_EQ(sim.bad_deallocations(), 0u);
 }
 
-TEST(SimMemory, HasAnAliasOnlyWithinABlock) {
+TEST(SimAllocator, AliasesExistOnlyWithinABlock) {
   SimAllocator sim;
   uint8_t* memory = static_cast<uint8_t*>(sim.allocate(100, 0).value());
   EXPECT_NE(sim.alias(memory, 100, 0), nullptr);
@@ -108,7 +108,7 @@ TEST(SimMemory, HasAnAliasOnlyWithinABlock) {
   EXPECT_EQ(sim.alias(memory, 100, 0), nullptr);
 }
 
-TEST(SimMemory, GivenBackTwiceOrElsewhereIsCounted) {
+TEST(SimAllocator, DoubleAndForeignFreesAreCounted) {
   SimAllocator sim;
   uint8_t* memory = static_cast<uint8_t*>(sim.allocate(100, 0).value());
   sim.deallocate(memory + 1, 0);
@@ -124,15 +124,15 @@ TEST(SimMemory, GivenBackTwiceOrElsewhereIsCounted) {
 }
 
 // Sizes that wrap around when something is added to them.
-TEST(SimMemory, ImpossibleSizesAreRefused) {
+TEST(SimAllocator, ImpossibleSizesAreRefused) {
   SimAllocator sim;
   for (const size_t bytes : {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX - 127, SIZE_MAX / 2}) {
     EXPECT_EQ(sim.allocate(bytes, 0).error(), Error::kMemoryAllocationFailed) << bytes;
   }
 }
 
-// A kernel that runs over the end of its block meets nobody else's bytes.
-TEST(SimMemory, BlocksDoNotTouch) {
+// A kernel that runs over the end of its block meets no other allocation's bytes.
+TEST(SimAllocator, BlocksDoNotTouch) {
   SimAllocator sim;
   void* a = sim.allocate(64, 0, 1).value();
   void* b = sim.allocate(64, 0, 1).value();
@@ -146,7 +146,7 @@ TEST(SimMemory, BlocksDoNotTouch) {
   for (void* block : {a, c, d}) sim.deallocate(block, 0);
 }
 
-TEST(SimMemory, IsTheMachinesAgainWhenTheDeviceIsGone) {
+TEST(SimAllocator, ReturnsItsMemoryToTheMachine) {
   const auto files = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
@@ -159,7 +159,7 @@ TEST(SimMemory, IsTheMachinesAgainWhenTheDeviceIsGone) {
 }
 
 // An address that a copy takes for the host's must be one that the host can follow.
-TEST(SimCopies, OfADevicesMemoryAsTheHostsAreRefused) {
+TEST(SimAllocator, CopiesBetweenTwoDeviceAddressesAsHostAreRefused) {
   SimAllocator sim;
   void* a = sim.allocate(64, 0).value();
   void* b = sim.allocate(64, 1).value();
@@ -170,7 +170,7 @@ TEST(SimCopies, OfADevicesMemoryAsTheHostsAreRefused) {
   sim.deallocate(b, 1);
 }
 
-TEST(SimCopies, OntoThemselvesAreRefused) {
+TEST(SimAllocator, CopiesOntoThemselvesAreRefused) {
   SimAllocator sim;
   auto* a = static_cast<uint8_t*>(sim.allocate(64, 0).value());
   EXPECT_EQ(sim.copy_device_to_device(a + 8, 0, a, 0, 16, nullptr), Error::kInvalidArgument);
@@ -181,7 +181,7 @@ TEST(SimCopies, OntoThemselvesAreRefused) {
   sim.deallocate(a, 0);
 }
 
-TEST(SimCounting, IsByDeviceAndDirection) {
+TEST(SimAllocator, CountsByDeviceAndDirection) {
   SimAllocator sim;
   void* a = sim.allocate(100, 0).value();
   void* b = sim.allocate(100, 2).value();
@@ -208,7 +208,7 @@ TEST(SimCounting, IsByDeviceAndDirection) {
   EXPECT_EQ(sim.counts().deallocations, 2u);
 }
 
-TEST(SimFailures, HitTheNthCallAndNoOther) {
+TEST(SimAllocator, AnInjectedFailureHitsTheNthCallOnly) {
   SimAllocator sim;
   sim.fail(SimCall::kAllocate, 2, Error::kMemoryAllocationFailed);
   void* a = sim.allocate(8, 0).value();
@@ -237,7 +237,7 @@ TEST(SimFailures, HitTheNthCallAndNoOther) {
   sim.deallocate(b, 0);
 }
 
-TEST(SimStreams, OfAnotherDeviceOrThatAreGoneAreRefused) {
+TEST(SimAllocator, ForeignAndDestroyedStreamsAreRefused) {
   SimAllocator sim;
   void* memory = sim.allocate(8, 0).value();
   DeviceStream* stream = sim.create_stream(0).value();
@@ -260,7 +260,7 @@ TEST(SimStreams, OfAnotherDeviceOrThatAreGoneAreRefused) {
 }
 
 // On a real device these two copies would run at the same time.
-TEST(SimStreams, WorkThatNobodyWaitedForIsARace) {
+TEST(SimAllocator, UnawaitedWorkIsARace) {
   SimAllocator sim;
   void* a = sim.allocate(8, 0).value();
   void* b = sim.allocate(8, 1).value();
@@ -285,9 +285,9 @@ TEST(SimStreams, WorkThatNobodyWaitedForIsARace) {
   sim.deallocate(b, 1);
 }
 
-// What nobody can be waiting for: a copy to the host has waited itself, a stream that is gone had no work left, and new
-// memory has no past.
-TEST(SimStreams, WorkThatIsOverIsNoRace) {
+// What nothing can be waiting for: a copy to the host has waited itself, a stream that is gone had no work left, and
+// new memory has no past.
+TEST(SimAllocator, FinishedWorkIsNotARace) {
   SimAllocator sim;
   void* a = sim.allocate(8, 0).value();
   DeviceStream* first = sim.create_stream(0).value();
@@ -308,7 +308,7 @@ TEST(SimStreams, WorkThatIsOverIsNoRace) {
   sim.deallocate(again, 0);
 }
 
-TEST(SimStreams, ADeviceWithoutAnyGivesNone) {
+TEST(SimAllocator, ADeviceWithoutStreamsGivesNone) {
   SimOptions options;
   options.streams = false;
   SimAllocator sim(options);
@@ -318,7 +318,7 @@ TEST(SimStreams, ADeviceWithoutAnyGivesNone) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-TEST(SimMemoryDeathTest, AKernelThatLeavesItsBlockIsSeen) {
+TEST(SimAllocatorDeathTest, AKernelThatLeavesItsBlockFaults) {
   SimAllocator sim;
   void* memory = sim.allocate(100, 0).value();
   volatile uint8_t* alias = static_cast<volatile uint8_t*>(sim.alias(memory, 100, 0));

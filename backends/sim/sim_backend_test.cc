@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "backends/nested/test_programs.h"
+#include "backends/nested/nested_programs_testing.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/device_tensor.h"
 #include "runtime/host/host_method.h"
@@ -88,7 +88,7 @@ const std::vector<float> kOnce = {0, 2, 1, 4};
 const std::vector<float> kTwice = {0, 4, 0, 8};
 
 // Holds row 54.
-TEST(SimPrograms, OfTheHostAloneTakeNothingFromADevice) {
+TEST(SimBackend, HostProgramsTakeNothingFromADevice) {
   ProgramDesc desc = format::testing::add_relu();
   Machine machine(desc);
   std::vector<float> y;
@@ -99,7 +99,7 @@ TEST(SimPrograms, OfTheHostAloneTakeNothingFromADevice) {
 }
 
 // Holds row 58. One arena and one constant are taken, at load; all of it goes back when the method does.
-TEST(SimPrograms, TakeTheirArenaOnceAndGiveItBack) {
+TEST(SimBackend, TheArenaIsTakenOnceAndFreedOnce) {
   Machine machine(program_with_delegate());
   std::vector<float> y;
   ASSERT_EQ(machine.run(&y), Error::kOk) << machine.report.place << ": " << machine.report.message;
@@ -112,7 +112,7 @@ TEST(SimPrograms, TakeTheirArenaOnceAndGiveItBack) {
 
 // Values that cross: x goes in, the intermediate result from one device to the other, y comes out. Nothing else moves
 // while the program runs.
-TEST(SimPrograms, CopyWhatCrossesAndNoMore) {
+TEST(SimBackend, CopiesOnlyValuesThatCross) {
   Machine machine(program_on_two_devices(kSim0, kSim1, "berth.sim"));
   std::vector<float> y;
   ASSERT_EQ(machine.run(&y), Error::kOk) << machine.report.place << ": " << machine.report.message;
@@ -131,7 +131,7 @@ TEST(SimPrograms, CopyWhatCrossesAndNoMore) {
   EXPECT_EQ(machine.sim.counts(1).device_to_device.count, 1u);
 }
 
-TEST(SimPrograms, StandInForAGpu) {
+TEST(SimBackend, StandsInForAGpu) {
   Machine machine(program_on_two_devices(Device(DeviceType::kCuda, 0), Device(DeviceType::kCuda, 3), "berth.cuda"),
                   DeviceType::kCuda, "berth.cuda");
   std::vector<float> y;
@@ -140,7 +140,7 @@ TEST(SimPrograms, StandInForAGpu) {
   EXPECT_GT(machine.sim.counts(3).allocations, 0u);
 }
 
-TEST(SimPrograms, OfAnotherAllocatorsDeviceAreRefused) {
+TEST(SimBackend, AnotherAllocatorsDeviceIsRefused) {
   SimAllocator registered, other;
   SimBackend backend(&other);
   DeviceAllocatorRegistry registry;
@@ -160,7 +160,7 @@ TEST(SimPrograms, OfAnotherAllocatorsDeviceAreRefused) {
 }
 
 // x and y are the caller's, on the device: the delegate reads and writes them where they lie.
-TEST(SimPrograms, OnTensorsOfTheCallersDeviceCopyNothing) {
+TEST(SimBackend, TheCallersDeviceTensorsAreNotCopied) {
   ProgramDesc desc = program_with_delegate();
   format::MethodDesc& method = desc.methods[0];
   method.inputs = {1};
@@ -214,11 +214,11 @@ struct Failure {
   bool stays = false;
 };
 
-class SimFailing : public ::testing::TestWithParam<Failure> {};
+class SimBackendFailureTest : public ::testing::TestWithParam<Failure> {};
 
 // The n-th allocation (copy, stream, …) fails, for each n until there are no more: an error with a sentence, nothing
 // lost, the same method runs afterwards if it was loaded, and a later load works.
-TEST_P(SimFailing, NothingIsLost) {
+TEST_P(SimBackendFailureTest, NothingLeaks) {
   const Failure failure = GetParam();
   ProgramDesc desc = program_on_two_devices(kSim0, kSim1, "berth.sim");
   if (failure.stays) {
@@ -247,7 +247,7 @@ TEST_P(SimFailing, NothingIsLost) {
   machine.sim.fail(failure.call, 0, Error::kOk);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SimFailing,
+INSTANTIATE_TEST_SUITE_P(All, SimBackendFailureTest,
                          ::testing::Values(Failure{SimCall::kAllocate, Error::kMemoryAllocationFailed},
                                            Failure{SimCall::kCopy, Error::kAccessFailed},
                                            Failure{SimCall::kCreateStream, Error::kOutOfResources},

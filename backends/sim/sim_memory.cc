@@ -1,4 +1,4 @@
-// SimAllocator: memory, mapped twice, and its blocks.
+// SimAllocator: memory, mapped twice, and its allocations.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,9 +28,9 @@ namespace berth {
 
 namespace {
 
-// Both mappings begin at a multiple of this, so that what is aligned in one is aligned in the other.
+// Both mappings have this alignment, so that an address aligned in one is aligned in the other.
 constexpr uint64_t kMappingAlignment = uint64_t{1} << 21;
-// After each block nothing lies for so long.
+// The gap after each allocation.
 constexpr uint64_t kGuardBytes = 64;
 constexpr uint64_t kLargestFilled = uint64_t{1} << 22;
 constexpr uint64_t kPage = 4096;
@@ -39,7 +39,7 @@ uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple 
 
 uint64_t footprint(uint64_t bytes) { return round_up(bytes, kGuardBytes) + kGuardBytes; }
 
-// `bytes` bytes of `file` at a multiple of kMappingAlignment; null when the machine has not got the addresses.
+// Maps `bytes` bytes of `file` at a multiple of kMappingAlignment; null when there is no address space.
 uint8_t* map_aligned(int file, uint64_t bytes, int protection) {
   const uint64_t reserved = bytes + kMappingAlignment;
   void* reservation = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -47,8 +47,8 @@ uint8_t* map_aligned(int file, uint64_t bytes, int protection) {
   uint8_t* begin = static_cast<uint8_t*>(reservation);
   uint8_t* aligned = begin + (-reinterpret_cast<uintptr_t>(begin) & (kMappingAlignment - 1));
   uint8_t* const end = begin + reserved;
-  if (aligned > begin) munmap(begin, static_cast<size_t>(aligned - begin));
-  if (aligned + bytes < end) munmap(aligned + bytes, static_cast<size_t>(end - (aligned + bytes)));
+  if (aligned > begin) munmap(begin, aligned - begin);
+  if (aligned + bytes < end) munmap(aligned + bytes, end - (aligned + bytes));
   if (mmap(aligned, bytes, protection, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) != MAP_FAILED) return aligned;
   munmap(aligned, bytes);
   return nullptr;
@@ -59,7 +59,7 @@ uint8_t* map_aligned(int file, uint64_t bytes, int protection) {
 SimAllocator::SimAllocator(const SimOptions& options)
     : options_({std::clamp(options.device_count, 1, 127),
                 round_up(std::max<uint64_t>(options.bytes_per_device, 1), kPage), options.streams}),
-      memories_(static_cast<size_t>(options_.device_count)) {}
+      memories_(options_.device_count) {}
 
 SimAllocator::~SimAllocator() {
   for (Memory& memory : memories_) unmap(memory);
@@ -90,7 +90,7 @@ void SimAllocator::unmap(Memory& memory) const {
   memory.file = -1;
 }
 
-// The first gap that is large enough. Blocks are few: this is a device for tests.
+// First fit. There are few allocations, since this device is for tests.
 bool SimAllocator::find_gap(const Memory& memory, uint64_t bytes, uint64_t alignment, uint64_t* offset) const {
   const uint64_t base = reinterpret_cast<uintptr_t>(memory.visible);
   const uint64_t needed = footprint(bytes);
@@ -112,7 +112,7 @@ Result<void*> SimAllocator::allocate(size_t bytes, DeviceIndex index, size_t ali
                 options_.device_count);
     return Error::kInvalidArgument;
   }
-  Memory& memory = memories_[static_cast<size_t>(index)];
+  Memory& memory = memories_[index];
   uint64_t offset = 0;
   if (bytes > options_.bytes_per_device || alignment > options_.bytes_per_device) {
     return Error::kMemoryAllocationFailed;
@@ -132,7 +132,7 @@ Result<void*> SimAllocator::allocate(size_t bytes, DeviceIndex index, size_t ali
 void SimAllocator::deallocate(void* address, DeviceIndex index) {
   if (address == nullptr) return;
   const std::lock_guard lock(mutex_);
-  Memory* memory = has(index) ? &memories_[static_cast<size_t>(index)] : nullptr;
+  Memory* memory = has(index) ? &memories_[index] : nullptr;
   const uint64_t offset =
       memory == nullptr ? 0 : reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(memory->visible);
   const auto block = memory == nullptr ? std::map<uint64_t, uint64_t>::iterator() : memory->blocks.find(offset);
@@ -145,7 +145,7 @@ void SimAllocator::deallocate(void* address, DeviceIndex index) {
   ASAN_POISON_MEMORY_REGION(memory->alias + offset, footprint(block->second));
   const uint64_t begin = round_up(offset, kPage);
   const uint64_t end = (offset + block->second) / kPage * kPage;
-  // The machine gets the pages back; that it did not work costs only memory.
+  // Returns the pages to the system; a failure only costs memory.
   if (begin < end) {
     static_cast<void>(fallocate(memory->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
                                 static_cast<off_t>(end - begin)));
@@ -156,7 +156,7 @@ void SimAllocator::deallocate(void* address, DeviceIndex index) {
 
 uint8_t* SimAllocator::find(const void* address, size_t bytes, DeviceIndex index) const {
   if (!has(index)) return nullptr;
-  const Memory& memory = memories_[static_cast<size_t>(index)];
+  const Memory& memory = memories_[index];
   const uint64_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(memory.visible);
   auto after = memory.blocks.upper_bound(offset);
   if (memory.visible == nullptr || after == memory.blocks.begin()) return nullptr;

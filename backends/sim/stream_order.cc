@@ -36,7 +36,7 @@ bool StreamOrder::access(Worker worker, uintptr_t begin, size_t size, bool write
   for (const Access& other : accesses_) {
     if (touches(other) && (writes || other.writes) && !is_before(other, worker)) return false;
   }
-  // The host's own work is done before anything that follows.
+  // The host's own work is complete before anything that follows.
   if (worker == kHost) return true;
   if (writes) {
     const auto covered = [&](const Access& other) { return begin <= other.begin && other.end <= end; };

@@ -7,7 +7,7 @@
 namespace berth {
 namespace {
 
-class Order : public ::testing::Test {
+class StreamOrderTest : public ::testing::Test {
  protected:
   bool write(StreamOrder::Worker worker, uintptr_t begin = 0, size_t size = 16) {
     return order_.access(worker, begin, size, true);
@@ -22,9 +22,9 @@ class Order : public ::testing::Test {
   const StreamOrder::Worker c_ = order_.add_stream();
 };
 
-TEST_F(Order, OneStreamIsInOrder) { EXPECT_TRUE(write(a_) && read(a_) && write(a_) && read(a_)); }
+TEST_F(StreamOrderTest, OneStreamIsInOrder) { EXPECT_TRUE(write(a_) && read(a_) && write(a_) && read(a_)); }
 
-TEST_F(Order, AnotherStreamThatDidNotWaitIsNot) {
+TEST_F(StreamOrderTest, AnotherStreamThatDidNotWaitIsNotInOrder) {
   EXPECT_TRUE(write(a_));
   EXPECT_FALSE(read(b_));
   EXPECT_FALSE(write(b_));
@@ -33,12 +33,12 @@ TEST_F(Order, AnotherStreamThatDidNotWaitIsNot) {
   EXPECT_FALSE(read(b_, 15, 1));
 }
 
-TEST_F(Order, ReadersDoNotDisturbEachOther) {
+TEST_F(StreamOrderTest, ReadersDoNotDisturbEachOther) {
   EXPECT_TRUE(read(a_) && read(b_) && read(host_));
   EXPECT_FALSE(write(b_)) << "a may still read";
 }
 
-TEST_F(Order, AWaitCoversWhatWasMarkedAndNoMore) {
+TEST_F(StreamOrderTest, AWaitCoversWhatWasRecordedAndNoMore) {
   EXPECT_TRUE(write(a_));
   order_.record(a_);
   EXPECT_TRUE(write(a_, 100));
@@ -48,13 +48,13 @@ TEST_F(Order, AWaitCoversWhatWasMarkedAndNoMore) {
   EXPECT_FALSE(read(c_)) << "another one did not wait";
 }
 
-TEST_F(Order, AWaitWithoutAMarkIsNone) {
+TEST_F(StreamOrderTest, AWaitWithoutAnEventIsNoWait) {
   EXPECT_TRUE(write(a_));
   order_.wait(b_, a_);
   EXPECT_FALSE(read(b_));
 }
 
-TEST_F(Order, WaitsAreHandedOn) {
+TEST_F(StreamOrderTest, WaitsAreTransitive) {
   EXPECT_TRUE(write(a_));
   order_.record(a_);
   order_.wait(b_, a_);
@@ -63,7 +63,7 @@ TEST_F(Order, WaitsAreHandedOn) {
   EXPECT_TRUE(read(c_));
 }
 
-TEST_F(Order, WhatTheHostWaitedForIsDone) {
+TEST_F(StreamOrderTest, WorkTheHostWaitedForIsDone) {
   EXPECT_TRUE(write(a_));
   order_.record(a_);
   order_.wait(b_, a_);
@@ -74,16 +74,16 @@ TEST_F(Order, WhatTheHostWaitedForIsDone) {
   EXPECT_FALSE(read(c_, 200));
 }
 
-TEST_F(Order, TheHostsOwnWorkIsDoneAtOnce) { EXPECT_TRUE(write(host_) && read(a_)); }
+TEST_F(StreamOrderTest, TheHostsOwnWorkIsDoneAtOnce) { EXPECT_TRUE(write(host_) && read(a_)); }
 
-TEST_F(Order, MemoryThatIsGivenBackHasNoPast) {
+TEST_F(StreamOrderTest, FreedMemoryHasNoHistory) {
   EXPECT_TRUE(write(a_));
   order_.forget(0, 16);
   EXPECT_TRUE(write(b_));
 }
 
 // What a write or a release covers in part goes on to the rest of it.
-TEST_F(Order, WorkIsForgottenAsAWholeOnly) {
+TEST_F(StreamOrderTest, PartlyCoveredWorkIsKept) {
   EXPECT_TRUE(write(a_, 0, 32));
   EXPECT_TRUE(write(a_, 16, 16));
   EXPECT_FALSE(write(b_, 0, 8)) << "the first write, of which the second one covers a part";
@@ -93,7 +93,7 @@ TEST_F(Order, WorkIsForgottenAsAWholeOnly) {
   EXPECT_TRUE(write(b_, 0, 8));
 }
 
-TEST_F(Order, AStreamThatIsDestroyedIsDone) {
+TEST_F(StreamOrderTest, ADestroyedStreamsWorkIsDone) {
   EXPECT_TRUE(write(a_));
   order_.remove_stream(a_);
   EXPECT_TRUE(write(b_));

@@ -19,7 +19,7 @@ int32_t Code::jump_unless(int32_t condition) {
 }
 
 void Code::land(int32_t jump, int32_t destination) {
-  std::get<format::JumpFalseDesc>(instructions_[static_cast<size_t>(jump)]).destination = destination;
+  std::get<format::JumpFalseDesc>(instructions_[jump]).destination = destination;
 }
 
 void Code::append(format::InstructionDesc instruction) {

@@ -8,8 +8,8 @@
 namespace berth::emit {
 
 /// "berth.c." and 32 hex digits, a hash of the size and of all bytes; the same for equal bytes, however they are kept.
-/// `salt` gives other digits, for the day when two blobs have the same ones: the caller compares them. It is no
-/// defence against someone who looks for such a pair. Mapped pages are let go.
+/// `salt` gives other digits, for the day when two blobs have the same ones: the caller compares them. It is not a
+/// defence against a deliberate search for such a pair. Mapped pages are let go.
 std::string content_key(const ir::Blob& blob, uint64_t salt = 0);
 
 }  // namespace berth::emit

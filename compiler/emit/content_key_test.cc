@@ -11,7 +11,7 @@ namespace {
 
 using ir::Blob;
 
-TEST(EqualBytesHaveOneKey, HoweverTheyAreKept) {
+TEST(ContentKey, EqualBytesHaveOneKeyHoweverTheyAreStored) {
   const uint8_t element[] = {1, 2, 3};
   std::vector<uint8_t> bytes;
   while (bytes.size() < 200001) bytes.insert(bytes.end(), element, element + 3);
@@ -20,7 +20,7 @@ TEST(EqualBytesHaveOneKey, HoweverTheyAreKept) {
   EXPECT_EQ(content_key(Blob::owned(bytes)), content_key(written));
 }
 
-TEST(BytesThatDifferHaveKeysThatDiffer, InSizeAndInEachByte) {
+TEST(ContentKey, DifferentSizesAndBytesHaveDifferentKeys) {
   std::set<std::string> keys;
   size_t blobs = 0;
   const auto add = [&](std::vector<uint8_t> bytes) {
@@ -44,7 +44,7 @@ TEST(BytesThatDifferHaveKeysThatDiffer, InSizeAndInEachByte) {
   EXPECT_EQ(keys.size(), blobs);
 }
 
-TEST(AKeySaysWhatItIs, AndASaltGivesOtherDigits) {
+TEST(ContentKey, ASaltGivesAnotherDigest) {
   const Blob blob = Blob::owned({1, 2, 3});
   const std::string key = content_key(blob);
   EXPECT_EQ(key.rfind("berth.c.", 0), 0u);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/math.h"
+#include "compiler/ir/arguments.h"
 
 namespace berth::emit {
 namespace {
@@ -14,14 +14,11 @@ using ir::OpId;
 
 using Reports = std::vector<CopyReport>;
 
-constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-uint64_t sum(uint64_t a, uint64_t b) { return std::min(a > kMost - std::min(b, kMost) ? kMost : a + b, kMost); }
-
-uint64_t product(uint64_t a, uint64_t b) {
-  uint64_t result = 0;
-  return checked_mul(a, b, &result) ? std::min(result, kMost) : kMost;
-}
+// Of numbers that are not negative; never over kMost.
+int64_t sum(int64_t a, int64_t b) { return a > kMost - b ? kMost : a + b; }
+int64_t product(int64_t a, int64_t b) { return a != 0 && b > kMost / a ? kMost : a * b; }
 
 class Counter {
  public:
@@ -59,7 +56,7 @@ class Counter {
       case OpId::d2h_copy_out:
       case OpId::d2d_copy_out: return copy(node);
       case OpId::if_: return larger(graph(node.regions[0]), graph(node.regions[1]));
-      case OpId::scan: return repeated(graph(node.regions[0]), std::get<ir::Dim>(node.args[0]));
+      case OpId::scan: return repeated(graph(node.regions[0]), std::get<ir::Dim>(node.args[arg::scan::length]));
       case OpId::while_: return once_and_more(node);
       default: return {};
     }
@@ -68,9 +65,10 @@ class Counter {
   Reports copy(const Node& node) const {
     const ir::TensorType& type = method_.tensor(node.results[0]);
     Reports reports;
-    CopyReport& report = entry(method_.tensor(std::get<ir::ValueId>(node.args[0])).device, type.device, &reports);
+    CopyReport& report =
+        entry(method_.tensor(std::get<ir::ValueId>(node.args[arg::device_copy::self])).device, type.device, &reports);
     report.count = 1;
-    report.bytes = static_cast<uint64_t>(ir::max_bytes(type, module_.symbols));
+    report.bytes = ir::max_bytes(type, module_.symbols);
     return reports;
   }
 
@@ -83,7 +81,7 @@ class Counter {
   }
 
   Reports repeated(Reports turn, ir::Dim turns) const {
-    const auto times = static_cast<uint64_t>(std::max<int64_t>(module_.symbols.upper(turns), 0));
+    const int64_t times = std::max<int64_t>(module_.symbols.upper(turns), 0);
     for (CopyReport& copy : turn) {
       copy.count = product(copy.count, times);
       copy.bytes = product(copy.bytes, times);

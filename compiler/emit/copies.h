@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compiler/emit/emit.h"
+#include "compiler/emit/reports.h"
 #include "compiler/ir/module.h"
 
 namespace berth::emit {

@@ -8,7 +8,7 @@
 namespace berth::emit {
 namespace {
 
-constexpr size_t kChunk = size_t{1} << 16;
+constexpr size_t kPoolChunk = size_t{1} << 16;
 
 /// Mixes in eight bytes at a time; for telling blobs apart, not against an adversary: equality is always compared.
 uint64_t mix(uint64_t hash, const uint8_t* bytes, size_t size) {
@@ -43,7 +43,7 @@ uint64_t sample_hash(const ir::Blob& blob) {
 }
 
 Status write_splat(const ir::Blob& blob, const format::Sink& sink) {
-  std::vector<uint8_t> chunk(std::min(blob.size(), kChunk / blob.element().size() * blob.element().size()));
+  std::vector<uint8_t> chunk(std::min(blob.size(), kPoolChunk / blob.element().size() * blob.element().size()));
   blob.read(0, chunk);
   for (size_t done = 0; done < blob.size(); done += chunk.size()) {
     BERTH_TRY(sink({chunk.data(), std::min(chunk.size(), blob.size() - done)}));

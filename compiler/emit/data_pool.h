@@ -1,4 +1,4 @@
-// DataPool: the constants (or initial values) of a program, equal ones once.
+// DataPool: the deduplicated constants (or initial values) of a program.
 #pragma once
 
 #include <cstdint>

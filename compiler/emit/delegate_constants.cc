@@ -19,9 +19,9 @@ DelegateConstants::DelegateConstants(const ir::Module& module) : module_(module)
 }
 
 const std::string& DelegateConstants::key(ir::ConstantId id) {
-  std::string& known = keys_[static_cast<size_t>(id)];
+  std::string& known = keys_[id];
   if (!known.empty()) return known;
-  const ir::Blob& blob = module_.constants[static_cast<size_t>(id)].blob;
+  const ir::Blob& blob = module_.constants[id].blob;
   const uint32_t number = blobs_.add(blob);
   if (number > blob_keys_.size()) {
     // Blobs that differ must not have one key, however unlikely that is.

@@ -25,7 +25,7 @@ class DelegateConstants {
 
  private:
   const ir::Module& module_;
-  std::vector<std::string> keys_;  // of each constant; empty: not asked for
+  IdVector<ir::ConstantId, std::string> keys_;  // empty: not asked for
   DataPool blobs_;
   std::vector<std::string> blob_keys_;                 // of each blob
   std::unordered_map<std::string, uint32_t> holders_;  // key → number of its blob

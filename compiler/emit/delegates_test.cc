@@ -1,7 +1,8 @@
 // Delegates: what stands in their payloads, and how the plan around them knows their scratch.
 #include "compiler/emit/delegates.h"
 
-#include "compiler/emit/test_support.h"
+#include "base/text_testing.h"
+#include "compiler/emit/emit_testing.h"
 #include "format/nested.h"
 #include "format/write/print_program.h"
 
@@ -41,7 +42,7 @@ std::vector<std::string> arguments_of(const format::MethodDesc& method, size_t i
 
 // The scratch of 16 bytes comes after the call's input and output, in their device's arena, where every storage starts
 // at a multiple of 256.
-TEST(ScratchIsNeverForgotten, ItIsTheLastArgumentAndPlanned) {
+TEST(Delegates, ScratchIsTheLastArgumentAndPlanned) {
   const EmittedProgram emitted = program_of(testing::kDelegatedAddRelu, testing::with_own_scratch());
   EXPECT_EQ(arguments_of(only_method(emitted), 1),
             (std::vector<std::string>{"f32[4]@2+0", "f32[4]@2+256", "u8[16]@2+512"}));
@@ -69,17 +70,25 @@ TEST(ScratchIsNeverForgotten, ItIsTheLastArgumentAndPlanned) {
 }
 
 // One chain of calls: no scratch is needed at the same time as another, so all lie in the same bytes.
-TEST(ScratchLivesForOneStep, SoCallsInARowShareIt) {
+TEST(Delegates, ScratchLivesForOneStepSoConsecutiveCallsShareIt) {
   std::string text = "method forward(%x0: f32[64]@sim:0) {\n";
   std::string delegates;
   for (int i = 0; i < 4; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
     delegates += "delegate @d" + n + " \"berth.sim\" {target_device = \"sim:0\"}\n";
-    text += "%x" + next + ": f32[64]@sim:0 = berth::delegate([%x" + n + "]) @d" + n + " { (%a" + n +
-            ": f32[64]@sim:0)\n%b" + n + ": f32[64]@sim:0 = aten::exp(%a" + n + ")\n%c" + n +
-            ": f32[64]@sim:0 = aten::relu(%b" + n + ")\nyield %c" + n + "\n}\n";
+    text += filled(R"(
+      %x$next: f32[64]@sim:0 = berth::delegate([%x$n]) @d$n { (%a$n: f32[64]@sim:0)
+        %b$n: f32[64]@sim:0 = aten::exp(%a$n)
+        %c$n: f32[64]@sim:0 = aten::relu(%b$n)
+        yield %c$n
+      }
+    )",
+                   {{"next", next}, {"n", n}});
   }
-  const EmittedProgram emitted = program_of(delegates + text + "return %x4\n}", testing::with_own_scratch());
+  const EmittedProgram emitted = program_of(delegates + text + R"(
+    return %x4
+    })",
+                                            testing::with_own_scratch());
   const format::MethodDesc& method = only_method(emitted);
   ASSERT_EQ(method.arenas.size(), 1u) << "nothing is on the host, so it has no arena";
   EXPECT_EQ(method.arenas[0].device, Device(DeviceType::kSim, 0));
@@ -89,10 +98,15 @@ TEST(ScratchLivesForOneStep, SoCallsInARowShareIt) {
 
 std::string region_text(const std::string& inputs, const std::string& outputs, const std::string& region,
                         const std::string& input = "f32[4]") {
-  return "const @w: f32[4] = dense<[1, 2, 3, 4]>\ndelegate @d0 \"berth.sim\" {target_device = \"sim:0\"}\n"
-         "method forward(%x: " +
+  return R"(
+    const @w: f32[4] = dense<[1, 2, 3, 4]>
+    delegate @d0 "berth.sim" {target_device = "sim:0"}
+    method forward(%x:)" +
          input + "@sim:0) {\n%w: f32[4] = const @w\n" + outputs + " = berth::delegate([" + inputs + "]) @d0 {\n" +
-         region + "}\nreturn %y\n}";
+         region + R"(
+    }
+    return %y
+    })";
 }
 
 /// A delegate within which two intermediates of 16 bytes live at once.
@@ -104,7 +118,7 @@ std::string two_alive(const std::string& backend, const std::string& device) {
          " = aten::add.Tensor(%b, %c)\nyield %d\n}\nreturn %y\n}";
 }
 
-TEST(TheScratchIsAlignedInside, AsTheDelegatesDeviceWants) {
+TEST(Delegates, ScratchIsAlignedForTheDelegatesDevice) {
   const auto has_second_at = [](const std::string& text, const std::string& offset) {
     const std::string nested = nested_text(program_of(text, testing::with_own_scratch()), 0);
     EXPECT_NE(nested.find("f32[4] @ 1:" + offset + ".."), std::string::npos) << nested;
@@ -114,29 +128,34 @@ TEST(TheScratchIsAlignedInside, AsTheDelegatesDeviceWants) {
   has_second_at(two_alive("another", ""), "16");
 }
 
-TEST(AnOperatorInsideWritesInPlace, UnlessThatIsNotWanted) {
-  const std::string text = region_text("%x", "%y: f32[4]@sim:0",
-                                       "(%a: f32[4]@sim:0)\n%b: f32[4]@sim:0 = aten::exp(%a)\n"
-                                       "%c: f32[4]@sim:0 = aten::relu(%b)\n%d: f32[4]@sim:0 = aten::exp(%c)\n"
-                                       "yield %d\n");
-  EmitOptions options = testing::as_written();
+TEST(Delegates, AnOperatorInsideWorksInPlaceUnlessSwitchedOff) {
+  const std::string text = region_text("%x", "%y: f32[4]@sim:0", R"(
+    (%a: f32[4]@sim:0)
+    %b: f32[4]@sim:0 = aten::exp(%a)
+    %c: f32[4]@sim:0 = aten::relu(%b)
+    %d: f32[4]@sim:0 = aten::exp(%c)
+    yield %d
+  )");
+  memory::MemoryOptions options = testing::as_written();
   EXPECT_EQ(program_of(text, options).delegates[0].scratch_bytes, 16u);
   options.in_place = false;
   EXPECT_EQ(program_of(text, options).delegates[0].scratch_bytes, 272u);
 }
 
 // Only its emission: nothing of this size is made.
-TEST(AScratchOverTwoGibibytes, IsATensorOfTwoDimensions) {
-  const EmittedProgram emitted =
-      program_of(region_text("%x", "%y: f32[600000001]@sim:0",
-                             "(%a: f32[600000001]@sim:0)\n%b: f32[600000001]@sim:0 = aten::exp(%a)\n"
-                             "%c: f32[600000001]@sim:0 = aten::relu(%b)\nyield %c\n",
-                             "f32[600000001]"));
+TEST(Delegates, AScratchOverTwoGibibytesIsATensorOfTwoDimensions) {
+  const EmittedProgram emitted = program_of(region_text("%x", "%y: f32[600000001]@sim:0", R"(
+    (%a: f32[600000001]@sim:0)
+    %b: f32[600000001]@sim:0 = aten::exp(%a)
+    %c: f32[600000001]@sim:0 = aten::relu(%b)
+    yield %c
+  )",
+                                                        "f32[600000001]"));
   EXPECT_EQ(arguments_of(only_method(emitted), 0)[2], "u8[2289,1048576]+0") << "2400000004 bytes, rounded up";
   EXPECT_EQ(emitted.delegates[0].scratch_bytes, 2289u * 1048576u);
 }
 
-TEST(EachCallHasItsOwnDelegate, AlsoInTheBranchesOfTheHost) {
+TEST(Delegates, EachCallHasItsOwnDelegateInHostBranchesToo) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.sim" {target_device = "sim:0"}
     delegate @d1 "berth.sim" {target_device = "sim:0"}
@@ -168,7 +187,7 @@ TEST(EachCallHasItsOwnDelegate, AlsoInTheBranchesOfTheHost) {
   EXPECT_NE(nested_text(emitted, method.delegates[1].payload).find("aten::exp"), std::string::npos);
 }
 
-TEST(WithoutScratchThereIsNoArgumentForIt, TheNumberOfArgumentsTellsTheBackend) {
+TEST(Delegates, WithoutScratchThereIsNoArgumentForIt) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.cuda" {target_device = "cuda:0"}
     method forward(%x: f32[4]@cuda:0) {
@@ -209,7 +228,7 @@ constexpr const char* kShared = R"(
     })";
 
 // Holds row 219.
-TEST(ConstantsOfDelegatesAreStoredOnce, OverAllDelegatesAndDevices) {
+TEST(Delegates, ConstantsAreStoredOnceOverAllDelegatesAndDevices) {
   const EmittedProgram emitted = program_of(kShared);
   ASSERT_EQ(emitted.program.named_data.size(), 3u) << "w and same, the two ones, and berth.meta";
   EXPECT_EQ(emitted.program.named_data[0].bytes.size, 16u);
@@ -224,7 +243,7 @@ TEST(ConstantsOfDelegatesAreStoredOnce, OverAllDelegatesAndDevices) {
   EXPECT_NE(nested_text(emitted, 1).find("f32[2,2] = external \"" + key), std::string::npos);
 }
 
-TEST(DataThatDelegatesFindByName, AreThereForThoseThatWereCompiledElsewhere) {
+TEST(Delegates, NamedDataIsKeptForForeignDelegates) {
   const auto module = [](const char* contents) {
     return std::string("delegate @d \"Chip\"") + contents + R"(
       data "weights" = hex"0405"
@@ -243,7 +262,7 @@ TEST(DataThatDelegatesFindByName, AreThereForThoseThatWereCompiledElsewhere) {
 }
 
 // Within a delegate constants have other numbers than in the module.
-TEST(ConstantsOfDelegatesAreStoredOnce, EachUnderItsOwnBytes) {
+TEST(Delegates, ConstantsAreStoredUnderTheirOwnBytes) {
   const EmittedProgram emitted = program_of(R"(
     const @host: f32[1] = dense<[7]>
     const @own: f32[1] = dense<[1]>
@@ -261,7 +280,7 @@ TEST(ConstantsOfDelegatesAreStoredOnce, EachUnderItsOwnBytes) {
   EXPECT_EQ(written(emitted.program.named_data[0].bytes), (std::vector<uint8_t>{0, 0, 0x80, 0x3f}));
 }
 
-TEST(AConstantThatTheHostReadsTooStaysThere, BesideTheDelegates) {
+TEST(Delegates, AConstantThatTheHostReadsTooStaysInTheProgram) {
   const EmittedProgram emitted = program_of(kShared);
   ASSERT_EQ(emitted.program.constants.size(), 1u);
   EXPECT_EQ(emitted.program.constants[0].size, 16u);
@@ -274,7 +293,7 @@ TEST(AConstantThatTheHostReadsTooStaysThere, BesideTheDelegates) {
 }
 
 // Holds row 219.
-TEST(DelegatesThatDoTheSameShareTheirPayload, WhateverTheirSpecsSay) {
+TEST(Delegates, EqualDelegatesShareTheirPayloadWhateverTheirSpecs) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.sim" {target_device = "sim:0"}
     delegate @d1 "berth.sim" {target_device = "sim:1", level = "3"}
@@ -305,7 +324,7 @@ TEST(DelegatesThatDoTheSameShareTheirPayload, WhateverTheirSpecsSay) {
   EXPECT_EQ(method.delegates[1].compile_specs[1].key, "level");
 }
 
-TEST(PayloadsMadeElsewhereAreKept, ByteForByte) {
+TEST(Delegates, ForeignPayloadsAreKeptByteForByte) {
   ir::Module module = module_of(R"(
     delegate @chip "Chip" {level = "3"}
     method forward(%x: f32[4]) {
@@ -315,9 +334,9 @@ TEST(PayloadsMadeElsewhereAreKept, ByteForByte) {
       }
       return %y
     })");
-  module.delegates[0].payload = ir::Blob::owned({1, 2, 3});
+  module.delegates[{0}].payload = ir::Blob::owned({1, 2, 3});
   module.methods[0].node(module.methods[0].body.nodes[0]).regions.clear();
-  auto emitted = emit(module);
+  auto emitted = testing::plan_and_emit(module);
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   testing::expect_sound_file(emitted->program);
   ASSERT_EQ(emitted->program.payloads.size(), 1u);
@@ -327,14 +346,17 @@ TEST(PayloadsMadeElsewhereAreKept, ByteForByte) {
 }
 
 // Each output is the caller's memory, so it is written by an instruction of its own.
-TEST(EveryOutputIsWritten, AlsoOneThatIsAnInputAConstantAViewOrThere) {
+TEST(Delegates, EveryOutputIsWrittenEvenAnInputAConstantOrAView) {
   const EmittedProgram emitted =
       program_of(region_text("%x",
                              "%y: f32[4]@sim:0, %y1: f32[4]@sim:0, %y2: f32[4], %y3: f32[2,2]@sim:0, "
                              "%y4: f32[4]@sim:0",
-                             "(%a: f32[4]@sim:0)\n%b: f32[4]@sim:0 = aten::relu(%a)\n"
-                             "%v: f32[2,2]@sim:0 = aten::view_copy(%b, [2, 2])\n"
-                             "yield %b, %a, %w, %v, %b\n"));
+                             R"(
+    (%a: f32[4]@sim:0)
+    %b: f32[4]@sim:0 = aten::relu(%a)
+    %v: f32[2,2]@sim:0 = aten::view_copy(%b, [2, 2])
+    yield %b, %a, %w, %v, %b
+  )"));
   const std::string text = nested_text(emitted, 0);
   EXPECT_NE(text.find("0: aten::relu.out(%0, %1, %1)\n"
                       "    1: aten::view_copy.out(%1, [2, 2], %2, %2)\n"
@@ -351,11 +373,13 @@ TEST(EveryOutputIsWritten, AlsoOneThatIsAnInputAConstantAViewOrThere) {
 }
 
 // Where the caller's memory is, is known when it runs: the view is set then, and costs no copy.
-TEST(ViewsOfTheCallersMemoryFollowIt, ByAnInstruction) {
-  const EmittedProgram emitted = program_of(region_text("%x", "%y: f32[2,2]@sim:0",
-                                                        "(%a: f32[4]@sim:0)\n"
-                                                        "%v: f32[2,2]@sim:0 = aten::view_copy(%a, [2, 2])\n"
-                                                        "%b: f32[2,2]@sim:0 = aten::relu(%v)\nyield %b\n"));
+TEST(Delegates, ViewsOfTheCallersMemoryFollowItByAnInstruction) {
+  const EmittedProgram emitted = program_of(region_text("%x", "%y: f32[2,2]@sim:0", R"(
+    (%a: f32[4]@sim:0)
+    %v: f32[2,2]@sim:0 = aten::view_copy(%a, [2, 2])
+    %b: f32[2,2]@sim:0 = aten::relu(%v)
+    yield %b
+  )"));
   EXPECT_NE(nested_text(emitted, 0)
                 .find("0: executorch_prim::et_view.default(%0, [2, 2], %1)\n"
                       "    1: aten::relu.out(%1, %4, %4)\n"),
@@ -363,7 +387,7 @@ TEST(ViewsOfTheCallersMemoryFollowIt, ByAnInstruction) {
       << nested_text(emitted, 0);
 }
 
-TEST(SizesInsideADelegateComeFromItsInputs, WhichHaveThem) {
+TEST(Delegates, SizesInsideComeFromInputsThatHaveThem) {
   const EmittedProgram emitted = program_of(R"(
     symbol n in [1, 8]
     delegate @d0 "berth.sim" {target_device = "sim:0"}
@@ -382,7 +406,7 @@ TEST(SizesInsideADelegateComeFromItsInputs, WhichHaveThem) {
   EXPECT_EQ(arguments_of(only_method(emitted), 0)[2], "u8[128]+0");
 }
 
-TEST(WhatADelegateCannotHoldIsRefused, WithItsName) {
+TEST(Delegates, UnsupportedContentsAreRefusedByName) {
   const auto refusal = [](void (*bend)(ir::Module&)) {
     ir::Module module = module_of(R"(
       state @s: f32[4]
@@ -401,18 +425,18 @@ TEST(WhatADelegateCannotHoldIsRefused, WithItsName) {
   };
   EXPECT_EQ(refusal([](ir::Module&) {}), "it was emitted");
   EXPECT_NE(refusal([](ir::Module& m) {
-              m.delegates[0].specs = {{"target_device", "tpu:0"}};
+              m.delegates[{0}].specs = {{"target_device", "tpu:0"}};
             }).find("target_device \"tpu:0\" is not a device"),
             std::string::npos);
   EXPECT_NE(refusal([](ir::Module& m) {
-              m.delegates[0].specs = {{"target_device", "sim:0"}, {"target_device", "sim:1"}};
+              m.delegates[{0}].specs = {{"target_device", "sim:0"}, {"target_device", "sim:1"}};
             }).find("target_device is both sim:0 and sim:1"),
             std::string::npos);
   const auto call = [](ir::Module& m) -> ir::Node& { return m.methods[0].node(m.methods[0].body.nodes[2]); };
   static const auto node_of = call;
   EXPECT_NE(refusal([](ir::Module& m) { node_of(m).regions.clear(); }).find("neither a payload nor a region"),
             std::string::npos);
-  EXPECT_NE(refusal([](ir::Module& m) { node_of(m).delegate = 7; }).find("names no delegate"), std::string::npos);
+  EXPECT_NE(refusal([](ir::Module& m) { node_of(m).delegate = {7}; }).find("names no delegate"), std::string::npos);
   EXPECT_NE(refusal([](ir::Module& m) {
               ir::Method& method = m.methods[0];
               method.node(node_of(m).regions[0].nodes[0]).args[0] = method.node(method.body.nodes[0]).results[0];
@@ -425,7 +449,7 @@ TEST(WhatADelegateCannotHoldIsRefused, WithItsName) {
             std::string::npos);
 }
 
-TEST(TheSameModuleGivesTheSameBytes, DelegatesIncluded) {
+TEST(Delegates, TheSameModuleGivesTheSameBytes) {
   const auto one = format::program_bytes(program_of(kShared).program);
   const auto two = format::program_bytes(program_of(kShared).program);
   ASSERT_TRUE(one.ok() && two.ok());
@@ -433,11 +457,16 @@ TEST(TheSameModuleGivesTheSameBytes, DelegatesIncluded) {
 }
 
 // Holds row 136.
-TEST(XnnpackReadsPastItsTensors, SoBytesFollowEachArena) {
+TEST(Delegates, XnnpackReadsPastItsTensorsSoArenasHavePadding) {
   const auto text = [](const std::string& backend) {
-    return "delegate @d \"" + backend + "\" = hex\"0102\"\n" +
-           "state @s: f32[4] = splat<0>\nmethod forward(%x: f32[3,5]) {\n%s: f32[4] = berth::state_read() @s\n"
-           "%h: f32[3,5] = aten::exp(%x)\n%p: f32[7] = berth::delegate([%h, %s]) @d\nreturn %p\n}";
+    return "delegate @d \"" + backend + "\" = hex\"0102\"\n" + R"(
+      state @s: f32[4] = splat<0>
+      method forward(%x: f32[3,5]) {
+        %s: f32[4] = berth::state_read() @s
+        %h: f32[3,5] = aten::exp(%x)
+        %p: f32[7] = berth::delegate([%h, %s]) @d
+        return %p
+      })";
   };
   const EmittedProgram plain = program_of(text("Chip"));
   const EmittedProgram padded = program_of(text("XnnpackBackend"));
@@ -450,34 +479,56 @@ TEST(XnnpackReadsPastItsTensors, SoBytesFollowEachArena) {
   }
 }
 
-TEST(XnnpackReadsPastItsTensors, AlsoInABranch) {
-  const std::string body =
-      "\" = hex\"0102\"\nmethod forward(%c: bool[], %x: f32[4]) {\n%r: f32[4] = berth::if(%c) {\n()\n"
-      "%p: f32[4] = berth::delegate([%x]) @d\nyield %p\n} {\n()\n%e: f32[4] = aten::exp(%x)\nyield %e\n}\nreturn %r\n}";
-  EXPECT_EQ(program_of("delegate @d \"XnnpackBackend" + body).arenas[0].bytes,
-            program_of("delegate @d \"Chip" + body).arenas[0].bytes + 64);
+TEST(Delegates, XnnpackPaddingIsThereInABranchToo) {
+  const auto bytes_of = [](const std::string& backend) {
+    return program_of(filled(R"(
+      delegate @d "$backend" = hex"0102"
+      method forward(%c: bool[], %x: f32[4]) {
+        %r: f32[4] = berth::if(%c) {
+          ()
+          %p: f32[4] = berth::delegate([%x]) @d
+          yield %p
+        } {
+          ()
+          %e: f32[4] = aten::exp(%x)
+          yield %e
+        }
+        return %r
+      })",
+                             {{"backend", backend}}))
+        .arenas[0]
+        .bytes;
+  };
+  EXPECT_EQ(bytes_of("XnnpackBackend"), bytes_of("Chip") + 64);
 }
 
-TEST(XnnpackReadsPastItsTensors, SoAPoolHasRoomForThatToo) {
-  const ir::Module module = testing::module_of(
-      "delegate @d \"XnnpackBackend\" = hex\"01\"\nmethod forward(%x: f32[64]) {\n"
-      "%h: f32[64] = berth::delegate([%x]) @d\nreturn %h\n}");
-  EmitOptions options = testing::as_written();
+TEST(Delegates, XnnpackPaddingIsThereInAPoolToo) {
+  const ir::Module module = testing::module_of(R"(
+    delegate @d "XnnpackBackend" = hex"01"
+    method forward(%x: f32[64]) {
+      %h: f32[64] = berth::delegate([%x]) @d
+      return %h
+    })");
+  memory::MemoryOptions options = testing::as_written();
   options.pool_of = [](const ir::Method& method, ir::ValueId value) {
     return method.value(value).name == "h" ? 0 : -1;
   };
   options.pools = {{Device(), 256 + 64}};
-  EXPECT_TRUE(emit(module, options).ok());
+  EXPECT_TRUE(testing::plan_and_emit(module, options).ok());
   options.pools = {{Device(), 256 + 63}};
-  const auto refused = emit(module, options);
+  const auto refused = testing::plan_and_emit(module, options);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Error::kOutOfResources);
 }
 
-TEST(CallsOfOneDelegateThatWasCompiledElsewhere, ShareItsHandle) {
-  const EmittedProgram emitted = program_of(
-      "delegate @d \"Chip\" = hex\"0102\"\nmethod forward(%x: f32[4]) {\n%p: f32[4] = berth::delegate([%x]) @d\n"
-      "%q: f32[4] = berth::delegate([%p]) @d\nreturn %q\n}");
+TEST(Delegates, CallsOfOneForeignDelegateShareItsHandle) {
+  const EmittedProgram emitted = program_of(R"(
+    delegate @d "Chip" = hex"0102"
+    method forward(%x: f32[4]) {
+      %p: f32[4] = berth::delegate([%x]) @d
+      %q: f32[4] = berth::delegate([%p]) @d
+      return %q
+    })");
   ASSERT_EQ(only_method(emitted).delegates.size(), 1u);
   EXPECT_EQ(emitted.delegates.size(), 1u);
   for (const format::InstructionDesc& instruction : only_method(emitted).instructions) {
@@ -485,12 +536,17 @@ TEST(CallsOfOneDelegateThatWasCompiledElsewhere, ShareItsHandle) {
   }
 }
 
-TEST(DataThatDelegatesFindByName, AreWrittenOnceForTwoNames) {
-  ir::Module module = testing::module_of(
-      "delegate @d \"Chip\" = hex\"01\"\ndata \"a\" = hex\"0405\"\ndata \"b\" = hex\"06\"\n"
-      "method forward(%x: f32[4]) {\n%y: f32[4] = berth::delegate([%x]) @d\nreturn %y\n}");
+TEST(Delegates, NamedDataWithTwoNamesIsWrittenOnce) {
+  ir::Module module = testing::module_of(R"(
+    delegate @d "Chip" = hex"01"
+    data "a" = hex"0405"
+    data "b" = hex"06"
+    method forward(%x: f32[4]) {
+      %y: f32[4] = berth::delegate([%x]) @d
+      return %y
+    })");
   module.named_data.push_back({"c", module.named_data[0].blob});
-  const auto emitted = emit(module, testing::as_written());
+  const auto emitted = testing::plan_and_emit(module, testing::as_written());
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   const auto file = format::program_bytes(emitted->program);
   ASSERT_TRUE(file.ok());

@@ -1,7 +1,8 @@
 // Memory of several devices: which arenas a method has, in what order, and what lies where.
+#include "base/text_testing.h"
 #include "compiler/emit/delegates.h"
-#include "compiler/emit/lifetimes.h"
-#include "compiler/emit/test_support.h"
+#include "compiler/emit/emit_testing.h"
+#include "compiler/memory/liveness.h"
 
 namespace berth::emit {
 namespace {
@@ -72,7 +73,7 @@ std::string chain(const std::vector<std::string>& devices, int64_t elements = 64
 }
 
 // Holds row 167, row 215, row 217.
-TEST(ProgramsOfTheHostSayNothingOfDevices, NeitherTensorsNorArenas) {
+TEST(EmitDevices, HostProgramsMentionNoDevices) {
   const EmittedProgram emitted = program_of(chain({"", "", ""}));
   EXPECT_EQ(arenas_text(only_method(emitted)), "cpu 256");
   EXPECT_EQ(list_in_file(emitted), "absent");
@@ -86,7 +87,7 @@ TEST(ProgramsOfTheHostSayNothingOfDevices, NeitherTensorsNorArenas) {
 }
 
 // Holds row 168, row 216.
-TEST(AMethodOfOneDeviceHasNoEmptyArena, NotEvenTheHosts) {
+TEST(EmitDevices, AMethodOfOneDeviceHasNoEmptyArena) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.cuda" {target_device = "cuda:0"}
     delegate @d1 "berth.cuda" {target_device = "cuda:0"}
@@ -108,7 +109,7 @@ TEST(AMethodOfOneDeviceHasNoEmptyArena, NotEvenTheHosts) {
 }
 
 // Holds row 169, row 214.
-TEST(EachDeviceHasItsOwnArena, TheHostsComesFirst) {
+TEST(EmitDevices, EachDeviceHasItsOwnArenaAfterTheHosts) {
   const EmittedProgram emitted = program_of(chain({"cuda:0", "", "cuda:0"}));
   EXPECT_EQ(list_in_file(emitted), "2 cuda:0");
   const format::MethodDesc& method = only_method(emitted);
@@ -123,7 +124,7 @@ TEST(EachDeviceHasItsOwnArena, TheHostsComesFirst) {
 }
 
 // Holds row 170.
-TEST(OneTensorOnADeviceLiesAtItsArenasStart, WhichHoldsIt) {
+TEST(EmitDevices, OneTensorOnADeviceLiesAtItsArenasStart) {
   const EmittedProgram emitted = program_of(R"(
     method forward(%x: f32[5]) {
       %h: f32[5] = aten::exp(%x)
@@ -133,14 +134,16 @@ TEST(OneTensorOnADeviceLiesAtItsArenasStart, WhichHoldsIt) {
     })");
   const format::MethodDesc& method = only_method(emitted);
   EXPECT_EQ(arenas_text(method), "cpu 20, cuda:0 20");
-  EXPECT_EQ(listing(method),
-            "aten::exp.out(v0, v1, v1)\net_copy::_h2d_copy.out(v1, v2, v2)\n"
-            "et_copy::_d2h_copy.out(v2, v3, v3)\n");
+  EXPECT_EQ(listing(method), dedent(R"(
+    aten::exp.out(v0, v1, v1)
+    et_copy::_h2d_copy.out(v1, v2, v2)
+    et_copy::_d2h_copy.out(v2, v3, v3)
+  )"));
   EXPECT_EQ(value_text(method, 2), "f32[5]@2+0");
 }
 
 // Holds row 171.
-TEST(DevicesNeverShareBytes, HoweverTheirLivesLie) {
+TEST(EmitDevices, DevicesNeverShareBytesWhateverTheirLiveRanges) {
   const EmittedProgram emitted = program_of(chain({"sim:0", "", "sim:1", "", "sim:0", "sim:1", ""}));
   const format::MethodDesc& method = only_method(emitted);
   for (const format::ValueDesc& value : method.values) {
@@ -151,17 +154,19 @@ TEST(DevicesNeverShareBytes, HoweverTheirLivesLie) {
 }
 
 // Holds row 172, row 175.
-TEST(ArenasAreSortedByTypeAndIndex, WhateverComesFirstInTheModel) {
+TEST(EmitDevices, ArenasAreSortedByTypeAndIndex) {
   EXPECT_EQ(list_in_file(program_of(chain({"cuda:1", "", "cuda:0"}))), "2 cuda:0, 3 cuda:1");
   EXPECT_EQ(list_in_file(program_of(chain({"sim:1", "cuda:1", "sim:0", "cuda:0"}))),
             "2 cuda:0, 3 cuda:1, 4 sim:0, 5 sim:1");
 }
 
 // Holds row 173.
-TEST(TheDevicesIndexIsInTheFile, Unchanged) { EXPECT_EQ(list_in_file(program_of(chain({"cuda:3"}))), "2 cuda:3"); }
+TEST(EmitDevices, TheDeviceIndexIsWrittenUnchanged) {
+  EXPECT_EQ(list_in_file(program_of(chain({"cuda:3"}))), "2 cuda:3");
+}
 
 // Holds row 167, row 217.
-TEST(AlignmentIsTheDevices, AndMetaSaysIt) {
+TEST(EmitDevices, AlignmentIsTheDevicesAndInMeta) {
   const auto alignments = [](const std::string& text) {
     const EmittedProgram emitted = program_of(text);
     const auto bytes = format::program_bytes(emitted.program);
@@ -196,34 +201,34 @@ TEST(AlignmentIsTheDevices, AndMetaSaysIt) {
 }
 
 // Holds row 158. Two banks on a device beside its own memory, and one on the host.
-TEST(PoolsAndDevicesGoTogether, EachWithItsCapacity) {
+TEST(EmitDevices, PoolsAndDevicesCombineEachWithItsCapacity) {
   const ir::Module module = module_of(chain({"sim:0", "sim:0", "sim:0", "", ""}));
-  EmitOptions options;
+  memory::MemoryOptions options;
   options.pools = {{Device(DeviceType::kSim, 0), 4096}, {Device(), 256}, {Device(DeviceType::kSim, 0), 256}};
   options.pool_of = [](const ir::Method& method, ir::ValueId value) {
     const std::string& name = method.value(value).name;
     return name == "v0" ? 2 : name == "v1" ? 0 : name == "v3" ? 1 : -1;
   };
-  auto emitted = emit(module, options);
+  auto emitted = testing::plan_and_emit(module, options);
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   testing::expect_sound_file(emitted->program);
   EXPECT_EQ(arenas_text(only_method(*emitted)), "cpu 256, cpu 256, sim:0 256, sim:0 256, sim:0 256");
   EXPECT_EQ(list_in_file(*emitted), "3 sim:0, 4 sim:0, 5 sim:0");
 
   options.pools[1].capacity = 255;
-  auto full = emit(module, options);
+  auto full = testing::plan_and_emit(module, options);
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().code, Error::kOutOfResources);
   EXPECT_NE(full.error().text().find("256"), std::string::npos) << full.error().text();
   EXPECT_NE(full.error().text().find("255"), std::string::npos) << full.error().text();
 
   options.pools[1] = {Device(DeviceType::kSim, 0), 256};
-  auto astray = emit(module, options);
+  auto astray = testing::plan_and_emit(module, options);
   ASSERT_FALSE(astray.ok());
   EXPECT_EQ(astray.error().text(), "method forward: %v3: it lives on cpu, pool 1 is memory of sim:0");
 }
 
-TEST(CallersOfADeviceKeepTheirMemory, InputsAndOutputsHaveNoPlace) {
+TEST(EmitDevices, TheCallersDeviceMemoryIsNotPlanned) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.sim" {target_device = "sim:0"}
     method forward(%x: f32[4]@sim:0, %h: f32[4]) {
@@ -245,11 +250,11 @@ TEST(CallersOfADeviceKeepTheirMemory, InputsAndOutputsHaveNoPlace) {
   EXPECT_NE(method.outputs[2], method.inputs[0]);
   EXPECT_NE(method.outputs[3], method.outputs[0]);
   const auto& last = std::get<format::KernelCallDesc>(method.instructions.back());
-  EXPECT_EQ(method.operators[static_cast<size_t>(last.op_index)].name, "berth::_d2d_copy");
+  EXPECT_EQ(method.operators[last.op_index].name, "berth::_d2d_copy");
 }
 
 // The state lies in an arena of its own on its device, and what a run leaves there is copied on the device.
-TEST(StateOfADeviceStaysThere, WithItsOwnArena) {
+TEST(EmitDevices, StateOfADeviceHasItsOwnArenaThere) {
   const EmittedProgram emitted = program_of(R"(
     state @s: f32[4]@sim:0 = splat<2>
     delegate @d0 "berth.sim" {target_device = "sim:0"}
@@ -270,7 +275,7 @@ TEST(StateOfADeviceStaysThere, WithItsOwnArena) {
 
 // Whatever other devices a method uses: shared arenas are found by their number.
 // Holds row 258.
-TEST(StateOfADeviceStaysThere, UnderTheSameNumberInEveryMethod) {
+TEST(EmitDevices, StateArenasHaveOneNumberInEveryMethod) {
   const EmittedProgram emitted = program_of(R"(
     state @s: f32[4]@sim:1 = splat<2>
     delegate @d0 "berth.sim" {target_device = "sim:0"}
@@ -301,14 +306,19 @@ TEST(StateOfADeviceStaysThere, UnderTheSameNumberInEveryMethod) {
   EXPECT_EQ(emitted.program.methods[0].arenas.back().bytes, emitted.program.methods[1].arenas.back().bytes);
 }
 
-TEST(CopiesAreCounted, ByWhereTheyGo) {
+TEST(EmitDevices, CopiesAreCountedByDirection) {
   const EmittedProgram emitted = program_of(chain({"sim:0", "sim:1", "", "sim:0"}, 100));
   std::string text;
   for (const CopyReport& copy : emitted.copies) {
     text += std::string(to_text(copy.from).text) + "->" + to_text(copy.to).text + " " + std::to_string(copy.count) +
             " " + std::to_string(copy.bytes) + "\n";
   }
-  EXPECT_EQ(text, "cpu->sim:0 2 800\nsim:0->sim:1 1 400\nsim:1->cpu 1 400\nsim:0->cpu 1 400\n");
+  EXPECT_EQ(text, dedent(R"(
+    cpu->sim:0 2 800
+    sim:0->sim:1 1 400
+    sim:1->cpu 1 400
+    sim:0->cpu 1 400
+  )"));
 }
 
 }  // namespace

@@ -1,122 +1,110 @@
 #include "compiler/emit/emit.h"
 
-#include <algorithm>
 #include <iterator>
 
-#include "base/math.h"
 #include "base/version.h"
 #include "compiler/emit/container_tree.h"
 #include "compiler/emit/copies.h"
 #include "compiler/emit/delegates.h"
 #include "compiler/emit/emit_method.h"
-#include "compiler/emit/explain.h"
-#include "compiler/emit/lifetimes.h"
-#include "compiler/emit/lives.h"
+#include "compiler/emit/live_ranges.h"
 #include "compiler/emit/method_meta.h"
-#include "compiler/emit/plan_method.h"
 #include "format/write/write_program.h"
 
 namespace berth::emit {
 namespace {
 
-Expected<std::vector<const ir::Method*>> by_name(const ir::Module& module) {
-  std::vector<const ir::Method*> methods;
-  for (const ir::Method& method : module.methods) methods.push_back(&method);
-  std::sort(methods.begin(), methods.end(), [](auto* a, auto* b) { return a->name < b->name; });
-  for (size_t i = 1; i < methods.size(); ++i) {
-    if (methods[i - 1]->name != methods[i]->name) continue;
-    return Failure{Error::kInvalidArgument, "method " + methods[i]->name, "two methods have this name"};
-  }
-  return methods;
+template <typename T>
+void append(std::vector<T> from, std::vector<T>* to) {
+  std::move(from.begin(), from.end(), std::back_inserter(*to));
 }
 
-Status check_options(const EmitOptions& options) {
-  for (const int64_t alignment : {options.alignment, options.device_alignment}) {
-    if (alignment >= 1 && is_power_of_two(static_cast<uint64_t>(alignment)) && alignment <= plan::kMaxAlignment)
-      continue;
-    return Failure{Error::kInvalidArgument, "", "the alignment of storages must be a power of two up to 2^30"};
+void report_arenas(const std::string& method, const memory::MethodPlan& plan, std::vector<ArenaReport>* reports) {
+  for (size_t k = 0; k < plan.packing.spaces.size(); ++k) {
+    const packing::SpaceUse& use = plan.packing.spaces[k];
+    const memory::Arena& arena = plan.model.arenas[k];
+    reports->push_back({method, static_cast<int>(k + 1), arena.device, arena.bytes(use.height),
+                        arena.bytes(use.lower_bound), use.optimal()});
   }
-  return Done{};
 }
 
-/// Everything of one program that its methods share.
-struct Making {
-  Making(const ir::Module& module, const EmitOptions& options)
-      : delegates(module), planning{options.planner, options.reorder, options.time_limit} {}
+/// How many values share bytes, and how many nodes need no instruction.
+void count_shared(const ir::Method& method, const memory::MethodPlan& plan, EmittedProgram* out) {
+  const memory::MemoryModel& model = plan.model;
+  for (const ir::ValueId base : model.aliases.bases) out->views += base.valid() ? 1 : 0;
+  out->in_place += static_cast<int64_t>(model.aliases.state_updates.size());
+  for (const memory::CandidateId id : model.candidates.all.ids()) {
+    out->in_place += is_taken(plan.packing, id) && !model.candidates.all[id].is_sub_buffer ? 1 : 0;
+  }
+  for (const ir::NodeId node : method.body.nodes) out->elided += is_elided(model, plan.packing, node) ? 1 : 0;
+}
 
-  Pools pools;
-  DelegateData delegates;
-  format::MetaDesc meta;
-  EmittedProgram out;
-  Planning planning;
+void report_planning(const memory::MemoryPlan& plan, EmittedProgram* out) {
+  const memory::PlanningCost cost = plan.cost();
+  out->saved_by_order += plan.saved_by_schedule();
+  out->plan_ms += cost.ms;
+  out->truncated |= cost.truncated;
+  out->order_optimal &= plan.schedule_optimal();
+}
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const ir::Module& module, const EmitOptions& options)
+      : module_(module), options_(options), delegates_(module) {
+    meta_.producer = "berth " BERTH_VERSION;
+    out_.order_optimal = true;
+  }
+
+  Status add(const memory::MemoryPlan& memory) {
+    const memory::MethodPlan& plan = memory.plan;
+    const ir::Method& method = plan.scheduled(module_.methods[memory.method]);
+    BERTH_ASSIGN_OR_RETURN(DelegateCalls calls, emit_delegates(module_, memory, options_, &delegates_));
+    BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted,
+                           emit_method(module_, method, plan, calls, {options_.stack_traces, {}}, &pools_));
+    emitted.desc.delegates = std::move(calls.delegates);
+    emitted.desc.input_tree = input_tree(emitted.desc.inputs.size());
+    emitted.desc.output_tree = output_tree(emitted.desc.outputs.size());
+    if (options_.meta) meta_.methods.push_back(method_meta(module_, method, plan, emitted));
+    report_arenas(method.name, plan, &out_.arenas);
+    append(std::move(calls.reports), &out_.delegates);
+    append(find_copies(module_, method), &out_.copies);
+    report_planning(memory, &out_);
+    count_shared(method, plan, &out_);
+    out_.instructions += static_cast<int64_t>(emitted.desc.instructions.size());
+    out_.nodes.emplace_back();
+    for (const ir::NodeId node : emitted.node_of) out_.nodes.back().push_back(node.index);
+    out_.live_ranges.push_back(live_ranges(plan, emitted));
+    out_.program.methods.push_back(std::move(emitted.desc));
+    return Done{};
+  }
+
+  Expected<EmittedProgram> finish() && {
+    format::ProgramDesc& program = out_.program;
+    program.constants = std::move(pools_.constants).take();
+    program.initial_values = std::move(pools_.initial_values).take();
+    program.payloads = std::move(delegates_.payloads).take();
+    program.named_data = std::move(delegates_.constants).take();
+    if (options_.meta) program.named_data.push_back(format::meta_blob(meta_));
+    BERTH_TRY(format::check_places(program));
+    return std::move(out_);
+  }
+
+ private:
+  const ir::Module& module_;
+  const EmitOptions& options_;
+  Pools pools_;
+  DelegateData delegates_;
+  format::MetaDesc meta_;
+  EmittedProgram out_;
 };
-
-Status add_method(const ir::Module& module, const ir::Method& given, const EmitOptions& options, Making* making) {
-  EmittedProgram& out = making->out;
-  BERTH_ASSIGN_OR_RETURN(DelegateCalls calls,
-                         emit_delegates(module, given, options, &making->delegates, &making->planning));
-  MemoryOptions memory = memory_options(options);
-  memory.alignments = alignments_of(module, given, options);
-  memory.pools = options.pools;
-  memory.pool_of = options.pool_of;
-  memory.callers = options.callers;
-  BERTH_ASSIGN_OR_RETURN(const PlannedMethod planned,
-                         plan_in_order(module, given, memory, calls.scratch_bytes, &making->planning));
-  const ir::Method& method = planned.in_order(given);
-  const Lifetimes& lifetimes = planned.lifetimes;
-  const plan::Plan& plan = planned.plan;
-  out.saved_by_order += planned.saved_by_order;
-  BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module, method, lifetimes, plan, calls,
-                                                            {options.stack_traces, {}}, &making->pools));
-  emitted.desc.delegates = std::move(calls.delegates);
-  emitted.desc.input_tree = input_tree(emitted.desc.inputs.size());
-  emitted.desc.output_tree = output_tree(emitted.desc.outputs.size());
-  if (options.meta) making->meta.methods.push_back(method_meta(module, method, lifetimes, plan, emitted));
-  for (size_t k = 0; k < plan.spaces.size(); ++k) {
-    const plan::SpaceUse& use = plan.spaces[k];
-    const Arena& arena = lifetimes.arenas[k];
-    out.arenas.push_back({method.name, static_cast<uint32_t>(k + 1), arena.device,
-                          static_cast<uint64_t>(arena.bytes(use.height)),
-                          static_cast<uint64_t>(arena.bytes(use.lower_bound)), use.optimal()});
-  }
-  for (const DelegateReport& report : calls.reports) out.saved_by_order += report.saved_by_order;
-  std::move(calls.reports.begin(), calls.reports.end(), std::back_inserter(out.delegates));
-  std::vector<CopyReport> copies = find_copies(module, method);
-  std::move(copies.begin(), copies.end(), std::back_inserter(out.copies));
-  out.instructions += emitted.desc.instructions.size();
-  for (const ir::ValueId base : lifetimes.bases) out.views += base.valid() ? 1 : 0;
-  out.in_place += lifetimes.successors.size();
-  for (size_t i = 0; i < plan.merged.size(); ++i) {
-    out.in_place += plan.merged[i] && !lifetimes.offers[i].is_slot ? 1 : 0;
-  }
-  for (const ir::NodeId node : method.body.nodes) out.elided += is_elided(lifetimes, plan, node) ? 1 : 0;
-  if (options.why_reuse != nullptr) explain_reuse(module, method, lifetimes, plan, options.why_reuse);
-  out.nodes.emplace_back();
-  for (const ir::NodeId node : emitted.node_of) out.nodes.back().push_back(node.index);
-  out.lives.push_back(lives_of(lifetimes, plan, emitted));
-  out.program.methods.push_back(std::move(emitted.desc));
-  return Done{};
-}
 
 }  // namespace
 
-Expected<EmittedProgram> emit(const ir::Module& module, const EmitOptions& options) {
-  BERTH_TRY(check_options(options));
-  BERTH_ASSIGN_OR_RETURN(const std::vector<const ir::Method*> methods, by_name(module));
-  Making making(module, options);
-  making.meta.producer = "berth " BERTH_VERSION;
-  for (const ir::Method* method : methods) BERTH_TRY(add_method(module, *method, options, &making));
-  format::ProgramDesc& program = making.out.program;
-  program.constants = std::move(making.pools.constants).take();
-  program.initial_values = std::move(making.pools.initial_values).take();
-  program.payloads = std::move(making.delegates.payloads).take();
-  program.named_data = std::move(making.delegates.constants).take();
-  if (options.meta) program.named_data.push_back(format::meta_blob(making.meta));
-  making.out.plan_ms = making.planning.ms;
-  making.out.truncated = making.planning.truncated;
-  making.out.order_optimal = making.planning.order_optimal;
-  BERTH_TRY(format::check_places(program));
-  return std::move(making.out);
+Expected<EmittedProgram> emit(const ir::Module& module, const std::vector<memory::MemoryPlan>& plans,
+                              const EmitOptions& options) {
+  ProgramBuilder program(module, options);
+  for (const memory::MemoryPlan& plan : plans) BERTH_TRY(program.add(plan));
+  return std::move(program).finish();
 }
 
 }  // namespace berth::emit

@@ -5,6 +5,7 @@
 
 #include "compiler/emit/code.h"
 #include "compiler/emit/symbols.h"
+#include "compiler/ir/arguments.h"
 
 namespace berth::emit {
 namespace {
@@ -19,25 +20,23 @@ using ir::ParameterType;
 using ir::TensorType;
 using ir::ValueId;
 
-size_t at(ValueId id) { return static_cast<size_t>(id.index); }
-
 /// MemoryFormat's numbers in ATen; the others need strides that a program has no place for.
 constexpr int64_t kContiguousFormat = 0;
 constexpr int64_t kPreserveFormat = 1;
 
 class MethodEmitter {
  public:
-  MethodEmitter(const Module& module, const Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
-                const DelegateCalls& calls, const MethodOptions& options, Pools* pools)
+  MethodEmitter(const Module& module, const Method& method, const memory::MethodPlan& plan, const DelegateCalls& calls,
+                const MethodOptions& options, Pools* pools)
       : module_(module),
         method_(method),
-        lifetimes_(lifetimes),
-        plan_(plan),
+        model_(plan.model),
+        packing_(plan.packing),
         calls_(calls),
         options_(options),
         pools_(pools),
         code_(method, options.stack_traces),
-        symbols_(module, method, lifetimes),
+        symbols_(module, method, plan.model.aliases),
         state_values_(module.states.size(), -1) {
     out_.value_of.assign(method.values.size(), -1);
     pools_->constant_numbers.resize(module.constants.size(), 0);
@@ -49,16 +48,16 @@ class MethodEmitter {
     symbols_.compute_ready(out_.value_of, &code_);
     BERTH_TRY(emit_graph(method_.body));
     code_.come_from(ir::NodeId{});
-    begin_step(lifetimes_.save_step);
-    for (const Save& save : lifetimes_.saves) BERTH_TRY(emit_save(save));
-    begin_step(lifetimes_.write_step);
-    for (const WriteBack& write : lifetimes_.write_backs) BERTH_TRY(emit_write_back(write));
-    for (const Successor& successor : lifetimes_.successors) BERTH_TRY(state_value(successor.state));
-    begin_step(lifetimes_.read_step);
+    begin_step(model_.steps.save);
+    for (const memory::Save& save : model_.copies.saves) BERTH_TRY(emit_save(save));
+    begin_step(model_.steps.write_back);
+    for (const memory::WriteBack& write : model_.copies.write_backs) BERTH_TRY(emit_write_back(write));
+    for (const memory::StateUpdate& successor : model_.aliases.state_updates) BERTH_TRY(state_value(successor.state));
+    begin_step(model_.steps.read);
     for (const Argument& output : method_.body.outputs) BERTH_TRY(emit_output(output));
-    for (size_t k = 0; k < lifetimes_.arenas.size(); ++k) {
-      const Arena& arena = lifetimes_.arenas[k];
-      out_.desc.arenas.push_back({static_cast<uint64_t>(arena.bytes(plan_.spaces[k].height)), arena.device});
+    for (size_t k = 0; k < model_.arenas.size(); ++k) {
+      const memory::Arena& arena = model_.arenas[k];
+      out_.desc.arenas.push_back({static_cast<uint64_t>(arena.bytes(packing_.spaces[k].height)), arena.device});
     }
     out_.desc.name = method_.name;
     out_.state_of = state_values_;
@@ -82,7 +81,7 @@ class MethodEmitter {
     return Failure{Error::kNotSupported, std::move(where), std::move(message)};
   }
   /// What is appended from here on belongs to `step`.
-  void begin_step(int64_t step) { out_.first_instruction_of.resize(static_cast<size_t>(step) + 1, code_.size()); }
+  void begin_step(int64_t step) { out_.first_instruction_of.resize(step + 1, code_.size()); }
   /// A step that no node has: the end of a region, and where a scan takes its slices.
   void next_step() { begin_step(static_cast<int64_t>(out_.first_instruction_of.size())); }
 
@@ -91,7 +90,7 @@ class MethodEmitter {
   Status emit_graph(const ir::Graph& graph) {
     for (const ir::NodeId id : graph.nodes) {
       const Node& node = method_.node(id);
-      begin_step(lifetimes_.steps[static_cast<size_t>(id.index)]);
+      begin_step(model_.steps.nodes[id]);
       code_.come_from(id);
       const Status emitted = emit_node(id);
       // A failure from a region has the method and the node in it already.
@@ -104,10 +103,10 @@ class MethodEmitter {
 
   Status emit_node(ir::NodeId id) {
     const Node& node = method_.node(id);
-    const ViewReason reason = lifetimes_.reasons[static_cast<size_t>(id.index)];
+    const memory::ViewReason reason = model_.aliases.reasons[id];
     if (node.is(OpId::state_write)) return Done{};
     if (node.is(OpId::state_read)) {
-      BERTH_ASSIGN_OR_RETURN(out_.value_of[at(node.results[0])], state_value(node.state));
+      BERTH_ASSIGN_OR_RETURN(out_.value_of[node.results[0]], state_value(node.state));
       return Done{};
     }
     std::vector<int32_t> results;
@@ -115,11 +114,11 @@ class MethodEmitter {
       BERTH_ASSIGN_OR_RETURN(const int32_t value, define(result));
       results.push_back(value);
     }
-    if (reason == ViewReason::kView || is_elided(lifetimes_, plan_, id)) return Done{};
+    if (reason == memory::ViewReason::kView || memory::is_elided(model_, packing_, id)) return Done{};
     if (node.is(OpId::delegate)) return emit_delegate_call(id, std::move(results));
     if (!node.regions.empty()) return emit_regions(id);
-    if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
-      BERTH_ASSIGN_OR_RETURN(const int32_t base, use(std::get<ValueId>(node.args[0])));
+    if (reason == memory::ViewReason::kSizesChange || reason == memory::ViewReason::kCallersMemory) {
+      BERTH_ASSIGN_OR_RETURN(const int32_t base, use(std::get<ValueId>(node.args[arg::view::self])));
       BERTH_ASSIGN_OR_RETURN(const int32_t sizes, int_list(symbols_.view_sizes(method_, node)));
       code_.call("executorch_prim::et_view", "default", {base, sizes, results[0]});
       return Done{};
@@ -140,21 +139,20 @@ class MethodEmitter {
   }
 
   Status emit_delegate_call(ir::NodeId id, std::vector<int32_t> results) {
-    const size_t n = static_cast<size_t>(id.index);
     std::vector<int32_t> args;
-    for (const ValueId value : std::get<ir::ValueList>(method_.node(id).args[0])) {
+    for (const ValueId value : std::get<ir::ValueList>(method_.node(id).args[arg::delegate::inputs])) {
       BERTH_ASSIGN_OR_RETURN(const int32_t arg, use(value));
       args.push_back(arg);
     }
     args.insert(args.end(), results.begin(), results.end());
-    if (lifetimes_.scratch[n] >= 0) args.push_back(scratch(n));
-    code_.call_delegate(calls_.index[n], std::move(args));
+    if (model_.buffers.scratch[id].valid()) args.push_back(scratch(id));
+    code_.call_delegate(calls_.index[id], std::move(args));
     return Done{};
   }
 
   /// A tensor of bytes; sizes of programs have 31 bits, so a large one has two.
-  int32_t scratch(size_t node) {
-    constexpr int64_t kRow = int64_t{1} << 20;
+  int32_t scratch(ir::NodeId node) {
+    constexpr int64_t kRow = memory::kScratchRow;
     const int64_t bytes = calls_.scratch_bytes[node];
     format::TensorDesc tensor;
     tensor.dtype = DType::kU8;
@@ -164,9 +162,8 @@ class MethodEmitter {
       tensor.sizes = {static_cast<int32_t>(bytes / kRow), static_cast<int32_t>(kRow)};
     }
     for (size_t d = 0; d < tensor.sizes.size(); ++d) tensor.dim_order.push_back(static_cast<uint8_t>(d));
-    const int32_t storage = lifetimes_.scratch[node];
-    tensor.place = place_of(storage);
-    tensor.device = lifetimes_.arenas[static_cast<size_t>(tensor.place->memory_id - 1)].device;
+    tensor.place = place_of(model_.buffers.scratch[node]);
+    tensor.device = model_.arenas[tensor.place->memory_id - 1].device;
     return code_.values.add(std::move(tensor));
   }
 
@@ -194,12 +191,12 @@ class MethodEmitter {
 
   /// The copies of one place in `id`, those first that save what the others destroy.
   Status emit_transfers(ir::NodeId id, size_t place) {
-    const std::vector<Transfer>& transfers = lifetimes_.transfers.at(id.index)[place];
+    const std::vector<memory::Transfer>& transfers = model_.copies.transfers.at(id)[place];
     code_.come_from(id);
     std::vector<int32_t> sources;
-    for (const Transfer& transfer : transfers) {
+    for (const memory::Transfer& transfer : transfers) {
       BERTH_ASSIGN_OR_RETURN(int32_t source, use(transfer.value));
-      if (transfer.saved >= 0) {
+      if (transfer.saved.valid()) {
         BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(transfer.value), transfer.value));
         tensor.place = place_of(transfer.saved);
         const int32_t saved = code_.values.add(std::move(tensor));
@@ -208,7 +205,7 @@ class MethodEmitter {
       }
       sources.push_back(source);
     }
-    for (size_t i = 0; i < transfers.size(); ++i) emit_copy(sources[i], out_.value_of[at(transfers[i].into)]);
+    for (size_t i = 0; i < transfers.size(); ++i) emit_copy(sources[i], out_.value_of[transfers[i].into]);
     return Done{};
   }
 
@@ -220,7 +217,7 @@ class MethodEmitter {
 
   Status emit_if(ir::NodeId id) {
     const Node& node = method_.node(id);
-    BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.args[0]));
+    BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.args[arg::if_::cond]));
     const int32_t to_else = code_.jump_unless(asked);
     BERTH_TRY(emit_graph(node.regions[0]));
     next_step();
@@ -256,7 +253,7 @@ class MethodEmitter {
   void carry(const ir::Graph& region, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       const ValueId input = region.inputs[i];
-      out_.value_of[at(input)] = out_.value_of[at(lifetimes_.stands_for[at(input)])];
+      out_.value_of[input] = out_.value_of[model_.aliases.stands_for[input]];
     }
   }
 
@@ -264,8 +261,8 @@ class MethodEmitter {
   Status emit_scan(ir::NodeId id) {
     const Node& node = method_.node(id);
     const ir::Graph& body = node.regions[0];
-    const size_t carried = std::get<ir::ValueList>(node.args[1]).size();
-    BERTH_ASSIGN_OR_RETURN(const int32_t length, symbols_.integer(std::get<Dim>(node.args[0]), &code_));
+    const size_t carried = std::get<ir::ValueList>(node.args[arg::scan::carried]).size();
+    BERTH_ASSIGN_OR_RETURN(const int32_t length, symbols_.integer(std::get<Dim>(node.args[arg::scan::length]), &code_));
     BERTH_TRY(emit_transfers(id, 0));
     carry(body, carried);
     const int32_t counter = code_.values.add(int64_t{0});
@@ -281,7 +278,7 @@ class MethodEmitter {
     code_.come_from(id);
     for (size_t k = carried; k < node.results.size(); ++k) {
       BERTH_ASSIGN_OR_RETURN(const int32_t slice, use(std::get<ValueId>(body.outputs[k])));
-      const int32_t stack = out_.value_of[at(node.results[k])];
+      const int32_t stack = out_.value_of[node.results[k]];
       code_.call("executorch_prim::et_copy_index", "tensor", {stack, slice, counter});
     }
     BERTH_TRY(emit_transfers(id, 1));
@@ -293,8 +290,8 @@ class MethodEmitter {
 
   Status emit_slices(const Node& node, int32_t counter) {
     const ir::Graph& body = node.regions[0];
-    const size_t carried = std::get<ir::ValueList>(node.args[1]).size();
-    const ir::ValueList& scanned = std::get<ir::ValueList>(node.args[2]);
+    const size_t carried = std::get<ir::ValueList>(node.args[arg::scan::carried]).size();
+    const ir::ValueList& scanned = std::get<ir::ValueList>(node.args[arg::scan::scanned]);
     for (size_t j = 0; j < scanned.size(); ++j) {
       BERTH_ASSIGN_OR_RETURN(const int32_t whole, use(scanned[j]));
       BERTH_ASSIGN_OR_RETURN(const int32_t slice, define(body.inputs[carried + j]));
@@ -316,10 +313,10 @@ class MethodEmitter {
     return Done{};
   }
 
-  Status emit_save(const Save& save) {
+  Status emit_save(const memory::Save& save) {
     BERTH_ASSIGN_OR_RETURN(const int32_t from, use(save.value));
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(save.value), save.value));
-    if (save.storage >= 0) tensor.place = place_of(save.storage);
+    if (save.buffer.valid()) tensor.place = place_of(save.buffer);
     const int32_t copy = code_.values.add(std::move(tensor));
     (save.output >= 0 ? output_copies_[save.output] : copy_of_[save.value.index]) = copy;
     emit_copy(from, copy);
@@ -342,10 +339,10 @@ class MethodEmitter {
     return use(value);
   }
 
-  Status emit_write_back(const WriteBack& write) {
+  Status emit_write_back(const memory::WriteBack& write) {
     BERTH_ASSIGN_OR_RETURN(const int32_t state, state_value(write.state));
     BERTH_ASSIGN_OR_RETURN(const int32_t value, use_at_end(write.value));
-    if (module_.states[static_cast<size_t>(write.state)].type.device.is_cpu()) {
+    if (module_.states[write.state].type.device.is_cpu()) {
       code_.call("aten::copy_", "", {state, value, code_.values.boolean(false), state});
     } else {
       emit_copy(value, state);
@@ -372,9 +369,9 @@ class MethodEmitter {
 
   // Values.
 
-  format::Place place_of(int32_t storage) const {
-    const size_t s = static_cast<size_t>(storage);
-    return {static_cast<uint32_t>(lifetimes_.problem.storages[s].space) + 1, static_cast<uint64_t>(plan_.offsets[s])};
+  format::Place place_of(memory::BufferId buffer) const {
+    const int64_t offset = packing_.offsets[buffer.index];
+    return {static_cast<uint32_t>(model_.buffers.all[buffer].space) + 1, static_cast<uint64_t>(offset)};
   }
 
   Expected<format::TensorDesc> tensor_of(const TensorType& type, ValueId value) const {
@@ -400,20 +397,20 @@ class MethodEmitter {
   Expected<int32_t> define(ValueId value) {
     const TensorType* type = method_.value(value).tensor();
     if (type == nullptr) return unsupported("%" + method_.value(value).name, "a value of a program is a tensor");
-    const ValueId result = lifetimes_.stands_for[at(value)];
-    if (result.valid()) return out_.value_of[at(value)] = out_.value_of[at(result)];
+    const ValueId result = model_.aliases.stands_for[value];
+    if (result.valid()) return out_.value_of[value] = out_.value_of[result];
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(*type, value));
-    tensor.bounded = tensor.bounded || lifetimes_.stacked[at(value)];
-    const Place& place = lifetimes_.places[at(value)];
-    if (place.home == Home::kStorage) tensor.place = place_of(place.index);
-    if (place.home == Home::kConstant) set_data(place.index, &tensor);
-    out_.value_of[at(value)] = code_.values.add(std::move(tensor));
-    return out_.value_of[at(value)];
+    tensor.bounded = tensor.bounded || model_.aliases.stacked[value];
+    const memory::ValueHome& place = model_.aliases.homes[value];
+    if (place.home == memory::Home::kBuffer) tensor.place = place_of(place.buffer);
+    if (place.home == memory::Home::kConstant) set_data(place.constant, &tensor);
+    out_.value_of[value] = code_.values.add(std::move(tensor));
+    return out_.value_of[value];
   }
 
   /// The index of `value`. Constants are made when they are first used; everything else stands there by now.
   Expected<int32_t> use(ValueId value) {
-    const int32_t known = out_.value_of[at(value)];
+    const int32_t known = out_.value_of[value];
     if (known >= 0) return known;
     return define(value);
   }
@@ -424,19 +421,19 @@ class MethodEmitter {
       tensor->external = true;
       return;
     }
-    uint32_t& number = pools_->constant_numbers[static_cast<size_t>(id)];
-    if (number == 0) number = pools_->constants.add(module_.constants[static_cast<size_t>(id)].blob);
+    uint32_t& number = pools_->constant_numbers[id];
+    if (number == 0) number = pools_->constants.add(module_.constants[id].blob);
     tensor->data_buffer_idx = number;
   }
 
   Expected<int32_t> state_value(ir::StateId id) {
-    int32_t& known = state_values_[static_cast<size_t>(id)];
+    int32_t& known = state_values_[id];
     if (known >= 0) return known;
-    const ir::State& state = module_.states[static_cast<size_t>(id)];
+    const ir::State& state = module_.states[id];
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(state.type, ValueId{}));
-    tensor.place = place_of(lifetimes_.states[static_cast<size_t>(id)]);
+    tensor.place = place_of(model_.buffers.states[id]);
     tensor.name = state.name;
-    const size_t bytes = static_cast<size_t>(ir::max_bytes(state.type, module_.symbols));
+    const size_t bytes = ir::max_bytes(state.type, module_.symbols);
     const uint8_t zero[1] = {0};
     tensor.data_buffer_idx =
         pools_->initial_values.add(state.initial.has_value() ? *state.initial : ir::Blob::splat(zero, bytes));
@@ -498,15 +495,15 @@ class MethodEmitter {
 
   const Module& module_;
   const Method& method_;
-  const Lifetimes& lifetimes_;
-  const plan::Plan& plan_;
+  const memory::MemoryModel& model_;
+  const packing::Plan& packing_;
   const DelegateCalls& calls_;
   const MethodOptions& options_;
   Pools* const pools_;
   Code code_;
   SymbolSlots symbols_;
   int depth_ = 0;                                       // regions around what is emitted
-  std::vector<int32_t> state_values_;                   // of each state of the module: its value, or -1
+  IdVector<ir::StateId, int32_t> state_values_;         // its value, or -1
   std::unordered_map<int32_t, int32_t> copy_of_;        // ValueId → the value of its saved copy
   std::unordered_map<int32_t, int32_t> output_copies_;  // output → the value that is a copy for it alone
   EmittedMethod out_;
@@ -514,10 +511,9 @@ class MethodEmitter {
 
 }  // namespace
 
-Expected<EmittedMethod> emit_method(const Module& module, const Method& method, const Lifetimes& lifetimes,
-                                    const plan::Plan& plan, const DelegateCalls& calls, const MethodOptions& options,
-                                    Pools* pools) {
-  return MethodEmitter(module, method, lifetimes, plan, calls, options, pools).run();
+Expected<EmittedMethod> emit_method(const Module& module, const Method& method, const memory::MethodPlan& plan,
+                                    const DelegateCalls& calls, const MethodOptions& options, Pools* pools) {
+  return MethodEmitter(module, method, plan, calls, options, pools).run();
 }
 
 }  // namespace berth::emit

@@ -7,9 +7,8 @@
 
 #include "compiler/emit/data_pool.h"
 #include "compiler/emit/delegates.h"
-#include "compiler/emit/lifetimes.h"
 #include "compiler/ir/module.h"
-#include "compiler/plan/plan.h"
+#include "compiler/memory/plan_schedule.h"
 #include "format/write/program_desc.h"
 
 namespace berth::emit {
@@ -18,7 +17,7 @@ namespace berth::emit {
 struct Pools {
   DataPool constants;
   DataPool initial_values;
-  std::vector<uint32_t> constant_numbers;  // of each constant of the module: its number in `constants`, or 0
+  IdVector<ir::ConstantId, uint32_t> constant_numbers;  // its number in `constants`, or 0
 };
 
 /// How a method is written.
@@ -30,14 +29,14 @@ struct MethodOptions {
 
 struct EmittedMethod {
   format::MethodDesc desc;
-  std::vector<int32_t> value_of;              // of each value of the ir's method: its index in the file, or -1
-  std::vector<int32_t> state_of;              // of each state of the module: its index in the file, or -1
+  IdVector<ir::ValueId, int32_t> value_of;    // its index in the file, or -1
+  IdVector<ir::StateId, int32_t> state_of;    // its index in the file, or -1
   std::vector<ir::NodeId> node_of;            // of each instruction: the node that it comes from; invalid for others
-  std::vector<int32_t> first_instruction_of;  // of each step of the lifetimes
+  std::vector<int32_t> first_instruction_of;  // of each step of the model
 };
 
-/// Writes the out variant of each node in the body's order, arguments as the file wants them (docs/format.md). `plan`
-/// gives the storages of `lifetimes` their offsets; `calls` says what the calls of delegates call.
+/// Writes the out variant of each node in the body's order, arguments as the file wants them (docs/format.md). `method`
+/// is as `plan` has scheduled it; `calls` says what the calls of delegates call.
 ///
 /// The call of a delegate has its inputs, then its outputs, then, when it needs one, its scratch as arguments: one
 /// tensor of bytes on the delegate's device.
@@ -50,10 +49,9 @@ struct EmittedMethod {
 /// results by `executorch_prim::et_copy_index`.
 ///
 /// NotSupported or InvalidArgument, with method and node, for what a program cannot say: scalars as inputs, strings as
-/// outputs, a memory format other than contiguous and preserve, a symbol that is no dimension of anything, a size over
-/// 2^31 - 1. REQUIRES: ir::verify is well.
-Expected<EmittedMethod> emit_method(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
-                                    const plan::Plan& plan, const DelegateCalls& calls, const MethodOptions& options,
-                                    Pools* pools);
+/// outputs, a memory format other than contiguous and preserve, a symbol that is not a dimension of anything, a size
+/// over 2^31 - 1. REQUIRES: ir::verify is ok.
+Expected<EmittedMethod> emit_method(const ir::Module& module, const ir::Method& method, const memory::MethodPlan& plan,
+                                    const DelegateCalls& calls, const MethodOptions& options, Pools* pools);
 
 }  // namespace berth::emit

@@ -28,22 +28,22 @@ class MethodSymbols {
   explicit MethodSymbols(const ir::Symbols& symbols) : symbols_(symbols), used_(symbols.size(), false) {}
 
   void use(Dim dim) {
-    if (!dim.is_constant()) used_[static_cast<size_t>(dim.symbol)] = true;
+    if (!dim.is_constant()) used_[dim.symbol] = true;
   }
 
   std::vector<format::SymbolDesc> describe() {
     // Operands have smaller numbers than what is computed from them.
-    for (size_t s = used_.size(); s-- > 0;) {
-      const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+    for (SymbolId s{static_cast<int32_t>(used_.size()) - 1}; s.valid(); --s.index) {
+      const ir::Symbol& symbol = symbols_[s];
       if (!used_[s] || symbol.kind == ir::SymbolKind::kInput) continue;
       use(symbol.a);
       use(symbol.b);
     }
     numbers_.assign(used_.size(), -1);
     std::vector<format::SymbolDesc> all;
-    for (size_t s = 0; s < used_.size(); ++s) {
+    for (SymbolId s : used_.ids()) {
       if (!used_[s]) continue;
-      const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+      const ir::Symbol& symbol = symbols_[s];
       format::SymbolDesc desc;
       desc.name = symbol.name;
       desc.kind = kind_of(symbol.kind);
@@ -59,7 +59,7 @@ class MethodSymbols {
     return all;
   }
 
-  int32_t number(Dim dim) const { return numbers_[static_cast<size_t>(dim.symbol)]; }
+  int32_t number(Dim dim) const { return numbers_[dim.symbol]; }
 
  private:
   fb::Operand operand(Dim dim) const {
@@ -67,14 +67,14 @@ class MethodSymbols {
   }
 
   const ir::Symbols& symbols_;
-  std::vector<bool> used_;
-  std::vector<int32_t> numbers_;
+  IdVector<SymbolId, bool> used_;
+  IdVector<SymbolId, int32_t> numbers_;
 };
 
 /// The first step of `space` in which the live bytes are `load`; -1 when there is none.
-int64_t step_with_load(const plan::Problem& problem, int32_t space, int64_t load) {
+int64_t step_with_load(const memory::Buffers& buffers, int32_t space, int64_t load) {
   std::vector<std::pair<int64_t, int64_t>> changes;  // (step, bytes); deaths sort before births
-  for (const plan::Storage& storage : problem.storages) {
+  for (const packing::Buffer& storage : buffers.all) {
     if (storage.space != space || storage.size == 0) continue;
     changes.emplace_back(storage.lower, storage.size);
     changes.emplace_back(storage.upper, -storage.size);
@@ -88,85 +88,94 @@ int64_t step_with_load(const plan::Problem& problem, int32_t space, int64_t load
   return -1;
 }
 
-std::vector<format::ArenaPlanDesc> describe_arenas(const Lifetimes& lifetimes, const plan::Plan& plan,
-                                                   const EmittedMethod& emitted) {
+std::vector<format::ArenaPlanDesc> describe_arenas(const memory::MethodPlan& plan, const EmittedMethod& emitted) {
   std::vector<format::ArenaPlanDesc> arenas;
-  for (size_t k = 0; k < plan.spaces.size(); ++k) {
+  for (size_t k = 0; k < plan.packing.spaces.size(); ++k) {
+    const packing::SpaceUse& use = plan.packing.spaces[k];
+    const memory::Arena& from = plan.model.arenas[k];
     format::ArenaPlanDesc arena;
     arena.memory_id = static_cast<uint32_t>(k + 1);
-    arena.alignment = static_cast<uint32_t>(lifetimes.arenas[k].alignment);
-    arena.lower_bound = static_cast<uint64_t>(lifetimes.arenas[k].bytes(plan.spaces[k].lower_bound));
+    arena.alignment = static_cast<uint32_t>(from.alignment);
+    arena.lower_bound = static_cast<uint64_t>(from.bytes(use.lower_bound));
     // The proof of a bound that counts alignment, or bytes behind the arena, is not written: its reader could not check
     // it by adding sizes.
-    const int64_t step = step_with_load(lifetimes.problem, static_cast<int32_t>(k), plan.spaces[k].lower_bound);
-    if (plan.spaces[k].optimal() && step >= 0 && lifetimes.arenas[k].behind == 0) {
+    const int64_t step = step_with_load(plan.model.buffers, static_cast<int32_t>(k), use.lower_bound);
+    if (use.optimal() && step >= 0 && from.behind == 0) {
       arena.proof = fb::Proof::LOAD;
-      arena.step = emitted.first_instruction_of[static_cast<size_t>(step)];
+      arena.step = emitted.first_instruction_of[step];
     }
     arenas.push_back(arena);
   }
   return arenas;
 }
 
-/// `value` is computed by `node` in the bytes that `base` names: every argument that names them is its base in the
-/// file.
-void relate_in_place(const ir::Method& method, const Lifetimes& lifetimes, const EmittedMethod& emitted,
-                     const Offer& offer, std::vector<fb::Relation>* relations) {
-  const int32_t index = emitted.value_of[static_cast<size_t>(offer.value.index)];
-  const int32_t storage = lifetimes.places[static_cast<size_t>(offer.base.index)].index;
-  std::vector<int32_t> bases;
-  for (const ir::Argument& argument : method.node(offer.node).args) {
-    ir::for_each_value(argument, [&](const ir::ValueId& value) {
-      const Place& place = lifetimes.places[static_cast<size_t>(value.index)];
-      if (place.home != Home::kStorage || place.index != storage) return;
-      const int32_t base = emitted.value_of[static_cast<size_t>(value.index)];
-      if (std::find(bases.begin(), bases.end(), base) == bases.end()) bases.push_back(base);
-    });
-  }
-  for (const int32_t base : bases) relations->emplace_back(index, base, fb::RelationKind::IN_PLACE);
-}
+/// Which value of the file was computed in the bytes of which.
+class ReuseRelations {
+ public:
+  ReuseRelations(const ir::Method& method, const memory::MemoryModel& model, const EmittedMethod& emitted,
+                 std::vector<fb::Relation>* relations)
+      : method_(method), aliases_(model.aliases), model_(model), emitted_(emitted), relations_(*relations) {}
 
-/// The new value takes the place of the state, and of each view through which the old contents are read.
-void relate_state(const ir::Method& method, const Lifetimes& lifetimes, const EmittedMethod& emitted,
-                  const Successor& successor, std::vector<fb::Relation>* relations) {
-  const int32_t index = emitted.value_of[static_cast<size_t>(successor.value.index)];
-  const int32_t state = emitted.state_of[static_cast<size_t>(successor.state)];
-  const int32_t storage = lifetimes.states[static_cast<size_t>(successor.state)];
-  relations->emplace_back(index, state, fb::RelationKind::STATE);
-  for (size_t v = 0; v < method.values.size(); ++v) {
-    const Place& place = lifetimes.places[v];
-    if (place.home != Home::kStorage || place.index != storage || !lifetimes.bases[v].valid()) continue;
-    ir::ValueId root = lifetimes.bases[v];
-    while (lifetimes.bases[static_cast<size_t>(root.index)].valid()) {
-      root = lifetimes.bases[static_cast<size_t>(root.index)];
+  /// The planner's choices and the states' updates, as the judge of files asks for them.
+  void add(const packing::Plan& plan) {
+    for (const memory::CandidateId id : model_.candidates.all.ids()) {
+      if (!is_taken(plan, id)) continue;
+      const memory::AliasCandidate& taken = model_.candidates.all[id];
+      if (taken.is_sub_buffer) {
+        relations_.emplace_back(index_of(taken.value), index_of(taken.base), fb::RelationKind::VIEW);
+      } else {
+        add_in_place(taken.node, taken.value, taken.base);
+      }
     }
-    const bool old = method.node(method.value(root).node).is(ir::OpId::state_read);
-    if (old && emitted.value_of[v] >= 0) {
-      relations->emplace_back(index, emitted.value_of[v], fb::RelationKind::STATE);
+    for (const memory::StateUpdate& update : aliases_.state_updates) {
+      add_state(update);
+      if (update.base.valid()) add_in_place(method_.value(update.value).node, update.value, update.base);
     }
   }
-}
 
-/// The planner's choices and the states' successors, as the judge of files asks for them.
-void relate_reuse(const ir::Method& method, const Lifetimes& lifetimes, const plan::Plan& plan,
-                  const EmittedMethod& emitted, std::vector<fb::Relation>* relations) {
-  for (size_t i = 0; i < plan.merged.size(); ++i) {
-    if (!plan.merged[i]) continue;
-    const Offer& offer = lifetimes.offers[i];
-    if (offer.is_slot) {
-      relations->emplace_back(emitted.value_of[static_cast<size_t>(offer.value.index)],
-                              emitted.value_of[static_cast<size_t>(offer.base.index)], fb::RelationKind::VIEW);
-    } else {
-      relate_in_place(method, lifetimes, emitted, offer, relations);
+ private:
+  int32_t index_of(ir::ValueId value) const { return emitted_.value_of[value]; }
+
+  bool lies_in(ir::ValueId value, memory::BufferId buffer) const { return aliases_.homes[value].is(buffer); }
+
+  /// `value` is computed by `node` in the bytes that `base` names: every argument that names them is its base in the
+  /// file.
+  void add_in_place(ir::NodeId node, ir::ValueId value, ir::ValueId base) {
+    const memory::BufferId buffer = aliases_.homes[base].buffer;
+    std::vector<int32_t> bases;
+    for (const ir::Argument& argument : method_.node(node).args) {
+      ir::for_each_value(argument, [&](const ir::ValueId& read) {
+        if (!lies_in(read, buffer)) return;
+        if (std::find(bases.begin(), bases.end(), index_of(read)) == bases.end()) bases.push_back(index_of(read));
+      });
+    }
+    for (const int32_t its : bases) relations_.emplace_back(index_of(value), its, fb::RelationKind::IN_PLACE);
+  }
+
+  /// The new value takes the place of the state, and of each view through which the old contents are read.
+  void add_state(const memory::StateUpdate& update) {
+    const int32_t state = emitted_.state_of[update.state];
+    const memory::BufferId buffer = model_.buffers.states[update.state];
+    relations_.emplace_back(index_of(update.value), state, fb::RelationKind::STATE);
+    for (const ir::ValueId value : method_.values.ids()) {
+      if (!lies_in(value, buffer) || !base_of(value).valid()) continue;
+      ir::ValueId root = value;
+      while (base_of(root).valid()) root = base_of(root);
+      const bool old = method_.node(method_.value(root).node).is(ir::OpId::state_read);
+      if (old && index_of(value) >= 0) {
+        relations_.emplace_back(index_of(update.value), index_of(value), fb::RelationKind::STATE);
+      }
     }
   }
-  for (const Successor& successor : lifetimes.successors) {
-    relate_state(method, lifetimes, emitted, successor, relations);
-    if (!successor.base.valid()) continue;
-    const ir::NodeId node = method.value(successor.value).node;
-    relate_in_place(method, lifetimes, emitted, {node, successor.value, successor.base}, relations);
-  }
-}
+
+  ir::ValueId base_of(ir::ValueId value) const { return aliases_.bases[value]; }
+
+  const ir::Method& method_;
+  const memory::Aliases& aliases_;
+  const memory::MemoryModel& model_;
+  const EmittedMethod& emitted_;
+  std::vector<fb::Relation>& relations_;
+};
 
 /// The outputs whose names are not those of their values in the file; nothing when there are none.
 std::vector<std::string> names_of_outputs(const ir::Method& method, const EmittedMethod& emitted,
@@ -187,19 +196,20 @@ std::vector<std::string> names_of_outputs(const ir::Method& method, const Emitte
 
 }  // namespace
 
-format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
-                                   const plan::Plan& plan, const EmittedMethod& emitted, bool names) {
+format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const memory::MethodPlan& plan,
+                                   const EmittedMethod& emitted, bool names) {
+  const memory::Aliases& aliases = plan.model.aliases;
   format::MethodMetaDesc meta;
   meta.name = method.name;
   MethodSymbols symbols(module.symbols);
-  std::vector<std::pair<int32_t, size_t>> values;  // (index in the file, index in the method)
-  for (size_t v = 0; v < method.values.size(); ++v) {
+  std::vector<std::pair<int32_t, ir::ValueId>> values;  // (index in the file, value of the method)
+  for (const ir::ValueId v : method.values.ids()) {
     if (emitted.value_of[v] >= 0) values.emplace_back(emitted.value_of[v], v);
   }
   // A branch's result is the same value of the file as the node's, whose name it has.
   std::sort(values.begin(), values.end(), [&](const auto& a, const auto& b) {
     const auto rank = [&](const auto& entry) {
-      return std::make_tuple(entry.first, lifetimes.stands_for[entry.second].valid(), entry.second);
+      return std::make_tuple(entry.first, aliases.stands_for[entry.second].valid(), entry.second);
     };
     return rank(a) < rank(b);
   });
@@ -211,14 +221,14 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
     const bool has_source = value.kind == ir::ValueKind::kNode;
     if (names) meta.values.push_back({index, value.name, has_source ? method.node(value.node).source : ""});
     for (const Dim dim : value.tensor()->shape) symbols.use(dim);
-    const ir::ValueId base = lifetimes.bases[v];
+    const ir::ValueId base = aliases.bases[v];
     // A constant never changes, and one that only its views use is not in the file.
-    if (base.valid() && lifetimes.places[v].home == Home::kStorage) {
-      meta.relations.emplace_back(index, emitted.value_of[static_cast<size_t>(base.index)], fb::RelationKind::VIEW);
+    if (base.valid() && aliases.homes[v].home == memory::Home::kBuffer) {
+      meta.relations.emplace_back(index, emitted.value_of[base], fb::RelationKind::VIEW);
     }
   }
   if (names) meta.outputs = names_of_outputs(method, emitted, meta.values);
-  relate_reuse(method, lifetimes, plan, emitted, &meta.relations);
+  ReuseRelations(method, plan.model, emitted, &meta.relations).add(plan.packing);
   meta.symbols = symbols.describe();
   for (const auto& [index, v] : values) {
     const std::vector<Dim>& shape = method.values[v].tensor()->shape;
@@ -227,7 +237,7 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
         meta.dimensions.emplace_back(index, static_cast<int32_t>(d), symbols.number(shape[d]));
     }
   }
-  meta.arenas = describe_arenas(lifetimes, plan, emitted);
+  meta.arenas = describe_arenas(plan, emitted);
   return meta;
 }
 

@@ -8,7 +8,7 @@ namespace berth::emit {
 
 /// Names of values and of the nodes that make them, symbols and the dimensions that are symbols, views and their bases,
 /// and for each arena alignment, lower bound and proof. Without `names` those of values and nodes are left out.
-format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes,
-                                   const plan::Plan& plan, const EmittedMethod& emitted, bool names = true);
+format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& method, const memory::MethodPlan& plan,
+                                   const EmittedMethod& emitted, bool names = true);
 
 }  // namespace berth::emit

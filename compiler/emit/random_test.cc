@@ -2,33 +2,34 @@
 // accept every one, under every planner; and planning may change where values lie, never what runs.
 #include <random>
 
-#include "compiler/emit/random_module.h"
-#include "compiler/emit/test_support.h"
+#include "compiler/emit/emit_testing.h"
 #include "compiler/ir/print.h"
+#include "compiler/ir/random_steps_testing.h"
 #include "compiler/ir/verify.h"
 
 namespace berth::emit {
 namespace {
 
-using testing::RandomModule;
+ir::Module random_module(unsigned seed) { return ir::testing::RandomModule(seed, ir::testing::any_module()).make(); }
 
-TEST(RandomModulesGiveSoundFiles, UnderEveryPlanner) {
+TEST(RandomEmit, FilesAreSoundUnderEveryPlanner) {
   const char* again = std::getenv("BERTH_SEED");
   const unsigned first =
       again != nullptr ? static_cast<unsigned>(std::strtoul(again, nullptr, 10)) : std::random_device{}();
   for (unsigned seed = first; seed < first + 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    ir::Module module = RandomModule(seed).make();
+    ir::Module module = random_module(seed);
     const Status verified = ir::verify(module);
     ASSERT_TRUE(verified.ok()) << verified.error().text();
     std::string listing;
-    for (const Planner planner : {Planner::kNaive, Planner::kGreedy, Planner::kBest}) {
-      EmitOptions options;
+    for (const packing::Planner planner :
+         {packing::Planner::kNaive, packing::Planner::kGreedy, packing::Planner::kBest}) {
+      memory::MemoryOptions options;
       options.planner = planner;
       options.in_place = false;
       options.alias = false;
       options.reorder = false;
-      auto emitted = emit(module, options);
+      auto emitted = testing::plan_and_emit(module, options);
       ASSERT_TRUE(emitted.ok()) << emitted.error().text();
       testing::expect_sound_file(emitted->program);
       const std::string now = testing::listing(emitted->program.methods[0]);
@@ -37,7 +38,7 @@ TEST(RandomModulesGiveSoundFiles, UnderEveryPlanner) {
       options.in_place = true;
       options.alias = true;
       options.reorder = true;
-      auto in_place = emit(module, options);
+      auto in_place = testing::plan_and_emit(module, options);
       ASSERT_TRUE(in_place.ok()) << in_place.error().text();
       testing::expect_sound_file(in_place->program);
       if (HasFailure()) std::puts(testing::listing(in_place->program.methods[0]).c_str());
@@ -48,10 +49,10 @@ TEST(RandomModulesGiveSoundFiles, UnderEveryPlanner) {
 }
 
 // Limits 1.11.
-TEST(TheSameModuleGivesTheSameBytes, EveryTime) {
+TEST(RandomEmit, TheSameModuleGivesTheSameBytesEveryTime) {
   for (unsigned seed = 1; seed < 20; ++seed) {
-    const auto once = emit(RandomModule(seed).make());
-    const auto again = emit(RandomModule(seed).make());
+    const auto once = testing::plan_and_emit(random_module(seed));
+    const auto again = testing::plan_and_emit(random_module(seed));
     ASSERT_TRUE(once.ok() && again.ok());
     const auto a = format::program_bytes(once->program);
     const auto b = format::program_bytes(again->program);

@@ -1,6 +1,7 @@
 // Branches and loops: what runs, and who shares bytes with whom across their borders.
-#include "compiler/emit/lifetimes.h"
-#include "compiler/emit/test_support.h"
+#include "base/text_testing.h"
+#include "compiler/emit/emit_testing.h"
+#include "compiler/memory/model.h"
 
 namespace berth::emit {
 namespace {
@@ -12,14 +13,14 @@ using testing::program_of;
 using testing::refusal_of;
 using testing::value_text;
 
-EmitOptions plain() {
-  EmitOptions options = testing::as_written();
+memory::MemoryOptions plain() {
+  memory::MemoryOptions options = testing::as_written();
   options.in_place = false;
   return options;
 }
 
 // Holds row 161. Both branches stand in line; each makes the result where it belongs, so nothing is copied.
-TEST(BranchesStandInLine, AndJumpsSkipTheOther) {
+TEST(EmitRegions, BranchesAreInLineAndJumpsSkipTheOther) {
   const std::string text = R"(
     method forward(%c: bool[], %x: f32[4,4], %y: f32[4,4]) {
       %r: f32[4,4] = berth::if(%c) {
@@ -35,17 +36,18 @@ TEST(BranchesStandInLine, AndJumpsSkipTheOther) {
       %z: f32[4,4] = aten::relu(%r)
       return %z
     })";
-  EXPECT_EQ(listing(only_method(program_of(text, plain()))),
-            "jump 3 unless v0\n"
-            "aten::mm.out(v1, v2, v3, v3)\n"
-            "jump 5 unless false\n"
-            "aten::mm.out(v2, v1, v5, v5)\n"
-            "aten::add.out(v5, v1, 1, v3, v3)\n"
-            "aten::relu.out(v3, v7, v7)\n");
+  EXPECT_EQ(listing(only_method(program_of(text, plain()))), dedent(R"(
+    jump 3 unless v0
+    aten::mm.out(v1, v2, v3, v3)
+    jump 5 unless false
+    aten::mm.out(v2, v1, v5, v5)
+    aten::add.out(v5, v1, 1, v3, v3)
+    aten::relu.out(v3, v7, v7)
+  )"));
   program_of(text);
 }
 
-TEST(WhatABranchPassesOnIsCopied, AsItsBytesAreOthers) {
+TEST(EmitRegions, AForwardedValueIsCopied) {
   const EmittedProgram emitted = program_of(R"(
     const @w: f32[4] = splat<1>
     method forward(%c: bool[], %x: f32[4]) {
@@ -61,19 +63,20 @@ TEST(WhatABranchPassesOnIsCopied, AsItsBytesAreOthers) {
       return %r, %s
     })",
                                             plain());
-  EXPECT_EQ(listing(only_method(emitted)),
-            "jump 4 unless v0\n"
-            "aten::clone.out(v1, none, v2, v2)\n"
-            "aten::clone.out(v4, none, v3, v3)\n"
-            "jump 7 unless false\n"
-            "aten::exp.out(v1, v7, v7)\n"
-            "aten::clone.out(v7, none, v2, v2)\n"
-            "aten::clone.out(v7, none, v3, v3)\n");
+  EXPECT_EQ(listing(only_method(emitted)), dedent(R"(
+    jump 4 unless v0
+    aten::clone.out(v1, none, v2, v2)
+    aten::clone.out(v4, none, v3, v3)
+    jump 7 unless false
+    aten::exp.out(v1, v7, v7)
+    aten::clone.out(v7, none, v2, v2)
+    aten::clone.out(v7, none, v3, v3)
+  )"));
 }
 
-// Limits 1.6.
-// Holds row 166. The first result is read after the second branch: no byte of it is anyone else's until then.
-TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
+// Limits 1.6. Holds row 166. The first result is read after the second branch: no other value has any of its bytes
+// until then.
+TEST(EmitRegions, ABranchsResultIsNotOverwrittenByLaterBranches) {
   const std::string text = R"(
     method forward(%c: bool[], %x: f32[64]) {
       %r: f32[64] = berth::if(%c) {
@@ -98,22 +101,20 @@ TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
       return %z
     })";
   for (const bool in_place : {false, true}) {
-    EmitOptions options = testing::as_written();
+    memory::MemoryOptions options = testing::as_written();
     options.in_place = in_place;
     const EmittedProgram emitted = program_of(text, options);
     const format::MethodDesc& method = only_method(emitted);
-    const auto place = [&](int32_t v) {
-      return std::get<format::TensorDesc>(method.values[static_cast<size_t>(v)]).place->offset;
-    };
+    const auto place = [&](int32_t v) { return std::get<format::TensorDesc>(method.values[v]).place->offset; };
     const auto& add = std::get<format::KernelCallDesc>(method.instructions.back());
     EXPECT_NE(place(add.args[0]), place(add.args[1]));
-    // All are of 256 bytes: from the second `if` on, nobody writes where the first result is.
+    // All are of 256 bytes: from the second `if` on, nothing writes where the first result is.
     int writes = 0;
     bool second = false;
     for (const format::InstructionDesc& instruction : method.instructions) {
       const auto* call = std::get_if<format::KernelCallDesc>(&instruction);
       if (call == nullptr) continue;
-      second = second || method.operators[static_cast<size_t>(call->op_index)].name == "aten::sin";
+      second = second || method.operators[call->op_index].name == "aten::sin";
       if (!second) continue;
       const int64_t apart = static_cast<int64_t>(place(call->args.back())) - static_cast<int64_t>(place(add.args[0]));
       const bool last = call->args == add.args;
@@ -125,7 +126,7 @@ TEST(AResultOfABranchStaysIntact, WhateverTheNextBranchDoes) {
 }
 
 // Holds row 159, row 160: what is alive around a loop shares no byte with what the loop makes, loop after loop.
-TEST(LoopsShareNoByteWithWhatLivesAroundThem, NorWithEachOther) {
+TEST(EmitRegions, LoopsShareNoBytesWithWhatIsLiveAroundThem) {
   std::string text = "method forward(%x: f32[5,8], %k: f32[8]) {\n";
   for (int i = 0; i < 3; ++i) {
     const std::string n = std::to_string(i);
@@ -133,7 +134,11 @@ TEST(LoopsShareNoByteWithWhatLivesAroundThem, NorWithEachOther) {
             ": f32[8] = aten::mul.Tensor(%s" + n + ", %k)\n%b" + n + ": f32[8] = aten::exp(%a" + n + ")\nyield %b" + n +
             "\n}\n";
   }
-  text += "%p: f32[5,8] = aten::add.Tensor(%y0, %y1)\n%q: f32[5,8] = aten::add.Tensor(%p, %y2)\nreturn %q\n}";
+  text += R"(
+    %p: f32[5,8] = aten::add.Tensor(%y0, %y1)
+    %q: f32[5,8] = aten::add.Tensor(%p, %y2)
+    return %q
+    })";
   const EmittedProgram emitted = program_of(text, plain());
   EXPECT_EQ(std::get<format::TensorDesc>(only_method(emitted).values[0]).place->memory_id, 1u);
   // 160 bytes each for x, three results and, in the end, two sums; k of 32 and two of the body's values.
@@ -141,7 +146,7 @@ TEST(LoopsShareNoByteWithWhatLivesAroundThem, NorWithEachOther) {
 }
 
 // Holds row 162.
-TEST(AMapCountsSlicesAndStacks, AndResetsItsCounter) {
+TEST(EmitRegions, AMapCountsSlicesAndStacksAndResetsItsCounter) {
   const EmittedProgram emitted = program_of(R"(
     method forward(%x: f32[3,4]) {
       %y: f32[3,4] = berth::scan(3, [], [%x]) { (%s: f32[4])
@@ -151,20 +156,21 @@ TEST(AMapCountsSlicesAndStacks, AndResetsItsCounter) {
       return %y
     })",
                                             plain());
-  EXPECT_EQ(listing(only_method(emitted)),
-            "executorch_prim::sub.Scalar(0, 0, v3)\n"
-            "executorch_prim::lt.Scalar(0, 3, v4)\n"
-            "jump 8 unless false\n"
-            "aten::select_copy.int_out(v0, 0, 0, v5, v5)\n"
-            "aten::exp.out(v5, v7, v7)\n"
-            "executorch_prim::et_copy_index.tensor(v1, v7, v3)\n"
-            "executorch_prim::add.Scalar(0, 1, v3)\n"
-            "jump 1 unless false\n");
+  EXPECT_EQ(listing(only_method(emitted)), dedent(R"(
+    executorch_prim::sub.Scalar(0, 0, v3)
+    executorch_prim::lt.Scalar(0, 3, v4)
+    jump 8 unless false
+    aten::select_copy.int_out(v0, 0, 0, v5, v5)
+    aten::exp.out(v5, v7, v7)
+    executorch_prim::et_copy_index.tensor(v1, v7, v3)
+    executorch_prim::add.Scalar(0, 1, v3)
+    jump 1 unless false
+  )"));
   EXPECT_EQ(value_text(only_method(emitted), 1).substr(0, 10), "f32[<=3,4]") << "it grows row by row";
 }
 
 // Holds row 163, row 164.
-TEST(AScanCarries, AndItsLengthMayBeASymbol) {
+TEST(EmitRegions, AScanCarriesAndItsLengthMayBeASymbol) {
   const EmittedProgram emitted = program_of(R"(
     symbol n in [1, 6]
     method forward(%h: f32[4], %x: f32[n,4]) {
@@ -175,23 +181,24 @@ TEST(AScanCarries, AndItsLengthMayBeASymbol) {
       return %last, %all
     })",
                                             plain());
-  EXPECT_EQ(listing(only_method(emitted)),
-            "aten::sym_size.int(v1, 0, v3)\n"
-            "aten::clone.out(v0, none, v4, v4)\n"
-            "executorch_prim::sub.Scalar(0, 0, v7)\n"
-            "executorch_prim::lt.Scalar(0, 0, v8)\n"
-            "jump 11 unless false\n"
-            "aten::select_copy.int_out(v1, 0, 0, v9, v9)\n"
-            "aten::add.out(v4, v9, 1, v10, v10)\n"
-            "executorch_prim::et_copy_index.tensor(v5, v10, v7)\n"
-            "aten::clone.out(v10, none, v4, v4)\n"
-            "executorch_prim::add.Scalar(0, 1, v7)\n"
-            "jump 3 unless false\n");
+  EXPECT_EQ(listing(only_method(emitted)), dedent(R"(
+    aten::sym_size.int(v1, 0, v3)
+    aten::clone.out(v0, none, v4, v4)
+    executorch_prim::sub.Scalar(0, 0, v7)
+    executorch_prim::lt.Scalar(0, 0, v8)
+    jump 11 unless false
+    aten::select_copy.int_out(v1, 0, 0, v9, v9)
+    aten::add.out(v4, v9, 1, v10, v10)
+    executorch_prim::et_copy_index.tensor(v5, v10, v7)
+    aten::clone.out(v10, none, v4, v4)
+    executorch_prim::add.Scalar(0, 1, v7)
+    jump 3 unless false
+  )"));
   EXPECT_EQ(value_text(only_method(emitted), only_method(emitted).outputs[1]).substr(0, 10), "f32[<=6,4]");
 }
 
 // Holds row 165. Two carried values change places: one of them is saved first.
-TEST(AWhileCarriesAllAtOnce, WithoutLosingAValue) {
+TEST(EmitRegions, AWhileSwapsItsCarriedValuesWithoutLosingOne) {
   const EmittedProgram emitted = program_of(R"(
     method forward(%a: f32[4], %b: f32[4], %go: bool[]) {
       %p: f32[4], %q: f32[4] = berth::while([%a, %b]) { (%c: f32[4], %d: f32[4])
@@ -202,21 +209,27 @@ TEST(AWhileCarriesAllAtOnce, WithoutLosingAValue) {
       return %p, %q
     })",
                                             plain());
-  EXPECT_EQ(listing(only_method(emitted)),
-            "aten::clone.out(v0, none, v3, v3)\n"
-            "aten::clone.out(v1, none, v4, v4)\n"
-            "jump 8 unless v2\n"
-            "aten::clone.out(v4, none, v6, v6)\n"
-            "aten::clone.out(v3, none, v7, v7)\n"
-            "aten::clone.out(v6, none, v3, v3)\n"
-            "aten::clone.out(v7, none, v4, v4)\n"
-            "jump 2 unless false\n");
+  EXPECT_EQ(listing(only_method(emitted)), dedent(R"(
+    aten::clone.out(v0, none, v3, v3)
+    aten::clone.out(v1, none, v4, v4)
+    jump 8 unless v2
+    aten::clone.out(v4, none, v6, v6)
+    aten::clone.out(v3, none, v7, v7)
+    aten::clone.out(v6, none, v3, v3)
+    aten::clone.out(v7, none, v4, v4)
+    jump 2 unless false
+  )"));
 }
 
 std::string loop(const std::string& body) {
-  return "method forward(%h: f32[4], %k: f32[4], %x: f32[5,4]) {\n%last: f32[4], %other: f32[4], %all: f32[5,4] = "
-         "berth::scan(5, [%h, %k], [%x]) { (%c: f32[4], %d: f32[4], %s: f32[4])\n" +
-         body + "\n}\nreturn %last, %other, %all\n}";
+  return R"(
+    method forward(%h: f32[4], %k: f32[4], %x: f32[5,4]) {
+      %last: f32[4], %other: f32[4], %all: f32[5,4] = berth::scan(5, [%h, %k], [%x]) { (%c: f32[4], %d: f32[4], %s: f32[4])
+  )" + body +
+         R"(
+    }
+    return %last, %other, %all
+    })";
 }
 
 /// How many of the carried values are copied after each iteration.
@@ -227,7 +240,7 @@ size_t copies_of(const std::string& body) {
   return count - 1;
 }
 
-TEST(TheNextIterationIsComputedWhereTheLastOneWas, WhenNothingReadsThatAnyMore) {
+TEST(EmitRegions, TheNextIterationReusesTheLastOnesBytesWhenDead) {
   EXPECT_EQ(listing(only_method(program_of(R"(
     method forward(%h: f32[4], %x: f32[5,4]) {
       %last: f32[4], %all: f32[5,4] = berth::scan(5, [%h], [%x]) { (%c: f32[4], %s: f32[4])
@@ -236,37 +249,62 @@ TEST(TheNextIterationIsComputedWhereTheLastOneWas, WhenNothingReadsThatAnyMore) 
       }
       return %last, %all
     })"))),
-            "aten::clone.out(v0, none, v2, v2)\n"
-            "executorch_prim::sub.Scalar(0, 0, v6)\n"
-            "executorch_prim::lt.Scalar(0, 5, v7)\n"
-            "jump 9 unless false\n"
-            "aten::select_copy.int_out(v1, 0, 0, v8, v8)\n"
-            "aten::add.out(v2, v8, 1, v2, v2)\n"
-            "executorch_prim::et_copy_index.tensor(v3, v2, v6)\n"
-            "executorch_prim::add.Scalar(0, 1, v6)\n"
-            "jump 2 unless false\n");
-  EXPECT_EQ(copies_of("%a: f32[4] = aten::add.Tensor(%c, %d)\n%b: f32[4] = aten::exp(%d)\nyield %a, %b, %s"), 0u);
+            dedent(R"(
+        aten::clone.out(v0, none, v2, v2)
+        executorch_prim::sub.Scalar(0, 0, v6)
+        executorch_prim::lt.Scalar(0, 5, v7)
+        jump 9 unless false
+        aten::select_copy.int_out(v1, 0, 0, v8, v8)
+        aten::add.out(v2, v8, 1, v2, v2)
+        executorch_prim::et_copy_index.tensor(v3, v2, v6)
+        executorch_prim::add.Scalar(0, 1, v6)
+        jump 2 unless false
+      )"));
+  EXPECT_EQ(copies_of(R"(
+    %a: f32[4] = aten::add.Tensor(%c, %d)
+    %b: f32[4] = aten::exp(%d)
+    yield %a, %b, %s)"),
+            0u);
 }
 
-TEST(TheNextIterationIsComputedElsewhere, WhenTheLastOneIsWanted) {
+TEST(EmitRegions, TheNextIterationIsComputedElsewhereWhenTheLastOneIsLive) {
   // By a node after it.
-  EXPECT_EQ(copies_of("%b: f32[4] = aten::exp(%d)\n%a: f32[4] = aten::add.Tensor(%c, %d)\nyield %a, %b, %s"), 1u);
+  EXPECT_EQ(copies_of(R"(
+    %b: f32[4] = aten::exp(%d)
+    %a: f32[4] = aten::add.Tensor(%c, %d)
+    yield %a, %b, %s)"),
+            1u);
   // Through a view.
-  EXPECT_EQ(copies_of("%v: f32[2,2] = aten::view_copy(%d, [2, 2])\n%b: f32[4] = aten::exp(%d)\n"
-                      "%w: f32[2,2] = aten::exp(%v)\n%a: f32[4] = aten::view_copy(%w, [4])\nyield %c, %b, %a"),
+  EXPECT_EQ(copies_of(R"(
+    %v: f32[2,2] = aten::view_copy(%d, [2, 2])
+    %b: f32[4] = aten::exp(%d)
+    %w: f32[2,2] = aten::exp(%v)
+    %a: f32[4] = aten::view_copy(%w, [4])
+    yield %c, %b, %a)"),
             1u);
   // As the other carried value, or a row of what is stacked.
-  EXPECT_EQ(copies_of("%a: f32[4] = aten::exp(%c)\nyield %a, %c, %s"), 3u);  // one of them saved first
-  EXPECT_EQ(copies_of("%a: f32[4] = aten::exp(%c)\nyield %a, %d, %c"), 1u);
+  EXPECT_EQ(copies_of(R"(
+    %a: f32[4] = aten::exp(%c)
+    yield %a, %c, %s)"),
+            3u);  // one of them saved first
+  EXPECT_EQ(copies_of(R"(
+    %a: f32[4] = aten::exp(%c)
+    yield %a, %d, %c)"),
+            1u);
   // By a kernel that reads elsewhere than it writes, or has it twice, once as something else.
-  EXPECT_EQ(copies_of("%a: f32[4] = aten::flip(%c, [0])\nyield %a, %d, %s"), 1u);
-  EXPECT_EQ(copies_of("%v: f32[4] = aten::view_copy(%c, [4])\n%a: f32[4] = aten::add.Tensor(%c, %v)\n"
-                      "yield %a, %d, %s"),
+  EXPECT_EQ(copies_of(R"(
+    %a: f32[4] = aten::flip(%c, [0])
+    yield %a, %d, %s)"),
+            1u);
+  EXPECT_EQ(copies_of(R"(
+    %v: f32[4] = aten::view_copy(%c, [4])
+    %a: f32[4] = aten::add.Tensor(%c, %v)
+    yield %a, %d, %s)"),
             1u);
 }
 
 // What is made before a loop and read in it is read again by the next iteration, so nothing may take its bytes.
-TEST(WhatALoopReadsLivesToItsEnd, AlsoWhenItIsReadFirst) {
+TEST(EmitRegions, AValueThatALoopReadsLivesToItsEnd) {
   const std::string text = R"(
     method forward(%x: f32[64], %go: bool[]) {
       %k: f32[64] = aten::exp(%x)
@@ -281,30 +319,36 @@ TEST(WhatALoopReadsLivesToItsEnd, AlsoWhenItIsReadFirst) {
       return %r
     })";
   const ir::Module module = module_of(text);
-  const auto lifetimes = find_lifetimes(module, module.methods[0]);
-  ASSERT_TRUE(lifetimes.ok()) << lifetimes.error().text();
+  const auto model = memory::make_model(module, module.methods[0]);
+  ASSERT_TRUE(model.ok()) << model.error().text();
   const auto& values = module.methods[0].values;
-  for (size_t v = 0; v < values.size(); ++v) {
+  for (const ir::ValueId v : values.ids()) {
     if (values[v].name != "k") continue;
-    const plan::Storage& k = lifetimes->problem.storages[static_cast<size_t>(lifetimes->places[v].index)];
+    const packing::Buffer& k = model->buffers.all[model->aliases.homes[v].buffer];
     EXPECT_EQ(k.lower, 1);
     EXPECT_EQ(k.upper, 8) << "while is step 2, its condition 3, the body 4 to 6, the end of the iteration 7";
   }
   program_of(text);
 }
 
-TEST(StateIsWrittenOutsideOfBranches, AndReadAnywhere) {
-  const std::string begin =
-      "state @s: f32[4]\nmethod forward(%c: bool[], %x: f32[4]) {\n"
-      "%r: f32[4] = berth::if(%c) { ()\n%o: f32[4] = berth::state_read() @s\n"
-      "%a: f32[4] = aten::exp(%o)\n";
-  const std::string end = "yield %a } { () yield %x }\nreturn %r\n}";
+TEST(EmitRegions, StateIsWrittenOutsideBranchesAndReadAnywhere) {
+  const std::string begin = R"(
+    state @s: f32[4]
+    method forward(%c: bool[], %x: f32[4]) {
+      %r: f32[4] = berth::if(%c) { ()
+        %o: f32[4] = berth::state_read() @s
+        %a: f32[4] = aten::exp(%o)
+  )";
+  const std::string end = R"(
+    yield %a } { () yield %x }
+    return %r
+    })";
   EXPECT_EQ(refusal_of(begin + end), "it was emitted");
   EXPECT_NE(refusal_of(begin + "berth::state_write(%a) @s\n" + end).find("outside of branches and loops"),
             std::string::npos);
 }
 
-TEST(DelegatesRunInBranchesAndLoops, WithTheirScratch) {
+TEST(EmitRegions, DelegatesRunInBranchesAndLoopsWithTheirScratch) {
   const EmittedProgram emitted = program_of(R"(
     delegate @d0 "berth.cpu"
     method forward(%c: bool[], %x: f32[4]) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/same_product.h"
 
 namespace berth::emit {
@@ -37,7 +38,7 @@ std::optional<size_t> open_dimension(const ir::DimList& sizes, const ir::Symbols
 
 }  // namespace
 
-SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes)
+SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, const memory::Aliases& aliases)
     : symbols_(module.symbols) {
   needed_.assign(symbols_.size(), false);
   sources_.resize(symbols_.size());
@@ -47,23 +48,23 @@ SymbolSlots::SymbolSlots(const ir::Module& module, const ir::Method& method, con
     // What a branch or loop makes may never be made, so no symbol is read from it.
     for (const ir::ValueId result : method.node(id).results) offer(method, result);
   }
-  need_in(method, method.body, lifetimes);
+  need_in(method, method.body, aliases);
   for (const ir::Argument& output : method.body.outputs) need(output);
   // Operands were made before what is computed from them, so their numbers are smaller.
-  for (size_t s = symbols_.size(); s-- > 0;) {
-    const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+  for (SymbolId s{static_cast<int32_t>(symbols_.size()) - 1}; s.valid(); --s.index) {
+    const ir::Symbol& symbol = symbols_[s];
     if (!needed_[s] || symbol.kind == SymbolKind::kInput) continue;
     need(symbol.a);
     need(symbol.b);
   }
 }
 
-void SymbolSlots::need_in(const ir::Method& method, const ir::Graph& graph, const Lifetimes& lifetimes) {
+void SymbolSlots::need_in(const ir::Method& method, const ir::Graph& graph, const memory::Aliases& aliases) {
   for (const ir::NodeId id : graph.nodes) {
     const ir::Node& node = method.node(id);
-    const ViewReason reason = lifetimes.reasons[static_cast<size_t>(id.index)];
-    if (reason == ViewReason::kView) continue;
-    if (reason == ViewReason::kSizesChange || reason == ViewReason::kCallersMemory) {
+    const memory::ViewReason reason = aliases.reasons[id];
+    if (reason == memory::ViewReason::kView) continue;
+    if (reason == memory::ViewReason::kSizesChange || reason == memory::ViewReason::kCallersMemory) {
       need(view_sizes(method, node));
       continue;
     }
@@ -71,7 +72,7 @@ void SymbolSlots::need_in(const ir::Method& method, const ir::Graph& graph, cons
       if (!node.op->parameters[k].functional_only) need(node.args[k]);
     }
     if (node.is(ir::OpId::delegate)) continue;
-    for (const ir::Graph& region : node.regions) need_in(method, region, lifetimes);
+    for (const ir::Graph& region : node.regions) need_in(method, region, aliases);
   }
 }
 
@@ -81,15 +82,15 @@ ir::DimList SymbolSlots::view_sizes(const ir::Method& method, const ir::Node& vi
   const std::optional<size_t> open = open_dimension(sizes, symbols_);
   if (!open) return sizes;
   // A size that this view is the first to have is whatever the view finds.
-  const bool defines = sources_[static_cast<size_t>(sizes[*open].symbol)].value == result;
-  const ir::DimList& from = method.tensor(std::get<ir::ValueId>(view.args[0])).shape;
+  const bool defines = sources_[sizes[*open].symbol].value == result;
+  const ir::DimList& from = method.tensor(std::get<ir::ValueId>(view.args[arg::view::self])).shape;
   if (defines || follows(sizes, *open, from, symbols_)) sizes[*open] = Dim(-1);
   return sizes;
 }
 
 void SymbolSlots::need(const ir::Argument& argument) {
   ir::for_each_dim(argument, [&](const Dim& dim) {
-    if (!dim.is_constant()) needed_[static_cast<size_t>(dim.symbol)] = true;
+    if (!dim.is_constant()) needed_[dim.symbol] = true;
   });
 }
 
@@ -99,20 +100,20 @@ void SymbolSlots::offer(const ir::Method& method, ir::ValueId value) {
   for (size_t d = 0; d < type->shape.size(); ++d) {
     const Dim dim = type->shape[d];
     if (dim.is_constant()) continue;
-    Source& source = sources_[static_cast<size_t>(dim.symbol)];
+    Source& source = sources_[dim.symbol];
     if (!source.value.valid()) source = {value, static_cast<int32_t>(d)};
   }
 }
 
-void SymbolSlots::compute_ready(const std::vector<int32_t>& value_of, Code* code) {
+void SymbolSlots::compute_ready(const IdVector<ir::ValueId, int32_t>& value_of, Code* code) {
   if (complete_) return;
   complete_ = true;
-  for (size_t s = 0; s < slots_.size(); ++s) {
+  for (SymbolId s : slots_.ids()) {
     if (!needed_[s] || slots_[s] >= 0) continue;
-    const ir::Symbol& symbol = symbols_[static_cast<SymbolId>(s)];
+    const ir::Symbol& symbol = symbols_[s];
     if (symbol.kind == SymbolKind::kInput) {
       const Source& source = sources_[s];
-      const int32_t tensor = source.value.valid() ? value_of[static_cast<size_t>(source.value.index)] : -1;
+      const int32_t tensor = source.value.valid() ? value_of[source.value] : -1;
       if (tensor >= 0) {
         const int32_t dimension = code->values.integer(source.dimension);
         slots_[s] = code->values.add(int64_t{0});
@@ -126,7 +127,7 @@ void SymbolSlots::compute_ready(const std::vector<int32_t>& value_of, Code* code
 }
 
 int32_t SymbolSlots::slot(Dim dim, Code* code) const {
-  return dim.is_constant() ? code->values.integer(dim.value) : slots_[static_cast<size_t>(dim.symbol)];
+  return dim.is_constant() ? code->values.integer(dim.value) : slots_[dim.symbol];
 }
 
 int32_t SymbolSlots::compute(const ir::Symbol& symbol, Code* code) const {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/emit/code.h"
-#include "compiler/emit/lifetimes.h"
 #include "compiler/ir/module.h"
+#include "compiler/memory/model.h"
 
 namespace berth::emit {
 
@@ -17,11 +17,11 @@ class SymbolSlots {
  public:
   /// Finds what is needed: by arguments that kernels get, by views that set sizes, by outputs. All three must outlive
   /// this.
-  SymbolSlots(const ir::Module& module, const ir::Method& method, const Lifetimes& lifetimes);
+  SymbolSlots(const ir::Module& module, const ir::Method& method, const memory::Aliases& aliases);
 
   /// Appends the instructions of all needed symbols that can be computed by now. `value_of` gives the file's index of
   /// each value of the method, -1 for those to come.
-  void compute_ready(const std::vector<int32_t>& value_of, Code* code);
+  void compute_ready(const IdVector<ir::ValueId, int32_t>& value_of, Code* code);
 
   /// The sizes that `executorch_prim::et_view` gets for the result of `view`. -1 stands for the one size that is not a
   /// number where it follows from the others: the elements are as many as those of the view's input, as expressions.
@@ -38,17 +38,17 @@ class SymbolSlots {
   };
 
   void need(const ir::Argument& argument);
-  void need_in(const ir::Method& method, const ir::Graph& graph, const Lifetimes& lifetimes);
+  void need_in(const ir::Method& method, const ir::Graph& graph, const memory::Aliases& aliases);
   void offer(const ir::Method& method, ir::ValueId value);
-  bool is_ready(ir::Dim dim) const { return dim.is_constant() || slots_[static_cast<size_t>(dim.symbol)] >= 0; }
+  bool is_ready(ir::Dim dim) const { return dim.is_constant() || slots_[dim.symbol] >= 0; }
   int32_t slot(ir::Dim dim, Code* code) const;
   int32_t compute(const ir::Symbol& symbol, Code* code) const;
 
   const ir::Symbols& symbols_;
-  std::vector<bool> needed_;     // by symbol
-  std::vector<Source> sources_;  // by symbol
-  std::vector<int32_t> slots_;   // by symbol: the value that holds it, or -1
-  bool complete_ = false;        // all needed ones are computed
+  IdVector<ir::SymbolId, bool> needed_;
+  IdVector<ir::SymbolId, Source> sources_;
+  IdVector<ir::SymbolId, int32_t> slots_;  // the value that holds it, or -1
+  bool complete_ = false;                  // all needed ones are computed
 };
 
 }  // namespace berth::emit

@@ -28,7 +28,7 @@ class ValueTable {
   int32_t bool_list(const std::vector<bool>& items);
 
   int32_t size() const { return static_cast<int32_t>(values_.size()); }
-  format::ValueDesc& operator[](int32_t index) { return values_[static_cast<size_t>(index)]; }
+  format::ValueDesc& operator[](int32_t index) { return values_[index]; }
   std::vector<format::ValueDesc> take() && { return std::move(values_); }
 
  private:

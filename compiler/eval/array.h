@@ -25,7 +25,7 @@ struct Array {
 /// What a method returns, and what its values are while it runs.
 using Item = std::variant<ir::None, Array, int64_t, double, bool, std::string>;
 
-/// A tensor over memory that somebody else owns; what kernels read. Sizes as in Array.
+/// A tensor over memory that it does not own; what kernels read. Sizes as in Array.
 struct View {
   DType dtype = DType::kF32;
   std::vector<int32_t> sizes;

@@ -152,7 +152,7 @@ class Call {
         sizes.push_back(static_cast<int32_t>(size));
       }
       BERTH_TRY(take_bytes(bytes));
-      memory_.emplace_back(static_cast<size_t>(bytes));
+      memory_.emplace_back(bytes);
       tensors_.emplace_back(type.dtype, std::move(sizes), type.dim_order, memory_.back().data(),
                             ShapeDynamism::kBounded);
       results_.push_back(&tensors_.back());
@@ -243,11 +243,10 @@ bool Binding::find(ir::Dim dim, int64_t* out) const {
     *out = dim.value;
     return true;
   }
-  const size_t id = static_cast<size_t>(dim.symbol);
   const ir::Symbol& s = symbols_[dim.symbol];
   if (s.kind == ir::SymbolKind::kInput) {
-    *out = id < known_.size() ? numbers_[id] : 0;
-    return id < known_.size() && known_[id];
+    *out = known_.contains(dim.symbol) ? numbers_[dim.symbol] : 0;
+    return known_.contains(dim.symbol) && known_[dim.symbol];
   }
   int64_t a = 0;
   int64_t b = 0;
@@ -271,10 +270,9 @@ bool Binding::bind(ir::Dim dim, int64_t size) {
   if (find(dim, &known)) return known == size;
   const ir::Symbol& s = symbols_[dim.symbol];
   if (s.kind != ir::SymbolKind::kInput) return true;
-  const size_t id = static_cast<size_t>(dim.symbol);
-  if (size < s.min || size > s.max || id >= known_.size()) return false;
-  numbers_[id] = size;
-  known_[id] = true;
+  if (size < s.min || size > s.max || !known_.contains(dim.symbol)) return false;
+  numbers_[dim.symbol] = size;
+  known_[dim.symbol] = true;
   return true;
 }
 

@@ -23,8 +23,8 @@ class Binding {
 
  private:
   const ir::Symbols& symbols_;
-  std::vector<int64_t> numbers_;
-  std::vector<bool> known_;
+  IdVector<ir::SymbolId, int64_t> numbers_;
+  IdVector<ir::SymbolId, bool> known_;
 };
 
 /// A value as a kernel reads it. Views must stay valid during the call.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "compiler/eval/call.h"
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/text.h"
 
@@ -44,7 +45,7 @@ class Interpreter {
     return Failure{Error::kInvalidArgument, "method " + method_.name, message};
   }
 
-  std::optional<Item>& slot(ValueId id) { return items_[static_cast<size_t>(id.index)]; }
+  std::optional<Item>& slot(ValueId id) { return items_[id]; }
 
   Status take_input(ValueId id, const Item& item) {
     const ir::Value& value = method_.value(id);
@@ -129,12 +130,12 @@ class Interpreter {
       case ir::OpId::h2d_copy_out:
       case ir::OpId::d2h_copy_out:
       case ir::OpId::d2d_copy_out:
-        put(node.results[0], get(std::get<ValueId>(node.args[0])));
+        put(node.results[0], get(std::get<ValueId>(node.args[arg::device_copy::self])));
         let_go(node);
         return Done{};
       case ir::OpId::state_read: return read_state(node);
       case ir::OpId::state_write:
-        written_[node.state] = std::get<Array>(get(std::get<ValueId>(node.args[0])));
+        written_[node.state] = std::get<Array>(get(std::get<ValueId>(node.args[arg::state_write::value])));
         return Done{};
       default: return run_kernel(node);
     }
@@ -160,7 +161,7 @@ class Interpreter {
     if (depth_ > 0) return;
     for (const ir::Argument& argument : node.args) {
       ir::for_each_value(argument, [&](const ValueId& id) {
-        if (--uses_[static_cast<size_t>(id.index)] == 0) drop(id);
+        if (--uses_[id] == 0) drop(id);
       });
     }
   }
@@ -168,13 +169,13 @@ class Interpreter {
   // As if the region's nodes stood in place of the call.
   Status run_delegate(const Node& node) {
     if (node.regions.empty()) {
-      const ir::Delegate& delegate = module_.delegates[static_cast<size_t>(node.delegate)];
+      const ir::Delegate& delegate = module_.delegates[node.delegate];
       return Failure{
           Error::kNotSupported, node.op->functional_name,
           ir::named('@', delegate.name) + " is compiled already, only " + ir::quoted(delegate.backend) + " can run it"};
     }
     const Graph& body = node.regions[0];
-    std::vector<Item> inputs = items_of(node.args[0]);
+    std::vector<Item> inputs = items_of(node.args[arg::delegate::inputs]);
     let_go(node);
     for (size_t i = 0; i < inputs.size(); ++i) {
       drop(body.inputs[i]);
@@ -214,7 +215,7 @@ class Interpreter {
   }
 
   Status run_if(const Node& node) {
-    BERTH_ASSIGN_OR_RETURN(const Item condition, literal(node.args[0]));
+    BERTH_ASSIGN_OR_RETURN(const Item condition, literal(node.args[arg::if_::cond]));
     BERTH_ASSIGN_OR_RETURN(std::vector<Item> outputs, region(node.regions[truth(condition) ? 0 : 1], {}));
     put_all(node.results, std::move(outputs));
     return Done{};
@@ -227,7 +228,7 @@ class Interpreter {
   }
 
   Status run_while(const Node& node) {
-    std::vector<Item> carried = items_of(node.args[0]);
+    std::vector<Item> carried = items_of(node.args[arg::while_::init]);
     for (;;) {
       if (--nodes_left_ < 0) break;
       BERTH_ASSIGN_OR_RETURN(const std::vector<Item> condition, region(node.regions[0], carried));
@@ -245,18 +246,18 @@ class Interpreter {
     Array part;
     part.dtype = whole.dtype;
     part.sizes.assign(whole.sizes.begin() + 1, whole.sizes.end());
-    const size_t bytes = static_cast<size_t>(part.numel()) * element_size(part.dtype);
-    const uint8_t* begin = whole.bytes.data() + static_cast<size_t>(index) * bytes;
+    const size_t bytes = part.numel() * element_size(part.dtype);
+    const uint8_t* begin = whole.bytes.data() + index * bytes;
     part.bytes.assign(begin, begin + bytes);
     return part;
   }
 
   Status run_scan(const Node& node) {
-    BERTH_ASSIGN_OR_RETURN(const Item length_item, literal(node.args[0]));
+    BERTH_ASSIGN_OR_RETURN(const Item length_item, literal(node.args[arg::scan::length]));
     const int64_t* length = std::get_if<int64_t>(&length_item);
-    if (length == nullptr || *length < 0) return fail("a scan's length is no number of at least 0");
-    std::vector<Item> carried = items_of(node.args[1]);
-    const std::vector<Item> scanned = items_of(node.args[2]);
+    if (length == nullptr || *length < 0) return fail("a scan's length is not a number of at least 0");
+    std::vector<Item> carried = items_of(node.args[arg::scan::carried]);
+    const std::vector<Item> scanned = items_of(node.args[arg::scan::scanned]);
     std::vector<Array> stacked(node.results.size() - carried.size());
     for (int64_t step = 0; step < *length; ++step) {
       if (--nodes_left_ < 0) return Failure{Error::kOutOfResources, node.op->functional_name, "too many steps"};
@@ -288,12 +289,12 @@ class Interpreter {
   }
 
   Status read_state(const Node& node) {
-    const ir::State& state = module_.states[static_cast<size_t>(node.state)];
+    const ir::State& state = module_.states[node.state];
     if (options_.states != nullptr && options_.states->count(node.state) != 0) {
       put(node.results[0], options_.states->find(node.state)->second);
       return Done{};
     }
-    const size_t bytes = static_cast<size_t>(ir::max_bytes(state.type, module_.symbols));
+    const size_t bytes = ir::max_bytes(state.type, module_.symbols);
     if (static_cast<int64_t>(bytes) > options_.max_bytes) return fail("a state is larger than memory may be used");
     const uint8_t zero = 0;
     put(node.results[0], array_of(state.type, state.initial.value_or(ir::Blob::splat({&zero, 1}, bytes))));
@@ -304,8 +305,8 @@ class Interpreter {
   const ir::Method& method_;
   const EvaluateOptions& options_;
   Binding binding_;
-  std::vector<std::optional<Item>> items_;
-  std::vector<int> uses_;
+  IdVector<ValueId, std::optional<Item>> items_;
+  IdVector<ValueId, int> uses_;
   std::map<ir::StateId, Array> written_;
   int64_t nodes_left_;
   int64_t live_bytes_ = 0;

@@ -40,14 +40,18 @@ Outcome run(const std::string& text, const std::vector<Item>& inputs, const Eval
   return {std::move(*outputs), ""};
 }
 
-TEST(AMethod, GivesWhatItsOperatorsSay) {
-  const Outcome r =
-      run("const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>\nconst @b: f32[2] = splat<10.0>\n"
-          "method f(%x: f32[1,2]) {\n  %w: f32[2,2] = const @w\n  %b: f32[2] = const @b\n"
-          "  %y: f32[1,2] = aten::addmm(%b, %x, %w)\n  %p: f32[1,1], %q: f32[1,1] = aten::split_with_sizes_copy(%y, "
-          "[1, 1], "
-          "1)\n  return %y, %q, 3, 0.5, true, none, \"text\"\n}\n",
-          {item_of(floats({1, 2}, {1, -1}))});
+TEST(Evaluate, AMethodGivesWhatItsOperatorsSay) {
+  const Outcome r = run(R"(
+    const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    const @b: f32[2] = splat<10.0>
+    method f(%x: f32[1,2]) {
+      %w: f32[2,2] = const @w
+      %b: f32[2] = const @b
+      %y: f32[1,2] = aten::addmm(%b, %x, %w)
+      %p: f32[1,1], %q: f32[1,1] = aten::split_with_sizes_copy(%y, [1, 1], 1)
+      return %y, %q, 3, 0.5, true, none, "text"
+    })",
+                        {item_of(floats({1, 2}, {1, -1}))});
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{8, 8}));
   EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{8}));
@@ -58,10 +62,14 @@ TEST(AMethod, GivesWhatItsOperatorsSay) {
   EXPECT_EQ(std::get<std::string>(r.outputs[6]), "text");
 }
 
-TEST(Symbols, TakeTheSizesOfTheInputs) {
-  const std::string text =
-      "symbol n in [1, 4]\nmethod f(%x: f32[n,2]) {\n  %y: f32[(n * 2)] = aten::view_copy(%x, [(n * 2)])\n"
-      "  %z: f32[(n * 4)] = aten::cat([%y, %y])\n  return %z, n\n}\n";
+TEST(Evaluate, SymbolsTakeTheSizesOfTheInputs) {
+  const std::string text = R"(
+    symbol n in [1, 4]
+    method f(%x: f32[n,2]) {
+      %y: f32[(n * 2)] = aten::view_copy(%x, [(n * 2)])
+      %z: f32[(n * 4)] = aten::cat([%y, %y])
+      return %z, n
+    })";
   const Outcome r = run(text, {item_of(floats({2, 2}, {1, 2, 3, 4}))});
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
@@ -70,88 +78,137 @@ TEST(Symbols, TakeTheSizesOfTheInputs) {
             std::string::npos);
 }
 
-TEST(Symbols, TakeSizesThatDependOnContents) {
-  const Outcome r =
-      run("symbol k in [0, 3]\nmethod f(%x: f32[3]) {\n  %i: i64[k,1] = aten::nonzero(%x)\n"
-          "  %j: i64[k] = aten::view_copy(%i, [k])\n  %y: f32[k] = aten::index_select(%x, 0, %j)\n  return %y\n}\n",
-          {item_of(floats({3}, {7, 0, 9}))});
+TEST(Evaluate, SymbolsTakeSizesThatDependOnContents) {
+  const Outcome r = run(R"(
+    symbol k in [0, 3]
+    method f(%x: f32[3]) {
+      %i: i64[k,1] = aten::nonzero(%x)
+      %j: i64[k] = aten::view_copy(%i, [k])
+      %y: f32[k] = aten::index_select(%x, 0, %j)
+      return %y
+    })",
+                        {item_of(floats({3}, {7, 0, 9}))});
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{7, 9}));
 }
 
-TEST(Branches, RunTheOneThatIsTaken) {
-  const std::string text =
-      "method f(%c: bool, %x: f32[1]) {\n  %r: f32[1] = berth::if(%c) {\n    ()\n    %a: f32[1] = aten::neg(%x)\n"
-      "    yield %a\n  } {\n    ()\n    yield %x\n  }\n  return %r\n}\n";
+TEST(Evaluate, BranchesRunTheOneThatIsTaken) {
+  const std::string text = R"(
+    method f(%c: bool, %x: f32[1]) {
+      %r: f32[1] = berth::if(%c) {
+        ()
+        %a: f32[1] = aten::neg(%x)
+        yield %a
+      } {
+        ()
+        yield %x
+      }
+      return %r
+    })";
   EXPECT_EQ(numbers(run(text, {Item(true), item_of(floats({1}, {3}))}).outputs[0]), std::vector<float>{-3});
   EXPECT_EQ(numbers(run(text, {Item(false), item_of(floats({1}, {3}))}).outputs[0]), std::vector<float>{3});
 }
 
-constexpr char kLoop[] =
-    "method f(%x: f32[]) {\n  %r: f32[] = berth::while([%x]) {\n    (%a: f32[])\n"
-    "    %c: bool[] = aten::lt.Scalar(%a, 100)\n    yield %c\n  } {\n    (%b: f32[])\n"
-    "    %d: f32[] = aten::mul.Scalar(%b, 3)\n    yield %d\n  }\n  return %r\n}\n";
+constexpr char kLoop[] = R"(
+  method f(%x: f32[]) {
+    %r: f32[] = berth::while([%x]) {
+      (%a: f32[])
+      %c: bool[] = aten::lt.Scalar(%a, 100)
+      yield %c
+    } {
+      (%b: f32[])
+      %d: f32[] = aten::mul.Scalar(%b, 3)
+      yield %d
+    }
+    return %r
+  })";
 
-TEST(Loops, RunUntilTheConditionIsFalse) {
+TEST(Evaluate, LoopsRunUntilTheConditionIsFalse) {
   EXPECT_EQ(numbers(run(kLoop, {item_of(floats({}, {2}))}).outputs[0]), std::vector<float>{162});
 }
 
-TEST(Loops, EndAtTheLimitOfOperators) {
+TEST(Evaluate, LoopsEndAtTheLimitOfOperators) {
   EvaluateOptions options;
   options.max_nodes = 100;
   EXPECT_NE(run(kLoop, {item_of(floats({}, {0}))}, options).error.find("more than 100 operators would run"),
             std::string::npos);
 }
 
-TEST(Scans, CarryAndStack) {
-  const Outcome r =
-      run("method f(%x: f32[3,2], %h: f32[2]) {\n  %f: f32[2], %o: f32[3,2] = berth::scan(3, [%h], [%x]) {\n"
-          "    (%c: f32[2], %e: f32[2])\n    %n: f32[2] = aten::add.Tensor(%c, %e)\n    yield %n, %n\n  }\n"
-          "  return %f, %o\n}\n",
-          {item_of(floats({3, 2}, {1, 2, 3, 4, 5, 6})), item_of(floats({2}, {10, 20}))});
+TEST(Evaluate, ScansCarryAndStack) {
+  const Outcome r = run(R"(
+    method f(%x: f32[3,2], %h: f32[2]) {
+      %f: f32[2], %o: f32[3,2] = berth::scan(3, [%h], [%x]) {
+        (%c: f32[2], %e: f32[2])
+        %n: f32[2] = aten::add.Tensor(%c, %e)
+        yield %n, %n
+      }
+      return %f, %o
+    })",
+                        {item_of(floats({3, 2}, {1, 2, 3, 4, 5, 6})), item_of(floats({2}, {10, 20}))});
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{19, 32}));
   EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{11, 22, 14, 26, 19, 32}));
 }
 
-TEST(States, AreReadAsTheyWereAndWrittenAtTheEnd) {
+TEST(Evaluate, StatesAreReadBeforeTheyAreWrittenAtTheEnd) {
   std::map<ir::StateId, Array> states;
   EvaluateOptions options;
   options.states = &states;
-  const std::string text =
-      "state @s: f32[1] = splat<5.0>\nmethod f(%x: f32[1]) {\n  %a: f32[1] = berth::state_read() @s\n"
-      "  %b: f32[1] = aten::add.Tensor(%a, %x)\n  berth::state_write(%b) @s\n"
-      "  %again: f32[1] = berth::state_read() @s\n  return %again\n}\n";
+  const std::string text = R"(
+    state @s: f32[1] = splat<5.0>
+    method f(%x: f32[1]) {
+      %a: f32[1] = berth::state_read() @s
+      %b: f32[1] = aten::add.Tensor(%a, %x)
+      berth::state_write(%b) @s
+      %again: f32[1] = berth::state_read() @s
+      return %again
+    })";
   EXPECT_EQ(numbers(run(text, {item_of(floats({1}, {1}))}, options).outputs[0]), std::vector<float>{5});
   EXPECT_EQ(numbers(run(text, {item_of(floats({1}, {1}))}, options).outputs[0]), std::vector<float>{6});
-  EXPECT_EQ(numbers(item_of(states[0])), std::vector<float>{7});
+  EXPECT_EQ(numbers(item_of(states[{0}])), std::vector<float>{7});
 }
 
-TEST(AnOperatorThatWritesItsArgument, WritesACopy) {
-  const Outcome r = run("method f(%x: f32[2], %y: f32[2]) {\n  %z: f32[2] = aten::copy_(%x, %y)\n  return %x, %z\n}\n",
+TEST(Evaluate, AnOperatorThatWritesItsArgumentWritesACopy) {
+  const Outcome r = run(R"(
+    method f(%x: f32[2], %y: f32[2]) {
+      %z: f32[2] = aten::copy_(%x, %y)
+      return %x, %z
+    })",
                         {item_of(floats({2}, {1, 2})), item_of(floats({2}, {3, 4}))});
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{1, 2}));
   EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{3, 4}));
 }
 
-constexpr char kDevices[] =
-    "const @w: f32[2] = splat<3.0>\ndelegate @d \"berth.sim\" {target_device = \"sim:0\"}\n"
-    "delegate @far \"elsewhere\" = hex\"00\"\n"
-    "method f(%x: f32[2]) {\n  %w: f32[2] = const @w\n  %a: f32[2]@sim:0 = et_copy::_h2d_copy(%x)\n"
-    "  %b: f32[2]@sim:0, %c: f32[2]@sim:0 = berth::delegate([%a]) @d {\n    (%i: f32[2]@sim:0)\n"
-    "    %k: f32[2]@sim:0 = aten::mul.Tensor(%i, %w)\n    yield %k, %i\n  }\n"
-    "  %e: f32[2]@sim:0 = berth::_d2d_copy(%b)\n  %y: f32[2] = et_copy::_d2h_copy(%e)\n  return %y, %c\n}\n"
-    "method g(%x: f32[2]) {\n  %y: f32[2] = berth::delegate([%x]) @far \"Part_1\"\n  return %y\n}\n";
+constexpr char kDevices[] = R"(
+  const @w: f32[2] = splat<3.0>
+  delegate @d "berth.sim" {target_device = "sim:0"}
+  delegate @far "elsewhere" = hex"00"
+  method f(%x: f32[2]) {
+    %w: f32[2] = const @w
+    %a: f32[2]@sim:0 = et_copy::_h2d_copy(%x)
+    %b: f32[2]@sim:0, %c: f32[2]@sim:0 = berth::delegate([%a]) @d {
+      (%i: f32[2]@sim:0)
+      %k: f32[2]@sim:0 = aten::mul.Tensor(%i, %w)
+      yield %k, %i
+    }
+    %e: f32[2]@sim:0 = berth::_d2d_copy(%b)
+    %y: f32[2] = et_copy::_d2h_copy(%e)
+    return %y, %c
+  }
+  method g(%x: f32[2]) {
+    %y: f32[2] = berth::delegate([%x]) @far "Part_1"
+    return %y
+  })";
 
-TEST(Devices, MeanNothingToNumbers) {
+TEST(Evaluate, DevicesDoNotChangeNumbers) {
   const Outcome r = run(kDevices, {item_of(floats({2}, {1, -2}))});
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(numbers(r.outputs[0]), (std::vector<float>{3, -6}));
   EXPECT_EQ(numbers(r.outputs[1]), (std::vector<float>{1, -2}));
 }
 
-TEST(Devices, ACopyKeepsEveryTypeAndShape) {
+TEST(Evaluate, DeviceCopiesKeepEveryTypeAndShape) {
   for (const char* type : {"f32[2,3]", "f16[3]", "i32[4]", "i64[]", "f32[0,3]"}) {
     auto module = ir::parse("method f(%x: " + std::string(type) + ") {\n  %a: " + type +
                                 "@cuda:1 = et_copy::_h2d_copy(%x)\n  %b: " + type +
@@ -162,7 +219,7 @@ TEST(Devices, ACopyKeepsEveryTypeAndShape) {
     Array x;
     x.dtype = in.dtype;
     for (ir::Dim size : in.shape) x.sizes.push_back(static_cast<int32_t>(size.value));
-    for (size_t i = 0; i < static_cast<size_t>(x.numel()) * element_size(x.dtype); ++i) {
+    for (size_t i = 0; i < x.numel() * element_size(x.dtype); ++i) {
       x.bytes.push_back(static_cast<uint8_t>(i + 1));
     }
     const auto outputs = evaluate(*module, module->methods[0], {item_of(x)});
@@ -177,7 +234,7 @@ TEST(Devices, ACopyKeepsEveryTypeAndShape) {
   }
 }
 
-TEST(Devices, WhatWasCompiledElsewhereCannotBeEvaluated) {
+TEST(Evaluate, CompiledPayloadsCannotBeEvaluated) {
   auto module = ir::parse(kDevices, "t");
   ASSERT_TRUE(module.ok());
   const auto outputs = evaluate(*module, module->methods[1], {item_of(floats({2}, {1, 2}))});
@@ -187,39 +244,63 @@ TEST(Devices, WhatWasCompiledElsewhereCannotBeEvaluated) {
             "berth::delegate \"Part_1\": @far is compiled already, only \"elsewhere\" can run it");
 }
 
-TEST(Failures, NameTheNode) {
-  const Outcome r =
-      run("const @i: i64[1] = dense<[9]>\nmethod f(%x: f32[2,2]) {\n  %i: i64[1] = const @i\n"
-          "  %y: f32[1,2] = aten::embedding(%x, %i) \"Gather_3\"\n  return %y\n}\n",
-          {item_of(floats({2, 2}, {1, 2, 3, 4}))});
+TEST(Evaluate, FailuresNameTheNode) {
+  const Outcome r = run(R"(
+    const @i: i64[1] = dense<[9]>
+    method f(%x: f32[2,2]) {
+      %i: i64[1] = const @i
+      %y: f32[1,2] = aten::embedding(%x, %i) "Gather_3"
+      return %y
+    })",
+                        {item_of(floats({2, 2}, {1, 2, 3, 4}))});
   EXPECT_EQ(r.error.find("aten::embedding \"Gather_3\": "), 0u) << r.error;
-  EXPECT_NE(run("method f(%x: f32[2]) {\n  return %x\n}\n", {}).error.find("expected 1 inputs, found 0"),
+  EXPECT_NE(run(R"(
+    method f(%x: f32[2]) {
+      return %x
+    })",
+                {})
+                .error.find("expected 1 inputs, found 0"),
             std::string::npos);
-  EXPECT_NE(
-      run("method f(%x: f32[2]) {\n  return %x\n}\n", {item_of(floats({3}, {1, 2, 3}))}).error.find("%x as f32[2]"),
-      std::string::npos);
+  EXPECT_NE(run(R"(
+    method f(%x: f32[2]) {
+      return %x
+    })",
+                {item_of(floats({3}, {1, 2, 3}))})
+                .error.find("%x as f32[2]"),
+            std::string::npos);
 }
 
-TEST(Memory, IsLimited) {
+TEST(Evaluate, MemoryIsLimited) {
   EvaluateOptions options;
   options.max_bytes = 1 << 20;
-  const Outcome r = run("method f() {\n  %y: f32[1000000] = aten::full([1000000], 1.0)\n  return %y\n}\n", {}, options);
+  const Outcome r = run(R"(
+    method f() {
+      %y: f32[1000000] = aten::full([1000000], 1.0)
+      return %y
+    })",
+                        {}, options);
   EXPECT_NE(r.error.find("needs more memory"), std::string::npos);
 }
 
-TEST(ANodeOnConstants, ReadsThemWhereverTheyLie) {
-  auto module = ir::parse(
-      "const @a: f32[2,3] = splat<2.0>\nconst @b: f32[3]= dense<[1.0, 2.0, 3.0]>\nmethod f() {\n"
-      "  %a: f32[2,3] = const @a\n  %b: f32[3] = const @b\n  %y: f32[2,3] = aten::mul.Tensor(%a, %b)\n  return %y\n}\n",
-      "t");
+TEST(Evaluate, ANodeOnConstantsAloneCanBeEvaluated) {
+  auto module = ir::parse(R"(
+    const @a: f32[2,3] = splat<2.0>
+    const @b: f32[3]= dense<[1.0, 2.0, 3.0]>
+    method f() {
+      %a: f32[2,3] = const @a
+      %b: f32[3] = const @b
+      %y: f32[2,3] = aten::mul.Tensor(%a, %b)
+      return %y
+    })",
+                          "t");
   ASSERT_TRUE(module.ok());
   const ir::Method& method = module->methods[0];
-  const auto blobs = evaluate_node(*module, method, method.nodes[0], 1000);
+  const auto blobs = evaluate_node(*module, method, method.nodes.back(), 1000);
   ASSERT_TRUE(blobs.ok()) << blobs.error().text();
   Array array = floats({2, 3}, {});
   array.bytes = (*blobs)[0].to_vector();
   EXPECT_EQ(numbers(item_of(array)), (std::vector<float>{2, 4, 6, 2, 4, 6}));
-  EXPECT_EQ(evaluate_node(*module, method, method.nodes[0], 20).error().code, Error::kOutOfResources);
+  EXPECT_EQ(evaluate_node(*module, method, method.nodes.back(), 20).error().code, Error::kOutOfResources);
 }
 
 }  // namespace

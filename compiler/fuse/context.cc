@@ -29,19 +29,18 @@ const char* to_string(Reason reason) {
   return "?";
 }
 
-std::vector<const targets::Target*> targets_of_nodes(const Module& module, const Method& method,
-                                                     const Targets& targets) {
-  std::vector<const targets::Target*> result(method.nodes.size(), nullptr);
+NodeTargets targets_of_nodes(const Module& module, const Method& method, const Targets& targets) {
+  NodeTargets result(method.nodes.size(), nullptr);
   ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
     for (NodeId id : graph.nodes) {
       const Node& call = method.node(id);
       if (!call.is(ir::OpId::delegate) || call.regions.empty()) continue;
-      const ir::Delegate& delegate = module.delegates[static_cast<size_t>(call.delegate)];
+      const ir::Delegate& delegate = module.delegates[call.delegate];
       const auto device = ir::delegate_device(delegate);
       for (const targets::Target& target : targets) {
         if (!device.ok() || target.backend != delegate.backend || target.device != *device) continue;
         ir::for_each_graph(method, call.regions[0], [&](const ir::Graph& region) {
-          for (NodeId inner : region.nodes) result[static_cast<size_t>(inner.index)] = &target;
+          for (NodeId inner : region.nodes) result[inner] = &target;
         });
       }
     }
@@ -51,11 +50,11 @@ std::vector<const targets::Target*> targets_of_nodes(const Module& module, const
 
 // What a delegate makes lives on its device; shape rules know the first argument's alone, which may be a constant.
 static void settle(const Module& module, Method& method, const Targets& targets) {
-  const std::vector<const targets::Target*> of = targets_of_nodes(module, method, targets);
-  for (size_t i = 0; i < of.size(); ++i) {
-    if (of[i] == nullptr || !of[i]->fuses) continue;
-    for (ValueId result : method.nodes[i].results) {
-      if (ir::TensorType* type = method.value(result).tensor()) type->device = of[i]->device;
+  const NodeTargets of = targets_of_nodes(module, method, targets);
+  for (NodeId id : of.ids()) {
+    if (of[id] == nullptr || !of[id]->fuses) continue;
+    for (ValueId result : method.nodes[id].results) {
+      if (ir::TensorType* type = method.value(result).tensor()) type->device = of[id]->device;
     }
   }
 }
@@ -63,14 +62,11 @@ static void settle(const Module& module, Method& method, const Targets& targets)
 Context::Context(Module& module, Method& method, const passes::Options& options)
     : module_(module), method_(method), options_(options), uses_(ir::count_uses(method)) {}
 
-int Context::uses(ValueId value) const {
-  const size_t at = static_cast<size_t>(value.index);
-  return at < uses_.size() ? uses_[at] : 0;
-}
+int Context::uses(ValueId value) const { return uses_.contains(value) ? uses_[value] : 0; }
 
 void Context::replaced(ValueId old, ValueId with) {
   if (uses_.size() < method_.values.size()) uses_.resize(method_.values.size());
-  uses_[static_cast<size_t>(with.index)] += uses_[static_cast<size_t>(old.index)];
+  uses_[with] += uses_[old];
 }
 
 passes::Action Context::replace(NodeId old, ValueId with) {
@@ -82,14 +78,14 @@ void Context::tell(const Node& node, Reason reason, const char* into) const {
   if (!passes::wants_why(options_, "fusion")) return;
   std::string text = to_string(reason);
   if (into[0] != '\0') text += std::string(reason == Reason::kFused ? " into " : ": ") + into;
-  passes::explain(options_, "fusion", method_, node, text);
+  passes::remark(options_, "fusion", method_, node, text);
 }
 
 Expected<passes::Changed> rewrite_regions(Module& module, const Targets& targets, const passes::Options& options,
                                           const std::function<Visit()>& visit_of) {
   passes::Changed changed = passes::Changed::kNo;
   for (Method& method : module.methods) {
-    std::vector<bool> fuses;
+    IdVector<NodeId, bool> fuses;
     for (const targets::Target* target : targets_of_nodes(module, method, targets)) {
       fuses.push_back(target != nullptr && target->fuses);
     }
@@ -97,7 +93,7 @@ Expected<passes::Changed> rewrite_regions(Module& module, const Targets& targets
     Context context(module, method, options);
     const Visit visit = visit_of();
     const passes::Visitor visitor = [&](ir::Builder& build, NodeId id, bool*) -> Expected<passes::Action> {
-      if (!fuses[static_cast<size_t>(id.index)] || !method.node(id).regions.empty()) return passes::Action::keep();
+      if (!fuses[id] || !method.node(id).regions.empty()) return passes::Action::keep();
       return visit(context, build, id);
     };
     BERTH_ASSIGN_OR_RETURN(const passes::Changed one, passes::rewrite(module, method, visitor));
@@ -112,13 +108,13 @@ Expected<passes::Changed> for_each_region(
     const std::function<Expected<bool>(Method& method, const targets::Target& target, ir::Graph& region)>& f) {
   passes::Changed changed = passes::Changed::kNo;
   for (Method& method : module.methods) {
-    const std::vector<const targets::Target*> of = targets_of_nodes(module, method, targets);
+    const NodeTargets of = targets_of_nodes(module, method, targets);
     std::vector<std::pair<NodeId, const targets::Target*>> calls;
     ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
       for (NodeId id : graph.nodes) {
         const Node& node = method.node(id);
         if (!node.is(ir::OpId::delegate) || node.regions.empty() || node.regions[0].nodes.empty()) continue;
-        const targets::Target* target = of[static_cast<size_t>(node.regions[0].nodes[0].index)];
+        const targets::Target* target = of[node.regions[0].nodes[0]];
         if (target != nullptr) calls.emplace_back(id, target);
       }
     });
@@ -135,7 +131,7 @@ Expected<passes::Changed> for_each_region(
 ValueId through_views(const Context& context, ValueId value) {
   while (const Node* node = context.maker(value)) {
     if (node->op->view == ir::ViewKind::kNone || context.uses(value) != 1) break;
-    const ValueId base = std::get<ValueId>(node->args[0]);
+    const ValueId base = std::get<ValueId>(node->args.front());
     if (!context.type(base).is_contiguous() || context.type(base).dtype != context.type(value).dtype) break;
     value = base;
   }

@@ -16,10 +16,11 @@ namespace berth::fuse {
 
 using Targets = std::vector<targets::Target>;
 
+using NodeTargets = IdVector<ir::NodeId, const targets::Target*>;
+
 /// The target of each node of `method`, by NodeId: the one that runs the delegate whose region the node stands in; null
 /// outside of delegates and for delegates of other backends.
-std::vector<const targets::Target*> targets_of_nodes(const ir::Module& module, const ir::Method& method,
-                                                     const Targets& targets);
+NodeTargets targets_of_nodes(const ir::Module& module, const ir::Method& method, const Targets& targets);
 
 /// A method while a pass rewrites it.
 class Context {
@@ -32,7 +33,7 @@ class Context {
 
   const ir::Node& node(ir::NodeId id) const { return method_.node(id); }
   const ir::TensorType& type(ir::ValueId id) const { return method_.tensor(id); }
-  /// The node that makes the value of argument `k` of `node`; null when no node does or the argument is no value.
+  /// The node that makes the value of argument `k` of `node`; null when no node does or the argument is not a value.
   const ir::Node* maker(const ir::Node& node, size_t k) const { return passes::defining_node(method_, node.args[k]); }
   const ir::Node* maker(ir::ValueId value) const { return passes::defining_node(method_, value); }
 
@@ -58,7 +59,7 @@ class Context {
   ir::Module& module_;
   ir::Method& method_;
   const passes::Options& options_;
-  std::vector<int> uses_;
+  IdVector<ir::ValueId, int> uses_;
 };
 
 using Visit = std::function<Expected<passes::Action>(Context& context, ir::Builder& build, ir::NodeId id)>;

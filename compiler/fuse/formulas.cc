@@ -75,7 +75,7 @@ Sum sum_of(const Context& context, ValueId value) {
   const bool add = node->is(OpId::add_out) || node->is(OpId::add_Scalar_out);
   const bool sub = node->is(OpId::sub_out) || node->is(OpId::sub_Scalar_out);
   if (!add && !sub) return {};
-  const auto alpha = context.number(node->args[2]);
+  const auto alpha = context.number(node->args[arg::add_out::alpha]);
   if (alpha != 1.0) return {};
   for (size_t k = 0; k < 2; ++k) {
     const auto number = context.number(node->args[k]);
@@ -95,8 +95,10 @@ Limits limits_of(const Context& context, ValueId value) {
     if (node->is(OpId::relu_out)) {
       low = 0;
     } else if (node->is(OpId::clamp_out) || node->is(OpId::hardtanh_out)) {
-      if (!ir::is_none(node->args[1])) low = context.number(node->args[1]).value_or(std::nan(""));
-      if (!ir::is_none(node->args[2])) high = context.number(node->args[2]).value_or(std::nan(""));
+      if (!ir::is_none(node->args[arg::clamp_out::min]))
+        low = context.number(node->args[arg::clamp_out::min]).value_or(std::nan(""));
+      if (!ir::is_none(node->args[arg::clamp_out::max]))
+        high = context.number(node->args[arg::clamp_out::max]).value_or(std::nan(""));
     } else {
       break;
     }
@@ -105,7 +107,7 @@ Limits limits_of(const Context& context, ValueId value) {
     // The inner limits, as the outer ones leave them.
     result.low = std::min(std::max(low, result.low), result.high);
     result.high = std::min(std::max(high, result.low), result.high);
-    result.value = std::get<ValueId>(node->args[0]);
+    result.value = std::get<ValueId>(node->args[arg::clamp_out::self]);
   }
   return result;
 }

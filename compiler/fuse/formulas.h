@@ -12,12 +12,12 @@ struct Factors {
 };
 
 /// `value` as a product of values of its own shape and a number: through mul and div by numbers, and mul of two
-/// tensors. At most four values; a value that is no product is its own only factor.
+/// tensors. At most four values; a value that is not a product is its own only factor.
 Factors factors_of(const Context& context, ir::ValueId value);
 /// The same of what `node` gives.
 Factors factors_of(const Context& context, const ir::Node& node);
 
-/// x + number; invalid when `value` is no such sum.
+/// x + number; invalid when `value` is not such a sum.
 struct Sum {
   ir::ValueId value;
   double number = 0;

@@ -1,35 +1,22 @@
 #include "compiler/fuse/fuse.h"
 
-#include "compiler/fuse/activations.h"
-#include "compiler/fuse/attention.h"
-#include "compiler/fuse/batch_norms.h"
-#include "compiler/fuse/concatenations.h"
-#include "compiler/fuse/elementwise.h"
-#include "compiler/fuse/group_norms.h"
-#include "compiler/fuse/layout.h"
-#include "compiler/fuse/lines.h"
-#include "compiler/fuse/lstm.h"
-#include "compiler/fuse/lstm_steps.h"
-#include "compiler/fuse/pack.h"
-#include "compiler/fuse/products.h"
-#include "compiler/fuse/shuffles.h"
+#include "compiler/fuse/channels_last.h"
+#include "compiler/fuse/conv1d_to_2d.h"
+#include "compiler/fuse/expand_batch_norms.h"
+#include "compiler/fuse/fuse_activations.h"
+#include "compiler/fuse/fuse_attention.h"
+#include "compiler/fuse/fuse_elementwise.h"
+#include "compiler/fuse/fuse_group_norms.h"
+#include "compiler/fuse/fuse_lstm.h"
+#include "compiler/fuse/fuse_products.h"
+#include "compiler/fuse/fuse_shuffles.h"
+#include "compiler/fuse/join_lstm_steps.h"
+#include "compiler/fuse/pack_weights.h"
+#include "compiler/fuse/split_concatenations.h"
 #include "compiler/passes/dce.h"
 
 namespace berth::fuse {
 namespace {
-
-bool is_fused(ir::OpId op) {
-  switch (op) {
-    case ir::OpId::fused_conv_out:
-    case ir::OpId::fused_linear_out:
-    case ir::OpId::fused_attention_out:
-    case ir::OpId::fused_elementwise_out:
-    case ir::OpId::fused_lstm_out:
-    case ir::OpId::fused_shuffle_out:
-    case ir::OpId::fused_lstm_cell_out: return true;
-    default: return false;
-  }
-}
 
 using Function = Expected<passes::Changed> (*)(ir::Module&, const Targets&, const passes::Options&);
 
@@ -64,8 +51,8 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
       pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.
       {"dce", passes::dce},
-      pass("lines_as_images", lines_as_images),
-      // Lines that nobody reads count as readers of their images.
+      pass("conv1d_to_2d", conv1d_to_2d),
+      // Unused lines count as readers of their images.
       {"dce", passes::dce},
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),
@@ -77,20 +64,20 @@ std::vector<passes::Pass> fuse_passes(const Targets& targets) {
 
 Status check_outside(const ir::Module& module) {
   for (const ir::Method& method : module.methods) {
-    std::vector<bool> inside(method.nodes.size(), false);
+    IdVector<ir::NodeId, bool> inside(method.nodes.size());
     std::vector<ir::NodeId> found;
     ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
       for (ir::NodeId id : graph.nodes) {
         const ir::Node& node = method.node(id);
-        if (is_fused(node.op->id)) found.push_back(id);
+        if (node.op->is_fused()) found.push_back(id);
         if (!node.is(ir::OpId::delegate) || node.regions.empty()) continue;
         ir::for_each_graph(method, node.regions[0], [&](const ir::Graph& region) {
-          for (ir::NodeId inner : region.nodes) inside[static_cast<size_t>(inner.index)] = true;
+          for (ir::NodeId inner : region.nodes) inside[inner] = true;
         });
       }
     });
     for (ir::NodeId id : found) {
-      if (inside[static_cast<size_t>(id.index)]) continue;
+      if (inside[id]) continue;
       const ir::Node& node = method.node(id);
       return Failure{
           Error::kNotSupported,

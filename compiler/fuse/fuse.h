@@ -1,4 +1,4 @@
-// fuse: what stands in the regions of delegates, in fewer and larger operators, for targets that have kernels for them.
+// Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
 //     fuse_activations   formulas of hard-swish, silu, gelu, … become one step each
 //     fuse_group_norms   norms of rows that stand for groups of channels
@@ -10,13 +10,13 @@
 //     fuse_shuffles      concatenation, channel shuffle, split
 //     expand_batch_norms those without a convolution, as a product and a sum
 //     fuse_elementwise   chains of element-wise operators
-//     lines_as_images    convolutions over one axis as those over two
+//     conv1d_to_2d    convolutions over one axis as those over two
 //     channels_last      images with the channels innermost
 //     pack_weights       weights in the order in which they are read
 //
-// The passes follow the placement (compiler/place/place.h), because what may be fused is what one delegate holds; they
-// change nothing outside of delegates. They make operators "berth::…" of format/operators.def, which never stand in a
-// program itself. `--why fusion` tells of all of them, the name of a pass of that one.
+// The passes follow placement (compiler/pipeline.h), because what may be fused is what one delegate holds; they change
+// nothing outside of delegates. They make operators whose role in format/operators.def is FUSED, which never stand in a
+// program itself. `--why fusion` logs the decisions of all of them, the name of a pass those of that pass.
 #pragma once
 
 #include <vector>

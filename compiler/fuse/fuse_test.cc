@@ -4,7 +4,8 @@
 
 #include <pthread.h>
 
-#include "compiler/fuse/testing.h"
+#include "base/text_testing.h"
+#include "compiler/fuse/fuse_testing.h"
 #include "compiler/passes/fold_constants.h"
 
 namespace berth::fuse {
@@ -40,10 +41,12 @@ const std::string kConv =
     "%c: f32[1,4,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n";
 const std::string kImages = "%x: f32[1,3,6,6], %r: f32[1,4,6,6]";
 
-TEST(AConvolutionTakesAlong, BiasResidualAndActivation) {
-  const Fused one = fused(with(kConvWeights, kImages,
-                               kConv + "%s: f32[1,4,6,6] = aten::add.Tensor(%r, %c, 1)\n"
-                                       "%y: f32[1,4,6,6] = aten::relu(%s)\nreturn %y\n"));
+TEST(Fuse, AConvolutionTakesBiasResidualAndActivation) {
+  const Fused one = fused(with(kConvWeights, kImages, kConv + R"(
+    %s: f32[1,4,6,6] = aten::add.Tensor(%r, %c, 1)
+    %y: f32[1,4,6,6] = aten::relu(%s)
+    return %y
+  )"));
   EXPECT_EQ(one.operators(),
             "dim_order_ops::_clone_dim_order dim_order_ops::_clone_dim_order berth::conv "
             "dim_order_ops::_clone_dim_order");
@@ -51,192 +54,208 @@ TEST(AConvolutionTakesAlong, BiasResidualAndActivation) {
   EXPECT_TRUE(one.says("fused into berth::conv"));
 }
 
-TEST(NothingFollowsAnActivation, SoASumAfterItStays) {
-  const Fused one = fused(with(kConvWeights, kImages,
-                               kConv + "%s: f32[1,4,6,6] = aten::relu(%c)\n"
-                                       "%y: f32[1,4,6,6] = aten::add.Tensor(%s, %r, 1)\nreturn %y\n"));
+TEST(Fuse, NothingFusesAfterAnActivation) {
+  const Fused one = fused(with(kConvWeights, kImages, kConv + R"(
+    %s: f32[1,4,6,6] = aten::relu(%c)
+    %y: f32[1,4,6,6] = aten::add.Tensor(%s, %r, 1)
+    return %y
+  )"));
   EXPECT_NE(one.operators().find("aten::add.Tensor"), std::string::npos) << one.text;
   EXPECT_TRUE(one.says("activation-before"));
 }
 
-TEST(WhatOthersReadToo, IsNotFused) {
-  const Fused one = fused(with(kConvWeights, kImages, kConv + "%y: f32[1,4,6,6] = aten::relu(%c)\nreturn %y, %c\n"));
+TEST(Fuse, ValuesWithOtherReadersAreNotFused) {
+  const Fused one = fused(with(kConvWeights, kImages, kConv + R"(
+    %y: f32[1,4,6,6] = aten::relu(%c)
+    return %y, %c
+  )"));
   EXPECT_NE(one.operators().find("aten::relu"), std::string::npos) << one.text;
   EXPECT_TRUE(one.says("result-read-elsewhere"));
 }
 
-TEST(AWeightThatIsComputed, IsNotConstant) {
-  const Fused one = fused(
-      "method forward(%x: f32[1,3,6,6], %w: f32[4,3,3,3]) {\n%c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, "
-      "1], "
-      "[0, 0], [1, 1], false, [0, 0], 1)\nreturn %c\n}\n");
+TEST(Fuse, AComputedWeightIsNotConstant) {
+  const Fused one = fused(R"(
+    method forward(%x: f32[1,3,6,6], %w: f32[4,3,3,3]) {
+      %c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      return %c
+    })");
   EXPECT_NE(one.operators().find("aten::convolution"), std::string::npos) << one.text;
   EXPECT_TRUE(one.says("not-constant"));
 }
 
-TEST(OtherTypesThanF32, StayAsTheyAre) {
-  const Fused one = fused(
-      "const @w: f64[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>\nmethod forward(%x: f64[3,2]) {\n%w: f64[2,2] = const @w\n"
-      "%y: f64[3,2] = aten::mm(%x, %w)\nreturn %y\n}\n");
+TEST(Fuse, OtherTypesThanF32StayUnfused) {
+  const Fused one = fused(R"(
+    const @w: f64[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    method forward(%x: f64[3,2]) {
+      %w: f64[2,2] = const @w
+      %y: f64[3,2] = aten::mm(%x, %w)
+      return %y
+    })");
   EXPECT_EQ(one.operators(), "aten::mm");
   EXPECT_TRUE(one.says("dtype"));
 }
 
-TEST(AResidualIsAsLargeAsTheResult, OrStaysASum) {
-  const Fused one = fused(with(kConvWeights, "%x: f32[1,3,6,6], %r: f32[1,4,1,6]",
-                               kConv + "%y: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)\nreturn %y\n"));
+TEST(Fuse, AResidualIsAsLargeAsTheResultOrStaysASum) {
+  const Fused one = fused(with(kConvWeights, "%x: f32[1,3,6,6], %r: f32[1,4,1,6]", kConv + R"(
+    %y: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)
+    return %y
+  )"));
   EXPECT_NE(one.operators().find("aten::add.Tensor"), std::string::npos) << one.text;
   EXPECT_TRUE(one.says("shape-differs"));
 }
 
-TEST(ASumWithAFactor, IsNoResidual) {
-  const Fused one =
-      fused(with(kConvWeights, kImages, kConv + "%y: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 2)\nreturn %y\n"));
+TEST(Fuse, ASumWithAFactorIsNotAResidual) {
+  const Fused one = fused(with(kConvWeights, kImages, kConv + R"(
+    %y: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 2)
+    return %y
+  )"));
   EXPECT_NE(one.operators().find("aten::add.Tensor"), std::string::npos) << one.text;
   EXPECT_TRUE(one.says("scaled"));
 }
 
-TEST(OneResidualIsAdded, TheSecondStaysASum) {
-  const Fused one = fused(with(kConvWeights, kImages,
-                               kConv + "%s: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)\n"
-                                       "%t: f32[1,4,6,6] = aten::sigmoid(%r)\n"
-                                       "%y: f32[1,4,6,6] = aten::add.Tensor(%s, %t, 1)\nreturn %y\n"));
+TEST(Fuse, ASecondResidualStaysASum) {
+  const Fused one = fused(with(kConvWeights, kImages, kConv + R"(
+    %s: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)
+    %t: f32[1,4,6,6] = aten::sigmoid(%r)
+    %y: f32[1,4,6,6] = aten::add.Tensor(%s, %t, 1)
+    return %y
+  )"));
   EXPECT_TRUE(one.says("residual-already"));
 }
 
-TEST(AConstantAChannel, IsABias) {
-  const Fused one =
-      fused(with({{"w", {4, 3, 1, 1}}, {"b", {1, 4, 1, 1}}}, "%x: f32[2,3,5,5]",
-                 "%c: f32[2,4,5,5] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], "
-                 "1)\n%y: f32[2,4,5,5] = aten::add.Tensor(%c, %b, 1)\nreturn %y\n"));
+TEST(Fuse, AConstantPerChannelIsABias) {
+  const Fused one = fused(with({{"w", {4, 3, 1, 1}}, {"b", {1, 4, 1, 1}}}, "%x: f32[2,3,5,5]", R"(
+    %c: f32[2,4,5,5] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %y: f32[2,4,5,5] = aten::add.Tensor(%c, %b, 1)
+    return %y
+  )"));
   EXPECT_EQ(one.operators().find("aten::add"), std::string::npos) << one.text;
 }
 
-TEST(AProductIsFollowedThroughViews, ByResidualAndActivation) {
-  const Fused one = fused(with({{"w", {3, 5}}, {"b", {5}}}, "%x: f32[2,2,3], %r: f32[2,2,5]",
-                               "%v: f32[4,3] = aten::view_copy(%x, [4, 3])\n"
-                               "%m: f32[4,5] = aten::addmm(%b, %v, %w, 1, 1)\n"
-                               "%u: f32[2,2,5] = aten::view_copy(%m, [2, 2, 5])\n"
-                               "%s: f32[2,2,5] = aten::add.Tensor(%u, %r, 1)\n"
-                               "%y: f32[2,2,5] = aten::gelu(%s, \"tanh\")\nreturn %y\n"));
+TEST(Fuse, AProductTakesResidualAndActivationThroughViews) {
+  const Fused one = fused(with({{"w", {3, 5}}, {"b", {5}}}, "%x: f32[2,2,3], %r: f32[2,2,5]", R"(
+    %v: f32[4,3] = aten::view_copy(%x, [4, 3])
+    %m: f32[4,5] = aten::addmm(%b, %v, %w, 1, 1)
+    %u: f32[2,2,5] = aten::view_copy(%m, [2, 2, 5])
+    %s: f32[2,2,5] = aten::add.Tensor(%u, %r, 1)
+    %y: f32[2,2,5] = aten::gelu(%s, "tanh")
+    return %y
+  )"));
   EXPECT_EQ(one.operators(), "berth::linear") << one.text;
 }
 
-TEST(ScaledProducts, StayAsTheyAre) {
-  const Fused one = fused(
-      with({{"w", {3, 5}}, {"b", {5}}}, "%x: f32[4,3]", "%m: f32[4,5] = aten::addmm(%b, %x, %w, 1, 0.5)\nreturn %m\n"));
+TEST(Fuse, ScaledProductsStayUnfused) {
+  const Fused one = fused(with({{"w", {3, 5}}, {"b", {5}}}, "%x: f32[4,3]", R"(
+    %m: f32[4,5] = aten::addmm(%b, %x, %w, 1, 0.5)
+    return %m
+  )"));
   EXPECT_EQ(one.operators(), "aten::addmm");
   EXPECT_TRUE(one.says("scaled"));
 }
 
 std::string formula(const std::string& nodes) {
-  return fused("method forward(%x: f32[3,40]) {\n" + nodes + "return %y\n}\n").text;
+  return fused("method forward(%x: f32[3,40]) {\n" + nodes + R"(
+    return %y
+    })")
+      .text;
 }
 
 bool is_one_step(const std::string& text, int op) {
   return text.find("berth::elementwise([%x.in], [" + std::to_string(op) + ", 0, 0, 0], [])") != std::string::npos;
 }
 
-TEST(FormulasOfActivations, AreKnown) {
-  const std::string limited =
-      "%a: f32[3,40] = aten::add.Scalar(%x, 3, 1)\n%l: f32[3,40] = aten::clamp(%a, 0, none)\n"
-      "%h: f32[3,40] = aten::clamp(%l, none, 6)\n";
+TEST(Fuse, FormulasOfActivationsAreRecognised) {
+  const std::string limited = R"(
+    %a: f32[3,40] = aten::add.Scalar(%x, 3, 1)
+    %l: f32[3,40] = aten::clamp(%a, 0, none)
+    %h: f32[3,40] = aten::clamp(%l, none, 6)
+  )";
   EXPECT_TRUE(is_one_step(formula(limited + "%y: f32[3,40] = aten::div.Scalar(%h, 6)\n"), 23));
-  EXPECT_TRUE(is_one_step(formula(limited + "%m: f32[3,40] = aten::mul.Tensor(%x, %h)\n"
-                                            "%y: f32[3,40] = aten::mul.Scalar(%m, 0.16666666666666666)\n"),
+  EXPECT_TRUE(is_one_step(formula(limited + R"(
+    %m: f32[3,40] = aten::mul.Tensor(%x, %h)
+    %y: f32[3,40] = aten::mul.Scalar(%m, 0.16666666666666666)
+  )"),
                           24));
-  EXPECT_TRUE(
-      is_one_step(formula("%s: f32[3,40] = aten::sigmoid(%x)\n%y: f32[3,40] = aten::mul.Tensor(%s, %x)\n"), 22));
-  EXPECT_TRUE(
-      is_one_step(formula("%d: f32[3,40] = aten::div.Scalar(%x, 1.4142135381698608)\n"
-                          "%e: f32[3,40] = aten::erf(%d)\n%p: f32[3,40] = aten::add.Scalar(%e, 1.0, 1)\n"
-                          "%m: f32[3,40] = aten::mul.Tensor(%x, %p)\n%y: f32[3,40] = aten::mul.Scalar(%m, 0.5)\n"),
-                  25));
-  EXPECT_TRUE(is_one_step(formula("%q: f32[3,40] = aten::pow.Tensor_Scalar(%x, 3)\n"
-                                  "%k: f32[3,40] = aten::mul.Scalar(%q, 0.044715)\n"
-                                  "%a: f32[3,40] = aten::add.Tensor(%x, %k, 1)\n"
-                                  "%i: f32[3,40] = aten::mul.Scalar(%a, 0.7978845608028654)\n"
-                                  "%t: f32[3,40] = aten::tanh(%i)\n%p: f32[3,40] = aten::add.Scalar(%t, 1, 1)\n"
-                                  "%h: f32[3,40] = aten::mul.Scalar(%x, 0.5)\n"
-                                  "%y: f32[3,40] = aten::mul.Tensor(%h, %p)\n"),
+  EXPECT_TRUE(is_one_step(formula(R"(
+    %s: f32[3,40] = aten::sigmoid(%x)
+    %y: f32[3,40] = aten::mul.Tensor(%s, %x)
+  )"),
+                          22));
+  EXPECT_TRUE(is_one_step(formula(R"(
+    %d: f32[3,40] = aten::div.Scalar(%x, 1.4142135381698608)
+    %e: f32[3,40] = aten::erf(%d)
+    %p: f32[3,40] = aten::add.Scalar(%e, 1.0, 1)
+    %m: f32[3,40] = aten::mul.Tensor(%x, %p)
+    %y: f32[3,40] = aten::mul.Scalar(%m, 0.5)
+  )"),
+                          25));
+  EXPECT_TRUE(is_one_step(formula(R"(
+    %q: f32[3,40] = aten::pow.Tensor_Scalar(%x, 3)
+    %k: f32[3,40] = aten::mul.Scalar(%q, 0.044715)
+    %a: f32[3,40] = aten::add.Tensor(%x, %k, 1)
+    %i: f32[3,40] = aten::mul.Scalar(%a, 0.7978845608028654)
+    %t: f32[3,40] = aten::tanh(%i)
+    %p: f32[3,40] = aten::add.Scalar(%t, 1, 1)
+    %h: f32[3,40] = aten::mul.Scalar(%x, 0.5)
+    %y: f32[3,40] = aten::mul.Tensor(%h, %p)
+  )"),
                           26));
 }
 
-TEST(FormulasThatAreAlmostActivations, AreTakenByTheirWord) {
-  const std::string text = formula(
-      "%a: f32[3,40] = aten::add.Scalar(%x, 3, 1)\n%h: f32[3,40] = aten::clamp(%a, 0, 5)\n"
-      "%y: f32[3,40] = aten::div.Scalar(%h, 6)\n");
+TEST(Fuse, FormulasThatAreAlmostActivationsStay) {
+  const std::string text = formula(R"(
+    %a: f32[3,40] = aten::add.Scalar(%x, 3, 1)
+    %h: f32[3,40] = aten::clamp(%a, 0, 5)
+    %y: f32[3,40] = aten::div.Scalar(%h, 6)
+  )");
   EXPECT_FALSE(is_one_step(text, 23)) << text;
 }
 
 // Three heads of four columns over five tokens, as exporters write it.
 std::string attention(const std::string& mask_type, const std::string& mask, const std::string& sum, int batch) {
-  const std::string b = std::to_string(batch);
-  const std::string bh = std::to_string(3 * batch);
-  return mask + "method forward(%x: f32[" + b + ",5,36]" + mask_type + ") {\n" +
-         (mask.empty() ? "" : "%m: f32[5,5] = const @m\n") + "%v: f32[" + b + ",5,3,3,4] = aten::view_copy(%x, [" + b +
-         ", 5, 3, 3, 4])\n"
-         "%p: f32[3," +
-         b +
-         ",3,5,4] = aten::permute_copy(%v, [2, 0, 3, 1, 4])\n"
-         "%q: f32[" +
-         b +
-         ",3,5,4] = aten::select_copy.int(%p, 0, 0)\n"
-         "%k: f32[" +
-         b +
-         ",3,5,4] = aten::select_copy.int(%p, 0, 1)\n"
-         "%w: f32[" +
-         b +
-         ",3,5,4] = aten::select_copy.int(%p, 0, 2)\n"
-         "%t: f32[" +
-         b +
-         ",3,4,5] = aten::permute_copy(%k, [0, 1, 3, 2])\n"
-         "%q3: f32[" +
-         bh + ",5,4] = aten::view_copy(%q, [" + bh +
-         ", 5, 4])\n"
-         "%t3: f32[" +
-         bh + ",4,5] = aten::view_copy(%t, [" + bh +
-         ", 4, 5])\n"
-         "%s: f32[" +
-         bh +
-         ",5,5] = aten::bmm(%q3, %t3)\n"
-         "%s4: f32[" +
-         b + ",3,5,5] = aten::view_copy(%s, [" + b +
-         ", 3, 5, 5])\n"
-         "%d: f32[" +
-         b + ",3,5,5] = aten::mul.Scalar(%s4, 0.5)\n" + sum + "%f: f32[" + b +
-         ",3,5,5] = aten::_softmax(%e, 3, false)\n"
-         "%f3: f32[" +
-         bh + ",5,5] = aten::view_copy(%f, [" + bh +
-         ", 5, 5])\n"
-         "%w3: f32[" +
-         bh + ",5,4] = aten::view_copy(%w, [" + bh +
-         ", 5, 4])\n"
-         "%o: f32[" +
-         bh +
-         ",5,4] = aten::bmm(%f3, %w3)\n"
-         "%o4: f32[" +
-         b + ",3,5,4] = aten::view_copy(%o, [" + b +
-         ", 3, 5, 4])\n"
-         "%r: f32[" +
-         b +
-         ",5,3,4] = aten::permute_copy(%o4, [0, 2, 1, 3])\n"
-         "%y: f32[" +
-         b + ",5,12] = aten::view_copy(%r, [" + b + ", 5, 12])\nreturn %y\n}\n";
+  return mask + filled(R"(
+    method forward(%x: f32[$n,5,36]$mask_type) {
+      $mask
+      %v: f32[$n,5,3,3,4] = aten::view_copy(%x, [$n, 5, 3, 3, 4])
+      %p: f32[3,$n,3,5,4] = aten::permute_copy(%v, [2, 0, 3, 1, 4])
+      %q: f32[$n,3,5,4] = aten::select_copy.int(%p, 0, 0)
+      %k: f32[$n,3,5,4] = aten::select_copy.int(%p, 0, 1)
+      %w: f32[$n,3,5,4] = aten::select_copy.int(%p, 0, 2)
+      %t: f32[$n,3,4,5] = aten::permute_copy(%k, [0, 1, 3, 2])
+      %q3: f32[$heads,5,4] = aten::view_copy(%q, [$heads, 5, 4])
+      %t3: f32[$heads,4,5] = aten::view_copy(%t, [$heads, 4, 5])
+      %s: f32[$heads,5,5] = aten::bmm(%q3, %t3)
+      %s4: f32[$n,3,5,5] = aten::view_copy(%s, [$n, 3, 5, 5])
+      %d: f32[$n,3,5,5] = aten::mul.Scalar(%s4, 0.5)
+      $sum
+      %f: f32[$n,3,5,5] = aten::_softmax(%e, 3, false)
+      %f3: f32[$heads,5,5] = aten::view_copy(%f, [$heads, 5, 5])
+      %w3: f32[$heads,5,4] = aten::view_copy(%w, [$heads, 5, 4])
+      %o: f32[$heads,5,4] = aten::bmm(%f3, %w3)
+      %o4: f32[$n,3,5,4] = aten::view_copy(%o, [$n, 3, 5, 4])
+      %r: f32[$n,5,3,4] = aten::permute_copy(%o4, [0, 2, 1, 3])
+      %y: f32[$n,5,12] = aten::view_copy(%r, [$n, 5, 12])
+      return %y
+    })",
+                       {{"mask_type", mask_type},
+                        {"mask", mask.empty() ? "" : "%m: f32[5,5] = const @m"},
+                        {"sum", sum},
+                        {"n", std::to_string(batch)},
+                        {"heads", std::to_string(3 * batch)}});
 }
 
 std::string plus_mask(int batch) {
   return "%e: f32[" + std::to_string(batch) + ",3,5,5] = aten::add.Tensor(%d, %m, 1)\n";
 }
 
-TEST(AttentionWrittenOut, IsOneOperatorOverTheRowsOfTokens) {
+TEST(Fuse, AttentionWrittenOutIsOneOperatorOverTheRowsOfTokens) {
   const Fused plain = fused(attention("", "", "%e: f32[1,3,5,5] = aten::mul.Scalar(%d, 0.75)\n", 1));
   EXPECT_EQ(plain.operators(), "berth::attention") << plain.text;
   EXPECT_NE(plain.text.find("none, 3, 4, 0, 12, 24, 0.375, false)"), std::string::npos) << plain.text;
   EXPECT_EQ(fused(attention(", %m: f32[5,5]", "", plus_mask(2), 2)).operators(), "berth::attention");
 }
 
-TEST(AMaskOfWhatComesLater, IsCausal) {
+TEST(Fuse, AMaskOfLaterTokensIsCausal) {
   std::string mask = "const @m: f32[5,5] = dense<[";
   for (int i = 0; i < 25; ++i) mask += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 ? "0.0" : "-inf");
   const Fused causal = fused(attention("", mask + "]>\n", plus_mask(1), 1));
@@ -248,7 +267,7 @@ TEST(AMaskOfWhatComesLater, IsCausal) {
   EXPECT_NE(masked.text.find("0.5, false)"), std::string::npos) << masked.text;
 }
 
-TEST(ScoresThatOthersRead, StayWrittenOut) {
+TEST(Fuse, ScoresWithOtherReadersStayWrittenOut) {
   std::string text = attention("", "", "%e: f32[1,3,5,5] = aten::mul.Scalar(%d, 0.75)\n", 1);
   text.replace(text.find("return %y"), 9, "return %y, %f");
   const Fused one = fused(text);
@@ -258,23 +277,25 @@ TEST(ScoresThatOthersRead, StayWrittenOut) {
 
 // Two steps of an LSTM, gates in the order i, o, f, g; step t reads row `rows[t]` of the input's part.
 std::string lstm_steps(const std::vector<std::string>& rows) {
-  std::string body = "%g: f32[2,8] = aten::addmm(%b, %x, %u, 1, 1)\n%v: f32[2,1,8] = aten::view_copy(%g, [2, 1, 8])\n";
-  std::string h = "%h0";
-  std::string c = "%c0";
-  for (size_t t = 0; t < rows.size(); ++t) {
-    const std::string n = std::to_string(t);
-    body += "%s" + n + ": f32[1,8] = aten::select_copy.int(%v, 0, " + rows[t] + ")\n%a" + n +
-            ": f32[1,8] = aten::addmm(%s" + n + ", " + h + ", %w, 1, 1)\n%p" + n + ": f32[1,6], %q" + n +
-            ": f32[1,2] = aten::split_with_sizes_copy(%a" + n + ", [6, 2], 1)\n%z" + n +
-            ": f32[1,6] = aten::sigmoid(%p" + n + ")\n%i" + n + ": f32[1,2], %o" + n + ": f32[1,2], %f" + n +
-            ": f32[1,2] = aten::split_with_sizes_copy(%z" + n + ", [2, 2, 2], 1)\n%t" + n +
-            ": f32[1,2] = aten::tanh(%q" + n + ")\n%m" + n + ": f32[1,2] = aten::mul.Tensor(%i" + n + ", %t" + n +
-            ")\n%k" + n + ": f32[1,2] = aten::mul.Tensor(%f" + n + ", " + c + ")\n%c" + std::to_string(t + 1) +
-            ": f32[1,2] = aten::add.Tensor(%k" + n + ", %m" + n + ", 1)\n%y" + n + ": f32[1,2] = aten::tanh(%c" +
-            std::to_string(t + 1) + ")\n%h" + std::to_string(t + 1) + ": f32[1,2] = aten::mul.Tensor(%o" + n + ", %y" +
-            n + ")\n";
-    h = "%h" + std::to_string(t + 1);
-    c = "%c" + std::to_string(t + 1);
+  std::string body = R"(
+    %g: f32[2,8] = aten::addmm(%b, %x, %u, 1, 1)
+    %v: f32[2,1,8] = aten::view_copy(%g, [2, 1, 8])
+  )";
+  for (size_t step = 0; step < rows.size(); ++step) {
+    body += filled(R"(
+      %s$t: f32[1,8] = aten::select_copy.int(%v, 0, $row)
+      %a$t: f32[1,8] = aten::addmm(%s$t, %h$t, %w, 1, 1)
+      %p$t: f32[1,6], %q$t: f32[1,2] = aten::split_with_sizes_copy(%a$t, [6, 2], 1)
+      %z$t: f32[1,6] = aten::sigmoid(%p$t)
+      %i$t: f32[1,2], %o$t: f32[1,2], %f$t: f32[1,2] = aten::split_with_sizes_copy(%z$t, [2, 2, 2], 1)
+      %t$t: f32[1,2] = aten::tanh(%q$t)
+      %m$t: f32[1,2] = aten::mul.Tensor(%i$t, %t$t)
+      %k$t: f32[1,2] = aten::mul.Tensor(%f$t, %c$t)
+      %c$next: f32[1,2] = aten::add.Tensor(%k$t, %m$t, 1)
+      %y$t: f32[1,2] = aten::tanh(%c$next)
+      %h$next: f32[1,2] = aten::mul.Tensor(%o$t, %y$t)
+    )",
+                   {{"t", std::to_string(step)}, {"next", std::to_string(step + 1)}, {"row", rows[step]}});
   }
   return body;
 }
@@ -284,18 +305,27 @@ Fused fused_lstm(const std::vector<std::string>& rows, const std::string& end) {
                     lstm_steps(rows) + end));
 }
 
-TEST(StepsOfAnLstm, AreOneOperatorInWhateverOrderTheirGatesAre) {
-  const Fused one = fused_lstm({"0", "1"}, "%all: f32[2,2] = aten::cat([%h1, %h2], 0)\nreturn %all, %c2\n");
+TEST(Fuse, LstmStepsAreOneOperatorInAnyOrderOfTheirGates) {
+  const Fused one = fused_lstm({"0", "1"}, R"(
+    %all: f32[2,2] = aten::cat([%h1, %h2], 0)
+    return %all, %c2
+  )");
   EXPECT_EQ(one.operators(), "berth::linear berth::lstm") << one.text;
-  const Fused back = fused_lstm({"1", "0"}, "%all: f32[2,2] = aten::cat([%h2, %h1], 0)\nreturn %all, %h2, %c2\n");
+  const Fused back = fused_lstm({"1", "0"}, R"(
+    %all: f32[2,2] = aten::cat([%h2, %h1], 0)
+    return %all, %h2, %c2
+  )");
   EXPECT_EQ(back.operators(), "berth::linear berth::lstm aten::select_copy.int") << back.text;
   // Joined in another order than they were made.
-  const Fused turned = fused_lstm({"0", "1"}, "%all: f32[2,2] = aten::cat([%h2, %h1], 0)\nreturn %all\n");
+  const Fused turned = fused_lstm({"0", "1"}, R"(
+    %all: f32[2,2] = aten::cat([%h2, %h1], 0)
+    return %all
+  )");
   EXPECT_EQ(turned.operators(), "berth::linear berth::lstm aten::select_copy.int aten::select_copy.int aten::cat")
       << turned.text;
 }
 
-TEST(StepsOfAnLstm, StayApartWhereOthersReadTheCellOrTheGatesLieElsewhere) {
+TEST(Fuse, LstmStepsStaySeparateWhereOthersReadTheCellOrTheGatesDiffer) {
   const Fused read = fused_lstm({"0", "1"}, "return %h2, %c1, %c2\n");
   EXPECT_EQ(read.operators(),
             "berth::linear aten::select_copy.int berth::lstm_cell aten::select_copy.int berth::lstm_cell")
@@ -308,13 +338,15 @@ TEST(StepsOfAnLstm, StayApartWhereOthersReadTheCellOrTheGatesLieElsewhere) {
       << some.text;
 }
 
-const std::string kShuffle =
-    "%j: f32[1,4,2,3] = aten::cat([%a, %b], 1)\n%v: f32[1,2,2,2,3] = aten::view_copy(%j, [1, 2, 2, 2, 3])\n"
-    "%p: f32[1,2,2,2,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
-    "%s: f32[1,4,2,3] = aten::view_copy(%p, [1, 4, 2, 3])\n";
+const std::string kShuffle = R"(
+  %j: f32[1,4,2,3] = aten::cat([%a, %b], 1)
+  %v: f32[1,2,2,2,3] = aten::view_copy(%j, [1, 2, 2, 2, 3])
+  %p: f32[1,2,2,2,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])
+  %s: f32[1,4,2,3] = aten::view_copy(%p, [1, 4, 2, 3])
+)";
 const std::string kHalves = "%a: f32[1,2,2,3], %b: f32[1,2,2,3]";
 
-TEST(ImagesThatAreJoinedAndShuffled, AreMovedOnce) {
+TEST(Fuse, ImagesThatAreJoinedAndShuffledAreMovedOnce) {
   EXPECT_EQ(fused(with({}, kHalves, kShuffle + "return %s\n")).operators(), "berth::shuffle");
   const std::string split = "%x: f32[1,1,2,3], %y: f32[1,3,2,3] = aten::split_with_sizes_copy(%s, [1, 3], 1)\n";
   EXPECT_EQ(fused(with({}, kHalves, kShuffle + split + "return %y, %x\n")).operators(), "berth::shuffle");
@@ -323,7 +355,7 @@ TEST(ImagesThatAreJoinedAndShuffled, AreMovedOnce) {
             "berth::shuffle aten::split_with_sizes_copy");
 }
 
-TEST(ShufflesStay, WhereAStepIsReadElsewhereOrTurnsOtherDimensions) {
+TEST(Fuse, ShufflesStayWhereAStepIsReadElsewhereOrTurnsOtherDimensions) {
   EXPECT_EQ(fused(with({}, kHalves, kShuffle + "return %s, %j\n")).operators().find("berth::shuffle"),
             std::string::npos);
   std::string turned = kShuffle;
@@ -337,14 +369,16 @@ const std::string kNormed =
     "aten::_native_batch_norm_legit_no_training(%x, %w, %b, %mean, %square, 0.1, 0.001)\n";
 
 // As in networks whose convolutions come after norm and activation: it must not bring the image back to planes.
-TEST(ABatchNormBeforeAConvolution, IsAChainWithTheChannelsInnermost) {
+TEST(Fuse, ABatchNormBeforeAConvolutionStaysChannelsLast) {
   const std::vector<std::pair<std::string, std::vector<int>>> numbers = {
       {"w", {4}}, {"b", {4}}, {"mean", {4}}, {"v", {4}}, {"k", {4, 4, 3, 3}}};
   // A variance is not negative.
   const std::string square = "%square: f32[4] = aten::mul.Tensor(%v, %v)\n";
-  std::string head =
-      with(numbers, "%x: f32[1,4,6,6]", square + kNormed + "%z: f32[1,4,6,6] = aten::relu(%y)\nreturn %z\n");
-  // The square is no constant yet, so that the norm stays.
+  std::string head = with(numbers, "%x: f32[1,4,6,6]", square + kNormed + R"(
+    %z: f32[1,4,6,6] = aten::relu(%y)
+    return %z
+  )");
+  // The square is not a constant yet, so that the norm stays.
   const Fused stays = fused(head);
   EXPECT_TRUE(stays.says("not-constant")) << stays.text;
   ir::Module module = passes::parsed(head);
@@ -355,19 +389,21 @@ TEST(ABatchNormBeforeAConvolution, IsAChainWithTheChannelsInnermost) {
 }
 
 // As where a norm or a product over the channels stands between convolutions.
-TEST(PermutationsBetweenPixelsAndPlanes, CopyNothingWhereTheChannelsAreInnermost) {
-  const Fused one = fused(with(kConvWeights, "%x: f32[1,3,6,6]",
-                               kConv + "%p: f32[1,6,6,4] = aten::permute_copy(%c, [0, 2, 3, 1])\n"
-                                       "%t: f32[1,6,6,4] = aten::tanh(%p)\n"
-                                       "%q: f32[1,4,6,6] = aten::permute_copy(%t, [0, 3, 1, 2])\n"
-                                       "%s: f32[1,4,6,6] = aten::mul.Tensor(%q, %c)\nreturn %s\n"));
+TEST(Fuse, PermutationsBetweenPixelsAndPlanesAreViewsWhenChannelsLast) {
+  const Fused one = fused(with(kConvWeights, "%x: f32[1,3,6,6]", kConv + R"(
+    %p: f32[1,6,6,4] = aten::permute_copy(%c, [0, 2, 3, 1])
+    %t: f32[1,6,6,4] = aten::tanh(%p)
+    %q: f32[1,4,6,6] = aten::permute_copy(%t, [0, 3, 1, 2])
+    %s: f32[1,4,6,6] = aten::mul.Tensor(%q, %c)
+    return %s
+  )"));
   EXPECT_EQ(one.operators(),
             "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::tanh aten::permute_copy "
             "aten::mul.Tensor dim_order_ops::_clone_dim_order")
       << one.text;
 }
 
-TEST(Chains, AreOneLoopUnlessTheyAreTooLong) {
+TEST(Fuse, ChainsAreOneLoopUnlessTheyAreTooLong) {
   std::string chain;
   std::string last = "%x";
   for (int i = 0; i < 40; ++i) {
@@ -385,7 +421,7 @@ TEST(Chains, AreOneLoopUnlessTheyAreTooLong) {
 
 // A step looks no further back than one loop is long: where each read all that is before it, a chain of 40 000 took 24
 // s, and a stack as deep as the chain, which is what shows here.
-TEST(Chains, OfAnyLengthAreReadOneLoopAtATime) {
+TEST(Fuse, ChainsOfAnyLengthTakeLinearTime) {
   constexpr int kSteps = 64'000;
   std::string text = "method forward(%v0: f32[4]) {\n";
   for (int i = 0; i < kSteps; ++i) {
@@ -411,19 +447,21 @@ TEST(Chains, OfAnyLengthAreReadOneLoopAtATime) {
   EXPECT_EQ(loops, kSteps / 32);
 }
 
-TEST(ImagesStayChannelsLast, ThroughWhatTakesAnyOrder) {
-  const Fused one = fused(with(
-      {{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]",
-      "%c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-      "%p: f32[1,4,3,3], %i: i64[1,4,3,3] = aten::max_pool2d_with_indices(%c, [2, 2], [2, 2], [0, 0], [1, 1], false)\n"
-      "%m: f32[1,4,1,1] = aten::mean.dim(%p, [2, 3], true, none)\n%g: f32[1,4,3,3] = aten::mul.Tensor(%p, %m)\n"
-      "%j: f32[1,8,3,3] = aten::cat([%g, %p], 1)\n"
-      "%v: f32[1,2,4,3,3] = aten::view_copy(%j, [1, 2, 4, 3, 3])\n"
-      "%t: f32[1,4,2,3,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
-      "%u: f32[1,8,3,3] = aten::view_copy(%t, [1, 8, 3, 3])\n"
-      "%a: f32[1,4,3,3], %b: f32[1,4,3,3] = aten::split_with_sizes_copy(%u, [4, 4], 1)\n"
-      "%d: f32[1,4,3,3] = aten::convolution(%a, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-      "%e: f32[1,4,3,3] = aten::add.Tensor(%d, %b, 1)\nreturn %e\n"));
+TEST(Fuse, ImagesStayChannelsLastThroughLayoutAgnosticOperators) {
+  const Fused one = fused(with({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
+    %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %p: f32[1,4,3,3], %i: i64[1,4,3,3] = aten::max_pool2d_with_indices(%c, [2, 2], [2, 2], [0, 0], [1, 1], false)
+    %m: f32[1,4,1,1] = aten::mean.dim(%p, [2, 3], true, none)
+    %g: f32[1,4,3,3] = aten::mul.Tensor(%p, %m)
+    %j: f32[1,8,3,3] = aten::cat([%g, %p], 1)
+    %v: f32[1,2,4,3,3] = aten::view_copy(%j, [1, 2, 4, 3, 3])
+    %t: f32[1,4,2,3,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])
+    %u: f32[1,8,3,3] = aten::view_copy(%t, [1, 8, 3, 3])
+    %a: f32[1,4,3,3], %b: f32[1,4,3,3] = aten::split_with_sizes_copy(%u, [4, 4], 1)
+    %d: f32[1,4,3,3] = aten::convolution(%a, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %e: f32[1,4,3,3] = aten::add.Tensor(%d, %b, 1)
+    return %e
+  )"));
   EXPECT_EQ(one.operators(),
             "dim_order_ops::_clone_dim_order berth::conv aten::max_pool2d_with_indices aten::mean.dim aten::mul.Tensor "
             "berth::shuffle berth::conv "
@@ -431,48 +469,58 @@ TEST(ImagesStayChannelsLast, ThroughWhatTakesAnyOrder) {
       << one.text;
 }
 
-TEST(AShuffleOfOneImage, IsAPermutationOfTheInnermost) {
-  const Fused one = fused(with({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]",
-                               "%c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, "
-                               "[0, 0], 1)\n%v: f32[1,2,2,6,6] = aten::view_copy(%c, [1, 2, 2, 6, 6])\n"
-                               "%t: f32[1,2,2,6,6] = aten::permute_copy(%v, [0, 2, 1, 3, 4])\n"
-                               "%u: f32[1,4,6,6] = aten::view_copy(%t, [1, 4, 6, 6])\nreturn %u\n"));
+TEST(Fuse, AShuffleOfOneImageIsAPermutationOfTheInnermost) {
+  const Fused one = fused(with({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
+    %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %v: f32[1,2,2,6,6] = aten::view_copy(%c, [1, 2, 2, 6, 6])
+    %t: f32[1,2,2,6,6] = aten::permute_copy(%v, [0, 2, 1, 3, 4])
+    %u: f32[1,4,6,6] = aten::view_copy(%t, [1, 4, 6, 6])
+    return %u
+  )"));
   EXPECT_EQ(one.operators(),
             "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::permute_copy aten::permute_copy "
             "dim_order_ops::_clone_dim_order")
       << one.text;
 }
 
-TEST(AConvolutionOverJoinedChannels, IsASumOverTheParts) {
+TEST(Fuse, AConvolutionOverJoinedChannelsIsASumOverTheParts) {
   const Fused one =
-      fused(with({{"w", {4, 5, 3, 3}}, {"b", {4}}}, "%x: f32[1,2,6,6], %z: f32[1,3,6,6], %r: f32[1,4,6,6]",
-                 "%j: f32[1,5,6,6] = aten::cat([%x, %z], 1)\n"
-                 "%c: f32[1,4,6,6] = aten::convolution(%j, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n"
-                 "%s: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)\n%y: f32[1,4,6,6] = aten::relu(%s)\nreturn %y\n"));
+      fused(with({{"w", {4, 5, 3, 3}}, {"b", {4}}}, "%x: f32[1,2,6,6], %z: f32[1,3,6,6], %r: f32[1,4,6,6]", R"(
+    %j: f32[1,5,6,6] = aten::cat([%x, %z], 1)
+    %c: f32[1,4,6,6] = aten::convolution(%j, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+    %s: f32[1,4,6,6] = aten::add.Tensor(%c, %r, 1)
+    %y: f32[1,4,6,6] = aten::relu(%s)
+    return %y
+  )"));
   EXPECT_EQ(one.operators().find("aten::cat"), std::string::npos) << one.text;
   EXPECT_TRUE(one.says("fused into a sum of convolutions"));
 }
 
-TEST(TokensOfAnImage, LieAsTheImageDoes) {
-  const Fused one =
-      fused(with({{"w", {4, 3, 2, 2}}}, "%x: f32[1,3,6,6]",
-                 "%c: f32[1,4,3,3] = aten::convolution(%x, %w, none, [2, 2], [0, 0], [1, 1], false, [0, 0], 1)\n"
-                 "%v: f32[1,4,9] = aten::view_copy(%c, [1, 4, 9])\n%t: f32[1,9,4] = aten::permute_copy(%v, [0, 2, 1])\n"
-                 "return %t\n"));
+TEST(Fuse, TokensOfAnImageShareItsLayout) {
+  const Fused one = fused(with({{"w", {4, 3, 2, 2}}}, "%x: f32[1,3,6,6]", R"(
+    %c: f32[1,4,3,3] = aten::convolution(%x, %w, none, [2, 2], [0, 0], [1, 1], false, [0, 0], 1)
+    %v: f32[1,4,9] = aten::view_copy(%c, [1, 4, 9])
+    %t: f32[1,9,4] = aten::permute_copy(%v, [0, 2, 1])
+    return %t
+  )"));
   EXPECT_EQ(one.operators(), "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy") << one.text;
 }
 
-TEST(ConvolutionsOverOneAxis, AreThoseOverTwo) {
+TEST(Fuse, ConvolutionsOverOneAxisBecomeTwoDimensional) {
   const Fused one = fused(with(
       {{"w", {4, 3, 5}}, {"k", {4, 1, 3}}, {"t", {4, 2, 4}}, {"b", {4}}, {"g", {4}}, {"p", {4, 1}}, {"f", {2, 4, 3}}},
-      "%x: f32[2,3,12]",
-      "%c: f32[2,4,6] = aten::convolution(%x, %w, %b, [2], [2], [1], false, [0], 1)\n"
-      "%r: f32[2,4,6] = aten::gelu(%c)\n"
-      "%n: f32[2,4,6], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%r, %g, %b, 2, 4, 6, 2, 1e-05)\n"
-      "%d: f32[2,4,6] = aten::convolution(%n, %k, none, [1], [2], [2], false, [0], 4)\n"
-      "%a: f32[2,4,6] = aten::add.Tensor(%d, %r, 1)\n%q: f32[2,4,6] = aten::mul.Tensor(%a, %p)\n"
-      "%j: f32[2,4,9] = aten::cat([%q, %f], 2)\n%e: f32[2,4,4] = aten::slice_copy.Tensor(%j, -1, 5, 9, 1)\n"
-      "%y: f32[2,2,11] = aten::convolution(%e, %t, none, [3], [1], [1], true, [0], 1)\nreturn %y\n"));
+      "%x: f32[2,3,12]", R"(
+    %c: f32[2,4,6] = aten::convolution(%x, %w, %b, [2], [2], [1], false, [0], 1)
+    %r: f32[2,4,6] = aten::gelu(%c)
+    %n: f32[2,4,6], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%r, %g, %b, 2, 4, 6, 2, 1e-05)
+    %d: f32[2,4,6] = aten::convolution(%n, %k, none, [1], [2], [2], false, [0], 4)
+    %a: f32[2,4,6] = aten::add.Tensor(%d, %r, 1)
+    %q: f32[2,4,6] = aten::mul.Tensor(%a, %p)
+    %j: f32[2,4,9] = aten::cat([%q, %f], 2)
+    %e: f32[2,4,4] = aten::slice_copy.Tensor(%j, -1, 5, 9, 1)
+    %y: f32[2,2,11] = aten::convolution(%e, %t, none, [3], [1], [1], true, [0], 1)
+    return %y
+  )"));
   EXPECT_EQ(
       one.operators(),
       "dim_order_ops::_clone_dim_order berth::conv aten::native_group_norm berth::conv aten::mul.Tensor aten::cat "
@@ -480,77 +528,97 @@ TEST(ConvolutionsOverOneAxis, AreThoseOverTwo) {
       << one.text;
 }
 
-TEST(TokensAndChannelsOfALine, AreTwoNamesOfTheSameBytes) {
-  const Fused one = fused(with({{"w", {4, 3, 3}}, {"n", {2, 4, 1}}}, "%x: f32[1,9,3]",
-                               "%t: f32[1,3,9] = aten::permute_copy(%x, [0, 2, 1])\n"
-                               "%c: f32[1,4,9] = aten::convolution(%t, %w, none, [1], [1], [1], false, [0], 1)\n"
-                               "%r: f32[1,4,9] = aten::relu(%c)\n%u: f32[1,9,4] = aten::permute_copy(%r, [0, 2, 1])\n"
-                               "%k: f32[1,4,1] = aten::mean.dim(%r, [2], true, none)\n"
-                               "%o: f32[1,4] = aten::mean.dim(%r, [-1], false, none)\n"
-                               "%v: f32[1,2,9] = aten::convolution(%r, %n, none, [1], [0], [1], false, [0], 1)\n"
-                               "%z: f32[1,9,2] = aten::permute_copy(%v, [0, 2, 1])\nreturn %u, %k, %o, %z\n"));
+TEST(Fuse, TokensAndChannelsOfARowAreTwoNamesOfTheSameBytes) {
+  const Fused one = fused(with({{"w", {4, 3, 3}}, {"n", {2, 4, 1}}}, "%x: f32[1,9,3]", R"(
+    %t: f32[1,3,9] = aten::permute_copy(%x, [0, 2, 1])
+    %c: f32[1,4,9] = aten::convolution(%t, %w, none, [1], [1], [1], false, [0], 1)
+    %r: f32[1,4,9] = aten::relu(%c)
+    %u: f32[1,9,4] = aten::permute_copy(%r, [0, 2, 1])
+    %k: f32[1,4,1] = aten::mean.dim(%r, [2], true, none)
+    %o: f32[1,4] = aten::mean.dim(%r, [-1], false, none)
+    %v: f32[1,2,9] = aten::convolution(%r, %n, none, [1], [0], [1], false, [0], 1)
+    %z: f32[1,9,2] = aten::permute_copy(%v, [0, 2, 1])
+    return %u, %k, %o, %z
+  )"));
   EXPECT_EQ(one.operators(),
             "aten::permute_copy berth::conv aten::permute_copy aten::mean.dim dim_order_ops::_clone_dim_order "
             "aten::mean.dim berth::conv aten::permute_copy")
       << one.text;
 }
 
-const std::string kRowNorm =
-    "%v: f32[2,2,36] = aten::view_copy(%x, [2, 2, 36])\n"
-    "%n: f32[2,2,36], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%v, none, none, 2, 2, 36, 2, 1e-05)\n"
-    "%u: f32[2,4,3,6] = aten::view_copy(%n, [2, 4, 3, 6])\n";
+const std::string kRowNorm = R"(
+  %v: f32[2,2,36] = aten::view_copy(%x, [2, 2, 36])
+  %n: f32[2,2,36], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%v, none, none, 2, 2, 36, 2, 1e-05)
+  %u: f32[2,4,3,6] = aten::view_copy(%n, [2, 4, 3, 6])
+)";
 
-TEST(ANormOfRowsThatAreGroups, IsAGroupNormOfTheImage) {
-  const Fused one = fused(with({{"w", {4, 1, 1}}, {"b", {1, 4, 1, 1}}}, "%x: f32[2,4,3,6]",
-                               kRowNorm + "%p: f32[2,4,3,6] = aten::mul.Tensor(%w, %u)\n"
-                                          "%y: f32[2,4,3,6] = aten::add.Tensor(%p, %b, 1)\nreturn %y\n"));
+TEST(Fuse, ANormOfRowsThatAreGroupsIsAGroupNormOfTheImage) {
+  const Fused one = fused(with({{"w", {4, 1, 1}}, {"b", {1, 4, 1, 1}}}, "%x: f32[2,4,3,6]", kRowNorm + R"(
+    %p: f32[2,4,3,6] = aten::mul.Tensor(%w, %u)
+    %y: f32[2,4,3,6] = aten::add.Tensor(%p, %b, 1)
+    return %y
+  )"));
   EXPECT_EQ(one.operators(), "aten::native_group_norm") << one.text;
-  const Fused last = fused(with({{"b", {1, 4, 1, 1}}}, "%x: f32[2,4,3,6]",
-                                kRowNorm + "%y: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)\nreturn %y\n"));
+  const Fused last = fused(with({{"b", {1, 4, 1, 1}}}, "%x: f32[2,4,3,6]", kRowNorm + R"(
+    %y: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)
+    return %y
+  )"));
   EXPECT_EQ(last.operators(), "aten::native_group_norm") << last.text;
 }
 
-TEST(WhatIsNoChannelsNumber, StaysBehindTheNorm) {
+TEST(Fuse, AScaleThatIsNotPerChannelStaysAfterTheNorm) {
   for (const std::vector<int>& sizes : {std::vector<int>{4, 1, 6}, {1, 3, 1}, {3, 6}, {2, 4, 1, 1}}) {
-    const Fused one = fused(with({{"w", sizes}}, "%x: f32[2,4,3,6]",
-                                 kRowNorm + "%y: f32[2,4,3,6] = aten::mul.Tensor(%u, %w)\nreturn %y\n"));
+    const Fused one = fused(with({{"w", sizes}}, "%x: f32[2,4,3,6]", kRowNorm + R"(
+      %y: f32[2,4,3,6] = aten::mul.Tensor(%u, %w)
+      return %y
+    )"));
     EXPECT_EQ(one.operators(), "aten::native_group_norm aten::mul.Tensor") << one.text;
   }
-  const Fused sum = fused(with({{"w", {4, 1, 1}}, {"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]",
-                               kRowNorm + "%a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)\n"
-                                          "%y: f32[2,4,3,6] = aten::mul.Tensor(%a, %w)\nreturn %y\n"));
+  const Fused sum = fused(with({{"w", {4, 1, 1}}, {"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]", kRowNorm + R"(
+    %a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)
+    %y: f32[2,4,3,6] = aten::mul.Tensor(%a, %w)
+    return %y
+  )"));
   EXPECT_EQ(sum.operators(), "aten::native_group_norm aten::mul.Tensor") << sum.text;
-  const Fused twice = fused(with({{"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]",
-                                 kRowNorm + "%a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 2)\nreturn %a\n"));
+  const Fused twice = fused(with({{"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]", kRowNorm + R"(
+    %a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 2)
+    return %a
+  )"));
   EXPECT_EQ(twice.operators(), "aten::native_group_norm aten::add.Tensor") << twice.text;
-  const Fused read = fused(with({{"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]",
-                                kRowNorm + "%a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)\nreturn %a, %u, %m\n"));
+  const Fused read = fused(with({{"b", {4, 1, 1}}}, "%x: f32[2,4,3,6]", kRowNorm + R"(
+    %a: f32[2,4,3,6] = aten::add.Tensor(%u, %b, 1)
+    return %a, %u, %m
+  )"));
   EXPECT_EQ(read.operators(), "aten::native_group_norm aten::add.Tensor") << read.text;
 }
 
-TEST(AnImageOfTokens, LiesAsTheyDo) {
-  const Fused one = fused(
-      with({{"w", {4, 3, 2, 2}}}, "%x: f32[2,9,3]",
-           "%t: f32[2,3,9] = aten::permute_copy(%x, [0, 2, 1])\n%v: f32[2,3,3,3] = aten::view_copy(%t, [2, 3, 3, 3])\n"
-           "%c: f32[2,4,2,2] = aten::convolution(%v, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-           "%k: f32[2,4,4] = aten::view_copy(%c, [2, 4, 4])\n%y: f32[2,4,4] = aten::permute_copy(%k, [0, 2, 1])\n"
-           "return %y\n"));
+TEST(Fuse, AnImageOfTokensSharesTheirLayout) {
+  const Fused one = fused(with({{"w", {4, 3, 2, 2}}}, "%x: f32[2,9,3]", R"(
+    %t: f32[2,3,9] = aten::permute_copy(%x, [0, 2, 1])
+    %v: f32[2,3,3,3] = aten::view_copy(%t, [2, 3, 3, 3])
+    %c: f32[2,4,2,2] = aten::convolution(%v, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %k: f32[2,4,4] = aten::view_copy(%c, [2, 4, 4])
+    %y: f32[2,4,4] = aten::permute_copy(%k, [0, 2, 1])
+    return %y
+  )"));
   EXPECT_EQ(one.operators(), "aten::permute_copy berth::conv aten::permute_copy") << one.text;
 }
 
-TEST(WhatTakesNoOrderButItsOwn, GetsARowMajorCopy) {
-  const Fused one =
-      fused(with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]",
-                 "%c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-                 "%y: f32[1,4,4,4] = aten::cumsum(%c, 3)\nreturn %y\n"));
+TEST(Fuse, OperatorsOfOneOrderGetARowMajorCopy) {
+  const Fused one = fused(with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]", R"(
+    %c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %y: f32[1,4,4,4] = aten::cumsum(%c, 3)
+    return %y
+  )"));
   EXPECT_TRUE(one.says("order: ")) << one.text;
 }
 
-TEST(WhatARegionGives, StaysInTheOrderThatItsCallerHas) {
-  const Fused one = fused(
-      with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]",
-           "%c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-           "%y: f32[1,4,4,4]{0,2,3,1} = dim_order_ops::_clone_dim_order(%c, false, [0, 2, 3, 1])\nreturn %c, %y\n"));
+TEST(Fuse, ResultsOfARegionKeepTheCallersOrder) {
+  const Fused one = fused(with({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]", R"(
+    %c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %y: f32[1,4,4,4]{0,2,3,1} = dim_order_ops::_clone_dim_order(%c, false, [0, 2, 3, 1])
+    return %c, %y
+  )"));
   const auto has = [&](const std::string& text) { return one.text.find(text) != std::string::npos; };
   EXPECT_TRUE(has(": f32[1,4,4,4]{0,2,3,1} = berth::delegate(")) << one.text;
   const size_t yield = one.text.find("yield %");
@@ -560,23 +628,29 @@ TEST(WhatARegionGives, StaysInTheOrderThatItsCallerHas) {
   EXPECT_TRUE(has("%" + last + ": f32[1,4,4,4]{0,2,3,1} = ")) << one.text;
 }
 
-TEST(OtherBackendsDelegates, AreLeftAlone) {
-  ir::Module module = passes::parsed(with(
-      {{"w", {3, 5}}}, "%x: f32[4,3]", "%m: f32[4,5] = aten::mm(%x, %w)\n%y: f32[4,5] = aten::relu(%m)\nreturn %y\n"));
+TEST(Fuse, OtherBackendsDelegatesAreUntouched) {
+  ir::Module module = passes::parsed(with({{"w", {3, 5}}}, "%x: f32[4,3]", R"(
+    %m: f32[4,5] = aten::mm(%x, %w)
+    %y: f32[4,5] = aten::relu(%m)
+    return %y
+  )"));
   const std::string plain = ir::print(module);
   const Targets targets = cpu_targets();
   ASSERT_TRUE(passes::run(fuse_passes(targets), module, {}).ok());
   EXPECT_EQ(ir::print(module), plain) << "outside of delegates";
   delegate_all(module);
-  module.delegates[0].backend = "berth.cuda";
+  module.delegates[{0}].backend = "berth.cuda";
   const std::string foreign = ir::print(module);
   ASSERT_TRUE(passes::run(fuse_passes(targets), module, {}).ok());
   EXPECT_EQ(ir::print(module), foreign);
 }
 
-TEST(FusedOperatorsOutsideOfDelegates, AreRefusedByName) {
-  const ir::Module module = passes::parsed(
-      "method forward(%x: f32[4]) {\n%y: f32[4] = berth::elementwise([%x], [18, 0, 0, 0], [])\nreturn %y\n}\n");
+TEST(Fuse, FusedOperatorsOutsideDelegatesAreRefusedByName) {
+  const ir::Module module = passes::parsed(R"(
+    method forward(%x: f32[4]) {
+      %y: f32[4] = berth::elementwise([%x], [18, 0, 0, 0], [])
+      return %y
+    })");
   const Status outside = check_outside(module);
   ASSERT_FALSE(outside.ok());
   EXPECT_EQ(outside.error().code, Error::kNotSupported);
@@ -584,7 +658,7 @@ TEST(FusedOperatorsOutsideOfDelegates, AreRefusedByName) {
 }
 
 // Sizes of 0 do not divide each other.
-TEST(Strided, LeavesViewsOfEmptyTensors) {
+TEST(Fuse, StridedLeavesViewsOfEmptyTensors) {
   fused(R"(
     method forward(%x: f32[0,12]) {
       %v: f32[0,3,4] = aten::view_copy(%x, [0, 3, 4])
@@ -596,7 +670,7 @@ TEST(Strided, LeavesViewsOfEmptyTensors) {
 }
 
 // As many zeros as stand beside the edge would make NaN of it.
-TEST(FuseProducts, LeaveTransposedConvolutionsWhoseWeightIsNotFinite) {
+TEST(Fuse, FuseProductsLeavesTransposedConvolutionsWithInfiniteWeights) {
   const auto text = [](const char* last) {
     return std::string("const @w: f32[1,1,1,2] = dense<[1.0, ") + last + R"(]>
       method forward(%x: f32[1,1,1,3]) {

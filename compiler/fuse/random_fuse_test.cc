@@ -4,8 +4,8 @@
 #include <map>
 #include <sstream>
 
-#include "compiler/fuse/random_graph.h"
-#include "compiler/fuse/testing.h"
+#include "compiler/fuse/fuse_testing.h"
+#include "compiler/ir/random_networks_testing.h"
 
 namespace berth::fuse {
 namespace {
@@ -21,14 +21,14 @@ void count(const std::string& operators, Counts* counts) {
 // Odd seeds make odd graphs.
 void check(unsigned seed, Counts* counts) {
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
-  ir::Module module = RandomGraph(seed, seed % 2 != 0).make();
+  ir::Module module = ir::testing::RandomModule(seed, ir::testing::network(seed % 2 != 0)).make();
   const Status sound = ir::verify(module);
   ASSERT_TRUE(sound.ok()) << sound.error().text();
   if (module.methods[0].body.outputs.empty()) return;
   count(fuse_module(std::move(module), seed, 1e-4).operators(), counts);
 }
 
-TEST(RandomGraphs, KeepTheirOutputsWhenFused) {
+TEST(RandomFuse, KeepsTheOutputs) {
   Counts counts;
   if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)), &counts);
   for (unsigned seed = 0; seed < 600 && !testing::Test::HasFailure(); ++seed) check(seed, &counts);

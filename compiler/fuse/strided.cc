@@ -76,7 +76,7 @@ std::optional<size_t> dim_of(const ir::Argument& argument, size_t rank) {
   if (dim == nullptr || !dim->is_constant()) return std::nullopt;
   const int64_t d = dim->value < 0 ? dim->value + static_cast<int64_t>(rank) : dim->value;
   if (d < 0 || d >= static_cast<int64_t>(rank)) return std::nullopt;
-  return static_cast<size_t>(d);
+  return d;
 }
 
 int64_t index_of(const ir::Argument& argument, int64_t otherwise, int64_t size) {
@@ -87,7 +87,7 @@ int64_t index_of(const ir::Argument& argument, int64_t otherwise, int64_t size) 
 
 Strided follow(const Context& context, ValueId value, bool scaled, int depth);
 
-// What `value`, which `node` makes, is of the base of what the node reads. False when it is no movement.
+// What `value`, which `node` makes, is of the base of what the node reads. False when it is not a movement.
 bool move(const Context& context, const Node& node, ValueId value, bool scaled, int depth, Strided* out) {
   if (scaled && (node.is(OpId::mul_out) || node.is(OpId::mul_Scalar_out) || node.is(OpId::div_out) ||
                  node.is(OpId::div_Scalar_out))) {
@@ -103,7 +103,7 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     }
     return false;
   }
-  const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args[0]);
+  const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
   if (input == nullptr || !is_plain(context, *input)) return false;
   const size_t rank = context.type(*input).shape.size();
   if (node.op->view != ir::ViewKind::kNone) {
@@ -114,7 +114,7 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     const Strided from = follow(context, *input, scaled, depth);
     *out = from;
     for (size_t i = 0; i < rank; ++i) {
-      const auto d = dim_of(std::get<DimList>(node.args[1])[i], rank);
+      const auto d = dim_of(std::get<DimList>(node.args[arg::permute_copy_out::dims])[i], rank);
       if (!d) return false;
       out->sizes[i] = from.sizes[*d];
       out->strides[i] = from.strides[*d];
@@ -122,8 +122,8 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     return true;
   }
   if (node.is(OpId::transpose_copy_int_out)) {
-    const auto a = dim_of(node.args[1], rank);
-    const auto b = dim_of(node.args[2], rank);
+    const auto a = dim_of(node.args[arg::transpose_copy_int_out::dim0], rank);
+    const auto b = dim_of(node.args[arg::transpose_copy_int_out::dim1], rank);
     if (!a || !b) return false;
     *out = follow(context, *input, scaled, depth);
     std::swap(out->sizes[*a], out->sizes[*b]);
@@ -133,10 +133,13 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
   const bool select = node.is(OpId::select_copy_int_out);
   const bool slice = node.is(OpId::slice_copy_Tensor_out);
   if (select || slice) {
-    const auto d = dim_of(node.args[1], rank);
-    if (!d || (slice && !(node.args[4] == ir::Argument(ir::Dim(1))))) return false;
+    // A select's dim and index stand where a slice's dim and start do.
+    static_assert(size_t{arg::select_copy_int_out::dim} == size_t{arg::slice_copy_Tensor_out::dim} &&
+                  size_t{arg::select_copy_int_out::index} == size_t{arg::slice_copy_Tensor_out::start});
+    const auto d = dim_of(node.args[arg::slice_copy_Tensor_out::dim], rank);
+    if (!d || (slice && !(node.args[arg::slice_copy_Tensor_out::step] == ir::Argument(ir::Dim(1))))) return false;
     *out = follow(context, *input, scaled, depth);
-    out->offset += index_of(node.args[2], 0, out->sizes[*d]) * out->strides[*d];
+    out->offset += index_of(node.args[arg::slice_copy_Tensor_out::start], 0, out->sizes[*d]) * out->strides[*d];
     if (slice) {
       out->sizes[*d] = context.type(value).shape[*d].value;
     } else {
@@ -146,12 +149,13 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     return true;
   }
   if (node.is(OpId::split_with_sizes_copy_out)) {
-    const auto d = dim_of(node.args[2], rank);
+    const auto d = dim_of(node.args[arg::split_with_sizes_copy_out::dim], rank);
     if (!d) return false;
     *out = follow(context, *input, scaled, depth);
     const int part = context.method().value(value).result;
     for (int i = 0; i < part; ++i) {
-      out->offset += std::get<DimList>(node.args[1])[static_cast<size_t>(i)].value * out->strides[*d];
+      out->offset +=
+          std::get<DimList>(node.args[arg::split_with_sizes_copy_out::split_sizes])[i].value * out->strides[*d];
     }
     out->sizes[*d] = context.type(value).shape[*d].value;
     return true;

@@ -1,4 +1,4 @@
-// Strided: a value as elements of another that lie at regular distances, through operators that only move elements.
+// Strided: describes a value as a strided view of another value, through operators that only move elements.
 //
 //     %v = aten::view_copy(%x: f32[64,864], [1, 64, 3, 6, 48])
 //     %p = aten::permute_copy(%v, [2, 0, 3, 1, 4])

@@ -6,26 +6,16 @@
 #include <variant>
 #include <vector>
 
+#include "base/id.h"
 #include "compiler/ir/dim.h"
 
 namespace berth::ir {
 
-/// A value of a method; an index into Method::values. The default is "no value".
-struct ValueId {
-  int32_t index = -1;
-  bool valid() const { return index >= 0; }
-  friend bool operator==(ValueId a, ValueId b) { return a.index == b.index; }
-  friend bool operator!=(ValueId a, ValueId b) { return a.index != b.index; }
-  friend bool operator<(ValueId a, ValueId b) { return a.index < b.index; }
-};
+struct Value;
+struct Node;
 
-/// A node of a method; an index into Method::nodes.
-struct NodeId {
-  int32_t index = -1;
-  bool valid() const { return index >= 0; }
-  friend bool operator==(NodeId a, NodeId b) { return a.index == b.index; }
-  friend bool operator!=(NodeId a, NodeId b) { return a.index != b.index; }
-};
+using ValueId = Id<Value>;  // a value of a method, in Method::values
+using NodeId = Id<Node>;    // a node of a method, in Method::nodes
 
 struct None {
   friend bool operator==(None, None) { return true; }

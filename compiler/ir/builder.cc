@@ -37,7 +37,7 @@ Status check_values(const Method& method, const Operator& op, const Argument& ar
   bool known = true;
   bool kinds = true;
   for_each_value(argument, [&](const ValueId& v) {
-    known = known && static_cast<size_t>(v.index) < method.values.size();
+    known = known && method.values.contains(v);
     if (known && tensors) kinds = kinds && method.value(v).tensor() != nullptr;
   });
   if (const ValueId* one = std::get_if<ValueId>(&argument)) known = known && one->valid();
@@ -93,19 +93,14 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
   return types;
 }
 
-// Whether the first size of the result depends on what the arguments hold.
-static bool sized_by_contents(OpId id) {
-  return id == OpId::nonzero_out || id == OpId::masked_select_out || id == OpId::repeat_interleave_Tensor_out;
-}
-
 bool types_agree(const Operator& op, const Type& inferred, const Type& declared) {
   const TensorType* a = std::get_if<TensorType>(&inferred);
   const TensorType* b = std::get_if<TensorType>(&declared);
   if (a == nullptr || b == nullptr) return inferred == declared;
   TensorType expected = *a;
   expected.device = b->device;
-  if (sized_by_contents(op.id) && !b->shape.empty() && expected.rank() == b->rank()) expected.shape[0] = b->shape[0];
-  if (gives_any_order(op.id) && expected.rank() == b->rank()) expected.dim_order = b->dim_order;
+  if (op.sized_by_contents && !b->shape.empty() && expected.rank() == b->rank()) expected.shape[0] = b->shape[0];
+  if (op.layout_agnostic && expected.rank() == b->rank()) expected.dim_order = b->dim_order;
   return expected == *b;
 }
 
@@ -118,7 +113,7 @@ Expected<std::vector<ValueId>> Builder::create(OpId id, std::vector<Argument> ar
   node.op = &op;
   node.args = std::move(args);
   node.source = std::string(source);
-  const NodeId node_id{static_cast<int32_t>(method_.nodes.size())};
+  const NodeId node_id = method_.nodes.next_id();
   for (size_t i = 0; i < types->size(); ++i) {
     const ValueId result = method_.add_value(std::move((*types)[i]), i == 0 ? name : std::string_view());
     Value& value = method_.value(result);
@@ -147,7 +142,7 @@ ValueId Builder::splat(DType dtype, std::vector<Dim> shape, double number, std::
   TensorType type;
   type.dtype = dtype;
   type.shape = std::move(shape);
-  const size_t count = static_cast<size_t>(max_numel(type, module_.symbols));
+  const size_t count = max_numel(type, module_.symbols);
   return constant(std::move(type), Blob::splat(element_bytes(dtype, number), count), name);
 }
 

@@ -26,7 +26,7 @@ Expected<Device> delegate_device(const Delegate& delegate) {
 bool may_have_effects(const Module& module, const Method& method, const Node& node) {
   if (node.is(OpId::state_write)) return true;
   if (node.is(OpId::delegate)) {
-    const Delegate& delegate = module.delegates[static_cast<size_t>(node.delegate)];
+    const Delegate& delegate = module.delegates[node.delegate];
     return delegate.payload.has_value() && !is_berths_own(delegate.backend.c_str());
   }
   for (const Graph& region : node.regions) {

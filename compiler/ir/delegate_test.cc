@@ -42,13 +42,13 @@ method forward(%x: f32[n,3]) {
 }
 )";
 
-TEST(DelegatesPrintAndParseBack, WordByWord) {
+TEST(Delegate, PrintsAndParsesBackWordByWord) {
   const auto module = parsed(kTwoKinds);
   ASSERT_TRUE(module.ok()) << module.error().text();
   // Holds row 99.
   EXPECT_EQ(print(*module), kTwoKinds);
   ASSERT_EQ(module->delegates.size(), 3u);
-  const Delegate& foreign = module->delegates[1];
+  const Delegate& foreign = module->delegates[{1}];
   EXPECT_EQ(foreign.name, "odd name");
   EXPECT_EQ(foreign.backend, "XnnpackBackend");
   ASSERT_EQ(foreign.specs.size(), 2u);
@@ -57,15 +57,15 @@ TEST(DelegatesPrintAndParseBack, WordByWord) {
   EXPECT_EQ(foreign.specs[1].value, "");
   ASSERT_TRUE(foreign.payload.has_value());
   EXPECT_EQ(foreign.payload->to_vector(), (std::vector<uint8_t>{0, 255, 16}));
-  EXPECT_FALSE(module->delegates[0].payload.has_value());
-  EXPECT_EQ(module->delegates[2].payload->size(), 0u);
+  EXPECT_FALSE(module->delegates[{0}].payload.has_value());
+  EXPECT_EQ(module->delegates[{2}].payload->size(), 0u);
   ASSERT_EQ(module->named_data.size(), 2u);
   EXPECT_EQ(module->named_data[0].key, "layer.weight");
   EXPECT_EQ(module->named_data[0].blob.to_vector(), (std::vector<uint8_t>{1, 2}));
   EXPECT_EQ(error_of("data \"a\" = hex\"\"\ndata \"a\" = hex\"\"\n"), "t:2: the data \"a\" are declared twice");
 }
 
-TEST(ATensorIsOnTheHost, UnlessItsTypeSaysOtherwise) {
+TEST(Delegate, ATensorIsOnTheHostUnlessItsTypeSaysOtherwise) {
   // Holds row 100.
   EXPECT_EQ(TensorType().device, Device(DeviceType::kCpu, 0));
   EXPECT_EQ(print(Type(TensorType()), Symbols()), "f32[]");
@@ -80,7 +80,7 @@ Delegate with_devices(const std::vector<std::string>& values) {
   return delegate;
 }
 
-TEST(TargetDeviceIsReadStrictly, Values) {
+TEST(Delegate, TargetDeviceIsParsedStrictly) {
   const auto device = [](const std::string& text) { return delegate_device(with_devices({text})); };
   // Holds row 90.
   ASSERT_TRUE(device("cuda:0").ok());
@@ -104,7 +104,7 @@ TEST(TargetDeviceIsReadStrictly, Values) {
   }
 }
 
-TEST(TargetDeviceIsReadStrictly, WithoutAndTwice) {
+TEST(Delegate, TargetDeviceMayBeAbsentOrTwice) {
   // Holds row 93.
   EXPECT_EQ(*delegate_device(with_devices({})), Device());
   EXPECT_EQ(*delegate_device(with_devices({"cuda:0"})), Device(DeviceType::kCuda, 0));
@@ -116,12 +116,20 @@ TEST(TargetDeviceIsReadStrictly, WithoutAndTwice) {
 
 // A call of @d with this text behind it.
 std::string call(const std::string& declaration, const std::string& behind) {
-  return "const @w: f32[2] = splat<1>\nstate @s: f32[2]\n" + declaration +
-         "\nmethod f(%x: f32[2], %y: f32[2]) {\n  %w: f32[2] = const @w\n  %r: f32[2] = berth::delegate([%x]) " +
-         behind + "\n  return %r, %y, %w\n}\n";
+  return R"(
+    const @w: f32[2] = splat<1>
+    state @s: f32[2]
+  )" + declaration +
+         R"(
+    method f(%x: f32[2], %y: f32[2]) {
+      %w: f32[2] = const @w
+      %r: f32[2] = berth::delegate([%x]))" +
+         behind + R"(
+    return %r, %y, %w
+    })";
 }
 
-TEST(ACallThatNobodyCanRunIsRefused, WithoutRegionAndPayload) {
+TEST(Delegate, ACallWithoutRegionAndPayloadIsRefused) {
   const std::string open = "delegate @d \"b\"";
   EXPECT_EQ(error_of(call(open, "@d {\n    (%i: f32[2])\n    yield %i\n  }")), "");
   // Holds row 101.
@@ -134,7 +142,7 @@ TEST(ACallThatNobodyCanRunIsRefused, WithoutRegionAndPayload) {
   EXPECT_EQ(error_of(call(open + " = hex\"00\"", "@d")), "");
 }
 
-TEST(ARegionIsClosed, OverAllButConstants) {
+TEST(Delegate, ARegionSeesOnlyConstantsFromOutside) {
   const std::string open = "delegate @d \"b\"";
   EXPECT_EQ(
       error_of(call(open, "@d {\n    (%i: f32[2])\n    %k: f32[2] = aten::add.Tensor(%w, %i, 1)\n    yield %k\n  }")),
@@ -153,8 +161,12 @@ TEST(ARegionIsClosed, OverAllButConstants) {
             std::string::npos);
 }
 
-TEST(DelegatesThemselvesAreChecked, NamesBackendsSpecs) {
-  EXPECT_NE(error_of("delegate @d \"b\"\ndelegate @d \"b\"").find("declared twice"), std::string::npos);
+TEST(Delegate, NamesBackendsAndSpecsAreChecked) {
+  EXPECT_NE(error_of(R"(
+    delegate @d "b"
+    delegate @d "b")")
+                .find("declared twice"),
+            std::string::npos);
   EXPECT_NE(error_of("delegate @d \"\"").find("expected the name of a backend"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" {target_device = \"gpu\"}").find("types cpu, cuda, sim"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" {a}").find("expected '='"), std::string::npos);

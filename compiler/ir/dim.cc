@@ -27,8 +27,8 @@ int Symbols::compare(Dim a, Dim b) const {
   if (a == b) return 0;
   if (a.is_constant() != b.is_constant()) return a.is_constant() ? 1 : -1;
   if (a.is_constant()) return a.value < b.value ? -1 : 1;
-  const Symbol& s = symbols_[static_cast<size_t>(a.symbol)];
-  const Symbol& t = symbols_[static_cast<size_t>(b.symbol)];
+  const Symbol& s = symbols_[a.symbol];
+  const Symbol& t = symbols_[b.symbol];
   if (s.kind != t.kind) return s.kind < t.kind ? -1 : 1;
   if (s.kind == SymbolKind::kInput) return s.name.compare(t.name);
   const int first = compare(s.a, t.a);
@@ -36,7 +36,7 @@ int Symbols::compare(Dim a, Dim b) const {
 }
 
 Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max) {
-  SymbolId id = -1;
+  SymbolId id;
   if (const Symbol* found = find(name, &id)) {
     if (found->min == min && found->max == max) return Dim::of_symbol(id);
     return Failure{Error::kInvalidArgument, "symbol " + std::string(name), "declared twice with different ranges"};
@@ -48,23 +48,22 @@ Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max) {
   symbol.name = std::string(name);
   symbol.min = min;
   symbol.max = max;
-  inputs_.emplace(symbol.name, static_cast<SymbolId>(symbols_.size()));
-  symbols_.push_back(std::move(symbol));
-  return Dim::of_symbol(static_cast<SymbolId>(symbols_.size() - 1));
+  inputs_.emplace(symbol.name, symbols_.next_id());
+  return Dim::of_symbol(symbols_.push_back(std::move(symbol)));
 }
 
 const Symbol* Symbols::find(std::string_view name, SymbolId* id) const {
   const auto found = inputs_.find(name);
   if (found == inputs_.end()) return nullptr;
   if (id != nullptr) *id = found->second;
-  return &symbols_[static_cast<size_t>(found->second)];
+  return &symbols_[found->second];
 }
 
 Dim Symbols::computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max) {
   if (min == max) return Dim(min);
-  const auto [place, fresh] = computed_.emplace(Key(kind, a.value, a.symbol, b.value, b.symbol), 0);
+  const auto [place, fresh] = computed_.emplace(Key(kind, a.value, a.symbol, b.value, b.symbol), SymbolId());
   if (!fresh) return Dim::of_symbol(place->second);
-  place->second = static_cast<SymbolId>(symbols_.size());
+  place->second = symbols_.next_id();
   Symbol symbol;
   symbol.kind = kind;
   symbol.min = min;
@@ -72,8 +71,7 @@ Dim Symbols::computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max) {
   symbol.a = a;
   symbol.b = b;
   symbol.terms = std::min(terms(a) + terms(b), 1 << 20);
-  symbols_.push_back(std::move(symbol));
-  return Dim::of_symbol(static_cast<SymbolId>(symbols_.size() - 1));
+  return Dim::of_symbol(symbols_.push_back(std::move(symbol)));
 }
 
 Dim Symbols::add(Dim a, Dim b) {
@@ -81,13 +79,13 @@ Dim Symbols::add(Dim a, Dim b) {
   if (b == Dim(0)) return a;
   if (a.is_constant()) return Dim(saturate(static_cast<__int128>(a.value) + b.value));
   // (x + c) + d is x + (c + d), and x + -1 * x is 0, so that differences of sizes come out plain.
-  const Symbol left = symbols_[static_cast<size_t>(a.symbol)];
+  const Symbol left = symbols_[a.symbol];
   if (left.kind == SymbolKind::kAdd && left.b.is_constant()) {
     if (b.is_constant()) return add(left.a, Dim(saturate(static_cast<__int128>(left.b.value) + b.value)));
     return add(add(left.a, b), left.b);
   }
   if (!b.is_constant()) {
-    const Symbol right = symbols_[static_cast<size_t>(b.symbol)];
+    const Symbol right = symbols_[b.symbol];
     if (right.kind == SymbolKind::kAdd && right.b.is_constant()) return add(add(a, right.a), right.b);
     const auto split = [&](Dim d, const Symbol& s) {  // x * c as (x, c)
       return s.kind == SymbolKind::kMul && s.b.is_constant() ? std::pair<Dim, int64_t>(s.a, s.b.value)
@@ -107,7 +105,7 @@ Dim Symbols::mul(Dim a, Dim b) {
   if (b == Dim(0)) return Dim(0);
   if (a.is_constant()) return Dim(saturate(static_cast<__int128>(a.value) * b.value));
   if (b.is_constant()) {
-    const Symbol left = symbols_[static_cast<size_t>(a.symbol)];
+    const Symbol left = symbols_[a.symbol];
     if (left.kind == SymbolKind::kMul && left.b.is_constant()) {
       return mul(left.a, Dim(saturate(static_cast<__int128>(left.b.value) * b.value)));
     }
@@ -125,7 +123,7 @@ Dim Symbols::floor_div(Dim a, Dim b) {
   if (a.is_constant() && b.is_constant()) return Dim(ir::floor_div(a.value, b.value));
   if (a == b) return Dim(1);
   if (!a.is_constant() && b.is_constant()) {
-    const Symbol left = symbols_[static_cast<size_t>(a.symbol)];
+    const Symbol left = symbols_[a.symbol];
     if (left.kind == SymbolKind::kMul && left.b.is_constant() && left.b.value % b.value == 0) {
       return mul(left.a, Dim(left.b.value / b.value));
     }
@@ -168,7 +166,7 @@ Dim Symbols::min(Dim a, Dim b) {
 
 std::string Symbols::text(Dim dim) const {
   if (dim.is_constant()) return std::to_string(dim.value);
-  const Symbol& s = symbols_[static_cast<size_t>(dim.symbol)];
+  const Symbol& s = symbols_[dim.symbol];
   switch (s.kind) {
     case SymbolKind::kInput: return s.name;
     case SymbolKind::kAdd: return "(" + text(s.a) + " + " + text(s.b) + ")";

@@ -12,14 +12,16 @@
 #include <vector>
 
 #include "base/failure.h"
+#include "base/id.h"
 
 namespace berth::ir {
 
-using SymbolId = int32_t;
+struct Symbol;
+using SymbolId = Id<Symbol>;  // in Symbols
 
 struct Dim {
-  int64_t value = 0;     // when symbol < 0
-  SymbolId symbol = -1;  // index into Symbols
+  int64_t value = 0;  // when there is no symbol
+  SymbolId symbol;
 
   Dim() = default;
   Dim(int64_t constant) : value(constant) {}
@@ -28,8 +30,8 @@ struct Dim {
     dim.symbol = id;
     return dim;
   }
-  bool is_constant() const { return symbol < 0; }
-  friend bool operator==(Dim a, Dim b) { return a.symbol == b.symbol && (a.symbol >= 0 || a.value == b.value); }
+  bool is_constant() const { return !symbol.valid(); }
+  friend bool operator==(Dim a, Dim b) { return a.symbol == b.symbol && (a.symbol.valid() || a.value == b.value); }
   friend bool operator!=(Dim a, Dim b) { return !(a == b); }
 };
 
@@ -65,14 +67,15 @@ class Symbols {
   Dim max(Dim a, Dim b);
   Dim min(Dim a, Dim b);
 
-  int64_t lower(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[static_cast<size_t>(dim.symbol)].min; }
-  int64_t upper(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[static_cast<size_t>(dim.symbol)].max; }
+  int64_t lower(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[dim.symbol].min; }
+  int64_t upper(Dim dim) const { return dim.is_constant() ? dim.value : symbols_[dim.symbol].max; }
 
   /// How many inputs and numbers the text of `dim` mentions; saturates at 2^20.
-  int terms(Dim dim) const { return dim.is_constant() ? 1 : symbols_[static_cast<size_t>(dim.symbol)].terms; }
+  int terms(Dim dim) const { return dim.is_constant() ? 1 : symbols_[dim.symbol].terms; }
 
-  const Symbol& operator[](SymbolId id) const { return symbols_[static_cast<size_t>(id)]; }
+  const Symbol& operator[](SymbolId id) const { return symbols_[id]; }
   size_t size() const { return symbols_.size(); }
+  IdRange<SymbolId> ids() const { return symbols_.ids(); }
 
   /// The text form of `dim` (see the head of this file).
   std::string text(Dim dim) const;
@@ -83,7 +86,7 @@ class Symbols {
   bool ordered(Dim a, Dim b) const { return compare(a, b) <= 0; }
 
   using Key = std::tuple<SymbolKind, int64_t, SymbolId, int64_t, SymbolId>;
-  std::vector<Symbol> symbols_;
+  IdVector<SymbolId, Symbol> symbols_;
   std::map<std::string, SymbolId, std::less<>> inputs_;  // by name
   std::map<Key, SymbolId> computed_;                     // by kind and operands
 };

@@ -7,7 +7,7 @@
 namespace berth::ir {
 namespace {
 
-class Sizes : public testing::Test {
+class DimTest : public testing::Test {
  protected:
   Dim input(const char* name, int64_t min, int64_t max) {
     auto made = symbols_.input(name, min, max);
@@ -19,7 +19,7 @@ class Sizes : public testing::Test {
   Dim m_ = input("m", 2, 5);
 };
 
-TEST_F(Sizes, MeetWhicheverWayTheyAreWritten) {
+TEST_F(DimTest, EqualSizesMeetHoweverTheyAreWritten) {
   EXPECT_EQ(symbols_.add(n_, 1), symbols_.add(1, n_));
   EXPECT_EQ(symbols_.add(n_, m_), symbols_.add(m_, n_));
   EXPECT_EQ(symbols_.mul(symbols_.mul(n_, 2), 3), symbols_.mul(n_, 6));
@@ -33,13 +33,13 @@ TEST_F(Sizes, MeetWhicheverWayTheyAreWritten) {
   EXPECT_EQ(symbols_.min(m_, 9), m_);
 }
 
-TEST_F(Sizes, OfDifferentSymbolsStayDifferent) {
+TEST_F(DimTest, SizesOfDifferentSymbolsStayDifferent) {
   EXPECT_NE(n_, m_);
   EXPECT_NE(symbols_.add(n_, 1), symbols_.add(m_, 1));
   EXPECT_NE(symbols_.floor_div(n_, 2), symbols_.floor_div(n_, 3));
 }
 
-TEST_F(Sizes, SaturateInsteadOfOverflowing) {
+TEST_F(DimTest, SizesSaturateInsteadOfOverflowing) {
   const int64_t huge = int64_t{1} << 62;
   EXPECT_EQ(symbols_.mul(Dim(huge), Dim(huge)), Dim(huge));
   EXPECT_EQ(symbols_.add(Dim(-huge), Dim(INT64_MIN)), Dim(-huge));
@@ -47,7 +47,7 @@ TEST_F(Sizes, SaturateInsteadOfOverflowing) {
   EXPECT_EQ(symbols_.upper(symbols_.mul(wide, wide)), huge);
 }
 
-TEST_F(Sizes, RefuseBadRanges) {
+TEST_F(DimTest, BadRangesAreRefused) {
   EXPECT_FALSE(symbols_.input("bad", 5, 4).ok());
   EXPECT_FALSE(symbols_.input("bad", -1, 4).ok());
   EXPECT_FALSE(symbols_.input("n", 1, 9).ok());
@@ -72,7 +72,7 @@ int64_t number(const Symbols& symbols, Dim dim, int64_t n, int64_t m) {
   }
 }
 
-TEST_F(Sizes, KeepTheirNumbersThroughAllRewriting) {
+TEST_F(DimTest, RewritingKeepsTheValue) {
   const unsigned seed = 11;
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);

@@ -18,8 +18,7 @@ ValueId Method::add_value(Type type, std::string_view name) {
   Value value;
   value.name = unique_name(name);
   value.type = std::move(type);
-  values.push_back(std::move(value));
-  return ValueId{static_cast<int32_t>(values.size() - 1)};
+  return values.push_back(std::move(value));
 }
 
 void Method::rename(ValueId id, std::string_view wish) {
@@ -43,30 +42,28 @@ ValueId Method::add_input(Type type, std::string_view name) {
 }
 
 ValueId Method::constant_value(const Module& module, ConstantId id) {
-  const size_t index = static_cast<size_t>(id);
-  if (index < constant_values_.size() && constant_values_[index].valid()) return constant_values_[index];
-  const Constant& constant = module.constants[index];
+  constant_values_.grow_to(id);
+  if (constant_values_[id].valid()) return constant_values_[id];
+  const Constant& constant = module.constants[id];
   const ValueId value_id = add_value(constant.type, constant.name);
   value(value_id).kind = ValueKind::kConstant;
   value(value_id).constant = id;
-  if (constant_values_.size() <= index) constant_values_.resize(index + 1);
-  constant_values_[index] = value_id;
+  constant_values_[id] = value_id;
   return value_id;
 }
 
-void Method::renumber_constants(const std::vector<ConstantId>& moved) {
+void Method::renumber_constants(const IdVector<ConstantId, ConstantId>& moved) {
   constant_values_.clear();
-  for (size_t i = 0; i < values.size(); ++i) {
-    Value& value = values[i];
+  for (ValueId id : values.ids()) {
+    Value& value = values[id];
     if (value.kind != ValueKind::kConstant) continue;
-    value.constant = moved[static_cast<size_t>(value.constant)];
-    if (value.constant < 0) {
+    value.constant = moved[value.constant];
+    if (!value.constant.valid()) {
       value.kind = ValueKind::kInput;
       continue;
     }
-    const size_t index = static_cast<size_t>(value.constant);
-    if (constant_values_.size() <= index) constant_values_.resize(index + 1);
-    constant_values_[index] = ValueId{static_cast<int32_t>(i)};
+    constant_values_.grow_to(value.constant);
+    constant_values_[value.constant] = id;
   }
 }
 
@@ -80,8 +77,7 @@ ConstantId Module::add_constant(std::string_view name, TensorType type, Blob blo
     } while (constant_names_.count(unique) != 0);
     constant_names_.emplace(unique, 0);
   }
-  constants.push_back(Constant{std::move(unique), std::move(type), std::move(blob)});
-  return static_cast<ConstantId>(constants.size() - 1);
+  return constants.push_back(Constant{std::move(unique), std::move(type), std::move(blob)});
 }
 
 const Method* Module::find_method(std::string_view name) const {
@@ -94,7 +90,7 @@ const Method* Module::find_method(std::string_view name) const {
 const Constant* constant_of(const Module& module, const Method& method, ValueId value) {
   if (!value.valid()) return nullptr;
   const Value& v = method.value(value);
-  return v.kind == ValueKind::kConstant ? &module.constants[static_cast<size_t>(v.constant)] : nullptr;
+  return v.kind == ValueKind::kConstant ? &module.constants[v.constant] : nullptr;
 }
 
 const Constant* constant_of(const Module& module, const Method& method, const Argument& argument) {
@@ -102,9 +98,9 @@ const Constant* constant_of(const Module& module, const Method& method, const Ar
   return value == nullptr ? nullptr : constant_of(module, method, *value);
 }
 
-std::vector<int> count_uses(const Method& method) {
-  std::vector<int> uses(method.values.size(), 0);
-  const auto count = [&](const ValueId& v) { ++uses[static_cast<size_t>(v.index)]; };
+IdVector<ValueId, int> count_uses(const Method& method) {
+  IdVector<ValueId, int> uses(method.values.size());
+  const auto count = [&](ValueId v) { ++uses[v]; };
   for_each_graph(method, method.body, [&](const Graph& graph) {
     for (NodeId id : graph.nodes) {
       for (const Argument& argument : method.node(id).args) for_each_value(argument, count);
@@ -114,11 +110,9 @@ std::vector<int> count_uses(const Method& method) {
   return uses;
 }
 
-void replace_values(Method& method, const std::vector<ValueId>& replacement) {
+void replace_values(Method& method, const IdVector<ValueId, ValueId>& replacement) {
   const auto replace = [&](ValueId& v) {
-    while (static_cast<size_t>(v.index) < replacement.size() && replacement[static_cast<size_t>(v.index)].valid()) {
-      v = replacement[static_cast<size_t>(v.index)];
-    }
+    while (replacement.contains(v) && replacement[v].valid()) v = replacement[v];
   };
   for_each_graph(method, method.body, [&](Graph& graph) {
     for (NodeId id : graph.nodes) {

@@ -29,9 +29,13 @@
 
 namespace berth::ir {
 
-using ConstantId = int32_t;
-using StateId = int32_t;
-using DelegateId = int32_t;
+struct Constant;
+struct State;
+struct Delegate;
+
+using ConstantId = Id<Constant>;
+using StateId = Id<State>;
+using DelegateId = Id<Delegate>;
 
 /// Bytes with a name and a type, shared by all methods.
 struct Constant {
@@ -74,9 +78,9 @@ struct Value {
   std::string name;  // without '%'; unique within the method
   Type type;
   ValueKind kind = ValueKind::kInput;
-  ConstantId constant = -1;  // of kConstant
-  NodeId node;               // of kNode: who defines it
-  int result = 0;            // of kNode: which of its results
+  ConstantId constant;  // of kConstant
+  NodeId node;          // of kNode: who defines it
+  int result = 0;       // of kNode: which of its results
 
   const TensorType* tensor() const { return std::get_if<TensorType>(&type); }
   TensorType* tensor() { return std::get_if<TensorType>(&type); }
@@ -94,26 +98,26 @@ struct Node {
   std::vector<Argument> args;  // one a parameter of op
   std::vector<ValueId> results;
   std::vector<Graph> regions;
-  StateId state = -1;        // of state_read and state_write
-  DelegateId delegate = -1;  // of delegate
-  std::string source;        // the node of the user's model that it came from; may be empty
+  StateId state;        // of state_read and state_write
+  DelegateId delegate;  // of delegate
+  std::string source;   // the node of the user's model that it came from; may be empty
 
   bool is(OpId id) const { return op->id == id; }
 };
 
 struct Method {
   std::string name;
-  std::vector<Value> values;
-  std::vector<Node> nodes;
+  IdVector<ValueId, Value> values;
+  IdVector<NodeId, Node> nodes;
   Graph body;
   /// What the model calls its outputs, by position in body.outputs. Missing or empty: by the value's name. An output
   /// keeps its name when passes replace its value, and when it is an input or another output as well.
   std::vector<std::string> output_names;
 
-  Value& value(ValueId id) { return values[static_cast<size_t>(id.index)]; }
-  const Value& value(ValueId id) const { return values[static_cast<size_t>(id.index)]; }
-  Node& node(NodeId id) { return nodes[static_cast<size_t>(id.index)]; }
-  const Node& node(NodeId id) const { return nodes[static_cast<size_t>(id.index)]; }
+  Value& value(ValueId id) { return values[id]; }
+  const Value& value(ValueId id) const { return values[id]; }
+  Node& node(NodeId id) { return nodes[id]; }
+  const Node& node(NodeId id) const { return nodes[id]; }
 
   /// The tensor type of `id`. REQUIRES: it is a tensor.
   const TensorType& tensor(ValueId id) const {
@@ -133,21 +137,21 @@ struct Method {
   ValueId add_input(Type type, std::string_view name);
   /// The value that stands for constant `id` of `module`; one value a constant.
   ValueId constant_value(const Module& module, ConstantId id);
-  /// After the module's constants moved: `moved` gives the new id by the old one, -1 for those that are gone. Values of
-  /// the latter stay behind as values that nothing defines and nothing may mention.
-  void renumber_constants(const std::vector<ConstantId>& moved);
+  /// After the module's constants moved: `moved` gives the new id by the old one, none for those that are gone. Values
+  /// of the latter stay behind as values that nothing defines and nothing may mention.
+  void renumber_constants(const IdVector<ConstantId, ConstantId>& moved);
 
  private:
   std::string unique_name(std::string_view wish);
   std::unordered_map<std::string, int> names_;  // names in use, and the last suffix tried with each
-  std::vector<ValueId> constant_values_;        // by ConstantId
+  IdVector<ConstantId, ValueId> constant_values_;
 };
 
 struct Module {
   Symbols symbols;
-  std::vector<Constant> constants;
-  std::vector<State> states;
-  std::vector<Delegate> delegates;
+  IdVector<ConstantId, Constant> constants;
+  IdVector<StateId, State> states;
+  IdVector<DelegateId, Delegate> delegates;
   std::vector<NamedData> named_data;  // each key once
   std::vector<Method> methods;
   /// The files that it was read from, those of its constants too. Importers fill it; nothing that is written of this
@@ -164,7 +168,7 @@ struct Module {
 
 /// The literal bytes of a value that is a constant, or null.
 const Constant* constant_of(const Module& module, const Method& method, ValueId value);
-/// The same for an argument; null when it is no value.
+/// The same for an argument; null when it is not a value.
 const Constant* constant_of(const Module& module, const Method& method, const Argument& argument);
 
 /// Calls `f(Graph&)` for `graph` and, inner before outer, for every region in it. `M` is Method or const Method.
@@ -176,10 +180,10 @@ void for_each_graph(M& method, G& graph, F&& f) {
   f(graph);
 }
 
-/// How often each value is mentioned: arguments of nodes in graphs (regions too) and outputs. Indexed by ValueId.
-std::vector<int> count_uses(const Method& method);
+/// How often each value is mentioned: arguments of nodes in graphs (regions too) and outputs.
+IdVector<ValueId, int> count_uses(const Method& method);
 
 /// Replaces every mention of value v by replacement[v] where that is valid, following chains, everywhere in the method.
-void replace_values(Method& method, const std::vector<ValueId>& replacement);
+void replace_values(Method& method, const IdVector<ValueId, ValueId>& replacement);
 
 }  // namespace berth::ir

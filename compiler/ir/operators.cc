@@ -20,7 +20,23 @@ struct Row {
   OpId id;
   InPlaceClass in_place;
   ViewKind view;
+  bool layout_agnostic;
+  ElementUse elements;
+  bool sized_by_contents;
+  OperatorRole role;
 };
+
+// A row of a region or state operator, which the IR alone has.
+constexpr Row own(const char* name, const char* schema, OpId id) {
+  Row row{};
+  row.name = name;
+  row.functional = "";
+  row.out = "";
+  row.schema = schema;
+  row.id = id;
+  row.elements = ElementUse::kMoves;
+  return row;
+}
 
 struct InPlace {
   InPlaceClass kind;
@@ -40,21 +56,45 @@ constexpr InPlace in_place(InPlaceClass kind, I... indices) {
 #define RESHAPE ViewKind::kReshape
 #define PLACED 0u
 #define UNPLACED(k) (1u << (k))
+#define ROW_MAJOR false
+#define ANY_LAYOUT true
+#define COMPUTES ElementUse::kComputes
+#define COMPLEX ElementUse::kComputesComplex
+#define STORES ElementUse::kStoresNumber
+#define CONVERTS ElementUse::kConverts
+#define MOVES ElementUse::kMoves
+#define BY_SHAPES false
+#define BY_CONTENTS true
+#define PLAIN OperatorRole::kPlain
+#define RANDOM OperatorRole::kRandom
+#define FUSED OperatorRole::kFused
+#define DEVICE_COPY OperatorRole::kDeviceCopy
+#define OVERWRITES OperatorRole::kOverwrites
 constexpr Row kRows[] = {
-#define OP(identifier, name, functional, out, schema, rule, in_place_class, view, unplaced) \
-  {name,     functional,       out, \
-   schema,   &infer_##rule,    (in_place_class).arguments, \
-   unplaced, OpId::identifier, (in_place_class).kind, \
-   view},
+#define OP(identifier, name, functional, out, schema, rule, in_place_class, view, unplaced, layout, elements, reads, \
+           sizes, role) \
+  {name, \
+   functional, \
+   out, \
+   schema, \
+   &infer_##rule, \
+   (in_place_class).arguments, \
+   unplaced, \
+   OpId::identifier, \
+   (in_place_class).kind, \
+   view, \
+   layout, \
+   elements, \
+   sizes, \
+   role},
 #include "format/operators.def"
 #undef OP
-    {"berth::if", "", "", "Scalar cond", nullptr, 0, PLACED, OpId::if_, InPlaceClass::kNever, NONE},
-    {"berth::while", "", "", "Tensor[] init", nullptr, 0, PLACED, OpId::while_, InPlaceClass::kNever, NONE},
-    {"berth::scan", "", "", "int length, Tensor[] carried, Tensor[] scanned", nullptr, 0, PLACED, OpId::scan,
-     InPlaceClass::kNever, NONE},
-    {"berth::delegate", "", "", "Tensor[] inputs", nullptr, 0, PLACED, OpId::delegate, InPlaceClass::kNever, NONE},
-    {"berth::state_read", "", "", "", nullptr, 0, PLACED, OpId::state_read, InPlaceClass::kNever, NONE},
-    {"berth::state_write", "", "", "Tensor value", nullptr, 0, PLACED, OpId::state_write, InPlaceClass::kNever, NONE},
+    own("berth::if", "Scalar cond", OpId::if_),
+    own("berth::while", "Tensor[] init", OpId::while_),
+    own("berth::scan", "int length, Tensor[] carried, Tensor[] scanned", OpId::scan),
+    own("berth::delegate", "Tensor[] inputs", OpId::delegate),
+    own("berth::state_read", "", OpId::state_read),
+    own("berth::state_write", "Tensor value", OpId::state_write),
 };
 #undef NEVER
 #undef ELEMENT
@@ -64,6 +104,20 @@ constexpr Row kRows[] = {
 #undef RESHAPE
 #undef PLACED
 #undef UNPLACED
+#undef ROW_MAJOR
+#undef ANY_LAYOUT
+#undef COMPUTES
+#undef COMPLEX
+#undef STORES
+#undef CONVERTS
+#undef MOVES
+#undef BY_SHAPES
+#undef BY_CONTENTS
+#undef PLAIN
+#undef RANDOM
+#undef FUSED
+#undef DEVICE_COPY
+#undef OVERWRITES
 
 constexpr size_t kCount = static_cast<size_t>(OpId::kCount);
 static_assert(sizeof(kRows) / sizeof(kRows[0]) == kCount, "one row an operator");
@@ -173,7 +227,10 @@ struct Table {
       op.in_place_arguments = row.in_place_arguments;
       op.view = row.view;
       op.unplaced_outputs = row.unplaced;
-      op.random = row.id == OpId::rand_out || row.id == OpId::randn_out || row.id == OpId::native_dropout_out;
+      op.layout_agnostic = row.layout_agnostic;
+      op.elements = row.elements;
+      op.sized_by_contents = row.sized_by_contents;
+      op.role = row.role;
       parse_schema(row.schema, op);
       BERTH_CHECK(by_functional_name.emplace(op.functional_name, &op).second);
       by_out_variant.emplace(std::string(row.name) + "." + row.out, &op);
@@ -199,51 +256,6 @@ int Operator::parameter_index(std::string_view parameter) const {
 const Operator& operator_of(OpId id) {
   BERTH_CHECK(id < OpId::kCount);
   return table().rows[static_cast<size_t>(id)];
-}
-
-bool gives_any_order(OpId id) {
-  switch (id) {
-    case OpId::convolution_out:
-    case OpId::fused_conv_out:
-    case OpId::fused_elementwise_out:
-    case OpId::fused_shuffle_out:
-    case OpId::max_pool2d_with_indices_out:
-    case OpId::avg_pool2d_out:
-    case OpId::adaptive_avg_pool2d_out:
-    case OpId::upsample_bilinear2d_vec_out:
-    case OpId::upsample_nearest2d_vec_out:
-    case OpId::mean_out:
-    case OpId::native_group_norm_out:
-    case OpId::cat_out:
-    case OpId::slice_copy_Tensor_out:
-    case OpId::split_copy_Tensor_out:
-    case OpId::split_with_sizes_copy_out:
-    case OpId::permute_copy_out:
-    case OpId::add_out:
-    case OpId::add_Scalar_out:
-    case OpId::sub_out:
-    case OpId::sub_Scalar_out:
-    case OpId::mul_out:
-    case OpId::mul_Scalar_out:
-    case OpId::div_out:
-    case OpId::div_Scalar_out:
-    case OpId::maximum_out:
-    case OpId::minimum_out:
-    case OpId::clamp_out:
-    case OpId::hardtanh_out:
-    case OpId::relu_out:
-    case OpId::leaky_relu_out:
-    case OpId::elu_out:
-    case OpId::gelu_out:
-    case OpId::sigmoid_out:
-    case OpId::tanh_out:
-    case OpId::exp_out:
-    case OpId::neg_out:
-    case OpId::abs_out:
-    case OpId::sqrt_out:
-    case OpId::rsqrt_out: return true;
-    default: return false;
-  }
 }
 
 const Operator* find_operator(std::string_view functional_name) {

@@ -13,6 +13,26 @@
 #include "base/failure.h"
 #include "compiler/ir/argument.h"
 #include "compiler/ir/type.h"
+#include "format/arguments.h"
+
+// The arguments of the IR's own operators by name, as format/arguments.h has those of the table's.
+namespace berth::arg {
+namespace if_ {
+enum : size_t { cond };
+}
+namespace while_ {
+enum : size_t { init };
+}
+namespace scan {
+enum : size_t { length, carried, scanned };
+}
+namespace delegate {
+enum : size_t { inputs };
+}
+namespace state_write {
+enum : size_t { value };
+}
+}  // namespace berth::arg
 
 namespace berth::ir {
 
@@ -66,9 +86,15 @@ struct Parameter {
   std::optional<Argument> default_value;
 };
 
-/// How an output may live in the storage of an argument. See operators.def.
+// The columns of operators.def.
+
+/// How an output may live in the storage of an argument.
 enum class InPlaceClass : uint8_t { kNever, kElement, kRow, kSelf };
 enum class ViewKind : uint8_t { kNone, kReshape };
+/// What an operator does with elements, which says of which types they may be.
+enum class ElementUse : uint8_t { kComputes, kComputesComplex, kStoresNumber, kConverts, kMoves };
+/// What passes treat apart.
+enum class OperatorRole : uint8_t { kPlain, kRandom, kFused, kDeviceCopy, kOverwrites };
 
 /// What a shape rule is asked: the types of the results of `op` applied to `args`.
 struct ShapeQuery {
@@ -92,8 +118,17 @@ struct Operator {
   InPlaceClass in_place = InPlaceClass::kNever;
   uint32_t in_place_arguments = 0;  // bit i: argument i
   ViewKind view = ViewKind::kNone;
-  bool random = false;            // two calls with equal arguments give different results
   uint32_t unplaced_outputs = 0;  // bit k: output k may be without memory when nothing reads it
+  /// Whether its kernels write results in whatever dimension order they have, so that a graph may say another than the
+  /// shape rule's.
+  bool layout_agnostic = false;
+  bool sized_by_contents = false;  // a size of the result depends on what is in an argument
+  ElementUse elements = ElementUse::kComputes;
+  OperatorRole role = OperatorRole::kPlain;
+
+  bool is_random() const { return role == OperatorRole::kRandom; }
+  bool is_fused() const { return role == OperatorRole::kFused; }
+  bool is_device_copy() const { return role == OperatorRole::kDeviceCopy; }
 
   /// Index of the parameter called `parameter`, or -1.
   int parameter_index(std::string_view parameter) const;
@@ -101,11 +136,6 @@ struct Operator {
 
 /// The row of `id`. REQUIRES: id < OpId::kCount.
 const Operator& operator_of(OpId id);
-
-/// Whether the operator's kernels write results in whatever dimension order they have, so that a graph may say another
-/// than the shape rule's: element-wise operators, convolution, pools, means, resampling, joining and cutting, and
-/// reordering itself.
-bool gives_any_order(OpId id);
 
 /// By functional name, "aten::add.Tensor"; null when there is none.
 const Operator* find_operator(std::string_view functional_name);

@@ -125,7 +125,7 @@ Status Parser::state() {
   if (accept("=")) {
     BERTH_ASSIGN_OR_RETURN(state.initial, blob(state.type));
   }
-  const StateId id = static_cast<StateId>(module_.states.size());
+  const StateId id = module_.states.next_id();
   if (!states_.emplace(state.name, id).second) return fail("the state '" + state.name + "' is declared twice");
   module_.states.push_back(std::move(state));
   return Done{};
@@ -142,7 +142,7 @@ Status Parser::delegate() {
   if (accept("=")) {
     BERTH_ASSIGN_OR_RETURN(delegate.payload, payload());
   }
-  const DelegateId id = static_cast<DelegateId>(module_.delegates.size());
+  const DelegateId id = module_.delegates.next_id();
   if (!delegates_.emplace(delegate.name, id).second) {
     return fail("the delegate '" + delegate.name + "' is declared twice");
   }
@@ -253,7 +253,7 @@ Status Parser::constant_value(const std::vector<Declared>& results, int depth) {
     return fail("expected constants to be named one by one, outside of regions");
   }
   const Declared& declared = results[0];
-  const Constant& constant = module_.constants[static_cast<size_t>(found->second)];
+  const Constant& constant = module_.constants[found->second];
   const TensorType* type = std::get_if<TensorType>(&declared.type);
   if (type == nullptr || *type != constant.type) {
     return fail("expected the type of " + named('@', name) + ", " + print(Type(constant.type), module_.symbols) +
@@ -289,7 +289,7 @@ Status Parser::operation(Graph& graph, const std::vector<Declared>& results, int
   BERTH_TRY(regions(node, depth));
   if (lexer_.peek().kind == TokenKind::kString) node.source = lexer_.next().text;
   BERTH_TRY(results_of(node, results, line));
-  graph.nodes.push_back(NodeId{static_cast<int32_t>(method_->nodes.size())});
+  graph.nodes.push_back(method_->nodes.next_id());
   method_->nodes.push_back(std::move(node));
   return Done{};
 }
@@ -349,7 +349,7 @@ Status Parser::results_of(Node& node, const std::vector<Declared>& results, int 
     BERTH_ASSIGN_OR_RETURN(const ValueId id, define(declared));
     Value& value = method_->value(id);
     value.kind = ValueKind::kNode;
-    value.node = NodeId{static_cast<int32_t>(method_->nodes.size())};
+    value.node = method_->nodes.next_id();
     value.result = static_cast<int>(node.results.size());
     node.results.push_back(id);
   }

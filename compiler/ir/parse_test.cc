@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "base/text_testing.h"
 #include "compiler/ir/print.h"
 
 namespace berth::ir {
@@ -62,7 +63,7 @@ std::string error_of(const std::string& text) {
   return module.ok() ? "" : module.error().text();
 }
 
-TEST(WhatPrintsParsesBack, Everything) {
+TEST(Parse, WhatPrintsParsesBack) {
   const std::string text = std::string(kEverything) +
                            "\nmethod second(%z: i64[2]) {\n  %v: i64[2] = const @\"with space\"\n" +
                            "  %a: i64[2] = aten::add.Tensor(%z, %v, 1)\n  return %a\n}\n";
@@ -79,27 +80,46 @@ TEST(WhatPrintsParsesBack, Everything) {
   EXPECT_NE(once.find("const @w: f32[2,3] = dense<[1, -0.5, 1e-05, inf, -inf, nan]>"), std::string::npos) << once;
 }
 
-TEST(WhatPrintsParsesBack, BitsOfEveryKindOfNumber) {
-  const char* text =
-      "const @a: f32[3] = dense<[0.1, 3.4028235e38, 1e-45]>\nconst @b: bf16[2] = dense<[0.1, -3.0]>\n"
-      "const @d: f64[1] = splat<0.1>\nconst @u: u64[1] = dense<[18446744073709551615]>\nconst @e: f32[0] = dense<[]>\n"
-      "const @p: f32[1] = hex\"0100c07f\"\nmethod f() {\n  %a: f32[3] = const @a\n  %b: bf16[2] = const @b\n"
-      "  %d: f64[1] = const @d\n  %u: u64[1] = const @u\n  %e: f32[0] = const @e\n  %p: f32[1] = const @p\n"
-      "  return %a, %b, %d, %u, %e, %p\n}\n";
+TEST(Parse, NumbersParseBackBitForBit) {
+  const std::string text = dedent(R"(
+    const @a: f32[3] = dense<[0.1, 3.4028235e38, 1e-45]>
+    const @b: bf16[2] = dense<[0.1, -3.0]>
+    const @d: f64[1] = splat<0.1>
+    const @u: u64[1] = dense<[18446744073709551615]>
+    const @e: f32[0] = dense<[]>
+    const @p: f32[1] = hex"0100c07f"
+    method f() {
+      %a: f32[3] = const @a
+      %b: bf16[2] = const @b
+      %d: f64[1] = const @d
+      %u: u64[1] = const @u
+      %e: f32[0] = const @e
+      %p: f32[1] = const @p
+      return %a, %b, %d, %u, %e, %p
+    }
+  )");
   auto module = parse(text, "t");
   ASSERT_TRUE(module.ok()) << module.error().text();
   auto again = parse(print(*module), "again");
   ASSERT_TRUE(again.ok()) << again.error().text();
   ASSERT_EQ(again->constants.size(), 6u);
-  for (size_t i = 0; i < 6; ++i) EXPECT_TRUE(Blob::equal(module->constants[i].blob, again->constants[i].blob)) << i;
-  const std::vector<uint8_t> floats = module->constants[0].blob.to_vector();
+  for (ConstantId id : again->constants.ids()) {
+    EXPECT_TRUE(Blob::equal(module->constants[id].blob, again->constants[id].blob)) << id.index;
+  }
+  const std::vector<uint8_t> floats = module->constants[{0}].blob.to_vector();
   // 0.1f, the largest float and the smallest subnormal, as IEEE 754 writes them.
   EXPECT_EQ(floats, (std::vector<uint8_t>{0xcd, 0xcc, 0xcc, 0x3d, 0xff, 0xff, 0x7f, 0x7f, 1, 0, 0, 0}));
 }
 
-TEST(SymbolsKeepTheirText, WhateverOrderTheyWereMadeIn) {
-  const std::string text =
-      "symbol n in [1, 8]\nsymbol m in [1, 8]\n\nmethod f(%a: f32[floordiv(n, 2),(m * n),(n + m)]) {\n  return %a\n}\n";
+TEST(Parse, SymbolsKeepTheirTextInAnyOrderOfCreation) {
+  const std::string text = dedent(R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+
+    method f(%a: f32[floordiv(n, 2),(m * n),(n + m)]) {
+      return %a
+    }
+  )");
   auto module = parse(text, "t");
   ASSERT_TRUE(module.ok()) << module.error().text();
   const std::string once = print(*module);
@@ -113,9 +133,9 @@ struct Bad {
   const char* message;
 };
 
-class BadTextIsRefused : public testing::TestWithParam<Bad> {};
+class ParseBadTextTest : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadTextIsRefused, WithLineAndSentence) {
+TEST_P(ParseBadTextTest, IsRefusedWithLineAndSentence) {
   const std::string error = error_of(GetParam().text);
   EXPECT_NE(error.find(GetParam().message), std::string::npos) << "[" << error << "]";
 }
@@ -161,9 +181,9 @@ const Bad kBad[] = {
     {"method f(%x: f32[2]) {\n  return \"open\n}", "lacks its closing quote"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, BadTextIsRefused, testing::ValuesIn(kBad));
+INSTANTIATE_TEST_SUITE_P(All, ParseBadTextTest, testing::ValuesIn(kBad));
 
-TEST(DeepTextIsRefused, BeforeTheStackEnds) {
+TEST(Parse, DeepTextIsRefusedBeforeTheStackOverflows) {
   std::string sizes = "method f(%x: f32[";
   for (int i = 0; i < 100000; ++i) sizes += "(";
   EXPECT_NE(error_of(sizes).find("64 nested operations"), std::string::npos);
@@ -173,7 +193,7 @@ TEST(DeepTextIsRefused, BeforeTheStackEnds) {
   EXPECT_NE(error_of(regions).find("32 regions within each other"), std::string::npos);
 }
 
-TEST(SizesThatDoubleAreRefused, BeforeTheirTextDoes) {
+TEST(Parse, DoublingSizesAreRefusedBeforeTheirTextDoubles) {
   std::string text = "symbol n in [1, 8]\nsymbol m in [1, 8]\nmethod f(%v0: f32[(n + floordiv(m, 3))]) {\n";
   std::string size = "(n + floordiv(m, 3))";
   for (int i = 0; i < 40; ++i) {
@@ -188,7 +208,7 @@ TEST(SizesThatDoubleAreRefused, BeforeTheirTextDoes) {
             "expected a size of at most 64 nested operations");
 }
 
-class Files : public testing::Test {
+class ParseFileTest : public testing::Test {
  protected:
   void SetUp() override {
     directory_ = testing::TempDir() + "berth_parse_" + std::to_string(::getpid());
@@ -206,11 +226,11 @@ class Files : public testing::Test {
   std::string directory_;
 };
 
-TEST_F(Files, AreReadWithinTheirDirectoryAlone) {
+TEST_F(ParseFileTest, OnlyFilesInItsDirectoryAreRead) {
   auto module = parse("const @c: u8[4] = file(\"w.bin\", 2, 4)\nmethod f() {\n  %c: u8[4] = const @c\n  return %c\n}",
                       "t", directory_ + "/in");
   ASSERT_TRUE(module.ok()) << module.error().text();
-  EXPECT_EQ(module->constants[0].blob.to_vector(), (std::vector<uint8_t>{'2', '3', '4', '5'}));
+  EXPECT_EQ(module->constants[{0}].blob.to_vector(), (std::vector<uint8_t>{'2', '3', '4', '5'}));
   const std::string large = print(*module, PrintOptions{0, false});
   auto again = parse(large, "again", directory_ + "/in");
   ASSERT_TRUE(again.ok()) << again.error().text();
@@ -225,7 +245,7 @@ TEST_F(Files, AreReadWithinTheirDirectoryAlone) {
   EXPECT_NE(error_of_file("\"w.bin\", 0, 5").find("expected 4 bytes"), std::string::npos);
 }
 
-TEST(TruncatedText, IsAnErrorAtEveryLength) {
+TEST(Parse, TruncatedTextIsAnErrorAtEveryLength) {
   const std::string text = kEverything;
   for (size_t length = 1; length + 2 < text.size(); ++length) {
     const std::string part = text.substr(0, length);
@@ -237,8 +257,13 @@ TEST(TruncatedText, IsAnErrorAtEveryLength) {
 }
 
 TEST(Parse, KeepsTheNamesOfOutputs) {
-  const std::string text =
-      "\nmethod f(%x: f32[2]) {\n  %y: f32[2] = aten::relu(%x)\n  return %x \"same\", %y, %y \"twice\"\n}\n";
+  const std::string text = dedent(R"(
+
+    method f(%x: f32[2]) {
+      %y: f32[2] = aten::relu(%x)
+      return %x "same", %y, %y "twice"
+    }
+  )");
   auto module = parse(text, "t");
   ASSERT_TRUE(module.ok()) << module.error().text();
   EXPECT_EQ(module->methods[0].output_names, (std::vector<std::string>{"same", "y", "twice"}));

@@ -64,10 +64,10 @@ Status Parser::dimension_order(TensorType& type) {
   for (size_t i = 0; i < type.shape.size(); ++i) {
     if (i > 0) BERTH_TRY(expect(","));
     BERTH_ASSIGN_OR_RETURN(const int64_t d, integer());
-    if (d < 0 || d >= type.rank() || seen[static_cast<size_t>(d)]) {
+    if (d < 0 || d >= type.rank() || seen[d]) {
       return fail("expected a dimension order that names each dimension once");
     }
-    seen[static_cast<size_t>(d)] = true;
+    seen[d] = true;
     type.dim_order.push_back(static_cast<uint8_t>(d));
   }
   return expect("}");
@@ -98,7 +98,7 @@ Expected<Dim> Parser::dim(int depth) {
     return call_on_dims(depth);
   }
   BERTH_ASSIGN_OR_RETURN(const std::string name, identifier_name("a size"));
-  SymbolId id = -1;
+  SymbolId id;
   if (module_.symbols.find(name, &id) == nullptr) return fail("the symbol '" + name + "' is not declared");
   return Dim::of_symbol(id);
 }
@@ -146,7 +146,7 @@ Expected<TensorType> Parser::tensor_type() {
 
 Expected<Blob> Parser::blob(const TensorType& type) {
   if (!type.is_static()) return fail("expected a type of known sizes for what is written out");
-  const size_t bytes = static_cast<size_t>(max_bytes(type, module_.symbols));
+  const size_t bytes = max_bytes(type, module_.symbols);
   const Token token = lexer_.next();
   if (token.is_word("splat")) return splat(type, bytes);
   if (token.is_word("dense")) return dense(type, bytes);
@@ -234,14 +234,14 @@ Expected<Blob> Parser::file() {
   BERTH_ASSIGN_OR_RETURN(const int64_t size, integer());
   BERTH_TRY(expect(")"));
   if (size < 0) return fail("expected a number of bytes of " + quoted(path) + ", found " + std::to_string(size));
-  const size_t bytes = static_cast<size_t>(size);
+  const size_t bytes = size;
   BERTH_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> mapped, open(path));
   const size_t whole = mapped->bytes().size();
   if (offset < 0 || static_cast<size_t>(offset) > whole || bytes > whole - static_cast<size_t>(offset)) {
     return fail("expected a range within the " + std::to_string(whole) + " bytes of " + quoted(path) + ", found " +
                 std::to_string(bytes) + " bytes from " + std::to_string(offset));
   }
-  return Blob::mapped(mapped, static_cast<size_t>(offset), bytes);
+  return Blob::mapped(mapped, offset, bytes);
 }
 
 Expected<std::shared_ptr<const MappedFile>> Parser::open(const std::string& path) {

@@ -106,8 +106,8 @@ class Printer {
       argument(node.args[i], known ? node.op->parameters[i].type : ParameterType::kScalar);
     }
     out_ += ")";
-    if (node.state >= 0) out_ += " " + named('@', module_.states[static_cast<size_t>(node.state)].name);
-    if (node.delegate >= 0) out_ += " " + named('@', module_.delegates[static_cast<size_t>(node.delegate)].name);
+    if (node.state.valid()) out_ += " " + named('@', module_.states[node.state].name);
+    if (node.delegate.valid()) out_ += " " + named('@', module_.delegates[node.delegate].name);
     for (const Graph& region : node.regions) {
       out_ += " {\n";
       indent(depth + 1);
@@ -124,7 +124,7 @@ class Printer {
   std::string take() { return std::move(out_); }
 
  private:
-  void indent(int depth) { out_.append(static_cast<size_t>(depth) * 2, ' '); }
+  void indent(int depth) { out_.append(depth * 2, ' '); }
 
   void value(ValueId id) { out_ += id.valid() ? named('%', method_.value(id).name) : "none"; }
 
@@ -144,13 +144,13 @@ class Printer {
 
   // The values that stand for constants, before all nodes.
   void constants() {
-    const std::vector<int> uses = count_uses(method_);
-    for (size_t i = 0; i < method_.values.size(); ++i) {
-      const Value& v = method_.values[i];
-      if (v.kind != ValueKind::kConstant || uses[i] == 0) continue;
+    const IdVector<ValueId, int> uses = count_uses(method_);
+    for (ValueId id : method_.values.ids()) {
+      const Value& v = method_.values[id];
+      if (v.kind != ValueKind::kConstant || uses[id] == 0) continue;
       indent(1);
-      declaration(ValueId{static_cast<int32_t>(i)});
-      out_ += " = const " + named('@', module_.constants[static_cast<size_t>(v.constant)].name) + "\n";
+      declaration(id);
+      out_ += " = const " + named('@', module_.constants[v.constant].name) + "\n";
     }
   }
 
@@ -217,13 +217,13 @@ class Printer {
   std::string out_;
 };
 
-std::vector<bool> used_constants(const Module& module) {
-  std::vector<bool> used(module.constants.size());
+IdVector<ConstantId, bool> used_constants(const Module& module) {
+  IdVector<ConstantId, bool> used(module.constants.size());
   for (const Method& method : module.methods) {
-    const std::vector<int> uses = count_uses(method);
-    for (size_t i = 0; i < method.values.size(); ++i) {
-      const Value& v = method.values[i];
-      if (v.kind == ValueKind::kConstant && uses[i] > 0) used[static_cast<size_t>(v.constant)] = true;
+    const IdVector<ValueId, int> uses = count_uses(method);
+    for (ValueId id : method.values.ids()) {
+      const Value& v = method.values[id];
+      if (v.kind == ValueKind::kConstant && uses[id] > 0) used[v.constant] = true;
     }
   }
   return used;
@@ -267,15 +267,15 @@ std::string print(const Module& module, const Method& method, const Node& node) 
 
 std::string print(const Module& module, const PrintOptions& options) {
   std::string out;
-  for (size_t i = 0; i < module.symbols.size(); ++i) {
-    const Symbol& s = module.symbols[static_cast<SymbolId>(i)];
+  for (SymbolId id : module.symbols.ids()) {
+    const Symbol& s = module.symbols[id];
     if (s.kind != SymbolKind::kInput) continue;
     out += "symbol " + identifier(s.name) + " in [" + std::to_string(s.min) + ", " + std::to_string(s.max) + "]\n";
   }
-  const std::vector<bool> used = used_constants(module);
-  for (size_t i = 0; i < module.constants.size(); ++i) {
-    const Constant& c = module.constants[i];
-    if (!used[i]) continue;
+  const IdVector<ConstantId, bool> used = used_constants(module);
+  for (ConstantId id : module.constants.ids()) {
+    const Constant& c = module.constants[id];
+    if (!used[id]) continue;
     out += "const " + named('@', c.name) + ": " + print(Type(c.type), module.symbols) + " = " +
            blob_text(c.type, c.blob, options) + "\n";
   }

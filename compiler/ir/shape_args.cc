@@ -215,7 +215,7 @@ DType float_of(DType dtype) { return is_integer(dtype) || dtype == DType::kBool 
 DType sum_of(DType dtype) { return is_integer(dtype) || dtype == DType::kBool ? DType::kI64 : dtype; }
 
 std::string type_problem(const TensorType& type, const Symbols& symbols) {
-  // Sizes grow into expressions over many nodes; a longer one helps nobody, and its text could double at each node.
+  // Sizes grow into expressions over many nodes; a longer one does not help, and its text could double at each node.
   constexpr int kMaxTerms = 256;
   constexpr int64_t kMaxElements = int64_t{1} << 56;
   if (type.rank() > kMaxTensorRank) {

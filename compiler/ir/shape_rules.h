@@ -6,7 +6,7 @@
 
 namespace berth::ir {
 
-#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) \
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, ...) \
   Expected<std::vector<Type>> infer_##rule(const ShapeQuery& query);
 #include "format/operators.def"
 #undef OP

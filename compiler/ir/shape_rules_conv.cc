@@ -44,7 +44,7 @@ Expected<Shape> pooled(const ShapeArgs& args, int dilation_argument, size_t ceil
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> padding, args.integers(3, 2, 0));
   std::vector<int64_t> dilation(2, 1);
   if (dilation_argument >= 0) {
-    BERTH_ASSIGN_OR_RETURN(dilation, args.integers(static_cast<size_t>(dilation_argument), 2, 1));
+    BERTH_ASSIGN_OR_RETURN(dilation, args.integers(dilation_argument, 2, 1));
   }
   Shape shape = self.shape;
   for (size_t i = 0; i < 2; ++i) {

@@ -118,7 +118,7 @@ Expected<Types> infer_index_select(const ShapeQuery& query) {
   BERTH_TRY(expect_index(args, index));
   BERTH_TRY(args.expect_rank(index, 0, 1, "an index"));
   Shape shape = self.shape;
-  if (self.rank() > 0) shape[static_cast<size_t>(d)] = index.rank() == 0 ? Dim(1) : index.shape[0];
+  if (self.rank() > 0) shape[d] = index.rank() == 0 ? Dim(1) : index.shape[0];
   return args.one(self.dtype, std::move(shape));
 }
 

@@ -8,7 +8,7 @@ namespace berth::ir {
 namespace {
 
 // Product of sizes as a number times symbols, so that equal symbols cancel.
-struct Factors {
+struct DimFactors {
   int64_t number = 1;
   std::vector<Dim> symbols;
   bool overflow = false;
@@ -35,14 +35,14 @@ struct Factors {
   }
 };
 
-Factors factors(const Symbols& table, const Shape& shape) {
-  Factors result;
+DimFactors factors(const Symbols& table, const Shape& shape) {
+  DimFactors result;
   for (Dim dim : shape) result.take(table, dim);
   return result;
 }
 
 // Removes the symbols that stand in both.
-void cancel(Factors& a, Factors& b) {
+void cancel(DimFactors& a, DimFactors& b) {
   for (size_t i = 0; i < a.symbols.size();) {
     const auto found = std::find(b.symbols.begin(), b.symbols.end(), a.symbols[i]);
     if (found == b.symbols.end()) {
@@ -61,8 +61,8 @@ Failure does_not_fit(const ShapeArgs& args, const Shape& wanted) {
 
 // The size that -1 stands for in `wanted` (a place where it holds 1).
 Expected<Dim> missing_size(const ShapeArgs& args, const Shape& wanted) {
-  Factors have = factors(args.symbols, args.tensor(0).shape);
-  Factors want = factors(args.symbols, wanted);
+  DimFactors have = factors(args.symbols, args.tensor(0).shape);
+  DimFactors want = factors(args.symbols, wanted);
   if (have.overflow || want.overflow) return args.fail("the shape has more than 2^63 elements");
   if (want.number == 0) return args.fail("a size of 0 leaves the size -1 open, found " + args.text(wanted));
   cancel(have, want);
@@ -80,8 +80,8 @@ Expected<Dim> missing_size(const ShapeArgs& args, const Shape& wanted) {
 }
 
 Status expect_as_many(const ShapeArgs& args, const Shape& wanted) {
-  Factors have = factors(args.symbols, args.tensor(0).shape);
-  Factors want = factors(args.symbols, wanted);
+  DimFactors have = factors(args.symbols, args.tensor(0).shape);
+  DimFactors want = factors(args.symbols, wanted);
   if (have.overflow || want.overflow) return args.fail("the shape has more than 2^63 elements");
   cancel(have, want);
   const Dim a = have.product(args.symbols);
@@ -103,7 +103,7 @@ Expected<Types> squeeze(const ShapeArgs& args, const std::vector<int>& dimension
   const TensorType& self = args.tensor(0);
   std::vector<bool> gone(self.shape.size());
   for (int d : dimensions) {
-    const size_t i = static_cast<size_t>(d);
+    const size_t i = d;
     if (i >= self.shape.size()) continue;
     const Dim size = self.shape[i];
     if (!size.is_constant() && args.symbols.lower(size) <= 1) {
@@ -215,7 +215,7 @@ Expected<Types> infer_transpose(const ShapeQuery& query) {
   BERTH_ASSIGN_OR_RETURN(const int a, args.dimension(1, self.rank()));
   BERTH_ASSIGN_OR_RETURN(const int b, args.dimension(2, self.rank()));
   Shape shape = self.shape;
-  if (!shape.empty()) std::swap(shape[static_cast<size_t>(a)], shape[static_cast<size_t>(b)]);
+  if (!shape.empty()) std::swap(shape[a], shape[b]);
   return args.one(self.dtype, std::move(shape));
 }
 
@@ -287,7 +287,7 @@ Expected<Types> infer_cat(const ShapeQuery& query) {
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, leader.rank()));
   Promotion promotion;
   Shape shape = leader.shape;
-  Dim& joined = shape[static_cast<size_t>(d)];
+  Dim& joined = shape[d];
   joined = Dim(0);
   for (const TensorType* t : tensors) {
     promotion.tensor(*t);
@@ -295,8 +295,8 @@ Expected<Types> infer_cat(const ShapeQuery& query) {
     if (t->rank() != leader.rank()) {
       return args.fail("expected tensors of one rank, found " + args.text(leader) + " and " + args.text(*t));
     }
-    for (size_t i = 0; i < shape.size(); ++i) {
-      if (i == static_cast<size_t>(d)) continue;
+    for (int i = 0; i < leader.rank(); ++i) {
+      if (i == d) continue;
       auto size = args.same_size(shape[i], t->shape[i], "sizes");
       if (!size.ok()) {
         return args.fail("expected tensors that differ in dimension " + std::to_string(d) + " alone, found " +
@@ -304,7 +304,7 @@ Expected<Types> infer_cat(const ShapeQuery& query) {
       }
       shape[i] = *size;
     }
-    joined = args.symbols.add(joined, t->shape[static_cast<size_t>(d)]);
+    joined = args.symbols.add(joined, t->shape[d]);
   }
   return args.one(promotion.result(), std::move(shape));
 }

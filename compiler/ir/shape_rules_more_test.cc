@@ -72,9 +72,9 @@ std::string error_of_call(const std::string& call) {
       call + "\n  return\n}\n");
 }
 
-TEST(MoreShapesAreThoseOfTorch, ForEveryOperator) { EXPECT_EQ(error_of(kTorch), ""); }
+TEST(ShapeRulesMore, MatchPyTorchForEveryOperator) { EXPECT_EQ(error_of(kTorch), ""); }
 
-TEST(SizesThatDependOnContents, AreNamedAndBounded) {
+TEST(ShapeRulesMore, SizesThatDependOnContentsAreNamedAndBounded) {
   Module module;
   module.methods.emplace_back();
   Method& method = module.methods[0];
@@ -97,9 +97,9 @@ struct Bad {
   const char* message;
 };
 
-class MoreBadArgumentsAreRefused : public testing::TestWithParam<Bad> {};
+class ShapeRulesMoreRefusalTest : public testing::TestWithParam<Bad> {};
 
-TEST_P(MoreBadArgumentsAreRefused, WithWhatWasExpectedAndFound) {
+TEST_P(ShapeRulesMoreRefusalTest, SayWhatWasExpectedAndFound) {
   EXPECT_NE(error_of_call(GetParam().call).find(GetParam().message), std::string::npos)
       << error_of_call(GetParam().call);
 }
@@ -123,7 +123,7 @@ const Bad kBad[] = {
     {"%r: f32[1] = aten::_cdist_forward(%x, %u, 2.0, none)", "equal lengths of rows, found 3 and 8"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, MoreBadArgumentsAreRefused, testing::ValuesIn(kBad));
+INSTANTIATE_TEST_SUITE_P(All, ShapeRulesMoreRefusalTest, testing::ValuesIn(kBad));
 
 }  // namespace
 }  // namespace berth::ir

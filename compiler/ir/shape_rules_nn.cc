@@ -184,7 +184,7 @@ Expected<Types> infer_upsample2d(const ShapeQuery& query) {
   const TensorType& input = args.tensor(0);
   BERTH_TRY(args.expect_rank(input, 4, 4, "an input"));
   const size_t size = 1;
-  const size_t factors = static_cast<size_t>(args.op().parameter_index("scale_factors"));
+  const size_t factors = args.op().parameter_index("scale_factors");
   if (args.none(size) == args.none(factors)) {
     return args.fail("expected either 'output_size' or 'scale_factors', found " +
                      std::string(args.none(size) ? "neither" : "both"));

@@ -32,7 +32,7 @@ Expected<Types> with_number(const ShapeArgs& args, size_t t, size_t n, bool to_f
 // Without a rounding mode, a division gives fractions.
 bool divides_truly(const ShapeArgs& args) {
   const int mode = args.op().parameter_index("rounding_mode");
-  return mode >= 0 && args.none(static_cast<size_t>(mode));
+  return mode >= 0 && args.none(mode);
 }
 
 }  // namespace

@@ -10,9 +10,7 @@ Types like_input(const ShapeArgs& args, DType dtype) {
   return {args.elementwise(dtype, input.shape, {&input})};
 }
 
-size_t parameter(const ShapeArgs& args, const char* name) {
-  return static_cast<size_t>(args.op().parameter_index(name));
-}
+size_t parameter(const ShapeArgs& args, const char* name) { return args.op().parameter_index(name); }
 
 Status expect_floating(const ShapeArgs& args, const TensorType& type) {
   if (is_floating(type.dtype)) return Done{};

@@ -8,7 +8,7 @@ namespace berth::ir {
 namespace {
 
 std::vector<int> all_dimensions(int rank) {
-  std::vector<int> all(static_cast<size_t>(rank));
+  std::vector<int> all(rank);
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
@@ -23,7 +23,7 @@ Expected<std::vector<int>> reduced(const ShapeArgs& args, size_t i) {
 Shape without(const Shape& shape, const std::vector<int>& dimensions, bool keep) {
   std::vector<bool> gone(shape.size());
   for (int d : dimensions) {
-    if (static_cast<size_t>(d) < shape.size()) gone[static_cast<size_t>(d)] = true;
+    if (static_cast<size_t>(d) < shape.size()) gone[d] = true;
   }
   Shape result;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -37,7 +37,7 @@ Shape without(const Shape& shape, const std::vector<int>& dimensions, bool keep)
 Status expect_some(const ShapeArgs& args, const std::vector<int>& dimensions) {
   const Shape& shape = args.tensor(0).shape;
   for (int d : dimensions) {
-    if (static_cast<size_t>(d) >= shape.size() || shape[static_cast<size_t>(d)] != Dim(0)) continue;
+    if (static_cast<size_t>(d) >= shape.size() || shape[d] != Dim(0)) continue;
     return args.fail("expected at least one element in dimension " + std::to_string(d) + ", found " +
                      args.text(args.tensor(0)));
   }
@@ -148,13 +148,13 @@ Expected<Types> infer_topk(const ShapeQuery& query) {
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(2, self.rank()));
   const Dim k = args.dim(1);
-  const Dim size = self.rank() == 0 ? Dim(1) : self.shape[static_cast<size_t>(d)];
+  const Dim size = self.rank() == 0 ? Dim(1) : self.shape[d];
   if (args.symbols.lower(k) < 0 || args.symbols.lower(k) > args.symbols.upper(size)) {
     return args.fail("expected 'k' between 0 and the size of dimension " + std::to_string(d) + ", found " +
                      args.text(k) + " of " + args.text(self));
   }
   Shape shape = self.shape;
-  if (self.rank() > 0) shape[static_cast<size_t>(d)] = k;
+  if (self.rank() > 0) shape[d] = k;
   return Types{args.type(self.dtype, shape), args.type(DType::kI64, shape)};
 }
 

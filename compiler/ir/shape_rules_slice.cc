@@ -13,7 +13,7 @@ Types parts(const ShapeArgs& args, int d, const std::vector<Dim>& sizes) {
   Types types;
   for (Dim size : sizes) {
     Shape shape = self.shape;
-    shape[static_cast<size_t>(d)] = size;
+    shape[d] = size;
     types.push_back(args.type(self.dtype, std::move(shape)));
   }
   return types;
@@ -80,7 +80,7 @@ Expected<Types> infer_slice(const ShapeQuery& query) {
   BERTH_TRY(expect_not_scalar(args));
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, self.rank()));
-  BERTH_ASSIGN_OR_RETURN(const Dim size, slice_size(args, self.shape[static_cast<size_t>(d)], 2));
+  BERTH_ASSIGN_OR_RETURN(const Dim size, slice_size(args, self.shape[d], 2));
   return parts(args, d, {size});
 }
 
@@ -89,7 +89,7 @@ Expected<Types> infer_slice_scatter(const ShapeQuery& query) {
   BERTH_TRY(expect_not_scalar(args));
   Shape written = args.tensor(0).shape;
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(2, args.tensor(0).rank()));
-  Dim& size = written[static_cast<size_t>(d)];
+  Dim& size = written[d];
   BERTH_ASSIGN_OR_RETURN(size, slice_size(args, size, 3));
   return like_self(args, written);
 }
@@ -99,7 +99,7 @@ Expected<Types> infer_select(const ShapeQuery& query) {
   BERTH_TRY(expect_not_scalar(args));
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, self.rank()));
-  BERTH_TRY(expect_within(args, args.dim(2), self.shape[static_cast<size_t>(d)]));
+  BERTH_TRY(expect_within(args, args.dim(2), self.shape[d]));
   Shape shape = self.shape;
   shape.erase(shape.begin() + d);
   return args.one(self.dtype, std::move(shape));
@@ -110,7 +110,7 @@ Expected<Types> infer_select_scatter(const ShapeQuery& query) {
   BERTH_TRY(expect_not_scalar(args));
   Shape written = args.tensor(0).shape;
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(2, args.tensor(0).rank()));
-  BERTH_TRY(expect_within(args, args.dim(3), written[static_cast<size_t>(d)]));
+  BERTH_TRY(expect_within(args, args.dim(3), written[d]));
   written.erase(written.begin() + d);
   return like_self(args, written);
 }
@@ -120,7 +120,7 @@ Expected<Types> infer_narrow(const ShapeQuery& query) {
   BERTH_TRY(expect_not_scalar(args));
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, self.rank()));
-  const Dim size = self.shape[static_cast<size_t>(d)];
+  const Dim size = self.shape[d];
   BERTH_ASSIGN_OR_RETURN(const Dim start, clamp_place(args, args.dim(2), size));
   const Dim length = args.dim(3);
   const Dim end = args.symbols.add(start, length);
@@ -137,7 +137,7 @@ Expected<Types> infer_split(const ShapeQuery& query) {
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(2, self.rank()));
   BERTH_ASSIGN_OR_RETURN(const int64_t size, args.integer(1));
-  const Dim whole = self.shape[static_cast<size_t>(d)];
+  const Dim whole = self.shape[d];
   if (!whole.is_constant()) {
     return args.fail(Error::kNotSupported, "expected a dimension of known size to split, found " + args.text(whole));
   }
@@ -168,7 +168,7 @@ Expected<Types> infer_split_with_sizes(const ShapeQuery& query) {
     return args.fail("expected at most " + std::to_string(kMaxParts) + " parts, found " +
                      std::to_string(args.dims(1).size()));
   }
-  BERTH_TRY(args.same_size(sum, self.shape[static_cast<size_t>(d)], "sizes of the parts together and of the whole"));
+  BERTH_TRY(args.same_size(sum, self.shape[d], "sizes of the parts together and of the whole"));
   return parts(args, d, args.dims(1));
 }
 
@@ -178,13 +178,13 @@ Expected<Types> infer_unbind(const ShapeQuery& query) {
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, self.rank()));
   Shape shape = self.shape;
-  const Dim count = shape[static_cast<size_t>(d)];
+  const Dim count = shape[d];
   shape.erase(shape.begin() + d);
   if (!count.is_constant() || count.value > kMaxParts) {
     return args.fail(Error::kNotSupported, "expected a dimension of at most " + std::to_string(kMaxParts) +
                                                " parts, found " + args.text(count));
   }
-  return Types(static_cast<size_t>(count.value), args.type(self.dtype, shape));
+  return Types(count.value, args.type(self.dtype, shape));
 }
 
 Expected<Types> infer_diagonal(const ShapeQuery& query) {
@@ -196,13 +196,13 @@ Expected<Types> infer_diagonal(const ShapeQuery& query) {
   BERTH_ASSIGN_OR_RETURN(const int b, args.dimension(3, self.rank()));
   if (a == b) return args.fail("expected two different dimensions, found " + std::to_string(a) + " twice");
   Symbols& symbols = args.symbols;
-  Dim rows = self.shape[static_cast<size_t>(a)];
-  Dim columns = self.shape[static_cast<size_t>(b)];
+  Dim rows = self.shape[a];
+  Dim columns = self.shape[b];
   if (offset >= 0) columns = symbols.sub(columns, Dim(offset));
   if (offset < 0) rows = symbols.add(rows, Dim(offset));
   Shape shape;
   for (int i = 0; i < self.rank(); ++i) {
-    if (i != a && i != b) shape.push_back(self.shape[static_cast<size_t>(i)]);
+    if (i != a && i != b) shape.push_back(self.shape[i]);
   }
   shape.push_back(symbols.max(symbols.min(rows, columns), Dim(0)));
   return args.one(self.dtype, std::move(shape));
@@ -213,7 +213,7 @@ Expected<Types> infer_glu(const ShapeQuery& query) {
   BERTH_TRY(expect_not_scalar(args));
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, self.rank()));
-  const Dim size = self.shape[static_cast<size_t>(d)];
+  const Dim size = self.shape[d];
   if (size.is_constant() && size.value % 2 != 0) {
     return args.fail("expected an even size in dimension " + std::to_string(d) + ", found " + args.text(self));
   }
@@ -227,7 +227,7 @@ Expected<Types> infer_unfold(const ShapeQuery& query) {
   BERTH_ASSIGN_OR_RETURN(const int64_t size, args.integer(2));
   BERTH_ASSIGN_OR_RETURN(const int64_t step, args.integer(3));
   Shape shape = self.shape;
-  const Dim length = shape.empty() ? Dim(1) : shape[static_cast<size_t>(d)];
+  const Dim length = shape.empty() ? Dim(1) : shape[d];
   if (size < 0 || step < 1 || args.symbols.upper(length) < size) {
     return args.fail("expected a step of at least 1 and a size within the " + args.text(length) +
                      " elements of dimension " + std::to_string(d) + ", found " + std::to_string(step) + " and " +
@@ -235,7 +235,7 @@ Expected<Types> infer_unfold(const ShapeQuery& query) {
   }
   if (!shape.empty()) {
     const Dim steps = args.symbols.floor_div(args.symbols.add(length, Dim(-size)), Dim(step));
-    shape[static_cast<size_t>(d)] = args.symbols.add(steps, Dim(1));
+    shape[d] = args.symbols.add(steps, Dim(1));
   }
   shape.push_back(Dim(size));
   return args.one(self.dtype, std::move(shape));

@@ -181,16 +181,19 @@ std::string error_of(const std::string& text) {
 
 // `call` in a method with symbols n in [1, 8], m in [2, 8] and inputs of interest.
 std::string error_of_call(const std::string& call) {
-  return error_of(
-      "symbol n in [1, 8]\nsymbol m in [2, 8]\n"
-      "method f(%n3: f32[n,3], %m3: f32[m,3], %x: f32[2,3], %image: f32[n,3,m,10], %n: f32[n],\n"
-      "  %m: f32[m], %big: f32[(n * 4),6], %i: i64[4], %seven: f32[7,3], %eight: f32[8]) {\n  " +
-      call + "\n  return\n}\n");
+  return error_of(R"(
+    symbol n in [1, 8]
+    symbol m in [2, 8]
+    method f(%n3: f32[n,3], %m3: f32[m,3], %x: f32[2,3], %image: f32[n,3,m,10], %n: f32[n],
+    %m: f32[m], %big: f32[(n * 4),6], %i: i64[4], %seven: f32[7,3], %eight: f32[8]) {
+  )" + call + R"(
+    return
+    })");
 }
 
-TEST(ShapesAreThoseOfTorch, ForEveryFamily) { EXPECT_EQ(error_of(kTorch), ""); }
+TEST(ShapeRules, MatchPyTorchForEveryFamily) { EXPECT_EQ(error_of(kTorch), ""); }
 
-TEST(ShapesAreThoseOfTorch, AndAWrongOneIsFound) {
+TEST(ShapeRules, AWrongShapeIsFound) {
   std::string text(kTorch);
   const size_t at = text.find("f32[2,6,8,7] = aten::convolution");
   ASSERT_NE(at, std::string::npos);
@@ -198,7 +201,7 @@ TEST(ShapesAreThoseOfTorch, AndAWrongOneIsFound) {
   EXPECT_NE(error_of(text).find("expected the result"), std::string::npos);
 }
 
-TEST(SymbolsFlow, ThroughArithmeticOfSizes) {
+TEST(ShapeRules, SymbolsFlowThroughArithmeticOfSizes) {
   EXPECT_EQ(error_of_call("%r: f32[n,3] = aten::relu(%n3)"), "");
   EXPECT_EQ(error_of_call("%r: f32[n,3] = aten::add.Tensor(%n3, %n3)"), "");
   EXPECT_EQ(error_of_call("%r: f32[(n + 2),3] = aten::cat([%n3, %x])"), "");
@@ -215,8 +218,13 @@ TEST(SymbolsFlow, ThroughArithmeticOfSizes) {
   EXPECT_EQ(error_of_call("%r: i64[n] = aten::arange(n)"), "");
 }
 
-TEST(SymbolsFlow, IntoSizesThatDependOnContents) {
-  EXPECT_EQ(error_of("symbol k in [0, 4]\nmethod f(%i: i64[4]) {\n  %r: i64[k,1] = aten::nonzero(%i)\n  return\n}"),
+TEST(ShapeRules, SymbolsFlowIntoSizesThatDependOnContents) {
+  EXPECT_EQ(error_of(R"(
+    symbol k in [0, 4]
+    method f(%i: i64[4]) {
+      %r: i64[k,1] = aten::nonzero(%i)
+      return
+    })"),
             "");
   Module module;
   module.methods.emplace_back();
@@ -232,7 +240,7 @@ TEST(SymbolsFlow, IntoSizesThatDependOnContents) {
   EXPECT_EQ(module.symbols.upper(result.shape[0]), 6);
 }
 
-TEST(DifferentSymbolsAreNotConfused, WhenOneOfThemMayBeOne) {
+TEST(ShapeRules, ASymbolThatMayBeOneIsNotAnotherSymbol) {
   EXPECT_NE(error_of_call("%r: f32[n] = aten::add.Tensor(%n, %m)").find("found sizes n and m"), std::string::npos);
   EXPECT_NE(error_of_call("%r: f32[8] = aten::add.Tensor(%n, %eight)").find("lower bound of 2"), std::string::npos);
   // m is at least 2, so it can only be 8; the range says that a size of 9 and more is none of n's.
@@ -246,9 +254,9 @@ struct Bad {
   const char* message;
 };
 
-class BadArgumentsAreRefused : public testing::TestWithParam<Bad> {};
+class ShapeRulesRefusalTest : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadArgumentsAreRefused, WithWhatWasExpectedAndFound) {
+TEST_P(ShapeRulesRefusalTest, SayWhatWasExpectedAndFound) {
   EXPECT_NE(error_of_call(GetParam().call).find(GetParam().message), std::string::npos)
       << error_of_call(GetParam().call);
 }
@@ -281,7 +289,7 @@ const Bad kBad[] = {
     {"%r: f32[1] = aten::mean.dim(%i, [0])", "expected a floating type, found i64[4]"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, BadArgumentsAreRefused, testing::ValuesIn(kBad));
+INSTANTIATE_TEST_SUITE_P(All, ShapeRulesRefusalTest, testing::ValuesIn(kBad));
 
 }  // namespace
 }  // namespace berth::ir

@@ -12,10 +12,12 @@
 #include "base/half.h"
 
 namespace berth::ir {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 template <typename T>
 T load(Span<const uint8_t> bytes) {

@@ -10,6 +10,8 @@
 
 namespace berth::ir {
 
+/// '0' to '9'.
+bool is_digit(char c);
 /// Whether `c` may stand in a value's, constant's or state's name without quotes: letters, digits and `_ . $ / -`.
 bool is_name_char(char c);
 /// Whether `c` may stand in an identifier: letters, digits, `_` and `.`.
@@ -26,7 +28,7 @@ std::string named(char sigil, std::string_view name);
 /// A symbol's or method's name: an identifier, or quoted behind '$'.
 std::string identifier(std::string_view name);
 
-/// The shortest text that reads back as `number` and shows that it is no integer: "1.0", "1e-05", "-inf", "nan".
+/// The shortest text that reads back as `number` and shows that it is not an integer: "1.0", "1e-05", "-inf", "nan".
 std::string real_text(double number);
 
 /// Whether elements of `dtype` have a text as numbers: the real types and bool.

@@ -35,23 +35,23 @@ class Verifier {
     if (!node.source.empty()) where += " " + quoted(node.source);
     return fail(where, message);
   }
-  bool exists(ValueId id) const { return id.valid() && static_cast<size_t>(id.index) < method_.values.size(); }
+  bool exists(ValueId id) const { return method_.values.contains(id); }
 
   Status values() {
     std::unordered_set<std::string> names;
-    for (size_t i = 0; i < method_.values.size(); ++i) {
-      const Value& v = method_.values[i];
+    for (ValueId id : method_.values.ids()) {
+      const Value& v = method_.values[id];
       if (!names.insert(v.name).second) return fail("two values are called " + named('%', v.name));
       if (const TensorType* type = v.tensor()) {
         const std::string problem = type_problem(*type, module_.symbols);
         if (!problem.empty()) return fail(" " + named('%', v.name), problem);
       }
       if (v.kind != ValueKind::kConstant) continue;
-      const bool known = v.constant >= 0 && static_cast<size_t>(v.constant) < module_.constants.size();
-      if (!known || v.tensor() == nullptr || *v.tensor() != module_.constants[static_cast<size_t>(v.constant)].type) {
+      const bool known = module_.constants.contains(v.constant);
+      if (!known || v.tensor() == nullptr || *v.tensor() != module_.constants[v.constant].type) {
         return fail(named('%', v.name) + " differs in type from its constant, or has none");
       }
-      defined_[i] = true;
+      defined_[id] = true;
     }
     return Done{};
   }
@@ -60,16 +60,16 @@ class Verifier {
     if (!exists(id)) return fail("a graph defines a value that does not exist");
     const Value& v = method_.value(id);
     if (v.kind != kind) return fail(named('%', v.name) + " is not of the kind that its place says");
-    if (defined_[static_cast<size_t>(id.index)]) return fail(named('%', v.name) + " is defined twice");
-    defined_[static_cast<size_t>(id.index)] = true;
-    if (closed_) inside_[static_cast<size_t>(id.index)] = true;
+    if (defined_[id]) return fail(named('%', v.name) + " is defined twice");
+    defined_[id] = true;
+    if (closed_) inside_[id] = true;
     here.push_back(id);
     return Done{};
   }
 
   bool is_visible(ValueId id) const {
-    if (!defined_[static_cast<size_t>(id.index)]) return false;
-    return !closed_ || inside_[static_cast<size_t>(id.index)] || method_.value(id).kind == ValueKind::kConstant;
+    if (!defined_[id]) return false;
+    return !closed_ || inside_[id] || method_.value(id).kind == ValueKind::kConstant;
   }
 
   Status uses(const Argument& argument, const std::string& where) {
@@ -89,16 +89,16 @@ class Verifier {
     for (NodeId id : graph.nodes) BERTH_TRY(node(id, depth, here));
     for (const Argument& output : graph.outputs) BERTH_TRY(uses(output, ", outputs"));
     // What a region defines ends with it.
-    for (ValueId id : here) defined_[static_cast<size_t>(id.index)] = depth == 0;
+    for (ValueId id : here) defined_[id] = depth == 0;
     return Done{};
   }
 
   Status node(NodeId id, int depth, std::vector<ValueId>& here) {
-    if (!id.valid() || static_cast<size_t>(id.index) >= method_.nodes.size()) {
+    if (!method_.nodes.contains(id)) {
       return fail("a graph names a node that does not exist");
     }
-    if (placed_[static_cast<size_t>(id.index)]) return fail(id, "stands in two places");
-    placed_[static_cast<size_t>(id.index)] = true;
+    if (placed_[id]) return fail(id, "stands in two places");
+    placed_[id] = true;
     const Node& node = method_.node(id);
     if (node.op == nullptr) return fail(id, "has no operator");
     for (const Argument& argument : node.args) BERTH_TRY(uses(argument, ", node " + std::to_string(id.index)));
@@ -145,7 +145,7 @@ class Verifier {
       if (!problem.empty()) return fail(id, problem);
       return Done{};
     }
-    if (!node.regions.empty() || node.state >= 0 || node.delegate >= 0) {
+    if (!node.regions.empty() || node.state.valid() || node.delegate.valid()) {
       return fail(id, "this operator has neither regions nor a state nor a delegate");
     }
     const auto inferred = infer_types(module_, method_, *node.op, args);
@@ -165,10 +165,10 @@ class Verifier {
 
   Module& module_;
   Method& method_;
-  std::vector<bool> defined_;
-  std::vector<bool> placed_;
-  bool closed_ = false;       // within the region of a delegate
-  std::vector<bool> inside_;  // defined in such a region
+  IdVector<ValueId, bool> defined_;
+  IdVector<NodeId, bool> placed_;
+  bool closed_ = false;             // within the region of a delegate
+  IdVector<ValueId, bool> inside_;  // defined in such a region
 };
 
 Status verify_contents(const Module& module, const std::string& what, const TensorType& type, const Blob* blob) {
@@ -176,7 +176,7 @@ Status verify_contents(const Module& module, const std::string& what, const Tens
   const std::string problem = type_problem(type, module.symbols);
   if (!problem.empty()) return fail(problem);
   if (!type.is_static()) return fail("its sizes are not all numbers");
-  const size_t bytes = static_cast<size_t>(max_bytes(type, module.symbols));
+  const size_t bytes = max_bytes(type, module.symbols);
   if (blob != nullptr && blob->size() != bytes) {
     return fail("expected " + std::to_string(bytes) + " bytes for " + print(Type(type), module.symbols) + ", found " +
                 std::to_string(blob->size()));

@@ -1,5 +1,6 @@
 #include "compiler/ir/verify_devices.h"
 
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/region_devices.h"
 #include "compiler/ir/text.h"
@@ -58,7 +59,7 @@ class DeviceRules {
     }
   }
 
-  Device state(const Node& node) const { return module_.states[static_cast<size_t>(node.state)].type.device; }
+  Device state(const Node& node) const { return module_.states[node.state].type.device; }
 
   Status on_host(const Node& node) const {
     if (!node.regions.empty()) return at_borders(node);
@@ -95,7 +96,7 @@ class DeviceRules {
   }
 
   Status copy(const Node& node) const {
-    const Device from = method_.tensor(std::get<ValueId>(node.args[0])).device;
+    const Device from = method_.tensor(std::get<ValueId>(node.args[arg::device_copy::self])).device;
     const Device to = method_.tensor(node.results[0]).device;
     const bool right = node.is(OpId::h2d_copy_out)   ? from.is_cpu() && !to.is_cpu()
                        : node.is(OpId::d2h_copy_out) ? !from.is_cpu() && to.is_cpu()
@@ -108,7 +109,7 @@ class DeviceRules {
   }
 
   Status delegate(const Node& node) const {
-    BERTH_ASSIGN_OR_RETURN(const Device device, delegate_device(module_.delegates[static_cast<size_t>(node.delegate)]));
+    BERTH_ASSIGN_OR_RETURN(const Device device, delegate_device(module_.delegates[node.delegate]));
     BERTH_TRY(arguments_are_on(node, device));
     BERTH_TRY(are_on(node, node.results, device));
     for (const Graph& region : node.regions) {

@@ -1,5 +1,6 @@
 #include "compiler/ir/verify_regions.h"
 
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/print.h"
 
 namespace berth::ir {
@@ -13,10 +14,10 @@ class RegionRules {
       : module_(module), method_(method), node_(node) {}
 
   std::string check() const {
-    const bool has_state = node_.state >= 0 && static_cast<size_t>(node_.state) < module_.states.size();
+    const bool has_state = module_.states.contains(node_.state);
     const bool wants_state = node_.is(OpId::state_read) || node_.is(OpId::state_write);
     if (wants_state != has_state) return wants_state ? "expected the name of a state" : "expected no state";
-    const bool has_delegate = node_.delegate >= 0 && static_cast<size_t>(node_.delegate) < module_.delegates.size();
+    const bool has_delegate = module_.delegates.contains(node_.delegate);
     if (node_.is(OpId::delegate) != has_delegate) {
       return has_delegate ? "expected no delegate" : "expected the name of a delegate";
     }
@@ -104,8 +105,8 @@ class RegionRules {
 
   std::string check_if() const {
     if (std::string problem = typed_regions(2); !problem.empty()) return problem;
-    const ValueId* cond = std::get_if<ValueId>(&node_.args[0]);
-    if (cond != nullptr ? !is_truth(type(*cond)) : !std::holds_alternative<bool>(node_.args[0])) {
+    const ValueId* cond = std::get_if<ValueId>(&node_.args[arg::if_::cond]);
+    if (cond != nullptr ? !is_truth(type(*cond)) : !std::holds_alternative<bool>(node_.args[arg::if_::cond])) {
       return "expected a condition that is one bool";
     }
     const TypeList results = types(node_.results);
@@ -117,7 +118,7 @@ class RegionRules {
 
   std::string check_while() const {
     if (std::string problem = typed_regions(2); !problem.empty()) return problem;
-    const TypeList carried = types(std::get<ValueList>(node_.args[0]));
+    const TypeList carried = types(std::get<ValueList>(node_.args[arg::while_::init]));
     const TypeList truth = yields(node_.regions[0]);
     if (truth.size() != 1 || !is_truth(truth[0])) return "expected a condition region that yields one bool";
     return first({same("inputs of the condition", carried, types(node_.regions[0].inputs)),
@@ -128,11 +129,11 @@ class RegionRules {
 
   std::string check_scan() const {
     if (std::string problem = typed_regions(1); !problem.empty()) return problem;
-    const Dim* length = std::get_if<Dim>(&node_.args[0]);
+    const Dim* length = std::get_if<Dim>(&node_.args[arg::scan::length]);
     if (length == nullptr || module_.symbols.lower(*length) < 0) return "expected a length of at least 0";
-    const TypeList carried = types(std::get<ValueList>(node_.args[1]));
+    const TypeList carried = types(std::get<ValueList>(node_.args[arg::scan::carried]));
     TypeList taken = carried;
-    for (ValueId id : std::get<ValueList>(node_.args[2])) {
+    for (ValueId id : std::get<ValueList>(node_.args[arg::scan::scanned])) {
       TensorType slice = method_.tensor(id);
       if (slice.shape.empty() || slice.shape[0] != *length || !slice.is_contiguous()) {
         return "expected scanned values whose first size is the length, found " + print(Type(slice), module_.symbols);
@@ -156,11 +157,11 @@ class RegionRules {
 
   // A call without what to compile or a compiled module calls nothing.
   std::string check_delegate() const {
-    const bool compiled = module_.delegates[static_cast<size_t>(node_.delegate)].payload.has_value();
+    const bool compiled = module_.delegates[node_.delegate].payload.has_value();
     for (ValueId id : node_.results) {
       if (method_.value(id).tensor() == nullptr) return "expected results that are tensors";
     }
-    for (ValueId id : std::get<ValueList>(node_.args[0])) {
+    for (ValueId id : std::get<ValueList>(node_.args[arg::delegate::inputs])) {
       if (!id.valid()) return "expected inputs that are tensors, found none";
     }
     if (compiled && node_.regions.empty()) return "";
@@ -171,7 +172,7 @@ class RegionRules {
     }
     for (NodeId id : node_.regions[0].nodes) {
       const Node& inner = method_.node(id);
-      if (inner.is(OpId::delegate) || inner.state >= 0) {
+      if (inner.is(OpId::delegate) || inner.state.valid()) {
         return "expected a region of operators, found " + inner.op->functional_name;
       }
     }
@@ -179,20 +180,19 @@ class RegionRules {
       const ValueId* id = std::get_if<ValueId>(&output);
       if (id == nullptr || !id->valid()) return "expected a region that yields tensors";
     }
-    return first(
-        {same("inputs of the region", types(std::get<ValueList>(node_.args[0])), types(node_.regions[0].inputs)),
-         same("outputs of the region", types(node_.results), yields(node_.regions[0]))});
+    return first({same("inputs of the region", types(std::get<ValueList>(node_.args[arg::delegate::inputs])),
+                       types(node_.regions[0].inputs)),
+                  same("outputs of the region", types(node_.results), yields(node_.regions[0]))});
   }
 
   std::string read() const {
-    return first({regions(0), same("a result", {Type(module_.states[static_cast<size_t>(node_.state)].type)},
-                                   types(node_.results))});
+    return first({regions(0), same("a result", {Type(module_.states[node_.state].type)}, types(node_.results))});
   }
 
   std::string write() const {
-    const TypeList state = {Type(module_.states[static_cast<size_t>(node_.state)].type)};
+    const TypeList state = {Type(module_.states[node_.state].type)};
     return first({regions(0), same("results", {}, types(node_.results)),
-                  same("a value", state, {type(std::get<ValueId>(node_.args[0]))})});
+                  same("a value", state, {type(std::get<ValueId>(node_.args[arg::state_write::value]))})});
   }
 
   const Module& module_;

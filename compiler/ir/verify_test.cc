@@ -10,23 +10,36 @@ namespace berth::ir {
 namespace {
 
 // What a careless pass could do to this module is done by hand, one thing a test.
-class AModule : public testing::Test {
+class VerifyTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto parsed = parse(
-        "const @w: f32[2] = dense<[1.0, 2.0]>\nstate @s: f32[2]\nmethod f(%x: f32[2], %c: bool) {\n"
-        "  %w: f32[2] = const @w\n  %a: f32[2] = aten::add.Tensor(%x, %w) \"Add_0\"\n  %b: f32[2] = aten::relu(%a)\n"
-        "  %r: f32[2] = berth::if(%c) {\n    ()\n    %i: f32[2] = aten::neg(%b)\n    yield %i\n  } {\n    ()\n"
-        "    yield %b\n  }\n  berth::state_write(%r) @s\n  return %r\n}\n",
-        "t");
+    auto parsed = parse(R"(
+      const @w: f32[2] = dense<[1.0, 2.0]>
+      state @s: f32[2]
+      method f(%x: f32[2], %c: bool) {
+        %w: f32[2] = const @w
+        %a: f32[2] = aten::add.Tensor(%x, %w) "Add_0"
+        %b: f32[2] = aten::relu(%a)
+        %r: f32[2] = berth::if(%c) {
+          ()
+          %i: f32[2] = aten::neg(%b)
+          yield %i
+        } {
+          ()
+          yield %b
+        }
+        berth::state_write(%r) @s
+        return %r
+      })",
+                        "t");
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     module_ = std::move(*parsed);
   }
 
   Method& method() { return module_.methods[0]; }
   ValueId value(const std::string& name) {
-    for (size_t i = 0; i < method().values.size(); ++i) {
-      if (method().values[i].name == name) return ValueId{static_cast<int32_t>(i)};
+    for (ValueId id : method().values.ids()) {
+      if (method().values[id].name == name) return id;
     }
     ADD_FAILURE() << "no value " << name;
     return ValueId{0};
@@ -41,89 +54,89 @@ class AModule : public testing::Test {
   Module module_;
 };
 
-TEST_F(AModule, IsSoundToBeginWith) { EXPECT_EQ(problem(), ""); }
+TEST_F(VerifyTest, ASoundModulePasses) { EXPECT_EQ(problem(), ""); }
 
-TEST_F(AModule, WithAUseBeforeTheDefinition) {
+TEST_F(VerifyTest, AUseBeforeTheDefinitionIsFound) {
   std::swap(method().body.nodes[0], method().body.nodes[1]);
   expect_problem("uses %a before it is defined");
 }
 
-TEST_F(AModule, WithANodeInTwoPlaces) {
+TEST_F(VerifyTest, ANodeInTwoPlacesIsFound) {
   method().body.nodes.push_back(method().body.nodes[0]);
   expect_problem("aten::add.Tensor \"Add_0\": stands in two places");
 }
 
-TEST_F(AModule, WithANodeThatIsGoneAndStillRead) {
+TEST_F(VerifyTest, AReadOfARemovedNodeIsFound) {
   method().body.nodes.erase(method().body.nodes.begin());
   expect_problem("uses %a before it is defined");
 }
 
-TEST_F(AModule, WhoseRegionYieldsWhatHasNoType) {
+TEST_F(VerifyTest, ARegionThatYieldsAnUntypedValueIsFound) {
   node("r").regions[0].outputs.emplace_back();
   expect_problem("expected regions that yield values and numbers");
 }
 
-TEST_F(AModule, WhoseRegionLeaks) {
+TEST_F(VerifyTest, ARegionThatLeaksIsFound) {
   node("r").regions[1].outputs[0] = value("i");
   expect_problem("outputs: uses %i before it is defined, or outside of its region");
 }
 
-TEST_F(AModule, WithAStaleType) {
+TEST_F(VerifyTest, AStaleTypeIsFound) {
   method().value(value("b")).type = TensorType();
   expect_problem("aten::relu: expected the result %b: f32[2], found f32[]");
 }
 
-TEST_F(AModule, WithAnArgumentTooFew) {
+TEST_F(VerifyTest, AMissingArgumentIsFound) {
   node("a").args.pop_back();
   expect_problem("expected 3 arguments, found 2");
 }
 
-TEST_F(AModule, WithAnArgumentOfTheWrongKind) {
+TEST_F(VerifyTest, AnArgumentOfTheWrongKindIsFound) {
   node("a").args[0] = std::string("x");
   expect_problem("argument 'self' has the wrong kind");
 }
 
-TEST_F(AModule, WithAValueThatDoesNotExist) {
+TEST_F(VerifyTest, AValueThatDoesNotExistIsFound) {
   node("a").args[0] = ValueId{1000};
   expect_problem("uses a value that does not exist");
 }
 
-TEST_F(AModule, WithANodeThatDoesNotExist) {
+TEST_F(VerifyTest, ANodeThatDoesNotExistIsFound) {
   method().body.nodes.push_back(NodeId{1000});
   expect_problem("names a node that does not exist");
 }
 
-TEST_F(AModule, WithTwoValuesOfOneName) {
+TEST_F(VerifyTest, TwoValuesOfOneNameAreFound) {
   method().value(value("b")).name = "a";
   expect_problem("two values are called %a");
 }
 
-TEST_F(AModule, WhoseResultNamesAnotherNode) {
+TEST_F(VerifyTest, AResultThatNamesAnotherNodeIsFound) {
   method().value(value("b")).node = NodeId{0};
   expect_problem("names another node as its origin");
 }
 
-TEST_F(AModule, WhoseConstantHasTooFewBytes) {
-  module_.constants[0].blob = Blob::owned({1, 2, 3});
+TEST_F(VerifyTest, AConstantWithTooFewBytesIsFound) {
+  module_.constants[{0}].blob = Blob::owned({1, 2, 3});
   expect_problem("constant @w: expected 8 bytes for f32[2], found 3");
 }
 
-TEST_F(AModule, WhoseConstantChangedItsType) {
-  module_.constants[0].type.dtype = DType::kI32;
+TEST_F(VerifyTest, AConstantWithAnotherTypeIsFound) {
+  module_.constants[{0}].type.dtype = DType::kI32;
   expect_problem("%w differs in type from its constant");
 }
 
-TEST_F(AModule, WhoseBranchesGiveDifferentTypes) {
+TEST_F(VerifyTest, BranchesOfDifferentTypesAreFound) {
   node("r").regions[0].outputs.clear();
   expect_problem("expected outputs of the first region of types (f32[2]), found ()");
 }
 
-TEST_F(AModule, WithoutTheStateThatItWrites) {
+TEST_F(VerifyTest, AWriteToAMissingStateIsFound) {
   module_.states.clear();
   expect_problem("expected the name of a state");
 }
 
-TEST_F(AModule, WithTwoMethodsOfOneName) {
+TEST_F(VerifyTest, TwoMethodsOfOneNameAreFound) {
   module_.methods.push_back(module_.methods[0]);
   expect_problem("method f: the name is taken twice");
 }
@@ -139,7 +152,7 @@ Module nested_branches(int levels) {
   const ValueId flag = method.add_input(Type(ScalarKind::kBool), "flag");
   const ValueId x = method.add_input(type, "x");
   const auto add = [&](OpId op, std::vector<Argument> args, std::vector<Graph> regions) {
-    const NodeId id{static_cast<int32_t>(method.nodes.size())};
+    const NodeId id = method.nodes.next_id();
     const ValueId result = method.add_value(type, "");
     method.value(result).kind = ValueKind::kNode;
     method.value(result).node = id;
@@ -148,7 +161,7 @@ Module nested_branches(int levels) {
     node.args = std::move(args);
     node.regions = std::move(regions);
     node.results = {result};
-    node.delegate = op == OpId::delegate ? 0 : -1;
+    node.delegate = op == OpId::delegate ? DelegateId{0} : DelegateId();
     method.nodes.push_back(std::move(node));
     return id;
   };
@@ -164,7 +177,7 @@ Module nested_branches(int levels) {
   return module;
 }
 
-TEST(NestedRegions, ThatAreVerifiedAreParsedBack) {
+TEST(Verify, NestedRegionsThatPassParseBack) {
   Module module = nested_branches(32);
   const Status sound = verify(module);
   ASSERT_TRUE(sound.ok()) << sound.error().text();
@@ -173,7 +186,7 @@ TEST(NestedRegions, ThatAreVerifiedAreParsedBack) {
   EXPECT_EQ(print(*again), print(module));
 }
 
-TEST(NestedRegions, BelowTheLimitAreRefusedByVerifierAndParserAlike) {
+TEST(Verify, TooDeepRegionsAreRefusedByVerifierAndParser) {
   Module module = nested_branches(33);
   const Status refused = verify(module);
   ASSERT_FALSE(refused.ok());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/passes/rewrite.h"
 
 namespace berth::passes {
@@ -24,7 +25,7 @@ std::vector<double> per_channel(const Constant& constant, int rank, int channel_
     if (shape[i] != ir::Dim(1) && !(is_channel && shape[i] == ir::Dim(channels))) return {};
   }
   std::vector<double> numbers = numbers_of(constant);
-  if (numbers.size() == 1) numbers.resize(static_cast<size_t>(channels), numbers[0]);
+  if (numbers.size() == 1) numbers.resize(channels, numbers[0]);
   return numbers;
 }
 
@@ -57,15 +58,16 @@ struct Reader {
     return list->empty() && channels > 0 ? AffineReason::kNotPerChannel : AffineReason::kAffine;
   }
 
-  // The argument that is no constant comes first.
+  // The argument that is not a constant comes first.
   void order(const Argument** x, const Argument** c) const {
     if (ir::constant_of(module, method, **x) != nullptr) std::swap(*x, *c);
   }
 
+  // add and sub, of tensors and of scalars, have the same arguments.
   AffineReason sum(double sign, bool commutes) {
-    const Argument* x = &node.args[0];
-    const Argument* c = &node.args[1];
-    const std::optional<double> alpha = uniform_number(module, method, node.args[2]);
+    const Argument* x = &node.args[arg::add_out::self];
+    const Argument* c = &node.args[arg::add_out::other];
+    const std::optional<double> alpha = uniform_number(module, method, node.args[arg::add_out::alpha]);
     if (commutes && alpha == 1.0) order(&x, &c);
     std::vector<double> list;
     const AffineReason reason = numbers(*c, &list);
@@ -76,9 +78,10 @@ struct Reader {
     return AffineReason::kAffine;
   }
 
+  // mul and div, of tensors and of scalars, have the same arguments.
   AffineReason product(bool divides) {
-    const Argument* x = &node.args[0];
-    const Argument* c = &node.args[1];
+    const Argument* x = &node.args[arg::mul_out::self];
+    const Argument* c = &node.args[arg::mul_out::other];
     if (!divides) order(&x, &c);
     std::vector<double> list;
     const AffineReason reason = numbers(*c, &list);
@@ -93,9 +96,10 @@ struct Reader {
   }
 
   AffineReason batch_norm() {
+    using namespace arg::native_batch_norm_legit_no_training_out;
     std::vector<double> parts[4];  // weight, bias, mean, variance
     for (size_t i = 0; i < 4; ++i) {
-      const Argument& a = node.args[1 + i];
+      const Argument& a = node.args[weight + i];
       parts[i].assign(channels, i == 0 ? 1 : 0);
       if (ir::is_none(a)) continue;
       const Constant* constant = ir::constant_of(module, method, a);
@@ -103,11 +107,11 @@ struct Reader {
       parts[i] = numbers_of(*constant);
       if (parts[i].size() != channels) return AffineReason::kNotPerChannel;
     }
-    const double eps = std::get<double>(node.args[6]);
-    start(node.args[0]);
+    const double epsilon = std::get<double>(node.args[eps]);
+    start(node.args[input]);
     out.scales = true;
     for (size_t i = 0; i < channels; ++i) {
-      out.scale[i] = parts[0][i] / std::sqrt(parts[3][i] + eps);
+      out.scale[i] = parts[0][i] / std::sqrt(parts[3][i] + epsilon);
       out.shift[i] = parts[1][i] - parts[2][i] * out.scale[i];
       if (!std::isfinite(out.scale[i])) return AffineReason::kNotPerChannel;
     }

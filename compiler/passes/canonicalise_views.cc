@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/passes/rewrite.h"
 
 namespace berth::passes {
@@ -25,7 +26,7 @@ bool moves_only_ones(const TensorType& from, const DimList& order) {
   int64_t last = -1;
   for (Dim d : order) {
     const int64_t dim = d.value < 0 ? d.value + from.rank() : d.value;
-    if (from.shape[static_cast<size_t>(dim)] == Dim(1)) continue;
+    if (from.shape[dim] == Dim(1)) continue;
     if (dim < last) return false;
     last = dim;
   }
@@ -38,15 +39,17 @@ bool keeps_bytes(const Node& node, const TensorType& from, const TensorType& to)
     case OpId::squeeze_copy_dim_out:
     case OpId::squeeze_copy_dims_out:
     case OpId::unsqueeze_copy_out: return true;
-    case OpId::permute_copy_out: return moves_only_ones(from, std::get<DimList>(node.args[1]));
+    case OpId::permute_copy_out:
+      return moves_only_ones(from, std::get<DimList>(node.args[arg::permute_copy_out::dims]));
     case OpId::transpose_copy_int_out: {
       DimList order;
       for (int i = 0; i < from.rank(); ++i) order.push_back(Dim(i));
       const auto wrap = [&](size_t i) {
         const int64_t d = std::get<Dim>(node.args[i]).value;
-        return static_cast<size_t>(d < 0 ? d + from.rank() : d);
+        return d < 0 ? d + from.rank() : d;
       };
-      if (from.rank() > 0) std::swap(order[wrap(1)], order[wrap(2)]);
+      if (from.rank() > 0)
+        std::swap(order[wrap(arg::transpose_copy_int_out::dim0)], order[wrap(arg::transpose_copy_int_out::dim1)]);
       return moves_only_ones(from, order);
     }
     case OpId::t_copy_out: return from.rank() < 2 || sizes_but_ones(from.shape).size() < 2;
@@ -65,12 +68,12 @@ Expected<Changed> canonicalise_views(ir::Module& module, const Options& options)
     return [&](ir::Builder&, ir::NodeId id, bool* changed) -> Expected<Action> {
       Node& node = method.node(id);
       if (node.results.size() != 1 || node.args.empty()) return Action::keep();
-      const ir::ValueId* operand = std::get_if<ir::ValueId>(&node.args[0]);
+      const ir::ValueId* operand = std::get_if<ir::ValueId>(&node.args[arg::view::self]);
       const TensorType* to = method.value(node.results[0]).tensor();
       const TensorType* from = operand == nullptr || !operand->valid() ? nullptr : method.value(*operand).tensor();
       if (to == nullptr || from == nullptr || !to->is_static() || !from->is_static()) return Action::keep();
       if (!to->is_contiguous() || !from->is_contiguous() || !keeps_bytes(node, *from, *to)) return Action::keep();
-      explain(options, "canonicalise_views", method, node, "now: view_copy");
+      remark(options, "canonicalise_views", method, node, "now: view_copy");
       const ir::ValueId source = *operand;
       node.op = &ir::operator_of(OpId::view_copy_out);
       node.args = {source, DimList(to->shape)};

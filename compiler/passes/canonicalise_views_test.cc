@@ -1,6 +1,6 @@
 #include "compiler/passes/canonicalise_views.h"
 
-#include "compiler/passes/testing.h"
+#include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
 namespace {
@@ -15,9 +15,9 @@ struct Case {
   const char* after;
 };
 
-class BecomeViews : public testing::TestWithParam<Case> {};
+class CanonicaliseViewsRewriteTest : public testing::TestWithParam<Case> {};
 
-TEST_P(BecomeViews, WhenTheyKeepTheBytes) {
+TEST_P(CanonicaliseViewsRewriteTest, WhatKeepsTheBytesBecomesAView) {
   const std::string before = method(GetParam().before);
   EXPECT_EQ(after(canonicalise_views, before), as_printed(method(GetParam().after)));
   expect_keeps_outputs(canonicalise_views, before);
@@ -33,11 +33,11 @@ const Case kCases[] = {
     {"%y: f32[1,1,2,1,3] = aten::expand_copy(%x, [1, 1, 2, 1, 3])",
      "%y: f32[1,1,2,1,3] = aten::view_copy(%x, [1, 1, 2, 1, 3])"},
 };
-INSTANTIATE_TEST_SUITE_P(All, BecomeViews, testing::ValuesIn(kCases));
+INSTANTIATE_TEST_SUITE_P(All, CanonicaliseViewsRewriteTest, testing::ValuesIn(kCases));
 
-class StayAsTheyAre : public testing::TestWithParam<const char*> {};
+class CanonicaliseViewsKeepTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(StayAsTheyAre, WhenBytesMoveOrSizesAreSymbols) {
+TEST_P(CanonicaliseViewsKeepTest, WhatMovesBytesOrHasSymbolsStays) {
   const std::string text = method(GetParam());
   EXPECT_EQ(after(canonicalise_views, text), as_printed(text));
 }
@@ -47,7 +47,7 @@ const char* const kNot[] = {
     "%y: f32[2,4,3] = aten::expand_copy(%x, [2, 4, 3])",     "%y: f32[n,1,3] = aten::unsqueeze_copy(%n, 1)",
     "%y: f32[1,1,2,2] = aten::transpose_copy.int(%s, 2, 3)",
 };
-INSTANTIATE_TEST_SUITE_P(All, StayAsTheyAre, testing::ValuesIn(kNot));
+INSTANTIATE_TEST_SUITE_P(All, CanonicaliseViewsKeepTest, testing::ValuesIn(kNot));
 
 }  // namespace
 }  // namespace berth::passes

@@ -6,7 +6,7 @@
 
 #include <regex>
 
-#include "compiler/passes/testing.h"
+#include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
 namespace {
@@ -100,15 +100,15 @@ std::vector<eval::Item> zeros(const ir::Module& module, const ir::Method& method
     eval::Array array;
     array.dtype = type.dtype;
     for (const ir::Dim& dim : type.shape) array.sizes.push_back(static_cast<int32_t>(module.symbols.upper(dim)));
-    array.bytes.resize(static_cast<size_t>(array.numel()) * element_size(type.dtype));
+    array.bytes.resize(array.numel() * element_size(type.dtype));
     inputs.emplace_back(std::move(array));
   }
   return inputs;
 }
 
-class Elements : public testing::TestWithParam<const char*> {};
+class CheckElementsTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(Elements, AreRefusedExactlyWhereNoKernelTakesThem) {
+TEST_P(CheckElementsTest, AreRefusedExactlyWhereNoKernelTakesThem) {
   int refused = 0;
   int taken = 0;
   for (const std::string call : kCalls) {
@@ -129,10 +129,10 @@ TEST_P(Elements, AreRefusedExactlyWhereNoKernelTakesThem) {
   EXPECT_TRUE(real ? refused == 0 : refused > 10) << refused;
 }
 
-INSTANTIATE_TEST_SUITE_P(OfEveryKind, Elements,
+INSTANTIATE_TEST_SUITE_P(OfEveryKind, CheckElementsTest,
                          testing::Values("f16", "f64", "c64", "c128", "f8e4m3", "f8e5m2", "bits16"));
 
-TEST(ElementsWithoutArithmetic, AreNamedWithTheirValueAndNode) {
+TEST(CheckElements, ErrorsNameValueAndNode) {
   ir::Module module = parsed(R"(
 method forward(%x: f32[2,3]) {
   %small: f8e4m3[2,3] = aten::_to_copy(%x, false, none, f8e4m3) "to_1"
@@ -149,7 +149,7 @@ method forward(%x: f32[2,3]) {
       "moves them: convert to f16, bf16 or f32 outside of the model");
 }
 
-TEST(ElementsWithoutArithmetic, AreFoundInBranches) {
+TEST(CheckElements, BranchesAreChecked) {
   ir::Module module = parsed(R"(
 method forward(%p: bool, %x: c64[2]) {
   %y: c64[2] = berth::if(%p) {

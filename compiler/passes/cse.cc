@@ -29,7 +29,7 @@ void append(std::string& key, const Argument& a) {
   append(key, a.index());
   const auto size = [&](size_t items) { append(key, items); };
   if (const auto* id = std::get_if<ValueId>(&a)) append(key, id->index);
-  if (const auto* dim = std::get_if<ir::Dim>(&a)) append(key, dim->symbol), append(key, dim->value);
+  if (const auto* dim = std::get_if<ir::Dim>(&a)) append(key, dim->symbol.index), append(key, dim->value);
   if (const auto* real = std::get_if<double>(&a)) append(key, *real);
   if (const auto* truth = std::get_if<bool>(&a)) append(key, *truth);
   if (const auto* values = std::get_if<ir::ValueList>(&a)) {
@@ -38,7 +38,7 @@ void append(std::string& key, const Argument& a) {
   }
   if (const auto* dims = std::get_if<ir::DimList>(&a)) {
     size(dims->size());
-    for (ir::Dim dim : *dims) append(key, dim.symbol), append(key, dim.value);
+    for (ir::Dim dim : *dims) append(key, dim.symbol.index), append(key, dim.value);
   }
   if (const auto* reals = std::get_if<ir::FloatList>(&a)) {
     size(reals->size());
@@ -68,13 +68,14 @@ class Finder {
  private:
   void resolve(Argument& a) {
     ir::for_each_value(a, [&](ValueId& id) {
-      const ValueId other = replacements_[static_cast<size_t>(id.index)];
+      const ValueId other = replacements_[id];
       if (other.valid()) id = other;
     });
   }
 
   static bool is_pure(const Node& node) {
-    return node.regions.empty() && node.state < 0 && node.delegate < 0 && !node.results.empty() && !node.op->random;
+    return node.regions.empty() && !node.state.valid() && !node.delegate.valid() && !node.results.empty() &&
+           !node.op->is_random();
   }
 
   bool same_types(const Node& a, const Node& b) const {
@@ -123,12 +124,12 @@ class Finder {
     const Node& first = method_.node(found->second);
     if (first.results.size() != node.results.size() || !same_types(node, first)) return false;
     if (must_stay(node, first)) {
-      explain(options_, "cse", method_, node, "keep: graph-output");
+      remark(options_, "cse", method_, node, "keep: graph-output");
       return false;
     }
-    explain(options_, "cse", method_, node, "gone: computed-before");
+    remark(options_, "cse", method_, node, "gone: computed-before");
     for (size_t i = 0; i < node.results.size(); ++i) {
-      replacements_[static_cast<size_t>(node.results[i].index)] = first.results[i];
+      replacements_[node.results[i]] = first.results[i];
       outputs_.replace_and_rename(method_, node.results[i], first.results[i]);
     }
     changed_ = true;
@@ -138,7 +139,7 @@ class Finder {
   Method& method_;
   const Options& options_;
   OutputSet outputs_;
-  std::vector<ValueId> replacements_;
+  IdVector<ValueId, ValueId> replacements_;
   std::unordered_map<std::string, NodeId> seen_;
   std::vector<std::string> scope_;
   bool changed_ = false;
@@ -161,13 +162,13 @@ Sketch sketch(const ir::Constant& c) {
 
 bool merge_equal_constants(ir::Module& module) {
   std::map<Sketch, std::vector<ir::ConstantId>> classes;
-  std::vector<ir::ConstantId> same_as(module.constants.size(), -1);
+  IdVector<ir::ConstantId, ir::ConstantId> same_as(module.constants.size());
   bool any = false;
-  for (size_t i = 0; i < module.constants.size(); ++i) {
-    const ir::Constant& c = module.constants[i];
+  for (ir::ConstantId id : module.constants.ids()) {
+    const ir::Constant& c = module.constants[id];
     std::vector<ir::ConstantId>& candidates = classes[sketch(c)];
     const auto twin = std::find_if(candidates.begin(), candidates.end(), [&](ir::ConstantId other) {
-      const ir::Blob& blob = module.constants[static_cast<size_t>(other)].blob;
+      const ir::Blob& blob = module.constants[other].blob;
       const bool equal = ir::Blob::equal(blob, c.blob);
       blob.release();
       return equal;
@@ -176,23 +177,23 @@ bool merge_equal_constants(ir::Module& module) {
     if (twin == candidates.end()) {
       // Constants that begin alike and differ are rare; a file made of them shall not take quadratic time.
       constexpr size_t kMostCandidates = 64;
-      if (candidates.size() < kMostCandidates) candidates.push_back(static_cast<ir::ConstantId>(i));
+      if (candidates.size() < kMostCandidates) candidates.push_back(id);
     } else {
-      same_as[i] = *twin;
+      same_as[id] = *twin;
       any = true;
     }
   }
   if (!any) return false;
   bool changed = false;
   for (Method& method : module.methods) {
-    const std::vector<int> uses = ir::count_uses(method);
-    std::vector<ValueId> replacements(method.values.size());
-    for (size_t i = 0; i < uses.size(); ++i) {
-      const ir::Value& value = method.values[i];
-      if (value.kind != ir::ValueKind::kConstant || uses[i] == 0) continue;
-      const ir::ConstantId twin = same_as[static_cast<size_t>(value.constant)];
-      if (twin < 0) continue;
-      replacements[i] = method.constant_value(module, twin);
+    const IdVector<ValueId, int> uses = ir::count_uses(method);
+    IdVector<ValueId, ValueId> replacements(method.values.size());
+    for (ValueId id : uses.ids()) {
+      const ir::Value& value = method.values[id];
+      if (value.kind != ir::ValueKind::kConstant || uses[id] == 0) continue;
+      const ir::ConstantId twin = same_as[value.constant];
+      if (!twin.valid()) continue;
+      replacements[id] = method.constant_value(module, twin);
       changed = true;
     }
     ir::replace_values(method, replacements);

@@ -1,4 +1,4 @@
-// cse: computes what is the same once. Equal constants become one, across methods too.
+// cse: common-subexpression elimination. Also merges equal constants, across methods.
 //
 //     %a: f32[2] = aten::relu(%x)
 //     %b: f32[2] = aten::relu(%x)      →   uses of %b read %a

@@ -31,13 +31,13 @@ class Sweep {
 
  private:
   void mark(const Argument& argument) {
-    ir::for_each_value(argument, [&](const ValueId& id) { live_[static_cast<size_t>(id.index)] = true; });
+    ir::for_each_value(argument, [&](const ValueId& id) { live_[id] = true; });
     ir::for_each_dim(argument, [&](const ir::Dim& dim) { mark(dim); });
   }
 
   void mark(ir::Dim dim) {
-    if (dim.is_constant() || live_sizes_[static_cast<size_t>(dim.symbol)]) return;
-    live_sizes_[static_cast<size_t>(dim.symbol)] = true;
+    if (dim.is_constant() || live_sizes_[dim.symbol]) return;
+    live_sizes_[dim.symbol] = true;
     const ir::Symbol& symbol = module_.symbols[dim.symbol];
     if (symbol.kind == ir::SymbolKind::kInput) return;
     mark(symbol.a);
@@ -50,13 +50,11 @@ class Sweep {
     for (const ir::Dim& dim : type->shape) mark(dim);
   }
 
-  // A size that only the contents tell is known by the tensor that has it, read or not.
-  bool gives_size(const Node& node) const {
-    const bool by_contents = node.is(ir::OpId::nonzero_out) || node.is(ir::OpId::masked_select_out) ||
-                             node.is(ir::OpId::repeat_interleave_Tensor_out);
-    if (!by_contents) return false;
+  // A size that depends on contents is known by the tensor that has it, whether that is read or not.
+  bool defines_live_size(const Node& node) const {
+    if (!node.op->sized_by_contents) return false;
     const ir::Dim size = method_.tensor(node.results[0]).shape[0];
-    return !size.is_constant() && live_sizes_[static_cast<size_t>(size.symbol)];
+    return !size.is_constant() && live_sizes_[size.symbol];
   }
 
   // Backwards: readers stand behind what they read.
@@ -65,10 +63,10 @@ class Sweep {
     std::vector<NodeId> kept;
     for (auto id = graph.nodes.rbegin(); id != graph.nodes.rend(); ++id) {
       Node& node = method_.node(*id);
-      const bool read = std::any_of(node.results.begin(), node.results.end(),
-                                    [&](ValueId result) { return live_[static_cast<size_t>(result.index)]; });
-      if (!read && !ir::may_have_effects(module_, method_, node) && !gives_size(node)) {
-        explain(options_, "dce", method_, node, "gone: unread");
+      const bool read =
+          std::any_of(node.results.begin(), node.results.end(), [&](ValueId result) { return live_[result]; });
+      if (!read && !ir::may_have_effects(module_, method_, node) && !defines_live_size(node)) {
+        remark(options_, "dce", method_, node, "gone: unread");
         changed_ = true;
         continue;
       }
@@ -83,8 +81,8 @@ class Sweep {
   const ir::Module& module_;
   Method& method_;
   const Options& options_;
-  std::vector<bool> live_;
-  std::vector<bool> live_sizes_;  // by symbol
+  IdVector<ir::ValueId, bool> live_;
+  IdVector<ir::SymbolId, bool> live_sizes_;
   bool changed_ = false;
 };
 

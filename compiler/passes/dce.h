@@ -1,4 +1,4 @@
-// dce: removes nodes whose results nobody reads, and constants that no method mentions.
+// dce: removes nodes whose results are not used, and constants that no method mentions.
 //
 //     %a: f32[2] = aten::relu(%x)
 //     %b: f32[2] = aten::neg(%a)

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "compiler/ir/arguments.h"
 #include "compiler/passes/affine.h"
 #include "compiler/passes/rewrite.h"
 
@@ -20,7 +21,7 @@ using ir::OpId;
 using ir::TensorType;
 using ir::ValueId;
 
-constexpr char kName[] = "fold_batch_norm";
+constexpr char kFoldBatchNorm[] = "fold_batch_norm";
 
 // Elements as [outer][channel][inner]; those of a channel times its scale.
 struct Layout {
@@ -89,20 +90,20 @@ class NormFolder {
     const AffineReason read = read_affine(module_, method_, node, channel_dim, producer.channels, &affine);
     if (read == AffineReason::kOther) return Action::keep();
     const FoldNormReason reason = decide(node, producer, input, affine, read);
-    explain(options_, kName, method_, node, to_string(reason));
+    remark(options_, kFoldBatchNorm, method_, node, to_string(reason));
     if (reason != FoldNormReason::kFolded) return Action::keep();
     std::vector<ValueId> results(node.results.size());
     results[0] = input;
-    // Whoever read the result reads the producer's now.
-    uses_[static_cast<size_t>(input.index)] = uses_[static_cast<size_t>(node.results[0].index)];
+    // Readers of the result now read the producer's now.
+    uses_[input] = uses_[node.results[0]];
     apply(build, producer, affine);
     return Action::replace(std::move(results));
   }
 
  private:
   int& uses(ValueId value) {
-    if (static_cast<size_t>(value.index) >= uses_.size()) uses_.resize(method_.values.size());
-    return uses_[static_cast<size_t>(value.index)];
+    if (!uses_.contains(value)) uses_.resize(method_.values.size());
+    return uses_[value];
   }
 
   // What makes `value`, directly or through a view that keeps the last dimension.
@@ -111,7 +112,7 @@ class NormFolder {
     if (node == nullptr) return false;
     NodeId id = method_.value(value).node;
     if (node->is(OpId::view_copy_out)) {
-      const ir::ValueId source = std::get<ValueId>(node->args[0]);
+      const ir::ValueId source = std::get<ValueId>(node->args[arg::view_copy_out::self]);
       const Node* behind = defining_node(method_, source);
       const std::vector<ir::Dim>& viewed = method_.tensor(value).shape;
       const std::vector<ir::Dim>& shape = method_.tensor(source).shape;
@@ -208,7 +209,7 @@ class NormFolder {
     for (size_t i = 1; i < 3; ++i) {
       const Argument old = method_.node(producer.node).args[i];
       const Constant* constant = ir::constant_of(module_, method_, old);
-      std::vector<double> numbers(static_cast<size_t>(producer.channels), i == 1 ? 1.0 : 0.0);
+      std::vector<double> numbers(producer.channels, i == 1 ? 1.0 : 0.0);
       if (constant != nullptr) numbers = numbers_of(*constant);
       const std::string name = constant != nullptr ? constant->name : i == 1 ? "norm_weight" : "norm_bias";
       for (size_t c = 0; c < numbers.size(); ++c) {
@@ -229,7 +230,7 @@ class NormFolder {
       method_.node(producer.node).args[producer.weight] = scaled;
       uses(scaled) = 1;
     }
-    std::vector<double> bias(static_cast<size_t>(producer.channels));
+    std::vector<double> bias(producer.channels);
     std::string name = method_.value(weight).name + "_bias";
     const bool has_bias = !method_.node(producer.node).is(OpId::mm_out);
     if (has_bias) {
@@ -251,7 +252,7 @@ class NormFolder {
       return;
     }
     target.op = &ir::operator_of(OpId::addmm_out);
-    target.args = {value, target.args[0], target.args[1], ir::Dim(1), ir::Dim(1)};
+    target.args = {value, target.args[arg::mm_out::self], target.args[arg::mm_out::mat2], ir::Dim(1), ir::Dim(1)};
   }
 
   static ValueId row(ir::Builder& build, DType dtype, const std::vector<double>& numbers, const std::string& name) {
@@ -269,23 +270,23 @@ class NormFolder {
   // A copy of the weight with every channel times its scale. The old one's memory is given back.
   ValueId scale_weight(ir::Builder& build, const Producer& producer, ValueId weight, const std::vector<double>& scale) {
     const Node& target = method_.node(producer.node);
-    Constant& old = module_.constants[static_cast<size_t>(method_.value(weight).constant)];
+    Constant& old = module_.constants[method_.value(weight).constant];
     const TensorType type = old.type;
     const std::string name = old.name;
     std::vector<uint8_t> bytes = old.blob.to_vector();
     old.blob.release();
-    const size_t constant = static_cast<size_t>(method_.value(weight).constant);
-    if (constant < constant_uses_.size() && --constant_uses_[constant] == 0) old.blob = Blob();
+    const ir::ConstantId constant = method_.value(weight).constant;
+    if (constant_uses_.contains(constant) && --constant_uses_[constant] == 0) old.blob = Blob();
     size_t inner = 1;
-    for (size_t i = 2; i < type.shape.size(); ++i) inner *= static_cast<size_t>(type.shape[i].value);
-    const size_t rows = static_cast<size_t>(type.shape[0].value);
-    const size_t columns = static_cast<size_t>(type.shape[1].value);
+    for (size_t i = 2; i < type.shape.size(); ++i) inner *= type.shape[i].value;
+    const size_t rows = type.shape[0].value;
+    const size_t columns = type.shape[1].value;
     if (!target.is(OpId::convolution_out)) {  // [k, out]
       scale_elements(type.dtype, bytes.data(), {rows, columns, 1}, scale.data());
-    } else if (!std::get<bool>(target.args[6])) {  // [out, in / groups, …]
+    } else if (!std::get<bool>(target.args[arg::convolution_out::transposed])) {  // [out, in / groups, …]
       scale_elements(type.dtype, bytes.data(), {1, rows, columns * inner}, scale.data());
     } else {  // [in, out / groups, …]
-      const size_t groups = static_cast<size_t>(std::get<ir::Dim>(target.args[8]).value);
+      const size_t groups = std::get<ir::Dim>(target.args[arg::convolution_out::groups]).value;
       for (size_t g = 0; g < groups; ++g) {
         scale_elements(type.dtype, bytes.data() + bytes.size() / groups * g, {rows / groups, columns, inner},
                        scale.data() + columns * g);
@@ -297,8 +298,8 @@ class NormFolder {
   ir::Module& module_;
   ir::Method& method_;
   const Options& options_;
-  std::vector<int> uses_;           // by value
-  std::vector<int> constant_uses_;  // by constant, in all methods
+  IdVector<ValueId, int> uses_;
+  IdVector<ir::ConstantId, int> constant_uses_;
 };
 
 }  // namespace

@@ -18,12 +18,12 @@ namespace berth::passes {
 /// Why a scale or shift went into weights or stayed; the words of `--why fold_batch_norm`.
 enum class FoldNormReason {
   kFolded,
-  kResultShared,   // somebody else reads what the convolution gives
+  kResultShared,   // another node reads what the convolution gives
   kWeightShared,   // another node reads the weight: folding would store it twice
   kExactSum,       // a product of integers, whose sum a scale of its weight would round
   kNotConstant,    // weight, bias, scale or shift are not all constants
   kNotPerChannel,  // the constant differs within a channel
-  kNoRoom,         // a product with alpha or beta, or a bias that is no row
+  kNoRoom,         // a product with alpha or beta, or a bias that is not a row
   kTypeDiffers,
 };
 const char* to_string(FoldNormReason reason);

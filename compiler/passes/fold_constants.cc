@@ -6,6 +6,7 @@
 
 #include "base/math.h"
 #include "compiler/eval/evaluate.h"
+#include "compiler/ir/arguments.h"
 #include "compiler/passes/rewrite.h"
 
 namespace berth::passes {
@@ -17,7 +18,7 @@ using ir::Node;
 using ir::OpId;
 using ir::ValueId;
 
-constexpr char kName[] = "fold_constants";
+constexpr char kFoldConstants[] = "fold_constants";
 
 int64_t bytes_of(const ir::Module& module, const ir::TensorType& type) { return ir::max_bytes(type, module.symbols); }
 
@@ -62,7 +63,7 @@ bool is_elementwise(const ir::Operator& op) {
 class Folder {
  public:
   Folder(ir::Module& module, ir::Method& method, const Options& options, int64_t limit, int64_t* left,
-         std::vector<int>* uses)
+         IdVector<ir::ConstantId, int>* uses)
       : module_(module),
         method_(method),
         options_(options),
@@ -79,10 +80,10 @@ class Folder {
     if (!fold(node, &blobs, &reason)) {
       std::string words = to_string(reason);
       if (reason == FoldReason::kOverLimit) words += ", " + std::to_string(limit_) + " bytes";
-      explain(options_, kName, method_, node, words);
+      remark(options_, kFoldConstants, method_, node, words);
       return Action::keep();
     }
-    explain(options_, kName, method_, node, to_string(FoldReason::kFolded));
+    remark(options_, kFoldConstants, method_, node, to_string(FoldReason::kFolded));
     std::vector<ValueId> values;
     const std::vector<ValueId> results = node.results;
     forget_inputs(node);
@@ -91,14 +92,14 @@ class Folder {
       const std::string name = result.name;
       values.push_back(build.constant(*result.tensor(), blobs[i], name));
       uses_->resize(module_.constants.size());
-      uses_->back() = value_uses_[static_cast<size_t>(results[i].index)];
+      uses_->back() = value_uses_[results[i]];
     }
     return Action::replace(std::move(values));
   }
 
  private:
   bool is_candidate(const Node& node) const {
-    if (node.op->infer == nullptr || node.results.empty() || node.op->random) return false;
+    if (node.op->infer == nullptr || node.results.empty() || node.op->is_random()) return false;
     // Weights were quantised to be small.
     constexpr std::string_view kDequantize = "quantized_decomposed::dequantize";
     if (node.op->name.substr(0, kDequantize.size()) == kDequantize) return false;
@@ -168,7 +169,7 @@ class Folder {
   // A view has the bytes of its input.
   bool share_bytes(const Node& node, std::vector<Blob>* out) const {
     if (node.op->view != ir::ViewKind::kReshape) return false;
-    const ir::Constant* source = ir::constant_of(module_, method_, node.args[0]);
+    const ir::Constant* source = ir::constant_of(module_, method_, node.args[arg::view::self]);
     if (source == nullptr || !source->type.is_contiguous() || !method_.tensor(node.results[0]).is_contiguous()) {
       return false;
     }
@@ -180,7 +181,7 @@ class Folder {
   bool stays_splat(const Node& node, std::vector<Blob>* out) const {
     if (node.results.size() != 1) return false;
     const ir::TensorType& type = method_.tensor(node.results[0]);
-    const size_t count = static_cast<size_t>(ir::max_numel(type, module_.symbols));
+    const size_t count = ir::max_numel(type, module_.symbols);
     if (moves_elements(node.op->id)) {
       const ir::Constant* source = ir::constant_of(module_, method_, node.args[0]);
       if (source == nullptr || !source->blob.is_splat()) return false;
@@ -215,7 +216,7 @@ class Folder {
     ir::Builder build(scratch, method, method.body);
     auto result = build.create(node.op->id, std::move(args), "");
     if (!result.ok() || method.tensor((*result)[0]).dtype != type.dtype) return false;
-    auto blobs = eval::evaluate_node(scratch, method, method.nodes[0], kSmallResult);
+    auto blobs = eval::evaluate_node(scratch, method, method.nodes.back(), kSmallResult);
     if (!blobs.ok() || (*blobs)[0].size() != element_size(type.dtype)) return false;
     *out = {Blob::splat((*blobs)[0].bytes(), count)};
     return true;
@@ -225,7 +226,7 @@ class Folder {
   void forget_inputs(const Node& node) {
     for (const Argument& a : node.args) {
       ir::for_each_value(a, [&](const ValueId& v) {
-        const size_t c = static_cast<size_t>(method_.value(v).constant);
+        const ir::ConstantId c = method_.value(v).constant;
         if (--(*uses_)[c] == 0) module_.constants[c].blob = Blob();
       });
     }
@@ -236,8 +237,8 @@ class Folder {
   const Options& options_;
   const int64_t limit_;
   int64_t* left_;
-  std::vector<int>* uses_;       // by constant, in all methods
-  std::vector<int> value_uses_;  // by value of this method
+  IdVector<ir::ConstantId, int>* uses_;  // in all methods
+  IdVector<ValueId, int> value_uses_;    // in this method
 };
 
 }  // namespace
@@ -256,7 +257,7 @@ const char* to_string(FoldReason reason) {
 Expected<Changed> fold_constants(ir::Module& module, const Options& options) {
   const int64_t limit = options.fold_limit > 0 ? options.fold_limit : default_limit(module);
   int64_t left = limit;
-  std::vector<int> uses = count_constant_uses(module);
+  IdVector<ir::ConstantId, int> uses = count_constant_uses(module);
   Changed changed = Changed::kNo;
   for (ir::Method& method : module.methods) {
     Folder folder(module, method, options, limit, &left, &uses);

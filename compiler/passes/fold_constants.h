@@ -1,4 +1,4 @@
-// fold_constants: computes now what depends on constants alone.
+// fold_constants: constant folding.
 //
 //     %w: f32[64,32] = const @w
 //     %t: f32[32,64] = aten::permute_copy(%w, [1, 0])   →   %t: f32[32,64] = const @t

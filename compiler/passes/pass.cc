@@ -12,8 +12,8 @@ bool wants_why(const Options& options, std::string_view pass) {
                      [&](const std::string& name) { return name == pass || name == "all"; });
 }
 
-void explain(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
-             std::string_view reason) {
+void remark(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
+            std::string_view reason) {
   if (!wants_why(options, pass)) return;
   std::string line(pass);
   line += ": ";

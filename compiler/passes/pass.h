@@ -25,7 +25,7 @@ struct Options {
   std::string dump_dir;
   /// Passes whose decisions are wanted in `why_lines`, by name; "all" for every pass.
   std::vector<std::string> why;
-  /// Gets a line a decision; null when nobody asks. Borrowed.
+  /// Gets a line a decision; null when they are not wanted. Borrowed.
   std::vector<std::string>* why_lines = nullptr;
   /// Bytes that all constants which folding makes may take together; 0: twice what the module holds at the start, and
   /// 64 MiB.
@@ -36,7 +36,7 @@ struct Options {
 bool wants_why(const Options& options, std::string_view pass);
 
 /// Notes `pass: "source" aten::relu (%y): reason` if that is wanted.
-void explain(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
-             std::string_view reason);
+void remark(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
+            std::string_view reason);
 
 }  // namespace berth::passes

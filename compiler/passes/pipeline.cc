@@ -19,7 +19,7 @@ namespace {
 
 const std::vector<Pass>& passes_in_order() {
   static const std::vector<Pass> kPasses = {
-      // First, so that nothing below works on what nobody reads.
+      // First, so that nothing below works on unused values.
       {"dce", dce},
       // Before folding: what copies a constant is gone then, and the constant stays in its file.
       {"simplify", simplify},

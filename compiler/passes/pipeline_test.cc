@@ -6,18 +6,27 @@
 #include <fstream>
 #include <sstream>
 
-#include "compiler/passes/testing.h"
+#include "base/text_testing.h"
+#include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
 namespace {
 
-constexpr char kModel[] =
-    "const @w: f32[2,3] = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]>\nconst @b: f32[2] = dense<[0.5, -0.5]>\n"
-    "method forward(%x: f32[1,3]) {\n  %w: f32[2,3] = const @w\n  %b: f32[2] = const @b\n"
-    "  %t: f32[3,2] = aten::permute_copy(%w, [1, 0])\n  %u: f32[1,1,3] = aten::unsqueeze_copy(%x, 0)\n"
-    "  %v: f32[1,3] = aten::squeeze_copy.dim(%u, 0)\n  %m: f32[1,2] = aten::mm(%v, %t)\n"
-    "  %c: f32[1,2] = aten::clone(%m)\n  %y: f32[1,2] = aten::add.Tensor(%c, %b)\n"
-    "  %r: f32[1,2] = aten::relu(%y)\n  return %r\n}\n";
+constexpr char kModel[] = R"(
+  const @w: f32[2,3] = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]>
+  const @b: f32[2] = dense<[0.5, -0.5]>
+  method forward(%x: f32[1,3]) {
+    %w: f32[2,3] = const @w
+    %b: f32[2] = const @b
+    %t: f32[3,2] = aten::permute_copy(%w, [1, 0])
+    %u: f32[1,1,3] = aten::unsqueeze_copy(%x, 0)
+    %v: f32[1,3] = aten::squeeze_copy.dim(%u, 0)
+    %m: f32[1,2] = aten::mm(%v, %t)
+    %c: f32[1,2] = aten::clone(%m)
+    %y: f32[1,2] = aten::add.Tensor(%c, %b)
+    %r: f32[1,2] = aten::relu(%y)
+    return %r
+  })";
 
 Expected<Changed> whole(ir::Module& module, const Options& options) {
   const Status status = run(pipeline(), module, options);
@@ -25,16 +34,23 @@ Expected<Changed> whole(ir::Module& module, const Options& options) {
   return Changed::kYes;
 }
 
-TEST(TheWholeList, LeavesALinearLayerAndItsActivation) {
-  EXPECT_EQ(
-      after(whole, kModel),
-      "const @t: f32[3,2] = dense<[1, 4, 2, 5, 3, 6]>\nconst @t_1_bias: f32[2] = dense<[0.5, -0.5]>\n\n"
-      "method forward(%x: f32[1,3]) {\n  %t_1: f32[3,2] = const @t\n  %t_1_bias: f32[2] = const @t_1_bias\n"
-      "  %m: f32[1,2] = aten::addmm(%t_1_bias, %x, %t_1, 1, 1)\n  %r: f32[1,2] = aten::relu(%m)\n  return %r\n}\n");
+TEST(Pipeline, ReducesALinearLayerToTwoNodes) {
+  EXPECT_EQ(after(whole, kModel), dedent(R"(
+    const @t: f32[3,2] = dense<[1, 4, 2, 5, 3, 6]>
+    const @t_1_bias: f32[2] = dense<[0.5, -0.5]>
+
+    method forward(%x: f32[1,3]) {
+      %t_1: f32[3,2] = const @t
+      %t_1_bias: f32[2] = const @t_1_bias
+      %m: f32[1,2] = aten::addmm(%t_1_bias, %x, %t_1, 1, 1)
+      %r: f32[1,2] = aten::relu(%m)
+      return %r
+    }
+  )"));
   expect_keeps_outputs(whole, kModel, 1e-6);
 }
 
-TEST(TheWholeList, ChangesNothingTheSecondTime) {
+TEST(Pipeline, ChangesNothingTheSecondTime) {
   ir::Module module = parsed(kModel);
   ASSERT_TRUE(run(pipeline(), module, Options()).ok());
   const std::string once = ir::print(module);
@@ -42,7 +58,7 @@ TEST(TheWholeList, ChangesNothingTheSecondTime) {
   EXPECT_EQ(ir::print(module), once);
 }
 
-class Dumps : public testing::Test {
+class PipelineTest : public testing::Test {
  protected:
   void SetUp() override {
     options_.dump_dir = testing::TempDir() + "berth_dumps_" + std::to_string(::getpid());
@@ -58,7 +74,7 @@ class Dumps : public testing::Test {
   Options options_;
 };
 
-TEST_F(Dumps, HoldWhatChangedAlone) {
+TEST_F(PipelineTest, DumpsOnlyWhatChanged) {
   ir::Module module = parsed(kModel);
   ASSERT_TRUE(run(pipeline(), module, options_).ok());
   EXPECT_NE(read("00-input.ir").find("aten::clone"), std::string::npos);
@@ -74,7 +90,7 @@ Expected<Changed> break_it(ir::Module& module, const Options&) {
 
 Expected<Changed> give_up(ir::Module&, const Options&) { return Failure{Error::kInternal, "here", "no idea"}; }
 
-TEST_F(Dumps, RepeatAFailure) {
+TEST_F(PipelineTest, ADumpReproducesAFailure) {
   const Pass passes[] = {{"give_up", give_up}};
   ir::Module module = parsed(kModel);
   const Status status = run(passes, module, options_);
@@ -87,7 +103,7 @@ TEST_F(Dumps, RepeatAFailure) {
   EXPECT_NE(silent.error().text().find("--dump-ir DIR"), std::string::npos);
 }
 
-TEST(ABrokenModule, IsFoundRightAfterThePassThatBrokeIt) {
+TEST(Pipeline, ABrokenModuleIsFoundRightAfterTheBrokenPass) {
   const Pass passes[] = {{"dce", pipeline()[0].run}, {"break_it", break_it}, {"give_up", give_up}};
   ir::Module module = parsed(kModel);
   Options options;
@@ -97,7 +113,7 @@ TEST(ABrokenModule, IsFoundRightAfterThePassThatBrokeIt) {
   EXPECT_EQ(status.error().place.find("pass break_it, method forward"), 0u) << status.error().text();
 }
 
-TEST(Times, NameEveryPassThatRan) {
+TEST(Pipeline, TimesNameEveryPassThatRan) {
   ir::Module module = parsed(kModel);
   std::vector<PassTime> times;
   ASSERT_TRUE(run(pipeline(), module, Options(), &times).ok());

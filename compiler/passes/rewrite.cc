@@ -29,10 +29,7 @@ class Rewriter {
  private:
   void resolve(Argument& argument) {
     ir::for_each_value(argument, [&](ValueId& id) {
-      while (static_cast<size_t>(id.index) < replacements_.size() &&
-             replacements_[static_cast<size_t>(id.index)].valid()) {
-        id = replacements_[static_cast<size_t>(id.index)];
-      }
+      while (replacements_.contains(id) && replacements_[id].valid()) id = replacements_[id];
     });
   }
 
@@ -64,16 +61,15 @@ class Rewriter {
 
   void replace(ValueId old, ValueId with) {
     if (!with.valid()) return;
-    const size_t index = static_cast<size_t>(old.index);
-    if (replacements_.size() <= index) replacements_.resize(method_.values.size());
-    replacements_[index] = with;
+    if (!replacements_.contains(old)) replacements_.resize(method_.values.size());
+    replacements_[old] = with;
     outputs_.replace_and_rename(method_, old, with);
   }
 
   Module& module_;
   Method& method_;
   const Visitor& visit_;
-  std::vector<ValueId> replacements_;
+  IdVector<ValueId, ValueId> replacements_;
   OutputSet outputs_;
   bool changed_ = false;
 };
@@ -102,7 +98,7 @@ Expected<Changed> rewrite(Module& module, const std::function<Visitor(Module& mo
 
 OutputSet::OutputSet(const Method& method) : flags_(method.values.size()) {
   for (const Argument& output : method.body.outputs) {
-    ir::for_each_value(output, [&](const ValueId& id) { flags_[static_cast<size_t>(id.index)] = true; });
+    ir::for_each_value(output, [&](const ValueId& id) { flags_[id] = true; });
   }
 }
 
@@ -112,8 +108,8 @@ bool OutputSet::must_stay_apart(const Method& method, ValueId a, ValueId b) cons
 
 void OutputSet::replace(ValueId old, ValueId with) {
   if (!contains(old)) return;
-  if (flags_.size() <= static_cast<size_t>(with.index)) flags_.resize(static_cast<size_t>(with.index) + 1);
-  flags_[static_cast<size_t>(with.index)] = true;
+  flags_.grow_to(with);
+  flags_[with] = true;
 }
 
 void OutputSet::replace_and_rename(Method& method, ValueId old, ValueId with) {
@@ -178,31 +174,28 @@ std::optional<double> uniform_number(const Module& module, const Method& method,
   return element_number(dtype, bytes, 0);
 }
 
-std::vector<int> count_constant_uses(const Module& module) {
-  std::vector<int> counts(module.constants.size());
+IdVector<ir::ConstantId, int> count_constant_uses(const Module& module) {
+  IdVector<ir::ConstantId, int> counts(module.constants.size());
   for (const Method& method : module.methods) {
-    const std::vector<int> uses = ir::count_uses(method);
-    for (size_t i = 0; i < method.values.size(); ++i) {
-      const ir::Value& value = method.values[i];
-      if (value.kind == ir::ValueKind::kConstant) counts[static_cast<size_t>(value.constant)] += uses[i];
+    const IdVector<ValueId, int> uses = ir::count_uses(method);
+    for (ValueId id : method.values.ids()) {
+      const ir::Value& value = method.values[id];
+      if (value.kind == ir::ValueKind::kConstant) counts[value.constant] += uses[id];
     }
   }
   return counts;
 }
 
 size_t drop_unused_constants(Module& module) {
-  const std::vector<int> used = count_constant_uses(module);
-  std::vector<ir::ConstantId> moved(used.size(), -1);
-  ir::ConstantId next = 0;
-  for (size_t i = 0; i < used.size(); ++i) {
-    if (used[i] == 0) continue;
-    moved[i] = next;
-    if (static_cast<size_t>(next) != i) module.constants[static_cast<size_t>(next)] = std::move(module.constants[i]);
-    ++next;
+  const IdVector<ir::ConstantId, int> used = count_constant_uses(module);
+  IdVector<ir::ConstantId, ir::ConstantId> moved(used.size());
+  IdVector<ir::ConstantId, ir::Constant> kept;
+  for (ir::ConstantId id : used.ids()) {
+    if (used[id] > 0) moved[id] = kept.push_back(std::move(module.constants[id]));
   }
-  const size_t gone = used.size() - static_cast<size_t>(next);
+  const size_t gone = used.size() - kept.size();
+  module.constants = std::move(kept);
   if (gone == 0) return 0;
-  module.constants.resize(static_cast<size_t>(next));
   for (Method& method : module.methods) method.renumber_constants(moved);
   return gone;
 }

@@ -12,7 +12,7 @@ namespace berth::passes {
 
 /// What becomes of a visited node: kept, or removed with other values in place of its results.
 struct Action {
-  std::vector<ir::ValueId> replacements;  // one a result; an invalid one: nobody reads that result
+  std::vector<ir::ValueId> replacements;  // one a result; an invalid one: that result is not used
   bool remove = false;
 
   static Action keep() { return {}; }
@@ -36,9 +36,7 @@ class OutputSet {
  public:
   explicit OutputSet(const ir::Method& method);
 
-  bool contains(ir::ValueId value) const {
-    return static_cast<size_t>(value.index) < flags_.size() && flags_[static_cast<size_t>(value.index)];
-  }
+  bool contains(ir::ValueId value) const { return flags_.contains(value) && flags_[value]; }
   /// Whether `a` is an output and `b` is one as well, an input or a constant: then `b` must not take a's place, because
   /// the caller would get one tensor where the model has two.
   bool must_stay_apart(const ir::Method& method, ir::ValueId a, ir::ValueId b) const;
@@ -49,7 +47,7 @@ class OutputSet {
   void replace_and_rename(ir::Method& method, ir::ValueId old, ir::ValueId with);
 
  private:
-  std::vector<bool> flags_;  // by value
+  IdVector<ir::ValueId, bool> flags_;
 };
 
 /// The node that defines `value`, or null.
@@ -65,7 +63,7 @@ std::optional<double> uniform_number(const ir::Module& module, const ir::Method&
 double element_number(DType dtype, Span<const uint8_t> bytes, size_t i);
 
 /// How often each constant is mentioned, in all methods together.
-std::vector<int> count_constant_uses(const ir::Module& module);
+IdVector<ir::ConstantId, int> count_constant_uses(const ir::Module& module);
 
 /// Forgets the contents of constants that no method reads, so that their memory is free, and renumbers the others.
 /// Returns how many went.

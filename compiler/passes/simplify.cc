@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/passes/rewrite.h"
 
 namespace berth::passes {
@@ -15,7 +16,7 @@ using ir::Node;
 using ir::OpId;
 using ir::ValueId;
 
-constexpr char kName[] = "simplify";
+constexpr char kSimplify[] = "simplify";
 
 struct Found {
   ValueId value;  // what the result equals
@@ -45,7 +46,7 @@ class Simplifier {
 
  private:
   void why(const Node& node, SimplifyReason reason) const {
-    explain(options_, kName, method_, node, to_string(reason));
+    remark(options_, kSimplify, method_, node, to_string(reason));
   }
 
   static ValueId operand(const Node& node, size_t i) {
@@ -74,12 +75,15 @@ class Simplifier {
       case OpId::permute_copy_out:
       case OpId::transpose_copy_int_out:
       case OpId::t_copy_out: return is_identity(*permutation(node)) ? copies(node) : std::nullopt;
-      case OpId::slice_copy_Tensor_out: return is(node.args[4], 1) ? copies_whole(node) : std::nullopt;
+      case OpId::slice_copy_Tensor_out:
+        return is(node.args[arg::slice_copy_Tensor_out::step], 1) ? copies_whole(node) : std::nullopt;
       case OpId::narrow_copy_out: return copies_whole(node);
-      case OpId::repeat_out: return all_of(node.args[1], 1) ? copies(node) : std::nullopt;
-      case OpId::constant_pad_nd_out: return all_of(node.args[1], 0) ? copies(node) : std::nullopt;
-      case OpId::flip_out: return std::get<DimList>(node.args[1]).empty() ? copies(node) : std::nullopt;
-      case OpId::roll_out: return all_of(node.args[1], 0) ? copies(node) : std::nullopt;
+      case OpId::repeat_out: return all_of(node.args[arg::repeat_out::repeats], 1) ? copies(node) : std::nullopt;
+      case OpId::constant_pad_nd_out:
+        return all_of(node.args[arg::constant_pad_nd_out::pad], 0) ? copies(node) : std::nullopt;
+      case OpId::flip_out:
+        return std::get<DimList>(node.args[arg::flip_out::dims]).empty() ? copies(node) : std::nullopt;
+      case OpId::roll_out: return all_of(node.args[arg::roll_out::shifts], 0) ? copies(node) : std::nullopt;
       case OpId::cat_out: return single(node);
       default: return neutral(node);
     }
@@ -97,7 +101,7 @@ class Simplifier {
   }
 
   static std::optional<Found> single(const Node& node) {
-    const ir::ValueList& parts = std::get<ir::ValueList>(node.args[0]);
+    const ir::ValueList& parts = std::get<ir::ValueList>(node.args[arg::cat_out::tensors]);
     if (parts.size() != 1) return std::nullopt;
     return Found{parts[0], SimplifyReason::kIdentity};
   }
@@ -111,7 +115,7 @@ class Simplifier {
     switch (node.op->id) {
       case OpId::add_out: {
         const std::optional<Found> left = other_is(0, 0);
-        if (left.has_value() || !is(node.args[2], 1)) return left;
+        if (left.has_value() || !is(node.args[arg::add_out::alpha], 1)) return left;
         return other_is(0, 1);
       }
       case OpId::mul_out: {
@@ -132,20 +136,23 @@ class Simplifier {
   // The order in which a reordering takes the dimensions of its input.
   std::optional<std::vector<int64_t>> permutation(const Node& node) const {
     const int64_t rank = method_.tensor(operand(node, 0)).rank();
-    std::vector<int64_t> order(static_cast<size_t>(rank));
+    std::vector<int64_t> order(rank);
     std::iota(order.begin(), order.end(), 0);
     const auto wrap = [&](const Argument& a) {
       const int64_t d = std::get<Dim>(a).value;
-      return static_cast<size_t>(d < 0 ? d + rank : d);
+      return d < 0 ? d + rank : d;
     };
     switch (node.op->id) {
       case OpId::permute_copy_out: {
-        const DimList& dims = std::get<DimList>(node.args[1]);
+        const DimList& dims = std::get<DimList>(node.args[arg::permute_copy_out::dims]);
         for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(wrap(Argument(dims[i])));
         return order;
       }
       case OpId::transpose_copy_int_out:
-        if (rank > 0) std::swap(order[wrap(node.args[1])], order[wrap(node.args[2])]);
+        if (rank > 0) {
+          std::swap(order[wrap(node.args[arg::transpose_copy_int_out::dim0])],
+                    order[wrap(node.args[arg::transpose_copy_int_out::dim1])]);
+        }
         return order;
       case OpId::t_copy_out: std::reverse(order.begin(), order.end()); return order;
       default: return std::nullopt;
@@ -171,10 +178,10 @@ class Simplifier {
     const std::optional<std::vector<int64_t>> first = permutation_if(*inner);
     if (!outer.has_value() || !first.has_value()) return;
     DimList joined;
-    for (int64_t d : *outer) joined.push_back(Dim((*first)[static_cast<size_t>(d)]));
+    for (int64_t d : *outer) joined.push_back(Dim((*first)[d]));
     why(node, SimplifyReason::kPermuteOfPermute);
     node.op = &ir::operator_of(OpId::permute_copy_out);
-    node.args = {inner->args[0], joined};
+    node.args = {inner->args[arg::permute_copy_out::self], joined};
     *changed = true;
   }
 
@@ -183,7 +190,7 @@ class Simplifier {
   // run gets past the view between, that view stays.
   bool view_instead(Node& node, ValueId source) const {
     const ir::Type& type = method_.value(node.results[0]).type;
-    std::vector<Argument> sizes = {node.args[1]};
+    std::vector<Argument> sizes = {node.args[arg::view_copy_out::size]};
     if (method_.tensor(node.results[0]).is_static()) sizes.emplace_back(DimList(method_.tensor(node.results[0]).shape));
     for (Argument& wanted : sizes) {
       std::vector<Argument> args = {source, std::move(wanted)};

@@ -1,45 +1,24 @@
 #include "compiler/targets/cuda_operators.h"
 
-#include <bitset>
+#include <algorithm>
+#include <iterator>
 
 namespace berth::targets {
 namespace {
 
 using ir::OpId;
 
-using OperatorSet = std::bitset<static_cast<size_t>(OpId::kCount)>;
+struct Row {
+  OpId op;
+  bool floats_only;
+};
 
-const OperatorSet& listed() {
-  static const OperatorSet set = [] {
-    OperatorSet made;
-#define KERNEL(identifier) made.set(static_cast<size_t>(OpId::identifier));
+#define KERNEL(identifier) {OpId::identifier, false},
+#define FLOAT_KERNEL(identifier) {OpId::identifier, true},
+constexpr Row kRows[] = {
 #include "backends/cuda/operators.def"
+};
 #undef KERNEL
-    return made;
-  }();
-  return set;
-}
-
-// What the libraries compute, or kernels that know no whole numbers.
-bool is_for_floats(OpId op) {
-  switch (op) {
-    case OpId::mm_out:
-    case OpId::bmm_out:
-    case OpId::addmm_out:
-    case OpId::convolution_out:
-    case OpId::softmax_out:
-    case OpId::log_softmax_out:
-    case OpId::native_layer_norm_out:
-    case OpId::native_group_norm_out:
-    case OpId::native_batch_norm_legit_no_training_out:
-    case OpId::avg_pool2d_out:
-    case OpId::adaptive_avg_pool2d_out:
-    case OpId::max_pool2d_with_indices_out:
-    case OpId::upsample_bilinear2d_vec_out:
-    case OpId::upsample_nearest2d_vec_out: return true;
-    default: return false;
-  }
-}
 
 // How many places a mask names is not known on the host. The first argument is what is indexed, the others are indices.
 bool has_no_masks(const ir::Method& method, const ir::Node& node) {
@@ -55,9 +34,10 @@ bool has_no_masks(const ir::Method& method, const ir::Node& node) {
 
 }  // namespace
 
-Answer cuda_takes(const ir::Method& method, const ir::Node& node) {
-  if (!listed()[static_cast<size_t>(node.op->id)]) return Answer::kOperator;
-  const bool floats = is_for_floats(node.op->id);
+Support cuda_supports(const ir::Method& method, const ir::Node& node) {
+  const auto is_row = [&](const Row& row) { return row.op == node.op->id; };
+  const Row* const row = std::find_if(std::begin(kRows), std::end(kRows), is_row);
+  if (row == std::end(kRows)) return Support::kOperator;
   bool all = true;
   const auto look = [&](ir::ValueId id, bool narrow) {
     const DType dtype = method.tensor(id).dtype;
@@ -66,11 +46,11 @@ Answer cuda_takes(const ir::Method& method, const ir::Node& node) {
     all = all && (is_float || (!narrow && (is_floating(dtype) || is_whole)));
   };
   for (const ir::Argument& argument : node.args) {
-    ir::for_each_value(argument, [&](const ir::ValueId& id) { look(id, floats); });
+    ir::for_each_value(argument, [&](const ir::ValueId& id) { look(id, row->floats_only); });
   }
   for (ir::ValueId id : node.results) look(id, false);
   if (node.op->id == OpId::index_Tensor_out) all = all && has_no_masks(method, node);
-  return all ? Answer::kTakes : Answer::kDType;
+  return all ? Support::kSupported : Support::kDType;
 }
 
 }  // namespace berth::targets

@@ -8,6 +8,6 @@ namespace berth::targets {
 
 /// kOperator for operators that are not in the list; kDType for complex and quantised elements and u64, for products,
 /// convolutions, norms and pooling of anything but f32, f16, bf16, and for masks as indices.
-Answer cuda_takes(const ir::Method& method, const ir::Node& node);
+Support cuda_supports(const ir::Method& method, const ir::Node& node);
 
 }  // namespace berth::targets

@@ -15,20 +15,20 @@ constexpr const char* kTargetNames = "portable, cpu, cuda:N, sim:N";
 bool has_data_dependent_size(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
   const auto has_symbols = [&](ir::ValueId id) { return !method.tensor(id).is_static(); };
   if (std::none_of(node.results.begin(), node.results.end(), has_symbols)) return false;
-  std::vector<bool> read(module.symbols.size());
+  IdVector<ir::SymbolId, bool> read(module.symbols.size());
   for (const ir::Argument& argument : node.args) {
     ir::for_each_dim(argument, [&](const ir::Dim& dim) { mark_symbols(module.symbols, dim, &read); });
     ir::for_each_value(argument, [&](const ir::ValueId& id) {
       for (ir::Dim dim : method.tensor(id).shape) mark_symbols(module.symbols, dim, &read);
     });
   }
-  std::vector<bool> given(module.symbols.size());
+  IdVector<ir::SymbolId, bool> given(module.symbols.size());
   for (ir::ValueId id : node.results) {
     for (ir::Dim dim : method.tensor(id).shape) mark_symbols(module.symbols, dim, &given);
   }
-  for (size_t s = 0; s < given.size(); ++s) {
-    const bool free = module.symbols[static_cast<ir::SymbolId>(s)].kind == ir::SymbolKind::kInput;
-    if (free && given[s] && !read[s]) return true;
+  for (ir::SymbolId id : given.ids()) {
+    const bool free = module.symbols[id].kind == ir::SymbolKind::kInput;
+    if (free && given[id] && !read[id]) return true;
   }
   return false;
 }
@@ -61,15 +61,11 @@ Expected<Target> parse_target(std::string_view text) {
   target.device = *device;
   switch (device->type) {
     case DeviceType::kCpu:
-      target.alignment = 64;
       target.fuses = true;
       target.channels_last = true;
       target.isa = "native";
       break;
-    case DeviceType::kCuda:
-      target.alignment = 256;
-      target.takes_operator = cuda_takes;
-      break;
+    case DeviceType::kCuda: target.takes_operator = cuda_supports; break;
     case DeviceType::kSim: target.fuses = true; break;
   }
   return target;
@@ -77,42 +73,40 @@ Expected<Target> parse_target(std::string_view text) {
 
 }  // namespace
 
-const char* to_string(Answer answer) {
-  switch (answer) {
-    case Answer::kTakes: return "takes";
-    case Answer::kOperator: return "operator";
-    case Answer::kDType: return "dtype";
-    case Answer::kControlFlow: return "control-flow";
-    case Answer::kState: return "state";
-    case Answer::kCopy: return "copy";
-    case Answer::kDelegated: return "delegated";
-    case Answer::kScalar: return "scalar";
-    case Answer::kRandom: return "random";
-    case Answer::kDataDependentSize: return "data-dependent-size";
-    case Answer::kSymbolUnknown: return "symbol-unknown";
-    case Answer::kPlacedElsewhere: return "placed-elsewhere";
-    case Answer::kViewsOnly: return "views-only";
-    case Answer::kLastView: return "last-view";
+const char* to_string(Support support) {
+  switch (support) {
+    case Support::kSupported: return "takes";
+    case Support::kOperator: return "operator";
+    case Support::kDType: return "dtype";
+    case Support::kControlFlow: return "control-flow";
+    case Support::kState: return "state";
+    case Support::kCopy: return "copy";
+    case Support::kDelegated: return "delegated";
+    case Support::kScalar: return "scalar";
+    case Support::kRandom: return "random";
+    case Support::kDataDependentSize: return "data-dependent-size";
+    case Support::kSymbolUnknown: return "symbol-unknown";
+    case Support::kPlacedElsewhere: return "placed-elsewhere";
+    case Support::kViewsOnly: return "views-only";
+    case Support::kLastView: return "last-view";
   }
   return "?";
 }
 
-Answer ask(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node) {
+Support supports(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node) {
+  if (node.op->is_device_copy()) return Support::kCopy;
   switch (node.op->id) {
-    case ir::OpId::h2d_copy_out:
-    case ir::OpId::d2h_copy_out:
-    case ir::OpId::d2d_copy_out: return Answer::kCopy;
-    case ir::OpId::delegate: return Answer::kDelegated;
+    case ir::OpId::delegate: return Support::kDelegated;
     case ir::OpId::state_read:
-    case ir::OpId::state_write: return Answer::kState;
+    case ir::OpId::state_write: return Support::kState;
     default: break;
   }
-  if (!node.regions.empty()) return Answer::kControlFlow;
-  if (target.is_portable()) return Answer::kTakes;
-  if (has_scalars(method, node)) return Answer::kScalar;
-  if (node.op->random) return Answer::kRandom;
-  if (has_data_dependent_size(module, method, node)) return Answer::kDataDependentSize;
-  return target.takes_operator == nullptr ? Answer::kTakes : target.takes_operator(method, node);
+  if (!node.regions.empty()) return Support::kControlFlow;
+  if (target.is_portable()) return Support::kSupported;
+  if (has_scalars(method, node)) return Support::kScalar;
+  if (node.op->is_random()) return Support::kRandom;
+  if (has_data_dependent_size(module, method, node)) return Support::kDataDependentSize;
+  return target.takes_operator == nullptr ? Support::kSupported : target.takes_operator(method, node);
 }
 
 Expected<std::vector<Target>> parse_targets(std::string_view list) {
@@ -130,9 +124,9 @@ Expected<std::vector<Target>> parse_targets(std::string_view list) {
   }
 }
 
-void mark_symbols(const ir::Symbols& symbols, ir::Dim dim, std::vector<bool>* flags) {
-  if (dim.is_constant() || (*flags)[static_cast<size_t>(dim.symbol)]) return;
-  (*flags)[static_cast<size_t>(dim.symbol)] = true;
+void mark_symbols(const ir::Symbols& symbols, ir::Dim dim, IdVector<ir::SymbolId, bool>* flags) {
+  if (dim.is_constant() || (*flags)[dim.symbol]) return;
+  (*flags)[dim.symbol] = true;
   const ir::Symbol& symbol = symbols[dim.symbol];
   if (symbol.kind == ir::SymbolKind::kInput) return;
   mark_symbols(symbols, symbol.a, flags);

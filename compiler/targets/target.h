@@ -1,7 +1,7 @@
 // Target: something that runs parts of a graph: which nodes it takes, and why it does not take the others.
 //
 // A list of targets, in order of preference, is what `--target` names: "cuda:0,cpu". Each is one device with one
-// backend; the partitioner asks them node by node and makes delegates of what they take (compiler/place/partition.h).
+// backend; the partitioner asks them node by node and makes delegates of what they take (compiler/placement/partition.h).
 // "portable" is the program itself: what it takes stays outside of delegates.
 #pragma once
 
@@ -17,16 +17,16 @@
 
 namespace berth::targets {
 
-/// What a target says to a node. All but kTakes leave it to the next target, and in the end to the program itself.
-enum class Answer : uint8_t {
-  kTakes,              // takes
+/// Whether a target runs a node, or why not. All but kSupported leave it to the next target, and in the end to the program itself.
+enum class Support : uint8_t {
+  kSupported,          // takes
   kOperator,           // operator: it has no kernel for it
   kDType,              // dtype: not for tensors of these types
   kControlFlow,        // control-flow: the program decides what runs
   kState,              // state: state is read and written by the program
   kCopy,               // copy: a copy between devices
   kDelegated,          // delegated: a delegate already
-  kScalar,             // scalar: reads or gives a number that is no tensor
+  kScalar,             // scalar: reads or gives a number that is not a tensor
   kRandom,             // random: its numbers come from the program's generator
   kDataDependentSize,  // data-dependent-size: how large its result is depends on what its inputs hold
   kSymbolUnknown,      // symbol-unknown: it needs a size that no input of the delegate has as a dimension
@@ -36,16 +36,15 @@ enum class Answer : uint8_t {
 };
 
 /// "takes", "operator", "data-dependent-size"…
-const char* to_string(Answer answer);
+const char* to_string(Support support);
 
 /// The operators and element types of one kind of target. REQUIRES of `node`: an operator with a kernel, on tensors.
-using TakesOperator = Answer (*)(const ir::Method& method, const ir::Node& node);
+using TakesOperator = Support (*)(const ir::Method& method, const ir::Node& node);
 
 struct Target {
   std::string name;     // "cuda:0"
   std::string backend;  // the name that the runtime finds it by, "berth.cuda"; empty: no delegates
   Device device;
-  size_t alignment = 16;                   // of tensors that it reads and writes, in bytes
   TakesOperator takes_operator = nullptr;  // null: all of them
   bool fuses = false;                      // has kernels for fused operators ("berth::conv", …)
   bool channels_last = false;              // computes faster with the channels innermost
@@ -56,14 +55,14 @@ struct Target {
 
 /// Whether `target` takes `node`, with what every target asks (the reasons above from kControlFlow on, as far as one
 /// node shows them) and what its operators are.
-Answer ask(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node);
+Support supports(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node);
 
 /// "cuda:0,cpu" to its targets: `portable`, `cpu`, `cuda:N`, `sim:N`, in any case, between commas. InvalidArgument for
 /// anything else, with the list of what there is, and for one that stands twice.
 Expected<std::vector<Target>> parse_targets(std::string_view list);
 
-/// The symbols of sizes in `dim`, operands of computed ones included, by SymbolId: sets `flags[id]` of each.
+/// The symbols of sizes in `dim`, operands of computed ones included: sets `flags[id]` of each.
 /// REQUIRES: flags has one entry a symbol.
-void mark_symbols(const ir::Symbols& symbols, ir::Dim dim, std::vector<bool>* flags);
+void mark_symbols(const ir::Symbols& symbols, ir::Dim dim, IdVector<ir::SymbolId, bool>* flags);
 
 }  // namespace berth::targets

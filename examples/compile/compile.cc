@@ -1,4 +1,4 @@
-// Compiles a model to a program with Berth as a library, and says what memory the program takes.
+// Compiles a model to a program with Berth as a library, and prints the memory that the program needs.
 //
 //   compile MODEL.onnx PROGRAM.pte
 #include "compiler/compile.h"

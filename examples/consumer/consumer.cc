@@ -1,4 +1,4 @@
-// Loads a program file and runs its first method, from memory that this file declares: no heap is used by the runtime.
+// Loads a program file and runs its first method in static memory: the runtime does not use the heap.
 //
 //     consumer model.pte
 //
@@ -15,7 +15,7 @@
 
 namespace {
 
-// Where everything lies. On a microcontroller the file would be an array in flash.
+// All memory. On a microcontroller the file would be an array in flash.
 alignas(64) uint8_t file_memory[16 << 20];
 alignas(64) uint8_t method_memory[1 << 20];
 alignas(64) uint8_t arena_memory[64 << 20];
@@ -29,14 +29,14 @@ int fail(const char* what, const berth::Report& report) {
   return 1;
 }
 
-// Cuts arena_memory into the arenas of the method. False when it is too small.
+// Divides arena_memory into the arenas of the method. False when it is too small.
 bool make_arenas(const berth::MethodMeta& meta, berth::Span<uint8_t> (&arenas)[kMaxArenas]) {
   berth::MemoryAllocator allocator({arena_memory, sizeof(arena_memory)});
   if (meta.num_memory_planned_buffers() > kMaxArenas) return false;
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     const berth::Result<uint64_t> bytes = meta.memory_planned_buffer_size(i);
     if (!bytes.ok() || *bytes > sizeof(arena_memory)) return false;
-    void* memory = allocator.allocate(static_cast<size_t>(*bytes), meta.memory_planned_buffer_alignment(i));
+    void* memory = allocator.allocate(*bytes, meta.memory_planned_buffer_alignment(i));
     if (memory == nullptr) return false;
     arenas[i] = {static_cast<uint8_t*>(memory), static_cast<size_t>(*bytes)};
   }
@@ -82,8 +82,8 @@ bool set_outputs(berth::Method& method, berth::MemoryAllocator& memory) {
 
 void print_output(size_t index, const berth::EValue& value) {
   std::printf("out%zu:", index);
-  if (value.is_int()) std::printf(" %" PRId64, value.integer());
-  if (value.is_double()) std::printf(" %g", value.real());
+  if (value.is_int()) std::printf(" %" PRId64, value.to_int());
+  if (value.is_double()) std::printf(" %g", value.to_double());
   if (value.is_tensor()) {
     const berth::Tensor& tensor = value.tensor();
     std::printf(" %s[", to_string(tensor.dtype()));

@@ -1,4 +1,4 @@
-// Runs a program on a device of one's own (toy_device.h).
+// Runs a program on a custom device (toy_device.h).
 //
 //     berth compile model.onnx --target sim:0 -o model.pte
 //     device model.pte
@@ -31,7 +31,7 @@ int run(berth::Method& method) {
   for (size_t i = 0; i < method.inputs_size(); ++i) {
     const berth::Result<berth::TensorInfo> info = method.meta().input_tensor_meta(i);
     if (!info.ok() || info->dtype != berth::DType::kF32) {
-      std::fprintf(stderr, "input %zu is no tensor of floats\n", i);
+      std::fprintf(stderr, "input %zu is not a tensor of floats\n", i);
       return 2;
     }
     const std::vector<float> ones(info->nbytes / sizeof(float), 1.0f);

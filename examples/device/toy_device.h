@@ -1,6 +1,6 @@
-// A device of one's own, in one file: what hardware that Berth does not know needs before programs run on it. This one
-// is made up: its memory is an array that only its "driver" sees, and its addresses are numbers that mean nothing to
-// the host. With real hardware, the marked lines call its driver.
+// A complete custom device in one file. Its hardware is imaginary: its memory is an array that only its "driver"
+// accesses, and its addresses are numbers that the host cannot dereference. For real hardware, the marked lines call
+// its driver.
 //
 // docs/devices.md goes through it step by step.
 #pragma once
@@ -22,11 +22,11 @@ using berth::DeviceStream;
 using berth::Error;
 using berth::Result;
 
-/// Step 1: memory and copies. There is one device, and it has no streams: every call is complete when it returns, and
-/// what the base class does for streams is right.
+/// Step 1: memory and copies. There is one device without streams: every call is complete when it returns, so the base
+/// class's stream functions are sufficient.
 class ToyAllocator final : public berth::DeviceAllocator {
  public:
-  /// It serves programs that were compiled for sim:0. Hardware with a type of its own has a line in base/device.h.
+  /// Runs programs that were compiled for sim:0. Hardware with its own device type needs a line in base/device.h.
   berth::DeviceType device_type() const override { return berth::DeviceType::kSim; }
 
   Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment) override {
@@ -34,7 +34,7 @@ class ToyAllocator final : public berth::DeviceAllocator {
       return Error::kInvalidArgument;
     }
     const std::lock_guard lock(mutex_);
-    // The hardware's: find room. Here: the first gap that is large enough. Blocks begin at multiples of kMostAlignment.
+    // Driver: allocate. Here: first fit, at multiples of kMostAlignment.
     if (bytes > sizeof(memory_)) return Error::kMemoryAllocationFailed;
     size_t offset = 0;
     for (const auto& [begin, size] : blocks_) {
@@ -63,10 +63,10 @@ class ToyAllocator final : public berth::DeviceAllocator {
     return copy(find(target, bytes, target_index), find(source, bytes, source_index), bytes, target_index);
   }
 
-  /// For the device's own kernels: where the bytes at an address of it are. Null when they are not in one block.
+  /// For the device's kernels: the memory at a device address. Null when the bytes are not inside one allocation.
   void* find(const void* address, size_t bytes, DeviceIndex index) const {
     const std::lock_guard lock(mutex_);
-    const size_t offset = static_cast<size_t>(reinterpret_cast<uintptr_t>(address) - kFirstAddress);
+    const size_t offset = reinterpret_cast<uintptr_t>(address) - kFirstAddress;
     auto block = blocks_.upper_bound(offset);
     if (index != 0 || block == blocks_.begin()) return nullptr;
     --block;
@@ -82,10 +82,10 @@ class ToyAllocator final : public berth::DeviceAllocator {
 
  private:
   static constexpr size_t kMostAlignment = 256;
-  // No pointer of any machine: a host that follows it faults.
+  // Not a valid pointer, so host code that dereferences it faults.
   static constexpr uintptr_t kFirstAddress = uintptr_t{1} << 60;
 
-  // 0 bytes, too, get an address of their own.
+  // Allocations of 0 bytes have distinct addresses, too.
   static size_t room(size_t bytes) { return (bytes / kMostAlignment + 1) * kMostAlignment; }
 
   static Error copy(void* target, const void* source, size_t bytes, DeviceIndex index) {
@@ -101,8 +101,8 @@ class ToyAllocator final : public berth::DeviceAllocator {
   alignas(kMostAlignment) mutable uint8_t memory_[16 << 20];
 };
 
-/// Step 2: what runs delegates. This one has no kernels of its own: the portable ones run where the device's memory is.
-/// Hardware brings a table of its kernels (runtime/kernel.h) instead.
+/// Step 2: the backend. This one uses the portable kernels, on the device's memory; real hardware provides a table of
+/// its own kernels (runtime/kernel.h).
 class ToyBackend final : public berth::NestedBackend {
  public:
   explicit ToyBackend(const ToyAllocator* allocator)

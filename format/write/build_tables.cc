@@ -8,7 +8,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Visits a variant with one lambda a case.
+// Visits a variant with one lambda for each case.
 template <typename... Cases>
 struct Match : Cases... {
   using Cases::operator()...;

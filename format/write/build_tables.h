@@ -6,10 +6,10 @@
 
 namespace berth::format {
 
-/// Builds the tables of `program` and finishes the buffer, identifier included, extended header not.
+/// Builds the tables of `program` and finishes the buffer, with the identifier but without the extended header.
 void build_tables(const ProgramDesc& program, const SegmentLayout& layout, flatbuffers::FlatBufferBuilder& builder);
 
-/// About as many bytes as build_tables() needs, and never fewer than a quarter of it.
+/// An estimate of the bytes that build_tables() needs; at least a quarter of them.
 uint64_t estimate_table_bytes(const ProgramDesc& program);
 
 }  // namespace berth::format

@@ -8,7 +8,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Nodes and names repeat (a node has several outputs): each text is stored once.
+// Names repeat, because a node has several outputs, so each string is stored once.
 Offset<flatbuffers::String> shared_text(FlatBufferBuilder& builder, const std::string& text) {
   return text.empty() ? 0 : builder.CreateSharedString(text);
 }

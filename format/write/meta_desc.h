@@ -1,4 +1,4 @@
-// MetaDesc: the content of "berth.meta" as plain data (format/meta.fbs says what each field means).
+// MetaDesc: the content of "berth.meta" as plain data (format/meta.fbs explains the fields).
 #pragma once
 
 #include <cstdint>
@@ -36,13 +36,13 @@ struct ArenaPlanDesc {
 
 struct MethodMetaDesc {
   std::string name;
-  /// By ascending value, each at most once.
+  /// Sorted by value, each at most once.
   std::vector<ValueNameDesc> values;
   std::vector<SymbolDesc> symbols;
   std::vector<fb::SymbolicDimension> dimensions;
   std::vector<fb::Relation> relations;
   std::vector<ArenaPlanDesc> arenas;
-  /// Empty, or a name for each output, "" for that of its value.
+  /// Empty, or a name for each output; "" stands for its value's name.
   std::vector<std::string> outputs;
 };
 

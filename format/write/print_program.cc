@@ -13,13 +13,13 @@
 namespace berth::format {
 namespace {
 
-/// Longer lists and texts are cut: a file may name one long list in every call.
+/// Longer lists and strings are truncated: a file may use one long list in every call.
 constexpr uint32_t kMaxItems = 64;
 constexpr size_t kMaxText = 256;
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-/// The shortest text that reads back as the same number, and never looks like an integer.
+/// The shortest text that parses as the same number and does not look like an integer.
 std::string number(double value) {
   char buffer[40];
   for (int digits = 6; digits <= 17; ++digits) {
@@ -32,7 +32,7 @@ std::string number(double value) {
   return text;
 }
 
-/// With quotes, and with everything unprintable as \xNN: a file may hold anything.
+/// In quotes, with unprintable bytes as \xNN, since a file may contain anything.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text.substr(0, kMaxText)) {
@@ -48,7 +48,7 @@ std::string quoted(const std::string& text) {
   return out + (text.size() > kMaxText ? "\"…" : "\"");
 }
 
-/// Names as they are, unless they would break a line or a terminal.
+/// Names as they are, unless they contain control characters.
 std::string plain(const char* text) {
   const std::string all = quoted(text);
   return all == "\"" + std::string(text) + "\"" ? text : all;
@@ -63,7 +63,7 @@ std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + (bytes =
 
 class Printer {
  public:
-  /// Lines begin `depth` steps to the right; 0: this is no nested program.
+  /// Indents lines by `depth` levels; 0 means that this is not a nested program.
   Printer(const ProgramView& program, const PrintOptions& options, int depth)
       : program_(program), options_(options), depth_(depth) {}
 
@@ -93,7 +93,7 @@ class Printer {
   std::string content(int64_t value) const;
   std::string tensor(const fb::Tensor& tensor) const;
   std::string place(const fb::Tensor& tensor) const;
-  /// `item(i)` for each of `count` items.
+  /// Prints `item(i)` for each of `count` items.
   template <typename Item>
   std::string list(uint32_t count, Item&& item) const;
   std::string arguments(const flatbuffers::Vector<int32_t>* args) const;
@@ -102,7 +102,7 @@ class Printer {
   const ProgramView& program_;
   const PrintOptions& options_;
   const int depth_;
-  std::vector<std::pair<const uint8_t*, uint32_t>> printed_;  // payloads that stand above, and with which delegate
+  std::vector<std::pair<const uint8_t*, uint32_t>> printed_;  // payloads that were printed, with their delegates
   const fb::ExecutionPlan* plan_ = nullptr;
   const fb::MethodMeta* meta_ = nullptr;
   std::vector<const char*> names_;
@@ -119,7 +119,7 @@ void Printer::find_names() {
   }
   for (uint32_t i = 0; meta_ != nullptr && i < length(meta_->values()); ++i) {
     const fb::ValueName& entry = *meta_->values()->Get(i);
-    if (text(entry.name())[0] != '\0') names_[static_cast<size_t>(entry.value())] = text(entry.name());
+    if (text(entry.name())[0] != '\0') names_[entry.value()] = text(entry.name());
   }
 }
 
@@ -132,10 +132,9 @@ void Printer::find_changes() {
         const auto kind = plan_->values()->Get(static_cast<uint32_t>(last))->val_type();
         const bool number =
             kind == fb::KernelTypes::Int || kind == fb::KernelTypes::Bool || kind == fb::KernelTypes::Double;
-        if (number) changes_[static_cast<size_t>(last)] = true;
+        if (number) changes_[last] = true;
       }
-      if (const auto* move = instruction->instr_args_as_MoveCall())
-        changes_[static_cast<size_t>(move->move_to())] = true;
+      if (const auto* move = instruction->instr_args_as_MoveCall()) changes_[move->move_to()] = true;
     }
   }
 }
@@ -187,8 +186,8 @@ void Printer::delegates() {
   }
 }
 
-/// What is in the payload when it is a nested program: once, however many delegates have it. Nested programs have no
-/// delegates, so none is looked for in them.
+/// Prints the payload if it is a nested program: once, even if several delegates share it. Nested programs have no
+/// delegates of their own.
 void Printer::nested(uint32_t delegate, Span<const uint8_t> payload) {
   const Result<Span<const uint8_t>> file = open_nested(payload, nullptr);
   ProgramView view;
@@ -202,7 +201,7 @@ void Printer::nested(uint32_t delegate, Span<const uint8_t> payload) {
 }
 
 std::string Printer::label(int64_t value) const {
-  const char* name = names_[static_cast<size_t>(value)];
+  const char* name = names_[value];
   return "%" + number(value) + (name == nullptr ? "" : " " + plain(name));
 }
 
@@ -252,7 +251,7 @@ std::string Printer::list(uint32_t count, Item&& item) const {
   return all + "]";
 }
 
-/// What a value is, in full.
+/// A value in full.
 std::string Printer::content(int64_t value) const {
   const fb::EValue& entry = *plan_->values()->Get(static_cast<uint32_t>(value));
   switch (entry.val_type()) {
@@ -285,10 +284,10 @@ std::string Printer::content(int64_t value) const {
   }
 }
 
-/// A value as an argument: tensors, and what instructions may change, by their number; anything else as it is.
+/// A value as an argument: tensors, and values that instructions may change, by their index; others in full.
 std::string Printer::argument(int64_t value) const {
   const fb::EValue& entry = *plan_->values()->Get(static_cast<uint32_t>(value));
-  const bool by_number = entry.val_type() == fb::KernelTypes::Tensor || changes_[static_cast<size_t>(value)];
+  const bool by_number = entry.val_type() == fb::KernelTypes::Tensor || changes_[value];
   return by_number ? label(value) : content(value);
 }
 

@@ -1,4 +1,4 @@
-// A program as text, for people: `berth inspect`, messages, tests that compare programs.
+// A program as text, for `berth inspect`, messages, and tests that compare programs.
 //
 //     method forward
 //       in   %0 x: f32[4] @ 1:0..16
@@ -12,10 +12,10 @@
 //         0: aten::add.out(%0 x, %1, 1, %3, %3)
 //         1: jump to 7 unless %5
 //
-// A delegate that Berth compiled is followed by its nested program, further to the right.
+// A delegate that Berth compiled is followed by its nested program, indented.
 //
-// A tensor is its dtype, its sizes ("<=4" where a size is only bounded), the dimension order when it is not 0, 1, 2, …,
-// the device when it is not the host, and its place: arena:first byte..end.
+// A tensor is printed as its dtype, its sizes ("<=4" for upper bounds), the dimension order unless it is 0, 1, 2, …,
+// the device unless it is the host, and its bytes: arena:first byte..end.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ struct PrintOptions {
 /// REQUIRES: verify_program() accepted the file.
 std::string print_program(const ProgramView& program, const PrintOptions& options);
 
-/// Everything.
+/// Prints everything.
 inline std::string print_program(const ProgramView& program) { return print_program(program, PrintOptions()); }
 
 }  // namespace berth::format

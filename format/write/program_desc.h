@@ -1,7 +1,7 @@
-// ProgramDesc: a program as plain data, before it is a file. The emitter fills one; write_program() makes the file.
+// ProgramDesc: a program file as plain data. The emitter fills one; write_program() writes the file.
 //
-// Indices mean what they mean in the file (format/program.fbs): values by their place in `values`, operators and
-// delegates by their place in the method's lists, constants and initial values from 1 (0 is "none"), arenas from 1.
+// Indices are those of the file (format/program.fbs): of values, operators and delegates in the method's lists, of
+// constants and initial values from 1 (0 is "none"), of arenas from 1.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace berth::format {
 
-/// Where a planned tensor lies.
+/// The arena and offset of a planned tensor.
 struct Place {
   /// Arena `memory_id` is MethodDesc::arenas[memory_id - 1].
   uint32_t memory_id = 1;
@@ -26,19 +26,19 @@ struct Place {
 
 struct TensorDesc {
   DType dtype = DType::kF32;
-  /// Upper bounds when `bounded`.
+  /// Upper bounds if `bounded`.
   std::vector<int32_t> sizes;
-  /// Dimensions from the outermost in memory inwards; one entry a dimension.
+  /// Dimensions from the outermost in memory to the innermost.
   std::vector<uint8_t> dim_order;
-  /// Whether the sizes may change at run time, up to the product of these.
+  /// Whether the sizes may change at run time; their product is then at most that of `sizes`.
   bool bounded = false;
-  /// 0: no data. Without `place`: constant; with it: initial value.
+  /// 0: no data. Otherwise the index of a constant, or of an initial value if the tensor has a `place`.
   uint32_t data_buffer_idx = 0;
   std::optional<Place> place;
   Device device;
-  /// Name of a parameter or buffer; empty: none.
+  /// The name of a parameter or buffer; may be empty.
   std::string name;
-  /// Whether the data lie in another file, under `name`.
+  /// Whether the data are in a data file, under `name`.
   bool external = false;
 };
 
@@ -99,7 +99,7 @@ struct CompileSpecDesc {
 struct DelegateDesc {
   /// The backend's registered name.
   std::string id;
-  /// Index into ProgramDesc::payloads. Delegates may share one.
+  /// Index into ProgramDesc::payloads. Delegates may share a payload.
   uint32_t payload = 0;
   std::vector<CompileSpecDesc> compile_specs;
 };
@@ -125,37 +125,37 @@ struct MethodDesc {
   std::vector<OperatorDesc> operators;
   std::vector<DelegateDesc> delegates;
   std::vector<InstructionDesc> instructions;
-  /// Entry k is arena k + 1. Without any, one empty arena is written, as ExecuTorch does.
+  /// Entry k is arena k + 1. If empty, one empty arena is written, as ExecuTorch does.
   std::vector<ArenaDesc> arenas;
-  /// How inputs and outputs nest in a Python model; JSON text or empty.
+  /// How inputs and outputs are nested in the Python model, as JSON; may be empty.
   std::string input_tree;
   std::string output_tree;
-  /// Empty, or one list of frames an instruction, innermost last.
+  /// Empty, or the frames of each instruction, innermost last.
   std::vector<std::vector<FrameDesc>> stacktrace;
 };
 
 struct NamedDataDesc {
   std::string key;
   Bytes bytes;
-  /// The blob's address in the file is a multiple of this and of the segment alignment.
+  /// The blob's offset in the file is a multiple of this and of the segment alignment.
   uint32_t alignment = 16;
-  /// The entry before this one whose bytes in the file it shares, `bytes` then being empty; -1: none.
+  /// An earlier entry whose bytes in the file this one shares, `bytes` then being empty; -1: none.
   int32_t shares = -1;
 };
 
 struct ProgramDesc {
   std::vector<MethodDesc> methods;
-  /// Constant i + 1, of TensorDesc::data_buffer_idx.
+  /// Entry i is constant i + 1 of TensorDesc::data_buffer_idx.
   std::vector<Bytes> constants;
-  /// Initial value i + 1.
+  /// Entry i is initial value i + 1.
   std::vector<Bytes> initial_values;
-  /// Of DelegateDesc::payload.
+  /// Payloads of DelegateDesc::payload.
   std::vector<Bytes> payloads;
   std::vector<NamedDataDesc> named_data;
 
-  /// Each constant starts at a multiple of this. A power of two.
+  /// The alignment of each constant; a power of two.
   uint32_t constant_alignment = 16;
-  /// Each segment and the segment area start at a multiple of this. A power of two, at least constant_alignment.
+  /// The alignment of each segment and of the segment area; a power of two, at least constant_alignment.
   uint32_t segment_alignment = 128;
 };
 

@@ -62,7 +62,7 @@ class Copier {
   }
 
  private:
-  /// What a field becomes: an offset into the new buffer, or the bytes of a number.
+  /// A copied field: an offset into the new buffer, or the bytes of a number.
   struct Part {
     const Field* field = nullptr;
     uoffset_t offset = 0;
@@ -83,7 +83,7 @@ class Copier {
 
   static const uint8_t* target(const uint8_t* field) { return field + flatbuffers::ReadScalar<uoffset_t>(field); }
 
-  // A field beyond the schema's last is one of a later version.
+  // Fields beyond the schema's last are of a later version.
   bool knows_all(const Object& object, const Table& table) const {
     voffset_t last = 2;
     for (const Field* field : *object.fields()) last = std::max(last, static_cast<voffset_t>(field->offset()));
@@ -97,10 +97,11 @@ class Copier {
 
   uoffset_t copy_table(const Object& object, const Table& table) {
     if (!failure_.message.empty()) return 0;
-    if (budget_ < 64) return fail(object, Error::kOutOfResources, "the file shares more tables than it has"), 0;
+    if (budget_ < 64) return fail(object, Error::kOutOfResources, "the file refers to its tables too often"), 0;
     budget_ -= 64;
     if (!knows_all(object, table)) {
-      return fail(object, Error::kNotSupported, "has a field that this version does not know; it would be lost"), 0;
+      return fail(object, Error::kNotSupported, "has a field that this version does not know, and that would be lost"),
+             0;
     }
     std::vector<Part> parts;
     for (const Field* field : *object.fields()) copy_field(object, *field, table, &parts);
@@ -154,7 +155,7 @@ class Copier {
   }
 
   uoffset_t copy_union(const Object& object, const Field& field, const Table& table, const uint8_t* data) {
-    // The union's number stands in the field before it.
+    // The union's type is in the field before it.
     const auto tag_field = static_cast<voffset_t>(field.offset() - sizeof(voffset_t));
     const auto tag = table.GetField<uint8_t>(tag_field, 0);
     const auto* values = schema_.enums()->Get(static_cast<uoffset_t>(field.type()->index()))->values();
@@ -202,9 +203,9 @@ class Copier {
 
   uoffset_t copy_numbers(const Object& object, const uint8_t* elements, uoffset_t count, size_t size) {
     const size_t bytes = count * size;
-    if (bytes > budget_) return fail(object, Error::kOutOfResources, "the file shares more bytes than it has"), 0;
+    if (bytes > budget_) return fail(object, Error::kOutOfResources, "the file refers to its bytes too often"), 0;
     budget_ -= bytes;
-    // Payloads and old constants are used where they lie.
+    // Payloads and old constants are used in place.
     if (size == 1) builder_.ForceVectorAlignment(count, 1, 16);
     uint8_t* copy = nullptr;
     const uoffset_t offset = builder_.CreateUninitializedVector(count, size, &copy);
@@ -224,7 +225,7 @@ class Copier {
     for (Part& part : *parts) {
       if (part.field == field) return void(part.bits = bits);
     }
-    // What a file leaves out since it is 0 stays out.
+    // Fields that are omitted because they are 0 stay omitted.
     if (bits != 0) parts->push_back({field, 0, bits});
   }
 
@@ -237,7 +238,7 @@ class Copier {
       ++placed_;
     } else if (is(object, "berth.fb.ExecutionPlan")) {
       if (placed_ != moved_[method_].size()) {
-        fail(object, Error::kInvalidArgument, "a value that is not planned cannot be placed");
+        fail(object, Error::kInvalidArgument, "a value that is not planned has no offset");
       }
       placed_ = 0;
     }
@@ -255,20 +256,16 @@ class Copier {
   Failure failure_{Error::kOk, "", ""};
 };
 
-void put(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t width) {
-  for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
-}
-
 // The tables, with the header of the file that they come from.
 std::vector<uint8_t> with_header(const FileLayout& layout, Span<const uint8_t> tables) {
   std::vector<uint8_t> out;
   if (layout.header_bytes == 0) {
     out.assign(tables.begin(), tables.end());
-    // No reader takes a shorter file; what follows the tables means nothing.
+    // Readers refuse shorter files; bytes after the tables are ignored.
     out.resize(std::max(out.size(), kHeadBytes));
     return out;
   }
-  // Of a header of 24 bytes, too, a multiple of the largest alignment in the tables is inserted.
+  // A multiple of the largest alignment in the tables, also for a header of 24 bytes.
   const size_t inserted = align_up<size_t>(layout.header_bytes, 16);
   const uint64_t size = tables.size() + inserted;
   const uint64_t alignment = layout.segment_base & (~layout.segment_base + 1);
@@ -302,7 +299,7 @@ Expected<ReplacedProgram> replace_places(Span<const uint8_t> file, const std::ve
   BERTH_CHECK(methods.size() == view.method_count());
   const FileLayout& layout = view.layout();
   if (layout.header_bytes > kHeaderBytes) {
-    return Failure{Error::kNotSupported, "header", "is longer than this version knows; what it says would be lost"};
+    return Failure{Error::kNotSupported, "header", "is longer than this version knows, and fields would be lost"};
   }
   Copier copier(view, methods);
   BERTH_ASSIGN_OR_RETURN(const Span<const uint8_t> tables, copier.run());

@@ -1,8 +1,8 @@
-// replace_places(): a program file whose planned tensors lie elsewhere, and nothing else changed.
+// replace_places(): changes the offsets of a program file's planned tensors, and nothing else.
 //
-// FlatBuffers leaves out what has its default, an offset of 0 among it, so a table cannot be patched: the tables are
-// copied field by field as the schema has them. A file with a field that the schema has not is refused, as its meaning
-// would be lost. Segments keep their bytes, and are not copied: a program of 100 MB costs memory for its tables.
+// FlatBuffers omits fields with default values, such as an offset of 0, so tables cannot be patched in place; they are
+// copied field by field, according to the schema. A file with a field that the schema does not have is refused, since
+// the field would be lost. Segments are not copied, so a program of 100 MB needs memory only for its tables.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,33 @@
 
 namespace berth::format {
 
-/// What changes in one method.
+/// The changes to a method.
 struct MethodPlaces {
   struct Place {
     int32_t value = 0;    // index into the method's values: a planned tensor
-    uint64_t offset = 0;  // in its arena, as before
+    uint64_t offset = 0;  // in the same arena as before
   };
   std::vector<Place> places;
   /// Bytes of each arena: entry 0 is arena 1. As many as the method has.
   std::vector<uint64_t> arena_bytes;
 };
 
-/// A program file in two pieces.
+/// A program file in two parts.
 struct ReplacedProgram {
-  /// The tables with their header, and zeros up to where the segments start.
+  /// The tables with their header, padded with zeros up to the segments.
   std::vector<uint8_t> head;
-  /// The segment area of the file that it was made from, which must stay where it is. Empty when there is none.
+  /// The segment area of the original file, which must outlive this. May be empty.
   Span<const uint8_t> segments;
 
   uint64_t size() const { return head.size() + segments.size(); }
-  /// Both pieces, one after the other.
+  /// Writes both parts.
   Status write(const Sink& sink) const;
 };
 
-/// `methods` has an entry for each method of `file`. NotSupported, with the table's name, for a file with a field that
-/// is not known here, in its header too. InvalidArgument for a place of a value that is not planned. OutOfResources for
-/// a file whose tables share others so often that the copy would be many times as large. REQUIRES: the file was
-/// verified.
+/// `methods` has an entry for each method of `file`. NotSupported, with the table's name, for a file with an unknown
+/// field in a table or in the header. InvalidArgument for an offset of a value that is not planned. OutOfResources for
+/// a file whose tables share others so often that the copy would be many times larger. REQUIRES: verify_program()
+/// accepted the file.
 Expected<ReplacedProgram> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods);
 
 }  // namespace berth::format

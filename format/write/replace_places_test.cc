@@ -8,10 +8,10 @@
 #include <cstring>
 #include <map>
 
-#include "format/plan_access.h"
+#include "format/plan_check/access.h"
 #include "format/schema/program_bfbs_generated.h"
 #include "format/verify.h"
-#include "format/write/test_programs.h"
+#include "format/write/programs_testing.h"
 
 namespace berth::format {
 namespace {
@@ -176,7 +176,7 @@ void add_field(std::vector<uint8_t>* file, size_t start, uint16_t last) {
   file->insert(file->end(), vtable.begin(), vtable.end());
 }
 
-TEST(NoFieldIsLost, OfAProgramWithOneOfEverything) {
+TEST(ReplacePlaces, NoFieldIsLostOfAProgramWithEverything) {
   const std::vector<uint8_t> file = bytes_of(one_of_everything());
   std::vector<MethodPlaces> places = present_places(opened(file));
   const auto same = replace_places(file, places);
@@ -198,7 +198,7 @@ TEST(NoFieldIsLost, OfAProgramWithOneOfEverything) {
   EXPECT_EQ(plan.non_const_buffer_sizes()->Get(2), 48);
 }
 
-TEST(NoFieldIsLost, OfTablesWithoutHeaderAndSegments) {
+TEST(ReplacePlaces, NoFieldIsLostWithoutHeaderAndSegments) {
   const std::vector<uint8_t> file = tables_alone();
   const auto same = replace_places(file, present_places(opened(file)));
   ASSERT_TRUE(same.ok());
@@ -206,7 +206,7 @@ TEST(NoFieldIsLost, OfTablesWithoutHeaderAndSegments) {
   expect_same_but_places(file, joined(*same));
 }
 
-TEST(NoFieldIsLost, AndFieldsThatAreNotThereStayAway) {
+TEST(ReplacePlaces, AbsentFieldsStayAbsent) {
   // The comparison would see it: an offset of 0 is written, or not, as it was.
   const std::vector<uint8_t> file = bytes_of(add_relu());
   const size_t fields = Decoded(file).places.size();
@@ -215,7 +215,7 @@ TEST(NoFieldIsLost, AndFieldsThatAreNotThereStayAway) {
   EXPECT_EQ(Decoded(joined(*same)).places.size(), fields);
 }
 
-TEST(NothingIsCopiedTwice, SegmentsStayWhereTheyAre) {
+TEST(ReplacePlaces, SegmentsAreNotCopied) {
   const std::vector<uint8_t> file = bytes_of(one_of_everything());
   const ProgramView view = opened(file);
   const auto same = replace_places(file, present_places(view));
@@ -224,7 +224,7 @@ TEST(NothingIsCopiedTwice, SegmentsStayWhereTheyAre) {
   EXPECT_EQ(same->head.size() % 128, 0u) << "the alignment that segments had";
 }
 
-TEST(TheSameTwice, ACopyOfACopyIsTheCopy) {
+TEST(ReplacePlaces, ACopyOfACopyIsTheSame) {
   const std::vector<uint8_t> file = bytes_of(one_of_everything());
   const auto places = present_places(opened(file));
   const auto once = replace_places(file, places);
@@ -235,7 +235,7 @@ TEST(TheSameTwice, ACopyOfACopyIsTheCopy) {
   EXPECT_EQ(first, joined(*twice));
 }
 
-TEST(OffsetsAreOf64Bits, BothHalvesAreWrittenAndTakenBack) {
+TEST(ReplacePlaces, OffsetsKeepAll64Bits) {
   const std::vector<uint8_t> file = bytes_of(add_relu());
   const uint64_t far = (uint64_t{5} << 32) + 48;
   const auto moved = replace_places(file, {{{{0, 0}, {3, far}, {4, 16}}, {far + 16}}});
@@ -251,7 +251,7 @@ TEST(OffsetsAreOf64Bits, BothHalvesAreWrittenAndTakenBack) {
   EXPECT_EQ(offset(joined(*back), 3), 16u);
 }
 
-TEST(WhatIsNotKnownIsRefused, AFieldOfALaterSchema) {
+TEST(ReplacePlaces, AFieldOfALaterSchemaIsRefused) {
   std::vector<uint8_t> file = tables_alone();
   uint32_t root = 0;
   std::memcpy(&root, file.data(), 4);
@@ -269,7 +269,7 @@ TEST(WhatIsNotKnownIsRefused, AFieldOfALaterSchema) {
   }
 }
 
-TEST(WhatIsNotKnownIsRefused, AHeaderThatSaysMore) {
+TEST(ReplacePlaces, AnUnknownHeaderIsRefused) {
   std::vector<uint8_t> file = bytes_of(add_relu());
   file[12] = 48;
   const auto result = replace_places(file, present_places(opened(file)));
@@ -277,7 +277,7 @@ TEST(WhatIsNotKnownIsRefused, AHeaderThatSaysMore) {
   EXPECT_EQ(result.error().code, Error::kNotSupported);
 }
 
-TEST(OnlyPlannedValuesArePlaced, AConstantIsRefused) {
+TEST(ReplacePlaces, ReplacingAConstantIsRefused) {
   const std::vector<uint8_t> file = bytes_of(add_relu());
   const auto result = replace_places(file, {{{{1, 0}}, {48}}});
   ASSERT_FALSE(result.ok());

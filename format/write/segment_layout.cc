@@ -14,8 +14,7 @@ int append(SegmentLayout& layout, uint64_t size, uint64_t alignment) {
   return static_cast<int>(layout.segments.size() - 1);
 }
 
-/// Offsets of `blobs` one after the other, each at a multiple of `alignment`, after the placeholder; `*end` is the end
-/// of the last.
+/// The offsets of `blobs`, one after another, each aligned, after the placeholder's; `*end` is the end of the last.
 std::vector<uint64_t> pack(const std::vector<Bytes>& blobs, uint64_t alignment, uint64_t* end) {
   std::vector<uint64_t> offsets = {0};
   *end = 0;
@@ -45,7 +44,7 @@ SegmentLayout layout_segments(const ProgramDesc& program) {
   }
   for (const NamedDataDesc& blob : program.named_data) {
     if (blob.shares >= 0) {
-      layout.named_data_segments.push_back(layout.named_data_segments[static_cast<size_t>(blob.shares)]);
+      layout.named_data_segments.push_back(layout.named_data_segments[blob.shares]);
       continue;
     }
     layout.named_data_segments.push_back(

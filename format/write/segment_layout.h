@@ -1,4 +1,4 @@
-// Where each blob of a program goes in the segment area.
+// The position of each blob of a program in the segment area.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ struct SegmentSpan {
 struct SegmentLayout {
   /// Program.segments, in order.
   std::vector<SegmentSpan> segments;
-  /// Per constant, from the start of segment 0; the first entry is the placeholder for "none".
+  /// Of each constant, from the start of segment 0; the first entry is the placeholder for "none".
   std::vector<uint64_t> constant_offsets;
   /// The same for initial values; empty when there are none.
   std::vector<uint64_t> initial_value_offsets;
-  /// Which segment holds the initial values; -1: none.
+  /// The segment of the initial values; -1: none.
   int initial_value_segment = -1;
-  /// Per payload its segment; -1 for an empty one.
+  /// The segment of each payload; -1 for an empty one.
   std::vector<int> payload_segments;
-  /// Per named datum its segment.
+  /// The segment of each named-data entry.
   std::vector<int> named_data_segments;
   /// End of the last segment.
   uint64_t bytes = 0;

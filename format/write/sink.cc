@@ -20,4 +20,8 @@ Sink append_to(std::vector<uint8_t>* out) {
   };
 }
 
+void put(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t width) {
+  for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
 }  // namespace berth::format

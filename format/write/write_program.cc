@@ -10,10 +10,10 @@
 namespace berth::format {
 namespace {
 
-/// The format's limit is 2 GiB; the estimate may be low by a factor.
+/// The format's limit is 2 GiB; the estimate may be too low by a factor of up to 4.
 constexpr uint64_t kMaxTableBytes = uint64_t{512} << 20;
 
-/// A sink that knows how far it is.
+/// A sink that counts its bytes.
 class Cursor {
  public:
   explicit Cursor(const Sink& sink) : sink_(sink) {}
@@ -36,21 +36,17 @@ class Cursor {
     if (blob.size == 0) return Done();
     const uint64_t end = position_ + blob.size;
     BERTH_TRY(blob.write([this, end](Span<const uint8_t> bytes) -> Status {
-      if (bytes.size() > end - position_) return Failure{Error::kInternal, "", "a blob gave more bytes than it said"};
+      if (bytes.size() > end - position_) return Failure{Error::kInternal, "", "a blob wrote more bytes than its size"};
       return write(bytes);
     }));
     if (position_ == end) return Done();
-    return Failure{Error::kInternal, what, "the blob gave fewer bytes than it said"};
+    return Failure{Error::kInternal, what, "the blob wrote fewer bytes than its size"};
   }
 
  private:
   const Sink& sink_;
   uint64_t position_ = 0;
 };
-
-void put(std::vector<uint8_t>& bytes, size_t at, uint64_t value, size_t width) {
-  for (size_t i = 0; i < width; ++i) bytes[at + i] = static_cast<uint8_t>(value >> (8 * i));
-}
 
 Status check_alignments(const ProgramDesc& program) {
   const auto good = [](uint32_t alignment) { return is_power_of_two(alignment) && alignment <= (1u << 30); };
@@ -65,7 +61,7 @@ Status check_alignments(const ProgramDesc& program) {
 
 std::string on_device(Device device) { return to_text(device).text; }
 
-/// A tensor's device and its arena's are said in two places; a file in which they differ is wrong for every reader.
+/// The file records the device of a tensor and that of its arena; readers refuse files in which they differ.
 Status check_place(const MethodDesc& method, const TensorDesc& tensor, const std::string& where) {
   const size_t id = tensor.place->memory_id;
   const size_t arenas = std::max<size_t>(method.arenas.size(), 1);
@@ -80,8 +76,8 @@ Status check_place(const MethodDesc& method, const TensorDesc& tensor, const std
       "the tensor is on " + on_device(tensor.device) + ", its arena " + std::to_string(id) + " on " + on_device(arena)};
 }
 
-/// The FlatBuffer with the extended header inserted after its first 8 bytes. Everything inside a FlatBuffer is
-/// relative, so only the offset of the root moves.
+/// The FlatBuffer with the extended header inserted after its first 8 bytes. Offsets in a FlatBuffer are relative, so
+/// only that of the root changes.
 std::vector<uint8_t> with_header(const uint8_t* tables, size_t size, uint64_t segment_bytes, uint64_t segment_alignment,
                                  uint64_t* segment_base) {
   // A multiple of the largest alignment inside the FlatBuffer, which is 16.
@@ -100,7 +96,7 @@ std::vector<uint8_t> with_header(const uint8_t* tables, size_t size, uint64_t se
 }
 
 Status write_segments(const ProgramDesc& program, const SegmentLayout& layout, uint64_t base, Cursor& cursor) {
-  const auto start = [&](int segment) { return base + layout.segments[static_cast<size_t>(segment)].offset; };
+  const auto start = [&](int segment) { return base + layout.segments[segment].offset; };
   for (size_t i = 0; i < program.constants.size(); ++i) {
     BERTH_TRY(cursor.pad_to(start(0) + layout.constant_offsets[i + 1]));
     BERTH_TRY(cursor.write(program.constants[i], "constants[" + std::to_string(i + 1) + "]"));

@@ -2,11 +2,12 @@
 //
 //     ProgramDesc program = …;
 //     return write_whole_file(path, [&](OutputFile& file) {
-//       return write_program(program, [&](Span<const uint8_t> bytes) { return file.write(bytes.data(), bytes.size());
+//       return write_program(program, [&](Span<const uint8_t> bytes) {
+//         return file.write(bytes.data(), bytes.size());
 //       });
 //     });
 //
-// What stands where (format/header.h has the header's bytes):
+// Layout of the file (format/header.h has the header's bytes):
 //
 //     FlatBuffer | zeros | constants | initial values | delegate payloads | named data
 //                        ^ segment_base, a multiple of the segment alignment, as is the start of each segment
@@ -21,12 +22,12 @@
 
 namespace berth::format {
 
-/// Whether each planned tensor's arena exists and is on the tensor's device: a file says the device in both places, and
-/// one in which they differ is wrong for every reader. InvalidArgument names the first value that is not so. For those
-/// who make programs; write_program() writes anything, as tests of readers need wrong files.
+/// Checks that each planned tensor's arena exists and is on the tensor's device; readers refuse files in which the two
+/// devices differ. InvalidArgument names the first wrong value. write_program() does not check this, because tests of
+/// readers need invalid files.
 Status check_places(const ProgramDesc& program);
 
-/// Streams the file of `program` to `sink`, front to back, each byte once. InvalidArgument when an alignment is no
+/// Streams the file of `program` to `sink`, front to back, each byte once. InvalidArgument when an alignment is not a
 /// power of two; NotSupported when the FlatBuffer would pass the format's 2 GiB; Internal when a Bytes gives another
 /// number of bytes than it said; or what the sink and the Bytes return. Indices are not checked: verify the file.
 Status write_program(const ProgramDesc& program, const Sink& sink);

@@ -7,7 +7,7 @@
 
 #include "format/tensor_facts.h"
 #include "format/verify.h"
-#include "format/write/test_programs.h"
+#include "format/write/programs_testing.h"
 
 namespace berth::format {
 namespace {
@@ -33,7 +33,7 @@ ProgramView view_of(const std::vector<uint8_t>& bytes) {
 std::string as_text(Span<const uint8_t> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 // The offsets are those of the format (format/header.h), checked here byte by byte.
-TEST(WriteProgram, HeaderSaysWhereThingsAre) {
+TEST(WriteProgram, HeaderHasTheLayout) {
   const auto bytes = bytes_of(add_relu());
   EXPECT_EQ(std::memcmp(bytes.data() + 4, "ET12eh00", 8), 0);
   EXPECT_EQ(number_at(bytes, 12, 4), 32u);
@@ -45,7 +45,7 @@ TEST(WriteProgram, HeaderSaysWhereThingsAre) {
   for (uint64_t i = program_size; i < segment_base; ++i) EXPECT_EQ(bytes[i], 0);
 }
 
-TEST(WriteProgram, NoSegmentsMeansNoHeader) {
+TEST(WriteProgram, WithoutSegmentsThereIsNoHeader) {
   ProgramDesc program = add_relu();
   program.constants.clear();
   program.methods[0].values[1] = testing::tensor({4});
@@ -59,7 +59,7 @@ TEST(WriteProgram, NoSegmentsMeansNoHeader) {
   EXPECT_EQ(view.root().constant_segment()->offsets()->size(), 1u);
 }
 
-TEST(WriteProgram, SegmentsStandInOrderAndAligned) {
+TEST(WriteProgram, SegmentsAreInOrderAndAligned) {
   ProgramDesc program = one_of_everything();
   program.constants.push_back(Bytes::of({1, 2, 3}));
   program.constants.push_back(Bytes::of({4}));
@@ -92,7 +92,7 @@ TEST(WriteProgram, SegmentsStandInOrderAndAligned) {
   EXPECT_TRUE(found.empty());
 }
 
-TEST(WriteProgram, WhatWasDescribedIsReadBack) {
+TEST(WriteProgram, TheDescriptionIsReadBack) {
   const auto bytes = bytes_of(one_of_everything());
   const ProgramView view = view_of(bytes);
   ASSERT_EQ(view.method_count(), 2u);
@@ -148,7 +148,7 @@ TEST(WriteProgram, LargeArenasKeepTheirSize) {
 }
 
 // Holds row 227, row 228. Only what is not the host's is listed; a file without such arenas has no list.
-TEST(WriteProgram, TheListOfDevicesIsWhatTheArenasSay) {
+TEST(WriteProgram, ListsTheDevicesOfTheArenas) {
   ProgramDesc program = add_relu();
   program.methods[0].arenas = {
       {48, Device()}, {64, Device(DeviceType::kCuda, 0)}, {8, Device()}, {32, Device(DeviceType::kCuda, 3)}};
@@ -182,7 +182,7 @@ TEST(WriteProgram, SameDescriptionGivesTheSameBytes) {
   EXPECT_EQ(bytes_of(one_of_everything()), bytes_of(one_of_everything()));
 }
 
-TEST(WriteProgram, FailuresOfTheSinkEndTheWriting) {
+TEST(WriteProgram, AFailingSinkStopsTheWrite) {
   const auto whole = bytes_of(one_of_everything());
   size_t calls = 0;
   const auto count = write_program(one_of_everything(), [&](Span<const uint8_t>) -> Status {
@@ -202,7 +202,7 @@ TEST(WriteProgram, FailuresOfTheSinkEndTheWriting) {
   }
 }
 
-TEST(WriteProgram, BlobsOfAnotherSizeThanTheySaidAreRefused) {
+TEST(WriteProgram, BlobsOfAnotherSizeThanDeclaredAreRefused) {
   for (const size_t given : {size_t{15}, size_t{17}}) {
     ProgramDesc program = add_relu();
     const std::vector<uint8_t> bytes(given);
@@ -214,7 +214,7 @@ TEST(WriteProgram, BlobsOfAnotherSizeThanTheySaidAreRefused) {
 }
 
 // Holds row 231.
-TEST(WriteProgram, AlignmentsThatAreNoPowerOfTwoAreRefused) {
+TEST(WriteProgram, AlignmentsThatAreNotPowersOfTwoAreRefused) {
   for (const uint32_t alignment : {0u, 3u, 48u}) {
     ProgramDesc program = add_relu();
     program.constant_alignment = alignment;

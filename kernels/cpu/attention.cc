@@ -29,20 +29,20 @@ struct Attention {
   }
 };
 
-Attention read(Span<EValue* const> args) {
+Attention read(const arguments::fused_attention_out& args) {
   Attention a = {};
-  a.query = &args[0]->tensor();
-  a.key = &args[1]->tensor();
-  a.value = &args[2]->tensor();
-  a.mask = args[3]->is_none() ? nullptr : &args[3]->tensor();
-  a.out = &args[11]->tensor();
-  a.heads = args[4]->integer();
-  a.head.size = args[5]->integer();
-  a.query_column = args[6]->integer();
-  a.key_column = args[7]->integer();
-  a.value_column = args[8]->integer();
-  a.head.scale = static_cast<float>(args[9]->real());
-  a.head.causal = args[10]->truth();
+  a.query = &args.query;
+  a.key = &args.key;
+  a.value = &args.value;
+  a.mask = args.mask;
+  a.out = &args.out;
+  a.heads = args.heads;
+  a.head.size = args.head_size;
+  a.query_column = args.query_column;
+  a.key_column = args.key_column;
+  a.value_column = args.value_column;
+  a.head.scale = static_cast<float>(args.scale);
+  a.head.causal = args.causal;
   return a;
 }
 
@@ -131,7 +131,7 @@ void run(KernelContext& context, const Attention& a, int slots, size_t floats, f
   const int64_t items = a.batches() * a.heads * parts;
   context.parallel_for(slots, 1, [&](int64_t begin, int64_t end) {
     for (int64_t slot = begin; slot < end; ++slot) {
-      float* own = scratch + static_cast<size_t>(slot) * floats;
+      float* own = scratch + slot * floats;
       int64_t packed = -1;
       for (int64_t item = items * slot / slots; item < items * (slot + 1) / slots; ++item) {
         const int64_t index = item / parts;
@@ -148,7 +148,7 @@ void run(KernelContext& context, const Attention& a, int slots, size_t floats, f
 
 }  // namespace
 
-size_t attention_temp_bytes(Span<EValue* const> args, int threads) {
+size_t attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {
   Attention a = read(args);
   // What check() refuses takes nothing, nor does what has no elements, whose sizes may be anything.
   const bool tokens = are_tokens(*a.query) && are_tokens(*a.key) && are_tokens(*a.value);
@@ -159,7 +159,7 @@ size_t attention_temp_bytes(Span<EValue* const> args, int threads) {
   return slots * attention_scratch_floats(a.head) * sizeof(float) + portable::kTempPadding;
 }
 
-Error attention_out(KernelContext& context, Span<EValue* const> args) {
+Error attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
   Attention a = read(args);
   if (const Error error = check(context, a); error != Error::kOk) return error;
   const int32_t sizes[] = {a.query->sizes()[0], a.query->sizes()[1], static_cast<int32_t>(a.heads * a.head.size)};
@@ -172,7 +172,7 @@ Error attention_out(KernelContext& context, Span<EValue* const> args) {
   }
   const int slots = most_slots(a, context.threads());
   const size_t floats = attention_scratch_floats(a.head);
-  auto* scratch = static_cast<float*>(context.allocate_temp(static_cast<size_t>(slots) * floats * sizeof(float)));
+  auto* scratch = static_cast<float*>(context.allocate_temp(slots * floats * sizeof(float)));
   if (scratch == nullptr) return Error::kMemoryAllocationFailed;
   run(context, a, slots, floats, scratch);
   return Error::kOk;

@@ -5,13 +5,14 @@
 // finite makes NaN of the row. What lies behind the diagonal of causal attention is not multiplied at all.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
 /// "Tensor query, Tensor key, Tensor value, Tensor? mask, int heads, int head_size, int query_column, int key_column,
 /// int value_column, float scale, bool causal -> Tensor out"
-Error attention_out(KernelContext& context, Span<EValue* const> args);
-size_t attention_temp_bytes(Span<EValue* const> args, int threads);
+Error attention_out(KernelContext& context, const arguments::fused_attention_out& args);
+size_t attention_temp_bytes(const arguments::fused_attention_out& args, int threads);
 
 }  // namespace berth::cpu

@@ -39,7 +39,7 @@ struct Layout {
     const int64_t values = packs_values ? head.keys * value_columns : 0;
     const int64_t all =
         key_columns * head.size + kAttentionRows * score_columns + kAttentionRows * value_columns + values;
-    return static_cast<size_t>((all + 15) / 16 * 16);
+    return (all + 15) / 16 * 16;
   }
 
   int64_t key_columns;    // keys, filled up to whole registers
@@ -205,7 +205,7 @@ float largest(const float* x, int64_t n) {
   int64_t j = 0;
   for (; j + kLanes <= n; j += kLanes) max = hn::Max(max, hn::LoadU(d, x + j));
   if (j < n) {
-    const auto rest = hn::FirstN(d, static_cast<size_t>(n - j));
+    const auto rest = hn::FirstN(d, n - j);
     max = hn::Max(max, hn::IfThenElse(rest, hn::LoadU(d, x + j), least));
   }
   return hn::GetLane(hn::MaxOfLanes(d, max));
@@ -223,7 +223,7 @@ float exponentiate(float* x, int64_t n, int64_t filled, float max) {
     sum = hn::Add(sum, e);
   }
   if (j < n) {
-    const auto rest = hn::FirstN(d, static_cast<size_t>(n - j));
+    const auto rest = hn::FirstN(d, n - j);
     const FloatVector e = hn::IfThenElseZero(rest, exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift)));
     hn::StoreU(e, d, x + j);
     sum = hn::Add(sum, e);

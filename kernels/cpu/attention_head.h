@@ -1,8 +1,8 @@
-// Attention of one head over a range of its queries: the work that kernels/cpu/attention.cc gives to each thread.
+// Attention of one head for a range of its queries: the work of one thread in kernels/cpu/attention.cc.
 //
 //   out[i, :] = sum over j of softmax_j(scale * query[i, :] . key[j, :] + mask[i, j]) * value[j, :]
 //
-// Rows of queries are taken a few at a time and keys in blocks, with the running maximum and sum of Milakov and
+// Processes a few rows of queries and a block of keys at a time, with the running maximum and sum of Milakov and
 // Gimelshein, "Online normalizer calculation for softmax" (2018), so that no more than kAttentionRows x kAttentionKeys
 // scores exist at once.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace berth::cpu {
 
-/// Rows of queries that are worked on together.
+/// Rows of queries that are processed together.
 constexpr int64_t kAttentionRows = 24;
 /// The most keys of one block.
 constexpr int64_t kAttentionKeys = 512;
@@ -38,8 +38,8 @@ struct AttentionHead {
 /// Floats of scratch memory that one thread needs, a multiple of 16. Needs no pointers.
 size_t attention_scratch_floats(const AttentionHead& head);
 
-/// Brings the keys and values of the head into `scratch` in the order in which attend() reads them.
-/// REQUIRES: keys >= 1; size >= 1; `scratch` is aligned to 64.
+/// Copies the keys and values of the head to `scratch`, in the order in which attend() reads them. REQUIRES: keys >= 1;
+/// size >= 1; `scratch` is aligned to 64.
 void pack_attention(const AttentionHead& head, float* scratch);
 
 /// Computes rows [begin, end) of the result. REQUIRES: pack_attention(head, scratch) was the last to write `scratch`,

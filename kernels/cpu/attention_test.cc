@@ -9,7 +9,7 @@
 #include <random>
 
 #include "kernels/cpu/simd_testing.h"
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::cpu {
 namespace {
@@ -43,7 +43,7 @@ std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
 }
 
 Array random_tokens(std::mt19937& random, int32_t batch, int32_t tokens, int32_t columns) {
-  return f32({batch, tokens, columns}, randoms(random, static_cast<size_t>(batch * tokens * columns), 1.5));
+  return f32({batch, tokens, columns}, randoms(random, batch * tokens * columns, 1.5));
 }
 
 struct Problem {
@@ -58,29 +58,28 @@ struct Problem {
       at = at * c.mask[d] + (c.mask[d] == 1 ? 0 : index[d + 4 - c.mask.size()]);
     }
     if (c.mask.empty()) return 0;
-    const double x = mask[static_cast<size_t>(at)];
+    const double x = mask[at];
     if (c.mask_dtype == DType::kBool) return x != 0 ? 0 : -INFINITY;
     return x;
   }
   double score(int64_t b, int64_t h, int64_t i, int64_t j) const {
     double sum = 0;
     for (int64_t e = 0; e < c.size; ++e) {
-      sum += query[static_cast<size_t>((b * c.queries + i) * row(0) + c.columns[0] + h * c.size + e)] *
-             key[static_cast<size_t>((b * c.keys + j) * row(1) + c.columns[1] + h * c.size + e)];
+      sum += query[(b * c.queries + i) * row(0) + c.columns[0] + h * c.size + e] *
+             key[(b * c.keys + j) * row(1) + c.columns[1] + h * c.size + e];
     }
     return c.causal && j > i ? -INFINITY : sum * scale + mask_at(b, h, i, j);
   }
   double element(int64_t b, int64_t h, int64_t i, int64_t e, const std::vector<double>& weights) const {
     double sum = 0;
     for (int64_t j = 0; j < c.keys; ++j) {
-      sum += weights[static_cast<size_t>(j)] *
-             value[static_cast<size_t>((b * c.keys + j) * row(2) + c.columns[2] + h * c.size + e)];
+      sum += weights[j] * value[(b * c.keys + j) * row(2) + c.columns[2] + h * c.size + e];
     }
     (void)i;
     return sum;
   }
   std::vector<double> weights(int64_t b, int64_t h, int64_t i) const {
-    std::vector<double> w(static_cast<size_t>(c.keys));
+    std::vector<double> w(c.keys);
     double max = -INFINITY;
     double sum = 0;
     for (size_t j = 0; j < w.size(); ++j) max = std::max(max, w[j] = score(b, h, i, static_cast<int64_t>(j)));
@@ -141,7 +140,7 @@ void check(const Case& c, unsigned seed) {
                            c.columns[0], c.columns[1], c.columns[2], p.scale, c.causal, out};
   for_each_simd_target([&](const char* target) {
     out.set(std::vector<double>(out.values().size(), 99));
-    const size_t bytes = temp_bytes_of(attention_temp_bytes, args, c.threads);
+    const size_t bytes = temp_bytes_of(untyped<attention_temp_bytes>, args, c.threads);
     const testing::Outcome outcome = testing::run_with(attention_out, args, c.threads, bytes);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     EXPECT_TRUE(out.intact());
@@ -149,7 +148,7 @@ void check(const Case& c, unsigned seed) {
   });
 }
 
-TEST(Attention, IsItsDefinitionForTheShapesOfModels) {
+TEST(Attention, MatchesItsDefinitionForTheShapesOfModels) {
   check({1, 64, 64, 6, 64, {0, 384, 768}, 0, true, 2}, 1);
   check({1, 197, 197, 3, 64, {0, 192, 384}, 0, false, 2}, 2);
 }
@@ -190,7 +189,7 @@ TEST(Attention, ScoresBeyondTheExponentialsRangeAndNaN) {
   const Array out = f32({1, 2, 1});
   std::vector<Arg> args = {query, key, value, nullptr, 1, 1, 0, 0, 0, 1.0, false, out};
   for_each_simd_target([&](const char* target) {
-    const size_t bytes = temp_bytes_of(attention_temp_bytes, args, 1);
+    const size_t bytes = temp_bytes_of(untyped<attention_temp_bytes>, args, 1);
     query.set({1, -1});
     ASSERT_EQ(testing::run(attention_out, args, bytes), Error::kOk);
     EXPECT_EQ(out.values(), (std::vector<double>{1, 3})) << target;
@@ -201,14 +200,14 @@ TEST(Attention, ScoresBeyondTheExponentialsRangeAndNaN) {
   });
 }
 
-TEST(Attention, KeysThatAreNotSeenDoNotMatter) {
+TEST(Attention, UnseenKeysDoNotMatter) {
   const Array query = f32({1, 3, 1}, {1, 1, 1});
   const Array key = f32({1, 3, 1}, {0, 1000, NAN});
   const Array value = f32({1, 3, 1}, {1, 2, 3});
   const Array out = f32({1, 3, 1});
   std::vector<Arg> args = {query, key, value, nullptr, 1, 1, 0, 0, 0, 1.0, true, out};
   for_each_simd_target([&](const char* target) {
-    ASSERT_EQ(testing::run(attention_out, args, temp_bytes_of(attention_temp_bytes, args, 1)), Error::kOk);
+    ASSERT_EQ(testing::run(attention_out, args, temp_bytes_of(untyped<attention_temp_bytes>, args, 1)), Error::kOk);
     EXPECT_EQ(out.values()[0], 1) << target;
     EXPECT_EQ(out.values()[1], 2) << target;
     EXPECT_TRUE(std::isnan(out.values()[2])) << target;
@@ -217,7 +216,7 @@ TEST(Attention, KeysThatAreNotSeenDoNotMatter) {
 
 // A weight of 0 times infinity is NaN: rows before the key must not multiply it at all, wherever in a tile of rows, a
 // group of queries or a block of keys the diagonal falls.
-TEST(Attention, AnInfiniteValueThatIsNotSeenReachesNoEarlierRow) {
+TEST(Attention, AnUnseenInfinityReachesNoEarlierRow) {
   for (const int32_t bad : {1, 5, 6, 23, 24, 30, 511, 512, 519}) {
     const int32_t tokens = bad + 5;
     const Array query = f32({1, tokens, 3});
@@ -227,7 +226,7 @@ TEST(Attention, AnInfiniteValueThatIsNotSeenReachesNoEarlierRow) {
     const Array out = f32({1, tokens, 3});
     std::vector<Arg> args = {query, query, value, nullptr, 1, 3, 0, 0, 0, 1.0, true, out};
     for_each_simd_target([&](const char* target) {
-      ASSERT_EQ(testing::run(attention_out, args, temp_bytes_of(attention_temp_bytes, args, 1)), Error::kOk);
+      ASSERT_EQ(testing::run(attention_out, args, temp_bytes_of(untyped<attention_temp_bytes>, args, 1)), Error::kOk);
       const std::vector<double> found = out.values();
       for (int32_t i = 0; i < tokens; ++i) {
         const double middle = found[static_cast<size_t>(i) * 3 + 1];
@@ -275,11 +274,11 @@ TEST(Attention, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(refused({q, k, k, nullptr, 2, 2, 0, 0, 0, 1.0, false, f32({1, 2, 5})}));
 }
 
-// The memory is measured before anything is checked: of sizes that are anybody's.
-TEST(Attention, TakesNoMemoryForWhatIsRefusedOrHasNoElements) {
+// The memory is measured before anything is checked: of arbitrary sizes.
+TEST(Attention, TakesNoMemoryForRefusedOrEmptyCalls) {
   const auto bytes_of = [](const Array& q, const Array& k, const Array& v, int64_t size) {
     std::vector<Arg> args = {q, k, v, nullptr, 1, size, 0, 0, 0, 1.0, false, q};
-    return temp_bytes_of(attention_temp_bytes, args, 2);
+    return temp_bytes_of(untyped<attention_temp_bytes>, args, 2);
   };
   const Array tokens = f32({1, 3, 4});
   EXPECT_GT(bytes_of(tokens, tokens, tokens, 4), 0u);

@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/simd_testing.h"
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::cpu {
 

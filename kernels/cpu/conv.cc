@@ -3,12 +3,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "format/arguments.h"
 #include "kernels/cpu/conv_engine.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/temp_bytes.h"
 #include "runtime/log.h"
+#include "runtime/signature.h"
 
 namespace berth::cpu {
 namespace {
@@ -39,49 +41,46 @@ class Buffer {
 
 struct Conv {
   using Spec = ConvSpec;
-  static constexpr size_t kResidual = conv_args::kResidual;
-  static constexpr size_t kPacking = conv_args::kPacking;
-  static constexpr size_t kOut = conv_args::kOut;
+  using Args = arguments::fused_conv_out;
+  static constexpr size_t kPacking = arg::fused_conv_out::packing;
   static constexpr int kRank = 0;
-  static constexpr KernelFunction kPortable = portable::fused_conv_out;
-  static constexpr TempBytesFunction kPortableTemp = portable::fused_conv_temp_bytes;
-  static Fit read(Span<EValue* const> args, const Weight& weight, Spec* spec) { return read_conv(args, weight, spec); }
+  static constexpr auto kPortable = portable::fused_conv_out;
+  static constexpr auto kPortableTemp = portable::fused_conv_temp_bytes;
+  static Fit read(const Args& args, const Weight& weight, Spec* spec) { return read_conv(args, weight, spec); }
 };
 
 struct Linear {
   using Spec = LinearSpec;
-  static constexpr size_t kResidual = linear_args::kResidual;
-  static constexpr size_t kPacking = linear_args::kPacking;
-  static constexpr size_t kOut = linear_args::kOut;
+  using Args = arguments::fused_linear_out;
+  static constexpr size_t kPacking = arg::fused_linear_out::packing;
   static constexpr int kRank = 2;
-  static constexpr KernelFunction kPortable = portable::fused_linear_out;
-  static constexpr TempBytesFunction kPortableTemp = portable::fused_linear_temp_bytes;
-  static Fit read(Span<EValue* const> args, const Weight& weight, Spec* spec) {
-    return read_linear(args, weight, spec);
-  }
+  static constexpr auto kPortable = portable::fused_linear_out;
+  static constexpr auto kPortableTemp = portable::fused_linear_temp_bytes;
+  static Fit read(const Args& args, const Weight& weight, Spec* spec) { return read_linear(args, weight, spec); }
 };
 
-constexpr size_t kWeight = conv_args::kWeight;
-static_assert(kWeight == linear_args::kWeight && size_t{conv_args::kBias} == size_t{linear_args::kBias});
+constexpr size_t kWeight = arg::fused_conv_out::weight;
+static_assert(kWeight == size_t{arg::fused_linear_out::weight});
 
 // The arguments with a dense weight in place of a packed one.
+template <typename Op>
 class DenseArguments {
  public:
-  DenseArguments(Span<EValue* const> args, size_t packing, const Weight& weight, void* data) {
+  DenseArguments(const typename Op::Args& args, const Weight& weight, void* data) {
     static constexpr uint8_t kOrder[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
     std::memcpy(sizes_, weight.dense.size, sizeof(sizes_));
     tensor_ = Tensor(DType::kF32, weight.dense.rank, sizes_, kOrder, strides_, data);
     weight_ = EValue(&tensor_);
     packing_ = EValue(StringRef{"", 0});
-    count_ = args.size();
-    for (size_t i = 0; i < count_; ++i) args_[i] = args[i];
-    args_[kWeight] = &weight_;
-    args_[packing] = &packing_;
+    count_ = args.values().size();
+    for (size_t i = 0; i < count_; ++i) values_[i] = args.values()[i];
+    values_[kWeight] = &weight_;
+    values_[Op::kPacking] = &packing_;
   }
   DenseArguments(const DenseArguments&) = delete;
   DenseArguments& operator=(const DenseArguments&) = delete;
 
-  Span<EValue* const> span() const { return {args_, count_}; }
+  typename Op::Args args() const { return typename Op::Args({values_, count_}); }
 
  private:
   int32_t sizes_[DenseSizes::kMaxRank];
@@ -89,7 +88,7 @@ class DenseArguments {
   Tensor tensor_;
   EValue weight_;
   EValue packing_;
-  EValue* args_[conv_args::kCount];
+  EValue* values_[Signature::kMaxParameters];
   size_t count_ = 0;
 };
 
@@ -103,12 +102,12 @@ struct Reads {
 };
 
 template <typename Op>
-Reads reads_of(Span<EValue* const> args) {
-  const auto elements = [&](size_t k) {
-    if (args[k]->is_none()) return int64_t{0};
-    return args[k]->tensor().dtype() == DType::kF32 ? args[k]->tensor().numel() : int64_t{-1};
+Reads reads_of(const typename Op::Args& args) {
+  const auto elements = [](const Tensor* tensor) {
+    if (tensor == nullptr) return int64_t{0};
+    return tensor->dtype() == DType::kF32 ? tensor->numel() : int64_t{-1};
   };
-  return {elements(0), elements(conv_args::kBias), elements(Op::kResidual), elements(Op::kOut)};
+  return {elements(&args.input), elements(args.bias), elements(args.residual), elements(&args.out)};
 }
 
 struct State {
@@ -128,7 +127,7 @@ Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& 
   }
   Buffer dense;
   if (weight.packed) {
-    if (!dense.allocate(static_cast<size_t>(weight.layout.numel()) * sizeof(float))) {
+    if (!dense.allocate(weight.layout.numel() * sizeof(float))) {
       return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
     }
     unpack(weight.layout, given, dense.floats());
@@ -136,7 +135,7 @@ Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& 
     log_message(LogLevel::kInfo, "a weight of %lld elements is packed for another processor or version: repacked",
                 static_cast<long long>(weight.layout.numel()));
   }
-  if (!state.owned.allocate(static_cast<size_t>(wanted.packed_numel()) * sizeof(float))) {
+  if (!state.owned.allocate(wanted.packed_numel() * sizeof(float))) {
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
   }
   pack(wanted, given, state.owned.floats());
@@ -145,7 +144,7 @@ Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& 
 }
 
 Error unpack_for_portable(PrepareContext& context, State& state) {
-  if (!state.owned.allocate(static_cast<size_t>(state.weight.layout.numel()) * sizeof(float))) {
+  if (!state.owned.allocate(state.weight.layout.numel() * sizeof(float))) {
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
   }
   unpack(state.weight.layout, state.weight.tensor->data<float>(), state.owned.floats());
@@ -154,14 +153,14 @@ Error unpack_for_portable(PrepareContext& context, State& state) {
 }
 
 template <typename Op>
-std::unique_ptr<EngineKind> kind_of(Span<EValue* const> args, const Weight& weight, int threads, Fit* fit) {
+std::unique_ptr<EngineKind> kind_of(const typename Op::Args& args, const Weight& weight, int threads, Fit* fit) {
   typename Op::Spec spec;
   *fit = Op::read(args, weight, &spec);
   return *fit == Fit::kTaken ? choose_engine(spec, threads) : nullptr;
 }
 
 template <typename Op>
-Error fill(PrepareContext& context, Span<EValue* const> args, State& state) {
+Error fill(PrepareContext& context, const typename Op::Args& args, State& state) {
   const bool constant = context.is_constant(kWeight);
   Fit fit = Fit::kWrong;
   const auto kind = kind_of<Op>(args, state.weight, context.threads(), &fit);
@@ -184,9 +183,9 @@ Error fill(PrepareContext& context, Span<EValue* const> args, State& state) {
 }
 
 template <typename Op>
-Error prepare(PrepareContext& context, Span<EValue* const> args, void** out) {
+Error prepare(PrepareContext& context, const typename Op::Args& args, void** out) {
   auto state = std::make_unique<State>();
-  if (!read_weight(*args[kWeight], *args[Op::kPacking], Op::kRank, &state->weight)) {
+  if (!read_weight(args.weight, args.packing, Op::kRank, &state->weight)) {
     return context.fail(Error::kInvalidProgram, kBadPacking);
   }
   BERTH_RETURN_IF_ERROR(fill<Op>(context, args, *state));
@@ -196,15 +195,15 @@ Error prepare(PrepareContext& context, Span<EValue* const> args, void** out) {
 }
 
 template <typename Op>
-size_t temp_bytes(Span<EValue* const> args, int threads) {
+size_t temp_bytes(const typename Op::Args& args, int threads) {
   Weight weight;
-  if (!read_weight(*args[kWeight], *args[Op::kPacking], Op::kRank, &weight)) return 0;
+  if (!read_weight(args.weight, args.packing, Op::kRank, &weight)) return 0;
   Fit fit = Fit::kWrong;
   const auto kind = kind_of<Op>(args, weight, threads, &fit);
   if (kind != nullptr) return kind->temp_bytes();
   if (!weight.packed) return Op::kPortableTemp(args, threads);
-  const DenseArguments dense(args, Op::kPacking, weight, nullptr);
-  return Op::kPortableTemp(dense.span(), threads);
+  const DenseArguments<Op> dense(args, weight, nullptr);
+  return Op::kPortableTemp(dense.args(), threads);
 }
 
 // The engines add to what is in the result's memory.
@@ -213,28 +212,28 @@ void bring_residual(KernelContext& context, const Tensor& residual, Tensor& out)
   const float* from = residual.data<float>();
   float* to = out.data<float>();
   context.parallel_for(out.numel(), 16384, [&](int64_t begin, int64_t end) {
-    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin) * sizeof(float));
+    std::memcpy(to + begin, from + begin, (end - begin) * sizeof(float));
   });
 }
 
 template <typename Op>
-Error run_portable(KernelContext& context, Span<EValue* const> args, const State& state) {
+Error run_portable(KernelContext& context, const typename Op::Args& args, const State& state) {
   if (!state.weight.packed) {
     KernelContext own(state.temp.span(), context.pool(), context.devices(), context.user());
     const Error error = Op::kPortable(own, args);
     return error == Error::kOk ? error : context.fail(error, own.message());
   }
-  const DenseArguments dense(args, Op::kPacking, state.weight, const_cast<float*>(state.data));
-  return Op::kPortable(context, dense.span());
+  const DenseArguments<Op> dense(args, state.weight, const_cast<float*>(state.data));
+  return Op::kPortable(context, dense.args());
 }
 
 template <typename Op>
-Error call(KernelContext& context, Span<EValue* const> args) {
+Error call(KernelContext& context, const typename Op::Args& args) {
   State* state = static_cast<State*>(context.state());
   if (state == nullptr) return Op::kPortable(context, args);
   if (state->engine == nullptr) return run_portable<Op>(context, args, *state);
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[Op::kOut]->tensor();
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
   if (!(reads_of<Op>(args) == state->reads)) {
     return context.fail(Error::kInvalidArgument,
                         "its tensors are not as large as they were when the method was loaded");
@@ -243,28 +242,32 @@ Error call(KernelContext& context, Span<EValue* const> args) {
   Operands operands;
   operands.input = input.data<float>();
   operands.out = out.data<float>();
-  if (!args[conv_args::kBias]->is_none()) {
-    BERTH_RETURN_IF_ERROR(portable::check_memory(context, args[conv_args::kBias]->tensor()));
-    operands.bias = args[conv_args::kBias]->tensor().template data<float>();
+  if (args.bias != nullptr) {
+    BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.bias));
+    operands.bias = args.bias->template data<float>();
   }
-  if (!args[Op::kResidual]->is_none()) {
-    BERTH_RETURN_IF_ERROR(portable::check_memory(context, args[Op::kResidual]->tensor()));
-    bring_residual(context, args[Op::kResidual]->tensor(), out);
+  if (args.residual != nullptr) {
+    BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.residual));
+    bring_residual(context, *args.residual, out);
   }
   return state->engine->run(context, operands, state->data);
 }
 
 }  // namespace
 
-Error conv_out(KernelContext& context, Span<EValue* const> args) { return call<Conv>(context, args); }
-size_t conv_temp_bytes(Span<EValue* const> args, int threads) { return temp_bytes<Conv>(args, threads); }
-Error conv_prepare(PrepareContext& context, Span<EValue* const> args, void** state) {
+Error conv_out(KernelContext& context, const arguments::fused_conv_out& args) { return call<Conv>(context, args); }
+size_t conv_temp_bytes(const arguments::fused_conv_out& args, int threads) { return temp_bytes<Conv>(args, threads); }
+Error conv_prepare(PrepareContext& context, const arguments::fused_conv_out& args, void** state) {
   return prepare<Conv>(context, args, state);
 }
 
-Error linear_out(KernelContext& context, Span<EValue* const> args) { return call<Linear>(context, args); }
-size_t linear_temp_bytes(Span<EValue* const> args, int threads) { return temp_bytes<Linear>(args, threads); }
-Error linear_prepare(PrepareContext& context, Span<EValue* const> args, void** state) {
+Error linear_out(KernelContext& context, const arguments::fused_linear_out& args) {
+  return call<Linear>(context, args);
+}
+size_t linear_temp_bytes(const arguments::fused_linear_out& args, int threads) {
+  return temp_bytes<Linear>(args, threads);
+}
+Error linear_prepare(PrepareContext& context, const arguments::fused_linear_out& args, void** state) {
   return prepare<Linear>(context, args, state);
 }
 

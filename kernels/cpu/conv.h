@@ -1,33 +1,34 @@
-// berth::conv and berth::linear: by oneDNN or by kernels of our own, whichever was the faster for a call of that much
-// work (conv.cc says where the line is), with everything that can be ready before the first run made ready at load.
+// berth::conv and berth::linear, with Berth's own kernels or oneDNN, whichever is expected to be faster
+// (conv_choice.cc), and prepared as far as possible at load.
 //
-// Weights: a constant one is used where the program file has it when it is packed as the engine wants it; otherwise it
-// is repacked once, at load, with a line in the log when it came packed some other way. Whatever an engine does not
-// take (a weight that is computed, sizes that change, transposed convolutions, three axes) goes to the portable kernel.
+// Weights: a constant weight is used in place if it has the packing that the engine needs; otherwise it is packed again
+// once, at load, which is logged if it was packed differently. Cases that no engine supports (a computed weight,
+// dynamic sizes, three spatial dimensions) use the portable kernel.
 //
-// Threads: our own kernels run on the Method's pool. oneDNN runs on OpenMP: the thread that executes the Method calls
-// it, with a team as large as the pool. On OmpThreadPool (backends/cpu) it is one team for both; with another pool
-// there are two, which do not run at the same time but may be awake at the same time.
+// Threads: Berth's kernels run on the Method's pool. oneDNN runs on OpenMP: the thread that executes the Method calls
+// it, with a team as large as the pool. With OmpThreadPool (backends/cpu) both use one team; with another pool there
+// are two, which never work but may busy-wait at the same time.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error conv_out(KernelContext& context, Span<EValue* const> args);
-size_t conv_temp_bytes(Span<EValue* const> args, int threads);
-Error conv_prepare(PrepareContext& context, Span<EValue* const> args, void** state);
+Error conv_out(KernelContext& context, const arguments::fused_conv_out& args);
+size_t conv_temp_bytes(const arguments::fused_conv_out& args, int threads);
+Error conv_prepare(PrepareContext& context, const arguments::fused_conv_out& args, void** state);
 
-Error linear_out(KernelContext& context, Span<EValue* const> args);
-size_t linear_temp_bytes(Span<EValue* const> args, int threads);
-Error linear_prepare(PrepareContext& context, Span<EValue* const> args, void** state);
+Error linear_out(KernelContext& context, const arguments::fused_linear_out& args);
+size_t linear_temp_bytes(const arguments::fused_linear_out& args, int threads);
+Error linear_prepare(PrepareContext& context, const arguments::fused_linear_out& args, void** state);
 
 /// Of both.
 void conv_release(void* state);
 
-/// What made a state ready, for tests and benchmarks: "onednn", "tiles", "portable".
+/// The engine of a prepared state, for tests and benchmarks: "onednn", "tiles", "portable".
 const char* conv_engine(const void* state);
-/// Whether the weight is read where the program has it. REQUIRES: an engine was made ready.
+/// Whether the weight is used in place. REQUIRES: an engine was prepared.
 bool conv_uses_weight_in_place(const void* state);
 
 }  // namespace berth::cpu

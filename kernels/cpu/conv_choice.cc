@@ -54,7 +54,7 @@ Prefer preferred = Prefer::kFaster;
 
 #ifdef BERTH_ONEDNN
 
-// oneDNN's activations lose what is no number (relu makes 0 of it): ours follow, on what it stored.
+// oneDNN's activations lose NaN (relu turns it into 0), so Berth's own are applied to the stored result.
 struct Following {
   portable::Activation activation;
   int64_t count = 0;  // of elements

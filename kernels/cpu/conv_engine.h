@@ -1,4 +1,4 @@
-// Engine: one instruction's convolution or product, made ready: what conv.cc hands a call to.
+// Engine: the prepared convolution or matrix product of one instruction.
 #pragma once
 
 #include <memory>
@@ -18,30 +18,30 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const = 0;
-  /// How it wants the weight.
+  /// The packing that it needs for the weight.
   virtual const WeightLayout& weight() const = 0;
-  /// Called once, before the first run, with what every run will have: it may make its own form of the weight, on the
+  /// Called once, before the first run, with the arguments that do not change: it may transform the weight, on the
   /// threads of `pool` (may be null).
   virtual Error take_weight(const float* /*weight*/, ThreadPool* /*pool*/) { return Error::kOk; }
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };
 
-/// What an engine is, before there is one for an instruction; cheap to ask for again.
+/// The kind of an engine, before it is created for an instruction; cheap to compute again.
 class EngineKind {
  public:
   virtual ~EngineKind() = default;
-  /// What run() takes from temporary memory, padding included.
+  /// The bytes of temp memory that run() needs, padding included.
   virtual size_t temp_bytes() const = 0;
   virtual std::unique_ptr<Engine> make() const = 0;
 };
 
-/// kFaster, or for tests and benchmarks one engine alone.
+/// kFaster, or a single engine for tests and benchmarks.
 enum class Prefer { kFaster, kOneDnn, kTiles, kWinograd2, kWinograd4 };
 
-/// What kFaster means from now on in this process. Not while another thread loads a method.
+/// Replaces kFaster in this process. Must not be called while another thread loads a method.
 void set_preferred_engine(Prefer prefer);
 
-/// The engine for these numbers on so many threads; null for the portable kernel.
+/// The engine for these parameters on this number of threads; null for the portable kernel.
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer = Prefer::kFaster);
 std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer = Prefer::kFaster);
 

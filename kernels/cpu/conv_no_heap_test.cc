@@ -4,7 +4,7 @@
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/conv_engine.h"
 #include "kernels/cpu/conv_testing.h"
-#include "runtime/count_allocations.h"
+#include "runtime/count_allocations_testing.h"
 
 namespace berth::cpu {
 namespace {
@@ -35,9 +35,8 @@ size_t allocations_of_conv(int32_t channels, int groups, const char* activation)
   const Array out(DType::kF32, {1, channels, 14, 14}, {}, last);
   const Array weight = f32({channels, channels / groups, 3, 3},
                            std::vector<double>(static_cast<size_t>(channels * (channels / groups)) * 9));
-  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
-                {input, weight, nullptr, nullptr, one, one, one, false, std::vector<int64_t>{0, 0}, groups, activation,
-                 0.0, 0.0, "", out});
+  Prepared call(testing::kConv, {input, weight, nullptr, nullptr, one, one, one, false, std::vector<int64_t>{0, 0},
+                                 groups, activation, 0.0, 0.0, "", out});
   EXPECT_EQ(call.error(), Error::kOk) << call.message();
   return allocations_of(call);
 }
@@ -45,13 +44,12 @@ size_t allocations_of_conv(int32_t channels, int groups, const char* activation)
 size_t allocations_of_linear() {
   const Array input = f32({40, 64}, std::vector<double>(40 * 64)), weight = f32({64, 80}, std::vector<double>(64 * 80));
   const Array out = f32({40, 80});
-  Prepared call({linear_out, linear_temp_bytes, linear_prepare, conv_release},
-                {input, weight, nullptr, nullptr, "gelu", 0.0, 0.0, "", out});
+  Prepared call(testing::kLinear, {input, weight, nullptr, nullptr, "gelu", 0.0, 0.0, "", out});
   EXPECT_EQ(call.error(), Error::kOk) << call.message();
   return allocations_of(call);
 }
 
-TEST_F(NoHeap, OurOwnKernelsTakeNothing) {
+TEST_F(NoHeap, OurConvolutionsTakeNothing) {
   set_preferred_engine(Prefer::kTiles);
   EXPECT_EQ(allocations_of_conv(32, 1, "relu"), 0u);
   EXPECT_EQ(allocations_of_conv(32, 32, "silu"), 0u);
@@ -60,7 +58,7 @@ TEST_F(NoHeap, OurOwnKernelsTakeNothing) {
 }
 
 #ifdef BERTH_HIGHWAY
-TEST_F(NoHeap, FewerMultiplicationsTakeNothing) {
+TEST_F(NoHeap, WinogradTakesNothing) {
   for (const Prefer prefer : {Prefer::kWinograd2, Prefer::kWinograd4}) {
     set_preferred_engine(prefer);
     EXPECT_EQ(allocations_of_conv(32, 1, "relu"), 0u);

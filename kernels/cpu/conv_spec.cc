@@ -9,28 +9,25 @@ using portable::Convolution;
 
 bool is_f32(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.device().is_cpu(); }
 
-bool is_static(const EValue& value) { return value.is_none() || value.tensor().dynamism() == ShapeDynamism::kStatic; }
+bool is_static(const Tensor* tensor) { return tensor == nullptr || tensor->dynamism() == ShapeDynamism::kStatic; }
 
-Fit read_finish(Span<EValue* const> args, size_t bias, size_t activation, int64_t channels, const Tensor& out,
-                Finish* finish) {
+template <typename Args>
+Fit read_finish(const Args& args, int64_t channels, Finish* finish) {
   KernelContext context({}, nullptr);
   portable::Activation function;
-  if (portable::read_activation(context, args, activation, &function) != Error::kOk) return Fit::kWrong;
+  if (portable::read_activation(context, args, &function) != Error::kOk) return Fit::kWrong;
   finish->activation = static_cast<int64_t>(function.kind);
   finish->alpha = static_cast<double>(function.alpha);
   finish->beta = static_cast<double>(function.beta);
-  if (!args[bias]->is_none()) {
-    const Tensor& tensor = args[bias]->tensor();
-    if (tensor.rank() != 1 || tensor.size(0) != channels) return Fit::kWrong;
-    if (!is_f32(tensor)) return Fit::kShape;
+  if (args.bias != nullptr) {
+    if (args.bias->rank() != 1 || args.bias->size(0) != channels) return Fit::kWrong;
+    if (!is_f32(*args.bias)) return Fit::kShape;
     finish->bias = 1;
   }
-  const EValue& value = *args[bias + 1];
-  if (!value.is_none()) {
-    const Tensor& residual = value.tensor();
-    if (residual.sizes() != out.sizes()) return Fit::kWrong;
+  if (args.residual != nullptr) {
+    if (args.residual->sizes() != args.out.sizes()) return Fit::kWrong;
     // The engines go through both in memory's order.
-    if (!is_f32(residual) || residual.strides() != out.strides()) return Fit::kShape;
+    if (!is_f32(*args.residual) || args.residual->strides() != args.out.strides()) return Fit::kShape;
     finish->residual = 1;
   }
   return Fit::kTaken;
@@ -65,39 +62,40 @@ bool ConvSpec::channels_last() const {
   return last(in_stride, in_channels, in[1], in[0]) && last(out_stride, out_channels, out[1], out[0]);
 }
 
-bool read_weight(const EValue& weight, const EValue& packing, int rank, Weight* result) {
-  result->tensor = &weight.tensor();
-  const StringRef text = packing.text();
-  result->packed = text.size > 0;
+bool read_weight(const Tensor& weight, StringRef packing, int rank, Weight* result) {
+  result->tensor = &weight;
+  result->packed = packing.size > 0;
   if (!result->packed) {
     if (result->tensor->rank() > DenseSizes::kMaxRank) return false;
     result->dense.rank = result->tensor->rank();
-    for (int i = 0; i < result->dense.rank; ++i)
-      result->dense.size[i] = result->tensor->sizes()[static_cast<size_t>(i)];
+    for (int i = 0; i < result->dense.rank; ++i) result->dense.size[i] = result->tensor->sizes()[i];
     return true;
   }
-  return read_packing(text, &result->dense, &result->layout) && (rank == 0 || result->dense.rank == rank) &&
+  return read_packing(packing, &result->dense, &result->layout) && (rank == 0 || result->dense.rank == rank) &&
          result->tensor->dtype() == DType::kF32 && result->layout.packed_numel() <= result->tensor->numel();
 }
 
-Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec) {
-  using namespace conv_args;
+Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvSpec* spec) {
   // The checks are those of aten::convolution, on the weight as it is without its packing.
   int64_t strides[DenseSizes::kMaxRank];
   int32_t sizes[DenseSizes::kMaxRank];
   const uint8_t order[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
   for (int i = 0; i < weight.dense.rank; ++i) sizes[i] = weight.dense.size[i];
   Tensor dense(weight.tensor->dtype(), weight.dense.rank, sizes, order, strides, nullptr);
-  EValue dense_value(&dense);
-  EValue* inner[] = {args[kInput],    &dense_value,      args[kBias],          args[kStride], args[kPadding],
-                     args[kDilation], args[kTransposed], args[kOutputPadding], args[kGroups], args[kOut]};
   KernelContext context({}, nullptr);
   Convolution c;
-  if (portable::read_convolution(context, inner, &c) != Error::kOk) return Fit::kWrong;
+  c.input = &args.input;
+  c.weight = &dense;
+  c.bias = args.bias;
+  c.out = &args.out;
+  c.transposed = args.transposed;
+  c.groups = args.groups;
+  const portable::ConvolutionLists lists = {args.stride, args.padding, args.dilation, args.output_padding};
+  if (portable::read_convolution_lists(context, lists, &c) != Error::kOk) return Fit::kWrong;
   const Tensor& out = *c.out;
   if (out.rank() != c.input->rank() || out.sizes() != portable::convolution_sizes(c).span()) return Fit::kShape;
   if (c.spatial > 2 || !is_f32(*c.input) || !is_f32(out)) return Fit::kShape;
-  if (!is_static(*args[kInput]) || !is_static(*args[kOut]) || !is_static(*args[kResidual])) return Fit::kShape;
+  if (!is_static(&args.input) || !is_static(&args.out) || !is_static(args.residual)) return Fit::kShape;
   if (c.input->numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
   spec->transposed = c.transposed ? 1 : 0;
@@ -116,13 +114,12 @@ Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec) {
   }
   copy_strides(*c.input, spec->in_stride);
   copy_strides(out, spec->out_stride);
-  return read_finish(args, kBias, kActivation, spec->out_channels, out, &spec->finish);
+  return read_finish(args, spec->out_channels, &spec->finish);
 }
 
-Fit read_linear(Span<EValue* const> args, const Weight& weight, LinearSpec* spec) {
-  using namespace linear_args;
-  const Tensor& input = args[kInput]->tensor();
-  const Tensor& out = args[kOut]->tensor();
+Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, LinearSpec* spec) {
+  const Tensor& input = args.input;
+  const Tensor& out = args.out;
   if (weight.dense.rank != 2 || input.rank() < 1 || out.rank() != input.rank()) return Fit::kWrong;
   spec->depth = weight.dense.size[0];
   spec->columns = weight.dense.size[1];
@@ -131,11 +128,11 @@ Fit read_linear(Span<EValue* const> args, const Weight& weight, LinearSpec* spec
     if (input.size(i) != out.size(i)) return Fit::kShape;
   }
   if (!is_f32(input) || !is_f32(out) || !input.is_contiguous() || !out.is_contiguous()) return Fit::kShape;
-  if (!is_static(*args[kInput]) || !is_static(*args[kOut]) || !is_static(*args[kResidual])) return Fit::kShape;
+  if (!is_static(&args.input) || !is_static(&args.out) || !is_static(args.residual)) return Fit::kShape;
   if (input.numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (weight.tensor->dtype() != DType::kF32 || (!weight.packed && !weight.tensor->is_contiguous())) return Fit::kShape;
   spec->rows = out.numel() / spec->columns;
-  return read_finish(args, kBias, kActivation, spec->columns, out, &spec->finish);
+  return read_finish(args, spec->columns, &spec->finish);
 }
 
 }  // namespace berth::cpu

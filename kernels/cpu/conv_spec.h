@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "kernels/cpu/packing_layout.h"
+#include "kernels/portable/arguments.h"
 #include "kernels/portable/fused_activation.h"
-#include "runtime/kernel.h"
 
 namespace berth::cpu {
 
@@ -57,40 +57,15 @@ struct Weight {
   WeightLayout layout;  // of a packed one
 };
 
-// The positions of arguments.
-namespace conv_args {
-enum {
-  kInput,
-  kWeight,
-  kBias,
-  kResidual,
-  kStride,
-  kPadding,
-  kDilation,
-  kTransposed,
-  kOutputPadding,
-  kGroups,
-  kActivation,
-  kAlpha,
-  kBeta,
-  kPacking,
-  kOut,
-  kCount
-};
-}
-namespace linear_args {
-enum { kInput, kWeight, kBias, kResidual, kActivation, kAlpha, kBeta, kPacking, kOut, kCount };
-}
-
 /// Why a call is not for the fast engines; kTaken for one that is.
 enum class Fit { kTaken, kShape, kWrong };
 
 /// Reads the weight of a call, with its text. False when the text is none, or does not fit the tensor.
-bool read_weight(const EValue& weight, const EValue& packing, int rank, Weight* result);
+bool read_weight(const Tensor& weight, StringRef packing, int rank, Weight* result);
 
 /// Reads the arguments. kShape for what is right but not for engines (three axes, other element types or layouts, sizes
 /// that change); kWrong for what the portable kernel refuses, which can say why.
-Fit read_conv(Span<EValue* const> args, const Weight& weight, ConvSpec* spec);
-Fit read_linear(Span<EValue* const> args, const Weight& weight, LinearSpec* spec);
+Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvSpec* spec);
+Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, LinearSpec* spec);
 
 }  // namespace berth::cpu

@@ -30,7 +30,7 @@ struct Random {
   int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
   bool truth() { return whole(0, 1) == 1; }
   std::vector<double> reals(int64_t count) {
-    std::vector<double> result(static_cast<size_t>(count));
+    std::vector<double> result(count);
     std::uniform_real_distribution<float> real(-1, 1);
     for (double& x : result) x = static_cast<double>(real(engine));
     return result;
@@ -143,8 +143,7 @@ void expect_convolutions(unsigned seeds, int* engines) {
     // Where the residual lies in the result's own memory, and where it does not.
     const bool in_place = c.has_residual && random.truth();
     if (in_place) c.out.set(c.residual.values());
-    Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
-                  c.args(residual_of(c, in_place ? c.out : c.residual), c.out), threads);
+    Prepared call(testing::kConv, c.args(residual_of(c, in_place ? c.out : c.residual), c.out), threads);
     ASSERT_EQ(call.error(), Error::kOk) << call.message();
     if (std::string(conv_engine(call.state())) != "portable") ++*engines;
     for (int run = 0; run < 2; ++run) {
@@ -182,8 +181,7 @@ void expect_products(unsigned seeds, int* engines) {
     };
     ASSERT_EQ(testing::run(portable::fused_linear_out, args(residual, expected), 1 << 22), Error::kOk);
     if (in_place) out.set(residual.values());
-    Prepared call({linear_out, linear_temp_bytes, linear_prepare, conv_release}, args(in_place ? out : residual, out),
-                  seed % 16 == 0 ? 2 : 1);
+    Prepared call(testing::kLinear, args(in_place ? out : residual, out), seed % 16 == 0 ? 2 : 1);
     ASSERT_EQ(call.error(), Error::kOk) << call.message();
     if (std::string(conv_engine(call.state())) != "portable") ++*engines;
     ASSERT_EQ(call.run(), Error::kOk) << call.message();
@@ -215,17 +213,16 @@ void with_each_engine(unsigned seeds, Check&& check) {
   check(seeds / 4, &engines);
 }
 
-TEST(Convolutions, OfAllKindsAreThePortableKernels) { with_each_engine(200, expect_convolutions); }
+TEST(Conv, ConvolutionsMatchThePortableKernels) { with_each_engine(200, expect_convolutions); }
 
-TEST(Products, OfAllKindsAreThePortableKernels) { with_each_engine(100, expect_products); }
+TEST(Conv, ProductsMatchThePortableKernels) { with_each_engine(100, expect_products); }
 
 // Three axes, and weights that are computed: right, if slower.
-TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
+TEST(Conv, ConvolutionsThatNoEngineTakesMatchThePortableKernels) {
   Random random(7);
   ConvCase c = random_conv(random);
   run_reference(c);
-  Prepared computed({conv_out, conv_temp_bytes, conv_prepare, conv_release}, c.args(residual_of(c, c.residual), c.out),
-                    1, {});
+  Prepared computed(testing::kConv, c.args(residual_of(c, c.residual), c.out), 1, {});
   ASSERT_EQ(computed.error(), Error::kOk);
   EXPECT_STREQ(conv_engine(computed.state()), "portable");
   ASSERT_EQ(computed.run(), Error::kOk) << computed.message();
@@ -239,7 +236,7 @@ TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
                             none,  1,      "relu",  0.0,     0.0, "",   result};
   };
   ASSERT_EQ(testing::run(portable::fused_conv_out, three_axes(expected), 4 << 20), Error::kOk);
-  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, three_axes(out));
+  Prepared call(testing::kConv, three_axes(out));
   ASSERT_EQ(call.error(), Error::kOk);
   EXPECT_STREQ(conv_engine(call.state()), "portable");
   ASSERT_EQ(call.run(), Error::kOk) << call.message();
@@ -247,7 +244,7 @@ TEST(Convolutions, ThatNoEngineTakesAreThePortableKernels) {
 }
 
 // Steps that lead out of any memory, between places that are all padding but one.
-TEST(Convolutions, OfStepsBeyondAnyModelsAreThePortableKernels) {
+TEST(Conv, HugeStridesMatchThePortableKernels) {
   const std::vector<int64_t> far = {INT32_MAX, INT32_MAX}, one = {1, 1}, none = {0, 0};
   Random random(3);
   const Array input = random.tensor({1, 40, 2, 64}, {0, 2, 3, 1}), weight = random.tensor({40, 1, 3, 3});
@@ -257,20 +254,20 @@ TEST(Convolutions, OfStepsBeyondAnyModelsAreThePortableKernels) {
                             none,  40,     "none",  0.0,     0.0, "",  result};
   };
   ASSERT_EQ(testing::run(portable::fused_conv_out, args(expected), 4 << 20), Error::kOk);
-  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, args(out));
+  Prepared call(testing::kConv, args(out));
   ASSERT_EQ(call.error(), Error::kOk);
   EXPECT_STREQ(conv_engine(call.state()), "portable");
   ASSERT_EQ(call.run(), Error::kOk) << call.message();
   EXPECT_EQ(out.values(), expected.values());
 }
 
-// A tensor of other sizes or of another type than at load: a move may bring one for any that is no constant.
-TEST(AReadyCall, RefusesOtherTensors) {
+// A tensor of other sizes or of another type than at load: a move may bring one for any that is not a constant.
+TEST(Conv, APreparedCallRefusesOtherTensors) {
   const std::vector<int64_t> one = {1, 1}, none = {0, 0};
   const Array input = f32({1, 3, 4, 4}, std::vector<double>(48)), weight = f32({5, 3, 1, 1}, std::vector<double>(15));
   const Array bias = f32({5}, std::vector<double>(5)), residual = f32({1, 5, 4, 4}, std::vector<double>(80));
   const Array out = f32({1, 5, 4, 4});
-  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
+  Prepared call(testing::kConv,
                 {input, weight, bias, residual, one, none, one, false, none, 1, "none", 0.0, 0.0, "", out});
   ASSERT_EQ(call.error(), Error::kOk);
   if (std::string(conv_engine(call.state())) == "portable") GTEST_SKIP() << "this build has no engines";

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/portable/testing.h"
+#include "kernels/cpu/conv.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::testing {
 
@@ -14,6 +15,11 @@ struct PreparedKernel {
   PrepareFunction prepare;
   ReleaseFunction release;
 };
+
+inline constexpr PreparedKernel kConv = {untyped<cpu::conv_out>, untyped<cpu::conv_temp_bytes>,
+                                         untyped<cpu::conv_prepare>, cpu::conv_release};
+inline constexpr PreparedKernel kLinear = {untyped<cpu::linear_out>, untyped<cpu::linear_temp_bytes>,
+                                           untyped<cpu::linear_prepare>, cpu::conv_release};
 
 /// Tensors among the arguments are constants where `constant` says so; without it, the second argument alone.
 class Prepared {

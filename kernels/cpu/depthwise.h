@@ -1,5 +1,5 @@
-// Convolutions of our own that take each channel by itself, channels innermost. The result is cut into strips of a few
-// rows, and those into registers of channels.
+// Channels-last depthwise convolutions. The result is divided into strips of a few rows, and these into registers of
+// channels.
 #pragma once
 
 #include <memory>
@@ -33,11 +33,10 @@ struct DepthwiseFunctions {
   void (*run)(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int64_t count);
 };
 
-/// Those that are best on this processor.
+/// The best functions for this processor.
 DepthwiseFunctions depthwise_functions();
 
-/// Null for other convolutions than of one channel in and out a group, transposed ones, and other layouts than channels
-/// last.
+/// Null unless it is a channels-last convolution of groups of one channel in and out, and not transposed.
 std::unique_ptr<EngineKind> depthwise_kind(const ConvSpec& spec, int threads);
 
 }  // namespace berth::cpu

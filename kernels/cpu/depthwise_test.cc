@@ -53,7 +53,7 @@ void expect_same(const Shape& s, const char* activation, bool bias, bool residua
 }
 
 // Large enough for several strips and tiles, and for threads to share.
-TEST(Depthwise, LayersOfWellKnownNetworksAreThePortableKernels) {
+TEST(Depthwise, LayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
   set_preferred_engine(Prefer::kTiles);
   const Shape shapes[] = {
@@ -73,7 +73,7 @@ TEST(Depthwise, LayersOfWellKnownNetworksAreThePortableKernels) {
 
 // Windows of all sizes, strides and gaps; padding wider than the image; images of one row; channels that fill no
 // register.
-TEST(Depthwise, EveryWindowIsThePortableKernels) {
+TEST(Depthwise, EveryWindowMatchesThePortableKernels) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   std::mt19937 random(seed.value);

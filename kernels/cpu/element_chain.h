@@ -1,10 +1,10 @@
-// Element-wise chains: several steps on the same elements, a run that stays in the first-level cache at a time, with
-// inputs that stretch to the output in any dimension order.
+// Element-wise chains: several steps on a run of elements at a time, which stays in the first-level cache, with inputs
+// that broadcast to the output in any dimension order.
 //
-// The output is walked as it lies in memory, as planes of rows of columns (neighbouring dimensions that every input
-// goes through alike are one). A run is some whole rows, or a part of a long one. An input is read where it lies when
-// its run is dense or one number; rows that repeat (a channel's factor in channels-last images) are laid out as a run
-// once a plane; anything else is gathered.
+// The output is processed in memory order, as planes of rows of columns; adjacent dimensions that all inputs traverse
+// in the same way are merged. A run is several whole rows, or a part of a long one. An input is read in place if its
+// run is dense or a single number; repeated rows (a channel's factor in channels-last images) are expanded to a run
+// once for each plane; anything else is gathered.
 #pragma once
 
 #include "format/elementwise_code.h"
@@ -26,8 +26,8 @@ struct Chain {
   ChainStep step[elementwise::kMaxSteps];
 };
 
-/// Computes the chain for all elements of `out`, on the context's threads. `out` may be the memory of inputs that have
-/// its own layout. REQUIRES: all tensors are f32 and have memory; the inputs stretch to out's sizes.
+/// Computes the chain for all elements of `out`, on the context's threads. `out` may share the memory of inputs with
+/// the same layout. REQUIRES: all tensors are f32 and have memory; the inputs broadcast to out's sizes.
 void run_chain(KernelContext& context, const Chain& chain, Tensor& out);
 
 }  // namespace berth::cpu

@@ -7,19 +7,19 @@
 
 namespace berth::cpu {
 
-/// Numbers of a run: one after the other, or the same one all along.
+/// The numbers of a run: contiguous, or a single repeated one.
 struct ElementRun {
   const float* data = nullptr;
   bool splat = false;
 };
 
-/// out[i] = op(a[i], b[i], c[i]) for i in [0, n); what the op has no operand for is not looked at. `out` may be the
-/// same memory as an operand. At most one of the operands of an op of two may be a splat, of three any but the first;
-/// other cases are slower.
+/// out[i] = op(a[i], b[i], c[i]) for i in [0, n); unused operands are ignored. `out` may be the same memory as an
+/// operand. At most one of the operands of an op of two may be a splat, of three any but the first; other cases are
+/// slower.
 void run_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n,
                       float* out);
 
-/// Sums of so many numbers, one after the other, in one pass.
+/// Sums of several inputs in one pass.
 struct ElementSum {
   static constexpr int kMax = 4;
   int count = 0;  // 2 to kMax

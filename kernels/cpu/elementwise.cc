@@ -10,25 +10,25 @@ namespace {
 using elementwise::Op;
 
 // Operands that a step does not have are 0 there, which is the first input here.
-ChainStep step_of(Span<EValue* const> numbers, size_t s) {
+ChainStep step_of(IntList numbers, size_t s) {
   ChainStep step;
-  step.op = static_cast<Op>(numbers[4 * s]->integer());
-  for (size_t k = 0; k < 3; ++k) step.operand[k] = static_cast<uint8_t>(numbers[4 * s + 1 + k]->integer());
+  step.op = static_cast<Op>(numbers[4 * s]);
+  for (size_t k = 0; k < 3; ++k) step.operand[k] = static_cast<uint8_t>(numbers[4 * s + 1 + k]);
   return step;
 }
 
 // `*chain` from berth::elementwise's arguments; false when the portable kernel must say what is wrong with them.
-bool read_chain(Span<EValue* const> args, Chain* chain) {
-  const Span<EValue* const> inputs = args[0]->items();
-  const Span<EValue* const> numbers = args[1]->items();
-  const Span<const double> constants = args[2]->doubles();
-  const auto number = [&](size_t i) { return numbers[i]->integer(); };
+bool read_chain(const arguments::fused_elementwise_out& args, Chain* chain) {
+  const TensorList inputs = args.inputs;
+  const IntList numbers = args.code;
+  const Span<const double> constants = args.constants;
+  const auto number = [&](size_t i) { return numbers[i]; };
   if (elementwise::problem_of(inputs.size(), constants.size(), numbers.size(), number) != nullptr) return false;
   chain->inputs = inputs.size();
   chain->constants = constants.size();
   chain->steps = numbers.size() / 4;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    chain->input[i] = &inputs[i]->tensor();
+    chain->input[i] = &inputs[i];
     if (chain->input[i]->dtype() != DType::kF32) return false;
   }
   for (size_t i = 0; i < constants.size(); ++i) chain->constant[i] = static_cast<float>(constants[i]);
@@ -45,9 +45,12 @@ Error run(KernelContext& context, const Chain& chain, Tensor& out) {
 }
 
 // An operator of two tensors. Where both have the output's layout the portable kernel is as fast.
-Error run_binary(KernelContext& context, Span<EValue* const> args, Op op, Tensor& out, KernelFunction portable_kernel) {
-  const Tensor& a = args[0]->tensor();
-  const Tensor& b = args[1]->tensor();
+template <typename Args>
+Error run_binary(KernelContext& context, const Args& args, Op op,
+                 Error (*portable_kernel)(KernelContext&, const Args&)) {
+  const Tensor& a = args.self;
+  const Tensor& b = args.other;
+  Tensor& out = args.out;
   const bool f32 = a.dtype() == DType::kF32 && b.dtype() == DType::kF32 && out.dtype() == DType::kF32;
   if (!f32 || (portable::same_layout(a, out) && portable::same_layout(b, out))) return portable_kernel(context, args);
   Chain chain;
@@ -63,29 +66,29 @@ bool is_one(const EValue& scalar) { return scalar.is_scalar() && scalar.scalar_t
 
 }  // namespace
 
-Error elementwise_out(KernelContext& context, Span<EValue* const> args) {
+Error elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
   Chain chain;
-  Tensor& out = args[3]->tensor();
+  Tensor& out = args.out;
   if (out.dtype() != DType::kF32 || !read_chain(args, &chain)) return portable::fused_elementwise_out(context, args);
   return run(context, chain, out);
 }
 
-Error add_out(KernelContext& context, Span<EValue* const> args) {
-  if (!is_one(*args[2])) return portable::add_out(context, args);
-  return run_binary(context, args, Op::kAdd, args[3]->tensor(), portable::add_out);
+Error add_out(KernelContext& context, const arguments::add_out& args) {
+  if (!is_one(args.alpha)) return portable::add_out(context, args);
+  return run_binary(context, args, Op::kAdd, portable::add_out);
 }
 
-Error sub_out(KernelContext& context, Span<EValue* const> args) {
-  if (!is_one(*args[2])) return portable::sub_out(context, args);
-  return run_binary(context, args, Op::kSub, args[3]->tensor(), portable::sub_out);
+Error sub_out(KernelContext& context, const arguments::sub_out& args) {
+  if (!is_one(args.alpha)) return portable::sub_out(context, args);
+  return run_binary(context, args, Op::kSub, portable::sub_out);
 }
 
-Error mul_out(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args, Op::kMul, args[2]->tensor(), portable::mul_out);
+Error mul_out(KernelContext& context, const arguments::mul_out& args) {
+  return run_binary(context, args, Op::kMul, portable::mul_out);
 }
 
-Error div_out(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args, Op::kDiv, args[2]->tensor(), portable::div_out);
+Error div_out(KernelContext& context, const arguments::div_out& args) {
+  return run_binary(context, args, Op::kDiv, portable::div_out);
 }
 
 }  // namespace berth::cpu

@@ -3,14 +3,15 @@
 // kernels.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error elementwise_out(KernelContext& context, Span<EValue* const> args);
-Error add_out(KernelContext& context, Span<EValue* const> args);
-Error sub_out(KernelContext& context, Span<EValue* const> args);
-Error mul_out(KernelContext& context, Span<EValue* const> args);
-Error div_out(KernelContext& context, Span<EValue* const> args);
+Error elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args);
+Error add_out(KernelContext& context, const arguments::add_out& args);
+Error sub_out(KernelContext& context, const arguments::sub_out& args);
+Error mul_out(KernelContext& context, const arguments::mul_out& args);
+Error div_out(KernelContext& context, const arguments::div_out& args);
 
 }  // namespace berth::cpu

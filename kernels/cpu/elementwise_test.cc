@@ -52,7 +52,7 @@ class Random {
   std::mt19937 engine;
 };
 
-TEST(Elementwise, EveryOpOfEveryNumber) {
+TEST(Elementwise, EveryOpOnEveryNumber) {
   std::mt19937 random(1);
   const Array x = random_array(random, {1000}, {}, true);
   const Array y = random_array(random, {1000}, {}, true);
@@ -63,7 +63,7 @@ TEST(Elementwise, EveryOpOfEveryNumber) {
     for (const std::vector<int64_t>& code : std::vector<std::vector<int64_t>>{
              {op, 0, 1, 2}, {op, 0, 2, 1}, {op, 2, 0, 0}, {op, 0, 3, 3}, {op, 3, 0, 2}, {op, 3, 3, 3}, {op, 0, 2, 3}}) {
       std::vector<int64_t> used = code;
-      for (int k = count; k < 3; ++k) used[static_cast<size_t>(k) + 1] = 0;
+      for (int k = count; k < 3; ++k) used[k + 1] = 0;
       expect_same_as_portable("berth::elementwise.out", {Arg::list({x, y, z}), used, std::vector<double>{0.75}},
                               {testing::f32({1000})});
     }
@@ -102,7 +102,7 @@ TEST(Elementwise, RandomChains) {
   }
 }
 
-TEST(Elementwise, ResultsThatLiveLongKeepTheirBuffers) {
+TEST(Elementwise, LongLivedResultsKeepTheirBuffers) {
   // ((x+1) * (x+2)) - ((x+1) + (x+2)), the sums used twice each.
   const auto n = [](Op op) { return static_cast<int64_t>(op); };
   const std::vector<int64_t> code = {n(Op::kAdd), 0, 1,           0, n(Op::kAdd), 0, 2,           0, n(Op::kMul), 3,
@@ -165,7 +165,7 @@ TEST(Elementwise, SumsOfTensors) {
   }
 }
 
-TEST(Elementwise, BinariesThatStretch) {
+TEST(Elementwise, BroadcastingBinaries) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   Random random(seed.value);
@@ -175,7 +175,7 @@ TEST(Elementwise, BinariesThatStretch) {
     const std::vector<uint8_t> order = random.below(2) == 0 ? kLast : std::vector<uint8_t>{};
     const Array full = random_array(random.engine, sizes, order, i % 3 == 0);
     const Array part = random.input(sizes, order, i % 5 == 0);
-    const size_t which = static_cast<size_t>(random.below(4));
+    const size_t which = random.below(4);
     std::vector<Arg> args = {full, part};
     if (random.below(2) == 0) std::swap(args[0], args[1]);
     if (which < 2) args.emplace_back(1 + random.below(2));

@@ -39,7 +39,7 @@ inline int expect_engine_is_portable(const std::string& engine, const ConvArgume
     for (const int threads : {1, 3}) {
       SCOPED_TRACE(std::string(target) + " on " + std::to_string(threads) + " threads");
       const testing::Array out = array_like(expected);
-      testing::Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release}, arguments(out), threads);
+      testing::Prepared call(testing::kConv, arguments(out), threads);
       ASSERT_EQ(call.error(), Error::kOk) << call.message();
       if (conv_engine(call.state()) != engine) continue;
       ++runs;

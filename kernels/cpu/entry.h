@@ -1,11 +1,10 @@
-// Entries of the table by name: signature and unplaced output come from the operator's row in format/operators.def, and
-// a name without a row does not compile.
+// Entries of the table: name, signature and unplaced output come from the operator's row in format/operators.def.
 #pragma once
 
 #include <string_view>
 
 #include "base/check.h"
-#include "runtime/kernel.h"
+#include "kernels/portable/arguments.h"
 
 namespace berth::cpu {
 
@@ -13,7 +12,6 @@ namespace internal {
 
 struct Row {
   const char* name;
-  const char* bare_name;  // the same when there is an overload
   const char* schema;
   int unplaced;
 };
@@ -21,30 +19,45 @@ struct Row {
 #define PLACED -1
 #define UNPLACED(k) k
 constexpr Row kRows[] = {
-#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) \
-  {name "." out, out[0] == '\0' ? name : name "." out, schema, unplaced},
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, ...) \
+  {out[0] == '\0' ? name : name "." out, schema, unplaced},
 #include "format/operators.def"
 #undef OP
 };
 #undef PLACED
 #undef UNPLACED
 
+template <typename A>
+constexpr std::string_view operator_of(Error (*)(KernelContext&, const A&)) {
+  return A::kOperator;
+}
+
 }  // namespace internal
 
-/// The entry of the operator `name`, "aten::add.out". For constants: an unknown name is an error of the compiler.
-constexpr KernelEntry entry(std::string_view name, KernelFunction call, TempBytesFunction temp_bytes = nullptr) {
+/// The entry of the operator whose arguments `call` takes (kernels/portable/arguments.h).
+template <auto call, auto temp_bytes = nullptr>
+constexpr KernelEntry entry() {
   for (const internal::Row& row : internal::kRows) {
-    if (name != row.bare_name) continue;
+    if (internal::operator_of(call) != row.name) continue;
     KernelEntry made;
-    made.name = row.bare_name;
+    made.name = row.name;
     made.signature = row.schema;
-    made.call = call;
-    made.temp_bytes = temp_bytes;
+    made.call = untyped<call>;
+    if constexpr (temp_bytes != nullptr) made.temp_bytes = untyped<temp_bytes>;
     made.unplaced_output = row.unplaced;
     return made;
   }
   BERTH_CHECK(false);
   return {};
+}
+
+/// The same for a kernel that is prepared when its method is loaded.
+template <auto call, auto temp_bytes, auto prepare>
+constexpr KernelEntry prepared_entry(ReleaseFunction release) {
+  KernelEntry made = entry<call, temp_bytes>();
+  made.prepare = untyped<prepare>;
+  made.release = release;
+  return made;
 }
 
 }  // namespace berth::cpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/channels_last.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/norm.h"
@@ -27,7 +27,7 @@ struct Images {
 };
 
 bool images_of(const Tensor& input, Images* images) {
-  if (!is_last_f32(input) || input.numel() == 0) return false;
+  if (!is_channels_last_f32(input) || input.numel() == 0) return false;
   images->count = input.size(0);
   images->channels = input.size(1);
   images->places = int64_t{input.size(2)} * input.size(3);
@@ -66,21 +66,20 @@ Moments join(const Images& images, const float* blocks, int64_t first, int64_t l
 
 }  // namespace
 
-Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  const Tensor* weight = portable::optional_tensor(*args[1]);
-  const Tensor* bias = portable::optional_tensor(*args[2]);
-  Tensor& out = args[8]->tensor();
-  Tensor& mean = args[9]->tensor();
-  Tensor& rstd = args[10]->tensor();
+Error native_group_norm_out(KernelContext& context, const arguments::native_group_norm_out& args) {
+  const Tensor& input = args.input;
+  const Tensor* weight = args.weight;
+  const Tensor* bias = args.bias;
+  Tensor& out = args.out0;
+  Tensor& mean = args.out1;
+  Tensor& rstd = args.out2;
   Images images;
-  const bool taken = images_of(input, &images) && is_last_f32(out) && out.sizes() == input.sizes() &&
-                     images.count == args[3]->integer() && images.channels == args[4]->integer() &&
-                     args[6]->integer() > 0 && images.channels % args[6]->integer() == 0 &&
-                     is_affine(weight, images.channels) && is_affine(bias, images.channels) &&
-                     are_dense_f32(mean, rstd);
+  const bool taken = images_of(input, &images) && is_channels_last_f32(out) && out.sizes() == input.sizes() &&
+                     images.count == args.N && images.channels == args.C && args.group > 0 &&
+                     images.channels % args.group == 0 && is_affine(weight, images.channels) &&
+                     is_affine(bias, images.channels) && are_dense_f32(mean, rstd);
   if (!taken) return portable::native_group_norm_out(context, args);
-  images.groups = args[6]->integer();
+  images.groups = args.group;
   const int32_t moments[] = {static_cast<int32_t>(images.count), static_cast<int32_t>(images.groups)};
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, mean, moments));
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, rstd, moments));
@@ -88,7 +87,7 @@ Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, mean, rstd));
   if (weight != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *weight));
   if (bias != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *bias));
-  auto* temp = static_cast<float*>(context.allocate_temp(static_cast<size_t>(images.temp()) * sizeof(float)));
+  auto* temp = static_cast<float*>(context.allocate_temp(images.temp() * sizeof(float)));
   if (temp == nullptr) return Error::kMemoryAllocationFailed;
 
   const int64_t channels = images.channels;
@@ -102,7 +101,7 @@ Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
     }
   });
   float* affine = temp + images.count * blocks * 2 * channels;
-  const double eps = args[7]->scalar_to<double>();
+  const double eps = args.eps;
   const int64_t size = channels / images.groups;
   for (int64_t i = 0; i < images.count * images.groups; ++i) {
     const int64_t image = i / images.groups;
@@ -130,10 +129,10 @@ Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-size_t native_group_norm_temp_bytes(Span<EValue* const> args, int) {
+size_t native_group_norm_temp_bytes(const arguments::native_group_norm_out& args, int) {
   Images images;
-  if (!images_of(args[0]->tensor(), &images)) return 0;
-  return static_cast<size_t>(images.temp()) * sizeof(float) + portable::kTempPadding;
+  if (!images_of(args.input, &images)) return 0;
+  return images.temp() * sizeof(float) + portable::kTempPadding;
 }
 
 }  // namespace berth::cpu

@@ -5,12 +5,13 @@
 // many blocks there are depends on the sizes alone, so that results do not depend on threads.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error native_group_norm_out(KernelContext& context, Span<EValue* const> args);
-size_t native_group_norm_temp_bytes(Span<EValue* const> args, int threads);
+Error native_group_norm_out(KernelContext& context, const arguments::native_group_norm_out& args);
+size_t native_group_norm_temp_bytes(const arguments::native_group_norm_out& args, int threads);
 
 /// mean[c], and squares[c] = sum of (x - mean[c])^2, over `places` rows of `channels` floats. REQUIRES: places >= 1.
 void channel_moments(const float* x, int64_t places, int64_t channels, float* mean, float* squares);

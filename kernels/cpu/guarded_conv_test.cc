@@ -34,7 +34,7 @@ class Cases {
     const Array input = memory_(numbers({conv.batch, conv.in_channels, conv.in[0], conv.in[1]}, in_order, special));
     const int64_t first = conv.transposed ? conv.in_channels : conv.out_channels;
     const int64_t second = (conv.transposed ? conv.out_channels : conv.in_channels) / conv.groups;
-    // Whether padding times what is no number is one is nobody's promise.
+    // Whether padding times NaN is NaN is not specified.
     const bool odd_weight = whole(0, 5) == 0 && conv.padding[0] + conv.padding[1] == 0 && !conv.transposed;
     const Array weight = memory_(numbers({first, second, conv.kernel[0], conv.kernel[1]}, {}, odd_weight));
     conv.channels_last = in_order == last;
@@ -179,15 +179,15 @@ class Cases {
   int64_t out_[2] = {1, 1};
 };
 
-TEST(GuardedMemory, IsNotLeftByConvolutionsAndProducts) {
+TEST(GuardedConv, ConvolutionsAndProductsStayInTheirMemory) {
   testing::for_each_seed(150, [](unsigned seed) {
     Cases cases(seed);
     seed % 4 == 0 ? cases.product() : cases.convolution();
   });
 }
 
-// What is no number stays so, whichever engine it meets: relu of it is none, as in PyTorch.
-TEST(Activations, OfWhatIsNoNumberAreNone) {
+// NaN stays NaN with every engine: relu of NaN is NaN, as in PyTorch.
+TEST(GuardedConv, ActivationsKeepNaN) {
   std::mt19937 random(1);
   for (const Prefer engine : {Prefer::kOneDnn, Prefer::kTiles}) {
     set_preferred_engine(engine);

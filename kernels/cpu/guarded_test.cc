@@ -1,4 +1,4 @@
-// Everything that is no convolution or product, on random sizes, orders and numbers of threads, on memory with guarded
+// Everything except convolutions and products, on random sizes, orders and numbers of threads, on memory with guarded
 // ends, against the portable kernels. The fears: those of guarded_conv_test.cc. BERTH_SEED=N begins there;
 // BERTH_SECONDS=S goes on for that long.
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class Cases {
     return memory_(random_array(random_, std::move(sizes), order, special));
   }
   std::vector<uint8_t> order_of(int rank) {
-    std::vector<uint8_t> order(static_cast<size_t>(rank));
+    std::vector<uint8_t> order(rank);
     std::iota(order.begin(), order.end(), uint8_t{0});
     if (rank == 4 && truth()) return {0, 2, 3, 1};
     if (whole(0, 4) == 0) std::shuffle(order.begin(), order.end(), random_);
@@ -183,16 +183,16 @@ class Cases {
     const int rank = whole(2, 5);
     Sizes in;
     for (int d = 0; d < rank; ++d) in.push_back(whole(0, 6) == 0 ? whole(40, 90) : whole(1, 6));
-    std::vector<int64_t> dims(static_cast<size_t>(rank));
+    std::vector<int64_t> dims(rank);
     std::iota(dims.begin(), dims.end(), int64_t{0});
     std::shuffle(dims.begin(), dims.end(), random_);
     Sizes out;
-    for (const int64_t d : dims) out.push_back(in[static_cast<size_t>(d)]);
+    for (const int64_t d : dims) out.push_back(in[d]);
     compare("aten::permute_copy.out", {numbers(in, order_of(rank)), dims},
             {Array(DType::kF32, out, {}, order_of(rank))});
     const int32_t a = whole(0, rank - 1), b = whole(0, rank - 1);
     out = in;
-    std::swap(out[static_cast<size_t>(a)], out[static_cast<size_t>(b)]);
+    std::swap(out[a], out[b]);
     compare("aten::transpose_copy.int_out", {numbers(in, order_of(rank)), a, b - rank},
             {Array(DType::kF32, out, {}, order_of(rank))});
   }
@@ -287,7 +287,7 @@ class Cases {
     for (int32_t d = 0; d < 4; ++d) {
       const bool reduced = d >= 2 ? whole(0, 3) != 0 : whole(0, 4) == 0;
       if (reduced) dims.push_back(truth() ? d : d - 4);
-      if (!reduced || keep) out.push_back(reduced ? 1 : sizes[static_cast<size_t>(d)]);
+      if (!reduced || keep) out.push_back(reduced ? 1 : sizes[d]);
     }
     if (dims.empty()) return;
     compare("aten::mean.out", {numbers(sizes, order_of(4), special()), dims, keep, nullptr}, {testing::f32(out)}, 1);
@@ -297,7 +297,7 @@ class Cases {
   GuardedMemory memory_;
 };
 
-TEST(GuardedMemory, IsNotLeft) {
+TEST(Guarded, KernelsStayInTheirMemory) {
   testing::for_each_seed(200, [](unsigned seed) { Cases(seed).any(); });
 }
 

@@ -103,7 +103,7 @@ inline double largest_of(const testing::Array& array) {
   return largest;
 }
 
-/// Within 1e-4 of each number and 1e-5 of `largest`; what is no number, or infinite, in the same places.
+/// Within 1e-4 of each number and 1e-5 of `largest`; NaN and infinities in the same places.
 inline void expect_near(const testing::Array& expected, const testing::Array& found, double largest) {
   ASSERT_EQ(expected.sizes(), found.sizes());
   const std::vector<double> a = expected.values();

@@ -1,5 +1,5 @@
-// Two to four streams of f32 merged into one, or taken apart: the inner part of channel shuffles, and of images with
-// few channels that change between planes and pixels.
+// Merging two to four streams of f32 into one, and splitting them: the inner loop of channel shuffles, and of
+// permutations between planes and pixels for images with few channels.
 #pragma once
 
 #include <cstdint>

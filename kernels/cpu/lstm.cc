@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/lstm_step.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
@@ -19,14 +19,14 @@ bool is_matrix(const Tensor& tensor, int64_t rows, int64_t columns) {
 
 }  // namespace
 
-Error lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& gates = args[0]->tensor();
-  const Tensor& hidden = args[1]->tensor();
-  const Tensor& cell = args[2]->tensor();
-  const Tensor& weight = args[3]->tensor();
-  Tensor& out_hidden = args[5]->tensor();
-  Tensor& out_cell = args[6]->tensor();
-  if (hidden.rank() != 2 || args[4]->text().size != 0) return portable::fused_lstm_cell_out(context, args);
+Error lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out& args) {
+  const Tensor& gates = args.gates;
+  const Tensor& hidden = args.hidden;
+  const Tensor& cell = args.cell;
+  const Tensor& weight = args.weight;
+  Tensor& out_hidden = args.out_hidden;
+  Tensor& out_cell = args.out_cell;
+  if (hidden.rank() != 2 || args.packing.size != 0) return portable::fused_lstm_cell_out(context, args);
   const int64_t batch = hidden.size(0);
   const int64_t size = hidden.size(1);
   const bool fast = is_matrix(gates, batch, 4 * size) && is_matrix(hidden, batch, size) &&

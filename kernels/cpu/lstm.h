@@ -2,10 +2,11 @@
 // and other dtypes than f32 go to the portable kernel.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error lstm_cell_out(KernelContext& context, Span<EValue* const> args);
+Error lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out& args);
 
 }  // namespace berth::cpu

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/layout_last.h"
-#include "kernels/cpu/lockstep.h"
+#include "kernels/cpu/barrier_loop.h"
+#include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/lstm_step.h"
 #include "kernels/portable/fused_lstm.h"
 #include "kernels/portable/portable.h"
@@ -29,37 +29,35 @@ void run_part(const LstmStep& step, int64_t begin, int64_t end) {
   }
 }
 
-bool fits(Span<EValue* const> args) {
-  for (const size_t i : {0u, 1u, 2u, 3u, 5u, 6u}) {
-    if (!are_dense_f32(args[i]->tensor())) return false;
-  }
-  return args[1]->tensor().rank() == 2 && args[3]->tensor().rank() == 4;
+bool fits(const arguments::fused_lstm_out& args) {
+  return are_dense_f32(args.gates, args.hidden, args.cell, args.weight, args.out, args.out_cell) &&
+         args.hidden.rank() == 2 && args.weight.rank() == 4;
 }
 
 }  // namespace
 
-size_t lstm_temp_bytes(Span<EValue* const> args, int threads) {
+size_t lstm_temp_bytes(const arguments::fused_lstm_out& args, int threads) {
   if (!fits(args)) return 0;
-  return Lockstep::temp_bytes(parts_of(args[1]->tensor(), args[3]->tensor(), threads));
+  return BarrierLoop::temp_bytes(parts_of(args.hidden, args.weight, threads));
 }
 
-Error lstm_out(KernelContext& context, Span<EValue* const> args) {
+Error lstm_out(KernelContext& context, const arguments::fused_lstm_out& args) {
   if (!fits(args)) return portable::fused_lstm_out(context, args);
   BERTH_RETURN_IF_ERROR(portable::prepare_lstm(context, args));
-  const Tensor& gates = args[0]->tensor();
-  const Tensor& hidden = args[1]->tensor();
-  const Tensor& weight = args[3]->tensor();
-  Tensor& out = args[5]->tensor();
-  Tensor& out_cell = args[6]->tensor();
+  const Tensor& gates = args.gates;
+  const Tensor& hidden = args.hidden;
+  const Tensor& weight = args.weight;
+  Tensor& out = args.out;
+  Tensor& out_cell = args.out_cell;
   const int64_t rows = hidden.size(0);
   const int64_t size = hidden.size(1);
   const int64_t steps = gates.size(0);
   const int64_t blocks = weight.size(0);
   const int64_t width = weight.size(3);
-  const bool reverse = args[4]->truth();
+  const bool reverse = args.reverse;
   if (hidden.numel() == 0 || steps == 0) return portable::fused_lstm_out(context, args);
   float* cell = out_cell.data<float>();
-  std::copy(args[2]->tensor().data<float>(), args[2]->tensor().data<float>() + rows * size, cell);
+  std::copy(args.cell.data<float>(), args.cell.data<float>() + rows * size, cell);
   const int64_t parts = parts_of(hidden, weight, context.threads());
   const auto step = [&](int64_t part, int64_t t) {
     const int64_t at = reverse ? steps - 1 - t : t;
@@ -79,7 +77,7 @@ Error lstm_out(KernelContext& context, Span<EValue* const> args) {
       run_part(work, part * blocks / parts, (part + 1) * blocks / parts);
     }
   };
-  return Lockstep::run(context, parts, steps, step);
+  return BarrierLoop::run(context, parts, steps, step);
 }
 
 }  // namespace berth::cpu

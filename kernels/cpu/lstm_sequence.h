@@ -3,11 +3,12 @@
 // it.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error lstm_out(KernelContext& context, Span<EValue* const> args);
-size_t lstm_temp_bytes(Span<EValue* const> args, int threads);
+Error lstm_out(KernelContext& context, const arguments::fused_lstm_out& args);
+size_t lstm_temp_bytes(const arguments::fused_lstm_out& args, int threads);
 
 }  // namespace berth::cpu

@@ -37,13 +37,13 @@ void check(const Case& c) {
                           {f32({c.steps, c.rows, c.size}), f32({c.rows, c.size})}, 2e-5);
 }
 
-TEST(Lstm, IsThePortableKernelInEitherDirection) {
+TEST(LstmSequence, MatchesThePortableKernelInBothDirections) {
   check({7, 1, 128, 64});
   check({7, 1, 128, 32, true});
   check({3, 2, 256, 64});
 }
 
-TEST(Lstm, UnitsThatFillNoBlockOrRegister) {
+TEST(LstmSequence, UnitsThatFillNoBlockOrRegister) {
   for (const int32_t size : {1, 5, 16, 17, 31, 33, 65, 100, 150}) {
     check({4, 1, size, size});
     check({4, 1, size, 16, true});
@@ -53,13 +53,13 @@ TEST(Lstm, UnitsThatFillNoBlockOrRegister) {
   }
 }
 
-TEST(Lstm, WithoutStepsRowsOrUnits) {
+TEST(LstmSequence, WithoutStepsRowsOrUnits) {
   check({0, 2, 8, 8});
   check({3, 0, 8, 8});
   check({1, 1, 40, 16});
 }
 
-TEST(Lstm, InfinitiesAndNaNStayInTheirRow) {
+TEST(LstmSequence, InfinitiesAndNaNStayInTheirRow) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   std::mt19937 random(seed.value);
@@ -84,7 +84,7 @@ class OneAfterAnother final : public ThreadPool {
   bool backwards_;
 };
 
-TEST(Lstm, WaitsForNoThreadThatNeverComes) {
+TEST(LstmSequence, WaitsForNoThreadThatNeverComes) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   std::mt19937 random(seed.value);
@@ -98,18 +98,18 @@ TEST(Lstm, WaitsForNoThreadThatNeverComes) {
     for (Arg& arg : args) values.push_back(arg.value());
     std::vector<Arg> results = {outs[0], outs[1]};
     for (Arg& arg : results) values.push_back(arg.value());
-    const Span<EValue* const> span(values.data(), values.size());
+    const arguments::fused_lstm_out typed({values.data(), values.size()});
     alignas(64) static uint8_t temp[4096];
-    ASSERT_GT(lstm_temp_bytes(span, 4), 0u);
-    ASSERT_LE(lstm_temp_bytes(span, 4), sizeof temp);
+    ASSERT_GT(lstm_temp_bytes(typed, 4), 0u);
+    ASSERT_LE(lstm_temp_bytes(typed, 4), sizeof temp);
     KernelContext context(Span<uint8_t>(temp, sizeof temp), &pool);
-    ASSERT_EQ(lstm_out(context, span), Error::kOk);
+    ASSERT_EQ(lstm_out(context, typed), Error::kOk);
     expect_close(expected[0], outs[0], 2e-5);
     expect_close(expected[1], outs[1], 2e-5);
   }
 }
 
-TEST(Lstm, RefusesSizesThatDoNotGoTogether) {
+TEST(LstmSequence, RefusesInconsistentSizes) {
   const Array out = f32({2, 1, 8});
   const Array cell = f32({1, 8});
   const auto refused = [&](const Array& gates, const Array& hidden, const Array& weight) {

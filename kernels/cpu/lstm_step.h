@@ -10,7 +10,7 @@
 
 namespace berth::cpu {
 
-/// The most rows that are worked on together, so that the weight is read once for all of them.
+/// The most rows that are processed together, so that the weight is read once for all of them.
 constexpr int64_t kLstmRows = 3;
 
 /// Rows of each tensor follow each other.
@@ -30,7 +30,7 @@ struct LstmStep {
   bool backwards = false;
 };
 
-/// Units of the state that are worked on together.
+/// Units of the state that are processed together.
 constexpr int64_t kLstmUnits = 64;
 
 /// Computes units [begin, end) of the new state. REQUIRES: they are of one block.

@@ -63,12 +63,12 @@ void check(int32_t batch, int32_t size, int threads) {
   });
 }
 
-TEST(LstmCell, IsItsDefinition) {
+TEST(LstmCell, MatchesItsDefinition) {
   for (const int32_t size : {1, 5, 16, 63, 64, 65, 128}) check(1, size, 1);
   check(3, 40, 1);
 }
 
-TEST(LstmCell, GatesThatAreShutOrOpenAndNaN) {
+TEST(LstmCell, SaturatedGatesAndNaN) {
   const std::vector<double> gates = {200, -200, 200,       NAN, 200, -200, INFINITY, 0,
                                      200, 200,  -INFINITY, 0,   200, 200,  200,      0};
   for_each_simd_target([&](const char* target) {

@@ -38,7 +38,7 @@ bool keeps_order(const Tensor& self, uint32_t mask, bool keepdim, const Tensor& 
   int64_t expected = 1;
   const Span<const uint8_t> order = self.dim_order();
   for (int i = self.rank() - 1; i >= 0; --i) {
-    const int d = order[static_cast<size_t>(i)];
+    const int d = order[i];
     if ((mask >> d & 1u) != 0) continue;
     int own = d;
     for (int before = 0; !keepdim && before < d; ++before) own -= static_cast<int>(mask >> before & 1u);
@@ -50,13 +50,13 @@ bool keeps_order(const Tensor& self, uint32_t mask, bool keepdim, const Tensor& 
 
 }  // namespace
 
-Error mean_dim_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[4]->tensor();
-  portable::ReducedDims dims = {0, args[2]->truth()};
+Error mean_dim_out(KernelContext& context, const arguments::mean_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
+  portable::ReducedDims dims = {0, args.keepdim};
   Block block;
-  if (self.dtype() != DType::kF32 || out.dtype() != DType::kF32 || !args[3]->is_none() || self.numel() == 0 ||
-      portable::read_reduced_dims(context, *args[1], self, &dims.mask) != Error::kOk ||
+  if (self.dtype() != DType::kF32 || out.dtype() != DType::kF32 || args.dtype.has_value() || self.numel() == 0 ||
+      portable::read_reduced_dims(context, args.dim, self, &dims.mask) != Error::kOk ||
       !is_block(self, dims.mask, &block) || block.channels < 8) {
     return portable::mean_out(context, args);
   }

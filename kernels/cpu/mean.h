@@ -2,10 +2,11 @@
 // the portable kernel.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error mean_dim_out(KernelContext& context, Span<EValue* const> args);
+Error mean_dim_out(KernelContext& context, const arguments::mean_out& args);
 
 }  // namespace berth::cpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/row_norm.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/norm.h"
@@ -30,14 +30,15 @@ portable::Sizes moment_sizes(const Tensor& input, int leading) {
 
 using RowFunction = void (*)(const float* x, int64_t n, float* y);
 
-Error run_softmax(KernelContext& context, Span<EValue* const> args, RowFunction row, KernelFunction portable_kernel) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
-  const int64_t dim = args[1]->integer();
+template <typename Args>
+Error run_softmax(KernelContext& context, const Args& args, RowFunction row,
+                  Error (*portable_kernel)(KernelContext&, const Args&)) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
+  const int64_t dim = args.dim;
   int normal = 0;
   const bool rows = self.dtype() == DType::kF32 && out.dtype() == DType::kF32 && self.numel() > 0 && self.rank() > 0 &&
-                    portable::normalize_dim(dim, self.rank(), &normal) &&
-                    self.dim_order()[static_cast<size_t>(self.rank() - 1)] == normal &&
+                    portable::normalize_dim(dim, self.rank(), &normal) && self.dim_order()[self.rank() - 1] == normal &&
                     self.dim_order() == out.dim_order();
   if (!rows) return portable_kernel(context, args);
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
@@ -50,19 +51,18 @@ Error run_softmax(KernelContext& context, Span<EValue* const> args, RowFunction 
 
 }  // namespace
 
-Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  const Tensor* weight = portable::optional_tensor(*args[2]);
-  const Tensor* bias = portable::optional_tensor(*args[3]);
-  Tensor& out = args[5]->tensor();
-  Tensor& mean = args[6]->tensor();
-  Tensor& rstd = args[7]->tensor();
-  const Span<EValue* const> shape = args[1]->items();
+Error native_layer_norm_out(KernelContext& context, const arguments::native_layer_norm_out& args) {
+  const Tensor& input = args.input;
+  const Tensor* weight = args.weight;
+  const Tensor* bias = args.bias;
+  Tensor& out = args.out0;
+  Tensor& mean = args.out1;
+  Tensor& rstd = args.out2;
+  const IntList shape = args.normalized_shape;
   const int leading = input.rank() - static_cast<int>(shape.size());
   bool fast = leading >= 0 && leading < input.rank() && input.numel() > 0 && are_dense_f32(input, out, mean, rstd) &&
               matches(weight, input, leading) && matches(bias, input, leading);
-  for (size_t i = 0; fast && i < shape.size(); ++i)
-    fast = shape[i]->integer() == input.size(leading + static_cast<int>(i));
+  for (size_t i = 0; fast && i < shape.size(); ++i) fast = shape[i] == input.size(leading + static_cast<int>(i));
   if (!fast) return portable::native_layer_norm_out(context, args);
   const portable::Sizes moments = moment_sizes(input, leading);
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, input, out, portable::sizes_of(input)));
@@ -70,7 +70,7 @@ Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, rstd, moments.span()));
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, mean, rstd));
   const int64_t n = input.numel() / mean.numel();
-  const auto eps = args[4]->scalar_to<float>();
+  const auto eps = static_cast<float>(args.eps);
   context.parallel_for(mean.numel(), std::max<int64_t>(1, kGrainElements / n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       normalize_row(input.data<float>() + i * n, n, eps, weight == nullptr ? nullptr : weight->data<float>(),
@@ -81,11 +81,11 @@ Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error softmax_out(KernelContext& context, Span<EValue* const> args) {
+Error softmax_out(KernelContext& context, const arguments::softmax_out& args) {
   return run_softmax(context, args, softmax_row, portable::softmax_out);
 }
 
-Error log_softmax_out(KernelContext& context, Span<EValue* const> args) {
+Error log_softmax_out(KernelContext& context, const arguments::log_softmax_out& args) {
   return run_softmax(context, args, log_softmax_row, portable::log_softmax_out);
 }
 

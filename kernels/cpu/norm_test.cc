@@ -80,7 +80,7 @@ TEST(GroupNorm, AMeanFarFromZeroInAnotherOrderAndInPlace) {
   EXPECT_EQ(x.values(), y.values());
 }
 
-TEST(GroupNorm, WrongSizesAreRefusedAsThePortableKernelDoes) {
+TEST(GroupNorm, WrongSizesAreRefusedAsByThePortableKernel) {
   std::mt19937 random(7);
   const Array x = random_array(random, {1, 6, 4, 5}, {0, 2, 3, 1});
   for (const int32_t groups : {0, -2, 4}) {

@@ -111,7 +111,7 @@ bool read_layout(const_dnnl_memory_desc_t desc, WeightLayout* layout) {
     layout->block_dim[i] = static_cast<int>((*owners)[i]);
   }
   // What else a format may ask for, sums beside the elements say, would show in its size.
-  return dnn().memory_desc_get_size(desc) == static_cast<size_t>(layout->packed_numel()) * sizeof(float);
+  return dnn().memory_desc_get_size(desc) == layout->packed_numel() * sizeof(float);
 }
 
 // What models have. oneDNN reckons in 32 bits, and files may ask for anything.

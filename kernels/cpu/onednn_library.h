@@ -1,10 +1,10 @@
-// The functions of oneDNN that this room calls, in a library that is opened when a call first wants a primitive: most
-// processes never want one, and it takes 13 MB and some milliseconds of each that has it.
+// The functions of oneDNN that are used here, in a library that is opened when a call first needs a primitive: most
+// processes never need one, and it takes 13 MB and some milliseconds.
 //
 // It is libdnnl.so of the headers' major version, as the system finds it for the program or library that has this code:
-// CMake puts a build's folder of it, or an install's, into the RUNPATH of what links with this room. Where it cannot be
-// opened, or is another kind of oneDNN (other threads than OpenMP's), that is logged once, and everything works on
-// kernels of our own, slower. With BERTH_ONEDNN_LINKED (CMake) the functions are the linker's and nothing is opened.
+// CMake puts a build's folder of it, or an install's, into the RUNPATH of what links with this room. If it cannot be
+// opened, or uses other threads than OpenMP's, that is logged once, and Berth's own, slower kernels are used. With
+// BERTH_ONEDNN_LINKED (CMake) the functions are the linker's and nothing is opened.
 #pragma once
 
 #include <dnnl.h>
@@ -51,7 +51,7 @@ struct OneDnn {
   OpenMp openmp;
 };
 
-/// oneDNN, opened by the first call and never closed; null when it cannot be. Any thread may call it.
+/// oneDNN, opened by the first call and never closed; null if that fails. Thread-safe.
 const OneDnn* onednn();
 
 }  // namespace berth::cpu

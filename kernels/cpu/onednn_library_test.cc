@@ -1,5 +1,5 @@
 // The fears: every process pays for a oneDNN that it never calls; threads that want it at once open it twice; where it
-// is gone, or another file has its name, a program stops, or its weights stay packed as nobody else reads them.
+// is gone, or another file has its name, a program stops, or its weights stay in a packing that only oneDNN reads.
 
 #include "kernels/cpu/onednn_library.h"
 
@@ -24,9 +24,8 @@ namespace {
 using testing::Arg;
 using testing::Array;
 using testing::f32;
+using testing::kConv;
 using testing::Prepared;
-
-constexpr testing::PreparedKernel kConv = {conv_out, conv_temp_bytes, conv_prepare, conv_release};
 
 // 3 x 3 taps over 28 x 28 places of 64 channels, with bias: in one group work for kernels of our own, in eight for
 // oneDNN, for their eight channels leave most of a register empty.
@@ -49,7 +48,7 @@ struct Layer {
         bias(f32({kChannels}, numbers(kChannels, 3))) {}
 
   static std::vector<double> numbers(int count, int period) {
-    std::vector<double> result(static_cast<size_t>(count));
+    std::vector<double> result(count);
     for (size_t i = 0; i < result.size(); ++i) {
       result[i] = static_cast<double>(i % static_cast<size_t>(period)) - period / 2;
     }
@@ -148,7 +147,7 @@ void hear_warnings() {
       nullptr);
 }
 
-TEST(OneDnnLibrary, IsOpenedByTheFirstCallThatWantsIt) {
+TEST(OneDnnLibrary, OpensAtTheFirstCallThatUsesIt) {
   expect_alone([] {
     EXPECT_FALSE(onednn_is_open());
     EXPECT_FALSE(is_mapped("libdnnl")) << "before anything";
@@ -169,7 +168,7 @@ TEST(OneDnnLibrary, IsOpenedByTheFirstCallThatWantsIt) {
   });
 }
 
-TEST(OneDnnLibrary, IsNotOpenedToBeLimitedOrToPackForOurKernels) {
+TEST(OneDnnLibrary, SettingLimitsOrPackingForOurKernelsDoesNotOpenIt) {
 #ifdef BERTH_HIGHWAY
   expect_alone([] {
     PackedWeight packed;
@@ -187,7 +186,7 @@ TEST(OneDnnLibrary, IsNotOpenedToBeLimitedOrToPackForOurKernels) {
 #endif
 }
 
-TEST(OneDnnLibrary, OpensOnceForThreadsThatWantItTogether) {
+TEST(OneDnnLibrary, OpensOnceForConcurrentThreads) {
   expect_alone([] {
     const OneDnn* seen[4] = {};
     std::vector<std::thread> threads;
@@ -197,7 +196,7 @@ TEST(OneDnnLibrary, OpensOnceForThreadsThatWantItTogether) {
   });
 }
 
-// What runs in its place gives the same numbers, whoever packed the weight; and it is told once, with the file's name.
+// What runs in its place gives the same numbers, whatever packed the weight; and it is told once, with the file's name.
 void expect_fallback(const char* name, const std::string& why) {
   hear_warnings();
   open_onednn_as(name);
@@ -221,15 +220,15 @@ void expect_fallback(const char* name, const std::string& why) {
   EXPECT_NE(onednn_missing().find(why), std::string::npos) << onednn_missing();
 }
 
-TEST(OneDnnLibrary, ThatIsGoneIsDoneWithout) {
+TEST(OneDnnLibrary, WorksWithoutAMissingLibrary) {
   expect_alone([] { expect_fallback("libdnnl_of_nowhere.so.3", "cannot open shared object file"); });
 }
 
-TEST(OneDnnLibrary, WhoseNameIsAnothersIsDoneWithout) {
+TEST(OneDnnLibrary, WorksWithoutWhenAnotherFileHasItsName) {
   expect_alone([] { expect_fallback("libm.so.6", "dnnl_version"); });
 }
 
-TEST(OneDnnLibrary, OfAnotherVersionIsDoneWithout) {
+TEST(OneDnnLibrary, WorksWithoutWhenTheVersionDiffers) {
   expect_alone([] { expect_fallback(BERTH_OLD_ONEDNN, "this is 2.7"); });
 }
 

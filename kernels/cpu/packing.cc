@@ -17,12 +17,9 @@ constexpr int kThreads = 2;
 template <typename Call>
 bool read_finish(const Call& call, Finish* finish) {
   KernelContext context({}, nullptr);
-  EValue name(StringRef{call.activation.data(), call.activation.size()});
-  EValue alpha(call.alpha);
-  EValue beta(call.beta);
-  EValue* args[] = {&name, &alpha, &beta};
+  const StringRef name = {call.activation.data(), call.activation.size()};
   portable::Activation activation;
-  if (portable::read_activation(context, args, 0, &activation) != Error::kOk) return false;
+  if (portable::read_activation(context, name, call.alpha, call.beta, &activation) != Error::kOk) return false;
   finish->bias = call.bias ? 1 : 0;
   finish->residual = call.residual ? 1 : 0;
   finish->activation = static_cast<int64_t>(activation.kind);
@@ -93,7 +90,7 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, co
   const auto engine = kind == nullptr ? nullptr : kind->make();
   if (engine == nullptr) return false;
   const WeightLayout& layout = engine->weight();
-  packed->bytes.resize(static_cast<size_t>(layout.packed_numel()) * sizeof(float));
+  packed->bytes.resize(layout.packed_numel() * sizeof(float));
   pack(layout, weight, reinterpret_cast<float*>(packed->bytes.data()));
   packed->text = packing_text(source_of(engine->name()), dense, layout);
   return true;

@@ -1,5 +1,5 @@
-// Packing weights ahead of time, in the compiler: the order of elements that the engines of this room will ask for, so
-// that at load a weight is used where the file has it. packing_layout.h says how the order is told.
+// Packing weights ahead of time, in the compiler, in the order that the engines need, so that weights are used in place
+// at load. packing_layout.h describes the order.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +36,10 @@ struct PackedWeight {
   std::string text;            // the argument `packing`
 };
 
-/// Packs `weight` (dense, as aten::convolution has it) for the instruction set `isa`: "native", "avx2",
-/// "avx512" or "generic". False, and nothing packed, where a dense weight serves as well: nothing is known to be better
-/// there, or this machine cannot say (it lacks the instruction set, or oneDNN in this process was used with another
-/// already; it is limited to `isa` from then on). The call stays right on any machine, with any number of threads.
+/// Packs `weight` (dense, as aten::convolution has it) for the instruction set `isa`: "native", "avx2", "avx512" or
+/// "generic". False, and the weight stays dense, if no packing is known to be better, or this machine cannot compute it
+/// (it lacks the instruction set, or this process has used oneDNN with another one; it is then limited to `isa`). A
+/// packed call gives correct results on any machine, with any number of threads.
 bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& isa, PackedWeight* packed);
 bool pack_linear(const LinearToPack& linear, const float* weight, const std::string& isa, PackedWeight* packed);
 

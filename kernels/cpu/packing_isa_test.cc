@@ -10,7 +10,7 @@
 namespace berth::cpu {
 namespace {
 
-TEST(APacking, ForALesserProcessorHasItsPanels) {
+TEST(PackingIsa, PackingForALesserProcessorUsesItsPanels) {
   LinearToPack linear;
   linear.rows = 20;
   linear.depth = 6;

@@ -14,8 +14,8 @@ class Offsets {
  public:
   explicit Offsets(const WeightLayout& layout) : layout_(layout) {
     for (int d = 0; d < layout.dims; ++d) {
-      tables_[d].resize(static_cast<size_t>(layout.size[d]));
-      for (int64_t i = 0; i < layout.size[d]; ++i) tables_[d][static_cast<size_t>(i)] = offset(d, i);
+      tables_[d].resize(layout.size[d]);
+      for (int64_t i = 0; i < layout.size[d]; ++i) tables_[d][i] = offset(d, i);
     }
   }
 
@@ -95,7 +95,7 @@ bool same_layout(const WeightLayout& a, const WeightLayout& b) {
 }
 
 void pack(const WeightLayout& layout, const float* dense, float* packed) {
-  std::memset(packed, 0, static_cast<size_t>(layout.packed_numel()) * sizeof(float));
+  std::memset(packed, 0, layout.packed_numel() * sizeof(float));
   Offsets(layout).each([&](int64_t from, int64_t to) { packed[to] = dense[from]; });
 }
 

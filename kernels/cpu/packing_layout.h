@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/arguments.h"
 #include "runtime/value.h"
 
 namespace berth::cpu {

@@ -17,6 +17,7 @@ namespace {
 using testing::Arg;
 using testing::Array;
 using testing::f32;
+using testing::kConv;
 using testing::Prepared;
 
 StringRef as_ref(const std::string& text) { return {text.data(), text.size()}; }
@@ -43,7 +44,7 @@ WeightLayout blocked() {
 constexpr const char* kBlocked =
     "onednn 9.9.9 sse9 [8,3,2,1] dims [8,3,2,1] from [6,2,1,1] strides [32,16,8,8] blocks [4,2] of [0,1]";
 
-TEST(ALayout, PutsEachElementWhereItSays) {
+TEST(Packing, ALayoutPutsEachElementWhereItSays) {
   const WeightLayout l = blocked();
   EXPECT_EQ(l.numel(), 48);
   EXPECT_EQ(l.packed_numel(), 64);
@@ -58,7 +59,7 @@ TEST(ALayout, PutsEachElementWhereItSays) {
   EXPECT_EQ(back, dense);
 }
 
-TEST(AText, SaysAllOfALayout) {
+TEST(Packing, TextRoundTripsALayout) {
   DenseSizes dense;
   WeightLayout l;
   ASSERT_TRUE(read_packing(as_ref(kBlocked), &dense, &l));
@@ -67,7 +68,7 @@ TEST(AText, SaysAllOfALayout) {
   EXPECT_EQ(packing_text("onednn 9.9.9 sse9", dense, l), kBlocked);
 }
 
-TEST(AText, ThatIsHostileIsRefused) {
+TEST(Packing, HostileTextIsRefused) {
   const char* const texts[] = {
       "",
       "x",
@@ -129,9 +130,7 @@ struct Case {
   }
 };
 
-constexpr testing::PreparedKernel kConv = {conv_out, conv_temp_bytes, conv_prepare, conv_release};
-
-TEST(APacking, OfAnotherVersionStillRunsRight) {
+TEST(Packing, WeightsOfAnotherVersionStillRunRight) {
   const Case c;
   Prepared call(kConv, c.args(c.packed(blocked()), kBlocked, c.out));
   ASSERT_EQ(call.error(), Error::kOk) << call.message();
@@ -140,7 +139,7 @@ TEST(APacking, OfAnotherVersionStillRunsRight) {
 }
 
 // Sizes that change: the portable kernel runs it, on a weight that was unpacked.
-TEST(APacking, OfACallForThePortableKernelIsUndone) {
+TEST(Packing, WeightsAreUnpackedForThePortableKernel) {
   Case c;
   const Array input(DType::kF32, {1, 3, 4, 4}, c.input.values(), {}, ShapeDynamism::kBounded);
   c.input = input;
@@ -151,22 +150,22 @@ TEST(APacking, OfACallForThePortableKernelIsUndone) {
   EXPECT_EQ(c.out.values(), c.expected.values());
 }
 
-TEST(APacking, ThatDoesNotFitItsWeightIsRefused) {
+TEST(Packing, APackingThatDoesNotFitItsWeightIsRefused) {
   const Case c;
   const Array small = f32({63}, std::vector<double>(63));
   EXPECT_EQ(Prepared(kConv, c.args(small, kBlocked, c.out)).error(), Error::kInvalidProgram);
   EXPECT_EQ(Prepared(kConv, c.args(c.packed(blocked()), "what is this", c.out)).error(), Error::kInvalidProgram);
   // A packed weight that other instructions compute: nothing says that it stays as it is.
   EXPECT_EQ(Prepared(kConv, c.args(c.packed(blocked()), kBlocked, c.out), 1, {}).error(), Error::kInvalidProgram);
-  // Not made ready, so nobody unpacked it.
+  // Not prepared, so it was not unpacked.
   KernelContext context({}, nullptr);
   std::vector<Arg> args = c.args(c.packed(blocked()), kBlocked, c.out);
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
-  EXPECT_EQ(conv_out(context, {values.data(), values.size()}), Error::kNotSupported);
+  EXPECT_EQ(conv_out(context, arguments::fused_conv_out({values.data(), values.size()})), Error::kNotSupported);
 }
 
-TEST(APacking, ForGenericIsNone) {
+TEST(Packing, GenericTargetsPackNothing) {
   const std::vector<float> weight(64 * 64);
   ConvToPack conv;
   conv.in_channels = conv.out_channels = 64;
@@ -180,7 +179,7 @@ TEST(APacking, ForGenericIsNone) {
 }
 
 // What is packed is what the same call asks for at load: nothing is repacked, so the state holds no copy of it.
-TEST(APacking, IsTheOneThatTheCallAsksFor) {
+TEST(Packing, PacksWhatTheSameCallAsksForAtLoad) {
   struct Sizes {
     int64_t in, out, groups, kernel, stride;
   };
@@ -199,7 +198,7 @@ TEST(APacking, IsTheOneThatTheCallAsksFor) {
     }
     conv.activation = "relu";
     const int64_t count = s.out * (s.in / s.groups) * s.kernel * s.kernel;
-    std::vector<float> weight(static_cast<size_t>(count));
+    std::vector<float> weight(count);
     for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
     PackedWeight packed;
     if (!pack_conv(conv, weight.data(), "native", &packed)) continue;
@@ -207,7 +206,7 @@ TEST(APacking, IsTheOneThatTheCallAsksFor) {
     DenseSizes dense;
     WeightLayout layout;
     ASSERT_TRUE(read_packing(as_ref(packed.text), &dense, &layout)) << packed.text;
-    ASSERT_EQ(static_cast<size_t>(layout.packed_numel()) * sizeof(float), packed.bytes.size());
+    ASSERT_EQ(layout.packed_numel() * sizeof(float), packed.bytes.size());
     std::vector<float> back(weight.size());
     unpack(layout, reinterpret_cast<const float*>(packed.bytes.data()), back.data());
     EXPECT_EQ(back, weight) << packed.text;
@@ -229,7 +228,7 @@ TEST(APacking, IsTheOneThatTheCallAsksFor) {
 }
 
 // No rows, no places: there is nothing to cut into tiles.
-TEST(Packing, LeavesWeightsOfEmptyCallsAsTheyAre) {
+TEST(Packing, WeightsOfEmptyCallsStayUnpacked) {
   const std::vector<float> weight(64, 1.0f);
   PackedWeight packed;
   LinearToPack linear;

@@ -1,4 +1,4 @@
-// The text of a weight's packing, written and read. What is read may be anybody's.
+// The text of a weight's packing, written and read. The text may come from an untrusted file.
 
 #include <cstring>
 #include <utility>

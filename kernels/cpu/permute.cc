@@ -60,7 +60,7 @@ portable::Walk without_last_two(const portable::Walk& walk) {
   return rows;
 }
 
-// False when this is no merge of streams; then nothing has happened. Long streams are shared out in parts.
+// False when this is not a merge of streams; then nothing has happened. Long streams are shared out in parts.
 bool run_streams(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
   const portable::Walk walk = walk_of(box, out);
   Streams streams;
@@ -85,12 +85,7 @@ bool run_streams(KernelContext& context, const Tensor& self, const portable::Sub
   return true;
 }
 
-using ReadBox = Error (*)(KernelContext& context, Span<EValue* const> args, portable::SubBox* box);
-
-Error run(KernelContext& context, Span<EValue* const> args, Tensor& out, ReadBox read) {
-  const Tensor& self = args[0]->tensor();
-  portable::SubBox box;
-  BERTH_RETURN_IF_ERROR(read(context, args, &box));
+Error run(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
   if (self.dtype() == DType::kF32) {
     BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, box.sizes));
     if (out.numel() == 0 || run_streams(context, self, box, out)) return Error::kOk;
@@ -99,9 +94,10 @@ Error run(KernelContext& context, Span<EValue* const> args, Tensor& out, ReadBox
 }
 
 // The whole of `self`, in the order of `out`.
-Error run_whole(KernelContext& context, Span<EValue* const> args, KernelFunction portable_kernel) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[args.size() - 1]->tensor();
+template <typename Args>
+Error run_whole(KernelContext& context, const Args& args, Error (*portable_kernel)(KernelContext&, const Args&)) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   const bool ours = self.dtype() == DType::kF32 && out.dtype() == DType::kF32 && self.rank() == out.rank();
   if (!ours || self.numel() == 0 || portable::same_layout(self, out)) return portable_kernel(context, args);
   portable::SubBox box;
@@ -112,23 +108,23 @@ Error run_whole(KernelContext& context, Span<EValue* const> args, KernelFunction
 
 }  // namespace
 
-Error permute_copy_out(KernelContext& context, Span<EValue* const> args) {
-  return run(context, args, args[2]->tensor(), [](KernelContext& c, Span<EValue* const> a, portable::SubBox* box) {
-    return portable::read_permute(c, a[0]->tensor(), *a[1], box);
-  });
+Error permute_copy_out(KernelContext& context, const arguments::permute_copy_out& args) {
+  portable::SubBox box;
+  BERTH_RETURN_IF_ERROR(portable::read_permute(context, args.self, args.dims, &box));
+  return run(context, args.self, box, args.out);
 }
 
-Error transpose_copy_out(KernelContext& context, Span<EValue* const> args) {
-  return run(context, args, args[3]->tensor(), [](KernelContext& c, Span<EValue* const> a, portable::SubBox* box) {
-    return portable::read_transpose(c, a[0]->tensor(), *a[1], *a[2], box);
-  });
+Error transpose_copy_out(KernelContext& context, const arguments::transpose_copy_int_out& args) {
+  portable::SubBox box;
+  BERTH_RETURN_IF_ERROR(portable::read_transpose(context, args.self, args.dim0, args.dim1, &box));
+  return run(context, args.self, box, args.out);
 }
 
-Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) {
+Error clone_dim_order_out(KernelContext& context, const arguments::clone_dim_order_out& args) {
   return run_whole(context, args, portable::clone_dim_order_out);
 }
 
-Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error to_dim_order_copy_out(KernelContext& context, const arguments::to_dim_order_copy_out& args) {
   return run_whole(context, args, portable::to_dim_order_copy_out);
 }
 

@@ -2,13 +2,14 @@
 // shuffles and images with few channels do; all others go to the portable kernels, which have a way for each.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
 
-Error permute_copy_out(KernelContext& context, Span<EValue* const> args);
-Error transpose_copy_out(KernelContext& context, Span<EValue* const> args);
-Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args);
-Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args);
+Error permute_copy_out(KernelContext& context, const arguments::permute_copy_out& args);
+Error transpose_copy_out(KernelContext& context, const arguments::transpose_copy_int_out& args);
+Error clone_dim_order_out(KernelContext& context, const arguments::clone_dim_order_out& args);
+Error to_dim_order_copy_out(KernelContext& context, const arguments::to_dim_order_copy_out& args);
 
 }  // namespace berth::cpu

@@ -15,11 +15,11 @@ using testing::Array;
 
 void check(const Array& x, const std::vector<int64_t>& dims, const std::vector<uint8_t>& order) {
   std::vector<int32_t> sizes;
-  for (const int64_t d : dims) sizes.push_back(x.sizes()[static_cast<size_t>(d)]);
+  for (const int64_t d : dims) sizes.push_back(x.sizes()[d]);
   expect_same_as_portable("aten::permute_copy.out", {x, dims}, {Array(DType::kF32, sizes, {}, order)}, 0);
 }
 
-TEST(Permute, ShufflesOfChannels) {
+TEST(Permute, ChannelShuffles) {
   std::mt19937 random(1);
   const std::vector<uint8_t> last = {0, 3, 4, 1, 2};
   for (const int32_t c : {1, 7, 8, 15, 16, 17, 58, 116}) {
@@ -29,7 +29,7 @@ TEST(Permute, ShufflesOfChannels) {
     check(random_array(random, {3, 2, c}), {0, 2, 1}, {});
     check(random_array(random, {3, c, 2}), {0, 2, 1}, {});
     check(random_array(random, {2, c}), {1, 0}, {});
-    // Two elements side by side that are no streams: what follows them lies farther off.
+    // Two elements side by side that are not streams: what follows them lies farther off.
     check(random_array(random, {c, 3, 2}), {1, 2, 0}, {});
     check(random_array(random, {2, 3, c}), {1, 2, 0}, {});
   }
@@ -72,7 +72,7 @@ TEST(Permute, ImagesBetweenPlanesAndPixels) {
   }
 }
 
-TEST(Permute, TransposesToo) {
+TEST(Permute, Transposes) {
   std::mt19937 random(2);
   expect_same_as_portable("aten::transpose_copy.int_out", {random_array(random, {4, 2, 33}), 1, 2},
                           {testing::f32({4, 33, 2})}, 0);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/pool_last.h"
 #include "kernels/portable/pool_arguments.h"
 #include "kernels/portable/portable.h"
@@ -39,14 +39,15 @@ bool begin_pooling(KernelContext& context, const portable::Pooling& p, Error* er
 
 }  // namespace
 
-Error max_pool2d_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[6]->tensor();
-  Tensor& indices = args[7]->tensor();
+Error max_pool2d_out(KernelContext& context, const arguments::max_pool2d_with_indices_out& args) {
+  const Tensor& input = args.self;
+  Tensor& out = args.out;
+  Tensor& indices = args.indices;
   portable::Pooling p;
-  const portable::WindowLists lists = {args[1], args[2], args[3], args[4], args[5]->truth()};
-  if (!is_last_f32(input) || !is_last_f32(out) || indices.raw() != nullptr || indices.dtype() != DType::kI64 ||
-      indices.rank() != 4 || portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
+  const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
+  if (!is_channels_last_f32(input) || !is_channels_last_f32(out) || indices.raw() != nullptr ||
+      indices.dtype() != DType::kI64 || indices.rank() != 4 ||
+      portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
     return portable::max_pool2d_with_indices_out(context, args);
   }
   Error error = portable::resize_out(context, indices, portable::pooling_sizes(p).span());
@@ -54,32 +55,33 @@ Error max_pool2d_out(KernelContext& context, Span<EValue* const> args) {
   return run(context, last_pooling(p, LastPooling::kMax));
 }
 
-Error avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[7]->tensor();
+Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& args) {
+  const Tensor& input = args.self;
+  Tensor& out = args.out;
   portable::Pooling p;
-  const portable::WindowLists lists = {args[1], args[2], args[3], nullptr, args[4]->truth()};
-  const int64_t divisor = args[6]->is_none() ? 0 : args[6]->integer();
-  if (!is_last_f32(input) || !is_last_f32(out) || (!args[6]->is_none() && divisor == 0) ||
+  const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, std::nullopt, args.ceil_mode};
+  const int64_t divisor = args.divisor_override.value_or(0);
+  if (!is_channels_last_f32(input) || !is_channels_last_f32(out) ||
+      (args.divisor_override.has_value() && divisor == 0) ||
       portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
     return portable::avg_pool2d_out(context, args);
   }
   Error error = Error::kOk;
   if (!begin_pooling(context, p, &error)) return error;
   LastPooling last = last_pooling(p, LastPooling::kAverage);
-  last.count_include_pad = args[5]->truth();
+  last.count_include_pad = args.count_include_pad;
   last.divisor = divisor;
   return run(context, last);
 }
 
-Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error adaptive_avg_pool2d_out(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args) {
+  const Tensor& input = args.self;
+  Tensor& out = args.out;
   portable::Pooling p;
   portable::Integers sizes;
-  const bool fast = is_last_f32(input) && is_last_f32(out) &&
+  const bool fast = is_channels_last_f32(input) && is_channels_last_f32(out) &&
                     portable::read_planes(context, input, out, &p) == Error::kOk &&
-                    portable::read_integers(context, *args[1], &sizes) == Error::kOk && sizes.count == 2 &&
+                    portable::read_integers(context, args.output_size, &sizes) == Error::kOk && sizes.count == 2 &&
                     std::min(sizes[0], sizes[1]) >= 1 && std::max(sizes[0], sizes[1]) <= INT32_MAX;
   if (!fast) return portable::adaptive_avg_pool2d_out(context, args);
   p.axis[0].out = sizes[0];

@@ -75,7 +75,7 @@ TEST(PoolLast, RandomMaximaKeepNaN) {
   }
 }
 
-TEST(PoolLast, IndicesThatSomebodyReads) {
+TEST(PoolLast, IndicesThatAreRead) {
   Random random(7);
   const Array image = random.image(false);
   const Axes a = {{1, 1}, {1, 1}, {0, 0}, {1, 1}, false};
@@ -113,7 +113,7 @@ TEST(PoolLast, RandomAdaptiveAverages) {
   }
 }
 
-TEST(MeanLast, OverPixelsRowsAndAnythingElse) {
+TEST(MeanLast, OverPixelsRowsAndOtherDimensions) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   Random random(seed.value);

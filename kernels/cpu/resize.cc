@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/layout_last.h"
+#include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/resize_last.h"
 #include "kernels/portable/temp_bytes.h"
 #include "kernels/portable/upsample_places.h"
@@ -19,10 +19,13 @@ using Places = portable::Places<float>;
 constexpr int64_t kGrainElements = 1 << 15;
 
 // Whether this is ours; then the output has its sizes, or `*error` says why not.
-bool begin(KernelContext& context, const Tensor& input, const EValue& size, const EValue& factors, Tensor& out,
-           Upsampling* u, Error* error) {
-  if (!is_last_f32(input) || !is_last_f32(out)) return false;
-  if (portable::read_upsampling(context, input, size, factors, out, u) != Error::kOk) return false;
+template <typename Args>
+bool begin(KernelContext& context, const Args& args, Upsampling* u, Error* error) {
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
+  if (!is_channels_last_f32(input) || !is_channels_last_f32(out)) return false;
+  if (portable::read_upsampling(context, input, args.output_size, args.scale_factors, out, u) != Error::kOk)
+    return false;
   *error = portable::resize_out(context, out, portable::pooling_sizes(*u).span());
   if (*error == Error::kOk) *error = portable::check_memory(context, input, out);
   return true;
@@ -47,16 +50,16 @@ const float* input_row(const Upsampling& u, int64_t image, int64_t y) {
 size_t table_bytes(const Tensor& out, size_t entry) {
   if (out.rank() != 4) return 0;
   const int64_t width = out.dynamism() == ShapeDynamism::kStatic ? out.size(3) : out.capacity();
-  return static_cast<size_t>(width) * entry + portable::kTempPadding;
+  return width * entry + portable::kTempPadding;
 }
 
 }  // namespace
 
-Error upsample_nearest2d_out(KernelContext& context, Span<EValue* const> args) {
+Error upsample_nearest2d_out(KernelContext& context, const arguments::upsample_nearest2d_vec_out& args) {
   Upsampling u;
   Error error = Error::kOk;
-  Tensor& out = args[3]->tensor();
-  if (!begin(context, args[0]->tensor(), *args[1], *args[2], out, &u, &error)) {
+  Tensor& out = args.out;
+  if (!begin(context, args, &u, &error)) {
     return portable::upsample_nearest2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
@@ -64,7 +67,7 @@ Error upsample_nearest2d_out(KernelContext& context, Span<EValue* const> args) {
   auto* columns = static_cast<int64_t*>(context.allocate_temp(width * sizeof(int64_t)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
   for (size_t x = 0; x < width; ++x) columns[x] = nearest_element(u.axis[1], u.factor[1], static_cast<int64_t>(x));
-  const size_t pixel = static_cast<size_t>(u.channels) * sizeof(float);
+  const size_t pixel = u.channels * sizeof(float);
   for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
     const float* from = input_row(u, image, nearest_element(u.axis[0], u.factor[0], y));
     for (size_t x = 0; x < width; ++x, to += u.channels) std::memcpy(to, from + columns[x] * u.channels, pixel);
@@ -72,12 +75,12 @@ Error upsample_nearest2d_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error upsample_bilinear2d_out(KernelContext& context, Span<EValue* const> args) {
+Error upsample_bilinear2d_out(KernelContext& context, const arguments::upsample_bilinear2d_vec_out& args) {
   Upsampling u;
   Error error = Error::kOk;
-  Tensor& out = args[4]->tensor();
-  const bool align = args[2]->truth();
-  if (!begin(context, args[0]->tensor(), *args[1], *args[3], out, &u, &error)) {
+  Tensor& out = args.out;
+  const bool align = args.align_corners;
+  if (!begin(context, args, &u, &error)) {
     return portable::upsample_bilinear2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
@@ -95,14 +98,12 @@ Error upsample_bilinear2d_out(KernelContext& context, Span<EValue* const> args) 
   return Error::kOk;
 }
 
-size_t upsample_nearest2d_temp_bytes(Span<EValue* const> args, int threads) {
-  return std::max(portable::upsample_nearest2d_temp_bytes(args, threads),
-                  table_bytes(args[3]->tensor(), sizeof(int64_t)));
+size_t upsample_nearest2d_temp_bytes(const arguments::upsample_nearest2d_vec_out& args, int threads) {
+  return std::max(portable::upsample_nearest2d_temp_bytes(args, threads), table_bytes(args.out, sizeof(int64_t)));
 }
 
-size_t upsample_bilinear2d_temp_bytes(Span<EValue* const> args, int threads) {
-  return std::max(portable::upsample_bilinear2d_temp_bytes(args, threads),
-                  table_bytes(args[4]->tensor(), sizeof(Blend)));
+size_t upsample_bilinear2d_temp_bytes(const arguments::upsample_bilinear2d_vec_out& args, int threads) {
+  return std::max(portable::upsample_bilinear2d_temp_bytes(args, threads), table_bytes(args.out, sizeof(Blend)));
 }
 
 }  // namespace berth::cpu

@@ -1,5 +1,4 @@
-// Rows of f32 brought to mean 0 and variance 1, or to sums of exponentials of 1: the work behind norm.cc and
-// softmax.cc. An output row may be its input row.
+// Normalisation and softmax of rows of f32, for norm.cc and softmax.cc. An output row may be its input row.
 #pragma once
 
 #include <cstdint>

@@ -52,14 +52,14 @@ TEST(Shuffle, TwoImagesIntoOneOrTwo) {
   }
 }
 
-TEST(Shuffle, WhatIsNoMergeOfTwo) {
+TEST(Shuffle, OtherGroupsThanTwo) {
   check(6, {12}, 3);
   check(6, {5, 7});
   check(6, {6, 6}, 2, {0, 1, 2, 3});
   check(8, {0, 16});
 }
 
-TEST(Shuffle, RefusesSizesThatDoNotGoTogether) {
+TEST(Shuffle, RefusesInconsistentSizes) {
   const Array a = testing::f32({1, 3, 2, 2});
   const Array six = testing::f32({1, 6, 2, 2});
   const auto refused = [&](const Array& b, int64_t groups, std::vector<int64_t> sizes, const Array& out) {

@@ -22,9 +22,9 @@ std::set<std::string> flags_of_processor() {
   return flags;
 }
 
-TEST(InstructionSets, AreThoseThatTheProcessorHas) {
+TEST(SimdTargets, AreThoseOfTheProcessor) {
   const std::set<std::string> flags = flags_of_processor();
-  if (!HWY_ARCH_X86 || flags.empty()) GTEST_SKIP() << "nobody says what this processor has";
+  if (!HWY_ARCH_X86 || flags.empty()) GTEST_SKIP() << "it is unknown what this processor has";
 #if HWY_ARCH_X86
   const auto has = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) {
@@ -43,7 +43,7 @@ TEST(InstructionSets, AreThoseThatTheProcessorHas) {
 #endif
 }
 
-TEST(InstructionSets, AreLimitedAndGivenBack) {
+TEST(SimdTargets, CanBeLimitedAndRestored) {
   const int64_t found = hwy::SupportedTargets();
   hwy::SetSupportedTargetsForTest(HWY_SCALAR);
   EXPECT_FALSE(hwy::GetChosenTarget().IsInitialized());

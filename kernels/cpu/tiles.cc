@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cpu/depthwise.h"
-#include "kernels/cpu/stem.h"
+#include "kernels/cpu/first_conv.h"
 #include "kernels/cpu/tiles_transposed.h"
 
 namespace berth::cpu {
@@ -40,7 +40,7 @@ WeightLayout panel_layout(const TileJob& job, int64_t column_from, int64_t depth
 
 double work_of(const TileJob& job) {
   const double weight = static_cast<double>(job.out_channels()) * static_cast<double>(job.depth * job.taps());
-  return (static_cast<double>(job.places()) + kReading) * weight;
+  return (static_cast<double>(job.pixels()) + kReading) * weight;
 }
 
 class TileEngine final : public Engine {
@@ -49,12 +49,12 @@ class TileEngine final : public Engine {
       : job_(job),
         functions_(functions),
         layout_(layout),
-        zeros_(static_cast<size_t>(std::max(job.kernel[1] * job.depth, 2 * functions.lanes))) {
+        zeros_(std::max(job.kernel[1] * job.depth, 2 * functions.lanes)) {
     job_.zeros = zeros_.data();
     // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
     const int64_t strips = job.strips();
     const bool all_weights = layout.packed_numel() < job.batch * job.in[0] * job.in[1] * job.in_channels();
-    block_ = all_weights ? std::clamp<int64_t>(kPlaces * strips / job.places(), 1, strips) : strips;
+    block_ = all_weights ? std::clamp<int64_t>(kPlaces * strips / job.pixels(), 1, strips) : strips;
     job_.look_ahead = !all_weights;
   }
   const char* name() const override { return "tiles"; }
@@ -113,8 +113,8 @@ std::unique_ptr<EngineKind> kind_of(TileJob& job, int64_t column_from, int64_t d
   job.weight_tap[1] = job.depth * job.panel_columns;
   job.weight_tap[0] = job.kernel[1] * job.weight_tap[1];
   job.weight_panel = job.kernel[0] * job.weight_tap[0];
-  job.out_place = job.out_channels();
-  job.out_row = job.out[1] * job.out_place;
+  job.out_pixel = job.out_channels();
+  job.out_row = job.out[1] * job.out_pixel;
   job.out_image = job.out[0] * job.out_row;
   return std::make_unique<TileKind>(job, functions, panel_layout(job, column_from, depth_from));
 }
@@ -135,7 +135,7 @@ void set_finish(const Finish& finish, TileJob* job) {
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   if (spec.transposed != 0) return transposed_tile_kind(spec);
   if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
-  if (auto stem = stem_kind(spec, threads)) return stem;
+  if (auto first_conv = first_conv_kind(spec, threads)) return first_conv;
   if (!spec.channels_last()) return nullptr;
   TileJob job;
   job.batch = spec.batch;

@@ -1,7 +1,7 @@
-// Convolutions of our own, channels innermost: each thread takes some places of the result and some of its channels,
-// and holds a tile of both in registers while the taps of the window and the input's channels run by. Products of
-// matrices are windows of one tap. No patch matrix is made: the places of a tile lie side by side, mostly, so that what
-// they see through a tap does too; where they do not, each has a pointer to what it sees, or to zeros.
+// Berth's own channels-last convolutions: each thread computes some pixels of the result and some of its channels, and
+// keeps a tile of both in registers during the loops over the window's taps and the input's channels. Matrix products
+// are windows of one tap. There is no patch matrix: the pixels of a tile are usually contiguous, so that their inputs
+// for a tap are too; otherwise each has a pointer to its input, or to zeros.
 #pragma once
 
 #include <algorithm>
@@ -11,49 +11,50 @@
 
 namespace berth::cpu {
 
-/// What the places of a tile are to each other: rows of a matrix, side by side in one row of the result, or neither.
+/// How the pixels of a tile are arranged: rows of a matrix, contiguous in one row of the result, or neither.
 enum class TileShape { kPlain, kRow, kMixed };
 
-/// A convolution as tiles see it. Strides are in elements.
+/// A convolution. Strides are in elements.
 struct TileJob {
   int64_t batch = 1, groups = 1;
   int64_t depth = 1, columns = 1;  // channels in and out, of a group
   int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
-  bool apart = false;                     // whether there is something else between places of the result
+  bool strided_output = false;            // pixels of the result are not contiguous
   int64_t panels = 1, panel_columns = 0;  // of a group
-  // The places of the result are lines, each cut into strips of about the same height: so many strips are so high, the
-  // others one place less, or all are and the last one has what is left. A tile holds a strip.
+  // The result has `rows` rows of `row_pixels` pixels (or all pixels are one row), each divided into strips: the first
+  // `tall_strips` strips of a row have `strip_height` pixels, the others one fewer; or all have strip_height, and the
+  // last has the rest. A tile is a strip.
   TileShape shape = TileShape::kMixed;
-  int64_t line = 1, lines = 1, line_strips = 1;
-  int64_t strip_height = 1, high_strips = 1;
-  // From one to the next, in elements: taps of a window, down and across, and panels of the weight, of which each has
-  // rows of columns for its depth; images, rows and places of the result.
+  int64_t row_pixels = 1, rows = 1, strips_per_row = 1;
+  int64_t strip_height = 1, tall_strips = 1;
+  // Strides in elements: of the weight's taps, vertically and horizontally, and panels, each of which has a row of
+  // columns for each channel of its depth; of the result's images, rows and pixels.
   int64_t weight_tap[2] = {0, 0}, weight_panel = 0;
-  int64_t out_image = 0, out_row = 0, out_place = 0;
-  bool look_ahead = false;  // whether the next panel will be read after this one
+  int64_t out_image = 0, out_row = 0, out_pixel = 0;
+  bool look_ahead = false;  // the next panel is read after this one
   portable::Activation activation;
-  bool bounded = true;  // whether the activation is no more than two bounds
+  bool bounded = true;  // the activation only clamps to [low, high]
   float low = 0, high = 0;
   bool residual = false;
   const float* input = nullptr;
   const float* weight = nullptr;
   const float* bias = nullptr;
-  const float* zeros = nullptr;  // as many as a row of taps has elements, and two registers
+  const float* zeros = nullptr;  // as many as a row of taps has elements, plus two registers
   float* out_data = nullptr;
 
-  int64_t strips() const { return lines * line_strips; }
-  /// The first place, in its line, of one of the line's strips.
+  int64_t strips() const { return rows * strips_per_row; }
+  /// The first pixel of a strip, within its row.
   int64_t strip_begin(int64_t strip) const {
-    return std::min(line, strip * strip_height - std::max<int64_t>(0, strip - high_strips));
+    return std::min(row_pixels, strip * strip_height - std::max<int64_t>(0, strip - tall_strips));
   }
   int64_t taps() const { return kernel[0] * kernel[1]; }
-  int64_t places() const { return batch * out[0] * out[1]; }
+  int64_t pixels() const { return batch * out[0] * out[1]; }
   int64_t in_channels() const { return groups * depth; }
   int64_t out_channels() const { return groups * columns; }
-  /// Whether each place of the result sees the one place of the input that lies where it does.
+  /// Whether each pixel of the result depends only on the pixel of the input at the same position.
   bool is_plain() const {
-    return !apart && taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
+    return !strided_output && taps() == 1 && stride[0] == 1 && stride[1] == 1 && padding[0] == 0 && padding[1] == 0;
   }
 };
 
@@ -68,19 +69,19 @@ struct TileFunctions {
   void (*run)(const TileJob& job, int64_t panel, int64_t begin, int64_t end);
 };
 
-/// Those that are best on this processor.
+/// The best functions for this processor.
 TileFunctions tile_functions();
 
-/// Cuts the result into panels of columns and strips of places: what is about to be done soonest by these functions.
+/// Divides the result into panels of columns and strips of pixels, to minimise the estimated time of these functions.
 void cut_into_tiles(const TileFunctions& functions, TileJob* job);
-/// Cuts places alone; the columns are cut.
+/// Divides only the pixels into strips; the panels are set.
 void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job);
 
-/// What happens to the sums of `job`.
+/// Sets what happens to the sums of `job`: bias, residual, activation.
 void set_finish(const Finish& finish, TileJob* job);
 
-/// Null for what tiles do not take: transposed convolutions and other layouts than channels last. Those of groups of
-/// one channel in and out are depthwise.h's.
+/// Null for convolutions that tiles do not support: transposed, or not channels-last. Groups of one channel in and out
+/// are for depthwise.h.
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int threads);
 

@@ -40,7 +40,7 @@ void cut_columns(const TileFunctions& functions, int64_t vectors, TileJob* job) 
 double time_of(const TileFunctions& functions, const TileJob& job) {
   const auto vectors = static_cast<double>(job.panel_columns / functions.lanes);
   const auto strips = static_cast<double>(job.strips());
-  const double rows = static_cast<double>(job.places()) / strips;
+  const double rows = static_cast<double>(job.pixels()) / strips;
   // Rows of the weight that a strip takes; padding is left out where places lie side by side.
   double depth = static_cast<double>(job.taps() * job.depth);
   if (job.shape == TileShape::kRow) {
@@ -56,16 +56,16 @@ double time_of(const TileFunctions& functions, const TileJob& job) {
 
 void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job) {
   job->shape = shape;
-  job->lines = shape == TileShape::kRow ? job->batch * job->out[0] : 1;
-  job->line = job->places() / job->lines;
+  job->rows = shape == TileShape::kRow ? job->batch * job->out[0] : 1;
+  job->row_pixels = job->pixels() / job->rows;
   int64_t highest = functions.max_rows[job->panel_columns / functions.lanes];
   if (shape == TileShape::kMixed) highest = std::min(highest, functions.max_mixed);
-  job->line_strips = ceil_div(job->line, highest);
-  job->strip_height = ceil_div(job->line, job->line_strips);
-  job->high_strips = job->line - (job->strip_height - 1) * job->line_strips;
+  job->strips_per_row = ceil_div(job->row_pixels, highest);
+  job->strip_height = ceil_div(job->row_pixels, job->strips_per_row);
+  job->tall_strips = job->row_pixels - (job->strip_height - 1) * job->strips_per_row;
   if (job->strip_height <= functions.any_rows) return;
   job->strip_height = align_up<int64_t>(job->strip_height, 2);
-  job->high_strips = job->line_strips;
+  job->tall_strips = job->strips_per_row;
 }
 
 void cut_into_tiles(const TileFunctions& functions, TileJob* job) {
@@ -74,7 +74,7 @@ void cut_into_tiles(const TileFunctions& functions, TileJob* job) {
   for (int64_t vectors = functions.max_vectors; vectors > 0; --vectors) {
     cut_columns(functions, vectors, &tried);
     for (const TileShape shape : {TileShape::kRow, TileShape::kMixed}) {
-      if (shape == TileShape::kMixed && job->apart) continue;
+      if (shape == TileShape::kMixed && job->strided_output) continue;
       cut_into_strips(functions, job->is_plain() ? TileShape::kPlain : shape, &tried);
       const double time = time_of(functions, tried);
       // Wider panels read less of the input: something else must be clearly better.

@@ -28,7 +28,7 @@ struct Columns {
 HWY_INLINE FloatVector load_part(const float* from, int64_t count) {
   const FloatTag d;
 #if BERTH_HAS_MASKS
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
 #else
   HWY_ALIGN float whole[kLanes] = {};
   for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
@@ -39,7 +39,7 @@ HWY_INLINE FloatVector load_part(const float* from, int64_t count) {
 HWY_INLINE void store_part(FloatVector x, float* to, int64_t count) {
   const FloatTag d;
 #if BERTH_HAS_MASKS
-  hn::BlendedStore(x, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+  hn::BlendedStore(x, hn::FirstN(d, count), d, to);
 #else
   HWY_ALIGN float whole[kLanes];
   hn::Store(x, d, whole);
@@ -96,7 +96,7 @@ HWY_INLINE FloatVector gelu_tanh(FloatVector x) {
   return hn::Mul(x, sigmoid(hn::Mul(hn::Set(d, 1.59576912f), inner)));
 }
 
-/// What is no number stays so.
+/// NaN stays NaN.
 HWY_INLINE FloatVector within(FloatVector low, FloatVector high, FloatVector x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
   // These give their second argument then.

@@ -122,7 +122,7 @@ template <typename F>
 HWY_INLINE void change_rows(const TileJob& job, const Panel& panel, float* out, int64_t rows, F f) {
   const FloatTag d;
   const int64_t count = panel.columns.count;
-  for (int64_t i = 0; i < rows; ++i, out += job.out_place) {
+  for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) {
     int64_t c = 0;
     for (; c + kLanes <= count; c += kLanes) hn::StoreU(f(hn::LoadU(d, out + c)), d, out + c);
     if (c < count) store_part(f(load_part(out + c, count - c)), out + c, count - c);
@@ -138,7 +138,7 @@ HWY_NOINLINE void activate_rows(const TileJob& job, const Panel& panel, float* o
     case Kind::kSilu: return change_rows(job, panel, out, rows, [](FloatVector x) { return hn::Mul(x, sigmoid(x)); });
     case Kind::kTanh:
     case Kind::kElu: {
-      for (int64_t i = 0; i < rows; ++i, out += job.out_place) {
+      for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) {
         portable::activate(job.activation, out, panel.columns.count);
       }
       return;
@@ -151,7 +151,7 @@ template <int kRows, int kVectors>
 HWY_INLINE void end_tile(const TileJob& job, const Panel& panel, const Place& place,
                          const FloatVector (&sum)[kRows][kVectors]) {
   const FloatTag d;
-  const int64_t step = job.out_place;
+  const int64_t step = job.out_pixel;
   float* const out =
       job.out_data + place.image * job.out_image + place.y * job.out_row + place.x * step + panel.columns.first;
   const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
@@ -378,14 +378,14 @@ const float* ahead_of(const TileJob& job, const Panel& panel, int vectors, int64
 
 template <int kVectors>
 void run_strips(const TileJob& job, Panel panel, int64_t begin, int64_t end) {
-  const int64_t line = begin / job.line_strips;
-  int64_t strip = begin % job.line_strips;
+  const int64_t line = begin / job.strips_per_row;
+  int64_t strip = begin % job.strips_per_row;
   Place place = {line / job.out[0], line % job.out[0], 0};
   for (; begin < end; ++begin) {
     panel.ahead = ahead_of(job, panel, kVectors, begin);
     place.x = job.strip_begin(strip);
     run_rows<kVectors>(job, panel, place, job.strip_begin(strip + 1) - place.x);
-    if (++strip < job.line_strips) continue;
+    if (++strip < job.strips_per_row) continue;
     strip = 0;
     if (++place.y < job.out[0]) continue;
     place.y = 0;

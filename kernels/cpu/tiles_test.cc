@@ -14,18 +14,18 @@
 namespace berth::cpu {
 namespace {
 
-// Fewer input channels may be for another engine (stem.h).
+// Fewer input channels may be for another engine (first_conv.h).
 constexpr int64_t kLeastDepth = 5;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<float> numbers(std::mt19937& random, int64_t count) {
-  std::vector<float> result(static_cast<size_t>(count));
+  std::vector<float> result(count);
   std::uniform_real_distribution<float> real(-1, 1);
   for (float& x : result) x = real(random);
   return result;
 }
 
-float at(const std::vector<float>& x, int64_t i) { return x[static_cast<size_t>(i)]; }
+float at(const std::vector<float>& x, int64_t i) { return x[i]; }
 
 // A convolution with all that it reads and what it gives.
 struct Case {
@@ -99,7 +99,7 @@ void expect(Case& c) {
 void check(const Case& c, std::unique_ptr<EngineKind> kind) {
   ASSERT_NE(kind, nullptr);
   const auto engine = kind->make();
-  std::vector<float> packed(static_cast<size_t>(engine->weight().packed_numel()));
+  std::vector<float> packed(engine->weight().packed_numel());
   pack(engine->weight(), c.weight.data(), packed.data());
   std::vector<float> out = c.residual;
   out.resize(out.size() + 64, 77.0f);
@@ -127,7 +127,7 @@ void check_everywhere(const ConvSpec& spec, unsigned seed) {
 }
 
 // Rows of products: 1 to 60 give strips of every height of every width of panel.
-TEST(TilesOfEveryHeightAndWidth, ArePlainProducts) {
+TEST(Tiles, ProductsOfEveryHeightAndWidth) {
   for (int64_t rows = 1; rows <= 60; ++rows) {
     for (int64_t columns = 1; columns <= 70; columns += rows % 3 + 1) {
       SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(columns) + " columns");
@@ -143,7 +143,7 @@ TEST(TilesOfEveryHeightAndWidth, ArePlainProducts) {
   }
 }
 
-TEST(TilesOfEveryHeightAndWidth, SeeThroughWindows) {
+TEST(Tiles, WindowsOfEveryHeightAndWidth) {
   for (int64_t width = 1; width <= 60; ++width) {
     for (const int64_t columns : {5, 16, 17, 24, 32, 40, 64, 65}) {
       for (const int64_t padding : {0, 1}) {
@@ -164,7 +164,7 @@ TEST(TilesOfEveryHeightAndWidth, SeeThroughWindows) {
   }
 }
 
-TEST(Windows, OfAllKindsAreSums) {
+TEST(Tiles, WindowsOfAllKindsAreSums) {
   for (unsigned seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -191,8 +191,8 @@ TEST(Windows, OfAllKindsAreSums) {
   }
 }
 
-// An infinity makes sums infinite, or no numbers, that see it, and no others; bounds let through what is no number.
-TEST(Windows, ThatDoNotSeeAnInfinityAreFinite) {
+// An infinity makes the sums that include it infinite or NaN, and no others; bounds let NaN through.
+TEST(Tiles, WindowsThatDoNotSeeAnInfinityAreFinite) {
   for (const int64_t width : {5, 14, 30}) {
     for (const float special : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
       ConvSpec spec;
@@ -205,8 +205,8 @@ TEST(Windows, ThatDoNotSeeAnInfinityAreFinite) {
       spec.padding[0] = spec.padding[1] = 1;
       Case c = case_of(spec, 3);
       // The last place of a row and the first of the next.
-      c.input[static_cast<size_t>((width * 2 + width - 1) * kLeastDepth)] = special;
-      c.input[static_cast<size_t>(width * 3 * kLeastDepth)] = special;
+      c.input[(width * 2 + width - 1) * kLeastDepth] = special;
+      c.input[width * 3 * kLeastDepth] = special;
       expect(c);
       for_each_simd_target([&](const char* target) {
         SCOPED_TRACE(target);
@@ -216,7 +216,7 @@ TEST(Windows, ThatDoNotSeeAnInfinityAreFinite) {
   }
 }
 
-TEST(Bounds, LetThroughWhatIsNoNumber) {
+TEST(Tiles, BoundsKeepNaN) {
   ConvSpec spec;
   spec.in_channels = kLeastDepth;
   spec.out_channels = 3;
@@ -235,7 +235,7 @@ TEST(Bounds, LetThroughWhatIsNoNumber) {
     for_each_simd_target([&](const char* target) {
       SCOPED_TRACE(target);
       const auto engine = tile_kind(c.spec, 1)->make();
-      std::vector<float> packed(static_cast<size_t>(engine->weight().packed_numel())), out(9);
+      std::vector<float> packed(engine->weight().packed_numel()), out(9);
       pack(engine->weight(), c.weight.data(), packed.data());
       KernelContext context({}, nullptr);
       ASSERT_EQ(engine->run(context, {c.input.data(), nullptr, out.data()}, packed.data()), Error::kOk);

@@ -43,7 +43,7 @@ TileJob whole_job(const ConvSpec& s) {
   job.groups = s.groups;
   job.depth = s.in_channels / s.groups;
   job.columns = s.out_channels / s.groups;
-  job.apart = true;
+  job.strided_output = true;
   for (int i = 0; i < 2; ++i) job.in[i] = s.in[i];
   set_finish(s.finish, &job);
   return job;
@@ -91,7 +91,7 @@ std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
     job.weight_tap[1] *= tap;
     job.weight_panel = job.depth * job.panel_columns;
     part.weight *= tap;
-    job.out_place = s.stride[1] * s.out_channels;
+    job.out_pixel = s.stride[1] * s.out_channels;
     job.out_row = s.stride[0] * s.out[1] * s.out_channels;
     job.out_image = s.out[0] * s.out[1] * s.out_channels;
   }
@@ -126,8 +126,8 @@ class TransposedEngine final : public Engine {
         functions_(functions),
         layout_(layout),
         work_(work),
-        zeros_(static_cast<size_t>(std::max(parts[0].job.depth, 2 * functions.lanes))) {
-    for (const Part& part : parts) lines_ = std::max(lines_, part.job.lines);
+        zeros_(std::max(parts[0].job.depth, 2 * functions.lanes)) {
+    for (const Part& part : parts) lines_ = std::max(lines_, part.job.rows);
   }
   const char* name() const override { return "tiles"; }
   const WeightLayout& weight() const override { return layout_; }
@@ -152,8 +152,9 @@ class TransposedEngine final : public Engine {
   int64_t panels() const { return parts_[0].job.groups * parts_[0].job.panels; }
   int64_t line_items() const { return static_cast<int64_t>(parts_.size()) * panels(); }
   void run_item(int64_t line, int64_t item) const {
-    const TileJob& job = parts_[static_cast<size_t>(item / panels())].job;
-    if (line < job.lines) functions_.run(job, item % panels(), line * job.line_strips, (line + 1) * job.line_strips);
+    const TileJob& job = parts_[item / panels()].job;
+    if (line < job.rows)
+      functions_.run(job, item % panels(), line * job.strips_per_row, (line + 1) * job.strips_per_row);
   }
 
   std::vector<Part> parts_;

@@ -23,7 +23,7 @@ struct Random {
   std::mt19937 engine;
   int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
   std::vector<float> numbers(int64_t count) {
-    std::vector<float> result(static_cast<size_t>(count));
+    std::vector<float> result(count);
     std::uniform_real_distribution<float> real(-1, 1);
     for (float& x : result) x = real(engine);
     return result;
@@ -76,7 +76,7 @@ std::vector<double> sums(const ConvSpec& s, const std::vector<float>& input, con
           const int64_t ox = place % s.in[1] * s.stride[1] + i % s.kernel[1] * s.dilation[1] - s.padding[1];
           if (oy < 0 || oy >= s.out[0] || ox < 0 || ox >= s.out[1]) continue;
           const int64_t to = ((n * s.out[0] + oy) * s.out[1] + ox) * s.out_channels + column;
-          out[static_cast<size_t>(to)] += static_cast<double>(*x) * static_cast<double>(*w);
+          out[to] += static_cast<double>(*x) * static_cast<double>(*w);
         }
       }
     }
@@ -84,7 +84,7 @@ std::vector<double> sums(const ConvSpec& s, const std::vector<float>& input, con
   return out;
 }
 
-TEST(TransposedTiles, AddWhatEachPlaceReaches) {
+TEST(TilesTransposed, AddWhatEachInputReaches) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     Random random{std::mt19937(seed)};
@@ -101,7 +101,7 @@ TEST(TransposedTiles, AddWhatEachPlaceReaches) {
       ASSERT_NE(kind, nullptr);
       const auto engine = kind->make();
       ASSERT_EQ(engine->weight().numel(), static_cast<int64_t>(weight.size()));
-      std::vector<float> packed(static_cast<size_t>(engine->weight().packed_numel()));
+      std::vector<float> packed(engine->weight().packed_numel());
       pack(engine->weight(), weight.data(), packed.data());
       std::vector<float> out = residual;
       out.resize(out.size() + 64, 77.0f);
@@ -116,7 +116,7 @@ TEST(TransposedTiles, AddWhatEachPlaceReaches) {
 }
 
 // A window of 2 at steps of 2: four plain products, the taps of each place its own. By hand.
-TEST(TransposedTiles, OfTwoByTwoAtStepsOfTwoAreFourProducts) {
+TEST(TilesTransposed, TwoByTwoAtStrideTwoIsFourProducts) {
   ConvSpec s;
   s.transposed = 1;
   s.in[1] = 2;
@@ -127,14 +127,14 @@ TEST(TransposedTiles, OfTwoByTwoAtStepsOfTwoAreFourProducts) {
   set_strides(1, 1, s.out, s.out_stride);
   const float input[] = {10, 100}, weight[] = {1, 2, 3, 4};
   const auto engine = transposed_tile_kind(s)->make();
-  std::vector<float> packed(static_cast<size_t>(engine->weight().packed_numel())), out(8);
+  std::vector<float> packed(engine->weight().packed_numel()), out(8);
   pack(engine->weight(), weight, packed.data());
   KernelContext context({}, nullptr);
   ASSERT_EQ(engine->run(context, {input, nullptr, out.data()}, packed.data()), Error::kOk);
   EXPECT_EQ(out, (std::vector<float>{10, 20, 100, 200, 30, 40, 300, 400}));
 }
 
-TEST(TransposedTiles, RefuseWhatTheyDoNotTake) {
+TEST(TilesTransposed, RefuseUnsupportedConvolutions) {
   ConvSpec s;
   EXPECT_EQ(transposed_tile_kind(s), nullptr);
   s.transposed = 1;

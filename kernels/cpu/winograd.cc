@@ -6,7 +6,7 @@
 
 #include "base/mapped_file.h"
 #include "base/math.h"
-#include "kernels/cpu/large_floats.h"
+#include "kernels/cpu/huge_page_buffer.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -65,11 +65,7 @@ Shares shares_of(const WinogradJob& job, int threads) {
 class WinogradEngine final : public Engine {
  public:
   WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots)
-      : job_(job),
-        functions_(functions),
-        slots_(slots),
-        layout_(panel_layout(job)),
-        zeros_(static_cast<size_t>(job.depth_row)) {
+      : job_(job), functions_(functions), slots_(slots), layout_(panel_layout(job)), zeros_(job.depth_row) {
     job_.zeros = zeros_.data();
   }
   const char* name() const override { return "winograd"; }
@@ -77,7 +73,7 @@ class WinogradEngine final : public Engine {
 
   Error take_weight(const float* weight, ThreadPool* pool) override {
     const int64_t floats = job_.panels * job_.depth * job_.panel_columns;
-    if (!transformed_.allocate(static_cast<size_t>(functions_.positions * floats))) {
+    if (!transformed_.allocate(functions_.positions * floats)) {
       return Error::kMemoryAllocationFailed;
     }
     job_.weight = weight;
@@ -87,14 +83,13 @@ class WinogradEngine final : public Engine {
       functions_.transform_weight(job_, begin, end, transformed_.data());
     });
     // It is read again for results that are not finite, only.
-    MappedFile::release_memory(
-        {reinterpret_cast<const uint8_t*>(weight), static_cast<size_t>(layout_.packed_numel()) * sizeof(float)});
+    MappedFile::release_memory({reinterpret_cast<const uint8_t*>(weight), layout_.packed_numel() * sizeof(float)});
     return Error::kOk;
   }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     const auto floats = static_cast<size_t>(functions_.scratch_floats(job_));
-    auto* scratch = static_cast<float*>(context.allocate_temp(static_cast<size_t>(slots_) * floats * sizeof(float)));
+    auto* scratch = static_cast<float*>(context.allocate_temp(slots_ * floats * sizeof(float)));
     if (scratch == nullptr) return Error::kMemoryAllocationFailed;
     job_.input = operands.input;
     job_.weight = weight;
@@ -108,7 +103,7 @@ class WinogradEngine final : public Engine {
                      group * job_.panels / shares.groups, (group + 1) * job_.panels / shares.groups, own);
     };
     portable::for_each_item(context, slots_, shares.blocks * shares.groups, run_item,
-                            [&](int64_t slot) { return scratch + static_cast<size_t>(slot) * floats; });
+                            [&](int64_t slot) { return scratch + slot * floats; });
     return Error::kOk;
   }
 
@@ -118,7 +113,7 @@ class WinogradEngine final : public Engine {
   int slots_;
   WeightLayout layout_;
   std::vector<float> zeros_;
-  LargeFloats transformed_;
+  HugePageBuffer transformed_;
 };
 
 class WinogradKind final : public EngineKind {
@@ -126,7 +121,7 @@ class WinogradKind final : public EngineKind {
   WinogradKind(const WinogradJob& job, const WinogradFunctions& functions, int slots)
       : job_(job), functions_(functions), slots_(slots) {}
   size_t temp_bytes() const override {
-    return static_cast<size_t>(slots_ * functions_.scratch_floats(job_)) * sizeof(float) + portable::kTempPadding;
+    return (slots_ * functions_.scratch_floats(job_)) * sizeof(float) + portable::kTempPadding;
   }
   std::unique_ptr<Engine> make() const override { return std::make_unique<WinogradEngine>(job_, functions_, slots_); }
 

@@ -46,7 +46,7 @@ class Random {
   Array tensor(const std::vector<int32_t>& sizes, bool last, double size = 1) {
     int64_t count = 1;
     for (const int32_t s : sizes) count *= s;
-    std::vector<double> values(static_cast<size_t>(count));
+    std::vector<double> values(count);
     std::normal_distribution<float> normal;
     for (double& x : values) x = size * static_cast<double>(normal(engine_));
     return Array(DType::kF32, sizes, values, last ? std::vector<uint8_t>{0, 2, 3, 1} : std::vector<uint8_t>{});
@@ -105,8 +105,7 @@ Array portable_result(const Case& c, const Numbers& n) {
 Array winograd_result(const Case& c, const Numbers& n, int threads, bool in_place) {
   Array out = result_of(c);
   if (in_place) out.set(n.residual.values());
-  Prepared call({conv_out, conv_temp_bytes, conv_prepare, conv_release},
-                args_of(c, n, in_place ? out : n.residual, out), threads);
+  Prepared call(testing::kConv, args_of(c, n, in_place ? out : n.residual, out), threads);
   EXPECT_EQ(call.error(), Error::kOk) << call.message();
   EXPECT_STREQ(conv_engine(call.state()), "winograd");
   EXPECT_EQ(call.run(), Error::kOk) << call.message();
@@ -143,7 +142,7 @@ void with_each(F&& f) {
   set_preferred_engine(Prefer::kFaster);
 }
 
-TEST(FewerMultiplications, GiveThePortableResult) {
+TEST(Winograd, MatchesThePortableKernel) {
   with_each([] {
     for (unsigned seed = 0; seed < 60; ++seed) {
       SCOPED_TRACE(seed);
@@ -158,7 +157,7 @@ TEST(FewerMultiplications, GiveThePortableResult) {
 }
 
 // As many blocks as make every thread take some, and panels of columns that they share.
-TEST(FewerMultiplications, OnThreadsAreThoseOnOne) {
+TEST(Winograd, ResultsDoNotDependOnTheNumberOfThreads) {
   for (const Prefer prefer : kBoth) {
     set_preferred_engine(prefer);
     Random random(1);
@@ -173,7 +172,7 @@ TEST(FewerMultiplications, OnThreadsAreThoseOnOne) {
   set_preferred_engine(Prefer::kFaster);
 }
 
-TEST(WhatIsNotFinite, StaysWhereTheDirectSumHasIt) {
+TEST(Winograd, InfinitiesAndNaNStayWhereTheDirectSumHasThem) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   with_each([] {
     for (unsigned seed = 0; seed < 6; ++seed) {
@@ -183,7 +182,7 @@ TEST(WhatIsNotFinite, StaysWhereTheDirectSumHasIt) {
           1, 5 + static_cast<int32_t>(seed), 20, {11, 9}, {1, 1}, true, seed % 2 == 0, seed % 2 == 0 ? "none" : "relu"};
       const Numbers n = random.numbers(c);
       std::vector<double> input = n.input.values();
-      const auto some = [&] { return static_cast<size_t>(random.whole(0, static_cast<int32_t>(input.size()) - 1)); };
+      const auto some = [&] { return random.whole(0, static_cast<int32_t>(input.size()) - 1); };
       input[some()] = kInfinity;
       if (seed % 3 == 1) input[some()] = std::nan("");
       if (seed % 3 == 2) input[some()] = -kInfinity;
@@ -191,7 +190,7 @@ TEST(WhatIsNotFinite, StaysWhereTheDirectSumHasIt) {
       expect_same(winograd_result(c, n, 1, false), portable_result(c, n));
       // An infinite weight is in all results of its column.
       std::vector<double> weight = n.weight.values();
-      weight[static_cast<size_t>(random.whole(0, static_cast<int32_t>(weight.size()) - 1))] = -kInfinity;
+      weight[random.whole(0, static_cast<int32_t>(weight.size()) - 1)] = -kInfinity;
       n.weight.set(weight);
       expect_same(winograd_result(c, n, 1, false), portable_result(c, n));
       if (::testing::Test::HasFatalFailure()) return;
@@ -200,7 +199,7 @@ TEST(WhatIsNotFinite, StaysWhereTheDirectSumHasIt) {
 }
 
 // The transformed input is up to 16 times as large as the input.
-TEST(LargeNumbers, DoNotOverflowEarlierThanInTheDirectSum) {
+TEST(Winograd, LargeNumbersDoNotOverflowEarlierThanTheDirectSum) {
   with_each([] {
     const Case c = {1, 3, 4, {8, 8}, {1, 1}, false, false, "none"};
     Random random(5);
@@ -233,8 +232,7 @@ std::vector<double> direct_sums(const Case& c, const Numbers& n) {
       const int y = i % 144 / 12 + t / 3 - 1, z = i % 12 + t % 3 - 1;
       if (y < 0 || y > 11 || z < 0 || z > 11) continue;
       for (int k = 0; k < c.depth; ++k) {
-        sum += static_cast<Sum>(x[static_cast<size_t>(k * 144 + y * 12 + z)]) *
-               static_cast<Sum>(w[static_cast<size_t>((i / 144 * c.depth + k) * 9 + t)]);
+        sum += static_cast<Sum>(x[k * 144 + y * 12 + z]) * static_cast<Sum>(w[(i / 144 * c.depth + k) * 9 + t]);
       }
     }
     result.push_back(static_cast<double>(sum));
@@ -243,7 +241,7 @@ std::vector<double> direct_sums(const Case& c, const Numbers& n) {
 }
 
 // Tiles of 2x2 are more exact than one long sum, those of 4x4 nearly as exact.
-TEST(Rounding, IsNearThatOfTheDirectSum) {
+TEST(Winograd, RoundingIsNearThatOfTheDirectSum) {
   const Case c = {1, 128, 32, {12, 12}, {1, 1}, false, false, "none"};
   Random random(11);
   const Numbers n = random.numbers(c);
@@ -273,7 +271,7 @@ ConvSpec spec_of(int64_t depth, int64_t columns, int64_t size) {
   return s;
 }
 
-TEST(Scratch, IsAllUsed) {
+TEST(Winograd, ScratchIsAllUsed) {
   const int64_t depths[] = {3, 16, 64, 256, 1024};
   for (const int64_t depth : depths) {
     for (const WinogradTile tile : {WinogradTile::k2, WinogradTile::k4}) {
@@ -282,9 +280,9 @@ TEST(Scratch, IsAllUsed) {
         const auto kind = winograd_kind(spec, threads, tile);
         ASSERT_NE(kind, nullptr);
         const auto engine = kind->make();
-        const std::vector<float> weight(static_cast<size_t>(engine->weight().packed_numel()));
+        const std::vector<float> weight(engine->weight().packed_numel());
         ASSERT_EQ(engine->take_weight(weight.data(), nullptr), Error::kOk);
-        std::vector<float> input(static_cast<size_t>(depth * 28 * 28)), out(96 * 28 * 28);
+        std::vector<float> input(depth * 28 * 28), out(96 * 28 * 28);
         std::vector<uint8_t> temp(kind->temp_bytes());
         testing::TestPool pool(threads);
         KernelContext enough({temp.data(), temp.size()}, &pool);
@@ -299,7 +297,7 @@ TEST(Scratch, IsAllUsed) {
 }
 
 // A thread's scratch stays in its second-level cache, whatever the convolution.
-TEST(Scratch, OfWhatIsChosenIsAMegabyteAThread) {
+TEST(Winograd, ChosenScratchIsAMegabyteAThread) {
   int chosen = 0;
   for (int64_t depth = 1; depth <= 4096; depth *= 2) {
     for (int64_t columns = 1; columns <= 2048; columns *= 4) {
@@ -316,7 +314,7 @@ TEST(Scratch, OfWhatIsChosenIsAMegabyteAThread) {
   EXPECT_GT(chosen, 100);
 }
 
-TEST(TheChoice, IsWhereManyPlacesShareAWeight) {
+TEST(Winograd, IsChosenWhereManyPixelsShareAWeight) {
   const auto chosen = [](int64_t depth, int64_t columns, int64_t size) {
     return worthwhile_winograd_kind(spec_of(depth, columns, size), 2) != nullptr;
   };
@@ -327,7 +325,7 @@ TEST(TheChoice, IsWhereManyPlacesShareAWeight) {
   EXPECT_FALSE(chosen(64, 256, 13));
 }
 
-TEST(OtherConvolutions, AreNotTaken) {
+TEST(Winograd, OtherConvolutionsAreNotTaken) {
   const ConvSpec spec = spec_of(64, 64, 56);
   EXPECT_NE(winograd_kind(spec, 1, WinogradTile::k2), nullptr);
   ConvSpec other = spec;

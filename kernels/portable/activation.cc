@@ -95,42 +95,44 @@ Error run_clamp(KernelContext& context, const Tensor& self, const EValue& low, c
 
 }  // namespace
 
-Error clamp_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_limit(context, *args[1], *args[2]));
-  return run_clamp(context, args[0]->tensor(), *args[1], *args[2], args[3]->tensor());
+Error clamp_out(KernelContext& context, const arguments::clamp_out& args) {
+  BERTH_RETURN_IF_ERROR(require_limit(context, !args.min.is_none() || !args.max.is_none()));
+  return run_clamp(context, args.self, args.min, args.max, args.out);
 }
 
-Error hardtanh_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error hardtanh_out(KernelContext& context, const arguments::hardtanh_out& args) {
+  const Tensor& self = args.self;
   if (self.dtype() == DType::kBool) return unsupported_dtype(context);
-  return run_clamp(context, self, *args[1], *args[2], args[3]->tensor());
+  return run_clamp(context, self, args.min_val, args.max_val, args.out);
 }
 
-Error elu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
+Error elu_out(KernelContext& context, const arguments::elu_out& args) {
+  BERTH_RETURN_IF_ERROR(require_floating(context, args.self));
   Scalars scalars;
-  for (int i = 0; i < 3; ++i) scalars.real[i] = args[static_cast<size_t>(i) + 1]->scalar_to<double>();
-  return run_unary(context, args, unary_float_loops<Elu>(), scalars);
+  scalars.real[0] = args.alpha.scalar_to<double>();
+  scalars.real[1] = args.scale.scalar_to<double>();
+  scalars.real[2] = args.input_scale.scalar_to<double>();
+  return run_unary(context, args.self, args.out, unary_float_loops<Elu>(), scalars);
 }
 
-Error leaky_relu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
+Error leaky_relu_out(KernelContext& context, const arguments::leaky_relu_out& args) {
+  BERTH_RETURN_IF_ERROR(require_floating(context, args.self));
   Scalars scalars;
-  scalars.real[0] = args[1]->scalar_to<double>();
-  return run_unary(context, args, unary_float_loops<LeakyRelu>(), scalars);
+  scalars.real[0] = args.negative_slope.scalar_to<double>();
+  return run_unary(context, args.self, args.out, unary_float_loops<LeakyRelu>(), scalars);
 }
 
-Error gelu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(require_floating(context, args[0]->tensor()));
+Error gelu_out(KernelContext& context, const arguments::gelu_out& args) {
+  BERTH_RETURN_IF_ERROR(require_floating(context, args.self));
   bool is_tanh = false;
-  BERTH_RETURN_IF_ERROR(read_approximate(context, *args[1], &is_tanh));
-  return run_unary(context, args, is_tanh ? unary_float_loops<GeluTanh>() : unary_float_loops<Gelu>());
+  BERTH_RETURN_IF_ERROR(read_approximate(context, args.approximate, &is_tanh));
+  return run_unary(context, args.self, args.out, is_tanh ? unary_float_loops<GeluTanh>() : unary_float_loops<Gelu>());
 }
 
-Error logit_out(KernelContext& context, Span<EValue* const> args) {
+Error logit_out(KernelContext& context, const arguments::logit_out& args) {
   Scalars scalars;
-  scalars.real[0] = args[1]->is_none() ? -1 : args[1]->scalar_to<double>();
-  return run_unary_floating(context, args, unary_float_loops<Logit>(), scalars);
+  scalars.real[0] = args.eps.value_or(-1);
+  return run_unary_floating(context, args.self, args.out, unary_float_loops<Logit>(), scalars);
 }
 
 }  // namespace berth::portable

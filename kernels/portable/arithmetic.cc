@@ -1,4 +1,6 @@
 // add, sub, rsub, mul, true division, maximum, minimum, atan2.
+#include "kernels/portable/arithmetic.h"
+
 #include <cmath>
 
 #include "kernels/portable/complex_arithmetic.h"
@@ -74,91 +76,101 @@ struct Atan2 : NoScalars {
 };
 
 // self + sign * alpha * other, in the other order where `reversed`.
-Error add_scalar(KernelContext& context, Span<EValue* const> args, int sign, bool reversed) {
-  const Tensor& self = args[0]->tensor();
-  const DType common = promote_scalar(self.dtype(), *args[1]);
+template <typename Args>
+Error add_scalar(KernelContext& context, const Args& args, int sign, bool reversed) {
+  const Tensor& self = args.self;
+  const DType common = promote_scalar(self.dtype(), args.other);
   Scalars scalars;
-  BERTH_RETURN_IF_ERROR(read_alpha(context, *args[2], sign, common, &scalars));
-  return run_binary_scalar(context, self, *args[1], args[3]->tensor(), common, binary_loops<AddScaled>(), reversed,
-                           scalars);
+  BERTH_RETURN_IF_ERROR(read_alpha(context, args.alpha, sign, common, &scalars));
+  return run_binary_scalar(context, self, args.other, args.out, common, binary_loops<AddScaled>(), reversed, scalars);
 }
 
-Error sub_scalar(KernelContext& context, Span<EValue* const> args, bool reversed) {
-  const bool any_bool = args[0]->tensor().dtype() == DType::kBool || args[1]->is_bool();
+template <typename Args>
+Error sub_scalar(KernelContext& context, const Args& args, bool reversed) {
+  const bool any_bool = args.self.dtype() == DType::kBool || args.other.is_bool();
   BERTH_RETURN_IF_ERROR(refuse_bool(context, any_bool));
   return add_scalar(context, args, -1, reversed);
 }
 
 }  // namespace
 
-Error add_out(KernelContext& context, Span<EValue* const> args) {
-  if (is_complex(args[0]->tensor().dtype())) return complex_add(context, args, 1);
-  const Tensor& a = args[0]->tensor();
-  const Tensor& b = args[1]->tensor();
-  Tensor& out = args[3]->tensor();
-  const DType common = promoted(args);
+Error add_out(KernelContext& context, const arguments::add_out& args) {
+  const Tensor& a = args.self;
+  const Tensor& b = args.other;
+  Tensor& out = args.out;
+  if (is_complex(a.dtype())) return complex_add(context, a, b, args.alpha.scalar_to<double>(), out);
+  const DType common = promoted(a, b);
   Scalars scalars;
-  if (const Error error = read_alpha(context, *args[2], 1, common, &scalars); error != Error::kOk) return error;
-  if (is_one(*args[2])) return run_binary(context, a, b, out, common, binary_loops<Add>());
+  if (const Error error = read_alpha(context, args.alpha, 1, common, &scalars); error != Error::kOk) return error;
+  if (is_one(args.alpha)) return run_binary(context, a, b, out, common, binary_loops<Add>());
   return run_binary(context, a, b, out, common, binary_loops<AddScaled>(), scalars);
 }
 
-Error add_Scalar_out(KernelContext& context, Span<EValue* const> args) { return add_scalar(context, args, 1, false); }
+Error add_Scalar_out(KernelContext& context, const arguments::add_Scalar_out& args) {
+  return add_scalar(context, args, 1, false);
+}
 
-Error sub_out(KernelContext& context, Span<EValue* const> args) {
-  if (is_complex(args[0]->tensor().dtype())) return complex_add(context, args, -1);
-  const Tensor& a = args[0]->tensor();
-  const Tensor& b = args[1]->tensor();
-  Tensor& out = args[3]->tensor();
-  const DType common = promoted(args);
+Error sub_out(KernelContext& context, const arguments::sub_out& args) {
+  const Tensor& a = args.self;
+  const Tensor& b = args.other;
+  Tensor& out = args.out;
+  if (is_complex(a.dtype())) return complex_add(context, a, b, -args.alpha.scalar_to<double>(), out);
+  const DType common = promoted(a, b);
   Scalars scalars;
   Error error = refuse_bool(context, a.dtype() == DType::kBool || b.dtype() == DType::kBool);
-  if (error == Error::kOk) error = read_alpha(context, *args[2], -1, common, &scalars);
+  if (error == Error::kOk) error = read_alpha(context, args.alpha, -1, common, &scalars);
   if (error != Error::kOk) return error;
-  if (is_one(*args[2])) return run_binary(context, a, b, out, common, binary_loops<Sub>());
+  if (is_one(args.alpha)) return run_binary(context, a, b, out, common, binary_loops<Sub>());
   return run_binary(context, a, b, out, common, binary_loops<AddScaled>(), scalars);
 }
 
-Error sub_Scalar_out(KernelContext& context, Span<EValue* const> args) { return sub_scalar(context, args, false); }
-Error rsub_Scalar_out(KernelContext& context, Span<EValue* const> args) { return sub_scalar(context, args, true); }
-
-Error mul_out(KernelContext& context, Span<EValue* const> args) {
-  if (is_complex(args[0]->tensor().dtype())) return complex_mul(context, args);
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), promoted(args),
-                    binary_loops<Mul>());
+Error sub_Scalar_out(KernelContext& context, const arguments::sub_Scalar_out& args) {
+  return sub_scalar(context, args, false);
+}
+Error rsub_Scalar_out(KernelContext& context, const arguments::rsub_Scalar_out& args) {
+  return sub_scalar(context, args, true);
 }
 
-Error mul_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_binary_scalar(context, self, *args[1], args[2]->tensor(), promote_scalar(self.dtype(), *args[1]),
+Error mul_out(KernelContext& context, const arguments::mul_out& args) {
+  if (is_complex(args.self.dtype())) return complex_mul(context, args.self, args.other, args.out);
+  return run_binary(context, args.self, args.other, args.out, promoted(args.self, args.other), binary_loops<Mul>());
+}
+
+Error mul_Scalar_out(KernelContext& context, const arguments::mul_Scalar_out& args) {
+  const Tensor& self = args.self;
+  return run_binary_scalar(context, self, args.other, args.out, promote_scalar(self.dtype(), args.other),
                            binary_loops<Mul>());
 }
 
-Error div_out(KernelContext& context, Span<EValue* const> args) {
-  if (is_complex(args[0]->tensor().dtype())) return complex_div(context, args);
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(),
-                    promote_to_floating(promoted(args)), binary_float_loops<Div>());
+Error divide(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  if (is_complex(self.dtype())) return complex_div(context, self, other, out);
+  return run_binary(context, self, other, out, promote_to_floating(promoted(self, other)), binary_float_loops<Div>());
 }
 
-Error div_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_binary_scalar(context, self, *args[1], args[2]->tensor(),
-                           promote_to_floating(promote_scalar(self.dtype(), *args[1])), binary_float_loops<Div>());
+Error divide_by_scalar(KernelContext& context, const Tensor& self, const EValue& other, Tensor& out) {
+  return run_binary_scalar(context, self, other, out, promote_to_floating(promote_scalar(self.dtype(), other)),
+                           binary_float_loops<Div>());
 }
 
-Error maximum_out(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), promoted(args),
-                    binary_loops<Maximum>());
+Error div_out(KernelContext& context, const arguments::div_out& args) {
+  return divide(context, args.self, args.other, args.out);
 }
 
-Error minimum_out(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), promoted(args),
-                    binary_loops<Minimum>());
+Error div_Scalar_out(KernelContext& context, const arguments::div_Scalar_out& args) {
+  return divide_by_scalar(context, args.self, args.other, args.out);
 }
 
-Error atan2_out(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(),
-                    promote_to_floating(promoted(args)), binary_float_loops<Atan2>());
+Error maximum_out(KernelContext& context, const arguments::maximum_out& args) {
+  return run_binary(context, args.self, args.other, args.out, promoted(args.self, args.other), binary_loops<Maximum>());
+}
+
+Error minimum_out(KernelContext& context, const arguments::minimum_out& args) {
+  return run_binary(context, args.self, args.other, args.out, promoted(args.self, args.other), binary_loops<Minimum>());
+}
+
+Error atan2_out(KernelContext& context, const arguments::atan2_out& args) {
+  return run_binary(context, args.self, args.other, args.out, promote_to_floating(promoted(args.self, args.other)),
+                    binary_float_loops<Atan2>());
 }
 
 }  // namespace berth::portable

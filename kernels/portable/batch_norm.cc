@@ -122,7 +122,7 @@ void run_batch_norm(KernelContext& context, const BatchNorm& norm) {
   const bool f32 = norm.input.dtype() == DType::kF32 && norm.out.dtype() == DType::kF32;
   const int rank = norm.input.rank();
   const int64_t plane = norm.input.numel() / (norm.input.size(0) * norm.channels());
-  const bool channels_last = norm.input.dim_order()[static_cast<size_t>(rank) - 1] == 1;
+  const bool channels_last = norm.input.dim_order()[rank - 1] == 1;
   if (f32 && norm.input.is_contiguous() && norm.out.is_contiguous()) {
     run_dense(context, norm, plane);
   } else if (f32 && channels_last && same_layout(norm.input, norm.out)) {
@@ -132,21 +132,16 @@ void run_batch_norm(KernelContext& context, const BatchNorm& norm) {
   }
 }
 
-Error native_batch_norm_legit_no_training_out(KernelContext& context, Span<EValue* const> args) {
-  const BatchNorm norm = {args[0]->tensor(),
-                          optional_tensor(*args[1]),
-                          optional_tensor(*args[2]),
-                          args[3]->tensor(),
-                          args[4]->tensor(),
-                          false,
-                          args[6]->scalar_to<double>(),
-                          args[7]->tensor()};
+Error native_batch_norm_legit_no_training_out(KernelContext& context,
+                                              const arguments::native_batch_norm_legit_no_training_out& args) {
+  const BatchNorm norm = {args.input,       args.weight, args.bias, args.running_mean,
+                          args.running_var, false,       args.eps,  args.out0};
   BERTH_RETURN_IF_ERROR(prepare_batch_norm(context, norm));
   BERTH_RETURN_IF_ERROR(check_statistics(context, norm, norm.mean));
   BERTH_RETURN_IF_ERROR(check_statistics(context, norm, norm.spread));
   const int32_t none[] = {0};
-  BERTH_RETURN_IF_ERROR(resize_out(context, args[8]->tensor(), none));
-  BERTH_RETURN_IF_ERROR(resize_out(context, args[9]->tensor(), none));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out1, none));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out2, none));
   run_batch_norm(context, norm);
   return Error::kOk;
 }

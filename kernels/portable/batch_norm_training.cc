@@ -67,26 +67,21 @@ Error train(KernelContext& context, const BatchNorm& norm, const Running& runnin
 
 }  // namespace
 
-Error native_batch_norm_legit_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& running_mean = args[3]->tensor();
-  Tensor& running_variance = args[4]->tensor();
-  Tensor& mean = args[9]->tensor();
-  Tensor& rstd = args[10]->tensor();
-  const bool training = args[5]->truth();
-  const BatchNorm norm = {args[0]->tensor(),
-                          optional_tensor(*args[1]),
-                          optional_tensor(*args[2]),
-                          training ? mean : running_mean,
-                          training ? rstd : running_variance,
-                          training,
-                          args[7]->scalar_to<double>(),
-                          args[8]->tensor()};
+Error native_batch_norm_legit_out(KernelContext& context, const arguments::native_batch_norm_legit_out& args) {
+  Tensor& running_mean = args.running_mean;
+  Tensor& running_variance = args.running_var;
+  Tensor& mean = args.save_mean;
+  Tensor& rstd = args.save_invstd;
+  const bool training = args.training;
+  const BatchNorm norm = {
+      args.input, args.weight, args.bias, training ? mean : running_mean, training ? rstd : running_variance,
+      training,   args.eps,    args.out};
   BERTH_RETURN_IF_ERROR(prepare_batch_norm(context, norm));
   BERTH_RETURN_IF_ERROR(check_statistics(context, norm, running_mean));
   BERTH_RETURN_IF_ERROR(check_statistics(context, norm, running_variance));
   BERTH_RETURN_IF_ERROR(check_memory(context, running_mean, running_variance));
   if (training) {
-    return train(context, norm, {&running_mean, &running_variance, args[6]->scalar_to<double>()}, mean, rstd);
+    return train(context, norm, {&running_mean, &running_variance, args.momentum}, mean, rstd);
   }
   const int32_t none[] = {0};
   BERTH_RETURN_IF_ERROR(resize_out(context, mean, none));
@@ -95,20 +90,14 @@ Error native_batch_norm_legit_out(KernelContext& context, Span<EValue* const> ar
   return Error::kOk;
 }
 
-Error native_batch_norm_legit_no_stats_out(KernelContext& context, Span<EValue* const> args) {
-  if (!args[3]->truth()) {
+Error native_batch_norm_legit_no_stats_out(KernelContext& context,
+                                           const arguments::native_batch_norm_legit_no_stats_out& args) {
+  if (!args.training) {
     return context.fail(Error::kInvalidArgument, "batch_norm without running statistics is for training alone");
   }
-  Tensor& mean = args[7]->tensor();
-  Tensor& rstd = args[8]->tensor();
-  const BatchNorm norm = {args[0]->tensor(),
-                          optional_tensor(*args[1]),
-                          optional_tensor(*args[2]),
-                          mean,
-                          rstd,
-                          true,
-                          args[5]->scalar_to<double>(),
-                          args[6]->tensor()};
+  Tensor& mean = args.save_mean;
+  Tensor& rstd = args.save_invstd;
+  const BatchNorm norm = {args.input, args.weight, args.bias, mean, rstd, true, args.eps, args.out};
   return train(context, norm, Running(), mean, rstd);
 }
 

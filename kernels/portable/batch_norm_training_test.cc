@@ -17,7 +17,7 @@ const Values kBias = {-1.5, -4.25};
 const Values kMean = {-1.5, 0.625};
 const Values kVariance = {4.875, 2.75};
 
-TEST(BatchNormInTraining, UsesAndMovesTheStatistics) {
+TEST(BatchNormTraining, UsesAndUpdatesTheStatistics) {
   for (const Order& order : orders(3)) {
     const Array input(DType::kF32, {3, 2, 4}, kInput, order);
     const Array mean = f32({2}, kMean);
@@ -40,7 +40,7 @@ TEST(BatchNormInTraining, UsesAndMovesTheStatistics) {
   }
 }
 
-TEST(BatchNormInEvaluation, UsesTheRunningStatisticsAndLeavesThem) {
+TEST(BatchNormTraining, EvaluationUsesTheRunningStatisticsAndKeepsThem) {
   const Array mean = f32({2}, kMean);
   const Array variance = f32({2}, kVariance);
   const Array out = f32({3, 2, 4});
@@ -55,7 +55,7 @@ TEST(BatchNormInEvaluation, UsesTheRunningStatisticsAndLeavesThem) {
   EXPECT_EQ(variance.values(), kVariance);
 }
 
-TEST(BatchNormWithoutStatistics, IsTraining) {
+TEST(BatchNormTraining, WithoutStatisticsIsTraining) {
   const Array out = f32({3, 2, 4});
   const Array save_mean = f32({2});
   const Array save_rstd = f32({2});
@@ -69,7 +69,7 @@ TEST(BatchNormWithoutStatistics, IsTraining) {
   expect_near(save_rstd, {0.2680391, 0.3322193});
 }
 
-TEST(BatchNormInTraining, OfEqualNumbersIsZero) {
+TEST(BatchNormTraining, OfEqualNumbersIsZero) {
   const Array out = f32({2, 1, 2});
   const Array rstd = f32({1});
   ASSERT_EQ(run(native_batch_norm_legit_no_stats_out,
@@ -79,7 +79,7 @@ TEST(BatchNormInTraining, OfEqualNumbersIsZero) {
   EXPECT_EQ(rstd.values(), Values{2});
 }
 
-TEST(BatchNormInTraining, OfNothingHasNoStatistics) {
+TEST(BatchNormTraining, OfNothingHasNoStatistics) {
   const Array mean = f32({2}, {1, 2});
   const Array save = f32({2});
   ASSERT_EQ(run(native_batch_norm_legit_out, {f32({0, 2, 3}), nullptr, nullptr, mean, f32({2}, {1, 1}), true, 0.1, 1e-5,
@@ -89,7 +89,7 @@ TEST(BatchNormInTraining, OfNothingHasNoStatistics) {
   EXPECT_TRUE(std::isnan(save.values()[0]));
 }
 
-TEST(BatchNormInTrainingRefuses, WhatDoesNotFit) {
+TEST(BatchNormTraining, RefusesWhatDoesNotFit) {
   const Array x = f32({3, 2, 4});
   const Array two = f32({2});
   EXPECT_EQ(run(native_batch_norm_legit_no_stats_out, {x, nullptr, nullptr, false, 0.1, 1e-5, x, two, two}),

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -14,6 +14,7 @@ using testing::boolean;
 using testing::f32;
 using testing::i32;
 using testing::i64;
+using testing::Kernel;
 using testing::run;
 using testing::run_with;
 using Values = std::vector<double>;
@@ -36,7 +37,7 @@ void expect_same(const Values& actual, const Values& expected) {
   }
 }
 
-Values call(KernelFunction kernel, const Values& a, const Values& b, DType dtype = DType::kF32) {
+Values call(Kernel kernel, const Values& a, const Values& b, DType dtype = DType::kF32) {
   const Array out(dtype, {static_cast<int32_t>(a.size())});
   EXPECT_EQ(run(kernel, {of(dtype, a), of(dtype, b), out}), Error::kOk);
   EXPECT_TRUE(out.intact());
@@ -49,7 +50,7 @@ Values call_mode(const Values& a, const Values& b, const char* mode, DType dtype
   return out.values();
 }
 
-TEST(ArithmeticIsPyTorchs, AddWithAlpha) {
+TEST(Arithmetic, AddsWithAlpha) {
   const Array out = f32({2});
   ASSERT_EQ(run(add_out, {f32({2}, {1, 2}), f32({2}, {10, 20}), 1, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{11, 22}));
@@ -64,7 +65,7 @@ TEST(ArithmeticIsPyTorchs, AddWithAlpha) {
   EXPECT_EQ(run(add_out, {i64({1}, {1}), i64({1}, {1}), 1.5, i64({1})}), Error::kInvalidArgument);
 }
 
-TEST(ArithmeticIsPyTorchs, IntegersWrapAround) {
+TEST(Arithmetic, IntegersWrapAround) {
   EXPECT_EQ(call(mul_out, {100, -100}, {3, 3}, DType::kI8), (Values{44, -44}));
   const Array out = i64({1});
   const Array largest = i64({1});
@@ -77,7 +78,7 @@ TEST(ArithmeticIsPyTorchs, IntegersWrapAround) {
   EXPECT_EQ(out.integers()[0], INT64_MIN);
 }
 
-TEST(ArithmeticIsPyTorchs, BoolAddsAsOr) {
+TEST(Arithmetic, BoolAddsAsOr) {
   const Array out = boolean({3});
   ASSERT_EQ(run(add_out, {boolean({3}, {1, 1, 0}), boolean({3}, {1, 0, 0}), 1, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, 1, 0}));
@@ -88,7 +89,7 @@ TEST(ArithmeticIsPyTorchs, BoolAddsAsOr) {
   EXPECT_EQ(run(sub_out, {out, out, 1, out}), Error::kInvalidArgument);
 }
 
-TEST(TypesPromote, MixedInputsAreComputedInTheWiderType) {
+TEST(Arithmetic, MixedInputsAreComputedInTheWiderType) {
   const Array out = f32({2});
   ASSERT_EQ(run(add_out, {i64({2}, {1, 2}), f32({2}, {0.5, 0.25}), 1, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1.5, 2.25}));
@@ -99,20 +100,20 @@ TEST(TypesPromote, MixedInputsAreComputedInTheWiderType) {
   const Array stored = i32({1});
   ASSERT_EQ(run(add_out, {of(DType::kI8, {100}), of(DType::kI8, {100}), 1, stored}), Error::kOk);
   EXPECT_EQ(stored.values(), (Values{-56}));
-  // 2049 is no f16.
+  // 2049 is not an f16.
   const Array half(DType::kF16, {1});
   ASSERT_EQ(run(add_out, {of(DType::kF16, {1}), i64({1}, {2049}), 1, half}), Error::kOk);
   EXPECT_EQ(half.values(), (Values{2048}));
 }
 
-TEST(TypesPromote, ResultsThatCannotBeCastAreRefused) {
+TEST(Arithmetic, ResultsThatCannotBeCastAreRefused) {
   const auto outcome = run_with(add_out, {f32({1}, {1.5}), f32({1}, {1}), 1, i64({1})}, 1);
   EXPECT_EQ(outcome.error, Error::kInvalidArgument);
   EXPECT_NE(outcome.message.find("cast"), std::string::npos) << outcome.message;
   EXPECT_EQ(run(div_out, {i64({1}, {7}), i64({1}, {2}), i64({1})}), Error::kInvalidArgument);
 }
 
-TEST(TypesPromote, ScalarsTakeTheTensorsTypeAndWrap) {
+TEST(Arithmetic, ScalarsTakeTheTensorsTypeAndWrap) {
   const Array bytes(DType::kU8, {1});
   ASSERT_EQ(run(add_Scalar_out, {of(DType::kU8, {44}), 300, 1, bytes}), Error::kOk);
   EXPECT_EQ(bytes.values(), (Values{88}));
@@ -128,12 +129,12 @@ TEST(TypesPromote, ScalarsTakeTheTensorsTypeAndWrap) {
   EXPECT_EQ(real.values(), (Values{1.5}));
 }
 
-TEST(NaNIsNotLost, MaximumAndMinimum) {
+TEST(Arithmetic, MaximumAndMinimumKeepNaN) {
   expect_same(call(maximum_out, {kNaN, 1, 2, -0.0, 0}, {0, kNaN, 3, 0, -0.0}), {kNaN, kNaN, 3, -0.0, 0});
   expect_same(call(minimum_out, {kNaN, 1, 2}, {0, kNaN, 3}), {kNaN, kNaN, 2});
 }
 
-TEST(DivisionIsPythons, FloorAndRemainderOfIntegers) {
+TEST(Division, FloorAndRemainderOfIntegers) {
   EXPECT_EQ(call(floor_divide_out, {-7, 7, -7, -6}, {2, -2, -2, 3}, DType::kI64), (Values{-4, -4, 3, -2}));
   EXPECT_EQ(call(remainder_Tensor_out, {-7, 7, -7, -6}, {2, -2, -2, 3}, DType::kI64), (Values{1, -1, -1, 0}));
   EXPECT_EQ(call(fmod_Tensor_out, {-7, 7}, {2, -2}, DType::kI64), (Values{-1, 1}));
@@ -141,7 +142,7 @@ TEST(DivisionIsPythons, FloorAndRemainderOfIntegers) {
   EXPECT_EQ(call_mode({-128}, {-1}, "floor", DType::kI8), (Values{-128}));
 }
 
-TEST(DivisionIsPythons, SmallestByMinusOneWraps) {
+TEST(Division, SmallestByMinusOneWraps) {
   const Array smallest = i64({1});
   smallest.set_integers({INT64_MIN});
   const Array out = i64({1});
@@ -151,9 +152,9 @@ TEST(DivisionIsPythons, SmallestByMinusOneWraps) {
   EXPECT_EQ(out.integers()[0], 0);
 }
 
-TEST(DivisionIsPythons, IntegerDivisionByZeroIsAnError) {
+TEST(Division, IntegerDivisionByZeroIsAnError) {
   const Array out = i64({2});
-  for (const KernelFunction kernel : {floor_divide_out, remainder_Tensor_out, fmod_Tensor_out}) {
+  for (const Kernel kernel : std::initializer_list<Kernel>{floor_divide_out, remainder_Tensor_out, fmod_Tensor_out}) {
     EXPECT_EQ(run(kernel, {i64({2}, {1, 2}), i64({2}, {1, 0}), out}), Error::kInvalidArgument);
   }
   EXPECT_EQ(run(remainder_Scalar_out, {i64({2}, {1, 2}), 0, out}), Error::kInvalidArgument);
@@ -162,7 +163,7 @@ TEST(DivisionIsPythons, IntegerDivisionByZeroIsAnError) {
   EXPECT_EQ(run(div_out_mode, {out, out, "round", out}), Error::kInvalidArgument);
 }
 
-TEST(DivisionIsPythons, FloatsAtTheirEdges) {
+TEST(Division, FloatsAtTheirEdges) {
   expect_same(
       call_mode({1, -1, 0, kNaN, kInfinity, -kInfinity, 5, -5}, {0, 0, 0, 0, 1, 2, -kInfinity, kInfinity}, "floor"),
       {kInfinity, -kInfinity, kNaN, kNaN, kNaN, kNaN, -1, -1});
@@ -176,13 +177,13 @@ TEST(DivisionIsPythons, FloatsAtTheirEdges) {
       {-1, 1, -0.0, kNaN, 5, kNaN, 5, -5});
 }
 
-TEST(DivisionIsPythons, ShortFloatsRoundBeforeTheyTruncate) {
+TEST(Division, ShortFloatsRoundBeforeTheyTruncate) {
   EXPECT_EQ(call_mode({1}, {0.0999755859375}, "trunc"), (Values{10}));
   // 0.2548828125 / 0.050994873046875 is 4.998, which is 5 in f16.
   EXPECT_EQ(call_mode({0.2548828125}, {0.050994873046875}, "trunc", DType::kF16), (Values{5}));
 }
 
-TEST(DivisionIsPythons, WithoutModeItIsTrueDivision) {
+TEST(Division, WithoutModeIsTrueDivision) {
   const Array out = f32({1});
   ASSERT_EQ(run(div_out_mode, {i64({1}, {7}), i64({1}, {2}), nullptr, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{3.5}));
@@ -192,7 +193,7 @@ TEST(DivisionIsPythons, WithoutModeItIsTrueDivision) {
   EXPECT_EQ(out.values(), (Values{-4}));
 }
 
-TEST(ShiftsOutOfRange, LeaveNothingOrTheSign) {
+TEST(Bitwise, ShiftsOutOfRangeLeaveNothingOrTheSign) {
   EXPECT_EQ(call(bitwise_left_shift_Tensor_out, {1, 1, 1, -1}, {31, 32, -1, 4}, DType::kI32),
             (Values{-2147483648.0, 0, 0, -16}));
   EXPECT_EQ(call(bitwise_left_shift_Tensor_out, {255, 1}, {1, 8}, DType::kU8), (Values{254, 0}));
@@ -204,7 +205,7 @@ TEST(ShiftsOutOfRange, LeaveNothingOrTheSign) {
   EXPECT_EQ(run(bitwise_left_shift_Tensor_out, {out, out, out}), Error::kInvalidArgument);
 }
 
-TEST(BitwiseOperators, OnIntegersAndBool) {
+TEST(Bitwise, IntegersAndBool) {
   EXPECT_EQ(call(bitwise_and_Tensor_out, {12, -1}, {10, 5}, DType::kI32), (Values{8, 5}));
   EXPECT_EQ(call(bitwise_or_Tensor_out, {12, -1}, {10, 5}, DType::kI32), (Values{14, -1}));
   EXPECT_EQ(call(bitwise_xor_Tensor_out, {12, 1}, {10, 1}, DType::kI32), (Values{6, 0}));
@@ -216,12 +217,12 @@ TEST(BitwiseOperators, OnIntegersAndBool) {
   EXPECT_EQ(run(bitwise_and_Tensor_out, {real, real, real}), Error::kInvalidArgument);
 }
 
-TEST(ComparisonsSeeNaN, AndPromote) {
+TEST(Comparison, SeesNaNAndPromotes) {
   const Array a = f32({3}, {kNaN, 1, 2});
   const Array b = f32({3}, {kNaN, 1, 1});
   const Array out = boolean({3});
   const struct {
-    KernelFunction kernel;
+    Kernel kernel;
     Values expected;
   } rows[] = {{eq_Tensor_out, {0, 1, 0}}, {ne_Tensor_out, {1, 0, 1}}, {lt_Tensor_out, {0, 0, 0}},
               {le_Tensor_out, {0, 1, 0}}, {gt_Tensor_out, {0, 0, 1}}, {ge_Tensor_out, {0, 1, 1}}};
@@ -237,7 +238,7 @@ TEST(ComparisonsSeeNaN, AndPromote) {
   EXPECT_EQ(bytes.values(), (Values{0, 1, 0}));
 }
 
-TEST(ComparisonsSeeNaN, LogicalOperatorsTakeItForTrue) {
+TEST(Comparison, LogicalOperatorsTakeNaNForTrue) {
   const Array a = f32({3}, {kNaN, 0, 2});
   const Array b = i64({3}, {1, 0, 0});
   const Array out = boolean({3});
@@ -249,7 +250,7 @@ TEST(ComparisonsSeeNaN, LogicalOperatorsTakeItForTrue) {
   EXPECT_EQ(out.values(), (Values{0, 0, 1}));
 }
 
-TEST(PowersOfIntegers, StayWhole) {
+TEST(Pow, IntegersStayWhole) {
   EXPECT_EQ(call(pow_Tensor_Tensor_out, {2, 1, -1, 0, -1}, {-1, -2, -3, -1, -2}, DType::kI64),
             (Values{0, 1, -1, 0, 1}));
   EXPECT_EQ(call(pow_Tensor_Tensor_out, {3, 2, 0}, {40, 31, 0}, DType::kI32), (Values{689956897, -2147483648.0, 1}));
@@ -259,7 +260,7 @@ TEST(PowersOfIntegers, StayWhole) {
   EXPECT_EQ(out.values(), (Values{8, 0}));
 }
 
-TEST(PowersOfFloats, ShortExponentsEqualLongOnes) {
+TEST(Pow, ShortExponentsEqualLongOnes) {
   const Values in = {0.25, 1, 2, 3.5};
   const Array x = f32({4}, in);
   const Array y = f32({4});
@@ -274,7 +275,7 @@ TEST(PowersOfFloats, ShortExponentsEqualLongOnes) {
               {kNaN, kInfinity, 1, 1, 1, kInfinity});
 }
 
-TEST(Choosing, WhereTakesBothSidesAnyShape) {
+TEST(Where, BroadcastsBothSides) {
   const Array condition = boolean({2, 1}, {1, 0});
   const Array a = f32({3}, {1, 2, 3});
   const Array b = f32({}, {-1});
@@ -287,7 +288,7 @@ TEST(Choosing, WhereTakesBothSidesAnyShape) {
   EXPECT_EQ(run(where_self_out, {i64({2}, {1, 0}), a, a, a}), Error::kInvalidArgument);
 }
 
-TEST(Choosing, MaskedFillBroadcastsItsMask) {
+TEST(MaskedFill, BroadcastsItsMask) {
   const Array out = f32({2, 2});
   ASSERT_EQ(run(masked_fill_Scalar_out, {f32({2}, {1, 2}), boolean({2, 1}, {1, 0}), 3, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{3, 3, 1, 2}));
@@ -296,7 +297,7 @@ TEST(Choosing, MaskedFillBroadcastsItsMask) {
   EXPECT_EQ(whole.values(), (Values{1, 2}));
 }
 
-TEST(Choosing, ClampBetweenTensors) {
+TEST(Clamp, BetweenTensors) {
   const Array out = f32({3});
   ASSERT_EQ(run(clamp_Tensor_out, {f32({3}, {kNaN, 1, 2}), f32({3}, {0, kNaN, 0}), f32({3}, {1, 1, kNaN}), out}),
             Error::kOk);
@@ -306,7 +307,7 @@ TEST(Choosing, ClampBetweenTensors) {
   ASSERT_EQ(run(clamp_Tensor_out, {i64({3}, {-5, 1, 9}), i64({1}, {0}), nullptr, i64({3})}), Error::kOk);
 }
 
-TEST(Choosing, Atan2KnowsItsQuadrant) {
+TEST(Atan2, KnowsItsQuadrant) {
   const Values y = call(atan2_out, {1, 1, -1, 0}, {0, -1, -1, -1});
   EXPECT_NEAR(y[0], M_PI / 2, 1e-6);
   EXPECT_NEAR(y[1], 3 * M_PI / 4, 1e-6);
@@ -314,7 +315,7 @@ TEST(Choosing, Atan2KnowsItsQuadrant) {
   EXPECT_NEAR(y[3], M_PI, 1e-6);
 }
 
-TEST(SizesThatDoNotBroadcast, AreRefusedWithASentence) {
+TEST(Arithmetic, SizesThatDoNotBroadcastAreRefusedWithASentence) {
   const auto outcome = run_with(add_out, {f32({2, 3}), f32({2}), 1, f32({2, 3})}, 1);
   EXPECT_EQ(outcome.error, Error::kInvalidArgument);
   EXPECT_NE(outcome.message.find("broadcast"), std::string::npos) << outcome.message;

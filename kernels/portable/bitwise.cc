@@ -33,49 +33,54 @@ void right_shift_loop(const Chunk& chunk) {
   });
 }
 
-Error run_bits(KernelContext& context, Span<EValue* const> args, Loop loop, bool shifts) {
-  const Tensor& self = args[0]->tensor();
-  const EValue& other = *args[1];
-  Tensor& out = args[2]->tensor();
-  DType common = DType::kI64;
+template <typename Args>
+Error run_bits(KernelContext& context, const Args& args, Loop loop, bool shifts) {
+  const DType common = promoted(args.self, args.other);
   Scalars scalars;
-  BERTH_RETURN_IF_ERROR(read_bits(context, self, other, shifts, &common, &scalars));
-  const Loops loops = {nullptr, nullptr, loop};
-  if (other.is_tensor()) return run_binary(context, self, other.tensor(), out, common, loops, scalars);
-  return run_binary_scalar(context, self, other, out, common, loops, false, scalars);
+  BERTH_RETURN_IF_ERROR(read_bits(context, common, shifts, &scalars));
+  return run_binary(context, args.self, args.other, args.out, common, {nullptr, nullptr, loop}, scalars);
+}
+template <typename Args>
+Error run_scalar_bits(KernelContext& context, const Args& args, Loop loop, bool shifts) {
+  const DType common = promote_scalar(args.self.dtype(), args.other);
+  Scalars scalars;
+  BERTH_RETURN_IF_ERROR(read_bits(context, common, shifts, &scalars));
+  return run_binary_scalar(context, args.self, args.other, args.out, common, {nullptr, nullptr, loop}, false, scalars);
 }
 
 }  // namespace
 
-Error bitwise_and_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error bitwise_and_Tensor_out(KernelContext& context, const arguments::bitwise_and_Tensor_out& args) {
   return run_bits(context, args, and_loop, false);
 }
-Error bitwise_and_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_bits(context, args, and_loop, false);
+Error bitwise_and_Scalar_out(KernelContext& context, const arguments::bitwise_and_Scalar_out& args) {
+  return run_scalar_bits(context, args, and_loop, false);
 }
-Error bitwise_or_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error bitwise_or_Tensor_out(KernelContext& context, const arguments::bitwise_or_Tensor_out& args) {
   return run_bits(context, args, or_loop, false);
 }
-Error bitwise_or_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_bits(context, args, or_loop, false);
+Error bitwise_or_Scalar_out(KernelContext& context, const arguments::bitwise_or_Scalar_out& args) {
+  return run_scalar_bits(context, args, or_loop, false);
 }
-Error bitwise_xor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error bitwise_xor_Tensor_out(KernelContext& context, const arguments::bitwise_xor_Tensor_out& args) {
   return run_bits(context, args, xor_loop, false);
 }
-Error bitwise_xor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_bits(context, args, xor_loop, false);
+Error bitwise_xor_Scalar_out(KernelContext& context, const arguments::bitwise_xor_Scalar_out& args) {
+  return run_scalar_bits(context, args, xor_loop, false);
 }
-Error bitwise_left_shift_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error bitwise_left_shift_Tensor_out(KernelContext& context, const arguments::bitwise_left_shift_Tensor_out& args) {
   return run_bits(context, args, left_shift_loop, true);
 }
-Error bitwise_left_shift_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_bits(context, args, left_shift_loop, true);
+Error bitwise_left_shift_Tensor_Scalar_out(KernelContext& context,
+                                           const arguments::bitwise_left_shift_Tensor_Scalar_out& args) {
+  return run_scalar_bits(context, args, left_shift_loop, true);
 }
-Error bitwise_right_shift_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error bitwise_right_shift_Tensor_out(KernelContext& context, const arguments::bitwise_right_shift_Tensor_out& args) {
   return run_bits(context, args, right_shift_loop, true);
 }
-Error bitwise_right_shift_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_bits(context, args, right_shift_loop, true);
+Error bitwise_right_shift_Tensor_Scalar_out(KernelContext& context,
+                                            const arguments::bitwise_right_shift_Tensor_Scalar_out& args) {
+  return run_scalar_bits(context, args, right_shift_loop, true);
 }
 
 }  // namespace berth::portable

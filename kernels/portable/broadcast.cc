@@ -19,7 +19,7 @@ bool broadcast_sizes(Span<const int32_t> more, Sizes* sizes) {
   }
   for (int i = 0; i < rank; ++i) {
     int32_t& mine = sizes->data[sizes->rank - 1 - i];
-    const int32_t theirs = more[static_cast<size_t>(rank - 1 - i)];
+    const int32_t theirs = more[rank - 1 - i];
     if (mine == 1) {
       mine = theirs;
     } else if (theirs != 1 && theirs != mine) {

@@ -26,36 +26,62 @@ BERTH_COMPARE_FUNCTOR(Xor, Bool((x != 0) != (y != 0)))
 
 #undef BERTH_COMPARE_FUNCTOR
 
-template <template <typename> class F>
-Error run_tensors(KernelContext& context, Span<EValue* const> args) {
-  return run_compare(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), compare_loops<F>());
+template <template <typename> class F, typename Args>
+Error run_tensors(KernelContext& context, const Args& args) {
+  return run_compare(context, args.self, args.other, args.out, compare_loops<F>());
 }
-template <template <typename> class F>
-Error run_scalar(KernelContext& context, Span<EValue* const> args) {
-  return run_compare_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), compare_loops<F>());
+template <template <typename> class F, typename Args>
+Error run_scalar(KernelContext& context, const Args& args) {
+  return run_compare_scalar(context, args.self, args.other, args.out, compare_loops<F>());
 }
 
 }  // namespace
 
-Error eq_Scalar_out(KernelContext& context, Span<EValue* const> args) { return run_scalar<Equal>(context, args); }
-Error eq_Tensor_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<Equal>(context, args); }
-Error ne_Scalar_out(KernelContext& context, Span<EValue* const> args) { return run_scalar<NotEqual>(context, args); }
-Error ne_Tensor_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<NotEqual>(context, args); }
-Error gt_Scalar_out(KernelContext& context, Span<EValue* const> args) { return run_scalar<Greater>(context, args); }
-Error gt_Tensor_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<Greater>(context, args); }
-Error ge_Scalar_out(KernelContext& context, Span<EValue* const> args) {
+Error eq_Scalar_out(KernelContext& context, const arguments::eq_Scalar_out& args) {
+  return run_scalar<Equal>(context, args);
+}
+Error eq_Tensor_out(KernelContext& context, const arguments::eq_Tensor_out& args) {
+  return run_tensors<Equal>(context, args);
+}
+Error ne_Scalar_out(KernelContext& context, const arguments::ne_Scalar_out& args) {
+  return run_scalar<NotEqual>(context, args);
+}
+Error ne_Tensor_out(KernelContext& context, const arguments::ne_Tensor_out& args) {
+  return run_tensors<NotEqual>(context, args);
+}
+Error gt_Scalar_out(KernelContext& context, const arguments::gt_Scalar_out& args) {
+  return run_scalar<Greater>(context, args);
+}
+Error gt_Tensor_out(KernelContext& context, const arguments::gt_Tensor_out& args) {
+  return run_tensors<Greater>(context, args);
+}
+Error ge_Scalar_out(KernelContext& context, const arguments::ge_Scalar_out& args) {
   return run_scalar<GreaterEqual>(context, args);
 }
-Error ge_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error ge_Tensor_out(KernelContext& context, const arguments::ge_Tensor_out& args) {
   return run_tensors<GreaterEqual>(context, args);
 }
-Error lt_Scalar_out(KernelContext& context, Span<EValue* const> args) { return run_scalar<Less>(context, args); }
-Error lt_Tensor_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<Less>(context, args); }
-Error le_Scalar_out(KernelContext& context, Span<EValue* const> args) { return run_scalar<LessEqual>(context, args); }
-Error le_Tensor_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<LessEqual>(context, args); }
+Error lt_Scalar_out(KernelContext& context, const arguments::lt_Scalar_out& args) {
+  return run_scalar<Less>(context, args);
+}
+Error lt_Tensor_out(KernelContext& context, const arguments::lt_Tensor_out& args) {
+  return run_tensors<Less>(context, args);
+}
+Error le_Scalar_out(KernelContext& context, const arguments::le_Scalar_out& args) {
+  return run_scalar<LessEqual>(context, args);
+}
+Error le_Tensor_out(KernelContext& context, const arguments::le_Tensor_out& args) {
+  return run_tensors<LessEqual>(context, args);
+}
 
-Error logical_and_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<And>(context, args); }
-Error logical_or_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<Or>(context, args); }
-Error logical_xor_out(KernelContext& context, Span<EValue* const> args) { return run_tensors<Xor>(context, args); }
+Error logical_and_out(KernelContext& context, const arguments::logical_and_out& args) {
+  return run_tensors<And>(context, args);
+}
+Error logical_or_out(KernelContext& context, const arguments::logical_or_out& args) {
+  return run_tensors<Or>(context, args);
+}
+Error logical_xor_out(KernelContext& context, const arguments::logical_xor_out& args) {
+  return run_tensors<Xor>(context, args);
+}
 
 }  // namespace berth::portable

@@ -13,7 +13,7 @@ constexpr int64_t kGrain = 16384;
 void negate_imaginary(char* pairs, size_t bytes, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     // The sign is the highest bit of the last byte, for numbers are little-endian, as in the program file.
-    char& byte = pairs[static_cast<size_t>(2 * i + 2) * bytes - 1];
+    char& byte = pairs[(2 * i + 2) * bytes - 1];
     byte = static_cast<char>(static_cast<unsigned char>(byte) ^ 0x80u);
   }
 }
@@ -21,9 +21,9 @@ void negate_imaginary(char* pairs, size_t bytes, int64_t begin, int64_t end) {
 }  // namespace
 
 // Of numbers that are not complex: a copy.
-Error conj_physical_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error conj_physical_out(KernelContext& context, const arguments::conj_physical_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   if (out.numel() == 0) return Error::kOk;
   copy_tensor(context, self, out);
@@ -34,9 +34,9 @@ Error conj_physical_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error view_as_real_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error view_as_real_copy_out(KernelContext& context, const arguments::view_as_real_copy_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   if (!is_complex(self.dtype()) || out.dtype() != part_dtype(self.dtype())) {
     return context.fail(Error::kInvalidArgument, "view_as_real_copy: self must be complex, out of its parts' type");
   }

@@ -81,24 +81,21 @@ DType part_dtype(DType complex) {
   return complex == DType::kComplex64 ? DType::kF32 : DType::kF64;
 }
 
-Error complex_add(KernelContext& context, Span<EValue* const> args, double sign) {
-  const double alpha = sign * args[2]->scalar_to<double>();
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[3]->tensor(), [=](Complex x, Complex y) {
+Error complex_add(KernelContext& context, const Tensor& self, const Tensor& other, double alpha, Tensor& out) {
+  return run_binary(context, self, other, out, [=](Complex x, Complex y) {
     return Complex{x.re + alpha * y.re, x.im + alpha * y.im};
   });
 }
 
-Error complex_mul(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), times);
+Error complex_mul(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  return run_binary(context, self, other, out, times);
 }
 
-Error complex_div(KernelContext& context, Span<EValue* const> args) {
-  return run_binary(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), over);
+Error complex_div(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out) {
+  return run_binary(context, self, other, out, over);
 }
 
-Error complex_abs(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error complex_abs(KernelContext& context, const Tensor& self, Tensor& out) {
   if (out.dtype() != part_dtype(self.dtype())) {
     return context.fail(Error::kInvalidArgument, "magnitudes of complex numbers are of the type of their parts");
   }
@@ -112,12 +109,12 @@ Error complex_abs(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error complex_sum(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[4]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(read_reduced_dims(context, *args[1], self, &dims.mask));
-  const bool same = args[3]->is_none() || args[3]->integer() == static_cast<int64_t>(self.dtype());
+Error complex_sum(KernelContext& context, const arguments::sum_IntList_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(read_reduced_dims(context, args.dim, self, &dims.mask));
+  const bool same = !args.dtype.has_value() || *args.dtype == static_cast<int64_t>(self.dtype());
   if (!same || out.dtype() != self.dtype()) {
     return context.fail(Error::kInvalidArgument, "sums of complex numbers are of their own dtype");
   }

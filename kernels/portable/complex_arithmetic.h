@@ -2,19 +2,20 @@
 // matrix products, magnitudes, sums over dimensions. Computed in double; both tensors have one complex dtype.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::portable {
 
 /// Arguments as those of aten::add.out and aten::sub.out: self, other, alpha, out. `sign` is 1 or -1.
-Error complex_add(KernelContext& context, Span<EValue* const> args, double sign);
+Error complex_add(KernelContext& context, const Tensor& self, const Tensor& other, double alpha, Tensor& out);
 /// Arguments as those of aten::mul.out and aten::div.out: self, other, out.
-Error complex_mul(KernelContext& context, Span<EValue* const> args);
-Error complex_div(KernelContext& context, Span<EValue* const> args);
+Error complex_mul(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out);
+Error complex_div(KernelContext& context, const Tensor& self, const Tensor& other, Tensor& out);
 /// self, out, which is of the type of the parts.
-Error complex_abs(KernelContext& context, Span<EValue* const> args);
+Error complex_abs(KernelContext& context, const Tensor& self, Tensor& out);
 /// self, dim, keepdim, dtype, out.
-Error complex_sum(KernelContext& context, Span<EValue* const> args);
+Error complex_sum(KernelContext& context, const arguments::sum_IntList_out& args);
 /// Batches of matrices, or matrices; `out` has the sizes of the product, and all are of one dtype and have memory.
 void complex_product(KernelContext& context, const Tensor& self, const Tensor& mat2, Tensor& out);
 

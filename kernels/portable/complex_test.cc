@@ -21,7 +21,7 @@ std::vector<float> parts(const Array& array) {
   return std::vector<float>(first, first + 2 * array.tensor().numel());
 }
 
-TEST(ComplexParts, ConjugatesFlipTheImaginarySign) {
+TEST(Complex, ConjugateFlipsTheImaginarySign) {
   const Array out(DType::kComplex64, {3});
   ASSERT_EQ(run(conj_physical_out, {complex64({3}, {1, 2, -3, -4, 0, 0}), out}), Error::kOk);
   EXPECT_EQ(parts(out), (std::vector<float>{1, -2, -3, 4, 0, 0}));
@@ -33,7 +33,7 @@ TEST(ComplexParts, ConjugatesFlipTheImaginarySign) {
   EXPECT_EQ(run(conj_physical_out, {f32({2}), out}), Error::kInvalidArgument);
 }
 
-TEST(ComplexParts, PartsAreTheLastDimension) {
+TEST(Complex, PartsAreTheLastDimension) {
   const Array self = complex64({2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   for (const Order& order : orders(3)) {
     const Array out(DType::kF32, {2, 2, 2}, {}, order);
@@ -45,7 +45,7 @@ TEST(ComplexParts, PartsAreTheLastDimension) {
   EXPECT_EQ(run(view_as_real_copy_out, {Array(DType::kComplex32, {0}), Array(DType::kF16, {0, 2})}), Error::kOk);
 }
 
-TEST(ComplexArithmetic, OfTwoTensors) {
+TEST(Complex, ArithmeticOfTwoTensors) {
   // 1+2i, 3-4i and 2-1i, which is stretched.
   const Array a = complex64({2}, {1, 2, 3, -4});
   const Array b = complex64({1}, {2, -1});
@@ -62,7 +62,7 @@ TEST(ComplexArithmetic, OfTwoTensors) {
   EXPECT_EQ(parts(out), (std::vector<float>{0, 1, 2, -1}));
 }
 
-TEST(ComplexArithmetic, MagnitudesAndSums) {
+TEST(Complex, MagnitudesAndSums) {
   const Array self = complex64({2, 2}, {3, 4, 0, -2, 1, 1, -5, 12});
   const Array sizes = f32({2, 2});
   ASSERT_EQ(run(abs_out, {self, sizes}), Error::kOk);
@@ -78,7 +78,7 @@ TEST(ComplexArithmetic, MagnitudesAndSums) {
   EXPECT_EQ(parts(none), (std::vector<float>{0, 0}));
 }
 
-TEST(ComplexArithmetic, ProductsOfMatrices) {
+TEST(Complex, ProductsOfMatrices) {
   // [[1+i, 2], [0, i]] times [[1, -i], [i, 3]].
   const Array a = complex64({1, 2, 2}, {1, 1, 2, 0, 0, 0, 0, 1});
   const Array b = complex64({1, 2, 2}, {1, 0, 0, -1, 0, 1, 3, 0});
@@ -87,7 +87,7 @@ TEST(ComplexArithmetic, ProductsOfMatrices) {
   EXPECT_EQ(parts(out), (std::vector<float>{1, 3, 7, -1, -1, 0, 0, 3}));
 }
 
-TEST(ComplexCopies, ComeFromAndGoToRealNumbers) {
+TEST(Complex, CopiesFromAndToRealNumbers) {
   const Array pairs(DType::kComplex64, {2, 2});
   ASSERT_EQ(run(to_copy_out, {f32({2, 2}, {1, -2, 3, 4}), false, nullptr, pairs}), Error::kOk);
   EXPECT_EQ(parts(pairs), (std::vector<float>{1, 0, -2, 0, 3, 0, 4, 0}));
@@ -100,7 +100,7 @@ TEST(ComplexCopies, ComeFromAndGoToRealNumbers) {
   EXPECT_EQ(real.values(), (Values{1, 3, 5, 7}));
 }
 
-TEST(ComplexArithmeticRefuses, WhatDoesNotFit) {
+TEST(Complex, RefusesWhatDoesNotFit) {
   const Array a = complex64({2}, {1, 2, 3, 4});
   EXPECT_EQ(run(add_out, {a, f32({2}), 1, a}), Error::kInvalidArgument);
   EXPECT_EQ(run(mul_out, {a, a, f32({2})}), Error::kInvalidArgument);

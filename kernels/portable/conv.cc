@@ -47,9 +47,7 @@ bool is_static(const Tensor& tensor) { return tensor.dynamism() == ShapeDynamism
 
 }  // namespace
 
-Error convolution_out(KernelContext& context, Span<EValue* const> args) {
-  Convolution c;
-  BERTH_RETURN_IF_ERROR(read_convolution(context, args, &c));
+Error run_convolution(KernelContext& context, Convolution c) {
   BERTH_RETURN_IF_ERROR(resize_out(context, *c.out, convolution_sizes(c).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *c.input, *c.weight));
   BERTH_RETURN_IF_ERROR(check_memory(context, *c.out));
@@ -72,10 +70,7 @@ Error convolution_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-size_t convolution_temp_bytes(Span<EValue* const> args, int threads) {
-  KernelContext context({}, nullptr);
-  Convolution c;
-  if (read_convolution(context, args, &c) != Error::kOk) return 0;
+size_t run_convolution_temp_bytes(Convolution c, int threads) {
   if (!is_static(*c.input) || !is_static(*c.weight) || !is_static(*c.out)) {
     return std::max({max_product_scratch_bytes(threads), max_depthwise_scratch_bytes(threads),
                      max_depthwise_last_scratch_bytes(threads)}) +
@@ -85,6 +80,19 @@ size_t convolution_temp_bytes(Span<EValue* const> args, int threads) {
   if (c.out->numel() == 0 || convolution_sizes(c).span() != c.out->sizes()) return 0;
   read_convolution_strides(&c);
   return scratch_bytes(c, threads) + kTempPadding;
+}
+
+Error convolution_out(KernelContext& context, const arguments::convolution_out& args) {
+  Convolution c;
+  BERTH_RETURN_IF_ERROR(read_convolution(context, args, args.bias, args.out, &c));
+  return run_convolution(context, c);
+}
+
+size_t convolution_temp_bytes(const arguments::convolution_out& args, int threads) {
+  KernelContext context({}, nullptr);
+  Convolution c;
+  if (read_convolution(context, args, args.bias, args.out, &c) != Error::kOk) return 0;
+  return run_convolution_temp_bytes(c, threads);
 }
 
 }  // namespace berth::portable

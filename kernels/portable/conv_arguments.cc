@@ -45,7 +45,7 @@ Error read_channels(KernelContext& context, Convolution* c) {
 }
 
 // One number for all axes, or one an axis.
-Error read_axes(KernelContext& context, const EValue& list, int64_t least, int64_t Convolution::Axis::*field,
+Error read_axes(KernelContext& context, IntList list, int64_t least, int64_t Convolution::Axis::*field,
                 Convolution* c) {
   Integers numbers;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &numbers));
@@ -86,20 +86,15 @@ Error find_out_size(KernelContext& context, bool transposed, Convolution::Axis* 
 
 }  // namespace
 
-Error read_convolution(KernelContext& context, Span<EValue* const> args, Convolution* c) {
-  c->input = &args[0]->tensor();
-  c->weight = &args[1]->tensor();
-  c->bias = args[2]->is_none() ? nullptr : &args[2]->tensor();
-  c->transposed = args[6]->truth();
-  c->groups = args[8]->integer();
-  c->out = &args[9]->tensor();
+Error read_convolution_lists(KernelContext& context, const ConvolutionLists& lists, Convolution* c) {
   BERTH_RETURN_IF_ERROR(check_tensors(context, *c));
   BERTH_RETURN_IF_ERROR(read_channels(context, c));
   c->spatial = c->input->rank() - 2;
-  BERTH_RETURN_IF_ERROR(read_axes(context, *args[3], 1, &Convolution::Axis::stride, c));
-  BERTH_RETURN_IF_ERROR(read_axes(context, *args[4], 0, &Convolution::Axis::padding, c));
-  BERTH_RETURN_IF_ERROR(read_axes(context, *args[5], 1, &Convolution::Axis::dilation, c));
-  if (c->transposed) BERTH_RETURN_IF_ERROR(read_axes(context, *args[7], 0, &Convolution::Axis::output_padding, c));
+  BERTH_RETURN_IF_ERROR(read_axes(context, lists.stride, 1, &Convolution::Axis::stride, c));
+  BERTH_RETURN_IF_ERROR(read_axes(context, lists.padding, 0, &Convolution::Axis::padding, c));
+  BERTH_RETURN_IF_ERROR(read_axes(context, lists.dilation, 1, &Convolution::Axis::dilation, c));
+  if (c->transposed)
+    BERTH_RETURN_IF_ERROR(read_axes(context, lists.output_padding, 0, &Convolution::Axis::output_padding, c));
   for (int i = 0; i < c->spatial; ++i) {
     Convolution::Axis& axis = c->axis[3 - c->spatial + i];
     axis.in = c->input->size(2 + i);

@@ -5,6 +5,7 @@
 
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/layout_arguments.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -28,9 +29,35 @@ struct Convolution {
   Tensor* out = nullptr;
 };
 
-/// Reads and checks the arguments of aten::convolution.out: ranks, channels, dtypes, and every number so that what
-/// follows neither overflows nor divides by zero. Does not look at the sizes of `out`, nor at any memory.
-Error read_convolution(KernelContext& context, Span<EValue* const> args, Convolution* convolution);
+/// A convolution's lists hold one number for all axes, or one for each.
+struct ConvolutionLists {
+  IntList stride;
+  IntList padding;
+  IntList dilation;
+  IntList output_padding;
+};
+
+/// Reads `lists` and checks ranks, channels, dtypes, and every number so that what follows neither overflows nor divides
+/// by zero. Does not look at the sizes of `out`, nor at any memory. REQUIRES: the convolution has its tensors, `groups`
+/// and `transposed`.
+Error read_convolution_lists(KernelContext& context, const ConvolutionLists& lists, Convolution* convolution);
+
+/// The same for arguments named like those of aten::convolution, with this bias and result.
+template <typename Args>
+Error read_convolution(KernelContext& context, const Args& args, const Tensor* bias, Tensor& out, Convolution* c) {
+  c->input = &args.input;
+  c->weight = &args.weight;
+  c->bias = bias;
+  c->out = &out;
+  c->transposed = args.transposed;
+  c->groups = args.groups;
+  return read_convolution_lists(context, {args.stride, args.padding, args.dilation, args.output_padding}, c);
+}
+
+/// Resizes the result and computes it; what read_convolution() has filled in is enough (conv.cc).
+Error run_convolution(KernelContext& context, Convolution convolution);
+/// What that takes of temporary memory, padding included (temp_bytes.h).
+size_t run_convolution_temp_bytes(Convolution convolution, int threads);
 
 /// The sizes of the result.
 Sizes convolution_sizes(const Convolution& convolution);

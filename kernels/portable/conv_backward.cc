@@ -44,7 +44,8 @@ bool output_offset(const Convolution& c, const Place& input, const Place& tap, i
 }
 
 struct Backward {
-  Convolution c;  // c.out is grad_output
+  Convolution c;  // c.out is `result`
+  Tensor result;  // grad_output
   Tensor* grad_input;
   Tensor* grad_weight;
   Tensor* grad_bias;
@@ -176,21 +177,20 @@ Error resize_wanted(KernelContext& context, const Backward& b) {
 }
 
 // The arguments as those of the convolution whose result has the gradient grad_output.
-Error read_backward(KernelContext& context, Span<EValue* const> args, Backward* b) {
-  EValue none;
-  EValue* const forward[] = {args[1], args[2], &none, args[4], args[5], args[6], args[7], args[8], args[9], args[0]};
-  BERTH_RETURN_IF_ERROR(read_convolution(context, forward, &b->c));
+Error read_backward(KernelContext& context, const arguments::convolution_backward_out& args, Backward* b) {
+  b->result = args.grad_output;
+  BERTH_RETURN_IF_ERROR(read_convolution(context, args, nullptr, b->result, &b->c));
   if (b->c.out->sizes() != convolution_sizes(b->c).span()) {
     return context.fail(Error::kInvalidArgument, "grad_output does not have the sizes of the convolution's result");
   }
   if (!is_floating(b->c.input->dtype())) return unsupported_dtype(context);
   read_convolution_strides(&b->c);
-  const Span<const bool> mask = args[10]->bools();
+  const Span<const bool> mask = args.output_mask;
   if (mask.size() != 3) return context.fail(Error::kInvalidArgument, "output_mask needs three entries");
   for (size_t i = 0; i < 3; ++i) b->wanted[i] = mask[i];
-  b->grad_input = &args[11]->tensor();
-  b->grad_weight = &args[12]->tensor();
-  b->grad_bias = &args[13]->tensor();
+  b->grad_input = &args.out0;
+  b->grad_weight = &args.out1;
+  b->grad_bias = &args.out2;
   BERTH_RETURN_IF_ERROR(check_memory(context, *b->c.input, *b->c.weight));
   return check_memory(context, *b->c.out);
 }
@@ -198,7 +198,7 @@ Error read_backward(KernelContext& context, Span<EValue* const> args, Backward* 
 }  // namespace
 
 // What output_mask does not ask for is left as it is.
-Error convolution_backward_out(KernelContext& context, Span<EValue* const> args) {
+Error convolution_backward_out(KernelContext& context, const arguments::convolution_backward_out& args) {
   Backward b;
   BERTH_RETURN_IF_ERROR(read_backward(context, args, &b));
   BERTH_RETURN_IF_ERROR(resize_wanted(context, b));

@@ -102,7 +102,7 @@ Outcome backward(const Case& c, const Array& x, const Array& w, const Array& g, 
                   3);
 }
 
-TEST(ConvolutionBackwardIsPyTorchs, InEveryLayout) {
+TEST(ConvolutionBackward, MatchesPyTorchInEveryLayout) {
   for (const Case& c : kCases) {
     for (const Order& order : orders(c.input.size())) {
       SCOPED_TRACE(c.name);
@@ -120,7 +120,7 @@ TEST(ConvolutionBackwardIsPyTorchs, InEveryLayout) {
   }
 }
 
-TEST(ConvolutionBackward, LeavesWhatIsNotAskedFor) {
+TEST(ConvolutionBackward, SkipsUnrequestedGradients) {
   const Case& c = kCases[0];
   const Array x = f32(c.input, c.x);
   const Array w = f32(c.weight, c.w);
@@ -132,7 +132,7 @@ TEST(ConvolutionBackward, LeavesWhatIsNotAskedFor) {
   expect_near(weight.weight, c.grad_weight, 2e-5);
 }
 
-TEST(ConvolutionBackward, TakesDoubles) {
+TEST(ConvolutionBackward, AcceptsDoubles) {
   const Case& c = kCases[2];
   const Gradients to = {Array(DType::kF64, c.input), Array(DType::kF64, c.weight), Array(DType::kF64, {1})};
   const Outcome outcome = backward(c, Array(DType::kF64, c.input, c.x), Array(DType::kF64, c.weight, c.w),
@@ -151,7 +151,7 @@ TEST(ConvolutionBackward, OfNoImagesIsZero) {
   EXPECT_EQ(to.bias.values(), Values(2, 0));
 }
 
-TEST(ConvolutionBackwardRefuses, WhatDoesNotFit) {
+TEST(ConvolutionBackward, RefusesWhatDoesNotFit) {
   const Case& c = kCases[0];
   const Array x = f32(c.input, c.x);
   const Array w = f32(c.weight, c.w);

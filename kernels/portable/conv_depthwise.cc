@@ -45,8 +45,7 @@ void run_tile(const Convolution& c, const Window& window, int64_t batch, int64_t
     float* out =
         c.out->data<float>() + batch * c.out->stride(0) + m * c.out->stride(1) + tile.y * height.out_stride + tile.x;
     for (int64_t y = 0; y < tile.rows; ++y) {
-      std::memcpy(out + y * height.out_stride, window.result_row(scratch, y),
-                  static_cast<size_t>(tile.columns) * sizeof(float));
+      std::memcpy(out + y * height.out_stride, window.result_row(scratch, y), tile.columns * sizeof(float));
     }
   }
 }
@@ -64,7 +63,7 @@ bool is_fast_depthwise(const Convolution& c) {
 size_t depthwise_scratch_bytes(const Convolution& c, int threads) {
   Window window;
   plan(c, &window);
-  return static_cast<size_t>(count_slots(c, window, threads) * window.scratch_floats()) * sizeof(float);
+  return (count_slots(c, window, threads) * window.scratch_floats()) * sizeof(float);
 }
 
 void run_depthwise(KernelContext& context, const Convolution& c, void* scratch) {
@@ -82,7 +81,7 @@ void run_depthwise(KernelContext& context, const Convolution& c, void* scratch) 
 }
 
 size_t max_depthwise_scratch_bytes(int threads) {
-  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots) * Window::kMaxScratchFloats) * sizeof(float);
+  return (std::clamp(threads, 1, kMaxSlots) * Window::kMaxScratchFloats) * sizeof(float);
 }
 
 }  // namespace berth::portable

@@ -107,7 +107,7 @@ bool is_depthwise_last(const Convolution& c) {
 }
 
 size_t depthwise_last_scratch_bytes(const Convolution& c, int threads) {
-  return static_cast<size_t>(count_slots(c, threads) * kSlotFloats) * sizeof(float);
+  return (count_slots(c, threads) * kSlotFloats) * sizeof(float);
 }
 
 void run_depthwise_last(KernelContext& context, const Convolution& c, void* scratch) {
@@ -119,7 +119,7 @@ void run_depthwise_last(KernelContext& context, const Convolution& c, void* scra
 }
 
 size_t max_depthwise_last_scratch_bytes(int threads) {
-  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots) * kSlotFloats) * sizeof(float);
+  return (std::clamp(threads, 1, kMaxSlots) * kSlotFloats) * sizeof(float);
 }
 
 }  // namespace berth::portable

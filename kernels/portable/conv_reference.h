@@ -67,7 +67,7 @@ inline std::vector<double> reference_convolution(const ConvCase& c, const std::v
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t group_in = c.in_channels / c.groups;
   const int64_t group_out = c.out_channels / c.groups;
-  std::vector<double> result(static_cast<size_t>(c.batch * c.out_channels * out_places));
+  std::vector<double> result(c.batch * c.out_channels * out_places);
   for (size_t i = 0; i < result.size() && !bias.empty(); ++i) {
     result[i] = bias[i / static_cast<size_t>(out_places) % bias.size()];
   }

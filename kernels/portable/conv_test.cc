@@ -4,8 +4,8 @@
 #include <random>
 
 #include "kernels/portable/conv_reference.h"
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/testing.h"
 
 namespace berth::portable {
 namespace {
@@ -56,9 +56,9 @@ void check(const ConvCase& c, const Setting& setting, std::mt19937& random) {
   Array weight(setting.dtype, c.weight_sizes(), {}, order);
   Array bias(setting.dtype, {static_cast<int32_t>(c.out_channels)});
   Array out(setting.dtype, c.output_sizes(), {}, order);
-  const std::vector<double> x = small_numbers(static_cast<size_t>(input.tensor().numel()), random, most);
-  const std::vector<double> w = small_numbers(static_cast<size_t>(weight.tensor().numel()), random, most);
-  const std::vector<double> b = small_numbers(static_cast<size_t>(c.out_channels), random, most);
+  const std::vector<double> x = small_numbers(input.tensor().numel(), random, most);
+  const std::vector<double> w = small_numbers(weight.tensor().numel(), random, most);
+  const std::vector<double> b = small_numbers(c.out_channels, random, most);
   input.set(x);
   weight.set(w);
   bias.set(b);
@@ -149,7 +149,7 @@ TEST(Convolution, EqualsPyTorch) {
   }
 }
 
-TEST(Convolution, IsItsDefinitionForEveryShape) {
+TEST(Convolution, MatchesItsDefinitionForEveryShape) {
   std::mt19937 random(1);
   for (const ConvCase& c : cases()) {
     for (const bool bias : {true, false}) {
@@ -159,7 +159,7 @@ TEST(Convolution, IsItsDefinitionForEveryShape) {
   }
 }
 
-TEST(Convolution, TakesChannelsLast) {
+TEST(Convolution, AcceptsChannelsLast) {
   std::mt19937 random(2);
   for (const ConvCase& c : cases()) {
     check(c, {DType::kF32, true, true, 1}, random);
@@ -167,7 +167,7 @@ TEST(Convolution, TakesChannelsLast) {
   }
 }
 
-TEST(Convolution, TakesEveryDtype) {
+TEST(Convolution, AcceptsEveryDtype) {
   std::mt19937 random(3);
   for (const DType dtype :
        {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
@@ -270,7 +270,7 @@ TEST(Convolution, TemporaryMemoryIsEnoughForEverySizeOfABoundedTensor) {
   }
 }
 
-TEST(Convolution, SaysWhenTemporaryMemoryIsMissing) {
+TEST(Convolution, ReportsMissingTemporaryMemory) {
   const ConvCase c = {1, 1, 3, 4, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, false};
   const std::vector<Arg> args =
       arguments(c, f32(c.input_sizes()), f32(c.weight_sizes()), nullptr, f32(c.output_sizes()));
@@ -328,7 +328,7 @@ TEST(Convolution, RefusesImpossibleNumbers) {
 }
 
 // Whatever the numbers: an error or a result, nothing written outside, no trap. Sanitizers see the rest.
-TEST(Convolution, NoNumbersCrashIt) {
+TEST(Convolution, NoArgumentsCrashIt) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -392,7 +392,7 @@ TEST(Convolution, RefusesTensorsThatDoNotMatch) {
 }
 
 // Taps past the edge are not multiplied: an infinite weight would make NaN of the zeros there.
-TEST(Convolution, TransposedMultipliesNothingBesideTheInput) {
+TEST(Convolution, TransposedMultipliesNothingOutsideTheInput) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const std::vector<ConvCase> cases = {{1, 1, 1, 1, {3}, {2}, {1}, {0}, {2}, {0}, true},
                                        {2, 2, 4, 6, {3, 4}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, {1, 0}, true}};
@@ -400,8 +400,8 @@ TEST(Convolution, TransposedMultipliesNothingBesideTheInput) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
       SCOPED_TRACE(c.text() + " " + to_string(dtype));
       Array input(dtype, c.input_sizes()), weight(dtype, c.weight_sizes()), out(dtype, c.output_sizes());
-      std::vector<double> x(static_cast<size_t>(input.tensor().numel()), 1);
-      std::vector<double> w(static_cast<size_t>(weight.tensor().numel()), 2);
+      std::vector<double> x(input.tensor().numel(), 1);
+      std::vector<double> w(weight.tensor().numel(), 2);
       w[1] = kInf;
       input.set(x);
       weight.set(w);

@@ -22,7 +22,7 @@ BERTH_MULTIVERSION void copy_every_second(const float* in, int64_t n, float* out
 // out[i] = in[i * stride]
 void copy_spaced(const float* in, int64_t stride, int64_t n, float* out) {
   if (stride == 1) {
-    std::memcpy(out, in, static_cast<size_t>(n) * sizeof(float));
+    std::memcpy(out, in, n * sizeof(float));
   } else if (stride == 2) {
     copy_every_second(in, n, out);
   } else {

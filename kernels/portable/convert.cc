@@ -120,7 +120,7 @@ bool is_real(DType dtype) { return is_floating(dtype) || is_integer(dtype) || dt
 void convert_elements(DType from, const void* source, DType to, void* target, int64_t n) {
   if (n <= 0) return;
   if (from == to) {
-    std::memmove(target, source, static_cast<size_t>(n) * element_size(from));
+    std::memmove(target, source, n * element_size(from));
     return;
   }
   if (const ConvertRun run = direct_run(from, to)) return run(source, target, n);
@@ -129,9 +129,8 @@ void convert_elements(DType from, const void* source, DType to, void* target, in
   alignas(8) unsigned char buffer[kChunk * 8];
   for (int64_t done = 0; done < n; done += kChunk) {
     const int64_t count = n - done < kChunk ? n - done : kChunk;
-    direct_run(from, middle)(static_cast<const char*>(source) + static_cast<size_t>(done) * element_size(from), buffer,
-                             count);
-    direct_run(middle, to)(buffer, static_cast<char*>(target) + static_cast<size_t>(done) * element_size(to), count);
+    direct_run(from, middle)(static_cast<const char*>(source) + done * element_size(from), buffer, count);
+    direct_run(middle, to)(buffer, static_cast<char*>(target) + done * element_size(to), count);
   }
 }
 

@@ -15,9 +15,9 @@ constexpr int64_t kChunk = 256;
 
 void convert_range(const Walk& source_walk, bool dense, const Tensor& from, Tensor& to, int64_t begin, int64_t end) {
   const size_t from_bytes = element_size(from.dtype());
-  const auto place = [&](int64_t i) { return to.data<char>() + static_cast<size_t>(i) * element_size(to.dtype()); };
+  const auto place = [&](int64_t i) { return to.data<char>() + i * element_size(to.dtype()); };
   if (dense) {
-    const char* source = from.data<char>() + static_cast<size_t>(begin) * from_bytes;
+    const char* source = from.data<char>() + begin * from_bytes;
     return convert_elements(from.dtype(), source, to.dtype(), place(begin), end - begin);
   }
   alignas(8) unsigned char gathered[kChunk * 8];
@@ -59,10 +59,8 @@ Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
   return Error::kOk;
 }
 
-// The last argument becomes the first, which must have the same dtype unless `converts`.
-Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[args.size() - 1]->tensor();
+// The dtypes must be the same unless `converts`.
+Error copy_whole(KernelContext& context, const Tensor& self, Tensor& out, bool converts) {
   if (!converts && self.dtype() != out.dtype()) {
     return context.fail(Error::kInvalidArgument, "input and output must have the same dtype");
   }
@@ -72,24 +70,36 @@ Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts
 
 }  // namespace
 
-Error alias_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
-Error clone_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
-Error detach_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
-Error lift_fresh_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
-Error clone_dim_order_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, false); }
-Error to_copy_out(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, true); }
-Error to_dim_order_copy_out(KernelContext& context, Span<EValue* const> args) {
-  return copy_whole(context, args, true);
+Error alias_copy_out(KernelContext& context, const arguments::alias_copy_out& args) {
+  return copy_whole(context, args.self, args.out, false);
+}
+Error clone_out(KernelContext& context, const arguments::clone_out& args) {
+  return copy_whole(context, args.self, args.out, false);
+}
+Error detach_copy_out(KernelContext& context, const arguments::detach_copy_out& args) {
+  return copy_whole(context, args.self, args.out, false);
+}
+Error lift_fresh_copy_out(KernelContext& context, const arguments::lift_fresh_copy_out& args) {
+  return copy_whole(context, args.self, args.out, false);
+}
+Error clone_dim_order_out(KernelContext& context, const arguments::clone_dim_order_out& args) {
+  return copy_whole(context, args.self, args.out, false);
+}
+Error to_copy_out(KernelContext& context, const arguments::to_copy_out& args) {
+  return copy_whole(context, args.self, args.out, true);
+}
+Error to_dim_order_copy_out(KernelContext& context, const arguments::to_dim_order_copy_out& args) {
+  return copy_whole(context, args.self, args.out, true);
 }
 
-Error copy_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[3]->tensor();
-  if (const Error error = resize_out(context, out, args[0]->tensor().sizes()); error != Error::kOk) return error;
-  return copy_into(context, args[1]->tensor(), out);
+Error copy_out(KernelContext& context, const arguments::copy_out& args) {
+  Tensor& out = args.out;
+  if (const Error error = resize_out(context, out, args.self.sizes()); error != Error::kOk) return error;
+  return copy_into(context, args.src, out);
 }
 
-Error copy_self(KernelContext& context, Span<EValue* const> args) {
-  return copy_into(context, args[1]->tensor(), args[0]->tensor());
+Error copy_self(KernelContext& context, const arguments::copy_self& args) {
+  return copy_into(context, args.src, args.self);
 }
 
 }  // namespace berth::portable

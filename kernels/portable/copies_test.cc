@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -28,7 +28,7 @@ Values cast(const Values& in, DType from, DType to) {
   return y.values();
 }
 
-TEST(Casts, FloatsToIntegersTruncateAndNeverTrap) {
+TEST(Cast, FloatsToIntegersTruncateAndNeverTrap) {
   const Values in = {3e9, -3e9, kNaN, 300, -1, -1.5};
   EXPECT_EQ(cast(in, DType::kF32, DType::kI32), (Values{-2147483648.0, -2147483648.0, -2147483648.0, 300, -1, -1}));
   EXPECT_EQ(cast(in, DType::kF32, DType::kU8), (Values{0, 0, 0, 44, 255, 255}));
@@ -38,7 +38,7 @@ TEST(Casts, FloatsToIntegersTruncateAndNeverTrap) {
   EXPECT_EQ(cast({1e19}, DType::kF64, DType::kU64), (Values{1e19}));
 }
 
-TEST(Casts, IntegersWrapAndAnythingIsTrue) {
+TEST(Cast, IntegersWrapAndAnyNonzeroIsTrue) {
   EXPECT_EQ(cast({300, -1}, DType::kI32, DType::kU8), (Values{44, 255}));
   EXPECT_EQ(cast({65537}, DType::kI64, DType::kU16), (Values{1}));
   EXPECT_EQ(cast({0.5, kNaN, 0}, DType::kF32, DType::kBool), (Values{1, 1, 0}));
@@ -46,14 +46,14 @@ TEST(Casts, IntegersWrapAndAnythingIsTrue) {
   EXPECT_EQ(cast({1, 0}, DType::kBool, DType::kF16), (Values{1, 0}));
 }
 
-TEST(Casts, ShortFloatsRoundHalfToEven) {
+TEST(Cast, ShortFloatsRoundHalfToEven) {
   EXPECT_EQ(cast({2049, 2051, 65519, 65520, 6e-8, 1e-8}, DType::kF32, DType::kF16),
             (Values{2048, 2052, 65504, HUGE_VAL, 5.9604644775390625e-8, 0}));
   EXPECT_EQ(cast({257, 259, 1.0}, DType::kF32, DType::kBF16), (Values{256, 260, 1}));
   EXPECT_EQ(cast({0.333251953125}, DType::kF16, DType::kF64), (Values{0.333251953125}));
 }
 
-TEST(Casts, LongRowsOfEveryPair) {
+TEST(Cast, LongRowsOfEveryPair) {
   const DType dtypes[] = {DType::kU8,  DType::kI8,   DType::kI16,  DType::kI32, DType::kI64, DType::kF16, DType::kF32,
                           DType::kF64, DType::kBF16, DType::kBool, DType::kU16, DType::kU32, DType::kU64};
   Values in(1001);
@@ -70,7 +70,7 @@ TEST(Casts, LongRowsOfEveryPair) {
   }
 }
 
-TEST(DimensionOrders, ChangeWithAndWithoutACast) {
+TEST(ToDimOrder, ChangesWithAndWithoutACast) {
   Values in(2 * 5 * 6 * 7);
   std::iota(in.begin(), in.end(), 0);
   const Array nchw = f32({2, 5, 6, 7}, in);
@@ -85,7 +85,7 @@ TEST(DimensionOrders, ChangeWithAndWithoutACast) {
   }
 }
 
-TEST(Clones, KeepTheirBytes) {
+TEST(Clone, KeepsItsBytes) {
   const Array x = i64({3}, {1, -2, 3});
   const Array y = i64({3});
   ASSERT_EQ(run(clone_out, {x, nullptr, y}), Error::kOk);

@@ -114,7 +114,7 @@ void copy_square(const char* from, int64_t from_column, char* to, int64_t to_row
 // another out of the few places that the nearest cache has for them.
 template <typename Word, int64_t kRows>
 const char* gather_columns(const char* from, int64_t from_column, int64_t rows, int64_t columns, Word (*tile)[kRows]) {
-  const size_t bytes = static_cast<size_t>(rows) * sizeof(Word);
+  const size_t bytes = rows * sizeof(Word);
   for (int64_t c = 0; c < columns; ++c) std::memcpy(tile[c], from + c * from_column, bytes);
   return reinterpret_cast<const char*>(tile);
 }
@@ -172,7 +172,7 @@ void transpose(const CopyBlock& b, const char* from, char* to) {
 }  // namespace
 
 void copy_rows(const CopyBlock& block, int64_t bytes, const char* from, char* to) {
-  const size_t row_bytes = static_cast<size_t>(block.columns * bytes);
+  const size_t row_bytes = block.columns * bytes;
   for (int64_t r = 0; r < block.rows; ++r) std::memcpy(to + r * block.to_row, from + r * block.from_row, row_bytes);
 }
 

@@ -164,9 +164,8 @@ void StridedCopy::run(KernelContext& context, const void* from, void* to) const 
   const int64_t rows = outer_ * dims_[rank_ - 2].size;
   const int64_t row_bytes = dims_[rank_ - 1].size * bytes_;
   if (rows == 1 && way_ == Way::kRows) {
-    context.parallel_for(row_bytes, kGrainBytes, [&](int64_t begin, int64_t end) {
-      std::memcpy(target + begin, source + begin, static_cast<size_t>(end - begin));
-    });
+    context.parallel_for(row_bytes, kGrainBytes,
+                         [&](int64_t begin, int64_t end) { std::memcpy(target + begin, source + begin, end - begin); });
     return;
   }
   context.parallel_for(rows, kGrainBytes / (row_bytes + 1) + 1,

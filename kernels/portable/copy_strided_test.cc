@@ -59,10 +59,10 @@ void check_permuted(size_t bytes, const std::vector<int64_t>& sizes, const std::
     box.from[source_order[i]] = stride;
     stride = stride * sizes[source_order[i]] + gap;
   }
-  check(box, static_cast<size_t>(stride), static_cast<size_t>(to_elements), what);
+  check(box, stride, to_elements, what);
 }
 
-TEST(StridedCopyNeverLosesAnElement, InAnyWayAndSize) {
+TEST(CopyStrided, LosesNoElementInAnyDirectionAndSize) {
   const std::vector<std::vector<int64_t>> shapes = {
       {1},     {7},      {4},      {1, 1, 1}, {5, 3},    {16, 16},    {33, 17},      {64, 65},      {2, 50},
       {50, 2}, {3, 100}, {100, 3}, {100, 4},  {2, 3, 4}, {3, 20, 24}, {2, 17, 3, 5}, {4, 33, 2, 8}, {2, 3, 2, 3, 2},
@@ -84,7 +84,7 @@ TEST(StridedCopyNeverLosesAnElement, InAnyWayAndSize) {
   }
 }
 
-TEST(StridedCopyNeverLosesAnElement, WhenThreadsShareTheWork) {
+TEST(CopyStrided, LosesNoElementWhenThreadsShareTheWork) {
   check_permuted(4, {3, 224, 224}, {1, 2, 0}, 0, "image to planes");
   check_permuted(4, {224, 224, 3}, {2, 0, 1}, 0, "planes to image");
   check_permuted(4, {1, 12, 64, 64}, {0, 2, 1, 3}, 0, "attention heads");
@@ -92,7 +92,7 @@ TEST(StridedCopyNeverLosesAnElement, WhenThreadsShareTheWork) {
   check_permuted(1, {1000003}, {0}, 0, "one run");
 }
 
-TEST(StridedCopyReads, TheSameElementsAgainWhereTheStrideIsZero) {
+TEST(CopyStrided, ReadsTheSameElementAgainWhereTheStrideIsZero) {
   for (const size_t bytes : {1u, 2u, 4u, 8u, 16u}) {
     check({bytes, {3, 50}, {1, 0}, {50, 1}}, 3, 150, "along rows");
     check({bytes, {3, 50}, {0, 1}, {50, 1}}, 50, 150, "row after row");
@@ -101,7 +101,7 @@ TEST(StridedCopyReads, TheSameElementsAgainWhereTheStrideIsZero) {
   }
 }
 
-TEST(StridedCopyReads, BackwardsWhereTheStrideIsNegative) {
+TEST(CopyStrided, ReadsBackwardsWhereTheStrideIsNegative) {
   for (const size_t bytes : {1u, 2u, 4u, 8u, 16u}) {
     check({bytes, {6, 40}, {40, -1}, {40, 1}, 39}, 240, 240, "rows");
     check({bytes, {6, 40}, {-40, 1}, {40, 1}, 200}, 240, 240, "columns");
@@ -109,7 +109,7 @@ TEST(StridedCopyReads, BackwardsWhereTheStrideIsNegative) {
   }
 }
 
-TEST(StridedCopyWrites, NothingBetweenTheElements) {
+TEST(CopyStrided, WritesNothingBetweenTheElements) {
   for (const size_t bytes : {1u, 2u, 4u, 8u, 16u}) {
     check({bytes, {5, 8}, {8, 1}, {40, 3}}, 40, 200, "elements apart");
     check({bytes, {5, 8}, {8, 1}, {11, 1}}, 40, 55, "rows apart");
@@ -117,7 +117,7 @@ TEST(StridedCopyWrites, NothingBetweenTheElements) {
   }
 }
 
-TEST(StridedCopyWrites, NothingForAnEmptyBox) { check({4, {5, 0, 8}, {8, 8, 1}, {8, 8, 1}}, 1, 1, "empty"); }
+TEST(CopyStrided, WritesNothingForAnEmptyBox) { check({4, {5, 0, 8}, {8, 8, 1}, {8, 8, 1}}, 1, 1, "empty"); }
 
 }  // namespace
 }  // namespace berth::portable

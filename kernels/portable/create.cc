@@ -24,41 +24,47 @@ Error fill_all(KernelContext& context, const Element& value, const Sizes& sizes,
   return Error::kOk;
 }
 
+Error empty(KernelContext& context, IntList size, Tensor& out) {
+  Sizes sizes;
+  BERTH_RETURN_IF_ERROR(read_sizes(context, size, &sizes));
+  return resize_out(context, out, sizes.span());
+}
+
 }  // namespace
 
-Error full_out(KernelContext& context, Span<EValue* const> args) {
-  return full(context, *args[0], *args[1], args[2]->tensor(), fill_all);
+Error full_out(KernelContext& context, const arguments::full_out& args) {
+  return full(context, args.size, args.fill_value, args.out, fill_all);
 }
-Error zeros_out(KernelContext& context, Span<EValue* const> args) {
-  return full(context, *args[0], EValue(int64_t{0}), args[1]->tensor(), fill_all);
+Error zeros_out(KernelContext& context, const arguments::zeros_out& args) {
+  return full(context, args.size, EValue(int64_t{0}), args.out, fill_all);
 }
-Error ones_out(KernelContext& context, Span<EValue* const> args) {
-  return full(context, *args[0], EValue(int64_t{1}), args[1]->tensor(), fill_all);
+Error ones_out(KernelContext& context, const arguments::ones_out& args) {
+  return full(context, args.size, EValue(int64_t{1}), args.out, fill_all);
 }
 // The memory format says nothing here: out has the dimension order that it has, and every element is the same.
-Error full_like_out(KernelContext& context, Span<EValue* const> args) {
-  return full_like(context, args[0]->tensor(), *args[1], args[3]->tensor(), fill_all);
+Error full_like_out(KernelContext& context, const arguments::full_like_out& args) {
+  return full_like(context, args.self, args.fill_value, args.out, fill_all);
 }
-Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return scalar_tensor(context, *args[0], args[1]->tensor(), fill_all);
+Error scalar_tensor_out(KernelContext& context, const arguments::scalar_tensor_out& args) {
+  return scalar_tensor(context, args.s, args.out, fill_all);
 }
-Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return fill_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), fill_all);
+Error fill_Scalar_out(KernelContext& context, const arguments::fill_Scalar_out& args) {
+  return fill_scalar(context, args.self, args.value, args.out, fill_all);
 }
 
 // The elements are whatever the memory held.
-Error empty_out(KernelContext& context, Span<EValue* const> args) {
-  Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_sizes(context, *args[0], &sizes));
-  return resize_out(context, args[2]->tensor(), sizes.span());
+Error empty_out(KernelContext& context, const arguments::empty_out& args) {
+  return empty(context, args.size, args.out);
 }
 
-Error empty_dim_order_out(KernelContext& context, Span<EValue* const> args) { return empty_out(context, args); }
+Error empty_dim_order_out(KernelContext& context, const arguments::empty_dim_order_out& args) {
+  return empty(context, args.size, args.out);
+}
 
-Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& value = args[1]->tensor();
-  Tensor& out = args[2]->tensor();
+Error fill_Tensor_out(KernelContext& context, const arguments::fill_Tensor_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& value = args.value;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check_fill(context, self, value, out));
   // Read before out is written: both may be the same memory.
   Element element;

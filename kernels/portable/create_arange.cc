@@ -36,12 +36,12 @@ Error arange(KernelContext& context, const EValue& start, const EValue& end, con
 
 }  // namespace
 
-Error arange_out(KernelContext& context, Span<EValue* const> args) {
-  return arange(context, EValue(int64_t{0}), *args[0], EValue(int64_t{1}), args[1]->tensor());
+Error arange_out(KernelContext& context, const arguments::arange_out& args) {
+  return arange(context, EValue(int64_t{0}), args.end, EValue(int64_t{1}), args.out);
 }
 
-Error arange_start_out(KernelContext& context, Span<EValue* const> args) {
-  return arange(context, *args[0], *args[1], *args[2], args[3]->tensor());
+Error arange_start_out(KernelContext& context, const arguments::arange_start_out& args) {
+  return arange(context, args.start, args.end, args.step, args.out);
 }
 
 }  // namespace berth::portable

@@ -10,7 +10,7 @@ namespace {
 
 // Whether `x` is a whole number once its fraction is cut off: finite, and not beyond 64 bits.
 bool to_integer(const EValue& x, int64_t* out) {
-  if (x.is_double() && !(std::fabs(x.real()) < 9223372036854775808.0)) return false;
+  if (x.is_double() && !(std::fabs(x.to_double()) < 9223372036854775808.0)) return false;
   *out = x.scalar_to<int64_t>();
   return true;
 }
@@ -31,7 +31,7 @@ int64_t count_of_integers(int64_t start, int64_t end, int64_t step) {
 // The number of elements, rounded up. -1 when there is no such number.
 int64_t count_of(const EValue& start, const EValue& end, const EValue& step) {
   if (start.is_int() && end.is_int() && step.is_int()) {
-    return count_of_integers(start.integer(), end.integer(), step.integer());
+    return count_of_integers(start.to_int(), end.to_int(), step.to_int());
   }
   const double first = start.scalar_to<double>();
   const double last = end.scalar_to<double>();

@@ -16,8 +16,8 @@ bool integer_from(const EValue& scalar, T* out) {
   if (scalar.is_double()) {
     // 2^digits is exact in a double where the largest integer itself is not.
     const double bound = std::ldexp(1.0, Limits::digits);
-    const double x = std::trunc(scalar.real());
-    if (scalar.real() < (Limits::is_signed ? -bound : 0) || !(x < bound)) return false;
+    const double x = std::trunc(scalar.to_double());
+    if (scalar.to_double() < (Limits::is_signed ? -bound : 0) || !(x < bound)) return false;
     *out = static_cast<T>(x);
     return true;
   }
@@ -39,7 +39,7 @@ bool element_from(const EValue& scalar, T* out) {
   if constexpr (std::is_integral_v<T>) {
     return integer_from(scalar, out);
   } else if constexpr (std::is_same_v<T, Bool>) {
-    *out = Bool(scalar.is_double() ? scalar.real() != 0 : scalar.scalar_to<int64_t>() != 0);
+    *out = Bool(scalar.is_double() ? scalar.to_double() != 0 : scalar.scalar_to<int64_t>() != 0);
     return true;
   } else {
     const double largest = std::is_same_v<T, Half>       ? 65504.0
@@ -82,7 +82,7 @@ Error read_element(KernelContext& context, const EValue& scalar, DType dtype, El
   });
 }
 
-Error full(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out, Fill fill) {
+Error full(KernelContext& context, IntList size, const EValue& scalar, Tensor& out, Fill fill) {
   Sizes sizes;
   Element value;
   BERTH_RETURN_IF_ERROR(read_sizes(context, size, &sizes));

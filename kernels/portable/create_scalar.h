@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "kernels/portable/layout_arguments.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -24,7 +25,7 @@ using Fill = Error (*)(KernelContext& context, const Element& value, const Sizes
 
 // Every element the same number, with their arguments as in the operator table. A size is a list of sizes.
 
-Error full(KernelContext& context, const EValue& size, const EValue& scalar, Tensor& out, Fill fill);
+Error full(KernelContext& context, IntList size, const EValue& scalar, Tensor& out, Fill fill);
 Error full_like(KernelContext& context, const Tensor& self, const EValue& scalar, Tensor& out, Fill fill);
 Error scalar_tensor(KernelContext& context, const EValue& scalar, Tensor& out, Fill fill);
 /// `self` and `out` have the same dtype.

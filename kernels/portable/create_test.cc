@@ -12,7 +12,7 @@ using namespace berth::testing;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST(FullFills, EveryElementOfEveryDType) {
+TEST(Full, FillsEveryElementOfEveryDType) {
   for (const DType dtype : {DType::kU8, DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU16, DType::kU32,
                             DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
     const Array out(dtype, {3, 7});
@@ -29,14 +29,14 @@ TEST(FullFills, EveryElementOfEveryDType) {
   EXPECT_EQ((Values{parts[0], parts[1], parts[2], parts[3]}), (Values{1.5, 0, 1.5, 0}));
 }
 
-TEST(FullFills, LargeTensorsOnThreads) {
+TEST(Full, FillsLargeTensorsOnThreads) {
   const Array out = f32({1000, 300});
   ASSERT_EQ(run_with(full_out, {Ints{1000, 300}, 0.5, out}, 3).error, Error::kOk);
   EXPECT_EQ(out.values(), Values(300000, 0.5));
   EXPECT_TRUE(out.intact());
 }
 
-TEST(FullRefuses, NumbersThatDoNotFit) {
+TEST(Full, RefusesNumbersThatDoNotFit) {
   const std::vector<std::pair<DType, double>> bad = {
       {DType::kU8, 256},        {DType::kU8, -256},          {DType::kU8, -1.5},    {DType::kI8, 128},
       {DType::kI8, -129},       {DType::kI32, 2147483648.0}, {DType::kI64, 9.3e18}, {DType::kI64, -9.3e18},
@@ -50,7 +50,7 @@ TEST(FullRefuses, NumbersThatDoNotFit) {
   EXPECT_EQ(run(full_out, {Ints{1}, 1, Array(DType::kQInt8, {1})}), Error::kInvalidArgument);
 }
 
-TEST(FullTakes, NumbersThatJustFit) {
+TEST(Full, AcceptsNumbersThatJustFit) {
   const std::vector<std::pair<DType, std::pair<double, double>>> good = {
       {DType::kI8, {-128, -128}},
       {DType::kI8, {-127.9, -127}},
@@ -75,7 +75,7 @@ TEST(FullTakes, NumbersThatJustFit) {
   EXPECT_EQ(exact.integers(), Ints{INT64_MAX});
 }
 
-TEST(FullRefuses, BadSizes) {
+TEST(Full, RefusesBadSizes) {
   for (const Ints& size : {Ints{-1}, Ints{1LL << 31}, Ints(17, 1), Ints{65536, 65536, 65536, 65536}, Ints{4}}) {
     EXPECT_EQ(run(full_out, {size, 1, f32({3})}), Error::kInvalidArgument);
   }
@@ -84,7 +84,7 @@ TEST(FullRefuses, BadSizes) {
   EXPECT_EQ(run(full_out, {Ints{3}, 1, nowhere}), Error::kInvalidState);
 }
 
-TEST(CreationMakes, ZerosOnesAndScalars) {
+TEST(Create, ZerosOnesAndScalars) {
   const Array zeros = f32({2, 2});
   ASSERT_EQ(run(zeros_out, {Ints{2, 2}, zeros}), Error::kOk);
   EXPECT_EQ(zeros.values(), Values(4, 0));
@@ -101,7 +101,7 @@ TEST(CreationMakes, ZerosOnesAndScalars) {
   EXPECT_EQ(run(zeros_out, {Ints{0}, f32({0})}), Error::kOk);
 }
 
-TEST(FillReads, ItsValueBeforeItWrites) {
+TEST(Fill, ReadsItsValueBeforeItWrites) {
   const Array out = f32({3});
   ASSERT_EQ(run(fill_Scalar_out, {f32({3}), -0.25, out}), Error::kOk);
   EXPECT_EQ(out.values(), Values(3, -0.25));
@@ -121,7 +121,7 @@ Values range(const Arg& start, const Arg& end, const Arg& step, DType dtype, int
   return out.values();
 }
 
-TEST(ArangeCounts, AsPyTorchDoes) {
+TEST(Arange, CountsAsPyTorchDoes) {
   EXPECT_EQ(range(5, 0, -2, DType::kI64, 3), (Values{5, 3, 1}));
   EXPECT_EQ(range(0, 5.5, 1, DType::kI64, 6), (Values{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(range(0.5, 5.5, 1.5, DType::kI32, 4), (Values{0, 1, 2, 3}));
@@ -134,7 +134,7 @@ TEST(ArangeCounts, AsPyTorchDoes) {
   EXPECT_EQ(out.values(), (Values{0, 1, 2}));
 }
 
-TEST(ArangeRefuses, WhatLeadsNowhere) {
+TEST(Arange, RefusesRangesThatLeadNowhere) {
   const Array out = f32({1});
   const std::vector<std::vector<Arg>> bad = {{0, 5, 0},
                                              {0, 5, -1},

@@ -58,16 +58,16 @@ void sum_line(const Line& line, const Tensor& self, DType common, const char* fr
 
 }  // namespace
 
-Error cumsum_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+Error cumsum_out(KernelContext& context, const arguments::cumsum_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   int dim = 0;
-  if (!normalize_dim(args[1]->integer(), self.rank(), &dim)) {
+  if (!normalize_dim(args.dim, self.rank(), &dim)) {
     return context.fail(Error::kInvalidArgument, "the dimension to sum along is out of range");
   }
   if (!is_real(self.dtype()) || !is_real(out.dtype())) return unsupported_dtype(context);
   DType common = DType::kF32;
-  if (const Error error = read_sum_dtype(context, self, *args[2], &common); error != Error::kOk) return error;
+  if (const Error error = read_sum_dtype(context, self, args.dtype, &common); error != Error::kOk) return error;
   if (!can_cast(common, out.dtype())) {
     return context.fail(Error::kInvalidArgument, "the result's dtype cannot be cast to the output's");
   }

@@ -22,12 +22,12 @@ void dequantize_chunk(const Chunk& chunk) {
   }
 }
 
-Error check_dtypes(KernelContext& context, const Tensor& input, const EValue& dtype, const EValue& out_dtype,
+Error check_dtypes(KernelContext& context, const Tensor& input, int64_t dtype, std::optional<int64_t> out_dtype,
                    const Tensor& out) {
-  if (!is_integer(input.dtype()) || dtype.integer() != static_cast<int64_t>(input.dtype())) {
+  if (!is_integer(input.dtype()) || dtype != static_cast<int64_t>(input.dtype())) {
     return context.fail(Error::kInvalidArgument, "the quantised tensor must be of the integer dtype that is named");
   }
-  const int64_t result = out_dtype.is_none() ? static_cast<int64_t>(DType::kF32) : out_dtype.integer();
+  const int64_t result = out_dtype.value_or(static_cast<int64_t>(DType::kF32));
   if (!is_floating(out.dtype()) || result != static_cast<int64_t>(out.dtype())) {
     return context.fail(Error::kInvalidArgument, "out must be of the floating dtype that is asked for");
   }
@@ -47,10 +47,11 @@ Error dequantize(KernelContext& context, const Tensor& input, const Input& scale
   return run_elementwise(context, {&out, compute, compute}, inputs, loop, Scalars());
 }
 
-Error dequantize_with(KernelContext& context, Span<EValue* const> args, double scale, double zero_point) {
-  Tensor& out = args[7]->tensor();
-  BERTH_RETURN_IF_ERROR(check_dtypes(context, args[0]->tensor(), *args[5], *args[6], out));
-  return dequantize(context, args[0]->tensor(), parameter(scale), parameter(zero_point), out);
+template <typename Args>
+Error dequantize_with(KernelContext& context, const Args& args, double scale, double zero_point) {
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(check_dtypes(context, args.input, args.dtype, args.out_dtype, out));
+  return dequantize(context, args.input, parameter(scale), parameter(zero_point), out);
 }
 
 // real: scales of a and b, inverse of out's scale; whole: out's range, zero points of a, b, out.
@@ -77,59 +78,59 @@ bool is_zero_point(int64_t x) { return x >= INT32_MIN && x <= INT32_MAX; }
 
 }  // namespace
 
-Error dequantize_per_tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return dequantize_with(context, args, args[1]->scalar_to<double>(), static_cast<double>(args[2]->integer()));
+Error dequantize_per_tensor_out(KernelContext& context, const arguments::dequantize_per_tensor_out& args) {
+  return dequantize_with(context, args, args.scale, static_cast<double>(args.zero_point));
 }
 
-Error dequantize_per_tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error dequantize_per_tensor_Tensor_out(KernelContext& context,
+                                       const arguments::dequantize_per_tensor_Tensor_out& args) {
   double scale = 1;
   double zero_point = 0;
-  BERTH_RETURN_IF_ERROR(read_one(context, args[1]->tensor(), &scale));
-  BERTH_RETURN_IF_ERROR(read_one(context, args[2]->tensor(), &zero_point));
+  BERTH_RETURN_IF_ERROR(read_one(context, args.scale, &scale));
+  BERTH_RETURN_IF_ERROR(read_one(context, args.zero_point, &zero_point));
   return dequantize_with(context, args, scale, zero_point);
 }
 
-Error dequantize_per_channel_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[8]->tensor();
-  BERTH_RETURN_IF_ERROR(check_dtypes(context, input, *args[6], *args[7], out));
+Error dequantize_per_channel_out(KernelContext& context, const arguments::dequantize_per_channel_out& args) {
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(check_dtypes(context, input, args.dtype, args.out_dtype, out));
   ParameterView scales;
   ParameterView zero_points;
-  BERTH_RETURN_IF_ERROR(scales.along(context, args[1]->tensor(), input, args[3]->integer()));
-  if (args[2]->is_none()) return dequantize(context, input, parameter(scales.tensor()), parameter(0.0), out);
-  BERTH_RETURN_IF_ERROR(zero_points.along(context, args[2]->tensor(), input, args[3]->integer()));
+  BERTH_RETURN_IF_ERROR(scales.along(context, args.scales, input, args.axis));
+  if (args.zero_points == nullptr) return dequantize(context, input, parameter(scales.tensor()), parameter(0.0), out);
+  BERTH_RETURN_IF_ERROR(zero_points.along(context, *args.zero_points, input, args.axis));
   return dequantize(context, input, parameter(scales.tensor()), parameter(zero_points.tensor()), out);
 }
 
-Error dequantize_per_token_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[7]->tensor();
-  BERTH_RETURN_IF_ERROR(check_dtypes(context, input, *args[5], *args[6], out));
+Error dequantize_per_token_out(KernelContext& context, const arguments::dequantize_per_token_out& args) {
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(check_dtypes(context, input, args.dtype, args.output_dtype, out));
   ParameterView scales;
   ParameterView zero_points;
-  BERTH_RETURN_IF_ERROR(scales.for_rows(context, args[1]->tensor(), input));
-  BERTH_RETURN_IF_ERROR(zero_points.for_rows(context, args[2]->tensor(), input));
+  BERTH_RETURN_IF_ERROR(scales.for_rows(context, args.scales, input));
+  BERTH_RETURN_IF_ERROR(zero_points.for_rows(context, args.zero_points, input));
   return dequantize(context, input, parameter(scales.tensor()), parameter(zero_points.tensor()), out);
 }
 
-Error quantized_add_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& a = args[0]->tensor();
-  const Tensor& b = args[5]->tensor();
-  Tensor& out = args[14]->tensor();
-  const EValue dtype(static_cast<int64_t>(out.dtype()));
+Error quantized_add_out(KernelContext& context, const arguments::quantized_add_out& args) {
+  const Tensor& a = args.a;
+  const Tensor& b = args.b;
+  Tensor& out = args.out;
+  const auto dtype = static_cast<int64_t>(out.dtype());
   QuantRange range = {0, 0};
-  BERTH_RETURN_IF_ERROR(read_range(context, *args[12], *args[13], dtype, out, &range));
+  BERTH_RETURN_IF_ERROR(read_range(context, args.out_quant_min, args.out_quant_max, dtype, out, &range));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, a, out));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, b, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, a, b));
-  for (const size_t i : {size_t{2}, size_t{7}, size_t{11}}) {
-    if (!is_zero_point(args[i]->integer())) {
+  for (const int64_t zero_point : {args.a_zero_point, args.b_zero_point, args.out_zero_point}) {
+    if (!is_zero_point(zero_point)) {
       return context.fail(Error::kInvalidArgument, "a zero point does not fit in 32 bits");
     }
   }
-  const Scalars scalars = {
-      {args[1]->scalar_to<double>(), args[6]->scalar_to<double>(), 1 / args[10]->scalar_to<double>()},
-      {range.low, range.high, args[2]->integer(), args[7]->integer(), args[11]->integer()}};
+  const Scalars scalars = {{args.a_scale, args.b_scale, 1 / args.out_scale},
+                           {range.low, range.high, args.a_zero_point, args.b_zero_point, args.out_zero_point}};
   const Input inputs[] = {{&a, DType::kI64, a.dtype(), nullptr}, {&b, DType::kI64, b.dtype(), nullptr}};
   return run_elementwise(context, {&out, DType::kI64, out.dtype()}, inputs, add_chunk, scalars);
 }

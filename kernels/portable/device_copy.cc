@@ -46,9 +46,9 @@ Error follow(KernelContext& context, const DeviceUse& before, const DeviceUse& a
 
 }  // namespace
 
-Error h2d_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error h2d_copy_out(KernelContext& context, const arguments::h2d_copy_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   if (!self.device().is_cpu()) return context.fail(Error::kInvalidArgument, "self is not on the host");
   if (out.device().is_cpu()) return context.fail(Error::kInvalidArgument, "out is not on a device");
   bool copies = false;
@@ -60,9 +60,9 @@ Error h2d_copy_out(KernelContext& context, Span<EValue* const> args) {
                                                               use->stream));
 }
 
-Error d2h_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error d2h_copy_out(KernelContext& context, const arguments::d2h_copy_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   if (self.device().is_cpu()) return context.fail(Error::kInvalidArgument, "self is not on a device");
   if (!out.device().is_cpu()) return context.fail(Error::kInvalidArgument, "out is not on the host");
   bool copies = false;
@@ -74,9 +74,9 @@ Error d2h_copy_out(KernelContext& context, Span<EValue* const> args) {
                                                               use->stream));
 }
 
-Error d2d_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error d2d_copy_out(KernelContext& context, const arguments::d2d_copy_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   if (self.device().is_cpu()) return context.fail(Error::kInvalidArgument, "self is not on a device");
   if (out.device().type != self.device().type) {
     return context.fail(Error::kInvalidArgument, "self and out are on devices of different types");

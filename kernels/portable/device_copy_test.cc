@@ -5,8 +5,9 @@
 #include <cstring>
 #include <string>
 
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/portable.h"
-#include "runtime/recording_allocator.h"
+#include "runtime/recording_allocator_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -58,9 +59,9 @@ class Made {
   Tensor tensor_;
 };
 
-class DeviceCopies : public ::testing::Test {
+class DeviceCopyTest : public ::testing::Test {
  protected:
-  Error call(KernelFunction kernel, Made& self, Made& out) {
+  Error call(testing::Kernel kernel, Made& self, Made& out) {
     EValue arguments[] = {EValue(&self.tensor()), EValue(&out.tensor())};
     EValue* const args[] = {&arguments[0], &arguments[1]};
     KernelContext context({}, nullptr, DeviceTable(uses_));
@@ -79,7 +80,7 @@ class DeviceCopies : public ::testing::Test {
 };
 
 // Holds row 66, row 88.
-TEST_F(DeviceCopies, HostToDeviceIsOneCopyOfTheTensorsBytes) {
+TEST_F(DeviceCopyTest, HostToDeviceIsOneCopyOfTheTensorsBytes) {
   Made self(cuda_, {4}, Device());
   Made out(cuda_, {4}, kCuda0);
   out.clear();
@@ -95,7 +96,7 @@ TEST_F(DeviceCopies, HostToDeviceIsOneCopyOfTheTensorsBytes) {
 }
 
 // Holds row 67.
-TEST_F(DeviceCopies, DeviceToHostIsTheMirror) {
+TEST_F(DeviceCopyTest, DeviceToHostIsTheMirrorImage) {
   Made self(cuda_, {4}, kCuda0);
   Made out(cuda_, {4}, Device());
   out.clear();
@@ -109,7 +110,7 @@ TEST_F(DeviceCopies, DeviceToHostIsTheMirror) {
 }
 
 // Holds row 68.
-TEST_F(DeviceCopies, TheSecondDeviceIsTheSecond) {
+TEST_F(DeviceCopyTest, TheDeviceIndexIsUsed) {
   Made host(cuda_, {4}, Device());
   Made device(cuda_, {4}, kCuda1);
   ASSERT_EQ(call(h2d_copy_out, host, device), Error::kOk);
@@ -121,7 +122,7 @@ TEST_F(DeviceCopies, TheSecondDeviceIsTheSecond) {
 }
 
 // Holds row 69.
-TEST_F(DeviceCopies, SeveralDimensionsArriveWhole) {
+TEST_F(DeviceCopyTest, SeveralDimensionsArriveWhole) {
   Made self(cuda_, {2, 3}, Device());
   Made out(cuda_, {2, 3}, kCuda0);
   out.clear();
@@ -131,7 +132,7 @@ TEST_F(DeviceCopies, SeveralDimensionsArriveWhole) {
 }
 
 // Holds row 70, row 72, row 75.
-TEST_F(DeviceCopies, OfASmallerTensorMoveOnlyWhatItHas) {
+TEST_F(DeviceCopyTest, ASmallerTensorCopiesOnlyItsElements) {
   for (const int32_t size : {4, 8}) {
     RecordingAllocator& cuda = cuda_;
     const size_t before = cuda.copies();
@@ -149,7 +150,7 @@ TEST_F(DeviceCopies, OfASmallerTensorMoveOnlyWhatItHas) {
 }
 
 // Holds row 71, row 76.
-TEST_F(DeviceCopies, WhatDoesNotFitIsNotCopied) {
+TEST_F(DeviceCopyTest, WhatDoesNotFitIsNotCopied) {
   for (const ShapeDynamism dynamism : {ShapeDynamism::kStatic, ShapeDynamism::kBounded}) {
     Made host(cuda_, {4}, Device());
     Made small(cuda_, {2}, kCuda0, dynamism);
@@ -166,7 +167,7 @@ TEST_F(DeviceCopies, WhatDoesNotFitIsNotCopied) {
 }
 
 // Holds row 76.
-TEST_F(DeviceCopies, AnotherElementTypeIsRefused) {
+TEST_F(DeviceCopyTest, AnotherElementTypeIsRefused) {
   Made self(cuda_, {4}, Device());
   Made out(cuda_, {4}, kCuda0, ShapeDynamism::kStatic, DType::kI32);
   EXPECT_EQ(call(h2d_copy_out, self, out), Error::kInvalidArgument);
@@ -176,13 +177,13 @@ TEST_F(DeviceCopies, AnotherElementTypeIsRefused) {
 }
 
 // Holds row 73, row 74.
-TEST_F(DeviceCopies, WrongPlacesMissingAllocatorsAndFailuresAreErrors) {
+TEST_F(DeviceCopyTest, WrongDevicesMissingAllocatorsAndFailuresAreErrors) {
   Made host(cuda_, {4}, Device());
   Made other_host(cuda_, {4}, Device());
   Made device(cuda_, {4}, kCuda0);
   Made other_device(cuda_, {4}, kCuda1);
   Made sim(sim_, {4}, Device(DeviceType::kSim));
-  const auto refused = [this](KernelFunction kernel, Made& self, Made& out, const char* message) {
+  const auto refused = [this](testing::Kernel kernel, Made& self, Made& out, const char* message) {
     EXPECT_EQ(call(kernel, self, out), Error::kInvalidArgument) << message;
     EXPECT_EQ(message_, message);
   };
@@ -206,7 +207,7 @@ TEST_F(DeviceCopies, WrongPlacesMissingAllocatorsAndFailuresAreErrors) {
 }
 
 // Holds row 77.
-TEST_F(DeviceCopies, OfNothingTouchNothing) {
+TEST_F(DeviceCopyTest, NothingTouchesNothing) {
   Made host(cuda_, {0, 3}, Device());
   Made device(cuda_, {0, 3}, kCuda0);
   Made other(cuda_, {0, 3}, kCuda1);
@@ -217,7 +218,7 @@ TEST_F(DeviceCopies, OfNothingTouchNothing) {
   EXPECT_EQ(cuda_.calls().size(), before);
 }
 
-TEST_F(DeviceCopies, BetweenDevicesGoDirectlyAndInOrder) {
+TEST_F(DeviceCopyTest, BetweenDevicesIsDirectAndInOrder) {
   Made self(cuda_, {4}, kCuda0);
   Made out(cuda_, {4}, kCuda1);
   out.clear();
@@ -248,7 +249,7 @@ TEST_F(DeviceCopies, BetweenDevicesGoDirectlyAndInOrder) {
   EXPECT_EQ(next.stream, streams_[0]);
 }
 
-TEST_F(DeviceCopies, WithinADeviceNeedNoWaiting) {
+TEST_F(DeviceCopyTest, WithinADeviceNeedsNoWaiting) {
   Made self(cuda_, {4}, kCuda0);
   Made out(cuda_, {4}, kCuda0);
   out.clear();
@@ -257,7 +258,7 @@ TEST_F(DeviceCopies, WithinADeviceNeedNoWaiting) {
   EXPECT_EQ(out.floats()[3], 3.5f);
 }
 
-TEST_F(DeviceCopies, AreTheOnlyKernelsThatTakeDevices) {
+TEST_F(DeviceCopyTest, OnlyTheseKernelsAcceptDevices) {
   size_t count = 0;
   for (const KernelEntry& entry : kernels()) count += entry.takes_devices ? 1 : 0;
   EXPECT_EQ(count, 3u);

@@ -108,11 +108,11 @@ Error cdist_sizes(KernelContext& context, const Tensor& x1, const Tensor& x2, Si
 }  // namespace
 
 // compute_mode chooses how PyTorch computes the same; here there is one way.
-Error cdist_forward_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& x1 = args[0]->tensor();
-  const Tensor& x2 = args[1]->tensor();
-  const double p = args[2]->scalar_to<double>();
-  Tensor& out = args[4]->tensor();
+Error cdist_forward_out(KernelContext& context, const arguments::cdist_forward_out& args) {
+  const Tensor& x1 = args.x1;
+  const Tensor& x2 = args.x2;
+  const double p = args.p;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check_arguments(context, x1, out, p));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, x2, out));
   Sizes batch;
@@ -128,10 +128,10 @@ Error cdist_forward_out(KernelContext& context, Span<EValue* const> args) {
   });
 }
 
-Error pdist_forward_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const double p = args[1]->scalar_to<double>();
-  Tensor& out = args[2]->tensor();
+Error pdist_forward_out(KernelContext& context, const arguments::pdist_forward_out& args) {
+  const Tensor& self = args.self;
+  const double p = args.p;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check_arguments(context, self, out, p));
   if (self.rank() != 2) return context.fail(Error::kInvalidArgument, "pdist takes a tensor of rank 2");
   Sizes result;

@@ -20,7 +20,7 @@ Array cdist(const Array& a, const Array& b, double p, Shape shape) {
   return out;
 }
 
-TEST(CdistIsPyTorchs, ForEveryNorm) {
+TEST(Cdist, MatchesPyTorchForEveryNorm) {
   const Array a = f32({2, 3, 2}, kFirst);
   const Array b = f32({2, 4, 2}, kSecond);
   expect_near(cdist(a, b, 0, {2, 3, 4}), {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 2, 2});
@@ -40,7 +40,7 @@ TEST(CdistIsPyTorchs, ForEveryNorm) {
                1.53533,  1.500289, 2.004385, 4.729948, 5.34502,  7.126603, 6.380586, 3.67995});
 }
 
-TEST(CdistIsPyTorchs, WhateverLiesWhereInMemory) {
+TEST(Cdist, MatchesPyTorchInEveryLayout) {
   for (const Order& order : orders(3)) {
     const Array a(DType::kF64, {2, 3, 2}, kFirst, order);
     const Array b(DType::kF64, {2, 4, 2}, kSecond, order);
@@ -51,7 +51,7 @@ TEST(CdistIsPyTorchs, WhateverLiesWhereInMemory) {
   }
 }
 
-TEST(CdistBroadcasts, ItsBatches) {
+TEST(Cdist, BroadcastsItsBatches) {
   // Differences 0..3 of numbers on a line; the batch of one side is 1, or missing.
   const Array out = f32({2, 2, 3});
   ASSERT_EQ(run(cdist_forward_out, {f32({2, 2, 1}, {0, 1, 2, 3}), f32({1, 3, 1}, {0, 1, 2}), 2.0, nullptr, out}),
@@ -62,7 +62,7 @@ TEST(CdistBroadcasts, ItsBatches) {
   EXPECT_EQ(more.values(), (Values{1, 3}));
 }
 
-TEST(CdistOfNothing, IsZeroOrNothing) {
+TEST(Cdist, OfNothingIsZeroOrNothing) {
   const Array out = f32({2, 2});
   ASSERT_EQ(run(cdist_forward_out, {f32({2, 0}), f32({2, 0}), 3.0, nullptr, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{0, 0, 0, 0}));
@@ -71,14 +71,14 @@ TEST(CdistOfNothing, IsZeroOrNothing) {
   ASSERT_EQ(run(pdist_forward_out, {f32({0, 2}), 2.0, f32({0})}), Error::kOk);
 }
 
-TEST(CdistKeepsNaN, InEveryNorm) {
+TEST(Cdist, KeepsNaNInEveryNorm) {
   for (const double p : {1.0, 2.0, 2.5, static_cast<double>(INFINITY)}) {
     const Array a = f32({1, 3}, {1, NAN, 9});
     EXPECT_TRUE(std::isnan(cdist(a, f32({1, 3}, {0, 0, 0}), p, {1, 1}).values()[0])) << p;
   }
 }
 
-TEST(PdistIsPyTorchs, ForEveryNorm) {
+TEST(Pdist, MatchesPyTorchForEveryNorm) {
   const Array self = f32({4, 3}, {-1.375, -3.5, 0.625, -3.25, -4, 1, 0.375, -5, 3.375, -4.375, 2.375, 1.125});
   {
     const Array out = f32({6});
@@ -107,7 +107,7 @@ TEST(PdistIsPyTorchs, ForEveryNorm) {
   }
 }
 
-TEST(DistancesRefuse, WhatDoesNotFit) {
+TEST(Cdist, RefusesWhatDoesNotFit) {
   const Array a = f32({2, 3});
   EXPECT_EQ(run(cdist_forward_out, {a, f32({2, 2}), 2.0, nullptr, f32({2, 2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cdist_forward_out, {a, f32({3}), 2.0, nullptr, f32({2, 2})}), Error::kInvalidArgument);

@@ -4,6 +4,7 @@
 // C. A whole number divided by zero is an error.
 #include <cmath>
 
+#include "kernels/portable/arithmetic.h"
 #include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/loops.h"
 #include "kernels/portable/portable.h"
@@ -124,43 +125,41 @@ Loops trunc_loops(DType common) {
 
 }  // namespace
 
-Error div_out_mode(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& a = args[0]->tensor();
-  const Tensor& b = args[1]->tensor();
-  EValue* const plain[] = {args[0], args[1], args[3]};
+Error div_out_mode(KernelContext& context, const arguments::div_out_mode& args) {
+  const Tensor& a = args.self;
+  const Tensor& b = args.other;
   Rounding rounding = Rounding::kNone;
-  BERTH_RETURN_IF_ERROR(read_rounding(context, *args[2], &rounding));
-  if (rounding == Rounding::kNone) return div_out(context, plain);
+  BERTH_RETURN_IF_ERROR(read_rounding(context, args.rounding_mode, &rounding));
+  if (rounding == Rounding::kNone) return divide(context, a, b, args.out);
   const bool truncates = rounding == Rounding::kTrunc;
-  return run_division(context, a, b, args[3]->tensor(),
-                      truncates ? trunc_loops(promoted(args)) : binary_loops<DivFloor>());
+  return run_division(context, a, b, args.out,
+                      truncates ? trunc_loops(promoted(args.self, args.other)) : binary_loops<DivFloor>());
 }
 
-Error div_Scalar_mode_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  EValue* const plain[] = {args[0], args[1], args[3]};
+Error div_Scalar_mode_out(KernelContext& context, const arguments::div_Scalar_mode_out& args) {
+  const Tensor& self = args.self;
   Rounding rounding = Rounding::kNone;
-  BERTH_RETURN_IF_ERROR(read_rounding(context, *args[2], &rounding));
-  if (rounding == Rounding::kNone) return div_Scalar_out(context, plain);
+  BERTH_RETURN_IF_ERROR(read_rounding(context, args.rounding_mode, &rounding));
+  if (rounding == Rounding::kNone) return divide_by_scalar(context, self, args.other, args.out);
   const bool truncates = rounding == Rounding::kTrunc;
-  return run_division_scalar(context, self, *args[1], args[3]->tensor(),
+  return run_division_scalar(context, self, args.other, args.out,
                              truncates ? trunc_loops(self.dtype()) : binary_loops<DivFloor>());
 }
 
-Error floor_divide_out(KernelContext& context, Span<EValue* const> args) {
-  return run_division(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), binary_loops<DivFloor>());
+Error floor_divide_out(KernelContext& context, const arguments::floor_divide_out& args) {
+  return run_division(context, args.self, args.other, args.out, binary_loops<DivFloor>());
 }
-Error fmod_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return run_division(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), binary_loops<Fmod>());
+Error fmod_Tensor_out(KernelContext& context, const arguments::fmod_Tensor_out& args) {
+  return run_division(context, args.self, args.other, args.out, binary_loops<Fmod>());
 }
-Error fmod_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_division_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), binary_loops<Fmod>());
+Error fmod_Scalar_out(KernelContext& context, const arguments::fmod_Scalar_out& args) {
+  return run_division_scalar(context, args.self, args.other, args.out, binary_loops<Fmod>());
 }
-Error remainder_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return run_division(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), binary_loops<Remainder>());
+Error remainder_Tensor_out(KernelContext& context, const arguments::remainder_Tensor_out& args) {
+  return run_division(context, args.self, args.other, args.out, binary_loops<Remainder>());
 }
-Error remainder_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return run_division_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), binary_loops<Remainder>());
+Error remainder_Scalar_out(KernelContext& context, const arguments::remainder_Scalar_out& args) {
+  return run_division_scalar(context, args.self, args.other, args.out, binary_loops<Remainder>());
 }
 
 }  // namespace berth::portable

@@ -10,12 +10,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-bool is_text(const EValue& value, const char* wanted) {
-  const StringRef text = value.text();
+bool is_text(StringRef text, const char* wanted) {
   return text.size == std::strlen(wanted) && std::memcmp(text.data, wanted, text.size) == 0;
 }
 
-// Both readings of a limit. One that is a fraction is no limit of integers: they are clamped as floats.
+// Both readings of a limit. One that is a fraction is not a limit of integers: they are clamped as floats.
 void set_limit(const EValue& limit, int i, Scalars* scalars) {
   if (limit.is_none()) {
     scalars->real[i] = i == 0 ? -kInfinity : kInfinity;
@@ -46,11 +45,11 @@ Error refuse_bool(KernelContext& context, bool is_bool) {
   return context.fail(Error::kInvalidArgument, "subtraction does not take bool tensors; use logical_xor");
 }
 
-Error read_rounding(KernelContext& context, const EValue& mode, Rounding* out) {
+Error read_rounding(KernelContext& context, const std::optional<StringRef>& mode, Rounding* out) {
   *out = Rounding::kNone;
-  if (mode.is_none()) return Error::kOk;
-  *out = is_text(mode, "trunc") ? Rounding::kTrunc : Rounding::kFloor;
-  if (*out == Rounding::kTrunc || is_text(mode, "floor")) return Error::kOk;
+  if (!mode.has_value()) return Error::kOk;
+  *out = is_text(*mode, "trunc") ? Rounding::kTrunc : Rounding::kFloor;
+  if (*out == Rounding::kTrunc || is_text(*mode, "floor")) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "rounding_mode must be None, 'trunc' or 'floor'");
 }
 
@@ -84,19 +83,16 @@ Error check_exponent(KernelContext& context, const EValue& exponent, DType commo
   return context.fail(Error::kInvalidArgument, "integers to negative integer powers are not defined");
 }
 
-Error read_bits(KernelContext& context, const Tensor& self, const EValue& other, bool shifts, DType* common,
-                Scalars* scalars) {
-  *common =
-      other.is_tensor() ? promote_types(self.dtype(), other.tensor().dtype()) : promote_scalar(self.dtype(), other);
-  if (!is_integer(*common) && (*common != DType::kBool || shifts)) {
+Error read_bits(KernelContext& context, DType common, bool shifts, Scalars* scalars) {
+  if (!is_integer(common) && (common != DType::kBool || shifts)) {
     return context.fail(Error::kInvalidArgument, "this operator takes integer tensors only");
   }
-  scalars->whole[0] = static_cast<int64_t>(element_size(*common)) * 8;
+  scalars->whole[0] = static_cast<int64_t>(element_size(common)) * 8;
   return Error::kOk;
 }
 
-Error require_limit(KernelContext& context, const EValue& low, const EValue& high) {
-  if (!low.is_none() || !high.is_none()) return Error::kOk;
+Error require_limit(KernelContext& context, bool has_limit) {
+  if (has_limit) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "clamp needs at least one of min and max");
 }
 
@@ -117,7 +113,7 @@ Error require_floating(KernelContext& context, const Tensor& self) {
   return context.fail(Error::kInvalidArgument, "this operator takes floating-point tensors only");
 }
 
-Error read_approximate(KernelContext& context, const EValue& approximate, bool* is_tanh) {
+Error read_approximate(KernelContext& context, StringRef approximate, bool* is_tanh) {
   *is_tanh = is_text(approximate, "tanh");
   if (*is_tanh || is_text(approximate, "none")) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "gelu's approximate must be 'none' or 'tanh'");
@@ -128,11 +124,11 @@ Error check_condition(KernelContext& context, const Tensor& condition) {
   return context.fail(Error::kInvalidArgument, "the condition must be a bool tensor");
 }
 
-Error TensorLimits::read(KernelContext& context, const Tensor& self, const EValue& low, const EValue& high) {
-  BERTH_RETURN_IF_ERROR(require_limit(context, low, high));
+Error TensorLimits::read(KernelContext& context, const Tensor& self, const Tensor* low, const Tensor* high) {
+  BERTH_RETURN_IF_ERROR(require_limit(context, low != nullptr || high != nullptr));
   common_ = self.dtype();
-  for (const EValue* limit : {&low, &high}) {
-    if (limit->is_tensor()) common_ = promote_types(common_, limit->tensor().dtype());
+  for (const Tensor* limit : {low, high}) {
+    if (limit != nullptr) common_ = promote_types(common_, limit->dtype());
   }
   if (!is_real(common_) || common_ == DType::kBool) return unsupported_dtype(context);
   compute_ = compute_dtype(common_);
@@ -140,8 +136,8 @@ Error TensorLimits::read(KernelContext& context, const Tensor& self, const EValu
   lowest_ = ScalarElement(floating ? EValue(-kInfinity) : EValue(kLeast), compute_, compute_);
   highest_ = ScalarElement(floating ? EValue(kInfinity) : EValue(kMost), compute_, compute_);
   inputs_[0] = {&self, compute_, common_, nullptr};
-  inputs_[1] = {low.is_tensor() ? &low.tensor() : nullptr, compute_, common_, lowest_.bytes};
-  inputs_[2] = {high.is_tensor() ? &high.tensor() : nullptr, compute_, common_, highest_.bytes};
+  inputs_[1] = {low, compute_, common_, lowest_.bytes};
+  inputs_[2] = {high, compute_, common_, highest_.bytes};
   return Error::kOk;
 }
 

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "kernels/portable/promotion.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
-/// The common dtype of the first two arguments.
-inline DType promoted(Span<EValue* const> args) {
-  return promote_types(args[0]->tensor().dtype(), args[1]->tensor().dtype());
-}
+/// The common dtype of both.
+inline DType promoted(const Tensor& a, const Tensor& b) { return promote_types(a.dtype(), b.dtype()); }
 
 // --- add, sub, rsub.
 
@@ -19,7 +18,7 @@ Error read_alpha(KernelContext& context, const EValue& alpha, int factor, DType 
 
 /// Whether `alpha` is 1, for which there is a shorter loop.
 inline bool is_one(const EValue& alpha) {
-  return alpha.is_double() ? alpha.real() == 1 : alpha.scalar_to<int64_t>() == 1;
+  return alpha.is_double() ? alpha.to_double() == 1 : alpha.scalar_to<int64_t>() == 1;
 }
 
 /// InvalidArgument for a subtraction of bools.
@@ -30,7 +29,7 @@ Error refuse_bool(KernelContext& context, bool is_bool);
 enum class Rounding { kNone, kTrunc, kFloor };
 
 /// rounding_mode: None, 'trunc' or 'floor'.
-Error read_rounding(KernelContext& context, const EValue& mode, Rounding* out);
+Error read_rounding(KernelContext& context, const std::optional<StringRef>& mode, Rounding* out);
 
 /// InvalidArgument: a whole number was to be divided by zero.
 Error divided_by_zero(KernelContext& context);
@@ -50,17 +49,16 @@ Error check_exponent(KernelContext& context, const EValue& exponent, DType commo
 
 // --- Bits.
 
-/// The bitwise operators and shifts on a tensor and either a tensor or a scalar: their common dtype, and its bits in
-/// whole number 0 of `*scalars`. InvalidArgument unless it is an integer, or bool where nothing `shifts`.
-Error read_bits(KernelContext& context, const Tensor& self, const EValue& other, bool shifts, DType* common,
-                Scalars* scalars);
+/// The bitwise operators and shifts, in the common dtype of their arguments: its bits in whole number 0 of `*scalars`.
+/// InvalidArgument unless it is an integer, or bool where nothing `shifts`.
+Error read_bits(KernelContext& context, DType common, bool shifts, Scalars* scalars);
 
 // --- Limits and activations.
 
-/// InvalidArgument when neither of clamp's limits is there.
-Error require_limit(KernelContext& context, const EValue& low, const EValue& high);
+/// InvalidArgument when clamp has neither of its limits.
+Error require_limit(KernelContext& context, bool has_limit);
 
-/// clamp's and hardtanh's limits as entries 0 and 1, each as a real number and as a whole one; None is no limit.
+/// clamp's and hardtanh's limits as entries 0 and 1, each as a real number and as a whole one; None is not a limit.
 Scalars read_limits(const EValue& low, const EValue& high);
 
 /// The dtype that a clamp to scalars is in.
@@ -70,7 +68,7 @@ DType promote_limits(DType dtype, const EValue& low, const EValue& high);
 Error require_floating(KernelContext& context, const Tensor& self);
 
 /// gelu's approximate: 'none' or 'tanh'.
-Error read_approximate(KernelContext& context, const EValue& approximate, bool* is_tanh);
+Error read_approximate(KernelContext& context, StringRef approximate, bool* is_tanh);
 
 // --- Choices.
 
@@ -85,7 +83,7 @@ class TensorLimits {
   TensorLimits& operator=(const TensorLimits&) = delete;
 
   /// `self` and the limits are read until the object goes. REQUIRES: called once.
-  Error read(KernelContext& context, const Tensor& self, const EValue& low, const EValue& high);
+  Error read(KernelContext& context, const Tensor& self, const Tensor* low, const Tensor* high);
 
   DType common() const { return common_; }
   DType compute() const { return compute_; }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -24,11 +24,11 @@ size_t broadcast_place(const Shape& sizes, const Shape& result, size_t index) {
   size_t place = 0;
   size_t stride = 1;
   for (size_t i = 0; i < result.size(); ++i) {
-    const size_t result_size = static_cast<size_t>(result[result.size() - 1 - i]);
+    const size_t result_size = result[result.size() - 1 - i];
     const size_t at = index % result_size;
     index /= result_size;
     if (i >= sizes.size()) continue;
-    const size_t size = static_cast<size_t>(sizes[sizes.size() - 1 - i]);
+    const size_t size = sizes[sizes.size() - 1 - i];
     if (size != 1) place += at * stride;
     stride *= size;
   }
@@ -48,7 +48,7 @@ class Generator {
   int64_t below(int64_t limit) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit)); }
 
   Shape shape() {
-    Shape sizes(static_cast<size_t>(below(5)));
+    Shape sizes(below(5));
     for (int32_t& size : sizes) size = static_cast<int32_t>(below(8) == 0 ? 40 : 1 + below(5));
     if (!sizes.empty() && below(20) == 0) sizes[0] = 0;
     return sizes;
@@ -65,7 +65,7 @@ class Generator {
     std::vector<uint8_t> order(sizes.size());
     std::iota(order.begin(), order.end(), uint8_t{0});
     if (below(2) == 0) std::shuffle(order.begin(), order.end(), random_);
-    Values values(static_cast<size_t>(count_of(sizes)));
+    Values values(count_of(sizes));
     for (double& value : values) value = static_cast<double>(below(100)) - (dtype == DType::kU8 ? 0 : 50);
     return Array(dtype, sizes, values, order);
   }
@@ -74,7 +74,7 @@ class Generator {
   std::mt19937 random_;
 };
 
-TEST(AnyLayoutAnyBroadcast, SumsEqualAPlainLoop) {
+TEST(Elementwise, SumsInAnyLayoutAndBroadcastEqualAPlainLoop) {
   const uint32_t seed = 20240607;
   SCOPED_TRACE("seed " + std::to_string(seed));
   Generator generator(seed);
@@ -108,7 +108,7 @@ TEST(AnyLayoutAnyBroadcast, SumsEqualAPlainLoop) {
   }
 }
 
-TEST(AnyLayoutAnyBroadcast, ChannelsOfAnImage) {
+TEST(Elementwise, ChannelsOfAnImage) {
   const Array image(DType::kF32, {2, 3, 8, 8}, Values(384, 1), {});
   const Array bias = f32({3, 1, 1}, {10, 20, 30});
   const Array out = f32({2, 3, 8, 8});
@@ -117,7 +117,7 @@ TEST(AnyLayoutAnyBroadcast, ChannelsOfAnImage) {
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], 1 + 10 * static_cast<double>(1 + i / 64 % 3));
 }
 
-TEST(InPlaceIsRight, OnEitherArgumentWithThreads) {
+TEST(Elementwise, InPlaceOnEitherArgumentWithThreads) {
   const Shape sizes = {7, 300, 50};
   Values a_values(105000);
   Values b_values(105000);
@@ -136,7 +136,7 @@ TEST(InPlaceIsRight, OnEitherArgumentWithThreads) {
   }
 }
 
-TEST(InPlaceIsRight, WithABroadcastOther) {
+TEST(Elementwise, InPlaceWithABroadcastOther) {
   const Shape sizes = {100, 5, 3};
   Values values(1500);
   std::iota(values.begin(), values.end(), 0);
@@ -154,7 +154,7 @@ TEST(InPlaceIsRight, WithABroadcastOther) {
   }
 }
 
-TEST(BoundedOutputs, TakeTheBroadcastSizes) {
+TEST(Elementwise, BoundedOutputsTakeTheBroadcastSizes) {
   const Array out(DType::kF32, {4, 4}, {}, {}, ShapeDynamism::kBounded);
   ASSERT_EQ(run(add_out, {f32({2, 1}, {1, 2}), f32({3}, {10, 20, 30}), 1, out}), Error::kOk);
   EXPECT_EQ(out.sizes(), (Shape{2, 3}));
@@ -162,7 +162,7 @@ TEST(BoundedOutputs, TakeTheBroadcastSizes) {
   EXPECT_EQ(run(add_out, {f32({5, 1}), f32({5}), 1, out}), Error::kInvalidArgument);
 }
 
-TEST(DtypesWithoutArithmetic, AreRefused) {
+TEST(Elementwise, DtypesWithoutArithmeticAreRefused) {
   const Array a(DType::kU64, {2}, {1, 2});
   EXPECT_EQ(run(add_out, {a, a, 1, a}), Error::kInvalidArgument);
   const Array c(DType::kComplex64, {2});

@@ -287,7 +287,7 @@ void expect_all(const std::set<std::string>& known, const char* const (&names)[n
   for (const char* name : names) EXPECT_EQ(known.count(name), 1u) << "there is no kernel for " << name;
 }
 
-TEST(ExecuTorchsOperators, AllHaveKernels) {
+TEST(ExecutorchNames, AllOperatorsHaveKernels) {
   const std::set<std::string> known = names_of(portable::kernels());
   expect_all(known, kPortable);
   expect_all(known, kQuantised);

@@ -45,7 +45,7 @@ Values rows_at(const Values& picks, int32_t columns) {
   return rows;
 }
 
-TEST(FewRowsOfALargeTable, AreFetched) {
+TEST(FetchedRows, FewRowsOfALargeTableAreFetched) {
   const Array table = f32({kRows, kColumns}, numbered({kRows, kColumns}));
   for (const int threads : {1, 3}) {
     for (const int32_t count : {1, 64, kRows / 8}) {
@@ -83,7 +83,7 @@ TEST(FewRowsOfALargeTable, AreFetched) {
   EXPECT_EQ(fetches.count, 2u);
 }
 
-TEST(ManyRowsAndSmallTables, AreReadWhereTheyLie) {
+TEST(FetchedRows, ManyRowsAndSmallTablesAreReadInPlace) {
   const Array table = f32({kRows, kColumns}, numbered({kRows, kColumns}));
   Fetches fetches;
   const Values picks = picks_of(kRows / 8 + 1);
@@ -101,7 +101,7 @@ TEST(ManyRowsAndSmallTables, AreReadWhereTheyLie) {
           .error,
       Error::kOk);
   EXPECT_EQ(by_index.values(), rows_at(picks, kColumns));
-  // Columns: a slab is no run of bytes.
+  // Columns: a slab is not a run of bytes.
   const Array column = f32({kRows, 1});
   ASSERT_EQ(run_with(index_select_out, {table, 1, i64({1}, {3}), column}, 1, 0, &fetches.fetcher).error, Error::kOk);
   EXPECT_EQ(column.values()[5], 5 * kColumns + 4);
@@ -113,7 +113,7 @@ TEST(ManyRowsAndSmallTables, AreReadWhereTheyLie) {
   EXPECT_EQ(fetches.count, 0u);
 }
 
-TEST(RowsThatCannotBeRead, AreAnError) {
+TEST(FetchedRows, RowsThatCannotBeReadAreAnError) {
   const Array table = f32({kRows, kColumns}, numbered({kRows, kColumns}));
   for (const int threads : {1, 3}) {
     Fetches fetches;

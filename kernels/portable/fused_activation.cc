@@ -23,13 +23,12 @@ BERTH_INLINE void each(float* y, int64_t n, F f) {
 
 }  // namespace
 
-Error read_activation(KernelContext& context, Span<EValue* const> args, size_t first, Activation* activation) {
-  const StringRef name = args[first]->text();
+Error read_activation(KernelContext& context, StringRef name, double alpha, double beta, Activation* activation) {
   for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
     if (std::strlen(kNames[i]) != name.size || std::memcmp(kNames[i], name.data, name.size) != 0) continue;
     activation->kind = static_cast<ActivationKind>(i);
-    activation->alpha = args[first + 1]->scalar_to<float>();
-    activation->beta = args[first + 2]->scalar_to<float>();
+    activation->alpha = static_cast<float>(alpha);
+    activation->beta = static_cast<float>(beta);
     return Error::kOk;
   }
   return context.fail(Error::kInvalidArgument, "no activation has this name");

@@ -1,6 +1,7 @@
 // What fused operators end with: a bias a column, an activation, each on rows of f32.
 #pragma once
 
+#include "runtime/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::portable {
@@ -27,8 +28,14 @@ struct Activation {
   float beta = 0;
 };
 
-/// Reads the three arguments from `args[first]` on. InvalidArgument for a name that is none.
-Error read_activation(KernelContext& context, Span<EValue* const> args, size_t first, Activation* activation);
+/// The activation called `name`. InvalidArgument when there is none of that name.
+Error read_activation(KernelContext& context, StringRef name, double alpha, double beta, Activation* activation);
+
+/// That of a fused operator.
+template <typename Args>
+Error read_activation(KernelContext& context, const Args& args, Activation* activation) {
+  return read_activation(context, args.activation, args.alpha, args.beta, activation);
+}
 
 /// y[i] = activation(y[i])
 void activate(const Activation& activation, float* y, int64_t n);

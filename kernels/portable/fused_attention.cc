@@ -29,24 +29,26 @@ bool takes(const Tensor& tensor) {
   return tensor.dtype() == DType::kF32 && tensor.rank() == 3 && tensor.is_contiguous();
 }
 
-Error read(KernelContext& context, Span<EValue* const> args, Attention* a) {
-  a->query = &args[0]->tensor();
-  a->key = &args[1]->tensor();
-  a->value = &args[2]->tensor();
-  a->mask = args[3]->is_none() ? nullptr : &args[3]->tensor();
-  a->heads = args[4]->integer();
-  a->head_size = args[5]->integer();
-  a->scale = args[9]->scalar_to<float>();
-  a->causal = args[10]->truth();
+Error read(KernelContext& context, const arguments::fused_attention_out& args, Attention* a) {
+  a->query = &args.query;
+  a->key = &args.key;
+  a->value = &args.value;
+  a->mask = args.mask;
+  a->heads = args.heads;
+  a->head_size = args.head_size;
+  a->scale = static_cast<float>(args.scale);
+  a->causal = args.causal;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (a->heads < 1 || a->head_size < 1 || a->heads > kMost || a->head_size > kMost / a->heads) {
     return context.fail(Error::kInvalidArgument, "attention needs at least one head of at least one column");
   }
+  const Tensor* const tensors[] = {&args.query, &args.key, &args.value};
+  const int64_t columns[] = {args.query_column, args.key_column, args.value_column};
   for (size_t i = 0; i < 3; ++i) {
-    const Tensor& tensor = args[i]->tensor();
+    const Tensor& tensor = *tensors[i];
     if (!takes(tensor))
       return context.fail(Error::kInvalidArgument, "attention takes f32 of three row-major dimensions");
-    a->column[i] = args[6 + i]->integer();
+    a->column[i] = columns[i];
     if (a->column[i] < 0 || a->column[i] > tensor.size(2) - a->heads * a->head_size) {
       return context.fail(Error::kInvalidArgument, "the heads' columns are not all there");
     }
@@ -112,11 +114,11 @@ void attend(const Attention& a, int64_t batch, int64_t head, int64_t row, float*
 
 }  // namespace
 
-Error fused_attention_out(KernelContext& context, Span<EValue* const> args) {
+Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
   Attention a;
   BERTH_RETURN_IF_ERROR(read(context, args, &a));
   BERTH_RETURN_IF_ERROR(read_mask(context, &a));
-  Tensor& out = args[11]->tensor();
+  Tensor& out = args.out;
   Sizes sizes;
   push_size(&sizes, a.query->size(0));
   push_size(&sizes, a.query->size(1));
@@ -130,7 +132,7 @@ Error fused_attention_out(KernelContext& context, Span<EValue* const> args) {
   const int64_t items = out.size(0) * a.heads * queries;
   if (items == 0) return Error::kOk;
   const int slots = slots_for(context.threads(), items, static_cast<double>(items) * static_cast<double>(keys), 16384);
-  auto* scores = static_cast<float*>(context.allocate_temp(static_cast<size_t>(slots * keys) * sizeof(float)));
+  auto* scores = static_cast<float*>(context.allocate_temp((slots * keys) * sizeof(float)));
   if (scores == nullptr) return Error::kMemoryAllocationFailed;
   const auto one = [&](float* row_scores, int64_t item) {
     const int64_t row = item % queries;
@@ -143,13 +145,13 @@ Error fused_attention_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-size_t fused_attention_temp_bytes(Span<EValue* const> args, int threads) {
-  const Tensor& key = args[1]->tensor();
+size_t fused_attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {
+  const Tensor& key = args.key;
   if (key.rank() != 3) return 0;
   const int64_t slots = threads < 1 ? 1 : threads > kMaxSlots ? kMaxSlots : threads;
   // A key's count is at most the elements there are.
   const int64_t keys = key.dynamism() == ShapeDynamism::kStatic ? key.size(1) : key.numel();
-  return static_cast<size_t>(slots * keys) * sizeof(float) + kTempPadding;
+  return (slots * keys) * sizeof(float) + kTempPadding;
 }
 
 }  // namespace berth::portable

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/portable/conv_arguments.h"
 #include "kernels/portable/fused_activation.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
@@ -9,16 +10,6 @@
 
 namespace berth::portable {
 namespace {
-
-constexpr size_t kInputs = 14;
-
-// The arguments of aten::convolution among those of berth::conv.
-struct Inner {
-  explicit Inner(Span<EValue* const> args)
-      : list{args[0], args[1], args[2], args[4], args[5], args[6], args[7], args[8], args[9], args[kInputs]} {}
-  EValue* list[10];
-  Span<EValue* const> span() const { return {list, 10}; }
-};
 
 void add(KernelContext& context, const float* x, float* y, int64_t n) {
   context.parallel_for(n, 16384, [&](int64_t begin, int64_t end) {
@@ -34,14 +25,14 @@ void add_strided(const Tensor& x, Tensor& y) {
 
 }  // namespace
 
-Error fused_conv_out(KernelContext& context, Span<EValue* const> args) {
-  if (args[13]->text().size != 0) {
+Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& args) {
+  if (args.packing.size != 0) {
     return context.fail(Error::kNotSupported, "this convolution's weight is packed; portable kernels take dense ones");
   }
   Activation activation;
-  BERTH_RETURN_IF_ERROR(read_activation(context, args, 10, &activation));
-  Tensor& out = args[kInputs]->tensor();
-  const Tensor* residual = args[3]->is_none() ? nullptr : &args[3]->tensor();
+  BERTH_RETURN_IF_ERROR(read_activation(context, args, &activation));
+  Tensor& out = args.out;
+  const Tensor* residual = args.residual;
   if (out.dtype() != DType::kF32 || (residual != nullptr && residual->dtype() != DType::kF32)) {
     return context.fail(Error::kInvalidArgument, "fused operators take f32");
   }
@@ -57,7 +48,9 @@ Error fused_conv_out(KernelContext& context, Span<EValue* const> args) {
       start = static_cast<const float*>(kept);
     }
   }
-  BERTH_RETURN_IF_ERROR(convolution_out(context, Inner(args).span()));
+  Convolution convolution;
+  BERTH_RETURN_IF_ERROR(read_convolution(context, args, args.bias, out, &convolution));
+  BERTH_RETURN_IF_ERROR(run_convolution(context, convolution));
   if (residual != nullptr) {
     if (!same_sizes(*residual, out))
       return context.fail(Error::kInvalidArgument, "the residual must be as large as out");
@@ -73,10 +66,13 @@ Error fused_conv_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-size_t fused_conv_temp_bytes(Span<EValue* const> args, int threads) {
-  if (args[13]->text().size != 0) return 0;
-  const size_t kept = args[3]->is_none() ? 0 : args[3]->tensor().nbytes() + kTempPadding;
-  return kept + convolution_temp_bytes(Inner(args).span(), threads) + kTempPadding;
+size_t fused_conv_temp_bytes(const arguments::fused_conv_out& args, int threads) {
+  if (args.packing.size != 0) return 0;
+  const size_t kept = args.residual == nullptr ? 0 : args.residual->nbytes() + kTempPadding;
+  KernelContext context({}, nullptr);
+  Convolution convolution;
+  const bool valid = read_convolution(context, args, args.bias, args.out, &convolution) == Error::kOk;
+  return kept + (valid ? run_convolution_temp_bytes(convolution, threads) : 0) + kTempPadding;
 }
 
 }  // namespace berth::portable

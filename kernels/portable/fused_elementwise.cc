@@ -15,12 +15,12 @@ constexpr int64_t kChunk = 64;
 constexpr size_t kMaxOperands = elementwise::kMaxInputs + elementwise::kMaxConstants + elementwise::kMaxSteps;
 
 struct Code {
-  Span<EValue* const> inputs;
-  Span<EValue* const> numbers;
+  TensorList inputs;
+  IntList numbers;
   Span<const double> constants;
   size_t steps() const { return numbers.size() / 4; }
-  size_t operand(size_t step, size_t k) const { return static_cast<size_t>(numbers[step * 4 + k]->integer()); }
-  Op op(size_t step) const { return static_cast<Op>(numbers[step * 4]->integer()); }
+  size_t operand(size_t step, size_t k) const { return numbers[step * 4 + k]; }
+  Op op(size_t step) const { return static_cast<Op>(numbers[step * 4]); }
 };
 
 float minimum(float a, float b) { return a != a || a < b ? a : b; }
@@ -81,8 +81,7 @@ int64_t stretched_offset(const Tensor& input, const Tensor& out, int64_t index) 
 void run(const Code& code, Tensor& out, bool flat, int64_t begin, int64_t n) {
   float values[kMaxOperands][kChunk];
   size_t next = 0;
-  for (const EValue* input : code.inputs) {
-    const Tensor& tensor = input->tensor();
+  for (const Tensor& tensor : code.inputs) {
     for (int64_t i = 0; i < n; ++i) {
       values[next][i] = tensor.data<float>()[flat ? begin + i : stretched_offset(tensor, out, begin + i)];
     }
@@ -107,15 +106,15 @@ void run(const Code& code, Tensor& out, bool flat, int64_t begin, int64_t n) {
 
 }  // namespace
 
-Error fused_elementwise_out(KernelContext& context, Span<EValue* const> args) {
-  const Code code = {args[0]->items(), args[1]->items(), args[2]->doubles()};
-  Tensor& out = args[3]->tensor();
+Error fused_elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
+  const Code code = {args.inputs, args.code, args.constants};
+  Tensor& out = args.out;
   const char* problem = elementwise::problem_of(code.inputs.size(), code.constants.size(), code.numbers.size(),
-                                                [&](size_t i) { return code.numbers[i]->integer(); });
+                                                [&](size_t i) { return code.numbers[i]; });
   if (problem != nullptr) return context.fail(Error::kInvalidArgument, problem);
   const Tensor* inputs[elementwise::kMaxInputs];
   for (size_t i = 0; i < code.inputs.size(); ++i) {
-    inputs[i] = &code.inputs[i]->tensor();
+    inputs[i] = &code.inputs[i];
     if (inputs[i]->dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, "fused operators take f32");
   }
   if (out.dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, "fused operators take f32");

@@ -42,15 +42,15 @@ void finish_row(const float* bias, const Activation& activation, float* y, int64
 
 }  // namespace
 
-Error fused_linear_out(KernelContext& context, Span<EValue* const> args) {
-  if (args[7]->text().size != 0) return context.fail(Error::kNotSupported, kPacked);
+Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out& args) {
+  if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
   Activation activation;
-  BERTH_RETURN_IF_ERROR(read_activation(context, args, 4, &activation));
-  const Tensor& input = args[0]->tensor();
-  const Tensor& weight = args[1]->tensor();
-  const Tensor* bias = args[2]->is_none() ? nullptr : &args[2]->tensor();
-  const Tensor* residual = args[3]->is_none() ? nullptr : &args[3]->tensor();
-  Tensor& out = args[8]->tensor();
+  BERTH_RETURN_IF_ERROR(read_activation(context, args, &activation));
+  const Tensor& input = args.input;
+  const Tensor& weight = args.weight;
+  const Tensor* bias = args.bias;
+  const Tensor* residual = args.residual;
+  Tensor& out = args.out;
   if (!takes(input) || weight.dtype() != DType::kF32 || !takes(out) || (bias != nullptr && !takes(*bias)) ||
       (residual != nullptr && !takes(*residual))) {
     return context.fail(Error::kInvalidArgument, kLayouts);
@@ -83,21 +83,21 @@ Error fused_linear_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-size_t fused_linear_temp_bytes(Span<EValue* const> args, int threads) {
-  if (args[7]->text().size != 0) return 0;
-  return rows_scratch_bytes(args[0]->tensor(), args[1]->tensor(), threads);
+size_t fused_linear_temp_bytes(const arguments::fused_linear_out& args, int threads) {
+  if (args.packing.size != 0) return 0;
+  return rows_scratch_bytes(args.input, args.weight, threads);
 }
 
 // The gates i, f, g and o lie one after another in a row of 4 H:
 //   c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c')
-Error fused_lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
-  if (args[4]->text().size != 0) return context.fail(Error::kNotSupported, kPacked);
-  const Tensor& gates = args[0]->tensor();
-  const Tensor& hidden = args[1]->tensor();
-  const Tensor& cell = args[2]->tensor();
-  const Tensor& weight = args[3]->tensor();
-  Tensor& out_hidden = args[5]->tensor();
-  Tensor& out_cell = args[6]->tensor();
+Error fused_lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out& args) {
+  if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
+  const Tensor& gates = args.gates;
+  const Tensor& hidden = args.hidden;
+  const Tensor& cell = args.cell;
+  const Tensor& weight = args.weight;
+  Tensor& out_hidden = args.out_hidden;
+  Tensor& out_cell = args.out_cell;
   for (const Tensor* tensor : {&gates, &hidden, &cell, &weight, static_cast<const Tensor*>(&out_hidden),
                                static_cast<const Tensor*>(&out_cell)}) {
     if (!takes(*tensor)) return context.fail(Error::kInvalidArgument, kLayouts);
@@ -131,9 +131,9 @@ Error fused_lstm_cell_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-size_t fused_lstm_cell_temp_bytes(Span<EValue* const> args, int threads) {
-  if (args[4]->text().size != 0) return 0;
-  return args[0]->tensor().nbytes() + kTempPadding + rows_scratch_bytes(args[1]->tensor(), args[3]->tensor(), threads);
+size_t fused_lstm_cell_temp_bytes(const arguments::fused_lstm_cell_out& args, int threads) {
+  if (args.packing.size != 0) return 0;
+  return args.gates.nbytes() + kTempPadding + rows_scratch_bytes(args.hidden, args.weight, threads);
 }
 
 }  // namespace berth::portable

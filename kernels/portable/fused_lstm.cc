@@ -41,15 +41,15 @@ void step_row(const float* gates, const float* before, const Tensor& weight, flo
 
 }  // namespace
 
-Error prepare_lstm(KernelContext& context, Span<EValue* const> args) {
+Error prepare_lstm(KernelContext& context, const arguments::fused_lstm_out& args) {
   constexpr const char* kLayouts = "gates, states, weight and results must be f32 in row-major order";
   constexpr const char* kSizes = "sizes of gates, states and weight do not go together";
-  const Tensor& gates = args[0]->tensor();
-  const Tensor& hidden = args[1]->tensor();
-  const Tensor& cell = args[2]->tensor();
-  const Tensor& weight = args[3]->tensor();
-  Tensor& out = args[5]->tensor();
-  Tensor& out_cell = args[6]->tensor();
+  const Tensor& gates = args.gates;
+  const Tensor& hidden = args.hidden;
+  const Tensor& cell = args.cell;
+  const Tensor& weight = args.weight;
+  Tensor& out = args.out;
+  Tensor& out_cell = args.out_cell;
   const bool plain = is_plain(gates, 3) && is_plain(hidden, 2) && is_plain(cell, 2) && is_plain(weight, 4) &&
                      is_plain(out, 3) && is_plain(out_cell, 2);
   if (!plain) return context.fail(Error::kInvalidArgument, kLayouts);
@@ -65,18 +65,18 @@ Error prepare_lstm(KernelContext& context, Span<EValue* const> args) {
   return check_memory(context, out, out_cell);
 }
 
-Error fused_lstm_out(KernelContext& context, Span<EValue* const> args) {
+Error fused_lstm_out(KernelContext& context, const arguments::fused_lstm_out& args) {
   BERTH_RETURN_IF_ERROR(prepare_lstm(context, args));
-  const Tensor& gates = args[0]->tensor();
-  const Tensor& hidden = args[1]->tensor();
-  const Tensor& weight = args[3]->tensor();
-  const bool reverse = args[4]->truth();
-  float* out = args[5]->tensor().data<float>();
-  float* cell = args[6]->tensor().data<float>();
+  const Tensor& gates = args.gates;
+  const Tensor& hidden = args.hidden;
+  const Tensor& weight = args.weight;
+  const bool reverse = args.reverse;
+  float* out = args.out.data<float>();
+  float* cell = args.out_cell.data<float>();
   const int64_t rows = hidden.size(0);
   const int64_t size = hidden.size(1);
   const int64_t steps = gates.size(0);
-  std::copy(args[2]->tensor().data<float>(), args[2]->tensor().data<float>() + rows * size, cell);
+  std::copy(args.cell.data<float>(), args.cell.data<float>() + rows * size, cell);
   const float* before = hidden.data<float>();
   for (int64_t t = 0; t < steps; ++t) {
     const int64_t at = reverse ? steps - 1 - t : t;

@@ -26,9 +26,7 @@ void copy_channel(const Tensor& from, int64_t in, Tensor& to, int64_t out) {
   }
 }
 
-bool is_image(const EValue& value) {
-  return value.is_tensor() && value.tensor().dtype() == DType::kF32 && value.tensor().rank() == 4;
-}
+bool is_image(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.rank() == 4; }
 
 bool same_but_channels(const Tensor& a, const Tensor& b) {
   return a.size(0) == b.size(0) && a.size(2) == b.size(2) && a.size(3) == b.size(3);
@@ -36,48 +34,46 @@ bool same_but_channels(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-Error prepare_shuffle(KernelContext& context, Span<EValue* const> args) {
-  const Span<EValue* const> parts = args[0]->items();
-  const Span<EValue* const> sizes = args[2]->items();
-  const Span<EValue* const> outs = args[3]->items();
-  const int64_t groups = args[1]->integer();
-  if (parts.size() == 0 || outs.size() != sizes.size()) return context.fail(Error::kInvalidArgument, kSizes);
+Error prepare_shuffle(KernelContext& context, const arguments::fused_shuffle_out& args) {
+  const TensorList parts = args.parts;
+  const TensorList outs = args.out;
+  const int64_t groups = args.groups;
+  if (parts.size() == 0 || outs.size() != args.sizes.size()) return context.fail(Error::kInvalidArgument, kSizes);
   int64_t channels = 0;
-  for (const EValue* part : parts) {
-    if (!is_image(*part)) return context.fail(Error::kInvalidArgument, "fused operators take f32 images");
-    if (!same_but_channels(part->tensor(), parts[0]->tensor())) return context.fail(Error::kInvalidArgument, kSizes);
-    channels += part->tensor().size(1);
-    BERTH_RETURN_IF_ERROR(check_memory(context, part->tensor()));
+  for (const Tensor& part : parts) {
+    if (!is_image(part)) return context.fail(Error::kInvalidArgument, "fused operators take f32 images");
+    if (!same_but_channels(part, parts[0])) return context.fail(Error::kInvalidArgument, kSizes);
+    channels += part.size(1);
+    BERTH_RETURN_IF_ERROR(check_memory(context, part));
   }
   if (groups < 1 || channels % groups != 0) return context.fail(Error::kInvalidArgument, kSizes);
   int64_t left = channels;
   for (size_t i = 0; i < outs.size(); ++i) {
-    if (!is_image(*outs[i])) return context.fail(Error::kInvalidArgument, "fused operators take f32 images");
-    const int64_t size = sizes[i]->integer();
+    if (!is_image(outs[i])) return context.fail(Error::kInvalidArgument, "fused operators take f32 images");
+    const int64_t size = args.sizes[i];
     if (size < 0 || size > left) return context.fail(Error::kInvalidArgument, kSizes);
     left -= size;
-    const Span<const int32_t> image = parts[0]->tensor().sizes();
+    const Span<const int32_t> image = parts[0].sizes();
     const int32_t wanted[] = {image[0], static_cast<int32_t>(size), image[2], image[3]};
-    BERTH_RETURN_IF_ERROR(resize_out(context, outs[i]->tensor(), Span<const int32_t>(wanted, 4)));
-    BERTH_RETURN_IF_ERROR(check_memory(context, outs[i]->tensor()));
+    BERTH_RETURN_IF_ERROR(resize_out(context, outs[i], Span<const int32_t>(wanted, 4)));
+    BERTH_RETURN_IF_ERROR(check_memory(context, outs[i]));
   }
   return left == 0 ? Error::kOk : context.fail(Error::kInvalidArgument, kSizes);
 }
 
-Error fused_shuffle_out(KernelContext& context, Span<EValue* const> args) {
+Error fused_shuffle_out(KernelContext& context, const arguments::fused_shuffle_out& args) {
   BERTH_RETURN_IF_ERROR(prepare_shuffle(context, args));
-  const Span<EValue* const> parts = args[0]->items();
-  const int64_t groups = args[1]->integer();
+  const TensorList parts = args.parts;
+  const int64_t groups = args.groups;
   int64_t channels = 0;
-  for (const EValue* part : parts) channels += part->tensor().size(1);
+  for (const Tensor& part : parts) channels += part.size(1);
   int64_t shuffled = 0;
-  for (EValue* out : args[3]->items()) {
-    Tensor& to = out->tensor();
+  for (Tensor& to : args.out) {
     for (int64_t j = 0; j < to.size(1); ++j, ++shuffled) {
       int64_t in = shuffled % groups * (channels / groups) + shuffled / groups;
       size_t part = 0;
-      for (; in >= parts[part]->tensor().size(1); ++part) in -= parts[part]->tensor().size(1);
-      copy_channel(parts[part]->tensor(), in, to, j);
+      for (; in >= parts[part].size(1); ++part) in -= parts[part].size(1);
+      copy_channel(parts[part], in, to, j);
     }
   }
   return Error::kOk;

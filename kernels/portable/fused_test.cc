@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/testing.h"
 
 namespace berth::portable {
 namespace {
@@ -33,7 +33,7 @@ std::vector<Arg> conv_args(const Array& x, const Array& w, Arg bias, Arg residua
           Ints{0, 0}, int64_t{1}, activation, 0.0,      0.5,        packing,    out};
 }
 
-TEST(AFusedConvolution, IsItsPartsOneAfterAnother) {
+TEST(FusedConvolution, IsItsPartsOneAfterAnother) {
   const Array x = f32({1, 2, 4, 5}, ramp(40));
   const Array w = f32({3, 2, 3, 3}, ramp(54, 0.23));
   const Array bias = f32({3}, {0.5, -0.25, 1});
@@ -58,7 +58,7 @@ TEST(AFusedConvolution, IsItsPartsOneAfterAnother) {
   expect_near(own.values(), expected);
 }
 
-TEST(PackedWeightsAndUnknownActivations, AreRefused) {
+TEST(FusedConvolution, RefusesPackedWeightsAndUnknownActivations) {
   const Array x = f32({1, 2, 4, 5}, ramp(40));
   const Array w = f32({3, 2, 3, 3}, ramp(54));
   const Array out = f32({1, 3, 4, 5});
@@ -71,7 +71,7 @@ TEST(PackedWeightsAndUnknownActivations, AreRefused) {
             Error::kInvalidArgument);
 }
 
-TEST(AFusedProduct, AddsBiasAndResidual) {
+TEST(FusedProduct, AddsBiasAndResidual) {
   const Array x = f32({2, 1, 2}, {1, 2, 3, 4});
   const Array w = f32({2, 3}, {1, 0, -1, 0.5, 2, 1});
   const Array bias = f32({3}, {10, 20, 30});
@@ -85,7 +85,7 @@ TEST(AFusedProduct, AddsBiasAndResidual) {
             Error::kInvalidArgument);
 }
 
-TEST(Attention, WeighsTheValuesThatAQuerySees) {
+TEST(FusedAttention, WeighsTheValuesThatAQuerySees) {
   // One head of one column; queries of 0 weigh all keys alike.
   const Array rows = f32({1, 3, 3}, {0, 7, 1, 0, 8, 2, 0, 9, 6});
   const auto attend = [&](Arg mask, bool causal) {
@@ -101,7 +101,7 @@ TEST(Attention, WeighsTheValuesThatAQuerySees) {
   expect_near(attend(f32({1, 3}, {0, 0, std::log(2.0)}), false), {3.75, 3.75, 3.75});
 }
 
-TEST(AttentionsColumns, MustAllBeThere) {
+TEST(FusedAttention, NeedsAllColumns) {
   const Array rows = f32({1, 3, 3}, ramp(9));
   const Array out = f32({1, 3, 2});
   EXPECT_EQ(
@@ -109,7 +109,7 @@ TEST(AttentionsColumns, MustAllBeThere) {
       Error::kInvalidArgument);
 }
 
-TEST(AnLstmStep, IsItsFormula) {
+TEST(FusedLstm, AStepIsItsFormula) {
   const Array gates = f32({1, 4}, {0.5, -1, 2, 0.25});
   const Array hidden = f32({1, 1}, {0.5});
   const Array cell = f32({1, 1}, {-0.75});
@@ -124,7 +124,7 @@ TEST(AnLstmStep, IsItsFormula) {
   expect_near(h.values(), {sigmoid(0.5) * std::tanh(state)});
 }
 
-TEST(AllStepsOfAnLstm, AreItsStepsInEitherOrderOfTime) {
+TEST(FusedLstm, ASequenceIsItsStepsInBothDirections) {
   // Three units in blocks of two: the last place of the weight is never read.
   const std::vector<double> dense = ramp(36, 0.29);
   std::vector<double> blocks(2 * 3 * 4 * 2, NAN);
@@ -166,7 +166,7 @@ TEST(AllStepsOfAnLstm, AreItsStepsInEitherOrderOfTime) {
   }
 }
 
-TEST(AShuffle, TakesAChannelOfEachGroupInTurn) {
+TEST(FusedShuffle, TakesAChannelOfEachGroupInTurn) {
   // Channels 10, 20 and 30 of the first image, 40 of the second: groups (10, 20) and (30, 40).
   const Array a = f32({1, 3, 1, 2}, {10, 11, 20, 21, 30, 31});
   const Array b = f32({1, 1, 1, 2}, {40, 41});
@@ -178,7 +178,7 @@ TEST(AShuffle, TakesAChannelOfEachGroupInTurn) {
   EXPECT_EQ(second.values(), (std::vector<double>{40, 41}));
 }
 
-TEST(AChain, RunsStepByStepOnStretchedInputs) {
+TEST(FusedElementwise, RunsStepByStepOnBroadcastInputs) {
   const Array x = f32({2, 3}, {-2, -1, 0, 1, 2, 3});
   const Array y = f32({3}, {1, 10, 100});
   const Array out = f32({2, 3});
@@ -189,7 +189,7 @@ TEST(AChain, RunsStepByStepOnStretchedInputs) {
   EXPECT_EQ(out.values(), (std::vector<double>{0, 0, 0, 1.5, 21, 301.5}));
 }
 
-TEST(CodeThatReadsAhead, IsRefused) {
+TEST(FusedElementwise, RefusesCodeThatReadsAhead) {
   const Array x = f32({2}, {1, 2});
   const Array out = f32({2});
   for (const Ints& code :

@@ -37,7 +37,7 @@ size_t product_scratch_bytes(const Product& product, int threads) {
 }
 
 size_t max_product_scratch_bytes(int threads) {
-  return static_cast<size_t>(std::clamp(threads, 1, kMaxSlots) * max_slot_floats()) * sizeof(float);
+  return (std::clamp(threads, 1, kMaxSlots) * max_slot_floats()) * sizeof(float);
 }
 
 void run_product(KernelContext& context, const Product& product, void* scratch) {

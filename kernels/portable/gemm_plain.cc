@@ -151,9 +151,7 @@ class PlainWorker {
 
 }  // namespace
 
-size_t plain_scratch_bytes(const Product& product, int threads) {
-  return static_cast<size_t>(count_slots(product, threads)) * kSlotBytes;
-}
+size_t plain_scratch_bytes(const Product& product, int threads) { return count_slots(product, threads) * kSlotBytes; }
 
 void run_plain_product(KernelContext& context, const Product& product, void* scratch) {
   const int64_t items = count_items(product);
@@ -162,9 +160,7 @@ void run_plain_product(KernelContext& context, const Product& product, void* scr
     using Worker = PlainWorker<typename decltype(tag)::type>;
     for_each_item(
         context, slots, items, [](Worker& worker, int64_t item) { worker.run(item); },
-        [&](int64_t slot) {
-          return Worker(product, static_cast<uint8_t*>(scratch) + static_cast<size_t>(slot) * kSlotBytes);
-        });
+        [&](int64_t slot) { return Worker(product, static_cast<uint8_t*>(scratch) + slot * kSlotBytes); });
     return Error::kOk;
   };
   if (is_floating(product.dtype)) {

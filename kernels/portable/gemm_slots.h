@@ -25,8 +25,8 @@ inline int slots_for(int threads, int64_t items, double work, double serial_work
 }
 
 /// Calls f(worker, item) once for each item in [0, items), where worker = make_worker(slot) is made once by each
-/// thread. Slots are below `slots`, and no two threads have the same. A thread takes the next few items that nobody
-/// has, so that a slow one does not hold up the others.
+/// thread. Slots are below `slots`, and no two threads have the same. A thread takes the next few free items, so that a
+/// slow one does not hold up the others.
 template <typename F, typename MakeWorker>
 void for_each_item(KernelContext& context, int slots, int64_t items, F&& f, MakeWorker&& make_worker) {
   const int64_t share = std::max<int64_t>(1, items / (int64_t{8} * slots));

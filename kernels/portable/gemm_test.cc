@@ -6,7 +6,7 @@
 
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/gemm_tile.h"
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -52,7 +52,7 @@ std::vector<float> plain(Product p, std::vector<float>& c) {
   return c;
 }
 
-TEST(TileSets, AllOfThisProcessorAgree) {
+TEST(Gemm, AllTileSetsOfThisProcessorAgree) {
   const std::vector<float> a = reals(37 * 70 * 9, 1);
   const std::vector<float> b = reals(size_t{70} * 30 * 41, 2);
   std::vector<float> c(size_t{37} * 28 * 20);
@@ -85,7 +85,7 @@ TEST(TileSets, AllOfThisProcessorAgree) {
   }
 }
 
-TEST(TileSets, WindowsAgree) {
+TEST(Gemm, AllTileSetsAgreeOnWindows) {
   const std::vector<float> in = reals(4096, 3);
   const int64_t offsets[] = {0, 1, 2, 77, 500, 1001};
   const float weights[] = {1, -2, 3, 0.5, 0.25, -1};
@@ -101,7 +101,7 @@ TEST(TileSets, WindowsAgree) {
         double expected = 0.5;
         float largest = in[j];
         for (size_t t = 0; t < 6; ++t) {
-          const float x = in[j + static_cast<size_t>(offsets[t])];
+          const float x = in[j + offsets[t]];
           expected += double{weights[t]} * double{x};
           largest = std::max(largest, x);
         }
@@ -112,19 +112,19 @@ TEST(TileSets, WindowsAgree) {
   }
 }
 
-TEST(Slots, EachItemRunsOnce) {
+TEST(Gemm, EachItemRunsOnceInASlot) {
   for (const int threads : {1, 2, 7}) {
     berth::testing::TestPool pool(threads);
     KernelContext context({}, threads > 1 ? &pool : nullptr);
     for (const int64_t items : {1, 2, 3, 100, 1001}) {
-      std::vector<std::atomic<int>> seen(static_cast<size_t>(items));
+      std::vector<std::atomic<int>> seen(items);
       std::vector<std::atomic<int>> busy(64);
       for_each_item(
           context, slots_for(threads, items, 1e9, 1), items,
           [&](int64_t slot, int64_t item) {
-            EXPECT_EQ(busy[static_cast<size_t>(slot)].fetch_add(1), 0) << "two threads share a slot";
-            seen[static_cast<size_t>(item)].fetch_add(1);
-            busy[static_cast<size_t>(slot)].fetch_sub(1);
+            EXPECT_EQ(busy[slot].fetch_add(1), 0) << "two threads share a slot";
+            seen[item].fetch_add(1);
+            busy[slot].fetch_sub(1);
           },
           [](int64_t slot) { return slot; });
       for (const auto& times : seen) EXPECT_EQ(times.load(), 1);

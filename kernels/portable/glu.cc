@@ -35,12 +35,12 @@ void gate(const T* a, const T* b, int64_t step, T* out, int64_t out_step, int64_
 
 }  // namespace
 
-Error glu_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error glu_out(KernelContext& context, const arguments::glu_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   int dim = 0;
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_glu(context, self, args[1]->integer(), &dim, &sizes));
+  BERTH_RETURN_IF_ERROR(read_glu(context, self, args.dim, &dim, &sizes));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
   Walk walk(2);
   for (const uint8_t d : out.dim_order()) {

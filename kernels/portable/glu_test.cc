@@ -9,7 +9,7 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(GluGates, TheFirstHalfWithTheSecond) {
+TEST(Glu, GatesTheFirstHalfWithTheSecond) {
   const Shape shape{4, 6, 10};
   Values values(240);
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i)) * 8;
@@ -37,7 +37,7 @@ TEST(GluGates, TheFirstHalfWithTheSecond) {
   }
 }
 
-TEST(GluRefuses, WhatCannotBeHalved) {
+TEST(Glu, RefusesOddDimensions) {
   EXPECT_EQ(run(glu_out, {f32({3}), 0, f32({1})}), Error::kInvalidArgument);
   EXPECT_EQ(run(glu_out, {f32({}), 0, f32({})}), Error::kInvalidArgument);
   EXPECT_EQ(run(glu_out, {i64({4}), 0, i64({2})}), Error::kInvalidArgument);

@@ -138,18 +138,15 @@ Error check_arguments(KernelContext& context, const Sampler& s) {
 
 }  // namespace
 
-Error grid_sampler_2d_out(KernelContext& context, Span<EValue* const> args) {
-  const int64_t interpolation = args[2]->integer();
-  const int64_t padding = args[3]->integer();
+Error grid_sampler_2d_out(KernelContext& context, const arguments::grid_sampler_2d_out& args) {
+  const int64_t interpolation = args.interpolation_mode;
+  const int64_t padding = args.padding_mode;
   if (interpolation < 0 || interpolation > 2 || padding < 0 || padding > 2) {
     return context.fail(Error::kInvalidArgument, "grid_sampler_2d: unknown interpolation or padding mode");
   }
-  const Sampler s = {args[0]->tensor(),
-                     args[1]->tensor(),
-                     args[5]->tensor(),
-                     static_cast<Interpolation>(interpolation),
-                     static_cast<Padding>(padding),
-                     args[4]->truth()};
+  const Sampler s = {
+      args.input,        args.grid, args.out, static_cast<Interpolation>(interpolation), static_cast<Padding>(padding),
+      args.align_corners};
   BERTH_RETURN_IF_ERROR(check_arguments(context, s));
   const int32_t sizes[] = {s.input.sizes()[0], s.input.sizes()[1], s.grid.sizes()[1], s.grid.sizes()[2]};
   BERTH_RETURN_IF_ERROR(resize_out(context, s.out, sizes));

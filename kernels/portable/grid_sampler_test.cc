@@ -89,7 +89,7 @@ const Case kCases[] = {
       2.271233, -4, -2.247663, 2.478602, 0.4259274}},
 };
 
-TEST(GridSamplerIsPyTorchs, ForEveryModeAndLayout) {
+TEST(GridSampler, MatchesPyTorchForEveryModeAndLayout) {
   for (const Case& c : kCases) {
     for (const Order& order : orders(4)) {
       SCOPED_TRACE(::testing::Message() << c.interpolation << c.padding << c.align_corners);
@@ -104,7 +104,7 @@ TEST(GridSamplerIsPyTorchs, ForEveryModeAndLayout) {
   }
 }
 
-TEST(GridSampler, TakesDoublesAndHalves) {
+TEST(GridSampler, AcceptsDoublesAndHalves) {
   for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16}) {
     const Array out(dtype, {1, 1, 1, 2});
     // The centre of four pixels, and the last one.
@@ -127,7 +127,7 @@ TEST(GridSampler, DoesNotReadOutsideForNaNAndInfinity) {
   }
 }
 
-TEST(GridSamplerRefuses, WhatDoesNotFit) {
+TEST(GridSampler, RefusesWhatDoesNotFit) {
   const Array image = f32({1, 2, 3, 4});
   const Array grid = f32({1, 2, 4, 2});
   const Array out = f32({1, 2, 2, 4});

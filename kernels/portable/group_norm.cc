@@ -32,10 +32,10 @@ struct GroupNorm {
   }
 };
 
-Error check(KernelContext& context, Span<EValue* const> args, const GroupNorm& norm) {
+Error check(KernelContext& context, const arguments::native_group_norm_out& args, const GroupNorm& norm) {
   const Tensor& input = norm.input;
-  const bool sizes_match = input.rank() >= 2 && input.size(0) == args[3]->integer() &&
-                           input.size(1) == args[4]->integer() && norm.groups > 0 && input.size(1) % norm.groups == 0;
+  const bool sizes_match = input.rank() >= 2 && input.size(0) == args.N && input.size(1) == args.C && norm.groups > 0 &&
+                           input.size(1) % norm.groups == 0;
   if (!sizes_match) {
     return context.fail(Error::kInvalidArgument, "N and C must be the input's sizes, and groups must divide C");
   }
@@ -138,15 +138,8 @@ void run(KernelContext& context, const GroupNorm& norm) {
 
 }  // namespace
 
-Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
-  const GroupNorm norm = {args[0]->tensor(),
-                          optional_tensor(*args[1]),
-                          optional_tensor(*args[2]),
-                          args[6]->integer(),
-                          args[7]->scalar_to<double>(),
-                          args[8]->tensor(),
-                          args[9]->tensor(),
-                          args[10]->tensor()};
+Error native_group_norm_out(KernelContext& context, const arguments::native_group_norm_out& args) {
+  const GroupNorm norm = {args.input, args.weight, args.bias, args.group, args.eps, args.out0, args.out1, args.out2};
   Error error = check(context, args, norm);
   if (error == Error::kOk) error = resize_outputs(context, norm);
   if (error != Error::kOk) return error;

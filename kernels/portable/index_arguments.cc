@@ -15,21 +15,20 @@ bool fits_into(const Tensor& index, const Tensor& other, int free) {
 
 }  // namespace
 
-Error prepare_gather(KernelContext& context, Span<EValue* const> args, int* dim) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, dim));
+Error prepare_gather(KernelContext& context, const arguments::gather_out& args, int* dim) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  BERTH_RETURN_IF_ERROR(read_dim(context, args.dim, self, dim));
   BERTH_RETURN_IF_ERROR(check_index(context, index));
   if (!fits_into(index, self, *dim)) {
     return context.fail(Error::kInvalidArgument, "gather: index is larger than self in a dimension other than dim");
   }
-  return prepare_out(context, self, args[4]->tensor(), sizes_of(index));
+  return prepare_out(context, self, args.out, sizes_of(index));
 }
 
-Error check_scatter(KernelContext& context, Span<EValue* const> args, const Tensor* src, const Tensor& out, int* dim) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, dim));
+Error check_scatter(KernelContext& context, const Tensor& self, int64_t wanted_dim, const Tensor& index,
+                    const Tensor* src, const Tensor& out, int* dim) {
+  BERTH_RETURN_IF_ERROR(read_dim(context, wanted_dim, self, dim));
   BERTH_RETURN_IF_ERROR(check_index(context, index));
   if (!fits_into(index, self, *dim)) {
     return context.fail(Error::kInvalidArgument, "scatter: index is larger than self in a dimension other than dim");

@@ -1,15 +1,16 @@
 // What gather and scatter check of their arguments. Shared by every set of kernels.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "kernels/portable/index_reader.h"
 
 namespace berth::portable {
 
-/// gather(self, dim, index, sparse_grad, out): gives `out` the sizes of the index. `*dim` counts from the front.
-Error prepare_gather(KernelContext& context, Span<EValue* const> args, int* dim);
+/// Gives `out` the sizes of the index. `*dim` counts from the front.
+Error prepare_gather(KernelContext& context, const arguments::gather_out& args, int* dim);
 
-/// scatter(self, dim, index, src or value, out): `src` is null where there is none. Leaves `out` as it is: its sizes
-/// are those of self.
-Error check_scatter(KernelContext& context, Span<EValue* const> args, const Tensor* src, const Tensor& out, int* dim);
+/// `src` is null for a scatter of one value. Leaves `out` as it is: its sizes are those of self.
+Error check_scatter(KernelContext& context, const Tensor& self, int64_t wanted_dim, const Tensor& index,
+                    const Tensor* src, const Tensor& out, int* dim);
 
 }  // namespace berth::portable

@@ -76,20 +76,20 @@ Error scatter_each(KernelContext& context, const Walk& walk, Along along, const 
 }
 
 // Checks the arguments of a scatter, and copies self to out.
-Error begin_scatter(KernelContext& context, Span<EValue* const> args, const Tensor* src, Tensor& out, int* dim) {
-  const Tensor& self = args[0]->tensor();
-  BERTH_RETURN_IF_ERROR(check_scatter(context, args, src, out, dim));
-  BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
-  copy_tensor(context, self, out);
+template <typename Args>
+Error begin_scatter(KernelContext& context, const Args& args, const Tensor* src, Tensor& out, int* dim) {
+  BERTH_RETURN_IF_ERROR(check_scatter(context, args.self, args.dim, args.index, src, out, dim));
+  BERTH_RETURN_IF_ERROR(prepare_out(context, args.self, out, sizes_of(args.self)));
+  copy_tensor(context, args.self, out);
   return Error::kOk;
 }
 
 }  // namespace
 
-Error gather_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  Tensor& out = args[4]->tensor();
+Error gather_out(KernelContext& context, const arguments::gather_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  Tensor& out = args.out;
   int dim = 0;
   BERTH_RETURN_IF_ERROR(prepare_gather(context, args, &dim));
   if (out.numel() == 0) return Error::kOk;
@@ -105,10 +105,10 @@ Error gather_out(KernelContext& context, Span<EValue* const> args) {
   });
 }
 
-Error scatter_src_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& index = args[2]->tensor();
-  const Tensor& src = args[3]->tensor();
-  Tensor& out = args[4]->tensor();
+Error scatter_src_out(KernelContext& context, const arguments::scatter_src_out& args) {
+  const Tensor& index = args.index;
+  const Tensor& src = args.src;
+  Tensor& out = args.out;
   int dim = 0;
   BERTH_RETURN_IF_ERROR(begin_scatter(context, args, &src, out, &dim));
   if (index.numel() == 0) return Error::kOk;
@@ -122,12 +122,12 @@ Error scatter_src_out(KernelContext& context, Span<EValue* const> args) {
   });
 }
 
-Error scatter_value_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& index = args[2]->tensor();
-  Tensor& out = args[4]->tensor();
+Error scatter_value_out(KernelContext& context, const arguments::scatter_value_out& args) {
+  const Tensor& index = args.index;
+  Tensor& out = args.out;
   int dim = 0;
   Element value;
-  BERTH_RETURN_IF_ERROR(read_element(context, *args[3], out.dtype(), &value));
+  BERTH_RETURN_IF_ERROR(read_element(context, args.value, out.dtype(), &value));
   BERTH_RETURN_IF_ERROR(begin_scatter(context, args, nullptr, out, &dim));
   if (index.numel() == 0) return Error::kOk;
   const Walk walk = walk_index(index, out, nullptr, dim, index);
@@ -140,10 +140,10 @@ Error scatter_value_out(KernelContext& context, Span<EValue* const> args) {
   });
 }
 
-Error scatter_add_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& index = args[2]->tensor();
-  const Tensor& src = args[3]->tensor();
-  Tensor& out = args[4]->tensor();
+Error scatter_add_out(KernelContext& context, const arguments::scatter_add_out& args) {
+  const Tensor& index = args.index;
+  const Tensor& src = args.src;
+  Tensor& out = args.out;
   int dim = 0;
   BERTH_RETURN_IF_ERROR(begin_scatter(context, args, &src, out, &dim));
   if (index.numel() == 0) return Error::kOk;

@@ -9,13 +9,13 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(GatherReads, WhereTheIndexSays) {
+TEST(Gather, ReadsWhereTheIndexSays) {
   const Shape shape{3, 4, 5};
   const Shape index_shape{2, 3, 4};
   std::mt19937 random(7);
   for (int dim = 0; dim < 3; ++dim) {
     const auto along = static_cast<size_t>(dim);
-    Values picks(static_cast<size_t>(count_of(index_shape)));
+    Values picks(count_of(index_shape));
     for (double& x : picks) x = static_cast<double>(random() % static_cast<uint32_t>(shape[along]));
     const Values expected = filled(index_shape, [&](Ints at) {
       const double pick = picks[flat(index_shape, at)];
@@ -37,10 +37,10 @@ TEST(GatherReads, WhereTheIndexSays) {
   }
 }
 
-TEST(GatherReads, LargeTensorsOnThreads) {
+TEST(Gather, ReadsLargeTensorsOnThreads) {
   const int32_t n = 40000;
-  Values picks(static_cast<size_t>(n));
-  Values expected(static_cast<size_t>(n));
+  Values picks(n);
+  Values expected(n);
   for (size_t i = 0; i < picks.size(); ++i) {
     picks[i] = static_cast<double>(i * 7919 % 40000);
     expected[i] = picks[i] + 1;
@@ -50,7 +50,7 @@ TEST(GatherReads, LargeTensorsOnThreads) {
   EXPECT_EQ(out.values(), expected);
 }
 
-TEST(GatherRefuses, BadIndices) {
+TEST(Gather, RefusesBadIndices) {
   const Array self = f32({3}, {1, 2, 3});
   for (const double bad : {3.0, -1.0, 1e18}) {
     EXPECT_EQ(run(gather_out, {self, 0, i64({2}, {0, bad}), false, f32({2})}), Error::kInvalidArgument);
@@ -62,13 +62,13 @@ TEST(GatherRefuses, BadIndices) {
   EXPECT_EQ(run(gather_out, {self, 0, i64({0}), false, f32({0})}), Error::kOk);
 }
 
-TEST(GatherReads, RankZero) {
+TEST(Gather, ReadsRankZero) {
   const Array out = f32({});
   ASSERT_EQ(run(gather_out, {f32({}, {5}), 0, i64({}, {0}), false, out}), Error::kOk);
   EXPECT_EQ(out.values(), Values{5});
 }
 
-TEST(ScatterWrites, WhereTheIndexSays) {
+TEST(Scatter, WritesWhereTheIndexSays) {
   const Shape shape{3, 4};
   const Array self = f32(shape, Values(12, 0));
   const Array index = i64({2, 3}, {0, 2, 1, 2, 0, 1});
@@ -83,13 +83,13 @@ TEST(ScatterWrites, WhereTheIndexSays) {
   }
 }
 
-TEST(ScatterWrites, TheLastOfSeveral) {
+TEST(Scatter, TheLastOfSeveralWins) {
   const Array out = f32({3});
   ASSERT_EQ(run(scatter_src_out, {f32({3}, {0, 0, 0}), 0, i64({3}, {1, 1, 1}), f32({3}, {1, 2, 3}), out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{0, 3, 0}));
 }
 
-TEST(ScatterWrites, OneValueInTheDTypeOfSelf) {
+TEST(Scatter, WritesAScalarInTheDTypeOfSelf) {
   const Array self(DType::kF16, {4}, {1, 2, 3, 4});
   ASSERT_EQ(run(scatter_value_out, {self, 0, i64({2}, {3, 0}), 0.5, self}), Error::kOk);
   EXPECT_EQ(self.values(), (Values{0.5, 2, 3, 0.5}));
@@ -97,7 +97,7 @@ TEST(ScatterWrites, OneValueInTheDTypeOfSelf) {
   EXPECT_EQ(run(scatter_value_out, {bytes, 0, i64({1}, {0}), 300, bytes}), Error::kInvalidArgument);
 }
 
-TEST(ScatterAddSums, WhatMeetsInOnePlace) {
+TEST(ScatterAdd, SumsRepeatedIndices) {
   const Array out = f32({3});
   ASSERT_EQ(run(scatter_add_out, {f32({3}, {1, 1, 1}), 0, i64({4}, {1, 1, 0, 1}), f32({4}, {1, 2, 3, 4}), out}),
             Error::kOk);
@@ -107,7 +107,7 @@ TEST(ScatterAddSums, WhatMeetsInOnePlace) {
   EXPECT_EQ(whole.values(), (Values{-2147483648.0, 0}));
 }
 
-TEST(ScatterRefuses, WhatDoesNotFit) {
+TEST(Scatter, RefusesWhatDoesNotFit) {
   const Array self = f32({2, 3}, Values(6, 0));
   const Array out = f32({2, 3});
   const Array src = f32({2, 3}, Values(6, 1));
@@ -124,14 +124,14 @@ TEST(ScatterRefuses, WhatDoesNotFit) {
   EXPECT_EQ(out.values(), Values(6, 0));
 }
 
-TEST(IndexSelectPicks, SlabsOfAnyDimension) {
+TEST(IndexSelect, PicksSlabsOfAnyDimension) {
   const Shape shape{2, 3, 4};
   const Ints picks{1, 0, 1, 1};
   for (int dim = 0; dim < 3; ++dim) {
     Shape result = shape;
-    result[static_cast<size_t>(dim)] = 4;
+    result[dim] = 4;
     const Values expected = filled(result, [&](Ints at) {
-      at[static_cast<size_t>(dim)] = picks[static_cast<size_t>(at[static_cast<size_t>(dim)])];
+      at[dim] = picks[at[dim]];
       return numbered(shape)[flat(shape, at)];
     });
     for (const Order& order : orders(3)) {
@@ -153,7 +153,7 @@ TEST(IndexSelectPicks, SlabsOfAnyDimension) {
   EXPECT_EQ(run(index_select_out, {f32({3}), 0, i64({1, 1}, {0}), one}), Error::kInvalidArgument);
 }
 
-TEST(EmbeddingPicks, ARowForEveryIndex) {
+TEST(Embedding, PicksARowForEveryIndex) {
   const Array weight = f32({3, 2}, {1, 2, 3, 4, 5, 6});
   const Array out = f32({2, 2, 2});
   ASSERT_EQ(run(embedding_out, {weight, i32({2, 2}, {2, 0, 1, 2}), -1, false, false, out}), Error::kOk);
@@ -170,7 +170,7 @@ TEST(EmbeddingPicks, ARowForEveryIndex) {
   EXPECT_EQ(run(embedding_out, {f32({3}), i64({1}, {0}), -1, false, false, f32({1})}), Error::kInvalidArgument);
 }
 
-TEST(NonzeroLists, CoordinatesInRowMajorOrder) {
+TEST(Nonzero, ListsCoordinatesInRowMajorOrder) {
   for (const Order& order : orders(2)) {
     for (const Order& out_order : orders(2)) {
       const Array self(DType::kF32, {2, 3}, {0, std::nan(""), 0, -1, 0, 2}, order);

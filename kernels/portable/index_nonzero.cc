@@ -41,9 +41,9 @@ void write_coordinates(const Tensor& self, Tensor& out, int64_t rows) {
 
 }  // namespace
 
-Error nonzero_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[1]->tensor();
+Error nonzero_out(KernelContext& context, const arguments::nonzero_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   if (out.dtype() != DType::kI64) return context.fail(Error::kInvalidArgument, "nonzero: out must be i64");
   BERTH_RETURN_IF_ERROR(check_memory(context, self));
   return dispatch_real(context, self.dtype(), [&](auto tag) {

@@ -8,7 +8,7 @@
 
 namespace berth::portable {
 
-/// Indices come from a file or from the user: whoever reads one checks it, there and then, against the dimension that
+/// Indices come from a file or from the user: the reader of one checks it, there and then, against the dimension that
 /// it selects from.
 class IndexReader {
  public:

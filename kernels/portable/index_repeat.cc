@@ -8,14 +8,14 @@ namespace berth::portable {
 namespace {
 
 template <typename I>
-Error repeat(KernelContext& context, const Tensor& repeats, const EValue& output_size, Tensor& out) {
+Error repeat(KernelContext& context, const Tensor& repeats, std::optional<int64_t> output_size, Tensor& out) {
   const I* counts = repeats.data<I>();
   int64_t total = 0;
   for (int64_t i = 0; i < repeats.numel(); ++i) {
     if (counts[i] < 0) return context.fail(Error::kInvalidArgument, "repeat_interleave: a repeat is negative");
     if (!checked_add<int64_t>(total, counts[i], &total)) total = INT64_MAX;
   }
-  if (!output_size.is_none() && output_size.integer() != total) {
+  if (output_size.has_value() && *output_size != total) {
     return context.fail(Error::kInvalidArgument, "repeat_interleave: output_size is not the sum of the repeats");
   }
   Sizes sizes;
@@ -35,14 +35,14 @@ Error repeat(KernelContext& context, const Tensor& repeats, const EValue& output
 
 }  // namespace
 
-Error repeat_interleave_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& repeats = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error repeat_interleave_Tensor_out(KernelContext& context, const arguments::repeat_interleave_Tensor_out& args) {
+  const Tensor& repeats = args.repeats;
+  Tensor& out = args.out;
   if (repeats.rank() != 1) return context.fail(Error::kInvalidArgument, "repeat_interleave: repeats is not of rank 1");
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, repeats, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, repeats));
   return dispatch_index(context, repeats.dtype(), [&](auto tag) {
-    return repeat<typename decltype(tag)::type>(context, repeats, *args[1], out);
+    return repeat<typename decltype(tag)::type>(context, repeats, args.output_size, out);
   });
 }
 

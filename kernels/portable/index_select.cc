@@ -44,7 +44,7 @@ void pick(const KernelContext& context, const Picking& p, int64_t begin, int64_t
     char* const to = p.out.data<char>() + out_offset(p, i) * bytes;
     if (!p.sparse) {
       p.slab.run(from, to);
-    } else if (context.fetch(from, static_cast<size_t>(p.slab.bytes()), to) != Error::kOk) {
+    } else if (context.fetch(from, p.slab.bytes(), to) != Error::kOk) {
       return picked->readable.also(false);
     }
   }
@@ -82,12 +82,12 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
 
 }  // namespace
 
-Error index_select_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  Tensor& out = args[3]->tensor();
+Error index_select_out(KernelContext& context, const arguments::index_select_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  Tensor& out = args.out;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  BERTH_RETURN_IF_ERROR(read_dim(context, args.dim, self, &dim));
   if (index.rank() > 1) return context.fail(Error::kInvalidArgument, "index_select: index has more than one dimension");
   if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "index_select: self has rank 0");
   if (index.rank() == 0) {  // one slab, and its dimension stays
@@ -99,10 +99,10 @@ Error index_select_out(KernelContext& context, Span<EValue* const> args) {
   return pick_slabs(context, self, dim, index, out);
 }
 
-Error embedding_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& weight = args[0]->tensor();
+Error embedding_out(KernelContext& context, const arguments::embedding_out& args) {
+  const Tensor& weight = args.weight;
   if (weight.rank() != 2) return context.fail(Error::kInvalidArgument, "embedding: weight must have two dimensions");
-  return pick_slabs(context, weight, 0, args[1]->tensor(), args[5]->tensor());
+  return pick_slabs(context, weight, 0, args.indices, args.out);
 }
 
 }  // namespace berth::portable

@@ -49,7 +49,7 @@ Error TensorIndices::read_mask(KernelContext& context, const Tensor& self, const
   for (int64_t i = 0; i < mask.numel(); ++i) set += bytes[i] != 0 ? 1 : 0;
   int64_t* offsets = nullptr;
   if (set > 0) {
-    offsets = static_cast<int64_t*>(context.allocate_temp(static_cast<size_t>(set) * sizeof(int64_t)));
+    offsets = static_cast<int64_t*>(context.allocate_temp(set * sizeof(int64_t)));
     if (offsets == nullptr) return Error::kMemoryAllocationFailed;
   }
   int64_t written = 0;
@@ -97,12 +97,12 @@ Error TensorIndices::arrange(KernelContext& context, const Tensor& self) {
   return context.fail(Error::kInvalidArgument, "self[indices] has more than 16 dimensions, or too many elements");
 }
 
-Error TensorIndices::read(KernelContext& context, const Tensor& self, const EValue& list) {
+Error TensorIndices::read(KernelContext& context, const Tensor& self, OptionalTensorList list) {
   int dim = 0;
-  for (const EValue* item : list.items()) {
+  for (const EValue* item : list.values()) {
     const bool mask = item->is_tensor() && is_mask_dtype(item->tensor().dtype());
     const int taken = mask ? item->tensor().rank() : 1;
-    if (taken == 0) return context.fail(Error::kNotSupported, "a mask of rank 0 is no index");
+    if (taken == 0) return context.fail(Error::kNotSupported, "a mask of rank 0 is not an index");
     if (dim + taken > self.rank()) {
       return context.fail(Error::kInvalidArgument, "there are more indices than self has dimensions");
     }
@@ -111,7 +111,7 @@ Error TensorIndices::read(KernelContext& context, const Tensor& self, const EVal
     } else if (item->is_tensor()) {
       BERTH_RETURN_IF_ERROR(read_index(context, self, item->tensor(), dim));
     } else if (!item->is_none()) {
-      return context.fail(Error::kInvalidType, "an entry of the list of indices is no tensor");
+      return context.fail(Error::kInvalidType, "an entry of the list of indices is not a tensor");
     }
     dim += taken;
   }
@@ -145,12 +145,12 @@ int64_t TensorIndices::offset_of(const int64_t* strides, int64_t place) const {
   return offset;
 }
 
-size_t mask_temp_bytes(const EValue& list) {
+size_t mask_temp_bytes(OptionalTensorList list) {
   size_t bytes = 0;
-  for (const EValue* item : list.items()) {
+  for (const EValue* item : list.values()) {
     if (!item->is_tensor() || !is_mask_dtype(item->tensor().dtype())) continue;
     // And up to 63 bytes before it, where the memory itself is not aligned.
-    bytes += align_up<size_t>(static_cast<size_t>(item->tensor().capacity()) * sizeof(int64_t), 64) + 64;
+    bytes += align_up<size_t>(item->tensor().capacity() * sizeof(int64_t), 64) + 64;
   }
   return bytes;
 }

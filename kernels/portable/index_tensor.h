@@ -13,6 +13,7 @@
 
 #include "kernels/portable/copy_strided.h"
 #include "kernels/portable/index_reader.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -20,7 +21,7 @@ class TensorIndices {
  public:
   /// Checks `list` against the sizes of `self`, the tensor whose strides for_each() gets. The list of a mask's places
   /// is taken from the context's temporary memory.
-  Error read(KernelContext& context, const Tensor& self, const EValue& list);
+  Error read(KernelContext& context, const Tensor& self, OptionalTensorList list);
 
   /// The sizes of self[indices].
   const Sizes& result() const { return result_; }
@@ -111,6 +112,6 @@ class TensorIndices {
 };
 
 /// For TempBytesFunction: the bytes that read() may take for the masks in `list`.
-size_t mask_temp_bytes(const EValue& list);
+size_t mask_temp_bytes(OptionalTensorList list);
 
 }  // namespace berth::portable

@@ -29,7 +29,7 @@ void read_places(const KernelContext& context, const TensorIndices& indices, con
     }));
   };
   if (sparse) {
-    const size_t size = static_cast<size_t>(slab.bytes());
+    const size_t size = slab.bytes();
     for_each([&](const char* source, char* target) {
       picked->readable.also(context.fetch(source, size, target) == Error::kOk);
     });
@@ -99,20 +99,22 @@ Error add_places(KernelContext& context, const TensorIndices& indices, const Ten
 
 // Index tensors that broadcast to one another can name any number of places, which nothing has to hold; honest ones
 // name about as many as there are elements.
-int64_t work_limit(Span<EValue* const> args) {
-  int64_t elements = 1024 + args[0]->tensor().numel() + args[2]->tensor().numel();
-  for (const EValue* item : args[1]->items()) elements += item->is_tensor() ? item->tensor().numel() : 0;
+template <typename Args>
+int64_t work_limit(const Args& args) {
+  int64_t elements = 1024 + args.self.numel() + args.values.numel();
+  for (const Tensor* index : args.indices) elements += index != nullptr ? index->numel() : 0;
   int64_t limit = 0;
   return checked_mul<int64_t>(elements, 64, &limit) ? limit : INT64_MAX;
 }
 
 // index_put's arguments, without out; `out` has self's sizes and dtype.
-Error put(KernelContext& context, Span<EValue* const> args, const Tensor& self, Tensor& out) {
-  const Tensor& values = args[2]->tensor();
-  const bool accumulate = args[3]->truth();
+template <typename Args>
+Error put(KernelContext& context, const Args& args, const Tensor& self, Tensor& out) {
+  const Tensor& values = args.values;
+  const bool accumulate = args.accumulate;
   TensorIndices indices;
   // Against out, which is what the places are written in: its dimension order may be another.
-  BERTH_RETURN_IF_ERROR(indices.read(context, out, *args[1]));
+  BERTH_RETURN_IF_ERROR(indices.read(context, out, args.indices));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, values, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, values));
   int64_t value_strides[kMaxRank];
@@ -130,13 +132,11 @@ Error put(KernelContext& context, Span<EValue* const> args, const Tensor& self, 
 
 }  // namespace
 
-size_t tensor_indices_temp_bytes(Span<EValue* const> args, int) { return mask_temp_bytes(*args[1]); }
-
-Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error index_Tensor_out(KernelContext& context, const arguments::index_Tensor_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   TensorIndices indices;
-  BERTH_RETURN_IF_ERROR(indices.read(context, self, *args[1]));
+  BERTH_RETURN_IF_ERROR(indices.read(context, self, args.indices));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, indices.result()));
   if (out.numel() == 0) return Error::kOk;
   StridedCopy slab(element_size(self.dtype()));
@@ -151,15 +151,15 @@ Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   return picked.error(context);
 }
 
-Error index_put_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[4]->tensor();
+Error index_put_out(KernelContext& context, const arguments::index_put_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   return put(context, args, self, out);
 }
 
-Error index_put_self(KernelContext& context, Span<EValue* const> args) {
-  Tensor& self = args[0]->tensor();
+Error index_put_self(KernelContext& context, const arguments::index_put_self& args) {
+  Tensor& self = args.self;
   BERTH_RETURN_IF_ERROR(check_memory(context, self));
   return put(context, args, self, self);
 }

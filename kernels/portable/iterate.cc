@@ -13,7 +13,7 @@ void gather_as(const Walk& walk, const void* base, int64_t begin, int64_t n, voi
   for_each_run(walk, begin, begin + n, [&](const int64_t* offsets, int64_t count) {
     const T* run = from + offsets[0];
     if (step == 1) {
-      std::memcpy(to, run, static_cast<size_t>(count) * sizeof(T));
+      std::memcpy(to, run, count * sizeof(T));
     } else {
       for (int64_t i = 0; i < count; ++i) to[i] = run[i * step];
     }

@@ -23,10 +23,9 @@ struct LayerNorm {
   int64_t length;  // elements of a row
 };
 
-Error check_shape(KernelContext& context, const EValue& normalized_shape, const LayerNorm& norm) {
-  const Span<EValue* const> shape = normalized_shape.items();
+Error check_shape(KernelContext& context, IntList shape, const LayerNorm& norm) {
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i]->integer() != norm.input.size(norm.leading + static_cast<int>(i))) {
+    if (shape[i] != norm.input.size(norm.leading + static_cast<int>(i))) {
       return context.fail(Error::kInvalidArgument, "normalized_shape must be the last sizes of the input");
     }
   }
@@ -123,23 +122,18 @@ void run_any(KernelContext& context, const LayerNorm& norm) {
 
 }  // namespace
 
-Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  LayerNorm norm = {input,
-                    optional_tensor(*args[2]),
-                    optional_tensor(*args[3]),
-                    args[4]->scalar_to<double>(),
-                    args[5]->tensor(),
-                    args[6]->tensor(),
-                    args[7]->tensor(),
-                    input.rank() - static_cast<int>(args[1]->items().size()),
-                    1,
-                    1};
+Error native_layer_norm_out(KernelContext& context, const arguments::native_layer_norm_out& args) {
+  const Tensor& input = args.input;
+  LayerNorm norm = {input,     args.weight,
+                    args.bias, args.eps,
+                    args.out0, args.out1,
+                    args.out2, input.rank() - static_cast<int>(args.normalized_shape.size()),
+                    1,         1};
   if (norm.leading < 0 || norm.leading == input.rank()) {
     return context.fail(Error::kInvalidArgument,
                         "normalized_shape must have from one to all of the input's dimensions");
   }
-  Error error = check_shape(context, *args[1], norm);
+  Error error = check_shape(context, args.normalized_shape, norm);
   if (error == Error::kOk) error = check_dtypes(context, norm);
   if (error == Error::kOk) error = resize_outputs(context, norm);
   if (error != Error::kOk) return error;

@@ -2,21 +2,21 @@
 
 namespace berth::portable {
 
-Error read_integers(KernelContext& context, const EValue& list, Integers* out) {
+Error read_integers(KernelContext& context, const std::optional<IntList>& list, Integers* out) {
   out->count = 0;
-  if (list.is_none()) return Error::kOk;
-  const Span<EValue* const> items = list.items();
+  if (!list.has_value()) return Error::kOk;
+  const Span<EValue* const> items = list->values();
   if (items.size() > Integers::kMax) {
     return context.fail(Error::kInvalidArgument, "an integer list has more than 32 entries");
   }
   for (const EValue* item : items) {
-    if (!item->is_int()) return context.fail(Error::kInvalidType, "an entry of an integer list is no integer");
-    out->data[out->count++] = item->integer();
+    if (!item->is_int()) return context.fail(Error::kInvalidType, "an entry of an integer list is not an integer");
+    out->data[out->count++] = item->to_int();
   }
   return Error::kOk;
 }
 
-Error read_sizes(KernelContext& context, const EValue& list, Sizes* out) {
+Error read_sizes(KernelContext& context, IntList list, Sizes* out) {
   Integers wanted;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &wanted));
   for (int i = 0; i < wanted.count; ++i) {

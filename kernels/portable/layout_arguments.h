@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "kernels/portable/broadcast.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -18,10 +19,10 @@ struct Integers {
 };
 
 /// Reads a list of at most Integers::kMax integers; InvalidArgument for a longer one. None reads as an empty list.
-Error read_integers(KernelContext& context, const EValue& list, Integers* out);
+Error read_integers(KernelContext& context, const std::optional<IntList>& list, Integers* out);
 
 /// Reads a list of sizes; InvalidArgument when one is negative or over 2^31 - 1, or there are more than kMaxRank.
-Error read_sizes(KernelContext& context, const EValue& list, Sizes* out);
+Error read_sizes(KernelContext& context, IntList list, Sizes* out);
 
 /// Appends a dimension to `*sizes`. False when there are kMaxRank already, or `size` is negative or over 2^31 - 1.
 bool push_size(Sizes* sizes, int64_t size);

@@ -18,7 +18,7 @@ SubBox with_swapped(const Tensor& self, int a, int b) {
 
 }  // namespace
 
-Error read_permute(KernelContext& context, const Tensor& self, const EValue& list, SubBox* out) {
+Error read_permute(KernelContext& context, const Tensor& self, IntList list, SubBox* out) {
   Integers order;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &order));
   if (order.count != self.rank()) {
@@ -35,11 +35,11 @@ Error read_permute(KernelContext& context, const Tensor& self, const EValue& lis
   return Error::kOk;
 }
 
-Error read_transpose(KernelContext& context, const Tensor& self, const EValue& dim0, const EValue& dim1, SubBox* out) {
+Error read_transpose(KernelContext& context, const Tensor& self, int64_t dim0, int64_t dim1, SubBox* out) {
   int a = 0;
   int b = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim0.integer(), self, &a));
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim1.integer(), self, &b));
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim0, self, &a));
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim1, self, &b));
   *out = with_swapped(self, a, b);
   return Error::kOk;
 }
@@ -50,7 +50,7 @@ Error read_t(KernelContext& context, const Tensor& self, SubBox* out) {
   return Error::kOk;
 }
 
-Error read_expand(KernelContext& context, const Tensor& self, const EValue& list, SubBox* out) {
+Error read_expand(KernelContext& context, const Tensor& self, IntList list, SubBox* out) {
   Integers wanted;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &wanted));
   const int added = wanted.count - self.rank();
@@ -68,14 +68,13 @@ Error read_expand(KernelContext& context, const Tensor& self, const EValue& list
   return Error::kOk;
 }
 
-Error read_narrow(KernelContext& context, const Tensor& self, const EValue& dim, const EValue& start,
-                  const EValue& length, SubBox* out) {
+Error read_narrow(KernelContext& context, const Tensor& self, int64_t dim, int64_t start, int64_t length, SubBox* out) {
   int d = 0;
   if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "narrow_copy: self has rank 0");
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim.integer(), self, &d));
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim, self, &d));
   const int64_t size = self.size(d);
-  const int64_t count = length.integer();
-  const int64_t first = start.integer() < 0 ? start.integer() + size : start.integer();
+  const int64_t count = length;
+  const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || first > size || count < 0 || count > size - first) {
     return context.fail(Error::kInvalidArgument, "narrow_copy: start and length are not inside the dimension");
   }
@@ -83,14 +82,14 @@ Error read_narrow(KernelContext& context, const Tensor& self, const EValue& dim,
   return Error::kOk;
 }
 
-Error read_diagonal(KernelContext& context, const Tensor& self, const EValue& offset, const EValue& dim1,
-                    const EValue& dim2, SubBox* out) {
-  const int64_t shift = offset.integer();
+Error read_diagonal(KernelContext& context, const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2,
+                    SubBox* out) {
+  const int64_t shift = offset;
   int a = 0;
   int b = 0;
   if (self.rank() < 2) return context.fail(Error::kInvalidArgument, "diagonal_copy: self has less than two dimensions");
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim1.integer(), self, &a));
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim2.integer(), self, &b));
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim1, self, &a));
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim2, self, &b));
   if (a == b) return context.fail(Error::kInvalidArgument, "diagonal_copy: dim1 and dim2 are the same dimension");
   const bool right = shift >= 0;
   const int64_t rows = self.size(a);
@@ -107,7 +106,7 @@ Error read_diagonal(KernelContext& context, const Tensor& self, const EValue& of
   return Error::kOk;
 }
 
-Error read_flip(KernelContext& context, const Tensor& self, const EValue& list, SubBox* out) {
+Error read_flip(KernelContext& context, const Tensor& self, IntList list, SubBox* out) {
   Integers dims;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &dims));
   bool flipped[kMaxRank] = {};

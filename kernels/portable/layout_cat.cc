@@ -22,7 +22,7 @@ void place(KernelContext& context, const Tensor& part, const SubBox& box, Tensor
     const bool dense = walk.step(0) == 1 && walk.step(1) == 1;
     const int64_t run = dense ? n : 1;
     for (int64_t i = 0; i < n; i += run) {
-      const auto from = static_cast<size_t>(at[0] + i * walk.step(0));
+      const auto from = at[0] + i * walk.step(0);
       const auto to = static_cast<size_t>(box.offset + at[1] + i * walk.step(1));
       convert_elements(part.dtype(), part.data<char>() + from * from_bytes, out.dtype(),
                        out.data<char>() + to * to_bytes, run);
@@ -32,13 +32,12 @@ void place(KernelContext& context, const Tensor& part, const SubBox& box, Tensor
 
 }  // namespace
 
-Error cat_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[2]->tensor();
+Error cat_out(KernelContext& context, const arguments::cat_out& args) {
+  Tensor& out = args.out;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(prepare_cat(context, args[0]->items(), args[1]->integer(), out, &dim));
+  BERTH_RETURN_IF_ERROR(prepare_cat(context, args.tensors, args.dim, out, &dim));
   int64_t start = 0;
-  for (const EValue* item : args[0]->items()) {
-    const Tensor& part = item->tensor();
+  for (const Tensor& part : args.tensors) {
     if (is_legacy_empty(part)) continue;
     place(context, part, slice_of(out, dim, start, part.size(dim), 1), out);
     start += part.size(dim);
@@ -46,12 +45,12 @@ Error cat_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error stack_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[2]->tensor();
+Error stack_out(KernelContext& context, const arguments::stack_out& args) {
+  Tensor& out = args.out;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(prepare_stack(context, args[0]->items(), args[1]->integer(), out, &dim));
+  BERTH_RETURN_IF_ERROR(prepare_stack(context, args.tensors, args.dim, out, &dim));
   int64_t index = 0;
-  for (const EValue* part : args[0]->items()) place(context, part->tensor(), select_of(out, dim, index++), out);
+  for (const Tensor& part : args.tensors) place(context, part, select_of(out, dim, index++), out);
   return Error::kOk;
 }
 

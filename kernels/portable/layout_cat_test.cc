@@ -7,7 +7,7 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(CatPutsEveryPart, InItsPlace) {
+TEST(Cat, PutsEveryPartInItsPlace) {
   const Shape base{2, 3, 4};
   for (int dim = 0; dim < 3; ++dim) {
     for (const Order& order : orders(3)) {
@@ -40,14 +40,14 @@ TEST(CatPutsEveryPart, InItsPlace) {
   }
 }
 
-TEST(CatPassesOver, TheLegacyEmptyTensor) {
+TEST(Cat, SkipsTheLegacyEmptyTensor) {
   const Array out = f32({2, 2});
   ASSERT_EQ(run(cat_out, {tensors({f32({0}), f32({2, 2}, {1, 2, 3, 4}), f32({0})}), 1, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, 2, 3, 4}));
   EXPECT_EQ(run(cat_out, {tensors({f32({0}), f32({0})}), 0, f32({0})}), Error::kOk);
 }
 
-TEST(CatRefuses, WhatDoesNotFit) {
+TEST(Cat, RefusesWhatDoesNotFit) {
   EXPECT_EQ(run(cat_out, {tensors({}), 0, f32({0})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cat_out, {tensors({f32({}), f32({})}), 0, f32({2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(cat_out, {tensors({f32({2, 2}), f32({2, 3})}), 0, f32({4, 2})}), Error::kInvalidArgument);
@@ -58,7 +58,7 @@ TEST(CatRefuses, WhatDoesNotFit) {
   EXPECT_EQ(run(cat_out, {tensors({f32({2}), f32({2})}), 0, f32({3})}), Error::kInvalidArgument);
 }
 
-TEST(CatConverts, PartsOfOtherDTypes) {
+TEST(Cat, ConvertsPartsOfOtherDTypes) {
   for (const Order& order : orders(2)) {
     const Array whole(DType::kI32, {2, 2}, {1, 2, 3, 4}, order);
     const Array half(DType::kF16, {2, 1}, {0.5, -0.5});
@@ -71,14 +71,14 @@ TEST(CatConverts, PartsOfOtherDTypes) {
   }
 }
 
-TEST(StackAdds, ADimensionAnywhere) {
+TEST(Stack, AddsADimensionAnywhere) {
   const Array a = f32({2, 2}, {1, 2, 3, 4});
   const Array b(DType::kF32, {2, 2}, {5, 6, 7, 8}, {1, 0});
   const std::vector<Values> expected = {{1, 2, 3, 4, 5, 6, 7, 8}, {1, 2, 5, 6, 3, 4, 7, 8}, {1, 5, 2, 6, 3, 7, 4, 8}};
   for (int dim = -3; dim < 3; ++dim) {
     const Array out = f32({2, 2, 2});
     ASSERT_EQ(run(stack_out, {tensors({a, b}), dim, out}), Error::kOk);
-    EXPECT_EQ(out.values(), expected[static_cast<size_t>((dim + 3) % 3)]);
+    EXPECT_EQ(out.values(), expected[(dim + 3) % 3]);
   }
   const Array scalars = f32({2});
   ASSERT_EQ(run(stack_out, {tensors({f32({}, {1}), f32({}, {2})}), 0, scalars}), Error::kOk);
@@ -88,7 +88,7 @@ TEST(StackAdds, ADimensionAnywhere) {
   EXPECT_EQ(run(stack_out, {tensors({}), 0, f32({0})}), Error::kInvalidArgument);
 }
 
-TEST(SplitGives, EveryPieceAndAShorterLast) {
+TEST(Split, GivesEveryPieceAndAShorterLast) {
   const Array self = f32({2, 5}, numbered({2, 5}));
   const Array a = f32({2, 2});
   const Array b = f32({2, 2});
@@ -107,7 +107,7 @@ TEST(SplitGives, EveryPieceAndAShorterLast) {
   EXPECT_EQ(run(split_copy_Tensor_out, {f32({}), 1, 0, tensors({f32({})})}), Error::kInvalidArgument);
 }
 
-TEST(SplitGives, PiecesOfTheSizesAskedFor) {
+TEST(Split, GivesPiecesOfTheGivenSizes) {
   const Array self(DType::kF32, {5, 2}, numbered({5, 2}), {1, 0});
   const Array a = f32({1, 2});
   const Array b = f32({0, 2});
@@ -120,7 +120,7 @@ TEST(SplitGives, PiecesOfTheSizesAskedFor) {
   EXPECT_EQ(run(split_with_sizes_copy_out, {self, Ints{1, 4}, 0, tensors({a})}), Error::kInvalidArgument);
 }
 
-TEST(UnbindGives, OneTensorAnIndex) {
+TEST(Unbind, GivesOneTensorPerIndex) {
   const Array self = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const std::vector<Array> outs{f32({2}), f32({2}), f32({2})};
   ASSERT_EQ(run(unbind_copy_int_out, {self, 1, tensors(outs)}), Error::kOk);

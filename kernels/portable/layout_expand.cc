@@ -6,18 +6,18 @@
 
 namespace berth::portable {
 
-Error expand_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error expand_copy_out(KernelContext& context, const arguments::expand_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_expand(context, args[0]->tensor(), *args[1], &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[3]->tensor());
+  BERTH_RETURN_IF_ERROR(read_expand(context, args.self, args.size, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
-Error repeat_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error repeat_out(KernelContext& context, const arguments::repeat_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   Integers repeats;
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_repeat(context, self, *args[1], &repeats, &sizes));
+  BERTH_RETURN_IF_ERROR(read_repeat(context, self, args.repeats, &repeats, &sizes));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
   if (out.numel() == 0) return Error::kOk;
   const int added = repeats.count - self.rank();

@@ -7,7 +7,7 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(ExpandStretches, DimensionsOfSizeOneAndNewOnes) {
+TEST(Expand, StretchesDimensionsOfSizeOneAndNewOnes) {
   const Shape shape{2, 1, 3};
   const Shape result{4, 2, 5, 3};
   const Values expected = filled(result, [&](const Ints& at) {
@@ -29,7 +29,7 @@ TEST(ExpandStretches, DimensionsOfSizeOneAndNewOnes) {
   EXPECT_EQ(run(expand_copy_out, {f32({1}), Ints{0}, false, f32({0})}), Error::kOk);
 }
 
-TEST(ExpandRefuses, SizesThatDoNotFit) {
+TEST(Expand, RefusesSizesThatDoNotFit) {
   const Array self = f32({2, 1});
   for (const Ints& size : {Ints{2}, Ints{3, 1}, Ints{-1, 2, 1}, Ints{2, -2}, Ints{0, 1}, Ints{2, INT64_MAX},
                            Ints{2, 1LL << 32}, Ints(17, 2)}) {
@@ -39,7 +39,7 @@ TEST(ExpandRefuses, SizesThatDoNotFit) {
             Error::kInvalidArgument);
 }
 
-TEST(RepeatTiles, EveryDimension) {
+TEST(Repeat, TilesEveryDimension) {
   const Shape shape{2, 3};
   const Shape result{2, 4, 9};
   const Values expected = filled(result, [&](const Ints& at) {
@@ -62,7 +62,7 @@ TEST(RepeatTiles, EveryDimension) {
   EXPECT_EQ(halves.values(), Values(65536, 4));
 }
 
-TEST(RepeatRefuses, WhatCannotBe) {
+TEST(Repeat, RefusesImpossibleSizes) {
   const Array self = f32({2, 3});
   for (const Ints& repeats : {Ints{2}, Ints{-1, 1}, Ints{1, INT64_MAX}, Ints{1 << 30, 1 << 30}, Ints(17, 1)}) {
     EXPECT_EQ(run(repeat_out, {self, repeats, f32({2, 3})}), Error::kInvalidArgument);

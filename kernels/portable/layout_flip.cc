@@ -35,8 +35,7 @@ void roll_pieces(KernelContext& context, const Tensor& self, const int64_t* shif
       copy.add(length, self.stride(d), out.stride(d));
     }
     copy.prepare();
-    copy.run(context, self.data<char>() + static_cast<size_t>(from) * bytes,
-             out.data<char>() + static_cast<size_t>(to) * bytes);
+    copy.run(context, self.data<char>() + from * bytes, out.data<char>() + to * bytes);
   }
 }
 
@@ -44,26 +43,26 @@ void roll_pieces(KernelContext& context, const Tensor& self, const int64_t* shif
 void clear_columns(char* row, int64_t begin, int64_t columns, int64_t stride, int64_t bytes) {
   if (begin >= columns) return;
   if (stride == 1) {
-    std::memset(row + begin * bytes, 0, static_cast<size_t>((columns - begin) * bytes));
+    std::memset(row + begin * bytes, 0, (columns - begin) * bytes);
     return;
   }
-  for (int64_t c = begin; c < columns; ++c) std::memset(row + c * stride * bytes, 0, static_cast<size_t>(bytes));
+  for (int64_t c = begin; c < columns; ++c) std::memset(row + c * stride * bytes, 0, bytes);
 }
 
 }  // namespace
 
-Error flip_out(KernelContext& context, Span<EValue* const> args) {
+Error flip_out(KernelContext& context, const arguments::flip_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_flip(context, args[0]->tensor(), *args[1], &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_flip(context, args.self, args.dims, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
-Error roll_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+Error roll_out(KernelContext& context, const arguments::roll_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   bool as_one_row = false;
   int64_t shift_of[kMaxRank];
-  BERTH_RETURN_IF_ERROR(read_roll(context, self, *args[1], *args[2], &as_one_row, shift_of));
+  BERTH_RETURN_IF_ERROR(read_roll(context, self, args.shifts, args.dims, &as_one_row, shift_of));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   if (out.numel() == 0) return Error::kOk;
   if (!as_one_row) {
@@ -75,23 +74,23 @@ Error roll_out(KernelContext& context, Span<EValue* const> args) {
   const size_t bytes = element_size(self.dtype());
   const int64_t shift = shift_of[0];
   if (self.is_contiguous() && out.is_contiguous()) {
-    const size_t front = static_cast<size_t>(count - shift) * bytes;
-    const size_t back = static_cast<size_t>(shift) * bytes;
+    const size_t front = (count - shift) * bytes;
+    const size_t back = shift * bytes;
     std::memcpy(out.data<char>() + back, self.raw(), front);
     std::memcpy(out.raw(), self.data<char>() + front, back);
     return Error::kOk;
   }
   for (int64_t i = 0; i < count; ++i) {
-    std::memcpy(out.data<char>() + static_cast<size_t>(element_offset(out, (i + shift) % count)) * bytes,
-                self.data<char>() + static_cast<size_t>(element_offset(self, i)) * bytes, bytes);
+    std::memcpy(out.data<char>() + element_offset(out, (i + shift) % count) * bytes,
+                self.data<char>() + element_offset(self, i) * bytes, bytes);
   }
   return Error::kOk;
 }
 
-Error tril_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t diagonal = args[1]->integer();
-  Tensor& out = args[2]->tensor();
+Error tril_out(KernelContext& context, const arguments::tril_out& args) {
+  const Tensor& self = args.self;
+  const int64_t diagonal = args.diagonal;
+  Tensor& out = args.out;
   if (self.rank() < 2) return context.fail(Error::kInvalidArgument, "tril: self has fewer than two dimensions");
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   if (out.numel() == 0) return Error::kOk;

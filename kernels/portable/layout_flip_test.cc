@@ -7,7 +7,7 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(FlipTurnsRound, EveryDimensionNamed) {
+TEST(Flip, ReversesTheNamedDimensions) {
   const Shape shape{2, 3, 4};
   for (int mask = 0; mask < 8; ++mask) {
     Ints dims;
@@ -34,7 +34,7 @@ TEST(FlipTurnsRound, EveryDimensionNamed) {
   EXPECT_EQ(run(flip_out, {f32({0, 3}), Ints{0, 1}, f32({0, 3})}), Error::kOk);
 }
 
-TEST(RollGoesRound, EveryDimensionNamed) {
+TEST(Roll, ShiftsTheNamedDimensions) {
   const Shape shape{3, 5, 2};
   for (const int64_t a : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{7}, INT64_MAX, INT64_MIN}) {
     for (const int64_t b : {0, 2, -3}) {
@@ -57,7 +57,7 @@ TEST(RollGoesRound, EveryDimensionNamed) {
   EXPECT_EQ(run(roll_out, {f32({3}), Ints{1}, Ints{1}, twice}), Error::kInvalidArgument);
 }
 
-TEST(RollGoesRound, AsOneRowWithoutDims) {
+TEST(Roll, FlattensWithoutDims) {
   for (const Order& order : orders(2)) {
     const Array out(DType::kF32, {2, 3}, {}, order);
     ASSERT_EQ(run(roll_out, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), Ints{-2}, Ints{}, out}), Error::kOk);
@@ -67,7 +67,7 @@ TEST(RollGoesRound, AsOneRowWithoutDims) {
   EXPECT_EQ(run(roll_out, {f32({0}), Ints{1}, Ints{}, f32({0})}), Error::kOk);
 }
 
-TEST(TrilClears, OnlyAboveTheDiagonal) {
+TEST(Tril, ClearsOnlyAboveTheDiagonal) {
   const Shape shape{2, 3, 4};
   for (const int64_t diagonal : {int64_t{-5}, int64_t{-2}, int64_t{0}, int64_t{1}, int64_t{9}, INT64_MIN, INT64_MAX}) {
     const Values expected = filled(shape, [&](const Ints& at) {

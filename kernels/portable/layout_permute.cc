@@ -4,22 +4,22 @@
 
 namespace berth::portable {
 
-Error permute_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error permute_copy_out(KernelContext& context, const arguments::permute_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_permute(context, args[0]->tensor(), *args[1], &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_permute(context, args.self, args.dims, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
-Error transpose_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+Error transpose_copy_int_out(KernelContext& context, const arguments::transpose_copy_int_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_transpose(context, args[0]->tensor(), *args[1], *args[2], &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[3]->tensor());
+  BERTH_RETURN_IF_ERROR(read_transpose(context, args.self, args.dim0, args.dim1, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
-Error t_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error t_copy_out(KernelContext& context, const arguments::t_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_t(context, args[0]->tensor(), &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[1]->tensor());
+  BERTH_RETURN_IF_ERROR(read_t(context, args.self, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
 }  // namespace berth::portable

@@ -7,15 +7,15 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(PermuteKeepsEveryElement, InAnyDimensionOrder) {
+TEST(Permute, KeepsEveryElementInAnyDimensionOrder) {
   const Shape shape{2, 3, 5, 4};
   std::vector<int64_t> dims{0, 1, 2, 3};
   do {
     Shape result;
-    for (const int64_t d : dims) result.push_back(shape[static_cast<size_t>(d)]);
+    for (const int64_t d : dims) result.push_back(shape[d]);
     const Values expected = filled(result, [&](const Ints& at) {
       Ints from(4);
-      for (size_t d = 0; d < 4; ++d) from[static_cast<size_t>(dims[d])] = at[d];
+      for (size_t d = 0; d < 4; ++d) from[dims[d]] = at[d];
       return numbered(shape)[flat(shape, from)];
     });
     for (const Order& self_order : orders(4)) {
@@ -30,7 +30,7 @@ TEST(PermuteKeepsEveryElement, InAnyDimensionOrder) {
   } while (std::next_permutation(dims.begin(), dims.end()));
 }
 
-TEST(PermuteKeepsEveryElement, OfEveryDType) {
+TEST(Permute, KeepsEveryElementOfEveryDType) {
   for (int number = 0; is_valid_dtype(number); ++number) {
     const DType dtype = static_cast<DType>(number);
     const Array self(dtype, {2, 3});
@@ -48,13 +48,13 @@ TEST(PermuteKeepsEveryElement, OfEveryDType) {
   }
 }
 
-TEST(PermuteTakes, NegativeDimensions) {
+TEST(Permute, AcceptsNegativeDimensions) {
   const Array out = f32({3, 2});
   ASSERT_EQ(run(permute_copy_out, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), Ints{-1, -2}, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(PermuteTakes, RankZeroAndRankSixteen) {
+TEST(Permute, AcceptsRankZeroAndRankSixteen) {
   const Array scalar = f32({});
   ASSERT_EQ(run(permute_copy_out, {f32({}, {7}), Ints{}, scalar}), Error::kOk);
   EXPECT_EQ(scalar.values(), Values{7});
@@ -68,7 +68,7 @@ TEST(PermuteTakes, RankZeroAndRankSixteen) {
   EXPECT_EQ(out.values(), (Values{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(PermuteRefuses, WhatIsNoPermutation) {
+TEST(Permute, RefusesWhatIsNotAPermutation) {
   const Array self = f32({2, 3});
   for (const Ints& dims : {Ints{0}, Ints{0, 0}, Ints{0, 2}, Ints{0, -3}, Ints{0, 1, 2}, Ints{0, INT64_MIN}}) {
     EXPECT_EQ(run(permute_copy_out, {self, dims, f32({2, 3})}), Error::kInvalidArgument);
@@ -76,14 +76,14 @@ TEST(PermuteRefuses, WhatIsNoPermutation) {
   EXPECT_EQ(run(permute_copy_out, {self, Ints(33, 0), f32({2, 3})}), Error::kInvalidArgument);
 }
 
-TEST(PermuteRefuses, AnOutputOfOtherSizesOrDType) {
+TEST(Permute, RefusesAnOutputOfOtherSizesOrDType) {
   const Array self = f32({2, 3});
   EXPECT_EQ(run(permute_copy_out, {self, Ints{1, 0}, f32({2, 3})}), Error::kInvalidArgument);
   EXPECT_EQ(run(permute_copy_out, {self, Ints{1, 0}, f32({6})}), Error::kInvalidArgument);
   EXPECT_EQ(run(permute_copy_out, {self, Ints{1, 0}, i32({3, 2})}), Error::kInvalidArgument);
 }
 
-TEST(PermuteRefuses, TensorsWithoutMemory) {
+TEST(Permute, RefusesTensorsWithoutMemory) {
   const Array self = f32({2, 3});
   const Array out = f32({3, 2});
   out.tensor().set_data(nullptr);
@@ -93,14 +93,14 @@ TEST(PermuteRefuses, TensorsWithoutMemory) {
   EXPECT_EQ(run(permute_copy_out, {self, Ints{1, 0}, good}), Error::kInvalidState);
 }
 
-TEST(PermuteTakes, ABoundedOutputThatShrinks) {
+TEST(Permute, ShrinksABoundedOutput) {
   const Array out(DType::kF32, {4, 4}, {}, {}, ShapeDynamism::kBounded);
   ASSERT_EQ(run(permute_copy_out, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), Ints{1, 0}, out}), Error::kOk);
   EXPECT_EQ(out.sizes(), (Shape{3, 2}));
   EXPECT_EQ(out.values(), (Values{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(TransposeSwaps, TwoDimensionsAndKeepsTheRest) {
+TEST(Transpose, SwapsTwoDimensionsAndKeepsTheRest) {
   const Shape shape{2, 3, 4};
   const Array self = f32(shape, numbered(shape));
   const Array out = f32({4, 3, 2});
@@ -114,7 +114,7 @@ TEST(TransposeSwaps, TwoDimensionsAndKeepsTheRest) {
   EXPECT_EQ(run(transpose_copy_int_out, {self, 0, 3, out}), Error::kInvalidArgument);
 }
 
-TEST(TransposeSwaps, AMatrixWithT) {
+TEST(Transpose, SwapsAMatrixWithT) {
   const Array out = f32({3, 2});
   ASSERT_EQ(run(t_copy_out, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, 4, 2, 5, 3, 6}));

@@ -22,10 +22,10 @@ Error read_shifts(KernelContext& context, const Tensor& self, const Integers& sh
   return Error::kOk;
 }
 
-Error check_parts(KernelContext& context, Span<EValue* const> parts, const Tensor& out) {
+Error check_parts(KernelContext& context, TensorList parts, const Tensor& out) {
   if (parts.empty()) return context.fail(Error::kInvalidArgument, "there are no tensors to put together");
-  for (const EValue* part : parts) {
-    if (!part->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the tensor list is no tensor");
+  for (const EValue* part : parts.values()) {
+    if (!part->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the tensor list is not a tensor");
     const DType dtype = part->tensor().dtype();
     const bool converts = is_real(dtype) && is_real(out.dtype()) && can_cast(dtype, out.dtype());
     if (dtype != out.dtype() && !converts) {
@@ -37,10 +37,9 @@ Error check_parts(KernelContext& context, Span<EValue* const> parts, const Tenso
 }
 
 // The sizes of the concatenation along `dim`.
-Error cat_sizes(KernelContext& context, Span<EValue* const> parts, const Tensor& model, int dim, Sizes* sizes) {
+Error cat_sizes(KernelContext& context, TensorList parts, const Tensor& model, int dim, Sizes* sizes) {
   int64_t total = 0;
-  for (const EValue* item : parts) {
-    const Tensor& part = item->tensor();
+  for (const Tensor& part : parts) {
     if (is_legacy_empty(part)) continue;
     bool match = part.rank() == model.rank();
     for (int d = 0; match && d < part.rank(); ++d) match = d == dim || part.size(d) == model.size(d);
@@ -62,7 +61,7 @@ Error resize_with_memory(KernelContext& context, const Sizes& sizes, Tensor& out
 
 }  // namespace
 
-Error read_view(KernelContext& context, const Tensor& self, const EValue& list, Sizes* out) {
+Error read_view(KernelContext& context, const Tensor& self, IntList list, Sizes* out) {
   Integers wanted;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &wanted));
   int inferred = -1;
@@ -114,7 +113,7 @@ Error read_unsqueeze(KernelContext& context, const Tensor& self, int64_t dim, Si
   return Error::kOk;
 }
 
-Error read_repeat(KernelContext& context, const Tensor& self, const EValue& list, Integers* repeats, Sizes* out) {
+Error read_repeat(KernelContext& context, const Tensor& self, IntList list, Integers* repeats, Sizes* out) {
   BERTH_RETURN_IF_ERROR(read_integers(context, list, repeats));
   const int added = repeats->count - self.rank();
   if (added < 0 || repeats->count > kMaxRank) {
@@ -131,7 +130,7 @@ Error read_repeat(KernelContext& context, const Tensor& self, const EValue& list
   return Error::kOk;
 }
 
-Error read_roll(KernelContext& context, const Tensor& self, const EValue& shifts, const EValue& dims, bool* as_one_row,
+Error read_roll(KernelContext& context, const Tensor& self, IntList shifts, IntList dims, bool* as_one_row,
                 int64_t* shift_of) {
   Integers by;
   Integers along;
@@ -155,10 +154,10 @@ Error read_glu(KernelContext& context, const Tensor& self, int64_t wanted_dim, i
   return Error::kOk;
 }
 
-Error prepare_cat(KernelContext& context, Span<EValue* const> parts, int64_t wanted_dim, Tensor& out, int* dim) {
+Error prepare_cat(KernelContext& context, TensorList parts, int64_t wanted_dim, Tensor& out, int* dim) {
   BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
-  const Tensor* model = &parts[0]->tensor();
-  for (size_t i = 1; i < parts.size() && is_legacy_empty(*model); ++i) model = &parts[i]->tensor();
+  const Tensor* model = &parts[0];
+  for (size_t i = 1; i < parts.size() && is_legacy_empty(*model); ++i) model = &parts[i];
   if (model->rank() == 0) return context.fail(Error::kInvalidArgument, "cat: a tensor has rank 0");
   BERTH_RETURN_IF_ERROR(read_dim(context, wanted_dim, *model, dim));
   Sizes sizes;
@@ -166,14 +165,14 @@ Error prepare_cat(KernelContext& context, Span<EValue* const> parts, int64_t wan
   return resize_with_memory(context, sizes, out);
 }
 
-Error prepare_stack(KernelContext& context, Span<EValue* const> parts, int64_t wanted_dim, Tensor& out, int* dim) {
+Error prepare_stack(KernelContext& context, TensorList parts, int64_t wanted_dim, Tensor& out, int* dim) {
   BERTH_RETURN_IF_ERROR(check_parts(context, parts, out));
-  const Tensor& model = parts[0]->tensor();
+  const Tensor& model = parts[0];
   if (model.rank() == kMaxRank || !normalize_dim(wanted_dim, model.rank() + 1, dim)) {
     return context.fail(Error::kInvalidArgument, "stack: dim is out of range, or the tensors have 16 dimensions");
   }
-  for (const EValue* part : parts) {
-    if (!same_sizes(part->tensor(), model)) {
+  for (const Tensor& part : parts) {
+    if (!same_sizes(part, model)) {
       return context.fail(Error::kInvalidArgument, "stack: the tensors differ in their sizes");
     }
   }

@@ -43,29 +43,29 @@ SubBox select_of(const Tensor& tensor, int dim, int64_t index) {
   return box;
 }
 
-Error read_slice(KernelContext& context, const Tensor& tensor, const EValue& dim, const EValue& start,
-                 const EValue& end, const EValue& step, SubBox* out) {
+Error read_slice(KernelContext& context, const Tensor& tensor, int64_t dim, std::optional<int64_t> start,
+                 std::optional<int64_t> end, int64_t step, SubBox* out) {
   int d = 0;
   if (tensor.rank() == 0) return context.fail(Error::kInvalidArgument, "a tensor of rank 0 has no slices");
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim.integer(), tensor, &d));
-  if (step.integer() < 1) return context.fail(Error::kInvalidArgument, "the step of a slice must be at least 1");
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim, tensor, &d));
+  if (step < 1) return context.fail(Error::kInvalidArgument, "the step of a slice must be at least 1");
   const int64_t size = tensor.size(d);
-  const int64_t first = start.is_none() ? 0 : clamp_bound(start.integer(), size);
-  const int64_t last = end.is_none() ? size : clamp_bound(end.integer(), size);
-  const int64_t length = last > first ? (last - first - 1) / step.integer() + 1 : 0;
-  *out = slice_of(tensor, d, first, length, step.integer());
+  const int64_t first = clamp_bound(start.value_or(0), size);
+  const int64_t last = clamp_bound(end.value_or(size), size);
+  const int64_t length = last > first ? (last - first - 1) / step + 1 : 0;
+  *out = slice_of(tensor, d, first, length, step);
   return Error::kOk;
 }
 
-Error read_select(KernelContext& context, const Tensor& tensor, const EValue& dim, const EValue& index, SubBox* out) {
+Error read_select(KernelContext& context, const Tensor& tensor, int64_t dim, int64_t index, SubBox* out) {
   int d = 0;
   if (tensor.rank() == 0) return context.fail(Error::kInvalidArgument, "nothing can be selected from rank 0");
-  BERTH_RETURN_IF_ERROR(read_dim(context, dim.integer(), tensor, &d));
+  BERTH_RETURN_IF_ERROR(read_dim(context, dim, tensor, &d));
   const int64_t size = tensor.size(d);
-  if (index.integer() < -size || index.integer() >= size) {
+  if (index < -size || index >= size) {
     return context.fail(Error::kInvalidArgument, "the index to select is outside the dimension");
   }
-  *out = select_of(tensor, d, index.integer() < 0 ? index.integer() + size : index.integer());
+  *out = select_of(tensor, d, index < 0 ? index + size : index);
   return Error::kOk;
 }
 
@@ -73,7 +73,7 @@ Error copy_from_box(KernelContext& context, const Tensor& self, const SubBox& bo
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, box.sizes));
   if (out.numel() == 0) return Error::kOk;
   const size_t bytes = element_size(self.dtype());
-  const char* first = self.data<char>() + static_cast<size_t>(box.offset) * bytes;
+  const char* first = self.data<char>() + box.offset * bytes;
   copy_box(context, bytes, box.sizes.span(), first, box.stride_span(), out.raw(), out.strides());
   return Error::kOk;
 }
@@ -81,44 +81,44 @@ Error copy_from_box(KernelContext& context, const Tensor& self, const SubBox& bo
 void copy_to_box(KernelContext& context, const Tensor& src, const SubBox& box, Tensor& out) {
   if (src.numel() == 0) return;
   const size_t bytes = element_size(src.dtype());
-  char* first = out.data<char>() + static_cast<size_t>(box.offset) * bytes;
+  char* first = out.data<char>() + box.offset * bytes;
   copy_box(context, bytes, box.sizes.span(), src.raw(), src.strides(), first, box.stride_span());
 }
 
-Error slice_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error slice_copy_Tensor_out(KernelContext& context, const arguments::slice_copy_Tensor_out& args) {
+  const Tensor& self = args.self;
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_slice(context, self, *args[1], *args[2], *args[3], *args[4], &box));
-  return copy_from_box(context, self, box, args[5]->tensor());
+  BERTH_RETURN_IF_ERROR(read_slice(context, self, args.dim, args.start, args.end, args.step, &box));
+  return copy_from_box(context, self, box, args.out);
 }
 
-Error select_copy_int_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error select_copy_int_out(KernelContext& context, const arguments::select_copy_int_out& args) {
+  const Tensor& self = args.self;
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_select(context, self, *args[1], *args[2], &box));
-  return copy_from_box(context, self, box, args[3]->tensor());
+  BERTH_RETURN_IF_ERROR(read_select(context, self, args.dim, args.index, &box));
+  return copy_from_box(context, self, box, args.out);
 }
 
-Error narrow_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error narrow_copy_out(KernelContext& context, const arguments::narrow_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_narrow(context, args[0]->tensor(), *args[1], *args[2], *args[3], &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[4]->tensor());
+  BERTH_RETURN_IF_ERROR(read_narrow(context, args.self, args.dim, args.start, args.length, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
-Error diagonal_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error diagonal_copy_out(KernelContext& context, const arguments::diagonal_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_diagonal(context, args[0]->tensor(), *args[1], *args[2], *args[3], &box));
-  return copy_from_box(context, args[0]->tensor(), box, args[4]->tensor());
+  BERTH_RETURN_IF_ERROR(read_diagonal(context, args.self, args.offset, args.dim1, args.dim2, &box));
+  return copy_from_box(context, args.self, box, args.out);
 }
 
-Error select_scatter_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& src = args[1]->tensor();
-  Tensor& out = args[4]->tensor();
+Error select_scatter_out(KernelContext& context, const arguments::select_scatter_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& src = args.src;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   BERTH_RETURN_IF_ERROR(check_memory(context, src));
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_select(context, out, *args[2], *args[3], &box));
+  BERTH_RETURN_IF_ERROR(read_select(context, out, args.dim, args.index, &box));
   if (src.dtype() != self.dtype() || src.sizes() != box.sizes.span()) {
     return context.fail(Error::kInvalidArgument, "select_scatter: src is not of the dtype and sizes of the selection");
   }
@@ -127,14 +127,14 @@ Error select_scatter_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error slice_scatter_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& src = args[1]->tensor();
-  Tensor& out = args[6]->tensor();
+Error slice_scatter_out(KernelContext& context, const arguments::slice_scatter_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& src = args.src;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   BERTH_RETURN_IF_ERROR(check_memory(context, src));
   SubBox box;
-  BERTH_RETURN_IF_ERROR(read_slice(context, out, *args[2], *args[3], *args[4], *args[5], &box));
+  BERTH_RETURN_IF_ERROR(read_slice(context, out, args.dim, args.start, args.end, args.step, &box));
   if (src.dtype() != self.dtype() || src.sizes() != box.sizes.span()) {
     return context.fail(Error::kInvalidArgument, "slice_scatter: src is not of the dtype and sizes of the slice");
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/portable/layout_arguments.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -27,11 +28,11 @@ SubBox select_of(const Tensor& tensor, int dim, int64_t index);
 
 /// Python's slice: negative bounds count from the end, all are clamped to the size.
 /// InvalidArgument when `step` is below 1, or `tensor` has rank 0.
-Error read_slice(KernelContext& context, const Tensor& tensor, const EValue& dim, const EValue& start,
-                 const EValue& end, const EValue& step, SubBox* out);
+Error read_slice(KernelContext& context, const Tensor& tensor, int64_t dim, std::optional<int64_t> start,
+                 std::optional<int64_t> end, int64_t step, SubBox* out);
 
 /// select's box: a negative `index` counts from the end; InvalidArgument when it is out of range.
-Error read_select(KernelContext& context, const Tensor& tensor, const EValue& dim, const EValue& index, SubBox* out);
+Error read_select(KernelContext& context, const Tensor& tensor, int64_t dim, int64_t index, SubBox* out);
 
 /// Copies the box of `self` to all of `out`, which gets its sizes.
 Error copy_from_box(KernelContext& context, const Tensor& self, const SubBox& box, Tensor& out);

@@ -16,7 +16,7 @@ Ints python_slice(int64_t size, int64_t start, int64_t end, int64_t step) {
   return picked;
 }
 
-TEST(SlicePicks, WhatPythonPicks) {
+TEST(Slice, PicksWhatPythonPicks) {
   const Shape shape{2, 7, 3};
   for (int64_t start = -9; start <= 9; ++start) {
     for (int64_t end = -9; end <= 9; ++end) {
@@ -27,14 +27,14 @@ TEST(SlicePicks, WhatPythonPicks) {
         ASSERT_EQ(run(slice_copy_Tensor_out, {f32(shape, numbered(shape)), 1, start, end, step, out}), Error::kOk)
             << start << ":" << end << ":" << step;
         EXPECT_EQ(out.values(), filled(result, [&](const Ints& at) {
-                    return numbered(shape)[flat(shape, {at[0], picked[static_cast<size_t>(at[1])], at[2]})];
+                    return numbered(shape)[flat(shape, {at[0], picked[at[1]], at[2]})];
                   }));
       }
     }
   }
 }
 
-TEST(SlicePicks, EverythingWithoutBounds) {
+TEST(Slice, PicksEverythingWithoutBounds) {
   const Array self = f32({5}, {1, 2, 3, 4, 5});
   const Array out = f32({3});
   ASSERT_EQ(run(slice_copy_Tensor_out, {self, 0, nullptr, nullptr, 2, out}), Error::kOk);
@@ -46,7 +46,7 @@ TEST(SlicePicks, EverythingWithoutBounds) {
   ASSERT_EQ(run(slice_copy_Tensor_out, {self, -1, INT64_MIN, INT64_MIN, 1, f32({0})}), Error::kOk);
 }
 
-TEST(SlicePicks, TheSameInAnyDimensionOrder) {
+TEST(Slice, PicksTheSameInAnyDimensionOrder) {
   const Shape shape{2, 4, 5, 6};
   const Shape result{2, 4, 2, 6};
   for (const Order& self_order : orders(4)) {
@@ -61,7 +61,7 @@ TEST(SlicePicks, TheSameInAnyDimensionOrder) {
   }
 }
 
-TEST(SliceRefuses, BadSteps) {
+TEST(Slice, RefusesBadSteps) {
   for (const int64_t step : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
     EXPECT_EQ(run(slice_copy_Tensor_out, {f32({5}), 0, nullptr, nullptr, step, f32({5})}), Error::kInvalidArgument);
   }
@@ -69,7 +69,7 @@ TEST(SliceRefuses, BadSteps) {
   EXPECT_EQ(run(slice_copy_Tensor_out, {f32({}), 0, nullptr, nullptr, 1, f32({})}), Error::kInvalidArgument);
 }
 
-TEST(SelectDrops, TheDimension) {
+TEST(Select, DropsTheDimension) {
   const Shape shape{2, 3, 4};
   const Array out = f32({2, 4});
   ASSERT_EQ(run(select_copy_int_out, {f32(shape, numbered(shape)), 1, -1, out}), Error::kOk);
@@ -83,7 +83,7 @@ TEST(SelectDrops, TheDimension) {
   EXPECT_EQ(run(select_copy_int_out, {f32({}), 0, 0, scalar}), Error::kInvalidArgument);
 }
 
-TEST(NarrowStaysInside, TheDimension) {
+TEST(Narrow, StaysInsideTheDimension) {
   const Array self = f32({5}, {1, 2, 3, 4, 5});
   const Array out = f32({2});
   ASSERT_EQ(run(narrow_copy_out, {self, 0, -2, 2, out}), Error::kOk);
@@ -97,14 +97,14 @@ TEST(NarrowStaysInside, TheDimension) {
 }
 
 // Beside an empty dimension the strides of the others may be anything up to 2^63.
-TEST(DiagonalLies, NowhereInATensorWithoutElements) {
+TEST(Diagonal, IsEmptyInATensorWithoutElements) {
   const int32_t most = INT32_MAX;
   const Array self = f32({1, 1, 0, most, most, 2});
   const Array out = f32({0, most, most, 2, 1});
   EXPECT_EQ(run(diagonal_copy_out, {self, 0, 0, 1, out}), Error::kOk);
 }
 
-TEST(DiagonalLies, WhereTheOffsetSays) {
+TEST(Diagonal, FollowsTheOffset) {
   const Array self = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const std::vector<std::pair<int64_t, Values>> cases = {{0, {1, 5}}, {1, {2, 6}}, {2, {3}},        {3, {}},
                                                          {-1, {4}},   {-2, {}},    {INT64_MAX, {}}, {INT64_MIN, {}}};
@@ -123,7 +123,7 @@ TEST(DiagonalLies, WhereTheOffsetSays) {
   EXPECT_EQ(run(diagonal_copy_out, {f32({3}), 0, 0, 1, swapped}), Error::kInvalidArgument);
 }
 
-TEST(SelectScatterChanges, OnlyTheSelection) {
+TEST(SelectScatter, ChangesOnlyTheSelection) {
   const Array self = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const Array out = f32({2, 3});
   ASSERT_EQ(run(select_scatter_out, {self, f32({2}, {8, 9}), 1, -2, out}), Error::kOk);
@@ -134,7 +134,7 @@ TEST(SelectScatterChanges, OnlyTheSelection) {
   EXPECT_EQ(run(select_scatter_out, {self, i32({2}), 1, 0, out}), Error::kInvalidArgument);
 }
 
-TEST(SliceScatterChanges, OnlyTheSlice) {
+TEST(SliceScatter, ChangesOnlyTheSlice) {
   const Array self = f32({5}, {1, 2, 3, 4, 5});
   const Array out = f32({5});
   ASSERT_EQ(run(slice_scatter_out, {self, f32({2}, {8, 9}), 0, 1, nullptr, 2, out}), Error::kOk);

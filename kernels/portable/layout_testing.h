@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::testing {
 
@@ -23,7 +23,7 @@ inline int64_t count_of(const Shape& shape) {
 
 /// 1, 2, 3, … for a tensor of this shape.
 inline Values numbered(const Shape& shape) {
-  Values values(static_cast<size_t>(count_of(shape)));
+  Values values(count_of(shape));
   std::iota(values.begin(), values.end(), 1.0);
   return values;
 }
@@ -39,13 +39,13 @@ inline Ints coordinates(const Shape& shape, int64_t index) {
 inline size_t flat(const Shape& shape, const Ints& at) {
   int64_t index = 0;
   for (size_t d = 0; d < shape.size(); ++d) index = index * shape[d] + at[d];
-  return static_cast<size_t>(index);
+  return index;
 }
 
 /// What `read(coordinates)` gives for each element of a tensor of this shape.
 template <typename Read>
 Values filled(const Shape& shape, Read&& read) {
-  Values values(static_cast<size_t>(count_of(shape)));
+  Values values(count_of(shape));
   for (size_t i = 0; i < values.size(); ++i) values[i] = read(coordinates(shape, static_cast<int64_t>(i)));
   return values;
 }

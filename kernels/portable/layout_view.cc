@@ -36,8 +36,7 @@ void copy_one_by_one(const Tensor& self, Tensor& out) {
   const char* from = self.data<char>();
   char* to = out.data<char>();
   for (int64_t i = 0; i < self.numel(); ++i) {
-    std::memcpy(to + static_cast<size_t>(element_offset(out, i)) * bytes,
-                from + static_cast<size_t>(element_offset(self, i)) * bytes, bytes);
+    std::memcpy(to + element_offset(out, i) * bytes, from + element_offset(self, i) * bytes, bytes);
   }
 }
 
@@ -66,28 +65,28 @@ Error squeeze(KernelContext& context, const Tensor& self, const Integers& dims, 
 
 }  // namespace
 
-Error view_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error view_copy_out(KernelContext& context, const arguments::view_copy_out& args) {
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_view(context, args[0]->tensor(), *args[1], &sizes));
-  return view(context, args[0]->tensor(), sizes, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_view(context, args.self, args.size, &sizes));
+  return view(context, args.self, sizes, args.out);
 }
 
-Error squeeze_copy_dim_out(KernelContext& context, Span<EValue* const> args) {
+Error squeeze_copy_dim_out(KernelContext& context, const arguments::squeeze_copy_dim_out& args) {
   Integers dims;
-  dims.data[dims.count++] = args[1]->integer();
-  return squeeze(context, args[0]->tensor(), dims, args[2]->tensor());
+  dims.data[dims.count++] = args.dim;
+  return squeeze(context, args.self, dims, args.out);
 }
 
-Error squeeze_copy_dims_out(KernelContext& context, Span<EValue* const> args) {
+Error squeeze_copy_dims_out(KernelContext& context, const arguments::squeeze_copy_dims_out& args) {
   Integers dims;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &dims));
-  return squeeze(context, args[0]->tensor(), dims, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_integers(context, args.dim, &dims));
+  return squeeze(context, args.self, dims, args.out);
 }
 
-Error unsqueeze_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error unsqueeze_copy_out(KernelContext& context, const arguments::unsqueeze_copy_out& args) {
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_unsqueeze(context, args[0]->tensor(), args[1]->integer(), &sizes));
-  return view(context, args[0]->tensor(), sizes, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_unsqueeze(context, args.self, args.dim, &sizes));
+  return view(context, args.self, sizes, args.out);
 }
 
 }  // namespace berth::portable

@@ -21,7 +21,7 @@ void check_view(const Shape& from, const Ints& size, const Shape& to) {
   }
 }
 
-TEST(ViewKeepsTheLogicalOrder, WhateverTheOrderInMemory) {
+TEST(View, KeepsTheLogicalOrderWhateverTheOrderInMemory) {
   check_view({2, 3, 4, 5}, {2, 60}, {2, 60});
   check_view({2, 60}, {2, 3, 4, 5}, {2, 3, 4, 5});
   check_view({6, 4}, {2, 12}, {2, 12});
@@ -30,12 +30,12 @@ TEST(ViewKeepsTheLogicalOrder, WhateverTheOrderInMemory) {
   check_view({1}, {1, 1, 1}, {1, 1, 1});
 }
 
-TEST(ViewKeepsTheLogicalOrder, WithoutCommonFactors) {
+TEST(View, KeepsTheLogicalOrderWithoutCommonFactors) {
   check_view({2, 3, 5}, {5, 3, 2}, {5, 3, 2});
   check_view({3, 4, 7}, {7, 12}, {7, 12});
 }
 
-TEST(ViewKeepsTheLogicalOrder, FromAndToRankZero) {
+TEST(View, WorksFromAndToRankZero) {
   const Array out = f32({});
   ASSERT_EQ(run(view_copy_out, {f32({1, 1}, {5}), Ints{}, out}), Error::kOk);
   EXPECT_EQ(out.values(), Values{5});
@@ -44,12 +44,12 @@ TEST(ViewKeepsTheLogicalOrder, FromAndToRankZero) {
   EXPECT_EQ(back.values(), Values{5});
 }
 
-TEST(ViewTakes, EmptyTensors) {
+TEST(View, AcceptsEmptyTensors) {
   EXPECT_EQ(run(view_copy_out, {f32({0, 3}), Ints{-1, 3}, f32({0, 3})}), Error::kOk);
   EXPECT_EQ(run(view_copy_out, {f32({0, 3}), Ints{5, 0}, f32({5, 0})}), Error::kOk);
 }
 
-TEST(ViewTakes, AnOutputInTheSamePlace) {
+TEST(View, AcceptsAnOutputInTheSameBytes) {
   const Array self = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const Array out = f32({6});
   out.tensor().set_data(self.tensor().raw());
@@ -57,7 +57,7 @@ TEST(ViewTakes, AnOutputInTheSamePlace) {
   EXPECT_EQ(out.values(), (Values{1, 2, 3, 4, 5, 6}));
 }
 
-TEST(ViewRefuses, SizesThatDoNotAddUp) {
+TEST(View, RefusesSizesThatDoNotAddUp) {
   const Array self = f32({2, 3});
   for (const Ints& size : {Ints{5}, Ints{-1, -1}, Ints{4, -1}, Ints{0, -1}, Ints{-2, -3}, Ints{}, Ints{INT64_MAX, 2},
                            Ints{1LL << 32, 1LL << 32, 6}, Ints{65536, 65536, 65536, 65536, 6}, Ints{-1, INT64_MIN}}) {
@@ -66,13 +66,13 @@ TEST(ViewRefuses, SizesThatDoNotAddUp) {
   EXPECT_EQ(run(view_copy_out, {f32({0, 3}), Ints{0, -1}, f32({0, 3})}), Error::kInvalidArgument);
 }
 
-TEST(ViewRefuses, AnInferredSizeInTheSeventeenthDimension) {
+TEST(View, RefusesAnInferredSizeInTheSeventeenthDimension) {
   Ints size(17, 1);
   size[16] = -1;
   EXPECT_EQ(run(view_copy_out, {f32({6}), size, f32({6})}), Error::kInvalidArgument);
 }
 
-TEST(SqueezeDrops, OnlyDimensionsOfSizeOne) {
+TEST(Squeeze, DropsOnlyDimensionsOfSizeOne) {
   const Array self = f32({1, 3, 1, 2}, {1, 2, 3, 4, 5, 6});
   const Array a = f32({3, 1, 2});
   ASSERT_EQ(run(squeeze_copy_dim_out, {self, 0, a}), Error::kOk);
@@ -91,7 +91,7 @@ TEST(SqueezeDrops, OnlyDimensionsOfSizeOne) {
   EXPECT_EQ(scalar.values(), Values{3});
 }
 
-TEST(UnsqueezeAdds, ADimensionOfSizeOne) {
+TEST(Unsqueeze, AddsADimensionOfSizeOne) {
   const Array self(DType::kF32, {2, 3}, {1, 2, 3, 4, 5, 6}, {1, 0});
   const Array a = f32({1, 2, 3});
   ASSERT_EQ(run(unsqueeze_copy_out, {self, 0, a}), Error::kOk);

@@ -28,12 +28,12 @@ bool is_empty(const SubBox& box) {
 }  // namespace
 
 // The strides count elements of self's memory, whatever self's own sizes are.
-Error as_strided_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error as_strided_copy_out(KernelContext& context, const arguments::as_strided_copy_out& args) {
+  const Tensor& self = args.self;
   Sizes sizes;
   Integers strides;
-  BERTH_RETURN_IF_ERROR(read_sizes(context, *args[1], &sizes));
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[2], &strides));
+  BERTH_RETURN_IF_ERROR(read_sizes(context, args.size, &sizes));
+  BERTH_RETURN_IF_ERROR(read_integers(context, args.stride, &strides));
   if (strides.count != sizes.rank) {
     return context.fail(Error::kInvalidArgument, "as_strided_copy: size and stride have different lengths");
   }
@@ -42,7 +42,7 @@ Error as_strided_copy_out(KernelContext& context, Span<EValue* const> args) {
     if (strides[d] < 0) return context.fail(Error::kInvalidArgument, "as_strided_copy: a stride is negative");
     box.push(sizes.data[d], strides[d]);
   }
-  box.offset = args[3]->is_none() ? 0 : args[3]->integer();
+  box.offset = args.storage_offset.value_or(0);
   int64_t last = 0;
   const bool inside =
       box.offset >= 0 &&
@@ -50,16 +50,16 @@ Error as_strided_copy_out(KernelContext& context, Span<EValue* const> args) {
   if (!inside) {
     return context.fail(Error::kInvalidArgument, "as_strided_copy: size, stride and offset reach outside of self");
   }
-  return copy_from_box(context, self, box, args[4]->tensor());
+  return copy_from_box(context, self, box, args.out);
 }
 
 // Slices of `size` elements of a dimension, `step` apart; the elements of a slice are the last dimension.
-Error unfold_copy_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t size = args[2]->integer();
-  const int64_t step = args[3]->integer();
+Error unfold_copy_out(KernelContext& context, const arguments::unfold_copy_out& args) {
+  const Tensor& self = args.self;
+  const int64_t size = args.size;
+  const int64_t step = args.step;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  BERTH_RETURN_IF_ERROR(read_dim(context, args.dimension, self, &dim));
   const int64_t length = self.rank() == 0 ? 1 : self.size(dim);
   if (size < 0 || size > length || step < 1) {
     return context.fail(Error::kInvalidArgument, "unfold_copy: size is larger than the dimension, or step is below 1");
@@ -75,7 +75,7 @@ Error unfold_copy_out(KernelContext& context, Span<EValue* const> args) {
     box.push(count, count > 1 ? self.stride(d) * step : self.stride(d));
   }
   box.push(size, self.rank() == 0 ? 1 : self.stride(dim));
-  return copy_from_box(context, self, box, args[4]->tensor());
+  return copy_from_box(context, self, box, args.out);
 }
 
 }  // namespace berth::portable

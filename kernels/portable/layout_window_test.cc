@@ -9,7 +9,7 @@ namespace {
 
 using namespace berth::testing;
 
-TEST(UnfoldCopy, SlicesThatOverlap) {
+TEST(UnfoldCopy, GivesSlicesThatOverlap) {
   for (const Order& order : orders(2)) {
     const Array self(DType::kF32, {3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, order);
     const Array apart = f32({3, 2, 2});
@@ -29,7 +29,7 @@ TEST(UnfoldCopy, OfOneElementOrOfNone) {
   EXPECT_EQ(run(unfold_copy_out, {f32({3}), 0, 3, INT64_MAX, f32({1, 3})}), Error::kOk);
 }
 
-TEST(UnfoldCopyRefuses, WhatDoesNotFit) {
+TEST(UnfoldCopy, RefusesWhatDoesNotFit) {
   const Array self = f32({3, 4});
   EXPECT_EQ(run(unfold_copy_out, {self, 2, 2, 2, f32({3, 2, 2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(unfold_copy_out, {self, 1, 5, 1, f32({3, 0, 5})}), Error::kInvalidArgument);
@@ -52,7 +52,7 @@ TEST(AsStridedCopy, ReadsTheMemory) {
   EXPECT_EQ(run(as_strided_copy_out, {self, Ints{0, 9}, Ints{99, 99}, 5, f32({0, 9})}), Error::kOk);
 }
 
-TEST(AsStridedCopyRefuses, ToReachOutside) {
+TEST(AsStridedCopy, RefusesToReachOutside) {
   const Array self = f32({3, 4});
   const Array out = f32({2, 3});
   const auto strided = [&](const Ints& strides, int64_t offset) {
@@ -68,7 +68,7 @@ TEST(AsStridedCopyRefuses, ToReachOutside) {
   EXPECT_EQ(strided({1}, 0), Error::kInvalidArgument);
 }
 
-TEST(EmptyTensors, GetTheirSizes) {
+TEST(Empty, GetsItsSizes) {
   const Array bounded(DType::kF32, {4, 5}, {}, {}, ShapeDynamism::kBounded);
   ASSERT_EQ(run(empty_out, {Ints{2, 3}, nullptr, bounded}), Error::kOk);
   EXPECT_EQ(bounded.sizes(), (Shape{2, 3}));
@@ -78,7 +78,7 @@ TEST(EmptyTensors, GetTheirSizes) {
   EXPECT_EQ(run(empty_out, {Ints{5, 5}, nullptr, bounded}), Error::kInvalidArgument);
 }
 
-TEST(CopiesWithOtherDTypes, ToCopyAndLiftFreshCopy) {
+TEST(ToCopy, LiftFreshCopyAndConversions) {
   const Array out = i32({3});
   ASSERT_EQ(run(to_copy_out, {f32({3}, {1.75, -2.5, 0}), false, nullptr, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, -2, 0}));

@@ -65,10 +65,10 @@ int64_t count_true(const Walk& walk, const Tensor& mask) {
 
 }  // namespace
 
-Error masked_select_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& mask = args[1]->tensor();
-  Tensor& out = args[2]->tensor();
+Error masked_select_out(KernelContext& context, const arguments::masked_select_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& mask = args.mask;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check_mask(context, mask));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, self, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, self, mask));
@@ -100,11 +100,11 @@ Error masked_select_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error masked_scatter_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& mask = args[1]->tensor();
-  const Tensor& source = args[2]->tensor();
-  Tensor& out = args[3]->tensor();
+Error masked_scatter_out(KernelContext& context, const arguments::masked_scatter_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& mask = args.mask;
+  const Tensor& source = args.source;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check_mask(context, mask));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, source, self));
   Sizes sizes;

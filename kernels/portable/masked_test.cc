@@ -51,7 +51,7 @@ TEST(MaskedSelect, OfNothing) {
   EXPECT_EQ(out.sizes(), Shape{0});
 }
 
-TEST(MaskedSelectRefuses, WhatDoesNotFit) {
+TEST(MaskedSelect, RefusesWhatDoesNotFit) {
   const Array self = f32({2, 3});
   const Array all = boolean({2, 3}, Values(6, 1));
   EXPECT_EQ(run(masked_select_out, {self, all, bounded(5)}), Error::kInvalidArgument);
@@ -60,7 +60,7 @@ TEST(MaskedSelectRefuses, WhatDoesNotFit) {
   EXPECT_EQ(run(masked_select_out, {self, boolean({2}), bounded(6)}), Error::kInvalidArgument);
 }
 
-TEST(MaskedSelectRefuses, WorkWithoutEnd) {
+TEST(MaskedSelect, RefusesEndlessWork) {
   EXPECT_EQ(run(masked_select_out, {f32({100000, 1}), boolean({100000}), bounded(4)}), Error::kOutOfResources);
 }
 
@@ -80,7 +80,7 @@ TEST(MaskedScatter, BroadcastsBothWays) {
   EXPECT_EQ(out.values(), (Values{1, 8, 1, 2, 9, 2}));
 }
 
-TEST(MaskedScatterRefuses, WhatDoesNotFit) {
+TEST(MaskedScatter, RefusesWhatDoesNotFit) {
   const Array self = f32({3});
   const Array mask = boolean({3}, {1, 1, 0});
   EXPECT_EQ(run(masked_scatter_out, {self, mask, f32({1}), self}), Error::kInvalidArgument);
@@ -103,7 +103,7 @@ TEST(IndexPutInPlace, WritesSelf) {
   EXPECT_TRUE(self.intact());
 }
 
-TEST(RepeatInterleave, NamesEachPlaceAsOftenAsItSays) {
+TEST(RepeatInterleave, RepeatsEachIndexAsOftenAsItSays) {
   for (const DType dtype : {DType::kI64, DType::kI32}) {
     const Array out = bounded(8, dtype);
     ASSERT_EQ(run(repeat_interleave_Tensor_out, {Array(dtype, {4}, {2, 0, 1, 3}), nullptr, out}), Error::kOk);
@@ -113,7 +113,7 @@ TEST(RepeatInterleave, NamesEachPlaceAsOftenAsItSays) {
   EXPECT_EQ(run(repeat_interleave_Tensor_out, {i64({0}), 0, out}), Error::kOk);
 }
 
-TEST(RepeatInterleaveRefuses, WhatDoesNotFit) {
+TEST(RepeatInterleave, RefusesWhatDoesNotFit) {
   const Array out = bounded(8, DType::kI64);
   const auto repeat = [&](const Array& repeats, const Arg& size) {
     return run(repeat_interleave_Tensor_out, {repeats, size, out});

@@ -40,42 +40,42 @@ void expect_close(Function function, Reference reference, double max_ulp) {
 
 double exact_sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
-TEST(FunctionsAreWithinFourUlp, Exp) {
+TEST(Math, ExpIsWithinFourUlp) {
   expect_close([](float x) { return math::exp(x); }, [](double x) { return std::exp(x); }, 1.5);
 }
-TEST(FunctionsAreWithinFourUlp, Expm1) {
+TEST(Math, Expm1IsWithinFourUlp) {
   expect_close([](float x) { return math::expm1(x); }, [](double x) { return std::expm1(x); }, 4);
 }
-TEST(FunctionsAreWithinFourUlp, Log) {
+TEST(Math, LogIsWithinFourUlp) {
   expect_close([](float x) { return math::log(x); }, [](double x) { return std::log(x); }, 1.5);
 }
-TEST(FunctionsAreWithinFourUlp, Log2) {
+TEST(Math, Log2IsWithinFourUlp) {
   expect_close([](float x) { return math::log2(x); }, [](double x) { return std::log2(x); }, 2.5);
 }
-TEST(FunctionsAreWithinFourUlp, Log10) {
+TEST(Math, Log10IsWithinFourUlp) {
   expect_close([](float x) { return math::log10(x); }, [](double x) { return std::log10(x); }, 2.5);
 }
-TEST(FunctionsAreWithinFourUlp, Log1p) {
+TEST(Math, Log1pIsWithinFourUlp) {
   expect_close([](float x) { return math::log1p(x); }, [](double x) { return std::log1p(x); }, 2.5);
 }
-TEST(FunctionsAreWithinFourUlp, Tanh) {
+TEST(Math, TanhIsWithinFourUlp) {
   expect_close([](float x) { return math::tanh(x); }, [](double x) { return std::tanh(x); }, 2);
 }
-TEST(FunctionsAreWithinFourUlp, Sigmoid) {
+TEST(Math, SigmoidIsWithinFourUlp) {
   expect_close([](float x) { return math::sigmoid(x); }, exact_sigmoid, 3);
 }
-TEST(FunctionsAreWithinFourUlp, Erf) {
+TEST(Math, ErfIsWithinFourUlp) {
   expect_close([](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }, 2);
 }
 
-TEST(EdgesOfFunctions, ZerosKeepTheirSign) {
+TEST(Math, ZerosKeepTheirSign) {
   EXPECT_TRUE(std::signbit(math::tanh(-0.0f)));
   EXPECT_TRUE(std::signbit(math::erf(-0.0f)));
   EXPECT_TRUE(std::signbit(math::expm1(-0.0f)));
   EXPECT_TRUE(std::signbit(math::log1p(-0.0f)));
 }
 
-TEST(EdgesOfFunctions, LimitsAreExact) {
+TEST(Math, LimitsAreExact) {
   EXPECT_EQ(math::exp(-math::kInfinity), 0.0f);
   EXPECT_EQ(math::exp(math::kInfinity), math::kInfinity);
   EXPECT_EQ(math::exp(0.0f), 1.0f);

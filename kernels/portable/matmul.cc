@@ -8,10 +8,11 @@
 namespace berth::portable {
 namespace {
 
-Error run_batches(KernelContext& context, Span<EValue* const> args, int rank) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& mat2 = args[1]->tensor();
-  Tensor& out = args[2]->tensor();
+template <typename Args>
+Error run_batches(KernelContext& context, const Args& args, int rank) {
+  const Tensor& self = args.self;
+  const Tensor& mat2 = args.mat2;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(prepare_product(context, self, mat2, out, rank));
   if (is_complex(out.dtype())) {
     complex_product(context, self, mat2, out);
@@ -32,26 +33,26 @@ size_t scratch_bytes(const Tensor& self, const Tensor& mat2, const Tensor& out, 
 
 }  // namespace
 
-Error mm_out(KernelContext& context, Span<EValue* const> args) { return run_batches(context, args, 2); }
+Error mm_out(KernelContext& context, const arguments::mm_out& args) { return run_batches(context, args, 2); }
 
-size_t mm_temp_bytes(Span<EValue* const> args, int threads) {
-  return scratch_bytes(args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), 2, threads);
+size_t mm_temp_bytes(const arguments::mm_out& args, int threads) {
+  return scratch_bytes(args.self, args.mat2, args.out, 2, threads);
 }
 
-Error bmm_out(KernelContext& context, Span<EValue* const> args) { return run_batches(context, args, 3); }
+Error bmm_out(KernelContext& context, const arguments::bmm_out& args) { return run_batches(context, args, 3); }
 
-size_t bmm_temp_bytes(Span<EValue* const> args, int threads) {
-  return scratch_bytes(args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), 3, threads);
+size_t bmm_temp_bytes(const arguments::bmm_out& args, int threads) {
+  return scratch_bytes(args.self, args.mat2, args.out, 3, threads);
 }
 
-Error addmm_out(KernelContext& context, Span<EValue* const> args) {
+Error addmm_out(KernelContext& context, const arguments::addmm_out& args) {
   Product p;
   BERTH_RETURN_IF_ERROR(read_addmm(context, args, &p));
   return run_product(context, p);
 }
 
-size_t addmm_temp_bytes(Span<EValue* const> args, int threads) {
-  return scratch_bytes(args[1]->tensor(), args[2]->tensor(), args[5]->tensor(), 2, threads);
+size_t addmm_temp_bytes(const arguments::addmm_out& args, int threads) {
+  return scratch_bytes(args.mat1, args.mat2, args.out, 2, threads);
 }
 
 }  // namespace berth::portable

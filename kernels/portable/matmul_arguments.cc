@@ -22,10 +22,10 @@ Error check_factors(KernelContext& context, const Tensor& self, const Tensor& ma
   return Error::kOk;
 }
 
-// A number for either kind of dtype; what is no 64-bit integer counts as 0 there.
+// A number for either kind of dtype; what is not a 64-bit integer counts as 0 there.
 Product::Factor factor_of(const EValue& scalar) {
   if (!scalar.is_double()) return {scalar.scalar_to<double>(), scalar.scalar_to<int64_t>()};
-  const double x = scalar.real();
+  const double x = scalar.to_double();
   return {x, x > -9e18 && x < 9e18 ? static_cast<int64_t>(x) : 0};
 }
 
@@ -60,14 +60,14 @@ Error read_product(KernelContext& context, const Tensor& self, const Tensor& mat
   return Error::kOk;
 }
 
-Error read_addmm(KernelContext& context, Span<EValue* const> args, Product* p) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[5]->tensor();
-  BERTH_RETURN_IF_ERROR(read_product(context, args[1]->tensor(), args[2]->tensor(), out, 2, p));
+Error read_addmm(KernelContext& context, const arguments::addmm_out& args, Product* p) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(read_product(context, args.mat1, args.mat2, out, 2, p));
   if (self.dtype() != out.dtype()) return context.fail(Error::kInvalidArgument, kDtypes);
   BERTH_RETURN_IF_ERROR(check_memory(context, self));
-  p->start_scale = factor_of(*args[3]);
-  p->a_scale = factor_of(*args[4]);
+  p->start_scale = factor_of(args.beta);
+  p->a_scale = factor_of(args.alpha);
   int64_t* strides[2] = {&p->start_row, &p->start_column};
   for (int i = 0; i < self.rank(); ++i) {
     const int dim = i + 2 - self.rank();

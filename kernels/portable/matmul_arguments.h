@@ -1,6 +1,7 @@
 // mm's, bmm's and addmm's arguments, checked, as the products that they are. Shared by every set of kernels.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/layout_arguments.h"
 
@@ -21,6 +22,6 @@ Error read_product(KernelContext& context, const Tensor& self, const Tensor& mat
 
 /// addmm(self, mat1, mat2, beta, alpha, out): beta * self + alpha * mat1 @ mat2. self is stretched to the sizes of out,
 /// and may be out. With beta 0 it is not looked at, whatever it holds.
-Error read_addmm(KernelContext& context, Span<EValue* const> args, Product* p);
+Error read_addmm(KernelContext& context, const arguments::addmm_out& args, Product* p);
 
 }  // namespace berth::portable

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <random>
 
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/testing.h"
 
 namespace berth::portable {
 namespace {
 
 using namespace berth::testing;
 
-template <KernelFunction kernel>
+template <auto kernel>
 Error run_exact(std::vector<Arg> args, int threads = 1) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
@@ -20,7 +20,7 @@ Error run_exact(std::vector<Arg> args, int threads = 1) {
 }
 
 std::vector<double> small_numbers(int64_t count, std::mt19937& random, int most = 4) {
-  std::vector<double> numbers(static_cast<size_t>(count));
+  std::vector<double> numbers(count);
   for (double& x : numbers) x = std::uniform_int_distribution<int>(-most, most)(random);
   return numbers;
 }
@@ -47,7 +47,7 @@ const Shape kShapes[] = {{1, 1, 1},     {1, 1, 300},   {1, 130, 70},   {3, 64, 5
                          {7, 300, 600}, {113, 260, 9}, {40, 600, 270}, {1, 5, 0},    {16, 1, 400}, {300, 3, 2}};
 
 // Whole numbers, so that every order of the additions has the same result.
-TEST(Mm, IsItsDefinitionForEveryShapeAndOrder) {
+TEST(Mm, MatchesItsDefinitionForEveryShapeAndOrder) {
   std::mt19937 random(1);
   for (const Shape& s : kShapes) {
     for (int orders = 0; orders < 8; ++orders) {
@@ -72,7 +72,7 @@ TEST(Mm, IsItsDefinitionForEveryShapeAndOrder) {
   }
 }
 
-TEST(Mm, TakesEveryDtypeAndIntegersWrap) {
+TEST(Mm, AcceptsEveryDtypeAndIntegersWrap) {
   std::mt19937 random(2);
   for (const DType dtype : {DType::kF64, DType::kF16, DType::kBF16, DType::kU8, DType::kI8, DType::kI16, DType::kI32,
                             DType::kI64, DType::kU16, DType::kU32, DType::kU64}) {
@@ -97,7 +97,7 @@ TEST(Mm, TakesEveryDtypeAndIntegersWrap) {
   EXPECT_EQ(c.values(), (std::vector<double>{44}));  // 300 - 256
 }
 
-TEST(Bmm, EachMatrixOfTheBatch) {
+TEST(Bmm, MultipliesEachMatrixOfTheBatch) {
   std::mt19937 random(3);
   for (const int threads : {1, 2, 5}) {
     Array a = f32({3, 20, 37});
@@ -118,7 +118,7 @@ TEST(Bmm, EachMatrixOfTheBatch) {
   }
 }
 
-TEST(Addmm, StretchesSelfAndScales) {
+TEST(Addmm, BroadcastsSelfAndScales) {
   std::mt19937 random(4);
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32}) {
     for (const Shape& s : {Shape{5, 40, 300}, Shape{20, 33, 7}, Shape{1, 100, 50}}) {
@@ -143,7 +143,7 @@ TEST(Addmm, StretchesSelfAndScales) {
               const bool per_column = !sizes.empty() && sizes.back() != 1;
               const int columns = per_column ? s.n : 1;
               const auto place = static_cast<size_t>((per_row ? i : 0) * columns + (per_column ? j : 0));
-              double& e = expected[static_cast<size_t>(i * s.n + j)];
+              double& e = expected[i * s.n + j];
               e = 2 * e - 3 * z[place];
             }
           }

@@ -30,7 +30,7 @@ BERTH_MULTIVERSION void add(float* y, int64_t n, const float* bias) {
 }
 
 const char* element_address(const Tensor& tensor, int64_t index) {
-  return tensor.data<char>() + static_cast<size_t>(index) * element_size(tensor.dtype());
+  return tensor.data<char>() + index * element_size(tensor.dtype());
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ double element_or(const Tensor* tensor, int64_t index, double otherwise) {
 }
 
 void store_element(Tensor& tensor, int64_t index, double value) {
-  char* address = tensor.data<char>() + static_cast<size_t>(index) * element_size(tensor.dtype());
+  char* address = tensor.data<char>() + index * element_size(tensor.dtype());
   convert_elements(DType::kF64, &value, tensor.dtype(), address, 1);
 }
 

@@ -42,7 +42,4 @@ double element_or(const Tensor* tensor, int64_t index, double otherwise);
 /// Stores `value` as element `index`, in the order of memory.
 void store_element(Tensor& tensor, int64_t index, double value);
 
-/// The tensor of an optional argument; null for None.
-inline const Tensor* optional_tensor(const EValue& value) { return value.is_none() ? nullptr : &value.tensor(); }
-
 }  // namespace berth::portable

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -13,6 +13,7 @@ using testing::Arg;
 using testing::Array;
 using testing::f32;
 using testing::i64;
+using testing::Kernel;
 using testing::run;
 using testing::run_with;
 using Values = std::vector<double>;
@@ -60,7 +61,7 @@ void expect_near(const Array& actual, const Values& expected, double tolerance, 
   }
 }
 
-TEST(SoftmaxIsExact, EveryDimensionEveryLayout) {
+TEST(Softmax, IsExactInEveryDimensionAndLayout) {
   const std::vector<std::vector<uint8_t>> orders = {{0, 1, 2, 3}, {0, 2, 3, 1}, {3, 1, 0, 2}};
   const struct {
     DType dtype;
@@ -76,40 +77,39 @@ TEST(SoftmaxIsExact, EveryDimensionEveryLayout) {
         for (int dim = 0; dim < 4; ++dim) {
           const std::string where = "seed " + std::to_string(seed) + " dim " + std::to_string(dim);
           ASSERT_EQ(run_with(softmax_out, {x, dim, false, y}, 1 + dim).error, Error::kOk);
-          expect_near(y, exact_softmax(in, sizes, static_cast<size_t>(dim), false), kind.tolerance, 1e-4, where);
+          expect_near(y, exact_softmax(in, sizes, dim, false), kind.tolerance, 1e-4, where);
           ASSERT_EQ(run_with(log_softmax_out, {x, dim - 4, false, y}, 1 + dim).error, Error::kOk);
-          expect_near(y, exact_softmax(in, sizes, static_cast<size_t>(dim), true), kind.tolerance, 1, where + " log");
+          expect_near(y, exact_softmax(in, sizes, dim, true), kind.tolerance, 1, where + " log");
         }
       }
     }
   }
 }
 
-TEST(SoftmaxIsExact, InPlaceOnThreads) {
+TEST(Softmax, IsExactInPlaceOnThreads) {
   const Shape sizes = {16, 12, 300};
   for (const bool log : {false, true}) {
     for (int dim = 0; dim < 3; ++dim) {
       const Values in = random_values(count_of(sizes), 7);
       const Array x(DType::kF32, sizes, in);
       const Values rounded = x.values();
-      ASSERT_EQ(run_with(log ? log_softmax_out : softmax_out, {x, dim, false, x}, 4).error, Error::kOk);
-      expect_near(x, exact_softmax(rounded, sizes, static_cast<size_t>(dim), log), 2e-6, log ? 1 : 1e-4,
-                  "dim " + std::to_string(dim));
+      ASSERT_EQ(run_with(log ? Kernel(log_softmax_out) : softmax_out, {x, dim, false, x}, 4).error, Error::kOk);
+      expect_near(x, exact_softmax(rounded, sizes, dim, log), 2e-6, log ? 1 : 1e-4, "dim " + std::to_string(dim));
     }
   }
 }
 
-TEST(SoftmaxIsExact, LargeInputsDoNotOverflow) {
+TEST(Softmax, LargeInputsDoNotOverflow) {
   const Array y = f32({3});
   ASSERT_EQ(run(softmax_out, {f32({3}, {1000, 999, -1000}), 0, false, y}), Error::kOk);
   EXPECT_NEAR(y.values()[0], 1 / (1 + std::exp(-1)), 1e-6);
   EXPECT_EQ(y.values()[2], 0);
 }
 
-TEST(SoftmaxOfSpecialValues, IsNaNWhereItHasNoMeaning) {
+TEST(Softmax, IsNaNWhereItHasNoMeaning) {
   const Array y = f32({2});
   for (const Values& in : {Values{-kInfinity, -kInfinity}, {kInfinity, 1}, {kNaN, 1}}) {
-    for (const KernelFunction kernel : {softmax_out, log_softmax_out}) {
+    for (const Kernel kernel : std::initializer_list<Kernel>{softmax_out, log_softmax_out}) {
       ASSERT_EQ(run(kernel, {f32({2}, in), 0, false, y}), Error::kOk);
       EXPECT_TRUE(std::isnan(y.values()[0])) << in[0];
     }
@@ -118,7 +118,7 @@ TEST(SoftmaxOfSpecialValues, IsNaNWhereItHasNoMeaning) {
   EXPECT_EQ(y.values(), (Values{0, 1}));
 }
 
-TEST(SoftmaxArguments, AreChecked) {
+TEST(Softmax, ChecksItsArguments) {
   const Array one = f32({}, {3});
   ASSERT_EQ(run(softmax_out, {one, -1, false, one}), Error::kOk);
   EXPECT_EQ(one.values()[0], 1);
@@ -152,7 +152,7 @@ Values exact_layer_norm(const Values& in, size_t length, const Affine& affine, d
   return out;
 }
 
-TEST(LayerNormIsExact, EveryLayoutTypeAndOptionalArgument) {
+TEST(LayerNorm, IsExactForEveryLayoutTypeAndOptionalArgument) {
   const Shape sizes = {3, 4, 50};
   uint32_t seed = 1;
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
@@ -179,7 +179,7 @@ TEST(LayerNormIsExact, EveryLayoutTypeAndOptionalArgument) {
   }
 }
 
-TEST(LayerNormIsExact, InPlaceAndOverSeveralDimensions) {
+TEST(LayerNorm, IsExactInPlaceAndOverSeveralDimensions) {
   const Values in = random_values(240, 5);
   const Array x = f32({2, 4, 30}, in);
   const Values rounded = x.values();
@@ -191,7 +191,7 @@ TEST(LayerNormIsExact, InPlaceAndOverSeveralDimensions) {
   expect_near(x, exact_layer_norm(rounded, 120, {}, 1e-5, &means), 1e-5, 1, "in place");
 }
 
-TEST(LayerNormArguments, AreChecked) {
+TEST(LayerNorm, ChecksItsArguments) {
   const Array x = f32({2, 3});
   const Array s = f32({2, 1});
   using Shape64 = std::vector<int64_t>;
@@ -207,7 +207,7 @@ TEST(LayerNormArguments, AreChecked) {
 
 // [N, C, plane] with groups; weight and bias an element a channel.
 Values exact_group_norm(const Values& in, const Shape& sizes, size_t groups, const Affine& affine, double eps) {
-  const size_t channels = static_cast<size_t>(sizes[1]);
+  const size_t channels = sizes[1];
   const size_t plane = in.size() / (static_cast<size_t>(sizes[0]) * channels);
   const size_t length = channels / groups * plane;
   Values means;
@@ -220,7 +220,7 @@ Values exact_group_norm(const Values& in, const Shape& sizes, size_t groups, con
   return out;
 }
 
-TEST(GroupNormIsExact, EveryLayoutAndType) {
+TEST(GroupNorm, IsExactForEveryLayoutAndType) {
   const Shape sizes = {2, 6, 5, 7};
   uint32_t seed = 1;
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
@@ -245,7 +245,7 @@ TEST(GroupNormIsExact, EveryLayoutAndType) {
   EXPECT_EQ(run(native_group_norm_out, {x, nullptr, nullptr, 1, 6, 4, 0, 1e-5, x, s, s}), Error::kInvalidArgument);
 }
 
-TEST(BatchNormIsExact, EveryLayoutTypeAndRank) {
+TEST(BatchNorm, IsExactForEveryLayoutTypeAndRank) {
   uint32_t seed = 1;
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
     const double tolerance = dtype == DType::kF32 ? 1e-5 : dtype == DType::kF64 ? 1e-12 : 5e-3;
@@ -257,11 +257,11 @@ TEST(BatchNormIsExact, EveryLayoutTypeAndRank) {
         const Array x(dtype, sizes, random_values(count_of(sizes), seed++), order);
         const Array y(dtype, sizes, {}, seed % 3 == 0 ? std::vector<uint8_t>() : order);
         const auto channels = sizes[1];
-        Values variances = random_values(static_cast<size_t>(channels), seed++);
+        Values variances = random_values(channels, seed++);
         for (double& v : variances) v = std::fabs(v) + 0.1;
-        const Array w(dtype, {channels}, random_values(static_cast<size_t>(channels), seed++));
-        const Array b(dtype, {channels}, random_values(static_cast<size_t>(channels), seed++));
-        const Array m(dtype, {channels}, random_values(static_cast<size_t>(channels), seed++));
+        const Array w(dtype, {channels}, random_values(channels, seed++));
+        const Array b(dtype, {channels}, random_values(channels, seed++));
+        const Array m(dtype, {channels}, random_values(channels, seed++));
         const Array v(dtype, {channels}, variances);
         ASSERT_EQ(run_with(native_batch_norm_legit_no_training_out,
                            {x, w, b, m, v, 0.1, 1e-5, y, Array(dtype, {0}), Array(dtype, {0})}, 2)

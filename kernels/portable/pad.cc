@@ -139,7 +139,7 @@ Error padded_sizes(KernelContext& context, const Tensor& self, const Padding& pa
 
 }  // namespace
 
-Error read_padding(KernelContext& context, const Tensor& self, const EValue& list, Padding* out) {
+Error read_padding(KernelContext& context, const Tensor& self, IntList list, Padding* out) {
   Integers pads;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &pads));
   if (pads.count % 2 != 0 || pads.count / 2 > self.rank()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/portable/layout_arguments.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -20,7 +21,7 @@ enum class PadMode : uint8_t {
 
 /// Reads pairs from the last dimension inward out: [before last, after last, before the one in front of it, …].
 /// InvalidArgument for an odd number, more pairs than dimensions, or numbers of more than 31 bits.
-Error read_padding(KernelContext& context, const Tensor& self, const EValue& list, Padding* out);
+Error read_padding(KernelContext& context, const Tensor& self, IntList list, Padding* out);
 
 /// Pads `self` into `out`, which gets its sizes. `value` is an element of their dtype, read in mode kConstant.
 /// InvalidArgument when a dimension would get a negative size, a reflection would need an element beyond the input

@@ -7,52 +7,53 @@ namespace berth::portable {
 namespace {
 
 // `self` is [channels, spatial…] or [batch, channels, spatial…] with `spatial` dimensions that are padded.
-Error pad_spatial(KernelContext& context, Span<EValue* const> args, int spatial, PadMode mode) {
-  const Tensor& self = args[0]->tensor();
+template <typename Args>
+Error pad_spatial(KernelContext& context, const Args& args, int spatial, PadMode mode) {
+  const Tensor& self = args.self;
   Padding padding;
-  BERTH_RETURN_IF_ERROR(read_padding(context, self, *args[1], &padding));
-  if (args[1]->items().size() != 2 * static_cast<size_t>(spatial)) {
+  BERTH_RETURN_IF_ERROR(read_padding(context, self, args.padding, &padding));
+  if (args.padding.size() != 2 * static_cast<size_t>(spatial)) {
     return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
   }
   if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
     return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
   }
-  return pad(context, self, padding, mode, nullptr, args[2]->tensor());
+  return pad(context, self, padding, mode, nullptr, args.out);
 }
 
 }  // namespace
 
-Error constant_pad_nd_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+Error constant_pad_nd_out(KernelContext& context, const arguments::constant_pad_nd_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   Padding padding;
-  BERTH_RETURN_IF_ERROR(read_padding(context, self, *args[1], &padding));
+  BERTH_RETURN_IF_ERROR(read_padding(context, self, args.pad, &padding));
   Element value;
-  BERTH_RETURN_IF_ERROR(read_element(context, *args[2], out.dtype(), &value));
+  BERTH_RETURN_IF_ERROR(read_element(context, args.value, out.dtype(), &value));
   return pad(context, self, padding, PadMode::kConstant, value.bytes, out);
 }
 
-Error reflection_pad1d_out(KernelContext& context, Span<EValue* const> args) {
+Error reflection_pad1d_out(KernelContext& context, const arguments::reflection_pad1d_out& args) {
   return pad_spatial(context, args, 1, PadMode::kReflect);
 }
 
-Error reflection_pad2d_out(KernelContext& context, Span<EValue* const> args) {
+Error reflection_pad2d_out(KernelContext& context, const arguments::reflection_pad2d_out& args) {
   return pad_spatial(context, args, 2, PadMode::kReflect);
 }
 
-Error reflection_pad3d_out(KernelContext& context, Span<EValue* const> args) {
+Error reflection_pad3d_out(KernelContext& context, const arguments::reflection_pad3d_out& args) {
   return pad_spatial(context, args, 3, PadMode::kReflect);
 }
 
-Error replication_pad1d_out(KernelContext& context, Span<EValue* const> args) {
+Error replication_pad1d_out(KernelContext& context, const arguments::replication_pad1d_out& args) {
   return pad_spatial(context, args, 1, PadMode::kReplicate);
 }
 
-Error replication_pad2d_out(KernelContext& context, Span<EValue* const> args) {
+Error replication_pad2d_out(KernelContext& context, const arguments::replication_pad2d_out& args) {
   return pad_spatial(context, args, 2, PadMode::kReplicate);
 }
 
-Error replication_pad3d_out(KernelContext& context, Span<EValue* const> args) {
+Error replication_pad3d_out(KernelContext& context, const arguments::replication_pad3d_out& args) {
   return pad_spatial(context, args, 3, PadMode::kReplicate);
 }
 

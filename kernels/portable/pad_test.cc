@@ -31,7 +31,7 @@ Values padded(const Shape& shape, const Values& values, const Ints& pads, Mode m
   });
 }
 
-void check(KernelFunction kernel, const Shape& shape, const Ints& pads, Mode mode) {
+void check(Kernel kernel, const Shape& shape, const Ints& pads, Mode mode) {
   Shape result;
   const Values expected = padded(shape, numbered(shape), pads, mode, 9.5, &result);
   for (const Order& order : orders(shape.size())) {
@@ -51,7 +51,7 @@ void check(KernelFunction kernel, const Shape& shape, const Ints& pads, Mode mod
   }
 }
 
-TEST(ConstantPadPuts, TheValueOutsideAlone) {
+TEST(ConstantPad, PutsTheValueOutsideOnly) {
   const Shape shape{2, 3, 4, 5};
   for (const Ints& pads : {Ints{}, Ints{1, 2}, Ints{0, 0, 1, 1}, Ints{1, 1, 1, 1}, Ints{0, 0, 0, 0, 2, 1},
                            Ints{1, 0, 0, 2, 0, 0, 1, 1}, Ints{0, 0, 0, 0, 0, 0, 3, 0}}) {
@@ -60,7 +60,7 @@ TEST(ConstantPadPuts, TheValueOutsideAlone) {
   check(constant_pad_nd_out, {3, 300}, {7, 9}, kConstant);
 }
 
-TEST(ConstantPadPuts, NothingWhereItCutsOff) {
+TEST(ConstantPad, NegativePaddingCrops) {
   for (const Ints& pads : {Ints{-1, -2}, Ints{-2, 3}, Ints{3, -4, -1, 0}, Ints{1, -2, -1, 2}, Ints{6, -8, 0, 0, -1, 5},
                            Ints{-9, 8}, Ints{8, -9}}) {
     check(constant_pad_nd_out, {2, 3, 4, 5}, pads, kConstant);
@@ -68,13 +68,13 @@ TEST(ConstantPadPuts, NothingWhereItCutsOff) {
   EXPECT_EQ(run(constant_pad_nd_out, {f32({5}), Ints{-5, 0}, 0, f32({0})}), Error::kOk);
 }
 
-TEST(ConstantPadPuts, TheValueEverywhereRoundAnEmptyTensor) {
+TEST(ConstantPad, FillsAroundAnEmptyTensor) {
   const Array out = f32({2, 3});
   ASSERT_EQ(run(constant_pad_nd_out, {f32({2, 0}), Ints{1, 2}, 4, out}), Error::kOk);
   EXPECT_EQ(out.values(), Values(6, 4));
 }
 
-TEST(ConstantPadRefuses, WhatCannotBe) {
+TEST(ConstantPad, RefusesImpossibleSizes) {
   const Array self = f32({2, 3});
   for (const Ints& pads : {Ints{1}, Ints{0, 0, 0, 0, 1, 1}, Ints{-2, -2}, Ints{INT64_MAX, 1}, Ints{INT64_MIN, 1},
                            Ints{INT32_MAX, INT32_MAX}, Ints(34, 0)}) {
@@ -85,7 +85,7 @@ TEST(ConstantPadRefuses, WhatCannotBe) {
   EXPECT_EQ(run(constant_pad_nd_out, {self, Ints{1, 1}, 0, i32({2, 5})}), Error::kInvalidArgument);
 }
 
-TEST(ReflectionPadMirrors, WithoutRepeatingTheEdge) {
+TEST(ReflectionPad, MirrorsWithoutRepeatingTheEdge) {
   for (const Ints& pads : {Ints{0, 0}, Ints{4, 4}, Ints{1, 3}, Ints{-2, 3}, Ints{3, -4}, Ints{-1, -1}}) {
     check(reflection_pad1d_out, {2, 5}, pads, kReflect);
     check(reflection_pad1d_out, {2, 3, 5}, pads, kReflect);
@@ -98,7 +98,7 @@ TEST(ReflectionPadMirrors, WithoutRepeatingTheEdge) {
   check(reflection_pad3d_out, {2, 2, 3, 4, 5}, {0, 0, 1, 1, 2, 1}, kReflect);
 }
 
-TEST(ReflectionPadRefuses, MoreThanThereIs) {
+TEST(ReflectionPad, RefusesMoreThanTheInput) {
   const Array self = f32({1, 5});
   for (const Ints& pads : {Ints{5, 0}, Ints{0, 5}, Ints{-9, 4}, Ints{1}, Ints{1, 1, 1, 1}, Ints{INT32_MAX, 0}}) {
     EXPECT_EQ(run(reflection_pad1d_out, {self, pads, f32({1, 10})}), Error::kInvalidArgument);
@@ -108,7 +108,7 @@ TEST(ReflectionPadRefuses, MoreThanThereIs) {
   EXPECT_EQ(run(reflection_pad1d_out, {f32({0, 5}), Ints{1, 1}, f32({0, 7})}), Error::kOk);
 }
 
-TEST(ReplicationPadRepeats, TheEdge) {
+TEST(ReplicationPad, RepeatsTheEdge) {
   for (const Ints& pads : {Ints{0, 0}, Ints{9, 4}, Ints{1, 30}, Ints{-2, 3}, Ints{3, -4}, Ints{-1, -1}}) {
     check(replication_pad1d_out, {2, 5}, pads, kReplicate);
   }

@@ -12,7 +12,7 @@
 namespace berth::portable {
 namespace {
 
-TEST(PickedArgument, IsTheTableOfWhatLooksUpRows) {
+TEST(PickedArgument, IsTheTableOfARowLookUp) {
   std::vector<std::string_view> found;
   for (const KernelEntry& entry : kernels()) {
     if (entry.picked_argument < 0) continue;

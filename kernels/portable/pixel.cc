@@ -69,16 +69,16 @@ Error move(KernelContext& context, const Tensor& small, const Tensor& large, int
 
 }  // namespace
 
-Error pixel_shuffle_out(KernelContext& context, Span<EValue* const> args) {
+Error pixel_shuffle_out(KernelContext& context, const arguments::pixel_shuffle_out& args) {
   int64_t factor = 1;
   BERTH_RETURN_IF_ERROR(prepare_pixel_shuffle(context, args, &factor));
-  return move(context, args[0]->tensor(), args[2]->tensor(), factor, true);
+  return move(context, args.self, args.out, factor, true);
 }
 
-Error pixel_unshuffle_out(KernelContext& context, Span<EValue* const> args) {
+Error pixel_unshuffle_out(KernelContext& context, const arguments::pixel_unshuffle_out& args) {
   int64_t factor = 1;
   BERTH_RETURN_IF_ERROR(prepare_pixel_unshuffle(context, args, &factor));
-  return move(context, args[2]->tensor(), args[0]->tensor(), factor, false);
+  return move(context, args.out, args.self, factor, false);
 }
 
 }  // namespace berth::portable

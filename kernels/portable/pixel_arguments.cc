@@ -19,10 +19,10 @@ Error check(KernelContext& context, const Tensor& self, int64_t factor, const Te
 
 }  // namespace
 
-Error prepare_pixel_shuffle(KernelContext& context, Span<EValue* const> args, int64_t* factor) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t n = args[1]->integer();
-  Tensor& out = args[2]->tensor();
+Error prepare_pixel_shuffle(KernelContext& context, const arguments::pixel_shuffle_out& args, int64_t* factor) {
+  const Tensor& self = args.self;
+  const int64_t n = args.upscale_factor;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check(context, self, n, out));
   const int channel = self.rank() - 3;
   if (self.size(channel) % (n * n) != 0) {
@@ -38,10 +38,10 @@ Error prepare_pixel_shuffle(KernelContext& context, Span<EValue* const> args, in
   return prepare_out(context, self, out, sizes);
 }
 
-Error prepare_pixel_unshuffle(KernelContext& context, Span<EValue* const> args, int64_t* factor) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t n = args[1]->integer();
-  Tensor& out = args[2]->tensor();
+Error prepare_pixel_unshuffle(KernelContext& context, const arguments::pixel_unshuffle_out& args, int64_t* factor) {
+  const Tensor& self = args.self;
+  const int64_t n = args.downscale_factor;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(check(context, self, n, out));
   const int channel = self.rank() - 3;
   if (self.size(channel + 1) % n != 0 || self.size(channel + 2) % n != 0) {

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -23,7 +23,7 @@ TEST(PixelShuffle, EqualsPyTorch) {
   EXPECT_EQ(y.values(), (std::vector<double>{0, 10, 1, 11, 20, 30, 21, 31}));
 }
 
-TEST(PixelShuffle, MovesByItsDefinitionInEveryDtypeAndOrder) {
+TEST(PixelShuffle, MatchesItsDefinitionInEveryDtypeAndOrder) {
   for (const DType dtype : {DType::kF32, DType::kI64, DType::kF16, DType::kU8}) {
     for (const std::vector<uint8_t>& order : {std::vector<uint8_t>{}, std::vector<uint8_t>{0, 2, 3, 1}}) {
       const Array x(dtype, {2, 18, 2, 1}, iota(72), order);
@@ -48,7 +48,7 @@ TEST(PixelShuffle, MovesByItsDefinitionInEveryDtypeAndOrder) {
   }
 }
 
-TEST(PixelShuffle, TakesManyLeadingDimensions) {
+TEST(PixelShuffle, AcceptsManyLeadingDimensions) {
   const Array x = f32({2, 3, 2, 4, 1, 1}, iota(48));
   const Array y = f32({2, 3, 2, 1, 2, 2});
   ASSERT_EQ(run(pixel_shuffle_out, {x, 2, y}), Error::kOk);

@@ -61,9 +61,9 @@ void pool_plane(const Pooling& p, int64_t plane) {
 
 }  // namespace
 
-Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
+Error adaptive_avg_pool2d_out(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args) {
   Pooling p;
-  Tensor& out = args[2]->tensor();
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(prepare_adaptive_pooling(context, args, &p));
   if (out.numel() == 0) return Error::kOk;
   return dispatch_floating(context, out.dtype(), [&](auto tag) {

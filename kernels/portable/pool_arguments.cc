@@ -12,8 +12,7 @@ constexpr int64_t kMost = INT32_MAX;
 constexpr double kSerialWork = 1 << 16;
 
 // One number for both axes, or two.
-Error read_pair(KernelContext& context, const EValue& list, int64_t least, int64_t WindowAxis::*field,
-                Pooling* pooling) {
+Error read_pair(KernelContext& context, IntList list, int64_t least, int64_t WindowAxis::*field, Pooling* pooling) {
   Integers numbers;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &numbers));
   if (numbers.count != 1 && numbers.count != 2) {
@@ -72,22 +71,23 @@ Error read_planes(KernelContext& context, const Tensor& input, Tensor& out, Pool
 Error read_pooling(KernelContext& context, const Tensor& input, const WindowLists& lists, Tensor& out,
                    Pooling* pooling) {
   BERTH_RETURN_IF_ERROR(read_planes(context, input, out, pooling));
-  BERTH_RETURN_IF_ERROR(read_pair(context, *lists.kernel, 1, &WindowAxis::kernel, pooling));
-  const bool no_stride = lists.stride->is_none() || lists.stride->items().empty();
-  BERTH_RETURN_IF_ERROR(read_pair(context, no_stride ? *lists.kernel : *lists.stride, 1, &WindowAxis::stride, pooling));
-  BERTH_RETURN_IF_ERROR(read_pair(context, *lists.padding, 0, &WindowAxis::padding, pooling));
-  if (lists.dilation != nullptr) {
+  BERTH_RETURN_IF_ERROR(read_pair(context, lists.kernel, 1, &WindowAxis::kernel, pooling));
+  const IntList stride = lists.stride.empty() ? lists.kernel : lists.stride;
+  BERTH_RETURN_IF_ERROR(read_pair(context, stride, 1, &WindowAxis::stride, pooling));
+  BERTH_RETURN_IF_ERROR(read_pair(context, lists.padding, 0, &WindowAxis::padding, pooling));
+  if (lists.dilation.has_value()) {
     BERTH_RETURN_IF_ERROR(read_pair(context, *lists.dilation, 1, &WindowAxis::dilation, pooling));
   }
   for (WindowAxis& axis : pooling->axis) BERTH_RETURN_IF_ERROR(find_out_size(context, lists.ceil_mode, &axis));
   return Error::kOk;
 }
 
-Error prepare_adaptive_pooling(KernelContext& context, Span<EValue* const> args, Pooling* pooling) {
-  Tensor& out = args[2]->tensor();
-  BERTH_RETURN_IF_ERROR(read_planes(context, args[0]->tensor(), out, pooling));
+Error prepare_adaptive_pooling(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args,
+                               Pooling* pooling) {
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(read_planes(context, args.self, out, pooling));
   Integers sizes;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &sizes));
+  BERTH_RETURN_IF_ERROR(read_integers(context, args.output_size, &sizes));
   if (sizes.count != 2 || sizes[0] < 0 || sizes[1] < 0 || sizes[0] > INT32_MAX || sizes[1] > INT32_MAX) {
     return context.fail(Error::kInvalidArgument, "output_size needs two sizes that are not negative");
   }
@@ -119,13 +119,13 @@ int pooling_slots(const Pooling& p, const Window& window, int threads) {
 }
 
 size_t pooling_scratch_bytes(const Pooling& p, const Window& window, int threads) {
-  return static_cast<size_t>(pooling_slots(p, window, threads) * window.scratch_floats()) * sizeof(float);
+  return (pooling_slots(p, window, threads) * window.scratch_floats()) * sizeof(float);
 }
 
 size_t pooling_temp_bytes(const Pooling& p, int threads) {
   if (p.input->dynamism() != ShapeDynamism::kStatic || p.out->dynamism() != ShapeDynamism::kStatic) {
     const int64_t most = std::clamp(threads, 1, kMaxSlots) * Window::kMaxScratchFloats;
-    return static_cast<size_t>(most) * sizeof(float) + kTempPadding;
+    return most * sizeof(float) + kTempPadding;
   }
   // Numbers that contradict the tensors would overflow here; the call refuses them.
   if (p.out->numel() == 0 || pooling_sizes(p).span() != p.out->sizes()) return 0;

@@ -1,6 +1,7 @@
 // The arguments of a pooling over two axes, checked and in numbers.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "kernels/portable/conv_window.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/gemm_slots.h"
@@ -25,12 +26,12 @@ struct Pooling {
 /// The input's planes; the output's sizes are left 1. InvalidArgument for other ranks and for empty planes.
 Error read_planes(KernelContext& context, const Tensor& input, Tensor& out, Pooling* pooling);
 
-/// A window's lists hold one number for both axes, or two; an empty stride is the kernel. `dilation` may be null.
+/// A window's lists hold one number for both axes, or two; an empty stride is the kernel. Without `dilation` it is 1.
 struct WindowLists {
-  const EValue* kernel;
-  const EValue* stride;
-  const EValue* padding;
-  const EValue* dilation;
+  IntList kernel;
+  IntList stride;
+  IntList padding;
+  std::optional<IntList> dilation;
   bool ceil_mode;
 };
 
@@ -39,9 +40,10 @@ struct WindowLists {
 Error read_pooling(KernelContext& context, const Tensor& input, const WindowLists& lists, Tensor& out,
                    Pooling* pooling);
 
-/// adaptive_avg_pool2d(input, output_size, out): reads its planes and sizes, and gives `out`, which has the input's
+/// Reads the planes and sizes, and gives `out`, which has the input's
 /// floating dtype, the sizes of the result.
-Error prepare_adaptive_pooling(KernelContext& context, Span<EValue* const> args, Pooling* pooling);
+Error prepare_adaptive_pooling(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args,
+                               Pooling* pooling);
 
 /// The sizes of the result.
 Sizes pooling_sizes(const Pooling& pooling);

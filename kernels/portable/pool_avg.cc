@@ -25,16 +25,16 @@ struct AveragePooling : Pooling {
   }
 };
 
-Error read_arguments(KernelContext& context, Span<EValue* const> args, AveragePooling* p) {
-  Tensor& out = args[7]->tensor();
-  const WindowLists lists = {args[1], args[2], args[3], nullptr, args[4]->truth()};
-  BERTH_RETURN_IF_ERROR(read_pooling(context, args[0]->tensor(), lists, out, p));
+Error read_arguments(KernelContext& context, const arguments::avg_pool2d_out& args, AveragePooling* p) {
+  Tensor& out = args.out;
+  const WindowLists lists = {args.kernel_size, args.stride, args.padding, std::nullopt, args.ceil_mode};
+  BERTH_RETURN_IF_ERROR(read_pooling(context, args.self, lists, out, p));
   if (p->input->dtype() != out.dtype() || (!is_floating(out.dtype()) && !is_integer(out.dtype()))) {
     return context.fail(Error::kInvalidArgument, "average pooling needs one integer or floating dtype");
   }
-  p->count_include_pad = args[5]->truth();
-  if (args[6]->is_none()) return Error::kOk;
-  p->divisor = args[6]->integer();
+  p->count_include_pad = args.count_include_pad;
+  if (!args.divisor_override.has_value()) return Error::kOk;
+  p->divisor = *args.divisor_override;
   if (p->divisor == 0) return context.fail(Error::kInvalidArgument, "average pooling's divisor is 0");
   return Error::kOk;
 }
@@ -101,7 +101,7 @@ void pool_plane(const AveragePooling& p, int64_t plane) {
 
 }  // namespace
 
-Error avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
+Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& args) {
   AveragePooling p;
   BERTH_RETURN_IF_ERROR(read_arguments(context, args, &p));
   BERTH_RETURN_IF_ERROR(resize_out(context, *p.out, pooling_sizes(p).span()));
@@ -118,7 +118,7 @@ Error avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
                         [&](auto tag, int64_t plane) { pool_plane<typename decltype(tag)::type>(p, plane); });
 }
 
-size_t avg_pool2d_temp_bytes(Span<EValue* const> args, int threads) {
+size_t avg_pool2d_temp_bytes(const arguments::avg_pool2d_out& args, int threads) {
   KernelContext context({}, nullptr);
   AveragePooling p;
   return read_arguments(context, args, &p) == Error::kOk ? pooling_temp_bytes(p, threads) : 0;

@@ -40,13 +40,15 @@ Error check_gradients(KernelContext& context, const Pooling& p, const Tensor& in
 
 }  // namespace
 
-Error max_pool2d_with_indices_backward_grad_input(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[1]->tensor();
-  const Tensor& indices = args[7]->tensor();
-  Tensor& grad_input = args[8]->tensor();
-  Pooling p;  // its result is grad_output, which is only read
-  const WindowLists lists = {args[2], args[3], args[4], args[5], args[6]->truth()};
-  BERTH_RETURN_IF_ERROR(read_pooling(context, input, lists, args[0]->tensor(), &p));
+Error max_pool2d_with_indices_backward_grad_input(KernelContext& context,
+                                                  const arguments::max_pool2d_with_indices_backward_grad_input& args) {
+  const Tensor& input = args.self;
+  const Tensor& indices = args.indices;
+  Tensor& grad_input = args.grad_input;
+  Tensor result = args.grad_output;  // the pooling's, which is only read
+  Pooling p;
+  const WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
+  BERTH_RETURN_IF_ERROR(read_pooling(context, input, lists, result, &p));
   BERTH_RETURN_IF_ERROR(check_gradients(context, p, indices));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, input, grad_input));
   BERTH_RETURN_IF_ERROR(resize_out(context, grad_input, input.sizes()));

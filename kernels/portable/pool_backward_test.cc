@@ -19,7 +19,7 @@ Outcome backward(const Array& gradient, const Array& input, const Array& places,
                   {gradient, input, Ints{3, 2}, Ints{2, 1}, Ints{1, 0}, Ints{1, 2}, false, places, out}, 2);
 }
 
-TEST(MaxPoolBackwardIsPyTorchs, InEveryLayout) {
+TEST(MaxPoolBackward, MatchesPyTorchInEveryLayout) {
   for (const Order& order : orders(4)) {
     const Array input(DType::kF32, {1, 1, 4, 5}, kInput, order);
     const Array gradient(DType::kF32, {1, 1, 2, 3}, kGradient, order);
@@ -31,7 +31,7 @@ TEST(MaxPoolBackwardIsPyTorchs, InEveryLayout) {
   }
 }
 
-TEST(MaxPoolBackward, TakesPlanesWithoutABatchAndHalves) {
+TEST(MaxPoolBackward, AcceptsPlanesWithoutABatchAndHalves) {
   const Array out(DType::kF16, {1, 4, 5});
   ASSERT_EQ(backward(Array(DType::kF16, {1, 2, 3}, kGradient), Array(DType::kF16, {1, 4, 5}, kInput),
                      i64({1, 2, 3}, kPlaces), out)
@@ -40,7 +40,7 @@ TEST(MaxPoolBackward, TakesPlanesWithoutABatchAndHalves) {
   expect_near(out, kWant);
 }
 
-TEST(MaxPoolBackward, DoesNotWriteWhereAPlaceIsNoPlace) {
+TEST(MaxPoolBackward, DoesNotWriteOutsideForBadIndices) {
   const Array input = f32({1, 1, 4, 5}, kInput);
   const Array gradient = f32({1, 1, 2, 3}, kGradient);
   for (const double place : {-1.0, 20.0, 1e15}) {
@@ -52,7 +52,7 @@ TEST(MaxPoolBackward, DoesNotWriteWhereAPlaceIsNoPlace) {
   }
 }
 
-TEST(MaxPoolBackwardRefuses, WhatDoesNotFit) {
+TEST(MaxPoolBackward, RefusesWhatDoesNotFit) {
   const Array input = f32({1, 1, 4, 5});
   const Array places = i64({1, 1, 2, 3}, kPlaces);
   EXPECT_EQ(backward(f32({1, 1, 2, 4}), input, places, input).error, Error::kInvalidArgument);

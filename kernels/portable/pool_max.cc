@@ -8,11 +8,11 @@
 namespace berth::portable {
 namespace {
 
-Error read_arguments(KernelContext& context, Span<EValue* const> args, Pooling* pooling) {
-  Tensor& out = args[6]->tensor();
-  const Tensor& indices = args[7]->tensor();
-  const WindowLists lists = {args[1], args[2], args[3], args[4], args[5]->truth()};
-  BERTH_RETURN_IF_ERROR(read_pooling(context, args[0]->tensor(), lists, out, pooling));
+Error read_arguments(KernelContext& context, const arguments::max_pool2d_with_indices_out& args, Pooling* pooling) {
+  Tensor& out = args.out;
+  const Tensor& indices = args.indices;
+  const WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
+  BERTH_RETURN_IF_ERROR(read_pooling(context, args.self, lists, out, pooling));
   if (pooling->input->dtype() != out.dtype() || (!is_floating(out.dtype()) && !is_integer(out.dtype()))) {
     return context.fail(Error::kInvalidArgument, "max pooling needs one integer or floating dtype");
   }
@@ -90,10 +90,10 @@ void pool_plane(const Pooling& p, const Tensor& indices, int64_t plane) {
 
 }  // namespace
 
-Error max_pool2d_with_indices_out(KernelContext& context, Span<EValue* const> args) {
+Error max_pool2d_with_indices_out(KernelContext& context, const arguments::max_pool2d_with_indices_out& args) {
   Pooling p;
   BERTH_RETURN_IF_ERROR(read_arguments(context, args, &p));
-  Tensor& indices = args[7]->tensor();
+  Tensor& indices = args.indices;
   BERTH_RETURN_IF_ERROR(resize_out(context, *p.out, pooling_sizes(p).span()));
   BERTH_RETURN_IF_ERROR(resize_out(context, indices, pooling_sizes(p).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *p.input, *p.out));
@@ -109,7 +109,7 @@ Error max_pool2d_with_indices_out(KernelContext& context, Span<EValue* const> ar
                         [&](auto tag, int64_t plane) { pool_plane<typename decltype(tag)::type>(p, indices, plane); });
 }
 
-size_t max_pool2d_temp_bytes(Span<EValue* const> args, int threads) {
+size_t max_pool2d_temp_bytes(const arguments::max_pool2d_with_indices_out& args, int threads) {
   KernelContext context({}, nullptr);
   Pooling p;
   return read_arguments(context, args, &p) == Error::kOk ? pooling_temp_bytes(p, threads) : 0;

@@ -4,8 +4,8 @@
 #include <limits>
 #include <random>
 
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/testing.h"
 
 namespace berth::portable {
 namespace {
@@ -29,7 +29,7 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
 }
 
-template <KernelFunction kernel>
+template <auto kernel>
 size_t temp_bytes(std::vector<Arg> args, int threads) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
@@ -53,7 +53,7 @@ TEST(MaxPool, EqualsPyTorch) {
   EXPECT_EQ(where.values(), z.values());
 }
 
-TEST(MaxPool, IndicesWithoutMemoryAreLeftOut) {
+TEST(MaxPool, IndicesWithoutMemoryAreSkipped) {
   const Array x = f32({1, 1, 5, 7}, plane());
   const Array y = f32({1, 1, 3, 4});
   Array places = i64({1, 1, 3, 4});
@@ -172,7 +172,7 @@ std::vector<double> reference(const PoolCase& c, const std::vector<double>& x, s
   return result;
 }
 
-TEST(Pooling, IsItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
+TEST(Pool, MatchesItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
   std::mt19937 random(1);
   for (const PoolCase& c : cases()) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kF16}) {
@@ -182,7 +182,7 @@ TEST(Pooling, IsItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
           const std::vector<int32_t> out_sizes = {2, 3, static_cast<int32_t>(c.out_height),
                                                   static_cast<int32_t>(c.out_width)};
           const Array x(dtype, {2, 3, static_cast<int32_t>(c.height), static_cast<int32_t>(c.width)}, {}, order);
-          std::vector<double> values(static_cast<size_t>(x.tensor().numel()));
+          std::vector<double> values(x.tensor().numel());
           for (double& v : values) v = std::uniform_int_distribution<int>(-20, 20)(random);
           Array(x).set(values);
           const Array y(dtype, out_sizes, {}, order);
@@ -220,7 +220,7 @@ TEST(Pooling, IsItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
 }
 
 // Whatever the numbers: an error or a result, nothing written outside, no trap. Sanitizers see the rest.
-TEST(Pooling, NoNumbersCrashIt) {
+TEST(Pool, NoArgumentsCrashIt) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -255,7 +255,7 @@ TEST(Pooling, NoNumbersCrashIt) {
 }
 
 // The numbers come from a file, which may say anything.
-TEST(Pooling, RefusesImpossibleNumbers) {
+TEST(Pool, RefusesImpossibleNumbers) {
   const Array x = f32({1, 5, 7});
   const Array y = f32({1, 3, 4});
   const Array places = i64({1, 3, 4});

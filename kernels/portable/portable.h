@@ -5,6 +5,7 @@
 // allows in PyTorch are taken, unless the kernel's own file says otherwise.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::portable {
@@ -12,8 +13,8 @@ namespace berth::portable {
 /// Every portable kernel, for Program::load or a table of one's own. Static storage; no initialisation order.
 KernelTable kernels();
 
-#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) \
-  Error identifier(KernelContext& context, Span<EValue* const> args);
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, ...) \
+  Error identifier(KernelContext& context, const arguments::identifier& args);
 #include "format/operators.def"
 #undef OP
 

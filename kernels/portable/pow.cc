@@ -69,10 +69,10 @@ Loops short_loops_of(const Tensor& self, const Tensor& exponent, DType common) {
 
 }  // namespace
 
-Error pow_Tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& exponent = args[1]->tensor();
-  Tensor& out = args[2]->tensor();
+Error pow_Tensor_Tensor_out(KernelContext& context, const arguments::pow_Tensor_Tensor_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& exponent = args.exponent;
+  Tensor& out = args.out;
   const DType common = promote_types(self.dtype(), exponent.dtype());
   if (common == DType::kBool || !is_real(self.dtype()) || !is_real(exponent.dtype())) {
     return unsupported_dtype(context);
@@ -82,10 +82,10 @@ Error pow_Tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   return run_binary(context, self, exponent, out, common, binary_loops<Power>());
 }
 
-Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const EValue& exponent = *args[1];
-  Tensor& out = args[2]->tensor();
+Error pow_Tensor_Scalar_out(KernelContext& context, const arguments::pow_Tensor_Scalar_out& args) {
+  const Tensor& self = args.self;
+  const EValue& exponent = args.exponent;
+  Tensor& out = args.out;
   const DType common = promote_scalar(self.dtype(), exponent);
   BERTH_RETURN_IF_ERROR(check_exponent(context, exponent, common));
   if (!is_floating(common)) {
@@ -96,11 +96,11 @@ Error pow_Tensor_Scalar_out(KernelContext& context, Span<EValue* const> args) {
   return run_binary_scalar(context, self, exponent, out, common, binary_loops<Power>());
 }
 
-Error pow_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& exponent = args[1]->tensor();
-  const DType common = promote_scalar(exponent.dtype(), *args[0]);
+Error pow_Scalar_out(KernelContext& context, const arguments::pow_Scalar_out& args) {
+  const Tensor& exponent = args.exponent;
+  const DType common = promote_scalar(exponent.dtype(), args.self);
   if (common == DType::kBool) return unsupported_dtype(context);
-  return run_binary_scalar(context, exponent, *args[0], args[2]->tensor(), common, binary_loops<Power>(), true);
+  return run_binary_scalar(context, exponent, args.self, args.out, common, binary_loops<Power>(), true);
 }
 
 }  // namespace berth::portable

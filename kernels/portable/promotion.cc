@@ -26,7 +26,7 @@ DType promote_scalar(DType tensor, const EValue& scalar) {
 DType promote_to_floating(DType dtype) { return is_floating(dtype) ? dtype : DType::kF32; }
 
 ScalarElement::ScalarElement(const EValue& scalar, DType common, DType compute) {
-  const double real = scalar.is_double() ? scalar.real() : 0;
+  const double real = scalar.is_double() ? scalar.to_double() : 0;
   const int64_t whole = scalar.is_double() ? 0 : scalar.scalar_to<int64_t>();
   const DType from = scalar.is_double() ? DType::kF64 : DType::kI64;
   const void* source = scalar.is_double() ? static_cast<const void*>(&real) : &whole;
@@ -35,31 +35,27 @@ ScalarElement::ScalarElement(const EValue& scalar, DType common, DType compute) 
   convert_elements(common, rounded, compute, bytes, 1);
 }
 
-Error run_unary(KernelContext& context, Span<EValue* const> args, const Loops& loops, const Scalars& scalars) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[args.size() - 1]->tensor();
+Error run_unary(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops, const Scalars& scalars) {
   if (run_one_f32(context, self, out, loops, scalars)) return Error::kOk;
   return run_one(context, self, out, self.dtype(), loops, scalars);
 }
 
-Error run_unary_number(KernelContext& context, Span<EValue* const> args, const Loops& loops, const Scalars& scalars) {
-  if (args[0]->tensor().dtype() == DType::kBool) {
+Error run_unary_number(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops,
+                       const Scalars& scalars) {
+  if (self.dtype() == DType::kBool) {
     return context.fail(Error::kInvalidArgument, "this operator does not take bool; use logical or bitwise operators");
   }
-  return run_unary(context, args, loops, scalars);
+  return run_unary(context, self, out, loops, scalars);
 }
 
-Error run_unary_floating(KernelContext& context, Span<EValue* const> args, const Loops& loops, const Scalars& scalars) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[args.size() - 1]->tensor();
+Error run_unary_floating(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops,
+                         const Scalars& scalars) {
   if (run_one_f32(context, self, out, loops, scalars)) return Error::kOk;
   const DType common = promote_to_floating(self.dtype());
   return run_one(context, self, out, common, loops, scalars);
 }
 
-Error run_unary_predicate(KernelContext& context, Span<EValue* const> args, const Loops& loops) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[args.size() - 1]->tensor();
+Error run_unary_predicate(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops) {
   const DType compute = compute_dtype(self.dtype());
   const Input input = {&self, compute, self.dtype(), nullptr};
   const Output output = {&out, DType::kBool, DType::kBool};

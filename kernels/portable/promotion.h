@@ -21,18 +21,19 @@ struct ScalarElement {
 };
 
 /// Output dtype and loop type are the input's.
-Error run_unary(KernelContext& context, Span<EValue* const> args, const Loops& loops, const Scalars& scalars = {});
+Error run_unary(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops,
+                const Scalars& scalars = {});
 
 /// The same for operators that refuse bool.
-Error run_unary_number(KernelContext& context, Span<EValue* const> args, const Loops& loops,
+Error run_unary_number(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops,
                        const Scalars& scalars = {});
 
 /// Integers and bool are computed in f32.
-Error run_unary_floating(KernelContext& context, Span<EValue* const> args, const Loops& loops,
+Error run_unary_floating(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops,
                          const Scalars& scalars = {});
 
 /// The loops write Bool; the result is bool.
-Error run_unary_predicate(KernelContext& context, Span<EValue* const> args, const Loops& loops);
+Error run_unary_predicate(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops);
 
 /// Two tensors, computed in `common`; the loops write what they read.
 Error run_binary(KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out, DType common,

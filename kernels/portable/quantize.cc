@@ -46,11 +46,12 @@ Error check_input(KernelContext& context, const Tensor& input, const Tensor& out
   return check_memory(context, input, out);
 }
 
-Error quantize_with(KernelContext& context, Span<EValue* const> args, double scale, int64_t zero_point) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[6]->tensor();
+template <typename Args>
+Error quantize_with(KernelContext& context, const Args& args, double scale, int64_t zero_point) {
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
   QuantRange range = {0, 0};
-  BERTH_RETURN_IF_ERROR(read_range(context, *args[3], *args[4], *args[5], out, &range));
+  BERTH_RETURN_IF_ERROR(read_range(context, args.quant_min, args.quant_max, args.dtype, out, &range));
   BERTH_RETURN_IF_ERROR(check_input(context, input, out));
   const Scalars scalars = {{1 / scale}, {range.low, range.high, zero_point}};
   const Input x = {&input, DType::kF32, DType::kF32, nullptr};
@@ -81,42 +82,42 @@ Error quantize_by(KernelContext& context, const Tensor& input, const Parameters&
 
 }  // namespace
 
-Error quantize_per_tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return quantize_with(context, args, args[1]->scalar_to<double>(), args[2]->integer());
+Error quantize_per_tensor_out(KernelContext& context, const arguments::quantize_per_tensor_out& args) {
+  return quantize_with(context, args, args.scale, args.zero_point);
 }
 
-Error quantize_per_tensor_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error quantize_per_tensor_Tensor_out(KernelContext& context, const arguments::quantize_per_tensor_Tensor_out& args) {
   double scale = 1;
   double zero_point = 0;
-  BERTH_RETURN_IF_ERROR(read_one(context, args[1]->tensor(), &scale));
-  BERTH_RETURN_IF_ERROR(read_one(context, args[2]->tensor(), &zero_point));
+  BERTH_RETURN_IF_ERROR(read_one(context, args.scale, &scale));
+  BERTH_RETURN_IF_ERROR(read_one(context, args.zero_point, &zero_point));
   int64_t whole = 0;
   convert_elements(DType::kF64, &zero_point, DType::kI64, &whole, 1);
   return quantize_with(context, args, scale, whole);
 }
 
-Error quantize_per_channel_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[7]->tensor();
+Error quantize_per_channel_out(KernelContext& context, const arguments::quantize_per_channel_out& args) {
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
   QuantRange range = {0, 0};
   ParameterView scales;
   ParameterView zero_points;
-  BERTH_RETURN_IF_ERROR(read_range(context, *args[4], *args[5], *args[6], out, &range));
-  BERTH_RETURN_IF_ERROR(scales.along(context, args[1]->tensor(), input, args[3]->integer()));
-  BERTH_RETURN_IF_ERROR(zero_points.along(context, args[2]->tensor(), input, args[3]->integer()));
+  BERTH_RETURN_IF_ERROR(read_range(context, args.quant_min, args.quant_max, args.dtype, out, &range));
+  BERTH_RETURN_IF_ERROR(scales.along(context, args.scales, input, args.axis));
+  BERTH_RETURN_IF_ERROR(zero_points.along(context, args.zero_points, input, args.axis));
   return quantize_by<false>(context, input, {scales.tensor(), zero_points.tensor(), range}, out);
 }
 
 // Here the zero point goes in before rounding.
-Error quantize_per_token_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& out = args[6]->tensor();
+Error quantize_per_token_out(KernelContext& context, const arguments::quantize_per_token_out& args) {
+  const Tensor& input = args.input;
+  Tensor& out = args.out;
   QuantRange range = {0, 0};
   ParameterView scales;
   ParameterView zero_points;
-  BERTH_RETURN_IF_ERROR(read_range(context, *args[3], *args[4], *args[5], out, &range));
-  BERTH_RETURN_IF_ERROR(scales.for_rows(context, args[1]->tensor(), input));
-  BERTH_RETURN_IF_ERROR(zero_points.for_rows(context, args[2]->tensor(), input));
+  BERTH_RETURN_IF_ERROR(read_range(context, args.quant_min, args.quant_max, args.dtype, out, &range));
+  BERTH_RETURN_IF_ERROR(scales.for_rows(context, args.scales, input));
+  BERTH_RETURN_IF_ERROR(zero_points.for_rows(context, args.zero_points, input));
   return quantize_by<true>(context, input, {scales.tensor(), zero_points.tensor(), range}, out);
 }
 

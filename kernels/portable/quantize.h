@@ -20,8 +20,8 @@ struct QuantRange {
 
 /// InvalidArgument unless low <= high, the dtype named by `dtype` is that of `quantized`, and that is an integer type
 /// which holds the range.
-Error read_range(KernelContext& context, const EValue& low, const EValue& high, const EValue& dtype,
-                 const Tensor& quantized, QuantRange* range);
+Error read_range(KernelContext& context, int64_t low, int64_t high, int64_t dtype, const Tensor& quantized,
+                 QuantRange* range);
 
 /// `value`, rounded, within the range.
 template <typename T>

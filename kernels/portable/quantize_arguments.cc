@@ -18,16 +18,16 @@ bool limits_of(DType dtype, QuantRange* range) {
 
 }  // namespace
 
-Error read_range(KernelContext& context, const EValue& low, const EValue& high, const EValue& dtype,
-                 const Tensor& quantized, QuantRange* range) {
-  *range = {low.integer(), high.integer()};
+Error read_range(KernelContext& context, int64_t low, int64_t high, int64_t dtype, const Tensor& quantized,
+                 QuantRange* range) {
+  *range = {low, high};
   QuantRange limits = {0, 0};
-  if (!limits_of(quantized.dtype(), &limits) || dtype.integer() != static_cast<int64_t>(quantized.dtype())) {
+  if (!limits_of(quantized.dtype(), &limits) || dtype != static_cast<int64_t>(quantized.dtype())) {
     return context.fail(Error::kInvalidArgument,
                         "the quantised tensor must be of the dtype that is named: u8, i8, u16, i16 or i32");
   }
   if (range->low > range->high || range->low < limits.low || range->high > limits.high) {
-    return context.fail(Error::kInvalidArgument, "quant_min and quant_max are no range of the quantised dtype");
+    return context.fail(Error::kInvalidArgument, "quant_min and quant_max are not a range of the quantised dtype");
   }
   return Error::kOk;
 }
@@ -49,13 +49,13 @@ Error ParameterView::make(KernelContext& context, const Tensor& parameters, int 
 Error ParameterView::along(KernelContext& context, const Tensor& parameters, const Tensor& like, int64_t axis) {
   int dim = 0;
   BERTH_RETURN_IF_ERROR(read_dim(context, axis, like, &dim));
-  for (int d = 0; d < like.rank(); ++d) sizes_[d] = d == dim ? like.sizes()[static_cast<size_t>(d)] : 1;
+  for (int d = 0; d < like.rank(); ++d) sizes_[d] = d == dim ? like.sizes()[d] : 1;
   return make(context, parameters, like.rank());
 }
 
 Error ParameterView::for_rows(KernelContext& context, const Tensor& parameters, const Tensor& like) {
   if (like.rank() == 0) return context.fail(Error::kInvalidArgument, "a tensor of rank 0 has no rows");
-  for (int d = 0; d < like.rank(); ++d) sizes_[d] = d + 1 < like.rank() ? like.sizes()[static_cast<size_t>(d)] : 1;
+  for (int d = 0; d < like.rank(); ++d) sizes_[d] = d + 1 < like.rank() ? like.sizes()[d] : 1;
   return make(context, parameters, like.rank());
 }
 

@@ -99,11 +99,11 @@ void choose_rows(KernelContext& context, const Tensor& input, Tensor& scale, Ten
 }  // namespace
 
 // A tensor whose elements are not all numbers has scale 1 and zero point 0.
-Error choose_qparams_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  const QuantRange range = {args[1]->integer(), args[2]->integer()};
-  Tensor& scale = args[5]->tensor();
-  Tensor& zero_point = args[6]->tensor();
+Error choose_qparams_Tensor_out(KernelContext& context, const arguments::choose_qparams_Tensor_out& args) {
+  const Tensor& input = args.input;
+  const QuantRange range = {args.quant_min, args.quant_max};
+  Tensor& scale = args.scale_out;
+  Tensor& zero_point = args.zero_point_out;
   BERTH_RETURN_IF_ERROR(check_arguments(context, input, scale, zero_point));
   if (range.low >= range.high || range.low < INT32_MIN || range.high > INT32_MAX || input.numel() == 0) {
     return context.fail(Error::kInvalidArgument, "choose_qparams needs elements, and quant_min below quant_max");
@@ -115,7 +115,7 @@ Error choose_qparams_Tensor_out(KernelContext& context, Span<EValue* const> args
   const Tensor* tensors[] = {&input};
   const RowReader reader = {input.dtype(), walk_broadcast(tensors)};
   const Extent extent = extent_of(reader, input.data<char>());
-  const double eps = args[3]->scalar_to<double>();
+  const double eps = args.eps;
   Choice choice = {1, 0};
   const bool wide = input.dtype() == DType::kF64;
   if (!std::isnan(extent.low)) choice = wide ? choose<double>(extent, range, eps) : choose<float>(extent, range, eps);
@@ -123,10 +123,11 @@ Error choose_qparams_Tensor_out(KernelContext& context, Span<EValue* const> args
   return Error::kOk;
 }
 
-Error choose_qparams_per_token_asymmetric_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  Tensor& scale = args[2]->tensor();
-  Tensor& zero_point = args[3]->tensor();
+Error choose_qparams_per_token_asymmetric_out(KernelContext& context,
+                                              const arguments::choose_qparams_per_token_asymmetric_out& args) {
+  const Tensor& input = args.input;
+  Tensor& scale = args.scale_out;
+  Tensor& zero_point = args.zero_point_out;
   BERTH_RETURN_IF_ERROR(check_arguments(context, input, scale, zero_point));
   if (input.rank() == 0 || input.size(input.rank() - 1) == 0) {
     return context.fail(Error::kInvalidArgument, "choose_qparams_per_token_asymmetric needs rows with elements");

@@ -21,7 +21,7 @@ Array f64(Shape shape, const Values& values = {}) { return Array(DType::kF64, st
 Array i8(Shape shape, const Values& values = {}) { return Array(DType::kI8, std::move(shape), values); }
 Array u8(Shape shape, const Values& values = {}) { return Array(DType::kU8, std::move(shape), values); }
 
-TEST(QuantizePerTensorIsTorchs, ForEveryTypeOfResult) {
+TEST(QuantizePerTensor, MatchesPyTorchForEveryTypeOfResult) {
   const Array bytes = i8({12});
   ASSERT_EQ(run(quantize_per_tensor_out, {f32({12}, kReals), 0.5, 1, -128, 127, kI8, bytes}), Error::kOk);
   EXPECT_EQ(bytes.values(), (Values{-5, -1, 1, 1, 1, 3, 3, 127, -128, 1, 2, 0}));
@@ -38,13 +38,13 @@ TEST(QuantizePerTensorIsTorchs, ForEveryTypeOfResult) {
   EXPECT_EQ(bytes.values(), (Values{-8, 0, 1, 2, 3, 4, 6, 100, -100, 2, 3, 0}));
 }
 
-TEST(QuantizePerTensor, OfWhatIsNoNumberIsTheSmallest) {
+TEST(QuantizePerTensor, OfNaNIsTheSmallest) {
   const Array out = i8({3});
   ASSERT_EQ(run(quantize_per_tensor_out, {f32({3}, {NAN, INFINITY, -INFINITY}), 0.5, 1, -7, 9, kI8, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{-7, 9, -7}));
 }
 
-TEST(QuantizePerChannelIsTorchs, InEveryLayout) {
+TEST(QuantizePerChannel, MatchesPyTorchInEveryLayout) {
   for (const Order& order : orders(3)) {
     const Array input(DType::kF32, {2, 3, 2}, kReals, order);
     const Array out(DType::kI8, {2, 3, 2}, {}, order);
@@ -57,7 +57,7 @@ TEST(QuantizePerChannelIsTorchs, InEveryLayout) {
   }
 }
 
-TEST(QuantizePerTokenIsTorchs, WithTheZeroPointBeforeRounding) {
+TEST(QuantizePerToken, AddsTheZeroPointBeforeRounding) {
   const Array out = i8({2, 2, 3});
   const Array zeros = i64({2, 2, 1}, {1, -2, 3, 0});
   ASSERT_EQ(run(quantize_per_token_out,
@@ -71,7 +71,7 @@ TEST(QuantizePerTokenIsTorchs, WithTheZeroPointBeforeRounding) {
   EXPECT_EQ(row.values(), (Values{2, 2}));
 }
 
-TEST(QuantizeRefuses, WhatDoesNotFit) {
+TEST(Quantize, RefusesWhatDoesNotFit) {
   const Array x = f32({2, 3});
   const Array out = i8({2, 3});
   const auto quantize = [&](int64_t low, int64_t high, int64_t dtype) {
@@ -91,7 +91,7 @@ TEST(QuantizeRefuses, WhatDoesNotFit) {
   EXPECT_EQ(run(quantize_per_token_out, {f32({}), f32({1}), i64({1}), 0, 1, kI8, i8({})}), Error::kInvalidArgument);
 }
 
-TEST(DequantizeIsTorchs, ForEveryTypeOfResult) {
+TEST(Dequantize, MatchesPyTorchForEveryTypeOfResult) {
   const Array q = i8({2, 3}, {-128, -5, 0, 7, 127, 1});
   const Array out = f32({2, 3});
   ASSERT_EQ(run(dequantize_per_tensor_out, {q, 0.1, 3, -128, 127, kI8, nullptr, out}), Error::kOk);
@@ -104,7 +104,7 @@ TEST(DequantizeIsTorchs, ForEveryTypeOfResult) {
   expect_near(out, {-39, -2.1, -0.6, 1.5, 37.5, -0.3});
 }
 
-TEST(DequantizeIsTorchs, ForChannelsAndTokens) {
+TEST(Dequantize, MatchesPyTorchForChannelsAndTokens) {
   const Array q = i8({2, 3}, {-128, -5, 0, 7, 127, 1});
   const Array out = f32({2, 3});
   const Array scales = f32({3}, {0.5, 0.1, 0.3});
@@ -120,7 +120,7 @@ TEST(DequantizeIsTorchs, ForChannelsAndTokens) {
   expect_near(out, {-64.5, -3, -0.5, 0.9, 12.9, 0.3});
 }
 
-TEST(DequantizeRefuses, WhatDoesNotFit) {
+TEST(Dequantize, RefusesWhatDoesNotFit) {
   const Array q = i8({2, 3});
   EXPECT_EQ(run(dequantize_per_tensor_out, {q, 0.1, 3, -128, 127, kU8, nullptr, f32({2, 3})}), Error::kInvalidArgument);
   EXPECT_EQ(run(dequantize_per_tensor_out, {q, 0.1, 3, -128, 127, kI8, nullptr, f64({2, 3})}), Error::kInvalidArgument);
@@ -130,7 +130,7 @@ TEST(DequantizeRefuses, WhatDoesNotFit) {
             Error::kInvalidArgument);
 }
 
-TEST(QuantizedAddIsExecuTorchs, WithABroadcast) {
+TEST(QuantizedAdd, MatchesExecuTorchWithABroadcast) {
   const Array out = u8({4});
   ASSERT_EQ(run(quantized_add_out, {u8({4}, {0, 3, 200, 255}), 0.5, 3, 0, 255, u8({4}, {7, 100, 90, 255}), 0.25, 10, 0,
                                     255, 0.4, 5, 0, 255, out}),
@@ -159,7 +159,7 @@ Chosen choose(const Array& input, int64_t low, int64_t high, double eps) {
   return {scale.values()[0], zero_point.values()[0]};
 }
 
-TEST(ChooseQparamsIsTorchs, ForRangesOnBothSidesOfZero) {
+TEST(ChooseQparams, MatchesPyTorchForRangesOnBothSidesOfZero) {
   struct Case {
     Values input;
     double scale, zero_point, scale_u8, zero_point_u8;
@@ -188,7 +188,7 @@ TEST(ChooseQparams, WithoutNumbersIsOneAndZero) {
   EXPECT_EQ(run(choose_qparams_Tensor_out, {f32({1}), 5, 5, 1e-7, kI8, f64({1}), i64({1})}), Error::kInvalidArgument);
 }
 
-TEST(ChooseQparamsPerTokenIsTorchs, RowByRow) {
+TEST(ChooseQparamsPerToken, MatchesPyTorchRowByRow) {
   for (const Order& order : orders(3)) {
     const Array input(DType::kF32, {2, 2, 3}, {-1.5, 2.25, 0.1, 0.5, 3, 1, -2, -1, -0.1, 0, 0, 0}, order);
     const Array scale = f64({2, 2, 1});

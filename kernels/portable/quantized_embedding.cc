@@ -34,28 +34,30 @@ void write_row(const Embedding& e, int64_t row, char* to, int64_t step) {
   }
 }
 
-Error read_arguments(KernelContext& context, Span<EValue* const> args, int bits, Embedding* e) {
-  BERTH_RETURN_IF_ERROR(read_weight(context, args[0]->tensor(), *args[1], *args[2], bits, &e->weight));
+template <typename Args>
+Error read_arguments(KernelContext& context, const Args& args, int bits, std::optional<int64_t> named, Embedding* e) {
+  BERTH_RETURN_IF_ERROR(
+      read_weight(context, args.weight, args.weight_scales, args.weight_zero_points, bits, &e->weight));
   const int64_t least = bits == 8 ? INT8_MIN : -(int64_t{1} << (bits - 1));
   const int64_t most = bits == 8 ? UINT8_MAX : (int64_t{1} << (bits - 1)) - 1;
-  if (args[3]->integer() < least || args[4]->integer() > most || args[3]->integer() > args[4]->integer()) {
-    return context.fail(Error::kInvalidArgument, "quant_min and quant_max are no range of the weight's numbers");
+  if (args.weight_quant_min < least || args.weight_quant_max > most || args.weight_quant_min > args.weight_quant_max) {
+    return context.fail(Error::kInvalidArgument, "quant_min and quant_max are not a range of the weight's numbers");
   }
-  e->indices = &args[5]->tensor();
-  e->out = &args[args.size() - 1]->tensor();
+  e->indices = &args.indices;
+  e->out = &args.out;
   BERTH_RETURN_IF_ERROR(check_index(context, *e->indices));
   // Without a dtype, programs of ExecuTorch's have f32 results of f16 scales, too.
-  const bool named = args.size() == 8 && !args[6]->is_none();
   const int64_t dtype = static_cast<int64_t>(e->out->dtype());
-  if (!is_floating(e->out->dtype()) || (named && args[6]->integer() != dtype)) {
+  if (!is_floating(e->out->dtype()) || named.value_or(dtype) != dtype) {
     return context.fail(Error::kInvalidArgument, "out must be of a floating dtype, the one that is asked for");
   }
   return Error::kOk;
 }
 
-Error embed(KernelContext& context, Span<EValue* const> args, int bits) {
+template <typename Args>
+Error embed(KernelContext& context, const Args& args, int bits, std::optional<int64_t> dtype = std::nullopt) {
   Embedding e;
-  BERTH_RETURN_IF_ERROR(read_arguments(context, args, bits, &e));
+  BERTH_RETURN_IF_ERROR(read_arguments(context, args, bits, dtype, &e));
   Tensor& out = *e.out;
   Sizes sizes = sizes_of(*e.indices);
   if (!push_size(&sizes, e.weight.columns)) {
@@ -80,11 +82,23 @@ Error embed(KernelContext& context, Span<EValue* const> args, int bits) {
 
 }  // namespace
 
-Error embedding_byte_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 8); }
-Error embedding_byte_dtype_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 8); }
-Error embedding_4bit_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 4); }
-Error embedding_4bit_dtype_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 4); }
-Error embedding_2bit_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 2); }
-Error embedding_2bit_dtype_out(KernelContext& context, Span<EValue* const> args) { return embed(context, args, 2); }
+Error embedding_byte_out(KernelContext& context, const arguments::embedding_byte_out& args) {
+  return embed(context, args, 8);
+}
+Error embedding_byte_dtype_out(KernelContext& context, const arguments::embedding_byte_dtype_out& args) {
+  return embed(context, args, 8, args.dtype);
+}
+Error embedding_4bit_out(KernelContext& context, const arguments::embedding_4bit_out& args) {
+  return embed(context, args, 4);
+}
+Error embedding_4bit_dtype_out(KernelContext& context, const arguments::embedding_4bit_dtype_out& args) {
+  return embed(context, args, 4, args.dtype);
+}
+Error embedding_2bit_out(KernelContext& context, const arguments::embedding_2bit_out& args) {
+  return embed(context, args, 2);
+}
+Error embedding_2bit_dtype_out(KernelContext& context, const arguments::embedding_2bit_dtype_out& args) {
+  return embed(context, args, 2, args.dtype);
+}
 
 }  // namespace berth::portable

@@ -81,20 +81,20 @@ Error run(KernelContext& context, const Product& p) {
 
 }  // namespace
 
-Error mixed_mm_out(KernelContext& context, Span<EValue* const> args) {
-  Product p = {args[0]->tensor(), {}, args[4]->tensor(), false};
+Error mixed_mm_out(KernelContext& context, const arguments::mixed_mm_out& args) {
+  Product p = {args.input, {}, args.out, false};
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, p.input, p.out));
-  BERTH_RETURN_IF_ERROR(read_weight(context, args[1]->tensor(), *args[2], *args[3], 8, &p.weight));
+  BERTH_RETURN_IF_ERROR(read_weight(context, args.weight, args.weight_scales, args.weight_zero_points, 8, &p.weight));
   return run(context, p);
 }
 
-Error mixed_linear_out(KernelContext& context, Span<EValue* const> args) {
-  Product p = {args[0]->tensor(), {}, args[5]->tensor(), true};
-  const int64_t dtype = args[4]->is_none() ? static_cast<int64_t>(p.input.dtype()) : args[4]->integer();
+Error mixed_linear_out(KernelContext& context, const arguments::mixed_linear_out& args) {
+  Product p = {args.input, {}, args.out, true};
+  const int64_t dtype = args.dtype.value_or(static_cast<int64_t>(p.input.dtype()));
   if (!is_floating(p.out.dtype()) || dtype != static_cast<int64_t>(p.out.dtype())) {
     return context.fail(Error::kInvalidArgument, "out must be of the dtype that is asked for, else of the input's");
   }
-  BERTH_RETURN_IF_ERROR(read_weight(context, args[1]->tensor(), *args[2], *args[3], 8, &p.weight));
+  BERTH_RETURN_IF_ERROR(read_weight(context, args.weight, args.weight_scales, args.weight_zero_points, 8, &p.weight));
   return run(context, p);
 }
 

@@ -39,15 +39,15 @@ float QuantizedWeight::parameter(const Tensor& tensor, int64_t row, int64_t grou
   return value;
 }
 
-Error read_weight(KernelContext& context, const Tensor& bytes, const EValue& scales, const EValue& zero_points,
+Error read_weight(KernelContext& context, const Tensor& bytes, const Tensor& scales, const Tensor* zero_points,
                   int bits, QuantizedWeight* weight) {
   const bool byte = bytes.dtype() == DType::kU8 || (bits == 8 && bytes.dtype() == DType::kI8);
   if (bytes.rank() != 2 || !byte) {
     return context.fail(Error::kInvalidArgument, "a quantised weight must be a matrix of bytes");
   }
   weight->bytes = &bytes;
-  weight->scales = &scales.tensor();
-  weight->zero_points = zero_points.is_none() ? nullptr : &zero_points.tensor();
+  weight->scales = &scales;
+  weight->zero_points = zero_points;
   weight->bits = bits;
   weight->columns = bytes.size(1) * (8 / bits);
   weight->groups = weight->scales->rank() == 2 ? weight->scales->size(1) : 1;

@@ -32,7 +32,7 @@ struct QuantizedWeight {
 
 /// Reads and checks the three tensors: a matrix of u8 or i8, and floating scales and zero points [rows] or [rows,
 /// groups].
-Error read_weight(KernelContext& context, const Tensor& bytes, const EValue& scales, const EValue& zero_points,
+Error read_weight(KernelContext& context, const Tensor& bytes, const Tensor& scales, const Tensor* zero_points,
                   int bits, QuantizedWeight* weight);
 
 }  // namespace berth::portable

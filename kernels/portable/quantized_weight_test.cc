@@ -16,14 +16,14 @@ const Values kRows = {2, 0, 1, 2};
 
 Array bytes() { return Array(DType::kU8, {3, 4}, kBytes); }
 
-void expect_embedding(KernelFunction kernel, std::vector<Arg> args, const Array& out, const Values& want) {
+void expect_embedding(Kernel kernel, std::vector<Arg> args, const Array& out, const Values& want) {
   args.emplace_back(out);
   const Outcome outcome = run_with(kernel, std::move(args), 2);
   ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
   expect_near(out, want, out.tensor().dtype() == DType::kF16 ? 1e-2 : 1e-5);
 }
 
-TEST(QuantizedEmbeddingIsTorchs, OfBytes) {
+TEST(QuantizedEmbedding, MatchesPyTorchForBytes) {
   const Array index = i64({2, 2}, kRows);
   const Array weight(DType::kI8, {3, 4}, {-73, 3, 23, -125, 95, 2, 54, -35, -90, -110, 111, -57});
   expect_embedding(embedding_byte_out, {weight, f32({3, 2}, kScales), f32({3, 2}, kZeros), -128, 127, index},
@@ -33,7 +33,7 @@ TEST(QuantizedEmbeddingIsTorchs, OfBytes) {
                    {41.5, 36.5, 27.75, 49.75, 91.5, 1.5, 11.5, 65.5, 190, 4, 108, 442, 41.5, 36.5, 27.75, 49.75});
 }
 
-TEST(QuantizedEmbeddingIsTorchs, OfHalfBytes) {
+TEST(QuantizedEmbedding, MatchesPyTorchForHalfBytes) {
   const Array index = i32({2, 2}, kRows);
   expect_embedding(embedding_4bit_out, {bytes(), f32({3, 2}, kScales), f32({3, 2}, kZeros), -8, 7, index},
                    f32({2, 2, 8}),
@@ -45,7 +45,7 @@ TEST(QuantizedEmbeddingIsTorchs, OfHalfBytes) {
                     -6,  14,   -16,  -12,  -10,  -4,   10, 10,    0.5, -0.5, 0.25, -1.5, -0.5, 1.75, 1, -0.25});
 }
 
-TEST(QuantizedEmbeddingIsTorchs, OfQuarterBytes) {
+TEST(QuantizedEmbedding, MatchesPyTorchForQuarterBytes) {
   const Array index = i64({2, 2}, kRows);
   expect_embedding(embedding_2bit_out, {bytes(), f32({3, 2}, kScales), f32({3, 2}, kZeros), -2, 1, index},
                    f32({2, 2, 16}),
@@ -61,7 +61,7 @@ TEST(QuantizedEmbeddingIsTorchs, OfQuarterBytes) {
                     0,   -0.25, 0,   0,  0,   -0.5, -0.25, 0,  0.25, 0.25, 0,    -0.25, 0.25, -0.25, -0.5, 0.25});
 }
 
-TEST(QuantizedEmbeddingRefuses, WhatDoesNotFit) {
+TEST(QuantizedEmbedding, RefusesWhatDoesNotFit) {
   const Array scales = f32({3}, kRowScales);
   const Array out = f32({1, 4});
   const auto embed = [&](const Array& weight, const Array& scale, const Arg& zeros, int64_t low, const Array& index) {
@@ -82,7 +82,7 @@ TEST(QuantizedEmbeddingRefuses, WhatDoesNotFit) {
             Error::kInvalidArgument);
 }
 
-TEST(MixedProductsAreExecuTorchs, WithAScaleForEachRow) {
+TEST(MixedMm, MatchesExecuTorchWithAScaleForEachRow) {
   const Array out = f32({2, 4});
   const Array weight(DType::kI8, {3, 4}, {30, -37, 31, -35, 6, 123, -121, -93, -50, 125, 9, -121});
   ASSERT_EQ(run_with(mixed_mm_out,
@@ -92,7 +92,7 @@ TEST(MixedProductsAreExecuTorchs, WithAScaleForEachRow) {
   expect_near(out, {-40.075, 174.4625, 81.5125, -310.8375, -427.25, 1097.875, 42.375, -1047.375}, 1e-3);
 }
 
-TEST(MixedProductsAreExecuTorchs, WithGroupsInARow) {
+TEST(MixedMm, MatchesExecuTorchWithGroupsInARow) {
   const Array x = f32({3, 4}, {-2.75, -1, -1.625, -4.75, -5, -4.125, -3.875, -1, 4.375, -5, -2.625, -2.875});
   const Array weight(DType::kI8, {2, 4}, {89, 90, 103, -74, 31, -26, -114, -124});
   const Array out = f32({3, 2});
@@ -102,7 +102,7 @@ TEST(MixedProductsAreExecuTorchs, WithGroupsInARow) {
   expect_near(out, {-148.9625, 655.75, -440.6375, 470.25, -36.075, 1187}, 1e-3);
 }
 
-TEST(MixedProducts, SubtractZeroPoints) {
+TEST(MixedMm, SubtractsZeroPoints) {
   const Array weight(DType::kI8, {2, 2}, {3, 4, 5, 6});
   const Array out = f32({1, 2});
   ASSERT_EQ(run(mixed_mm_out, {f32({1, 2}, {1, 10}), weight, f32({2}, {2, 1}), f32({2}, {1, 5}), out}), Error::kOk);
@@ -112,7 +112,7 @@ TEST(MixedProducts, SubtractZeroPoints) {
   EXPECT_EQ(out.values(), (Values{64, 10}));
 }
 
-TEST(MixedProductsRefuse, WhatDoesNotFit) {
+TEST(MixedMm, RefusesWhatDoesNotFit) {
   const Array x = f32({2, 3});
   const Array weight(DType::kI8, {3, 4});
   EXPECT_EQ(run(mixed_mm_out, {x, weight, f32({4}), nullptr, f32({2, 4})}), Error::kInvalidArgument);

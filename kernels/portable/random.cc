@@ -25,12 +25,12 @@ int digits_of(DType dtype) {
 }
 
 // Fills `out` with draw(stream, index).
-template <typename Draw>
-Error fill_random(KernelContext& context, Span<EValue* const> args, Draw&& draw) {
-  Tensor& out = args[1]->tensor();
+template <typename Args, typename Draw>
+Error fill_random(KernelContext& context, const Args& args, Draw&& draw) {
+  Tensor& out = args.out;
   if (!is_floating(out.dtype())) return unsupported_dtype(context);
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(read_sizes(context, *args[0], &sizes));
+  BERTH_RETURN_IF_ERROR(read_sizes(context, args.size, &sizes));
   BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, out));
   const RandomStream stream = RandomStream::next();
@@ -40,7 +40,7 @@ Error fill_random(KernelContext& context, Span<EValue* const> args, Draw&& draw)
     for (int64_t i = begin; i < end; i += kChunk) {
       const int64_t n = end - i < kChunk ? end - i : kChunk;
       for (int64_t j = 0; j < n; ++j) values[j] = draw(stream, static_cast<uint64_t>(i + j));
-      convert_elements(DType::kF64, values, out.dtype(), out.data<char>() + static_cast<size_t>(i) * bytes, n);
+      convert_elements(DType::kF64, values, out.dtype(), out.data<char>() + i * bytes, n);
     }
   });
   return Error::kOk;
@@ -76,7 +76,7 @@ void drop(KernelContext& context, const Dropout& dropout) {
         keep[j] = !dropout.train || stream.uniform(static_cast<uint64_t>(i + j)) >= dropout.p ? 1 : 0;
         values[j] = keep[j] != 0 ? values[j] * scale : 0;
       }
-      convert_elements(DType::kF64, values, dtype, dropout.out.data<char>() + static_cast<size_t>(i) * bytes, n);
+      convert_elements(DType::kF64, values, dtype, dropout.out.data<char>() + i * bytes, n);
       scatter_elements(kept, dropout.mask.raw(), 1, i, n, keep);
     }
   });
@@ -89,19 +89,18 @@ RandomStream RandomStream::next() {
   return RandomStream(count.fetch_add(1, std::memory_order_relaxed));
 }
 
-Error rand_out(KernelContext& context, Span<EValue* const> args) {
-  const int digits = digits_of(args[1]->tensor().dtype());
+Error rand_out(KernelContext& context, const arguments::rand_out& args) {
+  const int digits = digits_of(args.out.dtype());
   return fill_random(context, args, [=](const RandomStream& stream, uint64_t i) { return stream.uniform(i, digits); });
 }
 
-Error randn_out(KernelContext& context, Span<EValue* const> args) {
+Error randn_out(KernelContext& context, const arguments::randn_out& args) {
   return fill_random(context, args, [](const RandomStream& stream, uint64_t i) { return stream.normal(i); });
 }
 
-Error native_dropout_out(KernelContext& context, Span<EValue* const> args) {
-  const bool train = args[2]->is_none() || args[2]->truth();
-  const Dropout dropout = {args[0]->tensor(), args[3]->tensor(), args[4]->tensor(), args[1]->scalar_to<double>(),
-                           train};
+Error native_dropout_out(KernelContext& context, const arguments::native_dropout_out& args) {
+  const bool train = !args.train.has_value() || *args.train;
+  const Dropout dropout = {args.input, args.out0, args.out1, args.p, train};
   if (!(dropout.p >= 0 && dropout.p <= 1)) {
     return context.fail(Error::kInvalidArgument, "dropout's probability is not between 0 and 1");
   }

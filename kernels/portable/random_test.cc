@@ -49,7 +49,7 @@ TEST(Rand, GivesOtherNumbersEachTime) {
   EXPECT_NE(first.values(), second.values());
 }
 
-TEST(RandomNumbers, DoNotDependOnWhoAsks) {
+TEST(RandomStream, IsAFunctionOfSeedAndIndex) {
   // Numbers of a stream by definition: SplitMix64 from a mixed seed.
   const RandomStream stream(7);
   EXPECT_EQ(stream.bits(3), RandomStream(7).bits(3));
@@ -57,7 +57,7 @@ TEST(RandomNumbers, DoNotDependOnWhoAsks) {
   EXPECT_NE(stream.bits(3), RandomStream(8).bits(3));
 }
 
-TEST(RandRefuses, WhatDoesNotFit) {
+TEST(Rand, RefusesWhatDoesNotFit) {
   EXPECT_EQ(run(rand_out, {Ints{2}, i64({2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(randn_out, {Ints{3}, f32({2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(rand_out, {Ints{-1}, f32({2})}), Error::kInvalidArgument);
@@ -81,7 +81,7 @@ TEST(Dropout, KeepsAndScalesWhatTheMaskSays) {
   }
 }
 
-TEST(Dropout, OutsideOfTrainingIsACopy) {
+TEST(Dropout, OutsideTrainingIsACopy) {
   const Array out = f32({3});
   const Array mask = boolean({3});
   ASSERT_EQ(run(native_dropout_out, {f32({3}, {1, NAN, 3}), 0.9, false, out, mask}), Error::kOk);
@@ -99,7 +99,7 @@ TEST(Dropout, OfEverythingIsZeroAndOfNothingACopy) {
   EXPECT_EQ(out.values(), (Values{1, 2, 3}));
 }
 
-TEST(DropoutRefuses, WhatDoesNotFit) {
+TEST(Dropout, RefusesWhatDoesNotFit) {
   const Array x = f32({3});
   EXPECT_EQ(run(native_dropout_out, {x, 1.5, true, x, boolean({3})}), Error::kInvalidArgument);
   EXPECT_EQ(run(native_dropout_out, {x, static_cast<double>(NAN), true, x, boolean({3})}), Error::kInvalidArgument);

@@ -166,12 +166,12 @@ BERTH_MULTIVERSION float max_f32(const float* x, int64_t n) {
   return largest;
 }
 
-Error read_sum_dtype(KernelContext& context, const Tensor& self, const EValue& dtype, DType* common) {
-  if (dtype.is_none()) {
+Error read_sum_dtype(KernelContext& context, const Tensor& self, std::optional<int64_t> dtype, DType* common) {
+  if (!dtype.has_value()) {
     *common = is_floating(self.dtype()) ? self.dtype() : DType::kI64;
     return Error::kOk;
   }
-  const int64_t number = dtype.integer();
+  const int64_t number = *dtype;
   const bool valid = number >= 0 && number <= 127 && is_valid_dtype(static_cast<int>(number));
   if (!valid || !is_real(static_cast<DType>(number))) return unsupported_dtype(context);
   *common = static_cast<DType>(number);
@@ -201,7 +201,7 @@ Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDim
       }
       plan.feed(first, count, [&](const void* x, int64_t n) { accumulate(x, n, &states); });
       for (int64_t i = 0; i < count && !whole; ++i) states.real[i] *= scale;
-      char* place = out.data<char>() + static_cast<size_t>(first) * element_size(out.dtype());
+      char* place = out.data<char>() + first * element_size(out.dtype());
       convert_elements(whole ? DType::kI64 : DType::kF64, &states, out.dtype(), place, count);
     });
   });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/portable/reduce_plan.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -36,13 +37,17 @@ extern const Reducer kMinReducer;
 extern const Reducer kAnyReducer;
 
 /// The dtype that sums and products of `self` are in: `dtype` (a ScalarType? argument) if there is one; else its own,
-/// and i64 for whole numbers. InvalidArgument when `dtype` is no real type.
-Error read_sum_dtype(KernelContext& context, const Tensor& self, const EValue& dtype, DType* common);
+/// and i64 for whole numbers. InvalidArgument when `dtype` is not a real type.
+Error read_sum_dtype(KernelContext& context, const Tensor& self, std::optional<int64_t> dtype, DType* common);
 
 /// Reduces `self`, each element converted to `common` first, and stores state times `scale` in `out`, which is resized.
 /// InvalidArgument when `result`, the dtype by PyTorch's rules, cannot be cast to out's.
 Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDims& dims, DType common, DType result,
                     const Reducer& reducer, double scale, Tensor& out);
+
+/// The mean over `dims`, in read_sum_dtype()'s dtype, which must be floating.
+Error reduce_mean(KernelContext& context, const Tensor& self, const ReducedDims& dims, std::optional<int64_t> dtype,
+                  Tensor& out);
 
 /// The sum of `n` floats: in short runs of parallel lanes, their sums in double, so that the error stays near one
 /// rounding however long the row is.

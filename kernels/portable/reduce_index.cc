@@ -119,7 +119,7 @@ void run_block(const ReducePlan& plan, DType compute, const Outputs& outputs, in
   for (int64_t i = 0; i < count; ++i) outputs.indices->data<int64_t>()[first + i] = best.index[i];
   if (outputs.values == nullptr) return;
   const DType dtype = outputs.values->dtype();
-  char* place = outputs.values->data<char>() + static_cast<size_t>(first) * element_size(dtype);
+  char* place = outputs.values->data<char>() + first * element_size(dtype);
   convert_elements(compute, best.value, dtype, place, count);
 }
 
@@ -170,31 +170,36 @@ Error run_index_reduction(KernelContext& context, const Tensor& self, const Redu
   return Error::kOk;
 }
 
-Error run_arg(KernelContext& context, Span<EValue* const> args, bool largest) {
-  const Tensor& self = args[0]->tensor();
+template <typename Args>
+Error run_arg(KernelContext& context, const Args& args, bool largest) {
+  const Tensor& self = args.self;
   if (self.dtype() == DType::kBool) return unsupported_dtype(context);
-  ReducedDims dims = {all_dims(self), args[2]->truth()};
-  if (!args[1]->is_none()) {
+  ReducedDims dims = {all_dims(self), args.keepdim};
+  if (args.dim.has_value()) {
     dims.mask = 0;
-    const Error error = read_reduced_dim(context, args[1]->integer(), self, &dims.mask);
+    const Error error = read_reduced_dim(context, *args.dim, self, &dims.mask);
     if (error != Error::kOk) return error;
   }
-  return run_index_reduction(context, self, dims, largest, {nullptr, &args[3]->tensor()});
+  return run_index_reduction(context, self, dims, largest, {nullptr, &args.out});
 }
 
-Error run_with_indices(KernelContext& context, Span<EValue* const> args, bool largest) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  const Error error = read_reduced_dim(context, args[1]->integer(), self, &dims.mask);
+template <typename Args>
+Error run_with_indices(KernelContext& context, const Args& args, bool largest, const Outputs& outputs) {
+  ReducedDims dims = {0, args.keepdim};
+  const Error error = read_reduced_dim(context, args.dim, args.self, &dims.mask);
   if (error != Error::kOk) return error;
-  return run_index_reduction(context, self, dims, largest, {&args[3]->tensor(), &args[4]->tensor()});
+  return run_index_reduction(context, args.self, dims, largest, outputs);
 }
 
 }  // namespace
 
-Error argmax_out(KernelContext& context, Span<EValue* const> args) { return run_arg(context, args, true); }
-Error argmin_out(KernelContext& context, Span<EValue* const> args) { return run_arg(context, args, false); }
-Error max_dim_max(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, true); }
-Error min_dim_min(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, false); }
+Error argmax_out(KernelContext& context, const arguments::argmax_out& args) { return run_arg(context, args, true); }
+Error argmin_out(KernelContext& context, const arguments::argmin_out& args) { return run_arg(context, args, false); }
+Error max_dim_max(KernelContext& context, const arguments::max_dim_max& args) {
+  return run_with_indices(context, args, true, {&args.max, &args.max_values});
+}
+Error min_dim_min(KernelContext& context, const arguments::min_dim_min& args) {
+  return run_with_indices(context, args, false, {&args.min, &args.min_indices});
+}
 
 }  // namespace berth::portable

@@ -19,14 +19,37 @@ int64_t reduced_elements(const Tensor& self, uint32_t mask) {
 
 int64_t kept_elements(const Tensor& self, uint32_t mask) { return reduced_elements(self, ~mask); }
 
-Error run_sum(KernelContext& context, const Tensor& self, const ReducedDims& dims, const EValue& dtype,
+Error run_sum(KernelContext& context, const Tensor& self, const ReducedDims& dims, std::optional<int64_t> dtype,
               const Reducer& reducer, Tensor& out) {
   DType common = DType::kF32;
   if (const Error error = read_sum_dtype(context, self, dtype, &common); error != Error::kOk) return error;
   return run_reduction(context, self, dims, common, common, reducer, 1, out);
 }
 
-Error run_mean(KernelContext& context, const Tensor& self, const ReducedDims& dims, const EValue& dtype, Tensor& out) {
+Error run_extreme(KernelContext& context, const Tensor& self, const ReducedDims& dims, const Reducer& reducer,
+                  Tensor& out) {
+  if (reduced_elements(self, dims.mask) == 0 && kept_elements(self, dims.mask) != 0) {
+    return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
+  }
+  return run_reduction(context, self, dims, self.dtype(), self.dtype(), reducer, 1, out);
+}
+
+template <typename Args>
+Error run_extreme_dims(KernelContext& context, const Args& args, const Reducer& reducer) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (const Error error = read_reduced_dims(context, args.dim, self, &dims.mask); error != Error::kOk) return error;
+  return run_extreme(context, self, dims, reducer, args.out);
+}
+
+Error run_any(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out) {
+  return run_reduction(context, self, dims, self.dtype(), DType::kBool, kAnyReducer, 1, out);
+}
+
+}  // namespace
+
+Error reduce_mean(KernelContext& context, const Tensor& self, const ReducedDims& dims, std::optional<int64_t> dtype,
+                  Tensor& out) {
   DType common = DType::kF32;
   if (const Error error = read_sum_dtype(context, self, dtype, &common); error != Error::kOk) return error;
   if (!is_floating(common)) {
@@ -38,96 +61,75 @@ Error run_mean(KernelContext& context, const Tensor& self, const ReducedDims& di
   return run_reduction(context, self, dims, common, common, kSumReducer, scale, out);
 }
 
-Error run_extreme(KernelContext& context, const Tensor& self, const ReducedDims& dims, const Reducer& reducer,
-                  Tensor& out) {
-  if (reduced_elements(self, dims.mask) == 0 && kept_elements(self, dims.mask) != 0) {
-    return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
-  }
-  return run_reduction(context, self, dims, self.dtype(), self.dtype(), reducer, 1, out);
+Error sum_IntList_out(KernelContext& context, const arguments::sum_IntList_out& args) {
+  if (is_complex(args.self.dtype())) return complex_sum(context, args);
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (const Error error = read_reduced_dims(context, args.dim, self, &dims.mask); error != Error::kOk) return error;
+  return run_sum(context, self, dims, args.dtype, kSumReducer, args.out);
 }
 
-Error run_extreme_dims(KernelContext& context, Span<EValue* const> args, const Reducer& reducer) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;
-  return run_extreme(context, self, dims, reducer, args[3]->tensor());
-}
-
-Error run_any(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out) {
-  return run_reduction(context, self, dims, self.dtype(), DType::kBool, kAnyReducer, 1, out);
-}
-
-}  // namespace
-
-Error sum_IntList_out(KernelContext& context, Span<EValue* const> args) {
-  if (is_complex(args[0]->tensor().dtype())) return complex_sum(context, args);
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;
-  return run_sum(context, self, dims, *args[3], kSumReducer, args[4]->tensor());
-}
-
-Error prod_int_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  const Error error = read_reduced_dim(context, args[1]->integer(), self, &dims.mask);
+Error prod_int_out(KernelContext& context, const arguments::prod_int_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  const Error error = read_reduced_dim(context, args.dim, self, &dims.mask);
   if (error != Error::kOk) return error;
-  return run_sum(context, self, dims, *args[3], kProdReducer, args[4]->tensor());
+  return run_sum(context, self, dims, args.dtype, kProdReducer, args.out);
 }
 
-Error prod_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_sum(context, self, {all_dims(self), false}, *args[1], kProdReducer, args[2]->tensor());
+Error prod_out(KernelContext& context, const arguments::prod_out& args) {
+  const Tensor& self = args.self;
+  return run_sum(context, self, {all_dims(self), false}, args.dtype, kProdReducer, args.out);
 }
 
-Error mean_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;
-  return run_mean(context, self, dims, *args[3], args[4]->tensor());
+Error mean_out(KernelContext& context, const arguments::mean_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (const Error error = read_reduced_dims(context, args.dim, self, &dims.mask); error != Error::kOk) return error;
+  return reduce_mean(context, self, dims, args.dtype, args.out);
 }
 
-Error mean_dtype_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_mean(context, self, {all_dims(self), false}, *args[1], args[2]->tensor());
+Error mean_dtype_out(KernelContext& context, const arguments::mean_dtype_out& args) {
+  const Tensor& self = args.self;
+  return reduce_mean(context, self, {all_dims(self), false}, args.dtype, args.out);
 }
 
-Error amax_out(KernelContext& context, Span<EValue* const> args) {
+Error amax_out(KernelContext& context, const arguments::amax_out& args) {
   return run_extreme_dims(context, args, kMaxReducer);
 }
-Error amin_out(KernelContext& context, Span<EValue* const> args) {
+Error amin_out(KernelContext& context, const arguments::amin_out& args) {
   return run_extreme_dims(context, args, kMinReducer);
 }
-Error max_unary_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_extreme(context, self, {all_dims(self), false}, kMaxReducer, args[1]->tensor());
+Error max_unary_out(KernelContext& context, const arguments::max_unary_out& args) {
+  const Tensor& self = args.self;
+  return run_extreme(context, self, {all_dims(self), false}, kMaxReducer, args.out);
 }
-Error min_unary_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_extreme(context, self, {all_dims(self), false}, kMinReducer, args[1]->tensor());
-}
-
-Error any_all_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_any(context, self, {all_dims(self), false}, args[1]->tensor());
+Error min_unary_out(KernelContext& context, const arguments::min_unary_out& args) {
+  const Tensor& self = args.self;
+  return run_extreme(context, self, {all_dims(self), false}, kMinReducer, args.out);
 }
 
-Error any_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  const Error error = read_reduced_dim(context, args[1]->integer(), self, &dims.mask);
+Error any_all_out(KernelContext& context, const arguments::any_all_out& args) {
+  const Tensor& self = args.self;
+  return run_any(context, self, {all_dims(self), false}, args.out);
+}
+
+Error any_out(KernelContext& context, const arguments::any_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  const Error error = read_reduced_dim(context, args.dim, self, &dims.mask);
   if (error != Error::kOk) return error;
-  return run_any(context, self, dims, args[3]->tensor());
+  return run_any(context, self, dims, args.out);
 }
 
 // Unlike in other reductions, an empty list here reduces nothing.
-Error any_dims_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  if (args[1]->is_none() || !args[1]->items().empty()) {
-    if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;
+Error any_dims_out(KernelContext& context, const arguments::any_dims_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (!args.dim.has_value() || !args.dim->empty()) {
+    if (const Error error = read_reduced_dims(context, args.dim, self, &dims.mask); error != Error::kOk) return error;
   }
-  return run_any(context, self, dims, args[3]->tensor());
+  return run_any(context, self, dims, args.out);
 }
 
 }  // namespace berth::portable

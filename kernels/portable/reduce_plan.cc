@@ -29,7 +29,7 @@ Walk outer_walk(const Tensor& self, const Tensor& out, const ReducedDims& dims) 
 Walk inner_walk(const Tensor& self, uint32_t mask, bool logical_order) {
   Walk walk(1);
   for (int i = 0; i < self.rank(); ++i) {
-    const int dim = logical_order ? i : self.dim_order()[static_cast<size_t>(i)];
+    const int dim = logical_order ? i : self.dim_order()[i];
     const int64_t stride = self.stride(dim);
     if ((mask >> dim & 1u) != 0) walk.add(self.size(dim), &stride);
   }
@@ -44,19 +44,20 @@ Error read_reduced_dim(KernelContext& context, int64_t dim, const Tensor& self, 
   if ((*mask >> normal & 1u) != 0) {
     return context.fail(Error::kInvalidArgument, "a dimension is named twice in the list of those to reduce");
   }
-  // The one dimension that a tensor of rank 0 is said to have is no bit of a mask.
+  // The one dimension that a tensor of rank 0 is said to have is not a bit of a mask.
   if (self.rank() != 0) *mask |= uint32_t{1} << normal;
   return Error::kOk;
 }
 
-Error read_reduced_dims(KernelContext& context, const EValue& dims, const Tensor& self, uint32_t* mask) {
+Error read_reduced_dims(KernelContext& context, const std::optional<IntList>& dims, const Tensor& self,
+                        uint32_t* mask) {
   *mask = 0;
-  if (dims.is_none() || dims.items().empty()) {
+  if (!dims.has_value() || dims->empty()) {
     *mask = all_dims(self);
     return Error::kOk;
   }
-  for (const EValue* item : dims.items()) {
-    if (const Error error = read_reduced_dim(context, item->integer(), self, mask); error != Error::kOk) return error;
+  for (const int64_t dim : *dims) {
+    if (const Error error = read_reduced_dim(context, dim, self, mask); error != Error::kOk) return error;
   }
   return Error::kOk;
 }

@@ -12,6 +12,7 @@
 
 #include "kernels/portable/convert.h"
 #include "kernels/portable/iterate.h"
+#include "runtime/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::portable {
@@ -24,7 +25,7 @@ struct ReducedDims {
 
 /// Reads a list of dimensions: None or empty for all of them. InvalidArgument for one that is out of range or named
 /// twice.
-Error read_reduced_dims(KernelContext& context, const EValue& dims, const Tensor& self, uint32_t* mask);
+Error read_reduced_dims(KernelContext& context, const std::optional<IntList>& dims, const Tensor& self, uint32_t* mask);
 /// One dimension.
 Error read_reduced_dim(KernelContext& context, int64_t dim, const Tensor& self, uint32_t* mask);
 
@@ -109,7 +110,7 @@ class ReducePlan {
     alignas(64) unsigned char gathered[kChunk * 8];
     for (int64_t done = 0; done < inner_.count; done += kChunk) {
       const int64_t count = inner_.count - done < kChunk ? inner_.count - done : kChunk;
-      gather_elements(inner_, base, static_cast<size_t>(bytes_), done, count, gathered);
+      gather_elements(inner_, base, bytes_, done, count, gathered);
       feed_dense(reinterpret_cast<const char*>(gathered), count, f);
     }
   }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -17,6 +17,7 @@ using testing::boolean;
 using testing::f32;
 using testing::i32;
 using testing::i64;
+using testing::Kernel;
 using testing::run;
 using testing::run_with;
 using Values = std::vector<double>;
@@ -136,11 +137,11 @@ void expect_reductions(DType dtype, double tolerance) {
   }
 }
 
-TEST(EveryDimensionEveryLayout, F32) { expect_reductions(DType::kF32, 1e-5); }
-TEST(EveryDimensionEveryLayout, F64) { expect_reductions(DType::kF64, 1e-13); }
-TEST(EveryDimensionEveryLayout, F16) { expect_reductions(DType::kF16, 1e-3); }
+TEST(Reduce, EveryDimensionAndLayoutOfF32) { expect_reductions(DType::kF32, 1e-5); }
+TEST(Reduce, EveryDimensionAndLayoutOfF64) { expect_reductions(DType::kF64, 1e-13); }
+TEST(Reduce, EveryDimensionAndLayoutOfF16) { expect_reductions(DType::kF16, 1e-3); }
 
-TEST(EveryDimensionEveryLayout, IndicesOfTheFirstExtreme) {
+TEST(Reduce, IndicesOfTheFirstExtreme) {
   uint32_t seed = 1;
   for (const Case& c : all_cases()) {
     const Dims dims = dims_of(c.mask);
@@ -172,20 +173,20 @@ TEST(EveryDimensionEveryLayout, IndicesOfTheFirstExtreme) {
   }
 }
 
-TEST(NaNIsNotLost, InExtremesAndTheirIndices) {
+TEST(Reduce, ExtremesAndTheirIndicesKeepNaN) {
   for (const int32_t count : {4, 100}) {
-    Values values(static_cast<size_t>(count), 1);
+    Values values(count, 1);
     values[1] = kNaN;
     values[2] = 2;
     values[3] = kNaN;
     const Array x = f32({count}, values);
     const Array out = f32({});
     const Array index = i64({});
-    for (const KernelFunction kernel : {max_unary_out, min_unary_out}) {
+    for (const Kernel kernel : std::initializer_list<Kernel>{max_unary_out, min_unary_out}) {
       ASSERT_EQ(run(kernel, {x, out}), Error::kOk);
       EXPECT_TRUE(std::isnan(out.values()[0]));
     }
-    for (const KernelFunction kernel : {argmax_out, argmin_out}) {
+    for (const Kernel kernel : std::initializer_list<Kernel>{argmax_out, argmin_out}) {
       ASSERT_EQ(run(kernel, {x, nullptr, false, index}), Error::kOk);
       EXPECT_EQ(index.integers()[0], 1);
     }
@@ -195,7 +196,7 @@ TEST(NaNIsNotLost, InExtremesAndTheirIndices) {
   }
 }
 
-TEST(NaNIsNotLost, InColumns) {
+TEST(Reduce, ColumnsKeepNaN) {
   const Array x = f32({3, 4}, {1, kNaN, 3, 4, 5, 6, kNaN, 2, 0, 9, 9, kNaN});
   const Array out = f32({4});
   const Array index = i64({4});
@@ -208,7 +209,7 @@ TEST(NaNIsNotLost, InColumns) {
   for (size_t i = 1; i < 4; ++i) EXPECT_TRUE(std::isnan(out.values()[i]));
 }
 
-TEST(NothingToReduce, HasItsOwnAnswers) {
+TEST(Reduce, NothingToReduceHasItsOwnResults) {
   const Array none = f32({0});
   const Array out = f32({});
   ASSERT_EQ(run(sum_IntList_out, {none, nullptr, false, nullptr, out}), Error::kOk);
@@ -225,7 +226,7 @@ TEST(NothingToReduce, HasItsOwnAnswers) {
   EXPECT_EQ(run(amax_out, {f32({0, 3}), Dims{0}, false, f32({3})}), Error::kInvalidArgument);
 }
 
-TEST(ScalarsReduce, AlongTheDimensionTheyAreSaidToHave) {
+TEST(Reduce, ScalarsReduceAlongTheirNominalDimension) {
   const Array x = f32({}, {3});
   const Array out = f32({});
   const Array index = i64({});
@@ -236,7 +237,7 @@ TEST(ScalarsReduce, AlongTheDimensionTheyAreSaidToHave) {
   EXPECT_EQ(out.values()[0], 3);
 }
 
-TEST(DimensionsOfReductions, AreChecked) {
+TEST(Reduce, DimensionsAreChecked) {
   const Array x = f32({2, 2}, {1, 2, 3, 4});
   const Array out = f32({});
   EXPECT_EQ(run(sum_IntList_out, {x, Dims{0, -2}, false, nullptr, out}), Error::kInvalidArgument);
@@ -246,7 +247,7 @@ TEST(DimensionsOfReductions, AreChecked) {
   EXPECT_EQ(out.values()[0], 10);
 }
 
-TEST(SumsOfIntegers, AreWide) {
+TEST(Reduce, SumsOfIntegersAreWide) {
   const Array out = i64({});
   ASSERT_EQ(run(sum_IntList_out, {Array(DType::kU8, {2}, {255, 255}), nullptr, false, nullptr, out}), Error::kOk);
   EXPECT_EQ(out.integers()[0], 510);
@@ -264,16 +265,16 @@ TEST(SumsOfIntegers, AreWide) {
   EXPECT_EQ(run(sum_IntList_out, {i64({1}, {1}), nullptr, false, 99, out}), Error::kInvalidArgument);
 }
 
-TEST(SumsOfManyFloats, LoseLittle) {
+TEST(Reduce, SumsOfManyFloatsLoseLittle) {
   const int32_t count = 1 << 20;
-  const Array x = f32({count}, Values(static_cast<size_t>(count), 0.1));
+  const Array x = f32({count}, Values(count, 0.1));
   const Array out = f32({});
   ASSERT_EQ(run(sum_IntList_out, {x, nullptr, false, nullptr, out}), Error::kOk);
   const double exact = static_cast<double>(0.1f) * count;
   EXPECT_NEAR(out.values()[0], exact, exact * 3e-7);
 }
 
-TEST(Any, ListsMayBeEmptyAndThenReduceNothing) {
+TEST(Any, EmptyListsReduceNothing) {
   const Array x = i64({2, 2}, {2, 0, 0, 0});
   const Array out = boolean({2, 2});
   ASSERT_EQ(run(any_dims_out, {x, Dims{}, false, out}), Error::kOk);
@@ -286,13 +287,13 @@ TEST(Any, ListsMayBeEmptyAndThenReduceNothing) {
   EXPECT_EQ(rows.values(), (Values{1, 0}));
 }
 
-TEST(Prod, AlongADimension) {
+TEST(Prod, ReducesADimension) {
   const Array out = f32({2});
   ASSERT_EQ(run(prod_int_out, {f32({2, 3}, {1, 2, 3, 4, 5, 6}), 1, false, nullptr, out}), Error::kOk);
   EXPECT_EQ(out.values(), (Values{6, 120}));
 }
 
-TEST(Variance, CorrectionMayTakeEverythingAway) {
+TEST(Variance, CorrectionMayExceedTheCount) {
   const Array x = f32({3}, {1, 2, 4});
   const Array out = f32({});
   const auto var = [&](Arg correction) {
@@ -340,7 +341,7 @@ TEST(Cumsum, AlongEachDimensionAndInPlace) {
   EXPECT_EQ(whole.values(), (Values{1, 2}));
 }
 
-TEST(BoundedOutputs, TakeTheReducedSizes) {
+TEST(Reduce, BoundedOutputsTakeTheReducedSizes) {
   const Array x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const Array out(DType::kF32, {5}, {}, {}, ShapeDynamism::kBounded);
   ASSERT_EQ(run(sum_IntList_out, {x, Dims{1}, false, nullptr, out}), Error::kOk);

@@ -85,37 +85,37 @@ constexpr Loops kClamp = {clamp_chunk<float>, clamp_chunk<double>, clamp_chunk<i
 
 }  // namespace
 
-Error where_self_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& condition = args[0]->tensor();
-  const Tensor& a = args[1]->tensor();
-  const Tensor& b = args[2]->tensor();
+Error where_self_out(KernelContext& context, const arguments::where_self_out& args) {
+  const Tensor& condition = args.condition;
+  const Tensor& a = args.self;
+  const Tensor& b = args.other;
   BERTH_RETURN_IF_ERROR(check_condition(context, condition));
   const DType common = promote_types(a.dtype(), b.dtype());
   const DType compute = compute_dtype(common);
   const Input inputs[] = {{&condition, DType::kBool, DType::kBool, nullptr},
                           {&a, compute, common, nullptr},
                           {&b, compute, common, nullptr}};
-  return run_elementwise(context, {&args[3]->tensor(), compute, common}, inputs, kSelect.at(compute), Scalars());
+  return run_elementwise(context, {&args.out, compute, common}, inputs, kSelect.at(compute), Scalars());
 }
 
-Error masked_fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& mask = args[1]->tensor();
+Error masked_fill_Scalar_out(KernelContext& context, const arguments::masked_fill_Scalar_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& mask = args.mask;
   BERTH_RETURN_IF_ERROR(check_condition(context, mask));
   const DType common = self.dtype();
   if (!is_real(common)) return unsupported_dtype(context);
   const DType compute = compute_dtype(common);
-  const ScalarElement value(*args[2], common, compute);
+  const ScalarElement value(args.value, common, compute);
   const Input inputs[] = {{&mask, DType::kBool, DType::kBool, nullptr},
                           {nullptr, compute, common, value.bytes},
                           {&self, compute, common, nullptr}};
-  return run_elementwise(context, {&args[3]->tensor(), compute, common}, inputs, kSelect.at(compute), Scalars());
+  return run_elementwise(context, {&args.out, compute, common}, inputs, kSelect.at(compute), Scalars());
 }
 
-Error clamp_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error clamp_Tensor_out(KernelContext& context, const arguments::clamp_Tensor_out& args) {
   TensorLimits limits;
-  BERTH_RETURN_IF_ERROR(limits.read(context, args[0]->tensor(), *args[1], *args[2]));
-  return run_elementwise(context, {&args[3]->tensor(), limits.compute(), limits.common()}, limits.inputs(),
+  BERTH_RETURN_IF_ERROR(limits.read(context, args.self, args.min, args.max));
+  return run_elementwise(context, {&args.out, limits.compute(), limits.common()}, limits.inputs(),
                          kClamp.at(limits.compute()), Scalars());
 }
 

@@ -180,11 +180,12 @@ void run_columns(KernelContext& context, const Tensor& self, Tensor& out, const 
   });
 }
 
-Error run_softmax(KernelContext& context, Span<EValue* const> args, bool log) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+template <typename Args>
+Error run_softmax(KernelContext& context, const Args& args, bool log) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   int dim = 0;
-  if (!normalize_dim(args[1]->integer(), self.rank(), &dim)) {
+  if (!normalize_dim(args.dim, self.rank(), &dim)) {
     return context.fail(Error::kInvalidArgument, "softmax's dimension is out of range");
   }
   if (!is_floating(self.dtype()) || !is_floating(out.dtype())) {
@@ -208,7 +209,11 @@ Error run_softmax(KernelContext& context, Span<EValue* const> args, bool log) {
 
 }  // namespace
 
-Error softmax_out(KernelContext& context, Span<EValue* const> args) { return run_softmax(context, args, false); }
-Error log_softmax_out(KernelContext& context, Span<EValue* const> args) { return run_softmax(context, args, true); }
+Error softmax_out(KernelContext& context, const arguments::softmax_out& args) {
+  return run_softmax(context, args, false);
+}
+Error log_softmax_out(KernelContext& context, const arguments::log_softmax_out& args) {
+  return run_softmax(context, args, true);
+}
 
 }  // namespace berth::portable

@@ -109,14 +109,14 @@ int64_t row_offset(const Tensor& tensor, int dim, int64_t row) {
 
 }  // namespace
 
-Error topk_values(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const int64_t k = args[1]->integer();
-  const bool largest = args[3]->truth();
-  Tensor& values = args[5]->tensor();
-  Tensor& indices = args[6]->tensor();
+Error topk_values(KernelContext& context, const arguments::topk_values& args) {
+  const Tensor& self = args.self;
+  const int64_t k = args.k;
+  const bool largest = args.largest;
+  Tensor& values = args.values;
+  Tensor& indices = args.indices;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[2]->integer(), self, &dim));
+  BERTH_RETURN_IF_ERROR(read_dim(context, args.dim, self, &dim));
   const int64_t size = self.rank() == 0 ? 1 : self.size(dim);
   if (k < 0 || k > size) return context.fail(Error::kInvalidArgument, "topk: k is not between 0 and the dimension");
   if (indices.dtype() != DType::kI64) return context.fail(Error::kInvalidArgument, "topk: indices must be i64");

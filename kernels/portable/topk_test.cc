@@ -12,7 +12,7 @@ using namespace berth::testing;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST(TopkFinds, TheBestInOrder) {
+TEST(Topk, FindsTheBestInOrder) {
   std::mt19937 random(11);
   for (const int32_t n : {1, 2, 7, 64, 300}) {
     Values row = numbered({n});
@@ -37,7 +37,7 @@ TEST(TopkFinds, TheBestInOrder) {
   }
 }
 
-TEST(TopkFinds, TheBestAlongAnyDimension) {
+TEST(Topk, FindsTheBestAlongAnyDimension) {
   const Shape shape{3, 5, 4};
   Values values(60);
   for (size_t i = 0; i < 60; ++i) values[i] = static_cast<double>(i * 37 % 61);
@@ -51,7 +51,7 @@ TEST(TopkFinds, TheBestAlongAnyDimension) {
       std::vector<std::pair<double, int64_t>> row;
       for (at[along] = 0; at[along] < shape[along]; ++at[along]) row.emplace_back(-values[flat(shape, at)], at[along]);
       std::sort(row.begin(), row.end());
-      const auto& found = row[static_cast<size_t>(rank)];
+      const auto& found = row[rank];
       return index ? static_cast<double>(found.second) : -found.first;
     };
     for (const Order& order : orders(3)) {
@@ -67,7 +67,7 @@ TEST(TopkFinds, TheBestAlongAnyDimension) {
   }
 }
 
-TEST(TopkHolds, NaNForTheLargest) {
+TEST(Topk, TakesNaNForTheLargest) {
   const Array self = f32({5}, {std::nan(""), 1, kInfinity, -1, -kInfinity});
   const Array values = f32({3});
   const Array indices = i64({3});
@@ -81,7 +81,7 @@ TEST(TopkHolds, NaNForTheLargest) {
   EXPECT_EQ(places.values(), (Values{4, 3, 1, 2, 0}));
 }
 
-TEST(TopkTakes, TheFirstOfEqualElements) {
+TEST(Topk, TakesTheFirstOfEqualElements) {
   const Array values = f32({3});
   const Array indices = i64({3});
   ASSERT_EQ(run(topk_values, {f32({5}, {0, 1, -0.0, 1, 0}), 3, 0, true, true, values, indices}), Error::kOk);
@@ -90,7 +90,7 @@ TEST(TopkTakes, TheFirstOfEqualElements) {
   EXPECT_EQ(indices.values(), (Values{0, 2, 4}));
 }
 
-TEST(TopkOrders, EveryDTypeToItsEnds) {
+TEST(Topk, OrdersEveryDTypeToItsEnds) {
   const Array wide(DType::kU64, {3});
   wide.tensor().data<uint64_t>()[0] = 1;
   wide.tensor().data<uint64_t>()[1] = UINT64_MAX;
@@ -109,7 +109,7 @@ TEST(TopkOrders, EveryDTypeToItsEnds) {
   EXPECT_EQ(indices.values(), (Values{0, 2, 1}));
 }
 
-TEST(TopkRefuses, WhatCannotBe) {
+TEST(Topk, RefusesImpossibleArguments) {
   const Array self = f32({3}, {1, 2, 3});
   for (const int64_t k : {int64_t{-1}, int64_t{4}, INT64_MAX, INT64_MIN}) {
     EXPECT_EQ(run(topk_values, {self, k, 0, true, true, f32({3}), i64({3})}), Error::kInvalidArgument);
@@ -125,7 +125,7 @@ TEST(TopkRefuses, WhatCannotBe) {
   EXPECT_EQ(index.values(), Values{0});
 }
 
-TEST(TopkStaysInside, TensorsThatAFileLaidOverOneAnother) {
+TEST(Topk, StaysInsideOverlappingTensors) {
   const Array self = i64({6}, {5, 1, 900000000000, 4, -7, 3});
   const Array values = i64({3});
   const Array indices = i64({3});

@@ -19,8 +19,8 @@ BERTH_INLINE double square_root(double x) { return __builtin_sqrt(x); }
     BERTH_INLINE T operator()(T x) const { return expression; } \
   }; \
   } \
-  Error kernel(KernelContext& context, Span<EValue* const> args) { \
-    return run_unary_floating(context, args, unary_float_loops<Functor>()); \
+  Error kernel(KernelContext& context, const arguments::kernel& args) { \
+    return run_unary_floating(context, args.self, args.out, unary_float_loops<Functor>()); \
   } \
   namespace {
 

@@ -108,46 +108,47 @@ void never_i64(const Chunk& chunk) {
 
 }  // namespace
 
-Error abs_out(KernelContext& context, Span<EValue* const> args) {
-  if (is_complex(args[0]->tensor().dtype())) return complex_abs(context, args);
-  return run_unary_number(context, args, unary_loops<Abs>());
+Error abs_out(KernelContext& context, const arguments::abs_out& args) {
+  if (is_complex(args.self.dtype())) return complex_abs(context, args.self, args.out);
+  return run_unary_number(context, args.self, args.out, unary_loops<Abs>());
 }
-Error ceil_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_number(context, args, unary_loops<Ceil>());
+Error ceil_out(KernelContext& context, const arguments::ceil_out& args) {
+  return run_unary_number(context, args.self, args.out, unary_loops<Ceil>());
 }
-Error floor_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_number(context, args, unary_loops<Floor>());
+Error floor_out(KernelContext& context, const arguments::floor_out& args) {
+  return run_unary_number(context, args.self, args.out, unary_loops<Floor>());
 }
-Error neg_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_number(context, args, unary_loops<Neg>());
+Error neg_out(KernelContext& context, const arguments::neg_out& args) {
+  return run_unary_number(context, args.self, args.out, unary_loops<Neg>());
 }
-Error relu_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_number(context, args, unary_loops<Relu>());
+Error relu_out(KernelContext& context, const arguments::relu_out& args) {
+  return run_unary_number(context, args.self, args.out, unary_loops<Relu>());
 }
-Error round_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_number(context, args, unary_loops<Round>());
+Error round_out(KernelContext& context, const arguments::round_out& args) {
+  return run_unary_number(context, args.self, args.out, unary_loops<Round>());
 }
-Error sign_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary(context, args, unary_loops<Sign>());
+Error sign_out(KernelContext& context, const arguments::sign_out& args) {
+  return run_unary(context, args.self, args.out, unary_loops<Sign>());
 }
-Error trunc_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_number(context, args, unary_loops<Trunc>());
+Error trunc_out(KernelContext& context, const arguments::trunc_out& args) {
+  return run_unary_number(context, args.self, args.out, unary_loops<Trunc>());
 }
 
-Error bitwise_not_out(KernelContext& context, Span<EValue* const> args) {
-  const DType dtype = args[0]->tensor().dtype();
+Error bitwise_not_out(KernelContext& context, const arguments::bitwise_not_out& args) {
+  const DType dtype = args.self.dtype();
   if (!is_integer(dtype) && dtype != DType::kBool) return unsupported_dtype(context);
-  return run_unary(context, args, {nullptr, nullptr, dtype == DType::kBool ? not_bool : bitwise_not_i64});
+  return run_unary(context, args.self, args.out,
+                   {nullptr, nullptr, dtype == DType::kBool ? not_bool : bitwise_not_i64});
 }
 
-Error isinf_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_predicate(context, args, {is_inf_f32, is_inf_f64, never_i64});
+Error isinf_out(KernelContext& context, const arguments::isinf_out& args) {
+  return run_unary_predicate(context, args.self, args.out, {is_inf_f32, is_inf_f64, never_i64});
 }
-Error isnan_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_predicate(context, args, {is_nan_f32, is_nan_f64, never_i64});
+Error isnan_out(KernelContext& context, const arguments::isnan_out& args) {
+  return run_unary_predicate(context, args.self, args.out, {is_nan_f32, is_nan_f64, never_i64});
 }
-Error logical_not_out(KernelContext& context, Span<EValue* const> args) {
-  return run_unary_predicate(context, args, {is_zero_f32, is_zero_f64, is_zero_i64});
+Error logical_not_out(KernelContext& context, const arguments::logical_not_out& args) {
+  return run_unary_predicate(context, args.self, args.out, {is_zero_f32, is_zero_f64, is_zero_i64});
 }
 
 }  // namespace berth::portable

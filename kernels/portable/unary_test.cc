@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
@@ -14,6 +14,7 @@ using testing::boolean;
 using testing::f32;
 using testing::i32;
 using testing::i64;
+using testing::Kernel;
 using testing::run;
 using testing::run_with;
 using Values = std::vector<double>;
@@ -21,7 +22,7 @@ using Values = std::vector<double>;
 const double kNaN = std::nan("");
 const double kInfinity = HUGE_VAL;
 
-Values call(KernelFunction kernel, const Values& in, DType dtype = DType::kF32) {
+Values call(Kernel kernel, const Values& in, DType dtype = DType::kF32) {
   const Array x(dtype, {static_cast<int32_t>(in.size())}, in);
   const Array y(dtype, {static_cast<int32_t>(in.size())});
   EXPECT_EQ(run(kernel, {x, y}), Error::kOk);
@@ -29,14 +30,14 @@ Values call(KernelFunction kernel, const Values& in, DType dtype = DType::kF32) 
   return y.values();
 }
 
-TEST(NaNIsNotLost, ReluKeepsItAndMinusZero) {
+TEST(Unary, ReluKeepsNaNAndMinusZero) {
   const Values y = call(relu_out, {kNaN, -0.0, -kInfinity, -1, 2});
   EXPECT_TRUE(std::isnan(y[0]));
   EXPECT_TRUE(std::signbit(y[1]));
   EXPECT_EQ(Values(y.begin() + 2, y.end()), (Values{0, 0, 2}));
 }
 
-TEST(NaNIsNotLost, HardtanhAndClamp) {
+TEST(Unary, HardtanhAndClampKeepNaN) {
   const Array x = f32({3}, {kNaN, -3, kInfinity});
   const Array y = f32({3});
   ASSERT_EQ(run(hardtanh_out, {x, -1, 1, y}), Error::kOk);
@@ -47,9 +48,9 @@ TEST(NaNIsNotLost, HardtanhAndClamp) {
   for (const double value : y.values()) EXPECT_TRUE(std::isnan(value));
 }
 
-TEST(NaNIsNotLost, SignOfItIsZero) { EXPECT_EQ(call(sign_out, {kNaN, -3, 0, 5}), (Values{0, -1, 0, 1})); }
+TEST(Unary, SignOfNaNIsZero) { EXPECT_EQ(call(sign_out, {kNaN, -3, 0, 5}), (Values{0, -1, 0, 1})); }
 
-TEST(ClampFollowsPyTorch, UpperLimitWinsAndTypesPromote) {
+TEST(Unary, ClampsUpperLimitWinsAndTypesPromote) {
   const Array x = f32({3}, {0, 1, 5});
   const Array y = f32({3});
   ASSERT_EQ(run(clamp_out, {x, 3, 2, y}), Error::kOk);
@@ -66,7 +67,7 @@ TEST(ClampFollowsPyTorch, UpperLimitWinsAndTypesPromote) {
   EXPECT_EQ(run(clamp_out, {bytes, nullptr, nullptr, out}), Error::kInvalidArgument);
 }
 
-TEST(RoundingIsHalfToEven, Floats) {
+TEST(Unary, FloatsRoundHalfToEven) {
   EXPECT_EQ(call(round_out, {0.5, 1.5, 2.5, -0.5, -2.5, 8388609}), (Values{0, 2, 2, 0, -2, 8388609}));
   EXPECT_EQ(call(round_out, {0.5, 1.5, 2.5}, DType::kF64), (Values{0, 2, 2}));
   EXPECT_EQ(call(floor_out, {-0.5, 1.5}), (Values{-1, 1}));
@@ -75,7 +76,7 @@ TEST(RoundingIsHalfToEven, Floats) {
   EXPECT_EQ(call(ceil_out, {-7, 7}, DType::kI32), (Values{-7, 7}));
 }
 
-TEST(IntegersWrapAround, SmallestHasNoNegative) {
+TEST(Unary, TheSmallestIntegerWrapsAround) {
   EXPECT_EQ(call(neg_out, {-128, 5}, DType::kI8), (Values{-128, -5}));
   EXPECT_EQ(call(abs_out, {-128, -5}, DType::kI8), (Values{-128, 5}));
   EXPECT_EQ(call(neg_out, {1, 0}, DType::kU8), (Values{255, 0}));
@@ -86,10 +87,10 @@ TEST(IntegersWrapAround, SmallestHasNoNegative) {
   EXPECT_EQ(y.integers()[0], INT64_MIN);
 }
 
-TEST(BoolIsNotANumber, RefusedOrLogical) {
+TEST(Unary, BoolIsRefusedOrLogical) {
   const Array x = boolean({2}, {1, 0});
   const Array y = boolean({2});
-  for (const KernelFunction kernel : {neg_out, abs_out, relu_out, ceil_out}) {
+  for (const Kernel kernel : std::initializer_list<Kernel>{neg_out, abs_out, relu_out, ceil_out}) {
     EXPECT_EQ(run(kernel, {x, y}), Error::kInvalidArgument);
   }
   EXPECT_FALSE(run_with(neg_out, {x, y}, 1).message.empty());
@@ -99,7 +100,7 @@ TEST(BoolIsNotANumber, RefusedOrLogical) {
   EXPECT_EQ(y.values(), (Values{1, 0}));
 }
 
-TEST(BoolIsNotANumber, AnyByteButZeroIsTrue) {
+TEST(Unary, AnyNonzeroByteIsTrue) {
   const Array x = boolean({2});
   x.tensor().data<uint8_t>()[0] = 2;
   x.tensor().data<uint8_t>()[1] = 0;
@@ -108,7 +109,7 @@ TEST(BoolIsNotANumber, AnyByteButZeroIsTrue) {
   EXPECT_EQ(y.values(), (Values{0, 1}));
 }
 
-TEST(PredicatesSeeSpecialValues, FloatsAndIntegers) {
+TEST(Unary, PredicatesOfSpecialFloatsAndIntegers) {
   const Array x = f32({4}, {kNaN, -kInfinity, 0, 3});
   const Array y = boolean({4});
   ASSERT_EQ(run(isnan_out, {x, y}), Error::kOk);
@@ -121,7 +122,7 @@ TEST(PredicatesSeeSpecialValues, FloatsAndIntegers) {
   EXPECT_EQ(y.values(), (Values{0, 0, 0, 0}));
 }
 
-TEST(FloatingResultsOfIntegers, AreF32) {
+TEST(Unary, FloatingResultsOfIntegersAreF32) {
   const Array x = i64({3}, {2, 0, 4});
   const Array y = f32({3});
   ASSERT_EQ(run(reciprocal_out, {x, y}), Error::kOk);
@@ -133,9 +134,9 @@ TEST(FloatingResultsOfIntegers, AreF32) {
 }
 
 // Each kernel against the C library in double, for all floating types, with that type's resolution.
-TEST(FloatingKernels, AreTheFunctionsOfTheirNames) {
+TEST(Unary, FloatingKernelsAreTheFunctionsOfTheirNames) {
   struct Row {
-    KernelFunction kernel;
+    Kernel kernel;
     double (*exact)(double);
     double low, high;
   };
@@ -185,7 +186,7 @@ TEST(FloatingKernels, AreTheFunctionsOfTheirNames) {
   }
 }
 
-TEST(Activations, AreTheirFormulas) {
+TEST(Unary, ActivationsAreTheirFormulas) {
   const Values in = {-8, -2, -1, -0.5, -0.0, 0, 0.3, 1, 2, 8};
   const Array x = f32({10}, in);
   const Array y = f32({10});
@@ -204,7 +205,7 @@ TEST(Activations, AreTheirFormulas) {
   EXPECT_EQ(run(elu_out, {i64({1}, {1}), 1, 1, 1, i64({1})}), Error::kInvalidArgument);
 }
 
-TEST(Activations, LogitLimitsItsInput) {
+TEST(Unary, LogitClampsItsInput) {
   const Array x = f32({5}, {-1, 0, 1, 0.5, kNaN});
   const Array y = f32({5});
   ASSERT_EQ(run(logit_out, {x, nullptr, y}), Error::kOk);
@@ -217,7 +218,7 @@ TEST(Activations, LogitLimitsItsInput) {
   EXPECT_TRUE(std::isnan(y.values()[4]));
 }
 
-TEST(SizesAreFollowed, OutputsResizeWithinTheirCapacity) {
+TEST(Unary, OutputsResizeWithinTheirCapacity) {
   const Array x = f32({2, 2}, {-1, 2, -3, 4});
   const Array bounded(DType::kF32, {3, 4}, {}, {}, ShapeDynamism::kBounded);
   ASSERT_EQ(run(relu_out, {x, bounded}), Error::kOk);
@@ -227,7 +228,7 @@ TEST(SizesAreFollowed, OutputsResizeWithinTheirCapacity) {
   EXPECT_EQ(run(relu_out, {x, f32({4})}), Error::kInvalidArgument);
 }
 
-TEST(SizesAreFollowed, NothingAndOneElement) {
+TEST(Unary, EmptyAndSingleElements) {
   const Array none = f32({0, 3});
   EXPECT_EQ(run(relu_out, {none, f32({0, 3})}), Error::kOk);
   const Array one = f32({}, {-2});
@@ -236,7 +237,7 @@ TEST(SizesAreFollowed, NothingAndOneElement) {
   EXPECT_EQ(out.values(), (Values{0}));
 }
 
-TEST(SizesAreFollowed, OtherDimensionOrders) {
+TEST(Unary, OtherDimensionOrders) {
   const Values in = {-1, 2, -3, 4, -5, 6, -7, 8, -9, 10, -11, 12};
   const Array nchw = f32({1, 3, 2, 2}, in);
   const Array nhwc(DType::kF32, {1, 3, 2, 2}, {}, {0, 2, 3, 1});
@@ -247,10 +248,10 @@ TEST(SizesAreFollowed, OtherDimensionOrders) {
   EXPECT_EQ(back.values(), in);
 }
 
-TEST(InPlaceIsRight, LargeTensorsOnThreads) {
+TEST(Unary, LargeTensorsInPlaceOnThreads) {
   const int32_t count = 300001;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kI16}) {
-    Values in(static_cast<size_t>(count));
+    Values in(count);
     for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i % 201) - 100;
     const Array x(dtype, {count}, in);
     const Array same = x;

@@ -36,11 +36,11 @@ class Triangle {
   int64_t first_ = 0, end_ = 0;
 };
 
-double scale_of(const WindowAxis& axis, const EValue& given, bool align_corners) {
+double scale_of(const WindowAxis& axis, std::optional<double> given, bool align_corners) {
   const double in = static_cast<double>(axis.in);
   const double out = static_cast<double>(axis.out);
   if (align_corners) return axis.out > 1 ? (in - 1) / (out - 1) : 0;
-  const double factor = given.is_none() ? 0 : given.scalar_to<double>();
+  const double factor = given.value_or(0);
   return factor > 0 ? 1 / factor : in / out;
 }
 
@@ -66,7 +66,7 @@ void resize_plane(const Pooling& p, const double (&scale)[2], int64_t plane) {
   }
 }
 
-Error read_output_size(KernelContext& context, const EValue& list, Pooling* p) {
+Error read_output_size(KernelContext& context, IntList list, Pooling* p) {
   Integers sizes;
   BERTH_RETURN_IF_ERROR(read_integers(context, list, &sizes));
   for (int i = 0; i < 2; ++i) {
@@ -88,14 +88,15 @@ bool is_sane(const WindowAxis& axis, double scale) {
 
 }  // namespace
 
-Error upsample_bilinear2d_aa_out(KernelContext& context, Span<EValue* const> args) {
+Error upsample_bilinear2d_aa_out(KernelContext& context, const arguments::upsample_bilinear2d_aa_out& args) {
   Pooling p;
-  Tensor& out = args[5]->tensor();
-  BERTH_RETURN_IF_ERROR(read_planes(context, args[0]->tensor(), out, &p));
-  BERTH_RETURN_IF_ERROR(read_output_size(context, *args[1], &p));
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(read_planes(context, args.self, out, &p));
+  BERTH_RETURN_IF_ERROR(read_output_size(context, args.output_size, &p));
   BERTH_RETURN_IF_ERROR(prepare_out(context, *p.input, out, pooling_sizes(p)));
-  const bool align_corners = args[2]->truth();
-  const double scale[2] = {scale_of(p.axis[0], *args[3], align_corners), scale_of(p.axis[1], *args[4], align_corners)};
+  const bool align_corners = args.align_corners;
+  const double scale[2] = {scale_of(p.axis[0], args.scales_h, align_corners),
+                           scale_of(p.axis[1], args.scales_w, align_corners)};
   if (!is_sane(p.axis[0], scale[0]) || !is_sane(p.axis[1], scale[1])) {
     return context.fail(Error::kInvalidArgument, "an upsampling's scale does not go with its sizes");
   }

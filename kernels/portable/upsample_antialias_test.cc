@@ -20,7 +20,7 @@ Array resized(int32_t height, int32_t width, bool align_corners, const Arg& scal
   return out;
 }
 
-TEST(AntialiasedResizeIsPyTorchs, SmallerAndLarger) {
+TEST(UpsampleAntialias, MatchesPyTorchSmallerAndLarger) {
   expect_near(resized(2, 3, false, nullptr), {1.235795, 0.2794117, -0.1716721, 0.2662337, 0.009023948, -0.1623375});
   expect_near(resized(7, 9, false, nullptr),
               {4.625,       1.625,      -0.2638889, -1.027778,  -2,        2.083333,  0.1249985,  -0.7083326, 2.625,
@@ -33,7 +33,7 @@ TEST(AntialiasedResizeIsPyTorchs, SmallerAndLarger) {
   expect_near(resized(2, 3, false, 0.5), {1.487245, 0.25, 0.1897321, 0.7053571, -0.2695312, 0.3261719});
 }
 
-TEST(AntialiasedResizeIsPyTorchs, WithAlignedCorners) {
+TEST(UpsampleAntialias, MatchesPyTorchWithAlignedCorners) {
   expect_near(resized(2, 3, true, nullptr), {0.5104166, 0.3143006, -0.4984568, -0.3854167, 0.4521607, -1.268519});
   expect_near(
       resized(3, 10, true, nullptr),
@@ -42,7 +42,7 @@ TEST(AntialiasedResizeIsPyTorchs, WithAlignedCorners) {
        0.9375,   -0.078125, -1.244792, -1.848958,  -0.875,     0.8333336, 3.166667, 1,          -1.677083, -1.385417});
 }
 
-TEST(AntialiasedResize, FollowsTheLayout) {
+TEST(UpsampleAntialias, FollowsTheLayout) {
   for (const Order& order : orders(4)) {
     const Array image(DType::kF64, {1, 1, 5, 7}, kImage, order);
     const Array out(DType::kF64, {1, 1, 2, 3}, {}, order);
@@ -52,7 +52,7 @@ TEST(AntialiasedResize, FollowsTheLayout) {
   }
 }
 
-TEST(AntialiasedResizeRefuses, WhatDoesNotFit) {
+TEST(UpsampleAntialias, RefusesWhatDoesNotFit) {
   const Array image = f32({1, 1, 5, 7});
   const Array out = f32({1, 1, 2, 3});
   const auto resize = [&](const Arg& size, const Arg& scale) {

@@ -2,24 +2,24 @@
 
 namespace berth::portable {
 
-Error read_upsampling(KernelContext& context, const Tensor& input, const EValue& output_size,
-                      const EValue& scale_factors, Tensor& out, Upsampling* u) {
+Error read_upsampling(KernelContext& context, const Tensor& input, const std::optional<IntList>& output_size,
+                      const std::optional<Span<const double>>& scale_factors, Tensor& out, Upsampling* u) {
   BERTH_RETURN_IF_ERROR(read_planes(context, input, out, u));
   if (input.dtype() != out.dtype()) {
     return context.fail(Error::kInvalidArgument, "an upsampling's input and output must have one dtype");
   }
-  if (output_size.is_none() == scale_factors.is_none()) {
+  if (output_size.has_value() == scale_factors.has_value()) {
     return context.fail(Error::kInvalidArgument, "an upsampling needs output_size or scale_factors, and not both");
   }
   Integers sizes;
   BERTH_RETURN_IF_ERROR(read_integers(context, output_size, &sizes));
-  if ((output_size.is_none() ? scale_factors.doubles().size() : static_cast<size_t>(sizes.count)) != 2) {
+  if ((scale_factors.has_value() ? scale_factors->size() : static_cast<size_t>(sizes.count)) != 2) {
     return context.fail(Error::kInvalidArgument, "an upsampling's list needs two entries");
   }
   for (int i = 0; i < 2; ++i) {
     double size = 0;
-    if (output_size.is_none()) {
-      u->factor[i] = scale_factors.doubles()[static_cast<size_t>(i)];
+    if (scale_factors.has_value()) {
+      u->factor[i] = (*scale_factors)[i];
       size = static_cast<double>(u->axis[i].in) * u->factor[i];
     } else {
       size = static_cast<double>(sizes[i]);

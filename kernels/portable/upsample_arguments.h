@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/portable/pool_arguments.h"
+#include "runtime/arguments.h"
 
 namespace berth::portable {
 
@@ -13,7 +14,7 @@ struct Upsampling : Pooling {
 
 /// Reads `output_size` (int[]?) or `scale_factors` (float[]?); exactly one must be there. Does not look at the sizes of
 /// `out`.
-Error read_upsampling(KernelContext& context, const Tensor& input, const EValue& output_size,
-                      const EValue& scale_factors, Tensor& out, Upsampling* upsampling);
+Error read_upsampling(KernelContext& context, const Tensor& input, const std::optional<IntList>& output_size,
+                      const std::optional<Span<const double>>& scale_factors, Tensor& out, Upsampling* upsampling);
 
 }  // namespace berth::portable

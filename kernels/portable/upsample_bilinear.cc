@@ -53,7 +53,7 @@ Error blend(KernelContext& context, const Upsampling& u, bool align_corners) {
   const Places<S> rows(u.axis[0], u.factor[0], align_corners);
   const Places<S> places(u.axis[1], u.factor[1], align_corners);
   const int64_t width = u.axis[1].out;
-  auto* columns = static_cast<Between<S>*>(context.allocate_temp(static_cast<size_t>(width) * sizeof(Between<S>)));
+  auto* columns = static_cast<Between<S>*>(context.allocate_temp(width * sizeof(Between<S>)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
   for (int64_t x = 0; x < width; ++x) columns[x] = places(x);
   context.parallel_for(u.planes(), grain_of(4 * u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
@@ -64,24 +64,24 @@ Error blend(KernelContext& context, const Upsampling& u, bool align_corners) {
 
 }  // namespace
 
-Error upsample_bilinear2d_vec_out(KernelContext& context, Span<EValue* const> args) {
+Error upsample_bilinear2d_vec_out(KernelContext& context, const arguments::upsample_bilinear2d_vec_out& args) {
   Upsampling u;
-  Tensor& out = args[4]->tensor();
-  BERTH_RETURN_IF_ERROR(read_upsampling(context, args[0]->tensor(), *args[1], *args[3], out, &u));
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(read_upsampling(context, args.input, args.output_size, args.scale_factors, out, &u));
   BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(u).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
   if (out.numel() == 0) return Error::kOk;
-  const bool align_corners = args[2]->truth();
+  const bool align_corners = args.align_corners;
   return dispatch_floating(context, out.dtype(),
                            [&](auto tag) { return blend<typename decltype(tag)::type>(context, u, align_corners); });
 }
 
-size_t upsample_bilinear2d_temp_bytes(Span<EValue* const> args, int) {
-  const Tensor& out = args[4]->tensor();
+size_t upsample_bilinear2d_temp_bytes(const arguments::upsample_bilinear2d_vec_out& args, int) {
+  const Tensor& out = args.out;
   if (out.rank() < 1) return 0;
   const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
   const int64_t width = is_static ? out.size(out.rank() - 1) : out.capacity();
-  return static_cast<size_t>(width) * sizeof(Between<double>) + kTempPadding;
+  return width * sizeof(Between<double>) + kTempPadding;
 }
 
 }  // namespace berth::portable

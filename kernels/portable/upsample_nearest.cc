@@ -38,7 +38,7 @@ void fill_plane(const Upsampling& u, const int32_t* columns, int64_t plane) {
     const int64_t source = nearest_element(u.axis[0], u.factor[0], y);
     const T* from = input + source * u.row_stride(*u.input);
     if (source == last && dense) {
-      std::memcpy(row, row - u.row_stride(*u.out), static_cast<size_t>(u.axis[1].out) * sizeof(T));
+      std::memcpy(row, row - u.row_stride(*u.out), u.axis[1].out * sizeof(T));
     } else if (dense && u.axis[1].out == 2 * u.axis[1].in) {
       double_row(from, u.axis[1].in, row);
     } else {
@@ -50,14 +50,14 @@ void fill_plane(const Upsampling& u, const int32_t* columns, int64_t plane) {
 
 }  // namespace
 
-Error upsample_nearest2d_vec_out(KernelContext& context, Span<EValue* const> args) {
+Error upsample_nearest2d_vec_out(KernelContext& context, const arguments::upsample_nearest2d_vec_out& args) {
   Upsampling u;
-  Tensor& out = args[3]->tensor();
-  BERTH_RETURN_IF_ERROR(read_upsampling(context, args[0]->tensor(), *args[1], *args[2], out, &u));
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(read_upsampling(context, args.input, args.output_size, args.scale_factors, out, &u));
   BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(u).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
   if (out.numel() == 0) return Error::kOk;
-  const size_t table = static_cast<size_t>(u.axis[1].out) * sizeof(int32_t);
+  const size_t table = u.axis[1].out * sizeof(int32_t);
   int32_t* columns = static_cast<int32_t*>(context.allocate_temp(table));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
   for (int64_t x = 0; x < u.axis[1].out; ++x) {
@@ -73,12 +73,12 @@ Error upsample_nearest2d_vec_out(KernelContext& context, Span<EValue* const> arg
   });
 }
 
-size_t upsample_nearest2d_temp_bytes(Span<EValue* const> args, int) {
-  const Tensor& out = args[3]->tensor();
+size_t upsample_nearest2d_temp_bytes(const arguments::upsample_nearest2d_vec_out& args, int) {
+  const Tensor& out = args.out;
   if (out.rank() < 1) return 0;
   const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
   const int64_t width = is_static ? out.size(out.rank() - 1) : out.capacity();
-  return static_cast<size_t>(width) * sizeof(int32_t) + kTempPadding;
+  return width * sizeof(int32_t) + kTempPadding;
 }
 
 }  // namespace berth::portable

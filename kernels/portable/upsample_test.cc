@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/testing.h"
 
 namespace berth::portable {
 namespace {

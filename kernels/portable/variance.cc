@@ -49,7 +49,7 @@ void run_block(const ReducePlan& plan, bool f64, double divisor, Tensor& out, in
   for (int64_t i = 0; i < count; ++i) moments.mean[i] /= static_cast<double>(plan.elements());
   plan.feed(first, count, [&](const void* x, int64_t n) { feed_squares(f64, plan.by_columns(), x, n, &moments); });
   for (int64_t i = 0; i < count; ++i) moments.squares[i] /= divisor;
-  char* place = out.data<char>() + static_cast<size_t>(first) * element_size(out.dtype());
+  char* place = out.data<char>() + first * element_size(out.dtype());
   convert_elements(DType::kF64, moments.squares, out.dtype(), place, count);
 }
 
@@ -73,25 +73,25 @@ double read_correction(const EValue& correction) { return correction.is_none() ?
 
 }  // namespace
 
-Error var_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[3]->truth()};
-  if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;
-  return run_var(context, self, dims, args[2]->truth() ? 1 : 0, args[4]->tensor());
+Error var_out(KernelContext& context, const arguments::var_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (const Error error = read_reduced_dims(context, args.dim, self, &dims.mask); error != Error::kOk) return error;
+  return run_var(context, self, dims, args.unbiased ? 1 : 0, args.out);
 }
 
-Error var_correction_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[3]->truth()};
-  if (const Error error = read_reduced_dims(context, *args[1], self, &dims.mask); error != Error::kOk) return error;
-  return run_var(context, self, dims, read_correction(*args[2]), args[4]->tensor());
+Error var_correction_out(KernelContext& context, const arguments::var_correction_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (const Error error = read_reduced_dims(context, args.dim, self, &dims.mask); error != Error::kOk) return error;
+  return run_var(context, self, dims, read_correction(args.correction), args.out);
 }
 
-Error var_mean_correction_out(KernelContext& context, Span<EValue* const> args) {
-  if (const Error error = var_correction_out(context, args); error != Error::kOk) return error;
-  EValue none;
-  EValue* const mean[] = {args[0], args[1], args[3], &none, args[5]};
-  return mean_out(context, mean);
+Error var_mean_correction_out(KernelContext& context, const arguments::var_mean_correction_out& args) {
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(read_reduced_dims(context, args.dim, args.self, &dims.mask));
+  BERTH_RETURN_IF_ERROR(run_var(context, args.self, dims, read_correction(args.correction), args.out0));
+  return reduce_mean(context, args.self, dims, std::nullopt, args.out1);
 }
 
 }  // namespace berth::portable

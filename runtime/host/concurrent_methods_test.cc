@@ -4,9 +4,9 @@
 
 #include <thread>
 
-#include "runtime/device_programs.h"
+#include "runtime/device_programs_testing.h"
 #include "runtime/host/host_method.h"
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -54,7 +54,7 @@ void load_and_run(const Program& program, float first, int* wrong) {
 }
 
 // Holds row 61.
-TEST(MethodsOfOneProgram, RunOnThreadsOfTheirOwn) {
+TEST(ConcurrentMethods, OfOneProgramRunOnTheirOwnThreads) {
   OnDevices on(testing::delegated_add());
   QuietAdd add;
   Backend* const backends[] = {&add};

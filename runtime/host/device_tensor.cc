@@ -7,7 +7,7 @@
 namespace berth {
 namespace {
 
-// Bytes of the sizes, or nothing when they make no tensor.
+// The bytes of a tensor of these sizes; InvalidArgument when they are invalid.
 Result<size_t> bytes_of(DType dtype, Span<const int32_t> sizes, Span<const uint8_t> dim_order) {
   if (!is_valid_dtype(static_cast<int>(dtype)) || sizes.size() > static_cast<size_t>(kMaxRank) ||
       dim_order.size() != sizes.size()) {
@@ -25,10 +25,10 @@ Result<size_t> bytes_of(DType dtype, Span<const int32_t> sizes, Span<const uint8
     }
     bytes *= size;
   }
-  return static_cast<size_t>(bytes);
+  return bytes;
 }
 
-// From anywhere to anywhere.
+// Copies between any two devices, including the host.
 Error copy(const Tensor& source, const Tensor& target, const DeviceAllocatorRegistry& registry) {
   const size_t bytes = source.nbytes();
   if (bytes == 0) return Error::kOk;

@@ -1,4 +1,4 @@
-// OwnedTensor: a tensor with its memory, on the host or on a device, and the ways between them.
+// OwnedTensor: a tensor with its memory, on the host or on a device, and copies between them.
 //
 //     std::vector<float> x = …;
 //     Result<OwnedTensor> there = tensor_from(x.data(), DType::kF32, sizes, Device(DeviceType::kCuda, 0));
@@ -6,7 +6,7 @@
 //     …
 //     Result<OwnedTensor> here = clone_to_host(method.get_output(0).tensor());
 //
-// All copies are complete when these functions return. What the source's own stream has under way must be done before
+// All copies are complete when these functions return. Work on the source's stream must have finished before
 // (Method::execute() waits for it).
 #pragma once
 
@@ -22,19 +22,19 @@
 
 namespace berth {
 
-/// Move-only; its memory goes back with it. The allocator of its device must outlive it.
+/// Move-only; frees its memory on destruction. The allocator of its device must outlive it.
 class OwnedTensor {
  public:
-  /// Uninitialised on a device, zero on the host. `dim_order` empty: row-major. A bounded tensor may shrink, and grow
-  /// up to these sizes again.
+  /// Uninitialised on a device, zero on the host. Row-major if `dim_order` is empty. A bounded tensor may shrink, and
+  /// grow again up to these sizes.
   ///
-  /// InvalidArgument for sizes or an order that make no tensor; NotFound for a device without an allocator;
+  /// InvalidArgument for invalid sizes or an invalid dimension order; NotFound for a device without an allocator;
   /// MemoryAllocationFailed; the allocator's errors.
   static Result<OwnedTensor> make(DType dtype, Span<const int32_t> sizes, Device device = Device(),
                                   Span<const uint8_t> dim_order = {}, ShapeDynamism dynamism = ShapeDynamism::kStatic,
                                   const DeviceAllocatorRegistry& registry = DeviceAllocatorRegistry::instance());
 
-  /// Stays where it is when the OwnedTensor moves.
+  /// Keeps its address when the OwnedTensor is moved.
   Tensor& tensor() { return state_->tensor; }
   const Tensor& tensor() const { return state_->tensor; }
   EValue value() { return EValue(&state_->tensor); }
@@ -54,10 +54,10 @@ class OwnedTensor {
   std::unique_ptr<State> state_;
 };
 
-/// A copy of `source`, from the host or from a device, on `device`: element type, sizes, dimension order and dynamism
-/// are the source's. Between devices of one type it goes directly, else over the host.
+/// Copies `source`, from the host or from a device, to `device`. Element type, sizes, dimension order and dynamism are
+/// the source's. Copies between devices of one type are direct, others go through the host.
 ///
-/// InvalidArgument when `device` is the host, or the source has elements and no memory; errors as OwnedTensor::make,
+/// InvalidArgument when `device` is the host, or the source has elements but no memory; errors as OwnedTensor::make,
 /// and those of the copies.
 Result<OwnedTensor> clone_to_device(const Tensor& source, Device device,
                                     const DeviceAllocatorRegistry& registry = DeviceAllocatorRegistry::instance());
@@ -66,8 +66,8 @@ Result<OwnedTensor> clone_to_device(const Tensor& source, Device device,
 Result<OwnedTensor> clone_to_host(const Tensor& source,
                                   const DeviceAllocatorRegistry& registry = DeviceAllocatorRegistry::instance());
 
-/// `data` has the elements of a row-major tensor of these sizes, on the host; the tensor is on `device`, which may be
-/// the host. InvalidArgument for null data; errors as OwnedTensor::make, and those of the copy.
+/// Copies `data`, the elements of a row-major tensor of these sizes on the host, to a new tensor on `device`, which may
+/// be the host. InvalidArgument for null data; errors as OwnedTensor::make, and those of the copy.
 Result<OwnedTensor> tensor_from(const void* data, DType dtype, Span<const int32_t> sizes, Device device,
                                 const DeviceAllocatorRegistry& registry = DeviceAllocatorRegistry::instance());
 

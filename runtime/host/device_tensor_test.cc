@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "runtime/recording_allocator.h"
+#include "runtime/recording_allocator_testing.h"
 
 namespace berth {
 namespace {
@@ -16,7 +16,7 @@ constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
 constexpr Device kCuda1 = Device(DeviceType::kCuda, 1);
 constexpr Device kSim0 = Device(DeviceType::kSim, 0);
 
-class DeviceTensors : public ::testing::Test {
+class DeviceTensorTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(registry_.register_allocator(&cuda_), Error::kOk);
@@ -50,7 +50,7 @@ class DeviceTensors : public ::testing::Test {
 };
 
 // Holds row 79.
-TEST_F(DeviceTensors, ACloneOnADeviceIsNewMemoryThere) {
+TEST_F(DeviceTensorTest, ACloneOnADeviceIsNewMemoryThere) {
   const OwnedTensor source = host(DType::kF32, {2, 3});
   const auto there = clone_to_device(source.tensor(), kCuda0, registry_);
   ASSERT_TRUE(there.ok());
@@ -64,7 +64,7 @@ TEST_F(DeviceTensors, ACloneOnADeviceIsNewMemoryThere) {
 }
 
 // Holds row 79.
-TEST_F(DeviceTensors, NumbersGoToADeviceDirectly) {
+TEST_F(DeviceTensorTest, NumbersGoDirectlyToADevice) {
   const std::vector<float> numbers = {1, 2, 3, 4, 5, 6};
   const int32_t sizes[] = {2, 3};
   const auto there = tensor_from(numbers.data(), DType::kF32, sizes, kCuda1, registry_);
@@ -79,7 +79,7 @@ TEST_F(DeviceTensors, NumbersGoToADeviceDirectly) {
 }
 
 // Holds row 80, row 82.
-TEST_F(DeviceTensors, RoundTripsAreBitEqualForEveryElementTypeAndShape) {
+TEST_F(DeviceTensorTest, RoundTripsAreBitEqualForEveryElementTypeAndShape) {
   const std::vector<std::vector<int32_t>> shapes = {{}, {1}, {2, 3}, {2, 3, 4}, {10000}, {0, 3}};
   for (int number = 0; number <= 29; ++number) {
     for (const std::vector<int32_t>& sizes : shapes) {
@@ -103,7 +103,7 @@ TEST_F(DeviceTensors, RoundTripsAreBitEqualForEveryElementTypeAndShape) {
 }
 
 // Holds row 81.
-TEST_F(DeviceTensors, WhetherSizesMayChangeIsKeptAndSoIsTheOrder) {
+TEST_F(DeviceTensorTest, KeepsItsDynamismAndDimensionOrder) {
   for (const ShapeDynamism dynamism : {ShapeDynamism::kStatic, ShapeDynamism::kBounded}) {
     const OwnedTensor source = host(DType::kI16, {2, 3, 4}, {0, 2, 1}, dynamism);
     const auto there = clone_to_device(source.tensor(), kCuda0, registry_);
@@ -119,7 +119,7 @@ TEST_F(DeviceTensors, WhetherSizesMayChangeIsKeptAndSoIsTheOrder) {
 }
 
 // Holds row 83.
-TEST_F(DeviceTensors, TheIndexOfTheDeviceIsKept) {
+TEST_F(DeviceTensorTest, KeepsTheDeviceIndex) {
   const OwnedTensor source = host(DType::kF32, {4});
   {
     const auto there = clone_to_device(source.tensor(), kCuda1, registry_);
@@ -131,7 +131,7 @@ TEST_F(DeviceTensors, TheIndexOfTheDeviceIsKept) {
 }
 
 // Holds row 84.
-TEST_F(DeviceTensors, MemoryGoesBackOnceWhenTheTensorDoes) {
+TEST_F(DeviceTensorTest, FreesItsMemoryOnce) {
   const OwnedTensor source = host(DType::kF32, {4});
   {
     auto there = clone_to_device(source.tensor(), kCuda0, registry_);
@@ -145,7 +145,7 @@ TEST_F(DeviceTensors, MemoryGoesBackOnceWhenTheTensorDoes) {
 }
 
 // Holds row 85.
-TEST_F(DeviceTensors, ClonesOfOneSourceAreApart) {
+TEST_F(DeviceTensorTest, ClonesOfOneSourceAreIndependent) {
   const OwnedTensor source = host(DType::kF32, {4});
   const auto a = clone_to_device(source.tensor(), kCuda0, registry_);
   const auto b = clone_to_device(source.tensor(), kCuda0, registry_);
@@ -155,7 +155,7 @@ TEST_F(DeviceTensors, ClonesOfOneSourceAreApart) {
 }
 
 // Holds row 86.
-TEST_F(DeviceTensors, HostToHostAndNothingAreErrors) {
+TEST_F(DeviceTensorTest, HostToHostAndNullAreErrors) {
   const OwnedTensor source = host(DType::kF32, {4});
   EXPECT_EQ(clone_to_device(source.tensor(), Device(), registry_).error(), Error::kInvalidArgument);
   EXPECT_EQ(clone_to_host(source.tensor(), registry_).error(), Error::kInvalidArgument);
@@ -170,7 +170,7 @@ TEST_F(DeviceTensors, HostToHostAndNothingAreErrors) {
 }
 
 // Holds row 86.
-TEST_F(DeviceTensors, FromDeviceToDeviceGoesDirectlyWhereItCan) {
+TEST_F(DeviceTensorTest, CopiesBetweenDevicesDirectlyWherePossible) {
   const OwnedTensor source = host(DType::kF64, {3, 3});
   const auto first = clone_to_device(source.tensor(), kCuda0, registry_);
   ASSERT_TRUE(first.ok());
@@ -188,7 +188,7 @@ TEST_F(DeviceTensors, FromDeviceToDeviceGoesDirectlyWhereItCan) {
   EXPECT_EQ(std::memcmp(back->tensor().raw(), source.tensor().raw(), 72), 0);
 }
 
-TEST_F(DeviceTensors, WhateverFailsIsAnErrorAndNothingStays) {
+TEST_F(DeviceTensorTest, AnyFailureIsAnErrorAndLeaksNothing) {
   const OwnedTensor source = host(DType::kF32, {4});
   cuda_.fail_allocation = 1;
   EXPECT_EQ(clone_to_device(source.tensor(), kCuda0, registry_).error(), Error::kMemoryAllocationFailed);
@@ -204,7 +204,7 @@ TEST_F(DeviceTensors, WhateverFailsIsAnErrorAndNothingStays) {
   EXPECT_EQ(sim_.live(), 0u);
 }
 
-TEST_F(DeviceTensors, SizesThatMakeNoTensorAreRefused) {
+TEST_F(DeviceTensorTest, InvalidSizesAreRefused) {
   const auto made = [this](DType dtype, std::vector<int32_t> sizes, std::vector<uint8_t> order) {
     const auto tensor = OwnedTensor::make(dtype, sizes, kCuda0, order, ShapeDynamism::kStatic, registry_);
     return tensor.ok() ? Error::kOk : tensor.error();

@@ -1,4 +1,4 @@
-// DataLoaders over files, for hosts.
+// DataLoaders that read files.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@ namespace berth {
 
 class MappedFile;
 
-/// Maps the file: nothing is read before it is used, and constants are used in place. The file must not be changed or
-/// cut while it is mapped. The size is taken from the very descriptor that is mapped.
+/// Maps the file: pages are read when they are first used, and constants are used in place. The file must not be
+/// changed or truncated while it is mapped.
 class MappedFileLoader final : public DataLoader {
  public:
-  /// NotFound or AccessFailed, with the system's words in `report` (may be null).
+  /// NotFound or AccessFailed, with the system's message in `report` (may be null).
   static Result<MappedFileLoader> open(const char* path, format::Report* report = nullptr);
 
   Result<FreeableBuffer> load(uint64_t offset, size_t size) const override;
@@ -28,7 +28,7 @@ class MappedFileLoader final : public DataLoader {
   std::shared_ptr<const MappedFile> file_;
 };
 
-/// Reads pieces of the file into memory from the heap. A file that becomes shorter meanwhile is AccessFailed.
+/// Reads ranges of the file into heap memory. AccessFailed if the file has become shorter.
 class FileLoader final : public DataLoader {
  public:
   static Result<FileLoader> open(const char* path, format::Report* report = nullptr);

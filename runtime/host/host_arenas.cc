@@ -1,4 +1,4 @@
-// HostArenas: first what is wanted, then all of it.
+// HostArenas: computes what is needed, then allocates all of it.
 
 #include <cinttypes>
 
@@ -8,7 +8,7 @@
 namespace berth {
 namespace {
 
-// A file may say any alignment; a page is the most that means anything here.
+// A file may ask for any alignment; more than a page has no meaning here.
 size_t usable_alignment(size_t alignment) {
   return alignment <= 4096 && is_power_of_two(alignment) ? alignment : kArenaAlignment;
 }
@@ -17,7 +17,7 @@ Error check_device(const Program& program, Device device, size_t index, Report* 
   if (device.is_cpu()) return Error::kOk;
   DeviceAllocator* allocator = program.registry().get(device.type);
   if (allocator != nullptr && device.index >= 0 && device.index < allocator->device_count()) return Error::kOk;
-  return format::fail(report, Error::kNotFound, "arenas", "arena %zu is on %s, which this process has not got",
+  return format::fail(report, Error::kNotFound, "arenas", "arena %zu is on %s, which this process does not have",
                       index + 1, to_text(device).text);
 }
 
@@ -54,7 +54,7 @@ Error HostArenas::take(const Program& program, Report* report) {
   }
   for (Arena& arena : arenas_) {
     Error error = arena.bytes > SIZE_MAX ? Error::kMemoryAllocationFailed : Error::kOk;
-    const size_t bytes = static_cast<size_t>(arena.bytes);
+    const size_t bytes = arena.bytes;
     if (error == Error::kOk && arena.device.is_cpu()) {
       Result<HostBuffer> host = HostBuffer::make(bytes, arena.alignment);
       if (host.ok()) arena.host = std::move(*host);
@@ -65,8 +65,8 @@ Error HostArenas::take(const Program& program, Report* report) {
       if (!memory.ok()) error = memory.error();
     }
     if (error == Error::kOk) continue;
-    return format::fail(report, error, "arenas", "%s has no %" PRIu64 " bytes for arena %zu",
-                        to_text(arena.device).text, arena.bytes, arena.index + 1);
+    return format::fail(report, error, "arenas", "%" PRIu64 " bytes cannot be allocated on %s for arena %zu",
+                        arena.bytes, to_text(arena.device).text, arena.index + 1);
   }
   return Error::kOk;
 }

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/device_programs.h"
+#include "runtime/device_programs_testing.h"
 #include "runtime/host/host_method.h"
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -34,7 +34,7 @@ Result<HostMethod> load(const OnDevices& on, const HostArenas* arenas = nullptr,
 }
 
 // Holds row 58.
-TEST(TheArenaOnADevice, IsTakenOnceAndFreedOnceWithTheMethod) {
+TEST(HostArenas, ADeviceArenaIsTakenOnceAndFreedOnce) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.open(), Error::kOk);
   {
@@ -56,7 +56,7 @@ TEST(TheArenaOnADevice, IsTakenOnceAndFreedOnceWithTheMethod) {
 }
 
 // Holds row 58: the error path.
-TEST(TheArenaOnADevice, IsFreedWhenTheBackendFails) {
+TEST(HostArenas, ADeviceArenaIsFreedWhenTheBackendFails) {
   OnDevices on(delegated_add());
   on.cuda.has_streams = true;
   on.add.fail_load = 1;
@@ -67,7 +67,7 @@ TEST(TheArenaOnADevice, IsFreedWhenTheBackendFails) {
   EXPECT_EQ(on.cuda.live(), 0u);
 }
 
-TEST(TheArenaOnADevice, IsNotTakenForABackendThatIsNotThere) {
+TEST(HostArenas, ADeviceArenaIsNotTakenForAMissingBackend) {
   OnDevices on(delegated_add());
   on.options.backends = {};
   ASSERT_EQ(on.open(), Error::kOk);
@@ -76,7 +76,7 @@ TEST(TheArenaOnADevice, IsNotTakenForABackendThatIsNotThere) {
 }
 
 // Holds row 54.
-TEST(AProgramOfTheHost, TakesNothingFromADevice) {
+TEST(HostArenas, AHostProgramTakesNothingFromADevice) {
   OnDevices on(format::testing::add_relu());
   on.more_kernels = testing::kernels();
   ASSERT_EQ(on.open(), Error::kOk);
@@ -89,7 +89,7 @@ TEST(AProgramOfTheHost, TakesNothingFromADevice) {
   EXPECT_TRUE(on.cuda.calls().empty());
 }
 
-TEST(TheArenaOnADevice, IsAlignedAsTheFileSays) {
+TEST(HostArenas, ADeviceArenaIsAlignedAsTheFileSays) {
   ProgramDesc desc = delegated_add();
   format::MethodMetaDesc meta;
   meta.name = "forward";
@@ -101,7 +101,7 @@ TEST(TheArenaOnADevice, IsAlignedAsTheFileSays) {
   EXPECT_EQ(on.cuda.calls(Kind::kAllocate).at(0).alignment, 256u);
 }
 
-TEST(OutputsOnADevice, GetMemoryThere) {
+TEST(HostArenas, OutputsOnADeviceGetMemoryThere) {
   ProgramDesc desc = testing::device_io_add();
   OnDevices on(desc);
   ASSERT_EQ(on.open(), Error::kOk) << on.said();
@@ -147,7 +147,7 @@ bool attempt(OnDevices& on) {
 }
 
 // Limits 1.13.
-TEST(NothingLeaks, WhicheverAllocationCopyStreamOrBackendFails) {
+TEST(HostArenas, NothingLeaksWhicheverStepFails) {
   struct Failures {
     const char* what;
     void (*arm)(OnDevices& on, size_t n);
@@ -214,7 +214,7 @@ ProgramDesc three_methods(Device device) {
 }
 
 // Holds row 57, row 59, row 258.
-TEST(SharedArenas, CarryStateOnADeviceFromMethodToMethod) {
+TEST(HostArenas, SharedArenasCarryDeviceStateBetweenMethods) {
   OnDevices on(three_methods(kCuda0));
   on.cuda.has_streams = true;
   ASSERT_EQ(on.open(), Error::kOk) << on.said();
@@ -248,7 +248,7 @@ TEST(SharedArenas, CarryStateOnADeviceFromMethodToMethod) {
 
 // Two sessions of one program are two sets of arenas.
 // Holds row 257.
-TEST(TwoSetsOfArenas, KeepTheirStateApart) {
+TEST(HostArenas, TwoSetsOfArenasKeepSeparateState) {
   OnDevices on(three_methods(kCuda0));
   ASSERT_EQ(on.open(), Error::kOk) << on.said();
   const Result<HostArenas> first = HostArenas::make(*on.program);
@@ -275,7 +275,7 @@ TEST(TwoSetsOfArenas, KeepTheirStateApart) {
 }
 
 // Holds row 256.
-TEST(SharedArenas, ThatWereNotMadeForAMethodAreRefusedAtLoad) {
+TEST(HostArenas, SharedArenasOfAnotherMethodAreRefusedAtLoad) {
   OnDevices on(three_methods(kCuda0));
   ASSERT_EQ(on.open(), Error::kOk) << on.said();
   OnDevices small(delegated_add());
@@ -292,7 +292,7 @@ TEST(SharedArenas, ThatWereNotMadeForAMethodAreRefusedAtLoad) {
   EXPECT_EQ(HostMethod::load(*on.program, "nobody", options).error(), Error::kInvalidArgument);
 }
 
-TEST(SharedArenas, AreAsLargeAsTheMethodThatNeedsMostOnEachDevice) {
+TEST(HostArenas, SharedArenasFitTheLargestMethodOnEachDevice) {
   ProgramDesc desc = delegated_add();
   MethodDesc other = desc.methods[0];
   other.name = "other";
@@ -325,12 +325,12 @@ TEST(SharedArenas, AreAsLargeAsTheMethodThatNeedsMostOnEachDevice) {
   for (const char* name : {"forward", "other", "host"}) EXPECT_TRUE(load(on, &*arenas, name).ok()) << name;
 }
 
-TEST(SharedArenas, OfADeviceThatIsNotThereTakeNothing) {
+TEST(HostArenas, SharedArenasOfAMissingDeviceTakeNothing) {
   OnDevices on(three_methods(Device(DeviceType::kCuda, 7)));
   ASSERT_EQ(on.open(), Error::kOk);
   Report report;
   EXPECT_EQ(HostArenas::make(*on.program, &report).error(), Error::kNotFound);
-  EXPECT_STREQ(report.message, "arena 2 is on cuda:7, which this process has not got");
+  EXPECT_STREQ(report.message, "arena 2 is on cuda:7, which this process does not have");
   EXPECT_EQ(HostArenas::make(*on.program, "look", &report).error(), Error::kNotFound);
   EXPECT_EQ(HostArenas::make(*on.program, "nobody", &report).error(), Error::kInvalidArgument);
   EXPECT_TRUE(on.cuda.calls().empty());

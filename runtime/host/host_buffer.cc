@@ -11,7 +11,7 @@
 namespace berth {
 namespace {
 
-constexpr size_t kPage = 4096;  // no system's are smaller
+constexpr size_t kPage = 4096;  // the smallest of any system
 
 uint8_t* align(void* memory, size_t alignment) {
   uint8_t* bytes = static_cast<uint8_t*>(memory);
@@ -30,7 +30,7 @@ Result<HostBuffer> HostBuffer::make(size_t bytes, size_t alignment) {
 }
 
 Error HostBuffer::take_heap(size_t bytes, size_t alignment) {
-  // calloc instead of aligned_alloc: what it takes from the system is not touched before it is used.
+  // calloc instead of aligned_alloc and memset, so that pages from the system are not touched before they are used.
   memory_ = std::calloc(bytes + alignment, 1);
   if (memory_ == nullptr) return Error::kMemoryAllocationFailed;
   bytes_ = {align(memory_, alignment), bytes};
@@ -44,7 +44,7 @@ Error HostBuffer::take_pages(size_t bytes) {
   mapped_ = bytes + kLargePage;
   bytes_ = {align(memory_, kLargePage), bytes};
 #ifdef MADV_HUGEPAGE
-  // The rest stays with small pages: a large one would be resident beyond the end.
+  // The rest uses small pages: a large one would be resident beyond the end.
   ::madvise(bytes_.data(), bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
 #endif
   return Error::kOk;
@@ -69,26 +69,26 @@ void make_resident(Span<uint8_t> memory) {
   const size_t before = -reinterpret_cast<uintptr_t>(memory.data()) & (kPage - 1);
   if (memory.size() >= before + kPage) {
     const size_t whole = (memory.size() - before) / kPage * kPage;
-    // An older system does not know it, one with larger pages does not like the address: then pages are written below.
+    // Fails on older systems and on those with larger pages; then the loop below writes to each page.
     if (::madvise(memory.data() + before, whole, MADV_POPULATE_WRITE) == 0) {
       make_resident(memory.subspan(0, before));
       memory = memory.subspan(before + whole, memory.size() - before - whole);
     }
   }
 #endif
-  // Writes what is there: a page that was only read may be one that all processes share.
+  // Writes, because a page that was only read may be the shared zero page.
   volatile uint8_t* bytes = memory.data();
   for (size_t i = 0; i < memory.size(); i += kPage) bytes[i] = bytes[i];
-  if (!memory.empty()) bytes[memory.size() - 1] = bytes[memory.size() - 1];  // it may begin in the middle of a page
+  if (!memory.empty()) bytes[memory.size() - 1] = bytes[memory.size() - 1];  // memory may begin inside a page
 }
 
 void give_zero_pages(Span<uint8_t> memory) {
 #ifdef __linux__
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   const size_t before = -reinterpret_cast<uintptr_t>(memory.data()) & (page - 1);
   if (memory.size() >= before + page) {
     const size_t whole = (memory.size() - before) / page * page;
-    // Elsewhere the advice may leave the bytes as they are.
+    // On other systems this advice may keep the contents.
     if (::madvise(memory.data() + before, whole, MADV_DONTNEED) == 0) {
       std::memset(memory.data(), 0, before);
       memory = memory.subspan(before + whole, memory.size() - before - whole);
@@ -98,10 +98,10 @@ void give_zero_pages(Span<uint8_t> memory) {
   if (!memory.empty()) std::memset(memory.data(), 0, memory.size());
 }
 
-void bring_in(Span<const uint8_t> memory) {
+void prefault(Span<const uint8_t> memory) {
 #ifdef MADV_POPULATE_READ
   if (memory.empty()) return;
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   const size_t before = reinterpret_cast<uintptr_t>(memory.data()) % page;
   ::madvise(const_cast<uint8_t*>(memory.data()) - before, memory.size() + before, MADV_POPULATE_READ);
 #else

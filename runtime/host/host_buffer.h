@@ -1,4 +1,4 @@
-// HostBuffer: bytes for arenas and methods, aligned.
+// HostBuffer: aligned memory for arenas and methods.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,9 @@
 
 namespace berth {
 
-/// Bytes that are zero at first, at a multiple of 64 (or more, if asked). Small ones are the heap's. Large ones are the
-/// system's own, given back to it at the end; whole blocks of kLargePage of them ask for large pages, which come
-/// faster and need fewer places in the processor's page tables. No more than the bytes asked for ever becomes resident,
-/// up to a page.
+/// Zero-initialised bytes, aligned to 64 or as asked. Small buffers are allocated from the heap, large ones from the
+/// system; whole blocks of kLargePage bytes of these request large pages, which take less time to fault in and fewer
+/// TLB entries. At most one page more than the requested bytes becomes resident.
 class HostBuffer {
  public:
   static constexpr size_t kLargePage = size_t{2} << 20;
@@ -27,7 +26,7 @@ class HostBuffer {
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
 
-  /// MemoryAllocationFailed when the machine has not got them. REQUIRES: `alignment` is a power of two.
+  /// MemoryAllocationFailed when there is too little memory. REQUIRES: `alignment` is a power of two.
   static Result<HostBuffer> make(size_t bytes, size_t alignment = 64);
   Span<uint8_t> bytes() const { return bytes_; }
 
@@ -38,20 +37,19 @@ class HostBuffer {
   void reset();
 
   void* memory_ = nullptr;
-  size_t mapped_ = 0;  // bytes at memory_ that are the system's; 0: they are the heap's
+  size_t mapped_ = 0;  // bytes mapped at memory_; 0 if it is heap memory
   Span<uint8_t> bytes_;
 };
 
-/// Makes the system give all pages of `memory` now, where it would do so one by one when they are first written. What
-/// they hold stays.
+/// Makes all pages of `memory` resident now instead of one by one when they are first written. Keeps their contents.
 void make_resident(Span<uint8_t> memory);
 
-/// Sets `memory` to zero without touching it where that can be: the system takes its whole pages back and gives pages
-/// of zeros when they are next touched. REQUIRES: it is a HostBuffer's.
+/// Sets `memory` to zero, if possible without touching it: returns its whole pages to the system, which provides zero
+/// pages when they are next used. REQUIRES: it is memory of a HostBuffer.
 void give_zero_pages(Span<uint8_t> memory);
 
-/// Makes the system bring all pages of `memory` in now, a part of a mapped file say, where it would do so one by one
-/// when they are first read. Nothing fails if it cannot.
-void bring_in(Span<const uint8_t> memory);
+/// Reads all pages of `memory`, such as a part of a mapped file, into memory now instead of one by one when they are
+/// first used. A hint: never fails.
+void prefault(Span<const uint8_t> memory);
 
 }  // namespace berth

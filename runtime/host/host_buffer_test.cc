@@ -28,11 +28,11 @@ size_t resident_pages() {
 
 // Pages of the buffer that are resident, as mincore() counts them.
 size_t resident_of(Span<uint8_t> bytes) {
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   uint8_t* begin = bytes.data() - reinterpret_cast<uintptr_t>(bytes.data()) % page;
   std::vector<unsigned char> pages((static_cast<size_t>(bytes.data() + bytes.size() - begin) + page - 1) / page);
   EXPECT_EQ(::mincore(begin, pages.size() * page, pages.data()), 0);
-  return static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return (p & 1) != 0; }));
+  return std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return (p & 1) != 0; });
 }
 
 TEST(HostBuffer, IsZeroAndAligned) {
@@ -48,7 +48,7 @@ TEST(HostBuffer, IsZeroAndAligned) {
   }
 }
 
-TEST(HostBuffer, WhatNoMachineHasIsAnError) {
+TEST(HostBuffer, AnImpossibleSizeIsAnError) {
   EXPECT_EQ(HostBuffer::make(SIZE_MAX / 2).error(), Error::kMemoryAllocationFailed);
   EXPECT_EQ(HostBuffer::make(SIZE_MAX).error(), Error::kMemoryAllocationFailed);
 }
@@ -65,7 +65,7 @@ TEST(HostBuffer, MovesWithItsBytes) {
   EXPECT_EQ(third.bytes().data()[0], 5);
 }
 
-TEST(HostBuffer, GivesItsPagesBack) {
+TEST(HostBuffer, FreesItsPages) {
   { const HostBuffer warm = *HostBuffer::make(64 * kMega); }
   const size_t before = resident_pages();
   for (int i = 0; i < 3; ++i) {
@@ -75,13 +75,13 @@ TEST(HostBuffer, GivesItsPagesBack) {
   EXPECT_LT(resident_pages(), before + 16 * kMega / 4096);
 }
 
-TEST(MakeResident, BringsEveryPageAndNoneBeyond) {
+TEST(HostBuffer, MakeResidentTouchesEveryPageAndNoneBeyond) {
   for (const size_t bytes : {size_t{100}, 12 * size_t{4096} + 5, 2 * kMega + 5 * size_t{4096}, 7 * kMega}) {
     const HostBuffer buffer = *HostBuffer::make(bytes);
     buffer.bytes().data()[bytes - 1] = 9;
     const size_t before = resident_pages();
     make_resident(buffer.bytes());
-    const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t page = ::sysconf(_SC_PAGESIZE);
     EXPECT_GE(resident_of(buffer.bytes()), bytes / page) << bytes;
     EXPECT_LE(resident_pages(), before + bytes / page + 256) << bytes;
     EXPECT_EQ(buffer.bytes().data()[bytes - 1], 9);
@@ -89,8 +89,8 @@ TEST(MakeResident, BringsEveryPageAndNoneBeyond) {
   make_resident({});
 }
 
-TEST(MakeResident, BringsTheLastPageOfWhatBeginsInTheMiddleOfOne) {
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+TEST(HostBuffer, MakeResidentTouchesTheLastPageOfAnUnalignedRange) {
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   for (const size_t pages : {size_t{2}, size_t{3}, size_t{9}}) {
     void* const map = ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(map, MAP_FAILED);
@@ -101,7 +101,7 @@ TEST(MakeResident, BringsTheLastPageOfWhatBeginsInTheMiddleOfOne) {
   }
 }
 
-TEST(BringIn, BringsEveryPageOfAMappedFileThatItIsTold) {
+TEST(HostBuffer, PrefaultTouchesEveryPageOfAMappedFile) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   const std::vector<uint8_t> bytes(64 * 4096, 3);
@@ -110,25 +110,25 @@ TEST(BringIn, BringsEveryPageOfAMappedFileThatItIsTold) {
   void* const map = ::mmap(nullptr, bytes.size(), PROT_READ, MAP_PRIVATE, ::fileno(file), 0);
   ASSERT_NE(map, MAP_FAILED);
   const uint8_t* const data = static_cast<const uint8_t*>(map);
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   // Known since Linux 5.14.
   const bool known = ::madvise(map, page, MADV_POPULATE_READ) == 0;
   const size_t before = resident_pages();
-  bring_in({data + 100, bytes.size() - 200});
+  prefault({data + 100, bytes.size() - 200});
   const size_t expected = known ? bytes.size() / page - 17 : 0;
   EXPECT_GE(resident_pages(), before + expected);
   EXPECT_EQ(data[5000], 3);
-  bring_in({});
-  // What is no file's is left alone.
+  prefault({});
+  // What is not a file's is left alone.
   const uint8_t own[3] = {1, 2, 3};
-  bring_in({own, 3});
+  prefault({own, 3});
   EXPECT_EQ(own[2], 3);
   ::munmap(map, bytes.size());
   std::fclose(file);
 }
 
-TEST(HostBuffer, ZeroPagesAreZeroAndNothingElseIs) {
-  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+TEST(HostBuffer, ZeroPagesZeroesNothingElse) {
+  const size_t page = ::sysconf(_SC_PAGESIZE);
   const HostBuffer buffer = *HostBuffer::make(4 * kMega);
   const Span<uint8_t> all = buffer.bytes();
   for (const auto& [begin, size] : {std::pair<size_t, size_t>{100, 3 * kMega}, {page, 2 * page}, {page, 10}, {5, 0}}) {

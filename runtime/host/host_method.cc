@@ -10,15 +10,15 @@
 namespace berth {
 namespace {
 
-// Large state that begins as zeros is not touched by the load: a cache is sized for the longest text, and a file may
-// say any size.
+// Clears large state without touching it at load: a cache is as large as the longest text needs, and a file may declare
+// any size.
 class LazyState {
  public:
   static constexpr size_t kLeastBytes = size_t{16} << 20;
 
   MemoryZeroer zeroer() { return {&LazyState::zero, this}; }
 
-  // The rest of `arena`.
+  // Makes the rest of `arena` resident.
   void make_others_resident(Span<uint8_t> arena) {
     std::sort(lazy_.begin(), lazy_.end(), [](const auto& a, const auto& b) { return a.data() < b.data(); });
     uint8_t* at = arena.data();
@@ -44,11 +44,11 @@ class LazyState {
   std::vector<Span<uint8_t>> lazy_;
 };
 
-// Bytes of each arena up to the end of the last tensor in it: a file may say that it has any number more.
+// The bytes of each arena up to the end of its last tensor; a file may declare it much larger.
 std::vector<size_t> used_bytes(const Program& program, const char* name, size_t arenas) {
   std::vector<size_t> used(arenas, 0);
   const format::ProgramView view = program.view();
-  const fb::ExecutionPlan& plan = view.method(static_cast<size_t>(view.find_method(name)));
+  const fb::ExecutionPlan& plan = view.method(view.find_method(name));
   for (int64_t i = 0; i < static_cast<int64_t>(format::length(plan.values())); ++i) {
     const fb::Tensor* tensor = format::tensor_at(plan, i);
     uint64_t end = 0;
@@ -73,8 +73,7 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(name));
   Result<HostBuffer> scratch = HostBuffer::make(least.method_bytes);
   if (!scratch.ok()) {
-    return format::fail(report, scratch.error(), "method memory", "this machine has no %zu bytes for it",
-                        least.method_bytes);
+    return format::fail(report, scratch.error(), "method memory", "%zu bytes cannot be allocated", least.method_bytes);
   }
   state->method_bytes = std::move(*scratch);
   const int threads = options.pool == nullptr ? 1 : options.pool->size();
@@ -83,7 +82,7 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   state->needed = needed;
   Result<HostBuffer> temp = HostBuffer::make(needed.temp_bytes);
   if (!temp.ok()) {
-    return format::fail(report, temp.error(), "temp memory", "this machine has no %zu bytes for it", needed.temp_bytes);
+    return format::fail(report, temp.error(), "temp memory", "%zu bytes cannot be allocated", needed.temp_bytes);
   }
   state->temp = std::move(*temp);
   if (options.arenas == nullptr) {
@@ -95,7 +94,7 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
   const MemoryManager memory(allocator, planned, state->temp.bytes());
   MethodOptions method_options{options.pool, report, options.user};
-  if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { bring_in(bytes); };
+  if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { prefault(bytes); };
   method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
   LazyState lazy;
   method_options.zero = lazy.zeroer();
@@ -138,10 +137,10 @@ Error HostMethod::bind_output(const Program& program, size_t index, const Tensor
     if (!buffer.ok()) error = buffer.error();
   }
   if (error != Error::kOk) {
-    return format::fail(report, error, "outputs", "%s has no %zu bytes for output %zu", to_text(info.device).text,
-                        info.nbytes, index);
+    return format::fail(report, error, "outputs", "%zu bytes cannot be allocated on %s for output %zu", info.nbytes,
+                        to_text(info.device).text, index);
   }
-  // InvalidState: the output is an input, whose memory is the caller's.
+  // InvalidState: the output is also an input, whose memory is the caller's.
   error = method_->set_output_data_ptr(index, bytes.data(), bytes.size(), info.device);
   return error == Error::kInvalidState ? Error::kOk : error;
 }

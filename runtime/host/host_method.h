@@ -1,5 +1,5 @@
-// HostMethod: a Method with all its memory, from the heap and from its devices. What the tool, the examples and tests
-// on hosts load with.
+// HostMethod: a Method with all its memory, from the heap and from its devices. The easiest way to run a program where
+// there is a heap.
 //
 //     Result<MappedFileLoader> loader = MappedFileLoader::open("model.pte");
 //     Result<Program> program = Program::load(*loader, portable::kernels());
@@ -20,26 +20,24 @@
 
 namespace berth {
 
-/// All arenas of a method, or of all methods of a program, on the host and on devices, as the file has them. What was
-/// taken goes back when it is destroyed, and when make() fails.
+/// All arenas of a method, or of all methods of a program, on the host and on devices. Frees them on destruction.
 class HostArenas {
  public:
-  /// Of all methods, for methods that share them: arena i of one method is arena i of another where both are on one
-  /// device, as large and as aligned as the method that needs most. So state in an arena passes from one method to the
-  /// next, as in a program made for that. Load all methods before the first runs: loading sets state to its initial
-  /// value.
+  /// The arenas of all methods, shared: arena i of one method is arena i of every other method where both are on the
+  /// same device, with the largest size and alignment that any method needs. So methods share state that is in an
+  /// arena, if the program was made for that. Load all methods before the first run, because loading sets state to its
+  /// initial value.
   ///
-  /// NotFound for a device that this process has not got, before anything is taken; MemoryAllocationFailed.
+  /// NotFound for a missing device, before anything is allocated; MemoryAllocationFailed.
   static Result<HostArenas> make(const Program& program, Report* report = nullptr);
-  /// Of one method. InvalidArgument when there is none of that name.
+  /// The arenas of one method. InvalidArgument when there is none of that name.
   static Result<HostArenas> make(const Program& program, const char* method, Report* report = nullptr);
 
-  /// Bytes of these arenas together, without taking any; UINT64_MAX for more than that.
+  /// The bytes of these arenas together, without allocating them; UINT64_MAX on overflow.
   static Result<uint64_t> bytes(const Program& program);
   static Result<uint64_t> bytes(const Program& program, const char* method);
 
-  /// What a HierarchicalAllocator for `meta` takes, entry i for its arena i; empty spans for what make() was not asked
-  /// for.
+  /// The arguments of a HierarchicalAllocator for `meta`: entry i is its arena i, empty if make() did not allocate it.
   struct View {
     std::vector<Span<uint8_t>> spans;
     std::vector<Device> devices;
@@ -70,31 +68,30 @@ class HostArenas {
 struct HostOptions {
   /// Null: everything runs on the calling thread.
   ThreadPool* pool = nullptr;
-  /// Null: arenas of the method's own. Must outlive the method.
+  /// Shared arenas; if null, the method has its own. Must outlive the method.
   const HostArenas* arenas = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
   /// MethodOptions::user.
   void* user = nullptr;
-  /// Does in the load what the first run would otherwise have to do: makes the host's arenas and temp memory resident
-  /// (but state of 16 MiB and more that begins as zeros, and what no tensor lies in: these take pages when they are
-  /// first written), brings in the pages of constants, and warms up delegates (Method::warm_up). A load of a small
-  /// model takes up to a millisecond more.
+  /// Moves work from the first run to the load: makes the host's arenas and temp memory resident, prefaults constants,
+  /// and warms up delegates (Method::warm_up). Not prefaulted are state of 16 MiB and more that begins as zeros, and
+  /// parts of arenas that no tensor uses. Loading a small model takes up to a millisecond more.
   bool resident = false;
 };
 
 class HostMethod {
  public:
-  /// Makes the arenas as the file has them, method memory and temp memory as Program::memory_needed says, and memory
-  /// for each output that is not planned, on its device. Inputs that are not planned stay the caller's. Errors as
-  /// Program::load_method and HostArenas::make. The Program must outlive the method.
+  /// Allocates arenas, method memory, temp memory, and memory for each output that is not planned, and loads the
+  /// method. Inputs that are not planned use the caller's memory. Errors as Program::load_method and HostArenas::make.
+  /// The Program must outlive the method.
   static Result<HostMethod> load(const Program& program, const char* name, const HostOptions& options = {});
 
   Method& method() { return *method_; }
   const MemoryNeeded& memory() const { return state_->needed; }
 
  private:
-  // What the Method keeps addresses of; it does not move when HostMethod does.
+  // The Method keeps addresses of these, so they must not move when the HostMethod is moved.
   struct State {
     MemoryNeeded needed;
     HostBuffer method_bytes;

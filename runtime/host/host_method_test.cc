@@ -11,7 +11,7 @@
 
 #include "runtime/host/file_loader.h"
 #include "runtime/host/thread_pool.h"
-#include "runtime/test_kernels.h"
+#include "runtime/kernels_testing.h"
 
 namespace berth {
 namespace {
@@ -68,7 +68,7 @@ TEST(HostMethod, RunsFromAFileThatIsRead) {
   expect_runs(*loader);
 }
 
-TEST(FileLoaders, AFileThatIsNotThereIsNamed) {
+TEST(FileLoader, NamesAMissingFile) {
   Report report;
   EXPECT_EQ(MappedFileLoader::open("/nonexistent/x.pte", &report).error(), Error::kNotFound);
   EXPECT_NE(std::string(report.place).find("/nonexistent/x.pte"), std::string::npos) << report.place;
@@ -77,7 +77,7 @@ TEST(FileLoaders, AFileThatIsNotThereIsNamed) {
   EXPECT_FALSE(MappedFileLoader::open("/", &report).ok());
 }
 
-TEST(FileLoaders, RangesOutsideOfTheFileAreRefused) {
+TEST(FileLoader, RefusesRangesOutsideTheFile) {
   const File file(std::vector<uint8_t>(100, 7));
   const FileLoader read = FileLoader::open(file.path()).value();
   const MappedFileLoader mapped = MappedFileLoader::open(file.path()).value();
@@ -94,14 +94,14 @@ TEST(FileLoaders, RangesOutsideOfTheFileAreRefused) {
   }
 }
 
-TEST(FileLoaders, AFileThatWasCutWhileItIsReadIsAnError) {
+TEST(FileLoader, AFileTruncatedWhileReadingIsAnError) {
   const File file(std::vector<uint8_t>(100, 7));
   const FileLoader loader = FileLoader::open(file.path()).value();
   std::ofstream(file.path(), std::ios::trunc).close();
   EXPECT_EQ(loader.load(0, 100).error(), Error::kAccessFailed);
 }
 
-TEST(HostMethod, OutputsThatAreNotPlannedGetMemory) {
+TEST(HostMethod, UnplannedOutputsGetMemory) {
   ProgramDesc desc = add_relu();
   desc.methods[0].values[4] = tensor({4});
   const std::vector<uint8_t> bytes = bytes_of(desc);
@@ -110,7 +110,7 @@ TEST(HostMethod, OutputsThatAreNotPlannedGetMemory) {
 }
 
 // Two methods add to one state in arena 2.
-TEST(HostMethod, SharedArenasCarryStateFromMethodToMethod) {
+TEST(HostMethod, SharedArenasCarryStateBetweenMethods) {
   ProgramDesc desc;
   for (const char* name : {"a", "b"}) {
     format::MethodDesc method;
@@ -146,7 +146,7 @@ TEST(HostMethod, SharedArenasCarryStateFromMethodToMethod) {
 }
 
 // A file of a few hundred bytes can ask for any amount of memory.
-TEST(HostMethod, LargeStateOfZerosAndUnusedBytesAreNotTouchedByTheLoad) {
+TEST(HostMethod, LoadDoesNotTouchLargeZeroStateAndUnusedBytes) {
   constexpr int32_t kFloats = 16 << 20;
   ProgramDesc desc = add_relu();
   TensorDesc state = tensor({kFloats}, 0);
@@ -185,7 +185,7 @@ TEST(HostMethod, LargeStateOfZerosAndUnusedBytesAreNotTouchedByTheLoad) {
   EXPECT_EQ(arena.data()[uint64_t{kFloats} * 2], 0);
 }
 
-TEST(HostMethod, AnArenaThatNoMachineHasIsAnError) {
+TEST(HostMethod, AnImpossiblyLargeArenaIsAnError) {
   ProgramDesc desc = add_relu();
   desc.methods[0].arenas[0].bytes = INT64_MAX;
   const std::vector<uint8_t> bytes = bytes_of(desc);

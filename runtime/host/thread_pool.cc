@@ -8,10 +8,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A thread looks for work this often without a pause for others, then for so long while it lets them have the core.
+// A thread polls for work kSpins times without yielding, and then for kAwake while it yields its core.
 constexpr int kSpins = 2000;
 constexpr auto kAwake = std::chrono::microseconds(1000);
-// How often the caller looks whether all is done before it lets others have the core.
+// How often the caller polls for the end of the job before it yields its core.
 constexpr int kPatience = 1000;
 
 void pause_briefly() {
@@ -26,7 +26,7 @@ void pause_briefly() {
 
 struct HostThreadPool::Worker {
   WorkShare share;
-  // How many ranges this thread has done of the last job that it had a part in: [job:32][count:32].
+  // The number of ranges that this thread has done of its last job: [job:32][count:32].
   alignas(64) std::atomic<uint64_t> done{0};
 
   void count_range(uint32_t job) {
@@ -40,7 +40,7 @@ HostThreadPool::HostThreadPool(int threads) : threads_(std::clamp(threads, 1, kM
   if (threads_ == 1) return;
   crowded_ = static_cast<unsigned>(threads_) > std::max(1U, std::thread::hardware_concurrency());
   workers_ = std::make_unique<Worker[]>(static_cast<size_t>(threads_));
-  others_.reserve(static_cast<size_t>(threads_ - 1));
+  others_.reserve(threads_ - 1);
   for (int i = 1; i < threads_; ++i) others_.emplace_back([this, i] { serve(i); });
 }
 
@@ -53,14 +53,14 @@ HostThreadPool::~HostThreadPool() {
   for (std::thread& other : others_) other.join();
 }
 
-HostThreadPool::Worker& HostThreadPool::worker(int index) const { return workers_[static_cast<size_t>(index)]; }
+HostThreadPool::Worker& HostThreadPool::worker(int index) const { return workers_[index]; }
 
 void HostThreadPool::run(int64_t count, int64_t grain, ParallelBody body) {
   if (count <= 0) return;
   const WorkCut cut = WorkCut::of(count, grain, threads_);
   if (cut.parts == 1) return body.call(body.context, 0, count);
   const uint32_t job = ++job_;
-  // The caller's own part last: the others can begin meanwhile.
+  // The caller's own part last, so that the others can begin.
   for (int i = static_cast<int>(cut.parts) - 1; i >= 0; --i) worker(i).share.set(job, cut, i, count, body);
   wake();
   work(0);
@@ -75,7 +75,7 @@ void HostThreadPool::run(int64_t count, int64_t grain, ParallelBody body) {
 
 void HostThreadPool::wake() {
   if (sleepers_ == 0) return;
-  // Taken and released, so that a thread that is about to sleep has either seen the job or will hear the call.
+  // Locked and unlocked, so that a thread that is about to sleep has either seen the job or will get the notification.
   { const std::lock_guard<std::mutex> lock(mutex_); }
   wake_.notify_all();
 }

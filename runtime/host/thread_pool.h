@@ -1,4 +1,4 @@
-// HostThreadPool: threads for Methods on a machine that has std::thread.
+// HostThreadPool: a ThreadPool of std::threads.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,20 @@
 
 namespace berth {
 
-/// A fixed number of threads, the caller of run() among them.
+/// A fixed number of threads, including the caller of run().
 ///
-/// Each thread has the same part of every job, in the order of its items: of two kernels that split their work alike,
-/// the second one finds in a core's own cache what the first one left there. A thread that is done with its part helps
-/// others from the end of theirs, so that nobody waits for a thread that another program keeps from running, unless
-/// it is within a range.
+/// Each thread works on the same part of every job, in order, so that if two kernels split their work in the same way,
+/// the second finds the data of the first in the core's cache. A thread that finishes its part takes work from the end
+/// of others' parts, so that a thread that the system has descheduled delays the job by at most one range.
 ///
-/// A thread without work stays awake for about a millisecond, so that the kernels of one run follow each other without
-/// waking anybody; most of that time it lets others have its core. Then it sleeps. Where there are more threads than
-/// cores it sleeps at once. One pool may serve several Methods, one after the other.
+/// An idle thread polls for about a millisecond, mostly yielding its core, so that consecutive kernels of a run do not
+/// have to wake threads. Then it sleeps. If there are more threads than cores it sleeps at once. One pool may serve
+/// several Methods, one at a time.
 class HostThreadPool final : public ThreadPool {
  public:
   static constexpr int kMaxThreads = 256;
 
-  /// `threads` counts the caller: 1 starts none. Values outside of 1 to kMaxThreads are brought into that range.
+  /// `threads` includes the caller: 1 starts none. Clamped to the range from 1 to kMaxThreads.
   explicit HostThreadPool(int threads);
   ~HostThreadPool() override;
   HostThreadPool(const HostThreadPool&) = delete;
@@ -47,7 +46,7 @@ class HostThreadPool final : public ThreadPool {
   bool wait_for_job(const WorkShare& share, uint32_t seen);
 
   const int threads_;
-  bool crowded_ = false;  // there are fewer cores than threads
+  bool crowded_ = false;  // there are more threads than cores
   std::unique_ptr<Worker[]> workers_;
   uint32_t job_ = 0;
   std::atomic<int> sleepers_{0};

@@ -12,17 +12,17 @@ namespace berth {
 namespace {
 
 struct Counts {
-  explicit Counts(int64_t count) : seen(static_cast<size_t>(count)) {}
+  explicit Counts(int64_t count) : seen(count) {}
   static void visit(void* context, int64_t begin, int64_t end) {
     Counts& counts = *static_cast<Counts*>(context);
     counts.ranges++;
-    for (int64_t i = begin; i < end; ++i) counts.seen[static_cast<size_t>(i)]++;
+    for (int64_t i = begin; i < end; ++i) counts.seen[i]++;
   }
   std::vector<std::atomic<int>> seen;
   std::atomic<int> ranges{0};
 };
 
-TEST(HostThreadPool, EveryItemIsVisitedOnce) {
+TEST(HostThreadPool, VisitsEveryItemOnce) {
   for (const int threads : {1, 2, 3, 8}) {
     HostThreadPool pool(threads);
     EXPECT_EQ(pool.size(), threads);
@@ -36,7 +36,7 @@ TEST(HostThreadPool, EveryItemIsVisitedOnce) {
   }
 }
 
-TEST(HostThreadPool, RangesAreNotSmallerThanTheGrain) {
+TEST(HostThreadPool, RangesAreAtLeastTheGrain) {
   HostThreadPool pool(4);
   Counts counts(1000);
   pool.run(1000, 300, {Counts::visit, &counts});
@@ -58,24 +58,24 @@ TEST(HostThreadPool, ManyRunsLoseNothing) {
 }
 
 // The thread that did an item does it again in the next job of that size, unless it is late: then another one does.
-TEST(HostThreadPool, ThreadsKeepTheirParts) {
+TEST(HostThreadPool, ThreadsKeepTheirRanges) {
   struct Owners {
     static void visit(void* context, int64_t begin, int64_t end) {
       Owners& owners = *static_cast<Owners*>(context);
-      for (int64_t i = begin; i < end; ++i) owners.of[static_cast<size_t>(i)] = std::this_thread::get_id();
+      for (int64_t i = begin; i < end; ++i) owners.of[i] = std::this_thread::get_id();
     }
     std::vector<std::thread::id> of{std::vector<std::thread::id>(64)};
   };
   HostThreadPool pool(2);
   Owners owners;
   pool.run(64, 1, {Owners::visit, &owners});
-  // The caller is never late for its first range, and nobody takes that while the caller has not left it.
+  // The caller is never late for its first range, and no thread takes that while the caller has not left it.
   EXPECT_EQ(owners.of[0], std::this_thread::get_id());
   EXPECT_EQ(owners.of[7], std::this_thread::get_id());
 }
 
 // One thread is kept within its first range until everything else is done: another one must do the rest of its part.
-TEST(HostThreadPool, WhatAThreadDoesNotComeToIsDoneByOthers) {
+TEST(HostThreadPool, OthersDoTheWorkOfALateThread) {
   struct Stuck {
     static void visit(void* context, int64_t begin, int64_t end) {
       Stuck& stuck = *static_cast<Stuck*>(context);
@@ -96,7 +96,7 @@ TEST(HostThreadPool, WhatAThreadDoesNotComeToIsDoneByOthers) {
   }
 }
 
-TEST(HostThreadPool, MoreThreadsThanCoresFinishToo) {
+TEST(HostThreadPool, MoreThreadsThanCoresFinish) {
   HostThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()) * 4 + 1);
   for (int run = 0; run < 200; ++run) {
     Counts counts(97);
@@ -105,12 +105,12 @@ TEST(HostThreadPool, MoreThreadsThanCoresFinishToo) {
   }
 }
 
-TEST(HostThreadPool, NumbersOfThreadsThatMakeNoSenseAreBroughtIntoRange) {
+TEST(HostThreadPool, ThreadCountsAreClamped) {
   EXPECT_EQ(HostThreadPool(0).size(), 1);
   EXPECT_EQ(HostThreadPool(-5).size(), 1);
 }
 
-TEST(HostThreadPool, AnIdlePoolEnds) {
+TEST(HostThreadPool, AnIdlePoolShutsDown) {
   for (int i = 0; i < 50; ++i) HostThreadPool pool(4);
 }
 

@@ -5,7 +5,7 @@
 namespace berth {
 namespace {
 
-// Where part `k` of `parts` of [begin, end) begins, without a product that may overflow.
+// The beginning of part `k` of `parts` of [begin, end), computed without overflow.
 int64_t cut_at(int64_t begin, int64_t end, int64_t parts, int64_t k) {
   const int64_t size = end - begin;
   return begin + size / parts * k + std::min(size % parts, k);

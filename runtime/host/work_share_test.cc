@@ -29,7 +29,7 @@ struct Seen {
   std::vector<Range> ranges;
 };
 
-TEST(WorkCut, RangesHaveTheGrainAndNoPartHasNone) {
+TEST(WorkShare, CutRangesHaveTheGrainAndNoneIsEmpty) {
   for (const int threads : {1, 2, 3, 8, 256}) {
     for (const int64_t count : {1, 2, 3, 7, 9, 64, 1000, 4097}) {
       for (const int64_t grain : {1, 2, 3, 100, 5000}) {
@@ -58,7 +58,7 @@ TEST(WorkCut, RangesHaveTheGrainAndNoPartHasNone) {
   }
 }
 
-TEST(WorkCut, PartsAreEven) {
+TEST(WorkShare, CutPartsAreEven) {
   // Of 49 rows no thread of two gets more than 25.
   const WorkCut cut = WorkCut::of(49, 1, 2);
   EXPECT_EQ(cut.parts, 2);
@@ -70,7 +70,7 @@ TEST(WorkCut, PartsAreEven) {
   EXPECT_EQ(seen.ranges[0].begin, 25);
 }
 
-TEST(WorkCut, CountsNearTheLargestDoNotOverflow) {
+TEST(WorkShare, CountsNearTheLargestDoNotOverflow) {
   const int64_t count = INT64_MAX;
   const WorkCut cut = WorkCut::of(count, 1, 7);
   Seen seen;
@@ -82,7 +82,7 @@ TEST(WorkCut, CountsNearTheLargestDoNotOverflow) {
   EXPECT_GT(seen.ranges[0].begin, count / 7 * 6);
 }
 
-TEST(WorkShare, IsTakenFromBothEndsUntilNothingIsLeft) {
+TEST(WorkShare, IsTakenFromBothEndsUntilEmpty) {
   Seen seen;
   WorkShare share;
   uint32_t job = 0;
@@ -100,11 +100,11 @@ TEST(WorkShare, IsTakenFromBothEndsUntilNothingIsLeft) {
   EXPECT_EQ(share.job(), 9u);
 }
 
-// Two threads take from the ends of one share after the other: each item is done once, whoever comes first.
+// Two threads take from the ends of one share after the other: each item is done once, whichever thread comes first.
 TEST(WorkShare, NothingIsTakenTwiceByThreadsThatMeet) {
   struct Counts {
     static void visit(void* context, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) ++static_cast<Counts*>(context)->times[static_cast<size_t>(i)];
+      for (int64_t i = begin; i < end; ++i) ++static_cast<Counts*>(context)->times[i];
     }
     std::array<std::atomic<int>, 40> times{};
   };

@@ -1,7 +1,7 @@
 """Programs with devices, in ExecuTorch's own Python tools and runtime.
 
 Its deserialiser must read what Berth wrote for CUDA, write it again and read the same; its runtime must get through the
-file up to the first thing that it has not got here: an allocator for the device.
+file up to the first thing that it does not have here: an allocator for the device.
 """
 import pathlib
 import tempfile

@@ -12,7 +12,7 @@ class Refused(Exception):
 
 
 class Broken(Exception):
-    """The tool crashed, blamed itself, or said something that is no sentence."""
+    """The tool crashed, blamed itself, or said something that is not a sentence."""
 
 
 class Berth:

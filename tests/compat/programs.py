@@ -96,7 +96,7 @@ def check(berth, program, work):
         try:
             problem = compare(calls, run(berth, file, calls, work / how.replace(" ", "_"), data_file))
         except Refused as error:
-            # A program may name a delegate that this build has not got.
+            # A program may name a delegate that this build does not have.
             if any(method.get("delegates") for method in about["methods"].values()) and "NotFound" not in str(error):
                 return None
             problem = str(error)

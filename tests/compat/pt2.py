@@ -72,7 +72,7 @@ def case_dynamic(case):
 def changed(before, after):
     """The new values of inputs that the module wrote to: outputs of Berth's programs, behind the module's own."""
     import torch
-    return [new for old, new in zip(before, after)  # by their bytes: a NaN that stays is no change
+    return [new for old, new in zip(before, after)  # by their bytes: a NaN that stays is not a change
             if isinstance(old, torch.Tensor) and as_array(old).tobytes() != as_array(new).tobytes()]
 
 

@@ -50,7 +50,7 @@ def largest_difference(got, want):
     return max(float(np.abs(g - w).max() / max(np.abs(w).max(), 1e-30)) for g, w in zip(got, want))
 
 
-# In single precision resnet50 is at the limit of the tolerance for everybody (bench/README.md): two results that each
+# In single precision resnet50 is at the limit of the tolerance for every runtime (bench/README.md): two results that each
 # hold it against PyTorch in double precision may be twice as far from each other.
 WIDER = {"resnet50": (2e-4, 2e-5)}
 
@@ -96,7 +96,7 @@ def table(rows):
 
 def replanned(berth, models, tally, programs=None):
     """`models`: (name, folder with model.pt2, in*.npy and out*.npy) of each. `programs`: a folder with ExecuTorch's
-    program of each, NAME.pte; those that it has not got are made and kept beside the model."""
+    program of each, NAME.pte; missing ones are made and kept beside the model."""
     executorch, rows, count = ExecuTorch(), [], 0
     for name, folder in models:
         count += 1

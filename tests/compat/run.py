@@ -178,7 +178,7 @@ def light(berth, names, tally):
 
 
 class Unfed(Exception):
-    """A case whose values are no arrays: sequences and optional values."""
+    """A case whose values are not arrays: sequences and optional values."""
 
 
 def plain(value):

@@ -1,4 +1,4 @@
-// What every allocator does: memory with an alignment, given back, on each index; errors instead of aborts.
+// Allocators: aligned memory on each index, freeing it, errors instead of aborts.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMegabyte = size_t{1} << 20;
 
-TEST_P(DeviceAllocation, SaysItsTypeAndItsIndices) {
+TEST_P(DeviceAllocation, HasItsTypeAndItsIndices) {
   EXPECT_NE(allocator().device_type(), DeviceType::kCpu);
   EXPECT_GE(allocator().device_count(), 1);
   EXPECT_EQ(registry_.get(device_->type()), &allocator());
@@ -32,14 +32,14 @@ TEST_P(DeviceAllocation, TheDefaultAlignmentIsSixteenOrMore) {
 }
 
 // Holds row 250.
-TEST_P(DeviceAllocation, AnAlignmentThatIsNoPowerOfTwoIsRefused) {
+TEST_P(DeviceAllocation, AnAlignmentThatIsNotAPowerOfTwoIsRefused) {
   for (const size_t alignment : {size_t{0}, size_t{3}, size_t{24}, size_t{257}, SIZE_MAX}) {
     EXPECT_EQ(allocator().allocate(16, 0, alignment).error(), Error::kInvalidArgument) << alignment;
   }
 }
 
 // Holds row 250.
-TEST_P(DeviceAllocation, AnIndexThatIsNotThereIsRefused) {
+TEST_P(DeviceAllocation, AnUnknownIndexIsRefused) {
   for (const int index : {-1, -2, -128, allocator().device_count(), 127}) {
     if (index >= 0 && index < allocator().device_count()) continue;
     const DeviceIndex bad = static_cast<DeviceIndex>(index);
@@ -54,7 +54,7 @@ TEST_P(DeviceAllocation, AnIndexThatIsNotThereIsRefused) {
   }
 }
 
-TEST_P(DeviceAllocation, MoreThanThereIsIsAnErrorAndTheNextOneWorks) {
+TEST_P(DeviceAllocation, TooMuchIsAnErrorAndTheNextOneWorks) {
   for (const size_t bytes : {SIZE_MAX, SIZE_MAX / 2, size_t{1} << 50}) {
     const Result<void*> memory = allocator().allocate(bytes, 0);
     ASSERT_FALSE(memory.ok());
@@ -66,14 +66,14 @@ TEST_P(DeviceAllocation, MoreThanThereIsIsAnErrorAndTheNextOneWorks) {
   EXPECT_EQ(read(piece.get(), 64), bytes);
 }
 
-TEST_P(DeviceAllocation, NothingAndNullAreGivenBackToo) {
+TEST_P(DeviceAllocation, NothingAndNullMayBeFreed) {
   const Result<void*> nothing = allocator().allocate(0, 0);
   ASSERT_TRUE(nothing.ok());
   allocator().deallocate(*nothing, 0);
   allocator().deallocate(nullptr, 0);
 }
 
-TEST_P(DeviceAllocation, WhatWasGivenBackCanBeHadAgain) {
+TEST_P(DeviceAllocation, FreedMemoryCanBeAllocatedAgain) {
   for (int i = 0; i < 64; ++i) {
     const Piece a(allocator(), kMegabyte);
     const Piece b(allocator(), 3 * kMegabyte + 1);
@@ -81,7 +81,7 @@ TEST_P(DeviceAllocation, WhatWasGivenBackCanBeHadAgain) {
   }
 }
 
-TEST_P(DeviceAllocation, PiecesDoNotShareBytes) {
+TEST_P(DeviceAllocation, BlocksDoNotOverlap) {
   const Piece a(allocator(), 1000), b(allocator(), 1000), c(allocator(), 1000);
   const std::vector<uint8_t> of_a = pattern(1000, 1), of_b = pattern(1000, 2), of_c = pattern(1000, 3);
   ASSERT_EQ(allocator().copy_host_to_device(a.get(), of_a.data(), 1000, 0), Error::kOk);

@@ -1,4 +1,4 @@
-// DeviceMemoryBuffer on a real allocator: everything taken is given back once.
+// DeviceMemoryBuffer on a real allocator: everything is freed exactly once.
 
 #include "runtime/device_memory_buffer.h"
 #include "tests/device/conformance.h"
@@ -24,7 +24,7 @@ TEST_P(DeviceBuffers, HoldMemoryOfTheirDevice) {
   }
 }
 
-TEST_P(DeviceBuffers, ErrorsOfTheAllocatorAreTheirs) {
+TEST_P(DeviceBuffers, PassOnErrorsOfTheAllocator) {
   EXPECT_EQ(DeviceMemoryBuffer::create(SIZE_MAX / 2, device(), 16, registry_).error(), Error::kMemoryAllocationFailed);
   EXPECT_EQ(DeviceMemoryBuffer::create(16, device(), 3, registry_).error(), Error::kInvalidArgument);
   EXPECT_EQ(DeviceMemoryBuffer::create(16, device(-1), 16, registry_).error(), Error::kInvalidArgument);

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "format/write/test_programs.h"
+#include "format/write/programs_testing.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::device_tests {

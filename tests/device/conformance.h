@@ -1,5 +1,5 @@
-// The conformance suite of devices: what a DeviceAllocator, and a backend that runs nested programs on it, must do.
-// Compiled once; each device brings a DeviceUnderTest and runs all of it.
+// The conformance suite of devices: the requirements of a DeviceAllocator, and of a backend that runs nested programs
+// on it. Compiled once; each device defines a DeviceUnderTest and runs the whole suite.
 //
 // To add a device: a file tests/device/NAME_test.cc with
 //
@@ -7,10 +7,10 @@
 //     BERTH_DEVICE_CONFORMANCE(Mine, [] { return std::unique_ptr<DeviceUnderTest>(new Mine); });
 //
 // and a line in CMakeLists.txt: berth_test(device.mine mine_test.cc DEPENDS berth_device_conformance berth_mine). Tests
-// that need a backend are skipped for a device without one; all of them, for a device that this machine has not got
+// that need a backend are skipped for a device without one; all of them, for a device that this machine does not have
 // (skip_reason).
 //
-// No test here follows a device's address: on `sim` that would fault.
+// No test dereferences a device's address: on `sim` that would fault.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,31 +27,31 @@
 
 namespace berth::device_tests {
 
-/// One device, made anew for each test.
+/// A device, created for each test.
 class DeviceUnderTest {
  public:
   virtual ~DeviceUnderTest() = default;
 
-  /// Why nothing can be tested here ("no GPU"), or null. Asked first.
+  /// Why the tests are skipped ("no GPU"), or null. Called first.
   virtual const char* skip_reason() { return nullptr; }
 
-  /// What programs call it.
+  /// Its name in programs.
   virtual DeviceType type() = 0;
   virtual DeviceAllocator& allocator() = 0;
-  /// Runs nested programs of at least aten::add.out and aten::relu.out on floats; null when there is none.
+  /// A backend for nested programs with at least aten::add.out and aten::relu.out on floats; may be null.
   virtual NestedBackend* backend() { return nullptr; }
 
-  /// The largest alignment that allocate() must give.
+  /// The largest alignment that allocate() must support.
   virtual size_t max_alignment() { return 256; }
-  /// Whether copies from and to what is not allocated are InvalidArgument, rather than the caller's fault.
+  /// Whether copies from and to memory that is not allocated return InvalidArgument, rather than being undefined.
   virtual bool checks_bounds() { return false; }
-  /// How much is allocated and was not given back, in bytes or blocks; -1 when the device does not know.
+  /// The live allocations, in bytes or in number; -1 if the device does not count them.
   virtual int64_t live() { return -1; }
 };
 
 using MakeDevice = std::unique_ptr<DeviceUnderTest> (*)();
 
-/// Has the device, a registry with it, and holds at the end that nothing leaked.
+/// Creates the device and a registry with it, and checks for leaks at the end.
 class DeviceTest : public ::testing::TestWithParam<MakeDevice> {
  protected:
   void SetUp() override;
@@ -61,7 +61,7 @@ class DeviceTest : public ::testing::TestWithParam<MakeDevice> {
   Device device(int index = 0) { return Device(device_->type(), static_cast<DeviceIndex>(index)); }
   std::vector<DeviceIndex> indices();
 
-  /// Bytes that differ from place to place, and from seed to seed.
+  /// Bytes that depend on position and seed.
   static std::vector<uint8_t> pattern(size_t size, uint32_t seed);
   std::vector<uint8_t> read(const void* source, size_t size, DeviceIndex index = 0);
 
@@ -69,7 +69,7 @@ class DeviceTest : public ::testing::TestWithParam<MakeDevice> {
   DeviceAllocatorRegistry registry_;
 };
 
-/// A piece of device memory that a test gives back whatever happens.
+/// Device memory that is freed at the end of a test.
 class Piece {
  public:
   Piece(DeviceAllocator& allocator, size_t bytes, DeviceIndex index = 0,
@@ -93,13 +93,14 @@ struct LoadedProgram {
   std::unique_ptr<Program> program;
   Report report;
 
-  /// With all its memory. Its error is in `report`.
+  /// Allocates all its memory. Errors are in `report`.
   Result<HostMethod> method(const char* name = "forward", ThreadPool* pool = nullptr);
 };
 LoadedProgram load_program(const format::ProgramDesc& desc, DeviceUnderTest& device,
                            const DeviceAllocatorRegistry& registry);
 
-/// Sets the floats of input 0, runs, and gives those of output 0; `rows` 0: one dimension, else so many rows.
+/// Sets the floats of input 0, runs, and returns those of output 0. With `rows` = 0 the input has one dimension,
+/// otherwise this many rows.
 std::vector<float> run_floats(Method& method, const std::vector<float>& input, int32_t rows = 0);
 
 class DeviceAllocation : public DeviceTest {};
@@ -114,7 +115,7 @@ class DeviceThreads : public DeviceTest {};
 
 }  // namespace berth::device_tests
 
-/// `make` is a function, or a lambda without captures, that gives a std::unique_ptr<DeviceUnderTest>.
+/// `make` is a function, or a lambda without captures, that returns a std::unique_ptr<DeviceUnderTest>.
 #define BERTH_DEVICE_CONFORMANCE(Name, ...) \
   namespace berth::device_tests { \
   static const MakeDevice kMake##Name = __VA_ARGS__; \

@@ -1,4 +1,4 @@
-// What every allocator's copies do: each direction, size, index and place in a piece; and what they refuse.
+// Copies: each direction, size, index and offset in an allocation; and errors.
 
 #include "tests/device/conformance.h"
 
@@ -8,7 +8,7 @@ namespace {
 const size_t kSizes[] = {1, 2, 3, 7, 16, 17, 255, 1024, 4097, 1000003};
 
 // Holds row 248.
-TEST_P(DeviceCopies, GoThereAndBack) {
+TEST_P(DeviceCopies, RoundTrip) {
   for (const DeviceIndex index : indices()) {
     for (const size_t size : kSizes) {
       const Piece piece(allocator(), size, index);
@@ -19,7 +19,7 @@ TEST_P(DeviceCopies, GoThereAndBack) {
   }
 }
 
-TEST_P(DeviceCopies, TakeAPartAndLeaveTheRest) {
+TEST_P(DeviceCopies, CopyAPartAndLeaveTheRest) {
   const Piece piece(allocator(), 300);
   std::vector<uint8_t> all = pattern(300, 1);
   ASSERT_EQ(allocator().copy_host_to_device(piece.get(), all.data(), 300, 0), Error::kOk);
@@ -30,7 +30,7 @@ TEST_P(DeviceCopies, TakeAPartAndLeaveTheRest) {
   EXPECT_EQ(read(piece.get() + 99, 101), part);
 }
 
-TEST_P(DeviceCopies, GoWithinADevice) {
+TEST_P(DeviceCopies, WorkWithinADevice) {
   for (const DeviceIndex index : indices()) {
     for (const size_t size : kSizes) {
       const Piece from(allocator(), size, index), to(allocator(), size + 2, index);
@@ -42,7 +42,7 @@ TEST_P(DeviceCopies, GoWithinADevice) {
   }
 }
 
-TEST_P(DeviceCopies, GoFromAnyDeviceToAnyOther) {
+TEST_P(DeviceCopies, WorkBetweenAnyTwoDevices) {
   for (const DeviceIndex source : indices()) {
     for (const DeviceIndex target : indices()) {
       const Piece from(allocator(), 4097, source), to(allocator(), 4097, target);
@@ -66,7 +66,7 @@ TEST_P(DeviceCopies, OfNothingSucceedAndTouchNothing) {
 }
 
 // Holds row 249.
-TEST_P(DeviceCopies, FromAndToNowhereAreRefused) {
+TEST_P(DeviceCopies, FromAndToNullAreRefused) {
   const Piece piece(allocator(), 16);
   uint8_t host[16] = {};
   EXPECT_EQ(allocator().copy_host_to_device(nullptr, host, 16, 0), Error::kInvalidArgument);
@@ -77,7 +77,7 @@ TEST_P(DeviceCopies, FromAndToNowhereAreRefused) {
   EXPECT_EQ(allocator().copy_device_to_device(piece.get(), 0, nullptr, 0, 16), Error::kInvalidArgument);
 }
 
-TEST_P(DeviceCopies, BeyondAPieceAreRefused) {
+TEST_P(DeviceCopies, BeyondABlockAreRefused) {
   if (!device_->checks_bounds()) GTEST_SKIP() << "this device does not check";
   uint8_t host[64] = {};
   uint8_t* gone = nullptr;
@@ -91,7 +91,7 @@ TEST_P(DeviceCopies, BeyondAPieceAreRefused) {
     const Piece other(allocator(), 64);
     EXPECT_EQ(allocator().copy_device_to_device(other.get(), 0, piece.get(), 0, 33), Error::kInvalidArgument);
     EXPECT_EQ(allocator().copy_device_to_device(piece.get(), 0, other.get(), 0, 33), Error::kInvalidArgument);
-    // Of the wrong kind: the host's where the device's is wanted, and the other way round.
+    // Host memory instead of device memory, and the other way round.
     EXPECT_EQ(allocator().copy_host_to_device(host, host + 32, 8, 0), Error::kInvalidArgument);
     EXPECT_EQ(allocator().copy_host_to_device(piece.get(), other.get(), 8, 0), Error::kInvalidArgument);
     EXPECT_EQ(allocator().copy_device_to_host(other.get(), piece.get(), 8, 0), Error::kInvalidArgument);

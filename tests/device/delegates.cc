@@ -1,6 +1,6 @@
 // Delegates on a device: nested programs with their constants, scratch and dynamic sizes.
 
-#include "backends/nested/test_programs.h"
+#include "backends/nested/nested_programs_testing.h"
 #include "runtime/host/thread_pool.h"
 #include "tests/device/conformance.h"
 
@@ -31,7 +31,7 @@ Calls calls_on(DeviceUnderTest& device, int index, int32_t count, bool bounded =
   return {Device(device.type(), static_cast<DeviceIndex>(index)), device.backend()->name(), count, bounded};
 }
 
-TEST_P(DeviceDelegates, ComputeWhereTheyAre) {
+TEST_P(DeviceDelegates, ComputeOnTheirDevice) {
   SKIP_WITHOUT_BACKEND();
   for (const DeviceIndex index : indices()) {
     for (const int32_t count : {4, 1000}) {
@@ -39,7 +39,7 @@ TEST_P(DeviceDelegates, ComputeWhereTheyAre) {
       Result<HostMethod> method = loaded.method();
       ASSERT_TRUE(method.ok()) << loaded.report.place << ": " << loaded.report.message;
       for (const float first : {0.0f, 2.0f, -1.5f}) {
-        const std::vector<float> x = numbers(static_cast<size_t>(count), first);
+        const std::vector<float> x = numbers(count, first);
         EXPECT_EQ(run_floats(method->method(), x), expected(x));
       }
     }
@@ -56,13 +56,13 @@ TEST_P(DeviceDelegates, ComputeOnThreads) {
   EXPECT_EQ(run_floats(method->method(), x), expected(x));
 }
 
-TEST_P(DeviceDelegates, TakeSizesInAndGiveThemBack) {
+TEST_P(DeviceDelegates, TakeInputSizesAndReturnOutputSizes) {
   SKIP_WITHOUT_BACKEND();
   LoadedProgram loaded = load_program(program_with_delegate(calls_on(*device_, 0, 32, true)), *device_, registry_);
   Result<HostMethod> method = loaded.method();
   ASSERT_TRUE(method.ok()) << loaded.report.place << ": " << loaded.report.message;
   for (const int32_t rows : {8, 1, 5, 8}) {
-    const std::vector<float> x = numbers(static_cast<size_t>(4 * rows), 1);
+    const std::vector<float> x = numbers(4 * rows, 1);
     EXPECT_EQ(run_floats(method->method(), x, rows), expected(x));
     EXPECT_EQ(method->method().get_output(0).tensor().size(0), rows);
   }
@@ -104,7 +104,7 @@ TEST_P(DeviceDelegates, OnSeveralDevicesHaveAConstantOnEach) {
 }
 
 // Holds row 253.
-TEST_P(DeviceDelegates, TheirTensorsMustBeOnTheirDevice) {
+TEST_P(DeviceDelegates, RefuseTensorsOfAnotherDevice) {
   SKIP_WITHOUT_BACKEND();
   format::ProgramDesc desc = program_with_delegate(calls_on(*device_, 0, 4));
   // The call reads x on the host instead of its copy.
@@ -115,12 +115,12 @@ TEST_P(DeviceDelegates, TheirTensorsMustBeOnTheirDevice) {
 }
 
 // Holds row 245.
-TEST_P(DeviceDelegates, APayloadOfAnotherVersionIsIncompatible) {
+TEST_P(DeviceDelegates, RefuseAPayloadOfAnotherVersion) {
   SKIP_WITHOUT_BACKEND();
   const Calls calls = calls_on(*device_, 0, 4);
   format::ProgramDesc desc = program_with_delegate(calls);
   std::vector<uint8_t> payload = testing::payload_of(testing::nested_add_relu());
-  payload[8] = static_cast<uint8_t>(format::kNestedLentVersion + 1);
+  payload[8] = static_cast<uint8_t>(format::kNestedOutputScratchVersion + 1);
   desc.payloads[0] = format::Bytes::of(payload);
   LoadedProgram loaded = load_program(desc, *device_, registry_);
   EXPECT_EQ(loaded.method().error(), Error::kDelegateInvalidCompatibility);

@@ -1,6 +1,6 @@
-// Programs with arenas on a device: HostMethod takes them from its allocator, the copy operators fill and empty them.
+// Programs with arenas on a device: HostMethod allocates them, the copy operators write and read them.
 
-#include "format/write/test_programs.h"
+#include "format/write/programs_testing.h"
 #include "tests/device/conformance.h"
 
 namespace berth::device_tests {
@@ -53,7 +53,7 @@ std::vector<float> counting(size_t count) {
 }
 
 // Holds row 56, row 58.
-TEST_P(DeviceMethods, ArenasAreTheDevicesAndGoBack) {
+TEST_P(DeviceMethods, ArenasAreOnTheDeviceAndAreFreed) {
   LoadedProgram loaded = load_program(round_trip(device(), device(), {12}, false), *device_, registry_);
   ASSERT_NE(loaded.program, nullptr) << loaded.report.message;
   const MethodMeta meta = loaded.program->method_meta("forward").value();
@@ -90,7 +90,7 @@ TEST_P(DeviceMethods, MayShareTheirArenas) {
   EXPECT_EQ(run_floats(second->method(), std::vector<float>(12, 7.0f)), std::vector<float>(12, 7.0f));
 }
 
-TEST_P(DeviceMethods, ValuesSurviveTheWayThereAndBack) {
+TEST_P(DeviceMethods, ValuesSurviveARoundTrip) {
   for (const DeviceIndex from : indices()) {
     for (const DeviceIndex to : indices()) {
       LoadedProgram loaded = load_program(round_trip(device(from), device(to), {1000}, false), *device_, registry_);
@@ -102,7 +102,7 @@ TEST_P(DeviceMethods, ValuesSurviveTheWayThereAndBack) {
   }
 }
 
-TEST_P(DeviceMethods, AnIndexThatTheMachineHasNotGotIsRefused) {
+TEST_P(DeviceMethods, AMissingIndexIsRefused) {
   if (allocator().device_count() > 127) GTEST_SKIP() << "every index is there";
   LoadedProgram loaded = load_program(round_trip(device(127), device(127), {12}, false), *device_, registry_);
   EXPECT_FALSE(loaded.method().ok());
@@ -117,12 +117,12 @@ TEST_P(DeviceMethods, ATypeWithoutAnAllocatorIsNotFound) {
   EXPECT_EQ(loaded.method().error(), Error::kNotFound);
 }
 
-TEST_P(DeviceCopyOperators, MoveWhatADynamicTensorHas) {
+TEST_P(DeviceCopyOperators, CopyTheActualSizeOfADynamicTensor) {
   LoadedProgram loaded = load_program(round_trip(device(), device(), {8, 4}, true), *device_, registry_);
   Result<HostMethod> method = loaded.method();
   ASSERT_TRUE(method.ok()) << loaded.report.place << ": " << loaded.report.message;
   for (const int32_t rows : {8, 1, 3, 0, 8}) {
-    const std::vector<float> input = counting(static_cast<size_t>(4 * rows));
+    const std::vector<float> input = counting(4 * rows);
     ASSERT_EQ(method->method().set_input(0, input.data(), std::vector<int32_t>{rows, 4}, DType::kF32), Error::kOk);
     ASSERT_EQ(method->method().execute(), Error::kOk) << method->method().last_report().message;
     const EValue output = method->method().get_output(0);
@@ -144,7 +144,7 @@ void expect_refused(DeviceUnderTest& device, const DeviceAllocatorRegistry& regi
   EXPECT_NE(method->method().last_report().message[0], '\0') << message;
 }
 
-TEST_P(DeviceCopyOperators, RefuseTheWrongPlace) {
+TEST_P(DeviceCopyOperators, RefuseTheWrongDevice) {
   const ProgramDesc right = round_trip(device(), device(), {12}, false);
   ProgramDesc wrong = right;
   std::get<KernelCallDesc>(wrong.methods[0].instructions[0]).op_index = 2;
@@ -160,7 +160,7 @@ TEST_P(DeviceCopyOperators, RefuseTheWrongPlace) {
   expect_refused(*device_, registry_, wrong, "a kernel of the host on device memory");
 }
 
-TEST_P(DeviceCopyOperators, RefuseAnotherTypeOrTooLittleRoom) {
+TEST_P(DeviceCopyOperators, RefuseAnotherTypeOrTooLittleMemory) {
   ProgramDesc wrong = round_trip(device(), device(), {12}, false);
   std::get<TensorDesc>(wrong.methods[0].values[1]).dtype = DType::kI32;
   expect_refused(*device_, registry_, wrong, "another element type");

@@ -1,5 +1,4 @@
-// What every allocator's streams do, also where there are none: order on the device, and host memory that is free again
-// when a call returns.
+// Streams, also of devices without them: order on the device, and host memory that may be reused when a call returns.
 
 #include <algorithm>
 
@@ -10,7 +9,7 @@ namespace {
 
 constexpr size_t kBytes = 1 << 20;
 
-// A stream that a test gives back whatever happens.
+// A stream that is destroyed at the end of a test.
 class Stream {
  public:
   Stream(DeviceAllocator& allocator, DeviceIndex index) : allocator_(allocator), index_(index) {
@@ -30,7 +29,7 @@ class Stream {
 };
 
 // Holds row 248.
-TEST_P(DeviceStreams, CopiesRunInTheirOrder) {
+TEST_P(DeviceStreams, CopiesRunInOrder) {
   for (const DeviceIndex index : indices()) {
     const Stream stream(allocator(), index);
     const Piece a(allocator(), kBytes, index), b(allocator(), kBytes, index);
@@ -49,7 +48,7 @@ TEST_P(DeviceStreams, CopiesRunInTheirOrder) {
   }
 }
 
-TEST_P(DeviceStreams, SynchronizeEndsWithTheWorkDone) {
+TEST_P(DeviceStreams, SynchronizeReturnsWithTheWorkDone) {
   const Stream stream(allocator(), 0);
   const Piece a(allocator(), kBytes), b(allocator(), kBytes);
   const std::vector<uint8_t> bytes = pattern(kBytes, 2);
@@ -77,7 +76,7 @@ TEST_P(DeviceStreams, OneWaitsForAnother) {
   }
 }
 
-TEST_P(DeviceStreams, WaitingWhereNothingWasMarkedIsNoWait) {
+TEST_P(DeviceStreams, WaitingWithoutAnEventIsNoWait) {
   const Stream a(allocator(), 0), b(allocator(), 0);
   EXPECT_EQ(allocator().wait(a.get(), 0, b.get(), 0), Error::kOk);
   EXPECT_EQ(allocator().record(a.get(), 0), Error::kOk);
@@ -88,9 +87,9 @@ TEST_P(DeviceStreams, WaitingWhereNothingWasMarkedIsNoWait) {
   EXPECT_EQ(allocator().synchronize(a.get(), 0), Error::kOk);
 }
 
-TEST_P(DeviceStreams, NullIsIgnoredWhenDestroyed) { allocator().destroy_stream(nullptr, 0); }
+TEST_P(DeviceStreams, DestroyIgnoresNull) { allocator().destroy_stream(nullptr, 0); }
 
-TEST_P(DeviceStreams, MemoryGivenBackWhileWorkIsUnderWayIsWaitedFor) {
+TEST_P(DeviceStreams, FreeingMemoryWaitsForItsWork) {
   const Stream stream(allocator(), 0);
   const Piece target(allocator(), kBytes);
   const std::vector<uint8_t> bytes = pattern(kBytes, 4);
@@ -99,7 +98,7 @@ TEST_P(DeviceStreams, MemoryGivenBackWhileWorkIsUnderWayIsWaitedFor) {
     ASSERT_EQ(allocator().copy_host_to_device(source.get(), bytes.data(), kBytes, 0, stream.get()), Error::kOk);
     ASSERT_EQ(allocator().copy_device_to_device(target.get(), 0, source.get(), 0, kBytes, stream.get()), Error::kOk);
   }
-  // Who gets these bytes next must not disturb the copy.
+  // Reusing these bytes must not disturb the copy.
   const Piece next(allocator(), kBytes);
   const std::vector<uint8_t> other = pattern(kBytes, 5);
   ASSERT_EQ(allocator().copy_host_to_device(next.get(), other.data(), kBytes, 0), Error::kOk);

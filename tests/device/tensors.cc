@@ -1,4 +1,4 @@
-// Tensors that go to a device and come back: every element type, bit for bit, with their sizes and their order.
+// Copies of tensors to a device and back: every element type, bit for bit, with sizes and dimension order.
 
 #include <cstring>
 
@@ -21,7 +21,7 @@ TEST_P(DeviceTensors, OfEveryElementTypeComeBackBitForBit) {
     const DType dtype = static_cast<DType>(number);
     SCOPED_TRACE(to_string(dtype));
     ++types;
-    // Any bits: also those of no number.
+    // Any bits, including NaN.
     const std::vector<uint8_t> bytes = pattern(15 * element_size(dtype), static_cast<uint32_t>(number));
     for (const DeviceIndex index : indices()) {
       Result<OwnedTensor> there = tensor_from(bytes.data(), dtype, sizes, device(index), registry_);
@@ -38,7 +38,7 @@ TEST_P(DeviceTensors, OfEveryElementTypeComeBackBitForBit) {
   EXPECT_EQ(types, 30);
 }
 
-TEST_P(DeviceTensors, KeepTheirOrderAndTheirBound) {
+TEST_P(DeviceTensors, KeepTheirDimensionOrderAndTheirBound) {
   const std::vector<int32_t> sizes = {2, 3, 4, 5};
   const std::vector<uint8_t> order = {0, 2, 3, 1};
   Result<OwnedTensor> first =
@@ -57,7 +57,7 @@ TEST_P(DeviceTensors, KeepTheirOrderAndTheirBound) {
   EXPECT_EQ(bytes_of(back->tensor()), std::vector<uint8_t>(bytes.begin(), bytes.begin() + 48));
 }
 
-TEST_P(DeviceTensors, GoFromOneDeviceToAnother) {
+TEST_P(DeviceTensors, MoveFromOneDeviceToAnother) {
   const float values[] = {1, 2, 3};
   const std::vector<int32_t> sizes = {3};
   for (const DeviceIndex target : indices()) {
@@ -72,7 +72,7 @@ TEST_P(DeviceTensors, GoFromOneDeviceToAnother) {
   }
 }
 
-TEST_P(DeviceTensors, OfNothingAndNumbersGoToo) {
+TEST_P(DeviceTensors, OfNothingAndNumbersMoveToo) {
   const std::vector<int32_t> nothing = {0, 4}, number = {};
   const int64_t value = 42;
   Result<OwnedTensor> empty = tensor_from(&value, DType::kI64, nothing, device(), registry_);
@@ -87,7 +87,7 @@ TEST_P(DeviceTensors, OfNothingAndNumbersGoToo) {
   EXPECT_EQ(again->tensor().data<int64_t>()[0], 42);
 }
 
-TEST_P(DeviceTensors, OnWhatIsNotThereAreErrors) {
+TEST_P(DeviceTensors, OnAMissingDeviceAreErrors) {
   const float values[] = {1, 2, 3};
   const std::vector<int32_t> sizes = {3};
   const DeviceAllocatorRegistry empty;

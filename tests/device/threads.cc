@@ -1,8 +1,8 @@
-// Two methods of one program on two threads: no state is shared that is not guarded (run it under ThreadSanitizer).
+// Two methods of one program on two threads: no unguarded shared state (run under ThreadSanitizer).
 
 #include <thread>
 
-#include "backends/nested/test_programs.h"
+#include "backends/nested/nested_programs_testing.h"
 #include "tests/device/conformance.h"
 
 namespace berth::device_tests {

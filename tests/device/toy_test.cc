@@ -1,6 +1,6 @@
-// The device of examples/device: what docs/devices.md tells people to write passes the suite, and its program runs.
+// The device of examples/device passes the suite, and its program runs.
 
-#include "backends/nested/test_programs.h"
+#include "backends/nested/nested_programs_testing.h"
 #include "examples/device/toy_device.h"
 #include "tests/device/conformance.h"
 

@@ -1,6 +1,5 @@
-// Inputs and outputs in memory of the caller's on the host. The fears: an arena that holds them all the same, a copy
-// that was to be saved, a frame of the camera that is overwritten, a result anywhere but where it was wanted, a run
-// without memory for it.
+// Inputs and outputs in the caller's memory on the host. Possible errors: they take bytes in an arena or are copied
+// nevertheless, an input is overwritten, a result is written elsewhere, a run without memory for an output.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,11 +18,16 @@ namespace {
 
 constexpr int32_t kSize = 1024;
 
-const char* const kModel =
-    "const @w: f32[1024] = splat<2>\nmethod forward(%x: f32[1024], %z: f32[1024]) {\n"
-    "  %w: f32[1024] = const @w\n  %a: f32[1024] = aten::mul.Tensor(%x, %w)\n"
-    "  %b: f32[1024] = aten::add.Tensor(%a, %z)\n  %y: f32[1024] = aten::relu(%b)\n"
-    "  %n: f32[1024] = aten::neg(%b)\n  return %y, %n, %x\n}\n";
+const char* const kModel = R"(
+  const @w: f32[1024] = splat<2>
+  method forward(%x: f32[1024], %z: f32[1024]) {
+    %w: f32[1024] = const @w
+    %a: f32[1024] = aten::mul.Tensor(%x, %w)
+    %b: f32[1024] = aten::add.Tensor(%a, %z)
+    %y: f32[1024] = aten::relu(%b)
+    %n: f32[1024] = aten::neg(%b)
+    return %y, %n, %x
+  })";
 
 struct Loaded {
   Loaded(const char* target, const std::vector<std::string>& callers) {
@@ -63,7 +67,7 @@ std::vector<float> numbers(float first) {
 }
 
 // Holds row 131, row 137: nothing is planned for what is the caller's.
-TEST(CallersMemoryOnTheHost, HasNoBytesInTheArena) {
+TEST(CallersMemory, TakesNoBytesInTheArena) {
   for (const char* target : {"portable", "cpu"}) {
     const uint64_t planned = Loaded(target, {}).arena_bytes();
     const uint64_t without_inputs = Loaded(target, {"x=cpu", "z=cpu"}).arena_bytes();
@@ -77,7 +81,7 @@ TEST(CallersMemoryOnTheHost, HasNoBytesInTheArena) {
   }
 }
 
-TEST(CallersMemoryOnTheHost, IsReadWhereItIsAndNeverWritten) {
+TEST(CallersMemory, IsReadInPlaceAndNeverWritten) {
   for (const char* target : {"portable", "cpu"}) {
     Loaded loaded(target, {"x=cpu", "z=cpu"});
     Method& method = loaded.method->method();
@@ -103,7 +107,7 @@ TEST(CallersMemoryOnTheHost, IsReadWhereItIsAndNeverWritten) {
   }
 }
 
-TEST(CallersMemoryOnTheHost, GetsResultsWhereTheyAreWanted) {
+TEST(CallersMemory, ReceivesResultsDirectly) {
   for (const char* target : {"portable", "cpu"}) {
     Loaded loaded(target, {"y=cpu", "forward.n=cpu"});
     Method& method = loaded.method->method();
@@ -128,7 +132,7 @@ TEST(CallersMemoryOnTheHost, GetsResultsWhereTheyAreWanted) {
   }
 }
 
-TEST(CallersMemoryOnTheHost, ThatIsMissingIsAnError) {
+TEST(CallersMemory, MissingMemoryIsAnError) {
   Loaded loaded("portable", {"x=cpu"});
   Method& method = loaded.method->method();
   const std::vector<float> z = numbers(3);
@@ -137,14 +141,14 @@ TEST(CallersMemoryOnTheHost, ThatIsMissingIsAnError) {
   EXPECT_NE(method.execute(), Error::kOk);
 }
 
-TEST(CallersMemoryOnTheHost, MustBeOfThisModel) {
+TEST(CallersMemory, MustBelongToThisModel) {
   CompileOptions options;
   options.device_io = {"image=cpu"};
   auto module = ir::parse(kModel);
   ASSERT_TRUE(module.ok());
   const auto made = compile(std::move(*module), options);
   ASSERT_FALSE(made.ok());
-  EXPECT_NE(made.error().text().find("is no tensor among inputs and outputs; there are: x, z, y, n, x"),
+  EXPECT_NE(made.error().text().find("is not a tensor among inputs and outputs; there are: x, z, y, n, x"),
             std::string::npos)
       << made.error().text();
 }

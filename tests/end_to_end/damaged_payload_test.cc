@@ -1,5 +1,5 @@
-// Programs whose delegate's payload, the nested program, is damaged. The fears: a reader that trusts what nothing
-// checked and dies or does not end, and damage that is called sound or is said to be Berth's fault.
+// Programs with a damaged nested program as a delegate's payload. Possible errors: a reader that trusts it and crashes
+// or hangs, damage that is not detected or that is reported as a bug of Berth.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -63,7 +63,7 @@ template <typename Visit>
 void for_each_damage(Visit&& visit) {
   std::vector<uint8_t> file = compiled();
   const Span<const uint8_t> payload = payload_in(file);
-  const size_t begin = static_cast<size_t>(payload.data() - file.data());
+  const size_t begin = payload.data() - file.data();
   for (size_t at = begin; at < begin + payload.size(); ++at) {
     const uint8_t right = file[at];
     for (const uint8_t wrong : kWrong) {

@@ -1,5 +1,5 @@
-// Rows of a table that lies in a mapped file, as language models have them: on the whole way, in the program itself and
-// in a delegate, none of the table becomes resident. The fear: 64 KB of memory for each word.
+// Rows of an embedding table in a mapped file: neither in the program itself nor in a delegate does the table become
+// resident, which would take 64 KB of memory for each word.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,17 +24,21 @@ constexpr size_t kColumns = 256;  // 8 MiB
 constexpr int32_t kWords = 48;
 
 ir::Module embedding() {
-  auto module = ir::parse(
-      "const @table: f32[8192,256] = splat<0.5>\nmethod forward(%words: i64[48]) {\n"
-      "  %table: f32[8192,256] = const @table\n  %rows: f32[48,256] = aten::embedding(%table, %words)\n"
-      "  %y: f32[48,256] = aten::relu(%rows)\n  return %y\n}\n");
+  auto module = ir::parse(R"(
+    const @table: f32[8192,256] = splat<0.5>
+    method forward(%words: i64[48]) {
+      %table: f32[8192,256] = const @table
+      %rows: f32[48,256] = aten::embedding(%table, %words)
+      %y: f32[48,256] = aten::relu(%rows)
+      return %y
+    })");
   EXPECT_TRUE(module.ok());
   std::vector<uint8_t> bytes(kRows * kColumns * sizeof(float));
   for (size_t i = 0; i < kRows * kColumns; ++i) {
     const float number = static_cast<float>(i);
     std::memcpy(bytes.data() + i * sizeof(float), &number, sizeof(float));
   }
-  module->constants[0].blob = ir::Blob::owned(std::move(bytes));
+  module->constants[{0}].blob = ir::Blob::owned(std::move(bytes));
   return std::move(*module);
 }
 
@@ -89,7 +93,7 @@ void expect_rows_without_their_table(const char* target, bool resident) {
     ASSERT_EQ(method->method().execute(), Error::kOk) << method->method().last_report().message;
     const float* const rows = method->method().get_output(0).tensor().data<float>();
     for (size_t i = 0; i < kWords * kColumns; ++i) {
-      const size_t row = static_cast<size_t>(words[i / kColumns]);
+      const size_t row = words[i / kColumns];
       ASSERT_EQ(rows[i], static_cast<float>(row * kColumns + i % kColumns));
     }
   }
@@ -97,7 +101,7 @@ void expect_rows_without_their_table(const char* target, bool resident) {
   EXPECT_LE(resident_kb(file.path), before + 256) << target;
 }
 
-TEST(RowsOfAMappedTable, LeaveItWhereItIs) {
+TEST(MappedRows, ATableStaysOnDisk) {
   for (const bool resident : {false, true}) {
     expect_rows_without_their_table("portable", resident);
     expect_rows_without_their_table("cpu", resident);

@@ -1,4 +1,4 @@
-// The whole way on the models that the repository holds: ONNX to program to outputs, against PyTorch's.
+// The repository's models, from ONNX through the program to the outputs, compared with PyTorch's.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -73,13 +73,13 @@ void expect_close(const std::vector<float>& got, const tool::Array& want) {
 
 class Models : public testing::TestWithParam<const char*> {};
 
-TEST_P(Models, GiveTheOutputsOfPyTorch) {
+TEST_P(Models, MatchPyTorch) {
   const std::string model = GetParam();
   const std::vector<uint8_t> program = compiled(model);
   expect_close(run(program, array_of(model, "in0.npy")), array_of(model, "out0.npy"));
 }
 
-TEST_P(Models, GiveTheSameOutputsForEveryPlannerAndNumberOfThreads) {
+TEST_P(Models, GiveTheSameOutputsForEveryPlannerAndThreadCount) {
   const std::string model = GetParam();
   const tool::Array input = array_of(model, "in0.npy");
   const std::vector<float> outputs = run(compiled(model), input);

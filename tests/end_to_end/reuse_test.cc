@@ -7,12 +7,13 @@
 #include <random>
 #include <thread>
 
+#include "base/text_testing.h"
 #include "compiler/check_program.h"
 #include "compiler/compile.h"
-#include "compiler/emit/emit.h"
-#include "compiler/emit/random_module.h"
+#include "compiler/emit/plan_and_emit.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
+#include "compiler/ir/random_steps_testing.h"
 #include "format/write/write_program.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
@@ -23,30 +24,30 @@ namespace {
 
 struct Variant {
   const char* name;
-  emit::Planner planner;
+  packing::Planner planner;
   bool in_place;
   bool alias = true;
 };
 
-constexpr Variant kVariants[] = {{"naive", emit::Planner::kNaive, false},
-                                 {"without in place", emit::Planner::kBest, false},
-                                 {"without views and parts", emit::Planner::kBest, true, false},
-                                 {"greedy in place", emit::Planner::kGreedy, true},
-                                 {"best in place", emit::Planner::kBest, true}};
+constexpr Variant kVariants[] = {{"naive", packing::Planner::kNaive, false},
+                                 {"without in place", packing::Planner::kBest, false},
+                                 {"without views and parts", packing::Planner::kBest, true, false},
+                                 {"greedy in place", packing::Planner::kGreedy, true},
+                                 {"best in place", packing::Planner::kBest, true}};
 
 /// Sizes multiply in random modules.
-constexpr uint64_t kMostBytes = uint64_t{24} << 20;
+constexpr int64_t kMostBytes = int64_t{24} << 20;
 
 /// Empty when it would take more than that.
 std::vector<uint8_t> file_of(const ir::Module& module, const Variant& variant) {
-  emit::EmitOptions options;
+  memory::MemoryOptions options;
   options.planner = variant.planner;
   options.in_place = variant.in_place;
   options.alias = variant.alias;
-  const auto emitted = emit::emit(module, options);
+  const auto emitted = emit::testing::plan_and_emit(module, options);
   EXPECT_TRUE(emitted.ok()) << emitted.error().text();
   if (!emitted.ok()) return {};
-  for (const emit::ArenaReport& arena : emitted->arenas) {
+  for (const ArenaReport& arena : emitted->arenas) {
     if (arena.bytes > kMostBytes) return {};
   }
   const auto bytes = format::program_bytes(emitted->program);
@@ -110,7 +111,7 @@ std::vector<std::string> without_reasons(std::vector<std::string> results) {
 }
 
 /// Whether the last run failed because a view, or a copy in its stead, has other numbers of elements. Which of the two
-/// a value is depends on the variant (views of symbolic sizes are no names of state that results are written into), and
+/// a value is depends on the variant (views of symbolic sizes are not names of state that results are written into), and
 /// so does when it is refused: before or after other sizes that do not fit.
 bool is_refused_as_a_view(const std::vector<std::string>& results) {
   return !results.empty() && (results.back() == "failed: a view keeps the number of elements" ||
@@ -135,35 +136,54 @@ bool expect_equal_results(const ir::Module& module, int threads) {
   return want.empty() || want.back().rfind("failed: ", 0) != 0;
 }
 
+ir::Module random_module(unsigned seed, int64_t rows = 4, bool regions = true) {
+  return ir::testing::RandomModule(seed, ir::testing::any_module(rows, regions)).make();
+}
+
 unsigned first_seed() {
   const char* again = std::getenv("BERTH_SEED");
   return again != nullptr ? static_cast<unsigned>(std::strtoul(again, nullptr, 10)) : std::random_device{}();
 }
 
 // Holds row 198: with views and without.
-TEST(ReuseNeverChangesANumber, InRandomModules) {
+TEST(MemoryReuse, NeverChangesANumberInRandomModules) {
   const unsigned first = first_seed();
   int whole = 0;
   for (unsigned seed = first; seed < first + 150 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
-    whole += expect_equal_results(emit::testing::RandomModule(seed).make(), 1) ? 1 : 0;
+    whole += expect_equal_results(random_module(seed), 1) ? 1 : 0;
   }
   EXPECT_GE(whole, 50) << "most modules are to run to their end";
 }
 
 // What a branch yields was once cut out of an input that stayed alive, and the other branch wrote there.
-TEST(ReuseNeverChangesANumber, InABranchThatYieldsAPieceOfAnInput) {
-  expect_equal_results(emit::testing::RandomModule(1700431987).make(), 1);
+TEST(MemoryReuse, NeverChangesANumberInABranchThatYieldsASliceOfAnInput) {
+  expect_equal_results(random_module(1700431987), 1);
 }
 
 /// A counter over `size` numbers: state, a branch, and something to fold.
 std::string counter(int size) {
-  const std::string type = "f32[" + std::to_string(size) + "]";
-  return "state @s: " + type + "\nconst @k: " + type + " = splat<2>\nmethod forward(%c: bool[], %x: " + type +
-         ") {\n%k: " + type + " = const @k\n%old: " + type + " = berth::state_read() @s\n%e: " + type +
-         " = aten::exp(%k)\n%a: " + type + " = aten::add.Tensor(%old, %x)\n%b: " + type +
-         " = aten::mul.Tensor(%a, %e)\nberth::state_write(%a) @s\n%r: " + type + " = berth::if(%c) {\n()\n%d: " + type +
-         " = aten::neg(%b)\nyield %d\n} {\n()\nyield %x\n}\nreturn %r\n}\n";
+  return filled(R"(
+    state @s: $type
+    const @k: $type = splat<2>
+    method forward(%c: bool[], %x: $type) {
+      %k: $type = const @k
+      %old: $type = berth::state_read() @s
+      %e: $type = aten::exp(%k)
+      %a: $type = aten::add.Tensor(%old, %x)
+      %b: $type = aten::mul.Tensor(%a, %e)
+      berth::state_write(%a) @s
+      %r: $type = berth::if(%c) {
+        ()
+        %d: $type = aten::neg(%b)
+        yield %d
+      } {
+        ()
+        yield %x
+      }
+      return %r
+    })",
+                {{"type", "f32[" + std::to_string(size) + "]"}});
 }
 
 std::vector<uint8_t> compiled(const std::string& text) {
@@ -175,7 +195,7 @@ std::vector<uint8_t> compiled(const std::string& text) {
 }
 
 // Limits 1.11. No pass and no planner keeps anything of what it compiled before, or of what another thread compiles.
-TEST(CompilingAgainGivesTheSameBytes, WhateverWasCompiledBeforeAndBeside) {
+TEST(MemoryReuse, CompilingAgainGivesTheSameBytesWhateverElseIsCompiled) {
   const std::vector<int> sizes = {1024, 4, 1020, 64};
   std::vector<std::vector<uint8_t>> first;
   for (const int size : sizes) first.push_back(compiled(counter(size)));
@@ -213,7 +233,7 @@ std::vector<std::vector<float>> numbers_of(const std::vector<uint8_t>& file, boo
 
 // Limits 1.6.
 // Holds row 166, row 165: the first result is read after branches behind it, and within a loop, whatever they make.
-TEST(AResultOfABranchIsRight, AfterOtherBranchesAndALoop) {
+TEST(MemoryReuse, ABranchsResultSurvivesOtherBranchesAndALoop) {
   auto module = ir::parse(R"(
     const @zero: f32[1] = splat<0>
     method forward(%c: bool[], %x: f32[4]) {
@@ -272,11 +292,11 @@ TEST(AResultOfABranchIsRight, AfterOtherBranchesAndALoop) {
 }
 
 // Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
-TEST(ReuseNeverChangesANumber, InLargeTensorsOnSeveralThreads) {
+TEST(MemoryReuse, NeverChangesANumberInLargeTensorsOnSeveralThreads) {
   const unsigned first = first_seed();
   for (unsigned seed = first; seed < first + 6 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
-    expect_equal_results(emit::testing::RandomModule(seed, 20'000, false).make(), 3);
+    expect_equal_results(random_module(seed, 20'000, false), 3);
   }
 }
 

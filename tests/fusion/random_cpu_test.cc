@@ -12,8 +12,8 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "compiler/compile.h"
-#include "compiler/fuse/random_graph.h"
 #include "compiler/ir/print.h"
+#include "compiler/ir/random_networks_testing.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
 #include "runtime/host/thread_pool.h"
@@ -25,7 +25,7 @@ using Outputs = std::vector<std::vector<float>>;
 
 // Numbers around 0 that depend on the place alone.
 std::vector<float> input_of(size_t input, int64_t count) {
-  std::vector<float> values(static_cast<size_t>(count));
+  std::vector<float> values(count);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>((i * 37 + input * 11) % 101) / 40 - 1.25f;
   }
@@ -84,7 +84,7 @@ void expect_close(const std::vector<float>& want, const std::vector<float>& got)
 
 void check(unsigned seed, ThreadPool* pool) {
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
-  const ir::Module module = fuse::RandomGraph(seed, seed % 4 < 2).make();
+  const ir::Module module = ir::testing::RandomModule(seed, ir::testing::network(seed % 4 < 2)).make();
   if (module.methods[0].body.outputs.empty()) return;
   const Outputs want = outputs_of(module, {}, nullptr);
   CompileOptions options;
@@ -99,7 +99,7 @@ void check(unsigned seed, ThreadPool* pool) {
   if (testing::Test::HasFailure()) ADD_FAILURE() << ir::print(module);
 }
 
-TEST(RandomGraphsOnTheCpuTarget, GiveWhatPortableKernelsGive) {
+TEST(RandomCpu, MatchesPortableKernelsOnRandomGraphs) {
   const std::unique_ptr<HostThreadPool> pools[] = {
       std::make_unique<HostThreadPool>(2), std::make_unique<HostThreadPool>(3), std::make_unique<HostThreadPool>(5)};
   const char* seed = std::getenv("BERTH_SEED");

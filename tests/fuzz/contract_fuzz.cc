@@ -1,6 +1,6 @@
-// Runs what verifies with kernels that use all that a kernel may. The fear: that the runtime hands a kernel memory that
-// is not there, too small, a constant's or another's.
-#include "runtime/contract_kernels.h"
+// Runs verified programs with kernels that access everything that a kernel may. Finds invalid memory that the runtime
+// passes to kernels: missing, too small, or belonging to a constant or another value.
+#include "runtime/contract_kernels_testing.h"
 #include "tests/fuzz/run_program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

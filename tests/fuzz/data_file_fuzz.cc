@@ -1,5 +1,5 @@
-// Reads any bytes as a data file (.ptd): its tables, every blob that it names, and what it says of their tensors. The
-// fear: an offset, a count or a size that leads outside of the file.
+// Reads any bytes as a data file (.ptd): its tables, every blob that it names, and what it says of their tensors. Finds
+// offsets, counts or sizes that lead outside of the file.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -32,7 +32,7 @@ bool zeros(const ir::Module& module, const ir::Method& method, std::vector<eval:
     array.dtype = type->dtype;
     array.dim_order = type->dim_order;
     for (ir::Dim dim : type->shape) array.sizes.push_back(static_cast<int32_t>(module.symbols.upper(dim)));
-    array.bytes.resize(static_cast<size_t>(ir::max_bytes(*type, module.symbols)));
+    array.bytes.resize(ir::max_bytes(*type, module.symbols));
     inputs->emplace_back(std::in_place_type<eval::Array>, std::move(array));
   }
   return true;

@@ -1,5 +1,5 @@
-// Runs what verifies with the portable kernels. The fear: a program that passes every check and still makes a kernel
-// read or write where it must not.
+// Runs verified programs with the portable kernels. Finds programs that pass every check and still make a kernel access
+// invalid memory.
 #include "kernels/portable/portable.h"
 #include "tests/fuzz/run_program.h"
 

@@ -1,6 +1,6 @@
 // Takes any bytes as the payload of a delegate, and loads and runs what passes the checks, on a simulated device whose
-// memory faults for whoever is not meant to touch it. The fear: a nested program that reaches outside of the memory
-// that its call was given.
+// memory faults for code that must not access it. The fear: a nested program that reaches outside of the memory that
+// its call was given.
 //
 // The bytes are a payload, or, without its header, the program file in one, whose results may be scratch. The call is
 // what the nested program says of itself, so that as much as possible fits; every fourth input gets one argument wrong.
@@ -153,7 +153,7 @@ void run_payload(Span<const uint8_t> payload) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace berth;
   const bool whole = size >= 8 && std::memcmp(data, "BerthNst", 8) == 0;
-  const format::NestedHeader header = format::make_nested_header(size, format::kNestedLentVersion);
+  const format::NestedHeader header = format::make_nested_header(size, format::kNestedOutputScratchVersion);
   const size_t before = whole ? 0 : sizeof(header.bytes);
   // At a multiple of 16, and of exactly this size.
   const std::unique_ptr<uint8_t[]> payload(new uint8_t[before + size]);

@@ -4,11 +4,11 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "compiler/plan/csv.h"
-#include "compiler/plan/validate.h"
+#include "compiler/memory/packing/csv.h"
+#include "compiler/memory/packing/validate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace berth::plan;
+  using namespace berth::packing;
   const auto read = read_csv(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!read.ok()) return 0;
   const auto plan = plan_best(read->problem);

@@ -1,13 +1,13 @@
-// Reads any bytes as a program file: header, structure, memory plan, text form. The fear: an offset, a count or a cycle
-// that leads outside of the file, or asks for work without end.
+// Reads any bytes as a program file: header, structure, memory plan, text form. Finds offsets, counts or cycles that
+// lead outside of the file or cause unbounded work.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "format/plan_check/verify_plan.h"
 #include "format/verify.h"
-#include "format/verify_plan.h"
 #include "format/write/print_program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "compiler/import/pt2/import_pt2.h"
-#include "compiler/import/pt2/test_zip.h"
+#include "compiler/import/pt2/zip_testing.h"
 #include "compiler/ir/verify.h"
 
 namespace {

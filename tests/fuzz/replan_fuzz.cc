@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "compiler/replan/replan.h"
+#include "compiler/memory/replan/replan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using berth::Error;

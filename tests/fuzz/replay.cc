@@ -1,4 +1,4 @@
-// Runs a fuzz target over the files of a folder, without a fuzzer: what was found once stays mended.
+// Runs a fuzz target on the files of a folder, without a fuzzer, so that fixed bugs stay fixed.
 //
 //     replay_ir_fuzz tests/fuzz/corpus/ir_fuzz
 #include <algorithm>

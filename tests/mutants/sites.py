@@ -6,7 +6,7 @@ A Site is a place of `size` bytes. What it means is told by its kind:
     offset   refers to what begins at `target`: a table, a vector or a string, as `name` says
     length   of a vector or a string
     type     of a union's value
-    slot     of a vtable: where a table has a field; 0: it has not got it
+    slot     of a vtable: where a table has a field; 0: it does not have it
     vtable   of a table, which lies as far in front of it
     text     the bytes of a string or of a vector of bytes
 """
@@ -100,7 +100,7 @@ class Walk:
                 self.offset(value, members[chosen], path)
 
     def field(self, at, table, name):
-        """Where the table at `at` has this field; 0: it has not got it."""
+        """Where the table at `at` has this field; 0: it does not have it."""
         slot = next(f.slot for f in self.schema.types[table].fields if f.name == name)
         vtable = at - read(self.data, at, 4, True)
         if 4 + 2 * slot >= read(self.data, vtable, 2):

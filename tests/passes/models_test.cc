@@ -1,7 +1,7 @@
 // Every pass, one after the other, on the models that the repository holds: the evaluator gives after each what it gave
 // before it, and at the end what PyTorch gave.
 #include "compiler/import/onnx/import_onnx.h"
-#include "compiler/passes/testing.h"
+#include "compiler/passes/passes_testing.h"
 #include "tools/npy.h"
 
 namespace berth::passes {

@@ -15,7 +15,7 @@ constexpr size_t kGuard = 64;
 constexpr uint8_t kMark = 0xA5;
 // What memory is full of before a run. What is written differs from one or the other.
 constexpr uint8_t kFills[] = {0x5A, 0xC3};
-// The last bytes that nobody writes may be padding behind the last thing.
+// The last bytes that are never written may be padding behind the last thing.
 constexpr size_t kPadding = 64;
 
 /// `bytes` bytes at a multiple of 64, marks before and behind.

@@ -6,9 +6,9 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "compiler/compile.h"
-#include "compiler/emit/emit.h"
-#include "compiler/emit/random_module.h"
+#include "compiler/emit/plan_and_emit.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ir/random_steps_testing.h"
 #include "format/write/write_program.h"
 #include "runtime/host/thread_pool.h"
 
@@ -21,15 +21,15 @@ std::string problem_of(ir::Module module) {
   return program.ok() ? check_exact_memory(*program).problem : "";
 }
 
-class ExactMemoryOf : public testing::TestWithParam<const char*> {};
+class ExactMemoryOfModels : public testing::TestWithParam<const char*> {};
 
-TEST_P(ExactMemoryOf, AModel) {
+TEST_P(ExactMemoryOfModels, MemoryNeededIsWhatIsTaken) {
   auto module = load_model(std::string(BERTH_SOURCE_DIR) + "/models/" + GetParam() + "/model.onnx", {});
   ASSERT_TRUE(module.ok()) << module.error().text();
   EXPECT_EQ(problem_of(std::move(module).value()), "");
 }
 
-TEST_P(ExactMemoryOf, ACpuDelegate) {
+TEST_P(ExactMemoryOfModels, ACpuDelegateToo) {
   for (const int threads : {1, 3}) {
     auto module = load_model(std::string(BERTH_SOURCE_DIR) + "/models/" + GetParam() + "/model.onnx", {});
     ASSERT_TRUE(module.ok()) << module.error().text();
@@ -46,7 +46,7 @@ TEST_P(ExactMemoryOf, ACpuDelegate) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExactMemoryOf, testing::Values("digits", "dscnn_kws", "randwire", "lstm_tagger"),
+INSTANTIATE_TEST_SUITE_P(All, ExactMemoryOfModels, testing::Values("digits", "dscnn_kws", "randwire", "lstm_tagger"),
                          [](const auto& info) { return std::string(info.param); });
 
 struct Text {
@@ -98,25 +98,26 @@ method forward(%x: f32[7,16]) {
 })"},
 };
 
-class ExactMemoryOfText : public testing::TestWithParam<Text> {};
+class ExactMemoryOfPrograms : public testing::TestWithParam<Text> {};
 
-TEST_P(ExactMemoryOfText, AProgram) {
+TEST_P(ExactMemoryOfPrograms, MemoryNeededIsWhatIsTaken) {
   auto module = ir::parse(GetParam().text, GetParam().name);
   ASSERT_TRUE(module.ok()) << module.error().text();
   EXPECT_EQ(problem_of(std::move(module).value()), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExactMemoryOfText, testing::ValuesIn(kTexts),
+INSTANTIATE_TEST_SUITE_P(All, ExactMemoryOfPrograms, testing::ValuesIn(kTexts),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // They may fail when they run, as their sizes need not fit; what is asked here are the bounds.
 TEST(ExactMemory, OfRandomPrograms) {
   int checked = 0;
   for (unsigned seed = 1; seed <= 80; ++seed) {
-    const auto emitted = emit::emit(emit::testing::RandomModule(seed).make(1 + seed % 2));
+    const auto emitted =
+        emit::testing::plan_and_emit(ir::testing::RandomModule(seed, ir::testing::any_module()).make(1 + seed % 2));
     ASSERT_TRUE(emitted.ok()) << emitted.error().text();
     uint64_t bytes = 0;
-    for (const emit::ArenaReport& arena : emitted->arenas) bytes += arena.bytes;
+    for (const ArenaReport& arena : emitted->arenas) bytes += arena.bytes;
     if (bytes > (1 << 20)) continue;
     const auto file = format::program_bytes(emitted->program);
     ASSERT_TRUE(file.ok());

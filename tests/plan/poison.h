@@ -1,7 +1,7 @@
-// Poison: an observer that overwrites every byte which nobody may rely on. Before each instruction, all bytes of the
-// arenas that no value is in, by the lifetimes that the planner was told, become 0xFF, and so does what is about to be
-// made. A value that is read after the end of its life, or before it was made, is then no number any more, whoever else
-// used its bytes.
+// Poison: an observer that overwrites every byte which nothing may rely on. Before each instruction it sets to 0xFF all
+// bytes of the arenas that are not live, by the live ranges that the planner used, and those of the values that are
+// about to be computed. A value that is read after the end of its live range, or before it was computed, is then NaN,
+// whatever else used its bytes.
 //
 // Within a delegate that Berth compiled the same is done to its scratch and to the bytes of its results, which are
 // arenas of its nested program.
@@ -18,11 +18,11 @@
 
 namespace berth::plan_test {
 
-/// Of each instruction of a method, which bytes of its arenas nobody may rely on.
+/// For each instruction of a method, the bytes of its arenas that nothing may rely on.
 class DeadBytes {
  public:
   /// `arenas`: how large they are, by memory id less 1. Of a method that was emitted with these lives.
-  DeadBytes(const std::vector<emit::Life>& lives, size_t instructions, const std::vector<size_t>& arenas) {
+  DeadBytes(const std::vector<LiveRange>& lives, size_t instructions, const std::vector<size_t>& arenas) {
     for (int32_t pc = -1; pc <= static_cast<int32_t>(instructions); ++pc) {
       std::vector<Range> dead;
       for (size_t k = 0; k < arenas.size(); ++k) add_dead(lives, pc, static_cast<uint32_t>(k + 1), arenas[k], &dead);
@@ -51,12 +51,12 @@ class DeadBytes {
     size_t bytes;
   };
 
-  static bool wanted(const emit::Life& life, int32_t pc) { return life.state || (life.first <= pc && pc < life.end); }
+  static bool wanted(const LiveRange& life, int32_t pc) { return life.state || (life.first <= pc && pc < life.end); }
 
-  static void add_dead(const std::vector<emit::Life>& lives, int32_t pc, uint32_t memory_id, size_t bytes,
+  static void add_dead(const std::vector<LiveRange>& lives, int32_t pc, uint32_t memory_id, size_t bytes,
                        std::vector<Range>* dead) {
     std::vector<bool> alive(bytes, false);
-    for (const emit::Life& life : lives) {
+    for (const LiveRange& life : lives) {
       if (life.memory_id != memory_id || !wanted(life, pc)) continue;
       for (uint64_t b = life.offset; b < life.offset + life.bytes; ++b) alive[b] = true;
     }
@@ -69,8 +69,8 @@ class DeadBytes {
   }
 
   /// What is made by this instruction. Not where it is made over something else on purpose.
-  static void add_unmade(const std::vector<emit::Life>& lives, int32_t pc, std::vector<Range>* dead) {
-    for (const emit::Life& life : lives) {
+  static void add_unmade(const std::vector<LiveRange>& lives, int32_t pc, std::vector<Range>* dead) {
+    for (const LiveRange& life : lives) {
       if (life.state || life.merged || life.first != pc || life.bytes == 0) continue;
       dead->push_back({life.memory_id - 1, life.offset, life.bytes});
     }
@@ -85,11 +85,11 @@ class Poison final : public InstructionObserver {
   using Reach = std::function<uint8_t*(const Tensor& tensor)>;
 
   /// `arenas`: those of the method, by memory id less 1. Of a method that was emitted with these lives.
-  Poison(const std::vector<emit::Life>& lives, size_t instructions, const std::vector<Span<uint8_t>>& arenas)
+  Poison(const std::vector<LiveRange>& lives, size_t instructions, const std::vector<Span<uint8_t>>& arenas)
       : dead_(lives, instructions, sizes_of(arenas)), arenas_(arenas) {}
 
   /// Instruction `index` calls this delegate.
-  void enter(size_t index, const emit::DelegateReport& delegate, Reach reach) {
+  void enter(size_t index, const DelegateReport& delegate, Reach reach) {
     reach_ = std::move(reach);
     delegates_.insert_or_assign(index, delegate);
   }
@@ -129,20 +129,20 @@ class Poison final : public InstructionObserver {
   void begin_delegate(const InstructionEvent& event) {
     const auto found = delegates_.find(event.index);
     if (!event.is_delegate || found == delegates_.end()) return;
-    const emit::DelegateReport& delegate = found->second;
+    const DelegateReport& delegate = found->second;
     const size_t scratch = delegate.scratch_bytes > 0 ? 1 : 0;
-    const size_t first = event.args.size() - scratch - delegate.lent_bytes.size();
+    const size_t first = event.args.size() - scratch - delegate.output_scratch_bytes.size();
     inner_arenas_.assign(1, {});
     if (scratch > 0) {
       inner_arenas_[0] = {reach_(event.args[event.args.size() - 1]->tensor()), size_t(delegate.scratch_bytes)};
     }
-    for (size_t k = 0; k < delegate.lent_bytes.size(); ++k) {
-      const size_t bytes = size_t(delegate.lent_bytes[k]);
+    for (size_t k = 0; k < delegate.output_scratch_bytes.size(); ++k) {
+      const size_t bytes = size_t(delegate.output_scratch_bytes[k]);
       inner_arenas_.push_back({bytes == 0 ? nullptr : reach_(event.args[first + k]->tensor()), bytes});
     }
     auto known = inner_dead_.find(event.index);
     if (known == inner_dead_.end()) {
-      DeadBytes dead(delegate.lives, delegate.instructions, sizes_of(inner_arenas_));
+      DeadBytes dead(delegate.live_ranges, delegate.instructions, sizes_of(inner_arenas_));
       known = inner_dead_.emplace(event.index, std::move(dead)).first;
     }
     inner_ = &known->second;
@@ -151,7 +151,7 @@ class Poison final : public InstructionObserver {
 
   DeadBytes dead_;
   std::vector<Span<uint8_t>> arenas_;
-  std::map<size_t, emit::DelegateReport> delegates_;  // by instruction
+  std::map<size_t, DelegateReport> delegates_;  // by instruction
   Reach reach_;
   std::map<size_t, DeadBytes> inner_dead_;   // by instruction
   const DeadBytes* inner_ = nullptr;         // of the delegate that runs

@@ -8,13 +8,13 @@
 #include "backends/sim/sim_allocator.h"
 #include "backends/sim/sim_backend.h"
 #include "compiler/check_program.h"
-#include "compiler/emit/emit.h"
-#include "compiler/emit/random_module.h"
+#include "compiler/emit/plan_and_emit.h"
 #include "compiler/eval/evaluate.h"
 #include "compiler/ir/print.h"
+#include "compiler/ir/random_steps_testing.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/pipeline.h"
-#include "compiler/place/place.h"
+#include "compiler/placement/placement.h"
 #include "format/write/write_program.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
@@ -24,7 +24,7 @@ namespace berth::plan_test {
 namespace {
 
 constexpr int kRounds = 3;
-constexpr uint64_t kMostArena = 256 << 10;
+constexpr int64_t kMostArena = 256 << 10;
 // Planning is cut short then, which random plans reach under sanitizers alone: the fuzzer takes 20 s for stuck.
 constexpr double kMostSeconds = 2;
 
@@ -35,18 +35,19 @@ struct Round {
   std::vector<eval::Item> outputs;
 };
 
-const char* name_of(emit::Planner planner) {
+const char* name_of(packing::Planner planner) {
   switch (planner) {
-    case emit::Planner::kNaive: return "naive";
-    case emit::Planner::kGreedy: return "greedy";
-    case emit::Planner::kBreadth: return "breadth";
-    case emit::Planner::kBestFit: return "best fit";
-    case emit::Planner::kBest: return "best";
+    case packing::Planner::kNaive: return "naive";
+    case packing::Planner::kGreedy: return "greedy";
+    case packing::Planner::kBreadth: return "breadth";
+    case packing::Planner::kBestFit: return "best fit";
+    case packing::Planner::kBest: return "best";
+    case packing::Planner::kHeuristic: return "heuristic";
   }
   return "?";
 }
 
-std::string describe(const emit::EmitOptions& options) {
+std::string describe(const memory::MemoryOptions& options) {
   return std::string("planner ") + name_of(options.planner) + (options.in_place ? "" : ", nothing in place") +
          (options.alias ? "" : ", no views") + (options.reorder ? "" : ", in the given order");
 }
@@ -64,7 +65,9 @@ class Trial {
  public:
   explicit Trial(unsigned seed) : random_(seed ^ 0x9E3779B9u) {
     const unsigned methods = pick(3) == 0 ? 2 : 1;
-    module_ = emit::testing::RandomModule(seed, pick(4) == 0 ? 1 : 4, pick(4) != 0).make(methods);
+    const int64_t rows = pick(4) == 0 ? 1 : 4;
+    const bool regions = pick(4) != 0;
+    module_ = ir::testing::RandomModule(seed, ir::testing::any_module(rows, regions)).make(methods);
     tried_.methods = static_cast<int>(methods);
   }
 
@@ -72,23 +75,23 @@ class Trial {
     transform();
     if (tried_.problem.empty()) evaluate();
     if (tried_.problem.empty() && pick(4) == 0) place();
-    // The default, and no reuse at all; then some that nobody asks for.
-    std::vector<emit::EmitOptions> all(2);
-    all[1].planner = emit::Planner::kNaive;
+    // The default, and no reuse at all; then some that are not needed.
+    std::vector<memory::MemoryOptions> all(2);
+    all[1].planner = packing::Planner::kNaive;
     all[1].in_place = all[1].alias = all[1].reorder = false;
     for (int k = 0; k < 2; ++k) {
-      constexpr emit::Planner kPlanners[] = {emit::Planner::kGreedy, emit::Planner::kBreadth, emit::Planner::kBestFit,
-                                             emit::Planner::kBest};
-      emit::EmitOptions options;
+      constexpr packing::Planner kPlanners[] = {packing::Planner::kGreedy, packing::Planner::kBreadth,
+                                                packing::Planner::kBestFit, packing::Planner::kBest};
+      memory::MemoryOptions options;
       options.planner = kPlanners[pick(4)];
       options.in_place = pick(4) != 0;
       options.alias = pick(4) != 0;
       options.reorder = pick(2) == 0;
-      options.lend_results = pick(4) != 0;
+      options.output_scratch = pick(4) != 0;
       if (pick(4) == 0) options.in_place_set = some_operators();
       all.push_back(options);
     }
-    for (emit::EmitOptions& options : all) {
+    for (memory::MemoryOptions& options : all) {
       options.time_limit = kMostSeconds;
       if (!tried_.problem.empty() || rounds_.empty()) break;
       compare(options);
@@ -104,15 +107,15 @@ class Trial {
   void fail(const Failure& failure) { fail(failure.text()); }
 
   /// About half of those that work in place.
-  emit::InPlaceSet some_operators() {
+  memory::InPlaceSet some_operators() {
     std::vector<std::string> entries;
     for (size_t id = 0; id < static_cast<size_t>(ir::OpId::kCount); ++id) {
       const ir::Operator& op = ir::operator_of(static_cast<ir::OpId>(id));
       if (op.in_place != ir::InPlaceClass::kNever && pick(2) == 0) entries.push_back(op.functional_name);
     }
-    auto set = emit::InPlaceSet::only(entries);
+    auto set = memory::InPlaceSet::only(entries);
     if (!set.ok()) fail(set.error());
-    return set.ok() ? *set : emit::InPlaceSet();
+    return set.ok() ? *set : memory::InPlaceSet();
   }
 
   /// Any passes in any order.
@@ -130,13 +133,13 @@ class Trial {
 
   /// Some nodes to one device, some to the other.
   void place() {
-    place::Options options;
+    placement::Options options;
     auto targets = targets::parse_targets("sim:0,sim:1");
     if (!targets.ok()) return fail(targets.error());
     options.targets = std::move(targets).value();
     const unsigned salt = pick(1000);
     options.node_device = [salt](const ir::Method&, const ir::Node& node) -> std::optional<Device> {
-      const bool simple = node.results.size() == 1 && node.regions.empty() && node.state < 0;
+      const bool simple = node.results.size() == 1 && node.regions.empty() && !node.state.valid();
       const bool mobile = node.is(ir::OpId::exp_out) || node.is(ir::OpId::relu_out) || node.is(ir::OpId::neg_out) ||
                           node.is(ir::OpId::mul_out) || node.is(ir::OpId::cat_out) || node.is(ir::OpId::softmax_out);
       if (!simple || !mobile) return Device();
@@ -144,7 +147,7 @@ class Trial {
       if (where == 3) return Device();
       return Device(DeviceType::kSim, static_cast<DeviceIndex>(where & 1));
     };
-    const Status placed = place::place(module_, options);
+    const Status placed = placement::place(module_, options);
     if (!placed.ok()) return fail(placed.error());
     simulated_ = std::make_unique<Simulated>();
     tried_.has_delegates = !module_.delegates.empty();
@@ -154,7 +157,7 @@ class Trial {
     eval::Array array;
     for (const ir::Dim dim : type.shape)
       array.sizes.push_back(static_cast<int32_t>(dim.is_constant() ? dim.value : symbol));
-    std::vector<float> numbers(static_cast<size_t>(array.numel()));
+    std::vector<float> numbers(array.numel());
     for (float& number : numbers) number = static_cast<float>(static_cast<int>(pick(2001)) - 1000) / 1000.0f;
     const auto* bytes = reinterpret_cast<const uint8_t*>(numbers.data());
     array.bytes.assign(bytes, bytes + numbers.size() * sizeof(float));
@@ -183,16 +186,16 @@ class Trial {
     }
   }
 
-  void compare(const emit::EmitOptions& options) {
-    const auto emitted = emit::emit(module_, options);
+  void compare(const memory::MemoryOptions& options) {
+    const auto emitted = emit::testing::plan_and_emit(module_, options);
     if (!emitted.ok()) return fail(emitted.error());
-    for (const emit::ArenaReport& arena : emitted->arenas) {
+    for (const ArenaReport& arena : emitted->arenas) {
       if (arena.bytes > kMostArena) return;
     }
-    for (const emit::DelegateReport& delegate : emitted->delegates) {
+    for (const DelegateReport& delegate : emitted->delegates) {
       if (delegate.scratch_bytes > delegate.own_scratch_bytes)
         return fail("results as scratch make the scratch larger");
-      for (const uint64_t lent : delegate.lent_bytes) tried_.lent += lent > 0 ? 1 : 0;
+      for (const int64_t lent : delegate.output_scratch_bytes) tried_.lent += lent > 0 ? 1 : 0;
     }
     tried_.in_place += emitted->in_place;
     tried_.elided += emitted->elided;
@@ -261,7 +264,7 @@ class Trial {
     for (size_t k = 0; k < emitted.program.methods.size(); ++k) {
       const format::MethodDesc& desc = emitted.program.methods[k];
       if (desc.name != name) continue;
-      loaded->poison = std::make_unique<Poison>(emitted.lives[k], desc.instructions.size(), view.spans);
+      loaded->poison = std::make_unique<Poison>(emitted.live_ranges[k], desc.instructions.size(), view.spans);
       enter_delegates(emitted, desc, loaded->poison.get());
     }
     loaded->method->method().set_observer(loaded->poison.get());
@@ -276,7 +279,7 @@ class Trial {
     for (size_t i = 0; i < desc.instructions.size(); ++i) {
       const auto* call = std::get_if<format::DelegateCallDesc>(&desc.instructions[i]);
       if (call == nullptr) continue;
-      for (const emit::DelegateReport& delegate : emitted.delegates) {
+      for (const DelegateReport& delegate : emitted.delegates) {
         if (delegate.method == desc.name && delegate.id == call->delegate_index) poison->enter(i, delegate, reach);
       }
     }

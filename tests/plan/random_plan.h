@@ -1,5 +1,5 @@
-// A random module, compiled with a random list of passes by several random planners, judged, and run with Poison; what
-// it gives is what the evaluator gives, which knows no plan. The seed says all.
+// Compiles a random module with a random list of passes and several random planners, checks the plans, runs the
+// programs with Poison, and compares the outputs with those of the evaluator. The seed determines everything.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace berth::plan_test {
 
 struct Tried {
-  /// Empty: all is well. Else what is not, with the module.
+  /// Empty: no error. Else what is not, with the module.
   std::string problem;
   /// Runs that were compared: of each plan, each method several times. 0: the module is too large, or its sizes do not
   /// fit each other when it runs.

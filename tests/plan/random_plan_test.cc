@@ -16,7 +16,7 @@ unsigned long number_of(const char* variable, unsigned long missing) {
 }
 
 // Holds row 198: the evaluator copies where a plan has views.
-TEST(PlansAreRight, OfRandomModulesWithPoisonInEveryDeadByte) {
+TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
   const auto start = std::chrono::steady_clock::now();
   const std::chrono::seconds seconds(number_of("BERTH_SECONDS", 0));
   const auto first = static_cast<unsigned>(number_of("BERTH_SEED", 1));

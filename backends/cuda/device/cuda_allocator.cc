@@ -9,7 +9,7 @@
 namespace berth::cuda {
 namespace {
 
-// The queue of calls that have none: the thread's own, so that threads do not wait for each other.
+// The queue of calls without a stream: one for each thread, so that threads do not wait for each other.
 cudaStream_t own_queue() { return cudaStreamPerThread; }
 
 Error finish_own_queue(const char* what) { return check(cudaStreamSynchronize(own_queue()), what); }
@@ -29,7 +29,7 @@ Error refuse(const char* what) {
   return Error::kInvalidArgument;
 }
 
-// A copy's ends, which may be nothing when nothing is copied.
+// The addresses of a copy, which may be null for 0 bytes.
 Error check_ends(const void* target, const void* source) {
   return target == nullptr || source == nullptr ? refuse("a copy from or to a null address") : Error::kOk;
 }
@@ -80,7 +80,7 @@ Result<void*> CudaAllocator::allocate(size_t bytes, DeviceIndex index, size_t al
   }
   void* memory = nullptr;
   const Error error = take(index, bytes == 0 ? 1 : bytes, &memory);
-  // A number of bytes that the driver takes for no number is one that the device has not got.
+  // A number of bytes that the driver rejects is more than the device has.
   if (error == Error::kInvalidArgument) return Error::kMemoryAllocationFailed;
   if (error != Error::kOk) return error;
   if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {

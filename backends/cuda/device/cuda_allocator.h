@@ -1,23 +1,22 @@
-// CudaAllocator: memory of NVIDIA GPUs, "cuda:0", "cuda:1", … in the order of the CUDA runtime.
+// CudaAllocator: the DeviceAllocator of NVIDIA GPUs, "cuda:0", "cuda:1", … in the order of the CUDA runtime.
 //
 //     CudaAllocator cuda;
 //     DeviceAllocatorRegistry registry;
 //     if (cuda.device_count() > 0) registry.register_allocator(&cuda);
 //
-// Without a GPU or a driver it has no devices: device_count() is 0, and everything else InvalidArgument. It has no
-// state: there may be several, for the same devices.
+// Without a GPU or a driver, device_count() is 0 and everything else returns InvalidArgument. It has no state, so
+// several may exist for the same devices.
 //
 //   allocate      from the device's memory pool where the driver has one (cudaMallocAsync) and the GPU is the only one,
-//                 ready on return; addresses are multiples of 256, and more is not to be had
+//                 ready on return; addresses are multiples of 256, the largest supported alignment
 //   deallocate    waits for all work on the device
-//   copies        with a stream, host memory goes through pinned buffers of the stream, so that it is the caller's
-//                 again on return while the copy itself is under way; without one, everything is complete on return.
+//   copies        with a stream, host memory goes through pinned buffers of the stream, so that it can be reused on
+//                 return while the copy is still in progress; without one, everything is complete on return.
 //                 Between devices without a peer connection the driver goes through the host
 //   streams       do not wait for the CUDA runtime's default stream. synchronize() and copies to the host also report
-//                 what kernels found wrong in the elements that they read (backends/cuda/queue.h): InvalidArgument,
-//                 once
+//                 errors that kernels found in elements that they read (backends/cuda/queue.h): InvalidArgument, once
 //
-// The calling thread's current device is what it was before, after every call. A call that fails says why in the log.
+// Every call restores the calling thread's current device. Failures are logged.
 #pragma once
 
 #include "runtime/device_allocator.h"
@@ -26,7 +25,7 @@ namespace berth::cuda {
 
 class CudaAllocator final : public DeviceAllocator {
  public:
-  /// What allocate() gives at most, and always.
+  /// The alignment of every allocation, and the largest that can be requested.
   static constexpr size_t kAlignment = 256;
 
   DeviceType device_type() const override { return DeviceType::kCuda; }
@@ -49,8 +48,7 @@ class CudaAllocator final : public DeviceAllocator {
   Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
 };
 
-/// Why there are no GPUs here, in a few words: "no CUDA driver", "no GPU"; the name of GPU 0 where there is one.
-/// Static.
+/// The name of GPU 0, or why there is none: "no CUDA driver", "no GPU". Static.
 const char* describe_devices();
 
 }  // namespace berth::cuda

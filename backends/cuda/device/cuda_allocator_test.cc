@@ -35,7 +35,7 @@ class Log {
 
 bool has_gpu() { return CudaAllocator().device_count() > 0; }
 
-TEST(WithoutAGpu, EverythingIsRefusedInWordsAndNothingAborts) {
+TEST(CudaAllocator, WithoutAGpuRefusesEverythingWithAMessage) {
   if (has_gpu()) GTEST_SKIP() << "there is one";
   const Log log;
   CudaAllocator cuda;
@@ -55,7 +55,7 @@ TEST(WithoutAGpu, EverythingIsRefusedInWordsAndNothingAborts) {
   EXPECT_TRUE(std::strstr(describe_devices(), "no ") == describe_devices()) << describe_devices();
 }
 
-TEST(Registration, CudaMayBeRegisteredWhereThereIsNone) {
+TEST(CudaAllocator, MayBeRegisteredWithoutAGpu) {
   CudaAllocator cuda;
   DeviceAllocatorRegistry registry;
   EXPECT_EQ(registry.register_allocator(&cuda), Error::kOk);
@@ -68,13 +68,13 @@ TEST(Registration, CudaMayBeRegisteredWhereThereIsNone) {
 }
 
 // A stream that another allocator made is never followed.
-TEST(Streams, ThoseOfOthersAreKnown) {
+TEST(CudaAllocator, RecognisesStreamsOfOthers) {
   int other = 0;
   EXPECT_FALSE(CudaStream::is_live(reinterpret_cast<DeviceStream*>(&other)));
   EXPECT_FALSE(CudaStream::is_live(nullptr));
 }
 
-TEST(OnAGpu, TheThreadsCurrentDeviceStaysWhatItWas) {
+TEST(CudaAllocator, KeepsTheThreadsCurrentDevice) {
   if (!has_gpu()) GTEST_SKIP() << "this machine has " << describe_devices();
   CudaAllocator cuda;
   const int last = cuda.device_count() - 1;
@@ -88,7 +88,7 @@ TEST(OnAGpu, TheThreadsCurrentDeviceStaysWhatItWas) {
 }
 
 // Holds row 78.
-TEST(OnAGpu, CopiesMoveTheDevicesOwnBytes) {
+TEST(CudaAllocator, CopiesMoveTheDevicesBytes) {
   if (!has_gpu()) GTEST_SKIP() << "this machine has " << describe_devices();
   CudaAllocator cuda;
   // More than one pinned buffer, and not a multiple of one.
@@ -111,7 +111,7 @@ TEST(OnAGpu, CopiesMoveTheDevicesOwnBytes) {
   cuda.deallocate(*memory, 0);
 }
 
-TEST(OnAGpu, AFaultOfAKernelIsReportedOnce) {
+TEST(CudaAllocator, AKernelsFaultIsReportedOnce) {
   if (!has_gpu()) GTEST_SKIP() << "this machine has " << describe_devices();
   const Log log;
   CudaAllocator cuda;
@@ -133,7 +133,7 @@ TEST(OnAGpu, AFaultOfAKernelIsReportedOnce) {
   EValue values[] = {EValue(&self), EValue(int64_t{0}), EValue(&indices), EValue(&out)};
   EValue* const args[] = {&values[0], &values[1], &values[2], &values[3]};
   KernelContext context({}, nullptr, {}, &queue);
-  ASSERT_EQ(index_select_out(context, args), Error::kOk);
+  ASSERT_EQ(index_select_out(context, arguments::index_select_out(args)), Error::kOk);
   EXPECT_EQ(cuda.synchronize(*stream, 0), Error::kInvalidArgument);
   EXPECT_NE(log.text().find("an index is outside"), std::string::npos) << log.text();
   EXPECT_EQ(cuda.synchronize(*stream, 0), Error::kOk);

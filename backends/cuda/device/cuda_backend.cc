@@ -14,11 +14,11 @@
 
 namespace berth::cuda {
 
-// What the delegates of one stream share; as a Queue, what their kernels find.
+// The data shared by the delegates of a stream, passed to their kernels as a Queue.
 struct CudaBackend::Session : Queue, Libraries {
   Session(const DeviceUse& device_use) : use(device_use) {}
   ~Session() override {
-    // The libraries may have work under way in the memory that goes.
+    // The libraries may still be using the memory that is freed.
     const DeviceGuard guard(use.device.index, "closing a session");
     static_cast<void>(check(cudaStreamSynchronize(CudaStream::of(use.stream)->get()), "closing a session"));
     dnn.reset();

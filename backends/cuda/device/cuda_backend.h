@@ -1,11 +1,10 @@
-// CudaBackend: delegates on NVIDIA GPUs: nested programs with the kernels of this room, queued in the method's stream.
+// CudaBackend: runs delegates on NVIDIA GPUs, with the kernels of backends/cuda/, in the method's stream.
 //
 //     CudaAllocator cuda;
 //     CudaBackend backend;     // "berth.cuda"
 //
-// A delegate returns when its work is queued. What all delegates of a stream share (handles of cuBLASLt and cuDNN, and
-// kWorkspaceBytes of the device's memory for them to work in) is taken when the first of them is loaded, and given back
-// with the last.
+// execute() returns when the work is queued. All delegates of a stream share the handles of cuBLASLt and cuDNN and
+// their workspace of kWorkspaceBytes, which are created with the first delegate and destroyed with the last.
 #pragma once
 
 #include <map>
@@ -25,7 +24,7 @@ class CudaBackend final : public NestedBackend {
 
   bool serves(DeviceType type) const override { return type == DeviceType::kCuda; }
 
-  /// Streams that have delegates now.
+  /// The number of streams with delegates.
   size_t sessions() const;
 
  protected:

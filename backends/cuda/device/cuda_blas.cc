@@ -16,7 +16,7 @@ using portable::Product;
 
 constexpr const char* kName = "libcublasLt.so." BERTH_TEXT(CUBLAS_VER_MAJOR);
 
-// What this file calls of it.
+// The functions of the library that are used here.
 #define BERTH_FUNCTIONS(X) \
   X(create, cublasLtCreate) \
   X(destroy, cublasLtDestroy) \
@@ -42,7 +42,7 @@ const Api* open_api() {
 }
 #undef BERTH_FUNCTIONS
 
-// A matrix as cuBLAS sees it, in columns; `transposed` says that the factor is its transpose.
+// A column-major matrix, as in cuBLAS; `transposed` if the factor is its transpose.
 struct Matrix {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -50,7 +50,7 @@ struct Matrix {
   int64_t transposed = 0;  // 0 or 1, and no padding
 };
 
-// The m x k factor whose elements are `stride_m` and `stride_k` apart. False when neither dimension is dense.
+// The m x k factor with strides `stride_m` and `stride_k`. False when neither dimension is dense.
 bool describe(int64_t m, int64_t k, int64_t stride_m, int64_t stride_k, Matrix* matrix) {
   if ((m == 1 || stride_m == 1) && (k == 1 || stride_k >= m)) {
     *matrix = {m, k, k == 1 ? m : stride_k, 0};
@@ -71,7 +71,7 @@ uint32_t alignment_of(const void* address) {
 
 enum class Start : int64_t { kNone, kRow, kMatrix };
 
-// Everything that an algorithm is chosen by; without padding, to be compared by its bytes.
+// The key for which an algorithm is chosen; without padding, so that it can be compared by its bytes.
 struct Problem {
   int64_t type;
   int64_t batch;
@@ -100,7 +100,7 @@ bool types_of(DType dtype, Types* types) {
 bool is_matrix_product(const Product& p) {
   for (int i = 0; i < 3; ++i) {
     const Product::Axis& axis = p.axis[i];
-    // One tap, inside everywhere; a grid of one axis.
+    // One tap without borders; a grid of one axis.
     if (axis.taps != 1 || axis.origin != 0 || (axis.count - 1) * axis.step >= axis.size) return false;
     if (i < 2 && axis.count != 1) return false;
   }
@@ -241,7 +241,7 @@ class LtBlas final : public CudaBlas {
            lay_out(&call->result, types, problem.result, problem.batch, problem.result_stride);
   }
 
-  // The library's first choice for a problem, remembered; null when it has none.
+  // The library's first choice for a problem, cached; null when it has none.
   const cublasLtMatmulAlgo_t* choose(const Problem& problem, const Call& call) {
     const Choice& choice = choices_.find(problem, [&] {
       Choice asked;

@@ -19,7 +19,7 @@ using portable::Convolution;
 
 constexpr const char* kName = "libcudnn.so." BERTH_TEXT(CUDNN_MAJOR);
 
-// What this file calls of it.
+// The functions of the library that are used here.
 #define BERTH_FUNCTIONS(X) \
   X(create, cudnnCreate) \
   X(destroy, cudnnDestroy) \
@@ -54,7 +54,7 @@ const Api* open_api() {
 
 bool ok(cudnnStatus_t status) { return status == CUDNN_STATUS_SUCCESS; }
 
-// A convolution in numbers, without padding: to be compared by its bytes.
+// The parameters of a convolution, without padding, so that they can be compared by their bytes.
 struct Problem {
   int32_t type;
   int32_t rank;  // of the tensors: 4 or 5
@@ -185,7 +185,7 @@ class Dnn final : public CudaDnn {
     return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_DOUBLE ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
   }
 
-  // Winograd's and Fourier's ways round more.
+  // Winograd and Fourier algorithms have larger rounding errors.
   static bool is_exact(cudnnConvolutionFwdAlgo_t algorithm) {
     return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM ||
            algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ||

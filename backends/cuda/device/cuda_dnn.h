@@ -1,4 +1,4 @@
-// CudaDnn: convolutions by cuDNN. Without its headers at build time, create() always gives null.
+// CudaDnn: convolutions with cuDNN. If built without its headers, create() always returns null.
 #pragma once
 
 #include <memory>
@@ -8,16 +8,15 @@
 
 namespace berth::cuda {
 
-/// Of one stream. f32 is computed in f32 by algorithms that are matrix products; f16 and bf16 are summed in f32.
+/// Belongs to one stream. Computes f32 in f32 with algorithms based on matrix products; sums f16 and bf16 in f32.
 class CudaDnn {
  public:
-  /// Null where the library is not there or does not start, which the log says. REQUIRES: the device is current.
+  /// Null, with a log message, if the library is missing or does not start. REQUIRES: the device is current.
   static std::unique_ptr<CudaDnn> create(cudaStream_t stream, Workspace workspace);
   virtual ~CudaDnn() = default;
 
-  /// Queues a forward convolution with its bias. False when its tensors are not all contiguous, when they have too many
-  /// elements for the library, or when no algorithm works in the workspace; then nothing was queued that matters: the
-  /// output may have been written.
+  /// Queues a forward convolution with bias. Returns false if its tensors are not all contiguous, have too many
+  /// elements for the library, or if no algorithm fits in the workspace; the output may have been written then.
   virtual bool convolution(const portable::Convolution& convolution) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Calls of the CUDA runtime: the device that they are for, and what their errors become. For this folder alone.
+// Helpers for calls of the CUDA runtime: the current device, and errors. Private to this folder.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,10 +17,10 @@ inline Error check(cudaError_t error, const char* what) {
   return error == cudaSuccess ? Error::kOk : report_error(error, what);
 }
 
-/// How many GPUs there are; found out once. 0 without a driver.
+/// The number of GPUs, determined once; 0 without a driver.
 int device_count();
 
-/// Makes device `index` the thread's current one, and the one before it again at the end.
+/// Makes device `index` the thread's current device, and restores the previous one on destruction.
 class DeviceGuard {
  public:
   /// `what` is static, for the log.
@@ -29,7 +29,7 @@ class DeviceGuard {
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
-  /// InvalidArgument for an index that there is not; nothing may be called on the device then.
+  /// InvalidArgument for an index out of range; the device must not be used then.
   Error error() const { return error_; }
 
  private:

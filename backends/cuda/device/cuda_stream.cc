@@ -12,7 +12,7 @@
 namespace berth::cuda {
 namespace {
 
-// The streams that there are, for those who are handed one.
+// All existing streams, to validate pointers.
 struct Live {
   std::mutex mutex;
   std::set<const void*> streams;
@@ -83,7 +83,7 @@ Error CudaStream::copy_from_host(void* target, const void* source, size_t bytes)
     const int turn = next_;
     next_ = (next_ + 1) % kBuffers;
     if (in_use_[turn]) BERTH_RETURN_IF_ERROR(check(cudaEventSynchronize(free_[turn]), "waiting for a copy"));
-    uint8_t* buffer = buffers_ + static_cast<size_t>(turn) * kBufferBytes;
+    uint8_t* buffer = buffers_ + turn * kBufferBytes;
     std::memcpy(buffer, from, part);
     BERTH_RETURN_IF_ERROR(
         check(cudaMemcpyAsync(to, buffer, part, cudaMemcpyHostToDevice, stream_), "copying to the device"));
@@ -98,7 +98,7 @@ Error CudaStream::copy_from_host(void* target, const void* source, size_t bytes)
 
 Error CudaStream::synchronize() {
   BERTH_RETURN_IF_ERROR(check(cudaStreamSynchronize(stream_), "waiting for a stream"));
-  // Written by the device before what the host has just waited for.
+  // The device wrote this before the work that the host has just waited for.
   const uint32_t fault = *static_cast<volatile uint32_t*>(fault_);
   if (fault == kNoFault) return Error::kOk;
   *static_cast<volatile uint32_t*>(fault_) = kNoFault;

@@ -1,4 +1,4 @@
-// CudaStream: what a DeviceStream of the CudaAllocator is. For this folder alone.
+// CudaStream: a DeviceStream of the CudaAllocator. Private to this folder.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,11 +12,11 @@
 
 namespace berth::cuda {
 
-/// Made and destroyed with its device current. Used by one thread at a time, as a Method is; the lock is for those who
-/// copy through it from several nevertheless.
+/// Created and destroyed with its device current. Used by one thread at a time, like a Method; a lock makes copies from
+/// several threads safe nevertheless.
 class CudaStream {
  public:
-  /// Bytes that go through one pinned buffer at a time; there are kBuffers of them, taken in turn.
+  /// The size of a pinned buffer; kBuffers of them are used in turn.
   static constexpr size_t kBufferBytes = size_t{1} << 20;
   static constexpr int kBuffers = 2;
 
@@ -26,22 +26,22 @@ class CudaStream {
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
 
-  /// Whether `stream` is one of those that there are now.
+  /// Whether `stream` is an existing CudaStream.
   static bool is_live(const DeviceStream* stream);
 
   static CudaStream* of(DeviceStream* stream) { return reinterpret_cast<CudaStream*>(stream); }
   DeviceStream* handle() { return reinterpret_cast<DeviceStream*>(this); }
 
   cudaStream_t get() const { return stream_; }
-  /// The device's address of the word in which kernels say what they found wrong.
+  /// The device address of the word in which kernels report errors.
   uint32_t* fault() const { return device_fault_; }
 
-  /// Queues a copy through the pinned buffers. `source` is free on return.
+  /// Queues a copy through the pinned buffers. `source` may be reused on return.
   Error copy_from_host(void* target, const void* source, size_t bytes);
   /// Waits for the stream's work, and reports a fault of its kernels, once.
   Error synchronize();
   Error record();
-  /// What is queued in `stream` from now on starts after the last record() of this one.
+  /// Work queued in `stream` from now on starts after the latest record() of this stream.
   Error let_wait(cudaStream_t stream);
 
  private:

@@ -1,4 +1,4 @@
-// Remembered: what a library answered for the problems of late, so that it is asked once for each.
+// Remembered: a cache of a library's answers to recent problems.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,11 @@
 
 namespace berth::cuda {
 
-/// 128 slots; a problem that falls into another's takes its place. `Problem` is compared by its bytes: whoever makes
-/// one clears its padding.
+/// 128 (kSlots) direct-mapped slots. `Problem` is compared by its bytes, so its padding must be cleared.
 template <typename Problem, typename Answer>
 class Remembered {
  public:
-  /// The answer for `problem`: the one that was there, or what `ask()` gives now.
+  /// The cached answer for `problem`, or that of `ask()`.
   template <typename Ask>
   const Answer& find(const Problem& problem, Ask&& ask) {
     Slot& slot = slots_[slot_of(problem)];
@@ -37,7 +36,7 @@ class Remembered {
     unsigned char bytes[sizeof problem];
     std::memcpy(bytes, &problem, sizeof problem);
     for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
-    return static_cast<size_t>(hash % kSlots);
+    return hash % kSlots;
   }
 
   Slot slots_[kSlots];

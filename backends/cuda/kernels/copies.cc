@@ -43,9 +43,7 @@ Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
 }
 
 // The last argument becomes the first, which must have the same dtype unless `converts`.
-Error copy_whole(KernelContext& context, Span<EValue* const> args, bool converts) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[args.size() - 1]->tensor();
+Error copy_whole(KernelContext& context, const Tensor& self, Tensor& out, bool converts) {
   if (!converts && self.dtype() != out.dtype()) {
     return context.fail(Error::kInvalidArgument, "input and output must have the same dtype");
   }
@@ -100,17 +98,18 @@ Error pad_into(KernelContext& context, const Tensor& self, const portable::Paddi
   return pad_tensor(context, self, padding, mode, value, out);
 }
 
-Error pad_spatial(KernelContext& context, Span<EValue* const> args, int spatial, portable::PadMode mode) {
-  const Tensor& self = args[0]->tensor();
+template <typename Args>
+Error pad_spatial(KernelContext& context, const Args& args, int spatial, portable::PadMode mode) {
+  const Tensor& self = args.self;
   portable::Padding padding;
-  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, *args[1], &padding));
-  if (args[1]->items().size() != 2 * static_cast<size_t>(spatial)) {
+  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, args.padding, &padding));
+  if (args.padding.size() != 2 * static_cast<size_t>(spatial)) {
     return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
   }
   if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
     return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
   }
-  return pad_into(context, self, padding, mode, nullptr, args[2]->tensor());
+  return pad_into(context, self, padding, mode, nullptr, args.out);
 }
 
 // Each rolled dimension is two runs that change places: one copy for each way to choose between them.
@@ -145,7 +144,9 @@ Error roll_dims(KernelContext& context, const Tensor& self, const int64_t* shift
 }  // namespace
 
 #define COPY(identifier, converts) \
-  Error identifier(KernelContext& context, Span<EValue* const> args) { return copy_whole(context, args, converts); }
+  Error identifier(KernelContext& context, const arguments::identifier& args) { \
+    return copy_whole(context, args.self, args.out, converts); \
+  }
 COPY(alias_copy_out, false)
 COPY(clone_out, false)
 COPY(detach_copy_out, false)
@@ -153,23 +154,22 @@ COPY(clone_dim_order_out, false)
 COPY(to_dim_order_copy_out, true)
 #undef COPY
 
-Error copy_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[3]->tensor();
-  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, args[0]->tensor().sizes()));
-  return copy_into(context, args[1]->tensor(), out);
+Error copy_out(KernelContext& context, const arguments::copy_out& args) {
+  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, args.self.sizes()));
+  return copy_into(context, args.src, out);
 }
 
-Error copy_self(KernelContext& context, Span<EValue* const> args) {
-  return copy_into(context, args[1]->tensor(), args[0]->tensor());
+Error copy_self(KernelContext& context, const arguments::copy_self& args) {
+  return copy_into(context, args.src, args.self);
 }
 
-Error cat_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[2]->tensor();
+Error cat_out(KernelContext& context, const arguments::cat_out& args) {
+  Tensor& out = args.out;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(portable::prepare_cat(context, args[0]->items(), args[1]->integer(), out, &dim));
+  BERTH_RETURN_IF_ERROR(portable::prepare_cat(context, args.tensors, args.dim, out, &dim));
   int64_t start = 0;
-  for (const EValue* item : args[0]->items()) {
-    const Tensor& part = item->tensor();
+  for (const Tensor& part : args.tensors) {
     if (portable::is_legacy_empty(part)) continue;
     BERTH_RETURN_IF_ERROR(place(context, part, portable::slice_of(out, dim, start, part.size(dim), 1), out));
     start += part.size(dim);
@@ -177,48 +177,48 @@ Error cat_out(KernelContext& context, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-Error stack_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[2]->tensor();
+Error stack_out(KernelContext& context, const arguments::stack_out& args) {
+  Tensor& out = args.out;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(portable::prepare_stack(context, args[0]->items(), args[1]->integer(), out, &dim));
+  BERTH_RETURN_IF_ERROR(portable::prepare_stack(context, args.tensors, args.dim, out, &dim));
   int64_t index = 0;
-  for (const EValue* part : args[0]->items()) {
-    BERTH_RETURN_IF_ERROR(place(context, part->tensor(), portable::select_of(out, dim, index++), out));
+  for (const Tensor& part : args.tensors) {
+    BERTH_RETURN_IF_ERROR(place(context, part, portable::select_of(out, dim, index++), out));
   }
   return Error::kOk;
 }
 
-Error roll_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+Error roll_out(KernelContext& context, const arguments::roll_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   bool as_one_row = false;
   int64_t shift_of[kMaxRank];
-  BERTH_RETURN_IF_ERROR(portable::read_roll(context, self, *args[1], *args[2], &as_one_row, shift_of));
+  BERTH_RETURN_IF_ERROR(portable::read_roll(context, self, args.shifts, args.dims, &as_one_row, shift_of));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   if (self.numel() == 0) return Error::kOk;
   return as_one_row ? copy_in_order(context, self, out, shift_of[0]) : roll_dims(context, self, shift_of, out);
 }
 
-Error tril_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error tril_out(KernelContext& context, const arguments::tril_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   if (self.rank() < 2) return context.fail(Error::kInvalidArgument, "tril: self has fewer than two dimensions");
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
-  return lower_triangle(context, self, args[1]->integer(), out);
+  return lower_triangle(context, self, args.diagonal, out);
 }
 
-Error constant_pad_nd_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+Error constant_pad_nd_out(KernelContext& context, const arguments::constant_pad_nd_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   portable::Padding padding;
-  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, *args[1], &padding));
+  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, args.pad, &padding));
   portable::Element value;
-  BERTH_RETURN_IF_ERROR(portable::read_element(context, *args[2], out.dtype(), &value));
+  BERTH_RETURN_IF_ERROR(portable::read_element(context, args.value, out.dtype(), &value));
   return pad_into(context, self, padding, portable::PadMode::kConstant, value.bytes, out);
 }
 
 #define PAD(identifier, spatial, mode) \
-  Error identifier(KernelContext& context, Span<EValue* const> args) { \
+  Error identifier(KernelContext& context, const arguments::identifier& args) { \
     return pad_spatial(context, args, spatial, portable::PadMode::mode); \
   }
 PAD(reflection_pad1d_out, 1, kReflect)
@@ -229,40 +229,40 @@ PAD(replication_pad2d_out, 2, kReplicate)
 PAD(replication_pad3d_out, 3, kReplicate)
 #undef PAD
 
-Error full_out(KernelContext& context, Span<EValue* const> args) {
-  return portable::full(context, *args[0], *args[1], args[2]->tensor(), fill_all);
+Error full_out(KernelContext& context, const arguments::full_out& args) {
+  return portable::full(context, args.size, args.fill_value, args.out, fill_all);
 }
-Error zeros_out(KernelContext& context, Span<EValue* const> args) {
-  return portable::full(context, *args[0], EValue(int64_t{0}), args[1]->tensor(), fill_all);
+Error zeros_out(KernelContext& context, const arguments::zeros_out& args) {
+  return portable::full(context, args.size, EValue(int64_t{0}), args.out, fill_all);
 }
-Error ones_out(KernelContext& context, Span<EValue* const> args) {
-  return portable::full(context, *args[0], EValue(int64_t{1}), args[1]->tensor(), fill_all);
+Error ones_out(KernelContext& context, const arguments::ones_out& args) {
+  return portable::full(context, args.size, EValue(int64_t{1}), args.out, fill_all);
 }
-Error full_like_out(KernelContext& context, Span<EValue* const> args) {
-  return portable::full_like(context, args[0]->tensor(), *args[1], args[3]->tensor(), fill_all);
+Error full_like_out(KernelContext& context, const arguments::full_like_out& args) {
+  return portable::full_like(context, args.self, args.fill_value, args.out, fill_all);
 }
-Error scalar_tensor_out(KernelContext& context, Span<EValue* const> args) {
-  return portable::scalar_tensor(context, *args[0], args[1]->tensor(), fill_all);
+Error scalar_tensor_out(KernelContext& context, const arguments::scalar_tensor_out& args) {
+  return portable::scalar_tensor(context, args.s, args.out, fill_all);
 }
-Error fill_Scalar_out(KernelContext& context, Span<EValue* const> args) {
-  return portable::fill_scalar(context, args[0]->tensor(), *args[1], args[2]->tensor(), fill_all);
+Error fill_Scalar_out(KernelContext& context, const arguments::fill_Scalar_out& args) {
+  return portable::fill_scalar(context, args.self, args.value, args.out, fill_all);
 }
 
-Error fill_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& value = args[1]->tensor();
-  Tensor& out = args[2]->tensor();
+Error fill_Tensor_out(KernelContext& context, const arguments::fill_Tensor_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& value = args.value;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(portable::check_fill(context, self, value, out));
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
   return copy_into(context, value, out);
 }
 
-Error glu_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error glu_out(KernelContext& context, const arguments::glu_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   int dim = 0;
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(portable::read_glu(context, self, args[1]->integer(), &dim, &sizes));
+  BERTH_RETURN_IF_ERROR(portable::read_glu(context, self, args.dim, &dim, &sizes));
   if (!is_floating(self.dtype())) return portable::unsupported_dtype(context);
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
   Walk walk(3);

@@ -38,7 +38,7 @@ struct Word {
 // Both processors are little-endian.
 Word word_of(const void* value, int bytes) {
   Word word;
-  if (value != nullptr) std::memcpy(word.parts, value, static_cast<size_t>(bytes));
+  if (value != nullptr) std::memcpy(word.parts, value, bytes);
   return word;
 }
 
@@ -166,7 +166,7 @@ Walk sorted_walk(Span<const int32_t> sizes, Span<const int64_t> to_strides, Span
   const int rank = static_cast<int>(sizes.size());
   for (int d = 0; d < rank; ++d) {
     int at = d;
-    for (; at > 0 && to_strides[static_cast<size_t>(order[at - 1])] < to_strides[static_cast<size_t>(d)]; --at) {
+    for (; at > 0 && to_strides[order[at - 1]] < to_strides[d]; --at) {
       order[at] = order[at - 1];
     }
     order[at] = d;
@@ -273,7 +273,7 @@ Error pad_tensor(KernelContext& context, const Tensor& self, const portable::Pad
   if (self.numel() == 0) return fill(context, value, out);
   PadBody body{self.raw(), out.raw(), bytes_of(out), out.rank(), mode, word_of(value, bytes_of(out)), {}, {}, {}, {}};
   for (int i = 0; i < out.rank(); ++i) {
-    const int d = out.dim_order()[static_cast<size_t>(i)];
+    const int d = out.dim_order()[i];
     body.to_sizes[i] = out.size(d);
     body.from_sizes[i] = self.size(d);
     body.from_strides[i] = self.stride(d);

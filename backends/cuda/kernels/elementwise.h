@@ -29,16 +29,16 @@ Error run_conversion(KernelContext& context, const portable::Walk& walk, void* o
 
 // By PyTorch's type promotion: the counterparts of kernels/portable/promotion.h.
 
-Error run_unary(KernelContext& context, Span<EValue* const> args, Op op, const Scalars& scalars = {});
-Error run_unary_number(KernelContext& context, Span<EValue* const> args, Op op);
-Error run_unary_floating(KernelContext& context, Span<EValue* const> args, Op op, const Scalars& scalars = {});
-Error run_unary_predicate(KernelContext& context, Span<EValue* const> args, Op op);
+Error run_unary(KernelContext& context, const Tensor& self, Tensor& out, Op op, const Scalars& scalars = {});
+Error run_unary_number(KernelContext& context, const Tensor& self, Tensor& out, Op op);
+Error run_unary_floating(KernelContext& context, const Tensor& self, Tensor& out, Op op, const Scalars& scalars = {});
+Error run_unary_predicate(KernelContext& context, const Tensor& self, Tensor& out, Op op);
 Error run_as(KernelContext& context, const Tensor& self, Tensor& out, DType common, Op op, const Scalars& scalars = {});
 Error run_binary(KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out, DType common, Op op,
                  const Scalars& scalars = {});
 Error run_binary_scalar(KernelContext& context, const Tensor& tensor, const EValue& scalar, Tensor& out, DType common,
                         Op op, bool scalar_first = false, const Scalars& scalars = {});
-Error run_compare(KernelContext& context, Span<EValue* const> args, Op op);
-Error run_compare_scalar(KernelContext& context, Span<EValue* const> args, Op op);
+Error run_compare(KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out, Op op);
+Error run_compare_scalar(KernelContext& context, const Tensor& a, const EValue& scalar, Tensor& out, Op op);
 
 }  // namespace berth::cuda

@@ -160,12 +160,13 @@ struct ScatterBody {
   }
 };
 
-Error run_scatter(KernelContext& context, Span<EValue* const> args, Scatter kind, const Tensor* src, Value value) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  Tensor& out = args[4]->tensor();
+template <typename Args>
+Error run_scatter(KernelContext& context, const Args& args, Scatter kind, const Tensor* src, Value value) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  Tensor& out = args.out;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(portable::check_scatter(context, args, src, out, &dim));
+  BERTH_RETURN_IF_ERROR(portable::check_scatter(context, self, args.dim, index, src, out, &dim));
   if (kind == Scatter::kAdd && !portable::is_real(out.dtype())) return portable::unsupported_dtype(context);
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes_of(self)));
   BERTH_RETURN_IF_ERROR(copy_tensor(context, self, out));
@@ -240,16 +241,15 @@ struct IndexList {
   int front = 0;  // where that stands in the result
 };
 
-Error read_list(KernelContext& context, const Tensor& self, const EValue& list, IndexList* out) {
-  const Span<EValue* const> items = list.items();
-  if (items.size() > static_cast<size_t>(self.rank())) {
+Error read_list(KernelContext& context, const Tensor& self, OptionalTensorList list, IndexList* out) {
+  if (list.size() > static_cast<size_t>(self.rank())) {
     return context.fail(Error::kInvalidArgument, "index: more index tensors than dimensions");
   }
   int last = -1;
   bool together = true;
   for (int d = 0; d < self.rank(); ++d) {
     const auto at = static_cast<size_t>(d);
-    out->tensor[d] = at < items.size() && items[at]->is_tensor() ? &items[at]->tensor() : nullptr;
+    out->tensor[d] = at < list.size() ? list[at] : nullptr;
     if (out->tensor[d] == nullptr) continue;
     if (out->tensor[d]->dtype() == DType::kBool || out->tensor[d]->dtype() == DType::kU8) {
       return context.fail(Error::kNotSupported, "index: a mask's number of places is not known on the host");
@@ -301,10 +301,10 @@ Error range(KernelContext& context, const EValue& start, const EValue& end, cons
 
 }  // namespace
 
-Error gather_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
-  Tensor& out = args[4]->tensor();
+Error gather_out(KernelContext& context, const arguments::gather_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  Tensor& out = args.out;
   int dim = 0;
   BERTH_RETURN_IF_ERROR(portable::prepare_gather(context, args, &dim));
   // An index without elements may have more dimensions than self.
@@ -317,43 +317,43 @@ Error gather_out(KernelContext& context, Span<EValue* const> args) {
   return pick(context, self, dim, index, walk, out);
 }
 
-Error index_select_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  const Tensor& index = args[2]->tensor();
+Error index_select_out(KernelContext& context, const arguments::index_select_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
   int dim = 0;
-  BERTH_RETURN_IF_ERROR(read_dim(context, args[1]->integer(), self, &dim));
+  BERTH_RETURN_IF_ERROR(read_dim(context, args.dim, self, &dim));
   if (index.rank() > 1) return context.fail(Error::kInvalidArgument, "index_select: index has more than one dimension");
   if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "index_select: self has rank 0");
   // A single index picks one slab, and its dimension stays.
-  return pick_slabs(context, self, dim, index, index.rank() == 0, args[3]->tensor());
+  return pick_slabs(context, self, dim, index, index.rank() == 0, args.out);
 }
 
-Error embedding_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& weight = args[0]->tensor();
+Error embedding_out(KernelContext& context, const arguments::embedding_out& args) {
+  const Tensor& weight = args.weight;
   if (weight.rank() != 2) return context.fail(Error::kInvalidArgument, "embedding: weight must have two dimensions");
-  return pick_slabs(context, weight, 0, args[1]->tensor(), false, args[5]->tensor());
+  return pick_slabs(context, weight, 0, args.indices, false, args.out);
 }
 
-Error scatter_src_out(KernelContext& context, Span<EValue* const> args) {
-  return run_scatter(context, args, Scatter::kSource, &args[3]->tensor(), Value());
+Error scatter_src_out(KernelContext& context, const arguments::scatter_src_out& args) {
+  return run_scatter(context, args, Scatter::kSource, &args.src, Value());
 }
-Error scatter_add_out(KernelContext& context, Span<EValue* const> args) {
-  return run_scatter(context, args, Scatter::kAdd, &args[3]->tensor(), Value());
+Error scatter_add_out(KernelContext& context, const arguments::scatter_add_out& args) {
+  return run_scatter(context, args, Scatter::kAdd, &args.src, Value());
 }
-Error scatter_value_out(KernelContext& context, Span<EValue* const> args) {
+Error scatter_value_out(KernelContext& context, const arguments::scatter_value_out& args) {
   portable::Element element;
-  BERTH_RETURN_IF_ERROR(portable::read_element(context, *args[3], args[4]->tensor().dtype(), &element));
+  BERTH_RETURN_IF_ERROR(portable::read_element(context, args.value, args.out.dtype(), &element));
   Value value;
   __builtin_memcpy(value.parts, element.bytes, sizeof value.parts);
   return run_scatter(context, args, Scatter::kValue, nullptr, value);
 }
 
 // Masks, whose number of places the host cannot know, are not taken.
-Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error index_Tensor_out(KernelContext& context, const arguments::index_Tensor_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   IndexList list;
-  BERTH_RETURN_IF_ERROR(read_list(context, self, *args[1], &list));
+  BERTH_RETURN_IF_ERROR(read_list(context, self, args.indices, &list));
   IndexBody body{};
   Sizes sizes;
   int64_t strides[kMaxRank][IndexBody::kMost + 1] = {};  // of self and of each index, a dimension of the result
@@ -387,7 +387,7 @@ Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   // A walk has four operands at most: the dimensions of the result as they are.
   body.places.rank = out.rank() == 0 ? 1 : out.rank();
   for (int i = 0; i < out.rank(); ++i) {
-    const int d = out.dim_order()[static_cast<size_t>(i)];
+    const int d = out.dim_order()[i];
     body.places.sizes[i] = out.size(d);
     body.places.strides[0][i] = out.stride(d);
     for (int k = 0; k <= IndexBody::kMost; ++k) body.places.strides[1 + k][i] = strides[d][k];
@@ -395,11 +395,11 @@ Error index_Tensor_out(KernelContext& context, Span<EValue* const> args) {
   return for_each(context, out.numel(), body);
 }
 
-Error arange_out(KernelContext& context, Span<EValue* const> args) {
-  return range(context, EValue(int64_t{0}), *args[0], EValue(int64_t{1}), args[1]->tensor());
+Error arange_out(KernelContext& context, const arguments::arange_out& args) {
+  return range(context, EValue(int64_t{0}), args.end, EValue(int64_t{1}), args.out);
 }
-Error arange_start_out(KernelContext& context, Span<EValue* const> args) {
-  return range(context, *args[0], *args[1], *args[2], args[3]->tensor());
+Error arange_start_out(KernelContext& context, const arguments::arange_start_out& args) {
+  return range(context, args.start, args.end, args.step, args.out);
 }
 
 }  // namespace berth::cuda

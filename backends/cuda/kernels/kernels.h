@@ -4,9 +4,10 @@
 // there.
 //
 // They differ from the portable ones in this: an index out of range and a division of whole numbers by zero are found
-// on the device, so that they are reported by whoever waits for the stream (queue.h), not by the call.
+// on the device, so that they are reported when something waits for the stream (queue.h), not by the call.
 #pragma once
 
+#include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::cuda {
@@ -14,7 +15,7 @@ namespace berth::cuda {
 /// All of them. Static storage; no initialisation order.
 KernelTable kernels();
 
-#define KERNEL(identifier) Error identifier(KernelContext& context, Span<EValue* const> args);
+#define KERNEL(identifier) Error identifier(KernelContext& context, const arguments::identifier& args);
 #include "backends/cuda/operators.def"
 #undef KERNEL
 

@@ -37,121 +37,121 @@ Error scatter_box(KernelContext& context, const Tensor& self, const Tensor& src,
 
 }  // namespace
 
-Error view_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error view_copy_out(KernelContext& context, const arguments::view_copy_out& args) {
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(portable::read_view(context, args[0]->tensor(), *args[1], &sizes));
-  return view(context, args[0]->tensor(), sizes, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_view(context, args.self, args.size, &sizes));
+  return view(context, args.self, sizes, args.out);
 }
 
-Error squeeze_copy_dim_out(KernelContext& context, Span<EValue* const> args) {
+Error squeeze_copy_dim_out(KernelContext& context, const arguments::squeeze_copy_dim_out& args) {
   Integers dims;
-  dims.data[dims.count++] = args[1]->integer();
-  return squeeze(context, args[0]->tensor(), dims, args[2]->tensor());
+  dims.data[dims.count++] = args.dim;
+  return squeeze(context, args.self, dims, args.out);
 }
 
-Error squeeze_copy_dims_out(KernelContext& context, Span<EValue* const> args) {
+Error squeeze_copy_dims_out(KernelContext& context, const arguments::squeeze_copy_dims_out& args) {
   Integers dims;
-  BERTH_RETURN_IF_ERROR(read_integers(context, *args[1], &dims));
-  return squeeze(context, args[0]->tensor(), dims, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(read_integers(context, args.dim, &dims));
+  return squeeze(context, args.self, dims, args.out);
 }
 
-Error unsqueeze_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error unsqueeze_copy_out(KernelContext& context, const arguments::unsqueeze_copy_out& args) {
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(portable::read_unsqueeze(context, args[0]->tensor(), args[1]->integer(), &sizes));
-  return view(context, args[0]->tensor(), sizes, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_unsqueeze(context, args.self, args.dim, &sizes));
+  return view(context, args.self, sizes, args.out);
 }
 
-Error permute_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error permute_copy_out(KernelContext& context, const arguments::permute_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_permute(context, args[0]->tensor(), *args[1], &box));
-  return take_box(context, args[0]->tensor(), box, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_permute(context, args.self, args.dims, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error transpose_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+Error transpose_copy_int_out(KernelContext& context, const arguments::transpose_copy_int_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_transpose(context, args[0]->tensor(), *args[1], *args[2], &box));
-  return take_box(context, args[0]->tensor(), box, args[3]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_transpose(context, args.self, args.dim0, args.dim1, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error t_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error t_copy_out(KernelContext& context, const arguments::t_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_t(context, args[0]->tensor(), &box));
-  return take_box(context, args[0]->tensor(), box, args[1]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_t(context, args.self, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error expand_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error expand_copy_out(KernelContext& context, const arguments::expand_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_expand(context, args[0]->tensor(), *args[1], &box));
-  return take_box(context, args[0]->tensor(), box, args[3]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_expand(context, args.self, args.size, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error repeat_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[2]->tensor();
+Error repeat_out(KernelContext& context, const arguments::repeat_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   Integers repeats;
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(portable::read_repeat(context, self, *args[1], &repeats, &sizes));
+  BERTH_RETURN_IF_ERROR(portable::read_repeat(context, self, args.repeats, &repeats, &sizes));
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
   return repeat_tensor(context, self, out);
 }
 
-Error slice_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error slice_copy_Tensor_out(KernelContext& context, const arguments::slice_copy_Tensor_out& args) {
+  const Tensor& self = args.self;
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_slice(context, self, *args[1], *args[2], *args[3], *args[4], &box));
-  return take_box(context, self, box, args[5]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_slice(context, self, args.dim, args.start, args.end, args.step, &box));
+  return take_box(context, self, box, args.out);
 }
 
-Error select_copy_int_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error select_copy_int_out(KernelContext& context, const arguments::select_copy_int_out& args) {
+  const Tensor& self = args.self;
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_select(context, self, *args[1], *args[2], &box));
-  return take_box(context, self, box, args[3]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_select(context, self, args.dim, args.index, &box));
+  return take_box(context, self, box, args.out);
 }
 
-Error narrow_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error narrow_copy_out(KernelContext& context, const arguments::narrow_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_narrow(context, args[0]->tensor(), *args[1], *args[2], *args[3], &box));
-  return take_box(context, args[0]->tensor(), box, args[4]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_narrow(context, args.self, args.dim, args.start, args.length, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error diagonal_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error diagonal_copy_out(KernelContext& context, const arguments::diagonal_copy_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_diagonal(context, args[0]->tensor(), *args[1], *args[2], *args[3], &box));
-  return take_box(context, args[0]->tensor(), box, args[4]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_diagonal(context, args.self, args.offset, args.dim1, args.dim2, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error flip_out(KernelContext& context, Span<EValue* const> args) {
+Error flip_out(KernelContext& context, const arguments::flip_out& args) {
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_flip(context, args[0]->tensor(), *args[1], &box));
-  return take_box(context, args[0]->tensor(), box, args[2]->tensor());
+  BERTH_RETURN_IF_ERROR(portable::read_flip(context, args.self, args.dims, &box));
+  return take_box(context, args.self, box, args.out);
 }
 
-Error select_scatter_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[4]->tensor();
+Error select_scatter_out(KernelContext& context, const arguments::select_scatter_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes_of(self)));
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_select(context, out, *args[2], *args[3], &box));
-  return scatter_box(context, self, args[1]->tensor(), box, out);
+  BERTH_RETURN_IF_ERROR(portable::read_select(context, out, args.dim, args.index, &box));
+  return scatter_box(context, self, args.src, box, out);
 }
 
-Error slice_scatter_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[6]->tensor();
+Error slice_scatter_out(KernelContext& context, const arguments::slice_scatter_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes_of(self)));
   SubBox box;
-  BERTH_RETURN_IF_ERROR(portable::read_slice(context, out, *args[2], *args[3], *args[4], *args[5], &box));
-  return scatter_box(context, self, args[1]->tensor(), box, out);
+  BERTH_RETURN_IF_ERROR(portable::read_slice(context, out, args.dim, args.start, args.end, args.step, &box));
+  return scatter_box(context, self, args.src, box, out);
 }
 
-Error split_copy_Tensor_out(KernelContext& context, Span<EValue* const> args) {
+Error split_copy_Tensor_out(KernelContext& context, const arguments::split_copy_Tensor_out& args) {
   return portable::split_copy(context, args, take_box);
 }
-Error split_with_sizes_copy_out(KernelContext& context, Span<EValue* const> args) {
+Error split_with_sizes_copy_out(KernelContext& context, const arguments::split_with_sizes_copy_out& args) {
   return portable::split_with_sizes_copy(context, args, take_box);
 }
-Error unbind_copy_int_out(KernelContext& context, Span<EValue* const> args) {
+Error unbind_copy_int_out(KernelContext& context, const arguments::unbind_copy_int_out& args) {
   return portable::unbind_copy(context, args, take_box);
 }
 

@@ -18,7 +18,6 @@
 namespace berth::cuda {
 namespace {
 
-using portable::optional_tensor;
 using portable::resize_out;
 using portable::Sizes;
 using portable::Walk;
@@ -102,11 +101,12 @@ Error run_softmax_typed(KernelContext& context, const Tensor& self, Tensor& out,
   return for_rows(context, rows.count, row.step(1) != 1 && rows.step(1) == 1, body);
 }
 
-Error run_softmax(KernelContext& context, Span<EValue* const> args, bool log) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+template <typename Args>
+Error run_softmax(KernelContext& context, const Args& args, bool log) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   int dim = 0;
-  if (!portable::normalize_dim(args[1]->integer(), self.rank(), &dim)) {
+  if (!portable::normalize_dim(args.dim, self.rank(), &dim)) {
     return context.fail(Error::kInvalidArgument, "softmax's dimension is out of range");
   }
   if (!is_floating(self.dtype()) || !is_floating(out.dtype())) {
@@ -217,23 +217,27 @@ Error check_affine(KernelContext& context, const Tensor& input, int leading, Spa
 
 }  // namespace
 
-Error softmax_out(KernelContext& context, Span<EValue* const> args) { return run_softmax(context, args, false); }
-Error log_softmax_out(KernelContext& context, Span<EValue* const> args) { return run_softmax(context, args, true); }
+Error softmax_out(KernelContext& context, const arguments::softmax_out& args) {
+  return run_softmax(context, args, false);
+}
+Error log_softmax_out(KernelContext& context, const arguments::log_softmax_out& args) {
+  return run_softmax(context, args, true);
+}
 
-Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  const Span<EValue* const> shape = args[1]->items();
-  const Tensor* affines[] = {optional_tensor(*args[2]), optional_tensor(*args[3])};
-  Tensor& out = args[5]->tensor();
-  Tensor& mean = args[6]->tensor();
-  Tensor& rstd = args[7]->tensor();
+Error native_layer_norm_out(KernelContext& context, const arguments::native_layer_norm_out& args) {
+  const Tensor& input = args.input;
+  const IntList shape = args.normalized_shape;
+  const Tensor* affines[] = {args.weight, args.bias};
+  Tensor& out = args.out0;
+  Tensor& mean = args.out1;
+  Tensor& rstd = args.out2;
   const int leading = input.rank() - static_cast<int>(shape.size());
   if (leading < 0 || leading == input.rank()) {
     return context.fail(Error::kInvalidArgument,
                         "normalized_shape must have from one to all of the input's dimensions");
   }
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i]->integer() != input.size(leading + static_cast<int>(i))) {
+    if (shape[i] != input.size(leading + static_cast<int>(i))) {
       return context.fail(Error::kInvalidArgument, "normalized_shape must be the last sizes of the input");
     }
   }
@@ -252,23 +256,23 @@ Error native_layer_norm_out(KernelContext& context, Span<EValue* const> args) {
     if (d < leading) rows.add(input.size(d), strides);
     if (d >= leading) elements.add(input.size(d), strides);
   }
-  NormBody body = norm_body(input, out, mean, rstd, affines[0], affines[1], args[4]->scalar_to<double>());
+  NormBody body = norm_body(input, out, mean, rstd, affines[0], affines[1], args.eps);
   body.length = elements.count;
   body.rows = Places<4>(rows);
   body.elements = Places<2>(elements);
   return for_rows(context, rows.count, false, body);
 }
 
-Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  const Tensor* weight = optional_tensor(*args[1]);
-  const Tensor* bias = optional_tensor(*args[2]);
-  const int64_t groups = args[6]->integer();
-  Tensor& out = args[8]->tensor();
-  Tensor& mean = args[9]->tensor();
-  Tensor& rstd = args[10]->tensor();
-  const bool match = input.rank() >= 2 && input.size(0) == args[3]->integer() && input.size(1) == args[4]->integer() &&
-                     groups > 0 && groups <= INT32_MAX && input.size(1) % groups == 0;
+Error native_group_norm_out(KernelContext& context, const arguments::native_group_norm_out& args) {
+  const Tensor& input = args.input;
+  const Tensor* weight = args.weight;
+  const Tensor* bias = args.bias;
+  const int64_t groups = args.group;
+  Tensor& out = args.out0;
+  Tensor& mean = args.out1;
+  Tensor& rstd = args.out2;
+  const bool match = input.rank() >= 2 && input.size(0) == args.N && input.size(1) == args.C && groups > 0 &&
+                     groups <= INT32_MAX && input.size(1) % groups == 0;
   if (!match) {
     return context.fail(Error::kInvalidArgument, "N and C must be the input's sizes, and groups must divide C");
   }
@@ -298,7 +302,7 @@ Error native_group_norm_out(KernelContext& context, Span<EValue* const> args) {
     elements.add(d == 1 ? group_channels : input.size(d), strides);
     if (d > 1) plane *= input.size(d);
   }
-  NormBody body = norm_body(input, out, mean, rstd, weight, bias, args[7]->scalar_to<double>());
+  NormBody body = norm_body(input, out, mean, rstd, weight, bias, args.eps);
   body.length = elements.count;
   body.groups = groups;
   body.group_channels = group_channels;
@@ -335,11 +339,11 @@ struct BatchNormBody {
 
 }  // namespace
 
-Error native_batch_norm_legit_no_training_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& input = args[0]->tensor();
-  const Tensor* parameters[] = {optional_tensor(*args[1]), optional_tensor(*args[2]), &args[3]->tensor(),
-                                &args[4]->tensor()};
-  Tensor& out = args[7]->tensor();
+Error native_batch_norm_legit_no_training_out(KernelContext& context,
+                                              const arguments::native_batch_norm_legit_no_training_out& args) {
+  const Tensor& input = args.input;
+  const Tensor* parameters[] = {args.weight, args.bias, &args.running_mean, &args.running_var};
+  Tensor& out = args.out0;
   if (input.rank() < 2) {
     return context.fail(Error::kInvalidArgument, "batch_norm takes tensors of at least two dimensions");
   }
@@ -354,8 +358,8 @@ Error native_batch_norm_legit_no_training_out(KernelContext& context, Span<EValu
   BERTH_RETURN_IF_ERROR(require_floating(context, tensors));
   BERTH_RETURN_IF_ERROR(resize_out(context, out, input.sizes()));
   const int32_t none[] = {0};
-  BERTH_RETURN_IF_ERROR(resize_out(context, args[8]->tensor(), none));
-  BERTH_RETURN_IF_ERROR(resize_out(context, args[9]->tensor(), none));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out1, none));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out2, none));
   Walk walk(3);
   for (const uint8_t d : out.dim_order()) {
     const int64_t strides[] = {out.stride(d), input.stride(d), d == 1 ? 1 : 0};
@@ -369,7 +373,7 @@ Error native_batch_norm_legit_no_training_out(KernelContext& context, Span<EValu
                            Optional(parameters[1]),
                            Optional(parameters[2]),
                            Optional(parameters[3]),
-                           args[6]->scalar_to<double>(),
+                           args.eps,
                            Places<3>(walk)};
   return for_each(context, out.numel(), body);
 }
@@ -425,16 +429,16 @@ Error run_sums(KernelContext& context, const Tensor& self, DType common, int dim
 
 }  // namespace
 
-Error cumsum_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  Tensor& out = args[3]->tensor();
+Error cumsum_out(KernelContext& context, const arguments::cumsum_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
   int dim = 0;
-  if (!portable::normalize_dim(args[1]->integer(), self.rank(), &dim)) {
+  if (!portable::normalize_dim(args.dim, self.rank(), &dim)) {
     return context.fail(Error::kInvalidArgument, "the dimension to sum along is out of range");
   }
   if (!portable::is_real(self.dtype()) || !portable::is_real(out.dtype())) return portable::unsupported_dtype(context);
   DType common = DType::kF32;
-  BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, *args[2], &common));
+  BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, args.dtype, &common));
   if (!portable::can_cast(common, out.dtype())) {
     return context.fail(Error::kInvalidArgument, "the result's dtype cannot be cast to the output's");
   }

@@ -158,7 +158,7 @@ BERTH_HD inline T sigmoid_of(T x) {
   return (x >= 0 ? T(1) : e) / (T(1) + e);
 }
 
-// Infinity, without a header that the device has not got.
+// Infinity, without a header that the device does not have.
 template <typename T>
 BERTH_HD inline bool is_infinite(T x) {
   return x == x && x - x != x - x;

@@ -121,10 +121,10 @@ Error multiply(KernelContext& context, const Product& p) {
   }
 }
 
-Error run_batches(KernelContext& context, Span<EValue* const> args, int rank) {
+template <typename Args>
+Error run_batches(KernelContext& context, const Args& args, int rank) {
   Product p;
-  BERTH_RETURN_IF_ERROR(
-      portable::read_product(context, args[0]->tensor(), args[1]->tensor(), args[2]->tensor(), rank, &p));
+  BERTH_RETURN_IF_ERROR(portable::read_product(context, args.self, args.mat2, args.out, rank, &p));
   return multiply(context, p);
 }
 
@@ -144,18 +144,18 @@ Error run_phases(KernelContext& context, const Convolution& c) {
 
 }  // namespace
 
-Error mm_out(KernelContext& context, Span<EValue* const> args) { return run_batches(context, args, 2); }
-Error bmm_out(KernelContext& context, Span<EValue* const> args) { return run_batches(context, args, 3); }
+Error mm_out(KernelContext& context, const arguments::mm_out& args) { return run_batches(context, args, 2); }
+Error bmm_out(KernelContext& context, const arguments::bmm_out& args) { return run_batches(context, args, 3); }
 
-Error addmm_out(KernelContext& context, Span<EValue* const> args) {
+Error addmm_out(KernelContext& context, const arguments::addmm_out& args) {
   Product p;
   BERTH_RETURN_IF_ERROR(portable::read_addmm(context, args, &p));
   return multiply(context, p);
 }
 
-Error convolution_out(KernelContext& context, Span<EValue* const> args) {
+Error convolution_out(KernelContext& context, const arguments::convolution_out& args) {
   Convolution c;
-  BERTH_RETURN_IF_ERROR(portable::read_convolution(context, args, &c));
+  BERTH_RETURN_IF_ERROR(portable::read_convolution(context, args, args.bias, args.out, &c));
   BERTH_RETURN_IF_ERROR(resize_out(context, *c.out, portable::convolution_sizes(c).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *c.input, *c.weight));
   BERTH_RETURN_IF_ERROR(check_memory(context, *c.out));

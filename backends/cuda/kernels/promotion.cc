@@ -11,30 +11,26 @@ Error run_as(KernelContext& context, const Tensor& self, Tensor& out, DType comm
   return run_elementwise(context, op, compute, {&out, compute, common}, Span<const Input>(&input, 1), scalars);
 }
 
-Error run_unary(KernelContext& context, Span<EValue* const> args, Op op, const Scalars& scalars) {
-  const Tensor& self = args[0]->tensor();
-  return run_as(context, self, args[args.size() - 1]->tensor(), self.dtype(), op, scalars);
+Error run_unary(KernelContext& context, const Tensor& self, Tensor& out, Op op, const Scalars& scalars) {
+  return run_as(context, self, out, self.dtype(), op, scalars);
 }
 
-Error run_unary_number(KernelContext& context, Span<EValue* const> args, Op op) {
-  if (args[0]->tensor().dtype() == DType::kBool) {
+Error run_unary_number(KernelContext& context, const Tensor& self, Tensor& out, Op op) {
+  if (self.dtype() == DType::kBool) {
     return context.fail(Error::kInvalidArgument, "this operator does not take bool; use logical or bitwise operators");
   }
-  return run_unary(context, args, op);
+  return run_unary(context, self, out, op);
 }
 
-Error run_unary_floating(KernelContext& context, Span<EValue* const> args, Op op, const Scalars& scalars) {
-  const Tensor& self = args[0]->tensor();
-  return run_as(context, self, args[args.size() - 1]->tensor(), portable::promote_to_floating(self.dtype()), op,
-                scalars);
+Error run_unary_floating(KernelContext& context, const Tensor& self, Tensor& out, Op op, const Scalars& scalars) {
+  return run_as(context, self, out, portable::promote_to_floating(self.dtype()), op, scalars);
 }
 
-Error run_unary_predicate(KernelContext& context, Span<EValue* const> args, Op op) {
-  const Tensor& self = args[0]->tensor();
+Error run_unary_predicate(KernelContext& context, const Tensor& self, Tensor& out, Op op) {
   if (!portable::is_real(self.dtype())) return portable::unsupported_dtype(context);
   const DType compute = portable::compute_dtype(self.dtype());
   const Input input = {&self, compute, self.dtype(), nullptr};
-  const Output output = {&args[args.size() - 1]->tensor(), DType::kBool, DType::kBool};
+  const Output output = {&out, DType::kBool, DType::kBool};
   return run_elementwise(context, op, compute, output, Span<const Input>(&input, 1), Scalars());
 }
 
@@ -58,23 +54,20 @@ Error run_binary_scalar(KernelContext& context, const Tensor& tensor, const EVal
   return run_elementwise(context, op, compute, {&out, compute, common}, inputs, scalars);
 }
 
-Error run_compare(KernelContext& context, Span<EValue* const> args, Op op) {
-  const Tensor& a = args[0]->tensor();
-  const Tensor& b = args[1]->tensor();
+Error run_compare(KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out, Op op) {
   const DType common = promote_types(a.dtype(), b.dtype());
   const DType compute = portable::compute_dtype(common);
   const Input inputs[] = {{&a, compute, common, nullptr}, {&b, compute, common, nullptr}};
-  return run_elementwise(context, op, compute, {&args[2]->tensor(), DType::kBool, DType::kBool}, inputs, Scalars());
+  return run_elementwise(context, op, compute, {&out, DType::kBool, DType::kBool}, inputs, Scalars());
 }
 
-Error run_compare_scalar(KernelContext& context, Span<EValue* const> args, Op op) {
-  const Tensor& a = args[0]->tensor();
-  const DType common = portable::promote_scalar(a.dtype(), *args[1]);
+Error run_compare_scalar(KernelContext& context, const Tensor& a, const EValue& scalar, Tensor& out, Op op) {
+  const DType common = portable::promote_scalar(a.dtype(), scalar);
   if (!portable::is_real(common)) return portable::unsupported_dtype(context);
   const DType compute = portable::compute_dtype(common);
-  const portable::ScalarElement element(*args[1], common, compute);
+  const portable::ScalarElement element(scalar, common, compute);
   const Input inputs[] = {{&a, compute, common, nullptr}, {nullptr, compute, common, element.bytes}};
-  return run_elementwise(context, op, compute, {&args[2]->tensor(), DType::kBool, DType::kBool}, inputs, Scalars());
+  return run_elementwise(context, op, compute, {&out, DType::kBool, DType::kBool}, inputs, Scalars());
 }
 
 }  // namespace berth::cuda

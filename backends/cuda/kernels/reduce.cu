@@ -156,16 +156,17 @@ int64_t reduced_elements(const Tensor& self, uint32_t mask, int64_t* kept) {
   return reduced;
 }
 
-Error run_sum(KernelContext& context, const Tensor& self, const ReducedDims& dims, const EValue& dtype, Fold fold,
-              Tensor& out) {
+Error run_sum(KernelContext& context, const Tensor& self, const ReducedDims& dims, std::optional<int64_t> dtype,
+              Fold fold, Tensor& out) {
   DType common = DType::kF32;
   BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, dtype, &common));
   return run_reduction(context, self, dims, common, common, fold, 1, out);
 }
 
-Error run_mean(KernelContext& context, const Tensor& self, const ReducedDims& dims, const EValue& dtype, Tensor& out) {
+Error run_mean(KernelContext& context, const Tensor& self, const ReducedDims& dims, std::optional<int64_t> dtype,
+               Tensor& out) {
   DType common = self.dtype();
-  if (!dtype.is_none()) BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, dtype, &common));
+  if (dtype.has_value()) BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, dtype, &common));
   if (!is_floating(common)) {
     return context.fail(Error::kInvalidArgument, "mean is of floating-point numbers; pass dtype for whole ones");
   }
@@ -185,11 +186,12 @@ Error run_extreme(KernelContext& context, const Tensor& self, const ReducedDims&
   return run_reduction(context, self, dims, self.dtype(), self.dtype(), fold, 1, out);
 }
 
-Error run_extreme_dims(KernelContext& context, Span<EValue* const> args, Fold fold) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, *args[1], self, &dims.mask));
-  return run_extreme(context, self, dims, fold, args[3]->tensor());
+template <typename Args>
+Error run_extreme_dims(KernelContext& context, const Args& args, Fold fold) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, self, &dims.mask));
+  return run_extreme(context, self, dims, fold, args.out);
 }
 
 Error run_any(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out) {
@@ -288,95 +290,104 @@ Error run_index_reduction(KernelContext& context, const Tensor& self, const Redu
   }
 }
 
-Error run_arg(KernelContext& context, Span<EValue* const> args, bool largest) {
-  const Tensor& self = args[0]->tensor();
+template <typename Args>
+Error run_arg(KernelContext& context, const Args& args, bool largest) {
+  const Tensor& self = args.self;
   if (self.dtype() == DType::kBool) return portable::unsupported_dtype(context);
-  ReducedDims dims = {portable::all_dims(self), args[2]->truth()};
-  if (!args[1]->is_none()) {
+  ReducedDims dims = {portable::all_dims(self), args.keepdim};
+  if (args.dim.has_value()) {
     dims.mask = 0;
-    BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args[1]->integer(), self, &dims.mask));
+    BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, *args.dim, self, &dims.mask));
   }
-  return run_index_reduction(context, self, dims, largest, {nullptr, &args[3]->tensor()});
+  return run_index_reduction(context, self, dims, largest, {nullptr, &args.out});
 }
 
-Error run_with_indices(KernelContext& context, Span<EValue* const> args, bool largest) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args[1]->integer(), self, &dims.mask));
-  return run_index_reduction(context, self, dims, largest, {&args[3]->tensor(), &args[4]->tensor()});
+template <typename Args>
+Error run_with_indices(KernelContext& context, const Args& args, bool largest, const Outputs& outputs) {
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args.dim, args.self, &dims.mask));
+  return run_index_reduction(context, args.self, dims, largest, outputs);
 }
 
 }  // namespace
 
-Error sum_IntList_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, *args[1], self, &dims.mask));
-  return run_sum(context, self, dims, *args[3], Fold::kSum, args[4]->tensor());
+Error sum_IntList_out(KernelContext& context, const arguments::sum_IntList_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, self, &dims.mask));
+  return run_sum(context, self, dims, args.dtype, Fold::kSum, args.out);
 }
 
-Error prod_int_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args[1]->integer(), self, &dims.mask));
-  return run_sum(context, self, dims, *args[3], Fold::kProd, args[4]->tensor());
+Error prod_int_out(KernelContext& context, const arguments::prod_int_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args.dim, self, &dims.mask));
+  return run_sum(context, self, dims, args.dtype, Fold::kProd, args.out);
 }
 
-Error prod_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_sum(context, self, {portable::all_dims(self), false}, *args[1], Fold::kProd, args[2]->tensor());
+Error prod_out(KernelContext& context, const arguments::prod_out& args) {
+  const Tensor& self = args.self;
+  return run_sum(context, self, {portable::all_dims(self), false}, args.dtype, Fold::kProd, args.out);
 }
 
-Error mean_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, *args[1], self, &dims.mask));
-  return run_mean(context, self, dims, *args[3], args[4]->tensor());
+Error mean_out(KernelContext& context, const arguments::mean_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, self, &dims.mask));
+  return run_mean(context, self, dims, args.dtype, args.out);
 }
 
-Error mean_dtype_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_mean(context, self, {portable::all_dims(self), false}, *args[1], args[2]->tensor());
+Error mean_dtype_out(KernelContext& context, const arguments::mean_dtype_out& args) {
+  const Tensor& self = args.self;
+  return run_mean(context, self, {portable::all_dims(self), false}, args.dtype, args.out);
 }
 
-Error amax_out(KernelContext& context, Span<EValue* const> args) { return run_extreme_dims(context, args, Fold::kMax); }
-Error amin_out(KernelContext& context, Span<EValue* const> args) { return run_extreme_dims(context, args, Fold::kMin); }
-
-Error max_unary_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_extreme(context, self, {portable::all_dims(self), false}, Fold::kMax, args[1]->tensor());
+Error amax_out(KernelContext& context, const arguments::amax_out& args) {
+  return run_extreme_dims(context, args, Fold::kMax);
 }
-Error min_unary_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_extreme(context, self, {portable::all_dims(self), false}, Fold::kMin, args[1]->tensor());
+Error amin_out(KernelContext& context, const arguments::amin_out& args) {
+  return run_extreme_dims(context, args, Fold::kMin);
 }
 
-Error any_all_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  return run_any(context, self, {portable::all_dims(self), false}, args[1]->tensor());
+Error max_unary_out(KernelContext& context, const arguments::max_unary_out& args) {
+  const Tensor& self = args.self;
+  return run_extreme(context, self, {portable::all_dims(self), false}, Fold::kMax, args.out);
+}
+Error min_unary_out(KernelContext& context, const arguments::min_unary_out& args) {
+  const Tensor& self = args.self;
+  return run_extreme(context, self, {portable::all_dims(self), false}, Fold::kMin, args.out);
 }
 
-Error any_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args[1]->integer(), self, &dims.mask));
-  return run_any(context, self, dims, args[3]->tensor());
+Error any_all_out(KernelContext& context, const arguments::any_all_out& args) {
+  const Tensor& self = args.self;
+  return run_any(context, self, {portable::all_dims(self), false}, args.out);
+}
+
+Error any_out(KernelContext& context, const arguments::any_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dim(context, args.dim, self, &dims.mask));
+  return run_any(context, self, dims, args.out);
 }
 
 // Unlike in other reductions, an empty list here reduces nothing.
-Error any_dims_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[2]->truth()};
-  if (args[1]->is_none() || !args[1]->items().empty()) {
-    BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, *args[1], self, &dims.mask));
+Error any_dims_out(KernelContext& context, const arguments::any_dims_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  if (!args.dim.has_value() || !args.dim->empty()) {
+    BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, self, &dims.mask));
   }
-  return run_any(context, self, dims, args[3]->tensor());
+  return run_any(context, self, dims, args.out);
 }
 
-Error argmax_out(KernelContext& context, Span<EValue* const> args) { return run_arg(context, args, true); }
-Error argmin_out(KernelContext& context, Span<EValue* const> args) { return run_arg(context, args, false); }
-Error max_dim_max(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, true); }
-Error min_dim_min(KernelContext& context, Span<EValue* const> args) { return run_with_indices(context, args, false); }
+Error argmax_out(KernelContext& context, const arguments::argmax_out& args) { return run_arg(context, args, true); }
+Error argmin_out(KernelContext& context, const arguments::argmin_out& args) { return run_arg(context, args, false); }
+Error max_dim_max(KernelContext& context, const arguments::max_dim_max& args) {
+  return run_with_indices(context, args, true, {&args.max, &args.max_values});
+}
+Error min_dim_min(KernelContext& context, const arguments::min_dim_min& args) {
+  return run_with_indices(context, args, false, {&args.min, &args.min_indices});
+}
 
 // --- Variance.
 
@@ -423,25 +434,25 @@ double read_correction(const EValue& correction) { return correction.is_none() ?
 
 }  // namespace
 
-Error var_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[3]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, *args[1], self, &dims.mask));
-  return run_var(context, self, dims, args[2]->truth() ? 1 : 0, args[4]->tensor());
+Error var_out(KernelContext& context, const arguments::var_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, self, &dims.mask));
+  return run_var(context, self, dims, args.unbiased ? 1 : 0, args.out);
 }
 
-Error var_correction_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
-  ReducedDims dims = {0, args[3]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, *args[1], self, &dims.mask));
-  return run_var(context, self, dims, read_correction(*args[2]), args[4]->tensor());
+Error var_correction_out(KernelContext& context, const arguments::var_correction_out& args) {
+  const Tensor& self = args.self;
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, self, &dims.mask));
+  return run_var(context, self, dims, read_correction(args.correction), args.out);
 }
 
-Error var_mean_correction_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(var_correction_out(context, args));
-  EValue none;
-  EValue* const mean[] = {args[0], args[1], args[3], &none, args[5]};
-  return mean_out(context, mean);
+Error var_mean_correction_out(KernelContext& context, const arguments::var_mean_correction_out& args) {
+  ReducedDims dims = {0, args.keepdim};
+  BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, args.self, &dims.mask));
+  BERTH_RETURN_IF_ERROR(run_var(context, args.self, dims, read_correction(args.correction), args.out0));
+  return run_mean(context, args.self, dims, std::nullopt, args.out1);
 }
 
 }  // namespace berth::cuda

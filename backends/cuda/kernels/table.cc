@@ -15,7 +15,7 @@ struct Row {
 // Every operator's row; those that no kernel is for cost nothing.
 #define PLACED -1
 #define UNPLACED(k) k
-#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced) \
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, ...) \
   [[maybe_unused]] constexpr Row k_##identifier = {has_overload(out) ? name "." out : name, schema, unplaced};
 #include "format/operators.def"
 #undef OP
@@ -24,7 +24,7 @@ struct Row {
 
 constexpr KernelEntry kKernels[] = {
 #define KERNEL(identifier) \
-  {k_##identifier.name, k_##identifier.schema, &identifier, nullptr, k_##identifier.unplaced_output},
+  {k_##identifier.name, k_##identifier.schema, untyped<&identifier>, nullptr, k_##identifier.unplaced_output},
 #include "backends/cuda/operators.def"
 #undef KERNEL
 };

@@ -14,7 +14,9 @@ Error run_clamp(KernelContext& context, const Tensor& self, const EValue& low, c
 }  // namespace
 
 #define UNARY(identifier, way, op) \
-  Error identifier(KernelContext& context, Span<EValue* const> args) { return way(context, args, op); }
+  Error identifier(KernelContext& context, const arguments::identifier& args) { \
+    return way(context, args.self, args.out, op); \
+  }
 UNARY(acos_out, run_unary_floating, Op::kAcos)
 UNARY(acosh_out, run_unary_floating, Op::kAcosh)
 UNARY(asin_out, run_unary_floating, Op::kAsin)
@@ -51,52 +53,52 @@ UNARY(isnan_out, run_unary_predicate, Op::kIsNan)
 UNARY(logical_not_out, run_unary_predicate, Op::kIsZero)
 #undef UNARY
 
-Error bitwise_not_out(KernelContext& context, Span<EValue* const> args) {
-  const DType dtype = args[0]->tensor().dtype();
+Error bitwise_not_out(KernelContext& context, const arguments::bitwise_not_out& args) {
+  const DType dtype = args.self.dtype();
   if (!is_integer(dtype) && dtype != DType::kBool) return portable::unsupported_dtype(context);
-  return run_unary(context, args, dtype == DType::kBool ? Op::kIsZero : Op::kBitNot);
+  return run_unary(context, args.self, args.out, dtype == DType::kBool ? Op::kIsZero : Op::kBitNot);
 }
 
-Error clamp_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(portable::require_limit(context, *args[1], *args[2]));
-  return run_clamp(context, args[0]->tensor(), *args[1], *args[2], args[3]->tensor());
+Error clamp_out(KernelContext& context, const arguments::clamp_out& args) {
+  BERTH_RETURN_IF_ERROR(portable::require_limit(context, !args.min.is_none() || !args.max.is_none()));
+  return run_clamp(context, args.self, args.min, args.max, args.out);
 }
 
-Error hardtanh_out(KernelContext& context, Span<EValue* const> args) {
-  const Tensor& self = args[0]->tensor();
+Error hardtanh_out(KernelContext& context, const arguments::hardtanh_out& args) {
+  const Tensor& self = args.self;
   if (self.dtype() == DType::kBool) return portable::unsupported_dtype(context);
-  return run_clamp(context, self, *args[1], *args[2], args[3]->tensor());
+  return run_clamp(context, self, args.min_val, args.max_val, args.out);
 }
 
-Error elu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args[0]->tensor()));
-  const double alpha = args[1]->scalar_to<double>();
-  const double scale = args[2]->scalar_to<double>();
+Error elu_out(KernelContext& context, const arguments::elu_out& args) {
+  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args.self));
+  const double alpha = args.alpha.scalar_to<double>();
+  const double scale = args.scale.scalar_to<double>();
   Scalars scalars;
   scalars.real[0] = alpha * scale;
   scalars.real[1] = scale;
-  scalars.real[2] = args[3]->scalar_to<double>();
-  return run_unary(context, args, Op::kElu, scalars);
+  scalars.real[2] = args.input_scale.scalar_to<double>();
+  return run_unary(context, args.self, args.out, Op::kElu, scalars);
 }
 
-Error leaky_relu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args[0]->tensor()));
+Error leaky_relu_out(KernelContext& context, const arguments::leaky_relu_out& args) {
+  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args.self));
   Scalars scalars;
-  scalars.real[0] = args[1]->scalar_to<double>();
-  return run_unary(context, args, Op::kLeakyRelu, scalars);
+  scalars.real[0] = args.negative_slope.scalar_to<double>();
+  return run_unary(context, args.self, args.out, Op::kLeakyRelu, scalars);
 }
 
-Error gelu_out(KernelContext& context, Span<EValue* const> args) {
-  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args[0]->tensor()));
+Error gelu_out(KernelContext& context, const arguments::gelu_out& args) {
+  BERTH_RETURN_IF_ERROR(portable::require_floating(context, args.self));
   bool is_tanh = false;
-  BERTH_RETURN_IF_ERROR(portable::read_approximate(context, *args[1], &is_tanh));
-  return run_unary(context, args, is_tanh ? Op::kGeluTanh : Op::kGelu);
+  BERTH_RETURN_IF_ERROR(portable::read_approximate(context, args.approximate, &is_tanh));
+  return run_unary(context, args.self, args.out, is_tanh ? Op::kGeluTanh : Op::kGelu);
 }
 
-Error logit_out(KernelContext& context, Span<EValue* const> args) {
+Error logit_out(KernelContext& context, const arguments::logit_out& args) {
   Scalars scalars;
-  scalars.real[0] = args[1]->is_none() ? -1 : args[1]->scalar_to<double>();
-  return run_unary_floating(context, args, Op::kLogit, scalars);
+  scalars.real[0] = args.eps.value_or(-1);
+  return run_unary_floating(context, args.self, args.out, Op::kLogit, scalars);
 }
 
 }  // namespace berth::cuda

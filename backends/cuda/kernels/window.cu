@@ -356,32 +356,32 @@ bool is_number(DType dtype) { return is_floating(dtype) || is_integer(dtype); }
 
 }  // namespace
 
-Error avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[7]->tensor();
+Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& args) {
+  Tensor& out = args.out;
   Pooling p;
-  const portable::WindowLists lists = {args[1], args[2], args[3], nullptr, args[4]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_pooling(context, args[0]->tensor(), lists, out, &p));
+  const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, std::nullopt, args.ceil_mode};
+  BERTH_RETURN_IF_ERROR(portable::read_pooling(context, args.self, lists, out, &p));
   if (p.input->dtype() != out.dtype() || !is_number(out.dtype())) {
     return context.fail(Error::kInvalidArgument, "average pooling needs one integer or floating dtype");
   }
-  const int64_t divisor = args[6]->is_none() ? 0 : args[6]->integer();
-  if (divisor == 0 && !args[6]->is_none()) {
+  const int64_t divisor = args.divisor_override.value_or(0);
+  if (divisor == 0 && args.divisor_override.has_value()) {
     return context.fail(Error::kInvalidArgument, "average pooling's divisor is 0");
   }
   BERTH_RETURN_IF_ERROR(resize_out(context, out, portable::pooling_sizes(p).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *p.input, out));
   return run_typed<AverageBody>(context, window_of(p), out.numel(), [&](auto& body) {
-    body.count_include_pad = args[5]->truth();
+    body.count_include_pad = args.count_include_pad;
     body.divisor = divisor;
   });
 }
 
-Error max_pool2d_with_indices_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[6]->tensor();
-  Tensor& indices = args[7]->tensor();
+Error max_pool2d_with_indices_out(KernelContext& context, const arguments::max_pool2d_with_indices_out& args) {
+  Tensor& out = args.out;
+  Tensor& indices = args.indices;
   Pooling p;
-  const portable::WindowLists lists = {args[1], args[2], args[3], args[4], args[5]->truth()};
-  BERTH_RETURN_IF_ERROR(portable::read_pooling(context, args[0]->tensor(), lists, out, &p));
+  const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
+  BERTH_RETURN_IF_ERROR(portable::read_pooling(context, args.self, lists, out, &p));
   if (p.input->dtype() != out.dtype() || !is_number(out.dtype())) {
     return context.fail(Error::kInvalidArgument, "max pooling needs one integer or floating dtype");
   }
@@ -398,8 +398,8 @@ Error max_pool2d_with_indices_out(KernelContext& context, Span<EValue* const> ar
   });
 }
 
-Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[2]->tensor();
+Error adaptive_avg_pool2d_out(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args) {
+  Tensor& out = args.out;
   Pooling p;
   BERTH_RETURN_IF_ERROR(portable::prepare_adaptive_pooling(context, args, &p));
   if (out.numel() == 0) return Error::kOk;
@@ -410,10 +410,10 @@ Error adaptive_avg_pool2d_out(KernelContext& context, Span<EValue* const> args) 
   return run_typed<AdaptiveBody>(context, window_of(p), out.numel(), [](auto&) {});
 }
 
-Error upsample_nearest2d_vec_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[3]->tensor();
+Error upsample_nearest2d_vec_out(KernelContext& context, const arguments::upsample_nearest2d_vec_out& args) {
+  Tensor& out = args.out;
   portable::Upsampling u;
-  BERTH_RETURN_IF_ERROR(portable::read_upsampling(context, args[0]->tensor(), *args[1], *args[2], out, &u));
+  BERTH_RETURN_IF_ERROR(portable::read_upsampling(context, args.input, args.output_size, args.scale_factors, out, &u));
   BERTH_RETURN_IF_ERROR(resize_out(context, out, portable::pooling_sizes(u).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
   NearestBody body{window_of(u), static_cast<int>(element_size(out.dtype())), {}};
@@ -424,14 +424,14 @@ Error upsample_nearest2d_vec_out(KernelContext& context, Span<EValue* const> arg
   return for_each(context, out.numel(), body);
 }
 
-Error upsample_bilinear2d_vec_out(KernelContext& context, Span<EValue* const> args) {
-  Tensor& out = args[4]->tensor();
+Error upsample_bilinear2d_vec_out(KernelContext& context, const arguments::upsample_bilinear2d_vec_out& args) {
+  Tensor& out = args.out;
   portable::Upsampling u;
-  BERTH_RETURN_IF_ERROR(portable::read_upsampling(context, args[0]->tensor(), *args[1], *args[3], out, &u));
+  BERTH_RETURN_IF_ERROR(portable::read_upsampling(context, args.input, args.output_size, args.scale_factors, out, &u));
   if (!is_floating(out.dtype())) return portable::unsupported_dtype(context);
   BERTH_RETURN_IF_ERROR(resize_out(context, out, portable::pooling_sizes(u).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
-  const bool align_corners = args[2]->truth();
+  const bool align_corners = args.align_corners;
   return run_typed<BilinearBody>(context, window_of(u), out.numel(), [&](auto& body) {
     using T = std::decay_t<decltype(body.step[0])>;
     body.align_corners = align_corners;
@@ -447,16 +447,16 @@ Error upsample_bilinear2d_vec_out(KernelContext& context, Span<EValue* const> ar
   });
 }
 
-Error pixel_shuffle_out(KernelContext& context, Span<EValue* const> args) {
+Error pixel_shuffle_out(KernelContext& context, const arguments::pixel_shuffle_out& args) {
   int64_t factor = 1;
   BERTH_RETURN_IF_ERROR(portable::prepare_pixel_shuffle(context, args, &factor));
-  return run_shuffle(context, args[0]->tensor(), args[2]->tensor(), factor, true);
+  return run_shuffle(context, args.self, args.out, factor, true);
 }
 
-Error pixel_unshuffle_out(KernelContext& context, Span<EValue* const> args) {
+Error pixel_unshuffle_out(KernelContext& context, const arguments::pixel_unshuffle_out& args) {
   int64_t factor = 1;
   BERTH_RETURN_IF_ERROR(portable::prepare_pixel_unshuffle(context, args, &factor));
-  return run_shuffle(context, args[2]->tensor(), args[0]->tensor(), factor, false);
+  return run_shuffle(context, args.out, args.self, factor, false);
 }
 
 }  // namespace berth::cuda

@@ -39,7 +39,7 @@ class CudaModels : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(CudaModels, GiveTheOutputsOfPyTorch) {
+TEST_P(CudaModels, MatchPyTorch) {
   const std::vector<uint8_t> file = compiled();
   SimAllocator sim;
   cuda::EmulatedBackend backend(&sim);
@@ -68,7 +68,7 @@ TEST_P(CudaModels, GiveTheOutputsOfPyTorch) {
   EXPECT_GE(sim.counts().host_to_device.count, 1u) << "nothing ran on the device";
   const Tensor& out = method.get_output(0).tensor();
   ASSERT_EQ(out.nbytes(), want.bytes.size());
-  std::vector<float> expected(static_cast<size_t>(out.numel()));
+  std::vector<float> expected(out.numel());
   std::memcpy(expected.data(), want.bytes.data(), want.bytes.size());
   float largest = 0;
   for (const float x : expected) largest = std::max(largest, std::abs(x));

@@ -7,35 +7,35 @@
 #include <numeric>
 #include <random>
 
-#include "kernels/portable/testing.h"
+#include "kernels/portable/kernel_testing.h"
 
 namespace berth::portable {
 namespace {
 
 using namespace berth::testing;
 
-TEST(CudaFaults, AnIndexOutOfRangeIsReportedAndTheOthersArePicked) {
+TEST(CudaQueues, AnIndexOutOfRangeIsReportedAndTheOthersAreRead) {
   const Array out = f32({3});
   EXPECT_EQ(run(index_select_out, {f32({4}, {1, 2, 3, 4}), 0, i64({3}, {3, 4, 0}), out}), Error::kInvalidArgument);
   EXPECT_EQ(out.values(), (std::vector<double>{4, 0, 1}));
   EXPECT_EQ(run(index_select_out, {f32({4}, {1, 2, 3, 4}), 0, i64({3}, {3, 2, 0}), out}), Error::kOk) << "only once";
 }
 
-TEST(CudaFaults, AWholeNumberDividedByZeroIsReported) {
+TEST(CudaQueues, IntegerDivisionByZeroIsReported) {
   const Array out = i64({3});
   EXPECT_EQ(run(floor_divide_out, {i64({3}, {7, 8, -9}), i64({3}, {2, 0, 2}), out}), Error::kInvalidArgument);
   EXPECT_EQ(out.values(), (std::vector<double>{3, 0, -5}));
 }
 
 // Rows of 1 to 1000 elements are folded by 1 to 256 threads; sums of small whole numbers are exact in any order.
-TEST(CudaRows, EveryLengthOfARowIsFoldedWhole) {
+TEST(CudaQueues, RowsOfEveryLengthAreReducedWhole) {
   constexpr uint32_t kSeed = 20261121;
   SCOPED_TRACE(kSeed);
   std::mt19937 random(kSeed);
   std::uniform_int_distribution<int> small(-8, 8);
   for (const int length : {1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 255, 256, 257, 511, 1000}) {
     for (const int rows : {1, 3, 9}) {
-      std::vector<double> values(static_cast<size_t>(length * rows));
+      std::vector<double> values(length * rows);
       for (double& x : values) x = small(random);
       std::vector<double> sums, firsts;
       for (int r = 0; r < rows; ++r) {
@@ -55,7 +55,7 @@ TEST(CudaRows, EveryLengthOfARowIsFoldedWhole) {
 }
 
 // Many rows whose elements lie apart get a thread each.
-TEST(CudaRows, AThreadForEachOfManyColumns) {
+TEST(CudaQueues, ManyColumnsGetAThreadEach) {
   const Array x = f32({3, 5000});
   std::vector<double> values, sums;
   for (int i = 0; i < 15000; ++i) values.push_back(i % 97);
@@ -66,7 +66,7 @@ TEST(CudaRows, AThreadForEachOfManyColumns) {
   EXPECT_EQ(sum.values(), sums);
 }
 
-TEST(CudaRows, SoftmaxOfRowsOfInfinities) {
+TEST(CudaQueues, SoftmaxOfRowsOfInfinities) {
   const double infinity = INFINITY;
   const Array x = f32({4, 4}, {-infinity, 0, -infinity, 0, -infinity, -infinity, -infinity, -infinity,  //
                                1, NAN, 2, 3, 1, infinity, 2, 3});
@@ -78,7 +78,7 @@ TEST(CudaRows, SoftmaxOfRowsOfInfinities) {
 }
 
 // A place that a scatter names twice has what the later index put there, as on the host.
-TEST(CudaScatter, TheLastOfALineStays) {
+TEST(CudaQueues, TheLastScatterToAnElementWins) {
   const Array out = f32({4});
   ASSERT_EQ(run(scatter_src_out, {f32({4}, {9, 9, 9, 9}), 0, i64({4}, {1, 1, 2, 1}), f32({4}, {1, 2, 3, 4}), out}),
             Error::kOk);

@@ -11,7 +11,7 @@ struct Question {
 };
 
 // Far more questions than there is room for: some fall into the same slot.
-TEST(AnswersAreNotMixedUp, HoweverManyQuestions) {
+TEST(Remembered, AnswersAreNotMixedUpHoweverManyQuestions) {
   Remembered<Question, int64_t> remembered;
   for (int64_t round = 0; round < 2; ++round) {
     for (int64_t a = 0; a < 100; ++a) {
@@ -22,7 +22,7 @@ TEST(AnswersAreNotMixedUp, HoweverManyQuestions) {
   }
 }
 
-TEST(AnswersAreRemembered, TheSameQuestionIsAskedOnce) {
+TEST(Remembered, TheSameQuestionIsAskedOnce) {
   Remembered<Question, int64_t> remembered;
   int asked = 0;
   for (int i = 0; i < 3; ++i) {
@@ -32,7 +32,7 @@ TEST(AnswersAreRemembered, TheSameQuestionIsAskedOnce) {
 }
 
 // The slots begin with zeros, which are a question like any other.
-TEST(AnswersAreRemembered, NothingBeforeTheFirstQuestion) {
+TEST(Remembered, NothingIsKnownBeforeTheFirstQuestion) {
   Remembered<Question, int64_t> remembered;
   EXPECT_EQ(remembered.find({0, 0}, [] { return 5; }), 5);
 }

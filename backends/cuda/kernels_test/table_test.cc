@@ -40,7 +40,7 @@ TEST(CudaTable, HasEveryListedOperatorOnceAsThePortableTableHasIt) {
   EXPECT_GE(listed, 180u);
 }
 
-TEST(CudaTable, HasWhatImageAndTextModelsConsistOf) {
+TEST(CudaTable, HasTheOperatorsOfImageAndTextModels) {
   for (const char* name : {"aten::convolution.out", "aten::mm.out", "aten::addmm.out", "aten::bmm.out",
                            "aten::_softmax.out", "aten::native_layer_norm.out", "aten::embedding.out", "aten::cat.out",
                            "aten::max_pool2d_with_indices.out", "aten::gelu.out", "aten::view_copy.out"}) {
@@ -48,7 +48,7 @@ TEST(CudaTable, HasWhatImageAndTextModelsConsistOf) {
   }
 }
 
-TEST(Faults, HaveASentenceEach) {
+TEST(CudaTable, EveryFaultHasASentence) {
   EXPECT_NE(std::strstr(to_string(kIndexOutOfRange), "index"), nullptr);
   EXPECT_NE(std::strstr(to_string(kDivisionByZero), "zero"), nullptr);
   EXPECT_STREQ(to_string(static_cast<Fault>(77)), "unknown fault");

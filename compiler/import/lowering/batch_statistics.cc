@@ -8,7 +8,7 @@ BatchStatistics batch_statistics(Lowering& n, ValueId x, double epsilon) {
   if (n.ok() && rank < 2) n.invalid("needs [N, C, …], found " + n.type_text(x));
   if (!n.ok()) return batch;
   DimList axes{Dim(0)};
-  batch.channels.assign(static_cast<size_t>(rank), Dim(1));
+  batch.channels.assign(rank, Dim(1));
   batch.channels[1] = n.dim(x, 1);
   for (int axis = 2; axis < rank; ++axis) axes.emplace_back(axis);
   const std::vector<ValueId> moments = n.ops(OpId::var_mean_correction_out, {x, axes, Dim(0), true});

@@ -1,4 +1,4 @@
-// Normalisation by the mean and the variance of the batch itself, in every channel.
+// Normalisation by the mean and the variance of the batch, for each channel.
 #pragma once
 
 #include "compiler/import/lowering/lowering.h"

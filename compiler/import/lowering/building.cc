@@ -82,7 +82,7 @@ std::vector<ValueId> Lowering::control(OpId id, std::vector<Argument> args, std:
 
 bool Lowering::has_numbers(DType dtype) {
   const bool has = is_floating(dtype) || is_integer(dtype) || dtype == DType::kBool;
-  if (!has) unsupported(std::string("elements of ") + to_string(dtype) + " are no numbers that it can be done with");
+  if (!has) unsupported(std::string("elements of ") + to_string(dtype) + " are not numbers that it can be done with");
   return has;
 }
 
@@ -109,8 +109,8 @@ ValueId Lowering::numbers(DType dtype, const std::vector<double>& numbers, int r
   if (!ok() || !has_numbers(dtype)) return {};
   ir::TensorType type;
   type.dtype = dtype;
-  type.shape.assign(static_cast<size_t>(rank), Dim(1));
-  if (axis < rank) type.shape[static_cast<size_t>(axis)] = Dim(static_cast<int64_t>(numbers.size()));
+  type.shape.assign(rank, Dim(1));
+  if (axis < rank) type.shape[axis] = Dim(static_cast<int64_t>(numbers.size()));
   std::vector<uint8_t> bytes;
   for (double number : numbers) {
     const std::vector<uint8_t> element = ir::element_bytes(dtype, number);
@@ -148,7 +148,7 @@ ValueId Lowering::expand(ValueId x, std::vector<Dim> size) {
 ValueId Lowering::pad_rank(ValueId x, int to) {
   std::vector<Dim> size = shape(x);
   if (static_cast<int>(size.size()) >= to) return x;
-  size.insert(size.begin(), static_cast<size_t>(to) - size.size(), Dim(1));
+  size.insert(size.begin(), to - size.size(), Dim(1));
   return view(x, std::move(size));
 }
 

@@ -123,7 +123,7 @@ Factor without_repeats(Lowering& n, Factor factor) {
   return factor;
 }
 
-// Sums away the labels that nobody else wants.
+// Sums away the labels that occur nowhere else.
 Factor reduced(Lowering& n, Factor factor, const Labels& wanted) {
   DimList dims;
   Labels kept;

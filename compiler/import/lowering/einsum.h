@@ -3,7 +3,7 @@
 //     "bhid,bhjd->bhij"   labels of both and of the result: batch (b, h); of both alone: summed (d);
 //                         of one: rows (i) and columns (j)
 //
-// An ellipsis stands for labels of its own, counted from the right as broadcasting wants it.
+// An ellipsis stands for additional labels, aligned from the right as in broadcasting.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Extents: shapes as `--input-shape` writes them, "1..8x3x224x224".
+// Extents: shapes in the syntax of `--input-shape`, "1..8x3x224x224".
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace berth::lowering {
 // Sizes are 32-bit in program files.
 constexpr int64_t kMaxExtent = INT32_MAX;
 
-/// A dimension as `--input-shape` writes it: lower == upper for a number.
+/// A dimension of `--input-shape`: lower == upper for a number.
 struct Extent {
   int64_t lower = 0;
   int64_t upper = 0;
 };
 
-/// "1..8x3x224x224" as extents; the empty text is a scalar's shape. False when it is written otherwise.
+/// Parses "1..8x3x224x224"; the empty string is a scalar's shape. False for other text.
 bool parse_extents(std::string_view text, std::vector<Extent>* out);
 
 /// "3", or "1..8".

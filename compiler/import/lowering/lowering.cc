@@ -21,13 +21,13 @@ std::vector<Dim> Lowering::shape(ValueId v) const { return v.valid() ? method().
 int Lowering::rank(ValueId v) const { return v.valid() ? method().tensor(v).rank() : 0; }
 
 Dim Lowering::dim(ValueId v, int axis) const {
-  return axis >= 0 && axis < rank(v) ? method().tensor(v).shape[static_cast<size_t>(axis)] : Dim(1);
+  return axis >= 0 && axis < rank(v) ? method().tensor(v).shape[axis] : Dim(1);
 }
 
 Dim Lowering::product(const std::vector<Dim>& shape, int first, int last) {
   Dim result(1);
   for (int i = first; i < last && i < static_cast<int>(shape.size()); ++i) {
-    result = symbols().mul(result, shape[static_cast<size_t>(i)]);
+    result = symbols().mul(result, shape[i]);
   }
   return result;
 }

@@ -1,14 +1,14 @@
-// Lowering: one node of a user's model while it is turned into operators of the IR. Every importer's node context is
-// one, with the accessors of its file format on top.
+// Lowering: translates one node of a model to operators of the IR. Every importer's node context derives from it and
+// adds the accessors of its file format.
 //
 //     ValueId hard_swish(Lowering& n, ValueId x) {
 //       const ValueId gate = n.op(OpId::clamp_out, {n.op(OpId::add_Scalar_out, {x, 3.0}), 0.0, 6.0});
 //       return n.op(OpId::mul_Scalar_out, {n.op(OpId::mul_out, {x, gate}), 1.0 / 6});
 //     }
 //
-// It remembers the first failure. From then on nothing is appended, calls return empty values, and every accessor may
-// still be called with them; what an importer computes after that is dropped. Loops over sizes that a failure made up
-// are short, because shapes of empty values are empty.
+// It keeps the first failure. After that nothing is appended, calls return empty values, and every accessor accepts
+// them, so importers need not check for failures at each step. Shapes of empty values are empty, so loops over their
+// sizes end.
 #pragma once
 
 #include <optional>
@@ -29,10 +29,10 @@ using ir::OpId;
 using ir::ValueId;
 using ir::ValueList;
 
-/// More elements than any tensor of a model may have.
+/// The limit on the number of elements of a tensor.
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-/// Who a node is, in messages and in the IR.
+/// The name of a node in messages and in the IR.
 struct NodeName {
   std::string place;   // of failures: onnx node "Conv_12"
   std::string type;    // before the sentence of failures: Conv
@@ -89,7 +89,7 @@ class Lowering {
   /// A constant of `numbers`, converted to `dtype`, along dimension `axis` of `rank` (the others have size 1).
   ValueId numbers(DType dtype, const std::vector<double>& numbers, int rank, int axis);
   ValueId constant(ir::TensorType type, ir::Blob blob);
-  /// `x` itself where nothing would change.
+  /// Returns `x` if nothing would change.
   ValueId cast(ValueId x, DType dtype);
   ValueId view(ValueId x, std::vector<Dim> shape);
   ValueId permute(ValueId x, const std::vector<int64_t>& order);
@@ -100,7 +100,7 @@ class Lowering {
   /// Appends `id` (if, while or scan) with `regions`, whose results have `types`; empty after a failure.
   std::vector<ValueId> control(OpId id, std::vector<Argument> args, std::vector<ir::Graph> regions,
                                std::vector<ir::Type> types);
-  /// What `f` appends goes to the end of `graph`, a region of a node that is about to be.
+  /// Calls `f` and appends its operators to `graph`, a region of a node that is created later.
   template <typename F>
   void inside(ir::Graph& graph, F&& f) {
     ir::Builder into(module(), method(), graph);
@@ -111,7 +111,7 @@ class Lowering {
   /// A value that stands for an input of a region.
   ValueId region_input(ir::Type type) { return method().add_value(std::move(type), name_.wish + ".in"); }
 
-  /// The node that made `v`, or null when `v` is no node's result.
+  /// The node that computes `v`, or null when `v` is not a node's result.
   const ir::Node* producer(ValueId v) const;
 
  protected:
@@ -119,9 +119,9 @@ class Lowering {
   ir::Method& method() const { return build_->method(); }
   ir::Module& module() const { return build_->module(); }
   const NodeName& name() const { return name_; }
-  /// Whether the module may have a constant of `type`; a failure otherwise. What a file says need not be so.
+  /// Fails if `type` is not valid for a constant, since a file may declare anything.
   bool may_be_constant(const ir::TensorType& type);
-  /// Whether one more operator is in order; a failure otherwise.
+  /// Whether another operator may be appended; fails otherwise.
   bool may_append();
   ValueId append(OpId id, std::vector<Argument> args, std::string_view name);
 

@@ -1,6 +1,6 @@
-// Python's arithmetic on numbers that are known only at run time, as operators on tensors without dimensions: whole
-// numbers are i64, real ones f64, truths bool. The names are those of `operator` and of torch's `sym_…` functions,
-// which torch.export and ExecuTorch (executorch_prim) share.
+// Python's arithmetic on numbers that are known only at run time, as operators on zero-dimensional tensors: integers
+// are i64, real numbers f64, booleans bool. The names are those of `operator` and of torch's `sym_…` functions, which
+// torch.export and ExecuTorch (executorch_prim) share.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace berth::lowering {
 
-/// First the operands are converted to f64, where `real` says so or one of them is f64; then comes `op`; then the
-/// result is converted to `gives`.
+/// Converts the operands to f64 if `real` is set or one of them is f64, applies `op`, and converts the result to
+/// `gives`.
 struct NumberOperator {
   enum class Last { kOperand, kFactorOne, kRoundedDown };
 
@@ -24,7 +24,7 @@ struct NumberOperator {
   Last last = Last::kOperand;
 
   bool takes_real(const std::vector<DType>& types) const;
-  /// What `op` is applied to. REQUIRES: `operands` values.
+  /// The operands of `op`. REQUIRES: `operands` values.
   std::vector<ir::Argument> arguments(const std::vector<ir::ValueId>& values) const;
 };
 

@@ -46,40 +46,40 @@ double cubic_kernel(double a, double x) {
   return 0;
 }
 
-struct Window {
+struct Taps {
   int64_t first = 0;
   std::vector<double> weights;
 };
 
 // Taps around `place` with the kernel stretched when antialiasing shrinks the picture.
-Window window_at(const ResizeRule& rule, double scale, double place) {
+Taps taps_at(const ResizeRule& rule, double scale, double place) {
   const double stretch = rule.antialias ? std::min(scale, 1.0) : 1.0;
   const double reach = (rule.mode == "cubic" ? 2 : 1) / stretch;
-  Window window;
-  window.first = static_cast<int64_t>(std::floor(place - reach)) + 1;
+  Taps taps;
+  taps.first = static_cast<int64_t>(std::floor(place - reach)) + 1;
   const int64_t last = static_cast<int64_t>(std::ceil(place + reach)) - 1;
   double sum = 0;
-  for (int64_t k = window.first; k <= last; ++k) {
+  for (int64_t k = taps.first; k <= last; ++k) {
     const double x = (static_cast<double>(k) - place) * stretch;
-    window.weights.push_back(rule.mode == "cubic" ? cubic_kernel(rule.cubic_a, x) : linear_kernel(x));
-    sum += window.weights.back();
+    taps.weights.push_back(rule.mode == "cubic" ? cubic_kernel(rule.cubic_a, x) : linear_kernel(x));
+    sum += taps.weights.back();
   }
   if (rule.antialias && sum != 0) {
-    for (double& weight : window.weights) weight /= sum;
+    for (double& weight : taps.weights) weight /= sum;
   }
-  return window;
+  return taps;
 }
 
 // Pixels outside get no weight, the others share it.
-void exclude_outside(Window& window, int64_t in) {
+void exclude_outside(Taps& taps, int64_t in) {
   double sum = 0;
-  for (size_t k = 0; k < window.weights.size(); ++k) {
-    const int64_t at = window.first + static_cast<int64_t>(k);
-    if (at < 0 || at >= in) window.weights[k] = 0;
-    sum += window.weights[k];
+  for (size_t k = 0; k < taps.weights.size(); ++k) {
+    const int64_t at = taps.first + static_cast<int64_t>(k);
+    if (at < 0 || at >= in) taps.weights[k] = 0;
+    sum += taps.weights[k];
   }
   if (sum == 0) return;
-  for (double& weight : window.weights) weight /= sum;
+  for (double& weight : taps.weights) weight /= sum;
 }
 
 void put(ResizeTaps& taps, size_t tap, size_t i, size_t out, int64_t at, double weight, int64_t in) {
@@ -118,7 +118,7 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
                    "cannot resize " + std::to_string(axis.in) + " to " + std::to_string(axis.out) + " elements"};
   }
   ResizeTaps result;
-  const size_t out = static_cast<size_t>(axis.out);
+  const size_t out = axis.out;
   result.outside.assign(out, false);
   for (size_t i = 0; i < out; ++i) {
     const double place = source_place(rule.coordinates, axis, static_cast<int64_t>(i));
@@ -131,10 +131,10 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
       put(result, 0, i, out, static_cast<int64_t>(nearest_place(rule.nearest, bounded)), 1, axis.in);
       continue;
     }
-    Window window = window_at(rule, axis.scale, bounded);
-    if (rule.exclude_outside) exclude_outside(window, axis.in);
-    for (size_t k = 0; k < window.weights.size(); ++k) {
-      put(result, k, i, out, window.first + static_cast<int64_t>(k), window.weights[k], axis.in);
+    Taps taps = taps_at(rule, axis.scale, bounded);
+    if (rule.exclude_outside) exclude_outside(taps, axis.in);
+    for (size_t k = 0; k < taps.weights.size(); ++k) {
+      put(result, k, i, out, taps.first + static_cast<int64_t>(k), taps.weights[k], axis.in);
     }
   }
   return result;

@@ -1,5 +1,5 @@
-// How Resize samples one axis: for each index of the result, the indices of the source that it is made of and their
-// weights. Pure arithmetic, after the equations of ONNX's page of Resize.
+// How Resize samples one axis: for each index of the result, the source indices and their weights. Pure arithmetic,
+// from the equations in ONNX's specification of Resize.
 #pragma once
 
 #include <cstdint>

@@ -218,13 +218,13 @@ void rotate(NodeContext& n, size_t cosine, size_t sine, size_t positions) {
 
 void import_rotary_embedding(NodeContext& n) { rotate(n, 1, 2, 3); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAttentionRows[] = {
     {"Attention", 3, 7, import_attention},
     {"RotaryEmbedding", 3, 4, import_rotary_embedding},
 };
 
 }  // namespace
 
-OperatorTable attention_operators() { return kRows; }
+OperatorTable attention_operators() { return kAttentionRows; }
 
 }  // namespace berth::onnx

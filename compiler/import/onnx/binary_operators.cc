@@ -1,11 +1,12 @@
 // Element-wise operators of two and more tensors, broadcast as NumPy does (ONNX since opset 7).
 #include "compiler/import/onnx/operators.h"
+#include "compiler/ir/arguments.h"
 
 namespace berth::onnx {
 namespace {
 
 template <OpId id>
-void import_as(NodeContext& n) {
+void import_two_inputs(NodeContext& n) {
   n.output(0, n.op(id, {n.input(0), n.input(1)}));
 }
 
@@ -13,7 +14,7 @@ void import_as(NodeContext& n) {
 const ir::Node* product_behind(const NodeContext& n, ValueId v) {
   const ir::Node* node = n.producer(v);
   if (node != nullptr && node->is(OpId::view_copy_out)) {
-    const ValueId* inner = std::get_if<ValueId>(&node->args[0]);
+    const ValueId* inner = std::get_if<ValueId>(&node->args[arg::view_copy_out::self]);
     node = inner == nullptr ? nullptr : n.producer(*inner);
   }
   return node != nullptr && node->is(OpId::mm_out) ? node : nullptr;
@@ -26,33 +27,33 @@ bool add_bias(NodeContext& n, size_t product, size_t bias) {
   if (!n.ok() || n.uses(n.node().inputs[product]) != 1 || n.rank(b) != 1 || n.rank(y) < 1) return false;
   const ir::Node* node = product_behind(n, y);
   if (node == nullptr || n.dim(b, 0) != n.dim(y, n.rank(y) - 1) || n.dtype(b) != n.dtype(y)) return false;
-  const Argument left = node->args[0];
-  const Argument right = node->args[1];
+  const Argument left = node->args[arg::mm_out::self];
+  const Argument right = node->args[arg::mm_out::mat2];
   n.output(0, n.view(n.op(OpId::addmm_out, {b, left, right}), n.shape(y)));
   return true;
 }
 
 void import_add(NodeContext& n) {
   if (add_bias(n, 0, 1) || add_bias(n, 1, 0)) return;
-  import_as<OpId::add_out>(n);
+  import_two_inputs<OpId::add_out>(n);
 }
 
 // Integers round towards zero.
 void import_div(NodeContext& n) {
   const ValueId a = n.input(0);
-  if (is_floating(n.dtype(a))) return import_as<OpId::div_out>(n);
+  if (is_floating(n.dtype(a))) return import_two_inputs<OpId::div_out>(n);
   n.output(0, n.op(OpId::div_out_mode, {a, n.input(1), std::string("trunc")}));
 }
 
 // With fmod the result has the sign of the dividend, otherwise that of the divisor: a - b * floor(a / b), because
 // ExecuTorch's remainder takes the dividend's sign for integers. Wrapped products cancel, so no width is too small.
 void import_mod(NodeContext& n) {
-  if (n.integer("fmod", 0) != 0) return import_as<OpId::fmod_Tensor_out>(n);
+  if (n.integer("fmod", 0) != 0) return import_two_inputs<OpId::fmod_Tensor_out>(n);
   const ValueId a = n.input(0);
   const ValueId b = n.input(1);
   const DType type = n.dtype(a);
   const bool is_signed = type == DType::kI8 || type == DType::kI16 || type == DType::kI32 || type == DType::kI64;
-  if (!is_signed) return import_as<OpId::remainder_Tensor_out>(n);
+  if (!is_signed) return import_two_inputs<OpId::remainder_Tensor_out>(n);
   const ValueId quotient = n.op(OpId::div_out_mode, {a, b, std::string("floor")});
   n.output(0, n.op(OpId::sub_out, {a, n.op(OpId::mul_out, {quotient, b})}));
 }
@@ -96,7 +97,7 @@ void import_chain(NodeContext& n) {
   n.output(0, chain(n, id));
 }
 
-void import_mean(NodeContext& n) {
+void import_mean_of_inputs(NodeContext& n) {
   if (n.input_count() == 1) return n.forward(0, 0);
   n.output(0, n.op(OpId::mul_Scalar_out, {chain(n, OpId::add_out), 1.0 / static_cast<double>(n.input_count())}));
 }
@@ -105,42 +106,42 @@ void import_bit_shift(NodeContext& n) {
   const ValueId x = n.input(0);
   if (n.ok() && n.dtype(x) == DType::kU64) return n.unsupported("arithmetic on u64 is not supported");
   const std::string direction = n.text("direction", "");
-  if (direction == "LEFT") return import_as<OpId::bitwise_left_shift_Tensor_out>(n);
-  if (direction == "RIGHT") return import_as<OpId::bitwise_right_shift_Tensor_out>(n);
+  if (direction == "LEFT") return import_two_inputs<OpId::bitwise_left_shift_Tensor_out>(n);
+  if (direction == "RIGHT") return import_two_inputs<OpId::bitwise_right_shift_Tensor_out>(n);
   n.invalid("attribute 'direction' must be LEFT or RIGHT");
 }
 
 void import_where(NodeContext& n) { n.output(0, n.op(OpId::where_self_out, {n.input(0), n.input(1), n.input(2)})); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kBinaryRows[] = {
     {"Add", 2, 2, import_add},
-    {"And", 2, 2, import_as<OpId::logical_and_out>},
+    {"And", 2, 2, import_two_inputs<OpId::logical_and_out>},
     {"BitShift", 2, 2, import_bit_shift},
-    {"BitwiseAnd", 2, 2, import_as<OpId::bitwise_and_Tensor_out>},
-    {"BitwiseOr", 2, 2, import_as<OpId::bitwise_or_Tensor_out>},
-    {"BitwiseXor", 2, 2, import_as<OpId::bitwise_xor_Tensor_out>},
+    {"BitwiseAnd", 2, 2, import_two_inputs<OpId::bitwise_and_Tensor_out>},
+    {"BitwiseOr", 2, 2, import_two_inputs<OpId::bitwise_or_Tensor_out>},
+    {"BitwiseXor", 2, 2, import_two_inputs<OpId::bitwise_xor_Tensor_out>},
     {"Div", 2, 2, import_div},
-    {"Equal", 2, 2, import_as<OpId::eq_Tensor_out>},
-    {"Greater", 2, 2, import_as<OpId::gt_Tensor_out>},
-    {"GreaterOrEqual", 2, 2, import_as<OpId::ge_Tensor_out>},
-    {"Less", 2, 2, import_as<OpId::lt_Tensor_out>},
-    {"LessOrEqual", 2, 2, import_as<OpId::le_Tensor_out>},
+    {"Equal", 2, 2, import_two_inputs<OpId::eq_Tensor_out>},
+    {"Greater", 2, 2, import_two_inputs<OpId::gt_Tensor_out>},
+    {"GreaterOrEqual", 2, 2, import_two_inputs<OpId::ge_Tensor_out>},
+    {"Less", 2, 2, import_two_inputs<OpId::lt_Tensor_out>},
+    {"LessOrEqual", 2, 2, import_two_inputs<OpId::le_Tensor_out>},
     {"Max", 1, kVariadic, import_chain<OpId::maximum_out>},
-    {"Mean", 1, kVariadic, import_mean},
+    {"Mean", 1, kVariadic, import_mean_of_inputs},
     {"Min", 1, kVariadic, import_chain<OpId::minimum_out>},
     {"Mod", 2, 2, import_mod},
-    {"Mul", 2, 2, import_as<OpId::mul_out>},
-    {"Or", 2, 2, import_as<OpId::logical_or_out>},
+    {"Mul", 2, 2, import_two_inputs<OpId::mul_out>},
+    {"Or", 2, 2, import_two_inputs<OpId::logical_or_out>},
     {"PRelu", 2, 2, import_prelu},
     {"Pow", 2, 2, import_pow},
-    {"Sub", 2, 2, import_as<OpId::sub_out>},
+    {"Sub", 2, 2, import_two_inputs<OpId::sub_out>},
     {"Sum", 1, kVariadic, import_chain<OpId::add_out>},
     {"Where", 3, 3, import_where},
-    {"Xor", 2, 2, import_as<OpId::logical_xor_out>},
+    {"Xor", 2, 2, import_two_inputs<OpId::logical_xor_out>},
 };
 
 }  // namespace
 
-OperatorTable binary_operators() { return kRows; }
+OperatorTable binary_operators() { return kBinaryRows; }
 
 }  // namespace berth::onnx

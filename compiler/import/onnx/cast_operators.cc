@@ -28,13 +28,13 @@ void import_cast_like(NodeContext& n) {
   n.output(0, n.cast(x, dtype));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kCastRows[] = {
     {"Cast", 1, 1, import_cast},
     {"CastLike", 2, 2, import_cast_like},
 };
 
 }  // namespace
 
-OperatorTable cast_operators() { return kRows; }
+OperatorTable cast_operators() { return kCastRows; }
 
 }  // namespace berth::onnx

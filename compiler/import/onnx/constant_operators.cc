@@ -82,12 +82,12 @@ void import_constant_of_shape(NodeContext& n) {
   const int64_t count = ir::max_numel(type, n.symbols());
   if (count > kMaxElements) return n.invalid("the shape has more than 2^40 elements");
   if (shape.size() <= 1 && !value.floating() && may_be_known(value.dtype, count)) {
-    Known known{value.dtype, {}, std::vector<Number>(static_cast<size_t>(count), number)};
+    Known known{value.dtype, {}, std::vector<Number>(count, number)};
     for (Dim d : shape) known.shape.push_back(d.value);
     return n.output(0, std::move(known));
   }
   const std::vector<uint8_t> element = bytes_of(value);
-  n.output(0, n.constant(std::move(type), ir::Blob::splat(element, static_cast<size_t>(count))));
+  n.output(0, n.constant(std::move(type), ir::Blob::splat(element, count)));
 }
 
 void import_eye_like(NodeContext& n) {
@@ -152,7 +152,7 @@ void import_range(NodeContext& n) {
   n.output(0, n.op(OpId::arange_start_out, {bounds[0].whole, bounds[1].whole, bounds[2].whole, kind}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kConstantRows[] = {
     {"Constant", 0, 0, import_constant},
     {"ConstantOfShape", 1, 1, import_constant_of_shape},
     {"EyeLike", 1, 1, import_eye_like},
@@ -161,6 +161,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable constant_operators() { return kRows; }
+OperatorTable constant_operators() { return kConstantRows; }
 
 }  // namespace berth::onnx

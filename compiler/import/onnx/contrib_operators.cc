@@ -17,7 +17,7 @@ ValueId plus(NodeContext& n, ValueId a, ValueId b) {
 
 ValueId input_plus(NodeContext& n, size_t bias) { return plus(n, n.input(0), optional_input(n, bias)); }
 
-void import_gelu(NodeContext& n) { n.output(0, n.op(OpId::gelu_out, {n.input(0), std::string("none")})); }
+void import_exact_gelu(NodeContext& n) { n.output(0, n.op(OpId::gelu_out, {n.input(0), std::string("none")})); }
 void import_bias_gelu(NodeContext& n) { n.output(0, n.op(OpId::gelu_out, {input_plus(n, 1), std::string("none")})); }
 void import_fast_gelu(NodeContext& n) { n.output(0, n.op(OpId::gelu_out, {input_plus(n, 1), std::string("tanh")})); }
 
@@ -120,11 +120,11 @@ void import_matmul_nbits(NodeContext& n) {
   n.output(0, y);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kContribRows[] = {
     {"BiasGelu", 2, 2, import_bias_gelu},
     {"FastGelu", 1, 2, import_fast_gelu},
     {"FusedMatMul", 2, 2, import_fused_matmul},
-    {"Gelu", 1, 1, import_gelu},
+    {"Gelu", 1, 1, import_exact_gelu},
     {"MatMulNBits", 3, 6, import_matmul_nbits},
     {"QuickGelu", 1, 1, import_quick_gelu},
     {"SkipLayerNormalization", 3, 5, import_skip_layer_normalization},
@@ -133,6 +133,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable contrib_operators() { return kRows; }
+OperatorTable contrib_operators() { return kContribRows; }
 
 }  // namespace berth::onnx

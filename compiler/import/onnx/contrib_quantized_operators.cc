@@ -28,7 +28,7 @@ void import_binary(NodeContext& n) {
 
 void import_sigmoid(NodeContext& n) { give(n, n.op(OpId::sigmoid_out, {real_input(n, 0)}), 3, n.input(0)); }
 
-void import_leaky_relu(NodeContext& n) {
+void import_quantized_leaky_relu(NodeContext& n) {
   give(n, n.op(OpId::leaky_relu_out, {real_input(n, 0), n.number("alpha", 0.01f)}), 3, n.input(0));
 }
 
@@ -51,7 +51,7 @@ bool is_channels_last(NodeContext& n) {
   return true;
 }
 
-void import_average_pool(NodeContext& n) {
+void import_quantized_average_pool(NodeContext& n) {
   if (is_channels_last(n)) return;
   const ValueId x = real_input(n, 0);
   const Window window = read_window(n, x, {});
@@ -59,7 +59,7 @@ void import_average_pool(NodeContext& n) {
   give(n, lowering::average_pool(n, x, window, n.integer("count_include_pad", 0) != 0), 3, n.input(0));
 }
 
-void import_global_average_pool(NodeContext& n) {
+void import_quantized_global_average_pool(NodeContext& n) {
   if (is_channels_last(n)) return;
   const ValueId x = real_input(n, 0);
   DimList axes;
@@ -69,7 +69,7 @@ void import_global_average_pool(NodeContext& n) {
 }
 
 // The result's scale and zero point, then each part with its own.
-void import_concat(NodeContext& n) {
+void import_quantized_concat(NodeContext& n) {
   if (n.input_count() % 3 != 2)
     return n.invalid("expected three inputs a part behind the result's scale and zero point");
   ValueList parts;
@@ -93,7 +93,7 @@ std::vector<Dim> of_columns(NodeContext& n, size_t i) {
 }
 
 // a, b and c (i32, in steps of a_scale · b_scale · alpha); y without a scale stays f32.
-void import_gemm(NodeContext& n) {
+void import_quantized_gemm(NodeContext& n) {
   const ValueId a = matrix(n, 0, "transA");
   const ValueId b = matrix(n, 3, "transB");
   const Centred left = centred(n, a, 2, {});
@@ -119,15 +119,15 @@ void import_matmul_integer_to_float(NodeContext& n) {
   n.output(0, n.has_input(6) ? n.op(OpId::add_out, {y, n.input(6)}) : y);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kContribQuantizedRows[] = {
     {"DequantizeLinear", 2, 3, import_dequantize_linear},
     {"MatMulIntegerToFloat", 4, 7, import_matmul_integer_to_float},
-    {"QGemm", 2, 9, import_gemm},
+    {"QGemm", 2, 9, import_quantized_gemm},
     {"QLinearAdd", 2, 8, import_binary<OpId::add_out>},
-    {"QLinearAveragePool", 2, 5, import_average_pool},
-    {"QLinearConcat", 5, kVariadic, import_concat},
-    {"QLinearGlobalAveragePool", 2, 5, import_global_average_pool},
-    {"QLinearLeakyRelu", 2, 5, import_leaky_relu},
+    {"QLinearAveragePool", 2, 5, import_quantized_average_pool},
+    {"QLinearConcat", 5, kVariadic, import_quantized_concat},
+    {"QLinearGlobalAveragePool", 2, 5, import_quantized_global_average_pool},
+    {"QLinearLeakyRelu", 2, 5, import_quantized_leaky_relu},
     {"QLinearMul", 2, 8, import_binary<OpId::mul_out>},
     {"QLinearSigmoid", 2, 5, import_sigmoid},
     {"QLinearSoftmax", 2, 5, import_softmax},
@@ -136,6 +136,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable contrib_quantized_operators() { return kRows; }
+OperatorTable contrib_quantized_operators() { return kContribQuantizedRows; }
 
 }  // namespace berth::onnx

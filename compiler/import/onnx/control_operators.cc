@@ -287,7 +287,7 @@ void import_scan(NodeContext& n) {
     return n.invalid("attribute 'num_scan_inputs' must be from 1 to the number of inputs");
   }
   if (!n.ok()) return;
-  const size_t scans = static_cast<size_t>(count);
+  const size_t scans = count;
   const size_t carried = n.input_count() - scans;
   if (body->outputs.size() < carried) return n.invalid("its body gives less than goes around");
   const size_t stacked = body->outputs.size() - carried;
@@ -334,7 +334,7 @@ void import_scan(NodeContext& n) {
   give(n, results, 0);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kControlRows[] = {
     {"If", 1, 1, import_if},
     {"Loop", 0, kVariadic, import_loop},
     {"Scan", 0, kVariadic, import_scan},
@@ -342,6 +342,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable control_operators() { return kRows; }
+OperatorTable control_operators() { return kControlRows; }
 
 }  // namespace berth::onnx

@@ -1,6 +1,6 @@
 // If, Loop and Scan: what is decided while importing leaves no trace, what is not becomes regions, and what neither can
 // carry is refused with a sentence. Figures are worked out by hand.
-#include "compiler/import/onnx/test_run.h"
+#include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -120,7 +120,7 @@ TEST(If, HostileBranchesAreRefused) {
 }
 
 // Sizes that are followed become tensors where they are asked for: in a branch, and again outside of it.
-TEST(If, SizesThatABranchMakesATensorOfAreThereOutside) {
+TEST(If, SizesMadeATensorInABranchExistOutside) {
   TestModel m;
   m.symbolic_input("x", {"n", "3"});
   m.input("c", {}, ElementType::kBool);
@@ -164,7 +164,7 @@ void add_loop(TestModel& m, const std::string& turns, const std::string& conditi
   }
 }
 
-TEST(Loops, ShortOnesAreTheirTurns) {
+TEST(Loop, ShortOnesAreUnrolled) {
   TestModel m;
   m.input("x", {2});
   m.scalar("turns", 3);
@@ -177,7 +177,7 @@ TEST(Loops, ShortOnesAreTheirTurns) {
   EXPECT_EQ(numbers<float>(outputs, 1), (Floats{0, 0, 3, 6, 8, 16}));
 }
 
-TEST(Loops, LongOnesAreScans) {
+TEST(Loop, LongOnesAreScans) {
   TestModel m;
   m.input("x", {2});
   m.scalar("turns", 100);
@@ -192,7 +192,7 @@ TEST(Loops, LongOnesAreScans) {
   EXPECT_EQ(all[2 * 7], 9 * 7);  // w is 9 in turn 7
 }
 
-TEST(Loops, NoTurnLeavesWhatWasGiven) {
+TEST(Loop, WithoutIterationsKeepsTheInitialValues) {
   TestModel m;
   m.input("x", {2});
   m.scalar("turns", -5);
@@ -204,7 +204,7 @@ TEST(Loops, NoTurnLeavesWhatWasGiven) {
   EXPECT_EQ(numbers<float>(outputs, 1), Floats());
 }
 
-TEST(Loops, AConditionOfDataIsAWhile) {
+TEST(Loop, AConditionOfDataIsAWhile) {
   TestModel m;
   m.input("x", {2});
   m.floats("limit", {}, {10});
@@ -216,7 +216,7 @@ TEST(Loops, AConditionOfDataIsAWhile) {
   EXPECT_EQ(numbers<float>(run(m, {floats({2}, {1, 2})})), (Floats{4, 8}));  // 6, 9, 12: not below 10
 }
 
-TEST(Loops, TurnsThatDataCountsAreAWhile) {
+TEST(Loop, ATripCountOfDataIsAWhile) {
   TestModel m;
   m.input("x", {2});
   m.input("turns", {}, ElementType::kInt64);
@@ -229,7 +229,7 @@ TEST(Loops, TurnsThatDataCountsAreAWhile) {
   }
 }
 
-TEST(Loops, WhatTheyCannotGiveIsSaid) {
+TEST(Loop, UnsupportedResultsAreReported) {
   TestModel stacked;
   stacked.input("x", {2});
   stacked.input("turns", {}, ElementType::kInt64);
@@ -265,7 +265,7 @@ TEST(Loops, WhatTheyCannotGiveIsSaid) {
 }
 
 // A list that grows turn by turn: its type changes, but each turn is known.
-TEST(Loops, ShortOnesMayGrow) {
+TEST(Loop, ShortOnesMayGrow) {
   TestModel m;
   m.input("x", {1});
   m.scalar("turns", 3);
@@ -291,7 +291,7 @@ void add_scan(TestModel& m, int64_t in_axis, int64_t in_direction, int64_t out_a
   add_output(g, "copy");
 }
 
-TEST(Scans, WalkAnyAxisEitherWay) {
+TEST(Scan, WalksAnyAxisInBothDirections) {
   struct Case {
     int64_t in_axis, in_direction, out_axis, out_direction;
     Floats last, all;
@@ -315,7 +315,7 @@ TEST(Scans, WalkAnyAxisEitherWay) {
   }
 }
 
-TEST(Scans, HostileAttributesAreRefused) {
+TEST(Scan, HostileAttributesAreRefused) {
   const auto with = [](int64_t count, int64_t axis) {
     TestModel m;
     m.input("x", {2, 3});
@@ -337,7 +337,7 @@ TEST(Scans, HostileAttributesAreRefused) {
   EXPECT_CONTAINS(with(1, 1), "aten::add");  // a column of 2 does not fit a sum of 3
 }
 
-TEST(Graphs, WithinEachOtherMayNotLieTooDeep) {
+TEST(Subgraph, NestingTooDeepIsRefused) {
   TestModel m;
   m.input("x", {2});
   m.input("c", {}, ElementType::kBool);
@@ -355,7 +355,7 @@ TEST(Graphs, WithinEachOtherMayNotLieTooDeep) {
   EXPECT_CONTAINS(failure(m), "graphs lie more than 16 deep within each other");
 }
 
-TEST(Graphs, OperatorsWithinAreAskedForBeforeAnythingIsImported) {
+TEST(Subgraph, MissingOperatorsAreFoundBeforeAnythingIsImported) {
   TestModel m;
   m.input("x", {2});
   m.input("c", {}, ElementType::kBool);

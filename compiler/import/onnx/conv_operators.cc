@@ -122,13 +122,13 @@ void import_conv_transpose(NodeContext& n) {
   n.output(0, y);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kConvRows[] = {
     {"Conv", 2, 3, import_conv},
     {"ConvTranspose", 2, 3, import_conv_transpose},
 };
 
 }  // namespace
 
-OperatorTable conv_operators() { return kRows; }
+OperatorTable conv_operators() { return kConvRows; }
 
 }  // namespace berth::onnx

@@ -10,12 +10,12 @@ void import_einsum(NodeContext& n) {
   n.output(0, lowering::einsum(n, n.text("equation", ""), inputs));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kEinsumRows[] = {
     {"Einsum", 1, kVariadic, import_einsum},
 };
 
 }  // namespace
 
-OperatorTable einsum_operators() { return kRows; }
+OperatorTable einsum_operators() { return kEinsumRows; }
 
 }  // namespace berth::onnx

@@ -35,7 +35,7 @@ void import_cum_sum(NodeContext& n) {
     // Shifted by one instead of subtracted afterwards, so that infinities stay what they are. Padded first: an axis of
     // size 0 keeps it.
     const Dim length = n.dim(x, axis);
-    DimList pad(static_cast<size_t>(2 * (n.rank(x) - axis)), Dim(0));
+    DimList pad(2 * (n.rank(x) - axis), Dim(0));
     pad[pad.size() - 2] = Dim(1);
     const ValueId padded = n.op(OpId::constant_pad_nd_out, {x, pad, Dim(0)});
     x = n.op(OpId::slice_copy_Tensor_out, {padded, Dim(axis), Dim(0), length, Dim(1)});
@@ -86,7 +86,7 @@ void import_gather_nd(NodeContext& n) {
   };
   data = flat(data, data_shape);
   ValueList columns = index_columns(n, flat(indices, index_shape));
-  std::vector<Dim> ones(index_shape.size() - static_cast<size_t>(b), Dim(1));
+  std::vector<Dim> ones(index_shape.size() - b, Dim(1));
   ones[0] = count;
   ValueId numbers = n.op(OpId::arange_start_out, {Dim(0), count, Dim(1), dtype_argument(DType::kI64)});
   columns.insert(columns.begin(), n.view(numbers, ones));
@@ -133,7 +133,7 @@ void import_one_hot(NodeContext& n) {
   std::vector<Dim> with_axis = n.shape(indices);
   with_axis.insert(with_axis.begin() + axis, Dim(1));
   std::vector<Dim> along(with_axis.size(), Dim(1));
-  along[static_cast<size_t>(axis)] = Dim(depth);
+  along[axis] = Dim(depth);
   ValueId classes = n.op(OpId::arange_start_out, {Dim(0), Dim(depth), Dim(1), dtype_argument(DType::kI64)});
   const ValueId hit = n.op(OpId::eq_Tensor_out, {n.view(indices, with_axis), n.view(classes, along)});
   const ValueId off = n.op(OpId::select_copy_int_out, {values, Dim(0), Dim(0)});
@@ -201,9 +201,9 @@ void import_reverse_sequence(NodeContext& n) {
   if (!n.ok()) return;
   const Dim length = n.dim(x, static_cast<int>(time));
   std::vector<Dim> along(2, Dim(1));
-  along[static_cast<size_t>(time)] = length;
+  along[time] = length;
   std::vector<Dim> across(2, Dim(1));
-  across[static_cast<size_t>(batch)] = n.dim(x, static_cast<int>(batch));
+  across[batch] = n.dim(x, static_cast<int>(batch));
   const ValueId steps =
       n.view(n.op(OpId::arange_start_out, {Dim(0), length, Dim(1), dtype_argument(DType::kI64)}), along);
   const ValueId lengths = n.view(n.cast(n.input(1), DType::kI64), across);
@@ -211,12 +211,12 @@ void import_reverse_sequence(NodeContext& n) {
   const ValueId within = n.op(OpId::lt_Tensor_out, {steps, lengths});
   ValueId index = n.op(OpId::where_self_out, {within, back, steps});
   std::vector<Dim> shape = n.shape(index);
-  shape.resize(static_cast<size_t>(n.rank(x)), Dim(1));
+  shape.resize(n.rank(x), Dim(1));
   index = n.expand(n.view(index, shape), n.shape(x));
   n.output(0, n.op(OpId::gather_out, {x, Dim(time), index}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kElementRows[] = {
     {"CumSum", 2, 2, import_cum_sum},
     {"GatherElements", 2, 2, import_gather_elements},
     {"GatherND", 2, 2, import_gather_nd},
@@ -232,6 +232,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable element_operators() { return kRows; }
+OperatorTable element_operators() { return kElementRows; }
 
 }  // namespace berth::onnx

@@ -51,7 +51,7 @@ Expected<std::shared_ptr<const MappedFile>> LiteralReader::open_external(const T
   const std::string shown = "external data location \"" + std::string(location) + "\" ";
   if (file_ == nullptr) return refused(tensor, "has external data, but the model was not read from a file");
   if (location.empty() || location.find('\0') != std::string_view::npos) {
-    return refused(tensor, shown + "is no file name");
+    return refused(tensor, shown + "is not a file name");
   }
   if (location[0] == '/') return refused(tensor, shown + "is absolute; it must be relative to the model's folder");
   const std::filesystem::path model(file_->path());
@@ -83,9 +83,9 @@ Expected<ir::Blob> LiteralReader::external_blob(const Tensor& tensor, size_t siz
   for (const auto& [key, value] : tensor.external_entries) {
     if (key == "location") location = value;
     if (key == "offset" && !parse_size(value, &offset))
-      return refused(tensor, "has an external offset that is no number");
+      return refused(tensor, "has an external offset that is not a number");
     if (key == "length" && !parse_size(value, &length))
-      return refused(tensor, "has an external length that is no number");
+      return refused(tensor, "has an external length that is not a number");
   }
   auto file = open_external(tensor, location);
   if (!file.ok()) return file.error();

@@ -1,5 +1,5 @@
 // Model-local functions: in place of their calls, with the call's attributes, and never without end.
-#include "compiler/import/onnx/test_model.h"
+#include "compiler/import/onnx/model_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -25,7 +25,7 @@ TestModel leaky_model() {
   return m;
 }
 
-TEST(Calls, TakeTheirAttributes) {
+TEST(Functions, CallsPassTheirAttributes) {
   TestModel m = leaky_model();
   m.node("Leak", {"x"}, {"y"}).domain("local").set("slope", 0.25f).name("first");
   m.node("Leak", {"y"}, {"z"}).domain("local").name("second");  // without: the operator's own default
@@ -37,10 +37,10 @@ TEST(Calls, TakeTheirAttributes) {
             "%z: f32[4] = aten::neg(%t_1)\n");
   auto module = m.import();
   ASSERT_TRUE(module.ok());
-  EXPECT_EQ(module->methods[0].nodes[0].source, "first/inner");
+  EXPECT_EQ(module->methods[0].nodes[{0}].source, "first/inner");
 }
 
-TEST(Calls, TakeTheFunctionsDefaults) {
+TEST(Functions, CallsUseTheFunctionsDefaults) {
   TestModel m = leaky_model();
   proto::Attribute* fallback = m.model.mutable_functions(0)->add_attribute_proto();
   fallback->set_name("slope");
@@ -51,7 +51,7 @@ TEST(Calls, TakeTheFunctionsDefaults) {
   EXPECT_CONTAINS(body(m), "aten::leaky_relu(%x, 0.5)");
 }
 
-TEST(Calls, MayLeaveInputsOut) {
+TEST(Functions, CallsMayOmitInputs) {
   TestModel m(17);
   m.input("x", {4});
   proto::Function* f = add_function(m, "Bound", {"a", "low", "high"}, {"b"});
@@ -64,7 +64,7 @@ TEST(Calls, MayLeaveInputsOut) {
   EXPECT_EQ(body(m), "%y: f32[4] = aten::clamp(%x, none, 2.0)\n");
 }
 
-TEST(Calls, ThatComeBackAreRefused) {
+TEST(Functions, RecursionIsRefused) {
   TestModel m(17);
   m.input("x", {4});
   proto::Function* f = add_function(m, "F", {"a"}, {"b"});
@@ -76,7 +76,7 @@ TEST(Calls, ThatComeBackAreRefused) {
   EXPECT_EQ(failure(m), "onnx node \"call/to_g/to_f\": function F calls itself, or calls nest too deeply");
 }
 
-TEST(Calls, ThatMultiplyAreBounded) {
+TEST(Functions, ExponentialExpansionIsBounded) {
   TestModel m(17);
   m.input("x", {4});
   for (int i = 0; i < 40; ++i) {
@@ -92,14 +92,14 @@ TEST(Calls, ThatMultiplyAreBounded) {
   EXPECT_CONTAINS(failure(m), "with its functions the model has more than 1000000 nodes");
 }
 
-TEST(Calls, MissingOperatorsInBodiesAreListed) {
+TEST(Functions, MissingOperatorsInBodiesAreListed) {
   TestModel m = leaky_model();
   TestModel::fill(m.model.mutable_functions(0)->add_node(), "Wobble", {"b"}, {"c"}).name("w");
   m.node("Leak", {"x"}, {"y"}).domain("local");
   EXPECT_CONTAINS(failure(m), "Wobble (\"Leak/w\")");
 }
 
-TEST(Calls, ArityIsChecked) {
+TEST(Functions, ArityIsChecked) {
   TestModel m = leaky_model();
   m.node("Leak", {"x", "x"}, {"y"}).domain("local").name("call");
   EXPECT_CONTAINS(failure(m), "onnx node \"call\": function Leak has 1 inputs and 1 outputs; the call gives more");

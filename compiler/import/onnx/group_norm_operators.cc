@@ -84,7 +84,7 @@ void import_mish(NodeContext& n) {
   n.output(0, n.op(OpId::mul_out, {x, n.op(OpId::tanh_out, {softplus})}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kGroupNormRows[] = {
     {"GroupNormalization", 3, 3, import_group_normalization},
     {"InstanceNormalization", 3, 3, import_instance_normalization},
     {"LRN", 1, 1, import_lrn},
@@ -95,6 +95,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable group_norm_operators() { return kRows; }
+OperatorTable group_norm_operators() { return kGroupNormRows; }
 
 }  // namespace berth::onnx

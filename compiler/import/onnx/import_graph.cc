@@ -76,15 +76,15 @@ Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
   for (size_t i = 0; i < values.size(); ++i) {
     // What only passed through (Identity, a function's result) takes the output's name in listings too; of several
     // outputs that are one value, the first one's.
-    if (named.insert(values[i].index).second) rename_node_result(values[i], 0, graph.outputs[i].name);
+    if (named.insert(values[i].index).second) rename_node_result(values[i], ValueId{0}, graph.outputs[i].name);
     state_->method.body.outputs.emplace_back(values[i]);
     state_->method.output_names.emplace_back(graph.outputs[i].name);
   }
   return Done{};
 }
 
-void GraphImporter::rename_node_result(ValueId value, size_t first, std::string_view name) {
-  if (!value.valid() || static_cast<size_t>(value.index) < first) return;
+void GraphImporter::rename_node_result(ValueId value, ValueId first, std::string_view name) {
+  if (!value.valid() || value < first) return;
   if (state_->method.value(value).kind == ir::ValueKind::kNode) state_->method.rename(value, name);
 }
 
@@ -226,7 +226,7 @@ Status GraphImporter::import_call(const Node& node, const Function& function, At
   }
 
   calls_.push_back(&function);
-  const size_t first_new_value = state_->method.values.size();
+  const ValueId first_new_value = state_->method.values.next_id();
   const int64_t opset = opset_of(function.opsets) != 0 ? opset_of(function.opsets) : opset_of(model_.opsets);
   const Status status = import_nodes(Body{function.nodes, opset, &attributes, source}, inner);
   calls_.pop_back();

@@ -1,4 +1,4 @@
-// GraphImporter: the nodes of a graph, in order, into the method; calls of model-local functions in place.
+// GraphImporter: imports the nodes of a graph into the method, in order; inlines model-local functions.
 #pragma once
 
 #include "compiler/import/onnx/node_context.h"
@@ -21,9 +21,9 @@ class GraphImporter {
   /// Imports the nodes of `graph` into `scope`, which has its inputs and initialisers, and sets the method's outputs.
   Status import_graph(const Graph& graph, Scope& scope);
 
-  /// Imports `graph`, an attribute of node `n` of `around` in `scope`, with its inputs standing for `inputs`: at the
-  /// end of `into`, or, where that is null, of the graph that the node itself stands in. Returns what its outputs stand
-  /// for; as tensors of `into` where that is not null. Empty after a failure, which `n` then has.
+  /// Imports `graph`, an attribute of node `n` of `around` in `scope`, with `inputs` for its inputs, at the end of
+  /// `into`, or if that is null, of the graph of node `n`. Returns the operands of its outputs, as tensors of `into` if
+  /// that is not null. Empty after a failure, which is set in `n`.
   std::vector<Operand> import_within(NodeContext& n, const Graph& graph, const std::vector<Operand>& inputs,
                                      ir::Graph* into);
 
@@ -33,8 +33,8 @@ class GraphImporter {
   Status import_call(const Node& node, const Function& function, AttributeList attributes, const std::string& source,
                      Scope& scope);
 
-  /// Gives `value` the name `name` when a node from value number `first` on made it.
-  void rename_node_result(ValueId value, size_t first, std::string_view name);
+  /// Names `value` `name` if it was computed by a node with value number `first` or later.
+  void rename_node_result(ValueId value, ValueId first, std::string_view name);
 
   Expected<std::vector<Operand>> import_inner(const Graph& graph, const std::vector<Operand>& inputs,
                                               const std::string& caller, bool as_tensors);

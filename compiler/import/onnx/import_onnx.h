@@ -1,7 +1,7 @@
-// The ONNX importer's door: a model file becomes a Module with one method, "forward".
+// The ONNX importer: reads a model file into a Module with one method, "forward".
 //
-// Reads IR versions 3 to 14 and opsets 7 to 23 of ai.onnx. Weights stay in the mapped file. Every operator becomes
-// core ATen operators of format/operators.def; shape arithmetic on known sizes is done while importing.
+// Reads IR versions 3 to 14 and opsets 7 to 28 of ai.onnx. Weights stay in the mapped file. Every operator becomes core
+// ATen operators of format/operators.def; shape arithmetic on known sizes is evaluated while importing.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@
 
 namespace berth {
 
-/// Imports the model at `path`; external data is looked for below its folder. Blobs of the module map the file.
-/// Failures are the file's (InvalidProgram, InvalidExternalData, NotFound), or name what is not supported
-/// (NotSupported) or does not fit (InvalidArgument), with the node as place: `onnx node "Conv_12"`.
+/// Imports the model at `path`; external data must be in or below its folder. Blobs of the module map the file.
+/// InvalidProgram, InvalidExternalData or NotFound for an invalid file; NotSupported for what is not supported,
+/// InvalidArgument for options that do not match, with the node as place: `onnx node "Conv_12"`.
 Expected<ir::Module> import_onnx(const std::string& path, const ImportOptions& options = {});
 
-/// The same from memory, which may go afterwards: weights are copied, and external data is refused.
+/// The same from memory, which is not needed afterwards: weights are copied, and external data is refused.
 Expected<ir::Module> import_onnx(Span<const uint8_t> bytes, const ImportOptions& options = {});
 
 }  // namespace berth

@@ -81,7 +81,7 @@ void import_gather(NodeContext& n) {
   if (known.has_value() && known->is_constant() && !known->floating()) {
     return n.output(0, gather_constant(n, x, axis, *known));
   }
-  ValueList indices(static_cast<size_t>(axis));  // None for the dimensions before
+  ValueList indices(axis);  // None for the dimensions before
   indices.push_back(n.input(1));
   n.output(0, n.op(OpId::index_Tensor_out, {x, indices}));
 }
@@ -158,7 +158,7 @@ DimList equal_parts(NodeContext& n, Dim size) {
     return {};
   }
   const Dim part = n.symbols().ceil_div(size, Dim(count));
-  DimList parts(static_cast<size_t>(count), part);
+  DimList parts(count, part);
   parts.back() = n.symbols().sub(size, n.symbols().mul(part, Dim(count - 1)));
   return parts;
 }
@@ -216,7 +216,7 @@ void import_space_to_depth(NodeContext& n) {
   n.output(0, n.view(y, {n.dim(x, 0), s.mul(n.dim(x, 1), Dim(b * b)), rows, columns}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kIndexRows[] = {
     {"Concat", 1, kVariadic, import_concat},
     {"DepthToSpace", 1, 1, import_depth_to_space},
     {"Gather", 2, 2, import_gather},
@@ -229,6 +229,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable index_operators() { return kRows; }
+OperatorTable index_operators() { return kIndexRows; }
 
 }  // namespace berth::onnx

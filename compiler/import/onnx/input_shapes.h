@@ -1,4 +1,4 @@
-// The types of a model's inputs: what the file says, joined with what the user says.
+// The types of a model's inputs, from the file and from the options.
 #pragma once
 
 #include "compiler/import/lowering/extents.h"
@@ -10,7 +10,7 @@ namespace berth::onnx {
 using lowering::Extent;
 
 /// The tensor types of `inputs`, one each. A symbolic dimension (dim_param) that gets a number from one input has it in
-/// all; one with a range becomes a symbol of that name. Fails when an input is no tensor, when a dimension stays
+/// all; one with a range becomes a symbol of that name. Fails when an input is not a tensor, when a dimension stays
 /// unknown (saying what to pass), when the options contradict the model or each other, or name no input.
 Expected<std::vector<ir::TensorType>> input_types(ir::Symbols& symbols, const std::vector<const ValueInfo*>& inputs,
                                                   const ImportOptions& options);

@@ -1,7 +1,7 @@
 // Shapes of inputs: what the model leaves open is never guessed.
 #include "compiler/import/onnx/input_shapes.h"
 
-#include "compiler/import/onnx/test_model.h"
+#include "compiler/import/onnx/model_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -31,7 +31,7 @@ std::string first_line(const TestModel& model, const ImportOptions& options) {
   return types;
 }
 
-TEST(ExtentText, ReadsWhatItShouldAndNothingElse) {
+TEST(InputShapes, ExtentTextIsParsedStrictly) {
   std::vector<Extent> e;
   ASSERT_TRUE(parse_extents("1..8x3x224", &e));
   ASSERT_EQ(e.size(), 3u);
@@ -46,7 +46,7 @@ TEST(ExtentText, ReadsWhatItShouldAndNothingElse) {
   }
 }
 
-TEST(UnboundDimensions, AreAnErrorThatSaysWhatToPass) {
+TEST(InputShapes, UnboundDimensionsAreAnErrorThatSaysWhatToPass) {
   EXPECT_EQ(failure(two_inputs()),
             "onnx input \"tokens\": dimension 0 ('batch') is symbolic; pass --input-shape, such as tokens=1x8 for the "
             "model's batchxsequence length; a range, such as 1..8, leaves a size open");
@@ -62,13 +62,13 @@ TEST(UnboundDimensions, AreAnErrorThatSaysWhatToPass) {
   EXPECT_EQ(first_line(shapeless, shapes({{"x", "2x2"}})), "f32[2,2] ");
 }
 
-TEST(BoundDimensions, HoldInEveryInputThatSharesThem) {
+TEST(InputShapes, ABoundDimensionHoldsInEveryInputThatSharesIt) {
   EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "2x16"}})), "i64[2,16] f32[2,4] ");
   EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "1..8x16"}})), "i64[batch,16] f32[batch,4] ");
   EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "2x1..9"}})), "i64[2,sequence_length] f32[2,4] ");
 }
 
-TEST(BoundDimensions, MustNotContradict) {
+TEST(InputShapes, BoundsMustNotContradict) {
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "3x4"}})),
                   "says 3 for 'batch', which another input has as 2");
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "2x5"}})),
@@ -80,7 +80,7 @@ TEST(BoundDimensions, MustNotContradict) {
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2*16"}})), "is not a shape");
 }
 
-TEST(OldFiles, InitialisersAmongTheInputsAreNoInputs) {
+TEST(InputShapes, InitializersAmongTheInputsAreNotInputs) {
   TestModel m(9, 3);
   m.input("x", {2, 3});
   m.input("w", {3, 2});
@@ -90,7 +90,7 @@ TEST(OldFiles, InitialisersAmongTheInputsAreNoInputs) {
   EXPECT_EQ(first_line(m, {}), "f32[2,3] ");
 }
 
-TEST(OtherInputs, AreRefusedByName) {
+TEST(InputShapes, UnknownInputsAreRefusedByName) {
   TestModel m;
   m.model.mutable_graph()->add_input()->set_name("s");
   m.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();

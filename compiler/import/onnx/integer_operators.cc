@@ -52,7 +52,7 @@ std::vector<Dim> beside_channels(NodeContext& n, size_t i, int rank, size_t axis
   const ValueId v = n.input(i);
   if (n.rank(v) == 0 || (n.rank(v) == 1 && n.dim(v, 0) == Dim(1))) return {};
   if (n.rank(v) != 1 || rank < 3) n.invalid("expected one number a channel, found " + n.type_text(v));
-  std::vector<Dim> shape(static_cast<size_t>(rank < 3 ? 3 : rank), Dim(1));
+  std::vector<Dim> shape(rank < 3 ? 3 : rank, Dim(1));
   shape[axis] = n.dim(v, 0);
   return shape;
 }
@@ -80,7 +80,7 @@ void import_qlinear_conv(NodeContext& n) {
   n.output(0, requantized(n, sums, factor, scalar_input(n, 7, "y_zero_point"), to));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kIntegerRows[] = {
     {"ConvInteger", 2, 4, import_conv_integer},
     {"MatMulInteger", 2, 4, import_matmul_integer},
     {"QLinearConv", 8, 9, import_qlinear_conv},
@@ -89,6 +89,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable integer_operators() { return kRows; }
+OperatorTable integer_operators() { return kIntegerRows; }
 
 }  // namespace berth::onnx

@@ -30,28 +30,24 @@ class Growth {
   Growth(const Centred& weight, const Weight& shape, std::vector<uint8_t> bytes, bool is_signed)
       : weight_(weight), shape_(shape), bytes_(std::move(bytes)), signed_(is_signed) {}
 
-  size_t sums() const {
-    return static_cast<size_t>(shape_.sums_are_outer ? shape_.outer : shape_.inner * shape_.outer);
-  }
+  size_t sums() const { return shape_.sums_are_outer ? shape_.outer : shape_.inner * shape_.outer; }
 
   void add(int64_t step, std::vector<double>& to) const {
     for (int64_t o = 0; o < shape_.outer; ++o) {
       const int64_t row = (o * shape_.steps + step) * shape_.inner;
       for (int64_t i = 0; i < shape_.inner; ++i) {
         const int64_t sum = shape_.sums_are_outer ? o : o * shape_.inner + i;
-        to[static_cast<size_t>(sum)] += magnitude(at(row + i), zero(shape_.sums_are_outer ? o : i));
+        to[sum] += magnitude(at(row + i), zero(shape_.sums_are_outer ? o : i));
       }
     }
   }
 
  private:
   int64_t at(int64_t i) const {
-    const uint8_t byte = bytes_[static_cast<size_t>(i)];
+    const uint8_t byte = bytes_[i];
     return signed_ ? static_cast<int8_t>(byte) : byte;
   }
-  double zero(int64_t i) const {
-    return weight_.zero.size() == 1 ? weight_.zero[0] : weight_.zero[static_cast<size_t>(i)];
-  }
+  double zero(int64_t i) const { return weight_.zero.size() == 1 ? weight_.zero[0] : weight_.zero[i]; }
 
   const Centred& weight_;
   Weight shape_;
@@ -95,7 +91,7 @@ Cuts known_cuts(const Growth& growth, int64_t steps, double most) {
 /// A known weight's bytes, unless they say nothing more than their type does.
 std::optional<Growth> growth_of(NodeContext& n, const Centred& weight, const Weight& shape) {
   const ir::Constant* constant = n.constant_of(weight.integers);
-  const size_t slices = static_cast<size_t>(shape.sums_are_outer ? shape.outer : shape.inner);
+  const size_t slices = shape.sums_are_outer ? shape.outer : shape.inner;
   if (constant == nullptr || constant->blob.is_splat() || constant->blob.size() == 0) return std::nullopt;
   if (weight.zero.empty() || (weight.zero.size() != 1 && weight.zero.size() != slices)) {
     return std::nullopt;
@@ -227,7 +223,7 @@ ValueId integer_convolution(NodeContext& n, const Centred& x, const Centred& wei
     });
   }
   if (bias.valid()) {
-    std::vector<Dim> along(static_cast<size_t>(rank), Dim(1));
+    std::vector<Dim> along(rank, Dim(1));
     along[1] = Dim(shape.outer);
     sums = n.op(OpId::add_out, {sums, n.view(n.cast(bias, DType::kI32), along)});
   }

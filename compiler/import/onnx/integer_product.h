@@ -1,6 +1,6 @@
-// Convolutions and matrix products of 8-bit integers, exactly, in the kernels for floats: f32 holds every whole number
-// up to 2^24, so what is summed is cut where a sum could pass that, and the parts are added as i32. Where the weight is
-// known, its own elements say where that is; mostly nothing is cut.
+// Convolutions and matrix products of 8-bit integers, exactly, in the kernels for floats: f32 represents every integer
+// up to 2^24 exactly, so sums that could exceed it are split, and the parts are added as i32. If the weight is known,
+// its elements give a tighter limit, so that usually nothing is split.
 #pragma once
 
 #include "compiler/import/lowering/convolution.h"

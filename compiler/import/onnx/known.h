@@ -25,10 +25,10 @@ struct Known {
   bool is_constant() const;
 };
 
-/// How many elements are followed; larger tensors are data, not shapes.
+/// The most elements that are tracked; larger tensors are data, not shapes.
 constexpr size_t kMaxKnownIntegers = 1024;
 constexpr size_t kMaxKnownReals = 64;
-/// Whether a tensor of `dtype` with `count` elements is small enough to be followed.
+/// Whether a tensor of `dtype` with `count` elements is small enough to be tracked.
 bool may_be_known(DType dtype, int64_t count);
 
 /// The elements of a constant, when it is small enough.

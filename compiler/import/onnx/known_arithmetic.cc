@@ -106,7 +106,7 @@ KnownResult known_reduce_min(NodeContext& n, const std::vector<Known>& in) {
   return reduce(n, in, BinaryRule::kMin, {}, false);
 }
 
-constexpr KnownRule kRules[] = {
+constexpr KnownRule kArithmeticRules[] = {
     {"Abs", known_abs},
     {"Add", arithmetic<BinaryRule::kAdd>},
     {"And", comparison<BinaryRule::kAnd>},
@@ -138,6 +138,6 @@ constexpr KnownRule kRules[] = {
 
 }  // namespace
 
-Span<const KnownRule> known_arithmetic_rules() { return kRules; }
+Span<const KnownRule> known_arithmetic_rules() { return kArithmeticRules; }
 
 }  // namespace berth::onnx

@@ -24,7 +24,7 @@ KnownResult known_expand(NodeContext& n, const std::vector<Known>& in) {
       return std::nullopt;
     }
   }
-  zeros.elements.resize(static_cast<size_t>(count));
+  zeros.elements.resize(count);
   std::optional<Known> sum = broadcast(n.symbols(), in[0], zeros, BinaryRule::kAdd);
   return sum.has_value() ? one_known(std::move(*sum)) : std::nullopt;
 }
@@ -38,7 +38,7 @@ KnownResult known_split(NodeContext& n, const std::vector<Known>& in) {
     if (!in[1].is_constant() || in[1].floating()) return std::nullopt;
     for (const Number& e : in[1].elements) sizes.push_back(e.whole.value);
   }
-  if (sizes.empty() && count > 0 && size % count == 0) sizes.assign(static_cast<size_t>(count), size / count);
+  if (sizes.empty() && count > 0 && size % count == 0) sizes.assign(count, size / count);
   std::vector<Known> parts;
   int64_t place = 0;
   for (int64_t part : sizes) {
@@ -77,7 +77,7 @@ KnownResult known_gather(NodeContext& n, const std::vector<Known>& in) {
                 " elements");
       return std::nullopt;
     }
-    out.elements.push_back(data.elements[static_cast<size_t>(i)]);
+    out.elements.push_back(data.elements[i]);
   }
   return one_known(std::move(out));
 }
@@ -92,7 +92,7 @@ KnownResult known_slice(NodeContext& n, const std::vector<Known>& in) {
   const std::vector<int64_t> named = {in.size() > 3 ? whole_numbers(in[3])[0] : 0};
   const std::vector<int> axes = n.axes(named, static_cast<int>(in[0].shape.size()));
   if (!n.ok()) return std::nullopt;
-  const size_t axis = static_cast<size_t>(axes[0]);
+  const size_t axis = axes[0];
   const int64_t size = in[0].shape[axis];
   const int64_t step = in.size() > 4 ? whole_numbers(in[4])[0] : 1;
   if (step == 0 || step == INT64_MIN) return std::nullopt;
@@ -131,18 +131,18 @@ KnownResult known_transpose(NodeContext& n, const std::vector<Known>& in) {
   Known out{in[0].dtype, {}, {}};
   std::vector<int64_t> steps;
   for (const int64_t d : order) {
-    if (order.size() != rank || d < 0 || d >= static_cast<int64_t>(rank) || seen[static_cast<size_t>(d)]) {
+    if (order.size() != rank || d < 0 || d >= static_cast<int64_t>(rank) || seen[d]) {
       return std::nullopt;
     }
-    seen[static_cast<size_t>(d)] = true;
-    out.shape.push_back(in[0].shape[static_cast<size_t>(d)]);
-    steps.push_back(strides[static_cast<size_t>(d)]);
+    seen[d] = true;
+    out.shape.push_back(in[0].shape[d]);
+    steps.push_back(strides[d]);
   }
   for (size_t i = 0; i < in[0].elements.size(); ++i) {
     int64_t place = 0;
     int64_t rest = static_cast<int64_t>(i);
     for (size_t d = rank; d-- > 0; rest /= out.shape[d]) place += rest % out.shape[d] * steps[d];
-    out.elements.push_back(in[0].elements[static_cast<size_t>(place)]);
+    out.elements.push_back(in[0].elements[place]);
   }
   return one_known(std::move(out));
 }
@@ -209,7 +209,7 @@ KnownResult known_where(NodeContext&, const std::vector<Known>& in) {
   return one_known(std::move(out));
 }
 
-constexpr KnownRule kRules[] = {
+constexpr KnownRule kLayoutRules[] = {
     {"Concat", known_concat},   {"Expand", known_expand},       {"Gather", known_gather},
     {"Reshape", known_reshape}, {"Slice", known_slice},         {"Split", known_split},
     {"Squeeze", known_squeeze}, {"Transpose", known_transpose}, {"Unsqueeze", known_unsqueeze},
@@ -218,6 +218,6 @@ constexpr KnownRule kRules[] = {
 
 }  // namespace
 
-Span<const KnownRule> known_layout_rules() { return kRules; }
+Span<const KnownRule> known_layout_rules() { return kLayoutRules; }
 
 }  // namespace berth::onnx

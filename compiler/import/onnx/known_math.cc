@@ -126,7 +126,7 @@ std::optional<Known> broadcast(ir::Symbols& symbols, const Known& a, const Known
         if (size != 1) place += index * stride;
         stride *= size;
       }
-      at[side] = static_cast<size_t>(place);
+      at[side] = place;
     }
     const auto element = apply(symbols, a.dtype, rule, a.elements[at[0]], b.elements[at[1]]);
     if (!element.has_value()) return std::nullopt;

@@ -22,8 +22,8 @@ enum class BinaryRule : uint8_t {
   kOr,
 };
 
-/// `a` rule `b` for elements of `dtype`. Comparisons give 0 or 1 in `whole`. Nothing when it cannot be told: an order
-/// of symbols whose ranges overlap, a division by what may be zero.
+/// `a` rule `b` for elements of `dtype`. Comparisons return 0 or 1 in `whole`. Nothing when it is undecidable: the
+/// order of symbols whose ranges overlap, a division by a symbol that may be 0.
 std::optional<Number> apply(ir::Symbols& symbols, DType dtype, BinaryRule rule, Number a, Number b);
 
 /// The rule on every pair of elements, shapes broadcast as NumPy does; dtype that of `a`. Nothing when one pair gives

@@ -1,5 +1,5 @@
-// Rules of shape arithmetic: an ONNX operator on known elements. A rule gives nothing when a result cannot be told,
-// such as whether a symbol equals 4; the node then runs in the program like any other.
+// Rules of shape arithmetic: an ONNX operator on known elements. A rule returns nothing if a result is undecidable,
+// such as whether a symbol equals 4; the node is then imported like any other.
 #pragma once
 
 #include "base/span.h"
@@ -7,7 +7,7 @@
 
 namespace berth::onnx {
 
-/// One Known an output, or nothing.
+/// One Known for each output, or nothing.
 using KnownResult = std::optional<std::vector<Known>>;
 
 struct KnownRule {

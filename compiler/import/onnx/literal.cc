@@ -76,7 +76,7 @@ Expected<ir::TensorType> shape_of(const Tensor& tensor, const std::vector<int64_
     }
     type.shape.emplace_back(d);
   }
-  *count = static_cast<size_t>(numel);
+  *count = numel;
   return type;
 }
 
@@ -137,7 +137,7 @@ Expected<ir::Blob> LiteralReader::raw_blob(const Tensor& tensor, size_t size) {
                                std::to_string(tensor.raw.size()));
   }
   if (file_ != nullptr) {
-    return ir::Blob::mapped(file_, static_cast<size_t>(tensor.raw.data() - bytes_.data()), size);
+    return ir::Blob::mapped(file_, tensor.raw.data() - bytes_.data(), size);
   }
   BERTH_TRY(take(tensor, size));
   return ir::Blob::owned(std::vector<uint8_t>(tensor.raw.begin(), tensor.raw.end()));
@@ -231,7 +231,7 @@ Expected<Literal> LiteralReader::read(const SparseTensor& sparse) {
       std::memcpy(&index, bytes, sizeof index);
       const int64_t extent = flat ? static_cast<int64_t>(count) : sparse.dims[c];
       if (index < 0 || index >= extent) return damaged(sparse.values, "is sparse and has an index outside its shape");
-      place = place * static_cast<size_t>(extent) + static_cast<size_t>(index);
+      place = place * extent + index;
     }
     values->blob.read(i * size, value);
     std::memcpy(out.data() + place * size, value.data(), size);

@@ -1,7 +1,7 @@
-// Literals: the tensors that stand in a model file (initialisers, Constant nodes) as a type and a blob.
+// Literals: the tensors in a model file (initialisers, Constant nodes), as a type and a blob.
 //
-// Raw bytes, in the file or in an external one, stay where they are: the blob maps them. Typed numbers are decoded,
-// sparse tensors made dense, 4-bit integers widened to a byte; all that within a budget of 2 × the file + 64 MB.
+// Raw bytes, in the file or in an external one, are mapped. Typed numbers are decoded, sparse tensors made dense, and
+// 4-bit integers widened to bytes, within a memory budget of 2 × the file + 64 MB.
 #pragma once
 
 #include <map>

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/import/onnx/test_model.h"
+#include "compiler/import/onnx/model_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -38,7 +38,7 @@ TestModel with_output(const std::string& name) {
   return m;
 }
 
-TEST(TypedTensors, EveryTypeIsReadFromItsField) {
+TEST(Literal, EveryTypeIsReadFromItsField) {
   TestModel m = with_output("t");
   proto::Tensor& t = m.tensor("t", {3}, ElementType::kInt8);
   for (int i : {-128, 0, 127}) t.add_int32_data(i);
@@ -75,7 +75,7 @@ TEST(TypedTensors, EveryTypeIsReadFromItsField) {
   EXPECT_EQ(imported(m, "t"), bytes_of<int64_t>({INT64_MIN, -1, INT64_MAX}));
 }
 
-TEST(TypedTensors, FourBitIntegersAreWidened) {
+TEST(Literal, FourBitIntegersAreWidened) {
   TestModel m = with_output("t");
   proto::Tensor& t = m.tensor("t", {3}, ElementType::kInt4);
   t.set_raw_data(std::string("\x8f\x07", 2));  // -1, -8, 7: the first number in the low half
@@ -84,7 +84,7 @@ TEST(TypedTensors, FourBitIntegersAreWidened) {
   EXPECT_EQ(imported(m, "t"), bytes_of<uint8_t>({15, 8, 7}));
 }
 
-TEST(LyingTensors, SizesMustMatchTheShape) {
+TEST(Literal, SizesMustMatchTheShape) {
   TestModel m = with_output("t");
   proto::Tensor& t = m.tensor("t", {2, 2}, ElementType::kFloat);
   std::string failed;
@@ -125,7 +125,7 @@ TEST(LyingTensors, SizesMustMatchTheShape) {
   expect("17 dimensions");
 }
 
-TEST(SparseTensors, ScatterTheirValues) {
+TEST(Literal, SparseTensorsScatterTheirValues) {
   TestModel m = with_output("s");
   proto::SparseTensor* s = m.model.mutable_graph()->add_sparse_initializer();
   TestModel::fill(s->mutable_values(), "s", {2}, ElementType::kFloat).add_float_data(5);
@@ -156,7 +156,7 @@ TEST(SparseTensors, ScatterTheirValues) {
 }
 
 /// A folder of its own below the system's temporary one, removed at the end.
-class ExternalData : public testing::Test {
+class LiteralTest : public testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / ("berth_onnx_" + std::string(6, 'X'))).string();
@@ -190,8 +190,8 @@ class ExternalData : public testing::Test {
     std::ofstream(path, std::ios::binary) << m.bytes();
     auto module = import_onnx(path.string());
     if (!module.ok()) return module.error().text();
-    *bytes = module->constants[0].blob.to_vector();
-    EXPECT_TRUE(module->constants[0].blob.is_mapped());
+    *bytes = module->constants[{0}].blob.to_vector();
+    EXPECT_TRUE(module->constants[{0}].blob.is_mapped());
     return "";
   }
 
@@ -199,7 +199,7 @@ class ExternalData : public testing::Test {
   std::vector<uint8_t> bytes_;
 };
 
-TEST_F(ExternalData, LiesBesideOrBelowTheModel) {
+TEST_F(LiteralTest, ExternalDataIsInOrBelowTheModelsFolder) {
   EXPECT_EQ(import_with({{"location", "beside.bin"}, {"offset", "8"}, {"length", "400"}}, &bytes_), "");
   ASSERT_EQ(bytes_.size(), 400u);
   EXPECT_EQ(bytes_[0], 8);
@@ -208,7 +208,7 @@ TEST_F(ExternalData, LiesBesideOrBelowTheModel) {
   EXPECT_EQ(import_with({{"location", "weights/../beside.bin"}}, &bytes_), "");
 }
 
-TEST_F(ExternalData, NeverLeavesTheModelsFolder) {
+TEST_F(LiteralTest, ExternalDataNeverLeavesTheModelsFolder) {
   EXPECT_CONTAINS(import_with({{"location", "../outside.bin"}}, &bytes_), "leads out of the model's folder");
   EXPECT_CONTAINS(import_with({{"location", (root_ / "outside.bin").string()}}, &bytes_), "is absolute");
   fs::create_symlink(root_ / "outside.bin", root_ / "model" / "link.bin");
@@ -224,22 +224,22 @@ TEST_F(ExternalData, NeverLeavesTheModelsFolder) {
   EXPECT_EQ(import_with({{"location", "inner.bin"}}, &bytes_), "");
 }
 
-TEST_F(ExternalData, IsARegularFileThatHoldsTheBytes) {
+TEST_F(LiteralTest, ExternalDataIsARegularFileThatHoldsTheBytes) {
   EXPECT_CONTAINS(import_with({{"location", "weights"}}, &bytes_), "not a regular file");
   EXPECT_CONTAINS(import_with({{"location", "nowhere.bin"}}, &bytes_), "names no file");
-  EXPECT_CONTAINS(import_with({{"location", ""}}, &bytes_), "is no file name");
-  EXPECT_CONTAINS(import_with({}, &bytes_), "is no file name");
-  EXPECT_CONTAINS(import_with({{"location", std::string("beside.bin\0x", 12)}}, &bytes_), "is no file name");
+  EXPECT_CONTAINS(import_with({{"location", ""}}, &bytes_), "is not a file name");
+  EXPECT_CONTAINS(import_with({}, &bytes_), "is not a file name");
+  EXPECT_CONTAINS(import_with({{"location", std::string("beside.bin\0x", 12)}}, &bytes_), "is not a file name");
   EXPECT_CONTAINS(import_with({{"location", "beside.bin"}, {"offset", "120"}}, &bytes_), "which has 512");
   EXPECT_CONTAINS(import_with({{"location", "beside.bin"}, {"offset", "18446744073709551610"}}, &bytes_),
                   "which has 512");
-  EXPECT_CONTAINS(import_with({{"location", "beside.bin"}, {"offset", "-8"}}, &bytes_), "offset that is no number");
+  EXPECT_CONTAINS(import_with({{"location", "beside.bin"}, {"offset", "-8"}}, &bytes_), "offset that is not a number");
   EXPECT_CONTAINS(import_with({{"location", "beside.bin"}, {"length", "8"}}, &bytes_), "needs 400 bytes");
   EXPECT_CONTAINS(import_with({{"location", "beside.bin"}, {"length", "99999999999999999999999"}}, &bytes_),
-                  "length that is no number");
+                  "length that is not a number");
 }
 
-TEST(ExternalDataInMemory, IsRefused) {
+TEST(Literal, ExternalDataOfAModelInMemoryIsRefused) {
   TestModel m = with_output("t");
   proto::Tensor& t = m.tensor("t", {4}, ElementType::kFloat);
   t.set_data_location(1);
@@ -249,7 +249,7 @@ TEST(ExternalDataInMemory, IsRefused) {
   EXPECT_CONTAINS(failure(m), "the model was not read from a file");
 }
 
-TEST_F(ExternalData, IsAmongTheFilesThatMustNotBeWrittenOver) {
+TEST_F(LiteralTest, ExternalDataIsAmongTheFilesNotToOverwrite) {
   TestModel m;
   m.output("t");
   proto::Tensor& t = m.tensor("t", {100}, ElementType::kFloat);

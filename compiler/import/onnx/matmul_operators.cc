@@ -27,13 +27,13 @@ void import_gemm(NodeContext& n) {
   n.output(0, n.op(OpId::addmm_out, {n.input(2), a, b, scalar(beta), scalar(alpha)}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kMatmulRows[] = {
     {"Gemm", 2, 3, import_gemm},
     {"MatMul", 2, 2, import_matmul},
 };
 
 }  // namespace
 
-OperatorTable matmul_operators() { return kRows; }
+OperatorTable matmul_operators() { return kMatmulRows; }
 
 }  // namespace berth::onnx

@@ -1,4 +1,4 @@
-// Whether every operator of a model is one that the importer has; told before anything is imported, all at once.
+// Checks that all operators of a model are supported, before anything is imported.
 #pragma once
 
 #include "compiler/import/onnx/model.h"
@@ -14,8 +14,8 @@ int64_t opset_of(const std::vector<OpsetImport>& opsets);
 /// The model-local function that `node` calls, or null.
 const Function* find_function(const Model& model, const Node& node);
 
-/// NotSupported with all operators that are not there and the names of their nodes (the first few of each), including
-/// those in the bodies of functions.
+/// NotSupported, with all unsupported operators and the names of their nodes (the first few of each), including those
+/// in the bodies of functions.
 Status check_operators(const Model& model);
 
 }  // namespace berth::onnx

@@ -33,7 +33,7 @@ NodeContext::NodeContext(ImportState& state, Scope& scope, const Node& node, Att
       node_(node),
       attributes_(std::move(attributes)),
       opset_(opset),
-      first_new_value_(state.method.values.size()) {}
+      first_new_value_(state.method.values.next_id()) {}
 
 Operand* NodeContext::operand(size_t i) {
   if (!ok()) return nullptr;
@@ -133,7 +133,7 @@ int64_t NodeContext::known_integer(size_t i, const char* what) {
   const double number = known_number(i, what);
   if (!ok()) return 0;
   if (!(std::abs(number) <= 4.6e18)) {
-    invalid(std::string(what) + " is no integer of 64 bits");
+    invalid(std::string(what) + " is not an integer of 64 bits");
     return 0;
   }
   const std::optional<Known> exact = known(i);
@@ -143,7 +143,7 @@ int64_t NodeContext::known_integer(size_t i, const char* what) {
 void NodeContext::output(size_t i, ValueId value) {
   if (!ok() || !names_output(i)) return;
   if (!value.valid()) return fail(Error::kInternal, "output " + std::to_string(i) + " was not computed");
-  if (static_cast<size_t>(value.index) >= first_new_value_ && state_.method.value(value).kind == ir::ValueKind::kNode) {
+  if (!(value < first_new_value_) && state_.method.value(value).kind == ir::ValueKind::kNode) {
     state_.method.rename(value, node_.outputs[i]);
   }
   Operand operand;

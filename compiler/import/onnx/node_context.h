@@ -1,5 +1,4 @@
-// NodeContext: one ONNX node while it is turned into operators of the IR. Every operator's importer is a function of
-// it.
+// NodeContext: an ONNX node that is being imported. The importer of each operator is a function that takes one.
 //
 //     void import_hard_swish(NodeContext& n) {
 //       const ValueId x = n.input(0);
@@ -29,7 +28,7 @@ using lowering::ValueList;
 
 class GraphImporter;
 
-/// What all nodes of one graph share.
+/// The state shared by all nodes of a graph.
 struct ImportState {
   ir::Module& module;
   ir::Method& method;
@@ -49,12 +48,12 @@ class NodeContext : public lowering::Lowering {
 
   const Node& node() const { return node_; }
   ImportState& state() { return state_; }
-  /// The version of ai.onnx that the model asks for: meaning of attributes and inputs depends on it.
+  /// The model's version of ai.onnx, on which the meaning of attributes and inputs depends.
   int64_t opset() const { return opset_; }
 
   // Inputs
   size_t input_count() const { return node_.inputs.size(); }
-  /// Whether input `i` is there (optional ones may be left out or be named "").
+  /// Whether input `i` is present (optional ones may be omitted or have the name "").
   bool has_input(size_t i) const {
     return i < node_.inputs.size() && !node_.inputs[i].empty() && !scope_.is_absent(node_.inputs[i]);
   }
@@ -68,7 +67,7 @@ class NodeContext : public lowering::Lowering {
   std::optional<Known> known(size_t i);
   /// Input `i`, called `what` in messages, as sizes: 1-d or 0-d integers that must be known while compiling.
   DimList known_dims(size_t i, const char* what);
-  /// The same where symbols are no answer (axes, permutations).
+  /// The same where symbols are not allowed (axes, permutations).
   std::vector<int64_t> known_integers(size_t i, const char* what);
   /// The only element of input `i`, as a number that is known; `what` as above.
   double known_number(size_t i, const char* what);
@@ -79,7 +78,7 @@ class NodeContext : public lowering::Lowering {
   bool has_attribute(std::string_view name) const { return attribute(name) != nullptr; }
   const Attribute* attribute(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback);
-  /// ONNX keeps defaults, too, as floats of 32 bits; in models of f64 it shows: write 0.01f.
+  /// ONNX's defaults are 32-bit floats, which matters for models in f64: write 0.01f.
   double number(std::string_view name, double fallback);
   std::string text(std::string_view name, std::string_view fallback);
   std::vector<int64_t> integers(std::string_view name, const std::vector<int64_t>& fallback = {});
@@ -92,18 +91,18 @@ class NodeContext : public lowering::Lowering {
 
   // Outputs
   size_t output_count() const { return node_.outputs.size(); }
-  /// Whether somebody reads output `i`.
+  /// Whether output `i` is used.
   bool wants_output(size_t i) const { return names_output(i) && uses(node_.outputs[i]) > 0; }
   /// A tensor of known elements, as it stands in this node's graph.
   ValueId materialize(const Known& known, std::string_view name);
-  /// Gives output `i`; the value takes its name when it was made by this node. Outputs without a name are ignored.
+  /// Sets output `i`; the value gets its name if it was computed by this node. Outputs without a name are ignored.
   void output(size_t i, ValueId value);
   void output(size_t i, Known known);
   /// Output 0 is the tensor of attribute 'value' or 'sparse_value', read when it is first used.
   void output_literal();
   /// Output `i` is what input `j` is, known elements included.
   void forward(size_t i, size_t j);
-  /// The same for what another graph gives.
+  /// The same for an output of another graph.
   void output(size_t i, Operand operand);
   /// What input `i` stands for, as another graph may take it; empty after a failure.
   Operand input_operand(size_t i);
@@ -120,7 +119,7 @@ class NodeContext : public lowering::Lowering {
   const Node& node_;
   AttributeList attributes_;
   int64_t opset_;
-  size_t first_new_value_;
+  ValueId first_new_value_;
 };
 
 /// The name of `node` in messages: `onnx node "Conv_12"`, or type and first output where it has no name. `caller`, the

@@ -86,7 +86,7 @@ void import_mean_variance_normalization(NodeContext& n) {
   n.output(0, n.op(OpId::div_out, {centred, deviation}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kNormRows[] = {
     {"BatchNormalization", 5, 5, import_batch_normalization},
     {"LayerNormalization", 2, 3, import_layer_normalization},
     {"LpNormalization", 1, 1, import_lp_normalization},
@@ -95,6 +95,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable norm_operators() { return kRows; }
+OperatorTable norm_operators() { return kNormRows; }
 
 }  // namespace berth::onnx

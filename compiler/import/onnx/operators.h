@@ -1,4 +1,4 @@
-// The ONNX operators that the importer knows: one table a family, one function an operator.
+// The supported ONNX operators: a table for each family, a function for each operator.
 //
 // To add one: write `void import_x(NodeContext& n)` in the family's file, add its row to the table at the end of that
 // file. A new family also gets a line in operators.cc.
@@ -57,8 +57,8 @@ OperatorTable contrib_quantized_operators();
 /// The row of operator `name` of `domain`, or null.
 const OperatorRow* find_row(std::string_view domain, std::string_view name);
 
-/// Evaluates the node on known inputs alone (shape arithmetic). False when it is not an operator for that, or its
-/// inputs are not known or its results not decidable: then the node is imported as any other.
+/// Evaluates the node on known inputs alone (shape arithmetic). False if the operator does not support that, or its
+/// inputs are unknown or its results undecidable; the node is then imported like any other.
 bool evaluate_known(NodeContext& n);
 
 }  // namespace berth::onnx

@@ -1,19 +1,22 @@
 // What operators become, where versions of ONNX differ or ATen's kernels take less than ONNX allows. Values are checked
 // on ONNX's own node tests (tests/onnx_nodes); here it is the text that must not change unnoticed.
-#include "compiler/import/onnx/test_model.h"
+#include "base/text_testing.h"
+#include "compiler/import/onnx/model_testing.h"
 
 namespace berth::onnx {
 namespace {
 
-TEST(SoftmaxVersions, FlattenBeforeThirteenAndNotAfter) {
+TEST(OnnxOperators, SoftmaxFlattensBeforeThirteenAndNotAfter) {
   for (int64_t opset : {11, 13}) {
     TestModel m(opset);
     m.input("x", {2, 3, 4});
     m.node("Softmax", {"x"}, {"y"}).set("axis", 1);
     m.output("y");
-    EXPECT_EQ(body(m), opset == 11 ? "%y.view_copy: f32[2,12] = aten::view_copy(%x, [2, 12])\n"
-                                     "%y._softmax: f32[2,12] = aten::_softmax(%y.view_copy, 1, false)\n"
-                                     "%y: f32[2,3,4] = aten::view_copy(%y._softmax, [2, 3, 4])\n"
+    EXPECT_EQ(body(m), opset == 11 ? dedent(R"(
+      %y.view_copy: f32[2,12] = aten::view_copy(%x, [2, 12])
+      %y._softmax: f32[2,12] = aten::_softmax(%y.view_copy, 1, false)
+      %y: f32[2,3,4] = aten::view_copy(%y._softmax, [2, 3, 4])
+    )")
                                    : "%y: f32[2,3,4] = aten::_softmax(%x, 1, false)\n");
   }
   TestModel m(11);  // without 'axis': 1 then, the last one now
@@ -23,7 +26,7 @@ TEST(SoftmaxVersions, FlattenBeforeThirteenAndNotAfter) {
   EXPECT_EQ(body(m), "%y: f32[2,3] = aten::_log_softmax(%x, 1, false)\n");
 }
 
-TEST(ReductionVersions, AxesMovedFromAttributeToInput) {
+TEST(OnnxOperators, ReductionAxesMovedFromAttributeToInput) {
   TestModel old(17);
   old.input("x", {2, 3, 4});
   old.node("ReduceMean", {"x"}, {"y"}).set("axes", std::vector<int64_t>{-1}).set("keepdims", 0);
@@ -43,7 +46,7 @@ TEST(ReductionVersions, AxesMovedFromAttributeToInput) {
   EXPECT_EQ(body(none), "%z: f32[2,3,4] = aten::relu(%x)\n");
 }
 
-TEST(MatrixProducts, LeadingDimensionsAreRows) {
+TEST(OnnxOperators, LeadingDimensionsOfAMatMulAreRows) {
   TestModel m;
   m.input("x", {2, 5, 3});
   m.floats("w", {3, 4}, std::vector<float>(12, 1));
@@ -57,7 +60,7 @@ TEST(MatrixProducts, LeadingDimensionsAreRows) {
   EXPECT_CONTAINS(text, "%y: f32[2,5,4] = aten::view_copy(%y.addmm, [2, 5, 4])");
 }
 
-TEST(MatrixProducts, ABiasJoinsOnlyWhereTheProductHasNoOtherReader) {
+TEST(OnnxOperators, ABiasIsFoldedOnlyIntoAProductWithoutOtherReaders) {
   TestModel m;
   m.input("x", {5, 3});
   m.floats("w", {3, 4}, std::vector<float>(12, 1));
@@ -66,10 +69,13 @@ TEST(MatrixProducts, ABiasJoinsOnlyWhereTheProductHasNoOtherReader) {
   m.node("Add", {"xw", "b"}, {"y"});
   m.output("y");
   m.output("xw");
-  EXPECT_EQ(body(m), "%xw: f32[5,4] = aten::mm(%x, %w)\n%y: f32[5,4] = aten::add.Tensor(%xw, %b, 1)\n");
+  EXPECT_EQ(body(m), dedent(R"(
+    %xw: f32[5,4] = aten::mm(%x, %w)
+    %y: f32[5,4] = aten::add.Tensor(%xw, %b, 1)
+  )"));
 }
 
-TEST(MatrixProducts, BatchesBroadcastAndVectorsComeAndGo) {
+TEST(OnnxOperators, MatMulBroadcastsBatchesAndHandlesVectors) {
   TestModel m;
   m.input("a", {2, 1, 4, 3});
   m.input("b", {5, 3, 6});
@@ -94,7 +100,7 @@ TEST(MatrixProducts, BatchesBroadcastAndVectorsComeAndGo) {
   EXPECT_CONTAINS(failure(wrong), "inner dimensions do not fit: f32[2,3] and f32[4,5]");
 }
 
-TEST(Convolutions, UnequalPaddingIsDoneFirst) {
+TEST(OnnxOperators, UnequalConvolutionPaddingIsDoneFirst) {
   const auto text_of = [](const std::vector<int64_t>& pads) {
     TestModel m;
     m.input("x", {1, 2, 8, 8});
@@ -105,13 +111,13 @@ TEST(Convolutions, UnequalPaddingIsDoneFirst) {
   };
   EXPECT_EQ(text_of({1, 0, 1, 0}),
             "%y: f32[1,3,8,6] = aten::convolution(%x, %w, none, [1, 1], [1, 0], [1, 1], false, [0, 0], 1)\n");
-  EXPECT_EQ(text_of({0, 1, 1, 1}),
-            "%y.constant_pad_nd: f32[1,2,9,10] = aten::constant_pad_nd(%x, [1, 1, 0, 1], 0.0)\n"
-            "%y: f32[1,3,7,8] = aten::convolution(%y.constant_pad_nd, %w, none, [1, 1], [0, 0], [1, 1], false, "
-            "[0, 0], 1)\n");
+  EXPECT_EQ(text_of({0, 1, 1, 1}), dedent(R"(
+    %y.constant_pad_nd: f32[1,2,9,10] = aten::constant_pad_nd(%x, [1, 1, 0, 1], 0.0)
+    %y: f32[1,3,7,8] = aten::convolution(%y.constant_pad_nd, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+  )"));
 }
 
-TEST(Convolutions, SamePaddingPutsTheOddElementWhereItBelongs) {
+TEST(OnnxOperators, SamePaddingPutsTheOddElementOnTheRightSide) {
   for (const char* mode : {"SAME_UPPER", "SAME_LOWER"}) {
     TestModel m;
     m.input("x", {1, 1, 6});
@@ -123,7 +129,7 @@ TEST(Convolutions, SamePaddingPutsTheOddElementWhereItBelongs) {
   }
 }
 
-TEST(Convolutions, BadGeometryIsNamed) {
+TEST(OnnxOperators, BadConvolutionGeometryIsNamed) {
   const auto with = [](const char* attribute, const std::vector<int64_t>& numbers) {
     TestModel m;
     m.input("x", {1, 2, 8, 8});
@@ -138,7 +144,7 @@ TEST(Convolutions, BadGeometryIsNamed) {
   EXPECT_CONTAINS(with("dilations", {8, 8}), "aten::convolution");  // a window larger than the image
 }
 
-TEST(Pooling, PaddingBeyondHalfAWindowIsDoneFirst) {
+TEST(OnnxOperators, PoolPaddingBeyondHalfAWindowIsDoneFirst) {
   TestModel m;
   m.input("x", {1, 1, 6, 6});
   m.node("MaxPool", {"x"}, {"y"})
@@ -148,7 +154,7 @@ TEST(Pooling, PaddingBeyondHalfAWindowIsDoneFirst) {
   EXPECT_CONTAINS(body(m), "aten::constant_pad_nd(%x, [0, 1, 0, 1], -inf)");
 }
 
-TEST(Pooling, AveragesLeaveUnequalPaddingOutOfTheirDivisors) {
+TEST(OnnxOperators, AveragePoolsExcludeUnequalPaddingFromTheDivisor) {
   TestModel m;
   m.input("x", {1, 1, 2, 2});
   m.node("AveragePool", {"x"}, {"y"})
@@ -159,11 +165,11 @@ TEST(Pooling, AveragesLeaveUnequalPaddingOutOfTheirDivisors) {
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_EQ(module->constants.size(), 1u);
   std::vector<float> divisors(4);
-  module->constants[0].blob.read(0, {reinterpret_cast<uint8_t*>(divisors.data()), 16});
+  module->constants[{0}].blob.read(0, {reinterpret_cast<uint8_t*>(divisors.data()), 16});
   EXPECT_EQ(divisors, (std::vector<float>{4, 2, 2, 1}));
 }
 
-TEST(Slices, BackwardsAreFlips) {
+TEST(OnnxOperators, BackwardSlicesAreFlips) {
   TestModel m;
   m.input("x", {10});
   m.ints("starts", {-2});
@@ -173,12 +179,13 @@ TEST(Slices, BackwardsAreFlips) {
   m.node("Slice", {"x", "starts", "ends", "axes", "steps"}, {"y"});
   m.output("y");
   // Elements 8, 5, 2 are 1, 4, 7 of the flipped tensor.
-  EXPECT_EQ(body(m),
-            "%y.flip: f32[10] = aten::flip(%x, [0])\n"
-            "%y: f32[3] = aten::slice_copy.Tensor(%y.flip, 0, 1, 9223372036854775807, 3)\n");
+  EXPECT_EQ(body(m), dedent(R"(
+    %y.flip: f32[10] = aten::flip(%x, [0])
+    %y: f32[3] = aten::slice_copy.Tensor(%y.flip, 0, 1, 9223372036854775807, 3)
+  )"));
 }
 
-TEST(Slices, AStepOfZeroIsNamed) {
+TEST(OnnxOperators, ASliceStepOfZeroIsNamed) {
   TestModel m;
   m.input("x", {10});
   m.ints("starts", {0});
@@ -189,7 +196,7 @@ TEST(Slices, AStepOfZeroIsNamed) {
   EXPECT_CONTAINS(failure(m), "a step of 0 is not possible");
 }
 
-TEST(Gathers, ConstantIndicesAreSelectionsAndSlices) {
+TEST(OnnxOperators, ConstantIndicesOfAGatherAreSelectionsAndSlices) {
   const auto gather = [](const std::vector<int64_t>& dims, const std::vector<int64_t>& indices) {
     TestModel m;
     m.input("x", {4, 5});
@@ -207,7 +214,7 @@ TEST(Gathers, ConstantIndicesAreSelectionsAndSlices) {
   EXPECT_CONTAINS(gather({2}, {1, 5}), "index 5 lies outside the 5 elements");
 }
 
-TEST(IntegerDivision, RoundsTowardsZero) {
+TEST(OnnxOperators, IntegerDivisionRoundsTowardsZero) {
   TestModel m;
   m.input("a", {4}, ElementType::kInt32);
   m.input("b", {4}, ElementType::kInt32);
@@ -216,7 +223,7 @@ TEST(IntegerDivision, RoundsTowardsZero) {
   EXPECT_EQ(body(m), "%y: i32[4] = aten::div.Tensor_mode(%a, %b, \"trunc\")\n");
 }
 
-TEST(IntegerDivision, RemaindersTakeTheDivisorsSign) {
+TEST(OnnxOperators, IntegerRemaindersTakeTheDivisorsSign) {
   TestModel m;
   m.input("a", {4}, ElementType::kInt32);
   m.input("b", {4}, ElementType::kInt32);
@@ -226,7 +233,7 @@ TEST(IntegerDivision, RemaindersTakeTheDivisorsSign) {
   EXPECT_CONTAINS(body(m), "%y: i32[4] = aten::sub.Tensor(%a, ");
 }
 
-TEST(SplitVersions, UnevenPartsOnlySinceEighteen) {
+TEST(OnnxOperators, UnevenSplitsOnlySinceEighteen) {
   TestModel m(18);
   m.input("x", {7});
   m.node("Split", {"x"}, {"a", "b", "c"}).set("num_outputs", 3);
@@ -235,14 +242,14 @@ TEST(SplitVersions, UnevenPartsOnlySinceEighteen) {
   EXPECT_EQ(body(m), "%a: f32[3], %b: f32[3], %c: f32[1] = aten::split_with_sizes_copy(%x, [3, 3, 1], 0)\n");
 }
 
-TEST(HugeSizes, CostNothingToImport) {
+TEST(OnnxOperators, HugeSizesCostNothingToImport) {
   TestModel m(13);
   m.ints("shape", {1 << 20, 1 << 18});
   m.node("ConstantOfShape", {"shape"}, {"y"});
   m.output("y");
   auto module = m.import();
   ASSERT_TRUE(module.ok()) << module.error().text();
-  EXPECT_TRUE(module->constants[0].blob.is_splat());
+  EXPECT_TRUE(module->constants[{0}].blob.is_splat());
 
   m.model.mutable_graph()->mutable_initializer(0)->set_int64_data(1, 1 << 30);
   EXPECT_CONTAINS(failure(m), "more than 2^40 elements");
@@ -250,7 +257,7 @@ TEST(HugeSizes, CostNothingToImport) {
   EXPECT_CONTAINS(failure(m), "the shape has the size 1125899906842624");
 }
 
-TEST(BitShifts, OfTypesWithoutAKernelAreRefusedWhenCompiled) {
+TEST(OnnxOperators, BitShiftsOfTypesWithoutAKernelAreRefusedWhenCompiled) {
   TestModel m(11);
   m.input("x", {2}, ElementType::kUint64);
   m.input("by", {2}, ElementType::kUint64);

@@ -23,15 +23,15 @@ Padding read_padding(NodeContext& n, int rank) {
     n.invalid(std::to_string(pads.size()) + " numbers of padding for " + std::to_string(axes.size()) + " dimensions");
   }
   Padding padding;
-  padding.begins.assign(static_cast<size_t>(rank), 0);
-  padding.ends.assign(static_cast<size_t>(rank), 0);
+  padding.begins.assign(rank, 0);
+  padding.ends.assign(rank, 0);
   if (!n.ok()) return padding;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (int64_t pad : {pads[i], pads[axes.size() + i]}) {
       if (pad < -INT32_MAX || pad > INT32_MAX) n.invalid("padding of " + std::to_string(pad) + " is too much");
     }
-    padding.begins[static_cast<size_t>(axes[i])] = pads[i];
-    padding.ends[static_cast<size_t>(axes[i])] = pads[axes.size() + i];
+    padding.begins[axes[i]] = pads[i];
+    padding.ends[axes[i]] = pads[axes.size() + i];
   }
   return padding;
 }
@@ -53,8 +53,8 @@ ValueId pad_constant(NodeContext& n, ValueId x, const Padding& padding) {
   DimList pads;  // from the last dimension to the first, begin and end of each
   bool pads_any = false;
   for (int i = n.rank(x); i-- > 0;) {
-    const int64_t begin = padding.begins[static_cast<size_t>(i)];
-    const int64_t end = padding.ends[static_cast<size_t>(i)];
+    const int64_t begin = padding.begins[i];
+    const int64_t end = padding.ends[i];
     if (begin < 0 || end < 0) {
       const Dim stop = n.symbols().add(n.dim(x, i), Dim(std::min(end, int64_t{0})));
       x = n.op(OpId::slice_copy_Tensor_out, {x, Dim(i), Dim(std::max(-begin, int64_t{0})), stop, Dim(1)});
@@ -78,8 +78,8 @@ int64_t source_of(int64_t place, int64_t size, const std::string& mode) {
 
 ValueId pad_repeating(NodeContext& n, ValueId x, const Padding& padding, const std::string& mode) {
   for (int axis = 0; axis < n.rank(x); ++axis) {
-    const int64_t begin = padding.begins[static_cast<size_t>(axis)];
-    const int64_t end = padding.ends[static_cast<size_t>(axis)];
+    const int64_t begin = padding.begins[axis];
+    const int64_t end = padding.ends[axis];
     if (begin == 0 && end == 0) continue;
     const int64_t size = n.fixed(n.dim(x, axis), "the size of a dimension that is padded with its own elements");
     if (n.ok() && (size < 1 || begin + size + end < 0)) n.invalid("no element to repeat in " + n.type_text(x));
@@ -104,12 +104,12 @@ void import_pad(NodeContext& n) {
   n.output(0, pad_repeating(n, x, padding, mode));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPadRows[] = {
     {"Pad", 1, 4, import_pad},
 };
 
 }  // namespace
 
-OperatorTable pad_operators() { return kRows; }
+OperatorTable pad_operators() { return kPadRows; }
 
 }  // namespace berth::onnx

@@ -19,7 +19,7 @@ ValueId whole_tensor_indices(NodeContext& n, ValueId indices, ValueId x, bool do
     indices = n.op(OpId::add_out, {n.op(OpId::mul_Scalar_out, {column, n.dim(x, 2)}), row});
   }
   const ValueId starts = n.op(OpId::arange_start_out, {Dim(0), s.mul(planes, size), size, i64});
-  std::vector<Dim> shape(static_cast<size_t>(n.rank(x)), Dim(1));
+  std::vector<Dim> shape(n.rank(x), Dim(1));
   shape[0] = n.dim(x, 0);
   shape[1] = n.dim(x, 1);
   return n.op(OpId::add_out, {indices, n.view(starts, shape)});
@@ -75,7 +75,7 @@ void import_global_max_pool(NodeContext& n) {
   n.output(0, n.op(OpId::amax_out, {x, spatial_axes(n, x), true}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPoolRows[] = {
     {"AveragePool", 1, 1, import_average_pool},
     {"GlobalAveragePool", 1, 1, import_global_average_pool},
     {"GlobalMaxPool", 1, 1, import_global_max_pool},
@@ -85,6 +85,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable pool_operators() { return kRows; }
+OperatorTable pool_operators() { return kPoolRows; }
 
 }  // namespace berth::onnx

@@ -20,8 +20,8 @@ ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis_wi
   const int axis = n.axis(n.integer("axis", axis_without), rank);
   if (!n.ok()) return {};
   if (n.rank(parameter) == 1) {
-    std::vector<Dim> shape(static_cast<size_t>(rank), Dim(1));
-    shape[static_cast<size_t>(axis)] = n.dim(parameter, 0);
+    std::vector<Dim> shape(rank, Dim(1));
+    shape[axis] = n.dim(parameter, 0);
     return n.view(parameter, shape);
   }
   if (block < 1 || n.rank(parameter) != rank) {
@@ -33,9 +33,9 @@ ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis_wi
   std::vector<Dim> split = blocks;
   split.insert(split.begin() + axis + 1, Dim(1));
   std::vector<Dim> wide = split;
-  wide[static_cast<size_t>(axis) + 1] = Dim(block);
+  wide[axis + 1] = Dim(block);
   std::vector<Dim> joined = blocks;
-  joined[static_cast<size_t>(axis)] = n.symbols().mul(blocks[static_cast<size_t>(axis)], Dim(block));
+  joined[axis] = n.symbols().mul(blocks[axis], Dim(block));
   const ValueId repeated = n.view(n.expand(n.view(parameter, split), wide), joined);
   if (n.dim(repeated, axis) == n.dim(x, axis)) return repeated;
   return n.op(OpId::slice_copy_Tensor_out, {repeated, Dim(axis), Dim(0), n.dim(x, axis), Dim(1)});

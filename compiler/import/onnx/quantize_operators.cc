@@ -50,7 +50,7 @@ void import_dynamic_quantize_linear(NodeContext& n) {
   n.output(2, zero_point);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kQuantizeRows[] = {
     {"DequantizeLinear", 2, 3, import_dequantize_linear},
     {"DynamicQuantizeLinear", 1, 1, import_dynamic_quantize_linear},
     {"QuantizeLinear", 2, 3, import_quantize_linear},
@@ -58,6 +58,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable quantize_operators() { return kRows; }
+OperatorTable quantize_operators() { return kQuantizeRows; }
 
 }  // namespace berth::onnx

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "compiler/import/onnx/test_run.h"
+#include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -20,7 +20,7 @@ eval::Item bytes_item(std::vector<int32_t> sizes, const std::vector<uint8_t>& nu
   return array(DType::kU8, std::move(sizes), numbers);
 }
 
-TEST(MatMulInteger, TakesZeroPointsOfRowsAndColumns) {
+TEST(MatMulInteger, AppliesZeroPointsOfRowsAndColumns) {
   TestModel m;
   m.input("a", {2, 3}, ElementType::kUint8);
   bytes<int8_t>(m, "b", {3, 2}, {1, -2, 3, -4, 5, -6});
@@ -82,8 +82,8 @@ TEST(ConvInteger, LongSumsAreExact) {
   for (const int64_t groups : {1, 2}) {
     for (const bool known : {false, true}) {
       const int64_t channels = 200 / groups;
-      std::vector<uint8_t> x(static_cast<size_t>(200 * 9));
-      std::vector<uint8_t> w(static_cast<size_t>(2 * channels * 9));
+      std::vector<uint8_t> x(200 * 9);
+      std::vector<uint8_t> w(2 * channels * 9);
       for (uint8_t& e : x) e = static_cast<uint8_t>(200 + random() % 56);
       for (uint8_t& e : w) e = static_cast<uint8_t>(200 + random() % 56);
       TestModel m;
@@ -132,7 +132,7 @@ std::vector<uint8_t> qlinear_conv(const std::vector<uint8_t>& x, int8_t w, std::
   return numbers<uint8_t>(run(m, {bytes_item({1, 1, static_cast<int32_t>(size)}, x)}));
 }
 
-TEST(QLinearConv, RoundsHalvesToEvenAndHolds) {
+TEST(QLinearConv, RoundsHalfToEvenAndSaturates) {
   EXPECT_EQ(qlinear_conv({2, 3, 5, 7, 0, 255}, 1, {}), (std::vector<uint8_t>{10, 10, 12, 12, 9, 136}));
   EXPECT_EQ(qlinear_conv({2, 255, 0}, 3, {}), (std::vector<uint8_t>{10, 255, 7}));
   EXPECT_EQ(qlinear_conv({2, 255, 0}, -3, {}), (std::vector<uint8_t>{10, 0, 13}));
@@ -173,7 +173,7 @@ TEST(DynamicQuantizeLinear, HasZeroInItsRange) {
   check({0, 0, 0}, {0, 0, 0}, 1, 0);
 }
 
-TEST(Quantised, WrongShapesAndTypesAreRefused) {
+TEST(Quantized, WrongShapesAndTypesAreRefused) {
   const auto conv = [](ElementType type, const Ints& weight, const Ints& scale, int64_t groups) {
     TestModel m;
     m.input("x", {1, 2, 4}, ElementType::kUint8);
@@ -214,7 +214,7 @@ TEST(Quantised, WrongShapesAndTypesAreRefused) {
 }
 
 /// The least and the most of the range of com.microsoft's operators, and what lies between.
-TEST(ContribQuantised, AddIsDoneInRealNumbers) {
+TEST(ContribQuantized, AddIsComputedInRealNumbers) {
   TestModel m;
   m.input("a", {3}, ElementType::kUint8);
   m.floats("s", {}, {0.5f});
@@ -227,7 +227,7 @@ TEST(ContribQuantised, AddIsDoneInRealNumbers) {
 }
 
 // Two columns of three numbers, in blocks of two: 4 bits each, the low ones first.
-TEST(ContribQuantised, WeightsOfFourBitsAreUnpacked) {
+TEST(ContribQuantized, FourBitWeightsAreUnpacked) {
   TestModel m;
   m.input("x", {1, 3});
   bytes<uint8_t>(m, "w", {2, 2, 1}, {0x98, 0x0A, 0x78, 0x0F});
@@ -238,7 +238,7 @@ TEST(ContribQuantised, WeightsOfFourBitsAreUnpacked) {
   EXPECT_EQ(numbers<float>(run(m, {floats({1, 3}, {1, 2, 3})})), (Floats{62, 41}));
 }
 
-TEST(ContribQuantised, OtherDomainsAreStillRefused) {
+TEST(ContribQuantized, OtherDomainsAreRefused) {
   TestModel m;
   m.input("x", {3});
   m.node("Relu", {"x"}, {"y"}).domain("com.microsoft");

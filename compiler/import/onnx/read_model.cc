@@ -10,7 +10,7 @@ namespace {
 // Numbers in attributes and shapes; tensors' elements are not counted here, they stay in the file.
 constexpr size_t kMaxNumbers = size_t{1} << 24;
 // Bodies of If, Loop and Scan lie within each other.
-constexpr int kMaxGraphDepth = 16;
+constexpr int kMaxMessageDepth = 16;
 
 bool as_bytes(const WireReader& r, std::string_view& out) {
   out = r.bytes();
@@ -46,7 +46,7 @@ class Walk {
   Failure failure() const {
     if (too_deep_) {
       return Failure{Error::kNotSupported, "onnx model",
-                     "graphs lie more than " + std::to_string(kMaxGraphDepth) + " deep within each other"};
+                     "graphs lie more than " + std::to_string(kMaxMessageDepth) + " deep within each other"};
     }
     if (exhausted_) {
       return Failure{Error::kOutOfResources, "onnx model",
@@ -123,7 +123,7 @@ class Walk {
   }
 
   bool inner_graph(std::string_view bytes, Attribute& out) {
-    too_deep_ = too_deep_ || depth_ == kMaxGraphDepth;
+    too_deep_ = too_deep_ || depth_ == kMaxMessageDepth;
     charge(sizeof(Graph));
     if (too_deep_ || exhausted_) return false;
     auto inner = std::make_shared<Graph>();

@@ -1,7 +1,7 @@
 // The reader against damaged files, and models that are whole but not ours to import.
 #include <random>
 
-#include "compiler/import/onnx/test_model.h"
+#include "compiler/import/onnx/model_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -21,7 +21,7 @@ Expected<ir::Module> import_text(const std::string& text) {
   return import_onnx(Span<const uint8_t>(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
 }
 
-TEST(DamagedFile, EveryTruncationIsAnErrorOrAModel) {
+TEST(ReadModel, EveryTruncationIsAnErrorOrAModel) {
   const std::string whole = small_model().bytes();
   ASSERT_TRUE(import_text(whole).ok());
   size_t refused = 0;
@@ -34,7 +34,7 @@ TEST(DamagedFile, EveryTruncationIsAnErrorOrAModel) {
   EXPECT_GT(refused, whole.size() / 2);
 }
 
-TEST(DamagedFile, FlippedBitsNeverCrash) {
+TEST(ReadModel, FlippedBitsNeverCrash) {
   const std::string whole = small_model().bytes();
   const unsigned seed = 20240607;
   std::mt19937 random(seed);
@@ -49,7 +49,7 @@ TEST(DamagedFile, FlippedBitsNeverCrash) {
   }
 }
 
-TEST(DamagedFile, NamesTheInnermostDamagedMessage) {
+TEST(ReadModel, NamesTheInnermostDamagedMessage) {
   TestModel m = small_model();
   std::string text = m.bytes();
   const size_t place = text.find("MatMul");
@@ -61,13 +61,13 @@ TEST(DamagedFile, NamesTheInnermostDamagedMessage) {
   EXPECT_CONTAINS(module.error().text(), "onnx model: damaged: the message 'node'");
 }
 
-TEST(DamagedFile, AnEmptyFileIsNoModel) {
+TEST(ReadModel, AnEmptyFileIsNotAModel) {
   const auto module = import_text("");
   ASSERT_FALSE(module.ok());
   EXPECT_CONTAINS(module.error().text(), "IR version 0 is not read; 3 to 14 are");
 }
 
-TEST(DamagedFile, ManyEmptyMessagesAskForBoundedMemory) {
+TEST(ReadModel, ManyEmptyMessagesUseBoundedMemory) {
   // Two bytes each in the file, hundreds in memory: 2 million empty nodes.
   std::string graph;
   for (int i = 0; i < 2000000; ++i) graph += std::string("\x0a\x00", 2);
@@ -80,7 +80,7 @@ TEST(DamagedFile, ManyEmptyMessagesAskForBoundedMemory) {
   EXPECT_EQ(module.error().code, Error::kOutOfResources);
 }
 
-TEST(ForeignModel, VersionsOutsideTheRangeAreNamed) {
+TEST(ReadModel, VersionsOutsideTheRangeAreNamed) {
   for (int64_t opset : {6, 29}) {
     TestModel m = small_model();
     m.model.mutable_opset_import(0)->set_version(opset);
@@ -96,7 +96,7 @@ TEST(ForeignModel, VersionsOutsideTheRangeAreNamed) {
   EXPECT_CONTAINS(failure(m), "does not say which opset");
 }
 
-TEST(ForeignModel, MissingOperatorsAreListedAllAtOnceWithTheirNodes) {
+TEST(ReadModel, MissingOperatorsAreListedAllAtOnceWithTheirNodes) {
   TestModel m = small_model();
   for (const char* name : {"a", "b", "c", "d", "e"}) m.node("Frobnicate", {"x"}, {name}).name(std::string("F_") + name);
   m.node("FusedThing", {"x"}, {"z"}).domain("com.example");
@@ -106,7 +106,7 @@ TEST(ForeignModel, MissingOperatorsAreListedAllAtOnceWithTheirNodes) {
             "Unique (\"branch\"), com.example.FusedThing (\"FusedThing of z\")");
 }
 
-TEST(ForeignModel, OrderAndNamesAreChecked) {
+TEST(ReadModel, OrderAndNamesAreChecked) {
   TestModel unordered;
   unordered.input("x", {2});
   unordered.node("Relu", {"later"}, {"y"}).name("first");
@@ -128,7 +128,7 @@ TEST(ForeignModel, OrderAndNamesAreChecked) {
   EXPECT_CONTAINS(failure(nothing), "input \"y\" is not defined");
 }
 
-TEST(ForeignModel, ArityAndAttributeTypesAreChecked) {
+TEST(ReadModel, ArityAndAttributeTypesAreChecked) {
   TestModel few;
   few.input("x", {2});
   few.node("Add", {"x"}, {"y"});

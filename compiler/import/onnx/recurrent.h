@@ -1,6 +1,6 @@
-// What LSTM, GRU and RNN have in common: their inputs for one direction, their activations, and the loop over time,
-// which is unrolled. The input's part of all gates is one matrix product for all steps; each step then adds the part of
-// the hidden state.
+// Shared by LSTM, GRU and RNN: their inputs for one direction, their activations, and the loop over time, which is
+// unrolled. The input's part of all gates is one matrix product for all steps; each step then adds the part of the
+// hidden state.
 #pragma once
 
 #include <string>

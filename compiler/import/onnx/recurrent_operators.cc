@@ -24,10 +24,10 @@ ValueId with_state(NodeContext& n, ValueId x, ValueId h, ValueId recurrence) {
 // Calls `advance(t)` for each step in the direction's order and collects what it returns in the order of time.
 template <typename Advance>
 std::vector<ValueId> over_time(NodeContext& n, const Recurrent& r, const Direction& direction, Advance&& advance) {
-  std::vector<ValueId> all(static_cast<size_t>(r.steps));
+  std::vector<ValueId> all(r.steps);
   for (int64_t i = 0; i < r.steps && n.ok(); ++i) {
     const int64_t t = direction.reverse ? r.steps - 1 - i : i;
-    all[static_cast<size_t>(t)] = advance(t);
+    all[t] = advance(t);
   }
   return all;
 }
@@ -165,7 +165,7 @@ void import_gru(NodeContext& n) {
   recurrent_outputs(n, r, all, hidden, {});
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRecurrentRows[] = {
     {"GRU", 3, 6, import_gru},
     {"LSTM", 3, 8, import_lstm},
     {"RNN", 3, 6, import_rnn},
@@ -173,6 +173,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable recurrent_operators() { return kRows; }
+OperatorTable recurrent_operators() { return kRecurrentRows; }
 
 }  // namespace berth::onnx

@@ -150,7 +150,7 @@ void import_argument(NodeContext& n) {
   n.output(0, n.op(OpId::rsub_Scalar_out, {n.op(id, {backwards, Dim(axis), keep}), last}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kReduceRows[] = {
     {"ArgMax", 1, 1, import_argument<OpId::argmax_out>},
     {"ArgMin", 1, 1, import_argument<OpId::argmin_out>},
     {"ReduceL1", 1, 2, import_l1},
@@ -167,6 +167,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable reduce_operators() { return kRows; }
+OperatorTable reduce_operators() { return kReduceRows; }
 
 }  // namespace berth::onnx

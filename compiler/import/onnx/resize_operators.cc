@@ -263,13 +263,13 @@ void import_resize(NodeContext& n) {
   n.output(0, widen ? n.cast(x, type) : x);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kResizeRows[] = {
     {"Resize", 1, 4, import_resize},
     {"Upsample", 1, 2, import_resize},
 };
 
 }  // namespace
 
-OperatorTable resize_operators() { return kRows; }
+OperatorTable resize_operators() { return kResizeRows; }
 
 }  // namespace berth::onnx

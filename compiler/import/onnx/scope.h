@@ -11,8 +11,8 @@
 
 namespace berth::onnx {
 
-/// What an ONNX name stands for. An initialiser becomes a constant when it is first used; a known value becomes a
-/// tensor when an operator needs it as one.
+/// The meaning of an ONNX name. An initialiser becomes a constant when it is first used; a known value becomes a tensor
+/// when an operator needs one.
 struct Operand {
   ir::ValueId id;  // invalid until it stands in the graph
   std::optional<Known> known;
@@ -27,7 +27,7 @@ struct Scope {
   /// Inputs of a function that its call leaves out; in the body they read as left out.
   std::unordered_set<std::string_view> absent;
 
-  /// What lies around: the graph whose node this graph is part of; null of whole graphs and of functions.
+  /// The enclosing graph; null for the main graph and for functions.
   Scope* around = nullptr;
 
   /// The operand of the innermost graph that has one of that name; null when none has.

@@ -1,5 +1,6 @@
 // Shape arithmetic: sizes that the model computes become numbers and symbols, not nodes; what depends on data is said.
-#include "compiler/import/onnx/test_model.h"
+#include "base/text_testing.h"
+#include "compiler/import/onnx/model_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -26,12 +27,12 @@ TestModel flatten_by_shape() {
   return m;
 }
 
-TEST(SizesOfSymbols, StaySymbols) {
+TEST(ShapeArithmetic, SymbolicSizesStaySymbols) {
   EXPECT_EQ(body(flatten_by_shape(), range("1..8x3x4")), "%y: f32[n,12] = aten::view_copy(%x, [n, 12])\n");
   EXPECT_EQ(body(flatten_by_shape(), range("2x3x4")), "%y: f32[2,12] = aten::view_copy(%x, [2, 12])\n");
 }
 
-TEST(SizesOfSymbols, ComputeWithTheirRange) {
+TEST(ShapeArithmetic, SymbolicSizesKeepTheirRange) {
   TestModel m(13);
   m.symbolic_input("x", {"n", "8"});
   m.ints("first", {0});
@@ -50,25 +51,26 @@ TEST(SizesOfSymbols, ComputeWithTheirRange) {
   EXPECT_EQ(body(m, range("1..8x8")), "%y: f32[n,4,2] = aten::view_copy(%x, [n, 4, 2])\n");
 }
 
-TEST(SizesOfSymbols, AreDataWhereATensorIsAsked) {
+TEST(ShapeArithmetic, SymbolicSizesAreDataWhereATensorIsNeeded) {
   TestModel m(13);
   m.symbolic_input("x", {"n", "8"});
   m.node("Shape", {"x"}, {"y"});
   m.output("y");
-  EXPECT_EQ(body(m, range("1..8x8")),
-            "%y.size: i64[1] = aten::full([1], n, i64)\n"
-            "%y.size_1: i64[1] = aten::full([1], 8, i64)\n"
-            "%y: i64[2] = aten::cat([%y.size, %y.size_1], 0)\n");
+  EXPECT_EQ(body(m, range("1..8x8")), dedent(R"(
+    %y.size: i64[1] = aten::full([1], n, i64)
+    %y.size_1: i64[1] = aten::full([1], 8, i64)
+    %y: i64[2] = aten::cat([%y.size, %y.size_1], 0)
+  )"));
   auto module = m.import(range("3x8"));
   ASSERT_TRUE(module.ok());
   ASSERT_EQ(module->constants.size(), 1u);
-  const std::vector<uint8_t> bytes = module->constants[0].blob.to_vector();
+  const std::vector<uint8_t> bytes = module->constants[{0}].blob.to_vector();
   ASSERT_EQ(bytes.size(), 16u);
   EXPECT_EQ(bytes[0], 3);
   EXPECT_EQ(bytes[8], 8);
 }
 
-TEST(KnownReals, BecomeSizesAgain) {
+TEST(ShapeArithmetic, KnownRealsBecomeSizesAgain) {
   // floor(size * 1.5) as older exporters of Resize write it.
   TestModel m(13);
   m.input("x", {1, 1, 5, 7});
@@ -88,7 +90,7 @@ TEST(KnownReals, BecomeSizesAgain) {
 }
 
 // PyTorch's exporter writes the padding of F.pad, last dimension first, as pairs that it turns round.
-TEST(PairsOfSizes, AreTurnedRoundAndTransposed) {
+TEST(ShapeArithmetic, PairsOfSizesAreReversedAndTransposed) {
   TestModel m(13);
   m.input("x", {2, 3});
   m.ints("of_pytorch", {1, 2, 3, 4});  // before and after the last dimension, then before and after the first
@@ -106,7 +108,7 @@ TEST(PairsOfSizes, AreTurnedRoundAndTransposed) {
   EXPECT_EQ(body(m), "%y: f32[9,6] = aten::constant_pad_nd(%x, [1, 2, 3, 4], 0.0)\n");
 }
 
-TEST(PairsOfSizes, AreCutAlongEitherAxis) {
+TEST(ShapeArithmetic, PairsOfSizesAreSlicedAlongEitherAxis) {
   TestModel m(13);
   m.input("x", {24});
   m.ints("sizes", {9, 2, 3, 9, 4, 1});
@@ -123,7 +125,7 @@ TEST(PairsOfSizes, AreCutAlongEitherAxis) {
   EXPECT_EQ(body(m), "%y: f32[2,4,3,1] = aten::view_copy(%x, [2, 4, 3, 1])\n");
 }
 
-TEST(DataDependentSizes, AreRefusedInWords) {
+TEST(ShapeArithmetic, DataDependentSizesAreRefusedInWords) {
   TestModel m(13);
   m.input("x", {2, 3});
   m.input("target", {2}, ElementType::kInt64);
@@ -134,7 +136,7 @@ TEST(DataDependentSizes, AreRefusedInWords) {
             "depends on the data");
 }
 
-TEST(WrongSizes, AreRefusedInWords) {
+TEST(ShapeArithmetic, WrongSizesAreRefusedInWords) {
   const auto reshape = [](const std::vector<int64_t>& target) {
     TestModel m(13);
     m.input("x", {2, 3});
@@ -151,7 +153,7 @@ TEST(WrongSizes, AreRefusedInWords) {
   EXPECT_EQ(reshape({0, -1, 1}), "");
 }
 
-TEST(ZeroSizes, MeanTheInputsOwnUnlessAllowed) {
+TEST(ShapeArithmetic, AZeroMeansTheInputsOwnSizeUnlessAllowed) {
   TestModel m(14);
   m.input("x", {0, 3});
   m.ints("target", {3, 0});
@@ -160,7 +162,7 @@ TEST(ZeroSizes, MeanTheInputsOwnUnlessAllowed) {
   EXPECT_EQ(body(m), "%y: f32[3,0] = aten::view_copy(%x, [3, 0])\n");
 }
 
-TEST(HostileArithmetic, NeitherOverflowsNorTraps) {
+TEST(ShapeArithmetic, HostileArithmeticNeitherOverflowsNorTraps) {
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Mod", "Max"}) {
     for (int64_t a : {INT64_MIN, int64_t{-1}, int64_t{0}, INT64_MAX}) {
       for (int64_t b : {INT64_MIN, int64_t{-1}, int64_t{0}, INT64_MAX}) {

@@ -77,7 +77,7 @@ void import_reshape(NodeContext& n) {
   if (open >= 0 && n.ok()) {
     std::vector<Dim> others = target;
     others.erase(others.begin() + open);
-    target[static_cast<size_t>(open)] = open_size(n, shape, others);
+    target[open] = open_size(n, shape, others);
   }
   n.output(0, n.view(x, target));
 }
@@ -148,7 +148,7 @@ void import_expand(NodeContext& n) {
   n.output(0, n.expand(x, target));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kShapeRows[] = {
     {"Expand", 2, 2, import_expand},       {"Flatten", 1, 1, import_flatten}, {"Reshape", 2, 2, import_reshape},
     {"Shape", 1, 1, import_shape},         {"Size", 1, 1, import_size},       {"Squeeze", 1, 2, import_squeeze},
     {"Unsqueeze", 1, 2, import_unsqueeze},
@@ -156,6 +156,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable shape_operators() { return kRows; }
+OperatorTable shape_operators() { return kShapeRows; }
 
 }  // namespace berth::onnx

@@ -10,11 +10,11 @@ namespace berth::onnx {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr int64_t kMaxWindow = 1 << 20;
+constexpr int64_t kMaxSignalWindow = 1 << 20;
 constexpr int64_t kMaxMatrix = 1 << 22;
 
 bool may_make(NodeContext& n, int64_t elements) {
-  if (n.state().literals.reserve(static_cast<size_t>(elements) * sizeof(double))) return true;
+  if (n.state().literals.reserve(elements * sizeof(double))) return true;
   n.fail(Error::kOutOfResources, "the model's constants would take more than 2 × the file + 64 MB");
   return false;
 }
@@ -25,7 +25,7 @@ void window(NodeContext& n, double a0, double a1, double a2) {
   const bool periodic = n.integer("periodic", 1) != 0;
   DType type = DType::kF32;
   if (!dtype_of(static_cast<int32_t>(n.integer("output_datatype", 1)), &type)) n.unsupported("an unknown type");
-  if (n.ok() && (size < 0 || size > kMaxWindow)) n.invalid("the size must be from 0 to 2^20");
+  if (n.ok() && (size < 0 || size > kMaxSignalWindow)) n.invalid("the size must be from 0 to 2^20");
   if (!n.ok() || !may_make(n, size)) return;
   std::vector<double> numbers;
   const double m = static_cast<double>(periodic ? size : size - 1);
@@ -48,13 +48,13 @@ ValueId fourier(NodeContext& n, DType type, int64_t rows, int64_t length, int64_
     n.fail(Error::kOutOfResources, "the transform's matrix would have more than 2^22 elements");
   }
   if (!n.ok() || !may_make(n, rows * columns * 2)) return {};
-  std::vector<double> numbers(static_cast<size_t>(rows * columns * 2));
+  std::vector<double> numbers(rows * columns * 2);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
       const double angle = 2 * kPi * static_cast<double>((r * c) % length) / static_cast<double>(length);
-      const size_t at = static_cast<size_t>(r * columns * 2 + c);
+      const size_t at = r * columns * 2 + c;
       numbers[at] = scale * std::cos(angle);
-      numbers[at + static_cast<size_t>(columns)] = sign * scale * std::sin(angle);
+      numbers[at + columns] = sign * scale * std::sin(angle);
     }
   }
   return n.view(n.Lowering::numbers(type, numbers, 1, 0), {Dim(rows), Dim(2 * columns)});
@@ -100,7 +100,7 @@ void import_dft(NodeContext& n) {
   if (n.ok() && inverse && onesided) return n.unsupported("an inverse of one side");
   const int64_t size = n.fixed(n.dim(x, axis), "the signal's length");
   const int64_t length = n.has_input(1) ? n.known_integer(1, "dft_length") : size;
-  if (n.ok() && (length < 1 || length > kMaxWindow)) return n.invalid("the length must be from 1 to 2^20");
+  if (n.ok() && (length < 1 || length > kMaxSignalWindow)) return n.invalid("the length must be from 1 to 2^20");
   const int64_t columns = onesided ? length / 2 + 1 : length;
   const int64_t rows = std::min(size, length);
   const double scale = inverse ? 1 / static_cast<double>(length) : 1;
@@ -125,7 +125,7 @@ void import_stft(NodeContext& n) {
   int64_t length = 0;
   if (n.has_input(3)) length = n.known_integer(3, "frame_length");
   if (length == 0 && window.valid()) length = n.fixed(n.dim(window, 0), "the window's length");
-  if (n.ok() && (length < 1 || length > kMaxWindow || step < 1 || step > kMaxWindow)) {
+  if (n.ok() && (length < 1 || length > kMaxSignalWindow || step < 1 || step > kMaxSignalWindow)) {
     return n.invalid("frames and their steps must be from 1 to 2^20 long");
   }
   const int64_t columns = n.integer("onesided", 1) != 0 ? length / 2 + 1 : length;
@@ -135,13 +135,13 @@ void import_stft(NodeContext& n) {
   n.output(0, transformed(n, frames, {}, matrix, columns));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSignalRows[] = {
     {"BlackmanWindow", 1, 1, import_blackman}, {"DFT", 1, 3, import_dft},   {"HammingWindow", 1, 1, import_hamming},
     {"HannWindow", 1, 1, import_hann},         {"STFT", 2, 4, import_stft},
 };
 
 }  // namespace
 
-OperatorTable signal_operators() { return kRows; }
+OperatorTable signal_operators() { return kSignalRows; }
 
 }  // namespace berth::onnx

@@ -29,13 +29,13 @@ void import_hardmax(NodeContext& n) {
   along_axis(n, [&](ValueId x, int axis) {
     const ValueId largest = n.op(OpId::argmax_out, {x, Dim(axis), true});
     const ValueId places = n.op(OpId::arange_start_out, {Dim(0), n.dim(x, axis), Dim(1), Dim(int64_t{4})});
-    std::vector<Dim> shape(static_cast<size_t>(n.rank(x)), Dim(1));
-    if (n.ok()) shape[static_cast<size_t>(axis)] = n.dim(x, axis);
+    std::vector<Dim> shape(n.rank(x), Dim(1));
+    if (n.ok()) shape[axis] = n.dim(x, axis);
     return n.cast(n.op(OpId::eq_Tensor_out, {n.view(places, shape), largest}), n.dtype(x));
   });
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSoftmaxRows[] = {
     {"Hardmax", 1, 1, import_hardmax},
     {"LogSoftmax", 1, 1, import_softmax<OpId::log_softmax_out>},
     {"Softmax", 1, 1, import_softmax<OpId::softmax_out>},
@@ -43,6 +43,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable softmax_operators() { return kRows; }
+OperatorTable softmax_operators() { return kSoftmaxRows; }
 
 }  // namespace berth::onnx

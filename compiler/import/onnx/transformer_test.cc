@@ -2,7 +2,7 @@
 // hand.
 #include <cmath>
 
-#include "compiler/import/onnx/test_run.h"
+#include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -17,7 +17,7 @@ Floats attention(int64_t queries, int64_t keys, const Floats& values, const std:
   TestModel m(24);
   m.input("q", {1, 1, queries, 1});
   m.input("v", {1, 1, keys, 1});
-  m.floats("k", {1, 1, keys, 1}, Floats(static_cast<size_t>(keys), 0));
+  m.floats("k", {1, 1, keys, 1}, Floats(keys, 0));
   std::vector<std::string> inputs = {"q", "k", "v"};
   if (mask != nullptr) {
     m.floats(
@@ -28,9 +28,8 @@ Floats attention(int64_t queries, int64_t keys, const Floats& values, const std:
   }
   m.node("Attention", inputs, {"y"}).set("is_causal", causal);
   m.output("y");
-  return numbers<float>(
-      run(m, {floats({1, 1, static_cast<int32_t>(queries), 1}, Floats(static_cast<size_t>(queries), 1)),
-              floats({1, 1, static_cast<int32_t>(keys), 1}, values)}));
+  return numbers<float>(run(m, {floats({1, 1, static_cast<int32_t>(queries), 1}, Floats(queries, 1)),
+                                floats({1, 1, static_cast<int32_t>(keys), 1}, values)}));
 }
 
 TEST(Attention, RowsSeeKeysUpToTheirOwn) {
@@ -49,7 +48,7 @@ TEST(Attention, RowsThatSeeNothingAreZero) {
   expect_near(attention(2, 3, {1, 3, 8}, &mask, 0), {0, 1});
 }
 
-TEST(Attention, SharedHeadsAndThePastAreThere) {
+TEST(Attention, SupportsSharedHeadsAndThePast) {
   TestModel m(23);
   m.input("q", {1, 1, 2});  // two heads of queries, one of keys
   m.input("v", {1, 1, 1});
@@ -84,7 +83,7 @@ TEST(Attention, HostileShapesAreRefused) {
   EXPECT_NE(with({1, 2, 2, 4}, {1, 0, 3, 4}, {1, 0, 3, 4}, 2), "");
 }
 
-TEST(RotaryEmbedding, TurnsPairsByTheirPosition) {
+TEST(RotaryEmbedding, RotatesPairsByTheirPosition) {
   for (const int interleaved : {0, 1}) {
     TestModel m(23);
     m.input("x", {1, 1, 1, 6});
@@ -118,7 +117,7 @@ TEST(RotaryEmbedding, HostileSizesAreRefused) {
   EXPECT_NE(with({1}, {1, 3, 2}, 0, 0), "");
 }
 
-TEST(Contrib, SkipLayerNormalizationGivesTheSumToo) {
+TEST(SkipLayerNormalization, GivesTheSumToo) {
   TestModel m;
   m.input("x", {1, 2});
   m.floats("skip", {1, 2}, {1, 1});
@@ -134,7 +133,7 @@ TEST(Contrib, SkipLayerNormalizationGivesTheSumToo) {
   expect_near(numbers<float>(outputs, 1), {4, 8});
 }
 
-TEST(Contrib, FusedMatMulTransposesAndScales) {
+TEST(FusedMatMul, TransposesAndScales) {
   TestModel m;
   m.input("a", {2, 1});
   m.floats("b", {3, 2}, {1, 2, 3, 4, 5, 6});

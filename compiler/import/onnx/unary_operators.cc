@@ -7,7 +7,7 @@ namespace berth::onnx {
 namespace {
 
 template <OpId id>
-void import_as(NodeContext& n) {
+void import_unary(NodeContext& n) {
   n.output(0, n.op(id, {n.input(0)}));
 }
 
@@ -161,55 +161,55 @@ void import_clip(NodeContext& n) {
   n.output(0, n.op(OpId::clamp_out, {x, scalar(low), scalar(high)}));
 }
 
-constexpr OperatorRow kRows[] = {
-    {"Abs", 1, 1, import_as<OpId::abs_out>},
-    {"Acos", 1, 1, import_as<OpId::acos_out>},
-    {"Acosh", 1, 1, import_as<OpId::acosh_out>},
-    {"Asin", 1, 1, import_as<OpId::asin_out>},
-    {"Asinh", 1, 1, import_as<OpId::asinh_out>},
-    {"Atan", 1, 1, import_as<OpId::atan_out>},
-    {"Atanh", 1, 1, import_as<OpId::atanh_out>},
-    {"BitwiseNot", 1, 1, import_as<OpId::bitwise_not_out>},
-    {"Ceil", 1, 1, import_as<OpId::ceil_out>},
+constexpr OperatorRow kUnaryRows[] = {
+    {"Abs", 1, 1, import_unary<OpId::abs_out>},
+    {"Acos", 1, 1, import_unary<OpId::acos_out>},
+    {"Acosh", 1, 1, import_unary<OpId::acosh_out>},
+    {"Asin", 1, 1, import_unary<OpId::asin_out>},
+    {"Asinh", 1, 1, import_unary<OpId::asinh_out>},
+    {"Atan", 1, 1, import_unary<OpId::atan_out>},
+    {"Atanh", 1, 1, import_unary<OpId::atanh_out>},
+    {"BitwiseNot", 1, 1, import_unary<OpId::bitwise_not_out>},
+    {"Ceil", 1, 1, import_unary<OpId::ceil_out>},
     {"Celu", 1, 1, import_celu},
     {"Clip", 1, 3, import_clip},
-    {"Cos", 1, 1, import_as<OpId::cos_out>},
-    {"Cosh", 1, 1, import_as<OpId::cosh_out>},
+    {"Cos", 1, 1, import_unary<OpId::cos_out>},
+    {"Cosh", 1, 1, import_unary<OpId::cosh_out>},
     {"Dropout", 1, 3, import_dropout},
     {"Elu", 1, 1, import_elu},
-    {"Erf", 1, 1, import_as<OpId::erf_out>},
-    {"Exp", 1, 1, import_as<OpId::exp_out>},
-    {"Floor", 1, 1, import_as<OpId::floor_out>},
+    {"Erf", 1, 1, import_unary<OpId::erf_out>},
+    {"Exp", 1, 1, import_unary<OpId::exp_out>},
+    {"Floor", 1, 1, import_unary<OpId::floor_out>},
     {"Gelu", 1, 1, import_gelu},
     {"HardSigmoid", 1, 1, import_hard_sigmoid},
     {"HardSwish", 1, 1, import_hard_swish},
     {"Identity", 1, 1, import_identity},
     {"IsInf", 1, 1, import_is_inf},
-    {"IsNaN", 1, 1, import_as<OpId::isnan_out>},
+    {"IsNaN", 1, 1, import_unary<OpId::isnan_out>},
     {"LeakyRelu", 1, 1, import_leaky_relu},
-    {"Log", 1, 1, import_as<OpId::log_out>},
-    {"Neg", 1, 1, import_as<OpId::neg_out>},
-    {"Not", 1, 1, import_as<OpId::logical_not_out>},
-    {"Reciprocal", 1, 1, import_as<OpId::reciprocal_out>},
-    {"Relu", 1, 1, import_as<OpId::relu_out>},
-    {"Round", 1, 1, import_as<OpId::round_out>},
+    {"Log", 1, 1, import_unary<OpId::log_out>},
+    {"Neg", 1, 1, import_unary<OpId::neg_out>},
+    {"Not", 1, 1, import_unary<OpId::logical_not_out>},
+    {"Reciprocal", 1, 1, import_unary<OpId::reciprocal_out>},
+    {"Relu", 1, 1, import_unary<OpId::relu_out>},
+    {"Round", 1, 1, import_unary<OpId::round_out>},
     {"Selu", 1, 1, import_selu},
     {"Shrink", 1, 1, import_shrink},
-    {"Sigmoid", 1, 1, import_as<OpId::sigmoid_out>},
+    {"Sigmoid", 1, 1, import_unary<OpId::sigmoid_out>},
     {"Sign", 1, 1, import_sign},
-    {"Sin", 1, 1, import_as<OpId::sin_out>},
-    {"Sinh", 1, 1, import_as<OpId::sinh_out>},
+    {"Sin", 1, 1, import_unary<OpId::sin_out>},
+    {"Sinh", 1, 1, import_unary<OpId::sinh_out>},
     {"Softplus", 1, 1, import_softplus},
     {"Softsign", 1, 1, import_softsign},
-    {"Sqrt", 1, 1, import_as<OpId::sqrt_out>},
+    {"Sqrt", 1, 1, import_unary<OpId::sqrt_out>},
     {"Swish", 1, 1, import_swish},
-    {"Tan", 1, 1, import_as<OpId::tan_out>},
-    {"Tanh", 1, 1, import_as<OpId::tanh_out>},
+    {"Tan", 1, 1, import_unary<OpId::tan_out>},
+    {"Tanh", 1, 1, import_unary<OpId::tanh_out>},
     {"ThresholdedRelu", 1, 1, import_thresholded_relu},
 };
 
 }  // namespace
 
-OperatorTable unary_operators() { return kRows; }
+OperatorTable unary_operators() { return kUnaryRows; }
 
 }  // namespace berth::onnx

@@ -2,7 +2,7 @@
 // in ONNX's own pages; the evaluator runs the IR through the portable kernels.
 #include <cmath>
 
-#include "compiler/import/onnx/test_run.h"
+#include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {
 namespace {
@@ -27,7 +27,7 @@ void expect_near(const Floats& found, const Floats& expected, float tolerance = 
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << "element " << i;
 }
 
-TEST(AveragePools, UnequalPaddingCountsOnlyWhenAsked) {
+TEST(OnnxValues, AveragePoolCountsUnequalPaddingOnlyWhenRequested) {
   for (int include : {0, 1}) {
     const Floats y = one("AveragePool", {1, 1, 2, 2}, {1, 2, 3, 4}, [&](TestModel& m, const std::string& t) {
       m.node(t, {"x"}, {"y"})
@@ -39,7 +39,7 @@ TEST(AveragePools, UnequalPaddingCountsOnlyWhenAsked) {
   }
 }
 
-TEST(AveragePools, CeilingWindowsStartWithinTheElements) {
+TEST(OnnxValues, AveragePoolCeilingWindowsStartWithinTheElements) {
   // Windows over [_ 1 2 3 4 5]: (_ 1), (2 3), (4 5); with an end pad of 1 the fourth would start in the padding.
   const Floats y = one("AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5}, [](TestModel& m, const std::string& t) {
     m.node(t, {"x"}, {"y"})
@@ -51,7 +51,7 @@ TEST(AveragePools, CeilingWindowsStartWithinTheElements) {
   EXPECT_EQ(y, (Floats{1, 2.5f, 4.5f}));
 }
 
-TEST(AveragePools, DilationSkipsElements) {
+TEST(OnnxValues, AveragePoolDilationSkipsElements) {
   const Floats y = one(
       "AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5},
       [](TestModel& m, const std::string& t) {
@@ -61,7 +61,7 @@ TEST(AveragePools, DilationSkipsElements) {
   EXPECT_EQ(y, (Floats{2.5f, 3.5f}));
 }
 
-TEST(Pools, ThreeDimensionsAreTwoAndOne) {
+TEST(OnnxValues, PoolsOfThreeDimensionsAreTwoAndOne) {
   Floats x(27);
   for (size_t i = 0; i < 27; ++i) x[i] = static_cast<float>(i);
   const auto pool = [&](const char* type) {
@@ -73,14 +73,14 @@ TEST(Pools, ThreeDimensionsAreTwoAndOne) {
   EXPECT_EQ(pool("AveragePool"), (Floats{6.5f, 7.5f, 9.5f, 10.5f, 15.5f, 16.5f, 18.5f, 19.5f}));
 }
 
-TEST(MaxPools, PaddingNeverWins) {
+TEST(OnnxValues, MaxPoolPaddingNeverWins) {
   const Floats y = one("MaxPool", {1, 1, 3}, {-1, -2, -3}, [](TestModel& m, const std::string& t) {
     m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("pads", Ints{0, 1});
   });
   EXPECT_EQ(y, (Floats{-1, -2, -3}));
 }
 
-TEST(MaxPools, IndicesCountInTheWholeTensor) {
+TEST(OnnxValues, MaxPoolIndicesCountInTheWholeTensor) {
   for (int down_columns : {0, 1}) {
     TestModel m;
     m.input("x", {1, 2, 2, 3});
@@ -94,7 +94,7 @@ TEST(MaxPools, IndicesCountInTheWholeTensor) {
   }
 }
 
-TEST(Convolutions, ThreeDimensionsAreSumsOfTwo) {
+TEST(OnnxValues, ConvolutionsOfThreeDimensionsAreSumsOfTwo) {
   const Floats y = one("Conv", {1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}, [](TestModel& m, const std::string& t) {
     m.floats("w", {1, 1, 2, 2, 2}, {1, 1, 1, 1, 1, 1, 1, 1});
     m.floats("b", {1}, {100});
@@ -103,7 +103,7 @@ TEST(Convolutions, ThreeDimensionsAreSumsOfTwo) {
   EXPECT_EQ(y, (Floats{106, 128}));
 }
 
-TEST(TransposedConvolutions, TrimWhatIsAskedAtEachEnd) {
+TEST(OnnxValues, TransposedConvolutionsCropEachEnd) {
   // Without padding [1 2 3] * [1 1] by steps of 2 is [1 1 2 2 3 3].
   const auto with = [](const char* attribute, const Ints& value, int64_t extra = 0) {
     return one("ConvTranspose", {1, 1, 3}, {1, 2, 3}, [&](TestModel& m, const std::string& t) {
@@ -120,7 +120,7 @@ TEST(TransposedConvolutions, TrimWhatIsAskedAtEachEnd) {
   EXPECT_EQ(with("output_shape", {5}), (Floats{1, 2, 2, 3, 3}));  // the odd one goes at the beginning
 }
 
-TEST(Slices, BackwardsAndClamped) {
+TEST(OnnxValues, SlicesRunBackwardsAndAreClamped) {
   const auto slice = [](int64_t start, int64_t end, int64_t step) {
     return one("Slice", {6}, {0, 1, 2, 3, 4, 5}, [&](TestModel& m, const std::string& t) {
       m.ints("s", {start});
@@ -138,7 +138,7 @@ TEST(Slices, BackwardsAndClamped) {
   EXPECT_EQ(slice(4, 2, 1), Floats{});
 }
 
-TEST(Gathers, NegativeIndicesCountFromTheEnd) {
+TEST(OnnxValues, GathersCountNegativeIndicesFromTheEnd) {
   TestModel m;
   m.input("x", {3, 2});
   m.input("i", {2, 2}, ElementType::kInt64);
@@ -148,7 +148,7 @@ TEST(Gathers, NegativeIndicesCountFromTheEnd) {
   EXPECT_EQ(numbers<float>(y), (Floats{4, 5, 0, 1, 2, 3, 0, 1}));
 }
 
-TEST(Pads, RepeatAsTheirModeSays) {
+TEST(OnnxValues, PadsFollowTheirMode) {
   const auto pad = [](const char* mode, const Ints& pads) {
     return one(
         "Pad", {4}, {1, 2, 3, 4},
@@ -165,7 +165,7 @@ TEST(Pads, RepeatAsTheirModeSays) {
   EXPECT_EQ(pad("wrap", {1, 2}), (Floats{4, 1, 2, 3, 4, 1, 2}));
 }
 
-TEST(Integers, DivideTowardsZeroAndRemainWithTheDivisorsSign) {
+TEST(OnnxValues, IntegersDivideTowardsZeroAndModHasTheDivisorsSign) {
   for (const char* type : {"Div", "Mod"}) {
     TestModel m;
     m.input("a", {4}, ElementType::kInt32);
@@ -179,13 +179,13 @@ TEST(Integers, DivideTowardsZeroAndRemainWithTheDivisorsSign) {
   }
 }
 
-TEST(LargeNumbers, DoNotOverflowOnTheWay) {
+TEST(OnnxValues, LargeNumbersDoNotOverflowInBetween) {
   expect_near(one("Softplus", {3}, {1000, -1000, 0}), {1000, 0, std::log(2.0f)});
   expect_near(one("ReduceLogSumExp", {2}, {1000, 1000}), {1000 + std::log(2.0f)}, 1e-3f);
   expect_near(one("ReduceLogSumExp", {2}, {-HUGE_VALF, 0}), {0});
 }
 
-TEST(Extremes, OfNothingAndOfEquals) {
+TEST(OnnxValues, ExtremesOfNothingAndOfEquals) {
   const Floats nothing = one("ReduceMax", {2, 0}, {}, [](TestModel& m, const std::string& t) {
     m.node(t, {"x"}, {"y"}).set("axes", Ints{1}).set("keepdims", 0);
   });
@@ -203,7 +203,7 @@ TEST(Extremes, OfNothingAndOfEquals) {
   EXPECT_EQ(numbers<float>(outputs, 2), (Floats{0, 1, 0, 0}));
 }
 
-TEST(Quantisation, RoundsHalvesToEvenAndSaturates) {
+TEST(OnnxValues, QuantizationRoundsHalfToEvenAndSaturates) {
   TestModel m(13);
   m.input("x", {6});
   m.floats("scale", {}, {2});
@@ -218,7 +218,7 @@ TEST(Quantisation, RoundsHalvesToEvenAndSaturates) {
   EXPECT_EQ(numbers<float>(outputs, 1), (Floats{0, 4, 4, 0, 254, -256}));
 }
 
-TEST(Quantisation, ScalesStandAlongTheirAxis) {
+TEST(OnnxValues, QuantizationScalesFollowTheirAxis) {
   TestModel axis(13);
   axis.input("x", {2, 2}, ElementType::kInt8);
   axis.floats("scale", {2}, {1, 10});
@@ -235,7 +235,7 @@ TEST(Quantisation, ScalesStandAlongTheirAxis) {
   EXPECT_EQ(numbers<float>(run(blocks, {array<int8_t>(DType::kI8, {3, 1}, {1, 2, 3})})), (Floats{1, 2, 30}));
 }
 
-TEST(LayerNorms, ScalesMayBroadcast) {
+TEST(OnnxValues, LayerNormScalesMayBroadcast) {
   TestModel m;
   m.input("x", {2, 2});
   m.floats("scale", {1}, {3});
@@ -245,7 +245,7 @@ TEST(LayerNorms, ScalesMayBroadcast) {
   expect_near(numbers<float>(run(m, {floats({2, 2}, {1, 3, 10, 30})})), {-2, 4, -2, 4}, 1e-5f);
 }
 
-TEST(SpaceAndDepth, OrderTheirBlocks) {
+TEST(OnnxValues, SpaceToDepthAndBackOrderTheirBlocks) {
   const Floats x{0, 1, 2, 3};
   const auto shuffle = [&](const char* mode) {
     return one("DepthToSpace", {1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}, [&](TestModel& m, const std::string& t) {
@@ -259,7 +259,7 @@ TEST(SpaceAndDepth, OrderTheirBlocks) {
             x);
 }
 
-TEST(Infinities, AreToldApart) {
+TEST(OnnxValues, IsInfDistinguishesSigns) {
   for (int positive : {0, 1}) {
     for (int negative : {0, 1}) {
       TestModel m(20);
@@ -273,13 +273,13 @@ TEST(Infinities, AreToldApart) {
   }
 }
 
-TEST(Shrinks, NanIsZero) {
+TEST(OnnxValues, ShrinkOfNanIsZero) {
   const Floats y = one("Shrink", {4}, {NAN, INFINITY, -2, 0.25f},
                        [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("bias", 0.5f); });
   EXPECT_EQ(y, (Floats{0, INFINITY, -1.5f, 0}));
 }
 
-TEST(Lstms, ClippingBoundsThePeepholesToo) {
+TEST(OnnxValues, LstmClippingBoundsThePeepholesToo) {
   const Floats y = one("LSTM", {1, 1, 1}, {1}, [](TestModel& m, const std::string& t) {
     m.floats("w", {1, 4, 1}, Floats(4, 1));
     m.floats("r", {1, 4, 1}, Floats(4, 1));
@@ -292,7 +292,7 @@ TEST(Lstms, ClippingBoundsThePeepholesToo) {
   expect_near(y, {gate * std::tanh(gate + gate * std::tanh(0.25f))});
 }
 
-TEST(Columns, AddUpWhereTheyLie) {
+TEST(OnnxValues, ColumnsAddUpInPlace) {
   // Blocks of two, one apart, over three elements and one of padding at each end: [p 0 1 2 p].
   const Floats y = one(
       "Col2Im", {1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40},
@@ -305,7 +305,7 @@ TEST(Columns, AddUpWhereTheyLie) {
   EXPECT_EQ(y, (Floats{12, 23, 34}));
 }
 
-TEST(Columns, InfinitiesStayInTheirPlaces) {
+TEST(OnnxValues, ColumnsKeepInfinitiesInTheirPlaces) {
   const Floats y = one(
       "Col2Im", {1, 4, 1}, {INFINITY, 2, NAN, 4},
       [](TestModel& m, const std::string& t) {
@@ -321,7 +321,7 @@ TEST(Columns, InfinitiesStayInTheirPlaces) {
   EXPECT_EQ((Floats{y[4], y[5]}), (Floats{4, 0}));
 }
 
-TEST(KnownValues, AbsOfAnUnsignedNumberIsItself) {
+TEST(OnnxValues, AbsOfAnUnsignedNumberIsItself) {
   TestModel m(13);
   m.tensor("c", {2}, ElementType::kUint8).set_raw_data("\x01\xfe");
   m.tensor("d", {2}, ElementType::kInt8).set_raw_data("\x01\xfe");
@@ -334,7 +334,7 @@ TEST(KnownValues, AbsOfAnUnsignedNumberIsItself) {
   EXPECT_EQ(numbers<int8_t>(outputs, 1), (std::vector<int8_t>{1, 2}));
 }
 
-TEST(Resizes, RoundSizesAsFloatsDo) {
+TEST(OnnxValues, ResizeRoundsSizesAsFloatsDo) {
   const Floats y = one("Resize", {1, 1, 5}, {0, 1, 2, 3, 4}, [](TestModel& m, const std::string& t) {
     m.floats("scales", {3}, {1, 1, 2.6f});
     m.node(t, {"x", "", "scales"}, {"y"}).set("coordinate_transformation_mode", "align_corners");
@@ -343,7 +343,7 @@ TEST(Resizes, RoundSizesAsFloatsDo) {
 }
 
 // ONNX's attributes are floats of 32 bits, and so are their defaults.
-TEST(Defaults, AreTheSameAsWhenTheyAreWritten) {
+TEST(OnnxValues, DefaultsAreTheSameAsWhenTheyAreWritten) {
   for (const bool written : {false, true}) {
     TestModel m;
     m.input("x", {1}, ElementType::kDouble);
@@ -355,7 +355,7 @@ TEST(Defaults, AreTheSameAsWhenTheyAreWritten) {
   }
 }
 
-TEST(Biases, JoinTheirProduct) {
+TEST(OnnxValues, BiasesJoinTheirProduct) {
   TestModel m;
   m.input("x", {1, 2, 2});
   m.floats("w", {2, 2}, {1, 2, 3, 4});
@@ -366,7 +366,7 @@ TEST(Biases, JoinTheirProduct) {
   EXPECT_EQ(numbers<float>(run(m, {floats({1, 2, 2}, {1, 0, 0, 1})})), (Floats{11, 22, 13, 24}));
 }
 
-TEST(Symbols, RunWithEachSize) {
+TEST(OnnxValues, SymbolsRunWithEachSize) {
   TestModel m(13);
   m.symbolic_input("x", {"n", "2"});
   m.node("Shape", {"x"}, {"shape"});
@@ -385,12 +385,12 @@ TEST(Symbols, RunWithEachSize) {
   for (int32_t n : {1, 3, 4}) {
     auto outputs = eval::evaluate(*module, module->methods[0], {floats({n, 2}, Floats(static_cast<size_t>(n) * 2, 0))});
     ASSERT_TRUE(outputs.ok()) << outputs.error().text();
-    EXPECT_EQ(numbers<float>(*outputs), Floats(static_cast<size_t>(n), 7));
+    EXPECT_EQ(numbers<float>(*outputs), Floats(n, 7));
     EXPECT_EQ(numbers<int64_t>(*outputs, 1), (Ints{n, 2}));
   }
 }
 
-TEST(CumSum, ExclusiveKeepsAnAxisWithoutElements) {
+TEST(OnnxValues, ExclusiveCumSumKeepsAnAxisWithoutElements) {
   TestModel m;
   m.input("x", {2, 0});
   m.scalar("axis", 1);
@@ -405,7 +405,7 @@ TEST(CumSum, ExclusiveKeepsAnAxisWithoutElements) {
 }
 
 // 7 pixels become floor(3.5) = 3, whose places are 1, 3 and 5 to the last digit.
-TEST(Resize, HalfPixelSymmetricFindsWholePlacesWhole) {
+TEST(OnnxValues, ResizeHalfPixelSymmetricHitsWholePixelsExactly) {
   for (const char* nearest : {"ceil", "floor", "round_prefer_floor", "round_prefer_ceil"}) {
     const Floats y = one("Resize", {1, 1, 7}, {0, 1, 2, 3, 4, 5, 6}, [&](TestModel& m, const std::string& t) {
       m.floats("scales", {3}, {1, 1, 0.5f});
@@ -418,19 +418,19 @@ TEST(Resize, HalfPixelSymmetricFindsWholePlacesWhole) {
   }
 }
 
-TEST(Sign, OfNanIsNan) {
+TEST(OnnxValues, SignOfNanIsNan) {
   const Floats y = one("Sign", {4}, {NAN, -2, 0, 3});
   EXPECT_TRUE(std::isnan(y.at(0)));
   EXPECT_EQ(Floats(y.begin() + 1, y.end()), (Floats{-1, 0, 1}));
 }
 
-TEST(ThresholdedRelu, OfNanIsZero) {
+TEST(OnnxValues, ThresholdedReluOfNanIsZero) {
   const Floats y = one("ThresholdedRelu", {4}, {NAN, 0.5f, 0.75f, INFINITY},
                        [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("alpha", 0.5f); });
   EXPECT_EQ(y, (Floats{0, 0, 0.75f, INFINITY}));
 }
 
-TEST(Lstm, OfNoStepsGivesTheStateThatItGot) {
+TEST(OnnxValues, LstmWithoutStepsReturnsItsInitialState) {
   TestModel m;
   m.input("x", {0, 2, 3});
   m.floats("w", {1, 16, 3}, Floats(48, 0.5f));
@@ -445,7 +445,7 @@ TEST(Lstm, OfNoStepsGivesTheStateThatItGot) {
 }
 
 // Where the size is 1 at run time the dimension would go, and all behind it have another rank.
-TEST(Squeeze, WithoutAxesRefusesASizeThatMayBeOne) {
+TEST(OnnxValues, SqueezeWithoutAxesRefusesASizeThatMayBeOne) {
   TestModel m;
   m.symbolic_input("x", {"N", "1", "3"});
   m.node("Squeeze", {"x"}, {"y"});
@@ -460,7 +460,7 @@ TEST(Squeeze, WithoutAxesRefusesASizeThatMayBeOne) {
 }
 
 // Each output has its own name, whichever values they share.
-TEST(Outputs, KeepTheirNamesWhenTheyAreInputsOrOneValue) {
+TEST(OnnxValues, OutputsKeepTheirNamesWhenTheyAreInputsOrOneValue) {
   TestModel m;
   m.input("x", {2});
   m.node("Identity", {"x"}, {"same"});
@@ -473,7 +473,7 @@ TEST(Outputs, KeepTheirNamesWhenTheyAreInputsOrOneValue) {
 }
 
 // What BatchNorm2d(track_running_stats=False) is exported to.
-TEST(BatchNormalization, InTrainingModeGoesByTheBatchAndMovesTheRunningNumbers) {
+TEST(OnnxValues, BatchNormInTrainingUsesTheBatchAndUpdatesTheRunningStatistics) {
   TestModel m;
   m.input("x", {2, 1, 2});
   m.floats("scale", {1}, {2});
@@ -491,7 +491,7 @@ TEST(BatchNormalization, InTrainingModeGoesByTheBatchAndMovesTheRunningNumbers) 
   EXPECT_EQ(numbers<float>(outputs, 2), (Floats{12}));
 }
 
-TEST(PRelu, OfZeroIsZeroWhateverTheSlope) {
+TEST(OnnxValues, PReluOfZeroIsZeroWhateverTheSlope) {
   const Floats y = one("PRelu", {3}, {0, -1, 2}, [](TestModel& m, const std::string& t) {
     m.floats("slope", {3}, {-INFINITY, 0.5f, INFINITY});
     m.node(t, {"x", "slope"}, {"y"});

@@ -13,7 +13,7 @@ ValueId slice(NodeContext& n, ValueId x, int axis, Dim begin, Dim end) {
 /// `x` with `before` and `after` zeros around dimension `axis`.
 ValueId padded(NodeContext& n, ValueId x, int axis, int64_t before, int64_t after) {
   if (!n.ok() || (before == 0 && after == 0)) return x;
-  DimList pad(static_cast<size_t>(2 * (n.rank(x) - axis)), Dim(0));
+  DimList pad(2 * (n.rank(x) - axis), Dim(0));
   pad[pad.size() - 2] = Dim(before);
   pad[pad.size() - 1] = Dim(after);
   const Argument zero = is_floating(n.dtype(x)) ? Argument(0.0) : Argument(Dim(0));
@@ -125,7 +125,7 @@ std::vector<int64_t> places(const Fold& f) {
   const size_t rank = f.image.size();
   const auto spread = [&](size_t i, int64_t count, int64_t step) {
     std::vector<int64_t> next;
-    next.reserve(all.size() * static_cast<size_t>(count));
+    next.reserve(all.size() * count);
     const int64_t row = i + 1 < rank ? reach(f, i + 1) : 1;
     for (int64_t place : all) {
       for (int64_t k = 0; k < count; ++k) next.push_back(place + k * step * row);
@@ -158,7 +158,7 @@ void import_col2im(NodeContext& n) {
   if (n.dim(x, 2) != Dim(steps)) {
     return n.invalid("the image has " + std::to_string(steps) + " blocks, the input " + n.type_text(x));
   }
-  if (block > (int64_t{1} << 24) / steps || !n.state().literals.reserve(static_cast<size_t>(block * steps) * 8)) {
+  if (block > (int64_t{1} << 24) / steps || !n.state().literals.reserve(block * steps * 8)) {
     return n.fail(Error::kOutOfResources, "too many places to fold into");
   }
   const Dim channels(rows / block);
@@ -174,7 +174,7 @@ void import_col2im(NodeContext& n) {
   n.output(0, y);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kVisionRows[] = {
     {"CenterCropPad", 2, 2, import_center_crop_pad},
     {"Col2Im", 3, 3, import_col2im},
     {"GridSample", 2, 2, import_grid_sample},
@@ -182,6 +182,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable vision_operators() { return kRows; }
+OperatorTable vision_operators() { return kVisionRows; }
 
 }  // namespace berth::onnx

@@ -3,7 +3,7 @@
 namespace berth::onnx {
 namespace {
 
-constexpr int64_t kMaxWindow = int64_t{1} << 30;
+constexpr int64_t kMaxWindowNumber = int64_t{1} << 30;
 
 /// An attribute of one number a spatial dimension, each from `low` up.
 std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count, int64_t fallback, int64_t low) {
@@ -14,7 +14,7 @@ std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count
               std::to_string(count));
   }
   for (int64_t number : numbers) {
-    if (number < low || number > kMaxWindow) {
+    if (number < low || number > kMaxWindowNumber) {
       n.invalid("attribute '" + std::string(name) + "' holds " + std::to_string(number) + "; at least " +
                 std::to_string(low) + " is allowed");
     }
@@ -40,12 +40,12 @@ void same_padding(NodeContext& n, Window& window, size_t axis, Dim size, bool up
 
 Window read_window(NodeContext& n, ValueId x, std::vector<int64_t> kernel) {
   Window window;
-  const size_t count = n.rank(x) > 2 ? static_cast<size_t>(n.rank(x)) - 2 : 0;
+  const size_t count = n.rank(x) > 2 ? n.rank(x) - 2 : 0;
   if (n.ok() && count == 0) n.invalid("needs an input [N, C, spatial…], found " + n.type_text(x));
   if (kernel.empty() && n.ok() && !n.has_attribute("kernel_shape")) n.invalid("needs the attribute 'kernel_shape'");
   window.kernel = kernel.empty() ? spatial(n, "kernel_shape", count, 1, 1) : std::move(kernel);
   for (int64_t k : window.kernel) {
-    if (k < 1 || k > kMaxWindow) n.invalid("a kernel of size " + std::to_string(k) + " has no window");
+    if (k < 1 || k > kMaxWindowNumber) n.invalid("a kernel of size " + std::to_string(k) + " has no window");
   }
   if (n.ok() && window.kernel.size() != count) {
     n.invalid("the kernel has " + std::to_string(window.kernel.size()) + " spatial dimensions, the input " +

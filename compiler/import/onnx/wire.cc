@@ -60,7 +60,7 @@ bool WireReader::next() {
       uint64_t length = 0;
       if (!take_varint(rest_, &length) || length > rest_.size()) return false;
       type_ = WireType::kBytes;
-      size = static_cast<size_t>(length);
+      size = length;
       break;
     }
     case 5:

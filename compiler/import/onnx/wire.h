@@ -18,7 +18,7 @@ class WireReader {
   /// The reader borrows `message`.
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  /// Reads the next field. False at the end of the message or at damage: failed() tells which.
+  /// Reads the next field. False at the end of the message or if it is damaged; failed() tells which.
   bool next();
   bool failed() const { return failed_; }
 

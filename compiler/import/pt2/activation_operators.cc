@@ -1,12 +1,11 @@
 // Activations.
 #include <cmath>
 
+#include "compiler/import/pt2/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
 namespace {
-
-ValueId mul(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::mul_out, {a, b}); }
 
 // max(x, 0) + log(1 + e^-|x|): does not overflow.
 ValueId softplus(NodeContext& n, ValueId x) {
@@ -96,7 +95,7 @@ void import_prelu(NodeContext& n) {
   ValueId weight = n.tensor("weight");
   const int rank = n.rank(x);
   if (n.rank(weight) == 1 && rank > 1) {
-    std::vector<Dim> shape(static_cast<size_t>(rank), Dim(1));
+    std::vector<Dim> shape(rank, Dim(1));
     shape[1] = n.dim(weight, 0);
     weight = n.view(weight, shape);
   }
@@ -126,7 +125,7 @@ void import_glu_parts(NodeContext& n) {
   n.output(n.op(OpId::glu_out, {x, n.dim("dim", Dim(-1))}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kActivationRows[] = {
     {"_prelu_kernel", import_prelu},
     {"alpha_dropout", import_dropout},
     {"celu", import_celu},
@@ -155,6 +154,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable activation_operators() { return kRows; }
+OperatorTable activation_operators() { return kActivationRows; }
 
 }  // namespace berth::pt2

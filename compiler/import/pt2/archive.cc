@@ -38,7 +38,7 @@ long seek(voidpf, voidpf stream, ZPOS64_T offset, int origin) {
                       : origin == ZLIB_FILEFUNC_SEEK_END ? reader.bytes.size()
                                                          : 0;
   if (offset > reader.bytes.size() - base) return -1;
-  reader.at = base + static_cast<size_t>(offset);
+  reader.at = base + offset;
   return 0;
 }
 
@@ -104,8 +104,8 @@ Expected<Named> read_entry(void* zip, size_t file_size) {
     return wrong("entry \"" + entry.name + "\" says that it has " + std::to_string(info.uncompressed_size) +
                  " bytes at " + std::to_string(offset) + ", which do not lie within the file");
   }
-  entry.record.offset = static_cast<size_t>(offset);
-  entry.record.size = static_cast<size_t>(info.uncompressed_size);
+  entry.record.offset = offset;
+  entry.record.size = info.uncompressed_size;
   return entry;
 }
 
@@ -122,7 +122,7 @@ Expected<Archive> Archive::open(Span<const uint8_t> bytes) {
   functions.zerror_file = no_error;
   functions.opaque = &reader;
   const Zip zip(unzOpen2_64("", &functions));
-  if (zip == nullptr) return wrong("this is no ZIP archive, or its end is missing");
+  if (zip == nullptr) return wrong("this is not a ZIP archive, or its end is missing");
   Archive archive;
   archive.bytes_ = bytes;
   std::string root;

@@ -1,8 +1,7 @@
-// Archive: the records of a `.pt2` file, a ZIP whose entries stand uncompressed, where they lie.
+// Archive: the records of a `.pt2` file, a ZIP archive with uncompressed entries.
 //
-// Nothing is unpacked: a record is a range of the file. Names are those below the archive's one root folder
-// ("models/model.json"). Format: the ZIP application note; PyTorch's record layer writes every entry stored and at a
-// multiple of 64 bytes.
+// A record is a range of the file. Names are relative to the archive's single root folder ("models/model.json").
+// Format: the ZIP application note; PyTorch's record layer writes every entry stored and at a multiple of 64 bytes.
 #pragma once
 
 #include <map>
@@ -23,7 +22,7 @@ struct Record {
 class Archive {
  public:
   /// Reads the directory. `bytes` is the whole file, borrowed for as long as the archive lives. InvalidProgram when it
-  /// is no ZIP, when a name leads out of the root folder or stands twice, when a record does not lie within the file.
+  /// is not a ZIP, when a name leads out of the root folder or stands twice, when a record does not lie within the file.
   static Expected<Archive> open(Span<const uint8_t> bytes);
 
   /// The record `name`; NotFound, or NotSupported when it is compressed, with what to do.

@@ -1,6 +1,6 @@
 #include "compiler/import/pt2/archive.h"
 
-#include "compiler/import/pt2/test_archive.h"
+#include "compiler/import/pt2/archive_testing.h"
 
 namespace berth::pt2 {
 namespace {
@@ -9,7 +9,7 @@ Expected<Archive> open(const std::string& bytes) {
   return Archive::open(Span<const uint8_t>(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
 }
 
-TEST(RecordsAreReadElsewhere, EveryRecordIsTheBytesThatWereWritten) {
+TEST(Archive, EveryRecordIsTheBytesThatWereWritten) {
   TestArchive writer;
   writer.add("m/models/model.json", "{}");
   writer.add("m/data/weights/weight_0", std::string(100, 'w'));
@@ -27,7 +27,7 @@ TEST(RecordsAreReadElsewhere, EveryRecordIsTheBytesThatWereWritten) {
   EXPECT_EQ(failure_of(archive->find("nothing")), "pt2 archive: has no entry \"nothing\"");
 }
 
-TEST(CompressedRecordsAreMappedAsTheyAre, TheyAreRefusedAndHowToStoreThemIsSaid) {
+TEST(Archive, CompressedRecordsAreRefusedWithHowToStoreThem) {
   TestArchive writer;
   writer.add("m/models/model.json", "xx", {8, 0, 0});
   const std::string bytes = writer.bytes();
@@ -38,7 +38,7 @@ TEST(CompressedRecordsAreMappedAsTheyAre, TheyAreRefusedAndHowToStoreThemIsSaid)
   EXPECT_NE(message.find("torch.export.save"), std::string::npos) << message;
 }
 
-TEST(NamesLeadOutOfTheArchive, TheyAreRefused) {
+TEST(Archive, NamesThatLeaveTheArchiveAreRefused) {
   for (const char* name : {"m/../../etc/passwd", "/m/x", "..", "m/./x", "m\\x", "c:x"}) {
     TestArchive writer;
     writer.add(name, "x");
@@ -47,7 +47,7 @@ TEST(NamesLeadOutOfTheArchive, TheyAreRefused) {
   }
 }
 
-TEST(SizesLie, RecordsBeyondTheFileAreRefused) {
+TEST(Archive, RecordsBeyondTheFileAreRefused) {
   for (const int64_t lie : {int64_t{1} << 20, int64_t{0x7fffffff}}) {
     TestArchive writer;
     writer.add("m/x", "abc", {0, 0, lie});
@@ -56,32 +56,32 @@ TEST(SizesLie, RecordsBeyondTheFileAreRefused) {
   }
 }
 
-TEST(OneNameMeansTwoThings, ItIsRefused) {
+TEST(Archive, DuplicateNamesAreRefused) {
   TestArchive writer;
   writer.add("m/x", "1");
   writer.add("m/x", "2");
   EXPECT_EQ(failure_of(open(writer.bytes())), "pt2 archive: two entries are named \"x\"");
 }
 
-TEST(SecretsAreRead, EncryptedEntriesAreRefused) {
+TEST(Archive, EncryptedEntriesAreRefused) {
   TestArchive writer;
   writer.add("m/x", "1", {0, 1, 0});
   EXPECT_NE(failure_of(open(writer.bytes())).find("encrypted"), std::string::npos);
 }
 
-TEST(TruncatedFilesCrash, EveryPrefixIsAnErrorOrAnArchive) {
+TEST(Archive, EveryPrefixIsAnErrorOrAnArchive) {
   TestProgram p;
   p.input("x", {2});
   p.node("aten.relu.default", {{"self", tensor("x")}}, "y", {2});
   p.output("y");
   const std::string bytes = p.bytes();
-  // The last bytes are the length of a comment that is not there; nobody misses them.
+  // The last bytes are the length of a comment that is not there; they are not missed.
   for (size_t size = 0; size + 3 < bytes.size(); ++size) {
     EXPECT_FALSE(import_pt2(Span<const uint8_t>(reinterpret_cast<const uint8_t*>(bytes.data()), size)).ok()) << size;
   }
 }
 
-TEST(FlippedBytesCrash, EveryByteMayBeWrong) {
+TEST(Archive, EveryByteMayBeWrong) {
   TestProgram p;
   p.input("x", {2});
   p.payload("weight_0", {1, 2});

@@ -2,12 +2,11 @@
 #include <cmath>
 
 #include "compiler/import/lowering/matmul.h"
+#include "compiler/import/pt2/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
 namespace {
-
-ValueId add(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::add_out, {a, b}); }
 
 struct Attention {
   ValueId query, key, value;  // […, length, features]
@@ -173,7 +172,7 @@ void import_multi_head(NodeContext& n) {
   n.unknown_output(1, "is the attention's weights; pass need_weights=False");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAttentionRows[] = {
     {"_native_multi_head_attention", import_multi_head},
     {"_scaled_dot_product_efficient_attention", import_attention},
     {"_scaled_dot_product_flash_attention", import_attention},
@@ -184,6 +183,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable attention_operators() { return kRows; }
+OperatorTable attention_operators() { return kAttentionRows; }
 
 }  // namespace berth::pt2

@@ -28,7 +28,7 @@ void import_copy(NodeContext& n) {
   n.output(n.expand(n.cast(n.tensor("src"), n.dtype(self)), n.shape(self)));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kCastRows[] = {
     {"_to_copy", import_to},
     {"alias", import_same},
     {"clone", import_same},
@@ -48,6 +48,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable cast_operators() { return kRows; }
+OperatorTable cast_operators() { return kCastRows; }
 
 }  // namespace berth::pt2

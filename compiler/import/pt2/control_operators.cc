@@ -138,7 +138,7 @@ void expect_tensors(NodeContext& n, const ir::Graph& region) {
   for (const IrArgument& output : region.outputs) {
     const ValueId* id = std::get_if<ValueId>(&output);
     if (id == nullptr || !id->valid() || n.builder().method().value(*id).tensor() == nullptr) {
-      n.unsupported("a graph within gives what is no tensor");
+      n.unsupported("a graph within gives what is not a tensor");
     }
   }
 }
@@ -238,7 +238,7 @@ void import_wrapper(NodeContext& n) {
   for (size_t i = 0; i < outputs.size(); ++i) n.output(i, outputs[i]);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kControlRows[] = {
     {"cond", import_cond},
     {"while_loop", import_while},
     {"map_impl", import_map},
@@ -249,7 +249,7 @@ constexpr OperatorRow kRows[] = {
 };
 
 const OperatorRow* find_row(std::string_view name) {
-  for (const OperatorRow& row : kRows) {
+  for (const OperatorRow& row : kControlRows) {
     if (row.name == name) return &row;
   }
   return nullptr;

@@ -10,7 +10,7 @@ namespace {
 using lowering::Convolution;
 using lowering::Window;
 
-constexpr int64_t kMaxNumber = int64_t{1} << 20;
+constexpr int64_t kMaxConvNumber = int64_t{1} << 20;
 
 /// One number a spatial dimension, each from `low` up; a list of one stands for all.
 std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count, int64_t fallback, int64_t low) {
@@ -19,7 +19,7 @@ std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count
   if (numbers.size() == 1) numbers.assign(count, numbers[0]);
   if (numbers.size() != count) n.invalid("argument '" + std::string(name) + "' has not one number a dimension");
   for (int64_t number : numbers) {
-    if (number < low || number > kMaxNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
+    if (number < low || number > kMaxConvNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
   }
   numbers.resize(count, fallback);
   return numbers;
@@ -39,7 +39,7 @@ Inputs read_inputs(NodeContext& n) {
   in.conv.bias = n.optional_tensor("bias");
   in.conv.groups = n.integer("groups", 1);
   if (in.conv.groups < 1) n.invalid("'groups' must be at least 1");
-  in.rank = static_cast<size_t>(std::max(n.rank(in.conv.weight) - 2, 0));
+  in.rank = std::max(n.rank(in.conv.weight) - 2, 0);
   if (n.ok() && n.rank(in.conv.x) == n.rank(in.conv.weight) - 1) {
     in.batched = false;
     in.conv.x = n.pad_rank(in.conv.x, n.rank(in.conv.weight));
@@ -71,7 +71,7 @@ Window read_window(NodeContext& n, const Inputs& in) {
   Window window;
   for (size_t i = 0; i < in.rank; ++i) {
     window.kernel.push_back(n.fixed(n.dim(in.conv.weight, static_cast<int>(i) + 2), "the kernel's size"));
-    if (n.ok() && (window.kernel[i] < 1 || window.kernel[i] > kMaxNumber)) n.invalid("the kernel has no window");
+    if (n.ok() && (window.kernel[i] < 1 || window.kernel[i] > kMaxConvNumber)) n.invalid("the kernel has no window");
   }
   window.strides = spatial(n, "stride", in.rank, 1, 1);
   window.dilations = spatial(n, "dilation", in.rank, 1, 1);
@@ -103,7 +103,7 @@ ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int6
   if (depth < 1 || depth > 256 || planes < 1 || planes > kMaxPlanes) n.unsupported("a depth this large");
   const int64_t whole = (planes - 1) * stride[0] + dilation[0] * (depth - 1) + 1 + extra[0];
   if (n.ok() && (whole > kMaxPlanes || whole <= 2 * padding[0])) n.unsupported("a depth this large");
-  std::vector<ValueList> parts(n.ok() ? static_cast<size_t>(whole) : 0);
+  std::vector<ValueList> parts(n.ok() ? whole : 0);
   for (int64_t k = 0; k < depth && n.ok(); ++k) {
     const ValueId weight = n.op(OpId::select_copy_int_out, {in.conv.weight, Dim(2), Dim(k)});
     for (int64_t i = 0; i < planes && n.ok(); ++i) {
@@ -112,8 +112,7 @@ ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int6
       const ValueId plane = n.op(OpId::select_copy_int_out, {in.conv.x, Dim(2), Dim(i)});
       const DimList s{Dim(stride[1]), Dim(stride[2])}, p{Dim(padding[1]), Dim(padding[2])};
       const DimList d{Dim(dilation[1]), Dim(dilation[2])}, e{Dim(extra[1]), Dim(extra[2])};
-      parts[static_cast<size_t>(at)].push_back(
-          n.op(OpId::convolution_out, {plane, weight, None(), s, p, d, true, e, Dim(in.conv.groups)}));
+      parts[at].push_back(n.op(OpId::convolution_out, {plane, weight, None(), s, p, d, true, e, Dim(in.conv.groups)}));
     }
   }
   ValueId like;
@@ -122,7 +121,7 @@ ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int6
   }
   ValueList result;
   for (int64_t at = padding[0]; at < whole - padding[0] && n.ok(); ++at) {
-    const ValueList& list = parts[static_cast<size_t>(at)];
+    const ValueList& list = parts[at];
     ValueId sum = list.empty() ? n.op(OpId::mul_Scalar_out, {like, Dim(0)}) : list[0];
     for (size_t i = 1; i < list.size(); ++i) sum = n.op(OpId::add_out, {sum, list[i]});
     result.push_back(sum);
@@ -161,7 +160,7 @@ void import_conv_transpose(NodeContext& n) {
   if (n.ok()) transposed(n, in);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kConvRows[] = {
     {"_convolution", import_conv},
     {"conv1d", import_conv},
     {"conv2d", import_conv},
@@ -174,6 +173,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable conv_operators() { return kRows; }
+OperatorTable conv_operators() { return kConvRows; }
 
 }  // namespace berth::pt2

@@ -30,7 +30,7 @@ void fill(NodeContext& n, const DimList& size, std::optional<DType> type) {
 
 void import_full(NodeContext& n) { fill(n, n.dims("size"), std::nullopt); }
 
-// Memory that nobody has written yet is zero.
+// Memory that was never written is zero.
 template <int number>
 void import_filled(NodeContext& n) {
   n.output(filled(n, n.dims("size"), Dim(number), n.dtype("dtype", DType::kF32)));
@@ -104,7 +104,7 @@ void import_linspace(NodeContext& n) {
   n.output(n.numbers(n.dtype("dtype", DType::kF32), numbers, 1, 0));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kCreateRows[] = {
     {"arange", import_arange},
     {"empty", import_filled<0>},
     {"empty_like", import_like<0>},
@@ -127,6 +127,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable create_operators() { return kRows; }
+OperatorTable create_operators() { return kCreateRows; }
 
 }  // namespace berth::pt2

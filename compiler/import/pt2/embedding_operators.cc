@@ -62,7 +62,7 @@ void import_embedding_bag(NodeContext& n) {
   for (size_t i = 1; i < n.output_count(); ++i) n.unknown_output(i, "is only there for gradients");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kEmbeddingRows[] = {
     {"_embedding_bag", import_embedding_bag},
     {"_embedding_bag_forward_only", import_embedding_bag},
     {"embedding_bag", import_embedding_bag},
@@ -70,6 +70,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable embedding_operators() { return kRows; }
+OperatorTable embedding_operators() { return kEmbeddingRows; }
 
 }  // namespace berth::pt2

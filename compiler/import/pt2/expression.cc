@@ -12,7 +12,7 @@ namespace {
 using ir::Dim;
 
 constexpr size_t kMaxText = 8192;
-constexpr int kMaxDepth = 64;
+constexpr int kMaxExpressionDepth = 64;
 constexpr int64_t kMaxDenominator = int64_t{1} << 31;
 constexpr int64_t kMaxPower = 16;
 
@@ -45,7 +45,9 @@ class Parser {
     if (!failure_.has_value()) failure_ = wrong(code, message);
     return {};
   }
-  Fraction syntax() { return fail(Error::kInvalidProgram, "is no expression, from character " + std::to_string(at_)); }
+  Fraction syntax() {
+    return fail(Error::kInvalidProgram, "is not an expression, from character " + std::to_string(at_));
+  }
 
   void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -85,7 +87,7 @@ class Parser {
 
   Fraction expression(int depth) {
     if (failure_.has_value()) return {};
-    if (depth > kMaxDepth) return fail(Error::kNotSupported, "is nested deeper than 64");
+    if (depth > kMaxExpressionDepth) return fail(Error::kNotSupported, "is nested deeper than 64");
     const std::string name = word();
     if (name.empty()) return syntax();
     if (!take('(')) return number(name);
@@ -126,7 +128,7 @@ class Parser {
       under *= 2;
     }
     if (number != std::floor(number) || std::abs(number) > 9e15) {
-      return fail(Error::kNotSupported, digits + " is no short fraction");
+      return fail(Error::kNotSupported, digits + " is not a short fraction");
     }
     return {Dim(static_cast<int64_t>(number)), under};
   }
@@ -156,7 +158,7 @@ class Parser {
 
   Fraction power(const Fraction& base, const Fraction& exponent) {
     if (!exponent.over.is_constant() || exponent.under != 1 || exponent.over.value > kMaxPower) {
-      return fail(Error::kNotSupported, "has a power that is no small number");
+      return fail(Error::kNotSupported, "has a power that is not a small number");
     }
     if (exponent.over.value < 0) {
       if (exponent.over.value != -1 || !base.over.is_constant() || base.over.value < 1 ||
@@ -202,7 +204,7 @@ class Parser {
       return name == "ToFloat" || name == "Identity" ? args[0] : Fraction{floor_of(args[0]), 1};
     }
     if (is({"ceiling", "CeilToInt"})) return {ceil_of(args[0]), 1};
-    if (args.size() != 2) return fail(Error::kNotSupported, name + " is no function that sizes have");
+    if (args.size() != 2) return fail(Error::kNotSupported, name + " is not a function that sizes have");
     if (name == "Pow" || name == "PowByNatural") return power(args[0], args[1]);
     if (is({"Rational", "IntTrueDiv", "FloatTrueDiv"})) {
       const auto [over, under] = args[1];
@@ -219,7 +221,7 @@ class Parser {
       const auto parts = quotient(args[0], args[1]);
       return parts.has_value() ? Fraction{symbols_.mod(parts->first, parts->second), 1} : Fraction();
     }
-    return fail(Error::kNotSupported, name + " is no function that sizes have");
+    return fail(Error::kNotSupported, name + " is not a function that sizes have");
   }
 
   const std::string& text_;

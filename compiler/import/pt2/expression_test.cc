@@ -1,6 +1,6 @@
 #include "compiler/import/pt2/expression.h"
 
-#include "compiler/import/pt2/test_archive.h"
+#include "compiler/import/pt2/archive_testing.h"
 
 namespace berth::pt2 {
 namespace {
@@ -8,9 +8,9 @@ namespace {
 using ir::Dim;
 
 // s is [2, 64], t is [1, 8]; figures at s = 13, t = 5 are worked out by hand.
-class Expressions : public ::testing::Test {
+class ExpressionTest : public ::testing::Test {
  protected:
-  Expressions() : s_(*symbols_.input("s", 2, 64)), t_(*symbols_.input("t", 1, 8)) {}
+  ExpressionTest() : s_(*symbols_.input("s", 2, 64)), t_(*symbols_.input("t", 1, 8)) {}
 
   Expected<Dim> value(const std::string& text) {
     const SymbolValue known = [this](const std::string& name) -> const Dim* {
@@ -38,7 +38,7 @@ class Expressions : public ::testing::Test {
 const char kS[] = "Symbol('s', positive=True, integer=True)";
 const char kT[] = "Symbol('t', integer=True)";
 
-TEST_F(Expressions, AreTheSizesThatTheySay) {
+TEST_F(ExpressionTest, AreTheirSizes) {
   EXPECT_EQ(shown(kS), "s");
   EXPECT_EQ(shown("Integer(7)"), "7");
   EXPECT_EQ(shown(std::string("Mul(Integer(2), ") + kS + ")"), "(s * 2)");
@@ -46,7 +46,7 @@ TEST_F(Expressions, AreTheSizesThatTheySay) {
   EXPECT_EQ(shown(std::string("FloorDiv(") + kS + ", Integer(2))"), "floordiv(s, 2)");
 }
 
-TEST_F(Expressions, OfFractionsRoundAsTheySay) {
+TEST_F(ExpressionTest, FractionsRoundAsWritten) {
   const std::string s = kS, t = kT;
   EXPECT_EQ(at("floor(Mul(Rational(1, 2), " + s + "))", 13, 5), 6);
   EXPECT_EQ(at("ceiling(Mul(Rational(1, 2), " + s + "))", 13, 5), 7);
@@ -59,18 +59,18 @@ TEST_F(Expressions, OfFractionsRoundAsTheySay) {
   EXPECT_EQ(at("Mul(" + s + ", Pow(Integer(3), Integer(-1)))", 12, 5), 4);
 }
 
-TEST_F(Expressions, ThatMeanNothingAreRefused) {
+TEST_F(ExpressionTest, MeaninglessTextIsRefused) {
   for (const char* bad : {"", "Add(", "Symbol(s)", "Integer(x)", "Integer(99999999999999999999)", "Add(Integer(1)) x",
                           "Symbol('s', positive=)", "Float('x')", "Add()", "Float('inf')"}) {
-    EXPECT_NE(shown(bad).find("is no expression"), std::string::npos) << bad << ": " << shown(bad);
+    EXPECT_NE(shown(bad).find("is not an expression"), std::string::npos) << bad << ": " << shown(bad);
   }
   EXPECT_EQ(shown("Symbol('u0')"), "'u0' is not the size of an input");
-  EXPECT_EQ(shown("OpaqueUnaryFn_sqrt(Integer(2))"), "OpaqueUnaryFn_sqrt is no function that sizes have");
+  EXPECT_EQ(shown("OpaqueUnaryFn_sqrt(Integer(2))"), "OpaqueUnaryFn_sqrt is not a function that sizes have");
   EXPECT_EQ(shown(std::string("FloorDiv(Integer(8), Add(") + kT + ", Integer(-1)))"), "divides by what may be 0");
-  EXPECT_EQ(shown(std::string("Pow(") + kS + ", " + kS + ")"), "has a power that is no small number");
+  EXPECT_EQ(shown(std::string("Pow(") + kS + ", " + kS + ")"), "has a power that is not a small number");
 }
 
-TEST_F(Expressions, OfAnyDepthEnd) {
+TEST_F(ExpressionTest, AnyDepthEnds) {
   std::string deep;
   for (int i = 0; i < 100; ++i) deep += "Add(";
   EXPECT_EQ(shown(deep), "is nested deeper than 64");

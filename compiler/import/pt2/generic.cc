@@ -87,7 +87,7 @@ void import_generic(NodeContext& n, const ir::Operator& named) {
   // A number that only the data tell.
   for (const char* name : {"other", "exponent"}) {
     const int at = row->parameter_index(name);
-    const bool number = at >= 0 && row->parameters[static_cast<size_t>(at)].type == ParameterType::kScalar;
+    const bool number = at >= 0 && row->parameters[at].type == ParameterType::kScalar;
     if (!number || !lies_in_tensor(n.argument(name))) continue;
     if (const ir::Operator* tensor = tensor_overload(*row)) row = tensor;
   }
@@ -110,7 +110,7 @@ void import_generic(NodeContext& n, const ir::Operator& named) {
   }
   std::vector<ValueId> results = n.ops(row->id, std::move(args));
   if (!n.ok()) return;
-  // Results that the file has and the operator lacks are a failure; the other way round nobody asks for them.
+  // Results that the file has and the operator lacks are a failure; the other way round they do not occur.
   if (results.size() > n.output_count()) results.resize(n.output_count());
   n.outputs(results);
 }

@@ -1,4 +1,4 @@
-// GraphImporter: the nodes of one graph, in order, as operators of the IR.
+// GraphImporter: imports the nodes of a graph, in order, as operators of the IR.
 #pragma once
 
 #include "compiler/import/pt2/in_place.h"
@@ -16,9 +16,9 @@ class GraphImporter {
   GraphImporter(ImportState& state, const Graph& graph, ir::Graph& into, Scope& scope);
 
   Status import_nodes();
-  /// What `argument` of the graph's outputs stands for now.
+  /// The current meaning of `argument`, an output of the graph.
   Expected<IrArgument> output(const Argument& argument);
-  /// What `name` stands for now, changes in place included.
+  /// The current meaning of `name`, including changes in place.
   Expected<IrArgument> current(const std::string& name);
 
  private:

@@ -13,7 +13,7 @@ namespace berth {
 namespace pt2 {
 namespace {
 
-constexpr size_t kMaxRank = 16;
+constexpr size_t kMaxInputRank = 16;
 
 /// The only model of the archive: torch.export.save calls it "model".
 Expected<std::string> model_name(const Archive& archive) {
@@ -68,7 +68,7 @@ class ProgramImporter {
 
  private:
   struct Written {
-    ir::StateId state = -1;
+    ir::StateId state;
     ValueId start;
   };
 
@@ -125,7 +125,7 @@ class ProgramImporter {
       case InputKind::kBuffer:
       case InputKind::kTensorConstant: break;
     }
-    if (input.kind != ArgumentKind::kTensor) return input_failure(name, "is no tensor", Error::kInvalidProgram);
+    if (input.kind != ArgumentKind::kTensor) return input_failure(name, "is not a tensor", Error::kInvalidProgram);
     const bool constant = spec.kind == InputKind::kTensorConstant || !spec.persistent;
     auto payload = constant ? payloads_.constant(spec.target) : payloads_.weight(spec.target);
     if (!payload.ok()) return payload.error();
@@ -160,7 +160,7 @@ class ProgramImporter {
     ValueId value = method_.add_input(std::move(*type), name);
     // Operators are given row-major tensors, however the caller's lie.
     if (!ordered) {
-      DimList order(static_cast<size_t>(method_.tensor(value).rank()));
+      DimList order(method_.tensor(value).rank());
       for (size_t d = 0; d < order.size(); ++d) order[d] = Dim(static_cast<int64_t>(d));
       auto copied = build_.one(OpId::clone_dim_order_out, {value, false, order}, name, name + ".in_order");
       if (!copied.ok()) return copied.error();
@@ -173,7 +173,7 @@ class ProgramImporter {
   Expected<ir::TensorType> input_type(const std::string& name) {
     const TensorMeta& meta = program_.graph.tensors.at(name);
     if (!meta.strided) return input_failure(name, "is sparse; Berth reads dense tensors");
-    if (meta.sizes.size() > kMaxRank) return input_failure(name, "has more than 16 dimensions");
+    if (meta.sizes.size() > kMaxInputRank) return input_failure(name, "has more than 16 dimensions");
     ir::TensorType type;
     type.dtype = meta.dtype;
     std::vector<int64_t> strides;
@@ -274,7 +274,7 @@ class ProgramImporter {
         return input_failure(name, "two inputs are the buffer " + target, Error::kInvalidProgram);
     }
     Written written;
-    written.state = static_cast<ir::StateId>(module_.states.size());
+    written.state = module_.states.next_id();
     module_.states.push_back(state);
     ir::Node node;
     node.op = &ir::operator_of(OpId::state_read);
@@ -283,7 +283,7 @@ class ProgramImporter {
     written.start = method_.add_value(state.type, name);
     ir::Value& value = method_.value(written.start);
     value.kind = ir::ValueKind::kNode;
-    value.node = ir::NodeId{static_cast<int32_t>(method_.nodes.size())};
+    value.node = method_.nodes.next_id();
     node.results = {written.start};
     method_.body.nodes.push_back(value.node);
     method_.nodes.push_back(std::move(node));
@@ -296,8 +296,8 @@ class ProgramImporter {
     node.op = &ir::operator_of(OpId::state_write);
     node.args = {value};
     node.state = state;
-    node.source = module_.states[static_cast<size_t>(state)].name;
-    method_.body.nodes.push_back(ir::NodeId{static_cast<int32_t>(method_.nodes.size())});
+    node.source = module_.states[state].name;
+    method_.body.nodes.push_back(method_.nodes.next_id());
     method_.nodes.push_back(std::move(node));
   }
 
@@ -317,7 +317,7 @@ class ProgramImporter {
     const ValueId* tensor = std::get_if<ValueId>(&*value);
     if (spec.kind == OutputKind::kUserInputMutation) return change_input(spec.target, tensor);
     for (const auto& [name, written] : written_) {
-      const ir::State& state = module_.states[static_cast<size_t>(written.state)];
+      const ir::State& state = module_.states[written.state];
       if (state.name != spec.target) continue;
       if (tensor == nullptr || method_.tensor(*tensor) != state.type) {
         return Failure{Error::kInvalidProgram, place, "the new value of " + spec.target + " has another type"};
@@ -325,14 +325,14 @@ class ProgramImporter {
       write_state(written.state, *tensor);
       return Done{};
     }
-    return Failure{Error::kInvalidProgram, place, "changes " + spec.target + ", which is no buffer of the model"};
+    return Failure{Error::kInvalidProgram, place, "changes " + spec.target + ", which is not a buffer of the model"};
   }
 
   Status change_input(const std::string& name, const ValueId* value) {
     const auto input = scope_.find(name);
     const ValueId* before = input == scope_.end() ? nullptr : std::get_if<ValueId>(&input->second.value);
     if (before == nullptr || value == nullptr) {
-      return input_failure(name, "is said to be changed, and is no tensor", Error::kInvalidProgram);
+      return input_failure(name, "is said to be changed, and is not a tensor", Error::kInvalidProgram);
     }
     changed_.emplace_back(name, *value);
     return Done{};

@@ -1,6 +1,6 @@
 // What whole programs become: state, writes in place, symbols, regions, odd inputs and outputs. The evaluator runs the
 // IR; the figures are worked out by hand.
-#include "compiler/import/pt2/test_run.h"
+#include "compiler/import/pt2/run_testing.h"
 
 namespace berth::pt2 {
 namespace {
@@ -22,18 +22,18 @@ TestProgram counter() {
   return p;
 }
 
-TEST(StateIsLostBetweenCalls, BuffersThatChangeAreStates) {
+TEST(ImportPt2, BuffersThatChangeAreStates) {
   const auto module = counter().import();
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_EQ(module->states.size(), 1u);
-  EXPECT_EQ(module->states[0].name, "count");
+  EXPECT_EQ(module->states[{0}].name, "count");
   std::map<ir::StateId, eval::Array> states;
   EXPECT_EQ(numbers(run(*module, {floats({2}, {1, 10})}, &states)[0]), Floats({7, 70}));
   EXPECT_EQ(numbers(run(*module, {floats({2}, {1, 10})}, &states)[0]), Floats({9, 90}));
   EXPECT_EQ(numbers(run(*module, {floats({2}, {1, 10})}, &states)[0]), Floats({11, 110}));
 }
 
-TEST(StateIsLostBetweenCalls, BuffersWrittenInPlaceAreStatesToo) {
+TEST(ImportPt2, BuffersWrittenInPlaceAreStatesToo) {
   TestProgram p;  // count[1:] += 1, before decomposition: the signature does not say it
   p.payload("weight_0", {5, 6, 7});
   p.buffer("b_count", "count", tensor_meta({3}), "weight_0");
@@ -48,7 +48,7 @@ TEST(StateIsLostBetweenCalls, BuffersWrittenInPlaceAreStatesToo) {
   EXPECT_EQ(numbers(run(*module, {}, &states)[0]), Floats({22}));
 }
 
-TEST(WritesInPlaceAreMissed, ViewsAndWhatTheyShowChangeTogether) {
+TEST(ImportPt2, ViewsAndTheirBasesChangeTogether) {
   // y = x * 1; row = y[0]; flat = y.view(4); row.add_(10); column = y.t()[1]; column.mul_(2); return y, flat, row
   TestProgram p;
   p.input("x", {2, 2});
@@ -69,7 +69,7 @@ TEST(WritesInPlaceAreMissed, ViewsAndWhatTheyShowChangeTogether) {
   EXPECT_EQ(numbers(outputs[4]), Floats({24, 8}));
 }
 
-TEST(WritesInPlaceAreMissed, CopiesDoNotChange) {
+TEST(ImportPt2, CopiesDoNotChange) {
   TestProgram p;  // y = x.clone(); z = y.clone(); y.zero_(); return y, z
   p.input("x", {2});
   p.node("aten.clone.default", {{"self", tensor("x")}}, "y", {2});
@@ -84,7 +84,7 @@ TEST(WritesInPlaceAreMissed, CopiesDoNotChange) {
 
 // Holds row 154. A program that Berth compiles never writes to memory that the caller only lends: the new value is an
 // output of its own, behind the model's.
-TEST(InputsAreWritten, TheNewValueIsAnOutputBehindTheModels) {
+TEST(ImportPt2, TheNewValueOfAnInputIsAnOutputAfterTheModels) {
   TestProgram p;
   p.input("x", {2});
   p.input("y", {2});
@@ -99,7 +99,7 @@ TEST(InputsAreWritten, TheNewValueIsAnOutputBehindTheModels) {
   EXPECT_TRUE(says(ir::print(*p.import()), "%x.changed"));
 }
 
-TEST(InputsAreWritten, ByOperatorsInPlaceToo) {
+TEST(ImportPt2, InputsWrittenByInPlaceOperatorsToo) {
   TestProgram p;
   p.input("x", {2});
   p.node("aten.add_.Tensor", {{"self", tensor("x")}, {"other", integer(2)}}, "add_", {2});
@@ -112,7 +112,7 @@ TEST(InputsAreWritten, ByOperatorsInPlaceToo) {
 }
 
 // x.copy_(y): the new value of one input is the other, which keeps its own name.
-TEST(InputsAreWritten, WithOneAnother) {
+TEST(ImportPt2, InputsWrittenWithOneAnother) {
   TestProgram p;
   p.input("x", {2});
   p.input("y", {2});
@@ -124,14 +124,14 @@ TEST(InputsAreWritten, WithOneAnother) {
   EXPECT_EQ(numbers(outputs[1]), Floats({3, 4}));
 }
 
-TEST(InputsAreWritten, ThatThereAreNot) {
+TEST(ImportPt2, MutatedInputsThatDoNotExistAreRefused) {
   TestProgram p;
   p.input("x", {2});
   p.special_output(tensor("x"), mutation("user_input_mutation", "user_input_name", "x", "z"));
   EXPECT_TRUE(says(failure_of(p.import()), "pt2 input \"z\": is said to be changed"));
 }
 
-TEST(OddOutputsAreDropped, NoneNumbersAndInputsComeBackAsTheyAre) {
+TEST(ImportPt2, NonesNumbersAndInputsAsOutputsAreKept) {
   TestProgram p;
   p.input("x", {2});
   p.special_input(integer(2), {{"constant_input", {{"name", "k"}, {"value", integer(2)}}}});
@@ -147,7 +147,7 @@ TEST(OddOutputsAreDropped, NoneNumbersAndInputsComeBackAsTheyAre) {
 
 const char kS[] = "Symbol('s77', positive=True, integer=True)";
 
-TEST(SizesAreFrozen, SymbolsStaySymbols) {
+TEST(ImportPt2, SymbolsStaySymbols) {
   TestProgram p;
   p.symbol("s77", 2, 8);
   p.input("x", {kS, 3});
@@ -164,7 +164,7 @@ TEST(SizesAreFrozen, SymbolsStaySymbols) {
   EXPECT_EQ(numbers(run(*module, {floats({2, 3}, {1, 2, 3, 4, 5, 6})})[0]), Floats({1.5, 2.5, 3.5, 4.5, 5.5, 6.5}));
 }
 
-TEST(SizesAreFrozen, ASizeThatIsTwiceASymbolGivesTheSymbol) {
+TEST(ImportPt2, ASizeThatIsTwiceASymbolGivesTheSymbol) {
   TestProgram p;  // x [2 s, 3] as [s, 2, 3]
   p.symbol("s77", 2, 8);
   const std::string twice = std::string("Mul(Integer(2), ") + kS + ")";
@@ -179,7 +179,7 @@ TEST(SizesAreFrozen, ASizeThatIsTwiceASymbolGivesTheSymbol) {
 }
 
 // Holds row 142.
-TEST(MemoryHasNoBound, OpenSymbolsAskForOne) {
+TEST(ImportPt2, OpenSymbolsNeedABound) {
   TestProgram p;
   p.symbol("s77", 2, nullptr);
   p.input("x", {kS, 3});
@@ -195,7 +195,7 @@ TEST(MemoryHasNoBound, OpenSymbolsAskForOne) {
   EXPECT_TRUE(says(ir::print(*p.import(options)), "f32[4,3]"));
 }
 
-TEST(OptionsAreIgnored, ContradictionsAreSaid) {
+TEST(ImportPt2, ContradictoryOptionsAreReported) {
   TestProgram p;
   p.symbol("s77", 2, 8);
   p.input("x", {kS, 3});
@@ -215,7 +215,7 @@ TEST(OptionsAreIgnored, ContradictionsAreSaid) {
   EXPECT_TRUE(says(failure_of(p.import(options)), "names no input of the model; it has: x"));
 }
 
-TEST(BranchesAreBothTaken, CondIsAnIf) {
+TEST(ImportPt2, CondIsAnIf) {
   TestGraph yes, no;
   yes.placeholder("a", {2});
   yes.node("aten.add.Tensor", {{"self", tensor("a")}, {"other", integer(1)}}, "t", {2});
@@ -234,7 +234,7 @@ TEST(BranchesAreBothTaken, CondIsAnIf) {
   EXPECT_EQ(numbers(run(p, {floats({2}, {1, 2}), array(DType::kBool, {}, off)})[0]), Floats({10, 20}));
 }
 
-TEST(BranchesAreBothTaken, APredicateIsOneBool) {
+TEST(ImportPt2, APredicateIsOneBool) {
   constexpr int kComplex128 = 11;
   const std::vector<std::pair<int, std::vector<json>>> cases = {{kI64, {}}, {kComplex128, {}}, {kBool, {2}}};
   for (const auto& [dtype, sizes] : cases) {
@@ -254,7 +254,7 @@ TEST(BranchesAreBothTaken, APredicateIsOneBool) {
   }
 }
 
-TEST(LoopsRunOnce, WhileLoopIsAWhile) {
+TEST(ImportPt2, WhileLoopIsAWhile) {
   TestGraph condition, body;
   for (TestGraph* graph : {&condition, &body}) {
     graph->placeholder("i", {}, kI64);
@@ -281,7 +281,7 @@ TEST(LoopsRunOnce, WhileLoopIsAWhile) {
   EXPECT_EQ(numbers(outputs[1]), Floats({4, 20}));
 }
 
-TEST(LoopsRunOnce, MapAndScanGoThroughRows) {
+TEST(ImportPt2, MapAndScanGoThroughRows) {
   TestGraph body;  // (carry, row, k) → carry + row, row * k
   body.placeholder("carry", {2});
   body.placeholder("row", {2});
@@ -305,7 +305,7 @@ TEST(LoopsRunOnce, MapAndScanGoThroughRows) {
   EXPECT_EQ(numbers(outputs[1]), Floats({10, 0, 30, 0, 50, 0}));
 }
 
-TEST(OperatorsAreSkipped, UnknownOnesAreNamedWithTheLine) {
+TEST(ImportPt2, UnknownOperatorsAreNamedWithTheLine) {
   TestProgram p;
   p.input("x", {2});
   json& node = p.node("aten.lgamma.default", {{"self", tensor("x")}}, "lgamma", {2});
@@ -319,7 +319,7 @@ TEST(OperatorsAreSkipped, UnknownOnesAreNamedWithTheLine) {
   EXPECT_TRUE(says(message, "File \"/home/me/model.py\", line 12, in forward: return torch.lgamma(x)"));
 }
 
-TEST(SourcesAreLost, NodesAreNamedAfterTheirModules) {
+TEST(ImportPt2, NodesAreNamedAfterTheirModules) {
   TestProgram p;
   p.input("x", {2});
   json& node = p.node("aten.relu.default", {{"self", tensor("x")}}, "relu", {2});
@@ -329,7 +329,7 @@ TEST(SourcesAreLost, NodesAreNamedAfterTheirModules) {
   EXPECT_TRUE(says(ir::print(*p.import()), "%relu: f32[2] = aten::relu(%x) \"layer1.0.act/relu\""));
 }
 
-TEST(OtherSchemasAreGuessed, TheyAreRefused) {
+TEST(ImportPt2, OtherSchemasAreRefused) {
   TestProgram p;
   p.input("x", {2});
   p.output("x");
@@ -344,16 +344,16 @@ TEST(OtherSchemasAreGuessed, TheyAreRefused) {
            "PyTorch 2.7 or older"));
 }
 
-TEST(WrongGraphsAreRead, ElementTypesWithoutNumbersAreNoAccident) {
+TEST(ImportPt2, UnsupportedElementTypesAreRefused) {
   constexpr int kComplex64 = 10;
   TestProgram p;
   p.input("x", {1, 1, 2, 2}, kComplex64);
   p.node("aten.upsample_bicubic2d.vec", {{"input", tensor("x")}, {"output_size", integers({4, 4})}}, "y", {1, 1, 4, 4});
   p.output("y");
-  EXPECT_TRUE(says(failure_of(p.import()), "elements of c64 are no numbers"));
+  EXPECT_TRUE(says(failure_of(p.import()), "elements of c64 are not numbers"));
 }
 
-TEST(WrongGraphsAreRead, TheNodeIsNamed) {
+TEST(ImportPt2, ErrorsNameTheNode) {
   TestProgram undefined;
   undefined.node("aten.relu.default", {{"self", tensor("nobody")}}, "y", {2});
   undefined.output("y");
@@ -371,7 +371,7 @@ TEST(WrongGraphsAreRead, TheNodeIsNamed) {
 }
 
 // Two weights a layer are whole without biases; with them, they are two too few.
-TEST(WeightsAreReadBeyondTheirList, ALayerHasAllOrItIsRefused) {
+TEST(ImportPt2, ARecurrentLayerHasAllItsWeightsOrIsRefused) {
   const auto recurrent = [](const char* kind, bool biases, size_t weights) {
     TestProgram p;
     p.input("x", {2, 1, 2});
@@ -396,7 +396,7 @@ TEST(WeightsAreReadBeyondTheirList, ALayerHasAllOrItIsRefused) {
   EXPECT_TRUE(says(failure_of(recurrent("aten.rnn_relu.input", false, 3)), "the number of weights does not fit"));
 }
 
-TEST(CallersLayoutIsForgotten, InputsKeepTheirDimensionOrder) {
+TEST(ImportPt2, InputsKeepTheirDimensionOrder) {
   TestProgram p;  // [1, 2, 2, 2] with the channels last: element (0, c, h, w) lies at 4 h + 2 w + c
   p.input("x", {1, 2, 2, 2});
   p.strides("x", {8, 1, 4, 2});
@@ -422,7 +422,7 @@ TestProgram sized_by_an_item(const json& max) {
 eval::Item whole(int64_t number) { return array(DType::kI64, {}, Ints{number}); }
 
 // Holds row 208.
-TEST(NumbersOutOfTensors, AreSizesWithinTheirBounds) {
+TEST(ImportPt2, ItemsAreSizesWithinTheirBounds) {
   const TestProgram p = sized_by_an_item(6);
   EXPECT_EQ(numbers(run(p, {whole(2)})[0]), Floats(6, 0.5F));
   EXPECT_EQ(numbers(run(p, {whole(0)})[0]), Floats());
@@ -433,13 +433,13 @@ TEST(NumbersOutOfTensors, AreSizesWithinTheirBounds) {
   EXPECT_EQ(module->symbols.upper(method.tensor(output).shape[0]), 6);
 }
 
-TEST(NumbersOutOfTensors, NeedBoundsToBeSizes) {
+TEST(ImportPt2, ItemsNeedBoundsToBeSizes) {
   EXPECT_TRUE(says(failure_of(sized_by_an_item(nullptr).import()),
                    "argument 'size' is a number that only the data tell, and nothing says how large it may be; "
                    "give it bounds"));
 }
 
-TEST(NumbersOutOfTensors, StayInThemWhereATensorWillDo) {
+TEST(ImportPt2, ItemsStayInTensorsWherePossible) {
   TestProgram p;
   p.input("x", {2});
   p.input("k", {});
@@ -454,7 +454,7 @@ TEST(NumbersOutOfTensors, StayInThemWhereATensorWillDo) {
 }
 
 // A Python number is 64 bits wide, whatever tensor it came out of.
-TEST(NumbersOutOfTensors, HavePythonsElementTypes) {
+TEST(ImportPt2, ItemsHavePythonsElementTypes) {
   TestProgram p;
   p.input("k", {});
   p.node("aten.item.default", {{"self", tensor("k")}}, json::array({{{"as_sym_float", {{"as_name", "f"}}}}}));
@@ -468,7 +468,7 @@ TEST(NumbersOutOfTensors, HavePythonsElementTypes) {
 
 // By the batch's own mean and deviation, which are results; the running statistics that it would change are read by
 // no other node here.
-TEST(BatchNorms, ThatTrainWithoutKeepingStatisticsAreTheBatchs) {
+TEST(ImportPt2, BatchNormsThatTrainWithoutStatisticsUseTheBatchs) {
   TestProgram p;
   p.input("x", {2, 1, 2});
   p.input("mean", {1});

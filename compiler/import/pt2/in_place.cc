@@ -89,13 +89,13 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
   if (is_reshape(op) || is_maybe_reshape(op)) return n.view(part, n.shape(base));
   const int rank = n.rank(base);
   if (is_transpose(op)) {
-    std::vector<int64_t> order(static_cast<size_t>(rank));
+    std::vector<int64_t> order(rank);
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
     const bool named = n.has("dim0") || n.has("axis0");
     const char* const names[2] = {n.has("dim0") ? "dim0" : "axis0", n.has("dim0") ? "dim1" : "axis1"};
     const int a = rank == 0 ? 0 : n.axis(named ? n.integer(names[0], 0) : -2, rank);
     const int b = rank == 0 ? 0 : n.axis(named ? n.integer(names[1], 0) : -1, rank);
-    if (n.ok() && rank > 0) std::swap(order[static_cast<size_t>(a)], order[static_cast<size_t>(b)]);
+    if (n.ok() && rank > 0) std::swap(order[a], order[b]);
     return n.permute(part, order);
   }
   if (op == "permute") {
@@ -103,7 +103,7 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
     if (n.ok() && dims.size() != static_cast<size_t>(rank)) n.invalid("'dims' does not name each dimension");
     if (!n.ok()) return {};
     std::vector<int64_t> order(dims.size());
-    for (size_t i = 0; i < dims.size(); ++i) order[static_cast<size_t>(dims[i])] = static_cast<int64_t>(i);
+    for (size_t i = 0; i < dims.size(); ++i) order[dims[i]] = static_cast<int64_t>(i);
     return n.permute(part, order);
   }
   const int axis = rank == 0 ? 0 : n.axis(n.integer("dim", 0), rank);
@@ -215,7 +215,7 @@ Status InPlace::write_base(const std::string& name, ir::Builder& build) {
       NodeContext n(state_, build, scope_, graph_, *view->node);
       const ValueId* base = std::get_if<ValueId>(&scope_[view->base].value);
       const ValueId* part = std::get_if<ValueId>(&scope_[at].value);
-      if (base == nullptr || part == nullptr) n.invalid("is a view of what is no tensor");
+      if (base == nullptr || part == nullptr) n.invalid("is a view of what is not a tensor");
       const ValueId value = n.ok() ? put_back(n, *base, *part, view->output) : ValueId();
       if (!n.ok()) return n.failure();
       scope_[view->base].value = value;

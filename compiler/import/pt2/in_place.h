@@ -1,5 +1,5 @@
-// InPlace: graphs that were not made functional. When `add_` writes a tensor, its views and what it is a view of change
-// with it; in the IR nothing changes, so names get new values instead:
+// InPlace: handles graphs with in-place operators. When `add_` writes a tensor, its base and its views change too;
+// values of the IR never change, so names get new values instead:
 //
 //     a = view(x); b = add_(a, 1)     →     a' = a + 1, b is a', x' = a' in x's shape; other views of x are made again
 //                                           from x' when they are next read
@@ -23,11 +23,11 @@ class InPlace {
 
   /// Whether the graph writes anything in place.
   bool active() const { return active_; }
-  /// Makes the values current that `node` reads. Before it is imported.
+  /// Updates the values that `node` reads. Called before it is imported.
   Status before(const Node& node, ir::Builder& build);
-  /// Notes what `node` is a view of, or carries what it wrote over to the others. After it was imported.
+  /// Records what `node` is a view of, or propagates what it wrote. Called after it was imported.
   Status after(const Node& node, ir::Builder& build);
-  /// Makes the value of `name` current.
+  /// Updates the value of `name`.
   Status refresh(const std::string& name, ir::Builder& build);
 
  private:

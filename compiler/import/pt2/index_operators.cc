@@ -6,12 +6,12 @@ namespace {
 
 /// Indices for index and index_put that name places of dimension `axis` alone.
 ValueList along(int axis, ValueId index) {
-  ValueList indices(static_cast<size_t>(axis), ValueId());
+  ValueList indices(axis, ValueId());
   indices.push_back(index);
   return indices;
 }
 
-int axis_of(NodeContext& n, ValueId x) { return n.axis(n.integer("dim", 0), n.rank(x)); }
+int index_axis(NodeContext& n, ValueId x) { return n.axis(n.integer("dim", 0), n.rank(x)); }
 
 void import_index(NodeContext& n) { n.output(n.op(OpId::index_Tensor_out, {n.tensor("self"), n.tensors("indices")})); }
 
@@ -25,7 +25,7 @@ void import_index_put(NodeContext& n) {
 /// whole.
 void put_along(NodeContext& n, ValueId source, bool accumulate) {
   const ValueId x = n.tensor("self");
-  const int axis = axis_of(n, x);
+  const int axis = index_axis(n, x);
   const ValueId index = n.tensor("index");
   n.output(n.op(OpId::index_put_out, {x, along(axis, index), n.cast(source, n.dtype(x)), accumulate}));
 }
@@ -57,7 +57,7 @@ void import_take_along(NodeContext& n) {
     x = n.view(x, {n.product(n.shape(x), 0, n.rank(x))});
     index = n.view(index, {n.product(n.shape(index), 0, n.rank(index))});
   }
-  const int axis = axis_of(n, x);
+  const int axis = index_axis(n, x);
   std::vector<Dim> from = n.shape(x);
   std::vector<Dim> shape = n.shape(index);
   if (n.ok() && shape.size() != from.size()) n.invalid("the tensors differ in rank");
@@ -121,7 +121,7 @@ void import_diagonal_scatter(NodeContext& n) {
   n.output(n.op(OpId::index_put_out, {x, ValueList{n.ints(rows), n.ints(columns)}, source, false}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kIndexRows[] = {
     {"_index_put_impl", import_index_put},
     {"_unsafe_index", import_index},
     {"_unsafe_index_put", import_index_put},
@@ -140,6 +140,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable index_operators() { return kRows; }
+OperatorTable index_operators() { return kIndexRows; }
 
 }  // namespace berth::pt2

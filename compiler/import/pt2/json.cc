@@ -9,8 +9,8 @@
 namespace berth::pt2 {
 namespace {
 
-constexpr size_t kMaxDepth = 64;
-constexpr size_t kMaxText = size_t{128} << 20;
+constexpr size_t kMaxJsonDepth = 64;
+constexpr size_t kMaxJsonText = size_t{128} << 20;
 
 // Which keys are worth keeping.
 class Filter {
@@ -31,7 +31,7 @@ class Filter {
     bool list = false;
     bool in_metadata = false;  // of an object: its last key is "metadata"
   };
-  std::array<Level, kMaxDepth + 1> levels_;
+  std::array<Level, kMaxJsonDepth + 1> levels_;
 };
 
 // Makes the document from the parser's events. The parser's own way of leaving values out by a callback walks over the
@@ -66,7 +66,7 @@ class Builder final : public nlohmann::json_sax<Json> {
 
  private:
   bool start(Json::value_t type) {
-    too_deep_ = too_deep_ || depth_ >= kMaxDepth;
+    too_deep_ = too_deep_ || depth_ >= kMaxJsonDepth;
     if (too_deep_) return false;
     filter_.start(depth_, type == Json::value_t::array);
     if (skipped_ == 0) open_.push_back(put(Json(type)));
@@ -123,11 +123,11 @@ const Json& empty_object() {
 }  // namespace
 
 Expected<Json> parse_json(std::string_view text, const std::string& place) {
-  if (text.size() > kMaxText) return Failure{Error::kNotSupported, place, "has more than 128 MB of JSON"};
+  if (text.size() > kMaxJsonText) return Failure{Error::kNotSupported, place, "has more than 128 MB of JSON"};
   Builder builder;
   const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.too_deep()) {
-    return Failure{Error::kNotSupported, place, "its JSON is nested deeper than " + std::to_string(kMaxDepth)};
+    return Failure{Error::kNotSupported, place, "its JSON is nested deeper than " + std::to_string(kMaxJsonDepth)};
   }
   if (!parsed) return Failure{Error::kInvalidProgram, place, "is not JSON, or ends too soon"};
   return builder.take();

@@ -1,4 +1,4 @@
-// JSON as the records of a `.pt2` archive hold it: read with bounds, looked at with failures that say where.
+// JSON records of a `.pt2` archive: a parser with limits, and accessors whose failures have a place.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace berth::pt2 {
 
 using Json = nlohmann::json;
 
-/// Parses `text`, UTF-8 of at most 128 MB and 64 levels; InvalidProgram otherwise, with `place`. What Berth does not
-/// look at (module call graph, sources of nodes other than the stack trace and the module's path) is left out.
+/// Parses `text`, UTF-8 of at most 128 MB and 64 levels; InvalidProgram otherwise, with `place`. Parts that Berth does
+/// not use (module call graph, sources of nodes other than the stack trace and the module's path) are omitted.
 Expected<Json> parse_json(std::string_view text, const std::string& place);
 
 /// Fields of one JSON document. The first failure is kept; from then on every accessor returns an empty value.

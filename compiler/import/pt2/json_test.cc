@@ -3,12 +3,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "compiler/import/pt2/test_archive.h"
+#include "compiler/import/pt2/archive_testing.h"
 
 namespace berth::pt2 {
 namespace {
 
-TEST(DeepJsonOverflowsTheStack, ItIsRefusedAt64) {
+TEST(Json, DeepNestingIsRefusedAt64) {
   const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_TRUE(parse_json(nested(64), "j").ok());
   for (const size_t depth : {size_t{65}, size_t{1000000}}) {
@@ -19,13 +19,13 @@ TEST(DeepJsonOverflowsTheStack, ItIsRefusedAt64) {
   EXPECT_FALSE(parse_json(objects, "j").ok());
 }
 
-TEST(OtherTextsAreTaken, TheyAreNotJson) {
+TEST(Json, TextThatIsNotJsonIsRefused) {
   for (const char* bad : {"", "{", "nul", "{\"a\":1,}", "[1 2]", "\"\xff\xfe\"", "1e999999", "{\"a\"}"}) {
     EXPECT_EQ(failure_of(parse_json(bad, "j")), "j: is not JSON, or ends too soon") << bad;
   }
 }
 
-TEST(TensorsVanishByTheirNames, OnlyMetadataIsLeftOut) {
+TEST(Json, OnlyMetadataIsLeftOut) {
   const auto json = parse_json(
       R"({"graph_module": {"module_call_graph": [1], "graph": {"nodes": [{"metadata": {"from_node": "x", "stack_trace": "s"}}],
           "tensor_values": {"from_node": 1, "guards_code": 2, "torch_fn": 3}}}, "guards_code": [4]})",
@@ -35,7 +35,7 @@ TEST(TensorsVanishByTheirNames, OnlyMetadataIsLeftOut) {
                           R"("tensor_values":{"from_node":1,"guards_code":2,"torch_fn":3}}}})");
 }
 
-TEST(TensorsVanishByTheirNames, OneIsCalledMetadata) {
+TEST(Json, ATensorMayBeCalledMetadata) {
   const std::string text =
       R"({"graph_module":{"graph":{"a_tensors":{"metadata":{"dtype":7}},"nodes":[{"metadata":{},"target":"relu"}]}}})";
   const auto json = parse_json(text, "j");
@@ -44,7 +44,7 @@ TEST(TensorsVanishByTheirNames, OneIsCalledMetadata) {
 }
 
 // A walk over all earlier items at each item's end would take hours.
-TEST(JsonTakesTheSquareOfItsItems, AMillionObjectsAreReadOneByOne) {
+TEST(Json, AMillionObjectsTakeLinearTime) {
   constexpr size_t kItems = 1'000'000;
   std::string items = "[{}";
   for (size_t i = 1; i < kItems; ++i) items += ",{}";
@@ -56,7 +56,7 @@ TEST(JsonTakesTheSquareOfItsItems, AMillionObjectsAreReadOneByOne) {
   EXPECT_EQ((*json)["after"], 1);
 }
 
-TEST(WrongFieldsAreTaken, TheFirstIsNamed) {
+TEST(Json, TheFirstWrongFieldIsNamed) {
   JsonReader reader("file");
   EXPECT_EQ(reader.integer(Json(7), "a"), 7);
   EXPECT_EQ(reader.number(Json("-Infinity"), "a"), -HUGE_VAL);

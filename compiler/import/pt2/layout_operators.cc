@@ -7,7 +7,7 @@
 namespace berth::pt2 {
 namespace {
 
-constexpr size_t kMaxRank = 16;
+constexpr size_t kMaxGridRank = 16;
 
 /// `sizes` for a view of `x`, with -1 where one size follows from the others: the operator's rule knows how.
 void import_view(NodeContext& n) {
@@ -58,7 +58,7 @@ void import_squeeze(NodeContext& n) {
 }
 
 std::vector<int64_t> straight(int rank) {
-  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::vector<int64_t> order(rank);
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   return order;
 }
@@ -73,7 +73,7 @@ void import_transpose(NodeContext& n) {
   std::vector<int64_t> order = straight(rank);
   const int a = n.axis(n.integer(first, -2), rank);
   const int b = n.axis(n.integer(second, -1), rank);
-  std::swap(order[static_cast<size_t>(a)], order[static_cast<size_t>(b)]);
+  std::swap(order[a], order[b]);
   n.output(n.permute(x, order));
 }
 
@@ -90,8 +90,8 @@ void import_movedim(NodeContext& n) {
   const std::vector<int> to = n.axes(n.integers("destination"), n.rank(x));
   if (n.ok() && from.size() != to.size()) return n.invalid("source and destination differ in length");
   if (!n.ok()) return;
-  std::vector<int64_t> order(static_cast<size_t>(n.rank(x)), -1);
-  for (size_t i = 0; i < from.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
+  std::vector<int64_t> order(n.rank(x), -1);
+  for (size_t i = 0; i < from.size(); ++i) order[to[i]] = from[i];
   size_t at = 0;
   for (int i = 0; i < n.rank(x); ++i) {
     if (std::find(from.begin(), from.end(), i) != from.end()) continue;
@@ -136,7 +136,7 @@ void import_narrow(NodeContext& n) {
 void import_tile(NodeContext& n) {
   ValueId x = n.tensor("self");
   DimList repeats = n.dims("dims");
-  const size_t rank = static_cast<size_t>(n.rank(x));
+  const size_t rank = n.rank(x);
   if (repeats.size() < rank) repeats.insert(repeats.begin(), rank - repeats.size(), Dim(1));
   n.output(n.op(OpId::repeat_out, {x, repeats}));
 }
@@ -152,9 +152,9 @@ void import_repeat_interleave(NodeContext& n) {
   std::vector<Dim> wide = shape;
   wide.insert(wide.begin() + axis + 1, Dim(1));
   ValueId y = n.view(x, wide);
-  wide[static_cast<size_t>(axis) + 1] = repeats;
+  wide[axis + 1] = repeats;
   y = n.expand(y, wide);
-  shape[static_cast<size_t>(axis)] = n.symbols().mul(shape[static_cast<size_t>(axis)], repeats);
+  shape[axis] = n.symbols().mul(shape[axis], repeats);
   n.output(n.view(y, shape));
 }
 
@@ -188,8 +188,8 @@ ValueId repeated_rows(NodeContext& n, int axis) {
   if (!n.ok() || !std::holds_alternative<ir::None>(count)) return index;
   const TensorMeta* meta = n.output_meta(0);
   const bool said = meta != nullptr && meta->sizes.size() > static_cast<size_t>(axis);
-  const auto size = said ? n.state().symbols.bounded(meta->sizes[static_cast<size_t>(axis)])
-                         : Expected<Dim>(Failure{Error::kNotSupported, "", ""});
+  const auto size =
+      said ? n.state().symbols.bounded(meta->sizes[axis]) : Expected<Dim>(Failure{Error::kNotSupported, "", ""});
   if (size.ok()) {
     n.state().method.value(index).tensor()->shape = {*size};
   } else {
@@ -233,7 +233,7 @@ void import_vstack(NodeContext& n) { import_stacked(n, 0); }
 void import_meshgrid(NodeContext& n) {
   const ValueList all = n.tensors("tensors");
   const bool swapped = n.text("indexing", "ij") == "xy" && all.size() >= 2;
-  if (all.size() > kMaxRank) return n.unsupported("a grid of more than 16 dimensions");
+  if (all.size() > kMaxGridRank) return n.unsupported("a grid of more than 16 dimensions");
   std::vector<size_t> place(all.size());
   for (size_t i = 0; i < place.size(); ++i) place[i] = swapped && i < 2 ? 1 - i : i;
   std::vector<Dim> sizes(all.size(), Dim(1));
@@ -275,7 +275,7 @@ void import_rot90(NodeContext& n) {
   const std::vector<int> axes = n.axes(dims, n.rank(x));
   if (!n.ok() || axes.size() != 2) return n.invalid("needs two dimensions to turn");
   std::vector<int64_t> order = straight(n.rank(x));
-  std::swap(order[static_cast<size_t>(axes[0])], order[static_cast<size_t>(axes[1])]);
+  std::swap(order[axes[0]], order[axes[1]]);
   const auto flip = [&](DimList which) { return n.op(OpId::flip_out, {x, which}); };
   if (turns == 1) x = n.permute(flip({Dim(axes[1])}), order);
   if (turns == 2) x = flip({Dim(axes[0]), Dim(axes[1])});
@@ -293,7 +293,7 @@ void import_at_least_1(NodeContext& n) { import_at_least(n, 1); }
 void import_at_least_2(NodeContext& n) { import_at_least(n, 2); }
 void import_at_least_3(NodeContext& n) { import_at_least(n, 3); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLayoutRows[] = {
     {"T", import_reverse_all},
     {"_reshape_alias", import_view},
     {"_unsafe_view", import_view},
@@ -341,6 +341,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable layout_operators() { return kRows; }
+OperatorTable layout_operators() { return kLayoutRows; }
 
 }  // namespace berth::pt2

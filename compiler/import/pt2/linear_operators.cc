@@ -115,7 +115,7 @@ void import_cdist(NodeContext& n) {
                 {n.tensor("x1"), n.tensor("x2"), n.number("p", 2), n.scalar("compute_mode", None())}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLinearRows[] = {
     {"_trilinear", import_trilinear},
     {"addbmm", import_addbmm},
     {"addmv", import_addmv},
@@ -137,6 +137,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable linear_operators() { return kRows; }
+OperatorTable linear_operators() { return kLinearRows; }
 
 }  // namespace berth::pt2

@@ -1,12 +1,13 @@
 // Losses, as people leave them in what they export: element by element, then reduced. Class weights, labels that are
 // smoothed or ignored, and class probabilities are left to run_decompositions().
+#include "compiler/import/pt2/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
 namespace {
 
 /// ATen's numbers of the argument 'reduction'.
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+enum LossReduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 ValueId reduced(NodeContext& n, ValueId x, int64_t reduction) {
   if (reduction == kNone) return x;
@@ -17,10 +18,7 @@ ValueId reduced(NodeContext& n, ValueId x, int64_t reduction) {
 
 void finish(NodeContext& n, ValueId loss) { n.output(reduced(n, loss, n.integer("reduction", kMean))); }
 
-ValueId mul(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::mul_out, {a, b}); }
 ValueId mul(NodeContext& n, ValueId a, double b) { return n.op(OpId::mul_Scalar_out, {a, b}); }
-ValueId add(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::add_out, {a, b}); }
-ValueId sub(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::sub_out, {a, b}); }
 ValueId distance(NodeContext& n) { return n.op(OpId::abs_out, {sub(n, n.tensor("self"), n.tensor("target"))}); }
 
 void import_mse(NodeContext& n) {
@@ -119,7 +117,7 @@ void import_cross_entropy(NodeContext& n) {
   pick(n, n.op(OpId::log_softmax_out, {x, Dim(n.rank(x) - 1), false}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLossRows[] = {
     {"binary_cross_entropy", import_bce},
     {"binary_cross_entropy_with_logits", import_bce_with_logits},
     {"cross_entropy_loss", import_cross_entropy},
@@ -134,6 +132,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable loss_operators() { return kRows; }
+OperatorTable loss_operators() { return kLossRows; }
 
 }  // namespace berth::pt2

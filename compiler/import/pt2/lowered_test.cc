@@ -1,7 +1,7 @@
 // Operators and numbers that are taken apart while they are read. The figures are worked out by hand.
 #include <cmath>
 
-#include "compiler/import/pt2/test_run.h"
+#include "compiler/import/pt2/run_testing.h"
 
 namespace berth::pt2 {
 namespace {
@@ -27,7 +27,7 @@ TestProgram rows() {
 }
 
 // The fear: n / 4 is rounded. Of 3 rows it is 0.75.
-TEST(NumbersOfSizes, MayBeFractions) {
+TEST(Lowered, NumbersOfSizesMayBeFractions) {
   TestProgram p = rows();
   python(p, "_operator.truediv", {sym_int("n"), integer(4)}, sym("as_sym_float", "q"));
   p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym("as_sym_float", "q")}}, "mul", {kS, 2});
@@ -39,7 +39,7 @@ TEST(NumbersOfSizes, MayBeFractions) {
 }
 
 // n > 4 ? n : 10
-TEST(NumbersOfSizes, AreChosenAtRunTime) {
+TEST(Lowered, NumbersOfSizesAreSelectedAtRunTime) {
   TestProgram p = rows();
   python(p, "_operator.gt", {sym_int("n"), integer(4)}, sym("as_sym_bool", "more"));
   python(p, "torch.sym_ite", {sym("as_sym_bool", "more"), sym_int("n"), integer(10)}, sym_int("k"));
@@ -52,7 +52,7 @@ TEST(NumbersOfSizes, AreChosenAtRunTime) {
 }
 
 // The fear: the remainder of a negative number is C's. -7 mod 3 is 2 in Python.
-TEST(NumbersOfTensors, HaveTheRemainderOfPython) {
+TEST(Lowered, NumbersOfTensorsHavePythonsRemainder) {
   TestProgram p;
   p.input("k", {}, kI64);
   p.node("aten.item.default", {{"self", tensor("k")}}, json::array({sym_int("n")}));
@@ -61,7 +61,7 @@ TEST(NumbersOfTensors, HaveTheRemainderOfPython) {
   EXPECT_EQ(numbers<int64_t>(run(p, {array(DType::kI64, {}, Ints{-7})})[0]), Ints({2}));
 }
 
-TEST(NumbersOfTensors, FillAndCompare) {
+TEST(Lowered, NumbersOfTensorsFillAndCompare) {
   TestProgram p;
   p.input("x", {2});
   p.input("k", {});
@@ -89,7 +89,7 @@ Floats loss(const std::string& name, const std::vector<std::pair<std::string, js
   return numbers(run(p, {floats({2}, x), floats({2}, t)})[0]);
 }
 
-TEST(Losses, AreReducedAsAsked) {
+TEST(Lowered, LossesAreReducedAsRequested) {
   EXPECT_EQ(loss("mse_loss", {}, {1, 5}, {2, 2}), Floats({5}));
   EXPECT_EQ(loss("mse_loss", {{"reduction", integer(2)}}, {1, 5}, {2, 2}), Floats({10}));
   EXPECT_EQ(loss("l1_loss", {{"reduction", integer(0)}}, {1, 5}, {2, 2}), Floats({1, 3}));
@@ -100,7 +100,7 @@ TEST(Losses, AreReducedAsAsked) {
 }
 
 // Of equal logits each class has probability 1/4; the label -100 does not count.
-TEST(Losses, PickTheLabelsLogarithm) {
+TEST(Lowered, LossesPickTheLabelsLogarithm) {
   TestProgram p;
   p.input("x", {3, 4});
   p.input("t", {3}, kI64);
@@ -111,7 +111,7 @@ TEST(Losses, PickTheLabelsLogarithm) {
 }
 
 // [1, 1, 2, 3] by windows of 2x2: two columns; put together again, the middle column counts twice.
-TEST(Windows, AreTakenApartAndPutTogether) {
+TEST(Lowered, WindowsAreUnfoldedAndFolded) {
   const std::vector<std::pair<std::string, json>> window = {{"kernel_size", integers({2, 2})},
                                                             {"dilation", integers({1, 1})},
                                                             {"padding", integers({0, 0})},
@@ -131,7 +131,7 @@ TEST(Windows, AreTakenApartAndPutTogether) {
   EXPECT_EQ(numbers(outputs[1]), Floats({1, 4, 3, 4, 10, 6}));
 }
 
-TEST(Boundaries, AreBeforeOrBehindWhatEqualsThem) {
+TEST(Lowered, BucketBoundariesAreLeftOrRightOfEqualValues) {
   TestProgram p;
   p.input("x", {4});
   p.input("b", {3});
@@ -157,7 +157,7 @@ Floats differences(int64_t times, const Floats& x) {
 }
 
 // The figures are torch.diff's.
-TEST(Differences, AreTakenAsOftenAsAsked) {
+TEST(Lowered, DiffIsRepeatedAsRequested) {
   EXPECT_EQ(differences(1, {1, 4, 9}), Floats({1, 3, 5}));
   EXPECT_EQ(differences(3, {1, 4, 9}), Floats({0}));
   EXPECT_EQ(differences(0, {1, 4, 9}), Floats({1, 4, 9}));  // the tensor itself: nothing stands before it
@@ -165,7 +165,7 @@ TEST(Differences, AreTakenAsOftenAsAsked) {
   EXPECT_EQ(differences(6, {1, 4, 9}), Floats({}));
 }
 
-TEST(Differences, LessOftenThanNeverAreRefused) {
+TEST(Lowered, DiffANegativeNumberOfTimesIsRefused) {
   TestProgram p;
   p.input("x", {3});
   json& node = p.node("aten.diff.default", {{"self", tensor("x")}, {"n", integer(-1)}}, "y", {3});
@@ -176,7 +176,7 @@ TEST(Differences, LessOftenThanNeverAreRefused) {
 }
 
 // The fear: rows without a bound are planned as 2^31 of them.
-TEST(Repeats, WithoutABoundAreRefused) {
+TEST(Lowered, RepeatsWithoutABoundAreRefused) {
   TestProgram p;
   p.symbol("u0", 0, nullptr);
   p.input("x", {3, 2});

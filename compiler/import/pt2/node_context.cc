@@ -75,7 +75,7 @@ NodeContext::NodeContext(ImportState& state, ir::Builder& build, Scope& scope, c
       scope_(scope),
       graph_(graph),
       node_(node),
-      first_new_value_(state.method.values.size()) {
+      first_new_value_(state.method.values.next_id()) {
   for (const Argument& output : node.outputs) {
     if (output.names.empty() && output.kind != ArgumentKind::kTensors) outputs_.emplace_back();  // None
     outputs_.insert(outputs_.end(), output.names.begin(), output.names.end());
@@ -143,7 +143,7 @@ IrArgument NodeContext::value(const Argument& a, std::string_view name) {
       for (const std::string& item : a.names) {
         const IrArgument element = item.empty() ? IrArgument(ValueId()) : named_value(item);
         const ValueId* id = std::get_if<ValueId>(&element);
-        if (id == nullptr && ok()) invalid("argument '" + std::string(name) + "' holds what is no tensor");
+        if (id == nullptr && ok()) invalid("argument '" + std::string(name) + "' holds what is not a tensor");
         list.push_back(id == nullptr ? ValueId() : *id);
       }
       return list;
@@ -219,7 +219,7 @@ ValueList NodeContext::tensors(std::string_view name) {
   if (a == nullptr || !ok()) return {};
   IrArgument found = value(*a, name);
   if (ValueList* list = std::get_if<ValueList>(&found)) return std::move(*list);
-  if (ok()) invalid("argument '" + std::string(name) + "' is no list of tensors");
+  if (ok()) invalid("argument '" + std::string(name) + "' is not a list of tensors");
   return {};
 }
 
@@ -238,7 +238,7 @@ Dim NodeContext::dim(std::string_view name, Dim fallback) {
   const IrArgument found = value(*argument(name), name);
   if (const Dim* dim = std::get_if<Dim>(&found)) return *dim;
   if (ok() && std::holds_alternative<ValueId>(found)) size_unknown(name);
-  if (ok()) invalid("argument '" + std::string(name) + "' is no integer");
+  if (ok()) invalid("argument '" + std::string(name) + "' is not an integer");
   return fallback;
 }
 
@@ -249,7 +249,7 @@ DimList NodeContext::dims(std::string_view name) {
   if (const Dim* one = std::get_if<Dim>(&found)) return {*one};
   const ValueList* none = std::get_if<ValueList>(&found);  // an empty list has no type in the file
   if (ok() && (none == nullptr || !none->empty())) {
-    invalid("argument '" + std::string(name) + "' is no list of integers");
+    invalid("argument '" + std::string(name) + "' is not a list of integers");
   }
   return {};
 }
@@ -298,7 +298,7 @@ std::string NodeContext::text(std::string_view name, std::string_view fallback) 
   if (!has(name)) return std::string(fallback);
   const Argument* a = argument(name);
   if (a->kind == ArgumentKind::kString) return a->text;
-  invalid("argument '" + std::string(name) + "' is no text");
+  invalid("argument '" + std::string(name) + "' is not text");
   return std::string(fallback);
 }
 
@@ -307,7 +307,7 @@ DType NodeContext::dtype(std::string_view name, DType fallback) {
   const IrArgument found = value(*argument(name), name);
   const Dim* dim = std::get_if<Dim>(&found);
   if (ok() && (dim == nullptr || argument(name)->kind != ArgumentKind::kScalarType)) {
-    invalid("argument '" + std::string(name) + "' is no element type");
+    invalid("argument '" + std::string(name) + "' is not an element type");
   }
   return ok() ? static_cast<DType>(dim->value) : fallback;
 }
@@ -323,7 +323,7 @@ void NodeContext::output(size_t i, IrArgument value) {
   if (const ValueId* id = std::get_if<ValueId>(&value)) {
     if (!id->valid()) return fail(Error::kInternal, "output " + std::to_string(i) + " was not computed");
     const ir::Value& made = method().value(*id);
-    if (static_cast<size_t>(id->index) >= first_new_value_ && made.kind == ir::ValueKind::kNode) {
+    if (!(*id < first_new_value_) && made.kind == ir::ValueKind::kNode) {
       method().rename(*id, outputs_[i]);
     }
     // Sizes that only the data tell are symbols here and there.

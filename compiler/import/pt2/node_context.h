@@ -1,13 +1,13 @@
-// NodeContext: one node of torch.export's graph while it is turned into operators of the IR. Every operator's importer
-// is a function of it.
+// NodeContext: a node of torch.export's graph that is being imported. The importer of each operator is a function that
+// takes one.
 //
 //     void import_silu(NodeContext& n) {
 //       const ValueId x = n.tensor("self");
 //       n.output(n.op(OpId::mul_out, {x, n.op(OpId::sigmoid_out, {x})}));
 //     }
 //
-// Arguments go by the names of the operator's schema in ATen; those that stand at their default are not in the file.
-// Failures, types and building are Lowering's.
+// Arguments have the names of the operator's schema in ATen; those with default values are not in the file. Failures,
+// types and building are Lowering's.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ using lowering::ValueId;
 using lowering::ValueList;
 using IrArgument = lowering::Argument;
 
-/// What all nodes of one import share.
+/// The state shared by all nodes of an import.
 struct ImportState {
   ir::Module& module;
   ir::Method& method;
@@ -83,14 +83,14 @@ class NodeContext : public lowering::Lowering {
   // Outputs, in order; lists count as their elements.
   size_t output_count() const { return outputs_.size(); }
   const std::string& output_name(size_t i) const { return outputs_[i]; }
-  /// What the file says of output `i`; null when it says nothing.
+  /// The file's description of output `i`; may be null.
   const TensorMeta* output_meta(size_t i) const;
-  /// Gives output `i` (0); a value that this node made takes its name. Outputs without a name are dropped.
+  /// Sets output `i` (0); a value computed by this node gets its name. Outputs without a name are ignored.
   void output(ValueId value) { output(0, IrArgument(value)); }
   void output(size_t i, IrArgument value);
-  /// Gives all outputs; there must be as many.
+  /// Sets all outputs.
   void outputs(const std::vector<ValueId>& values);
-  /// Output `i` cannot be told, which is a failure only for whoever asks for it.
+  /// Marks output `i` as unknown, which is a failure only if it is used.
   void unknown_output(size_t i, std::string why);
 
  private:
@@ -104,7 +104,7 @@ class NodeContext : public lowering::Lowering {
   const Node& node_;
   std::vector<NamedArgument> in_tensors_;  // numbers of the node that lie in tensors, as these
   std::vector<std::string> outputs_;
-  size_t first_new_value_;
+  ValueId first_new_value_;
 };
 
 /// "at model.py:12: return self.fc(x)": where the user wrote the node; empty when the file does not say.

@@ -135,7 +135,7 @@ void import_half_to_float(NodeContext& n, OpId id) {
 void import_core_softmax(NodeContext& n) { import_half_to_float(n, OpId::softmax_out); }
 void import_core_log_softmax(NodeContext& n) { import_half_to_float(n, OpId::log_softmax_out); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kNormRows[] = {
     {"_batch_norm_no_update", import_batch_norm},
     {"_fused_rms_norm", import_rms_norm},
     {"_log_softmax", import_core_log_softmax},
@@ -161,6 +161,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable norm_operators() { return kRows; }
+OperatorTable norm_operators() { return kNormRows; }
 
 }  // namespace berth::pt2

@@ -1,8 +1,8 @@
-// Which operators of torch.export are read, and by whom.
+// The supported operators of torch.export and their importers.
 //
 // Most have a row of their own in format/operators.def and are taken over argument by argument (generic.cc); views
 // become copies, numbers where tensors stand the operator's Scalar overload. The others have a function here, in files
-// by family. In-place operators (`add_`) are their functional forms; who else sees the change is in_place.h's business.
+// by family. In-place operators (`add_`) are their functional forms; in_place.h updates the other tensors that change.
 #pragma once
 
 #include <string>
@@ -42,7 +42,7 @@ OperatorTable split_operators();
 OperatorTable symbol_operators();
 OperatorTable window_operators();
 
-/// What reads an operator: a function, or a row of format/operators.def. Both null when nothing does.
+/// The importer of an operator: a function, or a row of format/operators.def. Both null if it is not supported.
 struct Importer {
   Import import = nullptr;
   const ir::Operator* row = nullptr;
@@ -54,8 +54,8 @@ Importer find_importer(const std::string& target);
 /// Whether `target` names an operator that writes its first argument: "torch.ops.aten.add_.Tensor".
 bool writes_in_place(const std::string& target);
 
-/// Arithmetic on numbers of which only the data or the sizes tell something, as operators on tensors; what cannot be
-/// done so is unknown.
+/// Arithmetic on numbers that depend on data or sizes, as operators on tensors; results that tensors cannot express are
+/// unknown.
 void import_number(NodeContext& n);
 /// Appends `n` as the operator `row`, argument by argument.
 void import_generic(NodeContext& n, const ir::Operator& row);

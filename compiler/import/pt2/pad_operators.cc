@@ -98,7 +98,7 @@ constexpr int kReflect = static_cast<int>(Mode::kReflect);
 constexpr int kReplicate = static_cast<int>(Mode::kReplicate);
 constexpr int kCircular = static_cast<int>(Mode::kCircular);
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPadRows[] = {
     {"_pad_circular", import_padding<kCircular>},
     {"constant_pad_nd", import_constant_pad},
     {"pad", import_pad},
@@ -112,6 +112,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable pad_operators() { return kRows; }
+OperatorTable pad_operators() { return kPadRows; }
 
 }  // namespace berth::pt2

@@ -10,15 +10,15 @@
 namespace berth::pt2 {
 namespace {
 
-constexpr size_t kMaxRank = 16;
+constexpr size_t kMaxPayloadRank = 16;
 
-Failure wrong(const std::string& place, std::string message) {
+Failure wrong_payload(const std::string& place, std::string message) {
   return Failure{Error::kInvalidProgram, place, std::move(message)};
 }
 
 Expected<int64_t> plain(const Size& size, const std::string& place) {
   if (size.expression.empty() && size.number >= 0) return size.number;
-  return wrong(place, "has a size, stride or offset that is no number of at least 0");
+  return wrong_payload(place, "has a size, stride or offset that is not a number of at least 0");
 }
 
 Expected<std::vector<int64_t>> plain(const std::vector<Size>& sizes, const std::string& place) {
@@ -33,8 +33,8 @@ Expected<std::vector<int64_t>> plain(const std::vector<Size>& sizes, const std::
 std::vector<int64_t> dense_order(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   std::vector<int64_t> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto stride = [&](int64_t d) { return strides[static_cast<size_t>(d)]; };
-  const auto size = [&](int64_t d) { return sizes[static_cast<size_t>(d)]; };
+  const auto stride = [&](int64_t d) { return strides[d]; };
+  const auto size = [&](int64_t d) { return sizes[d]; };
   // Dimensions of one element lie anywhere: they stay between their neighbours.
   std::vector<int64_t> moving;
   for (int64_t d : order) {
@@ -108,9 +108,10 @@ Expected<Payload> Payloads::find(const Entries& first, const Entries& second, co
     const auto found = entries->find(name);
     if (found != entries->end()) return load(found->second, place);
   }
-  return wrong(place,
-               "is not in the archive (weights in the pickled form of older PyTorch are not read; load and save "
-               "the model with PyTorch 2.9 to 2.15)");
+  return wrong_payload(
+      place,
+      "is not in the archive (weights in the pickled form of older PyTorch are not read; load and save "
+      "the model with PyTorch 2.9 to 2.15)");
 }
 
 Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
@@ -119,7 +120,7 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
                    "is a pickled object (a subclass of torch.Tensor, or a custom object); Berth reads plain tensors"};
   }
   if (!entry.meta.strided) return Failure{Error::kNotSupported, place, "is sparse; make it dense"};
-  if (entry.meta.sizes.size() > kMaxRank) return wrong(place, "has more than 16 dimensions");
+  if (entry.meta.sizes.size() > kMaxPayloadRank) return wrong_payload(place, "has more than 16 dimensions");
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, plain(entry.meta.sizes, place));
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, plain(entry.meta.strides, place));
   BERTH_ASSIGN_OR_RETURN(const int64_t start, plain(entry.meta.storage_offset, place));
@@ -128,7 +129,7 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   for (int64_t size : sizes) {
     count *= size;
     if (size > lowering::kMaxElements || count > lowering::kMaxElements) {
-      return wrong(place, "has more than 2^40 elements");
+      return wrong_payload(place, "has more than 2^40 elements");
     }
   }
   Payload payload;
@@ -139,22 +140,22 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   __int128 last = start;
   for (size_t d = 0; d < sizes.size(); ++d) last += static_cast<__int128>(sizes[d] - 1) * strides[d];
   if (last >= static_cast<__int128>(entry.record.size / element)) {
-    return wrong(place, "its sizes and strides reach element " +
-                            std::to_string(static_cast<int64_t>(std::min<__int128>(last, INT64_MAX))) +
-                            " of a file of " + std::to_string(entry.record.size / element));
+    return wrong_payload(place, "its sizes and strides reach element " +
+                                    std::to_string(static_cast<int64_t>(std::min<__int128>(last, INT64_MAX))) +
+                                    " of a file of " + std::to_string(entry.record.size / element));
   }
   // A dimension that repeats one element is stored once.
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (strides[d] == 0) payload.stored[d] = 1;
   }
   const std::vector<int64_t> order = dense_order(payload.stored, strides);
-  const size_t first = entry.record.offset + static_cast<size_t>(start) * element;
+  const size_t first = entry.record.offset + start * element;
   if (!payload.stored.empty() && order.empty()) {
     BERTH_ASSIGN_OR_RETURN(payload.blob, gather(entry, payload.stored, strides, first, place));
     return payload;
   }
   size_t bytes = element;
-  for (int64_t size : payload.stored) bytes *= static_cast<size_t>(size);
+  for (int64_t size : payload.stored) bytes *= size;
   payload.offset = first;
   if (file_ != nullptr) {
     payload.blob = ir::Blob::mapped(file_, first, bytes);
@@ -168,8 +169,8 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   std::vector<int64_t> stored;
   payload.order.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
-    stored.push_back(payload.stored[static_cast<size_t>(order[i])]);
-    payload.order[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    stored.push_back(payload.stored[order[i]]);
+    payload.order[order[i]] = static_cast<int64_t>(i);
   }
   payload.stored = std::move(stored);
   return payload;
@@ -192,9 +193,9 @@ Expected<ir::Blob> Payloads::gather(const Entry& entry, const std::vector<int64_
   for (size_t to = 0; to < total; to += element) {
     std::memcpy(out.data() + to, bytes_.data() + from, element);
     for (size_t d = sizes.size(); d-- > 0;) {
-      from += static_cast<size_t>(strides[d]) * element;
+      from += strides[d] * element;
       if (++index[d] < sizes[d]) break;
-      from -= static_cast<size_t>(strides[d]) * element * static_cast<size_t>(sizes[d]);
+      from -= strides[d] * element * sizes[d];
       index[d] = 0;
     }
   }

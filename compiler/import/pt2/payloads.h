@@ -1,4 +1,4 @@
-// Payloads: the tensors that an archive holds, found by name, where they lie in the file.
+// Payloads: the tensors of an archive, by name, mapped from the file.
 //
 // A payload file is a whole storage; a tensor is a view of it by sizes, strides and offset. Tensors that are dense in
 // some order of their dimensions (or repeat along one by a stride of 0) map the file; only those with gaps are gathered

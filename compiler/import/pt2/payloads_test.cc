@@ -1,4 +1,5 @@
-#include "compiler/import/pt2/test_archive.h"
+#include "base/text_testing.h"
+#include "compiler/import/pt2/archive_testing.h"
 
 namespace berth::pt2 {
 namespace {
@@ -19,39 +20,54 @@ std::string text_of(const json& meta, size_t count) {
   return module.ok() ? ir::print(*module) : module.error().text();
 }
 
-TEST(StridesAreForgotten, DenseTensorsKeepTheirBytesAndSayTheirOrder) {
+TEST(Payloads, DenseTensorsKeepTheirBytesAndDimensionOrder) {
   // [2, 3] by columns: element (i, j) is i + 2 j.
-  EXPECT_EQ(text_of(tensor_meta({2, 3}, kF32, {1, 2}), 6),
-            "const @w: f32[3,2] = dense<[0, 1, 2, 3, 4, 5]>\n\n"
-            "method forward() {\n"
-            "  %w: f32[3,2] = const @w\n"
-            "  %w.permuted: f32[2,3] = aten::permute_copy(%w, [1, 0]) \"w\"\n"
-            "  return %w.permuted\n"
-            "}\n");
+  EXPECT_EQ(text_of(tensor_meta({2, 3}, kF32, {1, 2}), 6), dedent(R"(
+    const @w: f32[3,2] = dense<[0, 1, 2, 3, 4, 5]>
+
+    method forward() {
+      %w: f32[3,2] = const @w
+      %w.permuted: f32[2,3] = aten::permute_copy(%w, [1, 0]) "w"
+      return %w.permuted
+    }
+  )"));
 }
 
-TEST(OffsetsAreForgotten, APartOfAStorageIsThatPart) {
-  EXPECT_EQ(text_of(tensor_meta({2}, kF32, {1}, 3), 6),
-            "const @w: f32[2] = dense<[3, 4]>\n\nmethod forward() {\n  %w: f32[2] = const @w\n  return %w\n}\n");
+TEST(Payloads, APartOfAStorageIsThatPart) {
+  EXPECT_EQ(text_of(tensor_meta({2}, kF32, {1}, 3), 6), dedent(R"(
+    const @w: f32[2] = dense<[3, 4]>
+
+    method forward() {
+      %w: f32[2] = const @w
+      return %w
+    }
+  )"));
 }
 
-TEST(RepeatsAreStored, AStrideOfZeroIsOneElement) {
-  EXPECT_EQ(text_of(tensor_meta({4, 2}, kF32, {0, 1}), 2),
-            "const @w: f32[1,2] = dense<[0, 1]>\n\n"
-            "method forward() {\n"
-            "  %w: f32[1,2] = const @w\n"
-            "  %w.expanded: f32[4,2] = aten::expand_copy(%w, [4, 2], false) \"w\"\n"
-            "  return %w.expanded\n"
-            "}\n");
+TEST(Payloads, AStrideOfZeroIsOneElement) {
+  EXPECT_EQ(text_of(tensor_meta({4, 2}, kF32, {0, 1}), 2), dedent(R"(
+    const @w: f32[1,2] = dense<[0, 1]>
+
+    method forward() {
+      %w: f32[1,2] = const @w
+      %w.expanded: f32[4,2] = aten::expand_copy(%w, [4, 2], false) "w"
+      return %w.expanded
+    }
+  )"));
 }
 
-TEST(GapsAreRead, ElementsAreGathered) {
-  EXPECT_EQ(text_of(tensor_meta({2, 2}, kF32, {4, 2}, 1), 8),
-            "const @w: f32[2,2] = dense<[1, 3, 5, 7]>\n\n"
-            "method forward() {\n  %w: f32[2,2] = const @w\n  return %w\n}\n");
+TEST(Payloads, GapsAreNotRead) {
+  EXPECT_EQ(text_of(tensor_meta({2, 2}, kF32, {4, 2}, 1), 8), dedent(R"(
+    const @w: f32[2,2] = dense<[1, 3, 5, 7]>
+
+    method forward() {
+      %w: f32[2,2] = const @w
+      return %w
+    }
+  )"));
 }
 
-TEST(StridesReachBeyondTheFile, TheyAreRefused) {
+TEST(Payloads, StridesBeyondTheFileAreRefused) {
   for (const json& meta : {tensor_meta({7}), tensor_meta({2, 3}, kF32, {4, 1}), tensor_meta({2}, kF32, {1}, 5),
                            tensor_meta({3}, kF32, {int64_t{1} << 62})}) {
     const std::string message = text_of(meta, 6);
@@ -59,15 +75,15 @@ TEST(StridesReachBeyondTheFile, TheyAreRefused) {
   }
 }
 
-TEST(SizesAreAbsurd, TheyAreRefused) {
+TEST(Payloads, AbsurdSizesAreRefused) {
   EXPECT_NE(text_of(tensor_meta({int64_t{1} << 40, int64_t{1} << 40}, kF32, {0, 0}), 6).find("more than 2^40"),
             std::string::npos);
-  EXPECT_NE(text_of(tensor_meta({-1}), 6).find("no number of at least 0"), std::string::npos);
-  EXPECT_NE(text_of(tensor_meta({3}, kF32, {-1}), 6).find("no number of at least 0"), std::string::npos);
-  EXPECT_NE(text_of(tensor_meta({3}, 99), 6).find("is no element type"), std::string::npos);
+  EXPECT_NE(text_of(tensor_meta({-1}), 6).find("not a number of at least 0"), std::string::npos);
+  EXPECT_NE(text_of(tensor_meta({3}, kF32, {-1}), 6).find("not a number of at least 0"), std::string::npos);
+  EXPECT_NE(text_of(tensor_meta({3}, 99), 6).find("is not an element type"), std::string::npos);
 }
 
-TEST(TiedWeightsAreStoredTwice, NamesOfOneStorageAreOneConstant) {
+TEST(Payloads, TiedWeightsAreOneConstant) {
   TestProgram p;
   p.payload("weight_0", {1, 2, 3, 4});
   p.parameter("p_a", "a", tensor_meta({4}), "weight_0");
@@ -83,13 +99,13 @@ TEST(TiedWeightsAreStoredTwice, NamesOfOneStorageAreOneConstant) {
   const auto module = import_pt2(path);
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_EQ(module->constants.size(), 1u);
-  EXPECT_TRUE(module->constants[0].blob.is_mapped());
-  EXPECT_EQ(module->constants[0].blob.file_offset() % 64, 0u);
+  EXPECT_TRUE(module->constants[{0}].blob.is_mapped());
+  EXPECT_EQ(module->constants[{0}].blob.file_offset() % 64, 0u);
   EXPECT_EQ(module->methods[0].body.outputs[0], module->methods[0].body.outputs[1]);
   std::remove(path.c_str());
 }
 
-TEST(PicklesAreRun, TheyAreRefused) {
+TEST(Payloads, PicklesAreRefused) {
   TestProgram p;
   p.input("x", {2});
   p.special_input(tensor("obj"), {{"custom_obj", {{"arg", {{"name", "obj"}}}, {"custom_obj_name", "thing"}}}});
@@ -97,7 +113,7 @@ TEST(PicklesAreRun, TheyAreRefused) {
   EXPECT_NE(failure_of(p.import()).find("is a custom object, \"thing\""), std::string::npos);
 }
 
-TEST(WeightsAreMissing, TheNameIsSaid) {
+TEST(Payloads, MissingWeightsAreNamed) {
   TestProgram p;
   p.special_input(tensor("p_w"), {{"parameter", {{"arg", {{"name", "p_w"}}}, {"parameter_name", "layer.w"}}}});
   p.output("p_w");

@@ -74,14 +74,14 @@ void import_lerp(NodeContext& n) {
   n.output(n.op(OpId::add_out, {start, n.op(OpId::mul_out, {difference, n.tensor("weight", start)})}));
 }
 
-bool is_number(const Argument* a) {
+bool is_bound_number(const Argument* a) {
   return a != nullptr && a->kind != ArgumentKind::kTensor && a->kind != ArgumentKind::kNone;
 }
 
 // The bounds are numbers, or tensors.
 void import_clamp(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  if ((n.has("min") && !is_number(n.argument("min"))) || (n.has("max") && !is_number(n.argument("max")))) {
+  if ((n.has("min") && !is_bound_number(n.argument("min"))) || (n.has("max") && !is_bound_number(n.argument("max")))) {
     return n.output(n.op(OpId::clamp_Tensor_out, {x, n.optional_tensor("min"), n.optional_tensor("max")}));
   }
   n.output(n.op(OpId::clamp_out, {x, n.scalar("min", None()), n.scalar("max", None())}));
@@ -126,16 +126,16 @@ void import_nan_to_num(NodeContext& n) {
 // Numbers take the type of the tensor that they stand beside.
 void import_where(NodeContext& n) {
   const ValueId condition = n.tensor("condition");
-  const bool self_is_number = is_number(n.argument("self"));
+  const bool self_is_number = is_bound_number(n.argument("self"));
   const ValueId self = self_is_number ? ValueId() : n.tensor("self");
-  const ValueId other = is_number(n.argument("other")) ? n.tensor("other", self) : n.tensor("other");
+  const ValueId other = is_bound_number(n.argument("other")) ? n.tensor("other", self) : n.tensor("other");
   n.output(n.op(OpId::where_self_out, {condition, self_is_number ? n.tensor("self", other) : self, other}));
 }
 
 void import_masked_fill(NodeContext& n) {
   const ValueId x = n.tensor("self");
   const ValueId mask = n.tensor("mask");
-  if (is_number(n.argument("value"))) {
+  if (is_bound_number(n.argument("value"))) {
     return n.output(n.op(OpId::masked_fill_Scalar_out, {x, mask, n.scalar("value", Dim(0))}));
   }
   const ValueId value = n.cast(n.tensor("value"), n.dtype(x));
@@ -197,11 +197,11 @@ void import_ignoring_nan(NodeContext& n) {
 
 void import_float_power(NodeContext& n) {
   const auto wide = [&](ValueId x) { return n.cast(x, DType::kF64); };
-  if (is_number(n.argument("self"))) {
+  if (is_bound_number(n.argument("self"))) {
     return n.output(n.op(OpId::pow_Scalar_out, {n.scalar("self", 0.0), wide(n.tensor("exponent"))}));
   }
   const ValueId x = wide(n.tensor("self"));
-  if (is_number(n.argument("exponent"))) {
+  if (is_bound_number(n.argument("exponent"))) {
     return n.output(n.op(OpId::pow_Tensor_Scalar_out, {x, n.scalar("exponent", 1.0)}));
   }
   n.output(n.op(OpId::pow_Tensor_Tensor_out, {x, wide(n.tensor("exponent"))}));
@@ -234,7 +234,7 @@ void import_round_decimals(NodeContext& n) {
   n.output(n.op(decimals < 0 ? OpId::mul_Scalar_out : OpId::div_Scalar_out, {rounded, scale}));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPointwiseRows[] = {
     {"__and__", import_binary<OpId::bitwise_and_Tensor_out>},
     {"__lshift__", import_binary<OpId::bitwise_left_shift_Tensor_out>},
     {"__or__", import_binary<OpId::bitwise_or_Tensor_out>},
@@ -295,6 +295,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable pointwise_operators() { return kRows; }
+OperatorTable pointwise_operators() { return kPointwiseRows; }
 
 }  // namespace berth::pt2

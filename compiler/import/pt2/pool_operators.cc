@@ -9,7 +9,7 @@ namespace {
 
 using lowering::Window;
 
-constexpr int64_t kMaxNumber = int64_t{1} << 20;
+constexpr int64_t kMaxPoolNumber = int64_t{1} << 20;
 constexpr int64_t kMaxAdaptive = 4096;
 
 std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count, const std::vector<int64_t>& fallback,
@@ -19,7 +19,7 @@ std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count
   if (numbers.size() == 1) numbers.assign(count, numbers[0]);
   if (numbers.size() != count) n.invalid("argument '" + std::string(name) + "' has not one number a dimension");
   for (int64_t number : numbers) {
-    if (number < low || number > kMaxNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
+    if (number < low || number > kMaxPoolNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
   }
   numbers.resize(count, 1);
   return numbers;
@@ -99,17 +99,17 @@ struct Adaptive {
 ValueId average_axis(NodeContext& n, ValueId x, int axis, const Adaptive& a) {
   if (!n.ok() || a.in == a.out) return x;
   if (a.out == 1) return n.op(OpId::mean_out, {x, DimList{Dim(axis)}, true});
-  std::vector<double> weights(static_cast<size_t>(a.in * a.out), 0);
+  std::vector<double> weights(a.in * a.out, 0);
   for (int64_t i = 0; i < a.out; ++i) {
     for (int64_t k = a.first(i); k < a.last(i); ++k) {
-      weights[static_cast<size_t>(k * a.out + i)] = 1 / static_cast<double>(a.last(i) - a.first(i));
+      weights[k * a.out + i] = 1 / static_cast<double>(a.last(i) - a.first(i));
     }
   }
   const ValueId matrix = n.view(n.numbers(n.dtype(x), weights, 1, 0), {Dim(a.in), Dim(a.out)});
   const int rank = n.rank(x);
-  std::vector<int64_t> order(static_cast<size_t>(rank));
+  std::vector<int64_t> order(rank);
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::swap(order[static_cast<size_t>(axis)], order.back());
+  std::swap(order[axis], order.back());
   const ValueId last = n.permute(x, order);
   std::vector<Dim> shape = n.shape(last);
   if (!n.ok()) return {};
@@ -211,7 +211,7 @@ void import_adaptive_max(NodeContext& n) {
   n.unknown_output(1, "is the places of the largest elements, which are not known for windows of several sizes");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPoolRows[] = {
     {"_adaptive_avg_pool2d", import_adaptive_average<2>},
     {"_adaptive_avg_pool3d", import_adaptive_average<3>},
     {"adaptive_avg_pool1d", import_adaptive_average<1>},
@@ -233,6 +233,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable pool_operators() { return kRows; }
+OperatorTable pool_operators() { return kPoolRows; }
 
 }  // namespace berth::pt2

@@ -258,7 +258,7 @@ class ProgramReader {
     } else if (kind == "custom_obj") {
       spec = {InputKind::kCustomObject, target("custom_obj_name"), false};
     } else {
-      r_.fail(where, "\"" + kind + "\" is no kind of input");
+      r_.fail(where, "\"" + kind + "\" is not a kind of input");
     }
     return spec;
   }
@@ -273,7 +273,7 @@ class ProgramReader {
     if (kind == "user_input_mutation") return {OutputKind::kUserInputMutation, target("user_input_name")};
     if (kind == "token") return {OutputKind::kToken, ""};
     if (kind == "loss_output" || kind.rfind("gradient_to_", 0) == 0) return {OutputKind::kTraining, ""};
-    r_.fail(where, "\"" + kind + "\" is no kind of output");
+    r_.fail(where, "\"" + kind + "\" is not a kind of output");
     return {};
   }
 
@@ -306,7 +306,7 @@ DType read_dtype(JsonReader& reader, int64_t number, const std::string& where) {
     case 35: return DType::kU64;
     default: break;
   }
-  reader.fail(where, "number " + std::to_string(number) + " is no element type that Berth has");
+  reader.fail(where, "number " + std::to_string(number) + " is not an element type that Berth has");
   return DType::kF32;
 }
 

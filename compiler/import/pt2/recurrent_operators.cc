@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/import/lowering/matmul.h"
+#include "compiler/import/pt2/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -13,8 +14,6 @@ constexpr int64_t kMaxLayers = 64;
 
 enum class Cell { kTanh, kRelu, kLstm, kGru };
 
-ValueId add(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::add_out, {a, b}); }
-ValueId mul(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::mul_out, {a, b}); }
 ValueId sigmoid(NodeContext& n, ValueId x) { return n.op(OpId::sigmoid_out, {x}); }
 ValueId tanh(NodeContext& n, ValueId x) { return n.op(OpId::tanh_out, {x}); }
 
@@ -22,9 +21,8 @@ ValueId tanh(NodeContext& n, ValueId x) { return n.op(OpId::tanh_out, {x}); }
 std::vector<ValueId> parts(NodeContext& n, ValueId x, int64_t count) {
   const int64_t width = n.fixed(n.dim(x, n.rank(x) - 1), "the number of features") / count;
   std::vector<ValueId> result =
-      n.ops(OpId::split_with_sizes_copy_out,
-            {x, ir::dims(std::vector<int64_t>(static_cast<size_t>(count), width)), Dim(n.rank(x) - 1)});
-  result.resize(static_cast<size_t>(count));
+      n.ops(OpId::split_with_sizes_copy_out, {x, ir::dims(std::vector<int64_t>(count, width)), Dim(n.rank(x) - 1)});
+  result.resize(count);
   return result;
 }
 
@@ -78,11 +76,11 @@ Layer run_layer(NodeContext& n, Cell kind, ValueId x, State state, const Weights
   const ValueId gates = lowering::linear(n, x, w.input, w.input_bias);
   const ValueId recurrence = n.permute(w.hidden, {1, 0});
   if (!n.ok()) return layer;
-  layer.outputs.resize(static_cast<size_t>(steps));
+  layer.outputs.resize(steps);
   for (int64_t i = 0; i < steps && n.ok(); ++i) {
     const int64_t t = reverse ? steps - 1 - i : i;
     state = step(n, kind, n.op(OpId::select_copy_int_out, {gates, Dim(0), Dim(t)}), state, w, recurrence);
-    layer.outputs[static_cast<size_t>(t)] = state.hidden;
+    layer.outputs[t] = state.hidden;
   }
   layer.last = state;
   return layer;
@@ -109,7 +107,7 @@ void import_layers(NodeContext& n, Cell kind) {
   if (!n.ok()) return;
   const size_t states = kind == Cell::kLstm ? 2 : 1;
   if (layers < 1 || layers > kMaxLayers || start.size() != states) return n.invalid("the layers or states do not fit");
-  const size_t rows = static_cast<size_t>(layers) * directions;
+  const size_t rows = layers * directions;
   const size_t each = params.size() / rows;
   const size_t unprojected = biases ? 4 : 2;
   const bool projected = kind == Cell::kLstm && each == unprojected + 1;
@@ -124,7 +122,7 @@ void import_layers(NodeContext& n, Cell kind) {
     x = n.permute(x, {1, 0, 2});
   }
   ValueList hidden, cells;
-  for (size_t layer = 0; layer < static_cast<size_t>(layers) && n.ok(); ++layer) {
+  for (int64_t layer = 0; layer < layers && n.ok(); ++layer) {
     ValueList results;
     for (size_t d = 0; d < directions && n.ok(); ++d) {
       const size_t row = layer * directions + d;
@@ -188,7 +186,7 @@ void import_gru_cell(NodeContext& n) { import_cell(n, Cell::kGru); }
 void import_rnn_tanh_cell(NodeContext& n) { import_cell(n, Cell::kTanh); }
 void import_rnn_relu_cell(NodeContext& n) { import_cell(n, Cell::kRelu); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRecurrentRows[] = {
     {"gru", import_gru},           {"gru_cell", import_gru_cell},
     {"lstm", import_lstm},         {"lstm_cell", import_lstm_cell},
     {"rnn_relu", import_rnn_relu}, {"rnn_relu_cell", import_rnn_relu_cell},
@@ -197,6 +195,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable recurrent_operators() { return kRows; }
+OperatorTable recurrent_operators() { return kRecurrentRows; }
 
 }  // namespace berth::pt2

@@ -191,7 +191,7 @@ void import_median(NodeContext& n) {
   }
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kReduceRows[] = {
     {"all", import_all},
     {"amax", import_extreme<OpId::amax_out>},
     {"amin", import_extreme<OpId::amin_out>},
@@ -218,6 +218,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable reduce_operators() { return kRows; }
+OperatorTable reduce_operators() { return kReduceRows; }
 
 }  // namespace berth::pt2

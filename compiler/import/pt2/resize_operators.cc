@@ -132,7 +132,7 @@ void import_upsample(NodeContext& n) {
   upsample(n, how, rank);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kResizeRows[] = {
     {"_upsample_bicubic2d_aa", import_upsample<kSmoothCubic, 2>},
     {"_upsample_bilinear2d_aa", import_upsample<kSmoothLinear, 2>},
     {"_upsample_nearest_exact1d", import_upsample<kExact, 1>},
@@ -150,6 +150,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable resize_operators() { return kRows; }
+OperatorTable resize_operators() { return kResizeRows; }
 
 }  // namespace berth::pt2

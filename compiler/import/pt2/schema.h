@@ -1,7 +1,8 @@
-// What a `.pt2` archive says about a model, as plain structs: torch.export's schema 8, the parts that Berth reads.
+// The description of a model in a `.pt2` archive, as plain structs: the parts of torch.export's schema 8 that Berth
+// uses.
 //
 // Source: the schema's text in torch/_export/serde (versions 8.14 to 8.20: PyTorch 2.9 to 2.15). Missing fields have
-// the schema's defaults, fields that nobody asks for are ignored.
+// the schema's defaults, unused fields are ignored.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Scope: what the names of one graph stand for while it is imported.
+// Scope: the meanings of the names of a graph while it is imported.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace berth::pt2 {
 
-/// A tensor (ValueId), a size (Dim), a number, a truth value, a text or None; or nothing, and why.
+/// A tensor (ValueId), a size (Dim), a number, a boolean, a string or None; or unknown, with the reason.
 struct Operand {
   ir::Argument value;
   std::string unknown;  // when not empty, the value means nothing

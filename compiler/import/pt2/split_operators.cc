@@ -40,16 +40,16 @@ void split_evenly(NodeContext& n, ValueId x, int axis, int64_t size) {
   pieces(n, x, axis, sizes);
 }
 
-int axis_of(NodeContext& n, ValueId x) { return n.axis(n.integer("dim", 0), n.rank(x)); }
+int split_axis(NodeContext& n, ValueId x) { return n.axis(n.integer("dim", 0), n.rank(x)); }
 
 void import_split(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  split_evenly(n, x, axis_of(n, x), n.integer("split_size", 1));
+  split_evenly(n, x, split_axis(n, x), n.integer("split_size", 1));
 }
 
 void import_split_sizes(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  const int axis = axis_of(n, x);
+  const int axis = split_axis(n, x);
   const DimList sizes = n.dims(n.argument("split_sizes") != nullptr ? "split_sizes" : "split_size");
   if (!n.ok()) return;
   const bool numbers = std::all_of(sizes.begin(), sizes.end(), [](Dim d) { return d.is_constant(); });
@@ -69,7 +69,7 @@ void import_split_sizes(NodeContext& n) {
 
 void import_chunk(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  const int axis = axis_of(n, x);
+  const int axis = split_axis(n, x);
   const int64_t chunks = n.integer("chunks", 1);
   const Dim whole = n.dim(x, axis);
   if (n.ok() && (chunks < 1 || chunks > lowering::kMaxExtent)) return n.invalid("this many chunks");
@@ -88,7 +88,7 @@ void import_chunk(NodeContext& n) {
 // Pieces that differ by at most one, or between the indices.
 void import_tensor_split(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  const int axis = axis_of(n, x);
+  const int axis = split_axis(n, x);
   const int64_t whole = n.fixed(n.dim(x, axis), "a size that is split");
   std::vector<int64_t> ends = n.integers("indices");
   if (n.has("sections")) {
@@ -115,7 +115,7 @@ void import_tensor_split(NodeContext& n) {
 
 void import_unbind(NodeContext& n) {
   const ValueId x = n.tensor("self");
-  const int axis = axis_of(n, x);
+  const int axis = split_axis(n, x);
   std::vector<ValueId> parts;
   if (n.ok() && n.dim(x, axis) != Dim(static_cast<int64_t>(n.output_count()))) {
     return n.invalid("has " + std::to_string(n.output_count()) + " results for " + n.type_text(x));
@@ -126,7 +126,7 @@ void import_unbind(NodeContext& n) {
   n.outputs(parts);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSplitRows[] = {
     {"chunk", import_chunk},
     {"split", import_split},
     {"split.sizes", import_split_sizes},
@@ -140,6 +140,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable split_operators() { return kRows; }
+OperatorTable split_operators() { return kSplitRows; }
 
 }  // namespace berth::pt2

@@ -36,7 +36,7 @@ using SizeFunction = Dim (*)(ir::Symbols& s, Dim a, Dim b);
 
 bool is_nonzero(ir::Symbols& s, Dim d) { return s.lower(d) > 0 || s.upper(d) < 0; }
 
-// What is no size is computed at run time, where somebody asks for it: most of this is there for assertions.
+// Numbers that are not sizes are computed at run time, if they are used: most of this is there for assertions.
 void import_arithmetic(NodeContext& n, SizeFunction function, bool divides) {
   Dim a, b;
   if (!take_size(n, "a", &a) || !take_size(n, "b", &b) || (divides && !is_nonzero(n.symbols(), b))) {
@@ -150,7 +150,7 @@ void import_item(NodeContext& n) {
   n.output(0, n.cast(n.view(x, {}), pythons));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSymbolRows[] = {
     {"_assert_async", import_nothing},
     {"_assert_scalar", import_nothing},
     {"_assert_tensor_metadata", import_nothing},
@@ -200,6 +200,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable symbol_operators() { return kRows; }
+OperatorTable symbol_operators() { return kSymbolRows; }
 
 }  // namespace berth::pt2

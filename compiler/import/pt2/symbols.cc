@@ -10,7 +10,7 @@ namespace {
 using lowering::Extent;
 using lowering::kMaxExtent;
 
-Failure wrong(const std::string& input, std::string message, Error code = Error::kInvalidArgument) {
+Failure wrong_symbol(const std::string& input, std::string message, Error code = Error::kInvalidArgument) {
   return Failure{code, "pt2 input \"" + input + "\"", std::move(message)};
 }
 
@@ -92,19 +92,20 @@ Expected<Extent> SymbolTable::range_of(const SizedInput& input, size_t axis, con
   if (bounded) extent.upper = range.max;
   if (given != nullptr) {
     if (given->upper > extent.upper || given->lower < extent.lower) {
-      return wrong(input.name, "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
-                                   ", the model was exported for " + std::to_string(extent.lower) +
-                                   (bounded ? ".." + std::to_string(extent.upper) : " and more"));
+      return wrong_symbol(input.name, "--input-shape says " + text_of(*given) + " for dimension " +
+                                          std::to_string(axis) + ", the model was exported for " +
+                                          std::to_string(extent.lower) +
+                                          (bounded ? ".." + std::to_string(extent.upper) : " and more"));
     }
     return *given;
   }
   if (!bounded) {
-    return wrong(input.name, "dimension " + std::to_string(axis) + " ('" + symbol +
-                                 "') has no upper bound, so no memory can be planned; export with "
-                                 "torch.export.Dim(name, max=…), or pass --input-shape " +
-                                 input.name + "=" + shape_hint(*input.meta, axis));
+    return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " ('" + symbol +
+                                        "') has no upper bound, so no memory can be planned; export with "
+                                        "torch.export.Dim(name, max=…), or pass --input-shape " +
+                                        input.name + "=" + shape_hint(*input.meta, axis));
   }
-  if (extent.upper < extent.lower) return wrong(input.name, "'" + symbol + "' has an empty range");
+  if (extent.upper < extent.lower) return wrong_symbol(input.name, "'" + symbol + "' has an empty range");
   return extent;
 }
 
@@ -113,8 +114,8 @@ Status SymbolTable::bind_plain(const SizedInput& input, size_t axis, const Exten
   if (const auto known = values_.find(symbol); known != values_.end()) {
     const Extent range{symbols_.lower(known->second), symbols_.upper(known->second)};
     if (given == nullptr || (given->lower == range.lower && given->upper == range.upper)) return Done{};
-    return wrong(input.name, "--input-shape says " + text_of(*given) + " for '" + symbol +
-                                 "', which another input has as " + text_of(range));
+    return wrong_symbol(input.name, "--input-shape says " + text_of(*given) + " for '" + symbol +
+                                        "', which another input has as " + text_of(range));
   }
   BERTH_ASSIGN_OR_RETURN(const Extent extent, range_of(input, axis, symbol, given));
   if (extent.lower == extent.upper) {
@@ -135,10 +136,11 @@ Status SymbolTable::bind_affine(const SizedInput& input, size_t axis, const Exte
   }
   if (open.empty()) return Done{};
   const auto odd = [&] {
-    return wrong(input.name,
-                 "dimension " + std::to_string(axis) +
-                     " is an expression that Berth cannot solve for its symbol: " + size.expression.substr(0, 200),
-                 Error::kNotSupported);
+    return wrong_symbol(
+        input.name,
+        "dimension " + std::to_string(axis) +
+            " is an expression that Berth cannot solve for its symbol: " + size.expression.substr(0, 200),
+        Error::kNotSupported);
   };
   if (open.size() > 1) return odd();
   const auto at = [&](int64_t s) -> Expected<int64_t> {
@@ -158,7 +160,8 @@ Status SymbolTable::bind_affine(const SizedInput& input, size_t axis, const Exte
   Extent of_symbol;
   if (given != nullptr) of_symbol = {(given->lower - f.c) / f.a, (given->upper - f.c) / f.a};
   BERTH_ASSIGN_OR_RETURN(const Extent s, range_of(input, axis, open[0], given == nullptr ? nullptr : &of_symbol));
-  if (s.upper > kMaxExtent / f.a) return wrong(input.name, "dimension " + std::to_string(axis) + " may be too large");
+  if (s.upper > kMaxExtent / f.a)
+    return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " may be too large");
   if (s.lower == s.upper) {
     values_.emplace(open[0], Dim(s.lower));
     return Done{};
@@ -178,27 +181,27 @@ Status SymbolTable::read_options(const std::vector<SizedInput>& inputs, const st
     const std::string& name = option.first;
     std::vector<Extent> extents;
     if (!lowering::parse_extents(option.second, &extents)) {
-      return wrong(name,
-                   "--input-shape \"" + option.second + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
+      return wrong_symbol(
+          name, "--input-shape \"" + option.second + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
     }
     const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const SizedInput& i) { return i.name == name; });
     const auto number = numbers.find(name);
     if (input == inputs.end() && number == numbers.end()) {
       std::string known;
       for (const SizedInput& one : inputs) known += (known.empty() ? "" : ", ") + one.name;
-      return wrong(name, "--input-shape names no input of the model; it has: " + known);
+      return wrong_symbol(name, "--input-shape names no input of the model; it has: " + known);
     }
     const size_t rank = input == inputs.end() ? 1 : input->meta->sizes.size();
     if (extents.size() != rank) {
-      return wrong(name, "--input-shape has " + std::to_string(extents.size()) + " dimensions, the input " +
-                             std::to_string(rank));
+      return wrong_symbol(name, "--input-shape has " + std::to_string(extents.size()) + " dimensions, the input " +
+                                    std::to_string(rank));
     }
     if (input == inputs.end()) {
-      if (extents[0].lower != extents[0].upper) return wrong(name, "is a number; --input-shape can only fix it");
+      if (extents[0].lower != extents[0].upper) return wrong_symbol(name, "is a number; --input-shape can only fix it");
       const std::string symbol = plain_symbol(number->second.expression);
       if (!symbol.empty()) values_.emplace(symbol, Dim(extents[0].lower));
     }
-    if (!given_.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
+    if (!given_.emplace(name, std::move(extents)).second) return wrong_symbol(name, "--input-shape is given twice");
   }
   return Done{};
 }
@@ -212,10 +215,11 @@ Status SymbolTable::bind_input(const SizedInput& input, bool plain) {
       if (plain_symbol(size.expression).empty() == plain) continue;
       BERTH_TRY(plain ? bind_plain(input, axis, given) : bind_affine(input, axis, given));
     } else if (given != nullptr && (given->lower != size.number || given->upper != size.number)) {
-      return wrong(input.name, "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
-                                   ", which the model has as " + std::to_string(size.number) +
-                                   "; it sets what a model leaves open: export the model with that shape, or with the "
-                                   "dimension open (torch.export's dynamic_shapes)");
+      return wrong_symbol(input.name,
+                          "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
+                              ", which the model has as " + std::to_string(size.number) +
+                              "; it sets what a model leaves open: export the model with that shape, or with the "
+                              "dimension open (torch.export's dynamic_shapes)");
     }
   }
   return Done{};

@@ -10,14 +10,14 @@ namespace {
 using lowering::Convolution;
 using lowering::Window;
 
-constexpr int64_t kMaxNumber = int64_t{1} << 16;
+constexpr int64_t kMaxWindowNumber = int64_t{1} << 16;
 
 /// Two numbers from `low` up.
 std::vector<int64_t> two(NodeContext& n, std::string_view name, int64_t low) {
   std::vector<int64_t> numbers = n.integers(name);
   if (numbers.size() == 1) numbers.push_back(numbers[0]);
   bool fits = numbers.size() == 2;
-  for (int64_t number : numbers) fits = fits && number >= low && number <= kMaxNumber;
+  for (int64_t number : numbers) fits = fits && number >= low && number <= kMaxWindowNumber;
   if (!fits) n.invalid("argument '" + std::string(name) + "' must be two numbers from " + std::to_string(low) + " up");
   numbers.resize(2, 1);
   return numbers;
@@ -89,8 +89,8 @@ void import_col2im(NodeContext& n) {
     dilation.emplace_back(w.dilation[d]);
   }
   const ValueId image = n.view(x, {n.dim(x, 0), Dim(columns), blocks[0], blocks[1]});
-  std::vector<double> places(static_cast<size_t>(columns * cells), 0);
-  for (int64_t c = 0; c < columns; ++c) places[static_cast<size_t>(c * cells + c % cells)] = 1;
+  std::vector<double> places(columns * cells, 0);
+  for (int64_t c = 0; c < columns; ++c) places[c * cells + c % cells] = 1;
   const ValueId flat = n.numbers(n.dtype(x), places, 1, 0);
   const ValueId kernel = n.view(flat, {Dim(columns), Dim(1), Dim(w.kernel[0]), Dim(w.kernel[1])});
   output_batched(
@@ -185,7 +185,7 @@ void import_triangle(NodeContext& n) {
   n.output(n.cast(n.view(n.ints(down), {Dim(2), count}), n.dtype("dtype", DType::kI64)));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kWindowRows[] = {
     {"bucketize.Tensor", import_bucketize},
     {"col2im", import_col2im},
     {"diff", import_diff},
@@ -198,6 +198,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-OperatorTable window_operators() { return kRows; }
+OperatorTable window_operators() { return kWindowRows; }
 
 }  // namespace berth::pt2

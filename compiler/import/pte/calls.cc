@@ -49,7 +49,7 @@ Status MethodImporter::import_instruction(const fb::Instruction& instruction) {
     }
     case fb::InstructionArguments::JumpFalseCall:
       return unsupported("jumps in a way that is neither ExecuTorch's cond nor its map");
-    default: return Done{};  // FreeCall: bytes that nobody reads any more
+    default: return Done{};  // FreeCall: bytes that are not read any more
   }
 }
 

@@ -62,7 +62,7 @@ void MethodImporter::restore(const Snapshot& before) {
   named_ = before.named;
   constants_ = before.constants;
   for (size_t i = before.states; i < states_.size(); ++i) {
-    memory_.write(writes_[static_cast<size_t>(states_[i].write)].region, states_[i].write);
+    memory_.write(writes_[states_[i].write].region, states_[i].write);
   }
 }
 
@@ -106,7 +106,7 @@ Expected<MethodImporter::Branch> MethodImporter::import_branch(uint32_t begin, u
     const bool moved = moved_.count(slot) != 0;
     const int write = named_.count(slot) != 0 ? 0 : memory_.find(region_of(slot));
     if (write < 0) continue;
-    if (!moved && writes_[static_cast<size_t>(write)].slot != slot) continue;
+    if (!moved && writes_[write].slot != slot) continue;
     auto value = read(slot);
     if (!value.ok()) continue;
     branch.results[slot] = *value;
@@ -155,7 +155,7 @@ Expected<uint32_t> MethodImporter::import_branches(uint32_t at, uint32_t end) {
     BERTH_ASSIGN_OR_RETURN(condition, number(jump.cond_value_index()));
     const bool* known = std::get_if<bool>(&condition);
     if (known == nullptr)
-      return invalid("jumps by " + slot_text(jump.cond_value_index()) + ", which is no truth value");
+      return invalid("jumps by " + slot_text(jump.cond_value_index()) + ", which is not a truth value");
     BERTH_TRY(*known ? import_range(at + 1, then_end) : import_range(other, next));
     return next;
   }

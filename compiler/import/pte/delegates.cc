@@ -39,15 +39,15 @@ Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
   }
   Span<const uint8_t> payload;
   if (source_.program.delegate_payload(from, &payload) != Error::kOk) {
-    return invalid("the file has not got the payload of delegate " + std::to_string(index));
+    return invalid("the file does not contain the payload of delegate " + std::to_string(index));
   }
   if (source_.file != nullptr && !payload.empty()) {
-    const size_t offset = static_cast<size_t>(payload.data() - source_.file->bytes().data());
+    const size_t offset = payload.data() - source_.file->bytes().data();
     delegate.payload = ir::Blob::mapped(source_.file, offset, payload.size());
   } else {
     delegate.payload = ir::Blob::owned({payload.begin(), payload.end()});
   }
-  const ir::DelegateId id = static_cast<ir::DelegateId>(module_.delegates.size());
+  const ir::DelegateId id = module_.delegates.next_id();
   module_.delegates.push_back(std::move(delegate));
   delegates_[index] = id;
   return id;

@@ -52,8 +52,7 @@ Status ExternalData::add(const std::string& path) {
   const fb::data::DataFile* root = nullptr;
   Error error = format::parse_data_layout(bytes, bytes.size(), &layout, &report);
   if (error == Error::kOk) {
-    error =
-        format::verify_data_file(bytes.subspan(0, static_cast<size_t>(layout.flatbuffer_size)), layout, &root, &report);
+    error = format::verify_data_file(bytes.subspan(0, layout.flatbuffer_size), layout, &root, &report);
   }
   if (error != Error::kOk) return Failure{error, path + ": " + report.place, report.message};
   for (uint32_t i = 0; i < format::length(root->blobs()); ++i) {
@@ -62,8 +61,8 @@ Status ExternalData::add(const std::string& path) {
     ExternalBlob blob;
     blob.key = format::text(entry.key());
     blob.file = file;
-    blob.offset = static_cast<size_t>(layout.segment_base + segment.offset());
-    blob.size = static_cast<size_t>(segment.size());
+    blob.offset = layout.segment_base + segment.offset();
+    blob.size = segment.size();
     blob.layout = entry.layout();
     const std::string key = blob.key;
     const auto [found, fresh] = blobs_.emplace(key, std::move(blob));

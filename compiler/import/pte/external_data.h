@@ -1,7 +1,7 @@
-// ExternalData: data files (.ptd) beside a program, mapped, their tensors and blobs by key.
+// ExternalData: the mapped data files (.ptd) of a program, with their tensors and blobs by key.
 //
-// A program may name constants, and initial values of state, without having their bytes. They lie in data files that
-// are given by name; where none is, in the file beside the program that has its name and the extension .ptd.
+// A program may refer to constants and initial values of state that it does not contain. They are in data files, which
+// are given by name; by default, in the file in the same folder with the program's name and the extension .ptd.
 #pragma once
 
 #include <map>
@@ -23,13 +23,13 @@ struct ExternalBlob {
   std::shared_ptr<const MappedFile> file;
   size_t offset = 0;  // bytes, in the file
   size_t size = 0;
-  /// Type, sizes and dimension order; null: bytes that only their user understands. In `file`.
+  /// Type, sizes and dimension order, in `file`; null for raw bytes.
   const fb::data::Layout* layout = nullptr;
 
   Span<const uint8_t> bytes() const { return file->bytes().subspan(offset, size); }
 };
 
-/// What a program asks of data files: a tensor whose bytes it has not got.
+/// A tensor of a program that must be in a data file.
 struct ExternalUse {
   std::string key;
   const fb::Tensor* tensor = nullptr;
@@ -38,7 +38,7 @@ struct ExternalUse {
 
 class ExternalData {
  public:
-  /// Nothing.
+  /// Empty.
   ExternalData() = default;
   /// Maps and verifies all of `paths`. NotFound, AccessFailed, InvalidExternalData with the file as place; a key that
   /// two entries have is InvalidExternalData.
@@ -51,7 +51,7 @@ class ExternalData {
   const std::map<std::string, ExternalBlob, std::less<>>& blobs() const { return blobs_; }
   /// Null when there is none of that key.
   const ExternalBlob* find(std::string_view key) const;
-  /// The blob that `use` asks for. NotFound, with the key and how to give the file; InvalidExternalData when the blob
+  /// The blob for `use`. NotFound, with the key and how to give the file; InvalidExternalData when the blob
   /// is too short or another tensor than the program says.
   Expected<const ExternalBlob*> find(const ExternalUse& use) const;
 

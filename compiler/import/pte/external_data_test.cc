@@ -1,13 +1,13 @@
 // Constants that lie beside a program. The fears: the wrong bytes, bytes of another tensor, a file that is not there,
-// and a name that nobody finds.
+// and a name that does not exist.
 #include "compiler/import/pte/external_data.h"
 
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "compiler/import/pte/test_data_file.h"
-#include "compiler/import/pte/test_import.h"
+#include "compiler/import/pte/data_file_testing.h"
+#include "compiler/import/pte/import_testing.h"
 
 namespace berth::pte::testing {
 namespace {
@@ -69,9 +69,9 @@ std::string import_error(const std::string& path, const std::vector<std::string>
   return module.ok() ? "" : module.error().text();
 }
 
-class ExternalConstants : public Files {};
+class ExternalDataTest : public Files {};
 
-TEST_F(ExternalConstants, ComeFromTheFileThatIsGiven) {
+TEST_F(ExternalDataTest, ComesFromTheGivenFile) {
   const std::string program = file("a.pte", format::testing::bytes_of(program_with_external_constants()));
   const std::string one = file("one.ptd", data_file({weight("layer.weight", {-1, 2, -3, 4}), weight("unused", {7})}));
   const std::string two = file("two.ptd", data_file({weight("layer.other", {1, 2, 3, 4})}));
@@ -83,7 +83,7 @@ TEST_F(ExternalConstants, ComeFromTheFileThatIsGiven) {
 }
 
 // Holds row 222.
-TEST_F(ExternalConstants, KeepTheirNamesAndAreStoredOnceWhereTheyAreTheSame) {
+TEST_F(ExternalDataTest, KeepsNamesAndIsStoredOnceWhereEqual) {
   ProgramDesc desc = program_with_external_constants();
   std::get<TensorDesc>(desc.methods[0].values[5]).name = "layer.weight";
   const std::string program = file("b.pte", format::testing::bytes_of(desc));
@@ -91,12 +91,12 @@ TEST_F(ExternalConstants, KeepTheirNamesAndAreStoredOnceWhereTheyAreTheSame) {
   const auto module = import_pte(program, {});
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_EQ(module->constants.size(), 1u);
-  EXPECT_EQ(module->constants[0].name, "layer.weight");
-  EXPECT_TRUE(module->constants[0].blob.is_mapped());
+  EXPECT_EQ(module->constants[{0}].name, "layer.weight");
+  EXPECT_TRUE(module->constants[{0}].blob.is_mapped());
   EXPECT_EQ(numbers(run(*module, {floats({4}, {1, 1, 1, 1})})[0]), (Floats{0, 6, 0, 20}));
 }
 
-TEST_F(ExternalConstants, ThatAreNowhereAreNamedWithWhatHelps) {
+TEST_F(ExternalDataTest, MissingDataIsNamedWithARemedy) {
   const std::string program = file("c.pte", format::testing::bytes_of(program_with_external_constants()));
   const std::string nothing = import_error(program, {});
   has(nothing, "needs \"layer.weight\" of 16 bytes, which lies in a data file (.ptd)");
@@ -106,7 +106,7 @@ TEST_F(ExternalConstants, ThatAreNowhereAreNamedWithWhatHelps) {
   has(import_error(program, {half}), "have no such key");
 }
 
-TEST_F(ExternalConstants, OfAnotherTensorAreRefused) {
+TEST_F(ExternalDataTest, DataOfAnotherTensorIsRefused) {
   const std::string program = file("d.pte", format::testing::bytes_of(program_with_external_constants()));
   const auto said = [&](DataEntry entry) {
     const std::string other = file("other.ptd", data_file({std::move(entry)}));
@@ -125,7 +125,7 @@ TEST_F(ExternalConstants, OfAnotherTensorAreRefused) {
   has(said({"layer.weight", std::vector<uint8_t>(16), -1, {}, {}}), "needs \"layer.other\"");
 }
 
-TEST_F(ExternalConstants, OfDamagedFilesAreRefusedWithTheFile) {
+TEST_F(ExternalDataTest, DamagedFilesAreRefusedByName) {
   const std::string program = file("e.pte", format::testing::bytes_of(program_with_external_constants()));
   std::vector<uint8_t> bytes = data_file({weight("layer.weight", {-1, 2, -3, 4})});
   const std::string twice = file("twice.ptd", bytes);
@@ -137,7 +137,7 @@ TEST_F(ExternalConstants, OfDamagedFilesAreRefusedWithTheFile) {
   has(import_error(program, {cut + ".nowhere"}), cut + ".nowhere");
 }
 
-TEST_F(ExternalConstants, MayBeInitialValuesOfState) {
+TEST_F(ExternalDataTest, MayBeTheInitialValueOfState) {
   MethodDesc m;
   m.values = {tensor({4}, 0), tensor({4}, 16), int64_t{1}, tensor({4}, 32)};
   TensorDesc& state = std::get<TensorDesc>(m.values[1]);
@@ -152,9 +152,9 @@ TEST_F(ExternalConstants, MayBeInitialValuesOfState) {
   const auto module = import_pte(program, {});
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_EQ(module->states.size(), 1u);
-  EXPECT_EQ(module->states[0].name, "counter");
-  ASSERT_TRUE(module->states[0].initial.has_value());
-  EXPECT_EQ(module->states[0].initial.value_or(ir::Blob()).to_vector(), bytes_of(Floats{1, 2, 3, 4}));
+  EXPECT_EQ(module->states[{0}].name, "counter");
+  ASSERT_TRUE(module->states[{0}].initial.has_value());
+  EXPECT_EQ(module->states[{0}].initial.value_or(ir::Blob()).to_vector(), bytes_of(Floats{1, 2, 3, 4}));
 }
 
 }  // namespace

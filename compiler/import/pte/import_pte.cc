@@ -7,8 +7,8 @@
 #include <string>
 
 #include "compiler/import/pte/method_importer.h"
+#include "format/plan_check/verify_plan.h"
 #include "format/verify.h"
-#include "format/verify_plan.h"
 
 namespace berth {
 namespace pte {
@@ -60,7 +60,7 @@ Status import_method(Source& source, size_t index, ir::Module& module, Shared& s
 
 ir::Blob blob_of(const std::shared_ptr<const MappedFile>& file, Span<const uint8_t> bytes) {
   if (file == nullptr || bytes.empty()) return ir::Blob::owned({bytes.begin(), bytes.end()});
-  return ir::Blob::mapped(file, static_cast<size_t>(bytes.data() - file->bytes().data()), bytes.size());
+  return ir::Blob::mapped(file, bytes.data() - file->bytes().data(), bytes.size());
 }
 
 // Delegates find their weights by name, in the program or beside it; only they know by which. Names may share a

@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <fstream>
 
-#include "compiler/import/pte/test_import.h"
+#include "compiler/import/pte/import_testing.h"
 
 namespace berth::pte::testing {
 namespace {
 
 // The fear: out variants lose an argument, or the constant its bytes. -1, 2, -3, 4 is the constant.
-TEST(OutVariants, BecomeFunctional) {
+TEST(ImportPte, OutVariantsBecomeFunctional) {
   const ir::Module module = imported(format::testing::add_relu());
   const std::string text = ir::print(module);
   has(text, "aten::add.Tensor(%v0, %v1, 1)");
@@ -16,7 +16,7 @@ TEST(OutVariants, BecomeFunctional) {
   EXPECT_EQ(numbers(run(module, {floats({4}, {1, 1, 1, 1})})[0]), (Floats{0, 3, 0, 5}));
 }
 
-TEST(OutVariants, KeepTheNamesThatBerthWrote) {
+TEST(ImportPte, OutVariantsKeepTheNamesThatBerthWrote) {
   ProgramDesc program = format::testing::add_relu();
   format::MethodMetaDesc meta;
   meta.name = "forward";
@@ -28,7 +28,7 @@ TEST(OutVariants, KeepTheNamesThatBerthWrote) {
 }
 
 // x + x into a place, that times x into the same place: the first reader has the first value.
-TEST(APlaceWrittenTwice, IsTwoValues) {
+TEST(ImportPte, AnOffsetWrittenTwiceIsTwoValues) {
   MethodDesc m;
   m.values = {tensor({2}, 0), int64_t{1}, tensor({2}, 16), tensor({2}, 32)};
   m.inputs = {0};
@@ -41,7 +41,7 @@ TEST(APlaceWrittenTwice, IsTwoValues) {
 }
 
 // Value 2 lies where value 1 does, under another shape; no instruction says so.
-TEST(ElidedViews, SeeWhatWasWrittenThere) {
+TEST(ImportPte, ElidedViewsSeeWhatWasWrittenThere) {
   MethodDesc m;
   m.values = {tensor({4}, 0), tensor({4}, 16), tensor({2, 2}, 16), tensor({2, 2}, 32)};
   m.inputs = {0};
@@ -55,7 +55,7 @@ TEST(ElidedViews, SeeWhatWasWrittenThere) {
 
 // Values 1 and 2 lie side by side, and value 3 is both: so a `cat` ends whose parts were computed in their places.
 // berth.meta says whose parts they are; without it such a plan is refused.
-TEST(ElidedViews, AreMadeOfSeveralWrites) {
+TEST(ImportPte, ElidedViewsCombineSeveralWrites) {
   MethodDesc m;
   m.values = {tensor({2}, 0), tensor({2}, 16), tensor({2}, 24), tensor({2, 2}, 16), tensor({2, 2}, 48)};
   m.inputs = {0};
@@ -71,7 +71,7 @@ TEST(ElidedViews, AreMadeOfSeveralWrites) {
 }
 
 // [2, 3] channels-first is written column by column: its bytes, read as [6], are the columns.
-TEST(ElidedViews, FollowTheDimensionOrder) {
+TEST(ImportPte, ElidedViewsFollowTheDimensionOrder) {
   MethodDesc m;
   TensorDesc columns = tensor({2, 3}, 32);
   columns.dim_order = {1, 0};
@@ -103,24 +103,24 @@ ProgramDesc counter(bool initial) {
   return program;
 }
 
-TEST(State, GoesFromCallToCall) {
+TEST(ImportPte, StatePersistsFromCallToCall) {
   const ir::Module module = imported(counter(true));
   States states;
   EXPECT_EQ(numbers(run(module, {floats({2}, {1, 2})}, &states)[0]), (Floats{11, 22}));
   EXPECT_EQ(numbers(run(module, {floats({2}, {1, 2})}, &states)[0]), (Floats{12, 24}));
 }
 
-TEST(State, ThatNothingMarksIsKnownByBeingReadFirst) {
+TEST(ImportPte, UnmarkedStateIsFoundByBeingReadFirst) {
   const ir::Module module = imported(counter(false));
   ASSERT_EQ(module.states.size(), 1u);
-  EXPECT_FALSE(module.states[0].initial.has_value());
+  EXPECT_FALSE(module.states[{0}].initial.has_value());
   States states;
   EXPECT_EQ(numbers(run(module, {floats({2}, {1, 2})}, &states)[0]), (Floats{1, 2}));
   EXPECT_EQ(numbers(run(module, {floats({2}, {1, 2})}, &states)[0]), (Floats{2, 4}));
 }
 
 // A second method that only gives the total.
-TEST(State, IsSharedByMethodsThatHaveItAtOnePlace) {
+TEST(ImportPte, StateIsSharedByMethodsAtOneOffset) {
   ProgramDesc program = counter(true);
   MethodDesc m;
   m.name = "total";
@@ -140,7 +140,7 @@ TEST(State, IsSharedByMethodsThatHaveItAtOnePlace) {
 }
 
 // The copy into the state comes before the last reader of its first value.
-TEST(State, ReadAfterItIsWrittenHasTheNewValue) {
+TEST(ImportPte, StateReadAfterItIsWrittenHasTheNewValue) {
   ProgramDesc program = counter(true);
   MethodDesc& m = program.methods[0];
   m.values.push_back(tensor({2}, 48));  // 5
@@ -150,7 +150,7 @@ TEST(State, ReadAfterItIsWrittenHasTheNewValue) {
   EXPECT_EQ(numbers(run(imported(program), {floats({2}, {1, 2})})[0]), (Floats{-11, -22}));
 }
 
-TEST(Weights, StayInTheFile) {
+TEST(ImportPte, WeightsStayInTheFile) {
   const std::string path = ::testing::TempDir() + "pte_import_weights.pte";
   const std::vector<uint8_t> bytes = format::testing::bytes_of(format::testing::add_relu());
   std::ofstream(path, std::ios::binary)
@@ -158,12 +158,12 @@ TEST(Weights, StayInTheFile) {
   const auto module = import_pte(path, {});
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_EQ(module->constants.size(), 1u);
-  EXPECT_TRUE(module->constants[0].blob.is_mapped());
-  EXPECT_EQ(module->constants[0].blob.to_vector(), bytes_of<float>({-1, 2, -3, 4}));
+  EXPECT_TRUE(module->constants[{0}].blob.is_mapped());
+  EXPECT_EQ(module->constants[{0}].blob.to_vector(), bytes_of<float>({-1, 2, -3, 4}));
   std::remove(path.c_str());
 }
 
-TEST(Weights, OfAnotherFileAreRefusedByName) {
+TEST(ImportPte, WeightsOfAnotherFileAreRefusedByName) {
   ProgramDesc program = format::testing::add_relu();
   TensorDesc outside = tensor({4});
   outside.name = "layer.weight";
@@ -172,19 +172,19 @@ TEST(Weights, OfAnotherFileAreRefusedByName) {
   has(refusal(program), "needs \"layer.weight\" of 16 bytes, which lies in a data file (.ptd)");
 }
 
-TEST(Operators, ThatBerthDoesNotHaveAreNamed) {
+TEST(ImportPte, UnknownOperatorsAreNamed) {
   ProgramDesc program = format::testing::add_relu();
   program.methods[0].operators[1] = {"mine::relu", "out"};
   has(refusal(program), "method forward, instruction 1 mine::relu.out");
 }
 
-TEST(Operators, ThatGiveAnotherShapeThanTheFileSaysAreRefused) {
+TEST(ImportPte, OperatorsWithAnotherShapeThanTheFilesAreRefused) {
   ProgramDesc program = format::testing::add_relu();
   program.methods[0].values[4] = tensor({3}, 32);
   has(refusal(program), "value 4 has size 3 in dimension 0 in the file, and the operator gives 4");
 }
 
-TEST(BrokenFiles, AreRefused) {
+TEST(ImportPte, BrokenFilesAreRefused) {
   std::vector<uint8_t> bytes = format::testing::bytes_of(format::testing::add_relu());
   for (size_t size : {size_t{0}, size_t{8}, bytes.size() / 2, bytes.size() - 1}) {
     EXPECT_FALSE(import_pte(Span<const uint8_t>(bytes.data(), size), {}).ok()) << size;
@@ -194,8 +194,8 @@ TEST(BrokenFiles, AreRefused) {
   EXPECT_FALSE(looks_like_program({bytes.data(), bytes.size()}));
 }
 
-// A value over bytes that are still to be read: the meaning of such a plan is nobody's guess.
-TEST(BrokenFiles, WithPlansThatOverwriteAreRefused) {
+// A value over bytes that are still to be read: the meaning of such a plan is undefined.
+TEST(ImportPte, PlansThatOverwriteAreRefused) {
   ProgramDesc program = format::testing::add_relu();
   program.methods[0].values[3] = tensor({4}, 0);
   program.methods[0].instructions.push_back(KernelCallDesc{1, {0, 4, 4}});

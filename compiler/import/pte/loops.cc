@@ -20,7 +20,7 @@ const fb::KernelCall* MethodImporter::call_of(uint32_t at, std::string_view name
 
 namespace {
 
-constexpr char kNoMap[] = "is no loop that ExecuTorch's map or scan makes, and others are not read";
+constexpr char kNoMap[] = "is not a loop that ExecuTorch's map or scan makes, and others are not read";
 
 }  // namespace
 
@@ -135,7 +135,7 @@ Failure MethodImporter::not_carried_on(Slot slot) {
   return value.ok() ? unsupported("carries " + slot_text(slot) + " with a type that changes") : value.error();
 }
 
-// Of what may go around, what does: the rest are bytes that were free before the loop, and nobody reads them.
+// Of what may go around, what does: the rest are bytes that were free before the loop, and nothing reads them.
 Status MethodImporter::keep_carried(Loop& loop, const Stack& stack) {
   const std::vector<ValueId> values = carried_on(loop.slots, loop.carried);
   const std::vector<Slot> slots = std::move(loop.slots);

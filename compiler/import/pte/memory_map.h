@@ -1,4 +1,4 @@
-// MemoryMap: which write left its bytes where, as instructions pass.
+// MemoryMap: tracks the last write to each byte range while instructions are replayed.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace berth::pte {
 
-/// Bytes [begin, end) of an arena, or of a value that lies in none. REQUIRES: begin < end.
+/// Bytes [begin, end) of an arena, or of a value outside of arenas. REQUIRES: begin < end.
 struct Region {
   uint32_t space = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
 
-  bool same_place(const Region& other) const {
+  bool covers_same_bytes(const Region& other) const {
     return space == other.space && begin == other.begin && end == other.end;
   }
 };
@@ -24,11 +24,11 @@ class MemoryMap {
   static constexpr int kNothing = -1;  // nothing was written to any of the bytes
   static constexpr int kSeveral = -2;  // no one write left all of them
 
-  /// The write whose bytes all of `region` are.
+  /// The write that wrote all of `region`.
   int find(const Region& region) const;
-  /// What lies in `region`, from its start to its end; empty when some of its bytes were never written.
+  /// The writes in `region`, in order of address; empty if some of its bytes were never written.
   std::vector<std::pair<Region, int>> pieces(const Region& region) const;
-  /// From now on `region` has the bytes of `write` (not negative).
+  /// Records that `write` (not negative) wrote `region`.
   void write(const Region& region, int write);
 
  private:

@@ -6,7 +6,7 @@ namespace berth::pte {
 namespace {
 
 // The fear: a small write over a large one leaves nothing of the large one, or all of it.
-TEST(PartialWrites, LeaveTheRestOfWhatWasThere) {
+TEST(MemoryMap, PartialWritesKeepTheRest) {
   MemoryMap map;
   map.write({1, 0, 100}, 7);
   map.write({1, 40, 60}, 8);
@@ -24,7 +24,7 @@ TEST(PartialWrites, LeaveTheRestOfWhatWasThere) {
   EXPECT_EQ(pieces[2].first.end, 70u);
 }
 
-TEST(PartialWrites, AreNoWholeValue) {
+TEST(MemoryMap, APartialWriteIsNotAWholeValue) {
   MemoryMap map;
   map.write({1, 16, 32}, 0);
   EXPECT_EQ(map.find({1, 0, 16}), MemoryMap::kNothing);
@@ -34,7 +34,7 @@ TEST(PartialWrites, AreNoWholeValue) {
   EXPECT_TRUE(map.pieces({1, 20, 40}).empty());
 }
 
-TEST(Spaces, AreApart) {
+TEST(MemoryMap, SpacesAreSeparate) {
   MemoryMap map;
   map.write({1, 0, 16}, 0);
   map.write({2, 0, 16}, 1);
@@ -43,7 +43,7 @@ TEST(Spaces, AreApart) {
   EXPECT_EQ(map.find({3, 0, 16}), MemoryMap::kNothing);
 }
 
-TEST(LaterWrites, CoverAllBefore) {
+TEST(MemoryMap, LaterWritesCoverEarlierOnes) {
   MemoryMap map;
   map.write({1, 0, 16}, 0);
   map.write({1, 16, 32}, 1);

@@ -1,9 +1,9 @@
-// MethodImporter: one method of a program file to one method of the IR.
+// MethodImporter: imports one method of a program file to a method of the IR.
 //
-// Slots are indices into the method's value table. A tensor's slot has a region of memory; what it holds is the value
-// that the last write to that region made (MemoryMap). The parts: values.cc (slots to values and back), state.cc,
-// calls.cc (kernels), prims.cc and numbers.cc (numbers, known now and at run time), sizes.cc (symbols), control.cc
-// (jumps), loops.cc and own_loops.cc (ExecuTorch's and Berth's), delegates.cc.
+// Slots are indices into the method's value table. A tensor's slot has a region of memory; its value is that of the
+// last write to the region (MemoryMap). The parts: values.cc (slots to values and back), state.cc, calls.cc (kernels),
+// prims.cc and numbers.cc (numbers, known now and at run time), sizes.cc (symbols), control.cc (jumps), loops.cc and
+// own_loops.cc (ExecuTorch's and Berth's), delegates.cc.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ using ir::DimList;
 using ir::OpId;
 using ir::ValueId;
 
-/// Place, dtype, shape and name of state: what makes it the same in two methods.
+/// Place, dtype, shape and name identify state that two methods share.
 using StateKey = std::tuple<uint32_t, uint64_t, int, std::vector<int32_t>, std::string>;
 /// Constants by where their bytes are, dtype, shape and order.
 using ConstantKey = std::tuple<const uint8_t*, int, std::vector<int32_t>, std::vector<uint8_t>>;
@@ -40,7 +40,7 @@ struct Source {
   format::ProgramView program;
   std::shared_ptr<const MappedFile> file;  // null for bytes in memory
   ExternalData external;
-  /// Steps that may still be taken: what a list in the file makes us do is bounded by the file's size.
+  /// The remaining work: lists in the file may cause only as much work as the file's size justifies.
   uint64_t budget = 0;
 };
 
@@ -53,10 +53,10 @@ struct Shared {
 
 /// A dimension of an input: its position among the inputs, and the dimension.
 using InputDim = std::pair<int, int>;
-/// Positions from here on are no inputs but slots that a delegate gives: kMadeHere + slot.
+/// Positions from here on are not inputs but slots that a delegate writes: kMadeHere + slot.
 constexpr int kMadeHere = 1 << 30;
 
-/// What the program's operators say of sizes of inputs that the file leaves open.
+/// Facts about dynamic sizes of inputs that follow from the program's operators.
 struct SizeFacts {
   std::map<InputDim, int64_t> numbers;
   std::map<InputDim, InputDim> same;
@@ -86,11 +86,11 @@ class MethodImporter {
 
     ir::Blob blob() const {
       if (file == nullptr) return ir::Blob::owned({bytes.begin(), bytes.end()});
-      return ir::Blob::mapped(file, static_cast<size_t>(bytes.data() - file->bytes().data()), bytes.size());
+      return ir::Blob::mapped(file, bytes.data() - file->bytes().data(), bytes.size());
     }
   };
   struct StateSlot {
-    ir::StateId id = -1;
+    ir::StateId id;
     Slot slot = -1;
     int write = -1;
   };
@@ -112,7 +112,7 @@ class MethodImporter {
     std::map<Slot, Argument> numbers;
     std::vector<Region> touched;
   };
-  /// What a loop stacks: its index, and what goes to the end of each stacked slot.
+  /// The stacked tensors of a loop: its index, and the value appended to each stacked slot.
   struct Stack {
     Slot index = -1;
     std::vector<std::pair<Slot, ValueId>> rows;
@@ -136,7 +136,7 @@ class MethodImporter {
   const fb::Tensor* tensor(Slot slot) const { return format::tensor_at(plan_, slot); }
   Region region_of(Slot slot);
   std::string slot_name(Slot slot) const;
-  /// What berth.meta calls output `k`, which is `slot`; empty when it says nothing.
+  /// The name of output `k`, which is `slot`, in berth.meta; may be empty.
   std::string output_name(size_t k, Slot slot) const;
   std::string slot_text(Slot slot) const;
   ir::TensorType declared_type(Slot slot) const;
@@ -176,7 +176,7 @@ class MethodImporter {
   ValueId number_in_tensor(Slot slot) const;
   Expected<Dim> whole(Slot slot);
   Expected<DimList> int_list(Slot slot);
-  /// False when `name` is no operator on numbers.
+  /// False when `name` is not an operator on numbers.
   Expected<bool> import_prim(const std::string& name, const flatbuffers::Vector<int32_t>& args);
   Expected<Argument> apply(const std::string& name, const std::vector<Argument>& in);
   Expected<Argument> apply_whole(const std::string& name, Dim a, Dim b);
@@ -223,7 +223,7 @@ class MethodImporter {
   /// Appends what the builder has no shape rule for; unsupported where the verifier would not have it.
   Expected<std::vector<ValueId>> append(OpId op, std::vector<Argument> args, std::vector<ir::Graph> regions,
                                         std::vector<ir::Type> types, const std::vector<Slot>& slots,
-                                        ir::DelegateId delegate = -1);
+                                        ir::DelegateId delegate = {});
 
   // loops.cc
   const fb::KernelCall* call_of(uint32_t at, std::string_view name) const;

@@ -1,5 +1,5 @@
 // Numbers that are known only at run time. The figures are worked out by hand.
-#include "compiler/import/pte/test_import.h"
+#include "compiler/import/pte/import_testing.h"
 
 namespace berth::pte::testing {
 namespace {
@@ -26,7 +26,7 @@ MethodDesc rows_of_x() {
 const Floats kFive = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
 
 // The fear: a quotient of sizes is rounded as if it were of whole numbers. 5 / 4 = 1.25, by which x is multiplied.
-TEST(TrueQuotients, MultiplyTensors) {
+TEST(Numbers, TrueQuotientsMultiplyTensors) {
   MethodDesc m = rows_of_x();
   m.values.insert(m.values.end(), {int64_t{4}, 0.0, tensor({}, 128), bounded({9, 2}, 256)});
   m.outputs = {6};
@@ -39,7 +39,7 @@ TEST(TrueQuotients, MultiplyTensors) {
 }
 
 // ceil(rows / 2) is a size again: of 5 rows, 3.
-TEST(TrueQuotients, RoundedAreSizes) {
+TEST(Numbers, RoundedQuotientsAreSizes) {
   MethodDesc m = rows_of_x();
   m.values.insert(m.values.end(), {int64_t{2}, 0.0, int64_t{0}, IntListDesc{{5}}, 1.5, bounded({5}, 128)});
   m.outputs = {8, 5};
@@ -53,7 +53,7 @@ TEST(TrueQuotients, RoundedAreSizes) {
 }
 
 // round(rows / 2) goes to the even one: 2 of 5 rows, 4 of 7.
-TEST(TrueQuotients, AreRoundedToEven) {
+TEST(Numbers, QuotientsRoundHalfToEven) {
   MethodDesc m = rows_of_x();
   m.values.insert(m.values.end(), {int64_t{2}, 0.0, int64_t{0}});
   m.outputs = {5};
@@ -65,7 +65,7 @@ TEST(TrueQuotients, AreRoundedToEven) {
 }
 
 // rows > 4 ? rows : 2 * rows.
-TEST(Choices, FollowASizeThatOnlyTheRunTells) {
+TEST(Numbers, SelectionsFollowARuntimeSize) {
   MethodDesc m = rows_of_x();
   m.values.insert(m.values.end(), {int64_t{4}, false, int64_t{2}, int64_t{0}, int64_t{0}});
   m.outputs = {7};
@@ -80,7 +80,7 @@ TEST(Choices, FollowASizeThatOnlyTheRunTells) {
 }
 
 // The fear: the remainder of a negative number is Python's, and the program's is C's. -7 mod 3 is -1.
-TEST(NumbersFromTensors, HaveTheRemainderOfTheProgram) {
+TEST(Numbers, NumbersFromTensorsHaveTheProgramsRemainder) {
   MethodDesc m;
   m.values = {tensor({}, 0, DType::kI64), int64_t{0}, int64_t{3}, int64_t{0}};
   m.inputs = {0};
@@ -92,7 +92,7 @@ TEST(NumbersFromTensors, HaveTheRemainderOfTheProgram) {
 }
 
 // A number read from a tensor, where the operator's variant with a tensor will do; and where none will.
-TEST(NumbersFromTensors, StandWhereTheOperatorTakesTensors) {
+TEST(Numbers, NumbersFromTensorsReplaceTensorOperands) {
   MethodDesc m;
   m.values = {tensor({2}, 0), tensor({}, 16), 0.0, tensor({2}, 32), tensor({2}, 48), IntListDesc{{6}}, int64_t{2}};
   m.inputs = {0, 1};
@@ -108,7 +108,7 @@ TEST(NumbersFromTensors, StandWhereTheOperatorTakesTensors) {
 }
 
 // The fear: a place that holds nothing, where the operator's tensor is looked for, throws.
-TEST(NumbersFromTensors, BesideNothingAreRefused) {
+TEST(Numbers, NumbersFromTensorsWithNoneAreRefused) {
   MethodDesc m;
   m.values = {NullDesc(), tensor({}, 16), 0.0, tensor({2}, 32)};
   m.inputs = {1};
@@ -126,7 +126,7 @@ TEST(NumbersFromTensors, BesideNothingAreRefused) {
 }
 
 // The fear: alpha, which stays a number, is made a tensor as if it were the other operand.
-TEST(NumbersFromTensors, AreNoFactors) {
+TEST(Numbers, NumbersFromTensorsAreNotUsedAsAlpha) {
   MethodDesc m;
   m.values = {tensor({2}, 0), tensor({}, 16), 0.0, tensor({2}, 32), 3.0};
   m.inputs = {0, 1};
@@ -137,7 +137,7 @@ TEST(NumbersFromTensors, AreNoFactors) {
 }
 
 // x += 1 in the caller's own bytes: its new value is the output behind the program's own.
-TEST(CallersInputs, ThatAreChangedAreOutputsToo) {
+TEST(Numbers, ChangedInputsAreOutputsToo) {
   MethodDesc m;
   m.values = {tensor({2}), int64_t{1}, tensor({2}, 16), tensor({2}, 32), false, constant({2}, 1)};
   m.inputs = {0};

@@ -14,7 +14,7 @@
 namespace berth::pte {
 namespace {
 
-constexpr char kNoLoop[] = "is no loop that ExecuTorch's map or scan or Berth makes, and others are not read";
+constexpr char kNoLoop[] = "is not a loop that ExecuTorch's map or scan or Berth makes, and others are not read";
 
 template <typename T>
 bool has(const std::vector<T>& list, T one) {
@@ -50,8 +50,8 @@ Status MethodImporter::note_write(Slot slot, const Loop& loop, Carried* carried)
   if (tensor(slot) == nullptr || named_.count(slot) != 0 || has(loop.slices, slot)) return Done{};
   const int write = memory_.find(region_of(slot));
   if (write < 0) return Done{};
-  const Write& before = writes_[static_cast<size_t>(write)];
-  if (!before.value.valid() || !before.region.same_place(region_of(slot))) return Done{};
+  const Write& before = writes_[write];
+  if (!before.value.valid() || !before.region.covers_same_bytes(region_of(slot))) return Done{};
   if (tensor(before.slot)->scalar_type() != tensor(slot)->scalar_type() || has(carried->slots, before.slot))
     return Done{};
   BERTH_TRY(spend(carried->slots.size()));
@@ -96,7 +96,7 @@ Expected<MethodImporter::Carried> MethodImporter::find_changed(uint32_t begin, u
 // State that is first met within a loop and that the loop changes would have to go around.
 Status MethodImporter::check_states(size_t known, size_t first_write) {
   for (size_t i = known; i < states_.size(); ++i) {
-    const size_t own = static_cast<size_t>(states_[i].write);
+    const size_t own = states_[i].write;
     for (size_t w = first_write; w < writes_.size(); ++w) {
       BERTH_TRY(spend(1));
       const Region &a = writes_[w].region, &b = writes_[own].region;
@@ -152,7 +152,7 @@ Status MethodImporter::import_condition(uint32_t begin, uint32_t exit, Carried* 
   if (type.dtype != DType::kBool || !single) return unsupported("jumps by a tensor that is not one truth value");
   for (size_t i = 0; i < carried->slots.size(); ++i) {
     const int write = memory_.find(region_of(carried->slots[i]));
-    if (write < 0 || writes_[static_cast<size_t>(write)].value != inputs[i]) carried->overwritten.insert(i);
+    if (write < 0 || writes_[write].value != inputs[i]) carried->overwritten.insert(i);
   }
   region->outputs.emplace_back(value);
   return Done{};

@@ -94,7 +94,7 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
       const int64_t rank = static_cast<int64_t>(shape.size());
       if (!d.is_constant() || d.value < -rank || d.value >= rank)
         return invalid("asks for a dimension that is not there");
-      result = shape[static_cast<size_t>(d.value < 0 ? d.value + rank : d.value)];
+      result = shape[d.value < 0 ? d.value + rank : d.value];
     }
     numbers_[out] = result;
     return true;

@@ -1,11 +1,11 @@
 // Sizes that are symbols, branches, loops and delegates. The figures are worked out by hand.
-#include "compiler/import/pte/test_import.h"
+#include "compiler/import/pte/import_testing.h"
 
 namespace berth::pte::testing {
 namespace {
 
 // y = view(-x, [n * 3]): the size is computed, the view an instruction.
-TEST(Sizes, OfInputsBecomeSymbols) {
+TEST(Regions, SizesOfInputsBecomeSymbols) {
   MethodDesc m;
   m.values = {bounded({4, 3}, 0),  int64_t{0},       int64_t{0},        int64_t{3},        int64_t{0},
               bounded({4, 3}, 64), IntListDesc{{4}}, bounded({12}, 64), bounded({12}, 128)};
@@ -24,7 +24,7 @@ TEST(Sizes, OfInputsBecomeSymbols) {
 }
 
 // The file bounds both sizes of x; that the second is 3 follows from what is added.
-TEST(Sizes, AreNumbersWhereOperatorsLeaveNoChoice) {
+TEST(Regions, SizesAreNumbersWhereOperatorsLeaveNoChoice) {
   MethodDesc m;
   m.values = {bounded({4, 3}, 0), constant({3}, 1), int64_t{1}, bounded({4, 3}, 64)};
   m.inputs = {0};
@@ -40,7 +40,7 @@ TEST(Sizes, AreNumbersWhereOperatorsLeaveNoChoice) {
 
 // A number that is read from a tensor stays there: as an output it is a tensor, and no operator takes it as a number
 // (numbers_test.cc has those that take the tensor).
-TEST(NumbersOutOfTensors, StayTensors) {
+TEST(Regions, NumbersOutOfTensorsStayTensors) {
   MethodDesc m;
   m.values = {tensor({1}, 0), 0.0, tensor({1}, 16)};
   m.inputs = {0};
@@ -55,7 +55,7 @@ TEST(NumbersOutOfTensors, StayTensors) {
 }
 
 // if p.item(): -x else x + x
-TEST(NumbersOutOfTensors, DecideBranches) {
+TEST(Regions, NumbersOutOfTensorsDecideBranches) {
   MethodDesc m;
   m.values = {tensor({}, 0, DType::kBool), tensor({2}, 16), false, false, int64_t{1}, tensor({2}, 32)};
   m.inputs = {0, 1};
@@ -88,7 +88,7 @@ ProgramDesc branches() {
   return program_of(m);
 }
 
-TEST(Branches, BecomeRegions) {
+TEST(Regions, BranchesBecomeRegions) {
   const ir::Module module = imported(branches());
   has(ir::print(module), "berth::if");
   EXPECT_EQ(numbers(run(module, {truth(true), floats({2}, {3, 5})})[0]), (Floats{3, 5}));
@@ -96,7 +96,7 @@ TEST(Branches, BecomeRegions) {
 }
 
 // Both branches write one place, and no MoveCall says so: as Berth's own programs do.
-TEST(Branches, ThatWriteOnePlaceGiveOneResult) {
+TEST(Regions, BranchesThatWriteOneOffsetGiveOneResult) {
   ProgramDesc program = branches();
   MethodDesc& m = program.methods[0];
   m.instructions = {JumpFalseDesc{0, 3}, KernelCallDesc{0, {1, 6, 6}}, JumpFalseDesc{2, 4},
@@ -107,15 +107,15 @@ TEST(Branches, ThatWriteOnePlaceGiveOneResult) {
 }
 
 // A value that one branch alone gives, read behind both.
-TEST(Branches, AreNoSourceOfWhatOnlyOneOfThemGives) {
+TEST(Regions, BranchesDoNotDefineWhatOnlyOneOfThemGives) {
   ProgramDesc program = branches();
   MethodDesc& m = program.methods[0];
   m.instructions[6] = KernelCallDesc{0, {3, 7, 7}};
   EXPECT_FALSE(import(program).ok());
 }
 
-// Branches on what is known now are no branches: only the one taken is read.
-TEST(Branches, OnKnownTruthsAreFollowed) {
+// Branches on what is known now are not branches: only the one taken is read.
+TEST(Regions, BranchesOnConstantsAreFollowed) {
   ProgramDesc program = branches();
   program.methods[0].values[0] = true;
   program.methods[0].inputs = {1};
@@ -144,7 +144,7 @@ ProgramDesc map_rows() {
   return program_of(m);
 }
 
-TEST(Loops, OfMapBecomeScans) {
+TEST(Regions, MapsBecomeScans) {
   const ir::Module module = imported(map_rows());
   const std::string text = ir::print(module);
   has(text, "berth::scan(3");
@@ -153,7 +153,7 @@ TEST(Loops, OfMapBecomeScans) {
 }
 
 // The running sum of the rows: what goes around is written by copy_.
-TEST(Loops, CarryWhatIsCopied) {
+TEST(Regions, LoopsCarryWhatIsCopied) {
   ProgramDesc program = map_rows();
   MethodDesc& m = program.methods[0];
   m.values.push_back(tensor({2}, 128));  // 10: the sum
@@ -172,14 +172,14 @@ TEST(Loops, CarryWhatIsCopied) {
   EXPECT_EQ(numbers(outputs[1]), (Floats{109, 212}));
 }
 
-TEST(Loops, OfOtherKindsAreRefused) {
+TEST(Regions, OtherLoopsAreRefused) {
   ProgramDesc program = map_rows();
   MethodDesc& m = program.methods[0];
   m.operators[5] = {"executorch_prim::ge", "Scalar"};
-  has(refusal(program), "is no loop that ExecuTorch's map or scan makes");
+  has(refusal(program), "is not a loop that ExecuTorch's map or scan makes");
   program = map_rows();
   program.methods[0].values[3] = int64_t{1};  // from the second row on
-  has(refusal(program), "is no loop that ExecuTorch's map or scan makes");
+  has(refusal(program), "is not a loop that ExecuTorch's map or scan makes");
 }
 
 // Berth's while: x doubled as long as its first element is below 10. Value 1 goes around; 5 is free for the body.
@@ -206,7 +206,7 @@ ProgramDesc doubling() {
   return program_of(m);
 }
 
-TEST(Loops, OfBerthsWhileBecomeWhiles) {
+TEST(Regions, BerthsWhileBecomesAWhile) {
   const ir::Module module = imported(doubling());
   has(ir::print(module), "berth::while");
   EXPECT_EQ(numbers(run(module, {floats({2}, {3, 5})})[0]), (Floats{-12, -20}));
@@ -214,7 +214,7 @@ TEST(Loops, OfBerthsWhileBecomeWhiles) {
 }
 
 // What lay where the body works is dead before the loop; it does not go around.
-TEST(Loops, LeaveOutWhatWasFreeBefore) {
+TEST(Regions, LoopsDoNotCarryMemoryThatWasFreeBefore) {
   ProgramDesc program = doubling();
   MethodDesc& m = program.methods[0];
   m.values.push_back(tensor({4}, 48));  // 11: dead once 12 is made
@@ -260,7 +260,7 @@ ProgramDesc summed_rows() {
   return program;
 }
 
-TEST(Loops, OfBerthsScanBecomeScans) {
+TEST(Regions, BerthsScanBecomesAScan) {
   const ir::Module module = imported(summed_rows());
   has(ir::print(module), "berth::scan(3");
   const auto outputs = run(module, {floats({3, 2}, {1, 2, 3, 4, 5, 6})});
@@ -269,7 +269,7 @@ TEST(Loops, OfBerthsScanBecomeScans) {
 }
 
 // The rows of an input whose columns lie together are put in order first; a row's type says nothing of the old order.
-TEST(Loops, TakeRowsOfWhatLiesInAnotherOrder) {
+TEST(Regions, LoopsReadRowsOfAnotherDimensionOrder) {
   ProgramDesc program = summed_rows();
   std::get<TensorDesc>(program.methods[0].values[0]).dim_order = {1, 0};
   const ir::Module module = imported(program);
@@ -285,7 +285,7 @@ TEST(Loops, TakeRowsOfWhatLiesInAnotherOrder) {
 }
 
 // Sizes of a delegate's results that the file only bounds.
-TEST(Delegates, MayGiveSizesThatOnlyTheyKnow) {
+TEST(Regions, DelegatesMayGiveSizesKnownOnlyToThem) {
   MethodDesc m;
   m.values = {tensor({4}, 0), bounded({4}, 16), bounded({4}, 32)};
   m.inputs = {0};
@@ -298,7 +298,7 @@ TEST(Delegates, MayGiveSizesThatOnlyTheyKnow) {
   has(ir::print(imported(program)), "%v1: f32[v1_0]");
 }
 
-TEST(Delegates, KeepWhatTheyWereMadeOf) {
+TEST(Regions, DelegatesKeepTheirContents) {
   MethodDesc m;
   m.values = {tensor({4}, 0), tensor({4}, 16), tensor({4}, 32)};
   m.inputs = {0};
@@ -310,7 +310,7 @@ TEST(Delegates, KeepWhatTheyWereMadeOf) {
   program.payloads = {format::Bytes::of({1, 2, 3})};
   const ir::Module module = imported(program);
   ASSERT_EQ(module.delegates.size(), 1u);
-  const ir::Delegate& delegate = module.delegates[0];
+  const ir::Delegate& delegate = module.delegates[{0}];
   EXPECT_EQ(delegate.backend, "Chip");
   ASSERT_TRUE(delegate.payload.has_value());
   EXPECT_EQ(delegate.payload->to_vector(), (std::vector<uint8_t>{1, 2, 3}));
@@ -320,7 +320,7 @@ TEST(Delegates, KeepWhatTheyWereMadeOf) {
   has(ir::print(module), "%v1: f32[4] = berth::delegate([%v0])");
 }
 
-TEST(Delegates, KeepTheDataThatTheyFindByName) {
+TEST(Regions, DelegatesKeepTheDataTheyFindByName) {
   MethodDesc m;
   m.values = {tensor({4}, 0), tensor({4}, 16)};
   m.inputs = {0};
@@ -341,7 +341,7 @@ TEST(Delegates, KeepTheDataThatTheyFindByName) {
 }
 
 // The fear: a small file with many names for its largest segment, and a program of all of them.
-TEST(Delegates, ShareTheDataThatHaveTwoNames) {
+TEST(Regions, DelegatesShareDataWithTwoNames) {
   MethodDesc m;
   m.values = {tensor({4}, 0), tensor({4}, 16)};
   m.inputs = {0};

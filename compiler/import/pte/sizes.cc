@@ -26,7 +26,7 @@ Status MethodImporter::read_symbols() {
     }
     const auto operand = [&](const fb::Operand* o) {
       if (o == nullptr) return Dim(0);
-      return o->symbol() < 0 ? Dim(o->constant()) : symbols_[static_cast<size_t>(o->symbol())];
+      return o->symbol() < 0 ? Dim(o->constant()) : symbols_[o->symbol()];
     };
     const Dim a = operand(symbol.a());
     const Dim b = operand(symbol.b());
@@ -70,7 +70,7 @@ Expected<Dim> MethodImporter::input_size(int position, Slot slot, int dimension)
   const int64_t bound = tensor(slot)->sizes()->Get(static_cast<uint32_t>(dimension));
   if (!dimensions_.empty()) {
     const auto known = dimensions_.find({slot, dimension});
-    return known == dimensions_.end() ? Dim(bound) : symbols_[static_cast<size_t>(known->second)];
+    return known == dimensions_.end() ? Dim(bound) : symbols_[known->second];
   }
   InputDim key(position, dimension);
   for (auto same = facts_.same.find(key); same != facts_.same.end(); same = facts_.same.find(key)) key = same->second;

@@ -44,10 +44,10 @@ Status MethodImporter::add_state(Slot slot) {
     for (int suffix = 2; !shared_.state_names.insert(state.name).second; ++suffix) {
       state.name = wish + "." + std::to_string(suffix);
     }
-    found = shared_.states.emplace(key, static_cast<ir::StateId>(module_.states.size())).first;
+    found = shared_.states.emplace(key, module_.states.next_id()).first;
     module_.states.push_back(std::move(state));
   }
-  const ir::State& known = module_.states[static_cast<size_t>(found->second)];
+  const ir::State& known = module_.states[found->second];
   if (known.type != declared_type(slot)) {
     return unsupported(slot_text(slot) + " is state that another method has in another order or on another device");
   }
@@ -76,12 +76,12 @@ Status MethodImporter::add_state(Slot slot) {
 Status MethodImporter::write_states() {
   const std::vector<StateSlot> states = states_;
   for (const StateSlot& state : states) {
-    const Region region = writes_[static_cast<size_t>(state.write)].region;
+    const Region region = writes_[state.write].region;
     const int write = memory_.find(region);
     if (write == state.write) continue;
     if (write < 0) return unsupported(slot_text(state.slot) + " is state of which a part is changed");
     BERTH_ASSIGN_OR_RETURN(ValueId value, read_from(write, state.slot));
-    const ir::State& known = module_.states[static_cast<size_t>(state.id)];
+    const ir::State& known = module_.states[state.id];
     BERTH_ASSIGN_OR_RETURN(value, in_order(value, known.type.dim_order, slot_name(state.slot)));
     if (method_.tensor(value) != known.type) {
       return unsupported(slot_text(state.slot) + " is state whose new value has another type or device");
@@ -91,7 +91,7 @@ Status MethodImporter::write_states() {
     node.args = {value};
     node.state = state.id;
     node.source = known.name;
-    graph_->nodes.push_back(ir::NodeId{static_cast<int32_t>(method_.nodes.size())});
+    graph_->nodes.push_back(method_.nodes.next_id());
     method_.nodes.push_back(std::move(node));
   }
   return Done{};

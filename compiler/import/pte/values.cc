@@ -121,7 +121,7 @@ Expected<ValueId> MethodImporter::assemble(Slot slot, const Region& region) {
   const std::string name = slot_name(slot);
   ir::ValueList parts;
   for (const auto& [place, write] : pieces) {
-    const Write from = writes_[static_cast<size_t>(write)];
+    const Write from = writes_[write];
     const bool fits = from.value.valid() && tensor(from.slot)->scalar_type() == tensor(slot)->scalar_type() &&
                       method_.tensor(from.value).is_static();
     if (!fits)
@@ -136,14 +136,14 @@ Expected<ValueId> MethodImporter::assemble(Slot slot, const Region& region) {
 }
 
 Expected<ValueId> MethodImporter::read_from(int write, Slot slot) {
-  const Write& from = writes_[static_cast<size_t>(write)];
+  const Write& from = writes_[write];
   if (!from.value.valid()) {
     return unsupported(slot_text(slot) + " is read after the branches or the loop that may have changed its bytes");
   }
   const auto known = views_.find({write, slot});
   if (known != views_.end()) return known->second;
   const Region region = region_of(slot);
-  if (from.slot == slot && from.region.same_place(region)) return from.value;
+  if (from.slot == slot && from.region.covers_same_bytes(region)) return from.value;
   auto value = reinterpret(from, slot, region);
   if (value.ok()) views_[{write, slot}] = *value;
   return value;
@@ -159,7 +159,7 @@ Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, con
   }
   const std::vector<uint8_t> from_order = dim_order_of(from);
   const std::vector<uint8_t> to_order = dim_order_of(to);
-  const bool whole = write.region.same_place(region);
+  const bool whole = write.region.covers_same_bytes(region);
   const bool alike = sizes_of(from) == sizes_of(to) && from_order == to_order;
   if (whole && alike) return write.value;
   if (!method_.tensor(write.value).is_static()) {
@@ -194,7 +194,7 @@ Expected<ValueId> MethodImporter::flat_part(const Write& write, const Region& re
     BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, permutation(order)}, name));
   }
   BERTH_ASSIGN_OR_RETURN(value, view(value, {Dim(-1)}, name));
-  if (region.same_place(write.region)) return value;
+  if (region.covers_same_bytes(write.region)) return value;
   const Dim first(static_cast<int64_t>(begin / size));
   const Dim last(static_cast<int64_t>(end / size));
   return one(OpId::slice_copy_Tensor_out, {value, Dim(0), first, last, Dim(1)}, name);
@@ -221,16 +221,16 @@ Expected<MethodImporter::Stored> MethodImporter::stored(Slot slot) const {
         const std::string place = blob.error().place.empty() ? "" : blob.error().place + ": ";
         return fail(blob.error().code, slot_text(slot) + ": " + place + blob.error().message);
       }
-      return Stored{(*blob)->bytes().subspan(0, static_cast<size_t>(size)), (*blob)->file};
+      return Stored{(*blob)->bytes().subspan(0, size), (*blob)->file};
     }
     if (bytes.size() < size) error = Error::kInvalidProgram;
-    if (error == Error::kOk) bytes = bytes.subspan(0, static_cast<size_t>(size));
+    if (error == Error::kOk) bytes = bytes.subspan(0, size);
   } else if (storage == format::Storage::kState) {
     error = source_.program.initial_value(t.data_buffer_idx(), size, &bytes);
   } else {
     error = source_.program.constant(t.data_buffer_idx(), size, &bytes);
   }
-  if (error != Error::kOk) return invalid("the file has not got the bytes of " + slot_text(slot));
+  if (error != Error::kOk) return invalid("the file does not contain the bytes of " + slot_text(slot));
   return Stored{bytes, source_.file};
 }
 

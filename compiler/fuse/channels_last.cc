@@ -1,0 +1,313 @@
+#include "compiler/fuse/channels_last.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "compiler/fuse/replacements.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::DimList;
+using ir::Graph;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+using Order = std::vector<uint8_t>;
+
+const Order kLast = {0, 2, 3, 1};
+
+bool is_last(const ir::TensorType& type) { return type.dim_order == kLast; }
+
+// Convolutions want the order, the others take it up from what they read.
+bool wants_last(const Node& node) { return node.is(OpId::fused_conv_out) || node.is(OpId::convolution_out); }
+
+class RegionLayout {
+ public:
+  RegionLayout(ir::Module& module, ir::Method& method, const passes::Options& options, Graph& graph)
+      : module_(module),
+        method_(method),
+        graph_(graph),
+        build_(module, method, graph),
+        context_(module, method, options),
+        why_(passes::wants_why(options, "fusion")),
+        options_(options) {}
+
+  Expected<bool> run() {
+    const std::vector<NodeId> old = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    find_readers(old);
+    // Who calls the region has its results in the order that they have now.
+    std::vector<Order> orders;
+    for (const Argument& output : graph_.outputs) {
+      const ValueId* value = std::get_if<ValueId>(&output);
+      orders.push_back(value != nullptr && has_last(*value) ? kLast : Order());
+    }
+    for (NodeId id : old) BERTH_TRY(visit(id));
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      ValueId* value = std::get_if<ValueId>(&graph_.outputs[i]);
+      if (value == nullptr) continue;
+      *value = replaced_.now(*value);
+      if (is_image(*value)) {
+        BERTH_ASSIGN_OR_RETURN(*value, in_order(*value, orders[i], nullptr));
+      }
+    }
+    return changed_;
+  }
+
+ private:
+  bool is_image(ValueId value) const {
+    const ir::TensorType* type = method_.value(value).tensor();
+    return type != nullptr && type->rank() == 4;
+  }
+  bool has_last(ValueId value) const { return is_image(value) && is_last(method_.tensor(value)); }
+
+  void find_readers(const std::vector<NodeId>& nodes) {
+    reader_.assign(method_.values.size(), NodeId{});
+    for (NodeId id : nodes) {
+      for (const Argument& argument : method_.node(id).args) {
+        ir::for_each_value(argument, [&](const ValueId& value) { reader_[value] = id; });
+      }
+    }
+  }
+
+  // The one node that reads `value`; invalid when there are none or several.
+  NodeId only_reader(ValueId value) const { return context_.uses(value) == 1 ? reader_[value] : NodeId{}; }
+
+  Status visit(NodeId id) {
+    replaced_.apply(&method_.node(id).args);
+    if (std::find(gone_.begin(), gone_.end(), id) != gone_.end()) return Done{};
+    const Node& node = method_.node(id);
+    // A permutation names dimensions, so that its result is in the order that it asks for.
+    const bool names_dims = node.is(OpId::permute_copy_out);
+    const bool takes_up = node.op->layout_agnostic && !names_dims && reads_last(node);
+    if (wants_last(node) && is_image(node.results[0])) return arrange(id, kLast);
+    if (takes_up) return arrange(id, kLast);
+    if (same_bytes(id)) return Done{};
+    BERTH_ASSIGN_OR_RETURN(const bool done, views(id));
+    return done ? Status(Done{}) : arrange(id, {});
+  }
+
+  // A permutation that only says by another name where the channels are: they are innermost before and after it.
+  bool same_bytes(NodeId id) {
+    const Node& node = method_.node(id);
+    if (!node.is(OpId::permute_copy_out)) return false;
+    const ValueId input = std::get<ValueId>(node.args[arg::permute_copy_out::self]);
+    const bool to_rows = is_permutation(node, {0, 2, 3, 1}) && has_last(input);
+    const bool to_image = is_permutation(node, {0, 3, 1, 2}) && method_.tensor(input).is_contiguous();
+    if (!to_rows && !to_image) return false;
+    if (to_image) {
+      method_.value(node.results[0]).tensor()->dim_order = kLast;
+      changed_ = true;
+    }
+    graph_.nodes.push_back(id);
+    return true;
+  }
+
+  bool reads_last(const Node& node) const {
+    bool found = false;
+    for (const Argument& argument : node.args) {
+      ir::for_each_value(argument, [&](const ValueId& value) { found = found || has_last(value); });
+    }
+    return found;
+  }
+
+  // Whether argument `k` of a convolution is its weight, which is not an image.
+  static bool is_weight(const Node& node, size_t k) { return wants_last(node) && k == 1; }
+
+  // Brings the images that the node reads, and those it gives, in `order`; nodes that take none are left alone.
+  Status arrange(NodeId id, const Order& order) {
+    std::vector<Argument> args = method_.node(id).args;
+    std::optional<Failure> failed;
+    for (size_t k = 0; k < args.size(); ++k) {
+      if (is_weight(method_.node(id), k)) continue;
+      ir::for_each_value(args[k], [&](ValueId& value) {
+        if (failed || !is_image(value)) return;
+        auto moved = in_order(value, order, &method_.node(id));
+        if (moved.ok()) {
+          value = *moved;
+        } else {
+          failed = moved.error();
+        }
+      });
+    }
+    if (failed) return *failed;
+    method_.node(id).args = std::move(args);
+    for (ValueId result : method_.node(id).results) {
+      if (!order.empty() && is_image(result) && method_.tensor(result).dim_order != order) {
+        method_.value(result).tensor()->dim_order = order;
+        changed_ = true;
+      }
+    }
+    graph_.nodes.push_back(id);
+    return Done{};
+  }
+
+  // `value` in `order`; empty is row-major. A copy is made once a value. `reader` is for the log alone.
+  Expected<ValueId> in_order(ValueId value, const Order& order, const Node* reader) {
+    const ir::TensorType& type = method_.tensor(value);
+    const bool row_major = order.empty();
+    if (row_major ? type.is_contiguous() : type.dim_order == order) return value;
+    auto& memo = row_major ? first_ : last_;
+    const auto found = memo.find(value);
+    if (found != memo.end()) return found->second;
+    if (method_.value(value).kind == ir::ValueKind::kConstant && !row_major) return memo[value] = constant_last(value);
+    DimList wanted;
+    for (int d = 0; d < 4; ++d) wanted.push_back(Dim(row_major ? d : order[d]));
+    if (why_ && reader != nullptr) {
+      passes::remark(options_, "fusion", method_, *reader,
+                     "order: %" + method_.value(value).name +
+                         (row_major ? " is copied to row-major order" : " is copied to channels-last order"));
+    }
+    const std::string name = method_.value(value).name;
+    BERTH_ASSIGN_OR_RETURN(const ValueId copy, build_.one(OpId::clone_dim_order_out, {value, false, wanted}, ""));
+    memo[value] = copy;
+    changed_ = true;
+    return copy;
+  }
+
+  // A constant with its channels innermost. REQUIRES: it is row-major, of four dimensions.
+  ValueId constant_last(ValueId value) {
+    const ir::Constant& constant = module_.constants[method_.value(value).constant];
+    ir::TensorType type = constant.type;
+    type.dim_order = kLast;
+    const std::string name = constant.name + "_last";
+    ir::Blob blob = constant.blob;
+    const int64_t channels = type.shape[1].value;
+    const int64_t places = type.shape[2].value * type.shape[3].value;
+    if (!blob.is_splat() && channels != 1 && places != 1) {
+      const std::vector<uint8_t> from = blob.to_vector();
+      std::vector<uint8_t> to(from.size());
+      const size_t element = element_size(type.dtype);
+      for (int64_t n = 0; n < type.shape[0].value; ++n) {
+        for (int64_t i = 0; i < channels * places; ++i) {
+          const int64_t source = (n * channels + i % channels) * places + i / channels;
+          std::memcpy(&to[(n * channels * places + i) * element], &from[source * element], element);
+        }
+      }
+      blob = ir::Blob::owned(std::move(to));
+    }
+    changed_ = true;
+    return method_.constant_value(module_, module_.add_constant(name, std::move(type), std::move(blob)));
+  }
+
+  bool is_permutation(const Node& node, const std::vector<int64_t>& dims) const {
+    if (!node.is(OpId::permute_copy_out)) return false;
+    const auto& own = std::get<DimList>(node.args[arg::permute_copy_out::dims]);
+    if (own.size() != dims.size()) return false;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (own[i] != Dim(dims[i])) return false;
+    }
+    return true;
+  }
+
+  // The chains of views of the header. Whether the node began one.
+  Expected<bool> views(NodeId id) {
+    const Node& node = method_.node(id);
+    if (is_permutation(node, {0, 2, 1})) return token_image(id);
+    if (!node.is(OpId::view_copy_out)) return false;
+    const ValueId image = std::get<ValueId>(node.args[arg::view_copy_out::self]);
+    if (!has_last(image) || !method_.tensor(image).is_static()) return false;
+    const NodeId second = only_reader(node.results[0]);
+    if (!second.valid()) return false;
+    const std::vector<Dim> sizes = method_.tensor(image).shape;
+    const std::vector<Dim> cut = method_.tensor(node.results[0]).shape;
+    const std::vector<Dim> tokens = {sizes[0], sizes[1], Dim(sizes[2].value * sizes[3].value)};
+    if (cut == tokens && is_permutation(method_.node(second), {0, 2, 1})) return token_rows(image, id, second);
+    const bool groups = cut.size() == 5 && cut[0] == sizes[0] && cut[3] == sizes[2] && cut[4] == sizes[3];
+    if (!groups || !is_permutation(method_.node(second), {0, 2, 1, 3, 4})) return false;
+    const NodeId third = only_reader(method_.node(second).results[0]);
+    if (!third.valid() || !method_.node(third).is(OpId::view_copy_out)) return false;
+    if (method_.tensor(method_.node(third).results[0]).shape != sizes) return false;
+    return shuffle(image, cut, {id, second, third});
+  }
+
+  // The image's bytes as rows of channels.
+  Expected<ValueId> rows_of(ValueId image, const std::string& source) {
+    return build_.one(OpId::permute_copy_out, {image, ir::dims({0, 2, 3, 1})}, source);
+  }
+
+  Expected<bool> token_rows(ValueId image, NodeId first, NodeId second) {
+    const ValueId result = method_.node(second).results[0];
+    const std::string source = method_.node(first).source;
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of(image, source));
+    const DimList shape = method_.tensor(result).shape;
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(OpId::view_copy_out, {rows, shape}, source));
+    return finish({first, second}, result, made);
+  }
+
+  // Rows of channels as an image's bytes. Not where what reads the image wants it row-major.
+  Expected<bool> token_image(NodeId first) {
+    const Node& node = method_.node(first);
+    const ValueId rows = std::get<ValueId>(node.args[arg::permute_copy_out::self]);
+    const NodeId second = only_reader(node.results[0]);
+    if (!second.valid() || !method_.node(second).is(OpId::view_copy_out)) return false;
+    const ValueId result = method_.node(second).results[0];
+    const NodeId reader = only_reader(result);
+    if (!reader.valid() || !wants_last(method_.node(reader)) || !is_image(result)) return false;
+    if (!method_.tensor(rows).is_static() || !method_.tensor(rows).is_contiguous()) return false;
+    const std::vector<Dim> tokens = method_.tensor(rows).shape;
+    const std::vector<Dim> sizes = method_.tensor(result).shape;
+    if (sizes[0] != tokens[0] || sizes[1] != tokens[2]) return false;
+    const std::string source = node.source;
+    const DimList shape = {sizes[0], sizes[2], sizes[3], sizes[1]};
+    BERTH_ASSIGN_OR_RETURN(const ValueId places, build_.one(OpId::view_copy_out, {rows, shape}, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                           build_.one(OpId::permute_copy_out, {places, ir::dims({0, 3, 1, 2})}, source));
+    method_.value(made).tensor()->dim_order = kLast;
+    return finish({first, second}, result, made);
+  }
+
+  Expected<bool> shuffle(ValueId image, const std::vector<Dim>& cut, const std::vector<NodeId>& nodes) {
+    const std::vector<Dim> sizes = method_.tensor(image).shape;
+    const ValueId result = method_.node(nodes[2]).results[0];
+    const std::string source = method_.node(nodes[1]).source;
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of(image, source));
+    const DimList grouped = {sizes[0], sizes[2], sizes[3], cut[1], cut[2]};
+    BERTH_ASSIGN_OR_RETURN(const ValueId groups, build_.one(OpId::view_copy_out, {rows, grouped}, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId turned,
+                           build_.one(OpId::permute_copy_out, {groups, ir::dims({0, 1, 2, 4, 3})}, source));
+    const DimList whole = {sizes[0], sizes[2], sizes[3], sizes[1]};
+    BERTH_ASSIGN_OR_RETURN(const ValueId joined, build_.one(OpId::view_copy_out, {turned, whole}, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                           build_.one(OpId::permute_copy_out, {joined, ir::dims({0, 3, 1, 2})}, source));
+    method_.value(made).tensor()->dim_order = kLast;
+    return finish(nodes, result, made);
+  }
+
+  bool finish(const std::vector<NodeId>& nodes, ValueId result, ValueId made) {
+    gone_.insert(gone_.end(), nodes.begin(), nodes.end());
+    replaced_.add(result, made);
+    changed_ = true;
+    return true;
+  }
+
+  ir::Module& module_;
+  ir::Method& method_;
+  Graph& graph_;
+  ir::Builder build_;
+  Context context_;
+  const bool why_;
+  const passes::Options& options_;
+  IdVector<ValueId, NodeId> reader_;  // of each value: one of those that read it
+  std::vector<NodeId> gone_;          // done in another way
+  Replacements replaced_;             // what gives the same instead
+  std::map<ValueId, ValueId> first_;  // row-major copies
+  std::map<ValueId, ValueId> last_;   // copies with the channels innermost
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Expected<passes::Changed> channels_last(ir::Module& module, const Targets& targets, const passes::Options& options) {
+  return for_each_region(module, targets, [&](ir::Method& method, const targets::Target& target, Graph& region) {
+    return target.channels_last ? RegionLayout(module, method, options, region).run() : Expected<bool>(false);
+  });
+}
+
+}  // namespace berth::fuse

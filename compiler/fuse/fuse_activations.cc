@@ -1,0 +1,179 @@
+#include "compiler/fuse/fuse_activations.h"
+
+#include <limits>
+
+#include "compiler/fuse/formulas.h"
+#include "format/elementwise_code.h"
+
+namespace berth::fuse {
+namespace {
+
+using elementwise::Op;
+using ir::Node;
+using ir::OpId;
+using ir::ValueId;
+
+struct Named {
+  Op op;
+  const char* name;
+};
+
+constexpr Named kNamed[] = {
+    {Op::kRelu, "relu"}, {Op::kSigmoid, "sigmoid"},          {Op::kTanh, "tanh"},
+    {Op::kSilu, "silu"}, {Op::kHardSigmoid, "hard_sigmoid"}, {Op::kHardSwish, "hard_swish"},
+    {Op::kGelu, "gelu"}, {Op::kGeluTanh, "gelu_tanh"},
+};
+
+struct Found {
+  Op op;
+  ValueId input;
+};
+
+// min(max(x + 3, 0), 6): x; invalid when it is not.
+ValueId limited_sum(const Context& context, ValueId value) {
+  if (context.uses(value) != 1) return {};
+  const Limits limits = limits_of(context, value);
+  if (limits.low != 0 || limits.high != 6 || context.uses(limits.value) != 1) return {};
+  const Sum sum = sum_of(context, limits.value);
+  return sum.number == 3 ? sum.value : ValueId{};
+}
+
+bool is_cube(const Context& context, const Factors& factors, ValueId x) {
+  if (!near(factors.number, 0.044715)) return false;
+  if (factors.values == ir::ValueList{x, x, x}) return true;
+  if (factors.values.size() != 1) return false;
+  const Node* power = context.maker(factors.values[0]);
+  if (power == nullptr) return false;
+  const bool raised = power->is(OpId::pow_Tensor_Scalar_out) || power->is(OpId::pow_Tensor_Tensor_out);
+  return raised && power->args[arg::pow_Tensor_Scalar_out::self] == ir::Argument(x) &&
+         context.number(power->args[arg::pow_Tensor_Scalar_out::exponent]) == 3.0;
+}
+
+// sqrt(2 / pi) * (x + 0.044715 x^3)
+bool is_tanh_argument(const Context& context, ValueId value, ValueId x) {
+  const Factors factors = factors_of(context, value);
+  if (!near(factors.number, 0.7978845608028654) || factors.values.size() != 1) return false;
+  const Node* sum = context.maker(factors.values[0]);
+  if (sum == nullptr || !sum->is(OpId::add_out) || context.number(sum->args[arg::add_out::alpha]) != 1.0) return false;
+  for (size_t k = 0; k < 2; ++k) {
+    const ValueId* cube = std::get_if<ValueId>(&sum->args[1 - k]);
+    if (sum->args[k] == ir::Argument(x) && cube != nullptr && is_cube(context, factors_of(context, *cube), x)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// 1 + erf(x / sqrt(2)), or its form with tanh.
+std::optional<Op> gelu_gate(const Context& context, ValueId gate, ValueId x) {
+  const Sum sum = sum_of(context, gate);
+  const Node* inner = sum.value.valid() && sum.number == 1 ? context.maker(sum.value) : nullptr;
+  if (inner == nullptr || context.uses(gate) != 1 || context.uses(sum.value) != 1) return std::nullopt;
+  if (inner->is(OpId::erf_out)) {
+    const Factors factors = factors_of(context, std::get<ValueId>(inner->args[arg::erf_out::self]));
+    const bool half = near(factors.number, 0.7071067811865476) && factors.values == ir::ValueList{x};
+    return half ? std::optional<Op>(Op::kGelu) : std::nullopt;
+  }
+  if (!inner->is(OpId::tanh_out)) return std::nullopt;
+  const bool matches = is_tanh_argument(context, std::get<ValueId>(inner->args[arg::tanh_out::self]), x);
+  return matches ? std::optional<Op>(Op::kGeluTanh) : std::nullopt;
+}
+
+// x * gate * number
+std::optional<Op> gated(const Context& context, ValueId x, ValueId gate, double number) {
+  if (context.uses(gate) != 1) return std::nullopt;
+  if (near(number, 1)) {
+    const Node* node = context.maker(gate);
+    const auto activation = node == nullptr ? std::nullopt : activation_of(context, *node);
+    if (!activation || activation->input != x) return std::nullopt;
+    if (activation->name == "sigmoid") return Op::kSilu;
+    return activation->name == "hard_sigmoid" ? std::optional<Op>(Op::kHardSwish) : std::nullopt;
+  }
+  if (near(number, 1.0 / 6) && limited_sum(context, gate) == x) return Op::kHardSwish;
+  return near(number, 0.5) ? gelu_gate(context, gate, x) : std::nullopt;
+}
+
+std::optional<Found> match(const Context& context, const Node& node) {
+  const Factors factors = factors_of(context, node);
+  if (factors.values.size() == 1 && near(factors.number, 1.0 / 6)) {
+    const ValueId x = limited_sum(context, factors.values[0]);
+    if (x.valid()) return Found{Op::kHardSigmoid, x};
+  }
+  if (factors.values.size() != 2) return std::nullopt;
+  for (size_t k = 0; k < 2; ++k) {
+    const ValueId x = factors.values[k];
+    if (const auto op = gated(context, x, factors.values[1 - k], factors.number)) return Found{*op, x};
+  }
+  return std::nullopt;
+}
+
+Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, ir::NodeId id) {
+  const Node& node = context.node(id);
+  if (node.results.size() != 1 || context.method().value(node.results[0]).tensor() == nullptr) {
+    return passes::Action::keep();
+  }
+  const auto found = match(context, node);
+  if (!found) return passes::Action::keep();
+  context.tell(node, Reason::kFused, "an activation");
+  const std::string source = node.source;
+  const std::string name = context.method().value(node.results[0]).name;
+  ir::DimList code = {ir::Dim(static_cast<int64_t>(found->op)), ir::Dim(0), ir::Dim(0), ir::Dim(0)};
+  BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                         build.one(OpId::fused_elementwise_out,
+                                   {ir::ValueList{found->input}, std::move(code), ir::FloatList{}}, source, name));
+  return context.replace(id, made);
+}
+
+std::optional<ActivationOf> one_step(const Node& node) {
+  const auto& inputs = std::get<ir::ValueList>(node.args[arg::fused_elementwise_out::inputs]);
+  const auto& code = std::get<ir::DimList>(node.args[arg::fused_elementwise_out::code]);
+  if (inputs.size() != 1 || code.size() != 4) return std::nullopt;
+  for (const Named& named : kNamed) {
+    if (code[0] == ir::Dim(static_cast<int64_t>(named.op))) return ActivationOf{inputs[0], named.name, 0, 0};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ActivationOf> activation_of(const Context& context, const Node& node) {
+  if (node.results.size() != 1) return std::nullopt;
+  const ir::TensorType* type = context.method().value(node.results[0]).tensor();
+  if (type == nullptr || type->dtype != DType::kF32) return std::nullopt;
+  if (node.is(OpId::fused_elementwise_out)) return one_step(node);
+  const auto value_of = [&](size_t k) { return context.number(node.args[k]); };
+  const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
+  if (input == nullptr || context.method().value(*input).tensor() == nullptr) return std::nullopt;
+  if (context.type(*input).dtype != DType::kF32) return std::nullopt;
+  switch (node.op->id) {
+    case OpId::relu_out: return ActivationOf{*input, "relu", 0, 0};
+    case OpId::sigmoid_out: return ActivationOf{*input, "sigmoid", 0, 0};
+    case OpId::tanh_out: return ActivationOf{*input, "tanh", 0, 0};
+    case OpId::gelu_out: {
+      const bool tanh = node.args[arg::gelu_out::approximate] == ir::Argument(std::string("tanh"));
+      return ActivationOf{*input, tanh ? "gelu_tanh" : "gelu", 0, 0};
+    }
+    case OpId::leaky_relu_out:
+      if (!value_of(1)) return std::nullopt;
+      return ActivationOf{*input, "leaky_relu", *value_of(1), 0};
+    case OpId::elu_out:
+      if (!value_of(1) || value_of(2) != 1.0 || value_of(3) != 1.0) return std::nullopt;
+      return ActivationOf{*input, "elu", *value_of(1), 0};
+    case OpId::clamp_out:
+    case OpId::hardtanh_out: {
+      const Limits limits = limits_of(context, node.results[0]);
+      if (limits.value == node.results[0]) return std::nullopt;
+      if (limits.low == 0 && limits.high == std::numeric_limits<double>::infinity()) {
+        return ActivationOf{limits.value, "relu", 0, 0};
+      }
+      return ActivationOf{limits.value, "clamp", limits.low, limits.high};
+    }
+    default: return std::nullopt;
+  }
+}
+
+Expected<passes::Changed> fuse_activations(ir::Module& module, const Targets& targets, const passes::Options& options) {
+  return rewrite_regions(module, targets, options, [] { return Visit(fuse_activation); });
+}
+
+}  // namespace berth::fuse

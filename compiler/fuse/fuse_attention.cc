@@ -1,0 +1,290 @@
+#include "compiler/fuse/fuse_attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "compiler/fuse/strided.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+// A number that softmax makes 0 of, beside any that models have.
+constexpr float kHidden = -1e30f;
+
+// Rows of tokens in which a head's columns lie.
+struct Rows {
+  ValueId base;
+  int64_t tokens = 0;
+  int64_t width = 0;
+  int64_t column = 0;
+  double scale = 1;
+};
+
+struct Match {
+  int64_t batch = 1, heads = 1, head_size = 1, queries = 1, keys = 1;
+  double scale = 1;
+  ValueId mask;
+  bool causal = false;
+  Rows query, key, value;
+};
+
+const Node* made_by(const Context& context, ValueId value, OpId op) {
+  const Node* node = context.maker(value);
+  return node != nullptr && node->is(op) ? node : nullptr;
+}
+
+ValueId argument(const Node& node, size_t k) {
+  const ValueId* value = std::get_if<ValueId>(&node.args[k]);
+  return value == nullptr ? ValueId{} : *value;
+}
+
+// The batch and the heads of [batch * heads, tokens, size] elements that `moved` enumerates as tokens, heads, size.
+bool read_order(const Strided& moved, int64_t all, int64_t tokens, int64_t size, Match* match) {
+  const std::vector<Axis> axes = axes_of(moved);
+  const bool batched = axes.size() == 4;
+  if (axes.size() != 3 && !batched) return false;
+  const size_t first = batched ? 1 : 0;
+  match->batch = batched ? axes[0].size : 1;
+  match->heads = axes[first + 1].size;
+  match->queries = tokens;
+  match->head_size = size;
+  if (match->batch * match->heads != all || moved.offset != 0) return false;
+  if (batched && axes[0].stride != match->heads * tokens * size) return false;
+  const Axis& token = axes[first];
+  const Axis& head = axes[first + 1];
+  const Axis& column = axes[first + 2];
+  return token.size == tokens && token.stride == size && head.stride == tokens * size && column.size == size &&
+         column.stride == 1;
+}
+
+// `value`, [batch * heads, tokens, size] or with the last two turned, as columns of rows of tokens.
+bool read_rows(const Context& context, const Match& match, ValueId value, bool turned, int64_t tokens, Rows* rows) {
+  if (!is_plain(context, value)) return false;
+  if (match.batch > 1) {
+    const Node* view = context.maker(value);
+    if (view == nullptr || view->op->view == ir::ViewKind::kNone) return false;
+    value = argument(*view, 0);
+    if (!value.valid() || !is_plain(context, value)) return false;
+  }
+  Strided from = strided(context, value, true);
+  if (match.batch == 1) {
+    if (from.sizes.size() != 3) return false;
+    from.sizes.insert(from.sizes.begin(), 1);
+    from.strides.insert(from.strides.begin(), 0);
+  }
+  const size_t token = turned ? 3 : 2;
+  const size_t column = turned ? 2 : 3;
+  const std::vector<int64_t> sizes = {match.batch, match.heads, turned ? match.head_size : tokens,
+                                      turned ? tokens : match.head_size};
+  if (from.sizes != sizes) return false;
+  if (context.type(from.base).dtype != DType::kF32 || !is_plain(context, from.base)) return false;
+  const int64_t elements = ir::max_numel(context.type(from.base), {});
+  rows->base = from.base;
+  rows->tokens = tokens;
+  rows->column = from.offset;
+  rows->scale = from.scale;
+  rows->width = tokens == 1 ? elements / match.batch : from.strides[token];
+  if (match.head_size != 1 && from.strides[column] != 1) return false;
+  if (match.heads != 1 && from.strides[1] != match.head_size) return false;
+  if (match.batch != 1 && from.strides[0] != tokens * rows->width) return false;
+  if (elements != match.batch * tokens * rows->width) return false;
+  return rows->column + match.heads * match.head_size <= rows->width;
+}
+
+// Torch's exporters replace rows of nothing but -inf by zeros: where(not any(not (scores == -inf)), 0, softmax).
+const Node* behind_guard(const Context& context, const Node* node, bool* guarded) {
+  *guarded = false;
+  if (node == nullptr || !node->is(OpId::where_self_out)) return node;
+  const Node* none = made_by(context, argument(*node, arg::where_self_out::condition), OpId::logical_not_out);
+  const Node* any =
+      none == nullptr ? nullptr : made_by(context, argument(*none, arg::logical_not_out::self), OpId::any_dims_out);
+  const Node* seen =
+      any == nullptr ? nullptr : made_by(context, argument(*any, arg::any_dims_out::self), OpId::logical_not_out);
+  const Node* hidden =
+      seen == nullptr ? nullptr : made_by(context, argument(*seen, arg::logical_not_out::self), OpId::eq_Scalar_out);
+  if (hidden == nullptr ||
+      context.number(hidden->args[arg::eq_Scalar_out::other]) != -std::numeric_limits<double>::infinity())
+    return nullptr;
+  const Node* zeros = made_by(context, argument(*node, arg::where_self_out::self), OpId::full_like_out);
+  const bool zero = zeros != nullptr ? context.number(zeros->args[arg::full_like_out::fill_value]) == 0.0
+                                     : context.number(node->args[arg::where_self_out::self]) == 0.0;
+  const Node* softmax = made_by(context, argument(*node, arg::where_self_out::other), OpId::softmax_out);
+  if (!zero || softmax == nullptr || !(softmax->args[arg::softmax_out::self] == hidden->args[arg::eq_Scalar_out::self]))
+    return nullptr;
+  *guarded = true;
+  return softmax;
+}
+
+enum class MaskKind { kOther, kZero, kCausal };
+
+// What a constant mask of [.., queries, keys] does.
+MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidden) {
+  *some_row_hidden = true;
+  const ir::Constant* constant = context.constant(Argument(match.mask));
+  if (constant == nullptr || constant->type.dtype != DType::kF32 || !constant->type.is_contiguous())
+    return MaskKind::kOther;
+  const int64_t numel = ir::max_numel(constant->type, {});
+  if (constant->type.rank() < 2 || constant->type.shape.back() != Dim(match.keys) ||
+      constant->type.shape[constant->type.shape.size() - 2] != Dim(match.queries)) {
+    return MaskKind::kOther;
+  }
+  const std::vector<float> mask = floats_of(*constant);
+  *some_row_hidden = false;
+  bool zero = true;
+  bool causal = numel == match.queries * match.keys && match.queries == match.keys;
+  for (int64_t row = 0; row < numel / match.keys; ++row) {
+    bool seen = false;
+    for (int64_t j = 0; j < match.keys; ++j) {
+      const float x = mask[row * match.keys + j];
+      zero = zero && x == 0;
+      seen = seen || x > kHidden;
+      causal = causal && (j <= row % match.queries ? x == 0 : x <= kHidden);
+    }
+    *some_row_hidden = *some_row_hidden || !seen;
+  }
+  return zero ? MaskKind::kZero : causal ? MaskKind::kCausal : MaskKind::kOther;
+}
+
+// From the scores under the softmax back to the product, with scale and mask on the way.
+const Node* read_scores(const Context& context, ValueId value, int readers, Match* match) {
+  bool first = true;
+  for (int depth = 0; depth < 16; ++depth) {
+    if (!value.valid() || context.uses(value) != (first ? readers : 1)) return nullptr;
+    first = false;
+    const Node* node = context.maker(value);
+    if (node == nullptr) return nullptr;
+    if (node->is(OpId::bmm_out)) return node;
+    if (node->op->view != ir::ViewKind::kNone) {
+      value = argument(*node, 0);
+      continue;
+    }
+    if (node->is(OpId::add_out) && !match->mask.valid() && match->scale == 1) {
+      if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
+      const size_t mask = context.method().value(argument(*node, 1)).kind == ir::ValueKind::kNode ? 0 : 1;
+      match->mask = argument(*node, mask);
+      value = argument(*node, 1 - mask);
+      if (context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
+      continue;
+    }
+    const bool product = node->is(OpId::mul_out) || node->is(OpId::mul_Scalar_out);
+    const bool quotient = node->is(OpId::div_out) || node->is(OpId::div_Scalar_out);
+    if (!product && !quotient) return nullptr;
+    const size_t number =
+        quotient || context.number(node->args[arg::mul_out::other]) ? arg::mul_out::other : arg::mul_out::self;
+    const auto factor = context.number(node->args[number]);
+    if (!factor) return nullptr;
+    match->scale *= product ? *factor : 1 / *factor;
+    value = argument(*node, 1 - number);
+    if (!value.valid() || context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
+  }
+  return nullptr;
+}
+
+// Whether the mask stretches to [batch, heads, queries, keys] as it did to the scores that it was added to.
+bool mask_fits(const Context& context, const Match& match) {
+  if (!match.mask.valid()) return true;
+  const ir::TensorType& type = context.type(match.mask);
+  if (type.dtype != DType::kF32 || type.rank() > 4 || !is_plain(context, match.mask)) return false;
+  const std::vector<int64_t> scores = {match.batch, match.heads, match.queries, match.keys};
+  for (size_t i = 0; i < type.shape.size(); ++i) {
+    const int64_t size = type.shape[i].value;
+    const int64_t wanted = scores[4 - type.shape.size() + i];
+    if (size != 1 && size != wanted) return false;
+    // Of scores with batch and heads in one dimension, only what is the same for all of them.
+    if (type.rank() == 3 && i == 0 && match.batch > 1 && size != 1) return false;
+  }
+  return true;
+}
+
+Reason find(const Context& context, const Node& last, Match* match, bool* is_candidate) {
+  *is_candidate = false;
+  if (!is_plain(context, last.results[0])) return Reason::kShape;
+  const Strided moved = strided(context, last.results[0], false);
+  const Node* weighted = made_by(context, moved.base, OpId::bmm_out);
+  if (weighted == nullptr || context.uses(moved.base) != 1) return Reason::kReadElsewhere;
+  bool guarded = false;
+  const ValueId shares = through_views(context, argument(*weighted, 0));
+  const Node* softmax = behind_guard(context, context.maker(shares), &guarded);
+  if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
+  *is_candidate = true;
+  const ir::TensorType& out = context.type(moved.base);
+  if (out.dtype != DType::kF32) return Reason::kDType;
+  const int64_t rank = context.type(softmax->results[0]).rank();
+  const auto dim = context.number(softmax->args[arg::softmax_out::dim]);
+  if (dim != -1.0 && dim != static_cast<double>(rank - 1)) return Reason::kOrder;
+  if (!read_order(moved, out.shape[0].value, out.shape[1].value, out.shape[2].value, match)) return Reason::kOrder;
+  if (context.uses(shares) != 1 || (!guarded && context.uses(softmax->results[0]) != 1)) return Reason::kReadElsewhere;
+  const Node* scores = read_scores(context, argument(*softmax, 0), guarded ? 2 : 1, match);
+  if (scores == nullptr) return Reason::kReadElsewhere;
+  match->keys = context.type(scores->results[0]).shape[2].value;
+  // Views may have joined the keys of several queries.
+  if (context.type(softmax->results[0]).shape.back() != Dim(match->keys)) return Reason::kOrder;
+  if (!mask_fits(context, *match)) return Reason::kShape;
+  bool hidden = false;
+  if (match->mask.valid()) {
+    const MaskKind kind = kind_of(context, *match, &hidden);
+    match->causal = kind == MaskKind::kCausal;
+    if (kind != MaskKind::kOther) match->mask = {};
+  }
+  if (guarded && hidden) return Reason::kOrder;
+  const bool rows = read_rows(context, *match, argument(*scores, 0), false, match->queries, &match->query) &&
+                    read_rows(context, *match, argument(*scores, 1), true, match->keys, &match->key) &&
+                    read_rows(context, *match, argument(*weighted, 1), false, match->keys, &match->value);
+  if (!rows || match->value.scale != 1) return Reason::kOrder;
+  return Reason::kFused;
+}
+
+Expected<ValueId> rows_value(Context& context, ir::Builder& build, const Match& match, const Rows& rows,
+                             const std::string& source) {
+  return with_shape(context, build, rows.base, {Dim(match.batch), Dim(rows.tokens), Dim(rows.width)}, source);
+}
+
+Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, NodeId id) {
+  const Node& node = context.node(id);
+  if (!node.is(OpId::permute_copy_out) && !node.is(OpId::transpose_copy_int_out)) return passes::Action::keep();
+  Match match;
+  bool is_candidate = false;
+  const Reason reason = find(context, node, &match, &is_candidate);
+  if (is_candidate) context.tell(node, reason, "berth::attention");
+  if (reason != Reason::kFused) return passes::Action::keep();
+  const std::string source = node.source;
+  const std::vector<Dim> shape = context.type(node.results[0]).shape;
+  BERTH_ASSIGN_OR_RETURN(const ValueId query, rows_value(context, build, match, match.query, source));
+  ValueId key = query;
+  ValueId value = query;
+  const auto same = [](const Rows& a, const Rows& b) {
+    return a.base == b.base && a.tokens == b.tokens && a.width == b.width;
+  };
+  if (!same(match.key, match.query)) {
+    BERTH_ASSIGN_OR_RETURN(key, rows_value(context, build, match, match.key, source));
+  }
+  if (!same(match.value, match.query)) {
+    BERTH_ASSIGN_OR_RETURN(value, rows_value(context, build, match, match.value, source));
+  }
+  Argument mask;
+  if (match.mask.valid()) mask = match.mask;
+  BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                         build.one(OpId::fused_attention_out,
+                                   {query, key, value, mask, Dim(match.heads), Dim(match.head_size),
+                                    Dim(match.query.column), Dim(match.key.column), Dim(match.value.column),
+                                    match.scale * match.query.scale * match.key.scale, match.causal},
+                                   source));
+  context.replaced(context.node(id).results[0], made);
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
+  return result == made ? passes::Action::replace(made) : context.replace(id, result);
+}
+
+}  // namespace
+
+Expected<passes::Changed> fuse_attention(ir::Module& module, const Targets& targets, const passes::Options& options) {
+  return rewrite_regions(module, targets, options, [] { return Visit(fuse_product); });
+}
+
+}  // namespace berth::fuse

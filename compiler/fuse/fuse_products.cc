@@ -1,0 +1,245 @@
+#include "compiler/fuse/fuse_products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "compiler/fuse/fuse_activations.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+// Where the arguments of a fused product stand.
+struct Places {
+  size_t bias, residual, activation;
+};
+constexpr Places kConv = {2, 3, 10};
+constexpr Places kLinear = {2, 3, 4};
+
+bool is_product(const Node& node) { return node.is(OpId::fused_conv_out) || node.is(OpId::fused_linear_out); }
+Places places_of(const Node& node) { return node.is(OpId::fused_conv_out) ? kConv : kLinear; }
+
+class Products {
+ public:
+  Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {
+    const Node& node = context.node(id);
+    switch (node.op->id) {
+      case OpId::convolution_out: return convolution(context, build, id);
+      case OpId::mm_out: return product(context, build, id, 0, 1);
+      case OpId::addmm_out: return product(context, build, id, 1, 2);
+      case OpId::add_out: return sum(context, build, id);
+      default: break;
+    }
+    if (const auto activation = activation_of(context, node)) return finish(context, build, id, *activation);
+    return passes::Action::keep();
+  }
+
+ private:
+  static bool is_f32(const Context& context, const Argument& argument) {
+    const ValueId* value = std::get_if<ValueId>(&argument);
+    return value == nullptr || context.type(*value).dtype == DType::kF32;
+  }
+
+  static bool is_finite(const ir::Constant& weight) {
+    const std::vector<float> numbers = floats_of(weight);
+    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+  }
+
+  passes::Action keep(const Context& context, NodeId id, Reason reason) {
+    context.tell(context.node(id), reason);
+    return passes::Action::keep();
+  }
+
+  Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, OpId op, std::vector<Argument> args) {
+    const Node& node = context.node(id);
+    const std::string source = node.source;
+    const std::string name = context.method().value(node.results[0]).name;
+    context.tell(node, Reason::kFused, op == OpId::fused_conv_out ? "berth::conv" : "berth::linear");
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(op, std::move(args), source, name));
+    return context.replace(id, made);
+  }
+
+  Expected<passes::Action> convolution(Context& context, ir::Builder& build, NodeId id) {
+    const Node& node = context.node(id);
+    for (size_t k = 0; k < 3; ++k) {
+      if (!is_f32(context, node.args[k])) return keep(context, id, Reason::kDType);
+    }
+    const ir::Constant* weight = context.constant(node.args[arg::convolution_out::weight]);
+    const bool bias = ir::is_none(node.args[arg::convolution_out::bias]) ||
+                      context.constant(node.args[arg::convolution_out::bias]) != nullptr;
+    if (weight == nullptr || !bias) return keep(context, id, Reason::kNotConstant);
+    if (!weight->type.is_contiguous()) return keep(context, id, Reason::kOrder);
+    const bool transposed = std::get<bool>(node.args[arg::convolution_out::transposed]);
+    if (transposed && !is_finite(*weight)) return keep(context, id, Reason::kNotFinite);
+    std::vector<Argument> args = {node.args[arg::convolution_out::input], node.args[arg::convolution_out::weight],
+                                  node.args[arg::convolution_out::bias], ir::None{}};
+    args.insert(args.end(), node.args.begin() + 3, node.args.begin() + 9);
+    for (Argument last : {Argument(std::string("none")), Argument(0.0), Argument(0.0), Argument(std::string())}) {
+      args.push_back(std::move(last));
+    }
+    return make(context, build, id, OpId::fused_conv_out, std::move(args));
+  }
+
+  Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id, size_t a, size_t b) {
+    const Node& node = context.node(id);
+    for (size_t k = 0; k <= b; ++k) {
+      if (!is_f32(context, node.args[k])) return keep(context, id, Reason::kDType);
+    }
+    const ir::Constant* weight = context.constant(node.args[b]);
+    if (weight == nullptr) return keep(context, id, Reason::kNotConstant);
+    if (!weight->type.is_contiguous() || !context.type(std::get<ValueId>(node.args[a])).is_contiguous()) {
+      return keep(context, id, Reason::kOrder);
+    }
+    Argument bias;
+    Argument residual;
+    if (node.is(OpId::addmm_out)) {
+      if (context.number(node.args[arg::addmm_out::beta]) != 1.0 ||
+          context.number(node.args[arg::addmm_out::alpha]) != 1.0) {
+        return keep(context, id, Reason::kScaled);
+      }
+      const ir::TensorType& added = context.type(std::get<ValueId>(node.args[arg::addmm_out::self]));
+      const ir::TensorType& out = context.type(node.results[0]);
+      if (added.rank() == 1 && added.shape[0] == out.shape[1] &&
+          context.constant(node.args[arg::addmm_out::self]) != nullptr) {
+        bias = node.args[arg::addmm_out::self];
+      } else if (added.shape == out.shape && added.is_contiguous()) {
+        residual = node.args[arg::addmm_out::self];
+      } else {
+        return keep(context, id, Reason::kShape);
+      }
+    }
+    return make(context, build, id, OpId::fused_linear_out,
+                {node.args[a], node.args[b], bias, residual, std::string("none"), 0.0, 0.0, std::string()});
+  }
+
+  // The product that gives `value`, directly or, of a matrix product, through views. Null with a reason when it cannot
+  // take anything along.
+  const Node* open_product(const Context& context, ValueId value, Reason* reason) {
+    const ValueId base = through_views(context, value);
+    const Node* node = context.maker(base);
+    if (node == nullptr || !is_product(*node) || (base != value && node->is(OpId::fused_conv_out))) {
+      *reason = Reason::kFused;  // there is none
+      return nullptr;
+    }
+    if (!(node->args[places_of(*node).activation] == Argument(std::string("none")))) {
+      *reason = Reason::kFinished;
+    } else if (context.uses(base) != 1 || context.uses(value) != 1) {
+      *reason = Reason::kReadElsewhere;
+    } else {
+      return node;
+    }
+    return nullptr;
+  }
+
+  Expected<passes::Action> finish(Context& context, ir::Builder& build, NodeId id, const ActivationOf& activation) {
+    Reason reason = Reason::kFused;
+    const Node* product = open_product(context, activation.input, &reason);
+    if (product == nullptr) {
+      return reason == Reason::kFused ? passes::Action::keep() : keep(context, id, reason);
+    }
+    std::vector<Argument> args = product->args;
+    const size_t at = places_of(*product).activation;
+    args[at] = activation.name;
+    args[at + 1] = activation.alpha;
+    args[at + 2] = activation.beta;
+    return extend(context, build, id, *product, std::move(args));
+  }
+
+  // `product` with other arguments in the place of node `id`.
+  Expected<passes::Action> extend(Context& context, ir::Builder& build, NodeId id, const Node& product,
+                                  std::vector<Argument> args) {
+    context.tell(context.node(id), Reason::kFused, product.is(OpId::fused_conv_out) ? "berth::conv" : "berth::linear");
+    const std::vector<ir::Dim> shape = context.type(context.node(id).results[0]).shape;
+    const std::string name = context.method().value(context.node(id).results[0]).name;
+    const std::string source = product.source;
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(product.op->id, std::move(args), source, name));
+    context.replaced(context.node(id).results[0], made);
+    BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
+    if (result == made) return passes::Action::replace(made);
+    return context.replace(id, result);
+  }
+
+  Expected<passes::Action> sum(Context& context, ir::Builder& build, NodeId id) {
+    const Node& node = context.node(id);
+    if (!is_f32(context, node.args[arg::add_out::self]) || !is_f32(context, node.args[arg::add_out::other]) ||
+        context.type(node.results[0]).dtype != DType::kF32) {
+      return passes::Action::keep();
+    }
+    // The product that comes last can wait for the other operand.
+    const Node* best = nullptr;
+    size_t other = 0;
+    int32_t latest = -1;
+    Reason reason = Reason::kFused;
+    for (size_t k = 0; k < 2; ++k) {
+      const ValueId value = std::get<ValueId>(node.args[k]);
+      Reason own = Reason::kFused;
+      const Node* product = open_product(context, value, &own);
+      if (own != Reason::kFused) reason = own;
+      if (product == nullptr) continue;
+      const int32_t place = context.method().value(product->results[0]).node.index;
+      if (place <= latest) continue;
+      latest = place;
+      best = product;
+      other = 1 - k;
+    }
+    if (best == nullptr) return reason == Reason::kFused ? passes::Action::keep() : keep(context, id, reason);
+    if (context.number(node.args[arg::add_out::alpha]) != 1.0) return keep(context, id, Reason::kScaled);
+    const ValueId added = std::get<ValueId>(node.args[other]);
+    if (context.type(node.results[0]).shape != context.type(std::get<ValueId>(node.args[1 - other])).shape) {
+      return keep(context, id, Reason::kShape);
+    }
+    std::vector<Argument> args = best->args;
+    const Places places = places_of(*best);
+    if (is_bias(context, *best, added) && ir::is_none(args[places.bias])) {
+      const Node product = *best;
+      const int64_t channels = ir::max_numel(context.type(added), context.module().symbols);
+      args[places.bias] = float_constant(build, {channels}, floats_of(*context.constant(Argument(added))), "bias");
+      return extend(context, build, id, product, std::move(args));
+    }
+    if (!ir::is_none(args[places.residual])) return keep(context, id, Reason::kHasResidual);
+    if (context.type(added).shape != context.type(node.results[0]).shape) return keep(context, id, Reason::kShape);
+    const Node product = *best;
+    const bool matrix = product.is(OpId::fused_linear_out);
+    if (matrix && !context.type(added).is_contiguous()) return keep(context, id, Reason::kOrder);
+    const std::vector<ir::Dim> shape = context.type(product.results[0]).shape;
+    ValueId residual = added;
+    if (matrix) {
+      BERTH_ASSIGN_OR_RETURN(residual, with_shape(context, build, added, shape, product.source));
+    }
+    args[places.residual] = residual;
+    return extend(context, build, id, product, std::move(args));
+  }
+
+  // A constant with one number a channel, of a product without views behind it.
+  static bool is_bias(const Context& context, const Node& product, ValueId added) {
+    const ir::Constant* constant = context.constant(Argument(added));
+    if (constant == nullptr || !constant->type.is_contiguous()) return false;
+    const std::vector<ir::Dim>& shape = context.type(product.results[0]).shape;
+    const std::vector<ir::Dim>& own = constant->type.shape;
+    const size_t channel = product.is(OpId::fused_conv_out) ? 1 : shape.size() - 1;
+    const size_t from_end = shape.size() - channel;
+    if (own.size() > shape.size() || own.size() < from_end) return false;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own.size() - i == from_end ? own[i] != shape[channel] : own[i] != ir::Dim(1)) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+Expected<passes::Changed> fuse_products(ir::Module& module, const Targets& targets, const passes::Options& options) {
+  return rewrite_regions(module, targets, options, [] {
+    auto products = std::make_shared<Products>();
+    return Visit(
+        [products](Context& context, ir::Builder& build, NodeId id) { return products->visit(context, build, id); });
+  });
+}
+
+}  // namespace berth::fuse

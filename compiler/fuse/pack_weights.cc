@@ -1,0 +1,124 @@
+#include "compiler/fuse/pack_weights.h"
+
+#include <map>
+
+#include "kernels/cpu/packing.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::DimList;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+const std::string& text_of(const Node& node, size_t k) { return std::get<std::string>(node.args[k]); }
+
+// One number an axis; one alone stands for both.
+void read_axes(const Argument& argument, int64_t* axes) {
+  const auto& dims = std::get<DimList>(argument);
+  for (size_t i = 0; i < 2; ++i) axes[i] = dims[dims.size() == 1 ? 0 : i].value;
+}
+
+class Packer {
+ public:
+  Packer(ir::Module& module, ir::Method& method, const std::string& isa)
+      : module_(module), method_(method), isa_(isa) {}
+
+  bool pack(NodeId id) {
+    const Node& node = method_.node(id);
+    const bool conv = node.is(OpId::fused_conv_out);
+    // Both have them in the same places.
+    static_assert(size_t{arg::fused_conv_out::weight} == size_t{arg::fused_linear_out::weight} &&
+                  size_t{arg::fused_conv_out::input} == size_t{arg::fused_linear_out::input});
+    const size_t packing = conv ? size_t{arg::fused_conv_out::packing} : size_t{arg::fused_linear_out::packing};
+    if ((!conv && !node.is(OpId::fused_linear_out)) || !text_of(node, packing).empty()) return false;
+    const ir::Constant* constant = ir::constant_of(module_, method_, node.args[arg::fused_conv_out::weight]);
+    if (constant == nullptr || !constant->type.is_contiguous()) return false;
+    if (!method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input])).is_static()) return false;
+    cpu::PackedWeight packed;
+    const std::vector<float> weight = floats_of(*constant);
+    constant->blob.release();
+    if (!(conv ? pack_conv(node, *constant, weight, &packed) : pack_linear(node, *constant, weight, &packed))) {
+      return false;
+    }
+    const auto key = std::make_pair(std::get<ValueId>(node.args[arg::fused_conv_out::weight]), packed.text);
+    auto made = made_.find(key);
+    if (made == made_.end()) {
+      ir::TensorType type;
+      type.shape = {ir::Dim(static_cast<int64_t>(packed.bytes.size() / sizeof(float)))};
+      const std::string name = constant->name + "_packed";
+      const ir::ConstantId constant_id = module_.add_constant(name, type, ir::Blob::owned(std::move(packed.bytes)));
+      made = made_.emplace(key, method_.constant_value(module_, constant_id)).first;
+    }
+    method_.node(id).args[arg::fused_conv_out::weight] = made->second;
+    method_.node(id).args[packing] = packed.text;
+    return true;
+  }
+
+ private:
+  bool pack_conv(const Node& node, const ir::Constant& constant, const std::vector<float>& weight,
+                 cpu::PackedWeight* packed) const {
+    const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input]));
+    const ir::TensorType& out = method_.tensor(node.results[0]);
+    if (input.rank() != 4 || input.dim_order != out.dim_order) return false;
+    cpu::ConvToPack conv;
+    conv.batch = input.shape[0].value;
+    conv.groups = std::get<ir::Dim>(node.args[arg::fused_conv_out::groups]).value;
+    conv.in_channels = input.shape[1].value;
+    conv.out_channels = out.shape[1].value;
+    for (size_t i = 0; i < 2; ++i) {
+      conv.in[i] = input.shape[2 + i].value;
+      conv.kernel[i] = constant.type.shape[2 + i].value;
+    }
+    read_axes(node.args[arg::fused_conv_out::stride], conv.stride);
+    read_axes(node.args[arg::fused_conv_out::padding], conv.padding);
+    read_axes(node.args[arg::fused_conv_out::dilation], conv.dilation);
+    conv.transposed = std::get<bool>(node.args[arg::fused_conv_out::transposed]);
+    if (conv.transposed) read_axes(node.args[arg::fused_conv_out::output_padding], conv.output_padding);
+    conv.channels_last = !input.is_contiguous();
+    conv.bias = !ir::is_none(node.args[arg::fused_conv_out::bias]);
+    conv.residual = !ir::is_none(node.args[arg::fused_conv_out::residual]);
+    conv.activation = text_of(node, arg::fused_conv_out::activation);
+    conv.alpha = std::get<double>(node.args[arg::fused_conv_out::alpha]);
+    conv.beta = std::get<double>(node.args[arg::fused_conv_out::beta]);
+    return cpu::pack_conv(conv, weight.data(), isa_, packed);
+  }
+
+  bool pack_linear(const Node& node, const ir::Constant& constant, const std::vector<float>& weight,
+                   cpu::PackedWeight* packed) const {
+    cpu::LinearToPack linear;
+    linear.depth = constant.type.shape[0].value;
+    linear.columns = constant.type.shape[1].value;
+    if (linear.depth == 0) return false;
+    const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_linear_out::input]));
+    linear.rows = ir::max_numel(input, module_.symbols) / linear.depth;
+    linear.bias = !ir::is_none(node.args[arg::fused_linear_out::bias]);
+    linear.residual = !ir::is_none(node.args[arg::fused_linear_out::residual]);
+    linear.activation = text_of(node, arg::fused_linear_out::activation);
+    linear.alpha = std::get<double>(node.args[arg::fused_linear_out::alpha]);
+    linear.beta = std::get<double>(node.args[arg::fused_linear_out::beta]);
+    return cpu::pack_linear(linear, weight.data(), isa_, packed);
+  }
+
+  ir::Module& module_;
+  ir::Method& method_;
+  const std::string& isa_;
+  std::map<std::pair<ValueId, std::string>, ValueId> made_;  // by weight and packing
+};
+
+}  // namespace
+
+Expected<passes::Changed> pack_weights(ir::Module& module, const Targets& targets, const passes::Options&) {
+  return for_each_region(module, targets, [&](ir::Method& method, const targets::Target& target, ir::Graph& region) {
+    bool changed = false;
+    if (target.isa.empty()) return Expected<bool>(false);
+    Packer packer(module, method, target.isa);
+    for (NodeId id : region.nodes) changed = packer.pack(id) || changed;
+    return Expected<bool>(changed);
+  });
+}
+
+}  // namespace berth::fuse

@@ -1,0 +1,97 @@
+#include "compiler/fuse/split_concatenations.h"
+
+#include <algorithm>
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+constexpr size_t kMostParts = 3;
+
+// The part of a dense weight [out, in, …] that reads `count` input channels from `first` on.
+std::vector<float> channels_of(const ir::Constant& constant, const std::vector<float>& weight, int64_t first,
+                               int64_t count) {
+  const int64_t out = constant.type.shape[0].value;
+  const int64_t in = constant.type.shape[1].value;
+  const auto taps = static_cast<int64_t>(weight.size()) / (out * in);
+  std::vector<float> part;
+  part.reserve(out * count * taps);
+  for (int64_t o = 0; o < out; ++o) {
+    const auto begin = weight.begin() + (o * in + first) * taps;
+    part.insert(part.end(), begin, begin + count * taps);
+  }
+  return part;
+}
+
+// The concatenation that the convolution reads, when it can be split.
+const Node* splittable(const Context& context, const Node& node) {
+  if (!node.is(OpId::fused_conv_out) || std::get<bool>(node.args[arg::fused_conv_out::transposed]) ||
+      !(node.args[arg::fused_conv_out::groups] == Argument(ir::Dim(1)))) {
+    return nullptr;
+  }
+  const ValueId whole = std::get<ValueId>(node.args[arg::fused_conv_out::input]);
+  const Node* cat = context.maker(whole);
+  const ir::TensorType& type = context.type(whole);
+  const ir::TensorType& out = context.type(node.results[0]);
+  if (cat == nullptr || !cat->is(OpId::cat_out) || type.rank() != 4 || !type.is_static()) return nullptr;
+  const auto dim = context.number(cat->args[arg::cat_out::dim]);
+  if ((dim != 1.0 && dim != -3.0) || context.uses(whole) != 1) return nullptr;
+  const auto& parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
+  const ir::Constant* weight = context.constant(node.args[arg::fused_conv_out::weight]);
+  if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr) return nullptr;
+  if (ir::max_numel(out, {}) > ir::max_numel(type, {})) return nullptr;
+  // A concatenation takes other element types along, and tensors of one dimension without elements.
+  const auto fits = [&](ValueId part) {
+    const ir::TensorType& own = context.type(part);
+    return own.dtype == DType::kF32 && own.rank() == 4 && own.shape[1] != ir::Dim(0);
+  };
+  return std::all_of(parts.begin(), parts.end(), fits) ? cat : nullptr;
+}
+
+Expected<passes::Action> fuse_concatenation(Context& context, ir::Builder& build, NodeId id) {
+  const Node* cat = splittable(context, context.node(id));
+  if (cat == nullptr) return passes::Action::keep();
+  context.tell(*cat, Reason::kFused, "a sum of convolutions");
+  const ir::ValueList parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
+  const Node node = context.node(id);
+  const ir::Constant constant = *context.constant(node.args[arg::fused_conv_out::weight]);
+  const std::vector<float> weight = floats_of(constant);
+  std::vector<int64_t> sizes;
+  for (ir::Dim size : constant.type.shape) sizes.push_back(size.value);
+  int64_t first = 0;
+  Argument sum = node.args[arg::fused_conv_out::residual];
+  for (size_t i = 0; i < parts.size(); ++i) {
+    sizes[1] = context.type(parts[i]).shape[1].value;
+    std::vector<Argument> args = node.args;
+    args[arg::fused_conv_out::input] = parts[i];
+    args[arg::fused_conv_out::weight] =
+        float_constant(build, sizes, channels_of(constant, weight, first, sizes[1]), constant.name + "_part");
+    args[arg::fused_conv_out::residual] = sum;
+    first += sizes[1];
+    if (i + 1 < parts.size()) {
+      args[arg::fused_conv_out::bias] = ir::None{};
+      args[arg::fused_conv_out::activation] = std::string("none");
+    }
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::fused_conv_out, std::move(args), node.source));
+    sum = made;
+  }
+  return context.replace(id, std::get<ValueId>(sum));
+}
+
+}  // namespace
+
+Expected<passes::Changed> split_concatenations(ir::Module& module, const Targets& targets,
+                                               const passes::Options& options) {
+  Targets those;
+  for (const targets::Target& target : targets) {
+    if (target.channels_last) those.push_back(target);
+  }
+  return rewrite_regions(module, those, options, [] { return Visit(fuse_concatenation); });
+}
+
+}  // namespace berth::fuse

@@ -1,0 +1,54 @@
+// MemoryOptions: what the plan of a method's memory may do, and what it must keep to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "compiler/ir/module.h"
+#include "compiler/memory/arenas.h"
+#include "compiler/memory/in_place_set.h"
+#include "compiler/memory/packing/plan.h"
+
+namespace berth::memory {
+
+/// Whether an input or an output of a method is memory of the caller's. May be empty: none is.
+using CallersMemory = std::function<bool(const ir::Method& method, ir::ValueId port)>;
+
+struct MemoryOptions {
+  packing::Planner planner = packing::Planner::kBest;
+  /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).
+  bool reorder = true;
+  /// Seconds of planning; 0: as long as it takes. What is begun then ends with the best that it has, so the plan
+  /// depends on the machine and its load, and PlanningCost::truncated says so.
+  double time_limit = 0;
+  /// At least what buffers and arenas start at multiples of: powers of two. A method that calls delegates gets more
+  /// (alignments_of).
+  Alignments alignments;
+  /// Whether inputs and outputs lie in arenas; those on devices never do.
+  bool plan_inputs_and_outputs = true;
+  /// Which inputs and outputs are memory of the caller's: no arena has bytes for them, an input is read where it is and
+  /// never written. Empty: those on devices, which always are.
+  CallersMemory callers;
+  /// Of each output that is the caller's: whether what dies before it is made may lie in its bytes (output_scratch.h).
+  /// May be empty.
+  std::vector<bool> scratch_outputs;
+  /// Named pieces of memory, and which of them a value of a method is to lie in; -1: its device's own memory. `pool_of`
+  /// may be empty.
+  std::vector<MemoryPool> pools;
+  std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
+  /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
+  bool in_place = true;
+  /// Those of which operators.
+  InPlaceSet in_place_set;
+  /// Whether results may be names of their inputs' bytes: views, and parts in their wholes (sub_buffers.h).
+  bool alias = true;
+  /// Whether delegates may use the bytes of their results as scratch until they write them.
+  bool output_scratch = true;
+
+  // The naive planner gives every buffer bytes of its own.
+  bool allows_in_place() const { return in_place && planner != packing::Planner::kNaive; }
+  bool allows_sub_buffers() const { return alias && planner != packing::Planner::kNaive; }
+};
+
+}  // namespace berth::memory

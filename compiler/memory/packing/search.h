@@ -1,0 +1,59 @@
+// The exact search: do these items fit below a capacity, and where?
+//
+// A depth-first search that builds every layout from the floor upward, after MiniMalloc (Moffitt, "MiniMalloc: A
+// Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023), with rules of our own. Of all
+// layouts that fit, it suffices to look at those whose offsets have the smallest sum: there no item can be moved down,
+// so each lies on the floor or on another. Built in the order of (offset, rank), such a layout puts each item at `low`,
+// the lowest place above the items that were placed before and are alive with it. A node of the tree places one item.
+//
+//     canonical    keys (offset, rank) never decrease. An item whose key has been passed is not at `low` in any layout
+//                  of this subtree.
+//     support      such an item lies on one that is still to be placed and alive with it; so it lies no lower than the
+//                  lowest of their ends, and a subtree in which there is none fails.
+//     sections     in a section, the items that lie no lower than h need h and the sum of their sizes; for each h.
+//     dominance    when an item is placed at or above the end that another could have at its `low`, that other could
+//                  be moved down there: no layout of the smallest sum.
+//     twins        of items alike in everything the first is placed first.
+//     parts        where no item that is still to be placed crosses a boundary of sections, both sides are solved by
+//                  themselves, the one with less room first.
+//
+// Each rule keeps every layout of the smallest sum, so a tree that is searched to its end is a proof.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/deadline.h"
+#include "compiler/memory/packing/search_items.h"
+
+namespace berth::packing {
+
+enum class Verdict : uint8_t {
+  kFound,
+  kImpossible,  // proven: no layout fits
+  kUnknown,     // the limit was met, or the deadline passed
+};
+
+/// By which of three measures items are ranked, the largest first: W how long they live, A that times their size, T the
+/// largest sum of sizes in a section that they touch.
+enum class Ranking : uint8_t { kWAT, kTAW, kTWA };
+
+struct SearchOptions {
+  Ranking ranking = Ranking::kWAT;
+  bool by_steps = false;         // W counts steps, not sections
+  bool rank_parts = false;       // rank the items of a part anew by what is still to be placed
+  uint64_t seed = 0;             // not 0: ranks are disturbed
+  int64_t nodes = 0;             // the limit
+  Deadline* deadline = nullptr;  // ends the search as the limit does
+};
+
+struct SearchResult {
+  Verdict verdict = Verdict::kUnknown;
+  std::vector<int64_t> offsets;  // units, one an item; when found
+  int64_t nodes = 0;             // placed
+};
+
+/// REQUIRES: capacity is below 2^60, and there are fewer than 2^15 sections.
+SearchResult search(const Items& items, int64_t capacity, const SearchOptions& options);
+
+}  // namespace berth::packing

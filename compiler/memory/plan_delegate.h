@@ -1,0 +1,40 @@
+// The memory of one call of a delegate: a plan of its own, whose first arena is a scratch that the plan around it
+// places like any other buffer.
+#pragma once
+
+#include <string>
+
+#include "compiler/memory/plan_schedule.h"
+#include "compiler/memory/region_module.h"
+
+namespace berth::memory {
+
+/// A scratch over 2 GiB is a tensor of two dimensions, the inner one of this size.
+inline constexpr int64_t kScratchRow = int64_t{1} << 20;
+
+/// The memory of a call whose region is compiled here.
+struct DelegatePlan {
+  ir::NodeId call;
+  RegionModule region;
+  MethodPlan plan;  // of the region's one method
+  /// Of the scratch as a tensor in the method around.
+  int64_t scratch_bytes = 0;
+  /// What the scratch would take if nothing lay in the bytes of results.
+  int64_t own_scratch_bytes = 0;
+};
+
+/// What addresses in the method's arenas are multiples of: `least`; at least 16 when the method calls delegates
+/// (base/backend_facts.h), on the host 64 when one is of "berth.cpu".
+Alignments alignments_of(const ir::Module& module, const ir::Method& method, const Alignments& least);
+
+/// `failure` in `call`, a node of `method` that calls a delegate: the method and the delegate come before its place.
+Failure in_delegate_call(const ir::Module& module, const ir::Method& method, const ir::Node& call,
+                         const Failure& failure);
+
+/// Plans the region of `call`, whose delegate has no payload. What the scratch has no need to hold, as it is dead before
+/// a result is written, lies in the result's bytes where that makes the scratch smaller (output_scratch.h).
+/// Failures as region_module() and plan_schedule(), OutOfResources for a scratch that no tensor can be.
+Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method& method, ir::NodeId call,
+                                     const MemoryOptions& options);
+
+}  // namespace berth::memory

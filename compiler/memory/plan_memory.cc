@@ -1,0 +1,118 @@
+#include "compiler/memory/plan_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/math.h"
+
+namespace berth::memory {
+namespace {
+
+/// The nodes that call delegates, those in branches and loops included, in the order in which they run.
+void add_delegate_calls(const ir::Method& method, const ir::Graph& graph, std::vector<ir::NodeId>* calls) {
+  for (const ir::NodeId id : graph.nodes) {
+    const ir::Node& node = method.node(id);
+    if (node.is(ir::OpId::delegate)) {
+      calls->push_back(id);
+    } else {
+      for (const ir::Graph& region : node.regions) add_delegate_calls(method, region, calls);
+    }
+  }
+}
+
+/// Whether the region of the call is compiled here.
+Expected<bool> has_region(const ir::Module& module, const ir::Node& call) {
+  if (!module.delegates.contains(call.delegate)) {
+    return Failure{Error::kInvalidArgument, "", "the call names no delegate of the module"};
+  }
+  return !module.delegates[call.delegate].payload.has_value();
+}
+
+Status check(const MemoryOptions& options) {
+  for (const int64_t alignment : {options.alignments.host, options.alignments.device}) {
+    if (alignment >= 1 && is_power_of_two(static_cast<uint64_t>(alignment)) && alignment <= packing::kMaxAlignment)
+      continue;
+    return Failure{Error::kInvalidArgument, "", "the alignment of buffers must be a power of two up to 2^30"};
+  }
+  return Done{};
+}
+
+Expected<std::vector<size_t>> methods_by_name(const ir::Module& module) {
+  const std::vector<ir::Method>& methods = module.methods;
+  std::vector<size_t> order(methods.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return methods[a].name < methods[b].name; });
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (methods[order[i - 1]].name != methods[order[i]].name) continue;
+    return Failure{Error::kInvalidArgument, "method " + methods[order[i]].name, "two methods have this name"};
+  }
+  return order;
+}
+
+}  // namespace
+
+int64_t MemoryPlan::saved_by_schedule() const {
+  int64_t saved = plan.saved_by_schedule;
+  for (const DelegatePlan& delegate : delegates) saved += delegate.plan.saved_by_schedule;
+  return saved;
+}
+
+bool MemoryPlan::schedule_optimal() const {
+  const auto optimal = [](const DelegatePlan& delegate) { return delegate.plan.schedule_optimal; };
+  return plan.schedule_optimal && std::all_of(delegates.begin(), delegates.end(), optimal);
+}
+
+PlanningCost MemoryPlan::cost() const {
+  PlanningCost cost = plan.cost;
+  for (const DelegatePlan& delegate : delegates) cost += delegate.plan.cost;
+  return cost;
+}
+
+const DelegatePlan* MemoryPlan::delegate(ir::NodeId call) const {
+  for (const DelegatePlan& delegate : delegates) {
+    if (delegate.call == call) return &delegate;
+  }
+  return nullptr;
+}
+
+Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const MemoryOptions& options) {
+  const ir::Method& method = module.methods[index];
+  MemoryPlan plan;
+  plan.method = index;
+  MemoryOptions left = options;
+  // A delegate's scratch is a buffer of the plan around it, so it is known first.
+  IdVector<ir::NodeId, int64_t> scratch_bytes(method.nodes.size(), 0);
+  std::vector<ir::NodeId> calls;
+  add_delegate_calls(method, method.body, &calls);
+  for (const ir::NodeId call : calls) {
+    const auto failed = [&](const Failure& failure) {
+      return in_delegate_call(module, method, method.node(call), failure);
+    };
+    const auto compiled_here = has_region(module, method.node(call));
+    if (!compiled_here.ok()) return failed(compiled_here.error());
+    if (!*compiled_here) continue;
+    auto delegate = plan_delegate(module, method, call, left);
+    if (!delegate.ok()) return failed(delegate.error());
+    left.time_limit = seconds_left(left.time_limit, delegate->plan.cost);
+    scratch_bytes[call] = delegate->scratch_bytes;
+    plan.delegates.push_back(std::move(delegate).value());
+  }
+  left.alignments = alignments_of(module, method, options.alignments);
+  BERTH_ASSIGN_OR_RETURN(plan.plan, plan_schedule(module, method, left, scratch_bytes));
+  return plan;
+}
+
+Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, const MemoryOptions& options) {
+  BERTH_TRY(check(options));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<size_t> methods, methods_by_name(module));
+  std::vector<MemoryPlan> plans;
+  MemoryOptions left = options;
+  for (const size_t method : methods) {
+    BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, plan_memory(module, method, left));
+    left.time_limit = seconds_left(left.time_limit, plan.cost());
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+}  // namespace berth::memory

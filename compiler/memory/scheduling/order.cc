@@ -1,0 +1,252 @@
+#include "compiler/memory/scheduling/order.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "compiler/memory/scheduling/beam.h"
+#include "compiler/memory/scheduling/exact.h"
+#include "compiler/memory/scheduling/segment.h"
+
+namespace berth::scheduling {
+namespace {
+
+// Above this, the table of who comes before whom would take more than some ten megabytes.
+constexpr int32_t kMaxDivided = 16'384;
+// The beam copies what it knows of each task for each order that it keeps.
+constexpr int64_t kBeamWork = 4'000'000;
+constexpr int32_t kWindow = 28;
+constexpr int kWindowRounds = 64;
+
+// Of each task: how many others come before it, whatever the order.
+std::vector<int32_t> count_ancestors(const Graph& graph) {
+  const size_t n = graph.tasks();
+  const size_t words = (n + 63) / 64;
+  std::vector<uint64_t> rows(n * words);
+  std::vector<int32_t> counts(n);
+  for (size_t t = 0; t < n; ++t) {
+    uint64_t* row = rows.data() + t * words;
+    for (int32_t b : graph.before(static_cast<int32_t>(t))) {
+      const uint64_t* other = rows.data() + b * words;
+      for (size_t w = 0; w < words; ++w) row[w] |= other[w];
+      row[b / 64] |= uint64_t{1} << (b % 64);
+    }
+    for (size_t w = 0; w < words; ++w) counts[t] += __builtin_popcountll(row[w]);
+  }
+  return counts;
+}
+
+std::vector<int32_t> count_descendants(const Graph& graph) {
+  const size_t n = graph.tasks();
+  const size_t words = (n + 63) / 64;
+  std::vector<uint64_t> rows(n * words);
+  std::vector<int32_t> counts(n);
+  for (size_t t = n; t-- > 0;) {
+    uint64_t* row = rows.data() + t * words;
+    for (int32_t b : graph.after(static_cast<int32_t>(t))) {
+      const uint64_t* other = rows.data() + b * words;
+      for (size_t w = 0; w < words; ++w) row[w] |= other[w];
+      row[b / 64] |= uint64_t{1} << (b % 64);
+    }
+    for (size_t w = 0; w < words; ++w) counts[t] += __builtin_popcountll(row[w]);
+  }
+  return counts;
+}
+
+// Where the given order may be cut so that each part holds the same tasks in every order: after the tasks that every
+// other one comes before or after. The first is 0, the last the number of tasks.
+std::vector<int32_t> find_cuts(const Graph& graph) {
+  std::vector<int32_t> cuts = {0};
+  if (graph.tasks() <= kMaxDivided) {
+    const std::vector<int32_t> before = count_ancestors(graph);
+    const std::vector<int32_t> after = count_descendants(graph);
+    for (int32_t t = 0; t + 1 < graph.tasks(); ++t) {
+      if (before[t] + after[t] + 1 == graph.tasks()) cuts.push_back(t + 1);
+    }
+  }
+  if (graph.tasks() > 0) cuts.push_back(graph.tasks());
+  return cuts;
+}
+
+int64_t peak_of(const Graph& graph, const std::vector<int32_t>& order) {
+  const Segment whole = graph.segment(order, 0, graph.tasks());
+  std::vector<int32_t> own(order.size());
+  std::iota(own.begin(), own.end(), 0);
+  return segment_peak(whole, own);
+}
+
+// A stretch of the given order that holds the same tasks in every order.
+struct Part {
+  int32_t begin = 0;
+  int32_t end = 0;
+  int64_t peak = 0;  // in the given order
+};
+
+class Scheduler {
+ public:
+  Scheduler(const Graph& graph, const Options& options, const Deadline& deadline)
+      : graph_(graph), options_(options), deadline_(deadline) {
+    result_.tasks.resize(graph.tasks());
+    std::iota(result_.tasks.begin(), result_.tasks.end(), 0);
+  }
+
+  Order run() {
+    const std::vector<Part> parts = divide();
+    for (const Part& part : parts) {
+      if (part.end - part.begin == 1) raise_bound(part.peak);
+    }
+    // The worst first: what it needs, the others may need too, and most of them then need no search.
+    for (const Part& part : parts) {
+      if (part.peak <= result_.lower_bound) continue;
+      if (deadline_.passed()) break;
+      solve(part);
+    }
+    repair_windows();
+    result_.peak = peak_of(graph_, result_.tasks);
+    if (result_.peak >= result_.given_peak) {
+      std::iota(result_.tasks.begin(), result_.tasks.end(), 0);
+      result_.peak = result_.given_peak;
+    }
+    result_.lower_bound = std::min(result_.lower_bound, result_.peak);
+    result_.truncated = deadline_.was_passed();
+    return std::move(result_);
+  }
+
+ private:
+  void raise_bound(int64_t bytes) { result_.lower_bound = std::max(result_.lower_bound, bytes); }
+
+  // By falling peak.
+  std::vector<Part> divide() {
+    const Segment whole = graph_.segment(result_.tasks, 0, graph_.tasks());
+    raise_bound(whole.start);
+    Walk walk(whole);
+    std::vector<Part> parts;
+    const std::vector<int32_t> cuts = find_cuts(graph_);
+    result_.given_peak = whole.start;
+    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+      Part part = {cuts[i], cuts[i + 1], 0};
+      for (int32_t t = part.begin; t < part.end; ++t) {
+        part.peak = std::max(part.peak, walk.during(t));
+        walk.run(t);
+      }
+      result_.given_peak = std::max(result_.given_peak, part.peak);
+      parts.push_back(part);
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.peak > b.peak; });
+    return parts;
+  }
+
+  // Puts `order`, in the numbers of the segment that starts at `begin`, into the result.
+  void take(const Segment& segment, int32_t begin, const std::vector<int32_t>& order) {
+    for (size_t i = 0; i < order.size(); ++i) result_.tasks[begin + i] = segment.names[order[i]];
+  }
+
+  void solve(const Part& part) {
+    const Segment segment = graph_.segment(result_.tasks, part.begin, part.end);
+    const int64_t limit = std::min(options_.states, options_.total_states - result_.states);
+    const ExactResult exact = search_exactly(segment, result_.lower_bound, part.peak, limit, &deadline_);
+    result_.states += exact.states;
+    if (exact.complete) {
+      raise_bound(exact.bound);
+      return take(segment, part.begin, exact.order);
+    }
+    raise_bound(exact.bound);
+    const int64_t n = segment.size();
+    const int64_t width = std::min<int64_t>(options_.beam, kBeamWork / std::max<int64_t>(1, n * n));
+    if (width >= 1) take(segment, part.begin, search_beam(segment, part.peak, static_cast<int32_t>(width), &deadline_));
+  }
+
+  // The step at which the most bytes are alive, the first of them.
+  int32_t peak_step(int64_t* peak) const {
+    const Segment whole = graph_.segment(result_.tasks, 0, graph_.tasks());
+    Walk walk(whole);
+    int32_t best = 0;
+    *peak = whole.start;
+    for (int32_t t = 0; t < whole.size(); ++t) {
+      const int64_t bytes = walk.during(t);
+      if (bytes > *peak) {
+        *peak = bytes;
+        best = t;
+      }
+      walk.run(t);
+    }
+    return best;
+  }
+
+  void repair_windows() {
+    for (int round = 0; round < kWindowRounds && graph_.tasks() > 0; ++round) {
+      int64_t peak = 0;
+      const int32_t step = peak_step(&peak);
+      if (peak <= result_.lower_bound || deadline_.passed() || !repair_around(step, peak)) return;
+    }
+  }
+
+  // Solves windows that hold `step`, early ones first, until one lowers its peak.
+  bool repair_around(int32_t step, int64_t peak) {
+    for (int32_t shift = 3 * kWindow / 4; shift > 0; shift -= kWindow / 4) {
+      const int32_t begin = std::max(0, step - shift);
+      const int32_t end = std::min(graph_.tasks(), begin + kWindow);
+      const int64_t limit = std::min(options_.states / 8, options_.total_states - result_.states);
+      if (limit <= 0) return false;
+      const Segment segment = graph_.segment(result_.tasks, begin, end);
+      const ExactResult exact = search_exactly(segment, result_.lower_bound, peak, limit, &deadline_);
+      result_.states += exact.states;
+      if (exact.order.empty()) continue;
+      take(segment, begin, exact.order);
+      return true;
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const Options& options_;
+  Deadline deadline_;
+  Order result_;
+};
+
+Status fail(const char* what, size_t index, const char* message) {
+  return Failure{Error::kInvalidArgument, std::string(what) + "[" + std::to_string(index) + "]", message};
+}
+
+}  // namespace
+
+Status check(const Problem& problem) {
+  const auto is_task = [&](int32_t task) { return task >= 0 && task < problem.tasks; };
+  const auto is_buffer = [&](int32_t b) { return b >= 0 && static_cast<size_t>(b) < problem.buffers.size(); };
+  if (problem.tasks < 0) return fail("tasks", 0, "is a negative number");
+  for (size_t i = 0; i < problem.edges.size(); ++i) {
+    const Edge& edge = problem.edges[i];
+    if (!is_task(edge.before) || !is_task(edge.after)) return fail("edges", i, "names a task that is not there");
+    if (edge.before >= edge.after) return fail("edges", i, "goes backward in the given order");
+  }
+  int64_t total = 0;
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    const Buffer& buffer = problem.buffers[i];
+    if (buffer.bytes < 0 || __builtin_add_overflow(total, buffer.bytes, &total)) {
+      return fail("buffers", i, "has a negative size, or all sizes together have no number");
+    }
+    if (buffer.producer != -1 && !is_task(buffer.producer)) return fail("buffers", i, "names a task that is not there");
+    for (int32_t reader : buffer.readers) {
+      if (!is_task(reader)) return fail("buffers", i, "names a task that is not there");
+      if (reader <= buffer.producer) return fail("buffers", i, "is read before it is made");
+    }
+  }
+  for (size_t i = 0; i < problem.in_place.size(); ++i) {
+    const InPlace& candidate = problem.in_place[i];
+    if (!is_buffer(candidate.from) || !is_buffer(candidate.to)) {
+      return fail("in_place", i, "names a buffer that is not there");
+    }
+  }
+  return Done{};
+}
+
+int64_t peak_of(const Problem& problem, const std::vector<int32_t>& tasks) { return peak_of(Graph(problem), tasks); }
+
+Expected<Order> best_order(const Problem& problem, const Options& options) {
+  const Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
+  BERTH_TRY(check(problem));
+  const Graph graph(problem);
+  return Scheduler(graph, options, deadline).run();
+}
+
+}  // namespace berth::scheduling

@@ -1,0 +1,21 @@
+#include "compiler/pipeline.h"
+
+#include "compiler/fuse/fuse.h"
+#include "compiler/passes/check_elements.h"
+#include "compiler/placement/placement.h"
+
+namespace berth {
+
+std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusion) {
+  std::vector<passes::Pass> all;
+  const auto append = [&](Span<const passes::Pass> some) { all.insert(all.end(), some.begin(), some.end()); };
+  append(passes::pipeline());
+  // Before nodes move into delegates, so that failures show them as the model has them, and after unread ones are gone.
+  all.push_back({"check_elements", passes::check_elements, true});
+  append(placement::placement_passes(options));
+  // What may be fused is what one delegate holds.
+  if (fusion) append(fuse::fuse_passes(options.targets));
+  return all;
+}
+
+}  // namespace berth

@@ -1,0 +1,26 @@
+// Assigns a target to each node: by the user's rules first, then by the parts of a split, then by the order of the
+// targets.
+#pragma once
+
+#include <vector>
+
+#include "base/failure.h"
+#include "compiler/ir/module.h"
+#include "compiler/placement/options.h"
+
+namespace berth::placement {
+
+/// Of one method.
+struct Assignment {
+  IdVector<ir::NodeId, int32_t> target;            // index into Options::targets, -1: none
+  IdVector<ir::NodeId, targets::Support> support;  // kSupported, or why the most preferred target does not
+  IdVector<ir::NodeId, bool> asked;                // the user said so
+};
+
+/// Asks for every operator of every method, those in branches and loops included, the regions of delegates left out.
+/// State, copies and calls of delegates are never assigned and match no rule. InvalidArgument for a rule that is like
+/// no node; for a node that was asked to run on a device where no target takes it, with the reason; for a device that
+/// no target is on.
+Expected<std::vector<Assignment>> assign(const ir::Module& module, const Options& options);
+
+}  // namespace berth::placement

@@ -1,0 +1,235 @@
+#include "compiler/placement/group.h"
+
+#include <algorithm>
+
+#include "compiler/ir/delegate.h"
+#include "compiler/placement/graph_walk.h"
+
+namespace berth::placement {
+namespace {
+
+using targets::Support;
+
+class Grouper {
+ public:
+  Grouper(const Module& module, const Method& method, const Graph& graph, const Options& options,
+          Assignment* assignment)
+      : module_(module), method_(method), graph_(graph), options_(options), assignment_(*assignment) {
+    reads_.resize(graph.nodes.size());
+    IdVector<ValueId, int32_t> made_by(method.values.size(), -1);
+    int32_t last_effect = -1;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = method.node(graph.nodes[i]);
+      for_each_mention(method, node, [&](const ValueId& id) {
+        if (made_by[id] >= 0) reads_[i].push_back(made_by[id]);
+      });
+      for (ValueId result : node.results) made_by[result] = static_cast<int32_t>(i);
+      if (!ir::may_have_effects(module, method, node)) continue;
+      if (last_effect >= 0) reads_[i].push_back(last_effect);
+      last_effect = static_cast<int32_t>(i);
+    }
+  }
+
+  // Each round takes at least one node back, so there is an end.
+  Expected<Grouping> run() {
+    for (;;) {
+      clusters_ = find_clusters(reads_, colours());
+      fill();
+      BERTH_ASSIGN_OR_RETURN(const bool whole, check());
+      if (whole) break;
+    }
+    out_.order = clusters_.order;
+    return std::move(out_);
+  }
+
+ private:
+  bool makes_delegates(int32_t target) const { return target >= 0 && !options_.targets[target].is_portable(); }
+
+  std::vector<int32_t> colours() const {
+    std::vector<int32_t> colours;
+    for (NodeId id : graph_.nodes) {
+      const int32_t target = assignment_.target[id];
+      colours.push_back(makes_delegates(target) ? target : -1);
+    }
+    return colours;
+  }
+
+  void fill() {
+    out_ = Grouping();
+    out_.groups.resize(clusters_.count);
+    out_.group_of.assign(method_.values.size(), -1);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const int32_t g = clusters_.of[i];
+      if (g < 0) continue;
+      Group& group = out_.groups[g];
+      group.target = assignment_.target[graph_.nodes[i]];
+      group.nodes.push_back(graph_.nodes[i]);
+      for (ValueId result : method_.node(graph_.nodes[i]).results) out_.group_of[result] = g;
+    }
+    IdVector<ValueId, int32_t> taken(method_.values.size(), -1);
+    for (size_t g = 0; g < out_.groups.size(); ++g) {
+      for (NodeId id : out_.groups[g].nodes) {
+        for_each_mention(method_, method_.node(id), [&](const ValueId& value) {
+          const bool own = out_.group_of[value] == static_cast<int32_t>(g);
+          const bool constant = method_.value(value).kind == ir::ValueKind::kConstant;
+          if (own || constant || taken[value] == static_cast<int32_t>(g)) return;
+          taken[value] = static_cast<int32_t>(g);
+          out_.groups[g].inputs.push_back(value);
+        });
+      }
+    }
+  }
+
+  // Whether every group stands; otherwise nodes were taken back.
+  Expected<bool> check() {
+    bool whole = true;
+    for (Group& group : out_.groups) {
+      BERTH_ASSIGN_OR_RETURN(const bool known, sizes_are_known(&group));
+      if (known && is_worth_it(group)) {
+        if (leave_last_views(group)) whole = false;
+        continue;
+      }
+      whole = false;
+      if (!known) continue;
+      for (NodeId id : group.nodes) take_back(id, Support::kViewsOnly);
+    }
+    return whole;
+  }
+
+  // Whether views at the end of a group that computes in the program's own memory were left to the program: there they
+  // are names of the delegate's results, while the delegate would copy what it has computed to where its caller wants
+  // it.
+  bool leave_last_views(const Group& group) {
+    if (!options_.targets[group.target].device.is_cpu()) return false;
+    IdVector<ValueId, bool> read(method_.values.size());
+    bool left = false;
+    for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
+      const Node& node = method_.node(*id);
+      const bool is_view = node.op->view != ir::ViewKind::kNone;
+      if (is_view && !read[node.results[0]] && !assignment_.asked[*id]) {
+        take_back(*id, Support::kLastView);
+        left = true;
+        continue;
+      }
+      for_each_mention(method_, node, [&](const ValueId& value) { read[value] = true; });
+    }
+    return left;
+  }
+
+  void take_back(NodeId id, Support support) {
+    assignment_.target[id] = -1;
+    assignment_.support[id] = support;
+  }
+
+  // The free symbols that the node's kernel is given as numbers. An instruction that gives a view its sizes needs them,
+  // too, unless one follows from the others.
+  IdVector<ir::SymbolId, bool> needed(const Node& node) const {
+    IdVector<ir::SymbolId, bool> flags(module_.symbols.size());
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      if (node.op->parameters[i].functional_only) continue;
+      ir::for_each_dim(node.args[i], [&](const ir::Dim& dim) { targets::mark_symbols(module_.symbols, dim, &flags); });
+    }
+    if (node.op->view == ir::ViewKind::kNone) return flags;
+    const std::vector<ir::Dim>& shape = method_.tensor(node.results[0]).shape;
+    const auto is_symbol = [](ir::Dim dim) { return !dim.is_constant(); };
+    const auto may_be_zero = [&](ir::Dim dim) { return module_.symbols.lower(dim) <= 0; };
+    const bool follows = std::count_if(shape.begin(), shape.end(), is_symbol) == 1 &&
+                         std::none_of(shape.begin(), shape.end(), may_be_zero);
+    if (follows) return flags;
+    for (ir::Dim dim : shape) targets::mark_symbols(module_.symbols, dim, &flags);
+    return flags;
+  }
+
+  Expected<bool> sizes_are_known(Group* group) {
+    IdVector<ir::SymbolId, bool> known(module_.symbols.size());
+    const auto learn = [&](ValueId id) {
+      for (ir::Dim dim : method_.tensor(id).shape) {
+        if (!dim.is_constant()) known[dim.symbol] = true;
+      }
+    };
+    for (ValueId input : group->inputs) learn(input);
+    bool all = true;
+    for (NodeId id : group->nodes) {
+      const IdVector<ir::SymbolId, bool> wanted = needed(method_.node(id));
+      for (ir::SymbolId s : wanted.ids()) {
+        const bool free = module_.symbols[s].kind == ir::SymbolKind::kInput;
+        if (!free || !wanted[s] || known[s]) continue;
+        const ValueId carrier = find_carrier(s, *group);
+        if (carrier.valid()) {
+          group->inputs.push_back(carrier);
+          learn(carrier);
+          continue;
+        }
+        all = false;
+        take_back(id, Support::kSymbolUnknown);
+        if (assignment_.asked[id]) return refuse(id, s);
+        break;
+      }
+    }
+    return all;
+  }
+
+  Failure refuse(NodeId id, ir::SymbolId symbol) const {
+    return Failure{Error::kInvalidArgument, place_of(method_, method_.node(id)),
+                   std::string("cannot run where it was placed: ") + to_string(Support::kSymbolUnknown) +
+                       ": no tensor "
+                       "that is there has the size " +
+                       module_.symbols[symbol].name + " as a dimension"};
+  }
+
+  // The input of the method with this dimension that is the cheapest to have there.
+  ValueId find_carrier(ir::SymbolId symbol, const Group& group) const {
+    const Device device = options_.targets[group.target].device;
+    ValueId best;
+    int64_t best_cost = 0;
+    for (ValueId input : method_.body.inputs) {
+      const ir::TensorType* type = method_.value(input).tensor();
+      if (type == nullptr) continue;
+      const auto same = [&](ir::Dim dim) { return dim.symbol == symbol; };
+      if (std::none_of(type->shape.begin(), type->shape.end(), same)) continue;
+      const int64_t cost = type->device == device ? 0 : ir::max_bytes(*type, module_.symbols);
+      if (best.valid() && cost >= best_cost) continue;
+      best = input;
+      best_cost = cost;
+    }
+    return best;
+  }
+
+  bool is_worth_it(const Group& group) const {
+    bool beside = false;
+    const auto same_device = [&](int32_t g) {
+      return g >= 0 && &out_.groups[g] != &group &&
+             options_.targets[out_.groups[g].target].device == options_.targets[group.target].device;
+    };
+    for (NodeId id : group.nodes) {
+      if (assignment_.asked[id] || method_.node(id).op->view == ir::ViewKind::kNone) return true;
+    }
+    for (ValueId input : group.inputs) beside = beside || same_device(out_.group_of[input]);
+    const int32_t own = static_cast<int32_t>(&group - out_.groups.data());
+    for (size_t i = 0; i < reads_.size(); ++i) {
+      for (int32_t read : reads_[i]) {
+        beside = beside || (clusters_.of[read] == own && same_device(clusters_.of[i]));
+      }
+    }
+    return beside;
+  }
+
+  const Module& module_;
+  const Method& method_;
+  const Graph& graph_;
+  const Options& options_;
+  Assignment& assignment_;
+  // Of each place in the graph: the places of what it reads; of what has effects, the one before it that has, too.
+  std::vector<std::vector<int32_t>> reads_;
+  Clusters clusters_;
+  Grouping out_;
+};
+
+}  // namespace
+
+Expected<Grouping> group_nodes(const Module& module, const Method& method, const Graph& graph, const Options& options,
+                               Assignment* assignment) {
+  return Grouper(module, method, graph, options, assignment).run();
+}
+
+}  // namespace berth::placement

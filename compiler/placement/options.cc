@@ -1,0 +1,35 @@
+#include "compiler/placement/options.h"
+
+#include "compiler/ir/delegate.h"
+#include "compiler/ir/text.h"
+
+namespace berth::placement {
+namespace {
+
+struct Pair {
+  std::string name;
+  Device device;
+};
+
+Expected<Pair> parse_pair(std::string_view text, const std::string& what, const char* form) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return Failure{Error::kInvalidArgument, what + " " + ir::quoted(text), std::string("expected ") + form};
+  }
+  BERTH_ASSIGN_OR_RETURN(const Device device, ir::parse_device(text.substr(equals + 1), what + " " + ir::quoted(text)));
+  return Pair{std::string(text.substr(0, equals)), device};
+}
+
+}  // namespace
+
+Expected<Rule> parse_rule(std::string_view text) {
+  BERTH_ASSIGN_OR_RETURN(Pair pair, parse_pair(text, "place", "GLOB=DEVICE, such as layer[5-9]*=cuda:1"));
+  return Rule{std::move(pair.name), pair.device};
+}
+
+Expected<DeviceIo> parse_device_io(std::string_view text) {
+  BERTH_ASSIGN_OR_RETURN(Pair pair, parse_pair(text, "device-io", "NAME=DEVICE, such as x=cuda:0"));
+  return DeviceIo{std::move(pair.name), pair.device};
+}
+
+}  // namespace berth::placement

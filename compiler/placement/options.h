@@ -1,0 +1,52 @@
+// What the passes of this room are told: which targets there are, and what the user says about where things go.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/device.h"
+#include "base/failure.h"
+#include "compiler/ir/module.h"
+#include "compiler/targets/target.h"
+
+namespace berth::placement {
+
+/// `layer[5-9]*=cuda:1`: nodes whose source, or one of whose results' names, is like `glob` run on `device`.
+struct Rule {
+  std::string glob;  // of fnmatch(3): * ? [a-z]
+  Device device;
+};
+
+/// `x=cuda:0`: the method's input or output of this name lives there, in memory of the caller's.
+struct DeviceIo {
+  std::string name;  // of every method that has it; or "method.name"
+  Device device;
+};
+
+/// Where a node shall run; nothing when the function does not mind.
+using NodeDevice = std::function<std::optional<Device>(const ir::Method& method, const ir::Node& node)>;
+
+struct Options {
+  /// In order of preference. Empty, or "portable" alone: no delegates are made.
+  std::vector<targets::Target> targets;
+  /// Later rules win.
+  std::vector<Rule> rules;
+  /// Asked before the rules.
+  NodeDevice node_device;
+  /// Each target gets one of as many contiguous parts of each method, of about equal work.
+  bool split = false;
+  std::vector<DeviceIo> device_io;
+  /// Whether devices of one type copy directly from each other (berth::_d2d_copy), which takes Berth's runtime;
+  /// otherwise through the host, as ExecuTorch's can.
+  bool direct_copies = true;
+};
+
+/// "GLOB=DEVICE"; the last '=' counts.
+Expected<Rule> parse_rule(std::string_view text);
+/// "NAME=DEVICE"; the last '=' counts.
+Expected<DeviceIo> parse_device_io(std::string_view text);
+
+}  // namespace berth::placement

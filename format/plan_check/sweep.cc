@@ -1,0 +1,238 @@
+#include "format/plan_check/sweep.h"
+
+#include <algorithm>
+
+#include "base/result.h"
+#include "format/plan_check/row_index.h"
+
+namespace berth::format::plan_check {
+
+bool too_many_rows(const PlanSize& size, uint64_t program_size) {
+  uint64_t bytes = 0;
+  const uint64_t row_bytes = 8 * LiveSet::word_count(size.items());
+  return !checked_mul<uint64_t>(row_bytes, size.jumps, &bytes) || bytes > 8 * program_size + (uint64_t{1} << 20);
+}
+
+bool take_sweep_memory(const PlanSize& size, Scratch* scratch, SweepMemory* memory) {
+  const size_t items = size.items();
+  const size_t words = LiveSet::word_count(items);
+  const size_t row_words = words * size.jumps;  // small enough: too_many_rows()
+  return scratch->take(items, &memory->order) && scratch->take(items, &memory->rank) &&
+         scratch->take(LiveSet::tree_size(items), &memory->tree) && scratch->take(words, &memory->live) &&
+         scratch->take(items, &memory->reader) && scratch->take(size.planned, &memory->births) &&
+         scratch->take(size.jumps, &memory->destinations) && scratch->take(row_words, &memory->rows) &&
+         scratch->take(words, &memory->at_end);
+}
+
+Sweep::Sweep(PlanGraph* graph, const SweepMemory* memory, int method, Report* report)
+    : graph_(*graph),
+      memory_(*memory),
+      live_({graph->begin.data(), graph->item_count}, {graph->end.data(), graph->item_count},
+            memory->order.subspan(0, graph->item_count), memory->rank.subspan(0, graph->item_count), memory->tree,
+            memory->live),
+      method_(method),
+      report_(report) {}
+
+Error Sweep::run() {
+  BERTH_RETURN_IF_ERROR(collect_destinations());
+  BERTH_RETURN_IF_ERROR(find_births());
+  const auto visit = [this](const fb::Instruction& instruction, int32_t i, int32_t chain_start) -> Error {
+    now_ = i;
+    BERTH_RETURN_IF_ERROR(step(instruction, chain_start));
+    return keep_row();
+  };
+  do {
+    changed_ = false;
+    BERTH_RETURN_IF_ERROR(start());
+    BERTH_RETURN_IF_ERROR(for_each_instruction_backwards(*graph_.plan, graph_.size.instructions, visit));
+    BERTH_RETURN_IF_ERROR(enter());
+  } while (changed_);
+  return Error::kOk;
+}
+
+Error Sweep::collect_destinations() {
+  size_t count = 0;
+  for_each_instruction(*graph_.plan, [&](const fb::Instruction& instruction, int32_t i, int32_t chain_start) {
+    if (const fb::JumpFalseCall* call = instruction.instr_args_as_JumpFalseCall()) {
+      const int32_t to = chain_start + call->destination_instruction();
+      memory_.destinations[count++] = static_cast<uint32_t>(to) * 2 + (to <= i ? 1 : 0);
+    }
+    return Error::kOk;
+  });
+  std::sort(memory_.destinations.begin(), memory_.destinations.begin() + count);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t entry = memory_.destinations[i];
+    const bool again = destination_count_ > 0 && memory_.destinations[destination_count_ - 1] / 2 == entry / 2;
+    if (!again) ++destination_count_;
+    memory_.destinations[destination_count_ - 1] = entry;  // of equal ones the last has the mark, if any has
+  }
+  return Error::kOk;
+}
+
+/// A tensor that et_copy_index fills row by row is never replaced as a whole, so nothing ends its life on the way back.
+/// It begins with the first row: at that instruction or, since the rows of a loop belong together, where the loop
+/// begins; not in a loop around that one, where the rows begin again. The list holds that instruction in the upper half
+/// and the item in the lower, last first.
+Error Sweep::find_births() {
+  for (size_t i = 0; i < graph_.size.planned; ++i) {
+    const int32_t v = graph_.value[i];
+    if ((graph_.mark(v) & (kIsInput | kHasInitialValue | kIsStacked | kIsWritten)) != kIsStacked) continue;
+    const uint64_t first = static_cast<uint64_t>(graph_.first_write[v]);
+    memory_.births[birth_count_++] = first << 32 | i;
+  }
+  bool moved = birth_count_ > 0;
+  while (moved) {
+    moved = false;
+    const auto extend = [&](const fb::Instruction& instruction, int32_t i, int32_t chain_start) -> Error {
+      const fb::JumpFalseCall* call = instruction.instr_args_as_JumpFalseCall();
+      if (call == nullptr) return Error::kOk;
+      const int32_t to = chain_start + call->destination_instruction();
+      if (to > i) return Error::kOk;
+      if (!graph_.spend(birth_count_)) return stopped();
+      const uint64_t head = static_cast<uint64_t>(to);
+      for (size_t k = 0; k < birth_count_; ++k) {
+        const uint64_t birth = memory_.births[k] >> 32;
+        if (birth <= head || birth > static_cast<uint64_t>(i)) continue;
+        if (!graph_.spend(3 * graph_.size.instructions)) return stopped();
+        const int32_t item = static_cast<int32_t>(memory_.births[k] & UINT32_MAX);
+        const int32_t first = graph_.first_write[graph_.value[item]];
+        if (rows_begin_again(*graph_.plan, first, to, i)) continue;
+        memory_.births[k] = head << 32 | (memory_.births[k] & UINT32_MAX);
+        moved = true;
+      }
+      return Error::kOk;
+    };
+    BERTH_RETURN_IF_ERROR(for_each_instruction(*graph_.plan, extend));
+  }
+  std::sort(memory_.births.begin(), memory_.births.begin() + birth_count_,
+            [](uint64_t a, uint64_t b) { return a > b; });
+  return Error::kOk;
+}
+
+int64_t Sweep::row_of(int32_t destination) const {
+  const uint32_t* begin = memory_.destinations.begin();
+  const uint32_t* end = begin + destination_count_;
+  const uint32_t* found = std::lower_bound(begin, end, static_cast<uint32_t>(destination) * 2);
+  return found != end && *found / 2 == static_cast<uint32_t>(destination) ? found - begin : -1;
+}
+
+Span<uint64_t> Sweep::row(int64_t index) const {
+  const size_t words = memory_.live.size();
+  return memory_.rows.subspan(static_cast<size_t>(index) * words, words);
+}
+
+/// After the last instruction: outputs are read, and what the next run reads.
+Error Sweep::start() {
+  births_passed_ = 0;
+  live_.assign({memory_.at_end.data(), memory_.at_end.size()});
+  now_ = end_step();
+  for (uint32_t i = 0; i < graph_.plan->outputs()->size(); ++i) {
+    bool good = true;
+    good = for_each_tensor(graph_, graph_.plan->outputs()->Get(i), [&](int32_t v) { good = read(v) && good; }) && good;
+    if (!good) return stopped();
+  }
+  return keep_row();
+}
+
+/// Before an instruction that jumps go to: what is live here is live at those jumps.
+Error Sweep::keep_row() {
+  const int64_t index = destination_count_ == 0 ? -1 : row_of(now_);
+  if (index >= 0) {
+    const Span<uint64_t> kept = row(index);
+    if (!graph_.spend(kept.size())) return stopped();
+    uint64_t added = 0;
+    for (size_t w = 0; w < kept.size(); ++w) {
+      added |= live_.words()[w] & ~kept[w];
+      kept[w] |= live_.words()[w];
+    }
+    // Jumps forward to here are yet to come in this sweep; only those from behind were seen already.
+    const bool from_behind = memory_.destinations[index] % 2 == 1;
+    changed_ = changed_ || (added != 0 && from_behind);
+  }
+  while (births_passed_ < birth_count_ &&
+         static_cast<int64_t>(memory_.births[births_passed_] >> 32) == static_cast<int64_t>(now_)) {
+    if (!bear(static_cast<int32_t>(memory_.births[births_passed_] & UINT32_MAX))) return stopped();
+    ++births_passed_;
+  }
+  return Error::kOk;
+}
+
+/// The item's life begins here, and that of its views.
+bool Sweep::bear(int32_t item) {
+  const uint64_t begin = graph_.begin[item];
+  const uint64_t end = graph_.end[item];
+  for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
+    if (!graph_.spend(1)) return false;
+    const int32_t live = live_.at(at);
+    const bool view = !graph_.is_alias(live) && !graph_.is_defined(graph_.value[live]) && graph_.covers(item, live) &&
+                      is_view_of(graph_, live, item);
+    if (live == item || view) live_.remove(live);
+  }
+  return true;
+}
+
+Error Sweep::step(const fb::Instruction& instruction, int32_t chain_start) {
+  if (!graph_.spend(1)) return stopped();
+  if (const auto* call = instruction.instr_args_as_KernelCall()) return kernel(*call);
+  if (const auto* call = instruction.instr_args_as_DelegateCall()) return delegate(*call);
+  if (const auto* call = instruction.instr_args_as_MoveCall()) return rename(call->move_from(), call->move_to());
+  if (const auto* call = instruction.instr_args_as_JumpFalseCall()) return jump(*call, chain_start);
+  return Error::kOk;
+}
+
+Error Sweep::jump(const fb::JumpFalseCall& call, int32_t chain_start) {
+  const Span<uint64_t> there = row(row_of(chain_start + call.destination_instruction()));
+  if (!graph_.spend(there.size())) return stopped();
+  // What stands behind a jump that is always taken is not reached from here.
+  if (graph_.is_always(call)) {
+    live_.assign({there.data(), there.size()});
+  } else {
+    live_.add_all({there.data(), there.size()});
+  }
+  return read(call.cond_value_index()) ? Error::kOk : stopped();
+}
+
+/// Before the first instruction: inputs are set, in any order; what else is live was left there by the run before.
+Error Sweep::enter() {
+  now_ = -1;
+  for (const bool keep : {true, false}) {
+    for (uint32_t i = 0; i < graph_.plan->inputs()->size(); ++i) {
+      const int32_t v = graph_.plan->inputs()->Get(i);
+      if (graph_.item[v] == kNone) continue;
+      BERTH_RETURN_IF_ERROR(write(v, WriteKind::kWhole, keep));
+    }
+  }
+  // First all reads of this run are found, loops included; then what the next run reads.
+  return changed_ ? Error::kOk : keep_state();
+}
+
+Error Sweep::keep_state() {
+  const Span<const uint64_t> words = live_.words();
+  if (!graph_.spend(words.size())) return stopped();
+  for (size_t w = 0; w < words.size(); ++w) {
+    for (uint64_t left = words[w]; left != 0; left &= left - 1) {
+      const int32_t live = static_cast<int32_t>(64 * w) + __builtin_ctzll(left);
+      // An alias that is live here was not made yet: its reader takes what the value was before.
+      if (graph_.is_alias(live)) continue;
+      const size_t kept = item_at_end(live);
+      uint64_t& word = memory_.at_end[kept / 64];
+      const uint64_t bit = uint64_t{1} << (kept % 64);
+      if ((word & bit) != 0) continue;
+      word |= bit;
+      memory_.reader[kept] = end_step() + 1;
+      next_run_ = true;
+      changed_ = true;
+    }
+  }
+  return Error::kOk;
+}
+
+/// Where the next run's value of a piece of state is after this run: in the item, or in what was recorded to replace
+/// it.
+int32_t Sweep::item_at_end(int32_t item) const {
+  if (graph_.meta == nullptr) return item;
+  const int32_t successor = graph_.successor[item];
+  return successor != kNone ? successor : item;
+}
+
+}  // namespace berth::format::plan_check

@@ -1,0 +1,230 @@
+// The tiles of convolutions of images of a few channels, once for each instruction set.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/first_conv.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/first_conv_run.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/depthwise_finish-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Elements that a tile at the border sees at most.
+constexpr int64_t kPatch = 2048;
+
+// What the first place of a tile sees, from the first row of its window that is inside on.
+struct Seen {
+  const float* data;
+  int64_t row_step, run_step;
+  int64_t rows;
+};
+
+template <bool kWhole, bool kSwish, int kPlaces, int kVectors>
+HWY_INLINE void end_tile(const FirstConvJob& job, const SumEnds (&ends)[kVectors],
+                         const FloatVector (&sum)[kPlaces][kVectors], int64_t count, float* out) {
+  SumEnds own[kVectors];
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) own[v] = {ends[v].bias, ends[v].low, ends[v].high, false, kSwish};
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kPlaces; ++i, out += job.columns) {
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t left = count - v * kLanes;
+      if (kWhole || left >= kLanes) {
+        end_sum<false>(own[v], sum[i][v], out + v * kLanes, kLanes);
+      } else if (left > 0) {
+        end_sum<true>(own[v], sum[i][v], out + v * kLanes, left);
+      }
+    }
+  }
+}
+
+// `count` places side by side in a row of the result, of the columns of one panel.
+template <int kPlaces, int kVectors, int kStep>
+HWY_NOINLINE void first_conv_tile(const FirstConvJob& job, const Seen& seen, const float* weight,
+                                  const Columns& columns, float* out) {
+  const FloatTag d;
+  SumEnds ends[kVectors];
+  FloatVector sum[kPlaces][kVectors];
+  BERTH_UNROLL_FULL
+  for (int v = 0; v < kVectors; ++v) {
+    const Columns own = {columns.first + v * kLanes, std::max<int64_t>(0, columns.count - v * kLanes)};
+    ends[v] = own.count >= kLanes ? ends_of<false>(job, own) : ends_of<true>(job, own);
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < kPlaces; ++i) sum[i][v] = ends[v].bias;
+  }
+  for (int64_t y = 0; y < seen.rows; ++y) {
+    for (int64_t c = 0; c < job.runs; ++c) {
+      const float* a = seen.data + y * seen.row_step + c * seen.run_step;
+      for (int64_t k = 0; k < job.run; ++k, ++a, weight += kVectors * kLanes) {
+        // So that no compiler keeps what one turn has read in registers for the next: there are none left.
+        asm("" : "+r"(a));
+        FloatVector w[kVectors];
+        BERTH_UNROLL_FULL
+        for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weight + v * kLanes);
+        BERTH_UNROLL_FULL
+        for (int i = 0; i < kPlaces; ++i) {
+          const FloatVector x = hn::Set(d, a[i * kStep]);
+          BERTH_UNROLL_FULL
+          for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, w[v], sum[i][v]);
+        }
+      }
+    }
+  }
+  const bool whole = columns.count >= kVectors * kLanes;
+  if (whole && !ends[0].swish) return end_tile<true, false>(job, ends, sum, columns.count, out);
+  if (whole) return end_tile<true, true>(job, ends, sum, columns.count, out);
+  if (!ends[0].swish) return end_tile<false, false>(job, ends, sum, columns.count, out);
+  end_tile<false, true>(job, ends, sum, columns.count, out);
+}
+
+using FirstConvTile = void (*)(const FirstConvJob&, const Seen&, const float* weight, const Columns&, float* out);
+
+struct Tile {
+  int64_t places;
+  FirstConvTile run;
+};
+
+// Tiles of as many sums as there are registers, and narrower ones for narrow images.
+constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3;
+constexpr int kSizes = 4;
+
+template <int kVectors, int kStep>
+struct Tiles {
+  static constexpr int kWide = kManyRegisters  ? (kVectors == 1   ? 28
+                                                  : kVectors == 2 ? 14
+                                                  : kVectors == 3 ? 9
+                                                                  : 6)
+                               : kVectors == 1 ? 12
+                                               : 6;
+  static constexpr int kMiddle = kWide > 8 ? (kWide + 1) / 2 : kWide - 1;
+  static constexpr Tile of[kSizes] = {{kWide, first_conv_tile<kWide, kVectors, kStep>},
+                                      {kMiddle, first_conv_tile<kMiddle, kVectors, kStep>},
+                                      {5, first_conv_tile<5, kVectors, kStep>},
+                                      {4, first_conv_tile<4, kVectors, kStep>}};
+};
+
+template <int kVectors>
+const Tile* tiles_of_step(int64_t step) {
+  switch (step) {
+    case 1: return Tiles<kVectors, 1>::of;
+    case 2: return Tiles<kVectors, 2>::of;
+    case 3: return Tiles<kVectors, 3>::of;
+    case 6: return Tiles<kVectors, 6>::of;
+    default: return nullptr;
+  }
+}
+
+const Tile* tiles_of(const FirstConvJob& job) {
+  const int64_t vectors = job.panel_columns / kLanes;
+  if (vectors == 1) return tiles_of_step<1>(job.step());
+  if (vectors == 2) return tiles_of_step<2>(job.step());
+#if HWY_TARGET == HWY_AVX3
+  if (vectors == 3) return tiles_of_step<3>(job.step());
+  if (vectors == 4) return tiles_of_step<4>(job.step());
+#endif
+  return nullptr;
+}
+
+// What a tile takes beside its places, in places.
+constexpr int64_t kEmpty = 3;
+
+// The one that computes the fewest places twice, and waits the least; null where the row is too narrow for any.
+const Tile* best_tile(const FirstConvJob& job) {
+  const Tile* best = nullptr;
+  int64_t least = 0;
+  const Tile* tiles = tiles_of(job);
+  for (int i = 0; tiles != nullptr && i < kSizes; ++i) {
+    const int64_t places = tiles[i].places;
+    if (places > job.out[1]) continue;
+    const int64_t cost = (job.out[1] + places - 1) / places * (places + kEmpty);
+    if (best != nullptr && cost >= least) continue;
+    best = &tiles[i];
+    least = cost;
+  }
+  return best;
+}
+
+bool takes(const FirstConvJob& job) {
+  const Tile* tile = best_tile(job);
+  return tile != nullptr && job.kernel[0] * job.depth * job.span(tile->places) <= kPatch;
+}
+
+// What a tile sees whose first place is `x`, copied to `patch` with zeros where it lies outside.
+Seen copy_seen(const FirstConvJob& job, const Seen& row, int64_t x, int64_t places, float* patch) {
+  const int64_t step = job.column_step, span = job.span(places);
+  const int64_t first = x * job.stride[1] - job.padding[1];
+  const int64_t before = std::clamp<int64_t>(-first, 0, span);
+  const int64_t after = std::clamp<int64_t>(first + span - job.in[1], 0, span - before);
+  const int64_t inside = span - before - after;
+  float* to = patch;
+  for (int64_t y = 0; y < row.rows; ++y) {
+    for (int64_t c = 0; c < job.runs; ++c) {
+      const float* from = row.data + y * row.row_step + c * row.run_step + (first + before) * step;
+      to = std::fill_n(to, before * step, 0.0f);
+      if (inside > 0) std::memcpy(to, from, (inside * step) * sizeof(float));
+      to = std::fill_n(to + inside * step, after * step, 0.0f);
+    }
+  }
+  return {patch, job.runs * span * step, span * step, row.rows};
+}
+
+void run_row(const FirstConvJob& job, const Tile& tile, int64_t index) {
+  const int64_t y = index % job.out[0] * job.stride[0] - job.padding[0];
+  const int64_t skipped = std::clamp<int64_t>(-y, 0, job.kernel[0]);
+  const int64_t rows = std::clamp<int64_t>(job.in[0] - y, skipped, job.kernel[0]) - skipped;
+  // Of the column that is the image's first.
+  const Seen row = {job.input + index / job.out[0] * job.image_step + (y + skipped) * job.row_step, job.row_step,
+                    job.run_step, rows};
+  const int64_t window_row = job.runs * job.run * job.panel_columns;
+  const int64_t width = job.out[1];
+  float* out = job.out_data + index * width * job.columns;
+  HWY_ALIGN float patch[kPatch];
+  for (int64_t x = 0; x < width; x += tile.places) {
+    // The last tile computes some places again.
+    x = std::min(x, width - tile.places);
+    const int64_t first = x * job.stride[1] - job.padding[1];
+    const bool inside = first >= 0 && first + job.span(tile.places) <= job.in[1];
+    Seen seen = row;
+    if (inside) {
+      seen.data += first * job.column_step;
+    } else {
+      seen = copy_seen(job, row, x, tile.places, patch);
+    }
+    for (int64_t panel = 0; panel < job.panels; ++panel) {
+      const int64_t column = panel * job.panel_columns;
+      const Columns columns = {column, std::min(job.panel_columns, job.columns - column)};
+      const float* weight = job.weight + (panel * job.kernel[0] + skipped) * window_row;
+      tile.run(job, seen, weight, columns, out + x * job.columns + column);
+    }
+  }
+  if (activates_later(job.activation.kind)) portable::activate(job.activation, out, width * job.columns);
+}
+
+void run(const FirstConvJob& job, int64_t begin, int64_t end) {
+  const Tile& tile = *best_tile(job);
+  for (int64_t index = begin; index < end; ++index) run_row(job, tile, index);
+}
+
+FirstConvFunctions functions() { return {kLanes, kTileColumns, takes, run}; }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(functions);
+
+FirstConvFunctions first_conv_functions() { return HWY_DYNAMIC_DISPATCH(functions)(); }
+
+}  // namespace berth::cpu
+#endif
