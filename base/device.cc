@@ -4,20 +4,11 @@
 
 namespace berth {
 
-const char* const kDeviceTypeNames = "cpu, cuda, sim";
-
-const char* to_string(DeviceType type) {
-  switch (type) {
-    case DeviceType::kCpu: return "cpu";
-    case DeviceType::kCuda: return "cuda";
-    case DeviceType::kSim: return "sim";
-  }
-  return nullptr;
-}
-
 namespace {
 
-constexpr DeviceType kTypes[] = {DeviceType::kCpu, DeviceType::kCuda, DeviceType::kSim};
+#define BERTH_DEVICE_TYPE(type, name, number) ", " name
+constexpr char kCommaNames[] = BERTH_DEVICE_TYPES(BERTH_DEVICE_TYPE);
+#undef BERTH_DEVICE_TYPE
 
 bool equal_without_case(const char* text, size_t size, const char* name) {
   for (size_t i = 0; i < size; ++i) {
@@ -40,10 +31,22 @@ Result<DeviceIndex> parse_index(const char* text, size_t size) {
 
 }  // namespace
 
+const char* const kDeviceTypeNames = kCommaNames + 2;
+
+const char* to_string(DeviceType type) {
+  switch (type) {
+#define BERTH_DEVICE_TYPE(type, name, number) \
+  case DeviceType::type: return name;
+    BERTH_DEVICE_TYPES(BERTH_DEVICE_TYPE)
+#undef BERTH_DEVICE_TYPE
+  }
+  return nullptr;
+}
+
 Result<Device> parse_device(const char* text, size_t size) {
   size_t name = 0;
   while (name < size && text[name] != ':') ++name;
-  for (const DeviceType type : kTypes) {
+  for (const DeviceType type : kDeviceTypes) {
     if (!equal_without_case(text, name, to_string(type))) continue;
     if (name == size) return Device(type);
     const Result<DeviceIndex> index = parse_index(text + name + 1, size - name - 1);

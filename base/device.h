@@ -8,11 +8,23 @@
 
 namespace berth {
 
-/// The numbers stand in program files. ExecuTorch's own are 0 and 1; private numbers start at 100.
+// The device types, each with its name and its number in program files, which never changes: ExecuTorch's own are 0 and
+// 1, private ones start at 100. format/program.fbs has the same numbers; a test compares them.
+#define BERTH_DEVICE_TYPES(TYPE) \
+  TYPE(kCpu, "cpu", 0) \
+  TYPE(kCuda, "cuda", 1) \
+  TYPE(kSim, "sim", 100)
+
 enum class DeviceType : int8_t {
-  kCpu = 0,
-  kCuda = 1,
-  kSim = 100,
+#define BERTH_DEVICE_TYPE(type, name, number) type = number,
+  BERTH_DEVICE_TYPES(BERTH_DEVICE_TYPE)
+#undef BERTH_DEVICE_TYPE
+};
+
+inline constexpr DeviceType kDeviceTypes[] = {
+#define BERTH_DEVICE_TYPE(type, name, number) DeviceType::type,
+    BERTH_DEVICE_TYPES(BERTH_DEVICE_TYPE)
+#undef BERTH_DEVICE_TYPE
 };
 
 using DeviceIndex = int8_t;

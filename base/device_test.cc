@@ -16,6 +16,7 @@ TEST(Device, NumbersInFilesNeverChange) {
   EXPECT_EQ(static_cast<int>(DeviceType::kCpu), 0);
   EXPECT_EQ(static_cast<int>(DeviceType::kCuda), 1);
   EXPECT_EQ(static_cast<int>(DeviceType::kSim), 100);
+  EXPECT_STREQ(kDeviceTypeNames, "cpu, cuda, sim");
   // There is no count of types: a number is known when it has a name.
   EXPECT_STREQ(to_string(DeviceType::kCuda), "cuda");
   EXPECT_EQ(to_string(static_cast<DeviceType>(2)), nullptr);
@@ -67,8 +68,8 @@ TEST(Device, TextIsParsedStrictlyInAnyCase) {
 }
 
 TEST(Device, PrintedTextParsesBackForEveryIndex) {
-  for (const DeviceType type : {DeviceType::kCuda, DeviceType::kSim}) {
-    for (int index = 0; index <= 127; ++index) {
+  for (const DeviceType type : kDeviceTypes) {
+    for (int index = 0; index <= (type == DeviceType::kCpu ? 0 : 127); ++index) {
       const Device device(type, static_cast<DeviceIndex>(index));
       EXPECT_EQ(*parse(to_text(device).text), device);
     }

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <string>
 
 #include "format/tensor_facts.h"
@@ -54,6 +58,19 @@ struct File {
   ProgramView view;
 };
 
+TEST(VerifyDevice, TypesAreThoseOfTheSchema) {
+  std::map<int, std::string> ours;
+  for (const DeviceType type : kDeviceTypes) {
+    std::string& name = ours[static_cast<int>(type)] = to_string(type);
+    for (char& c : name) c = static_cast<char>(std::toupper(c));
+  }
+  std::map<int, std::string> schemas;
+  for (const fb::DeviceType type : fb::EnumValuesDeviceType()) {
+    schemas[static_cast<int>(type)] = fb::EnumNameDeviceType(type);
+  }
+  EXPECT_EQ(ours, schemas) << "base/device.h and format/program.fbs differ";
+}
+
 // Holds row 227, row 228.
 TEST(VerifyDevice, ArenaDevicesAreReadAsWrittenAndAbsentWithoutDevices) {
   const File file(three_arenas());
@@ -93,7 +110,8 @@ TEST(VerifyDevice, DeviceNumbersAreKnownTypesAndIndicesFromZero) {
   File type(three_arenas());
   type.set<int8_t>(0, Entry::VT_DEVICE_TYPE, 2);
   EXPECT_EQ(type.said(),
-            "methods[0].non_const_buffer_device[0]: device type 2 does not exist; the types are cpu, cuda, sim");
+            std::string("methods[0].non_const_buffer_device[0]: device type 2 does not exist; the types are ") +
+                kDeviceTypeNames);
   File negative(three_arenas());
   negative.set<int8_t>(1, Entry::VT_DEVICE_INDEX, -1);
   EXPECT_EQ(negative.said(), "methods[0].non_const_buffer_device[1]: device index -1; an index is from 0 to 127");
@@ -106,7 +124,7 @@ TEST(VerifyDevice, DeviceNumbersAreKnownTypesAndIndicesFromZero) {
     TensorDesc& t = std::get<TensorDesc>(program.methods[0].values[0]);
     t.place.reset();  // the caller's, so that no arena can contradict
     t.device.type = static_cast<DeviceType>(type_number);
-    const bool known = type_number == 0 || type_number == 1 || type_number == 100;
+    const bool known = std::count(std::begin(kDeviceTypes), std::end(kDeviceTypes), t.device.type) != 0;
     const std::string said = File(program).said();
     EXPECT_EQ(said == "sound", known) << type_number << ": " << said;
     EXPECT_EQ(said.find("methods[0].values[0]: device type ") == 0, !known);

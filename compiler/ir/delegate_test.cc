@@ -95,8 +95,8 @@ TEST(Delegate, TargetDeviceIsParsedStrictly) {
   const auto unknown = device("tpu:0");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().text(),
-            "delegate @d: target_device \"tpu:0\" is not a device; expected one of the types cpu, cuda, sim, all but "
-            "cpu with an index from 0 to 127 as in cuda:0");
+            std::string("delegate @d: target_device \"tpu:0\" is not a device; expected one of the types ") +
+                kDeviceTypeNames + ", all but cpu with an index from 0 to 127 as in cuda:0");
   for (const char* bad : {"cuda:-1", "cuda:300", "cuda:128", "cuda:", "cuda:01", "cuda: 1", "cuda:1 ", "", "cpu:1"}) {
     const auto refused = device(bad);
     ASSERT_FALSE(refused.ok()) << bad;

@@ -12,7 +12,7 @@ namespace {
 constexpr int kMaxDimDepth = 64;
 
 bool parse_device_type(std::string_view name, DeviceType* out) {
-  for (DeviceType type : {DeviceType::kCpu, DeviceType::kCuda, DeviceType::kSim}) {
+  for (DeviceType type : kDeviceTypes) {
     if (name != to_string(type)) continue;
     *out = type;
     return true;

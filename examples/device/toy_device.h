@@ -26,7 +26,8 @@ using berth::Result;
 /// class's stream functions are sufficient.
 class ToyAllocator final : public berth::DeviceAllocator {
  public:
-  /// Runs programs that were compiled for sim:0. Hardware with its own device type needs a line in base/device.h.
+  /// Runs programs that were compiled for sim:0. Hardware with its own device type needs a line in base/device.h
+  /// and its number in format/program.fbs.
   berth::DeviceType device_type() const override { return berth::DeviceType::kSim; }
 
   Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment) override {
