@@ -1,18 +1,18 @@
 // Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
-//     fuse_activations   formulas of hard-swish, silu, gelu, … become one step each
-//     fuse_group_norms   norms of rows that stand for groups of channels
-//     fuse_attention     softmax(query · key * scale + mask) · value
-//     fuse_lstm          a step of an LSTM
-//     join_lstm_steps    all steps of an LSTM
-//     fuse_products      convolution or matrix product + bias + residual + activation
+//     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
+//     fuse_group_norms      norms of rows that stand for groups of channels
+//     fuse_attention        softmax(query · key * scale + mask) · value
+//     fuse_lstm             a step of an LSTM
+//     join_lstm_steps       all steps of an LSTM
+//     fuse_products         convolution or matrix product + bias + residual + activation
 //     split_concatenations  convolutions over joined channels, as sums over the parts
-//     fuse_shuffles      concatenation, channel shuffle, split
-//     expand_batch_norms those without a convolution, as a product and a sum
-//     fuse_elementwise   chains of element-wise operators
-//     conv1d_to_2d    convolutions over one axis as those over two
-//     channels_last      images with the channels innermost
-//     pack_weights       weights in the order in which they are read
+//     fuse_shuffles         concatenation, channel shuffle, split
+//     expand_batch_norms    batch norms without a convolution, as a product and a sum
+//     fuse_elementwise      chains of element-wise operators
+//     conv1d_to_2d          convolutions over one axis as those over two
+//     channels_last         images with the channels innermost
+//     pack_weights          weights in the order in which they are read
 //
 // The passes follow placement (compiler/pipeline.h), because what may be fused is what one delegate holds; they change
 // nothing outside of delegates. They make operators whose role in format/operators.def is FUSED, which never stand in a

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text_testing.h"
 #include "compiler/fuse/fuse.h"
 #include "compiler/passes/passes_testing.h"
 
@@ -113,5 +114,43 @@ inline Fused fuse_module(ir::Module before, unsigned seed = 7, double tolerance 
 }
 
 inline Fused fused(const std::string& text) { return fuse_module(passes::parsed(text)); }
+
+/// The names and sizes of constants.
+using Constants = std::vector<std::pair<std::string, std::vector<int>>>;
+
+/// A method of `body`, in which constants of small numbers have their values: %w for the constant "w".
+inline std::string with_constants(const Constants& constants, const std::string& signature, const std::string& body) {
+  std::string declarations;
+  std::string values;
+  unsigned state = 1;
+  for (const auto& [name, sizes] : constants) {
+    std::string type;
+    int count = 1;
+    for (const int size : sizes) {
+      type += (type.empty() ? "f32[" : ",") + std::to_string(size);
+      count *= size;
+    }
+    type += "]";
+    std::string numbers;
+    for (int i = 0; i < count; ++i) {
+      state = state * 1103515245 + 12345;
+      numbers += (i == 0 ? "" : ", ") + std::to_string(static_cast<double>(state >> 20 & 255) / 256 - 0.4);
+    }
+    declarations += "const @" + name + ": " + type + " = dense<[" + numbers + "]>\n";
+    values += "%" + name + ": " + type + " = const @" + name + "\n";
+  }
+  return filled(R"(
+    $declarations
+    method forward($signature) {
+      $values
+      $body
+    })",
+                {{"declarations", declarations}, {"signature", signature}, {"values", values}, {"body", body}});
+}
+
+inline const Constants kConvWeights = {{"w", {4, 3, 3, 3}}, {"b", {4}}};
+inline const std::string kConv = R"(
+  %c: f32[1,4,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+)";
 
 }  // namespace berth::fuse

@@ -1,0 +1,108 @@
+// Images whose channels are innermost. The fears: copies between operators that need none, a caller who gets another
+// order than the method promises.
+#include "compiler/fuse/channels_last.h"
+
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+// As where a norm or a product over the channels stands between convolutions.
+TEST(ChannelsLast, PermutationsBetweenPixelsAndPlanesAreViewsWhenChannelsLast) {
+  const Fused one = fused(with_constants(kConvWeights, "%x: f32[1,3,6,6]", kConv + R"(
+    %p: f32[1,6,6,4] = aten::permute_copy(%c, [0, 2, 3, 1])
+    %t: f32[1,6,6,4] = aten::tanh(%p)
+    %q: f32[1,4,6,6] = aten::permute_copy(%t, [0, 3, 1, 2])
+    %s: f32[1,4,6,6] = aten::mul.Tensor(%q, %c)
+    return %s
+  )"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::tanh aten::permute_copy "
+            "aten::mul.Tensor dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(ChannelsLast, ImagesStayChannelsLastThroughLayoutAgnosticOperators) {
+  const Fused one = fused(with_constants({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
+    %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %p: f32[1,4,3,3], %i: i64[1,4,3,3] = aten::max_pool2d_with_indices(%c, [2, 2], [2, 2], [0, 0], [1, 1], false)
+    %m: f32[1,4,1,1] = aten::mean.dim(%p, [2, 3], true, none)
+    %g: f32[1,4,3,3] = aten::mul.Tensor(%p, %m)
+    %j: f32[1,8,3,3] = aten::cat([%g, %p], 1)
+    %v: f32[1,2,4,3,3] = aten::view_copy(%j, [1, 2, 4, 3, 3])
+    %t: f32[1,4,2,3,3] = aten::permute_copy(%v, [0, 2, 1, 3, 4])
+    %u: f32[1,8,3,3] = aten::view_copy(%t, [1, 8, 3, 3])
+    %a: f32[1,4,3,3], %b: f32[1,4,3,3] = aten::split_with_sizes_copy(%u, [4, 4], 1)
+    %d: f32[1,4,3,3] = aten::convolution(%a, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %e: f32[1,4,3,3] = aten::add.Tensor(%d, %b, 1)
+    return %e
+  )"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv aten::max_pool2d_with_indices aten::mean.dim aten::mul.Tensor "
+            "berth::shuffle berth::conv "
+            "dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(ChannelsLast, AShuffleOfOneImageIsAPermutationOfTheInnermost) {
+  const Fused one = fused(with_constants({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
+    %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %v: f32[1,2,2,6,6] = aten::view_copy(%c, [1, 2, 2, 6, 6])
+    %t: f32[1,2,2,6,6] = aten::permute_copy(%v, [0, 2, 1, 3, 4])
+    %u: f32[1,4,6,6] = aten::view_copy(%t, [1, 4, 6, 6])
+    return %u
+  )"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::permute_copy aten::permute_copy "
+            "dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(ChannelsLast, TokensOfAnImageShareItsLayout) {
+  const Fused one = fused(with_constants({{"w", {4, 3, 2, 2}}}, "%x: f32[1,3,6,6]", R"(
+    %c: f32[1,4,3,3] = aten::convolution(%x, %w, none, [2, 2], [0, 0], [1, 1], false, [0, 0], 1)
+    %v: f32[1,4,9] = aten::view_copy(%c, [1, 4, 9])
+    %t: f32[1,9,4] = aten::permute_copy(%v, [0, 2, 1])
+    return %t
+  )"));
+  EXPECT_EQ(one.operators(), "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy") << one.text;
+}
+
+TEST(ChannelsLast, AnImageOfTokensSharesTheirLayout) {
+  const Fused one = fused(with_constants({{"w", {4, 3, 2, 2}}}, "%x: f32[2,9,3]", R"(
+    %t: f32[2,3,9] = aten::permute_copy(%x, [0, 2, 1])
+    %v: f32[2,3,3,3] = aten::view_copy(%t, [2, 3, 3, 3])
+    %c: f32[2,4,2,2] = aten::convolution(%v, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %k: f32[2,4,4] = aten::view_copy(%c, [2, 4, 4])
+    %y: f32[2,4,4] = aten::permute_copy(%k, [0, 2, 1])
+    return %y
+  )"));
+  EXPECT_EQ(one.operators(), "aten::permute_copy berth::conv aten::permute_copy") << one.text;
+}
+
+TEST(ChannelsLast, OperatorsOfOneOrderGetARowMajorCopy) {
+  const Fused one = fused(with_constants({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]", R"(
+    %c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %y: f32[1,4,4,4] = aten::cumsum(%c, 3)
+    return %y
+  )"));
+  EXPECT_TRUE(one.says("order: ")) << one.text;
+}
+
+TEST(ChannelsLast, ResultsOfARegionKeepTheCallersOrder) {
+  const Fused one = fused(with_constants({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]", R"(
+    %c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %y: f32[1,4,4,4]{0,2,3,1} = dim_order_ops::_clone_dim_order(%c, false, [0, 2, 3, 1])
+    return %c, %y
+  )"));
+  const auto has = [&](const std::string& text) { return one.text.find(text) != std::string::npos; };
+  EXPECT_TRUE(has(": f32[1,4,4,4]{0,2,3,1} = berth::delegate(")) << one.text;
+  const size_t yield = one.text.find("yield %");
+  ASSERT_NE(yield, std::string::npos);
+  const size_t second = one.text.find('%', yield + 7) + 1;
+  const std::string last = one.text.substr(second, one.text.find('\n', second) - second);
+  EXPECT_TRUE(has("%" + last + ": f32[1,4,4,4]{0,2,3,1} = ")) << one.text;
+}
+
+}  // namespace
+}  // namespace berth::fuse

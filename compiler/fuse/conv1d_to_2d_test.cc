@@ -1,0 +1,50 @@
+// Convolutions over one axis. The fear: a copy where two names of the same bytes would do.
+#include "compiler/fuse/conv1d_to_2d.h"
+
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+TEST(Conv1dTo2d, ConvolutionsOverOneAxisBecomeTwoDimensional) {
+  const Fused one = fused(with_constants(
+      {{"w", {4, 3, 5}}, {"k", {4, 1, 3}}, {"t", {4, 2, 4}}, {"b", {4}}, {"g", {4}}, {"p", {4, 1}}, {"f", {2, 4, 3}}},
+      "%x: f32[2,3,12]", R"(
+    %c: f32[2,4,6] = aten::convolution(%x, %w, %b, [2], [2], [1], false, [0], 1)
+    %r: f32[2,4,6] = aten::gelu(%c)
+    %n: f32[2,4,6], %m: f32[2,2], %s: f32[2,2] = aten::native_group_norm(%r, %g, %b, 2, 4, 6, 2, 1e-05)
+    %d: f32[2,4,6] = aten::convolution(%n, %k, none, [1], [2], [2], false, [0], 4)
+    %a: f32[2,4,6] = aten::add.Tensor(%d, %r, 1)
+    %q: f32[2,4,6] = aten::mul.Tensor(%a, %p)
+    %j: f32[2,4,9] = aten::cat([%q, %f], 2)
+    %e: f32[2,4,4] = aten::slice_copy.Tensor(%j, -1, 5, 9, 1)
+    %y: f32[2,2,11] = aten::convolution(%e, %t, none, [3], [1], [1], true, [0], 1)
+    return %y
+  )"));
+  EXPECT_EQ(
+      one.operators(),
+      "dim_order_ops::_clone_dim_order berth::conv aten::native_group_norm berth::conv aten::mul.Tensor aten::cat "
+      "aten::slice_copy.Tensor berth::conv dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
+TEST(Conv1dTo2d, TokensAndChannelsOfARowAreTwoNamesOfTheSameBytes) {
+  const Fused one = fused(with_constants({{"w", {4, 3, 3}}, {"n", {2, 4, 1}}}, "%x: f32[1,9,3]", R"(
+    %t: f32[1,3,9] = aten::permute_copy(%x, [0, 2, 1])
+    %c: f32[1,4,9] = aten::convolution(%t, %w, none, [1], [1], [1], false, [0], 1)
+    %r: f32[1,4,9] = aten::relu(%c)
+    %u: f32[1,9,4] = aten::permute_copy(%r, [0, 2, 1])
+    %k: f32[1,4,1] = aten::mean.dim(%r, [2], true, none)
+    %o: f32[1,4] = aten::mean.dim(%r, [-1], false, none)
+    %v: f32[1,2,9] = aten::convolution(%r, %n, none, [1], [0], [1], false, [0], 1)
+    %z: f32[1,9,2] = aten::permute_copy(%v, [0, 2, 1])
+    return %u, %k, %o, %z
+  )"));
+  EXPECT_EQ(one.operators(),
+            "aten::permute_copy berth::conv aten::permute_copy aten::mean.dim dim_order_ops::_clone_dim_order "
+            "aten::mean.dim berth::conv aten::permute_copy")
+      << one.text;
+}
+
+}  // namespace
+}  // namespace berth::fuse

@@ -1,0 +1,74 @@
+// Steps of an LSTM, alone and joined. The fears: gates in another order, a cell that others read.
+#include "compiler/fuse/fuse_lstm.h"
+
+#include "base/text_testing.h"
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+// Two steps of an LSTM, gates in the order i, o, f, g; step t reads row `rows[t]` of the input's part.
+std::string lstm_steps(const std::vector<std::string>& rows) {
+  std::string body = R"(
+    %g: f32[2,8] = aten::addmm(%b, %x, %u, 1, 1)
+    %v: f32[2,1,8] = aten::view_copy(%g, [2, 1, 8])
+  )";
+  for (size_t step = 0; step < rows.size(); ++step) {
+    body += filled(R"(
+      %s$t: f32[1,8] = aten::select_copy.int(%v, 0, $row)
+      %a$t: f32[1,8] = aten::addmm(%s$t, %h$t, %w, 1, 1)
+      %p$t: f32[1,6], %q$t: f32[1,2] = aten::split_with_sizes_copy(%a$t, [6, 2], 1)
+      %z$t: f32[1,6] = aten::sigmoid(%p$t)
+      %i$t: f32[1,2], %o$t: f32[1,2], %f$t: f32[1,2] = aten::split_with_sizes_copy(%z$t, [2, 2, 2], 1)
+      %t$t: f32[1,2] = aten::tanh(%q$t)
+      %m$t: f32[1,2] = aten::mul.Tensor(%i$t, %t$t)
+      %k$t: f32[1,2] = aten::mul.Tensor(%f$t, %c$t)
+      %c$next: f32[1,2] = aten::add.Tensor(%k$t, %m$t, 1)
+      %y$t: f32[1,2] = aten::tanh(%c$next)
+      %h$next: f32[1,2] = aten::mul.Tensor(%o$t, %y$t)
+    )",
+                   {{"t", std::to_string(step)}, {"next", std::to_string(step + 1)}, {"row", rows[step]}});
+  }
+  return body;
+}
+
+Fused fused_lstm(const std::vector<std::string>& rows, const std::string& end) {
+  return fused(with_constants({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}}, "%x: f32[2,3], %h0: f32[1,2], %c0: f32[1,2]",
+                              lstm_steps(rows) + end));
+}
+
+TEST(FuseLstm, LstmStepsAreOneOperatorInAnyOrderOfTheirGates) {
+  const Fused one = fused_lstm({"0", "1"}, R"(
+    %all: f32[2,2] = aten::cat([%h1, %h2], 0)
+    return %all, %c2
+  )");
+  EXPECT_EQ(one.operators(), "berth::linear berth::lstm") << one.text;
+  const Fused back = fused_lstm({"1", "0"}, R"(
+    %all: f32[2,2] = aten::cat([%h2, %h1], 0)
+    return %all, %h2, %c2
+  )");
+  EXPECT_EQ(back.operators(), "berth::linear berth::lstm aten::select_copy.int") << back.text;
+  // Joined in another order than they were made.
+  const Fused turned = fused_lstm({"0", "1"}, R"(
+    %all: f32[2,2] = aten::cat([%h2, %h1], 0)
+    return %all
+  )");
+  EXPECT_EQ(turned.operators(), "berth::linear berth::lstm aten::select_copy.int aten::select_copy.int aten::cat")
+      << turned.text;
+}
+
+TEST(FuseLstm, LstmStepsStaySeparateWhereOthersReadTheCellOrTheGatesDiffer) {
+  const Fused read = fused_lstm({"0", "1"}, "return %h2, %c1, %c2");
+  EXPECT_EQ(read.operators(),
+            "berth::linear aten::select_copy.int berth::lstm_cell aten::select_copy.int berth::lstm_cell")
+      << read.text;
+  const Fused twice = fused_lstm({"0", "0"}, "return %h1, %h2, %c2");
+  EXPECT_EQ(twice.operators().find("berth::lstm "), std::string::npos) << twice.text;
+  EXPECT_TRUE(twice.says("order: berth::lstm")) << twice.text;
+  const Fused some = fused_lstm({"0", "1", "1"}, "return %h3, %h2, %c3");
+  EXPECT_EQ(some.operators(), "berth::linear berth::lstm aten::select_copy.int aten::select_copy.int berth::lstm_cell")
+      << some.text;
+}
+
+}  // namespace
+}  // namespace berth::fuse
