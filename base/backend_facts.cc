@@ -7,6 +7,8 @@ namespace {
 
 constexpr char kXnnpack[] = "xnnpack";
 constexpr int64_t kXnnpackOverread = 64;
+/// A cache line, and a register of AVX-512.
+constexpr int64_t kVectorAlignment = 64;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -22,7 +24,11 @@ bool contains_in_any_case(const char* text, const char* word) {
 
 }  // namespace
 
-bool is_berths_own(const char* backend) { return std::strncmp(backend, "berth.", 6) == 0; }
+bool is_berths_own(const char* backend) { return std::strncmp(backend, kBerthsOwn, sizeof kBerthsOwn - 1) == 0; }
+
+int64_t delegate_alignment(const char* backend) {
+  return std::strcmp(backend, "berth.cpu") == 0 ? kVectorAlignment : kDelegateAlignment;
+}
 
 int64_t bytes_behind_arenas(const char* backend) {
   return contains_in_any_case(backend, kXnnpack) ? kXnnpackOverread : 0;

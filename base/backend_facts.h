@@ -7,6 +7,9 @@
 
 namespace berth {
 
+/// What the names of Berth's own backends begin with.
+inline constexpr char kBerthsOwn[] = "berth.";
+
 /// Whether payloads of `backend` are nested programs (format/nested.h), as those of "berth.cpu" and "berth.sim" are.
 /// A call of one has no effect but its results; the effects of a payload of any other backend are unknown.
 bool is_berths_own(const char* backend);
@@ -14,6 +17,10 @@ bool is_berths_own(const char* backend);
 /// The alignment, in bytes, of a delegate's inputs and outputs within their arena. ExecuTorch's planner aligns every
 /// tensor so, and backends may rely on it.
 inline constexpr int64_t kDelegateAlignment = 16;
+
+/// The same for arenas of the device that delegates of `backend` run on: more where its kernels are faster so, 64 for
+/// the vectorised ones of "berth.cpu".
+int64_t delegate_alignment(const char* backend);
 
 /// Padding, in bytes, after the last value of each arena of a method that calls `backend`; 0 for most. XNNPACK's
 /// kernels load whole vectors and so read past the ends of tensors. ExecuTorch (exir/memory_planning.py) pads each

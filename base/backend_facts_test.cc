@@ -13,6 +13,13 @@ TEST(BackendFacts, KnowsBerthsOwn) {
   EXPECT_FALSE(is_berths_own(""));
 }
 
+TEST(BackendFacts, OnlyVectorisedKernelsWantMoreThanExecuTorchGives) {
+  EXPECT_EQ(delegate_alignment("berth.cpu"), 64);
+  for (const char* other : {"berth.sim", "berth.cuda", "berth.cpu2", "XnnpackBackend", ""}) {
+    EXPECT_EQ(delegate_alignment(other), 16) << other;
+  }
+}
+
 TEST(BackendFacts, XnnpackReadsPastArenasWhateverItsName) {
   EXPECT_EQ(bytes_behind_arenas("XnnpackBackend"), 64);
   EXPECT_EQ(bytes_behind_arenas("my_XNNPACK"), 64);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backend_facts.h"
 #include "base/math.h"
 #include "compiler/memory/sub_buffers.h"
 #include "format/nested.h"
@@ -178,7 +179,7 @@ bool payload_uses_as_scratch(const ir::Module& module, const Method& method, Val
   const ir::Value& made = method.value(value);
   if (made.kind != ir::ValueKind::kNode || !method.node(made.node).delegate.valid()) return false;
   const ir::Delegate& delegate = module.delegates[method.node(made.node).delegate];
-  if (!delegate.payload.has_value() || delegate.backend.rfind("berth.", 0) != 0) return false;
+  if (!delegate.payload.has_value() || !is_berths_own(delegate.backend.c_str())) return false;
   const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
   format::ProgramView nested;
   if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||

@@ -12,8 +12,6 @@
 namespace berth::memory {
 namespace {
 
-/// What the vectorised kernels of the host want.
-constexpr int64_t kCpuAlignment = 64;
 /// Outputs are used as scratch only if that saves at least one part in so many of the scratch.
 constexpr int64_t kLeastGain = 64;
 
@@ -114,9 +112,12 @@ Alignments alignments_of(const ir::Module& module, const ir::Method& method, con
   Alignments alignments = least;
   for (const ir::Node& node : method.nodes) {
     if (!module.delegates.contains(node.delegate)) continue;
-    const bool cpu = module.delegates[node.delegate].backend == "berth.cpu";
-    alignments.host = std::max(alignments.host, cpu ? kCpuAlignment : kDelegateAlignment);
+    const ir::Delegate& delegate = module.delegates[node.delegate];
+    alignments.host = std::max(alignments.host, kDelegateAlignment);
     alignments.device = std::max(alignments.device, kDelegateAlignment);
+    const auto device = ir::delegate_device(delegate);
+    int64_t& own = device.ok() && !device->is_cpu() ? alignments.device : alignments.host;
+    own = std::max(own, delegate_alignment(delegate.backend.c_str()));
   }
   return alignments;
 }

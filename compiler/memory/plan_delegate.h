@@ -23,8 +23,8 @@ struct DelegatePlan {
   int64_t own_scratch_bytes = 0;
 };
 
-/// What addresses in the method's arenas are multiples of: `least`; at least 16 when the method calls delegates
-/// (base/backend_facts.h), on the host 64 when one is of "berth.cpu".
+/// What addresses in the method's arenas are multiples of: `least`, and what the backends of the delegates that it calls
+/// ask for (base/backend_facts.h).
 Alignments alignments_of(const ir::Module& module, const ir::Method& method, const Alignments& least);
 
 /// `failure` in `call`, a node of `method` that calls a delegate: the method and the delegate come before its place.

@@ -1,6 +1,7 @@
 // Calls of what another compiler made: taken over with payload and compile specs.
 #include <algorithm>
 
+#include "base/backend_facts.h"
 #include "compiler/import/pte/method_importer.h"
 #include "compiler/ir/print.h"
 
@@ -65,9 +66,10 @@ Status MethodImporter::check_sizes(Slot slot, const ir::TensorType& type) const 
 
 Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const int32_t index = call.delegate_index();
-  operator_ = "DelegateCall " + std::string(format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id()));
+  const char* backend = format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id());
+  operator_ = std::string("DelegateCall ") + backend;
   const auto& args = *call.args();
-  const bool own = operator_.rfind("DelegateCall berth.", 0) == 0;
+  const bool own = is_berths_own(backend);
   BERTH_TRY(spend(args.size() + writes_.size()));
   BERTH_ASSIGN_OR_RETURN(const uint32_t first, count_inputs(args));
   ir::ValueList inputs;
