@@ -27,8 +27,12 @@ namespace berth {
 /// until the program is written: the file must not change meanwhile.
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options);
 
-/// Whether `path` has the extension of a file that load_model() reads: .onnx, .pt2, .pte or .ir.
+/// Whether `path` has the extension of a file that load_model() reads.
 bool named_like_a_model(const std::string& path);
+
+/// Those extensions, for a sentence: ".onnx, .pt2, .pte or .ir" when `conjunction` is " or ". `with_programs`: whether
+/// that of programs is among them.
+std::string model_extensions(const char* conjunction, bool with_programs = true);
 
 using packing::Planner;
 

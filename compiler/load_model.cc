@@ -72,7 +72,7 @@ struct InputFormat {
   bool is_certain;  // nothing else begins as its files do
 };
 
-// A file has the first format that it looks like.
+// A file has the first format that it looks like. Sentences name them the other way round.
 constexpr InputFormat kFormats[] = {
     {".ir", "the IR's text", looks_like_text, load_text, false},
     {".pte", "a program", looks_like_program, load_program, true},
@@ -87,6 +87,17 @@ bool named_like_a_model(const std::string& path) {
   const std::string suffix = std::filesystem::path(path).extension().string();
   return std::any_of(std::begin(kFormats), std::end(kFormats),
                      [&](const InputFormat& format) { return suffix == format.suffix; });
+}
+
+std::string model_extensions(const char* conjunction, bool with_programs) {
+  std::string text;
+  const char* between = "";
+  for (const InputFormat& format : kFormats) {
+    if (format.load == load_program && !with_programs) continue;
+    text = format.suffix + (between + text);
+    between = text == format.suffix ? conjunction : ", ";
+  }
+  return text;
 }
 
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options) {
@@ -106,7 +117,8 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
   Failure failure = module.error();
   if (failure.place.rfind(path, 0) != 0) failure.place = failure.place.empty() ? path : path + ": " + failure.place;
   if (!format.is_certain && !named_like_a_model(path)) {
-    failure.message += std::string(" (read as ") + format.name + "; models are .onnx, .pt2, .pte and .ir files)";
+    failure.message +=
+        std::string(" (read as ") + format.name + "; models are " + model_extensions(" and ") + " files)";
   }
   return failure;
 }

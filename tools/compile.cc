@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/output_file.h"
+#include "compiler/targets/target.h"
 #include "compiler/why_names.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
@@ -123,6 +124,15 @@ Status run_compile(CompileCommand& command) {
   return Done{};
 }
 
+// "portable (the default), cpu, cuda:N, …"
+std::string targets_help(const std::string& standard) {
+  std::string text;
+  for (const std::string& name : targets::target_names()) {
+    text += (text.empty() ? "" : ", ") + name + (name == standard ? " (the default)" : "");
+  }
+  return text;
+}
+
 void switch_off(CLI::App& command, const char* flag, bool& option, const char* help) {
   command.add_flag_callback(
       flag, [&option] { option = false; }, help);
@@ -133,11 +143,11 @@ void switch_off(CLI::App& command, const char* flag, bool& option, const char* h
 void add_compile(CLI::App& app, Session& session) {
   auto command = std::make_shared<CompileCommand>();
   CLI::App* sub = app.add_subcommand("compile", "Compile a model to an ExecuTorch program");
-  sub->add_option("MODEL", command->model, "an .onnx or .pt2 model, a .pte program, or IR text")->required();
+  sub->add_option("MODEL", command->model, "the model: an " + model_extensions(" or ") + " file")->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
   sub->add_option("--target", command->options.target,
-                  "the targets, in order of preference: portable (the default), cpu, cuda:N, sim:N; several with "
-                  "commas, cuda:0,cpu");
+                  "the targets, in order of preference: " + targets_help(command->options.target) +
+                      "; several with commas, cuda:0,cpu");
   sub->add_option("--cpu", command->options.cpu,
                   "the instruction set for which the cpu target packs weights; default: native, this machine's")
       ->check(CLI::IsMember({"native", "generic", "avx2", "avx512"}));

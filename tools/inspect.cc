@@ -382,7 +382,9 @@ Status run_inspect(const InspectOptions& options) {
 void add_inspect(CLI::App& app, Session& session) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Show the contents of a program or a model");
-  command->add_option("FILE", options->file, "a .pte program, a .ptd data file, an .onnx or .pt2 model, or IR text")
+  command
+      ->add_option("FILE", options->file,
+                   "a program or a model, an " + model_extensions(" or ") + " file; or a .ptd data file")
       ->required();
   add_input_shapes(*command, options->shapes);
   add_data(*command, options->data);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/backend_facts.h"
 #include "compiler/check_delegates.h"
 #include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
@@ -37,7 +38,7 @@ Failure if_no_program(const std::string& path, Failure failure) {
       Error::kInvalidProgram, path,
       "is not a program (bytes 4 to 7 should be \"ET12\"); " +
           (named_like_a_model(path) ? "compile the model first: berth compile " + path + " -o " + stem + ".pte"
-                                    : std::string("berth compile makes one from an .onnx, .pt2 or .ir file"))};
+                                    : "berth compile makes one from an " + model_extensions(" or ", false) + " file")};
 }
 
 Status refuse_data_file(const std::string& path) {
@@ -82,7 +83,7 @@ Expected<PayloadCheck> check_payloads(const ProgramFile& program) {
   for (size_t m = 0; m < program.view.method_count(); ++m) {
     for (const fb::BackendDelegate* delegate : *program.view.method(m).delegates()) {
       const std::string name = format::text(delegate->id());
-      const bool opened = name.rfind("berth.", 0) == 0;
+      const bool opened = is_berths_own(name.c_str());
       ++(opened ? check.opened : check.unopened);
       if (!opened && std::find(check.names.begin(), check.names.end(), name) == check.names.end()) {
         check.names.push_back(name);

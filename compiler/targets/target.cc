@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/backend_facts.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 #include "compiler/targets/cuda_operators.h"
@@ -9,7 +10,13 @@
 namespace berth::targets {
 namespace {
 
-constexpr const char* kTargetNames = "portable, cpu, cuda:N, sim:N";
+constexpr char kPortable[] = "portable";
+
+std::string list_of_targets() {
+  std::string list;
+  for (const std::string& name : target_names()) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
 
 // Cheap to ask of every node: which symbols its results have that nothing it reads has.
 bool has_data_dependent_size(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
@@ -45,19 +52,18 @@ bool has_scalars(const ir::Method& method, const ir::Node& node) {
 Expected<Target> parse_target(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  if (lower == "portable") {
+  if (lower == kPortable) {
     Target target;
     target.name = lower;
     return target;
   }
   const auto device = ir::parse_device(text, "target");
   if (!device.ok()) {
-    return Failure{Error::kInvalidArgument, "target " + ir::quoted(text),
-                   std::string("expected one of ") + kTargetNames};
+    return Failure{Error::kInvalidArgument, "target " + ir::quoted(text), "expected one of " + list_of_targets()};
   }
   Target target;
   target.name = to_text(*device).text;
-  target.backend = std::string("berth.") + to_string(device->type);
+  target.backend = std::string(kBerthsOwn) + to_string(device->type);
   target.device = *device;
   switch (device->type) {
     case DeviceType::kCpu:
@@ -107,6 +113,14 @@ Support supports(const Target& target, const ir::Module& module, const ir::Metho
   if (node.op->is_random()) return Support::kRandom;
   if (has_data_dependent_size(module, method, node)) return Support::kDataDependentSize;
   return target.takes_operator == nullptr ? Support::kSupported : target.takes_operator(method, node);
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names = {kPortable};
+  for (const DeviceType type : kDeviceTypes) {
+    names.push_back(std::string(to_string(type)) + (type == DeviceType::kCpu ? "" : ":N"));
+  }
+  return names;
 }
 
 Expected<std::vector<Target>> parse_targets(std::string_view list) {

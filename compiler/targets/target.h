@@ -57,8 +57,11 @@ struct Target {
 /// node shows them) and what its operators are.
 Support supports(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node);
 
-/// "cuda:0,cpu" to its targets: `portable`, `cpu`, `cuda:N`, `sim:N`, in any case, between commas. InvalidArgument for
-/// anything else, with the list of what there is, and for one that stands twice.
+/// What a target may be called: "portable", "cpu", "cuda:N", …: one for each type of device, and the program itself.
+std::vector<std::string> target_names();
+
+/// "cuda:0,cpu" to its targets: names among target_names(), in any case, between commas. InvalidArgument for anything
+/// else, with the list of what there is, and for one that stands twice.
 Expected<std::vector<Target>> parse_targets(std::string_view list);
 
 /// The symbols of sizes in `dim`, operands of computed ones included: sets `flags[id]` of each.
