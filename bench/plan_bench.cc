@@ -6,7 +6,7 @@
 
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/generators.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::packing {

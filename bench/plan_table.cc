@@ -20,7 +20,7 @@
 
 #include "compiler/memory/packing/csv.h"
 #include "compiler/memory/packing/generators.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/scheduling/generators.h"
 #include "compiler/memory/scheduling/order.h"

@@ -1,6 +1,4 @@
 // berth plan: runs the memory planner on a problem in a CSV file.
-#include "compiler/memory/packing/plan.h"
-
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,6 +6,7 @@
 #include "base/output_file.h"
 #include "compiler/memory/packing/csv.h"
 #include "compiler/memory/packing/picture.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "tools/tool.h"
 

@@ -8,7 +8,7 @@
 #include "compiler/ir/module.h"
 #include "compiler/memory/arenas.h"
 #include "compiler/memory/in_place_set.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/planner.h"
 
 namespace berth::memory {
 

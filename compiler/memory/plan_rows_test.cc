@@ -4,6 +4,7 @@
 
 #include "compiler/emit/emit_testing.h"
 #include "compiler/memory/model.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::memory {

@@ -7,6 +7,7 @@
 #include "compiler/memory/optimal_schedule.h"
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/schedule_problem.h"
 

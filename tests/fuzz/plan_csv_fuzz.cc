@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "compiler/memory/packing/csv.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -130,22 +130,22 @@ std::vector<int32_t> order_by_ranking(const Layout& layout, const SearchOptions&
   return order;
 }
 
-bool place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, int64_t below, Deadline* deadline,
-                     Placement* placement) {
-  placement->positions.assign(layout.bodies.size(), 0);
-  placement->height = 0;
+std::optional<Placement> place_bottom_up(const Layout& layout, const std::vector<int32_t>& order, int64_t below,
+                                         Deadline* deadline) {
+  Placement placement;
+  placement.positions.assign(layout.bodies.size(), 0);
   Left left(layout, order);
   int32_t body = 0;
   int64_t low = 0;
   while (left.take(&body, &low)) {
     const Piece& piece = layout.pieces[body];
-    placement->positions[body] = low;
-    placement->height = std::max(placement->height, low + piece.size);
-    if (placement->height >= below) return false;
+    placement.positions[body] = low;
+    placement.height = std::max(placement.height, low + piece.size);
+    if (placement.height >= below) return std::nullopt;
     left.raise(piece.lower, piece.upper, low + piece.size);
-    if (deadline != nullptr && deadline->passed_after(kStepCost)) return false;
+    if (deadline != nullptr && deadline->passed_after(kStepCost)) return std::nullopt;
   }
-  return true;
+  return placement;
 }
 
 }  // namespace berth::packing

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/first_placement.h"
 #include "compiler/memory/packing/greedy.h"
+#include "compiler/memory/packing/improve_greedily.h"
 #include "compiler/memory/packing/load.h"
+#include "compiler/memory/packing/planner.h"
 
 namespace berth::packing {
 namespace {
@@ -19,7 +23,7 @@ constexpr int64_t kFlips = 300;
 /// One choice of candidates, placed.
 struct Selection {
   Layout layout;
-  Placed placed;
+  BoundedPlacement placed;
   std::vector<bool> taken;
   int64_t count = 0;  // candidates
   bool valid = false;
@@ -33,14 +37,14 @@ struct Selection {
   }
 };
 
-void improve_a_little(const Layout& layout, Effort* effort, Placed* out) {
-  Placement found;
+BoundedPlacement improve_a_little(const Layout& layout, BoundedPlacement best, Effort* effort) {
   for (const Key key : {Key::kSize, Key::kLoad}) {
-    if (out->optimal()) return;
-    if (place_in_order(layout, order_by(layout, key), Fit::kBest, out->placement.height, &effort->deadline, &found)) {
-      std::swap(out->placement, found);
-    }
+    if (best.optimal()) return best;
+    std::optional<Placement> found =
+        place_in_order(layout, order_by(layout, key), Fit::kBest, best.placement.height, &effort->deadline);
+    if (found.has_value()) best.placement = std::move(*found);
   }
+  return best;
 }
 
 class Chooser {
@@ -55,13 +59,13 @@ class Chooser {
     if (!units_.empty()) {
       const Selection without = best;
       const std::vector<int32_t> order = try_orders(&best);
-      if (best.count > 0) improver_(best.layout, effort_, &best.placed);
+      if (best.count > 0) improve(improver_, &best);
       const bool changed = flip_units(order, &best);
       // What was improved once is not improved again.
-      if (best.count > 0 && changed) improver_(best.layout, effort_, &best.placed);
+      if (best.count > 0 && changed) improve(improver_, &best);
       return best_of(best, without);
     }
-    improver_(best.layout, effort_, &best.placed);
+    improve(improver_, &best);
     Choice choice = to_choice(best);
     choice.bound = best.placed.bound;
     return choice;
@@ -74,8 +78,18 @@ class Chooser {
     Selection selection;
     selection.layout = make_layout(problem_);
     selection.taken.assign(problem_.candidates.size(), false);
-    selection.valid = place_quickly(selection.layout, bound_, &selection.placed);
+    place_first(&selection);
     return selection;
+  }
+
+  void place_first(Selection* selection) const {
+    std::optional<BoundedPlacement> first = first_placement(selection->layout, bound_);
+    selection->valid = first.has_value();
+    if (selection->valid) selection->placed = std::move(*first);
+  }
+
+  void improve(Improver improver, Selection* selection) {
+    selection->placed = improver(selection->layout, std::move(selection->placed), effort_);
   }
 
   ChosenAliases choose_in(const Order& order) const {
@@ -89,8 +103,8 @@ class Chooser {
     selection.layout = make_layout(problem_, &set);
     selection.taken = set.taken();
     selection.count = std::count(selection.taken.begin(), selection.taken.end(), true);
-    selection.valid = place_quickly(selection.layout, bound_, &selection.placed);
-    if (selection.valid) improver(selection.layout, effort_, &selection.placed);
+    place_first(&selection);
+    if (selection.valid) improve(improver, &selection);
     return selection;
   }
 
@@ -192,7 +206,7 @@ class Chooser {
       // With the bound and all the effort that a problem without candidates gets, so that this does what is done there:
       // offering candidates never makes a plan higher.
       Effort effort = whole_effort_;
-      improver_(without.layout, &effort, &without.placed);
+      without.placed = improver_(without.layout, std::move(without.placed), &effort);
       effort_->used += effort.used - whole_effort_.used;
       effort_->deadline = effort.deadline;
       if (without.better_than(best)) return to_choice(without);

@@ -1,7 +1,7 @@
 // Which candidates to take.
 #pragma once
 
-#include "compiler/memory/packing/portfolio.h"
+#include "compiler/memory/packing/effort.h"
 
 namespace berth::packing {
 

@@ -7,7 +7,7 @@
 
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/packing_testing.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::packing {

@@ -29,8 +29,8 @@ constexpr int64_t kDescentShare = 2;
 
 }  // namespace
 
-ExactPlanner::ExactPlanner(const Layout& layout, Effort* effort, Placed* out)
-    : layout_(layout), effort_(effort), out_(out) {
+ExactPlanner::ExactPlanner(const Layout& layout, Effort* effort, BoundedPlacement* best)
+    : layout_(layout), effort_(effort), best_(best) {
   can_search_ = make_items(layout, kMostItems, &items_);
   const int64_t count = static_cast<int64_t>(items_.items.size());
   weight_ = std::max<int64_t>(1, count * count / (kNarrow * kNarrow));
@@ -51,12 +51,9 @@ bool ExactPlanner::run_round() {
   return !is_over();
 }
 
-bool ExactPlanner::is_over() {
-  return out_->optimal() || out_->placement.height <= effort_->enough || effort_->nodes < weight_ ||
-         effort_->deadline.passed();
-}
+bool ExactPlanner::is_over() { return effort_->nodes < weight_ || effort_->is_enough(*best_); }
 
-int64_t ExactPlanner::lowest() const { return ceil_div(out_->bound, items_.unit); }
+int64_t ExactPlanner::lowest() const { return ceil_div(best_->bound, items_.unit); }
 
 /// Asks for the bound, and for the height that would be enough; whether there is nothing more to do.
 bool ExactPlanner::dive(int64_t limit) {
@@ -65,7 +62,7 @@ bool ExactPlanner::dive(int64_t limit) {
       options.seed = seed;
       options.nodes = seed == 0 ? limit : limit / kDisturbedShare;
       if (is_over() || ask(lowest(), options)) return true;
-      if (effort_->enough > out_->bound && ask(effort_->enough / items_.unit, options)) return true;
+      if (effort_->enough > best_->bound && ask(effort_->enough / items_.unit, options)) return true;
     }
   }
   return is_over();
@@ -75,7 +72,7 @@ bool ExactPlanner::dive(int64_t limit) {
 void ExactPlanner::descend(const SearchOptions& options) {
   for (const int64_t share : {8, 0}) {
     while (!is_over()) {
-      const int64_t highest = (out_->placement.height - 1) / items_.unit;
+      const int64_t highest = (best_->placement.height - 1) / items_.unit;
       const int64_t step = share == 0 ? 0 : (highest - lowest()) / share;
       if (highest <= lowest() || !ask(highest - step, options)) break;
     }
@@ -88,12 +85,12 @@ bool ExactPlanner::ask(int64_t capacity, SearchOptions options) {
   options.deadline = &effort_->deadline;
   const SearchResult result = search(items_, capacity, options);
   effort_->spend(weight_ * (result.nodes + 1));
-  if (result.verdict == Verdict::kImpossible) out_->bound = std::max(out_->bound, (capacity + 1) * items_.unit);
+  if (result.verdict == Verdict::kImpossible) best_->bound = std::max(best_->bound, (capacity + 1) * items_.unit);
   if (result.verdict != Verdict::kFound) return false;
   for (size_t b = 0; b < result.offsets.size(); ++b) {
-    out_->placement.positions[b] = result.offsets[b] * items_.unit;
+    best_->placement.positions[b] = result.offsets[b] * items_.unit;
   }
-  out_->placement.height = height_of(layout_, out_->placement.positions);
+  best_->placement.height = height_of(layout_, best_->placement.positions);
   return true;
 }
 

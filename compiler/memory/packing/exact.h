@@ -1,19 +1,19 @@
 // The exact search, as a planner: which capacities to ask for, in which order, how long.
 #pragma once
 
-#include "compiler/memory/packing/portfolio.h"
+#include "compiler/memory/packing/effort.h"
 #include "compiler/memory/packing/search.h"
 
 namespace berth::packing {
 
-/// Lowers *out and raises its bound by search.h until they meet, the height is `enough`, or the effort is spent, in
+/// Lowers *best and raises its bound by search.h until they meet, the height is `enough`, or the effort is spent, in
 /// rounds of growing limits. In each the lower bound is asked for first, by several rankings in turn: a tight capacity
 /// prunes most, and is most often met. Then capacities from the height downward. A capacity that is proven impossible
 /// raises the bound.
 class ExactPlanner {
  public:
-  /// All must outlive this. `layout` and *out belong together.
-  ExactPlanner(const Layout& layout, Effort* effort, Placed* out);
+  /// All must outlive this. `layout` and *best belong together.
+  ExactPlanner(const Layout& layout, Effort* effort, BoundedPlacement* best);
 
   /// False when there is nothing more to do: always, for layouts that make_items() refuses.
   bool run_round();
@@ -27,7 +27,7 @@ class ExactPlanner {
 
   const Layout& layout_;
   Effort* const effort_;
-  Placed* const out_;
+  BoundedPlacement* const best_;
   Items items_;
   bool can_search_ = false;
   uint64_t rounds_ = 0;

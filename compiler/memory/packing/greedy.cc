@@ -6,10 +6,9 @@
 
 #include "base/math.h"
 #include "compiler/memory/packing/alive_index.h"
-#include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/load.h"
 #include "compiler/memory/packing/placed_rows.h"
-#include "compiler/memory/packing/split_spaces.h"
+#include "compiler/memory/packing/plan_each_space.h"
 
 namespace berth::packing {
 namespace {
@@ -167,31 +166,31 @@ class AmongRows {
 };
 
 template <typename Among>
-bool place_each(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below, Deadline* deadline,
-                Placement* placement) {
-  placement->positions.assign(layout.bodies.size(), 0);
-  placement->height = 0;
+std::optional<Placement> place_each(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
+                                    Deadline* deadline) {
+  Placement placement;
+  placement.positions.assign(layout.bodies.size(), 0);
   Among placed(layout);
   std::vector<Forbidden> forbidden;
   for (const int32_t id : order) {
     const Body& body = layout.bodies[id];
-    int64_t& position = placement->positions[id];
+    int64_t& position = placement.positions[id];
     forbidden.clear();
     placed.find(body, &forbidden);
     position = body.fixed != kAnywhere ? body.fixed : find_place(body, forbidden, fit);
-    if (body.fixed != kAnywhere && !is_free(position, forbidden)) return false;
+    if (body.fixed != kAnywhere && !is_free(position, forbidden)) return std::nullopt;
     for (int32_t p = body.begin; p < body.end; ++p) {
       const Piece& piece = layout.pieces[p];
-      placement->height = std::max(placement->height, position + piece.shift + piece.size);
+      placement.height = std::max(placement.height, position + piece.shift + piece.size);
       placed.add(p, position + piece.shift);
     }
-    if (placement->height >= below) return false;
+    if (placement.height >= below) return std::nullopt;
     if (deadline != nullptr &&
         deadline->passed_after(kGreedyBodyCost + kPairCost * static_cast<int64_t>(forbidden.size()))) {
-      return false;
+      return std::nullopt;
     }
   }
-  return true;
+  return placement;
 }
 
 struct StepEvent {
@@ -220,10 +219,10 @@ std::vector<int32_t> order_by(const Layout& layout, Key key) {
   return order;
 }
 
-bool place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below, Deadline* deadline,
-                    Placement* placement) {
-  if (PlacedRows::are_faster(layout)) return place_each<AmongRows>(layout, order, fit, below, deadline, placement);
-  return place_each<AmongAlive>(layout, order, fit, below, deadline, placement);
+std::optional<Placement> place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
+                                        Deadline* deadline) {
+  if (PlacedRows::are_faster(layout)) return place_each<AmongRows>(layout, order, fit, below, deadline);
+  return place_each<AmongAlive>(layout, order, fit, below, deadline);
 }
 
 Status check_fixed(const Problem& problem) {
@@ -266,8 +265,8 @@ Status check_fixed(const Problem& problem) {
 Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {
   BERTH_TRY(check(problem));
   BERTH_TRY(check_fixed(problem));
-  return plan_each_space(problem, [&](const Layout& layout, Placement* placement) {
-    place_in_order(layout, order_by(layout, key), fit, kUnlimited, nullptr, placement);
+  return plan_each_space(problem, [&](const Layout& layout) {
+    return *place_in_order(layout, order_by(layout, key), fit, kUnlimited, nullptr);
   });
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "compiler/memory/packing/chosen_aliases.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/problem.h"
 
 namespace berth::packing {
 
@@ -49,23 +49,11 @@ struct Layout {
   bool any_fixed() const;
 };
 
-/// Where the bodies of a layout lie.
-struct Placement {
-  std::vector<int64_t> positions;
-  int64_t height = 0;  // bytes
-};
-
 /// The layout of `problem`, of whose spaces only the first is looked at, under the candidates of `candidates` (null:
 /// none). REQUIRES: check(problem) is ok. O(n log n).
 Layout make_layout(const Problem& problem, const ChosenAliases* candidates = nullptr);
 
 /// The same with each body of several pieces put into one box: simpler, but it may take more bytes.
 Layout boxed(const Layout& layout);
-
-/// The offsets of the problem's buffers: those without bytes lie at 0, where they are fixed, or where a candidate says.
-std::vector<int64_t> offsets_of(const Problem& problem, const Layout& layout, const Placement& placement);
-
-/// The largest end of a piece.
-int64_t height_of(const Layout& layout, const std::vector<int64_t>& positions);
 
 }  // namespace berth::packing

@@ -51,7 +51,7 @@ class Placer {
   bool bottom_up() const { return bottom_up_; }
   int64_t cost() const { return cost_; }
 
-  /// False when it cannot, or the deadline has passed: there is nothing to be repaired.
+  /// False when it cannot, or the deadline has passed: there is nothing to improve.
   bool place(const std::vector<int32_t>& order, Placement* placement) {
     if (small_.has_value() || middling_.has_value()) {
       const bool placed = small_.has_value() ? small_->place(order, &placement->positions)
@@ -60,8 +60,11 @@ class Placer {
       placement->height = height_of(layout_, placement->positions);
       return placed;
     }
-    if (bottom_up_) return place_bottom_up(layout_, order, kUnlimited, deadline_, placement);
-    return place_in_order(layout_, order, Fit::kFirst, kUnlimited, deadline_, placement);
+    std::optional<Placement> found = bottom_up_ ? place_bottom_up(layout_, order, kUnlimited, deadline_)
+                                                : place_in_order(layout_, order, Fit::kFirst, kUnlimited, deadline_);
+    if (!found.has_value()) return false;
+    *placement = std::move(*found);
+    return true;
   }
 
  private:
@@ -78,9 +81,9 @@ class Placer {
   std::optional<FewBottomUp<int32_t>> middling_;
 };
 
-class Repair {
+class LocalSearch {
  public:
-  Repair(const Layout& layout, int64_t bound, Placer* placer) : layout_(layout), bound_(bound), placer_(*placer) {
+  LocalSearch(const Layout& layout, int64_t bound, Placer* placer) : layout_(layout), bound_(bound), placer_(*placer) {
     SearchOptions ranking;
     ranking.ranking = Ranking::kTAW;
     order_ = placer_.bottom_up() ? order_by_ranking(layout, ranking) : order_by(layout, Key::kSize);
@@ -177,16 +180,17 @@ class Repair {
 
 }  // namespace
 
-void improve_by_repair(const Layout& layout, int64_t bound, int64_t work, Effort* effort, Placed* out) {
+BoundedPlacement improve_by_local_search(const Layout& layout, int64_t bound, int64_t work, BoundedPlacement best,
+                                         Effort* effort) {
   Placer placer(layout, bound, &effort->deadline);
-  if (layout.bodies.empty() || work < placer.cost() || effort->is_over_after_sorting(layout)) return;
-  Repair repair(layout, bound, &placer);
-  Placement found;
+  if (layout.bodies.empty() || work < placer.cost() || effort->is_over_after_sorting(layout)) return best;
+  LocalSearch search(layout, bound, &placer);
+  Placement found;  // outside of the loop, since it keeps its memory
   for (; work >= placer.cost(); work -= placer.cost()) {
-    if (out->optimal() || out->placement.height <= effort->enough || effort->deadline.passed()) return;
-    if (!repair.place(&found)) return;
-    if (found.height < out->placement.height) std::swap(out->placement, found);
+    if (effort->is_enough(best) || !search.place(&found)) return best;
+    if (found.height < best.placement.height) std::swap(best.placement, found);
   }
+  return best;
 }
 
 }  // namespace berth::packing

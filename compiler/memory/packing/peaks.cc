@@ -5,8 +5,10 @@
 #include <map>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "base/math.h"
+#include "compiler/memory/packing/first_placement.h"
 #include "compiler/memory/packing/free_list.h"
 #include "compiler/memory/packing/load.h"
 
@@ -50,7 +52,8 @@ struct Box {
 using Core = std::vector<std::tuple<int32_t, int32_t, int64_t, int64_t>>;  // sections, size and alignment of each body
 using KnownCores = std::map<Core, Placement>;
 
-void improve_shares(const Layout& layout, Improver improver, KnownCores* known, Effort* effort, Placed* out);
+BoundedPlacement improve_shares(const Layout& layout, Improver improver, KnownCores* known, BoundedPlacement best,
+                                Effort* effort);
 
 class FromPeaks {
  public:
@@ -147,11 +150,11 @@ class FromPeaks {
     }
     auto [known, is_new] = known_.emplace(std::move(key), Placement{});
     if (is_new) {
-      Placed placed;
-      place_quickly(core, bound_, &placed);
-      if (core.bodies.size() > kManyBodies) improve_shares(core, improver_, &known_, effort, &placed);
-      if (!placed.optimal()) improver_(core, effort, &placed);
-      if (!placed.optimal()) effort->repair /= 2;
+      BoundedPlacement placed = *first_placement(core, bound_);
+      if (core.bodies.size() > kManyBodies)
+        placed = improve_shares(core, improver_, &known_, std::move(placed), effort);
+      if (!placed.optimal()) placed = improver_(core, std::move(placed), effort);
+      if (!placed.optimal()) effort->local_search /= 2;
       known->second = std::move(placed.placement);
     }
     if (known->second.height >= below) return false;
@@ -307,41 +310,49 @@ class FromPeaks {
 };
 
 /// Where more lies too high, most of the problem would be placed first.
-bool is_repairable(const Placed& placed) {
-  return placed.placement.height - placed.bound <= placed.bound / kRepairable;
+bool is_repairable(const BoundedPlacement& best) {
+  return best.placement.height - best.bound <= best.bound / kRepairable;
 }
 
-bool is_near(const Placed& placed) { return placed.placement.height - placed.bound <= placed.bound / kNear; }
+bool is_near(const BoundedPlacement& best) { return best.placement.height - best.bound <= best.bound / kNear; }
 
-void improve_shares(const Layout& layout, Improver improver, KnownCores* known, Effort* effort, Placed* out) {
-  FromPeaks planner(layout, out->bound, improver, known);
+BoundedPlacement improve_shares(const Layout& layout, Improver improver, KnownCores* known, BoundedPlacement best,
+                                Effort* effort) {
+  FromPeaks planner(layout, best.bound, improver, known);
   const auto is_over = [&] {
-    return is_near(*out) || out->placement.height <= effort->enough || effort->is_over_after_sorting(layout);
+    return is_near(best) || best.placement.height <= effort->enough || effort->is_over_after_sorting(layout);
   };
   int64_t rounds = std::min(kRounds, kMostPlacedAgain / static_cast<int64_t>(layout.bodies.size()));
   Placement found;
   for (const int64_t share : kShares) {
-    if (is_over()) return;
+    if (is_over()) return best;
     std::vector<uint8_t> full = planner.full_sections(share);
-    bool lower = planner.place(full, out->placement.height, effort, &found);
-    if (lower) std::swap(out->placement, found);
+    bool lower = planner.place(full, best.placement.height, effort, &found);
+    if (lower) std::swap(best.placement, found);
     // What came to lie too high is placed first the next time, together with all that is alive with it.
-    for (; lower && rounds > 0 && is_repairable(*out) && !is_over(); --rounds) {
-      planner.add_overfull(out->placement, &full);
-      lower = planner.place(full, out->placement.height, effort, &found);
-      if (lower) std::swap(out->placement, found);
+    for (; lower && rounds > 0 && is_repairable(best) && !is_over(); --rounds) {
+      planner.add_overfull(best.placement, &full);
+      lower = planner.place(full, best.placement.height, effort, &found);
+      if (lower) std::swap(best.placement, found);
     }
   }
+  return best;
 }
 
 }  // namespace
 
-void improve_from_peaks(const Layout& layout, Improver improver, Effort* effort, Placed* out) {
-  if (effort->is_over_after_sorting(layout)) return;
+bool has_peaks(const Layout& layout) {
+  if (layout.bodies.size() <= kManyBodies || !layout.rectangular() || layout.any_fixed()) return false;
+  return std::all_of(layout.bodies.begin(), layout.bodies.end(), [](const Body& body) { return body.lowest == 0; });
+}
+
+BoundedPlacement improve_from_peaks(const Layout& layout, Improver improver, BoundedPlacement best, Effort* effort) {
+  if (effort->is_over_after_sorting(layout)) return best;
   KnownCores known;
-  const int64_t repair = effort->repair;
-  improve_shares(layout, improver, &known, effort, out);
-  effort->repair = repair;
+  const int64_t local_search = effort->local_search;
+  best = improve_shares(layout, improver, &known, std::move(best), effort);
+  effort->local_search = local_search;
+  return best;
 }
 
 }  // namespace berth::packing

@@ -6,7 +6,9 @@
 #include <random>
 
 #include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/first_placement.h"
 #include "compiler/memory/packing/generators.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::packing {
@@ -28,7 +30,7 @@ Problem random_problem(uint32_t seed) {
   return problem;
 }
 
-void leave_it(const Layout&, Effort*, Placed*) {}
+BoundedPlacement leave_it(const Layout&, BoundedPlacement best, Effort*) { return best; }
 
 TEST(Peaks, PlansNeverOverlapOnRandomProblems) {
   int changed = 0;
@@ -36,13 +38,12 @@ TEST(Peaks, PlansNeverOverlapOnRandomProblems) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Problem problem = random_problem(seed);
     const Layout layout = make_layout(problem);
-    Placed placed;
-    ASSERT_TRUE(place_quickly(layout, lower_bound(problem), &placed));
+    BoundedPlacement placed = *first_placement(layout, lower_bound(problem));
     // So high that whatever comes out is kept.
     const int64_t before = placed.placement.height;
     placed.placement.height = 1'000'000;
     Effort effort;
-    improve_from_peaks(layout, leave_it, &effort, &placed);
+    placed = improve_from_peaks(layout, leave_it, std::move(placed), &effort);
     if (placed.placement.height == 1'000'000)
       placed.placement.height = before;  // one peak, from end to end
     else

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/memory/packing/search.h"
-
 namespace berth::packing {
 
 Ranks::Ranks(const Items& items, const SearchOptions& options) : items_(items), options_(options) {

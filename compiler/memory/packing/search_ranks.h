@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "compiler/memory/packing/search_items.h"
+#include "compiler/memory/packing/search_options.h"
 
 namespace berth::packing {
-
-struct SearchOptions;
 
 class Ranks {
  public:

@@ -1,9 +1,10 @@
 // Splits a problem of several spaces into one problem for each space.
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <vector>
 
-#include "compiler/memory/packing/layout.h"
+#include "compiler/memory/packing/problem.h"
 
 namespace berth::packing {
 
@@ -16,9 +17,5 @@ struct SpaceProblem {
 
 /// REQUIRES: check(problem) is ok.
 std::vector<SpaceProblem> split_spaces(const Problem& problem);
-
-/// A plan in which each space is placed by `place`, without any candidate, with the lower bounds of bound.h. REQUIRES:
-/// check(problem) and check_fixed(problem) are ok.
-Plan plan_each_space(const Problem& problem, const std::function<void(const Layout&, Placement*)>& place);
 
 }  // namespace berth::packing

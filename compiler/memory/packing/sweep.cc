@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/memory/packing/free_list.h"
-#include "compiler/memory/packing/split_spaces.h"
+#include "compiler/memory/packing/plan_each_space.h"
 
 namespace berth::packing {
 namespace {
@@ -24,9 +24,9 @@ struct BySection {
   }
 };
 
-void sweep_boxes(const Layout& layout, Placement* placement) {
-  placement->positions.assign(layout.bodies.size(), 0);
-  placement->height = 0;
+Placement sweep_boxes(const Layout& layout) {
+  Placement placement;
+  placement.positions.assign(layout.bodies.size(), 0);
   BySection births(layout, &Piece::lower);
   const BySection deaths(layout, &Piece::upper);
   FreeRuns free;
@@ -34,7 +34,7 @@ void sweep_boxes(const Layout& layout, Placement* placement) {
   for (size_t s = 0; s < static_cast<size_t>(layout.sections); ++s) {
     for (int32_t k = deaths.begin[s]; k < deaths.begin[s + 1]; ++k) {
       const int32_t id = deaths.ids[k];
-      free.give_back(placement->positions[id] + piece_of(id).shift, piece_of(id).size);
+      free.give_back(placement.positions[id] + piece_of(id).shift, piece_of(id).size);
     }
     const auto begin = births.ids.begin() + births.begin[s];
     const auto end = births.ids.begin() + births.begin[s + 1];
@@ -48,21 +48,20 @@ void sweep_boxes(const Layout& layout, Placement* placement) {
       const Body& body = layout.bodies[*it];
       const Piece& piece = piece_of(*it);
       const int64_t offset = free.take(piece.size, body.alignment, body.lowest + piece.shift);
-      placement->positions[*it] = offset - piece.shift;
-      placement->height = std::max(placement->height, offset + piece.size);
+      placement.positions[*it] = offset - piece.shift;
+      placement.height = std::max(placement.height, offset + piece.size);
     }
   }
+  return placement;
 }
 
 }  // namespace
 
-void place_by_sweep(const Layout& layout, Placement* placement) {
-  if (layout.rectangular()) {
-    sweep_boxes(layout, placement);
-    return;
-  }
-  sweep_boxes(boxed(layout), placement);
-  placement->height = height_of(layout, placement->positions);
+Placement place_by_sweep(const Layout& layout) {
+  if (layout.rectangular()) return sweep_boxes(layout);
+  Placement placement = sweep_boxes(boxed(layout));
+  placement.height = height_of(layout, placement.positions);
+  return placement;
 }
 
 Expected<Plan> plan_sweep(const Problem& problem) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/memory/packing/generators.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::packing {

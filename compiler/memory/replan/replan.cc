@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/backend_facts.h"
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/replan/program_lifetimes.h"
 #include "format/plan_check/verify_plan.h"

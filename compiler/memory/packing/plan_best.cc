@@ -1,6 +1,7 @@
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/choose_aliases.h"
@@ -8,26 +9,30 @@
 #include "compiler/memory/packing/naive.h"
 #include "compiler/memory/packing/portfolio.h"
 #include "compiler/memory/packing/split_spaces.h"
-#include "compiler/memory/packing/sweep.h"
 
 namespace berth::packing {
 namespace {
 
-/// What order repair may cost for each node that the search may spend, and for how many nodes.
-constexpr int64_t kRepairPerNode = 20'000;
-constexpr int64_t kMostRepairNodes = 1'000'000;
+/// What local search may cost for each node that the search may spend, and for how many nodes.
+constexpr int64_t kLocalSearchPerNode = 20'000;
+constexpr int64_t kMostLocalSearchNodes = 1'000'000;
 
 /// How many buffers a message names.
 constexpr size_t kNamed = 6;
 
-void place_by(const Layout& layout, Key key, Effort* effort, Placed* out) {
-  Placement found;
-  const std::vector<int32_t> order = order_by(layout, key);
-  if (place_in_order(layout, order, Fit::kBest, kUnlimited, &effort->deadline, &found)) out->placement = found;
+BoundedPlacement place_by(const Layout& layout, Key key, BoundedPlacement best, Effort* effort) {
+  std::optional<Placement> found =
+      place_in_order(layout, order_by(layout, key), Fit::kBest, kUnlimited, &effort->deadline);
+  if (found.has_value()) best.placement = std::move(*found);
+  return best;
 }
-void greedily(const Layout& layout, Effort* effort, Placed* out) { place_by(layout, Key::kSize, effort, out); }
-void by_breadth(const Layout& layout, Effort* effort, Placed* out) { place_by(layout, Key::kLoad, effort, out); }
-void as_it_is(const Layout&, Effort*, Placed*) {}
+BoundedPlacement greedily(const Layout& layout, BoundedPlacement best, Effort* effort) {
+  return place_by(layout, Key::kSize, std::move(best), effort);
+}
+BoundedPlacement by_breadth(const Layout& layout, BoundedPlacement best, Effort* effort) {
+  return place_by(layout, Key::kLoad, std::move(best), effort);
+}
+BoundedPlacement as_it_is(const Layout&, BoundedPlacement best, Effort*) { return best; }
 
 Improver improver_of(Planner planner) {
   switch (planner) {
@@ -87,7 +92,7 @@ Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
   } else {
     Effort effort;
     effort.nodes = options.nodes;
-    effort.repair = std::min(options.nodes, kMostRepairNodes) * kRepairPerNode;
+    effort.local_search = std::min(options.nodes, kMostLocalSearchNodes) * kLocalSearchPerNode;
     effort.deadline = deadline;
     plan.offsets.assign(problem.buffers.size(), 0);
     plan.taken.assign(problem.candidates.size(), false);

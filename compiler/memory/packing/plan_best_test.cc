@@ -1,5 +1,5 @@
 // All planners against problems whose answers are known by hand, and against each other on random ones.
-#include "compiler/memory/packing/plan.h"
+#include "compiler/memory/packing/plan_best.h"
 
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ void expect_sound(const Problem& p, const Plan& plan, const std::string& who) {
   for (const SpaceUse& use : plan.spaces) EXPECT_GE(use.height, use.lower_bound) << who;
 }
 
-TEST(Plan, AChainNeedsItsTwoLargestNeighbours) {
+TEST(PlanBest, AChainNeedsItsTwoLargestNeighbours) {
   // 100 → 300 → 200 → 50: the largest sum of neighbours is 500.
   const Problem p = problem({buffer(100, 0, 2), buffer(300, 1, 3), buffer(200, 2, 4), buffer(50, 3, 5)});
   const Expected<Plan> plan = plan_best(p);
@@ -105,7 +105,7 @@ TEST(Plan, AChainNeedsItsTwoLargestNeighbours) {
   expect_sound(p, *plan, "best");
 }
 
-TEST(Plan, NaiveSharesNothing) {
+TEST(PlanBest, NaiveSharesNothing) {
   const Problem p = problem({buffer(5, 0, 1, 4), buffer(3, 7, 8, 8), buffer(8, 3, 4, 4)});
   const Expected<Plan> plan = plan_naive(p);
   ASSERT_TRUE(plan.ok());
@@ -115,7 +115,7 @@ TEST(Plan, NaiveSharesNothing) {
   EXPECT_FALSE(plan->optimal());
 }
 
-TEST(Plan, HalfOpenLiveRangesThatTouchShareBytes) {
+TEST(PlanBest, HalfOpenLiveRangesThatTouchShareBytes) {
   const Problem p = problem({buffer(64, 0, 3), buffer(64, 3, 6)});
   for (const auto& [who, planner] : all_planners()) {
     if (who == "naive") continue;
@@ -125,7 +125,7 @@ TEST(Plan, HalfOpenLiveRangesThatTouchShareBytes) {
   }
 }
 
-TEST(Plan, TheSmallestHoleThatFitsIsUsed) {
+TEST(PlanBest, TheSmallestHoleThatFitsIsUsed) {
   // At step 2 there are holes of 16 bytes at 0 and of 8 at 32 between what is still alive; 8 bytes take the latter.
   const Problem p = problem({fixed(buffer(16, 2, 9), 16), fixed(buffer(8, 2, 9), 40), buffer(8, 2, 9)});
   const Expected<Plan> best = plan_greedy(p, Key::kSize, Fit::kBest);
@@ -136,7 +136,7 @@ TEST(Plan, TheSmallestHoleThatFitsIsUsed) {
 }
 
 // Holds row 135.
-TEST(Plan, AlignmentIsKeptEverywhereAndCountedInTheBound) {
+TEST(PlanBest, AlignmentIsKeptEverywhereAndCountedInTheBound) {
   // Three that are alive together, each at a multiple of 16: 16 + 16 + 1 bytes at least, whichever is the topmost.
   const Problem p = problem({buffer(1, 0, 9, 16), buffer(1, 0, 9, 16), buffer(1, 0, 9, 16)});
   for (const auto& [who, planner] : all_planners()) {
@@ -147,7 +147,7 @@ TEST(Plan, AlignmentIsKeptEverywhereAndCountedInTheBound) {
   }
 }
 
-TEST(Plan, SpacesAreSeparateEachWithItsHeight) {
+TEST(PlanBest, SpacesAreSeparateEachWithItsHeight) {
   const Problem p = problem({buffer(10, 0, 5, 1, 0), buffer(20, 0, 5, 1, 1), buffer(30, 2, 5, 1, 1)}, 3);
   const Expected<Plan> plan = plan_best(p);
   ASSERT_TRUE(plan.ok());
@@ -157,7 +157,7 @@ TEST(Plan, SpacesAreSeparateEachWithItsHeight) {
   EXPECT_TRUE(plan->optimal());
 }
 
-TEST(Plan, EmptyBuffersNeedNoBytesAndBreakNothing) {
+TEST(PlanBest, EmptyBuffersNeedNoBytesAndBreakNothing) {
   const Problem p = problem({buffer(0, 0, 9), buffer(7, 0, 9), buffer(0, 1, 2, 16)});
   for (const auto& [who, planner] : all_planners()) {
     const Expected<Plan> plan = planner(p);
@@ -170,7 +170,7 @@ TEST(Plan, EmptyBuffersNeedNoBytesAndBreakNothing) {
   EXPECT_EQ(nothing->spaces[0].height, 0);
 }
 
-TEST(Plan, FixedOffsetsStayAndOthersGoAround) {
+TEST(PlanBest, FixedOffsetsStayAndOthersGoAround) {
   const Problem p = problem({buffer(8, 0, 4), fixed(buffer(8, 0, 4), 4), buffer(4, 0, 4)});
   const Expected<Plan> plan = plan_best(p);
   ASSERT_TRUE(plan.ok());
@@ -180,14 +180,14 @@ TEST(Plan, FixedOffsetsStayAndOthersGoAround) {
   expect_sound(p, *plan, "best");
 }
 
-TEST(Plan, FixedOffsetsThatCollideAreRefusedWithTheBuffer) {
+TEST(PlanBest, FixedOffsetsThatCollideAreRefusedWithTheBuffer) {
   const Expected<Plan> plan = plan_best(problem({fixed(buffer(8, 0, 4), 0), fixed(buffer(8, 3, 6), 4)}));
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, Error::kInvalidArgument);
   EXPECT_EQ(plan.error().place, "buffer 1");
 }
 
-TEST(Plan, ACapacityThatIsTooSmallIsReportedWithTheNumbers) {
+TEST(PlanBest, ACapacityThatIsTooSmallIsReportedWithTheNumbers) {
   Problem p = problem({buffer(60, 0, 4), buffer(50, 2, 6)});
   p.spaces[0].capacity = 100;
   const Expected<Plan> plan = plan_best(p);
@@ -199,7 +199,7 @@ TEST(Plan, ACapacityThatIsTooSmallIsReportedWithTheNumbers) {
   EXPECT_TRUE(plan_best(p).ok());
 }
 
-TEST(Plan, AnImpossibleCapacityNamesTheBuffersLiveTogether) {
+TEST(PlanBest, AnImpossibleCapacityNamesTheBuffersLiveTogether) {
   Problem p = problem({buffer(60, 0, 4), buffer(50, 2, 6), buffer(7, 8, 9)});
   p.spaces[0].capacity = 100;
   const std::vector<std::string> names = {"conv1", "relu1", "later"};
@@ -211,7 +211,7 @@ TEST(Plan, AnImpossibleCapacityNamesTheBuffersLiveTogether) {
             "space 0: needs 110 bytes, has 100 because of what is alive in step 2: conv1 (60), relu1 (50)");
 }
 
-TEST(Plan, AMetCapacityEndsTheSearchOnRequest) {
+TEST(PlanBest, AMetCapacityEndsTheSearchOnRequest) {
   Problem p = problem({buffer(60, 0, 4), buffer(50, 2, 6), buffer(40, 4, 8), buffer(30, 6, 9)});
   p.spaces[0].capacity = 1000;
   PlanOptions options;
@@ -220,7 +220,7 @@ TEST(Plan, AMetCapacityEndsTheSearchOnRequest) {
   EXPECT_LE(plan_best(p, options)->spaces[0].height, 1000);
 }
 
-TEST(Plan, ATimeLimitOnlyCutsShortAndSaysSo) {
+TEST(PlanBest, ATimeLimitOnlyCutsShortAndSaysSo) {
   const Planted hard = planted_problem(2, 320, 0);
   PlanOptions options;
   options.nodes = kManyNodes;
@@ -235,7 +235,7 @@ TEST(Plan, ATimeLimitOnlyCutsShortAndSaysSo) {
 }
 
 // Holds row 126, row 127, row 128.
-TEST(Plan, NaiveReusesNothingAndGreedyDoes) {
+TEST(PlanBest, NaiveReusesNothingAndGreedyDoes) {
   // A chain of twenty results of which each dies as soon as the next is there.
   std::vector<Buffer> chain;
   for (int64_t i = 0; i < 20; ++i) chain.push_back(buffer(16 * (1 + i % 7), i, i + 2, 16));
@@ -255,7 +255,7 @@ TEST(Plan, NaiveReusesNothingAndGreedyDoes) {
 }
 
 // Holds row 134.
-TEST(Plan, ReservedBytesAreAvoided) {
+TEST(PlanBest, ReservedBytesAreAvoided) {
   const Problem p = problem({fixed(buffer(48, 0, 9), 0), buffer(16, 0, 4, 16), buffer(16, 3, 9, 16)});
   const Expected<Plan> plan = plan_best(p);
   ASSERT_TRUE(plan.ok());
@@ -265,7 +265,7 @@ TEST(Plan, ReservedBytesAreAvoided) {
 }
 
 // Holds row 156, row 157.
-TEST(Plan, PoolsKeepTheirNumbers) {
+TEST(PlanBest, PoolsKeepTheirNumbers) {
   // Five results of 4 bytes, in turn in pool 1 and pool 3, each alive until the next but one is made.
   std::vector<Buffer> buffers;
   for (int64_t i = 0; i < 5; ++i) buffers.push_back(buffer(4, i, i + 3, 1, i % 2 == 0 ? 1 : 3));
@@ -287,7 +287,7 @@ TEST(Plan, PoolsKeepTheirNumbers) {
 
 // Limits 1.3.
 // Holds row 132, row 133.
-TEST(Plan, TheLowestPlanWinsWhateverIsTriedFirst) {
+TEST(PlanBest, TheLowestPlanWinsWhateverIsTriedFirst) {
   // Shuffling the buffers may change offsets, but no optimum: both are proven.
   std::mt19937 random(11);
   for (int round = 0; round < 20; ++round) {
@@ -307,7 +307,7 @@ TEST(Plan, TheLowestPlanWinsWhateverIsTriedFirst) {
 
 // Limits 1.3.
 // Holds row 133: what a planner gives does not depend on who planned before it.
-TEST(Plan, PlannersDependOnTheProblemAlone) {
+TEST(PlanBest, PlannersDependOnTheProblemAlone) {
   const auto planners = all_planners();
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     const Problem p = planted_problem(seed, 40, 2).problem;
@@ -322,7 +322,7 @@ TEST(Plan, PlannersDependOnTheProblemAlone) {
   }
 }
 
-TEST(Plan, MalformedProblemsAreRefusedByEveryPlanner) {
+TEST(PlanBest, MalformedProblemsAreRefusedByEveryPlanner) {
   Buffer far = buffer(1, 0, 1, 1, 5);
   const std::vector<Problem> bad = {
       problem({buffer(-1, 0, 1)}),
@@ -347,7 +347,7 @@ TEST(Plan, MalformedProblemsAreRefusedByEveryPlanner) {
   }
 }
 
-TEST(Plan, LiveRangesAtTheEndsOfTimeDoNotOverflow) {
+TEST(PlanBest, LiveRangesAtTheEndsOfTimeDoNotOverflow) {
   const int64_t first = std::numeric_limits<int64_t>::min();
   const int64_t last = std::numeric_limits<int64_t>::max();
   const Problem p = problem({buffer(3, first, last), buffer(4, first, 0), buffer(4, 0, last)});
@@ -359,7 +359,7 @@ TEST(Plan, LiveRangesAtTheEndsOfTimeDoNotOverflow) {
   }
 }
 
-TEST(Plan, RandomProblemsAreSolvedSoundlyByEveryPlanner) {
+TEST(PlanBest, RandomProblemsAreSolvedSoundlyByEveryPlanner) {
   const unsigned seed = std::random_device{}();
   RecordProperty("seed", std::to_string(seed));
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -392,7 +392,7 @@ TEST(Plan, RandomProblemsAreSolvedSoundlyByEveryPlanner) {
   }
 }
 
-TEST(Plan, TheBoundIsNeverAboveAnOptimalPlan) {
+TEST(PlanBest, TheBoundIsNeverAboveAnOptimalPlan) {
   // Every order of placing at the lowest free offset: one of them reaches the optimum when alignments are equal.
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -437,7 +437,7 @@ TEST(Plan, TheBoundIsNeverAboveAnOptimalPlan) {
   }
 }
 
-TEST(Plan, TensOfThousandsLiveAtOncePlanInSeconds) {
+TEST(PlanBest, TensOfThousandsLiveAtOncePlanInSeconds) {
   for (const int64_t life : {20, 50'000}) {
     std::vector<Buffer> buffers;
     for (int64_t i = 0; i < 100'000; ++i) buffers.push_back(buffer(1 + i % 7919, i, i + life));
@@ -449,7 +449,7 @@ TEST(Plan, TensOfThousandsLiveAtOncePlanInSeconds) {
   }
 }
 
-TEST(Plan, WithoutTheSearchPlansAreNearlyAsLow) {
+TEST(PlanBest, WithoutTheSearchPlansAreNearlyAsLow) {
   // Without order repair it is 1.07 in the mean.
   double sum = 0;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
@@ -462,7 +462,7 @@ TEST(Plan, WithoutTheSearchPlansAreNearlyAsLow) {
   EXPECT_LT(sum / 8, 1.04);
 }
 
-TEST(Plan, TheSameProblemGivesTheSameOffsets) {
+TEST(PlanBest, TheSameProblemGivesTheSameOffsets) {
   std::mt19937 random(7);
   std::vector<Buffer> buffers;
   for (int i = 0; i < 300; ++i) {
