@@ -116,7 +116,7 @@ const Node* behind_guard(const Context& context, const Node* node, bool* guarded
   const bool zero = zeros != nullptr ? context.number(zeros->args[arg::full_like_out::fill_value]) == 0.0
                                      : context.number(node->args[arg::where_self_out::self]) == 0.0;
   const Node* softmax = made_by(context, argument(*node, arg::where_self_out::other), OpId::softmax_out);
-  if (!zero || softmax == nullptr || !(softmax->args[arg::softmax_out::self] == hidden->args[arg::eq_Scalar_out::self]))
+  if (!zero || softmax == nullptr || softmax->args[arg::softmax_out::self] != hidden->args[arg::eq_Scalar_out::self])
     return nullptr;
   *guarded = true;
   return softmax;

@@ -84,7 +84,7 @@ ValueId per_channel(Context& context, ir::Builder& build, const Argument& argume
 Expected<passes::Action> affine(Context& context, ir::Builder& build, NodeId id) {
   const Node& node = context.node(id);
   const bool product = node.is(OpId::mul_out);
-  if (!product && !(node.args[arg::add_out::alpha] == Argument(Dim(1)))) return passes::Action::keep();
+  if (!product && node.args[arg::add_out::alpha] != Argument(Dim(1))) return passes::Action::keep();
   for (size_t k = 0; k < 2; ++k) {
     const Node* norm = norm_of(context, node.args[k]);
     if (norm == nullptr || !ir::is_none(norm->args[kBias]) || (product && !ir::is_none(norm->args[kWeight]))) continue;

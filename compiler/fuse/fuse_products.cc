@@ -127,7 +127,7 @@ class Products {
       *reason = Reason::kFused;  // there is none
       return nullptr;
     }
-    if (!(node->args[places_of(*node).activation] == Argument(std::string("none")))) {
+    if (node->args[places_of(*node).activation] != Argument(std::string("none"))) {
       *reason = Reason::kFinished;
     } else if (context.uses(base) != 1 || context.uses(value) != 1) {
       *reason = Reason::kReadElsewhere;

@@ -31,7 +31,7 @@ std::vector<float> channels_of(const ir::Constant& constant, const std::vector<f
 // The concatenation that the convolution reads, when it can be split.
 const Node* splittable(const Context& context, const Node& node) {
   if (!node.is(OpId::fused_conv_out) || std::get<bool>(node.args[arg::fused_conv_out::transposed]) ||
-      !(node.args[arg::fused_conv_out::groups] == Argument(ir::Dim(1)))) {
+      node.args[arg::fused_conv_out::groups] != Argument(ir::Dim(1))) {
     return nullptr;
   }
   const ValueId whole = std::get<ValueId>(node.args[arg::fused_conv_out::input]);

@@ -137,7 +137,7 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     static_assert(size_t{arg::select_copy_int_out::dim} == size_t{arg::slice_copy_Tensor_out::dim} &&
                   size_t{arg::select_copy_int_out::index} == size_t{arg::slice_copy_Tensor_out::start});
     const auto d = dim_of(node.args[arg::slice_copy_Tensor_out::dim], rank);
-    if (!d || (slice && !(node.args[arg::slice_copy_Tensor_out::step] == ir::Argument(ir::Dim(1))))) return false;
+    if (!d || (slice && node.args[arg::slice_copy_Tensor_out::step] != ir::Argument(ir::Dim(1)))) return false;
     *out = follow(context, *input, scaled, depth);
     out->offset += index_of(node.args[arg::slice_copy_Tensor_out::start], 0, out->sizes[*d]) * out->strides[*d];
     if (slice) {

@@ -19,6 +19,7 @@ using NodeId = Id<Node>;    // a node of a method, in Method::nodes
 
 struct None {
   friend bool operator==(None, None) { return true; }
+  friend bool operator!=(None, None) { return false; }
 };
 
 using ValueList = std::vector<ValueId>;  // an invalid id is None, in Tensor?[] only

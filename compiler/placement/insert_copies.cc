@@ -253,7 +253,7 @@ class Inserter {
       if (!id.valid() || !method_.node(id).is(op)) continue;
       const NodeId taken = std::exchange(id, NodeId());
       Argument& argument = method_.node(taken).args[arg::device_copy::self];
-      if (!(argument == Argument(source))) changed_ = true;
+      if (argument != Argument(source)) changed_ = true;
       argument = source;
       return taken;
     }

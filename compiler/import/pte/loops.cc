@@ -45,7 +45,7 @@ Expected<MethodImporter::Loop> MethodImporter::recognise_loop(uint32_t begin, ui
   BERTH_ASSIGN_OR_RETURN(const Argument first, number(loop.index));
   BERTH_ASSIGN_OR_RETURN(const Argument by, number(step->args()->Get(1)));
   BERTH_ASSIGN_OR_RETURN(loop.length, whole(compare->args()->Get(1)));
-  if (!(first == Argument(Dim(0))) || !(by == Argument(Dim(1)))) return unsupported(kNoMap);
+  if (first != Argument(Dim(0)) || by != Argument(Dim(1))) return unsupported(kNoMap);
   BERTH_TRY(find_carried(loop));
   BERTH_TRY(find_scanned(loop));
   return loop;
@@ -73,7 +73,7 @@ Status MethodImporter::find_scanned(Loop& loop) {
     const fb::KernelCall* select = call_of(loop.body, "aten::select_copy.int_out");
     if (select == nullptr || select->args()->size() != 5 || select->args()->Get(2) != loop.index) break;
     BERTH_ASSIGN_OR_RETURN(const Argument dimension, number(select->args()->Get(1)));
-    if (!(dimension == Argument(Dim(0)))) return unsupported(kNoMap);
+    if (dimension != Argument(Dim(0))) return unsupported(kNoMap);
     BERTH_ASSIGN_OR_RETURN(const ValueId value, read(select->args()->Get(0)));
     const DimList& shape = method_.tensor(value).shape;
     if (shape.empty() || shape[0] != loop.length)

@@ -248,7 +248,7 @@ Expected<MethodImporter::Loop> MethodImporter::recognise_scan(uint32_t begin, ui
   BERTH_ASSIGN_OR_RETURN(const Argument first, number(loop.index));
   BERTH_ASSIGN_OR_RETURN(const Argument by, number(step->args()->Get(1)));
   BERTH_ASSIGN_OR_RETURN(loop.length, whole(compare->args()->Get(1)));
-  if (!(first == Argument(Dim(0))) || !(by == Argument(Dim(1)))) return unsupported(kNoLoop);
+  if (first != Argument(Dim(0)) || by != Argument(Dim(1))) return unsupported(kNoLoop);
   BERTH_TRY(find_scanned(loop));
   BERTH_ASSIGN_OR_RETURN(const Carried carried, find_changed(loop.body, loop.last, loop));
   loop.slots = carried.slots;
