@@ -156,6 +156,8 @@ struct ArgumentAs<std::optional<T>> {
   }
 };
 
+inline constexpr char kWrongNumber[] = "the call has not as many arguments as the kernel has parameters";
+
 template <typename F>
 struct Typed;
 
@@ -168,6 +170,7 @@ struct Typed<Error (*)(KernelContext&, T...)> {
   }
   template <auto function>
   static Error call(KernelContext& context, Span<EValue* const> args) {
+    if (args.size() != sizeof...(T)) return context.fail(Error::kInvalidArgument, kWrongNumber);
     return call_with<function>(context, args, std::index_sequence_for<T...>());
   }
 };
@@ -203,7 +206,8 @@ T argument_as(EValue& value) {
 
 /// `function` on typed arguments as what a KernelEntry has: a KernelFunction, or of a function on a structure also a
 /// TempBytesFunction or a PrepareFunction. REQUIRES: the entry's schema has the function's parameters, in number and
-/// types: the loader holds calls to the schema, and nothing holds the schema to the function.
+/// types: the loader holds calls to the schema, and nothing holds the schema to the function. Only a wrong number of
+/// parameters, in place of a structure, is noticed: each call then fails with InvalidArgument.
 template <auto function>
 inline constexpr auto untyped = &internal::Typed<decltype(function)>::template call<function>;
 

@@ -1,4 +1,5 @@
-// Kernels on typed parameters. The fears: a value at another parameter; None taken for a value.
+// Kernels on typed parameters. The fears: a value at another parameter; None taken for a value; a parameter without a
+// value.
 #include "runtime/arguments.h"
 
 #include <gtest/gtest.h>
@@ -39,6 +40,13 @@ TEST(Arguments, NoneIsNotAValue) {
   const Outcome outcome = call({EValue(int64_t{3}), EValue(0.5), EValue(), EValue(false)});
   ASSERT_EQ(outcome.error, Error::kOk);
   EXPECT_EQ(outcome.result.to_double(), 101.5);
+}
+
+TEST(Arguments, ASchemaWithAnotherNumberOfParametersIsRefused) {
+  const EValue whole(int64_t{3});
+  EXPECT_EQ(call({}).error, Error::kInvalidArgument);
+  EXPECT_EQ(call({whole, EValue(0.5), whole}).error, Error::kInvalidArgument);
+  EXPECT_EQ(call({whole, EValue(0.5), whole, EValue(true), whole}).error, Error::kInvalidArgument);
 }
 
 }  // namespace
