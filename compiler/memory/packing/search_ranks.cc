@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace berth::packing {
+namespace {
+
+/// The product, or 2^61 where it is more: `disturbed` takes three times a measure.
+int64_t area_of(int64_t life, int64_t size) {
+  constexpr int64_t kMost = int64_t{1} << 61;
+  return life > 0 && size > kMost / life ? kMost : life * size;
+}
+
+}  // namespace
 
 Ranks::Ranks(const Items& items, const SearchOptions& options) : items_(items), options_(options) {
   part_totals_.assign(items.sections, 0);
@@ -38,7 +47,7 @@ Ranks::Rank Ranks::rank(int32_t id, int32_t index, int64_t total) const {
   const int32_t first = firsts_[id];
   const int64_t life = options_.by_steps ? item.steps : item.upper - item.lower;
   const int64_t width = disturbed(life, first, 0);
-  const int64_t area = disturbed(life * item.size, first, 1);
+  const int64_t area = disturbed(area_of(life, item.size), first, 1);
   total = disturbed(total, first, 2);
   switch (options_.ranking) {
     case Ranking::kWAT: return {{width, area, total}, id, index};

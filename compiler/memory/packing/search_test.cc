@@ -9,6 +9,7 @@
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/generators.h"
 #include "compiler/memory/packing/plan_best.h"
+#include "compiler/memory/packing/search_ranks.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::packing {
@@ -115,6 +116,18 @@ TEST(Search, HeightsOfAnyWidthGiveTheSameVerdict) {
     EXPECT_EQ(verdict_at(planted.problem, height, options), Verdict::kFound) << factor;
     EXPECT_EQ(verdict_at(planted.problem, height - 1, options), Verdict::kImpossible) << factor;
   }
+}
+
+TEST(Search, AnAreaBeyond64BitsIsTheLargest) {
+  Items items;
+  items.sections = 1;
+  items.items = {{0, 1, int64_t{1} << 20, 1, 4, -1}, {0, 1, int64_t{1} << 34, 1, int64_t{1} << 30, -1}};
+  SearchOptions options;
+  options.ranking = Ranking::kTAW;
+  options.by_steps = true;
+  int32_t ids[] = {0, 1};
+  Ranks(items, options).sort_all(ids, 2);
+  EXPECT_EQ(ids[0], 1);
 }
 
 TEST(Search, TheLimitIsKeptAndReported) {

@@ -25,6 +25,7 @@ class EveryOrder {
 
   bool needs(int64_t bytes, const std::vector<int32_t>& tasks) {
     if (alive_at_start() >= bytes || alive_at_end() >= bytes) return true;
+    if (tasks.empty()) return false;
     const std::vector<int64_t> given = alive_as_given();
     std::vector<int32_t> order;
     for (const int32_t task : tasks) {

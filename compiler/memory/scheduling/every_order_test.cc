@@ -40,6 +40,13 @@ TEST(EveryOrder, KeepsWhatIsLiveBetweenTwoTasks) {
   EXPECT_EQ(needed(attention()), 80);
 }
 
+TEST(EveryOrder, CountsWhatIsGivenAndKeptWithoutATask) {
+  Problem problem;
+  problem.tasks = 0;
+  problem.buffers = {{30, -1, {}, true}, {10, -1, {}, false}};
+  EXPECT_EQ(needed(problem), 30);
+}
+
 TEST(EveryOrder, CountsAPartOnceWithItsWhole) {
   Problem problem = attention();
   problem.buffers[4].bytes = 1;
