@@ -1,10 +1,10 @@
 # A room of the house: one folder, one static library, its tests beside its sources.
 #
-#   berth_room(NAME [UNITY] [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
+#   berth_room(NAME [UNITY] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
 # the rooms that it names: a missing arrow of docs/house.md is a missing link line here. Files that match EXCLUDE are
-# left out.
+# left out. FOLDERS are folders inside the room's that belong to it.
 #
 # UNITY: with BERTH_UNITY the sources are compiled eight at a time, as one. What includes much and is small compiles in
 # half the time so. Such a room has each name once, in its anonymous namespaces too. Not for what runs on a device, which
@@ -78,9 +78,12 @@ function(berth_unity target)
 endfunction()
 
 function(berth_room name)
-  cmake_parse_arguments(ARG "UNITY" "EXCLUDE" "DEPENDS;SYSTEM" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  cmake_parse_arguments(ARG "UNITY" "EXCLUDE" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARG_FOLDERS APPEND /*.cc OUTPUT_VARIABLE more_sources)
+  list(TRANSFORM ARG_FOLDERS APPEND /*_test.cc OUTPUT_VARIABLE more_tests)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${more_sources})
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc ${more_tests})
   list(REMOVE_ITEM sources ${tests} "")
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")

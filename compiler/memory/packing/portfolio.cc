@@ -6,9 +6,9 @@
 #include "compiler/memory/packing/exact.h"
 #include "compiler/memory/packing/first_placement.h"
 #include "compiler/memory/packing/improve_greedily.h"
+#include "compiler/memory/packing/large/improve_from_peaks.h"
 #include "compiler/memory/packing/load.h"
 #include "compiler/memory/packing/local_search.h"
-#include "compiler/memory/packing/peaks.h"
 
 namespace berth::packing {
 namespace {

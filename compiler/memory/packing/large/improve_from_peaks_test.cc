@@ -1,5 +1,5 @@
 // From the peaks outward: sound on any problem, and as low as the peaks allow.
-#include "compiler/memory/packing/peaks.h"
+#include "compiler/memory/packing/large/improve_from_peaks.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ Problem random_problem(uint32_t seed) {
 
 BoundedPlacement leave_it(const Layout&, BoundedPlacement best, Effort*) { return best; }
 
-TEST(Peaks, PlansNeverOverlapOnRandomProblems) {
+TEST(ImproveFromPeaks, PlansNeverOverlapOnRandomProblems) {
   int changed = 0;
   for (uint32_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -83,7 +83,7 @@ Problem ranges(int32_t peaks) {
   return problem;
 }
 
-TEST(Peaks, FindsTheHeightWhereItIsKnown) {
+TEST(ImproveFromPeaks, FindsTheHeightWhereItIsKnown) {
   const Problem problem = ranges(100);
   ASSERT_GT(problem.buffers.size(), kManyBodies);
   const Expected<Plan> plan = plan_best(problem);
@@ -93,7 +93,7 @@ TEST(Peaks, FindsTheHeightWhereItIsKnown) {
   EXPECT_TRUE(plan->optimal());
 }
 
-TEST(Peaks, HugeProblemsComeWithinOnePercentOfTheirBounds) {
+TEST(ImproveFromPeaks, HugeProblemsComeWithinOnePercentOfTheirBounds) {
   for (const uint64_t seed : {1, 2, 3}) {
     const Expected<Plan> plan = plan_best(long_problem(seed, 20'000));
     ASSERT_TRUE(plan.ok());
