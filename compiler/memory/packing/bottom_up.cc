@@ -9,7 +9,7 @@
 namespace berth::packing {
 namespace {
 
-constexpr size_t kItemBlock = 64;
+constexpr size_t kBodyBlock = 64;
 
 /// Nanoseconds, more or less, for the deadline.
 constexpr int64_t kStepCost = 500;
@@ -46,7 +46,7 @@ class Left {
       alignments_.push_back(layout.bodies[body].alignment);
       low_[births_.size() - 1] = layout.bodies[body].lowest;
     }
-    while (leaves_ * kItemBlock < count) leaves_ *= 2;
+    while (leaves_ * kBodyBlock < count) leaves_ *= 2;
     latest_.assign(2 * leaves_, 0);
     least_.resize(2 * leaves_);
     for (size_t block = 0; block < leaves_; ++block) measure_block(block);
@@ -62,8 +62,8 @@ class Left {
     *low = least.low;
     deaths_[at] = 0;  // never alive with anything
     low_[at] = kUnlimited;
-    measure_block(at / kItemBlock);
-    for (size_t node = (leaves_ + at / kItemBlock) / 2; node > 0; node /= 2) measure_node(node);
+    measure_block(at / kBodyBlock);
+    for (size_t node = (leaves_ + at / kBodyBlock) / 2; node > 0; node /= 2) measure_node(node);
     return true;
   }
 
@@ -75,15 +75,15 @@ class Left {
 
  private:
   void raise_in(size_t node, size_t begin, size_t width, size_t born, int32_t lower, int64_t end) {
-    if (begin * kItemBlock >= born || latest_[node] <= lower) return;
+    if (begin * kBodyBlock >= born || latest_[node] <= lower) return;
     if (width > 1) {
       raise_in(2 * node, begin, width / 2, born, lower, end);
       raise_in(2 * node + 1, begin + width / 2, width / 2, born, lower, end);
       measure_node(node);
       return;
     }
-    const size_t last = std::min(begin * kItemBlock + kItemBlock, born);
-    for (size_t at = begin * kItemBlock; at < last; ++at) {
+    const size_t last = std::min(begin * kBodyBlock + kBodyBlock, born);
+    for (size_t at = begin * kBodyBlock; at < last; ++at) {
       if (deaths_[at] > lower && low_[at] < end) low_[at] = align_up(end, alignments_[at]);
     }
     measure_block(begin);
@@ -92,8 +92,8 @@ class Left {
   void measure_block(size_t block) {
     Least least;
     int32_t latest = 0;
-    const size_t last = std::min(block * kItemBlock + kItemBlock, low_.size());
-    for (size_t at = block * kItemBlock; at < last; ++at) {
+    const size_t last = std::min(block * kBodyBlock + kBodyBlock, low_.size());
+    for (size_t at = block * kBodyBlock; at < last; ++at) {
       latest = std::max(latest, deaths_[at]);
       if (low_[at] > least.low || deaths_[at] == 0) continue;
       const Least mine{low_[at], ranks_[at], static_cast<int32_t>(at)};
@@ -122,11 +122,9 @@ class Left {
 }  // namespace
 
 std::vector<int32_t> order_by_ranking(const Layout& layout, const SearchOptions& ranking) {
-  Items items;
-  make_rectangles(layout, &items);
   std::vector<int32_t> order(layout.bodies.size());
   std::iota(order.begin(), order.end(), 0);
-  Ranks(items, ranking).sort_all(order.data(), order.size());
+  Ranks(ranking_problem(layout), ranking).sort_all(order.data(), order.size());
   return order;
 }
 

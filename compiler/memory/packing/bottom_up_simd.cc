@@ -13,17 +13,17 @@ constexpr size_t kBlock = 16;
 /// Items that are placed are dropped from the columns when they are one in so many.
 constexpr size_t kSparse = 4;
 
-constexpr size_t round_up(size_t items) { return (items + kBlock - 1) / kBlock * kBlock; }
+constexpr size_t round_up(size_t bodies) { return (bodies + kBlock - 1) / kBlock * kBlock; }
 
 }  // namespace
 
 template <typename Height>
-FewBottomUp<Height>::FewBottomUp(const Items& items, int64_t delay) : items_(items), delay_(delay) {
-  for (const Item& item : items.items) aligned_ |= item.alignment > 1;
+BottomUpSimd<Height>::BottomUpSimd(const SearchProblem& problem, int64_t delay) : problem_(problem), delay_(delay) {
+  for (const SearchBody& body : problem.bodies) aligned_ |= body.alignment > 1;
 }
 
 template <typename Height>
-bool FewBottomUp<Height>::place(const std::vector<int32_t>& order, std::vector<int64_t>* offsets) {
+bool BottomUpSimd<Height>::place(const std::vector<int32_t>& order, std::vector<int64_t>* offsets) {
   arrange(order);
   offsets->assign(order.size(), 0);
   Height lowest = 0;
@@ -31,7 +31,7 @@ bool FewBottomUp<Height>::place(const std::vector<int32_t>& order, std::vector<i
   for (size_t placed = 0; placed < order.size(); ++placed) {
     const size_t k = find(lowest);
     const size_t id = ids_[k];
-    const int64_t top = low_[k] + items_.items[id].size;
+    const int64_t top = low_[k] + problem_.bodies[id].size;
     if (top > kPlaced<Height> / 2) return false;
     (*offsets)[id] = low_[k];
     low_[k] = kPlaced<Height>;
@@ -46,31 +46,31 @@ bool FewBottomUp<Height>::place(const std::vector<int32_t>& order, std::vector<i
 }
 
 template <typename Height>
-void FewBottomUp<Height>::arrange(const std::vector<int32_t>& order) {
-  const size_t items = order.size();
-  count_ = round_up(items);
+void BottomUpSimd<Height>::arrange(const std::vector<int32_t>& order) {
+  const size_t bodies = order.size();
+  count_ = round_up(bodies);
   ids_ = order;
   ids_.resize(count_);
   for (std::vector<Height>* column : {&begins_, &ends_, &past_alignment_, &delays_, &low_, &keys_}) {
     column->resize(count_);
   }
-  for (size_t k = 0; k < items; ++k) {
-    const Item& item = items_.items[order[k]];
-    begins_[k] = static_cast<Height>(item.lower);
-    ends_[k] = static_cast<Height>(item.upper);
-    past_alignment_[k] = static_cast<Height>(item.alignment - 1);
-    delays_[k] = static_cast<Height>(delay_ * static_cast<int64_t>(k) / static_cast<int64_t>(items));
+  for (size_t k = 0; k < bodies; ++k) {
+    const SearchBody& body = problem_.bodies[order[k]];
+    begins_[k] = static_cast<Height>(body.lower);
+    ends_[k] = static_cast<Height>(body.upper);
+    past_alignment_[k] = static_cast<Height>(body.alignment - 1);
+    delays_[k] = static_cast<Height>(delay_ * static_cast<int64_t>(k) / static_cast<int64_t>(bodies));
     low_[k] = 0;
     keys_[k] = delays_[k];
   }
-  fill_up(items);
+  fill_up(bodies);
 }
 
-/// Makes the columns from `items` on those of placed items.
+/// Makes the columns from `bodies` on those of placed bodies.
 template <typename Height>
-void FewBottomUp<Height>::fill_up(size_t items) {
-  count_ = round_up(items);
-  for (size_t k = items; k < count_; ++k) {
+void BottomUpSimd<Height>::fill_up(size_t bodies) {
+  count_ = round_up(bodies);
+  for (size_t k = bodies; k < count_; ++k) {
     begins_[k] = ends_[k] = past_alignment_[k] = delays_[k] = 0;
     low_[k] = keys_[k] = kPlaced<Height>;
   }
@@ -78,7 +78,7 @@ void FewBottomUp<Height>::fill_up(size_t items) {
 
 /// The first column with this key. REQUIRES: there is one. The loop over a block has no branches: it runs in vectors.
 template <typename Height>
-size_t FewBottomUp<Height>::find(Height key) const {
+size_t BottomUpSimd<Height>::find(Height key) const {
   const Height* block = keys_.data();
   for (;; block += kBlock) {
     Height any = 0;
@@ -90,7 +90,7 @@ size_t FewBottomUp<Height>::find(Height key) const {
 }
 
 template <typename Height>
-void FewBottomUp<Height>::drop_placed() {
+void BottomUpSimd<Height>::drop_placed() {
   size_t kept = 0;
   for (size_t k = 0; k < count_; ++k) {
     ids_[kept] = ids_[k];
@@ -109,7 +109,7 @@ void FewBottomUp<Height>::drop_placed() {
 /// branches, so that it runs in vectors.
 template <typename Height>
 template <bool aligned>
-Height FewBottomUp<Height>::raise(Height begin, Height end, Height top) {
+Height BottomUpSimd<Height>::raise(Height begin, Height end, Height top) {
   const Height* const begins = begins_.data();
   const Height* const ends = ends_.data();
   const Height* const past = past_alignment_.data();
@@ -129,7 +129,7 @@ Height FewBottomUp<Height>::raise(Height begin, Height end, Height top) {
   return smallest;
 }
 
-template class FewBottomUp<int16_t>;
-template class FewBottomUp<int32_t>;
+template class BottomUpSimd<int16_t>;
+template class BottomUpSimd<int32_t>;
 
 }  // namespace berth::packing

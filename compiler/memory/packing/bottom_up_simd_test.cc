@@ -42,16 +42,16 @@ void expect_same_as_plain(int64_t unit) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Problem problem = random_problem(seed, unit);
     const Layout layout = make_layout(problem);
-    Items items;
-    ASSERT_TRUE(make_items(layout, 1000, &items));
-    FewBottomUp<Height> few(items, 0);
+    const std::optional<SearchProblem> searched = search_problem(layout, 1000);
+    ASSERT_TRUE(searched.has_value());
+    BottomUpSimd<Height> few(*searched, 0);
     for (uint32_t again = 0; again < 3; ++again) {  // what one call leaves behind must not matter to the next
       const std::vector<int32_t> order = random_order(seed + again, layout.bodies.size());
       const std::optional<Placement> plain = place_bottom_up(layout, order, kUnlimited, nullptr);
       ASSERT_TRUE(plain.has_value());
       std::vector<int64_t> offsets;
       ASSERT_TRUE(few.place(order, &offsets));
-      for (size_t b = 0; b < offsets.size(); ++b) ASSERT_EQ(offsets[b] * items.unit, plain->positions[b]) << b;
+      for (size_t b = 0; b < offsets.size(); ++b) ASSERT_EQ(offsets[b] * searched->unit, plain->positions[b]) << b;
     }
   }
 }
@@ -65,15 +65,15 @@ TEST(BottomUpSimd, ADelayOnlyReordersAndNeverOverlaps) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Problem problem = random_problem(seed, 16);
     const Layout layout = make_layout(problem);
-    Items items;
-    ASSERT_TRUE(make_items(layout, 1000, &items));
+    const std::optional<SearchProblem> searched = search_problem(layout, 1000);
+    ASSERT_TRUE(searched.has_value());
     const std::vector<int32_t> order = random_order(seed, layout.bodies.size());
     Placement placement;
     std::vector<int64_t> plain;
-    ASSERT_TRUE(FewBottomUp<int32_t>(items, 0).place(order, &plain));
-    ASSERT_TRUE(FewBottomUp<int32_t>(items, 100).place(order, &placement.positions));
+    ASSERT_TRUE(BottomUpSimd<int32_t>(*searched, 0).place(order, &plain));
+    ASSERT_TRUE(BottomUpSimd<int32_t>(*searched, 100).place(order, &placement.positions));
     differ += placement.positions != plain ? 1 : 0;
-    for (int64_t& position : placement.positions) position *= items.unit;
+    for (int64_t& position : placement.positions) position *= searched->unit;
     placement.height = height_of(layout, placement.positions);
     Plan plan;
     plan.offsets = offsets_of(problem, layout, placement);
@@ -93,11 +93,11 @@ TEST(BottomUpSimd, AnItemAboveTheHighestHeightIsRefusedNotWrapped) {
     problem.buffers.push_back(buffer);
   }
   const Layout layout = make_layout(problem);
-  Items items;
-  ASSERT_TRUE(make_items(layout, 1000, &items));
+  const std::optional<SearchProblem> searched = search_problem(layout, 1000);
+  ASSERT_TRUE(searched.has_value());
   std::vector<int64_t> offsets;
-  EXPECT_FALSE(FewBottomUp<int16_t>(items, 0).place(random_order(1, 5), &offsets));
-  EXPECT_TRUE(FewBottomUp<int32_t>(items, 0).place(random_order(1, 5), &offsets));
+  EXPECT_FALSE(BottomUpSimd<int16_t>(*searched, 0).place(random_order(1, 5), &offsets));
+  EXPECT_TRUE(BottomUpSimd<int32_t>(*searched, 0).place(random_order(1, 5), &offsets));
 }
 
 }  // namespace

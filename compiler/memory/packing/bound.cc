@@ -77,8 +77,8 @@ class Sweep {
     return std::max<int64_t>(0, std::min(buffer(candidate.from).size, buffer(candidate.to).size - candidate.offset));
   }
 
-  /// The hub of a candidate: which of its buffers meets the more candidates in the step in which this one begins to count.
-  /// Whatever the hubs, each byte that k buffers share is counted at k - 1 hubs at least.
+  /// The hub of a candidate: which of its buffers meets the more candidates in the step in which this one begins to
+  /// count. Whatever the hubs, each byte that k buffers share is counted at k - 1 hubs at least.
   void choose_hubs() {
     std::map<std::pair<int32_t, int64_t>, int32_t> meetings;
     for (const Candidate& candidate : problem_.candidates) {

@@ -37,9 +37,9 @@ class ChosenAliases {
   /// None is taken. REQUIRES: check(problem) is ok; the problem outlives this.
   explicit ChosenAliases(const Problem& problem);
 
-  /// Takes all candidates of `unit`, or leaves everything as it was and returns false: when two buffers of one body would
-  /// share bytes in a step without a candidate between them, when a cycle of candidates contradicts itself, when alignments or
-  /// fixed offsets do.
+  /// Takes all candidates of `unit`, or leaves everything as it was and returns false: when two buffers of one body
+  /// would share bytes in a step without a candidate between them, when a cycle of candidates contradicts itself, when
+  /// alignments or fixed offsets do.
   bool take(const CandidateGroup& unit);
 
   const std::vector<bool>& taken() const { return taken_; }
@@ -68,8 +68,9 @@ class ChosenAliases {
     int64_t moved_by;
     Frame kept_frame;  // before
   };
-  /// Joins the two bodies of a candidate; false when buffers of them collide. Those of one body did not before, and that
-  /// all candidates of the unit count as taken only excuses more: so each pair is compared once, when it comes together.
+  /// Joins the two bodies of a candidate; false when buffers of them collide. Those of one body did not before, and
+  /// that all candidates of the unit count as taken only excuses more: so each pair is compared once, when it comes
+  /// together.
   bool tie(const Candidate& candidate);
   std::vector<int32_t> bodies_of(const CandidateGroup& unit) const;
   /// Whether one of `move` collides with one of the first `kept_size` buffers of `kept`.

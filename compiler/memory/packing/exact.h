@@ -1,6 +1,9 @@
 // The exact search, as a planner: which capacities to ask for, in which order, how long.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "compiler/memory/packing/effort.h"
 #include "compiler/memory/packing/search.h"
 
@@ -15,7 +18,7 @@ class ExactPlanner {
   /// All must outlive this. `layout` and *best belong together.
   ExactPlanner(const Layout& layout, Effort* effort, BoundedPlacement* best);
 
-  /// False when there is nothing more to do: always, for layouts that make_items() refuses.
+  /// False when there is nothing more to do: always, for layouts of which there is no search_problem().
   bool run_round();
 
  private:
@@ -26,10 +29,9 @@ class ExactPlanner {
   bool ask(int64_t capacity, SearchOptions options);
 
   const Layout& layout_;
+  const std::optional<SearchProblem> problem_;
   Effort* const effort_;
   BoundedPlacement* const best_;
-  Items items_;
-  bool can_search_ = false;
   uint64_t rounds_ = 0;
   int64_t weight_ = 1;  // what a node counts
   int64_t limit_ = 0;   // nodes of each search of the next round

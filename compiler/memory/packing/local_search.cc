@@ -34,14 +34,16 @@ class Placer {
       : layout_(layout), bottom_up_(layout.rectangular() && !layout.any_fixed()), deadline_(deadline) {
     const int64_t bodies = static_cast<int64_t>(layout.bodies.size());
     cost_ = kSlowPair * (count_pairs(layout) + 64 * bodies);
-    if (layout.bodies.size() > kFewBodies || !make_items(layout, kFewBodies, &items_)) return;
-    const int64_t units = bound / items_.unit;
+    if (layout.bodies.size() > kFewBodies) return;
+    problem_ = search_problem(layout, kFewBodies);
+    if (!problem_.has_value()) return;
+    const int64_t units = bound / problem_->unit;
     int64_t widest = std::max<int64_t>(units, layout.sections);
-    for (const Item& item : items_.items) widest = std::max(widest, item.alignment);
+    for (const SearchBody& body : problem_->bodies) widest = std::max(widest, body.alignment);
     if (widest < kSmall) {
-      small_.emplace(items_, units / kDelayShare);
+      small_.emplace(*problem_, units / kDelayShare);
     } else if (widest < kMiddling) {
-      middling_.emplace(items_, units / kDelayShare);
+      middling_.emplace(*problem_, units / kDelayShare);
     } else {
       return;
     }
@@ -56,7 +58,7 @@ class Placer {
     if (small_.has_value() || middling_.has_value()) {
       const bool placed = small_.has_value() ? small_->place(order, &placement->positions)
                                              : middling_->place(order, &placement->positions);
-      for (int64_t& position : placement->positions) position *= items_.unit;
+      for (int64_t& position : placement->positions) position *= problem_->unit;
       placement->height = height_of(layout_, placement->positions);
       return placed;
     }
@@ -76,9 +78,9 @@ class Placer {
   const bool bottom_up_;
   Deadline* const deadline_;
   int64_t cost_ = 0;
-  Items items_;
-  std::optional<FewBottomUp<int16_t>> small_;
-  std::optional<FewBottomUp<int32_t>> middling_;
+  std::optional<SearchProblem> problem_;
+  std::optional<BottomUpSimd<int16_t>> small_;
+  std::optional<BottomUpSimd<int32_t>> middling_;
 };
 
 class LocalSearch {

@@ -13,8 +13,8 @@ namespace berth::packing {
 
 struct PlanOptions {
   Planner planner = Planner::kBest;
-  /// How much kBest may search: placements tried by the exact search, of all spaces and selections of candidates together.
-  /// About a microsecond each for a few hundred buffers; of more than 512, a node counts as several.
+  /// How much kBest may search: placements tried by the exact search, of all spaces and selections of candidates
+  /// together. About a microsecond each for a few hundred buffers; of more than 512, a node counts as several.
   int64_t nodes = 10'000;
   /// Seconds after which kBest stops with what it has and says `truncated`; 0: never. The nodes alone should decide:
   /// only then is the plan the same on every machine.
@@ -26,8 +26,8 @@ struct PlanOptions {
   const std::vector<std::string>* names = nullptr;
 };
 
-/// The plan of `options.planner`. For each space: with every planner but kNaive, which takes no candidate, the candidates are
-/// chosen as choose_aliases.h says, and no plan is higher than the same planner's without any candidate.
+/// The plan of `options.planner`. For each space: with every planner but kNaive, which takes no candidate, the
+/// candidates are chosen as choose_aliases.h says, and no plan is higher than the same planner's without any candidate.
 ///
 /// kBest takes the lowest plan of all planners of this room; of equal heights the first found in a fixed order, so that
 /// the same problem gives the same bytes everywhere, whatever the machine, its load or its number of cores. It stops

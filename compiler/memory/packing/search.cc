@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kSmall = int64_t{1} << 14;
 constexpr int64_t kMiddling = int64_t{1} << 30;
 
-/// Nanoseconds of a node for each of its items, more or less, for the deadline.
-constexpr int64_t kItemCost = 15;
+/// Nanoseconds of a node for each of its bodies, more or less, for the deadline.
+constexpr int64_t kBodyNodeCost = 15;
 
-struct Segment {
+struct Part {
   int32_t lower;
   int32_t upper;
   int64_t room;
@@ -29,14 +29,14 @@ struct Segment {
 template <typename Height>
 class Searcher {
  public:
-  Searcher(const Items& items, int64_t capacity, const SearchOptions& options)
-      : problem_(items),
-        items_(items, capacity),
+  Searcher(const SearchProblem& problem, int64_t capacity, const SearchOptions& options)
+      : problem_(problem),
+        bodies_(problem, capacity),
         options_(options),
-        ranks_(items, options),
-        bounds_(items_, items.sections),
-        placed_(items.items.size(), 0),
-        offsets_(items.items.size(), 0) {}
+        ranks_(problem, options),
+        bounds_(bodies_, problem.sections),
+        placed_(problem.bodies.size(), 0),
+        offsets_(problem.bodies.size(), 0) {}
 
   SearchResult run() {
     SearchResult result;
@@ -55,12 +55,12 @@ class Searcher {
 
   bool fits_by_load() const {
     std::vector<int64_t> load(problem_.sections, 0);
-    for (const Item& item : problem_.items) {
-      if (item.size > items_.capacity) return false;
-      for (int32_t s = item.lower; s < item.upper; ++s) load[s] += item.size;
+    for (const SearchBody& body : problem_.bodies) {
+      if (body.size > bodies_.capacity) return false;
+      for (int32_t s = body.lower; s < body.upper; ++s) load[s] += body.size;
     }
     for (const int64_t bytes : load) {
-      if (bytes > items_.capacity) return false;
+      if (bytes > bodies_.capacity) return false;
     }
     return true;
   }
@@ -73,7 +73,7 @@ class Searcher {
 
   bool start() {
     FrameT& f = frame(0);
-    f.count = problem_.items.size();
+    f.count = problem_.bodies.size();
     f.reserve(f.count, problem_.sections);
     std::iota(f.ids.begin(), f.ids.begin() + static_cast<std::ptrdiff_t>(f.count), 0);
     ranks_.sort_all(f.ids.data(), f.count);
@@ -86,11 +86,11 @@ class Searcher {
     f.upper = problem_.sections;
     for (size_t i = 0; i < f.count; ++i) {
       const size_t id = f.ids[i];
-      f.ends[i] = items_.size[id];
-      f.begins_at[i] = static_cast<int16_t>(items_.lower[id]);
-      f.ends_at[i] = static_cast<int16_t>(items_.upper[id]);
-      for (int32_t s = items_.lower[id]; s < items_.upper[id]; ++s)
-        f.rest[s] = static_cast<Height>(f.rest[s] + items_.size[id]);
+      f.ends[i] = bodies_.size[id];
+      f.begins_at[i] = static_cast<int16_t>(bodies_.lower[id]);
+      f.ends_at[i] = static_cast<int16_t>(bodies_.upper[id]);
+      for (int32_t s = bodies_.lower[id]; s < bodies_.upper[id]; ++s)
+        f.rest[s] = static_cast<Height>(f.rest[s] + bodies_.size[id]);
     }
     return solve_parts(0, 0, problem_.sections);
   }
@@ -99,7 +99,7 @@ class Searcher {
     std::fill(f->crossing.begin(), f->crossing.end(), int16_t{0});
     for (size_t i = 0; i < f->count; ++i) {
       const size_t id = f->ids[i];
-      for (int32_t s = items_.lower[id] + 1; s < items_.upper[id]; ++s) ++f->crossing[s];
+      for (int32_t s = bodies_.lower[id] + 1; s < bodies_.upper[id]; ++s) ++f->crossing[s];
     }
   }
 
@@ -114,14 +114,14 @@ class Searcher {
     bool free = false;
     for (int32_t s = lower + 1; s < upper; ++s) free |= f.crossing[s] == 0;
     if (!free) return solve(depth);
-    std::vector<Segment> segments = find_segments(f);
-    if (segments.size() <= 1) return solve(depth);
-    for (Segment& segment : segments) segment.room = bounds_.room_in(f, segment.lower, segment.upper);
-    std::stable_sort(segments.begin(), segments.end(), [](const Segment& a, const Segment& b) {
+    std::vector<Part> parts = find_parts(f);
+    if (parts.size() <= 1) return solve(depth);
+    for (Part& part : parts) part.room = bounds_.room_in(f, part.lower, part.upper);
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
       return a.room != b.room ? a.room < b.room : a.count > b.count;
     });
-    for (const Segment& segment : segments) {
-      cut_out(f, segment, depth + 1);
+    for (const Part& part : parts) {
+      cut_out(f, part, depth + 1);
       if (frame(depth + 1).count == 1) {
         offsets_[frame(depth + 1).ids[0]] = frame(depth + 1).early[0];
         continue;
@@ -131,34 +131,33 @@ class Searcher {
     return true;
   }
 
-  /// The runs of sections that no item leaves, in order of time.
-  std::vector<Segment> find_segments(const FrameT& f) {
+  /// The runs of sections that no body leaves, in order of time.
+  std::vector<Part> find_parts(const FrameT& f) {
     std::vector<std::pair<int32_t, int32_t>> spans;
     for (size_t i = 0; i < f.count; ++i) {
       const size_t id = f.ids[i];
-      spans.emplace_back(items_.lower[id], items_.upper[id]);
+      spans.emplace_back(bodies_.lower[id], bodies_.upper[id]);
     }
     std::sort(spans.begin(), spans.end());
-    std::vector<Segment> segments;
+    std::vector<Part> parts;
     for (const auto& [lower, upper] : spans) {
-      if (segments.empty() || segments.back().upper <= lower) segments.push_back({lower, upper, 0, 0});
-      segments.back().upper = std::max(segments.back().upper, upper);
-      ++segments.back().count;
+      if (parts.empty() || parts.back().upper <= lower) parts.push_back({lower, upper, 0, 0});
+      parts.back().upper = std::max(parts.back().upper, upper);
+      ++parts.back().count;
     }
-    return segments;
+    return parts;
   }
 
-  void cut_out(const FrameT& f, const Segment& segment, size_t depth) {
+  void cut_out(const FrameT& f, const Part& part, size_t depth) {
     FrameT& g = frame(depth);
     g.reserve(f.count, problem_.sections);
     picked_.clear();
     for (size_t i = 0; i < f.count; ++i) {
       const size_t id = f.ids[i];
-      if (items_.lower[id] >= segment.lower && items_.lower[id] < segment.upper)
-        picked_.push_back(static_cast<int32_t>(i));
+      if (bodies_.lower[id] >= part.lower && bodies_.lower[id] < part.upper) picked_.push_back(static_cast<int32_t>(i));
     }
     if (options_.rank_parts) {
-      ranks_.sort_part(f.ids.data(), segment.lower, segment.upper, &picked_);
+      ranks_.sort_part(f.ids.data(), part.lower, part.upper, &picked_);
     }
     g.count = picked_.size();
     for (size_t k = 0; k < g.count; ++k) {
@@ -175,11 +174,10 @@ class Searcher {
     }
     std::sort(g.by_early.begin(), g.by_early.begin() + static_cast<std::ptrdiff_t>(g.count),
               [&](int32_t a, int32_t b) { return g.early[a] > g.early[b]; });
-    std::copy(f.crossing.begin() + segment.lower, f.crossing.begin() + segment.upper,
-              g.crossing.begin() + segment.lower);
-    std::copy(f.rest.begin() + segment.lower, f.rest.begin() + segment.upper, g.rest.begin() + segment.lower);
-    g.lower = segment.lower;
-    g.upper = segment.upper;
+    std::copy(f.crossing.begin() + part.lower, f.crossing.begin() + part.upper, g.crossing.begin() + part.lower);
+    std::copy(f.rest.begin() + part.lower, f.rest.begin() + part.upper, g.rest.begin() + part.lower);
+    g.lower = part.lower;
+    g.upper = part.upper;
   }
 
   bool solve(size_t depth) {
@@ -194,7 +192,7 @@ class Searcher {
       ++nodes_;
       if (!place(f, k, depth + 1)) continue;
       placed_[id] = 1;
-      if (solve_parts(depth + 1, items_.lower[id], items_.upper[id])) {
+      if (solve_parts(depth + 1, bodies_.lower[id], bodies_.upper[id])) {
         offsets_[id] = offset;
         return true;
       }
@@ -208,24 +206,24 @@ class Searcher {
   bool is_over(const FrameT& f) {
     limit_met_ |= nodes_ >= options_.nodes;
     if (options_.deadline != nullptr) {
-      limit_met_ |= options_.deadline->passed_after(kItemCost * static_cast<int64_t>(f.count));
+      limit_met_ |= options_.deadline->passed_after(kBodyNodeCost * static_cast<int64_t>(f.count));
     }
     return limit_met_;
   }
 
-  /// Indices of the items that may be the next, in the order of their keys.
+  /// Indices of the bodies that may be the next, in the order of their keys.
   void find_candidates(FrameT* f) {
     int64_t limit = std::numeric_limits<int64_t>::max();  // offsets stay below
     for (size_t i = 0; i < f->count; ++i) {
-      limit = std::min<int64_t>(limit, f->low[i] + items_.size[f->ids[i]]);
+      limit = std::min<int64_t>(limit, f->low[i] + bodies_.size[f->ids[i]]);
     }
     Height most = 0;
     for (int32_t s = f->lower; s < f->upper; ++s) most = std::max(most, f->rest[s]);
-    limit = std::min<int64_t>(limit, items_.capacity - most + 1);
+    limit = std::min<int64_t>(limit, bodies_.capacity - most + 1);
     f->candidates.clear();
     for (size_t i = 0; i < f->count; ++i) {
       if (f->passed[i] != 0 || f->low[i] >= limit) continue;
-      const int32_t twin = problem_.items[f->ids[i]].twin;
+      const int32_t twin = problem_.bodies[f->ids[i]].twin;
       if (twin >= 0 && placed_[twin] == 0) continue;
       f->candidates.push_back(static_cast<int32_t>(i));
     }
@@ -233,20 +231,20 @@ class Searcher {
                      [&](int32_t a, int32_t b) { return f->low[a] < f->low[b]; });
   }
 
-  /// Whether the items above this one fit in each of its sections.
+  /// Whether the bodies above this one fit in each of its sections.
   bool fits_above(const FrameT& f, size_t id, int64_t offset) const {
     Height most = 0;
-    for (int32_t s = items_.lower[id]; s < items_.upper[id]; ++s) most = std::max(most, f.rest[s]);
-    return offset + most <= items_.capacity;
+    for (int32_t s = bodies_.lower[id]; s < bodies_.upper[id]; ++s) most = std::max(most, f.rest[s]);
+    return offset + most <= bodies_.capacity;
   }
 
-  /// Makes the frame at `depth`: `f` with its item `k` placed. False when that cannot be completed.
+  /// Makes the frame at `depth`: `f` with its body `k` placed. False when that cannot be completed.
   bool place(const FrameT& f, size_t k, size_t depth) {
     FrameT& g = frame(depth);
     g.reserve(f.count, problem_.sections);
     const size_t placed = f.ids[k];
     const Height offset = f.low[k];
-    const Height end = static_cast<Height>(offset + items_.size[placed]);
+    const Height end = static_cast<Height>(offset + bodies_.size[placed]);
     const int16_t begins_at = f.begins_at[k];
     const int16_t ends_at = f.ends_at[k];
     g.count = f.count - 1;
@@ -264,7 +262,7 @@ class Searcher {
       uint8_t passed = f.passed[i];
       int32_t support = f.support[i];
       if (low < end && f.begins_at[i] < ends_at && begins_at < f.ends_at[i]) {
-        low = items_.align(end, id);
+        low = bodies_.align(end, id);
         passed = early > low ? 1 : 0;
         early = std::max(low, early);
         support = -1;
@@ -276,14 +274,14 @@ class Searcher {
       g.early[to] = early;
       g.passed[to] = passed;
       g.support[to] = support;
-      g.ends[to] = static_cast<Height>(early + items_.size[id]);
+      g.ends[to] = static_cast<Height>(early + bodies_.size[id]);
       ++to;
     }
     std::copy(f.crossing.begin() + f.lower, f.crossing.begin() + f.upper, g.crossing.begin() + f.lower);
     std::copy(f.rest.begin() + f.lower, f.rest.begin() + f.upper, g.rest.begin() + f.lower);
-    for (int32_t s = items_.lower[placed]; s < items_.upper[placed]; ++s) {
-      if (s > items_.lower[placed]) --g.crossing[s];
-      g.rest[s] = static_cast<Height>(g.rest[s] - items_.size[placed]);
+    for (int32_t s = bodies_.lower[placed]; s < bodies_.upper[placed]; ++s) {
+      if (s > bodies_.lower[placed]) --g.crossing[s];
+      g.rest[s] = static_cast<Height>(g.rest[s] - bodies_.size[placed]);
     }
     to = 0;
     for (size_t at = 0; at < f.count; ++at) {
@@ -293,13 +291,13 @@ class Searcher {
     return bounds_.tighten(&g);
   }
 
-  const Items& problem_;
-  const Columns<Height> items_;
+  const SearchProblem& problem_;
+  const Columns<Height> bodies_;
   const SearchOptions& options_;
   Ranks ranks_;
   SearchBounds<Height> bounds_;
   std::vector<std::unique_ptr<FrameT>> frames_;  // by depth
-  std::vector<uint8_t> placed_;                  // of each item: on the path to this node
+  std::vector<uint8_t> placed_;                  // of each body: on the path to this node
   std::vector<Height> offsets_;
   std::vector<int32_t> picked_;
   int64_t nodes_ = 0;
@@ -308,10 +306,10 @@ class Searcher {
 
 }  // namespace
 
-SearchResult search(const Items& items, int64_t capacity, const SearchOptions& options) {
-  if (capacity < kSmall) return Searcher<int16_t>(items, capacity, options).run();
-  if (capacity < kMiddling) return Searcher<int32_t>(items, capacity, options).run();
-  return Searcher<int64_t>(items, capacity, options).run();
+SearchResult search(const SearchProblem& problem, int64_t capacity, const SearchOptions& options) {
+  if (capacity < kSmall) return Searcher<int16_t>(problem, capacity, options).run();
+  if (capacity < kMiddling) return Searcher<int32_t>(problem, capacity, options).run();
+  return Searcher<int64_t>(problem, capacity, options).run();
 }
 
 }  // namespace berth::packing

@@ -1,4 +1,4 @@
-// What the exact search concludes at a node: how low each item can still lie, and whether the sections hold them all.
+// What the exact search concludes at a node: how low each body can still lie, and whether the sections hold them all.
 #pragma once
 
 #include <limits>
@@ -12,20 +12,20 @@ namespace berth::packing {
 template <typename Height>
 class SearchBounds {
  public:
-  explicit SearchBounds(const Columns<Height>& items, int32_t sections) : items_(items), index_(items.size.size()) {
+  explicit SearchBounds(const Columns<Height>& bodies, int32_t sections) : bodies_(bodies), index_(bodies.size.size()) {
     for (std::vector<Height>* column : {&need_, &first_, &first_end_, &second_, &floor_}) {
       column->resize(sections);
     }
   }
 
-  /// Raises `early` in a new frame. False when its items cannot all be placed. REQUIRES: everything else of the frame
+  /// Raises `early` in a new frame. False when its bodies cannot all be placed. REQUIRES: everything else of the frame
   /// is whole, and by_early names each index once.
   bool tighten(Frame<Height>* g) {
     for (size_t i = 0; i < g->count; ++i) index_[g->ids[i]] = static_cast<int32_t>(i);
     for (int round = 0;; ++round) {
       if (!find_supports(g)) return false;
       for (size_t i = 0; i < g->count; ++i) {
-        if (g->ends[i] > items_.capacity) return false;
+        if (g->ends[i] > bodies_.capacity) return false;
       }
       sort_by_early(g);
       if (!sections_fit(*g)) return false;
@@ -33,7 +33,7 @@ class SearchBounds {
     }
   }
 
-  /// How much of the capacity is left above those items of `f` that live in [lower, upper), at least.
+  /// How much of the capacity is left above those bodies of `f` that live in [lower, upper), at least.
   int64_t room_in(const Frame<Height>& f, int32_t lower, int32_t upper) {
     std::fill(need_.begin() + lower, need_.begin() + upper, Height{0});
     int64_t highest = 0;
@@ -42,14 +42,14 @@ class SearchBounds {
       if (f.begins_at[i] < lower || f.begins_at[i] >= upper) continue;
       highest = std::max<int64_t>(highest, f.early[i] + add_need(static_cast<size_t>(f.ids[i])));
     }
-    return items_.capacity - highest;
+    return bodies_.capacity - highest;
   }
 
  private:
-  /// How often the bounds of the items of a new node are raised by each other, at most.
+  /// How often the bounds of the bodies of a new node are raised by each other, at most.
   static constexpr int kRounds = 2;
 
-  /// Raises `early` of the passed items to the lowest end of an item that they could lie on. One round: what rises late
+  /// Raises `early` of the passed bodies to the lowest end of a body that they could lie on. One round: what rises late
   /// in it is seen by the others at the next node.
   bool find_supports(Frame<Height>* g) {
     for (size_t i = 0; i < g->count; ++i) {
@@ -60,24 +60,24 @@ class SearchBounds {
       const Height least = least_end(*g, i, &best);
       if (best == g->count) return false;
       g->support[i] = g->ids[best];
-      const Height early = items_.align(least, id);
+      const Height early = bodies_.align(least, id);
       if (early <= g->early[i]) continue;
-      if (early + items_.size[id] > items_.capacity) return false;
+      if (early + bodies_.size[id] > bodies_.capacity) return false;
       g->early[i] = early;
-      g->ends[i] = static_cast<Height>(early + items_.size[id]);
+      g->ends[i] = static_cast<Height>(early + bodies_.size[id]);
     }
     return true;
   }
 
-  /// Whether item `id` is still to be placed, and may end at or below `early`.
+  /// Whether body `id` is still to be placed, and may end at or below `early`.
   bool still_supports(const Frame<Height>& g, int32_t id, Height early) const {
     if (id < 0) return false;
-    // Of an item that was placed meanwhile, the index is another frame's.
+    // Of a body that was placed meanwhile, the index is another frame's.
     const size_t at = index_[id];
     return at < g.count && g.ids[at] == id && g.ends[at] <= early;
   }
 
-  /// The lowest end of an item that is alive with item `i`, and whose it is.
+  /// The lowest end of a body that is alive with body `i`, and whose it is.
   Height least_end(const Frame<Height>& g, size_t i, size_t* best) const {
     const Height least = std::min(least_end_in(g, i, 0, i), least_end_in(g, i, i + 1, g.count));
     if (least == std::numeric_limits<Height>::max()) return least;
@@ -119,15 +119,15 @@ class SearchBounds {
     }
   }
 
-  /// Where all items of a section but one are too high to lie below the others, that one is the lowest there: the
-  /// others lie above it. True when that raised an item.
+  /// Where all bodies of a section but one are too high to lie below the others, that one is the lowest there: the
+  /// others lie above it. True when that raised a body.
   bool raise_above_firsts(Frame<Height>* g) {
     find_firsts(*g);
     Height highest = 0;
     for (int32_t s = g->lower; s < g->upper; ++s) {
       const size_t section = s;
       const bool alone =
-          second_[section] < first_end_[section] && second_[section] > items_.capacity - g->rest[section];
+          second_[section] < first_end_[section] && second_[section] > bodies_.capacity - g->rest[section];
       floor_[section] = alone ? first_end_[section] : Height{0};
       highest = std::max(highest, floor_[section]);
     }
@@ -144,8 +144,8 @@ class SearchBounds {
       }
       if (early == old) continue;
       const size_t id = g->ids[i];
-      g->early[i] = items_.align(early, id);
-      g->ends[i] = static_cast<Height>(g->early[i] + items_.size[id]);
+      g->early[i] = bodies_.align(early, id);
+      g->ends[i] = static_cast<Height>(g->early[i] + bodies_.size[id]);
       if (g->passed[i] == 0) g->support[i] = -1;
       g->passed[i] = 1;
       raised = true;
@@ -187,12 +187,12 @@ class SearchBounds {
     }
   }
 
-  /// Adds an item to the need of its sections; returns the largest of these.
+  /// Adds a body to the need of its sections; returns the largest of these.
   Height add_need(size_t id) {
-    const Height size = items_.size[id];
+    const Height size = bodies_.size[id];
     Height* const need = need_.data();
     Height largest = 0;
-    for (int32_t s = items_.lower[id]; s < items_.upper[id]; ++s) {
+    for (int32_t s = bodies_.lower[id]; s < bodies_.upper[id]; ++s) {
       const Height sum = static_cast<Height>(need[s] + size);
       need[s] = sum;
       largest = std::max(largest, sum);
@@ -204,16 +204,16 @@ class SearchBounds {
     std::fill(need_.begin() + g.lower, need_.begin() + g.upper, Height{0});
     for (size_t k = 0; k < g.count; ++k) {
       const size_t i = g.by_early[k];
-      if (g.early[i] + add_need(g.ids[i]) > items_.capacity) return false;
+      if (g.early[i] + add_need(g.ids[i]) > bodies_.capacity) return false;
     }
     return true;
   }
 
-  const Columns<Height>& items_;
-  std::vector<int32_t> index_;     // of each item of the frame: where it is there
+  const Columns<Height>& bodies_;
+  std::vector<int32_t> index_;     // of each body of the frame: where it is there
   std::vector<Height> need_;       // of each section: the sum of the sizes that are looked at
   std::vector<Height> first_;      // of each section: the lowest `early`,
-  std::vector<Height> first_end_;  // the end of that item,
+  std::vector<Height> first_end_;  // the end of that body,
   std::vector<Height> second_;     // and the second lowest
   std::vector<Height> floor_;      // of each section: what all but the first lie above
 };

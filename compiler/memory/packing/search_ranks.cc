@@ -13,15 +13,15 @@ int64_t area_of(int64_t life, int64_t size) {
 
 }  // namespace
 
-Ranks::Ranks(const Items& items, const SearchOptions& options) : items_(items), options_(options) {
-  part_totals_.assign(items.sections, 0);
-  for (const Item& item : items.items) {
-    for (int32_t s = item.lower; s < item.upper; ++s) part_totals_[s] += item.size;
+Ranks::Ranks(const SearchProblem& problem, const SearchOptions& options) : problem_(problem), options_(options) {
+  part_totals_.assign(problem.sections, 0);
+  for (const SearchBody& body : problem.bodies) {
+    for (int32_t s = body.lower; s < body.upper; ++s) part_totals_[s] += body.size;
   }
-  for (const Item& item : items.items) {
+  for (const SearchBody& body : problem.bodies) {
     const size_t id = firsts_.size();
-    firsts_.push_back(item.twin >= 0 ? firsts_[item.twin] : static_cast<int32_t>(id));
-    totals_.push_back(*std::max_element(part_totals_.begin() + item.lower, part_totals_.begin() + item.upper));
+    firsts_.push_back(body.twin >= 0 ? firsts_[body.twin] : static_cast<int32_t>(id));
+    totals_.push_back(*std::max_element(part_totals_.begin() + body.lower, part_totals_.begin() + body.upper));
   }
 }
 
@@ -42,12 +42,12 @@ int64_t Ranks::disturbed(int64_t measure, int32_t id, int which) const {
 }
 
 Ranks::Rank Ranks::rank(int32_t id, int32_t index, int64_t total) const {
-  const Item& item = items_.items[id];
+  const SearchBody& body = problem_.bodies[id];
   // Twins are disturbed alike, so that they stay in the order of their ids.
   const int32_t first = firsts_[id];
-  const int64_t life = options_.by_steps ? item.steps : item.upper - item.lower;
+  const int64_t life = options_.by_steps ? body.steps : body.upper - body.lower;
   const int64_t width = disturbed(life, first, 0);
-  const int64_t area = disturbed(area_of(life, item.size), first, 1);
+  const int64_t area = disturbed(area_of(life, body.size), first, 1);
   total = disturbed(total, first, 2);
   switch (options_.ranking) {
     case Ranking::kWAT: return {{width, area, total}, id, index};
@@ -67,13 +67,13 @@ void Ranks::sort_all(int32_t* ids, size_t count) const {
 void Ranks::sort_part(const int32_t* ids, int32_t lower, int32_t upper, std::vector<int32_t>* picked) {
   std::fill(part_totals_.begin() + lower, part_totals_.begin() + upper, 0);
   for (const int32_t index : *picked) {
-    const Item& item = items_.items[ids[index]];
-    for (int32_t s = item.lower; s < item.upper; ++s) part_totals_[s] += item.size;
+    const SearchBody& body = problem_.bodies[ids[index]];
+    for (int32_t s = body.lower; s < body.upper; ++s) part_totals_[s] += body.size;
   }
   ranks_.clear();
   for (const int32_t index : *picked) {
-    const Item& item = items_.items[ids[index]];
-    const int64_t total = *std::max_element(part_totals_.begin() + item.lower, part_totals_.begin() + item.upper);
+    const SearchBody& body = problem_.bodies[ids[index]];
+    const int64_t total = *std::max_element(part_totals_.begin() + body.lower, part_totals_.begin() + body.upper);
     ranks_.push_back(rank(ids[index], index, total));
   }
   std::sort(ranks_.begin(), ranks_.end());

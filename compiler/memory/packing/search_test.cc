@@ -52,10 +52,10 @@ constexpr SearchOptions kAll[] = {
 
 Verdict verdict_at(const Problem& p, int64_t capacity, const SearchOptions& options) {
   const Layout layout = make_layout(p);
-  Items items;
-  EXPECT_TRUE(make_items(layout, 100, &items));
-  EXPECT_EQ(items.unit, 1);
-  const SearchResult result = search(items, capacity, options);
+  const std::optional<SearchProblem> searched = search_problem(layout, 100);
+  EXPECT_TRUE(searched.has_value());
+  EXPECT_EQ(searched->unit, 1);
+  const SearchResult result = search(*searched, capacity, options);
   if (result.verdict == Verdict::kFound) {
     Plan plan;
     plan.offsets = result.offsets;
@@ -119,25 +119,25 @@ TEST(Search, HeightsOfAnyWidthGiveTheSameVerdict) {
 }
 
 TEST(Search, AnAreaBeyond64BitsIsTheLargest) {
-  Items items;
-  items.sections = 1;
-  items.items = {{0, 1, int64_t{1} << 20, 1, 4, -1}, {0, 1, int64_t{1} << 34, 1, int64_t{1} << 30, -1}};
+  SearchProblem problem;
+  problem.sections = 1;
+  problem.bodies = {{0, 1, int64_t{1} << 20, 1, 4, -1}, {0, 1, int64_t{1} << 34, 1, int64_t{1} << 30, -1}};
   SearchOptions options;
   options.ranking = Ranking::kTAW;
   options.by_steps = true;
   int32_t ids[] = {0, 1};
-  Ranks(items, options).sort_all(ids, 2);
+  Ranks(problem, options).sort_all(ids, 2);
   EXPECT_EQ(ids[0], 1);
 }
 
 TEST(Search, TheLimitIsKeptAndReported) {
   const Planted planted = planted_problem(1, 320, 0);
   const Layout layout = make_layout(planted.problem);
-  Items items;
-  ASSERT_TRUE(make_items(layout, 1000, &items));
+  const std::optional<SearchProblem> searched = search_problem(layout, 1000);
+  EXPECT_TRUE(searched.has_value());
   SearchOptions options;
   options.nodes = 100;
-  const SearchResult result = search(items, planted.height / items.unit, options);
+  const SearchResult result = search(*searched, planted.height / searched->unit, options);
   EXPECT_EQ(result.verdict, Verdict::kUnknown);
   EXPECT_EQ(result.nodes, 100);
 }

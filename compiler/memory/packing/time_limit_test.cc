@@ -38,7 +38,7 @@ TEST(TimeLimit, IsNoticedWithinASearch) {
   const Plan plan = plan_in(problem, 2);
   EXPECT_TRUE(plan.truncated);
   EXPECT_LE(looks, 2002);
-  // A node of 320 items takes some microseconds; a look is due every 50 of them.
+  // A node of 320 bodies takes some microseconds; a look is due every 50 of them.
   EXPECT_GT(plan.nodes, 1000);
   EXPECT_LT(plan.nodes, 2000 * 50);
 }
