@@ -1,5 +1,6 @@
 #include "compiler/emit/copies.h"
 
+#include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
 
 namespace berth::emit {
@@ -24,18 +25,24 @@ std::string copies_to_device(const std::string& body) {
 std::string copy(const std::string& name) { return "%" + name + ": f32[4]@sim:0 = et_copy::_h2d_copy(%x)\n"; }
 
 std::string scan(const std::string& length, const std::string& name, const std::string& body) {
-  return "%r" + name + ": f32[4] = berth::scan(" + length + ", [%x], []) { (%i" + name + ": f32[4])\n" + body + R"(
-    yield %x
-    })";
+  return filled(R"(
+    %r$name: f32[4] = berth::scan($length, [%x], []) { (%i$name: f32[4])
+      $body
+      yield %x
+    })",
+                {{"name", name}, {"length", length}, {"body", body}});
 }
 
 std::string loop(const std::string& name, const std::string& condition, const std::string& body) {
-  return "%r" + name + ": f32[4] = berth::while([%x]) { (%i" + name + ": f32[4])\n" + condition + R"(
-    yield %c
-    } { (%j)" +
-         name + ": f32[4])\n" + body + R"(
-    yield %x
-    })";
+  return filled(R"(
+    %r$name: f32[4] = berth::while([%x]) { (%i$name: f32[4])
+      $condition
+      yield %c
+    } { (%j$name: f32[4])
+      $body
+      yield %x
+    })",
+                {{"name", name}, {"condition", condition}, {"body", body}});
 }
 
 TEST(CountCopies, OneEachOutsideLoops) {
@@ -56,20 +63,19 @@ TEST(CountCopies, OneIterationWhereTheirNumberIsUnknown) {
 }
 
 TEST(CountCopies, TheBranchThatCopiesMoreCounts) {
-  EXPECT_EQ(copies_to_device("%r: f32[4] = berth::if(%c) { ()\n" + copy("a") + R"(
-    yield %x
-    } { ()
-  )" + copy("b") + copy("d") +
-                             R"(
-    yield %x
-    })"),
-            "2, 32, 0");
-  EXPECT_EQ(copies_to_device("%r: f32[4] = berth::if(%c) { ()\n" + copy("a") + R"(
-    yield %x
-    } { ()
-    yield %x
-    })"),
-            "1, 16, 0");
+  const auto branches = [](const std::string& first, const std::string& second) {
+    return filled(R"(
+      %r: f32[4] = berth::if(%c) { ()
+        $first
+        yield %x
+      } { ()
+        $second
+        yield %x
+      })",
+                  {{"first", first}, {"second", second}});
+  };
+  EXPECT_EQ(copies_to_device(branches(copy("a"), copy("b") + copy("d"))), "2, 32, 0");
+  EXPECT_EQ(copies_to_device(branches(copy("a"), "")), "1, 16, 0");
 }
 
 TEST(CountCopies, TheCountSaturates) {

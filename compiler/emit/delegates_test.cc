@@ -71,24 +71,31 @@ TEST(Delegates, ScratchIsTheLastArgumentAndPlanned) {
 
 // One chain of calls: no scratch is needed at the same time as another, so all lie in the same bytes.
 TEST(Delegates, ScratchLivesForOneStepSoConsecutiveCallsShareIt) {
-  std::string text = "method forward(%x0: f32[64]@sim:0) {\n";
   std::string delegates;
+  std::string calls;
   for (int i = 0; i < 4; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
-    delegates += "delegate @d" + n + " \"berth.sim\" {target_device = \"sim:0\"}\n";
-    text += filled(R"(
+    delegates += filled(R"(
+      delegate @d$n "berth.sim" {target_device = "sim:0"}
+    )",
+                        {{"n", n}});
+    calls += filled(R"(
       %x$next: f32[64]@sim:0 = berth::delegate([%x$n]) @d$n { (%a$n: f32[64]@sim:0)
         %b$n: f32[64]@sim:0 = aten::exp(%a$n)
         %c$n: f32[64]@sim:0 = aten::relu(%b$n)
         yield %c$n
       }
     )",
-                   {{"next", next}, {"n", n}});
+                    {{"next", next}, {"n", n}});
   }
-  const EmittedProgram emitted = program_of(delegates + text + R"(
-    return %x4
+  const std::string text = filled(R"(
+    $delegates
+    method forward(%x0: f32[64]@sim:0) {
+      $calls
+      return %x4
     })",
-                                            testing::with_own_scratch());
+                                  {{"delegates", delegates}, {"calls", calls}});
+  const EmittedProgram emitted = program_of(text, testing::with_own_scratch());
   const format::MethodDesc& method = only_method(emitted);
   ASSERT_EQ(method.arenas.size(), 1u) << "nothing is on the host, so it has no arena";
   EXPECT_EQ(method.arenas[0].device, Device(DeviceType::kSim, 0));
@@ -98,24 +105,35 @@ TEST(Delegates, ScratchLivesForOneStepSoConsecutiveCallsShareIt) {
 
 std::string region_text(const std::string& inputs, const std::string& outputs, const std::string& region,
                         const std::string& input = "f32[4]") {
-  return R"(
+  return filled(R"(
     const @w: f32[4] = dense<[1, 2, 3, 4]>
     delegate @d0 "berth.sim" {target_device = "sim:0"}
-    method forward(%x:)" +
-         input + "@sim:0) {\n%w: f32[4] = const @w\n" + outputs + " = berth::delegate([" + inputs + "]) @d0 {\n" +
-         region + R"(
-    }
-    return %y
-    })";
+    method forward(%x: $type@sim:0) {
+      %w: f32[4] = const @w
+      $outputs = berth::delegate([$inputs]) @d0 {
+        $region
+      }
+      return %y
+    })",
+                {{"type", input}, {"outputs", outputs}, {"inputs", inputs}, {"region", region}});
 }
 
 /// A delegate within which two intermediates of 16 bytes live at once.
 std::string two_alive(const std::string& backend, const std::string& device) {
-  const std::string type = "f32[4]" + (device.empty() ? "" : "@" + device);
-  return "delegate @d0 \"" + backend + "\"" + (device.empty() ? "" : " {target_device = \"" + device + "\"}") +
-         "\nmethod forward(%x: " + type + ") {\n%y: " + type + " = berth::delegate([%x]) @d0 { (%a: " + type +
-         ")\n%b: " + type + " = aten::exp(%a)\n%c: " + type + " = aten::relu(%a)\n%d: " + type +
-         " = aten::add.Tensor(%b, %c)\nyield %d\n}\nreturn %y\n}";
+  return filled(R"(
+    delegate @d0 "$backend" $specs
+    method forward(%x: $type) {
+      %y: $type = berth::delegate([%x]) @d0 { (%a: $type)
+        %b: $type = aten::exp(%a)
+        %c: $type = aten::relu(%a)
+        %d: $type = aten::add.Tensor(%b, %c)
+        yield %d
+      }
+      return %y
+    })",
+                {{"backend", backend},
+                 {"specs", device.empty() ? "" : "{target_device = \"" + device + "\"}"},
+                 {"type", "f32[4]" + (device.empty() ? "" : "@" + device)}});
 }
 
 TEST(Delegates, ScratchIsAlignedForTheDelegatesDevice) {
@@ -459,14 +477,16 @@ TEST(Delegates, TheSameModuleGivesTheSameBytes) {
 // Holds row 136.
 TEST(Delegates, XnnpackReadsPastItsTensorsSoArenasHavePadding) {
   const auto text = [](const std::string& backend) {
-    return "delegate @d \"" + backend + "\" = hex\"0102\"\n" + R"(
+    return filled(R"(
+      delegate @d "$backend" = hex"0102"
       state @s: f32[4] = splat<0>
       method forward(%x: f32[3,5]) {
         %s: f32[4] = berth::state_read() @s
         %h: f32[3,5] = aten::exp(%x)
         %p: f32[7] = berth::delegate([%h, %s]) @d
         return %p
-      })";
+      })",
+                  {{"backend", backend}});
   };
   const EmittedProgram plain = program_of(text("Chip"));
   const EmittedProgram padded = program_of(text("XnnpackBackend"));

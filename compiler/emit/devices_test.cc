@@ -52,24 +52,44 @@ std::string chain(const std::vector<std::string>& devices, int64_t elements = 64
       const std::string copy = home.empty()     ? "et_copy::_h2d_copy"
                                : device.empty() ? "et_copy::_d2h_copy"
                                                 : "berth::_d2d_copy";
-      body += "%c" + n + ": " + type + at + " = " + copy + "(" + value + ")\n";
+      body += filled(R"(
+        %c$n: $type = $copy($value)
+      )",
+                     {{"n", n}, {"type", type + at}, {"copy", copy}, {"value", value}});
       value = "%c" + n;
       home = device;
     }
     if (device.empty()) {
-      body += "%v" + n + ": " + type + " = aten::relu(" + value + ")\n";
+      body += filled(R"(
+        %v$n: $type = aten::relu($value)
+      )",
+                     {{"n", n}, {"type", type}, {"value", value}});
     } else {
-      delegates += "delegate @d" + n + " \"berth.sim\" {target_device = \"" + device + "\"}\n";
-      body += "%v" + n + ": " + type + at + " = berth::delegate([" + value + "]) @d" + n + " { (%a" + n + ": " + type +
-              at + ")\n%b" + n + ": " + type + at + " = aten::relu(%a" + n + ")\nyield %b" + n + "\n}\n";
+      delegates += filled(R"(
+        delegate @d$n "berth.sim" {target_device = "$device"}
+      )",
+                          {{"n", n}, {"device", device}});
+      body += filled(R"(
+        %v$n: $type = berth::delegate([$value]) @d$n { (%a$n: $type)
+          %b$n: $type = aten::relu(%a$n)
+          yield %b$n
+        }
+      )",
+                     {{"n", n}, {"type", type + at}, {"value", value}});
     }
     value = "%v" + n;
   }
   if (!home.empty()) {
-    body += "%out: " + type + " = et_copy::_d2h_copy(" + value + ")\n";
+    body += "%out: " + type + " = et_copy::_d2h_copy(" + value + ")";
     value = "%out";
   }
-  return delegates + "method forward(%in: " + type + ") {\n" + body + "return " + value + "\n}";
+  return filled(R"(
+    $delegates
+    method forward(%in: $type) {
+      $body
+      return $value
+    })",
+                {{"delegates", delegates}, {"type", type}, {"body", body}, {"value", value}});
 }
 
 // Holds row 167, row 215, row 217.

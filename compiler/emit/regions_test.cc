@@ -127,12 +127,18 @@ TEST(EmitRegions, ABranchsResultIsNotOverwrittenByLaterBranches) {
 
 // Holds row 159, row 160: what is alive around a loop shares no byte with what the loop makes, loop after loop.
 TEST(EmitRegions, LoopsShareNoBytesWithWhatIsLiveAroundThem) {
-  std::string text = "method forward(%x: f32[5,8], %k: f32[8]) {\n";
+  std::string text = R"(
+    method forward(%x: f32[5,8], %k: f32[8]) {
+  )";
   for (int i = 0; i < 3; ++i) {
-    const std::string n = std::to_string(i);
-    text += "%y" + n + ": f32[5,8] = berth::scan(5, [], [%x]) { (%s" + n + ": f32[8])\n%a" + n +
-            ": f32[8] = aten::mul.Tensor(%s" + n + ", %k)\n%b" + n + ": f32[8] = aten::exp(%a" + n + ")\nyield %b" + n +
-            "\n}\n";
+    text += filled(R"(
+      %y$n: f32[5,8] = berth::scan(5, [], [%x]) { (%s$n: f32[8])
+        %a$n: f32[8] = aten::mul.Tensor(%s$n, %k)
+        %b$n: f32[8] = aten::exp(%a$n)
+        yield %b$n
+      }
+    )",
+                   {{"n", std::to_string(i)}});
   }
   text += R"(
     %p: f32[5,8] = aten::add.Tensor(%y0, %y1)
@@ -344,7 +350,7 @@ TEST(EmitRegions, StateIsWrittenOutsideBranchesAndReadAnywhere) {
     return %r
     })";
   EXPECT_EQ(refusal_of(begin + end), "it was emitted");
-  EXPECT_NE(refusal_of(begin + "berth::state_write(%a) @s\n" + end).find("outside of branches and loops"),
+  EXPECT_NE(refusal_of(begin + "berth::state_write(%a) @s" + end).find("outside of branches and loops"),
             std::string::npos);
 }
 

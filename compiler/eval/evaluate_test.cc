@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/text_testing.h"
 #include "compiler/ir/parse.h"
 
 namespace berth::eval {
@@ -210,9 +211,13 @@ TEST(Evaluate, DevicesDoNotChangeNumbers) {
 
 TEST(Evaluate, DeviceCopiesKeepEveryTypeAndShape) {
   for (const char* type : {"f32[2,3]", "f16[3]", "i32[4]", "i64[]", "f32[0,3]"}) {
-    auto module = ir::parse("method f(%x: " + std::string(type) + ") {\n  %a: " + type +
-                                "@cuda:1 = et_copy::_h2d_copy(%x)\n  %b: " + type +
-                                " = et_copy::_d2h_copy(%a)\n  return %a, %b\n}\n",
+    auto module = ir::parse(filled(R"(
+      method f(%x: $type) {
+        %a: $type@cuda:1 = et_copy::_h2d_copy(%x)
+        %b: $type = et_copy::_d2h_copy(%a)
+        return %a, %b
+      })",
+                                   {{"type", type}}),
                             "t");
     ASSERT_TRUE(module.ok()) << module.error().text();
     const ir::TensorType& in = module->methods[0].tensor(module->methods[0].body.inputs[0]);

@@ -64,9 +64,12 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(Parse, WhatPrintsParsesBack) {
-  const std::string text = std::string(kEverything) +
-                           "\nmethod second(%z: i64[2]) {\n  %v: i64[2] = const @\"with space\"\n" +
-                           "  %a: i64[2] = aten::add.Tensor(%z, %v, 1)\n  return %a\n}\n";
+  const std::string text = std::string(kEverything) + R"(
+    method second(%z: i64[2]) {
+      %v: i64[2] = const @"with space"
+      %a: i64[2] = aten::add.Tensor(%z, %v, 1)
+      return %a
+    })";
   auto module = parse(text, "t");
   ASSERT_TRUE(module.ok()) << module.error().text();
   const std::string once = print(*module);
@@ -194,10 +197,17 @@ TEST(Parse, DeepTextIsRefusedBeforeTheStackOverflows) {
 }
 
 TEST(Parse, DoublingSizesAreRefusedBeforeTheirTextDoubles) {
-  std::string text = "symbol n in [1, 8]\nsymbol m in [1, 8]\nmethod f(%v0: f32[(n + floordiv(m, 3))]) {\n";
+  std::string text = R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method f(%v0: f32[(n + floordiv(m, 3))]) {
+  )";
   std::string size = "(n + floordiv(m, 3))";
   for (int i = 0; i < 40; ++i) {
-    text += "  %v" + std::to_string(i + 1) + ": f32[1] = aten::repeat(%v" + std::to_string(i) + ", [" + size + "])\n";
+    text += filled(R"(
+      %v$next: f32[1] = aten::repeat(%v$i, [$size])
+    )",
+                   {{"next", std::to_string(i + 1)}, {"i", std::to_string(i)}, {"size", size}});
   }
   EXPECT_NE(error_of(text).find("expected the result"), std::string::npos);
   // A tower of products, each twice as long as the one before, fails at the limit instead of filling the memory.

@@ -1,6 +1,7 @@
 // The shape rules of quantised numbers, gradients, masks, windows and random numbers.
 #include <gtest/gtest.h>
 
+#include "base/text_testing.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
@@ -66,10 +67,13 @@ std::string error_of(const std::string& text) {
 }
 
 std::string error_of_call(const std::string& call) {
-  return error_of(
-      "symbol n in [1, 8]\n"
-      "method f(%x: f32[2,3], %i: i64[4], %mask: bool[2,3], %n3: f32[n,3], %u: u8[4,8], %c4: f32[4]) {\n  " +
-      call + "\n  return\n}\n");
+  return error_of(filled(R"(
+    symbol n in [1, 8]
+    method f(%x: f32[2,3], %i: i64[4], %mask: bool[2,3], %n3: f32[n,3], %u: u8[4,8], %c4: f32[4]) {
+      $call
+      return
+    })",
+                         {{"call", call}}));
 }
 
 TEST(ShapeRulesMore, MatchPyTorchForEveryOperator) { EXPECT_EQ(error_of(kTorch), ""); }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
 #include "compiler/memory/model.h"
 
@@ -72,20 +73,26 @@ method forward(%x: f32[8,2], %y: f32[8]) {
 
 // Each step leaves 512 bytes that stay; with all of w alive to the last cut they come on top of it.
 std::string unrolled(int steps) {
-  const std::string n = std::to_string(steps);
-  std::string text = R"(
-    method forward(%x: f32[1,256]) {
-      %w: f32[)" + n +
-                     ",256] = aten::repeat(%x, [" + n + ", 1])\n";
+  std::string rows;
   std::string list;
   for (int i = 0; i < steps; ++i) {
     const std::string k = std::to_string(i);
-    text += "%r" + k + ": f32[256] = aten::select_copy.int(%w, 0, " + k + ")\n";
-    text += "%q" + k + ": f32[1,256] = aten::view_copy(%r" + k + ", [1, 256])\n";
-    text += "%h" + k + ": f32[1,128] = aten::slice_copy.Tensor(%q" + k + ", 1, 0, 256, 2)\n";
+    rows += filled(R"(
+      %r$k: f32[256] = aten::select_copy.int(%w, 0, $k)
+      %q$k: f32[1,256] = aten::view_copy(%r$k, [1, 256])
+      %h$k: f32[1,128] = aten::slice_copy.Tensor(%q$k, 1, 0, 256, 2)
+    )",
+                   {{"k", k}});
     list += (i == 0 ? "%h" : ", %h") + k;
   }
-  return text + "%c: f32[" + n + ",128] = aten::cat([" + list + "], 0)\nreturn %c\n}";
+  return filled(R"(
+    method forward(%x: f32[1,256]) {
+      %w: f32[$steps,256] = aten::repeat(%x, [$steps, 1])
+      $rows
+      %c: f32[$steps,128] = aten::cat([$list], 0)
+      return %c
+    })",
+                {{"steps", std::to_string(steps)}, {"rows", rows}, {"list", list}});
 }
 
 TEST(HoistSlices, UsedRowsAreFreed) {

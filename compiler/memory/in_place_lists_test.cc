@@ -30,7 +30,7 @@ Found found(const std::string& body) {
 
 TEST(InPlaceLists, AResultTakesTheBytesOfAListsTensorAtItsLastRead) {
   // x + y: the first is stretched, the second is not.
-  const Found one = found("%e: f32[4,8] = berth::elementwise([%b, %c], [0, 0, 1, 0], [])\n");
+  const Found one = found("%e: f32[4,8] = berth::elementwise([%b, %c], [0, 0, 1, 0], [])");
   EXPECT_EQ(one.last, "reuse %c");
   EXPECT_EQ(one.bytes, 160u) << "one buffer of 128 bytes and one of 32";
 }

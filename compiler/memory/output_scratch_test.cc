@@ -1,7 +1,8 @@
-// Results of delegates as scratch. The fears: a temporary that reaches out of the result, or is alive when the result
-// is made; bytes lent that are not the call's own; a scratch that becomes larger than without.
+// Outputs of delegates used as scratch. The fears: a temporary that reaches out of the output, or is live when the output
+// is first written; bytes that are not the call's own; a scratch that becomes larger than without.
 #include "compiler/memory/output_scratch.h"
 
+#include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
 #include "format/nested.h"
 #include "format/tensor_facts.h"
@@ -19,11 +20,16 @@ using testing::written;
 /// A method of x, 64 floats, with one delegate on the host, whose region is `region` with %a for x, and then `rest`.
 std::string text_of(const std::string& results, const std::string& region, const std::string& rest,
                     const std::string& before = "") {
-  return before + R"(
+  return filled(R"(
+    $before
     delegate @d0 "berth.cpu"
     method forward(%x: f32[64]) {
-  )" + results +
-         " = berth::delegate([%x]) @d0 { (%a: f32[64])\n" + region + "}\n" + rest + "}";
+      $results = berth::delegate([%x]) @d0 { (%a: f32[64])
+        $region
+      }
+      $rest
+    })",
+                {{"before", before}, {"results", results}, {"region", region}, {"rest", rest}});
 }
 
 /// 2048 bytes that only a sum of 4 bytes is made of, which is alive while the result is made.
@@ -76,21 +82,21 @@ TEST(OutputScratch, ResultsAreScratchUntilTheyAreWritten) {
     %d: f32[1024] = aten::repeat(%c, [1024])
     yield %d
   )",
-                                   "return %y\n");
+                                   "return %y");
   const EmittedProgram own = program_of(text, testing::with_own_scratch());
   EXPECT_EQ(payload_of(own).version, format::kNestedVersion);
   EXPECT_EQ(own.delegates.at(0).scratch_bytes, 2048u + 4) << "the sum lies behind what it is made of";
-  const EmittedProgram lent = program_of(text);
-  const Payload payload = payload_of(lent);
+  const EmittedProgram shared = program_of(text);
+  const Payload payload = payload_of(shared);
   EXPECT_EQ(payload.version, format::kNestedOutputScratchVersion);
   EXPECT_EQ(payload.arenas, (Sizes{4, 4096}));
   EXPECT_EQ(payload.places, (Places{"2:0..2048", "1:0..4", "2:0..4096"}));
-  const DelegateReport& report = lent.delegates.at(0);
+  const DelegateReport& report = shared.delegates.at(0);
   EXPECT_EQ(report.scratch_bytes, 4u);
   EXPECT_EQ(report.scratch_lower_bound, 4u);
   EXPECT_EQ(report.own_scratch_bytes, 2048u + 4);
   EXPECT_EQ(report.output_scratch_bytes, (Sizes{4096}));
-  EXPECT_EQ(only_method(own).arenas[0].bytes - only_method(lent).arenas[0].bytes, 2048u + 4 - 4)
+  EXPECT_EQ(only_method(own).arenas[0].bytes - only_method(shared).arenas[0].bytes, 2048u + 4 - 4)
       << "the arena around it is smaller by as much";
 }
 
@@ -104,7 +110,7 @@ TEST(OutputScratch, TheScheduleIsProvenOptimalBesideGuards) {
     %d: f32[8,8] = aten::permute_copy(%c, [1, 0])
     yield %d
   )",
-                                   "return %y\n");
+                                   "return %y");
   const EmittedProgram program = program_of(text);
   EXPECT_EQ(program.delegates.at(0).own_scratch_bytes, 512u);
   EXPECT_EQ(program.delegates.at(0).scratch_bytes, 256u);
@@ -117,7 +123,7 @@ TEST(OutputScratch, ResultsWrittenInPlaceLeaveNoScratch) {
     %c: f32[64] = aten::relu(%b)
     yield %c
   )",
-                                                    "return %y\n"));
+                                                    "return %y"));
   EXPECT_EQ(payload_of(emitted).places, (Places{"2:0..256", "2:0..256"}));
   EXPECT_EQ(emitted.delegates.at(0).scratch_bytes, 0u);
   const auto& call = std::get<format::DelegateCallDesc>(only_method(emitted).instructions.at(0));
@@ -131,7 +137,7 @@ TEST(OutputScratch, PartsAreScratchToo) {
     %d: f32[128] = aten::cat([%b, %c], 0)
     yield %d
   )",
-                                                    "return %y\n"));
+                                                    "return %y"));
   EXPECT_EQ(emitted.delegates.at(0).scratch_bytes, 0u);
   EXPECT_EQ(emitted.delegates.at(0).instructions, 2u) << "nothing is concatenated";
 }
@@ -142,9 +148,9 @@ TEST(OutputScratch, NothingCrossesFromOneResultIntoTheNext) {
     %d: f32[256] = aten::repeat(%c, [256])
     yield %d
   )",
-                                                  "return %y\n"));
+                                                  "return %y"));
   EXPECT_EQ(small.delegates.at(0).scratch_bytes, 2052u) << "the sum is alive while the result is made";
-  EXPECT_EQ(payload_of(small).version, format::kNestedVersion) << "where nothing is saved, nothing is lent";
+  EXPECT_EQ(payload_of(small).version, format::kNestedVersion) << "an output is used only where that saves bytes";
   const EmittedProgram two = program_of(text_of("%y: f32[256], %z: f32[256]", R"(
 %b: f32[512] = aten::repeat(%a, [8])
 %p: f32[256] = aten::repeat(%a, [4])
@@ -155,7 +161,7 @@ TEST(OutputScratch, NothingCrossesFromOneResultIntoTheNext) {
 %e: f32[256] = aten::exp(%d)
 yield %d, %e
 )",
-                                                "return %y, %z\n"));
+                                                "return %y, %z"));
   EXPECT_EQ(payload_of(two).arenas, (Sizes{2048, 1024, 1024})) << "p lies in a result, b in the scratch";
   EXPECT_EQ(two.delegates.at(0).own_scratch_bytes, 3072u + 4);
 }
@@ -167,7 +173,7 @@ TEST(OutputScratch, ResultsAreUsedOnlyWhereThatSavesEnough) {
     %e: f32[256] = aten::exp(%d)
     yield %d, %e
   )",
-                                                    "return %y, %z\n"));
+                                                    "return %y, %z"));
   EXPECT_EQ(payload_of(emitted).version, format::kNestedVersion);
   EXPECT_EQ(emitted.delegates.at(0).scratch_bytes, 2052u);
 }
@@ -179,7 +185,7 @@ TEST(OutputScratch, SeveralResultsAreEachScratchUntilTheyAreWritten) {
     %e: f32[1024] = aten::repeat(%d, [64])
     yield %d, %e
   )",
-                                                    "return %y, %z\n"));
+                                                    "return %y, %z"));
   const Payload payload = payload_of(emitted);
   EXPECT_EQ(payload.arenas, (Sizes{0, 64, 4096}));
   EXPECT_EQ(emitted.delegates.at(0).output_scratch_bytes, (Sizes{64, 4096}));
@@ -211,7 +217,12 @@ TEST(OutputScratch, SharedAndCallersValuesAreNotUsed) {
   )"),
             2052u)
       << "part of a concatenation through a view and in place";
-  EXPECT_EQ(scratch_of("berth::state_write(%y) @s\nreturn %y\n", "state @s: f32[1024] = splat<0>\n"), 2052u);
+  EXPECT_EQ(scratch_of(R"(
+    berth::state_write(%y) @s
+    return %y
+  )",
+                       "state @s: f32[1024] = splat<0>"),
+            2052u);
 }
 
 TEST(OutputScratch, TheCallersDeviceMemoryIsNotUsed) {
@@ -222,16 +233,18 @@ TEST(OutputScratch, TheCallersDeviceMemoryIsNotUsed) {
     yield %d
   )";
   const auto scratch_of = [&](const std::string& rest) {
-    return program_of(R"(
+    const std::string text = filled(R"(
       delegate @d0 "berth.sim" {target_device = "sim:0"}
       method forward(%x: f32[64]@sim:0) {
         %y: f32[1024]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[64]@sim:0)
-    )" + region + "}\n" +
-                      rest + "}")
-        .delegates.at(0)
-        .scratch_bytes;
+          $region
+        }
+        $rest
+      })",
+                                    {{"region", region}, {"rest", rest}});
+    return program_of(text).delegates.at(0).scratch_bytes;
   };
-  EXPECT_EQ(scratch_of("return %y\n"), 2052u);
+  EXPECT_EQ(scratch_of("return %y"), 2052u);
   EXPECT_EQ(scratch_of(R"(
     %h: f32[1024] = et_copy::_d2h_copy(%y)
     return %h
@@ -239,13 +252,13 @@ TEST(OutputScratch, TheCallersDeviceMemoryIsNotUsed) {
             4u);
 }
 
-// What is not a value of its own is copied to its place at the end, as without lending.
+// What is not a value of its own is copied to its output at the end, as without that use.
 TEST(OutputScratch, AliasedResultsAreCopiedAtTheEnd) {
   const EmittedProgram emitted = program_of(text_of("%y: f32[1024], %z: f32[64], %w: f32[1024]", std::string(kSum) + R"(
     %d: f32[1024] = aten::repeat(%c, [1024])
     yield %d, %a, %d
   )",
-                                                    "return %y, %z, %w\n"));
+                                                    "return %y, %z, %w"));
   const Payload payload = payload_of(emitted);
   EXPECT_EQ(payload.arenas, (Sizes{4, 4096}));
   EXPECT_EQ(emitted.delegates.at(0).output_scratch_bytes, (Sizes{4096, 0, 0}));

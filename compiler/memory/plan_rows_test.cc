@@ -2,6 +2,7 @@
 // when they live, what views cost, and where state lies.
 #include <algorithm>
 
+#include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
 #include "compiler/memory/model.h"
 #include "compiler/memory/packing/plan_best.h"
@@ -123,11 +124,19 @@ TEST(PlanRows, AChainIsNotSharedByNaiveButByOthers) {
   std::string last = "%x";
   for (int i = 0; i < 10; ++i) {
     const std::string n = std::to_string(i);
-    body += "%m" + n + ": f32[2,2] = aten::mul.Tensor(" + last + ", %a)\n%s" + n + ": f32[2,2] = aten::add.Tensor(%m" +
-            n + ", %b)\n";
+    body += filled(R"(
+      %m$n: f32[2,2] = aten::mul.Tensor($last, %a)
+      %s$n: f32[2,2] = aten::add.Tensor(%m$n, %b)
+    )",
+                   {{"n", n}, {"last", last}});
     last = "%s" + n;
   }
-  expect_reuse("method forward(%a: f32[2,2], %x: f32[2,2], %b: f32[2,2]) {\n" + body + "return " + last + "\n}");
+  expect_reuse(filled(R"(
+    method forward(%a: f32[2,2], %x: f32[2,2], %b: f32[2,2]) {
+      $body
+      return $last
+    })",
+                      {{"body", body}, {"last", last}}));
 }
 
 // Holds row 127. Seven linears, each twice as wide as the one before, and a branch that ends earlier.
@@ -135,19 +144,31 @@ TEST(PlanRows, DifferentSizesAreNotSharedByNaiveButByOthers) {
   std::string constants;
   std::string body;
   for (int i = 0; i < 7; ++i) {
-    const std::string n = std::to_string(i), from = std::to_string(2 << i), to = std::to_string(4 << i);
-    constants += "const @w" + n + ": f32[" + from + "," + to + "] = splat<0.5>\n";
-    body += "%w" + n + ": f32[" + from + "," + to + "] = const @w" + n + "\n%l" + n + ": f32[2," + to +
-            "] = aten::mm(" + (i == 0 ? "%x" : "%l" + std::to_string(i - 1)) + ", %w" + n + ")\n";
+    const std::vector<std::pair<std::string, std::string>> values = {
+        {"n", std::to_string(i)},
+        {"input", i == 0 ? "%x" : "%l" + std::to_string(i - 1)},
+        {"type", "f32[" + std::to_string(2 << i) + "," + std::to_string(4 << i) + "]"},
+        {"columns", std::to_string(4 << i)}};
+    constants += filled(R"(
+      const @w$n: $type = splat<0.5>
+    )",
+                        values);
+    body += filled(R"(
+      %w$n: $type = const @w$n
+      %l$n: f32[2,$columns] = aten::mm($input, %w$n)
+    )",
+                   values);
   }
-  body += R"(
-    %p: f32[2,4] = aten::mm(%x, %w0)
-    %q: f32[2,8] = aten::mm(%p, %w1)
-    %r: f32[2,16] = aten::mm(%q, %w2)
-  )";
-  expect_reuse(constants + "method forward(%x: f32[2,2]) {\n" + body + R"(
-    return %l6, %r
-    })");
+  expect_reuse(filled(R"(
+    $constants
+    method forward(%x: f32[2,2]) {
+      $body
+      %p: f32[2,4] = aten::mm(%x, %w0)
+      %q: f32[2,8] = aten::mm(%p, %w1)
+      %r: f32[2,16] = aten::mm(%q, %w2)
+      return %l6, %r
+    })",
+                      {{"constants", constants}, {"body", body}}));
 }
 
 // Holds row 128. The first output lives on while the second is made.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
 
 namespace berth::memory {
@@ -128,15 +129,18 @@ TEST(ScheduleProblem, OnlyTheBestPlannerReorders) {
 
 // Two delegates, or one that is called twice, of which the second first would need half of the bytes.
 std::string two_calls(const std::string& backend, const std::string& second) {
-  return "delegate @a \"" + backend + "\" = hex\"01\"\ndelegate @b \"" + backend +
-         "\" = hex\"02\"\nmethod forward(%x: f32[4]) {\n"
-         "  %p: f32[400] = berth::delegate([%x]) @a\n  %q: f32[400] = berth::delegate([%x]) @" +
-         second + R"(
-    %s: f32[1] = aten::sum.dim_IntList(%q, [0], true, none)
-    %t: f32[400] = aten::add.Tensor(%p, %s)
-    %o: f32[1] = aten::sum.dim_IntList(%t, [0], true, none)
-    return %o
-    })";
+  return filled(R"(
+    delegate @a "$backend" = hex"01"
+    delegate @b "$backend" = hex"02"
+    method forward(%x: f32[4]) {
+      %p: f32[400] = berth::delegate([%x]) @a
+      %q: f32[400] = berth::delegate([%x]) @$second
+      %s: f32[1] = aten::sum.dim_IntList(%q, [0], true, none)
+      %t: f32[400] = aten::add.Tensor(%p, %s)
+      %o: f32[1] = aten::sum.dim_IntList(%t, [0], true, none)
+      return %o
+    })",
+                {{"backend", backend}, {"second", second}});
 }
 
 TEST(ScheduleProblem, DelegatesOfUnknownEffectsKeepTheirOrder) {

@@ -18,11 +18,14 @@ using testing::value_text;
 using testing::why_of;
 
 std::string forward(const std::string& inputs, const std::string& body) {
-  return R"(
+  return filled(R"(
     symbol n in [1, 4]
     const @w: f32[1,2,8] = splat<1>
-    method forward()" +
-         inputs + ") {\n%w: f32[1,2,8] = const @w\n" + body + "}\n";
+    method forward($inputs) {
+      %w: f32[1,2,8] = const @w
+      $body
+    })",
+                {{"inputs", inputs}, {"body", body}});
 }
 
 // x and y 64 bytes each, and their images in 128; the inputs' bytes are free by then.
@@ -50,15 +53,20 @@ TEST(SubBuffers, PartsAreComputedInTheirWholeAndNotCopied) {
 
 // What was joined is joined again: a dense block.
 TEST(SubBuffers, WholesArePartsOfLargerOnes) {
-  std::string body = "%c0: f32[1,2,8] = aten::exp(%x)\n";
+  std::string body = "%c0: f32[1,2,8] = aten::exp(%x)";
   for (int i = 0; i < 5; ++i) {
-    const std::string n = std::to_string(i), next = std::to_string(i + 1), rows = std::to_string(2 + 2 * i);
-    body += "%p" + n + ": f32[1," + rows + ",8] = aten::permute_copy(%c" + n + ", [0, 1, 2])\n%s" + n +
-            ": f32[1,2,8] = aten::slice_copy.Tensor(%p" + n + ", 1, 0, 2, 1)\n%t" + n + ": f32[1,2,8] = aten::exp(%s" +
-            n + ")\n%c" + next + ": f32[1," + std::to_string(4 + 2 * i) + ",8] = aten::cat([%c" + n + ", %t" + n +
-            "], 1)\n";
+    body += filled(R"(
+      %p$n: f32[1,$rows,8] = aten::permute_copy(%c$n, [0, 1, 2])
+      %s$n: f32[1,2,8] = aten::slice_copy.Tensor(%p$n, 1, 0, 2, 1)
+      %t$n: f32[1,2,8] = aten::exp(%s$n)
+      %c$next: f32[1,$joined,8] = aten::cat([%c$n, %t$n], 1)
+    )",
+                   {{"next", std::to_string(i + 1)},
+                    {"n", std::to_string(i)},
+                    {"rows", std::to_string(2 + 2 * i)},
+                    {"joined", std::to_string(4 + 2 * i)}});
   }
-  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8]", body + "return %c5\n"));
+  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8]", body + "return %c5"));
   EXPECT_EQ(listing(only_method(emitted)).find("aten::cat"), std::string::npos) << listing(only_method(emitted));
 }
 
@@ -240,7 +248,7 @@ TEST(SubBuffers, AWholeIsOverwrittenOnlyWhenItsPartsAreDead) {
     %c: f32[4,8] = aten::cat([%a, %b], 0)
     %r: f32[4,8] = aten::neg(%c)
   )";
-  EXPECT_EQ(why_of("r", forward("%x: f32[2,8], %y: f32[2,8]", begin + "return %r\n")), "reuse %c");
+  EXPECT_EQ(why_of("r", forward("%x: f32[2,8], %y: f32[2,8]", begin + "return %r")), "reuse %c");
   const std::string late = forward("%x: f32[2,8], %y: f32[2,8]", begin + R"(
     %d: f32[2,8] = aten::exp(%a)
     return %r, %d
@@ -283,10 +291,14 @@ std::vector<uint64_t> offsets_of_delegates(const EmittedProgram& emitted) {
   return offsets;
 }
 
+constexpr char kChip[] = R"(
+  delegate @chip "Chip" = hex"01"
+)";
+
 /// Holds row 136. How many of them are off: a delegate of another maker relies on multiples of 16, as ExecuTorch gives
 /// them.
 int misaligned_for_delegates(const std::string& body, const std::string& inputs) {
-  const EmittedProgram emitted = program_of("delegate @chip \"Chip\" = hex\"01\"\n" + forward(inputs, body));
+  const EmittedProgram emitted = program_of(kChip + forward(inputs, body));
   const std::vector<uint64_t> offsets = offsets_of_delegates(emitted);
   EXPECT_FALSE(offsets.empty()) << body;
   int count = 0;
@@ -358,7 +370,7 @@ TEST(SubBuffers, PartsOfDelegatesStartAtMultiplesOf16) {
 }
 
 TEST(SubBuffers, AlignedPartsOfDelegatesAreStillParts) {
-  const std::string text = "delegate @chip \"Chip\" = hex\"01\"\n" + forward("%x: f32[4], %y: f32[5]", R"(
+  const std::string text = kChip + forward("%x: f32[4], %y: f32[5]", R"(
     %a: f32[4] = aten::exp(%x)
     %p: f32[5] = berth::delegate([%y]) @chip
     %r: f32[9] = aten::cat([%a, %p], 0)

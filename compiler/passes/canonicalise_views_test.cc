@@ -1,13 +1,19 @@
 #include "compiler/passes/canonicalise_views.h"
 
+#include "base/text_testing.h"
 #include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
 namespace {
 
 std::string method(const std::string& statement) {
-  return "symbol n in [1, 8]\nmethod f(%x: f32[2,1,3], %n: f32[n,3], %s: f32[1,1,2,2]) {\n  " + statement +
-         "\n  return %y\n}\n";
+  return filled(R"(
+    symbol n in [1, 8]
+    method f(%x: f32[2,1,3], %n: f32[n,3], %s: f32[1,1,2,2]) {
+      $statement
+      return %y
+    })",
+                {{"statement", statement}});
 }
 
 struct Case {

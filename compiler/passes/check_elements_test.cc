@@ -6,6 +6,7 @@
 
 #include <regex>
 
+#include "base/text_testing.h"
 #include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
@@ -86,11 +87,14 @@ constexpr const char* kCalls[] = {
 };
 
 std::string model_of(const std::string& call, const std::string& type) {
-  const std::string text =
-      "method f(%x: T[2,3], %t: T[3,2], %b: T[1,2,3], %bt: T[1,3,2], %s: T[], %f: f32[2,3], %m: bool[2,3], "
-      "%i: i64[2,3], %i1: i64[2]) {\n  " +
-      call + "\n  return %y\n}\n";
-  return std::regex_replace(text, std::regex("\\bT\\b"), type);
+  return filled(R"(
+    method f(
+      %x: $type[2,3], %t: $type[3,2], %b: $type[1,2,3], %bt: $type[1,3,2], %s: $type[],
+      %f: f32[2,3], %m: bool[2,3], %i: i64[2,3], %i1: i64[2]) {
+      $call
+      return %y
+    })",
+                {{"call", std::regex_replace(call, std::regex("\\bT\\b"), type)}, {"type", type}});
 }
 
 std::vector<eval::Item> zeros(const ir::Module& module, const ir::Method& method) {

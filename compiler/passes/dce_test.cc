@@ -1,5 +1,6 @@
 #include "compiler/passes/dce.h"
 
+#include "base/text_testing.h"
 #include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
@@ -110,19 +111,21 @@ TEST(Dce, KeepsANodeWhoseSizeIsRead) {
 // Only the backend knows what else they do; of Berth's own nested programs it is known that they do nothing else.
 TEST(Dce, KeepsDelegateCallsWithUnknownEffects) {
   const auto text = [](const std::string& backend) {
-    return "delegate @d \"" + backend + "\" = hex\"01\"\nmethod f(%x: f32[2], %c: bool) {\n" + R"(
-      %a: f32[2] = berth::delegate([%x]) @d
-      berth::if(%c) {
-        ()
-    )" + R"(
-      %b: f32[2] = berth::delegate([%x]) @d
-      yield
-      } {
-      ()
-      yield
-      }
-      return %x
-      })";
+    return filled(R"(
+      delegate @d "$backend" = hex"01"
+      method f(%x: f32[2], %c: bool) {
+        %a: f32[2] = berth::delegate([%x]) @d
+        berth::if(%c) {
+          ()
+          %b: f32[2] = berth::delegate([%x]) @d
+          yield
+        } {
+          ()
+          yield
+        }
+        return %x
+      })",
+                  {{"backend", backend}});
   };
   EXPECT_EQ(after(dce, text("Chip")), as_printed(text("Chip")));
   EXPECT_EQ(after(dce, text("berth.cpu")).find("berth::delegate"), std::string::npos);

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/text_testing.h"
 #include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
@@ -102,11 +103,15 @@ TEST(FoldConstants, LeavesARepeatedValueAsOne) {
 TEST(FoldConstants, AViewOfAConstantSharesItsBytes) {
   const std::string path = testing::TempDir() + "berth_fold_" + std::to_string(::getpid());
   std::ofstream(path) << std::string(4096, 'a');
-  auto module =
-      ir::parse("const @w: u8[4096] = file(\"" + path +
-                    "\", 0, 4096)\nmethod f() {\n"
-                    "  %w: u8[4096] = const @w\n  %v: u8[64,64] = aten::view_copy(%w, [64, 64])\n  return %v\n}\n",
-                "t", testing::TempDir());
+  const std::string text = filled(R"(
+    const @w: u8[4096] = file("$path", 0, 4096)
+    method f() {
+      %w: u8[4096] = const @w
+      %v: u8[64,64] = aten::view_copy(%w, [64, 64])
+      return %v
+    })",
+                                  {{"path", path}});
+  auto module = ir::parse(text, "t", testing::TempDir());
   ASSERT_TRUE(module.ok()) << module.error().text();
   ASSERT_TRUE(fold_constants(*module, Options()).ok());
   ASSERT_EQ(module->constants.size(), 1u);

@@ -2,6 +2,7 @@
 // where it costs more, a place that its readers do not know of.
 #include "compiler/placement/carry_devices.h"
 
+#include "base/text_testing.h"
 #include "compiler/placement/placement_testing.h"
 
 namespace berth::placement {
@@ -10,7 +11,13 @@ namespace {
 std::string delegates() { return delegate("d0", "sim:0") + delegate("d1", "sim:0") + delegate("e0", "sim:1"); }
 
 ir::Module placed_method(const std::string& inputs, const std::string& body, const Options& options = {}) {
-  return placed(delegates() + "\nmethod forward(" + inputs + ") {\n" + body + "}\n", options);
+  const std::string text = filled(R"(
+    $delegates
+    method forward($inputs) {
+      $body
+    })",
+                                  {{"delegates", delegates()}, {"inputs", inputs}, {"body", body}});
+  return placed(text, options);
 }
 
 /// The copies in the regions of the method's branches and loops, each once.
@@ -107,7 +114,7 @@ TEST(CarryDevices, ABranchsResultStaysWhereTheNextDelegateReadsIt) {
     ()
     yield %x
     }
-  )" + add_call("t", "d1", "r", "r") + "  return %t\n");
+  )" + add_call("t", "d1", "r", "r") + "return %t");
   EXPECT_EQ(device_of(module, "r"), sim(0));
   EXPECT_EQ(count(module), (Counts{1, 1, 0, 2}));
 }
@@ -123,7 +130,7 @@ TEST(CarryDevices, ABranchsResultCrossesBetweenDevicesOnce) {
   )" + add_call("u", "d1", "x", "x") + R"(
     yield %u
     }
-  )" + add_call("t", "e0", "r", "r") + "  return %t\n");
+  )" + add_call("t", "e0", "r", "r") + "return %t");
   EXPECT_EQ(count(module), (Counts{1, 1, 1, 3}));
   EXPECT_EQ(inside(module), 0);
 }

@@ -5,21 +5,27 @@
 namespace berth::placement {
 namespace {
 
+// Inputs have one letter each: "xy" for %x and %y.
 std::string method(const std::string& inputs, const std::string& body) {
-  std::string text = "\nmethod forward(";
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    text += std::string(i == 0 ? "" : ", ") + "%" + inputs[i] + ": f32[2]";
-  }
-  return text + ") {\n" + body + "}\n";
+  std::string signature;
+  for (const char input : inputs) signature += (signature.empty() ? "%" : ", %") + std::string(1, input) + ": f32[2]";
+  return filled(R"(
+    method forward($signature) {
+      $body
+    })",
+                {{"signature", signature}, {"body", body}});
 }
 
 std::string relu(const std::string& y, const std::string& x) {
-  return "  %" + y + ": f32[2] = aten::relu(%" + x + ")\n";
+  return filled(R"(
+    %$y: f32[2] = aten::relu(%$x)
+  )",
+                {{"y", y}, {"x", x}});
 }
 
 // One delegate on `device` adds x and y.
 std::string one_add(const std::string& device) {
-  return delegate("d0", device) + method("xy", add_call("s", "d0", "x", "y") + "  return %s\n");
+  return delegate("d0", device) + method("xy", add_call("s", "d0", "x", "y") + "return %s");
 }
 
 TEST(InsertCopies, OneDelegateHasACopyForEachInputAndOneForItsOutput) {
@@ -56,7 +62,7 @@ TEST(InsertCopies, CpuTargetsAreNotCopiedBetween) {
   // Two delegates whose target is the cpu, said and not said, and an operator.
   const ir::Module module = placed(
       delegate("d0", "cpu") + delegate("d1", "") +
-      method("xy", add_call("s", "d0", "x", "y") + relu("r", "s") + add_call("t", "d1", "s", "r") + "  return %t\n"));
+      method("xy", add_call("s", "d0", "x", "y") + relu("r", "s") + add_call("t", "d1", "s", "r") + "return %t"));
   EXPECT_EQ(count(module), (Counts{0, 0, 0, 2}));
 }
 
@@ -74,7 +80,7 @@ TEST(InsertCopies, UndelegatedNodesStayOnTheCpu) {
 TEST(InsertCopies, ChainedDelegatesOnOneDevicePassValuesThere) {
   const ir::Module module =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:0") +
-             method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + "  return %t\n"));
+             method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + "return %t"));
   // Holds row 106.
   EXPECT_EQ(count(module), (Counts{3, 1, 0, 2}));
   EXPECT_EQ(steps(module)[4], "berth::delegate(s, z.cuda0) -> t.cuda0");
@@ -102,16 +108,16 @@ TEST(InsertCopies, ChainedDelegatesLoseTheRoundTripBetweenThem) {
 TEST(InsertCopies, ChainedDelegatesOnTwoDevicesCopyDirectly) {
   const ir::Module module =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:1") +
-             method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + "  return %t\n"));
+             method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + "return %t"));
   // Holds row 107. ExecuTorch: 4 and 2, the move by way of the host.
   EXPECT_EQ(count(module), (Counts{3, 1, 1, 2}));
   EXPECT_EQ(device_of(module, "s.cuda1"), cuda(1));
 }
 
 TEST(InsertCopies, ChainedDelegatesOnTwoKindsOfDeviceGoThroughTheHostOnce) {
-  const ir::Module module = placed(delegate("d0", "cuda:0") + delegate("d1", "sim:0") +
-                                   method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") +
-                                                     relu("r", "s") + "  return %t, %r\n"));
+  const ir::Module module = placed(
+      delegate("d0", "cuda:0") + delegate("d1", "sim:0") +
+      method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + relu("r", "s") + "return %t, %r"));
   // s: down once, for the relu and for the way up.
   EXPECT_EQ(count(module), (Counts{4, 2, 0, 2}));
   EXPECT_EQ(steps(module)[3], "et_copy::_d2h_copy(s) -> s.cpu");
@@ -124,15 +130,15 @@ TEST(InsertCopies, OneOutputForSeveralDelegatesNeedsTwoCopiesWhereExecuTorchMake
   const ir::Module module =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:0") + delegate("d2", "cuda:0") + delegate("d3", "cuda:0") +
              method("xy", add_call("a", "d0", "x", "y") + add_call("b", "d1", "a", "x") +
-                              add_call("c", "d2", "a", "y") + add_call("d", "d3", "b", "c") + "  return %d\n"));
+                              add_call("c", "d2", "a", "y") + add_call("d", "d3", "b", "c") + "return %d"));
   // Holds row 108.
   EXPECT_EQ(count(module), (Counts{2, 1, 0, 4}));
 }
 
 TEST(InsertCopies, AnOutputIsReadInPlaceAndCopiedForTheHost) {
-  const ir::Module module = placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:0") +
-                                   method("xy", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "s") +
-                                                    relu("r", "s") + "  return %t, %r\n"));
+  const ir::Module module = placed(
+      delegate("d0", "cuda:0") + delegate("d1", "cuda:0") +
+      method("xy", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "s") + relu("r", "s") + "return %t, %r"));
   // Holds row 109.
   EXPECT_EQ(count(module), (Counts{2, 2, 0, 2}));
   EXPECT_EQ(steps(module)[3], "berth::delegate(s, s) -> t.cuda0");
@@ -142,7 +148,7 @@ TEST(InsertCopies, AnOutputIsReadInPlaceAndCopiedForTheHost) {
 TEST(InsertCopies, AnOutputForTwoDevicesIsCopiedOnce) {
   const ir::Module module = placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:0") + delegate("d2", "cuda:1") +
                                    method("xy", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "s") +
-                                                    add_call("u", "d2", "s", "s") + "  return %t, %u\n"));
+                                                    add_call("u", "d2", "s", "s") + "return %t, %u"));
   // Holds row 110.
   EXPECT_EQ(count(module), (Counts{2, 2, 1, 3}));
   EXPECT_EQ(steps(module)[3], "berth::delegate(s, s) -> t.cuda0");
@@ -154,14 +160,14 @@ TEST(InsertCopies, AnInputForSeveralDevicesIsCopiedOnceToEach) {
   const ir::Module module =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:1") + delegate("d2", "cuda:0") +
              method("x", add_call("s", "d0", "x", "x") + add_call("t", "d1", "x", "x") + add_call("u", "d2", "x", "s") +
-                             relu("r", "x") + "  return %u, %t, %r\n"));
+                             relu("r", "x") + "return %u, %t, %r"));
   EXPECT_EQ(count(module), (Counts{2, 2, 0, 3}));
 }
 
 TEST(InsertCopies, ACopyStandsRightBeforeItsFirstReader) {
   const ir::Module module =
       placed(delegate("d0", "sim:0") + method("xy", relu("a", "x") + relu("b", "a") + add_call("s", "d0", "a", "b") +
-                                                        relu("c", "b") + "  return %s, %c\n"));
+                                                        relu("c", "b") + "return %s, %c"));
   EXPECT_EQ(steps(module),
             (std::vector<std::string>{"aten::relu(x) -> a", "aten::relu(a) -> b", "et_copy::_h2d_copy(a) -> a.sim0",
                                       "et_copy::_h2d_copy(b) -> b.sim0", "berth::delegate(a.sim0, b.sim0) -> s.sim0",
@@ -213,7 +219,7 @@ TEST(InsertCopies, DeviceInputsAndOutputsNeedNoCopies) {
 TEST(InsertCopies, ADeviceInputStaysWhileAHostResultIsCopiedToIt) {
   const ir::Module module =
       placed(delegate("d0", "cuda:0") +
-                 method("xy", "  %n: f32[2] = aten::sin(%y)\n" + add_call("s", "d0", "x", "n") + "  return %s\n"),
+                 method("xy", "%n: f32[2] = aten::sin(%y)" + add_call("s", "d0", "x", "n") + "return %s"),
              with_io({{"x", cuda(0)}, {"s", cuda(0)}}));
   // Holds row 114.
   EXPECT_EQ(count(module), (Counts{1, 0, 0, 1}));
@@ -224,14 +230,14 @@ TEST(InsertCopies, ADeviceInputStaysWhileAHostResultIsCopiedToIt) {
 TEST(InsertCopies, ADeviceInputWithSeveralHostReadersIsCopiedOnce) {
   const ir::Module module = placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:0") +
                                        method("x", add_call("s", "d0", "x", "x") + relu("a", "x") + relu("b", "x") +
-                                                       add_call("t", "d1", "x", "s") + "  return %a, %b, %t\n"),
+                                                       add_call("t", "d1", "x", "s") + "return %a, %b, %t"),
                                    with_io({{"x", cuda(0)}}));
   // Holds row 117. ExecuTorch refuses it.
   EXPECT_EQ(count(module), (Counts{0, 2, 0, 2}));
 }
 
 TEST(InsertCopies, ADeviceInputThatNoDelegateReadsIsKept) {
-  const std::string text = method("x", relu("a", "x") + "  return %a, %x\n");
+  const std::string text = method("x", relu("a", "x") + "return %a, %x");
   const ir::Module module = placed(text, with_io({{"x", sim(1)}, {"a", sim(0)}}));
   EXPECT_EQ(count(module), (Counts{1, 1, 0, 0}));
   EXPECT_EQ(steps(module), (std::vector<std::string>{"et_copy::_d2h_copy(x) -> x.cpu", "aten::relu(x.cpu) -> a.cpu",
@@ -239,11 +245,17 @@ TEST(InsertCopies, ADeviceInputThatNoDelegateReadsIsKept) {
 }
 
 TEST(InsertCopies, DeviceIoIsPerMethod) {
-  const std::string body = add_call("s", "d0", "x", "y") + R"(
-    return %s
-    })";
-  const std::string text = delegate("d0", "cuda:0") + "\nmethod first(%x: f32[2], %y: f32[2]) {\n" + body +
-                           "\nmethod second(%x: f32[2], %y: f32[2]) {\n" + body;
+  const std::string text = filled(R"(
+    $delegate
+    method first(%x: f32[2], %y: f32[2]) {
+      $call
+      return %s
+    }
+    method second(%x: f32[2], %y: f32[2]) {
+      $call
+      return %s
+    })",
+                                  {{"delegate", delegate("d0", "cuda:0")}, {"call", add_call("s", "d0", "x", "y")}});
   const ir::Module module = placed(text, with_io({{"first.x", cuda(0)}, {"first.s", cuda(0)}, {"y", cuda(0)}}));
   // Holds row 118.
   EXPECT_EQ(count(module.methods[0]), (Counts{0, 0, 0, 1}));
@@ -272,15 +284,16 @@ TEST(InsertCopies, DeviceIoIsParsedStrictly) {
 // Control flow.
 
 TEST(InsertCopies, ALoopDoesNotCopyWhatDoesNotChange) {
-  const ir::Module module = placed(delegate("d0", "sim:0") + "\nmethod forward(%x: f32[2], %w: f32[2]) {\n" + R"(
+  const ir::Module module =
+      placed(delegate("d0", "sim:0") + method("xw", filled(R"(
     %r: f32[3,2] = berth::scan(3, [], []) {
       ()
-  )" + add_call("s", "d0", "x", "w") +
-                                   R"(
-    yield %s
+      $call
+      yield %s
     }
     return %r
-    })");
+  )",
+                                                           {{"call", add_call("s", "d0", "x", "w")}})));
   EXPECT_EQ(count(module), (Counts{2, 1, 0, 1}));
   EXPECT_EQ(steps(module), (std::vector<std::string>{"et_copy::_h2d_copy(x) -> x.sim0",
                                                      "et_copy::_h2d_copy(w) -> w.sim0", "berth::scan() -> r"}));
@@ -288,25 +301,32 @@ TEST(InsertCopies, ALoopDoesNotCopyWhatDoesNotChange) {
 
 TEST(InsertCopies, ABranchCopiesWhatOnlyItNeeds) {
   const auto text = [](const std::string& other, const std::string& behind) {
-    return delegate("d0", "sim:0") + delegate("d1", "sim:0") + "\nmethod forward(%c: bool, %x: f32[2]) {\n" + R"(
-      %r: f32[2] = berth::if(%c) {
-        ()
-    )" + add_call("s", "d0", "x", "x") +
-           R"(
-      yield %s
-      } {
-      ()
-    )" + other +
-           "  }\n" + behind + "}\n";
+    return filled(R"(
+      $delegates
+      method forward(%c: bool, %x: f32[2]) {
+        %r: f32[2] = berth::if(%c) {
+          ()
+          $call
+          yield %s
+        } {
+          ()
+          $other
+        }
+        $behind
+      })",
+                  {{"delegates", delegate("d0", "sim:0") + delegate("d1", "sim:0")},
+                   {"call", add_call("s", "d0", "x", "x")},
+                   {"other", other},
+                   {"behind", behind}});
   };
-  const ir::Module alone = placed(text("    yield %x\n", "  return %r\n"));
+  const ir::Module alone = placed(text("yield %x", "return %r"));
   EXPECT_EQ(count(alone), (Counts{1, 1, 0, 1}));
   EXPECT_EQ(steps(alone), (std::vector<std::string>{"berth::if(c) -> r"}));
   // Both branches: once, before them; what both give on the device comes back once. And a reader behind: likewise.
-  const ir::Module both = placed(text(add_call("t", "d1", "x", "x") + "    yield %t\n", "  return %r\n"));
+  const ir::Module both = placed(text(add_call("t", "d1", "x", "x") + "yield %t", "return %r"));
   EXPECT_EQ(count(both), (Counts{1, 1, 0, 2}));
   EXPECT_EQ(steps(both)[0], "et_copy::_h2d_copy(x) -> x.sim0");
-  const ir::Module behind = placed(text("    yield %x\n", add_call("t", "d1", "x", "r") + "  return %t\n"));
+  const ir::Module behind = placed(text("yield %x", add_call("t", "d1", "x", "r") + "return %t"));
   EXPECT_EQ(count(behind), (Counts{1, 1, 0, 2}));
   EXPECT_EQ(steps(behind)[0], "et_copy::_h2d_copy(x) -> x.sim0");
 }
@@ -413,7 +433,7 @@ TEST(InsertCopies, AReturnedConstantKeepsItsNameOnADevice) {
 TEST(InsertCopies, ASecondRunChangesNothing) {
   const ir::Module once =
       placed(delegate("d0", "cuda:0") + delegate("d1", "cuda:1") +
-             method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + "  return %t, %s\n"));
+             method("xyz", add_call("s", "d0", "x", "y") + add_call("t", "d1", "s", "z") + "return %t, %s"));
   ir::Module twice = once;
   const Status status = place(twice, {});
   ASSERT_TRUE(status.ok());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text_testing.h"
 #include "compiler/placement/placement_testing.h"
 
 namespace berth::placement {
@@ -131,7 +132,7 @@ TEST(Partition, ImpossiblePlaceRulesAreRefused) {
       return %y
     })";
   options.rules = {{"NonZero*", sim(0)}};
-  const std::string symbol = "symbol y_rows in [0, 2]\n";
+  const std::string symbol = "symbol y_rows in [0, 2]";
   EXPECT_EQ(error_of(symbol + text, options),
             "method f, aten::nonzero (%y) \"NonZero_0\": cannot run on sim:0: data-dependent-size");
   options.rules = {{"NonZero*", Device()}};
@@ -278,12 +279,16 @@ TEST(Partition, LaterTargetsGetWhatEarlierOnesLeave) {
 }
 
 TEST(Partition, ExistingDelegatesAreUntouched) {
-  const ir::Module module = placed(
-      delegate("mine", "cuda:0") + "\nmethod f(%x: f32[2], %y: f32[2]) {\n" + add_call("s", "mine", "x", "y") + R"(
-    %r: f32[2] = aten::relu(%s)
-    return %r
+  const ir::Module module =
+      placed(filled(R"(
+    $delegate
+    method f(%x: f32[2], %y: f32[2]) {
+      $call
+      %r: f32[2] = aten::relu(%s)
+      return %r
     })",
-      options_of("sim:0"));
+                    {{"delegate", delegate("mine", "cuda:0")}, {"call", add_call("s", "mine", "x", "y")}}),
+             options_of("sim:0"));
   // Holds row 255.
   ASSERT_EQ(module.delegates.size(), 2u);
   EXPECT_EQ(module.delegates[{0}].backend, "some");
@@ -405,9 +410,14 @@ TEST(Partition, ANodeIsExcludedForASymbolicSizeOfNoTensor) {
 // Splits.
 
 TEST(Partition, ASplitGivesEachTargetAnEqualShareInOrder) {
-  std::string text = "method f(%x0: f32[100]) {\n";
+  std::string text = R"(
+    method f(%x0: f32[100]) {
+  )";
   for (int i = 0; i < 9; ++i) {
-    text += "  %x" + std::to_string(i + 1) + ": f32[100] = aten::relu(%x" + std::to_string(i) + ")\n";
+    text += filled(R"(
+      %x$next: f32[100] = aten::relu(%x$i)
+    )",
+                   {{"next", std::to_string(i + 1)}, {"i", std::to_string(i)}});
   }
   text += R"(
     return %x9

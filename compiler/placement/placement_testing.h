@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text_testing.h"
 #include "compiler/ir/verify_devices.h"
 #include "compiler/passes/passes_testing.h"
 #include "compiler/placement/graph_walk.h"
@@ -20,16 +21,22 @@ inline Device sim(int index) { return Device(DeviceType::kSim, static_cast<Devic
 
 /// `delegate @name` of a backend on `device`; none said when it is empty.
 inline std::string delegate(const std::string& name, const std::string& device) {
-  return "delegate @" + name + " \"some\"" + (device.empty() ? "" : " {target_device = \"" + device + "\"}") + "\n";
+  return filled(R"(
+    delegate @$name "some" $specs
+  )",
+                {{"name", name}, {"specs", device.empty() ? "" : "{target_device = \"" + device + "\"}"}});
 }
 
 /// `%result = the sum of a and b`, all f32[2], by delegate @name.
 inline std::string add_call(const std::string& result, const std::string& name, const std::string& a,
                             const std::string& b) {
-  const std::string p = "%" + result;
-  return "  " + p + ": f32[2] = berth::delegate([%" + a + ", %" + b + "]) @" + name + " {\n    (" + p + ".a: f32[2], " +
-         p + ".b: f32[2])\n    " + p + ".r: f32[2] = aten::add.Tensor(" + p + ".a, " + p + ".b, 1)\n    yield " + p +
-         ".r\n  }\n";
+  return filled(R"(
+    %$result: f32[2] = berth::delegate([%$a, %$b]) @$name { (%$result.a: f32[2], %$result.b: f32[2])
+      %$result.r: f32[2] = aten::add.Tensor(%$result.a, %$result.b, 1)
+      yield %$result.r
+    }
+  )",
+                {{"result", result}, {"name", name}, {"a", a}, {"b", b}});
 }
 
 inline Options options_of(const std::string& targets) {

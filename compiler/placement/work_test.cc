@@ -2,13 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text_testing.h"
 #include "compiler/ir/parse.h"
 
 namespace berth::placement {
 namespace {
 
 int64_t work(const std::string& inputs, const std::string& node) {
-  auto module = ir::parse("method f(" + inputs + ") {\n  " + node + "\n  return %y\n}\n", "t");
+  auto module = ir::parse(filled(R"(
+    method f($inputs) {
+      $node
+      return %y
+    })",
+                                 {{"inputs", inputs}, {"node", node}}),
+                          "t");
   EXPECT_TRUE(module.ok()) << module.error().text();
   if (!module.ok()) return -1;
   return work_of(*module, module->methods[0], module->methods[0].nodes[{0}]);

@@ -22,9 +22,12 @@ namespace {
 std::vector<uint8_t> compiled() {
   CompileOptions options;
   options.target = "cpu";
-  auto module = ir::parse(
-      "method forward(%x: f32[4,3]) {\n  %a: f32[4,3] = aten::relu(%x)\n"
-      "  %y: f32[4] = aten::sum.dim_IntList(%a, [1], false, none)\n  return %y\n}\n");
+  auto module = ir::parse(R"(
+    method forward(%x: f32[4,3]) {
+      %a: f32[4,3] = aten::relu(%x)
+      %y: f32[4] = aten::sum.dim_IntList(%a, [1], false, none)
+      return %y
+    })");
   EXPECT_TRUE(module.ok()) << module.error().text();
   auto bytes = compile(std::move(*module), options);
   EXPECT_TRUE(bytes.ok()) << bytes.error().text();
