@@ -23,10 +23,10 @@ struct Least {
   bool operator<(const Least& other) const { return low != other.low ? low < other.low : rank < other.rank; }
 };
 
-/// What bodies are left, by birth, in blocks under a tree of their latest deaths and of their lowest places.
-class Left {
+/// The bodies that are left, by birth, in blocks under a tree of their latest deaths and of their lowest places.
+class RemainingBodies {
  public:
-  Left(const Layout& layout, const std::vector<int32_t>& order) : low_(layout.bodies.size(), 0) {
+  RemainingBodies(const Layout& layout, const std::vector<int32_t>& order) : low_(layout.bodies.size(), 0) {
     const size_t count = layout.bodies.size();
     by_birth_.resize(count);
     std::vector<int32_t> begin(static_cast<size_t>(layout.sections) + 1, 0);
@@ -132,15 +132,15 @@ std::optional<Placement> place_bottom_up(const Layout& layout, const std::vector
                                          Deadline* deadline) {
   Placement placement;
   placement.positions.assign(layout.bodies.size(), 0);
-  Left left(layout, order);
+  RemainingBodies remaining(layout, order);
   int32_t body = 0;
   int64_t low = 0;
-  while (left.take(&body, &low)) {
+  while (remaining.take(&body, &low)) {
     const Piece& piece = layout.pieces[body];
     placement.positions[body] = low;
     placement.height = std::max(placement.height, low + piece.size);
     if (placement.height >= below) return std::nullopt;
-    left.raise(piece.lower, piece.upper, low + piece.size);
+    remaining.raise(piece.lower, piece.upper, low + piece.size);
     if (deadline != nullptr && deadline->passed_after(kStepCost)) return std::nullopt;
   }
   return placement;

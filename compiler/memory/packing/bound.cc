@@ -15,7 +15,7 @@ namespace {
 struct Event {
   int64_t time;
   bool begins;
-  bool is_merge;
+  bool is_candidate;
   size_t id;
 };
 
@@ -59,9 +59,9 @@ class Sweep {
   }
 
  private:
-  static void add_events(int64_t lower, int64_t upper, bool is_merge, size_t id, std::vector<Event>* events) {
-    events->push_back({lower, true, is_merge, id});
-    events->push_back({upper, false, is_merge, id});
+  static void add_events(int64_t lower, int64_t upper, bool is_candidate, size_t id, std::vector<Event>* events) {
+    events->push_back({lower, true, is_candidate, id});
+    events->push_back({upper, false, is_candidate, id});
   }
 
   const Buffer& buffer(int32_t id) const { return problem_.buffers[id]; }
@@ -95,7 +95,7 @@ class Sweep {
 
   void apply(const Event& event) {
     const int64_t sign = event.begins ? 1 : -1;
-    if (event.is_merge) {
+    if (event.is_candidate) {
       const size_t hub = hubs_[event.id];
       const int64_t most = rounded(problem_.buffers[hub].size);
       saved_ -= std::min(most, saved_at_[hub]);

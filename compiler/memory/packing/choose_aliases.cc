@@ -14,8 +14,8 @@
 namespace berth::packing {
 namespace {
 
-/// What trying single units may cost for each node that the searches may spend, in pairs of pieces that are looked at;
-/// what a buffer or candidate costs more; and how many units may be tried.
+/// What trying single groups may cost for each node that the searches may spend, in pairs of pieces that are looked at;
+/// what a buffer or candidate costs more; and how many groups may be tried.
 constexpr int64_t kPairsPerNode = 400;
 constexpr int64_t kPairsPerBuffer = 64;
 constexpr int64_t kFlips = 300;
@@ -54,13 +54,13 @@ class Chooser {
 
   Choice run() {
     bound_ = lower_bound(problem_);
-    units_ = candidate_groups(problem_);
+    groups_ = candidate_groups(problem_);
     Selection best = none();
-    if (!units_.empty()) {
+    if (!groups_.empty()) {
       const Selection without = best;
       const std::vector<int32_t> order = try_orders(&best);
       if (best.count > 0) improve(improver_, &best);
-      const bool changed = flip_units(order, &best);
+      const bool changed = flip_groups(order, &best);
       // What was improved once is not improved again.
       if (best.count > 0 && changed) improve(improver_, &best);
       return best_of(best, without);
@@ -72,7 +72,7 @@ class Chooser {
   }
 
  private:
-  using Order = std::vector<int32_t>;  // of units, the first to be taken first
+  using Order = std::vector<int32_t>;  // of groups, the first to be taken first
 
   Selection none() {
     Selection selection;
@@ -94,7 +94,7 @@ class Chooser {
 
   ChosenAliases choose_in(const Order& order) const {
     ChosenAliases set(problem_);
-    for (const int32_t unit : order) set.take(units_[unit]);
+    for (const int32_t group : order) set.take(groups_[group]);
     return set;
   }
 
@@ -108,19 +108,19 @@ class Chooser {
     return selection;
   }
 
-  int64_t bytes_of(int32_t unit) const {
+  int64_t bytes_of(int32_t group) const {
     int64_t bytes = 0;
-    for (const int32_t id : units_[unit]) {
+    for (const int32_t id : groups_[group]) {
       const Candidate& candidate = problem_.candidates[id];
       bytes += std::min(problem_.buffers[candidate.from].size, problem_.buffers[candidate.to].size);
     }
     return bytes;
   }
 
-  /// How long the longest-lived pair of a unit lives: what lives on for long then stays where it is.
-  int64_t life_of(int32_t unit) const {
+  /// How long the longest-lived pair of a group lives: what lives on for long then stays where it is.
+  int64_t life_of(int32_t group) const {
     int64_t most = 0;
-    for (const int32_t id : units_[unit]) {
+    for (const int32_t id : groups_[group]) {
       const Candidate& candidate = problem_.candidates[id];
       const Buffer& from = problem_.buffers[candidate.from];
       const Buffer& to = problem_.buffers[candidate.to];
@@ -131,13 +131,13 @@ class Chooser {
     return most;
   }
 
-  std::vector<int64_t> loads_of_units(const Layout& plain) const {
+  std::vector<int64_t> loads_of_groups(const Layout& plain) const {
     const std::vector<int64_t> touched = loads_touched(plain);
-    std::vector<int64_t> loads(units_.size(), 0);
-    for (size_t u = 0; u < units_.size(); ++u) {
-      for (const int32_t id : units_[u]) {
+    std::vector<int64_t> loads(groups_.size(), 0);
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (const int32_t id : groups_[g]) {
         const int32_t body = plain.body_of[problem_.candidates[id].from];
-        if (body >= 0) loads[u] = std::max(loads[u], touched[body]);
+        if (body >= 0) loads[g] = std::max(loads[g], touched[body]);
       }
     }
     return loads;
@@ -145,12 +145,12 @@ class Chooser {
 
   /// Replaces *best by the best order; returns that order.
   Order try_orders(Selection* best) {
-    Order given(units_.size());
+    Order given(groups_.size());
     std::iota(given.begin(), given.end(), 0);
     Order by_bytes = given;
     std::stable_sort(by_bytes.begin(), by_bytes.end(), [&](int32_t a, int32_t b) { return bytes_of(a) > bytes_of(b); });
     Order by_load = by_bytes;
-    const std::vector<int64_t> loads = loads_of_units(best->layout);
+    const std::vector<int64_t> loads = loads_of_groups(best->layout);
     std::stable_sort(by_load.begin(), by_load.end(), [&](int32_t a, int32_t b) { return loads[a] > loads[b]; });
     Order by_life = by_bytes;
     std::stable_sort(by_life.begin(), by_life.end(), [&](int32_t a, int32_t b) { return life_of(a) > life_of(b); });
@@ -169,9 +169,9 @@ class Chooser {
     return chosen;
   }
 
-  /// Brings each unit that is left out to the front, and drops each that is taken, one at a time. Whether that gave
+  /// Brings each group that is left out to the front, and drops each that is taken, one at a time. Whether that gave
   /// something better.
-  bool flip_units(Order order, Selection* best) {
+  bool flip_groups(Order order, Selection* best) {
     const int64_t things = static_cast<int64_t>(problem_.buffers.size() + problem_.candidates.size());
     const int64_t cost = count_pairs(best->layout) + kPairsPerBuffer * things;
     int64_t left = std::min(kFlips, std::min(effort_->nodes, kPatientNodes) * kPairsPerNode / cost);
@@ -181,11 +181,11 @@ class Chooser {
       improved = false;
       for (size_t k = 0; k < order.size() && left > 0; ++k) {
         if (best->placed.optimal() || effort_->deadline.passed()) return ever;
-        const int32_t unit = order[k];
+        const int32_t group = order[k];
         Order changed = order;
         changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(k));
-        if (!best->taken[units_[unit][0]]) {
-          changed.insert(changed.begin(), unit);
+        if (!best->taken[groups_[group][0]]) {
+          changed.insert(changed.begin(), group);
         }
         --left;
         Selection selection = place(choose_in(changed), improve_a_little);
@@ -228,7 +228,7 @@ class Chooser {
   Effort* const effort_;
   const Effort whole_effort_;
   int64_t bound_ = 0;
-  std::vector<CandidateGroup> units_;
+  std::vector<CandidateGroup> groups_;
 };
 
 }  // namespace

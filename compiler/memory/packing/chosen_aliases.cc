@@ -8,34 +8,34 @@ namespace berth::packing {
 namespace {
 
 /// Smaller bodies are compared pair by pair.
-constexpr size_t kFewMembers = 16;
+constexpr size_t kFewBuffersOfABody = 16;
 
 }  // namespace
 
 std::vector<CandidateGroup> candidate_groups(const Problem& problem) {
-  std::vector<CandidateGroup> units;
-  std::map<int32_t, size_t> unit_of_group;
+  std::vector<CandidateGroup> groups;
+  std::map<int32_t, size_t> group_of_number;
   for (size_t i = 0; i < problem.candidates.size(); ++i) {
-    const int32_t group = problem.candidates[i].all_or_none;
-    const auto [it, is_new] = unit_of_group.emplace(group, units.size());
-    if (group == kAlone || is_new) {
-      units.push_back({static_cast<int32_t>(i)});
+    const int32_t number = problem.candidates[i].all_or_none;
+    const auto [it, is_new] = group_of_number.emplace(number, groups.size());
+    if (number == kAlone || is_new) {
+      groups.push_back({static_cast<int32_t>(i)});
     } else {
-      units[it->second].push_back(static_cast<int32_t>(i));
+      groups[it->second].push_back(static_cast<int32_t>(i));
     }
   }
-  return units;
+  return groups;
 }
 
 ChosenAliases::ChosenAliases(const Problem& problem)
     : problem_(problem), taken_(problem.candidates.size(), false), moved_alignments_(problem.buffers.size(), 0) {
-  members_.resize(problem.buffers.size());
+  in_body_.resize(problem.buffers.size());
   bodies_.resize(problem.buffers.size());
   candidates_of_.resize(problem.buffers.size());
-  for (size_t i = 0; i < members_.size(); ++i) {
-    members_[i].body = static_cast<int32_t>(i);
+  for (size_t i = 0; i < in_body_.size(); ++i) {
+    in_body_[i].body = static_cast<int32_t>(i);
     bodies_[i].push_back(static_cast<int32_t>(i));
-    frames_.push_back(frame_of_storage(static_cast<int32_t>(i)));
+    constraints_.push_back(constraints_of_buffer(static_cast<int32_t>(i)));
   }
   for (size_t i = 0; i < problem.candidates.size(); ++i) {
     candidates_of_[problem.candidates[i].from].push_back(static_cast<int32_t>(i));
@@ -43,14 +43,14 @@ ChosenAliases::ChosenAliases(const Problem& problem)
   }
 }
 
-bool ChosenAliases::take(const CandidateGroup& unit) {
-  for (const int32_t id : unit) {
+bool ChosenAliases::take(const CandidateGroup& group) {
+  for (const int32_t id : group) {
     if (taken_[id]) return false;
   }
   log_.clear();
   std::vector<std::pair<int32_t, int64_t>> alignments;  // before
-  std::vector<int32_t> changed;                         // bodies, of which the frame is another
-  for (const int32_t id : unit) {
+  std::vector<int32_t> changed;                         // bodies, whose constraints change
+  for (const int32_t id : group) {
     const Candidate& candidate = problem_.candidates[id];
     int64_t& moved = moved_alignments_[candidate.from];
     const int64_t own = problem_.buffers[candidate.from].alignment;
@@ -58,43 +58,40 @@ bool ChosenAliases::take(const CandidateGroup& unit) {
     alignments.emplace_back(candidate.from, moved);
     taken_[id] = true;
     moved = std::max(moved, candidate.alignment > 0 ? candidate.alignment : own);
-    if (alignment_of(candidate.from) != before) changed.push_back(member(candidate.from).body);
+    if (alignment_of(candidate.from) != before) changed.push_back(in_body(candidate.from).body);
   }
-  frame_again(&changed);
+  constrain_again(&changed);
   bool fits = true;
-  for (const int32_t id : unit) fits = fits && tie(problem_.candidates[id]);
-  for (const int32_t body : bodies_of(unit)) {
-    BodyPlace place;
-    fits = fits && to_place(frames_[body], &place);
-  }
+  for (const int32_t id : group) fits = fits && tie(problem_.candidates[id]);
+  for (const int32_t body : bodies_of(group)) fits = fits && constraints_[body].offsets().has_value();
   if (fits) return true;
   undo();
-  for (const int32_t id : unit) taken_[id] = false;
+  for (const int32_t id : group) taken_[id] = false;
   for (; !alignments.empty(); alignments.pop_back()) {
     moved_alignments_[alignments.back().first] = alignments.back().second;
   }
-  frame_again(&changed);
+  constrain_again(&changed);
   return false;
 }
 
-/// Of each of these bodies once: a unit may change many buffers of one.
-void ChosenAliases::frame_again(std::vector<int32_t>* bodies) {
+/// Of each of these bodies once: a group may change many buffers of one.
+void ChosenAliases::constrain_again(std::vector<int32_t>* bodies) {
   std::sort(bodies->begin(), bodies->end());
   bodies->erase(std::unique(bodies->begin(), bodies->end()), bodies->end());
-  for (const int32_t body : *bodies) frames_[body] = frame_of(body);
+  for (const int32_t body : *bodies) constraints_[body] = constraints_of(body);
 }
 
-std::vector<int32_t> ChosenAliases::bodies_of(const CandidateGroup& unit) const {
+std::vector<int32_t> ChosenAliases::bodies_of(const CandidateGroup& group) const {
   std::vector<int32_t> bodies;
-  for (const int32_t id : unit) bodies.push_back(member(problem_.candidates[id].from).body);
+  for (const int32_t id : group) bodies.push_back(in_body(problem_.candidates[id].from).body);
   std::sort(bodies.begin(), bodies.end());
   bodies.erase(std::unique(bodies.begin(), bodies.end()), bodies.end());
   return bodies;
 }
 
 bool ChosenAliases::tie(const Candidate& candidate) {
-  const Member from = member(candidate.from);
-  const Member to = member(candidate.to);
+  const InBody from = in_body(candidate.from);
+  const InBody to = in_body(candidate.to);
   if (from.body == to.body) return from.shift == to.shift + candidate.offset;
   // All of the smaller body move into the larger.
   const bool keep_to = buffers_of(to.body).size() >= buffers_of(from.body).size();
@@ -106,13 +103,13 @@ bool ChosenAliases::tie(const Candidate& candidate) {
   const size_t kept_size = stay.size();
   const int64_t moved_by = keep_to ? distance : -distance;
   for (const int32_t buffer : move) {
-    members_[buffer].body = kept;
-    members_[buffer].shift += moved_by;
+    in_body_[buffer].body = kept;
+    in_body_[buffer].shift += moved_by;
     stay.push_back(buffer);
   }
-  Frame& frame = frames_[kept];
-  log_.push_back({kept, gone, kept_size, moved_by, frame});
-  frame = joined(frame, frames_[gone], moved_by);
+  BodyConstraints& constraints = constraints_[kept];
+  log_.push_back({kept, gone, kept_size, moved_by, constraints});
+  constraints = constraints.joined(constraints_[gone], moved_by);
   const bool fits = !any_collide_with(move, kept, kept_size);
   if (indices_.count(kept) != 0) add_to_index(kept, kept_size);
   return fits;
@@ -122,10 +119,10 @@ BodyIndex::Box ChosenAliases::box_of(int32_t buffer) const {
   const Buffer& s = problem_.buffers[buffer];
   int64_t life = 0;
   if (__builtin_sub_overflow(s.upper, s.lower, &life)) life = std::numeric_limits<int64_t>::max();
-  return {member(buffer).shift, s.size, s.lower, life};
+  return {in_body(buffer).shift, s.size, s.lower, life};
 }
 
-/// The members of `body` from the given one on.
+/// The buffers of `body` from the given one on.
 void ChosenAliases::add_to_index(int32_t body, size_t from) {
   BodyIndex& index = indices_[body];
   const std::vector<int32_t>& buffers = buffers_of(body);
@@ -141,7 +138,7 @@ bool ChosenAliases::any_collide_with(const std::vector<int32_t>& move, int32_t k
     if (indexed != indices_.end()) continue;
     if (std::any_of(stay.begin(), stay.begin() + static_cast<std::ptrdiff_t>(kept_size), wrong)) return true;
   }
-  if (indexed == indices_.end() && kept_size >= kFewMembers) {
+  if (indexed == indices_.end() && kept_size >= kFewBuffersOfABody) {
     indices_.emplace(kept, BodyIndex());
     for (size_t k = 0; k < kept_size; ++k) indices_[kept].add(box_of(stay[k]), stay[k]);
   }
@@ -152,11 +149,11 @@ void ChosenAliases::undo() {
   for (; !log_.empty(); log_.pop_back()) {
     const Joined& joined = log_.back();
     const auto indexed = indices_.find(joined.kept);
-    frames_[joined.kept] = joined.kept_frame;
+    constraints_[joined.kept] = joined.kept_constraints;
     for (const int32_t buffer : bodies_[joined.gone]) {
       if (indexed != indices_.end()) indexed->second.remove(box_of(buffer), buffer);
-      members_[buffer].body = joined.gone;
-      members_[buffer].shift -= joined.moved_by;
+      in_body_[buffer].body = joined.gone;
+      in_body_[buffer].shift -= joined.moved_by;
     }
     bodies_[joined.kept].resize(joined.kept_size);
   }
@@ -166,8 +163,8 @@ bool ChosenAliases::collide(int32_t a, int32_t b) const {
   const Buffer& x = problem_.buffers[a];
   const Buffer& y = problem_.buffers[b];
   if (x.upper <= y.lower || y.upper <= x.lower || x.size == 0 || y.size == 0) return false;
-  const int64_t at_x = member(a).shift;
-  const int64_t at_y = member(b).shift;
+  const int64_t at_x = in_body(a).shift;
+  const int64_t at_y = in_body(b).shift;
   return at_x < at_y + y.size && at_y < at_x + x.size && !excused(a, b);
 }
 
@@ -186,52 +183,15 @@ int64_t ChosenAliases::alignment_of(int32_t buffer) const {
   return moved > 0 ? moved : problem_.buffers[buffer].alignment;
 }
 
-ChosenAliases::Frame ChosenAliases::frame_of_storage(int32_t buffer) const {
-  Frame frame;
-  frame.alignment = alignment_of(buffer);
-  frame.shift = member(buffer).shift;
-  frame.least_shift = std::min<int64_t>(0, frame.shift);
-  const int64_t fixed = problem_.buffers[buffer].fixed;
-  frame.any_fixed = fixed != kAnywhere;
-  frame.fixed = frame.any_fixed ? fixed - frame.shift : 0;
-  return frame;
+BodyConstraints ChosenAliases::constraints_of_buffer(int32_t buffer) const {
+  return BodyConstraints::of_buffer(alignment_of(buffer), in_body(buffer).shift, problem_.buffers[buffer].fixed);
 }
 
-/// Alignments are powers of two: members of a body agree when those with the largest one do.
-ChosenAliases::Frame ChosenAliases::joined(const Frame& a, const Frame& b, int64_t b_moved_by) {
-  Frame frame = a;
-  const int64_t shift = b.shift + b_moved_by;
-  const int64_t fixed = b.fixed - b_moved_by;
-  frame.possible = a.possible && b.possible && (shift - a.shift) % std::min(a.alignment, b.alignment) == 0 &&
-                   (!a.any_fixed || !b.any_fixed || a.fixed == fixed);
-  frame.least_shift = std::min(a.least_shift, b.least_shift + b_moved_by);
-  if (b.alignment > a.alignment) {
-    frame.alignment = b.alignment;
-    frame.shift = shift;
-  }
-  if (b.any_fixed && !a.any_fixed) {
-    frame.any_fixed = true;
-    frame.fixed = fixed;
-  }
-  return frame;
-}
-
-ChosenAliases::Frame ChosenAliases::frame_of(int32_t body) const {
+BodyConstraints ChosenAliases::constraints_of(int32_t body) const {
   const std::vector<int32_t>& buffers = buffers_of(body);
-  Frame frame = frame_of_storage(buffers[0]);
-  for (size_t k = 1; k < buffers.size(); ++k) frame = joined(frame, frame_of_storage(buffers[k]), 0);
-  return frame;
+  BodyConstraints constraints = constraints_of_buffer(buffers[0]);
+  for (size_t k = 1; k < buffers.size(); ++k) constraints = constraints.joined(constraints_of_buffer(buffers[k]), 0);
+  return constraints;
 }
-
-bool ChosenAliases::to_place(const Frame& frame, BodyPlace* place) {
-  if (!frame.possible) return false;
-  place->alignment = frame.alignment;
-  place->shift = frame.shift;
-  place->lowest = frame.shift - frame.least_shift;
-  place->fixed = frame.any_fixed ? frame.fixed + frame.shift : kAnywhere;
-  return !frame.any_fixed || (place->fixed >= place->lowest && place->fixed % place->alignment == 0);
-}
-
-bool ChosenAliases::place_of(int32_t body, BodyPlace* place) const { return to_place(frames_[body], place); }
 
 }  // namespace berth::packing

@@ -164,10 +164,10 @@ class ByTheRule {
  public:
   explicit ByTheRule(const Problem& problem) : problem_(problem), taken_(problem.candidates.size(), false) {}
 
-  bool take(const CandidateGroup& unit) {
-    for (const int32_t id : unit) taken_[id] = true;
+  bool take(const CandidateGroup& group) {
+    for (const int32_t id : group) taken_[id] = true;
     const bool fits = fits_all();
-    for (const int32_t id : unit) taken_[id] = fits;
+    for (const int32_t id : group) taken_[id] = fits;
     return fits;
   }
 
@@ -283,7 +283,7 @@ TEST(ChosenAliases, OneCandidateIsTakenExactlyAsTheRuleSays) {
 
 /// Concatenations that grow: each whole begins with the whole before it, and a new part follows; parts and wholes have
 /// successors in place. Some live longer than they may.
-Problem growing_problem(std::mt19937* random, std::vector<CandidateGroup>* units) {
+Problem growing_problem(std::mt19937* random, std::vector<CandidateGroup>* groups) {
   const auto below = [&](int n) { return static_cast<int>((*random)() % static_cast<unsigned>(n)); };
   Problem p;
   const auto add = [&](int64_t size, int64_t lower, int64_t life) {
@@ -303,14 +303,14 @@ Problem growing_problem(std::mt19937* random, std::vector<CandidateGroup>* units
     const int32_t part = add(4 * below(3), now - 1, 2);
     const int64_t part_size = p.buffers[part].size;
     const int32_t next = add(size + part_size, now, 2 + below(2));
-    units->push_back({offer(candidate(whole, next)), offer(candidate(part, next, below(20) == 0 ? 4 : size))});
+    groups->push_back({offer(candidate(whole, next)), offer(candidate(part, next, below(20) == 0 ? 4 : size))});
     if (below(3) == 0) {
       const int32_t over = add(part_size, now, 1);
-      units->push_back({offer(candidate(over, part))});
+      groups->push_back({offer(candidate(over, part))});
     }
     if (below(4) == 0) {
       const int32_t over = add(size + part_size, now + 1, 1);
-      units->push_back({offer(candidate(over, next))});
+      groups->push_back({offer(candidate(over, next))});
     }
     whole = next;
   }
@@ -324,14 +324,14 @@ TEST(ChosenAliases, SeveralCandidatesAreTakenExactlyAsTheRuleSays) {
   int taken = 0;
   int left = 0;
   for (int round = 0; round < 60; ++round) {
-    std::vector<CandidateGroup> units;
-    const Problem p = growing_problem(&random, &units);
-    if (round % 2 == 0) std::shuffle(units.begin(), units.end(), random);
+    std::vector<CandidateGroup> groups;
+    const Problem p = growing_problem(&random, &groups);
+    if (round % 2 == 0) std::shuffle(groups.begin(), groups.end(), random);
     ChosenAliases set(p);
     ByTheRule rule(p);
-    for (const CandidateGroup& unit : units) {
-      const bool may = rule.take(unit);
-      ASSERT_EQ(set.take(unit), may) << "candidate " << unit[0] << " in round " << round;
+    for (const CandidateGroup& group : groups) {
+      const bool may = rule.take(group);
+      ASSERT_EQ(set.take(group), may) << "candidate " << group[0] << " in round " << round;
       ++(may ? taken : left);
     }
   }
@@ -340,7 +340,7 @@ TEST(ChosenAliases, SeveralCandidatesAreTakenExactlyAsTheRuleSays) {
 }
 
 TEST(ChosenAliases, GrowingConcatenationsTakeLinearTime) {
-  // A key-value cache of an unrolled decoder: comparing all members of the body for each part took time as the cube.
+  // A key-value cache of an unrolled decoder: comparing all buffers of the body for each part took time as the cube.
   constexpr int64_t kSteps = 6'000;
   Problem p;
   p.buffers.push_back(buffer(64, 0, 2));
@@ -353,7 +353,7 @@ TEST(ChosenAliases, GrowingConcatenationsTakeLinearTime) {
   }
   ChosenAliases set(p);
   int64_t taken = 0;
-  for (const CandidateGroup& unit : candidate_groups(p)) taken += set.take(unit) ? 1 : 0;
+  for (const CandidateGroup& group : candidate_groups(p)) taken += set.take(group) ? 1 : 0;
   EXPECT_EQ(taken, kSteps - 1);
 }
 

@@ -18,7 +18,7 @@
 
 namespace berth::packing {
 
-/// Bytes of a body that are alive in a run of sections.
+/// A rectangle of a body: bytes that are alive in a run of sections.
 struct Piece {
   int32_t lower = 0;  // sections [lower, upper)
   int32_t upper = 0;
@@ -27,7 +27,8 @@ struct Piece {
   int64_t steps = 0;  // how long it lives; 2^30 stands for more
 };
 
-/// What gets a place: a buffer, or several that taken candidates tie together.
+/// What gets an offset: a buffer, or several that taken candidates hold at fixed distances (chosen_aliases.h). One
+/// buffer is one piece; of several that lie in each other, the pieces are the bytes of their union.
 struct Body {
   int32_t begin = 0;  // its pieces are Layout::pieces[begin, end)
   int32_t end = 0;
@@ -53,7 +54,7 @@ struct Layout {
 /// none). REQUIRES: check(problem) is ok. O(n log n).
 Layout make_layout(const Problem& problem, const ChosenAliases* candidates = nullptr);
 
-/// The same with each body of several pieces put into one box: simpler, but it may take more bytes.
-Layout boxed(const Layout& layout);
+/// The same with each body of several pieces in one piece around them: simpler, but it may take more bytes.
+Layout in_bounding_boxes(const Layout& layout);
 
 }  // namespace berth::packing

@@ -59,8 +59,8 @@ TEST(Layout, AnInPlaceChainIsOnePieceAndASlotIsCutWhereItsWholeLives) {
   ASSERT_EQ(layout.pieces.size(), 2u);  // 20 bytes in [4, 9) and 8 bytes before
   EXPECT_EQ(section_loads(layout).front(), 8);
   EXPECT_EQ(section_loads(layout).back(), 20);
-  EXPECT_EQ(boxed(layout).pieces.size(), 1u);
-  EXPECT_EQ(boxed(layout).pieces[0].size, 20);
+  EXPECT_EQ(in_bounding_boxes(layout).pieces.size(), 1u);
+  EXPECT_EQ(in_bounding_boxes(layout).pieces[0].size, 20);
 }
 
 }  // namespace

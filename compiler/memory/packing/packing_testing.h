@@ -6,22 +6,22 @@
 namespace berth::packing {
 
 inline Buffer buffer(int64_t size, int64_t lower, int64_t upper, int64_t alignment = 1, int32_t space = 0) {
-  Buffer s;
-  s.size = size;
-  s.lower = lower;
-  s.upper = upper;
-  s.alignment = alignment;
-  s.space = space;
-  return s;
+  Buffer b;
+  b.size = size;
+  b.lower = lower;
+  b.upper = upper;
+  b.alignment = alignment;
+  b.space = space;
+  return b;
 }
 
 inline Candidate candidate(int32_t from, int32_t to, int64_t offset = 0, int32_t group = kAlone) {
-  Candidate m;
-  m.from = from;
-  m.to = to;
-  m.offset = offset;
-  m.all_or_none = group;
-  return m;
+  Candidate c;
+  c.from = from;
+  c.to = to;
+  c.offset = offset;
+  c.all_or_none = group;
+  return c;
 }
 
 }  // namespace berth::packing

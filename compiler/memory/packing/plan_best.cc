@@ -44,7 +44,7 @@ Improver improver_of(Planner planner) {
   }
 }
 
-std::string storage_text(const Problem& problem, const PlanOptions& options, int32_t id) {
+std::string buffer_text(const Problem& problem, const PlanOptions& options, int32_t id) {
   const size_t i = id;
   const std::string name = options.names != nullptr ? (*options.names)[i] : "buffer " + std::to_string(id);
   return name + " (" + std::to_string(problem.buffers[i].size) + ")";
@@ -55,7 +55,7 @@ std::string fullest_text(const Problem& problem, const PlanOptions& options, siz
   const FullestStep fullest = fullest_step(problem, static_cast<int32_t>(space));
   std::string text = " because of what is alive in step " + std::to_string(fullest.step) + ": ";
   for (size_t i = 0; i < std::min(kNamed, fullest.buffers.size()); ++i) {
-    text += (i == 0 ? "" : ", ") + storage_text(problem, options, fullest.buffers[i]);
+    text += (i == 0 ? "" : ", ") + buffer_text(problem, options, fullest.buffers[i]);
   }
   if (fullest.buffers.size() > kNamed) text += " and " + std::to_string(fullest.buffers.size() - kNamed) + " more";
   return text;

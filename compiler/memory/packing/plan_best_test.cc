@@ -19,9 +19,9 @@
 namespace berth::packing {
 namespace {
 
-Buffer fixed(Buffer s, int64_t offset) {
-  s.fixed = offset;
-  return s;
+Buffer fixed(Buffer b, int64_t offset) {
+  b.fixed = offset;
+  return b;
 }
 
 /// A number in [0, count).

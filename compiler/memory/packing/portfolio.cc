@@ -22,11 +22,12 @@ int64_t local_search_work(const Layout& layout) {
   return layout.bodies.size() <= kFew ? kLocalSearchOfFew : kLocalSearchOfMany;
 }
 
-/// Places boxes around the bodies of several pieces, by everything that takes rectangles only. Often no section gets
+/// Places the bounding boxes of bodies, by everything that takes rectangles only. Often no section gets
 /// fuller by the boxes, and where one does, little is lost by trying.
-BoundedPlacement improve_boxed(const Layout& layout, Improver improver, BoundedPlacement best, Effort* effort) {
+BoundedPlacement improve_in_bounding_boxes(const Layout& layout, Improver improver, BoundedPlacement best,
+                                           Effort* effort) {
   if (layout.rectangular() || layout.any_fixed()) return best;
-  const Layout boxes = boxed(layout);
+  const Layout boxes = in_bounding_boxes(layout);
   if (!boxes.rectangular()) return best;
   const std::vector<int64_t> loads = section_loads(boxes);
   const int64_t bound = std::max(best.bound, *std::max_element(loads.begin(), loads.end()));
@@ -43,7 +44,7 @@ BoundedPlacement improve_boxed(const Layout& layout, Improver improver, BoundedP
 BoundedPlacement improve_by_orders(const Layout& layout, BoundedPlacement best, Effort* effort) {
   best = improve_greedily(layout, std::move(best), effort);
   if (effort->is_enough(best)) return best;
-  best = improve_boxed(layout, improve_by_orders, std::move(best), effort);
+  best = improve_in_bounding_boxes(layout, improve_by_orders, std::move(best), effort);
   const int64_t bound = best.bound;
   return improve_by_local_search(layout, bound, local_search_work(layout), std::move(best), effort);
 }
@@ -54,7 +55,7 @@ BoundedPlacement improve_by_all(const Layout& layout, BoundedPlacement best, Eff
   const int64_t bound = best.bound;
   best = improve_greedily(layout, std::move(best), effort);
   if (effort->is_enough(best)) return best;
-  best = improve_boxed(layout, improve_by_all, std::move(best), effort);
+  best = improve_in_bounding_boxes(layout, improve_by_all, std::move(best), effort);
   ExactPlanner exact(layout, effort, &best);  // has nothing to do where bodies are fixed or of several pieces
   exact.run_round();
   const int64_t work = std::min(effort->local_search, local_search_work(layout));

@@ -24,7 +24,7 @@ struct BySection {
   }
 };
 
-Placement sweep_boxes(const Layout& layout) {
+Placement sweep_single_pieces(const Layout& layout) {
   Placement placement;
   placement.positions.assign(layout.bodies.size(), 0);
   BySection births(layout, &Piece::lower);
@@ -58,8 +58,8 @@ Placement sweep_boxes(const Layout& layout) {
 }  // namespace
 
 Placement place_by_sweep(const Layout& layout) {
-  if (layout.rectangular()) return sweep_boxes(layout);
-  Placement placement = sweep_boxes(boxed(layout));
+  if (layout.rectangular()) return sweep_single_pieces(layout);
+  Placement placement = sweep_single_pieces(in_bounding_boxes(layout));
   placement.height = height_of(layout, placement.positions);
   return placement;
 }
