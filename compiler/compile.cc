@@ -1,7 +1,6 @@
 #include "compiler/compile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -10,6 +9,7 @@
 #include "base/backend_facts.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "base/stopwatch.h"
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/fuse/fuse.h"
@@ -20,12 +20,11 @@
 #include "compiler/pipeline.h"
 #include "compiler/placement/device_io.h"
 #include "compiler/placement/options.h"
+#include "format/program_view.h"
 #include "format/write/write_program.h"
 
 namespace berth {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 Expected<memory::MemoryOptions> memory_options(const CompileOptions& options) {
   memory::MemoryOptions memory;
@@ -181,26 +180,22 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   return emitted;
 }
 
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 }  // namespace
 
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options, CompileReport* report) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   CompileReport filled;
   BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
   BERTH_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, format::program_bytes(emitted.program));
   BERTH_TRY(check_program(bytes));
-  filled.total_ms = milliseconds_since(start);
+  filled.total_ms = watch.milliseconds();
   if (report != nullptr) *report = std::move(filled);
   return bytes;
 }
 
 Status compile_to_file(ir::Module module, const CompileOptions& options, const std::string& path,
                        CompileReport* report) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   BERTH_TRY(keep_files(module.files, path, path));
   if (is_special_file(path)) {
     BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, compile(std::move(module), options, report));
@@ -217,7 +212,7 @@ Status compile_to_file(ir::Module module, const CompileOptions& options, const s
     return check_program(file->bytes());
   };
   BERTH_TRY(write_whole_file(path, write, check));
-  filled.total_ms = milliseconds_since(start);
+  filled.total_ms = watch.milliseconds();
   if (report != nullptr) *report = std::move(filled);
   return Done{};
 }

@@ -4,12 +4,11 @@
 #include <chrono>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "kernels/portable/multiversion.h"
 
 namespace berth::tool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int kLanes = 16, kChains = 12;  // enough independent chains for the units of any core of today
 
@@ -48,11 +47,11 @@ double best_seconds(ThreadPool* pool, Body&& body) {
   const int threads = pool == nullptr ? 1 : pool->size();
   double best = 1e9;
   for (int turn = 0; turn < 8; ++turn) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     KernelContext({}, pool).parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t thread = begin; thread < end; ++thread) body(thread);
     });
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    best = std::min(best, watch.seconds());
   }
   return best;
 }

@@ -5,13 +5,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/failure.h"
+#include "base/stopwatch.h"
 
 namespace berth::tool {
 
@@ -35,16 +35,6 @@ void add_replan(CLI::App& app, Session& session);
 void add_report(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);
-
-/// Time since it was made.
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-};
 
 /// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
 int report(const Failure& failure);

@@ -1,8 +1,8 @@
 #include "compiler/memory/plan_schedule.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "base/stopwatch.h"
 #include "compiler/memory/hoist_slices.h"
 #include "compiler/memory/optimal_schedule.h"
 #include "compiler/memory/output_scratch.h"
@@ -39,18 +39,17 @@ int64_t height_of(const packing::Plan& plan) {
   return height;
 }
 
-class Stopwatch {
+/// Adds the time that it lives to a cost.
+class Timed {
  public:
-  explicit Stopwatch(PlanningCost* cost) : cost_(cost), start_(std::chrono::steady_clock::now()) {}
-  ~Stopwatch() {
-    cost_->ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
+  explicit Timed(PlanningCost* cost) : cost_(cost) {}
+  ~Timed() { cost_->ms += watch_.milliseconds(); }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
 
  private:
   PlanningCost* const cost_;
-  const std::chrono::steady_clock::time_point start_;
+  const Stopwatch watch_;
 };
 
 /// An order of the nodes that may be better than others. It is packed when its bound does not rule it out.
@@ -138,7 +137,7 @@ class ScheduleSearch {
     options.planner = options_.planner;
     options.names = &names;
     options.time_limit = seconds_left(options_.time_limit, cost_);
-    const Stopwatch watch(&cost_);
+    const Timed timed(&cost_);
     auto plan = packing::plan_best(problem, options);
     if (plan.ok()) cost_.truncated |= plan->truncated;
     const Status judged = plan.ok() ? packing::validate(problem, *plan) : plan.error();
@@ -153,7 +152,7 @@ class ScheduleSearch {
   Expected<scheduling::Order> best_order(const Candidate& from) {
     scheduling::Options options;
     options.time_limit = seconds_left(options_.time_limit, cost_);
-    const Stopwatch watch(&cost_);
+    const Timed timed(&cost_);
     auto found =
         scheduling::best_order(schedule_problem(module_, method_of(from), from.model, options_.in_place_set), options);
     if (found.ok()) cost_.truncated |= found->truncated;
@@ -161,7 +160,7 @@ class ScheduleSearch {
   }
 
   bool is_lowest(const Candidate& candidate) {
-    const Stopwatch watch(&cost_);
+    const Timed timed(&cost_);
     return is_lowest_of_all_orders(module_, method_of(candidate), candidate.model, options_.in_place_set,
                                    *candidate.plan);
   }

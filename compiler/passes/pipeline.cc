@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/output_file.h"
+#include "base/stopwatch.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/canonicalise_views.h"
@@ -76,10 +77,9 @@ class Runner {
   }
 
   Status step(const Pass& pass) {
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     BERTH_ASSIGN_OR_RETURN(const Changed changed, pass.run(module_, options_));
-    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - begin;
-    if (times_ != nullptr) times_->push_back({pass.name, ms.count(), changed});
+    if (times_ != nullptr) times_->push_back({pass.name, watch.milliseconds(), changed});
     if (changed == Changed::kNo) return Done{};
     if (verifies(options_)) BERTH_TRY(ir::verify(module_));
     if (!options_.dump_dir.empty()) BERTH_TRY(dump(std::string(pass.name), ir::print(module_, elided())));
