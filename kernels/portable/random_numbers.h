@@ -4,11 +4,13 @@
 // numbers, whatever number of threads shares the work. A process that makes the same calls in the same order gives the
 // same numbers each time it starts.
 //
-// Source: the mixing function is SplitMix64's (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
+// The mixing function is SplitMix64's.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+
+#include "base/splitmix64.h"
 
 namespace berth::portable {
 
@@ -17,10 +19,10 @@ class RandomStream {
   /// The process's next stream.
   static RandomStream next();
 
-  explicit RandomStream(uint64_t number) : key_(mix(number * kGolden + kGolden)) {}
+  explicit RandomStream(uint64_t number) : key_(mix64((number + 1) * kMixStep)) {}
 
   /// 64 random bits, the same for the same `index`.
-  uint64_t bits(uint64_t index) const { return mix(key_ + (index + 1) * kGolden); }
+  uint64_t bits(uint64_t index) const { return mix64(key_ + (index + 1) * kMixStep); }
 
   /// In [0, 1), a multiple of 2^-`digits`, so that a type with as many digits holds it as it is.
   double uniform(uint64_t index, int digits = 53) const {
@@ -34,14 +36,6 @@ class RandomStream {
   }
 
  private:
-  static constexpr uint64_t kGolden = 0x9e3779b97f4a7c15u;
-
-  static uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  }
-
   uint64_t key_;
 };
 
