@@ -1,10 +1,13 @@
-// DType: the type of a tensor's elements.
+// DType: the type of a tensor's elements. And the most dimensions that a tensor may have.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace berth {
+
+/// In models, in program files and when they run.
+constexpr int kMaxRank = 16;
 
 /// The numbers stand in program files (ExecuTorch's and ATen's `ScalarType`). Numbers from 0 to 29 are valid there.
 /// Kernels refuse quantised and bit types; everything else passes them through.

@@ -20,7 +20,7 @@ constexpr uint32_t kHeaderLength = 40;
 Error verify_layout(const fb::data::Layout& layout, uint64_t bytes, uint32_t index, Report* report) {
   uint64_t expected = 0;
   const uint32_t rank = length(layout.sizes());
-  bool good = is_valid_dtype(layout.scalar_type()) && rank <= kMaxFileRank && length(layout.dim_order()) == rank;
+  bool good = is_valid_dtype(layout.scalar_type()) && rank <= kMaxRank && length(layout.dim_order()) == rank;
   if (good) expected = element_size(static_cast<DType>(layout.scalar_type()));
   for (uint32_t i = 0; good && i < rank; ++i) {
     const int32_t size = layout.sizes()->Get(i);

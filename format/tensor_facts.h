@@ -10,9 +10,6 @@
 
 namespace berth::format {
 
-/// The largest rank that runtimes load.
-constexpr uint32_t kMaxFileRank = 16;
-
 /// Where a tensor's bytes are; the cases of `Tensor` in program.fbs.
 enum class Storage : uint8_t {
   kConstant,          // Program.constant_segment

@@ -40,9 +40,9 @@ Error verify_shape(const Spot& spot, const fb::Tensor& tensor, uint64_t* nbytes)
     return spot.fail(Error::kInvalidProgram, "the tensor has no sizes or no dimension order");
   }
   const uint32_t rank = tensor.sizes()->size();
-  if (rank > kMaxFileRank || tensor.dim_order()->size() != rank) {
-    return spot.fail(Error::kInvalidProgram, "%u sizes and %u entries of dimension order; at most %u, and as many",
-                     rank, tensor.dim_order()->size(), kMaxFileRank);
+  if (rank > kMaxRank || tensor.dim_order()->size() != rank) {
+    return spot.fail(Error::kInvalidProgram, "%u sizes and %u entries of dimension order; at most %d, and as many",
+                     rank, tensor.dim_order()->size(), kMaxRank);
   }
   uint32_t seen = 0;
   for (uint32_t i = 0; i < rank; ++i) {

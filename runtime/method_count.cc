@@ -70,7 +70,7 @@ Error MethodLoader::count_value(const fb::EValue* value, size_t index, MethodCou
       const fb::Tensor* tensor = value->val_as_Tensor();
       if (tensor == nullptr) break;
       const size_t rank = length(tensor->sizes());
-      if (rank > format::kMaxFileRank) {
+      if (rank > kMaxRank) {
         return fail(Error::kInvalidProgram, "values", index, "the rank is at most 16, found %zu", rank);
       }
       ++counts->tensors;

@@ -12,8 +12,6 @@
 
 namespace berth {
 
-constexpr int kMaxRank = 16;
-
 /// Whether a tensor's sizes may change (numbers of the file format).
 enum class ShapeDynamism : uint8_t {
   kStatic = 0,   // sizes never change

@@ -49,7 +49,7 @@ Expected<TensorType> Parser::tensor_type(DType dtype) {
     if (!tensor.shape.empty()) BERTH_TRY(expect(","));
     BERTH_ASSIGN_OR_RETURN(const Dim size, dim());
     tensor.shape.push_back(size);
-    if (tensor.shape.size() > kMaxTensorRank) return fail("expected at most 16 dimensions");
+    if (tensor.shape.size() > kMaxRank) return fail("expected at most 16 dimensions");
   }
   if (lexer_.peek().is("{")) BERTH_TRY(dimension_order(tensor));
   if (lexer_.peek().kind == TokenKind::kAt) BERTH_TRY(device(tensor));

@@ -117,7 +117,7 @@ Expected<DType> ShapeArgs::scalar_dtype(size_t i) const {
 Status ShapeArgs::expect_rank(const TensorType& type, int low, int high, const char* name) const {
   if (type.rank() >= low && type.rank() <= high) return Done{};
   std::string wanted = std::to_string(low);
-  if (high != low) wanted += high >= kMaxTensorRank ? " or more" : " to " + std::to_string(high);
+  if (high != low) wanted += high >= kMaxRank ? " or more" : " to " + std::to_string(high);
   return fail("expected " + std::string(name) + " of " + wanted + " dimensions, found " + text(type));
 }
 
@@ -218,8 +218,8 @@ std::string type_problem(const TensorType& type, const Symbols& symbols) {
   // Sizes grow into expressions over many nodes; a longer one does not help, and its text could double at each node.
   constexpr int kMaxTerms = 256;
   constexpr int64_t kMaxElements = int64_t{1} << 56;
-  if (type.rank() > kMaxTensorRank) {
-    return "expected at most " + std::to_string(kMaxTensorRank) + " dimensions, found " + std::to_string(type.rank());
+  if (type.rank() > kMaxRank) {
+    return "expected at most " + std::to_string(kMaxRank) + " dimensions, found " + std::to_string(type.rank());
   }
   for (Dim size : type.shape) {
     if (symbols.terms(size) > kMaxTerms) {

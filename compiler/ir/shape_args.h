@@ -16,7 +16,6 @@ using Shape = std::vector<Dim>;
 
 /// Sizes in a program are 32-bit.
 constexpr int64_t kMaxSize = 0x7fffffff;
-constexpr int kMaxTensorRank = 16;
 
 class ShapeArgs {
  public:
@@ -104,7 +103,7 @@ DType float_of(DType dtype);
 DType sum_of(DType dtype);
 
 /// What is wrong with `type` in itself; empty when nothing is. Sizes lie within [0, kMaxSize], ranks within
-/// kMaxTensorRank, sizes are expressions of bounded length, the number of elements fits.
+/// kMaxRank, sizes are expressions of bounded length, the number of elements fits.
 std::string type_problem(const TensorType& type, const Symbols& symbols);
 /// type_problem() for all results of `op`.
 Status check_results(const Module& module, const Operator& op, const Types& types);

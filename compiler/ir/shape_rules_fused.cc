@@ -46,7 +46,7 @@ Expected<Shape> packed_shape(const ShapeArgs& args, const std::string& packing) 
   while (*at != ']') {
     char* end = nullptr;
     const long long size = std::strtoll(at, &end, 10);
-    if (end == at || size < 1 || size > kMaxSize || shape.size() >= kMaxTensorRank) return broken();
+    if (end == at || size < 1 || size > kMaxSize || shape.size() >= kMaxRank) return broken();
     shape.push_back(Dim(size));
     if (*end != ',' && *end != ']') return broken();
     at = *end == ',' ? end + 1 : end;
@@ -96,7 +96,7 @@ Expected<Types> infer_fused_linear(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
   BERTH_TRY(expect_f32(args, input));
-  BERTH_TRY(args.expect_rank(input, 1, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(input, 1, kMaxRank, "an input"));
   BERTH_TRY(expect_activation(args, 4));
   BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 1, 7));
   BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));

@@ -283,7 +283,7 @@ Expected<Types> infer_cat(const ShapeQuery& query) {
   const auto counts = [](const TensorType* t) { return t->shape != Shape{Dim(0)}; };
   const auto first = std::find_if(tensors.begin(), tensors.end(), counts);
   const TensorType& leader = first == tensors.end() ? *tensors[0] : **first;
-  BERTH_TRY(args.expect_rank(leader, 1, kMaxTensorRank, "tensors"));
+  BERTH_TRY(args.expect_rank(leader, 1, kMaxRank, "tensors"));
   BERTH_ASSIGN_OR_RETURN(const int d, args.dimension(1, leader.rank()));
   Promotion promotion;
   Shape shape = leader.shape;

@@ -80,7 +80,7 @@ Expected<Types> infer_bmm(const ShapeQuery& query) {
 Expected<Types> infer_batch_norm(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
-  BERTH_TRY(args.expect_rank(input, 2, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(input, 2, kMaxRank, "an input"));
   for (size_t i = 1; i < 5; ++i) BERTH_TRY(expect_channels(args, i, input.shape[1], "a tensor a channel"));
   // Without training there are no statistics to save: ATen's results 1 and 2 are empty.
   return Types{args.elementwise(input.dtype, input.shape, {&input}), args.type(input.dtype, {Dim(0)}),
@@ -90,7 +90,7 @@ Expected<Types> infer_batch_norm(const ShapeQuery& query) {
 Expected<Types> infer_group_norm(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
-  BERTH_TRY(args.expect_rank(input, 2, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(input, 2, kMaxRank, "an input"));
   const Dim channels = input.shape[1];
   for (size_t i = 1; i < 3; ++i) BERTH_TRY(expect_channels(args, i, channels, "a tensor a channel"));
   BERTH_TRY(args.same_size(args.dim(3), input.shape[0], "'N' and size of dimension 0"));
@@ -146,7 +146,7 @@ Expected<Types> infer_softmax(const ShapeQuery& query) {
 Expected<Types> infer_pixel_shuffle(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& self = args.tensor(0);
-  BERTH_TRY(args.expect_rank(self, 3, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(self, 3, kMaxRank, "an input"));
   BERTH_ASSIGN_OR_RETURN(const int64_t factor, args.integer(1));
   Shape shape = self.shape;
   const size_t c = shape.size() - 3;
@@ -163,7 +163,7 @@ Expected<Types> infer_pixel_shuffle(const ShapeQuery& query) {
 Expected<Types> infer_pixel_unshuffle(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& self = args.tensor(0);
-  BERTH_TRY(args.expect_rank(self, 3, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(self, 3, kMaxRank, "an input"));
   BERTH_ASSIGN_OR_RETURN(const int64_t factor, args.integer(1));
   if (factor < 1 || factor > 46340)
     return args.fail("expected a factor of at least 1, found " + std::to_string(factor));
@@ -231,8 +231,8 @@ Expected<Types> infer_cdist(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& a = args.tensor(0);
   const TensorType& b = args.tensor(1);
-  BERTH_TRY(args.expect_rank(a, 2, kMaxTensorRank, "rows"));
-  BERTH_TRY(args.expect_rank(b, 2, kMaxTensorRank, "rows"));
+  BERTH_TRY(args.expect_rank(a, 2, kMaxRank, "rows"));
+  BERTH_TRY(args.expect_rank(b, 2, kMaxRank, "rows"));
   BERTH_TRY(args.same_size(a.shape.back(), b.shape.back(), "lengths of rows"));
   BERTH_ASSIGN_OR_RETURN(const DType dtype, product_dtype(args, a, b));
   BERTH_ASSIGN_OR_RETURN(Shape shape, args.broadcast(Shape(a.shape.begin(), a.shape.end() - 2),

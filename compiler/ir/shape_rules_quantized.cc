@@ -63,7 +63,7 @@ Expected<Types> infer_choose_qparams_per_token(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
   BERTH_TRY(expect_floating(args, input));
-  BERTH_TRY(args.expect_rank(input, 1, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(input, 1, kMaxRank, "an input"));
   Shape shape = input.shape;
   shape.back() = Dim(1);
   return Types{args.type(DType::kF64, shape), args.type(DType::kI64, shape)};

@@ -48,9 +48,7 @@ Expected<Dim> slice_size(const ShapeArgs& args, Dim size, size_t first) {
   return symbols.add(whole, Dim(1));
 }
 
-Status expect_not_scalar(const ShapeArgs& args) {
-  return args.expect_rank(args.tensor(0), 1, kMaxTensorRank, "an input");
-}
+Status expect_not_scalar(const ShapeArgs& args) { return args.expect_rank(args.tensor(0), 1, kMaxRank, "an input"); }
 
 // Index `i` must lie in a dimension of `size`.
 Status expect_within(const ShapeArgs& args, Dim i, Dim size) {
@@ -190,7 +188,7 @@ Expected<Types> infer_unbind(const ShapeQuery& query) {
 Expected<Types> infer_diagonal(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& self = args.tensor(0);
-  BERTH_TRY(args.expect_rank(self, 2, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(self, 2, kMaxRank, "an input"));
   BERTH_ASSIGN_OR_RETURN(const int64_t offset, args.integer(1));
   BERTH_ASSIGN_OR_RETURN(const int a, args.dimension(2, self.rank()));
   BERTH_ASSIGN_OR_RETURN(const int b, args.dimension(3, self.rank()));

@@ -41,7 +41,7 @@ Expected<Types> infer_batch_norm_legit(const ShapeQuery& query) {
 Expected<Types> infer_batch_norm_no_stats(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
-  BERTH_TRY(args.expect_rank(input, 2, kMaxTensorRank, "an input"));
+  BERTH_TRY(args.expect_rank(input, 2, kMaxRank, "an input"));
   if (!args.truth(3)) return args.fail("expected 'training', for there are no running statistics");
   for (size_t i = 1; i < 3; ++i) {
     const TensorType* affine = args.optional_tensor(i);

@@ -145,6 +145,10 @@ ValueId Lowering::expand(ValueId x, std::vector<Dim> size) {
   return op(OpId::expand_copy_out, {x, std::move(size)});
 }
 
+ValueId Lowering::slice(ValueId x, int axis, Dim begin, Dim end) {
+  return op(OpId::slice_copy_Tensor_out, {x, Dim(axis), begin, end, Dim(1)});
+}
+
 ValueId Lowering::pad_rank(ValueId x, int to) {
   std::vector<Dim> size = shape(x);
   if (static_cast<int>(size.size()) >= to) return x;

@@ -94,6 +94,8 @@ class Lowering {
   ValueId view(ValueId x, std::vector<Dim> shape);
   ValueId permute(ValueId x, const std::vector<int64_t>& order);
   ValueId expand(ValueId x, std::vector<Dim> shape);
+  /// Elements [begin, end) of `x` along `axis`.
+  ValueId slice(ValueId x, int axis, Dim begin, Dim end);
   /// `x` with dimensions of size 1 in front, until it has `rank` of them.
   ValueId pad_rank(ValueId x, int rank);
 

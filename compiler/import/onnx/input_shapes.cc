@@ -111,7 +111,8 @@ class InputTypes {
                    "has no shape in the model; pass --input-shape " + std::string(input.name) + "=1x3x224x224");
     }
     const size_t rank = input.has_shape ? input.shape.size() : given->second.size();
-    if (rank > 16) return wrong(input.name, "has " + std::to_string(rank) + " dimensions; at most 16 are allowed");
+    if (rank > kMaxRank)
+      return wrong(input.name, "has " + std::to_string(rank) + " dimensions; at most 16 are allowed");
     for (size_t i = 0; i < rank; ++i) {
       const Extent* extent = given == given_.end() ? nullptr : &given->second[i];
       auto dim = dimension(input, i, extent);

@@ -8,9 +8,6 @@
 namespace berth::onnx {
 namespace {
 
-// What the runtime's tensors have at most.
-constexpr int kMaxDimensions = 16;
-
 struct ElementRow {
   const char* name;
   ElementType type;
@@ -63,9 +60,9 @@ bool is_nibble(int32_t element_type) {
 
 /// The shape of `dims`, and its number of elements.
 Expected<ir::TensorType> shape_of(const Tensor& tensor, const std::vector<int64_t>& dims, size_t* count) {
-  if (dims.size() > static_cast<size_t>(kMaxDimensions)) {
-    return damaged(tensor, "has " + std::to_string(dims.size()) + " dimensions; at most " +
-                               std::to_string(kMaxDimensions) + " are allowed");
+  if (dims.size() > static_cast<size_t>(kMaxRank)) {
+    return damaged(tensor, "has " + std::to_string(dims.size()) + " dimensions; at most " + std::to_string(kMaxRank) +
+                               " are allowed");
   }
   ir::TensorType type;
   int64_t numel = 1;

@@ -13,8 +13,6 @@ namespace berth {
 namespace pt2 {
 namespace {
 
-constexpr size_t kMaxInputRank = 16;
-
 /// The only model of the archive: torch.export.save calls it "model".
 Expected<std::string> model_name(const Archive& archive) {
   if (archive.has("serialized_exported_program.json")) {
@@ -173,7 +171,7 @@ class ProgramImporter {
   Expected<ir::TensorType> input_type(const std::string& name) {
     const TensorMeta& meta = program_.graph.tensors.at(name);
     if (!meta.strided) return input_failure(name, "is sparse; Berth reads dense tensors");
-    if (meta.sizes.size() > kMaxInputRank) return input_failure(name, "has more than 16 dimensions");
+    if (meta.sizes.size() > kMaxRank) return input_failure(name, "has more than 16 dimensions");
     ir::TensorType type;
     type.dtype = meta.dtype;
     std::vector<int64_t> strides;

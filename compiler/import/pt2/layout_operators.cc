@@ -7,8 +7,6 @@
 namespace berth::pt2 {
 namespace {
 
-constexpr size_t kMaxGridRank = 16;
-
 /// `sizes` for a view of `x`, with -1 where one size follows from the others: the operator's rule knows how.
 void import_view(NodeContext& n) {
   const ValueId x = n.tensor("self");
@@ -130,7 +128,7 @@ void import_narrow(NodeContext& n) {
   Dim start = n.dim("start", Dim(0));
   if (start.is_constant() && start.value < 0) start = n.symbols().add(start, n.dim(x, axis));
   const Dim end = n.symbols().add(start, n.dim("length", Dim(0)));
-  n.output(n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), start, end, Dim(1)}));
+  n.output(n.slice(x, axis, start, end));
 }
 
 void import_tile(NodeContext& n) {
@@ -233,7 +231,7 @@ void import_vstack(NodeContext& n) { import_stacked(n, 0); }
 void import_meshgrid(NodeContext& n) {
   const ValueList all = n.tensors("tensors");
   const bool swapped = n.text("indexing", "ij") == "xy" && all.size() >= 2;
-  if (all.size() > kMaxGridRank) return n.unsupported("a grid of more than 16 dimensions");
+  if (all.size() > kMaxRank) return n.unsupported("a grid of more than 16 dimensions");
   std::vector<size_t> place(all.size());
   for (size_t i = 0; i < place.size(); ++i) place[i] = swapped && i < 2 ? 1 - i : i;
   std::vector<Dim> sizes(all.size(), Dim(1));

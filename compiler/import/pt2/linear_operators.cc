@@ -81,7 +81,7 @@ void import_trilinear(NodeContext& n) {
        {std::pair("i1", "expand1"), std::pair("i2", "expand2"), std::pair("i3", "expand3")}) {
     ValueId x = n.tensor(input);
     std::vector<int64_t> where = n.integers(places);
-    if (where.size() > 16) return n.invalid("'" + std::string(places) + "' does not fit");
+    if (where.size() > kMaxRank) return n.invalid("'" + std::string(places) + "' does not fit");
     std::sort(where.begin(), where.end());
     std::vector<Dim> shape = n.shape(x);
     for (int64_t at : where) {

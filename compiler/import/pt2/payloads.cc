@@ -10,8 +10,6 @@
 namespace berth::pt2 {
 namespace {
 
-constexpr size_t kMaxPayloadRank = 16;
-
 Failure wrong_payload(const std::string& place, std::string message) {
   return Failure{Error::kInvalidProgram, place, std::move(message)};
 }
@@ -120,7 +118,7 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
                    "is a pickled object (a subclass of torch.Tensor, or a custom object); Berth reads plain tensors"};
   }
   if (!entry.meta.strided) return Failure{Error::kNotSupported, place, "is sparse; make it dense"};
-  if (entry.meta.sizes.size() > kMaxPayloadRank) return wrong_payload(place, "has more than 16 dimensions");
+  if (entry.meta.sizes.size() > kMaxRank) return wrong_payload(place, "has more than 16 dimensions");
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, plain(entry.meta.sizes, place));
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, plain(entry.meta.strides, place));
   BERTH_ASSIGN_OR_RETURN(const int64_t start, plain(entry.meta.storage_offset, place));
