@@ -3,6 +3,7 @@
 // Source: the pages of ONNX on Attention and RotaryEmbedding.
 #include <cmath>
 
+#include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/lowering/matmul.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/quantize.h"
@@ -79,15 +80,6 @@ ValueId whole_mask(NodeContext& n, ValueId mask, Dim keys) {
   return n.op(OpId::constant_pad_nd_out, {mask, behind, -HUGE_VAL});
 }
 
-// Rows that see nothing give zeros.
-ValueId weights_of(NodeContext& n, ValueId scores, bool may_be_empty) {
-  const ValueId weights = n.op(OpId::softmax_out, {scores, Dim(-1), false});
-  if (!may_be_empty) return weights;
-  const ValueId top = n.op(OpId::amax_out, {scores, DimList{Dim(-1)}, true});
-  const ValueId empty = n.op(OpId::eq_Scalar_out, {top, -HUGE_VAL});
-  return n.op(OpId::where_self_out, {empty, n.splat(n.dtype(weights), {}, 0), weights});
-}
-
 DType softmax_type(NodeContext& n, DType type) {
   if (!n.has_attribute("softmax_precision")) return type;
   DType named = type;
@@ -135,7 +127,7 @@ void import_attention(NodeContext& n) {
   }
   if (mode == 2) n.output(3, scores);
   const DType wide = softmax_type(n, type);
-  const ValueId weights = n.cast(weights_of(n, n.cast(scores, wide), causal || n.has_input(3)), type);
+  const ValueId weights = n.cast(attention_weights(n, n.cast(scores, wide), causal || n.has_input(3)), type);
   if (mode == 3) n.output(3, weights);
   const ValueId y = lowering::matmul(n, weights, repeated_heads(n, value, heads));
   n.output(0, joined ? joined_heads(n, y) : y);

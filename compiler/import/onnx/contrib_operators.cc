@@ -107,7 +107,7 @@ void import_matmul_nbits(NodeContext& n) {
     if (!is_floating(n.dtype(zero))) {
       const int64_t bytes = bits == 8 ? blocks : (blocks + 1) / 2;
       zero = unpacked(n, n.view(zero, {Dim(columns), Dim(bytes)}), bits);
-      zero = n.op(OpId::slice_copy_Tensor_out, {zero, Dim(1), Dim(0), Dim(blocks), Dim(1)});
+      zero = n.slice(zero, 1, 0, blocks);
     }
     zero = n.view(n.cast(zero, type), {Dim(columns), Dim(blocks), Dim(1)});
     centred = n.op(OpId::sub_out, {centred, zero});
@@ -115,7 +115,7 @@ void import_matmul_nbits(NodeContext& n) {
     centred = n.op(OpId::sub_Scalar_out, {centred, bits == 4 ? 8.0 : 128.0});
   }
   ValueId weight = n.view(n.op(OpId::mul_out, {centred, scale}), {Dim(columns), Dim(blocks * block)});
-  if (blocks * block != k) weight = n.op(OpId::slice_copy_Tensor_out, {weight, Dim(1), Dim(0), Dim(k), Dim(1)});
+  if (blocks * block != k) weight = n.slice(weight, 1, 0, k);
   const ValueId y = lowering::linear(n, n.input(0), weight, n.has_input(5) ? Argument(n.input(5)) : Argument(None()));
   n.output(0, y);
 }

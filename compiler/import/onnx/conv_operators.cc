@@ -117,7 +117,7 @@ void import_conv_transpose(NodeContext& n) {
     if (rest[i].begin == 0 && rest[i].end == 0) continue;
     const int axis = static_cast<int>(i) + 2;
     const Dim end = n.symbols().add(n.dim(y, axis), Dim(-rest[i].end));
-    y = n.op(OpId::slice_copy_Tensor_out, {y, Dim(axis), Dim(rest[i].begin), end, Dim(1)});
+    y = n.slice(y, axis, Dim(rest[i].begin), end);
   }
   n.output(0, y);
 }

@@ -38,7 +38,7 @@ void import_cum_sum(NodeContext& n) {
     DimList pad(2 * (n.rank(x) - axis), Dim(0));
     pad[pad.size() - 2] = Dim(1);
     const ValueId padded = n.op(OpId::constant_pad_nd_out, {x, pad, Dim(0)});
-    x = n.op(OpId::slice_copy_Tensor_out, {padded, Dim(axis), Dim(0), length, Dim(1)});
+    x = n.slice(padded, axis, 0, length);
   }
   ValueId sum = n.op(OpId::cumsum_out, {x, Dim(axis), dtype_argument(n.dtype(x))});
   if (reverse) sum = n.op(OpId::flip_out, {sum, DimList{Dim(axis)}});

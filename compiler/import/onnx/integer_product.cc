@@ -106,10 +106,6 @@ Cuts cuts_of(NodeContext& n, const Centred& x, const Centred& weight, const Weig
   return growth.has_value() ? known_cuts(*growth, shape.steps, x.most) : even;
 }
 
-ValueId slice(NodeContext& n, ValueId x, int axis, int64_t begin, int64_t end) {
-  return n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(begin), Dim(end), Dim(1)});
-}
-
 /// The sum of what `part(begin, end)` gives for every part.
 template <typename Part>
 ValueId sum_of_parts(NodeContext& n, const Cuts& cuts, bool as_f32, Part&& part) {
@@ -181,7 +177,7 @@ ValueId integer_matmul(NodeContext& n, const Centred& a, const Centred& b, bool 
   }
   return sum_of_parts(n, cuts, as_f32, [&](int64_t begin, int64_t end) {
     if (begin == 0 && Dim(end) == k) return lowering::matmul(n, a.value, b.value);
-    return lowering::matmul(n, slice(n, a.value, rank_a - 1, begin, end), slice(n, b.value, b_axis, begin, end));
+    return lowering::matmul(n, n.slice(a.value, rank_a - 1, begin, end), n.slice(b.value, b_axis, begin, end));
   });
 }
 
@@ -219,7 +215,7 @@ ValueId integer_convolution(NodeContext& n, const Centred& x, const Centred& wei
     sums = sum_of_parts(n, cuts, !whole, [&](int64_t begin, int64_t end) {
       if (cuts.size() == 2) return lowering::convolution(n, {x.value, weight.value, None(), groups}, window);
       return lowering::convolution(
-          n, {slice(n, x.value, 1, begin, end), slice(n, weight.value, 1, begin, end), None(), 1}, window);
+          n, {n.slice(x.value, 1, begin, end), n.slice(weight.value, 1, begin, end), None(), 1}, window);
     });
   }
   if (bias.valid()) {

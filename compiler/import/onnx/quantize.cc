@@ -38,7 +38,7 @@ ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis_wi
   joined[axis] = n.symbols().mul(blocks[axis], Dim(block));
   const ValueId repeated = n.view(n.expand(n.view(parameter, split), wide), joined);
   if (n.dim(repeated, axis) == n.dim(x, axis)) return repeated;
-  return n.op(OpId::slice_copy_Tensor_out, {repeated, Dim(axis), Dim(0), n.dim(x, axis), Dim(1)});
+  return n.slice(repeated, axis, 0, n.dim(x, axis));
 }
 
 namespace {

@@ -1,13 +1,11 @@
 // RNN, LSTM, GRU: unrolled over time. The equations are those of ONNX's operator pages; gate order there: LSTM i, o, f,
 // c; GRU z, r, h.
+#include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/recurrent.h"
 
 namespace berth::onnx {
 namespace {
-
-ValueId add(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::add_out, {a, b}); }
-ValueId mul(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::mul_out, {a, b}); }
 
 // `x` within [-clip, clip], where the node has that attribute.
 ValueId clipped(NodeContext& n, ValueId x) {

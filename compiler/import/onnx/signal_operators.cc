@@ -60,20 +60,16 @@ ValueId fourier(NodeContext& n, DType type, int64_t rows, int64_t length, int64_
   return n.view(n.Lowering::numbers(type, numbers, 1, 0), {Dim(rows), Dim(2 * columns)});
 }
 
-ValueId part(NodeContext& n, ValueId x, int axis, int64_t begin, int64_t end) {
-  return n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(begin), Dim(end), Dim(1)});
-}
-
 /// Rows of `length` numbers, or of as many pairs, times a matrix of `columns`: [..., columns, 2].
 ValueId transformed(NodeContext& n, ValueId real, ValueId imaginary, ValueId matrix, int64_t columns) {
   const ValueId r = lowering::matmul(n, real, matrix);
   const int last = n.rank(r) - 1;
-  ValueId a = part(n, r, last, 0, columns);
-  ValueId b = part(n, r, last, columns, 2 * columns);
+  ValueId a = n.slice(r, last, 0, columns);
+  ValueId b = n.slice(r, last, columns, 2 * columns);
   if (imaginary.valid()) {
     const ValueId i = lowering::matmul(n, imaginary, matrix);
-    a = n.op(OpId::sub_out, {a, part(n, i, last, columns, 2 * columns)});
-    b = n.op(OpId::add_out, {b, part(n, i, last, 0, columns)});
+    a = n.op(OpId::sub_out, {a, n.slice(i, last, columns, 2 * columns)});
+    b = n.op(OpId::add_out, {b, n.slice(i, last, 0, columns)});
   }
   return n.op(OpId::stack_out, {ValueList{a, b}, Dim(-1)});
 }
@@ -106,7 +102,7 @@ void import_dft(NodeContext& n) {
   const double scale = inverse ? 1 / static_cast<double>(length) : 1;
   const ValueId matrix = fourier(n, n.dtype(x), rows, length, columns, inverse ? 1 : -1, scale);
   if (!n.ok()) return;
-  if (rows < size) x = part(n, x, axis, 0, rows);
+  if (rows < size) x = n.slice(x, axis, 0, rows);
   const auto one = [&](int64_t i) {
     const ValueId p = n.op(OpId::select_copy_int_out, {x, Dim(rank - 1), Dim(i)});
     return n.permute(p, swapped(rank - 1, axis, rank - 2));

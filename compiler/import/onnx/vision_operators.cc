@@ -6,10 +6,6 @@
 namespace berth::onnx {
 namespace {
 
-ValueId slice(NodeContext& n, ValueId x, int axis, Dim begin, Dim end) {
-  return n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), begin, end, Dim(1)});
-}
-
 /// `x` with `before` and `after` zeros around dimension `axis`.
 ValueId padded(NodeContext& n, ValueId x, int axis, int64_t before, int64_t after) {
   if (!n.ok() || (before == 0 && after == 0)) return x;
@@ -60,7 +56,7 @@ void import_center_crop_pad(NodeContext& n) {
     if (sizes[i] < 0 || sizes[i] > INT32_MAX) return n.invalid("a size must be from 0 to 2^31 - 1");
     if (size > sizes[i]) {
       const int64_t begin = (size - sizes[i]) / 2;
-      x = slice(n, x, axes[i], Dim(begin), Dim(begin + sizes[i]));
+      x = n.slice(x, axes[i], Dim(begin), Dim(begin + sizes[i]));
     } else {
       const int64_t missing = sizes[i] - size;
       x = padded(n, x, axes[i], missing / 2, missing - missing / 2);
@@ -169,7 +165,7 @@ void import_col2im(NodeContext& n) {
   const ValueList where = {ValueId(), ValueId(), n.ints(places(f))};
   ValueId y = n.view(n.op(OpId::index_put_out, {nothing, where, columns, true}), shape);
   for (size_t i = 0; i < f.image.size() && n.ok(); ++i) {
-    y = slice(n, y, static_cast<int>(i) + 2, Dim(f.pads[i]), Dim(f.pads[i] + f.image[i]));
+    y = n.slice(y, static_cast<int>(i) + 2, Dim(f.pads[i]), Dim(f.pads[i] + f.image[i]));
   }
   n.output(0, y);
 }

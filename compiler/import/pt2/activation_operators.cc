@@ -1,7 +1,7 @@
 // Activations.
 #include <cmath>
 
-#include "compiler/import/pt2/arithmetic.h"
+#include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {

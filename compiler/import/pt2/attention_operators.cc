@@ -1,8 +1,8 @@
 // Attention: softmax(Q K^T / √d + mask) V, and what PyTorch's fused operators make around it.
 #include <cmath>
 
+#include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/lowering/matmul.h"
-#include "compiler/import/pt2/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -29,15 +29,6 @@ ValueId masked(NodeContext& n, ValueId scores, ValueId mask) {
   return n.op(OpId::where_self_out, {mask, scores, n.splat(n.dtype(scores), {}, -HUGE_VAL)});
 }
 
-// A row that may look at nothing gives zeros.
-ValueId weights_of(NodeContext& n, ValueId scores, bool may_be_empty) {
-  const ValueId weights = n.op(OpId::softmax_out, {scores, Dim(-1), false});
-  if (!may_be_empty) return weights;
-  const ValueId top = n.op(OpId::amax_out, {scores, DimList{Dim(-1)}, true});
-  const ValueId empty = n.op(OpId::eq_Scalar_out, {top, -HUGE_VAL});
-  return n.op(OpId::where_self_out, {empty, n.splat(n.dtype(weights), {}, 0), weights});
-}
-
 ValueId transposed(NodeContext& n, ValueId x) { return n.op(OpId::transpose_copy_int_out, {x, Dim(-2), Dim(-1)}); }
 
 ValueId attention(NodeContext& n, const Attention& a) {
@@ -48,7 +39,7 @@ ValueId attention(NodeContext& n, const Attention& a) {
   ValueId scores = lowering::matmul(n, query, transposed(n, a.key));
   if (a.causal) scores = masked(n, scores, causal_mask(n, scores));
   scores = masked(n, scores, a.mask);
-  return lowering::matmul(n, weights_of(n, scores, a.mask.valid()), a.value);
+  return lowering::matmul(n, attention_weights(n, scores, a.mask.valid()), a.value);
 }
 
 // Heads of keys and values that several heads of queries share are repeated.

@@ -3,27 +3,13 @@
 
 #include "compiler/import/lowering/convolution.h"
 #include "compiler/import/pt2/operators.h"
+#include "compiler/import/pt2/spatial.h"
 
 namespace berth::pt2 {
 namespace {
 
 using lowering::Convolution;
 using lowering::Window;
-
-constexpr int64_t kMaxConvNumber = int64_t{1} << 20;
-
-/// One number a spatial dimension, each from `low` up; a list of one stands for all.
-std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count, int64_t fallback, int64_t low) {
-  std::vector<int64_t> numbers = n.integers(name);
-  if (numbers.empty()) numbers.assign(count, fallback);
-  if (numbers.size() == 1) numbers.assign(count, numbers[0]);
-  if (numbers.size() != count) n.invalid("argument '" + std::string(name) + "' has not one number a dimension");
-  for (int64_t number : numbers) {
-    if (number < low || number > kMaxConvNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
-  }
-  numbers.resize(count, fallback);
-  return numbers;
-}
 
 struct Inputs {
   Convolution conv;
@@ -71,10 +57,10 @@ Window read_window(NodeContext& n, const Inputs& in) {
   Window window;
   for (size_t i = 0; i < in.rank; ++i) {
     window.kernel.push_back(n.fixed(n.dim(in.conv.weight, static_cast<int>(i) + 2), "the kernel's size"));
-    if (n.ok() && (window.kernel[i] < 1 || window.kernel[i] > kMaxConvNumber)) n.invalid("the kernel has no window");
+    if (n.ok() && (window.kernel[i] < 1 || window.kernel[i] > kMaxSpatial)) n.invalid("the kernel has no window");
   }
-  window.strides = spatial(n, "stride", in.rank, 1, 1);
-  window.dilations = spatial(n, "dilation", in.rank, 1, 1);
+  window.strides = spatial(n, "stride", in.rank, {1}, 1);
+  window.dilations = spatial(n, "dilation", in.rank, {1}, 1);
   const Argument* padding = n.argument("padding");
   if (padding != nullptr && padding->kind == ArgumentKind::kString) {
     if (padding->text == "same") {
@@ -85,7 +71,7 @@ Window read_window(NodeContext& n, const Inputs& in) {
     }
     return window;
   }
-  for (int64_t pad : spatial(n, "padding", in.rank, 0, 0)) {
+  for (int64_t pad : spatial(n, "padding", in.rank, {0}, 0)) {
     window.begins.emplace_back(pad);
     window.ends.emplace_back(pad);
   }
@@ -135,10 +121,10 @@ ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int6
 }
 
 void transposed(NodeContext& n, const Inputs& in) {
-  const std::vector<int64_t> stride = spatial(n, "stride", in.rank, 1, 1);
-  const std::vector<int64_t> padding = spatial(n, "padding", in.rank, 0, 0);
-  const std::vector<int64_t> dilation = spatial(n, "dilation", in.rank, 1, 1);
-  const std::vector<int64_t> extra = spatial(n, "output_padding", in.rank, 0, 0);
+  const std::vector<int64_t> stride = spatial(n, "stride", in.rank, {1}, 1);
+  const std::vector<int64_t> padding = spatial(n, "padding", in.rank, {0}, 0);
+  const std::vector<int64_t> dilation = spatial(n, "dilation", in.rank, {1}, 1);
+  const std::vector<int64_t> extra = spatial(n, "output_padding", in.rank, {0}, 0);
   if (n.ok() && in.rank > 3) n.unsupported("more than three spatial dimensions are not supported");
   if (!n.ok()) return;
   if (in.rank == 3) return finish(n, in, deep_transposed(n, in, stride, padding, dilation, extra));

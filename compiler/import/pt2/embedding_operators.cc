@@ -6,16 +6,12 @@
 namespace berth::pt2 {
 namespace {
 
-ValueId cut(NodeContext& n, ValueId x, const Dim& start, const Dim& end) {
-  return n.op(OpId::slice_copy_Tensor_out, {x, Dim(0), start, end, Dim(1)});
-}
-
 /// 1 where index i lies in bag b, which begins at offset b and ends where the next begins: [bags, indices].
 ValueId members(NodeContext& n, ValueId offsets, const Dim& indices, DType type) {
   const ValueId numbers = n.op(OpId::arange_start_out, {Dim(0), indices, Dim(1), number_of(n.dtype(offsets))});
   const ValueId begins = n.op(OpId::unsqueeze_copy_out, {offsets, Dim(1)});
   const ValueId begun = n.cast(n.op(OpId::ge_Tensor_out, {numbers, begins}), type);
-  const ValueId next = cut(n, begun, Dim(1), n.dim(begun, 0));
+  const ValueId next = n.slice(begun, 0, Dim(1), n.dim(begun, 0));
   const ValueId none = n.op(OpId::full_out, {DimList{Dim(1), indices}, Dim(0), number_of(type)});
   return n.op(OpId::sub_out, {begun, n.op(OpId::cat_out, {ValueList{next, none}, Dim(0)}), Dim(1)});
 }
@@ -40,7 +36,7 @@ void import_embedding_bag(NodeContext& n) {
   }
   if (mode < 0 || mode > 2) return n.invalid("'mode' must be 0, 1 or 2");
   if (n.truth("include_last_offset", false))
-    offsets = cut(n, offsets, Dim(0), n.symbols().add(n.dim(offsets, 0), Dim(-1)));
+    offsets = n.slice(offsets, 0, Dim(0), n.symbols().add(n.dim(offsets, 0), Dim(-1)));
   ValueId inside = members(n, offsets, n.dim(indices, 0), n.dtype(weight));
   if (padding >= 0) {
     const ValueId counts = n.cast(n.op(OpId::ne_Scalar_out, {indices, Dim(padding)}), n.dtype(weight));

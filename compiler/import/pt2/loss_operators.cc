@@ -1,6 +1,6 @@
 // Losses, as people leave them in what they export: element by element, then reduced. Class weights, labels that are
 // smoothed or ignored, and class probabilities are left to run_decompositions().
-#include "compiler/import/pt2/arithmetic.h"
+#include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {

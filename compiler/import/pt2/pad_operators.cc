@@ -22,7 +22,7 @@ ValueId pad_constant(NodeContext& n, ValueId x, DimList pads, const IrArgument& 
     if (negative(pads[i]) || negative(pads[i + 1])) {
       const Dim start = negative(pads[i]) ? Dim(-pads[i].value) : Dim(0);
       const Dim end = negative(pads[i + 1]) ? n.symbols().add(n.dim(x, axis), pads[i + 1]) : n.dim(x, axis);
-      x = n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), start, end, Dim(1)});
+      x = n.slice(x, axis, start, end);
       if (negative(pads[i])) pads[i] = Dim(0);
       if (negative(pads[i + 1])) pads[i + 1] = Dim(0);
     }

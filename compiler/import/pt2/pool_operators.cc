@@ -3,27 +3,14 @@
 
 #include "compiler/import/lowering/pooling.h"
 #include "compiler/import/pt2/operators.h"
+#include "compiler/import/pt2/spatial.h"
 
 namespace berth::pt2 {
 namespace {
 
 using lowering::Window;
 
-constexpr int64_t kMaxPoolNumber = int64_t{1} << 20;
 constexpr int64_t kMaxAdaptive = 4096;
-
-std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_t count, const std::vector<int64_t>& fallback,
-                             int64_t low) {
-  std::vector<int64_t> numbers = n.integers(name);
-  if (numbers.empty()) numbers = fallback;
-  if (numbers.size() == 1) numbers.assign(count, numbers[0]);
-  if (numbers.size() != count) n.invalid("argument '" + std::string(name) + "' has not one number a dimension");
-  for (int64_t number : numbers) {
-    if (number < low || number > kMaxPoolNumber) n.invalid("argument '" + std::string(name) + "' is out of range");
-  }
-  numbers.resize(count, 1);
-  return numbers;
-}
 
 /// An input without a batch dimension gets one, and loses it again at the end.
 struct Pooled {
@@ -122,7 +109,7 @@ ValueId largest_axis(NodeContext& n, ValueId x, int axis, const Adaptive& a) {
   if (!n.ok() || a.in == a.out) return x;
   ValueList parts;
   for (int64_t i = 0; i < a.out && n.ok(); ++i) {
-    const ValueId part = n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(a.first(i)), Dim(a.last(i)), Dim(1)});
+    const ValueId part = n.slice(x, axis, Dim(a.first(i)), Dim(a.last(i)));
     parts.push_back(n.op(OpId::amax_out, {part, DimList{Dim(axis)}, true}));
   }
   if (!n.ok()) return {};

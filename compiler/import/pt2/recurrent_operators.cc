@@ -2,8 +2,8 @@
 // steps; each step then adds the part of the hidden state. Gate order in PyTorch: LSTM i, f, g, o; GRU r, z, n.
 #include <algorithm>
 
+#include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/lowering/matmul.h"
-#include "compiler/import/pt2/arithmetic.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {

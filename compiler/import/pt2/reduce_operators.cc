@@ -186,7 +186,7 @@ void import_median(NodeContext& n) {
   for (size_t i = 0; i < both.size() && i < n.output_count(); ++i) {
     const Dim last((size - 1) / 2);
     const bool keep = n.truth("keepdim", false);
-    n.output(i, keep ? n.op(OpId::slice_copy_Tensor_out, {both[i], Dim(axis), last, Dim(last.value + 1), Dim(1)})
+    n.output(i, keep ? n.slice(both[i], axis, last, Dim(last.value + 1))
                      : n.op(OpId::select_copy_int_out, {both[i], Dim(axis), last}));
   }
 }

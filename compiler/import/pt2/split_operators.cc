@@ -8,10 +8,6 @@ namespace {
 
 constexpr int64_t kMaxPieces = 1 << 16;
 
-ValueId slice(NodeContext& n, ValueId x, int axis, Dim start, Dim end) {
-  return n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), start, end, Dim(1)});
-}
-
 void pieces(NodeContext& n, ValueId x, int axis, const std::vector<int64_t>& sizes) {
   if (!n.ok()) return;
   if (sizes.size() == 1) return n.outputs({x});
@@ -29,7 +25,7 @@ void split_evenly(NodeContext& n, ValueId x, int axis, int64_t size) {
     const size_t count = n.output_count();
     for (size_t i = 0; i < count && n.ok(); ++i) {
       const Dim start(static_cast<int64_t>(i) * size);
-      parts.push_back(slice(n, x, axis, start, i + 1 == count ? whole : Dim(start.value + size)));
+      parts.push_back(n.slice(x, axis, start, i + 1 == count ? whole : Dim(start.value + size)));
     }
     return n.outputs(parts);
   }
@@ -61,7 +57,7 @@ void import_split_sizes(NodeContext& n) {
   Dim start(0);
   for (Dim size : sizes) {
     const Dim end = n.symbols().add(start, size);
-    parts.push_back(slice(n, x, axis, start, end));
+    parts.push_back(n.slice(x, axis, start, end));
     start = end;
   }
   n.outputs(parts);
@@ -80,7 +76,7 @@ void import_chunk(NodeContext& n) {
   const size_t count = n.output_count();
   for (size_t i = 0; i < count && n.ok(); ++i) {
     const Dim start = n.symbols().mul(size, Dim(static_cast<int64_t>(i)));
-    parts.push_back(slice(n, x, axis, start, i + 1 == count ? whole : n.symbols().add(start, size)));
+    parts.push_back(n.slice(x, axis, start, i + 1 == count ? whole : n.symbols().add(start, size)));
   }
   n.outputs(parts);
 }

@@ -116,9 +116,8 @@ void import_diff(NodeContext& n) {
   if (parts.size() > 1) x = n.op(OpId::cat_out, {parts, Dim(axis)});
   for (int64_t i = 0; i < times && n.ok() && n.dim(x, axis) != Dim(0); ++i) {
     const Dim size = n.dim(x, axis);
-    const ValueId later = n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(1), size, Dim(1)});
-    const ValueId earlier =
-        n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), Dim(0), n.symbols().add(size, Dim(-1)), Dim(1)});
+    const ValueId later = n.slice(x, axis, 1, size);
+    const ValueId earlier = n.slice(x, axis, 0, n.symbols().add(size, -1));
     const bool truth = n.dtype(x) == DType::kBool;
     x = truth ? n.op(OpId::logical_xor_out, {later, earlier}) : n.op(OpId::sub_out, {later, earlier, Dim(1)});
   }
@@ -158,7 +157,7 @@ void import_kthvalue(NodeContext& n) {
   std::vector<ValueId> found = n.ops(OpId::topk_values, {x, Dim(k), Dim(axis), false, true});
   for (ValueId& v : found) {
     if (!keep) v = n.op(OpId::select_copy_int_out, {v, Dim(axis), Dim(k - 1)});
-    if (keep) v = n.op(OpId::slice_copy_Tensor_out, {v, Dim(axis), Dim(k - 1), Dim(k), Dim(1)});
+    if (keep) v = n.slice(v, axis, Dim(k - 1), k);
   }
   n.outputs(found);
 }
