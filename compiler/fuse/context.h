@@ -73,6 +73,12 @@ Expected<passes::Changed> for_each_region(
     ir::Module& module, const Targets& targets,
     const std::function<Expected<bool>(ir::Method& method, const targets::Target& target, ir::Graph& region)>& f);
 
+/// The value that is argument `k` of `node`; invalid when the argument is something else.
+inline ir::ValueId value_argument(const ir::Node& node, size_t k) {
+  const ir::ValueId* value = std::get_if<ir::ValueId>(&node.args[k]);
+  return value == nullptr ? ir::ValueId{} : *value;
+}
+
 /// The value that is the base of `value` through views that only regroup dimensions, each read once; `value` itself
 /// when there is none.
 ir::ValueId through_views(const Context& context, ir::ValueId value);

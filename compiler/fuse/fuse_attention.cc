@@ -40,11 +40,6 @@ const Node* made_by(const Context& context, ValueId value, OpId op) {
   return node != nullptr && node->is(op) ? node : nullptr;
 }
 
-ValueId argument(const Node& node, size_t k) {
-  const ValueId* value = std::get_if<ValueId>(&node.args[k]);
-  return value == nullptr ? ValueId{} : *value;
-}
-
 // The batch and the heads of [batch * heads, tokens, size] elements that `moved` enumerates as tokens, heads, size.
 bool read_order(const Strided& moved, int64_t all, int64_t tokens, int64_t size, Match* match) {
   const std::vector<Axis> axes = axes_of(moved);
@@ -70,7 +65,7 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
   if (match.batch > 1) {
     const Node* view = context.maker(value);
     if (view == nullptr || view->op->view == ir::ViewKind::kNone) return false;
-    value = argument(*view, 0);
+    value = value_argument(*view, 0);
     if (!value.valid() || !is_plain(context, value)) return false;
   }
   Strided from = strided(context, value, true);
@@ -102,20 +97,22 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
 const Node* behind_guard(const Context& context, const Node* node, bool* guarded) {
   *guarded = false;
   if (node == nullptr || !node->is(OpId::where_self_out)) return node;
-  const Node* none = made_by(context, argument(*node, arg::where_self_out::condition), OpId::logical_not_out);
-  const Node* any =
-      none == nullptr ? nullptr : made_by(context, argument(*none, arg::logical_not_out::self), OpId::any_dims_out);
+  const Node* none = made_by(context, value_argument(*node, arg::where_self_out::condition), OpId::logical_not_out);
+  const Node* any = none == nullptr
+                        ? nullptr
+                        : made_by(context, value_argument(*none, arg::logical_not_out::self), OpId::any_dims_out);
   const Node* seen =
-      any == nullptr ? nullptr : made_by(context, argument(*any, arg::any_dims_out::self), OpId::logical_not_out);
-  const Node* hidden =
-      seen == nullptr ? nullptr : made_by(context, argument(*seen, arg::logical_not_out::self), OpId::eq_Scalar_out);
+      any == nullptr ? nullptr : made_by(context, value_argument(*any, arg::any_dims_out::self), OpId::logical_not_out);
+  const Node* hidden = seen == nullptr
+                           ? nullptr
+                           : made_by(context, value_argument(*seen, arg::logical_not_out::self), OpId::eq_Scalar_out);
   if (hidden == nullptr ||
       context.number(hidden->args[arg::eq_Scalar_out::other]) != -std::numeric_limits<double>::infinity())
     return nullptr;
-  const Node* zeros = made_by(context, argument(*node, arg::where_self_out::self), OpId::full_like_out);
+  const Node* zeros = made_by(context, value_argument(*node, arg::where_self_out::self), OpId::full_like_out);
   const bool zero = zeros != nullptr ? context.number(zeros->args[arg::full_like_out::fill_value]) == 0.0
                                      : context.number(node->args[arg::where_self_out::self]) == 0.0;
-  const Node* softmax = made_by(context, argument(*node, arg::where_self_out::other), OpId::softmax_out);
+  const Node* softmax = made_by(context, value_argument(*node, arg::where_self_out::other), OpId::softmax_out);
   if (!zero || softmax == nullptr || softmax->args[arg::softmax_out::self] != hidden->args[arg::eq_Scalar_out::self])
     return nullptr;
   *guarded = true;
@@ -162,14 +159,14 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
     if (node == nullptr) return nullptr;
     if (node->is(OpId::bmm_out)) return node;
     if (node->op->view != ir::ViewKind::kNone) {
-      value = argument(*node, 0);
+      value = value_argument(*node, 0);
       continue;
     }
     if (node->is(OpId::add_out) && !match->mask.valid() && match->scale == 1) {
       if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
-      const size_t mask = context.method().value(argument(*node, 1)).kind == ir::ValueKind::kNode ? 0 : 1;
-      match->mask = argument(*node, mask);
-      value = argument(*node, 1 - mask);
+      const size_t mask = context.method().value(value_argument(*node, 1)).kind == ir::ValueKind::kNode ? 0 : 1;
+      match->mask = value_argument(*node, mask);
+      value = value_argument(*node, 1 - mask);
       if (context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
       continue;
     }
@@ -181,7 +178,7 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
     const auto factor = context.number(node->args[number]);
     if (!factor) return nullptr;
     match->scale *= product ? *factor : 1 / *factor;
-    value = argument(*node, 1 - number);
+    value = value_argument(*node, 1 - number);
     if (!value.valid() || context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
   }
   return nullptr;
@@ -210,7 +207,7 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   const Node* weighted = made_by(context, moved.base, OpId::bmm_out);
   if (weighted == nullptr || context.uses(moved.base) != 1) return Reason::kReadElsewhere;
   bool guarded = false;
-  const ValueId shares = through_views(context, argument(*weighted, 0));
+  const ValueId shares = through_views(context, value_argument(*weighted, 0));
   const Node* softmax = behind_guard(context, context.maker(shares), &guarded);
   if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
   *is_candidate = true;
@@ -221,7 +218,7 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   if (dim != -1.0 && dim != static_cast<double>(rank - 1)) return Reason::kOrder;
   if (!read_order(moved, out.shape[0].value, out.shape[1].value, out.shape[2].value, match)) return Reason::kOrder;
   if (context.uses(shares) != 1 || (!guarded && context.uses(softmax->results[0]) != 1)) return Reason::kReadElsewhere;
-  const Node* scores = read_scores(context, argument(*softmax, 0), guarded ? 2 : 1, match);
+  const Node* scores = read_scores(context, value_argument(*softmax, 0), guarded ? 2 : 1, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
   match->keys = context.type(scores->results[0]).shape[2].value;
   // Views may have joined the keys of several queries.
@@ -234,9 +231,9 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
     if (kind != MaskKind::kOther) match->mask = {};
   }
   if (guarded && hidden) return Reason::kOrder;
-  const bool rows = read_rows(context, *match, argument(*scores, 0), false, match->queries, &match->query) &&
-                    read_rows(context, *match, argument(*scores, 1), true, match->keys, &match->key) &&
-                    read_rows(context, *match, argument(*weighted, 1), false, match->keys, &match->value);
+  const bool rows = read_rows(context, *match, value_argument(*scores, 0), false, match->queries, &match->query) &&
+                    read_rows(context, *match, value_argument(*scores, 1), true, match->keys, &match->key) &&
+                    read_rows(context, *match, value_argument(*weighted, 1), false, match->keys, &match->value);
   if (!rows || match->value.scale != 1) return Reason::kOrder;
   return Reason::kFused;
 }

@@ -38,11 +38,6 @@ struct CellStep {
   ValueId new_cell;
 };
 
-ValueId tensor_input(const Node& node, size_t k) {
-  const ValueId* value = std::get_if<ValueId>(&node.args[k]);
-  return value == nullptr ? ValueId{} : *value;
-}
-
 class Matcher {
  public:
   explicit Matcher(const Context& context) : context_(context) {}
@@ -50,7 +45,7 @@ class Matcher {
   // `node` as what gives the hidden state of a step.
   std::optional<CellStep> match(const Node& node) const {
     for (size_t k = 0; k < 2; ++k) {
-      const auto step = match(node, tensor_input(node, k), tensor_input(node, 1 - k));
+      const auto step = match(node, value_argument(node, k), value_argument(node, 1 - k));
       if (step) return step;
     }
     return std::nullopt;
@@ -64,7 +59,7 @@ class Matcher {
       return std::nullopt;
     }
     CellStep step;
-    step.new_cell = tensor_input(*tanh, 0);
+    step.new_cell = value_argument(*tanh, 0);
     const Gate output = gate_of(gate);
     const Node* sum = context_.maker(step.new_cell);
     if (output.function != OpId::sigmoid_out || sum == nullptr || !sum->is(OpId::add_out)) return std::nullopt;
@@ -74,7 +69,7 @@ class Matcher {
     if (context_.number(sum->args[arg::add_out::alpha]) != 1.0) return std::nullopt;
     const int64_t size = out.shape.back().value;
     for (size_t k = 0; k < 2; ++k) {
-      if (!products(context_.maker(tensor_input(*sum, k)), context_.maker(tensor_input(*sum, 1 - k)), output, size,
+      if (!products(context_.maker(value_argument(*sum, k)), context_.maker(value_argument(*sum, 1 - k)), output, size,
                     &step))
         continue;
       if (!in_quarters(step.order) || !recurrence(output.base, size, &step)) return std::nullopt;
@@ -88,17 +83,18 @@ class Matcher {
     if (kept == nullptr || added == nullptr || !kept->is(OpId::mul_out) || !added->is(OpId::mul_out)) return false;
     for (size_t k = 0; k < 2; ++k) {
       for (size_t j = 0; j < 2; ++j) {
-        const Gate forget = gate_of(tensor_input(*kept, k));
-        const Gate input = gate_of(tensor_input(*added, j));
-        const Gate candidate = gate_of(tensor_input(*added, 1 - j));
-        const ValueId cell = tensor_input(*kept, 1 - k);
+        const Gate forget = gate_of(value_argument(*kept, k));
+        const Gate input = gate_of(value_argument(*added, j));
+        const Gate candidate = gate_of(value_argument(*added, 1 - j));
+        const ValueId cell = value_argument(*kept, 1 - k);
         const bool functions = forget.function == OpId::sigmoid_out && input.function == OpId::sigmoid_out &&
                                candidate.function == OpId::tanh_out;
         const bool bases = forget.base == output.base && input.base == output.base && candidate.base == output.base;
         if (!functions || !bases || !is_plain(context_, cell)) continue;
         // One number a unit each: none is stretched.
         const int64_t units = elements(step->new_cell);
-        for (const ValueId gate : {tensor_input(*kept, k), tensor_input(*added, j), tensor_input(*added, 1 - j)}) {
+        for (const ValueId gate :
+             {value_argument(*kept, k), value_argument(*added, j), value_argument(*added, 1 - j)}) {
           if (elements(gate) != units) return false;
         }
         const int64_t columns[4] = {input.column, forget.column, candidate.column, output.column};
@@ -126,7 +122,7 @@ class Matcher {
       const Node* node = value.valid() ? context_.maker(value) : nullptr;
       gate.base = value;
       if (node == nullptr) return gate;
-      const ValueId input = tensor_input(*node, 0);
+      const ValueId input = value_argument(*node, 0);
       if (!input.valid() || !is_plain(context_, input) || !is_plain(context_, value)) return gate;
       const auto& shape = context_.type(value).shape;
       const auto& from = context_.type(input).shape;
@@ -160,15 +156,15 @@ class Matcher {
     const Node* node = context_.maker(gates);
     if (node == nullptr) return false;
     if (node->is(OpId::addmm_out)) {
-      step->input = tensor_input(*node, 0);
+      step->input = value_argument(*node, 0);
       return context_.type(step->input).shape == context_.type(gates).shape && product(*node, 1, size, step);
     }
     if (!node->is(OpId::add_out) || context_.number(node->args[arg::add_out::alpha]) != 1.0) return false;
     for (size_t k = 0; k < 2; ++k) {
-      ValueId summand = tensor_input(*node, k);
-      while (is_view(context_.maker(summand))) summand = tensor_input(*context_.maker(summand), 0);
+      ValueId summand = value_argument(*node, k);
+      while (is_view(context_.maker(summand))) summand = value_argument(*context_.maker(summand), 0);
       const Node* inner = context_.maker(summand);
-      step->input = tensor_input(*node, 1 - k);
+      step->input = value_argument(*node, 1 - k);
       // The same rows, with or without leading dimensions of one place.
       const bool whole =
           step->input.valid() && is_plain(context_, step->input) && elements(step->input) == elements(gates);
@@ -176,8 +172,8 @@ class Matcher {
       step->bias = {};
       if (inner->is(OpId::mm_out) && product(*inner, 0, size, step)) return true;
       if (!inner->is(OpId::addmm_out) || context_.constant(inner->args[arg::addmm_out::self]) == nullptr) continue;
-      if (context_.type(tensor_input(*inner, 0)).rank() != 1 || !product(*inner, 1, size, step)) continue;
-      step->bias = tensor_input(*inner, 0);
+      if (context_.type(value_argument(*inner, 0)).rank() != 1 || !product(*inner, 1, size, step)) continue;
+      step->bias = value_argument(*inner, 0);
       return true;
     }
     return false;
@@ -192,8 +188,8 @@ class Matcher {
       return false;
     const ir::Constant* weight = context_.constant(node.args[first + 1]);
     if (weight == nullptr || !weight->type.is_contiguous() || weight->type.dtype != DType::kF32) return false;
-    step->hidden = tensor_input(node, first);
-    step->weight = tensor_input(node, first + 1);
+    step->hidden = value_argument(node, first);
+    step->weight = value_argument(node, first + 1);
     return weight->type.shape == std::vector<Dim>{Dim(size), Dim(4 * size)} && is_plain(context_, step->hidden) &&
            elements(step->hidden) == elements(step->cell);
   }
@@ -283,7 +279,7 @@ class RegionLstm {
       if (node->is(OpId::addmm_out)) break;
       const bool moves = node->op->view != ir::ViewKind::kNone || node->is(OpId::select_copy_int_out) ||
                          node->is(OpId::slice_copy_Tensor_out);
-      const ValueId input = tensor_input(*node, 0);
+      const ValueId input = value_argument(*node, 0);
       if (!moves || !is_plain(context_, value) || !is_plain(context_, input)) return ValueId{};
       if (context_.type(value).shape.empty() ||
           context_.type(value).shape.back() != context_.type(input).shape.back()) {
@@ -329,8 +325,8 @@ class RegionLstm {
       if (more.size() != sum.size()) return ValueId{};
       for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
     }
-    const ValueId input = tensor_input(node, 1);
-    const ValueId old_weight = tensor_input(node, 2);
+    const ValueId input = value_argument(node, 1);
+    const ValueId old_weight = value_argument(node, 2);
     const std::string source = node.source;
     const ValueId added = float_constant(build_, {static_cast<int64_t>(sum.size())}, sum, bias->name + "_sum");
     BERTH_ASSIGN_OR_RETURN(

@@ -17,8 +17,6 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
-ValueId tensor_argument(const Node& node, size_t k) { return std::get<ValueId>(node.args[k]); }
-
 // A dense run of the elements of `base` from `offset` on.
 struct Run {
   ValueId base;
@@ -70,7 +68,7 @@ class RegionSteps {
 
  private:
   int64_t elements_of_gates(NodeId id) const {
-    return ir::max_numel(context_.type(tensor_argument(method_.node(id), 0)), {});
+    return ir::max_numel(context_.type(value_argument(method_.node(id), 0)), {});
   }
 
   bool is_step(NodeId id) const {
@@ -79,7 +77,7 @@ class RegionSteps {
         !std::get<std::string>(node.args[arg::fused_lstm_cell_out::packing]).empty())
       return false;
     const ir::Constant* weight = context_.constant(node.args[arg::fused_lstm_cell_out::weight]);
-    return weight != nullptr && weight->type.is_contiguous() && is_plain(context_, tensor_argument(node, 0)) &&
+    return weight != nullptr && weight->type.is_contiguous() && is_plain(context_, value_argument(node, 0)) &&
            is_plain(context_, node.results[0]) && elements_of_gates(id) > 0;
   }
 
@@ -87,8 +85,8 @@ class RegionSteps {
   bool follows(NodeId id, NodeId next) const {
     const Node& a = method_.node(id);
     const Node& b = method_.node(next);
-    return tensor_argument(b, 1) == a.results[0] && tensor_argument(b, 2) == a.results[1] &&
-           tensor_argument(b, 3) == tensor_argument(a, 3) && context_.uses(a.results[1]) == 1;
+    return value_argument(b, 1) == a.results[0] && value_argument(b, 2) == a.results[1] &&
+           value_argument(b, 3) == value_argument(a, 3) && context_.uses(a.results[1]) == 1;
   }
 
   void find_chains(const std::vector<NodeId>& nodes) {
@@ -97,7 +95,7 @@ class RegionSteps {
     for (NodeId id : nodes) {
       if (!is_step(id)) continue;
       steps.push_back(id);
-      reader[tensor_argument(method_.node(id), 1)] = id;
+      reader[value_argument(method_.node(id), 1)] = id;
     }
     for (NodeId id : steps) {
       if (of_.count(id.index) != 0) continue;
@@ -114,14 +112,14 @@ class RegionSteps {
   // The longest run from the first step on whose gates lie one after another.
   void keep(const std::vector<NodeId>& all) {
     const int64_t step = elements_of_gates(all[0]);
-    const auto first = dense_run(context_, tensor_argument(method_.node(all[0]), 0));
+    const auto first = dense_run(context_, value_argument(method_.node(all[0]), 0));
     if (!first || first->offset % step != 0) return;
     StepChain chain;
     chain.base = first->base;
     chain.steps = {all[0]};
     int64_t before = first->offset;
     for (size_t i = 1; i < all.size(); ++i) {
-      const auto run = dense_run(context_, tensor_argument(method_.node(all[i]), 0));
+      const auto run = dense_run(context_, value_argument(method_.node(all[i]), 0));
       if (!run || run->base != first->base || elements_of_gates(all[i]) != step) break;
       const int64_t distance = run->offset - before;
       if (i == 1) chain.reverse = distance < 0;
@@ -142,11 +140,11 @@ class RegionSteps {
     const NodeId front = chain.steps.front();
     const Node& node = method_.node(front);
     const std::string source = node.source;
-    const ValueId hidden = tensor_argument(node, 1);
-    const ValueId cell = tensor_argument(node, 2);
+    const ValueId hidden = value_argument(node, 1);
+    const ValueId cell = value_argument(node, 2);
     const std::vector<Dim> state = context_.type(hidden).shape;
-    const Dim columns = context_.type(tensor_argument(node, 0)).shape.back();
-    const ValueId weight = in_blocks(tensor_argument(node, 3));
+    const Dim columns = context_.type(value_argument(node, 0)).shape.back();
+    const ValueId weight = in_blocks(value_argument(node, 3));
     const int64_t steps = static_cast<int64_t>(chain.steps.size());
     const int64_t all = ir::max_numel(context_.type(chain.base), {}) / elements_of_gates(front);
     BERTH_ASSIGN_OR_RETURN(

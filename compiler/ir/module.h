@@ -180,6 +180,18 @@ void for_each_graph(M& method, G& graph, F&& f) {
   f(graph);
 }
 
+/// Calls `f(ValueId)` for each value that `node` mentions, in its regions too; those of delegates, which are closed,
+/// left out. What a region defines itself is among them.
+template <typename F>
+void for_each_mention(const Method& method, const Node& node, F&& f) {
+  for (const Argument& argument : node.args) for_each_value(argument, f);
+  if (node.is(OpId::delegate)) return;
+  for (const Graph& region : node.regions) {
+    for (NodeId id : region.nodes) for_each_mention(method, method.node(id), f);
+    for (const Argument& output : region.outputs) for_each_value(output, f);
+  }
+}
+
 /// How often each value is mentioned: arguments of nodes in graphs (regions too) and outputs.
 IdVector<ValueId, int> count_uses(const Method& method);
 

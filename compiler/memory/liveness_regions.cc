@@ -133,16 +133,6 @@ bool may_be_view(const Node& node) {
          node.is(OpId::clone_dim_order_out) || !node.regions.empty();
 }
 
-/// Calls `visit` for each value that the node, its regions included, reads.
-template <typename Visit>
-void for_each_read(const ir::Method& method, const Node& node, const Visit& visit) {
-  for (const ir::Argument& argument : node.args) ir::for_each_value(argument, visit);
-  for (const Graph& region : node.regions) {
-    for (const NodeId id : region.nodes) for_each_read(method, method.node(id), visit);
-    for (const ir::Argument& output : region.outputs) ir::for_each_value(output, visit);
-  }
-}
-
 }  // namespace
 
 /// Whether `next` may be computed where `input`, a carried value of which it is the next one, lies: nothing in the body
@@ -155,7 +145,7 @@ bool Analysis::may_update(const Graph& body, ValueId input, ValueId next) const 
   for (const NodeId id : body.nodes) {
     const Node& node = method_.node(id);
     bool reads = false;
-    for_each_read(method_, node, [&](const ValueId& v) { reads = reads || names[v]; });
+    ir::for_each_mention(method_, node, [&](const ValueId& v) { reads = reads || names[v]; });
     if (reads && made) return false;
     made = made || id == maker;
     if (reads && may_be_view(node)) {

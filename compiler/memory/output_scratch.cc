@@ -19,9 +19,9 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
-/// Calls `visit` with each value that the node reads or its regions yield.
+/// Calls `visit` with each value that a result may be made of: what the node reads itself, and what its regions yield.
 template <typename Visit>
-void for_each_read(const Node& node, const Visit& visit) {
+void for_each_source(const Node& node, const Visit& visit) {
   for (const ir::Argument& argument : node.args) ir::for_each_value(argument, visit);
   for (const Graph& region : node.regions) {
     for (const ir::Argument& output : region.outputs) ir::for_each_value(output, visit);
@@ -49,7 +49,7 @@ IdVector<ValueId, bool> names_of(const Method& method, ValueId value) {
     for (const Node& node : method.nodes) {
       if (!may_alias_input(node)) continue;
       bool reads = false;
-      for_each_read(node, [&](const ValueId& v) { reads = reads || names[v]; });
+      for_each_source(node, [&](const ValueId& v) { reads = reads || names[v]; });
       if (!reads) continue;
       for (const ValueId result : node.results) add(result);
       for (const Graph& region : node.regions) std::for_each(region.inputs.begin(), region.inputs.end(), add);
@@ -63,7 +63,7 @@ bool is_usable(const Method& method, ValueId value, const CallersMemory& callers
   for (const Node& node : method.nodes) {
     if (!node.is(OpId::cat_out) && !node.is(OpId::state_write)) continue;
     bool reads = false;
-    for_each_read(node, [&](const ValueId& v) { reads = reads || names[v]; });
+    for_each_source(node, [&](const ValueId& v) { reads = reads || names[v]; });
     if (reads) return false;
   }
   for (const ir::Argument& output : method.body.outputs) {

@@ -145,7 +145,7 @@ class Assigner {
     std::vector<int64_t> change(graph.nodes.size() + 1);
     std::unordered_map<int32_t, size_t> last;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      for_each_mention(*method_, method_->node(graph.nodes[i]), [&](const ValueId& id) { last[id.index] = i; });
+      ir::for_each_mention(*method_, method_->node(graph.nodes[i]), [&](const ValueId& id) { last[id.index] = i; });
       for (ValueId result : method_->node(graph.nodes[i]).results) defined.emplace(result.index, i);
     }
     for (const auto& [value, reader] : last) {

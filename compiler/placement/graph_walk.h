@@ -19,18 +19,6 @@ inline bool is_delegate(const Node& node) { return node.is(OpId::delegate); }
 
 inline bool is_copy(const Node& node) { return node.op->is_device_copy(); }
 
-/// Calls `f(ValueId)` for each value that `node` mentions, in its regions too; those of delegates, which are closed,
-/// left out. What a region defines itself is among them.
-template <typename F>
-void for_each_mention(const Method& method, const Node& node, F&& f) {
-  for (const Argument& argument : node.args) ir::for_each_value(argument, f);
-  if (is_delegate(node)) return;
-  for (const Graph& region : node.regions) {
-    for (NodeId id : region.nodes) for_each_mention(method, method.node(id), f);
-    for (const Argument& output : region.outputs) ir::for_each_value(output, f);
-  }
-}
-
 /// How messages name a node: `method f, aten::relu (%y) "Relu_0"`.
 std::string place_of(const Method& method, const Node& node);
 

@@ -20,7 +20,7 @@ class Grouper {
     int32_t last_effect = -1;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = method.node(graph.nodes[i]);
-      for_each_mention(method, node, [&](const ValueId& id) {
+      ir::for_each_mention(method, node, [&](const ValueId& id) {
         if (made_by[id] >= 0) reads_[i].push_back(made_by[id]);
       });
       for (ValueId result : node.results) made_by[result] = static_cast<int32_t>(i);
@@ -69,7 +69,7 @@ class Grouper {
     IdVector<ValueId, int32_t> taken(method_.values.size(), -1);
     for (size_t g = 0; g < out_.groups.size(); ++g) {
       for (NodeId id : out_.groups[g].nodes) {
-        for_each_mention(method_, method_.node(id), [&](const ValueId& value) {
+        ir::for_each_mention(method_, method_.node(id), [&](const ValueId& value) {
           const bool own = out_.group_of[value] == static_cast<int32_t>(g);
           const bool constant = method_.value(value).kind == ir::ValueKind::kConstant;
           if (own || constant || taken[value] == static_cast<int32_t>(g)) return;
@@ -111,7 +111,7 @@ class Grouper {
         left = true;
         continue;
       }
-      for_each_mention(method_, node, [&](const ValueId& value) { read[value] = true; });
+      ir::for_each_mention(method_, node, [&](const ValueId& value) { read[value] = true; });
     }
     return left;
   }

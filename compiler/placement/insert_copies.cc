@@ -109,12 +109,12 @@ class Inserter {
 
   // What `node`, its regions left out, reads that is not where it reads it.
   void gather_arguments(const Node& node, std::vector<Need>* out) const {
-    for_each_read(node, [&](const ValueId& id, Device device) { need(id, device, reason_of(node), out); });
+    for_each_argument(node, [&](const ValueId& id, Device device) { need(id, device, reason_of(node), out); });
   }
 
   // Calls `f(ValueId&, Device)` for each value that `node` reads itself, and where.
   template <typename N, typename F>
-  void for_each_read(N& node, F&& f) const {
+  void for_each_argument(N& node, F&& f) const {
     for (size_t a = 0; a < node.args.size(); ++a) {
       size_t i = 0;
       ir::for_each_value(node.args[a], [&](auto& id) { f(id, reads_on(node, a, i++)); });
@@ -198,7 +198,7 @@ class Inserter {
   }
 
   void node(NodeId id) {
-    for_each_read(method_.node(id), [&](ValueId& value, Device device) { resolve(value, device); });
+    for_each_argument(method_.node(id), [&](ValueId& value, Device device) { resolve(value, device); });
     if (is_delegate(method_.node(id))) return;
     // Regions stay where they are when the list of nodes grows.
     for (size_t r = 0; r < method_.node(id).regions.size(); ++r) {

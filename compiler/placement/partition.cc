@@ -89,7 +89,7 @@ class MethodPartitioner {
     for (NodeId id : graph.nodes) {
       const Node& node = method_.node(id);
       const int32_t own = node.results.empty() ? -1 : grouping.group_of[node.results[0]];
-      for_each_mention(method_, node, [&](const ValueId& value) {
+      ir::for_each_mention(method_, node, [&](const ValueId& value) {
         if (grouping.group_of[value] != own) read[value] = true;
       });
     }
