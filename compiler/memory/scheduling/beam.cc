@@ -46,9 +46,9 @@ std::vector<int32_t> follow(const std::vector<Link>& links, int32_t last) {
   return order;
 }
 
-void add_candidates(const Segment& segment, const Entry& entry, int32_t index, int64_t below,
+void add_candidates(const Stretch& stretch, const Entry& entry, int32_t index, int64_t below,
                     std::vector<Candidate>* out) {
-  for (int32_t task = 0; task < segment.size(); ++task) {
+  for (int32_t task = 0; task < stretch.size(); ++task) {
     if (entry.done[task] != 0 || !entry.walk.ready(task)) continue;
     const int64_t peak = std::max(entry.peak, entry.walk.during(task));
     if (peak < below) out->push_back({peak, entry.walk.after(task), entry.hash ^ hash_of(task), index, task});
@@ -57,17 +57,17 @@ void add_candidates(const Segment& segment, const Entry& entry, int32_t index, i
 
 }  // namespace
 
-std::vector<int32_t> search_beam(const Segment& segment, int64_t below, int32_t width, Deadline* deadline) {
-  std::vector<Entry> beam = {{Walk(segment), std::vector<uint8_t>(segment.size()), segment.start, 0, -1}};
+std::vector<int32_t> search_beam(const Stretch& stretch, int64_t below, int32_t width, Deadline* deadline) {
+  std::vector<Entry> beam = {{Walk(stretch), std::vector<uint8_t>(stretch.size()), stretch.start, 0, -1}};
   std::vector<Link> links;
   std::vector<Candidate> candidates;
-  for (int32_t step = 0; step < segment.size(); ++step) {
+  for (int32_t step = 0; step < stretch.size(); ++step) {
     candidates.clear();
     for (size_t i = 0; i < beam.size(); ++i) {
-      add_candidates(segment, beam[i], static_cast<int32_t>(i), below, &candidates);
+      add_candidates(stretch, beam[i], static_cast<int32_t>(i), below, &candidates);
     }
     if (candidates.empty()) return {};
-    if (deadline->passed_after(kTaskCost * static_cast<int64_t>(beam.size()) * segment.size())) return {};
+    if (deadline->passed_after(kTaskCost * static_cast<int64_t>(beam.size()) * stretch.size())) return {};
     std::sort(candidates.begin(), candidates.end());
     std::vector<Entry> next;
     for (size_t i = 0; i < candidates.size() && next.size() < static_cast<size_t>(width); ++i) {

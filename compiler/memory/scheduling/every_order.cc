@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/memory/scheduling/flow.h"
-#include "compiler/memory/scheduling/segment.h"
+#include "compiler/memory/scheduling/stretch.h"
 
 namespace berth::scheduling {
 namespace {

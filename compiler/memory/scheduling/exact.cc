@@ -8,7 +8,7 @@
 namespace berth::scheduling {
 namespace {
 
-/// Larger segments are not searched: their tables of who comes before whom would take more than some ten megabytes.
+/// Larger stretches are not searched: their tables of who comes before whom would take more than some ten megabytes.
 constexpr int32_t kMostTasks = 4096;
 /// Sets that the two searches look at in turn.
 constexpr int kTurn = 64;
@@ -28,28 +28,28 @@ struct Waiting {
 
 enum class End : uint8_t { kNotYet, kFound, kNothing };
 
-/// A search from one end of the segment, forward or backward. kWords is how many words a set takes, or 0 where it is
+/// A search from one end of the stretch, forward or backward. kWords is how many words a set takes, or 0 where it is
 /// more than one. A set holds the tasks that have run, or, backward, those of which it is settled that they run last.
 template <size_t kWords, bool kForward>
 class Search {
  public:
   /// No order has a peak below `bound`.
-  Search(const Segment& segment, int64_t bound, int64_t below)
-      : segment_(segment),
-        many_words_((segment.tasks.size() + 63) / 64),
+  Search(const Stretch& stretch, int64_t bound, int64_t below)
+      : stretch_(stretch),
+        many_words_((stretch.tasks.size() + 63) / 64),
         below_(below),
         bound_(bound),
         states_(many_words_),
         set_(many_words_),
         next_set_(many_words_),
         next_ready_(many_words_) {
-    for (int32_t t = 0; t < segment.size(); ++t) {
-      made_.push_back(made_bytes(segment, t));
-      staying_.push_back(staying_bytes(segment, t));
+    for (int32_t t = 0; t < stretch.size(); ++t) {
+      made_.push_back(made_bytes(stretch, t));
+      staying_.push_back(staying_bytes(stretch, t));
       add_mask(first(t), &first_);
     }
-    for (const SegmentBuffer& buffer : segment.buffers) add_mask(buffer.readers, &readers_);
-    for (int32_t t = 0; t < segment.size(); ++t) {
+    for (const StretchBuffer& buffer : stretch.buffers) add_mask(buffer.readers, &readers_);
+    for (int32_t t = 0; t < stretch.size(); ++t) {
       if (first(t).empty()) next_ready_[t / 64] |= bit(t);
     }
     states_.add({bound, live_at_start(), -1, -1, 0}, set_.data(), next_ready_.data());
@@ -63,7 +63,7 @@ class Search {
       const Waiting next = pop();
       if (next.peak > std::max(bound_, states_[next.state].peak)) continue;  // it was reached better since
       bound_ = next.peak;                                                    // every order is a way over one that waits
-      if (next.done == segment_.size()) {
+      if (next.done == stretch_.size()) {
         goal_ = next.state;
         return End::kFound;
       }
@@ -101,12 +101,12 @@ class Search {
   size_t words() const { return kWords > 0 ? kWords : many_words_; }
   static uint64_t bit(int32_t task) { return uint64_t{1} << (task % 64); }
 
-  /// Those that a task of the segment waits for, and that wait for it, in this direction.
+  /// Those that a task of the stretch waits for, and that wait for it, in this direction.
   const std::vector<int32_t>& first(int32_t t) const {
-    return kForward ? segment_.tasks[t].before : segment_.tasks[t].after;
+    return kForward ? stretch_.tasks[t].before : stretch_.tasks[t].after;
   }
   const std::vector<int32_t>& then(int32_t t) const {
-    return kForward ? segment_.tasks[t].after : segment_.tasks[t].before;
+    return kForward ? stretch_.tasks[t].after : stretch_.tasks[t].before;
   }
 
   void add_mask(const std::vector<int32_t>& tasks, std::vector<uint64_t>* masks) const {
@@ -116,9 +116,9 @@ class Search {
   }
 
   int64_t live_at_start() const {
-    if (kForward) return segment_.start;
-    int64_t bytes = segment_.base;
-    for (const SegmentBuffer& buffer : segment_.buffers) {
+    if (kForward) return stretch_.start;
+    int64_t bytes = stretch_.base;
+    for (const StretchBuffer& buffer : stretch_.buffers) {
       if (buffer.kept && buffer.producer >= 0) bytes += buffer.bytes;
     }
     return bytes;
@@ -132,7 +132,7 @@ class Search {
 
   /// Whether `task`, which runs next, or, backward, right before those of the set, is the last to read a buffer.
   bool dies(int32_t buffer, int32_t task) const {
-    if (segment_.buffers[buffer].kept) return false;
+    if (stretch_.buffers[buffer].kept) return false;
     const uint64_t* const readers = readers_.data() + buffer * words();
     uint64_t later = 0;
     for (size_t w = 0; w < words(); ++w) {
@@ -143,11 +143,11 @@ class Search {
   }
 
   Step step(int64_t peak, int64_t live, int32_t task) const {
-    const SegmentTask& t = segment_.tasks[task];
+    const StretchTask& t = stretch_.tasks[task];
     int64_t freed = 0;
-    for (const int32_t buffer : t.reads) freed += dies(buffer, task) ? segment_.buffers[buffer].bytes : 0;
+    for (const int32_t buffer : t.reads) freed += dies(buffer, task) ? stretch_.buffers[buffer].bytes : 0;
     const int64_t saved =
-        t.in_place.empty() ? 0 : saved_bytes(segment_, t, [&](int32_t buffer) { return dies(buffer, task); });
+        t.in_place.empty() ? 0 : saved_bytes(stretch_, t, [&](int32_t buffer) { return dies(buffer, task); });
     const int64_t change = staying_[task] - freed;
     const int64_t before = kForward ? live : live - change;
     return {task, std::max(peak, before + made_[task] - saved), kForward ? live + change : before};
@@ -208,7 +208,7 @@ class Search {
     return last;
   }
 
-  const Segment& segment_;
+  const Stretch& stretch_;
   const size_t many_words_;
   const int64_t below_;
   int64_t bound_;
@@ -226,11 +226,11 @@ class Search {
 };
 
 template <size_t kWords>
-ExactResult search_from_both_ends(const Segment& segment, int64_t bound, int64_t below, int64_t limit,
+ExactResult search_from_both_ends(const Stretch& stretch, int64_t bound, int64_t below, int64_t limit,
                                   Deadline* deadline) {
-  Search<kWords, true> forward(segment, bound, below);
-  Search<kWords, false> backward(segment, bound, below);
-  const int64_t cost = 2 * kTurn * kSetCost * (1 + segment.size() / 64);
+  Search<kWords, true> forward(stretch, bound, below);
+  Search<kWords, false> backward(stretch, bound, below);
+  const int64_t cost = 2 * kTurn * kSetCost * (1 + stretch.size() / 64);
   ExactResult result;
   const auto turn = [&](auto& mine, auto& other) {
     const End end = mine.advance();
@@ -249,14 +249,14 @@ ExactResult search_from_both_ends(const Segment& segment, int64_t bound, int64_t
 
 }  // namespace
 
-ExactResult search_exactly(const Segment& segment, int64_t floor, int64_t below, int64_t limit, Deadline* deadline) {
+ExactResult search_exactly(const Stretch& stretch, int64_t floor, int64_t below, int64_t limit, Deadline* deadline) {
   ExactResult result;
-  const bool large = segment.size() > kMostTasks;
-  result.bound = std::min(below, std::max(floor, large ? segment_bound(segment) : needed_by_any_order(segment)));
+  const bool large = stretch.size() > kMostTasks;
+  result.bound = std::min(below, std::max(floor, large ? stretch_bound(stretch) : needed_by_any_order(stretch)));
   result.complete = result.bound >= below;
   if (result.complete || large || deadline->passed()) return result;
-  if (segment.size() <= 64) return search_from_both_ends<1>(segment, result.bound, below, limit, deadline);
-  return search_from_both_ends<0>(segment, result.bound, below, limit, deadline);
+  if (stretch.size() <= 64) return search_from_both_ends<1>(stretch, result.bound, below, limit, deadline);
+  return search_from_both_ends<0>(stretch, result.bound, below, limit, deadline);
 }
 
 }  // namespace berth::scheduling

@@ -1,11 +1,11 @@
-// The exact search of one segment.
+// The exact search of one stretch.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "base/deadline.h"
-#include "compiler/memory/scheduling/segment.h"
+#include "compiler/memory/scheduling/stretch.h"
 
 namespace berth::scheduling {
 
@@ -23,7 +23,7 @@ struct ExactResult {
 /// the least peak first, of equal ones the one that is furthest: from both ends in turn, those that have run and those
 /// that run last. Each search raises the bound for the other, so the one with fewer sets below the peak decides how
 /// long it takes. Peaks below `floor` count as `floor`: no order needs less. It keeps about `limit` states at most, and
-/// gives up when the deadline has passed. REQUIRES: the segment has tasks.
-ExactResult search_exactly(const Segment& segment, int64_t floor, int64_t below, int64_t limit, Deadline* deadline);
+/// gives up when the deadline has passed. REQUIRES: the stretch has tasks.
+ExactResult search_exactly(const Stretch& stretch, int64_t floor, int64_t below, int64_t limit, Deadline* deadline);
 
 }  // namespace berth::scheduling

@@ -30,19 +30,19 @@ struct Relations {
   Sets before;
   Sets behind;
 
-  Relations(const Segment& segment, size_t words)
-      : before(segment.tasks.size(), words), behind(segment.tasks.size(), words) {
-    for (int32_t t = 0; t < segment.size(); ++t) {
-      for (const int32_t other : segment.tasks[t].before) before.add(t, other);
+  Relations(const Stretch& stretch, size_t words)
+      : before(stretch.tasks.size(), words), behind(stretch.tasks.size(), words) {
+    for (int32_t t = 0; t < stretch.size(); ++t) {
+      for (const int32_t other : stretch.tasks[t].before) before.add(t, other);
     }
-    for (int32_t t = segment.size(); t-- > 0;) {
-      for (const int32_t other : segment.tasks[t].after) behind.add(t, other);
+    for (int32_t t = stretch.size(); t-- > 0;) {
+      for (const int32_t other : stretch.tasks[t].after) behind.add(t, other);
     }
   }
 };
 
 /// While which tasks a buffer is still wanted if it is made: those that read it, and all that come before one of them.
-void find_who_runs_before_its_end(const SegmentBuffer& buffer, const Sets& before, std::vector<uint64_t>* out) {
+void find_who_runs_before_its_end(const StretchBuffer& buffer, const Sets& before, std::vector<uint64_t>* out) {
   std::fill(out->begin(), out->end(), buffer.kept ? ~uint64_t{0} : 0);
   if (buffer.kept) return;
   for (const int32_t reader : buffer.readers) {
@@ -53,13 +53,13 @@ void find_who_runs_before_its_end(const SegmentBuffer& buffer, const Sets& befor
 
 /// The most that a task may save when the buffers for which `may_die` holds die with it.
 template <typename MayDie>
-int64_t most_saved(const Segment& segment, const SegmentTask& task, const MayDie& may_die) {
+int64_t most_saved(const Stretch& stretch, const StretchTask& task, const MayDie& may_die) {
   int64_t saved = 0;
   for (const int32_t made : task.makes) {
     int64_t most = 0;
     for (const InPlace& candidate : task.in_place) {
       if (candidate.to != made || !may_die(candidate.from)) continue;
-      most = std::max(most, std::min(segment.buffers[candidate.from].bytes, segment.buffers[made].bytes));
+      most = std::max(most, std::min(stretch.buffers[candidate.from].bytes, stretch.buffers[made].bytes));
     }
     saved += most;
   }
@@ -68,13 +68,13 @@ int64_t most_saved(const Segment& segment, const SegmentTask& task, const MayDie
 
 }  // namespace
 
-int64_t needed_by_any_order(const Segment& segment) {
-  const size_t words = (segment.tasks.size() + 63) / 64;
-  const Relations relations(segment, words);
-  std::vector<int64_t> needs(segment.tasks.size(), segment.base);
+int64_t needed_by_any_order(const Stretch& stretch) {
+  const size_t words = (stretch.tasks.size() + 63) / 64;
+  const Relations relations(stretch, words);
+  std::vector<int64_t> needs(stretch.tasks.size(), stretch.base);
   std::vector<uint64_t> wanted(words);
-  int64_t end = segment.base;
-  for (const SegmentBuffer& buffer : segment.buffers) {
+  int64_t end = stretch.base;
+  for (const StretchBuffer& buffer : stretch.buffers) {
     if (buffer.producer < 0 && buffer.kept) continue;  // in the base
     if (buffer.kept) end += buffer.bytes;
     find_who_runs_before_its_end(buffer, relations.before, &wanted);
@@ -84,10 +84,10 @@ int64_t needed_by_any_order(const Segment& segment) {
     }
     for (size_t t = 0; t < needs.size(); ++t) needs[t] += (wanted[t / 64] >> (t % 64) & 1) != 0 ? buffer.bytes : 0;
   }
-  int64_t most = std::max(segment.start, end);
-  for (int32_t t = 0; t < segment.size(); ++t) {
-    const int64_t saved = most_saved(segment, segment.tasks[t], [&](int32_t b) {
-      const SegmentBuffer& buffer = segment.buffers[b];
+  int64_t most = std::max(stretch.start, end);
+  for (int32_t t = 0; t < stretch.size(); ++t) {
+    const int64_t saved = most_saved(stretch, stretch.tasks[t], [&](int32_t b) {
+      const StretchBuffer& buffer = stretch.buffers[b];
       const auto follows = [&](int32_t reader) { return relations.behind.has(t, reader); };
       return !buffer.kept && std::none_of(buffer.readers.begin(), buffer.readers.end(), follows);
     });

@@ -6,7 +6,7 @@
 
 #include "compiler/memory/scheduling/beam.h"
 #include "compiler/memory/scheduling/exact.h"
-#include "compiler/memory/scheduling/segment.h"
+#include "compiler/memory/scheduling/stretch.h"
 
 namespace berth::scheduling {
 namespace {
@@ -69,10 +69,10 @@ std::vector<int32_t> find_cuts(const Graph& graph) {
 }
 
 int64_t peak_of(const Graph& graph, const std::vector<int32_t>& order) {
-  const Segment whole = graph.segment(order, 0, graph.tasks());
+  const Stretch whole = graph.stretch(order, 0, graph.tasks());
   std::vector<int32_t> own(order.size());
   std::iota(own.begin(), own.end(), 0);
-  return segment_peak(whole, own);
+  return stretch_peak(whole, own);
 }
 
 // A stretch of the given order that holds the same tasks in every order.
@@ -117,7 +117,7 @@ class Scheduler {
 
   // By falling peak.
   std::vector<Part> divide() {
-    const Segment whole = graph_.segment(result_.tasks, 0, graph_.tasks());
+    const Stretch whole = graph_.stretch(result_.tasks, 0, graph_.tasks());
     raise_bound(whole.start);
     Walk walk(whole);
     std::vector<Part> parts;
@@ -136,29 +136,29 @@ class Scheduler {
     return parts;
   }
 
-  // Puts `order`, in the numbers of the segment that starts at `begin`, into the result.
-  void take(const Segment& segment, int32_t begin, const std::vector<int32_t>& order) {
-    for (size_t i = 0; i < order.size(); ++i) result_.tasks[begin + i] = segment.names[order[i]];
+  // Puts `order`, in the numbers of the stretch that starts at `begin`, into the result.
+  void take(const Stretch& stretch, int32_t begin, const std::vector<int32_t>& order) {
+    for (size_t i = 0; i < order.size(); ++i) result_.tasks[begin + i] = stretch.names[order[i]];
   }
 
   void solve(const Part& part) {
-    const Segment segment = graph_.segment(result_.tasks, part.begin, part.end);
+    const Stretch stretch = graph_.stretch(result_.tasks, part.begin, part.end);
     const int64_t limit = std::min(options_.states, options_.total_states - result_.states);
-    const ExactResult exact = search_exactly(segment, result_.lower_bound, part.peak, limit, &deadline_);
+    const ExactResult exact = search_exactly(stretch, result_.lower_bound, part.peak, limit, &deadline_);
     result_.states += exact.states;
     if (exact.complete) {
       raise_bound(exact.bound);
-      return take(segment, part.begin, exact.order);
+      return take(stretch, part.begin, exact.order);
     }
     raise_bound(exact.bound);
-    const int64_t n = segment.size();
+    const int64_t n = stretch.size();
     const int64_t width = std::min<int64_t>(options_.beam, kBeamWork / std::max<int64_t>(1, n * n));
-    if (width >= 1) take(segment, part.begin, search_beam(segment, part.peak, static_cast<int32_t>(width), &deadline_));
+    if (width >= 1) take(stretch, part.begin, search_beam(stretch, part.peak, static_cast<int32_t>(width), &deadline_));
   }
 
   // The step at which the most bytes are alive, the first of them.
   int32_t peak_step(int64_t* peak) const {
-    const Segment whole = graph_.segment(result_.tasks, 0, graph_.tasks());
+    const Stretch whole = graph_.stretch(result_.tasks, 0, graph_.tasks());
     Walk walk(whole);
     int32_t best = 0;
     *peak = whole.start;
@@ -188,11 +188,11 @@ class Scheduler {
       const int32_t end = std::min(graph_.tasks(), begin + kWindow);
       const int64_t limit = std::min(options_.states / 8, options_.total_states - result_.states);
       if (limit <= 0) return false;
-      const Segment segment = graph_.segment(result_.tasks, begin, end);
-      const ExactResult exact = search_exactly(segment, result_.lower_bound, peak, limit, &deadline_);
+      const Stretch stretch = graph_.stretch(result_.tasks, begin, end);
+      const ExactResult exact = search_exactly(stretch, result_.lower_bound, peak, limit, &deadline_);
       result_.states += exact.states;
       if (exact.order.empty()) continue;
-      take(segment, begin, exact.order);
+      take(stretch, begin, exact.order);
       return true;
     }
     return false;

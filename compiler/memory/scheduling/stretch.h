@@ -1,4 +1,4 @@
-// Segment: the tasks of one stretch, with what runs before and after it frozen: what one search works on.
+// Stretch: consecutive tasks of an order, with what runs before and after them frozen. One search works on one stretch.
 #pragma once
 
 #include <algorithm>
@@ -9,26 +9,26 @@
 
 namespace berth::scheduling {
 
-/// What a buffer is within a stretch; those that are alive all through are only in Segment::base.
-struct SegmentBuffer {
+/// A buffer within a stretch; those that are live all through it are only in Stretch::base.
+struct StretchBuffer {
   int64_t bytes = 0;
-  int32_t producer = -1;         // within the segment; -1: alive at its start
-  std::vector<int32_t> readers;  // within the segment, each once, sorted
+  int32_t producer = -1;         // within the stretch; -1: alive at its start
+  std::vector<int32_t> readers;  // within the stretch, each once, sorted
   bool kept = false;             // alive at its end
 };
 
-struct SegmentTask {
-  std::vector<int32_t> before;    // tasks of the segment that run before it, each once
+struct StretchTask {
+  std::vector<int32_t> before;    // tasks of the stretch that run before it, each once
   std::vector<int32_t> after;     // the reverse
   std::vector<int32_t> reads;     // buffers that may die with it: read by it, not kept
   std::vector<int32_t> makes;     // buffers that it produces
-  std::vector<InPlace> in_place;  // into what it makes, in buffers of the segment
+  std::vector<InPlace> in_place;  // into what it makes, in buffers of the stretch
 };
 
-struct Segment {
+struct Stretch {
   std::vector<int32_t> names;  // of each task: its number in the problem
-  std::vector<SegmentTask> tasks;
-  std::vector<SegmentBuffer> buffers;
+  std::vector<StretchTask> tasks;
+  std::vector<StretchBuffer> buffers;
   int64_t base = 0;   // bytes of what is alive all through
   int64_t start = 0;  // bytes alive at the start, base among them
 
@@ -48,7 +48,7 @@ class Graph {
   const std::vector<int32_t>& after(int32_t task) const { return after_[task]; }
 
   /// The stretch [begin, end) of `order`.
-  Segment segment(const std::vector<int32_t>& order, int32_t begin, int32_t end) const;
+  Stretch stretch(const std::vector<int32_t>& order, int32_t begin, int32_t end) const;
 
  private:
   const Problem* problem_;
@@ -58,10 +58,10 @@ class Graph {
   std::vector<std::vector<int32_t>> in_place_;  // candidates by the task that makes `to`
 };
 
-/// Bytes alive as tasks of a segment run one after the other.
+/// Bytes alive as tasks of a stretch run one after the other.
 class Walk {
  public:
-  explicit Walk(const Segment& segment);
+  explicit Walk(const Stretch& stretch);
 
   /// Bytes alive while `task` runs now.
   int64_t during(int32_t task) const;
@@ -77,9 +77,9 @@ class Walk {
 
  private:
   bool dies_with(int32_t buffer) const { return left_[buffer] == 1; }
-  int64_t freed(const SegmentTask& task) const;
+  int64_t freed(const StretchTask& task) const;
 
-  const Segment& segment_;
+  const Stretch& stretch_;
   std::vector<int32_t> left_;     // readers of each buffer that are still to run
   std::vector<int32_t> waiting_;  // predecessors of each task that are still to run
   int64_t live_;
@@ -88,7 +88,7 @@ class Walk {
 /// The most that results of `task` save by taking the bytes of arguments for which `dies(buffer)` holds; each gives its
 /// bytes once. The candidates of one operator are few, so they are taken as they come.
 template <typename Dies>
-int64_t saved_bytes(const Segment& segment, const SegmentTask& task, const Dies& dies) {
+int64_t saved_bytes(const Stretch& stretch, const StretchTask& task, const Dies& dies) {
   int64_t saved = 0;
   for (size_t i = 0; i < task.in_place.size(); ++i) {
     const InPlace& candidate = task.in_place[i];
@@ -99,19 +99,19 @@ int64_t saved_bytes(const Segment& segment, const SegmentTask& task, const Dies&
       clashes = (other.from == candidate.from || other.to == candidate.to) && dies(other.from);
     }
     if (clashes) continue;
-    saved += std::min(segment.buffers[candidate.from].bytes, segment.buffers[candidate.to].bytes);
+    saved += std::min(stretch.buffers[candidate.from].bytes, stretch.buffers[candidate.to].bytes);
   }
   return saved;
 }
 
 /// What `task` makes, and of that what stays when it is done.
-int64_t made_bytes(const Segment& segment, int32_t task);
-int64_t staying_bytes(const Segment& segment, int32_t task);
+int64_t made_bytes(const Stretch& stretch, int32_t task);
+int64_t staying_bytes(const Stretch& stretch, int32_t task);
 
-/// The largest sum while a task of the segment runs, in this order of its own numbers.
-int64_t segment_peak(const Segment& segment, const std::vector<int32_t>& order);
+/// The largest sum while a task of the stretch runs, in this order of its own numbers.
+int64_t stretch_peak(const Stretch& stretch, const std::vector<int32_t>& order);
 
-/// No order of the segment has a lower peak: what one task needs by itself, and what is alive at both ends.
-int64_t segment_bound(const Segment& segment);
+/// No order of the stretch has a lower peak: what one task needs by itself, and what is alive at both ends.
+int64_t stretch_bound(const Stretch& stretch);
 
 }  // namespace berth::scheduling

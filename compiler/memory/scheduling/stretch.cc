@@ -1,4 +1,4 @@
-#include "compiler/memory/scheduling/segment.h"
+#include "compiler/memory/scheduling/stretch.h"
 
 #include <algorithm>
 
@@ -40,8 +40,8 @@ Graph::Graph(const Problem& problem)
   }
 }
 
-Segment Graph::segment(const std::vector<int32_t>& order, int32_t begin, int32_t end) const {
-  Segment out;
+Stretch Graph::stretch(const std::vector<int32_t>& order, int32_t begin, int32_t end) const {
+  Stretch out;
   std::vector<int32_t> place(tasks());  // of each task: before the stretch -1, after it -2, or its number there
   for (int32_t i = 0; i < tasks(); ++i) {
     place[order[i]] = i < begin ? -1 : i >= end ? -2 : i - begin;
@@ -53,7 +53,7 @@ Segment Graph::segment(const std::vector<int32_t>& order, int32_t begin, int32_t
     const Buffer& buffer = problem_->buffers[b];
     const int32_t producer = buffer.producer < 0 ? -1 : place[buffer.producer];
     if (producer == -2) continue;
-    SegmentBuffer part;
+    StretchBuffer part;
     part.bytes = buffer.bytes;
     part.producer = producer;
     part.kept = buffer.kept;
@@ -76,7 +76,7 @@ Segment Graph::segment(const std::vector<int32_t>& order, int32_t begin, int32_t
     out.buffers.push_back(std::move(part));
   }
   for (size_t t = 0; t < out.names.size(); ++t) {
-    SegmentTask& task = out.tasks[t];
+    StretchTask& task = out.tasks[t];
     for (int32_t other : before(out.names[t])) {
       if (place[other] >= 0) task.before.push_back(place[other]);
     }
@@ -93,59 +93,59 @@ Segment Graph::segment(const std::vector<int32_t>& order, int32_t begin, int32_t
   return out;
 }
 
-int64_t made_bytes(const Segment& segment, int32_t task) {
+int64_t made_bytes(const Stretch& stretch, int32_t task) {
   int64_t bytes = 0;
-  for (int32_t buffer : segment.tasks[task].makes) bytes += segment.buffers[buffer].bytes;
+  for (int32_t buffer : stretch.tasks[task].makes) bytes += stretch.buffers[buffer].bytes;
   return bytes;
 }
 
-int64_t staying_bytes(const Segment& segment, int32_t task) {
+int64_t staying_bytes(const Stretch& stretch, int32_t task) {
   int64_t bytes = 0;
-  for (int32_t buffer : segment.tasks[task].makes) {
-    const SegmentBuffer& made = segment.buffers[buffer];
+  for (int32_t buffer : stretch.tasks[task].makes) {
+    const StretchBuffer& made = stretch.buffers[buffer];
     if (made.kept || !made.readers.empty()) bytes += made.bytes;
   }
   return bytes;
 }
 
-Walk::Walk(const Segment& segment) : segment_(segment), live_(segment.start) {
-  for (const SegmentBuffer& buffer : segment.buffers) {
+Walk::Walk(const Stretch& stretch) : stretch_(stretch), live_(stretch.start) {
+  for (const StretchBuffer& buffer : stretch.buffers) {
     left_.push_back(buffer.kept ? -1 : static_cast<int32_t>(buffer.readers.size()));
   }
-  for (const SegmentTask& task : segment.tasks) waiting_.push_back(static_cast<int32_t>(task.before.size()));
+  for (const StretchTask& task : stretch.tasks) waiting_.push_back(static_cast<int32_t>(task.before.size()));
 }
 
-int64_t Walk::freed(const SegmentTask& task) const {
+int64_t Walk::freed(const StretchTask& task) const {
   int64_t bytes = 0;
-  for (int32_t buffer : task.reads) bytes += dies_with(buffer) ? segment_.buffers[buffer].bytes : 0;
+  for (int32_t buffer : task.reads) bytes += dies_with(buffer) ? stretch_.buffers[buffer].bytes : 0;
   return bytes;
 }
 
 int64_t Walk::during(int32_t task) const {
-  const SegmentTask& t = segment_.tasks[task];
-  return live_ + made_bytes(segment_, task) -
-         saved_bytes(segment_, t, [&](int32_t buffer) { return dies_with(buffer); });
+  const StretchTask& t = stretch_.tasks[task];
+  return live_ + made_bytes(stretch_, task) -
+         saved_bytes(stretch_, t, [&](int32_t buffer) { return dies_with(buffer); });
 }
 
-int64_t Walk::after(int32_t task) const { return live_ + staying_bytes(segment_, task) - freed(segment_.tasks[task]); }
+int64_t Walk::after(int32_t task) const { return live_ + staying_bytes(stretch_, task) - freed(stretch_.tasks[task]); }
 
 void Walk::run(int32_t task) {
   live_ = after(task);
-  const SegmentTask& t = segment_.tasks[task];
+  const StretchTask& t = stretch_.tasks[task];
   for (int32_t buffer : t.reads) --left_[buffer];
   for (int32_t other : t.after) --waiting_[other];
 }
 
 void Walk::undo(int32_t task) {
-  const SegmentTask& t = segment_.tasks[task];
+  const StretchTask& t = stretch_.tasks[task];
   for (int32_t buffer : t.reads) ++left_[buffer];
   for (int32_t other : t.after) ++waiting_[other];
-  live_ -= staying_bytes(segment_, task) - freed(t);
+  live_ -= staying_bytes(stretch_, task) - freed(t);
 }
 
-int64_t segment_peak(const Segment& segment, const std::vector<int32_t>& order) {
-  Walk walk(segment);
-  int64_t peak = segment.start;
+int64_t stretch_peak(const Stretch& stretch, const std::vector<int32_t>& order) {
+  Walk walk(stretch);
+  int64_t peak = stretch.start;
   for (int32_t task : order) {
     peak = std::max(peak, walk.during(task));
     walk.run(task);
@@ -153,16 +153,16 @@ int64_t segment_peak(const Segment& segment, const std::vector<int32_t>& order) 
   return peak;
 }
 
-int64_t segment_bound(const Segment& segment) {
-  int64_t bound = segment.start;
-  int64_t end = segment.base;
-  for (size_t t = 0; t < segment.tasks.size(); ++t) {
-    const SegmentTask& task = segment.tasks[t];
-    int64_t bytes = segment.base + made_bytes(segment, static_cast<int32_t>(t));
-    for (int32_t buffer : task.reads) bytes += segment.buffers[buffer].bytes;
+int64_t stretch_bound(const Stretch& stretch) {
+  int64_t bound = stretch.start;
+  int64_t end = stretch.base;
+  for (size_t t = 0; t < stretch.tasks.size(); ++t) {
+    const StretchTask& task = stretch.tasks[t];
+    int64_t bytes = stretch.base + made_bytes(stretch, static_cast<int32_t>(t));
+    for (int32_t buffer : task.reads) bytes += stretch.buffers[buffer].bytes;
     bound = std::max(bound,
-                     bytes - saved_bytes(segment, task, [&](int32_t buffer) { return !segment.buffers[buffer].kept; }));
-    for (int32_t buffer : task.makes) end += segment.buffers[buffer].kept ? segment.buffers[buffer].bytes : 0;
+                     bytes - saved_bytes(stretch, task, [&](int32_t buffer) { return !stretch.buffers[buffer].kept; }));
+    for (int32_t buffer : task.makes) end += stretch.buffers[buffer].kept ? stretch.buffers[buffer].bytes : 0;
   }
   return std::max(bound, end);
 }
