@@ -115,18 +115,18 @@ bool ChosenAliases::tie(const Candidate& candidate) {
   return fits;
 }
 
-BodyIndex::Box ChosenAliases::box_of(int32_t buffer) const {
-  const Buffer& s = problem_.buffers[buffer];
+OverlapIndex::Extent ChosenAliases::extent_of(int32_t buffer) const {
+  const Buffer& b = problem_.buffers[buffer];
   int64_t life = 0;
-  if (__builtin_sub_overflow(s.upper, s.lower, &life)) life = std::numeric_limits<int64_t>::max();
-  return {in_body(buffer).shift, s.size, s.lower, life};
+  if (__builtin_sub_overflow(b.upper, b.lower, &life)) life = std::numeric_limits<int64_t>::max();
+  return {in_body(buffer).shift, b.size, b.lower, life};
 }
 
 /// The buffers of `body` from the given one on.
 void ChosenAliases::add_to_index(int32_t body, size_t from) {
-  BodyIndex& index = indices_[body];
+  OverlapIndex& index = indices_[body];
   const std::vector<int32_t>& buffers = buffers_of(body);
-  for (size_t k = from; k < buffers.size(); ++k) index.add(box_of(buffers[k]), buffers[k]);
+  for (size_t k = from; k < buffers.size(); ++k) index.add(extent_of(buffers[k]), buffers[k]);
 }
 
 bool ChosenAliases::any_collide_with(const std::vector<int32_t>& move, int32_t kept, size_t kept_size) {
@@ -134,13 +134,13 @@ bool ChosenAliases::any_collide_with(const std::vector<int32_t>& move, int32_t k
   const auto indexed = indices_.find(kept);
   for (const int32_t buffer : move) {
     const auto wrong = [&](int32_t other) { return collide(buffer, other); };
-    if (indexed != indices_.end() && indexed->second.any(box_of(buffer), wrong)) return true;
+    if (indexed != indices_.end() && indexed->second.any(extent_of(buffer), wrong)) return true;
     if (indexed != indices_.end()) continue;
     if (std::any_of(stay.begin(), stay.begin() + static_cast<std::ptrdiff_t>(kept_size), wrong)) return true;
   }
   if (indexed == indices_.end() && kept_size >= kFewBuffersOfABody) {
-    indices_.emplace(kept, BodyIndex());
-    for (size_t k = 0; k < kept_size; ++k) indices_[kept].add(box_of(stay[k]), stay[k]);
+    indices_.emplace(kept, OverlapIndex());
+    for (size_t k = 0; k < kept_size; ++k) indices_[kept].add(extent_of(stay[k]), stay[k]);
   }
   return false;
 }
@@ -151,7 +151,7 @@ void ChosenAliases::undo() {
     const auto indexed = indices_.find(joined.kept);
     constraints_[joined.kept] = joined.kept_constraints;
     for (const int32_t buffer : bodies_[joined.gone]) {
-      if (indexed != indices_.end()) indexed->second.remove(box_of(buffer), buffer);
+      if (indexed != indices_.end()) indexed->second.remove(extent_of(buffer), buffer);
       in_body_[buffer].body = joined.gone;
       in_body_[buffer].shift -= joined.moved_by;
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/memory/packing/body_constraints.h"
-#include "compiler/memory/packing/body_index.h"
+#include "compiler/memory/packing/overlap_index.h"
 #include "compiler/memory/packing/problem.h"
 
 namespace berth::packing {
@@ -59,7 +59,7 @@ class ChosenAliases {
   /// Whether one of `move` collides with one of the first `kept_size` buffers of `kept`.
   bool any_collide_with(const std::vector<int32_t>& move, int32_t kept, size_t kept_size);
   void add_to_index(int32_t body, size_t from);
-  BodyIndex::Box box_of(int32_t buffer) const;
+  OverlapIndex::Extent extent_of(int32_t buffer) const;
   void constrain_again(std::vector<int32_t>* bodies);
   BodyConstraints constraints_of(int32_t body) const;
   BodyConstraints constraints_of_buffer(int32_t buffer) const;
@@ -75,7 +75,7 @@ class ChosenAliases {
   std::vector<std::vector<int32_t>> candidates_of_;  // of each buffer: the candidates that name it
   std::vector<int64_t> moved_alignments_;     // of each buffer: the largest of the taken candidates that move it, or 0
   std::vector<BodyConstraints> constraints_;  // of each body
-  std::map<int32_t, BodyIndex> indices_;      // of large bodies; made when first asked
+  std::map<int32_t, OverlapIndex> indices_;   // of large bodies; made when first asked
   std::vector<Joined> log_;                   // of the group that is being taken
 };
 

@@ -13,7 +13,7 @@ int64_t aligned(int64_t offset, int64_t alignment, int64_t residue) {
 
 }  // namespace
 
-FreeRuns::FreeRuns(std::vector<std::pair<int64_t, int64_t>> taken) {
+FreeList::FreeList(std::vector<std::pair<int64_t, int64_t>> taken) {
   std::sort(taken.begin(), taken.end());
   for (const auto& [begin, end] : taken) {
     if (begin > top_) by_begin_.push_back({top_, begin - top_});
@@ -23,7 +23,7 @@ FreeRuns::FreeRuns(std::vector<std::pair<int64_t, int64_t>> taken) {
   std::sort(by_size_.begin(), by_size_.end(), smaller);
 }
 
-int64_t FreeRuns::take(int64_t size, int64_t alignment, int64_t residue) {
+int64_t FreeList::take(int64_t size, int64_t alignment, int64_t residue) {
   // Alignment may spoil a run that is large enough, but not one that is larger by it.
   auto it = std::lower_bound(by_size_.begin(), by_size_.end(), Run{0, size}, smaller);
   for (; it != by_size_.end(); ++it) {
@@ -41,7 +41,7 @@ int64_t FreeRuns::take(int64_t size, int64_t alignment, int64_t residue) {
   return offset;
 }
 
-void FreeRuns::give_back(int64_t begin, int64_t size) {
+void FreeList::give_back(int64_t begin, int64_t size) {
   auto next = std::lower_bound(by_begin_.begin(), by_begin_.end(), Run{begin, 0}, earlier);
   if (next != by_begin_.end() && next->begin == begin + size) {
     const Run run = *next;
@@ -62,13 +62,13 @@ void FreeRuns::give_back(int64_t begin, int64_t size) {
   }
 }
 
-void FreeRuns::add(const Run& run) {
+void FreeList::add(const Run& run) {
   if (run.length == 0) return;
   by_begin_.insert(std::lower_bound(by_begin_.begin(), by_begin_.end(), run, earlier), run);
   by_size_.insert(std::lower_bound(by_size_.begin(), by_size_.end(), run, smaller), run);
 }
 
-void FreeRuns::remove(const Run& run) {
+void FreeList::remove(const Run& run) {
   by_begin_.erase(std::lower_bound(by_begin_.begin(), by_begin_.end(), run, earlier));
   by_size_.erase(std::lower_bound(by_size_.begin(), by_size_.end(), run, smaller));
 }

@@ -1,4 +1,5 @@
-// The free bytes of a sweep through time.
+// FreeList: where do so many bytes fit at this time of a sweep? The other indices know what is taken; this one knows what
+// is not.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,11 @@ namespace berth::packing {
 
 /// The free bytes below the highest end so far, as maximal runs. Two sorted arrays: moving a few thousand entries is
 /// faster than any tree, and there are seldom more.
-class FreeRuns {
+class FreeList {
  public:
-  FreeRuns() = default;
+  FreeList() = default;
   /// What is taken already: [first, second), in any order, disjoint.
-  explicit FreeRuns(std::vector<std::pair<int64_t, int64_t>> taken);
+  explicit FreeList(std::vector<std::pair<int64_t, int64_t>> taken);
 
   /// The smallest run that holds it, the lowest of equal ones. The offset given is `residue` more than a multiple of
   /// `alignment`, and at least `residue`.

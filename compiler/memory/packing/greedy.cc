@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/math.h"
-#include "compiler/memory/packing/alive_index.h"
 #include "compiler/memory/packing/load.h"
-#include "compiler/memory/packing/placed_rows.h"
+#include "compiler/memory/packing/placed_by_life.h"
+#include "compiler/memory/packing/placed_by_offset.h"
 #include "compiler/memory/packing/plan_each_space.h"
 
 namespace berth::packing {
@@ -115,68 +115,32 @@ bool is_free(int64_t position, const std::vector<Forbidden>& forbidden) {
   return true;
 }
 
-/// What is forbidden to a body, sorted: of the pieces that are alive with it, which are sorted then.
-class AmongAlive {
- public:
-  explicit AmongAlive(const Layout& layout) : layout_(layout), placed_(layout), begins_(layout.pieces.size()) {}
-
-  void find(const Body& body, std::vector<Forbidden>* forbidden) const {
-    for (int32_t p = body.begin; p < body.end; ++p) {
-      const Piece& mine = layout_.pieces[p];
-      placed_.for_each(mine.lower, mine.upper, [&](int32_t q) {
-        const int64_t begin = begins_[q];
-        const int64_t end = begin + layout_.pieces[q].size;
-        forbidden->push_back({begin - mine.shift - mine.size, end - mine.shift});
-      });
-    }
-    std::sort(forbidden->begin(), forbidden->end(), earlier);
+/// What is forbidden to a body beside the placed pieces, sorted.
+template <typename Placed>
+void find_forbidden(const Layout& layout, const Body& body, Placed* placed, std::vector<Forbidden>* forbidden) {
+  forbidden->clear();
+  for (int32_t p = body.begin; p < body.end; ++p) {
+    const Piece& mine = layout.pieces[p];
+    placed->for_each(mine.lower, mine.upper, [&](int64_t begin, int64_t end) {
+      forbidden->push_back({begin - mine.shift - mine.size, end - mine.shift});
+    });
   }
+  const bool sorted = Placed::kVisitsByOffset && body.end - body.begin == 1;
+  if (!sorted) std::sort(forbidden->begin(), forbidden->end(), earlier);
+}
 
-  void add(int32_t piece, int64_t begin) {
-    begins_[piece] = begin;
-    placed_.add(piece);
-  }
-
- private:
-  const Layout& layout_;
-  AliveIndex placed_;
-  std::vector<int64_t> begins_;  // of each piece
-};
-
-/// The same of all that is placed, which stays sorted.
-class AmongRows {
- public:
-  explicit AmongRows(const Layout& layout) : layout_(layout) {}
-
-  void find(const Body& body, std::vector<Forbidden>* forbidden) {
-    for (int32_t p = body.begin; p < body.end; ++p) {
-      const Piece& mine = layout_.pieces[p];
-      rows_.for_each(mine.lower, mine.upper, [&](int64_t begin, int64_t end) {
-        forbidden->push_back({begin - mine.shift - mine.size, end - mine.shift});
-      });
-    }
-    if (body.end - body.begin > 1) std::sort(forbidden->begin(), forbidden->end(), earlier);
-  }
-
-  void add(int32_t piece, int64_t begin) { rows_.add(layout_.pieces[piece], begin); }
-
- private:
-  const Layout& layout_;
-  PlacedRows rows_;
-};
-
-template <typename Among>
+/// `Placed`: PlacedByLife or PlacedByOffset, whichever is faster.
+template <typename Placed>
 std::optional<Placement> place_each(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
                                     Deadline* deadline) {
   Placement placement;
   placement.positions.assign(layout.bodies.size(), 0);
-  Among placed(layout);
+  Placed placed(layout);
   std::vector<Forbidden> forbidden;
   for (const int32_t id : order) {
     const Body& body = layout.bodies[id];
     int64_t& position = placement.positions[id];
-    forbidden.clear();
-    placed.find(body, &forbidden);
+    find_forbidden(layout, body, &placed, &forbidden);
     position = body.fixed != kAnywhere ? body.fixed : find_place(body, forbidden, fit);
     if (body.fixed != kAnywhere && !is_free(position, forbidden)) return std::nullopt;
     for (int32_t p = body.begin; p < body.end; ++p) {
@@ -221,8 +185,8 @@ std::vector<int32_t> order_by(const Layout& layout, Key key) {
 
 std::optional<Placement> place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
                                         Deadline* deadline) {
-  if (PlacedRows::are_faster(layout)) return place_each<AmongRows>(layout, order, fit, below, deadline);
-  return place_each<AmongAlive>(layout, order, fit, below, deadline);
+  if (PlacedByOffset::is_faster(layout)) return place_each<PlacedByOffset>(layout, order, fit, below, deadline);
+  return place_each<PlacedByLife>(layout, order, fit, below, deadline);
 }
 
 Status check_fixed(const Problem& problem) {

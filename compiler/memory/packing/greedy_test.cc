@@ -8,7 +8,7 @@
 
 #include "base/math.h"
 #include "compiler/memory/packing/packing_testing.h"
-#include "compiler/memory/packing/placed_rows.h"
+#include "compiler/memory/packing/placed_by_offset.h"
 
 namespace berth::packing {
 namespace {
@@ -102,11 +102,11 @@ TEST(Greedy, MatchesTryingEveryOffset) {
   const auto seed = static_cast<uint32_t>(std::random_device{}());
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
-  int among_rows = 0;
-  int among_alive = 0;
+  int by_offset = 0;
+  int by_life = 0;
   for (int round = 0; round < 400; ++round) {
     const Layout layout = random_layout(&random, round % 2 == 0 ? 3 : 40);
-    (PlacedRows::are_faster(layout) ? among_rows : among_alive) += 1;
+    (PlacedByOffset::is_faster(layout) ? by_offset : by_life) += 1;
     std::vector<int32_t> order(layout.bodies.size());
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin() + 1, order.end(), random);
@@ -120,8 +120,8 @@ TEST(Greedy, MatchesTryingEveryOffset) {
       EXPECT_EQ(quick->height, slow.height) << "round " << round;
     }
   }
-  EXPECT_GT(among_rows, 40);
-  EXPECT_GT(among_alive, 40);
+  EXPECT_GT(by_offset, 40);
+  EXPECT_GT(by_life, 40);
 }
 
 TEST(Greedy, AThousandLiveAtOnceAreNotSortedForEach) {
@@ -134,15 +134,15 @@ TEST(Greedy, AThousandLiveAtOnceAreNotSortedForEach) {
     layout.bodies.push_back(body);
     layout.pieces.push_back({0, 1 + i % 2, 0, 1, 1});
   }
-  EXPECT_TRUE(PlacedRows::are_faster(layout));
+  EXPECT_TRUE(PlacedByOffset::is_faster(layout));
   // Of which few are alive together, it is the other way round.
   layout.sections = 1001;
   for (int32_t i = 0; i < 1000; ++i) {
     layout.pieces[i].lower = i;
     layout.pieces[i].upper = i + 2;
   }
-  EXPECT_FALSE(PlacedRows::are_faster(layout));
-  EXPECT_FALSE(PlacedRows::are_faster(Layout()));
+  EXPECT_FALSE(PlacedByOffset::is_faster(layout));
+  EXPECT_FALSE(PlacedByOffset::is_faster(Layout()));
 }
 
 TEST(Greedy, ABodyOfAThousandPiecesIsPlacedOnce) {
@@ -159,7 +159,7 @@ TEST(Greedy, ABodyOfAThousandPiecesIsPlacedOnce) {
     layout.bodies.push_back(body);
     layout.pieces.push_back({i + 1, i + 2, 0, 1, 1});
   }
-  EXPECT_FALSE(PlacedRows::are_faster(layout));
+  EXPECT_FALSE(PlacedByOffset::is_faster(layout));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "compiler/memory/packing/step_pieces.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <tuple>
+
+#include "compiler/memory/packing/interval_index.h"
 
 namespace berth::packing {
 namespace {
@@ -26,29 +26,6 @@ void join_successors(std::vector<StepPiece>* all) {
   all->resize(kept + 1);
 }
 
-/// Pieces, to be asked for those that hold given bytes. In classes by the logarithm of the size: of each class only
-/// those are looked at that begin less than the largest size of it below.
-class Holders {
- public:
-  void add(const StepPiece& r, size_t id) { by_shift_[class_of(r)].emplace(r.shift, id); }
-
-  template <typename Visit>
-  void for_each(const StepPiece& r, const Visit& visit) const {
-    for (size_t c = class_of(r); c < by_shift_.size(); ++c) {
-      const auto end = by_shift_[c].upper_bound(r.shift);
-      for (auto it = by_shift_[c].lower_bound(r.shift - (int64_t{2} << c)); it != end; ++it) visit(it->second);
-    }
-  }
-
- private:
-  static size_t class_of(const StepPiece& r) {
-    size_t c = 0;
-    while ((r.size >> c) > 1) ++c;
-    return c;
-  }
-  std::array<std::multimap<int64_t, size_t>, 61> by_shift_;  // sizes are at most kMaxBytes
-};
-
 /// Cuts from each piece the steps in which a larger one holds its bytes.
 void cut_what_is_inside(std::vector<StepPiece>* all) {
   std::sort(all->begin(), all->end(), [](const StepPiece& a, const StepPiece& b) {
@@ -56,10 +33,11 @@ void cut_what_is_inside(std::vector<StepPiece>* all) {
   });
   std::vector<StepPiece> kept;
   std::vector<StepPiece> rest;
-  Holders holders;
+  IntervalIndex bytes;
   for (const StepPiece& whole : *all) {
     rest.assign(1, whole);
-    holders.for_each(whole, [&](size_t k) {
+    // What holds all of its bytes holds the first, and has been kept before, as the largest come first.
+    bytes.for_each(whole.shift, whole.shift + 1, [&](int32_t k) {
       const StepPiece& outer = kept[k];
       if (outer.shift + outer.size < whole.shift + whole.size) return;
       std::vector<StepPiece> left;
@@ -74,7 +52,7 @@ void cut_what_is_inside(std::vector<StepPiece>* all) {
       rest.swap(left);
     });
     for (const StepPiece& part : rest) {
-      holders.add(part, kept.size());
+      bytes.add(part.shift, part.size, static_cast<int32_t>(kept.size()));
       kept.push_back(part);
     }
   }

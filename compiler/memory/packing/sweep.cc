@@ -29,7 +29,7 @@ Placement sweep_single_pieces(const Layout& layout) {
   placement.positions.assign(layout.bodies.size(), 0);
   BySection births(layout, &Piece::lower);
   const BySection deaths(layout, &Piece::upper);
-  FreeRuns free;
+  FreeList free;
   const auto piece_of = [&](int32_t id) -> const Piece& { return layout.pieces[id]; };
   for (size_t s = 0; s < static_cast<size_t>(layout.sections); ++s) {
     for (int32_t k = deaths.begin[s]; k < deaths.begin[s + 1]; ++k) {

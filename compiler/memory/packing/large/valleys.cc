@@ -103,7 +103,7 @@ class ValleyPlacer {
       taken.emplace_back(position, position + piece(swept.body).size);
       deaths.emplace(swept.upper, swept.body);
     }
-    FreeRuns free(std::move(taken));
+    FreeList free(std::move(taken));
     std::sort(bodies.begin(), bodies.end(), [&](const SweptBody& a, const SweptBody& b) {
       return std::make_tuple(a.lower, -piece(a.body).size, -a.upper, a.body) <
              std::make_tuple(b.lower, -piece(b.body).size, -b.upper, b.body);

@@ -1,4 +1,4 @@
-#include "compiler/memory/packing/placed_rows.h"
+#include "compiler/memory/packing/placed_by_offset.h"
 
 #include <algorithm>
 
@@ -7,9 +7,9 @@
 namespace berth::packing {
 namespace {
 
-/// Of both ways, in the same unit: a step of sorting, and a row that is gone through or moved.
+/// Of both ways, in the same unit: a step of sorting, and an entry that is gone through or moved.
 constexpr int64_t kSortStep = 3;
-constexpr int64_t kRow = 1;
+constexpr int64_t kEntry = 1;
 
 /// Pairs of pieces of one body that are alive together: those are placed together, and nothing looks at them.
 int64_t pairs_within(const Layout& layout, const Body& body) {
@@ -32,7 +32,7 @@ int64_t pairs_within(const Layout& layout, const Body& body) {
 
 }  // namespace
 
-bool PlacedRows::are_faster(const Layout& layout) {
+bool PlacedByOffset::is_faster(const Layout& layout) {
   const int64_t count = static_cast<int64_t>(layout.pieces.size());
   if (count == 0) return false;
   int64_t pairs = count_pairs(layout);
@@ -41,10 +41,11 @@ bool PlacedRows::are_faster(const Layout& layout) {
   }
   int64_t steps = 1;
   while (pairs / count >> steps != 0) ++steps;
-  return pairs > kRow * count / kSortStep * count / steps;
+  return pairs > kEntry * count / kSortStep * count / steps;
 }
 
-void PlacedRows::add(const Piece& piece, int64_t begin) {
+void PlacedByOffset::add(int32_t id, int64_t begin) {
+  const Piece& piece = layout_.pieces[id];
   const auto at = std::upper_bound(begins_.begin(), begins_.end(), begin) - begins_.begin();
   begins_.insert(begins_.begin() + at, begin);
   sizes_.insert(sizes_.begin() + at, piece.size);

@@ -1,8 +1,10 @@
-#include "compiler/memory/packing/alive_index.h"
+#include "compiler/memory/packing/placed_by_life.h"
+
+#include <algorithm>
 
 namespace berth::packing {
 
-AliveIndex::AliveIndex(const Layout& layout) : layout_(layout) {
+PlacedByLife::PlacedByLife(const Layout& layout) : layout_(layout), begins_(layout.pieces.size()) {
   const size_t pieces = layout.pieces.size();
   born_before_.assign(layout.sections + 1, 0);
   for (const Piece& piece : layout.pieces) ++born_before_[piece.lower + 1];
@@ -19,7 +21,8 @@ AliveIndex::AliveIndex(const Layout& layout) : layout_(layout) {
   latest_death_.assign(2 * leaves_, -1);
 }
 
-void AliveIndex::add(int32_t id) {
+void PlacedByLife::add(int32_t id, int64_t begin) {
+  begins_[id] = begin;
   const int32_t death = layout_.pieces[id].upper;
   for (size_t node = leaves_ + static_cast<size_t>(positions_[id]); node > 0; node /= 2) {
     latest_death_[node] = std::max(latest_death_[node], death);
