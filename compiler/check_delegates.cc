@@ -8,6 +8,7 @@
 
 #include "base/backend_facts.h"
 #include "base/device.h"
+#include "compiler/ir/operators.h"
 #include "format/delegate_device.h"
 #include "format/nested.h"
 #include "format/plan_check/verify_plan.h"
@@ -60,24 +61,10 @@ Status for_each_instruction(const ProgramView& program, Visit&& visit) {
 
 // Kernels.
 
-struct Sides {
-  bool is_copy = false;
-  bool from_device = false;
-  bool to_device = false;
-};
-
-Sides sides_of(const fb::Operator& op) {
-  const std::string name = format::text(op.name());
-  if (name == "et_copy::_h2d_copy") return {true, false, true};
-  if (name == "et_copy::_d2h_copy") return {true, true, false};
-  if (name == "berth::_d2d_copy") return {true, true, true};
-  return {};
-}
-
 Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, const std::string& place) {
   const fb::Operator& op = *plan.operators()->Get(static_cast<uint32_t>(call.op_index()));
-  const Sides sides = sides_of(op);
-  if (!sides.is_copy) {
+  const ir::Operator* row = ir::find_out_variant(format::text(op.name()), format::text(op.overload()));
+  if (row == nullptr || !row->is_device_copy()) {
     // What an operator on sizes reads is not a byte of the tensor.
     if (std::strcmp(format::text(op.name()), "aten::sym_size") == 0) return Done{};
     Device strange;
@@ -90,8 +77,8 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
   const fb::Tensor* from = call.args()->size() < 2 ? nullptr : format::tensor_at(plan, call.args()->Get(0));
   const fb::Tensor* to = call.args()->size() < 2 ? nullptr : format::tensor_at(plan, call.args()->Get(1));
   if (from == nullptr || to == nullptr) return wrong(place, "the copy has no two tensors");
-  const bool good = format::tensor_device(*from).is_cpu() != sides.from_device &&
-                    format::tensor_device(*to).is_cpu() != sides.to_device;
+  const bool good = format::tensor_device(*from).is_cpu() != row->copies_from_device() &&
+                    format::tensor_device(*to).is_cpu() != row->copies_to_device();
   if (good) return Done{};
   return wrong(place, std::string(format::text(op.name())) + " goes from " + text_of(format::tensor_device(*from)) +
                           " to " + text_of(format::tensor_device(*to)));

@@ -13,6 +13,7 @@
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/fuse/fuse.h"
+#include "compiler/ir/operators.h"
 #include "compiler/ir/verify.h"
 #include "compiler/ir/verify_devices.h"
 #include "compiler/memory/plan_memory.h"
@@ -139,9 +140,10 @@ void fill_report(emit::EmittedProgram& emitted, CompileReport& report) {
 
 // What is copied within a device has no form in ExecuTorch's operators.
 Status check_portable(const format::ProgramDesc& program) {
+  const std::string_view direct = ir::operator_of(ir::OpId::d2d_copy_out).name;
   for (const format::MethodDesc& method : program.methods) {
     for (const format::OperatorDesc& op : method.operators) {
-      if (op.name != "berth::_d2d_copy") continue;
+      if (op.name != direct) continue;
       return Failure{Error::kNotSupported, "method " + method.name,
                      "an output, or a state, on a device is to be a copy of another value there, which takes " +
                          op.name +

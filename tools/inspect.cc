@@ -7,6 +7,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/import/pte/external_data.h"
+#include "compiler/ir/operators.h"
 #include "compiler/ir/print.h"
 #include "compiler/memory/packing/picture.h"
 #include "format/tensor_facts.h"
@@ -80,8 +81,8 @@ std::map<std::string, int> operator_counts(const fb::ExecutionPlan& method) {
 }
 
 bool is_copy(const fb::Operator& op) {
-  const std::string name = format::text(op.name());
-  return name.rfind("et_copy::", 0) == 0 || name == "berth::_d2d_copy";
+  const ir::Operator* row = ir::find_out_variant(format::text(op.name()), format::text(op.overload()));
+  return row != nullptr && row->is_device_copy();
 }
 
 // For each instruction of a chain, whether it is inside a loop.

@@ -51,10 +51,8 @@ class Counter {
   }
 
   Reports node(const Node& node) const {
+    if (node.op->is_device_copy()) return copy(node);
     switch (node.op->id) {
-      case OpId::h2d_copy_out:
-      case OpId::d2h_copy_out:
-      case OpId::d2d_copy_out: return copy(node);
       case OpId::if_: return larger(graph(node.regions[0]), graph(node.regions[1]));
       case OpId::scan: return repeated(graph(node.regions[0]), std::get<ir::Dim>(node.args[arg::scan::length]));
       case OpId::while_: return once_and_more(node);

@@ -122,17 +122,16 @@ class Interpreter {
       return Failure{Error::kOutOfResources, node.op->functional_name,
                      "more than " + std::to_string(options_.max_nodes) + " operators would run"};
     }
+    if (node.op->is_device_copy()) {
+      put(node.results[0], get(std::get<ValueId>(node.args[arg::device_copy::self])));
+      let_go(node);
+      return Done{};
+    }
     switch (node.op->id) {
       case ir::OpId::if_: return run_if(node);
       case ir::OpId::while_: return run_while(node);
       case ir::OpId::scan: return run_scan(node);
       case ir::OpId::delegate: return run_delegate(node);
-      case ir::OpId::h2d_copy_out:
-      case ir::OpId::d2h_copy_out:
-      case ir::OpId::d2d_copy_out:
-        put(node.results[0], get(std::get<ValueId>(node.args[arg::device_copy::self])));
-        let_go(node);
-        return Done{};
       case ir::OpId::state_read: return read_state(node);
       case ir::OpId::state_write:
         written_[node.state] = std::get<Array>(get(std::get<ValueId>(node.args[arg::state_write::value])));

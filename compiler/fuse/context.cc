@@ -130,7 +130,7 @@ Expected<passes::Changed> for_each_region(
 
 ValueId through_views(const Context& context, ValueId value) {
   while (const Node* node = context.maker(value)) {
-    if (node->op->view == ir::ViewKind::kNone || context.uses(value) != 1) break;
+    if (!node->op->is_reshape() || context.uses(value) != 1) break;
     const ValueId base = std::get<ValueId>(node->args.front());
     if (!context.type(base).is_contiguous() || context.type(base).dtype != context.type(value).dtype) break;
     value = base;

@@ -37,17 +37,6 @@ std::optional<int64_t> image_dim(const Argument& argument) {
 // One element at a time, of operands that broadcast, in whatever order they have.
 bool is_elementwise(const ir::Operator& op) { return op.layout_agnostic && op.in_place == ir::InPlaceClass::kElement; }
 
-// The argument that names the dimension along which the operator cuts or joins; none for others.
-std::optional<size_t> dim_argument(OpId id) {
-  switch (id) {
-    case OpId::cat_out:
-    case OpId::slice_copy_Tensor_out: return 1;
-    case OpId::split_copy_Tensor_out:
-    case OpId::split_with_sizes_copy_out: return 2;
-    default: return std::nullopt;
-  }
-}
-
 class RegionConverter {
  public:
   RegionConverter(ir::Module& module, ir::Method& method, Graph& graph)
@@ -78,11 +67,12 @@ class RegionConverter {
     if (op == OpId::permute_copy_out) return tokens(id);
     if (op == OpId::native_group_norm_out) return again(id, node.args, {1, 2});
     if (op == OpId::mean_out) return mean(id);
-    if (const auto k = dim_argument(op)) {
+    if (node.op->layout_agnostic && node.op->joins_or_cuts()) {
       std::vector<Argument> args = node.args;
-      const auto dim = image_dim(args[*k]);
+      Argument& named = args[node.op->dim_argument];
+      const auto dim = image_dim(named);
       if (!dim) return false;
-      args[*k] = Dim(*dim);
+      named = Dim(*dim);
       return again(id, std::move(args), {});
     }
     return false;

@@ -64,7 +64,7 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
   if (!is_plain(context, value)) return false;
   if (match.batch > 1) {
     const Node* view = context.maker(value);
-    if (view == nullptr || view->op->view == ir::ViewKind::kNone) return false;
+    if (view == nullptr || !view->op->is_reshape()) return false;
     value = value_argument(*view, 0);
     if (!value.valid() || !is_plain(context, value)) return false;
   }
@@ -158,7 +158,7 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
     const Node* node = context.maker(value);
     if (node == nullptr) return nullptr;
     if (node->is(OpId::bmm_out)) return node;
-    if (node->op->view != ir::ViewKind::kNone) {
+    if (node->op->is_reshape()) {
       value = value_argument(*node, 0);
       continue;
     }

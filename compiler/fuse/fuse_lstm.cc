@@ -142,8 +142,8 @@ class Matcher {
         const Dim* start = std::get_if<Dim>(&node->args[arg::slice_copy_Tensor_out::start]);
         if (start != nullptr && start->value < 0) return gate;
         gate.column += start == nullptr ? 0 : start->value;
-      } else if (node->op->view == ir::ViewKind::kNone || shape.empty() || from.empty() ||
-                 shape.back() != from.back() || gate.function == OpId::kCount) {
+      } else if (!node->op->is_reshape() || shape.empty() || from.empty() || shape.back() != from.back() ||
+                 gate.function == OpId::kCount) {
         return gate;
       }
       value = input;
@@ -180,7 +180,7 @@ class Matcher {
   }
 
   int64_t elements(ValueId value) const { return ir::max_numel(context_.type(value), {}); }
-  static bool is_view(const Node* node) { return node != nullptr && node->op->view != ir::ViewKind::kNone; }
+  static bool is_view(const Node* node) { return node != nullptr && node->op->is_reshape(); }
 
   bool product(const Node& node, size_t first, int64_t size, CellStep* step) const {
     if (first == 1 && (context_.number(node.args[arg::addmm_out::beta]) != 1.0 ||
@@ -277,8 +277,7 @@ class RegionLstm {
       const Node* node = context_.maker(value);
       if (node == nullptr || chain.size() > 8) return ValueId{};
       if (node->is(OpId::addmm_out)) break;
-      const bool moves = node->op->view != ir::ViewKind::kNone || node->is(OpId::select_copy_int_out) ||
-                         node->is(OpId::slice_copy_Tensor_out);
+      const bool moves = node->op->is_reshape() || (node->op->view == ir::ViewKind::kPart && !node->op->output_is_list);
       const ValueId input = value_argument(*node, 0);
       if (!moves || !is_plain(context_, value) || !is_plain(context_, input)) return ValueId{};
       if (context_.type(value).shape.empty() ||

@@ -71,7 +71,7 @@ struct Fused {
     ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
       for (ir::NodeId id : graph.nodes) {
         const ir::Operator& op = *method.node(id).op;
-        if (op.id == ir::OpId::delegate || op.view != ir::ViewKind::kNone) continue;
+        if (op.id == ir::OpId::delegate || op.is_reshape()) continue;
         names += (names.empty() ? "" : " ") + op.functional_name;
       }
     });

@@ -106,7 +106,7 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
   const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
   if (input == nullptr || !is_plain(context, *input)) return false;
   const size_t rank = context.type(*input).shape.size();
-  if (node.op->view != ir::ViewKind::kNone) {
+  if (node.op->is_reshape()) {
     *out = follow(context, *input, scaled, depth);
     return regroup(numbers(context.type(value).shape), out);
   }

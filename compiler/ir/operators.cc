@@ -9,6 +9,13 @@
 namespace berth::ir {
 namespace {
 
+struct View {
+  ViewKind kind;
+  uint8_t dim;
+};
+
+constexpr View view_of(ViewKind kind, uint8_t dim = 0) { return {kind, dim}; }
+
 struct Row {
   const char* name;
   const char* functional;
@@ -19,7 +26,7 @@ struct Row {
   uint32_t unplaced;
   OpId id;
   InPlaceClass in_place;
-  ViewKind view;
+  View view;
   bool layout_agnostic;
   ElementUse elements;
   bool sized_by_contents;
@@ -52,8 +59,11 @@ constexpr InPlace in_place(InPlaceClass kind, I... indices) {
 #define ELEMENT(...) in_place(InPlaceClass::kElement, __VA_ARGS__)
 #define ROW(...) in_place(InPlaceClass::kRow, __VA_ARGS__)
 #define SELF(...) in_place(InPlaceClass::kSelf, __VA_ARGS__)
-#define NONE ViewKind::kNone
-#define RESHAPE ViewKind::kReshape
+#define NONE view_of(ViewKind::kNone)
+#define RESHAPE view_of(ViewKind::kReshape)
+#define REORDER view_of(ViewKind::kReorder)
+#define CONCAT(i) view_of(ViewKind::kConcat, i)
+#define PART(i) view_of(ViewKind::kPart, i)
 #define PLACED 0u
 #define UNPLACED(k) (1u << (k))
 #define ROW_MAJOR false
@@ -68,7 +78,10 @@ constexpr InPlace in_place(InPlaceClass kind, I... indices) {
 #define PLAIN OperatorRole::kPlain
 #define RANDOM OperatorRole::kRandom
 #define FUSED OperatorRole::kFused
-#define DEVICE_COPY OperatorRole::kDeviceCopy
+#define HOST_TO_DEVICE OperatorRole::kHostToDevice
+#define DEVICE_TO_HOST OperatorRole::kDeviceToHost
+#define DEVICE_TO_DEVICE OperatorRole::kDeviceToDevice
+#define DEQUANTIZES OperatorRole::kDequantizes
 #define OVERWRITES OperatorRole::kOverwrites
 constexpr Row kRows[] = {
 #define OP(identifier, name, functional, out, schema, rule, in_place_class, view, unplaced, layout, elements, reads, \
@@ -102,6 +115,9 @@ constexpr Row kRows[] = {
 #undef SELF
 #undef NONE
 #undef RESHAPE
+#undef REORDER
+#undef CONCAT
+#undef PART
 #undef PLACED
 #undef UNPLACED
 #undef ROW_MAJOR
@@ -116,7 +132,10 @@ constexpr Row kRows[] = {
 #undef PLAIN
 #undef RANDOM
 #undef FUSED
-#undef DEVICE_COPY
+#undef HOST_TO_DEVICE
+#undef DEVICE_TO_HOST
+#undef DEVICE_TO_DEVICE
+#undef DEQUANTIZES
 #undef OVERWRITES
 
 constexpr size_t kCount = static_cast<size_t>(OpId::kCount);
@@ -225,7 +244,8 @@ struct Table {
       op.infer = row.infer;
       op.in_place = row.in_place;
       op.in_place_arguments = row.in_place_arguments;
-      op.view = row.view;
+      op.view = row.view.kind;
+      op.dim_argument = row.view.dim;
       op.unplaced_outputs = row.unplaced;
       op.layout_agnostic = row.layout_agnostic;
       op.elements = row.elements;

@@ -90,11 +90,21 @@ struct Parameter {
 
 /// How an output may live in the storage of an argument.
 enum class InPlaceClass : uint8_t { kNever, kElement, kRow, kSelf };
-enum class ViewKind : uint8_t { kNone, kReshape };
+/// What the bytes of an output may be.
+enum class ViewKind : uint8_t { kNone, kReshape, kReorder, kConcat, kPart };
 /// What an operator does with elements, which says of which types they may be.
 enum class ElementUse : uint8_t { kComputes, kComputesComplex, kStoresNumber, kConverts, kMoves };
 /// What passes treat apart.
-enum class OperatorRole : uint8_t { kPlain, kRandom, kFused, kDeviceCopy, kOverwrites };
+enum class OperatorRole : uint8_t {
+  kPlain,
+  kRandom,
+  kFused,
+  kHostToDevice,
+  kDeviceToHost,
+  kDeviceToDevice,
+  kDequantizes,
+  kOverwrites,
+};
 
 /// What a shape rule is asked: the types of the results of `op` applied to `args`.
 struct ShapeQuery {
@@ -118,6 +128,7 @@ struct Operator {
   InPlaceClass in_place = InPlaceClass::kNever;
   uint32_t in_place_arguments = 0;  // bit i: argument i
   ViewKind view = ViewKind::kNone;
+  size_t dim_argument = 0;        // kConcat and kPart: the parameter that is the dimension
   uint32_t unplaced_outputs = 0;  // bit k: output k may be without memory when nothing reads it
   /// Whether its kernels write results in whatever dimension order they have, so that a graph may say another than the
   /// shape rule's.
@@ -128,7 +139,19 @@ struct Operator {
 
   bool is_random() const { return role == OperatorRole::kRandom; }
   bool is_fused() const { return role == OperatorRole::kFused; }
-  bool is_device_copy() const { return role == OperatorRole::kDeviceCopy; }
+  bool is_dequantization() const { return role == OperatorRole::kDequantizes; }
+
+  bool copies_from_device() const {
+    return role == OperatorRole::kDeviceToHost || role == OperatorRole::kDeviceToDevice;
+  }
+  bool copies_to_device() const { return role == OperatorRole::kHostToDevice || role == OperatorRole::kDeviceToDevice; }
+  bool is_device_copy() const { return copies_from_device() || copies_to_device(); }
+
+  bool is_reshape() const { return view == ViewKind::kReshape; }
+  /// Whether all of the result may be another name for the bytes of argument 0.
+  bool may_be_view() const { return view == ViewKind::kReshape || view == ViewKind::kReorder; }
+  /// Whether it joins tensors, or cuts one, along `dim_argument`.
+  bool joins_or_cuts() const { return view == ViewKind::kConcat || view == ViewKind::kPart; }
 
   /// Index of the parameter called `parameter`, or -1.
   int parameter_index(std::string_view parameter) const;

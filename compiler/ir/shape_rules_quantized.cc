@@ -23,10 +23,18 @@ Status expect_bytes(const ShapeArgs& args, const TensorType& weight) {
   return args.fail(Error::kInvalidType, "expected a weight of u8 or i8, found " + args.text(weight));
 }
 
-// How many numbers the weight's bytes hold.
-int64_t numbers_in_byte(const ShapeArgs& args) {
-  if (args.op().name == "quantized_decomposed::embedding_4bit") return 2;
-  return args.op().name == "quantized_decomposed::embedding_2bit" ? 4 : 1;
+// Of a weight whose bytes hold so many numbers each.
+Expected<Types> infer_embedding(const ShapeQuery& query, int64_t numbers_in_byte) {
+  const ShapeArgs args(query);
+  const TensorType& weight = args.tensor(0);
+  BERTH_TRY(expect_bytes(args, weight));
+  DType dtype = args.tensor(1).dtype;
+  if (args.op().parameter_index("dtype") >= 0) {
+    BERTH_ASSIGN_OR_RETURN(dtype, args.dtype(parameter(args, "dtype"), dtype));
+  }
+  Shape shape = args.tensor(5).shape;
+  shape.push_back(args.symbols.mul(weight.shape[1], Dim(numbers_in_byte)));
+  return args.one(dtype, std::move(shape));
 }
 
 }  // namespace
@@ -81,18 +89,9 @@ Expected<Types> infer_quantized_add(const ShapeQuery& query) {
   return Types{args.elementwise(a.dtype, std::move(shape), {&a, &b})};
 }
 
-Expected<Types> infer_quantized_embedding(const ShapeQuery& query) {
-  const ShapeArgs args(query);
-  const TensorType& weight = args.tensor(0);
-  BERTH_TRY(expect_bytes(args, weight));
-  DType dtype = args.tensor(1).dtype;
-  if (args.op().parameter_index("dtype") >= 0) {
-    BERTH_ASSIGN_OR_RETURN(dtype, args.dtype(parameter(args, "dtype"), dtype));
-  }
-  Shape shape = args.tensor(5).shape;
-  shape.push_back(args.symbols.mul(weight.shape[1], Dim(numbers_in_byte(args))));
-  return args.one(dtype, std::move(shape));
-}
+Expected<Types> infer_embedding_byte(const ShapeQuery& query) { return infer_embedding(query, 1); }
+Expected<Types> infer_embedding_4bit(const ShapeQuery& query) { return infer_embedding(query, 2); }
+Expected<Types> infer_embedding_2bit(const ShapeQuery& query) { return infer_embedding(query, 4); }
 
 Expected<Types> infer_mixed_mm(const ShapeQuery& query) {
   const ShapeArgs args(query);

@@ -48,11 +48,9 @@ class DeviceRules {
   }
 
   Status node(const Node& node) const {
+    if (node.op->is_device_copy()) return copy(node);
     switch (node.op->id) {
       case OpId::delegate: return delegate(node);
-      case OpId::h2d_copy_out:
-      case OpId::d2h_copy_out:
-      case OpId::d2d_copy_out: return copy(node);
       case OpId::state_read: return are_on(node, node.results, state(node));
       case OpId::state_write: return arguments_are_on(node, state(node));
       default: return on_host(node);
@@ -98,13 +96,13 @@ class DeviceRules {
   Status copy(const Node& node) const {
     const Device from = method_.tensor(std::get<ValueId>(node.args[arg::device_copy::self])).device;
     const Device to = method_.tensor(node.results[0]).device;
-    const bool right = node.is(OpId::h2d_copy_out)   ? from.is_cpu() && !to.is_cpu()
-                       : node.is(OpId::d2h_copy_out) ? !from.is_cpu() && to.is_cpu()
-                                                     : !from.is_cpu() && from.type == to.type;
-    if (right) return Done{};
-    const char* wanted = node.is(OpId::h2d_copy_out)   ? "from the cpu to a device"
-                         : node.is(OpId::d2h_copy_out) ? "from a device to the cpu"
-                                                       : "between devices of one type";
+    const bool from_device = node.op->copies_from_device();
+    const bool to_device = node.op->copies_to_device();
+    const bool ends = from.is_cpu() != from_device && to.is_cpu() != to_device;
+    if (ends && (!from_device || !to_device || from.type == to.type)) return Done{};
+    const char* wanted = !from_device ? "from the cpu to a device"
+                         : !to_device ? "from a device to the cpu"
+                                      : "between devices of one type";
     return fail(node, std::string("expected a copy ") + wanted + ", found one from " + text(from) + " to " + text(to));
   }
 

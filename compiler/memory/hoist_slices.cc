@@ -20,7 +20,7 @@ class HoistedOrder {
   HoistedOrder(const ir::Method& method, const AliasCandidates& candidates) {
     for (const NodeId id : method.body.nodes) {
       const ir::Node& node = method.node(id);
-      const bool cuts = candidates.sub_buffers[id].valid() && !node.is(ir::OpId::cat_out);
+      const bool cuts = candidates.sub_buffers[id].valid() && node.op->view != ir::ViewKind::kConcat;
       if (cuts) {
         cuts_of_[maker_of_whole(method, node).index].push_back(id);
       } else {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/memory/sub_buffers.h"
-
 namespace berth::memory {
 namespace {
 
@@ -68,7 +66,7 @@ class AliasFinder {
   void visit(NodeId id) {
     const Node& node = method_.node(id);
     if (node.results.empty() || is_view(live_.aliases.reasons[id]) || node.is(ir::OpId::state_read)) return;
-    if (is_concat_or_split(node)) return;
+    if (node.op->joins_or_cuts()) return;
     if (node.op->in_place == ir::InPlaceClass::kNever) return answer(id, -1, ReuseReason::kNever);
     if (!options_.allows_in_place() || !options_.in_place_set.allows_any(*node.op))
       return answer(id, -1, ReuseReason::kOff);

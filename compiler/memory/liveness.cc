@@ -232,8 +232,8 @@ static std::vector<int64_t> order_in_memory(const TensorType& type, F&& name_of)
 
 /// Whether a permutation, or a copy into another dimension order, leaves every element where it is in memory.
 bool Analysis::reorders_nothing(const Node& node) const {
+  if (node.op->view != ir::ViewKind::kReorder) return false;
   const bool permutes = node.is(ir::OpId::permute_copy_out);
-  if (!permutes && !node.is(ir::OpId::clone_dim_order_out)) return false;
   const TensorType& from = method_.tensor(std::get<ValueId>(node.args[arg::reorder::self]));
   const TensorType& to = method_.tensor(node.results[0]);
   if (from.dtype != to.dtype || !from.is_static() || !to.is_static()) return false;
@@ -254,7 +254,7 @@ ViewReason Analysis::view_reason(const Node& node) const {
     const bool same_device = method_.tensor(base).device == method_.tensor(node.results[0]).device;
     return kept && same_device && !returned_[node.results[0]] ? ViewReason::kView : ViewReason::kNotAView;
   }
-  if (node.op->view != ir::ViewKind::kReshape) return ViewReason::kNotAView;
+  if (!node.op->is_reshape()) return ViewReason::kNotAView;
   const ValueId base = std::get<ValueId>(node.args[arg::view::self]);
   const ValueId result = node.results[0];
   const TensorType& from = method_.tensor(base);

@@ -84,8 +84,8 @@ void Analysis::bind_outputs(const Graph& region, const std::vector<ValueId>& res
     const Node& node = method_.node(maker);
     // What a scan stacks begins with its first row; were it made in another way too, it would be unknown where it
     // begins.
-    const bool own = made_here[maker] && node.op->view == ir::ViewKind::kNone && !node.is(OpId::state_read) &&
-                     !is_stacked(node, *value);
+    const bool own =
+        made_here[maker] && !node.op->is_reshape() && !node.is(OpId::state_read) && !is_stacked(node, *value);
     const auto same = [&](const ir::Argument& output) {
       const ValueId* other = std::get_if<ValueId>(&output);
       return other != nullptr && *other == *value;
@@ -128,10 +128,7 @@ Status Analysis::carry(const Node& node, const ValueList& initial, const Graph& 
 namespace {
 
 /// Whether the result may be another name for the bytes of an argument.
-bool may_be_view(const Node& node) {
-  return node.op->view != ir::ViewKind::kNone || node.is(OpId::permute_copy_out) ||
-         node.is(OpId::clone_dim_order_out) || !node.regions.empty();
-}
+bool may_be_view(const Node& node) { return node.op->may_be_view() || !node.regions.empty(); }
 
 }  // namespace
 
@@ -182,7 +179,7 @@ void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& re
     const TensorType* type = method_.value(*value).tensor();
     const bool same =
         type != nullptr && type->is_static() && method_.value(*value).type == method_.value(results[i]).type;
-    const bool computed = node.op->view == ir::ViewKind::kNone && !may_be_view(node) && !node.is(OpId::state_read);
+    const bool computed = !may_be_view(node) && !node.is(OpId::state_read);
     const auto is_value = [&](const ir::Argument& output) {
       const ValueId* other = std::get_if<ValueId>(&output);
       return other != nullptr && *other == *value;

@@ -5,7 +5,6 @@
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/schedule_problem.h"
 #include "compiler/memory/scheduling/every_order.h"
-#include "compiler/memory/sub_buffers.h"
 
 namespace berth::memory {
 namespace {
@@ -49,9 +48,9 @@ class ArenaNeeds {
   void find_parts() {
     if (!model_.copies.write_backs.empty() || !model_.aliases.state_updates.empty()) {
       for (const ir::Node& node : method_.nodes) {
-        if (!is_concat_or_split(node)) continue;
-        if (node.is(ir::OpId::cat_out)) {
-          ir::for_each_value(node.args[arg::cat_out::tensors], [&](const ir::ValueId& part) { leave_out(part); });
+        if (!node.op->joins_or_cuts()) continue;
+        if (node.op->view == ir::ViewKind::kConcat) {
+          ir::for_each_value(node.args[arg::concat::tensors], [&](const ir::ValueId& part) { leave_out(part); });
         } else {
           for (const ir::ValueId part : node.results) leave_out(part);
         }

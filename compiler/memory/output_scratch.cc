@@ -4,7 +4,6 @@
 
 #include "base/backend_facts.h"
 #include "base/math.h"
-#include "compiler/memory/sub_buffers.h"
 #include "format/nested.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
@@ -31,9 +30,7 @@ void for_each_source(const Node& node, const Visit& visit) {
 /// Whether results may get the very bytes of arguments: as views, in place, as parts, or through a branch or loop.
 bool may_alias_input(const Node& node) {
   if (node.is(OpId::delegate)) return false;
-  return node.op->view != ir::ViewKind::kNone || node.op->in_place != ir::InPlaceClass::kNever ||
-         is_concat_or_split(node) || node.is(OpId::permute_copy_out) || node.is(OpId::clone_dim_order_out) ||
-         !node.regions.empty();
+  return node.op->view != ir::ViewKind::kNone || node.op->in_place != ir::InPlaceClass::kNever || !node.regions.empty();
 }
 
 /// The values that may lie in the bytes of `value`, itself among them.
@@ -61,7 +58,7 @@ IdVector<ValueId, bool> names_of(const Method& method, ValueId value) {
 bool is_usable(const Method& method, ValueId value, const CallersMemory& callers_memory) {
   const IdVector<ValueId, bool> names = names_of(method, value);
   for (const Node& node : method.nodes) {
-    if (!node.is(OpId::cat_out) && !node.is(OpId::state_write)) continue;
+    if (node.op->view != ir::ViewKind::kConcat && !node.is(OpId::state_write)) continue;
     bool reads = false;
     for_each_source(node, [&](const ValueId& v) { reads = reads || names[v]; });
     if (reads) return false;

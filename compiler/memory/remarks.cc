@@ -44,7 +44,8 @@ class ReuseRemarks {
   std::string verdict(ir::NodeId id) const {
     const Node& node = method_.nodes[id];
     if (is_view(model_.aliases.reasons[id])) return "view " + name(std::get<ValueId>(node.args[arg::view::self]));
-    if (is_elided(model_, plan_, id)) return node.is(ir::OpId::cat_out) ? "parts in place" : "part in place";
+    if (is_elided(model_, plan_, id))
+      return node.op->view == ir::ViewKind::kConcat ? "parts in place" : "part in place";
     for (const StateUpdate& update : model_.aliases.state_updates) {
       if (update.value == node.results[0]) return "reuse state @" + state_name(update.state);
     }
@@ -59,7 +60,7 @@ class ReuseRemarks {
       refusals += (refusals.empty() ? "" : ", ") + argument(remark->value) + to_string(remark->reason);
     }
     if (candidate_left) return "keep: other-choice";
-    if (node.op->view == ir::ViewKind::kReshape) return std::string("keep: ") + to_string(model_.aliases.reasons[id]);
+    if (node.op->is_reshape()) return std::string("keep: ") + to_string(model_.aliases.reasons[id]);
     return refusals.empty() ? "keep" : "keep: " + refusals;
   }
 

@@ -5,19 +5,16 @@
 #include <set>
 
 #include "compiler/ir/delegate.h"
-#include "compiler/memory/sub_buffers.h"
 
 namespace berth::memory {
 namespace {
 
 // What is visible from outside, or what runs on a device one after the other.
 bool is_ordered(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
+  if (node.op->is_device_copy()) return true;
   switch (node.op->id) {
     case ir::OpId::state_read:
-    case ir::OpId::state_write:
-    case ir::OpId::h2d_copy_out:
-    case ir::OpId::d2h_copy_out:
-    case ir::OpId::d2d_copy_out: return true;
+    case ir::OpId::state_write: return true;
     case ir::OpId::delegate: return ir::may_have_effects(module, method, node);
     default: return !node.regions.empty();
   }
@@ -155,7 +152,7 @@ bool is_schedule_exact(const ir::Method& method) {
     if (!method.node(id).regions.empty() && !method.node(id).is(ir::OpId::delegate)) return false;
   }
   return std::none_of(method.body.nodes.begin(), method.body.nodes.end(),
-                      [&](ir::NodeId id) { return is_concat_or_split(method.node(id)); });
+                      [&](ir::NodeId id) { return method.node(id).op->joins_or_cuts(); });
 }
 
 scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,

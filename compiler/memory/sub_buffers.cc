@@ -20,12 +20,11 @@ using ir::ValueId;
 /// Where parts begin on devices, and on hosts whose kernels ask for more than an element.
 constexpr int64_t kWideAlignment = 16;
 
-/// Of both splits, of slices and selections, and the first row of the latter.
-constexpr size_t kSplitDim = arg::split_copy_Tensor_out::dim;
-constexpr size_t kSliceDim = arg::slice_copy_Tensor_out::dim;
+/// Of slices and selections.
 constexpr size_t kFirstRow = arg::slice_copy_Tensor_out::start;
-static_assert(kSplitDim == arg::split_with_sizes_copy_out::dim);
-static_assert(kSliceDim == arg::select_copy_int_out::dim && kFirstRow == arg::select_copy_int_out::index);
+static_assert(kFirstRow == arg::select_copy_int_out::index);
+
+bool is_concat(const Node& node) { return node.op->view == ir::ViewKind::kConcat; }
 
 /// A part and where it begins in the whole, in bytes.
 struct Part {
@@ -80,7 +79,7 @@ class SubBufferFinder {
     for (const bool joins : {true, false}) {
       for (const NodeId id : method_.nodes.ids()) {
         const Node& node = method_.nodes[id];
-        if (live_.steps.nodes[id] < 0 || !is_concat_or_split(node) || node.is(OpId::cat_out) != joins) continue;
+        if (live_.steps.nodes[id] < 0 || !node.op->joins_or_cuts() || is_concat(node) != joins) continue;
         const ReuseReason reason = !enabled_ ? ReuseReason::kOff : joins ? join(id) : cut(id);
         if (reason != ReuseReason::kReuse) found_.remarks.push_back({id, -1, reason, {}, {}});
       }
@@ -116,11 +115,11 @@ class SubBufferFinder {
     const ValueId whole = node.results[0];
     ReuseReason reason = fills_buffer_of(whole);
     if (reason != ReuseReason::kReuse) return reason;
-    const std::optional<size_t> dim = dimension(node.args[arg::cat_out::dim], method_.tensor(whole));
+    const std::optional<size_t> dim = dimension(node.args[node.op->dim_argument], method_.tensor(whole));
     if (!dim.has_value() || !is_one_piece(method_.tensor(whole), *dim)) return ReuseReason::kStrided;
     std::vector<Part> parts;
     int64_t offset = 0;
-    for (const ValueId part : std::get<ir::ValueList>(node.args[arg::cat_out::tensors])) {
+    for (const ValueId part : std::get<ir::ValueList>(node.args[arg::concat::tensors])) {
       parts.push_back({part, offset});
       offset += bytes(part);
     }
@@ -141,9 +140,9 @@ class SubBufferFinder {
     const ValueId whole = std::get<ValueId>(node.args[arg::part_of::self]);
     const ReuseReason reason = fills_buffer_of(whole);
     if (reason != ReuseReason::kReuse) return reason;
-    const bool split = node.is(OpId::split_copy_Tensor_out) || node.is(OpId::split_with_sizes_copy_out);
+    const bool split = node.op->output_is_list;
     const TensorType& type = method_.tensor(whole);
-    const std::optional<size_t> dim = dimension(node.args[split ? kSplitDim : kSliceDim], type);
+    const std::optional<size_t> dim = dimension(node.args[node.op->dim_argument], type);
     if (!dim.has_value() || !is_one_piece(type, *dim)) return ReuseReason::kStrided;
     const std::optional<int64_t> start = split ? 0 : first_row(node, type.shape[*dim].value);
     if (!start.has_value()) return ReuseReason::kStrided;
@@ -215,11 +214,6 @@ class SubBufferFinder {
 };
 
 }  // namespace
-
-bool is_concat_or_split(const Node& node) {
-  return node.is(OpId::cat_out) || node.is(OpId::slice_copy_Tensor_out) || node.is(OpId::select_copy_int_out) ||
-         node.is(OpId::split_copy_Tensor_out) || node.is(OpId::split_with_sizes_copy_out);
-}
 
 AliasCandidates find_sub_buffers(const ir::Module& module, const Method& method, const MemoryOptions& options,
                                  const Liveness& live) {

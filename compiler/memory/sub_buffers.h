@@ -16,10 +16,8 @@
 
 namespace berth::memory {
 
-/// Whether the operator joins or cuts tensors.
-bool is_concat_or_split(const ir::Node& node);
-
-/// The candidates of all such nodes, and why the others have none. REQUIRES: `live` is the method's.
+/// The candidates of all nodes that join or cut tensors (ir::Operator::joins_or_cuts), and why the others have none.
+/// REQUIRES: `live` is the method's.
 AliasCandidates find_sub_buffers(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,
                                  const Liveness& live);
 

@@ -53,11 +53,9 @@ bool moves_elements(OpId id) {
   }
 }
 
-// Operators whose every result element depends on one element of each argument and on nothing else. The in-place class
-// says so, but for tril, which asks for the place, and the copies, which only move.
+// Operators whose every result element depends on one element of each argument and on nothing else.
 bool is_elementwise(const ir::Operator& op) {
-  return op.in_place == ir::InPlaceClass::kElement && op.id != OpId::tril_out && op.outputs.size() == 1 &&
-         !op.output_is_list;
+  return op.in_place == ir::InPlaceClass::kElement && op.outputs.size() == 1 && !op.output_is_list;
 }
 
 class Folder {
@@ -101,8 +99,7 @@ class Folder {
   bool is_candidate(const Node& node) const {
     if (node.op->infer == nullptr || node.results.empty() || node.op->is_random()) return false;
     // Weights were quantised to be small.
-    constexpr std::string_view kDequantize = "quantized_decomposed::dequantize";
-    if (node.op->name.substr(0, kDequantize.size()) == kDequantize) return false;
+    if (node.op->is_dequantization()) return false;
     bool constant = true;
     for (const Argument& a : node.args) {
       ir::for_each_value(
@@ -168,7 +165,7 @@ class Folder {
 
   // A view has the bytes of its input.
   bool share_bytes(const Node& node, std::vector<Blob>* out) const {
-    if (node.op->view != ir::ViewKind::kReshape) return false;
+    if (!node.op->is_reshape()) return false;
     const ir::Constant* source = ir::constant_of(module_, method_, node.args[arg::view::self]);
     if (source == nullptr || !source->type.is_contiguous() || !method_.tensor(node.results[0]).is_contiguous()) {
       return false;

@@ -62,16 +62,12 @@ class Simplifier {
   // The value that the node's only result equals, if it has the same type.
   std::optional<Found> equal_value(const Node& node) const {
     if (node.results.size() != 1 || node.args.empty()) return std::nullopt;
+    if (node.op->is_reshape()) return copies(node);
     switch (node.op->id) {
-      case OpId::alias_copy_out:
-      case OpId::detach_copy_out:
       case OpId::clone_out:
       case OpId::clone_dim_order_out:
       case OpId::to_dim_order_copy_out:
-      case OpId::view_copy_out:
-      case OpId::expand_copy_out:
-      case OpId::squeeze_copy_dim_out:
-      case OpId::squeeze_copy_dims_out: return copies(node);
+      case OpId::expand_copy_out: return copies(node);
       case OpId::permute_copy_out:
       case OpId::transpose_copy_int_out:
       case OpId::t_copy_out: return is_identity(*permutation(node)) ? copies(node) : std::nullopt;
@@ -167,7 +163,7 @@ class Simplifier {
     if (node.args.empty()) return;
     const Node* inner = defining_node(method_, node.args[0]);
     if (inner == nullptr) return;
-    if (node.is(OpId::view_copy_out) && inner->op->view == ir::ViewKind::kReshape) {
+    if (node.is(OpId::view_copy_out) && inner->op->is_reshape()) {
       if (!method_.tensor(operand(*inner, 0)).is_contiguous()) return;
       if (!method_.tensor(node.results[0]).is_contiguous() || !view_instead(node, operand(*inner, 0))) return;
       why(node, SimplifyReason::kViewOfView);

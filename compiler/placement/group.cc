@@ -105,7 +105,7 @@ class Grouper {
     bool left = false;
     for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
       const Node& node = method_.node(*id);
-      const bool is_view = node.op->view != ir::ViewKind::kNone;
+      const bool is_view = node.op->is_reshape();
       if (is_view && !read[node.results[0]] && !assignment_.asked[*id]) {
         take_back(*id, Support::kLastView);
         left = true;
@@ -129,7 +129,7 @@ class Grouper {
       if (node.op->parameters[i].functional_only) continue;
       ir::for_each_dim(node.args[i], [&](const ir::Dim& dim) { targets::mark_symbols(module_.symbols, dim, &flags); });
     }
-    if (node.op->view == ir::ViewKind::kNone) return flags;
+    if (!node.op->is_reshape()) return flags;
     const std::vector<ir::Dim>& shape = method_.tensor(node.results[0]).shape;
     const auto is_symbol = [](ir::Dim dim) { return !dim.is_constant(); };
     const auto may_be_zero = [&](ir::Dim dim) { return module_.symbols.lower(dim) <= 0; };
@@ -202,7 +202,7 @@ class Grouper {
              options_.targets[out_.groups[g].target].device == options_.targets[group.target].device;
     };
     for (NodeId id : group.nodes) {
-      if (assignment_.asked[id] || method_.node(id).op->view == ir::ViewKind::kNone) return true;
+      if (assignment_.asked[id] || !method_.node(id).op->is_reshape()) return true;
     }
     for (ValueId input : group.inputs) beside = beside || same_device(out_.group_of[input]);
     const int32_t own = static_cast<int32_t>(&group - out_.groups.data());

@@ -42,11 +42,10 @@ class Propagation {
   }
 
   void node(const Node& node) {
+    if (node.op->copies_to_device()) return;  // its result says where it goes
     switch (node.op->id) {
       case ir::OpId::delegate: return delegate(node);
       case ir::OpId::state_read: return set(node.results, module_.states[node.state].type.device);
-      case ir::OpId::h2d_copy_out:
-      case ir::OpId::d2d_copy_out: return;  // its result says where it goes
       default: break;
     }
     set(node.results, Device());

@@ -57,7 +57,7 @@ int64_t work_of(const ir::Module& module, const ir::Method& method, const ir::No
   for (const ir::Graph& region : node.regions) {
     for (ir::NodeId id : region.nodes) work = plus(work, work_of(module, method, method.node(id)));
   }
-  const bool computes = node.op->infer != nullptr && !node.results.empty() && node.op->view == ir::ViewKind::kNone &&
+  const bool computes = node.op->infer != nullptr && !node.results.empty() && !node.op->is_reshape() &&
                         method.value(node.results[0]).tensor() != nullptr;
   if (!computes) return work;
   const int64_t each = std::max<int64_t>(1, times(2, depth(module, method, node)));

@@ -25,7 +25,10 @@ constexpr uint32_t arguments(I... indices) {
 #define PLAIN false
 #define RANDOM false
 #define FUSED false
-#define DEVICE_COPY false
+#define HOST_TO_DEVICE false
+#define DEVICE_TO_HOST false
+#define DEVICE_TO_DEVICE false
+#define DEQUANTIZES false
 #define OVERWRITES true
 #define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, layout, elements, reads, sizes, \
            role) \
@@ -35,7 +38,10 @@ constexpr Row kRows[] = {
 };
 #undef OP
 #undef OVERWRITES
-#undef DEVICE_COPY
+#undef DEQUANTIZES
+#undef DEVICE_TO_DEVICE
+#undef DEVICE_TO_HOST
+#undef HOST_TO_DEVICE
 #undef FUSED
 #undef RANDOM
 #undef PLAIN

@@ -13,7 +13,10 @@ constexpr bool has_overload(const char* overload) { return overload[0] != '\0'; 
 #define PLAIN false
 #define RANDOM false
 #define FUSED false
-#define DEVICE_COPY true
+#define HOST_TO_DEVICE true
+#define DEVICE_TO_HOST true
+#define DEVICE_TO_DEVICE true
+#define DEQUANTIZES false
 #define OVERWRITES false
 #define PLACED -1
 #define UNPLACED(k) k
@@ -39,7 +42,10 @@ constexpr KernelEntry kKernels[] = {
 #undef PLAIN
 #undef RANDOM
 #undef FUSED
-#undef DEVICE_COPY
+#undef HOST_TO_DEVICE
+#undef DEVICE_TO_HOST
+#undef DEVICE_TO_DEVICE
+#undef DEQUANTIZES
 #undef OVERWRITES
 
 }  // namespace
