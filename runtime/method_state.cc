@@ -6,9 +6,8 @@
 // file sets: otherwise it is a view of that value. The results of et_view and moves do not count, since they are views
 // of what is read. The last arguments of a delegate's call, if nothing mentioned them before, are its results and its
 // scratch (as in format/plan_check/verify_plan.h), not state.
-#include <cstring>
-
 #include "base/math.h"
+#include "format/plan_check/operator_access.h"
 #include "format/tensor_facts.h"
 #include "runtime/method_loader.h"
 
@@ -73,12 +72,11 @@ void MethodLoader::mark_given(MethodData& data) const {
 }
 
 void MethodLoader::mention_call(MethodData& data, const Instruction& call, const Signature& signature) const {
-  // These write all of their argument, here or in a loop.
-  const bool replaces = std::strcmp(call.kernel->name, "aten::copy_") == 0 ||
-                        std::strcmp(call.kernel->name, "executorch_prim::et_copy_index.tensor") == 0;
+  const Span<const Parameter> parameters = signature.parameters();
+  const bool replaces = call.count > 0 && parameters[0].written && format::overwrites_first(call.kernel->name);
   for (const bool results : {false, true}) {  // reads come before writes
     for (size_t a = 0; a < call.count; ++a) {
-      const Parameter& parameter = signature.parameters()[a];
+      const Parameter& parameter = parameters[a];
       const bool view = parameter.kind == ArgKind::kView;
       const bool result = parameter.output || view || (replaces && a == 0);
       if (result != results) continue;

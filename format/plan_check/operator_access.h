@@ -28,4 +28,8 @@ struct OperatorAccess {
 
 OperatorAccess operator_access(const fb::Operator& op);
 
+/// Whether calls of `kernel`, "aten::copy_", write all of their first argument without reading it: each call, or, of
+/// executorch_prim::et_copy_index.tensor, those of a loop together.
+bool overwrites_first(const char* kernel);
+
 }  // namespace berth::format

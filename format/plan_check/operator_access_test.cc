@@ -41,12 +41,26 @@ TEST(OperatorAccess, FunctionalAndUnknownNamesAreNotFound) {
   EXPECT_EQ(stranger.in_place, 0u);
 }
 
+TEST(OperatorAccess, InputsThatAreWrittenBesideResultsAreChanged) {
+  EXPECT_EQ(access("aten::_native_batch_norm_legit", "out").changed, 0b11000u) << "running mean and variance";
+  EXPECT_EQ(access("aten::_native_batch_norm_legit", "no_stats_out").changed, 0u);
+  EXPECT_EQ(access("aten::index_put_", "").changed, 0u) << "self is the result";
+  EXPECT_EQ(access("aten::copy_", "").changed, 0u) << "self is the result";
+}
+
+TEST(OperatorAccess, CopiesOverwrite) {
+  EXPECT_TRUE(overwrites_first("aten::copy_"));
+  EXPECT_TRUE(overwrites_first("executorch_prim::et_copy_index.tensor"));
+  for (const char* other : {"aten::copy.out", "aten::index_put_", "aten::add.out", "aten::copy_.out", ""}) {
+    EXPECT_FALSE(overwrites_first(other)) << other;
+  }
+}
+
 TEST(OperatorAccess, ExceptionsAreNamed) {
   EXPECT_EQ(access("executorch_prim::et_view", "default").kind, OperatorAccess::Kind::kView);
   EXPECT_EQ(access("executorch_prim::et_copy_index", "tensor").kind, OperatorAccess::Kind::kCopyIndex);
   EXPECT_TRUE(access("aten::copy_", "").replaces_self);
   EXPECT_TRUE(access("aten::sym_size", "int").known);
-  EXPECT_EQ(access("aten::_native_batch_norm_legit", "out").changed, 0b11000u) << "running mean and variance";
   EXPECT_EQ(access("llama::update_cache", "out").changed, 0b10u);
 }
 
