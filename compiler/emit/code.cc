@@ -9,6 +9,11 @@ void Code::call(std::string_view name, std::string_view overload, std::vector<in
   append(format::KernelCallDesc{it->second, std::move(args)});
 }
 
+void Code::call(ir::OpId op, std::vector<int32_t> args) {
+  const ir::Operator& row = ir::operator_of(op);
+  call(row.name, row.out_overload, std::move(args));
+}
+
 void Code::call_delegate(int32_t index, std::vector<int32_t> args) {
   append(format::DelegateCallDesc{index, std::move(args)});
 }

@@ -23,6 +23,8 @@ class Code {
 
   /// Appends a call of `name.overload`. Each operator stands in the list once, at its first use.
   void call(std::string_view name, std::string_view overload, std::vector<int32_t> args);
+  /// The same for the out variant of an operator of the table.
+  void call(ir::OpId op, std::vector<int32_t> args);
 
   /// Appends a call of delegate `index` of the method.
   void call_delegate(int32_t index, std::vector<int32_t> args);

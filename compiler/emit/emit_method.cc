@@ -134,7 +134,7 @@ class MethodEmitter {
       args.push_back(*value);
     }
     append_results(*node.op, results, &args);
-    code_.call(node.op->name, node.op->out_overload, std::move(args));
+    code_.call(node.op->id, std::move(args));
     return Done{};
   }
 
@@ -295,7 +295,7 @@ class MethodEmitter {
     for (size_t j = 0; j < scanned.size(); ++j) {
       BERTH_ASSIGN_OR_RETURN(const int32_t whole, use(scanned[j]));
       BERTH_ASSIGN_OR_RETURN(const int32_t slice, define(body.inputs[carried + j]));
-      code_.call("aten::select_copy", "int_out", {whole, code_.values.integer(0), counter, slice, slice});
+      code_.call(OpId::select_copy_int_out, {whole, code_.values.integer(0), counter, slice, slice});
     }
     return Done{};
   }
@@ -326,9 +326,9 @@ class MethodEmitter {
   /// Both are on one device.
   void emit_copy(int32_t from, int32_t to) {
     if (std::get<format::TensorDesc>(code_.values[from]).device.is_cpu()) {
-      code_.call("aten::clone", "out", {from, code_.values.null(), to, to});
+      code_.call(OpId::clone_out, {from, code_.values.null(), to, to});
     } else {
-      code_.call("berth::_d2d_copy", "out", {from, to, to});
+      code_.call(OpId::d2d_copy_out, {from, to, to});
     }
   }
 
@@ -343,7 +343,7 @@ class MethodEmitter {
     BERTH_ASSIGN_OR_RETURN(const int32_t state, state_value(write.state));
     BERTH_ASSIGN_OR_RETURN(const int32_t value, use_at_end(write.value));
     if (module_.states[write.state].type.device.is_cpu()) {
-      code_.call("aten::copy_", "", {state, value, code_.values.boolean(false), state});
+      code_.call(OpId::copy_self, {state, value, code_.values.boolean(false), state});
     } else {
       emit_copy(value, state);
     }
