@@ -22,9 +22,9 @@
 
 namespace berth {
 
-/// Reads a model, detecting its format: ONNX, an archive of torch.export.save, a program (.pte), or IR text
-/// (docs/ir.md). NotFound, AccessFailed, or a failure with the place in the model. Weights stay in the mapped file
-/// until the program is written: the file must not change meanwhile.
+/// Reads a model, detecting its format: one of docs/import.md, or IR text (docs/ir.md). NotFound, AccessFailed, or a
+/// failure with the place in the model. Weights stay in the mapped file until the program is written: the file must not
+/// change meanwhile.
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options);
 
 /// Whether `path` has the extension of a file that load_model() reads.
