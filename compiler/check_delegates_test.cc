@@ -32,7 +32,7 @@ ProgramDesc nested(const std::string& key) {
     TensorDesc t;
     t.sizes = {4};
     t.dim_order = {0};
-    if (planned) t.place = format::Place{1, 0};
+    if (planned) t.planned = format::ArenaOffset{1, 0};
     return t;
   };
   TensorDesc weight = tensor(false);
@@ -148,7 +148,7 @@ TEST(CheckDelegates, ANestedProgramIsBoundToOneDeviceAndItsFile) {
   EXPECT_SAYS(bent([](ProgramDesc& p) { p.payloads[0] = format::Bytes::of({1, 2, 3}); }), "is not a nested program");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) { p.methods[0].name = "forward"; }),
               "one method \"delegate\" is expected");
-  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 1).place->offset = 4; }),
+  EXPECT_SAYS(bent_nested([](ProgramDesc& p) { tensor_of(p, 1).planned->offset = 4; }),
               "nested program: methods[0].values[1]: 16 bytes at offset 4 do not fit into arena 1 of 16 bytes");
   EXPECT_SAYS(bent_nested([](ProgramDesc& p) {
                 p.methods[0].arenas.push_back({16, Device()});
@@ -179,10 +179,10 @@ TEST(CheckDelegates, ANestedProgramIsBoundToOneDeviceAndItsFile) {
 }
 
 // The intermediate and the output lie in arena 2, which is the output's bytes.
-std::string bent_lent(const std::function<void(ProgramDesc&)>& bend) {
+std::string bent_with_output_scratch(const std::function<void(ProgramDesc&)>& bend) {
   ProgramDesc p = program();
   ProgramDesc inner = nested(p.named_data[0].key);
-  for (const size_t value : {size_t{1}, size_t{4}}) tensor_of(inner, value).place = format::Place{2, 0};
+  for (const size_t value : {size_t{1}, size_t{4}}) tensor_of(inner, value).planned = format::ArenaOffset{2, 0};
   inner.methods[0].arenas.push_back({16, Device()});
   bend(inner);
   p.payloads[0] = payload_of(inner, format::kNestedOutputScratchVersion);
@@ -190,21 +190,21 @@ std::string bent_lent(const std::function<void(ProgramDesc&)>& bend) {
 }
 
 TEST(CheckDelegates, OutputScratchIsItsArenaAndNothingElse) {
-  EXPECT_EQ(bent_lent([](ProgramDesc&) {}), "sound");
-  EXPECT_SAYS(bent_lent([](ProgramDesc& p) { p.methods[0].arenas[1].bytes = 32; }),
+  EXPECT_EQ(bent_with_output_scratch([](ProgramDesc&) {}), "sound");
+  EXPECT_SAYS(bent_with_output_scratch([](ProgramDesc& p) { p.methods[0].arenas[1].bytes = 32; }),
               "outputs[0]: it is planned but does not fill arena 2");
-  EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
+  EXPECT_SAYS(bent_with_output_scratch([](ProgramDesc& p) {
                 p.methods[0].arenas[1].bytes = 32;
-                tensor_of(p, 4).place->offset = 16;
+                tensor_of(p, 4).planned->offset = 16;
               }),
               "outputs[0]: it is planned but does not fill arena 2");
-  EXPECT_SAYS(bent_lent([](ProgramDesc& p) { tensor_of(p, 4).place.reset(); }),
+  EXPECT_SAYS(bent_with_output_scratch([](ProgramDesc& p) { tensor_of(p, 4).planned.reset(); }),
               "outputs[0]: it has an arena but is not in it");
-  EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
+  EXPECT_SAYS(bent_with_output_scratch([](ProgramDesc& p) {
                 p.methods[0].arenas.push_back({16, Device()});
               }),
               "arenas[2]: there is no output for this arena");
-  EXPECT_SAYS(bent_lent([](ProgramDesc& p) {
+  EXPECT_SAYS(bent_with_output_scratch([](ProgramDesc& p) {
                 p.methods[0].instructions.push_back(KernelCallDesc{1, {0, 1, 1}});
               }),
               "it writes value 1 over bytes of value 4");

@@ -29,7 +29,7 @@ ProgramDesc three_arenas() {
   MethodDesc& m = program.methods[0];
   for (const uint32_t id : {2u, 3u}) {
     TensorDesc t = tensor({4}, 0);
-    t.place->memory_id = id;
+    t.planned->memory_id = id;
     t.device = Device(DeviceType::kCuda, static_cast<DeviceIndex>(id - 2));
     m.values.emplace_back(t);
     m.arenas.push_back({16, t.device});
@@ -122,7 +122,7 @@ TEST(VerifyDevice, DeviceNumbersAreKnownTypesAndIndicesFromZero) {
   for (int type_number = -128; type_number <= 127; ++type_number) {
     ProgramDesc program = add_relu();
     TensorDesc& t = std::get<TensorDesc>(program.methods[0].values[0]);
-    t.place.reset();  // the caller's, so that no arena can contradict
+    t.planned.reset();  // the caller's, so that no arena can contradict
     t.device.type = static_cast<DeviceType>(type_number);
     const bool known = std::count(std::begin(kDeviceTypes), std::end(kDeviceTypes), t.device.type) != 0;
     const std::string said = File(program).said();
@@ -132,7 +132,7 @@ TEST(VerifyDevice, DeviceNumbersAreKnownTypesAndIndicesFromZero) {
   for (const int index : {-128, -1, 0, 127}) {
     ProgramDesc program = add_relu();
     TensorDesc& t = std::get<TensorDesc>(program.methods[0].values[0]);
-    t.place.reset();
+    t.planned.reset();
     t.device = Device(DeviceType::kCuda, static_cast<DeviceIndex>(index));
     EXPECT_EQ(File(program).said() == "sound", index >= 0) << index;
   }

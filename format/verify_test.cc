@@ -138,13 +138,13 @@ TEST(Verify, FalseTensorsAreRefused) {
                  "do not fit into arena 1 of 48 bytes");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({4}, 36)), Error::kInvalidProgram, "methods[0].values[3]",
                  "16 bytes at offset 36 do not fit into arena 1 of 48 bytes");
-  EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).place->offset = UINT64_MAX, Error::kInvalidProgram,
+  EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).planned->offset = UINT64_MAX, Error::kInvalidProgram,
                  "methods[0].values[3]", "do not fit");
   EXPECT_REFUSED((p.methods[0].values[3] = tensor({4}, 18)), Error::kInvalidProgram, "methods[0].values[3]",
                  "not a multiple");
-  EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).place->memory_id = 0, Error::kInvalidProgram,
+  EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).planned->memory_id = 0, Error::kInvalidProgram,
                  "methods[0].values[3]", "arena 0 does not exist");
-  EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).place->memory_id = 2, Error::kInvalidProgram,
+  EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).planned->memory_id = 2, Error::kInvalidProgram,
                  "methods[0].values[3]", "arena 2 does not exist");
   EXPECT_REFUSED(std::get<TensorDesc>(p.methods[0].values[3]).dim_order = {1}, Error::kInvalidProgram,
                  "methods[0].values[3]", "not a permutation");

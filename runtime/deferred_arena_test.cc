@@ -23,7 +23,7 @@ ProgramDesc in_two_arenas() {
   ProgramDesc program = add_relu();
   MethodDesc& method = program.methods[0];
   for (const size_t value : {size_t{3}, size_t{4}})
-    std::get<format::TensorDesc>(method.values[value]).place->memory_id = 2;
+    std::get<format::TensorDesc>(method.values[value]).planned->memory_id = 2;
   method.arenas = {{16, Device()}, {48, Device()}};
   return program;
 }
@@ -141,7 +141,7 @@ TEST_F(DeferredArenaTest, HoldsNoState) {
 
 TEST_F(DeferredArenaTest, OffsetsAreAlignedForTheirElements) {
   ProgramDesc program = in_two_arenas();
-  std::get<format::TensorDesc>(program.methods[0].values[3]).place->offset = 2;
+  std::get<format::TensorDesc>(program.methods[0].values[3]).planned->offset = 2;
   EXPECT_EQ(load(program), Error::kInvalidProgram);
 }
 

@@ -17,7 +17,7 @@ namespace berth::testing {
 /// A tensor on a device, at `offset` in arena `arena`, or not planned if the offset is negative.
 inline format::TensorDesc on_device(std::vector<int32_t> sizes, uint32_t arena, int64_t offset, Device device) {
   format::TensorDesc t = format::testing::tensor(std::move(sizes), offset);
-  if (t.place) t.place->memory_id = arena;
+  if (t.planned) t.planned->memory_id = arena;
   t.device = device;
   return t;
 }

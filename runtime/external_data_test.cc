@@ -175,7 +175,7 @@ TEST(ExternalData, StateStartsFromItsBlobOnTheHostAndOnADevice) {
   for (const Device device : {Device(), Device(DeviceType::kCuda, 1)}) {
     ProgramDesc desc = format::testing::add_relu();
     TensorDesc state = format::testing::tensor({4}, 0);
-    state.place->memory_id = 2;
+    state.planned->memory_id = 2;
     state.device = device;
     state.external = true;
     state.name = "cache";

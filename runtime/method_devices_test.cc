@@ -288,7 +288,7 @@ TEST(MethodDevices, HostInputsArriveInThePlannedTensor) {
 
 TEST(MethodDevices, PlannedDeviceInputsAreCopiedOnTheDevice) {
   ProgramDesc desc = device_io_add();
-  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) value(desc, i).place = format::Place{1, 16 * i};
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) value(desc, i).planned = format::ArenaOffset{1, 16 * i};
   desc.methods[0].arenas = {{48, kCuda0}};
   OnDevices on(desc);
   on.cuda.has_streams = true;
@@ -464,7 +464,7 @@ TEST(MethodDevices, DamagedProgramsAreRefusedWithoutVerificationToo) {
     EXPECT_NE(refused([](ProgramDesc& p) { value(p, 2).device = Device(static_cast<DeviceType>(77)); }), Error::kOk);
     EXPECT_NE(refused([](ProgramDesc& p) { p.methods[0].arenas[1].device.index = -7; }), Error::kOk);
     EXPECT_EQ(refused([](ProgramDesc& p) {
-                value(p, 0).place.reset();
+                value(p, 0).planned.reset();
                 value(p, 0).device = kCuda0;
                 value(p, 0).data_buffer_idx = 1;
                 p.constants = {format::Bytes::of(std::vector<uint8_t>(16))};

@@ -175,7 +175,7 @@ TEST(MethodLoad, AMissingBackendIsNamed) {
 TEST(MethodLoad, AMissingDeviceIsNamed) {
   ProgramDesc desc = add_relu();
   for (format::ValueDesc& value : desc.methods[0].values) {
-    if (auto* t = std::get_if<TensorDesc>(&value); t != nullptr && t->place) t->device = Device(DeviceType::kCuda, 1);
+    if (auto* t = std::get_if<TensorDesc>(&value); t != nullptr && t->planned) t->device = Device(DeviceType::kCuda, 1);
   }
   desc.methods[0].arenas[0].device = Device(DeviceType::kCuda, 1);
   const Sources sources(desc);
@@ -264,7 +264,7 @@ TEST(MethodLoad, CallsWithValuesOfAnotherKindAreRefused) {
 
 TEST(MethodLoad, AMisalignedElementIsRefused) {
   ProgramDesc desc = add_relu();
-  std::get<TensorDesc>(desc.methods[0].values[3]).place->offset = 18;
+  std::get<TensorDesc>(desc.methods[0].values[3]).planned->offset = 18;
   EXPECT_EQ(ready(desc, Verification::kMinimal).error, Error::kInvalidProgram);
 }
 
@@ -272,14 +272,14 @@ TEST(MethodLoad, AnOffsetOutsideItsArenaIsRefused) {
   for (const Verification verification : {Verification::kFull, Verification::kMinimal}) {
     ProgramDesc desc = add_relu();
     TensorDesc& y = std::get<TensorDesc>(desc.methods[0].values[4]);
-    y.place->offset = 36;
+    y.planned->offset = 36;
     EXPECT_NE(ready(desc, verification).error, Error::kOk);
-    y.place->offset = UINT64_MAX - 3;
+    y.planned->offset = UINT64_MAX - 3;
     EXPECT_NE(ready(desc, verification).error, Error::kOk);
-    y.place->offset = 32;
-    y.place->memory_id = 2;
+    y.planned->offset = 32;
+    y.planned->memory_id = 2;
     EXPECT_NE(ready(desc, verification).error, Error::kOk);
-    y.place->memory_id = 0;
+    y.planned->memory_id = 0;
     EXPECT_NE(ready(desc, verification).error, Error::kOk);
   }
 }

@@ -109,7 +109,7 @@ TEST(MethodMeta, NamesItsState) {
 TEST(MethodMeta, SizesThatOverflowAreAnError) {
   ProgramDesc desc = add();
   TensorDesc& input = std::get<TensorDesc>(desc.methods[0].values[0]);
-  input.place.reset();
+  input.planned.reset();
   input.sizes = {INT32_MAX, INT32_MAX, INT32_MAX};
   input.dim_order = {0, 1, 2};
   const Opened opened(desc, Verification::kMinimal);

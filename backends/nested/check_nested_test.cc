@@ -57,7 +57,7 @@ const Hostile kHostile[] = {
     {"a second arena",
      [](auto& m, auto&) {
        m.arenas.push_back({16, Device()});
-       std::get<TensorDesc>(m.values[3]).place->memory_id = 2;
+       std::get<TensorDesc>(m.values[3]).planned->memory_id = 2;
      },
      "nested program arenas[1]"},
     {"a constant of its own",
@@ -74,7 +74,8 @@ const Hostile kHostile[] = {
      "nested program values[3]"},
     {"state that begins as zeros", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).name = "state"; },
      "nested program values[3]"},
-    {"an input in the scratch", [](auto& m, auto&) { std::get<TensorDesc>(m.values[0]).place = format::Place{}; },
+    {"an input in the scratch",
+     [](auto& m, auto&) { std::get<TensorDesc>(m.values[0]).planned = format::ArenaOffset{}; },
      "nested program inputs[0]"},
     {"an output in the scratch", [](auto& m, auto&) { m.outputs = {3}; }, "nested program outputs[0]"},
     {"an input that is a number", [](auto& m, auto&) { m.inputs = {2}; }, "nested program inputs[0]"},
@@ -90,7 +91,7 @@ const Hostile kHostile[] = {
      },
      "nested program outputs[1]"},
     {"an input that is the output", [](auto& m, auto&) { m.outputs = {0}; }, "nested program outputs[0]"},
-    {"a place beyond the scratch", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).place->offset = 16; }, ""},
+    {"a place beyond the scratch", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).planned->offset = 16; }, ""},
     {"an input that is an out argument",
      [](auto& m, auto&) {
        m.instructions[0] = KernelCallDesc{0, {0, 1, 2, 0, 0}};
@@ -160,18 +161,18 @@ const Hostile kHostile[] = {
      "nested program instructions[2]"},
 };
 
-// The same of results that are scratch before: arena 2 is the bytes of output 0, arena 1 the scratch.
+// The same with an output used as scratch: arena 2 is the bytes of output 0, arena 1 the scratch.
 const Hostile kHostileLent[] = {
     {"an arena larger than its result", [](auto& m, auto&) { m.arenas[1].bytes = 32; }, "nested program outputs[0]"},
     {"a result that is not the whole arena",
      [](auto& m, auto&) {
        m.arenas[1].bytes = 32;
-       std::get<TensorDesc>(m.values[5]).place->offset = 16;
+       std::get<TensorDesc>(m.values[5]).planned->offset = 16;
      },
      "nested program outputs[0]"},
-    {"a result in the scratch", [](auto& m, auto&) { std::get<TensorDesc>(m.values[5]).place->memory_id = 1; },
+    {"a result in the scratch", [](auto& m, auto&) { std::get<TensorDesc>(m.values[5]).planned->memory_id = 1; },
      "nested program outputs[0]"},
-    {"an arena whose result lies elsewhere", [](auto& m, auto&) { std::get<TensorDesc>(m.values[5]).place.reset(); },
+    {"an arena whose result lies elsewhere", [](auto& m, auto&) { std::get<TensorDesc>(m.values[5]).planned.reset(); },
      "nested program outputs[0]"},
     {"an arena without a result",
      [](auto& m, auto&) {
@@ -180,7 +181,7 @@ const Hostile kHostileLent[] = {
      "nested program arenas[2]"},
     {"an input in a result",
      [](auto& m, auto&) {
-       std::get<TensorDesc>(m.values[0]).place = format::Place{2, 0};
+       std::get<TensorDesc>(m.values[0]).planned = format::ArenaOffset{2, 0};
      },
      "nested program inputs[0]"},
     {"one arena for two results",
@@ -204,7 +205,7 @@ const Hostile kHostileLent[] = {
        m.instructions.push_back(MoveDesc{5, 4});
      },
      "nested program instructions[3]"},
-    {"a place beyond the result", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).place->offset = 16; }, ""},
+    {"a place beyond the result", [](auto& m, auto&) { std::get<TensorDesc>(m.values[3]).planned->offset = 16; }, ""},
 };
 
 TEST_F(CheckNestedTest, ProgramsThatReachBeyondTheirResultsAreRefusedWithThePlace) {

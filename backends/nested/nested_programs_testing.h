@@ -57,7 +57,7 @@ inline format::ProgramDesc nested_with_output_scratch(int32_t count = 4) {
   format::MethodDesc& method = program.methods[0];
   format::TensorDesc part = std::get<format::TensorDesc>(method.values[3]);
   format::TensorDesc y = part;
-  y.place->memory_id = format::nested_output_arena(0);
+  y.planned->memory_id = format::nested_output_arena(0);
   method.values[3] = y;
   method.values[4] = part;
   method.values.emplace_back(y);
@@ -108,7 +108,7 @@ inline format::ProgramDesc program_with_delegate(const Calls& calls, const forma
     format::TensorDesc t = tensor(sizes, static_cast<int64_t>(slot * bytes));
     t.bounded = calls.bounded;
     if (device && !on_host) {
-      t.place->memory_id = 2;
+      t.planned->memory_id = 2;
       t.device = calls.device;
     }
     return t;
@@ -156,7 +156,7 @@ inline format::ProgramDesc program_on_two_devices(Device a, Device b, const std:
   method.values.resize(4);
   for (size_t i = 1; i <= 3; ++i) {
     format::TensorDesc t = std::get<format::TensorDesc>(method.values[i]);
-    t.place->memory_id = 3;
+    t.planned->memory_id = 3;
     t.device = b;
     method.values.emplace_back(t);
   }

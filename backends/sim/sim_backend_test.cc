@@ -165,7 +165,7 @@ TEST(SimBackend, TheCallersDeviceTensorsAreNotCopied) {
   format::MethodDesc& method = desc.methods[0];
   method.inputs = {1};
   method.outputs = {2};
-  for (const size_t value : {1, 2}) std::get<format::TensorDesc>(method.values[value]).place.reset();
+  for (const size_t value : {1, 2}) std::get<format::TensorDesc>(method.values[value]).planned.reset();
   method.instructions = {method.instructions[1]};
   SimAllocator sim;
   SimBackend backend(&sim);

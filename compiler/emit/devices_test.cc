@@ -137,8 +137,8 @@ TEST(EmitDevices, EachDeviceHasItsOwnArenaAfterTheHosts) {
   for (const format::ValueDesc& value : method.values) {
     const auto* tensor = std::get_if<format::TensorDesc>(&value);
     if (tensor == nullptr) continue;
-    ASSERT_TRUE(tensor->place.has_value());
-    EXPECT_EQ(tensor->place->memory_id, tensor->device.is_cpu() ? 1u : 2u);
+    ASSERT_TRUE(tensor->planned.has_value());
+    EXPECT_EQ(tensor->planned->memory_id, tensor->device.is_cpu() ? 1u : 2u);
     EXPECT_TRUE(tensor->device.is_cpu() || tensor->device == Device(DeviceType::kCuda, 0));
   }
 }
@@ -168,8 +168,8 @@ TEST(EmitDevices, DevicesNeverShareBytesWhateverTheirLiveRanges) {
   const format::MethodDesc& method = only_method(emitted);
   for (const format::ValueDesc& value : method.values) {
     const auto* tensor = std::get_if<format::TensorDesc>(&value);
-    if (tensor == nullptr || !tensor->place.has_value()) continue;
-    EXPECT_EQ(method.arenas.at(tensor->place->memory_id - 1).device, tensor->device);
+    if (tensor == nullptr || !tensor->planned.has_value()) continue;
+    EXPECT_EQ(method.arenas.at(tensor->planned->memory_id - 1).device, tensor->device);
   }
 }
 
@@ -199,8 +199,8 @@ TEST(EmitDevices, AlignmentIsTheDevicesAndInMeta) {
     for (const format::ValueDesc& value : only_method(emitted).values) {
       const auto* tensor = std::get_if<format::TensorDesc>(&value);
       if (tensor == nullptr) continue;
-      const uint32_t a = view.meta()->methods()->Get(0)->arenas()->Get(tensor->place->memory_id - 1)->alignment();
-      EXPECT_EQ(tensor->place->offset % a, 0u);
+      const uint32_t a = view.meta()->methods()->Get(0)->arenas()->Get(tensor->planned->memory_id - 1)->alignment();
+      EXPECT_EQ(tensor->planned->offset % a, 0u);
     }
     return all;
   };

@@ -85,7 +85,7 @@ class ProgramBuilder {
     program.payloads = std::move(delegates_.payloads).take();
     program.named_data = std::move(delegates_.constants).take();
     if (options_.meta) program.named_data.push_back(format::meta_blob(meta_));
-    BERTH_TRY(format::check_places(program));
+    BERTH_TRY(format::check_arenas(program));
     return std::move(out_);
   }
 

@@ -162,8 +162,8 @@ class MethodEmitter {
       tensor.sizes = {static_cast<int32_t>(bytes / kRow), static_cast<int32_t>(kRow)};
     }
     for (size_t d = 0; d < tensor.sizes.size(); ++d) tensor.dim_order.push_back(static_cast<uint8_t>(d));
-    tensor.place = place_of(model_.buffers.scratch[node]);
-    tensor.device = model_.arenas[tensor.place->memory_id - 1].device;
+    tensor.planned = offset_of(model_.buffers.scratch[node]);
+    tensor.device = model_.arenas[tensor.planned->memory_id - 1].device;
     return code_.values.add(std::move(tensor));
   }
 
@@ -198,7 +198,7 @@ class MethodEmitter {
       BERTH_ASSIGN_OR_RETURN(int32_t source, use(transfer.value));
       if (transfer.saved.valid()) {
         BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(transfer.value), transfer.value));
-        tensor.place = place_of(transfer.saved);
+        tensor.planned = offset_of(transfer.saved);
         const int32_t saved = code_.values.add(std::move(tensor));
         emit_copy(source, saved);
         source = saved;
@@ -316,7 +316,7 @@ class MethodEmitter {
   Status emit_save(const memory::Save& save) {
     BERTH_ASSIGN_OR_RETURN(const int32_t from, use(save.value));
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(save.value), save.value));
-    if (save.buffer.valid()) tensor.place = place_of(save.buffer);
+    if (save.buffer.valid()) tensor.planned = offset_of(save.buffer);
     const int32_t copy = code_.values.add(std::move(tensor));
     (save.output >= 0 ? output_copies_[save.output] : copy_of_[save.value.index]) = copy;
     emit_copy(from, copy);
@@ -369,7 +369,7 @@ class MethodEmitter {
 
   // Values.
 
-  format::Place place_of(memory::BufferId buffer) const {
+  format::ArenaOffset offset_of(memory::BufferId buffer) const {
     const int64_t offset = packing_.offsets[buffer.index];
     return {static_cast<uint32_t>(model_.buffers.all[buffer].space) + 1, static_cast<uint64_t>(offset)};
   }
@@ -402,7 +402,7 @@ class MethodEmitter {
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(*type, value));
     tensor.bounded = tensor.bounded || model_.aliases.stacked[value];
     const memory::ValueHome& place = model_.aliases.homes[value];
-    if (place.home == memory::Home::kBuffer) tensor.place = place_of(place.buffer);
+    if (place.home == memory::Home::kBuffer) tensor.planned = offset_of(place.buffer);
     if (place.home == memory::Home::kConstant) set_data(place.constant, &tensor);
     out_.value_of[value] = code_.values.add(std::move(tensor));
     return out_.value_of[value];
@@ -431,7 +431,7 @@ class MethodEmitter {
     if (known >= 0) return known;
     const ir::State& state = module_.states[id];
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(state.type, ValueId{}));
-    tensor.place = place_of(model_.buffers.states[id]);
+    tensor.planned = offset_of(model_.buffers.states[id]);
     tensor.name = state.name;
     const size_t bytes = ir::max_bytes(state.type, module_.symbols);
     const uint8_t zero[1] = {0};

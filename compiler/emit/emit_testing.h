@@ -181,9 +181,9 @@ inline std::string value_text(const format::MethodDesc& method, int32_t index) {
     order += (d == 0 ? "" : ",") + std::to_string(tensor.dim_order[d]);
   }
   if (!contiguous) text += "{" + order + "}";
-  if (tensor.place.has_value()) {
-    if (tensor.place->memory_id != 1) text += "@" + std::to_string(tensor.place->memory_id);
-    text += "+" + std::to_string(tensor.place->offset);
+  if (tensor.planned.has_value()) {
+    if (tensor.planned->memory_id != 1) text += "@" + std::to_string(tensor.planned->memory_id);
+    text += "+" + std::to_string(tensor.planned->offset);
   } else if (tensor.data_buffer_idx == 0) {
     text += "?";
   }

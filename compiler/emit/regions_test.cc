@@ -105,7 +105,7 @@ TEST(EmitRegions, ABranchsResultIsNotOverwrittenByLaterBranches) {
     options.in_place = in_place;
     const EmittedProgram emitted = program_of(text, options);
     const format::MethodDesc& method = only_method(emitted);
-    const auto place = [&](int32_t v) { return std::get<format::TensorDesc>(method.values[v]).place->offset; };
+    const auto place = [&](int32_t v) { return std::get<format::TensorDesc>(method.values[v]).planned->offset; };
     const auto& add = std::get<format::KernelCallDesc>(method.instructions.back());
     EXPECT_NE(place(add.args[0]), place(add.args[1]));
     // All are of 256 bytes: from the second `if` on, nothing writes where the first result is.
@@ -146,7 +146,7 @@ TEST(EmitRegions, LoopsShareNoBytesWithWhatIsLiveAroundThem) {
     return %q
     })";
   const EmittedProgram emitted = program_of(text, plain());
-  EXPECT_EQ(std::get<format::TensorDesc>(only_method(emitted).values[0]).place->memory_id, 1u);
+  EXPECT_EQ(std::get<format::TensorDesc>(only_method(emitted).values[0]).planned->memory_id, 1u);
   // 160 bytes each for x, three results and, in the end, two sums; k of 32 and two of the body's values.
   EXPECT_EQ(only_method(emitted).arenas[0].bytes, 160u * 4 + 32u * 3);
 }

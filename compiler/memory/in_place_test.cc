@@ -135,7 +135,7 @@ TEST(InPlace, AShortLivedValueNeverTakesBytesOfALiveBase) {
   const format::MethodDesc& method = only_method(emitted);
   const auto offset = [&](size_t call) {
     const auto& kernel = std::get<format::KernelCallDesc>(method.instructions.at(call));
-    return std::get<format::TensorDesc>(method.values[kernel.args.back()]).place->offset;
+    return std::get<format::TensorDesc>(method.values[kernel.args.back()]).planned->offset;
   };
   EXPECT_EQ(offset(0), offset(1)) << "r is in its base";
   EXPECT_NE(offset(1), offset(2));

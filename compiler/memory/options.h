@@ -43,7 +43,7 @@ struct MemoryOptions {
   InPlaceSet in_place_set;
   /// Whether results may be names of their inputs' bytes: views, and parts in their wholes (sub_buffers.h).
   bool alias = true;
-  /// Whether delegates may use the bytes of their results as scratch until they write them.
+  /// Whether delegates may use the bytes of their outputs as scratch until they first write them.
   bool output_scratch = true;
 
   // The naive planner gives every buffer bytes of its own.

@@ -34,15 +34,15 @@ uint64_t bytes_of(const format::TensorDesc& tensor) {
 }
 
 bool share_bytes(const format::TensorDesc& a, const format::TensorDesc& b) {
-  return a.place->memory_id == b.place->memory_id && a.place->offset < b.place->offset + bytes_of(b) &&
-         b.place->offset < a.place->offset + bytes_of(a);
+  return a.planned->memory_id == b.planned->memory_id && a.planned->offset < b.planned->offset + bytes_of(b) &&
+         b.planned->offset < a.planned->offset + bytes_of(a);
 }
 
 std::vector<format::TensorDesc> planned(const format::MethodDesc& method) {
   std::vector<format::TensorDesc> all;
   for (const format::ValueDesc& value : method.values) {
     const auto* tensor = std::get_if<format::TensorDesc>(&value);
-    if (tensor != nullptr && tensor->place.has_value()) all.push_back(*tensor);
+    if (tensor != nullptr && tensor->planned.has_value()) all.push_back(*tensor);
   }
   return all;
 }
@@ -227,12 +227,12 @@ TEST(PlanRows, AResultDoesNotShareWithALiveInputAndConstantsAreNotPlanned) {
       return %y
     })");
   const format::MethodDesc& method = emitted.program.methods[0];
-  EXPECT_NE(tensor(method, method.inputs[0]).place->offset, tensor(method, method.inputs[1]).place->offset);
+  EXPECT_NE(tensor(method, method.inputs[0]).planned->offset, tensor(method, method.inputs[1]).planned->offset);
   int constants = 0;
   for (const format::ValueDesc& value : method.values) {
     const auto* one = std::get_if<format::TensorDesc>(&value);
     if (one == nullptr || one->data_buffer_idx == 0) continue;
-    EXPECT_FALSE(one->place.has_value());
+    EXPECT_FALSE(one->planned.has_value());
     ++constants;
   }
   EXPECT_EQ(constants, 2);
@@ -270,7 +270,7 @@ TEST(PlanRows, AViewHasItsBasesBytesWhileEitherIsRead) {
   for (const format::TensorDesc& view : all) {
     if (view.sizes != std::vector<int32_t>{32}) continue;
     for (const format::TensorDesc& base : all) {
-      if (base.sizes != std::vector<int32_t>{4, 8} || base.place->offset != view.place->offset) continue;
+      if (base.sizes != std::vector<int32_t>{4, 8} || base.planned->offset != view.planned->offset) continue;
       EXPECT_EQ(bytes_of(base), bytes_of(view));
       EXPECT_EQ(base.dtype, view.dtype);
       EXPECT_EQ(base.bounded, view.bounded);
@@ -360,7 +360,7 @@ TEST(PlanRows, DynamicTensorsTakeTheirUpperBound) {
   EXPECT_EQ(value_text(method, method.inputs[0]), "f32[<=3,4]+0");
   const std::vector<format::TensorDesc> all = planned(method);
   ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[1].place->offset, 48u);
+  EXPECT_EQ(all[1].planned->offset, 48u);
   EXPECT_EQ(method.arenas[0].bytes, 144u);
 }
 
@@ -399,7 +399,7 @@ TEST(PlanRows, EveryTensorOfBranchesAndLoopsIsPlanned) {
   for (const format::ValueDesc& value : emitted.program.methods[0].values) {
     const auto* one = std::get_if<format::TensorDesc>(&value);
     if (one == nullptr || one->data_buffer_idx != 0) continue;
-    EXPECT_TRUE(one->place.has_value());
+    EXPECT_TRUE(one->planned.has_value());
   }
 }
 
@@ -475,8 +475,8 @@ TEST(PlanRows, StateIsAtOneOffsetInEveryMethod) {
     EXPECT_EQ(method.arenas[1].bytes, 512u) << method.name;
     for (const format::TensorDesc& one : planned(method)) {
       if (one.name.empty()) continue;
-      EXPECT_EQ(one.place->memory_id, 2u);
-      EXPECT_EQ(one.place->offset, one.name == "k" ? 0u : 256u) << method.name << " " << one.name;
+      EXPECT_EQ(one.planned->memory_id, 2u);
+      EXPECT_EQ(one.planned->offset, one.name == "k" ? 0u : 256u) << method.name << " " << one.name;
       ++states;
     }
   }
@@ -498,7 +498,7 @@ TEST(PlanRows, ChainsOfViewsAliasTheFirst) {
   const format::MethodDesc& method = emitted.program.methods[0];
   EXPECT_EQ(method.instructions.size(), 2u) << listing(method);
   const auto& relu = std::get<format::KernelCallDesc>(method.instructions[1]);
-  EXPECT_EQ(tensor(method, relu.args.front()).place->offset, tensor(method, relu.args.back()).place->offset);
+  EXPECT_EQ(tensor(method, relu.args.front()).planned->offset, tensor(method, relu.args.back()).planned->offset);
   EXPECT_EQ(emitted.views, 4u);
 
   const EmittedProgram returned = program_of(R"(

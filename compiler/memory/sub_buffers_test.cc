@@ -45,7 +45,7 @@ TEST(SubBuffers, PartsAreComputedInTheirWholeAndNotCopied) {
   EXPECT_EQ(only_method(emitted).arenas[0].bytes, 128u);
   EXPECT_EQ(emitted.elided, 1u);
   const auto offset = [&](int32_t v) {
-    return std::get<format::TensorDesc>(only_method(emitted).values[v]).place->offset;
+    return std::get<format::TensorDesc>(only_method(emitted).values[v]).planned->offset;
   };
   EXPECT_EQ(offset(2), offset(4));
   EXPECT_EQ(offset(3), offset(4) + 64);
@@ -285,7 +285,7 @@ std::vector<uint64_t> offsets_of_delegates(const EmittedProgram& emitted) {
     const auto* call = std::get_if<format::DelegateCallDesc>(&instruction);
     if (call == nullptr) continue;
     for (const int32_t arg : call->args) {
-      offsets.push_back(std::get<format::TensorDesc>(only_method(emitted).values[arg]).place->offset);
+      offsets.push_back(std::get<format::TensorDesc>(only_method(emitted).values[arg]).planned->offset);
     }
   }
   return offsets;

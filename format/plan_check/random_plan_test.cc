@@ -56,7 +56,7 @@ class Generator {
     if (relu) {
       const TensorDesc& from = std::get<TensorDesc>(method_.values[in]);
       TensorDesc& to = std::get<TensorDesc>(method_.values[out]);
-      if (below(2) == 0) to = testing::tensor(from.sizes, static_cast<int64_t>(from.place->offset), DType::kU8);
+      if (below(2) == 0) to = testing::tensor(from.sizes, static_cast<int64_t>(from.planned->offset), DType::kU8);
       method_.instructions.push_back(KernelCallDesc{1, {in, out, out}});
     } else {
       method_.instructions.push_back(KernelCallDesc{0, {in, pick(defined), out, out}});
@@ -149,7 +149,7 @@ class Run {
 
   template <typename Each>
   void each_byte(int32_t v, Each&& each) {
-    const uint64_t begin = tensor(v).place->offset;
+    const uint64_t begin = tensor(v).planned->offset;
     for (uint64_t b = begin; b < begin + static_cast<uint64_t>(tensor(v).sizes[0]); ++b) each(bytes_[b]);
   }
 
@@ -166,8 +166,8 @@ class Run {
   }
 
   bool overlap(int32_t a, int32_t b) const {
-    const uint64_t a_begin = tensor(a).place->offset;
-    const uint64_t b_begin = tensor(b).place->offset;
+    const uint64_t a_begin = tensor(a).planned->offset;
+    const uint64_t b_begin = tensor(b).planned->offset;
     return a_begin < b_begin + static_cast<uint64_t>(tensor(b).sizes[0]) &&
            b_begin < a_begin + static_cast<uint64_t>(tensor(a).sizes[0]);
   }
@@ -178,7 +178,7 @@ class Run {
       read(call.args[i]);
       const int32_t bytes = names_[call.args[i]].value;
       const bool same_place =
-          tensor(bytes).place->offset == tensor(out).place->offset && tensor(bytes).sizes == tensor(out).sizes;
+          tensor(bytes).planned->offset == tensor(out).planned->offset && tensor(bytes).sizes == tensor(out).sizes;
       // The arguments' own sizes count for the operator: a name may be declared with others.
       const bool same_sizes = tensor(call.args[i]).sizes == tensor(out).sizes;
       if (overlap(bytes, out) && !(call.op_index == 1 && same_place && same_sizes)) good_ = false;

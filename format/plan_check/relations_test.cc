@@ -80,7 +80,8 @@ TEST(Relations, OfAValueAreThoseThatReadingAllFinds) {
       for (const fb::Relation& r : m.relations) {
         if (r.kind() != fb::RelationKind::STATE || r.base() != v || successor != plan_check::kNone) continue;
         const int32_t next = graph.item[r.value()];
-        if (next != plan_check::kNone && m.value(r.value()).place->offset == m.value(v).place->offset) successor = next;
+        if (next != plan_check::kNone && m.value(r.value()).planned->offset == m.value(v).planned->offset)
+          successor = next;
       }
       EXPECT_EQ(graph.successor[item], successor) << "value " << v;
     }

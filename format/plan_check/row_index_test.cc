@@ -21,7 +21,7 @@ TEST(RowIndex, RowsThatALoopStacksAreNotOverwritten) {
   Method before = method(64);
   before.desc.instructions.insert(before.desc.instructions.begin(), KernelCallDesc{0, {0, 3, 3}});
   before.desc.instructions[4] = JumpFalseDesc{std::get<JumpFalseDesc>(before.desc.instructions[4]).condition, 1};
-  before.value(3).place->offset = 64;
+  before.value(3).planned->offset = 64;
   EXPECT_EQ(judge(before), "sound");
 }
 

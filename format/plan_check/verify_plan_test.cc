@@ -288,7 +288,7 @@ TEST(VerifyPlan, StateIsKeptFromRunToRun) {
   };
   EXPECT_EQ(judge(method(32)), "sound");
   Method late = method(32);
-  late.value(3).place->offset = 16;
+  late.value(3).planned->offset = 16;
   EXPECT_EQ(gist(judge(late)), "instructions[2]: it writes value 3 over bytes of value 1, which the next run reads");
 }
 

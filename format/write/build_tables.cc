@@ -27,15 +27,16 @@ Offset<fb::ExtraTensorInfo> build_extra(FlatBufferBuilder& builder, const Tensor
 Offset<fb::Tensor> build_tensor(FlatBufferBuilder& builder, const TensorDesc& tensor) {
   const auto sizes = builder.CreateVector(tensor.sizes);
   const auto dim_order = builder.CreateVector(tensor.dim_order);
-  Offset<fb::AllocationDetails> place = 0;
-  if (tensor.place) {
-    place = fb::CreateAllocationDetails(builder, tensor.place->memory_id, static_cast<uint32_t>(tensor.place->offset),
-                                        static_cast<uint32_t>(tensor.place->offset >> 32));
+  Offset<fb::AllocationDetails> allocation = 0;
+  if (tensor.planned) {
+    allocation =
+        fb::CreateAllocationDetails(builder, tensor.planned->memory_id, static_cast<uint32_t>(tensor.planned->offset),
+                                    static_cast<uint32_t>(tensor.planned->offset >> 32));
   }
   const auto extra = build_extra(builder, tensor);
   return fb::CreateTensor(
-      builder, static_cast<fb::ScalarType>(tensor.dtype), 0, sizes, dim_order, false, tensor.data_buffer_idx, place, 0,
-      tensor.bounded ? fb::TensorShapeDynamism::DYNAMIC_BOUND : fb::TensorShapeDynamism::STATIC, extra);
+      builder, static_cast<fb::ScalarType>(tensor.dtype), 0, sizes, dim_order, false, tensor.data_buffer_idx,
+      allocation, 0, tensor.bounded ? fb::TensorShapeDynamism::DYNAMIC_BOUND : fb::TensorShapeDynamism::STATIC, extra);
 }
 
 Offset<fb::EValue> build_value(FlatBufferBuilder& builder, const ValueDesc& value) {

@@ -16,8 +16,8 @@
 
 namespace berth::format {
 
-/// The arena and offset of a planned tensor.
-struct Place {
+/// Where a planned tensor begins.
+struct ArenaOffset {
   /// Arena `memory_id` is MethodDesc::arenas[memory_id - 1].
   uint32_t memory_id = 1;
   /// In bytes from the arena's start.
@@ -32,9 +32,10 @@ struct TensorDesc {
   std::vector<uint8_t> dim_order;
   /// Whether the sizes may change at run time; their product is then at most that of `sizes`.
   bool bounded = false;
-  /// 0: no data. Otherwise the index of a constant, or of an initial value if the tensor has a `place`.
+  /// 0: no data. Otherwise the index of a constant, or of an initial value if the tensor is `planned`.
   uint32_t data_buffer_idx = 0;
-  std::optional<Place> place;
+  /// Of a planned tensor.
+  std::optional<ArenaOffset> planned;
   Device device;
   /// The name of a parameter or buffer; may be empty.
   std::string name;

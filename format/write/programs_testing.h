@@ -14,7 +14,7 @@ inline TensorDesc tensor(std::vector<int32_t> sizes, int64_t offset = -1, DType 
   t.dtype = dtype;
   for (size_t i = 0; i < sizes.size(); ++i) t.dim_order.push_back(static_cast<uint8_t>(i));
   t.sizes = std::move(sizes);
-  if (offset >= 0) t.place = Place{1, static_cast<uint64_t>(offset)};
+  if (offset >= 0) t.planned = ArenaOffset{1, static_cast<uint64_t>(offset)};
   return t;
 }
 
@@ -57,10 +57,10 @@ inline ProgramDesc one_of_everything() {
   bounded.bounded = true;
   bounded.dim_order = {1, 0};
   TensorDesc on_device = tensor({4}, 0);
-  on_device.place = Place{2, 0};
+  on_device.planned = ArenaOffset{2, 0};
   on_device.device = Device(DeviceType::kCuda, 1);
   TensorDesc result = on_device;
-  result.place = Place{2, 16};
+  result.planned = ArenaOffset{2, 16};
   m.values = {tensor({4}, 0),                       // 0
               constant({4}, 1),                     // 1
               int64_t{1},                           // 2

@@ -62,8 +62,8 @@ Status check_alignments(const ProgramDesc& program) {
 std::string on_device(Device device) { return to_text(device).text; }
 
 /// The file records the device of a tensor and that of its arena; readers refuse files in which they differ.
-Status check_place(const MethodDesc& method, const TensorDesc& tensor, const std::string& where) {
-  const size_t id = tensor.place->memory_id;
+Status check_arena(const MethodDesc& method, const TensorDesc& tensor, const std::string& where) {
+  const size_t id = tensor.planned->memory_id;
   const size_t arenas = std::max<size_t>(method.arenas.size(), 1);
   if (id < 1 || id > arenas) {
     return Failure{Error::kInvalidArgument, where,
@@ -120,12 +120,12 @@ Status write_segments(const ProgramDesc& program, const SegmentLayout& layout, u
 
 }  // namespace
 
-Status check_places(const ProgramDesc& program) {
+Status check_arenas(const ProgramDesc& program) {
   for (const MethodDesc& method : program.methods) {
     for (size_t v = 0; v < method.values.size(); ++v) {
       const auto* tensor = std::get_if<TensorDesc>(&method.values[v]);
-      if (tensor == nullptr || !tensor->place.has_value()) continue;
-      BERTH_TRY(check_place(method, *tensor, "method " + method.name + ": values[" + std::to_string(v) + "]"));
+      if (tensor == nullptr || !tensor->planned.has_value()) continue;
+      BERTH_TRY(check_arena(method, *tensor, "method " + method.name + ": values[" + std::to_string(v) + "]"));
     }
   }
   return Done();

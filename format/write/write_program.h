@@ -25,7 +25,7 @@ namespace berth::format {
 /// Checks that each planned tensor's arena exists and is on the tensor's device; readers refuse files in which the two
 /// devices differ. InvalidArgument names the first wrong value. write_program() does not check this, because tests of
 /// readers need invalid files.
-Status check_places(const ProgramDesc& program);
+Status check_arenas(const ProgramDesc& program);
 
 /// Streams the file of `program` to `sink`, front to back, each byte once. InvalidArgument when an alignment is not a
 /// power of two; NotSupported when the FlatBuffer would pass the format's 2 GiB; Internal when a Bytes gives another

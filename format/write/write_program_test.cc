@@ -132,7 +132,7 @@ TEST(WriteProgram, OffsetsKeepAll64Bits) {
   for (const uint64_t offset :
        {uint64_t{0}, uint64_t{55556}, uint64_t{0xffffffff} - 3, uint64_t{1} << 32, (uint64_t{1} << 62) + 16}) {
     ProgramDesc program = add_relu();
-    std::get<TensorDesc>(program.methods[0].values[3]).place->offset = offset;
+    std::get<TensorDesc>(program.methods[0].values[3]).planned->offset = offset;
     program.methods[0].arenas[0].bytes = (uint64_t{1} << 62) + 64;
     const auto bytes = bytes_of(program);
     EXPECT_EQ(planned_offset(*tensor_at(view_of(bytes).method(0), 3)->allocation_info()), offset);
@@ -162,10 +162,10 @@ TEST(WriteProgram, ListsTheDevicesOfTheArenas) {
 }
 
 TEST(WriteProgram, ATensorAndItsArenaAreOnOneDevice) {
-  EXPECT_TRUE(check_places(add_relu()).ok());
-  EXPECT_TRUE(check_places(one_of_everything()).ok());
+  EXPECT_TRUE(check_arenas(add_relu()).ok());
+  EXPECT_TRUE(check_arenas(one_of_everything()).ok());
   const auto said = [](ProgramDesc program) {
-    const Status status = check_places(program);
+    const Status status = check_arenas(program);
     return status.ok() ? "nothing" : status.error().text();
   };
   ProgramDesc program = add_relu();
@@ -174,7 +174,7 @@ TEST(WriteProgram, ATensorAndItsArenaAreOnOneDevice) {
   program.methods[0].arenas[0].device = Device(DeviceType::kCuda, 1);
   EXPECT_EQ(said(program), "method forward: values[0]: the tensor is on cpu, its arena 1 on cuda:1");
   program = add_relu();
-  std::get<TensorDesc>(program.methods[0].values[4]).place->memory_id = 2;
+  std::get<TensorDesc>(program.methods[0].values[4]).planned->memory_id = 2;
   EXPECT_EQ(said(program), "method forward: values[4]: arena 2 does not exist; there are arenas 1 to 1");
 }
 

@@ -301,7 +301,7 @@ TEST(HostArenas, SharedArenasFitTheLargestMethodOnEachDevice) {
   host.name = "host";
   std::get<TensorDesc>(host.values[1]) = format::testing::tensor({4}, 48);
   host.inputs = {0, 1};
-  std::get<TensorDesc>(host.values[3]).place = format::Place{2, 0};
+  std::get<TensorDesc>(host.values[3]).planned = format::ArenaOffset{2, 0};
   host.arenas = {{64, Device()}, {16, Device()}};
   desc.methods.push_back(other);
   desc.methods.push_back(host);

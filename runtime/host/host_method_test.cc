@@ -116,7 +116,7 @@ TEST(HostMethod, SharedArenasCarryStateBetweenMethods) {
     format::MethodDesc method;
     method.name = name;
     TensorDesc state = tensor({1}, 0);
-    state.place->memory_id = 2;
+    state.planned->memory_id = 2;
     method.values = {tensor({1}, 0), state, int64_t{1}, tensor({1}, 16), false};
     method.inputs = {0};
     method.outputs = {3};
@@ -150,11 +150,11 @@ TEST(HostMethod, LoadDoesNotTouchLargeZeroStateAndUnusedBytes) {
   constexpr int32_t kFloats = 16 << 20;
   ProgramDesc desc = add_relu();
   TensorDesc state = tensor({kFloats}, 0);
-  state.place->memory_id = 2;
+  state.planned->memory_id = 2;
   state.name = "cache";
   desc.methods[0].values.emplace_back(state);
   TensorDesc behind = tensor({4}, uint64_t{kFloats} * sizeof(float));
-  behind.place->memory_id = 2;
+  behind.planned->memory_id = 2;
   desc.methods[0].values.emplace_back(behind);
   desc.methods[0].arenas.push_back({uint64_t{kFloats} * 2 * sizeof(float), Device()});
   const std::vector<uint8_t> bytes = bytes_of(desc);

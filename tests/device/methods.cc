@@ -18,7 +18,7 @@ constexpr const char* kBetween = "berth::_d2d_copy";
 
 TensorDesc on(Device device, uint32_t arena, std::vector<int32_t> sizes, int64_t offset = 0, bool bounded = false) {
   TensorDesc t = tensor(std::move(sizes), offset);
-  t.place->memory_id = arena;
+  t.planned->memory_id = arena;
   t.device = device;
   t.bounded = bounded;
   return t;

@@ -96,7 +96,7 @@ format::ProgramDesc line_in(uint32_t arena, int64_t i) {
   format::MethodDesc& method = program.methods[0];
   method.arenas.clear();
   for (uint32_t k = 1; k <= 3; ++k) method.arenas.push_back({k == arena ? 64u : 16u, Device()});
-  for (format::ValueDesc& value : method.values) std::get<format::TensorDesc>(value).place->memory_id = arena;
+  for (format::ValueDesc& value : method.values) std::get<format::TensorDesc>(value).planned->memory_id = arena;
   return program;
 }
 
@@ -108,7 +108,7 @@ format::ProgramDesc there_and_back(Device device, uint64_t second) {
   for (const size_t there : {size_t{1}, size_t{2}}) {
     auto& one = std::get<format::TensorDesc>(method.values[there]);
     one.device = device;
-    one.place = format::Place{2, there == 1 ? 0 : second};
+    one.planned = format::ArenaOffset{2, there == 1 ? 0 : second};
   }
   method.inputs = {0};
   method.outputs = {3, 4};
@@ -136,7 +136,7 @@ TEST(PlanCheck, ChecksTheArenasOfHostAndDevices) {
   // The same offset in another arena is another byte.
   format::ProgramDesc apart = line(16);
   apart.methods[0].arenas.push_back({64, Device()});
-  std::get<format::TensorDesc>(apart.methods[0].values[2]).place->memory_id = 2;
+  std::get<format::TensorDesc>(apart.methods[0].values[2]).planned->memory_id = 2;
   EXPECT_EQ(checked(apart), "sound");
 }
 

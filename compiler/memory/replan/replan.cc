@@ -9,7 +9,7 @@
 #include "format/plan_check/verify_plan.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
-#include "format/write/replace_places.h"
+#include "format/write/replace_offsets.h"
 
 namespace berth::replan {
 namespace {
@@ -103,10 +103,10 @@ int64_t bytes_behind(const fb::ExecutionPlan& method) {
   return bytes;
 }
 
-// The arenas that become smaller take the new places, the others keep theirs.
-format::MethodPlaces choose(const format::ProgramView& view, const fb::ExecutionPlan& method,
-                            const Lifetimes& lifetimes, const packing::Plan& plan, std::vector<ArenaChange>* changes) {
-  format::MethodPlaces out;
+// The arenas that become smaller take the new offsets, the others keep theirs.
+format::MethodOffsets choose(const format::ProgramView& view, const fb::ExecutionPlan& method,
+                             const Lifetimes& lifetimes, const packing::Plan& plan, std::vector<ArenaChange>* changes) {
+  format::MethodOffsets out;
   std::vector<bool> smaller;
   const int64_t behind = bytes_behind(method);
   const auto with_behind = [&](int64_t height) { return height == 0 ? 0 : height + behind; };
@@ -129,23 +129,23 @@ format::MethodPlaces choose(const format::ProgramView& view, const fb::Execution
   for (size_t s = 0; s < lifetimes.members.size(); ++s) {
     if (!smaller[lifetimes.problem.buffers[s].space]) continue;
     for (const Member& member : lifetimes.members[s]) {
-      out.places.push_back({member.value, static_cast<uint64_t>(plan.offsets[s] + member.delta)});
+      out.entries.push_back({member.value, static_cast<uint64_t>(plan.offsets[s] + member.delta)});
     }
   }
   return out;
 }
 
 // Every value, those of no bytes too, lies inside of an arena that became smaller.
-void pull_empty_values_in(const fb::ExecutionPlan& method, format::MethodPlaces* places) {
+void pull_empty_values_in(const fb::ExecutionPlan& method, format::MethodOffsets* offsets) {
   for (uint32_t v = 0; v < method.values()->size(); ++v) {
     const fb::Tensor* tensor = format::tensor_at(method, v);
     uint64_t bytes = 0;
     if (tensor == nullptr || !format::is_planned(*tensor) || !format::tensor_nbytes(*tensor, &bytes) || bytes != 0) {
       continue;
     }
-    const uint64_t arena = places->arena_bytes[tensor->allocation_info()->memory_id() - 1];
+    const uint64_t arena = offsets->arena_bytes[tensor->allocation_info()->memory_id() - 1];
     if (format::planned_offset(*tensor->allocation_info()) > arena) {
-      places->places.push_back({static_cast<int32_t>(v), 0});
+      offsets->entries.push_back({static_cast<int32_t>(v), 0});
     }
   }
 }
@@ -169,23 +169,23 @@ namespace {
 // The file with the plan that it has: for programs so strange that no other plan passes the judge.
 Expected<Replanned> kept(Span<const uint8_t> file, const format::ProgramView& view) {
   Replanned out;
-  std::vector<format::MethodPlaces> places;
+  std::vector<format::MethodOffsets> offsets;
   for (size_t m = 0; m < view.method_count(); ++m) {
     const fb::ExecutionPlan& method = view.method(m);
-    places.emplace_back();
+    offsets.emplace_back();
     for (uint32_t id = 1; id < method.non_const_buffer_sizes()->size(); ++id) {
       const int64_t bytes = method.non_const_buffer_sizes()->Get(id);
-      places.back().arena_bytes.push_back(static_cast<uint64_t>(bytes));
+      offsets.back().arena_bytes.push_back(static_cast<uint64_t>(bytes));
       out.arenas.push_back({format::text(method.name()), id, format::arena_device(method, id), bytes, bytes, 0, false});
     }
   }
-  BERTH_ASSIGN_OR_RETURN(out.program, format::replace_places(file, places));
+  BERTH_ASSIGN_OR_RETURN(out.program, format::replace_offsets(file, offsets));
   return out;
 }
 
 Expected<Replanned> improve(Span<const uint8_t> file, const format::ProgramView& view) {
   Replanned out;
-  std::vector<format::MethodPlaces> places;
+  std::vector<format::MethodOffsets> offsets;
   std::vector<std::vector<Reserved>> state(view.method_count());
   for (size_t m = 0; m < state.size() && state.size() > 1; ++m) {
     BERTH_ASSIGN_OR_RETURN(state[m], reserved_state(view, m));
@@ -196,10 +196,10 @@ Expected<Replanned> improve(Span<const uint8_t> file, const format::ProgramView&
     reserve(elsewhere, &lifetimes);
     BERTH_ASSIGN_OR_RETURN(const packing::Plan plan, packing::plan_best(lifetimes.problem));
     BERTH_TRY(packing::validate(lifetimes.problem, plan));
-    places.push_back(choose(view, view.method(m), lifetimes, plan, &out.arenas));
-    pull_empty_values_in(view.method(m), &places.back());
+    offsets.push_back(choose(view, view.method(m), lifetimes, plan, &out.arenas));
+    pull_empty_values_in(view.method(m), &offsets.back());
   }
-  BERTH_ASSIGN_OR_RETURN(out.program, format::replace_places(file, places));
+  BERTH_ASSIGN_OR_RETURN(out.program, format::replace_offsets(file, offsets));
   const Status judged = verify_result(out.program, view);
   if (judged.ok()) return out;
   return Failure{Error::kInternal, judged.error().place,

@@ -7,7 +7,7 @@
 #include "base/device.h"
 #include "base/failure.h"
 #include "base/span.h"
-#include "format/write/replace_places.h"
+#include "format/write/replace_offsets.h"
 
 namespace berth::replan {
 

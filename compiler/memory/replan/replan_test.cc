@@ -297,7 +297,7 @@ TEST(Replan, StateThatIsOnlyReadKeepsItsOffset) {
 
 TEST(Replan, AlignmentIsAdded) {
   Made made({0, 512, 128, 192});
-  made.value(0).place->offset = 24;  // not a multiple of 16: as it was made
+  made.value(0).planned->offset = 24;  // not a multiple of 16: as it was made
   const After after(file_of({made.op(1, {0}).op(2, {1}).op(3, {2}).outputs({3})}));
   for (const int32_t value : {1, 2, 3}) EXPECT_EQ(after.offset(value) % 16, 0);
 }
@@ -305,7 +305,7 @@ TEST(Replan, AlignmentIsAdded) {
 TEST(Replan, DevicesKeepTheirArenas) {
   Made made({0, 64, 128, 192});
   for (const int32_t v : {1, 2}) {
-    made.value(v).place = format::Place{2, static_cast<uint64_t>(v) * 1024};
+    made.value(v).planned = format::ArenaOffset{2, static_cast<uint64_t>(v) * 1024};
     made.value(v).device = Device(DeviceType::kCuda, 0);
   }
   made.desc.arenas.push_back({4096, Device(DeviceType::kCuda, 0)});

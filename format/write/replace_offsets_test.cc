@@ -1,6 +1,6 @@
 // The fears: a field is lost, a byte of a segment changes, or what is not known is thrown away. Files are compared by a
 // walk over the schema that is written apart from the copier.
-#include "format/write/replace_places.h"
+#include "format/write/replace_offsets.h"
 
 #include <flatbuffers/reflection_generated.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class Decoded {
   }
 
   std::map<std::string, std::string> fields;
-  std::map<std::string, std::string> places;
+  std::map<std::string, std::string> offsets;
 
  private:
   template <typename T>
@@ -96,17 +96,17 @@ class Decoded {
   }
 
   void keep(const std::string& name, const std::string& content) {
-    const bool place = name.find("memory_offset_") != std::string::npos ||
-                       (name.find("non_const_buffer_sizes") != std::string::npos && name.back() != 't');
-    (place ? places : fields)[name] = content;
+    const bool is_offset = name.find("memory_offset_") != std::string::npos ||
+                           (name.find("non_const_buffer_sizes") != std::string::npos && name.back() != 't');
+    (is_offset ? offsets : fields)[name] = content;
   }
 
   const reflection::Schema& schema_;
 };
 
-/// The places and sizes that the file has already.
-std::vector<MethodPlaces> present_places(const ProgramView& view) {
-  std::vector<MethodPlaces> out;
+/// The offsets and sizes that the file has already.
+std::vector<MethodOffsets> present_offsets(const ProgramView& view) {
+  std::vector<MethodOffsets> out;
   for (size_t m = 0; m < view.method_count(); ++m) {
     out.emplace_back();
     const fb::ExecutionPlan& plan = view.method(m);
@@ -116,7 +116,7 @@ std::vector<MethodPlaces> present_places(const ProgramView& view) {
     for (uint32_t v = 0; v < plan.values()->size(); ++v) {
       const fb::Tensor* tensor = tensor_at(plan, v);
       if (tensor == nullptr || tensor->allocation_info() == nullptr) continue;
-      out.back().places.push_back({static_cast<int32_t>(v), planned_offset(*tensor->allocation_info())});
+      out.back().entries.push_back({static_cast<int32_t>(v), planned_offset(*tensor->allocation_info())});
     }
   }
   return out;
@@ -137,7 +137,7 @@ std::vector<uint8_t> joined(const ReplacedProgram& program) {
   return out;
 }
 
-void expect_same_but_places(const std::vector<uint8_t>& before, const std::vector<uint8_t>& after) {
+void expect_same_but_offsets(const std::vector<uint8_t>& before, const std::vector<uint8_t>& after) {
   const ProgramView a = opened(before);
   const ProgramView b = opened(after);
   EXPECT_EQ(Decoded(before).fields, Decoded(after).fields);
@@ -176,20 +176,20 @@ void add_field(std::vector<uint8_t>* file, size_t start, uint16_t last) {
   file->insert(file->end(), vtable.begin(), vtable.end());
 }
 
-TEST(ReplacePlaces, NoFieldIsLostOfAProgramWithEverything) {
+TEST(ReplaceOffsets, NoFieldIsLostOfAProgramWithEverything) {
   const std::vector<uint8_t> file = bytes_of(one_of_everything());
-  std::vector<MethodPlaces> places = present_places(opened(file));
-  const auto same = replace_places(file, places);
+  std::vector<MethodOffsets> offsets = present_offsets(opened(file));
+  const auto same = replace_offsets(file, offsets);
   ASSERT_TRUE(same.ok()) << same.error().place << ": " << same.error().message;
-  expect_same_but_places(file, joined(*same));
-  EXPECT_EQ(Decoded(file).places, Decoded(joined(*same)).places);
+  expect_same_but_offsets(file, joined(*same));
+  EXPECT_EQ(Decoded(file).offsets, Decoded(joined(*same)).offsets);
 
-  places[1].places[0].offset = 224;
-  places[1].arena_bytes = {240, 48};
-  const auto moved = replace_places(file, places);
+  offsets[1].entries[0].offset = 224;
+  offsets[1].arena_bytes = {240, 48};
+  const auto moved = replace_offsets(file, offsets);
   ASSERT_TRUE(moved.ok());
   const std::vector<uint8_t> after = joined(*moved);
-  expect_same_but_places(file, after);
+  expect_same_but_offsets(file, after);
   const fb::ExecutionPlan& plan = opened(after).method(1);
   EXPECT_EQ(planned_offset(*tensor_at(plan, 0)->allocation_info()), 224u);
   EXPECT_EQ(planned_offset(*tensor_at(plan, 3)->allocation_info()), 16u);
@@ -198,47 +198,47 @@ TEST(ReplacePlaces, NoFieldIsLostOfAProgramWithEverything) {
   EXPECT_EQ(plan.non_const_buffer_sizes()->Get(2), 48);
 }
 
-TEST(ReplacePlaces, NoFieldIsLostWithoutHeaderAndSegments) {
+TEST(ReplaceOffsets, NoFieldIsLostWithoutHeaderAndSegments) {
   const std::vector<uint8_t> file = tables_alone();
-  const auto same = replace_places(file, present_places(opened(file)));
+  const auto same = replace_offsets(file, present_offsets(opened(file)));
   ASSERT_TRUE(same.ok());
   EXPECT_TRUE(same->segments.empty());
-  expect_same_but_places(file, joined(*same));
+  expect_same_but_offsets(file, joined(*same));
 }
 
-TEST(ReplacePlaces, AbsentFieldsStayAbsent) {
+TEST(ReplaceOffsets, AbsentFieldsStayAbsent) {
   // The comparison would see it: an offset of 0 is written, or not, as it was.
   const std::vector<uint8_t> file = bytes_of(add_relu());
-  const size_t fields = Decoded(file).places.size();
-  const auto same = replace_places(file, {{{}, {48}}});
+  const size_t fields = Decoded(file).offsets.size();
+  const auto same = replace_offsets(file, {{{}, {48}}});
   ASSERT_TRUE(same.ok());
-  EXPECT_EQ(Decoded(joined(*same)).places.size(), fields);
+  EXPECT_EQ(Decoded(joined(*same)).offsets.size(), fields);
 }
 
-TEST(ReplacePlaces, SegmentsAreNotCopied) {
+TEST(ReplaceOffsets, SegmentsAreNotCopied) {
   const std::vector<uint8_t> file = bytes_of(one_of_everything());
   const ProgramView view = opened(file);
-  const auto same = replace_places(file, present_places(view));
+  const auto same = replace_offsets(file, present_offsets(view));
   ASSERT_TRUE(same.ok());
   EXPECT_EQ(same->segments.data(), file.data() + view.layout().segment_base);
   EXPECT_EQ(same->head.size() % 128, 0u) << "the alignment that segments had";
 }
 
-TEST(ReplacePlaces, ACopyOfACopyIsTheSame) {
+TEST(ReplaceOffsets, ACopyOfACopyIsTheSame) {
   const std::vector<uint8_t> file = bytes_of(one_of_everything());
-  const auto places = present_places(opened(file));
-  const auto once = replace_places(file, places);
+  const auto offsets = present_offsets(opened(file));
+  const auto once = replace_offsets(file, offsets);
   ASSERT_TRUE(once.ok());
   const std::vector<uint8_t> first = joined(*once);
-  const auto twice = replace_places(first, places);
+  const auto twice = replace_offsets(first, offsets);
   ASSERT_TRUE(twice.ok());
   EXPECT_EQ(first, joined(*twice));
 }
 
-TEST(ReplacePlaces, OffsetsKeepAll64Bits) {
+TEST(ReplaceOffsets, OffsetsKeepAll64Bits) {
   const std::vector<uint8_t> file = bytes_of(add_relu());
   const uint64_t far = (uint64_t{5} << 32) + 48;
-  const auto moved = replace_places(file, {{{{0, 0}, {3, far}, {4, 16}}, {far + 16}}});
+  const auto moved = replace_offsets(file, {{{{0, 0}, {3, far}, {4, 16}}, {far + 16}}});
   ASSERT_TRUE(moved.ok());
   const std::vector<uint8_t> after = joined(*moved);
   const auto offset = [&](const std::vector<uint8_t>& bytes, size_t value) {
@@ -246,12 +246,12 @@ TEST(ReplacePlaces, OffsetsKeepAll64Bits) {
   };
   EXPECT_EQ(offset(after, 3), far);
   EXPECT_EQ(offset(after, 4), 16u);
-  const auto back = replace_places(after, {{{{3, 16}}, {48}}});
+  const auto back = replace_offsets(after, {{{{3, 16}}, {48}}});
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(offset(joined(*back), 3), 16u);
 }
 
-TEST(ReplacePlaces, AFieldOfALaterSchemaIsRefused) {
+TEST(ReplaceOffsets, AFieldOfALaterSchemaIsRefused) {
   std::vector<uint8_t> file = tables_alone();
   uint32_t root = 0;
   std::memcpy(&root, file.data(), 4);
@@ -262,24 +262,24 @@ TEST(ReplacePlaces, AFieldOfALaterSchemaIsRefused) {
         {tensor, fb::Tensor::VT_EXTRA_TENSOR_INFO, "Tensor"}}) {
     std::vector<uint8_t> later = file;
     add_field(&later, start, last);
-    const auto result = replace_places(later, present_places(opened(later)));
+    const auto result = replace_offsets(later, present_offsets(opened(later)));
     ASSERT_FALSE(result.ok()) << table;
     EXPECT_EQ(result.error().code, Error::kNotSupported);
     EXPECT_NE(result.error().place.find(table), std::string::npos) << result.error().place;
   }
 }
 
-TEST(ReplacePlaces, AnUnknownHeaderIsRefused) {
+TEST(ReplaceOffsets, AnUnknownHeaderIsRefused) {
   std::vector<uint8_t> file = bytes_of(add_relu());
   file[12] = 48;
-  const auto result = replace_places(file, present_places(opened(file)));
+  const auto result = replace_offsets(file, present_offsets(opened(file)));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, Error::kNotSupported);
 }
 
-TEST(ReplacePlaces, ReplacingAConstantIsRefused) {
+TEST(ReplaceOffsets, ReplacingAConstantIsRefused) {
   const std::vector<uint8_t> file = bytes_of(add_relu());
-  const auto result = replace_places(file, {{{{1, 0}}, {48}}});
+  const auto result = replace_offsets(file, {{{{1, 0}}, {48}}});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, Error::kInvalidArgument);
 }

@@ -1,4 +1,4 @@
-// replace_places(): changes the offsets of a program file's planned tensors, and nothing else.
+// replace_offsets(): changes the offsets of a program file's planned tensors, and nothing else.
 //
 // FlatBuffers omits fields with default values, such as an offset of 0, so tables cannot be patched in place; they are
 // copied field by field, according to the schema. A file with a field that the schema does not have is refused, since
@@ -15,12 +15,12 @@
 namespace berth::format {
 
 /// The changes to a method.
-struct MethodPlaces {
-  struct Place {
+struct MethodOffsets {
+  struct Entry {
     int32_t value = 0;    // index into the method's values: a planned tensor
     uint64_t offset = 0;  // in the same arena as before
   };
-  std::vector<Place> places;
+  std::vector<Entry> entries;
   /// Bytes of each arena: entry 0 is arena 1. As many as the method has.
   std::vector<uint64_t> arena_bytes;
 };
@@ -41,6 +41,6 @@ struct ReplacedProgram {
 /// field in a table or in the header. InvalidArgument for an offset of a value that is not planned. OutOfResources for
 /// a file whose tables share others so often that the copy would be many times larger. REQUIRES: verify_program()
 /// accepted the file.
-Expected<ReplacedProgram> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods);
+Expected<ReplacedProgram> replace_offsets(Span<const uint8_t> file, const std::vector<MethodOffsets>& methods);
 
 }  // namespace berth::format

@@ -1,4 +1,4 @@
-#include "format/write/replace_places.h"
+#include "format/write/replace_offsets.h"
 
 #include <flatbuffers/reflection_generated.h>
 
@@ -42,12 +42,12 @@ size_t scalar_size(BaseType type) {
 
 class Copier {
  public:
-  Copier(const ProgramView& program, const std::vector<MethodPlaces>& methods)
+  Copier(const ProgramView& program, const std::vector<MethodOffsets>& methods)
       : program_(program), methods_(methods), schema_(*reflection::GetSchema(fb::ProgramBinarySchema::data())) {
     builder_.ForceDefaults(true);
-    for (const MethodPlaces& method : methods) {
+    for (const MethodOffsets& method : methods) {
       moved_.emplace_back();
-      for (const MethodPlaces::Place& place : method.places) moved_.back()[place.value] = place.offset;
+      for (const MethodOffsets::Entry& entry : method.entries) moved_.back()[entry.value] = entry.offset;
     }
   }
 
@@ -245,7 +245,7 @@ class Copier {
   }
 
   const ProgramView& program_;
-  const std::vector<MethodPlaces>& methods_;
+  const std::vector<MethodOffsets>& methods_;
   const reflection::Schema& schema_;
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<std::map<int32_t, uint64_t>> moved_;  // by method: value → offset
@@ -292,7 +292,7 @@ Status ReplacedProgram::write(const Sink& sink) const {
   return segments.empty() ? Status(Done{}) : sink(segments);
 }
 
-Expected<ReplacedProgram> replace_places(Span<const uint8_t> file, const std::vector<MethodPlaces>& methods) {
+Expected<ReplacedProgram> replace_offsets(Span<const uint8_t> file, const std::vector<MethodOffsets>& methods) {
   ProgramView view;
   Report report;
   if (ProgramView::open(file, &view, &report) != Error::kOk) return Failure{report.code, report.place, report.message};
