@@ -64,7 +64,7 @@ TEST(Profile, TheRooflineIsTheSlowerOfComputeAndMemory) {
 }
 
 // A delegate of two instructions, run twice.
-void tell(Profiler& profiler) {
+void run_some(Profiler& profiler) {
   berth::testing::Array x = f32({4});
   Arg in(x), out(x);
   EValue* args[] = {in.value(), out.value()};
@@ -85,7 +85,7 @@ void tell(Profiler& profiler) {
 
 TEST(Profile, ADelegatesOwnTimeExcludesWhatRunsInIt) {
   Profiler profiler(Roofline{1e9, 1e9, 1e9, 1e9, 1});
-  tell(profiler);
+  run_some(profiler);
   const std::vector<ProfiledOperator> operators = profiler.operators();
   ASSERT_EQ(operators.size(), 2u);
   EXPECT_EQ(operators[0].name, "aten::relu.out");
@@ -100,7 +100,7 @@ TEST(Profile, ADelegatesOwnTimeExcludesWhatRunsInIt) {
 
 TEST(Profile, TheTraceHasTheFirstRunAsNestedEvents) {
   Profiler profiler(Roofline{1e9, 1e9, 1e9, 1e9, 1});
-  tell(profiler);
+  run_some(profiler);
   const Json trace = profiler.trace();
   ASSERT_EQ(trace["traceEvents"].size(), 3u);
   const Json& call = trace["traceEvents"][2];

@@ -85,9 +85,9 @@ class RegionLayout {
     const Node& node = method_.node(id);
     // A permutation names dimensions, so that its result is in the order that it asks for.
     const bool names_dims = node.is(OpId::permute_copy_out);
-    const bool takes_up = node.op->layout_agnostic && !names_dims && reads_last(node);
+    const bool follows_input = node.op->layout_agnostic && !names_dims && reads_last(node);
     if (wants_last(node) && is_image(node.results[0])) return arrange(id, kLast);
-    if (takes_up) return arrange(id, kLast);
+    if (follows_input) return arrange(id, kLast);
     if (same_bytes(id)) return Done{};
     BERTH_ASSIGN_OR_RETURN(const bool done, views(id));
     return done ? Status(Done{}) : arrange(id, {});

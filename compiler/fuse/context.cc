@@ -74,7 +74,7 @@ passes::Action Context::replace(NodeId old, ValueId with) {
   return passes::Action::replace(with);
 }
 
-void Context::tell(const Node& node, Reason reason, const char* into) const {
+void Context::remark(const Node& node, Reason reason, const char* into) const {
   if (!passes::wants_why(options_, "fusion")) return;
   std::string text = to_string(reason);
   if (into[0] != '\0') text += std::string(reason == Reason::kFused ? " into " : ": ") + into;

@@ -52,8 +52,8 @@ class Context {
     return ir::constant_of(module_, method_, argument);
   }
 
-  /// `--why fusion`
-  void tell(const ir::Node& node, Reason reason, const char* into = "") const;
+  /// The line that `--why fusion` prints: what became of `node`, and what it was fused `into`.
+  void remark(const ir::Node& node, Reason reason, const char* into = "") const;
 
  private:
   ir::Module& module_;

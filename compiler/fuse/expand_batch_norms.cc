@@ -22,21 +22,21 @@ Expected<passes::Action> fuse_batch_norm(Context& context, ir::Builder& build, N
   if (!node.is(OpId::native_batch_norm_legit_no_training_out)) return passes::Action::keep();
   const ir::TensorType& type = context.type(node.results[0]);
   if (type.dtype != DType::kF32 || type.rank() < 2 || !type.shape[1].is_constant()) {
-    context.tell(node, type.dtype != DType::kF32 ? Reason::kDType : Reason::kShape);
+    context.remark(node, type.dtype != DType::kF32 ? Reason::kDType : Reason::kShape);
     return passes::Action::keep();
   }
   if (context.uses(node.results[1]) != 0 || context.uses(node.results[2]) != 0) {
-    context.tell(node, Reason::kReadElsewhere);
+    context.remark(node, Reason::kReadElsewhere);
     return passes::Action::keep();
   }
   passes::Affine affine;
   const passes::AffineReason reason =
       passes::read_affine(context.module(), context.method(), node, 1, type.shape[1].value, &affine);
   if (reason != passes::AffineReason::kAffine) {
-    context.tell(node, Reason::kNotConstant);
+    context.remark(node, Reason::kNotConstant);
     return passes::Action::keep();
   }
-  context.tell(node, Reason::kFused, "a product and a sum");
+  context.remark(node, Reason::kFused, "a product and a sum");
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;
   const ValueId old = node.results[0];

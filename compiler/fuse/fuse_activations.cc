@@ -114,7 +114,7 @@ Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, i
   }
   const auto found = match(context, node);
   if (!found) return passes::Action::keep();
-  context.tell(node, Reason::kFused, "an activation");
+  context.remark(node, Reason::kFused, "an activation");
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;
   ir::DimList code = {ir::Dim(static_cast<int64_t>(found->op)), ir::Dim(0), ir::Dim(0), ir::Dim(0)};

@@ -249,7 +249,7 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
   Match match;
   bool is_candidate = false;
   const Reason reason = find(context, node, &match, &is_candidate);
-  if (is_candidate) context.tell(node, reason, "berth::attention");
+  if (is_candidate) context.remark(node, reason, "berth::attention");
   if (reason != Reason::kFused) return passes::Action::keep();
   const std::string source = node.source;
   const std::vector<Dim> shape = context.type(node.results[0]).shape;

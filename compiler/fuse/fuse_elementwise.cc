@@ -228,7 +228,7 @@ Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId
   if (!Reader(context).read(node, 0, &chain, &last)) return passes::Action::keep();
   if (chain.steps.size() <= own_steps(node)) return passes::Action::keep();
   if (!chain.fits()) return passes::Action::keep();
-  context.tell(node, Reason::kFused, "berth::elementwise");
+  context.remark(node, Reason::kFused, "berth::elementwise");
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;
   BERTH_ASSIGN_OR_RETURN(const ValueId made,

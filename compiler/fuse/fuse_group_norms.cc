@@ -35,7 +35,7 @@ bool is_identity(const Context& context, const Node& norm) {
 Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, std::vector<Argument> args) {
   const std::string source = context.node(id).source;
   const std::string name = context.method().value(context.node(id).results[0]).name;
-  context.tell(context.node(id), Reason::kFused, "a group norm");
+  context.remark(context.node(id), Reason::kFused, "a group norm");
   BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::native_group_norm_out, std::move(args), source, name));
   return context.replace(id, made);
 }

@@ -223,7 +223,7 @@ class RegionLstm {
     if (!found) return false;
     const CellStep& step = *found;
     BERTH_ASSIGN_OR_RETURN(const ValueId input, gates_in_order(step));
-    context_.tell(method_.node(id), input.valid() ? Reason::kFused : Reason::kOrder, "berth::lstm_cell");
+    context_.remark(method_.node(id), input.valid() ? Reason::kFused : Reason::kOrder, "berth::lstm_cell");
     if (!input.valid()) return false;
     const std::string source = method_.node(id).source;
     const ValueId weight = columns_in_order(step.weight, step.order);

@@ -52,7 +52,7 @@ class Products {
   }
 
   passes::Action keep(const Context& context, NodeId id, Reason reason) {
-    context.tell(context.node(id), reason);
+    context.remark(context.node(id), reason);
     return passes::Action::keep();
   }
 
@@ -60,7 +60,7 @@ class Products {
     const Node& node = context.node(id);
     const std::string source = node.source;
     const std::string name = context.method().value(node.results[0]).name;
-    context.tell(node, Reason::kFused, op == OpId::fused_conv_out ? "berth::conv" : "berth::linear");
+    context.remark(node, Reason::kFused, op == OpId::fused_conv_out ? "berth::conv" : "berth::linear");
     BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(op, std::move(args), source, name));
     return context.replace(id, made);
   }
@@ -154,7 +154,8 @@ class Products {
   // `product` with other arguments in the place of node `id`.
   Expected<passes::Action> extend(Context& context, ir::Builder& build, NodeId id, const Node& product,
                                   std::vector<Argument> args) {
-    context.tell(context.node(id), Reason::kFused, product.is(OpId::fused_conv_out) ? "berth::conv" : "berth::linear");
+    context.remark(context.node(id), Reason::kFused,
+                   product.is(OpId::fused_conv_out) ? "berth::conv" : "berth::linear");
     const std::vector<ir::Dim> shape = context.type(context.node(id).results[0]).shape;
     const std::string name = context.method().value(context.node(id).results[0]).name;
     const std::string source = product.source;

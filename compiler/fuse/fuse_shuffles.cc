@@ -103,7 +103,7 @@ class RegionShuffles {
 
   Expected<bool> replace(NodeId id, ValueId shuffled, const DimList& sizes) {
     const Shuffle found = *match(shuffled);
-    context_.tell(method_.node(id), Reason::kFused, "berth::shuffle");
+    context_.remark(method_.node(id), Reason::kFused, "berth::shuffle");
     const std::string source = method_.node(id).source;
     BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
                            build_.create(OpId::fused_shuffle_out, {found.parts, Dim(found.groups), sizes}, source));

@@ -129,7 +129,7 @@ class RegionSteps {
     }
     const bool whole = ir::max_numel(context_.type(chain.base), {}) % step == 0;
     const bool joined = whole && chain.steps.size() > 1;
-    context_.tell(method_.node(all[0]), joined ? Reason::kFused : Reason::kOrder, "berth::lstm");
+    context_.remark(method_.node(all[0]), joined ? Reason::kFused : Reason::kOrder, "berth::lstm");
     if (!joined) return;
     chain.first = std::min(first->offset, before) / step;
     for (NodeId id : chain.steps) of_[id.index] = chains_.size();

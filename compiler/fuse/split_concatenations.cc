@@ -56,7 +56,7 @@ const Node* splittable(const Context& context, const Node& node) {
 Expected<passes::Action> fuse_concatenation(Context& context, ir::Builder& build, NodeId id) {
   const Node* cat = splittable(context, context.node(id));
   if (cat == nullptr) return passes::Action::keep();
-  context.tell(*cat, Reason::kFused, "a sum of convolutions");
+  context.remark(*cat, Reason::kFused, "a sum of convolutions");
   const ir::ValueList parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
   const Node node = context.node(id);
   const ir::Constant constant = *context.constant(node.args[arg::fused_conv_out::weight]);

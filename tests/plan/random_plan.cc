@@ -194,8 +194,8 @@ class Trial {
     }
     for (const DelegateReport& delegate : emitted->delegates) {
       if (delegate.scratch_bytes > delegate.own_scratch_bytes)
-        return fail("results as scratch make the scratch larger");
-      for (const int64_t lent : delegate.output_scratch_bytes) tried_.lent += lent > 0 ? 1 : 0;
+        return fail("outputs used as scratch make the scratch larger");
+      for (const int64_t bytes : delegate.output_scratch_bytes) tried_.outputs_as_scratch += bytes > 0 ? 1 : 0;
     }
     tried_.in_place += emitted->in_place;
     tried_.elided += emitted->elided;

@@ -16,7 +16,7 @@ struct Tried {
   int methods = 0;
   uint64_t poisoned = 0;         // bytes
   uint64_t poisoned_inside = 0;  // bytes of scratch and results, within delegates
-  int lent = 0;                  // results of delegates that are scratch before, of all plans
+  int outputs_as_scratch = 0;    // outputs of delegates that were used as scratch, of all plans
   uint64_t in_place = 0;         // values, of all plans
   uint64_t elided = 0;           // concatenations and slices
   int reordered = 0;             // plans that another order made smaller

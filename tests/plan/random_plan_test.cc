@@ -33,7 +33,7 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
     all.methods += tried.methods;
     all.poisoned += tried.poisoned;
     all.poisoned_inside += tried.poisoned_inside;
-    all.lent += tried.lent;
+    all.outputs_as_scratch += tried.outputs_as_scratch;
     all.in_place += tried.in_place;
     all.elided += tried.elided;
     all.reordered += tried.reordered;
@@ -43,10 +43,10 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
   const int tried = static_cast<int>(seed - first);
   std::printf(
       "%d modules of %d ran, %d methods, %d runs; %llu values in place, %llu nodes elided, %d plans reordered; "
-      "%llu MB poisoned; within delegates %d results were scratch, %llu bytes poisoned\n",
+      "%llu MB poisoned; within delegates %d outputs were scratch, %llu bytes poisoned\n",
       ran, tried, all.methods, all.runs, static_cast<unsigned long long>(all.in_place),
       static_cast<unsigned long long>(all.elided), all.reordered, static_cast<unsigned long long>(all.poisoned >> 20),
-      all.lent, static_cast<unsigned long long>(all.poisoned_inside));
+      all.outputs_as_scratch, static_cast<unsigned long long>(all.poisoned_inside));
   EXPECT_GT(ran, tried / 2);
   EXPECT_GT(all.methods, tried);
   EXPECT_GT(all.in_place, 100u);
