@@ -79,9 +79,8 @@ Expected<MethodImporter::Carried> MethodImporter::find_changed(uint32_t begin, u
     const fb::Operator& named = *plan_.operators()->Get(static_cast<uint32_t>(call->op_index()));
     const Slot last = args.Get(args.size() - 1);
     if (tensor(last) == nullptr && entry(last).val_as_TensorList() == nullptr) carried.numbers.insert(last);
-    const std::string name = format::text(named.name());
-    const ir::Operator* op = ir::find_out_variant(name, format::text(named.overload()));
-    if (name == "aten::copy_" || (op != nullptr && op->writes_self)) {
+    const ir::Operator* op = ir::find_out_variant(format::text(named.name()), format::text(named.overload()));
+    if (op != nullptr && op->writes_self) {
       BERTH_TRY(note_write(args.Get(0), loop, &carried));
     } else if (op != nullptr) {
       const size_t results = op->output_is_list ? 1 : op->outputs.size();
