@@ -53,14 +53,19 @@ bool takes_berths_runtime(const ir::Module& module, const std::vector<targets::T
                      [](const ir::Delegate& delegate) { return is_berths_own(delegate.backend.c_str()); });
 }
 
+Status check_instruction_set(const std::string& name) {
+  std::string known;
+  for (const std::string& one : instruction_sets()) {
+    if (one == name) return Done{};
+    known += (known.empty() ? "" : ", ") + one;
+  }
+  return Failure{Error::kInvalidArgument, "instruction set '" + name + "'", "expected one of " + known};
+}
+
 Expected<placement::Options> place_options(const ir::Module& module, const CompileOptions& options) {
   placement::Options placing;
   BERTH_ASSIGN_OR_RETURN(placing.targets, targets::parse_targets(options.target));
-  const char* const known[] = {"native", "generic", "avx2", "avx512"};
-  if (std::find(std::begin(known), std::end(known), options.cpu) == std::end(known)) {
-    return Failure{Error::kInvalidArgument, "instruction set '" + options.cpu + "'",
-                   "expected one of native, generic, avx2, avx512"};
-  }
+  BERTH_TRY(check_instruction_set(options.cpu));
   for (targets::Target& target : placing.targets) {
     if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
   }
@@ -183,6 +188,8 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
 }
 
 }  // namespace
+
+std::vector<std::string> instruction_sets() { return {"native", "generic", "avx2", "avx512"}; }
 
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options, CompileReport* report) {
   const Stopwatch watch;

@@ -34,6 +34,9 @@ bool named_like_a_model(const std::string& path);
 /// that of programs is among them.
 std::string model_extensions(const char* conjunction, bool with_programs = true);
 
+/// What CompileOptions::cpu may be.
+std::vector<std::string> instruction_sets();
+
 using packing::Planner;
 
 struct CompileOptions {

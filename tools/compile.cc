@@ -150,7 +150,7 @@ void add_compile(CLI::App& app, Session& session) {
                       "; several with commas, cuda:0,cpu");
   sub->add_option("--cpu", command->options.cpu,
                   "the instruction set for which the cpu target packs weights; default: native, this machine's")
-      ->check(CLI::IsMember({"native", "generic", "avx2", "avx512"}));
+      ->check(CLI::IsMember(instruction_sets()));
   sub->add_option("--place", command->options.place,
                   "GLOB=DEVICE: run nodes there whose name, or whose result's name, matches; later ones win")
       ->allow_extra_args(false);
