@@ -23,7 +23,7 @@
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/scheduling/generators.h"
-#include "compiler/memory/scheduling/order.h"
+#include "compiler/memory/scheduling/schedule.h"
 
 namespace berth::packing {
 namespace {
@@ -209,13 +209,13 @@ int table_of_orders(uint64_t seeds) {
     double sum = 0, most = 0, given = 0;
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
       const scheduling::Problem problem = scheduling::wired_stage(seed, 32, mixed);
-      scheduling::Order order;
-      const double ms = milliseconds([&] { order = std::move(scheduling::best_order(problem)).value(); });
+      scheduling::Schedule schedule;
+      const double ms = milliseconds([&] { schedule = std::move(scheduling::best_schedule(problem)).value(); });
       sum += ms;
       most = std::max(most, ms);
-      proven += order.optimal() ? 1 : 0;
-      states = std::max(states, order.states);
-      given += static_cast<double>(order.given_peak) / static_cast<double>(order.peak);
+      proven += schedule.optimal() ? 1 : 0;
+      states = std::max(states, schedule.states);
+      given += static_cast<double>(schedule.given_peak) / static_cast<double>(schedule.peak);
     }
     const double stages = static_cast<double>(std::max<uint64_t>(seeds, 1));
     std::printf("| %s | %llu | %llu | %.2f | %.2f | %lld | %.2f x |\n", mixed ? "mixed" : "equal",

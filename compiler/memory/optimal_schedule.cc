@@ -4,7 +4,7 @@
 #include "compiler/ir/arguments.h"
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/schedule_problem.h"
-#include "compiler/memory/scheduling/every_order.h"
+#include "compiler/memory/scheduling/every_schedule.h"
 
 namespace berth::memory {
 namespace {
@@ -31,7 +31,7 @@ class ArenaNeeds {
     for (const BufferId id : model_.buffers.all.ids()) {
       if (model_.buffers.all[id].space != space) problem.buffers[id.index].bytes = 0;
     }
-    return scheduling::every_order_needs(problem, parts_, tasks_, bytes);
+    return scheduling::every_schedule_needs(problem, parts_, tasks_, bytes);
   }
 
  private:
@@ -65,7 +65,7 @@ class ArenaNeeds {
   const MemoryModel& model_;
   const IdVector<BufferId, bool> is_state_;
   scheduling::Problem problem_;
-  std::vector<scheduling::Part> parts_;
+  std::vector<scheduling::Containment> parts_;
   std::vector<int32_t> tasks_;
 };
 

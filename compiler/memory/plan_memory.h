@@ -9,8 +9,9 @@
 //     plan_schedule     for the method: in which order its nodes run, and where its buffers lie
 //       make_model        liveness.h (who shares bytes, live ranges), then candidates for sharing more
 //                         (in_place.h, sub_buffers.h)
-//       packing::plan_best    offsets for the buffers; it knows no graph
-//       scheduling::best_order    an order with less alive together; it knows no graph either
+//       packing::plan_best  offsets for the buffers; it knows no graph
+//       scheduling::best_schedule
+//                         an order with less alive together; it knows no graph either
 #pragma once
 
 #include <cstdint>

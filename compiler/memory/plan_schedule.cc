@@ -10,6 +10,7 @@
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/schedule_problem.h"
+#include "compiler/memory/scheduling/schedule.h"
 
 namespace berth::memory {
 namespace {
@@ -83,7 +84,7 @@ class ScheduleSearch {
     BERTH_TRY(pack(&best));
     bool optimal = is_lowest(best);
     if (searches && !optimal) {
-      BERTH_ASSIGN_OR_RETURN(const scheduling::Order found, best_order(best));
+      BERTH_ASSIGN_OR_RETURN(const scheduling::Schedule found, best_order(best));
       const bool exact = is_schedule_exact(method_of(best)) && best.plan->spaces.size() == 1;
       if (found.peak < found.given_peak) {
         BERTH_ASSIGN_OR_RETURN(Candidate other, candidate(reordered(method_of(best), found.tasks)));
@@ -149,12 +150,12 @@ class ScheduleSearch {
     return Failure{failure.code, place_in_method(method, names, failure.place), failure.message};
   }
 
-  Expected<scheduling::Order> best_order(const Candidate& from) {
+  Expected<scheduling::Schedule> best_order(const Candidate& from) {
     scheduling::Options options;
     options.time_limit = seconds_left(options_.time_limit, cost_);
     const Timed timed(&cost_);
-    auto found =
-        scheduling::best_order(schedule_problem(module_, method_of(from), from.model, options_.in_place_set), options);
+    auto found = scheduling::best_schedule(
+        schedule_problem(module_, method_of(from), from.model, options_.in_place_set), options);
     if (found.ok()) cost_.truncated |= found->truncated;
     return found;
   }

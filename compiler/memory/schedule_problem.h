@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/memory/model.h"
-#include "compiler/memory/scheduling/order.h"
+#include "compiler/memory/scheduling/problem.h"
 
 namespace berth::memory {
 

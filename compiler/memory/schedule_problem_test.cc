@@ -4,6 +4,7 @@
 
 #include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
+#include "compiler/memory/scheduling/schedule.h"
 
 namespace berth::memory {
 namespace {
@@ -36,7 +37,7 @@ Ordered order_of(const std::string& text) {
   auto model = make_model(out.module, method);
   EXPECT_TRUE(model.ok()) << model.error().text();
   const scheduling::Problem problem = schedule_problem(out.module, method, *model, InPlaceSet());
-  const auto order = scheduling::best_order(problem);
+  const auto order = scheduling::best_schedule(problem);
   EXPECT_TRUE(order.ok()) << order.error().text();
   std::vector<ir::NodeId> nodes;
   for (const int32_t task : order->tasks) nodes.push_back(method.body.nodes[task]);

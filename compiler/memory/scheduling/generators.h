@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "compiler/memory/scheduling/order.h"
+#include "compiler/memory/scheduling/problem.h"
 
 namespace berth::scheduling {
 

@@ -12,7 +12,7 @@ void sort_unique(std::vector<int32_t>& list) {
 
 }  // namespace
 
-Graph::Graph(const Problem& problem)
+TaskGraph::TaskGraph(const Problem& problem)
     : problem_(&problem),
       before_(problem.tasks),
       after_(problem.tasks),
@@ -40,7 +40,7 @@ Graph::Graph(const Problem& problem)
   }
 }
 
-Stretch Graph::stretch(const std::vector<int32_t>& order, int32_t begin, int32_t end) const {
+Stretch TaskGraph::stretch(const std::vector<int32_t>& order, int32_t begin, int32_t end) const {
   Stretch out;
   std::vector<int32_t> place(tasks());  // of each task: before the stretch -1, after it -2, or its number there
   for (int32_t i = 0; i < tasks(); ++i) {

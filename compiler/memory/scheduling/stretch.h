@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/memory/scheduling/order.h"
+#include "compiler/memory/scheduling/problem.h"
 
 namespace berth::scheduling {
 
@@ -36,10 +36,10 @@ struct Stretch {
 };
 
 /// Tasks, edges and uses of a problem by task: made once.
-class Graph {
+class TaskGraph {
  public:
   /// REQUIRES: check(problem) is ok. The problem must outlive it.
-  explicit Graph(const Problem& problem);
+  explicit TaskGraph(const Problem& problem);
 
   const Problem& problem() const { return *problem_; }
   int32_t tasks() const { return problem_->tasks; }

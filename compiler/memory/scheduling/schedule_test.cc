@@ -1,4 +1,4 @@
-#include "compiler/memory/scheduling/order.h"
+#include "compiler/memory/scheduling/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -162,14 +162,14 @@ Problem random_problem(std::mt19937& random, int32_t tasks) {
   return problem;
 }
 
-TEST(Order, IsOptimalForSmallGraphs) {
+TEST(Schedule, IsOptimalForSmallGraphs) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   int better = 0;
   for (int round = 0; round < 300; ++round) {
     const Problem problem = random_problem(random, 2 + static_cast<int32_t>(random() % 6));
-    const Expected<Order> order = best_order(problem);
+    const Expected<Schedule> order = best_schedule(problem);
     ASSERT_TRUE(order.ok());
     ASSERT_TRUE(respects(problem, order->tasks));
     ASSERT_EQ(order->peak, defined_peak(problem, order->tasks));
@@ -201,14 +201,14 @@ Problem random_problem_of_readers(std::mt19937& random, int32_t tasks) {
   return problem;
 }
 
-TEST(Order, IsOptimalForGraphsWithManyReaders) {
+TEST(Schedule, IsOptimalForGraphsWithManyReaders) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 150; ++round) {
     const int32_t tasks = 8 + static_cast<int32_t>(random() % 6);
     const Problem problem = round % 2 == 0 ? random_problem(random, tasks) : random_problem_of_readers(random, tasks);
-    const Expected<Order> order = best_order(problem);
+    const Expected<Schedule> order = best_schedule(problem);
     ASSERT_TRUE(order.ok());
     ASSERT_EQ(order->peak, defined_peak(problem, order->tasks));
     ASSERT_EQ(order->peak, AllSets(problem).least_peak()) << "round " << round;
@@ -219,14 +219,14 @@ TEST(Order, IsOptimalForGraphsWithManyReaders) {
 int64_t looks = 0;
 int64_t look_again() { return ++looks * 1'000'000; }
 
-TEST(Order, IsCompleteWhereverTheTimeLimitStrikes) {
+TEST(Schedule, IsCompleteWhereverTheTimeLimitStrikes) {
   const Problem problem = wired_stage(3, 120, true);
   Options options;
   options.clock = look_again;
   for (int64_t ms = 1; ms < 2000; ms *= 2) {
     looks = 0;
     options.time_limit = 1e-3 * static_cast<double>(ms);
-    const Expected<Order> order = best_order(problem, options);
+    const Expected<Schedule> order = best_schedule(problem, options);
     ASSERT_TRUE(order.ok());
     EXPECT_TRUE(respects(problem, order->tasks));
     EXPECT_LE(order->peak, order->given_peak);
@@ -236,7 +236,7 @@ TEST(Order, IsCompleteWhereverTheTimeLimitStrikes) {
   EXPECT_GT(looks, 100);
 }
 
-TEST(Order, IsNeverWorseThanTheGivenOneEvenWithoutSearch) {
+TEST(Schedule, IsNeverWorseThanTheGivenOneEvenWithoutSearch) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -245,20 +245,20 @@ TEST(Order, IsNeverWorseThanTheGivenOneEvenWithoutSearch) {
     Options options;
     options.states = round % 4 == 0 ? 0 : static_cast<int64_t>(random() % 300);
     options.beam = 1 + static_cast<int32_t>(random() % 8);
-    const Expected<Order> order = best_order(problem, options);
+    const Expected<Schedule> order = best_schedule(problem, options);
     ASSERT_TRUE(order.ok());
     ASSERT_TRUE(respects(problem, order->tasks));
     ASSERT_EQ(order->peak, defined_peak(problem, order->tasks));
     ASSERT_LE(order->peak, order->given_peak);
     ASSERT_LE(order->lower_bound, order->peak);
-    const Expected<Order> exact = best_order(problem);
+    const Expected<Schedule> exact = best_schedule(problem);
     ASSERT_TRUE(exact.ok());
     ASSERT_LE(order->lower_bound, exact->peak) << "a bound that an order goes below";
   }
 }
 
 // 2 000 graphs; as many as BERTH_GRAPHS says where it is set.
-TEST(Order, IsNeverWorseForThousandsOfGraphs) {
+TEST(Schedule, IsNeverWorseForThousandsOfGraphs) {
   const char* wanted = std::getenv("BERTH_GRAPHS");
   const int rounds = wanted != nullptr ? std::atoi(wanted) : 2000;
   const uint32_t seed = std::random_device{}();
@@ -272,7 +272,7 @@ TEST(Order, IsNeverWorseForThousandsOfGraphs) {
     options.states = 1'000;
     options.total_states = 3'000;
     options.beam = 4;
-    const Expected<Order> order = best_order(problem, options);
+    const Expected<Schedule> order = best_schedule(problem, options);
     ASSERT_TRUE(order.ok());
     ASSERT_TRUE(respects(problem, order->tasks)) << "round " << round;
     std::vector<int32_t> given(problem.tasks);
@@ -284,32 +284,32 @@ TEST(Order, IsNeverWorseForThousandsOfGraphs) {
   std::printf("%d graphs: %d better, %d proven best\n", rounds, better, proven);
 }
 
-TEST(Order, FinishesOneBranchBeforeItStartsTheNext) {
+TEST(Schedule, FinishesOneBranchBeforeItStartsTheNext) {
   // Two branches that each grow to 100 and shrink to 1, started side by side.
   Problem problem;
   problem.tasks = 5;
   problem.buffers = {{4, -1, {0, 1}, false}, {100, 0, {2}, false}, {100, 1, {3}, false},
                      {1, 2, {4}, false},     {1, 3, {4}, false},   {1, 4, {}, true}};
-  const Expected<Order> order = best_order(problem);
+  const Expected<Schedule> order = best_schedule(problem);
   ASSERT_TRUE(order.ok());
   EXPECT_EQ(order->given_peak, 204);
   EXPECT_EQ(order->peak, 105);
   EXPECT_TRUE(order->optimal());
 }
 
-TEST(Order, KeepsEdges) {
+TEST(Schedule, KeepsEdges) {
   Problem problem;
   problem.tasks = 5;
   problem.buffers = {{4, -1, {0, 1}, false}, {100, 0, {2}, false}, {100, 1, {3}, false},
                      {1, 2, {4}, false},     {1, 3, {4}, false},   {1, 4, {}, true}};
   problem.edges = {{1, 2}};  // as between side effects
-  const Expected<Order> order = best_order(problem);
+  const Expected<Schedule> order = best_schedule(problem);
   ASSERT_TRUE(order.ok());
   ASSERT_TRUE(respects(problem, order->tasks));
   EXPECT_EQ(order->peak, best_by_trying_all(problem));
 }
 
-TEST(Order, CountsAnInPlaceResultOnce) {
+TEST(Schedule, CountsAnInPlaceResultOnce) {
   Problem problem;
   problem.tasks = 2;
   problem.buffers = {{10, 0, {1}, false}, {10, 1, {}, true}};
@@ -318,39 +318,39 @@ TEST(Order, CountsAnInPlaceResultOnce) {
   EXPECT_EQ(peak_of(problem, {0, 1}), 10);
 }
 
-TEST(Order, MalformedProblemsAreRefused) {
+TEST(Schedule, MalformedProblemsAreRefused) {
   Problem problem;
   problem.tasks = 2;
   problem.edges = {{1, 0}};
-  EXPECT_EQ(best_order(problem).error().code, Error::kInvalidArgument);
+  EXPECT_EQ(best_schedule(problem).error().code, Error::kInvalidArgument);
   problem.edges = {{0, 2}};
-  EXPECT_FALSE(best_order(problem).ok());
+  EXPECT_FALSE(best_schedule(problem).ok());
   problem.edges.clear();
   problem.buffers = {{-1, 0, {1}, false}};
-  EXPECT_EQ(best_order(problem).error().place, "buffers[0]");
+  EXPECT_EQ(best_schedule(problem).error().place, "buffers[0]");
   problem.buffers = {{1, 1, {1}, false}};
-  EXPECT_FALSE(best_order(problem).ok());
+  EXPECT_FALSE(best_schedule(problem).ok());
   problem.buffers.clear();
   problem.in_place = {{0, 0}};
-  EXPECT_FALSE(best_order(problem).ok());
+  EXPECT_FALSE(best_schedule(problem).ok());
 }
 
-TEST(Order, AnEmptyProblemHasAnEmptyOrder) {
-  const Expected<Order> order = best_order({});
+TEST(Schedule, AnEmptyProblemHasAnEmptyOrder) {
+  const Expected<Schedule> order = best_schedule({});
   ASSERT_TRUE(order.ok());
   EXPECT_TRUE(order->tasks.empty());
   EXPECT_TRUE(order->optimal());
 }
 
 // RandWire's stages, within the states that every compilation may keep.
-TEST(Order, RandomlyWiredStagesAreProven) {
+TEST(Schedule, RandomlyWiredStagesAreProven) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 40; ++round) {
     const Problem problem = wired_stage(random(), 32, round % 2 == 1);
     const auto begin = std::chrono::steady_clock::now();
-    const Expected<Order> order = best_order(problem);
+    const Expected<Schedule> order = best_schedule(problem);
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - begin;
     ASSERT_TRUE(order.ok());
     EXPECT_TRUE(order->optimal()) << "round " << round;

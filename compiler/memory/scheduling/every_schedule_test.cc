@@ -1,4 +1,4 @@
-#include "compiler/memory/scheduling/every_order.h"
+#include "compiler/memory/scheduling/every_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <numeric>
 #include <random>
-
-#include "compiler/memory/scheduling/flow.h"
 
 namespace berth::scheduling {
 namespace {
@@ -19,10 +17,10 @@ std::vector<int32_t> all_tasks(const Problem& problem) {
   return tasks;
 }
 
-/// The most that every order is found to need.
-int64_t needed(const Problem& problem, const std::vector<Part>& parts = {}) {
+/// The most that every schedule is found to need.
+int64_t needed(const Problem& problem, const std::vector<Containment>& parts = {}) {
   int64_t bytes = 0;
-  while (every_order_needs(problem, parts, all_tasks(problem), bytes + 1)) ++bytes;
+  while (every_schedule_needs(problem, parts, all_tasks(problem), bytes + 1)) ++bytes;
   return bytes;
 }
 
@@ -35,35 +33,35 @@ Problem attention() {
   return problem;
 }
 
-TEST(EveryOrder, KeepsWhatIsLiveBetweenTwoTasks) {
+TEST(EverySchedule, KeepsWhatIsLiveBetweenTwoTasks) {
   // While s is made: q, k, s, and v or w.
   EXPECT_EQ(needed(attention()), 80);
 }
 
-TEST(EveryOrder, CountsWhatIsGivenAndKeptWithoutATask) {
+TEST(EverySchedule, CountsWhatIsGivenAndKeptWithoutATask) {
   Problem problem;
   problem.tasks = 0;
   problem.buffers = {{30, -1, {}, true}, {10, -1, {}, false}};
   EXPECT_EQ(needed(problem), 30);
 }
 
-TEST(EveryOrder, CountsAPartOnceWithItsWhole) {
+TEST(EverySchedule, CountsAPartOnceWithItsWhole) {
   Problem problem = attention();
   problem.buffers[4].bytes = 1;
   // Apart: x and its parts while it is split. In one another: q, k, s, and v or w, while s is made.
   EXPECT_EQ(needed(problem), 60);
-  const std::vector<Part> parts = {{1, 0}, {2, 0}, {3, 0}};
+  const std::vector<Containment> parts = {{1, 0}, {2, 0}, {3, 0}};
   EXPECT_EQ(needed(problem, parts), 31);
 }
 
-TEST(EveryOrder, LeavesOutPartsOfTwoWholes) {
+TEST(EverySchedule, LeavesOutPartsOfTwoWholes) {
   Problem problem = attention();
   problem.buffers[4].bytes = 1;
-  const std::vector<Part> parts = {{1, 0}, {2, 0}, {3, 0}, {3, 4}};
+  const std::vector<Containment> parts = {{1, 0}, {2, 0}, {3, 0}, {3, 4}};
   EXPECT_EQ(needed(problem, parts), 30);  // x
 }
 
-TEST(EveryOrder, ComputesInPlaceUnlessTheInputIsStillRead) {
+TEST(EverySchedule, ComputesInPlaceUnlessTheInputIsStillRead) {
   // 0: x   1: y = relu(x)   2: z = f(x)   3: y + z
   Problem problem;
   problem.tasks = 4;
@@ -77,7 +75,7 @@ TEST(EveryOrder, ComputesInPlaceUnlessTheInputIsStillRead) {
   EXPECT_EQ(needed(problem), 24);
 }
 
-TEST(EveryOrder, TakesTheBestOfSeveralInPlaceInputs) {
+TEST(EverySchedule, TakesTheBestOfSeveralInPlaceInputs) {
   // 0: a  1: b  2: c = a + b, in place of one; a is read later too
   Problem problem;
   problem.tasks = 4;
@@ -152,7 +150,7 @@ Problem random_problem(std::mt19937& random) {
   return problem;
 }
 
-TEST(EveryOrder, IsALowerBoundForSmallGraphs) {
+TEST(EverySchedule, IsALowerBoundForSmallGraphs) {
   const char* given = std::getenv("BERTH_SEED");
   const unsigned seed =
       given == nullptr ? std::random_device{}() : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
@@ -166,63 +164,11 @@ TEST(EveryOrder, IsALowerBoundForSmallGraphs) {
     do {
       if (respects(problem, order)) best = std::min(best, peak(problem, order));
     } while (std::next_permutation(order.begin(), order.end()));
-    ASSERT_FALSE(every_order_needs(problem, {}, all_tasks(problem), best + 1)) << "round " << round;
-    exact += every_order_needs(problem, {}, all_tasks(problem), best) ? 1 : 0;
+    ASSERT_FALSE(every_schedule_needs(problem, {}, all_tasks(problem), best + 1)) << "round " << round;
+    exact += every_schedule_needs(problem, {}, all_tasks(problem), best) ? 1 : 0;
   }
   std::printf("%d of 400 are met\n", exact);
   EXPECT_GT(exact, 300);
-}
-
-// The least cut of small networks, by trying all sides.
-TEST(EveryOrder, TheLargestFlowIsTheLeastCut) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  for (int round = 0; round < 500; ++round) {
-    FlowNetwork network;
-    const int32_t nodes = 2 + static_cast<int32_t>(random() % 7);
-    for (int32_t n = 2; n < nodes; ++n) network.add_node();
-    struct Arc {
-      int32_t from, to;
-      int64_t cost;
-    };
-    std::vector<Arc> arcs;
-    for (int i = 0; i < 3 * nodes; ++i) {
-      arcs.push_back({0, 0, 0});
-      arcs.back().from = static_cast<int32_t>(random() % static_cast<uint32_t>(nodes));
-      arcs.back().to = static_cast<int32_t>(random() % static_cast<uint32_t>(nodes));
-      arcs.back().cost = static_cast<int64_t>(random() % 20);
-      network.add_arc(arcs.back().from, arcs.back().to, arcs.back().cost);
-    }
-    int64_t least = INT64_MAX;
-    for (uint32_t side = 1; side < (1u << nodes); side += 2) {  // the source is on it
-      if ((side & 2) != 0) continue;
-      int64_t cost = 0;
-      for (const Arc& arc : arcs) cost += (side >> arc.from & 1) != 0 && (side >> arc.to & 1) == 0 ? arc.cost : 0;
-      least = std::min(least, cost);
-    }
-    int64_t work = 1'000'000;
-    ASSERT_EQ(network.push(&work), least) << "round " << round;
-  }
-}
-
-TEST(EveryOrder, TheLargestFlowEndsWithItsBudget) {
-  FlowNetwork network;
-  int32_t last = FlowNetwork::kSource;
-  for (int i = 0; i < 1000; ++i) {
-    const int32_t next = network.add_node();
-    network.add_arc(last, next, 5);
-    last = next;
-  }
-  network.add_arc(last, FlowNetwork::kSink, 5);
-  for (const int64_t most : {int64_t{0}, int64_t{10}, int64_t{1500}}) {
-    FlowNetwork copy = network;
-    int64_t work = most;
-    EXPECT_EQ(copy.push(&work), 0);
-    EXPECT_GE(work, -2);
-  }
-  int64_t work = 100'000;
-  EXPECT_EQ(network.push(&work), 5);
 }
 
 }  // namespace

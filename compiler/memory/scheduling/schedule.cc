@@ -1,8 +1,7 @@
-#include "compiler/memory/scheduling/order.h"
+#include "compiler/memory/scheduling/schedule.h"
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 
 #include "compiler/memory/scheduling/beam.h"
 #include "compiler/memory/scheduling/exact.h"
@@ -19,7 +18,7 @@ constexpr int32_t kWindow = 28;
 constexpr int kWindowRounds = 64;
 
 // Of each task: how many others come before it, whatever the order.
-std::vector<int32_t> count_ancestors(const Graph& graph) {
+std::vector<int32_t> count_ancestors(const TaskGraph& graph) {
   const size_t n = graph.tasks();
   const size_t words = (n + 63) / 64;
   std::vector<uint64_t> rows(n * words);
@@ -36,7 +35,7 @@ std::vector<int32_t> count_ancestors(const Graph& graph) {
   return counts;
 }
 
-std::vector<int32_t> count_descendants(const Graph& graph) {
+std::vector<int32_t> count_descendants(const TaskGraph& graph) {
   const size_t n = graph.tasks();
   const size_t words = (n + 63) / 64;
   std::vector<uint64_t> rows(n * words);
@@ -55,7 +54,7 @@ std::vector<int32_t> count_descendants(const Graph& graph) {
 
 // Where the given order may be cut so that each part holds the same tasks in every order: after the tasks that every
 // other one comes before or after. The first is 0, the last the number of tasks.
-std::vector<int32_t> find_cuts(const Graph& graph) {
+std::vector<int32_t> find_cuts(const TaskGraph& graph) {
   std::vector<int32_t> cuts = {0};
   if (graph.tasks() <= kMaxDivided) {
     const std::vector<int32_t> before = count_ancestors(graph);
@@ -68,7 +67,7 @@ std::vector<int32_t> find_cuts(const Graph& graph) {
   return cuts;
 }
 
-int64_t peak_of(const Graph& graph, const std::vector<int32_t>& order) {
+int64_t peak_of(const TaskGraph& graph, const std::vector<int32_t>& order) {
   const Stretch whole = graph.stretch(order, 0, graph.tasks());
   std::vector<int32_t> own(order.size());
   std::iota(own.begin(), own.end(), 0);
@@ -76,7 +75,7 @@ int64_t peak_of(const Graph& graph, const std::vector<int32_t>& order) {
 }
 
 // A stretch of the given order that holds the same tasks in every order.
-struct Part {
+struct IndependentPart {
   int32_t begin = 0;
   int32_t end = 0;
   int64_t peak = 0;  // in the given order
@@ -84,19 +83,19 @@ struct Part {
 
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Options& options, const Deadline& deadline)
+  Scheduler(const TaskGraph& graph, const Options& options, const Deadline& deadline)
       : graph_(graph), options_(options), deadline_(deadline) {
     result_.tasks.resize(graph.tasks());
     std::iota(result_.tasks.begin(), result_.tasks.end(), 0);
   }
 
-  Order run() {
-    const std::vector<Part> parts = divide();
-    for (const Part& part : parts) {
+  Schedule run() {
+    const std::vector<IndependentPart> parts = divide();
+    for (const IndependentPart& part : parts) {
       if (part.end - part.begin == 1) raise_bound(part.peak);
     }
     // The worst first: what it needs, the others may need too, and most of them then need no search.
-    for (const Part& part : parts) {
+    for (const IndependentPart& part : parts) {
       if (part.peak <= result_.lower_bound) continue;
       if (deadline_.passed()) break;
       solve(part);
@@ -116,15 +115,15 @@ class Scheduler {
   void raise_bound(int64_t bytes) { result_.lower_bound = std::max(result_.lower_bound, bytes); }
 
   // By falling peak.
-  std::vector<Part> divide() {
+  std::vector<IndependentPart> divide() {
     const Stretch whole = graph_.stretch(result_.tasks, 0, graph_.tasks());
     raise_bound(whole.start);
     Walk walk(whole);
-    std::vector<Part> parts;
+    std::vector<IndependentPart> parts;
     const std::vector<int32_t> cuts = find_cuts(graph_);
     result_.given_peak = whole.start;
     for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      Part part = {cuts[i], cuts[i + 1], 0};
+      IndependentPart part = {cuts[i], cuts[i + 1], 0};
       for (int32_t t = part.begin; t < part.end; ++t) {
         part.peak = std::max(part.peak, walk.during(t));
         walk.run(t);
@@ -132,7 +131,8 @@ class Scheduler {
       result_.given_peak = std::max(result_.given_peak, part.peak);
       parts.push_back(part);
     }
-    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.peak > b.peak; });
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const IndependentPart& a, const IndependentPart& b) { return a.peak > b.peak; });
     return parts;
   }
 
@@ -141,7 +141,7 @@ class Scheduler {
     for (size_t i = 0; i < order.size(); ++i) result_.tasks[begin + i] = stretch.names[order[i]];
   }
 
-  void solve(const Part& part) {
+  void solve(const IndependentPart& part) {
     const Stretch stretch = graph_.stretch(result_.tasks, part.begin, part.end);
     const int64_t limit = std::min(options_.states, options_.total_states - result_.states);
     const ExactResult exact = search_exactly(stretch, result_.lower_bound, part.peak, limit, &deadline_);
@@ -198,54 +198,22 @@ class Scheduler {
     return false;
   }
 
-  const Graph& graph_;
+  const TaskGraph& graph_;
   const Options& options_;
   Deadline deadline_;
-  Order result_;
+  Schedule result_;
 };
-
-Status fail(const char* what, size_t index, const char* message) {
-  return Failure{Error::kInvalidArgument, std::string(what) + "[" + std::to_string(index) + "]", message};
-}
 
 }  // namespace
 
-Status check(const Problem& problem) {
-  const auto is_task = [&](int32_t task) { return task >= 0 && task < problem.tasks; };
-  const auto is_buffer = [&](int32_t b) { return b >= 0 && static_cast<size_t>(b) < problem.buffers.size(); };
-  if (problem.tasks < 0) return fail("tasks", 0, "is a negative number");
-  for (size_t i = 0; i < problem.edges.size(); ++i) {
-    const Edge& edge = problem.edges[i];
-    if (!is_task(edge.before) || !is_task(edge.after)) return fail("edges", i, "names a task that is not there");
-    if (edge.before >= edge.after) return fail("edges", i, "goes backward in the given order");
-  }
-  int64_t total = 0;
-  for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    const Buffer& buffer = problem.buffers[i];
-    if (buffer.bytes < 0 || __builtin_add_overflow(total, buffer.bytes, &total)) {
-      return fail("buffers", i, "has a negative size, or all sizes together have no number");
-    }
-    if (buffer.producer != -1 && !is_task(buffer.producer)) return fail("buffers", i, "names a task that is not there");
-    for (int32_t reader : buffer.readers) {
-      if (!is_task(reader)) return fail("buffers", i, "names a task that is not there");
-      if (reader <= buffer.producer) return fail("buffers", i, "is read before it is made");
-    }
-  }
-  for (size_t i = 0; i < problem.in_place.size(); ++i) {
-    const InPlace& candidate = problem.in_place[i];
-    if (!is_buffer(candidate.from) || !is_buffer(candidate.to)) {
-      return fail("in_place", i, "names a buffer that is not there");
-    }
-  }
-  return Done{};
+int64_t peak_of(const Problem& problem, const std::vector<int32_t>& tasks) {
+  return peak_of(TaskGraph(problem), tasks);
 }
 
-int64_t peak_of(const Problem& problem, const std::vector<int32_t>& tasks) { return peak_of(Graph(problem), tasks); }
-
-Expected<Order> best_order(const Problem& problem, const Options& options) {
+Expected<Schedule> best_schedule(const Problem& problem, const Options& options) {
   const Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
   BERTH_TRY(check(problem));
-  const Graph graph(problem);
+  const TaskGraph graph(problem);
   return Scheduler(graph, options, deadline).run();
 }
 

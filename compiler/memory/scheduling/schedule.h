@@ -2,9 +2,8 @@
 // from a memory problem over tasks to the order with the lowest peak that was found, with a proof if the search was
 // exhaustive.
 //
-// It knows no graph of the IR and no offsets: compiler/emit turns a method into a Problem, and compares placed arenas
-// before it takes an order. Tasks are numbered in the order that was given; that order is always a candidate, and a
-// result is never worse.
+// It knows no offsets: compiler/memory/plan_schedule.h compares packed arenas before it takes a schedule. The order
+// that was given is always a candidate, and a result is never worse.
 //
 // What is done, and whose idea it is:
 //   divide      at tasks that every other one comes before or after; the parts are independent
@@ -19,39 +18,9 @@
 
 #include "base/deadline.h"
 #include "base/failure.h"
+#include "compiler/memory/scheduling/problem.h"
 
 namespace berth::scheduling {
-
-/// `before` runs before `after`.
-struct Edge {
-  int32_t before = 0;
-  int32_t after = 0;
-};
-
-/// Bytes that a task makes and others read.
-struct Buffer {
-  int64_t bytes = 0;
-  /// The task that makes it; -1: it is there from the start.
-  int32_t producer = -1;
-  /// The tasks that read it, in any order, repetitions allowed. They run after the producer: no Edge is needed.
-  std::vector<int32_t> readers;
-  /// Whether it is still wanted when all tasks are done.
-  bool kept = false;
-};
-
-/// Buffer `to` may take the bytes of buffer `from` when its producer, a reader of `from`, is the last to read it.
-struct InPlace {
-  int32_t from = 0;
-  int32_t to = 0;
-};
-
-struct Problem {
-  /// Tasks are 0 to tasks - 1, in the order that was given: every edge and every reader goes forward in it.
-  int32_t tasks = 0;
-  std::vector<Edge> edges;
-  std::vector<Buffer> buffers;
-  std::vector<InPlace> in_place;
-};
 
 struct Options {
   /// States that the exact search may keep for one part, and in all; counted, so that the result does not depend on the
@@ -65,7 +34,7 @@ struct Options {
   Deadline::Clock clock = Deadline::steady_clock;  // tests give their own
 };
 
-struct Order {
+struct Schedule {
   /// The tasks, first to last.
   std::vector<int32_t> tasks;
   /// The largest sum of bytes alive while one task runs: its inputs' and outputs' among them, those that share counted
@@ -83,13 +52,10 @@ struct Order {
   bool optimal() const { return peak == lower_bound; }
 };
 
-/// InvalidArgument for an index that is not there, a negative size, or an edge or reader that goes backward.
-Status check(const Problem& problem);
-
 /// The peak of one order. REQUIRES: check(problem) is ok; `tasks` holds each task once and respects the problem.
 int64_t peak_of(const Problem& problem, const std::vector<int32_t>& tasks);
 
 /// Errors as check().
-Expected<Order> best_order(const Problem& problem, const Options& options = {});
+Expected<Schedule> best_schedule(const Problem& problem, const Options& options = {});
 
 }  // namespace berth::scheduling

@@ -1,4 +1,4 @@
-#include "compiler/memory/scheduling/every_order.h"
+#include "compiler/memory/scheduling/every_schedule.h"
 
 #include <algorithm>
 
@@ -13,13 +13,14 @@ constexpr int64_t kWork = 8'000'000;
 /// Arguments whose bytes a result may take that are tried one by one.
 constexpr size_t kMostCandidates = 4;
 
-class EveryOrder {
+/// The least that is live while one task runs, over all schedules, for one task after another.
+class EveryScheduleBound {
  public:
-  EveryOrder(const Problem& problem, const std::vector<Part>& parts)
-      : problem_(problem), graph_(problem), cut_(cut_into_pieces(problem, parts)), in_place_(problem.tasks) {
+  EveryScheduleBound(const Problem& problem, const std::vector<Containment>& containments)
+      : problem_(problem), graph_(problem), divided_(divide_buffers(problem, containments)), in_place_(problem.tasks) {
     for (const InPlace& candidate : problem.in_place) {
       const int32_t maker = problem.buffers[candidate.to].producer;
-      if (maker >= 0 && !cut_.of[candidate.to].empty()) in_place_[maker].push_back(candidate);
+      if (maker >= 0 && !divided_.of[candidate.to].empty()) in_place_[maker].push_back(candidate);
     }
   }
 
@@ -49,36 +50,36 @@ class EveryOrder {
   int64_t alive_at_start() const {
     int64_t bytes = 0;
     const auto used = [&](int32_t buffer) { return buffer >= 0 && !problem_.buffers[buffer].readers.empty(); };
-    for (const Piece& piece : cut_.pieces) {
-      const bool wanted = is_kept(piece) || used(piece.buffers[0]) || used(piece.buffers[1]);
-      if (piece.producer < 0 && wanted) bytes += piece.bytes;
+    for (const SharedBytes& shared : divided_.bytes) {
+      const bool wanted = is_kept(shared) || used(shared.buffers[0]) || used(shared.buffers[1]);
+      if (shared.producer < 0 && wanted) bytes += shared.bytes;
     }
     return bytes;
   }
 
-  bool is_kept(const Piece& piece) const {
+  bool is_kept(const SharedBytes& shared) const {
     const auto kept = [&](int32_t buffer) { return buffer >= 0 && problem_.buffers[buffer].kept; };
-    return kept(piece.buffers[0]) || kept(piece.buffers[1]);
+    return kept(shared.buffers[0]) || kept(shared.buffers[1]);
   }
 
   int64_t alive_at_end() const {
     int64_t bytes = 0;
-    for (const Piece& piece : cut_.pieces) bytes += is_kept(piece) ? piece.bytes : 0;
+    for (const SharedBytes& shared : divided_.bytes) bytes += is_kept(shared) ? shared.bytes : 0;
     return bytes;
   }
 
   /// Of each task: what is alive in the order that is given, with nothing in place.
   std::vector<int64_t> alive_as_given() const {
     std::vector<int64_t> bytes(problem_.tasks + 1, 0);
-    for (const Piece& piece : cut_.pieces) {
-      int32_t end = std::max(piece.producer, 0);
-      for (const int32_t buffer : piece.buffers) {
+    for (const SharedBytes& shared : divided_.bytes) {
+      int32_t end = std::max(shared.producer, 0);
+      for (const int32_t buffer : shared.buffers) {
         if (buffer < 0) continue;
         for (const int32_t reader : problem_.buffers[buffer].readers) end = std::max(end, reader);
       }
-      if (is_kept(piece)) end = problem_.tasks - 1;
-      bytes[std::max(piece.producer, 0)] += piece.bytes;
-      bytes[end + 1] -= piece.bytes;
+      if (is_kept(shared)) end = problem_.tasks - 1;
+      bytes[std::max(shared.producer, 0)] += shared.bytes;
+      bytes[end + 1] -= shared.bytes;
     }
     for (size_t t = 1; t < bytes.size(); ++t) bytes[t] += bytes[t - 1];
     return bytes;
@@ -133,7 +134,7 @@ class EveryOrder {
 
   int64_t bytes_of(int32_t buffer) const {
     int64_t bytes = 0;
-    for (const int32_t piece : cut_.of[buffer]) bytes += cut_.pieces[piece].bytes;
+    for (const int32_t i : divided_.of[buffer]) bytes += divided_.bytes[i].bytes;
     return bytes;
   }
 
@@ -156,17 +157,17 @@ class EveryOrder {
     node_.assign(when_.size(), -1);
     for (Wanted& wanted : wanted_) wanted.node = -1;
     int64_t bytes = 0;
-    for (const Piece& piece : cut_.pieces) {
+    for (const SharedBytes& shared : divided_.bytes) {
       --work_;
-      const bool own = piece.producer == task;
-      const When made = piece.producer < 0 ? When::kBefore : when_[piece.producer];
-      if (own) bytes += piece.bytes;
-      if (!own && made != When::kNotBefore) bytes += add_piece(piece, made, nullptr, &network);
+      const bool own = shared.producer == task;
+      const When made = shared.producer < 0 ? When::kBefore : when_[shared.producer];
+      if (own) bytes += shared.bytes;
+      if (!own && made != When::kNotBefore) bytes += add_bytes(shared, made, nullptr, &network);
     }
     if (in_place != nullptr) {
-      for (const int32_t p : cut_.of[in_place->from]) {
-        const Piece& piece = cut_.pieces[p];
-        bytes += add_piece(piece, When::kBefore, &task, &network) - piece.bytes;
+      for (const int32_t p : divided_.of[in_place->from]) {
+        const SharedBytes& shared = divided_.bytes[p];
+        bytes += add_bytes(shared, When::kBefore, &task, &network) - shared.bytes;
       }
     }
     add_tasks(&network);
@@ -174,24 +175,24 @@ class EveryOrder {
   }
 
   /// Bytes that are alive in any case; what else is decided by the cut. With `but`, as if that task did not read it.
-  int64_t add_piece(const Piece& piece, When made, const int32_t* but, FlowNetwork* network) {
+  int64_t add_bytes(const SharedBytes& shared, When made, const int32_t* but, FlowNetwork* network) {
     bool surely = false;
     bool maybe = false;
-    for (const int32_t b : piece.buffers) {
+    for (const int32_t b : shared.buffers) {
       if (b < 0) continue;
       surely |= but == nullptr ? wanted_[b].surely : wanted_without(b, *but);
       maybe |= !wanted_[b].maybe.empty();
     }
-    if (surely && made == When::kBefore) return piece.bytes;
+    if (surely && made == When::kBefore) return shared.bytes;
     if (!surely && !maybe) return 0;
-    const int32_t from = made == When::kBefore ? FlowNetwork::kSource : node_of(piece.producer, network);
+    const int32_t from = made == When::kBefore ? FlowNetwork::kSource : node_of(shared.producer, network);
     if (surely) {
-      network->add_arc(from, FlowNetwork::kSink, piece.bytes);
+      network->add_arc(from, FlowNetwork::kSink, shared.bytes);
       return 0;
     }
     const int32_t node = network->add_node();
-    network->add_arc(from, node, piece.bytes);
-    for (const int32_t b : piece.buffers) {
+    network->add_arc(from, node, shared.bytes);
+    for (const int32_t b : shared.buffers) {
       if (b >= 0 && !wanted_[b].maybe.empty()) network->add_arc(node, node_of_buffer(b, network), kNoCut);
     }
     return 0;
@@ -241,8 +242,8 @@ class EveryOrder {
   static constexpr int64_t kNoCut = FlowNetwork::kNoCut;
 
   const Problem& problem_;
-  const Graph graph_;
-  const Pieces cut_;
+  const TaskGraph graph_;
+  const DividedBuffers divided_;
   std::vector<std::vector<InPlace>> in_place_;  // of each task: candidates for what it makes
   int64_t work_ = kWork;
 
@@ -255,9 +256,9 @@ class EveryOrder {
 
 }  // namespace
 
-bool every_order_needs(const Problem& problem, const std::vector<Part>& parts, const std::vector<int32_t>& tasks,
-                       int64_t bytes) {
-  return EveryOrder(problem, parts).needs(bytes, tasks);
+bool every_schedule_needs(const Problem& problem, const std::vector<Containment>& containments,
+                          const std::vector<int32_t>& tasks, int64_t bytes) {
+  return EveryScheduleBound(problem, containments).needs(bytes, tasks);
 }
 
 }  // namespace berth::scheduling

@@ -1,13 +1,13 @@
-#include "compiler/memory/scheduling/pieces.h"
+#include "compiler/memory/scheduling/shared_bytes.h"
 
 #include <algorithm>
 
 namespace berth::scheduling {
 namespace {
 
-class Cutter {
+class Divider {
  public:
-  explicit Cutter(const Problem& problem)
+  explicit Divider(const Problem& problem)
       : buffers_(problem.buffers),
         whole_of_(buffers_.size(), -1),
         parts_of_(buffers_.size()),
@@ -20,10 +20,10 @@ class Cutter {
     }
   }
 
-  Pieces run(const std::vector<Part>& parts) {
-    for (const Part& part : parts) add(part);
+  DividedBuffers run(const std::vector<Containment>& containments) {
+    for (const Containment& containment : containments) add(containment);
     for (size_t b = 0; b < buffers_.size(); ++b) {
-      if (!left_out_[b]) cut(static_cast<int32_t>(b));
+      if (!left_out_[b]) divide(static_cast<int32_t>(b));
     }
     return std::move(out_);
   }
@@ -33,9 +33,9 @@ class Cutter {
     return task >= 0 && std::binary_search(readers_[buffer].begin(), readers_[buffer].end(), task);
   }
 
-  void add(const Part& part) {
-    const size_t p = part.part;
-    const size_t w = part.whole;
+  void add(const Containment& containment) {
+    const size_t p = containment.part;
+    const size_t w = containment.whole;
     if (left_out_[p] || left_out_[w]) return;
     const Buffer& inner = buffers_[p];
     const Buffer& outer = buffers_[w];
@@ -46,20 +46,20 @@ class Cutter {
       left_out_[p] = true;
       return;
     }
-    whole_of_[p] = part.whole;
-    parts_of_[w].push_back(part.part);
+    whole_of_[p] = containment.whole;
+    parts_of_[w].push_back(containment.part);
     room_[w] -= inner.bytes;
   }
 
-  void add_piece(const Piece& piece) {
-    if (piece.bytes == 0) return;
-    for (const int32_t buffer : piece.buffers) {
-      if (buffer >= 0) out_.of[buffer].push_back(static_cast<int32_t>(out_.pieces.size()));
+  void add_bytes(const SharedBytes& shared) {
+    if (shared.bytes == 0) return;
+    for (const int32_t buffer : shared.buffers) {
+      if (buffer >= 0) out_.of[buffer].push_back(static_cast<int32_t>(out_.bytes.size()));
     }
-    out_.pieces.push_back(piece);
+    out_.bytes.push_back(shared);
   }
 
-  void cut(int32_t b) {
+  void divide(int32_t b) {
     const Buffer& buffer = buffers_[b];
     if (whole_of_[b] >= 0 && !left_out_[whole_of_[b]]) return;  // with its whole
     int64_t rest = buffer.bytes;
@@ -67,9 +67,9 @@ class Cutter {
       if (left_out_[part]) continue;
       const Buffer& inner = buffers_[part];
       rest -= inner.bytes;
-      add_piece({inner.bytes, reads(b, inner.producer) ? buffer.producer : inner.producer, {b, part}});
+      add_bytes({inner.bytes, reads(b, inner.producer) ? buffer.producer : inner.producer, {b, part}});
     }
-    add_piece({rest, buffer.producer, {b, -1}});
+    add_bytes({rest, buffer.producer, {b, -1}});
   }
 
   const std::vector<Buffer>& buffers_;
@@ -78,11 +78,13 @@ class Cutter {
   std::vector<std::vector<int32_t>> parts_of_;  // of each buffer
   std::vector<int64_t> room_;                   // of each buffer: bytes that belong to no part
   std::vector<bool> left_out_;
-  Pieces out_;
+  DividedBuffers out_;
 };
 
 }  // namespace
 
-Pieces cut_into_pieces(const Problem& problem, const std::vector<Part>& parts) { return Cutter(problem).run(parts); }
+DividedBuffers divide_buffers(const Problem& problem, const std::vector<Containment>& containments) {
+  return Divider(problem).run(containments);
+}
 
 }  // namespace berth::scheduling
