@@ -1,0 +1,57 @@
+// Banks: one memory in several pieces, such as a small fast SRAM beside a large slow PSRAM. Which buffers lie in which,
+// when they do not all fit into the best.
+//
+//     bytes ^ fast, 8 bytes        bytes ^ slow, 64 bytes     A, B and C are alive together and need 12 bytes.
+//         8 |  B B B . .               4 |  A A A A A         A is read once, B and C again and again: A goes where a
+//         4 |  C C C C .               0 +--0-1-2-3-4-->      byte that is moved costs more.
+//         0 +--0-1-2-3-4-->
+//
+// A bank is an arena: it has addresses of its own, and buffers in two banks share no bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/memory/packing/plan.h"
+
+namespace berth::packing {
+
+struct Bank {
+  int64_t capacity = kUnlimited;  // bytes
+  int64_t cost = 0;               // of a byte that is moved in it; not negative
+};
+
+/// Of a pin: the buffer may lie in any bank.
+inline constexpr int32_t kAnyBank = -1;
+
+struct BankProblem {
+  Problem problem;               // of one space, whose capacity is not looked at; its candidates may be taken or not
+  std::vector<bool> preferred;   // of each candidate: whether a plan without banks takes it; empty: none
+  std::vector<Bank> banks;       // the cheapest first
+  std::vector<int64_t> traffic;  // of each buffer: the bytes that a run moves in it
+  std::vector<int32_t> pins;     // of each buffer: the only bank that it may lie in, or kAnyBank; empty: none has one
+};
+
+struct BankPlan {
+  std::vector<int32_t> banks;  // of each buffer
+  Plan plan;                   // one space a bank; only candidates of two buffers in one bank are taken
+  int64_t cost = 0;            // over all buffers: traffic times the cost of the bank
+  int64_t lower_bound = 0;     // no choice of banks and candidates costs less
+
+  bool optimal() const { return cost == lower_bound; }
+};
+
+/// The cheapest plan found. Buffers that preferred candidates tie together stay in one bank where their pins allow it;
+/// a plan that ties none is tried as well. Each bank is filled before the next one is begun, with the buffers in
+/// several orders (by traffic for each byte and step that they hold, by traffic for each byte, by traffic, by size), and
+/// by one pass over all banks at once, the largest buffer first into the first bank that has a hole for it, which is
+/// the method of ExecuTorch's banked_greedy (#21821). Where there are few buffers all choices are searched. The bound
+/// is the largest of one step: what is alive there, each byte at its cheapest, in banks that are filled to the brim.
+///
+/// OutOfResources when some buffers fit nowhere: the message names how many bytes are missing in the step in which the
+/// most is alive, or the first buffer that no bank holds; the failure's place is "buffer 7" or "step 7".
+/// REQUIRES: check(problem) is ok, no buffer is fixed, `banks` is not empty and its costs do not decrease, `traffic`
+/// has one number a buffer, at most 2^50.
+Expected<BankPlan> fill_banks(const BankProblem& problem);
+
+}  // namespace berth::packing

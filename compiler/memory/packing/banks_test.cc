@@ -1,0 +1,293 @@
+// Banks against exhaustion, against ExecuTorch's greedy method and against a hole that no order finds.
+#include "compiler/memory/packing/banks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+
+#include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/packing_testing.h"
+#include "compiler/memory/packing/validate.h"
+
+namespace berth::packing {
+namespace {
+
+/// The plan keeps the capacities and the pins, costs what it says, and no buffers share bytes that must not.
+void expect_sound(const BankProblem& problem, const BankPlan& plan) {
+  Problem spread = problem.problem;
+  spread.spaces.clear();
+  for (const Bank& bank : problem.banks) spread.spaces.push_back({bank.capacity});
+  ASSERT_EQ(plan.banks.size(), spread.buffers.size());
+  int64_t cost = 0;
+  for (size_t i = 0; i < plan.banks.size(); ++i) {
+    spread.buffers[i].space = plan.banks[i];
+    cost += spread.buffers[i].size == 0 ? 0 : problem.traffic[i] * problem.banks[plan.banks[i]].cost;
+    const bool pinned = !problem.pins.empty() && problem.pins[i] != kAnyBank;
+    EXPECT_TRUE(!pinned || plan.banks[i] == problem.pins[i]) << i;
+  }
+  // Only candidates within a bank are taken; the others are left out for the judge, who wants none of two spaces.
+  std::vector<bool> taken;
+  spread.candidates.clear();
+  for (size_t i = 0; i < problem.problem.candidates.size(); ++i) {
+    const Candidate& candidate = problem.problem.candidates[i];
+    if (plan.banks[candidate.from] == plan.banks[candidate.to]) {
+      spread.candidates.push_back(candidate);
+      spread.candidates.back().all_or_none = kAlone;
+      taken.push_back(plan.plan.taken[i]);
+    } else {
+      EXPECT_FALSE(plan.plan.taken[i]);
+    }
+  }
+  Plan judged = plan.plan;
+  judged.taken = taken;
+  const Status valid = validate(spread, judged);
+  EXPECT_TRUE(valid.ok()) << valid.error().text();
+  EXPECT_EQ(cost, plan.cost);
+  EXPECT_LE(plan.lower_bound, plan.cost);
+  for (size_t k = 0; k < problem.banks.size(); ++k) {
+    EXPECT_LE(plan.plan.spaces[k].height, problem.banks[k].capacity);
+  }
+}
+
+TEST(Banks, WhatMovesMostStaysInTheFastOne) {
+  BankProblem problem;
+  problem.problem.buffers = {buffer(4, 0, 5), buffer(4, 0, 5), buffer(4, 0, 5)};
+  problem.traffic = {8, 400, 800};
+  problem.banks = {{8, 0}, {64, 1}};
+  const auto plan = fill_banks(problem);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  expect_sound(problem, *plan);
+  EXPECT_EQ(plan->banks, (std::vector<int32_t>{1, 0, 0}));
+  EXPECT_EQ(plan->cost, 8);
+  EXPECT_TRUE(plan->optimal());
+}
+
+TEST(Banks, APinIsKeptAlthoughItCosts) {
+  BankProblem problem;
+  problem.problem.buffers = {buffer(4, 0, 5), buffer(4, 0, 5), buffer(4, 0, 5)};
+  problem.traffic = {8, 400, 800};
+  problem.banks = {{8, 0}, {64, 1}};
+  problem.pins = {0, kAnyBank, 1};
+  const auto plan = fill_banks(problem);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  expect_sound(problem, *plan);
+  EXPECT_EQ(plan->banks, (std::vector<int32_t>{0, 0, 1}));
+}
+
+TEST(Banks, AResultStaysInPlaceUnlessItsPinDiffers) {
+  BankProblem problem;
+  problem.problem.buffers = {buffer(8, 0, 3), buffer(8, 2, 5)};
+  problem.problem.candidates = {candidate(1, 0)};
+  problem.preferred = {true};
+  problem.traffic = {8, 8};
+  problem.banks = {{8, 0}, {64, 1}};
+  const auto plan = fill_banks(problem);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  expect_sound(problem, *plan);
+  EXPECT_EQ(plan->cost, 0);  // apart they do not fit
+  EXPECT_EQ(plan->plan.taken, std::vector<bool>{true});
+
+  problem.pins = {kAnyBank, 1};
+  const auto pinned = fill_banks(problem);
+  ASSERT_TRUE(pinned.ok()) << pinned.error().text();
+  expect_sound(problem, *pinned);
+  EXPECT_EQ(pinned->banks, (std::vector<int32_t>{0, 1}));
+}
+
+TEST(Banks, GroupsThatAreCutAreNotTaken) {
+  BankProblem problem;
+  problem.problem.buffers = {buffer(4, 0, 3), buffer(4, 1, 3), buffer(8, 2, 5)};
+  problem.problem.candidates = {candidate(0, 2, 0, 1), candidate(1, 2, 4, 1)};
+  problem.preferred = {true, true};
+  problem.traffic = {4, 4, 8};
+  problem.banks = {{16, 0}, {64, 1}};
+  problem.pins = {1, kAnyBank, kAnyBank};
+  const auto plan = fill_banks(problem);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  expect_sound(problem, *plan);
+  EXPECT_EQ(plan->plan.taken, (std::vector<bool>{false, false}));
+}
+
+TEST(Banks, WhatIsMissingIsSaid) {
+  const auto error = [](const BankProblem& problem) {
+    const auto plan = fill_banks(problem);
+    return plan.ok() ? std::string("fits") : plan.error().text();
+  };
+  BankProblem problem;
+  problem.problem.buffers = {buffer(6, 0, 5), buffer(4, 3, 7)};
+  problem.traffic = {1, 1};
+  problem.banks = {{6, 0}, {3, 1}};
+  EXPECT_EQ(error(problem), "step 3: 10 bytes are alive there and the banks hold 9: 1 are missing");
+  problem.banks = {{5, 0}, {100, 1}};
+  problem.pins = {0, kAnyBank};
+  EXPECT_EQ(error(problem), "buffer 0: has 6 bytes, 1 more than its bank");
+  problem.pins.clear();
+  problem.banks = {{5, 0}, {5, 1}};
+  EXPECT_EQ(error(problem), "buffer 0: has 6 bytes, 1 more than the largest bank");
+  problem.banks = {{7, 0}, {3, 1}};
+  EXPECT_EQ(error(problem),
+            "step 3: 10 bytes are alive there, and no way was found to lay all buffers into the banks, which hold 10");
+}
+
+TEST(Banks, NothingIsAnAnswerForNothing) {
+  BankProblem problem;
+  problem.banks = {{0, 0}};
+  const auto plan = fill_banks(problem);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  EXPECT_EQ(plan->cost, 0);
+  problem.problem.buffers = {buffer(0, 0, 1)};
+  problem.traffic = {0};
+  EXPECT_TRUE(fill_banks(problem).ok());
+}
+
+BankProblem random_problem(std::mt19937& random, int count) {
+  const auto from = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  BankProblem problem;
+  for (int i = 0; i < count; ++i) {
+    const int lower = from(0, 12);
+    problem.problem.buffers.push_back(buffer(from(1, 12), lower, lower + from(1, 6)));
+    problem.traffic.push_back(from(1, 100));
+    problem.pins.push_back(from(0, 9) == 0 ? from(0, 1) : kAnyBank);
+  }
+  const int64_t load = fullest_step(problem.problem, 0).bytes;
+  problem.banks = {{std::max<int64_t>(load * from(2, 9) / 10, 1), 0}, {load * from(3, 9) / 10, 1}, {kUnlimited, 20}};
+  return problem;
+}
+
+/// Whether the buffers fit, by the definition: in some order each lies as low as those before it let it.
+bool fits(const Problem& problem, std::vector<size_t> ids, int64_t capacity) {
+  std::sort(ids.begin(), ids.end());
+  do {
+    std::vector<int64_t> offsets(problem.buffers.size(), 0);
+    int64_t height = 0;
+    for (size_t k = 0; k < ids.size(); ++k) {
+      const Buffer& own = problem.buffers[ids[k]];
+      int64_t& offset = offsets[ids[k]];
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t j = 0; j < k; ++j) {
+          const Buffer& other = problem.buffers[ids[j]];
+          const int64_t end = offsets[ids[j]] + other.size;
+          if (own.lower >= other.upper || other.lower >= own.upper) continue;
+          if (offset >= end || offsets[ids[j]] >= offset + own.size) continue;
+          offset = end;
+          moved = true;
+        }
+      }
+      height = std::max(height, offset + own.size);
+    }
+    if (height <= capacity) return true;
+  } while (std::next_permutation(ids.begin(), ids.end()));
+  return false;
+}
+
+int64_t cost_by_exhaustion(const BankProblem& problem) {
+  const size_t count = problem.problem.buffers.size();
+  const size_t banks = problem.banks.size();
+  int64_t choices = 1;
+  for (size_t i = 0; i < count; ++i) choices *= static_cast<int64_t>(banks);
+  int64_t least = kUnlimited;
+  for (int64_t choice = 0; choice < choices; ++choice) {
+    std::vector<std::vector<size_t>> in(banks);
+    int64_t cost = 0;
+    bool kept = true;
+    int64_t rest = choice;
+    for (size_t i = 0; i < count; ++i, rest /= static_cast<int64_t>(banks)) {
+      const size_t bank = rest % banks;
+      kept = kept && (problem.pins[i] == kAnyBank || problem.pins[i] == static_cast<int32_t>(bank));
+      cost += problem.traffic[i] * problem.banks[bank].cost;
+      in[bank].push_back(i);
+    }
+    if (!kept || cost >= least) continue;
+    bool all = true;
+    for (size_t k = 0; all && k < banks; ++k) all = fits(problem.problem, in[k], problem.banks[k].capacity);
+    if (all) least = cost;
+  }
+  return least;
+}
+
+uint32_t seed_of_today() {
+  const char* given = std::getenv("BERTH_SEED");
+  return given != nullptr ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+}
+
+TEST(Banks, FewBuffersAreSolved) {
+  const uint32_t seed = seed_of_today();
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int i = 0; i < 60; ++i) {
+    const BankProblem problem = random_problem(random, 6);
+    const int64_t least = cost_by_exhaustion(problem);
+    const auto plan = fill_banks(problem);
+    ASSERT_EQ(plan.ok(), least != kUnlimited) << i;
+    if (!plan.ok()) continue;
+    expect_sound(problem, *plan);
+    EXPECT_EQ(plan->cost, least) << i;
+    EXPECT_TRUE(plan->optimal()) << i;
+  }
+}
+
+/// ExecuTorch's banked_greedy, after the description of #21821: pins before all others, then the largest first, each
+/// into the first bank with a hole for it among what is alive with it.
+int64_t cost_by_banked_greedy(const BankProblem& problem) {
+  const std::vector<Buffer>& buffers = problem.problem.buffers;
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const bool a_pinned = problem.pins[a] != kAnyBank;
+    const bool b_pinned = problem.pins[b] != kAnyBank;
+    return a_pinned != b_pinned ? a_pinned : buffers[a].size > buffers[b].size;
+  });
+  std::vector<int32_t> bank_of(buffers.size(), -1);
+  std::vector<int64_t> offsets(buffers.size(), 0);
+  int64_t cost = 0;
+  for (const size_t i : order) {
+    for (size_t k = 0; k < problem.banks.size() && bank_of[i] < 0; ++k) {
+      if (problem.pins[i] != kAnyBank && problem.pins[i] != static_cast<int32_t>(k)) continue;
+      int64_t offset = 0;
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t j = 0; j < buffers.size(); ++j) {
+          if (bank_of[j] != static_cast<int32_t>(k)) continue;
+          const bool together = buffers[i].lower < buffers[j].upper && buffers[j].lower < buffers[i].upper;
+          const int64_t end = offsets[j] + buffers[j].size;
+          if (!together || offset >= end || offsets[j] >= offset + buffers[i].size) continue;
+          offset = end;
+          moved = true;
+        }
+      }
+      if (offset > problem.banks[k].capacity - buffers[i].size) continue;
+      bank_of[i] = static_cast<int32_t>(k);
+      offsets[i] = offset;
+      cost += problem.traffic[i] * problem.banks[k].cost;
+    }
+    if (bank_of[i] < 0) return kUnlimited;
+  }
+  return cost;
+}
+
+TEST(Banks, CostsNeverExceedThoseOfBankedGreedy) {
+  const uint32_t seed = seed_of_today();
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  int cheaper = 0;
+  for (int i = 0; i < 100; ++i) {
+    const BankProblem problem = random_problem(random, 40);
+    const int64_t theirs = cost_by_banked_greedy(problem);
+    const auto plan = fill_banks(problem);
+    if (!plan.ok()) {
+      EXPECT_EQ(theirs, kUnlimited) << i;
+      continue;
+    }
+    expect_sound(problem, *plan);
+    EXPECT_LE(plan->cost, theirs) << i;
+    cheaper += plan->cost < theirs ? 1 : 0;
+  }
+  EXPECT_GT(cheaper, 50);
+}
+
+}  // namespace
+}  // namespace berth::packing
