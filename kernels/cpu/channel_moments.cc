@@ -14,21 +14,21 @@ namespace berth::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sums are made of the sums of so many places, each rounded for itself.
+// Sums are made of the sums of so many pixels, each rounded for itself.
 constexpr int64_t kRun = 32;
 
-// The sums over `places` of f(x) for kVectors registers of channels.
+// The sums over `pixels` of f(x) for kVectors registers of channels.
 template <int kVectors, typename Function>
-HWY_INLINE void add_up(const float* x, int64_t places, int64_t channels, const Function& f,
+HWY_INLINE void add_up(const float* x, int64_t pixels, int64_t channels, const Function& f,
                        FloatVector (&sum)[kVectors]) {
   const FloatTag d;
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
-  for (int64_t first = 0; first < places; first += kRun) {
+  for (int64_t first = 0; first < pixels; first += kRun) {
     FloatVector run[kVectors];
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) run[v] = hn::Zero(d);
-    const int64_t end = std::min(places, first + kRun);
+    const int64_t end = std::min(pixels, first + kRun);
     for (int64_t i = first; i < end; ++i) {
       BERTH_UNROLL_FULL
       for (int v = 0; v < kVectors; ++v) run[v] = f(v, hn::LoadU(d, x + i * channels + v * kLanes), run[v]);
@@ -39,19 +39,19 @@ HWY_INLINE void add_up(const float* x, int64_t places, int64_t channels, const F
 }
 
 template <int kVectors>
-HWY_INLINE void moments_of(const float* x, int64_t places, int64_t channels, float* mean, float* squares) {
+HWY_INLINE void moments_of(const float* x, int64_t pixels, int64_t channels, float* mean, float* squares) {
   const FloatTag d;
   FloatVector sum[kVectors], middle[kVectors];
   add_up(
-      x, places, channels, [](int, FloatVector value, FloatVector before) HWY_ATTR { return hn::Add(before, value); },
+      x, pixels, channels, [](int, FloatVector value, FloatVector before) HWY_ATTR { return hn::Add(before, value); },
       sum);
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
-    middle[v] = hn::Div(sum[v], hn::Set(d, static_cast<float>(places)));
+    middle[v] = hn::Div(sum[v], hn::Set(d, static_cast<float>(pixels)));
     hn::StoreU(middle[v], d, mean + v * kLanes);
   }
   add_up(
-      x, places, channels,
+      x, pixels, channels,
       [&](int v, FloatVector value, FloatVector before) HWY_ATTR {
         const FloatVector off = hn::Sub(value, middle[v]);
         return hn::MulAdd(off, off, before);
@@ -62,12 +62,12 @@ HWY_INLINE void moments_of(const float* x, int64_t places, int64_t channels, flo
 }
 
 // A channel that fills no register.
-void moments_of_one(const float* x, int64_t places, int64_t channels, float* mean, float* squares) {
+void moments_of_one(const float* x, int64_t pixels, int64_t channels, float* mean, float* squares) {
   double sum = 0;
-  for (int64_t i = 0; i < places; ++i) sum += static_cast<double>(x[i * channels]);
-  const double middle = sum / static_cast<double>(places);
+  for (int64_t i = 0; i < pixels; ++i) sum += static_cast<double>(x[i * channels]);
+  const double middle = sum / static_cast<double>(pixels);
   sum = 0;
-  for (int64_t i = 0; i < places; ++i) {
+  for (int64_t i = 0; i < pixels; ++i) {
     const double off = static_cast<double>(x[i * channels]) - middle;
     sum += off * off;
   }
@@ -75,17 +75,17 @@ void moments_of_one(const float* x, int64_t places, int64_t channels, float* mea
   *squares = static_cast<float>(sum);
 }
 
-void moments(const float* x, int64_t places, int64_t channels, float* mean, float* squares) {
+void moments(const float* x, int64_t pixels, int64_t channels, float* mean, float* squares) {
   int64_t c = 0;
-  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) moments_of<4>(x + c, places, channels, mean + c, squares + c);
-  for (; c + kLanes <= channels; c += kLanes) moments_of<1>(x + c, places, channels, mean + c, squares + c);
-  for (; c < channels; ++c) moments_of_one(x + c, places, channels, mean + c, squares + c);
+  for (; c + 4 * kLanes <= channels; c += 4 * kLanes) moments_of<4>(x + c, pixels, channels, mean + c, squares + c);
+  for (; c + kLanes <= channels; c += kLanes) moments_of<1>(x + c, pixels, channels, mean + c, squares + c);
+  for (; c < channels; ++c) moments_of_one(x + c, pixels, channels, mean + c, squares + c);
 }
 
-void normalize(const float* x, int64_t places, const ChannelAffine& affine, float* y) {
+void normalize(const float* x, int64_t pixels, const ChannelAffine& affine, float* y) {
   const FloatTag d;
   const int64_t channels = affine.channels;
-  for (int64_t i = 0; i < places; ++i, x += channels, y += channels) {
+  for (int64_t i = 0; i < pixels; ++i, x += channels, y += channels) {
     int64_t c = 0;
     for (; c + kLanes <= channels; c += kLanes) {
       const FloatVector off = hn::Sub(hn::LoadU(d, x + c), hn::LoadU(d, affine.mean + c));
@@ -106,12 +106,12 @@ namespace berth::cpu {
 HWY_EXPORT(moments);
 HWY_EXPORT(normalize);
 
-void channel_moments(const float* x, int64_t places, int64_t channels, float* mean, float* squares) {
-  HWY_DYNAMIC_DISPATCH(moments)(x, places, channels, mean, squares);
+void channel_moments(const float* x, int64_t pixels, int64_t channels, float* mean, float* squares) {
+  HWY_DYNAMIC_DISPATCH(moments)(x, pixels, channels, mean, squares);
 }
 
-void normalize_channels(const float* x, int64_t places, const ChannelAffine& affine, float* y) {
-  HWY_DYNAMIC_DISPATCH(normalize)(x, places, affine, y);
+void normalize_channels(const float* x, int64_t pixels, const ChannelAffine& affine, float* y) {
+  HWY_DYNAMIC_DISPATCH(normalize)(x, pixels, affine, y);
 }
 
 }  // namespace berth::cpu

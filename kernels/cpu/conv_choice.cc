@@ -41,7 +41,7 @@ bool prefer_tiles(const Spec& spec) {
   return spec.flops() < kLeastFlops || (fill_registers(spec) && have_wide_registers());
 }
 
-// What models have. Files may ask for anything, and engines reckon with places of the input that are outside of it.
+// What models have. Files may ask for anything, and engines reckon with pixels of the input that are outside of it.
 bool is_ordinary(const ConvSpec& spec) {
   constexpr int64_t kMost = 1 << 16;
   for (int i = 0; i < 2; ++i) {

@@ -33,7 +33,7 @@ Fit read_finish(const Args& args, int64_t channels, Finish* finish) {
   return Fit::kTaken;
 }
 
-// Strides of batch, channel and two axes; those along one place do not matter and are 0.
+// Strides of batch, channel and two axes; along an axis of one pixel it does not matter, and is 0.
 void copy_strides(const Tensor& tensor, int64_t (&strides)[4]) {
   const int rank = tensor.rank();
   for (int i = 0; i < rank; ++i) {
@@ -46,8 +46,8 @@ void copy_strides(const Tensor& tensor, int64_t (&strides)[4]) {
 
 double ConvSpec::flops() const {
   const int64_t(&seen)[2] = transposed != 0 ? in : out;
-  const double places = static_cast<double>(batch) * static_cast<double>(seen[0]) * static_cast<double>(seen[1]);
-  return 2.0 * places * static_cast<double>(out_channels) * static_cast<double>(in_channels / groups) *
+  const double pixels = static_cast<double>(batch) * static_cast<double>(seen[0]) * static_cast<double>(seen[1]);
+  return 2.0 * pixels * static_cast<double>(out_channels) * static_cast<double>(in_channels / groups) *
          static_cast<double>(kernel[0] * kernel[1]);
 }
 

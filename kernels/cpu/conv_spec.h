@@ -30,7 +30,7 @@ struct ConvSpec {
   int64_t in_channels = 1, out_channels = 1;  // of all groups
   int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
-  /// Of batch, channel, and the axes, in elements; 0 where there is one place.
+  /// Of batch, channel, and the axes, in elements; 0 along an axis of one.
   int64_t in_stride[4] = {}, out_stride[4] = {};
   Finish finish;
 

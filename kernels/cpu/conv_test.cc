@@ -243,7 +243,7 @@ TEST(Conv, ConvolutionsThatNoEngineTakesMatchThePortableKernels) {
   EXPECT_EQ(out.values(), expected.values());
 }
 
-// Steps that lead out of any memory, between places that are all padding but one.
+// Steps that lead out of any memory, between pixels that are all padding but one.
 TEST(Conv, HugeStridesMatchThePortableKernels) {
   const std::vector<int64_t> far = {INT32_MAX, INT32_MAX}, one = {1, 1}, none = {0, 0};
   Random random(3);

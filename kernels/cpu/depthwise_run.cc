@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Sums and the weights of a row of taps are in registers together.
-constexpr int kPlaces = 7;
+constexpr int kPixels = 7;
 
 // A row of the result: the taps [begin, end) that fall inside, the input row where the first of all lies, at the
 // register's first channel.
@@ -32,7 +32,7 @@ struct Row {
   float* out;
 };
 
-// Places [x, x + kCount), any window.
+// Pixels [x, x + kCount), any window.
 template <int kCount, bool kPart>
 HWY_NOINLINE void any_tile(const DepthwiseJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
                            int64_t x) {
@@ -48,9 +48,9 @@ HWY_NOINLINE void any_tile(const DepthwiseJob& job, const Row& row, const Column
       const FloatVector w = load_channels<kPart>(weight, columns.count);
       BERTH_UNROLL_FULL
       for (int i = 0; i < kCount; ++i) {
-        const int64_t place = kx * job.dilation[1] + i * job.stride[1];
-        if (static_cast<uint64_t>(first + place) >= static_cast<uint64_t>(job.in[1])) continue;
-        sum[i] = hn::MulAdd(load_channels<kPart>(in + place * channels, columns.count), w, sum[i]);
+        const int64_t column = kx * job.dilation[1] + i * job.stride[1];
+        if (static_cast<uint64_t>(first + column) >= static_cast<uint64_t>(job.in[1])) continue;
+        sum[i] = hn::MulAdd(load_channels<kPart>(in + column * channels, columns.count), w, sum[i]);
       }
     }
   }
@@ -59,7 +59,7 @@ HWY_NOINLINE void any_tile(const DepthwiseJob& job, const Row& row, const Column
   for (int i = 0; i < kCount; ++i) end_sum<kPart>(ends, sum[i], out + i * channels, columns.count);
 }
 
-// Places [x, x + kCount) whose windows are kSize wide without gaps, and kStride apart.
+// Pixels [x, x + kCount) whose windows are kSize wide without gaps, and kStride apart.
 template <int kSize, int kStride, int kCount, bool kPart>
 HWY_NOINLINE void sliding_tile(const DepthwiseJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
                                int64_t x) {
@@ -93,9 +93,9 @@ HWY_NOINLINE void sliding_tile(const DepthwiseJob& job, const Row& row, const Co
 
 using Tile = void (*)(const DepthwiseJob&, const Row&, const Columns&, const SumEnds&, int64_t x);
 
-// Of 1 to kPlaces places.
+// Of 1 to kPixels pixels.
 struct Tiles {
-  Tile of[kPlaces];
+  Tile of[kPixels];
 };
 
 template <bool kPart>
@@ -122,7 +122,7 @@ template <bool kPart>
 void run_tiles(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
   const Tiles& tiles = tiles_for<kPart>(job);
   const SumEnds ends = ends_of<kPart>(job, columns);
-  const int64_t count = (job.out[1] + kPlaces - 1) / kPlaces;
+  const int64_t count = (job.out[1] + kPixels - 1) / kPixels;
   const int64_t narrow = job.out[1] / count;
   const int64_t wider = job.out[1] % count;
   const int64_t step = job.dilation[0];
@@ -136,9 +136,9 @@ void run_tiles(const DepthwiseJob& job, const Strip& strip, const Columns& colum
     row.end = y >= strip.end ? 0 : std::min(job.kernel[0], (strip.end - y + step - 1) / step);
     int64_t x = 0;
     for (int64_t t = 0; t < count; ++t) {
-      const int64_t places = narrow + (t < wider ? 1 : 0);
-      tiles.of[places - 1](job, row, columns, ends, x);
-      x += places;
+      const int64_t pixels = narrow + (t < wider ? 1 : 0);
+      tiles.of[pixels - 1](job, row, columns, ends, x);
+      x += pixels;
     }
   }
 }
@@ -192,12 +192,12 @@ void run(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int
   if (!activates_later(job.activation.kind)) return;
   for (int64_t index = begin; index < end; ++index) {
     const Strip strip = strip_of(job, index);
-    const int64_t places = strip.rows * job.out[1];
+    const int64_t pixels = strip.rows * job.out[1];
     if (count == job.channels) {
-      portable::activate(job.activation, strip.out, places * count);
+      portable::activate(job.activation, strip.out, pixels * count);
       continue;
     }
-    for (int64_t i = 0; i < places; ++i) {
+    for (int64_t i = 0; i < pixels; ++i) {
       portable::activate(job.activation, strip.out + i * job.channels + first, count);
     }
   }

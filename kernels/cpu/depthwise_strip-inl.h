@@ -1,5 +1,5 @@
 // Depthwise windows of three by three taps side by side: some rows of the result run along the image with all weights
-// in registers. What a column of the input holds is loaded once for all rows and places that see it. Included once for
+// in registers. What a column of the input holds is loaded once for all rows and pixels that see it. Included once for
 // each instruction set.
 //
 // Include guard: Highway's, one a target.
@@ -93,7 +93,7 @@ HWY_NOINLINE void near_strip(const DepthwiseJob& job, const Strip& strip, const 
     }
     in += channels;
   };
-  // Places whose window began here, one column ago, two columns ago.
+  // Pixels whose window began here, one column ago, two columns ago.
   FloatVector now[kRows], last[kRows], first[kRows];
   begin_sums(ends, last);
   if (job.padding[1] == 0) {
@@ -127,7 +127,7 @@ HWY_NOINLINE void near_strip(const DepthwiseJob& job, const Strip& strip, const 
   end_sums<kRows, kPart>(ends, now, out + channels, out_row, count);
 }
 
-/// The same for places two columns and rows apart.
+/// The same for pixels two columns and rows apart.
 template <int kRows, bool kPart, bool kInside>
 HWY_NOINLINE void far_strip(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
   Taps w;

@@ -10,7 +10,7 @@ namespace berth::cpu {
 namespace {
 
 constexpr int64_t kMaxDepth = 4;
-// An image of no more elements is copied with its borders, rather than each place at the border with its own.
+// An image of no more elements is copied with its borders, rather than each pixel at the border with its own.
 constexpr int64_t kSmallImage = 4096;
 // Fewer multiplications than this in all are not worth another thread: handing half of them over takes about 0.8
 // microseconds. Those that are shared leave their results where the next operator's threads look for them.
@@ -90,7 +90,7 @@ WeightLayout layout_of(const FirstConvJob& job) {
   return l;
 }
 
-// Elements of all rows with what their places see outside of them; 0 where there is none, or too many.
+// Elements of all rows with what their pixels see outside of them; 0 where there is none, or too many.
 int64_t widened(const FirstConvJob& job) {
   if (job.padding[1] == 0) return 0;
   const int64_t floats = job.batch * job.in[0] * job.span(job.out[1]) * job.depth;

@@ -18,21 +18,21 @@ namespace {
 // Elements that a tile at the border sees at most.
 constexpr int64_t kPatch = 2048;
 
-// What the first place of a tile sees, from the first row of its window that is inside on.
+// What the first pixel of a tile sees, from the first row of its window that is inside on.
 struct Seen {
   const float* data;
   int64_t row_step, run_step;
   int64_t rows;
 };
 
-template <bool kWhole, bool kSwish, int kPlaces, int kVectors>
+template <bool kWhole, bool kSwish, int kPixels, int kVectors>
 HWY_INLINE void end_tile(const FirstConvJob& job, const SumEnds (&ends)[kVectors],
-                         const FloatVector (&sum)[kPlaces][kVectors], int64_t count, float* out) {
+                         const FloatVector (&sum)[kPixels][kVectors], int64_t count, float* out) {
   SumEnds own[kVectors];
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) own[v] = {ends[v].bias, ends[v].low, ends[v].high, false, kSwish};
   BERTH_UNROLL_FULL
-  for (int i = 0; i < kPlaces; ++i, out += job.columns) {
+  for (int i = 0; i < kPixels; ++i, out += job.columns) {
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) {
       const int64_t left = count - v * kLanes;
@@ -45,19 +45,19 @@ HWY_INLINE void end_tile(const FirstConvJob& job, const SumEnds (&ends)[kVectors
   }
 }
 
-// `count` places side by side in a row of the result, of the columns of one panel.
-template <int kPlaces, int kVectors, int kStep>
+// `count` pixels side by side in a row of the result, of the columns of one panel.
+template <int kPixels, int kVectors, int kStep>
 HWY_NOINLINE void first_conv_tile(const FirstConvJob& job, const Seen& seen, const float* weight,
                                   const Columns& columns, float* out) {
   const FloatTag d;
   SumEnds ends[kVectors];
-  FloatVector sum[kPlaces][kVectors];
+  FloatVector sum[kPixels][kVectors];
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
     const Columns own = {columns.first + v * kLanes, std::max<int64_t>(0, columns.count - v * kLanes)};
     ends[v] = own.count >= kLanes ? ends_of<false>(job, own) : ends_of<true>(job, own);
     BERTH_UNROLL_FULL
-    for (int i = 0; i < kPlaces; ++i) sum[i][v] = ends[v].bias;
+    for (int i = 0; i < kPixels; ++i) sum[i][v] = ends[v].bias;
   }
   for (int64_t y = 0; y < seen.rows; ++y) {
     for (int64_t c = 0; c < job.runs; ++c) {
@@ -69,7 +69,7 @@ HWY_NOINLINE void first_conv_tile(const FirstConvJob& job, const Seen& seen, con
         BERTH_UNROLL_FULL
         for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(d, weight + v * kLanes);
         BERTH_UNROLL_FULL
-        for (int i = 0; i < kPlaces; ++i) {
+        for (int i = 0; i < kPixels; ++i) {
           const FloatVector x = hn::Set(d, a[i * kStep]);
           BERTH_UNROLL_FULL
           for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(x, w[v], sum[i][v]);
@@ -87,7 +87,7 @@ HWY_NOINLINE void first_conv_tile(const FirstConvJob& job, const Seen& seen, con
 using FirstConvTile = void (*)(const FirstConvJob&, const Seen&, const float* weight, const Columns&, float* out);
 
 struct Tile {
-  int64_t places;
+  int64_t pixels;
   FirstConvTile run;
 };
 
@@ -132,18 +132,18 @@ const Tile* tiles_of(const FirstConvJob& job) {
   return nullptr;
 }
 
-// What a tile takes beside its places, in places.
+// What a tile takes beside its pixels, in pixels.
 constexpr int64_t kEmpty = 3;
 
-// The one that computes the fewest places twice, and waits the least; null where the row is too narrow for any.
+// The one that computes the fewest pixels twice, and waits the least; null where the row is too narrow for any.
 const Tile* best_tile(const FirstConvJob& job) {
   const Tile* best = nullptr;
   int64_t least = 0;
   const Tile* tiles = tiles_of(job);
   for (int i = 0; tiles != nullptr && i < kSizes; ++i) {
-    const int64_t places = tiles[i].places;
-    if (places > job.out[1]) continue;
-    const int64_t cost = (job.out[1] + places - 1) / places * (places + kEmpty);
+    const int64_t pixels = tiles[i].pixels;
+    if (pixels > job.out[1]) continue;
+    const int64_t cost = (job.out[1] + pixels - 1) / pixels * (pixels + kEmpty);
     if (best != nullptr && cost >= least) continue;
     best = &tiles[i];
     least = cost;
@@ -153,12 +153,12 @@ const Tile* best_tile(const FirstConvJob& job) {
 
 bool takes(const FirstConvJob& job) {
   const Tile* tile = best_tile(job);
-  return tile != nullptr && job.kernel[0] * job.depth * job.span(tile->places) <= kPatch;
+  return tile != nullptr && job.kernel[0] * job.depth * job.span(tile->pixels) <= kPatch;
 }
 
-// What a tile sees whose first place is `x`, copied to `patch` with zeros where it lies outside.
-Seen copy_seen(const FirstConvJob& job, const Seen& row, int64_t x, int64_t places, float* patch) {
-  const int64_t step = job.column_step, span = job.span(places);
+// What a tile sees whose first pixel is `x`, copied to `patch` with zeros where it lies outside.
+Seen copy_seen(const FirstConvJob& job, const Seen& row, int64_t x, int64_t pixels, float* patch) {
+  const int64_t step = job.column_step, span = job.span(pixels);
   const int64_t first = x * job.stride[1] - job.padding[1];
   const int64_t before = std::clamp<int64_t>(-first, 0, span);
   const int64_t after = std::clamp<int64_t>(first + span - job.in[1], 0, span - before);
@@ -186,16 +186,16 @@ void run_row(const FirstConvJob& job, const Tile& tile, int64_t index) {
   const int64_t width = job.out[1];
   float* out = job.out_data + index * width * job.columns;
   HWY_ALIGN float patch[kPatch];
-  for (int64_t x = 0; x < width; x += tile.places) {
-    // The last tile computes some places again.
-    x = std::min(x, width - tile.places);
+  for (int64_t x = 0; x < width; x += tile.pixels) {
+    // The last tile computes some pixels again.
+    x = std::min(x, width - tile.pixels);
     const int64_t first = x * job.stride[1] - job.padding[1];
-    const bool inside = first >= 0 && first + job.span(tile.places) <= job.in[1];
+    const bool inside = first >= 0 && first + job.span(tile.pixels) <= job.in[1];
     Seen seen = row;
     if (inside) {
       seen.data += first * job.column_step;
     } else {
-      seen = copy_seen(job, row, x, tile.places, patch);
+      seen = copy_seen(job, row, x, tile.pixels, patch);
     }
     for (int64_t panel = 0; panel < job.panels; ++panel) {
       const int64_t column = panel * job.panel_columns;

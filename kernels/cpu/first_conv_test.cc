@@ -1,4 +1,4 @@
-// Convolutions of images of a few channels against the portable kernel, on every instruction set. The fears: a place at
+// Convolutions of images of a few channels against the portable kernel, on every instruction set. The fears: a pixel at
 // a border that sees another row's elements, tiles that overlap wrongly, planes that are taken for channels.
 
 #include "kernels/cpu/first_conv.h"

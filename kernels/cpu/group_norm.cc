@@ -17,11 +17,11 @@ constexpr int64_t kBlockElements = 1 << 14;
 constexpr int64_t kMostBlocks = 16;
 
 struct Images {
-  int64_t count = 0, places = 0, channels = 0, groups = 1;
+  int64_t count = 0, pixels = 0, channels = 0, groups = 1;
 
-  int64_t blocks() const { return std::clamp<int64_t>(places * channels / kBlockElements, 1, kMostBlocks); }
-  int64_t begin(int64_t block) const { return places * block / blocks(); }
-  int64_t grain() const { return std::max<int64_t>(1, kBlockElements * blocks() / (places * channels)); }
+  int64_t blocks() const { return std::clamp<int64_t>(pixels * channels / kBlockElements, 1, kMostBlocks); }
+  int64_t begin(int64_t block) const { return pixels * block / blocks(); }
+  int64_t grain() const { return std::max<int64_t>(1, kBlockElements * blocks() / (pixels * channels)); }
   /// Floats, of each channel: means and squares of the blocks; mean, scale and shift.
   int64_t temp() const { return count * (blocks() * 2 + 3) * channels; }
 };
@@ -30,7 +30,7 @@ bool images_of(const Tensor& input, Images* images) {
   if (!is_channels_last_f32(input) || input.numel() == 0) return false;
   images->count = input.size(0);
   images->channels = input.size(1);
-  images->places = int64_t{input.size(2)} * input.size(3);
+  images->pixels = int64_t{input.size(2)} * input.size(3);
   return true;
 }
 
@@ -45,19 +45,19 @@ struct Moments {
 
 // Of channels [first, last) over all blocks.
 Moments join(const Images& images, const float* blocks, int64_t first, int64_t last) {
-  const double count = static_cast<double>(images.places) * static_cast<double>(last - first);
+  const double count = static_cast<double>(images.pixels) * static_cast<double>(last - first);
   Moments whole;
   for (int64_t b = 0; b < images.blocks(); ++b) {
-    const auto places = static_cast<double>(images.begin(b + 1) - images.begin(b));
+    const auto pixels = static_cast<double>(images.begin(b + 1) - images.begin(b));
     const float* mean = blocks + b * 2 * images.channels;
-    for (int64_t c = first; c < last; ++c) whole.mean += static_cast<double>(mean[c]) * places / count;
+    for (int64_t c = first; c < last; ++c) whole.mean += static_cast<double>(mean[c]) * pixels / count;
   }
   for (int64_t b = 0; b < images.blocks(); ++b) {
-    const auto places = static_cast<double>(images.begin(b + 1) - images.begin(b));
+    const auto pixels = static_cast<double>(images.begin(b + 1) - images.begin(b));
     const float* mean = blocks + b * 2 * images.channels;
     for (int64_t c = first; c < last; ++c) {
       const double off = static_cast<double>(mean[c]) - whole.mean;
-      whole.squares += static_cast<double>(mean[images.channels + c]) + places * off * off;
+      whole.squares += static_cast<double>(mean[images.channels + c]) + pixels * off * off;
     }
   }
   whole.squares /= count;
@@ -96,7 +96,7 @@ Error native_group_norm_out(KernelContext& context, const arguments::native_grou
   context.parallel_for(images.count * blocks, images.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = images.begin(i % blocks);
-      channel_moments(x + (i / blocks * images.places + first) * channels, images.begin(i % blocks + 1) - first,
+      channel_moments(x + (i / blocks * images.pixels + first) * channels, images.begin(i % blocks + 1) - first,
                       channels, temp + i * 2 * channels, temp + (i * 2 + 1) * channels);
     }
   });
@@ -120,7 +120,7 @@ Error native_group_norm_out(KernelContext& context, const arguments::native_grou
   context.parallel_for(images.count * blocks, images.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = images.begin(i % blocks);
-      const int64_t offset = (i / blocks * images.places + first) * channels;
+      const int64_t offset = (i / blocks * images.pixels + first) * channels;
       const float* own = affine + i / blocks * 3 * channels;
       normalize_channels(x + offset, images.begin(i % blocks + 1) - first,
                          {channels, own, own + channels, own + 2 * channels}, out.data<float>() + offset);

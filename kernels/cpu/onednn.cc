@@ -68,12 +68,12 @@ bool describe(int rank, const int64_t* sizes, const int64_t* strides, MemoryDesc
   return dnn().memory_desc_create_with_strides(desc.out(), rank, sizes, dnnl_f32, strides) == dnnl_success;
 }
 
-// oneDNN wants true strides along a single place too.
-bool describe_activation(const ConvSpec& s, const int64_t (&places)[2], int64_t channels, const int64_t (&known)[4],
+// oneDNN wants true strides along an axis of one pixel too.
+bool describe_activation(const ConvSpec& s, const int64_t (&pixels)[2], int64_t channels, const int64_t (&known)[4],
                          MemoryDesc& desc) {
-  const int64_t sizes[4] = {s.batch, channels, places[0], places[1]};
-  const int64_t last[4] = {channels * places[0] * places[1], 1, channels * places[1], channels};
-  const int64_t first[4] = {channels * places[0] * places[1], places[0] * places[1], places[1], 1};
+  const int64_t sizes[4] = {s.batch, channels, pixels[0], pixels[1]};
+  const int64_t last[4] = {channels * pixels[0] * pixels[1], 1, channels * pixels[1], channels};
+  const int64_t first[4] = {channels * pixels[0] * pixels[1], pixels[0] * pixels[1], pixels[1], 1};
   for (const auto& strides : {last, first}) {
     bool same = true;
     for (int i = 0; i < 4; ++i) same = same && (known[i] == 0 || known[i] == strides[i]);

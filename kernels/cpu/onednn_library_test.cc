@@ -27,10 +27,10 @@ using testing::f32;
 using testing::kConv;
 using testing::Prepared;
 
-// 3 x 3 taps over 28 x 28 places of 64 channels, with bias: in one group work for kernels of our own, in eight for
+// 3 x 3 taps over 28 x 28 pixels of 64 channels, with bias: in one group work for kernels of our own, in eight for
 // oneDNN, for their eight channels leave most of a register empty.
 constexpr int32_t kChannels = 64;
-constexpr int32_t kPlaces = 28;
+constexpr int32_t kPixels = 28;
 constexpr int kOurs = 1;
 constexpr int kTheirs = 8;
 
@@ -42,7 +42,7 @@ constexpr const char* kPacking =
 struct Layer {
   explicit Layer(int groups)
       : groups(groups),
-        input(DType::kF32, {1, kChannels, kPlaces, kPlaces}, numbers(kChannels * kPlaces * kPlaces, 7),
+        input(DType::kF32, {1, kChannels, kPixels, kPixels}, numbers(kChannels * kPixels * kPixels, 7),
               std::vector<uint8_t>{0, 2, 3, 1}),
         weight(f32({kChannels, kChannels / groups, 3, 3}, numbers(kChannels * (kChannels / groups) * 9, 5))),
         bias(f32({kChannels}, numbers(kChannels, 3))) {}
@@ -54,7 +54,7 @@ struct Layer {
     }
     return result;
   }
-  static Array result() { return Array(DType::kF32, {1, kChannels, kPlaces, kPlaces}, {}, {0, 2, 3, 1}); }
+  static Array result() { return Array(DType::kF32, {1, kChannels, kPixels, kPixels}, {}, {0, 2, 3, 1}); }
 
   std::vector<Arg> args(const Array& given, const char* packing, const Array& out) const {
     const std::vector<int64_t> one = {1, 1}, none = {0, 0};
@@ -97,7 +97,7 @@ struct Layer {
     conv.in_channels = conv.out_channels = kChannels;
     conv.groups = groups;
     for (int i = 0; i < 2; ++i) {
-      conv.in[i] = kPlaces;
+      conv.in[i] = kPixels;
       conv.kernel[i] = 3;
       conv.padding[i] = 1;
     }

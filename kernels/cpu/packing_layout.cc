@@ -9,7 +9,7 @@
 namespace berth::cpu {
 namespace {
 
-// Where the places of each dimension lie: an element's offset is a sum of one number a dimension.
+// Where the positions of each dimension lie: an element's offset is a sum of one number a dimension.
 class Offsets {
  public:
   explicit Offsets(const WeightLayout& layout) : layout_(layout) {
@@ -26,17 +26,17 @@ class Offsets {
   }
 
  private:
-  int64_t offset(int d, int64_t place) const {
+  int64_t offset(int d, int64_t position) const {
     int64_t result = 0;
     int64_t inner = 1;
     for (int b = layout_.blocks - 1; b >= 0; --b) {
       if (layout_.block_dim[b] == d) {
-        result += place % layout_.block[b] * inner;
-        place /= layout_.block[b];
+        result += position % layout_.block[b] * inner;
+        position /= layout_.block[b];
       }
       inner *= layout_.block[b];
     }
-    return result + place * layout_.stride[d];
+    return result + position * layout_.stride[d];
   }
 
   template <typename F>

@@ -3,9 +3,9 @@
 // A packed weight has dimensions of its own: those of the dense one, perhaps split (a grouped convolution's output
 // channels are groups and channels of a group) or in another order (a product's weight turned). Each has the stride
 // with which it runs through the dense weight, and the stride with which it runs through the packed one. Some are cut
-// into blocks that lie innermost: with blocks [16, 4] of dimensions [0, 1], sixteen places of dimension 0 hold four of
-// dimension 1 each; the stride of a dimension is then that from one block to the next, and its last block is filled up
-// with zeros. These are the blocked formats of oneDNN ("Understanding Memory Formats" in its guide).
+// into blocks that lie innermost: with blocks [16, 4] of dimensions [0, 1], sixteen positions of dimension 0 hold four
+// of dimension 1 each; the stride of a dimension is then that from one block to the next, and its last block is filled
+// up with zeros. These are the blocked formats of oneDNN ("Understanding Memory Formats" in its guide).
 //
 // As text, in the argument `packing` of berth::conv and berth::linear:
 //
@@ -36,7 +36,7 @@ struct WeightLayout {
   int64_t block[kMaxBlocks] = {};
   int block_dim[kMaxBlocks] = {};
 
-  /// Places of dimension `d` that lie in one block.
+  /// Positions of dimension `d` that lie in one block.
   int64_t block_of(int d) const;
   /// Elements of the dense weight.
   int64_t numel() const;
@@ -44,7 +44,7 @@ struct WeightLayout {
   int64_t packed_numel() const;
 };
 
-/// Whether they have the elements in the same places; dimensions of one place do not count.
+/// Whether they have the elements in the same places; dimensions of one position do not count.
 bool same_layout(const WeightLayout& a, const WeightLayout& b);
 
 /// packed[…] = dense[…] and zeros around it; dense[…] = packed[…]. `packed` has packed_numel() elements, `dense`
@@ -64,8 +64,8 @@ struct DenseSizes {
 /// `source` is everything before the sizes: "onednn 3.2.0 avx512_core".
 std::string packing_text(const std::string& source, const DenseSizes& dense, const WeightLayout& layout);
 
-/// Reads such a text. False unless every element of a dense weight of these sizes has one place in the packed one, and
-/// that one has at most 2^40 elements.
+/// Reads such a text. False unless every element of a dense weight of these sizes has one position in the packed one,
+/// and that one has at most 2^40 elements.
 bool read_packing(StringRef text, DenseSizes* dense, WeightLayout* layout);
 
 }  // namespace berth::cpu

@@ -51,7 +51,8 @@ TEST(Packing, ALayoutPutsEachElementWhereItSays) {
   std::vector<float> dense(48), packed(64, -1), back(48);
   std::iota(dense.begin(), dense.end(), 1.0f);
   pack(l, dense.data(), packed.data());
-  // Output channel 5, input channel 2, row 1: the second block of outputs, the second of inputs, row 1, places 1 and 0.
+  // Output channel 5, input channel 2, row 1: the second block of outputs, the second of inputs, row 1, positions 1 and
+  // 0.
   EXPECT_EQ(packed[32 + 16 + 8 + 1 * 2 + 0], dense[5 * 6 + 2 * 2 + 1]);
   // The input channel that is not there.
   EXPECT_EQ(packed[32 + 16 + 8 + 1 * 2 + 1], 0);
@@ -227,7 +228,7 @@ TEST(Packing, PacksWhatTheSameCallAsksForAtLoad) {
   RecordProperty("packed", seen);
 }
 
-// No rows, no places: there is nothing to cut into tiles.
+// No rows, no pixels: there is nothing to cut into tiles.
 TEST(Packing, WeightsOfEmptyCallsStayUnpacked) {
   const std::vector<float> weight(64, 1.0f);
   PackedWeight packed;

@@ -125,9 +125,9 @@ bool keeps_blocks_apart(const WeightLayout& l) {
   int64_t least = inner;
   for (int i = 0; i < order.count; ++i) {
     const int d = order.dim[i];
-    const int64_t places = ceil_div(l.size[d], l.block_of(d));
-    if (l.stride[d] < least || l.stride[d] > kMost / places) return false;
-    least = l.stride[d] * places;
+    const int64_t positions = ceil_div(l.size[d], l.block_of(d));
+    if (l.stride[d] < least || l.stride[d] > kMost / positions) return false;
+    least = l.stride[d] * positions;
   }
   return least <= kMost;
 }

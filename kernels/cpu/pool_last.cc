@@ -121,7 +121,8 @@ void sum_pixel(const Taps& taps, int64_t channels, float divisor, float* out) {
   for (; c < channels; ++c) sum_channel(taps, c, divisor, out);
 }
 
-// The elements of an axis that a place of the output reads: `count` of them from `first` on, in steps of the dilation.
+// The elements of an axis that a position of the output reads: `count` of them from `first` on, in steps of the
+// dilation.
 struct Reach {
   int64_t first, count;
   int64_t counted;  // what they stand for in an average
@@ -130,13 +131,13 @@ struct Reach {
 // Steps of `step` that reach `distance`. A division takes as long as a register of channels.
 HWY_INLINE int64_t steps(int64_t distance, int64_t step) { return step == 1 ? distance : (distance + step - 1) / step; }
 
-HWY_INLINE Reach reach_of(const LastPooling& p, const portable::WindowAxis& axis, int64_t place) {
+HWY_INLINE Reach reach_of(const LastPooling& p, const portable::WindowAxis& axis, int64_t position) {
   if (p.kind == LastPooling::kAdaptive) {
-    const int64_t first = place * axis.in / axis.out;
-    const int64_t count = ((place + 1) * axis.in + axis.out - 1) / axis.out - first;
+    const int64_t first = position * axis.in / axis.out;
+    const int64_t count = ((position + 1) * axis.in + axis.out - 1) / axis.out - first;
     return {first, count, count};
   }
-  const int64_t start = place * axis.stride - axis.padding;
+  const int64_t start = position * axis.stride - axis.padding;
   const int64_t skipped = start < 0 ? steps(-start, axis.dilation) : 0;
   const int64_t inside = axis.in > start ? steps(axis.in - start, axis.dilation) : 0;
   const int64_t count = std::max<int64_t>(0, std::min(axis.kernel, inside) - skipped);

@@ -11,8 +11,8 @@ namespace berth::cpu {
 struct LastPooling {
   enum Kind {
     kMax,       // NaN is the largest of all
-    kAverage,   // the sum over what a window covers, divided by `divisor` or by the places that count
-    kAdaptive,  // the mean of the part of the input that a place of the output stands for
+    kAverage,   // the sum over what a window covers, divided by `divisor` or by the pixels that count
+    kAdaptive,  // the mean of the part of the input that a pixel of the output stands for
   };
 
   Kind kind = kMax;

@@ -6,7 +6,7 @@
 #include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/resize_last.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/upsample_places.h"
+#include "kernels/portable/upsample_positions.h"
 
 namespace berth::cpu {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using portable::nearest_element;
 using portable::Upsampling;
 using Blend = portable::Between<float>;
-using Places = portable::Places<float>;
+using Positions = portable::Positions<float>;
 
 constexpr int64_t kGrainElements = 1 << 15;
 
@@ -87,9 +87,9 @@ Error upsample_bilinear2d_out(KernelContext& context, const arguments::upsample_
   const auto width = static_cast<size_t>(u.axis[1].out);
   auto* columns = static_cast<Blend*>(context.allocate_temp(width * sizeof(Blend)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  const Places places(u.axis[1], u.factor[1], align);
-  const Places lines(u.axis[0], u.factor[0], align);
-  for (size_t x = 0; x < width; ++x) columns[x] = places(static_cast<int64_t>(x));
+  const Positions positions(u.axis[1], u.factor[1], align);
+  const Positions lines(u.axis[0], u.factor[0], align);
+  for (size_t x = 0; x < width; ++x) columns[x] = positions(static_cast<int64_t>(x));
   for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
     const Blend rows = lines(y);
     blend_row({input_row(u, image, rows.first), input_row(u, image, rows.second), rows.weight, columns, u.axis[1].out,

@@ -13,7 +13,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// The four pixels around a place, and its weights.
+// The four pixels around a position, and its weights.
 struct Around {
   const float* above[2];
   const float* below[2];

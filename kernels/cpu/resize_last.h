@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/portable/upsample_places.h"
+#include "kernels/portable/upsample_positions.h"
 
 namespace berth::cpu {
 

@@ -16,8 +16,8 @@ namespace {
 constexpr double kSerialWork = 1 << 19;
 // Reading an element of the weight from far takes as long as so many multiplications.
 constexpr double kReading = 4;
-// Places that a thread takes at a time where it goes through all weights with them.
-constexpr int64_t kPlaces = 48;
+// Pixels that a thread takes at a time where it goes through all weights with them.
+constexpr int64_t kPixels = 48;
 
 // Of [group][column][depth][tap][tap] into [group][panel][tap][tap][depth][column].
 WeightLayout panel_layout(const TileJob& job, int64_t column_from, int64_t depth_from) {
@@ -54,7 +54,7 @@ class TileEngine final : public Engine {
     // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
     const int64_t strips = job.strips();
     const bool all_weights = layout.packed_numel() < job.batch * job.in[0] * job.in[1] * job.in_channels();
-    block_ = all_weights ? std::clamp<int64_t>(kPlaces * strips / job.pixels(), 1, strips) : strips;
+    block_ = all_weights ? std::clamp<int64_t>(kPixels * strips / job.pixels(), 1, strips) : strips;
     job_.look_ahead = !all_weights;
   }
   const char* name() const override { return "tiles"; }
@@ -159,7 +159,7 @@ std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
   job.batch = 1;
   job.depth = spec.depth;
   job.columns = spec.columns;
-  // All rows are one row of places.
+  // All rows are one row of pixels.
   job.in[1] = job.out[1] = spec.rows;
   set_finish(spec.finish, &job);
   return kind_of(job, 1, spec.columns);

@@ -18,7 +18,7 @@ constexpr double kFarRegister = 5.4;
 constexpr double kStore = 2;
 constexpr double kTile = 60;
 
-// Of all places along an axis, how many of their taps see something.
+// Of all positions along an axis, how many of their taps see something.
 double seen_taps(const TileJob& job, int axis) {
   int64_t seen = 0;
   for (int64_t tap = 0; tap < job.kernel[axis]; ++tap) {
@@ -41,7 +41,7 @@ double time_of(const TileFunctions& functions, const TileJob& job) {
   const auto vectors = static_cast<double>(job.panel_columns / functions.lanes);
   const auto strips = static_cast<double>(job.strips());
   const double rows = static_cast<double>(job.pixels()) / strips;
-  // Rows of the weight that a strip takes; padding is left out where places lie side by side.
+  // Rows of the weight that a strip takes; padding is left out where pixels lie side by side.
   double depth = static_cast<double>(job.taps() * job.depth);
   if (job.shape == TileShape::kRow) {
     depth = seen_taps(job, 0) * seen_taps(job, 1) / static_cast<double>(job.out[0] * job.out[1]) *

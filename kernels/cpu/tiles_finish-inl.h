@@ -47,6 +47,11 @@ HWY_INLINE void store_part(FloatVector x, float* to, int64_t count) {
 #endif
 }
 
+/// Whether `position` is one of an axis of `size`, and not in the padding.
+HWY_INLINE bool inside(int64_t position, int64_t size) {
+  return static_cast<uint64_t>(position) < static_cast<uint64_t>(size);
+}
+
 /// Activations that activate_simply has; the others are done in memory, on what was stored.
 HWY_INLINE bool is_simple(portable::ActivationKind kind) {
   return kind != portable::ActivationKind::kTanh && kind != portable::ActivationKind::kElu;

@@ -25,13 +25,13 @@ constexpr int kHighest[] = {0, 12, 6, 0, 0};
 #else
 constexpr int kHighest[] = {0, 6, 6, 0, 0};
 #endif
-// Above this only even heights have a tile; tiles of mixed places are no higher than kHighestMixed.
+// Above this only even heights have a tile; tiles over several rows are no higher than kHighestMixed.
 constexpr int kAnyHeight = 14;
 constexpr int kHighestMixed = 6;
 
-// The first place of a tile.
-struct Place {
-  int64_t image, y, x;  // of the result; where a line is all places, x is counted from the first of all
+// The first pixel of a tile.
+struct Pixel {
+  int64_t image, y, x;  // of the result; where a line is all pixels, x is counted from the first of all
 };
 
 // One panel of one group.
@@ -47,8 +47,6 @@ struct Panel {
 constexpr int64_t kLineFloats = 16;
 // As long as a sum may be that is made in registers alone: a long one is put away so seldom that it costs nothing.
 constexpr int64_t kShortDepth = 512;
-
-bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); }
 
 // Adds to rows [kBegin, kEnd) of the sums the product of as many rows of the input, `step` apart, and `depth` rows of
 // weights.
@@ -148,12 +146,12 @@ HWY_NOINLINE void activate_rows(const TileJob& job, const Panel& panel, float* o
 }
 
 template <int kRows, int kVectors>
-HWY_INLINE void end_tile(const TileJob& job, const Panel& panel, const Place& place,
+HWY_INLINE void end_tile(const TileJob& job, const Panel& panel, const Pixel& pixel,
                          const FloatVector (&sum)[kRows][kVectors]) {
   const FloatTag d;
   const int64_t step = job.out_pixel;
   float* const out =
-      job.out_data + place.image * job.out_image + place.y * job.out_row + place.x * step + panel.columns.first;
+      job.out_data + pixel.image * job.out_image + pixel.y * job.out_row + pixel.x * step + panel.columns.first;
   const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
@@ -223,13 +221,13 @@ class LongSum {
   bool begun_ = false;
 };
 
-// Each place sees the one in its own place, and nothing else.
+// Each pixel sees the one in its own place, and nothing else.
 template <int kRows, int kVectors>
-HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Place& place) {
+HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
   const int64_t step = job.in_channels();
-  const float* a = job.input + place.x * step + panel.channel;
+  const float* a = job.input + pixel.x * step + panel.channel;
   if (job.depth <= kShortDepth) {
     add_rows<0, kRows>(sum, a, step, panel.weight, job.depth, panel.ahead);
   } else {
@@ -241,10 +239,10 @@ HWY_NOINLINE void plain_tile(const TileJob& job, const Panel& panel, const Place
     }
     whole.end(sum);
   }
-  end_tile(job, panel, place, sum);
+  end_tile(job, panel, pixel, sum);
 }
 
-// The same for places of which some see nothing, in a row of the input.
+// The same for pixels of which some see nothing, in a row of the input.
 template <int kRows, int kVectors>
 HWY_INLINE void add_seen(const TileJob& job, FloatVector (&sum)[kRows][kVectors], const float* row, int64_t x,
                          const float* b, int64_t depth) {
@@ -256,16 +254,16 @@ HWY_INLINE void add_seen(const TileJob& job, FloatVector (&sum)[kRows][kVectors]
   add_scattered<kRows, kVectors>(sum, a, b, depth, b);
 }
 
-// Places side by side in one row of the result.
+// Pixels side by side in one row of the result.
 template <int kRows, int kVectors>
-HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& place) {
+HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
-  const int64_t first = place.x * job.stride[1] - job.padding[1];
-  const int64_t y = place.y * job.stride[0] - job.padding[0];
+  const int64_t first = pixel.x * job.stride[1] - job.padding[1];
+  const int64_t y = pixel.y * job.stride[0] - job.padding[0];
   const int64_t channels = job.in_channels();
   const int64_t step = job.stride[1] * channels;
-  const float* image = job.input + place.image * job.in[0] * job.in[1] * channels + panel.channel;
+  const float* image = job.input + pixel.image * job.in[0] * job.in[1] * channels + panel.channel;
   // Taps side by side read elements side by side.
   const bool whole = job.dilation[1] == 1 && job.groups == 1 && first >= 0 &&
                      job.weight_tap[1] == job.depth * kVectors * kLanes &&
@@ -286,7 +284,7 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
         add_rows<0, kRows>(sum, row + x * channels, step, b, run,
                            panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
       } else if constexpr (kRows > 1) {
-        // Where padding is, there is nothing to add: mostly to the first place or the last.
+        // Where padding is, there is nothing to add: mostly to the first pixel or the last.
         if (x < 0 && x + job.stride[1] >= 0 && last < job.in[1]) {
           add_rows<1, kRows>(sum, row + (x + job.stride[1]) * channels, step, b, run,
                              panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
@@ -300,21 +298,21 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel& panel, const Place& 
     }
   }
   all.end(sum);
-  end_tile(job, panel, place, sum);
+  end_tile(job, panel, pixel, sum);
 }
 
-// Places of several rows of the result.
+// Pixels of several rows of the result.
 template <int kRows, int kVectors>
-HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place& place) {
+HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
   const int64_t channels = job.in_channels();
-  // What a place of the result sees: its image, and where its window begins, perhaps outside.
+  // What a pixel of the result sees: its image, and where its window begins, perhaps outside.
   const float* image[kRows];
   int64_t y[kRows], x[kRows];
   for (int i = 0; i < kRows; ++i) {
-    const int64_t row = (place.x + i) / job.out[1];
-    x[i] = (place.x + i) % job.out[1] * job.stride[1] - job.padding[1];
+    const int64_t row = (pixel.x + i) / job.out[1];
+    x[i] = (pixel.x + i) % job.out[1] * job.stride[1] - job.padding[1];
     y[i] = row % job.out[0] * job.stride[0] - job.padding[0];
     image[i] = job.input + row / job.out[0] * job.in[0] * job.in[1] * channels + panel.channel;
   }
@@ -339,10 +337,10 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel& panel, const Place
     }
   }
   all.end(sum);
-  end_tile(job, panel, place, sum);
+  end_tile(job, panel, pixel, sum);
 }
 
-using TileFunction = void (*)(const TileJob& job, const Panel& panel, const Place& place);
+using TileFunction = void (*)(const TileJob& job, const Panel& panel, const Pixel& pixel);
 
 constexpr int height_of(size_t index) {
   const int height = static_cast<int>(index) + 1;
@@ -360,13 +358,13 @@ TileFunction tile_of(TileShape shape, int64_t rows, std::index_sequence<kIndex..
 }
 
 template <int kVectors>
-void run_rows(const TileJob& job, const Panel& panel, const Place& place, int64_t rows) {
+void run_rows(const TileJob& job, const Panel& panel, const Pixel& pixel, int64_t rows) {
   constexpr auto kHeights = std::make_index_sequence<kHighest[kVectors]>();
   if (rows > kAnyHeight && rows % 2 != 0) {
-    run_rows<kVectors>(job, panel, place, rows / 2);
-    return run_rows<kVectors>(job, panel, {place.image, place.y, place.x + rows / 2}, rows - rows / 2);
+    run_rows<kVectors>(job, panel, pixel, rows / 2);
+    return run_rows<kVectors>(job, panel, {pixel.image, pixel.y, pixel.x + rows / 2}, rows - rows / 2);
   }
-  tile_of<kVectors>(job.shape, rows, kHeights)(job, panel, place);
+  tile_of<kVectors>(job.shape, rows, kHeights)(job, panel, pixel);
 }
 
 // The last strips of a panel, as many as a row of weights has registers, ask for the next panel between them.
@@ -380,16 +378,16 @@ template <int kVectors>
 void run_strips(const TileJob& job, Panel panel, int64_t begin, int64_t end) {
   const int64_t line = begin / job.strips_per_row;
   int64_t strip = begin % job.strips_per_row;
-  Place place = {line / job.out[0], line % job.out[0], 0};
+  Pixel pixel = {line / job.out[0], line % job.out[0], 0};
   for (; begin < end; ++begin) {
     panel.ahead = ahead_of(job, panel, kVectors, begin);
-    place.x = job.strip_begin(strip);
-    run_rows<kVectors>(job, panel, place, job.strip_begin(strip + 1) - place.x);
+    pixel.x = job.strip_begin(strip);
+    run_rows<kVectors>(job, panel, pixel, job.strip_begin(strip + 1) - pixel.x);
     if (++strip < job.strips_per_row) continue;
     strip = 0;
-    if (++place.y < job.out[0]) continue;
-    place.y = 0;
-    ++place.image;
+    if (++pixel.y < job.out[0]) continue;
+    pixel.y = 0;
+    ++pixel.image;
   }
 }
 

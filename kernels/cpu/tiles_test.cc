@@ -1,5 +1,5 @@
 // Tiles of every height and width, against sums in double precision. The fears: a row or column too many or too few, a
-// strip that two tiles do, a place at the border that sees what lies beyond it.
+// strip that two tiles do, a pixel at the border that sees what lies beyond it.
 
 #include "kernels/cpu/tiles.h"
 

@@ -14,17 +14,17 @@ constexpr int64_t kMostStride = 8;
 // See tiles.cc.
 constexpr double kSerialWork = 1 << 19;
 
-// Along one axis, the places phase, phase + stride, …: they see the taps first, first - step, … (so many), the first of
-// them at the place of the input that a padding of so much stands for, each next one `dilation` further.
+// Along one axis, the positions phase, phase + stride, …: they see the taps first, first - step, … (so many), the first
+// of them at the position of the input that a padding of so much stands for, each next one `dilation` further.
 struct Phase {
-  int64_t places = 0, taps = 0, first = 0, step = 1, padding = 0, dilation = 1;
+  int64_t positions = 0, taps = 0, first = 0, step = 1, padding = 0, dilation = 1;
 };
 
-// Tap k brings place i of the input to i * stride + k * dilation - padding.
+// Tap k brings position i of the input to i * stride + k * dilation - padding.
 Phase phase_of(const ConvSpec& s, int axis, int64_t phase) {
   Phase p;
   const int64_t stride = s.stride[axis];
-  p.places = phase < s.out[axis] ? (s.out[axis] - 1 - phase) / stride + 1 : 0;
+  p.positions = phase < s.out[axis] ? (s.out[axis] - 1 - phase) / stride + 1 : 0;
   p.step = stride / std::gcd(stride, s.dilation[axis]);
   p.dilation = p.step * s.dilation[axis] / stride;
   for (int64_t tap = 0; tap < s.kernel[axis]; ++tap) {
@@ -56,17 +56,17 @@ struct Part {
   int64_t weight = 0;
 };
 
-// Parts without places are left out; that with most taps is the first.
+// Parts without positions are left out; that with most taps is the first.
 std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
   std::vector<Part> parts;
   for (int64_t y = 0; y < s.stride[0]; ++y) {
     for (int64_t x = 0; x < s.stride[1]; ++x) {
       const Phase phase[2] = {phase_of(s, 0, y), phase_of(s, 1, x)};
-      if (phase[0].places == 0 || phase[1].places == 0) continue;
+      if (phase[0].positions == 0 || phase[1].positions == 0) continue;
       Part part;
       part.job = whole_job(s);
       for (int i = 0; i < 2; ++i) {
-        part.job.out[i] = phase[i].places;
+        part.job.out[i] = phase[i].positions;
         part.job.kernel[i] = phase[i].taps;
         part.job.padding[i] = phase[i].padding;
         part.job.dilation[i] = phase[i].dilation;

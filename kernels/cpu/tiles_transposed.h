@@ -1,5 +1,5 @@
-// Transposed convolutions by tiles. With a stride of s, every s-th place of the result sees the same taps, and sees
-// them as a convolution of stride 1 does: the result is s x s such convolutions, whose places lie s apart. A window
+// Transposed convolutions by tiles. With a stride of s, every s-th pixel of the result sees the same taps, and sees
+// them as a convolution of stride 1 does: the result is s x s such convolutions, whose pixels lie s apart. A window
 // that is as large as the stride makes each a plain product.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Transposed convolutions as convolutions of their own for each place within a stride, against the sums that they are
-// by definition: each place of the input adds to all that its taps reach. The fears: a place that no tap reaches, taps
+// Transposed convolutions as convolutions of their own for each pixel within a stride, against the sums that they are
+// by definition: each pixel of the input adds to all that its taps reach. The fears: a pixel that no tap reaches, taps
 // in the wrong order, an output padding that is not filled.
 
 #include "kernels/cpu/tiles_transposed.h"
@@ -66,14 +66,14 @@ std::vector<double> sums(const ConvSpec& s, const std::vector<float>& input, con
   const int64_t depth = s.in_channels / s.groups, columns = s.out_channels / s.groups;
   const float* x = input.data();
   for (int64_t n = 0; n < s.batch; ++n) {
-    for (int64_t place = 0; place < s.in[0] * s.in[1]; ++place) {
+    for (int64_t pixel = 0; pixel < s.in[0] * s.in[1]; ++pixel) {
       for (int64_t k = 0; k < s.in_channels; ++k, ++x) {
         const float* w = weight.data() + k * columns * s.kernel[0] * s.kernel[1];
         for (int64_t i = 0; i < columns * s.kernel[0] * s.kernel[1]; ++i, ++w) {
           const int64_t column = k / depth * columns + i / (s.kernel[0] * s.kernel[1]);
           const int64_t oy =
-              place / s.in[1] * s.stride[0] + i / s.kernel[1] % s.kernel[0] * s.dilation[0] - s.padding[0];
-          const int64_t ox = place % s.in[1] * s.stride[1] + i % s.kernel[1] * s.dilation[1] - s.padding[1];
+              pixel / s.in[1] * s.stride[0] + i / s.kernel[1] % s.kernel[0] * s.dilation[0] - s.padding[0];
+          const int64_t ox = pixel % s.in[1] * s.stride[1] + i % s.kernel[1] * s.dilation[1] - s.padding[1];
           if (oy < 0 || oy >= s.out[0] || ox < 0 || ox >= s.out[1]) continue;
           const int64_t to = ((n * s.out[0] + oy) * s.out[1] + ox) * s.out_channels + column;
           out[to] += static_cast<double>(*x) * static_cast<double>(*w);
@@ -115,7 +115,7 @@ TEST(TilesTransposed, AddWhatEachInputReaches) {
   }
 }
 
-// A window of 2 at steps of 2: four plain products, the taps of each place its own. By hand.
+// A window of 2 at steps of 2: four plain products, the taps of each pixel its own. By hand.
 TEST(TilesTransposed, TwoByTwoAtStrideTwoIsFourProducts) {
   ConvSpec s;
   s.transposed = 1;

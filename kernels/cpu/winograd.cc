@@ -18,12 +18,12 @@ constexpr int64_t kBlockFloats = 80 * 1024;
 constexpr int64_t kFewTiles = 12;
 
 // Where it is chosen (bench/cpu_bench.cc). With few channels the transforms take longer than the products save; with
-// few places the transformed weight takes longer to read, and too much memory. At 14x14 places, tiles of 4x4 are as
-// fast as those of 2x2, for an eighth of their places lies outside, with more than twice the memory; at 27x27 they are
+// few pixels the transformed weight takes longer to read, and too much memory. At 14x14 pixels, tiles of 4x4 are as
+// fast as those of 2x2, for an eighth of their pixels lies outside, with more than twice the memory; at 27x27 they are
 // a fifth faster, which is not worth it.
 constexpr int64_t kFewChannels = 16;
-constexpr int64_t kPlacesFor2 = 14 * 14;
-constexpr int64_t kPlacesFor4 = 28 * 28;
+constexpr int64_t kPixelsFor2 = 14 * 14;
+constexpr int64_t kPixelsFor4 = 28 * 28;
 constexpr int64_t kMostWeightsFor4 = 256 * 256;
 // With more, so many tiles as are worth their weights take more scratch memory than a second-level cache has.
 constexpr int64_t kMostDepth = 1024;
@@ -194,10 +194,10 @@ std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, Win
 
 std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads) {
   if (!takes(spec) || std::min(spec.in_channels, spec.out_channels) < kFewChannels) return nullptr;
-  const int64_t places = spec.batch * spec.out[0] * spec.out[1];
-  if (places < kPlacesFor2 || spec.in_channels > kMostDepth) return nullptr;
+  const int64_t pixels = spec.batch * spec.out[0] * spec.out[1];
+  if (pixels < kPixelsFor2 || spec.in_channels > kMostDepth) return nullptr;
   const bool small = spec.in_channels <= kMostDepthFor4 && spec.in_channels * spec.out_channels <= kMostWeightsFor4;
-  return winograd_kind(spec, threads, places >= kPlacesFor4 && small ? WinogradTile::k4 : WinogradTile::k2);
+  return winograd_kind(spec, threads, pixels >= kPixelsFor4 && small ? WinogradTile::k4 : WinogradTile::k2);
 }
 
 }  // namespace berth::cpu

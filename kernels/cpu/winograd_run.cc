@@ -16,8 +16,8 @@ namespace berth::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Where a tile lies: its image, and its first place of the result.
-struct Place {
+// Where a tile lies: its image, and its first pixel of the result.
+struct Pixel {
   int64_t image, y, x;
 };
 
@@ -31,7 +31,7 @@ class Tiles {
         y_(tile / job.tiles[1] % job.tiles[0]),
         image_(tile / job.tiles[1] / job.tiles[0]) {}
 
-  Place place() const { return {image_, y_ * size_, x_ * size_}; }
+  Pixel pixel() const { return {image_, y_ * size_, x_ * size_}; }
   void next() {
     if (++x_ < job_.tiles[1]) return;
     x_ = 0;
@@ -46,9 +46,7 @@ class Tiles {
   int64_t x_, y_, image_;
 };
 
-bool inside(int64_t place, int64_t size) { return static_cast<uint64_t>(place) < static_cast<uint64_t>(size); }
-
-// The place of the input that place (y, x) of the result sees first may be outside.
+// The pixel of the input that pixel (y, x) of the result sees first may be outside.
 const float* seen(const WinogradJob& job, int64_t image, int64_t y, int64_t x) {
   if (!inside(y, job.in[0]) || !inside(x, job.in[1])) return job.zeros;
   return job.input + ((image * job.in[0] + y) * job.in[1] + x) * job.depth;
@@ -92,11 +90,11 @@ class Finish {
 
 template <typename Transform>
 struct Blocks {
-  static constexpr int kSize = Transform::kPlaces;
+  static constexpr int kSize = Transform::kPixels;
   static constexpr int kSide = Transform::kPositions;
   static constexpr int kPositions = kSide * kSide;
 
-  // All channels of one tile: to[position * stride + channel]. at(i, j) is a place that it sees.
+  // All channels of one tile: to[position * stride + channel]. at(i, j) is a pixel that it sees.
   template <typename At>
   static HWY_INLINE void transform_channels(const WinogradJob& job, At at, float* to, int64_t stride) {
     const FloatTag d;
@@ -124,23 +122,23 @@ struct Blocks {
     }
   }
 
-  static void transform_tile(const WinogradJob& job, const Place& place, float* to, int64_t stride) {
-    const int64_t y = place.y - job.padding[0], x = place.x - job.padding[1];
+  static void transform_tile(const WinogradJob& job, const Pixel& pixel, float* to, int64_t stride) {
+    const int64_t y = pixel.y - job.padding[0], x = pixel.x - job.padding[1];
     if (y >= 0 && x >= 0 && y + kSide <= job.in[0] && x + kSide <= job.in[1]) {
-      const float* first = seen(job, place.image, y, x);
+      const float* first = seen(job, pixel.image, y, x);
       const int64_t row = job.in[1] * job.depth, depth = job.depth;
       return transform_channels(
           job, [=](int i, int j) { return first + i * row + j * depth; }, to, stride);
     }
     const float* from[kSide][kSide];
     for (int i = 0; i < kSide; ++i) {
-      for (int j = 0; j < kSide; ++j) from[i][j] = seen(job, place.image, y + i, x + j);
+      for (int j = 0; j < kSide; ++j) from[i][j] = seen(job, pixel.image, y + i, x + j);
     }
     transform_channels(
         job, [&](int i, int j) { return from[i][j]; }, to, stride);
   }
 
-  // One register of columns of a place, directly.
+  // One register of columns of a pixel, directly.
   static HWY_NOINLINE FloatVector direct(const WinogradJob& job, int64_t panel, int64_t column, int64_t image,
                                          int64_t y, int64_t x) {
     const FloatTag d;
@@ -157,19 +155,19 @@ struct Blocks {
   }
 
   // What is not finite, directly.
-  static HWY_NOINLINE void repair(const WinogradJob& job, const Place& place, int64_t panel, int64_t column,
+  static HWY_NOINLINE void repair(const WinogradJob& job, const Pixel& pixel, int64_t panel, int64_t column,
                                   FloatVector (&y)[kSize][kSize]) {
     const FloatTag d;
     for (int i = 0; i < kSize; ++i) {
       for (int j = 0; j < kSize; ++j) {
         if (hn::AllTrue(d, hn::IsFinite(y[i][j]))) continue;
-        y[i][j] = direct(job, panel, column, place.image, place.y + i, place.x + j);
+        y[i][j] = direct(job, panel, column, pixel.image, pixel.y + i, pixel.x + j);
       }
     }
   }
 
   // One register of columns of one tile; from[position * stride] are their products.
-  static HWY_INLINE void finish_tile(const WinogradJob& job, const Place& place, int64_t panel, int64_t column,
+  static HWY_INLINE void finish_tile(const WinogradJob& job, const Pixel& pixel, int64_t panel, int64_t column,
                                      const float* from, int64_t stride) {
     const FloatTag d;
     FloatVector half[kSize][kSide], y[kSize][kSize];
@@ -192,12 +190,12 @@ struct Blocks {
       for (int j = 0; j < kSize; ++j) row = hn::MulAdd(y[i][j], hn::Zero(d), row);
       check = hn::Add(check, row);
     }
-    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(check, hn::Zero(d))))) repair(job, place, panel, column, y);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Eq(check, hn::Zero(d))))) repair(job, pixel, panel, column, y);
     const int64_t first = panel * job.panel_columns + column;
-    const int64_t rows = std::min<int64_t>(kSize, job.out[0] - place.y);
-    const int64_t across = std::min<int64_t>(kSize, job.out[1] - place.x);
+    const int64_t rows = std::min<int64_t>(kSize, job.out[0] - pixel.y);
+    const int64_t across = std::min<int64_t>(kSize, job.out[1] - pixel.x);
     const Finish finish(job, first);
-    float* out = job.out_data + ((place.image * job.out[0] + place.y) * job.out[1] + place.x) * job.columns + first;
+    float* out = job.out_data + ((pixel.image * job.out[0] + pixel.y) * job.out[1] + pixel.x) * job.columns + first;
     BERTH_UNROLL_FULL
     for (int i = 0; i < kSize; ++i) {
       if (i >= rows) break;
@@ -217,7 +215,7 @@ struct Blocks {
     float* products = scratch + kPositions * in_stride;
     Tiles tiles(job, begin, kSize);
     for (int64_t t = 0; t < count; ++t, tiles.next()) {
-      transform_tile(job, tiles.place(), seen_tiles + t * job.depth_row, in_stride);
+      transform_tile(job, tiles.pixel(), seen_tiles + t * job.depth_row, in_stride);
     }
     for (int64_t panel = first; panel < last; ++panel) {
       const int64_t floats = job.depth * job.panel_columns;
@@ -228,9 +226,9 @@ struct Blocks {
       Tiles back(job, begin, kSize);
       const int64_t columns = std::min(job.panel_columns, job.columns - panel * job.panel_columns);
       for (int64_t t = 0; t < count; ++t, back.next()) {
-        const Place place = back.place();
+        const Pixel pixel = back.pixel();
         for (int64_t column = 0; column < columns; column += kLanes) {
-          finish_tile(job, place, panel, column, products + t * job.panel_columns + column, out_stride);
+          finish_tile(job, pixel, panel, column, products + t * job.panel_columns + column, out_stride);
         }
       }
     }

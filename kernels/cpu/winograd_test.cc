@@ -1,4 +1,4 @@
-// Convolutions with fewer multiplications, against the portable kernels. The fears: a place at an edge that a tile
+// Convolutions with fewer multiplications, against the portable kernels. The fears: a pixel at an edge that a tile
 // reads or writes past, a rounding error that direct sums do not have, an infinity that spreads over its tile.
 
 #include "kernels/cpu/winograd.h"
@@ -221,7 +221,7 @@ double root_mean_square(const std::vector<double>& a, const std::vector<double>&
   return std::sqrt(sum / static_cast<double>(a.size()));
 }
 
-// One image of 12x12 places, padded by one.
+// One image of 12x12 pixels, padded by one.
 template <typename Sum>
 std::vector<double> direct_sums(const Case& c, const Numbers& n) {
   const std::vector<double> x = n.input.values(), w = n.weight.values();

@@ -1,4 +1,4 @@
-// The transforms of winograd.h along one axis: what a tile sees into positions, products at positions into places, taps
+// The transforms of winograd.h along one axis: what a tile sees into positions, products at positions into pixels, taps
 // into positions. Two axes are one after the other. Products add up at most kRun elements one after another, for most
 // of the rounding error comes from long sums. Included once for each instruction set.
 //
@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 
 /// F(2, 3): points 0, 1, -1, infinity.
 struct Transform2 {
-  static constexpr int kPlaces = 2;
+  static constexpr int kPixels = 2;
   static constexpr int kPositions = 4;
   static constexpr int64_t kRun = 64;
 
@@ -45,7 +45,7 @@ struct Transform2 {
 /// F(4, 3): points 0, a, -a, b, -b, infinity with a = 3/4 and b = 3/2, whose powers are exact. Input rows are the
 /// products of x minus every other point (for infinity: every point), the weight's are divided by the differences.
 struct Transform4 {
-  static constexpr int kPlaces = 4;
+  static constexpr int kPixels = 4;
   static constexpr int kPositions = 6;
   static constexpr int64_t kRun = 32;
   static constexpr float kA = 0.75f, kB = 1.5f;

@@ -172,9 +172,9 @@ Product transposed_product(const Convolution& c, const int64_t (&phase)[3]) {
     const Convolution::Axis& axis = c.axis[i];
     const int64_t common = std::gcd(axis.stride, axis.dilation);
     const int64_t tap_step = axis.stride / common;
-    const int64_t place = phase[i] + axis.padding;
+    const int64_t position = phase[i] + axis.padding;
     int64_t first = 0;
-    while (first < axis.kernel && first < tap_step && (place - first * axis.dilation) % axis.stride != 0) ++first;
+    while (first < axis.kernel && first < tap_step && (position - first * axis.dilation) % axis.stride != 0) ++first;
     Product::Axis& grid = p.axis[i];
     grid.count = (axis.out - phase[i] + axis.stride - 1) / axis.stride;
     grid.size = axis.in;
@@ -182,12 +182,12 @@ Product transposed_product(const Convolution& c, const int64_t (&phase)[3]) {
     grid.c = axis.out_stride * axis.stride;
     p.c = advance(p.c, phase[i] * axis.out_stride, p.dtype);
     if (first == axis.kernel || first == tap_step) {
-      p.channels = 0;  // no tap reaches this phase: its places hold the bias alone
+      p.channels = 0;  // no tap reaches this phase: its positions hold the bias alone
       continue;
     }
     grid.taps = (axis.kernel - first + tap_step - 1) / tap_step;
     grid.tap_step = -axis.dilation / common;
-    grid.origin = (place - first * axis.dilation) / axis.stride;
+    grid.origin = (position - first * axis.dilation) / axis.stride;
     grid.tap_a = axis.kernel_stride * tap_step;
     p.a = advance(p.a, first * axis.kernel_stride, p.dtype);
   }

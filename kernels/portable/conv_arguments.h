@@ -37,9 +37,9 @@ struct ConvolutionLists {
   IntList output_padding;
 };
 
-/// Reads `lists` and checks ranks, channels, dtypes, and every number so that what follows neither overflows nor divides
-/// by zero. Does not look at the sizes of `out`, nor at any memory. REQUIRES: the convolution has its tensors, `groups`
-/// and `transposed`.
+/// Reads `lists` and checks ranks, channels, dtypes, and every number so that what follows neither overflows nor
+/// divides by zero. Does not look at the sizes of `out`, nor at any memory. REQUIRES: the convolution has its tensors,
+/// `groups` and `transposed`.
 Error read_convolution_lists(KernelContext& context, const ConvolutionLists& lists, Convolution* convolution);
 
 /// The same for arguments named like those of aten::convolution, with this bias and result.
@@ -68,9 +68,9 @@ void read_convolution_strides(Convolution* convolution);
 /// The convolution as a product; all batches and groups in one. REQUIRES: not transposed.
 Product forward_product(const Convolution& convolution);
 
-/// A transposed convolution writes each place o of an axis by those taps k for which o + padding - k * dilation is a
-/// multiple of the stride. The places that are alike modulo the stride, a phase, use the same taps, so that each phase
-/// is an ordinary convolution with some of the taps. phase[i] < min(stride, out) of axis i.
+/// A transposed convolution writes each position o of an axis by those taps k for which o + padding - k * dilation is a
+/// multiple of the stride. The positions that are alike modulo the stride, a phase, use the same taps, so that each
+/// phase is an ordinary convolution with some of the taps. phase[i] < min(stride, out) of axis i.
 Product transposed_product(const Convolution& convolution, const int64_t (&phase)[3]);
 
 }  // namespace berth::portable

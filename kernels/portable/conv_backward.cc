@@ -1,6 +1,6 @@
 // convolution_backward: the gradients of a convolution's input, weight and bias, each element by its definition.
 //
-// An input place i, a tap k and an output place o belong together where
+// An input position i, a tap k and an output position o belong together where
 //
 //   forward      o * stride + k * dilation = i + padding
 //   transposed   i * stride + k * dilation = o + padding
@@ -16,29 +16,29 @@
 namespace berth::portable {
 namespace {
 
-struct Place {
+struct Position {
   int64_t at[3];
 };
 
-Place place_of(int64_t index, int64_t height, int64_t width) {
+Position position_of(int64_t index, int64_t height, int64_t width) {
   return {{index / width / height, index / width % height, index % width}};
 }
 
-// The offset in grad_output of the place that belongs to `input` and `tap`; false when there is none.
-bool output_offset(const Convolution& c, const Place& input, const Place& tap, int64_t* offset) {
+// The offset in grad_output of the position that belongs to `input` and `tap`; false when there is none.
+bool output_offset(const Convolution& c, const Position& input, const Position& tap, int64_t* offset) {
   *offset = 0;
   for (int d = 0; d < 3; ++d) {
     const Convolution::Axis& axis = c.axis[d];
-    int64_t place = 0;
+    int64_t position = 0;
     if (c.transposed) {
-      place = input.at[d] * axis.stride + tap.at[d] * axis.dilation - axis.padding;
+      position = input.at[d] * axis.stride + tap.at[d] * axis.dilation - axis.padding;
     } else {
-      place = input.at[d] + axis.padding - tap.at[d] * axis.dilation;
-      if (place < 0 || place % axis.stride != 0) return false;
-      place /= axis.stride;
+      position = input.at[d] + axis.padding - tap.at[d] * axis.dilation;
+      if (position < 0 || position % axis.stride != 0) return false;
+      position /= axis.stride;
     }
-    if (place < 0 || place >= axis.out) return false;
-    *offset += place * axis.out_stride;
+    if (position < 0 || position >= axis.out) return false;
+    *offset += position * axis.out_stride;
   }
   return true;
 }
@@ -51,32 +51,32 @@ struct Backward {
   Tensor* grad_bias;
   bool wanted[3];
 
-  int64_t places() const { return c.axis[0].in * c.axis[1].in * c.axis[2].in; }
+  int64_t positions() const { return c.axis[0].in * c.axis[1].in * c.axis[2].in; }
   int64_t taps() const { return c.axis[0].kernel * c.axis[1].kernel * c.axis[2].kernel; }
-  Place place(int64_t i) const { return place_of(i, c.axis[1].in, c.axis[2].in); }
-  Place tap(int64_t i) const { return place_of(i, c.axis[1].kernel, c.axis[2].kernel); }
+  Position position(int64_t i) const { return position_of(i, c.axis[1].in, c.axis[2].in); }
+  Position tap(int64_t i) const { return position_of(i, c.axis[1].kernel, c.axis[2].kernel); }
 
   // Channels within group `g`, in the weight's first two dimensions.
   int64_t weight_offset(int64_t g, int64_t in, int64_t out) const {
     const int64_t first = c.transposed ? g * c.in_channels + in : g * c.out_channels + out;
     return first * c.weight->stride(0) + (c.transposed ? out : in) * c.weight->stride(1);
   }
-  // Of a place in `tensor`, which has the spatial sizes of the input or of the kernel.
-  int64_t spatial_offset(const Tensor& tensor, const Place& place) const {
+  // Of a position in `tensor`, which has the spatial sizes of the input or of the kernel.
+  int64_t spatial_offset(const Tensor& tensor, const Position& position) const {
     int64_t offset = 0;
-    for (int d = 0; d < c.spatial; ++d) offset += place.at[3 - c.spatial + d] * tensor.stride(2 + d);
+    for (int d = 0; d < c.spatial; ++d) offset += position.at[3 - c.spatial + d] * tensor.stride(2 + d);
     return offset;
   }
 };
 
 template <typename T>
-double input_gradient(const Backward& b, int64_t n, int64_t g, int64_t in, const Place& place) {
+double input_gradient(const Backward& b, int64_t n, int64_t g, int64_t in, const Position& position) {
   const Convolution& c = b.c;
   double sum = 0;
   for (int64_t k = 0; k < b.taps(); ++k) {
-    const Place tap = b.tap(k);
+    const Position tap = b.tap(k);
     int64_t offset = 0;
-    if (!output_offset(c, place, tap, &offset)) continue;
+    if (!output_offset(c, position, tap, &offset)) continue;
     const T* gradient = c.out->data<T>() + n * c.out->stride(0) + g * c.out_channels * c.out->stride(1) + offset;
     const T* weight = c.weight->data<T>() + b.spatial_offset(*c.weight, tap);
     for (int64_t out = 0; out < c.out_channels; ++out) {
@@ -92,33 +92,33 @@ void run_input(KernelContext& context, const Backward& b) {
   const Convolution& c = b.c;
   Tensor& to = *b.grad_input;
   const int64_t channels = c.groups * c.in_channels;
-  const int64_t places = b.places();
+  const int64_t positions = b.positions();
   context.parallel_for(
-      c.batch * channels, grain_of(places * b.taps() * c.out_channels), [&](int64_t begin, int64_t end) {
+      c.batch * channels, grain_of(positions * b.taps() * c.out_channels), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t n = i / channels;
           const int64_t channel = i % channels;
           T* plane = to.data<T>() + n * to.stride(0) + channel * to.stride(1);
-          for (int64_t p = 0; p < places; ++p) {
-            const Place place = b.place(p);
-            const double sum = input_gradient<T>(b, n, channel / c.in_channels, channel % c.in_channels, place);
-            plane[b.spatial_offset(to, place)] = narrow<T>(sum);
+          for (int64_t p = 0; p < positions; ++p) {
+            const Position position = b.position(p);
+            const double sum = input_gradient<T>(b, n, channel / c.in_channels, channel % c.in_channels, position);
+            plane[b.spatial_offset(to, position)] = narrow<T>(sum);
           }
         }
       });
 }
 
 template <typename T>
-double weight_gradient(const Backward& b, int64_t g, int64_t in, int64_t out, const Place& tap) {
+double weight_gradient(const Backward& b, int64_t g, int64_t in, int64_t out, const Position& tap) {
   const Convolution& c = b.c;
   const T* input = c.input->data<T>() + (g * c.in_channels + in) * c.input->stride(1);
   const T* gradient = c.out->data<T>() + (g * c.out_channels + out) * c.out->stride(1);
   double sum = 0;
-  for (int64_t p = 0; p < b.places(); ++p) {
-    const Place place = b.place(p);
+  for (int64_t p = 0; p < b.positions(); ++p) {
+    const Position position = b.position(p);
     int64_t offset = 0;
-    if (!output_offset(c, place, tap, &offset)) continue;
-    const T* x = input + b.spatial_offset(*c.input, place);
+    if (!output_offset(c, position, tap, &offset)) continue;
+    const T* x = input + b.spatial_offset(*c.input, position);
     for (int64_t n = 0; n < c.batch; ++n) {
       sum +=
           static_cast<double>(x[n * c.input->stride(0)]) * static_cast<double>(gradient[offset + n * c.out->stride(0)]);
@@ -132,7 +132,7 @@ void run_weight(KernelContext& context, const Backward& b) {
   const Convolution& c = b.c;
   Tensor& to = *b.grad_weight;
   const int64_t pairs = c.in_channels * c.out_channels;
-  context.parallel_for(c.groups * pairs, grain_of(b.taps() * b.places() * c.batch), [&](int64_t begin, int64_t end) {
+  context.parallel_for(c.groups * pairs, grain_of(b.taps() * b.positions() * c.batch), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t g = i / pairs;
       const int64_t out = i % pairs / c.in_channels;
@@ -140,7 +140,7 @@ void run_weight(KernelContext& context, const Backward& b) {
       const int64_t first = c.transposed ? g * c.in_channels + in : g * c.out_channels + out;
       T* taps = to.data<T>() + first * to.stride(0) + (c.transposed ? out : in) * to.stride(1);
       for (int64_t k = 0; k < b.taps(); ++k) {
-        const Place tap = b.tap(k);
+        const Position tap = b.tap(k);
         taps[b.spatial_offset(to, tap)] = narrow<T>(weight_gradient<T>(b, g, in, out, tap));
       }
     }

@@ -29,8 +29,8 @@ int count_slots(const Convolution& c, int threads) {
 struct Inside {
   int64_t first, end, start;  // start: the input element of tap 0
 
-  Inside(const Convolution::Axis& axis, int64_t place) {
-    start = place * axis.stride - axis.padding;
+  Inside(const Convolution::Axis& axis, int64_t position) {
+    start = position * axis.stride - axis.padding;
     first = start >= 0 ? 0 : std::min(axis.kernel, ceil_div(-start, axis.dilation));
     end = start >= axis.in ? 0 : std::min(axis.kernel, ceil_div(axis.in - start, axis.dilation));
   }

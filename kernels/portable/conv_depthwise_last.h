@@ -1,4 +1,4 @@
-// Depthwise convolutions of channels-last f32 tensors: the channels of a place lie side by side, and go side by side
+// Depthwise convolutions of channels-last f32 tensors: the channels of a pixel lie side by side, and go side by side
 // through the same taps.
 #pragma once
 

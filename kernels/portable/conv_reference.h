@@ -50,7 +50,7 @@ struct ConvCase {
 };
 
 /// All tensors in row-major order; `bias` may be empty. Each input element meets each tap: in a forward convolution the
-/// place it is added to is (i + padding - k * dilation) / stride if that is whole, in a transposed one
+/// position it is added to is (i + padding - k * dilation) / stride if that is whole, in a transposed one
 /// i * stride - padding + k * dilation.
 inline std::vector<double> reference_convolution(const ConvCase& c, const std::vector<double>& input,
                                                  const std::vector<double>& weight, const std::vector<double>& bias) {
@@ -62,7 +62,7 @@ inline std::vector<double> reference_convolution(const ConvCase& c, const std::v
     in[a] = c.in[i], out[a] = out_sizes[i], kernel[a] = c.kernel[i];
     stride[a] = c.stride[i], padding[a] = c.padding[i], dilation[a] = c.dilation[i];
   }
-  const int64_t places = in[0] * in[1] * in[2];
+  const int64_t positions = in[0] * in[1] * in[2];
   const int64_t out_places = out[0] * out[1] * out[2];
   const int64_t taps = kernel[0] * kernel[1] * kernel[2];
   const int64_t group_in = c.in_channels / c.groups;
@@ -72,9 +72,9 @@ inline std::vector<double> reference_convolution(const ConvCase& c, const std::v
     result[i] = bias[i / static_cast<size_t>(out_places) % bias.size()];
   }
   const auto at = [](int64_t i) { return static_cast<size_t>(i); };
-  for (int64_t place = 0; place < places; ++place) {
+  for (int64_t position = 0; position < positions; ++position) {
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const std::array<int64_t, 3> i{place / in[2] / in[1], place / in[2] % in[1], place % in[2]};
+      const std::array<int64_t, 3> i{position / in[2] / in[1], position / in[2] % in[1], position % in[2]};
       const std::array<int64_t, 3> k{tap / kernel[2] / kernel[1], tap / kernel[2] % kernel[1], tap % kernel[2]};
       std::array<int64_t, 3> o{};
       bool hits = true;
@@ -95,7 +95,7 @@ inline std::vector<double> reference_convolution(const ConvCase& c, const std::v
               const int64_t oc = g * group_out + y;
               const int64_t w = c.transposed ? ic * group_out + y : oc * group_in + x;
               result[at((n * c.out_channels + oc) * out_places + out_place)] +=
-                  input[at((n * c.in_channels + ic) * places + place)] * weight[at(w * taps + tap)];
+                  input[at((n * c.in_channels + ic) * positions + position)] * weight[at(w * taps + tap)];
             }
           }
         }

@@ -10,11 +10,11 @@
 namespace berth::portable {
 namespace {
 
-// What one tap along an axis reads for place `out` of the result: -1 for none.
+// What one tap along an axis reads for position `out` of the result: -1 for none.
 int64_t input_place(const Convolution::Axis& axis, int64_t out, int64_t tap) {
-  const int64_t place = out + axis.padding - tap * axis.dilation;
-  if (place < 0 || place % axis.stride != 0) return -1;
-  return place / axis.stride < axis.in ? place / axis.stride : -1;
+  const int64_t position = out + axis.padding - tap * axis.dilation;
+  if (position < 0 || position % axis.stride != 0) return -1;
+  return position / axis.stride < axis.in ? position / axis.stride : -1;
 }
 
 template <typename T>

@@ -12,7 +12,7 @@ namespace berth::portable {
 bool is_finite(const Tensor& tensor);
 
 /// out[o] = bias + the sum of input[i] * weight[k] over those i and k with i * stride + k * dilation = o + padding, in
-/// double precision. Slow: a place of the result asks every tap. REQUIRES: transposed, of a floating dtype, with its
+/// double precision. Slow: a position of the result asks every tap. REQUIRES: transposed, of a floating dtype, with its
 /// strides read.
 void run_transposed_by_definition(KernelContext& context, const Convolution& convolution);
 

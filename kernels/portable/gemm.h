@@ -2,10 +2,10 @@
 //
 //   C[row, column] = start[row, column] + sum over depth of A[row, depth] * B[depth, column]
 //
-// A column is a place of an output grid of three axes; a depth is a channel and a tap (a place of the kernel) on each
-// axis; B[depth, column] is the element of the channel at
+// A column is a position of an output grid of three axes; a depth is a channel and a tap (a position of the kernel) on
+// each axis; B[depth, column] is the element of the channel at
 //
-//   in = grid place * step + tap * tap_step + origin        on each axis, and 0 where that lies outside [0, size)
+//   in = grid position * step + tap * tap_step + origin        on each axis, and 0 where that lies outside [0, size)
 //
 // so that no patch matrix is ever written in full. A matrix product has one column axis and one tap.
 //
@@ -33,15 +33,15 @@ struct Product {
     int64_t a = 0, b = 0, c = 0, start = 0;
   };
   struct Axis {
-    int64_t count = 1;     // places of the grid
+    int64_t count = 1;     // positions of the grid
     int64_t size = 1;      // elements of the input
-    int64_t step = 1;      // input elements from one place to the next
-    int64_t origin = 0;    // input element of place 0 and tap 0; may be outside
+    int64_t step = 1;      // input elements from one position to the next
+    int64_t origin = 0;    // input element of position 0 and tap 0; may be outside
     int64_t taps = 1;      // of the kernel
     int64_t tap_step = 1;  // input elements from one tap to the next; may be negative
     int64_t tap_a = 0;     // stride of A from one tap to the next
     int64_t b = 1;         // stride of B from one input element to the next
-    int64_t c = 1;         // stride of C from one place to the next
+    int64_t c = 1;         // stride of C from one position to the next
   };
 
   /// A factor as floating types and as integer types take it.

@@ -130,7 +130,8 @@ class PlainWorker {
   void store(T* c) const {
     for (int r = 0; r < runs_count_; ++r) {
       const Run& run = runs_[r];
-      const int64_t offset = run.place[0] * p_.axis[0].c + run.place[1] * p_.axis[1].c + run.place[2] * p_.axis[2].c;
+      const int64_t offset =
+          run.position[0] * p_.axis[0].c + run.position[1] * p_.axis[1].c + run.position[2] * p_.axis[2].c;
       for (int64_t i = 0; i < rows_; ++i) {
         T* to = c + (first_row_ + i) * p_.row_c + offset;
         const S* from = sum_ + i * kColumns + run.first;

@@ -6,7 +6,7 @@
 
 namespace berth::portable {
 
-/// A place in the depth: a channel and a tap on each axis, with its offset in A.
+/// A position in the depth: a channel and a tap on each axis, with its offset in A.
 struct DepthCursor {
   int64_t channel, tap[3];
 
@@ -29,9 +29,9 @@ struct DepthCursor {
   }
 };
 
-/// Consecutive places of the innermost axis that are consecutive columns of a panel.
+/// Consecutive positions of the innermost axis that are consecutive columns of a panel.
 struct Run {
-  int64_t place[3];
+  int64_t position[3];
   int first, length;
 };
 
@@ -54,12 +54,12 @@ inline int find_runs(const Product& p, int64_t first, int valid, Run* runs) {
   return count;
 }
 
-/// The input element of a place and a tap.
-inline int64_t input_element(const Product::Axis& axis, int64_t place, int64_t tap) {
-  return place * axis.step + tap * axis.tap_step + axis.origin;
+/// The input element of a position and a tap.
+inline int64_t input_element(const Product::Axis& axis, int64_t position, int64_t tap) {
+  return position * axis.step + tap * axis.tap_step + axis.origin;
 }
 
-/// The places [low, high) of `run` that fall inside the input when seen through `tap`, and the offset in B of the
+/// The positions [low, high) of `run` that fall inside the input when seen through `tap`, and the offset in B of the
 /// first.
 struct VisibleRun {
   int64_t low = 0, high = 0, b = 0;
@@ -67,12 +67,12 @@ struct VisibleRun {
 
 inline VisibleRun find_visible(const Product& p, const Run& run, const int64_t (&tap)[3]) {
   VisibleRun seen;
-  const int64_t z = input_element(p.axis[0], run.place[0], tap[0]);
-  const int64_t y = input_element(p.axis[1], run.place[1], tap[1]);
+  const int64_t z = input_element(p.axis[0], run.position[0], tap[0]);
+  const int64_t y = input_element(p.axis[1], run.position[1], tap[1]);
   if (z < 0 || z >= p.axis[0].size || y < 0 || y >= p.axis[1].size) return seen;
   const Product::Axis& axis = p.axis[2];
-  const int64_t x = input_element(axis, run.place[2], tap[2]);
-  // 0 <= x + place * step < size
+  const int64_t x = input_element(axis, run.position[2], tap[2]);
+  // 0 <= x + position * step < size
   const int64_t low = x >= 0 ? 0 : (-x + axis.step - 1) / axis.step;
   int64_t high = x >= axis.size ? 0 : (axis.size - x + axis.step - 1) / axis.step;
   if (high > run.length) high = run.length;

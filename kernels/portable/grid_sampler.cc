@@ -1,4 +1,4 @@
-// grid_sampler_2d: an image read at places that lie between its pixels. The grid gives x and y from -1, the left or
+// grid_sampler_2d: an image read at positions that lie between its pixels. The grid gives x and y from -1, the left or
 // upper end, to 1; with align_corners the ends are the centres of the outermost pixels, else their outer edges.
 //
 // Coefficients of bicubic interpolation: Keys's cubic convolution with a = -0.75, as PyTorch has it.
@@ -54,15 +54,15 @@ struct Sampler {
 // At most four pixels along an axis, with what each counts.
 struct Taps {
   int count = 0;
-  int64_t place[4];
+  int64_t position[4];
   double weight[4];
 };
 
-void add_tap(Taps* taps, const Sampler& s, double place, double weight, int64_t size) {
+void add_tap(Taps* taps, const Sampler& s, double position, double weight, int64_t size) {
   // Bicubic taps are padded one by one; the others' centre has been already.
-  const double padded = s.interpolation == Interpolation::kBicubic ? s.pad(place, size) : place;
+  const double padded = s.interpolation == Interpolation::kBicubic ? s.pad(position, size) : position;
   if (!(padded >= 0 && padded < static_cast<double>(size))) return;  // zero; NaN too
-  taps->place[taps->count] = static_cast<int64_t>(padded);
+  taps->position[taps->count] = static_cast<int64_t>(padded);
   taps->weight[taps->count++] = weight;
 }
 
@@ -100,10 +100,10 @@ void sample_place(const Sampler& s, int64_t image, int64_t y, int64_t x) {
   for (int64_t c = 0; c < s.input.size(1); ++c) {
     double sum = 0;
     for (int i = 0; i < rows.count; ++i) {
-      const T* row = from + c * s.input.stride(1) + rows.place[i] * s.input.stride(2);
+      const T* row = from + c * s.input.stride(1) + rows.position[i] * s.input.stride(2);
       double part = 0;
       for (int j = 0; j < columns.count; ++j) {
-        part += static_cast<double>(row[columns.place[j] * s.input.stride(3)]) * columns.weight[j];
+        part += static_cast<double>(row[columns.position[j] * s.input.stride(3)]) * columns.weight[j];
       }
       sum += part * rows.weight[i];
     }

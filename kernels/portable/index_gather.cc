@@ -59,7 +59,7 @@ bool gather_range(const Walk& walk, Along along, const Tensor& self, const Tenso
 }
 
 // Calls `put(target, source)` with element offsets, in an order that rises along every dimension, so that of several
-// elements for one place the last one stays. One thread: two of them could meet in one place.
+// elements for one position the last one stays. One thread: two of them could meet in one position.
 template <typename Put>
 Error scatter_each(KernelContext& context, const Walk& walk, Along along, const Tensor& index_tensor, Put&& put) {
   const IndexReader index(index_tensor);

@@ -92,7 +92,7 @@ Error TensorIndices::arrange(KernelContext& context, const Tensor& self) {
     kept_result_[kept_++] = result_.rank;
     fits = fits && push_size(&result_, self.size(d));
   }
-  for (const int32_t size : shape_.span()) fits = fits && checked_mul<int64_t>(places_, size, &places_);
+  for (const int32_t size : shape_.span()) fits = fits && checked_mul<int64_t>(positions_, size, &positions_);
   if (fits) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "self[indices] has more than 16 dimensions, or too many elements");
 }
@@ -119,7 +119,7 @@ Error TensorIndices::read(KernelContext& context, const Tensor& self, OptionalTe
 }
 
 int64_t TensorIndices::result_count() const {
-  int64_t count = places_;
+  int64_t count = positions_;
   for (int i = 0; i < kept_; ++i) {
     const int64_t size = result_.data[kept_result_[i]];
     if (!checked_mul(count, size, &count)) return INT64_MAX;
@@ -136,11 +136,11 @@ void TensorIndices::add_slab(const int64_t* self_strides, const int64_t* result_
   }
 }
 
-int64_t TensorIndices::offset_of(const int64_t* strides, int64_t place) const {
+int64_t TensorIndices::offset_of(const int64_t* strides, int64_t position) const {
   int64_t offset = 0;
   for (int d = shape_.rank - 1; d >= 0; --d) {
-    offset += place % shape_.data[d] * strides[d];
-    place /= shape_.data[d];
+    offset += position % shape_.data[d] * strides[d];
+    position /= shape_.data[d];
   }
   return offset;
 }

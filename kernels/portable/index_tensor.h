@@ -19,8 +19,8 @@ namespace berth::portable {
 
 class TensorIndices {
  public:
-  /// Checks `list` against the sizes of `self`, the tensor whose strides for_each() gets. The list of a mask's places
-  /// is taken from the context's temporary memory.
+  /// Checks `list` against the sizes of `self`, the tensor whose strides for_each() gets. The list of a mask's
+  /// positions is taken from the context's temporary memory.
   Error read(KernelContext& context, const Tensor& self, OptionalTensorList list);
 
   /// The sizes of self[indices].
@@ -29,8 +29,8 @@ class TensorIndices {
   /// Elements of self[indices].
   int64_t result_count() const;
 
-  /// How many places the indices name: the product of the broadcast dimensions.
-  int64_t places() const { return places_; }
+  /// How many positions the indices name: the product of the broadcast dimensions.
+  int64_t positions() const { return positions_; }
 
   /// Adds the dimensions that are not indexed to `copy`: from self to the result when `to_result`, else back.
   /// `self_strides` and `result_strides` have one entry a dimension of self and of the result.
@@ -42,8 +42,8 @@ class TensorIndices {
     for (int i = 0; i < kept_; ++i) f(kept_self_[i], kept_result_[i], int64_t{result_.data[kept_result_[i]]});
   }
 
-  /// Calls `move(self_offset, result_offset)`, in elements, for places [begin, end) in row-major order of the broadcast
-  /// dimensions. False, and no further calls, when an index is out of range.
+  /// Calls `move(self_offset, result_offset)`, in elements, for positions [begin, end) in row-major order of the
+  /// broadcast dimensions. False, and no further calls, when an index is out of range.
   template <typename Move>
   bool for_each(const int64_t* self_strides, const int64_t* result_strides, int64_t begin, int64_t end,
                 Move&& move) const {
@@ -66,7 +66,7 @@ class TensorIndices {
   }
 
  private:
-  // An index tensor, or the places of a mask.
+  // An index tensor, or the positions of a mask.
   struct Index {
     IndexReader reader;
     int dim = 0;                // of self; not used for a mask
@@ -80,9 +80,9 @@ class TensorIndices {
   Error read_mask(KernelContext& context, const Tensor& self, const Tensor& mask, int dim);
   Error broadcast(KernelContext& context, Span<const int32_t> sizes);
   Error arrange(KernelContext& context, const Tensor& self);
-  int64_t offset_of(const int64_t* strides, int64_t place) const;
+  int64_t offset_of(const int64_t* strides, int64_t position) const;
 
-  // Where the indices point, `i` places after those that stand at `starts`. False when one is out of range.
+  // Where the indices point, `i` positions after those that stand at `starts`. False when one is out of range.
   bool self_offset(const int64_t* self_strides, const int64_t* starts, int64_t i, int64_t* offset) const {
     for (int k = 0; k < count_; ++k) {
       const Index& index = indices_[k];
@@ -102,7 +102,7 @@ class TensorIndices {
   Index indices_[kMaxRank];
   Sizes own_sizes_[kMaxRank];  // of each index, before broadcasting
   Sizes shape_;                // the broadcast dimensions
-  int64_t places_ = 1;
+  int64_t positions_ = 1;
   bool indexed_[kMaxRank] = {};  // dimensions of self
   int front_ = 0;                // where the broadcast dimensions stand in the result
   Sizes result_;

@@ -15,7 +15,7 @@ namespace {
 // A thread's share.
 constexpr int64_t kGrainBytes = 64 * 1024;
 
-// Places after one that fails may be left out.
+// Positions after one that fails may be left out.
 void read_places(const KernelContext& context, const TensorIndices& indices, const StridedCopy& slab, bool sparse,
                  const Tensor& self, Tensor& out, int64_t begin, int64_t end, Picked* picked) {
   const int64_t bytes = static_cast<int64_t>(element_size(self.dtype()));
@@ -55,7 +55,7 @@ bool stretch(const Tensor& values, const Sizes& sizes, int64_t* strides) {
   return true;
 }
 
-// One thread: several places may be the same one.
+// One thread: several positions may be the same one.
 bool write_places(const TensorIndices& indices, const Tensor& values, const int64_t* value_strides, Tensor& out) {
   const int64_t bytes = static_cast<int64_t>(element_size(out.dtype()));
   StridedCopy slab(element_size(out.dtype()));
@@ -65,12 +65,12 @@ bool write_places(const TensorIndices& indices, const Tensor& values, const int6
   char* target = out.data<char>();
   const int64_t* to_strides = out.strides().data();
   if (!slab.is_one_word()) {
-    return indices.for_each(to_strides, value_strides, 0, indices.places(),
+    return indices.for_each(to_strides, value_strides, 0, indices.positions(),
                             [&](int64_t to, int64_t from) { slab.run(source + from * bytes, target + to * bytes); });
   }
   return dispatch_word(slab.bytes(), [&](auto tag) {
     using Word = typename decltype(tag)::type;
-    return indices.for_each(to_strides, value_strides, 0, indices.places(), [&](int64_t to, int64_t from) {
+    return indices.for_each(to_strides, value_strides, 0, indices.positions(), [&](int64_t to, int64_t from) {
       store_word(target + to * bytes, load_word<Word>(source + from * bytes));
     });
   });
@@ -92,12 +92,12 @@ Error add_places(KernelContext& context, const TensorIndices& indices, const Ten
         for (int64_t i = 0; i < n; ++i) add_to(sum + i * walk.step(0), term[i * walk.step(1)]);
       });
     };
-    const bool in_range = indices.for_each(out.strides().data(), value_strides, 0, indices.places(), add_slab);
+    const bool in_range = indices.for_each(out.strides().data(), value_strides, 0, indices.positions(), add_slab);
     return in_range ? Error::kOk : index_out_of_range(context);
   });
 }
 
-// Index tensors that broadcast to one another can name any number of places, which nothing has to hold; honest ones
+// Index tensors that broadcast to one another can name any number of positions, which nothing has to hold; honest ones
 // name about as many as there are elements.
 template <typename Args>
 int64_t work_limit(const Args& args) {
@@ -113,7 +113,7 @@ Error put(KernelContext& context, const Args& args, const Tensor& self, Tensor& 
   const Tensor& values = args.values;
   const bool accumulate = args.accumulate;
   TensorIndices indices;
-  // Against out, which is what the places are written in: its dimension order may be another.
+  // Against out, which is what the positions are written in: its dimension order may be another.
   BERTH_RETURN_IF_ERROR(indices.read(context, out, args.indices));
   BERTH_RETURN_IF_ERROR(check_same_dtype(context, values, out));
   BERTH_RETURN_IF_ERROR(check_memory(context, values));
@@ -142,10 +142,10 @@ Error index_Tensor_out(KernelContext& context, const arguments::index_Tensor_out
   StridedCopy slab(element_size(self.dtype()));
   indices.add_slab(self.strides().data(), out.strides().data(), true, &slab);
   slab.prepare();
-  const bool sparse = is_sparse(self, slab, indices.places());
+  const bool sparse = is_sparse(self, slab, indices.positions());
   const int64_t grain = sparse ? kFetchGrain : kGrainBytes / slab.bytes() + 1;
   Picked picked;
-  context.parallel_for(indices.places(), grain, [&](int64_t begin, int64_t end) {
+  context.parallel_for(indices.positions(), grain, [&](int64_t begin, int64_t end) {
     read_places(context, indices, slab, sparse, self, out, begin, end, &picked);
   });
   return picked.error(context);

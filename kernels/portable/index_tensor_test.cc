@@ -85,7 +85,7 @@ TEST(IndexMask, PicksItsNonzeroElements) {
 }
 
 TEST(IndexMask, WorksWithOtherIndices) {
-  // self[[0, 1], mask of [3]]: the mask's two places broadcast with the index.
+  // self[[0, 1], mask of [3]]: the mask's two positions broadcast with the index.
   const Array out = f32({2, 4});
   ASSERT_EQ(read(cube(), {i64({2}, {0, 1}), boolean({3}, {1, 0, 1})}, out).error, Error::kOk);
   EXPECT_EQ(out.values(), (Values{1, 2, 3, 4, 21, 22, 23, 24}));

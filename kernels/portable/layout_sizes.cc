@@ -102,12 +102,12 @@ Error read_squeeze(KernelContext& context, const Tensor& self, const Integers& d
 }
 
 Error read_unsqueeze(KernelContext& context, const Tensor& self, int64_t dim, Sizes* out) {
-  int place = 0;
-  if (self.rank() == kMaxRank || !normalize_dim(dim, self.rank() + 1, &place)) {
+  int position = 0;
+  if (self.rank() == kMaxRank || !normalize_dim(dim, self.rank() + 1, &position)) {
     return context.fail(Error::kInvalidArgument, "unsqueeze_copy: dim is out of range, or self has 16 dimensions");
   }
   for (int d = 0; d <= self.rank(); ++d) {
-    if (d == place) push_size(out, 1);
+    if (d == position) push_size(out, 1);
     if (d < self.rank()) push_size(out, self.size(d));
   }
   return Error::kOk;

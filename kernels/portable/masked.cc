@@ -42,7 +42,7 @@ Walk walk_both(const Tensor& tensor, const Tensor& mask, const Sizes& sizes) {
   return walk;
 }
 
-// Calls `f(offset of the tensor's element)` for each place where the mask is true, until it returns false.
+// Calls `f(offset of the tensor's element)` for each position where the mask is true, until it returns false.
 template <typename F>
 void for_each_true(const Walk& walk, const Tensor& mask, F&& f) {
   const uint8_t* truths = mask.data<uint8_t>();
@@ -75,7 +75,7 @@ Error masked_select_out(KernelContext& context, const arguments::masked_select_o
   Sizes sizes;
   BERTH_RETURN_IF_ERROR(broadcast_both(context, self, mask, &sizes));
   const Walk walk = walk_both(self, mask, sizes);
-  // Two tensors can broadcast to any number of places, which nothing has to hold; honest ones leave room for them.
+  // Two tensors can broadcast to any number of positions, which nothing has to hold; honest ones leave room for them.
   if (walk.count / 64 > 1024 + self.numel() + mask.numel() + out.capacity()) {
     return context.fail(Error::kOutOfResources, "masked_select: there are far more places than elements");
   }

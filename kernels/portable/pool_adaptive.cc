@@ -9,9 +9,9 @@ namespace {
 struct Part {
   int64_t first, end;
 
-  // floor(place * in / out) to ceil((place + 1) * in / out); sizes are below 2^31.
-  Part(const WindowAxis& axis, int64_t place)
-      : first(place * axis.in / axis.out), end(((place + 1) * axis.in + axis.out - 1) / axis.out) {}
+  // floor(position * in / out) to ceil((position + 1) * in / out); sizes are below 2^31.
+  Part(const WindowAxis& axis, int64_t position)
+      : first(position * axis.in / axis.out), end(((position + 1) * axis.in + axis.out - 1) / axis.out) {}
   int64_t size() const { return end - first; }
 };
 

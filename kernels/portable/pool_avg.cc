@@ -1,5 +1,5 @@
-// aten::avg_pool2d. A window's sum is divided by the places that it covers, padding included or not, or by the number
-// given.
+// aten::avg_pool2d. A window's sum is divided by the positions that it covers, padding included or not, or by the
+// number given.
 #include "kernels/portable/pool_arguments.h"
 #include "kernels/portable/temp_bytes.h"
 
@@ -14,9 +14,9 @@ struct AveragePooling : Pooling {
   struct Extent {
     int64_t first, end, counted;
   };
-  Extent extent(const WindowAxis& axis, int64_t place) const {
+  Extent extent(const WindowAxis& axis, int64_t position) const {
     Extent e;
-    const int64_t first = place * axis.stride - axis.padding;
+    const int64_t first = position * axis.stride - axis.padding;
     const int64_t end = std::min(first + axis.kernel, axis.in + axis.padding);
     e.first = std::max<int64_t>(first, 0);
     e.end = std::min(end, axis.in);

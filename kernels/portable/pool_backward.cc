@@ -12,14 +12,14 @@ namespace {
 template <typename T>
 bool scatter_plane(const Pooling& p, const Tensor& indices, Tensor& grad_input, int64_t plane) {
   const T* from = p.out->data<T>() + p.plane_offset(*p.out, plane);
-  const int64_t* places = indices.data<int64_t>() + p.plane_offset(indices, plane);
+  const int64_t* positions = indices.data<int64_t>() + p.plane_offset(indices, plane);
   T* to = grad_input.data<T>() + p.plane_offset(grad_input, plane);
   for (int64_t y = 0; y < p.axis[0].out; ++y) {
     for (int64_t x = 0; x < p.axis[1].out; ++x) {
-      const int64_t place = places[y * p.row_stride(indices) + x * p.column_stride(indices)];
-      if (place < 0 || place >= p.axis[0].in * p.axis[1].in) return false;
-      T* sum =
-          to + place / p.axis[1].in * p.row_stride(grad_input) + place % p.axis[1].in * p.column_stride(grad_input);
+      const int64_t position = positions[y * p.row_stride(indices) + x * p.column_stride(indices)];
+      if (position < 0 || position >= p.axis[0].in * p.axis[1].in) return false;
+      T* sum = to + position / p.axis[1].in * p.row_stride(grad_input) +
+               position % p.axis[1].in * p.column_stride(grad_input);
       add_to(sum, from[y * p.row_stride(*p.out) + x * p.column_stride(*p.out)]);
     }
   }

@@ -45,8 +45,8 @@ void run_fast(KernelContext& context, const Pooling& p, const Window& window, vo
 struct Inside {
   int64_t first, end;
 
-  Inside(const WindowAxis& axis, int64_t place) {
-    first = place * axis.stride - axis.padding;
+  Inside(const WindowAxis& axis, int64_t position) {
+    first = position * axis.stride - axis.padding;
     end = std::min(axis.in, first + (axis.kernel - 1) * axis.dilation + 1);
     if (first < 0) first += (-first + axis.dilation - 1) / axis.dilation * axis.dilation;
   }
@@ -65,25 +65,25 @@ template <typename T>
 void pool_plane(const Pooling& p, const Tensor& indices, int64_t plane) {
   const T* input = p.input->data<T>() + p.plane_offset(*p.input, plane);
   T* out = p.out->data<T>() + p.plane_offset(*p.out, plane);
-  int64_t* places = static_cast<int64_t*>(indices.raw());
-  if (places != nullptr) places += p.plane_offset(indices, plane);
+  int64_t* positions = static_cast<int64_t*>(indices.raw());
+  if (positions != nullptr) positions += p.plane_offset(indices, plane);
   for (int64_t oy = 0; oy < p.axis[0].out; ++oy) {
     for (int64_t ox = 0; ox < p.axis[1].out; ++ox) {
       const Inside rows(p.axis[0], oy);
       const Inside columns(p.axis[1], ox);
       T most = smallest<T>();
-      int64_t place = rows.first * p.axis[1].in + columns.first;
+      int64_t position = rows.first * p.axis[1].in + columns.first;
       for (int64_t y = rows.first; y < rows.end; y += p.axis[0].dilation) {
         for (int64_t x = columns.first; x < columns.end; x += p.axis[1].dilation) {
           const T value = input[y * p.row_stride(*p.input) + x * p.column_stride(*p.input)];
           if (value > most || value != value) {
             most = value;
-            place = y * p.axis[1].in + x;
+            position = y * p.axis[1].in + x;
           }
         }
       }
       out[oy * p.row_stride(*p.out) + ox * p.column_stride(*p.out)] = most;
-      if (places != nullptr) places[oy * p.row_stride(indices) + ox * p.column_stride(indices)] = place;
+      if (positions != nullptr) positions[oy * p.row_stride(indices) + ox * p.column_stride(indices)] = position;
     }
   }
 }

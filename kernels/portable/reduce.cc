@@ -201,8 +201,8 @@ Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDim
       }
       plan.feed(first, count, [&](const void* x, int64_t n) { accumulate(x, n, &states); });
       for (int64_t i = 0; i < count && !whole; ++i) states.real[i] *= scale;
-      char* place = out.data<char>() + first * element_size(out.dtype());
-      convert_elements(whole ? DType::kI64 : DType::kF64, &states, out.dtype(), place, count);
+      char* target = out.data<char>() + first * element_size(out.dtype());
+      convert_elements(whole ? DType::kI64 : DType::kF64, &states, out.dtype(), target, count);
     });
   });
   return Error::kOk;

@@ -11,7 +11,7 @@
 namespace berth::portable {
 namespace {
 
-// The best element so far and its place, for each output of a block; S is the type to compute in.
+// The best element so far and its index, for each output of a block; S is the type to compute in.
 template <typename S>
 struct Best {
   S value[ReducePlan::kColumns];
@@ -119,8 +119,8 @@ void run_block(const ReducePlan& plan, DType compute, const Outputs& outputs, in
   for (int64_t i = 0; i < count; ++i) outputs.indices->data<int64_t>()[first + i] = best.index[i];
   if (outputs.values == nullptr) return;
   const DType dtype = outputs.values->dtype();
-  char* place = outputs.values->data<char>() + first * element_size(dtype);
-  convert_elements(compute, best.value, dtype, place, count);
+  char* target = outputs.values->data<char>() + first * element_size(dtype);
+  convert_elements(compute, best.value, dtype, target, count);
 }
 
 template <bool largest>

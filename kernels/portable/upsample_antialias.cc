@@ -14,9 +14,9 @@ namespace {
 // The input elements that an output element is made of, and their weights.
 class Triangle {
  public:
-  Triangle(const WindowAxis& axis, double scale, int64_t place) {
+  Triangle(const WindowAxis& axis, double scale, int64_t position) {
     const double support = std::max(scale, 1.0);
-    center_ = scale * (static_cast<double>(place) + 0.5);
+    center_ = scale * (static_cast<double>(position) + 0.5);
     slope_ = 1 / support;
     first_ = std::max<int64_t>(static_cast<int64_t>(std::floor(center_ - support + 0.5)), 0);
     end_ = std::min<int64_t>(static_cast<int64_t>(std::floor(center_ + support + 0.5)), axis.in);

@@ -1,8 +1,9 @@
-// aten::upsample_bilinear2d for floating dtypes: each output element is the weighted mean of the four around its place.
+// aten::upsample_bilinear2d for floating dtypes: each output element is the weighted mean of the four around its
+// position.
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/multiversion.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/upsample_places.h"
+#include "kernels/portable/upsample_positions.h"
 
 namespace berth::portable {
 namespace {
@@ -27,7 +28,7 @@ BERTH_MULTIVERSION void blend_row_f32(const float* above, const float* below, fl
 }
 
 template <typename T, typename S>
-void blend_plane(const Upsampling& u, const Places<S>& rows, const Between<S>* columns, int64_t plane) {
+void blend_plane(const Upsampling& u, const Positions<S>& rows, const Between<S>* columns, int64_t plane) {
   const T* input = u.input->data<T>() + u.plane_offset(*u.input, plane);
   T* out = u.out->data<T>() + u.plane_offset(*u.out, plane);
   const int64_t in_stride = u.column_stride(*u.input);
@@ -50,12 +51,12 @@ void blend_plane(const Upsampling& u, const Places<S>& rows, const Between<S>* c
 template <typename T>
 Error blend(KernelContext& context, const Upsampling& u, bool align_corners) {
   using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const Places<S> rows(u.axis[0], u.factor[0], align_corners);
-  const Places<S> places(u.axis[1], u.factor[1], align_corners);
+  const Positions<S> rows(u.axis[0], u.factor[0], align_corners);
+  const Positions<S> positions(u.axis[1], u.factor[1], align_corners);
   const int64_t width = u.axis[1].out;
   auto* columns = static_cast<Between<S>*>(context.allocate_temp(width * sizeof(Between<S>)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  for (int64_t x = 0; x < width; ++x) columns[x] = places(x);
+  for (int64_t x = 0; x < width; ++x) columns[x] = positions(x);
   context.parallel_for(u.planes(), grain_of(4 * u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) blend_plane<T, S>(u, rows, columns, plane);
   });

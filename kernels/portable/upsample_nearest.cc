@@ -3,7 +3,7 @@
 
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/temp_bytes.h"
-#include "kernels/portable/upsample_places.h"
+#include "kernels/portable/upsample_positions.h"
 
 namespace berth::portable {
 namespace {

@@ -49,8 +49,8 @@ void run_block(const ReducePlan& plan, bool f64, double divisor, Tensor& out, in
   for (int64_t i = 0; i < count; ++i) moments.mean[i] /= static_cast<double>(plan.elements());
   plan.feed(first, count, [&](const void* x, int64_t n) { feed_squares(f64, plan.by_columns(), x, n, &moments); });
   for (int64_t i = 0; i < count; ++i) moments.squares[i] /= divisor;
-  char* place = out.data<char>() + first * element_size(out.dtype());
-  convert_elements(DType::kF64, moments.squares, out.dtype(), place, count);
+  char* target = out.data<char>() + first * element_size(out.dtype());
+  convert_elements(DType::kF64, moments.squares, out.dtype(), target, count);
 }
 
 Error run_var(KernelContext& context, const Tensor& self, const ReducedDims& dims, double correction, Tensor& out) {

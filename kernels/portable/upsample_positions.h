@@ -1,4 +1,4 @@
-// Which elements of an axis a place of a larger or smaller one shows, by PyTorch's rules: for every kernel of
+// Which elements of an axis a position of a larger or smaller one shows, by PyTorch's rules: for every kernel of
 // upsampling.
 #pragma once
 
@@ -9,29 +9,29 @@
 
 namespace berth::portable {
 
-/// The element that `place` shows, counted in f32 as PyTorch does. `factor` is 0 when none was given.
-inline int64_t nearest_element(const WindowAxis& axis, double factor, int64_t place) {
-  if (axis.out == axis.in) return place;
-  if (axis.out == 2 * axis.in) return place / 2;
+/// The element that `position` shows, counted in f32 as PyTorch does. `factor` is 0 when none was given.
+inline int64_t nearest_element(const WindowAxis& axis, double factor, int64_t position) {
+  if (axis.out == axis.in) return position;
+  if (axis.out == 2 * axis.in) return position / 2;
   const float step =
       factor > 0 ? static_cast<float>(1.0 / factor) : static_cast<float>(axis.in) / static_cast<float>(axis.out);
-  const float source = static_cast<float>(place) * step;
+  const float source = static_cast<float>(position) * step;
   return source < static_cast<float>(axis.in - 1) ? static_cast<int64_t>(source) : axis.in - 1;
 }
 
-/// Between which two elements a place lies: first * (1 - weight) + second * weight.
+/// Between which two elements a position lies: first * (1 - weight) + second * weight.
 template <typename S>
 struct Between {
   int32_t first = 0, second = 0;
   S weight = 0;
 };
 
-/// Where the places of an axis lie: at the same share of the way between the first and the last element
+/// Where the positions of an axis lie: at the same share of the way between the first and the last element
 /// (`align_corners`), or of the whole axis.
 template <typename S>
-class Places {
+class Positions {
  public:
-  Places(const WindowAxis& axis, double factor, bool align_corners) : axis_(axis), align_corners_(align_corners) {
+  Positions(const WindowAxis& axis, double factor, bool align_corners) : axis_(axis), align_corners_(align_corners) {
     if (align_corners) {
       step_ = axis.out > 1 ? static_cast<S>(axis.in - 1) / static_cast<S>(axis.out - 1) : S{0};
     } else {
@@ -39,9 +39,10 @@ class Places {
     }
   }
 
-  Between<S> operator()(int64_t place) const {
+  Between<S> operator()(int64_t position) const {
     const S half = static_cast<S>(0.5);
-    const S exact = align_corners_ ? step_ * static_cast<S>(place) : step_ * (static_cast<S>(place) + half) - half;
+    const S exact =
+        align_corners_ ? step_ * static_cast<S>(position) : step_ * (static_cast<S>(position) + half) - half;
     const S source = std::clamp(exact, S{0}, static_cast<S>(axis_.in - 1));
     Between<S> between;
     between.first = static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(source), axis_.in - 1));
