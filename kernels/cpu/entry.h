@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 
 #include "base/check.h"
 #include "kernels/portable/arguments.h"
@@ -43,7 +44,7 @@ constexpr KernelEntry entry() {
     made.name = row.name;
     made.signature = row.schema;
     made.call = untyped<call>;
-    if constexpr (temp_bytes != nullptr) made.temp_bytes = untyped<temp_bytes>;
+    if constexpr (!std::is_null_pointer_v<decltype(temp_bytes)>) made.temp_bytes = untyped<temp_bytes>;
     made.unplaced_output = row.unplaced;
     return made;
   }
