@@ -1,9 +1,7 @@
-// Second names of bytes: what a MoveCall or an et_view makes. An alias is live between its call and the reads of the
-// value that it went to, and stands for the bytes of one planned tensor; a value that is read after an `if` has one
-// alias a branch.
+#include "format/plan_check/aliases.h"
+
 #include "base/result.h"
 #include "format/plan_check/access.h"
-#include "format/plan_check/graph.h"
 
 namespace berth::format::plan_check {
 namespace {

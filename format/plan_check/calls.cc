@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "format/plan_check/relations.h"
 #include "format/plan_check/sweep.h"
+#include "format/plan_check/views.h"
 
 namespace berth::format::plan_check {
 namespace {

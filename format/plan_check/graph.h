@@ -150,20 +150,6 @@ struct PlanGraph {
 /// Takes the graph's memory from `scratch`. False when it is too small.
 bool take_graph_memory(const PlanSize& size, Scratch* scratch, PlanGraph* graph);
 
-/// Fills the graph: items, who writes what, views, aliases. REQUIRES: memory taken; program, plan, meta, size and
-/// budget set.
-Error build_graph(PlanGraph* graph, int method, Report* report);
-
-// Steps of build_graph, in this order.
-Error collect_items(PlanGraph* graph, int method, Report* report);
-void mark_slots(PlanGraph* graph);
-Error collect_writes(PlanGraph* graph, int method, Report* report);
-Error collect_aliases(PlanGraph* graph, int method, Report* report);
-Error relate_views(PlanGraph* graph, int method, Report* report);
-
-/// Whether `a` is a view of `b`, directly or through others. False also when the budget ends.
-bool is_view_of(PlanGraph& graph, int32_t a, int32_t b);
-
 Error out_of_budget(int method, Report* report);
 
 /// "value 7", with its name in the model where the file has it, into `buffer`.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/seeds_testing.h"
+#include "format/plan_check/build_graph.h"
 #include "format/plan_check/verify_plan_testing.h"
 
 namespace berth::format {

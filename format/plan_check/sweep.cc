@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "format/plan_check/row_index.h"
+#include "format/plan_check/views.h"
 
 namespace berth::format::plan_check {
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/result.h"
+#include "format/plan_check/build_graph.h"
 #include "format/plan_check/relations.h"
 #include "format/plan_check/sweep.h"
 

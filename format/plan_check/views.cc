@@ -1,4 +1,5 @@
-// Which items are views of which: as berth.meta records it, or inferred.
+#include "format/plan_check/views.h"
+
 #include <algorithm>
 
 #include "base/result.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "format/plan_check/access.h"
+#include "format/plan_check/build_graph.h"
 #include "format/plan_check/verify_plan.h"
 
 namespace berth::replan {
