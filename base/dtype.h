@@ -64,6 +64,8 @@ constexpr bool is_floating(DType t) {
 constexpr bool is_integer(DType t) {
   return (t >= DType::kU8 && t <= DType::kI64) || t == DType::kU16 || t == DType::kU32 || t == DType::kU64;
 }
+/// Floating types, integers and bool: those whose elements are one number each.
+constexpr bool is_real(DType t) { return is_floating(t) || is_integer(t) || t == DType::kBool; }
 constexpr bool is_complex(DType t) { return t >= DType::kComplex32 && t <= DType::kComplex128; }
 
 /// The type of a result that combines tensors of both types, by PyTorch's rules. For unsigned types wider than a

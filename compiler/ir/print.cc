@@ -49,7 +49,7 @@ std::string bytes_text(const Blob& blob, const PrintOptions& options) {
 
 std::string blob_text(const TensorType& type, const Blob& blob, const PrintOptions& options) {
   const size_t element = element_size(type.dtype);
-  const bool numbers = has_numbers(type.dtype);
+  const bool numbers = is_real(type.dtype);
   if (numbers && blob.is_splat() && blob.element().size() == element) {
     const std::string text = element_text(type.dtype, blob.element());
     if (!text.empty()) return "splat<" + text + ">";

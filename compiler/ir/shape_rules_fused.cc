@@ -4,20 +4,18 @@
 
 #include "compiler/ir/shape_args.h"
 #include "compiler/ir/shape_rules.h"
+#include "format/activation_names.h"
 #include "format/elementwise_code.h"
 
 namespace berth::ir {
 namespace {
-
-constexpr const char* kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
-                                        "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
 
 const std::string& text_of(const ShapeArgs& args, size_t i) { return std::get<std::string>(args.argument(i)); }
 
 Status expect_activation(const ShapeArgs& args, size_t i) {
   const std::string& name = text_of(args, i);
   const auto same = [&](const char* known) { return name == known; };
-  if (std::any_of(std::begin(kActivations), std::end(kActivations), same)) return Done{};
+  if (std::any_of(std::begin(kActivationNames), std::end(kActivationNames), same)) return Done{};
   return args.fail("expected an activation such as 'none', 'relu' or 'gelu', found '" + name + "'");
 }
 

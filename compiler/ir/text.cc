@@ -123,8 +123,6 @@ std::string real_text(double number) {
   return text;
 }
 
-bool has_numbers(DType dtype) { return is_floating(dtype) || is_integer(dtype) || dtype == DType::kBool; }
-
 std::string element_text(DType dtype, Span<const uint8_t> element) {
   switch (dtype) {
     case DType::kBool: return element[0] > 1 ? "" : element[0] == 1 ? "true" : "false";

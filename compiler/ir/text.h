@@ -31,10 +31,8 @@ std::string identifier(std::string_view name);
 /// The shortest text that reads back as `number` and shows that it is not an integer: "1.0", "1e-05", "-inf", "nan".
 std::string real_text(double number);
 
-/// Whether elements of `dtype` have a text as numbers: the real types and bool.
-bool has_numbers(DType dtype);
 /// One element's text. Empty where only its bytes say it: a NaN with a payload, a bool that is neither 0 nor 1.
-/// REQUIRES: has_numbers(dtype) and element.size() is the dtype's.
+/// REQUIRES: is_real(dtype) and element.size() is the dtype's.
 std::string element_text(DType dtype, Span<const uint8_t> element);
 /// The inverse: writes the element that `text` (a number, true, false, inf, nan) says. False when it does not fit.
 bool parse_element(DType dtype, std::string_view text, Span<uint8_t> element);

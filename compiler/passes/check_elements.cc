@@ -7,8 +7,6 @@
 namespace berth::passes {
 namespace {
 
-bool is_real(DType dtype) { return dtype == DType::kBool || is_integer(dtype) || is_floating(dtype); }
-
 class ElementCheck {
  public:
   explicit ElementCheck(const ir::Method& method) : method_(method) {}

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "format/activation_names.h"
 #include "kernels/cpu/conv_engine.h"
 #include "kernels/cpu/conv_testing.h"
 #ifdef BERTH_HIGHWAY
@@ -21,9 +22,6 @@ using testing::Arg;
 using testing::Array;
 using testing::f32;
 using testing::Prepared;
-
-constexpr const char* kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
-                                        "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
 
 struct Random {
   explicit Random(unsigned seed) : engine(seed) {}
@@ -121,7 +119,7 @@ ConvCase random_conv(Random& random) {
                 dilation,
                 groups,
                 transposed,
-                kActivations[random.whole(0, 11)]};
+                kActivationNames[random.whole(0, 11)]};
   c.output_padding = output_padding;
   return c;
 }
@@ -172,7 +170,7 @@ void expect_products(unsigned seeds, int* engines) {
     const Array residual = random.tensor(out_sizes);
     const bool has_residual = random.truth();
     const bool in_place = has_residual && random.truth();
-    const char* activation = kActivations[random.whole(0, 11)];
+    const char* activation = kActivationNames[random.whole(0, 11)];
     const Array expected = f32(out_sizes);
     const Array out = f32(out_sizes);
     const auto args = [&](const Array& with, const Array& result) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/element_step.h"
+#include "kernels/portable/iterate.h"
 
 namespace berth::cpu {
 namespace {
@@ -20,11 +21,6 @@ struct Space {
   int64_t stride[elementwise::kMaxInputs][kMaxRank];
 };
 
-int64_t stretched_stride(const Tensor& input, const Tensor& out, int dim) {
-  const int own = dim - (out.rank() - input.rank());
-  return own < 0 || input.size(own) == 1 ? 0 : input.stride(own);
-}
-
 // Whether every input goes from the last dimension of `space` to one of `size` elements inside of it as if they were
 // one.
 bool merges(const Chain& chain, const Space& space, int64_t size, const int64_t* strides) {
@@ -40,7 +36,7 @@ Space space_of(const Chain& chain, const Tensor& out) {
   for (const uint8_t d : out.dim_order()) {
     if (out.size(d) == 1) continue;
     int64_t strides[elementwise::kMaxInputs];
-    for (size_t k = 0; k < chain.inputs; ++k) strides[k] = stretched_stride(*chain.input[k], out, d);
+    for (size_t k = 0; k < chain.inputs; ++k) strides[k] = portable::broadcast_stride(*chain.input[k], out.rank(), d);
     const bool merged = merges(chain, space, out.size(d), strides);
     if (!merged) space.size[space.rank++] = 1;
     space.size[space.rank - 1] *= out.size(d);

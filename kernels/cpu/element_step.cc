@@ -18,11 +18,6 @@ namespace {
 namespace math = portable::math;
 using elementwise::Op;
 
-BERTH_INLINE float bounded(float x, float low, float high) {
-  const float raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
-
 template <Op op>
 BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kAdd) return a + b;
@@ -44,12 +39,12 @@ BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kSigmoid) return math::sigmoid(a);
   if constexpr (op == Op::kErf) return math::erf(a);
   if constexpr (op == Op::kRelu) return a < 0 ? 0 : a;
-  if constexpr (op == Op::kClamp) return bounded(a, b, c);
+  if constexpr (op == Op::kClamp) return math::bounded(a, b, c);
   if constexpr (op == Op::kLeakyRelu) return a > 0 ? a : a * b;
   if constexpr (op == Op::kElu) return a > 0 ? a : b * math::expm1(a);
   if constexpr (op == Op::kSilu) return a * math::sigmoid(a);
-  if constexpr (op == Op::kHardSigmoid) return bounded(a + 3, 0, 6) * (1.0f / 6);
-  if constexpr (op == Op::kHardSwish) return a * bounded(a + 3, 0, 6) * (1.0f / 6);
+  if constexpr (op == Op::kHardSigmoid) return math::bounded(a + 3, 0, 6) * (1.0f / 6);
+  if constexpr (op == Op::kHardSwish) return a * math::bounded(a + 3, 0, 6) * (1.0f / 6);
   if constexpr (op == Op::kGelu) return a * 0.5f * (1 + math::erf(a * 0.70710678f));
   if constexpr (op == Op::kGeluTanh) return 0.5f * a * (1 + math::tanh(0.79788456f * (a + 0.044715f * (a * a * a))));
   if constexpr (op == Op::kMulAdd) return a * b + c;

@@ -9,18 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "format/activation_names.h"
 #include "kernels/cpu/compare_testing.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/conv_testing.h"
 
 namespace berth::cpu {
 
-/// Every activation of fused operators.
-constexpr const char* kEveryActivation[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
-                                            "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
-
 inline const char* any_activation(std::mt19937& random) {
-  return kEveryActivation[std::uniform_int_distribution<size_t>(0, std::size(kEveryActivation) - 1)(random)];
+  return kActivationNames[std::uniform_int_distribution<size_t>(0, std::size(kActivationNames) - 1)(random)];
 }
 
 /// Sizes as tensors have them.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/seeds_testing.h"
+#include "format/activation_names.h"
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/conv_engine.h"
 #include "kernels/cpu/guarded_testing.h"
@@ -15,8 +16,6 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
-constexpr const char* kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
-                                        "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
 // Those of Winograd for windows that it takes, else of tiles.
 constexpr Prefer kEngines[] = {Prefer::kFaster, Prefer::kTiles, Prefer::kTiles, Prefer::kWinograd2, Prefer::kWinograd4};
 
@@ -81,7 +80,7 @@ class Cases {
     linear.columns = whole(1, 150);
     linear.bias = whole(0, 1) == 0;
     linear.residual = whole(0, 1) == 0;
-    linear.activation = kActivations[whole(0, 11)];
+    linear.activation = kActivationNames[whole(0, 11)];
     linear.alpha = -0.5;
     linear.beta = 0.75;
     const Array input = memory_(numbers({linear.rows, linear.depth}, {}, whole(0, 5) == 0));
@@ -149,7 +148,7 @@ class Cases {
     }
     conv->bias = whole(0, 1) == 0;
     conv->residual = whole(0, 1) == 0;
-    conv->activation = kActivations[whole(0, 11)];
+    conv->activation = kActivationNames[whole(0, 11)];
     conv->alpha = -0.5;
     conv->beta = 0.75;
   }
@@ -191,7 +190,7 @@ TEST(GuardedConv, ActivationsKeepNaN) {
   std::mt19937 random(1);
   for (const Prefer engine : {Prefer::kOneDnn, Prefer::kTiles}) {
     set_preferred_engine(engine);
-    for (const char* activation : kActivations) {
+    for (const char* activation : kActivationNames) {
       const Array weight = random_array(random, {20, 40}), bias = random_array(random, {40}), out(DType::kF32, {3, 40});
       const Array input = random_array(random, {3, 20});
       input.tensor().data<float>()[20 + 7] = NAN;

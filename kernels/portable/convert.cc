@@ -115,8 +115,6 @@ DType compute_dtype(DType dtype) {
   return is_floating(dtype) ? DType::kF32 : DType::kI64;
 }
 
-bool is_real(DType dtype) { return is_floating(dtype) || is_integer(dtype) || dtype == DType::kBool; }
-
 void convert_elements(DType from, const void* source, DType to, void* target, int64_t n) {
   if (n <= 0) return;
   if (from == to) {

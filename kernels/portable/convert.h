@@ -12,8 +12,7 @@ namespace berth::portable {
 /// f32, f64 or i64: the type to compute in for elements of `dtype`.
 DType compute_dtype(DType dtype);
 
-/// Whether elements of `dtype` can be converted: the integer and floating types and bool.
-bool is_real(DType dtype);
+using berth::is_real;
 
 /// Converts `n` elements. Floating to integer truncates towards zero; what does not fit gives the smallest value of
 /// i32 or i64, or its low bits for narrower and unsigned types, as x86 has it. Integers wrap. Anything but 0 is true.

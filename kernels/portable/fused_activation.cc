@@ -2,18 +2,11 @@
 
 #include <cstring>
 
+#include "format/activation_names.h"
 #include "kernels/portable/math.h"
 
 namespace berth::portable {
 namespace {
-
-constexpr const char* kNames[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
-                                  "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
-
-BERTH_INLINE float bounded(float x, float low, float high) {
-  const float raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
 
 template <typename F>
 BERTH_INLINE void each(float* y, int64_t n, F f) {
@@ -24,8 +17,9 @@ BERTH_INLINE void each(float* y, int64_t n, F f) {
 }  // namespace
 
 Error read_activation(KernelContext& context, StringRef name, double alpha, double beta, Activation* activation) {
-  for (size_t i = 0; i < sizeof(kNames) / sizeof(kNames[0]); ++i) {
-    if (std::strlen(kNames[i]) != name.size || std::memcmp(kNames[i], name.data, name.size) != 0) continue;
+  for (size_t i = 0; i < sizeof(kActivationNames) / sizeof(kActivationNames[0]); ++i) {
+    if (std::strlen(kActivationNames[i]) != name.size || std::memcmp(kActivationNames[i], name.data, name.size) != 0)
+      continue;
     activation->kind = static_cast<ActivationKind>(i);
     activation->alpha = static_cast<float>(alpha);
     activation->beta = static_cast<float>(beta);
@@ -40,13 +34,15 @@ BERTH_MULTIVERSION void activate(const Activation& activation, float* y, int64_t
   switch (activation.kind) {
     case ActivationKind::kNone: return;
     case ActivationKind::kRelu: return each(y, n, [](float x) { return x < 0 ? 0.0f : x; });
-    case ActivationKind::kClamp: return each(y, n, [=](float x) { return bounded(x, alpha, beta); });
+    case ActivationKind::kClamp: return each(y, n, [=](float x) { return math::bounded(x, alpha, beta); });
     case ActivationKind::kLeakyRelu: return each(y, n, [=](float x) { return x > 0 ? x : x * alpha; });
     case ActivationKind::kSigmoid: return each(y, n, [](float x) { return math::sigmoid(x); });
     case ActivationKind::kTanh: return each(y, n, [](float x) { return math::tanh(x); });
     case ActivationKind::kSilu: return each(y, n, [](float x) { return x * math::sigmoid(x); });
-    case ActivationKind::kHardSigmoid: return each(y, n, [](float x) { return bounded(x + 3, 0, 6) * (1.0f / 6); });
-    case ActivationKind::kHardSwish: return each(y, n, [](float x) { return x * bounded(x + 3, 0, 6) * (1.0f / 6); });
+    case ActivationKind::kHardSigmoid:
+      return each(y, n, [](float x) { return math::bounded(x + 3, 0, 6) * (1.0f / 6); });
+    case ActivationKind::kHardSwish:
+      return each(y, n, [](float x) { return x * math::bounded(x + 3, 0, 6) * (1.0f / 6); });
     case ActivationKind::kGelu: return each(y, n, [](float x) { return x * 0.5f * (1 + math::erf(x * 0.70710678f)); });
     case ActivationKind::kGeluTanh:
       return each(y, n,

@@ -25,10 +25,6 @@ struct Code {
 
 float minimum(float a, float b) { return a != a || a < b ? a : b; }
 float maximum(float a, float b) { return a != a || a > b ? a : b; }
-float bounded(float x, float low, float high) {
-  const float raised = x < low ? low : x;
-  return raised > high ? high : raised;
-}
 
 float apply(Op op, float a, float b, float c) {
   switch (op) {
@@ -51,12 +47,12 @@ float apply(Op op, float a, float b, float c) {
     case Op::kSigmoid: return math::sigmoid(a);
     case Op::kErf: return math::erf(a);
     case Op::kRelu: return a < 0 ? 0 : a;
-    case Op::kClamp: return bounded(a, b, c);
+    case Op::kClamp: return math::bounded(a, b, c);
     case Op::kLeakyRelu: return a > 0 ? a : a * b;
     case Op::kElu: return a > 0 ? a : b * math::expm1(a);
     case Op::kSilu: return a * math::sigmoid(a);
-    case Op::kHardSigmoid: return bounded(a + 3, 0, 6) * (1.0f / 6);
-    case Op::kHardSwish: return a * bounded(a + 3, 0, 6) * (1.0f / 6);
+    case Op::kHardSigmoid: return math::bounded(a + 3, 0, 6) * (1.0f / 6);
+    case Op::kHardSwish: return a * math::bounded(a + 3, 0, 6) * (1.0f / 6);
     case Op::kGelu: return a * 0.5f * (1 + math::erf(a * 0.70710678f));
     case Op::kGeluTanh: return 0.5f * a * (1 + math::tanh(0.79788456f * (a + 0.044715f * (a * a * a))));
     case Op::kMulAdd: return a * b + c;

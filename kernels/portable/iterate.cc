@@ -33,11 +33,6 @@ void scatter_as(const Walk& walk, void* base, int64_t begin, int64_t n, const vo
   });
 }
 
-int64_t broadcast_stride(const Tensor& tensor, int rank, int dim) {
-  const int own = dim - (rank - tensor.rank());
-  return own < 0 || tensor.size(own) == 1 ? 0 : tensor.stride(own);
-}
-
 }  // namespace
 
 void Walk::add(int64_t size, const int64_t* dim_strides) {

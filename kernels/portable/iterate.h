@@ -87,6 +87,12 @@ void for_each_run(const Walk& walk, int64_t begin, int64_t end, F&& f) {
   }
 }
 
+/// The stride of dimension `dim` in `tensor` stretched to `rank` dimensions: 0 where it is stretched.
+inline int64_t broadcast_stride(const Tensor& tensor, int rank, int dim) {
+  const int own = dim - (rank - tensor.rank());
+  return own < 0 || tensor.size(own) == 1 ? 0 : tensor.stride(own);
+}
+
 /// The walk of operand `k` alone, in the order of `walk`, its own dimensions merged.
 Walk operand_walk(const Walk& walk, int k);
 

@@ -9,12 +9,6 @@
 namespace berth::portable {
 namespace {
 
-// A dimension's stride in `tensor` stretched to `rank` dimensions.
-int64_t stretched_stride(const Tensor& tensor, int rank, int dim) {
-  const int own = dim - (rank - tensor.rank());
-  return own < 0 || tensor.size(own) == 1 ? 0 : tensor.stride(own);
-}
-
 Error check_mask(KernelContext& context, const Tensor& mask) {
   if (mask.dtype() == DType::kBool) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "a mask must be a bool tensor");
@@ -36,7 +30,7 @@ Error broadcast_both(KernelContext& context, const Tensor& self, const Tensor& m
 Walk walk_both(const Tensor& tensor, const Tensor& mask, const Sizes& sizes) {
   Walk walk(2);
   for (int d = 0; d < sizes.rank; ++d) {
-    const int64_t strides[] = {stretched_stride(tensor, sizes.rank, d), stretched_stride(mask, sizes.rank, d)};
+    const int64_t strides[] = {broadcast_stride(tensor, sizes.rank, d), broadcast_stride(mask, sizes.rank, d)};
     walk.add(sizes.data[d], strides);
   }
   return walk;
@@ -119,7 +113,7 @@ Error masked_scatter_out(KernelContext& context, const arguments::masked_scatter
   const int64_t bytes = static_cast<int64_t>(element_size(self.dtype()));
   StridedCopy copy(element_size(self.dtype()));
   for (int d = 0; d < sizes.rank; ++d) {
-    copy.add(sizes.data[d], stretched_stride(self, sizes.rank, d), out.stride(d));
+    copy.add(sizes.data[d], broadcast_stride(self, sizes.rank, d), out.stride(d));
   }
   copy.prepare();
   if (self.raw() != out.raw()) copy.run(context, self.raw(), out.raw());

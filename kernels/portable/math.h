@@ -127,6 +127,12 @@ BERTH_INLINE float tanh(float x) {
   return __builtin_copysignf(magnitude < 0.625f ? near : far, x);
 }
 
+/// x, or the nearer of `low` and `high` where it lies beyond; NaN stays.
+BERTH_INLINE float bounded(float x, float low, float high) {
+  const float raised = x < low ? low : x;
+  return raised > high ? high : raised;
+}
+
 /// 1 / (1 + e^-x)
 BERTH_INLINE float sigmoid(float x) {
   const float e = exp(-__builtin_fabsf(x));
