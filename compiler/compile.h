@@ -30,11 +30,11 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
 /// Whether `path` has the extension of a file that load_model() reads.
 bool named_like_a_model(const std::string& path);
 
-/// Those extensions, for a sentence: ".onnx, .pt2, .pte or .ir" when `conjunction` is " or ". `with_programs`: whether
-/// that of programs is among them.
+/// These extensions as part of a sentence: ".onnx, .pt2, .pte or .ir" when `conjunction` is " or ". `with_programs`
+/// says whether ".pte" is one of them.
 std::string model_extensions(const char* conjunction, bool with_programs = true);
 
-/// What CompileOptions::cpu may be.
+/// The instruction sets that CompileOptions::cpu accepts.
 std::vector<std::string> instruction_sets();
 
 using packing::Planner;
@@ -54,15 +54,16 @@ struct CompileOptions {
   std::function<std::optional<Device>(const ir::Method& method, const ir::Node& node)> node_device;
   /// Splits each method into contiguous parts of about equal work, one for each target.
   bool split = false;
-  /// "NAME=DEVICE": the methods' input or output of this name ("method.name": that method's) is on that device, in the
-  /// caller's memory. Also with "cpu": it then needs no bytes in an arena and is not copied, whereas inputs and outputs
-  /// on the host are otherwise planned (ExecuTorch's alloc_graph_input and alloc_graph_output).
+  /// "NAME=DEVICE": the input or output of this name is on that device, in the caller's memory. "METHOD.NAME=DEVICE" is
+  /// for one method, without it for all. With "cpu" the caller's memory is on the host: it takes no bytes of an arena
+  /// and is not copied. Inputs and outputs that are not named here are planned in an arena of the host (ExecuTorch's
+  /// alloc_graph_input and alloc_graph_output).
   std::vector<std::string> device_io;
   Planner planner = Planner::kBest;
   /// Whether results may be computed in place of dead inputs and of state.
   bool in_place = true;
-  /// If not empty: only those of these operators, "aten::relu", or only in place of these arguments,
-  /// "aten::add.Tensor=self+other" (compiler/memory/in_place_set.h).
+  /// If not empty: only results of these operators, "aten::relu", and only in place of these arguments if some are
+  /// named, "aten::add.Tensor=self+other" (compiler/memory/in_place_set.h).
   std::vector<std::string> in_place_operators;
   /// Whether views, slices and parts of concatenations may share bytes instead of being copied.
   bool alias = true;
@@ -87,15 +88,15 @@ struct CompileReport {
   std::vector<DelegateReport> delegates;
   std::vector<CopyReport> copies;
   int64_t instructions = 0;
-  int64_t views = 0;           // values that are another name for bytes of one before
-  int64_t saved_by_order = 0;  // bytes of memory
+  int64_t views = 0;           // values that are views of earlier ones, so that nothing is copied
+  int64_t saved_by_order = 0;  // bytes of memory that the schedule saves compared with the model's own order
   int64_t in_place = 0;        // values that are computed into the bytes of an input or of state
-  int64_t constant_bytes = 0;  // in the file, those of delegates included
+  int64_t constant_bytes = 0;  // of the constants in the file, those of delegates included
   double plan_ms = 0;
-  bool truncated = false;      // the time limit cut planning short: another run may give other bytes
-  bool order_optimal = false;  // proven: no order of the nodes has a lower plan
+  bool truncated = false;      // the time limit ended planning early: another run may give other bytes
+  bool order_optimal = false;  // it is proven that no other schedule needs less memory
   double total_ms = 0;
-  std::vector<std::string> why;  // a line a decision
+  std::vector<std::string> why;  // one line for each remark
 };
 
 /// Compiles `module` to the bytes of a program. `report` may be null. Failures name the node of the user's model.

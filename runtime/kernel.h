@@ -158,7 +158,8 @@ class PrepareContext {
   const char* message_ = nullptr;
 };
 
-/// Kernels are written on typed arguments; runtime/arguments.h makes such a function of one.
+/// A kernel as tables hold it. Most kernels are functions of typed arguments, and runtime/arguments.h makes a
+/// KernelFunction of such a one.
 ///
 /// `args` are the schema's arguments in order, outputs last; the loader has checked their number and tags against the
 /// signature. A kernel checks dtypes and sizes, resizes its outputs, computes, and returns. It must not throw, allocate

@@ -1,4 +1,4 @@
-// The log hook, which receives messages of the runtime in words.
+// The log hook, which receives the messages of the runtime as text.
 //
 // Without a hook nothing is printed. Messages are formatted on the stack, not on the heap.
 #pragma once

@@ -1,5 +1,5 @@
-// ConstantStore: the constants of a backend's delegates, shared by all delegates and methods: one copy of each blob per
-// device.
+// ConstantStore: the constants of a backend's delegates, shared by all delegates and methods, so that each device has
+// one copy of each blob.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What compilation says of a program: its arenas, its delegates, and what it copies between devices.
+// What the compiler reports about a program: its arenas, its delegates, and its copies between devices.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,29 @@
 
 namespace berth {
 
-/// What one arena of one method takes.
+/// An arena of a method.
 struct ArenaReport {
   std::string method;
   int id = 1;  // ExecuTorch's memory id
   Device device;
   int64_t bytes = 0;
-  int64_t lower_bound = 0;  // no plan of this schedule is smaller
-  bool optimal = false;     // proven: bytes == lower_bound
+  int64_t lower_bound = 0;  // no memory plan for this schedule needs fewer bytes
+  bool optimal = false;     // bytes == lower_bound
 };
 
-/// From when to when bytes of an arena are in use, in instructions of the file: all that other code may rely on between
-/// two instructions.
+/// The instructions during which some bytes of an arena are in use. Between two instructions, code that looks at the
+/// arena may rely on this and on nothing else.
 struct LiveRange {
   uint32_t memory_id = 1;
   uint64_t offset = 0;  // bytes
   uint64_t bytes = 0;
-  /// In use from before instruction `first` to before instruction `end`. -1: the caller sets it; one more than there
-  /// are instructions: the caller reads it.
+  /// In use from just before instruction `first` to just before instruction `end`. `first` is -1 if the caller sets the
+  /// bytes; `end` is the number of instructions plus 1 if the caller reads them.
   int32_t first = -1;
   int32_t end = 0;
-  /// From one run to the next: `first` and `end` say nothing.
+  /// Whether they hold state, which lives from one run to the next; `first` and `end` then mean nothing.
   bool state = false;
-  /// In bytes of others on purpose, or others in its: a candidate for sharing bytes that was taken.
+  /// Whether they share bytes with another live range on purpose: an alias candidate that the planner took.
   bool merged = false;
 };
 
@@ -45,11 +45,11 @@ struct DelegateReport {
   int64_t nodes = 0;  // of its region; 0 when it was compiled elsewhere
   int64_t payload_bytes = 0;
   int64_t scratch_bytes = 0;
-  int64_t own_scratch_bytes = 0;  // it would take if nothing lay in the bytes of results until they are written
+  int64_t own_scratch_bytes = 0;  // of scratch that it would need if no output were used as scratch
   int64_t scratch_lower_bound = 0;
-  /// Of each result: 0, or all of its bytes, where some of what is dead before it lies in them.
+  /// For each output: its bytes if it is used as scratch until it is first written, otherwise 0.
   std::vector<int64_t> output_scratch_bytes;
-  /// Of its nested program, whose arena 1 is the scratch and 2 + k the bytes of result k.
+  /// Of its nested program, in which arena 1 is the scratch and arena 2 + k the bytes of output k.
   int64_t instructions = 0;
   std::vector<LiveRange> live_ranges;
 };
@@ -62,7 +62,7 @@ struct CopyReport {
   Device to;
   int64_t count = 0;
   int64_t bytes = 0;
-  int64_t per_turn = 0;  // of `count`: those in `while` loops, which each further turn makes again
+  int64_t per_turn = 0;  // the part of `count` that is in `while` loops: each further iteration adds as many
 };
 
 }  // namespace berth

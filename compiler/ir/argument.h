@@ -1,4 +1,4 @@
-// Argument: what stands in one parameter of a node: a value, a list of values, or a literal.
+// Argument: what a node passes to one parameter of its operator: a value, a list of values, or a literal.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class Blob {
   bool is_splat() const { return element_size_ != 0; }
   bool is_mapped() const { return file_ != nullptr; }
 
-  /// The bytes when they stand in memory. REQUIRES: !is_splat().
+  /// The bytes, in memory or in the mapped file. REQUIRES: !is_splat().
   Span<const uint8_t> bytes() const;
   /// The repeated element. REQUIRES: is_splat().
   Span<const uint8_t> element() const;
@@ -40,7 +40,7 @@ class Blob {
   void read(size_t offset, Span<uint8_t> out) const;
   /// All bytes as a vector.
   std::vector<uint8_t> to_vector() const;
-  /// Lets mapped pages go (see MappedFile::release); nothing for other kinds.
+  /// Lets the system drop the pages of a mapped blob (MappedFile::release). Does nothing for other kinds.
   void release() const;
 
   /// Whether both hold the same bytes.

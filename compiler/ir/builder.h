@@ -48,9 +48,10 @@ Status complete_arguments(const Method& method, const Operator& op, std::vector<
 Expected<std::vector<Type>> infer_types(Module& module, const Method& method, const Operator& op,
                                         std::vector<Argument>& args);
 
-/// Whether a result may have `declared` as its type where the shape rule says `inferred`: they are equal, but that
-/// sizes which depend on contents (of `nonzero` and its like) go by any name, that operators which give any order may
-/// say another one, and that shape rules know nothing of devices (verify_devices.h does).
+/// Whether a result may be declared with the type `declared` where the shape rule infers `inferred`. They must be equal
+/// with three exceptions: sizes that depend on contents, such as those of `nonzero`, may have any name; a
+/// layout-agnostic operator may have another dimension order; and devices are not compared (verify_devices.h checks
+/// them).
 bool types_agree(const Operator& op, const Type& inferred, const Type& declared);
 
 /// `number` as the bytes of one `dtype` element. REQUIRES: is_floating, is_integer or bool.

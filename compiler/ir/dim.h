@@ -1,7 +1,7 @@
 // Dim: one dimension of a shape, a number or a symbol with a range.
 //
-// Symbols are interned in the Module's Symbols table: equal expressions are the same symbol, so that `==` on Dim is
-// equality of what is known. Text: `8`, `n`, `(n + 1)`, `(n * 4)`, `floordiv(n, 2)`, `mod(n, 2)`, `max(n, 4)`.
+// Symbols are interned in the Module's Symbols table: equal expressions are the same symbol, so that two Dims are
+// `==` if they are known to be equal. Text: `8`, `n`, `(n + 1)`, `(n * 4)`, `floordiv(n, 2)`, `mod(n, 2)`, `max(n, 4)`.
 #pragma once
 
 #include <cstdint>

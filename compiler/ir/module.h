@@ -13,7 +13,7 @@
 //     }
 //
 // The text form is in docs/ir.md; print.h and parse.h are its two ends. Ownership: plain values; ids are indices that
-// stay valid while the method lives (erased nodes keep their slot). Not for several threads at once.
+// stay valid while the method lives (erased nodes keep their slot). Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -37,7 +37,7 @@ using ConstantId = Id<Constant>;
 using StateId = Id<State>;
 using DelegateId = Id<Delegate>;
 
-/// Bytes with a name and a type, shared by all methods.
+/// A constant tensor, shared by all methods.
 struct Constant {
   std::string name;
   TensorType type;  // static, on the cpu
@@ -57,7 +57,7 @@ struct CompileSpec {
   std::string value;
 };
 
-/// What a backend compiles: the module that a call of berth::delegate belongs to.
+/// A part of the model that a backend compiles and runs. Each call of berth::delegate names one.
 struct Delegate {
   std::string name;
   std::string backend;             // the name that the runtime finds it by, "berth.sim"
@@ -66,7 +66,8 @@ struct Delegate {
   std::optional<Blob> payload;
 };
 
-/// Bytes that delegates with a payload find by name when they run. Which of them does only its backend knows.
+/// Bytes that delegates with a payload find by key when they run. Which delegate reads them is known to its backend
+/// only.
 struct NamedData {
   std::string key;
   Blob blob;
@@ -79,7 +80,7 @@ struct Value {
   Type type;
   ValueKind kind = ValueKind::kInput;
   ConstantId constant;  // of kConstant
-  NodeId node;          // of kNode: who defines it
+  NodeId node;          // of kNode: the node that defines it
   int result = 0;       // of kNode: which of its results
 
   const TensorType* tensor() const { return std::get_if<TensorType>(&type); }
@@ -154,8 +155,8 @@ struct Module {
   IdVector<DelegateId, Delegate> delegates;
   std::vector<NamedData> named_data;  // each key once
   std::vector<Method> methods;
-  /// The files that it was read from, those of its constants too. Importers fill it; nothing that is written of this
-  /// module may take the place of one.
+  /// The files that it was read from, those of its constants included. Importers fill the list; compile_to_file() and
+  /// the tool do not overwrite any of them.
   std::vector<std::string> files;
 
   /// A fresh constant; `name` is made unique by a suffix when taken or empty.

@@ -94,7 +94,7 @@ enum class InPlaceClass : uint8_t { kNever, kElement, kRow, kSelf };
 enum class ViewKind : uint8_t { kNone, kReshape, kReorder, kConcat, kPart };
 /// What an operator does with elements, which says of which types they may be.
 enum class ElementUse : uint8_t { kComputes, kComputesComplex, kStoresNumber, kConverts, kMoves };
-/// What passes treat apart.
+/// Roles that passes and the loader look for.
 enum class OperatorRole : uint8_t {
   kPlain,
   kRandom,
@@ -106,7 +106,7 @@ enum class OperatorRole : uint8_t {
   kOverwrites,
 };
 
-/// What a shape rule is asked: the types of the results of `op` applied to `args`.
+/// The input of a shape rule, which infers the types of the results of `op` applied to `args`.
 struct ShapeQuery {
   Module& module;  // for symbol arithmetic
   const Method& method;
@@ -133,7 +133,7 @@ struct Operator {
   /// Whether its kernels write results in whatever dimension order they have, so that a graph may say another than the
   /// shape rule's.
   bool layout_agnostic = false;
-  bool sized_by_contents = false;  // a size of the result depends on what is in an argument
+  bool sized_by_contents = false;  // a size of the result depends on the elements of an argument
   ElementUse elements = ElementUse::kComputes;
   OperatorRole role = OperatorRole::kPlain;
 
@@ -150,7 +150,7 @@ struct Operator {
   bool is_reshape() const { return view == ViewKind::kReshape; }
   /// Whether all of the result may be another name for the bytes of argument 0.
   bool may_be_view() const { return view == ViewKind::kReshape || view == ViewKind::kReorder; }
-  /// Whether it joins tensors, or cuts one, along `dim_argument`.
+  /// Whether it concatenates tensors, or slices or splits one, along `dim_argument`.
   bool joins_or_cuts() const { return view == ViewKind::kConcat || view == ViewKind::kPart; }
 
   /// Index of the parameter called `parameter`, or -1.

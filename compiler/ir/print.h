@@ -11,9 +11,9 @@ struct PrintOptions {
   /// Constants of one repeated value and of at most this many elements are written as numbers; others as
   /// `file("path", offset, size)` when they lie in a mapped file, else as `hex"…"`.
   size_t most_numbers = 16;
-  /// Writes `...` for those others, which reads well and does not parse back.
+  /// Writes `...` for those others. Easier to read, but the text does not parse back.
   bool elide = false;
-  /// Without it, what lies in files is written as `hex"…"` too: the text stands alone.
+  /// Whether constants may be references to files. If not, they are written as `hex"…"`, so that the text is complete.
   bool files = true;
 };
 

@@ -1,4 +1,5 @@
-// Type: what a value of the IR is. A tensor type says dtype, shape, dimension order and device; a scalar type its kind.
+// Type: what a value of the IR is. A tensor type has a dtype, a shape, a dimension order and a device; a scalar type
+// has a kind.
 //
 // Text: `f32[1,64,56,56]@cpu`, `f32[n,64]{1,0}@cuda:0` (dimension order when it is not 0,1,…), `i64[]@cpu`, `int`,
 // `float`, `bool`.

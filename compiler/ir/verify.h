@@ -6,10 +6,10 @@
 
 namespace berth::ir {
 
-/// Checks every method: names unique, values defined once and before use (regions see outer values), arguments as the
-/// schema says, types of results as the shape rules say, constants as large as their types, states known, ranges of
-/// symbols sane, calls of delegates closed over everything but constants. Says nothing of where values live: that is
-/// verify_devices.h. The failure's place names method and node.
+/// Checks every method: names are unique; values are defined once and before use (regions see outer values); arguments
+/// fit the schema, types of results the shape rules, and constants their types; states exist; ranges of symbols are not
+/// empty; the region of a delegate uses no outer value but constants. Devices are checked by verify_devices.h. The
+/// place of a failure names method and node.
 Status verify(Module& module);
 
 }  // namespace berth::ir
