@@ -39,8 +39,7 @@ Added follow(PlanGraph& graph, int32_t instruction, int32_t from, int32_t to) {
   };
   const int32_t own = graph.item[from];
   const int32_t head = graph.aliases[from];
-  if (own != kNone && ((graph.mark(from) & kIsRenamed) == 0 || graph.is_defined(from)))
-    take(add(graph, instruction, from, to, own));
+  if (graph.has_own_place(from)) take(add(graph, instruction, from, to, own));
   for (int32_t i = head; i != kNone && result != Added::kFull; i = graph.next_alias[i - graph.size.planned]) {
     if (!graph.spend(1)) return Added::kFull;
     take(add(graph, instruction, from, to, graph.parent[i]));

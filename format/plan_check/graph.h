@@ -120,14 +120,16 @@ struct PlanGraph {
   Span<int32_t> successor;   // of a planned item: the item that takes its place for the next run; else kNone
 
   // Empty where no delegate is called.
-  Span<uint32_t> results;      // by instruction: how many of a delegate's last arguments it writes
-  Span<uint8_t> arrives;       // by instruction: a note of was_written(), whether a jump brings the value there
+  Span<uint32_t> results;  // by instruction: how many of a delegate's last arguments it writes
+  Span<uint8_t> arrives;  // by instruction: a note of was_written() in writes.cc, whether a jump brings the value there
   int32_t last_leave = kNone;  // the last jump that is always taken, of the instructions collected so far
 
   bool is_alias(int32_t i) const { return static_cast<size_t>(i) >= size.planned; }
   uint8_t mark(int32_t v) const { return marks[v]; }
   /// Whether something gives the value its bytes: a caller, the file or an instruction.
   bool is_defined(int32_t v) const { return (mark(v) & (kIsInput | kHasInitialValue | kIsStacked | kIsWritten)) != 0; }
+  /// Whether a read or a write of the value meets its planned place, not only what it was renamed to.
+  bool has_own_place(int32_t v) const { return item[v] != kNone && ((mark(v) & kIsRenamed) == 0 || is_defined(v)); }
   /// Whether the jump is taken whatever happens: ExecuTorch leaves a branch with a jump on a constant. REQUIRES: the
   /// slots that instructions change are marked.
   bool is_always(const fb::JumpFalseCall& call) const {

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "base/result.h"
-#include "format/plan_check/row_index.h"
+#include "format/plan_check/calls.h"
+#include "format/plan_check/instructions.h"
+#include "format/plan_check/overwrites.h"
+#include "format/plan_check/reads.h"
 #include "format/plan_check/views.h"
 
 namespace berth::format::plan_check {
@@ -28,17 +31,17 @@ bool take_sweep_memory(const PlanSize& size, Scratch* scratch, SweepMemory* memo
 Sweep::Sweep(PlanGraph* graph, const SweepMemory* memory, int method, Report* report)
     : graph_(*graph),
       memory_(*memory),
-      live_({graph->begin.data(), graph->item_count}, {graph->end.data(), graph->item_count},
-            memory->order.subspan(0, graph->item_count), memory->rank.subspan(0, graph->item_count), memory->tree,
-            memory->live),
-      method_(method),
-      report_(report) {}
+      state_{*graph,
+             LiveSet({graph->begin.data(), graph->item_count}, {graph->end.data(), graph->item_count},
+                     memory->order.subspan(0, graph->item_count), memory->rank.subspan(0, graph->item_count),
+                     memory->tree, memory->live),
+             memory->reader, method, report} {}
 
 Error Sweep::run() {
   BERTH_RETURN_IF_ERROR(collect_destinations());
-  BERTH_RETURN_IF_ERROR(find_births());
+  if (!find_births(graph_, memory_.births, &birth_count_)) return stopped(state_);
   const auto visit = [this](const fb::Instruction& instruction, int32_t i, int32_t chain_start) -> Error {
-    now_ = i;
+    state_.now = i;
     BERTH_RETURN_IF_ERROR(step(instruction, chain_start));
     return keep_row();
   };
@@ -70,46 +73,6 @@ Error Sweep::collect_destinations() {
   return Error::kOk;
 }
 
-/// A tensor that et_copy_index fills row by row is never replaced as a whole, so nothing ends its life on the way back.
-/// It begins with the first row: at that instruction or, since the rows of a loop belong together, where the loop
-/// begins; not in a loop around that one, where the rows begin again. The list holds that instruction in the upper half
-/// and the item in the lower, last first.
-Error Sweep::find_births() {
-  for (size_t i = 0; i < graph_.size.planned; ++i) {
-    const int32_t v = graph_.value[i];
-    if ((graph_.mark(v) & (kIsInput | kHasInitialValue | kIsStacked | kIsWritten)) != kIsStacked) continue;
-    const uint64_t first = static_cast<uint64_t>(graph_.first_write[v]);
-    memory_.births[birth_count_++] = first << 32 | i;
-  }
-  bool moved = birth_count_ > 0;
-  while (moved) {
-    moved = false;
-    const auto extend = [&](const fb::Instruction& instruction, int32_t i, int32_t chain_start) -> Error {
-      const fb::JumpFalseCall* call = instruction.instr_args_as_JumpFalseCall();
-      if (call == nullptr) return Error::kOk;
-      const int32_t to = chain_start + call->destination_instruction();
-      if (to > i) return Error::kOk;
-      if (!graph_.spend(birth_count_)) return stopped();
-      const uint64_t head = static_cast<uint64_t>(to);
-      for (size_t k = 0; k < birth_count_; ++k) {
-        const uint64_t birth = memory_.births[k] >> 32;
-        if (birth <= head || birth > static_cast<uint64_t>(i)) continue;
-        if (!graph_.spend(3 * graph_.size.instructions)) return stopped();
-        const int32_t item = static_cast<int32_t>(memory_.births[k] & UINT32_MAX);
-        const int32_t first = graph_.first_write[graph_.value[item]];
-        if (rows_begin_again(*graph_.plan, first, to, i)) continue;
-        memory_.births[k] = head << 32 | (memory_.births[k] & UINT32_MAX);
-        moved = true;
-      }
-      return Error::kOk;
-    };
-    BERTH_RETURN_IF_ERROR(for_each_instruction(*graph_.plan, extend));
-  }
-  std::sort(memory_.births.begin(), memory_.births.begin() + birth_count_,
-            [](uint64_t a, uint64_t b) { return a > b; });
-  return Error::kOk;
-}
-
 int64_t Sweep::row_of(int32_t destination) const {
   const uint32_t* begin = memory_.destinations.begin();
   const uint32_t* end = begin + destination_count_;
@@ -125,34 +88,35 @@ Span<uint64_t> Sweep::row(int64_t index) const {
 /// After the last instruction: outputs are read, and what the next run reads.
 Error Sweep::start() {
   births_passed_ = 0;
-  live_.assign({memory_.at_end.data(), memory_.at_end.size()});
-  now_ = end_step();
+  state_.live.assign({memory_.at_end.data(), memory_.at_end.size()});
+  state_.now = state_.end_step();
   for (uint32_t i = 0; i < graph_.plan->outputs()->size(); ++i) {
     bool good = true;
-    good = for_each_tensor(graph_, graph_.plan->outputs()->Get(i), [&](int32_t v) { good = read(v) && good; }) && good;
-    if (!good) return stopped();
+    good = for_each_tensor(graph_, graph_.plan->outputs()->Get(i),
+                           [&](int32_t v) { good = read_value(state_, v) && good; }) &&
+           good;
+    if (!good) return stopped(state_);
   }
   return keep_row();
 }
 
 /// Before an instruction that jumps go to: what is live here is live at those jumps.
 Error Sweep::keep_row() {
-  const int64_t index = destination_count_ == 0 ? -1 : row_of(now_);
+  const int64_t index = destination_count_ == 0 ? -1 : row_of(state_.now);
   if (index >= 0) {
     const Span<uint64_t> kept = row(index);
-    if (!graph_.spend(kept.size())) return stopped();
+    if (!graph_.spend(kept.size())) return stopped(state_);
     uint64_t added = 0;
     for (size_t w = 0; w < kept.size(); ++w) {
-      added |= live_.words()[w] & ~kept[w];
-      kept[w] |= live_.words()[w];
+      added |= state_.live.words()[w] & ~kept[w];
+      kept[w] |= state_.live.words()[w];
     }
     // Jumps forward to here are yet to come in this sweep; only those from behind were seen already.
     const bool from_behind = memory_.destinations[index] % 2 == 1;
     changed_ = changed_ || (added != 0 && from_behind);
   }
-  while (births_passed_ < birth_count_ &&
-         static_cast<int64_t>(memory_.births[births_passed_] >> 32) == static_cast<int64_t>(now_)) {
-    if (!bear(static_cast<int32_t>(memory_.births[births_passed_] & UINT32_MAX))) return stopped();
+  while (births_passed_ < birth_count_ && memory_.births[births_passed_].instruction == state_.now) {
+    if (!bear(memory_.births[births_passed_].item)) return stopped(state_);
     ++births_passed_;
   }
   return Error::kOk;
@@ -162,45 +126,46 @@ Error Sweep::keep_row() {
 bool Sweep::bear(int32_t item) {
   const uint64_t begin = graph_.begin[item];
   const uint64_t end = graph_.end[item];
-  for (int64_t at = live_.find(begin, end, 0); at >= 0; at = live_.find(begin, end, at + 1)) {
+  for (int64_t at = state_.live.find(begin, end, 0); at >= 0; at = state_.live.find(begin, end, at + 1)) {
     if (!graph_.spend(1)) return false;
-    const int32_t live = live_.at(at);
+    const int32_t live = state_.live.at(at);
     const bool view = !graph_.is_alias(live) && !graph_.is_defined(graph_.value[live]) && graph_.covers(item, live) &&
                       is_view_of(graph_, live, item);
-    if (live == item || view) live_.remove(live);
+    if (live == item || view) state_.live.remove(live);
   }
   return true;
 }
 
 Error Sweep::step(const fb::Instruction& instruction, int32_t chain_start) {
-  if (!graph_.spend(1)) return stopped();
-  if (const auto* call = instruction.instr_args_as_KernelCall()) return kernel(*call);
-  if (const auto* call = instruction.instr_args_as_DelegateCall()) return delegate(*call);
-  if (const auto* call = instruction.instr_args_as_MoveCall()) return rename(call->move_from(), call->move_to());
+  if (!graph_.spend(1)) return stopped(state_);
+  if (const auto* call = instruction.instr_args_as_KernelCall()) return sweep_kernel(state_, *call);
+  if (const auto* call = instruction.instr_args_as_DelegateCall()) return sweep_delegate(state_, *call);
+  if (const auto* call = instruction.instr_args_as_MoveCall())
+    return sweep_rename(state_, call->move_from(), call->move_to());
   if (const auto* call = instruction.instr_args_as_JumpFalseCall()) return jump(*call, chain_start);
   return Error::kOk;
 }
 
 Error Sweep::jump(const fb::JumpFalseCall& call, int32_t chain_start) {
   const Span<uint64_t> there = row(row_of(chain_start + call.destination_instruction()));
-  if (!graph_.spend(there.size())) return stopped();
+  if (!graph_.spend(there.size())) return stopped(state_);
   // What stands behind a jump that is always taken is not reached from here.
   if (graph_.is_always(call)) {
-    live_.assign({there.data(), there.size()});
+    state_.live.assign({there.data(), there.size()});
   } else {
-    live_.add_all({there.data(), there.size()});
+    state_.live.add_all({there.data(), there.size()});
   }
-  return read(call.cond_value_index()) ? Error::kOk : stopped();
+  return read_value(state_, call.cond_value_index()) ? Error::kOk : stopped(state_);
 }
 
 /// Before the first instruction: inputs are set, in any order; what else is live was left there by the run before.
 Error Sweep::enter() {
-  now_ = -1;
+  state_.now = -1;
   for (const bool keep : {true, false}) {
     for (uint32_t i = 0; i < graph_.plan->inputs()->size(); ++i) {
       const int32_t v = graph_.plan->inputs()->Get(i);
       if (graph_.item[v] == kNone) continue;
-      BERTH_RETURN_IF_ERROR(write(v, WriteKind::kWhole, keep));
+      BERTH_RETURN_IF_ERROR(write_value(state_, v, WriteKind::kWhole, keep));
     }
   }
   // First all reads of this run are found, loops included; then what the next run reads.
@@ -208,8 +173,8 @@ Error Sweep::enter() {
 }
 
 Error Sweep::keep_state() {
-  const Span<const uint64_t> words = live_.words();
-  if (!graph_.spend(words.size())) return stopped();
+  const Span<const uint64_t> words = state_.live.words();
+  if (!graph_.spend(words.size())) return stopped(state_);
   for (size_t w = 0; w < words.size(); ++w) {
     for (uint64_t left = words[w]; left != 0; left &= left - 1) {
       const int32_t live = static_cast<int32_t>(64 * w) + __builtin_ctzll(left);
@@ -220,8 +185,8 @@ Error Sweep::keep_state() {
       const uint64_t bit = uint64_t{1} << (kept % 64);
       if ((word & bit) != 0) continue;
       word |= bit;
-      memory_.reader[kept] = end_step() + 1;
-      next_run_ = true;
+      state_.reader[kept] = state_.end_step() + 1;
+      state_.next_run = true;
       changed_ = true;
     }
   }

@@ -1,0 +1,99 @@
+#include "format/plan_check/in_place.h"
+
+#include <cstdio>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "format/plan_check/relations.h"
+
+namespace berth::format::plan_check {
+namespace {
+
+/// Whether a call that reads `value` reads the item: it is the value's own, or a part of it.
+bool names_item(PlanGraph& graph, int32_t value, int32_t item) {
+  if (graph.value[item] == value) return true;
+  const int32_t own = tensor_at(*graph.plan, value) == nullptr ? kNone : graph.item[value];
+  if (own == kNone || graph.is_alias(item) || (graph.mark(value) & kIsAggregate) == 0) return false;
+  return graph.group[own] == graph.group[item] && graph.overlap(own, item);
+}
+
+bool is_recorded_in_place(PlanGraph& graph, int32_t value, int32_t base) {
+  bool recorded = false;
+  for_each_relation(graph, value, [&](const fb::Relation& relation) {
+    recorded = relation.base() == base;
+    return !recorded;
+  });
+  return recorded;
+}
+
+bool allows_in_place(PlanGraph& graph, const CallShape& shape, int32_t result, int32_t item) {
+  int32_t value = kNone;
+  if (!graph.spend(shape.inputs)) return false;
+  bool allowed = true;
+  for (uint32_t i = 0; i < shape.inputs; ++i) {
+    const bool listed = i < 32 && (shape.access->in_place >> i & 1) != 0;
+    const bool in_budget = for_each_tensor(graph, shape.args->Get(i), [&](int32_t read) {
+      if (!names_item(graph, read, item)) return;
+      allowed = allowed && listed;
+      value = read;
+    });
+    if (!in_budget) return false;
+  }
+  if (!allowed) return false;
+  if (value == kNone) return false;
+  if (value == result) return true;
+  const fb::Tensor& a = *tensor_at(*graph.plan, value);
+  const fb::Tensor& b = *tensor_at(*graph.plan, result);
+  const int32_t own = graph.item[result];
+  const int32_t read = graph.is_alias(item) ? item : graph.item[value];
+  if (!graph.covers(own, read) || !graph.covers(read, own)) return false;
+  if (element_size(static_cast<DType>(a.scalar_type())) != element_size(static_cast<DType>(b.scalar_type()))) {
+    return false;
+  }
+  if (a.sizes()->size() != b.sizes()->size()) return false;
+  for (uint32_t d = 0; d < a.sizes()->size(); ++d) {
+    if (a.sizes()->Get(d) != b.sizes()->Get(d) || a.dim_order()->Get(d) != b.dim_order()->Get(d)) return false;
+  }
+  return graph.meta == nullptr || is_recorded_in_place(graph, result, value);
+}
+
+Error in_place_refused(const SweepState& state, int32_t writer, int32_t read) {
+  PlanGraph& graph = state.graph;
+  char place[64];
+  char first[48];
+  char second[48];
+  std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", state.method, state.now);
+  return fail(state.report, Error::kInvalidProgram, place,
+              "it writes %s over bytes of %s, which it reads; the operator does not allow that",
+              describe_value(graph, writer, first, sizeof first),
+              describe_value(graph, graph.value[read], second, sizeof second));
+}
+
+}  // namespace
+
+Error check_result(SweepState& state, const CallShape* shape, int32_t value) {
+  PlanGraph& graph = state.graph;
+  if (!graph.has_own_place(value)) return Error::kOk;
+  const size_t item = graph.item[value];
+  for (int64_t at = state.live.find(graph.begin[item], graph.end[item], 0); at >= 0;
+       at = state.live.find(graph.begin[item], graph.end[item], at + 1)) {
+    if (!graph.spend(1)) return stopped(state);
+    const int32_t live = state.live.at(at);
+    if (state.reader[live] != state.now) continue;
+    if (shape == nullptr || !allows_in_place(graph, *shape, value, live)) {
+      return graph.budget == 0 ? stopped(state) : in_place_refused(state, value, live);
+    }
+  }
+  return Error::kOk;
+}
+
+Error check_results(SweepState& state, const CallShape& shape) {
+  Error error = Error::kOk;
+  const auto check = [&](int32_t v, WriteKind kind) {
+    if (error == Error::kOk && kind == WriteKind::kWhole) error = check_result(state, &shape, v);
+  };
+  if (!visit_writes(state.graph, shape, check)) return stopped(state);
+  return error;
+}
+
+}  // namespace berth::format::plan_check
