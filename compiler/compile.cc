@@ -92,11 +92,11 @@ Expected<std::function<bool(const ir::Method&, ir::ValueId)>> callers_on_host(co
   };
   std::map<std::string, Ports> callers;
   bool any = false;
-  BERTH_ASSIGN_OR_RETURN(const auto asked, placement::find_device_io(module, placing.device_io));
+  BERTH_ASSIGN_OR_RETURN(const auto requested, placement::find_device_io(module, placing.device_io));
   for (size_t m = 0; m < module.methods.size(); ++m) {
     const auto on_host = [&](ir::ValueId id) {
-      const auto said = asked[m].find(id);
-      const bool is = said != asked[m].end() && said->second.is_cpu();
+      const auto said = requested[m].find(id);
+      const bool is = said != requested[m].end() && said->second.is_cpu();
       any = any || is;
       return is;
     };

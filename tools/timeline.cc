@@ -22,9 +22,9 @@ struct Mentions {
   }
 };
 
-class Maker {
+class TimelineBuilder {
  public:
-  Maker(const format::ProgramView& program, size_t method)
+  TimelineBuilder(const format::ProgramView& program, size_t method)
       : plan_(program.method(method)),
         names_(method_names(program, method)),
         meta_(&plan_, names_, DeviceMap()),
@@ -204,7 +204,9 @@ class Maker {
 
 }  // namespace
 
-Timeline timeline_of(const format::ProgramView& program, size_t method) { return Maker(program, method).run(); }
+Timeline timeline_of(const format::ProgramView& program, size_t method) {
+  return TimelineBuilder(program, method).run();
+}
 
 ArenaPicture arena_picture(const TimelineArena& arena) {
   ArenaPicture picture;

@@ -22,7 +22,7 @@ Result<FreeableBuffer> ConstantStore::get(const NamedDataMap& source, const char
   auto found = blobs_.find(identity);
   if (found == blobs_.end()) {
     Blob blob;
-    BERTH_RETURN_IF_ERROR(bring(source, key, use, &blob));
+    BERTH_RETURN_IF_ERROR(upload(source, key, use, &blob));
     blob.store = this;
     found = blobs_.emplace(identity, std::move(blob)).first;
   }
@@ -31,7 +31,7 @@ Result<FreeableBuffer> ConstantStore::get(const NamedDataMap& source, const char
   return FreeableBuffer(blob.reached, blob.bytes, &ConstantStore::release, &blob);
 }
 
-Error ConstantStore::bring(const NamedDataMap& source, const char* key, const DeviceUse& use, Blob* blob) const {
+Error ConstantStore::upload(const NamedDataMap& source, const char* key, const DeviceUse& use, Blob* blob) const {
   BERTH_ASSIGN_OR_RETURN(FreeableBuffer host, source.get(key));
   blob->bytes = host.size();
   if (use.allocator == nullptr || host.size() == 0) {

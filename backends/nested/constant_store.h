@@ -56,7 +56,7 @@ class ConstantStore {
   };
 
   static void release(void* blob, const void* data, size_t size);
-  Error bring(const NamedDataMap& source, const char* key, const DeviceUse& use, Blob* blob) const;
+  Error upload(const NamedDataMap& source, const char* key, const DeviceUse& use, Blob* blob) const;
   void give_back(Blob* blob);
 
   const AddressSpace* space_;

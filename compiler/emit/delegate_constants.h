@@ -19,13 +19,13 @@ class DelegateConstants {
   /// The key of constant `id` of the module (content_key.h), which the program holds from now on.
   const std::string& key(ir::ConstantId id);
 
-  /// The blobs, in the order in which they were first asked for; then, where there are delegates that were compiled
+  /// The blobs, in the order in which they were first requested; then, where there are delegates that were compiled
   /// elsewhere, the module's named data.
   std::vector<format::NamedDataDesc> take() &&;
 
  private:
   const ir::Module& module_;
-  IdVector<ir::ConstantId, std::string> keys_;  // empty: not asked for
+  IdVector<ir::ConstantId, std::string> keys_;  // empty: not requested
   DataPool blobs_;
   std::vector<std::string> blob_keys_;                 // of each blob
   std::unordered_map<std::string, uint32_t> holders_;  // key → number of its blob

@@ -217,8 +217,8 @@ class MethodEmitter {
 
   Status emit_if(ir::NodeId id) {
     const Node& node = method_.node(id);
-    BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.args[arg::if_::cond]));
-    const int32_t to_else = code_.jump_unless(asked);
+    BERTH_ASSIGN_OR_RETURN(const int32_t value, condition(node.args[arg::if_::cond]));
+    const int32_t to_else = code_.jump_unless(value);
     BERTH_TRY(emit_graph(node.regions[0]));
     next_step();
     BERTH_TRY(emit_transfers(id, 0));
@@ -240,8 +240,8 @@ class MethodEmitter {
     BERTH_TRY(emit_graph(node.regions[0]));
     next_step();
     code_.come_from(id);
-    BERTH_ASSIGN_OR_RETURN(const int32_t asked, condition(node.regions[0].outputs[0]));
-    const int32_t to_end = code_.jump_unless(asked);
+    BERTH_ASSIGN_OR_RETURN(const int32_t value, condition(node.regions[0].outputs[0]));
+    const int32_t to_end = code_.jump_unless(value);
     BERTH_TRY(emit_graph(node.regions[1]));
     next_step();
     BERTH_TRY(emit_transfers(id, 1));

@@ -59,7 +59,7 @@ class AliasFinder {
   }
 
  private:
-  void answer(NodeId node, int32_t argument, ReuseReason reason, CandidateId candidate = {}, ValueId value = {}) {
+  void remark(NodeId node, int32_t argument, ReuseReason reason, CandidateId candidate = {}, ValueId value = {}) {
     found_.remarks.push_back({node, argument, reason, candidate, value});
   }
 
@@ -67,15 +67,15 @@ class AliasFinder {
     const Node& node = method_.node(id);
     if (node.results.empty() || is_view(live_.aliases.reasons[id]) || node.is(ir::OpId::state_read)) return;
     if (node.op->joins_or_cuts()) return;
-    if (node.op->in_place == ir::InPlaceClass::kNever) return answer(id, -1, ReuseReason::kNever);
+    if (node.op->in_place == ir::InPlaceClass::kNever) return remark(id, -1, ReuseReason::kNever);
     if (!options_.allows_in_place() || !options_.in_place_set.allows_any(*node.op))
-      return answer(id, -1, ReuseReason::kOff);
+      return remark(id, -1, ReuseReason::kOff);
     const ValueHome& place = live_.aliases.homes[node.results[0]];
     const bool in_arena = place.home == Home::kBuffer && !is_state_[place.buffer];
-    if (!in_arena) return answer(id, -1, ReuseReason::kNotInArena);
+    if (!in_arena) return remark(id, -1, ReuseReason::kNotInArena);
     // On the way through another branch the input may still be wanted.
     const int64_t born = live_.buffers.all[place.buffer].lower;
-    if (born < live_.steps.nodes[id]) return answer(id, -1, ReuseReason::kMadeBefore);
+    if (born < live_.steps.nodes[id]) return remark(id, -1, ReuseReason::kMadeBefore);
     std::vector<BufferId> offered;  // x + x is one candidate
     for (size_t k = 0; k < node.args.size(); ++k) {
       if (!row_allows(node, k)) continue;
@@ -84,7 +84,7 @@ class AliasFinder {
         offer(id, static_cast<int32_t>(k), value, place.buffer, &offered);
         any = true;
       });
-      if (!any) answer(id, static_cast<int32_t>(k), ReuseReason::kNoTensor);
+      if (!any) remark(id, static_cast<int32_t>(k), ReuseReason::kNoTensor);
     }
   }
 
@@ -93,11 +93,11 @@ class AliasFinder {
     const Node& node = method_.node(id);
     ReuseReason reason = kernel_allows(module_, method_, node, k, base, options_.in_place_set, live_.aliases);
     if (reason == ReuseReason::kReuse) reason = dead(id, base);
-    if (reason != ReuseReason::kReuse) return answer(id, k, reason, {}, base);
+    if (reason != ReuseReason::kReuse) return remark(id, k, reason, {}, base);
     const BufferId buffer = live_.aliases.homes[base].buffer;
     if (std::find(offered->begin(), offered->end(), buffer) != offered->end()) return;
     offered->push_back(buffer);
-    answer(id, k, ReuseReason::kReuse, found_.all.next_id(), base);
+    remark(id, k, ReuseReason::kReuse, found_.all.next_id(), base);
     packing::Candidate merge;
     merge.from = result.index;
     merge.to = buffer.index;

@@ -18,7 +18,7 @@
 
 namespace berth::memory {
 
-/// The candidates of all nodes but concatenations and slices, and the answers for each of their arguments.
+/// The candidates of all nodes but concatenations and slices, and a remark for each of their arguments.
 AliasCandidates find_in_place(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,
                               const Liveness& live);
 

@@ -74,8 +74,8 @@ bool is_usable(const Method& method, ValueId value, const CallersMemory& callers
   return true;
 }
 
-/// An output on the line.
-struct Piece {
+/// An output used as scratch, on the line of output_scratch.h.
+struct LineOutput {
   BufferId buffer;
   int32_t space = 0;  // that it becomes
   int64_t begin = 0;
@@ -83,21 +83,21 @@ struct Piece {
   int64_t end = 0;  // of its guard
 };
 
-std::vector<Piece> pieces_of(const MemoryModel& model) {
-  std::vector<Piece> pieces;
+std::vector<LineOutput> line_of(const MemoryModel& model) {
+  std::vector<LineOutput> outputs;
   int64_t end = 0;
   for (size_t k = 0; k < model.buffers.output_scratch.size(); ++k) {
     if (!model.buffers.output_scratch[k].valid()) continue;
-    Piece piece;
-    piece.buffer = model.buffers.output_scratch[k];
-    piece.space = static_cast<int32_t>(k) + 1;
-    const packing::Buffer& buffer = model.buffers.all[piece.buffer];
-    piece.begin = end;
-    piece.bytes = buffer.size;
-    piece.end = end = align_up(piece.begin + piece.bytes + 1, buffer.alignment);
-    pieces.push_back(piece);
+    LineOutput output;
+    output.buffer = model.buffers.output_scratch[k];
+    output.space = static_cast<int32_t>(k) + 1;
+    const packing::Buffer& buffer = model.buffers.all[output.buffer];
+    output.begin = end;
+    output.bytes = buffer.size;
+    output.end = end = align_up(output.begin + output.bytes + 1, buffer.alignment);
+    outputs.push_back(output);
   }
-  return pieces;
+  return outputs;
 }
 
 }  // namespace
@@ -125,13 +125,13 @@ std::vector<BufferId> scratch_buffers(const Method& method, const IdVector<Value
 }
 
 void add_output_scratch(const MemoryModel& model, packing::Problem* problem) {
-  for (const Piece& piece : pieces_of(model)) {
+  for (const LineOutput& output : line_of(model)) {
     BERTH_CHECK(model.arenas.size() == 1);
-    packing::Buffer& result = problem->buffers[piece.buffer.index];
-    result.fixed = piece.begin;
+    packing::Buffer& result = problem->buffers[output.buffer.index];
+    result.fixed = output.begin;
     packing::Buffer guard;
-    guard.fixed = piece.begin + piece.bytes;
-    guard.size = piece.end - guard.fixed;
+    guard.fixed = output.begin + output.bytes;
+    guard.size = output.end - guard.fixed;
     guard.upper = model.steps.read + 1;
     problem->buffers.push_back(guard);
   }
@@ -139,36 +139,36 @@ void add_output_scratch(const MemoryModel& model, packing::Problem* problem) {
 
 int64_t guard_bytes(const MemoryModel& model) {
   int64_t bytes = 0;
-  for (const Piece& piece : pieces_of(model)) bytes += piece.end - piece.begin - piece.bytes;
+  for (const LineOutput& output : line_of(model)) bytes += output.end - output.begin - output.bytes;
   return bytes;
 }
 
 PackedModel split_output_scratch(MemoryModel model, packing::Plan plan) {
-  const std::vector<Piece> pieces = pieces_of(model);
-  if (pieces.empty()) return {std::move(model), std::move(plan)};
-  const int64_t scratch = pieces.back().end;
+  const std::vector<LineOutput> outputs = line_of(model);
+  if (outputs.empty()) return {std::move(model), std::move(plan)};
+  const int64_t scratch = outputs.back().end;
   plan.offsets.resize(model.buffers.all.size());
   for (const BufferId id : model.buffers.all.ids()) {
     packing::Buffer& buffer = model.buffers.all[id];
     int64_t& offset = plan.offsets[id.index];
-    const auto in = std::find_if(pieces.begin(), pieces.end(), [&](const Piece& piece) {
-      return offset >= piece.begin && offset < piece.begin + piece.bytes;
+    const auto in = std::find_if(outputs.begin(), outputs.end(), [&](const LineOutput& output) {
+      return offset >= output.begin && offset < output.begin + output.bytes;
     });
     if (buffer.size == 0) {
       offset = 0;
-    } else if (in == pieces.end()) {
+    } else if (in == outputs.end()) {
       offset -= scratch;
     } else {
       offset -= in->begin;
       buffer.space = in->space;
     }
   }
-  const size_t spaces = static_cast<size_t>(pieces.back().space) + 1;
+  const size_t spaces = static_cast<size_t>(outputs.back().space) + 1;
   model.arenas.resize(spaces, model.arenas[0]);
   plan.spaces.resize(spaces);
   plan.spaces[0].height = std::max<int64_t>(plan.spaces[0].height - scratch, 0);
   plan.spaces[0].lower_bound = std::max<int64_t>(plan.spaces[0].lower_bound - scratch, 0);
-  for (const Piece& piece : pieces) plan.spaces[piece.space] = {piece.bytes, piece.bytes};
+  for (const LineOutput& output : outputs) plan.spaces[output.space] = {output.bytes, output.bytes};
   return {std::move(model), std::move(plan)};
 }
 

@@ -10,9 +10,9 @@ using ir::Node;
 using ir::OpId;
 using ir::ValueId;
 
-class Extraction {
+class RegionExtractor {
  public:
-  Extraction(const ir::Module& module, const ir::Method& method) : module_(module), method_(method) {
+  RegionExtractor(const ir::Module& module, const ir::Method& method) : module_(module), method_(method) {
     out_.module.symbols = module.symbols;
     out_.module.methods.emplace_back();
     inner().name = format::kNestedMethodName;
@@ -119,7 +119,7 @@ Expected<RegionModule> region_module(const ir::Module& module, const ir::Method&
   if (call.regions.size() != 1) {
     return Failure{Error::kInvalidArgument, "", "the delegate has neither a payload nor a region to compile"};
   }
-  return Extraction(module, method).run(call.regions[0]);
+  return RegionExtractor(module, method).run(call.regions[0]);
 }
 
 }  // namespace berth::memory

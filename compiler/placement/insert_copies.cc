@@ -34,10 +34,10 @@ struct Need {
   CopyReason reason = CopyReason::kHostOperator;
 };
 
-class Inserter {
+class CopyInserter {
  public:
-  Inserter(const Module& module, Method& method, bool direct_copies, const passes::Options& options,
-           const std::vector<Device>& outputs)
+  CopyInserter(const Module& module, Method& method, bool direct_copies, const passes::Options& options,
+               const std::vector<Device>& outputs)
       : module_(module),
         method_(method),
         direct_copies_(direct_copies),
@@ -334,7 +334,7 @@ Expected<Changed> insert_copies(Module& module, const Options& options, const pa
   BERTH_CHECK(outputs.size() == module.methods.size());
   bool changed = false;
   for (size_t m = 0; m < module.methods.size(); ++m) {
-    changed = Inserter(module, module.methods[m], options.direct_copies, pass_options, outputs[m]).run() || changed;
+    changed = CopyInserter(module, module.methods[m], options.direct_copies, pass_options, outputs[m]).run() || changed;
   }
   return passes::changed_if(changed);
 }

@@ -207,7 +207,7 @@ size_t temp_bytes(const typename Op::Args& args, int threads) {
 }
 
 // The engines add to what is in the result's memory.
-void bring_residual(KernelContext& context, const Tensor& residual, Tensor& out) {
+void copy_residual(KernelContext& context, const Tensor& residual, Tensor& out) {
   if (residual.raw() == out.raw()) return;
   const float* from = residual.data<float>();
   float* to = out.data<float>();
@@ -248,7 +248,7 @@ Error call(KernelContext& context, const typename Op::Args& args) {
   }
   if (args.residual != nullptr) {
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.residual));
-    bring_residual(context, *args.residual, out);
+    copy_residual(context, *args.residual, out);
   }
   return state->engine->run(context, operands, state->data);
 }

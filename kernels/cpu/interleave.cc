@@ -17,25 +17,25 @@ using Vector = hn::Vec<Tag>;
 
 #if HWY_TARGET != HWY_SCALAR
 template <int kCount>
-HWY_INLINE void merge_registers(const float* in, int64_t apart, float* out) {
+HWY_INLINE void interleave_registers(const float* in, int64_t stride, float* out) {
   const Tag d;
   const Vector a = hn::LoadU(d, in);
-  const Vector b = hn::LoadU(d, in + apart);
+  const Vector b = hn::LoadU(d, in + stride);
   if constexpr (kCount == 2) hn::StoreInterleaved2(a, b, d, out);
-  if constexpr (kCount == 3) hn::StoreInterleaved3(a, b, hn::LoadU(d, in + 2 * apart), d, out);
+  if constexpr (kCount == 3) hn::StoreInterleaved3(a, b, hn::LoadU(d, in + 2 * stride), d, out);
   if constexpr (kCount == 4) {
-    hn::StoreInterleaved4(a, b, hn::LoadU(d, in + 2 * apart), hn::LoadU(d, in + 3 * apart), d, out);
+    hn::StoreInterleaved4(a, b, hn::LoadU(d, in + 2 * stride), hn::LoadU(d, in + 3 * stride), d, out);
   }
 }
 
 template <int kCount>
-HWY_INLINE void part_registers(const float* in, float* out, int64_t apart) {
+HWY_INLINE void deinterleave_registers(const float* in, float* out, int64_t stride) {
   const Tag d;
   Vector v[4];
   if constexpr (kCount == 2) hn::LoadInterleaved2(d, in, v[0], v[1]);
   if constexpr (kCount == 3) hn::LoadInterleaved3(d, in, v[0], v[1], v[2]);
   if constexpr (kCount == 4) hn::LoadInterleaved4(d, in, v[0], v[1], v[2], v[3]);
-  for (int s = 0; s < kCount; ++s) hn::StoreU(v[s], d, out + s * apart);
+  for (int s = 0; s < kCount; ++s) hn::StoreU(v[s], d, out + s * stride);
 }
 
 // Calls f(i) for whole registers that cover [0, n); the last one reaches back over what is done. False when n is less
@@ -51,37 +51,37 @@ HWY_INLINE bool for_each_register(int64_t n, F f) {
 #endif
 
 template <int kCount>
-void merge_streams(const float* in, int64_t apart, int64_t n, float* out) {
+void interleave_streams(const float* in, int64_t stride, int64_t n, float* out) {
 #if HWY_TARGET != HWY_SCALAR
-  const auto merge = [&](int64_t i) HWY_ATTR { merge_registers<kCount>(in + i, apart, out + kCount * i); };
+  const auto merge = [&](int64_t i) HWY_ATTR { interleave_registers<kCount>(in + i, stride, out + kCount * i); };
   if (for_each_register(n, merge)) return;
 #endif
   for (int64_t i = 0; i < n; ++i) {
-    for (int s = 0; s < kCount; ++s) out[kCount * i + s] = in[s * apart + i];
+    for (int s = 0; s < kCount; ++s) out[kCount * i + s] = in[s * stride + i];
   }
 }
 
 template <int kCount>
-void part_streams(const float* in, int64_t n, float* out, int64_t apart) {
+void deinterleave_streams(const float* in, int64_t n, float* out, int64_t stride) {
 #if HWY_TARGET != HWY_SCALAR
-  const auto part = [&](int64_t i) HWY_ATTR { part_registers<kCount>(in + kCount * i, out + i, apart); };
+  const auto part = [&](int64_t i) HWY_ATTR { deinterleave_registers<kCount>(in + kCount * i, out + i, stride); };
   if (for_each_register(n, part)) return;
 #endif
   for (int64_t i = 0; i < n; ++i) {
-    for (int s = 0; s < kCount; ++s) out[s * apart + i] = in[kCount * i + s];
+    for (int s = 0; s < kCount; ++s) out[s * stride + i] = in[kCount * i + s];
   }
 }
 
-void merge(const float* in, int64_t apart, int count, int64_t n, float* out) {
-  if (count == 2) return merge_streams<2>(in, apart, n, out);
-  if (count == 3) return merge_streams<3>(in, apart, n, out);
-  merge_streams<4>(in, apart, n, out);
+void merge(const float* in, int64_t stride, int count, int64_t n, float* out) {
+  if (count == 2) return interleave_streams<2>(in, stride, n, out);
+  if (count == 3) return interleave_streams<3>(in, stride, n, out);
+  interleave_streams<4>(in, stride, n, out);
 }
 
-void part(const float* in, int count, int64_t n, float* out, int64_t apart) {
-  if (count == 2) return part_streams<2>(in, n, out, apart);
-  if (count == 3) return part_streams<3>(in, n, out, apart);
-  part_streams<4>(in, n, out, apart);
+void part(const float* in, int count, int64_t n, float* out, int64_t stride) {
+  if (count == 2) return deinterleave_streams<2>(in, n, out, stride);
+  if (count == 3) return deinterleave_streams<3>(in, n, out, stride);
+  deinterleave_streams<4>(in, n, out, stride);
 }
 
 void merge_rows(const RowPair& pair) {
@@ -115,12 +115,12 @@ HWY_EXPORT(merge);
 HWY_EXPORT(part);
 HWY_EXPORT(merge_rows);
 
-void interleave(const float* in, int64_t apart, int count, int64_t n, float* out) {
-  HWY_DYNAMIC_DISPATCH(merge)(in, apart, count, n, out);
+void interleave(const float* in, int64_t stride, int count, int64_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(merge)(in, stride, count, n, out);
 }
 
-void deinterleave(const float* in, int count, int64_t n, float* out, int64_t apart) {
-  HWY_DYNAMIC_DISPATCH(part)(in, count, n, out, apart);
+void deinterleave(const float* in, int count, int64_t n, float* out, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(part)(in, count, n, out, stride);
 }
 
 void interleave_rows(const RowPair& pair) { HWY_DYNAMIC_DISPATCH(merge_rows)(pair); }

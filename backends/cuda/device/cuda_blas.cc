@@ -244,14 +244,14 @@ class LtBlas final : public CudaBlas {
   // The library's first choice for a problem, cached; null when it has none.
   const cublasLtMatmulAlgo_t* choose(const Problem& problem, const Call& call) {
     const Choice& choice = choices_.find(problem, [&] {
-      Choice asked;
-      asked.possible = ask(problem, call, &asked.algorithm);
-      return asked;
+      Choice found;
+      found.possible = ask_library(problem, call, &found.algorithm);
+      return found;
     });
     return choice.possible ? &choice.algorithm : nullptr;
   }
 
-  bool ask(const Problem& problem, const Call& call, cublasLtMatmulAlgo_t* algorithm) const {
+  bool ask_library(const Problem& problem, const Call& call, cublasLtMatmulAlgo_t* algorithm) const {
     cublasLtMatmulPreferenceOpaque_t preference;
     if (api_.preference_init(&preference, sizeof preference) != CUBLAS_STATUS_SUCCESS) return false;
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const void* value, size_t bytes) {

@@ -193,10 +193,10 @@ class Dnn final : public CudaDnn {
   }
 
   const Choice& choose(const Problem& problem) {
-    return choices_.find(problem, [&] { return ask(problem); });
+    return choices_.find(problem, [&] { return ask_library(problem); });
   }
 
-  Choice ask(const Problem& problem) const {
+  Choice ask_library(const Problem& problem) const {
     Choice choice;
     cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
     int count = 0;
