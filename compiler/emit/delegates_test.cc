@@ -2,35 +2,19 @@
 #include "compiler/emit/delegates.h"
 
 #include "base/text_testing.h"
-#include "compiler/emit/emit_testing.h"
-#include "format/nested.h"
-#include "format/write/print_program.h"
+#include "compiler/emit/delegates_testing.h"
 
 namespace berth::emit {
 namespace {
 
+using testing::kShared;
 using testing::module_of;
+using testing::nested_text;
 using testing::only_method;
 using testing::program_of;
 using testing::refusal_of;
 using testing::value_text;
 using testing::written;
-
-/// The text of a payload that is a sound nested program.
-std::string nested_text(const EmittedProgram& emitted, size_t payload) {
-  const std::vector<uint8_t> bytes = written(emitted.program.payloads.at(payload));
-  format::Report report;
-  const auto file = format::open_nested({bytes.data(), bytes.size()}, &report);
-  format::ProgramView view;
-  if (!file.ok() || format::ProgramView::open(*file, &view, &report) != Error::kOk ||
-      format::verify_program(view, &report) != Error::kOk) {
-    ADD_FAILURE() << report.place << ": " << report.message;
-    return "";
-  }
-  std::vector<uint8_t> scratch(format::plan_scratch_bytes(view, 0));
-  EXPECT_EQ(format::verify_plan(view, 0, scratch, nullptr, &report), Error::kOk) << report.place << report.message;
-  return format::print_program(view);
-}
 
 /// The arguments of call `index`, as value_text() writes them.
 std::vector<std::string> arguments_of(const format::MethodDesc& method, size_t instruction) {
@@ -217,97 +201,6 @@ TEST(Delegates, WithoutScratchThereIsNoArgumentForIt) {
     })");
   EXPECT_EQ(arguments_of(only_method(emitted), 0), (std::vector<std::string>{"f32[4]?", "f32[4]?"}));
   EXPECT_EQ(emitted.delegates[0].scratch_bytes, 0u);
-}
-
-constexpr const char* kShared = R"(
-    const @w: f32[4] = dense<[1, 2, 3, 4]>
-    const @same: f32[2,2] = dense<[1, 2, 3, 4]>
-    const @ones: f32[4] = splat<1>
-    const @dense_ones: f32[4] = dense<[1, 1, 1, 1]>
-    delegate @d0 "berth.sim" {target_device = "sim:0"}
-    delegate @d1 "berth.sim" {target_device = "sim:1"}
-    method forward(%x: f32[4]@sim:0, %z: f32[2,2]@sim:1, %h: f32[4]) {
-      %w: f32[4] = const @w
-      %s: f32[2,2] = const @same
-      %o: f32[4] = const @ones
-      %p: f32[4] = const @dense_ones
-      %y: f32[4]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[4]@sim:0)
-        %b: f32[4]@sim:0 = aten::add.Tensor(%a, %w)
-        %c: f32[4]@sim:0 = aten::mul.Tensor(%b, %o)
-        %cc: f32[4]@sim:0 = aten::mul.Tensor(%c, %p)
-        yield %cc
-      }
-      %u: f32[2,2]@sim:1 = berth::delegate([%z]) @d1 { (%d: f32[2,2]@sim:1)
-        %e: f32[2,2]@sim:1 = aten::add.Tensor(%d, %s)
-        yield %e
-      }
-      %k: f32[4] = aten::add.Tensor(%h, %w)
-      return %y, %u, %k
-    })";
-
-// Holds row 219.
-TEST(Delegates, ConstantsAreStoredOnceOverAllDelegatesAndDevices) {
-  const EmittedProgram emitted = program_of(kShared);
-  ASSERT_EQ(emitted.program.named_data.size(), 3u) << "w and same, the two ones, and berth.meta";
-  EXPECT_EQ(emitted.program.named_data[0].bytes.size, 16u);
-  const uint8_t one_to_four[16] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40};
-  EXPECT_EQ(written(emitted.program.named_data[0].bytes), std::vector<uint8_t>(one_to_four, one_to_four + 16));
-  EXPECT_EQ(emitted.program.named_data[2].key, format::kMetaKey);
-  EXPECT_EQ(emitted.program.named_data[0].alignment, 64u) << "read where it lies by kernels of the host";
-  const std::string& key = emitted.program.named_data[0].key;
-  EXPECT_EQ(key.size(), 8u + 32u);
-  EXPECT_EQ(key.rfind("berth.c.", 0), 0u);
-  EXPECT_NE(nested_text(emitted, 0).find("f32[4] = external \"" + key), std::string::npos);
-  EXPECT_NE(nested_text(emitted, 1).find("f32[2,2] = external \"" + key), std::string::npos);
-}
-
-TEST(Delegates, NamedDataIsKeptForForeignDelegates) {
-  const auto module = [](const char* contents) {
-    return std::string("delegate @d \"Chip\"") + contents + R"(
-      data "weights" = hex"0405"
-      data "none" = hex""
-      method forward(%x: f32[4]) {
-        %y: f32[4] = berth::delegate([%x]) @d
-        return %y
-      })";
-  };
-  const EmittedProgram emitted = program_of(module(" = hex\"01\""));
-  ASSERT_EQ(emitted.program.named_data.size(), 3u);
-  EXPECT_EQ(emitted.program.named_data[0].key, "weights");
-  EXPECT_EQ(written(emitted.program.named_data[0].bytes), (std::vector<uint8_t>{4, 5}));
-  EXPECT_EQ(emitted.program.named_data[1].key, "none");
-  EXPECT_EQ(emitted.program.named_data[1].bytes.size, 0u);
-}
-
-// Within a delegate constants have other numbers than in the module.
-TEST(Delegates, ConstantsAreStoredUnderTheirOwnBytes) {
-  const EmittedProgram emitted = program_of(R"(
-    const @host: f32[1] = dense<[7]>
-    const @own: f32[1] = dense<[1]>
-    delegate @d0 "berth.sim" {target_device = "sim:0"}
-    method forward(%x: f32[1]@sim:0, %h: f32[1]) {
-      %k: f32[1] = const @host
-      %w: f32[1] = const @own
-      %g: f32[1] = aten::add.Tensor(%h, %k)
-      %y: f32[1]@sim:0 = berth::delegate([%x]) @d0 { (%a: f32[1]@sim:0)
-        %b: f32[1]@sim:0 = aten::add.Tensor(%a, %w)
-        yield %b
-      }
-      return %y, %g
-    })");
-  EXPECT_EQ(written(emitted.program.named_data[0].bytes), (std::vector<uint8_t>{0, 0, 0x80, 0x3f}));
-}
-
-TEST(Delegates, AConstantThatTheHostReadsTooStaysInTheProgram) {
-  const EmittedProgram emitted = program_of(kShared);
-  ASSERT_EQ(emitted.program.constants.size(), 1u);
-  EXPECT_EQ(emitted.program.constants[0].size, 16u);
-  const format::MethodDesc& method = only_method(emitted);
-  for (const format::ValueDesc& value : method.values) {
-    const auto* tensor = std::get_if<format::TensorDesc>(&value);
-    if (tensor == nullptr || tensor->data_buffer_idx == 0) continue;
-    EXPECT_TRUE(tensor->device.is_cpu());
-  }
 }
 
 // Holds row 219.
@@ -554,31 +447,6 @@ TEST(Delegates, CallsOfOneForeignDelegateShareItsHandle) {
   for (const format::InstructionDesc& instruction : only_method(emitted).instructions) {
     EXPECT_EQ(std::get<format::DelegateCallDesc>(instruction).delegate_index, 0);
   }
-}
-
-TEST(Delegates, NamedDataWithTwoNamesIsWrittenOnce) {
-  ir::Module module = testing::module_of(R"(
-    delegate @d "Chip" = hex"01"
-    data "a" = hex"0405"
-    data "b" = hex"06"
-    method forward(%x: f32[4]) {
-      %y: f32[4] = berth::delegate([%x]) @d
-      return %y
-    })");
-  module.named_data.push_back({"c", module.named_data[0].blob});
-  const auto emitted = testing::plan_and_emit(module, testing::as_written());
-  ASSERT_TRUE(emitted.ok()) << emitted.error().text();
-  const auto file = format::program_bytes(emitted->program);
-  ASSERT_TRUE(file.ok());
-  format::ProgramView view;
-  ASSERT_EQ(format::ProgramView::open(*file, &view, nullptr), Error::kOk);
-  Span<const uint8_t> a, b, c;
-  ASSERT_EQ(view.named_data("a", &a), Error::kOk);
-  ASSERT_EQ(view.named_data("b", &b), Error::kOk);
-  ASSERT_EQ(view.named_data("c", &c), Error::kOk);
-  EXPECT_EQ(a.data(), c.data());
-  EXPECT_EQ(c.size(), 2u);
-  EXPECT_EQ(b[0], 6);
 }
 
 }  // namespace

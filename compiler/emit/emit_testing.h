@@ -191,6 +191,13 @@ inline std::string value_text(const format::MethodDesc& method, int32_t index) {
   return text;
 }
 
+/// The outputs, as value_text() writes them.
+inline std::vector<std::string> outputs_of(const format::MethodDesc& method) {
+  std::vector<std::string> texts;
+  for (const int32_t output : method.outputs) texts.push_back(value_text(method, output));
+  return texts;
+}
+
 /// The instructions, one a line: "aten::relu.out(v0, v1, v1)". Tensors and the results of symbol operators are written
 /// as v and their index, other values as value_text() writes them. A jump: "jump 7 unless v3".
 inline std::string listing(const format::MethodDesc& method) {

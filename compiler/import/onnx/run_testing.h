@@ -45,4 +45,25 @@ std::vector<T> numbers(const std::vector<eval::Item>& outputs, size_t i = 0) {
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 
+/// One node from x (f32) to y; `with` adds attributes and initialisers.
+template <typename With>
+inline Floats one(const std::string& type, std::vector<int64_t> shape, const Floats& x, With&& with,
+                  int64_t opset = 17) {
+  TestModel m(opset);
+  m.input("x", shape);
+  with(m, type);
+  m.output("y");
+  return numbers<float>(run(m, {floats({shape.begin(), shape.end()}, x)}));
+}
+
+inline Floats one(const std::string& type, std::vector<int64_t> shape, const Floats& x, int64_t opset = 17) {
+  return one(
+      type, std::move(shape), x, [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}); }, opset);
+}
+
+inline void expect_near(const Floats& found, const Floats& expected, float tolerance = 1e-6f) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << "element " << i;
+}
+
 }  // namespace berth::onnx

@@ -7,11 +7,6 @@
 namespace berth::onnx {
 namespace {
 
-void expect_near(const Floats& found, const Floats& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5f) << "element " << i;
-}
-
 /// One head of one feature over keys 0: weights are equal where a key is seen.
 Floats attention(int64_t queries, int64_t keys, const Floats& values, const std::vector<float>* mask, int causal) {
   TestModel m(24);
@@ -33,19 +28,19 @@ Floats attention(int64_t queries, int64_t keys, const Floats& values, const std:
 }
 
 TEST(Attention, RowsSeeKeysUpToTheirOwn) {
-  expect_near(attention(2, 3, {1, 3, 8}, nullptr, 0), {4, 4});
-  expect_near(attention(2, 3, {1, 3, 8}, nullptr, 1), {1, 2});
+  expect_near(attention(2, 3, {1, 3, 8}, nullptr, 0), {4, 4}, 1e-5f);
+  expect_near(attention(2, 3, {1, 3, 8}, nullptr, 1), {1, 2}, 1e-5f);
 }
 
 TEST(Attention, ShortMasksHideTheRest) {
   const Floats mask = {0, 0};
-  expect_near(attention(1, 3, {1, 3, 8}, &mask, 0), {2});
+  expect_near(attention(1, 3, {1, 3, 8}, &mask, 0), {2}, 1e-5f);
 }
 
 TEST(Attention, RowsThatSeeNothingAreZero) {
   const float hidden = -HUGE_VALF;
   const Floats mask = {hidden, hidden, hidden, 0, hidden, hidden};
-  expect_near(attention(2, 3, {1, 3, 8}, &mask, 0), {0, 1});
+  expect_near(attention(2, 3, {1, 3, 8}, &mask, 0), {0, 1}, 1e-5f);
 }
 
 TEST(Attention, SupportsSharedHeadsAndThePast) {
@@ -60,8 +55,8 @@ TEST(Attention, SupportsSharedHeadsAndThePast) {
   m.output("y");
   m.output("k");
   const auto outputs = run(m, {floats({1, 1, 2}, {1, 5}), floats({1, 1, 1}, {20})});
-  expect_near(numbers<float>(outputs), {15, 15});
-  expect_near(numbers<float>(outputs, 1), {10, 20});
+  expect_near(numbers<float>(outputs), {15, 15}, 1e-5f);
+  expect_near(numbers<float>(outputs, 1), {10, 20}, 1e-5f);
 }
 
 TEST(Attention, HostileShapesAreRefused) {
@@ -129,8 +124,8 @@ TEST(SkipLayerNormalization, GivesTheSumToo) {
   m.output("y");
   m.output("sum");
   const auto outputs = run(m, {floats({1, 2}, {3, 5})});
-  expect_near(numbers<float>(outputs), {-2, 3});
-  expect_near(numbers<float>(outputs, 1), {4, 8});
+  expect_near(numbers<float>(outputs), {-2, 3}, 1e-5f);
+  expect_near(numbers<float>(outputs, 1), {4, 8}, 1e-5f);
 }
 
 TEST(FusedMatMul, TransposesAndScales) {

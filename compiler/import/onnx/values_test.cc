@@ -7,119 +7,6 @@
 namespace berth::onnx {
 namespace {
 
-/// One node from x (f32) to y; `with` adds attributes and initialisers.
-template <typename With>
-Floats one(const std::string& type, std::vector<int64_t> shape, const Floats& x, With&& with, int64_t opset = 17) {
-  TestModel m(opset);
-  m.input("x", shape);
-  with(m, type);
-  m.output("y");
-  return numbers<float>(run(m, {floats({shape.begin(), shape.end()}, x)}));
-}
-
-Floats one(const std::string& type, std::vector<int64_t> shape, const Floats& x, int64_t opset = 17) {
-  return one(
-      type, std::move(shape), x, [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}); }, opset);
-}
-
-void expect_near(const Floats& found, const Floats& expected, float tolerance = 1e-6f) {
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], tolerance) << "element " << i;
-}
-
-TEST(OnnxValues, AveragePoolCountsUnequalPaddingOnlyWhenRequested) {
-  for (int include : {0, 1}) {
-    const Floats y = one("AveragePool", {1, 1, 2, 2}, {1, 2, 3, 4}, [&](TestModel& m, const std::string& t) {
-      m.node(t, {"x"}, {"y"})
-          .set("kernel_shape", Ints{2, 2})
-          .set("pads", Ints{0, 0, 1, 1})
-          .set("count_include_pad", include);
-    });
-    EXPECT_EQ(y, include ? (Floats{2.5f, 1.5f, 1.75f, 1}) : (Floats{2.5f, 3, 3.5f, 4}));
-  }
-}
-
-TEST(OnnxValues, AveragePoolCeilingWindowsStartWithinTheElements) {
-  // Windows over [_ 1 2 3 4 5]: (_ 1), (2 3), (4 5); with an end pad of 1 the fourth would start in the padding.
-  const Floats y = one("AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5}, [](TestModel& m, const std::string& t) {
-    m.node(t, {"x"}, {"y"})
-        .set("kernel_shape", Ints{2})
-        .set("strides", Ints{2})
-        .set("pads", Ints{1, 2})
-        .set("ceil_mode", 1);
-  });
-  EXPECT_EQ(y, (Floats{1, 2.5f, 4.5f}));
-}
-
-TEST(OnnxValues, AveragePoolDilationSkipsElements) {
-  const Floats y = one(
-      "AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5},
-      [](TestModel& m, const std::string& t) {
-        m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("dilations", Ints{3});
-      },
-      19);
-  EXPECT_EQ(y, (Floats{2.5f, 3.5f}));
-}
-
-TEST(OnnxValues, PoolsOfThreeDimensionsAreTwoAndOne) {
-  Floats x(27);
-  for (size_t i = 0; i < 27; ++i) x[i] = static_cast<float>(i);
-  const auto pool = [&](const char* type) {
-    return one(type, {1, 1, 3, 3, 3}, x, [](TestModel& m, const std::string& t) {
-      m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2, 2, 2});
-    });
-  };
-  EXPECT_EQ(pool("MaxPool"), (Floats{13, 14, 16, 17, 22, 23, 25, 26}));
-  EXPECT_EQ(pool("AveragePool"), (Floats{6.5f, 7.5f, 9.5f, 10.5f, 15.5f, 16.5f, 18.5f, 19.5f}));
-}
-
-TEST(OnnxValues, MaxPoolPaddingNeverWins) {
-  const Floats y = one("MaxPool", {1, 1, 3}, {-1, -2, -3}, [](TestModel& m, const std::string& t) {
-    m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("pads", Ints{0, 1});
-  });
-  EXPECT_EQ(y, (Floats{-1, -2, -3}));
-}
-
-TEST(OnnxValues, MaxPoolIndicesCountInTheWholeTensor) {
-  for (int down_columns : {0, 1}) {
-    TestModel m;
-    m.input("x", {1, 2, 2, 3});
-    m.node("MaxPool", {"x"}, {"y", "i"}).set("kernel_shape", Ints{2, 3}).set("storage_order", down_columns);
-    m.output("y");
-    m.output("i");
-    const auto outputs = run(m, {floats({1, 2, 2, 3}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 8, 0, 0})});
-    EXPECT_EQ(numbers<float>(outputs), (Floats{9, 8}));
-    // Row 0, column 2 of the first plane; row 1, column 0 of the second.
-    EXPECT_EQ(numbers<int64_t>(outputs, 1), down_columns ? (Ints{4, 7}) : (Ints{2, 9}));
-  }
-}
-
-TEST(OnnxValues, ConvolutionsOfThreeDimensionsAreSumsOfTwo) {
-  const Floats y = one("Conv", {1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}, [](TestModel& m, const std::string& t) {
-    m.floats("w", {1, 1, 2, 2, 2}, {1, 1, 1, 1, 1, 1, 1, 1});
-    m.floats("b", {1}, {100});
-    m.node(t, {"x", "w", "b"}, {"y"}).set("pads", Ints{1, 0, 0, 0, 0, 0});
-  });
-  EXPECT_EQ(y, (Floats{106, 128}));
-}
-
-TEST(OnnxValues, TransposedConvolutionsCropEachEnd) {
-  // Without padding [1 2 3] * [1 1] by steps of 2 is [1 1 2 2 3 3].
-  const auto with = [](const char* attribute, const Ints& value, int64_t extra = 0) {
-    return one("ConvTranspose", {1, 1, 3}, {1, 2, 3}, [&](TestModel& m, const std::string& t) {
-      m.floats("w", {1, 1, 2}, {1, 1});
-      m.node(t, {"x", "w"}, {"y"}).set("strides", Ints{2}).set(attribute, value).set("output_padding", Ints{extra});
-    });
-  };
-  EXPECT_EQ(with("pads", {0, 0}), (Floats{1, 1, 2, 2, 3, 3}));
-  EXPECT_EQ(with("pads", {1, 0}), (Floats{1, 2, 2, 3, 3}));
-  EXPECT_EQ(with("pads", {0, 1}), (Floats{1, 1, 2, 2, 3}));
-  EXPECT_EQ(with("pads", {0, 2}), (Floats{1, 1, 2, 2}));
-  EXPECT_EQ(with("pads", {0, 0}, 1), (Floats{1, 1, 2, 2, 3, 3, 0}));
-  EXPECT_EQ(with("output_shape", {7}), (Floats{1, 1, 2, 2, 3, 3, 0}));
-  EXPECT_EQ(with("output_shape", {5}), (Floats{1, 2, 2, 3, 3}));  // the odd one goes at the beginning
-}
-
 TEST(OnnxValues, SlicesRunBackwardsAndAreClamped) {
   const auto slice = [](int64_t start, int64_t end, int64_t step) {
     return one("Slice", {6}, {0, 1, 2, 3, 4, 5}, [&](TestModel& m, const std::string& t) {
@@ -245,20 +132,6 @@ TEST(OnnxValues, LayerNormScalesMayBroadcast) {
   expect_near(numbers<float>(run(m, {floats({2, 2}, {1, 3, 10, 30})})), {-2, 4, -2, 4}, 1e-5f);
 }
 
-TEST(OnnxValues, SpaceToDepthAndBackOrderTheirBlocks) {
-  const Floats x{0, 1, 2, 3};
-  const auto shuffle = [&](const char* mode) {
-    return one("DepthToSpace", {1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}, [&](TestModel& m, const std::string& t) {
-      m.node(t, {"x"}, {"y"}).set("blocksize", 2).set("mode", mode);
-    });
-  };
-  EXPECT_EQ(shuffle("DCR"), (Floats{0, 2, 4, 6, 1, 3, 5, 7}));
-  EXPECT_EQ(shuffle("CRD"), (Floats{0, 1, 2, 3, 4, 5, 6, 7}));
-  EXPECT_EQ(one("SpaceToDepth", {1, 1, 2, 2}, x,
-                [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("blocksize", 2); }),
-            x);
-}
-
 TEST(OnnxValues, IsInfDistinguishesSigns) {
   for (int positive : {0, 1}) {
     for (int negative : {0, 1}) {
@@ -292,35 +165,6 @@ TEST(OnnxValues, LstmClippingBoundsThePeepholesToo) {
   expect_near(y, {gate * std::tanh(gate + gate * std::tanh(0.25f))});
 }
 
-TEST(OnnxValues, ColumnsAddUpInPlace) {
-  // Blocks of two, one apart, over three elements and one of padding at each end: [p 0 1 2 p].
-  const Floats y = one(
-      "Col2Im", {1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40},
-      [](TestModel& m, const std::string& t) {
-        m.ints("image", {3});
-        m.ints("block", {2});
-        m.node(t, {"x", "image", "block"}, {"y"}).set("pads", Ints{1, 1});
-      },
-      18);
-  EXPECT_EQ(y, (Floats{12, 23, 34}));
-}
-
-TEST(OnnxValues, ColumnsKeepInfinitiesInTheirPlaces) {
-  const Floats y = one(
-      "Col2Im", {1, 4, 1}, {INFINITY, 2, NAN, 4},
-      [](TestModel& m, const std::string& t) {
-        m.ints("image", {2, 3});
-        m.ints("block", {2, 2});
-        m.node(t, {"x", "image", "block"}, {"y"}).set("strides", Ints{1, 2});
-      },
-      18);
-  ASSERT_EQ(y.size(), 6u);
-  EXPECT_EQ(y[0], INFINITY);
-  EXPECT_EQ((Floats{y[1], y[2]}), (Floats{2, 0}));
-  EXPECT_TRUE(std::isnan(y[3]));
-  EXPECT_EQ((Floats{y[4], y[5]}), (Floats{4, 0}));
-}
-
 TEST(OnnxValues, AbsOfAnUnsignedNumberIsItself) {
   TestModel m(13);
   m.tensor("c", {2}, ElementType::kUint8).set_raw_data("\x01\xfe");
@@ -332,14 +176,6 @@ TEST(OnnxValues, AbsOfAnUnsignedNumberIsItself) {
   const auto outputs = run(m, {});
   EXPECT_EQ(numbers<uint8_t>(outputs, 0), (std::vector<uint8_t>{1, 254}));
   EXPECT_EQ(numbers<int8_t>(outputs, 1), (std::vector<int8_t>{1, 2}));
-}
-
-TEST(OnnxValues, ResizeRoundsSizesAsFloatsDo) {
-  const Floats y = one("Resize", {1, 1, 5}, {0, 1, 2, 3, 4}, [](TestModel& m, const std::string& t) {
-    m.floats("scales", {3}, {1, 1, 2.6f});
-    m.node(t, {"x", "", "scales"}, {"y"}).set("coordinate_transformation_mode", "align_corners");
-  });
-  EXPECT_EQ(y, (Floats{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}));
 }
 
 // ONNX's attributes are floats of 32 bits, and so are their defaults.
@@ -402,20 +238,6 @@ TEST(OnnxValues, ExclusiveCumSumKeepsAnAxisWithoutElements) {
     n.node(t, {"x", "axis"}, {"y"}).set("exclusive", 1);
   });
   EXPECT_EQ(y, (Floats{0, 1, 3}));
-}
-
-// 7 pixels become floor(3.5) = 3, whose places are 1, 3 and 5 to the last digit.
-TEST(OnnxValues, ResizeHalfPixelSymmetricHitsWholePixelsExactly) {
-  for (const char* nearest : {"ceil", "floor", "round_prefer_floor", "round_prefer_ceil"}) {
-    const Floats y = one("Resize", {1, 1, 7}, {0, 1, 2, 3, 4, 5, 6}, [&](TestModel& m, const std::string& t) {
-      m.floats("scales", {3}, {1, 1, 0.5f});
-      m.node(t, {"x", "", "scales"}, {"y"})
-          .set("mode", "nearest")
-          .set("nearest_mode", nearest)
-          .set("coordinate_transformation_mode", "half_pixel_symmetric");
-    });
-    EXPECT_EQ(y, (Floats{1, 3, 5})) << nearest;
-  }
 }
 
 TEST(OnnxValues, SignOfNanIsNan) {

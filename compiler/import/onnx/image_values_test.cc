@@ -1,0 +1,168 @@
+// What imported operators on images compute: poolings, convolutions, resizes. As in values_test.cc.
+#include <cmath>
+
+#include "compiler/import/onnx/run_testing.h"
+
+namespace berth::onnx {
+namespace {
+
+TEST(OnnxImageValues, AveragePoolCountsUnequalPaddingOnlyWhenRequested) {
+  for (int include : {0, 1}) {
+    const Floats y = one("AveragePool", {1, 1, 2, 2}, {1, 2, 3, 4}, [&](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"})
+          .set("kernel_shape", Ints{2, 2})
+          .set("pads", Ints{0, 0, 1, 1})
+          .set("count_include_pad", include);
+    });
+    EXPECT_EQ(y, include ? (Floats{2.5f, 1.5f, 1.75f, 1}) : (Floats{2.5f, 3, 3.5f, 4}));
+  }
+}
+
+TEST(OnnxImageValues, AveragePoolCeilingWindowsStartWithinTheElements) {
+  // Windows over [_ 1 2 3 4 5]: (_ 1), (2 3), (4 5); with an end pad of 1 the fourth would start in the padding.
+  const Floats y = one("AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5}, [](TestModel& m, const std::string& t) {
+    m.node(t, {"x"}, {"y"})
+        .set("kernel_shape", Ints{2})
+        .set("strides", Ints{2})
+        .set("pads", Ints{1, 2})
+        .set("ceil_mode", 1);
+  });
+  EXPECT_EQ(y, (Floats{1, 2.5f, 4.5f}));
+}
+
+TEST(OnnxImageValues, AveragePoolDilationSkipsElements) {
+  const Floats y = one(
+      "AveragePool", {1, 1, 5}, {1, 2, 3, 4, 5},
+      [](TestModel& m, const std::string& t) {
+        m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("dilations", Ints{3});
+      },
+      19);
+  EXPECT_EQ(y, (Floats{2.5f, 3.5f}));
+}
+
+TEST(OnnxImageValues, PoolsOfThreeDimensionsAreTwoAndOne) {
+  Floats x(27);
+  for (size_t i = 0; i < 27; ++i) x[i] = static_cast<float>(i);
+  const auto pool = [&](const char* type) {
+    return one(type, {1, 1, 3, 3, 3}, x, [](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2, 2, 2});
+    });
+  };
+  EXPECT_EQ(pool("MaxPool"), (Floats{13, 14, 16, 17, 22, 23, 25, 26}));
+  EXPECT_EQ(pool("AveragePool"), (Floats{6.5f, 7.5f, 9.5f, 10.5f, 15.5f, 16.5f, 18.5f, 19.5f}));
+}
+
+TEST(OnnxImageValues, MaxPoolPaddingNeverWins) {
+  const Floats y = one("MaxPool", {1, 1, 3}, {-1, -2, -3}, [](TestModel& m, const std::string& t) {
+    m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("pads", Ints{0, 1});
+  });
+  EXPECT_EQ(y, (Floats{-1, -2, -3}));
+}
+
+TEST(OnnxImageValues, MaxPoolIndicesCountInTheWholeTensor) {
+  for (int down_columns : {0, 1}) {
+    TestModel m;
+    m.input("x", {1, 2, 2, 3});
+    m.node("MaxPool", {"x"}, {"y", "i"}).set("kernel_shape", Ints{2, 3}).set("storage_order", down_columns);
+    m.output("y");
+    m.output("i");
+    const auto outputs = run(m, {floats({1, 2, 2, 3}, {0, 0, 9, 0, 0, 0, 0, 0, 0, 8, 0, 0})});
+    EXPECT_EQ(numbers<float>(outputs), (Floats{9, 8}));
+    // Row 0, column 2 of the first plane; row 1, column 0 of the second.
+    EXPECT_EQ(numbers<int64_t>(outputs, 1), down_columns ? (Ints{4, 7}) : (Ints{2, 9}));
+  }
+}
+
+TEST(OnnxImageValues, ConvolutionsOfThreeDimensionsAreSumsOfTwo) {
+  const Floats y = one("Conv", {1, 1, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7}, [](TestModel& m, const std::string& t) {
+    m.floats("w", {1, 1, 2, 2, 2}, {1, 1, 1, 1, 1, 1, 1, 1});
+    m.floats("b", {1}, {100});
+    m.node(t, {"x", "w", "b"}, {"y"}).set("pads", Ints{1, 0, 0, 0, 0, 0});
+  });
+  EXPECT_EQ(y, (Floats{106, 128}));
+}
+
+TEST(OnnxImageValues, TransposedConvolutionsCropEachEnd) {
+  // Without padding [1 2 3] * [1 1] by steps of 2 is [1 1 2 2 3 3].
+  const auto with = [](const char* attribute, const Ints& value, int64_t extra = 0) {
+    return one("ConvTranspose", {1, 1, 3}, {1, 2, 3}, [&](TestModel& m, const std::string& t) {
+      m.floats("w", {1, 1, 2}, {1, 1});
+      m.node(t, {"x", "w"}, {"y"}).set("strides", Ints{2}).set(attribute, value).set("output_padding", Ints{extra});
+    });
+  };
+  EXPECT_EQ(with("pads", {0, 0}), (Floats{1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(with("pads", {1, 0}), (Floats{1, 2, 2, 3, 3}));
+  EXPECT_EQ(with("pads", {0, 1}), (Floats{1, 1, 2, 2, 3}));
+  EXPECT_EQ(with("pads", {0, 2}), (Floats{1, 1, 2, 2}));
+  EXPECT_EQ(with("pads", {0, 0}, 1), (Floats{1, 1, 2, 2, 3, 3, 0}));
+  EXPECT_EQ(with("output_shape", {7}), (Floats{1, 1, 2, 2, 3, 3, 0}));
+  EXPECT_EQ(with("output_shape", {5}), (Floats{1, 2, 2, 3, 3}));  // the odd one goes at the beginning
+}
+
+TEST(OnnxImageValues, SpaceToDepthAndBackOrderTheirBlocks) {
+  const Floats x{0, 1, 2, 3};
+  const auto shuffle = [&](const char* mode) {
+    return one("DepthToSpace", {1, 8, 1, 1}, {0, 1, 2, 3, 4, 5, 6, 7}, [&](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"}).set("blocksize", 2).set("mode", mode);
+    });
+  };
+  EXPECT_EQ(shuffle("DCR"), (Floats{0, 2, 4, 6, 1, 3, 5, 7}));
+  EXPECT_EQ(shuffle("CRD"), (Floats{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(one("SpaceToDepth", {1, 1, 2, 2}, x,
+                [](TestModel& m, const std::string& t) { m.node(t, {"x"}, {"y"}).set("blocksize", 2); }),
+            x);
+}
+
+TEST(OnnxImageValues, ColumnsAddUpInPlace) {
+  // Blocks of two, one apart, over three elements and one of padding at each end: [p 0 1 2 p].
+  const Floats y = one(
+      "Col2Im", {1, 2, 4}, {1, 2, 3, 4, 10, 20, 30, 40},
+      [](TestModel& m, const std::string& t) {
+        m.ints("image", {3});
+        m.ints("block", {2});
+        m.node(t, {"x", "image", "block"}, {"y"}).set("pads", Ints{1, 1});
+      },
+      18);
+  EXPECT_EQ(y, (Floats{12, 23, 34}));
+}
+
+TEST(OnnxImageValues, ColumnsKeepInfinitiesInTheirPlaces) {
+  const Floats y = one(
+      "Col2Im", {1, 4, 1}, {INFINITY, 2, NAN, 4},
+      [](TestModel& m, const std::string& t) {
+        m.ints("image", {2, 3});
+        m.ints("block", {2, 2});
+        m.node(t, {"x", "image", "block"}, {"y"}).set("strides", Ints{1, 2});
+      },
+      18);
+  ASSERT_EQ(y.size(), 6u);
+  EXPECT_EQ(y[0], INFINITY);
+  EXPECT_EQ((Floats{y[1], y[2]}), (Floats{2, 0}));
+  EXPECT_TRUE(std::isnan(y[3]));
+  EXPECT_EQ((Floats{y[4], y[5]}), (Floats{4, 0}));
+}
+
+TEST(OnnxImageValues, ResizeRoundsSizesAsFloatsDo) {
+  const Floats y = one("Resize", {1, 1, 5}, {0, 1, 2, 3, 4}, [](TestModel& m, const std::string& t) {
+    m.floats("scales", {3}, {1, 1, 2.6f});
+    m.node(t, {"x", "", "scales"}, {"y"}).set("coordinate_transformation_mode", "align_corners");
+  });
+  EXPECT_EQ(y, (Floats{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}));
+}
+
+// 7 pixels become floor(3.5) = 3, whose places are 1, 3 and 5 to the last digit.
+TEST(OnnxImageValues, ResizeHalfPixelSymmetricHitsWholePixelsExactly) {
+  for (const char* nearest : {"ceil", "floor", "round_prefer_floor", "round_prefer_ceil"}) {
+    const Floats y = one("Resize", {1, 1, 7}, {0, 1, 2, 3, 4, 5, 6}, [&](TestModel& m, const std::string& t) {
+      m.floats("scales", {3}, {1, 1, 0.5f});
+      m.node(t, {"x", "", "scales"}, {"y"})
+          .set("mode", "nearest")
+          .set("nearest_mode", nearest)
+          .set("coordinate_transformation_mode", "half_pixel_symmetric");
+    });
+    EXPECT_EQ(y, (Floats{1, 3, 5})) << nearest;
+  }
+}
+
+}  // namespace
+}  // namespace berth::onnx

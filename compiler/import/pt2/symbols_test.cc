@@ -1,0 +1,140 @@
+// Symbolic sizes, and sizes that a model reads from a tensor.
+#include "compiler/import/pt2/symbols.h"
+
+#include "compiler/import/pt2/run_testing.h"
+
+namespace berth::pt2 {
+namespace {
+
+const char kS[] = "Symbol('s77', positive=True, integer=True)";
+
+TEST(SymbolsPt2, SymbolsStaySymbols) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {kS, 3});
+  p.node("aten.sym_size.int", {{"self", tensor("x")}, {"dim", integer(0)}}, json::array({sym_int("n")}));
+  p.node("aten.full.default", {{"size", sym_ints({{{"as_name", "n"}}, {{"as_int", 3}}})}, {"fill_value", real(0.5)}},
+         "full", {kS, 3});
+  p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", tensor("full")}}, "y", {kS, 3});
+  p.output("y");
+  p.special_output(sym_int("n"), {{"user_output", {{"arg", sym_int("n")}}}});
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol s77 in [2, 8]"));
+  EXPECT_TRUE(says(ir::print(*module), "return %y, s77"));
+  EXPECT_EQ(numbers(run(*module, {floats({2, 3}, {1, 2, 3, 4, 5, 6})})[0]), Floats({1.5, 2.5, 3.5, 4.5, 5.5, 6.5}));
+}
+
+TEST(SymbolsPt2, ASizeThatIsTwiceASymbolGivesTheSymbol) {
+  TestProgram p;  // x [2 s, 3] as [s, 2, 3]
+  p.symbol("s77", 2, 8);
+  const std::string twice = std::string("Mul(Integer(2), ") + kS + ")";
+  p.input("x", {twice, 3});
+  p.node("aten.view.default", {{"self", tensor("x")}, {"size", integers({-1, 2, 3})}}, "view", {kS, 2, 3});
+  p.node("aten.sum.dim_IntList", {{"self", tensor("view")}, {"dim", integers({1, 2})}}, "sum", {kS});
+  p.output("sum");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol x_0 in [4, 16]"));
+  EXPECT_EQ(numbers(run(*module, {floats({4, 3}, Floats(12, 1))})[0]), Floats({6, 6}));
+}
+
+// Holds row 142.
+TEST(SymbolsPt2, OpenSymbolsNeedABound) {
+  TestProgram p;
+  p.symbol("s77", 2, nullptr);
+  p.input("x", {kS, 3});
+  p.output("x");
+  EXPECT_TRUE(says(failure_of(p.import()), "has no upper bound"));
+  EXPECT_TRUE(says(failure_of(p.import()), "--input-shape x=1..8x3"));
+  ImportOptions options;
+  options.input_shapes = {{"x", "2..5x3"}};
+  const auto module = p.import(options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol s77 in [2, 5]"));
+  options.input_shapes = {{"x", "4x3"}};
+  EXPECT_TRUE(says(ir::print(*p.import(options)), "f32[4,3]"));
+}
+
+TEST(SymbolsPt2, ContradictoryOptionsAreReported) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {kS, 3});
+  p.output("x");
+  const std::pair<const char*, const char*> kCases[] = {{"1..9x3", "--input-shape says 1..9 for dimension 0"},
+                                                        {"4x4", "--input-shape says 4 for dimension 1"},
+                                                        {"4x4", "export the model with that shape, or with"},
+                                                        {"4", "has 1 dimensions, the input 2"},
+                                                        {"4y3", "is not a shape"}};
+  for (const auto& [shape, message] : kCases) {
+    ImportOptions options;
+    options.input_shapes = {{"x", shape}};
+    EXPECT_TRUE(says(failure_of(p.import(options)), message));
+  }
+  ImportOptions options;
+  options.input_shapes = {{"y", "4"}};
+  EXPECT_TRUE(says(failure_of(p.import(options)), "names no input of the model; it has: x"));
+}
+
+// torch.full([n, 3]) where n is read from a tensor and lies from 0 to 6.
+TestProgram sized_by_an_item(const json& max) {
+  TestProgram p;
+  p.input("x", {}, kI64);
+  p.symbol("u0", 0, max);
+  p.sym_int_value("n", "Symbol('u0', integer=True)");
+  p.node("aten.item.default", {{"self", tensor("x")}}, json::array({sym_int("n")}));
+  p.node("aten.full.default", {{"size", sym_ints({{{"as_name", "n"}}, {{"as_int", 3}}})}, {"fill_value", real(0.5)}},
+         "full", {"Symbol('u0', integer=True)", 3});
+  p.output("full");
+  return p;
+}
+
+eval::Item whole(int64_t number) { return array(DType::kI64, {}, Ints{number}); }
+
+// Holds row 208.
+TEST(SymbolsPt2, ItemsAreSizesWithinTheirBounds) {
+  const TestProgram p = sized_by_an_item(6);
+  EXPECT_EQ(numbers(run(p, {whole(2)})[0]), Floats(6, 0.5F));
+  EXPECT_EQ(numbers(run(p, {whole(0)})[0]), Floats());
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok());
+  const ir::Method& method = module->methods[0];
+  const auto& output = std::get<ir::ValueId>(method.body.outputs[0]);
+  EXPECT_EQ(module->symbols.upper(method.tensor(output).shape[0]), 6);
+}
+
+TEST(SymbolsPt2, ItemsNeedBoundsToBeSizes) {
+  EXPECT_TRUE(says(failure_of(sized_by_an_item(nullptr).import()),
+                   "argument 'size' is a number that only the data tell, and nothing says how large it may be; "
+                   "give it bounds"));
+}
+
+TEST(SymbolsPt2, ItemsStayInTensorsWherePossible) {
+  TestProgram p;
+  p.input("x", {2});
+  p.input("k", {});
+  p.node("aten.item.default", {{"self", tensor("k")}}, json::array({{{"as_sym_float", {{"as_name", "f"}}}}}));
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", {{"as_sym_float", {{"as_name", "f"}}}}}}, "mul", {2});
+  p.output("mul");
+  p.special_output({{"as_sym_float", {{"as_name", "f"}}}},
+                   {{"user_output", {{"arg", {{"as_sym_float", {{"as_name", "f"}}}}}}}});
+  const auto outputs = run(p, {floats({2}, {1, 2}), floats({}, {2.5F})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({2.5F, 5}));
+  EXPECT_EQ(numbers<double>(outputs[1]), std::vector<double>({2.5}));
+}
+
+// A Python number is 64 bits wide, whatever tensor it came out of.
+TEST(SymbolsPt2, ItemsHavePythonsElementTypes) {
+  TestProgram p;
+  p.input("k", {});
+  p.node("aten.item.default", {{"self", tensor("k")}}, json::array({{{"as_sym_float", {{"as_name", "f"}}}}}));
+  p.special_output({{"as_sym_float", {{"as_name", "f"}}}},
+                   {{"user_output", {{"arg", {{"as_sym_float", {{"as_name", "f"}}}}}}}});
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const ir::Method& method = module->methods[0];
+  EXPECT_EQ(method.tensor(std::get<ir::ValueId>(method.body.outputs[0])).dtype, DType::kF64);
+}
+
+}  // namespace
+}  // namespace berth::pt2
