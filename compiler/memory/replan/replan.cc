@@ -5,7 +5,7 @@
 #include "base/backend_facts.h"
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
-#include "compiler/memory/replan/program_lifetimes.h"
+#include "compiler/memory/replan/method_problem.h"
 #include "format/plan_check/verify_plan.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
@@ -39,16 +39,15 @@ Status verify_result(const format::ReplacedProgram& program, const format::Progr
 
 // State of the other methods, where they share arenas with this one: nothing of this method may lie there but what lies
 // there now. Bytes that belong to values of this method are in its own problem.
-void reserve(const std::vector<Reserved>& elsewhere, Lifetimes* lifetimes) {
+void reserve(const std::vector<Reserved>& elsewhere, packing::Problem* problem) {
   using Range = std::pair<int64_t, int64_t>;
-  packing::Problem& problem = lifetimes->problem;
   int64_t end = 1;
-  for (const packing::Buffer& storage : problem.buffers) end = std::max(end, storage.upper);
-  for (size_t space = 0; space < problem.spaces.size(); ++space) {
+  for (const packing::Buffer& buffer : problem->buffers) end = std::max(end, buffer.upper);
+  for (size_t space = 0; space < problem->spaces.size(); ++space) {
     std::vector<Range> taken;
-    for (const packing::Buffer& storage : problem.buffers) {
-      if (storage.space != static_cast<int32_t>(space) || storage.fixed == packing::kAnywhere) continue;
-      taken.push_back({storage.fixed, storage.fixed + storage.size});
+    for (const packing::Buffer& buffer : problem->buffers) {
+      if (buffer.space != static_cast<int32_t>(space) || buffer.fixed == packing::kAnywhere) continue;
+      taken.push_back({buffer.fixed, buffer.fixed + buffer.size});
     }
     std::vector<Range> wanted;
     for (const Reserved& state : elsewhere) {
@@ -65,7 +64,7 @@ void reserve(const std::vector<Reserved>& elsewhere, Lifetimes* lifetimes) {
         const bool inside = next < taken.size() && taken[next].first <= from;
         const int64_t until = inside ? taken[next].second
                                      : std::min(range.second, next < taken.size() ? taken[next].first : range.second);
-        if (!inside) problem.buffers.push_back({until - from, 1, 0, end, static_cast<int32_t>(space), from});
+        if (!inside) problem->buffers.push_back({until - from, 1, 0, end, static_cast<int32_t>(space), from});
         from = until;
       }
     }
@@ -105,7 +104,7 @@ int64_t bytes_behind(const fb::ExecutionPlan& method) {
 
 // The arenas that become smaller take the new offsets, the others keep theirs.
 format::MethodOffsets choose(const format::ProgramView& view, const fb::ExecutionPlan& method,
-                             const Lifetimes& lifetimes, const packing::Plan& plan, std::vector<ArenaChange>* changes) {
+                             const MethodProblem& known, const packing::Plan& plan, std::vector<ArenaChange>* changes) {
   format::MethodOffsets out;
   std::vector<bool> smaller;
   const int64_t behind = bytes_behind(method);
@@ -126,10 +125,10 @@ format::MethodOffsets choose(const format::ProgramView& view, const fb::Executio
     out.arena_bytes.push_back(static_cast<uint64_t>(change.after));
     changes->push_back(std::move(change));
   }
-  for (size_t s = 0; s < lifetimes.members.size(); ++s) {
-    if (!smaller[lifetimes.problem.buffers[s].space]) continue;
-    for (const Member& member : lifetimes.members[s]) {
-      out.entries.push_back({member.value, static_cast<uint64_t>(plan.offsets[s] + member.delta)});
+  for (size_t s = 0; s < known.values.size(); ++s) {
+    if (!smaller[known.problem.buffers[s].space]) continue;
+    for (const ValueInBuffer& value : known.values[s]) {
+      out.entries.push_back({value.value, static_cast<uint64_t>(plan.offsets[s] + value.shift)});
     }
   }
   return out;
@@ -192,11 +191,11 @@ Expected<Replanned> improve(Span<const uint8_t> file, const format::ProgramView&
   }
   for (size_t m = 0; m < view.method_count(); ++m) {
     const std::vector<Reserved> elsewhere = all_but(state, m);
-    BERTH_ASSIGN_OR_RETURN(Lifetimes lifetimes, program_lifetimes(view, m, elsewhere));
-    reserve(elsewhere, &lifetimes);
-    BERTH_ASSIGN_OR_RETURN(const packing::Plan plan, packing::plan_best(lifetimes.problem));
-    BERTH_TRY(packing::validate(lifetimes.problem, plan));
-    offsets.push_back(choose(view, view.method(m), lifetimes, plan, &out.arenas));
+    BERTH_ASSIGN_OR_RETURN(MethodProblem known, method_problem(view, m, elsewhere));
+    reserve(elsewhere, &known.problem);
+    BERTH_ASSIGN_OR_RETURN(const packing::Plan plan, packing::plan_best(known.problem));
+    BERTH_TRY(packing::validate(known.problem, plan));
+    offsets.push_back(choose(view, view.method(m), known, plan, &out.arenas));
     pull_empty_values_in(view.method(m), &offsets.back());
   }
   BERTH_ASSIGN_OR_RETURN(out.program, format::replace_offsets(file, offsets));

@@ -1,12 +1,10 @@
-#include "compiler/memory/replan/program_lifetimes.h"
+#include "compiler/memory/replan/live_ranges.h"
 
-#include <algorithm>
 #include <map>
-#include <numeric>
+#include <utility>
 
 #include "format/plan_check/access.h"
-#include "format/plan_check/build_graph.h"
-#include "format/plan_check/verify_plan.h"
+#include "format/tensor_facts.h"
 
 namespace berth::replan {
 namespace {
@@ -18,8 +16,6 @@ using format::plan_check::WriteKind;
 
 constexpr uint64_t kMaxRowBits = uint64_t{1} << 31;
 
-Failure failure(const format::Report& report) { return Failure{report.code, report.place, report.message}; }
-
 /// What one instruction reads and wholly writes, in items.
 struct Access {
   std::vector<int32_t> reads;
@@ -28,80 +24,23 @@ struct Access {
   int32_t jump = -1;              // destination
 };
 
-struct Life {
-  int64_t lower = INT64_MAX;
-  int64_t upper = 0;
-  bool state = false;
-  void add(int64_t step) {
-    lower = std::min(lower, step);
-    upper = std::max(upper, step + 1);
-  }
-};
-
-class Analysis {
+class LivenessSweep {
  public:
-  Analysis(const format::ProgramView& program, size_t method, const std::vector<Reserved>& elsewhere)
-      : program_(program), method_(static_cast<int>(method)), elsewhere_(elsewhere) {
-    graph_.program = &program;
-    graph_.plan = &program.method(method);
-  }
+  LivenessSweep(MethodGraph* method, const std::vector<Reserved>& elsewhere)
+      : method_(*method), elsewhere_(elsewhere), graph_(method->graph), items_(method->planned_items()) {}
 
-  Status prepare() {
-    graph_.meta = meta();
-    graph_.size = format::plan_check::measure_plan(*graph_.plan, graph_.meta);
-    graph_.budget = 64 * program_.layout().program_size + (uint64_t{1} << 24);
-    format::plan_check::Scratch measure;
-    take_graph_memory(graph_.size, &measure, &graph_);
-    memory_.resize(measure.used() + 64);
-    format::plan_check::Scratch scratch(memory_);
-    format::Report report;
-    if (!take_graph_memory(graph_.size, &scratch, &graph_)) {
-      return Failure{Error::kOutOfResources, "memory plan", "the method is too large to be looked at"};
-    }
-    if (build_graph(&graph_, method_, &report) != Error::kOk) return failure(report);
-    items_ = graph_.size.planned;
-    lives_.resize(items_);
+  Expected<std::vector<LiveRange>> run() {
+    ranges_.resize(items_);
     collect();
     BERTH_TRY(sweep());
     find_beginnings();
     find_state();
     spread();
     if (graph_.budget == 0) return too_large();
-    return Done{};
-  }
-
-  Expected<Lifetimes> run() {
-    BERTH_TRY(prepare());
-    return group();
-  }
-
-  Expected<std::vector<Reserved>> reserved() {
-    BERTH_TRY(prepare());
-    std::vector<Reserved> out;
-    for (size_t i = 0; i < items_; ++i) {
-      if (!lives_[i].state) continue;
-      out.push_back({tensor(i).allocation_info()->memory_id(), offset_of(i), bytes_of(i)});
-    }
-    return out;
+    return std::move(ranges_);
   }
 
  private:
-  const fb::MethodMeta* meta() const {
-    const fb::Meta* meta = program_.meta();
-    if (meta == nullptr || meta->methods() == nullptr) return nullptr;
-    for (const fb::MethodMeta* method : *meta->methods()) {
-      if (std::strcmp(format::text(method->name()), format::text(graph_.plan->name())) == 0) return method;
-    }
-    return nullptr;
-  }
-
-  const fb::Tensor& tensor(size_t item) const { return *format::tensor_at(*graph_.plan, graph_.value[item]); }
-  int64_t offset_of(size_t item) const {
-    return static_cast<int64_t>(format::planned_offset(*tensor(item).allocation_info()));
-  }
-  int64_t bytes_of(size_t item) const { return static_cast<int64_t>(graph_.end[item] - graph_.begin[item]); }
-  int64_t end_step() const { return static_cast<int64_t>(code_.size()) + 1; }
-
   int32_t item_of(int32_t value) const { return graph_.item[value]; }
 
   void add(int32_t value, std::vector<int32_t>* list) const {
@@ -188,13 +127,9 @@ class Analysis {
         if (graph_.budget == 0) return too_large();
       }
     }
-    for_each_bit(live_, [&](size_t bit) { life_of(bit).add(1); });
+    for_each_bit(live_, [&](size_t bit) { range_of(bit).add(1); });
     entry_ = live_;
     return Done{};
-  }
-
-  static Failure too_large() {
-    return Failure{Error::kOutOfResources, "memory plan", "the method has too many jumps and views for its values"};
   }
 
   void step_back(size_t k) {
@@ -206,15 +141,15 @@ class Analysis {
       graph_.spend(row.size());
       for (size_t w = 0; w < row.size(); ++w) {
         for (uint64_t word = row[w] & ~live_[w]; word != 0; word &= word - 1) {
-          life_of(w * 64 + static_cast<size_t>(__builtin_ctzll(word))).add(step);
+          range_of(w * 64 + static_cast<size_t>(__builtin_ctzll(word))).add(step);
         }
         live_[w] |= row[w];
       }
     }
     for (const auto* list : {&access.reads, &access.writes, &access.mentions}) {
-      for (const int32_t item : *list) lives_[item].add(step);
+      for (const int32_t item : *list) ranges_[item].add(step);
     }
-    for (const size_t bit : name_reads_[k]) life_of(bit).add(step);
+    for (const size_t bit : name_reads_[k]) range_of(bit).add(step);
     for (const int32_t item : access.writes) clear_bytes(item, step);
     for (const size_t bit : name_writes_[k]) end(bit, step);
     for (const int32_t item : access.reads) set(item);
@@ -246,7 +181,7 @@ class Analysis {
   void read_names(const std::map<int32_t, size_t>& bits) {
     name_reads_.resize(code_.size());
     name_writes_.resize(code_.size());
-    name_life_.resize(renamed_.size());
+    name_ranges_.resize(renamed_.size());
     for (const auto& [value, calls] : renamed_) {
       for (const int32_t call : calls) name_writes_[call].push_back(bits.at(value));
     }
@@ -271,21 +206,21 @@ class Analysis {
   void mark(int32_t value, const std::map<int32_t, size_t>& bits) {
     const auto keep = [&](size_t bit) {
       set(bit);
-      life_of(bit).add(end_step());
+      range_of(bit).add(method_.end_step());
     };
     if (item_of(value) != kNone) keep(item_of(value));
     const auto found = bits.find(value);
     if (found != bits.end()) keep(found->second);
   }
 
-  Life& life_of(size_t bit) { return bit < items_ ? lives_[bit] : name_life_[bit - items_]; }
+  LiveRange& range_of(size_t bit) { return bit < items_ ? ranges_[bit] : name_ranges_[bit - items_]; }
 
   void set(size_t bit) { live_[bit / 64] |= uint64_t{1} << (bit % 64); }
 
   // Backwards: what is written in this step was not wanted before it.
   void end(size_t bit, int64_t step) {
     const uint64_t mask = uint64_t{1} << (bit % 64);
-    if ((live_[bit / 64] & mask) != 0) life_of(bit).add(step);
+    if ((live_[bit / 64] & mask) != 0) range_of(bit).add(step);
     live_[bit / 64] &= ~mask;
   }
 
@@ -326,16 +261,16 @@ class Analysis {
       const bool whole = (mark & (format::plan_check::kIsInput | format::plan_check::kHasInitialValue |
                                   format::plan_check::kIsWritten)) != 0;
       if (!whole && (mark & format::plan_check::kIsStacked) != 0 && written[i] != INT64_MAX) {
-        lives_[i].lower = loop_start(written[i]);
+        ranges_[i].lower = loop_start(written[i]);
         entry_[i / 64] &= ~(uint64_t{1} << (i % 64));
       }
       int64_t& begin = group_begin[graph_.group[i]];
-      if (graph_.is_defined(graph_.value[i])) begin = std::min(begin, lives_[i].lower);
+      if (graph_.is_defined(graph_.value[i])) begin = std::min(begin, ranges_[i].lower);
     }
     for (size_t i = 0; i < items_; ++i) {
       const int64_t begin = group_begin[graph_.group[i]];
       if (!graph_.is_defined(graph_.value[i]) && begin != INT64_MAX) {
-        lives_[i].lower = std::min(begin, lives_[i].upper - 1);
+        ranges_[i].lower = std::min(begin, ranges_[i].upper - 1);
       }
     }
   }
@@ -348,7 +283,7 @@ class Analysis {
     for (size_t i = 0; i < items_; ++i) {
       const int32_t value = graph_.value[i];
       const bool input = (graph_.mark(value) & format::plan_check::kIsInput) != 0;
-      const fb::ExtraTensorInfo* extra = tensor(i).extra_tensor_info();
+      const fb::ExtraTensorInfo* extra = method_.tensor(i).extra_tensor_info();
       const bool named = extra != nullptr && format::text(extra->fully_qualified_name())[0] != '\0';
       const bool initial = (graph_.mark(value) & format::plan_check::kHasInitialValue) != 0;
       const bool view = graph_.parent[i] != kNone && !graph_.is_defined(value);
@@ -356,11 +291,11 @@ class Analysis {
       const bool others = is_aggregate(value) && (has_parts[graph_.group[i]] != 0 || is_renamed(value));
       const bool read_first = !view && !others && (entry_[i / 64] >> (i % 64) & 1) != 0;
       graph_.spend(1 + elsewhere_.size());
-      lives_[i].state = (!input && (named || initial || read_first)) || is_state_elsewhere(i);
-      if (input) lives_[i].add(0);
+      ranges_[i].state = (!input && (named || initial || read_first)) || is_state_elsewhere(i);
+      if (input) ranges_[i].add(0);
     }
     for (const int32_t output : *graph_.plan->outputs()) {
-      if (item_of(output) != kNone) lives_[item_of(output)].add(end_step());
+      if (item_of(output) != kNone) ranges_[item_of(output)].add(method_.end_step());
     }
   }
 
@@ -369,142 +304,44 @@ class Analysis {
 
   // Another method may read here what this one leaves.
   bool is_state_elsewhere(size_t item) const {
-    const uint32_t id = tensor(item).allocation_info()->memory_id();
-    const int64_t begin = offset_of(item);
+    const uint32_t id = method_.tensor(item).allocation_info()->memory_id();
+    const int64_t begin = method_.offset_of(item);
     return std::any_of(elsewhere_.begin(), elsewhere_.end(), [&](const Reserved& state) {
-      return state.memory_id == id && state.offset < begin + bytes_of(item) && begin < state.offset + state.bytes;
+      return state.memory_id == id && state.offset < begin + method_.bytes_of(item) &&
+             begin < state.offset + state.bytes;
     });
   }
 
-  void join(int32_t value, const Life& life) {
-    if (item_of(value) == kNone || life.lower > life.upper) return;
-    Life& own = lives_[item_of(value)];
-    own.lower = std::min(own.lower, life.lower);
-    own.upper = std::max(own.upper, life.upper);
+  void join(int32_t value, const LiveRange& range) {
+    if (item_of(value) != kNone && range.lower <= range.upper) ranges_[item_of(value)].add(range);
   }
 
-  // Lives of names go to the bytes that they name, through names of names.
+  // The ranges of names go to the bytes that they name, through names of names.
   void spread() {
     std::map<int32_t, size_t> index;
     for (const auto& [value, calls] : renamed_) index.emplace(value, index.size());
     for (bool changed = true; changed && graph_.spend(names_.size());) {
       changed = false;
       for (const auto& [from, to] : names_) {
-        const Life life = name_life_[index.at(to)];
+        const LiveRange range = name_ranges_[index.at(to)];
         const auto named = index.find(from);
         if (named != index.end()) {
-          Life& other = name_life_[named->second];
-          changed = changed || life.upper > other.upper || life.lower < other.lower;
-          other.lower = std::min(other.lower, life.lower);
-          other.upper = std::max(other.upper, life.upper);
+          LiveRange& other = name_ranges_[named->second];
+          changed = changed || range.upper > other.upper || range.lower < other.lower;
+          other.add(range);
         }
-        join(from, life);
+        join(from, range);
       }
     }
   }
 
-  size_t root(size_t item) {
-    while (group_[item] != item) item = group_[item] = group_[group_[item]];
-    return item;
-  }
-
-  bool meet(size_t a, size_t b) const {
-    const Life& x = lives_[a];
-    const Life& y = lives_[b];
-    return x.lower < y.upper && y.lower < x.upper;
-  }
-
-  // Ties what lies in the same bytes in the same step.
-  void tie() {
-    std::vector<size_t> order(items_);
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return graph_.begin[a] < graph_.begin[b]; });
-    for (size_t i = 0; i < items_; ++i) {
-      for (size_t k = i + 1; k < items_ && graph_.begin[order[k]] < graph_.end[order[i]]; ++k) {
-        if (!graph_.spend(1)) return;
-        const size_t a = root(order[i]);
-        const size_t b = root(order[k]);
-        if (a != b && meet(order[i], order[k])) group_[b] = a;
-      }
-    }
-  }
-
-  // 16 on the host, as every maker of programs has it; elsewhere what all present offsets are multiples of.
-  std::vector<int64_t> alignments(const Lifetimes& lifetimes) const {
-    std::vector<int64_t> bits(lifetimes.problem.spaces.size(), 256);
-    for (size_t s = 0; s < lifetimes.offsets.size(); ++s)
-      bits[lifetimes.problem.buffers[s].space] |= lifetimes.offsets[s];
-    for (size_t k = 0; k < bits.size(); ++k) {
-      const bool host = format::arena_device(*graph_.plan, static_cast<uint32_t>(k + 1)).is_cpu();
-      bits[k] = host ? 16 : std::max<int64_t>(16, bits[k] & -bits[k]);  // never above 256
-    }
-    return bits;
-  }
-
-  Expected<Lifetimes> group() {
-    group_.resize(items_);
-    for (size_t i = 0; i < items_; ++i) group_[i] = graph_.group[i];
-    // Views live as long as what they show, so a group's life is known before the others are looked at.
-    std::vector<Life> whole(items_);
-    for (size_t i = 0; i < items_; ++i) {
-      Life& life = whole[root(i)];
-      life.lower = std::min(life.lower, lives_[i].lower);
-      life.upper = std::max(life.upper, lives_[i].upper);
-      life.state = life.state || lives_[i].state;
-    }
-    for (size_t i = 0; i < items_; ++i) {
-      lives_[i] = whole[root(i)];
-      if (lives_[i].state) {
-        lives_[i].lower = 0;
-        lives_[i].upper = end_step() + 1;
-      }
-    }
-    tie();
-    if (graph_.budget == 0) return too_large();
-    Lifetimes out;
-    out.problem.spaces.assign(graph_.plan->non_const_buffer_sizes()->size() - 1, packing::Space{});
-    std::map<size_t, size_t> storage_of;
-    for (size_t i = 0; i < items_; ++i) {
-      if (lives_[i].lower >= lives_[i].upper) lives_[i].add(0);  // mentioned by nothing: it keeps a place
-      const auto [found, fresh] = storage_of.emplace(root(i), out.problem.buffers.size());
-      if (fresh) {
-        out.problem.buffers.emplace_back();
-        out.problem.buffers.back().space = static_cast<int32_t>(tensor(i).allocation_info()->memory_id()) - 1;
-        out.problem.buffers.back().lower = INT64_MAX;
-        out.members.emplace_back();
-        out.offsets.push_back(INT64_MAX);
-      }
-      packing::Buffer& storage = out.problem.buffers[found->second];
-      storage.lower = std::min(storage.lower, lives_[i].lower);
-      storage.upper = std::max(storage.upper, lives_[i].upper);
-      out.offsets[found->second] = std::min(out.offsets[found->second], offset_of(i));
-      storage.size = std::max(storage.size, offset_of(i) + bytes_of(i));  // an end, until all are known
-      if (lives_[i].state && program_.method_count() > 1) storage.fixed = 0;
-      out.members[found->second].push_back({graph_.value[i], offset_of(i)});
-    }
-    const std::vector<int64_t> alignment = alignments(out);
-    for (size_t s = 0; s < out.members.size(); ++s) {
-      packing::Buffer& storage = out.problem.buffers[s];
-      const bool fixed = storage.fixed != packing::kAnywhere;
-      storage.alignment = fixed ? 1 : alignment[storage.space];
-      // What is tied stays aligned: the storage begins at a multiple of the alignment, wherever its first value lies.
-      out.offsets[s] &= -storage.alignment;
-      storage.size -= out.offsets[s];
-      if (fixed) storage.fixed = out.offsets[s];
-      for (Member& member : out.members[s]) member.delta -= out.offsets[s];
-    }
-    return out;
-  }
-
-  const format::ProgramView& program_;
-  const int method_;
+  const MethodGraph& method_;
   const std::vector<Reserved>& elsewhere_;
-  PlanGraph graph_;
-  std::vector<uint8_t> memory_;
-  size_t items_ = 0;
+  PlanGraph& graph_;
+  const size_t items_;
   std::vector<Access> code_;
-  std::vector<Life> lives_;
-  std::vector<Life> name_life_;
+  std::vector<LiveRange> ranges_;
+  std::vector<LiveRange> name_ranges_;
   std::vector<std::pair<int32_t, int32_t>> names_;   // from, to: values
   std::map<int32_t, std::vector<int32_t>> renamed_;  // value → the instructions that rename it
   std::vector<std::vector<size_t>> name_reads_;
@@ -513,19 +350,23 @@ class Analysis {
   std::vector<uint64_t> live_;
   bool changed_ = false;
   std::vector<uint64_t> entry_;
-  std::vector<size_t> group_;
 };
 
 }  // namespace
 
-Expected<Lifetimes> program_lifetimes(const format::ProgramView& program, size_t method,
-                                      const std::vector<Reserved>& elsewhere) {
-  return Analysis(program, method, elsewhere).run();
+Expected<std::vector<LiveRange>> live_ranges(MethodGraph* method, const std::vector<Reserved>& elsewhere) {
+  return LivenessSweep(method, elsewhere).run();
 }
 
 Expected<std::vector<Reserved>> reserved_state(const format::ProgramView& program, size_t method) {
-  const std::vector<Reserved> none;
-  return Analysis(program, method, none).reserved();
+  BERTH_ASSIGN_OR_RETURN(MethodGraph graph, graph_of(program, method));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<LiveRange> ranges, live_ranges(&graph, {}));
+  std::vector<Reserved> out;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (!ranges[i].state) continue;
+    out.push_back({graph.tensor(i).allocation_info()->memory_id(), graph.offset_of(i), graph.bytes_of(i)});
+  }
+  return out;
 }
 
 }  // namespace berth::replan
