@@ -1,8 +1,6 @@
-// Who shares bytes with whom, and when.
-
+// Which values share bytes, and from when to when they live.
 #include "base/text_testing.h"
-#include "compiler/emit/emit_testing.h"
-#include "compiler/memory/model.h"
+#include "compiler/memory/planned_testing.h"
 
 namespace berth::memory {
 namespace {
@@ -15,20 +13,11 @@ using testing::module_of;
 using testing::program_of;
 using testing::value_text;
 
-struct Analysed {
-  ir::Module module;
-  MemoryModel model;
+struct Analysed : NamedModel {
+  using NamedModel::NamedModel;
 
-  ir::ValueId value(const std::string& name) const {
-    const auto& values = module.methods[0].values;
-    for (ir::ValueId id : values.ids()) {
-      if (values[id].name == name) return id;
-    }
-    ADD_FAILURE() << "no value " << name;
-    return {0};
-  }
   /// "[lower, upper) size", or where it is when it has no storage.
-  std::string life(const std::string& name) const {
+  std::string range(const std::string& name) const {
     const ValueHome& place = model.aliases.homes[value(name)];
     if (place.home == Home::kConstant) return "constant";
     if (place.home == Home::kNowhere) return "nowhere";
@@ -43,16 +32,8 @@ struct Analysed {
   std::string reason(int32_t node) const { return to_string(model.aliases.reasons[{node}]); }
 };
 
-Analysed analysed(const std::string& text) {
-  Analysed a{module_of(text), {}};
-  auto model = make_model(a.module, a.module.methods[0]);
-  EXPECT_TRUE(model.ok()) << model.error().text();
-  if (model.ok()) a.model = std::move(model).value();
-  return a;
-}
-
 TEST(Liveness, LiveRangesEndAtTheLastReadOrWithTheOutputs) {
-  const Analysed a = analysed(R"(
+  const Analysed a(R"(
     method forward(%x: f32[4], %unused: f32[2]) {
       %a: f32[4] = aten::relu(%x)
       %b: f32[4] = aten::exp(%a)
@@ -60,16 +41,16 @@ TEST(Liveness, LiveRangesEndAtTheLastReadOrWithTheOutputs) {
       %c: f32[4] = aten::add.Tensor(%b, %a)
       return %c, %b
     })");
-  EXPECT_EQ(a.life("x"), "[0, 2) 16");
-  EXPECT_EQ(a.life("unused"), "[0, 1) 8");
-  EXPECT_EQ(a.life("a"), "[1, 5) 16");
-  EXPECT_EQ(a.life("dead"), "[3, 4) 16");
-  EXPECT_EQ(a.life("b"), "[2, 8) 16");
-  EXPECT_EQ(a.life("c"), "[4, 8) 16");
+  EXPECT_EQ(a.range("x"), "[0, 2) 16");
+  EXPECT_EQ(a.range("unused"), "[0, 1) 8");
+  EXPECT_EQ(a.range("a"), "[1, 5) 16");
+  EXPECT_EQ(a.range("dead"), "[3, 4) 16");
+  EXPECT_EQ(a.range("b"), "[2, 8) 16");
+  EXPECT_EQ(a.range("c"), "[4, 8) 16");
 }
 
 TEST(Liveness, AViewKeepsItsBaseAliveThroughChains) {
-  const Analysed a = analysed(R"(
+  const Analysed a(R"(
     method forward(%x: f32[4]) {
       %a: f32[4] = aten::relu(%x)
       %v: f32[2,2] = aten::view_copy(%a, [2, 2])
@@ -81,13 +62,13 @@ TEST(Liveness, AViewKeepsItsBaseAliveThroughChains) {
   EXPECT_TRUE(a.share("a", "v"));
   EXPECT_TRUE(a.share("a", "w"));
   EXPECT_FALSE(a.share("a", "b"));
-  EXPECT_EQ(a.life("a"), "[1, 6) 16");
+  EXPECT_EQ(a.range("a"), "[1, 6) 16");
   EXPECT_EQ(a.reason(1), "view");
   EXPECT_TRUE(a.model.aliases.bases[a.value("w")] == a.value("v"));
 }
 
 TEST(Liveness, EveryReasonAgainstAViewIsReported) {
-  const Analysed a = analysed(R"(
+  const Analysed a(R"(
     symbol n in [1, 8]
     const @k: f32[4] = dense<[1, 2, 3, 4]>
     state @s: f32[4] = splat<0>
@@ -116,7 +97,7 @@ TEST(Liveness, EveryReasonAgainstAViewIsReported) {
 }
 
 TEST(Liveness, AViewOnAnotherDeviceIsACopyAndSaysWhy) {
-  Analysed a = analysed(R"(
+  Analysed a = Analysed(R"(
     method forward(%x: f32[4]) {
       %a: f32[4] = aten::relu(%x)
       %v: f32[2,2] = aten::view_copy(%a, [2, 2])
@@ -147,7 +128,7 @@ TEST(Liveness, ViewsOfCallersMemoryAndSymbolicConstantsAreRefused) {
   std::vector<std::string> reasons;
   for (const ViewReason reason : model->aliases.reasons) reasons.emplace_back(to_string(reason));
   EXPECT_EQ(reasons, (std::vector<std::string>{"callers-memory", "not-a-view", "callers-output"}));
-  const Analysed symbols = analysed(R"(
+  const Analysed symbols(R"(
     symbol n in [1, 4]
     const @k: f32[4] = dense<[1, 2, 3, 4]>
     method forward(%x: f32[n]) {
@@ -172,15 +153,15 @@ TEST(Liveness, AnUnreadOutputNeedsNoBytesWhereItsKernelAllowsThat) {
       %values: f32[1,1,4,1], %unread: i64[1,1,4,1] = aten::max.dim(%x, 3, true)
       return %y, %values
     })";
-  const Analysed a = analysed(text);
-  EXPECT_EQ(a.life("i"), "nowhere");
-  EXPECT_EQ(a.life("unread"), "[2, 3) 32");
+  const Analysed a(text);
+  EXPECT_EQ(a.range("i"), "nowhere");
+  EXPECT_EQ(a.range("unread"), "[2, 3) 32");
   const EmittedProgram emitted = program_of(text);
   EXPECT_EQ(value_text(emitted.program.methods[0], 2), "i64[1,1,2,2]?");
 }
 
 TEST(Liveness, SizesAreTheUpperBoundOfTheLargestAlias) {
-  const Analysed a = analysed(R"(
+  const Analysed a(R"(
     symbol n in [1, 10]
     method forward(%x: f32[n,6]) {
       %a: f32[n,6] = aten::relu(%x)
@@ -188,8 +169,8 @@ TEST(Liveness, SizesAreTheUpperBoundOfTheLargestAlias) {
       %y: f32[(n * 2),3] = aten::exp(%v)
       return %y
     })");
-  EXPECT_EQ(a.life("a"), "[1, 4) 240");
-  const Analysed larger = analysed(R"(
+  EXPECT_EQ(a.range("a"), "[1, 4) 240");
+  const Analysed larger(R"(
     symbol n in [1, 8]
     symbol m in [1, 16]
     method forward(%x: f32[n]) {
@@ -198,12 +179,12 @@ TEST(Liveness, SizesAreTheUpperBoundOfTheLargestAlias) {
       %y: f32[m] = aten::exp(%v)
       return %y
     })");
-  EXPECT_EQ(larger.life("a"), "[1, 4) 64");
+  EXPECT_EQ(larger.range("a"), "[1, 4) 64");
 }
 
 // A permutation of dimensions that are 1 moves nothing: a view of what is computed, but not of an input or of state.
 TEST(Liveness, APermutationThatMovesNothingIsAViewOfComputedValuesOnly) {
-  const Analysed a = analysed(R"(
+  const Analysed a(R"(
     state @s: f32[1,4] = splat<0>
     method forward(%x: f32[1,4]) {
       %s: f32[1,4] = berth::state_read() @s

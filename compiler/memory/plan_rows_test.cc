@@ -3,10 +3,9 @@
 #include <algorithm>
 
 #include "base/text_testing.h"
-#include "compiler/emit/emit_testing.h"
-#include "compiler/memory/model.h"
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
+#include "compiler/memory/planned_testing.h"
 
 namespace berth::memory {
 namespace {
@@ -16,80 +15,8 @@ using emit::EmittedProgram;
 using packing::Planner;
 
 using testing::listing;
-using testing::module_of;
 using testing::program_of;
 using testing::value_text;
-
-MemoryOptions with(Planner planner, bool in_place = false) {
-  MemoryOptions options = testing::as_written();
-  options.planner = planner;
-  options.in_place = in_place;
-  return options;
-}
-
-uint64_t bytes_of(const format::TensorDesc& tensor) {
-  uint64_t count = element_size(tensor.dtype);
-  for (const int32_t size : tensor.sizes) count *= static_cast<uint64_t>(size);
-  return count;
-}
-
-bool share_bytes(const format::TensorDesc& a, const format::TensorDesc& b) {
-  return a.planned->memory_id == b.planned->memory_id && a.planned->offset < b.planned->offset + bytes_of(b) &&
-         b.planned->offset < a.planned->offset + bytes_of(a);
-}
-
-std::vector<format::TensorDesc> planned(const format::MethodDesc& method) {
-  std::vector<format::TensorDesc> all;
-  for (const format::ValueDesc& value : method.values) {
-    const auto* tensor = std::get_if<format::TensorDesc>(&value);
-    if (tensor != nullptr && tensor->planned.has_value()) all.push_back(*tensor);
-  }
-  return all;
-}
-
-/// Pairs of planned tensors that share bytes.
-int pairs(const format::MethodDesc& method) {
-  const std::vector<format::TensorDesc> all = planned(method);
-  int count = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    for (size_t k = 0; k < i; ++k) count += share_bytes(all[i], all[k]) ? 1 : 0;
-  }
-  return count;
-}
-
-const format::TensorDesc& tensor(const format::MethodDesc& method, int32_t index) {
-  return std::get<format::TensorDesc>(method.values.at(index));
-}
-
-/// A model with names.
-struct Lives {
-  explicit Lives(const std::string& text, const MemoryOptions& options = {}) : module(module_of(text)) {
-    auto found = make_model(module, module.methods[0], options);
-    EXPECT_TRUE(found.ok()) << found.error().text();
-    if (found.ok()) model = std::move(found).value();
-  }
-  ir::ValueId value(const std::string& name) const {
-    const auto& values = module.methods[0].values;
-    for (ir::ValueId id : values.ids()) {
-      if (values[id].name == name) return id;
-    }
-    ADD_FAILURE() << "no value " << name;
-    return {0};
-  }
-  Home home(const std::string& name) const { return model.aliases.homes[value(name)].home; }
-  const packing::Buffer& life(const std::string& name) const {
-    const ValueHome& place = model.aliases.homes[value(name)];
-    EXPECT_EQ(place.home, Home::kBuffer) << name;
-    return model.buffers.all[place.buffer];
-  }
-  int64_t step_of(const std::string& result) const {
-    const ir::NodeId node = module.methods[0].value(value(result)).node;
-    return model.steps.nodes[node];
-  }
-
-  ir::Module module;
-  MemoryModel model;
-};
 
 // Holds row 123. All are set before the first node runs, in any order.
 TEST(PlanRows, InputsLiveFromTheStartAndShareNoByte) {
@@ -100,8 +27,8 @@ TEST(PlanRows, InputsLiveFromTheStartAndShareNoByte) {
       %f: f32[2] = aten::exp(%c)
       return %d, %e, %f
     })";
-  const Lives lives(text);
-  for (const char* input : {"a", "b", "c"}) EXPECT_EQ(lives.life(input).lower, 0);
+  const NamedModel model(text);
+  for (const char* input : {"a", "b", "c"}) EXPECT_EQ(model.life(input).lower, 0);
   const EmittedProgram emitted = program_of(text);
   const format::MethodDesc& method = emitted.program.methods[0];
   for (size_t i = 0; i < 3; ++i) {
@@ -112,9 +39,9 @@ TEST(PlanRows, InputsLiveFromTheStartAndShareNoByte) {
 
 /// Naive reuses no byte; the others do, and every file is sound.
 void expect_reuse(const std::string& text) {
-  EXPECT_EQ(pairs(program_of(text, with(Planner::kNaive)).program.methods[0]), 0);
+  EXPECT_EQ(pairs(program_of(text, with_planner(Planner::kNaive)).program.methods[0]), 0);
   for (const Planner planner : {Planner::kGreedy, Planner::kBreadth, Planner::kBestFit, Planner::kBest}) {
-    EXPECT_GT(pairs(program_of(text, with(planner)).program.methods[0]), 0) << static_cast<int>(planner);
+    EXPECT_GT(pairs(program_of(text, with_planner(planner)).program.methods[0]), 0) << static_cast<int>(planner);
   }
 }
 
@@ -184,7 +111,7 @@ TEST(PlanRows, TwoOutputsAreNotSharedWithEachOther) {
     })";
   expect_reuse(text);
   for (const Planner planner : {Planner::kGreedy, Planner::kBest}) {
-    const format::MethodDesc method = program_of(text, with(planner, true)).program.methods[0];
+    const format::MethodDesc method = program_of(text, with_planner(planner, true)).program.methods[0];
     EXPECT_FALSE(share_bytes(tensor(method, method.outputs[0]), tensor(method, method.outputs[1])));
   }
 }
@@ -201,15 +128,15 @@ constexpr char kSplitAndJoined[] = R"(
 
 // Holds row 124.
 TEST(PlanRows, ListElementsLiveUntilTheListIsRead) {
-  const Lives lives(kSplitAndJoined);
-  for (const char* part : {"b", "c", "d"}) EXPECT_EQ(lives.life(part).upper, lives.step_of("e") + 1) << part;
-  EXPECT_EQ(lives.life("a").upper, lives.step_of("d") + 1);
+  const NamedModel model(kSplitAndJoined);
+  for (const char* part : {"b", "c", "d"}) EXPECT_EQ(model.life(part).upper, model.step_of("e") + 1) << part;
+  EXPECT_EQ(model.life("a").upper, model.step_of("d") + 1);
 }
 
 // Holds row 130.
 TEST(PlanRows, ListElementsAreNotSharedByNaiveButByGreedy) {
-  EXPECT_EQ(pairs(program_of(kSplitAndJoined, with(Planner::kNaive)).program.methods[0]), 0);
-  EXPECT_GT(pairs(program_of(kSplitAndJoined, with(Planner::kGreedy)).program.methods[0]), 0);
+  EXPECT_EQ(pairs(program_of(kSplitAndJoined, with_planner(Planner::kNaive)).program.methods[0]), 0);
+  EXPECT_GT(pairs(program_of(kSplitAndJoined, with_planner(Planner::kGreedy)).program.methods[0]), 0);
 }
 
 // Holds row 125.
@@ -238,49 +165,6 @@ TEST(PlanRows, AResultDoesNotShareWithALiveInputAndConstantsAreNotPlanned) {
   EXPECT_EQ(constants, 2);
 }
 
-// Holds row 129, row 199, row 204.
-TEST(PlanRows, AViewHasItsBasesBytesWhileEitherIsRead) {
-  const std::string text = R"(
-    const @w: f32[8,8] = splat<0.5>
-    method forward(%x: f32[4,8]) {
-      %w: f32[8,8] = const @w
-      %a: f32[4,8] = aten::mm(%x, %w)
-      %v: f32[32] = aten::view_copy(%a, [32])
-      %b: f32[4,8] = aten::mm(%a, %w)
-      %c: f32[4,8] = aten::mm(%b, %w)
-      %d: f32[32] = aten::flip(%v, [0])
-      %u: f32[64] = aten::view_copy(%w, [64])
-      %e: f32[64] = aten::flip(%u, [0])
-      return %c, %d, %e
-    })";
-  const Lives lives(text);
-  EXPECT_EQ(lives.home("u"), Home::kConstant);
-  EXPECT_EQ(&lives.life("v"), &lives.life("a"));
-  EXPECT_EQ(lives.life("a").lower, lives.step_of("a"));
-  EXPECT_EQ(lives.life("a").upper, lives.step_of("d") + 1) << "the last read is the view's";
-  const EmittedProgram emitted = program_of(text, with(Planner::kGreedy));
-  const format::MethodDesc& method = emitted.program.methods[0];
-  std::string lines = listing(method);
-  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5) << "views are not instructions";
-  const auto& relation = emitted.program.named_data;
-  EXPECT_EQ(relation.size(), 1u);
-  EXPECT_GT(pairs(method), 1) << "greedy reuses, beside the view";
-  int views = 0;
-  const std::vector<format::TensorDesc> all = planned(method);
-  for (const format::TensorDesc& view : all) {
-    if (view.sizes != std::vector<int32_t>{32}) continue;
-    for (const format::TensorDesc& base : all) {
-      if (base.sizes != std::vector<int32_t>{4, 8} || base.planned->offset != view.planned->offset) continue;
-      EXPECT_EQ(bytes_of(base), bytes_of(view));
-      EXPECT_EQ(base.dtype, view.dtype);
-      EXPECT_EQ(base.bounded, view.bounded);
-      EXPECT_EQ(base.device, view.device);
-      ++views;
-    }
-  }
-  EXPECT_GE(views, 1);
-}
-
 // Holds row 131. What is not planned is the caller's; state always has its place.
 TEST(PlanRows, InputsAndOutputsArePlannedOnRequest) {
   const std::string text = R"(
@@ -297,22 +181,22 @@ TEST(PlanRows, InputsAndOutputsArePlannedOnRequest) {
       MemoryOptions options;
       options.plan_inputs_and_outputs = asked;
       options.in_place = in_place;
-      const Lives lives(text, options);
+      const NamedModel model(text, options);
       const Home home = asked ? Home::kBuffer : Home::kCaller;
-      EXPECT_EQ(lives.home("x"), home);
-      EXPECT_EQ(lives.home("y"), home);
-      EXPECT_EQ(lives.home("h"), Home::kBuffer);
-      const BufferId of_state = lives.model.buffers.states[ir::StateId{0}];
+      EXPECT_EQ(model.home("x"), home);
+      EXPECT_EQ(model.home("y"), home);
+      EXPECT_EQ(model.home("h"), Home::kBuffer);
+      const BufferId of_state = model.model.buffers.states[ir::StateId{0}];
       ASSERT_TRUE(of_state.valid());
-      const packing::Buffer& state = lives.model.buffers.all[of_state];
+      const packing::Buffer& state = model.model.buffers.all[of_state];
       EXPECT_EQ(state.lower, 0);
-      EXPECT_GT(state.upper, lives.model.steps.read) << "state lives for ever";
-      const packing::Problem problem = packing_problem(lives.model);
+      EXPECT_GT(state.upper, model.model.steps.read) << "state lives for ever";
+      const packing::Problem problem = packing_problem(model.model);
       const auto plan = packing::plan_best(problem);
       ASSERT_TRUE(plan.ok()) << plan.error().text();
       EXPECT_TRUE(packing::validate(problem, *plan).ok());
       if (!asked) continue;
-      EXPECT_GT(lives.life("y").upper, lives.model.steps.read) << "outputs live to the end";
+      EXPECT_GT(model.life("y").upper, model.model.steps.read) << "outputs live to the end";
     }
   }
 }
@@ -338,9 +222,9 @@ TEST(PlanRows, ConstantsAreNeverPlanned) {
   for (const bool asked : {false, true}) {
     MemoryOptions options;
     options.plan_inputs_and_outputs = asked;
-    const Lives lives(text, options);
+    const NamedModel model(text, options);
     int count = 0;
-    for (const char* input : {"x", "a", "b", "c", "d"}) count += lives.home(input) == Home::kBuffer ? 1 : 0;
+    for (const char* input : {"x", "a", "b", "c", "d"}) count += model.home(input) == Home::kBuffer ? 1 : 0;
     EXPECT_EQ(count, asked ? 1 : 0);
   }
 }
@@ -355,7 +239,7 @@ TEST(PlanRows, DynamicTensorsTakeTheirUpperBound) {
       %y: f32[m,n] = aten::permute_copy(%h, [1, 0])
       return %y
     })",
-                                            with(Planner::kNaive));
+                                            with_planner(Planner::kNaive));
   const format::MethodDesc& method = emitted.program.methods[0];
   EXPECT_EQ(value_text(method, method.inputs[0]), "f32[<=3,4]+0");
   const std::vector<format::TensorDesc> all = planned(method);
@@ -411,8 +295,8 @@ TEST(PlanRows, InPlaceChangesOffsetsAndNotArguments) {
       %y: f32[4,8] = aten::index_put(%h, [%i], %v, true)
       return %y
     })";
-  const EmittedProgram apart = program_of(text, with(Planner::kBest, false));
-  const EmittedProgram together = program_of(text, with(Planner::kBest, true));
+  const EmittedProgram apart = program_of(text, with_planner(Planner::kBest, false));
+  const EmittedProgram together = program_of(text, with_planner(Planner::kBest, true));
   EXPECT_EQ(listing(apart.program.methods[0]), listing(together.program.methods[0]));
   EXPECT_NE(listing(together.program.methods[0]).find(", true, v"), std::string::npos);
   EXPECT_EQ(apart.in_place, 0u);
@@ -483,66 +367,6 @@ TEST(PlanRows, StateIsAtOneOffsetInEveryMethod) {
   EXPECT_EQ(states, 5);
 }
 
-// Holds row 200, row 202, row 203, row 205. A view costs no instruction unless the method returns what is the caller's.
-TEST(PlanRows, ChainsOfViewsAliasTheFirst) {
-  const EmittedProgram emitted = program_of(R"(
-    method forward(%x: f32[2,3]) {
-      %h: f32[2,3] = aten::sin(%x)
-      %a: f32[6] = aten::view_copy(%h, [6])
-      %b: f32[3,2] = aten::view_copy(%a, [3, 2])
-      %c: f32[1,6] = aten::view_copy(%b, [1, 6])
-      %d: f32[6,1] = aten::view_copy(%c, [6, 1])
-      %y: f32[6,1] = aten::relu(%d)
-      return %y
-    })");
-  const format::MethodDesc& method = emitted.program.methods[0];
-  EXPECT_EQ(method.instructions.size(), 2u) << listing(method);
-  const auto& relu = std::get<format::KernelCallDesc>(method.instructions[1]);
-  EXPECT_EQ(tensor(method, relu.args.front()).planned->offset, tensor(method, relu.args.back()).planned->offset);
-  EXPECT_EQ(emitted.views, 4u);
-
-  const EmittedProgram returned = program_of(R"(
-    method forward(%x: f32[2,3]) {
-      %a: f32[6] = aten::view_copy(%x, [6])
-      %h: f32[6] = aten::mul.Scalar(%a, 2)
-      %b: f32[3,2] = aten::view_copy(%h, [3, 2])
-      return %a, %b
-    })");
-  EXPECT_EQ(listing(returned.program.methods[0]).find("aten::mul.Scalar_out") != std::string::npos, true);
-  EXPECT_EQ(returned.program.methods[0].instructions.size(), 2u) << "the input is copied, as it is returned";
-}
-
-// Holds row 197, row 205. Switched off there is no view, and each is copied; switched on nothing of them is left.
-TEST(PlanRows, ViewsSwitchedOffAreCopies) {
-  const std::string text = R"(
-    symbol n in [1, 8]
-    method forward(%x: f32[2,3], %z: f32[n,6]) {
-      %h: f32[2,3] = aten::sin(%x)
-      %a: f32[6] = aten::view_copy(%h, [6])
-      %y: f32[6] = aten::relu(%a)
-      %i: f32[n,6] = aten::sin(%z)
-      %b: f32[n,2,3] = aten::view_copy(%i, [n, 2, 3])
-      %w: f32[n,2,3] = aten::relu(%b)
-      return %y, %w
-    })";
-  const auto count = [](const EmittedProgram& emitted, const char* name) {
-    const std::string lines = listing(emitted.program.methods[0]);
-    int times = 0;
-    for (size_t at = lines.find(name); at != std::string::npos; at = lines.find(name, at + 1)) ++times;
-    return times;
-  };
-  const EmittedProgram on = program_of(text, with(Planner::kBest));
-  EXPECT_EQ(on.views, 2u);
-  EXPECT_EQ(count(on, "view_copy"), 0);
-  EXPECT_EQ(count(on, "et_view"), 1);
-  MemoryOptions options = with(Planner::kBest);
-  options.alias = false;
-  const EmittedProgram off = program_of(text, options);
-  EXPECT_EQ(off.views, 0u);
-  EXPECT_EQ(count(off, "aten::view_copy"), 2);
-  EXPECT_EQ(count(off, "et_view"), 0);
-}
-
 // Holds row 213: 8-bit floats keep their type and their bytes.
 TEST(PlanRows, FloatsOfEightBitsAreUnchangedInTheFile) {
   const EmittedProgram emitted = program_of(R"(
@@ -562,21 +386,6 @@ TEST(PlanRows, FloatsOfEightBitsAreUnchangedInTheFile) {
   for (const format::Bytes& constant : emitted.program.constants) constants.push_back(testing::written(constant));
   EXPECT_EQ(std::count(constants.begin(), constants.end(), std::vector<uint8_t>({1, 2, 3, 4})), 1);
   EXPECT_EQ(std::count(constants.begin(), constants.end(), std::vector<uint8_t>({5, 6, 7, 8})), 1);
-}
-
-// Holds row 201.
-TEST(PlanRows, ADynamicViewIsOneInstructionThatMovesNothing) {
-  const EmittedProgram emitted = program_of(R"(
-    symbol n in [1, 8]
-    method forward(%x: f32[n,6]) {
-      %h: f32[n,6] = aten::exp(%x)
-      %v: f32[n,2,3] = aten::view_copy(%h, [n, 2, 3])
-      %y: f32[n,2,3] = aten::neg(%v)
-      return %y
-    })");
-  const std::string lines = listing(emitted.program.methods[0]);
-  EXPECT_NE(lines.find("executorch_prim::et_view"), std::string::npos) << lines;
-  EXPECT_EQ(lines.find("copy"), std::string::npos) << lines;
 }
 
 // Holds row 207. What the method returns is what its last node makes, not a value like it.
