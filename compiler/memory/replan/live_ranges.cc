@@ -3,35 +3,29 @@
 #include <map>
 #include <utility>
 
+#include "compiler/memory/replan/accesses.h"
 #include "format/plan_check/access.h"
 #include "format/tensor_facts.h"
 
 namespace berth::replan {
 namespace {
 
-using format::plan_check::CallShape;
 using format::plan_check::kNone;
 using format::plan_check::PlanGraph;
-using format::plan_check::WriteKind;
 
 constexpr uint64_t kMaxRowBits = uint64_t{1} << 31;
-
-/// What one instruction reads and wholly writes, in items.
-struct Access {
-  std::vector<int32_t> reads;
-  std::vector<int32_t> writes;
-  std::vector<int32_t> mentions;  // of delegates
-  int32_t jump = -1;              // destination
-};
 
 class LivenessSweep {
  public:
   LivenessSweep(MethodGraph* method, const std::vector<Reserved>& elsewhere)
-      : method_(*method), elsewhere_(elsewhere), graph_(method->graph), items_(method->planned_items()) {}
+      : method_(*method),
+        elsewhere_(elsewhere),
+        graph_(method->graph),
+        items_(method->planned_items()),
+        accesses_(accesses_of(&method->graph)) {}
 
   Expected<std::vector<LiveRange>> run() {
     ranges_.resize(items_);
-    collect();
     BERTH_TRY(sweep());
     find_beginnings();
     find_state();
@@ -43,72 +37,13 @@ class LivenessSweep {
  private:
   int32_t item_of(int32_t value) const { return graph_.item[value]; }
 
-  void add(int32_t value, std::vector<int32_t>* list) const {
-    if (item_of(value) != kNone) list->push_back(item_of(value));
-  }
-
-  void collect() {
-    std::vector<uint8_t> written(graph_.plan->values()->size());
-    for (const int32_t input : *graph_.plan->inputs()) written[input] = 1;
-    format::plan_check::for_each_instruction(
-        *graph_.plan, [&](const fb::Instruction& instruction, int32_t, int32_t chain) {
-          code_.emplace_back();
-          Access& access = code_.back();
-          if (const auto* call = instruction.instr_args_as_KernelCall()) {
-            kernel(*call, &access);
-          } else if (const auto* delegate = instruction.instr_args_as_DelegateCall()) {
-            this->delegate(*delegate, written, &access);
-          } else if (const auto* move = instruction.instr_args_as_MoveCall()) {
-            rename(move->move_from(), move->move_to(), &access);
-          } else if (const auto* jump = instruction.instr_args_as_JumpFalseCall()) {
-            add(jump->cond_value_index(), &access.reads);
-            access.jump = chain + jump->destination_instruction();
-          }
-          for (const int32_t item : access.writes) written[graph_.value[item]] = 1;
-          return Error::kOk;
-        });
-  }
-
-  void kernel(const fb::KernelCall& call, Access* access) {
-    const CallShape shape = shape_of(graph_, call);
-    if (shape.access->kind == format::OperatorAccess::Kind::kView && call.args()->size() >= 3) {
-      return rename(call.args()->Get(0), call.args()->Get(2), access);
-    }
-    visit_reads(graph_, shape, [&](int32_t v) { add(v, &access->reads); });
-    visit_writes(graph_, shape, [&](int32_t v, WriteKind kind) {
-      // What is written in part holds what it held otherwise; a stack begins with its first row.
-      add(v, kind == WriteKind::kPart ? &access->reads : &access->mentions);
-      if (kind == WriteKind::kWhole) add(v, &access->writes);
-    });
-  }
-
-  void delegate(const fb::DelegateCall& call, const std::vector<uint8_t>& written, Access* access) {
-    for (const int32_t argument : *call.args()) {
-      for_each_tensor(graph_, argument, [&](int32_t v) {
-        add(v, &access->mentions);
-        if (item_of(v) == kNone) return;
-        const bool given = written[v] != 0 || (graph_.mark(v) & format::plan_check::kHasInitialValue) != 0 ||
-                           graph_.parent[item_of(v)] != kNone;
-        add(v, given ? &access->reads : &access->writes);
-      });
-    }
-  }
-
-  // Bytes with a second name are wanted as long as either of them.
-  void rename(int32_t from, int32_t to, Access* access) {
-    add(from, &access->reads);
-    names_.push_back({from, to});
-    renamed_[to].push_back(static_cast<int32_t>(code_.size()) - 1);
-    if (item_of(to) != kNone) access->mentions.push_back(item_of(to));
-  }
-
   // Names without bytes of their own take part in the sweep as bits after the items.
   Status sweep() {
     std::map<int32_t, size_t> bit_of_value;
     size_t bits = items_;
-    for (const auto& [value, calls] : renamed_) bit_of_value[value] = bits++;
+    for (const auto& [value, calls] : accesses_.renamed) bit_of_value[value] = bits++;
     const size_t words = (bits + 63) / 64;
-    for (const Access& access : code_) {
+    for (const Access& access : accesses_.code) {
       if (access.jump >= 0) rows_[access.jump];
     }
     if (rows_.size() * words > kMaxRowBits / 64) return too_large();
@@ -120,8 +55,8 @@ class LivenessSweep {
       for (const int32_t output : *graph_.plan->outputs()) {
         for_each_tensor(graph_, output, [&](int32_t v) { mark(v, bit_of_value); });
       }
-      keep_row(code_.size());
-      for (size_t k = code_.size(); k-- > 0;) {
+      keep_row(accesses_.code.size());
+      for (size_t k = accesses_.code.size(); k-- > 0;) {
         step_back(k);
         keep_row(k);
         if (graph_.budget == 0) return too_large();
@@ -133,7 +68,7 @@ class LivenessSweep {
   }
 
   void step_back(size_t k) {
-    const Access& access = code_[k];
+    const Access& access = accesses_.code[k];
     const auto step = static_cast<int64_t>(k) + 1;
     graph_.spend(1 + access.reads.size() + access.writes.size());
     if (access.jump >= 0) {
@@ -179,13 +114,13 @@ class LivenessSweep {
 
   // For each instruction: the names that it reads, as a tensor argument, and those that it makes.
   void read_names(const std::map<int32_t, size_t>& bits) {
-    name_reads_.resize(code_.size());
-    name_writes_.resize(code_.size());
-    name_ranges_.resize(renamed_.size());
-    for (const auto& [value, calls] : renamed_) {
+    name_reads_.resize(accesses_.code.size());
+    name_writes_.resize(accesses_.code.size());
+    name_ranges_.resize(accesses_.renamed.size());
+    for (const auto& [value, calls] : accesses_.renamed) {
       for (const int32_t call : calls) name_writes_[call].push_back(bits.at(value));
     }
-    if (renamed_.empty()) return;
+    if (accesses_.renamed.empty()) return;
     format::plan_check::for_each_instruction(*graph_.plan, [&](const fb::Instruction& instruction, int32_t k, int32_t) {
       const flatbuffers::Vector<int32_t>* args = nullptr;
       if (const auto* call = instruction.instr_args_as_KernelCall()) args = call->args();
@@ -235,11 +170,11 @@ class LivenessSweep {
 
   // The first step of the loops around a step; the step itself where there is none.
   int64_t loop_start(int64_t step) {
-    for (bool moved = true; moved && graph_.spend(code_.size());) {
+    for (bool moved = true; moved && graph_.spend(accesses_.code.size());) {
       moved = false;
-      for (size_t k = 0; k < code_.size(); ++k) {
-        const int64_t begin = code_[k].jump + 1;
-        if (code_[k].jump < 0 || begin >= step || static_cast<int64_t>(k) + 1 < step) continue;
+      for (size_t k = 0; k < accesses_.code.size(); ++k) {
+        const int64_t begin = accesses_.code[k].jump + 1;
+        if (accesses_.code[k].jump < 0 || begin >= step || static_cast<int64_t>(k) + 1 < step) continue;
         step = begin;
         moved = true;
       }
@@ -250,8 +185,8 @@ class LivenessSweep {
   // Nothing writes all of what is stacked row by row, or put together of parts: it begins with the first of them.
   void find_beginnings() {
     std::vector<int64_t> written(items_, INT64_MAX);
-    for (size_t k = code_.size(); k-- > 0;) {
-      for (const auto* list : {&code_[k].writes, &code_[k].mentions}) {
+    for (size_t k = accesses_.code.size(); k-- > 0;) {
+      for (const auto* list : {&accesses_.code[k].writes, &accesses_.code[k].mentions}) {
         for (const int32_t item : *list) written[item] = static_cast<int64_t>(k) + 1;
       }
     }
@@ -319,10 +254,10 @@ class LivenessSweep {
   // The ranges of names go to the bytes that they name, through names of names.
   void spread() {
     std::map<int32_t, size_t> index;
-    for (const auto& [value, calls] : renamed_) index.emplace(value, index.size());
-    for (bool changed = true; changed && graph_.spend(names_.size());) {
+    for (const auto& [value, calls] : accesses_.renamed) index.emplace(value, index.size());
+    for (bool changed = true; changed && graph_.spend(accesses_.names.size());) {
       changed = false;
-      for (const auto& [from, to] : names_) {
+      for (const auto& [from, to] : accesses_.names) {
         const LiveRange range = name_ranges_[index.at(to)];
         const auto named = index.find(from);
         if (named != index.end()) {
@@ -339,11 +274,9 @@ class LivenessSweep {
   const std::vector<Reserved>& elsewhere_;
   PlanGraph& graph_;
   const size_t items_;
-  std::vector<Access> code_;
+  const Accesses accesses_;
   std::vector<LiveRange> ranges_;
   std::vector<LiveRange> name_ranges_;
-  std::vector<std::pair<int32_t, int32_t>> names_;   // from, to: values
-  std::map<int32_t, std::vector<int32_t>> renamed_;  // value → the instructions that rename it
   std::vector<std::vector<size_t>> name_reads_;
   std::vector<std::vector<size_t>> name_writes_;
   std::map<int32_t, std::vector<uint64_t>> rows_;  // destination of jumps → what is wanted there
