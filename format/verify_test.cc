@@ -378,7 +378,7 @@ TEST(Verify, MetaIsCheckedToo) {
     verify_program({bytes.data(), bytes.size()}, &report);
     return std::string(report.place) + ": " + report.message;
   };
-  EXPECT_EQ(bent([](MethodMetaDesc& m) { m.name = "nobody"; }), "berth.meta: no method is called \"nobody\"");
+  EXPECT_EQ(bent([](MethodMetaDesc& m) { m.name = "missing"; }), "berth.meta: no method is called \"missing\"");
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
               m.values = {{3, "a", ""}, {3, "b", ""}};
             }),

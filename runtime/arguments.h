@@ -156,7 +156,7 @@ struct ArgumentAs<std::optional<T>> {
   }
 };
 
-inline constexpr char kWrongNumber[] = "the call has not as many arguments as the kernel has parameters";
+inline constexpr char kWrongNumber[] = "the call does not have as many arguments as the kernel has parameters";
 
 template <typename F>
 struct Typed;

@@ -291,7 +291,7 @@ Error et_view(KernelContext& context, const EValue& self, const EValue& size, co
   if (from.dtype() != view.dtype()) return context.fail(Error::kInvalidArgument, "a view keeps the element type");
   if (from.device() != view.device()) return context.fail(Error::kInvalidArgument, "a view stays on its device");
   if (list.size() != static_cast<size_t>(view.rank())) {
-    return context.fail(Error::kInvalidArgument, "the view has not as many sizes as its output has dimensions");
+    return context.fail(Error::kInvalidArgument, "the view does not have as many sizes as its output has dimensions");
   }
   int32_t sizes[kMaxRank];
   BERTH_RETURN_IF_ERROR(view_sizes(context, list, from.numel(), sizes));

@@ -117,7 +117,7 @@ Expected<Array> parse_npy(Span<const uint8_t> file, const std::string& place) {
     if (!checked_mul(bytes, static_cast<size_t>(dim), &bytes)) return failure("has a shape that overflows");
   }
   const size_t data = start + length;
-  if (file.size() - data != bytes) return failure("has not as many bytes as its shape needs");
+  if (file.size() - data != bytes) return failure("does not have as many bytes as its shape needs");
   array.bytes.assign(file.begin() + data, file.end());
   return array;
 }

@@ -40,7 +40,7 @@ bool regroup(const std::vector<int64_t>& sizes, Strided* from) {
   const std::vector<Axis> axes = axes_of(*from);
   std::vector<int64_t> strides(sizes.size(), 0);
   size_t axis = axes.size();
-  int64_t left = 1;  // places of the axis that are not told out yet
+  int64_t left = 1;  // elements of the axis that no dimension has taken yet
   int64_t stride = 0;
   for (size_t d = sizes.size(); d-- > 0;) {
     if (sizes[d] == 1) continue;

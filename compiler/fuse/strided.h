@@ -17,14 +17,14 @@ struct Strided {
   double scale = 1;              // what the elements are multiplied by
 };
 
-/// `value` in terms of the earliest base that it can be told of; of itself when no other. Multiplications by numbers
-/// are followed when `scaled`. REQUIRES: its sizes are known and it is row-major.
+/// `value` as a strided view of the earliest value that it is one of: of itself when there is no other. Multiplications
+/// by numbers are followed when `scaled`. REQUIRES: its sizes are known and it is row-major.
 Strided strided(const Context& context, ir::ValueId value, bool scaled);
 
 /// Whether it has known sizes and row-major order.
 bool is_plain(const Context& context, ir::ValueId value);
 
-/// The dimensions of `from` with more than one place.
+/// The dimensions of `from` that have more than one element.
 struct Axis {
   int64_t size, stride;
 };

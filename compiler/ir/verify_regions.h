@@ -9,8 +9,8 @@
 
 namespace berth::ir {
 
-/// Regions of branches and loops lie at most so many within each other, for the parser and the verifier alike: what is
-/// verified is parsed back when it was printed. A delegate's region may lie in the innermost of them.
+/// How deep regions of branches and loops may nest. The parser and the verifier have the same limit, so that what was
+/// verified and printed can be parsed back. The region of a delegate may be inside the innermost of them.
 inline constexpr int kMaxRegionDepth = 32;
 
 /// What is wrong with `depth` regions around a node that has regions itself; empty when nothing is.

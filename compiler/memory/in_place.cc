@@ -73,7 +73,7 @@ class AliasFinder {
     const ValueHome& place = live_.aliases.homes[node.results[0]];
     const bool in_arena = place.home == Home::kBuffer && !is_state_[place.buffer];
     if (!in_arena) return remark(id, -1, ReuseReason::kNotInArena);
-    // On the way through another branch the input may still be wanted.
+    // On the path through another branch the input may still be read.
     const int64_t born = live_.buffers.all[place.buffer].lower;
     if (born < live_.steps.nodes[id]) return remark(id, -1, ReuseReason::kMadeBefore);
     std::vector<BufferId> offered;  // x + x is one candidate

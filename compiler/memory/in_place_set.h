@@ -20,8 +20,8 @@ class InPlaceSet {
   /// all arguments that its row has, "aten::add.Tensor", or with some of them, "aten::add.Tensor=self" or
   /// "aten::add.Tensor=self+other".
   ///
-  /// InvalidArgument for an operator that does not exist, an argument that it does not have, and one whose bytes its
-  /// row never gives away: kernels and the judge of every load go by the row, so more is a row's matter.
+  /// InvalidArgument for an operator that does not exist, for an argument that it does not have, and for one that its
+  /// row does not let it overwrite: kernels and the plan check go by the row, so a choice can only be narrower.
   static Expected<InPlaceSet> only(const std::vector<std::string>& entries);
 
   bool allows(const ir::Operator& op, size_t argument) const {

@@ -12,7 +12,7 @@
 namespace berth::memory {
 namespace {
 
-/// Outputs are used as scratch only if that saves at least one part in so many of the scratch.
+/// Outputs are used as scratch only if that saves at least 1/kLeastGain of the scratch.
 constexpr int64_t kLeastGain = 64;
 
 int64_t scratch_of(const MethodPlan& plan) { return plan.packing.spaces[0].height; }

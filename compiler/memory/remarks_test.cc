@@ -106,7 +106,7 @@ TEST(Remarks, AMissingTensorIsReported) {
             "keep: no-tensor");
 }
 
-// The place of an `if`'s result is made by its first branch; what the second branch reads there is not its to give.
+// The buffer of an `if`'s result is born in its first branch, so the second branch cannot put it over what it reads.
 TEST(Remarks, AValueOfAnotherBranchIsReported) {
   const std::string text = forward("%c: bool[], %x: f32[4,8]", R"(
     %r: f32[4,8] = berth::if(%c) {

@@ -23,19 +23,19 @@ struct Options {
   bool verify = false;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder, which must exist.
   std::string dump_dir;
-  /// Passes whose decisions are wanted in `why_lines`, by name; "all" for every pass.
+  /// Passes whose remarks go to `why_lines`, by name; "all" for every pass.
   std::vector<std::string> why;
-  /// Gets a line a decision; null when they are not wanted. Borrowed.
+  /// Gets one line for each remark; null for none. Borrowed.
   std::vector<std::string>* why_lines = nullptr;
   /// Bytes that all constants which folding makes may take together; 0: twice what the module holds at the start, and
   /// 64 MiB.
   int64_t fold_limit = 0;
 };
 
-/// Whether the decisions of `pass` are wanted; asking first saves making the words.
+/// Whether remarks of `pass` are requested, so that their text need not be made otherwise.
 bool wants_why(const Options& options, std::string_view pass);
 
-/// Notes `pass: "source" aten::relu (%y): reason` if that is wanted.
+/// Notes `pass: "source" aten::relu (%y): reason` if remarks of `pass` are requested.
 void remark(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
             std::string_view reason);
 

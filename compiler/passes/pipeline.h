@@ -13,7 +13,7 @@ namespace berth::passes {
 struct Pass {
   std::string_view name;
   std::function<Expected<Changed>(ir::Module& module, const Options& options)> run;
-  /// Its failures are about what the user asked for, and are told as they are.
+  /// Whether its failures are about what the user asked for: they are then shown without the name of the pass.
   bool answers_user = false;
 };
 

@@ -1,4 +1,4 @@
-// What the passes of this room are told: which targets there are, and what the user says about where things go.
+// Options of the passes of this room: the targets, and what the user says about devices.
 #pragma once
 
 #include <functional>

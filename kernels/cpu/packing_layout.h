@@ -1,4 +1,4 @@
-// WeightLayout: in which order a packed weight lies in memory, told so fully that packing can be undone anywhere.
+// WeightLayout: in which order a packed weight lies in memory. It says enough to undo the packing on any machine.
 //
 // A packed weight has dimensions of its own: those of the dense one, perhaps split (a grouped convolution's output
 // channels are groups and channels of a group) or in another order (a product's weight turned). Each has the stride

@@ -34,7 +34,7 @@ Error read_flip(KernelContext& context, const Tensor& self, IntList list, SubBox
 using MoveBox = Error (*)(KernelContext& context, const Tensor& self, const SubBox& box, Tensor& out);
 
 // The operators that take a tensor apart into those of a list, with their arguments as in the operator table. Nothing
-// has moved when the list has not as many tensors as there are pieces.
+// has moved when the list does not have as many tensors as there are pieces.
 
 Error split_copy(KernelContext& context, const arguments::split_copy_Tensor_out& args, MoveBox move);
 Error split_with_sizes_copy(KernelContext& context, const arguments::split_with_sizes_copy_out& args, MoveBox move);

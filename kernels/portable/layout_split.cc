@@ -7,7 +7,7 @@ namespace {
 
 Error check_pieces(KernelContext& context, TensorList outs, int64_t wanted) {
   if (static_cast<int64_t>(outs.size()) != wanted) {
-    return context.fail(Error::kInvalidArgument, "the output list has not as many tensors as there are pieces");
+    return context.fail(Error::kInvalidArgument, "the output list does not have as many tensors as there are pieces");
   }
   for (const EValue* out : outs.values()) {
     if (!out->is_tensor()) return context.fail(Error::kInvalidType, "an entry of the output list is not a tensor");

@@ -6,7 +6,7 @@
 
 namespace berth::portable {
 
-/// How many elements come before and after the input's in each dimension; negative: so many are cut off.
+/// How many elements come before and after the input's in each dimension; a negative number cuts as many off.
 struct Padding {
   int64_t before[kMaxRank] = {};
   int64_t after[kMaxRank] = {};

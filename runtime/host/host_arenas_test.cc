@@ -289,7 +289,7 @@ TEST(HostArenas, SharedArenasOfAnotherMethodAreRefusedAtLoad) {
   EXPECT_EQ(HostMethod::load(*on.program, "forward", options).error(), Error::kMemoryAllocationFailed);
   EXPECT_STREQ(report.place, "methods[forward].arenas[2]");
   EXPECT_STREQ(report.message, "16 bytes are needed, 0 were given");
-  EXPECT_EQ(HostMethod::load(*on.program, "nobody", options).error(), Error::kInvalidArgument);
+  EXPECT_EQ(HostMethod::load(*on.program, "missing", options).error(), Error::kInvalidArgument);
 }
 
 TEST(HostArenas, SharedArenasFitTheLargestMethodOnEachDevice) {
@@ -332,7 +332,7 @@ TEST(HostArenas, SharedArenasOfAMissingDeviceTakeNothing) {
   EXPECT_EQ(HostArenas::make(*on.program, &report).error(), Error::kNotFound);
   EXPECT_STREQ(report.message, "arena 2 is on cuda:7, which this process does not have");
   EXPECT_EQ(HostArenas::make(*on.program, "look", &report).error(), Error::kNotFound);
-  EXPECT_EQ(HostArenas::make(*on.program, "nobody", &report).error(), Error::kInvalidArgument);
+  EXPECT_EQ(HostArenas::make(*on.program, "missing", &report).error(), Error::kInvalidArgument);
   EXPECT_TRUE(on.cuda.calls().empty());
 }
 

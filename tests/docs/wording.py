@@ -19,7 +19,7 @@ RULES = [
     (re.compile(r"\b(?:nobody|somebody|anybody|everybody|whoever|someone|anyone|everyone)(?:'s)?\b", re.I),
      "say what it is instead of who", None),
     (re.compile(r"\bthousand million\b", re.I), "say billion, or 10⁹", None),
-    (re.compile(r"\bha(?:s|ve|d) not got\b", re.I), "say 'does not have'", None),
+    (re.compile(r"\bha(?:s|ve|d) not (?:got|as many|one|any|an?|the)\b", re.I), "say 'does not have'", None),
     (re.compile(r"\bis well\b[.;,]?"), "say 'is ok'", None),
 ]
 

@@ -147,7 +147,7 @@ TEST(ReadModel, ArityAndAttributeTypesAreChecked) {
   TestModel extra;
   extra.input("x", {2});
   extra.node("Relu", {"x"}, {"y", "z"});
-  EXPECT_EQ(failure(extra), "");  // nobody reads it
+  EXPECT_EQ(failure(extra), "");  // nothing reads it
   extra.output("z");
   EXPECT_CONTAINS(failure(extra), "output 1 (\"z\") is not computed by Berth");
 }

@@ -46,7 +46,7 @@ Dim open_size(NodeContext& n, std::vector<Dim> from, std::vector<Dim> to) {
   const Dim whole = n.product(from, 0, static_cast<int>(from.size()));
   const Dim part = n.product(to, 0, static_cast<int>(to.size()));
   if (n.symbols().lower(part) <= 0) {
-    n.invalid("the size -1 cannot be told when another size may be 0");
+    n.invalid("the size -1 cannot be computed when another size may be 0");
     return Dim(1);
   }
   if (whole.is_constant() && part.is_constant() && whole.value % part.value != 0) {

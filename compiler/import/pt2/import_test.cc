@@ -195,9 +195,9 @@ TEST(ImportPt2, UnsupportedElementTypesAreRefused) {
 
 TEST(ImportPt2, ErrorsNameTheNode) {
   TestProgram undefined;
-  undefined.node("aten.relu.default", {{"self", tensor("nobody")}}, "y", {2});
+  undefined.node("aten.relu.default", {{"self", tensor("missing")}}, "y", {2});
   undefined.output("y");
-  EXPECT_TRUE(says(failure_of(undefined.import()), "\"nobody\" is not defined before this node"));
+  EXPECT_TRUE(says(failure_of(undefined.import()), "\"missing\" is not defined before this node"));
   TestProgram ill;
   ill.input("x", {2});
   ill.node("aten.relu.default", {{"self", text("x")}}, "y", {2});

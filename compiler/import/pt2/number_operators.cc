@@ -10,7 +10,7 @@
 namespace berth::pt2 {
 namespace {
 
-/// The number that stands as argument `i`; nothing when it cannot be told.
+/// The number that stands as argument `i`; nothing when it is not known.
 std::optional<IrArgument> number_at(NodeContext& n, size_t i) {
   const Argument& a = n.node().inputs[i].value;
   if (!a.names.empty() && !a.names[0].empty()) {

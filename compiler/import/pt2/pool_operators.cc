@@ -119,7 +119,8 @@ ValueId largest_axis(NodeContext& n, ValueId x, int axis, const Adaptive& a) {
 std::vector<Adaptive> read_adaptive(NodeContext& n, const Pooled& p) {
   const DimList sizes = n.dims("output_size");
   std::vector<Adaptive> axes;
-  if (n.ok() && sizes.size() != p.rank && sizes.size() != 1) n.invalid("'output_size' has not one number a dimension");
+  if (n.ok() && sizes.size() != p.rank && sizes.size() != 1)
+    n.invalid("'output_size' does not have one number for each dimension");
   for (size_t i = 0; i < p.rank && n.ok(); ++i) {
     const Dim size = n.dim(p.x, static_cast<int>(i) + 2);
     const Dim wanted = sizes[sizes.size() == 1 ? 0 : i];

@@ -37,7 +37,8 @@ std::vector<double> read_scales(NodeContext& n, size_t rank) {
 /// Sizes of the result's last dimensions; empty where symbols leave them to the operator.
 DimList read_sizes(NodeContext& n, ValueId x, const std::vector<double>& scales, size_t rank) {
   DimList sizes = n.dims("output_size");
-  if (n.ok() && !sizes.empty() && sizes.size() != rank) n.invalid("'output_size' has not one number a dimension");
+  if (n.ok() && !sizes.empty() && sizes.size() != rank)
+    n.invalid("'output_size' does not have one number for each dimension");
   for (size_t i = 0; i < rank && sizes.size() < rank && n.ok(); ++i) {
     if (scales.empty()) n.invalid("neither sizes nor scale factors are given");
     const Dim in = n.dim(x, static_cast<int>(i) + 2);

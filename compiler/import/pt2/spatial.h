@@ -19,7 +19,8 @@ inline std::vector<int64_t> spatial(NodeContext& n, std::string_view name, size_
   std::vector<int64_t> numbers = n.integers(name);
   if (numbers.empty()) numbers = fallback;
   if (numbers.size() == 1) numbers.assign(count, numbers[0]);
-  if (numbers.size() != count) n.invalid("argument '" + std::string(name) + "' has not one number a dimension");
+  if (numbers.size() != count)
+    n.invalid("argument '" + std::string(name) + "' does not have one number for each dimension");
   for (int64_t number : numbers) {
     if (number < low || number > kMaxSpatial) n.invalid("argument '" + std::string(name) + "' is out of range");
   }
