@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "compiler/memory/packing/banks.h"
+#include "compiler/memory/packing/bank_problem.h"
 #include "compiler/memory/packing/layout.h"
 
 namespace berth::packing {

@@ -13,7 +13,7 @@ namespace berth::packing {
 namespace {
 
 /// From how many bodies only two orders are tried.
-constexpr size_t kMany = 2'000;
+constexpr size_t kManyBodiesOfBanks = 2'000;
 
 /// A filling, and what it fills the banks with.
 struct Filled {
@@ -43,7 +43,7 @@ class FillingChoice {
     const auto keep = [&](std::optional<Filling> other) {
       if (other.has_value() && (!found.has_value() || other->cost < found->cost)) found = std::move(other);
     };
-    const bool many = bodies.traffic.size() > kMany;
+    const bool many = bodies.traffic.size() > kManyBodiesOfBanks;
     for (const BankKey key : kBankKeys) {
       if (many && key != BankKey::kTrafficByArea && key != BankKey::kBytes) continue;
       if (found.has_value() && found->cost <= bound_) break;

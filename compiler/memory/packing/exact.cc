@@ -9,7 +9,7 @@ namespace berth::packing {
 namespace {
 
 /// More bodies make a node too dear, and a search's frames too large: some 100 MB at this many.
-constexpr size_t kMostSearched = 2000;
+constexpr size_t kMostExactBodies = 2000;
 
 /// The rankings in the order in which they solved most of the instances of several kinds soonest.
 constexpr SearchOptions kConfigurations[] = {
@@ -30,7 +30,7 @@ constexpr int64_t kDescentShare = 2;
 }  // namespace
 
 ExactPlanner::ExactPlanner(const Layout& layout, Effort* effort, BoundedPlacement* best)
-    : layout_(layout), problem_(search_problem(layout, kMostSearched)), effort_(effort), best_(best) {
+    : layout_(layout), problem_(search_problem(layout, kMostExactBodies)), effort_(effort), best_(best) {
   const int64_t count = problem_.has_value() ? static_cast<int64_t>(problem_->bodies.size()) : 0;
   weight_ = std::max<int64_t>(1, count * count / (kNarrow * kNarrow));
   // At least once to the bottom, with some ways back.

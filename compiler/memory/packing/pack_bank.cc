@@ -14,7 +14,7 @@ constexpr size_t kSearched = 64;
 constexpr int64_t kNodes = 2'000;
 constexpr int64_t kLocalSearch = 2'000'000;
 /// From how many bodies only two rules are tried.
-constexpr size_t kMany = 2'000;
+constexpr size_t kManyInOneBank = 2'000;
 
 Layout part_of(const Layout& layout, const std::vector<int32_t>& bodies) {
   Layout part;
@@ -31,7 +31,7 @@ Layout part_of(const Layout& layout, const std::vector<int32_t>& bodies) {
 }
 
 std::optional<Placement> place_by_rules(const Layout& part, int64_t below) {
-  const bool many = part.bodies.size() > kMany;
+  const bool many = part.bodies.size() > kManyInOneBank;
   for (const Key key : kAllKeys) {
     if (many && key != Key::kSize && key != Key::kLoad) continue;
     const std::vector<int32_t> order = order_by(part, key);
