@@ -27,6 +27,21 @@
 namespace berth {
 namespace {
 
+Status add_banks(const ir::Module& module, const CompileOptions& options, memory::MemoryOptions* memory) {
+  for (const std::string& text : options.banks) {
+    BERTH_ASSIGN_OR_RETURN(memory::MemoryBank bank, memory::parse_bank(text));
+    memory->banks.push_back(std::move(bank));
+  }
+  std::vector<memory::BankPin> pins;
+  for (const std::string& text : options.pins) {
+    BERTH_ASSIGN_OR_RETURN(memory::BankPin pin, memory::parse_bank_pin(text));
+    pins.push_back(std::move(pin));
+  }
+  BERTH_TRY(memory::check_pins(pins, module));
+  BERTH_ASSIGN_OR_RETURN(memory->bank_of, memory::bank_of_pins(pins, memory->banks));
+  return Done{};
+}
+
 Expected<memory::MemoryOptions> memory_options(const CompileOptions& options) {
   memory::MemoryOptions memory;
   memory.planner = options.planner;
@@ -128,6 +143,7 @@ void fill_report(emit::EmittedProgram& emitted, CompileReport& report) {
   report.arenas = std::move(emitted.arenas);
   report.delegates = std::move(emitted.delegates);
   report.copies = std::move(emitted.copies);
+  report.banks = std::move(emitted.banks);
   report.instructions = emitted.instructions;
   report.views = emitted.views;
   report.saved_by_order = emitted.saved_by_order;
@@ -179,6 +195,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_TRY(passes::run(pipeline(placing, options.fusion), module, pass_options));
   BERTH_TRY(ir::verify_devices(module));
   BERTH_TRY(fuse::check_outside(module));
+  BERTH_TRY(add_banks(module, options, &memory));
   BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, memory));
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
   BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans));

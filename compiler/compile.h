@@ -59,6 +59,12 @@ struct CompileOptions {
   /// and is not copied. Inputs and outputs that are not named here are planned in an arena of the host (ExecuTorch's
   /// alloc_graph_input and alloc_graph_output).
   std::vector<std::string> device_io;
+  /// "NAME[=BYTES][@DEVICE][,slow]": named pieces of a device's memory, in order of preference; a device of which one is
+  /// named has no other (compiler/memory/banks.h). Each is an arena of every method.
+  std::vector<std::string> banks;
+  /// "GLOB=BANK": values of this name lie in that bank; later ones win. It is an error if a glob matches no value that
+  /// lies in an arena.
+  std::vector<std::string> pins;
   Planner planner = Planner::kBest;
   /// Whether results may be computed in place of dead inputs and of state.
   bool in_place = true;
@@ -87,6 +93,7 @@ struct CompileReport {
   std::vector<ArenaReport> arenas;
   std::vector<DelegateReport> delegates;
   std::vector<CopyReport> copies;
+  std::vector<BankReport> banks;  // of each method and device with banks
   int64_t instructions = 0;
   int64_t views = 0;           // values that are views of earlier ones, so that nothing is copied
   int64_t saved_by_order = 0;  // bytes of memory that the schedule saves compared with the model's own order

@@ -105,6 +105,10 @@ Error verify_arena_plans(const Spot& spot, const fb::ExecutionPlan& plan, const 
     if (arena.proof() < fb::Proof::MIN || arena.proof() > fb::Proof::MAX) {
       return here.fail(Error::kInvalidProgram, "kind %d of proof does not exist", static_cast<int>(arena.proof()));
     }
+    if (arena.capacity() != 0 && arena.capacity() < static_cast<uint64_t>(sizes->Get(arena.memory_id()))) {
+      return here.fail(Error::kInvalidProgram, "the bank's %" PRIu64 " bytes are fewer than the arena's %" PRId64,
+                       arena.capacity(), sizes->Get(arena.memory_id()));
+    }
     if (arena.lower_bound() > static_cast<uint64_t>(sizes->Get(arena.memory_id()))) {
       return here.fail(Error::kInvalidProgram, "the lower bound %" PRIu64 " is above the arena's %" PRId64 " bytes",
                        arena.lower_bound(), sizes->Get(arena.memory_id()));

@@ -406,13 +406,17 @@ TEST(Verify, MetaIsCheckedToo) {
             }),
             "methods[1].meta.relations[0]: kind 9 of relation does not exist");
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
-              m.arenas = {{1, 48, 0, fb::Proof::OPEN, -1}};
+              m.arenas = {{1, 48, 0, fb::Proof::OPEN, -1, "", 0}};
             }),
             "methods[1].meta.arenas[0]: alignment 48 is not a power of two");
   EXPECT_EQ(bent([](MethodMetaDesc& m) {
-              m.arenas = {{1, 16, 257, fb::Proof::OPEN, -1}};
+              m.arenas = {{1, 16, 257, fb::Proof::OPEN, -1, "", 0}};
             }),
             "methods[1].meta.arenas[0]: the lower bound 257 is above the arena's 256 bytes");
+  EXPECT_EQ(bent([](MethodMetaDesc& m) {
+              m.arenas = {{1, 16, 0, fb::Proof::OPEN, -1, "sram", 255}};
+            }),
+            "methods[1].meta.arenas[0]: the bank's 255 bytes are fewer than the arena's 256");
 }
 
 // A file of a few megabytes that names one list of a million items a hundred thousand times would take minutes.

@@ -37,6 +37,17 @@ Json report_json(const CompileReport& report) {
                       {"bytes", arena.bytes},
                       {"lower_bound", arena.lower_bound},
                       {"optimal", arena.optimal}});
+    if (!arena.bank.empty()) {
+      arenas.back()["bank"] = arena.bank;
+      arenas.back()["capacity"] = arena.capacity < 0 ? Json(nullptr) : Json(arena.capacity);
+    }
+  }
+  Json banks = Json::array();
+  for (const BankReport& bank : report.banks) {
+    banks.push_back({{"method", bank.method},
+                     {"device", device_name(bank.device)},
+                     {"cost", bank.cost},
+                     {"lower_bound", bank.lower_bound}});
   }
   Json delegates = Json::array();
   for (const DelegateReport& delegate : report.delegates) {
@@ -61,6 +72,7 @@ Json report_json(const CompileReport& report) {
   return {{"arenas", arenas},
           {"delegates", delegates},
           {"copies", copies},
+          {"banks", banks},
           {"plan_ms", report.plan_ms},
           {"truncated", report.truncated},
           {"order_optimal", report.order_optimal},
@@ -82,9 +94,16 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
              bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
   if (report.truncated) fmt::print("{}: truncated: the time limit ended planning early\n", command.output);
   for (const ArenaReport& arena : report.arenas) {
-    fmt::print("{}: arena {} on {}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
-               device_name(arena.device), bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
+    const std::string of = arena.capacity < 0 ? "" : " of " + bytes_text(arena.capacity);
+    const std::string bank = arena.bank.empty() ? "" : ", bank " + arena.bank + of;
+    fmt::print("{}: arena {} on {}{}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
+               device_name(arena.device), bank, bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
                arena.optimal ? ", optimal" : "");
+  }
+  for (const BankReport& bank : report.banks) {
+    if (bank.cost == 0) continue;
+    fmt::print("{}: banks of {}: values outside the first cost {}, at least {}{}\n", bank.method,
+               device_name(bank.device), bank.cost, bank.lower_bound, bank.cost == bank.lower_bound ? ", optimal" : "");
   }
   for (const DelegateReport& delegate : report.delegates) {
     const bool used_as_scratch = delegate.scratch_bytes < delegate.own_scratch_bytes;
@@ -161,6 +180,13 @@ void add_compile(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   add_input_shapes(*sub, command->shapes);
   add_data(*sub, command->data);
+  sub->add_option("--bank", command->options.banks,
+                  "NAME[=BYTES][@DEVICE][,slow]: a piece of this device's memory, the host's by default, in order of "
+                  "preference; what does not fit lies in the next. BYTES may end in K, M or G")
+      ->allow_extra_args(false);
+  sub->add_option("--pin", command->options.pins,
+                  "GLOB=BANK: values whose name matches lie in this bank; later ones win")
+      ->allow_extra_args(false);
   sub->add_option("--planner", command->planner, "how offsets are chosen; default: best")
       ->check(CLI::IsMember({"naive", "greedy", "best"}));
   sub->add_flag("--no-reuse", command->no_reuse, "let no two tensors share bytes, to look for an error in the plan");

@@ -145,11 +145,18 @@ Json method_json(const ProgramFile& program, size_t index) {
   for (size_t i = 0; i < meta.num_inputs(); ++i) json["inputs"].push_back(port_json(meta, true, i));
   for (size_t i = 0; i < meta.num_outputs(); ++i) json["outputs"].push_back(port_json(meta, false, i));
   json["arenas"] = Json::array();
+  const fb::MethodMeta* const names = method_names(program.view, index);
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     const auto bytes = meta.memory_planned_buffer_size(i);
     const auto device = meta.memory_planned_buffer_device(i);
     json["arenas"].push_back(
         {{"id", i + 1}, {"device", device_name(device.ok() ? *device : Device())}, {"bytes", bytes.ok() ? *bytes : 0}});
+    if (names == nullptr || names->arenas() == nullptr) continue;
+    for (const fb::ArenaPlan* arena : *names->arenas()) {
+      if (arena->memory_id() != i + 1 || arena->bank() == nullptr) continue;
+      json["arenas"].back()["bank"] = arena->bank()->str();
+      if (arena->capacity() > 0) json["arenas"].back()["capacity"] = arena->capacity();
+    }
   }
   json["operators"] = Json::object();
   for (const auto& [name, count] : operator_counts(method)) json["operators"][name] = count;
@@ -180,8 +187,10 @@ void print_method(const Json& method) {
   for (const auto& port : method["outputs"]) fmt::print("  output  {}\n", port_text(port));
   for (const auto& arena : method["arenas"]) {
     const int64_t bytes = arena["bytes"].get<int64_t>();
-    fmt::print("  arena   {} on {}: {} bytes ({})\n", arena["id"].get<int>(), arena["device"].get<std::string>(), bytes,
-               bytes_text(bytes));
+    std::string bank = arena.contains("bank") ? ", bank " + arena["bank"].get<std::string>() : "";
+    if (arena.contains("capacity")) bank += " of " + bytes_text(arena["capacity"].get<int64_t>());
+    fmt::print("  arena   {} on {}{}: {} bytes ({})\n", arena["id"].get<int>(), arena["device"].get<std::string>(),
+               bank, bytes, bytes_text(bytes));
   }
   if (method.contains("method_bytes")) {
     fmt::print("  memory  {} for the method, {} for kernels while they run, on one thread\n",

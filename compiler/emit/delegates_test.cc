@@ -415,7 +415,7 @@ TEST(Delegates, XnnpackPaddingIsThereInABranchToo) {
   EXPECT_EQ(bytes_of("XnnpackBackend"), bytes_of("Chip") + 64);
 }
 
-TEST(Delegates, XnnpackPaddingIsThereInAPoolToo) {
+TEST(Delegates, XnnpackPaddingIsThereInABankToo) {
   const ir::Module module = testing::module_of(R"(
     delegate @d "XnnpackBackend" = hex"01"
     method forward(%x: f32[64]) {
@@ -423,12 +423,10 @@ TEST(Delegates, XnnpackPaddingIsThereInAPoolToo) {
       return %h
     })");
   memory::MemoryOptions options = testing::as_written();
-  options.pool_of = [](const ir::Method& method, ir::ValueId value) {
-    return method.value(value).name == "h" ? 0 : -1;
-  };
-  options.pools = {{Device(), 256 + 64}};
+  options.bank_of = [](const ir::Method& method, ir::ValueId value) { return method.value(value).name == "h" ? 0 : 1; };
+  options.banks = {{"fast", Device(), 256 + 64}, {"rest", Device()}};
   EXPECT_TRUE(testing::plan_and_emit(module, options).ok());
-  options.pools = {{Device(), 256 + 63}};
+  options.banks[0].capacity = 256 + 63;
   const auto refused = testing::plan_and_emit(module, options);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Error::kOutOfResources);

@@ -220,32 +220,33 @@ TEST(EmitDevices, AlignmentIsTheDevicesAndInMeta) {
             "64");
 }
 
-// Holds row 158. Two banks on a device beside its own memory, and one on the host.
-TEST(EmitDevices, PoolsAndDevicesCombineEachWithItsCapacity) {
+// Holds row 158. Three banks on a device and two on the host: ExecuTorch's pools.
+TEST(EmitDevices, BanksAndDevicesCombineEachWithItsCapacity) {
   const ir::Module module = module_of(chain({"sim:0", "sim:0", "sim:0", "", ""}));
+  const Device sim(DeviceType::kSim, 0);
   memory::MemoryOptions options;
-  options.pools = {{Device(DeviceType::kSim, 0), 4096}, {Device(), 256}, {Device(DeviceType::kSim, 0), 256}};
-  options.pool_of = [](const ir::Method& method, ir::ValueId value) {
+  options.banks = {{"rest", sim}, {"a", sim, 4096}, {"main", Device()}, {"b", Device(), 256}, {"c", sim, 256}};
+  options.bank_of = [](const ir::Method& method, ir::ValueId value) {
     const std::string& name = method.value(value).name;
-    return name == "v0" ? 2 : name == "v1" ? 0 : name == "v3" ? 1 : -1;
+    return name == "v0" ? 4 : name == "v1" ? 1 : name == "v3" ? 3 : -1;
   };
   auto emitted = testing::plan_and_emit(module, options);
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   testing::expect_sound_file(emitted->program);
   EXPECT_EQ(arenas_text(only_method(*emitted)), "cpu 256, cpu 256, sim:0 256, sim:0 256, sim:0 256");
   EXPECT_EQ(list_in_file(*emitted), "3 sim:0, 4 sim:0, 5 sim:0");
+  EXPECT_EQ(emitted->arenas[4].bank, "c");
 
-  options.pools[1].capacity = 255;
+  options.banks[3].capacity = 255;
   auto full = testing::plan_and_emit(module, options);
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().code, Error::kOutOfResources);
-  EXPECT_NE(full.error().text().find("256"), std::string::npos) << full.error().text();
-  EXPECT_NE(full.error().text().find("255"), std::string::npos) << full.error().text();
+  EXPECT_EQ(full.error().text(), "method forward: %v3: has 256 bytes, 1 more than its bank");
 
-  options.pools[1] = {Device(DeviceType::kSim, 0), 256};
+  options.banks[3] = {"b", sim, 256};
   auto astray = testing::plan_and_emit(module, options);
   ASSERT_FALSE(astray.ok());
-  EXPECT_EQ(astray.error().text(), "method forward: %v3: it lives on cpu, pool 1 is memory of sim:0");
+  EXPECT_EQ(astray.error().text(), "method forward: %v3: it lives on cpu, and bank b is memory of sim:0");
 }
 
 TEST(EmitDevices, TheCallersDeviceMemoryIsNotPlanned) {

@@ -19,12 +19,15 @@ void append(std::vector<T> from, std::vector<T>* to) {
   std::move(from.begin(), from.end(), std::back_inserter(*to));
 }
 
-void report_arenas(const std::string& method, const memory::MethodPlan& plan, std::vector<ArenaReport>* reports) {
+void report_arenas(const std::string& method, const memory::MethodPlan& plan, EmittedProgram* out) {
   for (size_t k = 0; k < plan.packing.spaces.size(); ++k) {
     const packing::SpaceUse& use = plan.packing.spaces[k];
     const memory::Arena& arena = plan.model.arenas[k];
-    reports->push_back({method, static_cast<int>(k + 1), arena.device, arena.bytes(use.height),
-                        arena.bytes(use.lower_bound), use.optimal()});
+    out->arenas.push_back({method, static_cast<int>(k + 1), arena.device, arena.bytes(use.height),
+                           arena.bytes(use.lower_bound), use.optimal(), arena.bank, arena.bank_bytes});
+  }
+  for (const memory::BankCost& bank : plan.bank_costs) {
+    out->banks.push_back({method, bank.device, bank.cost, bank.lower_bound});
   }
 }
 
@@ -65,7 +68,7 @@ class ProgramBuilder {
     emitted.desc.input_tree = input_tree(emitted.desc.inputs.size());
     emitted.desc.output_tree = output_tree(emitted.desc.outputs.size());
     if (options_.meta) meta_.methods.push_back(method_meta(module_, method, plan, emitted));
-    report_arenas(method.name, plan, &out_.arenas);
+    report_arenas(method.name, plan, &out_);
     append(std::move(calls.reports), &out_.delegates);
     append(find_copies(module_, method), &out_.copies);
     report_planning(memory, &out_);

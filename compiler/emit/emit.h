@@ -28,6 +28,7 @@ struct EmitOptions {
 struct EmittedProgram {
   format::ProgramDesc program;  // shares the constants' bytes with the module, and keeps them alive
   std::vector<ArenaReport> arenas;
+  std::vector<BankReport> banks;
   std::vector<DelegateReport> delegates;
   std::vector<CopyReport> copies;
   int64_t instructions = 0;    // of all methods

@@ -97,6 +97,8 @@ std::vector<format::ArenaPlanDesc> describe_arenas(const memory::MethodPlan& pla
     arena.memory_id = static_cast<uint32_t>(k + 1);
     arena.alignment = static_cast<uint32_t>(from.alignment);
     arena.lower_bound = static_cast<uint64_t>(from.bytes(use.lower_bound));
+    arena.bank = from.bank;
+    arena.capacity = from.bank_bytes < 0 ? 0 : static_cast<uint64_t>(from.bank_bytes);
     // The proof of a bound that counts alignment, or bytes behind the arena, is not written: its reader could not check
     // it by adding sizes.
     const int64_t step = step_with_load(plan.model.buffers, static_cast<int32_t>(k), use.lower_bound);

@@ -17,6 +17,16 @@ struct ArenaReport {
   int64_t bytes = 0;
   int64_t lower_bound = 0;  // no memory plan for this schedule needs fewer bytes
   bool optimal = false;     // bytes == lower_bound
+  std::string bank;         // its name; "": the device has no banks
+  int64_t capacity = -1;    // bytes; -1: none is set
+};
+
+/// What it costs that the values of a device do not all lie in its first bank (compiler/memory/banks.h).
+struct BankReport {
+  std::string method;
+  Device device;
+  int64_t cost = 0;
+  int64_t lower_bound = 0;
 };
 
 /// The instructions during which some bytes of an arena are in use. Between two instructions, code that looks at the

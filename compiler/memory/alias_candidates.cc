@@ -1,5 +1,7 @@
 #include "compiler/memory/alias_candidates.h"
 
+#include <set>
+
 namespace berth::memory {
 
 const char* to_string(ReuseReason reason) {
@@ -13,7 +15,7 @@ const char* to_string(ReuseReason reason) {
     case ReuseReason::kCallersMemory: return "callers-memory";
     case ReuseReason::kState: return "state";
     case ReuseReason::kOtherDevice: return "other-device";
-    case ReuseReason::kOtherPool: return "other-pool";
+    case ReuseReason::kOtherBank: return "other-bank";
     case ReuseReason::kElementDiffers: return "element-differs";
     case ReuseReason::kSizeDiffers: return "size-differs";
     case ReuseReason::kOrderDiffers: return "order-differs";
@@ -38,6 +40,34 @@ void append(AliasCandidates from, AliasCandidates* to) {
     to->remarks.push_back(remark);
   }
   for (const AliasCandidate& candidate : from.all) to->all.push_back(candidate);
+}
+
+KeptCandidates within_spaces(AliasCandidates from, const IdVector<Id<packing::Buffer>, packing::Buffer>& buffers) {
+  const auto crosses = [&](const AliasCandidate& c) {
+    return buffers[{c.merge.from}].space != buffers[{c.merge.to}].space;
+  };
+  std::set<int32_t> cut;
+  for (const AliasCandidate& candidate : from.all) {
+    if (candidate.merge.all_or_none != packing::kAlone && crosses(candidate)) cut.insert(candidate.merge.all_or_none);
+  }
+  KeptCandidates kept;
+  IdVector<CandidateId, CandidateId> moved(from.all.size());
+  for (const CandidateId id : from.all.ids()) {
+    if (crosses(from.all[id]) || cut.count(from.all[id].merge.all_or_none) > 0) continue;
+    moved[id] = kept.candidates.all.push_back(from.all[id]);
+    kept.were.push_back(id);
+  }
+  kept.candidates.sub_buffers = std::move(from.sub_buffers);
+  for (CandidateId& id : kept.candidates.sub_buffers) {
+    if (id.valid()) id = moved[id];
+  }
+  kept.candidates.remarks = std::move(from.remarks);
+  for (ReuseRemark& remark : kept.candidates.remarks) {
+    if (!remark.candidate.valid()) continue;
+    remark.candidate = moved[remark.candidate];
+    if (!remark.candidate.valid()) remark.reason = ReuseReason::kOtherBank;
+  }
+  return kept;
 }
 
 }  // namespace berth::memory

@@ -20,7 +20,7 @@ enum class ReuseReason : uint8_t {
   kCallersMemory,   // the input is the caller's
   kState,           // the input is state, which keeps its bytes
   kOtherDevice,     // input and result are on different devices
-  kOtherPool,       // they are to lie in different pools of one device
+  kOtherBank,       // they lie in different banks of one device
   kElementDiffers,  // their elements have different sizes in bytes
   kSizeDiffers,     // their sizes differ, or are not known to be equal
   kOrderDiffers,    // their elements lie in different orders
@@ -69,5 +69,13 @@ struct AliasCandidates {
 
 /// Puts the candidates and remarks of `from`, which has no sub-buffers, behind those of `to`.
 void append(AliasCandidates from, AliasCandidates* to);
+
+struct KeptCandidates {
+  AliasCandidates candidates;
+  std::vector<CandidateId> were;  // of each: its number before
+};
+
+/// The candidates of two buffers of one space, and of groups in which all are; the remarks of the others say kOtherBank.
+KeptCandidates within_spaces(AliasCandidates from, const IdVector<Id<packing::Buffer>, packing::Buffer>& buffers);
 
 }  // namespace berth::memory

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/device.h"
@@ -13,19 +14,14 @@ namespace berth::memory {
 struct Arena {
   Device device;
   bool holds_state = false;
-  int32_t pool = -1;                       // index into MemoryOptions::pools; -1: the device's own memory
+  std::string bank;                        // its name (banks.h); "": the device has none
   int64_t alignment = 16;                  // of the arena's address and of each storage in it
   int64_t behind = 0;                      // bytes that follow the last value (base/backend_facts.h)
-  int64_t capacity = packing::kUnlimited;  // bytes for values
+  int64_t capacity = packing::kUnlimited;  // bytes for values; of a bank: those that state leaves
+  int64_t bank_bytes = -1;                 // the bank's capacity; -1: none is set
 
   /// Its bytes when values take `height`.
   int64_t bytes(int64_t height) const { return height == 0 ? 0 : height + behind; }
-};
-
-/// A named piece of a device's memory, such as the fast one of two banks: an arena of its own.
-struct MemoryPool {
-  Device device;
-  int64_t capacity = packing::kUnlimited;  // bytes
 };
 
 /// What addresses are multiples of.
@@ -44,21 +40,20 @@ struct SortedArenas {
 class ArenaTable {
  public:
   /// `behind`: Arena::behind of every arena.
-  ArenaTable(const Alignments& alignments, const std::vector<MemoryPool>& pools, int64_t behind);
+  ArenaTable(const Alignments& alignments, int64_t behind) : alignments_(alignments), behind_(behind) {}
 
   /// The space of that arena, which is made at its first mention.
-  int32_t space(Device device, bool holds_state, int32_t pool);
+  int32_t space(Device device, bool holds_state);
   int64_t alignment(int32_t space) const { return arenas_[space].alignment; }
 
-  /// The host's arenas first, then by type and index of the device; on each device its own memory, then that of state,
-  /// then the pools. None is without a buffer, except for the host's own where the file must have an arena or has
+  /// The host's arenas first, then by type and index of the device; on each device its own memory, then that of
+  /// state. None is without a buffer, except for the host's own where the file must have an arena or has
   /// state of the host, which ExecuTorch wants in arena 2, and those that keep the numbers of shared state alike
   /// (Analysis::number_arenas_alike).
   SortedArenas sorted() &&;
 
  private:
   Alignments alignments_;
-  std::vector<int64_t> capacities_;  // of the pools
   int64_t behind_;
   std::vector<Arena> arenas_;  // in order of first mention
 };

@@ -118,7 +118,7 @@ class AliasFinder {
     const int64_t step = live_.steps.nodes[id];
     if (is_state_[storage]) return ReuseReason::kState;
     if (!fills_its_storage(input) || !fills_its_storage(method_.node(id).results[0])) return ReuseReason::kSizeDiffers;
-    if (space_of(input) != space_of(method_.node(id).results[0])) return ReuseReason::kOtherPool;
+    if (space_of(input) != space_of(method_.node(id).results[0])) return ReuseReason::kState;
     if (returned_[input]) return ReuseReason::kGraphOutput;
     if (live_.steps.last_reads[input] > step) return ReuseReason::kStillRead;
     return live_.buffers.all[storage].upper > step + 1 ? ReuseReason::kViewAlive : ReuseReason::kReuse;

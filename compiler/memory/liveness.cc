@@ -59,7 +59,7 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
       returned_(method.values.size(), false),
       given_(method.values.size(), false),
       scratch_outputs_(method.values.size(), false),
-      out_{{}, {}, {}, {}, ArenaTable(options.alignments, options.pools, bytes_behind(module, method))} {
+      out_{{}, {}, {}, {}, ArenaTable(options.alignments, bytes_behind(module, method))} {
   out_.aliases.homes.resize(method.values.size());
   out_.aliases.bases.resize(method.values.size());
   out_.aliases.stands_for.resize(method.values.size());
@@ -108,30 +108,13 @@ Expected<BufferId> Analysis::add_buffer(const TensorType& type, bool state, int6
     return fault(name, "it may take over 2^58 bytes; give its symbolic dimensions smaller bounds",
                  Error::kOutOfResources);
   }
-  BERTH_ASSIGN_OR_RETURN(const int32_t pool, pool_of(type, name, first));
-  storage.space = out_.arenas.space(type.device, state, pool);
+  storage.space = out_.arenas.space(type.device, state);
   storage.alignment = out_.arenas.alignment(storage.space);
   storage.lower = lower;
   storage.upper = upper;
   out_.buffers.first_value.push_back(first);
   state_of_buffer_.push_back({});
   return out_.buffers.all.push_back(storage);
-}
-
-Expected<int32_t> Analysis::pool_of(const TensorType& type, const std::string& name, ValueId first) const {
-  const int32_t pool = first.valid() && options_.pool_of ? options_.pool_of(method_, first) : -1;
-  if (pool < 0) return -1;
-  if (static_cast<size_t>(pool) >= options_.pools.size()) {
-    return fault(name,
-                 "pool " + std::to_string(pool) + " does not exist; there are " + std::to_string(options_.pools.size()),
-                 Error::kInvalidArgument);
-  }
-  const Device device = options_.pools[pool].device;
-  if (device == type.device) return pool;
-  return fault(name,
-               "it lives on " + std::string(to_text(type.device).text) + ", pool " + std::to_string(pool) +
-                   " is memory of " + to_text(device).text,
-               Error::kInvalidArgument);
 }
 
 /// Every state that any method of the module mentions lies in the state's arena of every method, in the module's
@@ -154,11 +137,8 @@ Status Analysis::place_states() {
 void Analysis::number_arenas_alike() {
   for (const Method& method : module_.methods) {
     for (const ir::Value& value : method.values) {
-      if (value.tensor() != nullptr) out_.arenas.space(value.tensor()->device, false, -1);
+      if (value.tensor() != nullptr) out_.arenas.space(value.tensor()->device, false);
     }
-  }
-  for (size_t pool = 0; pool < options_.pools.size(); ++pool) {
-    out_.arenas.space(options_.pools[pool].device, false, static_cast<int32_t>(pool));
   }
 }
 

@@ -24,7 +24,6 @@ class Analysis {
   // Buffers (liveness.cc).
   Expected<BufferId> add_buffer(const ir::TensorType& type, bool state, int64_t lower, int64_t upper,
                                 const std::string& name, ir::ValueId first);
-  Expected<int32_t> pool_of(const ir::TensorType& type, const std::string& name, ir::ValueId first) const;
   Status place_states();
   void find_outputs();
   void number_arenas_alike();

@@ -166,8 +166,8 @@ struct MemoryModel {
 /// sizes), except where ViewReason names a reason.
 ///
 /// NotSupported for nodes that write their argument, and in branches and loops for numbers that cross their borders and
-/// for writes of state; OutOfResources for a tensor over 2^58 bytes; InvalidArgument for a pool on another device than
-/// its value. The failure's place names the method and the node or value.
+/// for writes of state; OutOfResources for a tensor over 2^58 bytes. The failure's place names the method and
+/// the node or value.
 Expected<MemoryModel> make_model(const ir::Module& module, const ir::Method& method, const MemoryOptions& options = {},
                                  const IdVector<ir::NodeId, int64_t>& scratch_bytes = {});
 

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/module.h"
 #include "compiler/memory/arenas.h"
+#include "compiler/memory/banks.h"
 #include "compiler/memory/in_place_set.h"
 #include "compiler/memory/packing/planner.h"
 
@@ -33,10 +34,10 @@ struct MemoryOptions {
   /// Of each output that is the caller's: whether what dies before it is made may lie in its bytes (output_scratch.h).
   /// May be empty.
   std::vector<bool> scratch_outputs;
-  /// Named pieces of memory, and which of them a value of a method is to lie in; -1: its device's own memory. `pool_of`
-  /// may be empty.
-  std::vector<MemoryPool> pools;
-  std::function<int32_t(const ir::Method& method, ir::ValueId value)> pool_of;
+  /// Named pieces of devices' memory, in order of preference (banks.h). Empty: every device has one arena.
+  std::vector<MemoryBank> banks;
+  /// Which of them a value of a method must lie in; -1: whichever costs least. May be empty.
+  std::function<int32_t(const ir::Method& method, ir::ValueId value)> bank_of;
   /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
   bool in_place = true;
   /// Those of which operators.

@@ -94,8 +94,8 @@ MemoryOptions region_options(const MemoryOptions& options, int64_t alignment) {
   region.alignments.host = alignment;
   region.plan_inputs_and_outputs = false;
   region.callers = nullptr;
-  region.pools.clear();
-  region.pool_of = nullptr;
+  region.banks.clear();
+  region.bank_of = nullptr;
   return region;
 }
 

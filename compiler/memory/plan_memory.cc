@@ -99,6 +99,8 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const M
   }
   left.alignments = alignments_of(module, method, options.alignments);
   BERTH_ASSIGN_OR_RETURN(plan.plan, plan_schedule(module, method, left, scratch_bytes));
+  if (options.banks.empty()) return plan;
+  BERTH_ASSIGN_OR_RETURN(plan.plan, use_banks(module, method, left, std::move(plan.plan)));
   return plan;
 }
 

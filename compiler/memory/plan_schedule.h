@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/memory/banks.h"
 #include "compiler/memory/model.h"
 
 namespace berth::memory {
@@ -31,6 +32,7 @@ struct MethodPlan {
   /// Whether no order of the nodes has a plan that is lower.
   bool schedule_optimal = false;
   PlanningCost cost;
+  std::vector<BankCost> bank_costs;  // of each device with banks (banks.h)
 
   /// REQUIRES: `given` is the method that was planned.
   const ir::Method& scheduled(const ir::Method& given) const { return rescheduled.has_value() ? *rescheduled : given; }

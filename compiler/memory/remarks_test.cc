@@ -126,7 +126,7 @@ TEST(Remarks, AValueOfAnotherBranchIsReported) {
   EXPECT_EQ(why_of("b", text), "keep: made-before");
 }
 
-TEST(Remarks, OtherDevicesAndPoolsAreReported) {
+TEST(Remarks, OtherDevicesAreReported) {
   ir::Module module = module_of(R"(
     method forward(%x: f32[4]) {
       %a: f32[4] = aten::exp(%x)
@@ -134,10 +134,6 @@ TEST(Remarks, OtherDevicesAndPoolsAreReported) {
       return %b
     })");
   EXPECT_EQ(reasons(module), (std::vector<std::string>{"reuse", "reuse"}));
-  MemoryOptions pools;
-  pools.pools = {{Device(), 4096}};
-  pools.pool_of = [](const ir::Method& method, ir::ValueId value) { return method.value(value).name == "a" ? 0 : -1; };
-  EXPECT_EQ(reasons(module, pools), (std::vector<std::string>{"other-pool", "other-pool"}));
   module.methods[0].values[{1}].tensor()->device = Device(DeviceType::kSim, 1);
   EXPECT_EQ(reasons(module), (std::vector<std::string>{"other-device", "other-device"}));
 }

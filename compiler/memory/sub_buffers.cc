@@ -186,7 +186,7 @@ class SubBufferFinder {
       if (part.offset % alignment_of(s) != 0) return ReuseReason::kMisaligned;
       if (live_.buffers.all[s].space != whole_buffer.space) {
         const bool device = method_.tensor(part.value).device != method_.tensor(whole).device;
-        return device ? ReuseReason::kOtherDevice : ReuseReason::kOtherPool;
+        return device ? ReuseReason::kOtherDevice : ReuseReason::kState;
       }
     }
     found_.sub_buffers[id] = found_.all.next_id();

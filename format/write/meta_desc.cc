@@ -29,8 +29,8 @@ Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& m
   }
   std::vector<Offset<fb::ArenaPlan>> arenas;
   for (const ArenaPlanDesc& arena : method.arenas) {
-    arenas.push_back(
-        fb::CreateArenaPlan(builder, arena.memory_id, arena.alignment, arena.lower_bound, arena.proof, arena.step));
+    arenas.push_back(fb::CreateArenaPlan(builder, arena.memory_id, arena.alignment, arena.lower_bound, arena.proof,
+                                         arena.step, shared_text(builder, arena.bank), arena.capacity));
   }
   const auto name = builder.CreateString(method.name);
   const auto value_list = builder.CreateVector(values);

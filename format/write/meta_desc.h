@@ -32,6 +32,8 @@ struct ArenaPlanDesc {
   uint64_t lower_bound = 0;
   fb::Proof proof = fb::Proof::OPEN;
   int32_t step = -1;
+  std::string bank;
+  uint64_t capacity = 0;
 };
 
 struct MethodMetaDesc {

@@ -161,6 +161,8 @@ void Printer::arenas() {
     for (uint32_t i = 0; meta_ != nullptr && i < length(meta_->arenas()); ++i) {
       const fb::ArenaPlan& arena = *meta_->arenas()->Get(i);
       if (arena.memory_id() != k) continue;
+      if (arena.bank() != nullptr) all += ", bank " + plain(text(arena.bank()));
+      if (arena.capacity() > 0) all += " of " + bytes_text(arena.capacity());
       all += ", lower bound " + std::to_string(arena.lower_bound());
       if (arena.lower_bound() == static_cast<uint64_t>(sizes->Get(k))) all += " (optimal)";
     }

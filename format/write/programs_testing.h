@@ -112,7 +112,7 @@ inline ProgramDesc one_of_everything() {
   meta.symbols = {{"n", fb::SymbolKind::INPUT, 1, 3, {0, -1}, {0, -1}},
                   {"", fb::SymbolKind::MUL, 2, 6, {0, 0}, {2, -1}}};
   meta.dimensions = {{6, 0, 0}};
-  meta.arenas = {{1, 64, 200, fb::Proof::LOAD, 3}};
+  meta.arenas = {{1, 64, 200, fb::Proof::LOAD, 3, "", 0}};
   program.named_data.push_back(meta_blob({"berth test", {meta}}));
   return program;
 }

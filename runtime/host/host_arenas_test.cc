@@ -93,7 +93,7 @@ TEST(HostArenas, ADeviceArenaIsAlignedAsTheFileSays) {
   ProgramDesc desc = delegated_add();
   format::MethodMetaDesc meta;
   meta.name = "forward";
-  meta.arenas = {{2, 256, 48, fb::Proof::LOAD, 1}};
+  meta.arenas = {{2, 256, 48, fb::Proof::LOAD, 1, "", 0}};
   desc.named_data.push_back(format::meta_blob({"berth test", {meta}}));
   OnDevices on(desc);
   ASSERT_EQ(on.open(), Error::kOk) << on.said();

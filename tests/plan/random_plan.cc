@@ -49,7 +49,8 @@ const char* name_of(packing::Planner planner) {
 
 std::string describe(const memory::MemoryOptions& options) {
   return std::string("planner ") + name_of(options.planner) + (options.in_place ? "" : ", nothing in place") +
-         (options.alias ? "" : ", no views") + (options.reorder ? "" : ", in the given order");
+         (options.alias ? "" : ", no views") + (options.reorder ? "" : ", in the given order") +
+         (options.banks.empty() ? "" : ", " + std::to_string(options.banks.size()) + " banks");
 }
 
 /// Two simulated devices.
@@ -89,6 +90,7 @@ class Trial {
       options.reorder = pick(2) == 0;
       options.output_scratch = pick(4) != 0;
       if (pick(4) == 0) options.in_place_set = some_operators();
+      if (pick(3) == 0) add_banks(&options);
       all.push_back(options);
     }
     for (memory::MemoryOptions& options : all) {
@@ -105,6 +107,38 @@ class Trial {
   unsigned pick(size_t count) { return static_cast<unsigned>(random_() % count); }
   void fail(std::string problem) { tried_.problem = std::move(problem); }
   void fail(const Failure& failure) { fail(failure.text()); }
+
+  /// Of each device, or of some: a small bank or two, and one that holds the rest.
+  void add_banks(memory::MemoryOptions* options) {
+    std::vector<Device> devices = {Device()};
+    for (const ir::Method& method : module_.methods) {
+      for (const ir::Value& value : method.values) {
+        if (value.tensor() == nullptr) continue;
+        const Device device = value.tensor()->device;
+        if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+      }
+    }
+    for (const Device device : devices) {
+      if (pick(4) == 0) continue;
+      for (unsigned i = 1 + pick(2); i > 0; --i) {
+        const std::string name = "bank" + std::to_string(options->banks.size());
+        options->banks.push_back({name, device, int64_t{16} << pick(10), pick(2) == 0});
+      }
+      options->banks.push_back({"rest" + std::to_string(options->banks.size()), device});
+    }
+    if (options->banks.empty() || pick(2) == 0) return;
+    const unsigned salt = pick(1000);
+    options->bank_of = [banks = options->banks, salt](const ir::Method& method, ir::ValueId value) -> int32_t {
+      const unsigned number = static_cast<unsigned>(value.index) * 2654435761u + salt;
+      if (method.value(value).tensor() == nullptr || (number >> 7) % 8 != 0) return -1;
+      // Into the one that holds everything: another may not hold this.
+      for (size_t k = banks.size(); k-- > 0;) {
+        const bool whole = banks[k].capacity == packing::kUnlimited;
+        if (whole && banks[k].device == method.tensor(value).device) return static_cast<int32_t>(k);
+      }
+      return -1;
+    };
+  }
 
   /// About half of those that work in place.
   memory::InPlaceSet some_operators() {

@@ -135,16 +135,15 @@ Failure no_room(const BankProblem& problem) {
             "has " + std::to_string(size) + " bytes, " + std::to_string(size - room) +
                 (pin == kAnyBank ? " more than the largest bank" : " more than its bank")};
   }
-  const FullestStep fullest = fullest_step(problem.problem, 0);
-  const std::string step = "step " + std::to_string(fullest.step);
-  const std::string alive = std::to_string(fullest.bytes) + " bytes are alive there";
-  if (fullest.bytes > held) {
+  const std::string step = "step " + std::to_string(fullest_step(problem.problem, 0).step);
+  const std::string hold = "the banks hold " + std::to_string(held);
+  const int64_t needed = lower_bound(problem.problem);
+  if (needed > held) {
     return {Error::kOutOfResources, step,
-            alive + " and the banks hold " + std::to_string(held) + ": " + std::to_string(fullest.bytes - held) +
-                " are missing"};
+            "at least " + std::to_string(needed) + " bytes are needed and " + hold + ": " +
+                std::to_string(needed - held) + " are missing"};
   }
-  return {Error::kOutOfResources, step,
-          alive + ", and no way was found to lay all buffers into the banks, which hold " + std::to_string(held)};
+  return {Error::kOutOfResources, step, "no way was found to lay all buffers into the banks; " + hold};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct BankPlan {
 /// the method of ExecuTorch's banked_greedy (#21821). Where there are few buffers all choices are searched. The bound
 /// is the largest of one step: what is alive there, each byte at its cheapest, in banks that are filled to the brim.
 ///
-/// OutOfResources when some buffers fit nowhere: the message names how many bytes are missing in the step in which the
+/// OutOfResources when some buffers fit nowhere: the message says how many bytes are missing, and the step in which the
 /// most is alive, or the first buffer that no bank holds; the failure's place is "buffer 7" or "step 7".
 /// REQUIRES: check(problem) is ok, no buffer is fixed, `banks` is not empty and its costs do not decrease, `traffic`
 /// has one number a buffer, at most 2^50.

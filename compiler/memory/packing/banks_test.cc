@@ -120,7 +120,7 @@ TEST(Banks, WhatIsMissingIsSaid) {
   problem.problem.buffers = {buffer(6, 0, 5), buffer(4, 3, 7)};
   problem.traffic = {1, 1};
   problem.banks = {{6, 0}, {3, 1}};
-  EXPECT_EQ(error(problem), "step 3: 10 bytes are alive there and the banks hold 9: 1 are missing");
+  EXPECT_EQ(error(problem), "step 3: at least 10 bytes are needed and the banks hold 9: 1 are missing");
   problem.banks = {{5, 0}, {100, 1}};
   problem.pins = {0, kAnyBank};
   EXPECT_EQ(error(problem), "buffer 0: has 6 bytes, 1 more than its bank");
@@ -128,8 +128,7 @@ TEST(Banks, WhatIsMissingIsSaid) {
   problem.banks = {{5, 0}, {5, 1}};
   EXPECT_EQ(error(problem), "buffer 0: has 6 bytes, 1 more than the largest bank");
   problem.banks = {{7, 0}, {3, 1}};
-  EXPECT_EQ(error(problem),
-            "step 3: 10 bytes are alive there, and no way was found to lay all buffers into the banks, which hold 10");
+  EXPECT_EQ(error(problem), "step 3: no way was found to lay all buffers into the banks; the banks hold 10");
 }
 
 TEST(Banks, NothingIsAnAnswerForNothing) {

@@ -6,8 +6,9 @@
 namespace berth::packing {
 namespace {
 
-/// How many choices of banks are packed at most.
+/// How many choices of banks are packed at most, and how many are looked at, those of some of the bodies included.
 constexpr int kMostPacked = 2'000;
+constexpr int kMostVisited = 200'000;
 
 /// Depth first: each body into each bank, the cheapest first. A choice that costs too much already is left.
 class FillingSearch {
@@ -27,6 +28,10 @@ class FillingSearch {
  private:
   void visit(size_t depth) {
     if (current_.cost >= below_) return;
+    if (visited_++ >= kMostVisited) {
+      complete_ = false;
+      return;
+    }
     if (depth == order_.size()) return pack();
     const int32_t body = order_[depth];
     for (size_t k = 0; k < banks_.size(); ++k) {
@@ -67,6 +72,7 @@ class FillingSearch {
   const std::vector<int32_t> order_;
   int64_t below_;
   int packed_ = 0;
+  int visited_ = 0;
   bool complete_ = true;
   Filling current_;
   std::optional<Filling> best_;
