@@ -15,6 +15,8 @@ namespace {
 
 /// What a byte that is moved in a slow bank costs more.
 constexpr int64_t kSlow = 16;
+/// Later banks cost as much as this one, so that no sum overflows (traffic.h).
+constexpr int64_t kMostRank = 1000;
 
 class BankUser {
  public:
@@ -132,7 +134,8 @@ class BankUser {
     for (const int32_t candidate : part.candidates) problem.preferred.push_back(packing_.taken[candidate]);
     for (size_t r = 0; r < banked.ranked.size(); ++r) {
       const int32_t k = banked.ranked[r];
-      problem.banks.push_back({banked.room.at(k), static_cast<int64_t>(r) + (options_.banks[k].slow ? kSlow : 0)});
+      const int64_t rank = std::min(static_cast<int64_t>(r), kMostRank);
+      problem.banks.push_back({banked.room.at(k), rank + (options_.banks[k].slow ? kSlow : 0)});
     }
     for (const int32_t buffer : part.buffers) {
       const BufferId id{buffer};

@@ -28,7 +28,7 @@ struct BankPlan {
 /// OutOfResources when some buffers fit nowhere: the message says how many bytes are missing, and the step in which the
 /// most is alive, or the first buffer that no bank holds; the failure's place is "buffer 7" or "step 7".
 /// REQUIRES: check(problem) is ok, no buffer is fixed, `banks` is not empty and its costs do not decrease, `traffic`
-/// has one number a buffer, at most 2^50.
+/// has one number a buffer, and the sum of all, times the highest cost, is at most 2^62.
 Expected<BankPlan> fill_banks(const BankProblem& problem);
 
 }  // namespace berth::packing
