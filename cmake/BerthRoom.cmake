@@ -32,6 +32,11 @@ if(BERTH_SANITIZE)
   target_link_options(berth_options INTERFACE -fsanitize=${BERTH_SANITIZE})
 endif()
 
+# Kernels are made faster than the rest; with sanitizers that takes minutes for each of them.
+if(NOT BERTH_SANITIZE)
+  set(BERTH_KERNEL_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3>)
+endif()
+
 if(BERTH_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
