@@ -127,10 +127,21 @@ class BankUser {
     return Done{};
   }
 
+  /// So that no two share bytes in any plan.
+  static void live_forever(std::vector<packing::Buffer>* buffers) {
+    int64_t end = 1;
+    for (const packing::Buffer& buffer : *buffers) end = std::max(end, buffer.upper);
+    for (packing::Buffer& buffer : *buffers) {
+      buffer.lower = 0;
+      buffer.upper = end;
+    }
+  }
+
   packing::BankProblem bank_problem(const BankedDevice& banked, const packing::SpaceProblem& part) const {
     packing::BankProblem problem;
     problem.problem = part.problem;
     problem.problem.spaces = {packing::Space{}};
+    if (options_.planner == packing::Planner::kNaive) live_forever(&problem.problem.buffers);
     for (const int32_t candidate : part.candidates) problem.preferred.push_back(packing_.taken[candidate]);
     for (size_t r = 0; r < banked.ranked.size(); ++r) {
       const int32_t k = banked.ranked[r];

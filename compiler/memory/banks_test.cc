@@ -81,6 +81,12 @@ TEST(Banks, WhatIsMissingIsNamed) {
       "%a (64), %b (64), %c (64), %d (64)");
 }
 
+TEST(Banks, TheNaivePlannerReusesNothingThereEither) {
+  MemoryOptions options = with({"sram=128", "rest"});
+  options.planner = packing::Planner::kNaive;
+  EXPECT_EQ(banks_text(module_of(kThree), options), "sram 128: x a; rest 320: b c d e f");
+}
+
 TEST(Banks, AThousandOfThemAreQuickToFill) {
   std::vector<std::string> banks;
   for (int i = 0; i < 1000; ++i) banks.push_back("b" + std::to_string(i) + "=64");
