@@ -27,9 +27,10 @@ bool MemoryManager::has_device_memory() const {
 }
 
 Result<void*> HierarchicalAllocator::address(size_t index, uint64_t offset, size_t bytes) const {
-  if (index >= arenas_.size()) return Error::kInvalidArgument;
+  uint64_t end = 0;
+  if (index >= arenas_.size() || __builtin_add_overflow(offset, bytes, &end)) return Error::kInvalidArgument;
   const Span<uint8_t> arena = arenas_[index];
-  if (offset > arena.size() || bytes > arena.size() - offset) return Error::kMemoryAllocationFailed;
+  if (end > arena.size()) return Error::kMemoryAllocationFailed;
   if (arena.data() == nullptr) return static_cast<void*>(nullptr);
   return static_cast<void*>(arena.data() + offset);
 }

@@ -78,7 +78,7 @@ class HierarchicalAllocator {
   Device device(size_t index) const { return index < devices_.size() ? devices_[index] : Device(); }
 
   /// The address of [offset, offset + bytes) in an arena; null when the arena is deferred. InvalidArgument for an arena
-  /// that does not exist, MemoryAllocationFailed for bytes outside of it.
+  /// that does not exist and for a sum that overflows, MemoryAllocationFailed for bytes outside of the arena.
   Result<void*> address(size_t index, uint64_t offset, size_t bytes) const;
 
  private:

@@ -55,9 +55,10 @@ TEST(HierarchicalAllocator, AddressesStayInsideTheirArena) {
   EXPECT_EQ(planned.address(1, 8, 20).value(), memory + 136);
   EXPECT_EQ(planned.address(0, 0, 100).value(), memory);
   EXPECT_EQ(planned.address(0, 1, 100).error(), Error::kMemoryAllocationFailed);
-  EXPECT_EQ(planned.address(0, UINT64_MAX, 2).error(), Error::kMemoryAllocationFailed);
   EXPECT_EQ(planned.address(0, 101, 0).error(), Error::kMemoryAllocationFailed);
-  EXPECT_EQ(planned.address(0, UINT64_MAX - 50, 100).error(), Error::kMemoryAllocationFailed);
+  EXPECT_EQ(planned.address(0, UINT64_MAX - 1, 1).error(), Error::kMemoryAllocationFailed);
+  EXPECT_EQ(planned.address(0, UINT64_MAX, 2).error(), Error::kInvalidArgument);
+  EXPECT_EQ(planned.address(0, UINT64_MAX - 50, 100).error(), Error::kInvalidArgument);
   EXPECT_EQ(planned.address(2, 0, 0).error(), Error::kInvalidArgument);
 }
 

@@ -92,6 +92,21 @@ class StaticAdd final : public Backend {
   void unload(DelegateHandle*) override {}
 };
 
+// Holds row 9.
+TEST_F(NoHeap, ATableOfDevicesTakesNothing) {
+  StaticDevice device;
+  const size_t before = allocations;
+  DeviceAllocatorRegistry registry;
+  const Error added = registry.register_allocator(&device);
+  const Error again = registry.register_allocator(&device);
+  const DeviceAllocator* found = registry.get(DeviceType::kCuda);
+  const size_t after = allocations;
+  EXPECT_EQ(added, Error::kOk);
+  EXPECT_EQ(again, Error::kRegistrationAlreadyRegistered);
+  EXPECT_EQ(found, &device);
+  EXPECT_EQ(after, before);
+}
+
 TEST_F(NoHeap, DevicesAndDelegatesTakeNothing) {
   const std::vector<uint8_t> file = format::testing::bytes_of(testing::delegated_add());
   alignas(64) static uint8_t method_memory[8192], host_arena[32], temp[64];

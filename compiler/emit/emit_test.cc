@@ -290,13 +290,28 @@ TEST(Emit, MethodsDescribeHowTheirInputsNestLikePyTorch) {
   EXPECT_EQ(method.output_tree, R"([1, {"type": null, "context": null, "children_spec": []}])");
 }
 
-// Holds row 121.
+// Holds row 121: tensors alone, a number beside one, a number alone, nothing.
 TEST(Emit, ScalarInputsAreRefusedByName) {
+  const std::string refused = "method forward: input %n: a program fixes scalar inputs; make it a constant or a tensor";
   EXPECT_EQ(refusal_of(R"(
     method forward(%x: f32[2], %n: int) {
       return %x
     })"),
-            "method forward: input %n: a program fixes scalar inputs; make it a constant or a tensor");
+            refused);
+  EXPECT_EQ(refusal_of(R"(
+    method forward(%n: int) {
+      %y: f32[2] = aten::full([2], 1, f32)
+      return %y
+    })"),
+            refused);
+  EXPECT_EQ(only_method(program_of(kTwoMethods[0])).inputs.size(), 1u);
+  const EmittedProgram none = program_of(R"(
+    method forward() {
+      %y: f32[2] = aten::full([2], 1, f32)
+      return %y
+    })");
+  EXPECT_TRUE(only_method(none).inputs.empty());
+  EXPECT_EQ(only_method(none).arenas.at(0).bytes, 8u);
 }
 
 TEST(Emit, TensorsThatAreTooLargeAreRefusedByName) {

@@ -175,7 +175,7 @@ TEST(EmitRegions, AMapCountsSlicesAndStacksAndResetsItsCounter) {
   EXPECT_EQ(value_text(only_method(emitted), 1).substr(0, 10), "f32[<=3,4]") << "it grows row by row";
 }
 
-// Holds row 163, row 164.
+// Holds row 163.
 TEST(EmitRegions, AScanCarriesAndItsLengthMayBeASymbol) {
   const EmittedProgram emitted = program_of(R"(
     symbol n in [1, 6]
@@ -201,6 +201,44 @@ TEST(EmitRegions, AScanCarriesAndItsLengthMayBeASymbol) {
     jump 3 unless false
   )"));
   EXPECT_EQ(value_text(only_method(emitted), only_method(emitted).outputs[1]).substr(0, 10), "f32[<=6,4]");
+}
+
+// Holds row 164: in the file each result has the rank of what its regions give, and the upper bounds as its sizes.
+TEST(EmitRegions, ResultsOfBranchesAndLoopsHaveTheirRankAndBounds) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 6]
+    symbol m in [1, 3]
+    method forward(%c: bool[], %x: f32[n,4], %h: i64[m]) {
+      %r: f32[n,4], %s: f32[4,n] = berth::if(%c) {
+        ()
+        %a: f32[n,4] = aten::exp(%x)
+        %t: f32[4,n] = aten::permute_copy(%a, [1, 0])
+        yield %a, %t
+      } {
+        ()
+        %b: f32[n,4] = aten::neg(%x)
+        %u: f32[4,n] = aten::permute_copy(%b, [1, 0])
+        yield %b, %u
+      }
+      %w: f32[n,4], %k: i64[m] = berth::while([%x, %h]) { (%d: f32[n,4], %e: i64[m])
+        yield %c
+      } { (%f: f32[n,4], %g: i64[m])
+        %o: f32[n,4] = aten::sin(%f)
+        yield %o, %g
+      }
+      %last: i64[m], %all: f32[n,2,2] = berth::scan(n, [%h], [%x]) { (%p: i64[m], %q: f32[4])
+        %v: f32[2,2] = aten::view_copy(%q, [2, 2])
+        yield %p, %v
+      }
+      return %r, %s, %w, %k, %last, %all
+    })",
+                                            plain());
+  // Sizes at the upper ends; "<=" says that they may be smaller.
+  const std::vector<std::string> expected = {"f32[<=6,4]", "f32[<=4,6]", "f32[<=6,4]",
+                                             "i64[<=3]",   "i64[<=3]",   "f32[<=6,2,2]"};
+  const std::vector<std::string> outputs = testing::outputs_of(only_method(emitted));
+  ASSERT_EQ(outputs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(outputs[i].substr(0, outputs[i].find('+')), expected[i]) << i;
 }
 
 // Holds row 165. Two carried values change places: one of them is saved first.

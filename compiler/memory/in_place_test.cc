@@ -191,6 +191,32 @@ TEST(InPlace, OnlyEqualSymbolicSizesAreEqual) {
   EXPECT_EQ(why_of("h", text), "reuse %f");
 }
 
+// Holds row 192: an input that is stretched over symbolic sizes keeps its bytes, though they are as many as the result's
+// may be.
+TEST(InPlace, ABroadcastInputOfASymbolicSizeIsKept) {
+  EXPECT_EQ(why_of("c", R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method forward(%x: f32[n,1], %y: f32[1,m], %z: f32[n,m]) {
+      %a: f32[n,1] = aten::exp(%x)
+      %b: f32[1,m] = aten::exp(%y)
+      %c: f32[n,m] = aten::add.Tensor(%a, %b)
+      %d: f32[n,m] = aten::mul.Tensor(%c, %z)
+      return %d
+    })"),
+            "keep: %a size-differs, %b size-differs");
+  EXPECT_EQ(why_of("c", R"(
+    symbol n in [1, 1]
+    symbol m in [1, 1]
+    method forward(%x: f32[n,1], %y: f32[1,m]) {
+      %a: f32[n,1] = aten::exp(%x)
+      %b: f32[1,m] = aten::exp(%y)
+      %c: f32[n,m] = aten::add.Tensor(%a, %b)
+      return %c
+    })"),
+            "keep: %a size-differs, %b size-differs");
+}
+
 // Two symbols that are equal when the program runs, with other upper ends: a view of 32 bytes may have up to 64.
 TEST(InPlace, AliasesWithOtherUpperBoundsAreNotOverwritten) {
   const std::string text = R"(

@@ -49,7 +49,7 @@ TEST(Partition, AValueReadBySeveralNodesIsOneInput) {
       return %b, %b, %a
     })",
                                    options_of("cpu"));
-  // Holds row 240. Arguments in the order in which they are read, results in the order in which they are made.
+  // Arguments in the order in which they are read, results in the order in which they are made.
   EXPECT_EQ(steps(module), (std::vector<std::string>{"berth::delegate(y, x) -> a b"}));
 }
 
@@ -257,6 +257,37 @@ TEST(Partition, AConstantOfTwoDelegatesIsInBoth) {
             (std::vector<std::string>{"et_copy::_h2d_copy(x) -> x.sim0", "berth::delegate(x.sim0) -> a",
                                       "berth::_d2d_copy(a) -> a.sim1", "berth::delegate(a.sim1) -> b.sim1",
                                       "et_copy::_d2h_copy(b.sim1) -> b"}));
+  const ir::Method& method = module.methods[0];
+  const ir::Value* w = find_value(method, "w");
+  ASSERT_NE(w, nullptr);
+  int inside = 0;
+  for (const ir::NodeId id : method.body.nodes) {
+    for (const ir::Graph& region : method.node(id).regions) {
+      ASSERT_EQ(region.nodes.size(), 1u);
+      ir::for_each_value(method.node(region.nodes[0]).args[1],
+                         [&](const ir::ValueId& value) { inside += &method.value(value) == w ? 1 : 0; });
+    }
+  }
+  EXPECT_EQ(inside, 2);
+}
+
+// Holds row 240: what a model never changes is inside, what it does change is an argument and a result of the call.
+TEST(Partition, StateIsPassedToADelegateAndConstantsAreInside) {
+  const ir::Module module = placed(R"(
+    const @w: f32[2] = dense<[1, 2]>
+    state @k: f32[2]
+    method f(%x: f32[2]) {
+      %w: f32[2] = const @w
+      %old: f32[2] = berth::state_read() @k
+      %a: f32[2] = aten::mul.Tensor(%old, %w)
+      %b: f32[2] = aten::add.Tensor(%a, %x, 1)
+      berth::state_write(%b) @k
+      return %a
+    })",
+                                   options_of("cpu"));
+  EXPECT_EQ(steps(module), (std::vector<std::string>{"berth::state_read() -> old", "berth::delegate(old, x) -> a b",
+                                                     "berth::state_write(b) ->"}));
+  EXPECT_EQ(module.states[{0}].type.device, Device());
 }
 
 // Targets stacked, methods, control flow.
@@ -287,11 +318,15 @@ TEST(Partition, ExistingDelegatesAreUntouched) {
       %r: f32[2] = aten::relu(%s)
       return %r
     })",
-                    {{"delegate", delegate("mine", "cuda:0")}, {"call", add_call("s", "mine", "x", "y")}}),
+                    {{"delegate", "delegate @mine \"some\" {level = \"3\", target_device = \"cuda:0\", level = \"4\"}"},
+                     {"call", add_call("s", "mine", "x", "y")}}),
              options_of("sim:0"));
-  // Holds row 255.
+  // Holds row 235, row 255. Its specs too, in their order.
   ASSERT_EQ(module.delegates.size(), 2u);
   EXPECT_EQ(module.delegates[{0}].backend, "some");
+  std::string specs;
+  for (const ir::CompileSpec& spec : module.delegates[{0}].specs) specs += spec.key + "=" + spec.value + " ";
+  EXPECT_EQ(specs, "level=3 target_device=cuda:0 level=4 ");
   EXPECT_EQ(module.delegates[{1}].name, "d1");
   EXPECT_EQ(count(module), (Counts{3, 2, 0, 2}));
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "format/tensor_facts.h"
@@ -59,6 +60,7 @@ TEST(WriteProgram, WithoutSegmentsThereIsNoHeader) {
   EXPECT_EQ(view.root().constant_segment()->offsets()->size(), 1u);
 }
 
+// Holds row 231.
 TEST(WriteProgram, SegmentsAreInOrderAndAligned) {
   ProgramDesc program = one_of_everything();
   program.constants.push_back(Bytes::of({1, 2, 3}));
@@ -137,6 +139,19 @@ TEST(WriteProgram, OffsetsKeepAll64Bits) {
     const auto bytes = bytes_of(program);
     EXPECT_EQ(planned_offset(*tensor_at(view_of(bytes).method(0), 3)->allocation_info()), offset);
   }
+}
+
+// Holds row 225.
+TEST(WriteProgram, InfinitiesStayInfinities) {
+  ProgramDesc program = add_relu();
+  const auto first = static_cast<uint32_t>(program.methods[0].values.size());
+  for (const double number : {HUGE_VAL, -HUGE_VAL, std::nan("")}) program.methods[0].values.emplace_back(number);
+  const auto bytes = bytes_of(program);
+  const fb::ExecutionPlan& plan = view_of(bytes).method(0);
+  const auto number = [&](uint32_t i) { return plan.values()->Get(first + i)->val_as_Double()->double_val(); };
+  EXPECT_EQ(number(0), HUGE_VAL);
+  EXPECT_EQ(number(1), -HUGE_VAL);
+  EXPECT_TRUE(std::isnan(number(2)));
 }
 
 // Holds row 229.

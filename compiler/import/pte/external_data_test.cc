@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "compiler/emit/plan_and_emit.h"
 #include "compiler/import/pte/data_file_testing.h"
 #include "compiler/import/pte/import_testing.h"
 
@@ -94,6 +95,20 @@ TEST_F(ExternalDataTest, KeepsNamesAndIsStoredOnceWhereEqual) {
   EXPECT_EQ(module->constants[{0}].name, "layer.weight");
   EXPECT_TRUE(module->constants[{0}].blob.is_mapped());
   EXPECT_EQ(numbers(run(*module, {floats({4}, {1, 1, 1, 1})})[0]), (Floats{0, 6, 0, 20}));
+}
+
+// Holds row 222: two names, one value.
+TEST_F(ExternalDataTest, EqualConstantsOfTwoNamesAreWrittenOnce) {
+  const std::string program = file("g.pte", format::testing::bytes_of(program_with_external_constants()));
+  file("g.ptd", data_file({weight("layer.weight", {1, 2, 3, 4}), weight("layer.other", {1, 2, 3, 4})}));
+  const auto module = import_pte(program, {});
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  ASSERT_EQ(module->constants.size(), 2u);
+  EXPECT_EQ(module->constants[{0}].name, "layer.weight");
+  EXPECT_EQ(module->constants[{1}].name, "layer.other");
+  const auto emitted = emit::testing::plan_and_emit(*module);
+  ASSERT_TRUE(emitted.ok()) << emitted.error().text();
+  EXPECT_EQ(emitted->program.constants.size(), 1u);
 }
 
 TEST_F(ExternalDataTest, MissingDataIsNamedWithARemedy) {
