@@ -17,6 +17,7 @@
 #include "base/failure.h"
 #include "compiler/emit/reports.h"
 #include "compiler/import/options.h"
+#include "compiler/ir/merge.h"
 #include "compiler/ir/module.h"
 #include "compiler/memory/packing/planner.h"
 
@@ -26,6 +27,24 @@ namespace berth {
 /// failure with the place in the model. Weights stay in the mapped file until the program is written: the file must not
 /// change meanwhile.
 Expected<ir::Module> load_model(const std::string& path, const ImportOptions& options);
+
+/// A model among several that become one program.
+struct ModelFile {
+  std::string path;
+  std::string method;  // what its one method is called; empty: what the model says ("forward" in ONNX and .pt2)
+};
+
+/// "METHOD=PATH" or "PATH". Text that is the path of a file is that file, and so is text with a '/' before the first
+/// '='. InvalidArgument when method or path is empty.
+Expected<ModelFile> parse_model_file(const std::string& text);
+
+/// The models as one module with the methods of all (compiler/ir/merge.h says what they share). A name is for a model
+/// with one method; without it the methods keep their names. Of ImportOptions, "METHOD:NAME" in `input_shapes` is an
+/// input of that model, and has to be said where there are several models; `data_files` are for all that are programs.
+/// Failures as load_model() and ir::merge(); InvalidArgument for a name for a model with several methods, and for no
+/// model.
+Expected<ir::Module> load_models(const std::vector<ModelFile>& models, const ImportOptions& options,
+                                 const ir::MergeOptions& merging = {});
 
 /// Whether `path` has the extension of a file that load_model() reads.
 bool named_like_a_model(const std::string& path);

@@ -18,7 +18,8 @@ namespace berth::tool {
 namespace {
 
 struct CompileCommand {
-  std::string model;
+  std::vector<std::string> models;
+  ir::MergeOptions merging;
   std::string output;
   std::vector<std::string> shapes;
   std::vector<std::string> data;
@@ -129,8 +130,13 @@ Status run_compile(CompileCommand& command) {
                             : command.planner == "greedy"                  ? Planner::kGreedy
                                                                            : Planner::kBest;
   const Stopwatch watch;
-  BERTH_TRY(refuse_data_file(command.model));
-  BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model(command.model, import));
+  std::vector<ModelFile> models;
+  for (const std::string& text : command.models) {
+    BERTH_ASSIGN_OR_RETURN(ModelFile model, parse_model_file(text));
+    BERTH_TRY(refuse_data_file(model.path));
+    models.push_back(std::move(model));
+  }
+  BERTH_ASSIGN_OR_RETURN(ir::Module module, load_models(models, import, command.merging));
   BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
   CompileReport report;
   BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
@@ -162,7 +168,10 @@ void switch_off(CLI::App& command, const char* flag, bool& option, const char* h
 void add_compile(CLI::App& app, Session& session) {
   auto command = std::make_shared<CompileCommand>();
   CLI::App* sub = app.add_subcommand("compile", "Compile a model to an ExecuTorch program");
-  sub->add_option("MODEL", command->model, "the model: an " + model_extensions(" or ") + " file")->required();
+  sub->add_option("MODEL", command->models,
+                  "the model: an " + model_extensions(" or ") +
+                      " file. Several become one program: METHOD=MODEL calls the model's method so")
+      ->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
   sub->add_option("--target", command->options.target,
                   "the targets, in order of preference: " + targets_help(command->options.target) +
@@ -180,6 +189,8 @@ void add_compile(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   add_input_shapes(*sub, command->shapes);
   add_data(*sub, command->data);
+  sub->add_flag("--share-state", command->merging.share_state,
+                "of several models, states of one name are one state; default: each model has its own");
   sub->add_option("--bank", command->options.banks,
                   "NAME[=BYTES][@DEVICE][,slow]: a piece of this device's memory, the host's by default, in order of "
                   "preference; what does not fit lies in the next. BYTES may end in K, M or G")
@@ -211,7 +222,9 @@ void add_compile(CLI::App& app, Session& session) {
       ->check(CLI::IsMember(why_names()).description(""));
   sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
   sub->add_flag("--json", command->json, "one JSON object instead of text");
-  sub->footer("example: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224");
+  sub->footer(
+      "examples: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224\n"
+      "          berth compile prefill=a.onnx decode=b.onnx -o both.pte");
   sub->callback([command, &session] {
     auto done = run_compile(*command);
     if (!done.ok()) session.exit_code = report(done.error());

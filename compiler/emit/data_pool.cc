@@ -2,45 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <functional>
 
 namespace berth::emit {
 namespace {
 
 constexpr size_t kPoolChunk = size_t{1} << 16;
-
-/// Mixes in eight bytes at a time; for telling blobs apart, not against an adversary: equality is always compared.
-uint64_t mix(uint64_t hash, const uint8_t* bytes, size_t size) {
-  for (; size >= 8; bytes += 8, size -= 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes, 8);
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 32;
-  }
-  for (; size > 0; ++bytes, --size) hash = (hash ^ *bytes) * 0x100000001b3u;
-  return hash;
-}
-
-uint64_t mix_range(uint64_t hash, const ir::Blob& blob, size_t offset, size_t size) {
-  std::array<uint8_t, 4096> buffer;
-  for (size_t done = 0; done < size;) {
-    const size_t n = std::min(buffer.size(), size - done);
-    blob.read(offset + done, {buffer.data(), n});
-    hash = mix(hash, buffer.data(), n);
-    done += n;
-  }
-  return hash;
-}
-
-/// Of the size and 64 bytes each at the start, in the middle and at the end.
-uint64_t sample_hash(const ir::Blob& blob) {
-  const size_t size = blob.size();
-  const size_t n = std::min<size_t>(64, size);
-  uint64_t hash = (size + 1) * 0x9e3779b97f4a7c15u;
-  for (const size_t offset : {size_t{0}, (size - n) / 2, size - n}) hash = mix_range(hash, blob, offset, n);
-  return hash;
-}
 
 Status write_splat(const ir::Blob& blob, const format::Sink& sink) {
   std::vector<uint8_t> chunk(std::min(blob.size(), kPoolChunk / blob.element().size() * blob.element().size()));
@@ -74,37 +40,9 @@ format::Bytes bytes_of(ir::Blob blob) {
   return bytes;
 }
 
-uint64_t DataPool::full_hash(Entry& entry) {
-  if (!entry.hashed) {
-    entry.hash = mix_range(0, entry.blob, 0, entry.blob.size());
-    entry.hashed = true;
-    entry.blob.release();
-  }
-  return entry.hash;
-}
-
-uint32_t DataPool::add(const ir::Blob& blob) {
-  std::vector<uint32_t>& alike = by_sample_[sample_hash(blob)];
-  Entry entry{blob, 0, false};
-  for (const uint32_t number : alike) {
-    Entry& other = entries_[number - 1];
-    if (other.blob.size() != blob.size() || full_hash(other) != full_hash(entry)) continue;
-    const bool equal = ir::Blob::equal(other.blob, blob);
-    blob.release();
-    other.blob.release();
-    if (equal) return number;
-  }
-  entries_.push_back(std::move(entry));
-  const uint32_t number = static_cast<uint32_t>(entries_.size());
-  alike.push_back(number);
-  return number;
-}
-
 std::vector<format::Bytes> DataPool::take() && {
   std::vector<format::Bytes> all;
-  for (Entry& entry : entries_) all.push_back(bytes_of(std::move(entry.blob)));
-  entries_.clear();
-  by_sample_.clear();
+  for (ir::Blob& blob : std::move(blobs_).take()) all.push_back(bytes_of(std::move(blob)));
   return all;
 }
 

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
-#include "compiler/ir/blob.h"
+#include "compiler/ir/blob_set.h"
 #include "format/write/sink.h"
 
 namespace berth::emit {
@@ -16,23 +15,14 @@ format::Bytes bytes_of(ir::Blob blob);
 
 class DataPool {
  public:
-  /// The number of `blob` in the file, from 1; the number of an equal one when there is one already. Bytes are compared
-  /// only where size and samples agree, so that weights that nothing equals stay unread.
-  uint32_t add(const ir::Blob& blob);
+  /// The number of `blob` in the file, from 1; the number of an equal one when there is one already (BlobSet).
+  uint32_t add(const ir::Blob& blob) { return blobs_.add(blob); }
 
   /// Everything added, in order of number. The blobs are shared, not copied; mapped ones are let go once written.
   std::vector<format::Bytes> take() &&;
 
  private:
-  struct Entry {
-    ir::Blob blob;
-    uint64_t hash = 0;  // of all bytes
-    bool hashed = false;
-  };
-  uint64_t full_hash(Entry& entry);
-
-  std::vector<Entry> entries_;
-  std::unordered_map<uint64_t, std::vector<uint32_t>> by_sample_;  // hash of size and samples → numbers
+  ir::BlobSet blobs_;
 };
 
 }  // namespace berth::emit

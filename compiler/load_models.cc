@@ -1,0 +1,104 @@
+// load_models: several models as one module.
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/mapped_file.h"
+#include "compiler/compile.h"
+#include "compiler/import/pte/import_pte.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/verify.h"
+
+namespace berth {
+namespace {
+
+bool exists(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+bool is_program(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  return file.ok() && looks_like_program((*file)->bytes());
+}
+
+std::string names_of(const std::vector<ModelFile>& models) {
+  std::string names;
+  for (const ModelFile& model : models) {
+    if (!model.method.empty()) names += (names.empty() ? "" : ", ") + model.method;
+  }
+  return names;
+}
+
+/// The shapes for each model, without the names of methods.
+Expected<std::vector<ImportOptions>> options_of(const std::vector<ModelFile>& models, const ImportOptions& options) {
+  std::vector<ImportOptions> own(models.size());
+  for (const auto& [name, shape] : options.input_shapes) {
+    const auto is_meant = [&, input = &name](const ModelFile& model) {
+      return !model.method.empty() && input->rfind(model.method + ":", 0) == 0;
+    };
+    const auto model = std::find_if(models.begin(), models.end(), is_meant);
+    if (model != models.end()) {
+      own[model - models.begin()].input_shapes.emplace_back(name.substr(model->method.size() + 1), shape);
+    } else if (models.size() == 1) {
+      own[0].input_shapes.emplace_back(name, shape);
+    } else {
+      const std::string names = names_of(models);
+      return Failure{Error::kInvalidArgument, "--input-shape " + ir::quoted(name),
+                     "of which model? Write METHOD:NAME=SHAPE" +
+                         (names.empty() ? ", and give the models names: METHOD=MODEL"
+                                        : ", with METHOD among those that were given: " + names)};
+    }
+  }
+  bool taken = false;
+  for (size_t i = 0; i < models.size() && !options.data_files.empty(); ++i) {
+    if (models.size() > 1 && !is_program(models[i].path)) continue;
+    own[i].data_files = options.data_files;
+    taken = true;
+  }
+  if (!taken) own[0].data_files = options.data_files;
+  return own;
+}
+
+Status name_method(const ModelFile& model, ir::Module& module) {
+  if (model.method.empty()) return Done{};
+  if (module.methods.size() == 1) {
+    module.methods[0].name = model.method;
+    return Done{};
+  }
+  std::string names;
+  for (const ir::Method& method : module.methods) names += (names.empty() ? "" : ", ") + method.name;
+  return Failure{Error::kInvalidArgument, model.method + "=" + model.path,
+                 "has " + std::to_string(module.methods.size()) + " methods (" + names +
+                     "), and a name is for one; without it they keep their own"};
+}
+
+}  // namespace
+
+Expected<ModelFile> parse_model_file(const std::string& text) {
+  const size_t equals = text.find('=');
+  const bool named = equals != std::string::npos && text.find('/') > equals && !exists(text);
+  if (!named) return ModelFile{text, ""};
+  ModelFile model{text.substr(equals + 1), text.substr(0, equals)};
+  if (model.path.empty() || model.method.empty()) {
+    return Failure{Error::kInvalidArgument, text, "expected METHOD=MODEL, such as decode=decode.onnx"};
+  }
+  return model;
+}
+
+Expected<ir::Module> load_models(const std::vector<ModelFile>& models, const ImportOptions& options,
+                                 const ir::MergeOptions& merging) {
+  if (models.empty()) return Failure{Error::kInvalidArgument, "", "there is no model"};
+  BERTH_ASSIGN_OR_RETURN(const std::vector<ImportOptions> own, options_of(models, options));
+  std::vector<ir::Module> modules;
+  for (size_t i = 0; i < models.size(); ++i) {
+    BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model(models[i].path, own[i]));
+    BERTH_TRY(name_method(models[i], module));
+    // What merging relies on; compile() verifies the whole again.
+    if (models.size() > 1) BERTH_TRY(ir::verify(module));
+    modules.push_back(std::move(module));
+  }
+  return ir::merge(std::move(modules), merging);
+}
+
+}  // namespace berth
