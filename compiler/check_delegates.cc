@@ -11,6 +11,7 @@
 #include "compiler/ir/operators.h"
 #include "format/delegate_device.h"
 #include "format/nested.h"
+#include "format/plan_check/operator_access.h"
 #include "format/plan_check/verify_plan.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
@@ -67,11 +68,16 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
   if (row == nullptr || !row->is_device_copy()) {
     // What an operator on sizes reads is not a byte of the tensor.
     if (std::strcmp(format::text(op.name()), "aten::sym_size") == 0) return Done{};
-    Device strange;
+    Device own;
+    // Who makes a name of bytes looks at none of them: it is where the bytes are.
+    if (format::names_bytes(format::text(op.name()))) {
+      for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) { own = format::tensor_device(t); });
+    }
+    Device strange = own;
     for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) {
-      if (!format::tensor_device(t).is_cpu()) strange = format::tensor_device(t);
+      if (format::tensor_device(t) != own) strange = format::tensor_device(t);
     });
-    if (strange.is_cpu()) return Done{};
+    if (strange == own) return Done{};
     return wrong(place, std::string(format::text(op.name())) + " is given a tensor on " + text_of(strange));
   }
   const fb::Tensor* from = call.args()->size() < 2 ? nullptr : format::tensor_at(plan, call.args()->Get(0));

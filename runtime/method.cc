@@ -231,7 +231,7 @@ Error Method::check_ports() {
     const Tensor* tensor = data_->outputs[i].tensor;
     if (data_->outputs[i].planned || tensor->capacity() == 0 || tensor->raw() != nullptr) continue;
     const uint8_t flags = data_->flags_of(*tensor);
-    if ((flags & (internal::kCallerInputTensor | internal::kViewTensor)) != 0) continue;
+    if ((flags & (internal::kCallerInputTensor | internal::kViewTensor | internal::kRowTensor)) != 0) continue;
     return fail_port(*data_, "outputs", i, Error::kInvalidState,
                      "the output is not planned and has no memory (set_output_data_ptr)");
   }
@@ -249,6 +249,7 @@ Error Method::begin() {
   data_->position = 0;
   data_->executed = 0;
   if (!data_->ports_checked) BERTH_RETURN_IF_ERROR(check_ports());
+  if (data_->has_rows) internal::forget_rows(*data_);
   data_->running = true;
   return Error::kOk;
 }

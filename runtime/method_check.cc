@@ -19,6 +19,12 @@ bool MethodData::is_read_only(const void* address) const {
   return after != begin && a - reinterpret_cast<uintptr_t>(after[-1].data()) < after[-1].size();
 }
 
+void forget_rows(MethodData& data) {
+  for (size_t i = 0; i < data.counts.tensors; ++i) {
+    if ((data.tensor_flags[i] & kRowTensor) != 0) data.tensors[i].set_data(nullptr);
+  }
+}
+
 namespace {
 
 struct Check {
@@ -44,9 +50,10 @@ struct Check {
       return fail(Error::kInvalidProgram, "argument %zu is on %s, which a kernel of the host cannot access", argument,
                   to_text(tensor.device()).text);
     }
-    if (parameter.kind == ArgKind::kView) {
+    if (parameter.kind == ArgKind::kView || parameter.kind == ArgKind::kRow) {
       // Reached through a move, so it is not the tensor that was marked at load.
-      if ((flags & kViewTensor) != 0) return Error::kOk;
+      const uint8_t own = parameter.kind == ArgKind::kView ? kViewTensor : kRowTensor;
+      if ((flags & (kViewTensor | kRowTensor)) == own) return Error::kOk;
       return fail(Error::kInvalidProgram, "a move made argument %zu a view of another tensor", argument);
     }
     if (parameter.written && ((flags & kConstantTensor) != 0 || data.is_read_only(tensor.raw()))) {
@@ -68,7 +75,7 @@ struct Check {
     if (when == When::kRun) {
       return fail(Error::kInvalidState, "the tensor of argument %zu has no memory yet", argument);
     }
-    if ((flags & (kCallerTensor | kViewTensor)) != 0) return Error::kOk;
+    if ((flags & (kCallerTensor | kViewTensor | kRowTensor)) != 0) return Error::kOk;
     return fail(Error::kInvalidProgram, "the tensor of argument %zu has no memory", argument);
   }
 

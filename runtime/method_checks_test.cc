@@ -227,5 +227,54 @@ TEST(MethodChecks, AJumpPastTheEndEndsTheRun) {
   expect_refused(program_of(method), "a jump to -1");
 }
 
+TEST(MethodChecks, ARowOfAConstantIsNotWritten) {
+  MethodDesc method;
+  method.values = {constant({4}, 1), int64_t{0}, tensor({}), tensor({4}, 0)};
+  method.operators = {{"berth::row", "write"}};
+  method.instructions = {KernelCallDesc{0, {0, 1, 2}}};
+  method.arenas = {{16, Device()}};
+  expect_refused(program_of(method), "written but is a constant");
+}
+
+// The bound of what is written is larger than the row.
+TEST(MethodChecks, ARowIsNotLongerThanItsTensors) {
+  MethodDesc method;
+  method.values = {tensor({2, 4}, 0), int64_t{1}, bounded(tensor({64})), tensor({4}, 32)};
+  method.inputs = {3};
+  method.operators = {{"berth::row", "write"}, {"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {0, 1, 2}}, KernelCallDesc{1, {3, 2, 2}}};
+  method.arenas = {{48, Device()}};
+  expect_refused(program_of(method), "more bytes than those of the tensor", Error::kInvalidArgument);
+}
+
+TEST(MethodChecks, AViewIsNotWrittenAsARow) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), int64_t{4}, format::IntListDesc{{1}}, tensor({4}), int64_t{0}, tensor({2, 4}, 16)};
+  method.operators = {{"executorch_prim::et_view", "default"}, {"berth::row", "write"}};
+  method.instructions = {KernelCallDesc{0, {0, 2, 3}}, KernelCallDesc{1, {5, 4, 3}}};
+  method.arenas = {{48, Device()}};
+  expect_refused(program_of(method), "a move made");
+}
+
+// The row of the run before may lie in memory that the caller has freed.
+TEST(MethodChecks, ARowIsForgottenWhenARunBegins) {
+  MethodDesc method;
+  method.values = {tensor({4}, 0), tensor({2, 4}, 16), int64_t{0}, tensor({4}), tensor({1}, 48, DType::kBool)};
+  method.inputs = {0, 4};
+  method.operators = {{"berth::row", "write"}, {"aten::relu", "out"}};
+  method.instructions = {JumpFalseDesc{4, 2}, KernelCallDesc{0, {1, 2, 3}}, KernelCallDesc{1, {0, 3, 3}}};
+  method.arenas = {{64, Device()}};
+  Ready r = ready(program_of(method), Verification::kMinimal);
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  const float x[4] = {};
+  const int32_t four[] = {4}, one[] = {1};
+  for (const bool found : {true, false}) {
+    ASSERT_EQ(r.method->set_input(0, x, four, DType::kF32), Error::kOk);
+    ASSERT_EQ(r.method->set_input(1, &found, one, DType::kBool), Error::kOk);
+    EXPECT_EQ(r.method->execute(), found ? Error::kOk : Error::kInvalidState) << r.method->last_report().message;
+  }
+  EXPECT_NE(std::string(r.method->last_report().message).find("no memory yet"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth

@@ -85,6 +85,7 @@ enum TensorFlags : uint8_t {
   kCallerInputTensor = 4,  // an input in the caller's memory, as large as the sizes that were set
   kCallerTensor = 8,       // the caller sets its memory after the load, or never if the method is only measured
   kDeferredTensor = 16,    // with kCallerTensor: it is in a deferred arena (Method::set_planned_buffer)
+  kRowTensor = 32,         // as kViewTensor, but a row that instructions write; null when a run begins
 };
 
 enum ValueFlags : uint8_t {
@@ -165,6 +166,7 @@ struct MethodData {
   bool running = false;
   bool quiet = false;
   bool ports_checked = false;
+  bool has_rows = false;  // some tensor is a kRowTensor
   format::Report report;
 
   uint8_t& flags_of(const Tensor& tensor) { return tensor_flags[&tensor - tensors]; }
@@ -229,6 +231,9 @@ Error check_call(MethodData& data, size_t index, const Signature& signature, Whe
 /// The same for a delegate's call: its tensors must be on its device or the host and have memory, and those that it
 /// writes must be writable.
 Error check_delegate_call(MethodData& data, size_t index, When when, format::Report* report);
+
+/// Rows of the last run may be in memory that the caller has freed since: none is written before it is found again.
+void forget_rows(MethodData& data);
 
 /// Whether `entry` is one of prim_kernels(), which are called without the repeated result.
 bool is_prim(const KernelEntry* entry);

@@ -77,7 +77,7 @@ void MethodLoader::mention_call(MethodData& data, const Instruction& call, const
   for (const bool results : {false, true}) {  // reads come before writes
     for (size_t a = 0; a < call.count; ++a) {
       const Parameter& parameter = parameters[a];
-      const bool view = parameter.kind == ArgKind::kView;
+      const bool view = parameter.kind == ArgKind::kView || parameter.kind == ArgKind::kRow;
       const bool result = parameter.output || view || (replaces && a == 0);
       if (result != results) continue;
       mention_all(data, *call.args[a], view ? kNamedFirst : result ? kMadeFirst : kReadFirst);
@@ -92,9 +92,11 @@ void MethodLoader::mention_others(MethodData& data, const Instruction& instructi
   }
   if (instruction.kind != Instruction::Kind::kDelegate) return;
   size_t results = instruction.count;
-  while (results > 0 && (data.value_flags[instruction.args[results - 1] - data.values] & (kMentioned | kGiven)) == 0) {
-    --results;
-  }
+  const auto is_result = [&](const EValue& value) {
+    if ((data.value_flags[&value - data.values] & (kMentioned | kGiven)) == 0) return true;
+    return value.is_tensor() && (data.flags_of(value.tensor()) & kRowTensor) != 0;
+  };
+  while (results > 0 && is_result(*instruction.args[results - 1])) --results;
   for (size_t a = 0; a < instruction.count; ++a) {
     mention_all(data, *instruction.args[a], a < results ? kReadFirst : kMadeFirst);
   }

@@ -327,6 +327,62 @@ Error et_copy_index(KernelContext& context, const EValue& copy_to, const EValue&
   return Error::kOk;
 }
 
+/// A row of `rows`, and bytes from one to the next.
+Error find_row(KernelContext& context, const Tensor& rows, int64_t index, Tensor& row, int64_t* stride) {
+  if (rows.rank() < 1 || !rows.is_contiguous()) {
+    return context.fail(Error::kInvalidArgument, "the tensor has no rows, or they do not lie one after the other");
+  }
+  if (rows.device() != row.device()) return context.fail(Error::kInvalidArgument, "a row stays on its tensor's device");
+  *stride = static_cast<int64_t>(element_size(rows.dtype()));
+  for (int d = 1; d < rows.rank(); ++d) *stride *= rows.size(d);
+  // No product can be too large: the sizes of a tensor are, and its capacity bounds the index.
+  const int64_t bytes = rows.capacity() * static_cast<int64_t>(element_size(rows.dtype()));
+  if (index < 0 || index > INT32_MAX - 1 || (*stride > 0 && index >= bytes / *stride)) {
+    return context.fail(Error::kInvalidArgument, "the tensor does not have as many rows");
+  }
+  if (rows.raw() == nullptr && *stride > 0) {
+    return context.fail(Error::kInvalidState, "the tensor of the rows has no memory");
+  }
+  return Error::kOk;
+}
+
+Error row_read(KernelContext& context, const EValue& self, const EValue& index, const EValue& out) {
+  if (!self.is_tensor() || !index.is_int() || !out.is_tensor()) return wrong_kind(context);
+  const Tensor& rows = self.tensor();
+  Tensor& row = out.tensor();
+  int64_t stride = 0;
+  BERTH_RETURN_IF_ERROR(find_row(context, rows, index.to_int(), row, &stride));
+  bool fits = rows.dtype() == row.dtype() && rows.rank() == row.rank() + 1 && row.is_contiguous();
+  for (int d = 0; fits && d < row.rank(); ++d) fits = rows.size(d + 1) == row.size(d);
+  if (!fits || index.to_int() >= rows.size(0)) {
+    return context.fail(Error::kInvalidArgument, "the view is not one of the tensor's rows");
+  }
+  if (stride > 0) row.set_data(static_cast<uint8_t*>(rows.raw()) + index.to_int() * stride);
+  return Error::kOk;
+}
+
+// The row may be of another type, and smaller: rows of bytes hold anything.
+Error row_write(KernelContext& context, const EValue& self, const EValue& index, const EValue& out) {
+  if (!self.is_tensor() || !index.is_int() || !out.is_tensor()) return wrong_kind(context);
+  Tensor& rows = self.tensor();
+  Tensor& row = out.tensor();
+  int64_t stride = 0;
+  BERTH_RETURN_IF_ERROR(find_row(context, rows, index.to_int(), row, &stride));
+  if (row.capacity() * static_cast<int64_t>(element_size(row.dtype())) > stride) {
+    return context.fail(Error::kInvalidArgument, "the row has more bytes than those of the tensor");
+  }
+  if (rows.dynamism() != ShapeDynamism::kStatic) {
+    int32_t sizes[kMaxRank];
+    for (int d = 1; d < rows.rank(); ++d) sizes[d] = static_cast<int32_t>(rows.size(d));
+    sizes[0] = static_cast<int32_t>(index.to_int() + 1);
+    if (rows.resize({sizes, static_cast<size_t>(rows.rank())}) != Error::kOk) {
+      return context.fail(Error::kInvalidArgument, "the stack exceeds the largest size of its output");
+    }
+  }
+  if (stride > 0) row.set_data(static_cast<uint8_t*>(rows.raw()) + index.to_int() * stride);
+  return Error::kOk;
+}
+
 constexpr char kUnary[] = "Scalar a -> slot out";
 constexpr char kBinary[] = "Scalar a, Scalar b -> slot out";
 
@@ -360,6 +416,8 @@ constexpr KernelEntry kPrimKernels[] = {
     {"executorch_prim::et_view.default", "Tensor self, int[] size -> view out", untyped<et_view>, nullptr, -1, true},
     {"executorch_prim::et_copy_index.tensor", "Tensor copy_to, Tensor copy_from, int index -> Tensor(copy_to)",
      untyped<et_copy_index>},
+    {"berth::row.read", "Tensor rows, int index -> view out", untyped<row_read>, nullptr, -1, true},
+    {"berth::row.write", "Tensor rows, int index -> Tensor(rows), row out", untyped<row_write>, nullptr, -1, true},
 };
 
 }  // namespace

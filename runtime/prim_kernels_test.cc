@@ -252,5 +252,48 @@ TEST(PrimKernels, RowsAreStackedOneAfterTheOther) {
   EXPECT_EQ(stack(to.tensor, wide.tensor, 1), Error::kInvalidArgument);
 }
 
+Error row(const char* access, Tensor& rows, int64_t index, Tensor& out) {
+  EValue a(&rows), b(index), c(&out);
+  EValue* args[] = {&a, &b, &c};
+  KernelContext context({}, nullptr);
+  return find((std::string("berth::row.") + access).c_str())->call(context, {args, 3});
+}
+
+TEST(PrimKernels, ARowThatIsReadIsAViewOfIt) {
+  Floats rows({3, 2}, {1, 2, 3, 4, 5, 6}), out({2}, {});
+  for (const int index : {2, 0}) {
+    ASSERT_EQ(row("read", rows.tensor, index, out.tensor), Error::kOk);
+    EXPECT_EQ(out.tensor.raw(), rows.data.data() + 2 * index);
+  }
+  Floats wide({3}, {}), matrix({1, 2}, {}), scalar({}, {7});
+  for (const int64_t index : {int64_t{3}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    EXPECT_EQ(row("read", rows.tensor, index, out.tensor), Error::kInvalidArgument) << index;
+  }
+  EXPECT_EQ(row("read", rows.tensor, 0, wide.tensor), Error::kInvalidArgument);
+  EXPECT_EQ(row("read", rows.tensor, 0, matrix.tensor), Error::kInvalidArgument);
+  EXPECT_EQ(row("read", scalar.tensor, 0, out.tensor), Error::kInvalidArgument);
+}
+
+TEST(PrimKernels, ARowThatIsWrittenGrowsTheStackAndStaysWithinIt) {
+  Floats stack({3, 2}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
+  Floats out({2}, {}), wide({3}, {});
+  for (const int index : {2, 0, 1}) {
+    ASSERT_EQ(row("write", stack.tensor, index, out.tensor), Error::kOk);
+    EXPECT_EQ(stack.tensor.size(0), index + 1);
+    EXPECT_EQ(out.tensor.raw(), stack.data.data() + 2 * index);
+  }
+  for (const int64_t index : {int64_t{3}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    EXPECT_EQ(row("write", stack.tensor, index, out.tensor), Error::kInvalidArgument) << index;
+  }
+  EXPECT_EQ(row("write", stack.tensor, 0, wide.tensor), Error::kInvalidArgument);
+  // Two rows of a fixed size, of which what is written takes a part.
+  Floats pair({2, 4}, std::vector<float>(8, -1));
+  ASSERT_EQ(row("write", pair.tensor, 1, wide.tensor), Error::kOk);
+  EXPECT_EQ(wide.tensor.raw(), pair.data.data() + 4);
+  EXPECT_EQ(pair.tensor.size(0), 2);
+  pair.tensor.set_data(nullptr);
+  EXPECT_EQ(row("write", pair.tensor, 1, wide.tensor), Error::kInvalidState);
+}
+
 }  // namespace
 }  // namespace berth

@@ -153,9 +153,11 @@ Error MethodLoader::resolve_call(MethodData& data, const fb::KernelCall& call, s
   for (size_t i = 0; i < parameters.size(); ++i) {
     const size_t value = static_cast<size_t>(out->args[i] - data.values);
     if (parameters[i].kind == ArgKind::kSlot) data.value_flags[value] |= kVolatileValue;
-    if (parameters[i].kind == ArgKind::kView && out->args[i]->is_tensor()) {
+    const bool row = parameters[i].kind == ArgKind::kRow;
+    if ((row || parameters[i].kind == ArgKind::kView) && out->args[i]->is_tensor()) {
       data.value_flags[value] |= kVolatileValue;
-      data.flags_of(out->args[i]->tensor()) |= kViewTensor;
+      data.flags_of(out->args[i]->tensor()) |= row ? kRowTensor : kViewTensor;
+      data.has_rows = data.has_rows || row;
     }
   }
   return Error::kOk;
@@ -175,7 +177,7 @@ void MethodLoader::spread_volatile(MethodData& data) const {
 Error MethodLoader::check_inputs(MethodData& data) {
   for (size_t i = 0; i < data.counts.inputs; ++i) {
     const Tensor* tensor = data.inputs[i].tensor;
-    if (tensor == nullptr || (data.flags_of(*tensor) & (kConstantTensor | kViewTensor)) == 0) continue;
+    if (tensor == nullptr || (data.flags_of(*tensor) & (kConstantTensor | kViewTensor | kRowTensor)) == 0) continue;
     return fail(Error::kInvalidProgram, "inputs", i, "value %u is a constant or the output of a view",
                 data.inputs[i].value);
   }

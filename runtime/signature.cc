@@ -27,6 +27,7 @@ constexpr KindName kKindNames[] = {
     {"Layout", ArgKind::kInt},
     {"slot", ArgKind::kSlot},
     {"view", ArgKind::kView},
+    {"row", ArgKind::kRow},
 };
 
 bool find_kind(const char* begin, const char* end, ArgKind* out) {
@@ -127,7 +128,8 @@ bool accepts(const Parameter& parameter, const EValue& value) {
   if (value.is_none()) return parameter.optional || parameter.kind == ArgKind::kSlot;
   switch (parameter.kind) {
     case ArgKind::kTensor:
-    case ArgKind::kView: return value.is_tensor();
+    case ArgKind::kView:
+    case ArgKind::kRow: return value.is_tensor();
     case ArgKind::kTensorList:
       return value.tag() == Tag::kTensorList && accepts_items(value.items(), Tag::kTensor, false);
     case ArgKind::kOptionalTensorList:
@@ -159,7 +161,8 @@ const char* to_string(ArgKind kind) {
     case ArgKind::kBoolList: return "a list of booleans";
     case ArgKind::kText: return "a string";
     case ArgKind::kSlot: return "a slot for a number";
-    case ArgKind::kView: return "a tensor";
+    case ArgKind::kView:
+    case ArgKind::kRow: return "a tensor";
   }
   return "nothing known";
 }

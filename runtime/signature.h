@@ -2,8 +2,8 @@
 //
 //     "Tensor self, Scalar alpha=1, @ScalarType? dtype=None -> Tensor out"
 //
-// The language is that of format/operators.def, with two more kinds of output: `slot`, a number that the kernel
-// replaces, with its tag, and `view`, a tensor whose data pointer the kernel sets.
+// The language is that of format/operators.def, with three more kinds of output: `slot`, a number that the kernel
+// replaces, with its tag, and `view`, a tensor whose data pointer the kernel sets; `row` is a view that may be written.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,7 @@ enum class ArgKind : uint8_t {
   kText,
   kSlot,
   kView,
+  kRow,
 };
 
 struct Parameter {

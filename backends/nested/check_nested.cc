@@ -126,6 +126,7 @@ class Checker {
       if (host_code && !checks_.host_kernels && format::tensor_at(plan_, value) != nullptr) {
         return fail(index, "%.60s looks at elements, which the host cannot access", kernel->name);
       }
+      if (parameter.kind == ArgKind::kRow) return fail(index, "%.60s, which delegates have no use for", kernel->name);
       if (parameter.kind == ArgKind::kView && (kinds_of(value) & (kInput | kOutput)) != 0) {
         return fail(index, "value %d, an input or output, becomes a view", value);
       }

@@ -112,6 +112,14 @@ const Hostile kHostile[] = {
        m.instructions.push_back(KernelCallDesc{2, {3, 6, 0}});
      },
      "nested program instructions[2]"},
+    {"a row that is written",
+     [](auto& m, auto&) {
+       m.operators.push_back({"berth::row", "write"});
+       m.values.push_back(int64_t{0});
+       m.values.push_back(tensor({}));
+       m.instructions.push_back(KernelCallDesc{2, {3, 5, 6}});
+     },
+     "nested program instructions[2]"},
     {"an output that becomes a view",
      [](auto& m, auto&) {
        m.operators.push_back({"executorch_prim::et_view", "default"});

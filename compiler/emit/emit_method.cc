@@ -196,6 +196,9 @@ class MethodEmitter {
     std::vector<int32_t> sources;
     for (const memory::Transfer& transfer : transfers) {
       BERTH_ASSIGN_OR_RETURN(int32_t source, use(transfer.value));
+      if (transfer.points && place == 0) {
+        BERTH_ASSIGN_OR_RETURN(source, copy_to_last_row(id, source, transfer.into));
+      }
       if (transfer.saved.valid()) {
         BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(transfer.value), transfer.value));
         tensor.planned = offset_of(transfer.saved);
@@ -205,7 +208,108 @@ class MethodEmitter {
       }
       sources.push_back(source);
     }
-    for (size_t i = 0; i < transfers.size(); ++i) emit_copy(sources[i], out_.value_of[transfers[i].into]);
+    for (size_t i = 0; i < transfers.size(); ++i) {
+      const int32_t into = out_.value_of[transfers[i].into];
+      if (!transfers[i].points) {
+        emit_copy(sources[i], into);
+        continue;
+      }
+      const TensorType& type = method_.tensor(transfers[i].into);
+      BERTH_ASSIGN_OR_RETURN(const int32_t sizes, int_list({type.shape.begin(), type.shape.end()}));
+      code_.call("executorch_prim::et_view", "default", {sources[i], sizes, into});
+    }
+    return Done{};
+  }
+
+  // Rows of tensors on devices (memory::RowHome).
+
+  /// A tensor like `like`, without a place.
+  Expected<int32_t> unplaced(ValueId like) {
+    BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(method_.tensor(like), like));
+    return code_.values.add(std::move(tensor));
+  }
+
+  void find_row(const char* access, int32_t rows, int32_t index, int32_t row) {
+    code_.call("berth::row", access, {rows, index, row});
+  }
+
+  /// The two rows in which `result` lies by turns: bytes, as each begins where the device aligns.
+  int32_t pair_of(ValueId result) {
+    const auto known = pairs_.find(result.index);
+    if (known != pairs_.end()) return known->second;
+    const memory::BufferId buffer = model_.aliases.homes[result].buffer;
+    format::TensorDesc tensor;
+    tensor.dtype = DType::kU8;
+    tensor.sizes = {2, static_cast<int32_t>(model_.buffers.all[buffer].size / 2)};
+    tensor.dim_order = {0, 1};
+    tensor.planned = offset_of(buffer);
+    tensor.device = method_.tensor(result).device;
+    return pairs_[result.index] = code_.values.add(std::move(tensor));
+  }
+
+  /// Before a loop: the row of `result` that the first iterations leave alone gets a copy of `source`.
+  Expected<int32_t> copy_to_last_row(ir::NodeId loop, int32_t source, ValueId result) {
+    const Node& node = method_.node(loop);
+    const size_t i = static_cast<size_t>(method_.value(result).result);
+    const memory::RowHome& home = model_.aliases.rows[std::get<ValueId>(node.regions.back().outputs[i])];
+    int64_t last = 1;
+    int32_t rows = 0;
+    if (home.kind == memory::RowHome::Kind::kPair) {
+      rows = pair_of(result);
+    } else {
+      rows = out_.value_of[home.rows];
+      last = std::get<Dim>(node.args[arg::scan::length]).value - 1;
+    }
+    BERTH_ASSIGN_OR_RETURN(const int32_t row, unplaced(result));
+    find_row("write", rows, code_.values.integer(last), row);
+    emit_copy(source, row);
+    return row;
+  }
+
+  /// The slot that counts 0, 1, 0, … in a loop with a pair, set to 0; -1 when it has none.
+  int32_t begin_turns(const ir::Graph& body) {
+    const auto is_pair = [&](const Argument& output) {
+      const ValueId* value = std::get_if<ValueId>(&output);
+      return value != nullptr && model_.aliases.rows[*value].kind == memory::RowHome::Kind::kPair;
+    };
+    if (std::none_of(body.outputs.begin(), body.outputs.end(), is_pair)) return -1;
+    const int32_t turn = code_.values.add(int64_t{0});
+    code_.call("executorch_prim::sub", "Scalar", {turn, turn, turn});
+    return turn;
+  }
+
+  void end_turn(int32_t turn) {
+    if (turn >= 0) code_.call("executorch_prim::sub", "Scalar", {code_.values.integer(1), turn, turn});
+  }
+
+  /// Before the body: finds the rows in which it makes what it gives.
+  Status find_rows(const ir::Graph& body, int32_t counter, int32_t turn) {
+    for (const Argument& output : body.outputs) {
+      const ValueId* value = std::get_if<ValueId>(&output);
+      if (value == nullptr) continue;
+      const memory::RowHome& home = model_.aliases.rows[*value];
+      const bool pair = home.kind == memory::RowHome::Kind::kPair;
+      if ((!pair && home.kind != memory::RowHome::Kind::kStack) || out_.value_of[*value] >= 0) continue;
+      BERTH_ASSIGN_OR_RETURN(out_.value_of[*value], unplaced(*value));
+      const int32_t rows = pair ? pair_of(home.rows) : out_.value_of[home.rows];
+      find_row("write", rows, pair ? turn : counter, out_.value_of[*value]);
+    }
+    return Done{};
+  }
+
+  /// After the body: `value` becomes row `counter` of `stack`.
+  Status emit_row(ValueId value, ValueId stack, int32_t counter) {
+    BERTH_ASSIGN_OR_RETURN(const int32_t row, use(value));
+    const int32_t rows = out_.value_of[stack];
+    if (method_.tensor(stack).device.is_cpu()) {
+      code_.call("executorch_prim::et_copy_index", "tensor", {rows, row, counter});
+      return Done{};
+    }
+    const memory::RowHome& home = model_.aliases.rows[value];
+    if (home.kind == memory::RowHome::Kind::kStack && home.rows == stack) return Done{};
+    BERTH_ASSIGN_OR_RETURN(const int32_t there, unplaced(value));
+    find_row("write", rows, counter, there);
+    emit_copy(row, there);
     return Done{};
   }
 
@@ -236,15 +340,18 @@ class MethodEmitter {
     BERTH_TRY(emit_transfers(id, 0));
     carry(node.regions[0], node.regions[0].inputs.size());
     carry(node.regions[1], node.regions[1].inputs.size());
+    const int32_t turn = begin_turns(node.regions[1]);
     const int32_t head = code_.size();
     BERTH_TRY(emit_graph(node.regions[0]));
     next_step();
     code_.come_from(id);
     BERTH_ASSIGN_OR_RETURN(const int32_t value, condition(node.regions[0].outputs[0]));
     const int32_t to_end = code_.jump_unless(value);
+    BERTH_TRY(find_rows(node.regions[1], -1, turn));
     BERTH_TRY(emit_graph(node.regions[1]));
     next_step();
     BERTH_TRY(emit_transfers(id, 1));
+    end_turn(turn);
     code_.land(code_.jump_unless(code_.values.boolean(false)), head);
     code_.land(to_end);
     return Done{};
@@ -267,21 +374,22 @@ class MethodEmitter {
     carry(body, carried);
     const int32_t counter = code_.values.add(int64_t{0});
     const int32_t more = code_.values.add(false);
+    const int32_t turn = begin_turns(body);
     code_.call("executorch_prim::sub", "Scalar", {counter, counter, counter});
     const int32_t head = code_.size();
     code_.call("executorch_prim::lt", "Scalar", {counter, length, more});
     const int32_t to_end = code_.jump_unless(more);
     next_step();
     BERTH_TRY(emit_slices(node, counter));
+    BERTH_TRY(find_rows(body, counter, turn));
     BERTH_TRY(emit_graph(body));
     next_step();
     code_.come_from(id);
     for (size_t k = carried; k < node.results.size(); ++k) {
-      BERTH_ASSIGN_OR_RETURN(const int32_t slice, use(std::get<ValueId>(body.outputs[k])));
-      const int32_t stack = out_.value_of[node.results[k]];
-      code_.call("executorch_prim::et_copy_index", "tensor", {stack, slice, counter});
+      BERTH_TRY(emit_row(std::get<ValueId>(body.outputs[k]), node.results[k], counter));
     }
     BERTH_TRY(emit_transfers(id, 1));
+    end_turn(turn);
     code_.call("executorch_prim::add", "Scalar", {counter, code_.values.integer(1), counter});
     code_.land(code_.jump_unless(code_.values.boolean(false)), head);
     code_.land(to_end);
@@ -294,7 +402,15 @@ class MethodEmitter {
     const ir::ValueList& scanned = std::get<ir::ValueList>(node.args[arg::scan::scanned]);
     for (size_t j = 0; j < scanned.size(); ++j) {
       BERTH_ASSIGN_OR_RETURN(const int32_t whole, use(scanned[j]));
-      BERTH_ASSIGN_OR_RETURN(const int32_t slice, define(body.inputs[carried + j]));
+      const ValueId input = body.inputs[carried + j];
+      BERTH_ASSIGN_OR_RETURN(const int32_t slice, define(input));
+      if (!method_.tensor(input).device.is_cpu()) {
+        const bool is_row = model_.aliases.rows[input].in_row();
+        BERTH_ASSIGN_OR_RETURN(const int32_t row, is_row ? Expected<int32_t>(slice) : unplaced(input));
+        find_row("read", whole, counter, row);
+        if (!is_row) emit_copy(row, slice);
+        continue;
+      }
       code_.call(OpId::select_copy_int_out, {whole, code_.values.integer(0), counter, slice, slice});
     }
     return Done{};
@@ -399,10 +515,13 @@ class MethodEmitter {
     if (type == nullptr) return unsupported("%" + method_.value(value).name, "a value of a program is a tensor");
     const ValueId result = model_.aliases.stands_for[value];
     if (result.valid()) return out_.value_of[value] = out_.value_of[result];
+    // Its row was found at the beginning of the iteration.
+    if (model_.aliases.rows[value].in_row() && out_.value_of[value] >= 0) return out_.value_of[value];
     BERTH_ASSIGN_OR_RETURN(format::TensorDesc tensor, tensor_of(*type, value));
     tensor.bounded = tensor.bounded || model_.aliases.stacked[value];
     const memory::ValueHome& place = model_.aliases.homes[value];
-    if (place.home == memory::Home::kBuffer) tensor.planned = offset_of(place.buffer);
+    const bool found = model_.aliases.rows[value].in_row() || model_.aliases.pointed[value];
+    if (place.home == memory::Home::kBuffer && !found) tensor.planned = offset_of(place.buffer);
     if (place.home == memory::Home::kConstant) set_data(place.constant, &tensor);
     out_.value_of[value] = code_.values.add(std::move(tensor));
     return out_.value_of[value];
@@ -505,6 +624,7 @@ class MethodEmitter {
   int depth_ = 0;                                       // regions around what is emitted
   IdVector<ir::StateId, int32_t> state_values_;         // its value, or -1
   std::unordered_map<int32_t, int32_t> copy_of_;        // ValueId → the value of its saved copy
+  std::unordered_map<int32_t, int32_t> pairs_;          // ValueId of a loop's result → its two rows
   std::unordered_map<int32_t, int32_t> output_copies_;  // output → the value that is a copy for it alone
   EmittedMethod out_;
 };

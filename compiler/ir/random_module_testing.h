@@ -43,9 +43,9 @@ struct RandomModuleOptions {
   int region_depth = 0;
   /// One step in so many is a branch or a loop.
   size_t region_rarity = 8;
-  /// Rows of the state's shape that scans read and stack; 0: scans only carry.
-  int64_t scanned_rows = 0;
-  /// Branches, on a flag that is an input, and scans that carry give one value each, and there is no `while`.
+  /// The shape of what scans go through and stack as many slices as; empty: scans only carry. Some input is to have it.
+  std::vector<int64_t> scanned_shape;
+  /// Branches, on a flag that is an input, give one value each, and scans carry one; there is no `while`.
   bool one_value_regions = false;
 
   /// A method has from 1 to `outputs` of any values; or, with `made_outputs`, of distinct ones that nodes made, where
@@ -234,7 +234,8 @@ class RandomModule {
     const NodeId id = reserve();
     Node node;
     // Scans of thousands of rows would take too long.
-    const bool scans = options_.one_value_regions || (options_.scanned_rows > 0 && options_.scanned_rows <= 16);
+    const bool short_scans = !options_.scanned_shape.empty() && options_.scanned_shape[0] <= 16;
+    const bool scans = options_.one_value_regions || short_scans;
     const size_t kind = options_.one_value_regions ? 2 * pick(2) : pick(scans ? 3 : 2);
     if (kind == 0) make_if(id, &node, depth);
     if (kind == 1) make_while(id, &node, depth);
@@ -305,12 +306,12 @@ class RandomModule {
   }
 
   void make_scan(NodeId id, Node* node, int depth) {
-    const bool only_carries = options_.one_value_regions;
-    const TensorType whole = type_of(dims(options_.state_shape));
+    const bool only_carries = options_.one_value_regions && (options_.scanned_shape.empty() || pick(2) == 0);
+    const TensorType whole = type_of(dims(options_.scanned_shape));
     node->op = &operator_of(OpId::scan);
     const ValueList scanned = only_carries ? ValueList() : ValueList{like(whole)};
     const ValueList initial = {any()};
-    node->args = {Dim(only_carries ? 2 : options_.scanned_rows), initial, scanned};
+    node->args = {Dim(only_carries ? 2 : options_.scanned_shape[0]), initial, scanned};
     node->regions.resize(1);
     Graph& body = node->regions[0];
     const std::vector<ValueId> outside = values_;
@@ -331,7 +332,7 @@ class RandomModule {
       TensorType stacked = type(row);
       if (!stacked.is_static() || !stacked.is_contiguous() || stacked.rank() >= 6) continue;
       node->regions[0].outputs.emplace_back(row);
-      stacked.shape.insert(stacked.shape.begin(), Dim(options_.scanned_rows));
+      stacked.shape.insert(stacked.shape.begin(), Dim(options_.scanned_shape[0]));
       stacked.dim_order.clear();
       new_result(*node, id, stacked);
       return;

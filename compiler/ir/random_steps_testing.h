@@ -90,7 +90,7 @@ inline RandomModuleOptions any_module(int64_t rows = 4, bool regions = true) {
   options.states = 2;
   options.state_shape = {rows, 6};
   options.region_depth = regions ? 3 : 0;
-  options.scanned_rows = rows;
+  options.scanned_shape = {rows, 6};
   return options;
 }
 
@@ -230,7 +230,8 @@ inline void add_number(RandomModule& m, ValueId x) {
   m.node(OpId::add_out, x, m.splat(m.shape(x), static_cast<double>(m.pick(3))), Dim(1));
 }
 
-/// Vectors of four, with a state in every second one, and branches and loops of one value each.
+/// Vectors of four and matrices of their rows, with a state in every second one, and branches and loops of one value
+/// each, beside what a scan stacks.
 inline RandomModuleOptions vectors(unsigned seed) {
   RandomModuleOptions options;
   options.steps = {add_number,
@@ -242,14 +243,27 @@ inline RandomModuleOptions vectors(unsigned seed) {
                    unary<OpId::neg_out>,
                    unary<OpId::abs_out>};
   options.least_steps = 25;
-  options.inputs = {{4}, {4}, {4}};
+  options.inputs = {{4}, {4}, {4}, {3, 4}};
   options.states = seed % 2 == 0 ? 1 : 0;
   options.state_shape = {4};
   options.latest = 7;
   options.region_depth = 2;
   options.region_rarity = 7;
+  options.scanned_shape = {3, 4};
   options.one_value_regions = true;
   options.outputs = 3;
+  return options;
+}
+
+/// The same with many loops, `while` among them, that carry several values.
+inline RandomModuleOptions loops_of_vectors(unsigned seed) {
+  RandomModuleOptions options = vectors(seed);
+  options.one_value_regions = false;
+  options.inputs = {{4}, {4}, {3, 4}};
+  options.region_depth = 3;
+  options.region_rarity = 4;
+  options.least_steps = 8;
+  options.latest = 4;
   return options;
 }
 

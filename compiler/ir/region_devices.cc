@@ -1,5 +1,7 @@
 #include "compiler/ir/region_devices.h"
 
+#include "compiler/ir/arguments.h"
+
 namespace berth::ir {
 namespace {
 
@@ -18,17 +20,20 @@ size_t carried_count(const Node& node) {
 }
 
 Device argument_device(const Method& method, const Node& node, size_t a, size_t i) {
-  const bool carried = !node.is(OpId::if_) && a == carried_argument(node);
-  return carried ? device_of(method, node.results[i]) : Device();
+  if (node.is(OpId::if_)) return Device();
+  if (a == carried_argument(node)) return device_of(method, node.results[i]);
+  const bool scanned = node.is(OpId::scan) && a == arg::scan::scanned;
+  return scanned ? device_of(method, node.regions[0].inputs[carried_count(node) + i]) : Device();
 }
 
 Device region_input_device(const Method& method, const Node& node, size_t i) {
-  return i < carried_count(node) ? device_of(method, node.results[i]) : Device();
+  const bool carried = i < carried_count(node);
+  return device_of(method, carried ? node.results[i] : node.regions[0].inputs[i]);
 }
 
 Device region_output_device(const Method& method, const Node& node, size_t r, size_t k) {
-  const bool given = node.is(OpId::if_) || (node.is(OpId::while_) ? r == 1 : k < carried_count(node));
-  return given ? device_of(method, node.results[k]) : Device();
+  const bool condition = node.is(OpId::while_) && r == 0;
+  return condition ? Device() : device_of(method, node.results[k]);
 }
 
 }  // namespace berth::ir

@@ -3,7 +3,7 @@
 //
 //     if       the condition is read on the host; a branch gives its output k where result k lives
 //     while    value k is carried, and its next one given, where result k lives; the condition is given on the host
-//     scan     the same; what is scanned, its slices and what is stacked live on the host
+//     scan     the same; what is scanned is read where its slices live, and a slice given where the whole of it lives
 //
 // Delegates are not meant: all that is theirs lives on their device.
 #pragma once

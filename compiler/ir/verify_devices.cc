@@ -72,10 +72,6 @@ class DeviceRules {
       for_each_value(node.args[a], [&](const ValueId& id) { ids.push_back(id); });
       for (size_t i = 0; i < ids.size(); ++i) BERTH_TRY(is_on(node, ids[i], argument_device(method_, node, a, i)));
     }
-    // What a scan stacks.
-    for (size_t k = carried_count(node); node.is(OpId::scan) && k < node.results.size(); ++k) {
-      BERTH_TRY(is_on(node, node.results[k], Device()));
-    }
     for (size_t r = 0; r < node.regions.size(); ++r) {
       const Graph& region = node.regions[r];
       for (size_t i = 0; i < region.inputs.size(); ++i) {

@@ -64,6 +64,8 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
   out_.aliases.bases.resize(method.values.size());
   out_.aliases.stands_for.resize(method.values.size());
   out_.aliases.stacked.assign(method.values.size(), false);
+  out_.aliases.rows.resize(method.values.size());
+  out_.aliases.pointed.assign(method.values.size(), false);
   out_.buffers.states.resize(module.states.size());
   out_.buffers.scratch.resize(method.nodes.size());
   out_.aliases.reasons.assign(method.nodes.size(), ViewReason::kNotAView);
@@ -149,6 +151,11 @@ Status Analysis::make_buffer(ValueId value, int64_t step) {
   if (result.valid()) {
     out_.aliases.homes[value] = out_.aliases.homes[result];
     alive_at(result, step);
+    return Done{};
+  }
+  if (out_.aliases.rows[value].in_row()) {
+    out_.aliases.homes[value] = out_.aliases.homes[out_.aliases.rows[value].rows];
+    alive_at(value, step);
     return Done{};
   }
   const bool boundary = step == 0 || returned_[value];

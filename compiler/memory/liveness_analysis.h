@@ -1,7 +1,7 @@
 // How find_liveness() works: one walk over the method in the order in which it runs. For this room alone.
 //
-// liveness.cc has the walk and its straight nodes, liveness_regions.cc branches and loops, liveness_boundary.cc outputs
-// and what is written back.
+// liveness.cc has the walk and its straight nodes, liveness_regions.cc branches and loops, liveness_rows.cc what loops
+// slice, stack and carry on devices, liveness_boundary.cc outputs and what is written back.
 #pragma once
 
 #include <vector>
@@ -60,12 +60,23 @@ class Analysis {
   Status visit_scan(ir::NodeId id, const std::string& where);
   Status make_results(const ir::Node& node, const std::string& where);
   Status carry(const ir::Node& node, const ir::ValueList& initial, const ir::Graph& region);
+  void begin_carried(ir::NodeId id, const ir::ValueList& initial);
   void update_in_place(const ir::Graph& body, const std::vector<ir::ValueId>& results, size_t carried);
   bool may_update(const ir::Graph& body, ir::ValueId input, ir::ValueId next) const;
   Status end_iteration(ir::NodeId id, size_t carried, const ir::Graph& body, const std::string& where);
   void stand_for(ir::ValueId value, ir::ValueId result);
   void bind_outputs(const ir::Graph& region, const std::vector<ir::ValueId>& results);
   void keep_through_loop(int64_t begin, int64_t end);
+
+  // What lies in rows of tensors on devices (liveness_rows.cc).
+  Status place_rows(const ir::Node& node, const ir::Graph& body, size_t carried);
+  bool may_be_row(const ir::Graph& body, const ir::Argument& output, ir::ValueId result) const;
+  void place_in_stack(const ir::Graph& body, size_t k, size_t carried, ir::ValueId result);
+  Status point(const ir::Node& node, const ir::Graph& body, size_t i, size_t carried);
+  bool may_point(const ir::Graph& body, size_t i, size_t carried, ir::ValueId result) const;
+  bool is_read_after(const ir::Graph& body, ir::ValueId input, ir::ValueId next) const;
+  bool has_aligned_rows(const ir::TensorType& row) const;
+  Status make_slice(ir::ValueId slice, ir::ValueId scanned);
 
   // The method's ends (liveness_boundary.cc).
   Status save(ir::ValueId value);
@@ -85,7 +96,7 @@ class Analysis {
   IdVector<ir::ValueId, bool> given_;            // an output of the caller's is this value itself
   IdVector<ir::ValueId, bool> scratch_outputs_;  // the first output that it is may be used as scratch
   IdVector<BufferId, ir::StateId> state_of_buffer_;
-  std::vector<ir::ValueId> stacked_;  // what the loops stack that are looked at
+  std::vector<ir::ValueId> stacked_;  // what the loops fill row by row that are looked at
   Liveness out_;
 };
 

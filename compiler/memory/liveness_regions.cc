@@ -4,7 +4,7 @@
 //     if     the branches come one after the other; a result is alive from the first step, of either, that makes it
 //     loops  carried values have one place each, from before the first iteration to after the last; the next one is
 //            computed there where nothing reads the last one any more, and copied there elsewhere; what is made outside
-//            and read inside lives to the loop's end, as the next iteration reads it again
+//            and read inside lives to the loop's end, as the next iteration reads it again; on devices: liveness_rows.cc
 #include <algorithm>
 #include <limits>
 
@@ -71,6 +71,11 @@ bool is_stacked(const Node& node, ValueId result) {
   return std::find(node.results.begin(), node.results.begin() + carried, result) == node.results.begin() + carried;
 }
 
+bool is_carried_on_device(const ir::Method& method, const Node& node, ValueId result) {
+  const TensorType* type = method.value(result).tensor();
+  return (node.is(OpId::scan) || node.is(OpId::while_)) && type != nullptr && !type->device.is_cpu();
+}
+
 }  // namespace
 
 /// What a node of the region makes for one output alone is made in the result's place, so that nothing is copied.
@@ -83,9 +88,9 @@ void Analysis::bind_outputs(const Graph& region, const std::vector<ValueId>& res
     const NodeId maker = method_.value(*value).node;
     const Node& node = method_.node(maker);
     // What a scan stacks begins with its first row; were it made in another way too, it would be unknown where it
-    // begins.
-    const bool own =
-        made_here[maker] && !node.op->is_reshape() && !node.is(OpId::state_read) && !is_stacked(node, *value);
+    // begins. What a loop carries on a device may have no place of its own (liveness_rows.cc).
+    const bool rows = is_stacked(node, *value) || is_carried_on_device(method_, node, *value);
+    const bool own = made_here[maker] && !node.op->is_reshape() && !node.is(OpId::state_read) && !rows;
     const auto same = [&](const ir::Argument& output) {
       const ValueId* other = std::get_if<ValueId>(&output);
       return other != nullptr && *other == *value;
@@ -123,6 +128,15 @@ Status Analysis::carry(const Node& node, const ValueList& initial, const Graph& 
     stand_for(region.inputs[i], node.results[i]);
   }
   return Done{};
+}
+
+/// The copies before the loop, from the initial values.
+void Analysis::begin_carried(NodeId id, const ValueList& initial) {
+  const Node& node = method_.node(id);
+  for (size_t i = 0; i < initial.size(); ++i) {
+    const ValueId result = node.results[i];
+    out_.copies.transfers[id][0].push_back({initial[i], result, {}, out_.aliases.pointed[result]});
+  }
 }
 
 namespace {
@@ -186,7 +200,9 @@ void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& re
     };
     const auto end = body.outputs.begin() + static_cast<ptrdiff_t>(carried);
     const bool once = std::count_if(body.outputs.begin(), end, is_value) == 1;
-    if (!same || !computed || !once || out_.aliases.homes[results[i]].home != Home::kBuffer) continue;
+    if (!same || !computed || !once || out_.aliases.rows[*value].in_row() ||
+        out_.aliases.homes[results[i]].home != Home::kBuffer)
+      continue;
     if (may_update(body, body.inputs[i], *value)) out_.aliases.stands_for[*value] = results[i];
   }
 }
@@ -215,10 +231,15 @@ Status Analysis::end_iteration(NodeId id, size_t carried, const Graph& body, con
     if (a.home != b.home) return false;
     return a.home == Home::kBuffer ? a.buffer == b.buffer : out_.aliases.stands_for[value] == result;
   };
+  std::vector<Transfer> pointed;
   for (size_t i = 0; i < body.outputs.size(); ++i) {
     const ValueId* value = std::get_if<ValueId>(&body.outputs[i]);
     if (value == nullptr) return fault(where, "a branch or loop gives tensors; make the number a tensor");
     read_at(*value, step_);
+    if (i < carried && out_.aliases.pointed[node.results[i]]) {
+      pointed.push_back({*value, node.results[i], {}, true});
+      continue;
+    }
     if (i < carried && !lies_in(*value, node.results[i])) transfers.push_back({*value, node.results[i], {}});
   }
   for (Transfer& transfer : transfers) {
@@ -229,6 +250,7 @@ Status Analysis::end_iteration(NodeId id, size_t carried, const Graph& body, con
     BERTH_ASSIGN_OR_RETURN(transfer.saved, add_buffer(method_.tensor(transfer.value), false, step_, step_ + 1,
                                                       "%" + method_.value(transfer.value).name, ValueId{}));
   }
+  transfers.insert(transfers.end(), pointed.begin(), pointed.end());
   return Done{};
 }
 
@@ -236,9 +258,10 @@ Status Analysis::visit_while(NodeId id, const std::string& where) {
   const Node& node = method_.node(id);
   const ValueList& initial = std::get<ValueList>(node.args[arg::while_::init]);
   const int64_t begin = step_;
+  BERTH_TRY(place_rows(node, node.regions[1], initial.size()));
   BERTH_TRY(carry(node, initial, node.regions[0]));
   BERTH_TRY(carry(node, initial, node.regions[1]));
-  for (size_t i = 0; i < initial.size(); ++i) out_.copies.transfers[id][0].push_back({initial[i], node.results[i], {}});
+  begin_carried(id, initial);
   BERTH_TRY(visit(node.regions[0]));
   ++step_;
   if (const ValueId* condition = std::get_if<ValueId>(&node.regions[0].outputs[0])) read_at(*condition, step_);
@@ -260,17 +283,23 @@ Status Analysis::visit_scan(NodeId id, const std::string& where) {
     return fault(where, "its length may be 0, which a program cannot say; give the symbol a lower bound of 1");
   }
   const int64_t begin = step_;
+  BERTH_TRY(place_rows(node, body, initial.size()));
   BERTH_TRY(carry(node, initial, body));
-  for (size_t i = 0; i < initial.size(); ++i) out_.copies.transfers[id][0].push_back({initial[i], node.results[i], {}});
+  begin_carried(id, initial);
   for (size_t k = initial.size(); k < node.results.size(); ++k) {
     alive_at(node.results[k], step_);
+    const TensorType& stack = method_.tensor(node.results[k]);
+    const ValueId* row = std::get_if<ValueId>(&body.outputs[k]);
+    if (!stack.device.is_cpu() && (row == nullptr || !method_.tensor(*row).is_static())) {
+      return fault(where, "slices that are stacked on a device have constant sizes; stack them on the host");
+    }
     out_.aliases.stacked[node.results[k]] = true;
     stacked_.push_back(node.results[k]);
   }
   ++step_;
   for (size_t j = 0; j < scanned.size(); ++j) {
     read_at(scanned[j], step_);
-    BERTH_TRY(make_buffer(body.inputs[initial.size() + j], step_));
+    BERTH_TRY(make_slice(body.inputs[initial.size() + j], scanned[j]));
   }
   update_in_place(body, node.results, initial.size());
   BERTH_TRY(visit(body));

@@ -80,6 +80,21 @@ struct StateUpdate {
   ir::ValueId base;  // invalid: the node that makes `value` does not read the state
 };
 
+/// The row of a tensor on a device in which a value lies. Instructions find the row in each iteration of a loop, so that
+/// nothing is copied (liveness_rows.cc).
+struct RowHome {
+  enum class Kind : uint8_t {
+    kNone,
+    kSlice,  // the value is a slice of `rows`, which a scan scans
+    kStack,  // the value is made in a row of `rows`, which a scan stacks
+    kPair,   // the value is made in one of two rows by turns; `rows` is the loop's result, whose buffer has both
+  };
+  Kind kind = Kind::kNone;
+  ir::ValueId rows;
+
+  bool in_row() const { return kind != Kind::kNone; }
+};
+
 /// Which values share bytes whatever the plan.
 struct Aliases {
   IdVector<ir::ValueId, ValueHome> homes;
@@ -88,7 +103,10 @@ struct Aliases {
   /// The result of a branch or loop that a value is itself, in the file too; invalid for most. What a branch makes for a
   /// result, and what a loop carries.
   IdVector<ir::ValueId, ir::ValueId> stands_for;
-  IdVector<ir::ValueId, bool> stacked;     // a loop fills the value slice by slice
+  IdVector<ir::ValueId, bool> stacked;  // a loop fills the value slice by slice
+  IdVector<ir::ValueId, RowHome> rows;
+  /// A loop's result, which is carried: not copied, but pointed at what is made for the next iteration, in a row.
+  IdVector<ir::ValueId, bool> pointed;
   std::vector<StateUpdate> state_updates;  // in place of write-backs
 };
 
@@ -120,6 +138,7 @@ struct Transfer {
   ir::ValueId value;
   ir::ValueId into;
   BufferId saved;  // of a copy that is made before all these transfers, as one of them destroys the value; or invalid
+  bool points = false;  // `into` is pointed at a row (Aliases::pointed): of the value, or before a loop of a copy of it
 };
 
 /// What must be copied beside what the nodes compute.

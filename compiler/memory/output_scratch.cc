@@ -55,6 +55,19 @@ IdVector<ValueId, bool> names_of(const Method& method, ValueId value) {
   return names;
 }
 
+/// Whether a loop carries or stacks one of `names` on a device, so that its place is a row that instructions find.
+bool may_be_row(const Method& method, const IdVector<ValueId, bool>& names) {
+  for (const Node& node : method.nodes) {
+    if (!node.is(OpId::scan) && !node.is(OpId::while_)) continue;
+    for (const ir::Argument& output : node.regions.back().outputs) {
+      const ValueId* value = std::get_if<ValueId>(&output);
+      const ir::TensorType* type = value == nullptr ? nullptr : method.value(*value).tensor();
+      if (type != nullptr && names[*value] && !type->device.is_cpu()) return true;
+    }
+  }
+  return false;
+}
+
 bool is_usable(const Method& method, ValueId value, const CallersMemory& callers_memory) {
   const IdVector<ValueId, bool> names = names_of(method, value);
   for (const Node& node : method.nodes) {
@@ -63,6 +76,7 @@ bool is_usable(const Method& method, ValueId value, const CallersMemory& callers
     for_each_source(node, [&](const ValueId& v) { reads = reads || names[v]; });
     if (reads) return false;
   }
+  if (may_be_row(method, names)) return false;
   for (const ir::Argument& output : method.body.outputs) {
     bool callers = false;
     ir::for_each_value(output, [&](const ValueId& v) {

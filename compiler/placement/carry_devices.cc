@@ -16,11 +16,18 @@ namespace {
 /// equal.
 using Cost = std::pair<int, int>;
 
-/// What branches give as a result, or a loop carries as one: all of its names live where the result does.
+enum class Role : uint8_t {
+  kBranch,  // a result of branches
+  kLoop,    // a result of a loop that it carries
+  kSlice,   // a slice of what a scan scans
+  kStack,   // a result of a scan that it stacks
+};
+
+/// What crosses the border of a region: all of its names live where `result` does.
 struct Carried {
+  Role role = Role::kBranch;
   ValueId result;
-  bool is_loop = false;
-  ValueId initial;              // of loops, without copies
+  ValueId initial;              // what a loop begins with, or scans; without copies
   std::vector<ValueId> inputs;  // what the regions of a loop call it
   std::vector<ValueId> givers;  // what the regions give for it, without copies
 };
@@ -70,24 +77,50 @@ class Carrier {
       const Node& node = method_.node(id);
       if (node.regions.empty() || is_delegate(node)) continue;
       for (const Graph& region : node.regions) find(region);
-      const size_t count = node.is(OpId::if_) ? node.results.size() : ir::carried_count(node);
-      for (size_t k = 0; k < count; ++k) {
-        if (method_.value(node.results[k]).tensor() != nullptr) add(node, k);
+      for (size_t k = 0; k < node.results.size(); ++k) {
+        const bool stacked = node.is(OpId::scan) && k >= ir::carried_count(node);
+        if (method_.value(node.results[k]).tensor() != nullptr && (!stacked || has_rows(node.results[k]))) add(node, k);
+      }
+      if (!node.is(OpId::scan)) continue;
+      const ir::ValueList& scanned = std::get<ir::ValueList>(node.args[arg::scan::scanned]);
+      for (size_t j = 0; j < scanned.size(); ++j) {
+        if (has_rows(scanned[j])) add_slice(root(scanned[j]), node.regions[0].inputs[ir::carried_count(node) + j]);
       }
     }
+  }
+
+  /// Whether each slice of dimension 0 has bytes of its own, one after the other, and as many whatever the sizes are.
+  bool has_rows(ValueId value) const {
+    const ir::TensorType& type = method_.tensor(value);
+    const auto constant = [](ir::Dim dim) { return dim.is_constant(); };
+    return type.is_contiguous() && std::all_of(type.shape.begin() + 1, type.shape.end(), constant);
   }
 
   void add(const Node& node, size_t k) {
     Carried one;
     one.result = node.results[k];
-    one.is_loop = !node.is(OpId::if_);
-    if (one.is_loop) {
+    if (k < ir::carried_count(node)) {
+      one.role = Role::kLoop;
       one.initial = root(std::get<ir::ValueList>(node.args[node.is(OpId::scan) ? 1 : 0])[k]);
       for (const Graph& region : node.regions) one.inputs.push_back(region.inputs[k]);
+    } else if (node.is(OpId::scan)) {
+      one.role = Role::kStack;
     }
     for (size_t r = node.is(OpId::while_) ? 1 : 0; r < node.regions.size(); ++r) {
       one.givers.push_back(root(std::get<ValueId>(node.regions[r].outputs[k])));
     }
+    add(std::move(one));
+  }
+
+  void add_slice(ValueId scanned, ValueId slice) {
+    Carried one;
+    one.role = Role::kSlice;
+    one.result = slice;
+    one.initial = scanned;
+    add(std::move(one));
+  }
+
+  void add(Carried one) {
     const auto index = static_cast<int32_t>(carried_.size());
     carried_of_[one.result] = index;
     for (const ValueId input : one.inputs) carried_of_[input] = index;
@@ -204,16 +237,24 @@ class Carrier {
       const Carried& one = carried_[i];
       int given = 0;
       for (const ValueId giver : one.givers) given += is_in_group(giver) || home(giver) == device ? 0 : 1;
-      const int after = readers_elsewhere(one.result, device);
-      if (!one.is_loop) {
-        // One of its two branches runs.
-        sum.first += given + 2 * after;
-        sum.second += given;
-        continue;
-      }
       for (const ValueId input : one.inputs) given += readers_elsewhere(input, device);
-      sum.first += 2 * given;
-      sum.second += 2 * after + (home(one.initial) == device ? 0 : 2);
+      const int read = readers_elsewhere(one.result, device);
+      const int begun = one.initial.valid() && home(one.initial) != device ? 1 : 0;
+      switch (one.role) {
+        case Role::kBranch:  // one of the two runs
+          sum.first += given + 2 * read;
+          sum.second += given;
+          break;
+        case Role::kSlice:
+          sum.first += 2 * read;
+          sum.second += 2 * begun;
+          break;
+        case Role::kLoop:
+        case Role::kStack:
+          sum.first += 2 * given;
+          sum.second += 2 * (read + begun);
+          break;
+      }
     }
     return sum;
   }

@@ -1,4 +1,4 @@
-// What loops carry and branches give, on devices. The fears: a copy in each turn that need not be, a value that moves
+// What loops carry, slice and stack, and branches give, on devices. The fears: a copy in each turn that need not be, a value that moves
 // where it costs more, a place that its readers do not know of.
 #include "compiler/placement/carry_devices.h"
 
@@ -43,7 +43,7 @@ TEST(CarryDevices, AScansCarryStaysOnTheDeviceThatComputesIt) {
   for (const char* name : {"c", "s", "r.sim0"}) EXPECT_EQ(device_of(module, name), sim(0)) << name;
 }
 
-TEST(CarryDevices, ScannedAndStackedRowsStayOnTheHost) {
+TEST(CarryDevices, WhatIsSlicedAndStackedOnADeviceIsThereAsAWhole) {
   const ir::Module module = placed_method("%x: f32[2], %t: f32[5,2]", R"(
     %r: f32[2], %a: f32[5,2] = berth::scan(5, [%x], [%t]) {
       (%c: f32[2], %s: f32[2])
@@ -52,7 +52,61 @@ TEST(CarryDevices, ScannedAndStackedRowsStayOnTheHost) {
     }
     return %r, %a
   )");
-  EXPECT_EQ(inside(module), 2) << "a slice goes there, a row comes back";
+  EXPECT_EQ(inside(module), 0);
+  EXPECT_EQ(count(module), (Counts{2, 2, 0, 1}));
+  for (const char* name : {"s", "t.sim0", "a.sim0"}) EXPECT_EQ(device_of(module, name), sim(0)) << name;
+}
+
+TEST(CarryDevices, SlicesAndRowsOfTheHostStayThere) {
+  const ir::Module module = placed_method("%x: f32[2], %t: f32[5,2]", R"(
+    %r: f32[2], %a: f32[5,2] = berth::scan(5, [%x], [%t]) {
+      (%c: f32[2], %s: f32[2])
+      %n: f32[2] = aten::neg(%s)
+  )" + add_call("b", "d0", "c", "n") + R"(
+    %o: f32[2] = aten::neg(%b)
+    yield %b, %o
+    }
+    return %r, %a
+  )");
+  EXPECT_EQ(inside(module), 2) << "n goes there, and b comes back";
+  for (const char* name : {"s", "t", "a"}) EXPECT_EQ(device_of(module, name), Device()) << name;
+}
+
+TEST(CarryDevices, WhatOneLoopStacksAndTheNextSlicesStaysThere) {
+  const ir::Module module = placed_method("%t: f32[5,2]", R"(
+    %a: f32[5,2] = berth::scan(5, [], [%t]) {
+      (%s: f32[2])
+  )" + add_call("b", "d0", "s", "s") + R"(
+    yield %b
+    }
+    %y: f32[5,2] = berth::scan(5, [], [%a]) {
+      (%u: f32[2])
+  )" + add_call("d", "d1", "u", "u") + R"(
+    yield %d
+    }
+    return %y
+  )");
+  EXPECT_EQ(count(module), (Counts{1, 1, 0, 2}));
+  EXPECT_EQ(inside(module), 0);
+}
+
+TEST(CarryDevices, SlicesWhoseSizesChangeStayOnTheHost) {
+  const ir::Module module = placed(filled(R"(
+    symbol n in [1, 4]
+    $delegates
+    method forward(%t: f32[5,n]) {
+      %a: f32[5,n] = berth::scan(5, [], [%t]) {
+        (%s: f32[n])
+        %b: f32[n] = berth::delegate([%s]) @d0 { (%p: f32[n])
+          %q: f32[n] = aten::neg(%p)
+          yield %q
+        }
+        yield %b
+      }
+      return %a
+    })",
+                                          {{"delegates", delegates()}}));
+  EXPECT_EQ(inside(module), 2);
   for (const char* name : {"s", "t", "a"}) EXPECT_EQ(device_of(module, name), Device()) << name;
 }
 

@@ -295,8 +295,9 @@ TEST(InsertCopies, ALoopDoesNotCopyWhatDoesNotChange) {
   )",
                                                            {{"call", add_call("s", "d0", "x", "w")}})));
   EXPECT_EQ(count(module), (Counts{2, 1, 0, 1}));
-  EXPECT_EQ(steps(module), (std::vector<std::string>{"et_copy::_h2d_copy(x) -> x.sim0",
-                                                     "et_copy::_h2d_copy(w) -> w.sim0", "berth::scan() -> r"}));
+  EXPECT_EQ(steps(module),
+            (std::vector<std::string>{"et_copy::_h2d_copy(x) -> x.sim0", "et_copy::_h2d_copy(w) -> w.sim0",
+                                      "berth::scan() -> r.sim0", "et_copy::_d2h_copy(r.sim0) -> r"}));
 }
 
 TEST(InsertCopies, ABranchCopiesWhatOnlyItNeeds) {

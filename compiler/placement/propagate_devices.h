@@ -5,7 +5,7 @@
 //   inputs    live where their types say, or where the options say
 //   outputs   live on the cpu, but where their types or the options say otherwise
 //   state     lives on a device when delegates there alone read and write it, in all methods; else where its type says
-//   what branches give and loops carry lives where that takes the fewest copies (carry_devices.h)
+//   what branches give and loops carry, slice and stack lives where that takes the fewest copies (carry_devices.h)
 //
 // A value has one home: the device of what makes it. Who reads it elsewhere reads a copy (insert_copies.h).
 #pragma once

@@ -61,12 +61,13 @@ class Crossings {
         for (const Argument& argument : node.args) read(argument, device);
         continue;
       }
-      // An `if`, or a scan of one carried value.
-      const Device there = method_.tensor(node.results[0]).device;
-      if (node.is(OpId::scan)) read(node.args[1], there);
+      // An `if`, or a scan of one carried value and perhaps one that it goes through and one that it stacks.
+      const auto home = [&](ValueId value) { return method_.tensor(value).device; };
+      if (node.is(OpId::scan)) read(node.args[1], home(node.results[0]));
+      if (node.is(OpId::scan) && node.results.size() == 2) read(node.args[2], home(node.regions[0].inputs[1]));
       for (const ir::Graph& region : node.regions) {
         walk(region);
-        read(region.outputs[0], there);
+        for (size_t k = 0; k < node.results.size(); ++k) read(region.outputs[k], home(node.results[k]));
       }
     }
   }
@@ -127,7 +128,7 @@ void check(unsigned seed) {
     if (random() % 4 == 0)
       options.device_io.push_back({value.name, devices[static_cast<size_t>(value.name.back()) % used]});
   }
-  for (const char* name : {"x0", "x2"}) {
+  for (const char* name : {"x0", "x2", "x3"}) {
     const auto named = [&](const DeviceIo& io) { return io.name == name; };
     if (random() % 4 != 0 || std::any_of(options.device_io.begin(), options.device_io.end(), named)) continue;
     options.device_io.push_back({name, devices[random() % used]});

@@ -10,7 +10,7 @@ namespace berth::format::plan_check {
 enum class WriteKind : uint8_t {
   kWhole,  // every byte
   kPart,   // some bytes: what was there stays otherwise
-  kStack,  // et_copy_index: row by row, from the first
+  kStack,  // et_copy_index and berth::row.write: row by row, from the first
 };
 
 /// Calls `call(value index)` for the tensor at `index`, or for each tensor of the list there. False: out of budget.
@@ -40,6 +40,11 @@ struct CallShape {
   bool in_place = false;
   /// Arguments from here on are results.
   uint32_t inputs = 0;
+
+  /// Whether the third argument becomes a name of the first one's bytes.
+  bool names_bytes() const {
+    return access->kind == OperatorAccess::Kind::kView || access->kind == OperatorAccess::Kind::kRow;
+  }
 };
 
 inline CallShape shape_of(const PlanGraph& graph, const fb::KernelCall& call) {
@@ -57,12 +62,12 @@ inline CallShape shape_of(const PlanGraph& graph, const fb::KernelCall& call) {
   return shape;
 }
 
-/// `write(value, WriteKind)` for each tensor that the kernel writes. False: out of budget.
+/// `write(value, WriteKind)` for each tensor that the kernel writes, or lets others write. False: out of budget.
 template <typename Write>
 bool visit_writes(PlanGraph& graph, const CallShape& shape, Write&& write) {
   const uint32_t count = shape.args->size();
   if (count == 0 || shape.access->kind == OperatorAccess::Kind::kView) return true;
-  if (shape.access->kind == OperatorAccess::Kind::kCopyIndex) {
+  if (shape.access->kind == OperatorAccess::Kind::kCopyIndex || shape.access->kind == OperatorAccess::Kind::kRow) {
     return for_each_tensor(graph, shape.args->Get(0), [&](int32_t v) { write(v, WriteKind::kStack); });
   }
   for (uint32_t i = 0; i < count && i < 32; ++i) {
@@ -83,7 +88,7 @@ inline bool is_result(PlanGraph& graph, const CallShape& shape, int32_t value) {
 /// `read(value)` for each tensor that the kernel reads. False: out of budget.
 template <typename Read>
 bool visit_reads(PlanGraph& graph, const CallShape& shape, Read&& read) {
-  const bool view = shape.access->kind == OperatorAccess::Kind::kView;
+  const bool view = shape.names_bytes();
   for (uint32_t i = 0; i < shape.inputs; ++i) {
     // A view reads no bytes; it is the readers of its result who do.
     if (view) break;

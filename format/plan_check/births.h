@@ -1,4 +1,4 @@
-// Where the lives of tensors begin that et_copy_index fills row by row.
+// Where the lives of tensors begin that et_copy_index, or who writes what berth::row.write finds, fills row by row.
 #pragma once
 
 #include "format/plan_check/graph.h"
@@ -11,7 +11,7 @@ struct Birth {
   int32_t item = 0;
 };
 
-/// A tensor that et_copy_index fills row by row is never replaced as a whole, so nothing ends its life on the way back.
+/// A tensor that is filled row by row is never replaced as a whole, so nothing ends its life on the way back.
 /// It begins with the first row: at that instruction or, since the rows of a loop belong together, where the loop
 /// begins; not in a loop around that one, where the rows begin again.
 ///

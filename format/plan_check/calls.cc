@@ -32,7 +32,7 @@ Error sweep_rename(SweepState& state, int32_t from, int32_t to) {
 Error sweep_kernel(SweepState& state, const fb::KernelCall& call) {
   PlanGraph& graph = state.graph;
   const CallShape shape = shape_of(graph, call);
-  if (shape.access->kind == OperatorAccess::Kind::kView) {
+  if (shape.names_bytes()) {
     return shape.args->size() >= 3 ? sweep_rename(state, shape.args->Get(0), shape.args->Get(2)) : Error::kOk;
   }
   Error error = Error::kOk;

@@ -51,7 +51,7 @@ PlanSize measure_plan(const fb::ExecutionPlan& plan, const fb::MethodMeta* meta)
     ++size.instructions;
     if (const fb::KernelCall* call = instruction.instr_args_as_KernelCall()) {
       const fb::Operator& op = *plan.operators()->Get(static_cast<uint32_t>(call->op_index()));
-      if (std::strcmp(text(op.name()), "executorch_prim::et_view") == 0) ++size.alias_calls;
+      if (names_bytes(text(op.name()))) ++size.alias_calls;
     }
     if (instruction.instr_args_as_MoveCall() != nullptr) ++size.alias_calls;
     if (instruction.instr_args_as_JumpFalseCall() != nullptr) ++size.jumps;
@@ -72,9 +72,9 @@ bool take_graph_memory(const PlanSize& size, Scratch* scratch, PlanGraph* graph)
          scratch->take(size.planned, &graph->group) && scratch->take(size.planned, &graph->next) &&
          scratch->take(size.planned, &graph->members) && scratch->take(aliases, &graph->alias_instruction) &&
          scratch->take(aliases, &graph->alias_from) && scratch->take(aliases, &graph->next_alias) &&
-         scratch->take(size.operators, &graph->access) && scratch->take(size.relations, &graph->relations) &&
-         scratch->take(size.planned, &graph->successor) && scratch->take(calling, &graph->results) &&
-         scratch->take(calling, &graph->arrives);
+         scratch->take(aliases, &graph->alias_is_row) && scratch->take(size.operators, &graph->access) &&
+         scratch->take(size.relations, &graph->relations) && scratch->take(size.planned, &graph->successor) &&
+         scratch->take(calling, &graph->results) && scratch->take(calling, &graph->arrives);
 }
 
 }  // namespace berth::format::plan_check

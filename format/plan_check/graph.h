@@ -1,5 +1,5 @@
 // PlanGraph: a method as verify_plan() looks at it. Items are what can be overwritten: planned tensors, and aliases (a
-// value that a MoveCall or et_view made a second name of a planned tensor's bytes).
+// value that a MoveCall, et_view or berth::row made a second name of a planned tensor's bytes).
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ struct PlanSize {
   size_t planned = 0;  // planned tensors that have bytes
   size_t operators = 0;
   size_t instructions = 0;
-  size_t alias_calls = 0;  // MoveCalls and et_views
+  size_t alias_calls = 0;  // MoveCalls, et_views and berth::rows
   size_t jumps = 0;
   size_t relations = 0;  // of the method in berth.meta
   size_t delegate_calls = 0;
@@ -75,12 +75,12 @@ PlanSize measure_plan(const fb::ExecutionPlan& plan, const fb::MethodMeta* meta)
 enum ValueMark : uint8_t {
   kIsInput = 1,
   kHasInitialValue = 2,
-  kIsStacked = 4,      // written by et_copy_index
+  kIsStacked = 4,      // written row by row, by et_copy_index or through berth::row.write
   kIsWritten = 8,      // written by anything else
   kIsAggregate = 16,   // nothing writes it, but its parts
   kIsSuperseded = 32,  // something is computed in place over it
   kIsOutputSlot = 64,  // no tensor, but an instruction may change it
-  kIsRenamed = 128,    // a MoveCall or et_view makes it a name of other bytes
+  kIsRenamed = 128,    // a MoveCall, et_view or berth::row.read makes it a name of other bytes
 };
 
 struct PlanGraph {
@@ -112,6 +112,7 @@ struct PlanGraph {
   Span<int32_t> alias_instruction;
   Span<int32_t> alias_from;  // value
   Span<int32_t> next_alias;
+  Span<uint8_t> alias_is_row;  // made by berth::row.write: a write of it is one of a part of its parent
 
   Span<OperatorAccess> access;  // by operator
 

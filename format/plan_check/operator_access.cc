@@ -104,17 +104,24 @@ uint32_t changed_inputs(std::string_view schema) {
   return changed;
 }
 
+constexpr char kRow[] = "berth::row";
+
 bool equal(const flatbuffers::String* a, const char* b) { return std::strcmp(text(a), b) == 0; }
 
 bool starts_with(const flatbuffers::String* a, const char* b) { return std::strncmp(text(a), b, std::strlen(b)) == 0; }
 
 }  // namespace
 
+bool names_bytes(const char* name) {
+  return std::strcmp(name, "executorch_prim::et_view") == 0 || std::strcmp(name, kRow) == 0;
+}
+
 bool overwrites_first(const char* kernel) {
   for (const Row& row : kRows) {
     if (row.overwrites && std::strcmp(kernel, row.kernel) == 0) return true;
   }
-  return std::strcmp(kernel, "executorch_prim::et_copy_index.tensor") == 0;
+  return std::strcmp(kernel, "executorch_prim::et_copy_index.tensor") == 0 ||
+         std::strcmp(kernel, "berth::row.write") == 0;
 }
 
 OperatorAccess operator_access(const fb::Operator& op) {
@@ -131,7 +138,11 @@ OperatorAccess operator_access(const fb::Operator& op) {
   for (const Changing& row : kChanging) {
     if (equal(op.name(), row.name) && equal(op.overload(), row.overload)) access.changed = row.changed;
   }
-  if (equal(op.name(), "executorch_prim::et_view")) access.kind = OperatorAccess::Kind::kView;
+  if (names_bytes(text(op.name()))) {
+    access.known = true;
+    access.kind = equal(op.name(), kRow) && equal(op.overload(), "write") ? OperatorAccess::Kind::kRow
+                                                                          : OperatorAccess::Kind::kView;
+  }
   if (equal(op.name(), "executorch_prim::et_copy_index")) access.kind = OperatorAccess::Kind::kCopyIndex;
   // The scalar operators write no tensor.
   if (starts_with(op.name(), "executorch_prim::") || starts_with(op.name(), "aten::sym_") ||

@@ -9,8 +9,9 @@ namespace berth::format {
 
 struct OperatorAccess {
   enum class Kind : uint8_t {
-    kPlain,      // writes its results
-    kView,       // executorch_prim::et_view: the third argument becomes a name of the first one's bytes
+    kPlain,  // writes its results
+    kView,   // executorch_prim::et_view, berth::row.read: the third argument becomes a name of the first one's bytes
+    kRow,    // berth::row.write: the same, and who writes it writes a part of the first one
     kCopyIndex,  // executorch_prim::et_copy_index: writes a part of the first argument
   };
   Kind kind = Kind::kPlain;
@@ -28,8 +29,11 @@ struct OperatorAccess {
 
 OperatorAccess operator_access(const fb::Operator& op);
 
+/// Whether an operator of this name makes its third argument a name of the first one's bytes.
+bool names_bytes(const char* name);
+
 /// Whether calls of `kernel`, "aten::copy_", write all of their first argument without reading it: each call, or, of
-/// executorch_prim::et_copy_index.tensor, those of a loop together.
+/// executorch_prim::et_copy_index.tensor and of berth::row.write with what writes the row, those of a loop together.
 bool overwrites_first(const char* kernel);
 
 }  // namespace berth::format

@@ -51,7 +51,9 @@ TEST(OperatorAccess, InputsThatAreWrittenBesideResultsAreChanged) {
 TEST(OperatorAccess, CopiesOverwrite) {
   EXPECT_TRUE(overwrites_first("aten::copy_"));
   EXPECT_TRUE(overwrites_first("executorch_prim::et_copy_index.tensor"));
-  for (const char* other : {"aten::copy.out", "aten::index_put_", "aten::add.out", "aten::copy_.out", ""}) {
+  EXPECT_TRUE(overwrites_first("berth::row.write"));
+  for (const char* other :
+       {"aten::copy.out", "aten::index_put_", "aten::add.out", "aten::copy_.out", "berth::row.read", ""}) {
     EXPECT_FALSE(overwrites_first(other)) << other;
   }
 }
@@ -59,6 +61,9 @@ TEST(OperatorAccess, CopiesOverwrite) {
 TEST(OperatorAccess, ExceptionsAreNamed) {
   EXPECT_EQ(access("executorch_prim::et_view", "default").kind, OperatorAccess::Kind::kView);
   EXPECT_EQ(access("executorch_prim::et_copy_index", "tensor").kind, OperatorAccess::Kind::kCopyIndex);
+  EXPECT_EQ(access("berth::row", "read").kind, OperatorAccess::Kind::kView);
+  EXPECT_EQ(access("berth::row", "write").kind, OperatorAccess::Kind::kRow);
+  EXPECT_TRUE(access("berth::row", "write").known);
   EXPECT_TRUE(access("aten::copy_", "").replaces_self);
   EXPECT_TRUE(access("aten::sym_size", "int").known);
   EXPECT_EQ(access("llama::update_cache", "out").changed, 0b10u);

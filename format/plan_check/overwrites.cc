@@ -19,6 +19,9 @@ bool is_of_old_state(const SweepState& state, int32_t written) {
 /// excused. Of two values that are both written, neither is the other, whatever is recorded of their places.
 bool may_write_over(const SweepState& state, int32_t writer, int32_t written, int32_t live) {
   PlanGraph& graph = state.graph;
+  // A row belongs to the tensor that it was found in.
+  const bool row = graph.is_alias(written) && graph.alias_is_row[written - graph.size.planned] != 0;
+  if (row && !graph.is_alias(live)) written = graph.parent[written];
   if (graph.is_alias(live) || graph.is_alias(written)) return graph.value[live] == writer;
   if (live == written) return true;
   if (graph.is_defined(graph.value[live]) || !is_view_of(graph, live, written)) return false;

@@ -30,6 +30,16 @@ bool prim_call(const fb::ExecutionPlan& plan, const fb::Instruction& instruction
   return true;
 }
 
+/// Which argument of a call is the index of the row of its first one that is written; kNone: the call writes no row.
+int32_t index_argument(const fb::ExecutionPlan& plan, const fb::KernelCall& call) {
+  if (call.args()->size() < 3) return kNone;
+  switch (operator_access(*plan.operators()->Get(static_cast<uint32_t>(call.op_index()))).kind) {
+    case OperatorAccess::Kind::kCopyIndex: return 2;
+    case OperatorAccess::Kind::kRow: return 1;
+    default: return kNone;
+  }
+}
+
 bool is_one(const fb::ExecutionPlan& plan, int32_t slot) {
   const fb::Int* number = plan.values()->Get(static_cast<uint32_t>(slot))->val_as_Int();
   return number != nullptr && number->int_val() == 1;
@@ -51,9 +61,11 @@ class IndexWrites {
     compared_ = kNone;
     PrimCall call;
     if (!prim_call(plan_, instruction, &call)) return;
-    if (call.is("executorch_prim::et_copy_index")) {
-      strange_ = strange_ || (instruction.instr_args_as_KernelCall()->args()->Get(0) == rows_ &&
-                              instruction.instr_args_as_KernelCall()->args()->Get(2) != index_);
+    const fb::KernelCall& kernel = *instruction.instr_args_as_KernelCall();
+    const int32_t at = index_argument(plan_, kernel);
+    if (at != kNone) {
+      const bool other = kernel.args()->Get(0) == rows_ && kernel.args()->Get(static_cast<uint32_t>(at)) != index_;
+      strange_ = strange_ || other;
     } else if (call.result == index_) {
       write(call, i, known);
     } else if (call.is("executorch_prim::eq") && call.a == index_) {
@@ -95,9 +107,10 @@ bool rows_begin_again(const fb::ExecutionPlan& plan, int32_t first, int32_t head
   int32_t index = kNone;
   for_each_instruction(plan, [&](const fb::Instruction& instruction, int32_t i, int32_t) {
     const fb::KernelCall* call = instruction.instr_args_as_KernelCall();
-    if (i != first || call == nullptr || call->args()->size() < 3) return Error::kOk;
+    const int32_t at = i != first || call == nullptr ? kNone : index_argument(plan, *call);
+    if (at == kNone) return Error::kOk;
     rows = call->args()->Get(0);
-    index = call->args()->Get(2);
+    index = call->args()->Get(static_cast<uint32_t>(at));
     return Error::kOk;
   });
   if (index == kNone) return false;

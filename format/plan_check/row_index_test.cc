@@ -33,7 +33,7 @@ TEST(RowIndex, RowsThatALoopStacksAreNotOverwritten) {
 TEST(RowIndex, RowsBeginAgainWhereTheirIndexIsReset) {
   // `back` stands behind the inner loop and `behind` behind both, with the values index, 1, -1, another index and the
   // comparison's n and result.
-  enum { kAdd = 8, kSub, kMul, kEq };
+  enum { kAdd = 10, kSub, kMul, kEq };
   using Write = std::function<void(Method&, int32_t)>;
   const Write nothing = [](Method&, int32_t) {};
   const auto nested = [&](const Write& back, const Write& behind) {
@@ -105,6 +105,54 @@ TEST(RowIndex, RowsBeginAgainWhereTheirIndexIsReset) {
                      m.desc.instructions.push_back(KernelCallDesc{kSub, {index, index, index}});
                    }),
             "sound");
+}
+
+// Rows that others write, where berth::row.write has found them: parts of the tensor that they are rows of.
+TEST(RowIndex, WhatIsWrittenInARowKeepsTheOthers) {
+  // 0, 1: row of rows, written | 2, 3: another | 4: tmp | 5: out reads rows.
+  const auto method = [](int64_t tmp) {
+    Method m({0, 16, 32, 32, 64, tmp});
+    return m.row(true, 2, 1).op(2, {0}).row(true, 3, 1).op(3, {0}).op(5, {0}).op(4, {1}).outputs({4});
+  };
+  EXPECT_EQ(judge(method(32)), "sound");
+  EXPECT_EQ(gist(judge(method(16))),
+            "instructions[4]: it writes value 5 over bytes of value 1, which instruction 5 still reads");
+  // A plain view is not to be written over its tensor.
+  Method view({0, 16, 32, 64});
+  view.op(1, {0}).et_view(2, 1).op(2, {0}).op(3, {1}).outputs({3}).value(2).planned.reset();
+  EXPECT_EQ(gist(judge(view)),
+            "instructions[2]: it writes value 2 over bytes of value 1, which instruction 3 still reads");
+}
+
+TEST(RowIndex, ARowIsNotWrittenWhileAnotherNameOfItsTensorIsRead) {
+  // 0, 1: row of rows, written | 2: name = row | 3, 4: another row, written | 5: out reads name.
+  const auto method = [](bool again) {
+    Method m({0, 16, 32, 32, 64, 32});
+    m.row(true, 2, 1).op(2, {0}).et_view(3, 2).row(true, 5, 1);
+    m.op(5, again ? std::vector<int32_t>{0} : std::vector<int32_t>{0, 3});
+    m.op(4, again ? std::vector<int32_t>{3, 5} : std::vector<int32_t>{5}).outputs({4}).value(3).planned.reset();
+    return m;
+  };
+  EXPECT_EQ(judge(method(false)), "sound");
+  EXPECT_EQ(gist(judge(method(true))),
+            "instructions[4]: it writes value 5 over bytes of value 3, which instruction 5 still reads");
+}
+
+TEST(RowIndex, RowsThatBeginWhereAJumpLandsAreNotThereBefore) {
+  // 0: tmp | 1: jump to 3 | 2: tmp2 reads tmp | 3, 4: row of rows, where tmp was | 5: out reads rows.
+  Method m({0, 16, 32, 64, 16, 80});
+  m.op(4, {0}).jump(3).op(5, {4}).row(true, 2, 1).op(2, {0}).op(3, {1}).outputs({3});
+  EXPECT_EQ(judge(m), "sound");
+}
+
+TEST(RowIndex, ASliceThatIsReadKeepsItsTensor) {
+  const auto method = [](int64_t tmp) {
+    Method m({0, 16, 32, 64, tmp});
+    return m.op(1, {0}).row(false, 2, 1).op(4, {0}).op(3, {2}).outputs({3});
+  };
+  EXPECT_EQ(judge(method(80)), "sound");
+  EXPECT_EQ(gist(judge(method(28))),
+            "instructions[2]: it writes value 4 over bytes of value 2, which instruction 3 still reads");
 }
 
 }  // namespace

@@ -103,6 +103,9 @@ Error Sweep::start() {
 /// Before an instruction that jumps go to: what is live here is live at those jumps.
 Error Sweep::keep_row() {
   const int64_t index = destination_count_ == 0 ? -1 : row_of(state_.now);
+  // Who jumps forward comes before the births as well; who jumps back has been through them.
+  const bool loop_begins = index >= 0 && memory_.destinations[index] % 2 == 1;
+  if (!loop_begins && !pass_births()) return stopped(state_);
   if (index >= 0) {
     const Span<uint64_t> kept = row(index);
     if (!graph_.spend(kept.size())) return stopped(state_);
@@ -112,14 +115,18 @@ Error Sweep::keep_row() {
       kept[w] |= state_.live.words()[w];
     }
     // Jumps forward to here are yet to come in this sweep; only those from behind were seen already.
-    const bool from_behind = memory_.destinations[index] % 2 == 1;
-    changed_ = changed_ || (added != 0 && from_behind);
+    changed_ = changed_ || (added != 0 && loop_begins);
   }
+  return !loop_begins || pass_births() ? Error::kOk : stopped(state_);
+}
+
+/// Those before the instruction. False: out of budget.
+bool Sweep::pass_births() {
   while (births_passed_ < birth_count_ && memory_.births[births_passed_].instruction == state_.now) {
-    if (!bear(memory_.births[births_passed_].item)) return stopped(state_);
+    if (!bear(memory_.births[births_passed_].item)) return false;
     ++births_passed_;
   }
-  return Error::kOk;
+  return true;
 }
 
 /// The item's life begins here, and that of its views.

@@ -41,6 +41,7 @@ class Sweep {
   Error step(const fb::Instruction& instruction, int32_t chain_start);
   Error jump(const fb::JumpFalseCall& call, int32_t chain_start);
   Error keep_row();
+  bool pass_births();
   bool bear(int32_t item);
   Error enter();
   Error keep_state();

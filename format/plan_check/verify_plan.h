@@ -19,6 +19,8 @@
 //                               twice. If that is not the argument before it too, the kernel changes its first argument
 //                               in place, and what was there counts as read (not for aten::copy_, which replaces it)
 //   executorch_prim::et_view    no bytes: its result names the bytes of its argument from then on, as a MoveCall's does
+//   berth::row.read             the same
+//   berth::row.write            the same, and what writes the result writes a part of the argument
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
 //   delegates                   the last arguments, as far as they are not inputs and nothing that can have run has

@@ -30,7 +30,8 @@ struct Method {
     desc.operators = {{"test::op", "out"},    {"aten::relu", "out"},
                       {"aten::copy_", ""},    {"test::op_", ""},
                       {"aten::clone", "out"}, {"executorch_prim::et_view", "default"},
-                      {"aten::cat", "out"},   {"executorch_prim::et_copy_index", "tensor"}};
+                      {"aten::cat", "out"},   {"executorch_prim::et_copy_index", "tensor"},
+                      {"berth::row", "read"}, {"berth::row", "write"}};
     desc.arenas = {{256, Device()}};
   }
   Method& op(int32_t out, std::vector<int32_t> in) { return call(0, std::move(in), out); }
@@ -46,6 +47,14 @@ struct Method {
   Method& et_view(int32_t out, int32_t self) {
     desc.values.emplace_back(IntListDesc{{}});
     desc.instructions.push_back(KernelCallDesc{5, {self, static_cast<int32_t>(desc.values.size()) - 1, out}});
+    return *this;
+  }
+  /// `out`, which has no place of its own, is a row of `rows` from here on.
+  Method& row(bool write, int32_t out, int32_t rows) {
+    value(out).planned.reset();
+    desc.values.emplace_back(int64_t{0});
+    desc.instructions.push_back(
+        KernelCallDesc{write ? 9 : 8, {rows, static_cast<int32_t>(desc.values.size()) - 1, out}});
     return *this;
   }
   Method& move(int32_t to, int32_t from) {

@@ -9,6 +9,7 @@ using format::plan_check::CallShape;
 using format::plan_check::kNone;
 using format::plan_check::PlanGraph;
 using format::plan_check::WriteKind;
+using Kind = format::OperatorAccess::Kind;
 
 class AccessCollector {
  public:
@@ -26,7 +27,7 @@ class AccessCollector {
           } else if (const auto* delegate = instruction.instr_args_as_DelegateCall()) {
             this->delegate(*delegate, written, &access);
           } else if (const auto* move = instruction.instr_args_as_MoveCall()) {
-            rename(move->move_from(), move->move_to(), &access);
+            rename(move->move_from(), move->move_to(), Kind::kView, &access);
           } else if (const auto* jump = instruction.instr_args_as_JumpFalseCall()) {
             add(jump->cond_value_index(), &access.reads);
             access.jump = chain + jump->destination_instruction();
@@ -46,8 +47,8 @@ class AccessCollector {
 
   void kernel(const fb::KernelCall& call, Access* access) {
     const CallShape shape = shape_of(graph_, call);
-    if (shape.access->kind == format::OperatorAccess::Kind::kView && call.args()->size() >= 3) {
-      return rename(call.args()->Get(0), call.args()->Get(2), access);
+    if (shape.names_bytes() && call.args()->size() >= 3) {
+      return rename(call.args()->Get(0), call.args()->Get(2), shape.access->kind, access);
     }
     visit_reads(graph_, shape, [&](int32_t v) { add(v, &access->reads); });
     visit_writes(graph_, shape, [&](int32_t v, WriteKind kind) {
@@ -70,8 +71,9 @@ class AccessCollector {
   }
 
   // Bytes with a second name are wanted as long as either of them.
-  void rename(int32_t from, int32_t to, Access* access) {
-    add(from, &access->reads);
+  void rename(int32_t from, int32_t to, Kind kind, Access* access) {
+    // Rows that are still to be made are not read: the tensor begins with the first one, as with et_copy_index.
+    add(from, kind == Kind::kRow ? &access->mentions : &access->reads);
     out_.names.push_back({from, to});
     out_.renamed[to].push_back(static_cast<int32_t>(out_.code.size()) - 1);
     if (item_of(to) != kNone) access->mentions.push_back(item_of(to));

@@ -1,0 +1,313 @@
+// Loops on a device, from the text of a model to a run: what each iteration copies, and the numbers. The fears: a copy in
+// each iteration that need not be, bytes that one row takes from another, numbers that are not the evaluator's.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "backends/sim/sim_allocator.h"
+#include "backends/sim/sim_backend.h"
+#include "base/text_testing.h"
+#include "compiler/check_program.h"
+#include "compiler/emit/plan_and_emit.h"
+#include "compiler/ir/random_steps_testing.h"
+#include "compiler/passes/passes_testing.h"
+#include "compiler/placement/placement.h"
+#include "format/write/write_program.h"
+#include "kernels/portable/portable.h"
+#include "runtime/host/host_method.h"
+
+namespace berth {
+namespace {
+
+/// What one run copies.
+struct Copied {
+  uint64_t to_device = 0;
+  uint64_t to_host = 0;
+  uint64_t within = 0;
+
+  friend bool operator==(const Copied& a, const Copied& b) {
+    return a.to_device == b.to_device && a.to_host == b.to_host && a.within == b.within;
+  }
+  friend std::ostream& operator<<(std::ostream& out, const Copied& c) {
+    return out << c.to_device << " to the device, " << c.to_host << " to the host, " << c.within << " within";
+  }
+};
+
+/// Two simulated devices.
+struct Simulated {
+  Simulated() { registry.register_allocator(&allocator); }
+
+  SimAllocator allocator;
+  SimBackend backend{&allocator};
+  DeviceAllocatorRegistry registry;
+};
+
+ir::Module placed(const std::string& text) {
+  ir::Module module = passes::parsed(text);
+  placement::Options options;
+  auto targets = targets::parse_targets("sim:0");
+  EXPECT_TRUE(targets.ok());
+  options.targets = std::move(*targets);
+  // The model says by a node's name that it is the host's.
+  options.node_device = [](const ir::Method&, const ir::Node& node) -> std::optional<Device> {
+    if (node.source == "host") return Device();
+    return std::nullopt;
+  };
+  const Status done = placement::place(module, options);
+  EXPECT_TRUE(done.ok()) << done.error().text() << "\n" << text;
+  return module;
+}
+
+void expect_outputs(const std::vector<eval::Item>& expected, const Method& method, const std::string& text) {
+  for (size_t k = 0; k < expected.size(); ++k) {
+    const eval::Array& want = std::get<eval::Array>(expected[k]);
+    const Tensor& got = method.get_output(k).tensor();
+    ASSERT_EQ(got.nbytes(), want.bytes.size()) << text;
+    EXPECT_EQ(std::memcmp(got.raw(), want.bytes.data(), want.bytes.size()), 0) << "output " << k << "\n" << text;
+  }
+}
+
+/// Runs `module`, which placement made of `given`, twice on simulated devices, compares with the evaluator, and says
+/// what the second run copied.
+Copied run(const ir::Module& given, const ir::Module& module, const memory::MemoryOptions& options) {
+  const auto emitted = emit::testing::plan_and_emit(module, options);
+  EXPECT_TRUE(emitted.ok()) << emitted.error().text() << "\n" << ir::print(module);
+  if (!emitted.ok()) return {};
+  const auto bytes = format::program_bytes(emitted->program);
+  const Status sound = check_program(*bytes);
+  EXPECT_TRUE(sound.ok()) << sound.error().text() << "\n" << ir::print(module);
+  Simulated simulated;
+  BufferLoader loader(*bytes);
+  Backend* backends[] = {&simulated.backend};
+  LoadOptions load;
+  load.registry = &simulated.registry;
+  load.backends = backends;
+  Report report;
+  load.report = &report;
+  const auto program = Program::load(loader, portable::kernels(), load);
+  HostOptions host;
+  host.report = &report;
+  EXPECT_TRUE(program.ok()) << report.message;
+  auto loaded = HostMethod::load(*program, "forward", host);
+  EXPECT_TRUE(loaded.ok()) << report.place << ": " << report.message;
+  if (!loaded.ok()) return {};
+  Method& method = loaded->method();
+  std::map<ir::StateId, eval::Array> states;
+  eval::EvaluateOptions how;
+  how.states = &states;
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    simulated.allocator.reset_counts();
+    const std::vector<eval::Item> inputs = passes::random_inputs(given, given.methods[0], seed);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto& input = std::get<eval::Array>(inputs[i]);
+      EXPECT_EQ(method.set_input(i, input.bytes.data(), input.sizes, input.dtype), Error::kOk);
+    }
+    EXPECT_EQ(method.execute(), Error::kOk) << method.last_report().place << ": " << method.last_report().message;
+    const auto expected = eval::evaluate(given, given.methods[0], inputs, how);
+    EXPECT_TRUE(expected.ok());
+    if (expected.ok()) expect_outputs(*expected, method, ir::print(module));
+  }
+  const SimCounts counts = simulated.allocator.counts();
+  return {counts.host_to_device.count, counts.device_to_host.count, counts.device_to_device.count};
+}
+
+Copied run(const std::string& text, const memory::MemoryOptions& options = {}) {
+  return run(passes::parsed(text), placed(text), options);
+}
+
+/// Replaces $n, how often the loop turns, and $w, the elements of a slice; what the run copies with 50 of them. With 3 it
+/// must be the same: nothing is copied in an iteration.
+Copied copies_of_loop(const std::string& text, int64_t width = 1000) {
+  const auto with = [&](int64_t turns) {
+    return filled(text, {{"n", std::to_string(turns)}, {"w", std::to_string(width)}});
+  };
+  const Copied few = run(with(3));
+  const Copied many = run(with(50));
+  EXPECT_EQ(few, many) << "what 3 iterations copy, and 50";
+  return many;
+}
+
+TEST(DeviceLoops, AScanOfFiftyStepsCopiesNothingInAStep) {
+  const Copied copied = copies_of_loop(R"(
+    method forward(%x: f32[$w], %t: f32[$n,$w]) {
+      %r: f32[$w], %y: f32[$n,$w] = berth::scan($n, [%x], [%t]) { (%c: f32[$w], %s: f32[$w])
+        %a: f32[$w] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[$w] = aten::sin(%a)
+        %d: f32[$w] = aten::neg(%b)
+        yield %b, %d
+      }
+      return %r, %y
+    })");
+  EXPECT_EQ(copied, (Copied{2, 2, 1})) << "x and t, r and y, and x into the row where the carried value begins";
+}
+
+TEST(DeviceLoops, WhatIsCarriedAndStackedIsMadeOnce) {
+  const Copied copied = copies_of_loop(R"(
+    method forward(%x: f32[$w], %t: f32[$n,$w]) {
+      %r: f32[$w], %y: f32[$n,$w] = berth::scan($n, [%x], [%t]) { (%c: f32[$w], %s: f32[$w])
+        %a: f32[$w] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[$w] = aten::tanh(%a)
+        yield %b, %b
+      }
+      %z: f32[$w] = aten::neg(%r)
+      return %z, %y, %r
+    })");
+  EXPECT_EQ(copied, (Copied{2, 3, 1}));
+}
+
+TEST(DeviceLoops, SeveralCarriedValuesMoveWithoutCopies) {
+  const Copied copied = copies_of_loop(R"(
+    method forward(%h: f32[$w], %c: f32[$w], %t: f32[$n,$w]) {
+      %hn: f32[$w], %cn: f32[$w], %y: f32[$n,$w] = berth::scan($n, [%h, %c], [%t]) { (%i: f32[$w], %j: f32[$w], %s: f32[$w])
+        %a: f32[$w] = aten::add.Tensor(%i, %s, 1)
+        %b: f32[$w] = aten::tanh(%a)
+        %d: f32[$w] = aten::mul.Tensor(%b, %j)
+        yield %b, %d, %b
+      }
+      return %hn, %cn, %y
+    })");
+  EXPECT_EQ(copied, (Copied{3, 3, 2}));
+}
+
+TEST(DeviceLoops, AWhileOnlyBringsItsConditionToTheHost) {
+  const auto loop = [](int64_t turns) {
+    return filled(R"(
+      const @zero: f32[1] = splat<0>
+      method forward(%x: f32[64]) {
+        %zero: f32[1] = const @zero
+        %k: f32[1], %r: f32[64] = berth::while([%zero, %x]) { (%i: f32[1], %u: f32[64])
+          %g: bool[1] = aten::lt.Scalar(%i, $n)
+          yield %g
+        } { (%j: f32[1], %v: f32[64])
+          %m: f32[1] = aten::add.Scalar(%j, 1, 1)
+          %w: f32[64] = aten::sin(%v)
+          yield %m, %w
+        }
+        return %r, %k
+      })",
+                  {{"n", std::to_string(turns)}});
+  };
+  const Copied few = run(loop(3));
+  const Copied many = run(loop(50));
+  EXPECT_EQ(many.to_device, few.to_device);
+  EXPECT_EQ(many.within, few.within);
+  EXPECT_EQ(many.to_host - few.to_host, 47u) << "the condition, in each iteration";
+}
+
+TEST(DeviceLoops, ALoopInALoopCopiesOncePerOuterStep) {
+  const std::string text = R"(
+    method forward(%x: f32[16], %t: f32[4,$n,16]) {
+      %r: f32[16], %y: f32[4,$n,16] = berth::scan(4, [%x], [%t]) { (%c: f32[16], %s: f32[$n,16])
+        %q: f32[16], %z: f32[$n,16] = berth::scan($n, [%c], [%s]) { (%d: f32[16], %u: f32[16])
+          %a: f32[16] = aten::add.Tensor(%d, %u, 1)
+          %b: f32[16] = aten::tanh(%a)
+          yield %b, %b
+        }
+        yield %q, %z
+      }
+      return %r, %y
+    })";
+  const Copied few = run(filled(text, {{"n", "2"}}));
+  const Copied many = run(filled(text, {{"n", "20"}}));
+  EXPECT_EQ(few, many);
+  EXPECT_EQ(many.to_device, 2u);
+  EXPECT_EQ(many.to_host, 2u);
+}
+
+TEST(DeviceLoops, RowsThatAreNotAlignedAreCopiedWithinTheDevice) {
+  const std::string text = R"(
+    method forward(%x: f32[3], %t: f32[$n,3]) {
+      %r: f32[3], %y: f32[$n,3] = berth::scan($n, [%x], [%t]) { (%c: f32[3], %s: f32[3])
+        %a: f32[3] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[3] = aten::sin(%a)
+        yield %b, %b
+      }
+      return %r, %y
+    })";
+  const Copied few = run(filled(text, {{"n", "1"}}));
+  const Copied many = run(filled(text, {{"n", "50"}}));
+  EXPECT_EQ(many.to_device, 2u);
+  EXPECT_EQ(many.to_host, 2u);
+  EXPECT_EQ(many.within - few.within, 49u * 2) << "a slice and a row in each iteration";
+}
+
+TEST(DeviceLoops, ACarriedValueThatIsReadLateOrChangesPlacesIsNotLost) {
+  const std::string text = R"(
+    method forward(%x: f32[16], %z: f32[16]) {
+      %r: f32[16], %q: f32[16], %y: f32[$n,16] = berth::scan($n, [%x, %z], []) { (%c: f32[16], %d: f32[16])
+        %a: f32[16] = aten::sin(%c)
+        %h: f32[16] = aten::neg(%a) "host"
+        %e: f32[16] = aten::mul.Tensor(%h, %c)
+        yield %d, %a, %e
+      }
+      return %r, %q, %y
+    })";
+  for (const char* turns : {"1", "2", "7"}) run(filled(text, {{"n", turns}}));
+}
+
+TEST(DeviceLoops, AStackOfOneRowAndOfASymbolsLengthAreRight) {
+  const std::string text = R"(
+    symbol n in [1, 6]
+    method forward(%x: f32[16], %t: f32[$n,16]) {
+      %r: f32[16], %y: f32[$n,16] = berth::scan($n, [%x], [%t]) { (%c: f32[16], %s: f32[16])
+        %a: f32[16] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[16] = aten::tanh(%a)
+        yield %b, %b
+      }
+      return %r, %y
+    })";
+  for (const char* turns : {"1", "2", "n"}) run(filled(text, {{"n", turns}}));
+}
+
+TEST(DeviceLoops, WithoutSharingBytesTheNumbersAreTheSame) {
+  memory::MemoryOptions options;
+  options.alias = false;
+  options.in_place = false;
+  run(R"(
+    method forward(%x: f32[16], %t: f32[5,16]) {
+      %r: f32[16], %y: f32[5,16] = berth::scan(5, [%x], [%t]) { (%c: f32[16], %s: f32[16])
+        %a: f32[16] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[16] = aten::tanh(%a)
+        yield %b, %b
+      }
+      return %r, %y
+    })",
+      options);
+}
+
+/// Nodes that compute go to either device or stay on the host; then everything runs.
+void run_random(unsigned seed) {
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+  const ir::Module given = ir::testing::RandomModule(seed, ir::testing::loops_of_vectors(seed)).make();
+  ir::Module module = passes::parsed(ir::print(given));
+  std::mt19937 random(seed);
+  placement::Options options;
+  options.targets = std::move(*targets::parse_targets("sim:0,sim:1"));
+  const unsigned used = 1 + random() % 2;
+  const unsigned on_host = random() % 4;
+  const unsigned salt = static_cast<unsigned>(random());
+  options.node_device = [&](const ir::Method&, const ir::Node& node) -> std::optional<Device> {
+    if (node.results.empty() || !node.regions.empty()) return std::nullopt;
+    const unsigned where = (static_cast<unsigned>(node.results[0].index) * 2654435761u + salt) >> 9;
+    if (where % 8 < on_host) return Device();
+    return Device(DeviceType::kSim, static_cast<DeviceIndex>(where / 8 % used));
+  };
+  const Status done = placement::place(module, options);
+  ASSERT_TRUE(done.ok()) << done.error().text() << "\n" << ir::print(given);
+  memory::MemoryOptions memory;
+  memory.planner = seed % 3 == 0 ? packing::Planner::kGreedy : packing::Planner::kBest;
+  memory.in_place = seed % 5 != 0;
+  memory.alias = seed % 7 != 0;
+  run(given, module, memory);
+}
+
+TEST(DeviceLoops, RandomLoopsOnRandomDevicesGiveTheEvaluatorsNumbers) {
+  if (const char* seed = std::getenv("BERTH_SEED")) return run_random(static_cast<unsigned>(std::atoi(seed)));
+  for (unsigned seed = 0; seed < 300 && !::testing::Test::HasFailure(); ++seed) run_random(seed);
+}
+
+}  // namespace
+}  // namespace berth
