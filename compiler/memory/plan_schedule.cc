@@ -83,6 +83,7 @@ class ScheduleSearch {
     }
     BERTH_TRY(pack(&best));
     bool optimal = is_lowest(best);
+    if (searches && !optimal) BERTH_TRY(order_regions(&best, &saved));
     if (searches && !optimal) {
       BERTH_ASSIGN_OR_RETURN(const scheduling::Schedule found, best_order(best));
       const bool exact = is_schedule_exact(method_of(best)) && best.plan->spaces.size() == 1;
@@ -159,6 +160,40 @@ class ScheduleSearch {
         schedule_problem(module_, method_of(from), from.model, options_.in_place_set), options);
     if (found.ok()) cost_.truncated |= found->truncated;
     return found;
+  }
+
+  /// The nodes in branches and loops: all regions together, as the worst of them counts, and then one by one.
+  Status order_regions(Candidate* best, int64_t* saved) {
+    const auto try_orders = [&](const std::vector<RegionId>& regions) -> Status {
+      std::optional<ir::Method> changed;
+      for (const RegionId& region : regions) BERTH_TRY(order_region(*best, region, &changed));
+      if (!changed.has_value()) return Done{};
+      BERTH_ASSIGN_OR_RETURN(Candidate other, candidate(std::move(changed)));
+      return keep_better(std::move(other), best, saved);
+    };
+    const std::vector<RegionId> regions = schedulable_regions(method_of(*best));
+    BERTH_TRY(try_orders(regions));
+    if (regions.size() == 1) return Done{};
+    for (const RegionId& region : regions) BERTH_TRY(try_orders({region}));
+    return Done{};
+  }
+
+  /// Into `changed`, which begins as the method of `from`: a better order of the region's nodes, if there is one.
+  Status order_region(const Candidate& from, const RegionId& region, std::optional<ir::Method>* changed) {
+    const ir::Method& method = method_of(from);
+    scheduling::Options options;
+    options.time_limit = seconds_left(options_.time_limit, cost_);
+    const Timed timed(&cost_);
+    auto found = scheduling::best_schedule(schedule_problem(module_, method, from.model, options_.in_place_set, region),
+                                           options);
+    if (!found.ok()) return found.error();
+    cost_.truncated |= found->truncated;
+    if (found->peak >= found->given_peak) return Done{};
+    if (!changed->has_value()) *changed = method;
+    const std::vector<ir::NodeId>& nodes = method.node(region.node).regions[region.region].nodes;
+    std::vector<ir::NodeId>& ordered = (*changed)->node(region.node).regions[region.region].nodes;
+    for (size_t i = 0; i < nodes.size(); ++i) ordered[i] = nodes[found->tasks[i]];
+    return Done{};
   }
 
   bool is_lowest(const Candidate& candidate) {

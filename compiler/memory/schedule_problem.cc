@@ -4,7 +4,9 @@
 #include <map>
 #include <set>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
+#include "compiler/ir/region_devices.h"
 
 namespace berth::memory {
 namespace {
@@ -20,26 +22,81 @@ bool is_ordered(const ir::Module& module, const ir::Method& method, const ir::No
   }
 }
 
+/// The steps of a graph's nodes: from `begin` to before `end`, where its outputs are read.
+struct Steps {
+  int64_t begin = 1;
+  int64_t end = 1;
+};
+
+/// As find_liveness() counts them.
+class StepCounter {
+ public:
+  StepCounter(const ir::Method& method, const MemoryModel& model) : method_(method), model_(model) {}
+
+  Steps of(const RegionId& id) const {
+    const ir::Node& node = method_.node(id.node);
+    int64_t before = first(id.node);
+    for (size_t r = 0; r < id.region; ++r) before = last(node.regions[r], before) + 1;
+    return {before + 1, last(node.regions[id.region], before) + 1};
+  }
+
+ private:
+  /// The step before the first region of the node: a scan takes its slices in one of its own.
+  int64_t first(ir::NodeId id) const { return model_.steps.nodes[id] + (method_.node(id).is(ir::OpId::scan) ? 1 : 0); }
+
+  int64_t last(const ir::Graph& graph, int64_t before) const {
+    return graph.nodes.empty() ? before : last(graph.nodes.back());
+  }
+
+  int64_t last(ir::NodeId id) const {
+    const ir::Node& node = method_.node(id);
+    if (node.regions.empty() || node.is(ir::OpId::delegate)) return model_.steps.nodes[id];
+    int64_t step = first(id);
+    for (const ir::Graph& region : node.regions) step = last(region, step) + 1;
+    return step;
+  }
+
+  const ir::Method& method_;
+  const MemoryModel& model_;
+};
+
+void add_regions(const ir::Method& method, const ir::Graph& graph, std::vector<RegionId>* regions) {
+  for (const ir::NodeId id : graph.nodes) {
+    const ir::Node& node = method.node(id);
+    if (node.is(ir::OpId::delegate)) continue;
+    for (size_t r = 0; r < node.regions.size(); ++r) {
+      add_regions(method, node.regions[r], regions);
+      regions->push_back({id, r});
+    }
+  }
+}
+
 class ProblemBuilder {
  public:
-  ProblemBuilder(const ir::Module& module, const ir::Method& method, const MemoryModel& model, const InPlaceSet& set)
-      : module_(module), method_(method), model_(model), set_(set), maker_(method.values.size(), -1) {}
+  ProblemBuilder(const ir::Module& module, const ir::Method& method, const MemoryModel& model, const InPlaceSet& set,
+                 const ir::Graph& graph, Steps steps)
+      : module_(module),
+        method_(method),
+        model_(model),
+        set_(set),
+        graph_(graph),
+        steps_(steps),
+        maker_(method.values.size(), -1) {}
 
   scheduling::Problem run() {
-    const auto tasks = static_cast<int64_t>(method_.body.nodes.size());
-    problem_.tasks = static_cast<int32_t>(tasks);
+    problem_.tasks = static_cast<int32_t>(graph_.nodes.size());
     for (const packing::Buffer& storage : model_.buffers.all) {
       scheduling::Buffer buffer;
       buffer.bytes = storage.size;
       buffer.producer = task_of(storage.lower);
-      buffer.kept = storage.upper > model_.steps.save;
-      // What is made after the last node takes its bytes whatever the order.
-      if (storage.lower >= model_.steps.save) buffer.bytes = 0;
+      buffer.kept = storage.upper > steps_.end;
+      // What is made after the last node, or dead before the first, takes its bytes whatever the order.
+      if (storage.lower >= steps_.end || storage.upper <= steps_.begin) buffer.bytes = 0;
       problem_.buffers.push_back(std::move(buffer));
     }
     int32_t turn = -1;
     for (int32_t task = 0; task < problem_.tasks; ++task) {
-      const ir::Node& node = method_.node(method_.body.nodes[task]);
+      const ir::Node& node = method_.node(graph_.nodes[task]);
       add_node(node, task);
       if (!is_ordered(module_, method_, node)) continue;
       if (turn >= 0) problem_.edges.push_back({turn, task});
@@ -48,12 +105,34 @@ class ProblemBuilder {
     return std::move(problem_);
   }
 
+  /// What is carried is read before the next value takes its place. REQUIRES: the graph is the body of `loop`.
+  void keep_in_place(const ir::Node& loop) {
+    for (size_t i = 0; i < ir::carried_count(loop); ++i) {
+      const ir::ValueId* next = std::get_if<ir::ValueId>(&graph_.outputs[i]);
+      const bool placed = next != nullptr && (model_.aliases.stands_for[*next] == loop.results[i] ||
+                                              model_.aliases.pointed[loop.results[i]]);
+      if (placed) keep_reads_before(graph_.inputs[i], *next);
+    }
+  }
+
  private:
-  /// The node of the body in whose steps, those of its regions included, `step` lies; -1 for what comes before them all
+  void keep_reads_before(ir::ValueId carried, ir::ValueId next) {
+    const auto found = std::find(graph_.nodes.begin(), graph_.nodes.end(), method_.value(next).node);
+    const auto maker = static_cast<int32_t>(found - graph_.nodes.begin());
+    for (int32_t task = 0; task < maker && found != graph_.nodes.end(); ++task) {
+      bool reads = false;
+      ir::for_each_mention(method_, method_.node(graph_.nodes[task]), [&](const ir::ValueId& v) {
+        reads = reads || v == carried || (buffer_of(v) >= 0 && buffer_of(v) == buffer_of(carried));
+      });
+      if (reads) problem_.edges.push_back({task, maker});
+    }
+  }
+
+  /// The node of the graph in whose steps, those of its regions included, `step` lies; -1 for what comes before them all
   /// and after.
   int32_t task_of(int64_t step) const {
-    if (step < 1 || step >= model_.steps.save) return -1;
-    const auto& nodes = method_.body.nodes;
+    if (step < steps_.begin || step >= steps_.end) return -1;
+    const auto& nodes = graph_.nodes;
     const auto later = std::upper_bound(nodes.begin(), nodes.end(), step,
                                         [&](int64_t s, ir::NodeId id) { return s < model_.steps.nodes[id]; });
     return static_cast<int32_t>(later - nodes.begin()) - 1;
@@ -139,6 +218,8 @@ class ProblemBuilder {
   const ir::Method& method_;
   const MemoryModel& model_;
   const InPlaceSet& set_;
+  const ir::Graph& graph_;
+  const Steps steps_;
   std::set<std::pair<int32_t, ir::SymbolId>> sizes_seen_;
   std::map<ir::SymbolId, int32_t> first_with_;  // of each size: the first task that makes a tensor with it
   IdVector<ir::ValueId, int32_t> maker_;        // the task that defines the value, or -1
@@ -146,6 +227,12 @@ class ProblemBuilder {
 };
 
 }  // namespace
+
+std::vector<RegionId> schedulable_regions(const ir::Method& method) {
+  std::vector<RegionId> regions;
+  add_regions(method, method.body, &regions);
+  return regions;
+}
 
 bool is_schedule_exact(const ir::Method& method) {
   for (const ir::NodeId id : method.body.nodes) {
@@ -157,7 +244,17 @@ bool is_schedule_exact(const ir::Method& method) {
 
 scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,
                                      const InPlaceSet& set) {
-  return ProblemBuilder(module, method, model, set).run();
+  return ProblemBuilder(module, method, model, set, method.body, {1, model.steps.save}).run();
+}
+
+scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,
+                                     const InPlaceSet& set, const RegionId& region) {
+  const ir::Node& node = method.node(region.node);
+  const ir::Graph& graph = node.regions[region.region];
+  ProblemBuilder builder(module, method, model, set, graph, StepCounter(method, model).of(region));
+  const bool body = !node.is(ir::OpId::if_) && region.region + 1 == node.regions.size();
+  if (body) builder.keep_in_place(node);
+  return builder.run();
 }
 
 }  // namespace berth::memory

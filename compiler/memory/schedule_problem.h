@@ -11,6 +11,20 @@ namespace berth::memory {
 scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,
                                      const InPlaceSet& set);
 
+/// A region of a branch or loop.
+struct RegionId {
+  ir::NodeId node;
+  size_t region = 0;
+};
+
+/// All regions of the method's nodes, those of delegates left out; what is inside of a region comes before it.
+std::vector<RegionId> schedulable_regions(const ir::Method& method);
+
+/// The nodes of one of them as tasks, and the buffers that are alive while it runs. What reads a carried value that the
+/// next one takes the place of stays before the node that makes that.
+scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,
+                                     const InPlaceSet& set, const RegionId& region);
+
 /// Whether schedule_problem() says all that a plan may share, so that its bounds hold for plans: no part may lie in a
 /// whole, and no node has branches or loops, whose values it counts as alive together.
 bool is_schedule_exact(const ir::Method& method);

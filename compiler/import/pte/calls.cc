@@ -65,6 +65,8 @@ Status MethodImporter::import_kernel(const fb::KernelCall& call) {
   if (operator_ == "executorch_prim::et_view.default") return import_view(args);
   if (operator_ == "executorch_prim::et_copy_index.tensor") return import_copy_index(args);
   if (operator_ == "aten::copy_") return import_copy(args);
+  if (name == "berth::row")
+    return unsupported("is of a loop on a device, which is not read back; compile the model again");
   const ir::Operator* op = ir::find_out_variant(name, overload);
   if (op == nullptr) return unsupported("is an operator that Berth does not have");
   return import_operator(*op, args);
