@@ -31,6 +31,8 @@ struct RandomModuleOptions {
   /// Tensors of `state_shape` that all methods share: read at the start, at least one written at the end.
   int states = 0;
   std::vector<int64_t> state_shape;
+  /// Whether branches and bodies of loops write states, too.
+  bool writes_in_regions = false;
 
   /// Arguments are mostly among that many latest values; 0: any value is as likely as any other.
   size_t latest = 0;
@@ -251,6 +253,13 @@ class RandomModule {
     graph_ = outside;
   }
 
+  void write_within(Graph& region) {
+    if (!options_.writes_in_regions || options_.states == 0 || pick(2) == 0) return;
+    Graph* const outside = std::exchange(graph_, &region);
+    write_state({static_cast<int32_t>(pick(options_.states))});
+    graph_ = outside;
+  }
+
   ValueId is_positive(ValueId x) {
     std::vector<int64_t> all;
     for (int64_t d = 0; d < type(x).rank(); ++d) all.push_back(d);
@@ -267,6 +276,7 @@ class RandomModule {
     for (Graph& region : node->regions) {
       const std::vector<ValueId> outside = values_;
       fill(region, depth);
+      write_within(region);
       for (const TensorType& wanted : types) region.outputs.emplace_back(like(wanted));
       values_ = outside;
     }
@@ -319,6 +329,7 @@ class RandomModule {
     if (!only_carries) input_of(body, type_of({whole.shape.begin() + 1, whole.shape.end()}));
     values_.insert(values_.end(), body.inputs.begin(), body.inputs.end());
     fill(body, depth);
+    write_within(body);
     body.outputs = {like(type(initial[0]))};
     new_result(*node, id, type(initial[0]));
     if (!only_carries) stack_a_value(id, node);

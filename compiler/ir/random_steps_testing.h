@@ -255,11 +255,13 @@ inline RandomModuleOptions vectors(unsigned seed) {
   return options;
 }
 
-/// The same with many loops, `while` among them, that carry several values.
+/// The same with many loops, `while` among them, that carry several values, and with states that regions write.
 inline RandomModuleOptions loops_of_vectors(unsigned seed) {
   RandomModuleOptions options = vectors(seed);
   options.one_value_regions = false;
   options.inputs = {{4}, {4}, {3, 4}};
+  options.states = 2;
+  options.writes_in_regions = true;
   options.region_depth = 3;
   options.region_rarity = 4;
   options.least_steps = 8;

@@ -336,7 +336,10 @@ Status Analysis::visit_state(const Node& node, const std::string& where) {
     out_.aliases.homes[node.results[0]] = {Home::kBuffer, out_.buffers.states[node.state], {}};
     return Done{};
   }
-  if (depth_ > 0) return fault(where, "state is written at the end of the method, so outside of branches and loops");
+  if (depth_ > 0)
+    return fault(where,
+                 "state is written outside of branches and loops; hoist_state_writes takes it out of all but "
+                 "the conditions of loops");
   const ValueId value = std::get<ValueId>(node.args[arg::state_write::value]);
   const auto same_state = [&](const WriteBack& write) { return write.state == node.state; };
   auto& writes = out_.copies.write_backs;

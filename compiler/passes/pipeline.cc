@@ -13,6 +13,7 @@
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/hoist_state_writes.h"
 #include "compiler/passes/simplify.h"
 
 namespace berth::passes {
@@ -20,7 +21,9 @@ namespace {
 
 const std::vector<Pass>& passes_in_order() {
   static const std::vector<Pass> kPasses = {
-      // First, so that nothing below works on unused values.
+      // First: from here on state is read anywhere, and written at the end of a method's body alone.
+      {"hoist_state_writes", hoist_state_writes},
+      // Before the others, so that nothing below works on unused values.
       {"dce", dce},
       // Before folding: what copies a constant is gone then, and the constant stays in its file.
       {"simplify", simplify},
