@@ -8,12 +8,14 @@
 
 #include "base/backend_facts.h"
 #include "base/mapped_file.h"
+#include "base/math.h"
 #include "base/output_file.h"
 #include "base/stopwatch.h"
 #include "compiler/check_program.h"
 #include "compiler/emit/emit.h"
 #include "compiler/fuse/fuse.h"
 #include "compiler/ir/operators.h"
+#include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
 #include "compiler/ir/verify_devices.h"
 #include "compiler/memory/plan_memory.h"
@@ -27,37 +29,124 @@
 namespace berth {
 namespace {
 
-Status add_banks(const ir::Module& module, const CompileOptions& options, memory::MemoryOptions* memory) {
-  for (const std::string& text : options.banks) {
-    BERTH_ASSIGN_OR_RETURN(memory::MemoryBank bank, memory::parse_bank(text));
-    memory->banks.push_back(std::move(bank));
+/// `options` as they are for one method.
+CompileOptions options_of(const CompileOptions& options, const std::string& method) {
+  CompileOptions own = options;
+  const auto found = options.methods.find(method);
+  if (found == options.methods.end()) return own;
+  const auto set = [](auto& value, const auto& of_method) {
+    if (of_method.has_value()) value = *of_method;
+  };
+  const MethodSettings& settings = found->second;
+  set(own.target, settings.target);
+  set(own.split, settings.split);
+  set(own.banks, settings.banks);
+  set(own.planner, settings.planner);
+  set(own.alignment, settings.alignment);
+  set(own.in_place, settings.in_place);
+  set(own.in_place_operators, settings.in_place_operators);
+  set(own.alias, settings.alias);
+  set(own.reorder, settings.reorder);
+  return own;
+}
+
+Status check_method_names(const ir::Module& module, const CompileOptions& options) {
+  for (const auto& entry : options.methods) {
+    if (module.find_method(entry.first) != nullptr) continue;
+    std::string names;
+    for (const ir::Method& method : module.methods) names += (names.empty() ? "" : ", ") + method.name;
+    return Failure{Error::kInvalidArgument, "settings of method " + ir::quoted(entry.first),
+                   "there is no such method; there are: " + names};
   }
-  std::vector<memory::BankPin> pins;
-  for (const std::string& text : options.pins) {
-    BERTH_ASSIGN_OR_RETURN(memory::BankPin pin, memory::parse_bank_pin(text));
-    pins.push_back(std::move(pin));
-  }
-  BERTH_TRY(memory::check_pins(pins, module));
-  BERTH_ASSIGN_OR_RETURN(memory->bank_of, memory::bank_of_pins(pins, memory->banks));
   return Done{};
 }
 
+/// Those for all methods, then those of each.
+Expected<std::vector<memory::BankPin>> all_pins(const CompileOptions& options) {
+  std::vector<memory::BankPin> pins;
+  const auto add = [&](const std::vector<std::string>& texts, const std::string& method) -> Status {
+    for (const std::string& text : texts) {
+      BERTH_ASSIGN_OR_RETURN(memory::BankPin pin, memory::parse_bank_pin(text));
+      pin.method = method;
+      pins.push_back(std::move(pin));
+    }
+    return Done{};
+  };
+  BERTH_TRY(add(options.pins, ""));
+  for (const auto& [method, settings] : options.methods) BERTH_TRY(add(settings.pins, method));
+  return pins;
+}
+
+/// `memory`: of each method. A pin for all methods holds in those that have its bank.
+Status add_banks(const ir::Module& module, const CompileOptions& options, std::vector<memory::MemoryOptions>* memory) {
+  BERTH_ASSIGN_OR_RETURN(const std::vector<memory::BankPin> pins, all_pins(options));
+  BERTH_TRY(memory::check_pins(pins, module));
+  const auto has = [](const memory::MemoryOptions& own, const memory::BankPin& pin) {
+    return std::any_of(own.banks.begin(), own.banks.end(), [&](const auto& bank) { return bank.name == pin.bank; });
+  };
+  for (size_t m = 0; m < module.methods.size(); ++m) {
+    for (const std::string& text : options_of(options, module.methods[m].name).banks) {
+      BERTH_ASSIGN_OR_RETURN(memory::MemoryBank bank, memory::parse_bank(text));
+      (*memory)[m].banks.push_back(std::move(bank));
+    }
+  }
+  for (size_t m = 0; m < module.methods.size(); ++m) {
+    std::vector<memory::BankPin> own;
+    for (const memory::BankPin& pin : pins) {
+      if (!pin.method.empty() && pin.method != module.methods[m].name) continue;
+      const bool elsewhere =
+          std::any_of(memory->begin(), memory->end(), [&](const auto& other) { return has(other, pin); });
+      if (pin.method.empty() && elsewhere && !has((*memory)[m], pin)) continue;
+      own.push_back(pin);
+    }
+    BERTH_ASSIGN_OR_RETURN((*memory)[m].bank_of, memory::bank_of_pins(own, (*memory)[m].banks));
+  }
+  return Done{};
+}
+
+Failure in_place_without_effect() {
+  return Failure{
+      Error::kInvalidArgument, "in-place operators (--inplace)",
+      "would have no effect: with --no-inplace, --no-reuse or the naive planner no result shares the bytes of "
+      "an input; leave one of the two out"};
+}
+
+/// Of one method.
 Expected<memory::MemoryOptions> memory_options(const CompileOptions& options) {
   memory::MemoryOptions memory;
   memory.planner = options.planner;
+  if (options.alignment < memory.alignments.host || options.alignment > packing::kMaxAlignment ||
+      !is_power_of_two(static_cast<uint64_t>(options.alignment))) {
+    return Failure{Error::kInvalidArgument, "alignment " + std::to_string(options.alignment),
+                   "expected a power of two from 16 to 2^30"};
+  }
+  memory.alignments.host = options.alignment;
+  memory.alignments.device = std::max(memory.alignments.device, options.alignment);
   memory.in_place = options.in_place;
   if (!options.in_place_operators.empty()) {
-    if (!memory.allows_in_place()) {
-      return Failure{Error::kInvalidArgument, "in-place operators (--inplace)",
-                     "would have no effect: with --no-inplace, --no-reuse or the naive planner no result shares the "
-                     "bytes of an input; leave one of the two out"};
-    }
     BERTH_ASSIGN_OR_RETURN(memory.in_place_set, memory::InPlaceSet::only(options.in_place_operators));
   }
   memory.alias = options.alias;
   memory.reorder = options.reorder;
   memory.time_limit = options.time_limit;
   return memory;
+}
+
+Expected<std::vector<memory::MemoryOptions>> memory_options(const ir::Module& module, const CompileOptions& options) {
+  std::vector<memory::MemoryOptions> all;
+  bool has_effect = options.in_place_operators.empty() || module.methods.empty();
+  for (const ir::Method& method : module.methods) {
+    BERTH_ASSIGN_OR_RETURN(memory::MemoryOptions own, memory_options(options_of(options, method.name)));
+    const auto settings = options.methods.find(method.name);
+    const bool has_list = settings != options.methods.end() && settings->second.in_place_operators.has_value();
+    if (has_list && !settings->second.in_place_operators->empty() && !own.allows_in_place()) {
+      return in_place_without_effect();
+    }
+    has_effect = has_effect || (!has_list && own.allows_in_place());
+    all.push_back(std::move(own));
+  }
+  if (!has_effect) return in_place_without_effect();
+  return all;
 }
 
 // Whether the program may have operators of Berth's own. Where "portable" is the only target it must not, unless it
@@ -77,24 +166,46 @@ Status check_instruction_set(const std::string& name) {
   return Failure{Error::kInvalidArgument, "instruction set '" + name + "'", "expected one of " + known};
 }
 
-Expected<placement::Options> place_options(const ir::Module& module, const CompileOptions& options) {
-  placement::Options placing;
-  BERTH_ASSIGN_OR_RETURN(placing.targets, targets::parse_targets(options.target));
-  BERTH_TRY(check_instruction_set(options.cpu));
-  for (targets::Target& target : placing.targets) {
+Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target));
+  for (targets::Target& target : targets) {
     if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
   }
-  for (const std::string& text : options.place) {
+  return targets;
+}
+
+/// Of one method, or of all where `method` is empty.
+Status add_rules(const std::vector<std::string>& place, const std::vector<std::string>& device_io,
+                 const std::string& method, placement::Options* placing) {
+  for (const std::string& text : place) {
     BERTH_ASSIGN_OR_RETURN(placement::Rule rule, placement::parse_rule(text));
-    placing.rules.push_back(std::move(rule));
+    rule.method = method;
+    placing->rules.push_back(std::move(rule));
   }
-  for (const std::string& text : options.device_io) {
+  for (const std::string& text : device_io) {
     BERTH_ASSIGN_OR_RETURN(placement::DeviceIo io, placement::parse_device_io(text));
-    placing.device_io.push_back(std::move(io));
+    io.method = method;
+    placing->device_io.push_back(std::move(io));
   }
+  return Done{};
+}
+
+Expected<placement::Options> place_options(const ir::Module& module, const CompileOptions& options) {
+  placement::Options placing;
+  BERTH_TRY(check_instruction_set(options.cpu));
+  BERTH_ASSIGN_OR_RETURN(placing.targets, targets_of(options));
+  BERTH_TRY(add_rules(options.place, options.device_io, "", &placing));
   placing.node_device = options.node_device;
   placing.split = options.split;
   placing.direct_copies = takes_berths_runtime(module, placing.targets);
+  for (const auto& [method, settings] : options.methods) {
+    BERTH_TRY(add_rules(settings.place, settings.device_io, method, &placing));
+    const CompileOptions own = options_of(options, method);
+    placement::MethodTargets& targets = placing.methods[method];
+    BERTH_ASSIGN_OR_RETURN(targets.targets, targets_of(own));
+    targets.split = own.split;
+    targets.direct_copies = takes_berths_runtime(module, targets.targets);
+  }
   return placing;
 }
 
@@ -160,9 +271,10 @@ void fill_report(emit::EmittedProgram& emitted, CompileReport& report) {
 }
 
 // What is copied within a device has no form in ExecuTorch's operators.
-Status check_portable(const format::ProgramDesc& program) {
+Status check_portable(const ir::Module& module, const placement::Options& placing, const format::ProgramDesc& program) {
   const std::string_view direct = ir::operator_of(ir::OpId::d2d_copy_out).name;
   for (const format::MethodDesc& method : program.methods) {
+    if (placement::options_of(placing, *module.find_method(method.name)).direct_copies) continue;
     for (const format::OperatorDesc& op : method.operators) {
       if (op.name != direct) continue;
       return Failure{Error::kNotSupported, "method " + method.name,
@@ -177,10 +289,12 @@ Status check_portable(const format::ProgramDesc& program) {
 
 // From a module to the tables of a program; nothing is written yet.
 Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
+  BERTH_TRY(check_method_names(module, options));
   BERTH_ASSIGN_OR_RETURN(const placement::Options placing, place_options(module, options));
-  BERTH_ASSIGN_OR_RETURN(memory::MemoryOptions memory, memory_options(options));
+  BERTH_ASSIGN_OR_RETURN(std::vector<memory::MemoryOptions> memory, memory_options(module, options));
   BERTH_TRY(ir::verify(module));
-  BERTH_ASSIGN_OR_RETURN(memory.callers, callers_on_host(module, placing));
+  BERTH_ASSIGN_OR_RETURN(const memory::CallersMemory callers, callers_on_host(module, placing));
+  for (memory::MemoryOptions& own : memory) own.callers = callers;
   passes::Options pass_options;
   pass_options.fusion = options.fusion;
   pass_options.dump_dir = options.dump_ir;
@@ -191,15 +305,16 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   }
   pass_options.verify = options.verify_ir;
   pass_options.why = options.why;
+  pass_options.name_methods = module.methods.size() > 1;
   pass_options.why_lines = options.why.empty() ? nullptr : &report.why;
   BERTH_TRY(passes::run(pipeline(placing, options.fusion), module, pass_options));
   BERTH_TRY(ir::verify_devices(module));
   BERTH_TRY(fuse::check_outside(module));
   BERTH_TRY(add_banks(module, options, &memory));
-  BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, memory));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
   BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans));
-  if (!placing.direct_copies) BERTH_TRY(check_portable(emitted.program));
+  BERTH_TRY(check_portable(module, placing, emitted.program));
   fill_report(emitted, report);
   return emitted;
 }

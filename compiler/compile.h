@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,24 @@ std::vector<std::string> instruction_sets();
 
 using packing::Planner;
 
+/// What one method has otherwise than the rest; CompileOptions has the same names and explains them. What is set takes
+/// the place of what holds for all.
+struct MethodSettings {
+  std::optional<std::string> target;
+  std::optional<bool> split;
+  std::optional<std::vector<std::string>> banks;
+  std::optional<Planner> planner;
+  std::optional<int64_t> alignment;
+  std::optional<bool> in_place;
+  std::optional<std::vector<std::string>> in_place_operators;
+  std::optional<bool> alias;
+  std::optional<bool> reorder;
+  /// Beside those for all, and later than they: a `place` or pin of the method wins.
+  std::vector<std::string> place;
+  std::vector<std::string> device_io;  // "NAME=DEVICE"
+  std::vector<std::string> pins;
+};
+
 struct CompileOptions {
   /// The targets, in order of preference: "cuda:0,cpu" (compiler/targets/target.h). "portable" uses only operators of
   /// ExecuTorch's portable library, so copies between devices go through the host.
@@ -85,6 +104,9 @@ struct CompileOptions {
   /// lies in an arena.
   std::vector<std::string> pins;
   Planner planner = Planner::kBest;
+  /// What values in arenas of the host start at multiples of, at least, and the arenas themselves: a power of two from 16
+  /// to 2^30. Values on devices start at multiples of 256, or of this if it is more.
+  int64_t alignment = 16;
   /// Whether results may be computed in place of dead inputs and of state.
   bool in_place = true;
   /// If not empty: only results of these operators, "aten::relu", and only in place of these arguments if some are
@@ -99,6 +121,8 @@ struct CompileOptions {
   /// The most seconds for planning; 0 for no limit in time, only in work, so that the result is the same everywhere.
   /// CompileReport::truncated says whether the limit ended planning early.
   double time_limit = 0;
+  /// What methods have otherwise, by name. It is an error if the module has no such method.
+  std::map<std::string, MethodSettings> methods;
   /// If not empty, writes the IR after every pass that changed it to numbered files in this folder, creating it.
   std::string dump_ir;
   /// Passes whose remarks are collected in CompileReport::why; "all" for every pass. "reuse": which value's bytes each

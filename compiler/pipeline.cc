@@ -14,7 +14,7 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
   all.push_back({"check_elements", passes::check_elements, true});
   append(placement::placement_passes(options));
   // What may be fused is what one delegate holds.
-  if (fusion) append(fuse::fuse_passes(options.targets));
+  if (fusion) append(fuse::fuse_passes(placement::all_targets(options)));
   return all;
 }
 

@@ -10,6 +10,7 @@
 #include "compiler/why_names.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
+#include "tools/method_options.h"
 #include "tools/names.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
@@ -23,8 +24,7 @@ struct CompileCommand {
   std::string output;
   std::vector<std::string> shapes;
   std::vector<std::string> data;
-  std::string planner = "best";
-  bool no_reuse = false;
+  MethodTexts of_methods;
   bool json = false;
   CompileOptions options;
 };
@@ -126,9 +126,6 @@ Status run_compile(CompileCommand& command) {
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;
-  command.options.planner = command.no_reuse || command.planner == "naive" ? Planner::kNaive
-                            : command.planner == "greedy"                  ? Planner::kGreedy
-                                                                           : Planner::kBest;
   const Stopwatch watch;
   std::vector<ModelFile> models;
   for (const std::string& text : command.models) {
@@ -138,6 +135,7 @@ Status run_compile(CompileCommand& command) {
   }
   BERTH_ASSIGN_OR_RETURN(ir::Module module, load_models(models, import, command.merging));
   BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
+  BERTH_TRY(read_method_texts(command.of_methods, module, &command.options));
   CompileReport report;
   BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
   report.total_ms = watch.seconds() * 1e3;
@@ -158,6 +156,16 @@ std::string targets_help(const std::string& standard) {
   return text;
 }
 
+/// What stands behind the last ':', for names that contain none.
+CLI::Validator one_of_after_method(const std::vector<std::string>& names) {
+  return CLI::Validator(
+      [names](std::string& text) {
+        std::string name = text.substr(text.rfind(':') + 1);
+        return CLI::IsMember(names)(name);
+      },
+      "");
+}
+
 void switch_off(CLI::App& command, const char* flag, bool& option, const char* help) {
   command.add_flag_callback(
       flag, [&option] { option = false; }, help);
@@ -173,42 +181,41 @@ void add_compile(CLI::App& app, Session& session) {
                       " file. Several become one program: METHOD=MODEL calls the model's method so")
       ->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required();
-  sub->add_option("--target", command->options.target,
-                  "the targets, in order of preference: " + targets_help(command->options.target) +
-                      "; several with commas, cuda:0,cpu");
+  MethodTexts& texts = command->of_methods;
+  add_method_option(*sub, "--target", texts.targets, "TARGETS",
+                    "the targets, in order of preference: " + targets_help(command->options.target) +
+                        "; several with commas, cuda:0,cpu");
   sub->add_option("--cpu", command->options.cpu,
                   "the instruction set for which the cpu target packs weights; default: native, this machine's")
       ->check(CLI::IsMember(instruction_sets()));
-  sub->add_option("--place", command->options.place,
-                  "GLOB=DEVICE: run nodes there whose name, or whose result's name, matches; later ones win")
-      ->allow_extra_args(false);
-  sub->add_flag("--split", command->options.split, "one contiguous part of about equal work for each target");
-  sub->add_option("--device-io", command->options.device_io,
-                  "NAME=DEVICE: this input or output is in the caller's memory on this device, so that it is not "
-                  "planned or copied; also for cpu")
-      ->allow_extra_args(false);
+  add_method_option(*sub, "--place", texts.place, "GLOB=DEVICE",
+                    "run nodes there whose name, or whose result's name, matches; later ones win");
+  add_method_switch(*sub, "--split", texts.split, "one contiguous part of about equal work for each target");
+  add_method_option(*sub, "--device-io", texts.device_io, "NAME=DEVICE",
+                    "this input or output is in the caller's memory on this device, so that it is not planned or "
+                    "copied; also for cpu");
   add_input_shapes(*sub, command->shapes);
   add_data(*sub, command->data);
   sub->add_flag("--share-state", command->merging.share_state,
                 "of several models, states of one name are one state; default: each model has its own");
-  sub->add_option("--bank", command->options.banks,
-                  "NAME[=BYTES][@DEVICE][,slow]: a piece of this device's memory, the host's by default, in order of "
-                  "preference; what does not fit lies in the next. BYTES may end in K, M or G")
-      ->allow_extra_args(false);
-  sub->add_option("--pin", command->options.pins,
-                  "GLOB=BANK: values whose name matches lie in this bank; later ones win")
-      ->allow_extra_args(false);
-  sub->add_option("--planner", command->planner, "how offsets are chosen; default: best")
-      ->check(CLI::IsMember({"naive", "greedy", "best"}));
-  sub->add_flag("--no-reuse", command->no_reuse, "let no two tensors share bytes, to look for an error in the plan");
-  switch_off(*sub, "--no-inplace", command->options.in_place, "compute no result in place of an input");
-  sub->add_option("--inplace", command->options.in_place_operators,
-                  "OPERATOR[=ARGUMENT[+ARGUMENT]]: compute only these in place, of these arguments; default: all that "
-                  "can work in place")
-      ->allow_extra_args(false);
-  switch_off(*sub, "--no-alias", command->options.alias,
-             "copy views, slices and concatenations instead of sharing their bytes");
-  switch_off(*sub, "--no-reorder", command->options.reorder, "run the nodes in the order of the model");
+  add_method_option(*sub, "--bank", texts.banks, "NAME[=BYTES][@DEVICE][,slow]",
+                    "a piece of this device's memory, the host's by default, in order of preference; what does not fit "
+                    "lies in the next. BYTES may end in K, M or G");
+  add_method_option(*sub, "--pin", texts.pins, "GLOB=BANK",
+                    "values whose name matches lie in this bank; later ones win");
+  add_method_option(*sub, "--planner", texts.planners, "PLANNER",
+                    "how offsets are chosen: naive, greedy, best (the default)")
+      ->check(one_of_after_method(planner_names()));
+  add_method_option(*sub, "--alignment", texts.alignments, "BYTES",
+                    "what values in the host's memory start at multiples of, a power of two; default: 16");
+  add_method_switch(*sub, "--no-reuse", texts.no_reuse,
+                    "let no two tensors share bytes, to look for an error in the plan");
+  add_method_switch(*sub, "--no-inplace", texts.no_in_place, "compute no result in place of an input");
+  add_method_option(*sub, "--inplace", texts.in_place_operators, "OPERATOR[=ARGUMENT[+ARGUMENT]]",
+                    "compute only these in place, of these arguments; default: all that can work in place");
+  add_method_switch(*sub, "--no-alias", texts.no_alias,
+                    "copy views, slices and concatenations instead of sharing their bytes");
+  add_method_switch(*sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");
   switch_off(*sub, "--no-fusion", command->options.fusion, "fuse no operators");
   sub->add_option("--time-limit", command->options.time_limit,
                   "the most seconds for planning; if it ends early, the report says truncated")
@@ -224,7 +231,8 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_flag("--json", command->json, "one JSON object instead of text");
   sub->footer(
       "examples: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224\n"
-      "          berth compile prefill=a.onnx decode=b.onnx -o both.pte");
+      "          berth compile prefill=a.onnx decode=b.onnx -o both.pte --target decode:cpu --no-inplace=prefill\n"
+      "[METHOD:] before a value, and =METHOD behind a switch, say which method it is for; all without it");
   sub->callback([command, &session] {
     auto done = run_compile(*command);
     if (!done.ok()) session.exit_code = report(done.error());

@@ -1,5 +1,7 @@
 #include "compiler/fuse/fuse.h"
 
+#include <memory>
+
 #include "compiler/fuse/channels_last.h"
 #include "compiler/fuse/conv1d_to_2d.h"
 #include "compiler/fuse/expand_batch_norms.h"
@@ -22,12 +24,13 @@ using Function = Expected<passes::Changed> (*)(ir::Module&, const Targets&, cons
 
 }  // namespace
 
-std::vector<passes::Pass> fuse_passes(const Targets& targets) {
-  const auto pass = [&targets](const char* name, Function function) {
-    return passes::Pass{name, [&targets, name, function](ir::Module& module, const passes::Options& options) {
+std::vector<passes::Pass> fuse_passes(Targets targets) {
+  const auto shared = std::make_shared<const Targets>(std::move(targets));
+  const auto pass = [&shared](const char* name, Function function) {
+    return passes::Pass{name, [shared, name, function](ir::Module& module, const passes::Options& options) {
                           passes::Options own = options;
                           if (passes::wants_why(options, name)) own.why = {"fusion"};
-                          return function(module, targets, own);
+                          return function(module, *shared, own);
                         }};
   };
   return {

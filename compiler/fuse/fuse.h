@@ -26,8 +26,8 @@
 
 namespace berth::fuse {
 
-/// The passes in order. `targets` must outlive them.
-std::vector<passes::Pass> fuse_passes(const Targets& targets);
+/// The passes in order, for the regions of delegates that one of `targets` runs.
+std::vector<passes::Pass> fuse_passes(Targets targets);
 
 /// NotSupported when a fused operator stands outside of delegates, where no kernel of the program's own library runs
 /// it; names the node.

@@ -22,10 +22,13 @@ void read_axes(const Argument& argument, int64_t* axes) {
   for (size_t i = 0; i < 2; ++i) axes[i] = dims[dims.size() == 1 ? 0 : i].value;
 }
 
+/// Packed constants by the dense one and the packing: of all methods, so that what they share stays shared.
+using Packed = std::map<std::pair<ir::ConstantId, std::string>, ir::ConstantId>;
+
 class Packer {
  public:
-  Packer(ir::Module& module, ir::Method& method, const std::string& isa)
-      : module_(module), method_(method), isa_(isa) {}
+  Packer(ir::Module& module, ir::Method& method, const std::string& isa, Packed* made)
+      : module_(module), method_(method), isa_(isa), made_(*made) {}
 
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
@@ -44,16 +47,17 @@ class Packer {
     if (!(conv ? pack_conv(node, *constant, weight, &packed) : pack_linear(node, *constant, weight, &packed))) {
       return false;
     }
-    const auto key = std::make_pair(std::get<ValueId>(node.args[arg::fused_conv_out::weight]), packed.text);
+    const ValueId weight_value = std::get<ValueId>(node.args[arg::fused_conv_out::weight]);
+    const auto key = std::make_pair(method_.value(weight_value).constant, packed.text);
     auto made = made_.find(key);
     if (made == made_.end()) {
       ir::TensorType type;
       type.shape = {ir::Dim(static_cast<int64_t>(packed.bytes.size() / sizeof(float)))};
       const std::string name = constant->name + "_packed";
       const ir::ConstantId constant_id = module_.add_constant(name, type, ir::Blob::owned(std::move(packed.bytes)));
-      made = made_.emplace(key, method_.constant_value(module_, constant_id)).first;
+      made = made_.emplace(key, constant_id).first;
     }
-    method_.node(id).args[arg::fused_conv_out::weight] = made->second;
+    method_.node(id).args[arg::fused_conv_out::weight] = method_.constant_value(module_, made->second);
     method_.node(id).args[packing] = packed.text;
     return true;
   }
@@ -106,16 +110,17 @@ class Packer {
   ir::Module& module_;
   ir::Method& method_;
   const std::string& isa_;
-  std::map<std::pair<ValueId, std::string>, ValueId> made_;  // by weight and packing
+  Packed& made_;
 };
 
 }  // namespace
 
 Expected<passes::Changed> pack_weights(ir::Module& module, const Targets& targets, const passes::Options&) {
+  Packed made;
   return for_each_region(module, targets, [&](ir::Method& method, const targets::Target& target, ir::Graph& region) {
     bool changed = false;
     if (target.isa.empty()) return Expected<bool>(false);
-    Packer packer(module, method, target.isa);
+    Packer packer(module, method, target.isa, &made);
     for (NodeId id : region.nodes) changed = packer.pack(id) || changed;
     return Expected<bool>(changed);
   });

@@ -22,7 +22,7 @@ int32_t ArenaTable::space(Device device, bool holds_state) {
   Arena arena;
   arena.device = device;
   arena.holds_state = holds_state;
-  arena.alignment = alignments_.of(device);
+  arena.alignment = (holds_state ? state_alignments_ : alignments_).of(device);
   arena.behind = behind_;
   arenas_.push_back(arena);
   return static_cast<int32_t>(arenas_.size() - 1);

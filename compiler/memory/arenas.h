@@ -39,8 +39,9 @@ struct SortedArenas {
 
 class ArenaTable {
  public:
-  /// `behind`: Arena::behind of every arena.
-  ArenaTable(const Alignments& alignments, int64_t behind) : alignments_(alignments), behind_(behind) {}
+  /// `state`: the alignments of arenas that hold state; `behind`: Arena::behind of every arena.
+  ArenaTable(const Alignments& alignments, const Alignments& state, int64_t behind)
+      : alignments_(alignments), state_alignments_(state), behind_(behind) {}
 
   /// The space of that arena, which is made at its first mention.
   int32_t space(Device device, bool holds_state);
@@ -54,6 +55,7 @@ class ArenaTable {
 
  private:
   Alignments alignments_;
+  Alignments state_alignments_;
   int64_t behind_;
   std::vector<Arena> arenas_;  // in order of first mention
 };

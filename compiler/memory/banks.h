@@ -38,6 +38,7 @@ Expected<MemoryBank> parse_bank(std::string_view text);
 struct BankPin {
   std::string glob;  // of fnmatch(3): * ? [a-z]
   std::string bank;
+  std::string method = "";  // the method that it is for; empty: all
 };
 
 /// "GLOB=BANK"; the last '=' counts.
@@ -48,7 +49,7 @@ Expected<BankPin> parse_bank_pin(std::string_view text);
 Expected<std::function<int32_t(const ir::Method& method, ir::ValueId value)>> bank_of_pins(
     std::vector<BankPin> pins, const std::vector<MemoryBank>& banks);
 
-/// NotFound for a pin whose glob matches no tensor of the module.
+/// NotFound for a pin whose glob matches no tensor of its methods.
 Status check_pins(const std::vector<BankPin>& pins, const ir::Module& module);
 
 /// What the values of one device cost where they lie.

@@ -1,7 +1,9 @@
 
 #include <algorithm>
+#include <map>
 
 #include "base/backend_facts.h"
+#include "base/math.h"
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/memory/liveness_analysis.h"
@@ -59,7 +61,12 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
       returned_(method.values.size(), false),
       given_(method.values.size(), false),
       scratch_outputs_(method.values.size(), false),
-      out_{{}, {}, {}, {}, ArenaTable(options.alignments, bytes_behind(module, method))} {
+      out_{{},
+           {},
+           {},
+           {},
+           ArenaTable(options.alignments, options.state_alignments.value_or(options.alignments),
+                      bytes_behind(module, method))} {
   out_.aliases.homes.resize(method.values.size());
   out_.aliases.bases.resize(method.values.size());
   out_.aliases.stands_for.resize(method.values.size());
@@ -123,12 +130,19 @@ Expected<BufferId> Analysis::add_buffer(const TensorType& type, bool state, int6
 /// order: so methods that share the arena find the same state at the same place.
 Status Analysis::place_states() {
   const IdVector<ir::StateId, bool> mentioned = mentioned_states(module_);
+  std::map<int32_t, int64_t> ends;  // of what lies in each arena by now
   for (ir::StateId s : mentioned.ids()) {
     if (!mentioned[s]) continue;
     const ir::State& state = module_.states[s];
     BERTH_ASSIGN_OR_RETURN(const BufferId buffer, add_buffer(state.type, true, 0, 1, "@" + state.name, ValueId{}));
     out_.buffers.states[s] = buffer;
     state_of_buffer_[buffer] = s;
+    if (options_.state_alignments.has_value()) {
+      packing::Buffer& storage = out_.buffers.all[buffer];
+      int64_t& end = ends[storage.space];
+      storage.fixed = align_up(end, storage.alignment);
+      end = storage.fixed + storage.size;
+    }
     if (!state.type.device.is_cpu() && module_.methods.size() > 1) number_arenas_alike();
   }
   return Done{};

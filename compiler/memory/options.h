@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "compiler/ir/module.h"
@@ -26,6 +27,9 @@ struct MemoryOptions {
   /// At least what buffers and arenas start at multiples of: powers of two. A method that calls delegates gets more
   /// (alignments_of).
   Alignments alignments;
+  /// Set: state lies in the order of the module, at multiples of these, whatever the planner, so that methods with other
+  /// options find it at the same place. Otherwise it lies as the planner likes.
+  std::optional<Alignments> state_alignments;
   /// Whether inputs and outputs lie in arenas; those on devices never do.
   bool plan_inputs_and_outputs = true;
   /// Which inputs and outputs are memory of the caller's: no arena has bytes for them, an input is read where it is and

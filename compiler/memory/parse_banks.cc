@@ -69,7 +69,7 @@ Expected<BankPin> parse_bank_pin(std::string_view text) {
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) {
     return Failure{Error::kInvalidArgument, "pin " + ir::quoted(text), "expected GLOB=BANK, such as conv*=sram"};
   }
-  return BankPin{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+  return BankPin{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)), ""};
 }
 
 Expected<std::function<int32_t(const ir::Method& method, ir::ValueId value)>> bank_of_pins(
@@ -99,12 +99,14 @@ Status check_pins(const std::vector<BankPin>& pins, const ir::Module& module) {
   for (const BankPin& pin : pins) {
     bool any = false;
     for (const ir::Method& method : module.methods) {
+      if (!pin.method.empty() && pin.method != method.name) continue;
       for (const ir::Value& value : method.values) {
         any = any || (value.tensor() != nullptr && fnmatch(pin.glob.c_str(), value.name.c_str(), 0) == 0);
       }
     }
     if (!any) {
-      return Failure{Error::kNotFound, "pin " + ir::quoted(pin.glob + "=" + pin.bank), "no value has such a name"};
+      const std::string of = pin.method.empty() ? "" : pin.method + ":";
+      return Failure{Error::kNotFound, "pin " + ir::quoted(of + pin.glob + "=" + pin.bank), "no value has such a name"};
     }
   }
   return Done{};

@@ -49,6 +49,59 @@ Expected<std::vector<size_t>> methods_by_name(const ir::Module& module) {
   return order;
 }
 
+/// Methods that are planned alike lay state alike. Others are told where.
+void lay_state_alike(const ir::Module& module, std::vector<MemoryOptions>* options) {
+  if (module.states.empty() || module.methods.size() < 2) return;
+  Alignments largest{1, 1};
+  bool alike = true;
+  std::optional<Alignments> first;
+  for (size_t m = 0; m < module.methods.size(); ++m) {
+    const MemoryOptions& own = (*options)[m];
+    const Alignments alignments = alignments_of(module, module.methods[m], own.alignments);
+    if (!first.has_value()) first = alignments;
+    alike = alike && own.planner == options->front().planner && alignments.host == first->host &&
+            alignments.device == first->device;
+    largest.host = std::max(largest.host, alignments.host);
+    largest.device = std::max(largest.device, alignments.device);
+  }
+  if (alike) return;
+  for (MemoryOptions& own : *options) own.state_alignments = largest;
+}
+
+/// The runtime shares arenas of one number and device between methods.
+Status check_state_arenas(const ir::Module& module, const std::vector<MemoryPlan>& plans) {
+  struct Place {
+    const std::string* method;
+    size_t number;
+    std::string bank;
+  };
+  std::vector<std::pair<Device, Place>> known;
+  for (const MemoryPlan& plan : plans) {
+    const std::vector<Arena>& arenas = plan.plan.model.arenas;
+    const std::string& method = module.methods[plan.method].name;
+    for (size_t k = 0; k < arenas.size(); ++k) {
+      if (!arenas[k].holds_state) continue;
+      const auto same = [&](const auto& entry) { return entry.first == arenas[k].device; };
+      const auto found = std::find_if(known.begin(), known.end(), same);
+      if (found == known.end()) {
+        known.push_back({arenas[k].device, {&method, k + 1, arenas[k].bank}});
+        continue;
+      }
+      const Place& place = found->second;
+      const bool same_bank = place.bank.empty() || arenas[k].bank.empty() || place.bank == arenas[k].bank;
+      if (place.number == k + 1 && same_bank) continue;
+      const auto text = [](size_t number, const std::string& bank) {
+        return "arena " + std::to_string(number) + (bank.empty() ? "" : " in bank " + bank);
+      };
+      return Failure{Error::kInvalidArgument, "method " + method,
+                     std::string("state on ") + to_text(arenas[k].device).text + " would lie in " +
+                         text(k + 1, arenas[k].bank) + ", and in " + text(place.number, place.bank) + " of method " +
+                         *place.method + ", so they cannot share it; give both the same banks"};
+    }
+  }
+  return Done{};
+}
+
 }  // namespace
 
 int64_t MemoryPlan::saved_by_schedule() const {
@@ -105,15 +158,23 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const M
 }
 
 Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, const MemoryOptions& options) {
-  BERTH_TRY(check(options));
+  return plan_memory(module, std::vector<MemoryOptions>(module.methods.size(), options));
+}
+
+Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, std::vector<MemoryOptions> options) {
+  BERTH_CHECK(options.size() == module.methods.size());
+  for (const MemoryOptions& own : options) BERTH_TRY(check(own));
   BERTH_ASSIGN_OR_RETURN(const std::vector<size_t> methods, methods_by_name(module));
+  lay_state_alike(module, &options);
   std::vector<MemoryPlan> plans;
-  MemoryOptions left = options;
+  double time_limit = options.empty() ? 0 : options.front().time_limit;
   for (const size_t method : methods) {
-    BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, plan_memory(module, method, left));
-    left.time_limit = seconds_left(left.time_limit, plan.cost());
+    options[method].time_limit = time_limit;
+    BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, plan_memory(module, method, options[method]));
+    time_limit = seconds_left(time_limit, plan.cost());
     plans.push_back(std::move(plan));
   }
+  BERTH_TRY(check_state_arenas(module, plans));
   return plans;
 }
 

@@ -45,4 +45,9 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t method, const 
 /// 2^30.
 Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, const MemoryOptions& options = {});
 
+/// The same with options for each method, in the module's order. State lies at the same place of every method; the time
+/// limit is that of the first. InvalidArgument also where banks differ so that state cannot: its arena would have
+/// another number, or lie in another bank. REQUIRES: as many options as methods.
+Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, std::vector<MemoryOptions> options);
+
 }  // namespace berth::memory

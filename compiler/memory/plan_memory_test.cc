@@ -113,5 +113,74 @@ TEST(PlanMemory, AProvenScheduleHasNoLowerPlanInAnyOther) {
   EXPECT_GT(proven, 5);
 }
 
+constexpr const char* kCounters = R"(
+  state @a: f32[5]
+  state @b: f32[3]@sim:0
+  method one(%x: f32[5]) {
+    %a: f32[5] = berth::state_read() @a
+    %y: f32[5] = aten::add.Tensor(%x, %a, 1)
+    berth::state_write(%y) @a
+    return %y
+  }
+  method two() {
+    %a: f32[5] = berth::state_read() @a
+    %b: f32[3]@sim:0 = berth::state_read() @b
+    %c: f32[3] = et_copy::_d2h_copy(%b)
+    %y: f32[5] = aten::relu(%a)
+    return %y, %c
+  })";
+
+Expected<std::vector<MemoryPlan>> with_banks(const std::vector<std::string>& one, const std::vector<std::string>& two) {
+  static ir::Module module = testing::module_of(kCounters);
+  std::vector<MemoryOptions> options(2);
+  for (const std::string& bank : one) options[0].banks.push_back(*parse_bank(bank));
+  for (const std::string& bank : two) options[1].banks.push_back(*parse_bank(bank));
+  return plan_memory(module, options);
+}
+
+TEST(PlanMemory, StateThatBanksWouldPullApartIsRefused) {
+  EXPECT_TRUE(with_banks({}, {}).ok());
+  EXPECT_TRUE(with_banks({"fast=1K"}, {"fast=1K"}).ok());
+  EXPECT_TRUE(with_banks({"fast=1K"}, {}).ok()) << "arena 2 in both";
+  const auto other = with_banks({"fast=1K"}, {"slow=1K"});
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().text(),
+            "method two: state on cpu would lie in arena 2 in bank slow, and in arena 2 in bank fast of method one, so "
+            "they cannot share it; give both the same banks");
+  const auto moved = with_banks({"fast=1K", "slow"}, {});
+  ASSERT_FALSE(moved.ok());
+  EXPECT_NE(moved.error().text().find("state on sim:0 would lie in arena"), std::string::npos) << moved.error().text();
+}
+
+TEST(PlanMemory, StateHasOnePlaceInMethodsOfOtherAlignments) {
+  const ir::Module module = testing::module_of(R"(
+    state @a: f32[5]
+    state @b: f32[3]
+    method one() {
+      %a: f32[5] = berth::state_read() @a
+      %b: f32[3] = berth::state_read() @b
+      %y: f32[5] = aten::relu(%a)
+      %z: f32[3] = aten::relu(%b)
+      return %y, %z
+    }
+    method two() {
+      %b: f32[3] = berth::state_read() @b
+      %z: f32[3] = aten::relu(%b)
+      return %z
+    })");
+  std::vector<MemoryOptions> options(2);
+  options[1].alignments.host = 256;
+  const auto plans = plan_memory(module, options);
+  ASSERT_TRUE(plans.ok()) << plans.error().text();
+  for (const MemoryPlan& plan : *plans) {
+    const MemoryModel& model = plan.plan.model;
+    EXPECT_EQ(plan.plan.packing.offsets[model.buffers.states[{0}].index], 0);
+    EXPECT_EQ(plan.plan.packing.offsets[model.buffers.states[{1}].index], 256);
+    for (const Arena& arena : model.arenas) {
+      EXPECT_EQ(arena.alignment, arena.holds_state || plan.method == 1 ? 256 : 16);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth::memory

@@ -17,6 +17,7 @@ void remark(const Options& options, std::string_view pass, const ir::Method& met
   if (!wants_why(options, pass)) return;
   std::string line(pass);
   line += ": ";
+  if (options.name_methods) line += method.name + ": ";
   if (!node.source.empty()) line += ir::quoted(node.source) + " ";
   line += node.op->functional_name;
   if (!node.results.empty()) line += " (" + ir::named('%', method.value(node.results[0]).name) + ")";

@@ -27,6 +27,8 @@ struct Options {
   std::vector<std::string> why;
   /// Gets one line for each remark; null for none. Borrowed.
   std::vector<std::string>* why_lines = nullptr;
+  /// Whether remarks begin with the name of their method.
+  bool name_methods = false;
   /// Bytes that all constants which folding makes may take together; 0: twice what the module holds at the start, and
   /// 64 MiB.
   int64_t fold_limit = 0;
@@ -35,7 +37,8 @@ struct Options {
 /// Whether remarks of `pass` are requested, so that their text need not be made otherwise.
 bool wants_why(const Options& options, std::string_view pass);
 
-/// Notes `pass: "source" aten::relu (%y): reason` if remarks of `pass` are requested.
+/// Notes `pass: "source" aten::relu (%y): reason` if remarks of `pass` are requested; with Options::name_methods
+/// `pass: forward: "source" …`.
 void remark(const Options& options, std::string_view pass, const ir::Method& method, const ir::Node& node,
             std::string_view reason);
 

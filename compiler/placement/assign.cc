@@ -24,12 +24,13 @@ bool is_operator(const Node& node) { return !is_copy(node) && (node.op->infer !=
 class Assigner {
  public:
   Assigner(const Module& module, const Options& options)
-      : module_(module), options_(options), matched_(options.rules.size()) {}
+      : module_(module), of_all_(options), matched_(options.rules.size()) {}
 
   Expected<std::vector<Assignment>> run() {
     std::vector<Assignment> all;
     for (const Method& method : module_.methods) {
       method_ = &method;
+      options_ = options_of(of_all_, method);
       out_ = Assignment();
       out_.target.assign(method.nodes.size(), -1);
       out_.support.assign(method.nodes.size(), Support::kOperator);
@@ -39,7 +40,9 @@ class Assigner {
     }
     for (size_t i = 0; i < matched_.size(); ++i) {
       if (matched_[i]) continue;
-      return Failure{Error::kInvalidArgument, "place " + ir::quoted(options_.rules[i].glob),
+      const Rule& rule = of_all_.rules[i];
+      return Failure{Error::kInvalidArgument,
+                     "place " + ir::quoted((rule.method.empty() ? "" : rule.method + ":") + rule.glob),
                      "is like no node: neither the source of any nor the name of a result; berth inspect MODEL "
                      "--values lists them"};
     }
@@ -95,6 +98,7 @@ class Assigner {
     std::optional<Device> device;
     for (size_t i = 0; i < options_.rules.size(); ++i) {
       const Rule& rule = options_.rules[i];
+      if (!rule.method.empty() && rule.method != method_->name) continue;
       bool like = is_like(rule.glob, node.source);
       for (ValueId result : node.results) like = like || is_like(rule.glob, method_->value(result).name);
       if (!like) continue;
@@ -168,7 +172,8 @@ class Assigner {
   }
 
   const Module& module_;
-  const Options& options_;
+  const Options& of_all_;
+  Options options_;  // of the method
   std::vector<bool> matched_;
   const Method* method_ = nullptr;
   Assignment out_;

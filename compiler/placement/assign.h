@@ -12,7 +12,7 @@ namespace berth::placement {
 
 /// Of one method.
 struct Assignment {
-  IdVector<ir::NodeId, int32_t> target;            // index into Options::targets, -1: none
+  IdVector<ir::NodeId, int32_t> target;            // index into the method's Options::targets, -1: none
   IdVector<ir::NodeId, targets::Support> support;  // kSupported, or why the most preferred target does not
   IdVector<ir::NodeId, bool> asked;                // the user said so
 };

@@ -47,6 +47,7 @@ class DeviceIoFinder {
     bool any = false;
     for (size_t m = 0; m < found_.size(); ++m) {
       const ir::Method& method = module_.methods[m];
+      if (!asked.method.empty() && asked.method != method.name) continue;
       for (const auto& [id, name] : ports(method)) {
         if (asked.name != name && asked.name != method.name + "." + name) continue;
         any = true;
@@ -65,7 +66,8 @@ class DeviceIoFinder {
 
  private:
   static Failure fail(const DeviceIo& asked, const std::string& message) {
-    return Failure{Error::kInvalidArgument, "device-io " + ir::quoted(asked.name), message};
+    const std::string of = asked.method.empty() ? "" : asked.method + ":";
+    return Failure{Error::kInvalidArgument, "device-io " + ir::quoted(of + asked.name), message};
   }
 
   const ir::Module& module_;

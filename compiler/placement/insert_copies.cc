@@ -334,7 +334,8 @@ Expected<Changed> insert_copies(Module& module, const Options& options, const pa
   BERTH_CHECK(outputs.size() == module.methods.size());
   bool changed = false;
   for (size_t m = 0; m < module.methods.size(); ++m) {
-    changed = CopyInserter(module, module.methods[m], options.direct_copies, pass_options, outputs[m]).run() || changed;
+    const bool direct = options_of(options, module.methods[m]).direct_copies;
+    changed = CopyInserter(module, module.methods[m], direct, pass_options, outputs[m]).run() || changed;
   }
   return passes::changed_if(changed);
 }

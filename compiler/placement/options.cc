@@ -1,5 +1,7 @@
 #include "compiler/placement/options.h"
 
+#include <algorithm>
+
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 
@@ -22,14 +24,36 @@ Expected<Pair> parse_pair(std::string_view text, const std::string& what, const 
 
 }  // namespace
 
+Options options_of(const Options& options, const ir::Method& method) {
+  Options own = options;
+  own.methods.clear();
+  const auto found = options.methods.find(method.name);
+  if (found == options.methods.end()) return own;
+  own.targets = found->second.targets;
+  own.split = found->second.split;
+  own.direct_copies = found->second.direct_copies;
+  return own;
+}
+
+std::vector<targets::Target> all_targets(const Options& options) {
+  std::vector<targets::Target> all = options.targets;
+  for (const auto& [name, method] : options.methods) {
+    for (const targets::Target& target : method.targets) {
+      const auto same = [&](const targets::Target& other) { return other.name == target.name; };
+      if (std::none_of(all.begin(), all.end(), same)) all.push_back(target);
+    }
+  }
+  return all;
+}
+
 Expected<Rule> parse_rule(std::string_view text) {
   BERTH_ASSIGN_OR_RETURN(Pair pair, parse_pair(text, "place", "GLOB=DEVICE, such as layer[5-9]*=cuda:1"));
-  return Rule{std::move(pair.name), pair.device};
+  return Rule{std::move(pair.name), pair.device, ""};
 }
 
 Expected<DeviceIo> parse_device_io(std::string_view text) {
   BERTH_ASSIGN_OR_RETURN(Pair pair, parse_pair(text, "device-io", "NAME=DEVICE, such as x=cuda:0"));
-  return DeviceIo{std::move(pair.name), pair.device};
+  return DeviceIo{std::move(pair.name), pair.device, ""};
 }
 
 }  // namespace berth::placement

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,16 +19,25 @@ namespace berth::placement {
 struct Rule {
   std::string glob;  // of fnmatch(3): * ? [a-z]
   Device device;
+  std::string method = "";  // the method that it is for; empty: all
 };
 
 /// `x=cuda:0`: the method's input or output of this name lives there, in memory of the caller's.
 struct DeviceIo {
   std::string name;  // of every method that has it; or "method.name"
   Device device;
+  std::string method = "";  // the method that it is for; empty: all
 };
 
 /// Where a node shall run; nothing when the function does not mind.
 using NodeDevice = std::function<std::optional<Device>(const ir::Method& method, const ir::Node& node)>;
+
+/// What a method has otherwise than the rest.
+struct MethodTargets {
+  std::vector<targets::Target> targets;
+  bool split = false;
+  bool direct_copies = true;
+};
 
 struct Options {
   /// In order of preference. Empty, or "portable" alone: no delegates are made.
@@ -42,7 +52,15 @@ struct Options {
   /// Whether devices of one type copy directly from each other (berth::_d2d_copy), which takes Berth's runtime;
   /// otherwise through the host, as ExecuTorch's can.
   bool direct_copies = true;
+  /// Methods, by name, with targets of their own.
+  std::map<std::string, MethodTargets> methods;
 };
+
+/// The options of one method: its own targets in the place of the others.
+Options options_of(const Options& options, const ir::Method& method);
+
+/// The targets of all methods, each once.
+std::vector<targets::Target> all_targets(const Options& options);
 
 /// "GLOB=DEVICE"; the last '=' counts.
 Expected<Rule> parse_rule(std::string_view text);

@@ -241,10 +241,11 @@ bool move_constants_inside(Method& method) {
 Expected<Changed> partition(Module& module, const Options& options, const passes::Options& pass_options) {
   Changed changed = Changed::kNo;
   for (Method& method : module.methods) changed = changed | passes::changed_if(move_constants_inside(method));
-  if (options.targets.empty() && options.rules.empty() && !options.node_device) return changed;
+  if (all_targets(options).empty() && options.rules.empty() && !options.node_device) return changed;
   BERTH_ASSIGN_OR_RETURN(std::vector<Assignment> assignments, assign(module, options));
   for (size_t m = 0; m < module.methods.size(); ++m) {
-    MethodPartitioner partitioner(module, module.methods[m], options, pass_options, std::move(assignments[m]));
+    const Options own = options_of(options, module.methods[m]);
+    MethodPartitioner partitioner(module, module.methods[m], own, pass_options, std::move(assignments[m]));
     BERTH_ASSIGN_OR_RETURN(const Changed one, partitioner.run());
     changed = changed | one;
   }

@@ -129,7 +129,8 @@ Expected<Changed> propagate_devices(Module& module, const Options& options, cons
   for (size_t m = 0; m < module.methods.size(); ++m) {
     changed = Propagation(module, module.methods[m], pass_options).run() || changed;
     // Between turns of a loop it is copied within the device.
-    if (options.direct_copies) changed = carry_on_devices(&module.methods[m], module, (*outputs)[m]) || changed;
+    const bool direct = options_of(options, module.methods[m]).direct_copies;
+    if (direct) changed = carry_on_devices(&module.methods[m], module, (*outputs)[m]) || changed;
   }
   return passes::changed_if(changed);
 }

@@ -229,5 +229,184 @@ TEST_F(MethodsTest, AFileWithSeveralMethodsKeepsTheirNames) {
   expect_near(run(bytes, "again", numbers(kWidth), {1, kWidth}), expected(1, "Tanh"));
 }
 
+int64_t arena_bytes(const CompileReport& report, const std::string& method) {
+  int64_t bytes = 0;
+  for (const ArenaReport& arena : report.arenas) bytes += arena.method == method ? arena.bytes : 0;
+  return bytes;
+}
+
+TEST_F(MethodsTest, ATargetOfOneMethodLeavesTheOtherAlone) {
+  CompileReport plain;
+  compiled(both(), {}, &plain);
+  CompileOptions options;
+  options.methods["decode"].target = "sim:0";
+  CompileReport report;
+  const std::vector<uint8_t> program = compiled(both(), options, &report);
+  expect_right(program);
+  ASSERT_EQ(report.delegates.size(), 1u);
+  EXPECT_EQ(report.delegates[0].method, "decode");
+  for (const CopyReport& copy : report.copies) EXPECT_EQ(copy.method, "decode");
+  EXPECT_EQ(arena_bytes(report, "prefill"), arena_bytes(plain, "prefill"));
+  // The other way round: what holds for all does not hold for one.
+  options.target = "sim:0,cpu";
+  options.methods["decode"].target = "portable";
+  const std::vector<uint8_t> other = compiled(both(), options, &report);
+  expect_right(other);
+  for (const DelegateReport& delegate : report.delegates) EXPECT_EQ(delegate.method, "prefill");
+  EXPECT_EQ(report.delegates.size(), 1u);
+}
+
+TEST_F(MethodsTest, EachTargetFusesInItsOwnMethod) {
+  CompileOptions options;
+  options.methods["decode"].target = "cpu";
+  CompileReport report;
+  const std::vector<uint8_t> program = compiled(both(), options, &report);
+  expect_right(program);
+  ASSERT_EQ(report.delegates.size(), 1u);
+  EXPECT_EQ(report.delegates[0].backend, "berth.cpu");
+  EXPECT_EQ(report.delegates[0].nodes, 1) << "the product took in its activation";
+}
+
+TEST_F(MethodsTest, DevicesOfInputsAreOfOneMethod) {
+  CompileOptions options;
+  options.target = "sim:0";
+  options.methods["decode"].device_io = {"x=sim:0"};
+  CompileReport report;
+  compiled(both(), options, &report);
+  for (const CopyReport& copy : report.copies) {
+    EXPECT_FALSE(copy.method == "decode" && copy.from.is_cpu()) << "decode's input is there already";
+  }
+  EXPECT_EQ(report.copies.size(), 3u);
+  options.methods["decode"].device_io = {"w=sim:0"};
+  const auto unknown = compile(both(), options);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().text().find("device-io \"decode:w\""), std::string::npos) << unknown.error().text();
+}
+
+TEST_F(MethodsTest, PlannersAndInPlaceAreOfOneMethod) {
+  CompileReport best;
+  compiled(both(), {}, &best);
+  CompileOptions options;
+  options.methods["prefill"].planner = Planner::kNaive;
+  CompileReport naive;
+  expect_right(compiled(both(), options, &naive));
+  EXPECT_GT(arena_bytes(naive, "prefill"), arena_bytes(best, "prefill"));
+  EXPECT_EQ(arena_bytes(naive, "decode"), arena_bytes(best, "decode"));
+  EXPECT_LT(naive.in_place, best.in_place);
+  options.methods["prefill"] = {};
+  options.methods["prefill"].in_place = false;
+  CompileReport in_place;
+  expect_right(compiled(both(), options, &in_place));
+  EXPECT_EQ(in_place.in_place, naive.in_place);
+  // A list without effect is an error only where it has none.
+  options.in_place_operators = {"aten::tanh"};
+  EXPECT_TRUE(compile(both(), options).ok());
+  options.methods["prefill"].in_place_operators = std::vector<std::string>{"aten::relu"};
+  EXPECT_FALSE(compile(both(), options).ok());
+}
+
+TEST_F(MethodsTest, AlignmentsAreOfOneMethod) {
+  CompileOptions options;
+  options.planner = Planner::kNaive;
+  options.methods["decode"].alignment = 4096;
+  CompileReport report;
+  const std::vector<uint8_t> program = compiled(both(), options, &report);
+  expect_right(program);
+  EXPECT_GT(arena_bytes(report, "decode"), 2 * 4096) << "three values, each at a multiple of it";
+  EXPECT_LE(arena_bytes(report, "prefill"), 3 * 8 * kWidth * 4);
+  BufferLoader loader(program);
+  const auto loaded = Program::load(loader, portable::kernels());
+  ASSERT_TRUE(loaded.ok());
+  auto method = HostMethod::load(*loaded, "decode");
+  ASSERT_TRUE(method.ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(method->method().get_input(0).tensor().raw()) % 4096, 0u);
+  for (const int64_t wrong : {0, 8, 24, -16}) {
+    options.methods["decode"].alignment = wrong;
+    EXPECT_FALSE(compile(both(), options).ok()) << wrong;
+  }
+}
+
+TEST_F(MethodsTest, BanksAreOfOneMethod) {
+  CompileOptions options;
+  options.methods["decode"].banks = std::vector<std::string>{"fast=256", "large"};
+  options.pins = {"y=large"};
+  CompileReport report;
+  expect_right(compiled(both(), options, &report));
+  for (const ArenaReport& arena : report.arenas) EXPECT_EQ(arena.bank.empty(), arena.method == "prefill");
+  options.pins = {"y=other"};
+  const auto unknown = compile(both(), options);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().text().find("there is no bank of this name"), std::string::npos) << unknown.error().text();
+}
+
+TEST_F(MethodsTest, SettingsOfNoMethodAreRefused) {
+  CompileOptions options;
+  options.methods["decod"].planner = Planner::kNaive;
+  const auto program = compile(both(), options);
+  ASSERT_FALSE(program.ok());
+  EXPECT_NE(program.error().text().find("there are: prefill, decode"), std::string::npos) << program.error().text();
+}
+
+// What one method writes the other reads, although they are planned in other ways.
+TEST_F(MethodsTest, SharedStateLiesAtOnePlaceWhateverTheOptions) {
+  const auto text = [&](const std::string& name, const std::string& body) {
+    const std::string file = path(name);
+    std::ofstream(file) << "state @small: f32[5]\nstate @large: f32[40]\n" << body;
+    return file;
+  };
+  const std::string write = text("write.ir", R"(
+    method forward(%x: f32[5], %y: f32[40]) {
+      %small: f32[5] = berth::state_read() @small
+      %large: f32[40] = berth::state_read() @large
+      %a: f32[5] = aten::add.Tensor(%x, %small, 1)
+      %b: f32[40] = aten::add.Tensor(%y, %large, 1)
+      berth::state_write(%a) @small
+      berth::state_write(%b) @large
+      return 1
+    })");
+  const std::string read = text("read.ir", R"(
+    method forward() {
+      %small: f32[5] = berth::state_read() @small
+      %large: f32[40] = berth::state_read() @large
+      %a: f32[5] = aten::relu(%small)
+      %b: f32[40] = aten::relu(%large)
+      return %a, %b
+    })");
+  ir::MergeOptions share;
+  share.share_state = true;
+  const auto module = load_models({{write, "write"}, {read, "read"}}, ImportOptions(), share);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  for (const Planner planner : {Planner::kNaive, Planner::kGreedy, Planner::kBest}) {
+    for (const int64_t alignment : {16, 64, 1024}) {
+      CompileOptions options;
+      options.methods["read"].planner = planner;
+      options.methods["read"].alignment = alignment;
+      const std::vector<uint8_t> file = compiled(*module, options);
+      BufferLoader loader(file);
+      const auto program = Program::load(loader, portable::kernels());
+      ASSERT_TRUE(program.ok());
+      const auto arenas = HostArenas::make(*program);
+      ASSERT_TRUE(arenas.ok());
+      HostOptions host;
+      host.arenas = &*arenas;
+      auto writer = HostMethod::load(*program, "write", host);
+      auto reader = HostMethod::load(*program, "read", host);
+      ASSERT_TRUE(writer.ok() && reader.ok());
+      const Floats x = numbers(5);
+      const Floats y = numbers(40);
+      for (int run = 1; run <= 2; ++run) {
+        ASSERT_EQ(writer->method().set_input(0, x.data(), std::vector<int32_t>{5}, DType::kF32), Error::kOk);
+        ASSERT_EQ(writer->method().set_input(1, y.data(), std::vector<int32_t>{40}, DType::kF32), Error::kOk);
+        ASSERT_EQ(writer->method().execute(), Error::kOk);
+        ASSERT_EQ(reader->method().execute(), Error::kOk);
+        const float* small = reader->method().get_output(0).tensor().data<float>();
+        const float* large = reader->method().get_output(1).tensor().data<float>();
+        for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(small[i], std::max(0.0f, x[i] * static_cast<float>(run)));
+        for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(large[i], std::max(0.0f, y[i] * static_cast<float>(run)));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -49,8 +49,15 @@ const char* name_of(packing::Planner planner) {
 
 std::string describe(const memory::MemoryOptions& options) {
   return std::string("planner ") + name_of(options.planner) + (options.in_place ? "" : ", nothing in place") +
-         (options.alias ? "" : ", no views") + (options.reorder ? "" : ", in the given order") +
+         (options.alias ? "" : ", no views") + (options.reorder ? "" : ", in the given order") + ", alignment " +
+         std::to_string(options.alignments.host) +
          (options.banks.empty() ? "" : ", " + std::to_string(options.banks.size()) + " banks");
+}
+
+std::string describe(const std::vector<memory::MemoryOptions>& options) {
+  std::string text = describe(options.front());
+  for (size_t m = 1; m < options.size(); ++m) text += "; " + describe(options[m]);
+  return text;
 }
 
 /// Two simulated devices.
@@ -77,24 +84,20 @@ class Trial {
     if (tried_.problem.empty()) evaluate();
     if (tried_.problem.empty() && pick(4) == 0) place();
     // The default, and no reuse at all; then some that are not needed.
-    std::vector<memory::MemoryOptions> all(2);
-    all[1].planner = packing::Planner::kNaive;
-    all[1].in_place = all[1].alias = all[1].reorder = false;
-    for (int k = 0; k < 2; ++k) {
-      constexpr packing::Planner kPlanners[] = {packing::Planner::kGreedy, packing::Planner::kBreadth,
-                                                packing::Planner::kBestFit, packing::Planner::kBest};
-      memory::MemoryOptions options;
-      options.planner = kPlanners[pick(4)];
-      options.in_place = pick(4) != 0;
-      options.alias = pick(4) != 0;
-      options.reorder = pick(2) == 0;
-      options.output_scratch = pick(4) != 0;
-      if (pick(4) == 0) options.in_place_set = some_operators();
-      if (pick(3) == 0) add_banks(&options);
-      all.push_back(options);
+    memory::MemoryOptions none;
+    none.planner = packing::Planner::kNaive;
+    none.in_place = none.alias = none.reorder = false;
+    std::vector<std::vector<memory::MemoryOptions>> all;
+    for (const memory::MemoryOptions& alike : {memory::MemoryOptions(), none, random_options(), random_options()}) {
+      all.emplace_back(module_.methods.size(), alike);
     }
-    for (memory::MemoryOptions& options : all) {
-      options.time_limit = kMostSeconds;
+    // Each method in its own way.
+    if (module_.methods.size() > 1) {
+      all.emplace_back();
+      for (size_t m = 0; m < module_.methods.size(); ++m) all.back().push_back(random_options());
+    }
+    for (std::vector<memory::MemoryOptions>& options : all) {
+      for (memory::MemoryOptions& own : options) own.time_limit = kMostSeconds;
       if (!tried_.problem.empty() || rounds_.empty()) break;
       compare(options);
       if (!tried_.problem.empty()) tried_.problem = describe(options) + ": " + tried_.problem;
@@ -107,6 +110,21 @@ class Trial {
   unsigned pick(size_t count) { return static_cast<unsigned>(random_() % count); }
   void fail(std::string problem) { tried_.problem = std::move(problem); }
   void fail(const Failure& failure) { fail(failure.text()); }
+
+  memory::MemoryOptions random_options() {
+    constexpr packing::Planner kPlanners[] = {packing::Planner::kGreedy, packing::Planner::kBreadth,
+                                              packing::Planner::kBestFit, packing::Planner::kBest};
+    memory::MemoryOptions options;
+    options.planner = kPlanners[pick(4)];
+    options.in_place = pick(4) != 0;
+    options.alias = pick(4) != 0;
+    options.reorder = pick(2) == 0;
+    options.output_scratch = pick(4) != 0;
+    if (pick(3) == 0) options.alignments.host = int64_t{16} << pick(6);
+    if (pick(4) == 0) options.in_place_set = some_operators();
+    if (pick(3) == 0) add_banks(&options);
+    return options;
+  }
 
   /// Of each device, or of some: a small bank or two, and one that holds the rest.
   void add_banks(memory::MemoryOptions* options) {
@@ -220,8 +238,14 @@ class Trial {
     }
   }
 
-  void compare(const memory::MemoryOptions& options) {
-    const auto emitted = emit::testing::plan_and_emit(module_, options);
+  void compare(const std::vector<memory::MemoryOptions>& options) {
+    const auto plans = memory::plan_memory(module_, options);
+    const auto apart = [](const Failure& failure) {
+      return failure.message.find("cannot share it") != std::string::npos;
+    };
+    if (!plans.ok() && options.size() > 1 && apart(plans.error())) return;
+    if (!plans.ok()) return fail(plans.error());
+    const auto emitted = emit::emit(module_, *plans);
     if (!emitted.ok()) return fail(emitted.error());
     for (const ArenaReport& arena : emitted->arenas) {
       if (arena.bytes > kMostArena) return;
