@@ -100,6 +100,23 @@ def state_through_a_scan():
     return call
 
 
+def state_in_regions():
+    """A branch writes one state, and a loop in it another."""
+    count, last = np.array([1, 2, 3, 4], f32), np.zeros(4, f32)
+
+    def call(c, x):
+        nonlocal count, last
+        seen, rows = last, x
+        if c:
+            rows = []
+            for s in x:
+                last = count * s
+                rows.append(last)
+                count = count + s
+        return np.stack(rows), -seen
+    return call
+
+
 def sizes(x):
     return -np.exp(x).reshape(len(x), 2, 3), np.full(len(x) + 2, 1.5, f32)
 
@@ -123,6 +140,8 @@ def cases():
     yield "state", state, random((4, ))
     yield "states_that_swap", states_that_swap, random((4, ))
     yield "state_through_a_scan", state_through_a_scan, random((3, 4))
+    turns = [flag(value) for value in (False, True, False, True)]
+    yield "state_in_regions", state_in_regions, [[c, *given] for c, given in zip(turns, random((3, 4)))]
     yield "sizes", always(sizes), [[numbers(k, 6, seed=k)] for k in (8, 1, 5)]
 
 
