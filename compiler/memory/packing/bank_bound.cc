@@ -1,7 +1,10 @@
+#include "compiler/memory/packing/bank_bound.h"
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "compiler/memory/packing/bank_bodies.h"
+#include "compiler/memory/packing/layout.h"
 
 namespace berth::packing {
 namespace {

@@ -4,9 +4,13 @@
 #include <string>
 
 #include "compiler/memory/packing/bank_bodies.h"
+#include "compiler/memory/packing/bank_bound.h"
 #include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/fill_at_once.h"
+#include "compiler/memory/packing/fill_in_turn.h"
 #include "compiler/memory/packing/placement.h"
 #include "compiler/memory/packing/plan_best.h"
+#include "compiler/memory/packing/search_fillings.h"
 #include "compiler/memory/packing/validate.h"
 
 namespace berth::packing {

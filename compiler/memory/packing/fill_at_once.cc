@@ -1,8 +1,9 @@
+#include "compiler/memory/packing/fill_at_once.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/math.h"
-#include "compiler/memory/packing/bank_bodies.h"
 
 namespace berth::packing {
 namespace {

@@ -1,6 +1,7 @@
+#include "compiler/memory/packing/fill_in_turn.h"
+
 #include <algorithm>
 
-#include "compiler/memory/packing/bank_bodies.h"
 #include "compiler/memory/packing/pack_bank.h"
 
 namespace berth::packing {

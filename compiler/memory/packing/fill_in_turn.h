@@ -1,0 +1,18 @@
+// Fills banks one after the other, for problems of any size.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "compiler/memory/packing/bank_bodies.h"
+#include "compiler/memory/packing/filling.h"
+
+namespace berth::packing {
+
+/// Fills one bank after the other: what the order offers first and the load leaves room for, as many of them as can be
+/// packed. Nothing when some bodies are left over.
+std::optional<Filling> fill_in_turn(const BankBodies& bodies, const std::vector<Bank>& banks,
+                                    const std::vector<int32_t>& order);
+
+}  // namespace berth::packing
