@@ -9,6 +9,7 @@
 #include "compiler/memory/packing/greedy.h"
 #include "compiler/memory/packing/improve_greedily.h"
 #include "compiler/memory/packing/load.h"
+#include "compiler/memory/packing/order_by.h"
 #include "compiler/memory/packing/planner.h"
 
 namespace berth::packing {

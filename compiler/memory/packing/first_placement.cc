@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/memory/packing/greedy.h"
+#include "compiler/memory/packing/order_by.h"
 #include "compiler/memory/packing/sweep.h"
 
 namespace berth::packing {

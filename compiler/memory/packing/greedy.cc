@@ -1,11 +1,9 @@
 #include "compiler/memory/packing/greedy.h"
 
 #include <algorithm>
-#include <set>
-#include <string>
 
 #include "base/math.h"
-#include "compiler/memory/packing/load.h"
+#include "compiler/memory/packing/check_fixed.h"
 #include "compiler/memory/packing/placed_by_life.h"
 #include "compiler/memory/packing/placed_by_offset.h"
 #include "compiler/memory/packing/plan_each_space.h"
@@ -42,70 +40,6 @@ int64_t find_place(const Body& body, const std::vector<Forbidden>& forbidden, Fi
     floor = std::max(floor, range.before);
   }
   return best != kAnywhere ? best : align_up(floor, body.alignment);
-}
-
-/// What the keys are made of.
-struct Measures {
-  int64_t size = 0;
-  double area = 0;
-  int64_t life = 0;
-  int32_t birth = 0;
-  int32_t death = 0;
-};
-
-Measures measure(const Layout& layout, const Body& body) {
-  Measures m;
-  m.birth = layout.sections;
-  for (int32_t p = body.begin; p < body.end; ++p) {
-    const Piece& piece = layout.pieces[p];
-    m.size += piece.size;
-    m.life += piece.steps;
-    m.area += static_cast<double>(piece.size) * static_cast<double>(piece.steps);
-    m.birth = std::min(m.birth, piece.lower);
-    m.death = std::max(m.death, piece.upper);
-  }
-  return m;
-}
-
-/// Smaller comes first.
-struct Rank {
-  double first = 0;
-  double second = 0;
-  int64_t size = 0;
-  int64_t life = 0;
-  int32_t birth = 0;
-  int32_t body = 0;
-
-  bool operator<(const Rank& other) const {
-    if (first != other.first) return first < other.first;
-    if (second != other.second) return second < other.second;
-    if (size != other.size) return size > other.size;
-    if (life != other.life) return life > other.life;
-    if (birth != other.birth) return birth < other.birth;
-    return body < other.body;
-  }
-};
-
-Rank rank_of(const Measures& m, Key key, const std::vector<int64_t>& bytes, size_t body) {
-  Rank rank;
-  switch (key) {
-    case Key::kSize: rank.first = -static_cast<double>(m.size); break;
-    case Key::kArea: rank.first = -m.area; break;
-    case Key::kLife: rank.first = -static_cast<double>(m.life); break;
-    case Key::kLoad:
-      rank.first = -static_cast<double>(bytes[body]);
-      rank.second = m.birth;
-      break;
-    case Key::kNeighbours: rank.first = -static_cast<double>(bytes[body]); break;
-    case Key::kBirth: rank.first = m.birth; break;
-    case Key::kDeath: rank.first = -static_cast<double>(m.death); break;
-    case Key::kGiven: rank.first = static_cast<double>(body); break;
-  }
-  rank.size = m.size;
-  rank.life = m.life;
-  rank.birth = m.birth;
-  rank.body = static_cast<int32_t>(body);
-  return rank;
 }
 
 bool is_free(int64_t position, const std::vector<Forbidden>& forbidden) {
@@ -157,73 +91,12 @@ std::optional<Placement> place_each(const Layout& layout, const std::vector<int3
   return placement;
 }
 
-struct StepEvent {
-  int64_t time;
-  bool birth;
-  size_t buffer;
-};
-
 }  // namespace
-
-std::vector<int32_t> order_by(const Layout& layout, Key key) {
-  std::vector<int64_t> bytes;
-  if (key == Key::kLoad) bytes = loads_touched(layout);
-  if (key == Key::kNeighbours) bytes = neighbour_bytes(layout);
-  std::vector<Rank> ranks;
-  ranks.reserve(layout.bodies.size());
-  for (size_t b = 0; b < layout.bodies.size(); ++b) {
-    ranks.push_back(rank_of(measure(layout, layout.bodies[b]), key, bytes, b));
-  }
-  std::sort(ranks.begin(), ranks.end());
-  std::vector<int32_t> order;
-  order.reserve(ranks.size());
-  for (const Rank& rank : ranks) order.push_back(rank.body);
-  std::stable_partition(order.begin(), order.end(),
-                        [&](int32_t body) { return layout.bodies[body].fixed != kAnywhere; });
-  return order;
-}
 
 std::optional<Placement> place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
                                         Deadline* deadline) {
   if (PlacedByOffset::is_faster(layout)) return place_each<PlacedByOffset>(layout, order, fit, below, deadline);
   return place_each<PlacedByLife>(layout, order, fit, below, deadline);
-}
-
-Status check_fixed(const Problem& problem) {
-  std::vector<StepEvent> events;
-  for (size_t i = 0; i < problem.buffers.size(); ++i) {
-    const Buffer& buffer = problem.buffers[i];
-    if (buffer.fixed == kAnywhere || buffer.size == 0) continue;
-    events.push_back({buffer.lower, true, i});
-    events.push_back({buffer.upper, false, i});
-  }
-  std::sort(events.begin(), events.end(), [](const StepEvent& a, const StepEvent& b) {
-    return a.time != b.time ? a.time < b.time : a.birth < b.birth;
-  });
-  std::vector<std::set<std::pair<int64_t, int64_t>>> alive(problem.spaces.size());  // bytes [first, second)
-  for (const StepEvent& event : events) {
-    const Buffer& buffer = problem.buffers[event.buffer];
-    auto& bytes = alive[buffer.space];
-    const std::pair<int64_t, int64_t> mine{buffer.fixed, buffer.fixed + buffer.size};
-    if (!event.birth) {
-      bytes.erase(mine);
-      continue;
-    }
-    auto other = bytes.lower_bound(mine);
-    if (other == bytes.end() || other->first >= mine.second) {
-      if (other != bytes.begin() && std::prev(other)->second > mine.first) {
-        --other;
-      } else {
-        bytes.insert(mine);
-        continue;
-      }
-    }
-    return Failure{Error::kInvalidArgument, "buffer " + std::to_string(event.buffer),
-                   "its fixed offset " + std::to_string(buffer.fixed) +
-                       " collides with another fixed buffer's bytes [" + std::to_string(other->first) + ", " +
-                       std::to_string(other->second) + ")"};
-  }
-  return Done{};
 }
 
 Expected<Plan> plan_greedy(const Problem& problem, Key key, Fit fit) {

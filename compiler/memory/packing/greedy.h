@@ -9,25 +9,11 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "compiler/memory/packing/order_by.h"
 #include "compiler/memory/packing/placement.h"
 #include "compiler/memory/packing/plan.h"
 
 namespace berth::packing {
-
-/// Which bodies come first. Ties: the larger, then the longer alive, then the earlier born, then the earlier in the
-/// problem. A body of several pieces has the sums of their sizes and areas.
-enum class Key : uint8_t {
-  kSize,        // the largest
-  kArea,        // the most bytes × steps
-  kLife,        // the longest alive
-  kLoad,        // greedy by breadth: the most bytes alive in one of its sections; of equal ones the earlier born
-  kNeighbours,  // the most bytes of all that it is ever alive with
-  kBirth,       // the first born
-  kDeath,       // the last to die
-  kGiven,       // the first in the problem: first fit is then never higher than naive
-};
-inline constexpr Key kAllKeys[] = {Key::kSize,       Key::kArea,  Key::kLife,  Key::kLoad,
-                                   Key::kNeighbours, Key::kBirth, Key::kDeath, Key::kGiven};
 
 /// Into which hole among the placed bodies that are alive with it a body goes.
 enum class Fit : uint8_t {
@@ -35,19 +21,12 @@ enum class Fit : uint8_t {
   kBest,   // the one that leaves the fewest bytes over; the lowest of those
 };
 
-/// The bodies of `layout` by `key`, the fixed ones before all others.
-std::vector<int32_t> order_by(const Layout& layout, Key key);
-
 /// Places the bodies one after the other. A body goes above all others only when no hole holds it. Nothing as soon as
 /// the height reaches `below` or the deadline, if there is one, has passed. Takes O(p log p) for p pairs of pieces that
 /// are alive together (count_pairs), or O(n^2) for n pieces where that is less. REQUIRES: `order` names each body once,
 /// the fixed ones first, and these do not collide (check_fixed).
 std::optional<Placement> place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
                                         Deadline* deadline);
-
-/// InvalidArgument with the first buffer whose fixed offset collides with that of another, which it is alive with;
-/// candidates are not looked at: partners of one may lie in each other. O(p) for p such pairs.
-Status check_fixed(const Problem& problem);
 
 /// A whole plan, each space by itself, no candidate taken.
 /// InvalidArgument for a malformed problem, and for two fixed buffers that collide. Capacities are not looked at.

@@ -5,6 +5,7 @@
 #include "compiler/memory/packing/bottom_up.h"
 #include "compiler/memory/packing/greedy.h"
 #include "compiler/memory/packing/load.h"
+#include "compiler/memory/packing/order_by.h"
 
 namespace berth::packing {
 namespace {

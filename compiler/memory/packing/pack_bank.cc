@@ -4,6 +4,7 @@
 
 #include "compiler/memory/packing/greedy.h"
 #include "compiler/memory/packing/load.h"
+#include "compiler/memory/packing/order_by.h"
 #include "compiler/memory/packing/portfolio.h"
 
 namespace berth::packing {

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "compiler/memory/packing/bound.h"
+#include "compiler/memory/packing/check_fixed.h"
 #include "compiler/memory/packing/choose_aliases.h"
 #include "compiler/memory/packing/greedy.h"
 #include "compiler/memory/packing/naive.h"
+#include "compiler/memory/packing/order_by.h"
 #include "compiler/memory/packing/portfolio.h"
 #include "compiler/memory/packing/split_spaces.h"
 
