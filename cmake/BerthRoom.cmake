@@ -1,14 +1,17 @@
 # A room of the house: one folder, one static library, its tests beside its sources.
 #
-#   berth_room(NAME [UNITY] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
+#   berth_room(NAME [UNITY] [COLD] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
 # the rooms that it names: a missing arrow of docs/house.md is a missing link line here. Files that match EXCLUDE are
 # left out. FOLDERS are folders inside the room's that belong to it.
 #
-# UNITY: with BERTH_UNITY the sources are compiled eight at a time, as one. What includes much and is small compiles in
+# UNITY: with BERTH_UNITY the sources are compiled sixteen at a time, as one. What includes much and is small compiles in
 # half the time so. Such a room has each name once, in its anonymous namespaces too. Not for what runs on a device, which
 # is linked object by object, nor for kernels, whose last bits are those of what the compiler sees at once.
+#
+# COLD: a release build makes the room with -O1, in two thirds of the time. For what takes no time worth speaking of when
+# a model is compiled or run; bench/two_builds.py tells.
 
 find_package(Threads REQUIRED)
 
@@ -39,6 +42,8 @@ elseif(BERTH_SANITIZE STREQUAL "thread")
   # A pass of g++ 12 fails on one of them at -O1.
   set(BERTH_KERNEL_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-fno-tree-sra>)
 endif()
+
+set(BERTH_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 if(BERTH_TESTS)
   enable_testing()
@@ -80,13 +85,17 @@ function(berth_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
-# berth_unity(TARGET): see UNITY above.
+# berth_unity(TARGET [SOURCES]): see UNITY above; as many at a time, 16 unless it is said.
 function(berth_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BERTH_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set(sources 16)
+  if(ARGC GREATER 1)
+    set(sources ${ARGV1})
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BERTH_UNITY} UNITY_BUILD_BATCH_SIZE ${sources})
 endfunction()
 
 function(berth_room name)
-  cmake_parse_arguments(ARG "UNITY" "EXCLUDE" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;COLD" "EXCLUDE" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM ARG_FOLDERS APPEND /*.cc OUTPUT_VARIABLE more_sources)
   list(TRANSFORM ARG_FOLDERS APPEND /*_test.cc OUTPUT_VARIABLE more_tests)
@@ -103,6 +112,9 @@ function(berth_room name)
   set_target_properties(berth_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(ARG_UNITY)
     berth_unity(berth_${name})
+  endif()
+  if(ARG_COLD)
+    target_compile_options(berth_${name} PRIVATE ${BERTH_COLD_OPTIONS})
   endif()
   foreach(test IN LISTS tests)
     get_filename_component(stem ${test} NAME_WE)

@@ -1,39 +1,15 @@
 // berth: the command-line tool. Each subcommand is a file beside this one.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <string>
-#include <vector>
+#include <new>
 
-#include "base/version.h"
-#include "tools/tool.h"
+#include "tools/command_line.h"
+#include "tools/exit_code.h"
 
 namespace berth::tool {
 namespace {
-
-// Describes an error in the command line. Unknown options come first, since a misspelt option may be the missing one.
-std::string usage_error(const CLI::App* app, const CLI::Error& error) {
-  std::string command = "berth";
-  for (const CLI::App* sub : app->get_subcommands()) command += " " + sub->get_name();
-  std::string message = error.what();
-  if (error.get_name() == "RequiredError" && command == "berth") {
-    message = "which command?";
-    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
-      message += " " + sub->get_name();
-    }
-  }
-  for (const std::string& unknown : app->remaining(true)) {
-    const bool option = unknown.rfind('-', 0) == 0;
-    if (!option && command != "berth") continue;
-    message = fmt::format("there is no {} {}", option ? "option" : "command", unknown);
-    break;
-  }
-  return fmt::format("berth: {}\nRun {} --help to see the options.\n", shortened(message), command);
-}
 
 // Output that could not be written, for example to a full disk, is an error.
 int after_printing(int exit_code) {
@@ -42,48 +18,12 @@ int after_printing(int exit_code) {
   return exit_code == kDone ? kYourFault : exit_code;
 }
 
-// `berth help compile` is `berth compile --help`.
-std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> list(argv + std::min(argc, 1), argv + argc);
-  if (list.empty() || list[0] != "help") return list;
-  list.erase(list.begin());
-  list.resize(std::min(list.size(), size_t{1}));
-  const auto named = [&](const CLI::App* sub) { return !list.empty() && sub->get_name() == list[0]; };
-  if (list.empty() || !app.get_subcommands(named).empty()) list.push_back("--help");
-  return list;
-}
-
-int run(int argc, char** argv) {
-  CLI::App app{"Berth compiles neural networks to programs whose memory is planned to the byte.", "berth"};
-  app.set_version_flag("--version", "berth " BERTH_VERSION);
-  app.require_subcommand(1);
-  Session session;
-  add_compile(app, session);
-  add_run(app, session);
-  add_inspect(app, session);
-  add_verify(app, session);
-  add_plan(app, session);
-  add_replan(app, session);
-  add_report(app, session);
-  add_bench(app, session);
-  add_devices(app, session);
-  app.failure_message(usage_error);
-  std::vector<std::string> arguments = arguments_of(app, argc, argv);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kYourFault;
-  }
-  return session.exit_code;
-}
-
 }  // namespace
 }  // namespace berth::tool
 
 int main(int argc, char** argv) {
   try {
-    return berth::tool::after_printing(berth::tool::run(argc, argv));
+    return berth::tool::after_printing(berth::tool::run_command_line(argc, argv));
   } catch (const std::bad_alloc&) {
     std::fputs("berth: out of memory\n", stderr);
   } catch (const std::exception& error) {

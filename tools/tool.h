@@ -1,7 +1,5 @@
 // What the subcommands of `berth` share. Each subcommand is one file with one function that adds it to the command
 // line.
-//
-// Exit codes are a contract: 0 done, 1 our failure, 2 the input's or the usage's fault.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,14 +10,11 @@
 
 #include "base/failure.h"
 #include "base/stopwatch.h"
+#include "tools/exit_code.h"
 
 namespace berth::tool {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int kDone = 0;
-constexpr int kOurFault = 1;
-constexpr int kYourFault = 2;
 
 /// Where a subcommand's callback leaves the exit code.
 struct Session {

@@ -23,7 +23,7 @@ bool is_ordered(const ir::Module& module, const ir::Method& method, const ir::No
 }
 
 /// The steps of a graph's nodes: from `begin` to before `end`, where its outputs are read.
-struct Steps {
+struct RegionSteps {
   int64_t begin = 1;
   int64_t end = 1;
 };
@@ -33,7 +33,7 @@ class StepCounter {
  public:
   StepCounter(const ir::Method& method, const MemoryModel& model) : method_(method), model_(model) {}
 
-  Steps of(const RegionId& id) const {
+  RegionSteps of(const RegionId& id) const {
     const ir::Node& node = method_.node(id.node);
     int64_t before = first(id.node);
     for (size_t r = 0; r < id.region; ++r) before = last(node.regions[r], before) + 1;
@@ -74,7 +74,7 @@ void add_regions(const ir::Method& method, const ir::Graph& graph, std::vector<R
 class ProblemBuilder {
  public:
   ProblemBuilder(const ir::Module& module, const ir::Method& method, const MemoryModel& model, const InPlaceSet& set,
-                 const ir::Graph& graph, Steps steps)
+                 const ir::Graph& graph, RegionSteps steps)
       : module_(module),
         method_(method),
         model_(model),
@@ -219,7 +219,7 @@ class ProblemBuilder {
   const MemoryModel& model_;
   const InPlaceSet& set_;
   const ir::Graph& graph_;
-  const Steps steps_;
+  const RegionSteps steps_;
   std::set<std::pair<int32_t, ir::SymbolId>> sizes_seen_;
   std::map<ir::SymbolId, int32_t> first_with_;  // of each size: the first task that makes a tensor with it
   IdVector<ir::ValueId, int32_t> maker_;        // the task that defines the value, or -1
