@@ -20,7 +20,7 @@ Error DeviceAllocatorRegistry::register_allocator(DeviceType type, DeviceAllocat
                 name == nullptr ? "unknown" : name);
     return Error::kInvalidArgument;
   }
-  if (get(type) != nullptr) {
+  if (get_allocator(type) != nullptr) {
     log_message(LogLevel::kError, "device allocator: one is already registered for %s", name);
     return Error::kRegistrationAlreadyRegistered;
   }
@@ -36,7 +36,7 @@ Error DeviceAllocatorRegistry::register_allocator(DeviceAllocator* allocator) {
   return register_allocator(allocator == nullptr ? DeviceType::kCpu : allocator->device_type(), allocator);
 }
 
-DeviceAllocator* DeviceAllocatorRegistry::get(DeviceType type) const {
+DeviceAllocator* DeviceAllocatorRegistry::get_allocator(DeviceType type) const {
   for (size_t i = 0; i < count_; ++i) {
     if (entries_[i].type == type) return entries_[i].allocator;
   }
@@ -47,6 +47,8 @@ Error register_device_allocator(DeviceAllocator* allocator) {
   return DeviceAllocatorRegistry::instance().register_allocator(allocator);
 }
 
-DeviceAllocator* get_device_allocator(DeviceType type) { return DeviceAllocatorRegistry::instance().get(type); }
+DeviceAllocator* get_device_allocator(DeviceType type) {
+  return DeviceAllocatorRegistry::instance().get_allocator(type);
+}
 
 }  // namespace berth

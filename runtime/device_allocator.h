@@ -87,7 +87,7 @@ class DeviceAllocator {
 /// registration must happen before the first program is loaded; lookups are then thread-safe without a lock.
 class DeviceAllocatorRegistry {
  public:
-  static constexpr size_t kMaxTypes = 8;
+  static constexpr size_t kMaxTypes = 12;
 
   /// The process-wide table, the default; LoadOptions::registry selects another.
   static DeviceAllocatorRegistry& instance();
@@ -105,7 +105,7 @@ class DeviceAllocatorRegistry {
   Error register_allocator(DeviceAllocator* allocator);
 
   /// Null when no allocator is registered for `type`.
-  DeviceAllocator* get(DeviceType type) const;
+  DeviceAllocator* get_allocator(DeviceType type) const;
 
   size_t size() const { return count_; }
 

@@ -43,9 +43,9 @@ TEST(DeviceAllocator, LookUpGivesTheRegisteredObject) {
   RecordingAllocator sim(DeviceType::kSim);
   ASSERT_EQ(registry.register_allocator(&cuda), Error::kOk);
   ASSERT_EQ(registry.register_allocator(&sim), Error::kOk);
-  EXPECT_EQ(registry.get(DeviceType::kCuda), &cuda);
-  EXPECT_EQ(registry.get(DeviceType::kSim), &sim);
-  EXPECT_EQ(registry.get(DeviceType::kCuda)->device_type(), DeviceType::kCuda);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCuda), &cuda);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kSim), &sim);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCuda)->device_type(), DeviceType::kCuda);
   EXPECT_EQ(registry.size(), 2u);
 }
 
@@ -99,15 +99,15 @@ TEST(DeviceAllocator, CopiesPassTheirArguments) {
 // Holds row 5.
 TEST(DeviceAllocator, AnUnregisteredTypeHasNoneAndNothingAborts) {
   const DeviceAllocatorRegistry registry;
-  EXPECT_EQ(registry.get(DeviceType::kCpu), nullptr);
-  EXPECT_EQ(registry.get(DeviceType::kCuda), nullptr);
-  EXPECT_EQ(registry.get(static_cast<DeviceType>(127)), nullptr);
-  EXPECT_EQ(registry.get(static_cast<DeviceType>(-128)), nullptr);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCpu), nullptr);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCuda), nullptr);
+  EXPECT_EQ(registry.get_allocator(static_cast<DeviceType>(127)), nullptr);
+  EXPECT_EQ(registry.get_allocator(static_cast<DeviceType>(-128)), nullptr);
   DeviceAllocatorRegistry another;
   RecordingAllocator cuda(DeviceType::kCuda);
   ASSERT_EQ(another.register_allocator(&cuda), Error::kOk);
-  EXPECT_EQ(another.get(DeviceType::kCpu), nullptr);
-  EXPECT_EQ(another.get(DeviceType::kSim), nullptr);
+  EXPECT_EQ(another.get_allocator(DeviceType::kCpu), nullptr);
+  EXPECT_EQ(another.get_allocator(DeviceType::kSim), nullptr);
 }
 
 // Holds row 6, row 11.
@@ -131,7 +131,7 @@ TEST(DeviceAllocator, ASecondAllocatorOfATypeIsRefusedAndTheFirstStays) {
   EXPECT_EQ(registry.register_allocator(&second), Error::kRegistrationAlreadyRegistered);
   EXPECT_EQ(logged.text(), "device allocator: one is already registered for cuda\n");
   EXPECT_EQ(registry.register_allocator(&first), Error::kRegistrationAlreadyRegistered);
-  EXPECT_EQ(registry.get(DeviceType::kCuda), &first);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCuda), &first);
   EXPECT_EQ(registry.size(), 1u);
 }
 
@@ -151,7 +151,7 @@ TEST(DeviceAllocator, NullTheHostAndUnknownTypesAreRefused) {
             "device allocator: type 0 (cpu) cannot have an allocator\n"
             "device allocator: type 99 (unknown) cannot have an allocator\n");
   EXPECT_EQ(registry.size(), 0u);
-  EXPECT_EQ(registry.get(static_cast<DeviceType>(99)), nullptr);
+  EXPECT_EQ(registry.get_allocator(static_cast<DeviceType>(99)), nullptr);
 }
 
 // Holds row 9.
@@ -164,8 +164,8 @@ TEST(DeviceAllocator, ASimulatedDeviceStandsInUnderItsType) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator sim(DeviceType::kSim);
   ASSERT_EQ(registry.register_allocator(DeviceType::kCuda, &sim), Error::kOk);
-  EXPECT_EQ(registry.get(DeviceType::kCuda), &sim);
-  EXPECT_EQ(registry.get(DeviceType::kSim), nullptr);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCuda), &sim);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kSim), nullptr);
 }
 
 // Holds row 10.
@@ -178,7 +178,9 @@ TEST(DeviceAllocator, LookUpsFromManyThreadsNeedNoLock) {
   for (int t = 0; t < 4; ++t) {
     threads[t] = std::thread([&registry, &allocator, &wrong, t] {
       for (int i = 0; i < 10000; ++i) {
-        if (registry.get(DeviceType::kCuda) != &allocator || registry.get(DeviceType::kSim) != nullptr) ++wrong[t];
+        if (registry.get_allocator(DeviceType::kCuda) != &allocator ||
+            registry.get_allocator(DeviceType::kSim) != nullptr)
+          ++wrong[t];
       }
     });
   }

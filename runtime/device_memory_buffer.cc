@@ -8,7 +8,7 @@ namespace berth {
 
 Result<DeviceMemoryBuffer> DeviceMemoryBuffer::create(size_t bytes, Device device, size_t alignment,
                                                       const DeviceAllocatorRegistry& registry) {
-  DeviceAllocator* allocator = registry.get(device.type);
+  DeviceAllocator* allocator = registry.get_allocator(device.type);
   if (allocator == nullptr) {
     log_message(LogLevel::kError, "device memory: no allocator is registered for %s", to_text(device).text);
     return Error::kNotFound;

@@ -21,7 +21,7 @@ Error MethodLoader::find_device(Device device, const char* what, size_t index) {
   if (use_count_ == kMaxMethodDevices) {
     return fail(Error::kNotSupported, what, index, "a method uses at most %zu devices", kMaxMethodDevices);
   }
-  DeviceAllocator* allocator = program_.registry().get(device.type);
+  DeviceAllocator* allocator = program_.registry().get_allocator(device.type);
   if (allocator == nullptr) {
     return fail(Error::kNotFound, what, index, "%s is used, but no allocator is registered for its type",
                 to_text(device).text);

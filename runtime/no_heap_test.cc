@@ -99,7 +99,7 @@ TEST_F(NoHeap, ATableOfDevicesTakesNothing) {
   DeviceAllocatorRegistry registry;
   const Error added = registry.register_allocator(&device);
   const Error again = registry.register_allocator(&device);
-  const DeviceAllocator* found = registry.get(DeviceType::kCuda);
+  const DeviceAllocator* found = registry.get_allocator(DeviceType::kCuda);
   const size_t after = allocations;
   EXPECT_EQ(added, Error::kOk);
   EXPECT_EQ(again, Error::kRegistrationAlreadyRegistered);

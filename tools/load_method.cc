@@ -139,7 +139,7 @@ double look_for_devices(const Program& program) {
     const auto meta = program.method_meta(m);
     for (size_t i = 0; meta.ok() && i < meta->num_memory_planned_buffers(); ++i) {
       const auto device = meta->memory_planned_buffer_device(i);
-      const DeviceAllocator* allocator = device.ok() ? program.registry().get(device->type) : nullptr;
+      const DeviceAllocator* allocator = device.ok() ? program.registry().get_allocator(device->type) : nullptr;
       if (allocator != nullptr) static_cast<void>(allocator->device_count());
     }
   }
@@ -259,7 +259,7 @@ Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& ar
     if (!made.ok()) return Failure{made.error(), place, "its memory cannot be allocated"};
     buffer = std::move(made).value();
   }
-  const Error error = registry.get(device.type)
+  const Error error = registry.get_allocator(device.type)
                           ->copy_host_to_device(buffer.data(), array.bytes.data(), array.bytes.size(), device.index);
   if (error != Error::kOk) return Failure{error, place, "cannot be copied there"};
   *data = buffer.data();

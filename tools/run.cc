@@ -53,7 +53,7 @@ Array array_of(const Tensor& tensor, const uint8_t* bytes) {
 Expected<Array> array_of(const LoadedMethod& loaded, size_t index, const Tensor& tensor) {
   if (tensor.device().is_cpu()) return array_of(tensor, static_cast<const uint8_t*>(tensor.raw()));
   std::vector<uint8_t> bytes(tensor.nbytes());
-  DeviceAllocator* allocator = loaded.machine.registry().get(tensor.device().type);
+  DeviceAllocator* allocator = loaded.machine.registry().get_allocator(tensor.device().type);
   const Error error = allocator == nullptr ? Error::kNotFound
                                            : allocator->copy_device_to_host(bytes.data(), tensor.raw(), bytes.size(),
                                                                             tensor.device().index);

@@ -39,9 +39,9 @@ Error copy(const Tensor& source, const Tensor& target, const DeviceAllocatorRegi
     std::memcpy(target.raw(), source.raw(), bytes);
     return Error::kOk;
   }
-  DeviceAllocator* const there = registry.get(to.type);
+  DeviceAllocator* const there = registry.get_allocator(to.type);
   if (from.is_cpu()) return there->copy_host_to_device(target.raw(), source.raw(), bytes, to.index);
-  DeviceAllocator* const here = registry.get(from.type);
+  DeviceAllocator* const here = registry.get_allocator(from.type);
   if (here == nullptr) return Error::kNotFound;
   if (to.is_cpu()) return here->copy_device_to_host(target.raw(), source.raw(), bytes, from.index);
   if (from.type == to.type) {
@@ -108,7 +108,7 @@ Result<OwnedTensor> tensor_from(const void* data, DType dtype, Span<const int32_
     return target;
   }
   BERTH_RETURN_IF_ERROR(
-      registry.get(device.type)->copy_host_to_device(target.tensor().raw(), data, bytes, device.index));
+      registry.get_allocator(device.type)->copy_host_to_device(target.tensor().raw(), data, bytes, device.index));
   return target;
 }
 

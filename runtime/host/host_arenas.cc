@@ -15,7 +15,7 @@ size_t usable_alignment(size_t alignment) {
 
 Error check_device(const Program& program, Device device, size_t index, Report* report) {
   if (device.is_cpu()) return Error::kOk;
-  DeviceAllocator* allocator = program.registry().get(device.type);
+  DeviceAllocator* allocator = program.registry().get_allocator(device.type);
   if (allocator != nullptr && device.index >= 0 && device.index < allocator->device_count()) return Error::kOk;
   return format::fail(report, Error::kNotFound, "arenas", "arena %zu is on %s, which this process does not have",
                       index + 1, to_text(device).text);

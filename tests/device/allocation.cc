@@ -12,7 +12,7 @@ constexpr size_t kMegabyte = size_t{1} << 20;
 TEST_P(DeviceAllocation, HasItsTypeAndItsIndices) {
   EXPECT_NE(allocator().device_type(), DeviceType::kCpu);
   EXPECT_GE(allocator().device_count(), 1);
-  EXPECT_EQ(registry_.get(device_->type()), &allocator());
+  EXPECT_EQ(registry_.get_allocator(device_->type()), &allocator());
 }
 
 TEST_P(DeviceAllocation, EveryAlignmentIsKept) {

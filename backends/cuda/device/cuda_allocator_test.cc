@@ -59,7 +59,7 @@ TEST(CudaAllocator, MayBeRegisteredWithoutAGpu) {
   CudaAllocator cuda;
   DeviceAllocatorRegistry registry;
   EXPECT_EQ(registry.register_allocator(&cuda), Error::kOk);
-  EXPECT_EQ(registry.get(DeviceType::kCuda), &cuda);
+  EXPECT_EQ(registry.get_allocator(DeviceType::kCuda), &cuda);
   const CudaBackend backend;
   EXPECT_STREQ(backend.name(), "berth.cuda");
   EXPECT_TRUE(backend.serves(DeviceType::kCuda));
