@@ -16,7 +16,7 @@ TEST(Device, NumbersInFilesNeverChange) {
   EXPECT_EQ(static_cast<int>(DeviceType::kCpu), 0);
   EXPECT_EQ(static_cast<int>(DeviceType::kCuda), 1);
   EXPECT_EQ(static_cast<int>(DeviceType::kSim), 100);
-  EXPECT_STREQ(kDeviceTypeNames, "cpu, cuda, sim");
+  EXPECT_STREQ(device_type_names(), "cpu, cuda, sim");
   // There is no count of types: a number is known when it has a name.
   EXPECT_STREQ(to_string(DeviceType::kCuda), "cuda");
   EXPECT_EQ(to_string(static_cast<DeviceType>(2)), nullptr);
@@ -68,7 +68,7 @@ TEST(Device, TextIsParsedStrictlyInAnyCase) {
 }
 
 TEST(Device, PrintedTextParsesBackForEveryIndex) {
-  for (const DeviceType type : kDeviceTypes) {
+  for (const DeviceType type : kBuiltInDeviceTypes) {
     for (int index = 0; index <= (type == DeviceType::kCpu ? 0 : 127); ++index) {
       const Device device(type, static_cast<DeviceIndex>(index));
       EXPECT_EQ(*parse(to_text(device).text), device);

@@ -5,6 +5,8 @@
 //   one, or the same device several times    that device
 //   two devices that differ                  refused
 //   a value that is not a device             refused, wherever among the specs it is
+//   a device of a type that is not           refused where the device matters: unregistered() says so to those who only
+//   registered here, "npu:0"                 look at the file
 //
 // A device is what parse_device() accepts; the host's only index is 0. The inputs and outputs of a delegate live on its
 // device.
@@ -30,13 +32,17 @@ class TargetDevice {
   bool ok() const { return message_[0] == '\0'; }
   /// REQUIRES: ok().
   Device device() const { return device_; }
+  /// The device of a type that is not registered here (register_device_type), if that is all that is wrong: "npu:0".
+  /// Empty otherwise.
+  const char* unregistered() const { return unregistered_; }
   /// What is wrong, in a sentence that names the key and the values; "" when ok().
   const char* message() const { return message_; }
 
  private:
   Device device_;
   bool said_ = false;
-  char message_[176] = "";
+  char unregistered_[sizeof(DeviceText)] = "";
+  char message_[256] = "";
 };
 
 }  // namespace berth

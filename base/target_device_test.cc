@@ -53,11 +53,11 @@ TEST(TargetDevice, TwoThatDifferAreRefused) {
 // Holds row 91.
 TEST(TargetDevice, IsParsedStrictly) {
   EXPECT_EQ(refusal({{"target_device", "tpu:0"}}),
-            std::string("target_device \"tpu:0\" is not a device; expected one of the types ") + kDeviceTypeNames +
+            std::string("target_device \"tpu:0\" is not a device; expected one of the types ") + device_type_names() +
                 ", all but cpu with an index from 0 to 127 as in cuda:0");
   std::string types;
-  for (const DeviceType type : kDeviceTypes) types += std::string(types.empty() ? "" : ", ") + to_string(type);
-  EXPECT_EQ(types, kDeviceTypeNames);
+  for (const DeviceType type : kBuiltInDeviceTypes) types += std::string(types.empty() ? "" : ", ") + to_string(type);
+  EXPECT_EQ(types, device_type_names());
   for (const char* bad : {"cuda:-1", "cuda:300", "cuda:128", "cuda:", "cuda:01", "cuda: 1", "cuda:1 ", "", "cpu:1"}) {
     refusal({{"target_device", bad}});
     refusal({{"target_device", "sim:0"}, {"target_device", bad}});

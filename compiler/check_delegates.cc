@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,7 @@ class Delegates {
   Status check_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
     const TargetDevice target = format::target_device(delegate);
+    if (target.unregistered()[0] != '\0') return check_unregistered_call(plan, call, target.unregistered(), place);
     if (!target.ok()) return wrong(place, target.message());
     const Device device = target.device();
     Device strange = device;
@@ -121,6 +123,21 @@ class Delegates {
       return wrong(place, "the delegate is on " + text_of(device) + " and is given a tensor on " + text_of(strange));
     }
     return check_nested_call(plan, call, place);
+  }
+
+  /// A delegate on a device of a type that is not registered here: which number its name stands for is not known, so
+  /// its tensors are to be on one device whose number has no name either.
+  static Status check_unregistered_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const char* device,
+                                        const std::string& place) {
+    std::optional<Device> first;
+    std::optional<Device> strange;
+    for_each_tensor(plan, *call.args(), [&](const fb::Tensor& t) {
+      const Device here = format::tensor_device(t);
+      if (!first.has_value()) first = here;
+      if (to_string(here.type) != nullptr || here != *first) strange = here;
+    });
+    if (!strange.has_value()) return Done{};
+    return wrong(place, std::string("the delegate is on ") + device + " and is given a tensor on " + text_of(*strange));
   }
 
   /// What a call of a delegate that Berth compiled gives, held against its nested program.

@@ -167,7 +167,7 @@ Status check_instruction_set(const std::string& name) {
 }
 
 Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options) {
-  BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target));
+  BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target, options.plugins));
   for (targets::Target& target : targets) {
     if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
   }
@@ -190,6 +190,17 @@ Status add_rules(const std::vector<std::string>& place, const std::vector<std::s
   return Done{};
 }
 
+/// To the targets of all methods.
+Status add_spec(const std::string& text, placement::Options* placing) {
+  BERTH_ASSIGN_OR_RETURN(bool found, targets::add_spec(text, &placing->targets));
+  for (auto& [method, own] : placing->methods) {
+    BERTH_ASSIGN_OR_RETURN(const bool here, targets::add_spec(text, &own.targets));
+    found = found || here;
+  }
+  if (found) return Done{};
+  return Failure{Error::kInvalidArgument, "spec '" + text + "'", "its target is not among those that make delegates"};
+}
+
 Expected<placement::Options> place_options(const ir::Module& module, const CompileOptions& options) {
   placement::Options placing;
   BERTH_TRY(check_instruction_set(options.cpu));
@@ -206,6 +217,7 @@ Expected<placement::Options> place_options(const ir::Module& module, const Compi
     targets.split = own.split;
     targets.direct_copies = takes_berths_runtime(module, targets.targets);
   }
+  for (const std::string& text : options.specs) BERTH_TRY(add_spec(text, &placing));
   return placing;
 }
 

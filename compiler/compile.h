@@ -21,6 +21,7 @@
 #include "compiler/ir/merge.h"
 #include "compiler/ir/module.h"
 #include "compiler/memory/packing/planner.h"
+#include "plugin/load_plugin.h"
 
 namespace berth {
 
@@ -90,6 +91,10 @@ struct CompileOptions {
   std::vector<std::string> place;
   /// The same as a function, which takes precedence: the device of a node, or nothing for no preference.
   std::function<std::optional<Device>(const ir::Method& method, const ir::Node& node)> node_device;
+  /// Plug-ins whose targets may be named (plugin/load_plugin.h).
+  std::vector<const Plugin*> plugins;
+  /// "TARGET:KEY=VALUE": compile specs of the delegates of that target, "mine:0", or of all its indices, "mine".
+  std::vector<std::string> specs;
   /// Splits each method into contiguous parts of about equal work, one for each target.
   bool split = false;
   /// "NAME=DEVICE": the input or output of this name is on that device, in the caller's memory. "METHOD.NAME=DEVICE" is

@@ -2,6 +2,7 @@
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/passes/check_elements.h"
+#include "compiler/placement/compile_delegates.h"
 #include "compiler/placement/placement.h"
 
 namespace berth {
@@ -15,6 +16,9 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
   append(placement::placement_passes(options));
   // What may be fused is what one delegate holds.
   if (fusion) append(fuse::fuse_passes(placement::all_targets(options)));
+  all.push_back({"compile_delegates", [&options](ir::Module& module, const passes::Options& how) {
+                   return placement::compile_delegates(module, options, how);
+                 }});
   return all;
 }
 

@@ -14,6 +14,7 @@ namespace berth {
 ///   check_elements         every operator has elements of types that it takes
 ///   placement_passes()     partition, devices of values, copies between devices
 ///   fuse::fuse_passes()    operator fusion inside delegates; left out when `fusion` is false
+///   compile_delegates      targets that compile what they take do so
 ///
 /// `options` must outlive the list. Run it on one module, once.
 std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusion);

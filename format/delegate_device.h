@@ -1,6 +1,7 @@
-// The device of a delegate in a program file.
+// What the compile specs of a delegate in a program file say to Berth.
 #pragma once
 
+#include "base/delegate_specs.h"
 #include "base/target_device.h"
 #include "format/program_view.h"
 
@@ -9,5 +10,8 @@ namespace berth::format {
 /// Reads the delegate's compile specs by the rules of base/target_device.h. Entries that are null in a damaged file are
 /// ignored.
 TargetDevice target_device(const fb::BackendDelegate& delegate);
+
+/// What it asks of the program around it. REQUIRES: as target_device().
+DelegateSpecs delegate_specs(const fb::BackendDelegate& delegate);
 
 }  // namespace berth::format

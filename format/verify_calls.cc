@@ -51,7 +51,8 @@ Error verify_delegates(const Spot& spot, const fb::ExecutionPlan& plan) {
       }
     }
     const TargetDevice target = target_device(delegate);
-    if (!target.ok()) return here.fail(Error::kInvalidProgram, "%s", target.message());
+    if (!target.ok() && target.unregistered()[0] == '\0')
+      return here.fail(Error::kInvalidProgram, "%s", target.message());
   }
   return Error::kOk;
 }

@@ -136,9 +136,11 @@ Error verify_initial_value(const Spot& spot, const fb::Tensor& tensor, uint64_t 
 }  // namespace
 
 Error verify_device_number(const Spot& spot, fb::DeviceType type, int8_t index) {
-  if (to_string(static_cast<DeviceType>(type)) == nullptr) {
-    return spot.fail(Error::kInvalidProgram, "device type %d does not exist; the types are %s", static_cast<int>(type),
-                     kDeviceTypeNames);
+  // A number for applications may have its name elsewhere: such a file is loaded where it has an allocator.
+  const int number = static_cast<int>(type);
+  if (number < kFirstPrivateDeviceType && to_string(static_cast<DeviceType>(type)) == nullptr) {
+    return spot.fail(Error::kInvalidProgram, "device type %d does not exist; the types are %s", number,
+                     device_type_names());
   }
   const bool host = static_cast<DeviceType>(type) == DeviceType::kCpu;
   if (index >= 0 && (!host || index == 0)) return Error::kOk;

@@ -308,7 +308,7 @@ TEST(Verify, DelegatesAndDevicesAreCheckedAgainstTheTables) {
             "methods[1].values[7]: the tensor is on cuda:1, its arena 2 on cuda:0");
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[1].device = Device(static_cast<DeviceType>(55)); }),
             std::string("methods[1].non_const_buffer_device[0]: device type 55 does not exist; the types are ") +
-                kDeviceTypeNames);
+                device_type_names());
   EXPECT_EQ(bent([](ProgramDesc& p) { p.methods[1].arenas[0].bytes = uint64_t{1} << 63; }),
             "methods[1].non_const_buffer_sizes[1]: -9223372036854775808 bytes");
 }

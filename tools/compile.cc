@@ -12,6 +12,7 @@
 #include "tools/input_shapes.h"
 #include "tools/method_options.h"
 #include "tools/names.h"
+#include "tools/plugins.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
 
@@ -24,6 +25,7 @@ struct CompileCommand {
   std::string output;
   std::vector<std::string> shapes;
   std::vector<std::string> data;
+  std::vector<std::string> plugins;
   MethodTexts of_methods;
   bool json = false;
   CompileOptions options;
@@ -111,8 +113,9 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
     const std::string in_results =
         used_as_scratch ? ", without using outputs " + bytes_text(delegate.own_scratch_bytes) : "";
     fmt::print("{}: delegate {} of {} on {}: {}, scratch {}{}\n", delegate.method, delegate.name, delegate.backend,
-               device_name(delegate.device), counted(delegate.nodes, "node"), bytes_text(delegate.scratch_bytes),
-               in_results);
+               device_name(delegate.device),
+               delegate.nodes > 0 ? counted(delegate.nodes, "node") : "payload " + bytes_text(delegate.payload_bytes),
+               bytes_text(delegate.scratch_bytes), in_results);
   }
   for (const CopyReport& copy : report.copies) {
     const std::string again =
@@ -126,6 +129,7 @@ Status run_compile(CompileCommand& command) {
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;
+  BERTH_ASSIGN_OR_RETURN(command.options.plugins, open_plugins(command.plugins));
   const Stopwatch watch;
   std::vector<ModelFile> models;
   for (const std::string& text : command.models) {
@@ -185,6 +189,11 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_option(*sub, "--target", texts.targets, "TARGETS",
                     "the targets, in order of preference: " + targets_help(command->options.target) +
                         "; several with commas, cuda:0,cpu");
+  add_plugins(*sub, command->plugins);
+  sub->add_option(
+         "--spec", command->options.specs,
+         "TARGET:KEY=VALUE: a compile spec of the delegates of this target, mine:0, or of all its indices, mine")
+      ->allow_extra_args(false);
   sub->add_option("--cpu", command->options.cpu,
                   "the instruction set for which the cpu target packs weights; default: native, this machine's")
       ->check(CLI::IsMember(instruction_sets()));

@@ -7,16 +7,25 @@
 #include "backends/cpu/cpu_backend.h"
 #include "kernels/portable/portable.h"
 #include "tools/machine.h"
+#include "tools/plugins.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
 
-void add_devices(CLI::App& app, Session&) {
+void add_devices(CLI::App& app, Session& session) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("devices", "List the devices and targets of this build and this machine");
   command->add_flag("--json", *json, "one JSON object instead of a list");
-  command->callback([json] {
-    const Machine machine;
+  auto plugins = std::make_shared<std::vector<std::string>>();
+  add_plugins(*command, *plugins);
+  command->callback([json, plugins, &session] {
+    Machine machine;
+    auto opened = open_plugins(*plugins);
+    const Status added = opened.ok() ? machine.add_plugins(*opened) : opened.error();
+    if (!added.ok()) {
+      session.exit_code = report(added.error());
+      return;
+    }
     const unsigned threads = std::thread::hardware_concurrency();
     const size_t kernels = portable::kernels().size();
     const std::string onednn = describe_onednn();

@@ -17,6 +17,7 @@
 #include "tools/input_shapes.h"
 #include "tools/memory_needed.h"
 #include "tools/names.h"
+#include "tools/plugins.h"
 #include "tools/program_file.h"
 #include "tools/timeline.h"
 #include "tools/tool.h"
@@ -33,6 +34,7 @@ struct InspectOptions {
   bool ir = false;
   std::vector<std::string> shapes;
   std::vector<std::string> data;
+  std::vector<std::string> plugins;
 };
 
 // Whether the sizes of an input or output may differ between runs. Tensors that a loop stacks are dynamic in the file
@@ -382,6 +384,7 @@ Status inspect_model(const InspectOptions& options) {
 }
 
 Status run_inspect(const InspectOptions& options) {
+  BERTH_TRY(open_plugins(options.plugins));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return inspect_data(options);
   return is_program(*file) && !options.ir ? inspect_program(options) : inspect_model(options);
@@ -398,6 +401,7 @@ void add_inspect(CLI::App& app, Session& session) {
       ->required();
   add_input_shapes(*command, options->shapes);
   add_data(*command, options->data);
+  add_plugins(*command, options->plugins);
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->add_flag("--values", options->values, "every value with its type and offset");
   command->add_flag("--instructions", options->instructions, "every instruction");

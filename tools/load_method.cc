@@ -11,6 +11,7 @@
 #include "kernels/portable/portable.h"
 #include "tools/memory_limit.h"
 #include "tools/names.h"
+#include "tools/plugins.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
 
@@ -105,7 +106,7 @@ Expected<std::vector<DeviceMapping>> parse_mappings(const std::vector<std::strin
                                                 : parse_device(text.data() + equals + 1, text.size() - equals - 1);
     if (!from.ok() || !to.ok()) {
       return Failure{Error::kInvalidArgument, "--map-device " + text,
-                     std::string("expected FROM=TO, such as cuda:0=cuda:1; the types are ") + kDeviceTypeNames};
+                     std::string("expected FROM=TO, such as cuda:0=cuda:1; the types are ") + device_type_names()};
     }
     mappings.push_back({*from, *to});
   }
@@ -156,12 +157,15 @@ void add_device_map(CLI::App& command, LoadRequest& request) {
 
 void add_load_options(CLI::App& command, LoadRequest& request) {
   add_device_map(command, request);
+  add_plugins(command, request.plugins);
   add_data(command, request.data);
   add_max_memory(command, request.max_memory);
 }
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
   auto loaded = std::make_unique<LoadedMethod>();
+  BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(request.plugins));
+  BERTH_TRY(loaded->machine.add_plugins(plugins));
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(loaded->loader, open_loader(request));
   Report report;

@@ -29,6 +29,7 @@ struct LoadRequest {
   std::vector<std::string> data;          // data files (.ptd); empty: the one beside the program, if it needs one
   std::vector<std::string> more_methods;  // loaded as well, on the same arenas: LoadedMethod::others
   uint64_t max_memory = UINT64_MAX;       // bytes, see memory_limit.h
+  std::vector<std::string> plugins;       // shared libraries
   std::vector<std::string> devices;       // "cuda:0=sim:0": where the file says the first, the second is used
 };
 
@@ -48,7 +49,7 @@ struct LoadedMethod {
 
 /// Adds --map-device.
 void add_device_map(CLI::App& command, LoadRequest& request);
-/// Adds --map-device, --data and --max-memory.
+/// Adds --map-device, --plugin, --data and --max-memory.
 void add_load_options(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);

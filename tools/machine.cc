@@ -24,21 +24,36 @@ struct Machine::Parts {
 };
 
 Machine::Machine() : parts_(std::make_unique<Parts>()) {
-  add(&parts_->sim, [] { return "simulated device memory, for tests"; });
+  BERTH_CHECK(add(&parts_->sim, [] { return "simulated device memory, for tests"; }) == Error::kOk);
   backend_list_ = {&parts_->cpu, &parts_->sim_backend, &parts_->stand_in};
 #if BERTH_HAS_CUDA
-  add(&parts_->cuda, cuda::describe_devices);
+  BERTH_CHECK(add(&parts_->cuda, cuda::describe_devices) == Error::kOk);
   backend_list_.push_back(&parts_->cuda_backend);
 #endif
 }
 
 Machine::~Machine() = default;
 
-void Machine::add(DeviceAllocator* allocator, const char* (*note)()) {
-  counters_.push_back(std::make_unique<CountingAllocator>(allocator));
-  const Error error = registry_.register_allocator(counters_.back().get());
-  BERTH_CHECK(error == Error::kOk);
-  notes_.push_back(note);
+Error Machine::add(DeviceAllocator* allocator, std::function<std::string()> note) {
+  auto counter = std::make_unique<CountingAllocator>(allocator);
+  BERTH_RETURN_IF_ERROR(registry_.register_allocator(counter.get()));
+  counters_.push_back(std::move(counter));
+  notes_.push_back(std::move(note));
+  return Error::kOk;
+}
+
+Status Machine::add_plugins(Span<const Plugin* const> plugins) {
+  plugins_ = std::make_unique<PluginDevices>(plugins);
+  for (DeviceAllocator* allocator : plugins_->allocators()) {
+    const Error error = add(allocator, [] { return "of a plug-in"; });
+    if (error == Error::kOk) continue;
+    return Failure{error, "--plugin",
+                   std::string("the memory of ") + to_string(allocator->device_type()) +
+                       " cannot have its allocator: another one serves this device type"};
+  }
+  const std::vector<Backend*>& backends = plugins_->backends();
+  backend_list_.insert(backend_list_.end(), backends.begin(), backends.end());
+  return Done{};
 }
 
 std::vector<DeviceKind> Machine::kinds() const {

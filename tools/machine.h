@@ -1,12 +1,15 @@
 // Machine: the devices and backends of this build on this machine, for subcommands that run programs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/failure.h"
 #include "runtime/backend.h"
 #include "runtime/device_allocator.h"
+#include "runtime/host/plugin_devices.h"
 #include "tools/counting_allocator.h"
 
 namespace berth::tool {
@@ -28,6 +31,10 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
+  /// Adds the allocators and backends of plug-ins. RegistrationAlreadyRegistered for an allocator of a device type that
+  /// has one. Call it once.
+  Status add_plugins(Span<const Plugin* const> plugins);
+
   const DeviceAllocatorRegistry& registry() const { return registry_; }
   Span<Backend* const> backends() const { return {backend_list_.data(), backend_list_.size()}; }
   /// Initialises the devices, which may take time and memory, so it is not done earlier.
@@ -40,11 +47,12 @@ class Machine {
   struct Parts;
 
   // `note` describes its devices.
-  void add(DeviceAllocator* allocator, const char* (*note)());
+  Error add(DeviceAllocator* allocator, std::function<std::string()> note);
 
   std::unique_ptr<Parts> parts_;
   std::vector<std::unique_ptr<CountingAllocator>> counters_;
-  std::vector<const char* (*)()> notes_;  // as long
+  std::vector<std::function<std::string()>> notes_;  // as long
+  std::unique_ptr<PluginDevices> plugins_;
   DeviceAllocatorRegistry registry_;
   std::vector<Backend*> backend_list_;
 };

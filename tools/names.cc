@@ -45,7 +45,8 @@ const fb::MethodMeta* method_names(const format::ProgramView& program, size_t in
 
 std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate) {
   const auto* entry = method.delegates()->Get(static_cast<flatbuffers::uoffset_t>(delegate));
-  return device_name(format::target_device(*entry).device());
+  const TargetDevice target = format::target_device(*entry);
+  return target.ok() ? device_name(target.device()) : target.unregistered();
 }
 
 }  // namespace berth::tool

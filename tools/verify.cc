@@ -10,6 +10,7 @@
 #include "format/plan_check/verify_plan.h"
 #include "format/program_view.h"
 #include "tools/data_files.h"
+#include "tools/plugins.h"
 #include "tools/program_file.h"
 #include "tools/tool.h"
 
@@ -19,6 +20,7 @@ namespace {
 struct VerifyOptions {
   std::string file;
   std::vector<std::string> data;
+  std::vector<std::string> plugins;
   bool json = false;
 };
 
@@ -34,6 +36,7 @@ Status verify_data(const VerifyOptions& options) {
 }
 
 Status run_verify(const VerifyOptions& options) {
+  BERTH_TRY(open_plugins(options.plugins));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return verify_data(options);
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
@@ -88,6 +91,7 @@ void add_verify(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("verify", "Check every index, offset, size and overlap of a program");
   command->add_option("FILE", options->file, "a .pte program, or a .ptd data file")->required();
   add_data(*command, options->data);
+  add_plugins(*command, options->plugins);
   command->add_flag("--json", options->json, "one JSON object instead of a sentence");
   command->footer("exit code 0 only when the program is sound; example: berth verify model.pte");
   command->callback([options, &session] {

@@ -94,6 +94,7 @@ class DelegateEmitter {
     const Node& node = method_.node(id);
     const ir::Delegate& delegate = module_.delegates[node.delegate];
     // What was compiled elsewhere may keep something from one call to the next, so its calls share one handle.
+    if (delegate.payload.has_value()) out_.scratch_bytes[id] = ir::delegate_specs(delegate).scratch;
     const auto known = compiled_.find(node.delegate);
     if (known != compiled_.end()) {
       out_.index[id] = known->second;
@@ -109,6 +110,8 @@ class DelegateEmitter {
     const memory::DelegatePlan* plan = memory_.delegate(id);
     if (plan == nullptr) {
       compiled_.emplace(node.delegate, static_cast<int32_t>(out_.delegates.size()));
+      report.scratch_bytes = out_.scratch_bytes[id];
+      report.own_scratch_bytes = report.scratch_lower_bound = report.scratch_bytes;
       report.payload_bytes = static_cast<int64_t>(delegate.payload->size());
       desc.payload = data_->payloads.add(*delegate.payload) - 1;
     } else {

@@ -11,7 +11,7 @@ Expected<Device> parse_device(std::string_view text, const std::string& place) {
   if (device.ok() && (*device == Device() || !device->is_cpu())) return *device;
   const bool unknown = !device.ok() && device.error() == Error::kNotFound;
   return Failure{Error::kInvalidArgument, place,
-                 (unknown ? std::string("expected a device of a type among ") + kDeviceTypeNames
+                 (unknown ? std::string("expected a device of a type among ") + device_type_names()
                           : "expected a device such as cpu, cuda:0 or sim:1, with an index up to 127") +
                      ", found " + quoted(text)};
 }
@@ -23,11 +23,18 @@ Expected<Device> delegate_device(const Delegate& delegate) {
   return Failure{Error::kInvalidArgument, "delegate " + named('@', delegate.name), target.message()};
 }
 
+DelegateSpecs delegate_specs(const Delegate& delegate) {
+  DelegateSpecs specs;
+  for (const CompileSpec& spec : delegate.specs) specs.read(spec.key.c_str(), spec.value.data(), spec.value.size());
+  if (is_berths_own(delegate.backend.c_str())) specs.scratch = 0;  // planned with its region
+  return specs;
+}
+
 bool may_have_effects(const Module& module, const Method& method, const Node& node) {
   if (node.is(OpId::state_write)) return true;
   if (node.is(OpId::delegate)) {
     const Delegate& delegate = module.delegates[node.delegate];
-    return delegate.payload.has_value() && !is_berths_own(delegate.backend.c_str());
+    return delegate.payload.has_value() && !is_berths_own(delegate.backend.c_str()) && !delegate_specs(delegate).pure;
   }
   for (const Graph& region : node.regions) {
     for (const NodeId id : region.nodes) {

@@ -96,7 +96,7 @@ TEST(Delegate, TargetDeviceIsParsedStrictly) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().text(),
             std::string("delegate @d: target_device \"tpu:0\" is not a device; expected one of the types ") +
-                kDeviceTypeNames + ", all but cpu with an index from 0 to 127 as in cuda:0");
+                device_type_names() + ", all but cpu with an index from 0 to 127 as in cuda:0");
   for (const char* bad : {"cuda:-1", "cuda:300", "cuda:128", "cuda:", "cuda:01", "cuda: 1", "cuda:1 ", "", "cpu:1"}) {
     const auto refused = device(bad);
     ASSERT_FALSE(refused.ok()) << bad;

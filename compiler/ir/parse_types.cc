@@ -12,7 +12,8 @@ namespace {
 constexpr int kMaxDimDepth = 64;
 
 bool parse_device_type(std::string_view name, DeviceType* out) {
-  for (DeviceType type : kDeviceTypes) {
+  for (size_t i = 0; i < count_device_types(); ++i) {
+    const DeviceType type = device_type_at(i);
     if (name != to_string(type)) continue;
     *out = type;
     return true;

@@ -252,9 +252,7 @@ std::string print(const Type& type, const Symbols& symbols) {
     out += "}";
   }
   if (!tensor.device.is_cpu()) {
-    const char* device = to_string(tensor.device.type);
-    out += std::string("@") + (device == nullptr ? "device" : device) + ":" +
-           std::to_string(static_cast<int>(tensor.device.index));
+    out += std::string("@") + to_text(tensor.device).text;
   }
   return out;
 }

@@ -29,7 +29,7 @@ int64_t bytes_behind(const Module& module, const Method& method) {
     for (const NodeId id : graph.nodes) {
       if (!method.node(id).is(OpId::delegate)) continue;
       const ir::Delegate& delegate = module.delegates[method.node(id).delegate];
-      bytes = std::max(bytes, bytes_behind_arenas(delegate.backend.c_str()));
+      bytes = std::max({bytes, bytes_behind_arenas(delegate.backend.c_str()), ir::delegate_specs(delegate).padding});
     }
   });
   return bytes;

@@ -117,7 +117,7 @@ Alignments alignments_of(const ir::Module& module, const ir::Method& method, con
     alignments.device = std::max(alignments.device, kDelegateAlignment);
     const auto device = ir::delegate_device(delegate);
     int64_t& own = device.ok() && !device->is_cpu() ? alignments.device : alignments.host;
-    own = std::max(own, delegate_alignment(delegate.backend.c_str()));
+    own = std::max({own, delegate_alignment(delegate.backend.c_str()), ir::delegate_specs(delegate).alignment});
   }
   return alignments;
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/math.h"
+#include "compiler/ir/delegate.h"
 
 namespace berth::memory {
 namespace {
@@ -143,7 +144,10 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const M
     };
     const auto compiled_here = has_region(module, method.node(call));
     if (!compiled_here.ok()) return failed(compiled_here.error());
-    if (!*compiled_here) continue;
+    if (!*compiled_here) {
+      scratch_bytes[call] = ir::delegate_specs(module.delegates[method.node(call).delegate]).scratch;
+      continue;
+    }
     auto delegate = plan_delegate(module, method, call, left);
     if (!delegate.ok()) return failed(delegate.error());
     left.time_limit = seconds_left(left.time_limit, delegate->plan.cost);

@@ -35,6 +35,8 @@ class Assigner {
       out_.target.assign(method.nodes.size(), -1);
       out_.support.assign(method.nodes.size(), Support::kOperator);
       out_.asked.assign(method.nodes.size(), false);
+      out_.reason.assign(method.nodes.size(), std::string());
+      uses_ = ir::count_uses(method);
       BERTH_TRY(body(method.body));
       all.push_back(std::move(out_));
     }
@@ -62,7 +64,7 @@ class Assigner {
 
   Status node(NodeId id, size_t part) {
     const Node& node = method_->node(id);
-    if (is_delegate(node)) return note(id, -1, Support::kDelegated);
+    if (is_delegate(node)) return note(id, -1, {Support::kDelegated, ""});
     BERTH_TRY(choose(id, part));
     for (const Graph& region : node.regions) {
       for (NodeId inner : region.nodes) BERTH_TRY(this->node(inner, part));
@@ -70,9 +72,10 @@ class Assigner {
     return Done{};
   }
 
-  Status note(NodeId id, int32_t target, Support support) {
+  Status note(NodeId id, int32_t target, const targets::Answer& answer) {
     out_.target[id] = target;
-    out_.support[id] = support;
+    out_.support[id] = answer.support;
+    out_.reason[id] = answer.reason;
     return Done{};
   }
 
@@ -82,16 +85,24 @@ class Assigner {
       const std::optional<Device> device = asked(node);
       if (device.has_value()) return place(id, *device);
     }
-    Support first = Support::kOperator;
+    targets::Answer first = {Support::kOperator, ""};
     const size_t count = options_.targets.size();
     for (size_t i = 0; i < count; ++i) {
       // The target of the part is asked first, the others in their order.
       const size_t target = !options_.split ? i : i == 0 ? part : i <= part ? i - 1 : i;
-      const Support support = targets::supports(options_.targets[target], module_, *method_, node);
-      if (support == Support::kSupported) return note(id, static_cast<int32_t>(target), support);
-      if (i == 0) first = support;
+      BERTH_ASSIGN_OR_RETURN(const targets::Answer answer, ask(options_.targets[target], id));
+      if (answer.support == Support::kSupported) return note(id, static_cast<int32_t>(target), answer);
+      if (i == 0) first = answer;
     }
     return note(id, -1, first);
+  }
+
+  Expected<targets::Answer> ask(const targets::Target& target, NodeId id) const {
+    auto answer = targets::supports(target, module_, *method_, uses_, id);
+    if (answer.ok()) return answer;
+    Failure failure = answer.error();
+    failure.place = place_of(*method_, method_->node(id)) + ": " + failure.place;
+    return failure;
   }
 
   std::optional<Device> asked(const Node& node) {
@@ -116,21 +127,22 @@ class Assigner {
     const Node& node = method_->node(id);
     out_.asked[id] = true;
     bool any = false;
-    Support first = Support::kOperator;
+    targets::Answer first = {Support::kPlacedElsewhere, ""};
     for (size_t target = 0; target < options_.targets.size(); ++target) {
       if (options_.targets[target].device != device) continue;
-      const Support support = targets::supports(options_.targets[target], module_, *method_, node);
-      if (support == Support::kSupported) return note(id, static_cast<int32_t>(target), support);
-      if (!any) first = support;
+      BERTH_ASSIGN_OR_RETURN(const targets::Answer answer, ask(options_.targets[target], id));
+      if (answer.support == Support::kSupported) return note(id, static_cast<int32_t>(target), answer);
+      if (!any) first = answer;
       any = true;
     }
     // The program itself runs on the host.
-    if (device.is_cpu()) return note(id, -1, any ? first : Support::kPlacedElsewhere);
+    if (device.is_cpu()) return note(id, -1, first);
     if (!any) {
       return fail(node, "is to run on " + std::string(to_text(device).text) + ", which is none of the targets " +
                             target_names());
     }
-    return fail(node, "cannot run on " + std::string(to_text(device).text) + ": " + to_string(first));
+    return fail(node, "cannot run on " + std::string(to_text(device).text) + ": " + to_string(first.support) +
+                          (first.reason.empty() ? "" : ": " + first.reason));
   }
 
   Failure fail(const Node& node, const std::string& message) const {
@@ -176,6 +188,7 @@ class Assigner {
   Options options_;  // of the method
   std::vector<bool> matched_;
   const Method* method_ = nullptr;
+  IdVector<ValueId, int> uses_;  // of the method
   Assignment out_;
 };
 

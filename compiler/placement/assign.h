@@ -2,6 +2,7 @@
 // targets.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/failure.h"
@@ -14,13 +15,14 @@ namespace berth::placement {
 struct Assignment {
   IdVector<ir::NodeId, int32_t> target;            // index into the method's Options::targets, -1: none
   IdVector<ir::NodeId, targets::Support> support;  // kSupported, or why the most preferred target does not
+  IdVector<ir::NodeId, std::string> reason;        // of kRefused: the target's own words
   IdVector<ir::NodeId, bool> asked;                // the user said so
 };
 
 /// Asks for every operator of every method, those in branches and loops included, the regions of delegates left out.
 /// State, copies and calls of delegates are never assigned and match no rule. InvalidArgument for a rule that is like
 /// no node; for a node that was asked to run on a device where no target takes it, with the reason; for a device that
-/// no target is on.
+/// no target is on. A plug-in's failure.
 Expected<std::vector<Assignment>> assign(const ir::Module& module, const Options& options);
 
 }  // namespace berth::placement

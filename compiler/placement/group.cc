@@ -16,6 +16,7 @@ class Grouper {
           Assignment* assignment)
       : module_(module), method_(method), graph_(graph), options_(options), assignment_(*assignment) {
     reads_.resize(graph.nodes.size());
+    piece_.assign(method.nodes.size(), 0);
     IdVector<ValueId, int32_t> made_by(method.values.size(), -1);
     int32_t last_effect = -1;
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -30,7 +31,7 @@ class Grouper {
     }
   }
 
-  // Each round takes at least one node back, so there is an end.
+  // Each round takes at least one node back, or gives some a piece of their own, so there is an end.
   Expected<Grouping> run() {
     for (;;) {
       clusters_ = find_clusters(reads_, colours());
@@ -49,7 +50,8 @@ class Grouper {
     std::vector<int32_t> colours;
     for (NodeId id : graph_.nodes) {
       const int32_t target = assignment_.target[id];
-      colours.push_back(makes_delegates(target) ? target : -1);
+      const int32_t count = static_cast<int32_t>(options_.targets.size());
+      colours.push_back(makes_delegates(target) ? target + count * piece_[id] : -1);
     }
     return colours;
   }
@@ -86,7 +88,7 @@ class Grouper {
     for (Group& group : out_.groups) {
       BERTH_ASSIGN_OR_RETURN(const bool known, sizes_are_known(&group));
       if (known && is_worth_it(group)) {
-        if (leave_last_views(group)) whole = false;
+        if (leave_last_views(group) || cut_to_limits(group)) whole = false;
         continue;
       }
       whole = false;
@@ -114,6 +116,55 @@ class Grouper {
       ir::for_each_mention(method_, node, [&](const ValueId& value) { read[value] = true; });
     }
     return left;
+  }
+
+  // Whether the group was cut, or lost its first node, as it is beyond what a delegate of its target may have.
+  bool cut_to_limits(const Group& group) {
+    const targets::Limits& limits = options_.targets[group.target].limits;
+    if (!limits.any()) return false;
+    const size_t count = longest_within(limits, group.nodes);
+    if (count == group.nodes.size()) return false;
+    if (count == 0) {
+      take_back(group.nodes[0], Support::kLimit);
+      return true;
+    }
+    // What is left may not join a group that was within the limits, either.
+    pieces_ += 2;
+    for (size_t i = 0; i < group.nodes.size(); ++i) piece_[group.nodes[i]] = i < count ? pieces_ - 1 : pieces_;
+    return true;
+  }
+
+  // The largest number of nodes, from the first on, that are within the limits as a delegate.
+  size_t longest_within(const targets::Limits& limits, const std::vector<NodeId>& nodes) const {
+    IdVector<ValueId, int> readers(
+        method_.values.size());  // that are not in the delegate, outputs of the graph included
+    for (NodeId id : graph_.nodes) {
+      ir::for_each_mention(method_, method_.node(id), [&](const ValueId& value) { ++readers[value]; });
+    }
+    for (const Argument& given : graph_.outputs) {
+      ir::for_each_value(given, [&](const ValueId& value) { ++readers[value]; });
+    }
+    IdVector<ValueId, bool> made(method_.values.size());
+    IdVector<ValueId, bool> input(method_.values.size());
+    size_t inputs = 0;
+    size_t outputs = 0;
+    size_t longest = 0;
+    for (size_t i = 0; i < nodes.size() && i < limits.nodes; ++i) {
+      ir::for_each_mention(method_, method_.node(nodes[i]), [&](const ValueId& value) {
+        if (made[value]) {
+          if (--readers[value] == 0) --outputs;
+        } else if (method_.value(value).kind != ir::ValueKind::kConstant && !input[value]) {
+          input[value] = true;
+          ++inputs;
+        }
+      });
+      for (ValueId result : method_.node(nodes[i]).results) {
+        made[result] = true;
+        if (readers[result] > 0) ++outputs;
+      }
+      if (inputs <= limits.inputs && outputs <= limits.outputs) longest = i + 1;
+    }
+    return longest;
   }
 
   void take_back(NodeId id, Support support) {
@@ -221,6 +272,9 @@ class Grouper {
   Assignment& assignment_;
   // Of each place in the graph: the places of what it reads; of what has effects, the one before it that has, too.
   std::vector<std::vector<int32_t>> reads_;
+  // Of each node: nodes of different pieces never share a group, as a limit of their target was between them.
+  IdVector<NodeId, int32_t> piece_;
+  int32_t pieces_ = 0;
   Clusters clusters_;
   Grouping out_;
 };

@@ -25,7 +25,8 @@ struct Grouping {
 };
 
 /// Groups what `assignment` gives to targets that make delegates, and takes back what cannot be in one, with the reason
-/// kSymbolUnknown, kViewsOnly or kLastView in `assignment`. InvalidArgument for the former when the user asked for the
+/// kSymbolUnknown, kViewsOnly, kLastView or kLimit in `assignment`. A group beyond its target's limits is cut: its
+/// longest beginning that is within them becomes one, and so on. InvalidArgument for the former when the user asked for the
 /// node.
 Expected<Grouping> group_nodes(const ir::Module& module, const ir::Method& method, const ir::Graph& graph,
                                const Options& options, Assignment* assignment);

@@ -65,6 +65,7 @@ class MethodPartitioner {
     } while (taken(delegate.name));
     delegate.backend = target.backend;
     if (!target.device.is_cpu()) delegate.specs.push_back({kTargetDevice, to_text(target.device).text});
+    delegate.specs.insert(delegate.specs.end(), target.specs.begin(), target.specs.end());
     return module_.delegates.push_back(std::move(delegate));
   }
 
@@ -74,6 +75,7 @@ class MethodPartitioner {
       const Node& node = method_.node(id);
       const int32_t group = node.results.empty() ? -1 : grouping.group_of[node.results[0]];
       std::string reason = std::string("outside of delegates: ") + targets::to_string(assignment_.support[id]);
+      if (!assignment_.reason[id].empty()) reason += ": " + assignment_.reason[id];
       if (assignment_.target[id] >= 0) reason = "outside of delegates: portable";
       if (group >= 0) {
         const ir::Delegate& delegate = module_.delegates[delegates[group]];

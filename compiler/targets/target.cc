@@ -3,18 +3,21 @@
 #include <algorithm>
 
 #include "base/backend_facts.h"
+#include "base/delegate_specs.h"
+#include "base/target_device.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 #include "compiler/targets/cuda_operators.h"
+#include "compiler/targets/plugin_target.h"
 
 namespace berth::targets {
 namespace {
 
 constexpr char kPortable[] = "portable";
 
-std::string list_of_targets() {
+std::string list_of_targets(Span<const Plugin* const> plugins) {
   std::string list;
-  for (const std::string& name : target_names()) list += (list.empty() ? "" : ", ") + name;
+  for (const std::string& name : target_names(plugins)) list += (list.empty() ? "" : ", ") + name;
   return list;
 }
 
@@ -49,17 +52,72 @@ bool has_scalars(const ir::Method& method, const ir::Node& node) {
   return found;
 }
 
-Expected<Target> parse_target(std::string_view text) {
+std::string in_lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+// The plug-in's target of this name, or null.
+Expected<const berth_target*> find_plugin_target(const std::string& name, Span<const Plugin* const> plugins) {
+  const berth_target* found = nullptr;
+  for (const Plugin* plugin : plugins) {
+    for (const berth_target& target : plugin->targets()) {
+      if (name != target.name) continue;
+      if (found != nullptr) {
+        return Failure{Error::kInvalidArgument, "target " + ir::quoted(name),
+                       "is in two plug-ins, the second of which is " + plugin->place()};
+      }
+      found = &target;
+    }
+  }
+  return found;
+}
+
+// "mine:0", "mine". Of a target on the host there is one, without an index.
+Expected<Target> parse_plugin_target(const berth_target& from, std::string_view text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  if (colon == text.size()) return plugin_target(from, 0);
+  // The index is that of any device.
+  const auto device = ir::parse_device("sim" + std::string(text.substr(colon)), "target");
+  if (from.device_type == 0 || !device.ok()) {
+    return Failure{Error::kInvalidArgument, "target " + ir::quoted(text),
+                   from.device_type == 0 ? "runs on the host, so it has no index: expected " + std::string(from.name)
+                                         : "expected an index from 0 to 127"};
+  }
+  return plugin_target(from, device->index);
+}
+
+// What every target asks, as far as one node shows it.
+Support common_support(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node) {
+  if (node.op->is_device_copy()) return Support::kCopy;
+  switch (node.op->id) {
+    case ir::OpId::delegate: return Support::kDelegated;
+    case ir::OpId::state_read:
+    case ir::OpId::state_write: return Support::kState;
+    default: break;
+  }
+  if (!node.regions.empty()) return Support::kControlFlow;
+  if (target.is_portable()) return Support::kSupported;
+  if (has_scalars(method, node)) return Support::kScalar;
+  if (node.op->is_random()) return Support::kRandom;
+  return has_data_dependent_size(module, method, node) ? Support::kDataDependentSize : Support::kSupported;
+}
+
+Expected<Target> parse_target(std::string_view text, Span<const Plugin* const> plugins) {
+  const std::string lower = in_lower_case(text);
   if (lower == kPortable) {
     Target target;
     target.name = lower;
     return target;
   }
+  BERTH_ASSIGN_OR_RETURN(const berth_target* from, find_plugin_target(lower.substr(0, lower.find(':')), plugins));
+  if (from != nullptr) return parse_plugin_target(*from, lower);
   const auto device = ir::parse_device(text, "target");
-  if (!device.ok()) {
-    return Failure{Error::kInvalidArgument, "target " + ir::quoted(text), "expected one of " + list_of_targets()};
+  const auto is_berths = [&](DeviceType type) { return device.ok() && device->type == type; };
+  if (std::none_of(std::begin(kBuiltInDeviceTypes), std::end(kBuiltInDeviceTypes), is_berths)) {
+    return Failure{Error::kInvalidArgument, "target " + ir::quoted(text),
+                   "expected one of " + list_of_targets(plugins)};
   }
   Target target;
   target.name = to_text(*device).text;
@@ -71,7 +129,11 @@ Expected<Target> parse_target(std::string_view text) {
       target.channels_last = true;
       target.isa = "native";
       break;
-    case DeviceType::kCuda: target.takes_operator = cuda_supports; break;
+    case DeviceType::kCuda:
+      target.takes = [](const AskedNode& asked) {
+        return Expected<Answer>(Answer{cuda_supports(asked.method, asked.node), ""});
+      };
+      break;
     case DeviceType::kSim: target.fuses = true; break;
   }
   return target;
@@ -95,39 +157,66 @@ const char* to_string(Support support) {
     case Support::kPlacedElsewhere: return "placed-elsewhere";
     case Support::kViewsOnly: return "views-only";
     case Support::kLastView: return "last-view";
+    case Support::kRefused: return "refused";
+    case Support::kLimit: return "limit";
   }
   return "?";
 }
 
-Support supports(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node) {
-  if (node.op->is_device_copy()) return Support::kCopy;
-  switch (node.op->id) {
-    case ir::OpId::delegate: return Support::kDelegated;
-    case ir::OpId::state_read:
-    case ir::OpId::state_write: return Support::kState;
-    default: break;
-  }
-  if (!node.regions.empty()) return Support::kControlFlow;
-  if (target.is_portable()) return Support::kSupported;
-  if (has_scalars(method, node)) return Support::kScalar;
-  if (node.op->is_random()) return Support::kRandom;
-  if (has_data_dependent_size(module, method, node)) return Support::kDataDependentSize;
-  return target.takes_operator == nullptr ? Support::kSupported : target.takes_operator(method, node);
+Expected<Answer> supports(const Target& target, const ir::Module& module, const ir::Method& method,
+                          const IdVector<ir::ValueId, int>& uses, ir::NodeId id) {
+  const ir::Node& node = method.node(id);
+  const Support support = common_support(target, module, method, node);
+  if (support != Support::kSupported || target.is_portable() || target.takes == nullptr) return Answer{support, ""};
+  return target.takes({module, method, uses, id, node, target.specs});
 }
 
-std::vector<std::string> target_names() {
+bool is_reserved_spec(std::string_view key) { return key == kTargetDevice || key.rfind(kBerthSpec, 0) == 0; }
+
+std::vector<std::string> target_names(Span<const Plugin* const> plugins) {
   std::vector<std::string> names = {kPortable};
-  for (const DeviceType type : kDeviceTypes) {
+  for (const DeviceType type : kBuiltInDeviceTypes) {
     names.push_back(std::string(to_string(type)) + (type == DeviceType::kCpu ? "" : ":N"));
+  }
+  for (const Plugin* plugin : plugins) {
+    for (const berth_target& target : plugin->targets()) {
+      names.push_back(std::string(target.name) + (target.device_type == 0 ? "" : ":N"));
+    }
   }
   return names;
 }
 
-Expected<std::vector<Target>> parse_targets(std::string_view list) {
+Expected<bool> add_spec(std::string_view text, std::vector<Target>* targets) {
+  const std::string place = "spec " + ir::quoted(text);
+  const size_t equals = std::min(text.find('='), text.size());
+  const size_t colon = text.substr(0, equals).rfind(':');
+  if (equals == text.size() || colon == std::string_view::npos || colon == 0 || colon + 1 == equals) {
+    return Failure{Error::kInvalidArgument, place, "expected TARGET:KEY=VALUE, such as mine:level=3"};
+  }
+  const std::string name = in_lower_case(text.substr(0, colon));
+  const ir::CompileSpec spec = {std::string(text.substr(colon + 1, equals - colon - 1)),
+                                std::string(text.substr(equals + 1))};
+  if (is_reserved_spec(spec.key)) {
+    return Failure{Error::kInvalidArgument, place, spec.key + " is set by the target itself"};
+  }
+  bool found = false;
+  for (Target& target : *targets) {
+    if (target.is_portable() || (target.name != name && target.name.substr(0, target.name.find(':')) != name)) continue;
+    found = true;
+    const auto same = [&](const ir::CompileSpec& other) { return other.key == spec.key; };
+    if (std::any_of(target.specs.begin(), target.specs.end(), same)) {
+      return Failure{Error::kInvalidArgument, place, "gives " + target.name + " the key " + spec.key + " twice"};
+    }
+    target.specs.push_back(spec);
+  }
+  return found;
+}
+
+Expected<std::vector<Target>> parse_targets(std::string_view list, Span<const Plugin* const> plugins) {
   std::vector<Target> targets;
   for (;;) {
     const size_t comma = std::min(list.find(','), list.size());
-    BERTH_ASSIGN_OR_RETURN(Target target, parse_target(list.substr(0, comma)));
+    BERTH_ASSIGN_OR_RETURN(Target target, parse_target(list.substr(0, comma), plugins));
     const auto same = [&](const Target& other) { return other.name == target.name; };
     if (std::any_of(targets.begin(), targets.end(), same)) {
       return Failure{Error::kInvalidArgument, "target " + ir::quoted(target.name), "stands twice in the list"};

@@ -2,18 +2,22 @@
 //
 // A list of targets, in order of preference, is what `--target` names: "cuda:0,cpu". Each is one device with one
 // backend; the partitioner asks them node by node and makes delegates of what they take (compiler/placement/partition.h).
-// "portable" is the program itself: what it takes stays outside of delegates.
+// "portable" is the program itself: what it takes stays outside of delegates. Plug-ins bring targets of their own
+// (plugin/plugin.h), which compile their delegates themselves.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/device.h"
 #include "base/failure.h"
+#include "base/span.h"
 #include "compiler/ir/module.h"
+#include "plugin/load_plugin.h"
 
 namespace berth::targets {
 
@@ -33,36 +37,92 @@ enum class Support : uint8_t {
   kPlacedElsewhere,    // placed-elsewhere: it was asked to run on another device
   kViewsOnly,          // views-only: nothing around it runs there, and it computes nothing
   kLastView,           // last-view: a name of what a delegate computes in the program's own memory
+  kRefused,            // refused: the plug-in's target does not take it, and says why
+  kLimit,              // limit: alone it has more inputs or outputs than a delegate of the target may have
 };
 
 /// "takes", "operator", "data-dependent-size"…
 const char* to_string(Support support);
 
-/// The operators and element types of one kind of target. REQUIRES of `node`: an operator with a kernel, on tensors.
-using TakesOperator = Support (*)(const ir::Method& method, const ir::Node& node);
+/// A target's answer for one node.
+struct Answer {
+  Support support = Support::kSupported;
+  std::string reason;  // of kRefused: the target's own words
+};
+
+/// A node that a target is asked about.
+struct AskedNode {
+  const ir::Module& module;
+  const ir::Method& method;
+  const IdVector<ir::ValueId, int>& uses;  // ir::count_uses(method)
+  ir::NodeId id;
+  const ir::Node& node;
+  const std::vector<ir::CompileSpec>& specs;  // of the target
+};
+
+/// The operators and element types of one kind of target. The failure, of a plug-in, ends the compilation. REQUIRES of
+/// the node: an operator with a kernel, on tensors, whose sizes do not depend on data.
+using TakesNode = std::function<Expected<Answer>(const AskedNode& node)>;
+
+/// What a delegate of the target may have at most.
+struct Limits {
+  size_t nodes = SIZE_MAX;
+  size_t inputs = SIZE_MAX;
+  size_t outputs = SIZE_MAX;
+
+  bool any() const { return nodes != SIZE_MAX || inputs != SIZE_MAX || outputs != SIZE_MAX; }
+};
+
+/// A delegate that its target has compiled.
+struct Compiled {
+  std::vector<uint8_t> payload;
+  std::vector<ir::CompileSpec> specs;  // beside those that it has
+  std::vector<ir::NamedData> named_data;
+  int64_t scratch_bytes = 0;
+};
+
+/// Compiles the region of `call`, a delegate of the target, whose inputs are tensors.
+using CompileRegion =
+    std::function<Expected<Compiled>(const ir::Module& module, const ir::Method& method, const ir::Node& call)>;
 
 struct Target {
   std::string name;     // "cuda:0"
   std::string backend;  // the name that the runtime finds it by, "berth.cuda"; empty: no delegates
   Device device;
-  TakesOperator takes_operator = nullptr;  // null: all of them
-  bool fuses = false;                      // has kernels for fused operators ("berth::conv", …)
-  bool channels_last = false;              // computes faster with the channels innermost
-  std::string isa;                         // weights are packed for this instruction set ("native", …); empty: never
+  TakesNode takes;             // null: all of them
+  bool fuses = false;          // has kernels for fused operators ("berth::conv", …)
+  bool channels_last = false;  // computes faster with the channels innermost
+  std::string isa;             // weights are packed for this instruction set ("native", …); empty: never
+  Limits limits;
+  /// The compile specs of its delegates, beside the device: those of `--spec`, and what base/delegate_specs.h reads.
+  std::vector<ir::CompileSpec> specs;
+  CompileRegion compile;  // null: delegates are nested programs, for kernels of Berth's interface
 
   bool is_portable() const { return backend.empty(); }
 };
 
 /// Whether `target` takes `node`, with what every target asks (the reasons above from kControlFlow on, as far as one
 /// node shows them) and what its operators are.
-Support supports(const Target& target, const ir::Module& module, const ir::Method& method, const ir::Node& node);
+Expected<Answer> supports(const Target& target, const ir::Module& module, const ir::Method& method,
+                          const IdVector<ir::ValueId, int>& uses, ir::NodeId node);
 
-/// What a target may be called: "portable", "cpu", "cuda:N", …: one for each type of device, and the program itself.
-std::vector<std::string> target_names();
+/// Whether `key` is that of a compile spec which the target itself writes: "target_device", and those of
+/// base/delegate_specs.h.
+bool is_reserved_spec(std::string_view key);
+
+/// What a target may be called: "portable", "cpu", "cuda:N", …: one for each type of device that Berth has a backend
+/// for, the program itself, and the targets of `plugins`.
+std::vector<std::string> target_names(Span<const Plugin* const> plugins = {});
 
 /// "cuda:0,cpu" to its targets: names among target_names(), in any case, between commas. InvalidArgument for anything
-/// else, with the list of what there is, and for one that stands twice.
-Expected<std::vector<Target>> parse_targets(std::string_view list);
+/// else, with the list of what there is, for one that stands twice, and for two plug-ins with a target of one name.
+/// The plug-ins must outlive the targets.
+Expected<std::vector<Target>> parse_targets(std::string_view list, Span<const Plugin* const> plugins = {});
+
+/// Adds `TARGET:KEY=VALUE`, the option `--spec`, to the specs of the targets that it names: "mine:0" one, "mine" all
+/// indices. Whether there is one that makes delegates. InvalidArgument for other text, for a key that the target has
+/// already, and for one that it writes itself (is_reserved_spec).
+Expected<bool> add_spec(std::string_view text, std::vector<Target>* targets);
 
 /// The symbols of sizes in `dim`, operands of computed ones included: sets `flags[id]` of each.
 /// REQUIRES: flags has one entry a symbol.

@@ -38,7 +38,8 @@ Support support(const std::string& target, const std::string& text) {
   EXPECT_TRUE(module.ok()) << module.error().text();
   auto targets = parse_targets(target);
   if (!module.ok() || !targets.ok()) return Support::kOperator;
-  return supports((*targets)[0], *module, module->methods[0], module->methods[0].nodes[{0}]);
+  const ir::Method& method = module->methods[0];
+  return supports((*targets)[0], *module, method, ir::count_uses(method), ir::NodeId{0})->support;
 }
 
 TEST(Target, EveryTargetHasItsOperators) {

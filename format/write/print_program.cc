@@ -54,10 +54,7 @@ std::string plain(const char* text) {
   return all == "\"" + std::string(text) + "\"" ? text : all;
 }
 
-std::string device_text(Device device) {
-  std::string text = to_string(device.type);
-  return device.is_cpu() ? text : text + ":" + number(int64_t{device.index});
-}
+std::string device_text(Device device) { return device.is_cpu() ? "cpu" : to_text(device).text; }
 
 std::string bytes_text(uint64_t bytes) { return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes"); }
 

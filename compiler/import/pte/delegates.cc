@@ -4,6 +4,7 @@
 #include "base/backend_facts.h"
 #include "compiler/import/pte/method_importer.h"
 #include "compiler/ir/print.h"
+#include "format/delegate_device.h"
 
 namespace berth::pte {
 
@@ -64,6 +65,14 @@ Status MethodImporter::check_sizes(Slot slot, const ir::TensorType& type) const 
                      "; the file bounds its sizes differently");
 }
 
+// Whether the last argument of a call is the scratch that the delegate's specs ask for (base/delegate_specs.h).
+bool MethodImporter::ends_in_scratch(int32_t delegate, const flatbuffers::Vector<int32_t>& args) const {
+  const int64_t scratch = format::delegate_specs(*plan_.delegates()->Get(static_cast<uint32_t>(delegate))).scratch;
+  const fb::Tensor* t = args.size() == 0 ? nullptr : tensor(args.Get(args.size() - 1));
+  return scratch > 0 && t != nullptr && t->scalar_type() == fb::ScalarType::BYTE && t->sizes()->size() == 1 &&
+         t->sizes()->Get(0) == scratch;
+}
+
 Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const int32_t index = call.delegate_index();
   const char* backend = format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id());
@@ -84,7 +93,9 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   }
   std::vector<Slot> slots;
   std::vector<ir::Type> types;
-  for (uint32_t i = first; i < args.size(); ++i) {
+  // The scratch that its maker asked for is not a result: the program that is made of this one has its own.
+  const uint32_t last = args.size() - (!own && ends_in_scratch(index, args) && args.size() > first + 1 ? 1 : 0);
+  for (uint32_t i = first; i < last; ++i) {
     const Slot slot = args.Get(i);
     ir::TensorType type = declared_type(slot);
     if (tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "format/delegate_device.h"
 #include "format/tensor_facts.h"
 
 namespace berth::replan {
@@ -106,15 +107,25 @@ class ProblemMaker {
     }
   }
 
-  // 16 on the host, as every maker of programs has it; elsewhere what all present offsets are multiples of.
+  // 16 on the host, as every maker of programs has it; elsewhere what all present offsets are multiples of. More where
+  // a delegate asks for it.
   std::vector<int64_t> alignments_of_spaces() const {
     std::vector<int64_t> bits(out_.problem.spaces.size(), 256);
     for (size_t b = 0; b < out_.offsets.size(); ++b) bits[out_.problem.buffers[b].space] |= out_.offsets[b];
     for (size_t k = 0; k < bits.size(); ++k) {
       const bool host = format::arena_device(*graph_.plan, static_cast<uint32_t>(k + 1)).is_cpu();
       bits[k] = host ? 16 : std::max<int64_t>(16, bits[k] & -bits[k]);  // never above 256
+      bits[k] = std::max(bits[k], asked_alignment());
     }
     return bits;
+  }
+
+  int64_t asked_alignment() const {
+    int64_t alignment = 1;
+    for (const fb::BackendDelegate* delegate : *graph_.plan->delegates()) {
+      alignment = std::max(alignment, format::delegate_specs(*delegate).alignment);
+    }
+    return alignment;
   }
 
   const MethodGraph& method_;

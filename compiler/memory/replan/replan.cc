@@ -6,6 +6,7 @@
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/replan/method_problem.h"
+#include "format/delegate_device.h"
 #include "format/plan_check/verify_plan.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
@@ -97,7 +98,9 @@ int64_t recorded_bound(const format::ProgramView& view, const fb::ExecutionPlan&
 int64_t bytes_behind(const fb::ExecutionPlan& method) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < method.delegates()->size(); ++i) {
-    bytes = std::max(bytes, bytes_behind_arenas(format::text(method.delegates()->Get(i)->id())));
+    const fb::BackendDelegate& delegate = *method.delegates()->Get(i);
+    bytes =
+        std::max({bytes, bytes_behind_arenas(format::text(delegate.id())), format::delegate_specs(delegate).padding});
   }
   return bytes;
 }

@@ -1,0 +1,40 @@
+// Numbers in compile specs come from files: what is not one counts as absent.
+#include "base/delegate_specs.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace berth {
+namespace {
+
+DelegateSpecs read(const char* key, const std::string& value) {
+  DelegateSpecs specs;
+  specs.read(key, value.data(), value.size());
+  return specs;
+}
+
+TEST(DelegateSpecs, NumbersAreRead) {
+  EXPECT_EQ(read(kAlignmentSpec, "64").alignment, 64);
+  EXPECT_EQ(read(kPaddingSpec, "100").padding, 100);
+  EXPECT_EQ(read(kScratchSpec, "2147483647").scratch, INT32_MAX);
+  EXPECT_TRUE(read(kPureSpec, "1").pure);
+}
+
+TEST(DelegateSpecs, WhatIsNotSuchANumberCountsAsAbsent) {
+  for (const char* text : {"", "0", "-1", "1 ", " 1", "0x10", "99999999999999999999", "one", "3", "8192"}) {
+    EXPECT_EQ(read(kAlignmentSpec, text).alignment, 0) << text;
+  }
+  for (const char* text : {"", "-1", "1048577", "9223372036854775808"}) {
+    EXPECT_EQ(read(kPaddingSpec, text).padding, 0) << text;
+    EXPECT_EQ(read(kScratchSpec, text == std::string("1048577") ? "2147483648" : text).scratch, 0) << text;
+  }
+  for (const char* text : {"", "0", "2", "yes", "11"}) EXPECT_FALSE(read(kPureSpec, text).pure) << text;
+  DelegateSpecs none;
+  none.read(kAlignmentSpec, nullptr, 0);
+  none.read("other", "64", 2);
+  EXPECT_EQ(none.alignment, 0);
+}
+
+}  // namespace
+}  // namespace berth
