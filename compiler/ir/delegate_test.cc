@@ -104,6 +104,27 @@ TEST(Delegate, TargetDeviceIsParsedStrictly) {
   }
 }
 
+TEST(Delegate, CallsOfWhatIsCompiledElsewhereHaveEffectsUnlessItSaysThatItIsPure) {
+  Module module;
+  Delegate delegate;
+  delegate.backend = "acme.npu";
+  module.delegates.push_back(delegate);
+  Method method;
+  Node node;
+  node.op = &operator_of(OpId::delegate);
+  node.delegate = DelegateId{0};
+  const auto has_effects = [&] { return may_have_effects(module, method, node); };
+  EXPECT_FALSE(has_effects()) << "a region of Berth's own operators";
+  module.delegates[DelegateId{0}].payload = Blob::owned({1, 2, 3});
+  EXPECT_TRUE(has_effects());
+  module.delegates[DelegateId{0}].specs = {{kPureSpec, "1"}};
+  EXPECT_FALSE(has_effects());
+  module.delegates[DelegateId{0}].specs = {{kPureSpec, "yes"}};
+  EXPECT_TRUE(has_effects());
+  module.delegates[DelegateId{0}].backend = "berth.sim";
+  EXPECT_FALSE(has_effects());
+}
+
 TEST(Delegate, TargetDeviceMayBeAbsentOrTwice) {
   // Holds row 93.
   EXPECT_EQ(*delegate_device(with_devices({})), Device());

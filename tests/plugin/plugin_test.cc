@@ -353,6 +353,49 @@ TEST(Plugin, ATargetThatFailsOrThrowsEndsTheCompilationWithItsWords) {
             std::string::npos);
 }
 
+// What each call of the program's delegates is given begins at a multiple of 64. On the host, where 16 is usual.
+void expect_at_multiples_of_64(const Bytes& program, const char* which) {
+  const format::ProgramView view = view_of(program);
+  const fb::ExecutionPlan& plan = view.method(0);
+  for (const auto* instruction : *plan.chains()->Get(0)->instructions()) {
+    const auto* call = instruction->instr_args_as_DelegateCall();
+    if (call == nullptr) continue;
+    EXPECT_EQ(call->args()->size(), 3u);
+    for (const int32_t arg : *call->args()) {
+      const fb::Tensor& tensor = *format::tensor_at(plan, arg);
+      EXPECT_EQ(format::planned_offset(*tensor.allocation_info()) % 64, 0u) << which << ": argument " << arg;
+    }
+  }
+}
+
+TEST(Plugin, AlignmentOnTheHostHoldsAfterCompileAndReplan) {
+  const Plugin* plugin = adopt<7>([](Scripted& t) {
+    t.facts().alignment = 64;
+    t.on_node = [](const plugin::Node& node) {
+      return node.op() == "aten::mul.Tensor" ? plugin::Status() : plugin::refuse("not that");
+    };
+  });
+  CompileOptions options = options_for("scripted", {plugin});
+  options.planner = Planner::kNaive;
+  const Bytes program = compiled(R"(
+    method forward(%x: f32[5], %z: f32[5]) {
+      %a: f32[5] = aten::relu(%x)
+      %b: f32[5] = aten::mul.Tensor(%a, %z)
+      %c: f32[5] = aten::tanh(%b)
+      %d: f32[5] = aten::mul.Tensor(%c, %a)
+      %e: f32[5] = aten::tanh(%d)
+      return %e
+    })",
+                                 options);
+  expect_at_multiples_of_64(program, "compile");
+  const auto smaller = replan::replan(Span<const uint8_t>(program.data(), program.size()));
+  ASSERT_TRUE(smaller.ok()) << smaller.error().text();
+  EXPECT_LT(smaller->after(), smaller->before());
+  Bytes bytes = smaller->program.head;
+  bytes.insert(bytes.end(), smaller->program.segments.begin(), smaller->program.segments.end());
+  expect_at_multiples_of_64(bytes, "replan");
+}
+
 TEST(Plugin, NamedDataOfOneKeyMustBeTheSameBytes) {
   static int calls = 0;
   const Plugin* plugin = adopt<6>([](Scripted& t) {
