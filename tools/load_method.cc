@@ -125,8 +125,8 @@ Status check_backends(const LoadRequest& request, const Machine& machine, const 
     }
     if (known) continue;
     return Failure{Error::kNotFound, fmt::format("{}: method {}, delegate {}", request.program, meta.name(), i),
-                   fmt::format("is for the backend {}, which this berth does not have (it has {}); export the model "
-                               "without that backend, or give berth compile the model itself",
+                   fmt::format("is for the backend {}, which this berth does not have (it has {}); load it with "
+                               "--plugin, export the model without it, or give berth compile the model itself",
                                meta.delegate_id(i), names)};
   }
   return Done{};
