@@ -397,11 +397,14 @@ class Parts {
       if (host->version < BERTH_PLUGIN_VERSION || plugin->size < sizeof(berth_plugin)) {
         return internal::give({BERTH_NOT_SUPPORTED, "is for a later version of Berth"}, &plugin->message);
       }
-      // Never destroyed: Berth refers to it until the process ends.
-      Parts& parts = *new Parts;
-      const Status status = fill(parts);
-      if (status.ok()) parts.describe(plugin);
-      return internal::give(status, &plugin->message);
+      auto parts = std::make_unique<Parts>();
+      const Status status = fill(*parts);
+      if (!status.ok()) return internal::give(status, &plugin->message);
+      parts->describe(plugin);
+      // Never destroyed: Berth refers to them until the process ends.
+      static auto* const kept = new std::vector<std::unique_ptr<Parts>>;
+      kept->push_back(std::move(parts));
+      return int32_t{BERTH_OK};
     });
   }
 

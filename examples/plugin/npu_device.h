@@ -132,6 +132,7 @@ class NpuDelegate final : public berth::plugin::Delegate {
   // Blobs are the file's, on the host; a real driver uploads them here.
   Status check(const Source& source, const Operand& operand) {
     if (operand.where > Where::kBlob) return damaged("names an unknown place");
+    if (operand.offset % sizeof(float) != 0) return damaged("has a number across two");
     if (operand.where == Where::kArgument) {
       return operand.floats == 0 || operand.index < header_.arguments ? Status() : damaged("names no argument");
     }
