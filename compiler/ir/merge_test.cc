@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
@@ -60,7 +61,7 @@ TEST(Merge, OtherBytesUnderOneNameStayApart) {
   EXPECT_EQ(constant_of(*module, module->methods[0], module->methods[0].body.inputs[0]), nullptr);
   for (const int32_t m : {0, 1}) {
     const Method& method = module->methods[m];
-    const Constant* constant = constant_of(*module, method, method.node({0}).args[1]);
+    const Constant* constant = constant_of(*module, method, method.node({0}).args[arg::add_out::other]);
     EXPECT_EQ(constant, &module->constants[{m}]);
   }
 }

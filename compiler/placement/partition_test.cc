@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text_testing.h"
+#include "compiler/ir/arguments.h"
 #include "compiler/placement/placement_testing.h"
 
 namespace berth::placement {
@@ -264,7 +265,7 @@ TEST(Partition, AConstantOfTwoDelegatesIsInBoth) {
   for (const ir::NodeId id : method.body.nodes) {
     for (const ir::Graph& region : method.node(id).regions) {
       ASSERT_EQ(region.nodes.size(), 1u);
-      ir::for_each_value(method.node(region.nodes[0]).args[1],
+      ir::for_each_value(method.node(region.nodes[0]).args[arg::mul_out::other],
                          [&](const ir::ValueId& value) { inside += &method.value(value) == w ? 1 : 0; });
     }
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/random_steps_testing.h"
 #include "compiler/placement/placement_testing.h"
 
@@ -63,8 +64,10 @@ class Crossings {
       }
       // An `if`, or a scan of one carried value and perhaps one that it goes through and one that it stacks.
       const auto home = [&](ValueId value) { return method_.tensor(value).device; };
-      if (node.is(OpId::scan)) read(node.args[1], home(node.results[0]));
-      if (node.is(OpId::scan) && node.results.size() == 2) read(node.args[2], home(node.regions[0].inputs[1]));
+      if (node.is(OpId::scan)) read(node.args[arg::scan::carried], home(node.results[0]));
+      if (node.is(OpId::scan) && node.results.size() == 2) {
+        read(node.args[arg::scan::scanned], home(node.regions[0].inputs[1]));
+      }
       for (const ir::Graph& region : node.regions) {
         walk(region);
         for (size_t k = 0; k < node.results.size(); ++k) read(region.outputs[k], home(node.results[k]));
