@@ -1,10 +1,11 @@
-// berth report: writes the memory plan of a program as an HTML page.
+// berth report: draws the memory plan of a program as an HTML page, or says how those of two programs differ.
 #include <fmt/format.h>
 
 #include <memory>
 
 #include "base/output_file.h"
 #include "tools/names.h"
+#include "tools/plan_changes_report.h"
 #include "tools/program_file.h"
 #include "tools/report_page.h"
 #include "tools/timeline.h"
@@ -16,13 +17,12 @@ struct ReportOptions {
   std::string file;
   std::string other;
   std::string output;
+  bool json = false;
+  bool all = false;
 };
 
-Json value_json(const TimelineValue& value) {
-  return {{"index", value.index}, {"name", value.name},         {"node", value.node}, {"type", value.type},
-          {"role", value.role},   {"relation", value.relation}, {"base", value.base}, {"offset", value.offset},
-          {"bytes", value.bytes}, {"first", value.first},       {"last", value.last}};
-}
+// How many changes of a method are listed without --all.
+constexpr size_t kLargestChanges = 20;
 
 Json arena_json(const TimelineArena& arena) {
   Json json = {{"id", arena.id},         {"device", device_name(arena.device)}, {"bytes", arena.bytes},
@@ -33,11 +33,9 @@ Json arena_json(const TimelineArena& arena) {
   return json;
 }
 
-Expected<Json> file_json(const std::string& path) {
-  BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(path));
-  Json json = {{"path", path}, {"bytes", program.file->bytes().size()}, {"methods", Json::array()}};
-  for (size_t m = 0; m < program.view.method_count(); ++m) {
-    const Timeline timeline = timeline_of(program.view, m);
+Json file_json(const ProgramFile& program, const std::vector<Timeline>& timelines) {
+  Json json = {{"path", program.path}, {"bytes", program.file->bytes().size()}, {"methods", Json::array()}};
+  for (const Timeline& timeline : timelines) {
     Json method = {{"name", timeline.method}, {"steps", timeline.steps}, {"arenas", Json::array()}};
     for (const TimelineArena& arena : timeline.arenas) method["arenas"].push_back(arena_json(arena));
     json["methods"].push_back(std::move(method));
@@ -45,31 +43,99 @@ Expected<Json> file_json(const std::string& path) {
   return json;
 }
 
-Status run_report(const ReportOptions& options) {
-  BERTH_TRY(keep_files({options.file, options.other}, options.output, "--output " + options.output));
-  Json data = {{"files", Json::array()}};
-  BERTH_ASSIGN_OR_RETURN(Json first, file_json(options.file));
-  data["files"].push_back(std::move(first));
-  if (!options.other.empty()) {
-    BERTH_ASSIGN_OR_RETURN(Json second, file_json(options.other));
-    data["files"].push_back(std::move(second));
+std::vector<Timeline> timelines_of(const ProgramFile& program) {
+  std::vector<Timeline> timelines;
+  for (size_t m = 0; m < program.view.method_count(); ++m) timelines.push_back(timeline_of(program.view, m));
+  return timelines;
+}
+
+const Timeline* find_method(const std::vector<Timeline>& timelines, const std::string& name) {
+  for (const Timeline& timeline : timelines) {
+    if (timeline.method == name) return &timeline;
   }
+  return nullptr;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
+Expected<ProgramChanges> compare(const ReportOptions& options, const std::vector<Timeline>& first,
+                                 const std::vector<Timeline>& second) {
+  ProgramChanges changes;
+  changes.first = options.file;
+  changes.second = options.other;
+  for (const Timeline& timeline : first) {
+    const Timeline* other = find_method(second, timeline.method);
+    if (other == nullptr) {
+      changes.only_first.push_back(timeline.method);
+    } else {
+      changes.methods.push_back(changes_between(timeline, *other));
+    }
+  }
+  for (const Timeline& timeline : second) {
+    if (find_method(first, timeline.method) == nullptr) changes.only_second.push_back(timeline.method);
+  }
+  if (!changes.methods.empty() || changes.same()) return changes;
+  return Failure{Error::kInvalidArgument, options.other,
+                 fmt::format("no method is in both programs; {} has {}, the other has {}", options.file,
+                             names_text(changes.only_first), names_text(changes.only_second))};
+}
+
+Status write_page(const ReportOptions& options, const Json& data) {
   const std::string page = report_page(data);
   const auto write = [&](OutputFile& file) { return file.write(page.data(), page.size()); };
   BERTH_TRY(write_whole_file(options.output, write));
+  if (options.json) return Done{};
   fmt::print("{}: {}, open it in a browser\n", options.output, bytes_text(static_cast<int64_t>(page.size())));
   return Done{};
+}
+
+Status run_report(const ReportOptions& options) {
+  const bool both = !options.other.empty();
+  if (!both && options.output.empty()) {
+    return Failure{Error::kInvalidArgument, "report",
+                   "give --output PLAN.html for a page, or a second program to compare with"};
+  }
+  if (!both && (options.json || options.all)) {
+    return Failure{Error::kInvalidArgument, "report", "--json and --all are for two programs; give the second one"};
+  }
+  if (!options.output.empty()) {
+    BERTH_TRY(keep_files({options.file, options.other}, options.output, "--output " + options.output));
+  }
+  Json data = {{"files", Json::array()}};
+  BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
+  const std::vector<Timeline> first = timelines_of(program);
+  data["files"].push_back(file_json(program, first));
+  if (!both) return write_page(options, data);
+  BERTH_ASSIGN_OR_RETURN(const ProgramFile other, open_program(options.other));
+  const std::vector<Timeline> second = timelines_of(other);
+  BERTH_ASSIGN_OR_RETURN(const ProgramChanges changes, compare(options, first, second));
+  if (options.json) {
+    fmt::print("{}\n", json_text(changes_json(changes)));
+  } else {
+    fmt::print("{}", changes_text(changes, options.all ? SIZE_MAX : kLargestChanges));
+  }
+  if (options.output.empty()) return Done{};
+  data["files"].push_back(file_json(other, second));
+  return write_page(options, data);
 }
 
 }  // namespace
 
 void add_report(CLI::App& app, Session& session) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = app.add_subcommand("report", "Draw the memory plan of a program over time, or compare two");
+  CLI::App* command =
+      app.add_subcommand("report", "Draw the memory plan of a program over time, or say how two differ");
   command->add_option("FILE", options->file, "a .pte program")->required();
-  command->add_option("OTHER", options->other, "another one, to compare with");
-  command->add_option("-o,--output", options->output, "the page to write, such as plan.html")->required();
-  command->footer("example: berth report model.pte -o plan.html");
+  command->add_option("OTHER", options->other, "another one: says which values moved, grew and vanished, by name");
+  command->add_option("-o,--output", options->output, "the page to write, such as plan.html");
+  command->add_flag("--json", options->json, "the differences of two programs as one JSON object");
+  command->add_flag("--all", options->all,
+                    fmt::format("list every difference, not only the {} largest of each method", kLargestChanges));
+  command->footer("example: berth report model.pte -o plan.html\n         berth report old.pte new.pte");
   command->callback([options, &session] {
     auto done = run_report(*options);
     if (!done.ok()) session.exit_code = report(done.error());

@@ -58,6 +58,15 @@ class TimelineBuilder {
     return node.empty() ? what : what + " " + node;
   }
 
+  // A delegate's scratch is the last argument of its call: bytes that the file does not name.
+  void note_scratch(const fb::DelegateCall& call) {
+    const uint32_t count = format::length(call.args());
+    const int32_t value = count == 0 ? -1 : call.args()->Get(count - 1);
+    const fb::Tensor* tensor = format::tensor_at(plan_, value);
+    if (tensor == nullptr || tensor->scalar_type() != fb::ScalarType::BYTE) return;
+    if (meta_.value_names(value).name[0] == '\0') scratch_.emplace(value, call.delegate_index());
+  }
+
   void walk_instruction(const fb::Instruction& instruction, int64_t step) {
     if (const auto* call = instruction.instr_args_as_KernelCall()) {
       const fb::Operator& op = *plan_.operators()->Get(static_cast<uint32_t>(call->op_index()));
@@ -70,6 +79,7 @@ class TimelineBuilder {
       const char* id = meta_.delegate_id(delegate->delegate_index());
       out_.steps.push_back("delegate " + std::string(id == nullptr ? "?" : id));
       mention_arguments(*delegate->args(), step);
+      note_scratch(*delegate);
     } else if (const auto* move = instruction.instr_args_as_MoveCall()) {
       out_.steps.push_back(label("move", move->move_to()));
       mentions_.add(move->move_from(), step);
@@ -134,6 +144,7 @@ class TimelineBuilder {
         if (promise->memory_id() != id) continue;
         arena.lower_bound = static_cast<int64_t>(promise->lower_bound());
         arena.proven = promise->proof() != fb::Proof::OPEN;
+        arena.bank = format::text(promise->bank());
       }
     }
     for (uint32_t v = 0; v < plan_.values()->size(); ++v) add_value(v, &arena);
@@ -151,6 +162,12 @@ class TimelineBuilder {
     TimelineValue value;
     value.index = static_cast<int32_t>(v);
     value.name = name_of(value.index);
+    value.named = meta_.value_names(v).name[0] != '\0';
+    const auto scratch = scratch_.find(value.index);
+    if (scratch != scratch_.end() && mentions_.first[v] == mentions_.last[v]) {
+      value.name = "scratch of delegate " + std::to_string(scratch->second);
+      value.named = true;
+    }
     value.node = meta_.value_names(v).node;
     value.type = type_of(*tensor);
     const auto role = roles_.find(value.index);
@@ -198,6 +215,7 @@ class TimelineBuilder {
   MethodMeta meta_;
   Mentions mentions_;
   std::map<int32_t, std::string> roles_;
+  std::map<int32_t, int32_t> scratch_;  // to the delegate that may use it
   std::map<int32_t, std::pair<std::string, int32_t>> relations_;
   Timeline out_;
 };

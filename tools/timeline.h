@@ -13,10 +13,11 @@ namespace berth::tool {
 
 /// A planned value. Steps: 0 sets the inputs, 1 + i is instruction i, the last one reads the outputs.
 struct TimelineValue {
-  int32_t index = 0;  // in the method's values
-  std::string name;   // of the model, or "%7"
-  std::string node;   // of the model, that makes it; may be empty
-  std::string type;   // "f32[1,64,56,56]"
+  int32_t index = 0;   // in the method's values
+  std::string name;    // of the model, "scratch of delegate 0", or "%7"
+  bool named = false;  // false for "%7"
+  std::string node;    // of the model, that makes it; may be empty
+  std::string type;    // "f32[1,64,56,56]"
   /// "input", "output", "state", "value".
   std::string role;
   /// "view of NAME", "in place of NAME", "state NAME", or empty.
@@ -32,6 +33,7 @@ struct TimelineValue {
 struct TimelineArena {
   uint32_t id = 1;
   Device device;
+  std::string bank;  // empty: its device has none
   int64_t bytes = 0;
   int64_t lower_bound = -1;  // -1: the file does not say
   bool proven = false;

@@ -14,11 +14,13 @@ struct Compiled {
   format::ProgramView view;
 };
 
-Compiled compiled(const char* text) {
+Compiled compiled(const char* text, const char* target = "portable") {
   Compiled out;
+  CompileOptions options;
+  options.target = target;
   auto module = ir::parse(text, "test");
   EXPECT_TRUE(module.ok()) << module.error().text();
-  auto bytes = compile(std::move(module).value(), {});
+  auto bytes = compile(std::move(module).value(), options);
   EXPECT_TRUE(bytes.ok()) << bytes.error().text();
   out.bytes = std::move(bytes).value();
   EXPECT_EQ(format::ProgramView::open(out.bytes, &out.view, nullptr), Error::kOk);
@@ -74,6 +76,19 @@ method forward(%x: f32[8,8]) {
   EXPECT_EQ(find(arena, "v").relation, "view of a");
   EXPECT_EQ(find(arena, "v").offset, find(arena, "a").offset);
   EXPECT_LE(arena.peak_bytes, 256 + 256 + 64);
+}
+
+TEST(Timeline, ScratchSaysOfWhichDelegate) {
+  const Compiled program = compiled(R"(
+method forward(%x: f32[8,8]) {
+  %a: f32[8,8] = aten::mm(%x, %x)
+  %b: f32[8,8] = aten::mm(%a, %x)
+  return %b
+})",
+                                    "sim:0");
+  const Timeline timeline = timeline_of(program.view, 0);
+  const TimelineArena& arena = timeline.arenas.at(1);
+  EXPECT_EQ(find(arena, "scratch of delegate 0").bytes, 256);
 }
 
 TEST(Timeline, NodeNamesDoNotBreakThePage) {
