@@ -42,6 +42,11 @@ Result<void*> NestedBackend::open(const DelegateSource&, const DelegateLoad&, fo
 void NestedBackend::close(void*) {}
 Error NestedBackend::begin(void*, KernelContext&) { return Error::kOk; }
 Error NestedBackend::end(void*, KernelContext&, Error result) { return result; }
+Error NestedBackend::settle(void*) { return Error::kOk; }
+Error NestedBackend::begin_recording(void*) { return Error::kNotSupported; }
+Result<void*> NestedBackend::end_recording(void*) { return Error::kNotSupported; }
+Error NestedBackend::replay(void*, void*) { return Error::kNotSupported; }
+void NestedBackend::discard(void*, void*) {}
 
 Error NestedBackend::memory_needed(const DelegateSource& source, Span<uint8_t> scratch, int threads,
                                    DelegateMemory* needed, format::Report* report) const {

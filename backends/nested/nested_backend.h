@@ -16,6 +16,8 @@
 //               have its arena's alignment and must not overlap an input
 //   temp        the outer method's temp memory
 //   sizes       dynamic sizes are copied from the outer inputs, and to the outer outputs after the run
+//   recordings  where the device can repeat queued work, a delegate records a run and replays it as long as its
+//               arguments have the same addresses and sizes (recordings.h)
 // The inner method treats all memory as the host's, but never dereferences an address itself if kernels do not run on
 // the host (check_nested.h).
 #pragma once
@@ -40,8 +42,8 @@ class NestedBackend : public Backend, private AddressSpace {
                       format::Report* report) const final;
   Result<DelegateHandle*> load(const DelegateSource& source, const DelegateLoad& load, format::Report* report) final;
   Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) final;
-  /// Runs the first instructions on zeros, for 0.5 to 1.5 ms depending on the bytes of weights (warm_up.cc). Does nothing
-  /// for delegates on devices other than the host.
+  /// On the host, runs the first instructions on zeros, for 0.5 to 1.5 ms depending on the bytes of weights (warm_up.cc).
+  /// On a device that records, records a run with the arguments that are planned. Otherwise does nothing.
   void warm_up(DelegateHandle* handle) final;
   void unload(DelegateHandle* handle) final;
 
@@ -74,6 +76,25 @@ class NestedBackend : public Backend, private AddressSpace {
   /// outer call's, for fail().
   virtual Error begin(void* session, KernelContext& context);
   virtual Error end(void* session, KernelContext& context, Error result);
+
+  /// Waits until the kernels called so far have finished. Called after each instruction of an observed run, so that
+  /// observers see, and time, what was computed.
+  virtual Error settle(void* session);
+
+  // Recording: for devices that repeat queued work faster than the host queues it again. All of these are called
+  // between begin() and end(), except discard().
+
+  /// Whether runs are recorded; then the functions below are defined too.
+  virtual bool records() const { return false; }
+  /// What kernels queue from now on is recorded and not run.
+  virtual Error begin_recording(void* session);
+  /// Ends what begin_recording() began. An error means that nothing was recorded and nothing was run; the delegate then
+  /// runs without recordings.
+  virtual Result<void*> end_recording(void* session);
+  /// Queues the recorded work, with the addresses and sizes of that time.
+  virtual Error replay(void* session, void* recording);
+  /// Called once for each recording, before close(). Work that replays it may still be in progress.
+  virtual void discard(void* session, void* recording);
 
  private:
   friend struct NestedDelegate;

@@ -7,6 +7,7 @@
 #include "backends/nested/check_nested.h"
 #include "base/math.h"
 #include "format/nested.h"
+#include "runtime/observer.h"
 
 namespace berth {
 
@@ -35,6 +36,23 @@ const char* difference(const EValue& outer, const Tensor& inner, Device device) 
 
 }  // namespace
 
+// Passes on what it sees when the instruction's work has finished.
+class NestedDelegate::SettledObserver final : public InstructionObserver {
+ public:
+  SettledObserver(InstructionObserver* inner, NestedBackend& backend, void* session)
+      : inner_(inner), backend_(backend), session_(session) {}
+  Error before(const InstructionEvent& event) override { return inner_->before(event); }
+  void after(const InstructionEvent& event, Error result) override {
+    const Error error = backend_.settle(session_);
+    inner_->after(event, result == Error::kOk ? error : result);
+  }
+
+ private:
+  InstructionObserver* inner_;
+  NestedBackend& backend_;
+  void* session_;
+};
+
 Result<FreeableBuffer> NestedConstants::get(const char* key) const {
   if (source_ == nullptr) return Error::kNotFound;
   return store_->get(*source_, key, use_);
@@ -46,6 +64,7 @@ size_t NestedDelegate::total_bytes(size_t method_bytes) {
 }
 
 NestedDelegate::~NestedDelegate() {
+  for (Recordings::Entry& entry : recordings.entries()) discard(&entry);
   // The method uses the session and the constants, so it is destroyed first.
   method.reset();
   program.reset();
@@ -97,7 +116,9 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
   BERTH_ASSIGN_OR_RETURN(Method loaded, program->load_method(format::kNestedMethodName,
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));
-  return check_tensors(load.args, report);
+  BERTH_RETURN_IF_ERROR(check_tensors(load.args, report));
+  if (backend.records()) reserve_recordings(load.args);
+  return Error::kOk;
 }
 
 Error NestedDelegate::find_arenas(std::vector<Span<uint8_t>>* arenas) {
@@ -185,9 +206,8 @@ Error NestedDelegate::execute(KernelContext& context, Span<EValue* const> args) 
   BERTH_RETURN_IF_ERROR(bind(context, args));
   Error error = backend.begin(session, context);
   if (error != Error::kOk) return error;
-  error = run(context);
-  error = backend.end(session, context, error);
-  return error == Error::kOk ? copy_sizes_out(context, args) : error;
+  error = run(context, args);
+  return backend.end(session, context, error);
 }
 
 Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
@@ -238,20 +258,26 @@ size_t NestedDelegate::overwritten_input() const {
   return SIZE_MAX;
 }
 
-Error NestedDelegate::run(KernelContext& context) {
-  method->set_observer(context.observer());
+Error NestedDelegate::run_plainly(KernelContext& context, Span<EValue* const> args) {
+  SettledObserver observer(context.observer(), backend, session);
+  method->set_observer(context.observer() == nullptr ? nullptr : &observer);
   const Error error = method->execute();
-  if (error == Error::kOk) return error;
+  method->set_observer(nullptr);
+  if (error == Error::kOk) return copy_sizes_out(context, args);
   return fail(context, error, "%s: %s", method->last_report().place, method->last_report().message);
 }
 
 Error NestedDelegate::copy_sizes_out(KernelContext& context, Span<EValue* const> args) {
   for (size_t i = 0; i < outputs; ++i) {
-    Tensor& outer = args[inputs + i]->tensor();
-    if (outer.resize(inner_port(inputs + i).sizes()) == Error::kOk) continue;
-    return fail(context, Error::kInvalidArgument, "output %zu has sizes that the outer program does not accept", i);
+    BERTH_RETURN_IF_ERROR(set_sizes(context, args, i, inner_port(inputs + i).sizes()));
   }
   return Error::kOk;
+}
+
+Error NestedDelegate::set_sizes(KernelContext& context, Span<EValue* const> args, size_t output,
+                                Span<const int32_t> sizes) {
+  if (args[inputs + output]->tensor().resize(sizes) == Error::kOk) return Error::kOk;
+  return fail(context, Error::kInvalidArgument, "output %zu has sizes that the outer program does not accept", output);
 }
 
 }  // namespace berth

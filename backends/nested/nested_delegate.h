@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/nested/nested_backend.h"
+#include "backends/nested/recordings.h"
 #include "runtime/program.h"
 
 namespace berth {
@@ -69,10 +70,16 @@ struct NestedDelegate {
   MemoryVisitor read = {nullptr, nullptr};
   uint64_t read_bytes = 0;
   std::vector<OutputScratch> output_scratch;  // of each output
+  std::vector<EValue*> planned_args;          // DelegateLoad::args, where runs are recorded
+  Recordings recordings;
+  std::vector<uint64_t> arguments;  // the key of this call (recordings.h)
+  bool recordable = true;           // until a recording failed
   // The message of the last run; KernelContext keeps its address.
   char message[320] = "";
 
  private:
+  class SettledObserver;
+
   // Input `index` of the nested program, or output `index - inputs`. REQUIRES: the method is loaded.
   const Tensor& inner_port(size_t index) const;
   static void prefault(void* delegate, Span<const uint8_t> constant);
@@ -87,9 +94,18 @@ struct NestedDelegate {
   Error reach_scratch(Span<EValue* const> args, uint64_t bytes, void** scratch, format::Report* report) const;
   [[gnu::format(printf, 4, 5)]] Error fail(KernelContext& context, Error error, const char* format, ...);
   Error bind(KernelContext& context, Span<EValue* const> args);
-  Error run(KernelContext& context);
+  Error run(KernelContext& context, Span<EValue* const> args);
+  Error run_plainly(KernelContext& context, Span<EValue* const> args);
+  void reserve_recordings(Span<EValue* const> args);
+  void read_arguments();
+  bool record(Recordings::Entry* entry);
+  Error replay(KernelContext& context, const Recordings::Entry& entry, Span<EValue* const> args);
+  void discard(Recordings::Entry* entry);
   Error bind_to(Span<uint8_t> memory);
+  void run_on_zeros();
+  void record_planned();
   Error copy_sizes_out(KernelContext& context, Span<EValue* const> args);
+  Error set_sizes(KernelContext& context, Span<EValue* const> args, size_t output, Span<const int32_t> sizes);
 };
 
 }  // namespace berth

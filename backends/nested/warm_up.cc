@@ -1,5 +1,6 @@
-// NestedDelegate::warm_up: runs the first instructions on zeros, in temporary memory, to warm up pages of code and
-// threads. Without it, the first run of a small model takes several times as long as others.
+// NestedDelegate::warm_up: on the host, runs the first instructions on zeros, in temporary memory, to warm up pages of code
+// and threads. Without it, the first run of a small model takes several times as long as others. On devices, see
+// replay.cc.
 
 #include <algorithm>
 #include <chrono>
@@ -46,7 +47,14 @@ Error NestedDelegate::bind_to(Span<uint8_t> memory) {
 }
 
 void NestedDelegate::warm_up() {
-  if (!backend.host_kernels() || !device.is_cpu()) return;
+  if (backend.records()) {
+    record_planned();
+  } else if (backend.host_kernels() && device.is_cpu()) {
+    run_on_zeros();
+  }
+}
+
+void NestedDelegate::run_on_zeros() {
   size_t bytes = kAlignment;
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const Tensor& port = inner_port(i);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -21,6 +22,13 @@
 #include "kernels/portable/portable.h"
 
 namespace berth::testing {
+
+/// How many units in the last place a function may be away from its exact value, where the same tests run on a device
+/// whose manual allows some (BERTH_TEST_ULPS); 0 on the host.
+inline double tolerated_ulps() {
+  const char* text = std::getenv("BERTH_TEST_ULPS");
+  return text == nullptr ? 0 : std::atof(text);
+}
 
 /// A tensor that owns its elements. Copies share them.
 class Array {

@@ -63,9 +63,7 @@ const char* describe_devices() {
     }();
     return properties.name;
   }
-  int driver = 0;
-  const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
-  return has_driver ? "no GPU" : "no CUDA driver";
+  return why_no_device();
 }
 
 Result<void*> CudaAllocator::allocate(size_t bytes, DeviceIndex index, size_t alignment) {

@@ -48,7 +48,8 @@ class CudaAllocator final : public DeviceAllocator {
   Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
 };
 
-/// The name of GPU 0, or why there is none: "no CUDA driver", "no GPU". Static.
+/// The name of GPU 0, or why there is none: "no CUDA driver", "no GPU", "the driver supports CUDA 12.4 and this build
+/// needs 13.0". Static.
 const char* describe_devices();
 
 }  // namespace berth::cuda

@@ -20,7 +20,7 @@ struct CudaBackend::Session : Queue, Libraries {
   ~Session() override {
     // The libraries may still be using the memory that is freed.
     const DeviceGuard guard(use.device.index, "closing a session");
-    static_cast<void>(check(cudaStreamSynchronize(CudaStream::of(use.stream)->get()), "closing a session"));
+    static_cast<void>(check(cudaStreamSynchronize(queue()), "closing a session"));
     dnn.reset();
     blas.reset();
     use.allocator->deallocate(workspace.memory, use.device.index);
@@ -31,10 +31,9 @@ struct CudaBackend::Session : Queue, Libraries {
     if (guard.error() != Error::kOk) return guard.error();
     BERTH_ASSIGN_OR_RETURN(workspace.memory, use.allocator->allocate(kWorkspaceBytes, use.device.index, 256));
     workspace.bytes = kWorkspaceBytes;
-    const cudaStream_t queue = CudaStream::of(use.stream)->get();
-    blas = CudaBlas::create(queue, workspace);
-    dnn = CudaDnn::create(queue, workspace);
-    stream = queue;
+    blas = CudaBlas::create(queue(), workspace);
+    dnn = CudaDnn::create(queue(), workspace);
+    stream = queue();
     fault = CudaStream::of(use.stream)->fault();
     libraries = this;
     return Error::kOk;
@@ -44,6 +43,8 @@ struct CudaBackend::Session : Queue, Libraries {
   bool convolution(const portable::Convolution& convolution) override {
     return dnn != nullptr && dnn->convolution(convolution);
   }
+
+  cudaStream_t queue() const { return CudaStream::of(use.stream)->get(); }
 
   static Session* of(void* session) { return static_cast<Session*>(static_cast<Queue*>(session)); }
 
@@ -55,7 +56,7 @@ struct CudaBackend::Session : Queue, Libraries {
   std::optional<DeviceGuard> guard;  // while a delegate runs
 };
 
-CudaBackend::CudaBackend() : NestedBackend("berth.cuda", kernels()) {}
+CudaBackend::CudaBackend(bool graphs) : NestedBackend("berth.cuda", kernels()), graphs_(graphs) {}
 
 CudaBackend::~CudaBackend() { BERTH_CHECK(sessions_.empty()); }
 
@@ -101,6 +102,43 @@ Error CudaBackend::begin(void* session, KernelContext& context) {
 Error CudaBackend::end(void* session, KernelContext&, Error result) {
   Session::of(session)->guard.reset();
   return result;
+}
+
+// Faults are left for the call that waits for the outputs.
+Error CudaBackend::settle(void* session) {
+  return check(cudaStreamSynchronize(Session::of(session)->queue()), "waiting for an observed kernel");
+}
+
+// Relaxed: kernels and the libraries' engines may be loaded, and heuristics asked, while their launches are recorded.
+Error CudaBackend::begin_recording(void* session) {
+  return check(cudaStreamBeginCapture(Session::of(session)->queue(), cudaStreamCaptureModeRelaxed),
+               "recording a delegate");
+}
+
+Result<void*> CudaBackend::end_recording(void* session) {
+  constexpr const char* kWhat = "recording a delegate";
+  cudaGraph_t graph = nullptr;
+  BERTH_RETURN_IF_ERROR(check(cudaStreamEndCapture(Session::of(session)->queue(), &graph), kWhat));
+  cudaGraphExec_t recording = nullptr;
+  const Error error = check(cudaGraphInstantiate(&recording, graph, 0), kWhat);
+  static_cast<void>(check(cudaGraphDestroy(graph), kWhat));
+  if (error != Error::kOk) return error;
+  // The first launch need not move it to the device.
+  static_cast<void>(check(cudaGraphUpload(recording, Session::of(session)->queue()), kWhat));
+  return static_cast<void*>(recording);
+}
+
+Error CudaBackend::replay(void* session, void* recording) {
+  replays_.fetch_add(1, std::memory_order_relaxed);
+  return check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), Session::of(session)->queue()),
+               "launching a graph");
+}
+
+void CudaBackend::discard(void* session, void* recording) {
+  constexpr const char* kWhat = "discarding a graph";
+  const DeviceGuard current(Session::of(session)->use.device.index, kWhat);
+  static_cast<void>(check(cudaStreamSynchronize(Session::of(session)->queue()), kWhat));
+  static_cast<void>(check(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)), kWhat));
 }
 
 }  // namespace berth::cuda

@@ -5,8 +5,14 @@
 //
 // execute() returns when the work is queued. All delegates of a stream share the handles of cuBLASLt and cuDNN and
 // their workspace of kWorkspaceBytes, which are created with the first delegate and destroyed with the last.
+//
+// A delegate whose arguments have the addresses and sizes of an earlier call is launched as one CUDA graph
+// (backends/nested/recordings.h): that graph is made at load with the planned arguments (Method::warm_up), or in the
+// second such call, which takes some milliseconds and memory of the driver's.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,13 +25,16 @@ class CudaBackend final : public NestedBackend {
  public:
   static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
-  CudaBackend();
+  /// Without `graphs`, every kernel is launched in every run.
+  explicit CudaBackend(bool graphs = true);
   ~CudaBackend() override;
 
   bool serves(DeviceType type) const override { return type == DeviceType::kCuda; }
 
   /// The number of streams with delegates.
   size_t sessions() const;
+  /// The number of graphs that were launched.
+  uint64_t replays() const { return replays_.load(std::memory_order_relaxed); }
 
  protected:
   bool host_kernels() const override { return false; }
@@ -34,10 +43,18 @@ class CudaBackend final : public NestedBackend {
   void close(void* session) override;
   Error begin(void* session, KernelContext& context) override;
   Error end(void* session, KernelContext& context, Error result) override;
+  Error settle(void* session) override;
+  bool records() const override { return graphs_; }
+  Error begin_recording(void* session) override;
+  Result<void*> end_recording(void* session) override;
+  Error replay(void* session, void* recording) override;
+  void discard(void* session, void* recording) override;
 
  private:
   struct Session;
 
+  const bool graphs_;
+  std::atomic<uint64_t> replays_{0};
   mutable std::mutex mutex_;
   std::map<const DeviceStream*, std::unique_ptr<Session>> sessions_;
 };

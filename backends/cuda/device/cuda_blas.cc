@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/cuda/device/cuda_library.h"
 #include "backends/cuda/device/remembered.h"
-#include "base/shared_library.h"
 #include "runtime/log.h"
 
 namespace berth::cuda {
@@ -35,7 +35,7 @@ struct Api {
 const Api* open_api() {
   static Api api;
   static const bool complete = [] {
-    const SharedLibrary library(kName, BERTH_CUDA_LIBRARY_DIR "/libcublasLt.so." BERTH_TEXT(CUBLAS_VER_MAJOR));
+    const SharedLibrary library = open_library(kName, BERTH_CUDA_LIBRARY_DIR, "matrix products are slower");
     return library.is_open() BERTH_FUNCTIONS(BERTH_LIBRARY_FIND);
   }();
   return complete ? &api : nullptr;
@@ -165,8 +165,8 @@ class LtBlas final : public CudaBlas {
     if (!types_of(p.dtype, &types) || !describe_problem(p, &problem)) return false;
     Call call;
     if (!prepare(p, problem, types, &call)) return false;
-    const cublasLtMatmulAlgo_t* algorithm = choose(problem, call);
-    if (algorithm == nullptr) return false;
+    Choice& choice = choose(problem, call);
+    if (!choice.possible) return false;
     const float real32[2] = {static_cast<float>(p.a_scale.real), static_cast<float>(p.start_scale.real)};
     const double real64[2] = {p.a_scale.real, p.start_scale.real};
     const bool wide = types.scale == CUDA_R_64F;
@@ -178,8 +178,10 @@ class LtBlas final : public CudaBlas {
     const void* start = problem.start == Start::kMatrix ? p.start : p.c;
     const cublasStatus_t status =
         api_.matmul(handle_, &call.description, alpha, p.b, &call.first, p.a, &call.second, beta, start, &call.start,
-                    p.c, &call.result, algorithm, workspace_.memory, workspace_.bytes, stream_);
-    return status == CUBLAS_STATUS_SUCCESS;
+                    p.c, &call.result, &choice.algorithm, workspace_.memory, workspace_.bytes, stream_);
+    choice.possible = status == CUBLAS_STATUS_SUCCESS;
+    if (!choice.possible) report_refusal(p, static_cast<int>(status));
+    return choice.possible;
   }
 
  private:
@@ -241,14 +243,19 @@ class LtBlas final : public CudaBlas {
            lay_out(&call->result, types, problem.result, problem.batch, problem.result_stride);
   }
 
-  // The library's first choice for a problem, cached; null when it has none.
-  const cublasLtMatmulAlgo_t* choose(const Problem& problem, const Call& call) {
-    const Choice& choice = choices_.find(problem, [&] {
+  // The library's first choice for a problem; the same for equal ones.
+  Choice& choose(const Problem& problem, const Call& call) {
+    return choices_.find(problem, [&] {
       Choice found;
       found.possible = ask_library(problem, call, &found.algorithm);
       return found;
     });
-    return choice.possible ? &choice.algorithm : nullptr;
+  }
+
+  static void report_refusal(const Product& p, int status) {
+    log_message(LogLevel::kWarning, "cuda: cuBLASLt failed (status %d): %lld products of %lld x %lld x %lld are slower",
+                status, static_cast<long long>(p.batches()), static_cast<long long>(p.rows),
+                static_cast<long long>(p.columns()), static_cast<long long>(p.channels));
   }
 
   bool ask_library(const Problem& problem, const Call& call, cublasLtMatmulAlgo_t* algorithm) const {

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/cuda/device/cuda_library.h"
 #include "backends/cuda/device/remembered.h"
-#include "base/shared_library.h"
 
 namespace berth::cuda {
 namespace {
@@ -45,7 +45,7 @@ struct Api {
 const Api* open_api() {
   static Api api;
   static const bool complete = [] {
-    const SharedLibrary library(kName, BERTH_CUDNN_LIBRARY_DIR "/libcudnn.so." BERTH_TEXT(CUDNN_MAJOR));
+    const SharedLibrary library = open_library(kName, BERTH_CUDNN_LIBRARY_DIR, "convolutions are slower");
     return library.is_open() BERTH_FUNCTIONS(BERTH_LIBRARY_FIND);
   }();
   return complete ? &api : nullptr;
@@ -79,8 +79,10 @@ bool type_of(DType dtype, cudnnDataType_t* type) {
   }
 }
 
-// Strides there are 32-bit numbers.
-bool is_plain(const Tensor& tensor) { return tensor.is_contiguous() && tensor.numel() <= INT32_MAX; }
+// Strides there are 32-bit numbers, and its kernels load 16 bytes at once, which a caller's memory need not allow.
+bool is_plain(const Tensor& tensor) {
+  return tensor.is_contiguous() && tensor.numel() <= INT32_MAX && reinterpret_cast<uintptr_t>(tensor.raw()) % 16 == 0;
+}
 
 bool describe(const Convolution& c, Problem* problem) {
   std::memset(problem, 0, sizeof *problem);
@@ -135,7 +137,7 @@ class Dnn final : public CudaDnn {
   bool convolution(const Convolution& c) override {
     Problem problem;
     if (!describe(c, &problem) || !set_descriptors(problem)) return false;
-    const Choice& choice = choose(problem);
+    Choice& choice = choose(problem);
     if (!choice.possible) return false;
     const float one32 = 1;
     const float none32 = 0;
@@ -145,11 +147,17 @@ class Dnn final : public CudaDnn {
     const void* one = wide ? static_cast<const void*>(&one64) : &one32;
     const void* none = wide ? static_cast<const void*>(&none64) : &none32;
     if (!ok(api_.set_math(convolution_, choice.math))) return false;
-    if (!ok(api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_, choice.algorithm,
-                         workspace_.memory, workspace_.bytes, none, out_, c.out->raw()))) {
-      return false;
+    const cudnnStatus_t status =
+        api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_, choice.algorithm,
+                     workspace_.memory, workspace_.bytes, none, out_, c.out->raw());
+    if (ok(status) &&
+        (c.bias == nullptr || ok(api_.add_tensor(handle_, one, bias_, c.bias->raw(), one, out_, c.out->raw())))) {
+      return true;
     }
-    return c.bias == nullptr || ok(api_.add_tensor(handle_, one, bias_, c.bias->raw(), one, out_, c.out->raw()));
+    choice.possible = false;
+    log_message(LogLevel::kWarning, "cuda: cuDNN failed (status %d): convolutions of %d to %d channels are slower",
+                static_cast<int>(status), problem.input[1], problem.out[1]);
+    return false;
   }
 
  private:
@@ -192,7 +200,7 @@ class Dnn final : public CudaDnn {
            algorithm == CUDNN_CONVOLUTION_FWD_ALGO_GEMM;
   }
 
-  const Choice& choose(const Problem& problem) {
+  Choice& choose(const Problem& problem) {
     return choices_.find(problem, [&] { return ask_library(problem); });
   }
 

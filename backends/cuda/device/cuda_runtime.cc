@@ -1,5 +1,7 @@
 #include "backends/cuda/device/cuda_runtime.h"
 
+#include <string>
+
 #include "runtime/log.h"
 
 namespace berth::cuda {
@@ -19,17 +21,52 @@ Error report_error(cudaError_t error, const char* what) {
   }
 }
 
-int device_count() {
-  static const int count = [] {
-    int found = 0;
-    if (cudaGetDeviceCount(&found) != cudaSuccess) {
+namespace {
+
+struct Devices {
+  int count = 0;
+  cudaError_t error = cudaSuccess;
+};
+
+const Devices& devices() {
+  static const Devices found = [] {
+    Devices devices;
+    devices.error = cudaGetDeviceCount(&devices.count);
+    if (devices.error != cudaSuccess) {
       static_cast<void>(cudaGetLastError());
-      return 0;
+      devices.count = 0;
     }
     // What an index can say.
-    return found > 127 ? 127 : found;
+    if (devices.count > 127) devices.count = 127;
+    return devices;
   }();
-  return count;
+  return found;
+}
+
+// A version as CUDA writes it: 13000 is 13.0.
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string absence_text() {
+  int driver = 0;
+  const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  if (!has_driver) return "no CUDA driver";
+  if (devices().error == cudaErrorInsufficientDriver) {
+    return "the driver supports CUDA " + version_text(driver) + " and this build needs " + version_text(CUDART_VERSION);
+  }
+  if (devices().error != cudaSuccess && devices().error != cudaErrorNoDevice)
+    return cudaGetErrorString(devices().error);
+  return "no GPU";
+}
+
+}  // namespace
+
+int device_count() { return devices().count; }
+
+const char* why_no_device() {
+  static const std::string text = absence_text();
+  return text.c_str();
 }
 
 DeviceGuard::DeviceGuard(DeviceIndex index, const char* what) {

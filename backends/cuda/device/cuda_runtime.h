@@ -20,6 +20,9 @@ inline Error check(cudaError_t error, const char* what) {
 /// The number of GPUs, determined once; 0 without a driver.
 int device_count();
 
+/// Why device_count() is 0: there is no driver, it is too old for this build, there is no GPU. Static.
+const char* why_no_device();
+
 /// Makes device `index` the thread's current device, and restores the previous one on destruction.
 class DeviceGuard {
  public:

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "backends/cuda/device/cuda_runtime.h"
-#include "backends/cuda/queue.h"
 #include "runtime/log.h"
 
 namespace berth::cuda {
@@ -18,8 +17,9 @@ struct Live {
   std::set<const void*> streams;
 };
 
+// Never destroyed: a Method in a static object of the application may end later.
 Live& live() {
-  static Live all;
+  static Live& all = *new Live;
   return all;
 }
 
@@ -100,9 +100,10 @@ Error CudaStream::synchronize() {
   BERTH_RETURN_IF_ERROR(check(cudaStreamSynchronize(stream_), "waiting for a stream"));
   // The device wrote this before the work that the host has just waited for.
   const uint32_t fault = *static_cast<volatile uint32_t*>(fault_);
+  last_fault_ = static_cast<Fault>(fault);
   if (fault == kNoFault) return Error::kOk;
   *static_cast<volatile uint32_t*>(fault_) = kNoFault;
-  log_message(LogLevel::kError, "cuda: a kernel reports: %s", to_string(static_cast<Fault>(fault)));
+  log_message(LogLevel::kError, "cuda: a kernel reports: %s", to_string(last_fault_));
   return Error::kInvalidArgument;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "backends/cuda/queue.h"
 #include "base/result.h"
 #include "runtime/device_allocator.h"
 
@@ -40,6 +41,8 @@ class CudaStream {
   Error copy_from_host(void* target, const void* source, size_t bytes);
   /// Waits for the stream's work, and reports a fault of its kernels, once.
   Error synchronize();
+  /// The fault of the latest synchronize(); kNoFault when there was none.
+  Fault last_fault() const { return last_fault_; }
   Error record();
   /// Work queued in `stream` from now on starts after the latest record() of this stream.
   Error let_wait(cudaStream_t stream);
@@ -57,6 +60,7 @@ class CudaStream {
   bool in_use_[kBuffers] = {};
   int next_ = 0;
   uint32_t* fault_ = nullptr;  // the host's address
+  Fault last_fault_ = kNoFault;
   uint32_t* device_fault_ = nullptr;
 };
 

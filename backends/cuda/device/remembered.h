@@ -1,45 +1,39 @@
-// Remembered: a cache of a library's answers to recent problems.
+// Remembered: a library's answers to the problems that it was asked about.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
 
 namespace berth::cuda {
 
-/// 128 (kSlots) direct-mapped slots. `Problem` is compared by its bytes, so its padding must be cleared.
+/// `Problem` is compared by its bytes, so its padding must be cleared. At most kMost problems are remembered: more of
+/// them are a program's whose sizes change, and all are forgotten then.
 template <typename Problem, typename Answer>
 class Remembered {
  public:
-  /// The cached answer for `problem`, or that of `ask()`.
+  static constexpr size_t kMost = 4096;
+
+  /// The answer for `problem`: the remembered one, or that of `ask()`. Valid until the next call.
   template <typename Ask>
-  const Answer& find(const Problem& problem, Ask&& ask) {
-    Slot& slot = slots_[slot_of(problem)];
-    if (slot.known && std::memcmp(&slot.problem, &problem, sizeof problem) == 0) return slot.answer;
-    std::memcpy(static_cast<void*>(&slot.problem), &problem, sizeof problem);
-    slot.known = true;
-    slot.answer = ask();
-    return slot.answer;
+  Answer& find(const Problem& problem, Ask&& ask) {
+    const auto known = answers_.find(problem);
+    if (known != answers_.end()) return known->second;
+    if (answers_.size() == kMost) answers_.clear();
+    return answers_.emplace(problem, ask()).first->second;
   }
 
  private:
-  struct Slot {
-    bool known = false;
-    Problem problem{};
-    Answer answer{};
+  struct Bytes {
+    size_t operator()(const Problem& problem) const {
+      return std::hash<std::string_view>()({reinterpret_cast<const char*>(&problem), sizeof problem});
+    }
+    bool operator()(const Problem& a, const Problem& b) const { return std::memcmp(&a, &b, sizeof a) == 0; }
   };
-  static constexpr size_t kSlots = 128;
 
-  static size_t slot_of(const Problem& problem) {
-    // FNV-1a.
-    uint64_t hash = 14695981039346656037u;
-    unsigned char bytes[sizeof problem];
-    std::memcpy(bytes, &problem, sizeof problem);
-    for (const unsigned char byte : bytes) hash = (hash ^ byte) * 1099511628211u;
-    return hash % kSlots;
-  }
-
-  Slot slots_[kSlots];
+  std::unordered_map<Problem, Answer, Bytes, Bytes> answers_;
 };
 
 }  // namespace berth::cuda

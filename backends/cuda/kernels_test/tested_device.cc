@@ -174,6 +174,10 @@ class NeedsGpu final : public ::testing::Environment {
   }
   void TearDown() override {
     if (CudaAllocator().device_count() == 0) return;
+    if (std::getenv("BERTH_TEST_WITHOUT_LIBRARIES") == nullptr) {
+      EXPECT_TRUE(device().blas == nullptr || device().products > 0) << "cuBLASLt is there and took nothing";
+      EXPECT_TRUE(device().dnn == nullptr || device().convolutions > 0) << "cuDNN is there and took nothing";
+    }
     std::printf("products by cuBLASLt: %lld, convolutions by cuDNN: %lld\n", static_cast<long long>(device().products),
                 static_cast<long long>(device().convolutions));
   }
@@ -188,7 +192,8 @@ Error run_tested(KernelFunction kernel, KernelContext& context, Span<EValue* con
   const Error error = kernel(inner, args);
   const Error found = device().allocator.synchronize(device().stream, 0);
   if (error != Error::kOk) return inner.message() == nullptr ? error : context.fail(error, inner.message());
-  return found == Error::kOk ? found : context.fail(found, "the device reports a fault; the log says which");
+  if (found == Error::kOk) return found;
+  return context.fail(found, to_string(CudaStream::of(device().stream)->last_fault()));
 }
 
 }  // namespace berth::cuda

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "backends/cuda/device/cuda_allocator.h"
 #include "backends/cuda/device/cuda_backend.h"
@@ -48,6 +49,16 @@ int main(int argc, char** argv) {
     return fail("without a GPU an error that names the device was expected", report);
   }
   if (!method.ok()) return fail(argv[1], report);
+  const berth::MethodMeta meta = method->method().meta();
+  std::vector<std::vector<uint8_t>> zeros(meta.num_inputs());
+  for (size_t i = 0; i < meta.num_inputs(); ++i) {
+    const berth::Result<berth::TensorInfo> input = meta.input_tensor_meta(i);
+    if (!input.ok()) return fail("the model has an input that is not a tensor", report);
+    zeros[i].assign(input->nbytes, 0);
+    if (method->method().set_input(i, zeros[i].data(), input->sizes, input->dtype) != berth::Error::kOk) {
+      return fail("input", method->method().last_report());
+    }
+  }
   if (method->method().execute() != berth::Error::kOk) return fail("run", method->method().last_report());
   return 0;
 }
