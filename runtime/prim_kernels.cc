@@ -311,7 +311,8 @@ Error et_copy_index(KernelContext& context, const EValue& copy_to, const EValue&
   int32_t sizes[kMaxRank];
   for (int i = 0; fits && i < from.rank(); ++i) {
     sizes[i + 1] = static_cast<int32_t>(from.size(i));
-    fits = to.size(i + 1) == from.size(i);
+    // The first row says how large the others are: before it, the sizes are the largest ones, or an earlier run's.
+    fits = row == 0 || to.size(i + 1) == from.size(i);
   }
   if (!fits) return context.fail(Error::kInvalidArgument, "the slice does not fit into a row of the stack");
   sizes[0] = static_cast<int32_t>(row + 1);

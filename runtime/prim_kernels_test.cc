@@ -252,6 +252,27 @@ TEST(PrimKernels, RowsAreStackedOneAfterTheOther) {
   EXPECT_EQ(stack(to.tensor, wide.tensor, 1), Error::kInvalidArgument);
 }
 
+TEST(PrimKernels, TheFirstRowSaysHowLargeTheOthersAre) {
+  Floats to({2, 3}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
+  Floats narrow({2}, {5, 6}), wide({3}, {1, 2, 3}), huge({7}, std::vector<float>(7));
+  EXPECT_EQ(stack(to.tensor, narrow.tensor, 1), Error::kInvalidArgument);
+  for (const int run : {0, 1}) {
+    SCOPED_TRACE(run);
+    ASSERT_EQ(stack(to.tensor, narrow.tensor, 0), Error::kOk);
+    ASSERT_EQ(stack(to.tensor, narrow.tensor, 1), Error::kOk);
+    EXPECT_EQ(to.tensor.size(1), 2);
+    EXPECT_EQ(to.data, (std::vector<float>{5, 6, 5, 6, -1, -1}));
+    EXPECT_EQ(stack(to.tensor, wide.tensor, 1), Error::kInvalidArgument);
+    ASSERT_EQ(stack(to.tensor, wide.tensor, 0), Error::kOk);
+    ASSERT_EQ(stack(to.tensor, wide.tensor, 1), Error::kOk);
+    EXPECT_EQ(to.data, (std::vector<float>{1, 2, 3, 1, 2, 3}));
+    to.data.assign(6, -1);
+  }
+  EXPECT_EQ(stack(to.tensor, huge.tensor, 0), Error::kInvalidArgument);
+  Floats fixed({2, 3}, std::vector<float>(6));
+  EXPECT_EQ(stack(fixed.tensor, narrow.tensor, 0), Error::kInvalidArgument);
+}
+
 Error row(const char* access, Tensor& rows, int64_t index, Tensor& out) {
   EValue a(&rows), b(index), c(&out);
   EValue* args[] = {&a, &b, &c};

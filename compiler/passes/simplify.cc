@@ -28,9 +28,10 @@ class Simplifier {
   Simplifier(ir::Module& module, ir::Method& method, const Options& options)
       : module_(module), method_(method), options_(options), outputs_(method) {}
 
-  Expected<Action> visit(ir::NodeId id, bool* changed) {
+  Expected<Action> visit(ir::Builder& build, ir::NodeId id, bool* changed) {
     join(id, changed);
     const Node& node = method_.node(id);
+    if (node.is(OpId::scan) && std::get<Dim>(node.args[arg::scan::length]) == Dim(0)) return without_turns(build, id);
     const std::optional<Found> found = equal_value(node);
     if (!found.has_value()) return Action::keep();
     const ir::Value& result = method_.value(node.results[0]);
@@ -57,6 +58,32 @@ class Simplifier {
   bool is(const Argument& a, double number) const {
     const std::optional<double> found = uniform_number(module_, method_, a);
     return found.has_value() && *found == number;
+  }
+
+  // A loop's results without a turn. A stack is empty, whatever its slices would be, but its other sizes count.
+  Expected<Action> without_turns(ir::Builder& build, ir::NodeId id) {
+    const Node node = method_.node(id);
+    const ir::ValueList carried = std::get<ir::ValueList>(node.args[arg::scan::carried]);
+    std::vector<ValueId> results;
+    for (size_t k = 0; k < node.results.size(); ++k) {
+      const bool is_stack = k >= carried.size();
+      const bool copy = !is_stack && outputs_.must_stay_apart(method_, node.results[k], carried[k]);
+      if (is_stack) {
+        BERTH_ASSIGN_OR_RETURN(results.emplace_back(), empty_stack(build, node.results[k], node.source));
+      } else if (copy) {
+        BERTH_ASSIGN_OR_RETURN(results.emplace_back(), build.one(OpId::clone_out, {carried[k]}, node.source));
+      } else {
+        results.push_back(carried[k]);
+      }
+      outputs_.replace(node.results[k], results[k]);
+    }
+    why(node, SimplifyReason::kNoTurns);
+    return Action::replace(std::move(results));
+  }
+
+  Expected<ValueId> empty_stack(ir::Builder& build, ValueId stack, const std::string& source) const {
+    const ir::TensorType type = method_.tensor(stack);
+    return build.one(OpId::full_out, {DimList(type.shape), Dim(0), Dim(static_cast<int64_t>(type.dtype))}, source);
   }
 
   // The value that the node's only result equals, if it has the same type.
@@ -218,6 +245,7 @@ const char* to_string(SimplifyReason reason) {
     case SimplifyReason::kNeutralElement: return "gone: neutral-element";
     case SimplifyReason::kViewOfView: return "joined: view-of-view";
     case SimplifyReason::kPermuteOfPermute: return "joined: permute-of-permute";
+    case SimplifyReason::kNoTurns: return "gone: no-turns";
     case SimplifyReason::kKeepGraphOutput: return "keep: graph-output";
   }
   return "?";
@@ -225,8 +253,8 @@ const char* to_string(SimplifyReason reason) {
 
 Expected<Changed> simplify(ir::Module& module, const Options& options) {
   return rewrite(module, [&](ir::Module& m, ir::Method& method) -> Visitor {
-    return [simplifier = Simplifier(m, method, options)](ir::Builder&, ir::NodeId id, bool* changed) mutable {
-      return simplifier.visit(id, changed);
+    return [simplifier = Simplifier(m, method, options)](ir::Builder& build, ir::NodeId id, bool* changed) mutable {
+      return simplifier.visit(build, id, changed);
     };
   });
 }

@@ -6,6 +6,8 @@
 //     %d: f32[3,2] = aten::view_copy(%c, [3, 2])                →   %d: f32[3,2] = aten::view_copy(%x, [3, 2])
 //     %p: f32[3,2] = aten::permute_copy(%x, [1, 0])
 //     %q: f32[2,3] = aten::permute_copy(%p, [1, 0])             →   uses of %q read %x
+//     %r: f32[3], %s: f32[0,3] = berth::scan(0, [%x], [%t]) …   →   uses of %r read %x
+//                                                                   %s: f32[0,3] = aten::full([0, 3], 0)
 //
 // A copy stays where it gives the caller a tensor of its own: an output that would become an input, a constant or
 // another output. x + 0 counts as x although -0 + 0 is 0. A relu of a relu stays: no model has one, and the cost of an
@@ -22,6 +24,7 @@ enum class SimplifyReason {
   kNeutralElement,  // x + 0, x * 1
   kViewOfView,      // now reads what the first one read
   kPermuteOfPermute,
+  kNoTurns,          // a loop that never turns gives what it carries, and empty tensors
   kKeepGraphOutput,  // the caller must get a tensor of its own
 };
 const char* to_string(SimplifyReason reason);

@@ -242,6 +242,48 @@ TEST(Simplify, LeavesAViewOfAViewOfUnknownSize) {
   EXPECT_EQ(after(simplify, text), as_printed(text));
 }
 
+// What stacks no rows is empty, and its other sizes are those of this call; what goes around is as it came.
+TEST(Simplify, ALoopWithoutTurnsGivesWhatItCarriesAndEmptyStacks) {
+  const std::string text = R"(
+    symbol n in [1, 8]
+    method f(%x: f32[n,3], %t: f32[0,2]) {
+      %h: f32[n,3] = aten::relu(%x)
+      %a: f32[n,3], %b: f32[n,3], %c: f32[n,3], %s: f32[0,n,3] = berth::scan(0, [%h, %h, %x], [%t]) {
+        (%i: f32[n,3], %j: f32[n,3], %k: f32[n,3], %u: f32[2])
+        %m: f32[n,3] = aten::neg(%i)
+        yield %m, %i, %j, %m
+      }
+      %r: f32[n,3] = aten::sum.dim_IntList(%s, [0], false)
+      return %a, %b, %c, %s, %r
+    })";
+  EXPECT_EQ(after(simplify, text), as_printed(R"(
+    symbol n in [1, 8]
+
+    method f(%x: f32[n,3], %t: f32[0,2]) {
+      %a: f32[n,3] = aten::relu(%x)
+      %b: f32[n,3] = aten::clone(%a, none)
+      %c: f32[n,3] = aten::clone(%x, none)
+      %s: f32[0,n,3] = aten::full([0, n, 3], 0, f32)
+      %r: f32[n,3] = aten::sum.dim_IntList(%s, [0], false)
+      return %a, %b, %c, %s, %r
+    }
+  )"));
+  expect_keeps_outputs(simplify, text);
+}
+
+TEST(Simplify, LeavesALoopThatMayTurn) {
+  const std::string text = R"(
+    symbol n in [0, 8]
+    method f(%x: f32[3], %t: f32[n,3]) {
+      %a: f32[3], %s: f32[n,3] = berth::scan(n, [%x], [%t]) { (%i: f32[3], %u: f32[3])
+        %m: f32[3] = aten::neg(%i)
+        yield %m, %u
+      }
+      return %a, %s
+    })";
+  EXPECT_EQ(after(simplify, text), as_printed(text));
+}
+
 TEST(Simplify, SimplifiesANodeInARegion) {
   const std::string now = after(simplify, R"(
     method f(%c: bool, %x: f32[2]) {
