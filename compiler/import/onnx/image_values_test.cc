@@ -142,6 +142,16 @@ TEST(OnnxImageValues, ColumnsKeepInfinitiesInTheirPlaces) {
   EXPECT_EQ((Floats{y[4], y[5]}), (Floats{4, 0}));
 }
 
+// From 5 rows to 3, corner by corner, a blend takes rows 0, 2 and 4 as nearest does, and row 1 and 3 by 0.
+TEST(OnnxImageValues, NearestResizeMultipliesNothing) {
+  const Floats x = {1, INFINITY, 3, -INFINITY, 5};
+  const Floats y = one("Resize", {1, 1, 5, 1}, x, [](TestModel& m, const std::string& t) {
+    m.ints("sizes", {1, 1, 3, 1});
+    m.node(t, {"x", "", "", "sizes"}, {"y"}).set("coordinate_transformation_mode", "align_corners");
+  });
+  EXPECT_EQ(y, (Floats{1, 3, 5}));
+}
+
 TEST(OnnxImageValues, ResizeRoundsSizesAsFloatsDo) {
   const Floats y = one("Resize", {1, 1, 5}, {0, 1, 2, 3, 4}, [](TestModel& m, const std::string& t) {
     m.floats("scales", {3}, {1, 1, 2.6f});

@@ -1,4 +1,6 @@
 // Normalisations over statistics of the model or of the tensor itself.
+#include <cmath>
+
 #include "compiler/import/lowering/batch_statistics.h"
 #include "compiler/import/onnx/operators.h"
 
@@ -72,8 +74,9 @@ void import_lp_normalization(NodeContext& n) {
   const ValueId part = p == 1 ? n.op(OpId::abs_out, {x}) : n.op(OpId::mul_out, {x, x});
   ValueId norm = n.op(OpId::sum_IntList_out, {part, DimList{Dim(axis)}, true});
   if (p == 2) norm = n.op(OpId::sqrt_out, {norm});
+  // The norm of numbers whose squares are 0 is 0, and so is what ONNX gives for them.
   const ValueId empty = n.op(OpId::eq_Scalar_out, {norm, 0.0});
-  n.output(0, n.op(OpId::div_out, {x, n.op(OpId::masked_fill_Scalar_out, {norm, empty, 1.0})}));
+  n.output(0, n.op(OpId::div_out, {x, n.op(OpId::masked_fill_Scalar_out, {norm, empty, HUGE_VAL})}));
 }
 
 void import_mean_variance_normalization(NodeContext& n) {

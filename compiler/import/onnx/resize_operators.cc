@@ -190,6 +190,8 @@ ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const 
   };
   const DimList size = {Dim(picture[0]->out), Dim(picture[1]->out)};
   if (both("nearest", "asymmetric", "floor")) return n.op(OpId::upsample_nearest2d_vec_out, {x, size, None()});
+  // Where a blend takes whole elements it still multiplies their neighbours by 0, and 0 times infinity is NaN.
+  if (resize.rule.mode == "nearest") return {};
   if (both("linear", "half_pixel", "floor")) return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, false, None()});
   if (both("linear", "align_corners", "floor")) {
     return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, true, None()});

@@ -132,6 +132,15 @@ TEST(OnnxValues, LayerNormScalesMayBroadcast) {
   expect_near(numbers<float>(run(m, {floats({2, 2}, {1, 3, 10, 30})})), {-2, 4, -2, 4}, 1e-5f);
 }
 
+// ONNX Runtime and onnx.reference give 0 too.
+TEST(OnnxValues, WhatIsTooSmallToHaveANormIsNormalisedToZero) {
+  const auto row = [](int p) {
+    return [p](TestModel& n, const std::string& t) { n.node(t, {"x"}, {"y"}).set("p", p); };
+  };
+  EXPECT_EQ(one("LpNormalization", {2, 2}, {3, -4, 1.5e-23f, -1.5e-23f}, row(2)), (Floats{.6f, -.8f, 0, 0}));
+  EXPECT_EQ(one("LpNormalization", {2, 2}, {3, -1, 0, -0.0f}, row(1)), (Floats{.75f, -.25f, 0, 0}));
+}
+
 TEST(OnnxValues, IsInfDistinguishesSigns) {
   for (int positive : {0, 1}) {
     for (int negative : {0, 1}) {
