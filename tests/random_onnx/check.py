@@ -41,23 +41,31 @@ def plainly(error):
 
 
 class Oracle:
-    """The oracle of one model; what is costly is asked only when it is needed."""
+    """The oracle of one model; what is costly is asked only when it is needed. `node_by_node`: ONNX Runtime never gets
+    the whole model, which would end this process."""
 
-    def __init__(self, model):
+    def __init__(self, model, node_by_node=False):
         self.model, self.notes, self.careful, self.judged = model, [], None, {}
-        self.wanted = None
+        self.wanted, self.node_by_node = None, node_by_node
         try:
-            self.wanted = oracle.runtime_outputs(model)
-            self.check_shapes()
+            if not node_by_node:
+                self.wanted = oracle.runtime_outputs(model)
         except oracle.Failed as error:
             self.notes.append("not run by ONNX Runtime: " + plainly(error))
             if not error.lacks:
                 return
-            try:  # node by node, what it lacks by onnx.reference
-                self.careful = oracle.Careful(model)
-                self.wanted = [self.careful.outputs(call) for call in range(len(model.calls))]
-            except Exception as failure:  # of any kind: onnx.reference has no errors of its own
-                self.notes.append(f"not judged: {type(failure).__name__} {plainly(failure)}")
+        if self.wanted is None:
+            self.go_through_nodes()
+        else:
+            self.check_shapes()
+
+    def go_through_nodes(self):
+        """What ONNX Runtime lacks, and what it is known to be wrong in, by other means."""
+        try:
+            self.careful = oracle.Careful(self.model)
+            self.wanted = [self.careful.outputs(call) for call in range(len(self.model.calls))]
+        except Exception as failure:  # of any kind: onnx.reference has no errors of its own
+            self.notes.append(f"not judged: {type(failure).__name__} {plainly(failure)}")
 
     def check_shapes(self):
         """The rows' own figures of shapes are held against ONNX Runtime's."""
@@ -88,6 +96,8 @@ class Oracle:
     def runtime_is_of_two_minds(self, call, outputs):
         """Whether ONNX Runtime agrees with Berth when it optimises, where it does not otherwise, and onnx.reference
         too."""
+        if self.node_by_node:
+            return False
         try:
             optimised = oracle.runtime_outputs(self.model, optimised=True)[call]
             reference = oracle.reference_outputs(self.model)[call]
@@ -104,7 +114,7 @@ class Oracle:
         return agreed
 
 
-def check(berth, model, variants, folder):
+def check(berth, model, variants, folder, node_by_node=False):
     asked, files = None, Files(model, folder)
     verdict = Verdict([], [])
     for variant in variants:
@@ -113,7 +123,7 @@ def check(berth, model, variants, folder):
             verdict.refused.append(reason(outcome))
         elif outcome.kind == "done":
             verdict.ran += 1
-            asked = asked or Oracle(model)
+            asked = asked or Oracle(model, node_by_node)
             problem = asked.difference(outcome.outputs)
             if problem:
                 verdict.findings.append(Finding("mismatch", "run", variant, problem))

@@ -14,6 +14,7 @@ more. Exit code 0: nothing was found; 1: something was; 2: the command line is w
 """
 import argparse
 import collections
+import faulthandler
 import json
 import multiprocessing
 import os
@@ -38,6 +39,7 @@ def parse(arguments):
     parser.add_argument("--models", type=int, help="how many")
     parser.add_argument("--seed", help="a new one without")
     parser.add_argument("--model", type=int, help="this one alone")
+    parser.add_argument("--node-by-node", action="store_true", help="with --model: ONNX Runtime gets one node at a time")
     parser.add_argument("--only", nargs="+", default=[], metavar="OPERATOR", help="draw these operators alone")
     parser.add_argument("--variants", type=int, default=3, help="of each model, at most one a target")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes")
@@ -53,7 +55,7 @@ def parse(arguments):
     return options
 
 
-def one_model(berth, seed, index, count, only, folder):
+def one_model(berth, seed, index, count, only, folder, node_by_node):
     """(verdict, model, operators)"""
     from check import check
     from graph import new_rng
@@ -61,7 +63,7 @@ def one_model(berth, seed, index, count, only, folder):
     from variants import draw_variants
     model = draw_model(seed, index, only)
     variants = list(draw_variants(new_rng(f"{seed} variants", index), count))
-    return check(berth, model, variants, folder), model, [(n.domain, n.op_type) for n in model.proto.graph.node]
+    return check(berth, model, variants, folder, node_by_node), model, [(n.domain, n.op_type) for n in model.proto.graph.node]
 
 
 def keep(berth, seed, index, finding, model, folder, as_found):
@@ -88,9 +90,10 @@ def work(berth, seed, count, only, as_found, jobs, send):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         folder = pathlib.Path(folder)
-        while (index := jobs.recv()) is not None:
+        while (job := jobs.recv()) is not None:
+            index, node_by_node = job
             try:
-                verdict, model, operators = one_model(berth, seed, index, count, only, folder / "model")
+                verdict, model, operators = one_model(berth, seed, index, count, only, folder / "model", node_by_node)
                 found = [keep(berth, seed, index, f, model, folder, as_found) for f in verdict.findings[:1]]
                 send.send((index, found, verdict.refused, verdict.ran, verdict.notes, operators))
             except Exception:  # this program's own fault
@@ -110,14 +113,21 @@ class Worker:
         jobs.close()
         send.close()
 
-    def give(self, index):
-        self.index = index
-        self.jobs.send(index)
+    def give(self, index, node_by_node=False):
+        self.index, self.node_by_node = index, node_by_node
+        self.jobs.send((index, node_by_node))
+
+    def restart(self):
+        """After its process has ended: how, in words."""
+        self.process.join()
+        code = self.process.exitcode
+        self.start()
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 class Summary:
     def __init__(self):
-        self.models = self.ran = self.refused_whole = self.lost = 0
+        self.models = self.ran = self.refused_whole = self.died = self.lost = 0
         self.operators, self.reasons, self.notes, self.findings = (collections.Counter() for _ in range(4))
 
     def add(self, index, found, refused, ran, notes, operators):
@@ -136,14 +146,30 @@ class Summary:
             f"{self.models} models of {len(self.operators)} operators in {seconds:.0f} s "
             f"({self.models / max(seconds, .001):.1f} a second), {self.ran} runs in Berth; {self.refused_whole} models "
             f"were refused whole")
-        if self.lost:
-            print(f"{self.lost} models ended the process that ran them in ONNX Runtime")
+        if self.died:
+            print(f"ONNX Runtime died of {self.died} models, of which {self.lost} could not be judged node by node either")
         for title, counts in ("refused", self.reasons), ("noted", self.notes):
             for text, count in counts.most_common(refusals):
                 print(f"  {title} {count}: {text}")
         for text, count in self.findings.most_common():
             print(f"  found {count}: {text}")
         print(f"{sum(self.findings.values())} findings")
+
+
+def after_death(worker, summary, seed):
+    """Whether the worker, whose process ended, judges its model again, node by node. Berth runs in processes of its own,
+    so that it cannot have ended this one."""
+    how = worker.restart()
+    if worker.node_by_node:
+        summary.lost += 1
+        print(f"lost: ONNX Runtime died ({how}) of a node of model {worker.index} "
+              f"(./dev random-onnx --seed {seed} --model {worker.index} --node-by-node)", flush=True)
+        return False
+    summary.died += 1
+    print(f"ONNX Runtime died ({how}) of model {worker.index}, which is judged node by node "
+          f"(./dev random-onnx --seed {seed} --model {worker.index})", flush=True)
+    worker.give(worker.index, node_by_node=True)
+    return True
 
 
 def run(options, seed):
@@ -166,12 +192,12 @@ def run(options, seed):
             busy.remove(worker)
             try:
                 summary.add(*worker.results.recv())
+                idle.append(worker)
             except EOFError:
-                summary.lost += 1
-                print(f"lost: model {worker.index} ended its process "
-                      f"(./dev random-onnx --seed {seed} --model {worker.index})")
-                worker.start()
-            idle.append(worker)
+                if after_death(worker, summary, seed):
+                    busy.append(worker)
+                else:
+                    idle.append(worker)
     for worker in workers:
         worker.jobs.send(None)
         worker.process.join()
@@ -181,10 +207,11 @@ def run(options, seed):
 
 def single(options, seed):
     import onnx
+    faulthandler.enable()  # it says where ONNX Runtime dies
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         verdict, model, _ = one_model(str(options.berth.resolve()), seed, options.model, options.variants,
-                                      options.only, folder / "model")
+                                      options.only, folder / "model", options.node_by_node)
         print(onnx.printer.to_text(model.proto))
         for note in verdict.notes + verdict.refused:
             print(note)

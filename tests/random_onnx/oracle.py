@@ -2,10 +2,12 @@
 
 At first every element is compared narrowly with ONNX Runtime without optimisations. What is further away is looked at
 again, node by node: each node that rounds is run with its inputs and results moved by some units in the last place,
-many times over; an element may be as far from ONNX Runtime's as these runs are. So what cancels, or is close to a jump
-(a comparison, a rounding), may differ, and nothing else. Nodes for which ONNX Runtime is known to be wrong are run by
+many times over, in some runs with all that cancels at 0; an element may be as far from ONNX Runtime's as these runs are.
+So what cancels, or is close to a jump (a comparison, a rounding), may differ, and nothing else. Nodes for which ONNX Runtime is known to be wrong are run by
 onnx.reference, or as this module's table says (runtime_faults.py).
 """
+import dataclasses
+
 import numpy as np
 import onnxruntime
 from onnx import helper, numpy_helper
@@ -134,6 +136,8 @@ class Node:
         try:
             if fault and callable(fault.by):
                 return dict(zip(self.outputs, fault.by(self.node, [values.get(n) for n in self.node.input])))
+            if fault and fault.by is runtime_faults.FIRST_TRIP:
+                return self.before_first_trip(values)
             if fault and fault.by is runtime_faults.REFERENCE:
                 return dict(zip(self.outputs, self.reference(values).run(None, feeds)))
             for fixed in (constants & set(feeds), set(feeds)):
@@ -149,6 +153,14 @@ class Node:
                 raise
             with np.errstate(all="ignore"):
                 return dict(zip(self.outputs, self.reference(values).run(None, feeds)))
+
+    def before_first_trip(self, values):
+        """The results of a Loop that makes no trips."""
+        count = self.node.input[0]
+        once = values | {count: np.ones_like(values[count])}
+        made = run_session(self.session(once, set()), {n: once[n] for n in self.inputs()})
+        given = [values.get(n) for n in self.node.input]
+        return dict(zip(self.outputs, runtime_faults.before_first_trip(self.node, given, made)))
 
     def session(self, values, fixed):
         if len(fixed) == len(self.inputs()) and fixed:  # the values are in it
@@ -175,28 +187,29 @@ class Careful:
         self.names = [o.name for o in graph.output]
         self.undefined = set()  # names of results that ONNX does not define
 
-    def values(self, call, generator=None):
-        """All values of a call; with a generator, moved."""
+    def values(self, call, moves=None):
+        """All values of a call; with `moves`, moved."""
         values = dict(self.initial) | feeds_of(self.model, call)
         for node in self.nodes:
-            moves = generator is not None and not node.exact
+            rounds = moves is not None and not node.exact
             held = runtime_faults.held(node.node)
             given = values
-            if moves:
-                given = {n: values[n] if n in held else move(values[n], generator) for n in node.inputs()}
-            if generator is None:
+            if rounds:
+                given = {n: values[n] if n in held else move(values[n], moves) for n in node.inputs()}
+            if moves is None:
                 self.note_undefined(node, values)
             made = node.run(given, self.constants)
             if made is None:
                 raise Failed(f"{node.node.op_type} runs nowhere")
             made = {n: np.asarray(a) for n, a in made.items()}
-            if generator is not None and node.node.op_type in runtime_faults.ONE_STEP:
-                made = {n: one_step(a, generator) for n, a in made.items()}
+            if moves is not None and node.node.op_type in runtime_faults.ONE_STEP:
+                made = {n: one_step(a, moves) for n, a in made.items()}
             if node.node.op_type in runtime_faults.WITH_BODIES:
-                made = {n: move(a, generator, 1) for n, a in made.items()} if moves else made
-            inside = node.inside(node.node, [given.get(n) for n in node.node.input]) if moves and node.inside else 0
+                made = {n: move(a, moves, 1) for n, a in made.items()} if rounds else made
+            inside = node.inside(node.node, [given.get(n) for n in node.node.input]) if rounds and node.inside else 0
             coarse = runtime_faults.COARSE.get(node.node.op_type, 1)
-            values |= {n: move(a, generator, inside, coarse) for n, a in made.items()} if moves else made
+            least = runtime_faults.LEAST.get(node.node.op_type, 0)
+            values |= {n: move(a, moves, inside, coarse, least) for n, a in made.items()} if rounds else made
         return values
 
     def outputs(self, call):
@@ -214,7 +227,7 @@ class Careful:
         # At least less than any normal number.
         allowed = {n: narrow(base[n]) * .1 + TINY.get(base[n].dtype, 0) for n in self.names}
         for run in range(RUNS):
-            moved = self.values(call, np.random.default_rng([run, call]))
+            moved = self.values(call, Moves(np.random.default_rng([run, call]), settled=run % 4 == 3))
             for n in self.names:
                 if base[n].shape != moved[n].shape:
                     self.undefined.add(n)
@@ -230,22 +243,32 @@ class Careful:
         return [None if n in self.undefined else (base[n], allowed[n]) for n in self.names]
 
 
-def move(array, generator, inside=0, coarse=1):
-    """Each element by some units in its last place, or in that of what cancelled inside, times `coarse`; zeros to one
-    side or the other, so that what depends on their sign is seen."""
+@dataclasses.dataclass
+class Moves:
+    """How the values of one run are moved. `settled`: all that may cancel does so wholly, and zeros stay 0, as where 0/0
+    is NaN; without, a part of it."""
+    generator: object
+    settled: bool = False
+
+
+def move(array, moves, inside=0, coarse=1, least=0):
+    """Each element by some units in its last place, or in that of what cancelled inside, times `coarse`, and at least by
+    `least`; zeros to one side or the other, so that what depends on their sign is seen."""
     if array.dtype.kind != "f" or array.dtype not in MOVED:
         return array
+    generator = moves.generator
     with np.errstate(all="ignore"):
-        far = coarse * MOVED[array.dtype] * np.where(np.isfinite(array), np.fmax(np.abs(array), inside), 0)
-        side = np.where(array == 0, TINY[array.dtype] * generator.choice([-1, 1]), 0)
+        far = coarse * MOVED[array.dtype] * np.fmax(np.abs(array), inside)
+        far = np.where(np.isfinite(array), np.fmax(far, least), 0)
+        side = np.where(array == 0, TINY[array.dtype] * generator.choice([-1, 1]) * (not moves.settled), 0)
         moved = array + far * generator.uniform(-1, 1, array.shape) + side
-        nothing = (np.abs(array) < far) & (generator.random(array.shape) < .3)  # what cancels may do so wholly
+        nothing = (np.abs(array) < far) & (generator.random(array.shape) < (1 if moves.settled else .3))
         return np.asarray(np.where(nothing, 0, moved)).astype(array.dtype)
 
 
-def one_step(array, generator):
+def one_step(array, moves):
     limits = np.iinfo(array.dtype)
-    moved = array.astype(np.int64) + generator.choice([-1, 1], array.shape)
+    moved = array.astype(np.int64) + moves.generator.choice([-1, 1], array.shape)
     return np.clip(moved, limits.min, limits.max).astype(array.dtype)
 
 

@@ -9,14 +9,15 @@ from onnx import helper
 @dataclasses.dataclass(frozen=True)
 class Fault:
     """`when(node, inputs, opset)`: whether a node shows it. `by(node, inputs)`: its results as ONNX has them, a list;
-    REFERENCE: onnx.reference is asked; SKIP: they are not judged. `reason`: what ONNX Runtime does otherwise."""
+    REFERENCE: onnx.reference is asked; FIRST_TRIP: the node runs with a trip count of 1, and no rows are kept of it;
+    SKIP: they are not judged. `reason`: what ONNX Runtime does otherwise."""
     ops: tuple
     when: object
     by: object
     reason: str
 
 
-REFERENCE, SKIP = "reference", "skip"
+REFERENCE, FIRST_TRIP, SKIP = "reference", "first trip", "skip"
 
 
 def attribute(node, name, default=None):
@@ -40,6 +41,21 @@ def any_nan(node, inputs, opset):
 
 def empty(node, inputs, opset):
     return inputs[0].size == 0
+
+
+def no_trips(node, inputs, opset):
+    return inputs[0] is not None and inputs[0].size == 1 and int(inputs[0].reshape(())) == 0
+
+
+def before_first_trip(node, inputs, made):
+    """Of results `made` by one trip: what is carried is as it was given, and nothing is stacked."""
+    carried = inputs[2:]
+    return [a.copy() for a in carried] + [a[:0] for a in made[len(carried):]]
+
+
+def moves_empty_slices(node, inputs, opset):
+    axes = attribute(node, "scan_input_axes", []) + attribute(node, "scan_output_axes", [])
+    return any(axes) and any(a.size == 0 for a in inputs)
 
 
 def nan_or_least(node, inputs, opset):
@@ -90,6 +106,10 @@ def fraction_of_corners(node, inputs, opset):
 
 def pads_only(node, inputs, opset):
     return max(attribute(node, "dilations", [1])) > 1 and max(attribute(node, "pads", [0])) > 0
+
+
+def dilated_double(node, inputs, opset):
+    return inputs[0].dtype == np.float64 and not_finite(inputs[0]) and max(attribute(node, "dilations", [1])) > 1
 
 
 def double_nan(node, inputs, opset):
@@ -145,6 +165,15 @@ def hard_swish(node, inputs):
     return [inputs[0] * np.clip(inputs[0] / 6 + .5, 0, 1)]
 
 
+def scans_nothing(node, inputs):
+    """Slices without elements, of a body that keeps their shape, as all do that are drawn."""
+    start, x = inputs
+    axis, at = (attribute(node, f"scan_{side}_axes", [0])[0] for side in ("input", "output"))
+    slices = list(x.shape)
+    slices.insert(at, slices.pop(axis))
+    return [start, np.zeros(slices, x.dtype)]
+
+
 def lrn(node, inputs):
     x, size = inputs[0], attribute(node, "size")
     squares = x.astype(np.float64) ** 2
@@ -169,6 +198,10 @@ FAULTS = (
           "given, its reference leaves them as they are"),
     Fault(("HardSwish", ), is_double, hard_swish, "takes 1/6 rounded to float32"),
     Fault(("Shrink", ), is_double, shrink, "is computed in float32"),
+    Fault(("InstanceNormalization", ), empty, REFERENCE, "it divides by the number of elements and dies, signal 11"),
+    Fault(("Scan", ), moves_empty_slices, scans_nothing, "it divides by the elements of what it transposes: signal 8"),
+    Fault(("Loop", ), no_trips, FIRST_TRIP,
+          "a body that never runs: its open sizes are 0 in what it stacks, though the inputs tell them; ONNX is silent"),
     Fault(("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
           squares_overflow, SKIP, "the variance is the mean of squares less the square of the mean: inf - inf"),
     Fault(("LRN", ), always, lrn, "adds to and takes from one sum as the window moves: large numbers leave a rest; "
@@ -186,6 +219,8 @@ FAULTS = (
           "cubic or with antialias: a size of 1 is not at 0, as pytorch_half_pixel has it"),
     Fault(("Resize", ), fraction_of_corners, REFERENCE,
           "align_corners by scales: the last corner is that of the whole size, in onnx.reference of the scaled one"),
+    Fault(("Conv", ), dilated_double, SKIP,
+          "it has no kernel, and onnx.reference multiplies by zeros between the elements of a dilated kernel"),
     Fault(("AveragePool", ), double_nan, SKIP, "it has no kernel, and onnx.reference leaves NaN out"),
     Fault(("MaxPool", ), pads_only, SKIP, "a window that sees padding alone gives the lowest finite number"),
     Fault(("Hardmax", ), flattened_double, SKIP, "it has no kernel, and onnx.reference none that flattens"),
@@ -200,6 +235,9 @@ ONE_STEP = ("QLinearSoftmax", )
 # What it approximates: so many times as far off as what rounds once. Polynomials (1.2e-4 of tanh(2.9e-4)), and angles
 # in float32 (2.5e-7 where a transform of ones is 0).
 COARSE = {"RNN": 2.**6, "LSTM": 2.**6, "GRU": 2.**6, "DFT": 2.**4, "STFT": 2.**4}
+
+# What it is off by at least, however small the result: tanh(1e-7) is 1.2e-7, as 1 was added on the way.
+LEAST = {"RNN": 2.**-22, "LSTM": 2.**-22, "GRU": 2.**-22}
 
 # What cancels within their bodies is not looked at node by node: numbers of the size of 1 are taken for it.
 WITH_BODIES = ("If", "Loop", "Scan")
@@ -235,6 +273,15 @@ def overflows(array):
     return bool((wide**2).sum() > limit or np.prod(np.maximum(wide, 1)) > limit)
 
 
+def powers_overflow(base, exponent):
+    """Whether powers of integers may leave their type: double to integer in ONNX Runtime, products that wrap elsewhere."""
+    if base.dtype.kind not in "iu" or not base.size or not exponent.size:
+        return False
+    with np.errstate(all="ignore"):
+        powers = np.abs(base.astype(np.float64)) ** exponent.astype(np.float64)
+    return not (powers <= float(np.iinfo(base.dtype).max)).all()
+
+
 def ties(node, array):
     """Whether a Hardmax finds two largest elements that a last place tells apart, if anything."""
     if array.dtype.kind != "f" or array.size == 0:
@@ -258,8 +305,10 @@ def undefined(node, inputs, opset):
     if node.op_type == "CastLike":
         return beyond(inputs[0], inputs[1].dtype)
     if node.op_type == "Pow" and inputs[1].size and (inputs[1] == .5).any():
-        return not_finite(
-            inputs[0])  # -inf to the power of 0.5: inf in C, and NaN, a root, in PyTorch, which Berth follows
+        # -inf to the power of 0.5: inf in C, and NaN, a root, in PyTorch, which Berth follows
+        return not_finite(inputs[0])
+    if node.op_type == "Pow" and powers_overflow(*inputs):
+        return True
     if node.op_type in REDUCTIONS and inputs[0].dtype.kind in "iu":
         return overflows(inputs[0])
     if node.op_type == "Hardmax" and ties(node, inputs[0]):
