@@ -51,6 +51,7 @@ if(BERTH_COMPILER)
   set_target_properties(berth PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/berth")
 endif()
 
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/public_headers.txt)
 file(STRINGS ${PROJECT_SOURCE_DIR}/cmake/public_headers.txt headers REGEX "^[a-z]")
 foreach(header IN LISTS headers)
   if((header MATCHES "^compiler/" AND NOT BERTH_COMPILER) OR (header MATCHES "^backends/cuda/" AND NOT TARGET berth_cuda))

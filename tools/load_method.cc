@@ -9,6 +9,7 @@
 #include "backends/cpu/thread_pool.h"
 #include "compiler/ir/builder.h"
 #include "kernels/portable/portable.h"
+#include "runtime/host/dim_order_copy.h"
 #include "tools/memory_limit.h"
 #include "tools/names.h"
 #include "tools/plugins.h"
@@ -273,24 +274,17 @@ Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& ar
 // Files are row-major; the program may use another dimension order.
 void reorder(Array& array, Span<const uint8_t> dim_order) {
   const size_t rank = array.shape.size();
-  std::vector<size_t> strides(rank);
-  size_t count = 1;
-  bool plain = dim_order.size() != rank;
-  for (size_t k = rank; !plain && k-- > 0;) {
-    strides[dim_order[k]] = count;
-    count *= array.shape[dim_order[k]];
+  if (dim_order.size() != rank || same_dim_order({}, dim_order, rank)) return;
+  std::vector<int32_t> sizes;
+  size_t bytes = element_size(array.dtype);
+  for (const int64_t size : array.shape) {
+    sizes.push_back(static_cast<int32_t>(size));
+    bytes *= size;
   }
-  const size_t element = element_size(array.dtype);
-  if (plain || count * element != array.bytes.size() || std::is_sorted(dim_order.begin(), dim_order.end())) return;
-  std::vector<uint8_t> bytes(array.bytes.size());
-  for (size_t i = 0; i < count; ++i) {
-    size_t place = 0;
-    for (size_t d = rank, rest = i; d-- > 0; rest /= array.shape[d]) {
-      place += rest % array.shape[d] * strides[d];
-    }
-    std::copy_n(&array.bytes[i * element], element, &bytes[place * element]);
-  }
-  array.bytes = std::move(bytes);
+  if (bytes != array.bytes.size()) return;
+  std::vector<uint8_t> reordered(bytes);
+  copy_to_dim_order(array.bytes.data(), {}, reordered.data(), dim_order, sizes, element_size(array.dtype));
+  array.bytes = std::move(reordered);
 }
 
 Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays) {
