@@ -240,8 +240,6 @@ def pad(g, op):
         lowest = -(smallest // 3) if g.chance(.2) else 0
         return g.number(lowest, max(0, most)) if g.chance(.7) else 0
     before, after = [one(a) for a in padded], [one(a) for a in padded]
-    if mode == "reflect" and any(n < 0 for n in before + after):
-        raise Unfit  # what is reflected then is not agreed upon
     def rule(s):
         sizes = list(s)
         for a, b, e in zip(padded, before, after):

@@ -82,11 +82,17 @@ ValueId pad_repeating(NodeContext& n, ValueId x, const Padding& padding, const s
     const int64_t end = padding.ends[axis];
     if (begin == 0 && end == 0) continue;
     const int64_t size = n.fixed(n.dim(x, axis), "the size of a dimension that is padded with its own elements");
-    if (n.ok() && (size < 1 || begin + size + end < 0)) n.invalid("no element to repeat in " + n.type_text(x));
+    // What is taken away goes first, as in ONNX Runtime: the others repeat.
+    const int64_t first = std::max(-begin, int64_t{0});
+    const int64_t kept = size - first + std::min(end, int64_t{0});
+    const bool repeats = begin > 0 || end > 0;
+    if (n.ok() && (kept < 0 || (kept == 0 && repeats))) n.invalid("no element to repeat in " + n.type_text(x));
     if (n.ok() && begin + size + end > (1 << 24)) n.unsupported("padding to more than 2^24 elements is not supported");
     if (!n.ok()) return {};
     std::vector<int64_t> indices;
-    for (int64_t place = -begin; place < size + end; ++place) indices.push_back(source_of(place, size, mode));
+    for (int64_t place = std::min(-begin, int64_t{0}); place < kept + std::max(end, int64_t{0}); ++place) {
+      indices.push_back(first + source_of(place, kept, mode));
+    }
     x = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
   }
   return x;

@@ -141,6 +141,26 @@ TEST(OnnxValues, WhatIsTooSmallToHaveANormIsNormalisedToZero) {
   EXPECT_EQ(one("LpNormalization", {2, 2}, {3, -1, 0, -0.0f}, row(1)), (Floats{.75f, -.25f, 0, 0}));
 }
 
+// As ONNX Runtime has it: what negative padding takes away is not there to be repeated.
+TEST(OnnxValues, PaddingRepeatsWhatNegativePaddingLeaves) {
+  const auto padded = [](const char* mode, int64_t begin, int64_t end) {
+    return one(
+        "Pad", {5}, {0, 1, 2, 3, 4},
+        [&](TestModel& n, const std::string& t) {
+          n.ints("pads", {begin, end});
+          n.node(t, {"x", "pads"}, {"y"}).set("mode", mode);
+        },
+        19);
+  };
+  EXPECT_EQ(padded("wrap", 2, -2), (Floats{1, 2, 0, 1, 2}));
+  EXPECT_EQ(padded("wrap", -4, 2), (Floats{4, 4, 4}));
+  EXPECT_EQ(padded("wrap", 1, 2), (Floats{4, 0, 1, 2, 3, 4, 0, 1}));
+  EXPECT_EQ(padded("reflect", -3, 1), (Floats{3, 4, 3}));
+  EXPECT_EQ(padded("edge", 2, -4), (Floats{0, 0, 0}));
+  EXPECT_EQ(padded("wrap", -2, -1), (Floats{2, 3}));
+  EXPECT_EQ(padded("edge", -2, -3), Floats{});
+}
+
 TEST(OnnxValues, IsInfDistinguishesSigns) {
   for (int positive : {0, 1}) {
     for (int negative : {0, 1}) {
