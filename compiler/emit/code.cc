@@ -18,6 +18,14 @@ void Code::call_delegate(int32_t index, std::vector<int32_t> args) {
   append(format::DelegateCallDesc{index, std::move(args)});
 }
 
+void Code::copy(int32_t from, int32_t to) {
+  if (std::get<format::TensorDesc>(values[from]).device.is_cpu()) {
+    call(ir::OpId::clone_out, {from, values.null(), to, to});
+  } else {
+    call(ir::OpId::d2d_copy_out, {from, to, to});
+  }
+}
+
 int32_t Code::jump_unless(int32_t condition) {
   append(format::JumpFalseDesc{condition, 0});
   return size() - 1;

@@ -29,6 +29,9 @@ class Code {
   /// Appends a call of delegate `index` of the method.
   void call_delegate(int32_t index, std::vector<int32_t> args);
 
+  /// Appends a copy of a tensor to one that is as large; both are on one device.
+  void copy(int32_t from, int32_t to);
+
   /// Appends a jump that is taken when value `condition` is false, and gives its index; land() says where it goes.
   int32_t jump_unless(int32_t condition);
   /// The jump goes to the instruction that comes next, or to `destination`.
