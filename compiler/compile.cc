@@ -12,6 +12,7 @@
 #include "base/output_file.h"
 #include "base/stopwatch.h"
 #include "compiler/check_program.h"
+#include "compiler/data_files.h"
 #include "compiler/emit/emit.h"
 #include "compiler/fuse/fuse.h"
 #include "compiler/ir/operators.h"
@@ -262,11 +263,26 @@ Expected<std::function<bool(const ir::Method&, ir::ValueId)>> callers_on_host(co
   return is_callers;
 }
 
+Status check_file_alignment(const char* what, uint32_t alignment) {
+  if (is_power_of_two(alignment) && alignment >= 16 && alignment <= kMostFileAlignment) return Done{};
+  return Failure{Error::kInvalidArgument, std::string(what) + " alignment " + std::to_string(alignment),
+                 "expected a power of two from 16 to " + std::to_string(kMostFileAlignment)};
+}
+
+void align_files(const CompileOptions& options, emit::EmittedProgram& emitted) {
+  emitted.program.constant_alignment = options.constant_alignment;
+  emitted.program.segment_alignment = std::max(options.segment_alignment, options.constant_alignment);
+  for (emit::ExternalFile& file : emitted.external) file.data.alignment = emitted.program.segment_alignment;
+}
+
 void fill_report(emit::EmittedProgram& emitted, CompileReport& report) {
   report.arenas = std::move(emitted.arenas);
   report.delegates = std::move(emitted.delegates);
   report.copies = std::move(emitted.copies);
   report.banks = std::move(emitted.banks);
+  for (const emit::ExternalFile& file : emitted.external) {
+    report.external.push_back({file.path, static_cast<int64_t>(file.data.blobs.size()), file.bytes});
+  }
   report.instructions = emitted.instructions;
   report.views = emitted.views;
   report.saved_by_order = emitted.saved_by_order;
@@ -302,6 +318,9 @@ Status check_portable(const ir::Module& module, const placement::Options& placin
 // From a module to the tables of a program; nothing is written yet.
 Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
   BERTH_TRY(check_method_names(module, options));
+  BERTH_TRY(check_file_alignment("constant", options.constant_alignment));
+  BERTH_TRY(check_file_alignment("segment", options.segment_alignment));
+  BERTH_ASSIGN_OR_RETURN(ExternalRules external, ExternalRules::parse(options.external_constants));
   BERTH_ASSIGN_OR_RETURN(const placement::Options placing, place_options(module, options));
   BERTH_ASSIGN_OR_RETURN(std::vector<memory::MemoryOptions> memory, memory_options(module, options));
   BERTH_TRY(ir::verify(module));
@@ -325,7 +344,11 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_TRY(add_banks(module, options, &memory));
   BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
-  BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans));
+  emit::EmitOptions emit_options;
+  emit_options.constant_file = external.constant_file();
+  BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans, emit_options));
+  BERTH_TRY(external.check_matched(module));
+  align_files(options, emitted);
   BERTH_TRY(check_portable(module, placing, emitted.program));
   fill_report(emitted, report);
   return emitted;
@@ -337,6 +360,10 @@ std::vector<std::string> instruction_sets() { return {"native", "generic", "avx2
 
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options, CompileReport* report) {
   const Stopwatch watch;
+  if (!options.external_constants.empty()) {
+    return Failure{Error::kInvalidArgument, "external constants",
+                   "compile() gives the bytes of a program alone; compile_to_file() writes data files too"};
+  }
   CompileReport filled;
   BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
   BERTH_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, format::program_bytes(emitted.program));
@@ -350,12 +377,9 @@ Status compile_to_file(ir::Module module, const CompileOptions& options, const s
                        CompileReport* report) {
   const Stopwatch watch;
   BERTH_TRY(keep_files(module.files, path, path));
-  if (is_special_file(path)) {
-    BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, compile(std::move(module), options, report));
-    return write_whole_file(path, [&](OutputFile& file) { return file.write(bytes.data(), bytes.size()); });
-  }
   CompileReport filled;
   BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
+  BERTH_TRY(check_data_files(emitted.external, path, module.files));
   const auto write = [&](OutputFile& file) {
     return format::write_program(emitted.program,
                                  [&](Span<const uint8_t> bytes) { return file.write(bytes.data(), bytes.size()); });
@@ -364,7 +388,13 @@ Status compile_to_file(ir::Module module, const CompileOptions& options, const s
     BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(written));
     return check_program(file->bytes());
   };
-  BERTH_TRY(write_whole_file(path, write, check));
+  BERTH_TRY(write_data_files(emitted.external, [&]() -> Status {
+    if (!is_special_file(path)) return write_whole_file(path, write, check);
+    // What is written in place cannot be taken back: it is checked before.
+    BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, format::program_bytes(emitted.program));
+    BERTH_TRY(check_program(bytes));
+    return write_whole_file(path, [&](OutputFile& file) { return file.write(bytes.data(), bytes.size()); });
+  }));
   filled.total_ms = watch.milliseconds();
   if (report != nullptr) *report = std::move(filled);
   return Done{};

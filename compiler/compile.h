@@ -78,6 +78,9 @@ struct MethodSettings {
   std::vector<std::string> pins;
 };
 
+/// Of CompileOptions::segment_alignment and constant_alignment: 1 MiB.
+constexpr uint32_t kMostFileAlignment = 1 << 20;
+
 struct CompileOptions {
   /// The targets, in order of preference: "cuda:0,cpu" (compiler/targets/target.h). "portable" uses only operators of
   /// ExecuTorch's portable library, so copies between devices go through the host.
@@ -123,6 +126,15 @@ struct CompileOptions {
   bool reorder = true;
   /// Whether operators may be fused, such as norms into convolutions.
   bool fusion = true;
+  /// "FILE" or "GLOB=FILE": constants of this name lie in the data file FILE (.ptd) instead of in the program, under
+  /// their names; later ones win. Constants that delegates read stay in the program. It is an error if a glob matches no
+  /// other constant. Only compile_to_file() writes data files.
+  std::vector<std::string> external_constants;
+  /// What each constant in the program's file starts at a multiple of, and each segment of it and of data files: powers
+  /// of two from 16 to kMostFileAlignment. ExecuTorch's constant_tensor_alignment and segment_alignment. A segment
+  /// starts at a multiple of both.
+  uint32_t constant_alignment = 16;
+  uint32_t segment_alignment = 128;
   /// The most seconds for planning; 0 for no limit in time, only in work, so that the result is the same everywhere.
   /// CompileReport::truncated says whether the limit ended planning early.
   double time_limit = 0;
@@ -137,16 +149,24 @@ struct CompileOptions {
   bool verify_ir = false;
 };
 
+/// A data file that compile_to_file() wrote.
+struct ExternalReport {
+  std::string file;
+  int64_t constants = 0;  // keys
+  int64_t bytes = 0;      // equal ones once
+};
+
 struct CompileReport {
   std::vector<ArenaReport> arenas;
   std::vector<DelegateReport> delegates;
   std::vector<CopyReport> copies;
   std::vector<BankReport> banks;  // of each method and device with banks
+  std::vector<ExternalReport> external;
   int64_t instructions = 0;
   int64_t views = 0;           // values that are views of earlier ones, so that nothing is copied
   int64_t saved_by_order = 0;  // bytes of memory that the schedule saves compared with the model's own order
   int64_t in_place = 0;        // values that are computed into the bytes of an input or of state
-  int64_t constant_bytes = 0;  // of the constants in the file, those of delegates included
+  int64_t constant_bytes = 0;  // of the constants in the program, those of delegates included
   double plan_ms = 0;
   bool truncated = false;      // the time limit ended planning early: another run may give other bytes
   bool order_optimal = false;  // it is proven that no other schedule needs less memory
@@ -155,11 +175,13 @@ struct CompileReport {
 };
 
 /// Compiles `module` to the bytes of a program. `report` may be null. Failures name the node of the user's model.
+/// InvalidArgument with CompileOptions::external_constants.
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options,
                                        CompileReport* report = nullptr);
 
-/// The same straight to a file, so that weights need no memory: written whole or not at all. InvalidArgument when
-/// `path` is one of the files that the module was read from.
+/// The same straight to a file, so that weights need no memory: written whole or not at all, data files before the
+/// program. InvalidArgument when `path` or a data file is one of the files that the module was read from, when they are
+/// the same, or a data file is not to be a regular file.
 Status compile_to_file(ir::Module module, const CompileOptions& options, const std::string& path,
                        CompileReport* report = nullptr);
 

@@ -72,10 +72,15 @@ Json report_json(const CompileReport& report) {
                       {"bytes", copy.bytes},
                       {"per_turn", copy.per_turn}});
   }
+  Json external = Json::array();
+  for (const ExternalReport& file : report.external) {
+    external.push_back({{"file", file.file}, {"constants", file.constants}, {"bytes", file.bytes}});
+  }
   return {{"arenas", arenas},
           {"delegates", delegates},
           {"copies", copies},
           {"banks", banks},
+          {"external", external},
           {"plan_ms", report.plan_ms},
           {"truncated", report.truncated},
           {"order_optimal", report.order_optimal},
@@ -96,6 +101,9 @@ void print_report(const CompileCommand& command, const CompileReport& report) {
              counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"), order,
              bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
   if (report.truncated) fmt::print("{}: truncated: the time limit ended planning early\n", command.output);
+  for (const ExternalReport& file : report.external) {
+    fmt::print("{}: {}, {}\n", file.file, counted(file.constants, "constant"), bytes_text(file.bytes));
+  }
   for (const ArenaReport& arena : report.arenas) {
     const std::string of = arena.capacity < 0 ? "" : " of " + bytes_text(arena.capacity);
     const std::string bank = arena.bank.empty() ? "" : ", bank " + arena.bank + of;
@@ -225,6 +233,14 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_switch(*sub, "--no-alias", texts.no_alias,
                     "copy views, slices and concatenations instead of sharing their bytes");
   add_method_switch(*sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");
+  sub->add_option("--external-constants", command->options.external_constants,
+                  "FILE.ptd, or GLOB=FILE.ptd: constants whose name matches lie in this data file instead of the "
+                  "program; later ones win")
+      ->allow_extra_args(false);
+  sub->add_option("--constant-alignment", command->options.constant_alignment,
+                  "what constants in the program's file start at multiples of, a power of two; default: 16");
+  sub->add_option("--segment-alignment", command->options.segment_alignment,
+                  "the same for segments of the program and its data files, such as 4096 to map them; default: 128");
   switch_off(*sub, "--no-fusion", command->options.fusion, "fuse no operators");
   sub->add_option("--time-limit", command->options.time_limit,
                   "the most seconds for planning; if it ends early, the report says truncated")

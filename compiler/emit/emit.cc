@@ -53,7 +53,7 @@ void report_planning(const memory::MemoryPlan& plan, EmittedProgram* out) {
 class ProgramBuilder {
  public:
   ProgramBuilder(const ir::Module& module, const EmitOptions& options)
-      : module_(module), options_(options), delegates_(module) {
+      : module_(module), options_(options), delegates_(module), external_(module, options.constant_file) {
     meta_.producer = "berth " BERTH_VERSION;
     out_.order_optimal = true;
   }
@@ -62,8 +62,12 @@ class ProgramBuilder {
     const memory::MethodPlan& plan = memory.plan;
     const ir::Method& method = plan.scheduled(module_.methods[memory.method]);
     BERTH_ASSIGN_OR_RETURN(DelegateCalls calls, emit_delegates(module_, memory, options_, &delegates_));
-    BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted,
-                           emit_method(module_, method, plan, calls, {options_.stack_traces, {}}, &pools_));
+    MethodOptions method_options;
+    method_options.stack_traces = options_.stack_traces;
+    method_options.external_key = [this](ir::ConstantId id, const format::TensorDesc& tensor) {
+      return external_.key(id, tensor);
+    };
+    BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module_, method, plan, calls, method_options, &pools_));
     emitted.desc.delegates = std::move(calls.delegates);
     emitted.desc.input_tree = input_tree(emitted.desc.inputs.size());
     emitted.desc.output_tree = output_tree(emitted.desc.outputs.size());
@@ -87,6 +91,7 @@ class ProgramBuilder {
     program.initial_values = std::move(pools_.initial_values).take();
     program.payloads = std::move(delegates_.payloads).take();
     program.named_data = std::move(delegates_.constants).take();
+    out_.external = std::move(external_).take();
     if (options_.meta) program.named_data.push_back(format::meta_blob(meta_));
     BERTH_TRY(format::check_arenas(program));
     return std::move(out_);
@@ -97,6 +102,7 @@ class ProgramBuilder {
   const EmitOptions& options_;
   Pools pools_;
   DelegateData delegates_;
+  ExternalConstants external_;
   format::MetaDesc meta_;
   EmittedProgram out_;
 };

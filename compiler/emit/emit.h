@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/emit/external_constants.h"
 #include "compiler/emit/reports.h"
 #include "compiler/ir/module.h"
 #include "compiler/memory/plan_memory.h"
@@ -23,10 +24,13 @@ struct EmitOptions {
   bool stack_traces = false;
   /// Writes berth.meta: names, symbols, views, bounds. ExecuTorch ignores it.
   bool meta = true;
+  /// Which constants lie in data files; null: none. Those that delegates read lie in the program in any case.
+  ConstantFile constant_file;
 };
 
 struct EmittedProgram {
-  format::ProgramDesc program;  // shares the constants' bytes with the module, and keeps them alive
+  format::ProgramDesc program;         // shares the constants' bytes with the module, and keeps them alive
+  std::vector<ExternalFile> external;  // the data files to be written beside it, which share bytes in the same way
   std::vector<ArenaReport> arenas;
   std::vector<BankReport> banks;
   std::vector<DelegateReport> delegates;

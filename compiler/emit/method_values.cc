@@ -94,8 +94,9 @@ format::ArenaOffset MethodValues::offset_of(memory::BufferId buffer) const {
 }
 
 void MethodValues::set_data(ir::ConstantId id, format::TensorDesc* tensor) {
-  if (options_.external_key) {
-    tensor->name = options_.external_key(id);
+  std::string key = options_.external_key ? options_.external_key(id, *tensor) : "";
+  if (!key.empty()) {
+    tensor->name = std::move(key);
     tensor->external = true;
     return;
   }

@@ -6,47 +6,13 @@
 #include "base/math.h"
 #include "format/header.h"
 #include "format/write/build_tables.h"
+#include "format/write/cursor.h"
 
 namespace berth::format {
 namespace {
 
 /// The format's limit is 2 GiB; the estimate may be too low by a factor of up to 4.
 constexpr uint64_t kMaxTableBytes = uint64_t{512} << 20;
-
-/// A sink that counts its bytes.
-class Cursor {
- public:
-  explicit Cursor(const Sink& sink) : sink_(sink) {}
-
-  Status write(Span<const uint8_t> bytes) {
-    position_ += bytes.size();
-    return bytes.empty() ? Status(Done()) : sink_(bytes);
-  }
-
-  Status pad_to(uint64_t position) {
-    static constexpr uint8_t kZeros[4096] = {};
-    while (position_ < position) {
-      const uint64_t count = std::min<uint64_t>(position - position_, sizeof kZeros);
-      BERTH_TRY(write({kZeros, static_cast<size_t>(count)}));
-    }
-    return Done();
-  }
-
-  Status write(const Bytes& blob, const std::string& what) {
-    if (blob.size == 0) return Done();
-    const uint64_t end = position_ + blob.size;
-    BERTH_TRY(blob.write([this, end](Span<const uint8_t> bytes) -> Status {
-      if (bytes.size() > end - position_) return Failure{Error::kInternal, "", "a blob wrote more bytes than its size"};
-      return write(bytes);
-    }));
-    if (position_ == end) return Done();
-    return Failure{Error::kInternal, what, "the blob wrote fewer bytes than its size"};
-  }
-
- private:
-  const Sink& sink_;
-  uint64_t position_ = 0;
-};
 
 Status check_alignments(const ProgramDesc& program) {
   const auto good = [](uint32_t alignment) { return is_power_of_two(alignment) && alignment <= (1u << 30); };

@@ -3,7 +3,7 @@ this process along and nothing else.
 
 Reads lines of JSON {"program", "inputs": [.npy], "outputs": folder, "threads"?, "repeat"?} from standard input; answers
 each with a line: {"count"} after writing outputs/out0.npy…, or {"error"}. With "repeat" the answer has "seconds", the
-times of that many further runs. "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
+times of that many further runs. "data" is a data file (.ptd). "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
 too, and types that NumPy lacks come and go as their bits.
 """
 import json
@@ -28,13 +28,16 @@ def run(job):
             portable_lib._set_num_threads(job["threads"])
     if "dtypes" in job:
         import executorch.kernels.quantized  # noqa: F401
-    method = Runtime.get().load_program(pathlib.Path(job["program"])).load_method("forward")
+    if "data" in job:
+        execute = portable_lib._load_for_executorch(job["program"], job["data"]).forward
+    else:
+        execute = Runtime.get().load_program(pathlib.Path(job["program"])).load_method("forward").execute
     inputs = [torch.from_numpy(np.load(path)) for path in job["inputs"]]
     if "dtypes" in job:
         inputs = [tensor.view(getattr(torch, dtype)) for tensor, dtype in zip(inputs, job["dtypes"])]
     for more in job.get("before", []):
-        method.execute([torch.from_numpy(np.load(path)) for path in more])
-    outputs = method.execute(inputs)
+        execute([torch.from_numpy(np.load(path)) for path in more])
+    outputs = execute(inputs)
     for i, value in enumerate(outputs):
         if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16:
             value = value.view(torch.uint16)
@@ -45,7 +48,7 @@ def run(job):
         answer["seconds"] = []
         for _ in range(job["repeat"]):
             start = time.perf_counter()
-            method.execute(inputs)
+            execute(inputs)
             answer["seconds"].append(time.perf_counter() - start)
     return answer
 

@@ -16,6 +16,7 @@
     ./dev compat import [NAME…]      # seconds and memory that the import of a large .pt2 and .pte takes
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat inplace [NAME…]     # operators in the bytes of an input, against elsewhere, small and large
+    ./dev compat data [NAME…]        # programs with data files (.ptd) that Berth writes, in both runtimes
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
@@ -307,9 +308,14 @@ def emitted(berth, patterns, tally):
     whole_programs(berth, patterns, tally)
 
 
+def data(berth, patterns, tally):
+    from data_files import data_files
+    data_files(berth, patterns, tally)
+
+
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
-         "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "devices": devices}
+         "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "data": data, "devices": devices}
 ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
 NEED_MODELS = {"replan", "suite", "placed"}
 
