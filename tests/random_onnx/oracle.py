@@ -17,7 +17,7 @@ import runtime_faults
 from graph import used_names
 from operators import find
 
-RUNS = 16
+RUNS = 24  # in pairs
 NARROW = {np.dtype("float32"): 1e-5, np.dtype("float64"): 1e-10, np.dtype("float16"): 4e-3}
 MOVED = {np.dtype("float32"): 2.**-20, np.dtype("float64"): 2.**-48, np.dtype("float16"): 2.**-9}
 TINY = {np.dtype("float32"): 1e-38, np.dtype("float64"): 1e-300, np.dtype("float16"): 1e-5}
@@ -227,7 +227,9 @@ class Careful:
         # At least less than any normal number.
         allowed = {n: narrow(base[n]) * .1 + TINY.get(base[n].dtype, 0) for n in self.names}
         for run in range(RUNS):
-            moved = self.values(call, Moves(np.random.default_rng([run, call]), settled=run % 4 == 3))
+            pair = run // 2
+            moves = Moves(np.random.default_rng([pair, call]), side=1 - 2 * (run % 2), settled=pair % 4 == 3)
+            moved = self.values(call, moves)
             for n in self.names:
                 if base[n].shape != moved[n].shape:
                     self.undefined.add(n)
@@ -245,9 +247,11 @@ class Careful:
 
 @dataclasses.dataclass
 class Moves:
-    """How the values of one run are moved. `settled`: all that may cancel does so wholly, and zeros stay 0, as where 0/0
-    is NaN; without, a part of it."""
+    """How the values of one run are moved. `side`: 1 or -1; a pair of runs moves all to opposite sides, so that what is
+    close to a jump is seen on both. `settled`: all that may cancel does so wholly, and zeros stay 0, as where 0/0 is
+    NaN; without, a part of it."""
     generator: object
+    side: int = 1
     settled: bool = False
 
 
@@ -261,14 +265,14 @@ def move(array, moves, inside=0, coarse=1, least=0):
         far = coarse * MOVED[array.dtype] * np.fmax(np.abs(array), inside)
         far = np.where(np.isfinite(array), np.fmax(far, least), 0)
         side = np.where(array == 0, TINY[array.dtype] * generator.choice([-1, 1]) * (not moves.settled), 0)
-        moved = array + far * generator.uniform(-1, 1, array.shape) + side
+        moved = array + moves.side * (far * generator.uniform(-1, 1, array.shape) + side)
         nothing = (np.abs(array) < far) & (generator.random(array.shape) < (1 if moves.settled else .3))
         return np.asarray(np.where(nothing, 0, moved)).astype(array.dtype)
 
 
 def one_step(array, moves):
     limits = np.iinfo(array.dtype)
-    moved = array.astype(np.int64) + moves.generator.choice([-1, 1], array.shape)
+    moved = array.astype(np.int64) + moves.side * moves.generator.choice([-1, 1], array.shape)
     return np.clip(moved, limits.min, limits.max).astype(array.dtype)
 
 
