@@ -60,7 +60,9 @@ void import_skip_layer_normalization(NodeContext& n) {
   const std::vector<ValueId> results =
       n.ops(OpId::native_layer_norm_out,
             {x, DimList{n.dim(x, n.rank(x) - 1)}, n.input(2), beta, n.number("epsilon", 1e-12f)});
-  for (size_t i = 0; i < results.size(); ++i) n.output(i, results[i]);
+  if (!n.ok()) return;
+  n.output(0, results[0]);
+  for (size_t i = 1; i < results.size(); ++i) n.output(i, n.cast(results[i], DType::kF32));
 }
 
 // x / sqrt(mean(x²) + epsilon) · scale

@@ -40,6 +40,17 @@ void import_batch_normalization(NodeContext& n) {
 /// Whether `v` may be the weight of a layer norm as it is: exactly of the normalised shape.
 bool fits(const NodeContext& n, ValueId v, const std::vector<Dim>& normalized) { return n.shape(v) == normalized; }
 
+// The mean and one by the deviation of each row, which ONNX has in float32 whatever the elements are.
+void give_statistics(NodeContext& n, const DimList& normalized, std::vector<ValueId> results) {
+  if (!n.wants_output(1) && !n.wants_output(2)) return;
+  if (n.integer("stash_type", 1) != 1) return n.unsupported("its statistics are in float32 (stash_type 1) alone");
+  if (n.dtype(n.input(0)) == DType::kF16) {
+    const ValueId wide = n.cast(n.input(0), DType::kF32);
+    results = n.ops(OpId::native_layer_norm_out, {wide, normalized, None(), None(), n.number("epsilon", 1e-5f)});
+  }
+  for (size_t i = 1; n.ok() && i < 3; ++i) n.output(i, n.cast(results[i], DType::kF32));
+}
+
 void import_layer_normalization(NodeContext& n) {
   const ValueId x = n.input(0);
   const int rank = n.rank(x);
@@ -61,8 +72,7 @@ void import_layer_normalization(NodeContext& n) {
     if (bias.valid()) y = n.op(OpId::add_out, {y, bias});
   }
   n.output(0, y);
-  n.output(1, results[1]);
-  n.output(2, results[2]);
+  give_statistics(n, normalized, results);
 }
 
 // x / (the p-norm along one axis); zero where the norm is zero.

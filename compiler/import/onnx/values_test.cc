@@ -132,6 +132,23 @@ TEST(OnnxValues, LayerNormScalesMayBroadcast) {
   expect_near(numbers<float>(run(m, {floats({2, 2}, {1, 3, 10, 30})})), {-2, 4, -2, 4}, 1e-5f);
 }
 
+TEST(OnnxValues, StatisticsOfALayerNormAreFloat32) {
+  for (const ElementType type : {ElementType::kFloat, ElementType::kFloat16, ElementType::kDouble}) {
+    SCOPED_TRACE(static_cast<int>(type));
+    TestModel m;
+    m.input("in", {2, 2});
+    m.node("Cast", {"in"}, {"x"}).set("to", static_cast<int64_t>(type));
+    m.node("Cast", {"ones"}, {"scale"}).set("to", static_cast<int64_t>(type));
+    m.floats("ones", {2}, {1, 1});
+    m.node("LayerNormalization", {"x", "scale"}, {"y", "mean", "inverse"}).set("epsilon", 0.0f);
+    m.output("mean");
+    m.output("inverse");
+    const auto outputs = run(m, {floats({2, 2}, {1, 2050, 10, 30})});
+    EXPECT_EQ(numbers<float>(outputs, 0), (Floats{1025.5f, 20}));  // 1025.5 would be 1026 in float16
+    expect_near(numbers<float>(outputs, 1), {1 / 1024.5f, .1f});
+  }
+}
+
 // ONNX Runtime and onnx.reference give 0 too.
 TEST(OnnxValues, WhatIsTooSmallToHaveANormIsNormalisedToZero) {
   const auto row = [](int p) {
