@@ -265,12 +265,13 @@ def move(array, moves, inside=0, coarse=1, least=0):
     with np.errstate(all="ignore"):
         far = coarse * MOVED[array.dtype] * np.fmax(np.abs(array), inside)
         far = np.where(np.isfinite(array), np.fmax(far, least), 0)
+        may_vanish = np.abs(array) < np.fmax(far, TINY[array.dtype])
         if moves.settled:
-            return np.asarray(np.where(np.abs(array) < far, 0, array)).astype(array.dtype)
+            return np.asarray(np.where(may_vanish, 0, array)).astype(array.dtype)
         side = np.where(array == 0, TINY[array.dtype] * generator.choice([-1, 1]), 0)
         moved = array + moves.side * (far * generator.uniform(-1, 1, array.shape) + side)
-        nothing = (np.abs(array) < far) & (generator.random(array.shape) < .3)
-        return np.asarray(np.where(nothing, 0, moved)).astype(array.dtype)
+        vanishes = may_vanish & (array != 0) & (generator.random(array.shape) < .3)
+        return np.asarray(np.where(vanishes, 0, moved)).astype(array.dtype)
 
 
 def made_equal(left, right, values):
