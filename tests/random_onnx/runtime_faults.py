@@ -83,13 +83,55 @@ def blends(node, inputs, opset):
     return not_finite(inputs[0]) and attribute(node, "mode", default) != "nearest"
 
 
-def rounded_places(node, inputs, opset):
-    """Nearest, unless onnx.reference takes another size than ONNX's shape inference, which multiplies in float32."""
-    if attribute(node, "mode", "nearest") != "nearest" or not_finite(inputs[0]):  # which onnx.reference multiplies by 0
-        return False
-    scales = inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.zeros(0)
+def scales_of(inputs):
+    """Of a Resize; empty where it has sizes."""
+    return inputs[2] if len(inputs) > 2 and inputs[2] is not None else np.zeros(0, np.float32)
+
+
+def same_sizes(inputs):
+    """Whether onnx.reference has the same sizes as ONNX's shape inference, which multiplies in float32."""
+    scales = scales_of(inputs)
     sizes = np.array(inputs[0].shape[:scales.size])
     return bool((np.floor((sizes * scales).astype(np.float32)) == np.floor(sizes * scales.astype(np.float64))).all())
+
+
+def is_nearest(node):
+    return attribute(node, "mode", "nearest") == "nearest"
+
+
+def rounded_places(node, inputs, opset):
+    return is_nearest(node) and same_sizes(inputs) and not not_finite(inputs[0])
+
+
+def other_rounded_places(node, inputs, opset):
+    """Those that onnx.reference cannot tell: it has another size, or multiplies infinities by 0."""
+    return is_nearest(node) and not rounded_places(node, inputs, opset)
+
+
+def nearest(node, inputs):
+    """A Resize by ONNX's text."""
+    x, scales = inputs[0], scales_of(inputs).astype(np.float64)
+    coordinates = attribute(node, "coordinate_transformation_mode", "half_pixel")
+    rounding = attribute(node, "nearest_mode", "round_prefer_floor")
+    for k, axis in enumerate(attribute(node, "axes") or range(x.ndim)):
+        n = x.shape[axis]
+        out = int(inputs[3][k]) if not scales.size else int(np.floor(np.float32(n * scales[k])))
+        scale = scales[k] if scales.size else out / n
+        length, i = scale * n, np.arange(out)
+        place = (i + .5) / scale - .5
+        if coordinates == "asymmetric":
+            place = i / scale
+        elif coordinates == "half_pixel_symmetric":
+            place += n / 2 * (1 - out / length)
+        elif coordinates == "align_corners":
+            place = i * (n - 1) / (length - 1) if length != 1 else i * 0.
+        elif coordinates == "pytorch_half_pixel" and length == 1:
+            place = i - .5
+        place = np.round(place * 2.**34) / 2.**34  # so that whole places are whole
+        index = {"floor": np.floor(place), "ceil": np.ceil(place), "round_prefer_floor": np.ceil(place - .5),
+                 "round_prefer_ceil": np.floor(place + .5)}[rounding]
+        x = np.take(x, np.clip(index, 0, n - 1).astype(np.int64), axis)
+    return [x]
 
 
 def wide_of_one(node, inputs, opset):
@@ -98,10 +140,13 @@ def wide_of_one(node, inputs, opset):
     return wide and coordinates == "pytorch_half_pixel"
 
 
-def fraction_of_corners(node, inputs, opset):
-    scaled = len(inputs) > 2 and inputs[2] is not None and inputs[2].size
-    aligned = attribute(node, "coordinate_transformation_mode") == "align_corners"
-    return bool(scaled and aligned and attribute(node, "mode", "nearest") != "nearest")
+def fraction_of_size(node, inputs, opset):
+    by_size = attribute(node, "coordinate_transformation_mode") in ("align_corners", "pytorch_half_pixel")
+    return bool(scales_of(inputs).size and by_size and not is_nearest(node))
+
+
+def fraction_of_another_size(node, inputs, opset):
+    return fraction_of_size(node, inputs, opset) and not same_sizes(inputs)
 
 
 def pads_only(node, inputs, opset):
@@ -174,6 +219,18 @@ def scans_nothing(node, inputs):
     return [start, np.zeros(slices, x.dtype)]
 
 
+def eye_like(node, inputs):
+    to = attribute(node, "dtype")
+    dtype = inputs[0].dtype if to is None else helper.tensor_dtype_to_np_dtype(to)
+    return [np.eye(*inputs[0].shape, attribute(node, "k", 0), dtype=dtype)]
+
+
+def one_hot(node, inputs):
+    indices, depth, (off, on) = inputs[0].astype(np.int64), int(inputs[1].reshape(-1)[0]), inputs[2]
+    hot = np.where(indices < 0, indices + depth, indices)[..., None] == np.arange(depth)
+    return [np.moveaxis(np.where(hot, on, off), -1, attribute(node, "axis", -1))]
+
+
 def lrn(node, inputs):
     x, size = inputs[0], attribute(node, "size")
     squares = x.astype(np.float64) ** 2
@@ -215,10 +272,13 @@ FAULTS = (
     Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
     Fault(("Gelu", ), is_double, gelu, "takes Erf, which it lacks for float64, and constants rounded to float32"),
     Fault(("Resize", ), rounded_places, REFERENCE, "0.5 / (1 / 7) - 0.5 is less than 3 in float32: another element"),
+    Fault(("Resize", ), other_rounded_places, nearest, "as above"),
+    Fault(("Resize", ), fraction_of_another_size, SKIP, "as below, and onnx.reference has another size"),
     Fault(("Resize", ), wide_of_one, REFERENCE,
           "cubic or with antialias: a size of 1 is not at 0, as pytorch_half_pixel has it"),
-    Fault(("Resize", ), fraction_of_corners, REFERENCE,
-          "align_corners by scales: the last corner is that of the whole size, in onnx.reference of the scaled one"),
+    Fault(("Resize", ), fraction_of_size, REFERENCE,
+          "align_corners and pytorch_half_pixel by scales: the last corner is that of the whole size, and what is cut to a "
+          "size of 1 has that size; in onnx.reference and ONNX's tests the size is a fraction"),
     Fault(("Conv", ), dilated_double, SKIP,
           "it has no kernel, and onnx.reference multiplies by zeros between the elements of a dilated kernel"),
     Fault(("Softmax", "LogSoftmax"), double_nan, SKIP, "numbers beside a NaN: the largest of a row leaves it out"),
@@ -227,6 +287,8 @@ FAULTS = (
     Fault(("Hardmax", ), flattened_double, SKIP, "it has no kernel, and onnx.reference none that flattens"),
     Fault(("Gemm", ), no_inner, REFERENCE, "a product over no elements leaves C unscaled by beta"),
     Fault(("Attention", ), any_not_finite, SKIP, "whether a row whose scores are all -inf is NaN or 0 is open"),
+    Fault(("OneHot", ), always, one_hot, "it lacks most types, and onnx.reference fails of a depth with one dimension"),
+    Fault(("EyeLike", ), always, eye_like, "it lacks most types, and onnx.reference fails without dtype"),
     Fault(("MeanVarianceNormalization", ), always, REFERENCE, "leaves out what ONNX adds to the deviation: 0/0"),
 )
 
@@ -245,8 +307,9 @@ WITH_BODIES = ("If", "Loop", "Scan")
 
 
 def held(node):
-    """Inputs that are not moved: a whole exponent, without which powers of negative numbers are NaN."""
-    return set(node.input[1:2]) if node.op_type == "Pow" else set()
+    """Inputs that are not moved: a whole exponent, without which powers of negative numbers are NaN; the scales of a
+    Resize, of which ONNX Runtime wants some to be 1."""
+    return set({"Pow": node.input[1:2], "Resize": node.input[1:]}.get(node.op_type, ()))
 
 
 def of(node, inputs, opset):
