@@ -112,8 +112,8 @@ Failure in_place_without_effect() {
       "an input; leave one of the two out"};
 }
 
-/// Of one method.
-Expected<memory::MemoryOptions> memory_options(const CompileOptions& options) {
+/// Of one method. `operators`: of one's own, or null.
+Expected<memory::MemoryOptions> memory_options(const CompileOptions& options, const ir::OperatorSet* operators) {
   memory::MemoryOptions memory;
   memory.planner = options.planner;
   if (options.alignment < memory.alignments.host || options.alignment > packing::kMaxAlignment ||
@@ -125,7 +125,7 @@ Expected<memory::MemoryOptions> memory_options(const CompileOptions& options) {
   memory.alignments.device = std::max(memory.alignments.device, options.alignment);
   memory.in_place = options.in_place;
   if (!options.in_place_operators.empty()) {
-    BERTH_ASSIGN_OR_RETURN(memory.in_place_set, memory::InPlaceSet::only(options.in_place_operators));
+    BERTH_ASSIGN_OR_RETURN(memory.in_place_set, memory::InPlaceSet::only(options.in_place_operators, operators));
   }
   memory.alias = options.alias;
   memory.reorder = options.reorder;
@@ -137,7 +137,8 @@ Expected<std::vector<memory::MemoryOptions>> memory_options(const ir::Module& mo
   std::vector<memory::MemoryOptions> all;
   bool has_effect = options.in_place_operators.empty() || module.methods.empty();
   for (const ir::Method& method : module.methods) {
-    BERTH_ASSIGN_OR_RETURN(memory::MemoryOptions own, memory_options(options_of(options, method.name)));
+    BERTH_ASSIGN_OR_RETURN(memory::MemoryOptions own,
+                           memory_options(options_of(options, method.name), module.operators.get()));
     const auto settings = options.methods.find(method.name);
     const bool has_list = settings != options.methods.end() && settings->second.in_place_operators.has_value();
     if (has_list && !settings->second.in_place_operators->empty() && !own.allows_in_place()) {

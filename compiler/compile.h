@@ -118,7 +118,8 @@ struct CompileOptions {
   /// Whether results may be computed in place of dead inputs and of state.
   bool in_place = true;
   /// If not empty: only results of these operators, "aten::relu", and only in place of these arguments if some are
-  /// named, "aten::add.Tensor=self+other" (compiler/memory/in_place_set.h).
+  /// named, "aten::add.Tensor=self+other" (compiler/memory/in_place_set.h). "+my::gain=self" comes beside those that are
+  /// allowed anyway: what is said of an operator of one's own may be more than its maker says.
   std::vector<std::string> in_place_operators;
   /// Whether views, slices and parts of concatenations may share bytes instead of being copied.
   bool alias = true;

@@ -38,10 +38,10 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-Expected<ir::Module> load_text(const MappedFile& file, const ImportOptions&) {
+Expected<ir::Module> load_text(const MappedFile& file, const ImportOptions& options) {
   if (file.bytes().size() > kMaxIrText) return Failure{Error::kNotSupported, file.path(), "is over 1 GiB of text"};
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  return ir::parse(text, file.path(), folder_of(file.path()));
+  return ir::parse(text, file.path(), folder_of(file.path()), options.operators);
 }
 
 // What a program's delegates have for payloads goes into the new program as it is: damage to it is found here, where it

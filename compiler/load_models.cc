@@ -33,6 +33,7 @@ std::string names_of(const std::vector<ModelFile>& models) {
 /// The shapes for each model, without the names of methods.
 Expected<std::vector<ImportOptions>> options_of(const std::vector<ModelFile>& models, const ImportOptions& options) {
   std::vector<ImportOptions> own(models.size());
+  for (ImportOptions& one : own) one.operators = options.operators;
   for (const auto& [name, shape] : options.input_shapes) {
     const auto is_meant = [&, input = &name](const ModelFile& model) {
       return !model.method.empty() && input->rfind(model.method + ":", 0) == 0;

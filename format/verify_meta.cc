@@ -117,6 +117,20 @@ Error verify_arena_plans(const Spot& spot, const fb::ExecutionPlan& plan, const 
   return Error::kOk;
 }
 
+Error verify_own_operators(const Spot& spot, const fb::ExecutionPlan& plan, const fb::MethodMeta& method) {
+  int64_t previous = -1;
+  for (uint32_t i = 0; i < length(method.own_operators()); ++i) {
+    const fb::OwnOperator& own = *method.own_operators()->Get(i);
+    const Spot here = spot.at("meta.own_operators", i);
+    if (own.index() <= previous || own.index() >= static_cast<int64_t>(length(plan.operators()))) {
+      return here.fail(Error::kInvalidProgram, "operator %d after %" PRId64 "; they ascend and there are %u",
+                       own.index(), previous, length(plan.operators()));
+    }
+    previous = own.index();
+  }
+  return Error::kOk;
+}
+
 Error verify_blob(const Spot& spot, Span<const uint8_t> bytes) {
   if (bytes.size() < kHeaderOffset || bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE ||
       reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) != 0) {
@@ -160,6 +174,7 @@ Error verify_meta(const Spot& spot) {
     BERTH_RETURN_IF_ERROR(verify_symbols(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_relations(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_arena_plans(inside, plan, method));
+    BERTH_RETURN_IF_ERROR(verify_own_operators(inside, plan, method));
   }
   return Error::kOk;
 }

@@ -14,6 +14,7 @@
 
 #include "base/backend_facts.h"
 #include "base/device.h"
+#include "base/operator_name.h"
 #include "base/version.h"
 
 namespace berth {
@@ -21,6 +22,7 @@ namespace {
 
 // Keeps numbers that a plug-in sets from making lists of no end.
 constexpr size_t kMostParts = 64;
+constexpr size_t kMostOperators = 1024;
 constexpr size_t kMostAlignment = 4096;
 constexpr size_t kMostPadding = size_t{1} << 20;
 
@@ -189,6 +191,27 @@ Status Plugin::read_backends(const berth_plugin& plugin) {
   return Done{};
 }
 
+Status Plugin::read_operators(const berth_plugin& plugin) {
+  for (size_t i = 0; i < plugin.num_operators; ++i) {
+    const std::string number = "operator " + std::to_string(i);
+    if (plugin.operators[i] == nullptr) return wrong(number, "is null");
+    if (!reaches(*plugin.operators[i], plugin.operators[i]->compute)) return wrong(number, "its size is too small");
+    const berth_operator op = known_part(*plugin.operators[i]);
+    const std::string name = op.name == nullptr ? "" : op.name;
+    if (const std::string problem = own_operator_problem(name); !problem.empty()) {
+      return wrong(number + " '" + name + "'", problem);
+    }
+    const auto same = [&](const berth_operator& other) { return name == other.name; };
+    if (std::any_of(operators_.begin(), operators_.end(), same)) return wrong("operator " + name, "stands twice");
+    if (op.schema == nullptr || op.schema[0] == '\0') return wrong("operator " + name, "has no schema");
+    if (op.infer == nullptr && op.compute == nullptr) {
+      return wrong("operator " + name, "has neither a shape rule nor a kernel");
+    }
+    operators_.push_back(op);
+  }
+  return Done{};
+}
+
 Expected<Plugin> Plugin::read(berth_plugin_entry entry, const std::string& place) {
   Plugin out;
   out.place_ = place;
@@ -201,21 +224,28 @@ Expected<Plugin> Plugin::read(berth_plugin_entry entry, const std::string& place
     return Failure{plugin_error(code), "plug-in " + place,
                    why.empty() ? std::string("refuses to be used: ") + to_string(plugin_error(code)) : why};
   }
-  for (const auto& [count, list] : {std::pair<size_t, const void*>(plugin.num_device_types, plugin.device_types),
-                                    std::pair<size_t, const void*>(plugin.num_targets, plugin.targets),
-                                    std::pair<size_t, const void*>(plugin.num_allocators, plugin.allocators),
-                                    std::pair<size_t, const void*>(plugin.num_backends, plugin.backends)}) {
-    if (count > kMostParts) {
-      return out.wrong("", "says that it has " + std::to_string(count) + " parts of a kind; expected at most " +
-                               std::to_string(kMostParts));
+  struct List {
+    size_t count;
+    const void* items;
+    size_t most;
+  };
+  for (const List& list : {List{plugin.num_device_types, plugin.device_types, kMostParts},
+                           List{plugin.num_targets, plugin.targets, kMostParts},
+                           List{plugin.num_allocators, plugin.allocators, kMostParts},
+                           List{plugin.num_backends, plugin.backends, kMostParts},
+                           List{plugin.num_operators, plugin.operators, kMostOperators}}) {
+    if (list.count > list.most) {
+      return out.wrong("", "says that it has " + std::to_string(list.count) + " parts of a kind; expected at most " +
+                               std::to_string(list.most));
     }
-    if (count > 0 && list == nullptr) return out.wrong("", "one of its lists is null but not empty");
+    if (list.count > 0 && list.items == nullptr) return out.wrong("", "one of its lists is null but not empty");
   }
   if (plugin.name != nullptr) out.name_ = plugin.name;
   BERTH_TRY(out.read_device_types(plugin));
   BERTH_TRY(out.read_targets(plugin));
   BERTH_TRY(out.read_allocators(plugin));
   BERTH_TRY(out.read_backends(plugin));
+  BERTH_TRY(out.read_operators(plugin));
   return out;
 }
 

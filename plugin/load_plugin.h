@@ -25,8 +25,8 @@ class Plugin {
   /// before is not loaded twice. Plug-ins are never unloaded; the result is valid until the process ends. Thread-safe.
   ///
   /// NotFound or AccessFailed when there is no such library, or it cannot be loaded; InvalidArgument when it is not a
-  /// plug-in, or what it says is wrong: a target without a name or with a name of Berth's, a missing function, an
-  /// alignment that is not a power of two, a device type that does not exist; NotSupported when it is of another version;
+  /// plug-in, or what it says is wrong: a target or an operator without a name or with a name of Berth's, a missing
+  /// function, an alignment that is not a power of two, a device type that does not exist; NotSupported when it is of another version;
   /// its own error when it refuses. A failed plug-in leaves nothing behind but registered device types.
   static Expected<const Plugin*> open(const std::string& path);
 
@@ -40,6 +40,9 @@ class Plugin {
   const std::vector<berth_target>& targets() const { return targets_; }
   const std::vector<berth_allocator>& allocators() const { return allocators_; }
   const std::vector<berth_backend>& backends() const { return backends_; }
+  /// Their shape rules are for the compiler (compiler/targets/plugin_operators.h), their kernels for programs
+  /// (runtime/host/plugin_kernels.h), which check the schemas.
+  const std::vector<berth_operator>& operators() const { return operators_; }
 
  private:
   Plugin() = default;
@@ -49,6 +52,7 @@ class Plugin {
   Status read_targets(const berth_plugin& plugin);
   Status read_allocators(const berth_plugin& plugin);
   Status read_backends(const berth_plugin& plugin);
+  Status read_operators(const berth_plugin& plugin);
   Failure wrong(const std::string& what, const std::string& message) const;
 
   std::string place_;
@@ -56,6 +60,7 @@ class Plugin {
   std::vector<berth_target> targets_;
   std::vector<berth_allocator> allocators_;
   std::vector<berth_backend> backends_;
+  std::vector<berth_operator> operators_;
 };
 
 /// The sentence in `message`, which may lack its final zero or hold anything; "" when there is none.

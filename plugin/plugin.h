@@ -1,10 +1,11 @@
-/* The C interface of plug-ins: a target that compiles parts of a model for a device, the backend that runs them, and the
- * allocator of the device's memory. A plug-in is a shared library that links nothing of Berth and exports one function:
+/* The C interface of plug-ins: a target that compiles parts of a model for a device, the backend that runs them, the
+ * allocator of the device's memory, and operators that Berth does not have. A plug-in is a shared library that links nothing of Berth and exports one function:
  *
  *     int32_t berth_plugin_v1(const berth_host* host, berth_plugin* plugin);
  *
  * It fills in `plugin` and returns BERTH_OK; plugin/target.h does that in C++ from classes. `berth compile --plugin FILE`
- * uses the targets, `berth run --plugin FILE` the allocators and backends; applications call Plugin::open
+ * uses the targets and the operators' shape rules, `berth run --plugin FILE` the allocators, the backends and the
+ * operators' kernels; applications call Plugin::open
  * (plugin/load_plugin.h).
  *
  * Rules for both sides
@@ -17,8 +18,8 @@
  *                berth_plugin, and what that points to, is valid until the process ends: plug-ins are never unloaded.
  *   errors       Functions that can fail return a code of base/error.h, BERTH_OK for success, and may say why in a
  *                sentence in `message`. Exceptions must not leave a function.
- *   threads      A target is used by one thread at a time. Allocators and backends may be used by several at once; what
- *                backend->load returned, by one at a time.
+ *   threads      A target and the infer() of an operator are used by one thread at a time. Allocators, backends and the
+ *                compute() of an operator may be used by several at once; what backend->load returned, by one at a time.
  */
 #ifndef BERTH_PLUGIN_PLUGIN_H_
 #define BERTH_PLUGIN_PLUGIN_H_
@@ -249,6 +250,56 @@ typedef struct berth_backend {
   void (*unload)(void* self, void* handle);
 } berth_backend;
 
+/* ---- Operators of one's own --------------------------------------------------------------------------------------- */
+
+/* What a shape rule answers with. A size is a number from 0 on, or, where it is only known at run time, a number below
+ * BERTH_NO_NUMBER that these functions return: it stands for the size until the rule returns. */
+#define BERTH_NO_NUMBER (-(INT64_C(1) << 62))
+typedef struct berth_types {
+  size_t size;
+  void* self;
+  /* The size of a dimension of berth_graph.values[value]. */
+  int64_t (*dim)(void* self, int32_t value, int32_t dimension);
+  int64_t (*add)(void* self, int64_t a, int64_t b);
+  int64_t (*multiply)(void* self, int64_t a, int64_t b);
+  int64_t (*divide)(void* self, int64_t a, int64_t b); /* rounds down; b is a number from 1 on */
+  /* Adds the type of the next result, rank of sizes. */
+  void (*result)(void* self, int32_t dtype, const int64_t* sizes, int32_t rank);
+} berth_types;
+
+/* An argument of a kernel's call: one for each of the schema, the results last. */
+typedef struct berth_call_argument {
+  int32_t kind;          /* BERTH_ARG_NONE, VALUE, VALUES, INTS, DOUBLES, BOOLS or TEXT; a dtype is one of INTS */
+  size_t count;          /* of tensors or numbers, or of bytes of text */
+  berth_tensor* tensors; /* on the host; of a list, one that is not given has rank -1 */
+  const int64_t* ints;
+  const double* doubles;
+  const char* text; /* not ended by a zero */
+} berth_call_argument;
+
+typedef struct berth_operator {
+  size_t size;
+  void* self;
+  /* "my::gain", or "my::gain.Tensor" of several overloads: base/operator_name.h. */
+  const char* name;
+  /* The overload of the kernel in programs. Null: "out", or of "my::gain.Tensor" "Tensor_out". */
+  const char* out_overload;
+  /* In the language of format/operators.def: "Tensor self, float factor=1 -> Tensor out". One or several results
+   * `Tensor x`, or one `Tensor[] x`; at most 32 parameters and results. */
+  const char* schema;
+  /* Bit i: the first result may lie on argument i, a tensor or a list, if it has the result's sizes, order and element
+   * size. Then the kernel writes each element after all that depends on it was read. */
+  uint32_t in_place;
+  /* Not 0: a call does more than compute its results, so calls keep their order and none is dropped. */
+  int32_t has_effects;
+  /* The shape rule, for the compiler: `call` has one node without results; values have no users. */
+  int32_t (*infer)(void* self, const berth_graph* call, const berth_types* types, berth_message* message);
+  /* The kernel, for the runtime. A result whose sizes are not always the same has those of the last call, and this one
+   * sets them; what exceeds the capacity is refused. Of a call there are at most 64 tensors, and 256 numbers in lists.
+   * One of the two functions may be null: then the plug-in has the other half only. */
+  int32_t (*compute)(void* self, const berth_call_argument* arguments, size_t num_arguments, berth_message* message);
+} berth_operator;
+
 /* ---- The plug-in -------------------------------------------------------------------------------------------------- */
 
 typedef struct berth_device_type {
@@ -275,6 +326,8 @@ typedef struct berth_plugin {
   const berth_backend* const* backends;
   size_t num_backends;
   berth_message message; /* why it failed */
+  const berth_operator* const* operators;
+  size_t num_operators;
 } berth_plugin;
 
 typedef int32_t (*berth_plugin_entry)(const berth_host* host, berth_plugin* plugin);

@@ -1,8 +1,9 @@
-// Plug-ins in C++: classes over the C interface of plugin/plugin.h, in this header alone. A plug-in links nothing of Berth:
+// Plug-ins in C++: classes over the C interface of plugin/plugin.h, in headers alone. A plug-in links nothing of Berth:
 //
 //     class MyTarget final : public berth::plugin::Target { … };       // which nodes, and what they are compiled to
 //     class MyAllocator final : public berth::plugin::Allocator { … }; // the memory of the device
 //     class MyBackend final : public berth::plugin::Backend { … };     // loads and runs what MyTarget compiled
+//     class MyGain final : public berth::plugin::Operator { … };       // an operator of its own (plugin/operator.h)
 //
 //     BERTH_PLUGIN(plugin) {
 //       plugin.set_name("mine");
@@ -10,12 +11,13 @@
 //       plugin.add(std::make_unique<MyTarget>());
 //       plugin.add(std::make_unique<MyAllocator>());
 //       plugin.add(std::make_unique<MyBackend>());
+//       plugin.add(std::make_unique<MyGain>());
 //       return berth::plugin::Status();
 //     }
 //
-// It is compiled by `c++ -std=c++17 -shared -fPIC -I INSTALLED/include/berth`. examples/plugin is a whole one. What a function promises, and who owns what, stands in plugin/plugin.h. Views (Value,
-// Argument, Node, Graph, Specs, Source) are valid during the call that got them. Exceptions that leave a function of
-// these classes become the error Internal.
+// It is compiled by `c++ -std=c++17 -shared -fPIC -I INSTALLED/include/berth`. examples/plugin is a whole one. What a
+// function promises, and who owns what, stands in plugin/plugin.h. Views (Value, Argument, Node, Graph, Specs, Source) are
+// valid during the call that got them. Exceptions that leave a function of these classes become the error Internal.
 #pragma once
 
 #include <cstdio>
@@ -27,133 +29,13 @@
 #include <vector>
 
 #include "plugin/call_plugin.h"
+#include "plugin/graph.h"
+#include "plugin/operator.h"
 #include "plugin/plugin.h"
 
 namespace berth::plugin {
 
-/// Success, or a code of plugin/plugin.h with a sentence for the user.
-struct Status {
-  int32_t code = BERTH_OK;
-  std::string message;
-
-  Status() = default;
-  Status(int32_t error, std::string sentence) : code(error), message(std::move(sentence)) {}
-  bool ok() const { return code == BERTH_OK; }
-};
-/// What Target::takes() says to a node that it leaves to the next target.
-inline Status refuse(std::string reason) { return {BERTH_NOT_SUPPORTED, std::move(reason)}; }
-
 // ---- Compiling ------------------------------------------------------------------------------------------------------
-
-/// A tensor of the graph, or a single number.
-class Value {
- public:
-  Value(const berth_value* value, int32_t index) : value_(value), index_(index) {}
-
-  int32_t index() const { return index_; }  // in the graph: equal for the same value
-  const char* name() const { return value_->name; }
-  int32_t dtype() const { return value_->dtype; }
-  bool is_tensor() const { return value_->rank >= 0; }
-  bool is_constant() const { return value_->from == BERTH_FROM_CONSTANT; }
-  bool is_static() const {
-    for (int32_t d = 0; d < value_->rank; ++d) {
-      if (value_->min_sizes[d] != value_->max_sizes[d]) return false;
-    }
-    return is_tensor();
-  }
-  int rank() const { return value_->rank; }
-  /// The largest that dimension `d` can be.
-  int64_t size(int d) const { return value_->max_sizes[d]; }
-  std::vector<int64_t> sizes() const { return {value_->max_sizes, value_->max_sizes + (is_tensor() ? rank() : 0)}; }
-  /// Elements with the largest sizes.
-  int64_t numel() const {
-    int64_t count = 1;
-    for (int32_t d = 0; d < value_->rank; ++d) count *= value_->max_sizes[d];
-    return count;
-  }
-  /// Whether the elements lie in row-major order of the dimensions.
-  bool is_contiguous() const {
-    for (int32_t d = 0; d < value_->rank; ++d) {
-      if (value_->dim_order[d] != d) return false;
-    }
-    return true;
-  }
-  int users() const { return value_->users; }
-  /// The elements of a constant; empty otherwise.
-  berth_bytes constant() const { return value_->constant; }
-
- private:
-  const berth_value* value_;
-  int32_t index_;
-};
-
-class Argument {
- public:
-  Argument(const berth_graph* graph, const berth_argument* argument) : graph_(graph), argument_(argument) {}
-
-  int32_t kind() const { return argument_ == nullptr ? BERTH_ARG_NONE : argument_->kind; }
-  bool is_none() const { return kind() == BERTH_ARG_NONE; }
-  size_t size() const { return argument_ == nullptr ? 0 : argument_->count; }
-  /// REQUIRES: kind() is BERTH_ARG_VALUE, or BERTH_ARG_VALUES with a value at `i`.
-  Value value(size_t i = 0) const { return {&graph_->values[argument_->values[i]], argument_->values[i]}; }
-  /// The number at `i`, an integer as well; `otherwise` if there is none.
-  double number(double otherwise = 0, size_t i = 0) const {
-    if (i >= size()) return otherwise;
-    if (kind() == BERTH_ARG_DOUBLES) return argument_->doubles[i];
-    return has_ints() ? static_cast<double>(argument_->ints[i]) : otherwise;
-  }
-  int64_t integer(int64_t otherwise = 0, size_t i = 0) const {
-    return i < size() && has_ints() ? argument_->ints[i] : otherwise;
-  }
-  std::string_view text() const { return kind() == BERTH_ARG_TEXT ? argument_->text : ""; }
-
- private:
-  bool has_ints() const { return kind() == BERTH_ARG_INTS || kind() == BERTH_ARG_BOOLS || kind() == BERTH_ARG_DTYPE; }
-
-  const berth_graph* graph_;
-  const berth_argument* argument_;  // null: there is no argument of that name
-};
-
-class Node {
- public:
-  Node(const berth_graph* graph, const berth_node* node) : graph_(graph), node_(node) {}
-
-  /// "aten::add.Tensor"
-  std::string_view op() const { return node_->op; }
-  const char* source() const { return node_->source; }
-  size_t arguments_size() const { return node_->num_arguments; }
-  Argument argument(size_t i) const { return {graph_, &node_->arguments[i]}; }
-  /// By the name in the schema; none if there is no such parameter.
-  Argument argument(std::string_view name) const {
-    for (size_t i = 0; i < node_->num_arguments; ++i) {
-      if (name == node_->arguments[i].name) return argument(i);
-    }
-    return {graph_, nullptr};
-  }
-  size_t results_size() const { return node_->num_results; }
-  Value result(size_t i = 0) const { return {&graph_->values[node_->results[i]], node_->results[i]}; }
-
- private:
-  const berth_graph* graph_;
-  const berth_node* node_;
-};
-
-class Graph {
- public:
-  explicit Graph(const berth_graph* graph) : graph_(graph) {}
-
-  size_t nodes_size() const { return graph_->num_nodes; }
-  Node node(size_t i) const { return {graph_, &graph_->nodes[i]}; }
-  size_t values_size() const { return graph_->num_values; }
-  Value value(size_t i) const { return {&graph_->values[i], static_cast<int32_t>(i)}; }
-  size_t inputs_size() const { return graph_->num_inputs; }
-  Value input(size_t i) const { return value(graph_->inputs[i]); }
-  size_t outputs_size() const { return graph_->num_outputs; }
-  Value output(size_t i) const { return value(graph_->outputs[i]); }
-
- private:
-  const berth_graph* graph_;
-};
 
 /// The compile specs of a delegate.
 class Specs {
@@ -178,6 +60,14 @@ class Specs {
   size_t size_;
 };
 
+namespace internal {
+
+inline std::string blob_key(const char* space, uint64_t number) {
+  return std::string(space) + "." + std::to_string(number);
+}
+
+}  // namespace internal
+
 /// What a target compiles a region to. Everything is copied.
 class Output {
  public:
@@ -187,20 +77,22 @@ class Output {
   void payload(const void* data, size_t size) { sink_->payload(sink_->self, data, size); }
   void spec(const char* key, std::string_view value) { sink_->spec(sink_->self, key, value.data(), value.size()); }
   void named_data(const char* key, const void* data, size_t size) { sink_->named_data(sink_->self, key, data, size); }
+  /// Named data that are found by their contents: the number that Source::blob() takes. Delegates that have the same
+  /// bytes share them. `space` is what the keys begin with, the plug-in's own. That two blobs get one number is as good
+  /// as impossible, and would be an error of the compilation.
+  uint64_t blob(const char* space, berth_bytes bytes) {
+    uint64_t number = 14695981039346656037u;  // FNV-1a
+    for (size_t i = 0; i < bytes.size; ++i) {
+      number = (number ^ static_cast<const unsigned char*>(bytes.data)[i]) * 1099511628211u;
+    }
+    named_data(internal::blob_key(space, number).c_str(), bytes.data, bytes.size);
+    return number;
+  }
   void scratch(size_t bytes) { sink_->scratch(sink_->self, bytes); }
 
  private:
   const berth_sink* sink_;
 };
-
-namespace internal {
-
-inline int32_t give(const Status& status, berth_message* message) {
-  if (message != nullptr) std::snprintf(message->text, sizeof message->text, "%s", status.message.c_str());
-  return status.code;
-}
-
-}  // namespace internal
 
 class Target {
  public:
@@ -317,6 +209,27 @@ class Source {
   explicit Source(const berth_delegate* delegate) : delegate_(delegate) {}
 
   berth_bytes payload() const { return delegate_->payload; }
+  /// The T at `offset` of the payload; false when it ends before. T is plain data.
+  template <typename T>
+  bool read(size_t offset, T* out) const {
+    if (offset > payload().size || sizeof(T) > payload().size - offset) return false;
+    std::memcpy(out, static_cast<const char*>(payload().data) + offset, sizeof(T));
+    return true;
+  }
+  /// All from `offset` to the end; false when that is not a whole number of Ts.
+  template <typename T>
+  bool read_rest(size_t offset, std::vector<T>* out) const {
+    if (offset > payload().size || (payload().size - offset) % sizeof(T) != 0) return false;
+    out->resize((payload().size - offset) / sizeof(T));
+    if (!out->empty()) {
+      std::memcpy(out->data(), static_cast<const char*>(payload().data) + offset, out->size() * sizeof(T));
+    }
+    return true;
+  }
+  /// What Output::blob() gave `number`.
+  Status blob(const char* space, uint64_t number, berth_bytes* bytes) const {
+    return named_data(internal::blob_key(space, number).c_str(), bytes);
+  }
   Specs specs() const { return {delegate_->specs, delegate_->num_specs}; }
   int32_t device_type() const { return delegate_->device_type; }
   int32_t device_index() const { return delegate_->device_index; }
@@ -390,17 +303,24 @@ class Parts {
   void add(std::unique_ptr<Target> target) { add(std::move(target), &target_owners_, &targets_); }
   void add(std::unique_ptr<Allocator> allocator) { add(std::move(allocator), &allocator_owners_, &allocators_); }
   void add(std::unique_ptr<Backend> backend) { add(std::move(backend), &backend_owners_, &backends_); }
+  void add(std::unique_ptr<Operator> op) { add(std::move(op), &operator_owners_, &operators_); }
 
   /// For the entry point.
   static int32_t enter(const berth_host* host, berth_plugin* plugin, Status (*fill)(Parts& parts)) {
     return call_plugin(&plugin->message, [&] {
-      if (host->version < BERTH_PLUGIN_VERSION || plugin->size < sizeof(berth_plugin)) {
+      // The first hosts of this version have no operators.
+      const bool has_operators = plugin->size >= sizeof(berth_plugin);
+      if (host->version < BERTH_PLUGIN_VERSION || plugin->size < offsetof(berth_plugin, operators)) {
         return internal::give({BERTH_NOT_SUPPORTED, "is for a later version of Berth"}, &plugin->message);
       }
       auto parts = std::make_unique<Parts>();
       const Status status = fill(*parts);
       if (!status.ok()) return internal::give(status, &plugin->message);
+      if (!has_operators && !parts->operators_.empty()) {
+        return internal::give({BERTH_NOT_SUPPORTED, "is for a later version of Berth"}, &plugin->message);
+      }
       parts->describe(plugin);
+      if (has_operators) parts->describe_operators(plugin);
       // Never destroyed: Berth refers to them until the process ends.
       static auto* const kept = new std::vector<std::unique_ptr<Parts>>;
       kept->push_back(std::move(parts));
@@ -428,15 +348,22 @@ class Parts {
     plugin->num_backends = backends_.size();
   }
 
+  void describe_operators(berth_plugin* plugin) const {
+    plugin->operators = operators_.data();
+    plugin->num_operators = operators_.size();
+  }
+
   std::string name_;
   std::deque<std::string> names_;
   std::vector<berth_device_type> types_;
   std::vector<std::unique_ptr<Target>> target_owners_;
   std::vector<std::unique_ptr<Allocator>> allocator_owners_;
   std::vector<std::unique_ptr<Backend>> backend_owners_;
+  std::vector<std::unique_ptr<Operator>> operator_owners_;
   std::vector<const berth_target*> targets_;
   std::vector<const berth_allocator*> allocators_;
   std::vector<const berth_backend*> backends_;
+  std::vector<const berth_operator*> operators_;
 };
 
 }  // namespace berth::plugin

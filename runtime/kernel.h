@@ -82,6 +82,9 @@ class KernelContext {
   ThreadPool* pool() const { return pool_; }
   /// See Method::set_observer; may be null.
   InstructionObserver* observer() const { return observer_; }
+  /// KernelEntry::data.
+  const void* data() const { return data_; }
+  void set_data(const void* data) { data_ = data; }
   /// The state that the kernel's `prepare` made for this instruction; null if it made none.
   void* state() const { return state_; }
   void set_state(void* state) { state_ = state; }
@@ -124,6 +127,7 @@ class KernelContext {
   InstructionObserver* observer_;
   const MemoryFetcher* fetcher_;
   void* state_ = nullptr;
+  const void* data_ = nullptr;
   const char* message_ = nullptr;
 };
 
@@ -203,6 +207,11 @@ struct KernelEntry {
   /// The argument of which a call reads only some rows, such as a table of embeddings; -1 for none. Every other tensor
   /// is assumed to be read completely.
   int picked_argument = -1;
+  /// Of operators that format/operators.def does not have: bit i says that the first output may lie on argument i, of the
+  /// same sizes, order and element size. The loader refuses programs that were planned for more.
+  uint32_t in_place_arguments = 0;
+  /// The maker's own; KernelContext::data() is this in each call.
+  const void* data = nullptr;
 };
 
 /// Kernels in any order; names are unique within a table.

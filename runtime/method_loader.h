@@ -99,6 +99,7 @@ class MethodLoader {
                       uint8_t flags);
 
   Error find_kernels(MethodData& data);
+  Error check_own_operators(const MethodData& data);
   Error resolve_instruction(MethodData& data, const fb::Instruction* instruction, size_t chain_begin, size_t chain_end,
                             size_t index);
   Error resolve_call(MethodData& data, const fb::KernelCall& call, size_t index, Instruction* out);

@@ -39,6 +39,7 @@ Error fail_here(MethodData& data, Error error, const char* message) {
 Error call_kernel(MethodData& data, const Instruction& instruction, Span<EValue* const> args) {
   KernelContext context(data.temp, data.pool, data.device_table(), data.user, data.observer, &data.fetch);
   context.set_state(instruction.state);
+  context.set_data(instruction.kernel->data);
   const Error error = instruction.kernel->call(context, args);
   if (__builtin_expect(error == Error::kOk, 1)) return error;
   return fail_here(data, error, context.message() == nullptr ? "the kernel gave no reason" : context.message());

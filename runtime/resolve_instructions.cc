@@ -62,12 +62,29 @@ Error MethodLoader::find_kernels(MethodData& data) {
       first_overload = text(op->overload());
     }
   }
-  if (missing == 0) return Error::kOk;
+  if (missing == 0) return check_own_operators(data);
   char others[48] = "";
   if (missing > 1) std::snprintf(others, sizeof(others), ", and for %zu other operators", missing - 1);
   return fail(Error::kOperatorMissing, "operators", first,
               "no kernel for %.60s%s%.30s%s; give Program::load a table that has them", first_name,
               first_overload[0] == '\0' ? "" : ".", first_overload, others);
+}
+
+// The plan may lay results of operators that the table does not have over arguments, as the file says; kernels agree.
+Error MethodLoader::check_own_operators(const MethodData& data) {
+  const fb::MethodMeta* meta = program_.names_of(plan_);
+  for (flatbuffers::uoffset_t i = 0; meta != nullptr && i < length(meta->own_operators()); ++i) {
+    const fb::OwnOperator& own = *meta->own_operators()->Get(i);
+    const KernelEntry& kernel = *data.kernels[own.index()];
+    const uint32_t refused = own.in_place() & ~kernel.in_place_arguments;
+    if (refused == 0 || is_prim(&kernel)) continue;
+    int argument = 0;
+    while ((refused >> argument & 1u) == 0) ++argument;
+    return fail(Error::kNotSupported, "operators", static_cast<size_t>(own.index()),
+                "the program computes %.60s in place of argument %d, and its kernel does not allow that", kernel.name,
+                argument);
+  }
+  return Error::kOk;
 }
 
 Error MethodLoader::look_up(MethodData& data, int64_t value, size_t index, EValue** out) {

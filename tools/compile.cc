@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/output_file.h"
+#include "compiler/targets/plugin_operators.h"
 #include "compiler/targets/target.h"
 #include "compiler/why_names.h"
 #include "tools/data_files.h"
@@ -138,6 +139,7 @@ Status run_compile(CompileCommand& command) {
   BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;
   BERTH_ASSIGN_OR_RETURN(command.options.plugins, open_plugins(command.plugins));
+  BERTH_ASSIGN_OR_RETURN(import.operators, plugin_operators(command.options.plugins));
   const Stopwatch watch;
   std::vector<ModelFile> models;
   for (const std::string& text : command.models) {
@@ -228,8 +230,9 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_switch(*sub, "--no-reuse", texts.no_reuse,
                     "let no two tensors share bytes, to look for an error in the plan");
   add_method_switch(*sub, "--no-inplace", texts.no_in_place, "compute no result in place of an input");
-  add_method_option(*sub, "--inplace", texts.in_place_operators, "OPERATOR[=ARGUMENT[+ARGUMENT]]",
-                    "compute only these in place, of these arguments; default: all that can work in place");
+  add_method_option(*sub, "--inplace", texts.in_place_operators, "[+]OPERATOR[=ARGUMENT[+ARGUMENT]]",
+                    "compute only these in place, of these arguments; default: all that can work in place. With '+' "
+                    "in front of each, these beside the default: of an operator of your own any tensor may be named");
   add_method_switch(*sub, "--no-alias", texts.no_alias,
                     "copy views, slices and concatenations instead of sharing their bytes");
   add_method_switch(*sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");

@@ -10,6 +10,7 @@
 #include "compiler/ir/operators.h"
 #include "compiler/ir/print.h"
 #include "compiler/memory/packing/picture.h"
+#include "compiler/targets/plugin_operators.h"
 #include "format/tensor_facts.h"
 #include "format/write/print_program.h"
 #include "runtime/method_meta.h"
@@ -304,13 +305,13 @@ std::string details_of(const InspectOptions& options, const ProgramFile& program
   return text;
 }
 
-Status inspect_program(const InspectOptions& options) {
+Status inspect_program(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
   BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const PayloadCheck payloads, check_payloads(program));
   const int64_t bytes = static_cast<int64_t>(program.file->bytes().size());
   Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
   for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));
-  add_memory_needed(options.file, json["methods"]);
+  add_memory_needed(options.file, plugins, json["methods"]);
   json["external"] = external_json(program);
   const std::string details = details_of(options, program);
   if (options.json) {
@@ -340,10 +341,11 @@ Json model_port_json(const std::string& name, const ir::Value& value, const ir::
   return port;
 }
 
-Status inspect_model(const InspectOptions& options) {
+Status inspect_model(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(options.shapes, import));
   import.data_files = options.data;
+  BERTH_ASSIGN_OR_RETURN(import.operators, plugin_operators(plugins));
   BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, import));
   if (options.values || options.instructions || options.ir) {
     fmt::print("{}", ir::print(module, {/*elide=*/true}));
@@ -384,10 +386,10 @@ Status inspect_model(const InspectOptions& options) {
 }
 
 Status run_inspect(const InspectOptions& options) {
-  BERTH_TRY(open_plugins(options.plugins));
+  BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(options.plugins));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return inspect_data(options);
-  return is_program(*file) && !options.ir ? inspect_program(options) : inspect_model(options);
+  return is_program(*file) && !options.ir ? inspect_program(options, plugins) : inspect_model(options, plugins);
 }
 
 }  // namespace

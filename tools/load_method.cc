@@ -22,8 +22,9 @@ namespace {
 Failure failure_from(const std::string& path, Error code, const Report& report) {
   if (report.code == Error::kOk) return Failure{code, path, to_string(code)};
   const std::string place = report.place;
-  if (place.rfind(path, 0) == 0) return Failure{report.code, place, report.message};
-  return Failure{report.code, place.empty() ? path : path + ": " + place, report.message};
+  const std::string hint = report.code == Error::kOperatorMissing ? ", here with --plugin" : "";
+  if (place.rfind(path, 0) == 0) return Failure{report.code, place, report.message + hint};
+  return Failure{report.code, place.empty() ? path : path + ": " + place, report.message + hint};
 }
 
 Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
@@ -167,6 +168,7 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   auto loaded = std::make_unique<LoadedMethod>();
   BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(request.plugins));
   BERTH_TRY(loaded->machine.add_plugins(plugins));
+  BERTH_ASSIGN_OR_RETURN(loaded->kernels, PluginKernels::make(plugins));
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(loaded->loader, open_loader(request));
   Report report;
@@ -178,7 +180,8 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   BERTH_ASSIGN_OR_RETURN(const std::vector<DeviceMapping> mappings, parse_mappings(request.devices));
   options.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
   options.external = &loaded->data;
-  auto program = Program::load(*loaded->loader, portable::kernels(), options);
+  const KernelTable tables[] = {loaded->kernels.table(), portable::kernels()};
+  auto program = Program::load(*loaded->loader, tables, options);
   if (!program.ok()) {
     return if_no_program(request.program, failure_from(request.program, program.error(), report));
   }

@@ -11,6 +11,7 @@
 #include "runtime/device_memory_buffer.h"
 #include "runtime/host/file_loader.h"
 #include "runtime/host/host_method.h"
+#include "runtime/host/plugin_kernels.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/program.h"
 #include "tools/data_files.h"
@@ -36,6 +37,7 @@ struct LoadRequest {
 /// A method and everything that it refers to. Not movable, because its members refer to each other.
 struct LoadedMethod {
   Machine machine;
+  PluginKernels kernels;
   std::unique_ptr<DataLoader> loader;
   DataFiles data;
   std::unique_ptr<Program> program;

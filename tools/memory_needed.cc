@@ -5,19 +5,23 @@
 
 #include "kernels/portable/portable.h"
 #include "runtime/host/file_loader.h"
+#include "runtime/host/plugin_kernels.h"
 #include "runtime/program.h"
 #include "tools/machine.h"
 
 namespace berth::tool {
 
-void add_memory_needed(const std::string& path, Json& methods) {
+void add_memory_needed(const std::string& path, Span<const Plugin* const> plugins, Json& methods) {
   auto loader = MappedFileLoader::open(path.c_str());
   if (!loader.ok()) return;
-  const Machine machine;
+  Machine machine;
+  const auto own = PluginKernels::make(plugins);
+  if (!own.ok() || !machine.add_plugins(plugins).ok()) return;
   LoadOptions options;
   options.registry = &machine.registry();
   options.backends = machine.backends();
-  const auto program = Program::load(*loader, portable::kernels(), options);
+  const KernelTable tables[] = {own->table(), portable::kernels()};
+  const auto program = Program::load(*loader, tables, options);
   if (!program.ok()) return;
   for (Json& method : methods) {
     const std::string name = method["name"].get<std::string>();

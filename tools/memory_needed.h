@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "plugin/load_plugin.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
 
 /// Adds "method_bytes" and "temp_bytes", for one thread, to each of `methods` (objects with a "name"), if this build
-/// has all kernels and backends that they need.
-void add_memory_needed(const std::string& path, Json& methods);
+/// and `plugins` have all kernels and backends that they need.
+void add_memory_needed(const std::string& path, Span<const Plugin* const> plugins, Json& methods);
 
 }  // namespace berth::tool

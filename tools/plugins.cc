@@ -4,9 +4,10 @@ namespace berth::tool {
 
 void add_plugins(CLI::App& command, std::vector<std::string>& files) {
   command
-      .add_option("--plugin", files,
-                  "a shared library with targets, backends and devices of your own (docs/devices.md); it runs with all "
-                  "your rights")
+      .add_option(
+          "--plugin", files,
+          "a shared library with targets, backends and devices (docs/devices.md) or operators (docs/operators.md) "
+          "of your own; it runs with all your rights")
       ->allow_extra_args(false);
 }
 

@@ -135,7 +135,7 @@ Status MethodEmitter::emit_call(const Node& node, const std::vector<int32_t>& re
     args.push_back(*value);
   }
   append_results(*node.op, results, &args);
-  code_.call(node.op->id, std::move(args));
+  code_.call(node.op->name, node.op->out_overload, std::move(args));
   return Done{};
 }
 

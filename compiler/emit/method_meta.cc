@@ -1,6 +1,7 @@
 #include "compiler/emit/method_meta.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace berth::emit {
@@ -179,6 +180,60 @@ class ReuseRelations {
   std::vector<fb::Relation>& relations_;
 };
 
+/// What the file says of the operators of one's own that the method calls.
+class OwnOperators {
+ public:
+  OwnOperators(const ir::Method& method, const memory::MemoryModel& model, const EmittedMethod& emitted)
+      : method_(method), model_(model) {
+    for (const ir::NodeId id : method.nodes.ids()) {
+      const ir::Operator& op = *method.node(id).op;
+      if (op.own == nullptr) continue;
+      for (size_t i = 0; i < emitted.desc.operators.size(); ++i) {
+        const format::OperatorDesc& named = emitted.desc.operators[i];
+        if (named.name == op.name && named.overload == op.out_overload) found_[&op] = static_cast<int32_t>(i);
+      }
+      if (found_.count(&op) == 0) continue;
+      all_[found_[&op]].index = found_[&op];
+    }
+  }
+
+  /// A plan needs no more than what it does.
+  void allow(const packing::Plan& plan) {
+    for (const memory::CandidateId id : model_.candidates.all.ids()) {
+      const memory::AliasCandidate& taken = model_.candidates.all[id];
+      if (is_taken(plan, id) && !taken.is_sub_buffer) allow(taken.node, taken.base);
+    }
+    for (const memory::StateUpdate& update : model_.aliases.state_updates) {
+      if (update.base.valid()) allow(method_.value(update.value).node, update.base);
+    }
+  }
+
+  std::vector<format::OwnOperatorDesc> take() && {
+    std::vector<format::OwnOperatorDesc> list;
+    for (const auto& entry : all_) list.push_back(entry.second);
+    return list;
+  }
+
+ private:
+  /// The arguments of `node` that lie where `base` does.
+  void allow(ir::NodeId id, ir::ValueId base) {
+    const ir::Node& node = method_.node(id);
+    const auto own = found_.find(node.op);
+    if (own == found_.end()) return;
+    const memory::BufferId buffer = model_.aliases.homes[base].buffer;
+    for (size_t k = 0; k < node.args.size(); ++k) {
+      ir::for_each_value(node.args[k], [&](const ir::ValueId& read) {
+        if (model_.aliases.homes[read].is(buffer)) all_[own->second].in_place |= 1u << k;
+      });
+    }
+  }
+
+  const ir::Method& method_;
+  const memory::MemoryModel& model_;
+  std::map<const ir::Operator*, int32_t> found_;    // index in the file
+  std::map<int32_t, format::OwnOperatorDesc> all_;  // by index
+};
+
 /// The outputs whose names are not those of their values in the file; nothing when there are none.
 std::vector<std::string> names_of_outputs(const ir::Method& method, const EmittedMethod& emitted,
                                           const std::vector<format::ValueNameDesc>& values) {
@@ -240,6 +295,9 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
     }
   }
   meta.arenas = describe_arenas(plan, emitted);
+  OwnOperators own(method, plan.model, emitted);
+  own.allow(plan.packing);
+  meta.own_operators = std::move(own).take();
   return meta;
 }
 

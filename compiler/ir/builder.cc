@@ -106,7 +106,11 @@ bool types_agree(const Operator& op, const Type& inferred, const Type& declared)
 
 Expected<std::vector<ValueId>> Builder::create(OpId id, std::vector<Argument> args, std::string_view source,
                                                std::string_view name) {
-  const Operator& op = operator_of(id);
+  return create(operator_of(id), std::move(args), source, name);
+}
+
+Expected<std::vector<ValueId>> Builder::create(const Operator& op, std::vector<Argument> args, std::string_view source,
+                                               std::string_view name) {
   auto types = infer_types(module_, method_, op, args);
   if (!types.ok()) return types.error();
   Node node;

@@ -21,6 +21,9 @@ class Builder {
   /// the operator as place when arguments or shapes do not fit; nothing is appended then.
   Expected<std::vector<ValueId>> create(OpId op, std::vector<Argument> args, std::string_view source,
                                         std::string_view name = {});
+  /// The same for any operator, one's own among them (own_operators.h).
+  Expected<std::vector<ValueId>> create(const Operator& op, std::vector<Argument> args, std::string_view source,
+                                        std::string_view name = {});
   /// The same for operators with a single result; with several, the first is returned.
   Expected<ValueId> one(OpId op, std::vector<Argument> args, std::string_view source, std::string_view name = {});
 

@@ -31,7 +31,7 @@ DelegateSpecs delegate_specs(const Delegate& delegate) {
 }
 
 bool may_have_effects(const Module& module, const Method& method, const Node& node) {
-  if (node.is(OpId::state_write)) return true;
+  if (node.is(OpId::state_write) || node.op->has_effects) return true;
   if (node.is(OpId::delegate)) {
     const Delegate& delegate = module.delegates[node.delegate];
     return delegate.payload.has_value() && !is_berths_own(delegate.backend.c_str()) && !delegate_specs(delegate).pure;

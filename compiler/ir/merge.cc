@@ -101,6 +101,10 @@ class Merger {
   explicit Merger(const MergeOptions& options) : options_(options) {}
 
   Status add(Module from) {
+    if (out_.operators == nullptr) out_.operators = from.operators;
+    if (from.operators != nullptr && from.operators != out_.operators) {
+      return Failure{Error::kInvalidArgument, "", "two models were read with different sets of operators; use one"};
+    }
     const SymbolMerger symbols(from.symbols, out_.symbols);
     const IdVector<ConstantId, ConstantId> constants = add_constants(from);
     BERTH_TRY(add_states(from));

@@ -27,10 +27,12 @@ struct MergeOptions {
 ///   symbols      of one name and range are one symbol: no method has those of another
 ///   states       are shared only if the options say so
 ///   delegates    are never shared; their payloads are, when they are written
+///   operators    of one's own are those of all: modules that have some have the same set
 ///   named data   is what payloads find by its key, so a key keeps its name and has the same bytes everywhere
 ///
 /// InvalidArgument for two methods of one name; for a key with different bytes; and, where state is shared, for two
-/// states of one name that differ in type or in what they begin with. REQUIRES: ir::verify() is ok for each module.
+/// states of one name that differ in type or in what they begin with, and for modules with different sets of operators of
+/// one's own. REQUIRES: ir::verify() is ok for each module.
 Expected<Module> merge(std::vector<Module> modules, const MergeOptions& options = {});
 
 }  // namespace berth::ir

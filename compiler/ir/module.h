@@ -16,6 +16,7 @@
 // stay valid while the method lives (erased nodes keep their slot). Not thread-safe.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@
 
 namespace berth::ir {
 
+class OperatorSet;  // own_operators.h
 struct Constant;
 struct State;
 struct Delegate;
@@ -158,6 +160,8 @@ struct Module {
   /// The files that it was read from, those of its constants included. Importers fill the list; compile_to_file() and
   /// the tool do not overwrite any of them.
   std::vector<std::string> files;
+  /// The operators of one's own that nodes may have; null: none. Nodes point into it.
+  std::shared_ptr<const OperatorSet> operators;
 
   /// A fresh constant; `name` is made unique by a suffix when taken or empty.
   ConstantId add_constant(std::string_view name, TensorType type, Blob blob);

@@ -1,9 +1,9 @@
 #include "compiler/ir/operators.h"
 
 #include <array>
-#include <cstdlib>
 #include <unordered_map>
 
+#include "compiler/ir/operator_schema.h"
 #include "compiler/ir/shape_rules.h"
 
 namespace berth::ir {
@@ -140,93 +140,6 @@ constexpr Row kRows[] = {
 
 constexpr size_t kCount = static_cast<size_t>(OpId::kCount);
 static_assert(sizeof(kRows) / sizeof(kRows[0]) == kCount, "one row an operator");
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-bool take_suffix(std::string_view& text, std::string_view suffix) {
-  if (text.size() < suffix.size() || text.substr(text.size() - suffix.size()) != suffix) return false;
-  text.remove_suffix(suffix.size());
-  return true;
-}
-
-ParameterType parse_type(std::string_view text, bool list, bool optional_items) {
-  if (text == "Tensor") {
-    if (!list) return ParameterType::kTensor;
-    return optional_items ? ParameterType::kOptionalTensorList : ParameterType::kTensorList;
-  }
-  if (text == "int") return list ? ParameterType::kIntList : ParameterType::kInt;
-  if (text == "float") return list ? ParameterType::kFloatList : ParameterType::kFloat;
-  if (text == "bool") return list ? ParameterType::kBoolList : ParameterType::kBool;
-  if (text == "Scalar") return ParameterType::kScalar;
-  if (text == "str") return ParameterType::kString;
-  if (text == "ScalarType") return ParameterType::kDType;
-  BERTH_CHECK(text == "MemoryFormat");
-  return ParameterType::kMemoryFormat;
-}
-
-Argument parse_default(std::string_view text, ParameterType type) {
-  if (text == "None") return None{};
-  if (text == "True") return true;
-  if (text == "False") return false;
-  if (text == "[]") return type == ParameterType::kFloatList ? Argument(FloatList{}) : Argument(DimList{});
-  if (text.front() == '\'') return std::string(text.substr(1, text.size() - 2));
-  const std::string number(text);
-  const bool real = type == ParameterType::kFloat || text.find_first_of(".e") != std::string_view::npos;
-  if (real) return std::strtod(number.c_str(), nullptr);
-  const Dim whole(std::strtoll(number.c_str(), nullptr, 10));
-  // A number as default of a list of unknown length stands for one entry; kernels repeat it.
-  if (type == ParameterType::kIntList) return DimList{whole};
-  return whole;
-}
-
-Parameter parse_parameter(std::string_view text) {
-  Parameter parameter;
-  if (text.front() == '@') {
-    parameter.functional_only = true;
-    text.remove_prefix(1);
-  }
-  const size_t space = text.find(' ');
-  std::string_view type = text.substr(0, space);
-  std::string_view rest = text.substr(space + 1);
-  parameter.optional = take_suffix(type, "?");
-  const bool list = take_suffix(type, "[]");
-  const bool optional_items = list && take_suffix(type, "?");
-  parameter.type = parse_type(type, list, optional_items);
-  const size_t equals = rest.find('=');
-  parameter.name = rest.substr(0, equals);
-  if (equals != std::string_view::npos) {
-    parameter.default_value = parse_default(rest.substr(equals + 1), parameter.type);
-  }
-  return parameter;
-}
-
-void parse_schema(std::string_view schema, Operator& op) {
-  const size_t arrow = schema.find("->");
-  std::string_view inputs = trim(schema.substr(0, arrow));
-  std::string_view outputs = arrow == std::string_view::npos ? std::string_view() : trim(schema.substr(arrow + 2));
-  while (!inputs.empty()) {
-    const size_t comma = inputs.find(", ");
-    op.parameters.push_back(parse_parameter(inputs.substr(0, comma)));
-    inputs = comma == std::string_view::npos ? std::string_view() : inputs.substr(comma + 2);
-  }
-  if (outputs == "Tensor(self)") {
-    op.writes_self = true;
-    op.outputs.push_back("self");
-    return;
-  }
-  while (!outputs.empty()) {
-    const size_t comma = outputs.find(", ");
-    const std::string_view one = outputs.substr(0, comma);
-    op.output_is_list = op.output_is_list || one.substr(0, 8) == "Tensor[]";
-    // An argument that is written beside the outputs is none itself.
-    if (one.substr(0, 7) != "Tensor(") op.outputs.push_back(one.substr(one.find(' ') + 1));
-    outputs = comma == std::string_view::npos ? std::string_view() : outputs.substr(comma + 2);
-  }
-}
 
 struct Table {
   std::array<Operator, kCount> rows;

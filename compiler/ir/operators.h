@@ -1,5 +1,5 @@
 // The operator table as the compiler sees it: format/operators.def, parsed, with shape rules attached, and the few
-// operators that exist in the IR alone.
+// operators that exist in the IR alone. Applications add operators of their own beside it (own_operators.h).
 //
 // The IR's operators are functional: `aten::add.Tensor`. The emitter turns each into its out variant, `aten::add.out`.
 #pragma once
@@ -39,6 +39,7 @@ namespace berth::ir {
 struct Module;
 struct Method;
 struct Operator;
+struct OwnOperator;
 
 /// One enumerator a row of operators.def, named like its portable kernel, then the IR's own.
 enum class OpId : uint16_t {
@@ -60,6 +61,8 @@ enum class OpId : uint16_t {
   /// `berth::state_write(value) @name`: at the end of the method the state has this value.
   state_write,
   kCount,
+  /// All operators that are not in the table have this one (own_operators.h); Node::op tells them apart.
+  own,
 };
 
 enum class ParameterType : uint8_t {
@@ -136,6 +139,9 @@ struct Operator {
   bool sized_by_contents = false;  // a size of the result depends on the elements of an argument
   ElementUse elements = ElementUse::kComputes;
   OperatorRole role = OperatorRole::kPlain;
+  /// What the application says of an operator of its own; null for those of the table.
+  const OwnOperator* own = nullptr;
+  bool has_effects = false;  // calls keep their order, and none is dropped
 
   bool is_random() const { return role == OperatorRole::kRandom; }
   bool is_fused() const { return role == OperatorRole::kFused; }

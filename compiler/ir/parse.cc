@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "compiler/ir/builder.h"
+#include "compiler/ir/own_operators.h"
 #include "compiler/ir/parser.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/shape_args.h"
@@ -12,8 +13,9 @@
 #include "compiler/ir/verify_regions.h"
 
 namespace berth::ir {
-Expected<Module> parse(std::string_view text, const std::string& name, const std::string& directory) {
-  BERTH_ASSIGN_OR_RETURN(Module module, Parser(text, name, directory).module());
+Expected<Module> parse(std::string_view text, const std::string& name, const std::string& directory,
+                       std::shared_ptr<const OperatorSet> operators) {
+  BERTH_ASSIGN_OR_RETURN(Module module, Parser(text, name, directory, std::move(operators)).module());
   Status status = verify(module);
   if (!status.ok()) {
     Failure failure = status.error();
@@ -273,7 +275,7 @@ Status Parser::constant_value(const std::vector<Declared>& results, int depth) {
 Status Parser::operation(Graph& graph, const std::vector<Declared>& results, int depth) {
   const int line = lexer_.peek().line;
   Node node;
-  node.op = find_operator(lexer_.peek().text);
+  node.op = find_operator(lexer_.peek().text, module_.operators.get());
   if (node.op == nullptr) return fail_at(line, "the operator '" + lexer_.peek().text + "' does not exist");
   lexer_.next();
   BERTH_TRY(expect("("));

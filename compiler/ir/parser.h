@@ -14,8 +14,11 @@ namespace berth::ir {
 
 class Parser {
  public:
-  Parser(std::string_view text, const std::string& name, const std::string& directory)
-      : lexer_(text), name_(name), directory_(directory) {}
+  Parser(std::string_view text, const std::string& name, const std::string& directory,
+         std::shared_ptr<const OperatorSet> operators)
+      : lexer_(text), name_(name), directory_(directory) {
+    module_.operators = std::move(operators);
+  }
 
   Expected<Module> module();
 

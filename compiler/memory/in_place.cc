@@ -11,10 +11,6 @@ using ir::NodeId;
 using ir::TensorType;
 using ir::ValueId;
 
-bool row_allows(const Node& node, size_t k) {
-  return node.op->in_place != ir::InPlaceClass::kNever && k < 32 && (node.op->in_place_arguments >> k & 1u) != 0;
-}
-
 bool same_order(const TensorType& a, const TensorType& b) {
   return a.dim_order == b.dim_order || (a.is_contiguous() && b.is_contiguous());
 }
@@ -67,7 +63,7 @@ class AliasFinder {
     const Node& node = method_.node(id);
     if (node.results.empty() || is_view(live_.aliases.reasons[id]) || node.is(ir::OpId::state_read)) return;
     if (node.op->joins_or_cuts()) return;
-    if (node.op->in_place == ir::InPlaceClass::kNever) return remark(id, -1, ReuseReason::kNever);
+    if (!options_.in_place_set.may_allow_any(*node.op)) return remark(id, -1, ReuseReason::kNever);
     if (!options_.allows_in_place() || !options_.in_place_set.allows_any(*node.op))
       return remark(id, -1, ReuseReason::kOff);
     const ValueHome& place = live_.aliases.homes[node.results[0]];
@@ -78,7 +74,7 @@ class AliasFinder {
     if (born < live_.steps.nodes[id]) return remark(id, -1, ReuseReason::kMadeBefore);
     std::vector<BufferId> offered;  // x + x is one candidate
     for (size_t k = 0; k < node.args.size(); ++k) {
-      if (!row_allows(node, k)) continue;
+      if (!options_.in_place_set.may_allow(*node.op, k)) continue;
       bool any = false;
       ir::for_each_value(node.args[k], [&](const ValueId& value) {
         offer(id, static_cast<int32_t>(k), value, place.buffer, &offered);
@@ -137,7 +133,7 @@ class AliasFinder {
 
 ReuseReason kernel_allows(const ir::Module& module, const Method& method, const Node& node, int32_t k, ValueId input,
                           const InPlaceSet& set, const Aliases& aliases) {
-  if (!row_allows(node, k)) return ReuseReason::kNever;
+  if (!set.may_allow(*node.op, k)) return ReuseReason::kNever;
   if (!set.allows(*node.op, k)) return ReuseReason::kOff;
   if (!input.valid() || method.value(input).tensor() == nullptr) return ReuseReason::kNoTensor;
   const ValueHome& place = aliases.homes[input];
@@ -154,7 +150,8 @@ ReuseReason kernel_allows(const ir::Module& module, const Method& method, const 
     ir::for_each_value(node.args[other], [&](const ValueId& value) {
       const ValueHome& its = aliases.homes[value];
       if (its.home != Home::kBuffer || its.buffer != place.buffer) return;
-      elsewhere = elsewhere || !row_allows(node, other) || compare(method.tensor(value), result) != ReuseReason::kReuse;
+      elsewhere =
+          elsewhere || !set.may_allow(*node.op, other) || compare(method.tensor(value), result) != ReuseReason::kReuse;
     });
     if (elsewhere) return ReuseReason::kReadElsewhere;
   }

@@ -6,13 +6,10 @@ namespace berth::memory {
 namespace {
 
 using ir::Operator;
+using ir::ParameterType;
 
 uint32_t arguments_of(const Operator& op) {
   return op.in_place == ir::InPlaceClass::kNever ? 0 : op.in_place_arguments;
-}
-
-Failure refused(const std::string& entry, const std::string& message) {
-  return Failure{Error::kInvalidArgument, "in place: " + entry, message};
 }
 
 /// "self, other", of the arguments that `chosen` has.
@@ -24,37 +21,80 @@ std::string names_of(const Operator& op, uint32_t chosen) {
   return names;
 }
 
-/// Adds the argument called `name` to `chosen`.
-Status choose(const std::string& entry, const Operator& op, const std::string& name, uint32_t* chosen) {
-  const int index = op.parameter_index(name);
-  if (index < 0) return refused(entry, op.functional_name + " has no argument " + name);
-  const uint32_t allowed = arguments_of(op);
-  if (index >= 32 || (allowed >> index & 1u) == 0) {
-    return refused(entry, "its row in the operator table never gives " + name + " away; it gives " +
-                              (allowed == 0 ? "nothing" : names_of(op, allowed)));
+/// "self+other", what stands behind the '='.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('+', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
   }
-  *chosen |= 1u << index;
+  return parts;
+}
+
+bool is_added(const std::string& entry) { return !entry.empty() && entry.front() == '+'; }
+
+}  // namespace
+
+Failure InPlaceSet::refused(const std::string& entry, const std::string& message) {
+  return Failure{Error::kInvalidArgument, "in place: " + entry, message};
+}
+
+uint32_t InPlaceSet::chosen(const Operator& op) const {
+  if (op.own == nullptr) return arguments_[static_cast<size_t>(op.id)];
+  const auto found = own_.find(&op);
+  if (found != own_.end()) return found->second;
+  return others_keep_theirs_ ? arguments_of(op) : 0;
+}
+
+uint32_t InPlaceSet::possible(const Operator& op) const {
+  return op.own == nullptr ? arguments_of(op) : arguments_of(op) | chosen(op);
+}
+
+Status InPlaceSet::add_own(const std::string& entry, const Operator& op, const std::vector<std::string>& arguments) {
+  uint32_t chosen = arguments_of(op);
+  if (!arguments.empty()) chosen = 0;
+  for (const std::string& name : arguments) {
+    const int index = op.parameter_index(name);
+    if (index < 0) return refused(entry, op.functional_name + " has no argument " + name);
+    const ParameterType type = op.parameters[index].type;
+    if (type != ParameterType::kTensor && type != ParameterType::kTensorList &&
+        type != ParameterType::kOptionalTensorList) {
+      return refused(entry, name + " is not a tensor");
+    }
+    chosen |= 1u << index;
+  }
+  if (chosen == 0) {
+    return refused(entry, "its maker does not say of which argument; name it, as in " + op.functional_name + "=self");
+  }
+  own_[&op] |= chosen;
   return Done{};
 }
 
-Status add(const std::string& entry, std::vector<uint32_t>* arguments) {
+Status InPlaceSet::add(const std::string& entry, const ir::OperatorSet* own) {
+  const size_t begin = is_added(entry) ? 1 : 0;
   const size_t equals = std::min(entry.find('='), entry.size());
-  const Operator* op = ir::find_operator(entry.substr(0, equals));
+  const Operator* op = ir::find_operator(entry.substr(begin, equals - begin), own);
   if (op == nullptr) {
     return refused(entry, "there is no such operator; expected one as the IR writes it, such as aten::add.Tensor");
   }
+  const std::vector<std::string> names =
+      equals == entry.size() ? std::vector<std::string>() : split(entry.substr(equals + 1));
+  if (op->own != nullptr) return add_own(entry, *op, names);
   if (arguments_of(*op) == 0) return refused(entry, "its row in the operator table says that it never works in place");
   uint32_t chosen = equals == entry.size() ? arguments_of(*op) : 0;
-  for (size_t begin = equals + 1; begin <= entry.size();) {
-    const size_t end = std::min(entry.find('+', begin), entry.size());
-    BERTH_TRY(choose(entry, *op, entry.substr(begin, end - begin), &chosen));
-    begin = end + 1;
+  for (const std::string& name : names) {
+    const int index = op->parameter_index(name);
+    if (index < 0) return refused(entry, op->functional_name + " has no argument " + name);
+    if (index >= 32 || (arguments_of(*op) >> index & 1u) == 0) {
+      return refused(entry, "its row in the operator table never gives " + name + " away; it gives " +
+                                names_of(*op, arguments_of(*op)));
+    }
+    chosen |= 1u << index;
   }
-  (*arguments)[static_cast<size_t>(op->id)] |= chosen;
+  arguments_[static_cast<size_t>(op->id)] |= chosen;
   return Done{};
 }
-
-}  // namespace
 
 InPlaceSet::InPlaceSet() : arguments_(static_cast<size_t>(ir::OpId::kCount), 0) {
   for (size_t id = 0; id < arguments_.size(); ++id) {
@@ -62,10 +102,13 @@ InPlaceSet::InPlaceSet() : arguments_(static_cast<size_t>(ir::OpId::kCount), 0) 
   }
 }
 
-Expected<InPlaceSet> InPlaceSet::only(const std::vector<std::string>& entries) {
+Expected<InPlaceSet> InPlaceSet::only(const std::vector<std::string>& entries, const ir::OperatorSet* own) {
   InPlaceSet set;
+  const std::vector<uint32_t> all = set.arguments_;
   std::fill(set.arguments_.begin(), set.arguments_.end(), 0);
-  for (const std::string& entry : entries) BERTH_TRY(add(entry, &set.arguments_));
+  set.others_keep_theirs_ = !entries.empty() && std::all_of(entries.begin(), entries.end(), is_added);
+  if (set.others_keep_theirs_) set.arguments_ = all;
+  for (const std::string& entry : entries) BERTH_TRY(set.add(entry, own));
   return set;
 }
 

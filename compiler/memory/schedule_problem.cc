@@ -13,7 +13,7 @@ namespace {
 
 // What is visible from outside, or what runs on a device one after the other.
 bool is_ordered(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
-  if (node.op->is_device_copy()) return true;
+  if (node.op->is_device_copy() || node.op->has_effects) return true;
   switch (node.op->id) {
     case ir::OpId::state_read:
     case ir::OpId::state_write: return true;

@@ -75,7 +75,7 @@ class Finder {
 
   static bool is_pure(const Node& node) {
     return node.regions.empty() && !node.state.valid() && !node.delegate.valid() && !node.results.empty() &&
-           !node.op->is_random();
+           !node.op->is_random() && !node.op->has_effects;
   }
 
   bool same_types(const Node& a, const Node& b) const {
@@ -114,7 +114,7 @@ class Finder {
   // Whether an earlier node gives what this one gives.
   bool merge(Node& node, NodeId id) {
     std::string key;
-    append(key, node.op->id);
+    append(key, node.op);
     for (const Argument& a : node.args) append(key, a);
     const auto [found, fresh] = seen_.emplace(key, id);
     if (fresh) {

@@ -98,6 +98,8 @@ class Folder {
  private:
   bool is_candidate(const Node& node) const {
     if (node.op->infer == nullptr || node.results.empty() || node.op->is_random()) return false;
+    // Its kernel is the runtime's.
+    if (node.op->own != nullptr) return false;
     // Weights were quantised to be small.
     if (node.op->is_dequantization()) return false;
     bool constant = true;

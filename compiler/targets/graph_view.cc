@@ -10,17 +10,34 @@ using ir::ValueId;
 GraphView::GraphView(const ir::Module& module, const ir::Method& method, const IdVector<ValueId, int>& uses,
                      const std::vector<ir::NodeId>& nodes, const std::vector<ValueId>& inputs,
                      const std::vector<ValueId>& outputs)
-    : module_(module), method_(method), uses_(uses) {
+    : module_(module), method_(method), uses_(&uses) {
   const std::vector<int32_t> first = indices(inputs);
   for (const ir::NodeId id : nodes) nodes_.push_back(node(method.node(id)));
   graph_.inputs = keep(ids_, first);
   graph_.num_inputs = inputs.size();
+  finish(outputs);
+}
+
+GraphView::GraphView(const ir::Module& module, const ir::Method& method, const ir::Node& call)
+    : module_(module), method_(method), uses_(nullptr) {
+  nodes_.push_back(node(call));
+  finish({});
+}
+
+void GraphView::finish(const std::vector<ValueId>& outputs) {
   graph_.outputs = keep(ids_, indices(outputs));
   graph_.num_outputs = outputs.size();
   graph_.nodes = nodes_.data();
   graph_.num_nodes = nodes_.size();
   graph_.values = values_.data();
   graph_.num_values = values_.size();
+}
+
+ValueId GraphView::value_at(int32_t index) const {
+  for (const auto& [id, its] : index_) {
+    if (its == index) return id;
+  }
+  return {};
 }
 
 std::vector<int32_t> GraphView::indices(const std::vector<ValueId>& ids) {
@@ -39,7 +56,7 @@ berth_value GraphView::describe(ValueId id) {
   const ir::Value& value = method_.value(id);
   berth_value out = {};
   out.name = value.name.c_str();
-  out.users = uses_[id];
+  out.users = uses_ == nullptr ? 0 : (*uses_)[id];
   switch (value.kind) {
     case ir::ValueKind::kInput: out.from = BERTH_FROM_INPUT; break;
     case ir::ValueKind::kConstant: out.from = BERTH_FROM_CONSTANT; break;

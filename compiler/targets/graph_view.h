@@ -17,12 +17,17 @@ class GraphView {
   GraphView(const ir::Module& module, const ir::Method& method, const IdVector<ir::ValueId, int>& uses,
             const std::vector<ir::NodeId>& nodes, const std::vector<ir::ValueId>& inputs,
             const std::vector<ir::ValueId>& outputs);
+  /// One node that is not in the method yet and has no results; values have no users.
+  GraphView(const ir::Module& module, const ir::Method& method, const ir::Node& call);
   GraphView(const GraphView&) = delete;
   GraphView& operator=(const GraphView&) = delete;
 
   const berth_graph& graph() const { return graph_; }
+  /// What graph().values[index] describes; invalid when there is no such value.
+  ir::ValueId value_at(int32_t index) const;
 
  private:
+  void finish(const std::vector<ir::ValueId>& outputs);
   int32_t value(ir::ValueId id);
   berth_value describe(ir::ValueId id);
   void describe_tensor(const ir::TensorType& type, berth_value* out);
@@ -38,7 +43,7 @@ class GraphView {
 
   const ir::Module& module_;
   const ir::Method& method_;
-  const IdVector<ir::ValueId, int>& uses_;
+  const IdVector<ir::ValueId, int>* uses_;  // null: none
   std::map<ir::ValueId, int32_t> index_;
   std::vector<berth_value> values_;
   std::vector<berth_node> nodes_;

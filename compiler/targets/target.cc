@@ -101,6 +101,9 @@ Support common_support(const Target& target, const ir::Module& module, const ir:
   if (target.is_portable()) return Support::kSupported;
   if (has_scalars(method, node)) return Support::kScalar;
   if (node.op->is_random()) return Support::kRandom;
+  if (node.op->has_effects) return Support::kEffects;
+  // Kernels of an operator of one's own are the application's; a target that compiles may know what it does.
+  if (node.op->own != nullptr && target.compile == nullptr) return Support::kOperator;
   return has_data_dependent_size(module, method, node) ? Support::kDataDependentSize : Support::kSupported;
 }
 
@@ -158,6 +161,7 @@ const char* to_string(Support support) {
     case Support::kViewsOnly: return "views-only";
     case Support::kLastView: return "last-view";
     case Support::kRefused: return "refused";
+    case Support::kEffects: return "effects";
     case Support::kLimit: return "limit";
   }
   return "?";

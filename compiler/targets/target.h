@@ -38,6 +38,7 @@ enum class Support : uint8_t {
   kViewsOnly,          // views-only: nothing around it runs there, and it computes nothing
   kLastView,           // last-view: a name of what a delegate computes in the program's own memory
   kRefused,            // refused: the plug-in's target does not take it, and says why
+  kEffects,            // effects: its calls keep their order in the program
   kLimit,              // limit: alone it has more inputs or outputs than a delegate of the target may have
 };
 

@@ -45,6 +45,14 @@ Error collect_items(PlanGraph* graph, int method, Report* report) {
     graph->marks[plan.inputs()->Get(i)] |= kIsInput;
   }
   for (uint32_t i = 0; i < plan.operators()->size(); ++i) graph->access[i] = operator_access(*plan.operators()->Get(i));
+  for (uint32_t i = 0; graph->meta != nullptr && i < length(graph->meta->own_operators()); ++i) {
+    const fb::OwnOperator& own = *graph->meta->own_operators()->Get(i);
+    OperatorAccess& access = graph->access[own.index()];
+    // Of what is known here, the file has nothing to say.
+    if (access.known || access.kind != OperatorAccess::Kind::kPlain) continue;
+    access.known = true;
+    access.in_place = own.in_place();
+  }
   return Error::kOk;
 }
 

@@ -38,8 +38,14 @@ Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& m
   const auto dimensions = builder.CreateVectorOfStructs(method.dimensions);
   const auto relations = builder.CreateVectorOfStructs(method.relations);
   const auto arena_list = builder.CreateVector(arenas);
+  std::vector<Offset<fb::OwnOperator>> own;
+  for (const OwnOperatorDesc& op : method.own_operators) {
+    own.push_back(fb::CreateOwnOperator(builder, op.index, op.in_place));
+  }
+  const auto own_list = own.empty() ? 0 : builder.CreateVector(own);
   const auto outputs = method.outputs.empty() ? 0 : builder.CreateVectorOfStrings(method.outputs);
-  return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list, outputs);
+  return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list, outputs,
+                              own_list);
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ struct ArenaPlanDesc {
   uint64_t capacity = 0;
 };
 
+struct OwnOperatorDesc {
+  int32_t index = 0;
+  uint32_t in_place = 0;
+};
+
 struct MethodMetaDesc {
   std::string name;
   /// Sorted by value, each at most once.
@@ -46,6 +51,8 @@ struct MethodMetaDesc {
   std::vector<ArenaPlanDesc> arenas;
   /// Empty, or a name for each output; "" stands for its value's name.
   std::vector<std::string> outputs;
+  /// Sorted by index, each at most once.
+  std::vector<OwnOperatorDesc> own_operators;
 };
 
 struct MetaDesc {

@@ -26,12 +26,11 @@ ValueId Lowering::append(OpId id, std::vector<Argument> args, std::string_view n
   return {};
 }
 
-std::vector<ValueId> Lowering::ops(OpId id, std::vector<Argument> args) {
+std::vector<ValueId> Lowering::ops(const ir::Operator& op, std::vector<Argument> args) {
   if (!may_append()) return {};
   // "y.mm": intermediate values are named after what they lead to.
-  const std::string_view operator_name = ir::operator_of(id).name;
-  const std::string wish = name_.wish + "." + std::string(operator_name.substr(operator_name.rfind(':') + 1));
-  auto results = build_->create(id, std::move(args), name_.source, wish);
+  const std::string wish = name_.wish + "." + std::string(op.name.substr(op.name.rfind(':') + 1));
+  auto results = build_->create(op, std::move(args), name_.source, wish);
   if (!results.ok()) {
     fail(results.error().code, results.error().text());
     return {};

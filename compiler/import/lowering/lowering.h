@@ -83,7 +83,9 @@ class Lowering {
   /// Appends an operator and returns its first result.
   ValueId op(OpId id, std::vector<Argument> args);
   /// Appends an operator and returns all results; empty after a failure.
-  std::vector<ValueId> ops(OpId id, std::vector<Argument> args);
+  std::vector<ValueId> ops(OpId id, std::vector<Argument> args) { return ops(ir::operator_of(id), std::move(args)); }
+  /// The same for any operator, one's own among them.
+  std::vector<ValueId> ops(const ir::Operator& op, std::vector<Argument> args);
   ValueId splat(DType dtype, std::vector<Dim> shape, double number);
   ValueId ints(const std::vector<int64_t>& numbers);
   /// A constant of `numbers`, converted to `dtype`, along dimension `axis` of `rank` (the others have size 1).

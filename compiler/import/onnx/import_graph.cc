@@ -5,6 +5,7 @@
 
 #include "compiler/import/onnx/missing.h"
 #include "compiler/import/onnx/operators.h"
+#include "compiler/import/onnx/own_operators.h"
 
 namespace berth::onnx {
 namespace {
@@ -113,15 +114,19 @@ Status GraphImporter::import_node(const Node& node, const Body& body, Scope& sco
     }
     if (meant != nullptr) attributes.emplace_back(attribute.name, meant);
   }
-  if (const Function* function = find_function(model_, node)) {
-    return import_call(node, *function, std::move(attributes), source, scope);
-  }
-  const OperatorRow* row = find_row(node.domain, node.op_type);
-  BERTH_CHECK(row != nullptr);  // check_operators has seen every node
+  const ir::Operator* own = find_own(state_->module.operators.get(), node);
+  const Function* function = own == nullptr ? find_function(model_, node) : nullptr;
+  if (function != nullptr) return import_call(node, *function, std::move(attributes), source, scope);
+  const OperatorRow* row = own == nullptr ? find_row(node.domain, node.op_type) : nullptr;
+  BERTH_CHECK(own != nullptr || row != nullptr);  // check_operators has seen every node
   NodeContext n(*state_, scope, node, std::move(attributes), body.opset, source);
   const Body* body_around = std::exchange(body_, &body);
   Scope* scope_around = std::exchange(scope_, &scope);
-  run(*row, n);
+  if (own != nullptr) {
+    import_own(n, *own);
+  } else {
+    run(*row, n);
+  }
   body_ = body_around;
   scope_ = scope_around;
   if (!n.ok()) return n.failure();

@@ -48,10 +48,11 @@ Expected<ir::Module> import_model(const std::shared_ptr<const MappedFile>& file,
   auto model = read_model(bytes);
   if (!model.ok()) return model.error();
   BERTH_TRY(check_versions(*model));
-  BERTH_TRY(check_operators(*model));
+  BERTH_TRY(check_operators(*model, options.operators.get()));
 
   Expected<ir::Module> result{ir::Module()};
   ir::Module& module = *result;
+  module.operators = options.operators;
   module.methods.emplace_back();
   ir::Method& method = module.methods.back();
   method.name = "forward";

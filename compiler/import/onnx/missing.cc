@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/import/onnx/operators.h"
+#include "compiler/import/onnx/own_operators.h"
 
 namespace berth::onnx {
 namespace {
@@ -17,10 +18,11 @@ struct Missing {
 
 class Search {
  public:
-  explicit Search(const Model& model) : model_(model) {}
+  Search(const Model& model, const ir::OperatorSet* own) : model_(model), own_(own) {}
 
   void nodes(const std::vector<Node>& nodes, std::string_view caller) {
     for (const Node& node : nodes) {
+      if (find_own(own_, node) != nullptr) continue;
       if (const Function* function = find_function(model_, node)) {
         if (seen_.insert(function).second) this->nodes(function->nodes, function->name);
         continue;
@@ -32,6 +34,7 @@ class Search {
       Missing& missing =
           missing_[is_standard(node.domain) ? std::string(node.op_type)
                                             : std::string(node.domain) + "." + std::string(node.op_type)];
+      foreign_ = foreign_ || !is_standard(node.domain);
       if (++missing.count <= kNamesShown) missing.names.push_back("\"" + node_source(node, caller) + "\"");
     }
   }
@@ -45,11 +48,14 @@ class Search {
       if (missing.count > kNamesShown) list += " and " + std::to_string(missing.count - kNamesShown) + " more";
       list += ")";
     }
-    return Failure{Error::kNotSupported, "onnx model", "uses operators that Berth does not have: " + list};
+    const char* hint = foreign_ ? "; those of other domains than ONNX's come with --plugin" : "";
+    return Failure{Error::kNotSupported, "onnx model", "uses operators that Berth does not have: " + list + hint};
   }
 
  private:
   const Model& model_;
+  const ir::OperatorSet* own_;
+  bool foreign_ = false;  // of those that are missing
   std::set<const Function*> seen_;
   std::map<std::string, Missing> missing_;
 };
@@ -76,8 +82,8 @@ const Function* find_function(const Model& model, const Node& node) {
   return nullptr;
 }
 
-Status check_operators(const Model& model) {
-  Search search(model);
+Status check_operators(const Model& model, const ir::OperatorSet* own) {
+  Search search(model, own);
   search.nodes(model.graph.nodes, "");
   return search.result();
 }

@@ -103,7 +103,8 @@ TEST(ReadModel, MissingOperatorsAreListedAllAtOnceWithTheirNodes) {
   m.node("Unique", {"x"}, {"w2"}).name("branch");
   EXPECT_EQ(failure(m),
             "onnx model: uses operators that Berth does not have: Frobnicate (\"F_a\", \"F_b\", \"F_c\" and 2 more), "
-            "Unique (\"branch\"), com.example.FusedThing (\"FusedThing of z\")");
+            "Unique (\"branch\"), com.example.FusedThing (\"FusedThing of z\"); "
+            "those of other domains than ONNX's come with --plugin");
 }
 
 TEST(ReadModel, OrderAndNamesAreChecked) {

@@ -1,4 +1,5 @@
-// Operators that format/operators.def has under ATen's own name: taken over argument by argument.
+// Operators that format/operators.def has under ATen's own name, and operators of one's own: taken over argument by
+// argument.
 #include <algorithm>
 
 #include "compiler/import/pt2/operators.h"
@@ -108,7 +109,7 @@ void import_generic(NodeContext& n, const ir::Operator& named) {
       return n.invalid("argument '" + std::string(p.name) + "' is missing");
     }
   }
-  std::vector<ValueId> results = n.ops(row->id, std::move(args));
+  std::vector<ValueId> results = n.ops(*row, std::move(args));
   if (!n.ok()) return;
   // Results that the file has and the operator lacks are a failure; the other way round they do not occur.
   if (results.size() > n.output_count()) results.resize(n.output_count());

@@ -20,13 +20,13 @@ struct Missing {
   std::vector<std::string> names;
 };
 
-void find_missing(const Graph& graph, std::map<std::string, Missing>& missing) {
+void find_missing(const Graph& graph, const ir::OperatorSet* own, std::map<std::string, Missing>& missing) {
   for (const Node& node : graph.nodes) {
     for (const NamedArgument& input : node.inputs) {
-      if (input.value.graph != nullptr) find_missing(*input.value.graph, missing);
+      if (input.value.graph != nullptr) find_missing(*input.value.graph, own, missing);
     }
     const std::string_view higher = higher_order_name(node);
-    if (higher.empty() ? find_importer(node.target).found() : has_higher_order(higher)) continue;
+    if (higher.empty() ? find_importer(node.target, own).found() : has_higher_order(higher)) continue;
     Missing& one = missing[node.target];
     if (++one.count > kNamesShown) continue;
     const std::string written = written_at(node);
@@ -36,9 +36,9 @@ void find_missing(const Graph& graph, std::map<std::string, Missing>& missing) {
 
 }  // namespace
 
-Status check_operators(const Graph& graph) {
+Status check_operators(const Graph& graph, const ir::OperatorSet* own) {
   std::map<std::string, Missing> missing;
-  find_missing(graph, missing);
+  find_missing(graph, own, missing);
   if (missing.empty()) return Done{};
   std::string list;
   for (const auto& [target, one] : missing) {
@@ -47,9 +47,10 @@ Status check_operators(const Graph& graph) {
     if (one.count > kNamesShown) list += " and " + std::to_string(one.count - kNamesShown) + " more";
     list += ")";
   }
-  return Failure{
-      Error::kNotSupported, "pt2 model",
-      "uses operators that Berth does not have: " + list + ". Exporting with run_decompositions() may replace them"};
+  return Failure{Error::kNotSupported, "pt2 model",
+                 "uses operators that Berth does not have: " + list +
+                     ". Exporting with run_decompositions() may replace them; those of "
+                     "your own come with --plugin"};
 }
 
 GraphImporter::GraphImporter(ImportState& state, const Graph& graph, ir::Graph& into, Scope& scope)
@@ -76,7 +77,7 @@ Status GraphImporter::import_one(const Node& node) {
   if (!n.ok()) return n.failure();
   const std::string_view higher = higher_order_name(node);
   if (higher.empty()) {
-    const Importer importer = find_importer(node.target);
+    const Importer importer = find_importer(node.target, state_.module.operators.get());
     if (!importer.found()) n.unsupported("Berth does not have this operator");
     if (n.ok()) import_node(n, importer);
   } else {

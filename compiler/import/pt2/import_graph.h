@@ -8,7 +8,7 @@ namespace berth::pt2 {
 
 /// Checks that every operator of `graph`, of graphs within it too, can be read. NotSupported with their names, nodes
 /// and lines otherwise.
-Status check_operators(const Graph& graph);
+Status check_operators(const Graph& graph, const ir::OperatorSet* own);
 
 class GraphImporter {
  public:

@@ -52,7 +52,7 @@ class ProgramImporter {
         build_(module, method_, method_.body) {}
 
   Status run() {
-    BERTH_TRY(check_operators(program_.graph));
+    BERTH_TRY(check_operators(program_.graph, module_.operators.get()));
     BERTH_TRY(bind_sizes());
     find_written();
     for (size_t i = 0; i < program_.inputs.size(); ++i) BERTH_TRY(import_input(i));
@@ -405,6 +405,7 @@ Expected<ir::Module> import_archive(const std::shared_ptr<const MappedFile>& fil
   if (!program.ok()) return program.error();
   BERTH_ASSIGN_OR_RETURN(Payloads payloads, Payloads::read(archive, name, file, bytes));
   Expected<ir::Module> module{ir::Module()};
+  module->operators = options.operators;
   ProgramImporter importer(std::move(*program), std::move(payloads), options, *module);
   BERTH_TRY(importer.run());
   return module;

@@ -1,6 +1,7 @@
 // What whole programs become: state, writes in place, symbols, regions, odd inputs and outputs. The evaluator runs the
 // IR; the figures are worked out by hand.
 #include "compiler/import/pt2/run_testing.h"
+#include "compiler/ir/own_operators.h"
 
 namespace berth::pt2 {
 namespace {
@@ -270,6 +271,47 @@ TEST(ImportPt2, BatchNormsThatTrainWithoutStatisticsUseTheBatchs) {
   EXPECT_EQ(numbers(outputs[0]), Floats({-1, 1, -1, 1}));
   EXPECT_EQ(numbers(outputs[1]), Floats({2}));
   EXPECT_EQ(numbers(outputs[2]), Floats({0.5F}));
+}
+
+// torch.ops.my.gain.default, in place too; overloads have their names, and one that is not there is named.
+TEST(ImportPt2, OperatorsOfOnesOwnComeInByName) {
+  ir::OperatorSet set;
+  const auto like = [](const ir::OwnCall& call) { return Expected<std::vector<ir::TensorType>>({call.tensor(0)}); };
+  ASSERT_TRUE(set.add({"my::gain", "Tensor self, float factor=1 -> Tensor out", like}).ok());
+  ASSERT_TRUE(set.add({"my::gain.Scalar", "Tensor self, int[] k -> Tensor a, Tensor b",
+                       [](const ir::OwnCall& call) {
+                         return Expected<std::vector<ir::TensorType>>({call.tensor(0), call.tensor(0)});
+                       }})
+                  .ok());
+  ImportOptions options;
+  options.operators = std::make_shared<const ir::OperatorSet>(std::move(set));
+  TestProgram p;
+  p.input("x", {2, 3});
+  p.node("my.gain.default", {{"self", tensor("x")}, {"factor", real(2.5)}}, "a", {2, 3});
+  p.node("my.gain.default", {{"self", tensor("a")}}, "b", {2, 3});
+  p.output("b");
+  const auto module = p.import(options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const std::string text = ir::print(*module);
+  EXPECT_TRUE(says(text, "%a: f32[2,3] = my::gain(%x, 2.5)")) << text;
+  EXPECT_TRUE(says(text, "%b: f32[2,3] = my::gain(%a, 1.0)")) << text;
+  const auto unknown = p.import();
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_TRUE(says(unknown.error().text(), "torch.ops.my.gain.default"));
+  TestProgram q;
+  q.input("x", {2});
+  q.node("my.gain.Other", {{"self", tensor("x")}}, "a", {2});
+  q.output("a");
+  const auto other = q.import(options);
+  ASSERT_FALSE(other.ok());
+  EXPECT_TRUE(says(other.error().text(), "torch.ops.my.gain.Other"));
+  TestProgram r;
+  r.input("x", {2});
+  r.node("my.gain.default", {{"self", tensor("x")}, {"bias", real(1)}}, "a", {2});
+  r.output("a");
+  const auto strange = r.import(options);
+  ASSERT_FALSE(strange.ok());
+  EXPECT_TRUE(says(strange.error().text(), "argument 'bias' is not supported"));
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ Status InPlace::refresh(const std::string& name, ir::Builder& build) {
       scope_[chain[i]] = scope_[view.base];
     } else {
       NodeContext n(state_, build, scope_, graph_, *view.node);
-      import_node(n, find_importer(view.node->target));
+      import_node(n, find_importer(view.node->target, state_.module.operators.get()));
       if (!n.ok()) return n.failure();
       for (const std::string& output : output_names(*view.node)) versions_[output] = now;
     }

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "compiler/ir/own_operators.h"
+
 namespace berth::pt2 {
 namespace {
 
@@ -61,7 +63,7 @@ std::string python_name(const std::string& target) {
 
 }  // namespace
 
-Importer find_importer(const std::string& target) {
+Importer find_importer(const std::string& target, const ir::OperatorSet* own) {
   const Table& table = all_operators();
   Importer importer;
   const Name name = parse(target);
@@ -79,6 +81,9 @@ Importer find_importer(const std::string& target) {
     }
   }
   importer.row = find_row(name.space, name.base, name.overload);
+  if (importer.row != nullptr || own == nullptr) return importer;
+  const bool plain = name.overload.empty() || name.overload == "default";
+  importer.row = own->find(name.space + "::" + name.base + (plain ? "" : "." + name.overload));
   return importer;
 }
 

@@ -50,7 +50,7 @@ struct Importer {
 };
 
 /// The importer of `target` ("torch.ops.aten.add.Tensor"). In-place operators give that of their functional form.
-Importer find_importer(const std::string& target);
+Importer find_importer(const std::string& target, const ir::OperatorSet* own);
 /// Whether `target` names an operator that writes its first argument: "torch.ops.aten.add_.Tensor".
 bool writes_in_place(const std::string& target);
 

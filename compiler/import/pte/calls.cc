@@ -1,5 +1,6 @@
 // Instructions that call kernels, and those that move values.
 #include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/own_operators.h"
 
 namespace berth::pte {
 namespace {
@@ -19,7 +20,7 @@ Status MethodImporter::spend(uint64_t steps) {
   return Done{};
 }
 
-Expected<std::vector<ValueId>> MethodImporter::create(OpId op, const std::vector<Argument>& args,
+Expected<std::vector<ValueId>> MethodImporter::create(const ir::Operator& op, const std::vector<Argument>& args,
                                                       std::string_view name) {
   ir::Builder build(module_, method_, *graph_);
   auto results = build.create(op, args, "instruction " + std::to_string(instruction_), name);
@@ -67,8 +68,8 @@ Status MethodImporter::import_kernel(const fb::KernelCall& call) {
   if (operator_ == "aten::copy_") return import_copy(args);
   if (name == "berth::row")
     return unsupported("is of a loop on a device, which is not read back; compile the model again");
-  const ir::Operator* op = ir::find_out_variant(name, overload);
-  if (op == nullptr) return unsupported("is an operator that Berth does not have");
+  const ir::Operator* op = ir::find_out_variant(name, overload, module_.operators.get());
+  if (op == nullptr) return unsupported("is an operator that Berth does not have; one of your own comes with --plugin");
   return import_operator(*op, args);
 }
 
@@ -104,15 +105,16 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
   }
   // Values never change: index_put_ gives a new one.
   OpId functional = op.id == OpId::index_put_self ? OpId::index_put_out : op.id;
-  bool made = false;
-  if (!results.empty()) {
+  bool made = op.own != nullptr;
+  if (!results.empty() && !made) {
     BERTH_ASSIGN_OR_RETURN(made, give_tensors(&functional, &given, declared_type(results[0])));
   }
   for (size_t i = 0; i < op.parameters.size() && !results.empty() && !made; ++i) {
     if (op.parameters[i].functional_only) given[i] = Dim(static_cast<int64_t>(tensor(results[0])->scalar_type()));
   }
   BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> values,
-                         create(functional, given, results.empty() ? "" : slot_name(results[0])));
+                         create(op.own != nullptr ? op : ir::operator_of(functional), given,
+                                results.empty() ? "" : slot_name(results[0])));
   if (values.size() != results.size()) {
     return invalid("gives " + std::to_string(values.size()) + " results, and the file has " +
                    std::to_string(results.size()));

@@ -103,6 +103,7 @@ Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const Map
   BERTH_ASSIGN_OR_RETURN(source.external, open_external_data(source.program, path, options.data_files));
   source.budget = 64 * source.program.flatbuffer().size() + (uint64_t{1} << 20);
   Expected<ir::Module> module{ir::Module()};
+  module->operators = options.operators;
   module->files = source.external.files();
   Shared shared;
   for (size_t i = 0; i < source.program.method_count(); ++i) {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "compiler/import/pte/import_testing.h"
+#include "compiler/ir/own_operators.h"
 
 namespace berth::pte::testing {
 namespace {
@@ -25,6 +26,42 @@ TEST(ImportPte, OutVariantsKeepTheNamesThatBerthWrote) {
   const std::string text = ir::print(imported(program));
   has(text, "%image: f32[4]");
   has(text, "%sum: f32[4] = aten::add.Tensor(%image, %v1, 1) \"Add_0\"");
+}
+
+// Of a program that another compiler made: lists, two results, and an overload of its own.
+TEST(ImportPte, OperatorsOfOnesOwnComeInByName) {
+  MethodDesc m;
+  m.values = {tensor({4}, 0),
+              tensor({4}, 16),
+              tensor({4}, 32),
+              2.5,
+              tensor({4}, 48),
+              format::TensorListDesc{{0, 1}},
+              format::TensorListDesc{{2, 4}}};
+  m.inputs = {0};
+  m.outputs = {4};
+  m.operators = {{"my::gain", "out"}, {"my::parts", "List_out"}};
+  m.instructions = {KernelCallDesc{0, {0, 3, 1, 1}}, KernelCallDesc{1, {5, 2, 4, 6}}};
+  ir::OperatorSet set;
+  const auto like = [](const ir::OwnCall& call) { return Expected<std::vector<ir::TensorType>>({call.tensor(0)}); };
+  ASSERT_TRUE(set.add({"my::gain", "Tensor self, float factor -> Tensor out", like}).ok());
+  const auto two = [](const ir::OwnCall& call) {
+    const ir::TensorType& first = call.query.method.tensor(std::get<ir::ValueList>(call.argument(0))[0]);
+    return Expected<std::vector<ir::TensorType>>({first, first});
+  };
+  ASSERT_TRUE(set.add({"my::parts.List", "Tensor[] parts -> Tensor a, Tensor b", two}).ok());
+  ImportOptions options;
+  options.operators = std::make_shared<const ir::OperatorSet>(std::move(set));
+  const auto module = import(program_of(m), options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const std::string text = ir::print(*module);
+  has(text, "%v1: f32[4] = my::gain(%v0, 2.5)");
+  has(text, "%v2: f32[4], %v4: f32[4] = my::parts.List([%v0, %v1])");
+  has(refusal(program_of(m)), "my::gain.out");
+  m.operators[1].overload = "out";
+  const auto other = import(program_of(m), options);
+  ASSERT_FALSE(other.ok());
+  has(other.error().text(), "my::parts.out");
 }
 
 // x + x into a place, that times x into the same place: the first reader has the first value.

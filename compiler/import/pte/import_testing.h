@@ -45,10 +45,10 @@ inline ProgramDesc program_of(MethodDesc method) {
   return program;
 }
 
-inline Expected<ir::Module> import(const ProgramDesc& program) {
+inline Expected<ir::Module> import(const ProgramDesc& program, const ImportOptions& options = {}) {
   // At a multiple of 16, as the heap gives it.
   const std::vector<uint8_t> file = format::testing::bytes_of(program);
-  return import_pte(Span<const uint8_t>(file.data(), file.size()), {});
+  return import_pte(Span<const uint8_t>(file.data(), file.size()), options);
 }
 
 /// The module, sound.

@@ -167,7 +167,11 @@ class MethodImporter {
   Status import_move(Slot from, Slot to);
   Status name_value(Slot from, Slot to, ValueId value);
   Expected<Argument> argument(const ir::Parameter& parameter, Slot slot);
-  Expected<std::vector<ValueId>> create(OpId op, const std::vector<Argument>& args, std::string_view name);
+  Expected<std::vector<ValueId>> create(OpId op, const std::vector<Argument>& args, std::string_view name) {
+    return create(ir::operator_of(op), args, name);
+  }
+  Expected<std::vector<ValueId>> create(const ir::Operator& op, const std::vector<Argument>& args,
+                                        std::string_view name);
   Expected<ValueId> one(OpId op, const std::vector<Argument>& args, std::string_view name);
   Status spend(uint64_t steps);
 
