@@ -1,10 +1,10 @@
-// The runtime's half of the imaginary accelerator: its memory, and what runs a payload. Its memory is an array that only
-// this file touches: its addresses are numbers that the host cannot dereference. For real hardware, the marked lines call
-// its driver.
+// The runtime's half of the imaginary accelerator: its memory, and what runs a payload. Its memory is the host's at other
+// addresses, which the host cannot dereference. For real hardware, the marked lines call its driver.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -24,23 +24,20 @@ class NpuAllocator final : public berth::plugin::Allocator {
   int32_t allocate(size_t bytes, int32_t index, size_t alignment, void** address) override {
     const bool power = alignment != 0 && (alignment & (alignment - 1)) == 0;
     if (index != 0 || !power || alignment > kBlock) return BERTH_INVALID_ARGUMENT;
+    // Driver: allocate. Allocations of 0 bytes have distinct addresses, too.
+    void* memory = bytes > kMost ? nullptr : std::aligned_alloc(kBlock, (bytes / kBlock + 1) * kBlock);
+    if (memory == nullptr) return BERTH_MEMORY_ALLOCATION_FAILED;
+    const uintptr_t at = reinterpret_cast<uintptr_t>(memory) + kShift;
+    *address = reinterpret_cast<void*>(at);
     const std::lock_guard<std::mutex> lock(mutex_);
-    // Driver: allocate. Here: first fit, at multiples of kBlock.
-    if (bytes > sizeof memory_) return BERTH_MEMORY_ALLOCATION_FAILED;
-    size_t offset = 0;
-    for (const auto& [begin, size] : blocks_) {
-      if (begin - offset >= room(bytes)) break;
-      offset = begin + room(size);
-    }
-    if (room(bytes) > sizeof memory_ - offset) return BERTH_MEMORY_ALLOCATION_FAILED;
-    blocks_[offset] = bytes;
-    *address = reinterpret_cast<void*>(kFirstAddress + offset);
+    blocks_[at] = bytes;
     return BERTH_OK;
   }
 
   void deallocate(void* address, int32_t) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    blocks_.erase(reinterpret_cast<uintptr_t>(address) - kFirstAddress);
+    const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+    if (blocks_.erase(at) > 0) std::free(reinterpret_cast<void*>(at - kShift));  // driver: deallocate
   }
 
   int32_t copy_host_to_device(void* to, const void* from, size_t bytes, int32_t index, berth_stream) override {
@@ -57,20 +54,18 @@ class NpuAllocator final : public berth::plugin::Allocator {
   /// For the accelerator: the memory at an address of it. Null when the bytes are not inside one allocation.
   void* find(const void* address, size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const size_t offset = reinterpret_cast<uintptr_t>(address) - kFirstAddress;
-    auto block = blocks_.upper_bound(offset);
+    const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+    auto block = blocks_.upper_bound(at);
     if (block == blocks_.begin()) return nullptr;
-    --block;
-    const size_t inside = offset - block->first;
-    return inside > block->second || bytes > block->second - inside ? nullptr : memory_ + offset;
+    const size_t inside = at - (--block)->first;
+    if (inside > block->second || bytes > block->second - inside) return nullptr;
+    return reinterpret_cast<void*>(at - kShift);
   }
 
  private:
   static constexpr size_t kBlock = 256;
-  static constexpr uintptr_t kFirstAddress = uintptr_t{1} << 60;
-
-  // Allocations of 0 bytes have distinct addresses, too.
-  static size_t room(size_t bytes) { return (bytes / kBlock + 1) * kBlock; }
+  static constexpr size_t kMost = 16 << 20;
+  static constexpr uintptr_t kShift = uintptr_t{1} << 60;
 
   static int32_t copy(void* to, const void* from, size_t bytes) {
     if (to == nullptr || from == nullptr) return BERTH_INVALID_ARGUMENT;
@@ -79,46 +74,34 @@ class NpuAllocator final : public berth::plugin::Allocator {
   }
 
   std::mutex mutex_;
-  std::map<size_t, size_t> blocks_;  // offset, bytes
-  alignas(kBlock) uint8_t memory_[16 << 20];
+  std::map<uintptr_t, size_t> blocks_;  // address, bytes
 };
 
-/// A payload that was checked, ready to run.
+/// A payload, ready to run. A file may be damaged or made by another version: nothing in it is believed.
 class NpuDelegate final : public berth::plugin::Delegate {
  public:
   explicit NpuDelegate(NpuAllocator* memory) : memory_(memory) {}
 
-  // A file may be damaged or made by another version: nothing in it is believed.
   Status load(const Source& source) {
-    const berth_bytes payload = source.payload();
-    if (payload.size < sizeof header_) return damaged("is too short");
-    std::memcpy(&header_, payload.data, sizeof header_);
-    if (header_.magic != kMagic) return damaged("is not one of npu's");
-    if ((payload.size - sizeof header_) / sizeof(Step) != header_.steps) return damaged("has another length than it says");
-    steps_.resize(header_.steps);
-    if (!steps_.empty()) {
-      std::memcpy(steps_.data(), static_cast<const char*>(payload.data) + sizeof header_, steps_.size() * sizeof(Step));
-    }
+    if (!source.read(0, &header_) || header_.magic != kMagic) return damaged("is not one of npu's");
+    if (!source.read_rest(sizeof header_, &steps_)) return damaged("ends within a step");
     for (const Step& step : steps_) {
-      if (step.op >= Op::kCount) return damaged("has an unknown operation");
-      for (const Operand* operand : {&step.a, &step.b, &step.out}) {
-        const Status status = check(source, *operand);
-        if (!status.ok()) return status;
+      if (!is_consistent(step)) return damaged("has a step that cannot be");
+      for (const Operand* operand : {&step.a, &step.b}) {
+        if (operand->where != Where::kBlob) continue;
+        const Status status = source.blob(kBlobs, operand->offset, &blobs_[operand->offset]);
+        if (!status.ok()) return status;  // a real driver uploads the blob here
       }
-      if (!is_consistent(step)) return damaged("has operands of sizes that do not match");
     }
     return {};
   }
 
   Status run(const berth_tensor* arguments, size_t size, berth_stream) override {
-    if (size != header_.arguments) return damaged("is called with another number of arguments");
     for (const Step& step : steps_) {
-      const float* a = find(arguments, step.a);
-      const float* b = find(arguments, step.b);
-      float* out = find(arguments, step.out);
-      if (a == nullptr || out == nullptr || (b == nullptr && step.op != Op::kRelu)) {
-        return damaged("reaches beyond its memory");
-      }
+      const float* a = find(arguments, size, step.a);
+      const float* b = has_one_operand(step) ? a : find(arguments, size, step.b);
+      float* out = find(arguments, size, step.out);
+      if (a == nullptr || b == nullptr || out == nullptr) return damaged("reaches beyond its memory");
       compute(step, a, b, out);  // driver: enqueue
     }
     return {};
@@ -129,70 +112,54 @@ class NpuDelegate final : public berth::plugin::Delegate {
     return {BERTH_DELEGATE_INVALID_COMPATIBILITY, std::string("the payload ") + how};
   }
 
-  // Blobs are the file's, on the host; a real driver uploads them here.
-  Status check(const Source& source, const Operand& operand) {
-    if (operand.where > Where::kBlob) return damaged("names an unknown place");
-    if (operand.offset % sizeof(float) != 0) return damaged("has a number across two");
-    if (operand.where == Where::kArgument) {
-      return operand.floats == 0 || operand.index < header_.arguments ? Status() : damaged("names no argument");
-    }
-    if (blobs_.count(operand.index) != 0) return {};
-    berth_bytes blob = {};
-    const Status status = source.named_data(blob_key(operand.index).c_str(), &blob);
-    if (status.ok()) blobs_[operand.index] = blob;
-    return status;
-  }
+  static bool has_one_operand(const Step& step) { return step.op == Op::kRelu || step.op == Op::kClip; }
 
   static bool is_consistent(const Step& step) {
     const uint64_t n = step.out.floats;
+    const uint64_t rows = step.columns == 0 ? 0 : n / step.columns;
+    const bool places = step.a.where <= Where::kBlob && step.b.where <= Where::kBlob && step.out.where < Where::kBlob;
+    if (!places || step.op >= Op::kCount || n == 0 || step.a.floats == 0) return false;
     if (step.op == Op::kMatrixProduct) {
-      const uint64_t rows = step.rows;
-      return step.a.floats == rows * step.inner && step.b.floats == uint64_t{step.inner} * step.columns &&
-             n == rows * step.columns && n > 0 && step.out.where == Where::kArgument;
+      return n == rows * step.columns && step.a.floats == rows * step.inner &&
+             step.b.floats == uint64_t{step.inner} * step.columns;
     }
-    const bool repeats = step.op == Op::kRelu || (step.b.floats > 0 && n % step.b.floats == 0);
-    return step.a.floats == n && repeats && step.out.where == Where::kArgument;
+    return n % step.a.floats == 0 && (has_one_operand(step) || (step.b.floats > 0 && n % step.b.floats == 0));
   }
 
-  float* find(const berth_tensor* arguments, const Operand& operand) {
-    if (operand.floats == 0 || operand.floats > SIZE_MAX / sizeof(float)) return nullptr;
-    const size_t bytes = operand.floats * sizeof(float);
+  // Null when it is not inside the argument or the blob.
+  float* find(const berth_tensor* arguments, size_t size, const Operand& operand) {
     const bool blob = operand.where == Where::kBlob;
-    const size_t there = blob ? blobs_[operand.index].size : arguments[operand.index].bytes;
-    if (operand.offset > there || bytes > there - operand.offset) return nullptr;
-    const void* data = blob ? blobs_[operand.index].data : arguments[operand.index].data;
-    char* begin = static_cast<char*>(const_cast<void*>(data)) + operand.offset;
-    return static_cast<float*>(blob ? begin : memory_->find(begin, bytes));
+    if (!blob && operand.argument >= size) return nullptr;
+    const void* data = blob ? blobs_[operand.offset].data : arguments[operand.argument].data;
+    const size_t there = blob ? blobs_[operand.offset].size : arguments[operand.argument].bytes;
+    const size_t offset = blob ? 0 : operand.offset;
+    const bool inside = offset % sizeof(float) == 0 && offset <= there;
+    if (!inside || operand.floats > (there - offset) / sizeof(float)) return nullptr;
+    char* begin = static_cast<char*>(const_cast<void*>(data)) + offset;
+    return static_cast<float*>(blob ? begin : memory_->find(begin, operand.floats * sizeof(float)));
   }
 
   void compute(const Step& step, const float* a, const float* b, float* out) const {
     for (uint64_t i = 0; i < step.out.floats; ++i) {
-      float x = step.op == Op::kMatrixProduct ? 0 : a[i];
+      float x = step.op == Op::kMatrixProduct ? 0 : a[i % step.a.floats];
       switch (step.op) {
         case Op::kAdd: x += step.scale * b[i % step.b.floats]; break;
-        case Op::kSubtract: x -= step.scale * b[i % step.b.floats]; break;
         case Op::kMultiply: x *= b[i % step.b.floats]; break;
         case Op::kRelu: x = std::max(x, 0.0f); break;
+        case Op::kClip: x = std::max(-step.scale, std::min(step.scale, x)); break;
         default:
           for (uint64_t k = 0; k < step.inner; ++k) {
             x += a[i / step.columns * step.inner + k] * b[k * step.columns + i % step.columns];
           }
       }
-      out[i] = header_.low_precision != 0 ? rounded(x) : x;
+      out[i] = header_.low_precision != 0 ? std::nearbyint(x * 256) / 256 : x;
     }
-  }
-
-  // To 8 bits of mantissa.
-  static float rounded(float x) {
-    int exponent = 0;
-    const float mantissa = std::frexp(x, &exponent);
-    return std::ldexp(std::nearbyint(std::ldexp(mantissa, 8)), exponent - 8);
   }
 
   NpuAllocator* memory_;
   Header header_;
   std::vector<Step> steps_;
-  std::map<uint32_t, berth_bytes> blobs_;
+  std::map<uint64_t, berth_bytes> blobs_;
 };
 
 class NpuBackend final : public berth::plugin::Backend {

@@ -94,6 +94,7 @@ struct Blend final : plugin::Operator {
   }
   plugin::Status compute(const Call& call) override {
     if (call.text(4) != "sum") return {BERTH_INVALID_ARGUMENT, "knows no mode " + std::string(call.text(4))};
+    for (const size_t result : {6, 7}) call.resize_like(result, 1);
     const double times = call.integer(5) != 0 ? 2 : 1;
     for (int64_t i = 0; i < call.numel(6); ++i) {
       double sum = call.is_none(0) ? 0 : call.data<float>(0)[i];

@@ -14,6 +14,7 @@
 #include "compiler/compile.h"
 #include "compiler/ir/parse.h"
 #include "compiler/memory/replan/replan.h"
+#include "compiler/targets/plugin_operators.h"
 #include "format/delegate_device.h"
 #include "format/program_view.h"
 #include "format/tensor_facts.h"
@@ -22,6 +23,7 @@
 #include "runtime/data_loader.h"
 #include "runtime/host/host_method.h"
 #include "runtime/host/plugin_devices.h"
+#include "runtime/host/plugin_kernels.h"
 #include "runtime/program.h"
 
 namespace berth {
@@ -57,7 +59,9 @@ constexpr const char* kNetwork = R"(
   })";
 
 ir::Module module_of(const std::string& text) {
-  auto module = ir::parse(text, "test");
+  const auto operators = plugin_operators(std::vector<const Plugin*>{npu()});
+  EXPECT_TRUE(operators.ok());
+  auto module = ir::parse(text, "test", "", *operators);
   EXPECT_TRUE(module.ok()) << module.error().text();
   return module.ok() ? std::move(*module) : ir::Module();
 }
@@ -101,7 +105,10 @@ Outcome run(const Bytes& program_bytes) {
     out.said = std::string(why.place) + ": " + why.message;
     return out;
   };
-  const auto program = Program::load(loader, portable::kernels(), options);
+  const auto own = PluginKernels::make(list);
+  EXPECT_TRUE(own.ok());
+  const KernelTable tables[] = {own->table(), portable::kernels()};
+  const auto program = Program::load(loader, tables, options);
   if (!program.ok()) return fail(program.error(), report);
   HostOptions host;
   host.report = &report;
@@ -146,6 +153,46 @@ TEST(Plugin, AnAcceleratorOfOnesOwnGivesTheHostsNumbers) {
   EXPECT_EQ(report.delegates[0].scratch_bytes, 192) << "of three intermediates of 24 bytes, each at a multiple of 64";
   const auto refused = [](const std::string& line) { return line.find("refused: it has no aten::tanh") != line.npos; };
   EXPECT_TRUE(std::any_of(report.why.begin(), report.why.end(), refused)) << "the plug-in's own words";
+}
+
+// Its own operator: a kernel for the host, and one in the accelerator's delegates.
+TEST(Plugin, AnOperatorOfItsOwnRunsOnTheHostAndInItsDelegates) {
+  constexpr const char* kClips = R"(
+    const @w: f32[4,3] = dense<[1, -2, 3, 4, 5, -6, 7, 8, 9, -10, 11, 12]>
+    method forward(%x: f32[2,4]) {
+      %w: f32[4,3] = const @w
+      %p: f32[2,3] = aten::mm(%x, %w)
+      %c: f32[2,3] = npu::clip(%p, 7.5)
+      %t: f32[2,3] = aten::tanh(%c)
+      %d: f32[2,3] = npu::clip(%t, 0.5)
+      return %d
+    })";
+  const Outcome host = run(compiled(kClips, options_for("portable")));
+  CompileReport report;
+  const Bytes program = compiled(kClips, options_for("npu:0"), &report);
+  const Outcome there = run(program);
+  ASSERT_EQ(host.error, Error::kOk) << host.said;
+  ASSERT_EQ(there.error, Error::kOk) << there.said;
+  EXPECT_EQ(report.delegates.size(), 2u);
+  for (const auto* op : *view_of(program).method(0).operators()) EXPECT_STRNE(format::text(op->name()), "npu::clip");
+  EXPECT_EQ(there.result, host.result);
+  EXPECT_EQ(host.result.at(0), -0.5f);
+}
+
+TEST(Plugin, ItsMemoryIsDividedIntoBanks) {
+  CompileOptions options = options_for("npu:0");
+  options.banks = {"sram=128@npu:0", "dram@npu:0,slow"};
+  CompileReport report;
+  const Outcome there = run(compiled(kNetwork, options, &report));
+  ASSERT_EQ(there.error, Error::kOk) << there.said;
+  EXPECT_LE(largest_difference(there.result, run(compiled(kNetwork, options_for("portable"))).result), 1e-4);
+  std::vector<std::string> banks;
+  for (const ArenaReport& arena : report.arenas) {
+    if (arena.device.is_cpu()) continue;
+    banks.push_back(arena.bank);
+    EXPECT_GT(arena.bytes, 0) << arena.bank;
+  }
+  EXPECT_EQ(banks, (std::vector<std::string>{"sram", "dram"}));
 }
 
 TEST(Plugin, CompileSpecsReachBothHalves) {
