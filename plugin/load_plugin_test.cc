@@ -211,8 +211,10 @@ TEST(LoadPlugin, StructuresOfOtherSizesAreReadAsFarAsTheyGo) {
   };
   static Larger larger = {good_allocator(), nullptr};
   larger.known.size = sizeof larger;
+  larger.known.is_gpu = 1;
   static berth_allocator older = good_allocator();
   older.size = offsetof(berth_allocator, device_count);
+  older.is_gpu = 1;                                         // beyond what it says that it has
   older.device_count = [](void*) -> int32_t { return 7; };  // beyond what it says that it has
   act = [](const berth_host* host, berth_plugin* plugin) {
     EXPECT_EQ(host->version, BERTH_PLUGIN_VERSION);
@@ -228,6 +230,8 @@ TEST(LoadPlugin, StructuresOfOtherSizesAreReadAsFarAsTheyGo) {
   ASSERT_EQ((*plugin)->allocators().size(), 2u);
   EXPECT_NE((*plugin)->allocators()[0].allocate, nullptr);
   EXPECT_EQ((*plugin)->allocators()[1].device_count, nullptr);
+  EXPECT_EQ((*plugin)->allocators()[0].is_gpu, 1);
+  EXPECT_EQ((*plugin)->allocators()[1].is_gpu, 0);
   EXPECT_EQ(*Plugin::adopt(entry, "again"), *plugin) << "a plug-in is asked once";
 }
 

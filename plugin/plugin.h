@@ -209,6 +209,7 @@ typedef struct berth_allocator {
   int32_t (*synchronize)(void* self, berth_stream stream, int32_t index);
   int32_t (*record)(void* self, berth_stream stream, int32_t index);
   int32_t (*wait)(void* self, berth_stream stream, int32_t index, berth_stream other, int32_t other_index);
+  int32_t is_gpu; /* not zero: programs that run on whatever GPU is there may run here */
 } berth_allocator;
 
 /* A delegate as the file has it. */

@@ -195,6 +195,9 @@ class Allocator {
   virtual int32_t record(berth_stream, int32_t) { return BERTH_NOT_SUPPORTED; }
   virtual int32_t wait(berth_stream, int32_t, berth_stream, int32_t) { return BERTH_NOT_SUPPORTED; }
 
+  /// Called in the constructor of a class whose devices are GPUs.
+  void set_gpu() { table_.is_gpu = 1; }
+
   const berth_allocator* table() const { return &table_; }
 
  private:

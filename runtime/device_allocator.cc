@@ -1,5 +1,8 @@
 #include "runtime/device_allocator.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include "runtime/log.h"
 
 namespace berth {
@@ -41,6 +44,38 @@ DeviceAllocator* DeviceAllocatorRegistry::get_allocator(DeviceType type) const {
     if (entries_[i].type == type) return entries_[i].allocator;
   }
   return nullptr;
+}
+
+Result<Device> DeviceAllocatorRegistry::find_gpu(DeviceIndex index, format::Report* report) const {
+  char names[128] = "";  // of the GPUs, or of everything where there is none
+  size_t used = 0;
+  const Entry* found = nullptr;
+  size_t gpus = 0;
+  const auto add = [&](const Entry& entry) {
+    const int written =
+        std::snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ", to_string(entry.type));
+    used = std::min(sizeof names - 1, used + static_cast<size_t>(written));
+  };
+  for (size_t i = 0; i < count_; ++i) {
+    if (!entries_[i].allocator->is_gpu() || entries_[i].allocator->device_count() <= 0) continue;
+    found = &entries_[i];
+    ++gpus;
+    add(entries_[i]);
+  }
+  if (gpus == 0) {
+    for (size_t i = 0; i < count_; ++i) add(entries_[i]);
+    return format::fail(report, Error::kNotFound, "gpu", "this machine has no GPU that is registered; registered %s%s",
+                        count_ == 0 ? "is nothing" : "are ", names);
+  }
+  if (gpus > 1) {
+    return format::fail(report, Error::kInvalidArgument, "gpu", "there are %zu types of GPU; name one: %s", gpus,
+                        names);
+  }
+  const int count = found->allocator->device_count();
+  if (index < 0 || index >= count) {
+    return format::fail(report, Error::kInvalidArgument, "gpu", "there is no GPU %d; %s has %d", index, names, count);
+  }
+  return Device(found->type, index);
 }
 
 Error register_device_allocator(DeviceAllocator* allocator) {

@@ -10,6 +10,7 @@
 #include "base/device.h"
 #include "base/result.h"
 #include "base/span.h"
+#include "format/report.h"
 
 namespace berth {
 
@@ -48,6 +49,8 @@ class DeviceAllocator {
 
   /// The number of devices of this type: their indices are 0 to device_count() - 1.
   virtual int device_count() const { return 1; }
+  /// Whether its devices are GPUs: DeviceAllocatorRegistry::find_gpu().
+  virtual bool is_gpu() const { return device_type() == DeviceType::kCuda; }
 
   // A device without streams need not override the functions below.
 
@@ -106,6 +109,12 @@ class DeviceAllocatorRegistry {
 
   /// Null when no allocator is registered for `type`.
   DeviceAllocator* get_allocator(DeviceType type) const;
+
+  /// Device `index` of the one type of GPU that this machine has: one whose allocator says is_gpu() and has a device,
+  /// under the type that it is registered for. For programs that run on whatever GPU is there (LoadOptions::devices).
+  /// NotFound when there is none; InvalidArgument when there are several types, or no device `index`. `report`, which may
+  /// be null, names the types that there are.
+  Result<Device> find_gpu(DeviceIndex index = 0, format::Report* report = nullptr) const;
 
   size_t size() const { return count_; }
 

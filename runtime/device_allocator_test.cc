@@ -213,5 +213,66 @@ TEST(DeviceAllocator, WithoutStreamsEverythingIsDoneOnReturn) {
   plain.destroy_stream(nullptr, 0);
 }
 
+class Gpu final : public DeviceAllocator {
+ public:
+  Gpu(DeviceType type, int devices, bool gpu = true) : type_(type), devices_(devices), gpu_(gpu) {}
+  DeviceType device_type() const override { return type_; }
+  int device_count() const override { return devices_; }
+  bool is_gpu() const override { return gpu_; }
+  Result<void*> allocate(size_t, DeviceIndex, size_t) override { return Error::kMemoryAllocationFailed; }
+  void deallocate(void*, DeviceIndex) override {}
+  Error copy_host_to_device(void*, const void*, size_t, DeviceIndex, DeviceStream*) override { return Error::kOk; }
+  Error copy_device_to_host(void*, const void*, size_t, DeviceIndex, DeviceStream*) override { return Error::kOk; }
+  Error copy_device_to_device(void*, DeviceIndex, const void*, DeviceIndex, size_t, DeviceStream*) override {
+    return Error::kOk;
+  }
+
+ private:
+  DeviceType type_;
+  int devices_;
+  bool gpu_;
+};
+
+TEST(DeviceAllocator, TheGpuIsTheOneTypeThatHasADevice) {
+  ASSERT_EQ(register_device_type("mygpu", 111), Error::kOk);
+  const DeviceType mine = static_cast<DeviceType>(111);
+  Gpu cuda(DeviceType::kCuda, 2);
+  Gpu without(DeviceType::kCuda, 0);
+  Gpu own(mine, 1);
+  Gpu sim(DeviceType::kSim, 4, false);
+  format::Report report;
+  const auto said = [&] { return std::string(report.place) + ": " + report.message; };
+  {
+    DeviceAllocatorRegistry registry;
+    EXPECT_EQ(registry.find_gpu(0, &report).error(), Error::kNotFound);
+    EXPECT_EQ(said(), "gpu: this machine has no GPU that is registered; registered is nothing");
+    ASSERT_EQ(registry.register_allocator(&sim), Error::kOk);
+    ASSERT_EQ(registry.register_allocator(&without), Error::kOk);
+    EXPECT_EQ(registry.find_gpu(0, &report).error(), Error::kNotFound);
+    EXPECT_EQ(said(), "gpu: this machine has no GPU that is registered; registered are sim, cuda");
+    ASSERT_EQ(registry.register_allocator(&own), Error::kOk);
+    EXPECT_EQ(registry.find_gpu().value(), Device(mine, 0));
+    EXPECT_EQ(registry.find_gpu(1, &report).error(), Error::kInvalidArgument);
+    EXPECT_EQ(said(), "gpu: there is no GPU 1; mygpu has 1");
+    EXPECT_EQ(registry.find_gpu(-1).error(), Error::kInvalidArgument);
+  }
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(&cuda), Error::kOk);
+  EXPECT_EQ(registry.find_gpu(1).value(), Device(DeviceType::kCuda, 1));
+  ASSERT_EQ(registry.register_allocator(&own), Error::kOk);
+  EXPECT_EQ(registry.find_gpu(0, &report).error(), Error::kInvalidArgument);
+  EXPECT_EQ(said(), "gpu: there are 2 types of GPU; name one: cuda, mygpu");
+}
+
+// A CUDA device is a GPU without saying so; what stands in for one is what it says.
+TEST(DeviceAllocator, CudaIsAGpuAndTheSimulationIsNot) {
+  EXPECT_TRUE(RecordingAllocator(DeviceType::kCuda).is_gpu());
+  RecordingAllocator sim(DeviceType::kSim);
+  EXPECT_FALSE(sim.is_gpu());
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(DeviceType::kCuda, &sim), Error::kOk);
+  EXPECT_EQ(registry.find_gpu().error(), Error::kNotFound);
+}
+
 }  // namespace
 }  // namespace berth

@@ -32,7 +32,7 @@ Error MethodLoader::lay_out(MethodData& data, const HierarchicalAllocator* plann
   planned_ = planned;
   data.plan = &plan_;
   data.blobs = blobs_;
-  data.device_map = program_.devices();
+  data.device_map = devices_;
   for (size_t i = 0; i < data.counts.devices; ++i) data.devices[i] = uses_[i];
   data.meta = program_.names_of(plan_);
   data.read_only[0] = program_.program_.bytes();
@@ -155,7 +155,7 @@ Error MethodLoader::check_shape(size_t index, const fb::Tensor& tensor, uint64_t
 Error MethodLoader::lay_out_tensor(MethodData& data, size_t index, const fb::Tensor& tensor) {
   uint64_t nbytes = 0;
   BERTH_RETURN_IF_ERROR(check_shape(index, tensor, &nbytes));
-  const Device device = program_.devices()(format::tensor_device(tensor));
+  const Device device = devices_(format::tensor_device(tensor));
   const size_t rank = tensor.sizes()->size();
   const bool bounded = tensor.shape_dynamism() == fb::TensorShapeDynamism::DYNAMIC_BOUND;
   // The sizes of a static tensor are never written, so they stay in the file.

@@ -137,7 +137,7 @@ Error MethodLoader::memory_bytes(const MethodCounts& counts, size_t* bytes) cons
   }
   *bytes = measure.bytes();
   if (program_.verification_ == Verification::kMinimal) return Error::kOk;
-  const size_t scratch = format::plan_scratch_bytes(view_, plan_index());
+  const size_t scratch = format::plan_scratch_bytes(view_, program_.index_of(plan_));
   if (scratch > *bytes) *bytes = scratch;
   return Error::kOk;
 }

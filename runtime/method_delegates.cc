@@ -56,7 +56,7 @@ Error MethodLoader::check_delegate(size_t index) {
   Device device;
   BERTH_RETURN_IF_ERROR(delegate_device(index, &device));
   BERTH_RETURN_IF_ERROR(find_device(device, "delegates", index));
-  const Device here = program_.devices()(device);
+  const Device here = devices_(device);
   backend = program_.find_backend(name, here.type);
   if (backend->serves(here.type)) return Error::kOk;
   return fail(Error::kNotSupported, "delegates", index, "backend \"%.64s\" does not run on %s", name,
@@ -79,7 +79,7 @@ Error MethodLoader::read_delegate(size_t index, Span<CompileSpec> specs, Freeabl
   }
   source->payload = payload->bytes();
   source->specs = specs;
-  source->device = program_.devices()(device);
+  source->device = devices_(device);
   source->registry = &program_.registry();
   source->verify = program_.verification_ == Verification::kFull;
   return Error::kOk;

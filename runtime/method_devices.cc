@@ -13,7 +13,7 @@ using format::text;
 Result<FreeableBuffer> ProgramBlobs::get(const char* key) const { return program_->blob(key); }
 
 Error MethodLoader::find_device(Device device, const char* what, size_t index) {
-  device = program_.devices()(device);
+  device = devices_(device);
   if (device.is_cpu()) return Error::kOk;
   for (size_t i = 0; i < use_count_; ++i) {
     if (uses_[i].device == device) return Error::kOk;
@@ -51,7 +51,7 @@ Error MethodLoader::check_devices(MethodCounts* counts) {
 
 Error MethodLoader::check_arenas(const MemoryManager& memory) {
   const HierarchicalAllocator& planned = memory.planned();
-  const size_t count = MethodMeta(&plan_, nullptr, program_.devices()).num_memory_planned_buffers();
+  const size_t count = MethodMeta(&plan_, nullptr, devices_).num_memory_planned_buffers();
   if (!planned.devices().empty() && planned.devices().size() != planned.arenas()) {
     return fail(Error::kInvalidArgument, "arenas", planned.arenas(), "%zu arenas were given with %zu devices",
                 planned.arenas(), planned.devices().size());
@@ -65,7 +65,7 @@ Error MethodLoader::check_arenas(const MemoryManager& memory) {
 }
 
 Error MethodLoader::check_arena(size_t index, const MemoryManager& memory) {
-  const MethodMeta meta(&plan_, program_.names_of(plan_), program_.devices());
+  const MethodMeta meta(&plan_, program_.names_of(plan_), devices_);
   BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(index));
   BERTH_ASSIGN_OR_RETURN(const Device device, meta.memory_planned_buffer_device(index));
   const Span<uint8_t> arena = memory.planned().arena(index);

@@ -118,6 +118,110 @@ TEST(MethodDevices, RenamesMustMakeSense) {
   EXPECT_EQ(on.program->method_meta("forward")->memory_planned_buffer_device(1).value(), kCuda1);
 }
 
+ProgramDesc with_state() {
+  ProgramDesc desc = delegated_add();
+  MethodDesc& m = desc.methods[0];
+  m.values.emplace_back(on_device({4}, 2, 64, kCuda0));    // 6
+  m.values.emplace_back(on_device({250}, 2, 80, kCuda0));  // 7
+  m.values.emplace_back(format::testing::tensor({4}, 32));
+  m.values.emplace_back(format::testing::tensor({250}, 48));
+  for (const size_t initial : {size_t{6}, size_t{8}}) value(desc, initial).data_buffer_idx = 1;
+  for (const size_t named : {size_t{7}, size_t{9}}) value(desc, named).name = "cache";
+  m.outputs = {5, 6, 7, 8, 9};
+  m.arenas = {{1056, Device()}, {1088, kCuda0}};
+  std::vector<uint8_t> bytes(16);
+  for (size_t i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(i + 1);
+  desc.initial_values = {format::Bytes::of(bytes)};
+  return desc;
+}
+
+// "forward" and "other".
+ProgramDesc two_methods(ProgramDesc desc) {
+  desc.methods.push_back(desc.methods[0]);
+  desc.methods[1].name = "other";
+  return desc;
+}
+
+Device arena_of(const OnDevices& on, const char* method) {
+  return on.program->method_meta(method)->memory_planned_buffer_device(1).value();
+}
+
+TEST(MethodDevices, ADeviceMayBeRenamedForOneMethod) {
+  OnDevices on(two_methods(delegated_add()));
+  std::string name = "other";
+  const DeviceMapping mapping[] = {{kCuda0, kCuda1, name.c_str()}};
+  on.options.devices = mapping;
+  ASSERT_EQ(on.open(), Error::kOk) << on.said();
+  name = "xxxxx";  // it need not live longer
+  EXPECT_EQ(arena_of(on, "forward"), kCuda0);
+  EXPECT_EQ(arena_of(on, "other"), kCuda1);
+  EXPECT_EQ(on.program->method_meta(1)->memory_planned_buffer_device(1).value(), kCuda1);
+  on.name = "other";
+  ASSERT_EQ(on.load(), Error::kOk) << on.said();
+  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->execute(), Error::kOk);
+  for (const auto& call : on.cuda.calls()) EXPECT_EQ(call.index, 1);
+  EXPECT_EQ(on.method->get_output(0).tensor().data<float>()[3], 44);
+}
+
+TEST(MethodDevices, AMethodsOwnRenameWinsWhateverTheOrder) {
+  const DeviceMapping own = {kCuda0, kCuda0, "other"};
+  const DeviceMapping all = {kCuda0, kCuda1};
+  const DeviceMapping both[][2] = {{own, all}, {all, own}};
+  for (const auto& mapping : both) {
+    OnDevices on(two_methods(delegated_add()));
+    on.options.devices = mapping;
+    ASSERT_EQ(on.open(), Error::kOk) << on.said();
+    EXPECT_EQ(arena_of(on, "forward"), kCuda1);
+    EXPECT_EQ(arena_of(on, "other"), kCuda0);
+  }
+}
+
+TEST(MethodDevices, RenamesOfOneMethodMustMakeSense) {
+  OnDevices on(two_methods(delegated_add()));
+  const DeviceMapping nowhere[] = {{kCuda0, kCuda1, "nowhere"}};
+  on.options.devices = nowhere;
+  EXPECT_EQ(on.open(), Error::kInvalidArgument);
+  EXPECT_EQ(on.said(), "devices: cuda:0 is mapped for method nowhere, which does not exist");
+  const DeviceMapping twice[] = {{kCuda0, kCuda1, "other"}, {kCuda0, kCuda0, "other"}};
+  on.options.devices = twice;
+  EXPECT_EQ(on.open(), Error::kInvalidArgument);
+  std::vector<DeviceMapping> many;
+  for (DeviceIndex i = 0; i < 9; ++i)
+    many.push_back({Device(DeviceType::kCuda, i), kCuda1, i % 2 == 0 ? "other" : nullptr});
+  on.options.devices = many;
+  EXPECT_EQ(on.open(), Error::kOutOfResources);
+}
+
+TEST(MethodDevices, StateOfTwoMethodsIsNotTornApart) {
+  for (const size_t state : {size_t{6}, size_t{7}}) {  // with an initial value, and without
+    ProgramDesc desc = with_state();
+    value(desc, 6).name = state == 6 ? "shared" : "";
+    value(desc, 7).name = state == 7 ? "shared" : "";
+    OnDevices on(two_methods(desc));
+    const DeviceMapping torn[] = {{kCuda0, kCuda1, "other"}};
+    on.options.devices = torn;
+    EXPECT_EQ(on.open(), Error::kInvalidArgument);
+    EXPECT_EQ(
+        on.said(),
+        "devices: state \"shared\" of methods forward and other would be on two devices; map the device for both");
+    const DeviceMapping both[] = {{kCuda0, kCuda1, "other"}, {kCuda0, kCuda1, "forward"}};
+    on.options.devices = both;
+    EXPECT_EQ(on.open(), Error::kOk) << on.said();
+  }
+  // Each has its own.
+  ProgramDesc apart = two_methods(with_state());
+  for (const size_t state : {size_t{6}, size_t{7}}) {
+    std::get<TensorDesc>(apart.methods[0].values[state]).name = "a" + std::to_string(state);
+    std::get<TensorDesc>(apart.methods[1].values[state]).name = "b" + std::to_string(state);
+  }
+  OnDevices on(apart);
+  const DeviceMapping one[] = {{kCuda0, kCuda1, "other"}};
+  on.options.devices = one;
+  EXPECT_EQ(on.open(), Error::kOk) << on.said();
+}
+
 TEST(MethodDevices, AMissingDeviceIsRefusedBeforeAnythingIsTaken) {
   const DeviceAllocatorRegistry empty;
   OnDevices on(delegated_add());
@@ -179,23 +283,6 @@ TEST(MethodDevices, MethodAndTempMemoryMayNotOverlap) {
 }
 
 // State on the device at [0, 16) with an initial value, at [16, 1016) by name alone; on the host the same.
-ProgramDesc with_state() {
-  ProgramDesc desc = delegated_add();
-  MethodDesc& m = desc.methods[0];
-  m.values.emplace_back(on_device({4}, 2, 64, kCuda0));    // 6
-  m.values.emplace_back(on_device({250}, 2, 80, kCuda0));  // 7
-  m.values.emplace_back(format::testing::tensor({4}, 32));
-  m.values.emplace_back(format::testing::tensor({250}, 48));
-  for (const size_t initial : {size_t{6}, size_t{8}}) value(desc, initial).data_buffer_idx = 1;
-  for (const size_t named : {size_t{7}, size_t{9}}) value(desc, named).name = "cache";
-  m.outputs = {5, 6, 7, 8, 9};
-  m.arenas = {{1056, Device()}, {1088, kCuda0}};
-  std::vector<uint8_t> bytes(16);
-  for (size_t i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(i + 1);
-  desc.initial_values = {format::Bytes::of(bytes)};
-  return desc;
-}
-
 TEST(MethodDevices, StateIsInitialisedOnHostAndDevicesWhateverTheArenaHeld) {
   OnDevices on(with_state());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();

@@ -10,15 +10,9 @@
 namespace berth {
 namespace internal {
 
-size_t MethodLoader::plan_index() const {
-  size_t index = 0;
-  while (&view_.method(index) != &plan_) ++index;
-  return index;
-}
-
 Error MethodLoader::verify_plan(Span<uint8_t> scratch) {
   if (program_.verification_ == Verification::kMinimal) return Error::kOk;
-  return format::verify_plan(view_, plan_index(), scratch, nullptr, report_);
+  return format::verify_plan(view_, program_.index_of(plan_), scratch, nullptr, report_);
 }
 
 }  // namespace internal
@@ -157,7 +151,7 @@ Result<MemoryNeeded> Program::memory_needed(const char* name, Span<uint8_t> scra
   MemoryNeeded needed;
   BERTH_RETURN_IF_ERROR(loader.count(&counts));
   BERTH_RETURN_IF_ERROR(measure(loader, counts, verification_ == Verification::kMinimal, scratch, threads, &needed));
-  const MethodMeta meta(plan, names_of(*plan), devices_);
+  const MethodMeta meta(plan, names_of(*plan), devices_.of(index_of(*plan)));
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     BERTH_ASSIGN_OR_RETURN(const uint64_t bytes, meta.memory_planned_buffer_size(i));
     if (!checked_add(needed.arena_bytes, bytes, &needed.arena_bytes)) return Error::kInvalidProgram;

@@ -26,7 +26,9 @@ constexpr size_t kMaxCompileSpecs = 32;
 class MethodLoader {
  public:
   MethodLoader(const Program& program, const fb::ExecutionPlan& plan, format::Report* report)
-      : program_(program), view_(program.view()), plan_(plan), report_(report), blobs_(&program) {}
+      : program_(program), view_(program.view()), plan_(plan), report_(report), blobs_(&program) {
+    devices_ = program.devices(program.index_of(plan));
+  }
 
   /// Also refuses more list elements and arguments than a valid file of this size can have, so that a malicious file
   /// cannot make loading take unbounded memory and time.
@@ -71,7 +73,6 @@ class MethodLoader {
   template <typename... Args>
   Error fail(Error code, const char* what, size_t index, const char* message, Args... args);
 
-  size_t plan_index() const;
   Error check_arena(size_t index, const MemoryManager& memory);
   Error find_device(Device device, const char* what, size_t index);
   Error check_delegate(size_t index);
@@ -125,6 +126,7 @@ class MethodLoader {
   format::Report* report_;
   const HierarchicalAllocator* planned_ = nullptr;
   ProgramBlobs blobs_;
+  DeviceMap devices_;
 
   // The devices that the method uses, without the host.
   DeviceUse uses_[kMaxMethodDevices];

@@ -136,7 +136,7 @@ Error MethodLoader::zero_unmarked_state(MethodData& data) {
                   "memory after the load",
                   bytes.arena);
     }
-    const Device device = program_.devices()(format::tensor_device(tensor));
+    const Device device = devices_(format::tensor_device(tensor));
     BERTH_RETURN_IF_ERROR(fill_state(data, i, device, data.values[i].tensor().raw(), nullptr,
                                      static_cast<size_t>(bytes.end - bytes.begin)));
   }

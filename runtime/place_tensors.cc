@@ -117,7 +117,7 @@ Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tens
 // (method_state.cc).
 Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes,
                                void* memory) {
-  const Device device = program_.devices()(format::tensor_device(tensor));
+  const Device device = devices_(format::tensor_device(tensor));
   const size_t bytes = static_cast<size_t>(nbytes);
   if (format::storage_of(tensor) == Storage::kExternalState) {
     FreeableBuffer source;

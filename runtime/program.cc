@@ -43,6 +43,7 @@ Result<Program> Program::load(const DataLoader& loader, Span<const KernelTable> 
   }
   if (error == Error::kOk) error = program.load_constants(report);
   if (error == Error::kOk) error = program.load_names(options.verification, report);
+  if (error == Error::kOk) error = program.map_devices(options.devices, report);
   if (error != Error::kOk) {
     log_message(LogLevel::kError, "program: %s: %s", report->place, report->message);
     return error;
@@ -65,13 +66,6 @@ Error Program::take(Span<const KernelTable> tables, const LoadOptions& options, 
       return fail(report, Error::kInvalidArgument, "backends", "backend %zu is null", backend_count_);
     }
     backends_[backend_count_++] = backend;
-  }
-  for (const DeviceMapping& mapping : options.devices) {
-    const Error error = devices_.add(mapping);
-    if (error == Error::kOk) continue;
-    return fail(report, error, "devices",
-                "%s cannot be mapped to %s: at most %zu devices can be mapped, each once, and never the host",
-                to_text(mapping.from).text, to_text(mapping.to).text, DeviceMap::kMax);
   }
   registry_ = options.registry == nullptr ? &DeviceAllocatorRegistry::instance() : options.registry;
   external_ = options.external;
@@ -221,15 +215,22 @@ const fb::MethodMeta* Program::names_of(const fb::ExecutionPlan& plan) const {
   return nullptr;
 }
 
+size_t Program::index_of(const fb::ExecutionPlan& plan) const {
+  const format::ProgramView view = this->view();
+  size_t index = 0;
+  while (&view.method(index) != &plan) ++index;
+  return index;
+}
+
 Result<MethodMeta> Program::method_meta(const char* name) const {
   const fb::ExecutionPlan* plan = find_plan(name, nullptr);
   if (plan == nullptr) return Error::kInvalidArgument;
-  return MethodMeta(plan, names_of(*plan), devices_);
+  return MethodMeta(plan, names_of(*plan), devices_.of(index_of(*plan)));
 }
 
 Result<MethodMeta> Program::method_meta(size_t index) const {
   if (index >= num_methods()) return Error::kInvalidArgument;
-  return MethodMeta(&view().method(index), names_of(view().method(index)), devices_);
+  return MethodMeta(&view().method(index), names_of(view().method(index)), devices_.of(index));
 }
 
 const KernelEntry* Program::find_kernel(const char* name, const char* overload) const {

@@ -59,8 +59,8 @@ struct LoadOptions {
   /// The backends that may run delegates, at most Program::kMaxBackends. They must outlive the Program; the span need
   /// not.
   Span<Backend* const> backends;
-  /// Devices to use instead of those in the file: at most DeviceMap::kMax, each `from` once, and never the host. The
-  /// span need not outlive load().
+  /// Devices to use instead of those in the file: at most DeviceMap::kMax, each `from` once for all methods and once for
+  /// each, and never the host. The span and the names in it need not outlive load().
   Span<const DeviceMapping> devices;
   /// Constants that the file names but does not contain; may be null. Must outlive the Program.
   const NamedDataMap* external = nullptr;
@@ -117,7 +117,7 @@ class Program {
   /// can be loaded and inspected.
   ///
   /// InvalidProgram for an invalid file; InvalidArgument for misaligned memory, too many tables, a null backend or an
-  /// invalid device mapping; the loader's errors. `options.report` and the log hook say where and why.
+  /// invalid device mapping, such as one that lays state of two methods on two devices; the loader's errors. `options.report` and the log hook say where and why.
   static Result<Program> load(const DataLoader& loader, Span<const KernelTable> tables,
                               const LoadOptions& options = {});
   static Result<Program> load(const DataLoader& loader, KernelTable kernels, const LoadOptions& options = {});
@@ -167,8 +167,8 @@ class Program {
   Backend* find_backend(const char* name) const;
   /// The first backend with this name that serves `type`; if none does, the first with this name.
   Backend* find_backend(const char* name, DeviceType type) const;
-  /// The mapping from devices of the file to devices of this machine.
-  const DeviceMap& devices() const { return devices_; }
+  /// The mapping from devices of the file to devices of this machine, for a method. REQUIRES: method < num_methods().
+  DeviceMap devices(size_t method) const { return devices_.of(method); }
 
   /// The entry of the first table that has the operator; null when there is none. `overload` may be empty or null.
   const KernelEntry* find_kernel(const char* name, const char* overload) const;
@@ -184,12 +184,15 @@ class Program {
   Error take(Span<const KernelTable> tables, const LoadOptions& options, Report* report);
   Error read(Report* report);
   Error load_constants(Report* report);
+  Error map_devices(Span<const DeviceMapping> mappings, Report* report);
+  Error check_shared_state(Report* report) const;
   Error load_names(Verification verification, Report* report);
   Result<FreeableBuffer> load_segment(uint32_t index) const;
   Result<FreeableBuffer> blob(const char* key) const;
   Result<FreeableBuffer> delegate_payload(const fb::BackendDelegate& delegate) const;
   const fb::ExecutionPlan* find_plan(const char* name, Report* report) const;
   const fb::MethodMeta* names_of(const fb::ExecutionPlan& plan) const;
+  size_t index_of(const fb::ExecutionPlan& plan) const;
   Error constant(uint32_t index, uint64_t nbytes, const void** data) const;
 
   const DataLoader* loader_ = nullptr;
@@ -205,7 +208,7 @@ class Program {
   Backend* backends_[kMaxBackends] = {};
   size_t backend_count_ = 0;
   const DeviceAllocatorRegistry* registry_ = nullptr;
-  DeviceMap devices_;
+  ProgramDeviceMap devices_;
   const NamedDataMap* external_ = nullptr;
 };
 

@@ -22,6 +22,7 @@ class CountingAllocator final : public DeviceAllocator {
 
   DeviceType device_type() const override { return device_->device_type(); }
   int device_count() const override { return device_->device_count(); }
+  bool is_gpu() const override { return device_->is_gpu(); }
   Result<void*> allocate(size_t bytes, DeviceIndex index, size_t alignment) override {
     return device_->allocate(bytes, index, alignment);
   }

@@ -98,21 +98,51 @@ Expected<std::vector<std::string>> assign_files(const LoadRequest& request, cons
   return files;
 }
 
-// Parses "cuda:0=sim:0".
-Expected<std::vector<DeviceMapping>> parse_mappings(const std::vector<std::string>& texts) {
-  std::vector<DeviceMapping> mappings;
-  for (const std::string& text : texts) {
-    const size_t equals = text.find('=');
-    const auto from = parse_device(text.data(), std::min(equals, text.size()));
-    const auto to = equals == std::string::npos ? Result<Device>(Error::kInvalidArgument)
-                                                : parse_device(text.data() + equals + 1, text.size() - equals - 1);
-    if (!from.ok() || !to.ok()) {
-      return Failure{Error::kInvalidArgument, "--map-device " + text,
-                     std::string("expected FROM=TO, such as cuda:0=cuda:1; the types are ") + device_type_names()};
-    }
-    mappings.push_back({*from, *to});
+// "cuda:1", or "gpu" and "gpu:1" for whatever GPU is registered.
+Expected<Device> parse_target(const std::string& option, const std::string& text,
+                              const DeviceAllocatorRegistry& registry) {
+  const auto device = parse_device(text.data(), text.size());
+  if (device.ok()) return *device;
+  // The index is read as that of another type.
+  const bool generic = text == "gpu" || text.rfind("gpu:", 0) == 0;
+  const std::string indexed = generic ? "cuda" + text.substr(3) : "";
+  const auto index = parse_device(indexed.data(), indexed.size());
+  if (!generic || !index.ok()) {
+    return Failure{Error::kInvalidArgument, option,
+                   std::string("expected [METHOD:]FROM=TO, such as cuda:0=cuda:1; the types are ") +
+                       device_type_names() + ", and gpu where TO is whatever GPU is there"};
   }
-  return mappings;
+  Report report;
+  const auto gpu = registry.find_gpu(index->index, &report);
+  if (!gpu.ok()) return Failure{gpu.error(), option, report.message};
+  return *gpu;
+}
+
+struct Mapping {
+  std::string method;  // empty: every method
+  Device from;
+  Device to;
+};
+
+// "cuda:0=sim:0", or "decode:cuda:0=sim:0" for one method.
+Expected<Mapping> parse_mapping(const std::string& text, const DeviceAllocatorRegistry& registry) {
+  const std::string option = "--map-device " + text;
+  const size_t equals = text.find('=');
+  Mapping mapping;
+  BERTH_ASSIGN_OR_RETURN(mapping.to,
+                         parse_target(option, equals == std::string::npos ? "" : text.substr(equals + 1), registry));
+  // Names of methods may contain ':'. What is a device as a whole is one.
+  for (size_t start = 0; start < equals; ++start) {
+    const auto from = parse_device(text.data() + start, equals - start);
+    if (!from.ok()) {
+      start = std::min(text.find(':', start), equals);
+      continue;
+    }
+    mapping.method = start == 0 ? "" : text.substr(0, start - 1);
+    mapping.from = *from;
+    return mapping;
+  }
+  return parse_target(option, "", registry).error();
 }
 
 // For a delegate whose backend is not in this build, suggests another build or another model file.
@@ -153,7 +183,10 @@ double look_for_devices(const Program& program) {
 
 void add_device_map(CLI::App& command, LoadRequest& request) {
   command
-      .add_option("--map-device", request.devices, "FROM=TO, such as cuda:0=cuda:1: use another device than the file")
+      .add_option(
+          "--map-device", request.devices,
+          "[METHOD:]FROM=TO, such as cuda:0=cuda:1: use another device than the file, in this method or in all; "
+          "TO may be gpu or gpu:1 for whatever type of GPU is there")
       ->allow_extra_args(false);
 }
 
@@ -177,7 +210,15 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   options.report = &report;
   options.registry = &loaded->machine.registry();
   options.backends = loaded->machine.backends();
-  BERTH_ASSIGN_OR_RETURN(const std::vector<DeviceMapping> mappings, parse_mappings(request.devices));
+  std::vector<Mapping> texts;
+  for (const std::string& text : request.devices) {
+    BERTH_ASSIGN_OR_RETURN(Mapping mapping, parse_mapping(text, loaded->machine.registry()));
+    texts.push_back(std::move(mapping));
+  }
+  std::vector<DeviceMapping> mappings;
+  for (const Mapping& mapping : texts) {
+    mappings.push_back({mapping.from, mapping.to, mapping.method.empty() ? nullptr : mapping.method.c_str()});
+  }
   options.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
   options.external = &loaded->data;
   const KernelTable tables[] = {loaded->kernels.table(), portable::kernels()};

@@ -49,6 +49,8 @@ class PluginAllocator final : public DeviceAllocator {
     return std::max(count, 0);
   }
 
+  bool is_gpu() const override { return from_.is_gpu != 0; }
+
   Result<DeviceStream*> create_stream(DeviceIndex index) override {
     berth_stream stream = nullptr;
     if (from_.create_stream == nullptr) return static_cast<DeviceStream*>(nullptr);
