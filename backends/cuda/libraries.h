@@ -17,8 +17,9 @@ class Libraries {
   /// A product of matrices, or of a batch of them (kernels/portable/gemm.h), by cuBLASLt.
   virtual bool product(const portable::Product& product) = 0;
 
-  /// A forward convolution with bias (kernels/portable/conv_arguments.h), by cuDNN. Strides must be filled in.
-  virtual bool convolution(const portable::Convolution& convolution) = 0;
+  /// A convolution with bias, forward or transposed (kernels/portable/conv_arguments.h), by cuDNN; with `accumulate`, added to what
+  /// stands in `out`. Strides must be filled in.
+  virtual bool convolution(const portable::Convolution& convolution, bool accumulate) = 0;
 };
 
 }  // namespace berth::cuda

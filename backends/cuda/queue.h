@@ -1,6 +1,7 @@
 // Queue: the stream that kernels of this backend launch into, passed to them as KernelContext::user().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/kernel.h"
@@ -27,7 +28,10 @@ struct Queue {
   void* stream = nullptr;
   /// The device address of a word that the host can also read.
   uint32_t* fault = nullptr;
-  /// cuBLASLt and cuDNN with their workspace; null when neither is available.
+  /// Memory of the device for what a kernel keeps from one of its launches to the next; of no use after it.
+  void* scratch = nullptr;
+  size_t scratch_bytes = 0;
+  /// cuBLASLt and cuDNN, which work in the same memory; null when neither is available.
   Libraries* libraries = nullptr;
 };
 

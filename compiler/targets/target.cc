@@ -133,6 +133,7 @@ Expected<Target> parse_target(std::string_view text, Span<const Plugin* const> p
       target.isa = "native";
       break;
     case DeviceType::kCuda:
+      target.fuses = true;
       target.takes = [](const AskedNode& asked) {
         return Expected<Answer>(Answer{cuda_supports(asked.method, asked.node), ""});
       };

@@ -1,6 +1,8 @@
 // berth::attention: for each head, softmax(query · key * scale + mask) · value, over columns of token-major matrices.
 //
 // With `causal`, query i sees the keys 0 to i. A query that sees none gives NaN, as softmax does of a row of -inf.
+#include "kernels/portable/fused_attention.h"
+
 #include <limits>
 
 #include "kernels/portable/gemm_slots.h"
@@ -12,18 +14,6 @@ namespace berth::portable {
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-
-struct Attention {
-  const Tensor* query;
-  const Tensor* key;
-  const Tensor* value;
-  const Tensor* mask;  // may be null
-  int64_t heads, head_size;
-  int64_t column[3];  // of query, key and value
-  float scale;
-  bool causal;
-  int64_t mask_stride[4] = {};  // of batch, head, query and key
-};
 
 bool takes(const Tensor& tensor) {
   return tensor.dtype() == DType::kF32 && tensor.rank() == 3 && tensor.is_contiguous();
@@ -79,6 +69,24 @@ Error read_mask(KernelContext& context, Attention* a) {
   return Error::kOk;
 }
 
+}  // namespace
+
+Error read_attention(KernelContext& context, const arguments::fused_attention_out& args, Attention* a) {
+  BERTH_RETURN_IF_ERROR(read(context, args, a));
+  BERTH_RETURN_IF_ERROR(read_mask(context, a));
+  Tensor& out = args.out;
+  Sizes sizes;
+  push_size(&sizes, a->query->size(0));
+  push_size(&sizes, a->query->size(1));
+  push_size(&sizes, a->heads * a->head_size);
+  if (out.rank() != 3) return context.fail(Error::kInvalidArgument, "attention's result has three dimensions");
+  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
+  if (!takes(out)) return context.fail(Error::kInvalidArgument, "attention gives f32 of three row-major dimensions");
+  return check_memory(context, out);
+}
+
+namespace {
+
 float mask_at(const Attention& a, int64_t offset) {
   if (a.mask->dtype() == DType::kF32) return a.mask->data<float>()[offset];
   return a.mask->data<uint8_t>()[offset] != 0 ? 0 : kMinusInfinity;
@@ -116,17 +124,8 @@ void attend(const Attention& a, int64_t batch, int64_t head, int64_t row, float*
 
 Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
   Attention a;
-  BERTH_RETURN_IF_ERROR(read(context, args, &a));
-  BERTH_RETURN_IF_ERROR(read_mask(context, &a));
+  BERTH_RETURN_IF_ERROR(read_attention(context, args, &a));
   Tensor& out = args.out;
-  Sizes sizes;
-  push_size(&sizes, a.query->size(0));
-  push_size(&sizes, a.query->size(1));
-  push_size(&sizes, a.heads * a.head_size);
-  if (out.rank() != 3) return context.fail(Error::kInvalidArgument, "attention's result has three dimensions");
-  BERTH_RETURN_IF_ERROR(resize_out(context, out, sizes.span()));
-  if (!takes(out)) return context.fail(Error::kInvalidArgument, "attention gives f32 of three row-major dimensions");
-  BERTH_RETURN_IF_ERROR(check_memory(context, out));
   const int64_t queries = a.query->size(1);
   const int64_t keys = a.key->size(1);
   const int64_t items = out.size(0) * a.heads * queries;

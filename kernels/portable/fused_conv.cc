@@ -1,9 +1,9 @@
 // berth::conv: activation(convolution(input, weight) + bias + residual). The weight is dense.
+#include "kernels/portable/fused_conv.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/portable/conv_arguments.h"
-#include "kernels/portable/fused_activation.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/temp_bytes.h"
@@ -25,40 +25,44 @@ void add_strided(const Tensor& x, Tensor& y) {
 
 }  // namespace
 
-Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& args) {
+Error read_fused_conv(KernelContext& context, const arguments::fused_conv_out& args, Convolution* convolution,
+                      Activation* activation) {
   if (args.packing.size != 0) {
     return context.fail(Error::kNotSupported, "this convolution's weight is packed; portable kernels take dense ones");
   }
-  Activation activation;
-  BERTH_RETURN_IF_ERROR(read_activation(context, args, &activation));
-  Tensor& out = args.out;
+  BERTH_RETURN_IF_ERROR(read_activation(context, args, activation));
   const Tensor* residual = args.residual;
-  if (out.dtype() != DType::kF32 || (residual != nullptr && residual->dtype() != DType::kF32)) {
+  if (args.out.dtype() != DType::kF32 || (residual != nullptr && residual->dtype() != DType::kF32)) {
     return context.fail(Error::kInvalidArgument, "fused operators take f32");
   }
-  const float* start = nullptr;
-  if (residual != nullptr) {
-    BERTH_RETURN_IF_ERROR(check_memory(context, *residual));
-    start = residual->data<float>();
-    if (residual->raw() == out.raw()) {
-      // The convolution overwrites it.
-      void* kept = context.allocate_temp(residual->nbytes());
-      if (kept == nullptr) return Error::kMemoryAllocationFailed;
-      std::memcpy(kept, residual->raw(), residual->nbytes());
-      start = static_cast<const float*>(kept);
-    }
+  BERTH_RETURN_IF_ERROR(read_convolution(context, args, args.bias, args.out, convolution));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out, convolution_sizes(*convolution).span()));
+  if (residual == nullptr) return Error::kOk;
+  if (!same_sizes(*residual, args.out)) {
+    return context.fail(Error::kInvalidArgument, "the residual must be as large as out");
   }
+  return check_memory(context, *residual);
+}
+
+Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& args) {
+  Activation activation;
   Convolution convolution;
-  BERTH_RETURN_IF_ERROR(read_convolution(context, args, args.bias, out, &convolution));
+  BERTH_RETURN_IF_ERROR(read_fused_conv(context, args, &convolution, &activation));
+  Tensor& out = args.out;
+  const Tensor* residual = args.residual;
+  const float* start = residual == nullptr ? nullptr : residual->data<float>();
+  if (residual != nullptr && residual->raw() == out.raw()) {
+    // The convolution overwrites it.
+    void* kept = context.allocate_temp(residual->nbytes());
+    if (kept == nullptr) return Error::kMemoryAllocationFailed;
+    std::memcpy(kept, residual->raw(), residual->nbytes());
+    start = static_cast<const float*>(kept);
+  }
   BERTH_RETURN_IF_ERROR(run_convolution(context, convolution));
-  if (residual != nullptr) {
-    if (!same_sizes(*residual, out))
-      return context.fail(Error::kInvalidArgument, "the residual must be as large as out");
-    if (same_layout(*residual, out)) {
-      add(context, start, out.data<float>(), out.numel());
-    } else {
-      add_strided(*residual, out);
-    }
+  if (residual != nullptr && same_layout(*residual, out)) {
+    add(context, start, out.data<float>(), out.numel());
+  } else if (residual != nullptr) {
+    add_strided(*residual, out);
   }
   context.parallel_for(out.numel(), 4096, [&](int64_t begin, int64_t end) {
     activate(activation, out.data<float>() + begin, end - begin);

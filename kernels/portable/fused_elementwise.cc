@@ -1,4 +1,6 @@
 // berth::elementwise: the steps of format/elementwise_code.h, some hundred elements at a time.
+#include "kernels/portable/fused_elementwise.h"
+
 #include <cmath>
 
 #include "format/elementwise_code.h"
@@ -102,25 +104,31 @@ void run(const Code& code, Tensor& out, bool flat, int64_t begin, int64_t n) {
 
 }  // namespace
 
-Error fused_elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
-  const Code code = {args.inputs, args.code, args.constants};
-  Tensor& out = args.out;
-  const char* problem = elementwise::problem_of(code.inputs.size(), code.constants.size(), code.numbers.size(),
-                                                [&](size_t i) { return code.numbers[i]; });
+Error prepare_elementwise(KernelContext& context, const arguments::fused_elementwise_out& args, bool* flat) {
+  const char* problem = elementwise::problem_of(args.inputs.size(), args.constants.size(), args.code.size(),
+                                                [&](size_t i) { return args.code[i]; });
   if (problem != nullptr) return context.fail(Error::kInvalidArgument, problem);
   const Tensor* inputs[elementwise::kMaxInputs];
-  for (size_t i = 0; i < code.inputs.size(); ++i) {
-    inputs[i] = &code.inputs[i];
+  for (size_t i = 0; i < args.inputs.size(); ++i) {
+    inputs[i] = &args.inputs[i];
     if (inputs[i]->dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, "fused operators take f32");
   }
+  Tensor& out = args.out;
   if (out.dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, "fused operators take f32");
-  BERTH_RETURN_IF_ERROR(resize_broadcast(context, out, {inputs, code.inputs.size()}));
-  bool flat = true;
-  for (size_t i = 0; i < code.inputs.size(); ++i) {
+  BERTH_RETURN_IF_ERROR(resize_broadcast(context, out, {inputs, args.inputs.size()}));
+  *flat = true;
+  for (size_t i = 0; i < args.inputs.size(); ++i) {
     BERTH_RETURN_IF_ERROR(check_memory(context, *inputs[i]));
-    flat = flat && same_layout(*inputs[i], out);
+    *flat = *flat && same_layout(*inputs[i], out);
   }
-  BERTH_RETURN_IF_ERROR(check_memory(context, out));
+  return check_memory(context, out);
+}
+
+Error fused_elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
+  bool flat = false;
+  BERTH_RETURN_IF_ERROR(prepare_elementwise(context, args, &flat));
+  const Code code = {args.inputs, args.code, args.constants};
+  Tensor& out = args.out;
   context.parallel_for(out.numel(), 4096, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i += kChunk) run(code, out, flat, i, end - i < kChunk ? end - i : kChunk);
   });

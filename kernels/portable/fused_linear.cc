@@ -1,6 +1,7 @@
 // berth::linear: activation(input @ weight + bias + residual). berth::lstm_cell: one step of an LSTM. Dense weights.
-#include "kernels/portable/fused_activation.h"
-#include "kernels/portable/gemm.h"
+#include "kernels/portable/fused_linear.h"
+
+#include "kernels/portable/fused_lstm.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/math.h"
@@ -42,10 +43,9 @@ void finish_row(const float* bias, const Activation& activation, float* y, int64
 
 }  // namespace
 
-Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out& args) {
+Error prepare_linear(KernelContext& context, const arguments::fused_linear_out& args, Activation* activation) {
   if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
-  Activation activation;
-  BERTH_RETURN_IF_ERROR(read_activation(context, args, &activation));
+  BERTH_RETURN_IF_ERROR(read_activation(context, args, activation));
   const Tensor& input = args.input;
   const Tensor& weight = args.weight;
   const Tensor* bias = args.bias;
@@ -68,16 +68,28 @@ Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out
   BERTH_RETURN_IF_ERROR(check_memory(context, input, weight));
   BERTH_RETURN_IF_ERROR(check_memory(context, out));
   if (bias != nullptr) BERTH_RETURN_IF_ERROR(check_memory(context, *bias));
-  if (residual != nullptr) BERTH_RETURN_IF_ERROR(check_memory(context, *residual));
-  const int64_t n = weight.size(1);
-  if (out.numel() == 0) return Error::kOk;
-  float* y = out.data<float>();
-  Product p = rows_product(input, weight, residual == nullptr ? nullptr : residual->raw(), y);
-  p.rows = out.numel() / n;
+  return residual == nullptr ? Error::kOk : check_memory(context, *residual);
+}
+
+Product linear_product(const arguments::fused_linear_out& args) {
+  Product p =
+      rows_product(args.input, args.weight, args.residual == nullptr ? nullptr : args.residual->raw(), args.out.raw());
+  const int64_t n = args.weight.size(1);
+  p.rows = n == 0 ? 0 : args.out.numel() / n;
+  return p;
+}
+
+Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out& args) {
+  Activation activation;
+  BERTH_RETURN_IF_ERROR(prepare_linear(context, args, &activation));
+  if (args.out.numel() == 0) return Error::kOk;
+  const int64_t n = args.weight.size(1);
+  float* y = args.out.data<float>();
+  const Product p = linear_product(args);
   BERTH_RETURN_IF_ERROR(run_product(context, p));
   context.parallel_for(p.rows, grain_of(n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      finish_row(bias == nullptr ? nullptr : bias->data<float>(), activation, y + row * n, n);
+      finish_row(args.bias == nullptr ? nullptr : args.bias->data<float>(), activation, y + row * n, n);
     }
   });
   return Error::kOk;
@@ -88,9 +100,7 @@ size_t fused_linear_temp_bytes(const arguments::fused_linear_out& args, int thre
   return rows_scratch_bytes(args.input, args.weight, threads);
 }
 
-// The gates i, f, g and o lie one after another in a row of 4 H:
-//   c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c')
-Error fused_lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out& args) {
+Error prepare_lstm_cell(KernelContext& context, const arguments::fused_lstm_cell_out& args) {
   if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
   const Tensor& gates = args.gates;
   const Tensor& hidden = args.hidden;
@@ -112,16 +122,27 @@ Error fused_lstm_cell_out(KernelContext& context, const arguments::fused_lstm_ce
   BERTH_RETURN_IF_ERROR(resize_out(context, out_hidden, hidden.sizes()));
   BERTH_RETURN_IF_ERROR(resize_out(context, out_cell, hidden.sizes()));
   for (const Tensor* tensor : {&gates, &hidden, &cell, &weight}) BERTH_RETURN_IF_ERROR(check_memory(context, *tensor));
-  BERTH_RETURN_IF_ERROR(check_memory(context, out_hidden, out_cell));
+  return check_memory(context, out_hidden, out_cell);
+}
+
+// The gates i, f, g and o lie one after another in a row of 4 H:
+//   c' = sigmoid(f) * c + sigmoid(i) * tanh(g);  h' = sigmoid(o) * tanh(c')
+Error fused_lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out& args) {
+  BERTH_RETURN_IF_ERROR(prepare_lstm_cell(context, args));
+  const Tensor& gates = args.gates;
+  const Tensor& hidden = args.hidden;
+  const Tensor& cell = args.cell;
+  const int64_t rows = hidden.size(0);
+  const int64_t size = hidden.size(1);
   auto* sums = static_cast<float*>(context.allocate_temp(gates.nbytes()));
   if (sums == nullptr) return Error::kMemoryAllocationFailed;
   if (hidden.numel() == 0) return Error::kOk;
-  BERTH_RETURN_IF_ERROR(run_product(context, rows_product(hidden, weight, gates.raw(), sums)));
+  BERTH_RETURN_IF_ERROR(run_product(context, rows_product(hidden, args.weight, gates.raw(), sums)));
   for (int64_t row = 0; row < rows; ++row) {
     const float* gate = sums + row * 4 * size;
     const float* before = cell.data<float>() + row * size;
-    float* h = out_hidden.data<float>() + row * size;
-    float* c = out_cell.data<float>() + row * size;
+    float* h = args.out_hidden.data<float>() + row * size;
+    float* c = args.out_cell.data<float>() + row * size;
     for (int64_t i = 0; i < size; ++i) {
       const float kept = math::sigmoid(gate[size + i]) * before[i];
       c[i] = kept + math::sigmoid(gate[i]) * math::tanh(gate[2 * size + i]);

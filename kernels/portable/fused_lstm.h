@@ -1,4 +1,4 @@
-// The arguments of berth::lstm, checked once for every kernel of it.
+// The arguments of berth::lstm and berth::lstm_cell, checked once for every kernel of them.
 #pragma once
 
 #include "kernels/portable/arguments.h"
@@ -8,5 +8,7 @@ namespace berth::portable {
 
 /// Checks dtypes, sizes and memory of all arguments and sets the sizes of the outputs.
 Error prepare_lstm(KernelContext& context, const arguments::fused_lstm_out& args);
+/// The same. The weight must be dense.
+Error prepare_lstm_cell(KernelContext& context, const arguments::fused_lstm_cell_out& args);
 
 }  // namespace berth::portable

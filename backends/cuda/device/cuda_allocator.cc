@@ -1,6 +1,7 @@
 #include "backends/cuda/device/cuda_allocator.h"
 
 #include <cstdint>
+#include <mutex>
 
 #include "backends/cuda/device/cuda_runtime.h"
 #include "backends/cuda/device/cuda_stream.h"
@@ -46,7 +47,10 @@ Error take(DeviceIndex index, size_t bytes, void** memory) {
 
 void give_back(DeviceIndex index, void* memory) {
   constexpr const char* kWhat = "giving memory back";
-  static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
+  {
+    const std::lock_guard<std::mutex> lock(graph_lock());
+    static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
+  }
   static_cast<void>(check(has_pools(index) ? cudaFreeAsync(memory, own_queue()) : cudaFree(memory), kWhat));
 }
 

@@ -21,8 +21,11 @@ struct CudaBackend::Session : Queue, Libraries {
     // The libraries may still be using the memory that is freed.
     const DeviceGuard guard(use.device.index, "closing a session");
     static_cast<void>(check(cudaStreamSynchronize(queue()), "closing a session"));
-    dnn.reset();
-    blas.reset();
+    {
+      const std::lock_guard<std::mutex> lock(graph_lock());
+      dnn.reset();
+      blas.reset();
+    }
     use.allocator->deallocate(workspace.memory, use.device.index);
   }
 
@@ -31,17 +34,22 @@ struct CudaBackend::Session : Queue, Libraries {
     if (guard.error() != Error::kOk) return guard.error();
     BERTH_ASSIGN_OR_RETURN(workspace.memory, use.allocator->allocate(kWorkspaceBytes, use.device.index, 256));
     workspace.bytes = kWorkspaceBytes;
-    blas = CudaBlas::create(queue(), workspace);
-    dnn = CudaDnn::create(queue(), workspace);
+    {
+      const std::lock_guard<std::mutex> lock(graph_lock());
+      blas = CudaBlas::create(queue(), workspace);
+      dnn = CudaDnn::create(queue(), workspace);
+    }
     stream = queue();
+    scratch = workspace.memory;
+    scratch_bytes = workspace.bytes;
     fault = CudaStream::of(use.stream)->fault();
     libraries = this;
     return Error::kOk;
   }
 
   bool product(const portable::Product& product) override { return blas != nullptr && blas->product(product); }
-  bool convolution(const portable::Convolution& convolution) override {
-    return dnn != nullptr && dnn->convolution(convolution);
+  bool convolution(const portable::Convolution& convolution, bool accumulate) override {
+    return dnn != nullptr && dnn->convolution(convolution, accumulate);
   }
 
   cudaStream_t queue() const { return CudaStream::of(use.stream)->get(); }
@@ -53,7 +61,8 @@ struct CudaBackend::Session : Queue, Libraries {
   Workspace workspace;
   std::unique_ptr<CudaBlas> blas;
   std::unique_ptr<CudaDnn> dnn;
-  std::optional<DeviceGuard> guard;  // while a delegate runs
+  std::optional<DeviceGuard> guard;        // while a delegate runs
+  std::unique_lock<std::mutex> recording;  // while it is recorded
 };
 
 CudaBackend::CudaBackend(bool graphs) : NestedBackend("berth.cuda", kernels()), graphs_(graphs) {}
@@ -111,12 +120,16 @@ Error CudaBackend::settle(void* session) {
 
 // Relaxed: kernels and the libraries' engines may be loaded, and heuristics asked, while their launches are recorded.
 Error CudaBackend::begin_recording(void* session) {
-  return check(cudaStreamBeginCapture(Session::of(session)->queue(), cudaStreamCaptureModeRelaxed),
-               "recording a delegate");
+  Session& mine = *Session::of(session);
+  mine.recording = std::unique_lock<std::mutex>(graph_lock());
+  const Error error = check(cudaStreamBeginCapture(mine.queue(), cudaStreamCaptureModeRelaxed), "recording a delegate");
+  if (error != Error::kOk) mine.recording.unlock();
+  return error;
 }
 
 Result<void*> CudaBackend::end_recording(void* session) {
   constexpr const char* kWhat = "recording a delegate";
+  const std::unique_lock<std::mutex> lock = std::move(Session::of(session)->recording);
   cudaGraph_t graph = nullptr;
   BERTH_RETURN_IF_ERROR(check(cudaStreamEndCapture(Session::of(session)->queue(), &graph), kWhat));
   cudaGraphExec_t recording = nullptr;
@@ -138,6 +151,7 @@ void CudaBackend::discard(void* session, void* recording) {
   constexpr const char* kWhat = "discarding a graph";
   const DeviceGuard current(Session::of(session)->use.device.index, kWhat);
   static_cast<void>(check(cudaStreamSynchronize(Session::of(session)->queue()), kWhat));
+  const std::lock_guard<std::mutex> lock(graph_lock());
   static_cast<void>(check(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)), kWhat));
 }
 

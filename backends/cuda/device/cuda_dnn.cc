@@ -37,6 +37,8 @@ constexpr const char* kName = "libcudnn.so." BERTH_TEXT(CUDNN_MAJOR);
   X(set_math, cudnnSetConvolutionMathType) \
   X(get_algorithm, cudnnGetConvolutionForwardAlgorithm_v7) \
   X(forward, cudnnConvolutionForward) \
+  X(get_backward_algorithm, cudnnGetConvolutionBackwardDataAlgorithm_v7) \
+  X(backward, cudnnConvolutionBackwardData) \
   X(add_tensor, cudnnAddTensor)
 struct Api {
   BERTH_FUNCTIONS(BERTH_LIBRARY_MEMBER)
@@ -60,6 +62,7 @@ struct Problem {
   int32_t rank;  // of the tensors: 4 or 5
   int32_t groups;
   int32_t has_bias;
+  int32_t transposed;
   int32_t input[5];
   int32_t weight[5];
   int32_t out[5];
@@ -87,20 +90,22 @@ bool is_plain(const Tensor& tensor) {
 bool describe(const Convolution& c, Problem* problem) {
   std::memset(problem, 0, sizeof *problem);
   cudnnDataType_t type;
-  if (c.transposed || !type_of(c.out->dtype(), &type)) return false;
+  if (!type_of(c.out->dtype(), &type)) return false;
   if (c.input->dtype() != c.out->dtype() || c.weight->dtype() != c.out->dtype()) return false;
   if (c.bias != nullptr && (c.bias->dtype() != c.out->dtype() || !is_plain(*c.bias))) return false;
   if (!is_plain(*c.input) || !is_plain(*c.weight) || !is_plain(*c.out) || c.groups > INT32_MAX) return false;
   problem->type = type;
   problem->groups = static_cast<int32_t>(c.groups);
   problem->has_bias = c.bias != nullptr ? 1 : 0;
+  problem->transposed = c.transposed ? 1 : 0;
   // Two axes at least; the third, outermost one only where it is used.
   const int axes = c.spatial == 3 ? 3 : 2;
   problem->rank = 2 + axes;
   problem->input[0] = problem->out[0] = static_cast<int32_t>(c.batch);
   problem->input[1] = static_cast<int32_t>(c.in_channels * c.groups);
-  problem->out[1] = problem->weight[0] = problem->bias[1] = static_cast<int32_t>(c.out_channels * c.groups);
-  problem->weight[1] = static_cast<int32_t>(c.in_channels);
+  problem->out[1] = problem->bias[1] = static_cast<int32_t>(c.out_channels * c.groups);
+  problem->weight[0] = c.transposed ? problem->input[1] : problem->out[1];
+  problem->weight[1] = static_cast<int32_t>(c.transposed ? c.out_channels : c.in_channels);
   problem->bias[0] = 1;
   for (int i = 0; i < axes; ++i) {
     const Convolution::Axis& axis = c.axis[3 - axes + i];
@@ -134,7 +139,7 @@ class Dnn final : public CudaDnn {
            ok(api_.create_convolution(&convolution_));
   }
 
-  bool convolution(const Convolution& c) override {
+  bool convolution(const Convolution& c, bool accumulate) override {
     Problem problem;
     if (!describe(c, &problem) || !set_descriptors(problem)) return false;
     Choice& choice = choose(problem);
@@ -147,9 +152,13 @@ class Dnn final : public CudaDnn {
     const void* one = wide ? static_cast<const void*>(&one64) : &one32;
     const void* none = wide ? static_cast<const void*>(&none64) : &none32;
     if (!ok(api_.set_math(convolution_, choice.math))) return false;
+    const void* start = accumulate ? one : none;
+    // A transposed convolution is what carries the gradient of a forward one back to its input.
     const cudnnStatus_t status =
-        api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_, choice.algorithm,
-                     workspace_.memory, workspace_.bytes, none, out_, c.out->raw());
+        c.transposed ? api_.backward(handle_, one, weight_, c.weight->raw(), input_, c.input->raw(), convolution_,
+                                     choice.backward, workspace_.memory, workspace_.bytes, start, out_, c.out->raw())
+                     : api_.forward(handle_, one, input_, c.input->raw(), weight_, c.weight->raw(), convolution_,
+                                    choice.algorithm, workspace_.memory, workspace_.bytes, start, out_, c.out->raw());
     if (ok(status) &&
         (c.bias == nullptr || ok(api_.add_tensor(handle_, one, bias_, c.bias->raw(), one, out_, c.out->raw())))) {
       return true;
@@ -161,9 +170,12 @@ class Dnn final : public CudaDnn {
   }
 
  private:
+  static constexpr int kMostAlgorithms = 16;
+
   struct Choice {
     bool possible = false;
     cudnnConvolutionFwdAlgo_t algorithm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
+    cudnnConvolutionBwdDataAlgo_t backward = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
     cudnnMathType_t math = CUDNN_FMA_MATH;
   };
 
@@ -199,26 +211,41 @@ class Dnn final : public CudaDnn {
            algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM ||
            algorithm == CUDNN_CONVOLUTION_FWD_ALGO_GEMM;
   }
-
-  Choice& choose(const Problem& problem) {
-    return choices_.find(problem, [&] { return ask_library(problem); });
+  // Algorithm 0 adds in an order that changes from run to run.
+  static bool is_exact(cudnnConvolutionBwdDataAlgo_t algorithm) {
+    return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
   }
 
+  Choice& choose(const Problem& problem) {
+    return choices_.find(problem, [&] {
+      return problem.transposed != 0 ? ask_library<cudnnConvolutionBwdDataAlgoPerf_t>(problem)
+                                     : ask_library<cudnnConvolutionFwdAlgoPerf_t>(problem);
+    });
+  }
+
+  cudnnStatus_t algorithms(int* count, cudnnConvolutionFwdAlgoPerf_t* found) const {
+    return api_.get_algorithm(handle_, input_, weight_, convolution_, out_, kMostAlgorithms, count, found);
+  }
+  cudnnStatus_t algorithms(int* count, cudnnConvolutionBwdDataAlgoPerf_t* found) const {
+    return api_.get_backward_algorithm(handle_, weight_, input_, convolution_, out_, kMostAlgorithms, count, found);
+  }
+  static void set_algorithm(Choice* choice, cudnnConvolutionFwdAlgo_t algorithm) { choice->algorithm = algorithm; }
+  static void set_algorithm(Choice* choice, cudnnConvolutionBwdDataAlgo_t algorithm) { choice->backward = algorithm; }
+
+  // The fastest of those that are exact and fit into the workspace.
+  template <typename Found>
   Choice ask_library(const Problem& problem) const {
     Choice choice;
-    cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
+    Found found[kMostAlgorithms];
     int count = 0;
-    if (!ok(api_.get_algorithm(handle_, input_, weight_, convolution_, out_, CUDNN_CONVOLUTION_FWD_ALGO_COUNT, &count,
-                               found))) {
-      return choice;
-    }
+    if (!ok(algorithms(&count, found))) return choice;
     const auto type = static_cast<cudnnDataType_t>(problem.type);
     for (int i = 0; i < count && !choice.possible; ++i) {
       const bool right_math = math_for(type) != CUDNN_FMA_MATH || found[i].mathType != CUDNN_TENSOR_OP_MATH;
       if (!ok(found[i].status) || found[i].memory > workspace_.bytes || !is_exact(found[i].algo) || !right_math)
         continue;
       choice.possible = true;
-      choice.algorithm = found[i].algo;
+      set_algorithm(&choice, found[i].algo);
       choice.math = math_for(type) == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : found[i].mathType;
     }
     return choice;

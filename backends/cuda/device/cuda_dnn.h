@@ -15,9 +15,10 @@ class CudaDnn {
   static std::unique_ptr<CudaDnn> create(cudaStream_t stream, Workspace workspace);
   virtual ~CudaDnn() = default;
 
-  /// Queues a forward convolution with bias. Returns false if its tensors are not all contiguous, have too many
-  /// elements for the library, or if no algorithm fits in the workspace; the output may have been written then.
-  virtual bool convolution(const portable::Convolution& convolution) = 0;
+  /// Queues a convolution with bias; with `accumulate`, added to what stands in the output. Returns false if its
+  /// tensors are not all contiguous and aligned to 16, have too many elements for the library, or if no algorithm fits in
+  /// the workspace; the output may have been written then, unless there is no bias.
+  virtual bool convolution(const portable::Convolution& convolution, bool accumulate) = 0;
 };
 
 }  // namespace berth::cuda

@@ -69,6 +69,12 @@ const char* why_no_device() {
   return text.c_str();
 }
 
+std::mutex& graph_lock() {
+  // Never destroyed: a Method in a static object of the application may end later.
+  static std::mutex& lock = *new std::mutex;
+  return lock;
+}
+
 DeviceGuard::DeviceGuard(DeviceIndex index, const char* what) {
   if (index < 0 || index >= device_count()) {
     log_message(LogLevel::kError, "cuda: %s: device %d is not there, the machine has %d", what, static_cast<int>(index),

@@ -7,6 +7,7 @@
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/ops.h"
 #include "backends/cuda/kernels/place.h"
+#include "backends/cuda/kernels/row_norm.h"
 #include "backends/cuda/kernels/spread.h"
 #include "base/result.h"
 #include "kernels/portable/broadcast.h"
@@ -215,6 +216,26 @@ Error check_affine(KernelContext& context, const Tensor& input, int leading, Spa
   return Error::kOk;
 }
 
+// Without `in` where something is not f32, or lies in another order than the rows. REQUIRES: results have their sizes.
+RowNorm row_norm_of(const arguments::native_layer_norm_out& args) {
+  const auto is_plain = [](const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.is_contiguous(); };
+  for (const Tensor* tensor : {&args.input, static_cast<const Tensor*>(&args.out0),
+                               static_cast<const Tensor*>(&args.out1), static_cast<const Tensor*>(&args.out2)}) {
+    if (!is_plain(*tensor) || tensor->numel() == 0) return {};
+  }
+  for (const Tensor* affine : {args.weight, args.bias}) {
+    if (affine != nullptr && !is_plain(*affine)) return {};
+  }
+  return {args.input.data<float>(),
+          args.out0.data<float>(),
+          args.out1.data<float>(),
+          args.out2.data<float>(),
+          args.weight == nullptr ? nullptr : args.weight->data<float>(),
+          args.bias == nullptr ? nullptr : args.bias->data<float>(),
+          args.input.numel() / args.out1.numel(),
+          args.eps};
+}
+
 }  // namespace
 
 Error softmax_out(KernelContext& context, const arguments::softmax_out& args) {
@@ -249,6 +270,10 @@ Error native_layer_norm_out(KernelContext& context, const arguments::native_laye
   BERTH_RETURN_IF_ERROR(resize_out(context, out, input.sizes()));
   BERTH_RETURN_IF_ERROR(resize_out(context, mean, sizes.span()));
   BERTH_RETURN_IF_ERROR(resize_out(context, rstd, sizes.span()));
+  if (const RowNorm norm = row_norm_of(args); norm.in != nullptr && norm.length > 0) {
+    Error error = Error::kOk;
+    if (launch_row_norm(context, norm, mean.numel(), &error)) return error;
+  }
   Walk rows(4);
   Walk elements(2);
   for (int d = 0; d < input.rank(); ++d) {

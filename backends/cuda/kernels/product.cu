@@ -1,6 +1,7 @@
 // Products of matrices, and convolutions as such (kernels/portable/gemm.h says how): a thread for each element of the
 // result, which sums over its depth; so any dtype, strides, groups, dilation and transposition are one kernel. Where
 // cuBLASLt or cuDNN takes the case, it does it.
+#include "backends/cuda/kernels/finish.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/place.h"
@@ -28,6 +29,7 @@ struct ProductBody {
   bool one_tap;
   S a_scale;
   S start_scale;
+  Finish finish;  // of f32 alone
 
   BERTH_HD T at(const void* base, int64_t index) const { return load<T>(base, p.dtype, index); }
 
@@ -84,6 +86,10 @@ struct ProductBody {
                             row * p.start_row + by_column.rest * p.start_column;
       sum += start_scale * static_cast<S>(at(p.start, start));
     }
+    if constexpr (std::is_same_v<T, float>) {
+      if (finish.residual != nullptr) sum += finish.residual[static_cast<float*>(p.c) + c - finish.out];
+      sum = activated(finish.activation, sum);
+    }
     store(p.c, p.dtype, c, static_cast<T>(sum));
   }
 };
@@ -98,9 +104,9 @@ bool is_one_tap(const Product& p) {
 }
 
 template <typename T>
-Error run_typed(KernelContext& context, const Product& p) {
+Error run_typed(KernelContext& context, const Product& p, const Finish& finish = {}) {
   using S = typename ProductBody<T>::S;
-  ProductBody<T> body{p, p.columns(), is_one_tap(p), S(0), S(0)};
+  ProductBody<T> body{p, p.columns(), is_one_tap(p), S(0), S(0), finish};
   if constexpr (std::is_same_v<T, int64_t>) {
     body.a_scale = static_cast<S>(p.a_scale.whole);
     body.start_scale = static_cast<S>(p.start_scale.whole);
@@ -110,6 +116,15 @@ Error run_typed(KernelContext& context, const Product& p) {
   }
   return for_each(context, p.batches() * p.rows * p.columns(), body);
 }
+
+template <typename Args>
+Error run_batches(KernelContext& context, const Args& args, int rank) {
+  Product p;
+  BERTH_RETURN_IF_ERROR(portable::read_product(context, args.self, args.mat2, args.out, rank, &p));
+  return multiply(context, p);
+}
+
+}  // namespace
 
 Error multiply(KernelContext& context, const Product& p) {
   Libraries* libraries = queue_of(context).libraries;
@@ -121,12 +136,11 @@ Error multiply(KernelContext& context, const Product& p) {
   }
 }
 
-template <typename Args>
-Error run_batches(KernelContext& context, const Args& args, int rank) {
-  Product p;
-  BERTH_RETURN_IF_ERROR(portable::read_product(context, args.self, args.mat2, args.out, rank, &p));
-  return multiply(context, p);
+Error run_own_product(KernelContext& context, const Product& p, const Finish& finish) {
+  return run_typed<float>(context, p, finish);
 }
+
+namespace {
 
 Error run_phases(KernelContext& context, const Convolution& c) {
   const auto phases = [&](int axis) {
@@ -162,9 +176,9 @@ Error convolution_out(KernelContext& context, const arguments::convolution_out& 
   if (c.bias != nullptr) BERTH_RETURN_IF_ERROR(check_memory(context, *c.bias));
   if (c.out->numel() == 0) return Error::kOk;
   portable::read_convolution_strides(&c);
-  if (c.transposed) return run_phases(context, c);
   Libraries* libraries = queue_of(context).libraries;
-  if (libraries != nullptr && libraries->convolution(c)) return Error::kOk;
+  if (libraries != nullptr && libraries->convolution(c, false)) return Error::kOk;
+  if (c.transposed) return run_phases(context, c);
   return multiply(context, portable::forward_product(c));
 }
 

@@ -134,9 +134,11 @@ struct Device : Libraries {
     CudaStream* cuda_stream = CudaStream::of(stream);
     queue.stream = cuda_stream->get();
     queue.fault = cuda_stream->fault();
-    if (std::getenv("BERTH_TEST_WITHOUT_LIBRARIES") != nullptr) return;
     const Result<void*> memory = allocator.allocate(kWorkspaceBytes, 0, 256);
     if (!memory.ok()) std::abort();
+    queue.scratch = *memory;
+    queue.scratch_bytes = kWorkspaceBytes;
+    if (std::getenv("BERTH_TEST_WITHOUT_LIBRARIES") != nullptr) return;
     blas = CudaBlas::create(cuda_stream->get(), {*memory, kWorkspaceBytes});
     dnn = CudaDnn::create(cuda_stream->get(), {*memory, kWorkspaceBytes});
     queue.libraries = this;
@@ -146,8 +148,8 @@ struct Device : Libraries {
     products += done ? 1 : 0;
     return done;
   }
-  bool convolution(const portable::Convolution& c) override {
-    const bool done = dnn != nullptr && dnn->convolution(c);
+  bool convolution(const portable::Convolution& c, bool accumulate) override {
+    const bool done = dnn != nullptr && dnn->convolution(c, accumulate);
     convolutions += done ? 1 : 0;
     return done;
   }
