@@ -11,6 +11,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/passes/check_elements.h"
 #include "compiler/passes/pipeline.h"
+#include "tests/fuzz/own_operators.h"
 
 namespace {
 
@@ -41,10 +42,11 @@ bool zeros(const ir::Module& module, const ir::Method& method, std::vector<eval:
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  auto module = ir::parse(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+  auto module =
+      ir::parse(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz", "", fuzz::own_operators());
   if (!module.ok()) return 0;
   const std::string text = ir::print(*module);
-  const auto again = ir::parse(text, "again");
+  const auto again = ir::parse(text, "again", "", fuzz::own_operators());
   BERTH_CHECK(again.ok());
   BERTH_CHECK(ir::print(*again) == text);
 

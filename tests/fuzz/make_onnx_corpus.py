@@ -51,6 +51,16 @@ def models():
         [image], "y",
         [floats("w", 2, 2, 3, 3), floats("b", 2), floats("lo"), floats("hi")],
     )
+    yield "own_operators", model(
+        [
+            node("gain", "x", "a", domain="my", factor=2.5),
+            node("grow", "a", "g", domain="my", parts=3),
+            node("blend", "a x x", "s h", domain="my", weights=[0.5, 0.25], signs=[1, -1], mode="sum", twice=1),
+            node("copies", "h", "c d", domain="my", count=2),
+            node("Add", "s d", "y"),
+        ],
+        [("x", FLOAT, ["n", 3, 8])], "y g",
+    )
     yield "conv_transpose", model(
         [node("ConvTranspose", "x w", "y", strides=[2, 2], output_shape=[13, 12])], [image], "y",
         [floats("w", 2, 3, 3, 3)],
