@@ -1,4 +1,4 @@
-// berth devices: lists the devices and targets of this build and this machine.
+// berth devices: lists the devices and targets of this build, this machine and plug-ins, and operators of plug-ins.
 #include <fmt/format.h>
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace berth::tool {
 
 void add_devices(CLI::App& app, Session& session) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("devices", "List the devices and targets of this build and this machine");
+  CLI::App* command = app.add_subcommand(
+      "devices", "List the devices and targets of this build, this machine and plug-ins, and operators of plug-ins");
   command->add_flag("--json", *json, "one JSON object instead of a list");
   auto plugins = std::make_shared<std::vector<std::string>>();
   add_plugins(*command, *plugins);
@@ -39,8 +40,12 @@ void add_devices(CLI::App& app, Session& session) {
       const std::string name = to_string(kind.type);
       list.push_back({{"name", name}, {"count", kind.count}, {"note", kind.note}, {"targets", {name + ":N"}}});
     }
+    Json operators = Json::array();
+    for (const Plugin* plugin : *opened) {
+      for (const berth_operator& op : plugin->operators()) operators.push_back(op.name);
+    }
     if (*json) {
-      fmt::print("{}\n", Json{{"devices", list}}.dump());
+      fmt::print("{}\n", Json{{"devices", list}, {"operators", operators}}.dump());
       return;
     }
     fmt::print("cpu   {}; targets portable ({} kernels) and cpu; {}\n", counted(threads, "hardware thread"), kernels,
@@ -49,6 +54,7 @@ void add_devices(CLI::App& app, Session& session) {
       fmt::print("{:<5} {}: {}; target {}:N\n", to_string(kind.type), counted(kind.count, "device"), kind.note,
                  to_string(kind.type));
     }
+    for (const Json& name : operators) fmt::print("operator {} of a plug-in\n", name.get<std::string>());
   });
 }
 

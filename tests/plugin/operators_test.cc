@@ -825,6 +825,37 @@ TEST(OwnOperators, OlderPluginsAndOlderHostsStillFit) {
   has(plugin.message.text, "later version");
 }
 
+// Without a plug-in: functions for the compiler, a table of kernels for the runtime, which may take temporary memory and
+// data of its own.
+TEST(OwnOperators, AnApplicationNeedsNoPlugin) {
+  ir::OperatorSet set;
+  const auto like = [](const ir::OwnCall& call) { return Expected<std::vector<ir::TensorType>>({call.tensor(0)}); };
+  ASSERT_TRUE(set.add({"app::reverse", "Tensor self, int[] by -> Tensor out", like}).ok());
+  const auto module = ir::parse("method forward(%x: f32[4]) {\n%y: f32[4] = app::reverse(%x, [1, 10])\nreturn %y\n}",
+                                "test", "", std::make_shared<const ir::OperatorSet>(std::move(set)));
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const float offset = 0.5f;
+  KernelEntry entry;
+  entry.name = "app::reverse.out";
+  entry.signature = "Tensor self, int[] by -> Tensor out";
+  entry.data = &offset;
+  entry.temp_bytes = [](Span<EValue* const> args, int) { return args[0]->tensor().nbytes() + 64; };
+  entry.call = [](KernelContext& context, Span<EValue* const> args) {
+    const Tensor& self = args[0]->tensor();
+    auto* copy = static_cast<float*>(context.allocate_temp(self.nbytes()));
+    if (copy == nullptr) return Error::kMemoryAllocationFailed;
+    std::memcpy(copy, self.raw(), self.nbytes());
+    const float by = static_cast<float>(args[1]->items()[1]->to_int());
+    for (int64_t i = 0; i < self.numel(); ++i) {
+      args[2]->tensor().data<float>()[i] = by * copy[self.numel() - 1 - i] + *static_cast<const float*>(context.data());
+    }
+    return Error::kOk;
+  };
+  const Outcome out = run(compiled(*module), {{{4}, {1, 2, 3, 4}}}, {&entry, 1});
+  ASSERT_EQ(out.error, Error::kOk) << out.said;
+  EXPECT_EQ(out.results.at(0), Floats({40.5f, 30.5f, 20.5f, 10.5f}));
+}
+
 // A graph of 30 nodes over [n, 4], some of them views, with two results of one call now and then.
 std::string random_graph(std::mt19937& random) {
   std::string text = "symbol n in [1, 6]\nmethod forward(%v0: f32[n,4], %v1: f32[n,4]) {\n";
