@@ -626,6 +626,32 @@ TEST(OwnOperators, CallsWithEffectsAreNotDroppedMergedOrMoved) {
   EXPECT_EQ(Count::seen, Floats({1, 2, 1, 1, 2, 1}));
 }
 
+// An order that needs less memory would begin with the first of the large tensors.
+TEST(OwnOperators, CallsWithEffectsKeepTheirOrderWhereAnotherNeedsLessMemory) {
+  const char* const text = R"(
+    method forward(%x: f32[2], %y: f32[2]) {
+      %large: f32[512] = aten::repeat(%x, [256])
+      %other: f32[512] = aten::repeat(%y, [256])
+      %a: f32[512] = my::OP(%other)
+      %b: f32[512] = my::OP(%large)
+      %c: f32[] = aten::sum.dim_IntList(%a, [0])
+      %d: f32[] = aten::sum.dim_IntList(%b, [0])
+      return %c, %d
+    })";
+  const auto with = [&](const char* op) {
+    std::string made = text;
+    for (size_t at = made.find("OP"); at != std::string::npos; at = made.find("OP")) made.replace(at, 2, op);
+    return made;
+  };
+  CompileReport report;
+  const Bytes program = compiled(parsed(with("count")), options_for(), &report);
+  EXPECT_GT(report.saved_by_order, 0);
+  Count::seen.clear();
+  const Outcome out = run(program, {{{2}, {1, 1}}, {{2}, {2, 2}}});
+  ASSERT_EQ(out.error, Error::kOk) << out.said;
+  EXPECT_EQ(Count::seen, Floats({2, 1, 2, 1}));
+}
+
 // What is pure is: two equal calls are one, and an unread one is none.
 TEST(OwnOperators, PureCallsAreMergedAndDropped) {
   CompileReport report;
