@@ -346,6 +346,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
   emit::EmitOptions emit_options;
+  emit_options.stack_traces = options.stack_traces;
   emit_options.constant_file = external.constant_file();
   BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans, emit_options));
   BERTH_TRY(external.check_matched(module));

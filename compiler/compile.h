@@ -146,6 +146,10 @@ struct CompileOptions {
   /// Passes whose remarks are collected in CompileReport::why; "all" for every pass. "reuse": which value's bytes each
   /// value reuses, or why it does not.
   std::vector<std::string> why;
+  /// Whether each instruction, those of delegates included, names the node of the model that it comes from, for profiles
+  /// (MethodDesc::stacktrace, and names in nested programs). Without it only what a method computes outside of its
+  /// delegates is named.
+  bool stack_traces = false;
   /// Verify the IR after every pass. Always on in builds with assertions.
   bool verify_ir = false;
 };

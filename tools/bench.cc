@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "base/output_file.h"
+#include "tools/etdump.h"
 #include "tools/load_method.h"
 #include "tools/names.h"
 #include "tools/profile.h"
+#include "tools/program_file.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -19,7 +21,8 @@ struct BenchOptions {
   int iterations = 50;
   bool json = false;
   bool profile = false;
-  std::string trace;  // a file for the trace of one run
+  std::string trace;   // a file for the trace of one run
+  std::string etdump;  // a file for the record of all
 };
 
 struct Timing {
@@ -70,9 +73,10 @@ Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& load
 }
 
 // More runs, which are not part of the timing, because profiling takes time too.
-Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
+Expected<Profiler> profile_runs(const BenchOptions& options, const NodeNames& names, LoadedMethod& loaded,
+                                std::vector<Array>& inputs) {
   Method& method = loaded.method->method();
-  Profiler profiler(measure_roofline(loaded.pool.get()));
+  Profiler profiler(measure_roofline(loaded.pool.get()), &names);
   method.set_observer(&profiler);
   for (int i = 0; i < std::max(1, options.iterations); ++i) {
     BERTH_TRY(set_inputs(loaded, inputs));
@@ -87,6 +91,31 @@ Expected<Profiler> profile_runs(const BenchOptions& options, LoadedMethod& loade
     BERTH_TRY(write_whole_file(options.trace, [&](OutputFile& file) { return file.write(text.data(), text.size()); }));
   }
   return profiler;
+}
+
+// More runs again, as recording takes time too.
+Status record_runs(const BenchOptions& options, const NodeNames& names, LoadedMethod& loaded,
+                   std::vector<Array>& inputs) {
+  Method& method = loaded.method->method();
+  BERTH_TRY(keep_files(files_read(options.load, loaded), options.etdump, "--etdump " + options.etdump));
+  RunRecorder recorder(&names);
+  method.set_observer(&recorder);
+  for (int i = 0; i < std::max(1, options.iterations); ++i) {
+    BERTH_TRY(set_inputs(loaded, inputs));
+    recorder.begin_run();
+    const Error error = method.execute();
+    if (error != Error::kOk) return failure_of(options.load, method);
+    recorder.end_run();
+  }
+  method.set_observer(nullptr);
+  const std::vector<uint8_t> bytes = recorder.file();
+  return write_whole_file(options.etdump, [&](OutputFile& file) { return file.write(bytes.data(), bytes.size()); });
+}
+
+Expected<NodeNames> node_names(const BenchOptions& options, const Method& method) {
+  BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.load.program));
+  const int index = program.view.find_method(method.meta().name());
+  return index < 0 ? NodeNames() : NodeNames::of(program.view, static_cast<size_t>(index));
 }
 
 // An application has its inputs before it loads a model, so they count as resident at the start.
@@ -121,8 +150,13 @@ Status run_bench(BenchOptions& options) {
                {"start_rss_kb", start_kb},
                {"peak_rss_kb", peak_kb}};
   std::string profile;
+  NodeNames names;
+  if (options.profile || !options.trace.empty() || !options.etdump.empty()) {
+    BERTH_ASSIGN_OR_RETURN(names, node_names(options, method));
+  }
+  if (!options.etdump.empty()) BERTH_TRY(record_runs(options, names, *loaded, inputs));
   if (options.profile || !options.trace.empty()) {
-    BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, *loaded, inputs));
+    BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, names, *loaded, inputs));
     json["profile"] = profiler.json();
     profile = "\n" + profiler.text();
   }
@@ -173,6 +207,8 @@ void add_bench(CLI::App& app, Session& session) {
       "in further runs, measure the time, arithmetic and bytes of each operator, relative to this machine's limits");
   command->add_option("--trace", options->trace,
                       "with --profile: write one run to this file for Chrome's trace viewer");
+  command->add_option("--etdump", options->etdump,
+                      "write further runs to this file (.etdp) for ExecuTorch's Inspector and berth inspect");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth bench model.pte --threads 2");
   command->callback([options, &session] {

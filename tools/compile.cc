@@ -255,6 +255,8 @@ void add_compile(CLI::App& app, Session& session) {
                   "all")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(why_names()).description(""));
+  sub->add_flag("--stack-traces", command->options.stack_traces,
+                "each instruction names its node of the model, those of delegates too, for bench --profile");
   sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
   sub->add_flag("--json", command->json, "one JSON object instead of text");
   sub->footer(

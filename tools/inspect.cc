@@ -15,7 +15,9 @@
 #include "format/write/print_program.h"
 #include "runtime/method_meta.h"
 #include "tools/data_files.h"
+#include "tools/etdump.h"
 #include "tools/input_shapes.h"
+#include "tools/inspect_runs.h"
 #include "tools/memory_needed.h"
 #include "tools/names.h"
 #include "tools/plugins.h"
@@ -389,6 +391,7 @@ Status run_inspect(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(options.plugins));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return inspect_data(options);
+  if (looks_like_run_record(file->bytes())) return inspect_runs(options.file, *file, options.json);
   return is_program(*file) && !options.ir ? inspect_program(options, plugins) : inspect_model(options, plugins);
 }
 
@@ -396,10 +399,12 @@ Status run_inspect(const InspectOptions& options) {
 
 void add_inspect(CLI::App& app, Session& session) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "Show the contents of a program or a model");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show the contents of a program, a model, or another file of theirs");
   command
       ->add_option("FILE", options->file,
-                   "a program or a model, an " + model_extensions(" or ") + " file; or a .ptd data file")
+                   "a program or a model, an " + model_extensions(" or ") +
+                       " file; a .ptd data file; or a record of runs, .etdp")
       ->required();
   add_input_shapes(*command, options->shapes);
   add_data(*command, options->data);

@@ -5,17 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/ir/text.h"
 #include "tools/names.h"
 
 namespace berth::tool {
 namespace {
-
-// Names come from a model and may hold anything; this keeps each change on its line.
-std::string printable(const std::string& name) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
-  return shortened(std::any_of(name.begin(), name.end(), is_control) ? ir::quoted(name) : name);
-}
 
 // "12.00 KiB, then 10.00 KiB (2048 bytes less)".
 std::string bytes_change(int64_t before, int64_t after) {

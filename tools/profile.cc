@@ -39,6 +39,11 @@ Error Profiler::before(const InstructionEvent& event) {
     instruction.place = fmt::format("{}{} {}", around == kOutermost ? "" : instructions_[around].place + " / ",
                                     event.method, event.index);
     instruction.is_delegate = event.is_delegate;
+    const NodeNames* names = around == kOutermost ? names_ : instructions_[around].inside;
+    if (names != nullptr) {
+      instruction.node = names->node(event.index);
+      instruction.inside = names->inside(event.index);
+    }
     instructions_.push_back(std::move(instruction));
   }
   open_.push_back({found->second, Clock::now()});
@@ -112,9 +117,10 @@ std::string Profiler::text() const {
   for (size_t i = 0; i < sorted.size() && i < kSlowest; ++i) {
     const ProfiledInstruction& one = sorted[i];
     const double calls = static_cast<double>(std::max<int64_t>(one.calls, 1));
-    out += fmt::format(
-        "{:>10.4f} ms  {:<32} {:<22} {:>9}  {}\n", one.seconds * 1e3 / runs, one.name, one.sizes,
-        share_text(roofline_.seconds(one.cost.flops / calls, one.cost.bytes / calls) * calls, one.seconds), one.place);
+    out +=
+        fmt::format("{:>10.4f} ms  {:<32} {:<22} {:>9}  {}{}\n", one.seconds * 1e3 / runs, one.name, one.sizes,
+                    share_text(roofline_.seconds(one.cost.flops / calls, one.cost.bytes / calls) * calls, one.seconds),
+                    one.place, one.node.empty() ? "" : ": " + printable(one.node));
   }
   return out;
 }
@@ -130,7 +136,17 @@ Json Profiler::json() const {
                               {"gbytes", per_second(one.cost.bytes, one.seconds)},
                               {"roofline", one.seconds > 0 ? one.least_seconds / one.seconds : 0}});
   }
+  Json instructions_json = Json::array();
+  for (const ProfiledInstruction& one : instructions()) {
+    instructions_json.push_back({{"operator", one.name},
+                                 {"node", one.node},
+                                 {"place", one.place},
+                                 {"sizes", one.sizes},
+                                 {"calls", static_cast<double>(one.calls) / runs},
+                                 {"ms", one.seconds * 1e3 / runs}});
+  }
   return {{"operators", operators_json},
+          {"instructions", instructions_json},
           {"roofline",
            {{"gflops", roofline_.flops * 1e-9},
             {"core_gbytes", roofline_.core_bytes * 1e-9},
@@ -142,14 +158,15 @@ Json Profiler::trace() const {
   Json events = Json::array();
   for (const TraceEvent& event : events_) {
     const ProfiledInstruction& instruction = instructions_[event.instruction];
-    events.push_back({{"name", instruction.name},
-                      {"cat", instruction.is_delegate ? "delegate" : "operator"},
-                      {"ph", "X"},
-                      {"ts", event.start * 1e6},
-                      {"dur", event.seconds * 1e6},
-                      {"pid", 1},
-                      {"tid", 1},
-                      {"args", {{"sizes", instruction.sizes}, {"place", instruction.place}}}});
+    events.push_back(
+        {{"name", instruction.name},
+         {"cat", instruction.is_delegate ? "delegate" : "operator"},
+         {"ph", "X"},
+         {"ts", event.start * 1e6},
+         {"dur", event.seconds * 1e6},
+         {"pid", 1},
+         {"tid", 1},
+         {"args", {{"sizes", instruction.sizes}, {"place", instruction.place}, {"node", instruction.node}}}});
   }
   return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
 }

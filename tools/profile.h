@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "runtime/observer.h"
+#include "tools/node_names.h"
 #include "tools/operator_cost.h"
 #include "tools/roofline.h"
 #include "tools/tool.h"
@@ -19,11 +20,13 @@ namespace berth::tool {
 struct ProfiledInstruction {
   std::string name;   // the operator's, or a delegate's backend
   std::string place;  // "forward 3 / delegate 7"
+  std::string node;   // of the model; empty: the program does not say
   std::string sizes;  // of its result: "[1,64,56,56]"
   int64_t calls = 0;
   double seconds = 0;  // excluding instructions within it
   OperatorCost cost;   // of all calls
   bool is_delegate = false;
+  const NodeNames* inside = nullptr;  // of a delegate's instructions
 };
 
 /// All instructions of one operator.
@@ -37,8 +40,8 @@ struct ProfiledOperator {
 
 class Profiler final : public InstructionObserver {
  public:
-  /// The trace contains the first run.
-  explicit Profiler(const Roofline& roofline) : roofline_(roofline) {}
+  /// The trace contains the first run. `names` may be null; otherwise it must outlive this.
+  explicit Profiler(const Roofline& roofline, const NodeNames* names = nullptr) : roofline_(roofline), names_(names) {}
 
   Error before(const InstructionEvent& event) override;
   void after(const InstructionEvent& event, Error result) override;
@@ -52,7 +55,7 @@ class Profiler final : public InstructionObserver {
 
   /// As text: a line for each operator, then the slowest instructions.
   std::string text() const;
-  /// "roofline" and "operators", in milliseconds per run.
+  /// "roofline", "operators" and "instructions", in milliseconds per run, the slowest first.
   Json json() const;
   /// The first run in the format of Chrome's trace viewer (chrome://tracing, ui.perfetto.dev): "traceEvents" with
   /// complete events in microseconds.
@@ -71,6 +74,7 @@ class Profiler final : public InstructionObserver {
   };
 
   Roofline roofline_;
+  const NodeNames* names_;
   std::vector<ProfiledInstruction> instructions_;
   std::map<std::pair<size_t, size_t>, size_t> known_;  // the instruction around it (or SIZE_MAX) and its index
   std::vector<Frame> open_;

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "base/mapped_file.h"
+#include "compiler/ir/text.h"
 
 namespace berth::tool {
 
@@ -24,6 +26,11 @@ std::string shortened(const std::string& text) {
     return at;
   };
   return text.substr(0, boundary(kMost - kEnd)) + " … " + text.substr(boundary(text.size() - kEnd));
+}
+
+std::string printable(const std::string& name) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; };
+  return shortened(std::any_of(name.begin(), name.end(), is_control) ? ir::quoted(name) : name);
 }
 
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

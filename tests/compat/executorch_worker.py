@@ -3,7 +3,8 @@ this process along and nothing else.
 
 Reads lines of JSON {"program", "inputs": [.npy], "outputs": folder, "threads"?, "repeat"?} from standard input; answers
 each with a line: {"count"} after writing outputs/out0.npy…, or {"error"}. With "repeat" the answer has "seconds", the
-times of that many further runs. "data" is a data file (.ptd). "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
+times of that many further runs. "data" is a data file (.ptd), "record" a file (.etdp) for what the calls
+took. "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
 too, and types that NumPy lacks come and go as their bits.
 """
 import json
@@ -28,8 +29,9 @@ def run(job):
             portable_lib._set_num_threads(job["threads"])
     if "dtypes" in job:
         import executorch.kernels.quantized  # noqa: F401
-    if "data" in job:
-        execute = portable_lib._load_for_executorch(job["program"], job["data"]).forward
+    if "data" in job or "record" in job:
+        module = portable_lib._load_for_executorch(job["program"], job.get("data"), "record" in job)
+        execute = module.forward
     else:
         execute = Runtime.get().load_program(pathlib.Path(job["program"])).load_method("forward").execute
     inputs = [torch.from_numpy(np.load(path)) for path in job["inputs"]]
@@ -50,6 +52,8 @@ def run(job):
             start = time.perf_counter()
             execute(inputs)
             answer["seconds"].append(time.perf_counter() - start)
+    if "record" in job:
+        module.write_etdump_result_to_file(job["record"])
     return answer
 
 

@@ -17,6 +17,7 @@
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat inplace [NAME…]     # operators in the bytes of an input, against elsewhere, small and large
     ./dev compat data [NAME…]        # programs with data files (.ptd) that Berth writes, in both runtimes
+    ./dev compat records [NAME…]     # records of runs (.etdp): each reads the other's
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
@@ -313,9 +314,15 @@ def data(berth, patterns, tally):
     data_files(berth, patterns, tally)
 
 
+def records(berth, names, tally):
+    from records import records as run_records
+    run_records(berth, names, tally)
+
+
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
-         "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "data": data, "devices": devices}
+         "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "data": data, "records": records,
+         "devices": devices}
 ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
 NEED_MODELS = {"replan", "suite", "placed"}
 

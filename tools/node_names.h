@@ -1,0 +1,33 @@
+// The nodes of the model that the instructions of a program come from, those within delegates included: for profiles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/program_view.h"
+
+namespace berth::tool {
+
+class NodeNames {
+ public:
+  NodeNames() = default;
+  /// By the file's stack traces, "Conv_26" or "model.py:12 forward", where it has them; otherwise by the names of what
+  /// instructions compute. REQUIRES: verify_program() accepted the file.
+  static NodeNames of(const format::ProgramView& program, size_t method);
+
+  /// Of instruction `index` as Method counts them; empty where the file does not say.
+  const std::string& node(size_t index) const;
+  /// Of the nested program that instruction `index` runs; null where it runs none that can be read.
+  const NodeNames* inside(size_t index) const;
+
+ private:
+  struct Entry {
+    std::string node;
+    std::shared_ptr<const NodeNames> inside;
+  };
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace berth::tool
