@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "runtime/kernel.h"
 
@@ -34,6 +35,10 @@ struct Queue {
   /// cuBLASLt and cuDNN, which work in the same memory; null when neither is available.
   Libraries* libraries = nullptr;
 };
+
+/// Takes the loops that kernels are where nvcc did not compile them (kernels/launch.h), to run them as a device would: for
+/// the tests' runtime on the host (fake/). Null: loops run at once.
+inline void (*defer_launch)(void* stream, std::function<void()> loop) = nullptr;
 
 /// The queue of this call; if the context has none, the device's default stream.
 inline Queue queue_of(const KernelContext& context) {

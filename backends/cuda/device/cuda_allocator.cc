@@ -45,12 +45,11 @@ Error take(DeviceIndex index, size_t bytes, void** memory) {
   return error;
 }
 
+// Both calls wait: cudaFree for the device too.
 void give_back(DeviceIndex index, void* memory) {
   constexpr const char* kWhat = "giving memory back";
-  {
-    const std::lock_guard<std::mutex> lock(graph_lock());
-    static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
-  }
+  const std::lock_guard<std::mutex> lock(graph_lock());
+  static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
   static_cast<void>(check(has_pools(index) ? cudaFreeAsync(memory, own_queue()) : cudaFree(memory), kWhat));
 }
 

@@ -132,19 +132,28 @@ Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, c
 
 #else
 
-template <typename Body>
-Error for_each(KernelContext&, int64_t count, const Body& body) {
-  static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMaxBodyBytes);
-  for (int64_t i = 0; i < count; ++i) body(i);
+template <typename Loop>
+Error run_or_defer(KernelContext& context, const Loop& loop) {
+  if (defer_launch == nullptr) {
+    loop();
+  } else {
+    defer_launch(queue_of(context).stream, loop);
+  }
   return Error::kOk;
 }
 
 template <typename Body>
-Error for_rows(KernelContext&, int64_t rows, bool rows_are_neighbours, const Body& body) {
+Error for_each(KernelContext& context, int64_t count, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMaxBodyBytes);
-  using State = typename Body::State;
-  const int lanes = lanes_for(rows, body.length, rows_are_neighbours);
-  State states[kBlock];
+  if (count <= 0) return Error::kOk;
+  return run_or_defer(context, [count, body] {
+    for (int64_t i = 0; i < count; ++i) body(i);
+  });
+}
+
+template <typename Body>
+void run_rows(int64_t rows, int lanes, const Body& body) {
+  typename Body::State states[kBlock];
   for (int64_t i = 0; i < rows; ++i) {
     const typename Body::Row row = body.row(i);
     for (int lane = 0; lane < lanes; ++lane) {
@@ -159,7 +168,14 @@ Error for_rows(KernelContext&, int64_t rows, bool rows_are_neighbours, const Bod
       for (int64_t k = 0; k < body.length; ++k) body.write(row, k, states[0]);
     }
   }
-  return Error::kOk;
+}
+
+template <typename Body>
+Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, const Body& body) {
+  static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMaxBodyBytes);
+  if (rows <= 0) return Error::kOk;
+  const int lanes = lanes_for(rows, body.length, rows_are_neighbours);
+  return run_or_defer(context, [rows, lanes, body] { run_rows(rows, lanes, body); });
 }
 
 #endif

@@ -1,0 +1,201 @@
+// The CUDA room's allocator, streams and backend, as they are on a GPU, on a runtime that runs on the host and does
+// everything as late as it may (fake_runtime.h). The fears: work that is never waited for; pinned memory that is reused too
+// early; graphs of old addresses; an error that leaks, or leaves the next run wrong.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "backends/cuda/device/cuda_allocator.h"
+#include "backends/cuda/device/cuda_backend.h"
+#include "backends/cuda/fake/fake_runtime.h"
+#include "backends/nested/nested_programs_testing.h"
+#include "tests/device/conformance.h"
+
+namespace berth::device_tests {
+namespace {
+
+namespace fake = cuda::fake;
+
+class Fake : public DeviceUnderTest {
+ public:
+  explicit Fake(uint32_t seed) { fake::reset(seed); }
+  DeviceType type() override { return DeviceType::kCuda; }
+  DeviceAllocator& allocator() override { return allocator_; }
+  NestedBackend* backend() override { return &backend_; }
+  int64_t live() override { return fake::live_on_devices(); }
+  uint64_t replays() const { return backend_.replays(); }
+
+ private:
+  cuda::CudaAllocator allocator_;
+  cuda::CudaBackend backend_;
+};
+
+uint32_t next_seed() {
+  static uint32_t seed = 0;
+  return ++seed;
+}
+
+constexpr int32_t kCount = 256;
+
+testing::Calls calls() { return {Device(DeviceType::kCuda, 0), "berth.cuda", kCount, false}; }
+
+// Runs on inputs of `value`, and expects relu(x + w) of the weight -1, 2, -3, 4, …
+Error run(Method& method, float value) {
+  const std::vector<float> x(kCount, value);
+  const int32_t sizes[] = {kCount};
+  if (const Error error = method.set_input(0, x.data(), sizes, DType::kF32); error != Error::kOk) return error;
+  if (const Error error = method.execute(); error != Error::kOk) return error;
+  const float* y = method.get_output(0).tensor().data<float>();
+  constexpr float kWeight[] = {-1, 2, -3, 4};
+  for (int32_t i = 0; i < kCount; ++i) {
+    const float sum = value + kWeight[i % 4];
+    if (y[i] == (sum > 0 ? sum : 0)) continue;
+    ADD_FAILURE() << "element " << i << " of an input of " << value << " is " << y[i];
+    break;
+  }
+  return Error::kOk;
+}
+
+TEST(FakeCuda, EachRunAfterTheLoadIsOneGraph) {
+  Fake device(0);
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+  LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+  Result<HostMethod> method = loaded.method();
+  ASSERT_TRUE(method.ok()) << loaded.report.message;
+  method->method().warm_up();
+  EXPECT_EQ(fake::counts().recorded, 2);
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(run(method->method(), static_cast<float>(i)), Error::kOk);
+  EXPECT_EQ(fake::counts().graphs, 5);
+  EXPECT_EQ(fake::counts().launches, 0);
+  EXPECT_EQ(device.replays(), 5u);
+}
+
+TEST(FakeCuda, AThousandDelaysGiveTheSameNumbers) {
+  for (uint32_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Fake device(seed);
+    DeviceAllocatorRegistry registry;
+    ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+    {
+      LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+      Result<HostMethod> method = loaded.method();
+      Result<HostMethod> other = loaded.method();
+      ASSERT_TRUE(method.ok() && other.ok()) << loaded.report.message;
+      if (seed % 2 == 0) method->method().warm_up();
+      for (int i = 0; i < 4 && !HasFailure(); ++i) {
+        ASSERT_EQ(run(method->method(), static_cast<float>(i)), Error::kOk);
+        ASSERT_EQ(run(other->method(), static_cast<float>(-i)), Error::kOk);
+      }
+    }
+    ASSERT_EQ(fake::live(), 0);
+    if (HasFailure()) return;
+  }
+}
+
+// A stream's pinned buffers are used in turn, many times in one copy.
+TEST(FakeCuda, ACopyLargerThanItsBuffersIsWhole) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Fake device(seed);
+    DeviceAllocator& allocator = device.allocator();
+    std::vector<uint32_t> numbers((size_t{7} << 20) / sizeof(uint32_t) + 5);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint32_t>(i * 2654435761u + seed);
+    const size_t bytes = numbers.size() * sizeof(uint32_t);
+    const Piece piece(allocator, bytes);
+    const Result<DeviceStream*> stream = allocator.create_stream(0);
+    ASSERT_TRUE(stream.ok());
+    std::vector<uint32_t> source = numbers;
+    ASSERT_EQ(allocator.copy_host_to_device(piece.get(), source.data(), bytes, 0, *stream), Error::kOk);
+    source.assign(source.size(), 0);
+    ASSERT_EQ(allocator.copy_device_to_host(source.data(), piece.get(), bytes, 0, *stream), Error::kOk);
+    EXPECT_TRUE(source == numbers);
+    allocator.destroy_stream(*stream, 0);
+  }
+}
+
+// The runtime ends the process when a copy's memory is gone.
+TEST(FakeCuda, MemoryIsGivenBackWhenItsWorkIsDone) {
+  Fake device(0);
+  DeviceAllocator& allocator = device.allocator();
+  const Result<DeviceStream*> stream = allocator.create_stream(0);
+  ASSERT_TRUE(stream.ok());
+  const std::vector<uint8_t> source(1000, 7);
+  for (int i = 0; i < 3; ++i) {
+    const Piece piece(allocator, source.size());
+    ASSERT_EQ(allocator.copy_host_to_device(piece.get(), source.data(), source.size(), 0, *stream), Error::kOk);
+  }
+  // What threads have given back goes when they end.
+  std::thread([&] {
+    const Piece piece(allocator, source.size());
+    EXPECT_EQ(allocator.copy_host_to_device(piece.get(), source.data(), source.size(), 0, *stream), Error::kOk);
+  }).join();
+  EXPECT_EQ(allocator.synchronize(*stream, 0), Error::kOk);
+  allocator.destroy_stream(*stream, 0);
+}
+
+// The runtime ends the process when one thread waits for the device while another makes a graph.
+TEST(FakeCuda, LoadingBesideUnloadingIsSafe) {
+  Fake device(1);
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+  LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+  const auto work = [&](float value) {
+    for (int i = 0; i < 400; ++i) {
+      Result<HostMethod> method = HostMethod::load(*loaded.program, "forward");
+      ASSERT_TRUE(method.ok());
+      method->method().warm_up();
+      ASSERT_EQ(run(method->method(), value), Error::kOk);
+    }
+  };
+  std::thread other(work, 3.0f);
+  work(-3);
+  other.join();
+}
+
+// Whatever call fails, it is an error or the right numbers; then a run is right again, and nothing leaks.
+TEST(FakeCuda, EveryCallMayFailOnce) {
+  int64_t failures = 0;
+  for (int64_t n = 0;; ++n) {
+    SCOPED_TRACE(::testing::Message() << "call " << n);
+    Fake device(0);
+    DeviceAllocatorRegistry registry;
+    ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+    fake::fail_call(n);
+    bool failed = false;
+    {
+      LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+      Result<HostMethod> method = loaded.method();
+      if (method.ok()) {
+        if (n % 2 == 0) method->method().warm_up();
+        for (int i = 0; i < 4; ++i) {
+          if (run(method->method(), static_cast<float>(i)) != Error::kOk) ++failures;
+        }
+        failed = fake::has_failed();
+        fake::fail_call(-1);
+        ASSERT_EQ(run(method->method(), 9), Error::kOk);
+      } else {
+        failed = true;
+        ++failures;
+        EXPECT_NE(loaded.report.message[0], '\0');
+      }
+    }
+    ASSERT_EQ(fake::live(), 0);
+    if (!failed) break;
+    ASSERT_LT(n, 1000);
+  }
+  EXPECT_GT(failures, 10);
+}
+
+}  // namespace
+}  // namespace berth::device_tests
+
+BERTH_DEVICE_CONFORMANCE(LateCuda, [] {
+  return std::unique_ptr<berth::device_tests::DeviceUnderTest>(new berth::device_tests::Fake(0));
+})
+BERTH_DEVICE_CONFORMANCE(ChanceCuda, [] {
+  return std::unique_ptr<berth::device_tests::DeviceUnderTest>(
+      new berth::device_tests::Fake(berth::device_tests::next_seed()));
+})
