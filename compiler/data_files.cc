@@ -77,7 +77,8 @@ Status ExternalRules::check_matched(const ir::Module& module) const {
                          " among them, are read by delegates alone, and what delegates read lies in the program"};
     }
     return Failure{Error::kNotFound, place_of(rule.text),
-                   "no constant has such a name; berth inspect PROGRAM --values lists them"};
+                   rule.glob == "*" ? "the program has no constants"
+                                    : "no constant has such a name; berth inspect PROGRAM --values lists them"};
   }
   return Done{};
 }

@@ -140,6 +140,12 @@ TEST_F(DataFilesTest, RulesWithoutEffectAreErrors) {
   EXPECT_NE(refusal({"=" + in("a.ptd")}).find("expected FILE.ptd"), std::string::npos);
   EXPECT_NE(refusal({"*="}).find("expected FILE.ptd"), std::string::npos);
   EXPECT_NE(refusal({""}).find("expected FILE.ptd"), std::string::npos);
+  const char* kPlain = "method forward(%x: f32[4]) {\n  %y: f32[4] = aten::neg(%x)\n  return %y\n}";
+  options_.external_constants = {in("a.ptd")};
+  const Status none = compile_to_file(ir::parse(kPlain, "test").value(), options_, in("model.pte"));
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().text().find("the program has no constants"), std::string::npos) << none.error().text();
+  EXPECT_FALSE(exists("a.ptd"));
   options_.target = "sim:0";
   EXPECT_NE(refusal({in("a.ptd")}).find("what delegates read lies in the program"), std::string::npos);
   options_.external_constants = {in("a.ptd")};
