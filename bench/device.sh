@@ -14,8 +14,11 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 bundle() {
-  local folder=$1 build=build/gpu program
+  local folder build=build/gpu program models=()
+  mkdir -p "$1" && folder=$(realpath "$1") || exit 1
   shift
+  # Where the caller stands, before this goes to the repository.
+  [ $# = 0 ] || mapfile -t models < <(realpath "$@")
   cd "$here/.." || exit 1
   cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBERTH_CUDA=ON >/dev/null || exit 1
   cmake --build "$build" --target berth test_device_cuda test_cuda_kernels test_cuda_allocator || exit 1
@@ -28,11 +31,9 @@ bundle() {
   # What another system need not have; the C and C++ libraries are its own.
   ldd "$folder"/bin/* | awk '$3 ~ /^\// {print $3}' | grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libpthread|libdl)\.so' |
     sort -u | xargs -r cp -Lt "$folder/lib"
-  for model in models "$@"; do
-    find "$model" -name '*.onnx' | while IFS= read -r file; do
-      local name=${file%.onnx}
-      cp "$file" "$folder/models/$(echo "${name%/model}" | tr / _).onnx"
-    done
+  find models "${models[@]}" -name '*.onnx' | while IFS= read -r file; do
+    local name=${file%.onnx}
+    cp "$file" "$folder/models/$(echo "${name%/model}" | tr / _).onnx"
   done
   cp "$here/device.sh" "$folder/"
   du -sh "$folder"
@@ -66,7 +67,10 @@ compare() {
 import glob, os, sys
 import numpy as np
 worst = 0.0
-for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.npy"))):
+paths = sorted(glob.glob(os.path.join(sys.argv[1], "*.npy")))
+if not paths:
+    sys.exit(f"{sys.argv[1]}: the host gave no outputs")
+for path in paths:
     a, b = np.load(path), np.load(os.path.join(sys.argv[2], os.path.basename(path)))
     if a.shape != b.shape or a.dtype != b.dtype:
         sys.exit(f"{path}: {a.shape} {a.dtype} on the host, {b.shape} {b.dtype} on the device")
@@ -105,7 +109,7 @@ print(":".join(sorted({os.path.dirname(p) for p in files})))' 2>/dev/null)
     "$(sed -n 3p "$here/alone.env")" "$here/bin/test_cuda_kernels"
   local model name
   while IFS= read -r model; do
-    name=$(basename "$model" .onnx)
+    name=$(echo "${model%.onnx}" | sed "s|^$here/models/||" | tr / _)
     step "$name" run_model "$model" "$work/$name"
     sed -n -e "s|^worst|$name: worst|p" -e "s|^load|$name: load|p" "$logs/$name.log"
   done < <(find "$here/models" "$@" -name '*.onnx' | sort)

@@ -32,7 +32,8 @@ namespace berth {
 
 struct NestedDelegate;
 
-/// Must outlive its delegates. Thread-safe. execute() does not allocate from the heap.
+/// Must outlive its delegates. Thread-safe. execute() does not allocate from the heap, but where a device records: then
+/// the second call with new arguments, which is recorded, may.
 class NestedBackend : public Backend, private AddressSpace {
  public:
   static constexpr size_t kMaxTables = 4;

@@ -98,7 +98,9 @@ struct NestedDelegate {
   Error run_plainly(KernelContext& context, Span<EValue* const> args);
   void reserve_recordings(Span<EValue* const> args);
   void read_arguments();
-  bool record(Recordings::Entry* entry);
+  // A run that fails while it is recorded has run nothing; a plain run comes to the same error.
+  enum class Recorded { kYes, kRunFailed, kNotByDevice };
+  Recorded record(Recordings::Entry* entry);
   Error replay(KernelContext& context, const Recordings::Entry& entry, Span<EValue* const> args);
   void discard(Recordings::Entry* entry);
   Error bind_to(Span<uint8_t> memory);

@@ -22,8 +22,11 @@ Recordings::Entry* Recordings::find(Span<const uint64_t> arguments) {
 }
 
 Recordings::Entry& Recordings::oldest() {
-  return *std::min_element(entries_, entries_ + kMost,
-                           [](const Entry& a, const Entry& b) { return a.last_used < b.last_used; });
+  return *std::min_element(entries_, entries_ + kMost, [](const Entry& a, const Entry& b) {
+    const bool recorded_a = a.recording != nullptr;
+    const bool recorded_b = b.recording != nullptr;
+    return recorded_a != recorded_b ? recorded_b : a.last_used < b.last_used;
+  });
 }
 
 void Recordings::add(Entry& entry, Span<const uint64_t> arguments) {

@@ -28,7 +28,8 @@ class Recordings {
   /// The entry of `arguments`, as the most recently used; null when there is none.
   Entry* find(Span<const uint64_t> arguments);
 
-  /// The least recently used entry, to be overwritten by add(); its recording must be discarded first.
+  /// The least recently used entry, of those without a recording where there are any; to be overwritten by add(), when
+  /// its recording was discarded.
   Entry& oldest();
   /// Makes `entry` that of `arguments`, without a recording. REQUIRES: its recording is null.
   void add(Entry& entry, Span<const uint64_t> arguments);

@@ -42,34 +42,37 @@ Error NestedDelegate::run(KernelContext& context, Span<EValue* const> args) {
     recordings.add(*entry, arguments);
     return run_plainly(context, args);
   }
-  if (entry->recording == nullptr && !record(entry)) {
-    recordable = false;
-    return run_plainly(context, args);
+  if (entry->recording != nullptr) return replay(context, *entry, args);
+  switch (record(entry)) {
+    case Recorded::kYes: return replay(context, *entry, args);
+    case Recorded::kNotByDevice: recordable = false; break;
+    case Recorded::kRunFailed: break;
   }
-  return replay(context, *entry, args);
+  return run_plainly(context, args);
 }
 
-// False when the run failed, or the device did not record it: a plain run says which.
-bool NestedDelegate::record(Recordings::Entry* entry) {
-  if (backend.begin_recording(session) != Error::kOk) return false;
-  method->set_observer(nullptr);
-  const Error error = method->execute();
-  const Result<void*> recording = backend.end_recording(session);
-  if (!recording.ok()) {
-    if (error == Error::kOk) log_message(LogLevel::kWarning, "%s: a delegate runs without a recording", backend.name());
-    return false;
+NestedDelegate::Recorded NestedDelegate::record(Recordings::Entry* entry) {
+  Error error = Error::kOk;
+  if (backend.begin_recording(session) == Error::kOk) {
+    method->set_observer(nullptr);
+    error = method->execute();
+    const Result<void*> recording = backend.end_recording(session);
+    if (recording.ok()) entry->recording = *recording;
   }
-  entry->recording = *recording;
   if (error != Error::kOk) {
     discard(entry);
-    return false;
+    return Recorded::kRunFailed;
+  }
+  if (entry->recording == nullptr) {
+    log_message(LogLevel::kWarning, "%s: a delegate runs without recordings", backend.name());
+    return Recorded::kNotByDevice;
   }
   entry->sizes.clear();
   for (size_t i = inputs; i < inputs + outputs; ++i) {
     const Span<const int32_t> sizes = inner_port(i).sizes();
     entry->sizes.insert(entry->sizes.end(), sizes.begin(), sizes.end());
   }
-  return true;
+  return Recorded::kYes;
 }
 
 Error NestedDelegate::replay(KernelContext& context, const Recordings::Entry& entry, Span<EValue* const> args) {
@@ -104,7 +107,7 @@ void NestedDelegate::record_planned() {
     Recordings::Entry& entry = recordings.oldest();
     discard(&entry);
     recordings.add(entry, arguments);
-    record(&entry);
+    recordable = record(&entry) != Recorded::kNotByDevice;
   }
   static_cast<void>(backend.end(session, context, Error::kOk));
   method->reset_execution();

@@ -19,6 +19,9 @@ using testing::set;
 
 using Work = std::vector<std::function<void()>>;
 
+// Whether the next call of a kernel fails.
+bool kernel_fails = false;
+
 // Where kernels queue their work: done at once, or recorded.
 struct Queue {
   Work* recorded = nullptr;
@@ -29,6 +32,7 @@ struct Queue {
 };
 
 Error queue_add(KernelContext& context, Span<EValue* const> args) {
+  if (kernel_fails) return context.fail(Error::kInvalidArgument, "a kernel that was told to fail");
   const Tensor& a = args[0]->tensor();
   const Tensor& b = args[1]->tensor();
   Tensor& out = args[4]->tensor();
@@ -233,6 +237,33 @@ TEST_F(ReplayTest, ADeviceThatDoesNotRecordRunsAllTheSame) {
     EXPECT_EQ(device_.recorded, 0);
     device_.unload(std::exchange(recorded_, nullptr));
   }
+}
+
+TEST_F(ReplayTest, ARunThatFailsWhileItIsRecordedIsRecordedLater) {
+  ASSERT_EQ(load_recorded(nested_add_relu()), Error::kOk);
+  expect_run(1);
+  kernel_fails = true;
+  EXPECT_EQ(run(), Error::kInvalidArgument);
+  EXPECT_NE(message_.find("told to fail"), std::string::npos) << message_;
+  kernel_fails = false;
+  for (int i = 0; i < 3; ++i) expect_run(static_cast<float>(i));
+  EXPECT_EQ(device_.replayed, 3);
+}
+
+TEST_F(ReplayTest, AddressesOfOneCallDriveOutNoRecording) {
+  ASSERT_EQ(load_recorded(nested_add_relu()), Error::kOk);
+  for (int i = 0; i < 3; ++i) expect_run(1);
+  std::vector<std::unique_ptr<testing::Argument>> inputs;
+  for (size_t i = 0; i < 3 * Recordings::kMost; ++i) {
+    inputs.push_back(std::make_unique<testing::Argument>(DType::kF32, std::vector<int32_t>{4}));
+    args_[0] = &inputs.back()->value;
+    ASSERT_EQ(run(), Error::kOk);
+  }
+  EXPECT_EQ(device_.discarded, 0);
+  args_[0] = &x_.value;
+  const int replayed = device_.replayed;
+  expect_run(2);
+  EXPECT_EQ(device_.replayed, replayed + 1);
 }
 
 TEST_F(ReplayTest, AFailedReplayIsAnError) {

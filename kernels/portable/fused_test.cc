@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
@@ -85,6 +86,16 @@ TEST(FusedProduct, AddsBiasAndResidual) {
             Error::kInvalidArgument);
 }
 
+// Whole numbers of 23 bits are carried through, as indices and counters are.
+TEST(FusedProduct, CarriesWholeNumbers) {
+  const Array x = f32({1, 2}, {0, 1});
+  const Array w = f32({2, 3}, {1, 2, 3, 4194303, -4194305, 8388607});
+  const Array out = f32({1, 3});
+  ASSERT_EQ(run_with(fused_linear_out, {x, w, nullptr, nullptr, "none", 0.0, 0.0, "", out}, 1, 1 << 20).error,
+            Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{4194303, -4194305, 8388607}));
+}
+
 TEST(FusedAttention, WeighsTheValuesThatAQuerySees) {
   // One head of one column; queries of 0 weigh all keys alike.
   const Array rows = f32({1, 3, 3}, {0, 7, 1, 0, 8, 2, 0, 9, 6});
@@ -99,6 +110,31 @@ TEST(FusedAttention, WeighsTheValuesThatAQuerySees) {
   expect_near(attend(berth::testing::boolean({1, 3}, {0, 1, 1}), false), {4, 4, 4});
   // A mask of log 2 counts twice.
   expect_near(attend(f32({1, 3}, {0, 0, std::log(2.0)}), false), {3.75, 3.75, 3.75});
+}
+
+// What comes after a query may be anything, as a cache's rows that were not written yet are.
+TEST(FusedAttention, DoesNotLookAtWhatAQueryMustNotSee) {
+  for (const double hidden : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    for (const size_t part : {1u, 2u}) {
+      std::vector<double> rows = {0, 7, 1, 0, 8, 2, 0, 9, 6};
+      rows[6 + part] = hidden;
+      const Array all = f32({1, 3, 3}, rows);
+      const Array out = f32({1, 3, 1});
+      const std::vector<Arg> args = {all, all, all, nullptr, 1, 1, 0, 1, 2, 0.5, true, out};
+      ASSERT_EQ(run_with(fused_attention_out, args, 1, 1 << 16).error, Error::kOk);
+      EXPECT_EQ(out.values()[0], 1);
+      EXPECT_EQ(out.values()[1], 1.5);
+    }
+  }
+}
+
+TEST(FusedAttention, WithoutKeysIsZero) {
+  const Array queries = f32({1, 2, 1}, {1, 2});
+  const Array none = f32({1, 0, 1});
+  const Array out = f32({1, 2, 1});
+  const std::vector<Arg> args = {queries, none, none, nullptr, 1, 1, 0, 0, 0, 0.5, false, out};
+  ASSERT_EQ(run_with(fused_attention_out, args, 1, 1 << 16).error, Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{0, 0}));
 }
 
 TEST(FusedAttention, NeedsAllColumns) {

@@ -37,6 +37,7 @@ Error check_ends(const void* target, const void* source) {
 
 Error take(DeviceIndex index, size_t bytes, void** memory) {
   constexpr const char* kWhat = "allocating memory";
+  const std::lock_guard<std::mutex> lock(graph_lock());
   if (!has_pools(index)) return check(cudaMalloc(memory, bytes), kWhat);
   BERTH_RETURN_IF_ERROR(check(cudaMallocAsync(memory, bytes, own_queue()), kWhat));
   // Other streams may use it at once.

@@ -54,6 +54,11 @@ struct CudaBackend::Session : Queue, Libraries {
 
   cudaStream_t queue() const { return CudaStream::of(use.stream)->get(); }
 
+  void forget_failures() override {
+    if (blas != nullptr) blas->forget();
+    if (dnn != nullptr) dnn->forget();
+  }
+
   static Session* of(void* session) { return static_cast<Session*>(static_cast<Queue*>(session)); }
 
   const DeviceUse use;
@@ -131,7 +136,11 @@ Result<void*> CudaBackend::end_recording(void* session) {
   constexpr const char* kWhat = "recording a delegate";
   const std::unique_lock<std::mutex> lock = std::move(Session::of(session)->recording);
   cudaGraph_t graph = nullptr;
-  BERTH_RETURN_IF_ERROR(check(cudaStreamEndCapture(Session::of(session)->queue(), &graph), kWhat));
+  const Error ended = check(cudaStreamEndCapture(Session::of(session)->queue(), &graph), kWhat);
+  if (ended != Error::kOk) {
+    Session::of(session)->forget_failures();
+    return ended;
+  }
   cudaGraphExec_t recording = nullptr;
   const Error error = check(cudaGraphInstantiate(&recording, graph, 0), kWhat);
   static_cast<void>(check(cudaGraphDestroy(graph), kWhat));
@@ -142,9 +151,10 @@ Result<void*> CudaBackend::end_recording(void* session) {
 }
 
 Error CudaBackend::replay(void* session, void* recording) {
-  replays_.fetch_add(1, std::memory_order_relaxed);
-  return check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), Session::of(session)->queue()),
-               "launching a graph");
+  const Error error = check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), Session::of(session)->queue()),
+                            "launching a graph");
+  if (error == Error::kOk) replays_.fetch_add(1, std::memory_order_relaxed);
+  return error;
 }
 
 void CudaBackend::discard(void* session, void* recording) {

@@ -184,6 +184,8 @@ class LtBlas final : public CudaBlas {
     return choice.possible;
   }
 
+  void forget() override { choices_.clear(); }
+
  private:
   struct Call {
     cublasLtMatmulDescOpaque_t description;
@@ -297,10 +299,7 @@ class LtBlas final : public CudaBlas {
 
 std::unique_ptr<CudaBlas> CudaBlas::create(cudaStream_t stream, Workspace workspace) {
   const Api* api = open_api();
-  if (api == nullptr) {
-    log_message(LogLevel::kWarning, "cuda: %s is not there; matrix products take the slower way", kName);
-    return nullptr;
-  }
+  if (api == nullptr) return nullptr;
   cublasLtHandle_t handle = nullptr;
   if (const cublasStatus_t status = api->create(&handle); status != CUBLAS_STATUS_SUCCESS) {
     log_message(LogLevel::kWarning, "cuda: cuBLASLt does not start (status %d)", static_cast<int>(status));

@@ -26,6 +26,8 @@ class CudaBlas {
   /// Queues the product. Returns false without queueing anything if a matrix has no dense dimension or its elements are
   /// not floating-point, if `start` is neither a matrix nor a row, or if the library does not support it.
   virtual bool product(const portable::Product& product) = 0;
+  /// Forgets all answers of the library.
+  virtual void forget() = 0;
 };
 
 }  // namespace berth::cuda

@@ -169,6 +169,8 @@ class Dnn final : public CudaDnn {
     return false;
   }
 
+  void forget() override { choices_.clear(); }
+
  private:
   static constexpr int kMostAlgorithms = 16;
 
@@ -266,10 +268,7 @@ class Dnn final : public CudaDnn {
 
 std::unique_ptr<CudaDnn> CudaDnn::create(cudaStream_t stream, Workspace workspace) {
   const Api* api = open_api();
-  if (api == nullptr) {
-    log_message(LogLevel::kWarning, "cuda: %s is not there; convolutions take the slower way", kName);
-    return nullptr;
-  }
+  if (api == nullptr) return nullptr;
   auto dnn = std::make_unique<Dnn>(*api, workspace);
   if (dnn->start(stream)) return dnn;
   log_message(LogLevel::kWarning, "cuda: cuDNN does not start; convolutions take the slower way");

@@ -19,6 +19,8 @@ class CudaDnn {
   /// tensors are not all contiguous and aligned to 16, have too many elements for the library, or if no algorithm fits in
   /// the workspace; the output may have been written then, unless there is no bias.
   virtual bool convolution(const portable::Convolution& convolution, bool accumulate) = 0;
+  /// Forgets all answers of the library.
+  virtual void forget() = 0;
 };
 
 }  // namespace berth::cuda

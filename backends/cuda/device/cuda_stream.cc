@@ -38,6 +38,8 @@ Result<CudaStream*> CudaStream::create() {
 }
 
 Error CudaStream::initialize() {
+  // Taking and giving back pinned memory may wait for the device.
+  const std::lock_guard<std::mutex> lock_of_graphs(graph_lock());
   BERTH_RETURN_IF_ERROR(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream"));
   BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&mark_, cudaEventDisableTiming), "making an event"));
   for (cudaEvent_t& event : free_) {
@@ -70,6 +72,7 @@ CudaStream::~CudaStream() {
   for (cudaEvent_t event : free_) {
     if (event != nullptr) static_cast<void>(check(cudaEventDestroy(event), "destroying an event"));
   }
+  const std::lock_guard<std::mutex> lock_of_graphs(graph_lock());
   if (buffers_ != nullptr) static_cast<void>(check(cudaFreeHost(buffers_), "giving back pinned memory"));
   if (fault_ != nullptr) static_cast<void>(check(cudaFreeHost(fault_), "giving back pinned memory"));
 }

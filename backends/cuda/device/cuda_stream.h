@@ -14,7 +14,7 @@
 namespace berth::cuda {
 
 /// Created and destroyed with its device current. Used by one thread at a time, like a Method; a lock makes copies from
-/// several threads safe nevertheless.
+/// several threads safe nevertheless, but while a delegate is recorded.
 class CudaStream {
  public:
   /// The size of a pinned buffer; kBuffers of them are used in turn.

@@ -5,35 +5,57 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 namespace berth::cuda {
 
-/// `Problem` is compared by its bytes, so its padding must be cleared. At most kMost problems are remembered: more of
-/// them are a program's whose sizes change, and all are forgotten then.
+/// A table of kSlots slots, allocated when it is made. `Problem` is compared by its bytes, so its padding must be cleared.
+/// When three quarters of the slots are taken, as by a program of many sizes, all answers are forgotten.
 template <typename Problem, typename Answer>
 class Remembered {
  public:
-  static constexpr size_t kMost = 4096;
+  static constexpr size_t kSlots = 512;
+
+  Remembered() : slots_(kSlots) {}
 
   /// The answer for `problem`: the remembered one, or that of `ask()`. Valid until the next call.
   template <typename Ask>
   Answer& find(const Problem& problem, Ask&& ask) {
-    const auto known = answers_.find(problem);
-    if (known != answers_.end()) return known->second;
-    if (answers_.size() == kMost) answers_.clear();
-    return answers_.emplace(problem, ask()).first->second;
+    size_t at = hash(problem) % kSlots;
+    for (; slots_[at].known; at = (at + 1) % kSlots) {
+      if (std::memcmp(&slots_[at].problem, &problem, sizeof problem) == 0) return slots_[at].answer;
+    }
+    if (count_ >= kSlots / 4 * 3) {
+      clear();
+      at = hash(problem) % kSlots;
+    }
+    Slot& slot = slots_[at];
+    slot.answer = ask();
+    std::memcpy(static_cast<void*>(&slot.problem), &problem, sizeof problem);
+    slot.known = true;
+    ++count_;
+    return slot.answer;
+  }
+
+  /// Forgets all answers.
+  void clear() {
+    for (Slot& slot : slots_) slot.known = false;
+    count_ = 0;
   }
 
  private:
-  struct Bytes {
-    size_t operator()(const Problem& problem) const {
-      return std::hash<std::string_view>()({reinterpret_cast<const char*>(&problem), sizeof problem});
-    }
-    bool operator()(const Problem& a, const Problem& b) const { return std::memcmp(&a, &b, sizeof a) == 0; }
+  struct Slot {
+    bool known = false;
+    Problem problem{};
+    Answer answer{};
   };
 
-  std::unordered_map<Problem, Answer, Bytes, Bytes> answers_;
+  static size_t hash(const Problem& problem) {
+    return std::hash<std::string_view>()({reinterpret_cast<const char*>(&problem), sizeof problem});
+  }
+
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
 };
 
 }  // namespace berth::cuda

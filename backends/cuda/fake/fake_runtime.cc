@@ -231,31 +231,48 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t) { return "an error of the fake runtime"; }
 const char* cudaGetErrorName(cudaError_t) { return "fake"; }
 
-cudaError_t cudaMalloc(void** memory, size_t bytes) {
+namespace {
+
+cudaError_t allocate(void** memory, size_t bytes) {
   const Lock lock(runtime().mutex);
   if (fails() || bytes > size_t{1} << 36) return cudaErrorMemoryAllocation;
   take(&runtime().device, memory, bytes);
   return cudaSuccess;
 }
+
+// For what may wait for the device.
+void require_no_instantiation() {
+  require(runtime().instantiating == 0, "the device is waited for while a graph is instantiated");
+}
+
+}  // namespace
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  require_no_instantiation();
+  return allocate(memory, bytes);
+}
 cudaError_t cudaFree(void* memory) {
+  require_no_instantiation();
   const Lock lock(runtime().mutex);
   for (CUstream_st* stream : runtime().streams) wait_for(stream, stream->put);
   give_back(&runtime().device, memory);
   return cudaSuccess;
 }
-cudaError_t cudaMallocAsync(void** memory, size_t bytes, cudaStream_t) { return cudaMalloc(memory, bytes); }
+cudaError_t cudaMallocAsync(void** memory, size_t bytes, cudaStream_t) { return allocate(memory, bytes); }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   const Lock lock(runtime().mutex);
   queue_work(stream_of(stream), [memory] { give_back(&runtime().device, memory); });
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  require_no_instantiation();
   const Lock lock(runtime().mutex);
   if (fails()) return cudaErrorMemoryAllocation;
   take(&runtime().pinned, memory, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* memory) {
+  require_no_instantiation();
   const Lock lock(runtime().mutex);
   give_back(&runtime().pinned, memory);
   return cudaSuccess;
@@ -321,7 +338,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  require(runtime().instantiating == 0, "the device is waited for while a graph is instantiated");
+  require_no_instantiation();
   const Lock lock(runtime().mutex);
   for (CUstream_st* stream : runtime().streams) wait_for(stream, stream->put);
   return cudaSuccess;

@@ -6,7 +6,10 @@
 
 namespace berth::cuda {
 
-BERTH_HD inline float bounded(float x, float low, float high) { return ops::clamp_of(x, low, high); }
+BERTH_HD inline float bounded(float x, float low, float high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
 BERTH_HD inline float hard_sigmoid_of(float x) { return bounded(x + 3, 0, 6) * (1.0f / 6); }
 
 /// activation(x), as kernels/portable/fused_activation.cc has it.

@@ -37,14 +37,22 @@ struct Heads {
   BERTH_HD float* result(int64_t b, int64_t head, int64_t query) const {
     return out + ((b * queries + query) * heads + head) * head_size;
   }
-  /// What is added to a score; minus infinity where the query does not see the key.
-  BERTH_HD float masked(int64_t b, int64_t head, int64_t query, int64_t key) const {
-    if (causal && key > query) return -INFINITY;
+  /// How many keys a query sees, from the first on, whatever the mask says. Others are not looked at: they may hold
+  /// anything.
+  BERTH_HD int64_t keys_of(int64_t query) const { return causal && query + 1 < keys ? query + 1 : keys; }
+  /// What the mask adds to a score.
+  BERTH_HD float mask_at(int64_t b, int64_t head, int64_t query, int64_t key) const {
     if (mask == nullptr) return 0;
     const int64_t at = b * mask_stride[0] + head * mask_stride[1] + query * mask_stride[2] + key * mask_stride[3];
     if (!mask_is_bool) return static_cast<const float*>(mask)[at];
     return static_cast<const uint8_t*>(mask)[at] != 0 ? 0 : -INFINITY;
   }
+};
+
+// What queries without keys give.
+struct ZeroBody {
+  float* out;
+  BERTH_HD void operator()(int64_t i) const { out[i] = 0; }
 };
 
 struct WideBody {
@@ -61,22 +69,22 @@ struct WideBody {
     const int64_t first = by_part.rest * kTile;
     const int64_t columns = h.head_size - first < kTile ? h.head_size - first : kTile;
     const float* q = h.row(0, b, head, query);
-    float most = -INFINITY;
+    float largest = -INFINITY;
     float total = 0;
     float sums[kTile] = {};
-    for (int64_t key = 0; key < h.keys; ++key) {
+    const int64_t seen = h.keys_of(query);
+    for (int64_t key = 0; key < seen; ++key) {
       const float* k = h.row(1, b, head, key);
       float score = 0;
       for (int64_t c = 0; c < h.head_size; ++c) score += q[c] * k[c];
-      score = score * h.scale + h.masked(b, head, query, key);
-      if (score == -INFINITY) continue;
-      const float now = score > most || score != score ? score : most;
-      const float shrink = most == -INFINITY ? 0 : ops::exp_of(most - now);
-      const float share = ops::exp_of(score - now);
+      score = score * h.scale + h.mask_at(b, head, query, key);
+      const float next = score > largest || score != score ? score : largest;
+      const float rescale = largest == -INFINITY ? 0 : ops::exp_of(largest - next);
+      const float weight = next == -INFINITY ? 0 : ops::exp_of(score - next);
       const float* v = h.row(2, b, head, key) + first;
-      for (int64_t c = 0; c < columns; ++c) sums[c] = sums[c] * shrink + share * v[c];
-      total = total * shrink + share;
-      most = now;
+      for (int64_t c = 0; c < columns; ++c) sums[c] = sums[c] * rescale + weight * v[c];
+      total = total * rescale + weight;
+      largest = next;
     }
     for (int64_t c = 0; c < columns; ++c) h.result(b, head, query)[first + c] = sums[c] / total;
   }
@@ -96,94 +104,128 @@ struct alignas(16) Four {
   float x, y, z, w;
 };
 
+// Brings kTile keys and values to shared memory, all of a thread's elements on their way at once. A warp brings kRows of
+// each. What lies beyond the columns and keys is 0.
+template <int kColumns>
+__device__ void bring_tile(const Heads& h, int64_t b, int64_t head, int64_t first, float* keys, float* values) {
+  const int size = static_cast<int>(h.head_size);
+  const int pitch = padded(size);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  float fetched[2][kRows][kColumns];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const int64_t token = first + warp + r * kWarps;
+    const bool there = token < h.keys;
+#pragma unroll
+    for (int k = 0; k < kColumns; ++k) {
+      const int c = lane + 32 * k;
+      fetched[0][r][k] = there && c < size ? __ldg(h.row(1, b, head, token) + c) : 0;
+      fetched[1][r][k] = there && c < size ? __ldg(h.row(2, b, head, token) + c) : 0;
+    }
+  }
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int k = 0; k < kColumns; ++k) {
+      const int at = (warp + r * kWarps) * pitch + lane + 32 * k;
+      if (lane + 32 * k >= pitch) continue;
+      keys[at] = fetched[0][r][k];
+      values[at] = fetched[1][r][k];
+    }
+  }
+}
+
+__device__ float dot(const float* query, const float* key, int size) {
+  float parts[4] = {};
+#pragma unroll 4
+  for (int c = 0; c < size; c += 4) {
+    const Four q = *reinterpret_cast<const Four*>(query + c);
+    const Four k = *reinterpret_cast<const Four*>(key + c);
+    parts[0] += q.x * k.x;
+    parts[1] += q.y * k.y;
+    parts[2] += q.z * k.z;
+    parts[3] += q.w * k.w;
+  }
+  return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
+
+// Adds the first `count` values of a tile, as far as the query sees them. A column beyond the last is computed from what
+// lies there, and not stored.
+template <int kColumns>
+__device__ void add_values(const float* weights, const float* values, int pitch, int64_t count,
+                           float (&sums)[kColumns]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  if (count < kTile) {
+    for (int j = 0; j < count; ++j) {
+      for (int k = 0; k < kColumns; ++k) sums[k] += weights[j] * values[j * pitch + min(lane + 32 * k, pitch - 1)];
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < kTile; j += 4) {
+    const Four weight = *reinterpret_cast<const Four*>(weights + j);
+#pragma unroll
+    for (int k = 0; k < kColumns; ++k) {
+      const float* value = values + j * pitch + min(lane + 32 * k, pitch - 1);
+      sums[k] += weight.x * value[0] + weight.y * value[pitch];
+      sums[k] += weight.z * value[2 * pitch] + weight.w * value[3 * pitch];
+    }
+  }
+}
+
+__device__ float warp_max(float x) {
+  for (int half = 16; half > 0; half /= 2) x = fmaxf(x, __shfl_xor_sync(kAll, x, half));
+  return x;
+}
+
+__device__ float warp_sum(float x) {
+  for (int half = 16; half > 0; half /= 2) x += __shfl_xor_sync(kAll, x, half);
+  return x;
+}
+
 // kColumns: columns of the result that each lane has, 32 apart.
 template <int kColumns>
 __global__ void __launch_bounds__(kBlock) attention_kernel(const __grid_constant__ Heads h) {
-  extern __shared__ float4 aligned_room[];
-  float* room = reinterpret_cast<float*>(aligned_room);
+  extern __shared__ float4 shared[];
   const int size = static_cast<int>(h.head_size);
   const int pitch = padded(size);
-  float* keys = room;                        // [kTile][pitch]
-  float* values = keys + kTile * pitch;      // [kTile][pitch]
-  float* queries = values + kTile * pitch;   // [kWarps][pitch]
-  float* shares = queries + kWarps * pitch;  // [kWarps][kTile]
+  float* keys = reinterpret_cast<float*>(shared);  // [kTile][pitch]
+  float* values = keys + kTile * pitch;            // [kTile][pitch]
+  float* queries = values + kTile * pitch;         // [kWarps][pitch]
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
+  float* weights = queries + kWarps * pitch + warp * kTile;  // [kTile], of this warp
   const int64_t head = blockIdx.y;
   const int64_t b = blockIdx.z;
   const int64_t query = static_cast<int64_t>(blockIdx.x) * kWarps + warp;
   const bool inside = query < h.queries;
   float* mine = queries + warp * pitch;
   for (int c = lane; c < pitch; c += 32) mine[c] = inside && c < size ? __ldg(h.row(0, b, head, query) + c) : 0;
-  const int64_t last_query = static_cast<int64_t>(blockIdx.x) * kWarps + kWarps - 1;
-  const int64_t seen = h.causal && last_query + 1 < h.keys ? last_query + 1 : h.keys;
-  float most = -INFINITY;
+  const int64_t seen = inside ? h.keys_of(query) : 0;
+  const int64_t seen_by_block = h.keys_of(static_cast<int64_t>(blockIdx.x) * kWarps + kWarps - 1);
+  float largest = -INFINITY;
   float total = 0;
   float sums[kColumns] = {};
-  for (int64_t first = 0; first < seen; first += kTile) {
+  for (int64_t first = 0; first < seen_by_block; first += kTile) {
     __syncthreads();
-    // A warp brings four rows of each, all of them on their way at once. What lies beyond the columns and keys is 0.
-    float fetched[2][kRows][kColumns];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t token = first + warp + r * kWarps;
-      const bool there = token < h.keys;
-#pragma unroll
-      for (int k = 0; k < kColumns; ++k) {
-        const int c = lane + 32 * k;
-        fetched[0][r][k] = there && c < size ? __ldg(h.row(1, b, head, token) + c) : 0;
-        fetched[1][r][k] = there && c < size ? __ldg(h.row(2, b, head, token) + c) : 0;
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-      for (int k = 0; k < kColumns; ++k) {
-        const int at = (warp + r * kWarps) * pitch + lane + 32 * k;
-        if (lane + 32 * k >= pitch) continue;
-        keys[at] = fetched[0][r][k];
-        values[at] = fetched[1][r][k];
-      }
-    }
+    bring_tile<kColumns>(h, b, head, first, keys, values);
     __syncthreads();
-    float parts[4] = {};
-#pragma unroll 4
-    for (int c = 0; c < size; c += 4) {
-      const Four q = *reinterpret_cast<const Four*>(mine + c);
-      const Four k = *reinterpret_cast<const Four*>(keys + lane * pitch + c);
-      parts[0] += q.x * k.x;
-      parts[1] += q.y * k.y;
-      parts[2] += q.z * k.z;
-      parts[3] += q.w * k.w;
-    }
-    float score = (parts[0] + parts[1]) + (parts[2] + parts[3]);
-    const bool visible = inside && first + lane < h.keys;
-    score = visible ? score * h.scale + h.masked(b, head, query, first + lane) : -INFINITY;
-    float now = fmaxf(most, score);
-    for (int half = 16; half > 0; half /= 2) now = fmaxf(now, __shfl_xor_sync(kAll, now, half));
-    // Nothing to be seen so far. A score that is not a number goes on to the sum, as every comparison with it is false.
-    const bool blind = now == -INFINITY && __all_sync(kAll, score == -INFINITY);
-    const float share = blind ? 0 : expf(score - now);
-    const float shrink = most == -INFINITY ? 0 : expf(most - now);
-    float added = share;
-    for (int half = 16; half > 0; half /= 2) added += __shfl_xor_sync(kAll, added, half);
-    total = total * shrink + added;
-    most = now;
-    shares[warp * kTile + lane] = share;
+    float score = dot(mine, keys + lane * pitch, size);
+    const bool sees = first + lane < seen;
+    score = sees ? score * h.scale + h.mask_at(b, head, query, first + lane) : -INFINITY;
+    const float next = fmaxf(largest, warp_max(score));
+    // All is masked so far. A score that is not a number goes on to the sum, as every comparison with it is false.
+    const bool masked = next == -INFINITY && __all_sync(kAll, score == -INFINITY);
+    const float weight = masked || !sees ? 0 : expf(score - next);
+    const float rescale = largest == -INFINITY ? 0 : expf(largest - next);
+    total = total * rescale + warp_sum(weight);
+    largest = next;
+    weights[lane] = weight;
     __syncwarp();
 #pragma unroll
-    for (int k = 0; k < kColumns; ++k) sums[k] *= shrink;
-#pragma unroll
-    for (int j = 0; j < kTile; j += 4) {
-      const Four weight = *reinterpret_cast<const Four*>(shares + warp * kTile + j);
-#pragma unroll
-      for (int k = 0; k < kColumns; ++k) {
-        // A column beyond the last is computed from what lies there, and not stored.
-        const float* value = values + j * pitch + min(lane + 32 * k, pitch - 1);
-        sums[k] += weight.x * value[0] + weight.y * value[pitch];
-        sums[k] += weight.z * value[2 * pitch] + weight.w * value[3 * pitch];
-      }
-    }
+    for (int k = 0; k < kColumns; ++k) sums[k] *= rescale;
+    add_values<kColumns>(weights, values, pitch, seen - first, sums);
     __syncwarp();
   }
   if (!inside) return;
@@ -245,6 +287,7 @@ Error fused_attention_out(KernelContext& context, const arguments::fused_attenti
   h.causal = a.causal;
   const int64_t items = h.batch * h.queries * h.heads;
   if (items == 0) return Error::kOk;
+  if (h.keys == 0) return for_each(context, items * h.head_size, ZeroBody{h.out});
   Error error = Error::kOk;
   if (launch_narrow(context, h, &error)) return error;
   const int64_t parts = (h.head_size + kTile - 1) / kTile;

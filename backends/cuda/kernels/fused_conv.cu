@@ -58,8 +58,8 @@ bool is_row_major(const Convolution& c) {
 
 bool is_depthwise(const Convolution& c) {
   const bool single = c.in_channels == 1 && c.out_channels == 1;
-  const bool small = c.input->numel() <= INT32_MAX && c.out->numel() <= INT32_MAX &&
-                     c.axis[1].padding <= INT32_MAX / 4 && c.axis[2].padding <= INT32_MAX / 4;
+  bool small = c.input->numel() <= INT32_MAX && c.weight->numel() <= INT32_MAX && c.out->numel() <= INT32_MAX;
+  for (const Convolution::Axis& axis : c.axis) small = small && axis.in + 2 * axis.padding <= INT32_MAX;
   return single && small && !c.transposed && c.spatial < 3 && is_row_major(c);
 }
 
@@ -96,7 +96,7 @@ Product pointwise_product(const Convolution& c, const float* residual) {
 }
 
 // On tensor cores, finished as it is computed.
-bool is_launched(KernelContext& context, const Convolution& c, Finish finish, Error* error) {
+bool try_tensor_cores(KernelContext& context, const Convolution& c, Finish finish, Error* error) {
   const auto fits = [](int64_t n) { return n <= INT32_MAX / 4; };
   const int64_t taps = c.axis[1].kernel * c.axis[2].kernel;
   if (c.transposed || c.groups != 1 || c.spatial > 2 || !is_row_major(c)) return false;
@@ -130,7 +130,7 @@ bool is_launched(KernelContext& context, const Convolution& c, Finish finish, Er
 }
 
 // By a library, and a pass that adds what it did not. False when none takes it, and nothing was queued.
-bool is_computed(KernelContext& context, Convolution c, Finish finish, Error* error) {
+bool try_libraries(KernelContext& context, Convolution c, Finish finish, Error* error) {
   Libraries* libraries = queue_of(context).libraries;
   if (libraries == nullptr || !is_row_major(c)) return false;
   c.bias = nullptr;
@@ -176,16 +176,16 @@ Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& ar
   finish.bias = args.bias == nullptr ? nullptr : args.bias->data<float>();
   finish.plane = plane_of(c);
   finish.channels = c.out_channels * c.groups;
-  const bool alike = args.residual == nullptr || portable::same_layout(*args.residual, args.out);
-  if (args.residual != nullptr && alike) finish.residual = args.residual->data<float>();
-  if (alike) {
+  const bool same_order = args.residual == nullptr || portable::same_layout(*args.residual, args.out);
+  if (args.residual != nullptr && same_order) finish.residual = args.residual->data<float>();
+  if (same_order) {
     if (is_depthwise(c)) return run_depthwise(context, c, finish);
     // cuBLASLt has more shapes of tiles for a product of matrices than this room.
     Error error = Error::kOk;
     const bool library_first = is_pointwise(c);
-    if (library_first && is_computed(context, c, finish, &error)) return error;
-    if (is_launched(context, c, finish, &error)) return error;
-    if (!library_first && is_computed(context, c, finish, &error)) return error;
+    if (library_first && try_libraries(context, c, finish, &error)) return error;
+    if (try_tensor_cores(context, c, finish, &error)) return error;
+    if (!library_first && try_libraries(context, c, finish, &error)) return error;
     return run_own(context, c, finish);
   }
   // A residual in another order: added by a walk over both.

@@ -3,8 +3,6 @@
 #include "backends/cuda/kernels/finish.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/tensor_product.h"
-#include "backends/cuda/libraries.h"
-#include "backends/cuda/queue.h"
 #include "base/result.h"
 #include "kernels/portable/fused_linear.h"
 
@@ -14,7 +12,8 @@ namespace {
 using portable::Product;
 
 // On tensor cores, finished as it is computed.
-bool is_launched(KernelContext& context, const arguments::fused_linear_out& args, const Finish& finish, Error* error) {
+bool try_tensor_cores(KernelContext& context, const arguments::fused_linear_out& args, const Finish& finish,
+                      Error* error) {
   const Tensor& weight = args.weight;
   const int64_t depth = weight.size(0);
   const int64_t columns = weight.size(1);
@@ -44,7 +43,7 @@ Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out
   finish.bias = args.bias == nullptr ? nullptr : args.bias->data<float>();
   if (args.residual != nullptr) finish.residual = args.residual->data<float>();
   Error error = Error::kOk;
-  if (is_launched(context, args, finish, &error)) return error;
+  if (try_tensor_cores(context, args, finish, &error)) return error;
   finish.residual = nullptr;  // the product's start
   Product p = portable::linear_product(args);
   if (p.start == nullptr && finish.bias != nullptr) {
@@ -54,8 +53,7 @@ Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out
     p.start_column = 1;
     finish.bias = nullptr;
   }
-  Libraries* libraries = queue_of(context).libraries;
-  if (libraries == nullptr || !libraries->product(p)) BERTH_RETURN_IF_ERROR(run_own_product(context, p, {}));
+  BERTH_RETURN_IF_ERROR(multiply(context, p));
   return run_finish(context, finish, args.out.numel());
 }
 

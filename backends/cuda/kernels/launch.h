@@ -1,4 +1,4 @@
-// The two shapes that every kernel of this room has, and how each is launched.
+// The two shapes that the kernels of this room have, but for four (docs/cuda.md), and how each is launched.
 //
 //   for_each(context, count, body)      body(i) for i in [0, count), each on a thread of its own
 //   for_rows(context, rows, body)       rows of body.length elements: each row is folded to one state by a group of

@@ -21,7 +21,7 @@ __device__ double block_sum(double x, double* room) {
   return sum;
 }
 
-// kHeld elements a thread stay in registers: a row is read once. Sums of a thread are f32, those of the block f64.
+// kHeld elements a thread stay in registers: a row is read once.
 template <int kHeld>
 __global__ void __launch_bounds__(kThreads) row_norm_kernel(const __grid_constant__ RowNorm norm) {
   __shared__ double room[kThreads / 32];
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) row_norm_kernel(const __grid_constan
   const int64_t row = blockIdx.x;
   const float* in = norm.in + row * length;
   float held[kHeld];
-  float sum = 0;
+  double sum = 0;
 #pragma unroll
   for (int i = 0; i < kHeld; ++i) {
     const int at = thread + i * kThreads;
@@ -41,11 +41,11 @@ __global__ void __launch_bounds__(kThreads) row_norm_kernel(const __grid_constan
   const auto center = static_cast<float>(mean);
   // The mean's rounding error, so that the squares are those around the exact one.
   const auto rest = static_cast<float>(mean - center);
-  float squares = 0;
+  double squares = 0;
 #pragma unroll
   for (int i = 0; i < kHeld; ++i) {
     held[i] = held[i] - center - rest;
-    if (thread + i * kThreads < length) squares += held[i] * held[i];
+    if (thread + i * kThreads < length) squares += static_cast<double>(held[i]) * held[i];
   }
   const auto rstd = static_cast<float>(1 / sqrt(block_sum(squares, room) / length + norm.eps));
   if (thread == 0) {

@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/place.h"
 #include "backends/cuda/kernels/tensor_product.h"
@@ -5,6 +7,9 @@
 namespace berth::cuda {
 
 #if defined(__CUDACC__)
+
+// What the kernel is made of is not referenced in code for GPUs without these tensor cores.
+#pragma nv_diag_suppress 177
 
 namespace {
 
@@ -43,7 +48,7 @@ struct Launch {
   float* partial;  // [splits, rows, all_columns]; null: a split is all of the depth
 };
 
-// A number as two of TF32, whose sum differs from it by less than f32's own rounding.
+// A number as two of TF32, whose sum has 23 of its 24 bits.
 struct Split {
   uint32_t large, small;
 };
@@ -116,10 +121,10 @@ __device__ Tap tap_of(const Launch& l, int depth) {
 }
 
 __device__ bool reads(const Launch& l, const Column& column, const Tap& tap) {
-  const bool row = static_cast<unsigned>(column.y + tap.y) < static_cast<unsigned>(l.p.y.in);
-  const bool place = static_cast<unsigned>(column.x + tap.x) < static_cast<unsigned>(l.p.x.in);
+  const bool in_rows = static_cast<unsigned>(column.y + tap.y) < static_cast<unsigned>(l.p.y.in);
+  const bool in_columns = static_cast<unsigned>(column.x + tap.x) < static_cast<unsigned>(l.p.x.in);
   // Without a branch.
-  return row & place;
+  return in_rows & in_columns;
 }
 
 // The sum as its definition has it. The product of an infinity with a small half that is 0 is not a number, where that
@@ -150,6 +155,81 @@ __device__ void finish_element(const Launch& l, int row, int column, float sum) 
   finish.out[at] = activated(finish.activation, sum);
 }
 
+// Where a warp's results are in the block's, and a lane's place in fragments (PTX ISA, "Matrix Fragments for mma.m16n8k8").
+struct WarpPlace {
+  int row, column;
+  int group, member;
+};
+
+// parts += a * b of one tile each, for the 32 x 32 results of a warp.
+__device__ __forceinline__ void multiply_tiles(const float* tile_a, const float* tile_b, const WarpPlace& at,
+                                               float (&parts)[2][4][4]) {
+#pragma unroll
+  for (int step = 0; step < kTileDepth; step += 8) {
+    uint32_t large_a[2][4], small_a[2][4], large_b[4][2], small_b[4][2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int row = at.row + 16 * i + at.group + k % 2 * 8;
+        const Split s = split_of(tile_a[row * kPitchA + step + at.member + k / 2 * 4]);
+        large_a[i][k] = s.large;
+        small_a[i][k] = s.small;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+#pragma unroll
+      for (int k = 0; k < 2; ++k) {
+        const Split s = split_of(tile_b[(step + at.member + 4 * k) * kPitchB + at.column + 8 * j + at.group]);
+        large_b[j][k] = s.large;
+        small_b[j][k] = s.small;
+      }
+    }
+    // Eight products apart, those that add to the same sums do not wait for each other.
+    const auto add_products = [&](const uint32_t(&of_a)[2][4], const uint32_t(&of_b)[4][2]) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) multiply_add(parts[i][j], of_a[i], of_b[j]);
+      }
+    };
+    add_products(small_a, large_b);
+    add_products(large_a, small_b);
+    add_products(large_a, large_b);
+  }
+}
+
+__device__ __forceinline__ void store_results(const Launch& l, const WarpPlace& of_warp, const float (&sums)[2][4][4],
+                                              float* tile, int first_row, int first_column) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int own_column = thread % kTileColumns;
+  // Through shared memory, so that neighbouring threads write neighbours, and what finishes an element stands here once.
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int row = of_warp.row + 16 * i + of_warp.group + k / 2 * 8;
+        tile[row * kPitchB + of_warp.column + 8 * j + 2 * of_warp.member + k % 2] = sums[i][j][k];
+      }
+    }
+  }
+  __syncthreads();
+  const int at = first_column + own_column;
+  if (at >= l.all_columns) return;
+#pragma unroll 1
+  for (int row = thread / kTileColumns; row < kTileRows && first_row + row < l.p.rows; row += kThreads / kTileColumns) {
+    const float sum = tile[row * kPitchB + own_column];
+    if (l.partial == nullptr) {
+      finish_element(l, first_row + row, at, sum);
+    } else {
+      l.partial[(static_cast<int64_t>(blockIdx.z) * l.p.rows + first_row + row) * l.all_columns + at] = sum;
+    }
+  }
+}
+
 template <bool kTaps>
 __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_constant__ Launch l) {
 #if __CUDA_ARCH__ >= 800
@@ -157,8 +237,8 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
   constexpr int kFactorA = kTileRows * kPitchA;
   constexpr int kFactorB = kTileDepth * kPitchB;
   static_assert(kBuffers * (kFactorA + kFactorB) >= kTileRows * kPitchB);
-  __shared__ float4 room[kBuffers * (kFactorA + kFactorB) / 4];
-  float* const tile = reinterpret_cast<float*>(room);
+  __shared__ float4 shared[kBuffers * (kFactorA + kFactorB) / 4];
+  float* const tile = reinterpret_cast<float*>(shared);
   const auto tile_a = [&](int buffer) { return tile + buffer * kFactorA; };
   const auto tile_b = [&](int buffer) { return tile + kBuffers * kFactorA + buffer * kFactorB; };
   const int thread = static_cast<int>(threadIdx.x);
@@ -166,8 +246,7 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
   const int warp = thread / 32;
   const int first_row = static_cast<int>(blockIdx.y) * kTileRows;
   const int first_column = static_cast<int>(blockIdx.x) * kTileColumns;
-  const int split = static_cast<int>(blockIdx.z);
-  const int begin = split * l.tiles_a_split * kTileDepth;
+  const int begin = static_cast<int>(blockIdx.z) * l.tiles_a_split * kTileDepth;
   const int end = min(l.p.depth, begin + l.tiles_a_split * kTileDepth);
 
   // Of a, a thread brings 8 neighbours of a row; of b, every second row of a column.
@@ -225,10 +304,7 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
     asm volatile("cp.async.commit_group;" : : : "memory");
   };
 
-  const int warp_row = warp / 2 * 32;
-  const int warp_column = warp % 2 * 32;
-  const int group = lane / 4;
-  const int member = lane % 4;
+  const WarpPlace of_warp = {warp / 2 * 32, warp % 2 * 32, lane / 4, lane % 4};
   float sums[2][4][4] = {};
   find_taps(begin);
   for (int i = 0; i < kBuffers - 1; ++i) {
@@ -245,40 +321,7 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
     find_taps(depth + kBuffers * kTileDepth);
     // Tensor cores cut off what they add, so that only short sums are theirs.
     float parts[2][4][4] = {};
-#pragma unroll
-    for (int step = 0; step < kTileDepth; step += 8) {
-      uint32_t large_a[2][4], small_a[2][4], large_b[4][2], small_b[4][2];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const int row = warp_row + 16 * i + group + k % 2 * 8;
-          const Split s = split_of(tile_a(buffer)[row * kPitchA + step + member + k / 2 * 4]);
-          large_a[i][k] = s.large;
-          small_a[i][k] = s.small;
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-#pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          const Split s = split_of(tile_b(buffer)[(step + member + 4 * k) * kPitchB + warp_column + 8 * j + group]);
-          large_b[j][k] = s.large;
-          small_b[j][k] = s.small;
-        }
-      }
-      // Eight products apart, those that add to the same sums do not wait for each other.
-      const auto add_products = [&](const uint32_t(&of_a)[2][4], const uint32_t(&of_b)[4][2]) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-#pragma unroll
-          for (int j = 0; j < 4; ++j) multiply_add(parts[i][j], of_a[i], of_b[j]);
-        }
-      };
-      add_products(small_a, large_b);
-      add_products(large_a, small_b);
-      add_products(large_a, large_b);
-    }
+    multiply_tiles(tile_a(buffer), tile_b(buffer), of_warp, parts);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -291,30 +334,7 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
   }
   asm volatile("cp.async.wait_group 0;" : : : "memory");
   __syncthreads();
-  // Through shared memory, so that neighbouring threads write neighbours, and what finishes an element stands here once.
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        const int row = warp_row + 16 * i + group + k / 2 * 8;
-        tile[row * kPitchB + warp_column + 8 * j + 2 * member + k % 2] = sums[i][j][k];
-      }
-    }
-  }
-  __syncthreads();
-  const int at = first_column + b_column;
-  if (at >= l.all_columns) return;
-#pragma unroll 1
-  for (int row = b_depth; row < kTileRows && first_row + row < l.p.rows; row += kThreads / kTileColumns) {
-    const float sum = tile[row * kPitchB + b_column];
-    if (l.partial == nullptr) {
-      finish_element(l, first_row + row, at, sum);
-    } else {
-      l.partial[(static_cast<int64_t>(split) * l.p.rows + first_row + row) * l.all_columns + at] = sum;
-    }
-  }
+  store_results(l, of_warp, sums, tile, first_row, first_column);
 #endif
 }
 
@@ -329,15 +349,25 @@ __global__ void __launch_bounds__(kBlock) join_splits_kernel(const __grid_consta
   finish_element(l, static_cast<int>(by_row.quotient), static_cast<int>(by_row.rest), sum);
 }
 
-// Whether the code that the driver chose for this device has the instructions.
+bool ask_for_tensor_cores() {
+  cudaFuncAttributes attributes{};
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, tensor_product_kernel<true>);
+  if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
+  return error == cudaSuccess && attributes.ptxVersion >= 80 && attributes.binaryVersion >= 80;
+}
+
+// Whether the code that the driver chose for the current device has the instructions. Devices of one machine differ.
 bool has_tensor_cores() {
-  static const bool found = [] {
-    cudaFuncAttributes attributes{};
-    const cudaError_t error = cudaFuncGetAttributes(&attributes, tensor_product_kernel<true>);
-    if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
-    return error == cudaSuccess && attributes.ptxVersion >= 80 && attributes.binaryVersion >= 80;
-  }();
-  return found;
+  enum Answer : int8_t { kUnknown, kYes, kNo };
+  static std::atomic<int8_t> answers[128];
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= 128) return false;
+  int8_t answer = answers[device].load(std::memory_order_relaxed);
+  if (answer == kUnknown) {
+    answer = ask_for_tensor_cores() ? kYes : kNo;
+    answers[device].store(answer, std::memory_order_relaxed);
+  }
+  return answer == kYes;
 }
 
 int64_t tiles_of(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }

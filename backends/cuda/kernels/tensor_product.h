@@ -1,6 +1,6 @@
-// Products of f32 matrices, and convolutions as such, on tensor cores: as exact as sums of f32, by splitting each factor
-// into two numbers of TF32 and adding three of their four products ("3xTF32"; Ootomo and Yokota, "Recovering single
-// precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022).
+// Products of f32 matrices, and convolutions as such, on tensor cores: nearly as exact as sums of f32, by splitting each
+// factor into two numbers of TF32, 23 of its 24 bits, and adding three of their four products ("3xTF32"; Ootomo and Yokota,
+// "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022).
 #pragma once
 
 #include "backends/cuda/kernels/finish.h"

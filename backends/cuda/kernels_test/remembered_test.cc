@@ -31,6 +31,16 @@ TEST(Remembered, TheSameQuestionIsAskedOnce) {
   EXPECT_EQ(asked, 1);
 }
 
+// As many convolutions as a large model has, in run after run.
+TEST(Remembered, ASecondRoundAsksNothing) {
+  Remembered<Question, int64_t> remembered;
+  int asked = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t i = 0; i < 300; ++i) remembered.find({i, -i}, [&] { return int64_t{++asked}; });
+  }
+  EXPECT_EQ(asked, 300);
+}
+
 // The slots begin with zeros, which are a question like any other.
 TEST(Remembered, NothingIsKnownBeforeTheFirstQuestion) {
   Remembered<Question, int64_t> remembered;

@@ -154,6 +154,8 @@ struct Device : Libraries {
     return done;
   }
 
+  void forget_failures() override {}
+
   CudaAllocator allocator;
   DeviceStream* stream = nullptr;
   Queue queue;
