@@ -54,7 +54,7 @@ Result<Device> DeviceAllocatorRegistry::find_gpu(DeviceIndex index, format::Repo
   const auto add = [&](const Entry& entry) {
     const int written =
         std::snprintf(names + used, sizeof names - used, "%s%s", used == 0 ? "" : ", ", to_string(entry.type));
-    used = std::min(sizeof names - 1, used + static_cast<size_t>(written));
+    used = std::min(sizeof names - 1, used + written);
   };
   for (size_t i = 0; i < count_; ++i) {
     if (!entries_[i].allocator->is_gpu() || entries_[i].allocator->device_count() <= 0) continue;

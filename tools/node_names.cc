@@ -60,7 +60,7 @@ NodeNames NodeNames::of(const format::ProgramView& program, size_t method) {
       const int32_t result = result_of(instruction);
       if (entry.node.empty() && result >= 0) entry.node = meta.value_names(result).node;
       if (const auto* call = instruction.instr_args_as_DelegateCall()) {
-        entry.inside = delegates[static_cast<size_t>(call->delegate_index())];
+        entry.inside = delegates[call->delegate_index()];
       }
       names.entries_.push_back(std::move(entry));
     }

@@ -24,7 +24,7 @@ std::vector<std::string> blobs_of(const ExternalFile& file) {
   std::vector<std::string> texts;
   for (const format::DataBlobDesc& blob : file.data.blobs) {
     std::string text = blob.key;
-    if (blob.shares >= 0) text += " = " + file.data.blobs[static_cast<size_t>(blob.shares)].key;
+    if (blob.shares >= 0) text += " = " + file.data.blobs[blob.shares].key;
     text += std::string(": ") + to_string(blob.dtype) + " [";
     for (const int32_t size : blob.sizes) text += std::to_string(size) + " ";
     texts.push_back(text + "]");

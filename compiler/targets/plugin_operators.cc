@@ -25,7 +25,7 @@ class Sizes {
       return true;
     }
     if (number >= BERTH_NO_NUMBER || number < BERTH_NO_NUMBER - static_cast<int64_t>(known_.size())) return false;
-    *dim = known_[static_cast<size_t>(BERTH_NO_NUMBER - number) - 1];
+    *dim = known_[BERTH_NO_NUMBER - number - 1];
     return true;
   }
   ir::Symbols& symbols() { return symbols_; }

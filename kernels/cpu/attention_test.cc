@@ -112,7 +112,7 @@ std::string text_of(const Case& c, unsigned seed) {
 
 std::vector<double> random_mask(std::mt19937& random, const Case& c) {
   size_t count = 1;
-  for (const int32_t size : c.mask) count *= static_cast<size_t>(size);
+  for (const int32_t size : c.mask) count *= size;
   std::vector<double> values = randoms(random, count, 1);
   // Of bool masks most is true; the first key is always seen.
   for (size_t i = 0; i < count && c.mask_dtype == DType::kBool; ++i) {

@@ -31,7 +31,7 @@ Values random_values(size_t count, uint32_t seed) {
 
 size_t count_of(const Shape& sizes) {
   size_t count = 1;
-  for (const int32_t size : sizes) count *= static_cast<size_t>(size);
+  for (const int32_t size : sizes) count *= size;
   return count;
 }
 

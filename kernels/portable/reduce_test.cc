@@ -100,7 +100,7 @@ void expect_reductions(DType dtype, double tolerance) {
   uint32_t seed = 1;
   for (const Case& c : all_cases()) {
     size_t count = 1;
-    for (const int32_t size : c.sizes) count *= static_cast<size_t>(size);
+    for (const int32_t size : c.sizes) count *= size;
     const Array x(dtype, c.sizes, random_values(count, seed), c.order);
     const bool keepdim = seed % 2 == 0;
     const Array out(dtype, reduced(c.sizes, c.mask, keepdim));
@@ -148,7 +148,7 @@ TEST(Reduce, IndicesOfTheFirstExtreme) {
     if (dims.size() != 1) continue;
     for (const DType dtype : {DType::kF32, DType::kI32, DType::kF64}) {
       size_t count = 1;
-      for (const int32_t size : c.sizes) count *= static_cast<size_t>(size);
+      for (const int32_t size : c.sizes) count *= size;
       Values values = random_values(count, seed++);
       for (double& value : values) value = std::floor(value);  // so that there are ties
       const Array x(dtype, c.sizes, values, c.order);

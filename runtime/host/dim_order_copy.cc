@@ -16,7 +16,7 @@ void strides_of(Span<const uint8_t> order, Span<const int32_t> sizes, size_t ele
   for (size_t k = sizes.size(); k-- > 0;) {
     const size_t dim = dim_at(order, k);
     strides[dim] = stride;
-    stride *= static_cast<size_t>(sizes[dim]);
+    stride *= sizes[dim];
   }
 }
 
@@ -34,7 +34,7 @@ void copy_to_dim_order(const void* source, Span<const uint8_t> from, void* targe
   const size_t rank = sizes.size();
   BERTH_CHECK(rank <= static_cast<size_t>(kMaxRank));
   size_t count = 1;
-  for (const int32_t size : sizes) count *= static_cast<size_t>(size);
+  for (const int32_t size : sizes) count *= size;
   if (count == 0) return;
   if (same_dim_order(from, to, rank)) {
     std::memcpy(target, source, count * element);

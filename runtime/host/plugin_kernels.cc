@@ -106,7 +106,7 @@ class CallView {
     std::copy(tensor.sizes().begin(), tensor.sizes().end(), sizes_[number]);
     out.data = tensor.raw();
     out.bytes = tensor.nbytes();
-    out.capacity = static_cast<size_t>(tensor.capacity()) * element_size(tensor.dtype());
+    out.capacity = tensor.capacity() * element_size(tensor.dtype());
     out.dtype = static_cast<int32_t>(tensor.dtype());
     out.rank = tensor.rank();
     out.sizes = sizes_[number];

@@ -86,7 +86,7 @@ std::vector<std::string> results(const ir::Module& module, const std::vector<uin
     for (size_t i = 0; i < source.body.inputs.size(); ++i) {
       const std::vector<int32_t> sizes = sizes_of(module, source.tensor(source.body.inputs[i]), run);
       size_t count = 1;
-      for (const int32_t size : sizes) count *= static_cast<size_t>(size);
+      for (const int32_t size : sizes) count *= size;
       std::vector<float> data(count);
       for (float& x : data) x = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
       EXPECT_EQ(method.set_input(i, data.data(), sizes, DType::kF32), Error::kOk) << method.last_report().message;
