@@ -3,7 +3,7 @@
 # without them, and models on cuda:0 against the host. Prints a table, losers and failures first.
 #
 #   bench/device.sh bundle FOLDER [MODELS…]   where there is a CUDA toolkit: builds in build/gpu, and puts into FOLDER all
-#                                             that a check needs, this script too (20 to 30 MB). MODELS: .onnx files, or
+#                                             that a check needs, this script too (about 45 MB). MODELS: .onnx files, or
 #                                             folders of them; the repository's own come along
 #   FOLDER/device.sh check [MODELS…]          where there is a GPU, and nothing else: only runs. numpy compares outputs
 #   bench/device.sh                           both, on one machine

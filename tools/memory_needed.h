@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/span.h"
 #include "plugin/load_plugin.h"
 #include "tools/tool.h"
 
