@@ -3,7 +3,7 @@
 //
 //     ValueId hard_swish(Lowering& n, ValueId x) {
 //       const ValueId gate = n.op(OpId::clamp_out, {n.op(OpId::add_Scalar_out, {x, 3.0}), 0.0, 6.0});
-//       return n.op(OpId::mul_Scalar_out, {n.op(OpId::mul_out, {x, gate}), 1.0 / 6});
+//       return n.op(OpId::mul_out, {x, n.op(OpId::mul_Scalar_out, {gate, 1.0 / 6})});
 //     }
 //
 // It keeps the first failure. After that nothing is appended, calls return empty values, and every accessor accepts

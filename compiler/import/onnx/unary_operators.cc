@@ -51,10 +51,11 @@ void import_hard_sigmoid(NodeContext& n) {
   n.output(0, hard_sigmoid(n, n.input(0), alpha, n.number("beta", 0.5)));
 }
 
+// x times a gate of at most 1: six times a large x is more than f16 holds.
 void import_hard_swish(NodeContext& n) {
   const ValueId x = n.input(0);
-  const ValueId gate = n.op(OpId::hardtanh_out, {n.op(OpId::add_Scalar_out, {x, 3.0}), 0.0, 6.0});
-  n.output(0, n.op(OpId::mul_Scalar_out, {n.op(OpId::mul_out, {x, gate}), 1.0 / 6.0}));
+  const ValueId line = n.op(OpId::hardtanh_out, {n.op(OpId::add_Scalar_out, {x, 3.0}), 0.0, 6.0});
+  n.output(0, n.op(OpId::mul_out, {x, n.op(OpId::mul_Scalar_out, {line, 1.0 / 6.0})}));
 }
 
 void import_leaky_relu(NodeContext& n) {

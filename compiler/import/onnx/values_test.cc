@@ -72,6 +72,16 @@ TEST(OnnxValues, LargeNumbersDoNotOverflowInBetween) {
   expect_near(one("ReduceLogSumExp", {2}, {-HUGE_VALF, 0}), {0});
 }
 
+// Six times 30000 is above f16's largest number.
+TEST(OnnxValues, HardSwishOfALargeHalfIsItself) {
+  const Floats y = one("HardSwish", {3}, {30000, 65504, -4}, [](TestModel& m, const std::string& t) {
+    m.node("Cast", {"x"}, {"half"}).set("to", 10);
+    m.node(t, {"half"}, {"swished"});
+    m.node("Cast", {"swished"}, {"y"}).set("to", 1);
+  });
+  expect_near(y, {30000, 65504, 0}, 32);
+}
+
 TEST(OnnxValues, ExtremesOfNothingAndOfEquals) {
   const Floats nothing = one("ReduceMax", {2, 0}, {}, [](TestModel& m, const std::string& t) {
     m.node(t, {"x"}, {"y"}).set("axes", Ints{1}).set("keepdims", 0);
