@@ -31,10 +31,10 @@ Error bad_copy(const char* what, size_t bytes, const void* address, DeviceIndex 
 }  // namespace
 
 Error SimAllocator::count(SimCall call) {
-  const size_t kind = static_cast<size_t>(call);
-  if (++calls_[kind] != fail_at_[kind]) return Error::kOk;
-  fail_at_[kind] = 0;
-  return fail_with_[kind];
+  Calls& calls = calls_[call];
+  if (++calls.count != calls.fail_at) return Error::kOk;
+  calls.fail_at = 0;
+  return calls.fail_with;
 }
 
 Error SimAllocator::check_stream(const DeviceStream* stream, DeviceIndex index) const {
@@ -175,14 +175,14 @@ Error SimAllocator::wait(DeviceStream* stream, DeviceIndex index, DeviceStream* 
 
 void SimAllocator::fail(SimCall call, uint64_t nth, Error error) {
   const std::lock_guard lock(mutex_);
-  const size_t kind = static_cast<size_t>(call);
-  fail_at_[kind] = nth == 0 ? 0 : calls_[kind] + nth;
-  fail_with_[kind] = error;
+  Calls& calls = calls_[call];
+  calls.fail_at = nth == 0 ? 0 : calls.count + nth;
+  calls.fail_with = error;
 }
 
 uint64_t SimAllocator::calls(SimCall call) const {
   const std::lock_guard lock(mutex_);
-  return calls_[static_cast<size_t>(call)];
+  return calls_[call].count;
 }
 
 SimCounts SimAllocator::counts(DeviceIndex index) const {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "backends/sim/stream_order.h"
+#include "base/enum_array.h"
 #include "runtime/device_allocator.h"
 
 namespace berth {
@@ -127,6 +128,13 @@ class SimAllocator final : public DeviceAllocator {
     SimCounts counts;
   };
 
+  // The calls of one kind, and which of them fails.
+  struct Calls {
+    uint64_t count = 0;
+    uint64_t fail_at = 0;  // 0: never
+    Error fail_with = Error::kOk;
+  };
+
   bool has(DeviceIndex index) const { return index >= 0 && index < options_.device_count; }
   Error count(SimCall call);
   Error map(Memory& memory) const;
@@ -144,9 +152,7 @@ class SimAllocator final : public DeviceAllocator {
   std::vector<Memory> memories_;
   std::vector<std::unique_ptr<Stream>> streams_;
   StreamOrder order_;
-  uint64_t calls_[kSimCalls] = {};
-  uint64_t fail_at_[kSimCalls] = {};  // 0: never
-  Error fail_with_[kSimCalls] = {};
+  EnumArray<SimCall, Calls, kSimCalls> calls_;
   size_t bad_deallocations_ = 0;
 };
 

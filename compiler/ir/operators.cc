@@ -1,8 +1,8 @@
 #include "compiler/ir/operators.h"
 
-#include <array>
 #include <unordered_map>
 
+#include "base/enum_array.h"
 #include "compiler/ir/operator_schema.h"
 #include "compiler/ir/shape_rules.h"
 
@@ -138,17 +138,17 @@ constexpr Row kRows[] = {
 #undef DEQUANTIZES
 #undef OVERWRITES
 
-constexpr size_t kCount = static_cast<size_t>(OpId::kCount);
-static_assert(sizeof(kRows) / sizeof(kRows[0]) == kCount, "one row an operator");
+using Rows = EnumArray<OpId, Operator, OpId::kCount>;
+static_assert(sizeof(kRows) / sizeof(kRows[0]) == Rows::size(), "one row an operator");
 
 struct Table {
-  std::array<Operator, kCount> rows;
+  Rows rows;
   std::unordered_map<std::string_view, const Operator*> by_functional_name;
   std::unordered_map<std::string, const Operator*> by_out_variant;
 
   Table() {
     for (const Row& row : kRows) {
-      Operator& op = rows[static_cast<size_t>(row.id)];
+      Operator& op = rows[row.id];
       op.id = row.id;
       op.name = row.name;
       op.functional_name = row.name;
@@ -188,7 +188,7 @@ int Operator::parameter_index(std::string_view parameter) const {
 
 const Operator& operator_of(OpId id) {
   BERTH_CHECK(id < OpId::kCount);
-  return table().rows[static_cast<size_t>(id)];
+  return table().rows[id];
 }
 
 const Operator* find_operator(std::string_view functional_name) {

@@ -41,7 +41,7 @@ Failure InPlaceSet::refused(const std::string& entry, const std::string& message
 }
 
 uint32_t InPlaceSet::chosen(const Operator& op) const {
-  if (op.own == nullptr) return arguments_[static_cast<size_t>(op.id)];
+  if (op.own == nullptr) return arguments_[op.id];
   const auto found = own_.find(&op);
   if (found != own_.end()) return found->second;
   return others_keep_theirs_ ? arguments_of(op) : 0;
@@ -92,20 +92,21 @@ Status InPlaceSet::add(const std::string& entry, const ir::OperatorSet* own) {
     }
     chosen |= 1u << index;
   }
-  arguments_[static_cast<size_t>(op->id)] |= chosen;
+  arguments_[op->id] |= chosen;
   return Done{};
 }
 
-InPlaceSet::InPlaceSet() : arguments_(static_cast<size_t>(ir::OpId::kCount), 0) {
-  for (size_t id = 0; id < arguments_.size(); ++id) {
-    arguments_[id] = arguments_of(ir::operator_of(static_cast<ir::OpId>(id)));
+InPlaceSet::InPlaceSet() {
+  for (size_t i = 0; i < Arguments::size(); ++i) {
+    const auto id = static_cast<ir::OpId>(i);
+    arguments_[id] = arguments_of(ir::operator_of(id));
   }
 }
 
 Expected<InPlaceSet> InPlaceSet::only(const std::vector<std::string>& entries, const ir::OperatorSet* own) {
   InPlaceSet set;
-  const std::vector<uint32_t> all = set.arguments_;
-  std::fill(set.arguments_.begin(), set.arguments_.end(), 0);
+  const Arguments all = set.arguments_;
+  set.arguments_.fill(0);
   set.others_keep_theirs_ = !entries.empty() && std::all_of(entries.begin(), entries.end(), is_added);
   if (set.others_keep_theirs_) set.arguments_ = all;
   for (const std::string& entry : entries) BERTH_TRY(set.add(entry, own));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_array.h"
 #include "base/failure.h"
 #include "compiler/ir/own_operators.h"
 
@@ -41,6 +42,8 @@ class InPlaceSet {
   bool may_allow_any(const ir::Operator& op) const { return possible(op) != 0; }
 
  private:
+  using Arguments = EnumArray<ir::OpId, uint32_t, ir::OpId::kCount>;
+
   static Failure refused(const std::string& entry, const std::string& message);
   Status add(const std::string& entry, const ir::OperatorSet* own);
   Status add_own(const std::string& entry, const ir::Operator& op, const std::vector<std::string>& arguments);
@@ -48,7 +51,7 @@ class InPlaceSet {
   uint32_t chosen(const ir::Operator& op) const;
   uint32_t possible(const ir::Operator& op) const;
 
-  std::vector<uint32_t> arguments_;              // of the table's, by OpId; bit i: argument i
+  Arguments arguments_;                          // of the table's; bit i: argument i
   std::map<const ir::Operator*, uint32_t> own_;  // of one's own, where the caller chose
   bool others_keep_theirs_ = true;               // those of one's own that are not in own_
 };

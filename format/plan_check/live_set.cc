@@ -35,8 +35,8 @@ LiveSet::LiveSet(Span<const uint64_t> begins, Span<const uint64_t> ends, Span<in
   std::fill(words.begin(), words.end(), uint64_t{0});
 }
 
-void LiveSet::set(int32_t range, uint64_t end) {
-  size_t node = leaves_ + static_cast<size_t>(rank_[range]);
+void LiveSet::set(uint32_t range, uint64_t end) {
+  size_t node = leaves_ + rank_[range];
   tree_[node] = end;
   for (node /= 2; node >= 1; node /= 2) {
     const uint64_t largest = std::max(tree_[2 * node], tree_[2 * node + 1]);
@@ -45,15 +45,15 @@ void LiveSet::set(int32_t range, uint64_t end) {
   }
 }
 
-void LiveSet::insert(int32_t range) {
+void LiveSet::insert(uint32_t range) {
   if (contains(range)) return;
-  words_[static_cast<size_t>(range) / 64] |= uint64_t{1} << (static_cast<size_t>(range) % 64);
+  words_[range / 64] |= uint64_t{1} << (range % 64);
   set(range, ends_[range]);
 }
 
-void LiveSet::remove(int32_t range) {
+void LiveSet::remove(uint32_t range) {
   if (!contains(range)) return;
-  words_[static_cast<size_t>(range) / 64] &= ~(uint64_t{1} << (static_cast<size_t>(range) % 64));
+  words_[range / 64] &= ~(uint64_t{1} << (range % 64));
   set(range, 0);
 }
 
@@ -62,8 +62,9 @@ void LiveSet::change(Span<const uint64_t> words, bool remove_others) {
     uint64_t different = words_[w] ^ words[w];
     if (!remove_others) different &= words[w];
     for (; different != 0; different &= different - 1) {
-      const int32_t range = static_cast<int32_t>(64 * w) + __builtin_ctzll(different);
-      if ((words[w] >> (static_cast<size_t>(range) % 64) & 1) != 0) {
+      const int bit = __builtin_ctzll(different);
+      const uint32_t range = static_cast<uint32_t>(64 * w) + bit;
+      if ((words[w] >> bit & 1) != 0) {
         insert(range);
       } else {
         remove(range);
@@ -75,7 +76,7 @@ void LiveSet::change(Span<const uint64_t> words, bool remove_others) {
 int64_t LiveSet::find(uint64_t begin, uint64_t end, int64_t from) const {
   if (static_cast<size_t>(from) >= order_.size()) return -1;
   // From the leaf to the next stretch on the right, as long as nothing in the stretch reaches beyond `begin`.
-  size_t node = leaves_ + static_cast<size_t>(from);
+  size_t node = leaves_ + from;
   while (tree_[node] <= begin) {
     while (node % 2 == 1) node /= 2;
     if (node == 0) return -1;

@@ -21,11 +21,9 @@ class LiveSet {
   static size_t tree_size(size_t count);
   static size_t word_count(size_t count) { return (count + 63) / 64; }
 
-  bool contains(int32_t range) const {
-    return (words_[static_cast<size_t>(range) / 64] >> (static_cast<size_t>(range) % 64) & 1) != 0;
-  }
-  void insert(int32_t range);
-  void remove(int32_t range);
+  bool contains(uint32_t range) const { return (words_[range / 64] >> (range % 64) & 1) != 0; }
+  void insert(uint32_t range);
+  void remove(uint32_t range);
 
   /// One bit a range.
   Span<const uint64_t> words() const { return {words_.data(), words_.size()}; }
@@ -40,7 +38,7 @@ class LiveSet {
 
  private:
   void change(Span<const uint64_t> words, bool remove_others);
-  void set(int32_t range, uint64_t end);
+  void set(uint32_t range, uint64_t end);
 
   Span<const uint64_t> begins_;
   Span<const uint64_t> ends_;
