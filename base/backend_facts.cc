@@ -24,7 +24,9 @@ bool contains_in_any_case(const char* text, const char* word) {
 
 }  // namespace
 
-bool is_berths_own(const char* backend) { return std::strncmp(backend, kBerthsOwn, sizeof kBerthsOwn - 1) == 0; }
+bool runs_nested_programs(const char* backend) {
+  return std::strncmp(backend, kNestedPrefix, sizeof kNestedPrefix - 1) == 0;
+}
 
 int64_t delegate_alignment(const char* backend) {
   return std::strcmp(backend, "berth.cpu") == 0 ? kVectorAlignment : kDelegateAlignment;

@@ -7,12 +7,12 @@
 
 namespace berth {
 
-/// What the names of Berth's own backends begin with.
-inline constexpr char kBerthsOwn[] = "berth.";
+/// What the names of backends for nested programs begin with: Berth's own, and those of applications.
+inline constexpr char kNestedPrefix[] = "berth.";
 
 /// Whether payloads of `backend` are nested programs (format/nested.h), as those of "berth.cpu" and "berth.sim" are.
 /// A call of one has no effect but its results; the effects of a payload of any other backend are unknown.
-bool is_berths_own(const char* backend);
+bool runs_nested_programs(const char* backend);
 
 /// The alignment, in bytes, of a delegate's inputs and outputs within their arena. ExecuTorch's planner aligns every
 /// tensor so, and backends may rely on it.

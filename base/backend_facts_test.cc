@@ -6,11 +6,11 @@ namespace berth {
 namespace {
 
 TEST(BackendFacts, KnowsBerthsOwn) {
-  EXPECT_TRUE(is_berths_own("berth.cpu"));
-  EXPECT_TRUE(is_berths_own("berth.mine"));
-  EXPECT_FALSE(is_berths_own("berth"));
-  EXPECT_FALSE(is_berths_own("XnnpackBackend"));
-  EXPECT_FALSE(is_berths_own(""));
+  EXPECT_TRUE(runs_nested_programs("berth.cpu"));
+  EXPECT_TRUE(runs_nested_programs("berth.mine"));
+  EXPECT_FALSE(runs_nested_programs("berth"));
+  EXPECT_FALSE(runs_nested_programs("XnnpackBackend"));
+  EXPECT_FALSE(runs_nested_programs(""));
 }
 
 TEST(BackendFacts, OnlyVectorisedKernelsWantMoreThanExecuTorchGives) {

@@ -143,14 +143,14 @@ class Delegates {
   /// What a call of a delegate that Berth compiled gives, held against its nested program.
   Status check_nested_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
-    if (!is_berths_own(format::text(delegate.id()))) return Done{};
+    if (!runs_nested_programs(format::text(delegate.id()))) return Done{};
     BERTH_ASSIGN_OR_RETURN(const fb::ExecutionPlan* const nested, open(delegate, place));
     return check_arguments(plan, call, *nested, place);
   }
 
   /// The payload of a delegate, whether or not anything calls it.
   Status check_payload(const fb::BackendDelegate& delegate, const std::string& place) {
-    if (!is_berths_own(format::text(delegate.id()))) return Done{};
+    if (!runs_nested_programs(format::text(delegate.id()))) return Done{};
     BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const fb::ExecutionPlan* const nested, open(delegate, place));
     return Done{};
   }

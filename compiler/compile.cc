@@ -156,7 +156,7 @@ Expected<std::vector<memory::MemoryOptions>> memory_options(const ir::Module& mo
 bool takes_berths_runtime(const ir::Module& module, const std::vector<targets::Target>& targets) {
   return !std::all_of(targets.begin(), targets.end(), [](const auto& target) { return target.is_portable(); }) ||
          std::any_of(module.delegates.begin(), module.delegates.end(),
-                     [](const ir::Delegate& delegate) { return is_berths_own(delegate.backend.c_str()); });
+                     [](const ir::Delegate& delegate) { return runs_nested_programs(delegate.backend.c_str()); });
 }
 
 Status check_instruction_set(const std::string& name) {

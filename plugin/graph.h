@@ -86,7 +86,12 @@ class Argument {
   int32_t kind() const { return argument_ == nullptr ? BERTH_ARG_NONE : argument_->kind; }
   bool is_none() const { return kind() == BERTH_ARG_NONE; }
   size_t size() const { return argument_ == nullptr ? 0 : argument_->count; }
-  /// REQUIRES: kind() is BERTH_ARG_VALUE, or BERTH_ARG_VALUES with a value at `i`.
+  /// Whether there is a value at `i`.
+  bool has_value(size_t i = 0) const {
+    const bool values = kind() == BERTH_ARG_VALUE || kind() == BERTH_ARG_VALUES;
+    return values && i < size() && argument_->values[i] >= 0;
+  }
+  /// REQUIRES: has_value(i).
   Value value(size_t i = 0) const { return {&graph_->values[argument_->values[i]], argument_->values[i]}; }
   /// The number at `i`, an integer as well; `otherwise` if there is none.
   double number(double otherwise = 0, size_t i = 0) const {

@@ -33,12 +33,6 @@ bool is_name(const char* name) {
                                    [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
 }
 
-bool is_berths_target(const char* name) {
-  const auto same = [&](DeviceType type) { return std::strcmp(name, to_string(type)) == 0; };
-  return std::strcmp(name, "portable") == 0 ||
-         std::any_of(std::begin(kBuiltInDeviceTypes), std::end(kBuiltInDeviceTypes), same);
-}
-
 // What an older or newer header says of a structure, as this one knows it.
 template <typename T>
 T known_part(const T& from) {
@@ -53,6 +47,26 @@ template <typename T, typename Field>
 bool reaches(const T& part, const Field& last) {
   const size_t end = reinterpret_cast<const char*>(&last) - reinterpret_cast<const char*>(&part) + sizeof(Field);
   return part.size >= end;
+}
+
+bool is_empty(const char* text) { return text == nullptr || text[0] == '\0'; }
+
+// What is wrong with how the target makes delegates; "" when nothing is.
+std::string wrong_delegates(const berth_target& target) {
+  const std::string prefix = kNestedPrefix;
+  if (is_empty(target.backend)) {
+    const bool plain = target.preprocess == nullptr && target.device_type == 0;
+    return plain ? "" : "names no backend, so it makes no delegates: it can have neither preprocess nor a device";
+  }
+  const std::string its = std::string("its backend is ") + target.backend + ", and ";
+  if (target.preprocess == nullptr) {
+    if (runs_nested_programs(target.backend)) return "";
+    return its + "without preprocess its delegates are nested programs, whose backends have names that begin with " +
+           prefix;
+  }
+  if (target.takes == nullptr) return "takes is missing";
+  if (!runs_nested_programs(target.backend)) return "";
+  return its + "names that begin with " + prefix + " are those of backends for nested programs";
 }
 
 // Never destroyed, as programs and delegates may refer to what plug-ins gave until the process ends.
@@ -120,20 +134,14 @@ Status Plugin::read_targets(const berth_plugin& plugin) {
                    "its name is not 1 to 32 lower-case letters, digits and underscores that begin with a letter");
     }
     const std::string what = "target " + std::string(target.name);
-    if (is_berths_target(target.name)) return wrong(what, "has the name of a target of Berth's own");
     const auto same = [&](const berth_target& other) { return std::strcmp(other.name, target.name) == 0; };
     if (std::any_of(targets_.begin(), targets_.end(), same)) return wrong(what, "stands twice");
-    if (target.backend == nullptr || target.backend[0] == '\0') return wrong(what, "names no backend");
-    if (is_berths_own(target.backend)) {
-      return wrong(what, std::string("its backend is ") + target.backend + ", and names that begin with " + kBerthsOwn +
-                             " are those of Berth's own");
-    }
+    if (const std::string problem = wrong_delegates(target); !problem.empty()) return wrong(what, problem);
     if (to_string(static_cast<DeviceType>(target.device_type)) == nullptr || target.device_type > INT8_MAX ||
         target.device_type < 0) {
       return wrong(what, "its device type " + std::to_string(target.device_type) +
                              " does not exist, neither here nor among the plug-in's; there are " + device_type_names());
     }
-    if (target.takes == nullptr || target.preprocess == nullptr) return wrong(what, "takes or preprocess is missing");
     if ((target.alignment & (target.alignment - 1)) != 0 || target.alignment > kMostAlignment) {
       return wrong(what, "its alignment of " + std::to_string(target.alignment) +
                              " bytes is not a power of two up to " + std::to_string(kMostAlignment));
@@ -178,9 +186,9 @@ Status Plugin::read_backends(const berth_plugin& plugin) {
     if (!reaches(*plugin.backends[i], plugin.backends[i]->unload)) return wrong(what, "its size is too small");
     const berth_backend backend = known_part(*plugin.backends[i]);
     if (backend.name == nullptr || backend.name[0] == '\0') return wrong(what, "has no name");
-    if (is_berths_own(backend.name)) {
-      return wrong(what, std::string("is called ") + backend.name + ", and names that begin with " + kBerthsOwn +
-                             " are those of Berth's own");
+    if (runs_nested_programs(backend.name)) {
+      return wrong(what, std::string("is called ") + backend.name + ", and names that begin with " + kNestedPrefix +
+                             " are those of backends for nested programs");
     }
     if (backend.serves == nullptr || backend.load == nullptr || backend.execute == nullptr ||
         backend.unload == nullptr) {

@@ -25,9 +25,10 @@ class Plugin {
   /// before is not loaded twice. Plug-ins are never unloaded; the result is valid until the process ends. Thread-safe.
   ///
   /// NotFound or AccessFailed when there is no such library, or it cannot be loaded; InvalidArgument when it is not a
-  /// plug-in, or what it says is wrong: a target or an operator without a name or with a name of Berth's, a missing
-  /// function, an alignment that is not a power of two, a device type that does not exist; NotSupported when it is of another version;
-  /// its own error when it refuses. A failed plug-in leaves nothing behind but registered device types.
+  /// plug-in, or what it says is wrong: a target or an operator without a name, an operator with a name of Berth's, a
+  /// missing function, an alignment that is not a power of two, a device type that does not exist; NotSupported when it
+  /// is of another version; its own error when it refuses. A failed plug-in leaves nothing behind but registered device
+  /// types.
   static Expected<const Plugin*> open(const std::string& path);
 
   /// The same for a plug-in that is linked into the application. `place` is for messages.

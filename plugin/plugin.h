@@ -153,13 +153,29 @@ typedef struct berth_sink {
   void (*scratch)(void* self, size_t bytes);
 } berth_sink;
 
-/* Sizes 0 mean "no limit" and "the default". */
+/* What together() gives back. `nodes` are indices into berth_graph.nodes, and are copied. */
+typedef struct berth_sets {
+  size_t size;
+  void* self;
+  /* These nodes are in one delegate, or none of them is in one. Sets that share a node are one set. */
+  void (*together)(void* self, const int32_t* nodes, size_t num_nodes);
+  /* The target does not want these after all. */
+  void (*leave)(void* self, const int32_t* nodes, size_t num_nodes);
+} berth_sets;
+
+/* Sizes 0 mean "no limit" and "the default". Berth's own targets are made of this and nothing else: compiler/targets/own/.
+ *
+ * With preprocess(), delegates have payloads of the target's own. Without it they are nested programs: Berth compiles and
+ * plans the regions, and a NestedBackend (backends/nested/nested_backend.h) runs them with kernels of its own. Without
+ * a backend there are no delegates: what the target takes stays in the program. */
 typedef struct berth_target {
   size_t size;
   void* self;
   const char*
       name; /* what --target says: "mine"; lower-case letters, digits and underscores, not a target of Berth's */
-  const char* backend; /* the name that programs give their delegates; must not begin with "berth." */
+  /* The name that programs give their delegates. It begins with "berth." when there is no preprocess(), and must not
+   * otherwise. Null: no delegates, and then there is neither preprocess() nor a device type. */
+  const char* backend;
   /* 0 for the host: "--target mine". Otherwise a device type that exists or is among berth_plugin.device_types:
    * "--target mine:0" is its device 0. */
   int32_t device_type;
@@ -176,12 +192,28 @@ typedef struct berth_target {
 
   /* Whether the target takes the one node of `node`, whose inputs and outputs are the node's. BERTH_NOT_SUPPORTED for no,
    * with the reason in `message`, which `--why partition` prints; any other error ends the compilation. Specs are those
-   * of the command line. Never asked about control flow, state, copies, random numbers and sizes that depend on data. */
+   * of the command line. Never asked about control flow, state and copies, nor, with a backend, about random numbers
+   * and sizes that depend on data. Without preprocess() it may be null: the target takes every node that it would be
+   * asked about. */
   int32_t (*takes)(void* self, const berth_graph* node, const berth_spec* specs, size_t num_specs,
                    berth_message* message);
   /* Compiles a region for one delegate. */
   int32_t (*preprocess)(void* self, const berth_graph* region, const berth_spec* specs, size_t num_specs,
                         const berth_sink* sink, berth_message* message);
+
+  /* From here on, a target that was made before may end earlier. */
+
+  /* Not 0: the kernels of the backend, or preprocess(), know what fusion makes: the operators "berth::…" at the end of
+   * format/operators.def, which portable::kernels() has all of. */
+  int32_t fuses;
+  /* Not 0: images are faster with their channels innermost. */
+  int32_t channels_last;
+  /* Not 0: weights are packed for the kernels of CpuBackend, for the instruction set of --cpu. */
+  int32_t packs_weights;
+  /* What takes() cannot see: may be null. Called once for each graph of each method, with all nodes of it that the target
+   * takes and gets; inputs are what they read from elsewhere, outputs what is read elsewhere. */
+  int32_t (*together)(void* self, const berth_graph* taken, const berth_spec* specs, size_t num_specs,
+                      const berth_sets* sets, berth_message* message);
 } berth_target;
 
 /* ---- Running ------------------------------------------------------------------------------------------------------ */

@@ -94,6 +94,20 @@ class Output {
   const berth_sink* sink_;
 };
 
+/// What a target says about nodes that belong together. Numbers are those of Graph::node().
+class Sets {
+ public:
+  explicit Sets(const berth_sets* sets) : sets_(sets) {}
+
+  /// These nodes are in one delegate, or none of them is in one.
+  void together(const std::vector<int32_t>& nodes) { sets_->together(sets_->self, nodes.data(), nodes.size()); }
+  /// The target does not want these after all.
+  void leave(const std::vector<int32_t>& nodes) { sets_->leave(sets_->self, nodes.data(), nodes.size()); }
+
+ private:
+  const berth_sets* sets_;
+};
+
 class Target {
  public:
   /// `device_type` 0 is the host.
@@ -123,12 +137,42 @@ class Target {
   /// Success: the node may be in a delegate of this target. refuse("why"): it may not.
   virtual Status takes(const Node& node, const Specs& specs) = 0;
   virtual Status preprocess(const Graph& region, const Specs& specs, Output& output) = 0;
+  /// Which of the nodes that it takes belong together; asked where the constructor calls see_all().
+  virtual Status together(const Graph&, const Specs&, Sets&) { return {}; }
 
   const berth_target* table() const { return &table_; }
 
  protected:
-  /// Limits, alignment, padding and whether calls are pure, to be set in the constructor.
+  void see_all() {
+    table_.together = [](void* self, const berth_graph* taken, const berth_spec* specs, size_t n,
+                         const berth_sets* sets, berth_message* message) {
+      return call_plugin(message, [&] {
+        Sets given(sets);
+        return internal::give(static_cast<Target*>(self)->together(Graph(taken), Specs(specs, n), given), message);
+      });
+    };
+  }
+
+  /// Limits, alignment, padding, whether calls are pure, and what fusion may do, to be set in the constructor.
   berth_target table_ = {};
+};
+
+/// A target whose delegates are nested programs, compiled by Berth for a backend derived from NestedBackend
+/// (backends/nested/nested_backend.h), of which the application has one. It takes every node, unless takes() is overridden
+/// and the constructor does not call take_all().
+class NestedTarget : public Target {
+ public:
+  /// The backend's name begins with "berth.".
+  NestedTarget(const char* name, const char* backend, int32_t device_type) : Target(name, backend, device_type) {
+    table_.preprocess = nullptr;
+  }
+
+  Status takes(const Node&, const Specs&) override { return {}; }
+  Status preprocess(const Graph&, const Specs&, Output&) final { return {BERTH_NOT_SUPPORTED, "is not called"}; }
+
+ protected:
+  /// Saves the asking.
+  void take_all() { table_.takes = nullptr; }
 };
 
 // ---- Running --------------------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ Error MethodLoader::resolve_delegate_call(MethodData& data, const fb::DelegateCa
   const size_t number = call.delegate_index();
   Delegate& delegate = data.delegates[number];
   delegate.name = text(delegate_at(plan_, number).id());
-  if (delegate.call != Delegate::kNoCall && is_berths_own(delegate.name)) {
+  if (delegate.call != Delegate::kNoCall && runs_nested_programs(delegate.name)) {
     return fail(Error::kInvalidProgram, "instructions", index,
                 "delegate %zu of %.40s is called by instruction %zu already; each call needs its own delegate", number,
                 delegate.name, delegate.call);

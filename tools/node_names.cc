@@ -41,7 +41,8 @@ NodeNames NodeNames::of(const format::ProgramView& program, size_t method) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(i);
     Span<const uint8_t> payload;
     format::ProgramView nested;
-    if (!is_berths_own(format::text(delegate.id())) || program.delegate_payload(delegate, &payload) != Error::kOk) {
+    if (!runs_nested_programs(format::text(delegate.id())) ||
+        program.delegate_payload(delegate, &payload) != Error::kOk) {
       continue;
     }
     const auto file = format::open_nested(payload, nullptr);

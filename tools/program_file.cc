@@ -83,7 +83,7 @@ Expected<PayloadCheck> check_payloads(const ProgramFile& program) {
   for (size_t m = 0; m < program.view.method_count(); ++m) {
     for (const fb::BackendDelegate* delegate : *program.view.method(m).delegates()) {
       const std::string name = format::text(delegate->id());
-      const bool opened = is_berths_own(name.c_str());
+      const bool opened = runs_nested_programs(name.c_str());
       ++(opened ? check.opened : check.unopened);
       if (!opened && std::find(check.names.begin(), check.names.end(), name) == check.names.end()) {
         check.names.push_back(name);

@@ -26,7 +26,7 @@ Expected<Device> delegate_device(const Delegate& delegate) {
 DelegateSpecs delegate_specs(const Delegate& delegate) {
   DelegateSpecs specs;
   for (const CompileSpec& spec : delegate.specs) specs.read(spec.key.c_str(), spec.value.data(), spec.value.size());
-  if (is_berths_own(delegate.backend.c_str())) specs.scratch = 0;  // planned with its region
+  if (runs_nested_programs(delegate.backend.c_str())) specs.scratch = 0;  // planned with its region
   return specs;
 }
 
@@ -34,7 +34,8 @@ bool may_have_effects(const Module& module, const Method& method, const Node& no
   if (node.is(OpId::state_write) || node.op->has_effects) return true;
   if (node.is(OpId::delegate)) {
     const Delegate& delegate = module.delegates[node.delegate];
-    return delegate.payload.has_value() && !is_berths_own(delegate.backend.c_str()) && !delegate_specs(delegate).pure;
+    return delegate.payload.has_value() && !runs_nested_programs(delegate.backend.c_str()) &&
+           !delegate_specs(delegate).pure;
   }
   for (const Graph& region : node.regions) {
     for (const NodeId id : region.nodes) {

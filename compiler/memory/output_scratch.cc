@@ -190,7 +190,7 @@ bool payload_uses_as_scratch(const ir::Module& module, const Method& method, Val
   const ir::Value& made = method.value(value);
   if (made.kind != ir::ValueKind::kNode || !method.node(made.node).delegate.valid()) return false;
   const ir::Delegate& delegate = module.delegates[method.node(made.node).delegate];
-  if (!delegate.payload.has_value() || !is_berths_own(delegate.backend.c_str())) return false;
+  if (!delegate.payload.has_value() || !runs_nested_programs(delegate.backend.c_str())) return false;
   const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
   format::ProgramView nested;
   if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||

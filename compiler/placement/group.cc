@@ -33,6 +33,7 @@ class Grouper {
 
   // Each round takes at least one node back, or gives some a piece of their own, so there is an end.
   Expected<Grouping> run() {
+    BERTH_TRY(ask_for_sets());
     for (;;) {
       clusters_ = find_clusters(reads_, colours());
       fill();
@@ -82,9 +83,88 @@ class Grouper {
     }
   }
 
+  /// Nodes that their target wants in one delegate, or in none.
+  struct Set {
+    std::vector<NodeId> nodes;
+    bool apart = false;   // has a piece of its own
+    bool broken = false;  // its nodes were taken back
+  };
+
+  Status ask_for_sets() {
+    set_of_.assign(method_.nodes.size(), -1);
+    IdVector<ValueId, int> uses;
+    for (size_t t = 0; t < options_.targets.size(); ++t) {
+      const targets::Target& target = options_.targets[t];
+      if (!target.marks || target.is_portable()) continue;
+      std::vector<NodeId> nodes;
+      for (NodeId id : graph_.nodes) {
+        if (assignment_.target[id] == static_cast<int32_t>(t)) nodes.push_back(id);
+      }
+      if (nodes.empty()) continue;
+      if (uses.size() == 0) uses = ir::count_uses(method_);
+      auto marked = target.marks(module_, method_, uses, nodes, target.specs);
+      if (!marked.ok()) {
+        return Failure{marked.error().code, "method " + method_.name + ": " + marked.error().place,
+                       marked.error().message};
+      }
+      for (std::vector<NodeId>& set : marked->together) {
+        for (NodeId id : set) set_of_[id] = static_cast<int32_t>(sets_.size());
+        sets_.push_back({std::move(set)});
+      }
+      for (NodeId id : marked->left) BERTH_TRY(leave(id));
+    }
+    return Done{};
+  }
+
+  // A node that the user asked for may not be left out silently.
+  Status leave(NodeId id) {
+    if (assignment_.target[id] < 0) return Done{};
+    if (assignment_.asked[id]) {
+      return Failure{Error::kInvalidArgument, place_of(method_, method_.node(id)),
+                     std::string("cannot run where it was placed: ") + to_string(Support::kTogether) +
+                         ": its target wants it in a delegate with nodes that cannot be there"};
+    }
+    take_back(id, Support::kTogether);
+    return Done{};
+  }
+
+  // Whether every set is in one group or in none; otherwise it got a piece of its own, or was taken back.
+  Expected<bool> sets_are_whole() {
+    bool whole = true;
+    IdVector<NodeId, int32_t> group(method_.nodes.size(), -1);
+    if (!sets_.empty()) {
+      for (size_t i = 0; i < graph_.nodes.size(); ++i) group[graph_.nodes[i]] = clusters_.of[i];
+    }
+    for (Set& set : sets_) {
+      if (set.broken) continue;
+      const auto gone = [&](NodeId id) { return assignment_.target[id] < 0; };
+      const auto elsewhere = [&](NodeId id) { return group[id] != group[set.nodes[0]]; };
+      set.broken = std::any_of(set.nodes.begin(), set.nodes.end(), gone);
+      if (!set.broken && std::none_of(set.nodes.begin(), set.nodes.end(), elsewhere)) continue;
+      if (!set.broken && !set.apart) {
+        set_apart(&set);
+        whole = false;
+        continue;
+      }
+      set.broken = true;
+      for (NodeId id : set.nodes) {
+        if (!gone(id)) whole = false;
+        BERTH_TRY(leave(id));
+      }
+    }
+    return whole;
+  }
+
+  void set_apart(Set* set) {
+    set->apart = true;
+    ++pieces_;
+    for (NodeId id : set->nodes) piece_[id] = pieces_;
+  }
+
   // Whether every group stands; otherwise nodes were taken back.
   Expected<bool> check() {
-    bool whole = true;
+    BERTH_ASSIGN_OR_RETURN(bool whole, sets_are_whole());
+    if (!whole) return false;
     for (Group& group : out_.groups) {
       BERTH_ASSIGN_OR_RETURN(const bool known, sizes_are_known(&group));
       if (known && is_worth_it(group)) {
@@ -108,7 +188,7 @@ class Grouper {
     for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
       const Node& node = method_.node(*id);
       const bool is_view = node.op->is_reshape();
-      if (is_view && !read[node.results[0]] && !assignment_.asked[*id]) {
+      if (is_view && !read[node.results[0]] && !assignment_.asked[*id] && set_of_[*id] < 0) {
         take_back(*id, Support::kLastView);
         left = true;
         continue;
@@ -122,16 +202,35 @@ class Grouper {
   bool cut_to_limits(const Group& group) {
     const targets::Limits& limits = options_.targets[group.target].limits;
     if (!limits.any()) return false;
-    const size_t count = longest_within(limits, group.nodes);
-    if (count == group.nodes.size()) return false;
+    const size_t longest = longest_within(limits, group.nodes);
+    if (longest == group.nodes.size()) return false;
+    const size_t count = without_half_sets(group.nodes, longest);
     if (count == 0) {
-      take_back(group.nodes[0], Support::kLimit);
+      Set* const set = set_of_[group.nodes[0]] < 0 ? nullptr : &sets_[set_of_[group.nodes[0]]];
+      if (set != nullptr && !set->apart) {
+        set_apart(set);
+      } else {
+        take_back(group.nodes[0], Support::kLimit);
+      }
       return true;
     }
     // What is left may not join a group that was within the limits, either.
     pieces_ += 2;
     for (size_t i = 0; i < group.nodes.size(); ++i) piece_[group.nodes[i]] = i < count ? pieces_ - 1 : pieces_;
     return true;
+  }
+
+  // The largest number up to `count` of nodes, from the first on, that hold no set in part.
+  size_t without_half_sets(const std::vector<NodeId>& nodes, size_t count) const {
+    std::vector<size_t> begins(sets_.size(), nodes.size());
+    for (size_t i = nodes.size(); i-- > 0;) {
+      if (set_of_[nodes[i]] >= 0) begins[set_of_[nodes[i]]] = i;
+    }
+    for (size_t i = nodes.size(); i-- > 0;) {
+      const int32_t set = set_of_[nodes[i]];
+      if (set >= 0 && i >= count) count = std::min(count, begins[set]);
+    }
+    return count;
   }
 
   // The largest number of nodes, from the first on, that are within the limits as a delegate.
@@ -275,6 +374,8 @@ class Grouper {
   // Of each node: nodes of different pieces never share a group, as a limit of their target was between them.
   IdVector<NodeId, int32_t> piece_;
   int32_t pieces_ = 0;
+  std::vector<Set> sets_;
+  IdVector<NodeId, int32_t> set_of_;  // of each node, -1: of none
   Clusters clusters_;
   Grouping out_;
 };

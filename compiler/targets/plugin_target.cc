@@ -1,5 +1,11 @@
 #include "compiler/targets/plugin_target.h"
 
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "base/backend_facts.h"
 #include "base/delegate_specs.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
@@ -33,6 +39,33 @@ std::vector<ir::ValueId> values_of(const ir::Node& node) {
     ir::for_each_value(argument, [&](const ir::ValueId& id) { values.push_back(id); });
   }
   return values;
+}
+
+// What nodes read from elsewhere, constants excepted, and what of theirs is read elsewhere.
+std::pair<std::vector<ir::ValueId>, std::vector<ir::ValueId>> ends_of(const ir::Method& method,
+                                                                      const IdVector<ir::ValueId, int>& uses,
+                                                                      const std::vector<ir::NodeId>& nodes) {
+  std::vector<ir::ValueId> inputs;
+  std::vector<ir::ValueId> outputs;
+  IdVector<ir::ValueId, bool> known(method.values.size());
+  IdVector<ir::ValueId, int> readers(method.values.size());
+  for (const ir::NodeId id : nodes) {
+    for (const ir::ValueId result : method.node(id).results) known[result] = true;
+  }
+  for (const ir::NodeId id : nodes) {
+    for (const ir::ValueId value : values_of(method.node(id))) {
+      if (!value.valid()) continue;
+      ++readers[value];
+      if (!known[value] && method.value(value).kind != ir::ValueKind::kConstant) inputs.push_back(value);
+      known[value] = true;
+    }
+  }
+  for (const ir::NodeId id : nodes) {
+    for (const ir::ValueId result : method.node(id).results) {
+      if (uses[result] > readers[result]) outputs.push_back(result);
+    }
+  }
+  return {inputs, outputs};
 }
 
 /// Collects what preprocess() gives back. What cannot be is kept for after the call, which crosses a C interface.
@@ -81,6 +114,63 @@ struct Sink {
   }
 };
 
+/// Collects what together() says of nodes, each a number of the graph that it was given. Sets that share a node become one.
+class Marks {
+ public:
+  explicit Marks(size_t count) : left_(count), set_(count) { std::iota(set_.begin(), set_.end(), size_t{0}); }
+
+  berth_sets functions() { return {sizeof(berth_sets), this, together, leave}; }
+  const std::string& wrong() const { return wrong_; }
+
+  NodeSets of(const std::vector<ir::NodeId>& nodes) {
+    NodeSets sets;
+    std::map<size_t, std::vector<ir::NodeId>> by_first;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (left_[i]) sets.left.push_back(nodes[i]);
+      by_first[first(i)].push_back(nodes[i]);
+    }
+    for (auto& [number, set] : by_first) {
+      if (set.size() > 1) sets.together.push_back(std::move(set));
+    }
+    return sets;
+  }
+
+ private:
+  static Marks& of(void* self) { return *static_cast<Marks*>(self); }
+
+  static void together(void* self, const int32_t* nodes, size_t size) {
+    if (!of(self).knows(nodes, size)) return;
+    for (size_t i = 1; i < size; ++i) {
+      const size_t a = of(self).first(nodes[0]);
+      const size_t b = of(self).first(nodes[i]);
+      of(self).set_[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  static void leave(void* self, const int32_t* nodes, size_t size) {
+    if (!of(self).knows(nodes, size)) return;
+    for (size_t i = 0; i < size; ++i) of(self).left_[nodes[i]] = true;
+  }
+
+  bool knows(const int32_t* nodes, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+      if (nodes[i] >= 0 && static_cast<size_t>(nodes[i]) < set_.size()) continue;
+      wrong_ = "marks node " + std::to_string(nodes[i]) + "; there are " + std::to_string(set_.size());
+      return false;
+    }
+    return true;
+  }
+
+  // The first node of the set that `node` is in.
+  size_t first(size_t node) {
+    while (set_[node] != node) node = set_[node] = set_[set_[node]];
+    return node;
+  }
+
+  std::vector<bool> left_;
+  std::vector<size_t> set_;  // of each node: itself, or an earlier one of its set
+  std::string wrong_;
+};
+
 class PluginTarget {
  public:
   PluginTarget(const berth_target& from, std::string name) : from_(&from), name_(std::move(name)) {}
@@ -95,6 +185,24 @@ class PluginTarget {
     if (code == BERTH_OK) return Answer{};
     if (code == BERTH_NOT_SUPPORTED) return Answer{Support::kRefused, said(message, "no reason given")};
     return failure(name_, code, message);
+  }
+
+  Expected<NodeSets> marks(const ir::Module& module, const ir::Method& method, const IdVector<ir::ValueId, int>& uses,
+                           const std::vector<ir::NodeId>& nodes, const std::vector<ir::CompileSpec>& its_specs) const {
+    const auto [inputs, outputs] = ends_of(method, uses, nodes);
+    const GraphView view(module, method, uses, nodes, inputs, outputs);
+    const std::vector<berth_spec> specs = view_of(its_specs);
+    Marks marks(nodes.size());
+    const berth_sets sets = marks.functions();
+    berth_message message = {};
+    const int32_t code = call_plugin(&message, [&] {
+      return from_->together(from_->self, &view.graph(), specs.data(), specs.size(), &sets, &message);
+    });
+    if (code != BERTH_OK) return failure(name_, code, message);
+    if (!marks.wrong().empty()) {
+      return Failure{Error::kInvalidArgument, "target " + name_, "the plug-in " + marks.wrong()};
+    }
+    return marks.of(nodes);
   }
 
   Expected<Compiled> compile(const ir::Module& module, const ir::Method& method, const ir::Node& call) const {
@@ -128,17 +236,31 @@ Target plugin_target(const berth_target& from, DeviceIndex index) {
   target.device = Device(static_cast<DeviceType>(from.device_type), index);
   target.name = from.name;
   if (!target.device.is_cpu()) target.name += ":" + std::to_string(index);
-  target.backend = from.backend;
+  if (from.backend != nullptr) target.backend = from.backend;
   const auto limit = [](size_t most) { return most == 0 ? SIZE_MAX : most; };
   target.limits = {limit(from.most_nodes), limit(from.most_inputs), limit(from.most_outputs)};
-  if (from.alignment > 1) target.specs.push_back({kAlignmentSpec, std::to_string(from.alignment)});
+  // What programs that call the backend have anyway need not be said.
+  const size_t given = delegate_alignment(target.backend.c_str());
+  if (from.alignment > 1 && (from.preprocess != nullptr || from.alignment > given))
+    target.specs.push_back({kAlignmentSpec, std::to_string(from.alignment)});
   if (from.padding > 0) target.specs.push_back({kPaddingSpec, std::to_string(from.padding)});
-  if (from.is_pure != 0) target.specs.push_back({kPureSpec, "1"});
+  if (from.is_pure != 0 && from.preprocess != nullptr) target.specs.push_back({kPureSpec, "1"});
+  target.fuses = from.fuses != 0;
+  target.channels_last = from.channels_last != 0;
+  if (from.packs_weights != 0) target.isa = "native";
   const PluginTarget plugin(from, target.name);
-  target.takes = [plugin](const AskedNode& node) { return plugin.takes(node); };
-  target.compile = [plugin](const ir::Module& module, const ir::Method& method, const ir::Node& call) {
-    return plugin.compile(module, method, call);
-  };
+  if (from.takes != nullptr) target.takes = [plugin](const AskedNode& node) { return plugin.takes(node); };
+  if (from.together != nullptr) {
+    target.marks = [plugin](const ir::Module& module, const ir::Method& method, const IdVector<ir::ValueId, int>& uses,
+                            const std::vector<ir::NodeId>& nodes, const std::vector<ir::CompileSpec>& specs) {
+      return plugin.marks(module, method, uses, nodes, specs);
+    };
+  }
+  if (from.preprocess != nullptr) {
+    target.compile = [plugin](const ir::Module& module, const ir::Method& method, const ir::Node& call) {
+      return plugin.compile(module, method, call);
+    };
+  }
   return target;
 }
 

@@ -1,4 +1,4 @@
-// Targets of plug-ins.
+// A target as a plug-in, an application or this repository describes it, for the compiler.
 #pragma once
 
 #include "compiler/targets/target.h"

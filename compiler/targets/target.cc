@@ -1,19 +1,39 @@
 #include "compiler/targets/target.h"
 
 #include <algorithm>
+#include <cstring>
 
-#include "base/backend_facts.h"
 #include "base/delegate_specs.h"
 #include "base/target_device.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
-#include "compiler/targets/cuda_operators.h"
+#include "compiler/targets/own/own_targets.h"
 #include "compiler/targets/plugin_target.h"
 
 namespace berth::targets {
 namespace {
 
-constexpr char kPortable[] = "portable";
+// Berth's own come first, as a plug-in that is always there.
+std::vector<const Plugin*> with_own(Span<const Plugin* const> plugins) {
+  static const Plugin* const own = Plugin::adopt(own::own_targets, "Berth").value();
+  std::vector<const Plugin*> all = {own};
+  all.insert(all.end(), plugins.begin(), plugins.end());
+  return all;
+}
+
+// A name of Berth's own means the same wherever it stands.
+Status check_names(const std::vector<const Plugin*>& plugins) {
+  for (const Plugin* plugin : plugins) {
+    for (const berth_target& target : plugin->targets()) {
+      const auto same = [&](const berth_target& own) { return std::strcmp(own.name, target.name) == 0; };
+      const std::vector<berth_target>& own = plugins[0]->targets();
+      if (plugin == plugins[0] || std::none_of(own.begin(), own.end(), same)) continue;
+      return Failure{Error::kInvalidArgument, "plug-in " + plugin->place() + ": target " + target.name,
+                     "has the name of a target of Berth's own"};
+    }
+  }
+  return Done{};
+}
 
 std::string list_of_targets(Span<const Plugin* const> plugins) {
   std::string list;
@@ -102,45 +122,19 @@ Support common_support(const Target& target, const ir::Module& module, const ir:
   if (has_scalars(method, node)) return Support::kScalar;
   if (node.op->is_random()) return Support::kRandom;
   if (node.op->has_effects) return Support::kEffects;
-  // Kernels of an operator of one's own are the application's; a target that compiles may know what it does.
+  // The kernel of an operator of one's own is the application's, for the program around nested ones; a target that
+  // compiles may know what the operator does.
   if (node.op->own != nullptr && target.compile == nullptr) return Support::kOperator;
   return has_data_dependent_size(module, method, node) ? Support::kDataDependentSize : Support::kSupported;
 }
 
-Expected<Target> parse_target(std::string_view text, Span<const Plugin* const> plugins) {
+Expected<Target> parse_target(std::string_view text, const std::vector<const Plugin*>& plugins,
+                              Span<const Plugin* const> strangers) {
   const std::string lower = in_lower_case(text);
-  if (lower == kPortable) {
-    Target target;
-    target.name = lower;
-    return target;
-  }
   BERTH_ASSIGN_OR_RETURN(const berth_target* from, find_plugin_target(lower.substr(0, lower.find(':')), plugins));
   if (from != nullptr) return parse_plugin_target(*from, lower);
-  const auto device = ir::parse_device(text, "target");
-  const auto is_berths = [&](DeviceType type) { return device.ok() && device->type == type; };
-  if (std::none_of(std::begin(kBuiltInDeviceTypes), std::end(kBuiltInDeviceTypes), is_berths)) {
-    return Failure{Error::kInvalidArgument, "target " + ir::quoted(text),
-                   "expected one of " + list_of_targets(plugins)};
-  }
-  Target target;
-  target.name = to_text(*device).text;
-  target.backend = std::string(kBerthsOwn) + to_string(device->type);
-  target.device = *device;
-  switch (device->type) {
-    case DeviceType::kCpu:
-      target.fuses = true;
-      target.channels_last = true;
-      target.isa = "native";
-      break;
-    case DeviceType::kCuda:
-      target.fuses = true;
-      target.takes = [](const AskedNode& asked) {
-        return Expected<Answer>(Answer{cuda_supports(asked.method, asked.node), ""});
-      };
-      break;
-    case DeviceType::kSim: target.fuses = true; break;
-  }
-  return target;
+  return Failure{Error::kInvalidArgument, "target " + ir::quoted(text),
+                 "expected one of " + list_of_targets(strangers)};
 }
 
 }  // namespace
@@ -149,7 +143,6 @@ const char* to_string(Support support) {
   switch (support) {
     case Support::kSupported: return "takes";
     case Support::kOperator: return "operator";
-    case Support::kDType: return "dtype";
     case Support::kControlFlow: return "control-flow";
     case Support::kState: return "state";
     case Support::kCopy: return "copy";
@@ -164,6 +157,7 @@ const char* to_string(Support support) {
     case Support::kRefused: return "refused";
     case Support::kEffects: return "effects";
     case Support::kLimit: return "limit";
+    case Support::kTogether: return "together";
   }
   return "?";
 }
@@ -172,18 +166,15 @@ Expected<Answer> supports(const Target& target, const ir::Module& module, const 
                           const IdVector<ir::ValueId, int>& uses, ir::NodeId id) {
   const ir::Node& node = method.node(id);
   const Support support = common_support(target, module, method, node);
-  if (support != Support::kSupported || target.is_portable() || target.takes == nullptr) return Answer{support, ""};
+  if (support != Support::kSupported || target.takes == nullptr) return Answer{support, ""};
   return target.takes({module, method, uses, id, node, target.specs});
 }
 
 bool is_reserved_spec(std::string_view key) { return key == kTargetDevice || key.rfind(kBerthSpec, 0) == 0; }
 
 std::vector<std::string> target_names(Span<const Plugin* const> plugins) {
-  std::vector<std::string> names = {kPortable};
-  for (const DeviceType type : kBuiltInDeviceTypes) {
-    names.push_back(std::string(to_string(type)) + (type == DeviceType::kCpu ? "" : ":N"));
-  }
-  for (const Plugin* plugin : plugins) {
+  std::vector<std::string> names;
+  for (const Plugin* plugin : with_own(plugins)) {
     for (const berth_target& target : plugin->targets()) {
       names.push_back(std::string(target.name) + (target.device_type == 0 ? "" : ":N"));
     }
@@ -218,10 +209,12 @@ Expected<bool> add_spec(std::string_view text, std::vector<Target>* targets) {
 }
 
 Expected<std::vector<Target>> parse_targets(std::string_view list, Span<const Plugin* const> plugins) {
+  const std::vector<const Plugin*> all = with_own(plugins);
+  BERTH_TRY(check_names(all));
   std::vector<Target> targets;
   for (;;) {
     const size_t comma = std::min(list.find(','), list.size());
-    BERTH_ASSIGN_OR_RETURN(Target target, parse_target(list.substr(0, comma), plugins));
+    BERTH_ASSIGN_OR_RETURN(Target target, parse_target(list.substr(0, comma), all, plugins));
     const auto same = [&](const Target& other) { return other.name == target.name; };
     if (std::any_of(targets.begin(), targets.end(), same)) {
       return Failure{Error::kInvalidArgument, "target " + ir::quoted(target.name), "stands twice in the list"};

@@ -2,8 +2,10 @@
 //
 // A list of targets, in order of preference, is what `--target` names: "cuda:0,cpu". Each is one device with one
 // backend; the partitioner asks them node by node and makes delegates of what they take (compiler/placement/partition.h).
-// "portable" is the program itself: what it takes stays outside of delegates. Plug-ins bring targets of their own
-// (plugin/plugin.h), which compile their delegates themselves.
+// "portable" is the program itself: what it takes stays outside of delegates.
+//
+// This is how the compiler sees a target. What a target says of itself is a berth_target (plugin/plugin.h), Berth's own
+// (compiler/targets/own/) as well as those of plug-ins and applications.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +27,6 @@ namespace berth::targets {
 enum class Support : uint8_t {
   kSupported,          // takes
   kOperator,           // operator: it has no kernel for it
-  kDType,              // dtype: not for tensors of these types
   kControlFlow,        // control-flow: the program decides what runs
   kState,              // state: state is read and written by the program
   kCopy,               // copy: a copy between devices
@@ -37,9 +38,10 @@ enum class Support : uint8_t {
   kPlacedElsewhere,    // placed-elsewhere: it was asked to run on another device
   kViewsOnly,          // views-only: nothing around it runs there, and it computes nothing
   kLastView,           // last-view: a name of what a delegate computes in the program's own memory
-  kRefused,            // refused: the plug-in's target does not take it, and says why
+  kRefused,            // refused: the target does not take it, and says why
   kEffects,            // effects: its calls keep their order in the program
   kLimit,              // limit: alone it has more inputs or outputs than a delegate of the target may have
+  kTogether,           // together: not with what its target wants in the same delegate
 };
 
 /// "takes", "operator", "data-dependent-size"…
@@ -61,8 +63,8 @@ struct AskedNode {
   const std::vector<ir::CompileSpec>& specs;  // of the target
 };
 
-/// The operators and element types of one kind of target. The failure, of a plug-in, ends the compilation. REQUIRES of
-/// the node: an operator with a kernel, on tensors, whose sizes do not depend on data.
+/// The operators and element types of one kind of target. The failure ends the compilation. REQUIRES of the node: an
+/// operator with a kernel, on tensors, whose sizes do not depend on data.
 using TakesNode = std::function<Expected<Answer>(const AskedNode& node)>;
 
 /// What a delegate of the target may have at most.
@@ -86,11 +88,23 @@ struct Compiled {
 using CompileRegion =
     std::function<Expected<Compiled>(const ir::Module& module, const ir::Method& method, const ir::Node& call)>;
 
+/// Nodes that are in one delegate or in none, and nodes that are in none.
+struct NodeSets {
+  std::vector<std::vector<ir::NodeId>> together;  // without a node in two of them
+  std::vector<ir::NodeId> left;
+};
+
+/// Asked about all nodes of a graph that the target gets. `uses` are ir::count_uses(method).
+using MarkNodes = std::function<Expected<NodeSets>(
+    const ir::Module& module, const ir::Method& method, const IdVector<ir::ValueId, int>& uses,
+    const std::vector<ir::NodeId>& nodes, const std::vector<ir::CompileSpec>& specs)>;
+
 struct Target {
   std::string name;     // "cuda:0"
   std::string backend;  // the name that the runtime finds it by, "berth.cuda"; empty: no delegates
   Device device;
   TakesNode takes;             // null: all of them
+  MarkNodes marks;             // null: any node may be in any delegate
   bool fuses = false;          // has kernels for fused operators ("berth::conv", …)
   bool channels_last = false;  // computes faster with the channels innermost
   std::string isa;             // weights are packed for this instruction set ("native", …); empty: never
@@ -111,12 +125,12 @@ Expected<Answer> supports(const Target& target, const ir::Module& module, const 
 /// base/delegate_specs.h.
 bool is_reserved_spec(std::string_view key);
 
-/// What a target may be called: "portable", "cpu", "cuda:N", …: one for each type of device that Berth has a backend
-/// for, the program itself, and the targets of `plugins`.
+/// What a target may be called: "portable", "cpu", "cuda:N", …: Berth's own and the targets of `plugins`.
 std::vector<std::string> target_names(Span<const Plugin* const> plugins = {});
 
 /// "cuda:0,cpu" to its targets: names among target_names(), in any case, between commas. InvalidArgument for anything
-/// else, with the list of what there is, for one that stands twice, and for two plug-ins with a target of one name.
+/// else, with the list of what there is, for one that stands twice, for two plug-ins with a target of one name, and for
+/// one with a target that is called like one of Berth's own.
 /// The plug-ins must outlive the targets.
 Expected<std::vector<Target>> parse_targets(std::string_view list, Span<const Plugin* const> plugins = {});
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/ir/parse.h"
+#include "compiler/targets/own/cuda_target.h"
 
 namespace berth::targets {
 namespace {
@@ -33,14 +36,16 @@ TEST(Target, TargetsAreParsedStrictly) {
   EXPECT_EQ(error("cuda,cpu,CUDA:0"), "target \"cuda:0\": stands twice in the list");
 }
 
-Support support(const std::string& target, const std::string& text) {
+Answer answer(const std::string& target, const std::string& text) {
   auto module = ir::parse(text, "t");
   EXPECT_TRUE(module.ok()) << module.error().text();
   auto targets = parse_targets(target);
-  if (!module.ok() || !targets.ok()) return Support::kOperator;
+  if (!module.ok() || !targets.ok()) return {Support::kOperator, ""};
   const ir::Method& method = module->methods[0];
-  return supports((*targets)[0], *module, method, ir::count_uses(method), ir::NodeId{0})->support;
+  return *supports((*targets)[0], *module, method, ir::count_uses(method), ir::NodeId{0});
 }
+
+Support support(const std::string& target, const std::string& text) { return answer(target, text).support; }
 
 TEST(Target, EveryTargetHasItsOperators) {
   EXPECT_EQ(support("sim:0", R"(
@@ -110,18 +115,99 @@ TEST(Target, CudaHasItsOperators) {
       return %y
     })"),
             Support::kSupported);
-  EXPECT_EQ(support("cuda:0", R"(
+  const auto refused = [](const std::string& text) {
+    const Answer said = answer("cuda:0", text);
+    EXPECT_EQ(said.support, Support::kRefused);
+    return said.reason;
+  };
+  EXPECT_EQ(refused(R"(
     method f(%x: c64[2]) {
       %y: c64[2] = aten::neg(%x)
       return %y
     })"),
-            Support::kDType);
-  EXPECT_EQ(support("cuda:0", R"(
+            "not for tensors of c64");
+  EXPECT_EQ(refused(R"(
     method f(%x: f32[4], %i: i64[2], %v: f32[2]) {
       %y: f32[4] = aten::index_put(%x, [%i], %v, false)
       return %y
     })"),
-            Support::kOperator);
+            "it has no aten::index_put");
+  EXPECT_EQ(refused(R"(
+    method f(%x: i64[2,2]) {
+      %y: i64[2,2] = aten::mm(%x, %x)
+      return %y
+    })"),
+            "not for tensors of i64");
+}
+
+TEST(Target, CudaTakesNoMasksAsIndices) {
+  berth_value values[2] = {};
+  values[0].dtype = BERTH_F32;
+  const int32_t self[] = {0};
+  const int32_t indices[] = {-1, 1};
+  berth_argument arguments[2] = {};
+  arguments[0].kind = BERTH_ARG_VALUE;
+  arguments[0].count = 1;
+  arguments[0].values = self;
+  arguments[1].kind = BERTH_ARG_VALUES;
+  arguments[1].count = 2;
+  arguments[1].values = indices;
+  berth_node node = {};
+  node.op = "aten::index.Tensor";
+  node.arguments = arguments;
+  node.num_arguments = 2;
+  berth_graph graph = {};
+  graph.values = values;
+  graph.num_values = 2;
+  own::CudaTarget cuda;
+  const auto said = [&](int32_t dtype) {
+    values[1].dtype = dtype;
+    return cuda.takes(plugin::Node(&graph, &node), plugin::Specs(nullptr, 0)).message;
+  };
+  EXPECT_EQ(said(BERTH_I64), "");
+  EXPECT_EQ(said(BERTH_I32), "");
+  EXPECT_EQ(said(BERTH_BOOL), "not for tensors of bool");
+  EXPECT_EQ(said(BERTH_U8), "not for tensors of u8");
+}
+
+// The kernels' list has identifiers, the target is asked by name.
+TEST(Target, CudaTakesTheOperatorsOfItsList) {
+#define KERNEL(identifier) ir::OpId::identifier,
+  std::vector<ir::OpId> list = {
+#include "backends/cuda/operators.def"
+  };
+#undef KERNEL
+  own::CudaTarget cuda;
+  std::vector<ir::OpId> taken;
+  for (uint16_t id = 0; id < static_cast<uint16_t>(ir::OpId::kCount); ++id) {
+    const ir::Operator& op = ir::operator_of(static_cast<ir::OpId>(id));
+    berth_node node = {};
+    node.op = op.functional_name.c_str();
+    const berth_graph graph = {};
+    if (cuda.takes(plugin::Node(&graph, &node), plugin::Specs(nullptr, 0)).ok()) taken.push_back(op.id);
+  }
+  std::sort(list.begin(), list.end());
+  std::sort(taken.begin(), taken.end());
+  EXPECT_EQ(taken, list);
+  EXPECT_GT(list.size(), 150u);
+}
+
+TEST(Target, EachSaysWhatItIs) {
+  const auto all = parse_targets("cpu,cuda:0,sim:0,portable");
+  ASSERT_TRUE(all.ok()) << all.error().text();
+  const auto facts = [&](int i) {
+    const Target& t = (*all)[i];
+    return std::string(t.fuses ? "fuses " : "") + (t.channels_last ? "channels " : "") +
+           (t.isa.empty() ? "" : "packs ") + (t.takes ? "chooses" : "takes all");
+  };
+  EXPECT_EQ(facts(0), "fuses channels packs takes all");
+  EXPECT_EQ(facts(1), "fuses chooses");
+  EXPECT_EQ(facts(2), "fuses takes all");
+  EXPECT_EQ(facts(3), "takes all");
+  for (const Target& target : *all) {
+    EXPECT_FALSE(target.compile);
+    EXPECT_TRUE(target.specs.empty()) << target.name << ": what its programs have anyway is not said again";
+  }
 }
 
 }  // namespace

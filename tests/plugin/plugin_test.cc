@@ -332,10 +332,13 @@ TEST(Plugin, DamagedPayloadsAreErrorsOrNumbers) {
 
 // A target for one test, linked into it. What it does is kept in functions.
 struct Scripted final : plugin::Target {
-  Scripted() : Target("scripted", "acme.scripted", 0) {}
+  Scripted() : Target("scripted", "acme.scripted", 0) { see_all(); }
   plugin::Status takes(const plugin::Node& node, const plugin::Specs&) override { return on_node(node); }
   plugin::Status preprocess(const plugin::Graph& region, const plugin::Specs&, plugin::Output& output) override {
     return on_region(region, output);
+  }
+  plugin::Status together(const plugin::Graph& taken, const plugin::Specs&, plugin::Sets& sets) override {
+    return on_graph(taken, sets);
   }
   berth_target& facts() { return table_; }
 
@@ -345,6 +348,8 @@ struct Scripted final : plugin::Target {
     output.payload("x", 1);
     return plugin::Status();
   };
+  std::function<plugin::Status(const plugin::Graph&, plugin::Sets&)> on_graph =
+      [](const plugin::Graph&, plugin::Sets&) { return plugin::Status(); };
 };
 
 // A plug-in with the target that `make` makes. Each test has its own number: a plug-in is asked once.
@@ -460,10 +465,8 @@ TEST(Plugin, NamedDataOfOneKeyMustBeTheSameBytes) {
   EXPECT_NE(failure_of(plugin).find("named data 'mine': is there already with other bytes"), std::string::npos);
 }
 
-// Delegates of `plugin` in the network without its tanh: seven inputs, constants and nodes in a row.
-std::vector<int64_t> sizes_of_delegates(const Plugin* plugin) {
-  CompileReport report;
-  compiled(R"(
+// relu, add, mul, sub, tanh.
+constexpr const char* kChain = R"(
     method forward(%x: f32[4], %z: f32[4]) {
       %a: f32[4] = aten::relu(%x)
       %b: f32[4] = aten::add.Tensor(%a, %z)
@@ -471,11 +474,15 @@ std::vector<int64_t> sizes_of_delegates(const Plugin* plugin) {
       %d: f32[4] = aten::sub.Tensor(%c, %b)
       %e: f32[4] = aten::tanh(%d)
       return %e, %c
-    })",
-           options_for("scripted", {plugin}), &report);
-  std::vector<int64_t> inputs_and_outputs;
-  for (const DelegateReport& delegate : report.delegates) inputs_and_outputs.push_back(delegate.payload_bytes);
-  return inputs_and_outputs;
+    })";
+
+// The lengths of the payloads.
+std::vector<int64_t> sizes_of_delegates(const Plugin* plugin, const char* text = kChain) {
+  CompileReport report;
+  compiled(text, options_for("scripted", {plugin}), &report);
+  std::vector<int64_t> sizes;
+  for (const DelegateReport& delegate : report.delegates) sizes.push_back(delegate.payload_bytes);
+  return sizes;
 }
 
 // The payload tells how many nodes, inputs and outputs a region had, as its length.
@@ -507,6 +514,139 @@ TEST(Plugin, RegionsAreCutToTheLimitsOfTheirTarget) {
             })),
             (Sizes{111, 111}))
       << "relu and tanh: the others read two tensors, and stay outside";
+}
+
+// The numbers of the nodes with one of these operators.
+std::vector<int32_t> nodes_of(const plugin::Graph& graph, const std::vector<std::string>& operators) {
+  std::vector<int32_t> nodes;
+  for (size_t i = 0; i < graph.nodes_size(); ++i) {
+    const bool is = std::find(operators.begin(), operators.end(), graph.node(i).op()) != operators.end();
+    if (is) nodes.push_back(static_cast<int32_t>(i));
+  }
+  return nodes;
+}
+
+void keep_together(Scripted& t, const std::vector<std::string>& operators) {
+  count_in_payload(t);
+  t.on_graph = [operators](const plugin::Graph& graph, plugin::Sets& sets) {
+    sets.together(nodes_of(graph, operators));
+    return plugin::Status();
+  };
+}
+
+// Without marks the chain's pieces of two nodes are 222, 222, 111.
+TEST(Plugin, WhatItsTargetWantsTogetherIsNotCut) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(sizes_of_delegates(adopt<30>([](Scripted& t) {
+              keep_together(t, {"aten::add.Tensor", "aten::mul.Tensor"});
+              t.facts().most_nodes = 2;
+            })),
+            (Sizes{111, 222, 221}))
+      << "relu alone, so that add and mul are one delegate";
+  EXPECT_EQ(sizes_of_delegates(adopt<31>([](Scripted& t) {
+              keep_together(t, {"aten::add.Tensor", "aten::mul.Tensor", "aten::sub.Tensor"});
+              t.facts().most_nodes = 2;
+            })),
+            (Sizes{111, 111}))
+      << "three nodes are beyond the limit, so none of them is in a delegate";
+  EXPECT_EQ(sizes_of_delegates(adopt<32>([](Scripted& t) {
+              count_in_payload(t);
+              t.facts().most_nodes = 3;
+              t.on_graph = [](const plugin::Graph& graph, plugin::Sets& sets) {
+                sets.together(nodes_of(graph, {"aten::relu", "aten::add.Tensor"}));
+                sets.together(nodes_of(graph, {"aten::add.Tensor", "aten::mul.Tensor"}));
+                sets.together({4});
+                sets.together({});
+                return plugin::Status();
+              };
+            })),
+            (Sizes{322, 221}))
+      << "sets that share a node are one";
+  EXPECT_EQ(sizes_of_delegates(adopt<39>([](Scripted& t) {
+              keep_together(t, {"aten::mul.Tensor", "aten::sub.Tensor"});
+              t.facts().most_nodes = 3;
+            })),
+            (Sizes{222, 322}))
+      << "tanh is with the set that was not cut";
+}
+
+// Regions are formed from front to back: mul would be with add, behind the tanh that its target does not take.
+TEST(Plugin, ASetThatIsApartOtherwiseBecomesARegionOfItsOwn) {
+  EXPECT_EQ(sizes_of_delegates(adopt<40>([](Scripted& t) {
+                                 keep_together(t, {"aten::relu", "aten::mul.Tensor"});
+                                 t.on_node = [](const plugin::Node& node) {
+                                   return node.op() == "aten::tanh" ? plugin::refuse("no") : plugin::Status();
+                                 };
+                               }),
+                               R"(
+    method forward(%x: f32[4], %z: f32[4]) {
+      %a: f32[4] = aten::relu(%x)
+      %t: f32[4] = aten::tanh(%a)
+      %b: f32[4] = aten::add.Tensor(%t, %z)
+      %c: f32[4] = aten::mul.Tensor(%z, %z)
+      return %b, %c, %a
+    })"),
+            (std::vector<int64_t>{222, 121}));
+}
+
+TEST(Plugin, ASetThatCannotBeTogetherStaysOutside) {
+  using Sizes = std::vector<int64_t>;
+  // tanh and relu with the refused nodes between them, which no delegate can hold.
+  const auto between = [](Scripted& t) {
+    keep_together(t, {"aten::relu", "aten::tanh"});
+    t.on_node = [](const plugin::Node& node) {
+      const bool is = node.op() == "aten::relu" || node.op() == "aten::tanh";
+      return is ? plugin::Status() : plugin::refuse("not that");
+    };
+  };
+  EXPECT_EQ(sizes_of_delegates(adopt<33>(between)), Sizes{});
+  CompileOptions options = options_for("scripted", {adopt<34>(between)});
+  CompileReport report;
+  compiled(kNetwork, options, &report);
+  EXPECT_TRUE(report.delegates.empty());
+  const auto says = [](const std::string& line) { return line.find("outside of delegates: together") != line.npos; };
+  EXPECT_EQ(std::count_if(report.why.begin(), report.why.end(), says), 3) << "both relus, and tanh";
+  options.place = {"q=cpu"};
+  const auto asked = compile(module_of(kNetwork), options);
+  ASSERT_FALSE(asked.ok());
+  EXPECT_NE(asked.error().text().find("cannot run where it was placed: together"), std::string::npos)
+      << asked.error().text();
+}
+
+TEST(Plugin, NodesThatItsTargetLeavesAfterAllStayOutside) {
+  EXPECT_EQ(sizes_of_delegates(adopt<35>([](Scripted& t) {
+              count_in_payload(t);
+              t.on_graph = [](const plugin::Graph& graph, plugin::Sets& sets) {
+                EXPECT_EQ(graph.nodes_size(), 5u);
+                EXPECT_EQ(graph.inputs_size(), 2u);
+                EXPECT_EQ(graph.outputs_size(), 2u);
+                sets.leave(nodes_of(graph, {"aten::mul.Tensor"}));
+                return plugin::Status();
+              };
+            })),
+            (std::vector<int64_t>{222, 221}));
+}
+
+TEST(Plugin, MarksOfNodesThatAreNotThereAreRefused) {
+  const auto said = [](const Plugin* plugin) { return failure_of(plugin); };
+  EXPECT_NE(said(adopt<36>([](Scripted& t) {
+              t.on_graph = [](const plugin::Graph&, plugin::Sets& sets) {
+                sets.together({0, 7});
+                return plugin::Status();
+              };
+            })).find("target scripted: the plug-in marks node 7; there are 7"),
+            std::string::npos);
+  EXPECT_NE(said(adopt<37>([](Scripted& t) {
+              t.on_graph = [](const plugin::Graph&, plugin::Sets& sets) {
+                sets.leave({-1});
+                return plugin::Status();
+              };
+            })).find("marks node -1"),
+            std::string::npos);
+  EXPECT_NE(said(adopt<38>([](Scripted& t) {
+              t.on_graph = [](const plugin::Graph&, plugin::Sets&) -> plugin::Status { throw 7; };
+            })).find("method forward: target scripted: the plug-in threw an exception"),
+            std::string::npos);
 }
 
 TEST(Plugin, TheGraphIsWhatTheModelSays) {

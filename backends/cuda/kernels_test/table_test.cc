@@ -31,7 +31,7 @@ TEST(CudaTable, HasEveryListedOperatorOnceAsThePortableTableHasIt) {
     EXPECT_NE(entry.call, portable->call) << entry.name << " is the host's kernel";
     EXPECT_EQ(entry.temp_bytes, nullptr) << entry.name << " wants memory of the host";
   }
-  // By the list itself, which compiler/targets/cuda_operators.cc reads too.
+  // By the list itself, which compiler/targets/own/cuda_target.cc reads too.
   size_t listed = 0;
 #define KERNEL(identifier) ++listed;
 #include "backends/cuda/operators.def"

@@ -78,7 +78,7 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const char* backend = format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id());
   operator_ = std::string("DelegateCall ") + backend;
   const auto& args = *call.args();
-  const bool own = is_berths_own(backend);
+  const bool own = runs_nested_programs(backend);
   BERTH_TRY(spend(args.size() + writes_.size()));
   BERTH_ASSIGN_OR_RETURN(const uint32_t first, count_inputs(args));
   ir::ValueList inputs;

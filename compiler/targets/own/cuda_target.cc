@@ -1,0 +1,98 @@
+#include "compiler/targets/own/cuda_target.h"
+
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/device.h"
+#include "base/dtype.h"
+
+namespace berth::targets::own {
+namespace {
+
+using plugin::Argument;
+using plugin::Node;
+using plugin::refuse;
+using plugin::Status;
+
+// The operators of Berth's table by their identifiers.
+enum class Row : int {
+#define OP(identifier, ...) identifier,
+#include "format/operators.def"
+#undef OP
+};
+
+struct Name {
+  const char* name;
+  const char* overload;
+};
+#define OP(identifier, name, overload, ...) {name, overload},
+constexpr Name kNames[] = {
+#include "format/operators.def"
+};
+#undef OP
+
+struct Kernel {
+  Row row;
+  bool floats_only;
+};
+#define KERNEL(identifier) {Row::identifier, false},
+#define FLOAT_KERNEL(identifier) {Row::identifier, true},
+constexpr Kernel kKernels[] = {
+#include "backends/cuda/operators.def"
+};
+#undef KERNEL
+
+// Whether the kernel takes floats only, by the operator's name: "aten::add.Tensor".
+const std::unordered_map<std::string, bool>& kernels() {
+  static const auto* const all = [] {
+    auto* const made = new std::unordered_map<std::string, bool>;
+    for (const Kernel& kernel : kKernels) {
+      const Name& name = kNames[static_cast<int>(kernel.row)];
+      const std::string dot = name.overload[0] == '\0' ? "" : ".";
+      made->emplace(name.name + dot + name.overload, kernel.floats_only);
+    }
+    return made;
+  }();
+  return *all;
+}
+
+bool has_kernel_for(DType dtype, bool floats_only) {
+  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) return true;
+  return !floats_only && is_real(dtype) && dtype != DType::kU64;
+}
+
+Status not_for(DType dtype) { return refuse(std::string("not for tensors of ") + to_string(dtype)); }
+
+// How many places a mask names is not known on the host. The first argument is what is indexed, the others are indices.
+bool is_mask(const Node& node, size_t argument, DType dtype) {
+  return node.op() == "aten::index.Tensor" && argument > 0 && dtype != DType::kI32 && dtype != DType::kI64;
+}
+
+}  // namespace
+
+CudaTarget::CudaTarget() : NestedTarget("cuda", "berth.cuda", static_cast<int32_t>(DeviceType::kCuda)) {
+  table_.fuses = 1;
+}
+
+Status CudaTarget::takes(const Node& node, const plugin::Specs&) {
+  const auto kernel = kernels().find(std::string(node.op()));
+  if (kernel == kernels().end()) return refuse("it has no " + std::string(node.op()));
+  for (size_t i = 0; i < node.arguments_size(); ++i) {
+    const Argument argument = node.argument(i);
+    for (size_t k = 0; k < argument.size(); ++k) {
+      if (!argument.has_value(k)) continue;
+      const DType dtype = static_cast<DType>(argument.value(k).dtype());
+      if (!has_kernel_for(dtype, kernel->second) || is_mask(node, i, dtype)) return not_for(dtype);
+    }
+  }
+  for (size_t i = 0; i < node.results_size(); ++i) {
+    const DType dtype = static_cast<DType>(node.result(i).dtype());
+    if (!has_kernel_for(dtype, false)) return not_for(dtype);
+  }
+  return {};
+}
+
+}  // namespace berth::targets::own
