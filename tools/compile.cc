@@ -27,6 +27,7 @@ struct CompileCommand {
   std::vector<std::string> shapes;
   std::vector<std::string> data;
   std::vector<std::string> plugins;
+  std::vector<const Plugin*> more_plugins;
   MethodTexts of_methods;
   bool json = false;
   CompileOptions options;
@@ -94,51 +95,55 @@ Json report_json(const CompileReport& report) {
           {"peak_rss_kb", peak_rss_kb()}};
 }
 
-void print_report(const CompileCommand& command, const CompileReport& report) {
-  for (const std::string& line : report.why) fmt::print("{}\n", line);
+std::string report_text(const CompileCommand& command, const CompileReport& report) {
+  std::string text;
+  for (const std::string& line : report.why) text += fmt::format("{}\n", line);
   std::string order = report.order_optimal ? "order optimal, " : "";
   if (report.saved_by_order > 0) order = fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) + order;
-  fmt::print("{}: {}, {} in place, {}, {}constants {}, in {}\n", command.output,
-             counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"), order,
-             bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
-  if (report.truncated) fmt::print("{}: truncated: the time limit ended planning early\n", command.output);
+  text += fmt::format("{}: {}, {} in place, {}, {}constants {}, in {}\n", command.output,
+                      counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"),
+                      order, bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
+  if (report.truncated) text += fmt::format("{}: truncated: the time limit ended planning early\n", command.output);
   for (const ExternalReport& file : report.external) {
-    fmt::print("{}: {}, {}\n", file.file, counted(file.constants, "constant"), bytes_text(file.bytes));
+    text += fmt::format("{}: {}, {}\n", file.file, counted(file.constants, "constant"), bytes_text(file.bytes));
   }
   for (const ArenaReport& arena : report.arenas) {
     const std::string of = arena.capacity < 0 ? "" : " of " + bytes_text(arena.capacity);
     const std::string bank = arena.bank.empty() ? "" : ", bank " + arena.bank + of;
-    fmt::print("{}: arena {} on {}{}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
-               device_name(arena.device), bank, bytes_text(arena.bytes), arena.bytes, bytes_text(arena.lower_bound),
-               arena.optimal ? ", optimal" : "");
+    text += fmt::format("{}: arena {} on {}{}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
+                        device_name(arena.device), bank, bytes_text(arena.bytes), arena.bytes,
+                        bytes_text(arena.lower_bound), arena.optimal ? ", optimal" : "");
   }
   for (const BankReport& bank : report.banks) {
     if (bank.cost == 0) continue;
-    fmt::print("{}: banks of {}: values outside the first cost {}, at least {}{}\n", bank.method,
-               device_name(bank.device), bank.cost, bank.lower_bound, bank.cost == bank.lower_bound ? ", optimal" : "");
+    text += fmt::format("{}: banks of {}: values outside the first cost {}, at least {}{}\n", bank.method,
+                        device_name(bank.device), bank.cost, bank.lower_bound,
+                        bank.cost == bank.lower_bound ? ", optimal" : "");
   }
   for (const DelegateReport& delegate : report.delegates) {
     const bool used_as_scratch = delegate.scratch_bytes < delegate.own_scratch_bytes;
     const std::string in_results =
         used_as_scratch ? ", without using outputs " + bytes_text(delegate.own_scratch_bytes) : "";
-    fmt::print("{}: delegate {} of {} on {}: {}, scratch {}{}\n", delegate.method, delegate.name, delegate.backend,
-               device_name(delegate.device),
-               delegate.nodes > 0 ? counted(delegate.nodes, "node") : "payload " + bytes_text(delegate.payload_bytes),
-               bytes_text(delegate.scratch_bytes), in_results);
+    text += fmt::format(
+        "{}: delegate {} of {} on {}: {}, scratch {}{}\n", delegate.method, delegate.name, delegate.backend,
+        device_name(delegate.device),
+        delegate.nodes > 0 ? counted(delegate.nodes, "node") : "payload " + bytes_text(delegate.payload_bytes),
+        bytes_text(delegate.scratch_bytes), in_results);
   }
   for (const CopyReport& copy : report.copies) {
     const std::string again =
         copy.per_turn > 0 ? fmt::format("; {} of them again in each further turn of a loop", copy.per_turn) : "";
-    fmt::print("{}: {} from {} to {}, {} in all{}\n", copy.method, counted(copy.count, "copy", "copies"),
-               device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes), again);
+    text += fmt::format("{}: {} from {} to {}, {} in all{}\n", copy.method, counted(copy.count, "copy", "copies"),
+                        device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes), again);
   }
+  return text;
 }
 
-Status run_compile(CompileCommand& command) {
+Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>* program) {
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(command.shapes, import));
   import.data_files = command.data;
-  BERTH_ASSIGN_OR_RETURN(command.options.plugins, open_plugins(command.plugins));
+  BERTH_ASSIGN_OR_RETURN(command.options.plugins, open_plugins(command.plugins, command.more_plugins));
   BERTH_ASSIGN_OR_RETURN(import.operators, plugin_operators(command.options.plugins));
   const Stopwatch watch;
   std::vector<ModelFile> models;
@@ -148,17 +153,16 @@ Status run_compile(CompileCommand& command) {
     models.push_back(std::move(model));
   }
   BERTH_ASSIGN_OR_RETURN(ir::Module module, load_models(models, import, command.merging));
-  BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
+  if (!command.output.empty()) BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
   BERTH_TRY(read_method_texts(command.of_methods, module, &command.options));
   CompileReport report;
-  BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
-  report.total_ms = watch.seconds() * 1e3;
-  if (command.json) {
-    fmt::print("{}\n", json_text(report_json(report)));
+  if (command.output.empty()) {
+    BERTH_ASSIGN_OR_RETURN(*program, compile(std::move(module), command.options, &report));
   } else {
-    print_report(command, report);
+    BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
   }
-  return Done{};
+  report.total_ms = watch.seconds() * 1e3;
+  return command.json ? json_text(report_json(report)) + "\n" : report_text(command, report);
 }
 
 // "portable (the default), cpu, cuda:N, …"
@@ -194,7 +198,7 @@ void add_compile(CLI::App& app, Session& session) {
                   "the model: an " + model_extensions(" or ") +
                       " file. Several become one program: METHOD=MODEL calls the model's method so")
       ->required();
-  sub->add_option("-o,--output", command->output, "the program to write")->required();
+  sub->add_option("-o,--output", command->output, "the program to write")->required(session.program == nullptr);
   MethodTexts& texts = command->of_methods;
   add_method_option(*sub, "--target", texts.targets, "TARGETS",
                     "the targets, in order of preference: " + targets_help(command->options.target) +
@@ -264,8 +268,8 @@ void add_compile(CLI::App& app, Session& session) {
       "          berth compile prefill=a.onnx decode=b.onnx -o both.pte --target decode:cpu --no-inplace=prefill\n"
       "[METHOD:] before a value, and =METHOD behind a switch, say which method it is for; all without it");
   sub->callback([command, &session] {
-    auto done = run_compile(*command);
-    if (!done.ok()) session.exit_code = report(done.error());
+    command->more_plugins = session.plugins;
+    session.finish(run_compile(*command, session.program));
   });
 }
 

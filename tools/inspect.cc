@@ -38,6 +38,7 @@ struct InspectOptions {
   std::vector<std::string> shapes;
   std::vector<std::string> data;
   std::vector<std::string> plugins;
+  std::vector<const Plugin*> more_plugins;
 };
 
 // Whether the sizes of an input or output may differ between runs. Tensors that a loop stacks are dynamic in the file
@@ -185,32 +186,35 @@ std::string port_text(const Json& port) {
                      port.contains("dynamic") ? " at most" : "");
 }
 
-void print_method(const Json& method) {
-  fmt::print("method {}: {}\n", method["name"].get<std::string>(),
-             counted(method["instructions"].get<int64_t>(), "instruction"));
-  for (const auto& port : method["inputs"]) fmt::print("  input   {}\n", port_text(port));
-  for (const auto& port : method["outputs"]) fmt::print("  output  {}\n", port_text(port));
+void print_method(const Json& method, std::string& text) {
+  text += fmt::format("method {}: {}\n", method["name"].get<std::string>(),
+                      counted(method["instructions"].get<int64_t>(), "instruction"));
+  for (const auto& port : method["inputs"]) text += fmt::format("  input   {}\n", port_text(port));
+  for (const auto& port : method["outputs"]) text += fmt::format("  output  {}\n", port_text(port));
   for (const auto& arena : method["arenas"]) {
     const int64_t bytes = arena["bytes"].get<int64_t>();
     std::string bank = arena.contains("bank") ? ", bank " + arena["bank"].get<std::string>() : "";
     if (arena.contains("capacity")) bank += " of " + bytes_text(arena["capacity"].get<int64_t>());
-    fmt::print("  arena   {} on {}{}: {} bytes ({})\n", arena["id"].get<int>(), arena["device"].get<std::string>(),
-               bank, bytes, bytes_text(bytes));
+    text += fmt::format("  arena   {} on {}{}: {} bytes ({})\n", arena["id"].get<int>(),
+                        arena["device"].get<std::string>(), bank, bytes, bytes_text(bytes));
   }
   if (method.contains("method_bytes")) {
-    fmt::print("  memory  {} for the method, {} for kernels while they run, on one thread\n",
-               bytes_text(method["method_bytes"].get<int64_t>()), bytes_text(method["temp_bytes"].get<int64_t>()));
+    text +=
+        fmt::format("  memory  {} for the method, {} for kernels while they run, on one thread\n",
+                    bytes_text(method["method_bytes"].get<int64_t>()), bytes_text(method["temp_bytes"].get<int64_t>()));
   }
   for (const auto& delegate : method["delegates"]) {
-    fmt::print("  delegate {} on {}\n", delegate["id"].get<std::string>(), delegate["device"].get<std::string>());
+    text +=
+        fmt::format("  delegate {} on {}\n", delegate["id"].get<std::string>(), delegate["device"].get<std::string>());
   }
   for (const auto& copy : method["copies"]) {
     const int64_t in_loops = copy["in_loops"].get<int64_t>();
-    fmt::print("  copies  {} to {}: {} of {} bytes in total{}\n", copy["from"].get<std::string>(),
-               copy["to"].get<std::string>(), copy["count"].get<int64_t>(), copy["bytes"].get<int64_t>(),
-               in_loops > 0 ? fmt::format(", each once; {} in loops", in_loops) : "");
+    text += fmt::format("  copies  {} to {}: {} of {} bytes in total{}\n", copy["from"].get<std::string>(),
+                        copy["to"].get<std::string>(), copy["count"].get<int64_t>(), copy["bytes"].get<int64_t>(),
+                        in_loops > 0 ? fmt::format(", each once; {} in loops", in_loops) : "");
   }
-  for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
+  for (const auto& [name, count] : method["operators"].items())
+    text += fmt::format("  {:5} x {}\n", count.get<int>(), name);
 }
 
 std::string plan_text(const Timeline& timeline) {
@@ -247,20 +251,22 @@ Json external_json(const ProgramFile& program) {
   return list;
 }
 
-void print_external(const InspectOptions& options, const ProgramFile& program) {
+void print_external(const InspectOptions& options, const ProgramFile& program, std::string& text) {
   const std::vector<ExternalUse> uses = external_uses(program.view);
   uint64_t bytes = 0;
   for (const ExternalUse& use : uses) bytes += use.bytes;
   if (uses.empty()) return;
-  fmt::print("{} of {} bytes are in data files (.ptd){}\n", counted(static_cast<int64_t>(uses.size()), "tensor"), bytes,
-             options.values ? ":" : "; --values names them");
+  text +=
+      fmt::format("{} of {} bytes are in data files (.ptd){}\n", counted(static_cast<int64_t>(uses.size()), "tensor"),
+                  bytes, options.values ? ":" : "; --values names them");
   for (size_t i = 0; options.values && i < uses.size(); ++i) {
-    fmt::print("  {}: {}{} {} bytes\n", uses[i].key, to_string(static_cast<DType>(uses[i].tensor->scalar_type())),
-               shape_text(uses[i].tensor->sizes()), uses[i].bytes);
+    text +=
+        fmt::format("  {}: {}{} {} bytes\n", uses[i].key, to_string(static_cast<DType>(uses[i].tensor->scalar_type())),
+                    shape_text(uses[i].tensor->sizes()), uses[i].bytes);
   }
 }
 
-Status inspect_data(const InspectOptions& options) {
+Expected<std::string> inspect_data(const InspectOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ExternalData data, ExternalData::open({options.file}));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   const int64_t total = static_cast<int64_t>(file->bytes().size());
@@ -274,19 +280,19 @@ Status inspect_data(const InspectOptions& options) {
       }
       json["blobs"].push_back(std::move(one));
     }
-    fmt::print("{}\n", json_text(json));
-    return Done{};
+    return json_text(json) + "\n";
   }
-  fmt::print("{}: a data file of {} bytes ({}) with {} tensors and blobs\n", options.file, total, bytes_text(total),
-             data.blobs().size());
+  std::string text;
+  text += fmt::format("{}: a data file of {} bytes ({}) with {} tensors and blobs\n", options.file, total,
+                      bytes_text(total), data.blobs().size());
   for (const auto& [key, blob] : data.blobs()) {
     const std::string type =
         blob.layout == nullptr
             ? std::string("raw bytes")
             : std::string(to_string(static_cast<DType>(blob.layout->scalar_type()))) + shape_text(blob.layout->sizes());
-    fmt::print("  {}: {} {} bytes\n", key, type, blob.size);
+    text += fmt::format("  {}: {} {} bytes\n", key, type, blob.size);
   }
-  return Done{};
+  return text;
 }
 
 Json lines_of(const std::string& text) {
@@ -307,7 +313,7 @@ std::string details_of(const InspectOptions& options, const ProgramFile& program
   return text;
 }
 
-Status inspect_program(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
+Expected<std::string> inspect_program(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
   BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const PayloadCheck payloads, check_payloads(program));
   const int64_t bytes = static_cast<int64_t>(program.file->bytes().size());
@@ -318,14 +324,13 @@ Status inspect_program(const InspectOptions& options, const std::vector<const Pl
   const std::string details = details_of(options, program);
   if (options.json) {
     if (!details.empty()) json["text"] = lines_of(details);
-    fmt::print("{}\n", json_text(json));
-    return Done{};
+    return json_text(json) + "\n";
   }
-  fmt::print("{}: a program of {} bytes ({})\n", options.file, bytes, bytes_text(bytes));
-  for (const auto& method : json["methods"]) print_method(method);
-  print_external(options, program);
-  fmt::print("{}", details);
-  return Done{};
+  std::string text;
+  text += fmt::format("{}: a program of {} bytes ({})\n", options.file, bytes, bytes_text(bytes));
+  for (const auto& method : json["methods"]) print_method(method, text);
+  print_external(options, program, text);
+  return text + details;
 }
 
 // Like a program's inputs and outputs, plus the type in IR syntax, with the names of sizes.
@@ -343,15 +348,14 @@ Json model_port_json(const std::string& name, const ir::Value& value, const ir::
   return port;
 }
 
-Status inspect_model(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
+Expected<std::string> inspect_model(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
   ImportOptions import;
   BERTH_TRY(parse_input_shapes(options.shapes, import));
   import.data_files = options.data;
   BERTH_ASSIGN_OR_RETURN(import.operators, plugin_operators(plugins));
   BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, import));
   if (options.values || options.instructions || options.ir) {
-    fmt::print("{}", ir::print(module, {/*elide=*/true}));
-    return Done{};
+    return ir::print(module, {/*elide=*/true});
   }
   Json json = {{"file", options.file}, {"format", "model"}, {"methods", Json::array()}};
   for (const ir::Method& method : module.methods) {
@@ -370,25 +374,26 @@ Status inspect_model(const InspectOptions& options, const std::vector<const Plug
     json["methods"].push_back(entry);
   }
   if (options.json) {
-    fmt::print("{}\n", json_text(json));
-    return Done{};
+    return json_text(json) + "\n";
   }
+  std::string text;
   for (const auto& method : json["methods"]) {
-    fmt::print("{}: method {}\n", options.file, method["name"].get<std::string>());
+    text += fmt::format("{}: method {}\n", options.file, method["name"].get<std::string>());
     for (const char* list : {"inputs", "outputs"}) {
       for (const auto& port : method[list]) {
-        fmt::print("  {:<7} {}: {}\n", list[0] == 'i' ? "input" : "output", port["name"].get<std::string>(),
-                   port["type"].get<std::string>());
+        text += fmt::format("  {:<7} {}: {}\n", list[0] == 'i' ? "input" : "output", port["name"].get<std::string>(),
+                            port["type"].get<std::string>());
       }
     }
     if (!method.contains("operators")) continue;
-    for (const auto& [name, count] : method["operators"].items()) fmt::print("  {:5} x {}\n", count.get<int>(), name);
+    for (const auto& [name, count] : method["operators"].items())
+      text += fmt::format("  {:5} x {}\n", count.get<int>(), name);
   }
-  return Done{};
+  return text;
 }
 
-Status run_inspect(const InspectOptions& options) {
-  BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(options.plugins));
+Expected<std::string> run_inspect(const InspectOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(options.plugins, options.more_plugins));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return inspect_data(options);
   if (looks_like_run_record(file->bytes())) return inspect_runs(options.file, *file, options.json);
@@ -416,8 +421,8 @@ void add_inspect(CLI::App& app, Session& session) {
   command->add_flag("--ir", options->ir, "the graph that the compiler makes of it; also for programs");
   command->footer("example: berth inspect model.pte --plan");
   command->callback([options, &session] {
-    auto done = run_inspect(*options);
-    if (!done.ok()) session.exit_code = report(done.error());
+    options->more_plugins = session.plugins;
+    session.finish(run_inspect(*options));
   });
 }
 

@@ -8,7 +8,7 @@
 
 namespace berth::tool {
 
-Status inspect_runs(const std::string& path, const MappedFile& file, bool json) {
+Expected<std::string> inspect_runs(const std::string& path, const MappedFile& file, bool json) {
   BERTH_ASSIGN_OR_RETURN(const RunRecord record, read_run_record(file.bytes(), path));
   const double runs = static_cast<double>(std::max<int64_t>(record.runs, 1));
   if (json) {
@@ -25,19 +25,19 @@ Status inspect_runs(const std::string& path, const MappedFile& file, bool json) 
                                   {"calls", time.calls},
                                   {"ms", time.total * 1e-6 / runs}});
     }
-    fmt::print("{}\n", json_text(object));
-    return Done{};
+    return json_text(object) + "\n";
   }
-  fmt::print("{}: a record of {}", path, counted(record.runs, "run"));
-  if (record.allocations > 0) fmt::print(", {}", counted(record.allocations, "allocation"));
-  if (record.debug_events > 0) fmt::print(", {}", counted(record.debug_events, "debug event"));
-  fmt::print("; ms in a run, if it counts nanoseconds:\n");
+  std::string text;
+  text += fmt::format("{}: a record of {}", path, counted(record.runs, "run"));
+  if (record.allocations > 0) text += fmt::format(", {}", counted(record.allocations, "allocation"));
+  if (record.debug_events > 0) text += fmt::format(", {}", counted(record.debug_events, "debug event"));
+  text += fmt::format("; ms in a run, if it counts nanoseconds:\n");
   for (const RecordedTime& time : record.times) {
     const std::string instruction = time.instruction < 0 ? "" : std::to_string(time.instruction);
-    fmt::print("  {:>10.4f}  {:>5}  {}{}\n", time.total * 1e-6 / runs, instruction, printable(time.name),
-               time.within.empty() ? "" : " / " + printable(time.within));
+    text += fmt::format("  {:>10.4f}  {:>5}  {}{}\n", time.total * 1e-6 / runs, instruction, printable(time.name),
+                        time.within.empty() ? "" : " / " + printable(time.within));
   }
-  return Done{};
+  return text;
 }
 
 }  // namespace berth::tool

@@ -9,6 +9,6 @@
 namespace berth::tool {
 
 /// Prints what the record at `path` says, as text or as one JSON object. Errors as read_run_record().
-Status inspect_runs(const std::string& path, const MappedFile& file, bool json);
+Expected<std::string> inspect_runs(const std::string& path, const MappedFile& file, bool json);
 
 }  // namespace berth::tool

@@ -11,8 +11,8 @@ void add_plugins(CLI::App& command, std::vector<std::string>& files) {
       ->allow_extra_args(false);
 }
 
-Expected<std::vector<const Plugin*>> open_plugins(const std::vector<std::string>& files) {
-  std::vector<const Plugin*> plugins;
+Expected<std::vector<const Plugin*>> open_plugins(const std::vector<std::string>& files,
+                                                  std::vector<const Plugin*> plugins) {
   for (const std::string& file : files) {
     BERTH_ASSIGN_OR_RETURN(const Plugin* plugin, Plugin::open(file));
     plugins.push_back(plugin);

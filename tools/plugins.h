@@ -14,6 +14,7 @@ namespace berth::tool {
 void add_plugins(CLI::App& command, std::vector<std::string>& files);
 
 /// Loads them, in order; their device types have names then.
-Expected<std::vector<const Plugin*>> open_plugins(const std::vector<std::string>& files);
+Expected<std::vector<const Plugin*>> open_plugins(const std::vector<std::string>& files,
+                                                  std::vector<const Plugin*> plugins = {});
 
 }  // namespace berth::tool

@@ -51,7 +51,7 @@ Status write(const MappedFile& file, const format::ReplacedProgram& program, Out
   });
 }
 
-Status run_replan(const ReplanOptions& options) {
+Expected<std::string> run_replan(const ReplanOptions& options, std::vector<uint8_t>* bytes) {
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.program));
   auto result = replan::replan(file->bytes());
@@ -65,24 +65,32 @@ Status run_replan(const ReplanOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.program));
   BERTH_ASSIGN_OR_RETURN([[maybe_unused]] const PayloadCheck payloads, check_payloads(program));
   const std::string beside = data_file_beside(program.view, options.program);
-  BERTH_TRY(keep_files({options.program, beside}, options.output, "--output " + options.output));
-  BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) { return write(*file, result->program, out); }));
+  if (!options.output.empty())
+    BERTH_TRY(keep_files({options.program, beside}, options.output, "--output " + options.output));
+  if (options.output.empty()) {
+    BERTH_TRY(result->program.write([&](Span<const uint8_t> piece) -> Status {
+      bytes->insert(bytes->end(), piece.begin(), piece.end());
+      return Done{};
+    }));
+  } else {
+    BERTH_TRY(write_whole_file(options.output, [&](OutputFile& out) { return write(*file, result->program, out); }));
+  }
   if (options.json) {
     const Json json = {{"arenas", arenas_json(*result)},
                        {"before", result->before()},
                        {"after", result->after()},
                        {"total_ms", watch.seconds() * 1e3}};
-    fmt::print("{}\n", json_text(json));
-    return Done{};
+    return json_text(json) + "\n";
   }
+  std::string text;
   for (const replan::ArenaChange& arena : result->arenas) {
-    fmt::print("{}: arena {} on {}: {} before, {} now ({} bytes), lower bound {}{}\n", arena.method, arena.id,
-               device_name(arena.device), bytes_text(arena.before), bytes_text(arena.after), arena.after,
-               bytes_text(arena.lower_bound), arena.optimal ? ", optimal" : "");
+    text += fmt::format("{}: arena {} on {}: {} before, {} now ({} bytes), lower bound {}{}\n", arena.method, arena.id,
+                        device_name(arena.device), bytes_text(arena.before), bytes_text(arena.after), arena.after,
+                        bytes_text(arena.lower_bound), arena.optimal ? ", optimal" : "");
   }
-  fmt::print("{}: {} saved of {}, in {}\n", options.output, bytes_text(result->before() - result->after()),
-             bytes_text(result->before()), duration_text(watch.seconds()));
-  return Done{};
+  text += fmt::format("{}: {} saved of {}, in {}\n", options.output, bytes_text(result->before() - result->after()),
+                      bytes_text(result->before()), duration_text(watch.seconds()));
+  return text;
 }
 
 }  // namespace
@@ -91,13 +99,10 @@ void add_replan(CLI::App& app, Session& session) {
   auto options = std::make_shared<ReplanOptions>();
   CLI::App* command = app.add_subcommand("replan", "Improve the memory plan of a program, and change nothing else");
   command->add_option("PROGRAM", options->program, "a .pte program, Berth's or ExecuTorch's")->required();
-  command->add_option("-o,--output", options->output, "the program to write")->required();
+  command->add_option("-o,--output", options->output, "the program to write")->required(session.program == nullptr);
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth replan theirs.pte -o smaller.pte");
-  command->callback([options, &session] {
-    auto done = run_replan(*options);
-    if (!done.ok()) session.exit_code = report(done.error());
-  });
+  command->callback([options, &session] { session.finish(run_replan(*options, session.program)); });
 }
 
 }  // namespace berth::tool

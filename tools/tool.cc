@@ -16,6 +16,17 @@ int report(const Failure& failure) {
   return failure.code == Error::kInternal || failure.code == Error::kMemoryAllocationFailed ? kOurFault : kYourFault;
 }
 
+void Session::finish(const Expected<std::string>& result) {
+  if (!result.ok()) {
+    if (keeps) failure = result.error();
+    exit_code = keeps ? kYourFault : report(result.error());
+  } else if (keeps) {
+    text = *result;
+  } else {
+    fmt::print("{}", *result);
+  }
+}
+
 std::string shortened(const std::string& text) {
   constexpr size_t kMost = 4096;
   constexpr size_t kEnd = 512;

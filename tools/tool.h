@@ -5,20 +5,33 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/failure.h"
 #include "base/stopwatch.h"
+#include "plugin/load_plugin.h"
 #include "tools/exit_code.h"
 
 namespace berth::tool {
 
 using Json = nlohmann::ordered_json;
 
-/// Where a subcommand's callback leaves the exit code.
+/// What a subcommand's callback is given, and where it leaves what it has done.
 struct Session {
   int exit_code = kDone;
+  /// Whether text and failure stay here (tools/subcommand.h) instead of being printed.
+  bool keeps = false;
+  std::string text;
+  std::optional<Failure> failure;
+  /// Beside those of --plugin.
+  std::vector<const Plugin*> plugins;
+  /// Of `compile` and `replan`: what gets the program if no --output is given; null: one has to be.
+  std::vector<uint8_t>* program = nullptr;
+
+  void finish(const Expected<std::string>& result);
 };
 
 void add_compile(CLI::App& app, Session& session);

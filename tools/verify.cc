@@ -21,22 +21,19 @@ struct VerifyOptions {
   std::string file;
   std::vector<std::string> data;
   std::vector<std::string> plugins;
+  std::vector<const Plugin*> more_plugins;
   bool json = false;
 };
 
-Status verify_data(const VerifyOptions& options) {
+Expected<std::string> verify_data(const VerifyOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ExternalData data, ExternalData::open({options.file}));
-  if (options.json) {
-    fmt::print("{}\n", json_text({{"sound", true}, {"blobs", data.blobs().size()}}));
-  } else {
-    fmt::print("{}: sound. {} tensors and blobs: every index, offset and size was checked.\n", options.file,
-               data.blobs().size());
-  }
-  return Done{};
+  if (options.json) return json_text({{"sound", true}, {"blobs", data.blobs().size()}}) + "\n";
+  return fmt::format("{}: sound. {} tensors and blobs: every index, offset and size was checked.\n", options.file,
+                     data.blobs().size());
 }
 
-Status run_verify(const VerifyOptions& options) {
-  BERTH_TRY(open_plugins(options.plugins));
+Expected<std::string> run_verify(const VerifyOptions& options) {
+  BERTH_TRY(open_plugins(options.plugins, options.more_plugins));
   BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(options.file));
   if (looks_like_data_file(file->bytes())) return verify_data(options);
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
@@ -52,36 +49,37 @@ Status run_verify(const VerifyOptions& options) {
     for (const auto* chain : *program.view.method(m).chains()) instructions += format::length(chain->instructions());
   }
   if (options.json) {
-    fmt::print("{}\n", json_text({{"sound", true},
-                                  {"methods", program.view.method_count()},
-                                  {"values", values},
-                                  {"instructions", instructions},
-                                  {"delegates", payloads.opened},
-                                  {"delegates_unchecked", payloads.unopened},
-                                  {"external", outside},
-                                  {"external_checked", !data.empty()},
-                                  {"relations", plan.inferred ? "inferred" : "recorded"}}));
-    return Done{};
+    return json_text({{"sound", true},
+                      {"methods", program.view.method_count()},
+                      {"values", values},
+                      {"instructions", instructions},
+                      {"delegates", payloads.opened},
+                      {"delegates_unchecked", payloads.unopened},
+                      {"external", outside},
+                      {"external_checked", !data.empty()},
+                      {"relations", plan.inferred ? "inferred" : "recorded"}}) +
+           "\n";
   }
-  fmt::print("{}: sound. {}, {}, {}: every index, offset and size was checked, and nothing\n", options.file,
-             counted(static_cast<int64_t>(program.view.method_count()), "method"),
-             counted(static_cast<int64_t>(values), "value"),
-             counted(static_cast<int64_t>(instructions), "instruction"));
-  fmt::print("that is still read is overwritten{}.\n",
-             plan.inferred ? " (which values are views of which was inferred: the file does not say)" : "");
+  std::string text;
+  text += fmt::format("{}: sound. {}, {}, {}: every index, offset and size was checked, and nothing\n", options.file,
+                      counted(static_cast<int64_t>(program.view.method_count()), "method"),
+                      counted(static_cast<int64_t>(values), "value"),
+                      counted(static_cast<int64_t>(instructions), "instruction"));
+  text += fmt::format("that is still read is overwritten{}.\n",
+                      plan.inferred ? " (which values are views of which was inferred: the file does not say)" : "");
   if (payloads.opened > 0) {
-    fmt::print("So were the nested programs of {}.\n", counted(payloads.opened, "delegate"));
+    text += fmt::format("So were the nested programs of {}.\n", counted(payloads.opened, "delegate"));
   }
   if (payloads.unopened > 0) {
-    fmt::print("What {} of {} {} was not checked: only that backend can read it.\n",
-               counted(payloads.unopened, "delegate"), fmt::join(payloads.names, ", "),
-               payloads.unopened == 1 ? "has for a payload" : "have for payloads");
+    text += fmt::format("What {} of {} {} was not checked: only that backend can read it.\n",
+                        counted(payloads.unopened, "delegate"), fmt::join(payloads.names, ", "),
+                        payloads.unopened == 1 ? "has for a payload" : "have for payloads");
   }
   if (outside > 0) {
-    fmt::print("{} of its tensors {} in data files (.ptd){}.\n", outside, outside == 1 ? "lies" : "lie",
-               data.empty() ? "; give them with --data to have these checked too" : ", which have them all");
+    text += fmt::format("{} of its tensors {} in data files (.ptd){}.\n", outside, outside == 1 ? "lies" : "lie",
+                        data.empty() ? "; give them with --data to have these checked too" : ", which have them all");
   }
-  return Done{};
+  return text;
 }
 
 }  // namespace
@@ -95,8 +93,8 @@ void add_verify(CLI::App& app, Session& session) {
   command->add_flag("--json", options->json, "one JSON object instead of a sentence");
   command->footer("exit code 0 only when the program is sound; example: berth verify model.pte");
   command->callback([options, &session] {
-    auto done = run_verify(*options);
-    if (!done.ok()) session.exit_code = report(done.error());
+    options->more_plugins = session.plugins;
+    session.finish(run_verify(*options));
   });
 }
 

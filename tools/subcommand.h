@@ -1,0 +1,24 @@
+// The subcommands that make texts and programs, for the C API: what they are told is what the command line is told.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/failure.h"
+#include "plugin/load_plugin.h"
+
+namespace berth::tool {
+
+struct SubcommandResult {
+  /// What the tool would have printed.
+  std::string text;
+  /// Of `compile` and `replan` without --output.
+  std::vector<uint8_t> program;
+};
+
+/// Runs `compile`, `inspect`, `verify` or `replan` with these arguments; `plugins` are beside those of --plugin.
+/// InvalidArgument for arguments that the subcommand does not have; its own failures.
+Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& arguments,
+                                          const std::vector<const Plugin*>& plugins);
+
+}  // namespace berth::tool
