@@ -1,7 +1,8 @@
 # cmake --install: the tool, libberth_runtime, libberth_cpu, libberth_cuda, libberth_compiler, public headers, and a
-# package for find_package(berth COMPONENTS runtime cpu cuda compiler).
+# package for find_package(berth COMPONENTS runtime cpu cuda compiler c).
 #
-# Each library is one archive made of the objects of its rooms, so that a user links one thing.
+# Each of these libraries is one archive made of the objects of its rooms, so that a user links one thing. libberth.so
+# has the C API and all of it inside.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -49,6 +50,15 @@ if(BERTH_COMPILER)
   berth_bundle(compiler ROOMS ${BERTH_COMPILER_ROOMS} LINK berth_bundle_cpu fmt::fmt minizip)
   install(TARGETS berth RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   set_target_properties(berth PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/berth")
+endif()
+
+if(TARGET berth_c)
+  add_dependencies(install_libraries berth_c)
+  install(TARGETS berth_c EXPORT berth_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT berth_c NAMESPACE berth:: FILE berth_c.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
+  install(FILES ${PROJECT_SOURCE_DIR}/c/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/berth.pc.in ${PROJECT_BINARY_DIR}/berth.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/berth.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/public_headers.txt)

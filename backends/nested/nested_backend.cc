@@ -2,6 +2,7 @@
 
 #include "backends/nested/nested_backend.h"
 
+#include <memory>
 #include <new>
 
 #include "backends/nested/nested_delegate.h"
@@ -73,11 +74,13 @@ Result<DelegateHandle*> NestedBackend::load(const DelegateSource& source, const 
   if (memory == nullptr) {
     return format::fail(report, Error::kMemoryAllocationFailed, "delegate memory", "%zu bytes are too few", free_bytes);
   }
-  auto* delegate = new (memory) NestedDelegate(*this, file, version, source, load);
-  const Error error = delegate->load(source, load, report);
-  if (error == Error::kOk) return to_handle(delegate);
-  delegate->~NestedDelegate();
-  return error;
+  // Destroyed where load() fails, and where an allocation throws in an application with exceptions.
+  struct Destroy {
+    void operator()(NestedDelegate* failed) const { failed->~NestedDelegate(); }
+  };
+  std::unique_ptr<NestedDelegate, Destroy> delegate(new (memory) NestedDelegate(*this, file, version, source, load));
+  BERTH_RETURN_IF_ERROR(delegate->load(source, load, report));
+  return to_handle(delegate.release());
 }
 
 Error NestedBackend::execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) {

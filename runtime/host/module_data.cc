@@ -3,17 +3,13 @@
 #include "format/tensor_facts.h"
 
 namespace berth::internal {
-namespace {
 
-// "models/a.ptd" for "models/a.pte", and for "models/a".
 std::string path_beside(const std::string& program) {
   const size_t slash = program.rfind('/');
   const size_t dot = program.rfind('.');
   const bool extension = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1) && dot > 0;
   return (extension ? program.substr(0, dot) : program) + ".ptd";
 }
-
-}  // namespace
 
 bool needs_data_file(const Program& program) {
   const format::ProgramView view = program.view();

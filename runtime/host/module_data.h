@@ -33,4 +33,7 @@ class ModuleData final : public NamedDataMap {
 /// Whether a tensor of the program lies in a data file.
 bool needs_data_file(const Program& program);
 
+/// The data file beside a program: "models/a.ptd" for "models/a.pte", and for "models/a".
+std::string path_beside(const std::string& program);
+
 }  // namespace berth::internal

@@ -40,17 +40,19 @@ HostThreadPool::HostThreadPool(int threads) : threads_(std::clamp(threads, 1, kM
   if (threads_ == 1) return;
   crowded_ = static_cast<unsigned>(threads_) > std::max(1U, std::thread::hardware_concurrency());
   workers_ = std::make_unique<Worker[]>(static_cast<size_t>(threads_));
-  others_.reserve(threads_ - 1);
-  for (int i = 1; i < threads_; ++i) others_.emplace_back([this, i] { serve(i); });
+  others_.threads.reserve(threads_ - 1);
+  for (int i = 1; i < threads_; ++i) others_.threads.emplace_back([this, i] { serve(i); });
 }
 
-HostThreadPool::~HostThreadPool() {
+HostThreadPool::~HostThreadPool() = default;
+
+HostThreadPool::Others::~Others() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = true;
+    const std::lock_guard<std::mutex> lock(pool->mutex_);
+    pool->stop_ = true;
   }
-  wake_.notify_all();
-  for (std::thread& other : others_) other.join();
+  pool->wake_.notify_all();
+  for (std::thread& other : threads) other.join();
 }
 
 HostThreadPool::Worker& HostThreadPool::worker(int index) const { return workers_[index]; }

@@ -37,6 +37,13 @@ class HostThreadPool final : public ThreadPool {
 
  private:
   struct Worker;
+  /// Stops and joins on destruction, also of a pool whose threads could not all be started.
+  struct Others {
+    explicit Others(HostThreadPool* of) : pool(of) {}
+    ~Others();
+    HostThreadPool* pool;
+    std::vector<std::thread> threads;
+  };
 
   Worker& worker(int index) const;
   void wake();
@@ -53,7 +60,7 @@ class HostThreadPool final : public ThreadPool {
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::thread> others_;
+  Others others_{this};  // last: its destructor uses the rest
 };
 
 }  // namespace berth

@@ -1,0 +1,32 @@
+// The handles of programs and arenas.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "c/handles.h"
+#include "c/machine.h"
+#include "c/source.h"
+#include "runtime/host/host_method.h"
+#include "runtime/program.h"
+
+struct berth_program : berth::c::Handle {
+  berth_program() : Handle(Kind::kProgram) {}
+
+  bool in_callers_memory = false;
+  std::unique_ptr<berth_machine> own_machine;
+  const berth_machine* machine = nullptr;
+  berth::c::Use uses_machine;
+  berth::c::SourceLoader source;
+  berth::c::DataSet data;
+  std::optional<berth::Program> program;
+};
+
+struct berth_arenas : berth::c::Handle {
+  explicit berth_arenas(const berth_program* of, berth::HostArenas made)
+      : Handle(Kind::kArenas), program(of), uses_program(of), arenas(std::move(made)) {}
+
+  const berth_program* program;
+  berth::c::Use uses_program;
+  berth::HostArenas arenas;
+};
