@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -43,6 +48,13 @@ std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv
   return list;
 }
 
+// Output that could not be written, for example to a full disk, is an error.
+int after_printing(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "berth: standard output: cannot be written: %s\n", std::strerror(errno));
+  return exit_code == kDone ? kYourFault : exit_code;
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
@@ -68,6 +80,17 @@ int run_command_line(int argc, char** argv) {
     return app.exit(error) == 0 ? kDone : kYourFault;
   }
   return session.exit_code;
+}
+
+int run_tool(int argc, char** argv) {
+  try {
+    return after_printing(run_command_line(argc, argv));
+  } catch (const std::bad_alloc&) {
+    std::fputs("berth: out of memory\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "berth: %s\n", error.what());
+  }
+  return kOurFault;
 }
 
 }  // namespace berth::tool

@@ -15,6 +15,7 @@
 #include "tools/names.h"
 #include "tools/plugins.h"
 #include "tools/program_file.h"
+#include "tools/reports.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -190,6 +191,8 @@ void switch_off(CLI::App& command, const char* flag, bool& option, const char* h
 }
 
 }  // namespace
+
+Json compile_json(const CompileReport& report) { return report_json(report); }
 
 void add_compile(CLI::App& app, Session& session) {
   auto command = std::make_shared<CompileCommand>();

@@ -22,6 +22,7 @@
 #include "tools/names.h"
 #include "tools/plugins.h"
 #include "tools/program_file.h"
+#include "tools/reports.h"
 #include "tools/timeline.h"
 #include "tools/tool.h"
 
@@ -401,6 +402,10 @@ Expected<std::string> run_inspect(const InspectOptions& options) {
 }
 
 }  // namespace
+
+Json method_json(const format::ProgramView& program, size_t method) {
+  return method_json(ProgramFile{"", nullptr, program}, method);
+}
 
 void add_inspect(CLI::App& app, Session& session) {
   auto options = std::make_shared<InspectOptions>();

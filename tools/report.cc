@@ -8,6 +8,7 @@
 #include "tools/plan_changes_report.h"
 #include "tools/program_file.h"
 #include "tools/report_page.h"
+#include "tools/reports.h"
 #include "tools/timeline.h"
 
 namespace berth::tool {
@@ -33,8 +34,8 @@ Json arena_json(const TimelineArena& arena) {
   return json;
 }
 
-Json file_json(const ProgramFile& program, const std::vector<Timeline>& timelines) {
-  Json json = {{"path", program.path}, {"bytes", program.file->bytes().size()}, {"methods", Json::array()}};
+Json file_json(const std::string& path, const format::ProgramView& program, const std::vector<Timeline>& timelines) {
+  Json json = {{"path", path}, {"bytes", program.file().size()}, {"methods", Json::array()}};
   for (const Timeline& timeline : timelines) {
     Json method = {{"name", timeline.method}, {"steps", timeline.steps}, {"arenas", Json::array()}};
     for (const TimelineArena& arena : timeline.arenas) method["arenas"].push_back(arena_json(arena));
@@ -43,9 +44,9 @@ Json file_json(const ProgramFile& program, const std::vector<Timeline>& timeline
   return json;
 }
 
-std::vector<Timeline> timelines_of(const ProgramFile& program) {
+std::vector<Timeline> timelines_of(const format::ProgramView& program) {
   std::vector<Timeline> timelines;
-  for (size_t m = 0; m < program.view.method_count(); ++m) timelines.push_back(timeline_of(program.view, m));
+  for (size_t m = 0; m < program.method_count(); ++m) timelines.push_back(timeline_of(program, m));
   return timelines;
 }
 
@@ -107,11 +108,11 @@ Status run_report(const ReportOptions& options) {
   }
   Json data = {{"files", Json::array()}};
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.file));
-  const std::vector<Timeline> first = timelines_of(program);
-  data["files"].push_back(file_json(program, first));
+  const std::vector<Timeline> first = timelines_of(program.view);
+  data["files"].push_back(file_json(program.path, program.view, first));
   if (!both) return write_page(options, data);
   BERTH_ASSIGN_OR_RETURN(const ProgramFile other, open_program(options.other));
-  const std::vector<Timeline> second = timelines_of(other);
+  const std::vector<Timeline> second = timelines_of(other.view);
   BERTH_ASSIGN_OR_RETURN(const ProgramChanges changes, compare(options, first, second));
   if (options.json) {
     fmt::print("{}\n", json_text(changes_json(changes)));
@@ -119,11 +120,19 @@ Status run_report(const ReportOptions& options) {
     fmt::print("{}", changes_text(changes, options.all ? SIZE_MAX : kLargestChanges));
   }
   if (options.output.empty()) return Done{};
-  data["files"].push_back(file_json(other, second));
+  data["files"].push_back(file_json(other.path, other.view, second));
   return write_page(options, data);
 }
 
 }  // namespace
+
+std::string report_html(const std::vector<format::ProgramView>& programs, const std::vector<std::string>& names) {
+  Json data = {{"files", Json::array()}};
+  for (size_t i = 0; i < programs.size(); ++i) {
+    data["files"].push_back(file_json(names[i], programs[i], timelines_of(programs[i])));
+  }
+  return report_page(data);
+}
 
 void add_report(CLI::App& app, Session& session) {
   auto options = std::make_shared<ReportOptions>();

@@ -85,10 +85,11 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
     return format::fail(report, temp.error(), "temp memory", "%zu bytes cannot be allocated", needed.temp_bytes);
   }
   state->temp = std::move(*temp);
-  if (options.arenas == nullptr) {
+  if (options.arenas == nullptr && options.callers == nullptr) {
     BERTH_ASSIGN_OR_RETURN(state->arenas, HostArenas::make(program, name, report));
   }
-  const HostArenas::View arenas = (options.arenas == nullptr ? state->arenas : *options.arenas).view(meta);
+  const HostArenas& taken = options.arenas == nullptr ? state->arenas : *options.arenas;
+  const HostArenas::View arenas = options.callers == nullptr ? taken.view(meta) : *options.callers;
   if (options.resident) make_resident(state->temp.bytes());
   MemoryAllocator allocator(state->method_bytes.bytes());
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
@@ -97,7 +98,8 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { prefault(bytes); };
   method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
   LazyState lazy;
-  method_options.zero = lazy.zeroer();
+  // The caller's memory may be anything that can be written, such as a mapped file: its pages stay.
+  if (options.callers == nullptr) method_options.zero = lazy.zeroer();
   Result<Method> method = program.load_method(name, memory, method_options);
   if (!method.ok()) return method.error();
   if (options.resident) {

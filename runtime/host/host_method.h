@@ -70,6 +70,9 @@ struct HostOptions {
   ThreadPool* pool = nullptr;
   /// Shared arenas; if null, the method has its own. Must outlive the method.
   const HostArenas* arenas = nullptr;
+  /// Or arenas of the caller's own, with the sizes, alignments and devices that the method's MethodMeta says. Its memory
+  /// must outlive the method; the View need not outlive load().
+  const HostArenas::View* callers = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
   /// MethodOptions::user.

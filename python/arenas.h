@@ -1,0 +1,42 @@
+// Arenas: memory for the arenas of a program's methods, shared by them or the caller's.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <vector>
+
+#include "python/arrays.h"
+#include "python/program.h"
+#include "runtime/host/host_method.h"
+
+namespace berth::python {
+
+/// Kept by the methods that use it.
+class Arenas {
+ public:
+  /// Of all methods, as HostArenas::make.
+  explicit Arenas(std::shared_ptr<LoadedProgram> program);
+  /// The caller's memory: `arrays[i]` is arena i + 1 of a method on the host. None: Berth takes it.
+  Arenas(std::shared_ptr<LoadedProgram> program, const nanobind::list& arrays);
+  Arenas(const Arenas&) = delete;
+  Arenas& operator=(const Arenas&) = delete;
+
+  /// For a method of the program: what HostOptions take. Raises InvalidArgument where the caller's memory is too small,
+  /// misaligned, or not on the host.
+  HostArenas::View view(const MethodMeta& meta);
+
+  uint64_t bytes() const;
+
+ private:
+  std::shared_ptr<LoadedProgram> program_;
+  HostArenas shared_;
+  bool is_shared_ = false;
+  std::vector<Borrowed> given_;
+  std::vector<bool> is_given_;
+  std::vector<HostBuffer> taken_;  // for arenas that were not given
+};
+
+void add_arenas(nanobind::module_& module);
+
+}  // namespace berth::python

@@ -1,0 +1,270 @@
+"""compile() and what reads files without running them."""
+
+from __future__ import annotations
+
+import os
+
+from . import _berth
+from ._models import ModelFile, pairs, shape_text, strings
+from ._program import Program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Union
+
+    import numpy as np
+
+    Path = Union[str, os.PathLike[str]]
+    # A path, bytes, an onnx.ModelProto, or a torch.export.ExportedProgram.
+    Model = Union[Path, bytes, Any]
+    Shape = Union[str, int, Sequence[Union[int, tuple[int, int], str]]]
+    # {"a": "b"} or ["a=b"].
+    Pairs = Union[dict[str, str], Sequence[str]]
+    Numbers = Union[Sequence[int], np.ndarray]
+
+# How options are written in Python that the compiler takes as lists of text.
+_FORMS = {
+    "place": pairs,
+    "device_io": pairs,
+    "pins": pairs,
+    "external_constants": lambda value: [f"{glob}={file}" for glob, file in value.items()]
+    if hasattr(value, "items")
+    else strings(value),
+    "banks": strings,
+    "specs": strings,
+    "why": strings,
+    "in_place_operators": strings,
+    "target": lambda value: ",".join(strings(value)),
+    "dump_ir": os.fspath,
+    "time_limit": float,
+}
+
+
+def _options(given):
+    return {name: _FORMS.get(name, lambda x: x)(value) for name, value in given.items() if value is not None}
+
+
+def compile(
+    model: Model | dict[str, Model],
+    target: str | Sequence[str] | None = None,
+    *,
+    input_shapes: dict[str, Shape] | None = None,
+    output: Path | None = None,
+    data: Path | Sequence[Path] = (),
+    plugins: Path | Sequence[Path] = (),
+    methods: dict[str, dict[str, Any]] | None = None,
+    share_state: bool = False,
+    cpu: str | None = None,
+    place: Pairs | None = None,
+    node_device: Callable[[str, str, str], str | None] | None = None,
+    specs: Sequence[str] | None = None,
+    split: bool | None = None,
+    device_io: Pairs | None = None,
+    banks: Sequence[str] | None = None,
+    pins: Pairs | None = None,
+    planner: str | None = None,
+    alignment: int | None = None,
+    in_place: bool | None = None,
+    in_place_operators: Sequence[str] | None = None,
+    alias: bool | None = None,
+    reorder: bool | None = None,
+    fusion: bool | None = None,
+    external_constants: Pairs | None = None,
+    constant_alignment: int | None = None,
+    segment_alignment: int | None = None,
+    time_limit: float | None = None,
+    dump_ir: Path | None = None,
+    why: str | Sequence[str] | None = None,
+    stack_traces: bool | None = None,
+    verify_ir: bool | None = None,
+) -> Program:
+    """Compiles a model to a program.
+
+    model              a path (.onnx, .pt2, .pte, .ir), the bytes of such a file, an onnx.ModelProto or a
+                       torch.export.ExportedProgram; or {"prefill": model, "decode": model}: several as the methods of
+                       one program
+    target             "portable" (the default), "cpu", "cuda:0", "sim:0", or several in order of preference
+    input_shapes       {"x": "1x3x224x224"}, {"x": (1, 3, 224, 224)}; a dimension may be a range, "1..8" or (1, 8).
+                       Needed for inputs of unknown size. Of several models {"prefill:x": …}
+    output             a path: the program is written there as it is made and then mapped, so that weights take no
+                       memory; otherwise the program is in memory
+    data               data files (.ptd) of a .pte that has its constants in them
+    plugins            shared libraries with targets, backends and operators of your own; they run with all your rights
+    methods            {"decode": {"target": "cpu", …}}: what methods have otherwise than the rest
+    share_state        of several models, states of one name are one state
+    cpu                the instruction set that the cpu target packs weights for: "native", "generic", "avx2", "avx512"
+    place              {"glob": "cuda:0"}: nodes of these names run there; later ones win
+    node_device        the same as a function (method, node, operator) -> "cuda:0" or None; it takes precedence
+    specs              ["mine:KEY=VALUE"]: compile specs of the delegates of a target
+    split              True: one contiguous part of about equal work for each target
+    device_io          {"x": "cuda:0"}: this input or output is in the caller's memory on that device; with "cpu" in the
+                       caller's memory on the host, so that nothing is copied
+    banks              ["sram=256K", "dram,slow"]: named pieces of a device's memory, in order of preference
+    pins               {"glob": "sram"}: values of these names lie in that bank
+    planner            "naive", "greedy" or "best" (the default)
+    alignment          bytes that values on the host start at multiples of, a power of two from 16
+    in_place, alias, reorder, fusion
+                       False: no result in the place of an input; no views, slices and parts that share bytes; the
+                       model's own order; no fused operators
+    in_place_operators ["aten::relu"]: only these are computed in place; "+my::gain=self" is one more
+    external_constants {"glob": "weights.ptd"}: constants of these names go to a data file; needs `output`
+    constant_alignment, segment_alignment
+                       bytes that constants and segments start at multiples of in the file
+    time_limit         seconds for planning; without it the same model gives the same bytes everywhere
+    dump_ir            a folder for the IR after every pass that changed it
+    why                ["reuse"]: decisions and their reasons, in program.report["why"]; "all" for every pass
+    stack_traces       True: each instruction names the node of the model that it comes from
+    verify_ir          True: the IR is verified after every pass
+
+    Returns a berth.Program, whose `report` says what was made. Raises berth.Error: NotSupportedError for what Berth
+    cannot compile, InvalidArgumentError for what is wrong, both with the place in the model.
+    """
+    given = dict(
+        target=target,
+        cpu=cpu,
+        place=place,
+        node_device=node_device,
+        specs=specs,
+        split=split,
+        device_io=device_io,
+        banks=banks,
+        pins=pins,
+        planner=planner,
+        alignment=alignment,
+        in_place=in_place,
+        in_place_operators=in_place_operators,
+        alias=alias,
+        reorder=reorder,
+        fusion=fusion,
+        external_constants=external_constants,
+        constant_alignment=constant_alignment,
+        segment_alignment=segment_alignment,
+        time_limit=time_limit,
+        dump_ir=dump_ir,
+        why=why,
+        stack_traces=stack_traces,
+        verify_ir=verify_ir,
+    )
+    importing = {
+        "input_shapes": [(name, shape_text(shape)) for name, shape in (input_shapes or {}).items()],
+        "data": strings(data),
+        "share_state": bool(share_state),
+    }
+    named = model.items() if isinstance(model, dict) else [("", model)]
+    files = [(ModelFile(one), name) for name, one in named]
+    try:
+        made, made_report = _berth.compile_models(
+            [(file.path, name) for file, name in files],
+            importing,
+            _options(given),
+            {name: _options(settings) for name, settings in (methods or {}).items()},
+            strings(plugins),
+            "" if output is None else os.fspath(output),
+        )
+    finally:
+        for file, _ in files:
+            file.close()
+    return Program(made, made_report)
+
+
+def verify(file: Model | Program, *, data: Path | Sequence[Path] = (), plugins: Path | Sequence[Path] = ()) -> dict[str, Any]:
+    """Checks every index, offset, size and overlap of a program or a data file: a path, or bytes.
+
+    Returns what was checked, with the keys of `berth verify --json`; raises berth.Error with the place of what is wrong.
+    """
+    with ModelFile(_file_of(file)) as path:
+        return _subcommand("verify", path, plugins, [("--data", data)])[0]
+
+
+def inspect(
+    file: Model | Program,
+    *,
+    input_shapes: dict[str, Shape] | None = None,
+    data: Path | Sequence[Path] = (),
+    plugins: Path | Sequence[Path] = (),
+    values: bool = False,
+    instructions: bool = False,
+    plan: bool = False,
+) -> dict[str, Any]:
+    """What is in a program, a model, or a data file: a path, or bytes.
+
+    Returns the keys of `berth inspect --json`; with `values`, `instructions` or `plan` (a picture of each arena) also
+    "text", a list of lines.
+    """
+    shapes = [f"{name}={shape_text(shape)}" for name, shape in (input_shapes or {}).items()]
+    flags = [flag for flag, on in (("--values", values), ("--instructions", instructions), ("--plan", plan)) if on]
+    with ModelFile(_file_of(file)) as path:
+        return _subcommand("inspect", path, plugins, [("--input-shape", shapes), ("--data", data)], flags)[0]
+
+
+def replan(program: Model | Program, output: Path | None = None) -> Program:
+    """A program with a better memory plan, and nothing else changed: of a path, bytes or a berth.Program.
+
+    Returns a berth.Program, whose `report` has the keys of `berth replan --json`. With `output` it is written there.
+    """
+    with ModelFile(_file_of(program)) as path:
+        report, made = _subcommand("replan", path, (), [])
+    from ._program import load
+
+    replanned = load(made)
+    replanned.report = report
+    if output is not None:
+        replanned.save(output)
+    return replanned
+
+
+def plan(
+    lower: Numbers,
+    upper: Numbers,
+    size: Numbers,
+    alignment: Numbers | None = None,
+    *,
+    capacity: int | None = None,
+    planner: str = "best",
+    time_limit: float | None = None,
+) -> dict[str, Any]:
+    """Places buffers so that no two that are alive together share a byte: the packing problem alone.
+
+    lower, upper  arrays of whole numbers: buffer i is alive in steps lower[i] to upper[i] - 1
+    size          its bytes
+    alignment     what its offset is a multiple of, a power of two; default: 1
+    capacity      bytes: the first plan that needs no more is good enough
+    planner       "naive", "greedy", "breadth", "best-fit", "heuristic" or "best"
+    time_limit    seconds to search; without it the same problem gives the same plan everywhere
+
+    Returns a dict: "offsets" (an array of int64), "height" (bytes), "lower_bound" (no plan needs fewer bytes), "optimal",
+    "truncated", "seconds".
+    """
+    return _berth.plan(
+        lower, upper, size, alignment, -1 if capacity is None else int(capacity), planner, float(time_limit or 0)
+    )
+
+
+def report(program: Model | Program, other: Model | Program | None = None, output: Path | None = None) -> str:
+    """The memory plan of a program over time as an HTML page, or of two beside each other.
+
+    `program` and `other` are berth.Programs, paths or bytes. Returns the page as text; with `output`, a path, it is
+    written there too.
+    """
+    from ._program import load
+
+    first = program if isinstance(program, Program) else load(program)
+    second = other if other is None or isinstance(other, Program) else load(other)
+    page = first._page(second)
+    if output is not None:
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(page)
+    return page
+
+
+def _file_of(file):
+    return bytes(file) if isinstance(file, Program) else file
+
+
+def _subcommand(name, path, plugins, options, flags=()):
+    arguments = [path, "--json", *flags]
+    for option, values in options:
+        for value in strings(values):
+            arguments += [option, value]
+    return _berth.subcommand(name, arguments, strings(plugins))

@@ -1,0 +1,206 @@
+// Options by their names, and the work without the interpreter's lock.
+#include "python/compile.h"
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <functional>
+#include <utility>
+
+#include "base/stopwatch.h"
+#include "compiler/compile.h"
+#include "compiler/targets/plugin_operators.h"
+#include "python/errors.h"
+#include "python/program.h"
+#include "tools/plugins.h"
+#include "tools/reports.h"
+#include "tools/subcommand.h"
+
+namespace nb = nanobind;
+
+namespace berth::python {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+Planner planner_of(const std::string& name) {
+  if (name == "naive") return Planner::kNaive;
+  if (name == "greedy") return Planner::kGreedy;
+  if (name == "best") return Planner::kBest;
+  raise(Error::kInvalidArgument, "planner '" + name + "'", "expected naive, greedy or best");
+}
+
+// Sets a member of a structure from an object of Python's.
+template <typename Structure>
+using Setters = std::map<std::string, std::function<void(Structure&, nb::handle)>>;
+
+template <typename T, typename Structure, typename Member>
+std::function<void(Structure&, nb::handle)> to(Member Structure::*member) {
+  return [member](Structure& structure, nb::handle value) { structure.*member = nb::cast<T>(value); };
+}
+
+// A function of Python's (method, node, operator) -> "cuda:0" or None, called without the interpreter's lock.
+auto node_device_of(nb::handle function) {
+  auto held = std::shared_ptr<nb::object>(new nb::object(nb::borrow(function)), [](nb::object* object) {
+    const nb::gil_scoped_acquire lock;
+    delete object;
+  });
+  return [held](const ir::Method& method, const ir::Node& node) -> std::optional<Device> {
+    const nb::gil_scoped_acquire lock;
+    const nb::object answer = (*held)(method.name, node.source, node.op->functional_name);
+    if (answer.is_none()) return std::nullopt;
+    const std::string text = nb::cast<std::string>(answer);
+    const Result<Device> device = parse_device(text.data(), text.size());
+    if (!device.ok()) raise(Error::kInvalidArgument, "node_device", "gave '" + text + "', which is not a device");
+    return *device;
+  };
+}
+
+const Setters<CompileOptions>& option_setters() {
+  using O = CompileOptions;
+  static const auto* const setters = new Setters<CompileOptions>{
+      {"target", to<std::string>(&O::target)},
+      {"cpu", to<std::string>(&O::cpu)},
+      {"place", to<Strings>(&O::place)},
+      {"node_device", [](O& options, nb::handle value) { options.node_device = node_device_of(value); }},
+      {"specs", to<Strings>(&O::specs)},
+      {"split", to<bool>(&O::split)},
+      {"device_io", to<Strings>(&O::device_io)},
+      {"banks", to<Strings>(&O::banks)},
+      {"pins", to<Strings>(&O::pins)},
+      {"planner", [](O& options, nb::handle value) { options.planner = planner_of(nb::cast<std::string>(value)); }},
+      {"alignment", to<int64_t>(&O::alignment)},
+      {"in_place", to<bool>(&O::in_place)},
+      {"in_place_operators", to<Strings>(&O::in_place_operators)},
+      {"alias", to<bool>(&O::alias)},
+      {"reorder", to<bool>(&O::reorder)},
+      {"fusion", to<bool>(&O::fusion)},
+      {"external_constants", to<Strings>(&O::external_constants)},
+      {"constant_alignment", to<uint32_t>(&O::constant_alignment)},
+      {"segment_alignment", to<uint32_t>(&O::segment_alignment)},
+      {"time_limit", to<double>(&O::time_limit)},
+      {"dump_ir", to<std::string>(&O::dump_ir)},
+      {"why", to<Strings>(&O::why)},
+      {"stack_traces", to<bool>(&O::stack_traces)},
+      {"verify_ir", to<bool>(&O::verify_ir)},
+  };
+  return *setters;
+}
+
+const Setters<MethodSettings>& method_setters() {
+  using O = MethodSettings;
+  static const auto* const setters = new Setters<MethodSettings>{
+      {"target", to<std::string>(&O::target)},
+      {"split", to<bool>(&O::split)},
+      {"banks", to<Strings>(&O::banks)},
+      {"planner", [](O& options, nb::handle value) { options.planner = planner_of(nb::cast<std::string>(value)); }},
+      {"alignment", to<int64_t>(&O::alignment)},
+      {"in_place", to<bool>(&O::in_place)},
+      {"in_place_operators", to<Strings>(&O::in_place_operators)},
+      {"alias", to<bool>(&O::alias)},
+      {"reorder", to<bool>(&O::reorder)},
+      {"place", to<Strings>(&O::place)},
+      {"device_io", to<Strings>(&O::device_io)},
+      {"pins", to<Strings>(&O::pins)},
+  };
+  return *setters;
+}
+
+template <typename Structure>
+void set_all(const Setters<Structure>& setters, const nb::dict& values, const std::string& what, Structure* structure) {
+  for (const auto& [key, value] : values) {
+    const std::string name = nb::cast<std::string>(key);
+    const auto setter = setters.find(name);
+    if (setter == setters.end()) raise(Error::kInvalidType, what, "there is no option " + name);
+    try {
+      setter->second(*structure, value);
+    } catch (const nb::cast_error&) {
+      raise(Error::kInvalidType, "option " + name,
+            "cannot be " + nb::cast<std::string>(nb::repr(value)) + " of type " + Py_TYPE(value.ptr())->tp_name);
+    }
+  }
+}
+
+struct Work {
+  std::vector<ModelFile> models;
+  ImportOptions import;
+  ir::MergeOptions merging;
+  CompileOptions options;
+  LoadRequest load;
+};
+
+// Without the interpreter's lock.
+std::shared_ptr<LoadedProgram> compile_work(Work& work, const std::string& output, CompileReport* report) {
+  work.options.plugins = value_or_raise(tool::open_plugins(work.load.plugins));
+  work.import.operators = value_or_raise(plugin_operators(work.options.plugins));
+  const Stopwatch watch;
+  ir::Module module = value_or_raise(load_models(work.models, work.import, work.merging));
+  if (output.empty()) {
+    std::vector<uint8_t> bytes = value_or_raise(compile(std::move(module), work.options, report));
+    report->total_ms = watch.milliseconds();
+    return LoadedProgram::adopt(std::move(bytes), work.load, "program bytes");
+  }
+  check(compile_to_file(std::move(module), work.options, output, report));
+  report->total_ms = watch.milliseconds();
+  for (const ExternalReport& file : report->external) work.load.data.push_back(file.file);
+  return LoadedProgram::open(output, work.load);
+}
+
+nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>& models, const nb::dict& importing,
+                         const nb::dict& options, const nb::dict& methods, const Strings& plugins,
+                         const std::string& output) {
+  Work work;
+  for (const auto& [path, method] : models) work.models.push_back({path, method});
+  for (const auto& [key, value] : importing) {
+    const std::string name = nb::cast<std::string>(key);
+    if (name == "input_shapes") {
+      work.import.input_shapes = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
+    }
+    if (name == "data") work.import.data_files = nb::cast<Strings>(value);
+    if (name == "share_state") work.merging.share_state = nb::cast<bool>(value);
+  }
+  set_all(option_setters(), options, "compile", &work.options);
+  for (const auto& [name, settings] : methods) {
+    const std::string method = nb::cast<std::string>(name);
+    set_all(method_setters(), nb::cast<nb::dict>(settings), "method " + method, &work.options.methods[method]);
+  }
+  work.load.plugins = plugins;
+  CompileReport report;
+  std::shared_ptr<LoadedProgram> program;
+  {
+    const nb::gil_scoped_release unlocked;
+    program = compile_work(work, output, &report);
+  }
+  tool::Json json = tool::compile_json(report);
+  json.erase("peak_rss_kb");
+  json["why"] = report.why;
+  return nb::make_tuple(program, from_json(tool::json_text(json)));
+}
+
+// A subcommand of the tool with its --json, and the program that it makes, if any.
+nb::tuple subcommand(const std::string& name, const Strings& arguments, const Strings& plugins) {
+  tool::SubcommandResult result;
+  {
+    const nb::gil_scoped_release unlocked;
+    result = value_or_raise(tool::run_subcommand(name, arguments, value_or_raise(tool::open_plugins(plugins))));
+  }
+  return nb::make_tuple(from_json(result.text),
+                        nb::bytes(reinterpret_cast<const char*>(result.program.data()), result.program.size()));
+}
+
+}  // namespace
+
+void add_compile(nb::module_& module) {
+  module.def("compile_models", &compile_models);
+
+  module.def("subcommand", &subcommand);
+
+  module.def("model_extensions", [] { return model_extensions(", "); });
+}
+
+}  // namespace berth::python

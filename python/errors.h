@@ -1,0 +1,42 @@
+// Failures of Berth as Python's exceptions: berth.Error and its kinds, with `code`, `place` and `message`.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "base/failure.h"
+#include "format/report.h"
+
+namespace berth::python {
+
+/// Thrown in functions that Python calls, with or without the interpreter's lock. Becomes what berth._errors.make() gives.
+class Raised final : public std::exception {
+ public:
+  explicit Raised(Failure failure) : failure_(std::move(failure)) {}
+  const char* what() const noexcept override { return failure_.message.c_str(); }
+  const Failure& failure() const { return failure_; }
+
+ private:
+  Failure failure_;
+};
+
+[[noreturn]] void raise(Error code, std::string place, std::string message);
+/// `fallback` is the place where the report has none.
+[[noreturn]] void raise(Error code, const format::Report& report, const std::string& fallback);
+
+template <typename T>
+T value_or_raise(Expected<T> result) {
+  if (!result.ok()) throw Raised(result.error());
+  return std::move(result).value();
+}
+inline void check(Status status) {
+  if (!status.ok()) throw Raised(status.error());
+}
+
+/// Makes Raised an exception of Python.
+void add_errors(nanobind::module_& module);
+
+}  // namespace berth::python
