@@ -13,7 +13,7 @@ struct Row {
 };
 
 // Indexed by the number of the type.
-constexpr Row kRows[] = {
+constexpr Row kLowRows[] = {
     {"u8", 1},      {"i8", 1},         {"i16", 2},        {"i32", 4},   {"i64", 8},    {"f16", 2},
     {"f32", 4},     {"f64", 8},        {"c32", 4},        {"c64", 8},   {"c128", 16},  {"bool", 1},
     {"qi8", 1},     {"qu8", 1},        {"qi32", 4},       {"bf16", 2},  {"qu4x2", 1},  {"qu2x4", 1},
@@ -21,9 +21,24 @@ constexpr Row kRows[] = {
     {"f8e4m3", 1},  {"f8e5m2fnuz", 1}, {"f8e4m3fnuz", 1}, {"u16", 2},   {"u32", 4},    {"u64", 8},
 };
 
+struct HighRow {
+  DType dtype;
+  Row row;
+};
+
+// The types whose numbers lie behind a gap.
+constexpr HighRow kHighRows[] = {
+    {DType::kU2, {"u2", 1}}, {DType::kU4, {"u4", 1}},         {DType::kI2, {"i2", 1}},
+    {DType::kI4, {"i4", 1}}, {DType::kF8E8M0, {"f8e8m0", 1}}, {DType::kF4E2M1, {"f4e2m1", 1}},
+};
+
 const Row& row(DType dtype) {
-  BERTH_CHECK(is_valid_dtype(static_cast<int>(dtype)));
-  return kRows[static_cast<int>(dtype)];
+  const int number = static_cast<int>(dtype);
+  BERTH_CHECK(is_valid_dtype(number));
+  if (number < static_cast<int>(sizeof kLowRows / sizeof kLowRows[0])) return kLowRows[number];
+  const HighRow* high = kHighRows;
+  while (high->dtype != dtype) ++high;
+  return high->row;
 }
 
 int integer_rank(DType t) {
@@ -56,8 +71,10 @@ size_t element_size(DType dtype) { return row(dtype).bytes; }
 const char* to_string(DType dtype) { return row(dtype).name; }
 
 bool parse_dtype(const char* text, size_t length, DType* out) {
-  for (int i = 0; is_valid_dtype(i); ++i) {
-    if (std::strlen(kRows[i].name) == length && std::memcmp(kRows[i].name, text, length) == 0) {
+  for (int i = 0; i <= kMaxDTypeNumber; ++i) {
+    if (!is_valid_dtype(i)) continue;
+    const char* name = to_string(static_cast<DType>(i));
+    if (std::strlen(name) == length && std::memcmp(name, text, length) == 0) {
       *out = static_cast<DType>(i);
       return true;
     }

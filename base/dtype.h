@@ -9,8 +9,8 @@ namespace berth {
 /// In models, in program files and when they run.
 constexpr int kMaxRank = 16;
 
-/// The numbers stand in program files (ExecuTorch's and ATen's `ScalarType`). Numbers from 0 to 29 are valid there.
-/// Kernels refuse quantised and bit types; everything else passes them through.
+/// The numbers stand in program files (ExecuTorch's and ATen's `ScalarType`); ExecuTorch knows those up to 29. Kernels
+/// compute with none of the quantised and bit types, and only move and convert narrow ones (is_narrow).
 enum class DType : int8_t {
   kU8 = 0,
   kI8 = 1,
@@ -42,12 +42,25 @@ enum class DType : int8_t {
   kU16 = 27,
   kU32 = 28,
   kU64 = 29,
+  // ATen's numbers, which ExecuTorch's files do not have. Of e2m1 ATen knows pairs alone, so that its number is our own.
+  kU2 = 31,
+  kU4 = 33,
+  kI2 = 38,
+  kI4 = 40,
+  kF8E8M0 = 44,
+  kF4E2M1 = 100,
 };
 
-/// Whether `number` names an element type that a file may hold.
-constexpr bool is_valid_dtype(int number) { return number >= 0 && number <= 29; }
+/// No valid number is larger.
+constexpr int kMaxDTypeNumber = 100;
 
-/// Bytes of one element. REQUIRES: is_valid_dtype.
+/// Whether `number` names an element type that a file may hold.
+constexpr bool is_valid_dtype(int number) {
+  return (number >= 0 && number <= 29) || number == 31 || number == 33 || number == 38 || number == 40 ||
+         number == 44 || number == kMaxDTypeNumber;
+}
+
+/// Bytes of one element; those of 4 and 2 bits take one each. REQUIRES: is_valid_dtype.
 size_t element_size(DType dtype);
 
 /// The text form used in IR and messages: "f32", "i64", "bool", "bf16"… Never null for a valid type.
@@ -66,6 +79,16 @@ constexpr bool is_integer(DType t) {
 }
 /// Floating types, integers and bool: those whose elements are one number each.
 constexpr bool is_real(DType t) { return is_floating(t) || is_integer(t) || t == DType::kBool; }
+/// The integers of 2 and 4 bits.
+constexpr bool is_narrow_integer(DType t) {
+  return t == DType::kU2 || t == DType::kU4 || t == DType::kI2 || t == DType::kI4;
+}
+/// The floats of 8 and 4 bits.
+constexpr bool is_narrow_float(DType t) {
+  return (t >= DType::kF8E5M2 && t <= DType::kF8E4M3Fnuz) || t == DType::kF8E8M0 || t == DType::kF4E2M1;
+}
+/// Types in which numbers are kept and not computed with (base/narrow.h); none of them is_real. One element a byte.
+constexpr bool is_narrow(DType t) { return is_narrow_integer(t) || is_narrow_float(t); }
 constexpr bool is_complex(DType t) { return t >= DType::kComplex32 && t <= DType::kComplex128; }
 
 /// The type of a result that combines tensors of both types, by PyTorch's rules. For unsigned types wider than a

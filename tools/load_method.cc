@@ -58,11 +58,11 @@ Array made_up(const TensorInfo& info, std::mt19937& random) {
   array.shape.assign(info.sizes.begin(), info.sizes.end());
   const size_t element = element_size(info.dtype);
   array.bytes.resize(info.nbytes);
-  if (!is_floating(info.dtype) && !is_integer(info.dtype) && info.dtype != DType::kBool) return array;
+  if (!is_real(info.dtype) && !is_narrow(info.dtype)) return array;
   std::uniform_real_distribution<double> real(-1, 1);
   std::uniform_int_distribution<int> whole(0, info.dtype == DType::kBool ? 1 : 9);
   for (size_t i = 0; i + element <= array.bytes.size(); i += element) {
-    const double number = is_floating(info.dtype) ? real(random) : whole(random);
+    const double number = is_floating(info.dtype) || is_narrow_float(info.dtype) ? real(random) : whole(random);
     const std::vector<uint8_t> bytes = ir::element_bytes(info.dtype, number);
     std::memcpy(&array.bytes[i], bytes.data(), element);
   }

@@ -18,12 +18,15 @@ struct Descr {
   const char* text;
   DType dtype;
 };
-// Writing uses the first row of a dtype.
+// Writing uses the first row of a dtype, reading the first of a text. What NumPy calls V or f1 are types of ml_dtypes,
+// which do not say which they are: their bits.
 constexpr Descr kDescrs[] = {
     {"|b1", DType::kBool},      {"|u1", DType::kU8},          {"|i1", DType::kI8},   {"<i2", DType::kI16},
     {"<i4", DType::kI32},       {"<i8", DType::kI64},         {"<f2", DType::kF16},  {"<f4", DType::kF32},
     {"<f8", DType::kF64},       {"<u2", DType::kU16},         {"<u4", DType::kU32},  {"<u8", DType::kU64},
     {"<c8", DType::kComplex64}, {"<c16", DType::kComplex128}, {"<u2", DType::kBF16}, {"<u4", DType::kComplex32},
+    {"|i1", DType::kI2},        {"|i1", DType::kI4},          {"|V1", DType::kU8},   {"<V1", DType::kU8},
+    {"<f1", DType::kU8},        {"|V2", DType::kU16},         {"<V2", DType::kU16},
 };
 
 // The value of 'key' in the header's Python dictionary, up to the comma or brace that ends it.

@@ -2,7 +2,7 @@
 //
 // Format: NumPy's "NPY" versions 1.0, 2.0 and 3.0 (numpy.lib.format). Supported: little-endian and single-byte numbers
 // and booleans in row-major order. Element types that NumPy does not have are stored as integers of the same size: bf16
-// as uint16.
+// as uint16, 8-bit floats as uint8, i4 and i2 as int8. Arrays of ml_dtypes are read as such integers.
 #pragma once
 
 #include <cstdint>

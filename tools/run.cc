@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/half.h"
+#include "base/narrow.h"
 #include "base/output_file.h"
 #include "tools/load_method.h"
 #include "tools/names.h"
@@ -91,8 +92,13 @@ double number_at(const Array& array, size_t i) {
     case DType::kI8: return get(int8_t());
     case DType::kU8:
     case DType::kBool: return get(uint8_t());
-    default: return 0;
+    default: break;
   }
+  float real = 0;
+  int64_t whole = 0;
+  if (is_narrow_float(array.dtype)) decode_narrow(array.dtype, at, &real, 1);
+  if (is_narrow_integer(array.dtype)) decode_narrow(array.dtype, at, &whole, 1);
+  return is_narrow_float(array.dtype) ? static_cast<double>(real) : static_cast<double>(whole);
 }
 
 void print_top(const Array& array, int count) {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "base/narrow.h"
 #include "compiler/ir/shape_args.h"
 
 namespace berth::ir {
@@ -178,7 +179,11 @@ std::vector<uint8_t> element_bytes(DType dtype, double number) {
     case DType::kBF16: put(BFloat16(static_cast<float>(number)).bits); break;
     case DType::kF32: put(static_cast<float>(number)); break;
     case DType::kF64: put(number); break;
-    default: BERTH_CHECK(false && "element_bytes of a type without numbers");
+    default:
+      BERTH_CHECK(is_narrow(dtype));
+      const auto real = static_cast<float>(number);
+      if (is_narrow_float(dtype)) encode_narrow(dtype, &real, bytes.data(), 1);
+      if (is_narrow_integer(dtype)) encode_narrow(dtype, &whole, bytes.data(), 1);
   }
   return bytes;
 }

@@ -57,7 +57,7 @@ Expected<std::vector<Type>> infer_types(Module& module, const Method& method, co
 /// them).
 bool types_agree(const Operator& op, const Type& inferred, const Type& declared);
 
-/// `number` as the bytes of one `dtype` element. REQUIRES: is_floating, is_integer or bool.
+/// `number` as the bytes of one `dtype` element. REQUIRES: is_real or is_narrow.
 std::vector<uint8_t> element_bytes(DType dtype, double number);
 
 /// A list of constant integers as an argument.

@@ -191,7 +191,8 @@ class Printer {
     } else if (const auto* values = std::get_if<ValueList>(&a)) {
       list(*values, [&](ValueId v) { value(v); });
     } else if (const auto* dim = std::get_if<Dim>(&a)) {
-      const bool dtype = type == ParameterType::kDType && dim->is_constant() && dim->value >= 0 && dim->value <= 29;
+      const bool dtype = type == ParameterType::kDType && dim->is_constant() && dim->value >= 0 &&
+                         dim->value <= kMaxDTypeNumber && is_valid_dtype(static_cast<int>(dim->value));
       if (dtype) {
         out_ += to_string(static_cast<DType>(dim->value));
       } else {

@@ -94,7 +94,9 @@ Expected<std::vector<int>> ShapeArgs::dimensions(size_t i, int rank) const {
 Expected<DType> ShapeArgs::dtype(size_t i, DType otherwise) const {
   if (none(i)) return otherwise;
   BERTH_ASSIGN_OR_RETURN(const int64_t number, integer(i));
-  if (number < 0 || number > 29) return fail("expected a dtype, found the number " + std::to_string(number));
+  if (number < 0 || number > kMaxDTypeNumber || !is_valid_dtype(static_cast<int>(number))) {
+    return fail("expected a dtype, found the number " + std::to_string(number));
+  }
   return static_cast<DType>(number);
 }
 

@@ -29,12 +29,15 @@ class ElementCheck {
     const ir::ElementUse use = node.op->elements;
     if (node.op->is_fused() || use == ir::ElementUse::kMoves) return false;
     const std::vector<ir::ValueId> values = values_of(node);
+    const bool any_complex =
+        std::any_of(values.begin(), values.end(), [&](ir::ValueId id) { return is_complex(method_.tensor(id).dtype); });
     for (ir::ValueId id : values) {
       const DType dtype = method_.tensor(id).dtype;
       if (is_real(dtype) || (is_complex(dtype) && use != ir::ElementUse::kComputes)) continue;
       const bool all_equal = std::all_of(values.begin(), values.end(),
                                          [&](ir::ValueId other) { return method_.tensor(other).dtype == dtype; });
-      if (use == ir::ElementUse::kConverts && all_equal) continue;
+      if (use == ir::ElementUse::kConverts && (all_equal || (is_narrow(dtype) && !any_complex))) continue;
+      if (use == ir::ElementUse::kStoresNumber && is_narrow(dtype)) continue;
       *value = id;
       return true;
     }
@@ -58,9 +61,11 @@ class ElementCheck {
     place += node.op->functional_name;
     const std::string what = "has no kernel for elements of " + std::string(to_string(dtype)) + ", which " +
                              ir::named('%', method_.value(value).name) + " has; ";
-    return {Error::kNotSupported, place,
-            what + (is_complex(dtype) ? "write it with real and imaginary parts in the model"
-                                      : "Berth only moves them: convert to f16, bf16 or f32 outside of the model")};
+    const char* const remedy = is_complex(dtype) ? "write it with real and imaginary parts in the model"
+                               : is_narrow(dtype)
+                                   ? "Berth only moves and converts them: convert to f16, bf16 or f32 before"
+                                   : "Berth only moves them: convert to f16, bf16 or f32 outside of the model";
+    return {Error::kNotSupported, place, what + remedy};
   }
 
   const ir::Method& method_;

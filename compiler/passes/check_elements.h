@@ -1,8 +1,9 @@
 // check_elements: no node computes with elements that its kernel has no arithmetic for.
 //
 // Kernels compute with bools, integers and f16, bf16, f32, f64. Complex numbers are added, multiplied, summed and
-// taken apart; 8-bit floats and quantised and bit types are only moved: copied, cut, joined, looked up. Every kernel
-// says so itself when it is called; this pass says it before there is a program, with the names of node and value.
+// taken apart; narrow types (base/dtype.h) are moved, converted and filled with a number, quantised and bit types only
+// moved: copied, cut, joined, looked up. Every kernel says so itself when it is called; this pass says it before there
+// is a program, with the names of node and value.
 #pragma once
 
 #include "compiler/passes/pass.h"

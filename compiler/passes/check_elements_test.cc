@@ -134,23 +134,23 @@ TEST_P(CheckElementsTest, AreRefusedExactlyWhereNoKernelTakesThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEveryKind, CheckElementsTest,
-                         testing::Values("f16", "f64", "c64", "c128", "f8e4m3", "f8e5m2", "bits16"));
+                         testing::Values("f16", "f64", "c64", "c128", "f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1", "i4",
+                                         "u2", "bits16"));
 
 TEST(CheckElements, ErrorsNameValueAndNode) {
   ir::Module module = parsed(R"(
 method forward(%x: f32[2,3]) {
-  %small: f8e4m3[2,3] = aten::_to_copy(%x, false, none, f8e4m3) "to_1"
-  %y: f32[2,3] = aten::_to_copy(%small, false, none, f32)
+  %small: f8e4m3[2,3] = aten::_to_copy(%x, false, none, f8e4m3)
+  %y: f8e4m3[2,3] = aten::neg(%small) "neg_1"
   return %y
 }
 )");
   const auto checked = check_elements(module, {});
   ASSERT_FALSE(checked.ok());
   EXPECT_EQ(checked.error().code, Error::kNotSupported);
-  EXPECT_EQ(
-      checked.error().text(),
-      "method forward: \"to_1\" aten::_to_copy: has no kernel for elements of f8e4m3, which %small has; Berth only "
-      "moves them: convert to f16, bf16 or f32 outside of the model");
+  EXPECT_EQ(checked.error().text(),
+            "method forward: \"neg_1\" aten::neg: has no kernel for elements of f8e4m3, which %small has; Berth only "
+            "moves and converts them: convert to f16, bf16 or f32 before");
 }
 
 TEST(CheckElements, BranchesAreChecked) {

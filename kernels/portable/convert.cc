@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/narrow.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/multiversion.h"
 
@@ -108,11 +109,37 @@ ConvertRun direct_run(DType from, DType to) {
   }
 }
 
+constexpr int64_t kChunk = 256;
+
+// A few elements of a type to compute in, or of any type.
+struct Buffer {
+  alignas(8) unsigned char bytes[kChunk * 8];
+};
+
+// At most kChunk elements between types one of which is narrow.
+void convert_narrow(DType from, const void* source, DType to, void* target, int64_t n) {
+  Buffer numbers;
+  if (is_narrow(from)) {
+    const auto* codes = static_cast<const uint8_t*>(source);
+    if (is_narrow_float(from)) decode_narrow(from, codes, reinterpret_cast<float*>(numbers.bytes), n);
+    if (is_narrow_integer(from)) decode_narrow(from, codes, reinterpret_cast<int64_t*>(numbers.bytes), n);
+    from = compute_dtype(from);
+    source = numbers.bytes;
+  }
+  if (!is_narrow(to)) return convert_elements(from, source, to, target, n);
+  Buffer computed;
+  const DType compute = compute_dtype(to);
+  convert_elements(from, source, compute, computed.bytes, n);
+  auto* codes = static_cast<uint8_t*>(target);
+  if (is_narrow_float(to)) encode_narrow(to, reinterpret_cast<const float*>(computed.bytes), codes, n);
+  if (is_narrow_integer(to)) encode_narrow(to, reinterpret_cast<const int64_t*>(computed.bytes), codes, n);
+}
+
 }  // namespace
 
 DType compute_dtype(DType dtype) {
   if (dtype == DType::kF64) return DType::kF64;
-  return is_floating(dtype) ? DType::kF32 : DType::kI64;
+  return is_floating(dtype) || is_narrow_float(dtype) ? DType::kF32 : DType::kI64;
 }
 
 void convert_elements(DType from, const void* source, DType to, void* target, int64_t n) {
@@ -122,13 +149,19 @@ void convert_elements(DType from, const void* source, DType to, void* target, in
     return;
   }
   if (const ConvertRun run = direct_run(from, to)) return run(source, target, n);
+  const bool narrow = is_narrow(from) || is_narrow(to);
   const DType middle = compute_dtype(from);
-  constexpr int64_t kChunk = 256;
-  alignas(8) unsigned char buffer[kChunk * 8];
+  Buffer buffer;
   for (int64_t done = 0; done < n; done += kChunk) {
     const int64_t count = n - done < kChunk ? n - done : kChunk;
-    direct_run(from, middle)(static_cast<const char*>(source) + done * element_size(from), buffer, count);
-    direct_run(middle, to)(buffer, static_cast<char*>(target) + done * element_size(to), count);
+    const char* piece = static_cast<const char*>(source) + done * element_size(from);
+    char* place = static_cast<char*>(target) + done * element_size(to);
+    if (narrow) {
+      convert_narrow(from, piece, to, place, count);
+    } else {
+      direct_run(from, middle)(piece, buffer.bytes, count);
+      direct_run(middle, to)(buffer.bytes, place, count);
+    }
   }
 }
 

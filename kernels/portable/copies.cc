@@ -45,10 +45,11 @@ Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
     copy.run(context, from.raw(), to.raw());
     return Error::kOk;
   }
-  for (const Tensor* tensor : {&from, static_cast<const Tensor*>(&to)}) {
-    if (!is_real(tensor->dtype()) && !is_complex(tensor->dtype())) return unsupported_dtype(context);
+  const bool complex = is_complex(from.dtype()) || is_complex(to.dtype());
+  for (const DType dtype : {from.dtype(), to.dtype()}) {
+    if (!is_real(dtype) && !(complex ? is_complex(dtype) : is_narrow(dtype))) return unsupported_dtype(context);
   }
-  if (is_complex(from.dtype()) || is_complex(to.dtype())) {
+  if (complex) {
     complex_copy(from, to);
     return Error::kOk;
   }

@@ -70,6 +70,26 @@ TEST(Cast, LongRowsOfEveryPair) {
   }
 }
 
+// Longer than the pieces that conversions go in, and from and to every kind of type.
+TEST(Cast, NarrowElementsOfEveryPair) {
+  const DType narrow[] = {DType::kF8E4M3, DType::kF8E5M2, DType::kF8E4M3Fnuz, DType::kF8E5M2Fnuz, DType::kF8E8M0,
+                          DType::kF4E2M1, DType::kI4,     DType::kU4,         DType::kI2,         DType::kU2};
+  const DType others[] = {DType::kU8,  DType::kI8,   DType::kI16,  DType::kI32, DType::kI64, DType::kF16, DType::kF32,
+                          DType::kF64, DType::kBF16, DType::kBool, DType::kU16, DType::kU32, DType::kU64};
+  Values in(1001, 1);
+  for (const DType a : narrow) {
+    for (const DType b : others) {
+      EXPECT_EQ(cast(in, a, b), in) << to_string(a) << " to " << to_string(b);
+      EXPECT_EQ(cast(in, b, a), in) << to_string(b) << " to " << to_string(a);
+    }
+    for (const DType b : narrow) EXPECT_EQ(cast(in, a, b), in) << to_string(a) << " to " << to_string(b);
+  }
+  EXPECT_EQ(cast({-3, 0.5, 6, -8, 9}, DType::kF32, DType::kF4E2M1), (Values{-3, 0.5, 6, -6, 6}));
+  EXPECT_EQ(cast({-2.5, 9, 7, 18}, DType::kF32, DType::kI4), (Values{-2, -7, 7, 2}));
+  EXPECT_EQ(cast({-3, 0.5, 6, 1.5}, DType::kF4E2M1, DType::kI4), (Values{-3, 0, 6, 1}));
+  EXPECT_EQ(cast({0.5, 0, -2}, DType::kF8E5M2, DType::kBool), (Values{1, 0, 1}));
+}
+
 TEST(ToDimOrder, ChangesWithAndWithoutACast) {
   Values in(2 * 5 * 6 * 7);
   std::iota(in.begin(), in.end(), 0);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/narrow.h"
 #include "kernels/portable/dispatch.h"
 
 namespace berth::portable {
@@ -57,6 +58,22 @@ bool element_from(const EValue& scalar, T* out) {
   }
 }
 
+bool narrow_from(const EValue& scalar, DType dtype, uint8_t* out) {
+  if (is_narrow_float(dtype)) {
+    double x = 0;
+    if (!floating_from(scalar, static_cast<double>(largest_narrow(dtype)), &x)) return false;
+    const auto number = static_cast<float>(x);
+    encode_narrow(dtype, &number, out, 1);
+    return true;
+  }
+  int64_t whole = 0;
+  int64_t kept = 0;
+  if (!integer_from(scalar, &whole)) return false;
+  encode_narrow(dtype, &whole, out, 1);
+  decode_narrow(dtype, out, &kept, 1);
+  return kept == whole;
+}
+
 DType real_part(DType dtype) {
   switch (dtype) {
     case DType::kComplex32: return DType::kF16;
@@ -69,13 +86,19 @@ DType real_part(DType dtype) {
 }  // namespace
 
 Error read_element(KernelContext& context, const EValue& scalar, DType dtype, Element* out) {
+  constexpr const char* kDoesNotFit = "a number does not fit the dtype of the output";
   if (!scalar.is_scalar()) return context.fail(Error::kInvalidType, "a number was expected");
+  if (is_narrow(dtype)) {
+    *out = Element();
+    uint8_t code = 0;
+    if (!narrow_from(scalar, dtype, &code)) return context.fail(Error::kInvalidArgument, kDoesNotFit);
+    std::memcpy(out->bytes, &code, sizeof code);
+    return Error::kOk;
+  }
   return dispatch_real(context, real_part(dtype), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T x;
-    if (!element_from(scalar, &x)) {
-      return context.fail(Error::kInvalidArgument, "a number does not fit the dtype of the output");
-    }
+    if (!element_from(scalar, &x)) return context.fail(Error::kInvalidArgument, kDoesNotFit);
     *out = Element();
     std::memcpy(out->bytes, &x, sizeof x);
     return Error::kOk;

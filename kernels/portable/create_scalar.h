@@ -17,7 +17,7 @@ struct Element {
 /// Converts a Scalar argument to an element of `dtype`, by PyTorch's rules: a fraction is cut off for integers;
 /// anything but 0 is true; a complex element gets the number as its real part. InvalidArgument when the number does not
 /// fit (infinities and NaN fit all floating types, no integer; a negative integer, though no negative fraction, fits an
-/// unsigned type when its magnitude does), or when `dtype` is a quantised, bit or 8-bit floating type.
+/// unsigned type when its magnitude does), or when `dtype` is a quantised or bit type.
 Error read_element(KernelContext& context, const EValue& scalar, DType dtype, Element* out);
 
 /// How a set of kernels stores `value`, of out's dtype, in every element of `out`, which gets `sizes`.

@@ -37,11 +37,16 @@ TEST(Full, FillsLargeTensorsOnThreads) {
 }
 
 TEST(Full, RefusesNumbersThatDoNotFit) {
-  const std::vector<std::pair<DType, double>> bad = {
-      {DType::kU8, 256},        {DType::kU8, -256},          {DType::kU8, -1.5},    {DType::kI8, 128},
-      {DType::kI8, -129},       {DType::kI32, 2147483648.0}, {DType::kI64, 9.3e18}, {DType::kI64, -9.3e18},
-      {DType::kI32, kInfinity}, {DType::kI32, std::nan("")}, {DType::kF16, 65510},  {DType::kF32, 3.5e38},
-      {DType::kU64, 1.9e19},    {DType::kBF16, 3.4e38}};
+  const std::vector<std::pair<DType, double>> bad = {{DType::kU8, 256},        {DType::kU8, -256},
+                                                     {DType::kU8, -1.5},       {DType::kI8, 128},
+                                                     {DType::kI8, -129},       {DType::kI32, 2147483648.0},
+                                                     {DType::kI64, 9.3e18},    {DType::kI64, -9.3e18},
+                                                     {DType::kI32, kInfinity}, {DType::kI32, std::nan("")},
+                                                     {DType::kF16, 65510},     {DType::kF32, 3.5e38},
+                                                     {DType::kU64, 1.9e19},    {DType::kBF16, 3.4e38},
+                                                     {DType::kI4, 8},          {DType::kI4, -9},
+                                                     {DType::kU2, 4},          {DType::kU4, -1},
+                                                     {DType::kF8E4M3, 449},    {DType::kF4E2M1, -7}};
   for (const auto& [dtype, x] : bad) {
     EXPECT_EQ(run(full_out, {Ints{1}, x, Array(dtype, {1})}), Error::kInvalidArgument) << to_string(dtype) << " " << x;
   }
@@ -56,6 +61,11 @@ TEST(Full, AcceptsNumbersThatJustFit) {
       {DType::kI8, {-127.9, -127}},
       {DType::kI8, {127.9, 127}},
       {DType::kU8, {255.9, 255}},
+      {DType::kI4, {-8.9, -8}},
+      {DType::kU2, {3, 3}},
+      {DType::kF8E4M3, {448, 448}},
+      {DType::kF8E5M2, {-kInfinity, -kInfinity}},
+      {DType::kF4E2M1, {1.3, 1.5}},
       {DType::kF16, {65504, 65504}},
       {DType::kF16, {-kInfinity, -kInfinity}},
       {DType::kF32, {kInfinity, kInfinity}},

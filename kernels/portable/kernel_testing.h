@@ -105,7 +105,7 @@ class Array {
   }
   uint8_t* at(int64_t element) const { return tensor().data<uint8_t>() + element * element_size(tensor().dtype()); }
   void set_one(int64_t element, double x) const {
-    if (is_floating(tensor().dtype())) {
+    if (is_floating(tensor().dtype()) || is_narrow_float(tensor().dtype())) {
       portable::convert_elements(DType::kF64, &x, tensor().dtype(), at(element), 1);
     } else {
       const auto whole = static_cast<int64_t>(x);

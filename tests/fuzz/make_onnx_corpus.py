@@ -230,6 +230,20 @@ def newer_models():
          ("lengths", INT64, [1])], "d s y z",
         [small("eight", INT64, 8), small("two", INT64, 2), ints("size", 5, 5), ints("block", 2, 2), ints("to", 3, 9)],
     )
+    yield "narrow", model(
+        [
+            node("QuantizeLinear", "x scale", "q", output_dtype=TensorProto.FLOAT8E4M3FN, saturate=0),
+            node("Cast", "x", "e", to=TensorProto.FLOAT8E8M0, round_mode="down"),
+            node("DequantizeLinear", "w e", "y", axis=1, block_size=2),
+            node("Cast", "w", "two", to=TensorProto.INT2),
+            node("CastLike", "two q", "like"),
+            node("ConstantOfShape", "size", "four", value=small("four", TensorProto.FLOAT4E2M1, 1.5)),
+            node("Cast", "four", "z", to=FLOAT),
+            node("Cast", "like", "l", to=FLOAT),
+        ],
+        [("x", FLOAT, [1, 2]), ("scale", FLOAT, [])], "y z l",
+        [helper.make_tensor("w", TensorProto.INT4, [1, 4], [-8, -1, 0, 7]), ints("size", 5, 5)], opset=24,
+    )
 
 
 def main():

@@ -72,4 +72,15 @@ std::optional<Known> NodeContext::known_attribute(std::string_view name) {
   return known_of(ir::Constant{"", std::move(literal->type), std::move(literal->blob)});
 }
 
+ValueId NodeContext::constant_attribute(std::string_view name) {
+  const Attribute* a = attribute(name);
+  if (!has_type(*this, name, a, AttributeType::kTensor, "a tensor") || a->tensors.empty()) return {};
+  auto literal = state_.literals.read(a->tensors[0]);
+  if (!literal.ok()) {
+    fail(literal.error().code, literal.error().text());
+    return {};
+  }
+  return constant(std::move(literal->type), std::move(literal->blob));
+}
+
 }  // namespace berth::onnx

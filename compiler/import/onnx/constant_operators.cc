@@ -62,8 +62,18 @@ Known fill_value(NodeContext& n) {
   return zero;
 }
 
+// Whether the element that is repeated is of a type whose elements are never known: then it is the result as well.
+bool repeat_constant(NodeContext& n, const DimList& shape) {
+  if (!n.ok() || !n.has_attribute("value") || n.known_attribute("value").has_value()) return false;
+  const ValueId one = n.constant_attribute("value");
+  if (!n.ok() || n.product(n.shape(one), 0, n.rank(one)) != Dim(1)) return false;
+  n.output(0, n.expand(n.view(one, {}), std::vector<Dim>(shape.begin(), shape.end())));
+  return true;
+}
+
 void import_constant_of_shape(NodeContext& n) {
   const DimList shape = n.known_dims(0, "the shape");
+  if (repeat_constant(n, shape)) return;
   const Known value = fill_value(n);
   if (!n.ok()) return;
   ir::TensorType type;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/math.h"
+#include "base/narrow.h"
 #include "compiler/import/onnx/wire.h"
 
 namespace berth::onnx {
@@ -33,13 +34,18 @@ constexpr ElementRow kElements[] = {
     {"COMPLEX64", ElementType::kComplex64, DType::kComplex64, TypedData::kFloat, false},
     {"COMPLEX128", ElementType::kComplex128, DType::kComplex128, TypedData::kDouble, false},
     {"BFLOAT16", ElementType::kBfloat16, DType::kBF16, TypedData::kInt32, true},
-    {"FLOAT8E4M3FN", static_cast<ElementType>(17), DType::kF8E4M3, TypedData::kInt32, false},
-    {"FLOAT8E4M3FNUZ", static_cast<ElementType>(18), DType::kF8E4M3Fnuz, TypedData::kInt32, false},
-    {"FLOAT8E5M2", static_cast<ElementType>(19), DType::kF8E5M2, TypedData::kInt32, false},
-    {"FLOAT8E5M2FNUZ", static_cast<ElementType>(20), DType::kF8E5M2Fnuz, TypedData::kInt32, false},
-    {"UINT4", ElementType::kUint4, DType::kU8, TypedData::kInt32, true},
-    {"INT4", ElementType::kInt4, DType::kI8, TypedData::kInt32, true},
-    {"FLOAT4E2M1", static_cast<ElementType>(23), DType::kU8, TypedData::kInt32, false},
+    {"FLOAT8E4M3FN", ElementType::kFloat8E4M3Fn, DType::kF8E4M3, TypedData::kInt32, true},
+    {"FLOAT8E4M3FNUZ", ElementType::kFloat8E4M3Fnuz, DType::kF8E4M3Fnuz, TypedData::kInt32, true},
+    {"FLOAT8E5M2", ElementType::kFloat8E5M2, DType::kF8E5M2, TypedData::kInt32, true},
+    {"FLOAT8E5M2FNUZ", ElementType::kFloat8E5M2Fnuz, DType::kF8E5M2Fnuz, TypedData::kInt32, true},
+    {"UINT4", ElementType::kUint4, DType::kU4, TypedData::kInt32, true},
+    {"INT4", ElementType::kInt4, DType::kI4, TypedData::kInt32, true},
+    {"FLOAT4E2M1", ElementType::kFloat4E2M1, DType::kF4E2M1, TypedData::kInt32, true},
+    {"FLOAT8E8M0", ElementType::kFloat8E8M0, DType::kF8E8M0, TypedData::kInt32, true},
+    {"UINT2", ElementType::kUint2, DType::kU2, TypedData::kInt32, true},
+    {"INT2", ElementType::kInt2, DType::kI2, TypedData::kInt32, true},
+    {"FLOAT6E2M3", static_cast<ElementType>(27), DType::kU8, TypedData::kInt32, false},
+    {"FLOAT6E3M2", static_cast<ElementType>(28), DType::kU8, TypedData::kInt32, false},
 };
 
 const ElementRow* find_element(int32_t element_type) {
@@ -53,9 +59,16 @@ Failure damaged(const Tensor& tensor, std::string message) {
   return Failure{Error::kInvalidProgram, "onnx tensor \"" + std::string(tensor.name) + "\"", std::move(message)};
 }
 
-bool is_nibble(int32_t element_type) {
-  return element_type == static_cast<int32_t>(ElementType::kUint4) ||
-         element_type == static_cast<int32_t>(ElementType::kInt4);
+/// How many elements of `dtype` share a byte in a model file.
+size_t elements_a_byte(DType dtype) {
+  switch (dtype) {
+    case DType::kI4:
+    case DType::kU4:
+    case DType::kF4E2M1: return 2;
+    case DType::kI2:
+    case DType::kU2: return 4;
+    default: return 1;
+  }
 }
 
 /// The shape of `dims`, and its number of elements.
@@ -110,10 +123,10 @@ Expected<Literal> LiteralReader::read(const Tensor& tensor) {
   if (tensor.external + tensor.has_raw + (tensor.typed != TypedData::kNone) > 1) {
     return damaged(tensor, "holds its elements in more than one field; raw, typed and external exclude each other");
   }
-  auto blob = is_nibble(tensor.element_type) ? packed_nibbles(tensor, count)
-              : tensor.external              ? external_blob(tensor, size)
-              : tensor.has_raw               ? raw_blob(tensor, size)
-                                             : typed_blob(tensor, literal.type.dtype, count);
+  auto blob = elements_a_byte(literal.type.dtype) > 1 ? unpacked_blob(tensor, literal.type.dtype, count)
+              : tensor.external                       ? external_blob(tensor, size)
+              : tensor.has_raw                        ? raw_blob(tensor, size)
+                                                      : typed_blob(tensor, literal.type.dtype, count);
   if (!blob.ok()) return blob.error();
   literal.blob = std::move(*blob);
   return literal;
@@ -176,9 +189,10 @@ Expected<ir::Blob> LiteralReader::typed_blob(const Tensor& tensor, DType dtype, 
   return ir::Blob::owned(std::move(out));
 }
 
-// Two numbers a byte, the first in the low half.
-Expected<ir::Blob> LiteralReader::packed_nibbles(const Tensor& tensor, size_t count) {
-  const size_t packed = (count + 1) / 2;
+// Several elements a byte, the first in the low bits.
+Expected<ir::Blob> LiteralReader::unpacked_blob(const Tensor& tensor, DType dtype, size_t count) {
+  const size_t together = elements_a_byte(dtype);
+  const size_t packed = ceil_div(count, together);
   Tensor bytes = tensor;
   bytes.element_type = static_cast<int32_t>(ElementType::kUint8);
   auto blob = tensor.external  ? external_blob(tensor, packed)
@@ -186,12 +200,13 @@ Expected<ir::Blob> LiteralReader::packed_nibbles(const Tensor& tensor, size_t co
                                : typed_blob(bytes, DType::kU8, packed);
   if (!blob.ok()) return blob.error();
   BERTH_TRY(take(tensor, count));
-  const bool is_signed = tensor.element_type == static_cast<int32_t>(ElementType::kInt4);
   const Span<const uint8_t> in = blob->bytes();
+  const size_t bits = 8 / together;
   std::vector<uint8_t> out(count);
   for (size_t i = 0; i < count; ++i) {
-    const int nibble = i % 2 == 0 ? in[i / 2] & 15 : in[i / 2] >> 4;
-    out[i] = static_cast<uint8_t>(is_signed && nibble > 7 ? nibble - 16 : nibble);
+    const int64_t low = (in[i / together] >> (i % together * bits)) & ((1 << bits) - 1);
+    if (is_narrow_integer(dtype)) encode_narrow(dtype, &low, &out[i], 1);
+    if (!is_narrow_integer(dtype)) out[i] = static_cast<uint8_t>(low);
   }
   return ir::Blob::owned(std::move(out));
 }

@@ -1,7 +1,7 @@
 // Literals: the tensors in a model file (initialisers, Constant nodes), as a type and a blob.
 //
 // Raw bytes, in the file or in an external one, are mapped. Typed numbers are decoded, sparse tensors made dense, and
-// 4-bit integers widened to bytes, within a memory budget of 2 × the file + 64 MB.
+// elements of 4 and 2 bits given a byte each, within a memory budget of 2 × the file + 64 MB.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct Literal {
 
 /// The name of `element_type` as ONNX writes it, such as "FLOAT16"; "type 99" when it has none.
 std::string element_type_name(int32_t element_type);
-/// The dtype of tensors of `element_type`; false for strings, complex numbers and 8-bit floats.
+/// The dtype of tensors of `element_type`; false for strings, complex numbers and 6-bit floats.
 bool dtype_of(int32_t element_type, DType* out);
 
 class LiteralReader {
@@ -51,7 +51,7 @@ class LiteralReader {
   Expected<ir::Blob> raw_blob(const Tensor& tensor, size_t size);
   Expected<ir::Blob> external_blob(const Tensor& tensor, size_t size);
   Expected<ir::Blob> typed_blob(const Tensor& tensor, DType dtype, size_t count);
-  Expected<ir::Blob> packed_nibbles(const Tensor& tensor, size_t count);
+  Expected<ir::Blob> unpacked_blob(const Tensor& tensor, DType dtype, size_t count);
   Expected<std::shared_ptr<const MappedFile>> open_external(const Tensor& tensor, std::string_view location);
   Status take(const Tensor& tensor, size_t size);
 

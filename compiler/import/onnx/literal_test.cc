@@ -75,13 +75,39 @@ TEST(Literal, EveryTypeIsReadFromItsField) {
   EXPECT_EQ(imported(m, "t"), bytes_of<int64_t>({INT64_MIN, -1, INT64_MAX}));
 }
 
-TEST(Literal, FourBitIntegersAreWidened) {
+TEST(Literal, ElementsOfFourBitsHaveAByteEach) {
   TestModel m = with_output("t");
   proto::Tensor& t = m.tensor("t", {3}, ElementType::kInt4);
   t.set_raw_data(std::string("\x8f\x07", 2));  // -1, -8, 7: the first number in the low half
   EXPECT_EQ(imported(m, "t"), bytes_of<int8_t>({-1, -8, 7}));
   t.set_data_type(static_cast<int32_t>(ElementType::kUint4));
   EXPECT_EQ(imported(m, "t"), bytes_of<uint8_t>({15, 8, 7}));
+  t.set_data_type(static_cast<int32_t>(ElementType::kFloat4E2M1));
+  EXPECT_EQ(imported(m, "t"), bytes_of<uint8_t>({15, 8, 7}));
+}
+
+TEST(Literal, ElementsOfTwoBitsHaveAByteEach) {
+  TestModel m = with_output("t");
+  proto::Tensor& t = m.tensor("t", {5}, ElementType::kInt2);
+  t.set_raw_data(std::string("\xe4\x02", 2));  // 0, 1, 2, 3 from the low bits on, then 2
+  EXPECT_EQ(imported(m, "t"), bytes_of<int8_t>({0, 1, -2, -1, -2}));
+  t.set_data_type(static_cast<int32_t>(ElementType::kUint2));
+  EXPECT_EQ(imported(m, "t"), bytes_of<uint8_t>({0, 1, 2, 3, 2}));
+  t.set_raw_data(std::string("\xe4", 1));
+  std::string failed;
+  imported(m, "t", &failed);
+  EXPECT_CONTAINS(failed, "needs 2 raw bytes for its shape, found 1");
+}
+
+TEST(Literal, FloatsOfEightBitsAreTheirCodes) {
+  TestModel m = with_output("t");
+  proto::Tensor& t = m.tensor("t", {3}, ElementType::kFloat8E4M3Fn);
+  t.set_raw_data(std::string("\x7f\x80\x38", 3));
+  EXPECT_EQ(imported(m, "t"), bytes_of<uint8_t>({0x7f, 0x80, 0x38}));
+  t.clear_raw_data();
+  t.set_data_type(static_cast<int32_t>(ElementType::kFloat8E8M0));
+  for (const int32_t code : {0, 127, 255}) t.add_int32_data(code);
+  EXPECT_EQ(imported(m, "t"), bytes_of<uint8_t>({0, 127, 255}));
 }
 
 TEST(Literal, SizesMustMatchTheShape) {

@@ -34,8 +34,16 @@ enum class ElementType : int32_t {
   kComplex64 = 14,
   kComplex128 = 15,
   kBfloat16 = 16,
+  kFloat8E4M3Fn = 17,
+  kFloat8E4M3Fnuz = 18,
+  kFloat8E5M2 = 19,
+  kFloat8E5M2Fnuz = 20,
   kUint4 = 21,
   kInt4 = 22,
+  kFloat4E2M1 = 23,
+  kFloat8E8M0 = 24,
+  kUint2 = 25,
+  kInt2 = 26,
 };
 
 /// Which repeated field holds the elements of a tensor that has no raw bytes.

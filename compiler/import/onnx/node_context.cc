@@ -77,13 +77,6 @@ Operand NodeContext::input_operand(size_t i) {
   return found == nullptr ? Operand() : *found;
 }
 
-bool NodeContext::is_nibbles(size_t i) {
-  const Operand* found = operand(i);
-  if (found == nullptr || found->initializer == nullptr) return false;
-  const int32_t type = found->initializer->element_type;
-  return type == static_cast<int32_t>(ElementType::kInt4) || type == static_cast<int32_t>(ElementType::kUint4);
-}
-
 ValueList NodeContext::all_inputs() {
   ValueList values;
   for (size_t i = 0; i < input_count(); ++i) values.push_back(input(i));

@@ -61,8 +61,6 @@ class NodeContext : public lowering::Lowering {
   ValueId input(size_t i);
   /// Every input, in order; none may be left out.
   ValueList all_inputs();
-  /// Whether input `i` stands in the model as 4-bit integers, which are widened to 8 when read.
-  bool is_nibbles(size_t i);
   /// The elements of input `i` where they are known and few (see known.h).
   std::optional<Known> known(size_t i);
   /// Input `i`, called `what` in messages, as sizes: 1-d or 0-d integers that must be known while compiling.
@@ -88,6 +86,8 @@ class NodeContext : public lowering::Lowering {
   const Graph* graph(std::string_view name);
   /// The elements of tensor attribute `name`, when it is small.
   std::optional<Known> known_attribute(std::string_view name);
+  /// Tensor attribute `name` as a constant, for elements of which none are ever known (u64, narrow types).
+  ValueId constant_attribute(std::string_view name);
 
   // Outputs
   size_t output_count() const { return node_.outputs.size(); }

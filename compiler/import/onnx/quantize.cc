@@ -8,6 +8,10 @@ bool limits_of(DType dtype, Limits* out) {
     case DType::kI8: *out = {-128, 127}; return true;
     case DType::kU16: *out = {0, 65535}; return true;
     case DType::kI16: *out = {-32768, 32767}; return true;
+    case DType::kU4: *out = {0, 15}; return true;
+    case DType::kI4: *out = {-8, 7}; return true;
+    case DType::kU2: *out = {0, 3}; return true;
+    case DType::kI2: *out = {-2, 1}; return true;
     default: return false;
   }
 }
@@ -44,8 +48,13 @@ ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis_wi
 namespace {
 
 ValueId saturated(NodeContext& n, ValueId x, ValueId zero_point, DType to) {
+  if (n.ok() && is_narrow_float(to) && to != DType::kF8E8M0) {
+    return cast_narrow(n, zero_point.valid() ? n.op(OpId::add_out, {x, n.cast(zero_point, DType::kF32)}) : x, to);
+  }
   Limits limits{0, 0};
-  if (n.ok() && !limits_of(to, &limits)) n.unsupported("quantises to 8 or 16-bit integers only");
+  if (n.ok() && !limits_of(to, &limits)) {
+    n.unsupported(std::string("quantises to integers of 2 to 16 bits and floats of 4 and 8, not to ") + to_string(to));
+  }
   ValueId y = n.op(OpId::round_out, {x});
   if (zero_point.valid()) y = n.op(OpId::add_out, {y, n.cast(zero_point, DType::kF32)});
   y = n.op(OpId::clamp_out, {y, static_cast<double>(limits.low), static_cast<double>(limits.high)});
@@ -63,6 +72,7 @@ ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, 
 }
 
 ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point) {
+  if (n.ok() && n.dtype(scale) == DType::kF8E8M0) scale = n.cast(scale, DType::kF32);
   const DType to = n.dtype(scale);
   if (n.ok() && !is_floating(to)) n.invalid("the scale must be floating-point, found " + n.type_text(scale));
   ValueId y = n.cast(x, to);

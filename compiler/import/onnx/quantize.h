@@ -13,19 +13,23 @@ struct Limits {
   int64_t high;
 };
 
-/// The range of the 8 and 16-bit integers; false for every other type.
+/// The range of the integers of 2 to 16 bits; false for every other type.
 bool limits_of(DType dtype, Limits* out);
 
 /// `parameter` (a scale or a zero point) in the shape that multiplies `x`: one number, one a slice of attribute 'axis'
 /// (`axis` where the node does not say it), or one a block of attribute 'block_size' elements along it.
 ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis);
 
+/// `x`, of any real or narrow type, as the nearest of a narrow float: saturated and rounded as the node's attributes
+/// 'saturate' and 'round_mode' say. ONNX's page on Cast has the tables.
+ValueId cast_narrow(NodeContext& n, ValueId x, DType to);
+
 /// saturate(round(x · factor) + zero point) as `to`, halves rounded to even; `x` is f32, `factor` and `zero_point` (of
-/// any type; none for 0) broadcast to it.
+/// any type; none for 0) broadcast to it. To a narrow float: saturate(x · factor + zero point), rounded to its elements.
 ValueId requantized(NodeContext& n, ValueId x, ValueId factor, ValueId zero_point, DType to);
 /// The same of x / scale.
 ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, DType to);
-/// (x - zero point) · scale in the type of `scale`; both broadcast to `x`, the zero point may be none.
+/// (x - zero point) · scale in the type of `scale` (f32 for f8e8m0); both broadcast to `x`, the zero point may be none.
 ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point);
 
 /// Input `i` as one number: a tensor of one element, as a 0-d one.

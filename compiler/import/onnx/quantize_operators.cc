@@ -7,10 +7,8 @@ namespace berth::onnx {
 void import_quantize_linear(NodeContext& n) {
   const int64_t named = n.integer("output_dtype", 0);
   DType to = n.has_input(2) ? n.dtype(n.input(2)) : DType::kU8;
-  const bool nibbles = named == static_cast<int64_t>(ElementType::kInt4) ||
-                       named == static_cast<int64_t>(ElementType::kUint4) || (n.has_input(2) && n.is_nibbles(2));
-  if (nibbles || (named != 0 && !dtype_of(static_cast<int32_t>(named), &to))) {
-    return n.unsupported("quantises to 8 or 16-bit integers only");
+  if (named != 0 && !dtype_of(static_cast<int32_t>(named), &to)) {
+    return n.unsupported("attribute 'output_dtype' names a type that no operator takes");
   }
   const ValueId x = n.input(0);
   const ValueId scale = along_axis(n, n.input(1), x, 1);
@@ -22,7 +20,7 @@ void import_dequantize_linear(NodeContext& n) {
   const ValueId x = n.input(0);
   const ValueId scale = along_axis(n, n.input(1), x, 1);
   const ValueId y = dequantized(n, x, scale, n.has_input(2) ? along_axis(n, n.input(2), x, 1) : ValueId());
-  DType named = n.dtype(scale);
+  DType named = n.dtype(y);
   if (n.integer("output_dtype", 0) != 0 && !dtype_of(static_cast<int32_t>(n.integer("output_dtype", 0)), &named)) {
     return n.unsupported("attribute 'output_dtype' names a type that no operator takes");
   }

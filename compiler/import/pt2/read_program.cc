@@ -302,6 +302,7 @@ DType read_dtype(JsonReader& reader, int64_t number, const std::string& where) {
     case 30: return DType::kF8E5M2;
     case 31: return DType::kF8E4M3Fnuz;
     case 32: return DType::kF8E5M2Fnuz;
+    case 33: return DType::kF8E8M0;
     case 34: return DType::kU32;
     case 35: return DType::kU64;
     default: break;
