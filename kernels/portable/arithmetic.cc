@@ -14,16 +14,19 @@ namespace {
 // Integers wrap around.
 BERTH_INLINE float sum(float x, float y) { return x + y; }
 BERTH_INLINE double sum(double x, double y) { return x + y; }
+BERTH_INLINE uint64_t sum(uint64_t x, uint64_t y) { return x + y; }
 BERTH_INLINE int64_t sum(int64_t x, int64_t y) {
   return static_cast<int64_t>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
 }
 BERTH_INLINE float difference(float x, float y) { return x - y; }
 BERTH_INLINE double difference(double x, double y) { return x - y; }
+BERTH_INLINE uint64_t difference(uint64_t x, uint64_t y) { return x - y; }
 BERTH_INLINE int64_t difference(int64_t x, int64_t y) {
   return static_cast<int64_t>(static_cast<uint64_t>(x) - static_cast<uint64_t>(y));
 }
 BERTH_INLINE float product(float x, float y) { return x * y; }
 BERTH_INLINE double product(double x, double y) { return x * y; }
+BERTH_INLINE uint64_t product(uint64_t x, uint64_t y) { return x * y; }
 BERTH_INLINE int64_t product(int64_t x, int64_t y) {
   return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(y));
 }
@@ -47,6 +50,8 @@ struct AddScaled {
 };
 template <>
 AddScaled<int64_t>::AddScaled(const Scalars& s) : alpha(s.whole[0]) {}
+template <>
+AddScaled<uint64_t>::AddScaled(const Scalars& s) : alpha(static_cast<uint64_t>(s.whole[0])) {}
 
 template <typename T>
 struct Mul : NoScalars {

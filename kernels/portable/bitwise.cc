@@ -33,19 +33,28 @@ void right_shift_loop(const Chunk& chunk) {
   });
 }
 
+void right_shift_u64_loop(const Chunk& chunk) {
+  binary_chunk<uint64_t, uint64_t>(chunk, [](uint64_t x, uint64_t y) { return y < 64 ? x >> y : 0; });
+}
+
+// All but the right shift do the same to the bits of i64 and u64.
+constexpr Loops loops_of(Loop loop) {
+  return {nullptr, nullptr, loop, loop == right_shift_loop ? right_shift_u64_loop : loop};
+}
+
 template <typename Args>
 Error run_bits(KernelContext& context, const Args& args, Loop loop, bool shifts) {
   const DType common = promoted(args.self, args.other);
   Scalars scalars;
   BERTH_RETURN_IF_ERROR(read_bits(context, common, shifts, &scalars));
-  return run_binary(context, args.self, args.other, args.out, common, {nullptr, nullptr, loop}, scalars);
+  return run_binary(context, args.self, args.other, args.out, common, loops_of(loop), scalars);
 }
 template <typename Args>
 Error run_scalar_bits(KernelContext& context, const Args& args, Loop loop, bool shifts) {
   const DType common = promote_scalar(args.self.dtype(), args.other);
   Scalars scalars;
   BERTH_RETURN_IF_ERROR(read_bits(context, common, shifts, &scalars));
-  return run_binary_scalar(context, args.self, args.other, args.out, common, {nullptr, nullptr, loop}, false, scalars);
+  return run_binary_scalar(context, args.self, args.other, args.out, common, loops_of(loop), false, scalars);
 }
 
 }  // namespace

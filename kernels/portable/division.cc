@@ -22,18 +22,21 @@ BERTH_INLINE int64_t truncated_quotient(int64_t x, int64_t y) {
   if (y == -1) return static_cast<int64_t>(-static_cast<uint64_t>(x));
   return x / y;
 }
+BERTH_INLINE uint64_t truncated_quotient(uint64_t x, uint64_t y) { return y == 0 ? 0 : x / y; }
 
 template <typename T>
 BERTH_INLINE T truncated_rest(T x, T y) {
   return std::fmod(x, y);
 }
 BERTH_INLINE int64_t truncated_rest(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
+BERTH_INLINE uint64_t truncated_rest(uint64_t x, uint64_t y) { return y == 0 ? 0 : x % y; }
 
 template <typename T>
 BERTH_INLINE T floored_rest(T x, T y) {
   const T rest = truncated_rest(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
+BERTH_INLINE uint64_t floored_rest(uint64_t x, uint64_t y) { return truncated_rest(x, y); }
 
 // Without the exact rest a whole multiple of y is left, so that the quotient needs rounding to the nearest only. A zero
 // has the sign of x / y.
@@ -50,6 +53,7 @@ BERTH_INLINE int64_t floored_quotient(int64_t x, int64_t y) {
   const int64_t rest = truncated_rest(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? quotient - 1 : quotient;
 }
+BERTH_INLINE uint64_t floored_quotient(uint64_t x, uint64_t y) { return truncated_quotient(x, y); }
 
 template <typename T>
 struct DivTrunc : NoScalars {

@@ -218,13 +218,27 @@ void run_direct(KernelContext& context, const Output& output, Span<const Input> 
   });
 }
 
-// u64 does not fit in the integers that loops compute in.
-bool is_computed(DType dtype) { return is_real(dtype) && dtype != DType::kU64; }
+// u64 does not fit in i64, and no type holds both.
+bool is_computed(DType dtype, DType compute) {
+  return is_real(dtype) && (dtype != DType::kU64 || compute == DType::kU64 || is_floating(compute));
+}
+
+bool has_dtype(Span<const Input> inputs, DType dtype) {
+  for (const Input& input : inputs) {
+    if (input.tensor != nullptr && input.tensor->dtype() == dtype) return true;
+  }
+  return false;
+}
 
 Error check_dtypes(KernelContext& context, const Output& output, Span<const Input> inputs) {
-  if (!is_computed(output.tensor->dtype())) return unsupported_dtype(context);
+  const DType result = output.tensor->dtype();
+  if (!is_real(result) || (result == DType::kU64) != (output.compute == DType::kU64)) return unsupported_dtype(context);
+  const bool has_u64 = has_dtype(inputs, DType::kU64);
   for (const Input& input : inputs) {
-    if (input.tensor != nullptr && !is_computed(input.tensor->dtype())) return unsupported_dtype(context);
+    if (input.tensor == nullptr) continue;
+    const DType dtype = input.tensor->dtype();
+    if (!is_computed(dtype, input.compute)) return unsupported_dtype(context);
+    if (has_u64 && dtype != DType::kU64 && is_integer(dtype)) return unsupported_dtype(context);
   }
   if (can_cast(output.common, output.tensor->dtype())) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "the result's dtype cannot be cast to the output's");

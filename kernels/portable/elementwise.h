@@ -37,15 +37,23 @@ struct Loops {
   Loop f32 = nullptr;
   Loop f64 = nullptr;
   Loop i64 = nullptr;
+  Loop u64 = nullptr;
 
-  /// REQUIRES: compute is f32, f64 or i64.
-  Loop at(DType compute) const { return compute == DType::kF32 ? f32 : compute == DType::kF64 ? f64 : i64; }
+  /// The type to compute in for an operation in `common`: f32, f64, i64, or u64 where there is a loop for it.
+  DType compute(DType common) const {
+    return common == DType::kU64 && u64 != nullptr ? DType::kU64 : compute_dtype(common);
+  }
+  /// REQUIRES: compute is f32, f64, i64 or u64.
+  Loop at(DType compute) const {
+    if (compute == DType::kU64) return u64;
+    return compute == DType::kF32 ? f32 : compute == DType::kF64 ? f64 : i64;
+  }
 };
 
 /// Elements that go into a loop: those of `tensor`, or the one at `scalar` when `tensor` is null.
 struct Input {
   const Tensor* tensor = nullptr;
-  /// What the loop reads: f32, f64, i64 or bool.
+  /// What the loop reads: f32, f64, i64, u64 or bool.
   DType compute = DType::kF32;
   /// The dtype that the operation is in by PyTorch's rules. What is not of this type is rounded to it first.
   DType common = DType::kF32;
@@ -61,8 +69,8 @@ struct Output {
 };
 
 /// Runs `loop` over the elements of `output`, which is resized to what the inputs (one to three) broadcast to.
-/// InvalidArgument when sizes do not match, a dtype is not taken (every real one but u64 is), or `common` cannot be
-/// cast to the output's dtype.
+/// InvalidArgument when sizes do not match, a dtype is not taken (every real one is, but u64 only in loops of u64 and,
+/// as real numbers, beside floats), or `common` cannot be cast to the output's dtype.
 Error run_elementwise(KernelContext& context, const Output& output, Span<const Input> inputs, Loop loop,
                       const Scalars& scalars);
 

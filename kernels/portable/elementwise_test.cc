@@ -162,9 +162,99 @@ TEST(Elementwise, BoundedOutputsTakeTheBroadcastSizes) {
   EXPECT_EQ(run(add_out, {f32({5, 1}), f32({5}), 1, out}), Error::kInvalidArgument);
 }
 
-TEST(Elementwise, DtypesWithoutArithmeticAreRefused) {
+// Numbers above 2^63, which are negative in i64, beside small ones; half of the pairs have one number for all.
+TEST(Elementwise, U64IsComputedWithAllItsBits) {
+  const uint64_t numbers[] = {0, 1, 3, 7, 64, uint64_t{1} << 63, (uint64_t{1} << 63) + 5, UINT64_MAX - 1, UINT64_MAX};
+  constexpr int32_t kCount = 9;
+  const Array a(DType::kU64, {kCount});
+  const Array out(DType::kU64, {kCount});
+  const Array truth = testing::boolean({kCount});
+  a.set_integers(std::vector<int64_t>(std::begin(numbers), std::end(numbers)));
+  const auto expect = [&](uint64_t y, const char* what, uint64_t (*f)(uint64_t, uint64_t)) {
+    const std::vector<int64_t> got = out.integers();
+    for (size_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(static_cast<uint64_t>(got[i]), f(numbers[i], y)) << numbers[i] << " " << what << " " << y;
+    }
+  };
+  const auto expect_truth = [&](uint64_t y, const char* what, bool (*f)(uint64_t, uint64_t)) {
+    for (size_t i = 0; i < kCount; ++i) {
+      EXPECT_EQ(truth.values()[i] != 0, f(numbers[i], y)) << numbers[i] << " " << what << " " << y;
+    }
+  };
+  using N = uint64_t;
+  for (const uint64_t y : numbers) {
+    const Array one(DType::kU64, {1});
+    one.set_integers({static_cast<int64_t>(y)});
+    const Array all(DType::kU64, {kCount});
+    all.set_integers(std::vector<int64_t>(kCount, static_cast<int64_t>(y)));
+    for (const Array& b : {one, all}) {
+      ASSERT_EQ(run(add_out, {a, b, 1, out}), Error::kOk);
+      expect(y, "+", [](N x, N z) { return x + z; });
+      ASSERT_EQ(run(sub_out, {a, b, 2, out}), Error::kOk);
+      expect(y, "- 2 *", [](N x, N z) { return x - 2 * z; });
+      ASSERT_EQ(run(mul_out, {a, b, out}), Error::kOk);
+      expect(y, "*", [](N x, N z) { return x * z; });
+      ASSERT_EQ(run(maximum_out, {a, b, out}), Error::kOk);
+      expect(y, "max", [](N x, N z) { return x > z ? x : z; });
+      ASSERT_EQ(run(minimum_out, {a, b, out}), Error::kOk);
+      expect(y, "min", [](N x, N z) { return x < z ? x : z; });
+      ASSERT_EQ(run(bitwise_and_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, "&", [](N x, N z) { return x & z; });
+      ASSERT_EQ(run(bitwise_or_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, "|", [](N x, N z) { return x | z; });
+      ASSERT_EQ(run(bitwise_xor_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, "^", [](N x, N z) { return x ^ z; });
+      ASSERT_EQ(run(bitwise_left_shift_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, "<<", [](N x, N z) { return z < 64 ? x << z : 0; });
+      ASSERT_EQ(run(bitwise_right_shift_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, ">>", [](N x, N z) { return z < 64 ? x >> z : 0; });
+      ASSERT_EQ(run(gt_Tensor_out, {a, b, truth}), Error::kOk);
+      expect_truth(y, ">", [](N x, N z) { return x > z; });
+      ASSERT_EQ(run(le_Tensor_out, {a, b, truth}), Error::kOk);
+      expect_truth(y, "<=", [](N x, N z) { return x <= z; });
+      ASSERT_EQ(run(eq_Tensor_out, {a, b, truth}), Error::kOk);
+      expect_truth(y, "==", [](N x, N z) { return x == z; });
+      if (y == 0) continue;
+      ASSERT_EQ(run(remainder_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, "%", [](N x, N z) { return x % z; });
+      ASSERT_EQ(run(fmod_Tensor_out, {a, b, out}), Error::kOk);
+      expect(y, "fmod", [](N x, N z) { return x % z; });
+      ASSERT_EQ(run(floor_divide_out, {a, b, out}), Error::kOk);
+      expect(y, "/", [](N x, N z) { return x / z; });
+      ASSERT_EQ(run(div_out_mode, {a, b, "trunc", out}), Error::kOk);
+      expect(y, "/ trunc", [](N x, N z) { return x / z; });
+    }
+  }
+  const Array three(DType::kU64, {1}, {3});
+  ASSERT_EQ(run(pow_Tensor_Tensor_out, {a, three, out}), Error::kOk);
+  expect(3, "**", [](N x, N) { return x * x * x; });
+  const Array mask = testing::boolean({kCount}, {1, 0, 1, 0, 1, 0, 1, 0, 1});
+  ASSERT_EQ(run(where_self_out, {mask, a, three, out}), Error::kOk);
+  for (size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(static_cast<uint64_t>(out.integers()[i]), i % 2 == 0 ? numbers[i] : 3);
+  }
+  EXPECT_EQ(run(floor_divide_out, {a, Array(DType::kU64, {1}, {0}), out}), Error::kInvalidArgument);
+}
+
+// No type holds both, and f32, which promotion would say, holds neither.
+TEST(Elementwise, U64AndOtherIntegersAreNotMixed) {
   const Array a(DType::kU64, {2}, {1, 2});
-  EXPECT_EQ(run(add_out, {a, a, 1, a}), Error::kInvalidArgument);
+  for (const DType other : {DType::kI64, DType::kI32, DType::kU8}) {
+    const Array b(other, {2}, {1, 2});
+    EXPECT_EQ(run(eq_Tensor_out, {a, b, testing::boolean({2})}), Error::kInvalidArgument) << to_string(other);
+    EXPECT_EQ(run(add_out, {a, b, 1, f32({2})}), Error::kInvalidArgument) << to_string(other);
+  }
+  const Array power = f32({2});
+  ASSERT_EQ(run(pow_Tensor_Tensor_out, {f32({2}, {3, 1.5}), a, power}), Error::kOk);
+  EXPECT_EQ(power.values(), (Values{3, 2.25}));
+}
+
+TEST(Elementwise, DtypesWithoutArithmeticAreRefused) {
+  for (const DType narrow : {DType::kF8E4M3, DType::kF4E2M1, DType::kI4, DType::kU2}) {
+    const Array a(narrow, {2}, {1, 1});
+    EXPECT_EQ(run(add_out, {a, a, 1, a}), Error::kInvalidArgument) << to_string(narrow);
+    EXPECT_EQ(run(eq_Tensor_out, {a, a, testing::boolean({2})}), Error::kInvalidArgument) << to_string(narrow);
+  }
   const Array c(DType::kComplex64, {2});
   EXPECT_EQ(run(maximum_out, {c, c, c}), Error::kInvalidArgument);
   EXPECT_EQ(run(relu_out, {c, c}), Error::kInvalidArgument);

@@ -82,7 +82,7 @@ void binary_plain(const Chunk& chunk) {
 /// Loops of a functor from T and T to T.
 template <template <typename> class F>
 constexpr Loops binary_loops() {
-  return {binary_f32<F>, binary_plain<F, double>, binary_plain<F, int64_t>};
+  return {binary_f32<F>, binary_plain<F, double>, binary_plain<F, int64_t>, binary_plain<F, uint64_t>};
 }
 template <template <typename> class F>
 constexpr Loops binary_float_loops() {
@@ -100,7 +100,7 @@ void compare_plain(const Chunk& chunk) {
 /// Loops of a functor from T and T to Bool.
 template <template <typename> class F>
 constexpr Loops compare_loops() {
-  return {compare_f32<F>, compare_plain<F, double>, compare_plain<F, int64_t>};
+  return {compare_f32<F>, compare_plain<F, double>, compare_plain<F, int64_t>, compare_plain<F, uint64_t>};
 }
 
 }  // namespace berth::portable

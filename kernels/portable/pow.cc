@@ -20,6 +20,12 @@ struct Power<int64_t> : NoScalars {
   BERTH_INLINE int64_t operator()(int64_t x, int64_t y) const { return whole_power(x, y); }
 };
 
+template <>
+struct Power<uint64_t> : NoScalars {
+  using NoScalars::NoScalars;
+  BERTH_INLINE uint64_t operator()(uint64_t x, uint64_t y) const { return unsigned_power(x, y); }
+};
+
 BERTH_INLINE float square_root(float x) { return __builtin_sqrtf(x); }
 BERTH_INLINE double square_root(double x) { return __builtin_sqrt(x); }
 

@@ -5,7 +5,7 @@ namespace {
 
 Error run_one(KernelContext& context, const Tensor& self, Tensor& out, DType common, const Loops& loops,
               const Scalars& scalars) {
-  const DType compute = compute_dtype(common);
+  const DType compute = loops.compute(common);
   const Input input = {&self, compute, common, nullptr};
   return run_elementwise(context, {&out, compute, common}, Span<const Input>(&input, 1), loops.at(compute), scalars);
 }
@@ -56,7 +56,7 @@ Error run_unary_floating(KernelContext& context, const Tensor& self, Tensor& out
 }
 
 Error run_unary_predicate(KernelContext& context, const Tensor& self, Tensor& out, const Loops& loops) {
-  const DType compute = compute_dtype(self.dtype());
+  const DType compute = loops.compute(self.dtype());
   const Input input = {&self, compute, self.dtype(), nullptr};
   const Output output = {&out, DType::kBool, DType::kBool};
   return run_elementwise(context, output, Span<const Input>(&input, 1), loops.at(compute), Scalars());
@@ -66,7 +66,7 @@ Error run_binary(KernelContext& context, const Tensor& a, const Tensor& b, Tenso
                  const Loops& loops, const Scalars& scalars) {
   const Tensor* tensors[] = {&a, &b};
   if (run_dense_f32(context, out, tensors, loops.f32, scalars)) return Error::kOk;
-  const DType compute = compute_dtype(common);
+  const DType compute = loops.compute(common);
   const Input inputs[] = {{&a, compute, common, nullptr}, {&b, compute, common, nullptr}};
   return run_elementwise(context, {&out, compute, common}, inputs, loops.at(compute), scalars);
 }
@@ -74,7 +74,7 @@ Error run_binary(KernelContext& context, const Tensor& a, const Tensor& b, Tenso
 Error run_binary_scalar(KernelContext& context, const Tensor& tensor, const EValue& scalar, Tensor& out, DType common,
                         const Loops& loops, bool scalar_first, const Scalars& scalars) {
   if (!is_real(common)) return unsupported_dtype(context);
-  const DType compute = compute_dtype(common);
+  const DType compute = loops.compute(common);
   // Arithmetic on 16-bit floats takes the scalar as it is, in the wider type that it computes in.
   const ScalarElement element(scalar, is_floating(common) ? compute : common, compute);
   const Input of_tensor = {&tensor, compute, common, nullptr};
@@ -85,7 +85,7 @@ Error run_binary_scalar(KernelContext& context, const Tensor& tensor, const EVal
 
 Error run_compare(KernelContext& context, const Tensor& a, const Tensor& b, Tensor& out, const Loops& loops) {
   const DType common = promote_types(a.dtype(), b.dtype());
-  const DType compute = compute_dtype(common);
+  const DType compute = loops.compute(common);
   const Input inputs[] = {{&a, compute, common, nullptr}, {&b, compute, common, nullptr}};
   return run_elementwise(context, {&out, DType::kBool, DType::kBool}, inputs, loops.at(compute), Scalars());
 }
@@ -94,7 +94,7 @@ Error run_compare_scalar(KernelContext& context, const Tensor& a, const EValue& 
                          const Loops& loops) {
   const DType common = promote_scalar(a.dtype(), scalar);
   if (!is_real(common)) return unsupported_dtype(context);
-  const DType compute = compute_dtype(common);
+  const DType compute = loops.compute(common);
   const ScalarElement element(scalar, common, compute);
   const Input inputs[] = {{&a, compute, common, nullptr}, {nullptr, compute, common, element.bytes}};
   return run_elementwise(context, {&out, DType::kBool, DType::kBool}, inputs, loops.at(compute), Scalars());

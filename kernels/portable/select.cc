@@ -59,7 +59,7 @@ BERTH_INLINE void select_chunk(const Chunk& chunk) {
 BERTH_MULTIVERSION void select_f32(const Chunk& chunk) { select_chunk<float>(chunk); }
 void select_f64(const Chunk& chunk) { select_chunk<double>(chunk); }
 void select_i64(const Chunk& chunk) { select_chunk<int64_t>(chunk); }
-constexpr Loops kSelect = {select_f32, select_f64, select_i64};
+constexpr Loops kSelect = {select_f32, select_f64, select_i64, select_i64};
 
 // Elements of NaN in any of the three are the result.
 template <typename T>
@@ -91,7 +91,7 @@ Error where_self_out(KernelContext& context, const arguments::where_self_out& ar
   const Tensor& b = args.other;
   BERTH_RETURN_IF_ERROR(check_condition(context, condition));
   const DType common = promote_types(a.dtype(), b.dtype());
-  const DType compute = compute_dtype(common);
+  const DType compute = kSelect.compute(common);
   const Input inputs[] = {{&condition, DType::kBool, DType::kBool, nullptr},
                           {&a, compute, common, nullptr},
                           {&b, compute, common, nullptr}};
@@ -104,7 +104,7 @@ Error masked_fill_Scalar_out(KernelContext& context, const arguments::masked_fil
   BERTH_RETURN_IF_ERROR(check_condition(context, mask));
   const DType common = self.dtype();
   if (!is_real(common)) return unsupported_dtype(context);
-  const DType compute = compute_dtype(common);
+  const DType compute = kSelect.compute(common);
   const ScalarElement value(args.value, common, compute);
   const Input inputs[] = {{&mask, DType::kBool, DType::kBool, nullptr},
                           {nullptr, compute, common, value.bytes},

@@ -103,8 +103,6 @@ void import_mean_of_inputs(NodeContext& n) {
 }
 
 void import_bit_shift(NodeContext& n) {
-  const ValueId x = n.input(0);
-  if (n.ok() && n.dtype(x) == DType::kU64) return n.unsupported("arithmetic on u64 is not supported");
   const std::string direction = n.text("direction", "");
   if (direction == "LEFT") return import_two_inputs<OpId::bitwise_left_shift_Tensor_out>(n);
   if (direction == "RIGHT") return import_two_inputs<OpId::bitwise_right_shift_Tensor_out>(n);

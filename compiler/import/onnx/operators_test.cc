@@ -257,14 +257,5 @@ TEST(OnnxOperators, HugeSizesCostNothingToImport) {
   EXPECT_CONTAINS(failure(m), "the shape has the size 1125899906842624");
 }
 
-TEST(OnnxOperators, BitShiftsOfTypesWithoutAKernelAreRefusedWhenCompiled) {
-  TestModel m(11);
-  m.input("x", {2}, ElementType::kUint64);
-  m.input("by", {2}, ElementType::kUint64);
-  m.node("BitShift", {"x", "by"}, {"y"}).set("direction", "LEFT");
-  m.output("y");
-  EXPECT_CONTAINS(failure(m), "arithmetic on u64 is not supported");
-}
-
 }  // namespace
 }  // namespace berth::onnx
