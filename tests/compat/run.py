@@ -17,6 +17,7 @@
     ./dev compat placed [NAME…]      # the model suite on simulated devices: portable's outputs bit for bit
     ./dev compat inplace [NAME…]     # operators in the bytes of an input, against elsewhere, small and large
     ./dev compat data [NAME…]        # programs with data files (.ptd) that Berth writes, in both runtimes
+    ./dev compat conversions [TYPE…] # to and from narrow element types, against ml_dtypes
     ./dev compat records [NAME…]     # records of runs (.etdp): each reads the other's
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
@@ -183,13 +184,40 @@ class Unfed(Exception):
     """A case whose values are not arrays: sequences and optional values."""
 
 
-def plain(value):
-    """A case's array as NumPy can save it: tensors in protobuf decoded, types that NumPy lacks as their bits."""
+def decoded(value):
+    """A case's array: tensors in protobuf decoded, in the types of ml_dtypes where NumPy has none."""
     import onnx
     if value is None or isinstance(value, (list, tuple)):
         raise Unfed
-    array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
-    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def plain(array):
+    """The same as NumPy can save it: integers of 4 and 2 bits as those of 8, floats that NumPy lacks as their bits."""
+    name = array.dtype.name
+    if name in ("int4", "int2", "uint4", "uint2"):
+        return array.astype(np.uint8 if name[0] == "u" else np.int8)
+    lacking = name == "bfloat16" or name.startswith(("float8", "float4"))
+    return array.view({1: np.uint8, 2: np.uint16}[array.itemsize]) if lacking else array
+
+
+def comparable(got, want):
+    """Bits as numbers again, where `want` is of a type that NumPy lacks."""
+    if plain(want).dtype == want.dtype:
+        return got, want
+    if plain(want).dtype != got.dtype or want.dtype.name.startswith(("int", "uint")):
+        return got, plain(want)
+    return got.view(want.dtype).astype(np.float32), want.astype(np.float32)
+
+
+def narrow_difference(got, want):
+    """The first of the outputs of at most 8 bits an element that is not what it must be, exactly."""
+    for i, (g, w) in enumerate(zip(got, want)):
+        if w.itemsize == 1 and plain(w).dtype != w.dtype:
+            g, w = comparable(g, w)
+            if g.shape != w.shape or not np.array_equal(g, w, equal_nan=g.dtype.kind == "f"):
+                return f"out{i} differs: {g.tolist()} instead of {w.tolist()}"
+    return None
 
 
 def as_constants(model, arrays, which):
@@ -200,7 +228,7 @@ def as_constants(model, arrays, which):
     kept = []
     for i, entry in enumerate(list(clone.graph.input)):
         array = arrays.get(entry.name)
-        if array is not None and which(i, array) and entry.type.tensor_type.elem_type != onnx.TensorProto.BFLOAT16:
+        if array is not None and which(i, array):
             clone.graph.initializer.append(onnx.numpy_helper.from_array(array, entry.name))
             clone.graph.input.remove(entry)
         else:
@@ -225,7 +253,7 @@ def run_case(berth, case, work):
     model.ir_version = min(model.ir_version, 14)
     for inputs, outputs in case.data_sets:
         names = [i.name for i in model.graph.input]
-        arrays = {n: plain(a) for n, a in zip(names, inputs)}
+        arrays = {n: decoded(a) for n, a in zip(names, inputs)}
         for which in ATTEMPTS:
             attempt, names = as_constants(model, arrays, which)
             work.mkdir(parents=True, exist_ok=True)
@@ -239,14 +267,14 @@ def run_case(berth, case, work):
         paths = []
         for n in names:
             paths.append(work / f"in{len(paths)}.npy")
-            np.save(paths[-1], arrays[n])
+            np.save(paths[-1], plain(arrays[n]))
         got = berth.run(work / "model.pte", paths, work / "out")
-        want = [plain(a) for a in outputs]
-        narrow = [i for i, a in enumerate(outputs) if np.asarray(a).dtype.name == "bfloat16"]
-        for i in narrow:  # numbers again, so that a last bit is a last bit
-            got[i], want[i] = ((a.astype(np.uint32) << 16).view(np.float32) for a in (got[i], want[i]))
-        half = 1e-3 if any(a.dtype == np.float16 for a in want) else 0
-        problem = difference(got, want, rtol=max(case.rtol, 1e-4), atol=max(1e-5, half, 1e-2 if narrow else 0))
+        want = [decoded(a) for a in outputs]
+        short = max([0] + [1e-2 if a.dtype.name == "bfloat16" else 1e-3 if a.dtype == np.float16 else 0 for a in want])
+        problem = narrow_difference(got, want)
+        for i, pair in enumerate(zip(got, want)):
+            got[i], want[i] = comparable(*pair)
+        problem = problem or difference(got, want, rtol=max(case.rtol, 1e-4), atol=max(1e-5, short))
         if problem:
             return problem
     return None
@@ -314,6 +342,11 @@ def data(berth, patterns, tally):
     data_files(berth, patterns, tally)
 
 
+def converted(berth, names, tally):
+    from conversions import conversions
+    conversions(berth, names, tally)
+
+
 def records(berth, names, tally):
     from records import records as run_records
     run_records(berth, names, tally)
@@ -322,7 +355,7 @@ def records(berth, names, tally):
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
          "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "data": data, "records": records,
-         "devices": devices}
+         "conversions": converted, "devices": devices}
 ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
 NEED_MODELS = {"replan", "suite", "placed"}
 

@@ -58,6 +58,12 @@ KnownResult known_abs(NodeContext& n, const std::vector<Known>& in) {
   return binary(n, {in[0], (*negative)[0]}, BinaryRule::kMax, false);
 }
 
+KnownResult known_relu(NodeContext& n, const std::vector<Known>& in) {
+  Known zero = in[0];
+  for (Number& e : zero.elements) e = Number();
+  return binary(n, {in[0], zero}, BinaryRule::kMax, false);
+}
+
 KnownResult known_mod(NodeContext& n, const std::vector<Known>& in) {
   if (n.integer("fmod", 0) != 0 || in[0].floating()) return std::nullopt;
   return binary(n, in, BinaryRule::kMod, false);
@@ -131,6 +137,7 @@ constexpr KnownRule kArithmeticRules[] = {
     {"ReduceMin", known_reduce_min},
     {"ReduceProd", known_reduce_prod},
     {"ReduceSum", known_reduce_sum},
+    {"Relu", known_relu},
     {"Round", of_reals<round_half_even>},
     {"Sqrt", of_reals<std::sqrt>},
     {"Sub", arithmetic<BinaryRule::kSub>},
