@@ -17,7 +17,35 @@ int64_t parse(const void* value, size_t size, int64_t most) {
   return number <= most ? number : -1;
 }
 
+constexpr int64_t kMostTensors = 1'000'000;
+
+// Of kInputs and kOutputs: whether `key` is `spec`, or `spec` with a number behind it.
+bool read_index(const char* key, const char* spec, int32_t* index) {
+  const size_t length = std::strlen(spec);
+  if (std::strncmp(key, spec, length) != 0) return false;
+  *index = -1;
+  if (key[length] == '\0') return true;
+  if (key[length] != '.') return false;
+  const char* number = key + length + 1;
+  *index = static_cast<int32_t>(parse(number, std::strlen(number), kMostTensors));
+  return *index >= 0;
+}
+
 }  // namespace
+
+BankSpec parse_bank_spec(const char* key) {
+  BankSpec spec;
+  if (read_index(key, kInputBankSpec, &spec.index)) {
+    spec.of = BankSpec::Of::kInputs;
+  } else if (read_index(key, kOutputBankSpec, &spec.index)) {
+    spec.of = BankSpec::Of::kOutputs;
+  } else if (std::strcmp(key, kScratchBankSpec) == 0) {
+    spec = {BankSpec::Of::kScratch, -1};
+  } else if (std::strcmp(key, kStateBankSpec) == 0) {
+    spec = {BankSpec::Of::kState, -1};
+  }
+  return spec;
+}
 
 void DelegateSpecs::read(const char* key, const void* value, size_t size) {
   if (std::strcmp(key, kAlignmentSpec) == 0) {

@@ -5,8 +5,12 @@
 //   berth.padding = "128"      bytes behind each arena of a method that calls it, which its kernels may read
 //   berth.scratch = "4096"     the last argument of its call is a tensor of as many bytes on its device
 //   berth.pure = "1"           a call only computes its outputs; without it, calls keep their order and none is dropped
+//   berth.input_bank = "sram"  where its device has banks (`--bank`), its inputs lie in the one of this name;
+//   berth.output_bank, berth.scratch_bank, berth.state_bank: its outputs, its scratch, the state of its device
+//   berth.input_bank.2 = "sram?"  one input (or output) alone; the '?' says that it should lie there, where it fits
 //
-// Values are decimal numbers in text. Anything else counts as absent: only what the text says is promised.
+// Values are decimal numbers in text, but for names of banks. Anything else counts as absent: only what the text says is
+// promised.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +25,11 @@ inline constexpr char kPaddingSpec[] = "berth.padding";
 inline constexpr char kScratchSpec[] = "berth.scratch";
 inline constexpr char kPureSpec[] = "berth.pure";
 
+inline constexpr char kInputBankSpec[] = "berth.input_bank";
+inline constexpr char kOutputBankSpec[] = "berth.output_bank";
+inline constexpr char kScratchBankSpec[] = "berth.scratch_bank";
+inline constexpr char kStateBankSpec[] = "berth.state_bank";
+
 inline constexpr int64_t kMostDelegateAlignment = 4096;
 inline constexpr int64_t kMostDelegatePadding = 1 << 20;
 
@@ -34,5 +43,15 @@ struct DelegateSpecs {
   /// null when `size` is 0. REQUIRES: `key` is null-terminated.
   void read(const char* key, const void* value, size_t size);
 };
+
+/// Which tensors of a delegate the key of a compile spec names a bank for.
+struct BankSpec {
+  enum class Of : uint8_t { kNothing, kInputs, kOutputs, kScratch, kState };
+  Of of = Of::kNothing;
+  int32_t index = -1;  // of kInputs and kOutputs: the only one, or -1 for all
+};
+
+/// kNothing for a key that names no bank. REQUIRES: `key` is null-terminated.
+BankSpec parse_bank_spec(const char* key);
 
 }  // namespace berth

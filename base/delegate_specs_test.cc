@@ -36,5 +36,20 @@ TEST(DelegateSpecs, WhatIsNotSuchANumberCountsAsAbsent) {
   EXPECT_EQ(none.alignment, 0);
 }
 
+TEST(DelegateSpecs, KeysOfBanksSayOfWhat) {
+  using Of = BankSpec::Of;
+  EXPECT_EQ(parse_bank_spec("berth.input_bank").of, Of::kInputs);
+  EXPECT_EQ(parse_bank_spec("berth.input_bank").index, -1);
+  EXPECT_EQ(parse_bank_spec("berth.input_bank.12").index, 12);
+  EXPECT_EQ(parse_bank_spec("berth.output_bank.0").of, Of::kOutputs);
+  EXPECT_EQ(parse_bank_spec("berth.scratch_bank").of, Of::kScratch);
+  EXPECT_EQ(parse_bank_spec("berth.state_bank").of, Of::kState);
+  for (const char* key :
+       {"", "berth.", "berth.input_bank.", "berth.input_bank.-1", "berth.input_bank.x", "berth.input_bank.1000001",
+        "berth.input_banks", "berth.scratch_bank.0", "berth.state_bank."}) {
+    EXPECT_EQ(parse_bank_spec(key).of, Of::kNothing) << key;
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -21,6 +21,7 @@
 #include "compiler/ir/verify_devices.h"
 #include "compiler/memory/plan_memory.h"
 #include "compiler/memory/remarks.h"
+#include "compiler/memory/spill.h"
 #include "compiler/pipeline.h"
 #include "compiler/placement/device_io.h"
 #include "compiler/placement/options.h"
@@ -343,6 +344,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_TRY(ir::verify_devices(module));
   BERTH_TRY(fuse::check_outside(module));
   BERTH_TRY(add_banks(module, options, &memory));
+  BERTH_TRY(memory::spill_to_far_banks(&module, &memory));
   BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
   emit::EmitOptions emit_options;

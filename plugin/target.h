@@ -89,8 +89,20 @@ class Output {
     return number;
   }
   void scratch(size_t bytes) { sink_->scratch(sink_->self, bytes); }
+  /// Where the device's memory has banks (`--bank`): the inputs of this delegate, or the one of this number, lie in the
+  /// bank of this name; "sram?" says that they should, where they fit. A `--spec` of the same key goes before it.
+  void input_bank(std::string_view bank, int input = -1) { this->bank("berth.input_bank", bank, input); }
+  void output_bank(std::string_view bank, int output = -1) { this->bank("berth.output_bank", bank, output); }
+  void scratch_bank(std::string_view bank) { this->bank("berth.scratch_bank", bank, -1); }
+  /// All state of the device.
+  void state_bank(std::string_view bank) { this->bank("berth.state_bank", bank, -1); }
 
  private:
+  void bank(std::string key, std::string_view bank, int index) {
+    if (index >= 0) key += "." + std::to_string(index);
+    spec(key.c_str(), bank);
+  }
+
   const berth_sink* sink_;
 };
 

@@ -224,9 +224,10 @@ void add_compile(CLI::App& app, Session& session) {
   add_data(*sub, command->data);
   sub->add_flag("--share-state", command->merging.share_state,
                 "of several models, states of one name are one state; default: each model has its own");
-  add_method_option(*sub, "--bank", texts.banks, "NAME[=BYTES][@DEVICE][,slow]",
+  add_method_option(*sub, "--bank", texts.banks, "NAME[=BYTES][@DEVICE][,slow|,far]",
                     "a piece of this device's memory, the host's by default, in order of preference; what does not fit "
-                    "lies in the next. BYTES may end in K, M or G");
+                    "lies in the next. BYTES may end in K, M or G. What the device cannot read (far) holds values that "
+                    "wait, and copies move them");
   add_method_option(*sub, "--pin", texts.pins, "GLOB=BANK",
                     "values whose name matches lie in this bank; later ones win");
   add_method_option(*sub, "--planner", texts.planners, "PLANNER",

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/math.h"
+#include "compiler/memory/bank_words.h"
+#include "compiler/memory/packing/bank_problem.h"
 
 namespace berth::memory {
 namespace {
@@ -37,11 +39,43 @@ void make_banks(const MemoryModel& model, const MemoryOptions& options, const st
         device->state_space = out->moved[space] = add(model.arenas[space], &out->arenas);
     }
   }
-  std::stable_partition(device->ranked.begin(), device->ranked.end(),
-                        [&](int32_t k) { return !options.banks[k].slow; });
+  const auto rank = [&](int32_t k) { return options.banks[k].far ? 2 : options.banks[k].slow ? 1 : 0; };
+  std::stable_sort(device->ranked.begin(), device->ranked.end(),
+                   [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
+}
+
+/// The banks that may hold the state of the device, the best first.
+Expected<std::vector<int32_t>> banks_for_state(const ir::Module& module, Device on, const BankedDevice& device,
+                                               const MemoryOptions& options) {
+  std::vector<int32_t> banks;
+  for (const int32_t k : device.ranked) {
+    if (!options.banks[k].far) banks.push_back(k);
+  }
+  BERTH_ASSIGN_OR_RETURN(const std::vector<BankWord> words, find_state_words(module, on, options));
+  const BankWord* decided = nullptr;
+  for (const BankWord& word : words) {
+    if (!word.must) continue;
+    if (decided != nullptr && decided->bank != word.bank) {
+      return Failure{Error::kInvalidArgument, word.who,
+                     "state must lie in bank " + options.banks[word.bank].name + ", and " + decided->who +
+                         " must have it in bank " + options.banks[decided->bank].name};
+    }
+    decided = &word;
+  }
+  if (decided != nullptr) return std::vector<int32_t>{decided->bank};
+  for (size_t i = words.size(); i-- > 0;) {
+    const auto found = std::find(banks.begin(), banks.end(), words[i].bank);
+    std::rotate(banks.begin(), found, found + 1);
+  }
+  return banks;
 }
 
 }  // namespace
+
+int32_t BankedDevice::rank_of(int32_t bank) const {
+  const auto found = std::find(ranked.begin(), ranked.end(), bank);
+  return found == ranked.end() ? packing::kAnyBank : static_cast<int32_t>(found - ranked.begin());
+}
 
 BankArenas make_bank_arenas(const MemoryModel& model, const MemoryOptions& options) {
   BankArenas out;
@@ -65,8 +99,8 @@ BankArenas make_bank_arenas(const MemoryModel& model, const MemoryOptions& optio
   return out;
 }
 
-Status place_state(const MemoryModel& model, const MemoryOptions& options, const std::vector<packing::SpaceUse>& spaces,
-                   BankArenas* out) {
+Status place_state(const ir::Module& module, const MemoryModel& model, const MemoryOptions& options,
+                   const std::vector<packing::SpaceUse>& spaces, BankArenas* out) {
   for (size_t s = 0; s < model.arenas.size(); ++s) {
     const Arena& old = model.arenas[s];
     const auto found_device = out->devices.find(old.device);
@@ -74,11 +108,15 @@ Status place_state(const MemoryModel& model, const MemoryOptions& options, const
     BankedDevice& device = found_device->second;
     const int64_t bytes = align_up(old.bytes(spaces[s].height), old.alignment);
     const auto holds = [&](int32_t k) { return device.room[k] >= bytes; };
-    const auto found = std::find_if(device.ranked.begin(), device.ranked.end(), holds);
-    if (found == device.ranked.end()) {
-      return Failure{
-          Error::kOutOfResources, "state",
-          "takes " + std::to_string(bytes) + " bytes, more than any bank of " + to_text(old.device).text + " has"};
+    BERTH_ASSIGN_OR_RETURN(const std::vector<int32_t> banks, banks_for_state(module, old.device, device, options));
+    const auto found = std::find_if(banks.begin(), banks.end(), holds);
+    if (found == banks.end()) {
+      const bool one = banks.size() == 1 && device.ranked.size() > 1;
+      const std::string where =
+          one ? "bank " + options.banks[banks.front()].name + ", in which a delegate must have it,"
+              : std::string("any bank of ") + to_text(old.device).text;
+      return Failure{Error::kOutOfResources, "state",
+                     "takes " + std::to_string(bytes) + " bytes, more than " + where + " has"};
     }
     out->arenas[device.state_space].bank = options.banks[*found].name;
     if (device.room[*found] == packing::kUnlimited) continue;

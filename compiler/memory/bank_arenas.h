@@ -18,10 +18,13 @@ struct DeviceOrder {
 
 /// The banks of one device.
 struct BankedDevice {
-  std::vector<int32_t> ranked;          // indices into MemoryOptions::banks: the fast ones, then the slow ones
+  std::vector<int32_t> ranked;          // indices into MemoryOptions::banks: the fast ones, the slow ones, the far ones
   std::map<int32_t, int32_t> space_of;  // of each bank: its arena
   std::map<int32_t, int64_t> room;      // of each bank: bytes for values that are not state
   int32_t state_space = -1;             // the arena of the device's state, when it has any
+
+  /// The place of a bank in `ranked`; packing::kAnyBank for one that is not there.
+  int32_t rank_of(int32_t bank) const;
 };
 
 struct BankArenas {
@@ -34,9 +37,11 @@ struct BankArenas {
 /// behind the first.
 BankArenas make_bank_arenas(const MemoryModel& model, const MemoryOptions& options);
 
-/// State has addresses of its own and takes its bytes from the first bank of its device that holds it. `spaces`: of each
-/// arena of the model, what its values take. OutOfResources when no bank does.
-Status place_state(const MemoryModel& model, const MemoryOptions& options, const std::vector<packing::SpaceUse>& spaces,
-                   BankArenas* out);
+/// State has addresses of its own and takes its bytes from a bank of its device: the one in which delegates say that it
+/// must lie, or the first in which they say that it should and that holds it, or the first that holds it. `spaces`: of
+/// each arena of the model, what its values take. OutOfResources when no bank does; InvalidArgument when delegates
+/// say two.
+Status place_state(const ir::Module& module, const MemoryModel& model, const MemoryOptions& options,
+                   const std::vector<packing::SpaceUse>& spaces, BankArenas* out);
 
 }  // namespace berth::memory

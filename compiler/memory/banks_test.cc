@@ -87,9 +87,13 @@ TEST(Banks, TheNaivePlannerReusesNothingThereEither) {
   EXPECT_EQ(banks_text(module_of(kThree), options), "sram 128: x a; rest 320: b c d e f");
 }
 
-TEST(Banks, AThousandOfThemAreQuickToFill) {
+TEST(Banks, AsManyAsAProgramHasAreQuickToFillAndMoreAreRefused) {
   std::vector<std::string> banks;
   for (int i = 0; i < 1000; ++i) banks.push_back("b" + std::to_string(i) + "=64");
+  EXPECT_EQ(banks_text(module_of(kThree), with(banks)),
+            "method forward: banks: they make 1000 arenas, state's and other devices' among them, and a program has at "
+            "most 255");
+  banks.resize(255);
   EXPECT_EQ(banks_text(module_of(kThree), with(banks)).substr(0, 6), "b0 64:");
   for (std::string& bank : banks) bank.pop_back();
   EXPECT_EQ(banks_text(module_of(kThree), with(banks)),
@@ -158,9 +162,28 @@ TEST(Banks, TextIsParsedStrictly) {
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(all->capacity, packing::kUnlimited);
   EXPECT_EQ(all->device, Device());
-  for (const char* bad :
-       {"", "=4", "a=", "a=0", "a=-1", "a=1.5K", "a=4T", "a=4KK", "a=K", "a= 4", "a=4@", "a=4@tpu", "a=4,",
-        "a=4,slow,slow", "a=4,fast", "a b", "a=99999999999999999999", "a=9999999999G", "a/b=4"}) {
+  EXPECT_TRUE(parse_bank("dram,far").value().far);
+  for (const char* bad : {"",
+                          "=4",
+                          "a=",
+                          "a=0",
+                          "a=-1",
+                          "a=1.5K",
+                          "a=4T",
+                          "a=4KK",
+                          "a=K",
+                          "a= 4",
+                          "a=4@",
+                          "a=4@tpu",
+                          "a=4,",
+                          "a=4,slow,slow",
+                          "a=4,fast",
+                          "a=4,far,slow",
+                          "a,",
+                          "a b",
+                          "a=99999999999999999999",
+                          "a=9999999999G",
+                          "a/b=4"}) {
     EXPECT_FALSE(parse_bank(bad).ok()) << bad;
   }
   for (const char* bad : {"", "=", "a=", "=a", "a"}) EXPECT_FALSE(parse_bank_pin(bad).ok()) << bad;
@@ -179,6 +202,117 @@ TEST(Banks, WhatIsWrittenAndReadIsTraffic) {
   const auto of = [&](int32_t value) { return traffic[plan->plan.model.aliases.homes[ir::ValueId{value}].buffer]; };
   EXPECT_EQ(of(0), 256);
   EXPECT_EQ(of(2), 256);
+}
+
+// %x and the delegate's two values, 256 bytes each, and its scratch of 128.
+std::string calls(const std::string& specs) {
+  return R"(
+    delegate @d "Chip" {target_device = "sim:0", berth.scratch = "128")" +
+         specs + R"(} = hex"01"
+    method forward(%x: f32[64]@sim:0) {
+      %a: f32[64]@sim:0 = aten::exp(%x)
+      %b: f32[64]@sim:0, %c: f32[64]@sim:0 = berth::delegate([%a]) @d
+      %y: f32[64]@sim:0 = aten::mul.Tensor(%b, %c)
+      %z: f32[64]@sim:0 = aten::exp(%y)
+      return %z
+    })";
+}
+
+MemoryOptions chip_banks() {
+  MemoryOptions options = with({"tcm=1K@sim:0", "dram@sim:0"});
+  options.in_place = false;
+  return options;
+}
+
+TEST(Banks, WhatADelegateMustHaveThereLiesThere) {
+  const auto banks = [](const std::string& specs) { return banks_text(module_of(calls(specs)), chip_banks()); };
+  EXPECT_EQ(banks(""), "tcm 896: a b c y; dram 0:");
+  EXPECT_EQ(banks(R"(, berth.input_bank = "dram")"), "tcm 768: b c y; dram 256: a");
+  EXPECT_EQ(banks(R"(, berth.output_bank.1 = "dram")"), "tcm 640: a b y; dram 256: c");
+  EXPECT_EQ(banks(R"(, berth.output_bank.1 = "tcm", berth.output_bank = "dram")"), "tcm 640: a c y; dram 256: b");
+  EXPECT_EQ(banks(R"(, berth.scratch_bank = "dram")"), "tcm 768: a b c y; dram 128:");
+}
+
+TEST(Banks, WhatADelegateShouldHaveThereLiesThereIfAllFits) {
+  const auto banks = [](const std::string& specs, const char* dram) {
+    MemoryOptions options = chip_banks();
+    options.banks[1].capacity = std::strtoll(dram, nullptr, 10);
+    return banks_text(module_of(calls(specs)), options);
+  };
+  EXPECT_EQ(banks(R"(, berth.scratch_bank = "dram?")", "128"), "tcm 768: a b c y; dram 128:");
+  EXPECT_EQ(banks(R"(, berth.scratch_bank = "dram?")", "64").substr(0, 8), "tcm 896:");
+  EXPECT_EQ(banks(R"(, berth.scratch_bank = "dram")", "64"),
+            "method forward: scratch or a copy: has 128 bytes, 64 more than its bank");
+}
+
+TEST(Banks, WordsThatCannotBeKeptAreRefused) {
+  const auto error = [](const std::string& specs, int32_t pin_of_a) {
+    MemoryOptions options = chip_banks();
+    options.bank_of = [pin_of_a](const ir::Method& method, ir::ValueId value) {
+      return method.value(value).name == "a" ? pin_of_a : -1;
+    };
+    return banks_text(module_of(calls(specs)), options);
+  };
+  EXPECT_EQ(
+      error(R"(, berth.input_bank = "sram")", -1),
+      "method forward: delegate @d: an input must lie in bank \"sram\", and sim:0 has no bank of this name; name it "
+      "with --bank");
+  EXPECT_EQ(error(R"(, berth.input_bank = "sram?")", -1), "tcm 896: a b c y; dram 0:");
+  EXPECT_EQ(error(R"(, berth.input_bank = "tcm")", 1),
+            "method forward: %a: delegate @d must have it in bank tcm, and it is pinned to bank dram");
+  // A pin goes before a wish.
+  EXPECT_EQ(error(R"(, berth.input_bank = "tcm?")", 1), "tcm 768: b c y; dram 256: a");
+  // Of a device without banks nothing counts.
+  EXPECT_EQ(banks_text(module_of(calls(R"(, berth.input_bank = "sram")")), with({})).substr(0, 3), "own");
+}
+
+TEST(Banks, StateLiesWhereADelegateMustHaveIt) {
+  const auto banks = [](const std::string& spec) {
+    return banks_text(module_of(R"(
+    delegate @d "Chip" {target_device = "sim:0")" +
+                                spec + R"(} = hex"01"
+    state @s: f32[64]@sim:0
+    method forward(%x: f32[64]@sim:0) {
+      %old: f32[64]@sim:0 = berth::state_read() @s
+      %new: f32[64]@sim:0 = berth::delegate([%old, %x]) @d
+      berth::state_write(%new) @s
+      %y: f32[64]@sim:0 = aten::exp(%new)
+      return %y
+    })"),
+                      with({"tcm=256@sim:0", "dram@sim:0"}));
+  };
+  EXPECT_NE(banks("").find("tcm state 256: old"), std::string::npos) << banks("");
+  const std::string must = banks(R"(, berth.state_bank = "dram")");
+  EXPECT_NE(must.find("dram state 256: old"), std::string::npos) << must;
+  const std::string wish = banks(R"(, berth.state_bank = "dram?")");
+  EXPECT_NE(wish.find("dram state 256: old"), std::string::npos) << wish;
+}
+
+TEST(Banks, ATimeLimitIsKeptAndSaid) {
+  // Values of many sizes and lives: which of them go to the slow bank is not clear at once.
+  std::string text = "method forward(%x: f32[64]) {\n";
+  std::string sum = "%x";
+  for (int i = 1; i <= 12; ++i) {
+    const std::string n = std::to_string(i);
+    text += "%v" + n + ": f32[" + std::to_string(7 * i % 13 + 1) + ",64] = aten::expand_copy(%x, [" +
+            std::to_string(7 * i % 13 + 1) + ", 64])\n";
+  }
+  for (int i = 1; i <= 12; ++i) {
+    const std::string n = std::to_string(i * 5 % 13);
+    text += "%s" + n + ": f32[64] = aten::sum.dim_IntList(%v" + n + ", [0])\n";
+    text += "%t" + n + ": f32[64] = aten::add.Tensor(" + sum + ", %s" + n + ", 1)\n";
+    sum = "%t" + n;
+  }
+  text += "return " + sum + "\n}";
+  MemoryOptions options = with({"sram=4K", "dram=4K", "psram=1M,slow"});
+  auto whole = plan_memory(module_of(text), 0, options);
+  ASSERT_TRUE(whole.ok()) << whole.error().text();
+  EXPECT_FALSE(whole->cost().truncated);
+  options.time_limit = 1e-9;
+  auto cut = plan_memory(module_of(text), 0, options);
+  ASSERT_TRUE(cut.ok()) << cut.error().text();
+  EXPECT_TRUE(cut->cost().truncated);
+  EXPECT_GE(cut->plan.bank_costs[0].cost, whole->plan.bank_costs[0].cost);
 }
 
 }  // namespace

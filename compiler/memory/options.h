@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -42,6 +43,8 @@ struct MemoryOptions {
   std::vector<MemoryBank> banks;
   /// Which of them a value of a method must lie in; -1: whichever costs least. May be empty.
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> bank_of;
+  /// Values that lie in far banks, and in which: what spill_to_far_banks() says.
+  std::map<ir::ValueId, int32_t> spilled;
   /// Whether results may be computed into the bytes of inputs that die and of state (in_place.h).
   bool in_place = true;
   /// Those of which operators.

@@ -39,8 +39,9 @@ Expected<MemoryBank> parse_bank(std::string_view text) {
   std::string_view rest = text;
   const size_t comma = rest.find(',');
   if (comma != std::string_view::npos) {
-    if (rest.substr(comma) != ",slow") return refused("expected NAME[=BYTES][@DEVICE][,slow], such as psram=8M,slow");
-    bank.slow = true;
+    bank.slow = rest.substr(comma) == ",slow";
+    bank.far = rest.substr(comma) == ",far";
+    if (!bank.slow && !bank.far) return refused("expected NAME[=BYTES][@DEVICE][,slow|,far], such as psram=8M,slow");
     rest = rest.substr(0, comma);
   }
   const size_t at = rest.find('@');

@@ -170,7 +170,10 @@ Expected<Answer> supports(const Target& target, const ir::Module& module, const 
   return target.takes({module, method, uses, id, node, target.specs});
 }
 
-bool is_reserved_spec(std::string_view key) { return key == kTargetDevice || key.rfind(kBerthSpec, 0) == 0; }
+bool is_reserved_spec(std::string_view key) {
+  if (key.rfind(kBerthSpec, 0) != 0) return key == kTargetDevice;
+  return parse_bank_spec(std::string(key).c_str()).of == BankSpec::Of::kNothing;
+}
 
 std::vector<std::string> target_names(Span<const Plugin* const> plugins) {
   std::vector<std::string> names;

@@ -122,7 +122,7 @@ Expected<Answer> supports(const Target& target, const ir::Module& module, const 
                           const IdVector<ir::ValueId, int>& uses, ir::NodeId node);
 
 /// Whether `key` is that of a compile spec which the target itself writes: "target_device", and those of
-/// base/delegate_specs.h.
+/// base/delegate_specs.h that name no bank.
 bool is_reserved_spec(std::string_view key);
 
 /// What a target may be called: "portable", "cpu", "cuda:N", …: Berth's own and the targets of `plugins`.

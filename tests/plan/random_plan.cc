@@ -1,5 +1,6 @@
 #include "tests/plan/random_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_steps_testing.h"
 #include "compiler/ir/verify.h"
+#include "compiler/memory/spill.h"
 #include "compiler/passes/pipeline.h"
 #include "compiler/placement/placement.h"
 #include "format/write/write_program.h"
@@ -142,9 +144,12 @@ class Trial {
         const std::string name = "bank" + std::to_string(options->banks.size());
         options->banks.push_back({name, device, int64_t{16} << pick(10), pick(2) == 0});
       }
-      options->banks.push_back({"rest" + std::to_string(options->banks.size()), device});
+      const bool far = pick(2) == 0;
+      if (far) options->banks.push_back({"near" + std::to_string(options->banks.size()), device, 16});
+      options->banks.push_back(
+          {"rest" + std::to_string(options->banks.size()), device, packing::kUnlimited, false, far});
     }
-    if (options->banks.empty() || pick(2) == 0) return;
+    if (options->banks.empty() || has_far_banks(*options) || pick(2) == 0) return;
     const unsigned salt = pick(1000);
     options->bank_of = [banks = options->banks, salt](const ir::Method& method, ir::ValueId value) -> int32_t {
       const unsigned number = static_cast<unsigned>(value.index) * 2654435761u + salt;
@@ -238,14 +243,70 @@ class Trial {
     }
   }
 
-  void compare(const std::vector<memory::MemoryOptions>& options) {
-    const auto plans = memory::plan_memory(module_, options);
+  static bool has_far_banks(const memory::MemoryOptions& options) {
+    return std::any_of(options.banks.begin(), options.banks.end(), [](const auto& bank) { return bank.far; });
+  }
+
+  /// What lies in a far bank is copied there or set by the caller, and read by copies and the caller alone.
+  void check_spilled(const ir::Module& module, const std::vector<memory::MemoryOptions>& options) {
+    for (size_t m = 0; m < module.methods.size(); ++m) {
+      const ir::Method& method = module.methods[m];
+      for (const ir::NodeId id : method.body.nodes) {
+        const ir::Node& node = method.node(id);
+        if (node.is(ir::OpId::clone_out) || node.is(ir::OpId::d2d_copy_out)) continue;
+        const auto near = [&](const ir::ValueId& value) {
+          if (options[m].spilled.count(value) > 0) fail("%" + method.value(value).name + " is read in a far bank");
+        };
+        ir::for_each_mention(method, node, near);
+        for (const ir::ValueId result : node.results) near(result);
+      }
+      tried_.spilled += static_cast<int>(options[m].spilled.size());
+    }
+  }
+
+  /// Near banks that hold a part of what the method takes.
+  bool tighten_near_banks(size_t method, memory::MemoryOptions* options) {
+    memory::MemoryOptions whole = *options;
+    whole.banks.clear();
+    whole.bank_of = nullptr;
+    const auto plan = memory::plan_memory(module_, method, whole);
+    if (!plan.ok()) fail(plan.error());
+    if (!plan.ok()) return false;
+    const memory::MethodPlan& made = plan->plan;
+    for (memory::MemoryBank& bank : options->banks) {
+      if (bank.name.compare(0, 4, "near") != 0) continue;
+      for (size_t s = 0; s < made.model.arenas.size(); ++s) {
+        if (made.model.arenas[s].device != bank.device || made.model.arenas[s].holds_state) continue;
+        bank.capacity = std::max<int64_t>(16, made.packing.spaces[s].height * (60 + pick(40)) / 100);
+      }
+    }
+    return true;
+  }
+
+  void compare(std::vector<memory::MemoryOptions> options) {
+    if (std::none_of(options.begin(), options.end(), has_far_banks)) return compare(module_, options);
+    for (size_t m = 0; m < options.size(); ++m) {
+      if (!tighten_near_banks(m, &options[m])) return;
+    }
+    ir::Module spilled = module_;
+    const Status done = memory::spill_to_far_banks(&spilled, &options);
+    // The near banks may be too small for a node.
+    if (!done.ok() && done.error().code == Error::kOutOfResources) return;
+    if (!done.ok()) return fail(done.error());
+    const Status sound = ir::verify(spilled);
+    if (!sound.ok()) return fail(sound.error());
+    check_spilled(spilled, options);
+    if (tried_.problem.empty()) compare(spilled, options);
+  }
+
+  void compare(const ir::Module& module, const std::vector<memory::MemoryOptions>& options) {
+    const auto plans = memory::plan_memory(module, options);
     const auto apart = [](const Failure& failure) {
       return failure.message.find("cannot share it") != std::string::npos;
     };
     if (!plans.ok() && options.size() > 1 && apart(plans.error())) return;
     if (!plans.ok()) return fail(plans.error());
-    const auto emitted = emit::emit(module_, *plans);
+    const auto emitted = emit::emit(module, *plans);
     if (!emitted.ok()) return fail(emitted.error());
     for (const ArenaReport& arena : emitted->arenas) {
       if (arena.bytes > kMostArena) return;

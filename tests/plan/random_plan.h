@@ -19,6 +19,7 @@ struct Tried {
   int outputs_as_scratch = 0;    // outputs of delegates that were used as scratch, of all plans
   uint64_t in_place = 0;         // values, of all plans
   uint64_t elided = 0;           // concatenations and slices
+  int spilled = 0;               // values that wait in far banks, of all plans
   int reordered = 0;             // plans that another order made smaller
   bool has_regions = false;
   bool has_delegates = false;

@@ -37,21 +37,25 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
     all.in_place += tried.in_place;
     all.elided += tried.elided;
     all.reordered += tried.reordered;
+    all.spilled += tried.spilled;
     all.has_regions = all.has_regions || tried.has_regions;
     delegated += tried.has_delegates && tried.runs > 0 ? 1 : 0;
   }
   const int tried = static_cast<int>(seed - first);
   std::printf(
-      "%d modules of %d ran, %d methods, %d runs; %llu values in place, %llu nodes elided, %d plans reordered; "
+      "%d modules of %d ran, %d methods, %d runs; %llu values in place, %llu nodes elided, %d plans reordered, %d "
+      "values spilled; "
       "%llu MB poisoned; within delegates %d outputs were scratch, %llu bytes poisoned\n",
       ran, tried, all.methods, all.runs, static_cast<unsigned long long>(all.in_place),
-      static_cast<unsigned long long>(all.elided), all.reordered, static_cast<unsigned long long>(all.poisoned >> 20),
-      all.outputs_as_scratch, static_cast<unsigned long long>(all.poisoned_inside));
+      static_cast<unsigned long long>(all.elided), all.reordered, all.spilled,
+      static_cast<unsigned long long>(all.poisoned >> 20), all.outputs_as_scratch,
+      static_cast<unsigned long long>(all.poisoned_inside));
   EXPECT_GT(ran, tried / 2);
   EXPECT_GT(all.methods, tried);
   EXPECT_GT(all.in_place, 100u);
   EXPECT_GT(all.elided, 10u);
   EXPECT_GT(all.reordered, 10);
+  EXPECT_GT(all.spilled, 3);
   EXPECT_TRUE(all.has_regions);
   EXPECT_GT(delegated, tried / 25);
 }

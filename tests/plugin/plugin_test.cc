@@ -195,6 +195,24 @@ TEST(Plugin, ItsMemoryIsDividedIntoBanks) {
   EXPECT_EQ(banks, (std::vector<std::string>{"sram", "dram"}));
 }
 
+TEST(Plugin, ADelegateSaysWhichBankItsTensorsLieIn) {
+  CompileOptions options = options_for("npu:0");
+  options.banks = {"sram@npu:0", "dram@npu:0,slow"};
+  const auto bytes_in_dram = [&](std::vector<std::string> specs) {
+    options.specs = std::move(specs);
+    CompileReport report;
+    const Outcome there = run(compiled(kNetwork, options, &report));
+    EXPECT_EQ(there.error, Error::kOk) << there.said;
+    EXPECT_LE(largest_difference(there.result, run(compiled(kNetwork, options_for("portable"))).result), 1e-4);
+    for (const ArenaReport& arena : report.arenas) {
+      if (arena.bank == "dram") return arena.bytes;
+    }
+    return int64_t{-1};
+  };
+  EXPECT_EQ(bytes_in_dram({}), 0);
+  EXPECT_GT(bytes_in_dram({"npu:berth.output_bank=dram"}), 0);
+}
+
 TEST(Plugin, CompileSpecsReachBothHalves) {
   CompileOptions low = options_for("npu:0");
   low.specs = {"npu:precision=low"};

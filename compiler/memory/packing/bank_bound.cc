@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "compiler/memory/packing/layout.h"
+#include "compiler/memory/packing/search_choices.h"
 
 namespace berth::packing {
 namespace {
@@ -39,38 +39,36 @@ double cheapest(std::vector<Alive>* alive, const std::vector<Bank>& banks) {
 
 }  // namespace
 
-int64_t bank_cost_bound(const BankProblem& problem) {
-  const Layout layout = make_layout(problem.problem);
-  std::vector<std::vector<int32_t>> alive_in(layout.sections);
-  std::vector<std::vector<int32_t>> wholes(problem.problem.buffers.size());
-  for (const Candidate& candidate : problem.problem.candidates) wholes[candidate.from].push_back(candidate.to);
-  const auto piece_of = [&](int32_t buffer) -> const Piece& {
-    return layout.pieces[layout.bodies[layout.body_of[buffer]].begin];
-  };
+int64_t bank_cost_of_steps(const BankProblem& problem) {
+  const BankChoices choices = choices_of_buffers(problem);
+  std::vector<std::vector<Alive>> alive(choices.sections);
   int64_t looked = 0;
-  for (size_t i = 0; i < layout.body_of.size(); ++i) {
-    if (layout.body_of[i] < 0) continue;
-    const Piece& piece = piece_of(static_cast<int32_t>(i));
-    looked += piece.upper - piece.lower;
-    if (looked > kMostLooked) return 0;
-    for (int32_t s = piece.lower; s < piece.upper; ++s) alive_in[s].push_back(static_cast<int32_t>(i));
+  for (const BankItem& item : choices.items) {
+    for (int32_t r = item.begin; r < item.end; ++r) {
+      const BankRun& run = choices.runs[r];
+      looked += run.upper - run.lower;
+      if (looked > kMostLooked) return 0;
+      for (int32_t s = run.lower; s < run.upper; ++s) {
+        alive[s].push_back({static_cast<double>(item.traffic) / static_cast<double>(run.bytes), run.bytes});
+      }
+    }
   }
   double bound = 0;
-  std::vector<Alive> alive;
-  for (int32_t s = 0; s < layout.sections; ++s) {
-    alive.clear();
-    for (const int32_t buffer : alive_in[s]) {
-      // What may lie in bytes that are counted already is left out.
-      const bool may_share = std::any_of(wholes[buffer].begin(), wholes[buffer].end(), [&](int32_t whole) {
-        return layout.body_of[whole] >= 0 && piece_of(whole).lower <= s && s < piece_of(whole).upper;
-      });
-      if (may_share) continue;
-      const int64_t bytes = problem.problem.buffers[buffer].size;
-      alive.push_back({static_cast<double>(problem.traffic[buffer]) / static_cast<double>(bytes), bytes});
-    }
-    bound = std::max(bound, cheapest(&alive, problem.banks));
-  }
+  for (std::vector<Alive>& together : alive) bound = std::max(bound, cheapest(&together, problem.banks));
   return static_cast<int64_t>(std::ceil(bound * kRounding - 1e-6));
+}
+
+int64_t bank_cost_bound(const BankProblem& problem, int64_t cost, Deadline* deadline) {
+  const int64_t of_steps = bank_cost_of_steps(problem);
+  const BankChoices choices = choices_of_buffers(problem);
+  if (of_steps >= cost || !choices.has_small_tables()) return std::min(of_steps, cost);
+  BankPrices prices(choices);
+  prices.improve(cost, deadline);
+  const int64_t bound = std::min(std::max(of_steps, prices.bound()), cost);
+  if (bound == cost || choices.items.size() > kMostItemsSearched) return bound;
+  const auto take = [](const std::vector<int32_t>&, int64_t) { return ChoiceVerdict::kTaken; };
+  const ChoiceSearchResult found = search_choices(choices, prices, cost, deadline, take);
+  return found.complete ? found.below : bound;
 }
 
 }  // namespace berth::packing

@@ -19,6 +19,7 @@ namespace berth::packing {
 struct Bank {
   int64_t capacity = kUnlimited;  // bytes
   int64_t cost = 0;               // of a byte that is moved in it; not negative
+  bool pinned_only = false;       // only buffers that are pinned to it lie in it
 };
 
 /// Of a pin: the buffer may lie in any bank.
@@ -31,5 +32,10 @@ struct BankProblem {
   std::vector<int64_t> traffic;  // of each buffer: the bytes that a run moves in it
   std::vector<int32_t> pins;     // of each buffer: the only bank that it may lie in, or kAnyBank; empty: none has one
 };
+
+/// Whether a buffer with this pin may lie in banks[k].
+inline bool may_lie_in(const std::vector<Bank>& banks, size_t k, int32_t pin) {
+  return pin == kAnyBank ? !banks[k].pinned_only : pin == static_cast<int32_t>(k);
+}
 
 }  // namespace berth::packing

@@ -27,47 +27,65 @@ struct Filled {
 
 class FillingChoice {
  public:
-  explicit FillingChoice(const BankProblem& problem) : problem_(problem) {}
+  FillingChoice(const BankProblem& problem, Deadline deadline) : problem_(problem), deadline_(deadline) {}
 
   std::optional<Filled> run() {
-    bound_ = bank_cost_bound(problem_);
-    try_bodies(make_bank_bodies(problem_, true));
-    const bool tied = std::any_of(problem_.preferred.begin(), problem_.preferred.end(), [](bool is) { return is; });
-    if (tied && !is_best()) try_bodies(make_bank_bodies(problem_, false));
+    bound_ = bank_cost_of_steps(problem_);
+    std::vector<BankBodies> forms;
+    forms.push_back(make_bank_bodies(problem_, true));
+    fill_by_rules(forms.back());
+    if (std::any_of(problem_.preferred.begin(), problem_.preferred.end(), [](bool is) { return is; }) && !is_done()) {
+      forms.push_back(make_bank_bodies(problem_, false));
+      fill_by_rules(forms.back());
+    }
+    raise_bound();
+    const int64_t cost_of_rules = cost();
+    for (const BankBodies& bodies : forms) search(bodies);
+    if (cost() < cost_of_rules) raise_bound();
     return std::move(best_);
   }
 
   int64_t bound() const { return bound_; }
+  bool truncated() const { return deadline_.was_passed(); }
 
  private:
-  bool is_best() const { return best_.has_value() && best_->filling.cost <= bound_; }
+  int64_t cost() const { return best_.has_value() ? best_->filling.cost : kUnlimited; }
+  /// Whether the best is good enough; without one it never is.
+  bool is_done() { return best_.has_value() && (cost() <= bound_ || deadline_.passed()); }
+  /// That of what looks for a better filling. The first is waited for.
+  Deadline* limit() { return best_.has_value() ? &deadline_ : &never_; }
 
-  void try_bodies(BankBodies bodies) {
-    std::optional<Filling> found;
-    const auto keep = [&](std::optional<Filling> other) {
-      if (other.has_value() && (!found.has_value() || other->cost < found->cost)) found = std::move(other);
-    };
+  void keep(const BankBodies& bodies, std::optional<Filling> found) {
+    if (found.has_value() && found->cost < cost()) best_ = Filled{bodies, std::move(*found)};
+  }
+
+  void fill_by_rules(const BankBodies& bodies) {
     const bool many = bodies.traffic.size() > kManyBodiesOfBanks;
     for (const BankKey key : kBankKeys) {
       if (many && key != BankKey::kTrafficByArea && key != BankKey::kBytes) continue;
-      if (found.has_value() && found->cost <= bound_) break;
       const std::vector<int32_t> order = bank_order(bodies, key);
-      keep(fill_in_turn(bodies, problem_.banks, order));
-      keep(fill_at_once(bodies, problem_.banks, order));
-    }
-    bool complete = false;
-    if (bodies.traffic.size() <= kMostSearched && !(found.has_value() && found->cost <= bound_)) {
-      keep(search_fillings(bodies, problem_.banks, found.has_value() ? found->cost : kUnlimited, &complete));
-    }
-    if (!found.has_value()) return;
-    // With a candidate untied, there are other bodies.
-    if (complete && problem_.problem.candidates.empty()) bound_ = found->cost;
-    if (!best_.has_value() || found->cost < best_->filling.cost) {
-      best_ = Filled{std::move(bodies), std::move(*found)};
+      if (is_done()) return;
+      keep(bodies, fill_at_once(bodies, problem_.banks, order));
+      if (is_done()) return;
+      keep(bodies, fill_in_turn(bodies, problem_.banks, order, limit()));
     }
   }
 
+  void search(const BankBodies& bodies) {
+    if (is_done()) return;
+    bool complete = false;
+    keep(bodies, search_fillings(bodies, problem_.banks, cost(), limit(), &complete));
+    // With a candidate untied, there are other bodies.
+    if (complete && best_.has_value() && problem_.problem.candidates.empty()) bound_ = cost();
+  }
+
+  void raise_bound() {
+    if (best_.has_value() && !is_done()) bound_ = std::max(bound_, bank_cost_bound(problem_, cost(), &deadline_));
+  }
+
   const BankProblem& problem_;
+  Deadline deadline_;
+  Deadline never_;
   int64_t bound_ = 0;
   std::optional<Filled> best_;
 };
@@ -115,8 +133,9 @@ Plan plan_of(const BankProblem& problem, const Spread& spread, const Filled& fil
 }
 
 /// What the best planner makes of each bank, or the filling itself where only that keeps the capacities.
-Expected<Plan> pack_again(const BankProblem& problem, const Spread& spread, const Filled& filled) {
-  Expected<Plan> best = plan_best(spread.problem);
+Expected<Plan> pack_again(const BankProblem& problem, const Spread& spread, const Filled& filled,
+                          const PlanOptions& options) {
+  Expected<Plan> best = plan_best(spread.problem, options);
   if (best.ok() || best.error().code != Error::kOutOfResources) return best;
   Plan plan = plan_of(problem, spread, filled);
   BERTH_TRY(validate(spread.problem, plan));
@@ -127,6 +146,7 @@ Failure no_room(const BankProblem& problem) {
   int64_t held = 0;
   int64_t largest = 0;
   for (const Bank& bank : problem.banks) {
+    if (bank.pinned_only) continue;
     held = bank.capacity > kUnlimited - held ? kUnlimited : held + bank.capacity;
     largest = std::max(largest, bank.capacity);
   }
@@ -139,9 +159,13 @@ Failure no_room(const BankProblem& problem) {
             "has " + std::to_string(size) + " bytes, " + std::to_string(size - room) +
                 (pin == kAnyBank ? " more than the largest bank" : " more than its bank")};
   }
-  const std::string step = "step " + std::to_string(fullest_step(problem.problem, 0).step);
+  Problem near = problem.problem;
+  for (size_t i = 0; i < problem.pins.size(); ++i) {
+    if (problem.pins[i] != kAnyBank && problem.banks[problem.pins[i]].pinned_only) near.buffers[i].size = 0;
+  }
+  const std::string step = "step " + std::to_string(fullest_step(near, 0).step);
   const std::string hold = "the banks hold " + std::to_string(held);
-  const int64_t needed = lower_bound(problem.problem);
+  const int64_t needed = lower_bound(near);
   if (needed > held) {
     return {Error::kOutOfResources, step,
             "at least " + std::to_string(needed) + " bytes are needed and " + hold + ": " +
@@ -152,8 +176,10 @@ Failure no_room(const BankProblem& problem) {
 
 }  // namespace
 
-Expected<BankPlan> fill_banks(const BankProblem& problem) {
-  FillingChoice choice(problem);
+Expected<BankPlan> fill_banks(const BankProblem& problem, const BankOptions& options) {
+  const bool limited = options.time_limit > 0;
+  const int64_t begin = limited ? options.clock() : 0;
+  FillingChoice choice(problem, limited ? Deadline(options.time_limit, options.clock) : Deadline());
   std::optional<Filled> filled = choice.run();
   if (!filled.has_value()) return no_room(problem);
   BankPlan out;
@@ -163,7 +189,13 @@ Expected<BankPlan> fill_banks(const BankProblem& problem) {
     out.banks.push_back(body >= 0 ? filled->filling.banks[body] : std::max(pin, 0));
   }
   const Spread spread = packing::spread(problem.problem, problem.banks, out.banks);
-  BERTH_ASSIGN_OR_RETURN(out.plan, pack_again(problem, spread, *filled));
+  PlanOptions again;
+  again.clock = options.clock;
+  if (limited) {
+    again.time_limit = std::max(1e-9, options.time_limit - static_cast<double>(options.clock() - begin) * 1e-9);
+  }
+  BERTH_ASSIGN_OR_RETURN(out.plan, pack_again(problem, spread, *filled, again));
+  out.plan.truncated |= choice.truncated();
   std::vector<bool> taken(problem.problem.candidates.size(), false);
   for (size_t i = 0; i < out.plan.taken.size(); ++i) taken[spread.candidates[i]] = out.plan.taken[i];
   out.plan.taken = std::move(taken);

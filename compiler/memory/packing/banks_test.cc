@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "compiler/memory/packing/bank_bound.h"
+#include "compiler/memory/packing/bank_wishes.h"
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/packing_testing.h"
 #include "compiler/memory/packing/validate.h"
@@ -286,6 +288,126 @@ TEST(Banks, CostsNeverExceedThoseOfBankedGreedy) {
     cheaper += plan->cost < theirs ? 1 : 0;
   }
   EXPECT_GT(cheaper, 50);
+}
+
+/// With candidates between some neighbours in time, as operators in place offer them.
+BankProblem random_problem_in_place(std::mt19937& random, int count) {
+  BankProblem problem = random_problem(random, count);
+  std::vector<Buffer>& buffers = problem.problem.buffers;
+  for (int32_t i = 0; i < count; ++i) {
+    for (int32_t j = 0; j < count; ++j) {
+      if (buffers[i].lower + 1 != buffers[j].upper || buffers[i].size != buffers[j].size) continue;
+      problem.problem.candidates.push_back(candidate(i, j));
+      problem.preferred.push_back(std::uniform_int_distribution<int>(0, 1)(random) == 1);
+      break;
+    }
+  }
+  // Of candidates into one buffer, the first is preferred.
+  std::vector<bool> succeeded(buffers.size(), false);
+  for (size_t c = 0; c < problem.preferred.size(); ++c) {
+    const size_t to = problem.problem.candidates[c].to;
+    problem.preferred[c] = problem.preferred[c] && !succeeded[to];
+    succeeded[to] = succeeded[to] || problem.preferred[c];
+  }
+  return problem;
+}
+
+TEST(Banks, TheBoundIsNeverOverWhatAPlanCosts) {
+  const uint32_t seed = seed_of_today();
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  int held = 0;
+  for (int i = 0; i < 200; ++i) {
+    const bool in_place = i % 2 == 1;
+    const BankProblem problem = in_place ? random_problem_in_place(random, 8 + i % 30) : random_problem(random, 6);
+    const auto plan = fill_banks(problem);
+    if (!plan.ok()) continue;
+    expect_sound(problem, *plan);
+    // With more to look for than there is, so that nothing but the proof ends the search.
+    Deadline never;
+    const int64_t bound = bank_cost_bound(problem, 2 * plan->cost + 1000, &never);
+    EXPECT_LE(bound, in_place ? plan->cost : cost_by_exhaustion(problem)) << i;
+    EXPECT_LE(bank_cost_of_steps(problem), bound) << i;
+    held += bound > 0 ? 1 : 0;
+  }
+  EXPECT_GT(held, 50);
+}
+
+TEST(Banks, TheBoundIsTight) {
+  const uint32_t seed = seed_of_today();
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  double cost = 0;
+  double bound = 0;
+  double of_steps = 0;
+  for (int i = 0; i < 30; ++i) {
+    const BankProblem problem = i % 2 == 1 ? random_problem_in_place(random, 40) : random_problem(random, 40);
+    const auto plan = fill_banks(problem);
+    if (!plan.ok() || plan->cost == 0) continue;
+    cost += 1;
+    bound += static_cast<double>(plan->lower_bound) / static_cast<double>(plan->cost);
+    of_steps += static_cast<double>(bank_cost_of_steps(problem)) / static_cast<double>(plan->cost);
+  }
+  RecordProperty("bound", std::to_string(bound / cost));
+  RecordProperty("of_steps", std::to_string(of_steps / cost));
+  EXPECT_GT(bound, 0.85 * cost);
+  EXPECT_GT(bound, 1.2 * of_steps);
+}
+
+int64_t fake_now = 0;
+int64_t looks = 0;
+int64_t fake_clock() {
+  ++looks;
+  return fake_now += 1'000'000;
+}
+
+TEST(Banks, TheTimeLimitEndsTheSearchWithAPlan) {
+  std::mt19937 random(7);
+  int cut_short = 0;
+  int dearer = 0;
+  for (int i = 0; i < 20; ++i) {
+    const BankProblem problem = random_problem(random, 60);
+    const auto whole = fill_banks(problem);
+    const auto cut = fill_banks(problem, {1e-9, fake_clock});
+    looks = 0;
+    const auto limited = fill_banks(problem, {1e9, fake_clock});
+    ASSERT_EQ(whole.ok(), cut.ok()) << i;
+    if (!whole.ok()) continue;
+    expect_sound(problem, *cut);
+    EXPECT_GE(cut->cost, whole->cost) << i;
+    cut_short += cut->plan.truncated ? 1 : 0;
+    dearer += cut->cost > whole->cost ? 1 : 0;
+    // A limit that is not reached changes nothing, and is looked at.
+    EXPECT_EQ(limited->cost, whole->cost) << i;
+    EXPECT_EQ(limited->plan.offsets, whole->plan.offsets) << i;
+    EXPECT_FALSE(limited->plan.truncated) << i;
+    EXPECT_GT(looks, 2) << i;
+  }
+  EXPECT_GT(cut_short, 10);
+  EXPECT_GT(dearer, 5);
+}
+
+TEST(Banks, WishesAreKeptAsFarAsAllFits) {
+  BankProblem problem;
+  problem.problem.buffers = {buffer(4, 0, 5), buffer(4, 0, 5), buffer(4, 0, 5)};
+  problem.traffic = {8, 400, 800};
+  problem.banks = {{8, 0}, {4, 1}};
+  const auto banks_for = [&](const std::vector<int32_t>& wishes) {
+    const auto plan = fill_banks_with_wishes(problem, wishes);
+    EXPECT_TRUE(plan.ok()) << plan.error().text();
+    if (!plan.ok()) return std::vector<int32_t>{};
+    expect_sound(problem, *plan);
+    return plan->banks;
+  };
+  EXPECT_EQ(banks_for({kAnyBank, 1, kAnyBank}), (std::vector<int32_t>{0, 1, 0}));
+  // Both do not fit: that which moves more gets it.
+  EXPECT_EQ(banks_for({1, 1, kAnyBank}), (std::vector<int32_t>{0, 1, 0}));
+  problem.pins = {1, kAnyBank, kAnyBank};
+  EXPECT_EQ(banks_for({kAnyBank, 1, kAnyBank}), (std::vector<int32_t>{1, 0, 0}));
+  problem.banks = {{8, 0}, {3, 1}};
+  problem.pins.clear();
+  EXPECT_EQ(fill_banks_with_wishes(problem, {1, kAnyBank, kAnyBank}).error().text(),
+            fill_banks(problem).error().text());
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ std::optional<Filling> fill_at_once(const BankBodies& bodies, const std::vector<
   filling.positions.assign(order.size(), 0);
   for (const int32_t body : order) {
     for (size_t k = 0; k < banks.size() && filling.banks[body] < 0; ++k) {
-      if (bodies.pins[body] != kAnyBank && bodies.pins[body] != static_cast<int32_t>(k)) continue;
+      if (!may_lie_in(banks, k, bodies.pins[body])) continue;
       const int64_t position = open[k].lowest(body);
       if (position < 0) continue;
       open[k].put(body, position);

@@ -45,8 +45,8 @@ class Load {
 /// Fills one bank with what is offered, in this order.
 class BankFiller {
  public:
-  BankFiller(const BankBodies& bodies, int32_t bank, int64_t capacity)
-      : bodies_(bodies), bank_(bank), capacity_(capacity) {}
+  BankFiller(const BankBodies& bodies, int32_t bank, int64_t capacity, Deadline* deadline)
+      : bodies_(bodies), bank_(bank), capacity_(capacity), deadline_(deadline) {}
 
   /// The bodies that go into the bank; false when those that are pinned to it do not.
   bool run(const std::vector<int32_t>& offered) {
@@ -77,7 +77,8 @@ class BankFiller {
   }
 
   bool pack(size_t count) {
-    auto found = pack_bank(bodies_.layout, {chosen_.begin(), chosen_.begin() + static_cast<int64_t>(count)}, capacity_);
+    const std::vector<int32_t> first(chosen_.begin(), chosen_.begin() + static_cast<int64_t>(count));
+    auto found = pack_bank(bodies_.layout, first, capacity_, deadline_);
     if (!found.has_value()) return false;
     positions_ = std::move(*found);
     return true;
@@ -99,6 +100,7 @@ class BankFiller {
   const BankBodies& bodies_;
   const int32_t bank_;
   const int64_t capacity_;
+  Deadline* const deadline_;
   size_t pinned_ = 0;  // they are the first that are chosen
   std::vector<int32_t> chosen_;
   std::vector<int64_t> positions_;  // of the chosen
@@ -107,7 +109,7 @@ class BankFiller {
 }  // namespace
 
 std::optional<Filling> fill_in_turn(const BankBodies& bodies, const std::vector<Bank>& banks,
-                                    const std::vector<int32_t>& order) {
+                                    const std::vector<int32_t>& order, Deadline* deadline) {
   Filling filling;
   filling.banks.assign(order.size(), -1);
   filling.positions.assign(order.size(), 0);
@@ -115,10 +117,9 @@ std::optional<Filling> fill_in_turn(const BankBodies& bodies, const std::vector<
     const int32_t bank = static_cast<int32_t>(k);
     std::vector<int32_t> offered;
     for (const int32_t body : order) {
-      const bool may = bodies.pins[body] == kAnyBank || bodies.pins[body] == bank;
-      if (may && filling.banks[body] < 0) offered.push_back(body);
+      if (may_lie_in(banks, k, bodies.pins[body]) && filling.banks[body] < 0) offered.push_back(body);
     }
-    BankFiller filler(bodies, bank, banks[k].capacity);
+    BankFiller filler(bodies, bank, banks[k].capacity, deadline);
     if (!filler.run(offered)) return std::nullopt;
     for (size_t i = 0; i < filler.chosen().size(); ++i) {
       const int32_t body = filler.chosen()[i];

@@ -31,14 +31,15 @@ Layout part_of(const Layout& layout, const std::vector<int32_t>& bodies) {
   return part;
 }
 
-std::optional<Placement> place_by_rules(const Layout& part, int64_t below) {
+std::optional<Placement> place_by_rules(const Layout& part, int64_t below, Deadline* deadline) {
   const bool many = part.bodies.size() > kManyInOneBank;
   for (const Key key : kAllKeys) {
     if (many && key != Key::kSize && key != Key::kLoad) continue;
     const std::vector<int32_t> order = order_by(part, key);
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
-      std::optional<Placement> found = place_in_order(part, order, fit, below, nullptr);
+      std::optional<Placement> found = place_in_order(part, order, fit, below, deadline);
       if (found.has_value()) return found;
+      if (deadline->passed()) return std::nullopt;
     }
   }
   return std::nullopt;
@@ -47,7 +48,7 @@ std::optional<Placement> place_by_rules(const Layout& part, int64_t below) {
 }  // namespace
 
 std::optional<std::vector<int64_t>> pack_bank(const Layout& layout, const std::vector<int32_t>& bodies,
-                                              int64_t capacity, bool* proof) {
+                                              int64_t capacity, Deadline* deadline, bool* proof) {
   if (proof != nullptr) *proof = false;
   if (bodies.empty()) return std::vector<int64_t>{};
   const Layout part = part_of(layout, bodies);
@@ -58,13 +59,14 @@ std::optional<std::vector<int64_t>> pack_bank(const Layout& layout, const std::v
     return std::nullopt;
   }
   const int64_t below = capacity == kUnlimited ? kUnlimited : capacity + 1;
-  std::optional<Placement> found = place_by_rules(part, below);
-  if (!found.has_value() && bodies.size() <= kSearched) {
+  std::optional<Placement> found = place_by_rules(part, below, deadline);
+  if (!found.has_value() && bodies.size() <= kSearched && !deadline->passed()) {
     std::optional<Placement> first = place_in_order(part, order_by(part, Key::kSize), Fit::kBest, kUnlimited, nullptr);
     Effort effort;
     effort.nodes = kNodes;
     effort.local_search = kLocalSearch;
     effort.enough = capacity;
+    effort.deadline = *deadline;
     BoundedPlacement best = improve(part, {std::move(*first), load}, &effort);
     if (best.placement.height <= capacity) found = std::move(best.placement);
     if (proof != nullptr) *proof = best.bound > capacity;

@@ -5,13 +5,14 @@
 #include <optional>
 #include <vector>
 
+#include "base/deadline.h"
 #include "compiler/memory/packing/layout.h"
 
 namespace berth::packing {
 
-/// Positions for `bodies` of the layout, in their order, that keep `capacity`; nothing when none were found. `proof`,
-/// unless it is null, is set when nothing is returned: whether there are none.
+/// Positions for `bodies` of the layout, in their order, that keep `capacity`; nothing when none were found, or
+/// the deadline passed first. `proof`, unless it is null, is set when nothing is returned: whether there are none.
 std::optional<std::vector<int64_t>> pack_bank(const Layout& layout, const std::vector<int32_t>& bodies,
-                                              int64_t capacity, bool* proof = nullptr);
+                                              int64_t capacity, Deadline* deadline, bool* proof = nullptr);
 
 }  // namespace berth::packing
