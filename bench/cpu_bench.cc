@@ -138,7 +138,7 @@ void run_engine(benchmark::State& state, const Spec& spec, Prefer prefer) {
   const auto engine = kind->make();
   const std::vector<float> input = numbers(in_numel(spec)), bias = numbers(bias_numel(spec));
   const std::vector<float> weight = numbers(engine->weight().packed_numel());
-  if (engine->take_weight(weight.data(), nullptr) != Error::kOk)
+  if (engine->take_weight(weight.data(), nullptr, nullptr) != Error::kOk)
     return state.SkipWithError("there is no memory for its weight");
   std::vector<float> out(out_numel(spec));
   std::vector<uint8_t> temp(kind->temp_bytes() + 64);

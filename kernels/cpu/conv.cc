@@ -114,15 +114,17 @@ struct State {
   std::unique_ptr<Engine> engine;  // null: the portable kernel
   Buffer owned;                    // the weight, when it is not used where the file has it
   Weight weight;
-  const float* data = nullptr;  // the weight as the engine wants it, or dense
-  Buffer temp;                  // for the portable kernel on a weight that is computed
-  Reads reads;                  // what the call must still be like
+  const float* data = nullptr;     // the weight as the engine wants it, or dense
+  const float* derived = nullptr;  // what the engine computes from it, if the file has it
+  Buffer temp;                     // for the portable kernel on a weight that is computed
+  Reads reads;                     // what the call must still be like
 };
 
 Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& wanted, State& state) {
   const float* given = weight.tensor->data<float>();
   if (weight.packed && same_layout(weight.layout, wanted)) {
     state.data = given;
+    if (same_derived(weight.layout, wanted)) state.derived = given + weight.layout.derived_offset();
     return Error::kOk;
   }
   Buffer dense;
@@ -171,7 +173,7 @@ Error fill(PrepareContext& context, const typename Op::Args& args, State& state)
     if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
     state.reads = reads_of<Op>(args);
     BERTH_RETURN_IF_ERROR(repack(context, state.weight, state.engine->weight(), state));
-    if (state.engine->take_weight(state.data, context.pool()) == Error::kOk) return Error::kOk;
+    if (state.engine->take_weight(state.data, state.derived, context.pool()) == Error::kOk) return Error::kOk;
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
   }
   if (state.weight.packed) return unpack_for_portable(context, state);

@@ -18,11 +18,15 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const = 0;
-  /// The packing that it needs for the weight.
+  /// The packing that it needs for the weight, with what it computes from it.
   virtual const WeightLayout& weight() const = 0;
-  /// Called once, before the first run, with the arguments that do not change: it may transform the weight, on the
-  /// threads of `pool` (may be null).
-  virtual Error take_weight(const float* /*weight*/, ThreadPool* /*pool*/) { return Error::kOk; }
+  /// Computes weight().derived_numel floats from the packed weight: in the compiler, for the file.
+  virtual void derive(const float* /*weight*/, float* /*derived*/) {}
+  /// Called once, before the first run, with the arguments that do not change. `derived` is what derive() computes, where
+  /// the file has it; if it is null, it is computed here, on the threads of `pool` (may be null).
+  virtual Error take_weight(const float* /*weight*/, const float* /*derived*/, ThreadPool* /*pool*/) {
+    return Error::kOk;
+  }
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };
 

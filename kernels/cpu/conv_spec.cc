@@ -72,7 +72,7 @@ bool read_weight(const Tensor& weight, StringRef packing, int rank, Weight* resu
     return true;
   }
   return read_packing(packing, &result->dense, &result->layout) && (rank == 0 || result->dense.rank == rank) &&
-         result->tensor->dtype() == DType::kF32 && result->layout.packed_numel() <= result->tensor->numel();
+         result->tensor->dtype() == DType::kF32 && result->layout.all_numel() <= result->tensor->numel();
 }
 
 Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvSpec* spec) {

@@ -90,8 +90,10 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, co
   const auto engine = kind == nullptr ? nullptr : kind->make();
   if (engine == nullptr) return false;
   const WeightLayout& layout = engine->weight();
-  packed->bytes.resize(layout.packed_numel() * sizeof(float));
-  pack(layout, weight, reinterpret_cast<float*>(packed->bytes.data()));
+  packed->bytes.resize(layout.all_numel() * sizeof(float));
+  auto* const floats = reinterpret_cast<float*>(packed->bytes.data());
+  pack(layout, weight, floats);
+  if (layout.derived_numel > 0) engine->derive(floats, floats + layout.derived_offset());
   packed->text = packing_text(source_of(engine->name()), dense, layout);
   return true;
 }

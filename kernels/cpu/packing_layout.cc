@@ -82,6 +82,15 @@ int64_t WeightLayout::packed_numel() const {
   return last + inner;
 }
 
+int64_t WeightLayout::derived_offset() const {
+  constexpr int64_t kAlignment = 16;  // a cache line
+  return align_up(packed_numel(), kAlignment);
+}
+
+bool same_derived(const WeightLayout& a, const WeightLayout& b) {
+  return a.derived != Derived::kNothing && a.derived == b.derived && a.derived_numel == b.derived_numel;
+}
+
 bool same_layout(const WeightLayout& a, const WeightLayout& b) {
   const auto equal = [](const auto& x, const auto& y, int n) { return std::equal(x, x + n, y); };
   if (a.dims != b.dims || a.blocks != b.blocks || !equal(a.size, b.size, a.dims) || !equal(a.from, b.from, a.dims) ||

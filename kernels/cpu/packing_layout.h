@@ -13,6 +13,9 @@
 //
 // who asked for it, its version and instruction set (for people and logs: what counts is what follows), the dense
 // weight's sizes, the packed dimensions' sizes, dense strides and packed strides, the blocks and whose they are.
+//
+// Behind the packed weight there may be what an engine computes from it, ` then winograd4 [147456]`: so many floats, from
+// a multiple of 16 on. In the file they are shared by all processes that map it; computed at load each has its own.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +26,10 @@
 #include "runtime/value.h"
 
 namespace berth::cpu {
+
+/// What an engine computes from a packed weight. A name stands for the numbers to the last bit: code that computes others
+/// gives them another name.
+enum class Derived : uint8_t { kNothing, kWinograd2, kWinograd4 };
 
 struct WeightLayout {
   static constexpr int kMaxDims = 6;
@@ -35,6 +42,8 @@ struct WeightLayout {
   int blocks = 0;
   int64_t block[kMaxBlocks] = {};
   int block_dim[kMaxBlocks] = {};
+  Derived derived = Derived::kNothing;
+  int64_t derived_numel = 0;
 
   /// Positions of dimension `d` that lie in one block.
   int64_t block_of(int d) const;
@@ -42,10 +51,15 @@ struct WeightLayout {
   int64_t numel() const;
   /// Elements of the packed memory, what fills up blocks included.
   int64_t packed_numel() const;
+  /// Elements before those that are derived, and with them.
+  int64_t derived_offset() const;
+  int64_t all_numel() const { return derived_numel == 0 ? packed_numel() : derived_offset() + derived_numel; }
 };
 
-/// Whether they have the elements in the same places; dimensions of one position do not count.
+/// Whether they have the elements in the same places; dimensions of one position do not count, nor does what is derived.
 bool same_layout(const WeightLayout& a, const WeightLayout& b);
+/// Whether they have the same behind them, and anything.
+bool same_derived(const WeightLayout& a, const WeightLayout& b);
 
 /// packed[…] = dense[…] and zeros around it; dense[…] = packed[…]. `packed` has packed_numel() elements, `dense`
 /// numel().
@@ -65,7 +79,7 @@ struct DenseSizes {
 std::string packing_text(const std::string& source, const DenseSizes& dense, const WeightLayout& layout);
 
 /// Reads such a text. False unless every element of a dense weight of these sizes has one position in the packed one,
-/// and that one has at most 2^40 elements.
+/// that one has at most 2^40 elements, and so has what is derived.
 bool read_packing(StringRef text, DenseSizes* dense, WeightLayout* layout);
 
 }  // namespace berth::cpu

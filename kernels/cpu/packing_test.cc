@@ -69,8 +69,31 @@ TEST(Packing, TextRoundTripsALayout) {
   EXPECT_EQ(packing_text("onednn 9.9.9 sse9", dense, l), kBlocked);
 }
 
+TEST(Packing, TextRoundTripsWhatIsDerived) {
+  const std::string text = std::string(kBlocked) + " then winograd4 [147456]";
+  DenseSizes dense;
+  WeightLayout l;
+  ASSERT_TRUE(read_packing(as_ref(text), &dense, &l));
+  EXPECT_EQ(l.derived, Derived::kWinograd4);
+  EXPECT_EQ(l.derived_offset() % 16, 0);
+  EXPECT_GE(l.derived_offset(), l.packed_numel());
+  EXPECT_EQ(l.all_numel(), l.derived_offset() + 147456);
+  EXPECT_TRUE(same_layout(l, blocked()));
+  EXPECT_FALSE(same_derived(l, blocked()));
+  EXPECT_FALSE(same_derived(blocked(), blocked()));
+  EXPECT_EQ(packing_text("onednn 9.9.9 sse9", dense, l), text);
+}
+
 TEST(Packing, HostileTextIsRefused) {
   const char* const texts[] = {
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd4 [0]",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd4 [-1]",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd4 [1,2]",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd4 []",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd4 [9] ",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd4 [99999999999999999999999999]",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then winograd3 [9]",
+      "a [8] dims [8] from [1] strides [1] blocks [] of [] then ",
       "",
       "x",
       "[",
@@ -207,7 +230,7 @@ TEST(Packing, PacksWhatTheSameCallAsksForAtLoad) {
     DenseSizes dense;
     WeightLayout layout;
     ASSERT_TRUE(read_packing(as_ref(packed.text), &dense, &layout)) << packed.text;
-    ASSERT_EQ(layout.packed_numel() * sizeof(float), packed.bytes.size());
+    ASSERT_EQ(layout.all_numel() * sizeof(float), packed.bytes.size());
     std::vector<float> back(weight.size());
     unpack(layout, reinterpret_cast<const float*>(packed.bytes.data()), back.data());
     EXPECT_EQ(back, weight) << packed.text;
@@ -229,6 +252,69 @@ TEST(Packing, PacksWhatTheSameCallAsksForAtLoad) {
 }
 
 // No rows, no pixels: there is nothing to cut into tiles.
+// A convolution that an engine computes on a weight that it transforms.
+struct Transformed {
+  PackedWeight packed;
+  WeightLayout layout;
+  std::vector<float> weight = std::vector<float>(64 * 64 * 9);
+  Array input{DType::kF32, {1, 64, 28, 28}, {}, {0, 2, 3, 1}};
+  Array out{DType::kF32, {1, 64, 28, 28}, {}, {0, 2, 3, 1}};
+
+  // Whether this machine has such an engine.
+  bool make() {
+    ConvToPack conv;
+    conv.in_channels = conv.out_channels = 64;
+    for (int i = 0; i < 2; ++i) {
+      conv.in[i] = 28;
+      conv.kernel[i] = 3;
+      conv.padding[i] = 1;
+    }
+    for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i % 13) - 6;
+    std::vector<double> pixels(64 * 28 * 28);
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<double>(i % 7) - 3;
+    input.set(pixels);
+    DenseSizes dense;
+    return pack_conv(conv, weight.data(), "native", &packed) && read_packing(as_ref(packed.text), &dense, &layout) &&
+           layout.derived != Derived::kNothing;
+  }
+
+  std::vector<double> run(const std::string& text) {
+    std::vector<double> elements(packed.bytes.size() / sizeof(float));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      elements[i] = static_cast<double>(reinterpret_cast<const float*>(packed.bytes.data())[i]);
+    }
+    const Array given = f32({static_cast<int32_t>(elements.size())}, elements);
+    const std::vector<int64_t> one = {1, 1}, none = {0, 0};
+    Prepared call(
+        kConv, {input, given, nullptr, nullptr, one, one, one, false, none, 1, "none", 0.0, 0.0, text.c_str(), out}, 2);
+    EXPECT_EQ(call.error(), Error::kOk) << call.message();
+    EXPECT_EQ(call.run(), Error::kOk) << call.message();
+    EXPECT_TRUE(conv_uses_weight_in_place(call.state()));
+    return out.values();
+  }
+};
+
+TEST(Packing, WhatAnEngineDerivesIsReadFromTheFile) {
+  Transformed c;
+  if (!c.make()) GTEST_SKIP() << "no engine of this machine transforms the weight";
+  const std::vector<double> with = c.run(c.packed.text);
+  // Without the words the engine derives it itself, to the same bits.
+  EXPECT_EQ(c.run(c.packed.text.substr(0, c.packed.text.find(" then "))), with);
+  auto* const floats = reinterpret_cast<float*>(c.packed.bytes.data());
+  std::fill(floats + c.layout.derived_offset(), floats + c.layout.all_numel(), 0.f);
+  EXPECT_EQ(c.run(c.packed.text), std::vector<double>(with.size(), 0)) << "it was computed again";
+}
+
+TEST(Packing, LessThanItsTextDerivesIsRefused) {
+  Transformed c;
+  if (!c.make()) GTEST_SKIP() << "no engine of this machine transforms the weight";
+  const Array given = f32({static_cast<int32_t>(c.layout.all_numel() - 1)});
+  const std::vector<int64_t> one = {1, 1}, none = {0, 0};
+  Prepared call(kConv, {c.input, given, nullptr, nullptr, one, one, one, false, none, 1, "none", 0.0, 0.0,
+                        c.packed.text.c_str(), c.out});
+  EXPECT_EQ(call.error(), Error::kInvalidProgram);
+}
+
 TEST(Packing, WeightsOfEmptyCallsStayUnpacked) {
   const std::vector<float> weight(64, 1.0f);
   PackedWeight packed;

@@ -12,6 +12,12 @@ namespace {
 // No weight has more elements, and sums of products of such numbers with few terms do not overflow.
 constexpr int64_t kMost = int64_t{1} << 40;
 
+struct DerivedName {
+  Derived derived;
+  const char* name;
+};
+constexpr DerivedName kDerived[] = {{Derived::kWinograd2, "winograd2"}, {Derived::kWinograd4, "winograd4"}};
+
 template <typename T>
 std::string list(const T* items, int count) {
   std::string text = "[";
@@ -62,6 +68,20 @@ class Reader {
   const char* end_;
 };
 
+// " then winograd4 [147456]", or nothing.
+bool read_derived(Reader& reader, WeightLayout* layout) {
+  if (reader.at_end()) return true;
+  if (!reader.take(" then ")) return false;
+  for (const DerivedName& one : kDerived) {
+    if (!reader.take(one.name)) continue;
+    layout->derived = one.derived;
+    int count = 0;
+    return reader.take(" ") && reader.list(&layout->derived_numel, 1, &count) && count == 1 &&
+           layout->derived_numel > 0;
+  }
+  return false;
+}
+
 bool read(StringRef text, DenseSizes* dense, WeightLayout* layout) {
   Reader reader(text);
   WeightLayout& l = *layout;
@@ -73,8 +93,8 @@ bool read(StringRef text, DenseSizes* dense, WeightLayout* layout) {
          reader.list(l.from, WeightLayout::kMaxDims, &from) && reader.take(" strides ") &&
          reader.list(l.stride, WeightLayout::kMaxDims, &strides) && reader.take(" blocks ") &&
          reader.list(l.block, WeightLayout::kMaxBlocks, &l.blocks) && reader.take(" of ") &&
-         reader.list(l.block_dim, WeightLayout::kMaxBlocks, &owners) && reader.at_end() && from == l.dims &&
-         strides == l.dims && owners == l.blocks && l.dims > 0 && dense->rank > 0;
+         reader.list(l.block_dim, WeightLayout::kMaxBlocks, &owners) && read_derived(reader, layout) &&
+         reader.at_end() && from == l.dims && strides == l.dims && owners == l.blocks && l.dims > 0 && dense->rank > 0;
 }
 
 // Each step of the product is checked: no more than kMost elements.
@@ -135,9 +155,14 @@ bool keeps_blocks_apart(const WeightLayout& l) {
 }  // namespace
 
 std::string packing_text(const std::string& source, const DenseSizes& dense, const WeightLayout& layout) {
+  std::string derived;
+  for (const DerivedName& one : kDerived) {
+    if (one.derived == layout.derived)
+      derived = std::string(" then ") + one.name + " " + list(&layout.derived_numel, 1);
+  }
   return source + " " + list(dense.size, dense.rank) + " dims " + list(layout.size, layout.dims) + " from " +
          list(layout.from, layout.dims) + " strides " + list(layout.stride, layout.dims) + " blocks " +
-         list(layout.block, layout.blocks) + " of " + list(layout.block_dim, layout.blocks);
+         list(layout.block, layout.blocks) + " of " + list(layout.block_dim, layout.blocks) + derived;
 }
 
 bool read_packing(StringRef text, DenseSizes* dense, WeightLayout* layout) {

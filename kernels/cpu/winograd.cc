@@ -67,21 +67,20 @@ class WinogradEngine final : public Engine {
   WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots)
       : job_(job), functions_(functions), slots_(slots), layout_(panel_layout(job)), zeros_(job.depth_row) {
     job_.zeros = zeros_.data();
+    layout_.derived = functions_.tile == 2 ? Derived::kWinograd2 : Derived::kWinograd4;
+    layout_.derived_numel = functions_.positions * weight_floats();
   }
   const char* name() const override { return "winograd"; }
   const WeightLayout& weight() const override { return layout_; }
 
-  Error take_weight(const float* weight, ThreadPool* pool) override {
-    const int64_t floats = job_.panels * job_.depth * job_.panel_columns;
-    if (!transformed_.allocate(functions_.positions * floats)) {
-      return Error::kMemoryAllocationFailed;
+  void derive(const float* weight, float* derived) override { transform(weight, derived, nullptr); }
+
+  Error take_weight(const float* weight, const float* derived, ThreadPool* pool) override {
+    if (derived == nullptr) {
+      if (!transformed_.allocate(layout_.derived_numel)) return Error::kMemoryAllocationFailed;
+      transform(weight, transformed_.data(), pool);
     }
-    job_.weight = weight;
-    job_.transformed = transformed_.data();
-    KernelContext context({}, pool);
-    context.parallel_for(floats / functions_.lanes, kRegistersOfAShare, [this](int64_t begin, int64_t end) {
-      functions_.transform_weight(job_, begin, end, transformed_.data());
-    });
+    job_.transformed = derived != nullptr ? derived : transformed_.data();
     // It is read again for results that are not finite, only.
     MappedFile::release_memory({reinterpret_cast<const uint8_t*>(weight), layout_.packed_numel() * sizeof(float)});
     return Error::kOk;
@@ -108,6 +107,17 @@ class WinogradEngine final : public Engine {
   }
 
  private:
+  // Of one tap, or one position.
+  int64_t weight_floats() const { return job_.panels * job_.depth * job_.panel_columns; }
+
+  void transform(const float* weight, float* transformed, ThreadPool* pool) {
+    job_.weight = weight;
+    KernelContext context({}, pool);
+    context.parallel_for(weight_floats() / functions_.lanes, kRegistersOfAShare, [&](int64_t begin, int64_t end) {
+      functions_.transform_weight(job_, begin, end, transformed);
+    });
+  }
+
   WinogradJob job_;
   WinogradFunctions functions_;
   int slots_;

@@ -1,6 +1,6 @@
 // Channels-last convolutions of 3x3 taps with fewer multiplications: A. Lavin, S. Gray, "Fast Algorithms for
 // Convolutional Neural Networks", CVPR 2016. The result is divided into tiles of 2x2 or 4x4 pixels. The input of a
-// tile, 4x4 or 6x6 pixels, is transformed, and so is the weight (once, at load). Each of the 16 or 36 positions of the
+// tile, 4x4 or 6x6 pixels, is transformed, and so is the weight (once, in the compiler). Each of the 16 or 36 positions of the
 // transformed tiles is a separate matrix product, [tiles, depth] times [depth, columns], whose result is transformed
 // back. For each pixel and pair of channels, tiles of 2x2 need 4 multiplications and those of 4x4 need 2.25, instead of
 // 9.

@@ -281,7 +281,7 @@ TEST(Winograd, ScratchIsAllUsed) {
         ASSERT_NE(kind, nullptr);
         const auto engine = kind->make();
         const std::vector<float> weight(engine->weight().packed_numel());
-        ASSERT_EQ(engine->take_weight(weight.data(), nullptr), Error::kOk);
+        ASSERT_EQ(engine->take_weight(weight.data(), nullptr, nullptr), Error::kOk);
         std::vector<float> input(depth * 28 * 28), out(96 * 28 * 28);
         std::vector<uint8_t> temp(kind->temp_bytes());
         testing::TestPool pool(threads);
