@@ -1,18 +1,6 @@
 /* Berth in C: compiles models to programs whose memory is planned to the byte, and runs them. docs/c_api.md leads
  * through it; examples/c is a whole program. Link with -lberth (pkg-config berth).
  *
- *     berth_error error = {sizeof error};
- *     berth_source file = {sizeof file, "model.pte"};
- *     berth_program* program;
- *     berth_method* method;
- *     if (berth_program_open(&file, NULL, &program, &error)) return say(&error);
- *     if (berth_method_load(program, "forward", NULL, &method, &error)) return say(&error);
- *     berth_array x = {sizeof x, pixels, sizeof pixels, BERTH_F32, 4, sizes};
- *     berth_method_bind_input(method, 0, &x, &error);                             // once
- *     berth_method_run(method, &error);                                           // each time
- *     berth_array y = {sizeof y};
- *     berth_method_output(method, 0, &y, &error);
- *
  * Rules
  *
  *   structures   Each begins with its size, which the caller sets, for those that are filled in as well: later versions
@@ -32,7 +20,6 @@
  *   threads      A machine and a program may be used by several threads at once; a method, and a thread pool while a
  *                method that has it runs or loads, by one at a time. Nothing starts a thread but berth_threads_create(),
  *                and what oneDNN (OpenMP) does with as many threads. Closing is one thread's.
- *   memory       docs/c_api.md says what is taken from the heap, and when: with memory of the caller's, nothing.
  */
 #ifndef BERTH_C_BERTH_H_
 #define BERTH_C_BERTH_H_
@@ -55,16 +42,9 @@ extern "C" {
 #endif
 
 /* More codes, beside those of plugin/plugin.h; base/error.h has all. */
-enum {
-  BERTH_INVALID_STATE = 0x02,
-  BERTH_END_OF_METHOD = 0x03,
-  BERTH_INVALID_TYPE = 0x13,
-  BERTH_OPERATOR_MISSING = 0x14,
-  BERTH_ALREADY_REGISTERED = 0x16,
-  BERTH_ACCESS_FAILED = 0x22,
-  BERTH_INVALID_EXTERNAL_DATA = 0x24,
-  BERTH_OUT_OF_RESOURCES = 0x25
-};
+enum { BERTH_INVALID_STATE = 0x02, BERTH_END_OF_METHOD = 0x03, BERTH_INVALID_TYPE = 0x13 };
+enum { BERTH_OPERATOR_MISSING = 0x14, BERTH_ALREADY_REGISTERED = 0x16, BERTH_ACCESS_FAILED = 0x22 };
+enum { BERTH_INVALID_EXTERNAL_DATA = 0x24, BERTH_OUT_OF_RESOURCES = 0x25 };
 
 typedef struct berth_error {
   size_t size;
@@ -89,6 +69,8 @@ typedef struct berth_option {
   const char* name;
   const char* value;
 } berth_option;
+
+typedef struct berth_blob berth_blob; /* bytes or a text of Berth's */
 
 /* A file: by its path, as bytes, or through a function that reads. */
 typedef struct berth_source {
@@ -120,7 +102,6 @@ BERTH_API const char* berth_code_name(int32_t code);
 /* Berth's own: the host with the backend "berth.cpu", simulated devices, and GPUs where it was built for them; and those
  * of plug-ins. Where a machine may be null, one with Berth's own parts alone is made. */
 typedef struct berth_machine berth_machine;
-
 typedef struct berth_machine_options {
   size_t size;
   /* Shared libraries (plugin/plugin.h). They run with all rights of the process, and are never unloaded. */
@@ -149,7 +130,6 @@ BERTH_API int32_t berth_machine_copy(const berth_machine* machine, berth_device 
 /* ---- Threads ------------------------------------------------------------------------------------------------------- */
 
 typedef struct berth_threads berth_threads;
-
 /* A pool of the caller's own. `run` splits [0, count) into ranges of at least `grain`, calls `body` on all of them, on as
  * many threads as it likes, and returns when all are done. */
 typedef struct berth_thread_pool {
@@ -160,7 +140,8 @@ typedef struct berth_thread_pool {
               void* context);
 } berth_thread_pool;
 
-/* `count` threads, from 1 to 256, the calling one included. */
+/* `count` threads, from 1 to 256, the calling one included. Methods that have them share the temp memory of kernels, so
+ * sessions of one program need little but their arenas. */
 BERTH_API int32_t berth_threads_create(int32_t count, berth_threads** threads, berth_error* error);
 BERTH_API int32_t berth_threads_of_pool(const berth_thread_pool* pool, berth_threads** threads, berth_error* error);
 BERTH_API int32_t berth_threads_close(berth_threads* threads, berth_error* error);
@@ -168,13 +149,45 @@ BERTH_API int32_t berth_threads_close(berth_threads* threads, berth_error* error
 /* ---- Programs ------------------------------------------------------------------------------------------------------ */
 
 typedef struct berth_program berth_program;
-
 /* Where the file says `from`, `to` is used. */
 typedef struct berth_device_mapping {
   berth_device from;
   berth_device to;
   const char* method; /* null: in every method */
 } berth_device_mapping;
+
+/* Of a program or method; of a method; of an instruction; between devices; taken, and on devices given back. */
+enum { BERTH_EVENT_LOAD = 0, BERTH_EVENT_RUN = 1, BERTH_EVENT_INSTRUCTION = 2 };
+enum { BERTH_EVENT_COPY = 3, BERTH_EVENT_MEMORY = 4 };
+
+/* Begins and ends nest, but for those of memory. runtime/host/events.h says more of each field. */
+typedef struct berth_event {
+  size_t size;
+  int32_t kind;
+  int32_t is_end;
+  const char* method; /* may be empty; "delegate" inside a delegate */
+  const char* name;   /* of an instruction its operator or backend; "program", "method", "arena", "temp", "device" */
+  uint64_t index;     /* of an instruction; of an arena, from 1 on */
+  uint64_t bytes;     /* of copies and memory */
+  berth_device device;
+  berth_device source; /* of a copy */
+  int32_t code;        /* how it ended */
+  uint64_t nanoseconds;
+} berth_event;
+
+/* Told what happens with a program and its methods, on the threads where it does. */
+typedef struct berth_observer {
+  size_t size;
+  void* self;
+  void (*event)(void* self, const berth_event* event);
+} berth_observer;
+
+/* Collects events and tells them in the format of Chrome's trace viewer: berth_load_options.observer. */
+typedef struct berth_trace berth_trace;
+BERTH_API int32_t berth_trace_create(berth_trace** trace, berth_error* error);
+BERTH_API const berth_observer* berth_trace_observer(const berth_trace* trace);
+BERTH_API int32_t berth_trace_json(const berth_trace* trace, berth_blob** json, berth_error* error);
+BERTH_API int32_t berth_trace_close(berth_trace* trace, berth_error* error);
 
 typedef struct berth_load_options {
   size_t size;
@@ -189,6 +202,7 @@ typedef struct berth_load_options {
   int32_t trusted;
   /* Where the handle lies: berth_program_bytes() bytes at a multiple of 64; null: on the heap. */
   berth_block memory;
+  const berth_observer* observer; /* must stay until the program is closed */
 } berth_load_options;
 
 /* Loads a program and checks all of it. `options` may be null. */
@@ -350,7 +364,6 @@ BERTH_API int32_t berth_method_output(const berth_method* method, size_t index, 
 
 /* ---- Compiling, and looking into files: of these, a failed allocation may end the process -------------------------- */
 
-typedef struct berth_blob berth_blob;
 /* Its bytes, at a multiple of 16; a zero stands behind a text. */
 BERTH_API berth_bytes berth_blob_bytes(const berth_blob* blob);
 BERTH_API int32_t berth_blob_close(berth_blob* blob, berth_error* error);

@@ -33,6 +33,7 @@ const char* to_string(Handle::Kind kind) {
     case Handle::Kind::kArenas: return "berth_arenas";
     case Handle::Kind::kMethod: return "berth_method";
     case Handle::Kind::kBlob: return "berth_blob";
+    case Handle::Kind::kTrace: return "berth_trace";
   }
   return "handle";
 }

@@ -16,7 +16,7 @@ namespace berth::c {
 
 /// The first bytes of every handle. Open handles are a list, so that closing one twice is known without reading it.
 struct Handle {
-  enum class Kind : uint32_t { kMachine = 0xb1000001, kThreads, kProgram, kArenas, kMethod, kBlob };
+  enum class Kind : uint32_t { kMachine = 0xb1000001, kThreads, kProgram, kArenas, kMethod, kBlob, kTrace };
 
   explicit Handle(Kind handle_kind) : kind(handle_kind) {}
   Handle(const Handle&) = delete;

@@ -77,9 +77,13 @@ Status load_there(berth_method& method, const char* name, const berth_memory& me
   format::Report report;
   MethodOptions options{pool, &report, nullptr};
   options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
+  EventScope scope(method.program->events(), Event::Kind::kLoad, name, "method");
   auto loaded = program.load_method(name, manager, options);
-  if (!loaded.ok()) return failure_of(loaded.error(), report, method.program->source.place());
+  if (!loaded.ok()) return failure_of(scope.ends_with(loaded.error()), report, method.program->source.place());
   method.own.emplace(std::move(loaded).value());
+  if (method.program->events() == nullptr) return Done{};
+  method.instructions.emplace(method.program->events());
+  method.own->set_observer(&*method.instructions);
   return Done{};
 }
 
@@ -115,6 +119,8 @@ Expected<OwnedMethod> load_on_heap(berth_program* program, const char* name, con
   HostOptions host;
   host.pool = pool_of(options.threads);
   host.arenas = options.arenas == nullptr ? nullptr : &options.arenas->arenas;
+  host.temp = options.threads == nullptr ? nullptr : &options.threads->temp;
+  host.events = program->events();
   host.report = &report;
   host.resident = options.resident != 0;
   auto loaded = HostMethod::load(*program->program, name, host);

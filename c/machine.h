@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "c/handles.h"
+#include "runtime/host/host_method.h"
 #include "runtime/host/plugin_kernels.h"
 #include "runtime/kernel.h"
 #include "tools/machine.h"
@@ -21,6 +22,7 @@ struct berth_threads : berth::c::Handle {
   berth_threads() : Handle(Kind::kThreads) {}
 
   std::unique_ptr<berth::ThreadPool> pool;  // null: the calling thread alone
+  berth::SharedTemp temp;                   // of the methods that have these threads: one of them runs at a time
 };
 
 namespace berth::c {

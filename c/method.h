@@ -53,4 +53,5 @@ struct berth_method : berth::c::Handle {
   // One of the two: with all its memory, or in the caller's.
   std::optional<berth::HostMethod> host;
   std::optional<berth::Method> own;
+  std::optional<berth::InstructionEvents> instructions;  // of `own`
 };

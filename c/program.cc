@@ -51,19 +51,30 @@ Status take_machine(const berth_machine* given, berth_program& program) {
   return Done{};
 }
 
+Status take_observer(const berth_observer* given, berth_program& program) {
+  if (given == nullptr) return Done{};
+  BERTH_ASSIGN_OR_RETURN(const berth_observer observer,
+                         known_part(given, "berth_observer", BERTH_SIZE_UP_TO(berth_observer, event)));
+  if (observer.event == nullptr) return is_null("berth_observer.event");
+  program.observer.emplace(observer);
+  program.devices = std::make_unique<ObservedDevices>(program.machine->machine.registry(), &*program.observer);
+  return Done{};
+}
+
 Status load(const berth_load_options& options, berth_program& program) {
   BERTH_ASSIGN_OR_RETURN(const std::vector<DeviceMapping> mappings, mappings_of(options));
   format::Report report;
   LoadOptions load;
   load.verification = options.trusted != 0 ? Verification::kMinimal : Verification::kFull;
-  load.registry = &program.machine->machine.registry();
+  load.registry = program.devices == nullptr ? &program.machine->machine.registry() : &program.devices->registry();
   load.backends = program.machine->machine.backends();
   load.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
   load.external = &program.data;
   load.report = &report;
   const KernelTable tables[] = {program.machine->kernels.table(), portable::kernels()};
+  EventScope scope(program.events(), Event::Kind::kLoad, "", "program");
   auto loaded = Program::load(program.source.loader(), tables, load);
-  if (!loaded.ok()) return program.source.failure(loaded.error(), report);
+  if (!loaded.ok()) return program.source.failure(scope.ends_with(loaded.error()), report);
   program.program.emplace(std::move(loaded).value());
   if (options.num_data > 0) return program.data.open(*program.program, options.data, options.num_data);
   return program.data.open_beside(*program.program, program.source.place());
@@ -136,6 +147,7 @@ int32_t berth_program_open(const berth_source* source, const berth_load_options*
                            known_part(source, "berth_source", BERTH_SIZE_UP_TO(berth_source, path)));
     BERTH_ASSIGN_OR_RETURN(OwnedProgram made, make_handle(options.memory));
     BERTH_TRY(take_machine(options.machine, *made));
+    BERTH_TRY(take_observer(options.observer, *made));
     BERTH_TRY(made->source.open(known));
     BERTH_TRY(load(options, *made));
     add_open(made.get());

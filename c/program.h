@@ -6,6 +6,7 @@
 
 #include "c/handles.h"
 #include "c/machine.h"
+#include "c/observer.h"
 #include "c/source.h"
 #include "runtime/host/host_method.h"
 #include "runtime/program.h"
@@ -17,9 +18,14 @@ struct berth_program : berth::c::Handle {
   std::unique_ptr<berth_machine> own_machine;
   const berth_machine* machine = nullptr;
   berth::c::Use uses_machine;
+  std::optional<berth::c::CallersObserver> observer;
+  std::unique_ptr<berth::ObservedDevices> devices;  // with an observer
   berth::c::SourceLoader source;
   berth::c::DataSet data;
   std::optional<berth::Program> program;
+
+  /// Null: there is no observer.
+  berth::EventObserver* events() { return observer.has_value() ? &*observer : nullptr; }
 };
 
 struct berth_arenas : berth::c::Handle {

@@ -155,7 +155,7 @@ Status copy_bound_outputs(berth_method& method) {
 Status run(berth_method& method) {
   // While steps are under way nothing may be set; execute() says so.
   if (method.method().next_instruction() == 0) BERTH_TRY(set_bound_inputs(method));
-  const Error error = method.method().execute();
+  const Error error = run_observed(method.method(), method.program->events());
   if (error != Error::kOk) return said_by(method, error, method.method().meta().name());
   return copy_bound_outputs(method);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/output_file.h"
+#include "runtime/host/chrome_trace.h"
 #include "tools/etdump.h"
 #include "tools/load_method.h"
 #include "tools/names.h"
@@ -23,6 +24,30 @@ struct BenchOptions {
   bool profile = false;
   std::string trace;   // a file for the trace of one run
   std::string etdump;  // a file for the record of all
+};
+
+/// Keeps what it is told while it is on: not of the runs that are timed.
+class Tracer final : public EventObserver {
+ public:
+  void event(const Event& event) override {
+    if (!on_) return;
+    if (start_ == 0) start_ = event.nanoseconds;
+    trace_.event(event);
+  }
+  void turn(bool on) { on_ = on; }
+
+  /// What it was told, with the instructions of `profiler`.
+  Json json(const Profiler& profiler) const {
+    Json all = Json::parse(trace_.json());
+    const Json instructions = profiler.trace(start_);
+    for (const Json& event : instructions["traceEvents"]) all["traceEvents"].push_back(event);
+    return all;
+  }
+
+ private:
+  bool on_ = true;
+  uint64_t start_ = 0;
+  ChromeTrace trace_;
 };
 
 struct Timing {
@@ -74,20 +99,22 @@ Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& load
 
 // More runs, which are not part of the timing, because profiling takes time too.
 Expected<Profiler> profile_runs(const BenchOptions& options, const NodeNames& names, LoadedMethod& loaded,
-                                std::vector<Array>& inputs) {
+                                std::vector<Array>& inputs, Tracer& tracer) {
   Method& method = loaded.method->method();
   Profiler profiler(measure_roofline(loaded.pool.get()), &names);
   method.set_observer(&profiler);
   for (int i = 0; i < std::max(1, options.iterations); ++i) {
+    tracer.turn(i == 0);
     BERTH_TRY(set_inputs(loaded, inputs));
-    const Error error = method.execute();
+    const Error error = run_observed(method, i == 0 ? &tracer : nullptr);
+    tracer.turn(false);
     if (error != Error::kOk) return failure_of(options.load, method);
     profiler.end_of_run();
   }
   method.set_observer(nullptr);
   if (!options.trace.empty()) {
     BERTH_TRY(keep_files(files_read(options.load, loaded), options.trace, "--trace " + options.trace));
-    const std::string text = json_text(profiler.trace());
+    const std::string text = json_text(tracer.json(profiler));
     BERTH_TRY(write_whole_file(options.trace, [&](OutputFile& file) { return file.write(text.data(), text.size()); }));
   }
   return profiler;
@@ -127,7 +154,11 @@ int64_t kilobytes(const std::vector<Array>& inputs) {
 
 Status run_bench(BenchOptions& options) {
   int64_t start_kb = resident_kb();
+  Tracer tracer;
+  if (!options.trace.empty()) options.load.events = &tracer;
   BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
+  tracer.turn(false);
+  loaded->method->method().set_observer(nullptr);
   Method& method = loaded->method->method();
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
   start_kb += kilobytes(inputs);
@@ -156,7 +187,7 @@ Status run_bench(BenchOptions& options) {
   }
   if (!options.etdump.empty()) BERTH_TRY(record_runs(options, names, *loaded, inputs));
   if (options.profile || !options.trace.empty()) {
-    BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, names, *loaded, inputs));
+    BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, names, *loaded, inputs, tracer));
     json["profile"] = profiler.json();
     profile = "\n" + profiler.text();
   }
@@ -205,8 +236,9 @@ void add_bench(CLI::App& app, Session& session) {
   command->add_flag(
       "--profile", options->profile,
       "in further runs, measure the time, arithmetic and bytes of each operator, relative to this machine's limits");
-  command->add_option("--trace", options->trace,
-                      "with --profile: write one run to this file for Chrome's trace viewer");
+  command->add_option(
+      "--trace", options->trace,
+      "write the load and one run to this file for Chrome's trace viewer: instructions, copies, memory");
   command->add_option("--etdump", options->etdump,
                       "write further runs to this file (.etdp) for ExecuTorch's Inspector and berth inspect");
   command->add_flag("--json", options->json, "one JSON object instead of text");

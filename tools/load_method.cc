@@ -209,6 +209,10 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   options.verification = request.full_verification ? Verification::kFull : Verification::kMinimal;
   options.report = &report;
   options.registry = &loaded->machine.registry();
+  if (request.events != nullptr) {
+    loaded->devices = std::make_unique<ObservedDevices>(loaded->machine.registry(), request.events);
+    options.registry = &loaded->devices->registry();
+  }
   options.backends = loaded->machine.backends();
   std::vector<Mapping> texts;
   for (const std::string& text : request.devices) {
@@ -222,7 +226,10 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   options.devices = Span<const DeviceMapping>(mappings.data(), mappings.size());
   options.external = &loaded->data;
   const KernelTable tables[] = {loaded->kernels.table(), portable::kernels()};
-  auto program = Program::load(*loaded->loader, tables, options);
+  auto program = [&] {
+    const EventScope scope(request.events, Event::Kind::kLoad, "", "program");
+    return Program::load(*loaded->loader, tables, options);
+  }();
   if (!program.ok()) {
     return if_no_program(request.program, failure_from(request.program, program.error(), report));
   }
@@ -243,6 +250,7 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   loaded->pool = make_cpu_thread_pool(request.threads);
   HostOptions host;
   host.pool = loaded->pool.get();
+  host.events = request.events;
   host.report = &report;
   host.resident = true;
   if (!request.more_methods.empty()) {
@@ -299,7 +307,7 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
 
 // Copies an input to its device, if its memory is the caller's.
 Status upload(LoadedMethod& loaded, size_t index, Device device, const Array& array, const void** data) {
-  const DeviceAllocatorRegistry& registry = loaded.machine.registry();
+  const DeviceAllocatorRegistry& registry = loaded.program->registry();
   loaded.inputs.resize(std::max(loaded.inputs.size(), index + 1));
   DeviceMemoryBuffer& buffer = loaded.inputs[index];
   const std::string place = "input " + std::to_string(index) + " on " + to_text(device).text;

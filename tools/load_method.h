@@ -32,6 +32,7 @@ struct LoadRequest {
   uint64_t max_memory = UINT64_MAX;       // bytes, see memory_limit.h
   std::vector<std::string> plugins;       // shared libraries
   std::vector<std::string> devices;       // "cuda:0=sim:0": where the file says the first, the second is used
+  EventObserver* events = nullptr;        // told of the load, and of copies and memory of devices from then on
 };
 
 /// A method and everything that it refers to. Not movable, because its members refer to each other.
@@ -40,6 +41,7 @@ struct LoadedMethod {
   PluginKernels kernels;
   std::unique_ptr<DataLoader> loader;
   DataFiles data;
+  std::unique_ptr<ObservedDevices> devices;  // null: no observer
   std::unique_ptr<Program> program;
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<HostArenas> arenas;  // of all methods, when more than one is loaded

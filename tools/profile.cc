@@ -154,15 +154,17 @@ Json Profiler::json() const {
             {"memory_gbytes", roofline_.memory_bytes * 1e-9}}}};
 }
 
-Json Profiler::trace() const {
+Json Profiler::trace(uint64_t start) const {
   Json events = Json::array();
+  const auto origin = std::chrono::duration_cast<std::chrono::nanoseconds>(origin_.time_since_epoch()).count();
+  const double since = start == 0 ? 0 : static_cast<double>(origin - static_cast<int64_t>(start)) * 1e-3;
   for (const TraceEvent& event : events_) {
     const ProfiledInstruction& instruction = instructions_[event.instruction];
     events.push_back(
         {{"name", instruction.name},
          {"cat", instruction.is_delegate ? "delegate" : "operator"},
          {"ph", "X"},
-         {"ts", event.start * 1e6},
+         {"ts", since + event.start * 1e6},
          {"dur", event.seconds * 1e6},
          {"pid", 1},
          {"tid", 1},

@@ -58,8 +58,8 @@ class Profiler final : public InstructionObserver {
   /// "roofline", "operators" and "instructions", in milliseconds per run, the slowest first.
   Json json() const;
   /// The first run in the format of Chrome's trace viewer (chrome://tracing, ui.perfetto.dev): "traceEvents" with
-  /// complete events in microseconds.
-  Json trace() const;
+  /// complete events in microseconds since `start`, in the steady clock's nanoseconds; 0: since the Profiler was made.
+  Json trace(uint64_t start = 0) const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -61,13 +61,40 @@ std::vector<size_t> used_bytes(const Program& program, const char* name, size_t 
   return used;
 }
 
+void tell_memory(EventObserver* observer, const char* method, const char* what, size_t bytes, size_t index = 0) {
+  Event event;
+  event.kind = Event::Kind::kMemory;
+  event.method = method;
+  event.name = what;
+  event.bytes = bytes;
+  event.index = index;
+  tell(observer, event);
+}
+
 }  // namespace
+
+Result<Span<uint8_t>> SharedTemp::at_least(size_t bytes) {
+  for (HostBuffer& buffer : buffers_) {
+    if (buffer.bytes().size() >= bytes) return buffer.bytes();
+  }
+  BERTH_ASSIGN_OR_RETURN(HostBuffer made, HostBuffer::make(bytes));
+  buffers_.push_back(std::move(made));
+  return buffers_.back().bytes();
+}
 
 Result<HostMethod> HostMethod::load(const Program& program, const char* name, const HostOptions& options) {
   Report* report = options.report;
   Report own;
   if (report == nullptr) report = &own;
   *report = Report();
+  EventScope scope(options.events, Event::Kind::kLoad, name, "method");
+  Result<HostMethod> loaded = load_all(program, name, options, report);
+  if (!loaded.ok()) static_cast<void>(scope.ends_with(loaded.error()));
+  return loaded;
+}
+
+Result<HostMethod> HostMethod::load_all(const Program& program, const char* name, const HostOptions& options,
+                                        Report* report) {
   auto state = std::make_unique<State>();
   BERTH_ASSIGN_OR_RETURN(const MemoryNeeded least, program.memory_needed(name, {}, 1, report));
   BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(name));
@@ -76,24 +103,31 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
     return format::fail(report, scratch.error(), "method memory", "%zu bytes cannot be allocated", least.method_bytes);
   }
   state->method_bytes = std::move(*scratch);
+  tell_memory(options.events, name, "method", least.method_bytes);
   const int threads = options.pool == nullptr ? 1 : options.pool->size();
   BERTH_ASSIGN_OR_RETURN(const MemoryNeeded needed,
                          program.memory_needed(name, state->method_bytes.bytes(), threads, report));
   state->needed = needed;
-  Result<HostBuffer> temp = HostBuffer::make(needed.temp_bytes);
+  SharedTemp& temps = options.temp == nullptr ? state->own_temp : *options.temp;
+  const Result<Span<uint8_t>> temp = temps.at_least(needed.temp_bytes);
   if (!temp.ok()) {
     return format::fail(report, temp.error(), "temp memory", "%zu bytes cannot be allocated", needed.temp_bytes);
   }
-  state->temp = std::move(*temp);
-  if (options.arenas == nullptr && options.callers == nullptr) {
+  tell_memory(options.events, name, "temp", needed.temp_bytes);
+  const bool own_arenas = options.arenas == nullptr && options.callers == nullptr;
+  if (own_arenas) {
     BERTH_ASSIGN_OR_RETURN(state->arenas, HostArenas::make(program, name, report));
   }
   const HostArenas& taken = options.arenas == nullptr ? state->arenas : *options.arenas;
   const HostArenas::View arenas = options.callers == nullptr ? taken.view(meta) : *options.callers;
-  if (options.resident) make_resident(state->temp.bytes());
+  for (size_t i = 0; i < arenas.spans.size() && own_arenas; ++i) {
+    // Those of devices are told of by their allocators.
+    if (arenas.devices[i].is_cpu()) tell_memory(options.events, name, "arena", arenas.spans[i].size(), i + 1);
+  }
+  if (options.resident) make_resident(*temp);
   MemoryAllocator allocator(state->method_bytes.bytes());
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
-  const MemoryManager memory(allocator, planned, state->temp.bytes());
+  const MemoryManager memory(allocator, planned, *temp);
   MethodOptions method_options{options.pool, report, options.user};
   if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { prefault(bytes); };
   method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
@@ -109,9 +143,12 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
       if (arenas.devices[i].is_cpu()) lazy.make_others_resident(arena.subspan(0, std::min(used[i], arena.size())));
     }
   }
+  state->events = options.events;
+  if (options.events != nullptr) state->instructions = std::make_unique<InstructionEvents>(options.events);
   HostMethod result(std::move(state), std::move(*method));
   BERTH_RETURN_IF_ERROR(result.bind_outputs(program, report));
   if (options.resident) result.method().warm_up();
+  if (options.events != nullptr) result.method().set_observer(result.state_->instructions.get());
   return result;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "runtime/device_memory_buffer.h"
+#include "runtime/host/events.h"
 #include "runtime/host/host_buffer.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
@@ -65,6 +66,17 @@ class HostArenas {
   std::vector<Arena> arenas_;
 };
 
+/// Temp memory that methods share of which one runs at a time: each takes as much as it needs, and those that need the
+/// same have the same. For sessions of one program, which would have it once each. Not thread-safe.
+class SharedTemp {
+ public:
+  /// At least `bytes` bytes; they stay as long as this lives. MemoryAllocationFailed.
+  Result<Span<uint8_t>> at_least(size_t bytes);
+
+ private:
+  std::vector<HostBuffer> buffers_;
+};
+
 struct HostOptions {
   /// Null: everything runs on the calling thread.
   ThreadPool* pool = nullptr;
@@ -73,6 +85,10 @@ struct HostOptions {
   /// Or arenas of the caller's own, with the sizes, alignments and devices that the method's MethodMeta says. Its memory
   /// must outlive the method; the View need not outlive load().
   const HostArenas::View* callers = nullptr;
+  /// Temp memory that it shares with other methods; if null, the method has its own. Must outlive the method.
+  SharedTemp* temp = nullptr;
+  /// Told of the load, of the memory that it takes, and of each instruction; of runs by execute(). Must outlive the method.
+  EventObserver* events = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
   /// MethodOptions::user.
@@ -91,6 +107,8 @@ class HostMethod {
   static Result<HostMethod> load(const Program& program, const char* name, const HostOptions& options = {});
 
   Method& method() { return *method_; }
+  /// method().execute(), and HostOptions::events is told.
+  Error execute() { return run_observed(*method_, state_->events); }
   const MemoryNeeded& memory() const { return state_->needed; }
 
  private:
@@ -98,14 +116,18 @@ class HostMethod {
   struct State {
     MemoryNeeded needed;
     HostBuffer method_bytes;
-    HostBuffer temp;
+    SharedTemp own_temp;
     HostArenas arenas;
     std::vector<HostBuffer> outputs;
     std::vector<DeviceMemoryBuffer> device_outputs;
+    EventObserver* events = nullptr;
+    std::unique_ptr<InstructionEvents> instructions;
   };
 
   HostMethod(std::unique_ptr<State> state, Method method)
       : state_(std::move(state)), method_(std::make_unique<Method>(std::move(method))) {}
+  static Result<HostMethod> load_all(const Program& program, const char* name, const HostOptions& options,
+                                     Report* report);
   Error bind_outputs(const Program& program, Report* report);
   Error bind_output(const Program& program, size_t index, const TensorInfo& info, Report* report);
 

@@ -199,5 +199,16 @@ TEST(HostMethod, AnImpossiblyLargeArenaIsAnError) {
   EXPECT_NE(std::string(report.message).find("9223372036854775807"), std::string::npos) << report.message;
 }
 
+TEST(SharedTemp, MethodsThatNeedTheSameHaveTheSame) {
+  SharedTemp temp;
+  const Span<uint8_t> first = temp.at_least(100).value();
+  EXPECT_EQ(temp.at_least(100)->data(), first.data());
+  EXPECT_EQ(temp.at_least(0)->data(), first.data());
+  const Span<uint8_t> larger = temp.at_least(size_t{8} << 20).value();
+  EXPECT_GE(larger.size(), size_t{8} << 20);
+  first[99] = 7;  // it stays for the methods that have it
+  EXPECT_EQ(temp.at_least(100)->data(), first.data());
+}
+
 }  // namespace
 }  // namespace berth

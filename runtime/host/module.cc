@@ -29,10 +29,12 @@ struct Module::State {
 
   MappedFileLoader loader;
   internal::ModuleData data;
+  std::unique_ptr<ObservedDevices> devices;  // null: no observer
   std::unique_ptr<Program> program;
   std::unique_ptr<HostArenas> arenas;            // of all methods, if they share them
   std::vector<std::unique_ptr<Loaded>> methods;  // by the program's index; null: not loaded
   ThreadPool* pool = nullptr;
+  EventObserver* events = nullptr;
   bool share_arenas = false;
   bool resident = false;
   Report report;
@@ -167,6 +169,7 @@ Error Module::State::load_at(size_t index) {
   options.arenas = arenas.get();
   options.report = &report;
   options.resident = resident;
+  options.events = events;
   BERTH_ASSIGN_OR_RETURN(HostMethod method, HostMethod::load(*program, program->method_name(index), options));
   methods[index] = std::make_unique<Loaded>(std::move(method));
   return Error::kOk;
@@ -187,17 +190,25 @@ Result<Module> Module::load(const char* path, Span<const KernelTable> kernels, c
   state->pool = options.pool;
   state->share_arenas = options.share_arenas;
   state->resident = options.resident;
+  state->events = options.events;
+  EventScope scope(options.events, Event::Kind::kLoad, "", "program");
   LoadOptions load;
   load.verification = options.verification;
   load.registry = options.registry;
+  if (options.events != nullptr) {
+    const auto& own = options.registry == nullptr ? DeviceAllocatorRegistry::instance() : *options.registry;
+    state->devices = std::make_unique<ObservedDevices>(own, options.events);
+    load.registry = &state->devices->registry();
+  }
   load.backends = options.backends;
   load.devices = options.devices;
   load.external = &state->data;
   load.report = options.report;
-  BERTH_ASSIGN_OR_RETURN(Program program, Program::load(state->loader, kernels, load));
-  state->program = std::make_unique<Program>(std::move(program));
+  Result<Program> program = Program::load(state->loader, kernels, load);
+  if (!program.ok()) return scope.ends_with(program.error());
+  state->program = std::make_unique<Program>(std::move(*program));
   state->methods.resize(state->program->num_methods());
-  BERTH_RETURN_IF_ERROR(state->data.open(*state->program, path, options.data_files, options.report));
+  BERTH_RETURN_IF_ERROR(scope.ends_with(state->data.open(*state->program, path, options.data_files, options.report)));
   return Module(std::move(state));
 }
 
@@ -254,7 +265,7 @@ Result<std::vector<OwnedTensor>> Module::execute(const char* method, Span<const 
 Error Module::run(const char* method, Span<const TensorInput> inputs, std::vector<OwnedTensor>* outputs) {
   BERTH_ASSIGN_OR_RETURN(Loaded* const loaded, find_loaded(method));
   BERTH_RETURN_IF_ERROR(set_inputs(*loaded, inputs));
-  const Error error = loaded->method.method().execute();
+  const Error error = loaded->method.execute();
   if (error != Error::kOk) return state_->fail(error, loaded->method.method());
   return get_outputs(*loaded, outputs);
 }

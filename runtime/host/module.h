@@ -80,6 +80,8 @@ struct ModuleOptions {
   bool share_arenas = false;
   /// HostOptions::resident.
   bool resident = false;
+  /// Told of loads, runs, instructions, copies and memory (runtime/host/events.h). Must outlive the Module.
+  EventObserver* events = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
 };

@@ -445,6 +445,87 @@ TEST(CApi, TellsWhatTheToolTells) {
   EXPECT_EQ(error.text().find("/proc/"), std::string::npos) << error.text();
 }
 
+struct ToldEvents {
+  std::vector<berth_event> events;
+  std::vector<int32_t> open;
+  static void keep(void* self, const berth_event* event) {
+    auto& told = *static_cast<ToldEvents*>(self);
+    told.events.push_back(*event);
+    if (event->kind == BERTH_EVENT_MEMORY) return;
+    if (event->is_end == 0) {
+      told.open.push_back(event->kind);
+    } else {
+      ASSERT_FALSE(told.open.empty());
+      EXPECT_EQ(told.open.back(), event->kind);
+      told.open.pop_back();
+    }
+  }
+  size_t ends(int32_t kind) const {
+    size_t count = 0;
+    for (const berth_event& event : events) count += event.kind == kind && event.is_end != 0 ? 1 : 0;
+    return count;
+  }
+};
+
+TEST(CApi, AnObserverIsToldOfLoadsRunsInstructionsCopiesAndMemory) {
+  const auto file = compiled(kModel, {{"target", "sim:0"}});
+  ToldEvents told;
+  auto observer = sized<berth_observer>();
+  observer.self = &told;
+  observer.event = ToldEvents::keep;
+  auto load = sized<berth_load_options>();
+  load.observer = &observer;
+  float x[] = {0, 1, 2, 3};
+  const berth_array input = floats(x, 4, kSizes, 1);
+  {
+    Loaded loaded(file, &load);
+    ASSERT_EQ(berth_method_bind_input(loaded.method, 0, &input, loaded.error), BERTH_OK);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(berth_method_run(loaded.method, loaded.error), BERTH_OK);
+    EXPECT_EQ(loaded.output(), (Floats{0, 1, 3, 5}));
+  }
+  EXPECT_TRUE(told.open.empty());
+  EXPECT_EQ(told.ends(BERTH_EVENT_LOAD), 2u) << "the program and the method";
+  EXPECT_EQ(told.ends(BERTH_EVENT_RUN), 3u);
+  EXPECT_GE(told.ends(BERTH_EVENT_INSTRUCTION), 9u) << "a copy there, a delegate and what is inside, a copy back";
+  EXPECT_GE(told.ends(BERTH_EVENT_COPY), 6u);
+  uint64_t taken = 0;
+  for (const berth_event& event : told.events) {
+    EXPECT_EQ(event.size, sizeof(berth_event));
+    EXPECT_EQ(event.code, BERTH_OK);
+    if (event.kind == BERTH_EVENT_COPY) {
+      EXPECT_NE(event.device.type == 100, event.source.type == 100);
+      EXPECT_GT(event.bytes, 0u);
+    }
+    if (event.kind == BERTH_EVENT_MEMORY && event.device.type == 100 && event.is_end == 0) taken += event.bytes;
+  }
+  EXPECT_GE(taken, 16u) << "an arena of the device";
+}
+
+TEST(CApi, ATraceIsWhatChromesViewerReads) {
+  const auto file = compiled(kModel, {{"target", "cpu"}});
+  CError error;
+  berth_trace* trace = nullptr;
+  ASSERT_EQ(berth_trace_create(&trace, error), BERTH_OK);
+  auto load = sized<berth_load_options>();
+  load.observer = berth_trace_observer(trace);
+  float x[] = {0, 1, 2, 3};
+  const berth_array input = floats(x, 4, kSizes, 1);
+  {
+    Loaded loaded(file, &load);
+    ASSERT_EQ(berth_method_bind_input(loaded.method, 0, &input, loaded.error), BERTH_OK);
+    ASSERT_EQ(berth_method_run(loaded.method, loaded.error), BERTH_OK);
+  }
+  berth_blob* json = nullptr;
+  ASSERT_EQ(berth_trace_json(trace, &json, error), BERTH_OK);
+  const std::string text = static_cast<const char*>(berth_blob_bytes(json).data);
+  EXPECT_EQ(text.rfind("{\"traceEvents\":[{", 0), 0u) << text;
+  EXPECT_NE(text.find("\"name\":\"berth.cpu\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"cat\":\"run\""), std::string::npos) << text;
+  EXPECT_EQ(berth_blob_close(json, error), BERTH_OK);
+  EXPECT_EQ(berth_trace_close(trace, error), BERTH_OK);
+  EXPECT_EQ(berth_trace_close(trace, error), BERTH_INVALID_ARGUMENT);
+}
+
 int64_t resident_kb() {
   std::ifstream status("/proc/self/status");
   std::string word;
