@@ -131,10 +131,12 @@ Error TensorLimits::read(KernelContext& context, const Tensor& self, const Tenso
     if (limit != nullptr) common_ = promote_types(common_, limit->dtype());
   }
   if (!is_real(common_) || common_ == DType::kBool) return unsupported_dtype(context);
-  compute_ = compute_dtype(common_);
+  const bool is_u64 = common_ == DType::kU64;
+  compute_ = is_u64 ? DType::kU64 : compute_dtype(common_);
   const bool floating = is_floating(common_);
-  lowest_ = ScalarElement(floating ? EValue(-kInfinity) : EValue(kLeast), compute_, compute_);
-  highest_ = ScalarElement(floating ? EValue(kInfinity) : EValue(kMost), compute_, compute_);
+  lowest_ = ScalarElement(floating ? EValue(-kInfinity) : EValue(is_u64 ? int64_t{0} : kLeast), compute_, compute_);
+  // -1 is all bits, the largest of u64.
+  highest_ = ScalarElement(floating ? EValue(kInfinity) : EValue(is_u64 ? int64_t{-1} : kMost), compute_, compute_);
   inputs_[0] = {&self, compute_, common_, nullptr};
   inputs_[1] = {low, compute_, common_, lowest_.bytes};
   inputs_[2] = {high, compute_, common_, highest_.bytes};

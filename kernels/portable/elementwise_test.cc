@@ -234,6 +234,20 @@ TEST(Elementwise, U64IsComputedWithAllItsBits) {
     EXPECT_EQ(static_cast<uint64_t>(out.integers()[i]), i % 2 == 0 ? numbers[i] : 3);
   }
   EXPECT_EQ(run(floor_divide_out, {a, Array(DType::kU64, {1}, {0}), out}), Error::kInvalidArgument);
+  ASSERT_EQ(run(abs_out, {a, out}), Error::kOk);
+  expect(0, "abs", [](N x, N) { return x; });
+  ASSERT_EQ(run(relu_out, {a, out}), Error::kOk);
+  expect(0, "relu", [](N x, N) { return x; });
+  ASSERT_EQ(run(sign_out, {a, out}), Error::kOk);
+  expect(0, "sign", [](N x, N) { return N{x != 0}; });
+  ASSERT_EQ(run(bitwise_not_out, {a, out}), Error::kOk);
+  expect(0, "~", [](N x, N) { return ~x; });
+  ASSERT_EQ(run(logical_not_out, {a, truth}), Error::kOk);
+  expect_truth(0, "not", [](N x, N) { return x == 0; });
+  ASSERT_EQ(run(clamp_Tensor_out, {a, three, nullptr, out}), Error::kOk);
+  expect(3, "at least", [](N x, N z) { return x < z ? z : x; });
+  ASSERT_EQ(run(clamp_Tensor_out, {a, nullptr, three, out}), Error::kOk);
+  expect(3, "at most", [](N x, N z) { return x > z ? z : x; });
 }
 
 // No type holds both, and f32, which promotion would say, holds neither.

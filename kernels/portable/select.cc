@@ -81,7 +81,7 @@ void clamp_chunk(const Chunk& chunk) {
     out[i] = clamp_one(in[0][i * step[0]], in[1][i * step[1]], in[2][i * step[2]]);
   }
 }
-constexpr Loops kClamp = {clamp_chunk<float>, clamp_chunk<double>, clamp_chunk<int64_t>};
+constexpr Loops kClamp = {clamp_chunk<float>, clamp_chunk<double>, clamp_chunk<int64_t>, clamp_chunk<uint64_t>};
 
 }  // namespace
 

@@ -74,6 +74,20 @@ struct Relu : NoScalars {
   BERTH_INLINE T operator()(T x) const { return x < 0 ? T(0) : x; }
 };
 
+// Of u64, which has no signs and is round already.
+void same_u64(const Chunk& chunk) {
+  unary_chunk<uint64_t, uint64_t>(chunk, [](uint64_t x) { return x; });
+}
+void sign_u64(const Chunk& chunk) {
+  unary_chunk<uint64_t, uint64_t>(chunk, [](uint64_t x) { return static_cast<uint64_t>(x != 0); });
+}
+template <template <typename> class F>
+constexpr Loops loops_with(Loop u64) {
+  Loops loops = unary_loops<F>();
+  loops.u64 = u64;
+  return loops;
+}
+
 void bitwise_not_i64(const Chunk& chunk) {
   unary_chunk<int64_t, int64_t>(chunk, [](int64_t x) { return ~x; });
 }
@@ -110,45 +124,45 @@ void never_i64(const Chunk& chunk) {
 
 Error abs_out(KernelContext& context, const arguments::abs_out& args) {
   if (is_complex(args.self.dtype())) return complex_abs(context, args.self, args.out);
-  return run_unary_number(context, args.self, args.out, unary_loops<Abs>());
+  return run_unary_number(context, args.self, args.out, loops_with<Abs>(same_u64));
 }
 Error ceil_out(KernelContext& context, const arguments::ceil_out& args) {
-  return run_unary_number(context, args.self, args.out, unary_loops<Ceil>());
+  return run_unary_number(context, args.self, args.out, loops_with<Ceil>(same_u64));
 }
 Error floor_out(KernelContext& context, const arguments::floor_out& args) {
-  return run_unary_number(context, args.self, args.out, unary_loops<Floor>());
+  return run_unary_number(context, args.self, args.out, loops_with<Floor>(same_u64));
 }
 Error neg_out(KernelContext& context, const arguments::neg_out& args) {
   return run_unary_number(context, args.self, args.out, unary_loops<Neg>());
 }
 Error relu_out(KernelContext& context, const arguments::relu_out& args) {
-  return run_unary_number(context, args.self, args.out, unary_loops<Relu>());
+  return run_unary_number(context, args.self, args.out, loops_with<Relu>(same_u64));
 }
 Error round_out(KernelContext& context, const arguments::round_out& args) {
-  return run_unary_number(context, args.self, args.out, unary_loops<Round>());
+  return run_unary_number(context, args.self, args.out, loops_with<Round>(same_u64));
 }
 Error sign_out(KernelContext& context, const arguments::sign_out& args) {
-  return run_unary(context, args.self, args.out, unary_loops<Sign>());
+  return run_unary(context, args.self, args.out, loops_with<Sign>(sign_u64));
 }
 Error trunc_out(KernelContext& context, const arguments::trunc_out& args) {
-  return run_unary_number(context, args.self, args.out, unary_loops<Trunc>());
+  return run_unary_number(context, args.self, args.out, loops_with<Trunc>(same_u64));
 }
 
 Error bitwise_not_out(KernelContext& context, const arguments::bitwise_not_out& args) {
   const DType dtype = args.self.dtype();
   if (!is_integer(dtype) && dtype != DType::kBool) return unsupported_dtype(context);
   return run_unary(context, args.self, args.out,
-                   {nullptr, nullptr, dtype == DType::kBool ? not_bool : bitwise_not_i64});
+                   {nullptr, nullptr, dtype == DType::kBool ? not_bool : bitwise_not_i64, bitwise_not_i64});
 }
 
 Error isinf_out(KernelContext& context, const arguments::isinf_out& args) {
-  return run_unary_predicate(context, args.self, args.out, {is_inf_f32, is_inf_f64, never_i64});
+  return run_unary_predicate(context, args.self, args.out, {is_inf_f32, is_inf_f64, never_i64, never_i64});
 }
 Error isnan_out(KernelContext& context, const arguments::isnan_out& args) {
-  return run_unary_predicate(context, args.self, args.out, {is_nan_f32, is_nan_f64, never_i64});
+  return run_unary_predicate(context, args.self, args.out, {is_nan_f32, is_nan_f64, never_i64, never_i64});
 }
 Error logical_not_out(KernelContext& context, const arguments::logical_not_out& args) {
-  return run_unary_predicate(context, args.self, args.out, {is_zero_f32, is_zero_f64, is_zero_i64});
+  return run_unary_predicate(context, args.self, args.out, {is_zero_f32, is_zero_f64, is_zero_i64, is_zero_i64});
 }
 
 }  // namespace berth::portable

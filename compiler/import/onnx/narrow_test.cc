@@ -103,6 +103,23 @@ TEST(Narrow, QuantizedNumbersSaturate) {
   EXPECT_EQ(numbers<uint8_t>(quantized(ElementType::kFloat4E2M1, x)), (Codes{0x0f, 0x0b, 0x01, 0x02, 0x07}));
 }
 
+// In f16 3.4999 is 3.5 and 2.5001 is 2.5: halves, which go to the even number.
+TEST(Narrow, QuotientsAreOfTheTypeThatTheNodeNames) {
+  const auto quotient = [](int64_t precision) {
+    TestModel m(23);
+    m.input("x", {2});
+    m.floats("scale", {}, {1});
+    m.tensor("zero", {}, ElementType::kInt8).set_raw_data(std::string(1, '\0'));
+    TestNode node = m.node("QuantizeLinear", {"x", "scale", "zero"}, {"y"});
+    if (precision != 0) node.set("precision", precision);
+    m.output("y");
+    return numbers<int8_t>(run(m, {floats({2}, {3.4999f, 2.5001f})}));
+  };
+  EXPECT_EQ(quotient(0), (Signed{3, 3}));
+  EXPECT_EQ(quotient(static_cast<int64_t>(ElementType::kDouble)), (Signed{3, 3}));
+  EXPECT_EQ(quotient(static_cast<int64_t>(ElementType::kFloat16)), (Signed{4, 2}));
+}
+
 // Microscaling: elements of 4 bits, one power of two for each block of two.
 TEST(Narrow, BlocksAreScaledByPowersOfTwo) {
   TestModel m(24);

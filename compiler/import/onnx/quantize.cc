@@ -68,7 +68,14 @@ ValueId requantized(NodeContext& n, ValueId x, ValueId factor, ValueId zero_poin
 }
 
 ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, DType to) {
-  return saturated(n, n.op(OpId::div_out, {n.cast(x, DType::kF32), n.cast(scale, DType::kF32)}), zero_point, to);
+  DType precision = DType::kF32;
+  const int64_t named = n.integer("precision", 0);
+  if (named != 0 && (!dtype_of(static_cast<int32_t>(named), &precision) || !is_floating(precision))) {
+    n.unsupported("attribute 'precision' names no floating-point type");
+    return {};
+  }
+  const ValueId quotient = n.op(OpId::div_out, {n.cast(x, precision), n.cast(scale, precision)});
+  return saturated(n, precision == DType::kF64 ? quotient : n.cast(quotient, DType::kF32), zero_point, to);
 }
 
 ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point) {

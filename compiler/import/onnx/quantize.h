@@ -27,7 +27,7 @@ ValueId cast_narrow(NodeContext& n, ValueId x, DType to);
 /// saturate(round(x · factor) + zero point) as `to`, halves rounded to even; `x` is f32, `factor` and `zero_point` (of
 /// any type; none for 0) broadcast to it. To a narrow float: saturate(x · factor + zero point), rounded to its elements.
 ValueId requantized(NodeContext& n, ValueId x, ValueId factor, ValueId zero_point, DType to);
-/// The same of x / scale.
+/// The same of x / scale, a quotient of the type that attribute 'precision' names, f32 without.
 ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, DType to);
 /// (x - zero point) · scale in the type of `scale` (f32 for f8e8m0); both broadcast to `x`, the zero point may be none.
 ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point);
