@@ -59,7 +59,38 @@ void DelegateSpecs::read(const char* key, const void* value, size_t size) {
     scratch = number > 0 ? number : 0;
   } else if (std::strcmp(key, kPureSpec) == 0) {
     pure = parse(value, size, 1) == 1;
+  } else if (std::strcmp(key, kStateSpec) == 0) {
+    read_state(value, size);
+  } else if (std::strcmp(key, kStateInitSpec) == 0) {
+    read_state_init(value, size);
   }
+}
+
+void DelegateSpecs::read_state(const void* value, size_t size) {
+  const int64_t number = parse(value, size, INT32_MAX);
+  if (state != 0) {
+    note("berth.state stands twice");
+  } else if (number <= 0) {
+    note("berth.state is not a number of bytes from 1 to 2147483647");
+  } else {
+    state = number;
+  }
+}
+
+void DelegateSpecs::read_state_init(const void* value, size_t size) {
+  if (state_init != nullptr) note("berth.state_init stands twice");
+  if (size == 0) note("berth.state_init is empty");
+  state_init = size == 0 ? "" : static_cast<const char*>(value);
+  state_init_size = size;
+}
+
+void DelegateSpecs::note(const char* problem) {
+  if (problem_ == nullptr) problem_ = problem;
+}
+
+const char* DelegateSpecs::problem() const {
+  if (problem_ != nullptr) return problem_;
+  return state_init != nullptr && state == 0 ? "berth.state_init stands without berth.state" : nullptr;
 }
 
 }  // namespace berth

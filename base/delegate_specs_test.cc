@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace berth {
 namespace {
@@ -49,6 +51,29 @@ TEST(DelegateSpecs, KeysOfBanksSayOfWhat) {
         "berth.input_banks", "berth.scratch_bank.0", "berth.state_bank."}) {
     EXPECT_EQ(parse_bank_spec(key).of, Of::kNothing) << key;
   }
+}
+
+TEST(DelegateSpecs, WhatIsSaidOfStateIsRightOrASentence) {
+  const auto problem = [](const std::vector<std::pair<const char*, std::string>>& said) {
+    DelegateSpecs specs;
+    for (const auto& [key, value] : said) specs.read(key, value.data(), value.size());
+    return std::string(specs.problem() == nullptr ? "" : specs.problem());
+  };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(problem({{kScratchSpec, "-1"}}), "");
+  EXPECT_EQ(problem({{kStateSpec, "1"}}), "");
+  EXPECT_EQ(problem({{kStateInitSpec, "first"}, {kStateSpec, "2147483647"}}), "");
+  EXPECT_EQ(read(kStateSpec, "4096").state, 4096);
+  for (const char* text :
+       {"", "0", "-1", "2147483648", "99999999999999999999", "1 ", "0x10", "one", "-9223372036854775808"}) {
+    EXPECT_EQ(problem({{kStateSpec, text}}), "berth.state is not a number of bytes from 1 to 2147483647") << text;
+    EXPECT_EQ(read(kStateSpec, text).state, 0) << text;
+  }
+  EXPECT_EQ(problem({{kStateSpec, "8"}, {kStateSpec, "8"}}), "berth.state stands twice");
+  EXPECT_EQ(problem({{kStateSpec, "8"}, {kStateInitSpec, "a"}, {kStateInitSpec, "a"}}),
+            "berth.state_init stands twice");
+  EXPECT_EQ(problem({{kStateSpec, "8"}, {kStateInitSpec, ""}}), "berth.state_init is empty");
+  EXPECT_EQ(problem({{kStateInitSpec, "a"}}), "berth.state_init stands without berth.state");
 }
 
 }  // namespace

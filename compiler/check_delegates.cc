@@ -122,6 +122,11 @@ class Delegates {
     if (strange != device) {
       return wrong(place, "the delegate is on " + text_of(device) + " and is given a tensor on " + text_of(strange));
     }
+    const DelegateSpecs specs = format::delegate_specs(delegate);
+    if (!runs_nested_programs(format::text(delegate.id())) && !format::is_given_state(plan, specs, *call.args())) {
+      return wrong(place, "the delegate keeps " + std::to_string(specs.state) +
+                              " bytes of state, which its call is not given; berth compile plans it");
+    }
     return check_nested_call(plan, call, place);
   }
 

@@ -3,6 +3,7 @@
 #include "compiler/fuse/fuse.h"
 #include "compiler/passes/check_elements.h"
 #include "compiler/placement/compile_delegates.h"
+#include "compiler/placement/keep_state.h"
 #include "compiler/placement/placement.h"
 
 namespace berth {
@@ -19,6 +20,8 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
   all.push_back({"compile_delegates", [&options](ir::Module& module, const passes::Options& how) {
                    return placement::compile_delegates(module, options, how);
                  }});
+  // Behind what makes delegates; those of other compilers come with the model.
+  all.push_back({"keep_state", placement::keep_state});
   return all;
 }
 

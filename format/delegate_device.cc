@@ -1,5 +1,7 @@
 #include "format/delegate_device.h"
 
+#include "format/tensor_facts.h"
+
 namespace berth::format {
 
 TargetDevice target_device(const fb::BackendDelegate& delegate) {
@@ -22,6 +24,19 @@ DelegateSpecs delegate_specs(const fb::BackendDelegate& delegate) {
     specs.read(text(spec->key()), value == nullptr ? nullptr : value->data(), length(value));
   }
   return specs;
+}
+
+bool is_given_state(const fb::ExecutionPlan& plan, const DelegateSpecs& specs,
+                    const flatbuffers::Vector<int32_t>& args) {
+  if (specs.state == 0) return true;
+  for (const int32_t arg : args) {
+    const fb::Tensor* tensor = tensor_at(plan, arg);
+    if (tensor == nullptr || tensor->scalar_type() != fb::ScalarType::BYTE) continue;
+    const Storage storage = storage_of(*tensor);
+    const bool kept = storage == Storage::kState || storage == Storage::kExternalState;
+    if (kept && length(tensor->sizes()) == 1 && tensor->sizes()->Get(0) == specs.state) return true;
+  }
+  return false;
 }
 
 }  // namespace berth::format

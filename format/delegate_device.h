@@ -14,4 +14,9 @@ TargetDevice target_device(const fb::BackendDelegate& delegate);
 /// What it asks of the program around it. REQUIRES: as target_device().
 DelegateSpecs delegate_specs(const fb::BackendDelegate& delegate);
 
+/// Whether a call with `args` is given the state that `specs` ask for: a tensor of as many bytes in an arena, with an
+/// initial value. True when they ask for none. REQUIRES: the arguments are values of `plan`.
+bool is_given_state(const fb::ExecutionPlan& plan, const DelegateSpecs& specs,
+                    const flatbuffers::Vector<int32_t>& args);
+
 }  // namespace berth::format

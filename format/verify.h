@@ -10,7 +10,8 @@
 //                     bytes inside its arena, aligned to its elements, on the arena's device; or inside its constant
 //   each list         items of the right kind; tensors of tensor lists before the list, as ExecuTorch's loader needs
 //   each instruction  operator, delegate, arguments, condition and destination exist
-//   each delegate     its payload exists; its compile specs agree on a device (base/target_device.h)
+//   each delegate     its payload exists; its compile specs agree on a device (base/target_device.h), and
+//                     what they say of state is right (base/delegate_specs.h)
 //   berth.meta        the same, if it is present and of a version that this code reads
 //
 // Does not use the heap or recurse deeper than a fixed depth. Takes time proportional to the size of the FlatBuffer,

@@ -1,6 +1,7 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "base/backend_facts.h"
 #include "base/result.h"
 #include "format/delegate_device.h"
 #include "format/tensor_facts.h"
@@ -53,6 +54,8 @@ Error verify_delegates(const Spot& spot, const fb::ExecutionPlan& plan) {
     const TargetDevice target = target_device(delegate);
     if (!target.ok() && target.unregistered()[0] == '\0')
       return here.fail(Error::kInvalidProgram, "%s", target.message());
+    const char* problem = runs_nested_programs(text(delegate.id())) ? nullptr : delegate_specs(delegate).problem();
+    if (problem != nullptr) return here.fail(Error::kInvalidProgram, "%s", problem);
   }
   return Error::kOk;
 }

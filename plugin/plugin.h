@@ -151,6 +151,11 @@ typedef struct berth_sink {
   /* Bytes of the device's memory that each call gets as its last argument, a tensor of bytes after the outputs, planned
    * with everything else. Not called: none, and no such argument. */
   void (*scratch)(void* self, size_t bytes);
+  /* Bytes of the device's memory that keep from one call to the next what the delegate writes there: a tensor of bytes
+   * that each call gets behind the inputs. They hold at first what `initial` has, zeros if it is null. Delegates of one
+   * target that give the same `name`, in whatever method, share the bytes; null or "" is for a delegate alone. Called
+   * once at most. Not there in hosts of an earlier header: see `size`. */
+  void (*state)(void* self, const char* name, size_t bytes, const void* initial);
 } berth_sink;
 
 /* What together() gives back. `nodes` are indices into berth_graph.nodes, and are copied. */
@@ -276,7 +281,7 @@ typedef struct berth_backend {
   int32_t (*serves)(void* self, int32_t device_type);
   /* Checks the payload, which may be damaged, and makes what execute() needs, `handle`. May use the heap. */
   int32_t (*load)(void* self, const berth_delegate* delegate, void** handle, berth_message* message);
-  /* `arguments` are the inputs, the outputs and the scratch, if there is one. With a stream, the work may still be in
+  /* `arguments` are the inputs, the state, if there is one, the outputs and the scratch, if there is one. With a stream, the work may still be in
    * progress when this returns. Must not use the heap if programs are to run without one. */
   int32_t (*execute)(void* self, void* handle, const berth_tensor* arguments, size_t num_arguments, berth_stream stream,
                      berth_message* message);

@@ -89,6 +89,15 @@ class Output {
     return number;
   }
   void scratch(size_t bytes) { sink_->scratch(sink_->self, bytes); }
+  /// Bytes that the delegate keeps from one call to the next (plugin/plugin.h); zeros at first if `initial` is null.
+  /// NotSupported in an older Berth.
+  Status state(const char* name, size_t bytes, const void* initial = nullptr) {
+    if (sink_->size < offsetof(berth_sink, state) + sizeof sink_->state) {
+      return {BERTH_NOT_SUPPORTED, "state takes a later version of Berth"};
+    }
+    sink_->state(sink_->self, name, bytes, initial);
+    return {};
+  }
   /// Where the device's memory has banks (`--bank`): the inputs of this delegate, or the one of this number, lie in the
   /// bank of this name; "sram?" says that they should, where they fit. A `--spec` of the same key goes before it.
   void input_bank(std::string_view bank, int input = -1) { this->bank("berth.input_bank", bank, input); }
@@ -305,7 +314,7 @@ class Source {
 class Delegate {
  public:
   virtual ~Delegate() = default;
-  /// Runs it on the inputs, the outputs and, if its target asked for one, the scratch.
+  /// Runs it on the inputs, the state, the outputs and the scratch; state and scratch if its target asked for them.
   virtual Status run(const berth_tensor* arguments, size_t size, berth_stream stream) = 0;
 };
 

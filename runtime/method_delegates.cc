@@ -209,6 +209,12 @@ Error MethodLoader::resolve_delegate_call(MethodData& data, const fb::DelegateCa
                 "delegate %zu of %.40s is called by instruction %zu already; each call needs its own delegate", number,
                 delegate.name, delegate.call);
   }
+  const DelegateSpecs specs = format::delegate_specs(delegate_at(plan_, number));
+  if (!runs_nested_programs(delegate.name) && !format::is_given_state(plan_, specs, *call.args())) {
+    return fail(Error::kInvalidProgram, "instructions", index,
+                "delegate %zu of %.40s keeps %lld bytes of state, which its call is not given; berth compile plans it",
+                number, delegate.name, static_cast<long long>(specs.state));
+  }
   if (delegate.call == Delegate::kNoCall) delegate.call = index;
   out->kind = Instruction::Kind::kDelegate;
   out->delegate = &delegate;

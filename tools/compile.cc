@@ -64,7 +64,8 @@ Json report_json(const CompileReport& report) {
                          {"nodes", delegate.nodes},
                          {"payload_bytes", delegate.payload_bytes},
                          {"scratch_bytes", delegate.scratch_bytes},
-                         {"own_scratch_bytes", delegate.own_scratch_bytes}});
+                         {"own_scratch_bytes", delegate.own_scratch_bytes},
+                         {"state_bytes", delegate.state_bytes}});
   }
   Json copies = Json::array();
   for (const CopyReport& copy : report.copies) {
@@ -125,11 +126,12 @@ std::string report_text(const CompileCommand& command, const CompileReport& repo
     const bool used_as_scratch = delegate.scratch_bytes < delegate.own_scratch_bytes;
     const std::string in_results =
         used_as_scratch ? ", without using outputs " + bytes_text(delegate.own_scratch_bytes) : "";
+    const std::string keeps = delegate.state_bytes > 0 ? ", keeps " + bytes_text(delegate.state_bytes) : "";
     text += fmt::format(
-        "{}: delegate {} of {} on {}: {}, scratch {}{}\n", delegate.method, delegate.name, delegate.backend,
+        "{}: delegate {} of {} on {}: {}, scratch {}{}{}\n", delegate.method, delegate.name, delegate.backend,
         device_name(delegate.device),
         delegate.nodes > 0 ? counted(delegate.nodes, "node") : "payload " + bytes_text(delegate.payload_bytes),
-        bytes_text(delegate.scratch_bytes), in_results);
+        bytes_text(delegate.scratch_bytes), in_results, keeps);
   }
   for (const CopyReport& copy : report.copies) {
     const std::string again =

@@ -170,6 +170,8 @@ Json method_json(const ProgramFile& program, size_t index) {
   json["delegates"] = Json::array();
   for (size_t i = 0; i < meta.num_delegates(); ++i) {
     json["delegates"].push_back({{"id", meta.delegate_id(i)}, {"device", delegate_device(method, i)}});
+    const int64_t state = delegate_state(method, i);
+    if (state > 0) json["delegates"].back()["state_bytes"] = state;
   }
   json["instructions"] = meta.num_instructions();
   json["copies"] = copies_json(method);
@@ -205,8 +207,11 @@ void print_method(const Json& method, std::string& text) {
                     bytes_text(method["method_bytes"].get<int64_t>()), bytes_text(method["temp_bytes"].get<int64_t>()));
   }
   for (const auto& delegate : method["delegates"]) {
-    text +=
-        fmt::format("  delegate {} on {}\n", delegate["id"].get<std::string>(), delegate["device"].get<std::string>());
+    const std::string keeps = delegate.contains("state_bytes")
+                                  ? ", keeps " + bytes_text(delegate["state_bytes"].get<int64_t>())
+                                  : std::string();
+    text += fmt::format("  delegate {} on {}{}\n", delegate["id"].get<std::string>(),
+                        delegate["device"].get<std::string>(), keeps);
   }
   for (const auto& copy : method["copies"]) {
     const int64_t in_loops = copy["in_loops"].get<int64_t>();

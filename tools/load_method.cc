@@ -98,13 +98,15 @@ Expected<std::vector<std::string>> assign_files(const LoadRequest& request, cons
   return files;
 }
 
+bool is_generic(const std::string& text) { return text == "gpu" || text.rfind("gpu:", 0) == 0; }
+
 // "cuda:1", or "gpu" and "gpu:1" for whatever GPU is registered.
 Expected<Device> parse_target(const std::string& option, const std::string& text,
                               const DeviceAllocatorRegistry& registry) {
   const auto device = parse_device(text.data(), text.size());
   if (device.ok()) return *device;
   // The index is read as that of another type.
-  const bool generic = text == "gpu" || text.rfind("gpu:", 0) == 0;
+  const bool generic = is_generic(text);
   const std::string indexed = generic ? "cuda" + text.substr(3) : "";
   const auto index = parse_device(indexed.data(), indexed.size());
   if (!generic || !index.ok()) {
@@ -141,6 +143,14 @@ Expected<Mapping> parse_mapping(const std::string& text, const DeviceAllocatorRe
     mapping.method = start == 0 ? "" : text.substr(0, start - 1);
     mapping.from = *from;
     return mapping;
+  }
+  const std::string from = text.substr(0, equals);
+  const size_t colon = from.find(":gpu");
+  if (is_generic(from) || (colon != std::string::npos && is_generic(from.substr(colon + 1)))) {
+    return Failure{
+        Error::kInvalidArgument, option,
+        "FROM is a device of the file, as berth inspect prints it; what runs there was compiled for one type, so "
+        "gpu is for TO alone"};
   }
   return parse_target(option, "", registry).error();
 }

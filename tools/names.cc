@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/backend_facts.h"
 #include "format/delegate_device.h"
 
 namespace berth::tool {
@@ -47,6 +48,11 @@ std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate) {
   const auto* entry = method.delegates()->Get(static_cast<flatbuffers::uoffset_t>(delegate));
   const TargetDevice target = format::target_device(*entry);
   return target.ok() ? device_name(target.device()) : target.unregistered();
+}
+
+int64_t delegate_state(const fb::ExecutionPlan& method, size_t delegate) {
+  const auto* entry = method.delegates()->Get(static_cast<flatbuffers::uoffset_t>(delegate));
+  return runs_nested_programs(format::text(entry->id())) ? 0 : format::delegate_specs(*entry).state;
 }
 
 }  // namespace berth::tool

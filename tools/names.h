@@ -19,5 +19,7 @@ const char* tag_name(Tag tag);
 const fb::MethodMeta* method_names(const format::ProgramView& program, size_t index);
 /// The device of the delegate, in the form of device_name(). REQUIRES: the program was verified.
 std::string delegate_device(const fb::ExecutionPlan& method, size_t delegate);
+/// The bytes of state that the delegate keeps (base/delegate_specs.h). REQUIRES: the program was verified.
+int64_t delegate_state(const fb::ExecutionPlan& method, size_t delegate);
 
 }  // namespace berth::tool

@@ -113,6 +113,7 @@ class DelegateEmitter {
     if (plan == nullptr) {
       compiled_.emplace(node.delegate, static_cast<int32_t>(out_.delegates.size()));
       report.scratch_bytes = out_.scratch_bytes[id];
+      report.state_bytes = ir::delegate_specs(delegate).state;
       report.own_scratch_bytes = report.scratch_lower_bound = report.scratch_bytes;
       report.payload_bytes = static_cast<int64_t>(delegate.payload->size());
       desc.payload = data_->payloads.add(*delegate.payload) - 1;

@@ -26,16 +26,21 @@ Expected<Device> delegate_device(const Delegate& delegate) {
 DelegateSpecs delegate_specs(const Delegate& delegate) {
   DelegateSpecs specs;
   for (const CompileSpec& spec : delegate.specs) specs.read(spec.key.c_str(), spec.value.data(), spec.value.size());
-  if (runs_nested_programs(delegate.backend.c_str())) specs.scratch = 0;  // planned with its region
-  return specs;
+  if (!runs_nested_programs(delegate.backend.c_str())) return specs;
+  DelegateSpecs nested;  // what it needs else is planned with its region, and it keeps nothing
+  nested.alignment = specs.alignment;
+  nested.padding = specs.padding;
+  nested.pure = specs.pure;
+  return nested;
 }
 
 bool may_have_effects(const Module& module, const Method& method, const Node& node) {
   if (node.is(OpId::state_write) || node.op->has_effects) return true;
   if (node.is(OpId::delegate)) {
     const Delegate& delegate = module.delegates[node.delegate];
-    return delegate.payload.has_value() && !runs_nested_programs(delegate.backend.c_str()) &&
-           !delegate_specs(delegate).pure;
+    if (!delegate.payload.has_value() || runs_nested_programs(delegate.backend.c_str())) return false;
+    const DelegateSpecs specs = delegate_specs(delegate);
+    return !specs.pure || specs.state > 0;
   }
   for (const Graph& region : node.regions) {
     for (const NodeId id : region.nodes) {

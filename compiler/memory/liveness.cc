@@ -324,6 +324,7 @@ Status Analysis::visit(NodeId id) {
 
 Status Analysis::visit_delegate(NodeId id, const std::string& where) {
   const Node& node = method_.node(id);
+  BERTH_TRY(check_kept_state(node, where));
   for (const ValueId result : node.results) BERTH_TRY(make_buffer(result, step_));
   if (!scratch_bytes_.contains(id) || scratch_bytes_[id] == 0) return Done{};
   TensorType bytes;
@@ -332,6 +333,20 @@ Status Analysis::visit_delegate(NodeId id, const std::string& where) {
   BERTH_ASSIGN_OR_RETURN(bytes.device, ir::delegate_device(module_.delegates[node.delegate]));
   BERTH_ASSIGN_OR_RETURN(out_.buffers.scratch[id], add_buffer(bytes, false, step_, step_ + 1, where, ValueId{}));
   return Done{};
+}
+
+// The delegate writes into its last input, so that must be the state itself.
+Status Analysis::check_kept_state(const Node& node, const std::string& where) const {
+  const ir::Delegate& delegate = module_.delegates[node.delegate];
+  const int64_t bytes = delegate.payload.has_value() ? ir::delegate_specs(delegate).state : 0;
+  if (bytes == 0) return Done{};
+  const auto& inputs = std::get<ir::ValueList>(node.args[arg::delegate::inputs]);
+  const bool is_state = !inputs.empty() && state_at(inputs.back()).valid() &&
+                        ir::max_bytes(method_.tensor(inputs.back()), module_.symbols) == bytes &&
+                        std::count(inputs.begin(), inputs.end(), inputs.back()) == 1;
+  if (is_state) return Done{};
+  return fault(where, "the delegate keeps " + std::to_string(bytes) +
+                          " bytes of state, and its last input is not state of that size");
 }
 
 void Analysis::make_view(ValueId base, ValueId result) {

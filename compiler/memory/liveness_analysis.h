@@ -50,6 +50,7 @@ class Analysis {
   bool reorders_nothing(const ir::Node& node) const;
   ViewReason view_reason(const ir::Node& node) const;
   void make_view(ir::ValueId base, ir::ValueId result);
+  Status check_kept_state(const ir::Node& node, const std::string& where) const;
   Status visit_delegate(ir::NodeId id, const std::string& where);
   Status visit_state(const ir::Node& node, const std::string& where);
 

@@ -4,11 +4,13 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/delegate_specs.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 #include "compiler/placement/graph_walk.h"
+#include "compiler/placement/keep_state.h"
 
 namespace berth::placement {
 namespace {
@@ -37,10 +39,11 @@ class DelegateCompiler {
   }
 
  private:
-  Status graph(Method& method, const Graph& graph) {
-    for (NodeId id : graph.nodes) {
+  Status graph(Method& method, Graph& graph) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const NodeId id = graph.nodes[i];
       if (is_delegate(method.node(id))) {
-        BERTH_TRY(call(method, id));
+        BERTH_TRY(call(method, graph, &i));
         continue;
       }
       for (size_t r = 0; r < method.node(id).regions.size(); ++r) {
@@ -60,8 +63,8 @@ class DelegateCompiler {
     return nullptr;
   }
 
-  Status call(Method& method, NodeId id) {
-    Node& node = method.node(id);
+  Status call(Method& method, Graph& graph, size_t* place) {
+    Node& node = method.node(graph.nodes[*place]);
     ir::Delegate& delegate = module_.delegates[node.delegate];
     if (delegate.payload.has_value() || node.regions.empty()) return Done{};
     const targets::Target* target = target_of(delegate);
@@ -70,6 +73,9 @@ class DelegateCompiler {
     if (!compiled.ok()) return at_call(method, node, compiled.error());
     if (compiled->scratch_bytes > 0) {
       compiled->specs.push_back({kScratchSpec, std::to_string(compiled->scratch_bytes)});
+    }
+    if (compiled->state.has_value()) {
+      compiled->specs.push_back({kStateSpec, std::to_string(compiled->state->bytes)});
     }
     for (ir::CompileSpec& spec : compiled->specs) delegate.specs.push_back(std::move(spec));
     for (ir::NamedData& data : compiled->named_data) BERTH_TRY(add_named_data(method, node, std::move(data)));
@@ -80,6 +86,30 @@ class DelegateCompiler {
     delegate.payload = ir::Blob::owned(std::move(compiled->payload));
     node.regions.clear();
     changed_ = true;
+    return compiled->state.has_value() ? keep(method, graph, place, std::move(*compiled->state), *target) : Done{};
+  }
+
+  // State that has a name is shared by the delegates of its backend and device that give the same.
+  Status keep(Method& method, Graph& graph, size_t* place, targets::KeptState state, const targets::Target& target) {
+    const Node& node = method.node(graph.nodes[*place]);
+    const std::string own = module_.delegates[node.delegate].name + ".state";
+    const std::string wish = state.name.empty() ? own : target.backend + "." + state.name;
+    const auto known = state.name.empty() ? kept_.end() : kept_.find({target.name, state.name});
+    if (known != kept_.end()) {
+      const ir::State& other = module_.states[known->second];
+      const bool same_start = other.initial.has_value() == state.initial.has_value() &&
+                              (!other.initial.has_value() || equal(other.initial->bytes(), state.initial->bytes()));
+      if (other.type.shape[0] != ir::Dim(state.bytes) || !same_start) {
+        return at_call(method, node,
+                       Failure{Error::kInvalidArgument, "state " + ir::quoted(state.name),
+                               "is there already with another size or other first contents"});
+      }
+      give_state(module_, method, graph, place, known->second);
+      return Done{};
+    }
+    const ir::StateId id = add_kept_state(module_, wish, state.bytes, target.device, std::move(state.initial));
+    if (!state.name.empty()) kept_[{target.name, state.name}] = id;
+    give_state(module_, method, graph, place, id);
     return Done{};
   }
 
@@ -102,8 +132,9 @@ class DelegateCompiler {
   Module& module_;
   const Options& options_;
   const passes::Options& pass_options_;
-  std::vector<targets::Target> targets_;  // of the method
-  std::map<std::string, size_t> by_key_;  // places in Module::named_data
+  std::vector<targets::Target> targets_;                             // of the method
+  std::map<std::string, size_t> by_key_;                             // places in Module::named_data
+  std::map<std::pair<std::string, std::string>, ir::StateId> kept_;  // by target and name
   bool changed_ = false;
 };
 

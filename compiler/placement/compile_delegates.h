@@ -10,7 +10,7 @@
 namespace berth::placement {
 
 /// `--why compile_delegates`: a line a delegate, with its bytes. Fails with the target's own words, at the call; and
-/// when two delegates give different named data under one key.
+/// when two delegates give different named data under one key, or state of one name that differs.
 Expected<passes::Changed> compile_delegates(ir::Module& module, const Options& options,
                                             const passes::Options& pass_options);
 

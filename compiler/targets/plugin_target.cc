@@ -112,6 +112,21 @@ struct Sink {
     }
     of(self).compiled.scratch_bytes = static_cast<int64_t>(bytes);
   }
+  static void state(void* self, const char* name, size_t bytes, const void* initial) {
+    if (of(self).compiled.state.has_value()) {
+      of(self).complain("gives a delegate state twice");
+      return;
+    }
+    if (bytes == 0 || bytes > INT32_MAX) {
+      of(self).complain("asks for " + std::to_string(bytes) + " bytes of state; expected 1 or more, less than 2 GiB");
+      return;
+    }
+    KeptState& kept = of(self).compiled.state.emplace();
+    if (name != nullptr) kept.name = name;
+    kept.bytes = static_cast<int64_t>(bytes);
+    const auto* from = static_cast<const uint8_t*>(initial);
+    if (from != nullptr) kept.initial = ir::Blob::owned({from, from + bytes});
+  }
 };
 
 /// Collects what together() says of nodes, each a number of the graph that it was given. Sets that share a node become one.
@@ -213,8 +228,8 @@ class PluginTarget {
     const GraphView view(module, method, uses, region.nodes, region.inputs, outputs);
     const std::vector<berth_spec> specs = view_of(module.delegates[call.delegate].specs);
     Sink sink;
-    const berth_sink functions = {sizeof(berth_sink), &sink,        Sink::payload, Sink::spec,
-                                  Sink::named_data,   Sink::scratch};
+    const berth_sink functions = {sizeof(berth_sink), &sink,         Sink::payload, Sink::spec,
+                                  Sink::named_data,   Sink::scratch, Sink::state};
     berth_message message = {};
     const int32_t code = call_plugin(&message, [&] {
       return from_->preprocess(from_->self, &view.graph(), specs.data(), specs.size(), &functions, &message);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,12 +77,20 @@ struct Limits {
   bool any() const { return nodes != SIZE_MAX || inputs != SIZE_MAX || outputs != SIZE_MAX; }
 };
 
+/// What a delegate keeps from one call to the next.
+struct KeptState {
+  std::string name;  // empty: no other delegate's
+  int64_t bytes = 0;
+  std::optional<ir::Blob> initial;  // nothing: zeros
+};
+
 /// A delegate that its target has compiled.
 struct Compiled {
   std::vector<uint8_t> payload;
   std::vector<ir::CompileSpec> specs;  // beside those that it has
   std::vector<ir::NamedData> named_data;
   int64_t scratch_bytes = 0;
+  std::optional<KeptState> state;
 };
 
 /// Compiles the region of `call`, a delegate of the target, whose inputs are tensors.
