@@ -259,8 +259,9 @@ FAULTS = (
     Fault(("Scan", ), moves_empty_slices, scans_nothing, "it divides by the elements of what it transposes: signal 8"),
     Fault(("Loop", ), no_trips, FIRST_TRIP,
           "a body that never runs: its open sizes are 0 in what it stacks, though the inputs tell them; ONNX is silent"),
-    Fault(("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization"),
-          squares_overflow, SKIP, "the variance is the mean of squares less the square of the mean: inf - inf"),
+    Fault(("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LayerNormalization",
+           "MeanVarianceNormalization"), squares_overflow, SKIP,
+          "the variance is the mean of squares less the square of the mean: inf - inf"),
     Fault(("LRN", ), always, lrn, "adds to and takes from one sum as the window moves: large numbers leave a rest; "
           "onnx.reference sums another window at the last channels"),
     Fault(("DFT", "STFT"), any_not_finite, SKIP, "which infinities meet a zero depends on the algorithm"),

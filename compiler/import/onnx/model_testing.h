@@ -35,6 +35,11 @@ class TestNode {
     for (int64_t i : ints) attribute.add_ints(i);
     return *this;
   }
+  TestNode& set(const std::string& name, const std::vector<std::string>& texts) {
+    proto::Attribute& attribute = add(name, AttributeType::kStrings);
+    for (const std::string& text : texts) attribute.add_strings(text);
+    return *this;
+  }
   TestNode& set(const std::string& name, const std::vector<float>& floats) {
     proto::Attribute& attribute = add(name, AttributeType::kFloats);
     for (float f : floats) attribute.add_floats(f);

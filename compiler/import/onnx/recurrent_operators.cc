@@ -153,8 +153,8 @@ void import_gru(NodeContext& n) {
       ValueId z;
       const ValueId candidate = after ? gru_candidate_after_product(n, r, d, x, h, &z)
                                       : gru_candidate_before_product(n, r, d, recurrences, x, h, &z);
-      // (1 - z) candidate + z h
-      const ValueId next = add(n, candidate, mul(n, z, n.op(OpId::sub_out, {h, candidate})));
+      // Not candidate + z (h - candidate): of a large candidate, which Relu does not bound, nothing of h is left.
+      const ValueId next = add(n, mul(n, n.op(OpId::rsub_Scalar_out, {z, 1.0}), candidate), mul(n, z, h));
       h = r.keep(n, t, next, h);
       return r.blank(n, t, h);
     }));

@@ -208,6 +208,19 @@ TEST(OnnxValues, ShrinkOfNanIsZero) {
   EXPECT_EQ(y, (Floats{0, INFINITY, -1.5f, 0}));
 }
 
+// The update gate is 1: the state stays, however large the candidate is.
+TEST(OnnxValues, GruKeepsItsStateBesideALargeCandidate) {
+  const Floats y = one("GRU", {1, 1, 1}, {1e9f}, [](TestModel& m, const std::string& t) {
+    m.floats("w", {1, 3, 1}, Floats(3, 1));
+    m.floats("r", {1, 3, 1}, Floats(3, 1));
+    m.floats("h", {1, 1, 1}, {0.04f});
+    m.node(t, {"x", "w", "r", "", "", "h"}, {"y"})
+        .set("hidden_size", 1)
+        .set("activations", std::vector<std::string>{"Tanh", "Relu"});
+  });
+  expect_near(y, {0.04f});
+}
+
 TEST(OnnxValues, LstmClippingBoundsThePeepholesToo) {
   const Floats y = one("LSTM", {1, 1, 1}, {1}, [](TestModel& m, const std::string& t) {
     m.floats("w", {1, 4, 1}, Floats(4, 1));
