@@ -73,8 +73,8 @@ berth_value GraphView::describe(ValueId id) {
     }
   }
   if (const ir::Constant* constant = ir::constant_of(module_, method_, id)) {
-    const Span<const uint8_t> bytes = constant->blob.bytes();
-    out.constant = {bytes.data(), bytes.size()};
+    const ir::Blob& blob = constant->blob;
+    out.constant = {blob.is_splat() ? keep(bytes_, blob.to_vector()) : blob.bytes().data(), blob.size()};
   }
   return out;
 }

@@ -52,6 +52,7 @@ class GraphView {
   std::deque<std::vector<int64_t>> numbers_;
   std::deque<std::vector<double>> reals_;
   std::deque<std::vector<uint8_t>> orders_;
+  std::deque<std::vector<uint8_t>> bytes_;
   std::deque<std::vector<berth_argument>> arguments_;
   std::deque<std::string> texts_;
   berth_graph graph_ = {};

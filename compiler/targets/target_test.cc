@@ -140,6 +140,18 @@ TEST(Target, CudaHasItsOperators) {
             "not for tensors of i64");
 }
 
+// Constants of one repeated element have no bytes until somebody wants them.
+TEST(Target, CudaIsAskedAboutConstantsOfOneElement) {
+  EXPECT_EQ(support("cuda:0", R"(
+    const @c: f32[3] = splat<2.5>
+    method f(%x: f32[3]) {
+      %c: f32[3] = const @c
+      %y: f32[3] = aten::mul.Tensor(%x, %c)
+      return %y
+    })"),
+            Support::kSupported);
+}
+
 TEST(Target, CudaTakesNoMasksAsIndices) {
   berth_value values[2] = {};
   values[0].dtype = BERTH_F32;

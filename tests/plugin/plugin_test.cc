@@ -179,6 +179,26 @@ TEST(Plugin, AnOperatorOfItsOwnRunsOnTheHostAndInItsDelegates) {
   EXPECT_EQ(host.result.at(0), -0.5f);
 }
 
+// A constant of one repeated element, which has no bytes in the compiler, is a constant like others to a plug-in.
+TEST(Plugin, ConstantsOfOneElementHaveTheirBytes) {
+  constexpr const char* kSplat = R"(
+    const @w: f32[4,3] = splat<0.75>
+    const @b: f32[3] = splat<-1.5>
+    method forward(%x: f32[2,4]) {
+      %w: f32[4,3] = const @w
+      %b: f32[3] = const @b
+      %p: f32[2,3] = aten::mm(%x, %w)
+      %r: f32[2,3] = aten::relu(%p)
+      %s: f32[2,3] = aten::add.Tensor(%r, %b, 1)
+      return %s
+    })";
+  CompileReport report;
+  const Outcome there = run(compiled(kSplat, options_for("npu:0"), &report));
+  ASSERT_EQ(there.error, Error::kOk) << there.said;
+  EXPECT_EQ(report.delegates.size(), 1u);
+  EXPECT_EQ(there.result, (Floats{0.375f, 0.375f, 0.375f, 3.375f, 3.375f, 3.375f}));
+}
+
 TEST(Plugin, ItsMemoryIsDividedIntoBanks) {
   CompileOptions options = options_for("npu:0");
   options.banks = {"sram=128@npu:0", "dram@npu:0,slow"};
