@@ -116,6 +116,7 @@ Status MethodEmitter::emit_scan(ir::NodeId id) {
                          symbols_.integer(std::get<ir::Dim>(node.args[arg::scan::length]), &code_));
   BERTH_TRY(emit_transfers(id, 0));
   carry(body, carried);
+  BERTH_TRY(begin_stacks(node));
   const int32_t counter = code_.values.add(int64_t{0});
   const int32_t more = code_.values.add(false);
   const int32_t turn = rows_.begin_turns(body);
@@ -137,6 +138,20 @@ Status MethodEmitter::emit_scan(ir::NodeId id) {
   code_.call("executorch_prim::add", "Scalar", {counter, code_.values.integer(1), counter});
   code_.land(code_.jump_unless(code_.values.boolean(false)), head);
   code_.land(to_end);
+  return Done{};
+}
+
+// Rows make a stack as long as it is, and no row would leave it as an earlier run did.
+Status MethodEmitter::begin_stacks(const Node& node) {
+  const ir::Dim length = std::get<ir::Dim>(node.args[arg::scan::length]);
+  if (length.is_constant() || module_.symbols.lower(length) > 0) return Done{};
+  for (size_t k = ir::carried_count(node); k < node.results.size(); ++k) {
+    ir::DimList sizes = method_.tensor(node.results[k]).shape;
+    sizes[0] = ir::Dim(0);
+    BERTH_ASSIGN_OR_RETURN(const int32_t list, int_list(sizes));
+    const int32_t stack = values_[node.results[k]];
+    code_.call(OpId::empty_out, {list, code_.values.null(), stack, stack});
+  }
   return Done{};
 }
 

@@ -43,6 +43,7 @@ class MethodEmitter {
   Status emit_if(ir::NodeId id);
   Status emit_while(ir::NodeId id);
   Status emit_scan(ir::NodeId id);
+  Status begin_stacks(const ir::Node& node);
   Status emit_slices(const ir::Node& node, int32_t counter);
   Status emit_row(ir::ValueId value, ir::ValueId stack, int32_t counter);
   void carry(const ir::Graph& region, size_t count);

@@ -279,9 +279,6 @@ Status Analysis::visit_scan(NodeId id, const std::string& where) {
   const ir::Dim length = std::get<ir::Dim>(node.args[arg::scan::length]);
   const ValueList& initial = std::get<ValueList>(node.args[arg::scan::carried]);
   const ValueList& scanned = std::get<ValueList>(node.args[arg::scan::scanned]);
-  if (!length.is_constant() && module_.symbols.lower(length) < 1) {
-    return fault(where, "its length may be 0, which a program cannot say; give the symbol a lower bound of 1");
-  }
   const int64_t begin = step_;
   BERTH_TRY(place_rows(node, body, initial.size()));
   BERTH_TRY(carry(node, initial, body));
@@ -292,6 +289,12 @@ Status Analysis::visit_scan(NodeId id, const std::string& where) {
     const ValueId* row = std::get_if<ValueId>(&body.outputs[k]);
     if (!stack.device.is_cpu() && (row == nullptr || !method_.tensor(*row).is_static())) {
       return fault(where, "slices that are stacked on a device have constant sizes; stack them on the host");
+    }
+    if (!stack.device.is_cpu() && !length.is_constant() && module_.symbols.lower(length) < 1) {
+      return fault(
+          where,
+          "its length may be 0, and what it stacks lies on a device, where nothing says that there are no rows; "
+          "give the symbol a lower bound of 1");
     }
     out_.aliases.stacked[node.results[k]] = true;
     stacked_.push_back(node.results[k]);

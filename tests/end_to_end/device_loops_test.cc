@@ -12,6 +12,7 @@
 #include "base/text_testing.h"
 #include "compiler/check_program.h"
 #include "compiler/emit/plan_and_emit.h"
+#include "compiler/import/pte/import_pte.h"
 #include "compiler/ir/random_steps_testing.h"
 #include "compiler/passes/hoist_state_writes.h"
 #include "compiler/passes/passes_testing.h"
@@ -72,17 +73,27 @@ void expect_outputs(const std::vector<eval::Item>& expected, const Method& metho
   }
 }
 
-/// Runs `module`, which placement made of `given`, twice on simulated devices, compares with the evaluator, and says
-/// what the second run copied.
-Copied run(const ir::Module& given, const ir::Module& module, const memory::MemoryOptions& options) {
-  const auto emitted = emit::testing::plan_and_emit(module, options);
-  EXPECT_TRUE(emitted.ok()) << emitted.error().text() << "\n" << ir::print(module);
-  if (!emitted.ok()) return {};
-  const auto bytes = format::program_bytes(emitted->program);
-  const Status sound = check_program(*bytes);
-  EXPECT_TRUE(sound.ok()) << sound.error().text() << "\n" << ir::print(module);
+/// The first rows of inputs that may have more.
+void cut_to(int32_t rows, const ir::Module& module, std::vector<eval::Item>* inputs) {
+  const ir::Method& method = module.methods[0];
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    const ir::DimList& shape = method.tensor(method.body.inputs[i]).shape;
+    if (shape.empty() || shape[0].is_constant()) continue;
+    auto& array = std::get<eval::Array>((*inputs)[i]);
+    array.bytes.resize(array.bytes.size() / static_cast<size_t>(array.sizes[0]) * static_cast<size_t>(rows));
+    array.sizes[0] = rows;
+  }
+}
+
+/// Runs a program that was made of `given` twice on simulated devices, compares with the evaluator, and says what the
+/// second run copied. `text`: for messages. `rows`: of the second run, of inputs whose first dimension is open; the first
+/// has as many as they may have.
+Copied run_program(const ir::Module& given, const std::vector<uint8_t>& bytes, const std::string& text,
+                   int32_t rows = -1) {
+  const Status sound = check_program(bytes);
+  EXPECT_TRUE(sound.ok()) << sound.error().text() << "\n" << text;
   Simulated simulated;
-  BufferLoader loader(*bytes);
+  BufferLoader loader(bytes);
   Backend* backends[] = {&simulated.backend};
   LoadOptions load;
   load.registry = &simulated.registry;
@@ -93,6 +104,7 @@ Copied run(const ir::Module& given, const ir::Module& module, const memory::Memo
   HostOptions host;
   host.report = &report;
   EXPECT_TRUE(program.ok()) << report.message;
+  if (!program.ok()) return {};
   auto loaded = HostMethod::load(*program, "forward", host);
   EXPECT_TRUE(loaded.ok()) << report.place << ": " << report.message;
   if (!loaded.ok()) return {};
@@ -102,7 +114,8 @@ Copied run(const ir::Module& given, const ir::Module& module, const memory::Memo
   how.states = &states;
   for (unsigned seed = 0; seed < 2; ++seed) {
     simulated.allocator.reset_counts();
-    const std::vector<eval::Item> inputs = passes::random_inputs(given, given.methods[0], seed);
+    std::vector<eval::Item> inputs = passes::random_inputs(given, given.methods[0], seed);
+    if (rows >= 0 && seed == 1) cut_to(rows, given, &inputs);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const auto& input = std::get<eval::Array>(inputs[i]);
       EXPECT_EQ(method.set_input(i, input.bytes.data(), input.sizes, input.dtype), Error::kOk);
@@ -110,10 +123,53 @@ Copied run(const ir::Module& given, const ir::Module& module, const memory::Memo
     EXPECT_EQ(method.execute(), Error::kOk) << method.last_report().place << ": " << method.last_report().message;
     const auto expected = eval::evaluate(given, given.methods[0], inputs, how);
     EXPECT_TRUE(expected.ok());
-    if (expected.ok()) expect_outputs(*expected, method, ir::print(module));
+    if (expected.ok()) expect_outputs(*expected, method, text);
   }
   const SimCounts counts = simulated.allocator.counts();
   return {counts.host_to_device.count, counts.device_to_host.count, counts.device_to_device.count};
+}
+
+std::vector<uint8_t> program_of(const ir::Module& module, const memory::MemoryOptions& options) {
+  const auto emitted = emit::testing::plan_and_emit(module, options);
+  EXPECT_TRUE(emitted.ok()) << emitted.error().text() << "\n" << ir::print(module);
+  if (!emitted.ok()) return {};
+  return format::program_bytes(emitted->program).value();
+}
+
+/// Programs that were made of programs and that the plan check refuses, as it follows the rows of a loop in a loop less
+/// far than the planner does: of the first 150 seeds one, 84.
+int second_programs_refused = 0;
+
+/// Runs `module`, which placement made of `given`; and the program that is made of its program, which must give the same
+/// and, where what a loop carries is clear from the program, copy no more.
+Copied run(const ir::Module& given, const ir::Module& module, const memory::MemoryOptions& options,
+           bool copies_are_clear = true) {
+  const std::vector<uint8_t> bytes = program_of(module, options);
+  if (bytes.empty()) return {};
+  const Copied copied = run_program(given, bytes, ir::print(module));
+  auto again = import_pte(Span<const uint8_t>(bytes.data(), bytes.size()), {});
+  // Bytes that loops and branches share with others may hide what a later reader means; then it is said.
+  const bool refused = !again.ok() && again.error().code == Error::kNotSupported && !copies_are_clear;
+  EXPECT_TRUE(again.ok() || refused) << again.error().text() << "\n" << ir::print(module);
+  if (!again.ok()) return copied;
+  placement::Options placing;
+  placing.direct_copies = true;
+  placing.targets = std::move(*targets::parse_targets("portable"));
+  const Status placed_again = placement::place(*again, placing);
+  EXPECT_TRUE(placed_again.ok()) << placed_again.error().text();
+  if (!placed_again.ok()) return copied;
+  const std::vector<uint8_t> second = program_of(*again, options);
+  if (second.empty()) return copied;
+  if (!copies_are_clear && !check_program(second).ok()) {
+    ++second_programs_refused;
+    return copied;
+  }
+  const Copied of_second = run_program(given, second, ir::print(*again));
+  if (!copies_are_clear) return copied;
+  EXPECT_LE(of_second.to_device, copied.to_device) << ir::print(*again);
+  EXPECT_LE(of_second.to_host, copied.to_host) << ir::print(*again);
+  EXPECT_LE(of_second.within, copied.within) << ir::print(*again);
+  return copied;
 }
 
 Copied run(const std::string& text, const memory::MemoryOptions& options = {}) {
@@ -264,6 +320,45 @@ TEST(DeviceLoops, AStackOfOneRowAndOfASymbolsLengthAreRight) {
   for (const char* turns : {"1", "2", "n"}) run(filled(text, {{"n", turns}}));
 }
 
+// On the host: a device's stack needs a row, and says so.
+TEST(DeviceLoops, AScanThatMayHaveNoTurnGivesAnEmptyStack) {
+  const std::string text = R"(
+    symbol n in [0, 6]
+    method forward(%x: f32[16], %t: f32[n,16]) {
+      %r: f32[16], %y: f32[n,4,4], %z: f32[n] = berth::scan(n, [%x], [%t]) { (%c: f32[16], %s: f32[16])
+        %a: f32[16] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[4,4] = aten::view_copy(%a, [4, 4])
+        %d: f32[] = aten::select_copy.int(%a, 0, 3)
+        yield %a, %b, %d
+      }
+      %e: f32[n,4,4] = aten::exp(%y)
+      return %r, %e, %z
+    })";
+  const ir::Module module = passes::parsed(text);
+  const std::vector<uint8_t> bytes = program_of(module, {});
+  ASSERT_FALSE(bytes.empty());
+  for (const int32_t rows : {0, 1, 4}) run_program(module, bytes, text, rows);
+  const auto again = import_pte(Span<const uint8_t>(bytes.data(), bytes.size()), {});
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  const std::vector<uint8_t> second = program_of(*again, {});
+  ASSERT_FALSE(second.empty());
+  for (const int32_t rows : {0, 3}) run_program(module, second, ir::print(*again), rows);
+  const auto on_device = emit::testing::plan_and_emit(placed(filled(R"(
+    symbol n in [0, 6]
+    method forward(%x: f32[16], %t: f32[n,16]) {
+      %r: f32[16], %y: f32[n,16] = berth::scan(n, [%x], [%t]) { (%c: f32[16], %s: f32[16])
+        %a: f32[16] = aten::add.Tensor(%c, %s, 1)
+        %b: f32[16] = aten::tanh(%a)
+        yield %b, %b
+      }
+      return %r, %y
+    })",
+                                                                    {})),
+                                                      {});
+  ASSERT_FALSE(on_device.ok());
+  EXPECT_NE(on_device.error().text().find("lies on a device"), std::string::npos) << on_device.error().text();
+}
+
 TEST(DeviceLoops, WithoutSharingBytesTheNumbersAreTheSame) {
   memory::MemoryOptions options;
   options.alias = false;
@@ -340,12 +435,14 @@ void run_random(unsigned seed) {
   memory.planner = seed % 3 == 0 ? packing::Planner::kGreedy : packing::Planner::kBest;
   memory.in_place = seed % 5 != 0;
   memory.alias = seed % 7 != 0;
-  run(given, module, memory);
+  run(given, module, memory, false);
 }
 
 TEST(DeviceLoops, RandomLoopsOnRandomDevicesGiveTheEvaluatorsNumbers) {
   if (const char* seed = std::getenv("BERTH_SEED")) return run_random(static_cast<unsigned>(std::atoi(seed)));
+  second_programs_refused = 0;
   for (unsigned seed = 0; seed < 150 && !::testing::Test::HasFailure(); ++seed) run_random(seed);
+  EXPECT_LE(second_programs_refused, 1);
 }
 
 }  // namespace

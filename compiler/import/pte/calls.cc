@@ -66,11 +66,23 @@ Status MethodImporter::import_kernel(const fb::KernelCall& call) {
   if (operator_ == "executorch_prim::et_view.default") return import_view(args);
   if (operator_ == "executorch_prim::et_copy_index.tensor") return import_copy_index(args);
   if (operator_ == "aten::copy_") return import_copy(args);
-  if (name == "berth::row")
-    return unsupported("is of a loop on a device, which is not read back; compile the model again");
+  if (operator_ == "berth::row.write") return import_row(args);
+  if (operator_ == "berth::row.read") return unsupported("does not stand at the start of a loop over its rows");
+  if (is_copy_within(operator_, args)) {
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(0)));
+    return define(args.Get(1), value);
+  }
   const ir::Operator* op = ir::find_out_variant(name, overload, module_.operators.get());
   if (op == nullptr) return unsupported("is an operator that Berth does not have; one of your own comes with --plugin");
   return import_operator(*op, args);
+}
+
+// Within one device only bytes are copied: who compiles the module decides where values lie.
+bool MethodImporter::is_copy_within(const std::string& name, const flatbuffers::Vector<int32_t>& args) const {
+  if (name != "berth::_d2d_copy.out" || args.size() < 2) return false;
+  const fb::Tensor* from = tensor(args.Get(0));
+  const fb::Tensor* to = tensor(args.Get(1));
+  return from != nullptr && to != nullptr && format::tensor_device(*from) == format::tensor_device(*to);
 }
 
 Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers::Vector<int32_t>& args) {
@@ -217,6 +229,8 @@ Status MethodImporter::import_view(const flatbuffers::Vector<int32_t>& args) {
   BERTH_ASSIGN_OR_RETURN(const DimList sizes, int_list(args.Get(1)));
   BERTH_ASSIGN_OR_RETURN(value, view(value, sizes, slot_name(out)));
   BERTH_TRY(check_type(out, method_.tensor(value)));
+  // What a loop carries from row to row: its contents count, wherever they lie.
+  if (rows_.count(self) != 0) return define(out, value);
   return name_value(self, out, value);
 }
 

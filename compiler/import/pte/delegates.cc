@@ -5,8 +5,32 @@
 #include "compiler/import/pte/method_importer.h"
 #include "compiler/ir/print.h"
 #include "format/delegate_device.h"
+#include "format/nested.h"
+#include "format/verify.h"
 
 namespace berth::pte {
+
+// A nested program says how many inputs it has.
+Expected<uint32_t> MethodImporter::count_nested_inputs(int32_t index) {
+  const auto known = nested_inputs_.find(index);
+  if (known != nested_inputs_.end()) return known->second;
+  Span<const uint8_t> payload;
+  format::Report report;
+  format::ProgramView nested;
+  const fb::BackendDelegate& delegate = *plan_.delegates()->Get(static_cast<uint32_t>(index));
+  if (source_.program.delegate_payload(delegate, &payload) != Error::kOk) {
+    return invalid("the file does not contain the payload of delegate " + std::to_string(index));
+  }
+  BERTH_TRY(spend(payload.size() / 64));
+  const auto bytes = format::open_nested(payload, &report);
+  if (!bytes.ok()) return invalid(report.message);
+  const Error sound = format::verify_program(*bytes, &report);
+  if (sound != Error::kOk) return invalid(report.message);
+  if (format::ProgramView::open(*bytes, &nested, &report) != Error::kOk || nested.method_count() != 1) {
+    return invalid("the payload of delegate " + std::to_string(index) + " is not one method");
+  }
+  return nested_inputs_[index] = format::length(nested.method(0).inputs());
+}
 
 // Results are the last arguments that nothing wrote before, and that are neither inputs nor constants.
 Expected<uint32_t> MethodImporter::count_inputs(const flatbuffers::Vector<int32_t>& args) {
@@ -80,7 +104,8 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const auto& args = *call.args();
   const bool own = runs_nested_programs(backend);
   BERTH_TRY(spend(args.size() + writes_.size()));
-  BERTH_ASSIGN_OR_RETURN(const uint32_t first, count_inputs(args));
+  BERTH_ASSIGN_OR_RETURN(const uint32_t first, own ? count_nested_inputs(index) : count_inputs(args));
+  if (first >= args.size()) return unsupported("calls a delegate that gives no results of its own");
   ir::ValueList inputs;
   for (uint32_t i = 0; i < first; ++i) {
     if (tensor(args.Get(i)) == nullptr)

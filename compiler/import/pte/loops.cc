@@ -4,6 +4,10 @@
 //             … copy_(carried, …), et_copy_index(stacked, row, i) …
 //             add.Scalar(i, 1, i)   eq.Scalar(i, n, flag)
 //     last:   JumpFalseCall flag, first
+//
+// On devices Berth's own point tensors at rows: a slice is berth::row.read(x, i, slice), perhaps with a copy behind it,
+// and what is written to `row` after berth::row.write(stacked, i, row) is stacked. Rows of other tensors are places where
+// what goes around lies by turns; there only what is written counts.
 #include <algorithm>
 
 #include "compiler/import/pte/method_importer.h"
@@ -71,18 +75,33 @@ Status MethodImporter::find_carried(Loop& loop) {
 Status MethodImporter::find_scanned(Loop& loop) {
   for (; loop.body < loop.last; ++loop.body) {
     const fb::KernelCall* select = call_of(loop.body, "aten::select_copy.int_out");
-    if (select == nullptr || select->args()->size() != 5 || select->args()->Get(2) != loop.index) break;
-    BERTH_ASSIGN_OR_RETURN(const Argument dimension, number(select->args()->Get(1)));
-    if (dimension != Argument(Dim(0))) return unsupported(kNoMap);
-    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(select->args()->Get(0)));
-    const DimList& shape = method_.tensor(value).shape;
-    if (shape.empty() || shape[0] != loop.length)
-      return unsupported("goes through a tensor for another number of rows");
-    const Slot slice = select->args()->Get(3);
-    if (tensor(slice) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slice));
-    loop.slices.push_back(slice);
-    loop.scanned.push_back(value);
+    const fb::KernelCall* row = call_of(loop.body, "berth::row.read");
+    if (select != nullptr && select->args()->size() == 5 && select->args()->Get(2) == loop.index) {
+      BERTH_ASSIGN_OR_RETURN(const Argument dimension, number(select->args()->Get(1)));
+      if (dimension != Argument(Dim(0))) return unsupported(kNoMap);
+      BERTH_TRY(find_slice(loop, select->args()->Get(0), select->args()->Get(3)));
+    } else if (row != nullptr && row->args()->size() == 3 && row->args()->Get(1) == loop.index) {
+      Slot slice = row->args()->Get(2);
+      const fb::KernelCall* copy = loop.body + 1 < loop.last ? call_of(loop.body + 1, "berth::_d2d_copy.out") : nullptr;
+      if (copy != nullptr && copy->args()->size() == 3 && copy->args()->Get(0) == slice) {
+        slice = copy->args()->Get(1);
+        ++loop.body;
+      }
+      BERTH_TRY(find_slice(loop, row->args()->Get(0), slice));
+    } else {
+      break;
+    }
   }
+  return Done{};
+}
+
+Status MethodImporter::find_slice(Loop& loop, Slot from, Slot slice) {
+  BERTH_ASSIGN_OR_RETURN(const ValueId value, read(from));
+  const DimList& shape = method_.tensor(value).shape;
+  if (shape.empty() || shape[0] != loop.length) return unsupported("goes through a tensor for another number of rows");
+  if (tensor(slice) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slice));
+  loop.slices.push_back(slice);
+  loop.scanned.push_back(value);
   return Done{};
 }
 
@@ -112,6 +131,7 @@ Status MethodImporter::import_body(Loop& loop, Stack& stack) {
   loops_[loop.begin] = loop.jump;
   instruction_ = static_cast<int32_t>(loop.begin);
   operator_ = "the loop from here";
+  for (const auto& [stacked, row] : stack.made) BERTH_TRY(add_row(&stack, stacked, row));
   BERTH_TRY(keep_carried(loop, stack));
   std::swap(moved_, moved_around);
   stack_ = stack_around;
@@ -173,7 +193,7 @@ Expected<uint32_t> MethodImporter::import_scan(Loop loop) {
   const uint32_t jump = loop.jump;
   const Snapshot before = snapshot();
   BERTH_TRY(spend(before.writes + before.numbers.size() + before.views.size()));
-  Stack stack{loop.index, {}};
+  Stack stack{loop.index, {}, {}};
   BERTH_TRY(import_body(loop, stack));
   BERTH_TRY(check_states(before.states, before.writes));
   std::vector<Slot> slots = loop.slots;
@@ -205,12 +225,52 @@ Status MethodImporter::import_copy_index(const flatbuffers::Vector<int32_t>& arg
   if (stack_ == nullptr || args.Get(2) != stack_->index) return unsupported("stands outside of its loop");
   const Slot slot = args.Get(0);
   if (tensor(slot) == nullptr) return invalid("expected a tensor as result, found " + slot_text(slot));
-  BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(1)));
-  for (const auto& [other, row] : stack_->rows) {
-    if (other == slot) return unsupported("stacks " + slot_text(slot) + " twice in one loop");
+  return add_row(stack_, slot, args.Get(1));
+}
+
+Status MethodImporter::add_row(Stack* stack, Slot stacked, Slot row) {
+  BERTH_ASSIGN_OR_RETURN(const ValueId value, read(row));
+  for (const auto& [other, known] : stack->rows) {
+    if (other == stacked) return unsupported("stacks " + slot_text(stacked) + " twice in one loop");
   }
-  BERTH_TRY(spend(stack_->rows.size()));
-  stack_->rows.emplace_back(slot, value);
+  BERTH_TRY(spend(stack->rows.size()));
+  stack->rows.emplace_back(stacked, value);
+  return Done{};
+}
+
+// berth::row.write(rows, index, row): what is written to `row` from here on lies in a row of `rows`.
+Status MethodImporter::import_row(const flatbuffers::Vector<int32_t>& args) {
+  if (args.size() < 3) return invalid("has only " + std::to_string(args.size()) + " arguments");
+  for (const Slot slot : {args.Get(0), args.Get(2)}) {
+    if (tensor(slot) == nullptr) return invalid("expected a tensor, found " + slot_text(slot));
+  }
+  if (format::is_planned(*tensor(args.Get(2)))) return unsupported("moves a tensor that has a place of its own");
+  if (stack_ != nullptr && args.Get(1) == stack_->index) stack_->made.emplace_back(args.Get(0), args.Get(2));
+  return Done{};
+}
+
+// The slots that row.write points at rows, and those that et_view points at what these name.
+Status MethodImporter::find_rows() {
+  for (const fb::Chain* chain : *plan_.chains()) {
+    chain_ = chain;
+    const uint32_t end = format::length(chain->instructions());
+    for (uint32_t i = 0; i < end; ++i) {
+      const fb::KernelCall* call = call_of(i, "berth::row.write");
+      if (call == nullptr || call->args()->size() < 3) continue;
+      rows_.insert(call->args()->Get(2));
+      turns_.insert(call->args()->Get(1));
+    }
+    if (rows_.empty()) continue;
+    for (bool more = true; more;) {
+      more = false;
+      BERTH_TRY(spend(end));
+      for (uint32_t i = 0; i < end; ++i) {
+        const fb::KernelCall* call = call_of(i, "executorch_prim::et_view.default");
+        if (call == nullptr || call->args()->size() < 3 || rows_.count(call->args()->Get(0)) == 0) continue;
+        more = rows_.insert(call->args()->Get(2)).second || more;
+      }
+    }
+  }
   return Done{};
 }
 

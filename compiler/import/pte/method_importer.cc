@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "compiler/import/pte/trim_loops.h"
+
 namespace berth::pte {
 
 MethodImporter::MethodImporter(Source& source, size_t index, ir::Module& module, Shared& shared, SizeFacts& facts)
@@ -27,6 +29,7 @@ Status MethodImporter::run() {
     if (format::length(one.name()) > 0) names_[one.value()] = format::text(one.name());
     if (format::length(one.node()) > 0) nodes_[one.value()] = format::text(one.node());
   }
+  BERTH_TRY(find_rows());
   BERTH_TRY(read_symbols());
   BERTH_TRY(import_inputs());
   BERTH_TRY(find_states());
@@ -37,6 +40,7 @@ Status MethodImporter::run() {
   std::vector<ir::NodeId> nodes = std::move(prologue_.nodes);
   nodes.insert(nodes.end(), method_.body.nodes.begin(), method_.body.nodes.end());
   method_.body.nodes = std::move(nodes);
+  trim_loops(&method_);
   module_.methods.push_back(std::move(method_));
   return Done{};
 }

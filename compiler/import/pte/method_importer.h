@@ -116,6 +116,7 @@ class MethodImporter {
   struct Stack {
     Slot index = -1;
     std::vector<std::pair<Slot, ValueId>> rows;
+    std::vector<std::pair<Slot, Slot>> made;  // stacked slots, and slots of which what the body writes is the row
   };
 
   struct Loop {
@@ -162,6 +163,7 @@ class MethodImporter {
   Status import_instruction(const fb::Instruction& instruction);
   Status import_kernel(const fb::KernelCall& call);
   Status import_operator(const ir::Operator& op, const flatbuffers::Vector<int32_t>& args);
+  bool is_copy_within(const std::string& name, const flatbuffers::Vector<int32_t>& args) const;
   Status import_copy(const flatbuffers::Vector<int32_t>& args);
   Status import_view(const flatbuffers::Vector<int32_t>& args);
   Status import_move(Slot from, Slot to);
@@ -178,6 +180,8 @@ class MethodImporter {
   // prims.cc
   Expected<Argument> number(Slot slot);
   ValueId number_in_tensor(Slot slot) const;
+  /// Whether it is a number that depends on the path taken.
+  bool is_unknown(Slot slot) const;
   Expected<Dim> whole(Slot slot);
   Expected<DimList> int_list(Slot slot);
   /// False when `name` is not an operator on numbers.
@@ -241,6 +245,10 @@ class MethodImporter {
   Expected<uint32_t> import_loop(uint32_t begin, uint32_t end, uint32_t jump);
   Expected<uint32_t> import_scan(Loop loop);
   Status import_copy_index(const flatbuffers::Vector<int32_t>& args);
+  Status import_row(const flatbuffers::Vector<int32_t>& args);
+  Status add_row(Stack* stack, Slot stacked, Slot row);
+  Status find_slice(Loop& loop, Slot from, Slot slice);
+  Status find_rows();
 
   // own_loops.cc
   struct Carried {
@@ -264,6 +272,7 @@ class MethodImporter {
   Status check_states(size_t known, size_t first_write);
 
   // delegates.cc
+  Expected<uint32_t> count_nested_inputs(int32_t index);
   Expected<uint32_t> count_inputs(const flatbuffers::Vector<int32_t>& args);
   Expected<ir::DelegateId> delegate_of(int32_t index);
   Status check_sizes(Slot slot, const ir::TensorType& type) const;
@@ -298,6 +307,8 @@ class MethodImporter {
   std::map<Slot, ValueId> named_;          // names of constants, by MoveCall and et_view
   std::map<Slot, ValueId> constants_;
   std::set<Slot> inputs_;
+  std::set<Slot> rows_;                             // that berth::row.write points at bytes of a tensor
+  std::set<Slot> turns_;                            // the numbers of those rows
   std::set<Slot> moved_;                            // targets of the moves in the present branch
   std::map<Slot, std::string> names_, nodes_;       // of berth.meta
   std::vector<Dim> symbols_;                        // of berth.meta, by index
@@ -305,6 +316,7 @@ class MethodImporter {
   std::map<ir::SymbolId, InputDim> free_;           // symbols that stand for open sizes
   std::map<uint32_t, uint32_t> loops_;              // of this chain: last instruction by first
   std::map<int32_t, ir::DelegateId> delegates_;     // by index in the method
+  std::map<int32_t, uint32_t> nested_inputs_;       // the same: inputs of those that are nested programs
   Stack* stack_ = nullptr;                          // of the loop around
   const fb::Chain* chain_ = nullptr;
   int32_t instruction_ = -1;

@@ -79,6 +79,11 @@ Expected<MethodImporter::Carried> MethodImporter::find_changed(uint32_t begin, u
     const fb::Operator& named = *plan_.operators()->Get(static_cast<uint32_t>(call->op_index()));
     const Slot last = args.Get(args.size() - 1);
     if (tensor(last) == nullptr && entry(last).val_as_TensorList() == nullptr) carried.numbers.insert(last);
+    // What a loop carries from row to row is not written but pointed at the row.
+    if (rows_.count(args.Get(0)) != 0 && call_of(i, "executorch_prim::et_view.default") != nullptr) {
+      BERTH_TRY(note_write(last, loop, &carried));
+      continue;
+    }
     const ir::Operator* op = ir::find_out_variant(format::text(named.name()), format::text(named.overload()));
     if (op != nullptr && op->writes_self) {
       BERTH_TRY(note_write(args.Get(0), loop, &carried));

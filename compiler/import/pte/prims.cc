@@ -27,6 +27,12 @@ ValueId MethodImporter::number_in_tensor(Slot slot) const {
   return value == nullptr ? ValueId() : *value;
 }
 
+bool MethodImporter::is_unknown(Slot slot) const {
+  const auto set = numbers_.find(slot);
+  const ValueId* value = set == numbers_.end() ? nullptr : std::get_if<ValueId>(&set->second);
+  return value != nullptr && !value->valid();
+}
+
 Expected<Argument> MethodImporter::number(Slot slot) {
   const auto set = numbers_.find(slot);
   if (set != numbers_.end()) {
@@ -99,11 +105,22 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
     numbers_[out] = result;
     return true;
   }
+  // Berth's loops begin so: whatever a counter was, it is zero now.
+  const bool is_int = entry(args.Get(0)).val_type() == fb::KernelTypes::Int;
+  if (name == "executorch_prim::sub.Scalar" && args.size() == 3 && args.Get(0) == args.Get(1) && is_int) {
+    numbers_[out] = Dim(0);
+    return true;
+  }
   std::vector<Argument> in;
   for (uint32_t i = 0; i + 1 < args.size(); ++i) {
     if (const ValueId value = number_in_tensor(args.Get(i)); value.valid()) {
       in.emplace_back(value);
       continue;
+    }
+    // Which row it is by turns in a `while` depends on the iteration; nothing else asks.
+    if (turns_.count(out) != 0 && is_unknown(args.Get(i))) {
+      numbers_[out] = ValueId();
+      return true;
     }
     BERTH_ASSIGN_OR_RETURN(Argument value, number(args.Get(i)));
     in.push_back(std::move(value));
