@@ -141,13 +141,15 @@ constexpr Reducer kMaxReducer = {{max_rows_f32, fold_columns<float, double, Max>
                                  fold<int64_t, int64_t, Max>(),
                                  -kInfinity,
                                  kSmallest,
-                                 false};
+                                 false,
+                                 true};
 constexpr Reducer kMinReducer = {{min_rows_f32, fold_columns<float, double, Min>},
                                  fold<double, double, Min>(),
                                  fold<int64_t, int64_t, Min>(),
                                  kInfinity,
                                  kLargest,
-                                 false};
+                                 false,
+                                 true};
 constexpr Reducer kAnyReducer = {
     fold<float, int64_t, Any>(), fold<double, int64_t, Any>(), fold<int64_t, int64_t, Any>(), 0, 0, true};
 
@@ -180,7 +182,8 @@ Error read_sum_dtype(KernelContext& context, const Tensor& self, std::optional<i
 
 Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDims& dims, DType common, DType result,
                     const Reducer& reducer, double scale, Tensor& out) {
-  if (!is_real(self.dtype()) || self.dtype() == DType::kU64 || !is_real(common) || !is_real(out.dtype())) {
+  const bool is_u64 = self.dtype() == DType::kU64;
+  if (!is_real(self.dtype()) || !is_real(common) || !is_real(out.dtype()) || (is_u64 && common == DType::kI64)) {
     return unsupported_dtype(context);
   }
   if (!can_cast(result, out.dtype())) {
@@ -192,6 +195,7 @@ Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDim
   const AccumulatePair& pair = reducer.at(compute);
   const Accumulate accumulate = plan.by_columns() ? pair.columns : pair.rows;
   const bool whole = reducer.whole_state || compute == DType::kI64;
+  const bool flips = is_u64 && reducer.ordered && compute == DType::kI64;
   context.parallel_for(plan.outputs(), plan.grain(), [&](int64_t begin, int64_t end) {
     plan.for_each_block(begin, end, [&](int64_t first, int64_t count) {
       States states;
@@ -199,7 +203,11 @@ Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDim
         if (whole) states.whole[i] = reducer.whole_identity;
         if (!whole) states.real[i] = reducer.real_identity;
       }
-      plan.feed(first, count, [&](const void* x, int64_t n) { accumulate(x, n, &states); });
+      plan.feed(first, count, [&](const void* x, int64_t n) {
+        if (flips) return accumulate(Flipped(x, n).numbers, n, &states);
+        accumulate(x, n, &states);
+      });
+      for (int64_t i = 0; i < count && flips; ++i) states.whole[i] = flipped(states.whole[i]);
       for (int64_t i = 0; i < count && !whole; ++i) states.real[i] *= scale;
       char* target = out.data<char>() + first * element_size(out.dtype());
       convert_elements(whole ? DType::kI64 : DType::kF64, &states, out.dtype(), target, count);

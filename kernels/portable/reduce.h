@@ -24,6 +24,8 @@ struct Reducer {
   int64_t whole_identity;
   /// Whether the states are whole numbers for floating elements too.
   bool whole_state;
+  /// Whether the order of elements counts, which u64 and i64 do not share.
+  bool ordered = false;
 
   const AccumulatePair& at(DType compute) const {
     return compute == DType::kF32 ? f32 : compute == DType::kF64 ? f64 : i64;

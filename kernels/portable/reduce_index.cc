@@ -1,6 +1,7 @@
 // argmax, argmin, and max and min along a dimension with their indices. Of equal elements the first counts; a NaN is
 // larger and smaller than everything.
 #include <limits>
+#include <type_traits>
 
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/dispatch.h"
@@ -98,8 +99,9 @@ void feed_row(const S* x, int64_t n, Best<S>* best) {
 }
 
 struct Outputs {
-  Tensor* values;   // may be null
-  Tensor* indices;  // i64
+  Tensor* values;      // may be null
+  Tensor* indices;     // i64
+  bool flips = false;  // elements are u64, which are compared as i64
 };
 
 template <typename S, bool largest>
@@ -109,17 +111,24 @@ void run_block(const ReducePlan& plan, DType compute, const Outputs& outputs, in
     best.value[i] = worst_value<S, largest>();
     best.index[i] = 0;
   }
-  plan.feed(first, count, [&](const void* x, int64_t n) {
+  const auto take = [&](const void* x, int64_t n) {
     if (plan.by_columns()) {
       best_of_columns<S, largest>(static_cast<const S*>(x), n, best.value, best.index, best.position++);
     } else {
       feed_row<S, largest>(static_cast<const S*>(x), n, &best);
     }
+  };
+  plan.feed(first, count, [&](const void* x, int64_t n) {
+    if (outputs.flips) return take(Flipped(x, n).numbers, n);
+    take(x, n);
   });
   for (int64_t i = 0; i < count; ++i) outputs.indices->data<int64_t>()[first + i] = best.index[i];
   if (outputs.values == nullptr) return;
   const DType dtype = outputs.values->dtype();
   char* target = outputs.values->data<char>() + first * element_size(dtype);
+  if constexpr (std::is_same_v<S, int64_t>) {
+    for (int64_t i = 0; i < count && outputs.flips; ++i) best.value[i] = flipped(best.value[i]);
+  }
   convert_elements(compute, best.value, dtype, target, count);
 }
 
@@ -136,7 +145,7 @@ void run_typed(const ReducePlan& plan, DType compute, const Outputs& outputs, in
 
 Error check_index_reduction(KernelContext& context, const Tensor& self, const ReducedDims& dims,
                             const Outputs& outputs) {
-  if (!is_real(self.dtype()) || self.dtype() == DType::kU64) return unsupported_dtype(context);
+  if (!is_real(self.dtype())) return unsupported_dtype(context);
   if (outputs.indices->dtype() != DType::kI64) {
     return context.fail(Error::kInvalidArgument, "the tensor of indices must be i64");
   }
@@ -163,9 +172,10 @@ Error run_index_reduction(KernelContext& context, const Tensor& self, const Redu
   }
   const ReducePlan plan(self, *outputs.indices, dims, self.dtype(), true);
   const DType compute = compute_dtype(self.dtype());
+  const Outputs typed = {outputs.values, outputs.indices, self.dtype() == DType::kU64};
   context.parallel_for(plan.outputs(), plan.grain(), [&](int64_t begin, int64_t end) {
-    if (largest) run_typed<true>(plan, compute, outputs, begin, end);
-    if (!largest) run_typed<false>(plan, compute, outputs, begin, end);
+    if (largest) run_typed<true>(plan, compute, typed, begin, end);
+    if (!largest) run_typed<false>(plan, compute, typed, begin, end);
   });
   return Error::kOk;
 }

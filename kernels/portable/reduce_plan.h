@@ -41,8 +41,21 @@ Walk outer_walk(const Tensor& self, const Tensor& out, const ReducedDims& dims);
 /// Over the elements of one output; operand self. In the row-major order of their dimensions, or as they lie in memory.
 Walk inner_walk(const Tensor& self, uint32_t mask, bool logical_order);
 
+/// Elements of u64 as i64 of the same order, and the other way round.
+inline int64_t flipped(int64_t x) { return x ^ INT64_MIN; }
+/// The same of the elements that ReducePlan::feed gives. REQUIRES: n <= ReducePlan::kChunk.
+struct Flipped {
+  Flipped(const void* x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) numbers[i] = flipped(static_cast<const int64_t*>(x)[i]);
+  }
+  int64_t numbers[256];
+};
+
 class ReducePlan {
  public:
+  /// The most elements that feed() gives at a time where it converts them.
+  static constexpr int64_t kChunk = 256;
+
   static constexpr int64_t kColumns = 128;
 
   /// Elements are loaded as `compute` (f32, f64 or i64), through `common` when it is another type. `out` has been
@@ -92,8 +105,6 @@ class ReducePlan {
   }
 
  private:
-  static constexpr int64_t kChunk = 256;
-
   template <typename F>
   void feed_dense(const char* x, int64_t n, F& f) const {
     if (direct_) return f(static_cast<const void*>(x), n);

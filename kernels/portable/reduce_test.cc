@@ -350,5 +350,53 @@ TEST(Reduce, BoundedOutputsTakeTheReducedSizes) {
   EXPECT_EQ(run(sum_IntList_out, {x, Dims{1}, true, nullptr, out}), Error::kInvalidArgument);
 }
 
+// Along rows and along columns, with more elements than are converted at a time; half of them above 2^63.
+TEST(Reduce, U64HasItsOwnOrder) {
+  constexpr int32_t kRows = 3;
+  constexpr int32_t kColumns = 700;
+  std::mt19937_64 random(7);
+  std::vector<int64_t> numbers(kRows * kColumns);
+  for (int64_t& number : numbers) number = static_cast<int64_t>(random());
+  const Array x(DType::kU64, {kRows, kColumns});
+  x.set_integers(numbers);
+  for (const int64_t dim : {0, 1}) {
+    const int32_t kept = dim == 0 ? kColumns : kRows;
+    const int32_t gone = dim == 0 ? kRows : kColumns;
+    const Array largest(DType::kU64, {kept});
+    const Array smallest(DType::kU64, {kept});
+    const Array sums(DType::kU64, {kept});
+    const Array also(DType::kU64, {kept});
+    const Array where = i64({kept});
+    const Array place = i64({kept});
+    ASSERT_EQ(run(amax_out, {x, Dims{dim}, false, largest}), Error::kOk);
+    ASSERT_EQ(run(amin_out, {x, Dims{dim}, false, smallest}), Error::kOk);
+    ASSERT_EQ(run(sum_IntList_out, {x, Dims{dim}, false, static_cast<int64_t>(DType::kU64), sums}), Error::kOk);
+    ASSERT_EQ(run(argmin_out, {x, dim, false, where}), Error::kOk);
+    ASSERT_EQ(run(max_dim_max, {x, dim, false, also, place}), Error::kOk);
+    for (int32_t i = 0; i < kept; ++i) {
+      uint64_t high = 0;
+      uint64_t low = UINT64_MAX;
+      uint64_t sum = 0;
+      int64_t at_low = 0;
+      int64_t at_high = 0;
+      for (int32_t k = 0; k < gone; ++k) {
+        const auto number = static_cast<uint64_t>(numbers[dim == 0 ? k * kColumns + i : i * kColumns + k]);
+        sum += number;
+        if (number < low) at_low = k;
+        if (number > high) at_high = k;
+        low = std::min(low, number);
+        high = std::max(high, number);
+      }
+      EXPECT_EQ(static_cast<uint64_t>(largest.integers()[i]), high);
+      EXPECT_EQ(static_cast<uint64_t>(also.integers()[i]), high);
+      EXPECT_EQ(static_cast<uint64_t>(smallest.integers()[i]), low);
+      EXPECT_EQ(static_cast<uint64_t>(sums.integers()[i]), sum);
+      EXPECT_EQ(where.integers()[i], at_low);
+      EXPECT_EQ(place.integers()[i], at_high);
+    }
+  }
+  EXPECT_EQ(run(sum_IntList_out, {x, Dims{0}, false, nullptr, i64({kColumns})}), Error::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace berth::portable

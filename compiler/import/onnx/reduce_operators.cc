@@ -41,7 +41,7 @@ Argument limit(DType dtype, bool lowest) {
   if (dtype == DType::kBool) return Dim(lowest ? 0 : 1);
   const bool is_signed = dtype != DType::kU8 && dtype != DType::kU16 && dtype != DType::kU32 && dtype != DType::kU64;
   const int bits = static_cast<int>(element_size(dtype)) * 8;
-  if (!is_signed) return Dim(lowest ? 0 : bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1);
+  if (!is_signed) return Dim(lowest ? 0 : bits == 64 ? -1 : (int64_t{1} << bits) - 1);  // -1 wraps to the largest
   const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
   return Dim(lowest ? -high - 1 : high);
 }
