@@ -140,7 +140,7 @@ TEST(Target, CudaHasItsOperators) {
             "not for tensors of i64");
 }
 
-// Constants of one repeated element have no bytes until somebody wants them.
+// Constants of one repeated element have no bytes in the compiler.
 TEST(Target, CudaIsAskedAboutConstantsOfOneElement) {
   EXPECT_EQ(support("cuda:0", R"(
     const @c: f32[3] = splat<2.5>
