@@ -57,6 +57,8 @@ if(TARGET berth_c)
   install(TARGETS berth_c EXPORT berth_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT berth_c NAMESPACE berth:: FILE berth_c.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/berth)
   install(FILES ${PROJECT_SOURCE_DIR}/c/berth.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/berth)
+  # From the file, so that an install may be moved.
+  file(RELATIVE_PATH BERTH_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/berth.pc.in ${PROJECT_BINARY_DIR}/berth.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/berth.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
