@@ -150,6 +150,8 @@ namespace upsample_bilinear2d_vec_out { enum : size_t { input, output_size, alig
 namespace upsample_nearest2d_vec_out { enum : size_t { input, output_size, scale_factors }; }
 namespace upsample_bilinear2d_aa_out { enum : size_t { self, output_size, align_corners, scales_h, scales_w }; }
 namespace grid_sampler_2d_out { enum : size_t { input, grid, interpolation_mode, padding_mode, align_corners }; }
+namespace grid_sampler_3d_out { enum : size_t { input, grid, interpolation_mode, padding_mode, align_corners }; }
+namespace roi_align_out { enum : size_t { input, rois, images, height, width, samples, scale, largest, half_pixel }; }
 namespace cdist_forward_out { enum : size_t { x1, x2, p, compute_mode }; }
 namespace pdist_forward_out { enum : size_t { self, p }; }
 namespace convolution_backward_out { enum : size_t { grad_output, input, weight, bias_sizes, stride, padding, dilation,
@@ -162,9 +164,12 @@ namespace index_Tensor_out { enum : size_t { self, indices }; }
 namespace index_put_out { enum : size_t { self, indices, values, accumulate }; }
 namespace index_select_out { enum : size_t { self, dim, index }; }
 namespace nonzero_out { enum : size_t { self }; }
+namespace non_max_suppression_out { enum : size_t { boxes, scores, most, overlap, score, centred }; }
+namespace unique_out { enum : size_t { self, sorted }; }
 namespace scatter_src_out { enum : size_t { self, dim, index, src }; }
 namespace scatter_value_out { enum : size_t { self, dim, index, value }; }
 namespace scatter_add_out { enum : size_t { self, dim, index, src }; }
+namespace scatter_reduce_two_out { enum : size_t { self, dim, index, src, reduce, include_self }; }
 namespace select_scatter_out { enum : size_t { self, src, dim, index }; }
 namespace slice_scatter_out { enum : size_t { self, src, dim, start, end, step }; }
 namespace index_put_self { enum : size_t { self, indices, values, accumulate }; }
@@ -177,6 +182,7 @@ namespace fill_Scalar_out { enum : size_t { self, value }; }
 namespace fill_Tensor_out { enum : size_t { self, value }; }
 namespace full_out { enum : size_t { size, fill_value, dtype }; }
 namespace full_like_out { enum : size_t { self, fill_value, memory_format, dtype }; }
+namespace refuse_out { enum : size_t { size, why, dtype }; }
 namespace ones_out { enum : size_t { size, dtype }; }
 namespace scalar_tensor_out { enum : size_t { s, dtype }; }
 namespace zeros_out { enum : size_t { size, dtype }; }
@@ -222,6 +228,7 @@ namespace view_copy_out { enum : size_t { self, size }; }
 namespace to_dim_order_copy_out { enum : size_t { self, non_blocking, dim_order, dtype }; }
 namespace clone_dim_order_out { enum : size_t { self, non_blocking, dim_order }; }
 namespace to_copy_out { enum : size_t { self, non_blocking, memory_format, dtype }; }
+namespace bit_cast_out { enum : size_t { self, dtype }; }
 namespace lift_fresh_copy_out { enum : size_t { self }; }
 namespace as_strided_copy_out { enum : size_t { self, size, stride, storage_offset }; }
 namespace unfold_copy_out { enum : size_t { self, dimension, size, step }; }

@@ -80,6 +80,12 @@ Expected<Types> infer_full(const ShapeQuery& query) {
   return args.one(dtype, args.dims(0));
 }
 
+Expected<Types> infer_refuse(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, args.dtype(2, DType::kF32));
+  return args.one(dtype, args.dims(0));
+}
+
 Expected<Types> infer_full_like(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& self = args.tensor(0);

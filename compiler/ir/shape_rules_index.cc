@@ -1,4 +1,5 @@
 // Shape rules of gathering and scattering by index.
+#include <algorithm>
 #include <optional>
 
 #include "compiler/ir/shape_args.h"
@@ -127,6 +128,37 @@ Expected<Types> infer_nonzero(const ShapeQuery& query) {
   const TensorType& self = args.tensor(0);
   BERTH_ASSIGN_OR_RETURN(const Dim count, count_of_contents(args, "nz_", 0, max_numel(self, args.symbols)));
   return args.one(DType::kI64, {count, Dim(self.rank())});
+}
+
+Expected<Types> infer_non_max_suppression(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& boxes = args.tensor(0);
+  const TensorType& scores = args.tensor(1);
+  BERTH_TRY(args.expect_rank(boxes, 3, 3, "boxes"));
+  BERTH_TRY(args.expect_rank(scores, 3, 3, "scores"));
+  BERTH_TRY(args.same_size(boxes.shape[2], Dim(4), "size of a box and 4"));
+  BERTH_TRY(args.same_size(boxes.shape[0], scores.shape[0], "numbers of images"));
+  BERTH_TRY(args.same_size(boxes.shape[1], scores.shape[2], "numbers of boxes"));
+  if (boxes.dtype != DType::kF32 || scores.dtype != DType::kF32) {
+    return args.fail(Error::kInvalidType,
+                     "expected boxes and scores of f32, found " + args.text(boxes) + " and " + args.text(scores));
+  }
+  BERTH_ASSIGN_OR_RETURN(const int64_t most, args.integer(2));
+  if (most < 0) return args.fail("expected 'most' of at least 0, found " + std::to_string(most));
+  const int64_t classes = args.symbols.upper(args.symbols.mul(scores.shape[0], scores.shape[1]));
+  const int64_t each = std::min(most, args.symbols.upper(scores.shape[2]));
+  if (each > 0 && classes > kMaxSize / each) return args.fail("expected at most 2^31 boxes");
+  BERTH_ASSIGN_OR_RETURN(const Dim count, count_of_contents(args, "kept_", 1, classes * each));
+  return args.one(DType::kI64, {count, Dim(3)});
+}
+
+Expected<Types> infer_unique(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_TRY(args.expect_rank(self, 2, 2, "rows"));
+  BERTH_ASSIGN_OR_RETURN(const Dim count, count_of_contents(args, "unique_", 0, args.symbols.upper(self.shape[0])));
+  return Types{args.type(self.dtype, {count, self.shape[1]}), args.type(DType::kI64, {count}),
+               args.type(DType::kI64, {self.shape[0]}), args.type(DType::kI64, {count})};
 }
 
 Expected<Types> infer_masked_select(const ShapeQuery& query) {

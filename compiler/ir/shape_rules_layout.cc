@@ -372,6 +372,17 @@ Expected<Types> infer_to_dim_order_copy(const ShapeQuery& query) {
   return types;
 }
 
+Expected<Types> infer_bit_cast(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& self = args.tensor(0);
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, args.dtype(1, self.dtype));
+  if (element_size(dtype) != element_size(self.dtype)) {
+    return args.fail(Error::kInvalidType, "expected a dtype of the same size, found " + std::string(to_string(dtype)) +
+                                              " for " + args.text(self));
+  }
+  return args.one(dtype, self.shape);
+}
+
 // As clone, with another dtype.
 Expected<Types> infer_to_copy(const ShapeQuery& query) {
   const ShapeArgs args(query);

@@ -227,6 +227,38 @@ Expected<Types> infer_grid_sampler(const ShapeQuery& query) {
   return args.one(input.dtype, {batch, input.shape[1], grid.shape[1], grid.shape[2]});
 }
 
+Expected<Types> infer_grid_sampler_volume(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(0);
+  const TensorType& grid = args.tensor(1);
+  BERTH_TRY(args.expect_rank(input, 5, 5, "an input"));
+  BERTH_TRY(args.expect_rank(grid, 5, 5, "a grid"));
+  BERTH_TRY(args.same_size(grid.shape[4], Dim(3), "size of the grid's last dimension and 3"));
+  BERTH_ASSIGN_OR_RETURN(const Dim batch, args.same_size(input.shape[0], grid.shape[0], "batch sizes"));
+  if (input.dtype != grid.dtype) {
+    return args.fail(Error::kInvalidType,
+                     "expected input and grid of one dtype, found " + args.text(input) + " and " + args.text(grid));
+  }
+  return args.one(input.dtype, {batch, input.shape[1], grid.shape[1], grid.shape[2], grid.shape[3]});
+}
+
+Expected<Types> infer_roi_align(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(0);
+  const TensorType& rois = args.tensor(1);
+  const TensorType& images = args.tensor(2);
+  BERTH_TRY(args.expect_rank(input, 4, 4, "an input"));
+  BERTH_TRY(args.expect_rank(rois, 2, 2, "regions"));
+  BERTH_TRY(args.expect_rank(images, 1, 1, "numbers of images"));
+  BERTH_TRY(args.same_size(rois.shape[1], Dim(4), "size of a region and 4"));
+  BERTH_ASSIGN_OR_RETURN(const Dim count, args.same_size(rois.shape[0], images.shape[0], "numbers of regions"));
+  if (input.dtype != rois.dtype) {
+    return args.fail(Error::kInvalidType,
+                     "expected input and regions of one dtype, found " + args.text(input) + " and " + args.text(rois));
+  }
+  return args.one(input.dtype, {count, input.shape[1], args.dim(3), args.dim(4)});
+}
+
 Expected<Types> infer_cdist(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& a = args.tensor(0);

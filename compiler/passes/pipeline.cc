@@ -14,6 +14,7 @@
 #include "compiler/passes/fold_batch_norm.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/hoist_state_writes.h"
+#include "compiler/passes/pick_first.h"
 #include "compiler/passes/simplify.h"
 
 namespace berth::passes {
@@ -29,6 +30,8 @@ const std::vector<Pass>& passes_in_order() {
       {"simplify", simplify},
       // Before fold_batch_norm, which looks for weights and shifts that are constants, such as transposed ones.
       {"fold_constants", fold_constants},
+      // After folding: what is computed from constants still is what folding left because it grows.
+      {"pick_first", pick_first},
       // Before fold_batch_norm, so that a weight which two nodes share is one weight and stays one.
       {"cse", cse},
       // Before view removal: it looks through one view, not through chains that were not joined yet.

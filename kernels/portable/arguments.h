@@ -1147,6 +1147,32 @@ struct grid_sampler_2d_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct grid_sampler_3d_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "aten::grid_sampler_3d.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor& grid = next<const Tensor&>();
+  int64_t interpolation_mode = next<int64_t>();
+  int64_t padding_mode = next<int64_t>();
+  bool align_corners = next<bool>();
+  Tensor& out = next<Tensor&>();
+};
+
+struct roi_align_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::roi_align.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor& rois = next<const Tensor&>();
+  const Tensor& images = next<const Tensor&>();
+  int64_t height = next<int64_t>();
+  int64_t width = next<int64_t>();
+  int64_t samples = next<int64_t>();
+  double scale = next<double>();
+  bool largest = next<bool>();
+  bool half_pixel = next<bool>();
+  Tensor& out = next<Tensor&>();
+};
+
 struct cdist_forward_out : Arguments {
   using Arguments::Arguments;
   static constexpr const char* kOperator = "aten::_cdist_forward.out";
@@ -1253,6 +1279,29 @@ struct nonzero_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct non_max_suppression_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::non_max_suppression.out";
+  const Tensor& boxes = next<const Tensor&>();
+  const Tensor& scores = next<const Tensor&>();
+  int64_t most = next<int64_t>();
+  double overlap = next<double>();
+  std::optional<double> score = next<std::optional<double>>();
+  bool centred = next<bool>();
+  Tensor& out = next<Tensor&>();
+};
+
+struct unique_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::unique.out";
+  const Tensor& self = next<const Tensor&>();
+  bool sorted = next<bool>();
+  Tensor& rows = next<Tensor&>();
+  Tensor& first = next<Tensor&>();
+  Tensor& inverse = next<Tensor&>();
+  Tensor& counts = next<Tensor&>();
+};
+
 struct scatter_src_out : Arguments {
   using Arguments::Arguments;
   static constexpr const char* kOperator = "aten::scatter.src_out";
@@ -1280,6 +1329,18 @@ struct scatter_add_out : Arguments {
   int64_t dim = next<int64_t>();
   const Tensor& index = next<const Tensor&>();
   const Tensor& src = next<const Tensor&>();
+  Tensor& out = next<Tensor&>();
+};
+
+struct scatter_reduce_two_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "aten::scatter_reduce.two_out";
+  const Tensor& self = next<const Tensor&>();
+  int64_t dim = next<int64_t>();
+  const Tensor& index = next<const Tensor&>();
+  const Tensor& src = next<const Tensor&>();
+  StringRef reduce = next<StringRef>();
+  bool include_self = next<bool>();
   Tensor& out = next<Tensor&>();
 };
 
@@ -1385,6 +1446,14 @@ struct full_like_out : Arguments {
   const Tensor& self = next<const Tensor&>();
   const EValue& fill_value = next<const EValue&>();
   std::optional<int64_t> memory_format = next<std::optional<int64_t>>();
+  Tensor& out = next<Tensor&>();
+};
+
+struct refuse_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::refuse.out";
+  IntList size = next<IntList>();
+  StringRef why = next<StringRef>();
   Tensor& out = next<Tensor&>();
 };
 
@@ -1757,6 +1826,13 @@ struct to_copy_out : Arguments {
   const Tensor& self = next<const Tensor&>();
   bool non_blocking = next<bool>();
   std::optional<int64_t> memory_format = next<std::optional<int64_t>>();
+  Tensor& out = next<Tensor&>();
+};
+
+struct bit_cast_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::bit_cast.out";
+  const Tensor& self = next<const Tensor&>();
   Tensor& out = next<Tensor&>();
 };
 

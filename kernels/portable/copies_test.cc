@@ -131,5 +131,18 @@ TEST(CopyInto, BroadcastsAndConvertsTheSource) {
   EXPECT_EQ(run(copy_self, {f32({1}), f32({3}), false}), Error::kInvalidArgument);
 }
 
+TEST(BitCast, BytesAreReadAsAnotherType) {
+  const Array out(DType::kI32, {2});
+  ASSERT_EQ(run(bit_cast_out, {f32({2}, {1, -2}), out}), Error::kOk);
+  EXPECT_EQ(out.values(), (Values{0x3f800000, -1073741824.0}));
+  EXPECT_EQ(run(bit_cast_out, {f32({2}, {1, -2}), i64({2})}), Error::kInvalidArgument);
+}
+
+TEST(Refuse, SaysThatTheBranchDoesNotFit) {
+  const auto outcome = run_with(refuse_out, {std::vector<int64_t>{2}, "node: why", f32({2})}, 1);
+  EXPECT_EQ(outcome.error, Error::kInvalidArgument);
+  EXPECT_NE(outcome.message.find("cannot run with the sizes"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::portable

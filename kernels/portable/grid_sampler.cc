@@ -1,5 +1,5 @@
-// grid_sampler_2d: an image read at positions that lie between its pixels. The grid gives x and y from -1, the left or
-// upper end, to 1; with align_corners the ends are the centres of the outermost pixels, else their outer edges.
+// grid_sampler_2d and 3d: an image read at positions that lie between its pixels. The grid gives x, y (and z) from -1, the
+// left, upper or front end, to 1; with align_corners the ends are the centres of the outermost pixels, else their outer edges.
 //
 // Coefficients of bicubic interpolation: Keys's cubic convolution with a = -0.75, as PyTorch has it.
 #include <cmath>
@@ -122,6 +122,67 @@ void sample_all(KernelContext& context, const Sampler& s) {
   });
 }
 
+template <typename T>
+void sample_volume_place(const Sampler& s, int64_t image, int64_t z, int64_t y, int64_t x) {
+  const T* at =
+      s.grid.data<T>() + image * s.grid.stride(0) + z * s.grid.stride(1) + y * s.grid.stride(2) + x * s.grid.stride(3);
+  const Taps columns = find_taps(s, static_cast<double>(at[0]), s.input.size(4));
+  const Taps rows = find_taps(s, static_cast<double>(at[s.grid.stride(4)]), s.input.size(3));
+  const Taps slices = find_taps(s, static_cast<double>(at[2 * s.grid.stride(4)]), s.input.size(2));
+  const T* from = s.input.data<T>() + image * s.input.stride(0);
+  T* to = s.out.data<T>() + image * s.out.stride(0) + z * s.out.stride(2) + y * s.out.stride(3) + x * s.out.stride(4);
+  for (int64_t c = 0; c < s.input.size(1); ++c) {
+    double sum = 0;
+    for (int k = 0; k < slices.count; ++k) {
+      for (int i = 0; i < rows.count; ++i) {
+        const T* row = from + c * s.input.stride(1) + slices.position[k] * s.input.stride(2) +
+                       rows.position[i] * s.input.stride(3);
+        double part = 0;
+        for (int j = 0; j < columns.count; ++j) {
+          part += static_cast<double>(row[columns.position[j] * s.input.stride(4)]) * columns.weight[j];
+        }
+        sum += part * rows.weight[i] * slices.weight[k];
+      }
+    }
+    to[c * s.out.stride(1)] = narrow<T>(sum);
+  }
+}
+
+template <typename T>
+void sample_volumes(KernelContext& context, const Sampler& s) {
+  const int64_t depth = s.out.size(2);
+  const int64_t height = s.out.size(3);
+  const int64_t width = s.out.size(4);
+  context.parallel_for(s.out.size(0) * depth, grain_of(64 * height * width * s.out.size(1)),
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t i = begin; i < end; ++i) {
+                           for (int64_t y = 0; y < height; ++y) {
+                             for (int64_t x = 0; x < width; ++x) {
+                               sample_volume_place<T>(s, i / depth, i % depth, y, x);
+                             }
+                           }
+                         }
+                       });
+}
+
+Error check_types(KernelContext& context, const Sampler& s) {
+  if (!is_floating(s.input.dtype())) return unsupported_dtype(context);
+  BERTH_RETURN_IF_ERROR(check_same_dtype(context, s.input, s.out));
+  return check_same_dtype(context, s.grid, s.out);
+}
+
+Error check_volume(KernelContext& context, const Sampler& s) {
+  const Tensor& input = s.input;
+  const Tensor& grid = s.grid;
+  if (input.rank() != 5 || grid.rank() != 5 || grid.size(4) != 3 || grid.size(0) != input.size(0)) {
+    return context.fail(Error::kInvalidArgument, "grid_sampler_3d takes images [N,C,D,H,W] and a grid [N,d,h,w,3]");
+  }
+  if (input.size(2) < 1 || input.size(3) < 1 || input.size(4) < 1) {
+    return context.fail(Error::kInvalidArgument, "grid_sampler_3d: the images are empty");
+  }
+  return check_types(context, s);
+}
+
 Error check_arguments(KernelContext& context, const Sampler& s) {
   const Tensor& input = s.input;
   const Tensor& grid = s.grid;
@@ -131,9 +192,7 @@ Error check_arguments(KernelContext& context, const Sampler& s) {
   if (input.size(2) < 1 || input.size(3) < 1) {
     return context.fail(Error::kInvalidArgument, "grid_sampler_2d: the images are empty");
   }
-  if (!is_floating(input.dtype())) return unsupported_dtype(context);
-  BERTH_RETURN_IF_ERROR(check_same_dtype(context, input, s.out));
-  return check_same_dtype(context, grid, s.out);
+  return check_types(context, s);
 }
 
 }  // namespace
@@ -155,6 +214,28 @@ Error grid_sampler_2d_out(KernelContext& context, const arguments::grid_sampler_
   if (s.out.numel() == 0) return Error::kOk;
   return dispatch_floating(context, s.out.dtype(), [&](auto tag) {
     sample_all<typename decltype(tag)::type>(context, s);
+    return Error::kOk;
+  });
+}
+
+Error grid_sampler_3d_out(KernelContext& context, const arguments::grid_sampler_3d_out& args) {
+  const int64_t interpolation = args.interpolation_mode;
+  const int64_t padding = args.padding_mode;
+  if (interpolation < 0 || interpolation > 1 || padding < 0 || padding > 2) {
+    return context.fail(Error::kInvalidArgument, "grid_sampler_3d: unknown interpolation or padding mode");
+  }
+  const Sampler s = {
+      args.input,        args.grid, args.out, static_cast<Interpolation>(interpolation), static_cast<Padding>(padding),
+      args.align_corners};
+  BERTH_RETURN_IF_ERROR(check_volume(context, s));
+  const int32_t sizes[] = {s.input.sizes()[0], s.input.sizes()[1], s.grid.sizes()[1], s.grid.sizes()[2],
+                           s.grid.sizes()[3]};
+  BERTH_RETURN_IF_ERROR(resize_out(context, s.out, sizes));
+  BERTH_RETURN_IF_ERROR(check_memory(context, s.input, s.grid));
+  BERTH_RETURN_IF_ERROR(check_memory(context, s.out));
+  if (s.out.numel() == 0) return Error::kOk;
+  return dispatch_floating(context, s.out.dtype(), [&](auto tag) {
+    sample_volumes<typename decltype(tag)::type>(context, s);
     return Error::kOk;
   });
 }

@@ -141,5 +141,47 @@ TEST(GridSampler, RefusesWhatDoesNotFit) {
             Error::kInvalidArgument);
 }
 
+// The same of a volume: what PyTorch 2.15 gives for places inside and outside.
+const Values kVolume = {-1.75, -4, 2.125, 3.375, 0, 0, -5, -4.375, 2.625, -2.625, 4.25, -3.625};
+const Values kPlaces = {-1.5, 0.25,   -0.125, 1.5,  -1.5, 0.25,  0.375, -0.375, -0.75,
+                        -1,   -1.375, -0.75,  1.25, 0.75, -1.25, 0.25,  0.875,  1};
+const Case kVolumes[] = {
+    {0, 0, false, {0, 0, -0.5126953, 0, 0, -0.5693359}},
+    {0, 0, true, {1.666992, -1.587891, 0.2591553, -1.347656, 0.6459961, -0.6699219}},
+    {0, 1, false, {2.042969, -4.28125, -0.6835938, -1.75, 0, -1.65625}},
+    {0, 1, true, {2.222656, -4.234375, 0.2591553, -2.15625, 0.84375, -0.6699219}},
+    {0, 2, false, {2.042969, -3.492188, -0.6835938, -1.507812, 0, -1.65625}},
+    {0, 2, true, {1.708496, -1.896484, 0.2591553, -0.5273438, 0.3950195, -0.6699219}},
+    {1, 0, false, {0, 0, -4, 0, 0, 0}},
+    {1, 0, true, {2.125, -4.375, 3.375, -1.75, 0, -3.625}},
+    {1, 1, false, {2.125, -4.375, -4, -1.75, 0, -3.625}},
+    {1, 1, true, {2.125, -4.375, 3.375, -1.75, 0, -3.625}},
+    {1, 2, false, {2.125, -4.375, -4, -1.75, 0, -3.625}},
+    {1, 2, true, {2.125, -4.375, 3.375, -1.75, 0, -3.625}},
+};
+
+TEST(GridSampler, MatchesPyTorchInVolumes) {
+  for (const Case& c : kVolumes) {
+    for (const Order& order : orders(5)) {
+      SCOPED_TRACE(::testing::Message() << c.interpolation << c.padding << c.align_corners);
+      const Array volume(DType::kF32, {1, 1, 2, 3, 2}, kVolume, order);
+      const Array grid(DType::kF32, {1, 1, 2, 3, 3}, kPlaces, order);
+      const Array out(DType::kF32, {1, 1, 1, 2, 3}, {}, order);
+      ASSERT_EQ(run(grid_sampler_3d_out, {volume, grid, c.interpolation, c.padding, c.align_corners, out}), Error::kOk);
+      expect_near(out, c.want, 2e-5);
+    }
+  }
+}
+
+TEST(GridSampler, RefusesVolumesThatDoNotFit) {
+  const Array volume = f32({1, 1, 2, 3, 2}, kVolume);
+  const Array out = f32({1, 1, 1, 2, 3});
+  EXPECT_EQ(run(grid_sampler_3d_out, {volume, f32({1, 1, 2, 3, 2}), 0, 0, false, out}), Error::kInvalidArgument);
+  EXPECT_EQ(run(grid_sampler_3d_out, {volume, f32({1, 1, 2, 3, 3}, kPlaces), 2, 0, false, out}),
+            Error::kInvalidArgument);
+  EXPECT_EQ(run(grid_sampler_3d_out, {f32({1, 1, 0, 3, 2}), f32({1, 1, 2, 3, 3}, kPlaces), 0, 0, false, out}),
+            Error::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace berth::portable

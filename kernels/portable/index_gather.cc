@@ -1,4 +1,8 @@
-// gather, scatter and scatter_add: one index an element, along one dimension. Indices count from the front only.
+// gather, scatter, scatter_add and scatter_reduce: one index an element, along one dimension. Indices count from the front only.
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
 #include "kernels/portable/copy_strided.h"
 #include "kernels/portable/create_scalar.h"
 #include "kernels/portable/dispatch.h"
@@ -84,6 +88,72 @@ Error begin_scatter(KernelContext& context, const Args& args, const Tensor* src,
   return Error::kOk;
 }
 
+enum class Reduction : uint8_t { kSum, kProduct, kLargest, kSmallest };
+
+bool read_reduction(StringRef name, Reduction* out) {
+  constexpr struct {
+    const char* name;
+    size_t size;
+    Reduction reduction;
+  } kNames[] = {{"sum", 3, Reduction::kSum},
+                {"prod", 4, Reduction::kProduct},
+                {"amax", 4, Reduction::kLargest},
+                {"amin", 4, Reduction::kSmallest}};
+  for (const auto& known : kNames) {
+    if (known.size != name.size || std::memcmp(known.name, name.data, name.size) != 0) continue;
+    *out = known.reduction;
+    return true;
+  }
+  return false;
+}
+
+// What a reduction of no elements gives.
+template <typename T>
+T nothing(Reduction reduction) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return Bool(reduction == Reduction::kProduct || reduction == Reduction::kSmallest);
+  } else if constexpr (std::is_integral_v<T>) {
+    if (reduction == Reduction::kLargest) return std::numeric_limits<T>::min();
+    if (reduction == Reduction::kSmallest) return std::numeric_limits<T>::max();
+    return reduction == Reduction::kProduct ? T{1} : T{0};
+  } else {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    if (reduction == Reduction::kLargest) return T(-kInfinity);
+    if (reduction == Reduction::kSmallest) return T(kInfinity);
+    return T(reduction == Reduction::kProduct ? 1.0F : 0.0F);
+  }
+}
+
+template <typename T>
+T multiplied(T a, T b) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    return Bool(static_cast<bool>(a) && static_cast<bool>(b));
+  } else if constexpr (std::is_integral_v<T>) {
+    T result;
+    __builtin_mul_overflow(a, b, &result);  // the low bits
+    return result;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return a * b;
+  } else {
+    return T(static_cast<float>(a) * static_cast<float>(b));
+  }
+}
+
+// `x` goes into `*to`; what is not a number stays.
+template <typename T>
+void reduce_to(Reduction reduction, T* to, T x) {
+  switch (reduction) {
+    case Reduction::kSum: return add_to(to, x);
+    case Reduction::kProduct: *to = multiplied(*to, x); return;
+    case Reduction::kLargest:
+      if (x > *to || x != x) *to = x;
+      return;
+    case Reduction::kSmallest:
+      if (x < *to || x != x) *to = x;
+      return;
+  }
+}
+
 }  // namespace
 
 Error gather_out(KernelContext& context, const arguments::gather_out& args) {
@@ -152,6 +222,31 @@ Error scatter_add_out(KernelContext& context, const arguments::scatter_add_out& 
     using T = typename decltype(tag)::type;
     return scatter_each(context, walk, Along(out, dim), index,
                         [&](int64_t to, int64_t from) { add_to(&out.data<T>()[to], src.data<T>()[from]); });
+  });
+}
+
+Error scatter_reduce_two_out(KernelContext& context, const arguments::scatter_reduce_two_out& args) {
+  const Tensor& index = args.index;
+  const Tensor& src = args.src;
+  Tensor& out = args.out;
+  int dim = 0;
+  Reduction reduction = Reduction::kSum;
+  if (!read_reduction(args.reduce, &reduction)) {
+    return context.fail(Error::kNotSupported, "scatter_reduce: only sum, prod, amax and amin");
+  }
+  BERTH_RETURN_IF_ERROR(begin_scatter(context, args, &src, out, &dim));
+  if (index.numel() == 0) return Error::kOk;
+  const Walk walk = walk_index(index, out, &src, dim, index);
+  return dispatch_real(context, out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (!args.include_self) {
+      const T start = nothing<T>(reduction);
+      const auto clear = [&](int64_t to, int64_t) { out.data<T>()[to] = start; };
+      BERTH_RETURN_IF_ERROR(scatter_each(context, walk, Along(out, dim), index, clear));
+    }
+    return scatter_each(context, walk, Along(out, dim), index, [&](int64_t to, int64_t from) {
+      reduce_to(reduction, &out.data<T>()[to], src.data<T>()[from]);
+    });
   });
 }
 

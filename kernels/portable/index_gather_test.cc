@@ -107,6 +107,48 @@ TEST(ScatterAdd, SumsRepeatedIndices) {
   EXPECT_EQ(whole.values(), (Values{-2147483648.0, 0}));
 }
 
+TEST(ScatterReduce, ProductsAndExtremesOfRepeatedIndices) {
+  const Array index = i64({4}, {1, 1, 0, 1});
+  const Array src = f32({4}, {5, -2, 4, 3});
+  const auto reduced = [&](const char* reduction, bool include_self) {
+    const Array out = f32({3});
+    EXPECT_EQ(run(scatter_reduce_two_out, {f32({3}, {2, 4, 7}), 0, index, src, reduction, include_self, out}),
+              Error::kOk);
+    return out.values();
+  };
+  EXPECT_EQ(reduced("sum", true), (Values{6, 10, 7}));
+  EXPECT_EQ(reduced("prod", true), (Values{8, -120, 7}));
+  EXPECT_EQ(reduced("amax", true), (Values{4, 5, 7}));
+  EXPECT_EQ(reduced("amin", true), (Values{2, -2, 7}));
+  EXPECT_EQ(reduced("sum", false), (Values{4, 6, 7}));
+  EXPECT_EQ(reduced("prod", false), (Values{4, -30, 7}));
+  EXPECT_EQ(reduced("amax", false), (Values{4, 5, 7}));
+  EXPECT_EQ(reduced("amin", false), (Values{4, -2, 7}));
+}
+
+TEST(ScatterReduce, IntegersWrapAndWhatIsNotANumberStays) {
+  const Array whole = i32({1}, {1 << 20});
+  ASSERT_EQ(run(scatter_reduce_two_out, {whole, 0, i64({1}, {0}), i32({1}, {1 << 20}), "prod", true, whole}),
+            Error::kOk);
+  EXPECT_EQ(whole.values(), (Values{0}));
+  for (const char* reduction : {"amax", "amin"}) {
+    const Array out = f32({1});
+    const Values numbers = {1, std::nan(""), 2};
+    ASSERT_EQ(
+        run(scatter_reduce_two_out, {f32({1}, {0}), 0, i64({3}, {0, 0, 0}), f32({3}, numbers), reduction, true, out}),
+        Error::kOk);
+    EXPECT_TRUE(std::isnan(out.values()[0])) << reduction;
+  }
+}
+
+TEST(ScatterReduce, RefusesReductionsThatItLacks) {
+  const Array out = f32({1});
+  EXPECT_EQ(run(scatter_reduce_two_out, {f32({1}, {0}), 0, i64({1}, {0}), f32({1}, {1}), "mean", true, out}),
+            Error::kNotSupported);
+  EXPECT_EQ(run(scatter_reduce_two_out, {f32({1}, {0}), 0, i64({1}, {1}), f32({1}, {1}), "amax", true, out}),
+            Error::kInvalidArgument);
+}
+
 TEST(Scatter, RefusesWhatDoesNotFit) {
   const Array self = f32({2, 3}, Values(6, 0));
   const Array out = f32({2, 3});

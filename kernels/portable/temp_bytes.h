@@ -19,6 +19,7 @@ size_t avg_pool2d_temp_bytes(const arguments::avg_pool2d_out& args, int threads)
 size_t max_pool2d_temp_bytes(const arguments::max_pool2d_with_indices_out& args, int threads);
 size_t upsample_bilinear2d_temp_bytes(const arguments::upsample_bilinear2d_vec_out& args, int threads);
 size_t upsample_nearest2d_temp_bytes(const arguments::upsample_nearest2d_vec_out& args, int threads);
+size_t non_max_suppression_temp_bytes(const arguments::non_max_suppression_out& args, int threads);
 
 template <>
 inline constexpr TempBytesFunction kTempBytes<&mm_out> = untyped<&mm_temp_bytes>;
@@ -36,6 +37,8 @@ template <>
 inline constexpr TempBytesFunction kTempBytes<&upsample_bilinear2d_vec_out> = untyped<&upsample_bilinear2d_temp_bytes>;
 template <>
 inline constexpr TempBytesFunction kTempBytes<&upsample_nearest2d_vec_out> = untyped<&upsample_nearest2d_temp_bytes>;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&non_max_suppression_out> = untyped<&non_max_suppression_temp_bytes>;
 
 // index and index_put: the places of their masks.
 template <typename Args>

@@ -3,34 +3,13 @@
 //
 // The k best indices are kept in the output itself, as a heap whose root is the worst of them, so no temporary memory
 // is taken: O(n log k) at worst, and one comparison an element once the heap is good.
-#include <cstring>
-#include <type_traits>
-
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/order_key.h"
 #include "kernels/portable/portable.h"
 
 namespace berth::portable {
 namespace {
-
-// A number as an unsigned integer of the same order; -0 equals 0.
-template <typename T>
-uint64_t rank_of(T x) {
-  if constexpr (std::is_same_v<T, Bool>) {
-    return static_cast<bool>(x) ? 1 : 0;
-  } else if constexpr (std::is_integral_v<T>) {
-    constexpr uint64_t kShift = std::is_signed_v<T> ? uint64_t{1} << 63 : 0;
-    return static_cast<uint64_t>(static_cast<int64_t>(x)) ^ kShift;
-  } else {
-    const double number =
-        static_cast<double>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(x));
-    if (number != number) return UINT64_MAX;
-    if (number == 0) return uint64_t{1} << 63;
-    uint64_t bits;
-    std::memcpy(&bits, &number, sizeof bits);
-    return (bits >> 63) != 0 ? ~bits : bits | uint64_t{1} << 63;
-  }
-}
 
 // One row along the dimension.
 template <typename T>
@@ -51,7 +30,7 @@ struct Row {
     return static_cast<uint64_t>(index) < static_cast<uint64_t>(size) ? index : 0;
   }
   void put(int64_t slot, int64_t index) const { indices[slot * indices_stride] = index; }
-  uint64_t key(int64_t index) const { return rank_of(self[index * self_stride]) ^ flip; }
+  uint64_t key(int64_t index) const { return order_key(self[index * self_stride]) ^ flip; }
 
   // Whether element `a` comes after element `b`.
   bool worse(int64_t a, int64_t b) const {

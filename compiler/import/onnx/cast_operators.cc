@@ -62,7 +62,21 @@ void import_cast_like(NodeContext& n) {
   give_cast(n, x, dtype);
 }
 
+void import_bit_cast(NodeContext& n) {
+  const int64_t to = n.integer("to", 0);
+  DType dtype = DType::kF32;
+  const ValueId x = n.input(0);
+  const bool known = dtype_of(static_cast<int32_t>(to), &dtype);
+  const auto is_part = [](DType t) { return is_narrow_integer(t) || t == DType::kF4E2M1; };  // of a byte
+  if (!known || is_part(dtype) || is_part(n.dtype(x))) {
+    return n.unsupported("from " + n.type_text(x) + " to " + element_type_name(static_cast<int32_t>(to)));
+  }
+  if (n.dtype(x) == dtype) return n.forward(0, 0);
+  n.output(0, n.op(OpId::bit_cast_out, {x, lowering::number_of(dtype)}));
+}
+
 constexpr OperatorRow kCastRows[] = {
+    {"BitCast", 1, 1, import_bit_cast},
     {"Cast", 1, 1, import_cast},
     {"CastLike", 2, 2, import_cast_like},
 };

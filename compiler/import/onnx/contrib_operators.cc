@@ -86,6 +86,89 @@ ValueId unpacked(NodeContext& n, ValueId packed, int64_t bits) {
   return n.view(pairs, shape);
 }
 
+ValueId activated(NodeContext& n, ValueId x) {
+  const std::string name = n.text("activation", "");
+  const std::vector<double> numbers = n.numbers("activation_params");
+  const auto number = [&](size_t i, double fallback) { return i < numbers.size() ? numbers[i] : fallback; };
+  if (name.empty()) return x;
+  if (name == "Relu") return n.op(OpId::relu_out, {x});
+  if (name == "Tanh") return n.op(OpId::tanh_out, {x});
+  if (name == "Sigmoid") return n.op(OpId::sigmoid_out, {x});
+  if (name == "LeakyRelu") return n.op(OpId::leaky_relu_out, {x, number(0, 0.01f)});
+  if (name == "Clip") return n.op(OpId::clamp_out, {x, number(0, -HUGE_VAL), number(1, HUGE_VAL)});
+  if (name == "HardSigmoid") {
+    const ValueId line = n.op(OpId::mul_Scalar_out, {x, number(0, 0.2f)});
+    return n.op(OpId::clamp_out, {n.op(OpId::add_Scalar_out, {line, number(1, 0.5)}), 0.0, 1.0});
+  }
+  n.unsupported("attribute 'activation' is \"" + name + "\"");
+  return x;
+}
+
+void import_fused_conv(NodeContext& n) { n.output(0, activated(n, plus(n, convolved(n), optional_input(n, 3)))); }
+
+// Half of the features, times the Gelu of the other half.
+void import_bias_split_gelu(NodeContext& n) {
+  const ValueId x = input_plus(n, 1);
+  const int last = n.rank(x) - 1;
+  const int64_t size = n.fixed(n.dim(x, last), "the number of features");
+  if (n.ok() && size % 2 != 0) return n.invalid("expected an even number of features, found " + n.type_text(x));
+  const ValueId gate = n.op(OpId::gelu_out, {n.slice(x, last, size / 2, size), std::string("none")});
+  n.output(0, n.op(OpId::mul_out, {n.slice(x, last, 0, size / 2), gate}));
+}
+
+// `blocks` has a number for each block of `size` elements along `axis` of `x`: each as often as the block is long.
+ValueId by_blocks(NodeContext& n, ValueId blocks, int axis, int64_t size, ValueId x) {
+  const std::vector<Dim> shape = n.shape(blocks);
+  if (!n.ok() || axis >= static_cast<int>(shape.size())) return {};
+  std::vector<Dim> apart = shape;
+  apart.insert(apart.begin() + axis + 1, Dim(1));
+  std::vector<Dim> wide = apart;
+  wide[axis + 1] = Dim(size);
+  std::vector<Dim> joined = shape;
+  joined[axis] = n.symbols().mul(shape[axis], Dim(size));
+  const ValueId repeated = n.view(n.expand(n.view(blocks, apart), wide), joined);
+  return n.dim(repeated, axis) == n.dim(x, axis) ? repeated : n.slice(repeated, axis, 0, n.dim(x, axis));
+}
+
+// Rows are picked while they are small, then unpacked and scaled.
+void import_gather_block_quantized(NodeContext& n) {
+  const ValueId data = n.input(0);
+  const ValueId indices = n.cast(n.input(1), DType::kI64);
+  const int rank = n.rank(data);
+  const int gathered = n.axis(n.integer("gather_axis", 0), rank);
+  const int quantized_axis = n.axis(n.integer("quantize_axis", 1), rank);
+  const int64_t block = n.integer("block_size", 128);
+  const int64_t bits = n.integer("bits", 4);
+  const bool packed = n.ok() && n.dtype(data) == DType::kU8 && bits == 4;
+  if (n.ok() && (gathered == quantized_axis || block < 1 || block > INT32_MAX || (bits != 4 && bits != 8))) {
+    return n.invalid("the axes, 'block_size' or 'bits' are not what they may be");
+  }
+  if (packed && quantized_axis != rank - 1)
+    return n.unsupported("packed elements in blocks along another axis than the last");
+  const auto picked = [&](ValueId v) {
+    ValueList where(gathered);
+    where.push_back(indices);
+    return n.op(OpId::index_Tensor_out, {v, where});
+  };
+  const DType type = n.dtype(n.input(2));
+  const int axis = quantized_axis < gathered ? quantized_axis : quantized_axis + n.rank(indices) - 1;
+  ValueId q = picked(data);
+  if (packed) q = unpacked(n, q, 4);
+  ValueId y = n.cast(q, type);
+  if (n.has_input(3)) {
+    ValueId zero = picked(n.input(3));
+    const ValueId scale = picked(n.input(2));
+    if (packed) {
+      zero = unpacked(n, zero, 4);
+      if (n.dim(zero, axis) != n.dim(scale, axis)) zero = n.slice(zero, axis, 0, n.dim(scale, axis));
+    }
+    y = n.op(OpId::sub_out, {y, by_blocks(n, n.cast(zero, type), axis, block, q)});
+  } else if (n.ok() && n.dtype(data) == DType::kU8) {
+    y = n.op(OpId::sub_Scalar_out, {y, bits == 4 ? 8.0 : 128.0});
+  }
+  n.output(0, n.op(OpId::mul_out, {y, by_blocks(n, picked(n.input(2)), axis, block, q)}));
+}
+
 void import_matmul_nbits(NodeContext& n) {
   const int64_t k = n.integer("K", 0);
   const int64_t columns = n.integer("N", 0);
@@ -124,13 +207,17 @@ void import_matmul_nbits(NodeContext& n) {
 
 constexpr OperatorRow kContribRows[] = {
     {"BiasGelu", 2, 2, import_bias_gelu},
+    {"BiasSplitGelu", 2, 2, import_bias_split_gelu},
     {"FastGelu", 1, 2, import_fast_gelu},
+    {"FusedConv", 2, 4, import_fused_conv},
     {"FusedMatMul", 2, 2, import_fused_matmul},
+    {"GatherBlockQuantized", 3, 4, import_gather_block_quantized},
     {"Gelu", 1, 1, import_exact_gelu},
     {"MatMulNBits", 3, 6, import_matmul_nbits},
     {"QuickGelu", 1, 1, import_quick_gelu},
     {"SkipLayerNormalization", 3, 5, import_skip_layer_normalization},
     {"SkipSimplifiedLayerNormalization", 3, 4, import_skip_rms_normalization},
+    {"TransposeMatMul", 2, 2, import_fused_matmul},
 };
 
 }  // namespace

@@ -119,8 +119,21 @@ void import_matmul_integer_to_float(NodeContext& n) {
   n.output(0, n.has_input(6) ? n.op(OpId::add_out, {y, n.input(6)}) : y);
 }
 
+// a is quantised by its own range; b, its scale, its zero point and a bias in f32.
+void import_dynamic_quantize_matmul(NodeContext& n) {
+  const DynamicallyQuantized q = dynamically_quantized(n, n.input(0));
+  Centred left;
+  left.integers = q.integers;
+  left.value = n.op(OpId::sub_out, {n.cast(q.integers, DType::kF32), n.cast(q.zero_point, DType::kF32)});
+  const ValueId sums = integer_matmul(n, left, centred(n, n.input(1), 3, of_columns(n, 3)), true);
+  const ValueId y = n.op(OpId::mul_out, {sums, n.op(OpId::mul_out, {q.scale, n.view(n.input(2), of_columns(n, 2))})});
+  n.output(0, n.has_input(4) ? n.op(OpId::add_out, {y, n.input(4)}) : y);
+}
+
 constexpr OperatorRow kContribQuantizedRows[] = {
     {"DequantizeLinear", 2, 3, import_dequantize_linear},
+    {"DynamicQuantizeLSTM", 3, 12, import_dynamic_quantize_lstm},
+    {"DynamicQuantizeMatMul", 3, 5, import_dynamic_quantize_matmul},
     {"MatMulIntegerToFloat", 4, 7, import_matmul_integer_to_float},
     {"QGemm", 2, 9, import_quantized_gemm},
     {"QLinearAdd", 2, 8, import_binary<OpId::add_out>},

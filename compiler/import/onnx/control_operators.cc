@@ -4,6 +4,7 @@
 // A loop whose number of turns depends on the data carries tensors of fixed types and gives their last values; results
 // of each turn, stacked, need a number of turns that is known (a size with a range will do).
 #include <algorithm>
+#include <unordered_set>
 
 #include "compiler/import/onnx/import_graph.h"
 #include "compiler/import/onnx/operators.h"
@@ -81,6 +82,36 @@ ValueId one_truth(NodeContext& n, ValueId v) {
   return v;
 }
 
+/// A branch of an If that the data decides, imported into a region.
+struct Branch {
+  ir::Graph region;
+  ValueList results;
+  std::optional<Failure> failure;
+};
+
+Branch import_branch(NodeContext& n, const Graph& graph) {
+  Branch b;
+  b.results = ids(n.state().importer->import_within(n, graph, {}, &b.region, &b.failure), 0, n.output_count());
+  b.region.outputs.assign(b.results.begin(), b.results.end());
+  return b;
+}
+
+// A branch that does not fit the sizes which the model is compiled for is one that no right call takes: a detector of
+// voices has a branch for each sampling rate, and each takes another number of samples. It becomes one that says so.
+bool may_refuse(const Branch& b) { return b.failure.has_value() && b.failure->code == Error::kInvalidArgument; }
+
+void refuse_instead(NodeContext& n, Branch& b, const ValueList& like) {
+  b.region = ir::Graph();
+  b.results.clear();
+  const std::string why = b.failure->place + ": " + b.failure->message;
+  n.inside(b.region, [&] {
+    for (const ValueId v : like) {
+      b.results.push_back(n.op(OpId::refuse_out, {DimList(n.shape(v)), why, lowering::number_of(n.dtype(v))}));
+    }
+  });
+  b.region.outputs.assign(b.results.begin(), b.results.end());
+}
+
 void import_if(NodeContext& n) {
   const Graph* branches[] = {n.graph("then_branch"), n.graph("else_branch")};
   const std::optional<Dim> known = constant_of(n.known(0));
@@ -92,14 +123,21 @@ void import_if(NodeContext& n) {
     return give(n, within(n, *branches[known->value != 0 ? 0 : 1], {}, nullptr));
   }
   const ValueId condition = one_truth(n, n.input(0));
-  std::vector<ir::Graph> regions(2);
-  ValueList results[2];
-  for (size_t i = 0; i < 2; ++i) {
-    results[i] = ids(within(n, *branches[i], {}, &regions[i]), 0, n.output_count());
-    regions[i].outputs.assign(results[i].begin(), results[i].end());
+  if (!n.ok()) return;
+  Branch yes = import_branch(n, *branches[0]);
+  Branch no = import_branch(n, *branches[1]);
+  if (may_refuse(yes) && !no.failure.has_value()) {
+    refuse_instead(n, yes, no.results);
+  } else if (may_refuse(no) && !yes.failure.has_value()) {
+    refuse_instead(n, no, yes.results);
+  } else if (yes.failure.has_value() || no.failure.has_value()) {
+    return n.fail(yes.failure.has_value() ? *yes.failure : *no.failure);
   }
-  if (!n.ok() || !same_types(n, results[0], results[1], "both branches must give the same types")) return;
-  std::vector<ir::Type> types = types_of(n, results[0]);
+  if (!n.ok() || !same_types(n, yes.results, no.results, "both branches must give the same types")) return;
+  std::vector<ir::Type> types = types_of(n, yes.results);
+  std::vector<ir::Graph> regions;
+  regions.push_back(std::move(yes.region));
+  regions.push_back(std::move(no.region));
   give(n, n.control(OpId::if_, {condition}, std::move(regions), std::move(types)), 0);
 }
 
@@ -120,6 +158,7 @@ struct Turns {
   size_t stacked = 0;
   std::optional<Dim> count;   // where it is known
   std::optional<bool> start;  // the first condition, where it is known
+  bool decided = false;       // the condition holds in every turn that `count` has, whatever the body says
 };
 
 Turns read_loop(NodeContext& n) {
@@ -169,6 +208,95 @@ bool unroll(NodeContext& n, const Turns& t, Operands values) {
   return true;
 }
 
+/// What of a body its condition needs: the nodes, and which of what goes around.
+struct ConditionPart {
+  Graph graph;
+  std::vector<bool> needs;
+};
+
+/// Nothing where the condition needs a graph within the body.
+std::optional<ConditionPart> condition_part(const Turns& t) {
+  const Graph& body = *t.body;
+  std::unordered_set<std::string_view> wanted = {body.outputs[0].name};
+  ConditionPart part;
+  part.needs.assign(t.carried, false);
+  std::vector<bool> taken(body.nodes.size(), false);
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t i = body.nodes.size(); i-- > 0;) {
+      const Node& node = body.nodes[i];
+      const auto is_wanted = [&](std::string_view name) { return wanted.count(name) != 0; };
+      if (taken[i] || !std::any_of(node.outputs.begin(), node.outputs.end(), is_wanted)) continue;
+      for (const Attribute& attribute : node.attributes) {
+        if (attribute.graph != nullptr) return std::nullopt;
+      }
+      taken[i] = grown = true;
+      wanted.insert(node.inputs.begin(), node.inputs.end());
+    }
+    for (size_t k = 0; k < t.carried && k + 2 < body.inputs.size(); ++k) {
+      if (part.needs[k] || wanted.count(body.inputs[k + 2].name) == 0) continue;
+      part.needs[k] = grown = true;
+      wanted.insert(body.outputs[k + 1].name);
+    }
+  }
+  part.graph = body;
+  part.graph.nodes.clear();
+  for (size_t i = 0; i < body.nodes.size(); ++i) {
+    if (taken[i]) part.graph.nodes.push_back(body.nodes[i]);
+  }
+  part.graph.outputs.resize(1);
+  for (size_t k = 0; k < t.carried; ++k) {
+    if (part.needs[k]) part.graph.outputs.push_back(body.outputs[k + 1]);
+  }
+  return part;
+}
+
+// More turns than this are not followed.
+constexpr int64_t kMaxFollowed = 1 << 14;
+
+/// How often the loop turns, where its condition follows from a count that goes around and is known, as keras's recurrent
+/// layers have it.
+std::optional<int64_t> followed(NodeContext& n, const Turns& t) {
+  const bool bounded = t.count.has_value() && t.count->is_constant();
+  if (t.start != std::optional<bool>(true) || (t.count.has_value() && !bounded)) return std::nullopt;
+  if (n.has_input(0) && !bounded) return std::nullopt;
+  const std::optional<ConditionPart> part = condition_part(t);
+  if (!part.has_value() || std::none_of(part->needs.begin(), part->needs.end(), [](bool b) { return b; })) {
+    return std::nullopt;
+  }
+  const auto is_number = [](const Operand& o) { return o.known.has_value() && o.known->is_constant(); };
+  Operands carried(t.carried);
+  for (size_t k = 0; k < t.carried; ++k) {
+    if (!part->needs[k]) continue;
+    carried[k].known = n.known(k + 2);
+    if (!is_number(carried[k])) return std::nullopt;
+  }
+  // Tried once aside, so that a condition that turns out to need the data leaves nothing in the graph.
+  ir::Graph aside;
+  Operands first = {operand_of(whole(0)), operand_of(truth(true))};
+  first.insert(first.end(), carried.begin(), carried.end());
+  std::optional<Failure> misfit;
+  const Operands tried = n.state().importer->import_within(n, part->graph, first, &aside, &misfit);
+  const auto is_constant = [&](const Operand& o) { return n.constant_of(o.id) != nullptr; };
+  if (misfit.has_value() || !std::all_of(tried.begin(), tried.end(), is_constant)) return std::nullopt;
+  const int64_t most = bounded ? std::min(t.count->value, kMaxFollowed) : kMaxFollowed;
+  for (int64_t turn = 0; turn < most && n.ok(); ++turn) {
+    Operands inputs = {operand_of(whole(turn)), operand_of(truth(true))};
+    inputs.insert(inputs.end(), carried.begin(), carried.end());
+    std::optional<Failure> failure;
+    const Operands outputs = n.state().importer->import_within(n, part->graph, inputs, nullptr, &failure);
+    if (failure.has_value() || outputs.empty() || !std::all_of(outputs.begin(), outputs.end(), is_number)) {
+      return std::nullopt;
+    }
+    if (constant_of(outputs[0].known) == std::optional<Dim>(Dim(0))) return turn + 1;
+    size_t next = 1;
+    for (size_t k = 0; k < t.carried; ++k) {
+      if (part->needs[k]) carried[k] = outputs[next++];
+    }
+  }
+  return bounded && t.count->value <= kMaxFollowed ? t.count->value : std::optional<int64_t>();
+}
+
 /// A scan over `length` turns: false where the body's condition depends on the data.
 bool scan(NodeContext& n, const Turns& t, Dim length, const ValueList& start) {
   const Dim i64 = lowering::number_of(DType::kI64);
@@ -185,7 +313,7 @@ bool scan(NodeContext& n, const Turns& t, Dim length, const ValueList& start) {
   if (!n.ok()) return true;
   const ir::Constant* more = n.constant_of(outputs[0]);
   const std::optional<Dim> known = more == nullptr ? std::nullopt : constant_of(known_of(*more));
-  if (!known.has_value() || known->value == 0) return false;
+  if (!t.decided && (!known.has_value() || known->value == 0)) return false;
   outputs.erase(outputs.begin());
   const ValueList given(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(t.carried));
   if (!same_types(n, start, given, "what goes around must keep its type")) return true;
@@ -243,6 +371,10 @@ void import_loop(NodeContext& n) {
   Turns t = read_loop(n);
   if (!n.ok()) return;
   if (t.start == std::optional<bool>(false)) t.count = Dim(0);
+  if (const std::optional<int64_t> turns = followed(n, t)) {
+    t.count = Dim(*turns);
+    t.decided = true;
+  }
   const bool counted = t.count.has_value() && t.start.has_value();
   const int64_t size = std::max<int64_t>(count_nodes(*t.body), 1);
   if (counted && t.count->is_constant() && t.count->value >= 1 && t.count->value <= kMaxUnrolled / size) {
@@ -279,47 +411,50 @@ ValueId moved(NodeContext& n, ValueId x, int from, int to) {
 
 ValueId flipped(NodeContext& n, ValueId x, int axis) { return n.op(OpId::flip_out, {x, DimList{Dim(axis)}}); }
 
-void import_scan(NodeContext& n) {
-  if (n.opset() < 9) return n.unsupported("opset 8 has sequence lengths and a batch; export with opset 9 or newer");
+/// A Scan over `inputs`, what is carried before what is scanned; its results. Empty after a failure.
+std::vector<ValueId> scan_over(NodeContext& n, const ValueList& inputs) {
   const Graph* body = n.graph("body");
   const int64_t count = n.integer("num_scan_inputs", 0);
-  if (n.ok() && (count < 1 || static_cast<size_t>(count) > n.input_count())) {
-    return n.invalid("attribute 'num_scan_inputs' must be from 1 to the number of inputs");
+  if (n.ok() && (count < 1 || static_cast<size_t>(count) > inputs.size())) {
+    n.invalid("attribute 'num_scan_inputs' must be from 1 to the number of inputs");
   }
-  if (!n.ok()) return;
+  if (!n.ok()) return {};
   const size_t scans = count;
-  const size_t carried = n.input_count() - scans;
-  if (body->outputs.size() < carried) return n.invalid("its body gives less than goes around");
+  const size_t carried = inputs.size() - scans;
+  if (body->outputs.size() < carried) return n.invalid("its body gives less than goes around"), ValueList();
   const size_t stacked = body->outputs.size() - carried;
-  if (n.output_count() > carried + stacked) return n.invalid("its body gives less than the node has results");
+  if (n.output_count() > carried + stacked) {
+    return n.invalid("its body gives less than the node has results"), ValueList();
+  }
   const std::vector<int64_t> axes = for_each(n, "scan_input_axes", scans);
-  const std::vector<int64_t> directions = for_each(n, "scan_input_directions", scans);
+  const std::vector<int64_t> directions = for_each(n, n.opset() < 9 ? "directions" : "scan_input_directions", scans);
   const std::vector<int64_t> out_axes = for_each(n, "scan_output_axes", stacked);
   const std::vector<int64_t> out_directions = for_each(n, "scan_output_directions", stacked);
   ValueList start;
   ValueList scanned;
-  for (size_t i = 0; i < carried; ++i) start.push_back(n.input(i));
+  for (size_t i = 0; i < carried; ++i) start.push_back(inputs[i]);
   for (size_t i = 0; i < scans; ++i) {
-    const ValueId x = n.input(carried + i);
+    const ValueId x = inputs[carried + i];
     const ValueId front = moved(n, x, n.axis(axes[i], n.rank(x)), 0);
     scanned.push_back(directions[i] != 0 ? flipped(n, front, 0) : front);
   }
-  if (!n.ok()) return;
+  if (!n.ok()) return {};
   const Dim length = n.dim(scanned[0], 0);
   std::vector<ir::Graph> regions(1);
-  Operands inputs;
-  for (ValueId v : start) inputs.push_back(operand_of(n.region_input(type_of(n, v))));
+  Operands arguments;
+  for (ValueId v : start) arguments.push_back(operand_of(n.region_input(type_of(n, v))));
   for (ValueId v : scanned) {
     ir::TensorType slice;
     slice.dtype = n.dtype(v);
     slice.shape = n.shape(v);
-    if (slice.shape.empty() || slice.shape[0] != length) return n.invalid("what is scanned differs in length");
+    if (slice.shape.empty() || slice.shape[0] != length)
+      return n.invalid("what is scanned differs in length"), ValueList();
     slice.shape.erase(slice.shape.begin());
-    inputs.push_back(operand_of(n.region_input(std::move(slice))));
+    arguments.push_back(operand_of(n.region_input(std::move(slice))));
   }
-  regions[0].inputs = ids(inputs, 0, SIZE_MAX);
-  const ValueList outputs = ids(within(n, *body, inputs, &regions[0]), 0, SIZE_MAX);
-  if (!same_types(n, start, outputs, "what goes around must keep its type")) return;
+  regions[0].inputs = ids(arguments, 0, SIZE_MAX);
+  const ValueList outputs = ids(within(n, *body, arguments, &regions[0]), 0, SIZE_MAX);
+  if (!same_types(n, start, outputs, "what goes around must keep its type")) return {};
   regions[0].outputs.assign(outputs.begin(), outputs.end());
   std::vector<ir::Type> types = types_of(n, outputs);
   for (size_t i = carried; i < types.size(); ++i) {
@@ -331,7 +466,33 @@ void import_scan(NodeContext& n) {
     if (out_directions[i - carried] != 0) results[i] = flipped(n, results[i], 0);
     results[i] = moved(n, results[i], 0, n.axis(out_axes[i - carried], n.rank(results[i])));
   }
-  give(n, results, 0);
+  return results;
+}
+
+// Opset 8 has a batch in front of everything, and the length of each of its sequences as first input: each is scanned
+// for itself.
+void scan_of_batch(NodeContext& n) {
+  if (n.has_input(0)) return n.unsupported("lengths of sequences (input 0); export with opset 9 or newer");
+  ValueList whole;
+  for (size_t i = 1; i < n.input_count(); ++i) whole.push_back(n.input(i));
+  const int64_t batch = n.fixed(n.dim(whole.empty() ? ValueId() : whole[0], 0), "the batch");
+  if (n.ok() && (batch < 1 || batch > kMaxUnrolled)) return n.unsupported("a batch of none, or of more than 256");
+  std::vector<ValueList> results;
+  for (int64_t b = 0; b < batch && n.ok(); ++b) {
+    ValueList one;
+    for (ValueId v : whole) one.push_back(n.op(OpId::select_copy_int_out, {v, Dim(0), Dim(b)}));
+    const std::vector<ValueId> outputs = scan_over(n, one);
+    results.resize(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) results[i].push_back(outputs[i]);
+  }
+  for (size_t i = 0; i < results.size() && n.ok(); ++i) n.output(i, n.op(OpId::stack_out, {results[i], Dim(0)}));
+}
+
+void import_scan(NodeContext& n) {
+  if (n.opset() < 9) return scan_of_batch(n);
+  ValueList inputs;
+  for (size_t i = 0; i < n.input_count(); ++i) inputs.push_back(n.input(i));
+  give(n, scan_over(n, inputs), 0);
 }
 
 constexpr OperatorRow kControlRows[] = {

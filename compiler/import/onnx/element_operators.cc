@@ -45,6 +45,29 @@ void import_cum_sum(NodeContext& n) {
   n.output(0, sum);
 }
 
+// Products of the last 2, 4, 8 … elements, until they reach the first.
+void import_cum_prod(NodeContext& n) {
+  ValueId x = n.input(0);
+  const int axis = n.axis(n.known_integer(1, "axis"), n.rank(x));
+  if (!n.ok()) return;
+  const Dim length = n.dim(x, axis);
+  const bool whole = !is_floating(n.dtype(x));
+  const auto behind_ones = [&](ValueId v, int64_t count) {
+    DimList pad(2 * (n.rank(v) - axis), Dim(0));
+    pad[pad.size() - 2] = Dim(count);
+    return n.op(OpId::constant_pad_nd_out, {v, pad, whole ? Argument(Dim(1)) : Argument(1.0)});
+  };
+  const auto shifted = [&](ValueId v, int64_t count) { return n.slice(behind_ones(v, count), axis, 0, length); };
+  const bool reverse = n.integer("reverse", 0) != 0;
+  if (reverse) x = n.op(OpId::flip_out, {x, DimList{Dim(axis)}});
+  if (n.integer("exclusive", 0) != 0) x = shifted(x, 1);
+  for (int64_t reach = 1; n.ok() && reach < n.symbols().upper(length); reach *= 2) {
+    x = n.op(OpId::mul_out, {x, shifted(x, reach)});
+  }
+  if (reverse) x = n.op(OpId::flip_out, {x, DimList{Dim(axis)}});
+  n.output(0, x);
+}
+
 void import_gather_elements(NodeContext& n) {
   const ValueId x = n.input(0);
   const int axis = n.axis(n.integer("axis", 0), n.rank(x));
@@ -97,26 +120,60 @@ void import_gather_nd(NodeContext& n) {
   n.output(0, n.view(picked, size));
 }
 
-// ExecuTorch's library has scatters that replace and that add.
-bool adds(NodeContext& n, int64_t since) {
+// What becomes of elements that meet in one place: nothing, "sum", "prod", "amax" or "amin" of ATen's.
+std::string reduction_of(NodeContext& n, int64_t since) {
   const std::string reduction = n.opset() >= since ? n.text("reduction", "none") : "none";
-  if (reduction != "none" && reduction != "add") {
-    n.unsupported("reduction \"" + reduction + "\" has no portable operator; only none and add have");
-  }
-  return reduction == "add";
+  if (reduction == "none") return "";
+  if (reduction == "add") return "sum";
+  if (reduction == "mul") return "prod";
+  if (reduction == "max") return "amax";
+  if (reduction == "min") return "amin";
+  n.invalid("attribute 'reduction' is \"" + reduction + "\"");
+  return "";
 }
 
 void import_scatter_elements(NodeContext& n) {
   const ValueId x = n.input(0);
   const int axis = n.axis(n.integer("axis", 0), n.rank(x));
-  const OpId op = adds(n, 16) ? OpId::scatter_add_out : OpId::scatter_src_out;
-  n.output(0, n.op(op, {x, Dim(axis), index_input(n, 1, n.dim(x, axis)), n.input(2)}));
+  const std::string reduction = reduction_of(n, 16);
+  std::vector<Argument> args = {x, Dim(axis), index_input(n, 1, n.dim(x, axis)), n.input(2)};
+  if (reduction.empty()) return n.output(0, n.op(OpId::scatter_src_out, std::move(args)));
+  if (reduction == "sum") return n.output(0, n.op(OpId::scatter_add_out, std::move(args)));
+  args.emplace_back(reduction);
+  n.output(0, n.op(OpId::scatter_reduce_two_out, std::move(args)));
+}
+
+// Products and extremes: over rows that one number names, each as long as what an index picks.
+ValueId scatter_rows(NodeContext& n, ValueId x, ValueId indices, ValueId updates, const std::string& reduction) {
+  const std::vector<Dim> shape = n.shape(x);
+  const ValueList columns = index_columns(n, indices);
+  const int depth = static_cast<int>(columns.size());
+  if (n.ok() && depth > n.rank(x)) n.invalid("the indices name more dimensions than " + n.type_text(x) + " has");
+  if (!n.ok()) return {};
+  ValueId row;
+  for (int k = 0; k < depth; ++k) {
+    const ValueId place = from_front(n, columns[k], shape[k]);
+    row = row.valid() ? n.op(OpId::add_out, {n.op(OpId::mul_Scalar_out, {row, shape[k]}), place}) : place;
+  }
+  const Dim count = n.product(shape, 0, depth);
+  const Dim width = n.product(shape, depth, n.rank(x));
+  const Dim picked = n.product(n.shape(indices), 0, n.rank(indices) - 1);
+  row = row.valid() ? n.view(row, {picked, Dim(1)})
+                    : n.op(OpId::full_out, {DimList{picked, Dim(1)}, Dim(0), dtype_argument(DType::kI64)});
+  const ValueId table = n.view(x, {count, width});
+  const ValueId source = n.view(updates, {picked, width});
+  const ValueId y =
+      n.op(OpId::scatter_reduce_two_out, {table, Dim(0), n.expand(row, {picked, width}), source, reduction});
+  return n.view(y, shape);
 }
 
 void import_scatter_nd(NodeContext& n) {
   const ValueId indices = n.cast(n.input(1), DType::kI64);
-  const bool add = adds(n, 16);
-  n.output(0, n.op(OpId::index_put_out, {n.input(0), index_columns(n, indices), n.input(2), add}));
+  const std::string reduction = reduction_of(n, 16);
+  if (!reduction.empty() && reduction != "sum") {
+    return n.output(0, scatter_rows(n, n.input(0), indices, n.input(2), reduction));
+  }
+  n.output(0, n.op(OpId::index_put_out, {n.input(0), index_columns(n, indices), n.input(2), reduction == "sum"}));
 }
 
 void import_one_hot(NodeContext& n) {
@@ -217,6 +274,7 @@ void import_reverse_sequence(NodeContext& n) {
 }
 
 constexpr OperatorRow kElementRows[] = {
+    {"CumProd", 2, 2, import_cum_prod},
     {"CumSum", 2, 2, import_cum_sum},
     {"GatherElements", 2, 2, import_gather_elements},
     {"GatherND", 2, 2, import_gather_nd},

@@ -71,15 +71,30 @@ Status GraphImporter::import_graph(const Graph& graph, Scope& scope) {
   reader.op_type = "graph outputs";
   for (const ValueInfo& output : graph.outputs) reader.inputs.push_back(output.name);
   NodeContext n(*state_, scope, reader, {}, 0, "outputs of the graph");
-  const ValueList values = n.all_inputs();
-  if (!n.ok()) return n.failure();
   std::unordered_set<int32_t> named;
-  for (size_t i = 0; i < values.size(); ++i) {
+  const auto give = [&](ValueId value, const std::string& name) {
     // What only passed through (Identity, a function's result) takes the output's name in listings too; of several
     // outputs that are one value, the first one's.
-    if (named.insert(values[i].index).second) rename_node_result(values[i], ValueId{0}, graph.outputs[i].name);
-    state_->method.body.outputs.emplace_back(values[i]);
-    state_->method.output_names.emplace_back(graph.outputs[i].name);
+    if (named.insert(value.index).second) rename_node_result(value, ValueId{0}, name);
+    state_->method.body.outputs.emplace_back(value);
+    state_->method.output_names.emplace_back(name);
+  };
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const Operand operand = n.input_operand(i);
+    const std::string name(graph.outputs[i].name);
+    if (operand.is_nothing) continue;
+    if (operand.sequence == nullptr) {
+      const ValueId value = n.input(i);
+      if (n.ok()) give(value, name);
+    } else {
+      // A sequence gives its elements.
+      for (size_t k = 0; k < operand.sequence->size() && n.ok(); ++k) {
+        const Operand& element = (*operand.sequence)[k];
+        const std::string element_name = name + "[" + std::to_string(k) + "]";
+        give(element.id.valid() ? element.id : n.materialize(*element.known, element_name), element_name);
+      }
+    }
+    if (!n.ok()) return n.failure();
   }
   return Done{};
 }
@@ -140,7 +155,8 @@ Status GraphImporter::import_node(const Node& node, const Body& body, Scope& sco
 }
 
 std::vector<Operand> GraphImporter::import_within(NodeContext& n, const Graph& graph,
-                                                  const std::vector<Operand>& inputs, ir::Graph* into) {
+                                                  const std::vector<Operand>& inputs, ir::Graph* into,
+                                                  std::optional<Failure>* failure) {
   if (!n.ok()) return {};
   if (graph.inputs.size() != inputs.size()) {
     n.invalid("its graph \"" + std::string(graph.name) + "\" takes " + std::to_string(graph.inputs.size()) +
@@ -160,7 +176,11 @@ std::vector<Operand> GraphImporter::import_within(NodeContext& n, const Graph& g
   --graph_depth_;
   state_ = around;
   if (!outputs.ok()) {
-    n.fail(outputs.error());
+    if (failure != nullptr) {
+      *failure = outputs.error();
+    } else {
+      n.fail(outputs.error());
+    }
     return {};
   }
   return std::move(*outputs);

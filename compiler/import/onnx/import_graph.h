@@ -23,9 +23,9 @@ class GraphImporter {
 
   /// Imports `graph`, an attribute of node `n` of `around` in `scope`, with `inputs` for its inputs, at the end of
   /// `into`, or if that is null, of the graph of node `n`. Returns the operands of its outputs, as tensors of `into` if
-  /// that is not null. Empty after a failure, which is set in `n`.
+  /// that is not null. Empty after a failure, which is set in `n`, or if `failure` is not null, there.
   std::vector<Operand> import_within(NodeContext& n, const Graph& graph, const std::vector<Operand>& inputs,
-                                     ir::Graph* into);
+                                     ir::Graph* into, std::optional<Failure>* failure = nullptr);
 
  private:
   Status import_nodes(const Body& body, Scope& scope);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/import/onnx/composite_inputs.h"
 #include "compiler/import/onnx/import_graph.h"
 #include "compiler/import/onnx/input_shapes.h"
 #include "compiler/import/onnx/missing.h"
@@ -16,6 +17,35 @@ constexpr int64_t kMaxIrVersion = 14;
 constexpr int64_t kMinOpset = 7;
 constexpr int64_t kMaxOpset = 28;
 
+// Then there is nothing whose meaning a version of ai.onnx would say.
+bool only_other_domains(const Graph& graph) {
+  return std::none_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const auto has_graph = [](const Attribute& a) { return a.graph != nullptr; };
+    return is_standard(node.domain) || std::any_of(node.attributes.begin(), node.attributes.end(), has_graph);
+  });
+}
+
+// Operators that opset 7 has as opset 1 did: a file of an older opset that has no others is read as one of 7.
+constexpr std::string_view kUnchanged[] = {"ArgMax",        "ArgMin",        "Constant",
+                                           "Conv",          "ConvTranspose", "DepthToSpace",
+                                           "Flatten",       "Gather",        "GlobalAveragePool",
+                                           "GlobalMaxPool", "Hardmax",       "Identity",
+                                           "LRN",           "LogSoftmax",    "Not",
+                                           "ReduceL1",      "ReduceL2",      "ReduceLogSum",
+                                           "ReduceMax",     "ReduceMean",    "ReduceMin",
+                                           "ReduceProd",    "ReduceSum",     "ReduceSumSquare",
+                                           "Shape",         "Size",          "Slice",
+                                           "Softmax",       "Softplus",      "Softsign",
+                                           "SpaceToDepth",  "Squeeze",       "TopK",
+                                           "Transpose",     "Unsqueeze",     "ReduceLogSumExp"};
+
+bool means_the_same_since_1(const Graph& graph) {
+  return std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    const auto end = std::end(kUnchanged);
+    return is_standard(node.domain) && std::find(std::begin(kUnchanged), end, node.op_type) != end;
+  });
+}
+
 Status check_versions(const Model& model) {
   const auto wrong = [](Error code, std::string message) { return Failure{code, "onnx model", std::move(message)}; };
   if (model.ir_version < kMinIrVersion || model.ir_version > kMaxIrVersion) {
@@ -24,7 +54,9 @@ Status check_versions(const Model& model) {
                                            " are; a model may say an older version if it has no newer element types");
   }
   const int64_t opset = opset_of(model.opsets);
+  if (opset == 0 && !model.opsets.empty() && only_other_domains(model.graph)) return Done{};
   if (opset == 0) return wrong(Error::kInvalidProgram, "it does not say which opset of ai.onnx it uses");
+  if (opset >= 1 && opset < kMinOpset && means_the_same_since_1(model.graph)) return Done{};
   if (opset < kMinOpset || opset > kMaxOpset) {
     return wrong(Error::kNotSupported, "opset " + std::to_string(opset) + " of ai.onnx is not read; " +
                                            std::to_string(kMinOpset) + " to " + std::to_string(kMaxOpset) +
@@ -63,15 +95,27 @@ Expected<ir::Module> import_model(const std::shared_ptr<const MappedFile>& file,
   for (const Tensor& t : model->graph.initializers) scope.operands[t.name].initializer = &t;
   for (const SparseTensor& t : model->graph.sparse_initializers) scope.operands[t.values.name].sparse_initializer = &t;
   const std::vector<const ValueInfo*> inputs = real_inputs(model->graph, scope);
-  auto types = input_types(module.symbols, inputs, options);
+  const auto caller = caller_inputs(inputs, options);
+  if (!caller.ok()) return caller.error();
+  auto types = input_types(module.symbols, caller->tensors, caller->options);
   if (!types.ok()) return types.error();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Operand& operand = scope.operands[inputs[i]->name];
-    if (operand.id.valid()) {
+  for (const InputParts& parts : caller->parts) {
+    const auto [place, fresh] = scope.operands.try_emplace(parts.input->name);
+    if (!fresh) {
       return Failure{Error::kInvalidProgram, "onnx model",
-                     "two inputs are named \"" + std::string(inputs[i]->name) + "\""};
+                     "two inputs are named \"" + std::string(parts.input->name) + "\""};
     }
-    operand.id = method.add_input(std::move((*types)[i]), inputs[i]->name);
+    std::vector<Operand> tensors(parts.count);
+    for (size_t i = 0; i < parts.count; ++i) {
+      tensors[i].id = method.add_input(std::move((*types)[parts.first + i]), caller->tensors[parts.first + i]->name);
+    }
+    Operand& operand = place->second;
+    operand.is_nothing = parts.is_nothing;
+    if (parts.input->is_sequence && !parts.is_nothing) {
+      operand.sequence = std::make_shared<const std::vector<Operand>>(std::move(tensors));
+    } else if (!parts.is_nothing) {
+      operand = tensors[0];
+    }
   }
 
   GraphImporter importer(state, *model);

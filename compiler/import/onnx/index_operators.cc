@@ -58,8 +58,36 @@ bool is_run(const std::vector<int64_t>& indices) {
   return !indices.empty();
 }
 
+/// Constant indices, some of them from the end of a dimension whose size is open: as many slices, put together.
+ValueId gather_from_end(NodeContext& n, ValueId x, int axis, const Known& known) {
+  constexpr size_t kMostSlices = 64;
+  if (known.elements.size() > kMostSlices) {
+    n.unsupported("more than 64 constant indices that count from the end of a dimension whose size is open");
+  }
+  ValueList parts;
+  for (const Number& e : known.elements) {
+    const Dim size = n.dim(x, axis);
+    const Dim begin = e.whole.value < 0 ? n.symbols().add(size, e.whole) : e.whole;
+    if (n.ok() && (n.symbols().lower(begin) < 0 || e.whole.value >= n.symbols().lower(size))) {
+      n.invalid("index " + std::to_string(e.whole.value) + " lies outside of the smallest " + n.symbols().text(size));
+    }
+    parts.push_back(n.slice(x, axis, begin, n.symbols().add(begin, Dim(1))));
+  }
+  const ValueId picked = parts.size() == 1 ? parts[0] : n.op(OpId::cat_out, {parts, Dim(axis)});
+  std::vector<Dim> shape = n.shape(x);
+  if (!n.ok()) return {};
+  shape.erase(shape.begin() + axis);
+  shape.insert(shape.begin() + axis, known.shape.begin(), known.shape.end());
+  return n.view(picked, shape);
+}
+
 // One index is a selection, a run of them a slice; others are looked up once.
 ValueId gather_constant(NodeContext& n, ValueId x, int axis, const Known& known) {
+  const auto is_from_end = [](const Number& e) { return e.whole.value < 0; };
+  if (n.ok() && !n.dim(x, axis).is_constant() && !known.elements.empty() &&
+      std::any_of(known.elements.begin(), known.elements.end(), is_from_end)) {
+    return gather_from_end(n, x, axis, known);
+  }
   const std::vector<int64_t> indices = constant_indices(n, known, n.dim(x, axis));
   if (!n.ok()) return {};
   if (known.shape.empty()) return n.op(OpId::select_copy_int_out, {x, Dim(axis), Dim(indices[0])});

@@ -100,7 +100,7 @@ class InputTypes {
   Expected<ir::TensorType> type_of(const ValueInfo& input) {
     ir::TensorType type;
     if (!input.is_tensor)
-      return wrong(input.name, "is not a tensor; sequences and maps are not read", Error::kNotSupported);
+      return wrong(input.name, "is not a tensor, a sequence of tensors or an optional one", Error::kNotSupported);
     if (!dtype_of(input.element_type, &type.dtype)) {
       return wrong(input.name, "has elements of " + element_type_name(input.element_type) + ", which no operator takes",
                    Error::kNotSupported);

@@ -93,7 +93,7 @@ TEST(InputShapes, InitializersAmongTheInputsAreNotInputs) {
 TEST(InputShapes, UnknownInputsAreRefusedByName) {
   TestModel m;
   m.model.mutable_graph()->add_input()->set_name("s");
-  m.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
+  m.model.mutable_graph()->mutable_input(0)->mutable_type();
   EXPECT_CONTAINS(failure(m), "onnx input \"s\": is not a tensor");
   TestModel huge;
   huge.input("x", {1 << 30, 1 << 30});

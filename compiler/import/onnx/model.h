@@ -118,7 +118,9 @@ struct Dimension {
 
 struct ValueInfo {
   std::string_view name;
-  bool is_tensor = false;
+  bool is_tensor = false;    // or its elements are, where it is a sequence or optional
+  bool is_sequence = false;  // of tensors, perhaps an optional one
+  bool is_optional = false;
   int32_t element_type = 0;
   bool has_shape = false;
   std::vector<Dimension> shape;

@@ -47,7 +47,7 @@ Operand* NodeContext::operand(size_t i) {
             "\" is not defined before this node; nodes must stand in topological order");
     return nullptr;
   }
-  if (found->id.valid() || found->known.has_value()) return found;
+  if (found->id.valid() || found->known.has_value() || !found->is_tensor()) return found;
   auto literal = found->initializer != nullptr ? state_.literals.read(*found->initializer)
                                                : state_.literals.read(*found->sparse_initializer);
   if (!literal.ok()) {
@@ -61,8 +61,17 @@ Operand* NodeContext::operand(size_t i) {
   return found;
 }
 
-ValueId NodeContext::input(size_t i) {
+Operand* NodeContext::tensor_operand(size_t i) {
   Operand* found = operand(i);
+  if (found == nullptr || found->is_tensor()) return found;
+  unsupported("input " + std::to_string(i) + " (\"" + std::string(node_.inputs[i]) +
+              "\") must be a tensor here, found " +
+              (found->is_nothing ? "an optional value that holds nothing" : "a sequence"));
+  return nullptr;
+}
+
+ValueId NodeContext::input(size_t i) {
+  Operand* found = tensor_operand(i);
   if (found == nullptr) return {};
   if (!found->id.valid()) {
     // Sizes become nodes of the graph that asks, which the graphs around it do not see.
@@ -85,7 +94,7 @@ ValueList NodeContext::all_inputs() {
 
 std::optional<Known> NodeContext::known(size_t i) {
   Operand* found = operand(i);
-  if (found == nullptr) return std::nullopt;
+  if (found == nullptr || !found->is_tensor()) return std::nullopt;
   if (found->known.has_value()) return found->known;
   const ir::Constant* constant = ir::constant_of(state_.module, state_.method, found->id);
   return constant == nullptr ? std::nullopt : known_of(*constant);

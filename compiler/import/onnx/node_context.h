@@ -113,6 +113,7 @@ class NodeContext : public lowering::Lowering {
  private:
   bool names_output(size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
   Operand* operand(size_t i);
+  Operand* tensor_operand(size_t i);
 
   ImportState& state_;
   Scope& scope_;

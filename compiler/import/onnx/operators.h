@@ -34,6 +34,7 @@ OperatorTable element_operators();
 OperatorTable group_norm_operators();
 OperatorTable index_operators();
 OperatorTable integer_operators();
+OperatorTable loss_operators();
 OperatorTable matmul_operators();
 OperatorTable norm_operators();
 OperatorTable pad_operators();
@@ -41,18 +42,34 @@ OperatorTable pool_operators();
 OperatorTable quantize_operators();
 OperatorTable recurrent_operators();
 OperatorTable reduce_operators();
+OperatorTable region_operators();
 OperatorTable resize_operators();
+OperatorTable sequence_operators();
+OperatorTable set_operators();
 OperatorTable shape_operators();
 OperatorTable signal_operators();
 OperatorTable softmax_operators();
+OperatorTable streaming_operators();
+OperatorTable text_operators();
 
 // Standard operators that com.microsoft has under the same name.
 void import_dequantize_linear(NodeContext& n);
 void import_quantize_linear(NodeContext& n);
+// What com.microsoft's variants of it begin with: the result of Conv.
+ValueId convolved(NodeContext& n);
+// Variants that com.microsoft adds.
+void import_contrib_rotary_embedding(NodeContext& n);
+void import_dynamic_quantize_lstm(NodeContext& n);
 
 /// Those of com.microsoft: what ONNX Runtime's quantiser and optimiser write.
 OperatorTable contrib_operators();
+OperatorTable contrib_attention_operators();
 OperatorTable contrib_quantized_operators();
+
+/// Those of ai.onnx.preview, ai.onnx.ml and ai.onnx.preview.training.
+OperatorTable preview_operators();
+OperatorTable learning_operators();
+OperatorTable training_operators();
 
 /// The row of operator `name` of `domain`, or null.
 const OperatorRow* find_row(std::string_view domain, std::string_view name);

@@ -87,6 +87,21 @@ ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point
   return n.op(OpId::mul_out, {y, scale});
 }
 
+DynamicallyQuantized dynamically_quantized(NodeContext& n, ValueId x) {
+  const ValueId low = n.op(OpId::clamp_out, {n.op(OpId::amin_out, {x, DimList{}, false}), None(), 0.0});
+  const ValueId high = n.op(OpId::clamp_out, {n.op(OpId::amax_out, {x, DimList{}, false}), 0.0, None()});
+  const ValueId range = n.op(OpId::sub_out, {high, low});
+  const ValueId steps = n.op(OpId::div_Scalar_out, {range, 255.0});
+  const ValueId empty = n.op(OpId::eq_Scalar_out, {range, 0.0});
+  DynamicallyQuantized q;
+  q.scale = n.op(OpId::masked_fill_Scalar_out, {steps, empty, 1.0});
+  const ValueId start = n.op(OpId::neg_out, {n.op(OpId::div_out, {low, q.scale})});
+  const ValueId held = n.op(OpId::clamp_out, {start, 0.0, 255.0});
+  q.zero_point = n.cast(n.op(OpId::round_out, {held}), DType::kU8);
+  q.integers = quantized(n, x, q.scale, q.zero_point, DType::kU8);
+  return q;
+}
+
 ValueId scalar_input(NodeContext& n, size_t i, const char* what) {
   const ValueId x = n.input(i);
   for (const Dim size : n.shape(x)) {

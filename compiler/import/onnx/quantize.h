@@ -32,6 +32,16 @@ ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, 
 /// (x - zero point) · scale in the type of `scale` (f32 for f8e8m0); both broadcast to `x`, the zero point may be none.
 ValueId dequantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point);
 
+/// What DynamicQuantizeLinear makes of `x`, f32: the range from its smallest to its largest element, with 0 in it, in
+/// 255 steps. A tensor of zeros has no range: the definition divides by 0 there; this takes steps of 1, as ONNX Runtime
+/// does.
+struct DynamicallyQuantized {
+  ValueId integers;    // u8
+  ValueId scale;       // f32 []
+  ValueId zero_point;  // u8 []
+};
+DynamicallyQuantized dynamically_quantized(NodeContext& n, ValueId x);
+
 /// Input `i` as one number: a tensor of one element, as a 0-d one.
 ValueId scalar_input(NodeContext& n, size_t i, const char* what);
 /// Input `i`, or none where it is left out.

@@ -29,23 +29,13 @@ void import_dequantize_linear(NodeContext& n) {
 
 namespace {
 
-// The range from the smallest to the largest element, with 0 in it, in 255 steps. A tensor of zeros has no range: the
-// definition divides by 0 there; this takes steps of 1, as ONNX Runtime does.
 void import_dynamic_quantize_linear(NodeContext& n) {
   const ValueId x = n.input(0);
   if (n.ok() && n.dtype(x) != DType::kF32) return n.invalid("expected f32, found " + n.type_text(x));
-  const ValueId low = n.op(OpId::clamp_out, {n.op(OpId::amin_out, {x, DimList{}, false}), None(), 0.0});
-  const ValueId high = n.op(OpId::clamp_out, {n.op(OpId::amax_out, {x, DimList{}, false}), 0.0, None()});
-  const ValueId range = n.op(OpId::sub_out, {high, low});
-  const ValueId steps = n.op(OpId::div_Scalar_out, {range, 255.0});
-  const ValueId empty = n.op(OpId::eq_Scalar_out, {range, 0.0});
-  const ValueId scale = n.op(OpId::masked_fill_Scalar_out, {steps, empty, 1.0});
-  const ValueId start = n.op(OpId::neg_out, {n.op(OpId::div_out, {low, scale})});
-  const ValueId held = n.op(OpId::clamp_out, {start, 0.0, 255.0});
-  const ValueId zero_point = n.cast(n.op(OpId::round_out, {held}), DType::kU8);
-  n.output(0, quantized(n, x, scale, zero_point, DType::kU8));
-  n.output(1, scale);
-  n.output(2, zero_point);
+  const DynamicallyQuantized q = dynamically_quantized(n, x);
+  n.output(0, q.integers);
+  n.output(1, q.scale);
+  n.output(2, q.zero_point);
 }
 
 constexpr OperatorRow kQuantizeRows[] = {

@@ -1,4 +1,6 @@
 // The walk over a model file: one function a message, all of one shape (fields by number, unknown ones skipped).
+#include <algorithm>
+#include <cctype>
 #include <string>
 
 #include "compiler/import/onnx/model.h"
@@ -271,10 +273,25 @@ class Walk {
 
   bool type(std::string_view bytes, ValueInfo& out) {
     return message("type", bytes, [&](const WireReader& r) {
-      if (r.field() != 1) return true;  // sequences, maps, optionals: is_tensor stays false
-      out.is_tensor = true;
-      return sub(r, [&] { return tensor_type(r.bytes(), out); });
+      switch (r.field()) {
+        case 1: out.is_tensor = true; return sub(r, [&] { return tensor_type(r.bytes(), out); });
+        case 4: out.is_sequence = true; return sub(r, [&] { return element_type(r.bytes(), out); });
+        case 9: out.is_optional = true; return sub(r, [&] { return element_type(r.bytes(), out); });
+        default: return true;  // maps: is_tensor stays false
+      }
     });
+  }
+
+  bool element_type(std::string_view bytes, ValueInfo& out) {
+    too_deep_ = too_deep_ || depth_ == kMaxMessageDepth;
+    if (too_deep_) return false;
+    ++depth_;
+    const bool fine = message("element type", bytes, [&](const WireReader& r) {
+      if (r.field() != 1) return true;
+      return sub(r, [&] { return type(r.bytes(), out); });
+    });
+    --depth_;
+    return fine;
   }
 
   bool tensor_type(std::string_view bytes, ValueInfo& out) {
@@ -294,14 +311,19 @@ class Walk {
     });
   }
 
+  // PaddlePaddle's exporter writes -1 for a size that is open, and calls every such size "?": that names none.
   bool dimension(std::string_view bytes, Dimension& out) {
-    return message("dimension", bytes, [&](const WireReader& r) {
+    const bool fine = message("dimension", bytes, [&](const WireReader& r) {
       switch (r.field()) {
         case 1: out.has_value = true; return as_integer(r, out.value);
         case 2: return as_bytes(r, out.symbol);
         default: return true;
       }
     });
+    if (out.value < 0) out.has_value = false;
+    const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+    if (std::none_of(out.symbol.begin(), out.symbol.end(), is_letter)) out.symbol = {};
+    return fine;
   }
 
   size_t budget_;

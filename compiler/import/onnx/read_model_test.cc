@@ -100,10 +100,10 @@ TEST(ReadModel, MissingOperatorsAreListedAllAtOnceWithTheirNodes) {
   TestModel m = small_model();
   for (const char* name : {"a", "b", "c", "d", "e"}) m.node("Frobnicate", {"x"}, {name}).name(std::string("F_") + name);
   m.node("FusedThing", {"x"}, {"z"}).domain("com.example");
-  m.node("Unique", {"x"}, {"w2"}).name("branch");
+  m.node("ImageDecoder", {"x"}, {"w2"}).name("branch");
   EXPECT_EQ(failure(m),
             "onnx model: uses operators that Berth does not have: Frobnicate (\"F_a\", \"F_b\", \"F_c\" and 2 more), "
-            "Unique (\"branch\"), com.example.FusedThing (\"FusedThing of z\"); "
+            "ImageDecoder (\"branch\"), com.example.FusedThing (\"FusedThing of z\"); "
             "those of other domains than ONNX's come with --plugin");
 }
 

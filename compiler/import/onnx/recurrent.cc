@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "compiler/import/onnx/quantize.h"
+#include "compiler/import/onnx/time_loop.h"
+
 namespace berth::onnx {
 namespace {
 
-constexpr int64_t kMaxSteps = 4096;
+// More steps than this are a loop of the program.
+constexpr int64_t kMaxUnrolled = 4096;
 
 // ONNX's defaults of alpha and beta, where an activation has them.
 Activation with_defaults(std::string name) {
@@ -89,18 +93,69 @@ void read_bias(NodeContext& n, const RecurrentKind& kind, const Recurrent& r, in
   }
 }
 
+// Inputs 1 (W) or 2 (R) of a quantised operator: [directions, inputs, gates * hidden].
+QuantizedWeight quantized_weight(NodeContext& n, const Recurrent& r, size_t input, size_t scale, int64_t d) {
+  const auto entry_of = [&](size_t i) { return entry(n, n.input(i), d); };
+  const ValueId weight = entry_of(input);
+  QuantizedWeight q;
+  if (!n.has_input(scale)) n.invalid("the scale of input " + std::to_string(input) + " is missing");
+  q.scale = n.rank(n.input(scale)) == 0 ? n.input(scale) : entry_of(scale);
+  q.numbers.integers = weight;
+  q.numbers.most = 255;
+  q.numbers.value = n.cast(weight, DType::kF32);
+  const std::optional<Known> zeros = n.has_input(scale + 1) ? n.known(scale + 1) : std::nullopt;
+  const bool none =
+      !n.has_input(scale + 1) || (zeros.has_value() && std::all_of(zeros->elements.begin(), zeros->elements.end(),
+                                                                   [](const Number& z) { return z.whole == Dim(0); }));
+  if (none) {
+    q.numbers.zero = {0};
+    q.numbers.most = n.ok() && n.dtype(weight) == DType::kI8 ? 128 : 255;
+  } else {
+    const ValueId zero = n.rank(n.input(scale + 1)) == 0 ? n.input(scale + 1) : entry_of(scale + 1);
+    q.numbers.value = n.op(OpId::sub_out, {q.numbers.value, n.cast(zero, DType::kF32)});
+  }
+  if (n.ok() && n.dtype(weight) != DType::kI8 && n.dtype(weight) != DType::kU8) {
+    n.invalid("expected weights of 8-bit integers, found " + n.type_text(weight));
+  }
+  if (n.ok() && n.dim(weight, 1) != Dim(4 * r.hidden)) {
+    n.invalid("a weight " + n.type_text(weight) + " does not fit hidden_size " + std::to_string(r.hidden));
+  }
+  return q;
+}
+
+// x is quantised by its own range, as DynamicQuantizeLinear does.
+ValueId quantized_product(NodeContext& n, ValueId x, const QuantizedWeight& weight) {
+  const DynamicallyQuantized q = dynamically_quantized(n, x);
+  Centred left;
+  left.integers = q.integers;
+  left.value = n.op(OpId::sub_out, {n.cast(q.integers, DType::kF32), n.cast(q.zero_point, DType::kF32)});
+  const ValueId sums = integer_matmul(n, left, weight.numbers, true);
+  return n.op(OpId::mul_out, {sums, n.op(OpId::mul_out, {q.scale, weight.scale})});
+}
+
+ValueId gates_of_inputs(NodeContext& n, const RecurrentKind& kind, const Recurrent& r, ValueId rows, ValueId bias,
+                        int64_t d) {
+  if (kind.quantized) {
+    const ValueId product = quantized_product(n, rows, quantized_weight(n, r, 1, 8, d));
+    return bias.valid() ? n.op(OpId::add_out, {product, bias}) : product;
+  }
+  const ValueId weights = n.permute(entry(n, n.input(1), d), {1, 0});
+  return bias.valid() ? n.op(OpId::addmm_out, {bias, rows, weights}) : n.op(OpId::mm_out, {rows, weights});
+}
+
 Direction read_direction(NodeContext& n, const RecurrentKind& kind, const Recurrent& r, ValueId x, int64_t d) {
   Direction direction;
   const int64_t width = kind.gates * r.hidden;
   const Dim features = n.dim(x, 2);
-  const ValueId weights = n.permute(entry(n, n.input(1), d), {1, 0});
-  direction.recurrence = n.permute(entry(n, n.input(2), d), {1, 0});
+  if (kind.quantized) {
+    direction.quantized_recurrence = quantized_weight(n, r, 2, 10, d);
+  } else {
+    direction.recurrence = n.permute(entry(n, n.input(2), d), {1, 0});
+  }
   ValueId bias;
   read_bias(n, kind, r, d, &bias, &direction.recurrence_bias);
-  const ValueId rows = n.view(x, {n.symbols().mul(Dim(r.steps), r.batch), features});
-  const ValueId product =
-      bias.valid() ? n.op(OpId::addmm_out, {bias, rows, weights}) : n.op(OpId::mm_out, {rows, weights});
-  direction.gates = n.view(product, {Dim(r.steps), r.batch, Dim(width)});
+  const ValueId rows = n.view(x, {n.symbols().mul(r.steps, r.batch), features});
+  direction.gates = n.view(gates_of_inputs(n, kind, r, rows, bias, d), {r.steps, r.batch, Dim(width)});
   direction.hidden = initial_state(n, r, 5, d);
   if (kind.has_cell) {
     direction.cell = initial_state(n, r, 6, d);
@@ -110,11 +165,11 @@ Direction read_direction(NodeContext& n, const RecurrentKind& kind, const Recurr
 }
 
 // Whether input 4, sequence_lens, says nothing that the shape does not.
-bool all_lengths_are(NodeContext& n, int64_t steps) {
+bool all_lengths_are(NodeContext& n, Dim steps) {
   const std::optional<Known> lengths = n.known(4);
   if (!lengths.has_value()) return false;
   return std::all_of(lengths->elements.begin(), lengths->elements.end(),
-                     [&](const Number& number) { return number.whole == Dim(steps); });
+                     [&](const Number& number) { return number.whole == steps; });
 }
 
 }  // namespace
@@ -150,18 +205,21 @@ ValueId activate(NodeContext& n, const Activation& a, ValueId x) {
   return x;
 }
 
-ValueId Recurrent::step(NodeContext& n, const Direction& direction, int64_t t) const {
-  return n.op(OpId::select_copy_int_out, {direction.gates, Dim(0), Dim(t)});
+ValueId Recurrent::with_state(NodeContext& n, const Direction& direction, ValueId x, ValueId h) const {
+  if (direction.recurrence.valid()) return n.op(OpId::addmm_out, {x, h, direction.recurrence});
+  return n.op(OpId::add_out, {x, quantized_product(n, h, direction.quantized_recurrence)});
 }
 
-ValueId Recurrent::keep(NodeContext& n, int64_t t, ValueId after, ValueId before) const {
+ValueId Recurrent::keep(NodeContext& n, const Step& step, ValueId after, ValueId before) const {
   if (!lengths.valid()) return after;
-  return n.op(OpId::where_self_out, {n.op(OpId::gt_Scalar_out, {lengths, Dim(t)}), after, before});
+  const ValueId lasts = step.turn.valid() ? n.op(OpId::gt_Tensor_out, {lengths, step.turn})
+                                          : n.op(OpId::gt_Scalar_out, {lengths, Dim(step.number)});
+  return n.op(OpId::where_self_out, {lasts, after, before});
 }
 
-ValueId Recurrent::blank(NodeContext& n, int64_t t, ValueId value) const {
+ValueId Recurrent::blank(NodeContext& n, const Step& step, ValueId value) const {
   if (!lengths.valid()) return value;
-  return keep(n, t, value, n.splat(dtype, {}, 0));
+  return keep(n, step, value, n.splat(dtype, {}, 0));
 }
 
 std::vector<ValueId> Recurrent::split(NodeContext& n, ValueId x, std::vector<int64_t> sizes) const {
@@ -179,12 +237,11 @@ Recurrent read_recurrent(NodeContext& n, const RecurrentKind& kind) {
   }
   if (r.batch_first) x = n.permute(x, {1, 0, 2});
   r.dtype = n.dtype(x);
-  r.steps = n.fixed(n.dim(x, 0), "the number of steps");
-  if (r.steps > kMaxSteps) n.unsupported("more than " + std::to_string(kMaxSteps) + " steps are not unrolled");
+  r.steps = n.dim(x, 0);
   r.batch = n.dim(x, 1);
-  r.hidden = n.fixed(n.dim(n.input(2), 2), "hidden_size");
+  r.hidden = n.fixed(n.dim(n.input(2), kind.quantized ? 1 : 2), "hidden_size");
   if (n.has_attribute("hidden_size") && n.integer("hidden_size", 0) != r.hidden) {
-    n.invalid("hidden_size differs from the last dimension of R");
+    n.invalid("hidden_size differs from R's");
   }
   const std::string way = n.text("direction", "forward");
   if (way != "forward" && way != "reverse" && way != "bidirectional") n.invalid("there is no direction " + way);
@@ -204,37 +261,77 @@ Recurrent read_recurrent(NodeContext& n, const RecurrentKind& kind) {
                                  activations.begin() + static_cast<std::ptrdiff_t>((d + 1) * each));
     r.directions.push_back(std::move(direction));
   }
-  if (!n.ok()) r.steps = 0;
+  if (!n.ok()) r.steps = Dim(0);
   return r;
 }
 
-void recurrent_outputs(NodeContext& n, const Recurrent& r, const std::vector<std::vector<ValueId>>& all,
-                       const std::vector<ValueId>& hidden, const std::vector<ValueId>& cells) {
+namespace {
+
+ValueId no_steps(NodeContext& n, const Recurrent& r) {
+  return n.op(OpId::full_out, {DimList{Dim(0), r.batch, Dim(r.hidden)}, 0.0, lowering::number_of(r.dtype)});
+}
+
+Passed unrolled(NodeContext& n, const Recurrent& r, const Direction& direction, ValueList states,
+                const Advance& advance) {
+  ValueList all(r.steps.value);
+  for (int64_t i = 0; i < r.steps.value && n.ok(); ++i) {
+    Step step;
+    step.number = direction.reverse ? r.steps.value - 1 - i : i;
+    step.gates = n.op(OpId::select_copy_int_out, {direction.gates, Dim(0), Dim(step.number)});
+    all[step.number] = advance(step, states);
+  }
+  if (all.empty()) return {no_steps(n, r), std::move(states)};
+  const ValueId joined = all.size() == 1 ? all[0] : n.op(OpId::cat_out, {all, Dim(0)});
+  return {n.view(joined, {r.steps, r.batch, Dim(r.hidden)}), std::move(states)};
+}
+
+// A loop goes forward: backwards it reads and gives everything turned round.
+Passed looped(NodeContext& n, const Recurrent& r, const Direction& direction, const ValueList& states,
+              const Advance& advance) {
+  const auto turned = [&](ValueId v) { return direction.reverse ? n.op(OpId::flip_out, {v, DimList{Dim(0)}}) : v; };
+  const Dim i64 = lowering::number_of(DType::kI64);
+  const ValueId turns = n.op(OpId::arange_start_out, {Dim(0), r.steps, Dim(1), i64});
+  LoopResults results = loop_over(n, r.steps, {turned(direction.gates), turned(turns)}, states,
+                                  [&](const ValueList& slices, ValueList& inside) {
+                                    Step step;
+                                    step.gates = slices[0];
+                                    step.turn = slices[1];
+                                    return advance(step, inside);
+                                  });
+  return {turned(results.stacked), std::move(results.states)};
+}
+
+}  // namespace
+
+Passed over_time(NodeContext& n, const Recurrent& r, const Direction& direction, ValueList states,
+                 const Advance& advance) {
+  if (!n.ok()) return {};
+  const bool known = r.steps.is_constant() && r.steps.value <= kMaxUnrolled;
+  return known ? unrolled(n, r, direction, std::move(states), advance) : looped(n, r, direction, states, advance);
+}
+
+void recurrent_outputs(NodeContext& n, const Recurrent& r, const std::vector<Passed>& directions) {
   if (!n.ok()) return;
   const auto joined = [&](const ValueList& parts, int64_t dim) {
     return parts.size() == 1 ? parts[0] : n.op(OpId::cat_out, {parts, Dim(dim)});
   };
-  if (n.wants_output(0) && r.steps == 0) {
-    const DimList none = {Dim(0), Dim(static_cast<int64_t>(r.directions.size())), r.batch, Dim(r.hidden)};
-    const ValueId y = n.op(OpId::full_out, {none, 0.0, lowering::number_of(r.dtype)});
-    n.output(0, r.batch_first ? n.permute(y, {2, 0, 1, 3}) : y);
-  } else if (n.wants_output(0)) {
-    ValueList directions;
-    for (const std::vector<ValueId>& steps : all) {
-      directions.push_back(n.view(joined(steps, 0), {Dim(r.steps), Dim(1), r.batch, Dim(r.hidden)}));
+  if (n.wants_output(0)) {
+    ValueList parts;
+    for (const Passed& passed : directions) {
+      parts.push_back(n.view(passed.all, {r.steps, Dim(1), r.batch, Dim(r.hidden)}));
     }
-    const ValueId y = joined(directions, 1);  // [steps, directions, batch, hidden]
+    const ValueId y = joined(parts, 1);  // [steps, directions, batch, hidden]
     n.output(0, r.batch_first ? n.permute(y, {2, 0, 1, 3}) : y);
   }
-  const auto last = [&](size_t output, const std::vector<ValueId>& states) {
-    if (!n.wants_output(output)) return;
-    ValueList directions;
-    for (ValueId state : states) directions.push_back(n.view(state, {Dim(1), r.batch, Dim(r.hidden)}));
-    const ValueId y = joined(directions, 0);
-    n.output(output, r.batch_first ? n.permute(y, {1, 0, 2}) : y);
-  };
-  last(1, hidden);
-  if (!cells.empty()) last(2, cells);
+  for (size_t state = 0; state < directions[0].states.size(); ++state) {
+    if (!n.wants_output(state + 1)) continue;
+    ValueList parts;
+    for (const Passed& passed : directions) {
+      parts.push_back(n.view(passed.states[state], {Dim(1), r.batch, Dim(r.hidden)}));
+    }
+    const ValueId y = joined(parts, 0);
+    n.output(state + 1, r.batch_first ? n.permute(y, {1, 0, 2}) : y);
+  }
 }
 
 }  // namespace berth::onnx

@@ -1,4 +1,4 @@
-// RNN, LSTM, GRU: unrolled over time. The equations are those of ONNX's operator pages; gate order there: LSTM i, o, f,
+// RNN, LSTM, GRU, and the LSTM of ONNX Runtime's quantiser. The equations are those of ONNX's operator pages; gate order there: LSTM i, o, f,
 // c; GRU z, r, h.
 #include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/onnx/operators.h"
@@ -14,37 +14,17 @@ ValueId clipped(NodeContext& n, ValueId x) {
   return n.op(OpId::clamp_out, {x, -limit, limit});
 }
 
-// x + h R.
-ValueId with_state(NodeContext& n, ValueId x, ValueId h, ValueId recurrence) {
-  return n.op(OpId::addmm_out, {x, h, recurrence});
-}
-
-// Calls `advance(t)` for each step in the direction's order and collects what it returns in the order of time.
-template <typename Advance>
-std::vector<ValueId> over_time(NodeContext& n, const Recurrent& r, const Direction& direction, Advance&& advance) {
-  std::vector<ValueId> all(r.steps);
-  for (int64_t i = 0; i < r.steps && n.ok(); ++i) {
-    const int64_t t = direction.reverse ? r.steps - 1 - i : i;
-    all[t] = advance(t);
-  }
-  return all;
-}
-
 void import_rnn(NodeContext& n) {
-  const Recurrent r = read_recurrent(n, {1, {"Tanh"}, false, false});
-  std::vector<std::vector<ValueId>> all;
-  std::vector<ValueId> hidden;
+  const Recurrent r = read_recurrent(n, {1, {"Tanh"}, false, false, false});
+  std::vector<Passed> all;
   for (const Direction& d : r.directions) {
-    ValueId h = d.hidden;
-    all.push_back(over_time(n, r, d, [&](int64_t t) {
-      const ValueId gate = clipped(n, with_state(n, r.step(n, d, t), h, d.recurrence));
-      const ValueId next = activate(n, d.activations[0], gate);
-      h = r.keep(n, t, next, h);
-      return r.blank(n, t, h);
+    all.push_back(over_time(n, r, d, {d.hidden}, [&](const Step& step, ValueList& states) {
+      const ValueId gate = clipped(n, r.with_state(n, d, step.gates, states[0]));
+      states[0] = r.keep(n, step, activate(n, d.activations[0], gate), states[0]);
+      return r.blank(n, step, states[0]);
     }));
-    hidden.push_back(h);
   }
-  recurrent_outputs(n, r, all, hidden, {});
+  recurrent_outputs(n, r, all);
 }
 
 struct LstmState {
@@ -90,27 +70,25 @@ LstmState lstm_step_with_peepholes(NodeContext& n, const Recurrent& r, const Dir
   return {mul(n, o, activate(n, d.activations[2], c)), c};
 }
 
-void import_lstm(NodeContext& n) {
-  const Recurrent r = read_recurrent(n, {4, {"Sigmoid", "Tanh", "Tanh"}, true, false});
+void lstm(NodeContext& n, bool quantized) {
+  const Recurrent r = read_recurrent(n, {4, {"Sigmoid", "Tanh", "Tanh"}, true, false, quantized});
   const bool input_forget = n.integer("input_forget", 0) != 0;
-  std::vector<std::vector<ValueId>> all;
-  std::vector<ValueId> hidden;
-  std::vector<ValueId> cells;
+  std::vector<Passed> all;
   for (const Direction& d : r.directions) {
-    LstmState state{d.hidden, d.cell};
-    all.push_back(over_time(n, r, d, [&](int64_t t) {
-      const ValueId sum = with_state(n, r.step(n, d, t), state.h, d.recurrence);
-      const LstmState next = d.peepholes.valid() ? lstm_step_with_peepholes(n, r, d, sum, state, input_forget)
-                                                 : lstm_step(n, r, d, sum, state, input_forget);
-      state.h = r.keep(n, t, next.h, state.h);
-      state.c = r.keep(n, t, next.c, state.c);
-      return r.blank(n, t, state.h);
+    all.push_back(over_time(n, r, d, {d.hidden, d.cell}, [&](const Step& step, ValueList& states) {
+      const LstmState before{states[0], states[1]};
+      const ValueId sum = r.with_state(n, d, step.gates, before.h);
+      const LstmState next = d.peepholes.valid() ? lstm_step_with_peepholes(n, r, d, sum, before, input_forget)
+                                                 : lstm_step(n, r, d, sum, before, input_forget);
+      states[0] = r.keep(n, step, next.h, before.h);
+      states[1] = r.keep(n, step, next.c, before.c);
+      return r.blank(n, step, states[0]);
     }));
-    hidden.push_back(state.h);
-    cells.push_back(state.c);
   }
-  recurrent_outputs(n, r, all, hidden, cells);
+  recurrent_outputs(n, r, all);
 }
+
+void import_lstm(NodeContext& n) { lstm(n, false); }
 
 // linear_before_reset: the candidate's part of the state is multiplied by the reset gate after the matrix product.
 ValueId gru_candidate_after_product(NodeContext& n, const Recurrent& r, const Direction& d, ValueId x, ValueId h,
@@ -132,35 +110,33 @@ ValueId gru_candidate_before_product(NodeContext& n, const Recurrent& r, const D
   const int64_t width = r.hidden;
   const ValueId biased = d.recurrence_bias.valid() ? add(n, x, d.recurrence_bias) : x;
   const std::vector<ValueId> from_x = r.split(n, biased, {2 * width, width});
-  const ValueId gates = activate(n, d.activations[0], clipped(n, with_state(n, from_x[0], h, recurrences[0])));
+  const ValueId gates =
+      activate(n, d.activations[0], clipped(n, n.op(OpId::addmm_out, {from_x[0], h, recurrences[0]})));
   const std::vector<ValueId> zr = r.split(n, gates, {width, width});
   *update = zr[0];
-  const ValueId sum = with_state(n, from_x[1], mul(n, zr[1], h), recurrences[1]);
+  const ValueId sum = n.op(OpId::addmm_out, {from_x[1], mul(n, zr[1], h), recurrences[1]});
   return activate(n, d.activations[1], clipped(n, sum));
 }
 
 void import_gru(NodeContext& n) {
-  const Recurrent r = read_recurrent(n, {3, {"Sigmoid", "Tanh"}, false, true});
+  const Recurrent r = read_recurrent(n, {3, {"Sigmoid", "Tanh"}, false, true, false});
   const bool after = n.integer("linear_before_reset", 0) != 0;
-  std::vector<std::vector<ValueId>> all;
-  std::vector<ValueId> hidden;
+  std::vector<Passed> all;
   for (const Direction& d : r.directions) {
-    ValueId h = d.hidden;
     std::vector<ValueId> recurrences;
     if (!after) recurrences = r.split(n, d.recurrence, {2 * r.hidden, r.hidden});
-    all.push_back(over_time(n, r, d, [&](int64_t t) {
-      const ValueId x = r.step(n, d, t);
+    all.push_back(over_time(n, r, d, {d.hidden}, [&](const Step& step, ValueList& states) {
+      const ValueId h = states[0];
       ValueId z;
-      const ValueId candidate = after ? gru_candidate_after_product(n, r, d, x, h, &z)
-                                      : gru_candidate_before_product(n, r, d, recurrences, x, h, &z);
+      const ValueId candidate = after ? gru_candidate_after_product(n, r, d, step.gates, h, &z)
+                                      : gru_candidate_before_product(n, r, d, recurrences, step.gates, h, &z);
       // Not candidate + z (h - candidate): of a large candidate, which Relu does not bound, nothing of h is left.
       const ValueId next = add(n, mul(n, n.op(OpId::rsub_Scalar_out, {z, 1.0}), candidate), mul(n, z, h));
-      h = r.keep(n, t, next, h);
-      return r.blank(n, t, h);
+      states[0] = r.keep(n, step, next, h);
+      return r.blank(n, step, states[0]);
     }));
-    hidden.push_back(h);
   }
-  recurrent_outputs(n, r, all, hidden, {});
+  recurrent_outputs(n, r, all);
 }
 
 constexpr OperatorRow kRecurrentRows[] = {
@@ -170,6 +146,8 @@ constexpr OperatorRow kRecurrentRows[] = {
 };
 
 }  // namespace
+
+void import_dynamic_quantize_lstm(NodeContext& n) { lstm(n, true); }
 
 OperatorTable recurrent_operators() { return kRecurrentRows; }
 

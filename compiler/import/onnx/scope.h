@@ -1,10 +1,12 @@
 // Scope: the values of a graph, of a graph within one of its nodes, or of one call of a function, by their ONNX names.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "compiler/import/onnx/known.h"
 #include "compiler/import/onnx/literal.h"
@@ -12,12 +14,17 @@
 namespace berth::onnx {
 
 /// The meaning of an ONNX name. An initialiser becomes a constant when it is first used; a known value becomes a tensor
-/// when an operator needs one.
+/// when an operator needs one. Sequences and optional values are resolved while importing: a sequence is its elements,
+/// whose number is known, and an optional value is what it holds, or nothing.
 struct Operand {
   ir::ValueId id;  // invalid until it stands in the graph
   std::optional<Known> known;
   const Tensor* initializer = nullptr;
   const SparseTensor* sparse_initializer = nullptr;
+  std::shared_ptr<const std::vector<Operand>> sequence;  // of tensors; null for what is none
+  bool is_nothing = false;                               // an optional value that holds nothing
+
+  bool is_tensor() const { return sequence == nullptr && !is_nothing; }
 };
 
 struct Scope {

@@ -80,6 +80,43 @@ std::vector<int64_t> swapped(int rank, int a, int b) {
   return order;
 }
 
+// Real numbers of the half of their spectrum: the other half is its mirror image, so each bin counts twice, but for the
+// first and, of an even length, the last.
+void inverse_of_one_side(NodeContext& n, ValueId x, int axis, int64_t parts) {
+  const int rank = n.rank(x);
+  const int64_t size = n.fixed(n.dim(x, axis), "the signal's length");
+  const int64_t length = n.has_input(1) ? n.known_integer(1, "dft_length") : 2 * (size - 1);
+  if (n.ok() && parts != 2) return n.invalid("the inverse of one side needs complex numbers, found " + n.type_text(x));
+  if (n.ok() && (length < 1 || length > kMaxSignalWindow)) return n.invalid("the length must be from 1 to 2^20");
+  if (!n.ok()) return;
+  const int64_t bins = std::min(size, length / 2 + 1);
+  std::vector<double> real;
+  std::vector<double> imaginary;
+  if (!n.state().literals.reserve(bins * length * 16)) return n.fail(Error::kOutOfResources, "too long a signal");
+  for (int64_t k = 0; k < bins; ++k) {
+    const double twice = k == 0 || 2 * k == length ? 1 : 2;
+    for (int64_t t = 0; t < length; ++t) {
+      const double angle = 2 * kPi * static_cast<double>(k * t % length) / static_cast<double>(length);
+      real.push_back(twice * std::cos(angle) / static_cast<double>(length));
+      imaginary.push_back(-twice * std::sin(angle) / static_cast<double>(length));
+    }
+  }
+  const auto matrix = [&](const std::vector<double>& numbers) {
+    return n.view(n.Lowering::numbers(n.dtype(x), numbers, 1, 0), {Dim(bins), Dim(length)});
+  };
+  if (bins < size) x = n.slice(x, axis, 0, bins);
+  const auto one = [&](int64_t i) {
+    const ValueId p = n.op(OpId::select_copy_int_out, {x, Dim(rank - 1), Dim(i)});
+    return n.permute(p, swapped(rank - 1, axis, rank - 2));
+  };
+  const ValueId y =
+      n.op(OpId::add_out, {lowering::matmul(n, one(0), matrix(real)), lowering::matmul(n, one(1), matrix(imaginary))});
+  const ValueId back = n.permute(y, swapped(rank - 1, axis, rank - 2));
+  std::vector<Dim> shape = n.shape(back);
+  shape.emplace_back(1);
+  n.output(0, n.view(back, shape));
+}
+
 void import_dft(NodeContext& n) {
   ValueId x = n.input(0);
   const int rank = n.rank(x);
@@ -93,7 +130,7 @@ void import_dft(NodeContext& n) {
   if (n.ok() && (axis == rank - 1 || parts < 1 || parts > 2)) {
     return n.invalid("needs an axis before the last, which holds one or two parts; found " + n.type_text(x));
   }
-  if (n.ok() && inverse && onesided) return n.unsupported("an inverse of one side");
+  if (inverse && onesided) return inverse_of_one_side(n, x, axis, parts);
   const int64_t size = n.fixed(n.dim(x, axis), "the signal's length");
   const int64_t length = n.has_input(1) ? n.known_integer(1, "dft_length") : size;
   if (n.ok() && (length < 1 || length > kMaxSignalWindow)) return n.invalid("the length must be from 1 to 2^20");

@@ -31,16 +31,19 @@ int64_t choice(NodeContext& n, const char* name, const std::string& found, std::
 void import_grid_sample(NodeContext& n) {
   const ValueId x = n.input(0);
   const ValueId grid = n.input(1);
-  if (n.ok() && (n.rank(x) != 4 || n.rank(grid) != 4)) {
-    return n.unsupported("only images of two dimensions, found " + n.type_text(x));
+  const bool volumes = n.rank(x) == 5;
+  if (n.ok() && (n.rank(x) != n.rank(grid) || (n.rank(x) != 4 && !volumes))) {
+    return n.unsupported("only images of two or three dimensions, found " + n.type_text(x));
   }
   std::string mode = n.text("mode", n.opset() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear") mode = "linear";
   if (mode == "bicubic") mode = "cubic";
   const int64_t interpolation = choice(n, "mode", mode, {"linear", "nearest", "cubic"});
   const int64_t padding = choice(n, "padding_mode", n.text("padding_mode", "zeros"), {"zeros", "border", "reflection"});
-  n.output(0, n.op(OpId::grid_sampler_2d_out, {x, n.cast(grid, n.dtype(x)), Dim(interpolation), Dim(padding),
-                                               n.integer("align_corners", 0) != 0}));
+  if (volumes && interpolation == 2) return n.unsupported("cubic sampling of three dimensions");
+  const OpId id = volumes ? OpId::grid_sampler_3d_out : OpId::grid_sampler_2d_out;
+  n.output(
+      0, n.op(id, {x, n.cast(grid, n.dtype(x)), Dim(interpolation), Dim(padding), n.integer("align_corners", 0) != 0}));
 }
 
 // Each dimension cut or filled up at both ends alike; an odd element more goes to the end.
@@ -89,7 +92,7 @@ Fold read_fold(NodeContext& n) {
   f.image = n.known_integers(1, "the image's shape");
   f.block = n.known_integers(2, "the block's shape");
   const size_t rank = f.image.size();
-  if (n.ok() && (rank < 1 || rank > 2)) n.unsupported("only images of one or two dimensions");
+  if (n.ok() && (rank < 1 || rank > 4)) n.unsupported("only images of one to four dimensions");
   f.strides = n.integers("strides", std::vector<int64_t>(rank, 1));
   f.dilations = n.integers("dilations", std::vector<int64_t>(rank, 1));
   f.pads = n.integers("pads", std::vector<int64_t>(2 * rank, 0));
@@ -122,7 +125,8 @@ std::vector<int64_t> places(const Fold& f) {
   const auto spread = [&](size_t i, int64_t count, int64_t step) {
     std::vector<int64_t> next;
     next.reserve(all.size() * count);
-    const int64_t row = i + 1 < rank ? reach(f, i + 1) : 1;
+    int64_t row = 1;
+    for (size_t inner = i + 1; inner < rank; ++inner) row *= reach(f, inner);
     for (int64_t place : all) {
       for (int64_t k = 0; k < count; ++k) next.push_back(place + k * step * row);
     }

@@ -1,0 +1,99 @@
+// Operators of ai.onnx.ml that stand before and behind neural networks: ArrayFeatureExtractor, Binarizer, LabelEncoder,
+// Scaler.
+//
+// Source: the pages of ONNX on ai.onnx.ml.
+#include <algorithm>
+
+#include "compiler/import/onnx/operators.h"
+
+namespace berth::onnx {
+namespace {
+
+void import_array_feature_extractor(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const int rank = n.rank(x);
+  if (n.ok() && rank < 1) return n.invalid("expected at least one dimension, found " + n.type_text(x));
+  const ValueId places = n.input(1);
+  const Dim count = n.product(n.shape(places), 0, n.rank(places));
+  const ValueId flat = n.view(n.cast(places, DType::kI64), {count});
+  const ValueId y = n.op(OpId::index_select_out, {x, Dim(rank - 1), flat});
+  n.output(0, rank == 1 ? n.view(y, {Dim(1), count}) : y);
+}
+
+void import_binarizer(NodeContext& n) {
+  const ValueId x = n.input(0);
+  n.output(0, n.cast(n.op(OpId::gt_Scalar_out, {x, n.number("threshold", 0)}), n.dtype(x)));
+}
+
+/// One number for all, or one a feature, which is the last dimension.
+ValueId of_features(NodeContext& n, const char* name, ValueId x) {
+  const std::vector<double> numbers = n.numbers(name);
+  if (numbers.size() == 1) return n.splat(DType::kF32, {}, numbers[0]);
+  if (n.ok() && Dim(static_cast<int64_t>(numbers.size())) != n.dim(x, n.rank(x) - 1)) {
+    n.invalid("attribute '" + std::string(name) + "' needs a number for each feature of " + n.type_text(x));
+  }
+  return n.Lowering::numbers(DType::kF32, numbers, 1, 0);
+}
+
+void import_scaler(NodeContext& n) {
+  ValueId x = n.cast(n.input(0), DType::kF32);
+  if (n.has_attribute("offset")) x = n.op(OpId::sub_out, {x, of_features(n, "offset", x)});
+  if (n.has_attribute("scale")) x = n.op(OpId::mul_out, {x, of_features(n, "scale", x)});
+  n.output(0, x);
+}
+
+/// Keys or values of a LabelEncoder, as a constant [count]; none after a failure.
+ValueId labels(NodeContext& n, const std::string& what) {
+  if (n.has_attribute(what + "_strings")) {
+    n.unsupported("texts as " + what);
+    return {};
+  }
+  if (n.has_attribute(what + "_int64s")) return n.ints(n.integers(what + "_int64s"));
+  if (n.has_attribute(what + "_floats")) return n.Lowering::numbers(DType::kF32, n.numbers(what + "_floats"), 1, 0);
+  if (const Attribute* tensor = n.attribute(what + "_tensor"); tensor != nullptr && tensor->tensors.size() == 1) {
+    auto literal = n.state().literals.read(tensor->tensors[0]);
+    if (literal.ok()) return n.constant(literal->type, literal->blob);
+    n.fail(literal.error());
+    return {};
+  }
+  n.invalid("attribute '" + what + "_*' is missing");
+  return {};
+}
+
+/// What stands for a key that is not there, as a number of the values' type.
+ValueId default_label(NodeContext& n, DType type) {
+  if (n.has_attribute("default_tensor")) return n.view(n.cast(labels(n, "default"), type), {});
+  if (is_floating(type)) return n.splat(type, {}, n.number("default_float", -0.0F));
+  return n.splat(type, {}, static_cast<double>(n.integer("default_int64", -1)));
+}
+
+// Each element beside all keys: the place of the one that it equals.
+void import_label_encoder(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const ValueId keys = labels(n, "keys");
+  const ValueId values = labels(n, "values");
+  if (n.ok() && (n.rank(keys) != 1 || n.shape(keys) != n.shape(values))) {
+    return n.invalid("keys " + n.type_text(keys) + " and values " + n.type_text(values) + " differ");
+  }
+  if (!n.ok()) return;
+  std::vector<Dim> beside = n.shape(x);
+  beside.emplace_back(1);
+  const ValueId hits = n.op(OpId::eq_Tensor_out, {n.view(x, beside), keys});
+  const ValueId any = n.op(OpId::any_out, {hits, Dim(-1), false});
+  const ValueId at = n.op(OpId::argmax_out, {n.cast(hits, DType::kI32), Dim(-1), false});
+  const ValueId found = n.op(OpId::index_Tensor_out, {values, ValueList{at}});
+  n.output(0, n.op(OpId::where_self_out, {any, found, default_label(n, n.dtype(values))}));
+}
+
+constexpr OperatorRow kLearningRows[] = {
+    {"ArrayFeatureExtractor", 2, 2, import_array_feature_extractor},
+    {"Binarizer", 1, 1, import_binarizer},
+    {"LabelEncoder", 1, 1, import_label_encoder},
+    {"Scaler", 1, 1, import_scaler},
+};
+
+}  // namespace
+
+OperatorTable learning_operators() { return kLearningRows; }
+
+}  // namespace berth::onnx
