@@ -318,7 +318,8 @@ Status check_portable(const ir::Module& module, const placement::Options& placin
 }
 
 // From a module to the tables of a program; nothing is written yet.
-Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, CompileReport& report) {
+Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& options, Watch& watch,
+                                     CompileReport& report) {
   BERTH_TRY(check_method_names(module, options));
   BERTH_TRY(check_file_alignment("constant", options.constant_alignment));
   BERTH_TRY(check_file_alignment("segment", options.segment_alignment));
@@ -327,9 +328,13 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_ASSIGN_OR_RETURN(std::vector<memory::MemoryOptions> memory, memory_options(module, options));
   BERTH_TRY(ir::verify(module));
   BERTH_ASSIGN_OR_RETURN(const memory::CallersMemory callers, callers_on_host(module, placing));
-  for (memory::MemoryOptions& own : memory) own.callers = callers;
+  for (memory::MemoryOptions& own : memory) {
+    own.callers = callers;
+    own.watch = &watch;
+  }
   passes::Options pass_options;
   pass_options.fusion = options.fusion;
+  pass_options.watch = &watch;
   pass_options.dump_dir = options.dump_ir;
   if (!options.dump_ir.empty()) {
     std::error_code error;
@@ -347,6 +352,8 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_TRY(memory::spill_to_far_banks(&module, &memory));
   BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
+  watch.begin("program", kPassesPart + kMemoryPart);
+  if (watch.ended()) return Watch::failure();
   emit::EmitOptions emit_options;
   emit_options.stack_traces = options.stack_traces;
   emit_options.constant_file = external.constant_file();
@@ -369,7 +376,8 @@ Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& 
                    "compile() gives the bytes of a program alone; compile_to_file() writes data files too"};
   }
   CompileReport filled;
-  BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
+  Watch waiting(options.progress);
+  BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, waiting, filled));
   BERTH_ASSIGN_OR_RETURN(std::vector<uint8_t> bytes, format::program_bytes(emitted.program));
   BERTH_TRY(check_program(bytes));
   filled.total_ms = watch.milliseconds();
@@ -382,7 +390,8 @@ Status compile_to_file(ir::Module module, const CompileOptions& options, const s
   const Stopwatch watch;
   BERTH_TRY(keep_files(module.files, path, path));
   CompileReport filled;
-  BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, filled));
+  Watch waiting(options.progress);
+  BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, waiting, filled));
   BERTH_TRY(check_data_files(emitted.external, path, module.files));
   const auto write = [&](OutputFile& file) {
     return format::write_program(emitted.program,

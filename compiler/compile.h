@@ -139,6 +139,10 @@ struct CompileOptions {
   /// The most seconds for planning; 0 for no limit in time, only in work, so that the result is the same everywhere.
   /// CompileReport::truncated says whether the limit ended planning early.
   double time_limit = 0;
+  /// Called on the thread that compiles: when a step begins, such as "pass cse" or "memory of forward", and some 20 times
+  /// a second while memory is planned, with the part of all steps that is done, from 0 to 1. If it returns false the
+  /// compilation ends with InvalidState, and writes nothing. May be empty.
+  std::function<bool(const std::string& step, double done)> progress;
   /// What methods have otherwise, by name. It is an error if the module has no such method.
   std::map<std::string, MethodSettings> methods;
   /// If not empty, writes the IR after every pass that changed it to numbered files in this folder, creating it.

@@ -9,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <exception>
 #include <functional>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "python/errors.h"
 #include "python/program.h"
 #include "tools/plugins.h"
+#include "tools/progress_bar.h"
 #include "tools/reports.h"
 #include "tools/subcommand.h"
 
@@ -126,6 +128,39 @@ void set_all(const Setters<Structure>& setters, const nb::dict& values, const st
   }
 }
 
+/// Follows a compilation: Ctrl-C, a function of Python's, and a bar on a terminal. Called without the interpreter's lock.
+class Follower {
+ public:
+  /// `function`: (step, done) -> whether to go on, where only False means no; None: there is none.
+  Follower(nb::handle function, bool with_bar)
+      : function_(function), with_bar_(with_bar && tool::ProgressBar::is_wanted()) {}
+
+  bool go_on(const std::string& step, double done) {
+    if (with_bar_) bar_.show(step, done);
+    const nb::gil_scoped_acquire lock;
+    try {
+      if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      if (function_.is_none()) return true;
+      return function_(step, done).ptr() != Py_False;
+    } catch (const nb::python_error&) {
+      error_ = std::current_exception();
+      return false;
+    }
+  }
+
+  bool failed() const { return error_ != nullptr; }
+  /// REQUIRES: the interpreter's lock.
+  void raise_if_failed() const {
+    if (failed()) std::rethrow_exception(error_);
+  }
+
+ private:
+  nb::handle function_;
+  bool with_bar_;
+  tool::ProgressBar bar_;
+  std::exception_ptr error_;
+};
+
 struct Work {
   std::vector<ModelFile> models;
   ImportOptions import;
@@ -153,7 +188,7 @@ std::shared_ptr<LoadedProgram> compile_work(Work& work, const std::string& outpu
 
 nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>& models, const nb::dict& importing,
                          const nb::dict& options, const nb::dict& methods, const Strings& plugins,
-                         const std::string& output) {
+                         const std::string& output, nb::handle progress, bool with_bar) {
   Work work;
   for (const auto& [path, method] : models) work.models.push_back({path, method});
   for (const auto& [key, value] : importing) {
@@ -173,8 +208,15 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
   CompileReport report;
   std::shared_ptr<LoadedProgram> program;
   {
-    const nb::gil_scoped_release unlocked;
-    program = compile_work(work, output, &report);
+    Follower follower(progress, with_bar);
+    work.options.progress = [&](const std::string& step, double done) { return follower.go_on(step, done); };
+    try {
+      const nb::gil_scoped_release unlocked;
+      program = compile_work(work, output, &report);
+    } catch (const Raised&) {
+      if (!follower.failed()) throw;
+    }
+    follower.raise_if_failed();
   }
   tool::Json json = tool::compile_json(report);
   json.erase("peak_rss_kb");
@@ -196,7 +238,9 @@ nb::tuple subcommand(const std::string& name, const Strings& arguments, const St
 }  // namespace
 
 void add_compile(nb::module_& module) {
-  module.def("compile_models", &compile_models);
+  module.def("compile_models", &compile_models, nb::arg("models"), nb::arg("importing"), nb::arg("options"),
+             nb::arg("methods"), nb::arg("plugins"), nb::arg("output"), nb::arg("progress").none(),
+             nb::arg("with_bar"));
 
   module.def("subcommand", &subcommand);
 

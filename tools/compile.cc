@@ -15,6 +15,7 @@
 #include "tools/names.h"
 #include "tools/plugins.h"
 #include "tools/program_file.h"
+#include "tools/progress_bar.h"
 #include "tools/reports.h"
 #include "tools/tool.h"
 
@@ -159,6 +160,10 @@ Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>*
   if (!command.output.empty()) BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
   BERTH_TRY(read_method_texts(command.of_methods, module, &command.options));
   CompileReport report;
+  ProgressBar bar;
+  if (program == nullptr && ProgressBar::is_wanted()) {
+    command.options.progress = [&bar](const std::string& step, double done) { return bar.show(step, done); };
+  }
   if (command.output.empty()) {
     BERTH_ASSIGN_OR_RETURN(*program, compile(std::move(module), command.options, &report));
   } else {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/watch.h"
 #include "compiler/ir/module.h"
 #include "compiler/memory/arenas.h"
 #include "compiler/memory/banks.h"
@@ -25,6 +26,8 @@ struct MemoryOptions {
   /// Seconds of planning; 0: as long as it takes. What is begun then ends with the best that it has, so the plan
   /// depends on the machine and its load, and PlanningCost::truncated says so.
   double time_limit = 0;
+  /// Is told of each method, and may end the planning; null: none. What is begun then ends as with the limit.
+  Watch* watch = nullptr;
   /// At least what buffers and arenas start at multiples of: powers of two. A method that calls delegates gets more
   /// (alignments_of).
   Alignments alignments;

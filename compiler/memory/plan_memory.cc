@@ -174,7 +174,12 @@ Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, std::vec
   double time_limit = options.empty() ? 0 : options.front().time_limit;
   for (const size_t method : methods) {
     options[method].time_limit = time_limit;
-    BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, plan_memory(module, method, options[method]));
+    Watch* const watch = options[method].watch;
+    const double part = static_cast<double>(plans.size()) / static_cast<double>(methods.size());
+    if (watch != nullptr) watch->begin("memory of " + module.methods[method].name, kPassesPart + kMemoryPart * part);
+    auto planned = plan_memory(module, method, options[method]);
+    if (watch != nullptr && watch->ended()) return Watch::failure();
+    BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, std::move(planned));
     time_limit = seconds_left(time_limit, plan.cost());
     plans.push_back(std::move(plan));
   }

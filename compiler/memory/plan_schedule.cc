@@ -140,6 +140,7 @@ class ScheduleSearch {
     options.planner = options_.planner;
     options.names = &names;
     options.time_limit = seconds_left(options_.time_limit, cost_);
+    options.watch = options_.watch;
     const Timed timed(&cost_);
     auto plan = packing::plan_best(problem, options);
     if (plan.ok()) cost_.truncated |= plan->truncated;
@@ -155,6 +156,7 @@ class ScheduleSearch {
   Expected<scheduling::Schedule> best_order(const Candidate& from) {
     scheduling::Options options;
     options.time_limit = seconds_left(options_.time_limit, cost_);
+    options.watch = options_.watch;
     const Timed timed(&cost_);
     auto found = scheduling::best_schedule(
         schedule_problem(module_, method_of(from), from.model, options_.in_place_set), options);
@@ -183,6 +185,7 @@ class ScheduleSearch {
     const ir::Method& method = method_of(from);
     scheduling::Options options;
     options.time_limit = seconds_left(options_.time_limit, cost_);
+    options.watch = options_.watch;
     const Timed timed(&cost_);
     auto found = scheduling::best_schedule(schedule_problem(module_, method, from.model, options_.in_place_set, region),
                                            options);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/failure.h"
+#include "base/watch.h"
 #include "compiler/ir/module.h"
 
 namespace berth::passes {
@@ -29,6 +30,8 @@ struct Options {
   std::vector<std::string>* why_lines = nullptr;
   /// Whether remarks begin with the name of their method.
   bool name_methods = false;
+  /// Is told of each pass, and may end them; null: none. Borrowed.
+  Watch* watch = nullptr;
   /// Bytes that all constants which folding makes may take together; 0: twice what the module holds at the start, and
   /// 64 MiB.
   int64_t fold_limit = 0;

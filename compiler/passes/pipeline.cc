@@ -66,6 +66,11 @@ class Runner {
   Status run(Span<const Pass> passes) {
     if (!options_.dump_dir.empty()) BERTH_TRY(dump("input", ir::print(module_, elided())));
     for (const Pass& pass : passes) {
+      if (options_.watch != nullptr) {
+        options_.watch->begin("pass " + std::string(pass.name),
+                              kPassesPart * number_ / static_cast<double>(passes.size()));
+        if (options_.watch->ended()) return Watch::failure();
+      }
       ++number_;
       ir::Module before;
       if (!options_.dump_dir.empty()) before = module_;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _berth
+from ._errors import Error
 from ._models import ModelFile, pairs, shape_text, strings
 from ._program import Program
 
@@ -78,6 +79,7 @@ def compile(
     why: str | Sequence[str] | None = None,
     stack_traces: bool | None = None,
     verify_ir: bool | None = None,
+    progress: Callable[[str, float], Any] | bool | None = None,
 ) -> Program:
     """Compiles a model to a program.
 
@@ -116,6 +118,10 @@ def compile(
     why                ["reuse"]: decisions and their reasons, in program.report["why"]; "all" for every pass
     stack_traces       True: each instruction names the node of the model that it comes from
     verify_ir          True: the IR is verified after every pass
+    progress           a function (step, done) that is called when a step begins, and some 20 times a second while memory
+                       is planned; done goes from 0 to 1. If it gives False, the compilation ends with berth.FailedError;
+                       an exception ends it as well, and so does Ctrl-C. Without it there is a bar on a terminal where
+                       compiling takes more than a second; False: none
 
     Returns a berth.Program, whose `report` says what was made. Raises berth.Error: NotSupportedError for what Berth
     cannot compile, InvalidArgumentError for what is wrong, both with the place in the model.
@@ -161,7 +167,13 @@ def compile(
             {name: _options(settings) for name, settings in (methods or {}).items()},
             strings(plugins),
             "" if output is None else os.fspath(output),
+            progress if callable(progress) else None,
+            progress is None,
         )
+    except Error as error:
+        for file, _ in files:
+            file.name_in(error)
+        raise
     finally:
         for file, _ in files:
             file.close()

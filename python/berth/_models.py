@@ -3,6 +3,8 @@
 import os
 import sys
 
+from ._errors import Error, InvalidTypeError
+
 
 class ModelFile:
     """A model as a path: its own, or that of a file in memory with its bytes, which lives until the block ends."""
@@ -28,8 +30,17 @@ class ModelFile:
     def __enter__(self):
         return self.path
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, Error):
+            self.name_in(error)
         self.close()
+
+    def name_in(self, error):
+        """Calls a file in memory what it is, in the place and the sentence of a failure."""
+        if self._file is not None:
+            error.place = error.place.replace(self.path, "the model's bytes")
+            error.message = error.message.replace(self.path, "the model's bytes")
+            error.args = (f"{error.place}: {error.message}",)
 
     def close(self):
         if self._file is not None:
@@ -48,8 +59,6 @@ def _bytes_of(model):
         file = io.BytesIO()
         torch.export.save(model, file)
         return file.getbuffer()
-    from ._errors import InvalidTypeError
-
     raise InvalidTypeError(
         "InvalidType",
         "model",

@@ -36,7 +36,7 @@ class Options(unittest.TestCase):
         self.assertEqual(options_of("CompileOptions") - taken, set())
 
     def test_each_is_taken_and_no_other_value(self):
-        for name in sorted(options_of("CompileOptions") - {"plugins", "methods", "dump_ir"}):
+        for name in sorted(options_of("CompileOptions") - {"plugins", "methods", "dump_ir", "progress"}):
             with self.subTest(name):
                 value = self.VALUES.get(name, False)
                 berth.compile(models.CHAIN, **{name: value})
@@ -79,6 +79,65 @@ class Options(unittest.TestCase):
             berth.compile(models.CHAIN, target="sim:0,portable", node_device=lambda *_: 1 / 0)
         with self.assertRaisesRegex(ValueError, "gave 'moon', which is not a device"):
             berth.compile(models.CHAIN, target="sim:0,portable", node_device=lambda *_: "moon")
+
+
+LARGE = b"method forward(%x: f32[64,64]) {\n" + b"".join(
+    b"  %%a%d: f32[64,64] = aten::add.Tensor(%%%s, %%%s)\n"
+    % (i, b"x" if i < 7 else b"a%d" % (i - 7), b"x" if i < 2 else b"a%d" % (i * i % i or i // 2))
+    for i in range(400)
+) + b"  return %a399, %a398, %a397\n}"
+
+
+class Progress(unittest.TestCase):
+    def test_is_told_from_the_first_step_to_the_last(self):
+        seen = []
+        berth.compile(models.CHAIN, progress=lambda step, done: seen.append((step, done)))
+        steps = [step for step, _ in seen]
+        self.assertIn("memory of forward", steps)
+        self.assertEqual(steps[-1], "program")
+        self.assertTrue(steps[0].startswith("pass "))
+        parts = [done for _, done in seen]
+        self.assertEqual(parts, sorted(parts))
+        self.assertTrue(0 <= parts[0] and parts[-1] <= 1)
+
+    def test_changes_no_byte_of_the_program(self):
+        for model in (models.DIGITS + "/model.onnx", LARGE):
+            self.assertEqual(bytes(berth.compile(model, progress=lambda *_: None)), bytes(berth.compile(model)))
+
+    def test_ends_the_compilation_at_any_step(self):
+        steps = []
+        berth.compile(models.DIGITS + "/model.onnx", target="cpu", progress=lambda step, _: steps.append(step))
+        with tempfile.TemporaryDirectory() as folder:
+            for last in range(len(steps)):
+                left = iter(range(last))
+                with self.assertRaisesRegex(berth.FailedError, "was ended") as caught:
+                    berth.compile(
+                        models.DIGITS + "/model.onnx",
+                        target="cpu",
+                        output=folder + "/digits.pte",
+                        progress=lambda *_: next(left, None) is not None,
+                    )
+                self.assertEqual(caught.exception.code, "InvalidState")
+                self.assertEqual(os.listdir(folder), [])
+        self.assertGreater(len(steps), 10)
+
+    def test_an_exception_comes_back(self):
+        with self.assertRaises(ZeroDivisionError):
+            berth.compile(models.CHAIN, progress=lambda *_: 1 / 0)
+
+    def test_ctrl_c_ends_a_long_compilation(self):
+        import signal
+        import threading
+        import time
+
+        timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            while time.monotonic() < start + 60:
+                berth.compile(LARGE)
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertTrue(berth.compile(models.ADD).arenas)
 
 
 class Models(unittest.TestCase):
@@ -149,6 +208,12 @@ class Failures(unittest.TestCase):
         import pickle
 
         self.assertEqual(str(pickle.loads(pickle.dumps(error))), str(error))
+
+    def test_call_a_model_in_memory_what_it_is(self):
+        for call in (berth.compile, berth.verify, berth.inspect):
+            with self.assertRaisesRegex(ValueError, "the model's bytes") as caught:
+                call(b"\x08\x07 neither a model nor a program")
+            self.assertNotIn("/proc/", str(caught.exception))
 
     def test_are_of_types_that_fit(self):
         for kind, call in (

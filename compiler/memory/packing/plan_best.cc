@@ -85,7 +85,8 @@ Status check_capacities(const Problem& problem, const Plan& plan, const PlanOpti
 }  // namespace
 
 Expected<Plan> plan_best(const Problem& problem, const PlanOptions& options) {
-  const Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
+  Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
+  deadline.follow(options.watch);
   BERTH_TRY(check(problem));
   BERTH_TRY(check_fixed(problem));
   Plan plan;

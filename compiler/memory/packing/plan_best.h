@@ -20,6 +20,8 @@ struct PlanOptions {
   /// only then is the plan the same on every machine.
   double time_limit = 0;
   Deadline::Clock clock = Deadline::steady_clock;  // tests give their own
+  /// Ends the search as the limit does; may be null.
+  Watch* watch = nullptr;
   /// A space whose capacity is kept is low enough: kBest stops there. Otherwise it goes on to the lowest plan.
   bool stop_at_capacity = false;
   /// Names of the buffers, for messages; null or one a buffer.

@@ -211,7 +211,8 @@ int64_t peak_of(const Problem& problem, const std::vector<int32_t>& tasks) {
 }
 
 Expected<Schedule> best_schedule(const Problem& problem, const Options& options) {
-  const Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
+  Deadline deadline = options.time_limit > 0 ? Deadline(options.time_limit, options.clock) : Deadline();
+  deadline.follow(options.watch);
   BERTH_TRY(check(problem));
   const TaskGraph graph(problem);
   return Scheduler(graph, options, deadline).run();

@@ -32,6 +32,8 @@ struct Options {
   /// Seconds after which every search ends; 0: never. Then the result depends on the machine, and says `truncated`.
   double time_limit = 0;
   Deadline::Clock clock = Deadline::steady_clock;  // tests give their own
+  /// Ends every search as the limit does; may be null.
+  Watch* watch = nullptr;
 };
 
 struct Schedule {
