@@ -42,9 +42,9 @@ class Prepared(BackendRep):
             if value.name in named and not _has_fixed_sizes(value)
         }
         method = self._method_for(shapes)
-        known = {port["name"] for port in method.inputs}
-        results = method(**{name: value for name, value in named.items() if name in known})
-        return tuple(result.numpy() if isinstance(result, berth.Tensor) else np.asarray(result) for result in results)
+        types = {port["name"]: port["dtype"] for port in method.inputs}
+        results = method(**{name: _widened(value, types[name]) for name, value in named.items() if name in types})
+        return tuple(_declared(result, value) for result, value in zip(results, self._model.graph.output))
 
     def _method_for(self, shapes):
         key = tuple(sorted(shapes.items()))
@@ -95,6 +95,21 @@ class BerthBackend(Backend):
             return isinstance(model, ModelProto) and cls.prepare(model, device, **kwargs) is not None
         except (BackendIsNotSupposedToImplementIt, berth.Error):
             return False
+
+
+def _widened(value, dtype):
+    """Numbers of 4 and 2 bits as the bytes that a method takes for them."""
+    narrow = getattr(getattr(value, "dtype", None), "name", "") in ("int4", "uint4", "int2", "uint2")
+    return value.astype({"i8": np.int8, "u8": np.uint8}[dtype]) if narrow and dtype in ("i8", "u8") else value
+
+
+def _declared(result, value):
+    """A result as an array of the element type that the model declares."""
+    array = result.numpy() if isinstance(result, berth.Tensor) else np.asarray(result)
+    kind = value.type.tensor_type.elem_type
+    if kind in (TensorProto.INT4, TensorProto.UINT4):
+        return array.astype(helper.tensor_dtype_to_np_dtype(kind))
+    return array
 
 
 def _has_fixed_sizes(value):
