@@ -80,7 +80,7 @@ std::string order_text(Span<const uint8_t> order, size_t rank) {
 
 Status check_order(const berth_array& array, const TensorInfo& info, size_t index) {
   const uint8_t* const order = array.size >= BERTH_SIZE_UP_TO(berth_array, dim_order) ? array.dim_order : nullptr;
-  const size_t rank = static_cast<size_t>(array.rank);
+  const size_t rank = array.rank;
   if (rank != info.sizes.size()) return Done{};  // refused with the sizes
   const Span<const uint8_t> given = order == nullptr ? Span<const uint8_t>() : Span<const uint8_t>(order, rank);
   if (same_dim_order(given, info.dim_order, rank)) return Done{};

@@ -42,7 +42,7 @@ std::vector<int64_t> column(nb::handle object, const std::string& name) {
     raise(Error::kInvalidType, "plan: " + name, "is not a one-dimensional array of whole numbers");
   }
   const Borrowed borrowed = Borrowed::take(array.attr("astype")("int64"), DType::kI64, "plan: " + name);
-  std::vector<int64_t> numbers(static_cast<size_t>(borrowed.numel()));
+  std::vector<int64_t> numbers(borrowed.numel());
   borrowed.copy_to(reinterpret_cast<uint8_t*>(numbers.data()), {});
   return numbers;
 }

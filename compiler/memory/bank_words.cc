@@ -24,6 +24,17 @@ const std::string* find_name(const ir::Delegate& delegate, Of of, int32_t index)
   return of_all;
 }
 
+std::string text_of(Of of) {
+  switch (of) {
+    case Of::kInputs: return "an input";
+    case Of::kOutputs: return "an output";
+    case Of::kScratch: return "its scratch";
+    case Of::kState: return "state";
+    case Of::kNothing: break;
+  }
+  return "";
+}
+
 /// Nothing when the delegate says nothing that counts.
 Expected<std::optional<BankWord>> find_word(const ir::Delegate& delegate, Of of, int32_t index, Device device,
                                             const MemoryOptions& options) {
@@ -47,10 +58,9 @@ Expected<std::optional<BankWord>> find_word(const ir::Delegate& delegate, Of of,
                    "must have a tensor in bank " + wanted + ", which is far: its device cannot read it"};
   }
   if (!word.must) return std::optional<BankWord>();
-  constexpr const char* kTensors[] = {"", "an input", "an output", "its scratch", "state"};
   return Failure{Error::kNotFound, word.who,
-                 std::string(kTensors[static_cast<size_t>(of)]) + " must lie in bank " + ir::quoted(wanted) + ", and " +
-                     to_text(device).text + " has no bank of this name; name it with --bank"};
+                 text_of(of) + " must lie in bank " + ir::quoted(wanted) + ", and " + to_text(device).text +
+                     " has no bank of this name; name it with --bank"};
 }
 
 class WordFinder {

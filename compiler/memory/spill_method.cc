@@ -166,7 +166,7 @@ NodeId MethodSpiller::copy(ValueId from, const std::string& name, const std::str
 
 /// In all nodes of the body from `first` on.
 void MethodSpiller::replace_from(int64_t first, ValueId old, ValueId by) {
-  for (size_t i = static_cast<size_t>(first); i < method_.body.nodes.size(); ++i) {
+  for (size_t i = first; i < method_.body.nodes.size(); ++i) {
     replace(&method_, method_.body.nodes[i], old, by);
   }
 }

@@ -41,7 +41,7 @@ size_t place_among(NodeContext& n, size_t i, size_t count) {
   if (n.ok() && (place < -size || place >= size)) {
     n.invalid("position " + std::to_string(place) + " lies outside of " + std::to_string(size) + " elements");
   }
-  return n.ok() ? static_cast<size_t>(place < 0 ? place + size : place) : 0;
+  return n.ok() ? (place < 0 ? place + size : place) : 0;
 }
 
 void import_sequence_empty(NodeContext& n) { n.output(0, sequence_of(n, {})); }

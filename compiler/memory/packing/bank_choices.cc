@@ -26,7 +26,7 @@ void add_runs(Life range, int64_t bytes, std::vector<Life>* without, std::vector
 
 }  // namespace
 
-bool BankChoices::has_small_tables() const { return banks.size() <= kMostCells / (static_cast<size_t>(sections) + 1); }
+bool BankChoices::has_small_tables() const { return banks.size() <= kMostCells / (sections + size_t{1}); }
 
 BankChoices choices_of_buffers(const BankProblem& problem) {
   const Layout layout = make_layout(problem.problem);

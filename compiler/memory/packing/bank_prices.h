@@ -37,9 +37,7 @@ class BankPrices {
     std::vector<double> load;  // of each cell: the bytes of the items that like it best
   };
 
-  size_t cell(size_t bank, int32_t section) const {
-    return bank * (static_cast<size_t>(choices_.sections) + 1) + static_cast<size_t>(section);
-  }
+  size_t cell(size_t bank, int32_t section) const { return bank * (choices_.sections + 1) + section; }
   bool is_limited(size_t bank) const { return choices_.banks[bank].capacity != kUnlimited; }
   double given_back() const;
   double price_of(const BankItem& item, size_t bank) const;

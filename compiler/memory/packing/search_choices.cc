@@ -21,7 +21,7 @@ class ChoiceSearch {
         deadline_(deadline),
         judge_(judge),
         banks_(choices.items.size(), -1),
-        loads_(choices.banks.size() * static_cast<size_t>(choices.sections), 0) {
+        loads_(choices.banks.size() * choices.sections, 0) {
     result_.below = below;
     result_.complete = true;
     rank_banks();
@@ -99,9 +99,7 @@ class ChoiceSearch {
     }
   }
 
-  int64_t& load(int32_t bank, int32_t section) {
-    return loads_[static_cast<size_t>(bank) * static_cast<size_t>(choices_.sections) + static_cast<size_t>(section)];
-  }
+  int64_t& load(size_t bank, int32_t section) { return loads_[bank * choices_.sections + section]; }
 
   /// Adds the item's bytes to the bank, unless a section then has more than the capacity.
   bool put(int32_t item, int32_t bank) {
