@@ -9,10 +9,11 @@ namespace {
 
 constexpr const char* kText = R"(
   method forward(%x: f32[2,3]) {
-    %small: f8e4m3[2,3] = aten::_to_copy(%x, false, none, f8e4m3) "to_1"
+    %small: f8e4m3[2,3] = aten::_to_copy(%x, false, none, f8e4m3)
+    %turned: f8e4m3[2,3] = aten::neg(%small) "neg_1"
     %unread: c64[2,3] = aten::_to_copy(%x, false, none, c64)
     %nothing: c64[2,3] = aten::neg(%unread)
-    %y: f32[2,3] = aten::_to_copy(%small, false, none, f32)
+    %y: f32[2,3] = aten::_to_copy(%turned, false, none, f32)
     return %y
   })";
 
@@ -25,7 +26,7 @@ TEST(ElementTypes, WithoutAKernelAreRefusedForAnyTarget) {
     const auto program = compile(std::move(*module), options);
     ASSERT_FALSE(program.ok()) << target;
     EXPECT_EQ(program.error().code, Error::kNotSupported);
-    EXPECT_EQ(program.error().text().find("method forward: \"to_1\" aten::_to_copy: has no kernel for elements of "
+    EXPECT_EQ(program.error().text().find("method forward: \"neg_1\" aten::neg: has no kernel for elements of "
                                           "f8e4m3, which %small has; "),
               0u)
         << program.error().text();

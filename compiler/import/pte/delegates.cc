@@ -22,10 +22,12 @@ Expected<uint32_t> MethodImporter::count_nested_inputs(int32_t index) {
     return invalid("the file does not contain the payload of delegate " + std::to_string(index));
   }
   BERTH_TRY(spend(payload.size() / 64));
+  const auto fault = [&] {
+    const std::string place = "methods[" + std::to_string(method_index_) + "].delegates[" + std::to_string(index) + "]";
+    return Failure{report.code, place + ": nested program: " + report.place, report.message};
+  };
   const auto bytes = format::open_nested(payload, &report);
-  if (!bytes.ok()) return invalid(report.message);
-  const Error sound = format::verify_program(*bytes, &report);
-  if (sound != Error::kOk) return invalid(report.message);
+  if (!bytes.ok() || format::verify_program(*bytes, &report) != Error::kOk) return fault();
   if (format::ProgramView::open(*bytes, &nested, &report) != Error::kOk || nested.method_count() != 1) {
     return invalid("the payload of delegate " + std::to_string(index) + " is not one method");
   }

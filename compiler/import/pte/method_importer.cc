@@ -7,7 +7,12 @@
 namespace berth::pte {
 
 MethodImporter::MethodImporter(Source& source, size_t index, ir::Module& module, Shared& shared, SizeFacts& facts)
-    : source_(source), plan_(source.program.method(index)), module_(module), shared_(shared), facts_(facts) {
+    : source_(source),
+      method_index_(index),
+      plan_(source.program.method(index)),
+      module_(module),
+      shared_(shared),
+      facts_(facts) {
   method_.name = format::text(plan_.name());
   graph_ = &method_.body;
   const fb::Meta* meta = source.program.meta();

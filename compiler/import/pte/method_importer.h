@@ -286,6 +286,7 @@ class MethodImporter {
   Failure invalid(std::string message) const { return fail(Error::kInvalidProgram, std::move(message)); }
 
   Source& source_;
+  const size_t method_index_;
   const fb::ExecutionPlan& plan_;
   const fb::MethodMeta* meta_ = nullptr;
   ir::Module& module_;
