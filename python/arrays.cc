@@ -23,6 +23,11 @@ constexpr uint8_t code(nb::dlpack::dtype_code code) { return static_cast<uint8_t
 
 using Code = nb::dlpack::dtype_code;
 constexpr Type kTypes[] = {
+    // An element of 4 or 2 bits is a byte, as NumPy has it. Of two rows with one code, the last is what an array has.
+    {DType::kI4, "int8", code(Code::Int)},
+    {DType::kI2, "int8", code(Code::Int)},
+    {DType::kU4, "uint8", code(Code::UInt)},
+    {DType::kU2, "uint8", code(Code::UInt)},
     {DType::kF32, "float32", code(Code::Float)},
     {DType::kF64, "float64", code(Code::Float)},
     {DType::kF16, "float16", code(Code::Float)},
@@ -43,6 +48,23 @@ constexpr Type kTypes[] = {
     {DType::kF8E5M2, nullptr, code(Code::Float8_E5M2)},
     {DType::kF8E4M3Fnuz, nullptr, code(Code::Float8_E4M3FNUZ)},
     {DType::kF8E5M2Fnuz, nullptr, code(Code::Float8_E5M2FNUZ)},
+    {DType::kF8E8M0, nullptr, code(Code::Float8_E8M0FNU)},
+    {DType::kF4E2M1, nullptr, code(Code::Float4_E2M1FN)},
+};
+
+// The names of ml_dtypes' types.
+constexpr std::pair<const char*, DType> kExtensions[] = {
+    {"bfloat16", DType::kBF16},
+    {"float8_e4m3fn", DType::kF8E4M3},
+    {"float8_e5m2", DType::kF8E5M2},
+    {"float8_e4m3fnuz", DType::kF8E4M3Fnuz},
+    {"float8_e5m2fnuz", DType::kF8E5M2Fnuz},
+    {"float8_e8m0fnu", DType::kF8E8M0},
+    {"float4_e2m1fn", DType::kF4E2M1},
+    {"int4", DType::kI4},
+    {"int2", DType::kI2},
+    {"uint4", DType::kU4},
+    {"uint2", DType::kU2},
 };
 
 const Type* find_type(DType dtype) {
@@ -102,12 +124,7 @@ std::string kind_of(nb::handle object) { return std::string("a ") + Py_TYPE(obje
 
 // Types that NumPy has from other packages, such as ml_dtypes; their arrays have no buffer.
 bool parse_extension_name(const std::string& name, DType* out) {
-  const std::pair<const char*, DType> names[] = {{"bfloat16", DType::kBF16},
-                                                 {"float8_e4m3fn", DType::kF8E4M3},
-                                                 {"float8_e5m2", DType::kF8E5M2},
-                                                 {"float8_e4m3fnuz", DType::kF8E4M3Fnuz},
-                                                 {"float8_e5m2fnuz", DType::kF8E5M2Fnuz}};
-  for (const auto& [known, dtype] : names) {
+  for (const auto& [known, dtype] : kExtensions) {
     *out = dtype;
     if (name == known) return true;
   }
@@ -189,12 +206,10 @@ nb::object float32_of(const TensorObject& tensor) {
 }
 
 nb::object numpy_of(const TensorObject& tensor) {
-  const char* const name = tensor.dtype == DType::kBF16         ? "bfloat16"
-                           : tensor.dtype == DType::kF8E4M3     ? "float8_e4m3fn"
-                           : tensor.dtype == DType::kF8E5M2     ? "float8_e5m2"
-                           : tensor.dtype == DType::kF8E4M3Fnuz ? "float8_e4m3fnuz"
-                                                                : "float8_e5m2fnuz";
-  return tensor.bits.attr("view")(nb::module_::import_("ml_dtypes").attr(name));
+  for (const auto& [name, dtype] : kExtensions) {
+    if (dtype == tensor.dtype) return tensor.bits.attr("view")(nb::module_::import_("ml_dtypes").attr(name));
+  }
+  raise(Error::kNotSupported, std::string("element type ") + to_string(tensor.dtype), "is not one of ml_dtypes either");
 }
 
 std::string repr_of(const TensorObject& tensor) {
@@ -327,15 +342,38 @@ bool Borrowed::take_bits(nb::handle object, const std::string& place, Borrowed* 
   if (!nb::hasattr(dtype, "name")) return false;
   DType own = DType::kF32;
   if (!parse_extension_name(nb::cast<std::string>(nb::str(dtype.attr("name"))), &own)) return false;
-  const nb::object bits = object.attr("view")(element_size(own) == 1 ? "uint8" : "uint16");
+  // What lies in the other bits of a byte is ml_dtypes' affair.
+  const Type* type = find_type(own);
+  const bool whole = type->numpy != nullptr;
+  const nb::object bits =
+      whole ? object.attr("astype")(type->numpy) : object.attr("view")(element_size(own) == 1 ? "uint8" : "uint16");
   if (!take_buffer(bits, place, out)) return false;
   out->dtype_ = own;
   return true;
 }
 
+// Bytes for numbers of 4 and 2 bits, if each is one.
+void Borrowed::narrow(DType dtype, const std::string& place) {
+  const bool is_signed = dtype == DType::kI4 || dtype == DType::kI2;
+  if (!is_narrow_integer(dtype) || dtype_ != (is_signed ? DType::kI8 : DType::kU8)) return;
+  const int bits = dtype == DType::kI4 || dtype == DType::kU4 ? 4 : 2;
+  const int low = is_signed ? -(1 << (bits - 1)) : 0;
+  const int high = is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
+  std::vector<uint8_t> elements(numel());
+  if (device_.is_cpu()) copy_to(elements.data(), {});
+  for (const uint8_t element : elements) {
+    const int value = is_signed ? static_cast<int8_t>(element) : element;
+    if (value >= low && value <= high) continue;
+    raise(Error::kInvalidArgument, place,
+          "has the element " + std::to_string(value) + ", which is not a number of " + to_string(dtype));
+  }
+  dtype_ = dtype;
+}
+
 Borrowed Borrowed::take(nb::handle object, DType dtype, const std::string& place) {
   Borrowed taken;
   if (take_buffer(object, place, &taken) || take_bits(object, place, &taken) || take_dlpack(object, place, &taken)) {
+    taken.narrow(dtype, place);
     return taken;
   }
   const bool numbers = PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr()) ||
@@ -360,6 +398,7 @@ Borrowed Borrowed::take(nb::handle object, DType dtype, const std::string& place
     raise(Error::kInvalidArgument, place, "these lists are not an array of numbers");
   }
   take_buffer(array, place, &taken);
+  taken.narrow(dtype, place);
   return taken;
 }
 
@@ -372,6 +411,10 @@ Borrowed Borrowed::take_writable(nb::handle object, const std::string& place) {
     // DLPack says whether an array may be written; a second look asks for that.
     nb::ndarray<> writable;
     taken.writable_ = nb::try_cast<nb::ndarray<>>(object, writable);
+  }
+  if (is_narrow_integer(taken.dtype_)) {
+    raise(Error::kNotSupported, place,
+          "has elements of 4 or 2 bits, in a form of ml_dtypes' own; results come as bytes");
   }
   if (!taken.writable_) raise(Error::kInvalidArgument, place, "is read-only, and results are written there");
   return taken;

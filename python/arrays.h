@@ -58,6 +58,7 @@ class Borrowed {
   static bool take_buffer(nanobind::handle object, const std::string& place, Borrowed* out);
   static bool take_dlpack(nanobind::handle object, const std::string& place, Borrowed* out);
   static bool take_bits(nanobind::handle object, const std::string& place, Borrowed* out);
+  void narrow(DType dtype, const std::string& place);
   void reset();
 
   Py_buffer buffer_ = {};

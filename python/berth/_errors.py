@@ -66,6 +66,10 @@ _KINDS = {
     "MemoryAllocationFailed": OutOfMemoryError,
 }
 
+# A traceback has the names that callers write.
+for _kind in {Error, FailedError, MissingFileError, *_KINDS.values()}:
+    _kind.__module__ = "berth"
+
 
 def _names_missing_file(text):
     import os

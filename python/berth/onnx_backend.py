@@ -10,15 +10,28 @@ A model that Berth does not support is skipped by these tests, with the sentence
 """
 
 import numpy as np
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep
 from onnx.backend.test.runner import BackendIsNotSupposedToImplementIt
 
 import berth
 
+# Which inputs are compiled as constants where Berth says that it must know one: none, then sizes and axes, then every
+# list, then all.
+_CONSTANTS = (
+    lambda i, array: False,
+    lambda i, array: i > 0 and array.ndim <= (1 if array.dtype.kind in "iub" else 0),
+    lambda i, array: i > 0 and array.ndim <= 1,
+    lambda i, array: True,
+)
+
 
 class Prepared(BackendRep):
-    """A model; compiled when it is prepared if its inputs have fixed sizes, and otherwise for the sizes of each run."""
+    """A model; compiled when it is prepared if its inputs have fixed sizes, and otherwise for the sizes of each run.
+
+    Where Berth must know an input when it compiles, such as the shape of a Reshape, the model is compiled for the value
+    that a run gives. Sequences and optional values are those of the run as well.
+    """
 
     def __init__(self, model, target):
         self._model = model
@@ -27,34 +40,47 @@ class Prepared(BackendRep):
         self._inputs = [value for value in model.graph.input if value.name not in constants]
         self._methods = {}
         if all(map(_has_fixed_sizes, self._inputs)):
-            self._method_for({})
+            self._compiled(model, {}, waits=bool(self._inputs))
 
     def run(self, inputs, **kwargs):
         """The outputs for these inputs, a list or a dict of arrays, as a tuple of arrays."""
         names = [value.name for value in self._inputs]
         named = inputs if isinstance(inputs, dict) else dict(zip(names, inputs))
-        for name, value in named.items():
-            if value is None or isinstance(value, list):
-                raise BackendIsNotSupposedToImplementIt(f"input {name} is a sequence or optional")
-        shapes = {
-            value.name: np.shape(named[value.name])
-            for value in self._inputs
-            if value.name in named and not _has_fixed_sizes(value)
-        }
-        method = self._method_for(shapes)
-        types = {port["name"]: port["dtype"] for port in method.inputs}
-        results = method(**{name: _widened(value, types[name]) for name, value in named.items() if name in types})
-        return tuple(_declared(result, value) for result, value in zip(results, self._model.graph.output))
+        for which in _CONSTANTS:
+            method = self._method_for(named, which)
+            if method is not None:
+                break
+        ports = {port["name"] for port in method.inputs}
+        flat = {port: array for name, value in named.items() for port, array in _flat(name, value) if port in ports}
+        results = dict(zip((port["name"] for port in method.outputs), method(**flat)))
+        return tuple(_gathered(results, value) for value in self._model.graph.output)
 
-    def _method_for(self, shapes):
-        key = tuple(sorted(shapes.items()))
+    def _method_for(self, named, which):
+        """A method for these inputs, some of them constants; None where Berth must know more of them."""
+        constants = {}
+        shapes = {}
+        for i, value in enumerate(self._inputs):
+            given = named.get(value.name)
+            if value.type.HasField("tensor_type") and given is not None and which(i, np.asarray(given)):
+                constants[value.name] = np.asarray(given)
+            elif value.name in named and not _has_fixed_sizes(value):
+                shapes.update(_shapes(value, given))
+        key = (*sorted(shapes.items()), *((name, array.tobytes()) for name, array in constants.items()))
         if key not in self._methods:
-            try:
-                program = berth.compile(self._model, target=self._target, input_shapes=shapes)
-                self._methods[key] = program.method()
-            except berth.NotSupportedError as error:
-                raise BackendIsNotSupposedToImplementIt(str(error)) from error
+            waits = which is not _CONSTANTS[-1]
+            self._methods[key] = self._compiled(_with_constants(self._model, constants), shapes, waits)
         return self._methods[key]
+
+    def _compiled(self, model, shapes, waits):
+        """None if an input must be known and the caller `waits` for that."""
+        try:
+            return berth.compile(model, target=self._target, input_shapes=shapes).method()
+        except berth.Error as error:
+            if waits and "must be" in str(error):
+                return None
+            if not isinstance(error, berth.NotSupportedError):
+                raise
+            raise BackendIsNotSupposedToImplementIt(str(error)) from error
 
 
 class BerthBackend(Backend):
@@ -97,24 +123,59 @@ class BerthBackend(Backend):
             return False
 
 
-def _widened(value, dtype):
-    """Numbers of 4 and 2 bits as the bytes that a method takes for them."""
-    narrow = getattr(getattr(value, "dtype", None), "name", "") in ("int4", "uint4", "int2", "uint2")
-    return value.astype({"i8": np.int8, "u8": np.uint8}[dtype]) if narrow and dtype in ("i8", "u8") else value
+def _flat(name, value):
+    """An input as the arrays that a method takes for it: the elements of a sequence are name[0] and so on."""
+    if value is None:
+        return []
+    if isinstance(value, (list, tuple)):
+        return [(f"{name}[{i}]", np.asarray(element)) for i, element in enumerate(value)]
+    return [(name, np.asarray(value))]
 
 
-def _declared(result, value):
+def _shapes(value, given):
+    """What `input_shapes` says of an input whose sizes, or whose elements, only the run knows."""
+    flat = _flat(value.name, given)
+    if not flat and not value.type.HasField("tensor_type"):
+        return {value.name: "none"}
+    return {name: "x".join(map(str, array.shape)) or "scalar" for name, array in flat}
+
+
+def _with_constants(model, constants):
+    if not constants:
+        return model
+    clone = ModelProto()
+    clone.CopyFrom(model)
+    for value in list(clone.graph.input):
+        if value.name in constants:
+            constant = numpy_helper.from_array(constants[value.name], value.name)
+            constant.data_type = value.type.tensor_type.elem_type
+            clone.graph.initializer.append(constant)
+            clone.graph.input.remove(value)
+    return clone
+
+
+def _gathered(results, value):
+    """An output of the model out of a method's, whose names are the keys: a sequence as a list."""
+    kind = value.type
+    if kind.HasField("optional_type"):
+        kind = kind.optional_type.elem_type
+    if kind.HasField("sequence_type"):
+        of = kind.sequence_type.elem_type
+        prefix = value.name + "["
+        return [_declared(array, of) for name, array in results.items() if name.startswith(prefix)]
+    return _declared(results[value.name], kind)
+
+
+def _declared(result, kind):
     """A result as an array of the element type that the model declares."""
     array = result.numpy() if isinstance(result, berth.Tensor) else np.asarray(result)
-    kind = value.type.tensor_type.elem_type
-    if kind in (TensorProto.INT4, TensorProto.UINT4):
-        return array.astype(helper.tensor_dtype_to_np_dtype(kind))
-    return array
+    narrow = kind.tensor_type.elem_type in (TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2)
+    return array.astype(helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type)) if narrow else array
 
 
 def _has_fixed_sizes(value):
     if not value.type.HasField("tensor_type"):
-        return True
+        return False
     if not value.type.tensor_type.HasField("shape"):
         return False
     return all(dim.HasField("dim_value") and dim.dim_value >= 0 for dim in value.type.tensor_type.shape.dim)

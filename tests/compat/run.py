@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Berth against software that we did not write.
 
-    ./dev compat                     # everything, as many parts at a time as there are cores
+    ./dev compat                     # all but programs, import and real, as many parts at a time as there are cores
     ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files;
                                      # reuse of memory changes no bit; memory needed is exact
     ./dev compat pt2 [PATTERN…]      # small modules through torch.export, before and after decomposition (pt2.py)
@@ -9,6 +9,7 @@
     ./dev compat real [NAME…]        # trained models out of PyPI's packages: Berth against ONNX Runtime (real_models.py)
     ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
+    ./dev compat backend [PATTERN…]  # the same cases through the Python package, judged by onnx.backend.test
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
     ./dev compat exported [PATTERN…] # whole programs that it exports: loops and branches, state, sizes that change
     ./dev compat emitted [PATTERN…]  # whole programs that Berth makes of ir/: loops and branches, state, sizes that change
@@ -350,6 +351,12 @@ def contrib(berth, names, tally):
     compare(berth, names, tally)
 
 
+def through_backend(berth, patterns, tally):
+    from backend import backend
+    refusals = Refusals(pathlib.Path(__file__).with_name("refused.txt"))
+    backend(pathlib.Path(berth.binary).parent / "python", patterns, refusals, tally)
+
+
 def operators(berth, patterns, tally):
     from executorch_operators import executorch
     executorch(berth.binary, patterns, tally, PROCESSES)
@@ -382,9 +389,10 @@ def records(berth, names, tally):
 
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
-         "nodes": nodes, "real": real, "contrib": contrib, "placed": on_devices, "exported": exported, "emitted": emitted,
-         "data": data, "records": records, "conversions": converted, "devices": devices}
-ALONE = {"models": make_models, "programs": recorded, "import": importing}  # not of everything
+         "nodes": nodes, "backend": through_backend, "contrib": contrib, "placed": on_devices, "exported": exported,
+         "emitted": emitted, "data": data, "records": records, "conversions": converted, "devices": devices}
+# Not of everything; `real` fetches files that others may change.
+ALONE = {"models": make_models, "programs": recorded, "import": importing, "real": real}
 NEED_MODELS = {"replan", "suite", "placed"}
 
 

@@ -58,6 +58,18 @@ class Elements(unittest.TestCase):
         np.testing.assert_array_equal(y.float32(), np.array([0, -3, 2, 1], np.float32))
         self.assertEqual(y.__dlpack_device__(), (1, 0))
 
+    def test_takes_numbers_of_4_and_2_bits_as_bytes_and_no_others(self):
+        for name, dtype, least, most in (("i4", np.int8, -8, 7), ("i2", np.int8, -2, 1), ("u4", np.uint8, 0, 15)):
+            method = load(f"method f(%x: {name}[3]) {{\n%y: f32[3] = aten::_to_copy(%x, false, none, f32)\n"
+                          f"%z: {name}[3] = aten::_to_copy(%y, false, none, {name})\nreturn %y, %z\n}}".encode())
+            y, z = method(np.array([least, 1, most], dtype))
+            np.testing.assert_array_equal(y, np.array([least, 1, most], np.float32), name)
+            self.assertEqual((z.dtype, z.tolist()), (np.dtype(dtype), [least, 1, most]), name)
+            with self.assertRaisesRegex(ValueError, f"has the element {most + 1}, which is not a number of {name}"):
+                method(np.array([0, most + 1, 0], dtype))
+            with self.assertRaises(TypeError):
+                method(np.zeros(3, np.int16))
+
     def test_reads_any_strides(self):
         method = load(models.ADD)
         whole = np.arange(24, dtype=np.float32).reshape(4, 6)
