@@ -73,7 +73,7 @@ struct Simulated {
 
 class Trial {
  public:
-  explicit Trial(unsigned seed) : random_(seed ^ 0x9E3779B9u) {
+  Trial(unsigned seed, bool far_banks) : far_banks_(far_banks), random_(seed ^ 0x9E3779B9u) {
     const unsigned methods = pick(3) == 0 ? 2 : 1;
     const int64_t rows = pick(4) == 0 ? 1 : 4;
     const bool regions = pick(4) != 0;
@@ -144,7 +144,7 @@ class Trial {
         const std::string name = "bank" + std::to_string(options->banks.size());
         options->banks.push_back({name, device, int64_t{16} << pick(10), pick(2) == 0});
       }
-      const bool far = pick(2) == 0;
+      const bool far = pick(2) == 0 && far_banks_;
       if (far) options->banks.push_back({"near" + std::to_string(options->banks.size()), device, 16});
       options->banks.push_back(
           {"rest" + std::to_string(options->banks.size()), device, packing::kUnlimited, false, far});
@@ -435,6 +435,7 @@ class Trial {
     }
   }
 
+  const bool far_banks_;
   std::mt19937 random_;
   ir::Module module_;
   std::vector<Round> rounds_;
@@ -444,6 +445,6 @@ class Trial {
 
 }  // namespace
 
-Tried try_random_plan(unsigned seed) { return Trial(seed).run(); }
+Tried try_random_plan(unsigned seed, bool far_banks) { return Trial(seed, far_banks).run(); }
 
 }  // namespace berth::plan_test

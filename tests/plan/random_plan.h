@@ -25,6 +25,7 @@ struct Tried {
   bool has_delegates = false;
 };
 
-Tried try_random_plan(unsigned seed);
+/// `far_banks`: banks that a device cannot read too, which may plan many times.
+Tried try_random_plan(unsigned seed, bool far_banks = true);
 
 }  // namespace berth::plan_test
