@@ -112,9 +112,8 @@ Status place_state(const ir::Module& module, const MemoryModel& model, const Mem
     const auto found = std::find_if(banks.begin(), banks.end(), holds);
     if (found == banks.end()) {
       const bool one = banks.size() == 1 && device.ranked.size() > 1;
-      const std::string where =
-          one ? "bank " + options.banks[banks.front()].name + ", in which a delegate must have it,"
-              : std::string("any bank of ") + to_text(old.device).text;
+      const std::string where = one ? "bank " + options.banks[banks.front()].name + ", the only one that it may lie in,"
+                                    : std::string("any bank of ") + to_text(old.device).text;
       return Failure{Error::kOutOfResources, "state",
                      "takes " + std::to_string(bytes) + " bytes, more than " + where + " has"};
     }

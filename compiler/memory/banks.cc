@@ -174,8 +174,11 @@ class BankUser {
     }
     plan_.schedule_optimal = false;  // was proved of one arena
     const Stopwatch watch;
-    Expected<packing::BankPlan> filled = packing::fill_banks_with_wishes(
-        bank_problem(banked, part), wishes_of(banked, part), {seconds_left(options_.time_limit, plan_.cost)});
+    packing::BankOptions effort;
+    effort.time_limit = seconds_left(options_.time_limit, plan_.cost);
+    effort.trial = options_.trial_of_banks;
+    Expected<packing::BankPlan> filled =
+        packing::fill_banks_with_wishes(bank_problem(banked, part), wishes_of(banked, part), effort);
     plan_.cost.ms += watch.milliseconds();
     if (!filled.ok()) return no_room(filled.error(), part);
     plan_.bank_costs.push_back({device, filled->cost, filled->lower_bound});

@@ -44,6 +44,8 @@ struct MemoryOptions {
   std::vector<bool> scratch_outputs;
   /// Named pieces of devices' memory, in order of preference (banks.h). Empty: every device has one arena.
   std::vector<MemoryBank> banks;
+  /// Only whether the banks can hold everything, with a bounded effort (BankOptions::trial).
+  bool trial_of_banks = false;
   /// Which of them a value of a method must lie in; -1: whichever costs least. May be empty.
   std::function<int32_t(const ir::Method& method, ir::ValueId value)> bank_of;
   /// Values that lie in far banks, and in which: what spill_to_far_banks() says.

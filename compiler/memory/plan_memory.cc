@@ -50,25 +50,6 @@ Expected<std::vector<size_t>> methods_by_name(const ir::Module& module) {
   return order;
 }
 
-/// Methods that are planned alike lay state alike. Others are told where.
-void lay_state_alike(const ir::Module& module, std::vector<MemoryOptions>* options) {
-  if (module.states.empty() || module.methods.size() < 2) return;
-  Alignments largest{1, 1};
-  bool alike = true;
-  std::optional<Alignments> first;
-  for (size_t m = 0; m < module.methods.size(); ++m) {
-    const MemoryOptions& own = (*options)[m];
-    const Alignments alignments = alignments_of(module, module.methods[m], own.alignments);
-    if (!first.has_value()) first = alignments;
-    alike = alike && own.planner == options->front().planner && alignments.host == first->host &&
-            alignments.device == first->device;
-    largest.host = std::max(largest.host, alignments.host);
-    largest.device = std::max(largest.device, alignments.device);
-  }
-  if (alike) return;
-  for (MemoryOptions& own : *options) own.state_alignments = largest;
-}
-
 /// The runtime shares arenas of one number and device between methods.
 Status check_state_arenas(const ir::Module& module, const std::vector<MemoryPlan>& plans) {
   struct Place {
@@ -104,6 +85,24 @@ Status check_state_arenas(const ir::Module& module, const std::vector<MemoryPlan
 }
 
 }  // namespace
+
+void lay_state_alike(const ir::Module& module, std::vector<MemoryOptions>* options) {
+  if (module.states.empty() || module.methods.size() < 2) return;
+  Alignments largest{1, 1};
+  bool alike = true;
+  std::optional<Alignments> first;
+  for (size_t m = 0; m < module.methods.size(); ++m) {
+    const MemoryOptions& own = (*options)[m];
+    const Alignments alignments = alignments_of(module, module.methods[m], own.alignments);
+    if (!first.has_value()) first = alignments;
+    alike = alike && own.planner == options->front().planner && alignments.host == first->host &&
+            alignments.device == first->device;
+    largest.host = std::max(largest.host, alignments.host);
+    largest.device = std::max(largest.device, alignments.device);
+  }
+  if (alike) return;
+  for (MemoryOptions& own : *options) own.state_alignments = largest;
+}
 
 int64_t MemoryPlan::saved_by_schedule() const {
   int64_t saved = plan.saved_by_schedule;

@@ -50,4 +50,8 @@ Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, const Me
 /// another number, or lie in another bank. REQUIRES: as many options as methods.
 Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, std::vector<MemoryOptions> options);
 
+/// What that does first: where methods are planned in different ways, their options say where state lies. Changes
+/// nothing when it is called again. REQUIRES: as many options as methods.
+void lay_state_alike(const ir::Module& module, std::vector<MemoryOptions>* options);
+
 }  // namespace berth::memory

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "compiler/ir/arguments.h"
 #include "compiler/memory/packing/bound.h"
@@ -42,10 +43,8 @@ class Spiller {
       const MemoryModel& model = plan.plan.model;
       std::optional<Pressure> pressure = surely_too_much(model);
       if (!pressure.has_value()) {
-        const auto attempt = plan_memory(module_, index_, options_);
-        if (attempt.ok() || attempt.error().code != Error::kOutOfResources) {
-          return attempt.ok() ? Status(Done{}) : attempt.error();
-        }
+        Status attempt = attempt_plan();
+        if (attempt.ok() || attempt.error().code != Error::kOutOfResources) return attempt;
         if (++attempts == kMostAttempts) break;
         pressure = fullest(model);
       }
@@ -56,6 +55,17 @@ class Spiller {
   }
 
  private:
+  /// Whether the method fits now; with full effort only where it may.
+  Status attempt_plan() const {
+    MemoryOptions trial = options_;
+    trial.trial_of_banks = true;
+    for (const MemoryOptions* const options : {&std::as_const(trial), &std::as_const(options_)}) {
+      const auto plan = plan_memory(module_, index_, *options);
+      if (!plan.ok()) return plan.error();
+    }
+    return Done{};
+  }
+
   MemoryOptions without_banks() const {
     MemoryOptions options = options_;
     options.banks.clear();
@@ -189,6 +199,8 @@ class Spiller {
 }  // namespace
 
 Status spill_to_far_banks(ir::Module* module, std::vector<MemoryOptions>* options) {
+  // State that methods share takes what plan_memory() of all of them gives it.
+  lay_state_alike(*module, options);
   for (size_t m = 0; m < module->methods.size(); ++m) {
     const std::vector<MemoryBank>& banks = (*options)[m].banks;
     if (std::none_of(banks.begin(), banks.end(), [](const MemoryBank& bank) { return bank.far; })) continue;

@@ -147,6 +147,30 @@ TEST(Spill, WhatNothingHelpsIsSaid) {
   EXPECT_EQ(spilled(kWaits, {"f,far"}), "bank f: all banks of cpu are far; name one that its nodes can read");
 }
 
+// The other method's alignment spreads the state that both share: 512 bytes of the bank instead of 32.
+TEST(Spill, WhatFitsAloneFitsBesideTheStateOfAllMethods) {
+  std::string text = kWaits;
+  text.insert(text.find("%b"), "%s: f32[4] = berth::state_read() @s\n    ");
+  text = "state @s: f32[4]\nstate @t: f32[4]\n" + text + R"(
+  method other() {
+    %t: f32[4] = berth::state_read() @t
+    return %t
+  })";
+  for (const char* near : {"n=600", "n=704"}) {
+    auto module = ir::parse(text, "test");
+    ASSERT_TRUE(module.ok()) << module.error().text();
+    std::vector<MemoryOptions> options(2);
+    for (MemoryOptions& own : options) {
+      own.in_place = false;
+      own.banks = {parse_bank(near).value(), parse_bank("f,far").value()};
+    }
+    options[1].alignments = {256, 256};
+    const Status done = spill_to_far_banks(&*module, &options);
+    EXPECT_EQ(done.ok(), near == std::string("n=704")) << near;
+    EXPECT_EQ(plan_memory(*module, options).ok(), done.ok()) << near;
+  }
+}
+
 TEST(Spill, APinToAFarBankIsRefused) {
   auto module = ir::parse(kWaits, "test");
   ASSERT_TRUE(module.ok());

@@ -25,7 +25,6 @@ struct Tried {
   bool has_delegates = false;
 };
 
-/// `far_banks`: banks that a device cannot read too, which may plan many times.
-Tried try_random_plan(unsigned seed, bool far_banks = true);
+Tried try_random_plan(unsigned seed);
 
 }  // namespace berth::plan_test

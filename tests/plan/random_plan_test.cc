@@ -55,7 +55,7 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
   EXPECT_GT(all.in_place, 100u);
   EXPECT_GT(all.elided, 10u);
   EXPECT_GT(all.reordered, 10);
-  EXPECT_GT(all.spilled, 0);
+  EXPECT_GT(all.spilled, 3);
   EXPECT_TRUE(all.has_regions);
   EXPECT_GT(delegated, tried / 25);
 }

@@ -375,7 +375,7 @@ TEST(KeptState, IsKeptInLoops) {
 }
 
 // It says that it is pure; but a call that changes state is not to be dropped.
-TEST(KeptState, ACallWhoseResultNobodyReadsStays) {
+TEST(KeptState, ACallWithUnusedResultsStays) {
   const auto once = compiled(kTwo, "count");
   ASSERT_TRUE(once.ok());
   const auto unread = compiled(R"(

@@ -18,6 +18,8 @@ namespace {
 
 /// From how many bodies only two orders are tried.
 constexpr size_t kManyBodiesOfBanks = 2'000;
+/// How many exact searches a trial makes.
+constexpr int64_t kTrialSearches = 16;
 
 /// A filling, and what it fills the banks with.
 struct Filled {
@@ -27,7 +29,10 @@ struct Filled {
 
 class FillingChoice {
  public:
-  FillingChoice(const BankProblem& problem, Deadline deadline) : problem_(problem), deadline_(deadline) {}
+  FillingChoice(const BankProblem& problem, Deadline deadline, bool trial)
+      : problem_(problem), deadline_(deadline), trial_(trial) {
+    if (trial) budget_.left = kTrialSearches;
+  }
 
   std::optional<Filled> run() {
     bound_ = bank_cost_of_steps(problem_);
@@ -51,7 +56,7 @@ class FillingChoice {
  private:
   int64_t cost() const { return best_.has_value() ? best_->filling.cost : kUnlimited; }
   /// Whether the best is good enough; without one it never is.
-  bool is_done() { return best_.has_value() && (cost() <= bound_ || deadline_.passed()); }
+  bool is_done() { return best_.has_value() && (trial_ || cost() <= bound_ || deadline_.passed()); }
   /// That of what looks for a better filling. The first is waited for.
   Deadline* limit() { return best_.has_value() ? &deadline_ : &never_; }
 
@@ -67,12 +72,12 @@ class FillingChoice {
       if (is_done()) return;
       keep(bodies, fill_at_once(bodies, problem_.banks, order));
       if (is_done()) return;
-      keep(bodies, fill_in_turn(bodies, problem_.banks, order, limit()));
+      keep(bodies, fill_in_turn(bodies, problem_.banks, order, limit(), &budget_));
     }
   }
 
   void search(const BankBodies& bodies) {
-    if (is_done()) return;
+    if (trial_ || is_done()) return;
     bool complete = false;
     keep(bodies, search_fillings(bodies, problem_.banks, cost(), limit(), &complete));
     // With a candidate untied, there are other bodies.
@@ -86,6 +91,8 @@ class FillingChoice {
   const BankProblem& problem_;
   Deadline deadline_;
   Deadline never_;
+  const bool trial_;
+  SearchBudget budget_;
   int64_t bound_ = 0;
   std::optional<Filled> best_;
 };
@@ -132,11 +139,13 @@ Plan plan_of(const BankProblem& problem, const Spread& spread, const Filled& fil
   return plan;
 }
 
-/// What the best planner makes of each bank, or the filling itself where only that keeps the capacities.
+/// What the best planner makes of each bank, or the filling itself in a trial and where only that keeps the capacities.
 Expected<Plan> pack_again(const BankProblem& problem, const Spread& spread, const Filled& filled,
-                          const PlanOptions& options) {
-  Expected<Plan> best = plan_best(spread.problem, options);
-  if (best.ok() || best.error().code != Error::kOutOfResources) return best;
+                          const PlanOptions& options, bool trial) {
+  if (!trial) {
+    Expected<Plan> best = plan_best(spread.problem, options);
+    if (best.ok() || best.error().code != Error::kOutOfResources) return best;
+  }
   Plan plan = plan_of(problem, spread, filled);
   BERTH_TRY(validate(spread.problem, plan));
   return plan;
@@ -179,7 +188,7 @@ Failure no_room(const BankProblem& problem) {
 Expected<BankPlan> fill_banks(const BankProblem& problem, const BankOptions& options) {
   const bool limited = options.time_limit > 0;
   const int64_t begin = limited ? options.clock() : 0;
-  FillingChoice choice(problem, limited ? Deadline(options.time_limit, options.clock) : Deadline());
+  FillingChoice choice(problem, limited ? Deadline(options.time_limit, options.clock) : Deadline(), options.trial);
   std::optional<Filled> filled = choice.run();
   if (!filled.has_value()) return no_room(problem);
   BankPlan out;
@@ -194,7 +203,7 @@ Expected<BankPlan> fill_banks(const BankProblem& problem, const BankOptions& opt
   if (limited) {
     again.time_limit = std::max(1e-9, options.time_limit - static_cast<double>(options.clock() - begin) * 1e-9);
   }
-  BERTH_ASSIGN_OR_RETURN(out.plan, pack_again(problem, spread, *filled, again));
+  BERTH_ASSIGN_OR_RETURN(out.plan, pack_again(problem, spread, *filled, again, options.trial));
   out.plan.truncated |= choice.truncated();
   std::vector<bool> taken(problem.problem.candidates.size(), false);
   for (size_t i = 0; i < out.plan.taken.size(); ++i) taken[spread.candidates[i]] = out.plan.taken[i];

@@ -24,6 +24,8 @@ struct BankOptions {
   /// one at all is not cut short.
   double time_limit = 0;
   Deadline::Clock clock = Deadline::steady_clock;  // tests give their own
+  /// Only whether a filling can be found, with a bounded effort: the first one is the plan. For those who try many times.
+  bool trial = false;
 };
 
 /// The cheapest plan found. Buffers that preferred candidates tie together stay in one bank where their pins allow it;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/memory/packing/pack_bank.h"
-
 namespace berth::packing {
 namespace {
 
@@ -45,8 +43,8 @@ class Load {
 /// Fills one bank with what is offered, in this order.
 class BankFiller {
  public:
-  BankFiller(const BankBodies& bodies, int32_t bank, int64_t capacity, Deadline* deadline)
-      : bodies_(bodies), bank_(bank), capacity_(capacity), deadline_(deadline) {}
+  BankFiller(const BankBodies& bodies, int32_t bank, int64_t capacity, Deadline* deadline, SearchBudget* budget)
+      : bodies_(bodies), bank_(bank), capacity_(capacity), deadline_(deadline), budget_(budget) {}
 
   /// The bodies that go into the bank; false when those that are pinned to it do not.
   bool run(const std::vector<int32_t>& offered) {
@@ -78,7 +76,7 @@ class BankFiller {
 
   bool pack(size_t count) {
     const std::vector<int32_t> first(chosen_.begin(), chosen_.begin() + static_cast<int64_t>(count));
-    auto found = pack_bank(bodies_.layout, first, capacity_, deadline_);
+    auto found = pack_bank(bodies_.layout, first, capacity_, deadline_, budget_);
     if (!found.has_value()) return false;
     positions_ = std::move(*found);
     return true;
@@ -101,6 +99,7 @@ class BankFiller {
   const int32_t bank_;
   const int64_t capacity_;
   Deadline* const deadline_;
+  SearchBudget* const budget_;
   size_t pinned_ = 0;  // they are the first that are chosen
   std::vector<int32_t> chosen_;
   std::vector<int64_t> positions_;  // of the chosen
@@ -109,7 +108,7 @@ class BankFiller {
 }  // namespace
 
 std::optional<Filling> fill_in_turn(const BankBodies& bodies, const std::vector<Bank>& banks,
-                                    const std::vector<int32_t>& order, Deadline* deadline) {
+                                    const std::vector<int32_t>& order, Deadline* deadline, SearchBudget* budget) {
   Filling filling;
   filling.banks.assign(order.size(), -1);
   filling.positions.assign(order.size(), 0);
@@ -119,7 +118,7 @@ std::optional<Filling> fill_in_turn(const BankBodies& bodies, const std::vector<
     for (const int32_t body : order) {
       if (may_lie_in(banks, k, bodies.pins[body]) && filling.banks[body] < 0) offered.push_back(body);
     }
-    BankFiller filler(bodies, bank, banks[k].capacity, deadline);
+    BankFiller filler(bodies, bank, banks[k].capacity, deadline, budget);
     if (!filler.run(offered)) return std::nullopt;
     for (size_t i = 0; i < filler.chosen().size(); ++i) {
       const int32_t body = filler.chosen()[i];

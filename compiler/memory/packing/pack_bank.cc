@@ -48,7 +48,7 @@ std::optional<Placement> place_by_rules(const Layout& part, int64_t below, Deadl
 }  // namespace
 
 std::optional<std::vector<int64_t>> pack_bank(const Layout& layout, const std::vector<int32_t>& bodies,
-                                              int64_t capacity, Deadline* deadline, bool* proof) {
+                                              int64_t capacity, Deadline* deadline, SearchBudget* budget, bool* proof) {
   if (proof != nullptr) *proof = false;
   if (bodies.empty()) return std::vector<int64_t>{};
   const Layout part = part_of(layout, bodies);
@@ -60,7 +60,8 @@ std::optional<std::vector<int64_t>> pack_bank(const Layout& layout, const std::v
   }
   const int64_t below = capacity == kUnlimited ? kUnlimited : capacity + 1;
   std::optional<Placement> found = place_by_rules(part, below, deadline);
-  if (!found.has_value() && bodies.size() <= kSearched && !deadline->passed()) {
+  if (!found.has_value() && bodies.size() <= kSearched && budget->left > 0 && !deadline->passed()) {
+    --budget->left;
     std::optional<Placement> first = place_in_order(part, order_by(part, Key::kSize), Fit::kBest, kUnlimited, nullptr);
     Effort effort;
     effort.nodes = kNodes;

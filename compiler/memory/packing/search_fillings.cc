@@ -8,6 +8,8 @@ namespace {
 
 /// How much may be spent on laying choices out: bodies of each choice, squared.
 constexpr int64_t kMostPacking = 400'000;
+/// Banks that no rule fills are searched exactly, so many times; then a choice that no rule packs is passed over.
+constexpr int64_t kMostExactSearches = 128;
 /// What prices are made for when nothing is known that fits: the cost of everything in the last bank.
 int64_t cost_of_last(const BankChoices& choices) {
   int64_t cost = 0;
@@ -33,7 +35,7 @@ class FillingJudge {
         if (banks[b] == static_cast<int32_t>(k)) own.push_back(static_cast<int32_t>(b));
       }
       bool proof = false;
-      const auto positions = pack_bank(bodies_.layout, own, banks_[k].capacity, deadline_, &proof);
+      const auto positions = pack_bank(bodies_.layout, own, banks_[k].capacity, deadline_, &budget_, &proof);
       if (!positions.has_value()) return proof ? ChoiceVerdict::kRefused : ChoiceVerdict::kUnknown;
       for (size_t i = 0; i < own.size(); ++i) filling.positions[own[i]] = (*positions)[i];
     }
@@ -47,6 +49,7 @@ class FillingJudge {
   const BankBodies& bodies_;
   const std::vector<Bank>& banks_;
   Deadline* const deadline_;
+  SearchBudget budget_{kMostExactSearches};
   int64_t spent_ = 0;
   std::optional<Filling> best_;
 };
