@@ -63,53 +63,50 @@ auto node_device_of(nb::handle function) {
   };
 }
 
-const Setters<CompileOptions>& option_setters() {
-  using O = CompileOptions;
-  static const auto* const setters = new Setters<CompileOptions>{
+// What the options of all methods and the settings of one have.
+template <typename O>
+Setters<O> shared_setters() {
+  return {
       {"target", to<std::string>(&O::target)},
-      {"cpu", to<std::string>(&O::cpu)},
-      {"place", to<Strings>(&O::place)},
-      {"node_device", [](O& options, nb::handle value) { options.node_device = node_device_of(value); }},
-      {"specs", to<Strings>(&O::specs)},
       {"split", to<bool>(&O::split)},
-      {"device_io", to<Strings>(&O::device_io)},
       {"banks", to<Strings>(&O::banks)},
-      {"pins", to<Strings>(&O::pins)},
       {"planner", [](O& options, nb::handle value) { options.planner = planner_of(nb::cast<std::string>(value)); }},
       {"alignment", to<int64_t>(&O::alignment)},
       {"in_place", to<bool>(&O::in_place)},
       {"in_place_operators", to<Strings>(&O::in_place_operators)},
       {"alias", to<bool>(&O::alias)},
       {"reorder", to<bool>(&O::reorder)},
-      {"fusion", to<bool>(&O::fusion)},
-      {"external_constants", to<Strings>(&O::external_constants)},
-      {"constant_alignment", to<uint32_t>(&O::constant_alignment)},
-      {"segment_alignment", to<uint32_t>(&O::segment_alignment)},
-      {"time_limit", to<double>(&O::time_limit)},
-      {"dump_ir", to<std::string>(&O::dump_ir)},
-      {"why", to<Strings>(&O::why)},
-      {"stack_traces", to<bool>(&O::stack_traces)},
-      {"verify_ir", to<bool>(&O::verify_ir)},
+      {"place", to<Strings>(&O::place)},
+      {"device_io", to<Strings>(&O::device_io)},
+      {"pins", to<Strings>(&O::pins)},
   };
+}
+
+const Setters<CompileOptions>& option_setters() {
+  using O = CompileOptions;
+  static const auto* const setters = [] {
+    auto* const all = new Setters<O>(shared_setters<O>());
+    all->insert({
+        {"cpu", to<std::string>(&O::cpu)},
+        {"node_device", [](O& options, nb::handle value) { options.node_device = node_device_of(value); }},
+        {"specs", to<Strings>(&O::specs)},
+        {"fusion", to<bool>(&O::fusion)},
+        {"external_constants", to<Strings>(&O::external_constants)},
+        {"constant_alignment", to<uint32_t>(&O::constant_alignment)},
+        {"segment_alignment", to<uint32_t>(&O::segment_alignment)},
+        {"time_limit", to<double>(&O::time_limit)},
+        {"dump_ir", to<std::string>(&O::dump_ir)},
+        {"why", to<Strings>(&O::why)},
+        {"stack_traces", to<bool>(&O::stack_traces)},
+        {"verify_ir", to<bool>(&O::verify_ir)},
+    });
+    return all;
+  }();
   return *setters;
 }
 
 const Setters<MethodSettings>& method_setters() {
-  using O = MethodSettings;
-  static const auto* const setters = new Setters<MethodSettings>{
-      {"target", to<std::string>(&O::target)},
-      {"split", to<bool>(&O::split)},
-      {"banks", to<Strings>(&O::banks)},
-      {"planner", [](O& options, nb::handle value) { options.planner = planner_of(nb::cast<std::string>(value)); }},
-      {"alignment", to<int64_t>(&O::alignment)},
-      {"in_place", to<bool>(&O::in_place)},
-      {"in_place_operators", to<Strings>(&O::in_place_operators)},
-      {"alias", to<bool>(&O::alias)},
-      {"reorder", to<bool>(&O::reorder)},
-      {"place", to<Strings>(&O::place)},
-      {"device_io", to<Strings>(&O::device_io)},
-      {"pins", to<Strings>(&O::pins)},
-  };
+  static const auto* const setters = new Setters<MethodSettings>(shared_setters<MethodSettings>());
   return *setters;
 }
 

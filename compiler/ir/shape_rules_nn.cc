@@ -212,35 +212,31 @@ Expected<Types> infer_upsample_aa(const ShapeQuery& query) {
   return Types{args.elementwise(self.dtype, {self.shape[0], self.shape[1], args.dims(1)[0], args.dims(1)[1]}, {})};
 }
 
-Expected<Types> infer_grid_sampler(const ShapeQuery& query) {
+namespace {
+
+/// Samples of `axes` axes of an input [n, c, …] at the places of a grid [n, …, axes].
+Expected<Types> infer_samples(const ShapeQuery& query, int axes) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
   const TensorType& grid = args.tensor(1);
-  BERTH_TRY(args.expect_rank(input, 4, 4, "an input"));
-  BERTH_TRY(args.expect_rank(grid, 4, 4, "a grid"));
-  BERTH_TRY(args.same_size(grid.shape[3], Dim(2), "size of the grid's last dimension and 2"));
+  BERTH_TRY(args.expect_rank(input, axes + 2, axes + 2, "an input"));
+  BERTH_TRY(args.expect_rank(grid, axes + 2, axes + 2, "a grid"));
+  const std::string last = "size of the grid's last dimension and " + std::to_string(axes);
+  BERTH_TRY(args.same_size(grid.shape[axes + 1], Dim(axes), last.c_str()));
   BERTH_ASSIGN_OR_RETURN(const Dim batch, args.same_size(input.shape[0], grid.shape[0], "batch sizes"));
   if (input.dtype != grid.dtype) {
     return args.fail(Error::kInvalidType,
                      "expected input and grid of one dtype, found " + args.text(input) + " and " + args.text(grid));
   }
-  return args.one(input.dtype, {batch, input.shape[1], grid.shape[1], grid.shape[2]});
+  std::vector<Dim> shape = {batch, input.shape[1]};
+  for (int axis = 0; axis < axes; ++axis) shape.push_back(grid.shape[1 + axis]);
+  return args.one(input.dtype, std::move(shape));
 }
 
-Expected<Types> infer_grid_sampler_volume(const ShapeQuery& query) {
-  const ShapeArgs args(query);
-  const TensorType& input = args.tensor(0);
-  const TensorType& grid = args.tensor(1);
-  BERTH_TRY(args.expect_rank(input, 5, 5, "an input"));
-  BERTH_TRY(args.expect_rank(grid, 5, 5, "a grid"));
-  BERTH_TRY(args.same_size(grid.shape[4], Dim(3), "size of the grid's last dimension and 3"));
-  BERTH_ASSIGN_OR_RETURN(const Dim batch, args.same_size(input.shape[0], grid.shape[0], "batch sizes"));
-  if (input.dtype != grid.dtype) {
-    return args.fail(Error::kInvalidType,
-                     "expected input and grid of one dtype, found " + args.text(input) + " and " + args.text(grid));
-  }
-  return args.one(input.dtype, {batch, input.shape[1], grid.shape[1], grid.shape[2], grid.shape[3]});
-}
+}  // namespace
+
+Expected<Types> infer_grid_sampler(const ShapeQuery& query) { return infer_samples(query, 2); }
+Expected<Types> infer_grid_sampler_volume(const ShapeQuery& query) { return infer_samples(query, 3); }
 
 Expected<Types> infer_roi_align(const ShapeQuery& query) {
   const ShapeArgs args(query);

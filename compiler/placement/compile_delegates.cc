@@ -33,26 +33,13 @@ class DelegateCompiler {
   Expected<Changed> run() {
     for (Method& method : module_.methods) {
       targets_ = options_of(options_, method).targets;
-      BERTH_TRY(graph(method, method.body));
+      BERTH_TRY(for_each_delegate_call(method, method.body,
+                                       [&](Graph& graph, size_t* place) { return call(method, graph, place); }));
     }
     return passes::changed_if(changed_);
   }
 
  private:
-  Status graph(Method& method, Graph& graph) {
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const NodeId id = graph.nodes[i];
-      if (is_delegate(method.node(id))) {
-        BERTH_TRY(call(method, graph, &i));
-        continue;
-      }
-      for (size_t r = 0; r < method.node(id).regions.size(); ++r) {
-        BERTH_TRY(this->graph(method, method.node(id).regions[r]));
-      }
-    }
-    return Done{};
-  }
-
   const targets::Target* target_of(const ir::Delegate& delegate) const {
     const auto device = ir::delegate_device(delegate);
     for (const targets::Target& target : targets_) {

@@ -21,25 +21,14 @@ class StateKeeper {
   StateKeeper(Module& module, const passes::Options& options) : module_(module), options_(options) {}
 
   Expected<Changed> run() {
-    for (Method& method : module_.methods) BERTH_TRY(graph(method, method.body));
+    for (Method& method : module_.methods) {
+      BERTH_TRY(for_each_delegate_call(method, method.body,
+                                       [&](Graph& graph, size_t* place) { return call(method, graph, place); }));
+    }
     return passes::changed_if(changed_);
   }
 
  private:
-  Status graph(Method& method, Graph& graph) {
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const NodeId id = graph.nodes[i];
-      if (is_delegate(method.node(id))) {
-        BERTH_TRY(call(method, graph, &i));
-        continue;
-      }
-      for (size_t r = 0; r < method.node(id).regions.size(); ++r) {
-        BERTH_TRY(this->graph(method, method.node(id).regions[r]));
-      }
-    }
-    return Done{};
-  }
-
   Status call(Method& method, Graph& graph, size_t* place) {
     const Node& node = method.node(graph.nodes[*place]);
     const ir::Delegate& delegate = module_.delegates[node.delegate];

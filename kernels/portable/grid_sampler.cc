@@ -195,49 +195,43 @@ Error check_arguments(KernelContext& context, const Sampler& s) {
   return check_types(context, s);
 }
 
-}  // namespace
-
-Error grid_sampler_2d_out(KernelContext& context, const arguments::grid_sampler_2d_out& args) {
+/// The kernel of images or volumes, which `check` looks at and `sample` computes. Interpolations are numbered up to
+/// `most_interpolation`.
+template <typename Arguments, typename Sample>
+Error run_sampler(KernelContext& context, const Arguments& args, int64_t most_interpolation, const char* unknown,
+                  Error (*check)(KernelContext&, const Sampler&), const Sample& sample) {
   const int64_t interpolation = args.interpolation_mode;
   const int64_t padding = args.padding_mode;
-  if (interpolation < 0 || interpolation > 2 || padding < 0 || padding > 2) {
-    return context.fail(Error::kInvalidArgument, "grid_sampler_2d: unknown interpolation or padding mode");
+  if (interpolation < 0 || interpolation > most_interpolation || padding < 0 || padding > 2) {
+    return context.fail(Error::kInvalidArgument, unknown);
   }
   const Sampler s = {
       args.input,        args.grid, args.out, static_cast<Interpolation>(interpolation), static_cast<Padding>(padding),
       args.align_corners};
-  BERTH_RETURN_IF_ERROR(check_arguments(context, s));
-  const int32_t sizes[] = {s.input.sizes()[0], s.input.sizes()[1], s.grid.sizes()[1], s.grid.sizes()[2]};
-  BERTH_RETURN_IF_ERROR(resize_out(context, s.out, sizes));
+  BERTH_RETURN_IF_ERROR(check(context, s));
+  int32_t sizes[kMaxRank] = {s.input.sizes()[0], s.input.sizes()[1]};
+  const int rank = s.input.rank();
+  for (int axis = 2; axis < rank; ++axis) sizes[axis] = s.grid.sizes()[axis - 1];
+  BERTH_RETURN_IF_ERROR(resize_out(context, s.out, Span<const int32_t>(sizes, rank)));
   BERTH_RETURN_IF_ERROR(check_memory(context, s.input, s.grid));
   BERTH_RETURN_IF_ERROR(check_memory(context, s.out));
   if (s.out.numel() == 0) return Error::kOk;
   return dispatch_floating(context, s.out.dtype(), [&](auto tag) {
-    sample_all<typename decltype(tag)::type>(context, s);
+    sample(tag, s);
     return Error::kOk;
   });
 }
 
+}  // namespace
+
+Error grid_sampler_2d_out(KernelContext& context, const arguments::grid_sampler_2d_out& args) {
+  return run_sampler(context, args, 2, "grid_sampler_2d: unknown interpolation or padding mode", check_arguments,
+                     [&](auto tag, const Sampler& s) { sample_all<typename decltype(tag)::type>(context, s); });
+}
+
 Error grid_sampler_3d_out(KernelContext& context, const arguments::grid_sampler_3d_out& args) {
-  const int64_t interpolation = args.interpolation_mode;
-  const int64_t padding = args.padding_mode;
-  if (interpolation < 0 || interpolation > 1 || padding < 0 || padding > 2) {
-    return context.fail(Error::kInvalidArgument, "grid_sampler_3d: unknown interpolation or padding mode");
-  }
-  const Sampler s = {
-      args.input,        args.grid, args.out, static_cast<Interpolation>(interpolation), static_cast<Padding>(padding),
-      args.align_corners};
-  BERTH_RETURN_IF_ERROR(check_volume(context, s));
-  const int32_t sizes[] = {s.input.sizes()[0], s.input.sizes()[1], s.grid.sizes()[1], s.grid.sizes()[2],
-                           s.grid.sizes()[3]};
-  BERTH_RETURN_IF_ERROR(resize_out(context, s.out, sizes));
-  BERTH_RETURN_IF_ERROR(check_memory(context, s.input, s.grid));
-  BERTH_RETURN_IF_ERROR(check_memory(context, s.out));
-  if (s.out.numel() == 0) return Error::kOk;
-  return dispatch_floating(context, s.out.dtype(), [&](auto tag) {
-    sample_volumes<typename decltype(tag)::type>(context, s);
-    return Error::kOk;
-  });
+  return run_sampler(context, args, 1, "grid_sampler_3d: unknown interpolation or padding mode", check_volume,
+                     [&](auto tag, const Sampler& s) { sample_volumes<typename decltype(tag)::type>(context, s); });
 }
 
 }  // namespace berth::portable
