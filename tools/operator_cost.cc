@@ -86,6 +86,11 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
     const Weight weight = weight_of(args, arg::fused_conv_out::weight, arg::fused_conv_out::packing);
     return convolution_flops(args, weight, truth_at(args, arg::fused_conv_out::transposed));
   }
+  if (name == "berth::quantized_conv.out") {
+    return convolution_flops(args, weight_of(args, arg::quantized_conv_out::weight, arg::quantized_conv_out::packing),
+                             false);
+  }
+  if (name == "berth::quantized_linear.out") return product_flops(args, arg::quantized_linear_out::input);
   if (name == "aten::mm.out" || name == "aten::bmm.out" || name == "berth::linear.out")
     return product_flops(args, arg::mm_out::self);
   if (name == "aten::addmm.out") return product_flops(args, arg::addmm_out::mat1);

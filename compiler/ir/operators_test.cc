@@ -31,7 +31,7 @@ TEST(OperatorTable, FusedOperatorsAreBerthsOwn) {
     EXPECT_TRUE(is_named(op, "berth::")) << op.functional_name;
     EXPECT_NE(op.infer, nullptr) << op.functional_name;
   });
-  EXPECT_GE(fused, 7);
+  EXPECT_GE(fused, 9);
 }
 
 // What neither ATen nor another operator's lowering has, models of ONNX bring.

@@ -2223,5 +2223,65 @@ struct fused_shuffle_out : Arguments {
   TensorList out = next<TensorList>();
 };
 
+struct quantized_linear_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::quantized_linear.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor* input_scale = next<const Tensor*>();
+  const Tensor* input_zero_point = next<const Tensor*>();
+  const Tensor& weight = next<const Tensor&>();
+  const Tensor* weight_zero_point = next<const Tensor*>();
+  const Tensor& scale = next<const Tensor&>();
+  const Tensor* bias = next<const Tensor*>();
+  const Tensor* residual = next<const Tensor*>();
+  StringRef activation = next<StringRef>();
+  double alpha = next<double>();
+  double beta = next<double>();
+  double middle_scale = next<double>();
+  int64_t middle_zero_point = next<int64_t>();
+  double residual_scale = next<double>();
+  int64_t residual_zero_point = next<int64_t>();
+  double out_scale = next<double>();
+  int64_t out_zero_point = next<int64_t>();
+  int64_t out_min = next<int64_t>();
+  int64_t out_max = next<int64_t>();
+  StringRef rounding = next<StringRef>();
+  int64_t dtype = next<int64_t>();
+  StringRef packing = next<StringRef>();
+  Tensor& out = next<Tensor&>();
+};
+
+struct quantized_conv_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::quantized_conv.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor* input_scale = next<const Tensor*>();
+  const Tensor* input_zero_point = next<const Tensor*>();
+  const Tensor& weight = next<const Tensor&>();
+  const Tensor* weight_zero_point = next<const Tensor*>();
+  const Tensor& scale = next<const Tensor&>();
+  const Tensor* bias = next<const Tensor*>();
+  const Tensor* residual = next<const Tensor*>();
+  IntList stride = next<IntList>();
+  IntList padding = next<IntList>();
+  IntList dilation = next<IntList>();
+  int64_t groups = next<int64_t>();
+  StringRef activation = next<StringRef>();
+  double alpha = next<double>();
+  double beta = next<double>();
+  double middle_scale = next<double>();
+  int64_t middle_zero_point = next<int64_t>();
+  double residual_scale = next<double>();
+  int64_t residual_zero_point = next<int64_t>();
+  double out_scale = next<double>();
+  int64_t out_zero_point = next<int64_t>();
+  int64_t out_min = next<int64_t>();
+  int64_t out_max = next<int64_t>();
+  StringRef rounding = next<StringRef>();
+  int64_t dtype = next<int64_t>();
+  StringRef packing = next<StringRef>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

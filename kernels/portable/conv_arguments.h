@@ -21,6 +21,7 @@ struct Convolution {
   int64_t batch = 1, groups = 1;
   int64_t in_channels = 1, out_channels = 1;  // of one group
   bool transposed = false;
+  bool checked_types = false;  // the caller has checked the dtypes, which may differ
   Axis axis[3];
 
   const Tensor* input = nullptr;
