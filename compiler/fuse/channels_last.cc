@@ -25,7 +25,9 @@ const Order kLast = {0, 2, 3, 1};
 bool is_last(const ir::TensorType& type) { return type.dim_order == kLast; }
 
 // Convolutions want the order, the others take it up from what they read.
-bool wants_last(const Node& node) { return node.is(OpId::fused_conv_out) || node.is(OpId::convolution_out); }
+bool wants_last(const Node& node) {
+  return node.is(OpId::fused_conv_out) || node.is(OpId::quantized_conv_out) || node.is(OpId::convolution_out);
+}
 
 class RegionLayout {
  public:
@@ -118,7 +120,9 @@ class RegionLayout {
   }
 
   // Whether argument `k` of a convolution is its weight, which is not an image.
-  static bool is_weight(const Node& node, size_t k) { return wants_last(node) && k == 1; }
+  static bool is_weight(const Node& node, size_t k) {
+    return wants_last(node) && k == (node.is(OpId::quantized_conv_out) ? size_t{arg::quantized_conv_out::weight} : 1);
+  }
 
   // Brings the images that the node reads, and those it gives, in `order`; nodes that take none are left alone.
   Status arrange(NodeId id, const Order& order) {

@@ -24,6 +24,7 @@ const char* to_string(Reason reason) {
     case Reason::kFinished: return "activation-before";
     case Reason::kHasResidual: return "residual-already";
     case Reason::kNotFinite: return "not-finite";
+    case Reason::kScale: return "scale";
     case Reason::kOrder: return "order";
   }
   return "?";
@@ -46,10 +47,6 @@ NodeTargets targets_of_nodes(const Module& module, const Method& method, const T
     }
   });
   return result;
-}
-
-bool takes_bytes(const targets::Target& target) {
-  return target.fuses && (target.backend == "berth.cpu" || target.backend == "berth.sim");
 }
 
 // What a delegate makes lives on its device; shape rules know the first argument's alone, which may be a constant.

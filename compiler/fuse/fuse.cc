@@ -11,16 +11,30 @@
 #include "compiler/fuse/fuse_group_norms.h"
 #include "compiler/fuse/fuse_lstm.h"
 #include "compiler/fuse/fuse_products.h"
+#include "compiler/fuse/fuse_quantized.h"
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/passes/dce.h"
+#include "compiler/passes/fold_batch_norm.h"
+#include "compiler/passes/fold_constants.h"
 
 namespace berth::fuse {
 namespace {
 
 using Function = Expected<passes::Changed> (*)(ir::Module&, const Targets&, const passes::Options&);
+
+// A pass of compiler/passes/ that runs again where it has left quantised weights alone.
+std::function<Expected<passes::Changed>(ir::Module&, const passes::Options&)> if_kept(
+    Expected<passes::Changed> (*pass)(ir::Module&, const passes::Options&)) {
+  return [pass](ir::Module& module, const passes::Options& options) -> Expected<passes::Changed> {
+    if (!options.keep_quantized) return passes::Changed::kNo;
+    passes::Options own = options;
+    own.keep_quantized = false;
+    return pass(module, own);
+  };
+}
 
 }  // namespace
 
@@ -35,6 +49,12 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
   };
   return {
       pass("fuse_activations", fuse_activations),
+      // Before all others that look for products, and behind activations, which it takes to their ends.
+      pass("fuse_quantized", fuse_quantized),
+      {"dce", passes::dce},
+      // From here on the weights of products that are not of quantised numbers are floats, and take batch norms.
+      {"fold_constants", if_kept(passes::fold_constants)},
+      {"fold_batch_norm", if_kept(passes::fold_batch_norm)},
       // Before products, which take sums as residuals.
       pass("fuse_group_norms", fuse_group_norms),
       // Before products: each looks for the products that it takes in.
@@ -63,6 +83,15 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("pack_weights", pack_weights),
       {"dce", passes::dce},
   };
+}
+
+bool keeps_quantized(const Targets& targets) {
+  bool any = false;
+  for (const targets::Target& target : targets) {
+    if (!target.is_portable() && !fuses_quantized(target)) return false;
+    any = any || !target.is_portable();
+  }
+  return any;
 }
 
 Status check_outside(const ir::Module& module) {

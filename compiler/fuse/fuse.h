@@ -1,6 +1,7 @@
 // Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
 //     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
+//     fuse_quantized        products of 8-bit integers, from dequantised numbers
 //     fuse_group_norms      norms of rows that stand for groups of channels
 //     fuse_attention        softmax(query · key * scale + mask) · value
 //     fuse_lstm             a step of an LSTM
@@ -28,6 +29,10 @@ namespace berth::fuse {
 
 /// The passes in order, for the regions of delegates that one of `targets` runs.
 std::vector<passes::Pass> fuse_passes(Targets targets);
+
+/// Whether fold_constants is to leave quantised weights to these passes (passes::Options::keep_quantized): fused
+/// products of quantised numbers are made for all of `targets` that have delegates, of which there is one.
+bool keeps_quantized(const Targets& targets);
 
 /// NotSupported when a fused operator stands outside of delegates, where no kernel of the program's own library runs
 /// it; names the node.

@@ -71,29 +71,6 @@ std::optional<Parameter> along(const Context& context, ValueId value, const ir::
   return result;
 }
 
-// As it broadcasts to `beside`.
-std::optional<Parameter> broadcast(const Context& context, const Argument& argument, const ir::TensorType& beside) {
-  const ValueId* value = std::get_if<ValueId>(&argument);
-  if (value == nullptr) {
-    const auto number = context.number(argument);
-    return number ? std::optional<Parameter>(Parameter::of(*number)) : std::nullopt;
-  }
-  const ir::TensorType* type = tensor(context, *value);
-  if (type == nullptr || !is_real(type->dtype) || type->rank() > beside.rank()) return std::nullopt;
-  const int dim = only_dim(type->shape);
-  if (constant_behind(context, *value) != nullptr) {
-    return dim == -2 ? std::nullopt : along(context, *value, beside, dim + beside.rank() - type->rank());
-  }
-  Parameter result;
-  result.value = *value;
-  if (dim == -1) return result;
-  const bool rows = type->rank() == beside.rank() && type->shape.back() == Dim(1) &&
-                    std::equal(type->shape.begin(), type->shape.end() - 1, beside.shape.begin());
-  if (!rows) return std::nullopt;
-  result.axis = Parameter::kRows;
-  return result;
-}
-
 // One number for all.
 std::optional<Parameter> one_number(const Context& context, const Argument& argument) {
   const ValueId* value = std::get_if<ValueId>(&argument);
@@ -106,9 +83,12 @@ std::optional<Parameter> one_number(const Context& context, const Argument& argu
 std::optional<Parameter> of_rows(const Context& context, ValueId value, const ir::TensorType& beside) {
   const ir::TensorType* type = tensor(context, value);
   if (type == nullptr || constant_behind(context, value) != nullptr) return broadcast(context, value, beside);
+  const bool rows = is_integer(type->dtype) || is_floating(type->dtype);
+  if (!rows || type->rank() != beside.rank() || type->rank() < 1 || type->shape.back() != Dim(1)) return std::nullopt;
+  if (!std::equal(type->shape.begin(), type->shape.end() - 1, beside.shape.begin())) return std::nullopt;
   Parameter result;
   result.value = value;
-  result.axis = only_dim(type->shape) == -1 && beside.rank() == 1 ? -1 : Parameter::kRows;
+  result.axis = only_dim(type->shape) == -1 ? -1 : Parameter::kRows;
   return result;
 }
 
@@ -332,6 +312,28 @@ std::optional<Quantized> by_operator(const Context& context, const Node& node) {
 }
 
 }  // namespace
+
+std::optional<Parameter> broadcast(const Context& context, const Argument& argument, const ir::TensorType& beside) {
+  const ValueId* value = std::get_if<ValueId>(&argument);
+  if (value == nullptr) {
+    const auto number = context.number(argument);
+    return number ? std::optional<Parameter>(Parameter::of(*number)) : std::nullopt;
+  }
+  const ir::TensorType* type = tensor(context, *value);
+  if (type == nullptr || !is_real(type->dtype) || type->rank() > beside.rank()) return std::nullopt;
+  const int dim = only_dim(type->shape);
+  if (constant_behind(context, *value) != nullptr) {
+    return dim == -2 ? std::nullopt : along(context, *value, beside, dim + beside.rank() - type->rank());
+  }
+  Parameter result;
+  result.value = *value;
+  if (dim == -1) return result;
+  const bool rows = type->rank() == beside.rank() && type->shape.back() == Dim(1) &&
+                    std::equal(type->shape.begin(), type->shape.end() - 1, beside.shape.begin());
+  if (!rows) return std::nullopt;
+  result.axis = Parameter::kRows;
+  return result;
+}
 
 ValueId cast_input(const Context& context, ValueId value, DType to) {
   const Node* node = context.maker(value);

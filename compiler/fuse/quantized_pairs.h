@@ -32,6 +32,10 @@ struct Parameter {
   bool is(double n) const { return known.size() == 1 && known[0] == n; }
 };
 
+/// What `argument`, a number or a tensor, is beside a tensor of type `beside`, to which it broadcasts. Nothing where it
+/// has different numbers along several dimensions.
+std::optional<Parameter> broadcast(const Context& context, const ir::Argument& argument, const ir::TensorType& beside);
+
 /// (integers - zero_point) * scale, in f32.
 struct Dequantized {
   ir::ValueId integers;  // of any integer type

@@ -15,6 +15,7 @@ enum class Reason : uint8_t {
   kFinished,       // activation-before: nothing follows an activation
   kHasResidual,    // residual-already: one is added at most
   kNotFinite,      // not-finite: a transposed convolution's weight would meet zeros that pad the input
+  kScale,          // scale: scales and zero points are not positive numbers, and integers, of the tensor or a channel
   kOrder,          // order: the tokens, heads or columns do not lie as attention reads them
 };
 

@@ -102,6 +102,7 @@ class Folder {
     if (node.op->own != nullptr) return false;
     // Weights were quantised to be small.
     if (node.op->is_dequantization()) return false;
+    if (options_.keep_quantized && widens_bytes(node)) return false;
     bool constant = true;
     for (const Argument& a : node.args) {
       ir::for_each_value(
@@ -113,6 +114,15 @@ class Folder {
       constant = constant && type != nullptr && type->device.is_cpu();
     }
     return constant;
+  }
+
+  // Numbers of 8 bits or less become floats.
+  bool widens_bytes(const Node& node) const {
+    if (!node.is(OpId::to_dim_order_copy_out) && !node.is(OpId::to_copy_out)) return false;
+    const ir::TensorType* from = method_.value(std::get<ValueId>(node.args[0])).tensor();
+    if (from == nullptr || !is_floating(method_.tensor(node.results[0]).dtype)) return false;
+    const bool bytes = from->dtype == DType::kU8 || from->dtype == DType::kI8 || is_narrow_integer(from->dtype);
+    return bytes && ir::max_numel(*from, module_.symbols) > 1;
   }
 
   // Contents of all results.

@@ -83,6 +83,28 @@ TEST(FoldConstants, LeavesQuantisedWeightsSmall) {
   EXPECT_EQ(after(fold_constants, text), as_printed(text));
 }
 
+TEST(FoldConstants, LeavesCastsOfBytesToPassesThatWantThem) {
+  const std::string text = R"(
+    const @q: i8[3] = dense<[1, -2, 3]>
+    const @wide: i32[3] = dense<[1, -2, 3]>
+    const @one: u8[] = dense<[7]>
+    method f(%x: f32[3]) {
+      %q: i8[3] = const @q
+      %wide: i32[3] = const @wide
+      %one: u8[] = const @one
+      %a: f32[3] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+      %b: f32[3] = dim_order_ops::_to_dim_order_copy(%wide, false, none, f32)
+      %c: f32[] = dim_order_ops::_to_dim_order_copy(%one, false, none, f32)
+      return %a, %b, %c
+    })";
+  Options keep;
+  keep.keep_quantized = true;
+  const auto lines = [](const std::string& all) { return std::count(all.begin(), all.end(), '\n'); };
+  EXPECT_EQ(lines(reasons(text, keep)), 2);
+  EXPECT_EQ(reasons(text, keep).find("(%a)"), std::string::npos);
+  EXPECT_EQ(lines(reasons(text)), 3);
+}
+
 TEST(FoldConstants, LeavesARepeatedValueAsOne) {
   // 4 MB each, if they were written out.
   const std::string text = R"(

@@ -20,6 +20,9 @@ inline Changed changed_if(bool condition) { return condition ? Changed::kYes : C
 struct Options {
   /// Whether nodes may be merged into others: fold_batch_norm.
   bool fusion = true;
+  /// Whether constants of integers of at most 8 bits that are made floats stay as they are, for products of quantised
+  /// numbers: fold_constants.
+  bool keep_quantized = false;
   /// Whether the runner verifies the module after every pass; builds with assertions always do.
   bool verify = false;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder, which must exist.

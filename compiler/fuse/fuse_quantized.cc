@@ -1,0 +1,467 @@
+#include "compiler/fuse/fuse_quantized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "compiler/fuse/fuse_activations.h"
+#include "compiler/fuse/integer_sums.h"
+#include "compiler/fuse/quantized_product.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+using Rounding = Quantized::Rounding;
+
+namespace place = arg::quantized_linear_out;
+
+// An 8-bit result, as it was before it was rounded.
+struct Unrounded {
+  QuantizedProduct product;
+  Quantized rounding;
+};
+
+const char* text_of(Rounding rounding) { return rounding == Rounding::kInverse ? "inverse" : "divide"; }
+
+int64_t least(DType dtype) { return dtype == DType::kI8 ? INT8_MIN : 0; }
+int64_t most(DType dtype) { return dtype == DType::kI8 ? INT8_MAX : UINT8_MAX; }
+
+// round(number / scale) + zero point, within the limits, as the kernels round.
+int64_t rounded(double number, float scale, const Quantized& q) {
+  const double whole = std::nearbyint(static_cast<float>(number) / scale) + *q.zero_point.number();
+  if (!(whole > static_cast<double>(q.low))) return q.low;
+  return whole < static_cast<double>(q.high) ? static_cast<int64_t>(whole) : q.high;
+}
+
+class QuantizedProducts {
+ public:
+  Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {
+    const Node& node = context.node(id);
+    switch (node.op->id) {
+      case OpId::convolution_out: return convolution(context, build, id);
+      case OpId::mm_out: return matrix_product(context, build, id, 0);
+      case OpId::addmm_out: return matrix_product(context, build, id, 1);
+      case OpId::mul_out:
+      case OpId::mul_Scalar_out: return scaled_sums(context, build, id);
+      case OpId::add_out: return sum(context, build, id);
+      default: break;
+    }
+    if (const auto rounding = quantized(context, node)) return round(context, build, id, *rounding);
+    if (const auto activation = activation_of(context, node)) return activate(context, build, id, *activation);
+    return passes::Action::keep();
+  }
+
+ private:
+  passes::Action keep(const Context& context, NodeId id, Reason reason) {
+    context.remark(context.node(id), reason);
+    return passes::Action::keep();
+  }
+
+  // `product` in the place of node `id`. What does not fit after all stays as it is.
+  Expected<passes::Action> replace(Context& context, ir::Builder& build, NodeId id, const QuantizedProduct& product,
+                                   ValueId* made = nullptr) {
+    const Node node = context.node(id);
+    const std::vector<Dim> shape = context.type(node.results[0]).shape;
+    const std::string name = context.method().value(node.results[0]).name;
+    const auto result = build.one(product.op(), product.arguments(), node.source, name);
+    if (!result.ok()) return keep(context, id, Reason::kShape);
+    context.remark(context.node(id), Reason::kFused, product.name());
+    context.replaced(node.results[0], *result);
+    BERTH_ASSIGN_OR_RETURN(const ValueId seen, with_shape(context, build, *result, shape, node.source));
+    if (made != nullptr) *made = seen;
+    return seen == *result ? passes::Action::replace(seen) : context.replace(id, seen);
+  }
+
+  Expected<passes::Action> convolution(Context& context, ir::Builder& build, NodeId id) {
+    const Node node = context.node(id);
+    namespace conv = arg::convolution_out;
+    if (std::get<bool>(node.args[conv::transposed])) return passes::Action::keep();
+    const std::vector<Argument> window = {node.args[conv::stride], node.args[conv::padding], node.args[conv::dilation],
+                                          node.args[conv::groups]};
+    return product_of(context, build, id, value_argument(node, conv::input), value_argument(node, conv::weight),
+                      node.args[conv::bias], window);
+  }
+
+  Expected<passes::Action> matrix_product(Context& context, ir::Builder& build, NodeId id, size_t left) {
+    const Node node = context.node(id);
+    Argument bias;
+    if (left == 1) {
+      bias = node.args[arg::addmm_out::self];
+      const bool plain = context.number(node.args[arg::addmm_out::alpha]) == 1.0 &&
+                         context.number(node.args[arg::addmm_out::beta]) == 1.0;
+      if (!plain) return passes::Action::keep();
+    }
+    return product_of(context, build, id, value_argument(node, left), value_argument(node, left + 1), bias, {});
+  }
+
+  // Both sides dequantised. Sums of integers without a scale wait for what scales them.
+  Expected<passes::Action> product_of(Context& context, ir::Builder& build, NodeId id, ValueId left, ValueId right,
+                                      const Argument& bias, const std::vector<Argument>& window) {
+    const auto input = product_input(context, left);
+    if (!input) return passes::Action::keep();
+    const auto weight = dequantized_constant(context, right);
+    if (!weight) return keep(context, id, Reason::kNotConstant);
+    if (input->pair.scale.is(1) && weight->scale.is(1)) return passes::Action::keep();
+    const int columns = window.empty() ? 1 : 0;
+    const auto scale = product_scale(input->pair.scale, weight->scale, columns);
+    if (!scale) return keep(context, id, Reason::kScale);
+    const size_t count = weight->type.shape[columns].value;
+    const auto added = bias_of(context, bias, count);
+    if (!added) return keep(context, id, Reason::kNotConstant);
+    QuantizedProduct product(window);
+    BERTH_ASSIGN_OR_RETURN(const bool fits, set_operands(context, build, *input, *weight, columns, *scale, &product));
+    if (!fits) return keep(context, id, Reason::kScale);
+    if (!added->empty()) product[place::bias] = product_bias(build, *added, count, *scale);
+    return replace(context, build, id, product);
+  }
+
+  // The numbers of a bias that is constant, one a column; empty where there is none.
+  static std::optional<std::vector<double>> bias_of(const Context& context, const Argument& bias, size_t count) {
+    if (ir::is_none(bias)) return std::vector<double>();
+    ir::TensorType line;
+    line.shape = {Dim(static_cast<int64_t>(count))};
+    const auto numbers = broadcast(context, bias, line);
+    if (!numbers || numbers->known.empty()) return std::nullopt;
+    return numbers->known;
+  }
+
+  // sums * factor
+  Expected<passes::Action> scaled_sums(Context& context, ir::Builder& build, NodeId id) {
+    const Node node = context.node(id);
+    const size_t sides = node.is(OpId::mul_out) ? 2 : 1;
+    for (size_t k = 0; k < sides; ++k) {
+      const ValueId sums = value_argument(node, k);
+      const auto found = sums.valid() ? integer_sums(context, sums) : std::nullopt;
+      if (!found || context.type(sums).shape != context.type(node.results[0]).shape) continue;
+      return integer_product(context, build, id, *found, node.args[1 - k]);
+    }
+    return passes::Action::keep();
+  }
+
+  Expected<passes::Action> integer_product(Context& context, ir::Builder& build, NodeId id, const IntegerSums& sums,
+                                           const Argument& factor) {
+    const auto input = product_input(context, sums.input);
+    const auto weight = dequantized_constant(context, sums.weight);
+    if (!input || !input->pair.scale.is(1)) return passes::Action::keep();
+    if (!weight || !weight->scale.is(1)) return keep(context, id, Reason::kNotConstant);
+    const Node& inner = context.node(sums.product);
+    const bool convolution = inner.is(OpId::convolution_out);
+    std::vector<Argument> window;
+    namespace conv = arg::convolution_out;
+    if (convolution) {
+      if (std::get<bool>(inner.args[conv::transposed])) return passes::Action::keep();
+      window = {inner.args[conv::stride], inner.args[conv::padding], inner.args[conv::dilation],
+                inner.args[conv::groups]};
+    }
+    const ir::TensorType type = context.type(context.node(id).results[0]);
+    const int channels = convolution ? 1 : type.rank() - 1;
+    const int columns = convolution ? 0 : 1;
+    const auto scale = factor_scale(context, factor, type, channels);
+    if (!scale) return keep(context, id, Reason::kScale);
+    QuantizedProduct product(window);
+    BERTH_ASSIGN_OR_RETURN(const bool fits, set_operands(context, build, *input, *weight, columns, *scale, &product));
+    if (!fits) return keep(context, id, Reason::kScale);
+    if (sums.bias.valid()) {
+      const auto bias = broadcast(context, sums.bias, type);
+      if (!bias || bias->known.empty() || (bias->axis >= 0 && bias->axis != channels)) {
+        return keep(context, id, Reason::kShape);
+      }
+      product[place::bias] = whole_bias(build, bias->known, weight->type.shape[columns].value);
+    }
+    return replace(context, build, id, product);
+  }
+
+  // The product that gives `value` alone, a matrix product perhaps through views; nothing where it is finished.
+  static std::optional<QuantizedProduct> open_product(const Context& context, ValueId value) {
+    const ValueId base = through_views(context, value);
+    const Node* node = context.maker(base);
+    if (node == nullptr || !is_quantized_product(*node)) return std::nullopt;
+    if (context.uses(base) != 1 || context.uses(value) != 1) return std::nullopt;
+    const QuantizedProduct product(*node);
+    if (base != value && product.is_convolution()) return std::nullopt;
+    const bool real = product[place::dtype] == Argument(Dim(static_cast<int64_t>(DType::kF32)));
+    return real ? std::optional<QuantizedProduct>(product) : std::nullopt;
+  }
+
+  Expected<passes::Action> activate(Context& context, ir::Builder& build, NodeId id, const ActivationOf& activation) {
+    auto product = open_product(context, activation.input);
+    if (!product) return passes::Action::keep();
+    if ((*product)[place::activation] != Argument(std::string("none"))) return keep(context, id, Reason::kFinished);
+    (*product)[place::activation] = activation.name;
+    (*product)[place::alpha] = activation.alpha;
+    (*product)[place::beta] = activation.beta;
+    return replace(context, build, id, *product);
+  }
+
+  Expected<passes::Action> sum(Context& context, ir::Builder& build, NodeId id) {
+    const Node node = context.node(id);
+    if (context.type(node.results[0]).dtype != DType::kF32) return passes::Action::keep();
+    const ir::TensorType type = context.type(node.results[0]);
+    // The product that comes last can wait for the other operand.
+    std::optional<QuantizedProduct> best;
+    size_t other = 0;
+    int32_t latest = -1;
+    for (size_t k = 0; k < 2; ++k) {
+      const ValueId value = value_argument(node, k);
+      if (!value.valid() || context.type(value).shape != type.shape) continue;
+      const auto product = open_product(context, value);
+      if (!product || !product->is_open()) continue;
+      const int32_t at = context.method().value(through_views(context, value)).node.index;
+      if (at <= latest) continue;
+      latest = at;
+      best = product;
+      other = 1 - k;
+    }
+    if (!best) return passes::Action::keep();
+    if (context.number(node.args[arg::add_out::alpha]) != 1.0) return keep(context, id, Reason::kScaled);
+    const ValueId added = value_argument(node, other);
+    if (!added.valid()) return passes::Action::keep();
+    const int channels = best->is_convolution() ? 1 : type.rank() - 1;
+    const auto bias = broadcast(context, Argument(added), type);
+    const bool constant = bias && !bias->known.empty();
+    if (constant && (bias->axis == -1 || bias->axis == channels) && ir::is_none((*best)[place::bias])) {
+      return add_bias(context, build, id, *best, bias->known);
+    }
+    if (context.type(added).shape != type.shape) return keep(context, id, Reason::kShape);
+    BERTH_ASSIGN_OR_RETURN(const bool fits, add_residual(context, build, added, &*best));
+    return fits ? replace(context, build, id, *best) : Expected<passes::Action>(keep(context, id, Reason::kOrder));
+  }
+
+  Expected<passes::Action> add_bias(Context& context, ir::Builder& build, NodeId id, QuantizedProduct product,
+                                    const std::vector<double>& bias) {
+    ProductScale scale;
+    scale.numbers = floats_of(*context.constant(product[place::scale]));
+    if (const ValueId* input = std::get_if<ValueId>(&product[place::input_scale])) scale.input = *input;
+    const ir::TensorType& type = context.type(context.node(id).results[0]);
+    const Dim columns = type.shape[product.is_convolution() ? 1 : type.rank() - 1];
+    product[place::bias] = product_bias(build, bias, columns.value, scale);
+    return replace(context, build, id, product);
+  }
+
+  // `value` as the residual: the integers that it is made of, or itself. REQUIRES: it has the sizes of the result
+  // behind views.
+  Expected<bool> add_residual(Context& context, ir::Builder& build, ValueId value, QuantizedProduct* product) {
+    const auto pair = dequantized(context, value);
+    const bool bytes = pair && pair->scale.number() && pair->zero_point.number() && is_byte(context, pair->integers) &&
+                       is_zero_point(*pair->zero_point.number(), context.type(pair->integers).dtype) &&
+                       std::isfinite(static_cast<float>(*pair->scale.number()));
+    ValueId residual = bytes ? pair->integers : value;
+    if (context.type(residual).dtype != DType::kF32 && !bytes) return false;
+    if (bytes) {
+      (*product)[place::residual_scale] = *pair->scale.number();
+      (*product)[place::residual_zero_point] = Dim(static_cast<int64_t>(*pair->zero_point.number()));
+    }
+    if (!product->is_convolution()) {
+      if (!context.type(residual).is_contiguous()) return false;
+      const ValueId input = std::get<ValueId>((*product)[place::input]);
+      std::vector<Dim> shape = context.type(input).shape;
+      shape.back() = context.type(std::get<ValueId>((*product)[place::weight])).shape[1];
+      BERTH_ASSIGN_OR_RETURN(residual, with_shape(context, build, residual, shape, ""));
+    }
+    (*product)[place::residual] = residual;
+    return true;
+  }
+
+  static bool is_byte(const Context& context, ValueId value) {
+    const DType dtype = context.type(value).dtype;
+    return dtype == DType::kU8 || dtype == DType::kI8;
+  }
+  static bool is_zero_point(double number, DType dtype) {
+    return number == std::floor(number) && number >= static_cast<double>(least(dtype)) &&
+           number <= static_cast<double>(most(dtype));
+  }
+
+  Expected<passes::Action> round(Context& context, ir::Builder& build, NodeId id, const Quantized& q) {
+    if (q.dtype != DType::kU8 && q.dtype != DType::kI8) return passes::Action::keep();
+    const auto scale = q.scale.number();
+    const auto zero = q.zero_point.number();
+    const auto product = open_product(context, q.input);
+    const auto added = product ? std::nullopt : rounded_sum(context, q);
+    if (!product && !added) return passes::Action::keep();
+    if (!scale || !zero || !is_zero_point(*zero, q.dtype) || !(*scale > 0) ||
+        !std::isnormal(static_cast<float>(*scale)) || !std::isnormal(1 / static_cast<float>(*scale))) {
+      return keep(context, id, Reason::kScale);
+    }
+    if (added) return round_sum(context, build, id, q, *added);
+    QuantizedProduct made = *product;
+    if (!round_fast(context, build, q, &made)) {
+      if (q.rounding == Rounding::kFactor) return keep(context, id, Reason::kScaled);
+      set_rounding(q, *scale, q.low, q.high, &made);
+    }
+    ValueId result;
+    BERTH_ASSIGN_OR_RETURN(passes::Action action, replace(context, build, id, made, &result));
+    if (action.remove && ir::is_none((*product)[place::residual])) unrounded_.emplace(result, Unrounded{*product, q});
+    return action;
+  }
+
+  // Passes scale and bias of `product` through `by`; false where a scale is no longer one.
+  template <typename By>
+  static bool rescale(Context& context, ir::Builder& build, By&& by, QuantizedProduct* product) {
+    const auto changed = [&](const Argument& numbers) {
+      std::vector<float> result = floats_of(*context.constant(numbers));
+      for (float& number : result) number = by(number);
+      return result;
+    };
+    const std::vector<float> scales = changed((*product)[place::scale]);
+    if (!std::all_of(scales.begin(), scales.end(), [](float x) { return std::isnormal(x); })) return false;
+    (*product)[place::scale] = line_constant(build, scales, "scale");
+    const ir::Constant* bias = context.constant((*product)[place::bias]);
+    if (bias != nullptr && bias->type.dtype == DType::kF32) {
+      (*product)[place::bias] = line_constant(build, changed((*product)[place::bias]), "bias");
+    }
+    return true;
+  }
+
+  static void set_rounding(const Quantized& q, double scale, int64_t low, int64_t high, QuantizedProduct* product) {
+    (*product)[place::out_scale] = scale;
+    (*product)[place::out_zero_point] = Dim(static_cast<int64_t>(*q.zero_point.number()));
+    (*product)[place::out_min] = Dim(low);
+    (*product)[place::out_max] = Dim(high);
+    (*product)[place::rounding] = std::string(text_of(q.rounding));
+    (*product)[place::dtype] = Dim(static_cast<int64_t>(q.dtype));
+  }
+
+  // The result's scale within the scale of the sums, and limits within the range. False where something is between.
+  static bool round_fast(Context& context, ir::Builder& build, const Quantized& q, QuantizedProduct* product) {
+    const float scale = static_cast<float>(*q.scale.number());
+    int64_t low = q.low;
+    int64_t high = q.high;
+    const std::string activation = std::get<std::string>((*product)[place::activation]);
+    if (!ir::is_none((*product)[place::residual])) return false;
+    if (activation != "none") {
+      const bool limits = activation == "relu" || activation == "clamp";
+      if (!limits || q.rounding == Rounding::kFactor) return false;
+      low = rounded(activation == "relu" ? 0 : std::get<double>((*product)[place::alpha]), scale, q);
+      high = activation == "relu" ? q.high : rounded(std::get<double>((*product)[place::beta]), scale, q);
+    }
+    const bool factor = q.rounding == Rounding::kFactor;
+    const auto fold = [&](float number) { return factor ? number * scale : number / scale; };
+    if (!rescale(context, build, fold, product)) return false;
+    (*product)[place::activation] = std::string("none");
+    (*product)[place::alpha] = 0.0;
+    (*product)[place::beta] = 0.0;
+    set_rounding(q, 1.0, low, high, product);
+    return true;
+  }
+
+  // What is rounded: [an activation of] a sum of two, of which one was rounded as an 8-bit product.
+  struct RoundedSum {
+    QuantizedProduct product;  // with its middle
+    float steps;               // its sums become numbers when this multiplies their scales
+    ActivationOf activation;
+    ValueId residual;
+  };
+  struct Middle {
+    QuantizedProduct product;
+    float steps;
+  };
+
+  std::optional<RoundedSum> rounded_sum(const Context& context, const Quantized& q) const {
+    const Node* node = context.maker(q.input);
+    ActivationOf activation{q.input, "none", 0, 0};
+    if (node != nullptr && !node->is(OpId::add_out)) {
+      const auto found = activation_of(context, *node);
+      if (!found || context.uses(q.input) != 1) return std::nullopt;
+      activation = *found;
+      node = context.maker(activation.input);
+    }
+    if (node == nullptr || !node->is(OpId::add_out) || context.uses(activation.input) != 1) return std::nullopt;
+    if (context.number(node->args[arg::add_out::alpha]) != 1.0) return std::nullopt;
+    std::optional<RoundedSum> best;
+    int32_t latest = -1;
+    for (size_t k = 0; k < 2; ++k) {
+      const ValueId value = value_argument(*node, k);
+      const ValueId other = value_argument(*node, 1 - k);
+      if (!value.valid() || !other.valid() || context.type(value).shape != context.type(other).shape) continue;
+      auto middle = middle_product(context, value, q);
+      if (!middle) continue;
+      const int32_t at = dequantized(context, value)->integers.index;
+      if (at <= latest) continue;
+      latest = at;
+      best = RoundedSum{std::move(middle->product), middle->steps, activation, other};
+    }
+    return best;
+  }
+
+  // The product behind `value`, which is dequantised from its 8-bit result, that nothing else reads.
+  std::optional<Middle> middle_product(const Context& context, ValueId value, const Quantized& q) const {
+    const auto pair = dequantized(context, value);
+    if (!pair || !pair->scale.number() || !pair->zero_point.number() || !alone(context, value, pair->integers)) {
+      return std::nullopt;
+    }
+    const auto found = unrounded_.find(pair->integers);
+    if (found == unrounded_.end()) return std::nullopt;
+    const Unrounded& before = found->second;
+    const bool whole = before.rounding.low == least(q.dtype) && before.rounding.high == most(q.dtype);
+    if (before.rounding.dtype != q.dtype || !whole || !pair->zero_point.is(*before.rounding.zero_point.number())) {
+      return std::nullopt;
+    }
+    if (text_of(before.rounding.rounding) != std::string(text_of(q.rounding))) return std::nullopt;
+    QuantizedProduct product = before.product;
+    const std::string activation = std::get<std::string>(product[place::activation]);
+    // A relu whose limit is that of the integers does nothing more.
+    const bool limited = activation == "relu" && pair->zero_point.is(static_cast<double>(least(q.dtype)));
+    if (activation != "none" && !limited) return std::nullopt;
+    // Without a scale of its own what was rounded is in steps of the result already.
+    const bool in_steps = before.rounding.scale.is(1);
+    if (!in_steps && !before.rounding.scale.is(*pair->scale.number())) return std::nullopt;
+    if (!in_steps && before.rounding.rounding == Rounding::kFactor) return std::nullopt;
+    product[place::activation] = std::string("none");
+    product[place::middle_scale] = *pair->scale.number();
+    product[place::middle_zero_point] = Dim(static_cast<int64_t>(*pair->zero_point.number()));
+    return Middle{product, in_steps ? static_cast<float>(*pair->scale.number()) : 1};
+  }
+
+  // Whether everything from `integers` to `value` is read once.
+  static bool alone(const Context& context, ValueId value, ValueId integers) {
+    while (value != integers) {
+      const Node* node = context.maker(value);
+      if (node == nullptr || context.uses(value) != 1) return false;
+      const ValueId left = value_argument(*node, 0);
+      const ValueId right = node->is(OpId::mul_out) ? value_argument(*node, 1) : ValueId{};
+      const bool turned = right.valid() && context.constant(Argument(left)) != nullptr;
+      value = turned ? right : left;
+    }
+    return context.uses(integers) == 1;
+  }
+
+  Expected<passes::Action> round_sum(Context& context, ir::Builder& build, NodeId id, const Quantized& q,
+                                     const RoundedSum& sum) {
+    if (q.rounding == Rounding::kFactor) return keep(context, id, Reason::kScaled);
+    QuantizedProduct product = sum.product;
+    const auto by_steps = [&](float number) { return number * sum.steps; };
+    if (sum.steps != 1 && !rescale(context, build, by_steps, &product)) return keep(context, id, Reason::kScale);
+    BERTH_ASSIGN_OR_RETURN(const bool fits, add_residual(context, build, sum.residual, &product));
+    if (!fits) return keep(context, id, Reason::kOrder);
+    product[place::activation] = sum.activation.name;
+    product[place::alpha] = sum.activation.alpha;
+    product[place::beta] = sum.activation.beta;
+    set_rounding(q, *q.scale.number(), q.low, q.high, &product);
+    return replace(context, build, id, product);
+  }
+
+  std::map<ValueId, Unrounded> unrounded_;  // by the 8-bit result
+};
+
+}  // namespace
+
+bool fuses_quantized(const targets::Target& target) { return target.fuses && target.device.type != DeviceType::kCuda; }
+
+Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options) {
+  Targets own;
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), fuses_quantized);
+  return rewrite_regions(module, own, options, [] {
+    auto products = std::make_shared<QuantizedProducts>();
+    return Visit(
+        [products](Context& context, ir::Builder& build, NodeId id) { return products->visit(context, build, id); });
+  });
+}
+
+}  // namespace berth::fuse

@@ -1,0 +1,286 @@
+#include "compiler/fuse/fuse_quantized.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+// An image of u8, a weight of i8 with a scale a channel, a bias in steps of both scales.
+constexpr char kConstants[] = R"(
+  const @w: i8[4,3,1,1] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
+  const @wt: i8[4,3] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
+  const @ws: f32[4,1,1,1] = dense<[0.5, 0.25, 2, 0.125]>
+  const @wts: f32[4,1] = dense<[0.5, 0.25, 2, 0.125]>
+  const @b: f32[4] = dense<[0.5, -1.25, 4, 0.0625]>
+  const @odd: f32[4] = dense<[0.3, -1.7, 4.1, 0.01]>
+  const @zero: f32[] = dense<[100]>
+  const @xs: f32[] = dense<[0.25]>
+  const @ys: f32[] = dense<[3.5]>
+  const @zs: f32[] = dense<[2.25]>
+  const @bad: f32[] = dense<[inf]>
+)";
+
+constexpr char kValues[] = R"(
+  %w: i8[4,3,1,1] = const @w
+  %wt: i8[4,3] = const @wt
+  %ws: f32[4,1,1,1] = const @ws
+  %wts: f32[4,1] = const @wts
+  %b: f32[4] = const @b
+  %odd: f32[4] = const @odd
+  %zero: f32[] = const @zero
+  %xs: f32[] = const @xs
+  %ys: f32[] = const @ys
+  %zs: f32[] = const @zs
+  %bad: f32[] = const @bad
+)";
+
+// In one zero point and a scale.
+std::string dequantize(const std::string& x, const std::string& type, const std::string& result,
+                       const std::string& scale = "%xs") {
+  return filled(R"(
+    %$r_f: f32$t = dim_order_ops::_to_dim_order_copy($x, false, none, f32)
+    %$r_c: f32$t = aten::sub.Tensor(%$r_f, %zero, 1)
+    %$r: f32$t = aten::mul.Tensor(%$r_c, $s)
+)",
+                {{"x", x}, {"t", type}, {"r", result}, {"s", scale}});
+}
+
+std::string quantize(const std::string& x, const std::string& type, const std::string& result,
+                     const std::string& scale = "%ys") {
+  return filled(R"(
+    %$r_d: f32$t = aten::div.Tensor($x, $s)
+    %$r_r: f32$t = aten::round(%$r_d)
+    %$r_a: f32$t = aten::add.Tensor(%$r_r, %zero, 1)
+    %$r_l: f32$t = aten::clamp(%$r_a, 0.0, 255.0)
+    %$r: u8$t = dim_order_ops::_to_dim_order_copy(%$r_l, false, none, u8)
+)",
+                {{"x", x}, {"t", type}, {"r", result}, {"s", scale}});
+}
+
+const std::string kWeight = R"(
+  %wf: f32[4,3,1,1] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)
+  %wd: f32[4,3,1,1] = aten::mul.Tensor(%wf, %ws)
+)";
+const std::string kMatrix = R"(
+  %wtf: f32[4,3] = dim_order_ops::_to_dim_order_copy(%wt, false, none, f32)
+  %wtd: f32[4,3] = aten::mul.Tensor(%wtf, %wts)
+  %m: f32[3,4] = aten::permute_copy(%wtd, [1, 0])
+)";
+const std::string kImage = "[1,3,5,5]";
+const std::string kOut = "[1,4,5,5]";
+
+std::string conv(const std::string& x, const std::string& result, const std::string& bias = "%b",
+                 const std::string& padding = "0, 0") {
+  return "%" + result + ": f32[1,4,5,5] = aten::convolution(" + x + ", %wd, " + bias + ", [1, 1], [" + padding +
+         "], [1, 1], false, [0, 0], 1)\n";
+}
+
+// Before and after; random inputs of u8 are all its numbers. Results of 8 bits may be a step apart where halves are
+// rounded at other places: `tolerance` is relative to the largest.
+Fused fused_quantized(const std::string& signature, const std::string& body, double tolerance = 1e-5) {
+  return fuse_module(passes::parsed(std::string(kConstants) + "method forward(" + signature + ") {" + kValues + body +
+                                    "\nreturn %y\n}"),
+                     7, tolerance);
+}
+
+// The operators, without the copies of images from and to row-major order.
+std::string operators(const Fused& fused) {
+  const std::string copy = "dim_order_ops::_clone_dim_order";
+  std::string names = fused.operators() + " ";
+  for (size_t at = names.find(copy); at != std::string::npos; at = names.find(copy)) names.erase(at, copy.size() + 1);
+  return names.substr(0, names.empty() ? 0 : names.size() - 1);
+}
+
+// The text of the one node of `op`.
+std::string node_of(const Fused& fused, const std::string& op) {
+  const size_t at = fused.text.find("berth::" + op + "(");
+  if (at == std::string::npos) return "none";
+  return fused.text.substr(at, fused.text.find('\n', at) - at);
+}
+
+constexpr double kStep = 1.01 / 255;
+
+TEST(FuseQuantized, GivesFloatsOfAConvolution) {
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d") + kWeight + conv("%d", "y"));
+  EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
+}
+
+TEST(FuseQuantized, TakesABiasInStepsAsIntegers) {
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d") + kWeight + conv("%d", "y"));
+  EXPECT_NE(f.text.find("@bias: i32[4] = dense<[4, -20, 8, 2]>"), std::string::npos) << f.text;
+  const Fused odd =
+      fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d") + kWeight + conv("%d", "y", "%odd"));
+  EXPECT_NE(odd.text.find("@bias: f32[4] = dense<[0.3, -1.7, 4.1, 0.01]>"), std::string::npos) << odd.text;
+}
+
+TEST(FuseQuantized, FoldsTheResultsScaleAndLimits) {
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]",
+                                  dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") +
+                                      "%r: f32[1,4,5,5] = aten::clamp(%c, 0.0, 70.0)\n" + quantize("%r", kOut, "y"),
+                                  kStep);
+  EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
+  // A scale of 1 and the range from 100 (0) to 120 (70 / 3.5).
+  EXPECT_NE(node_of(f, "quantized_conv").find("1.0, 100, 100, 120, \"divide\", u8, \"\")"), std::string::npos)
+      << f.text;
+}
+
+TEST(FuseQuantized, KeepsAnActivationThatIsNoLimit) {
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]",
+                                  dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") +
+                                      "%r: f32[1,4,5,5] = aten::tanh(%c)\n" + quantize("%r", kOut, "y"),
+                                  kStep);
+  EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
+  EXPECT_NE(node_of(f, "quantized_conv").find("\"tanh\""), std::string::npos) << f.text;
+}
+
+TEST(FuseQuantized, RoundsInTheMiddleWhereTheModelDoes) {
+  const std::string body = dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") + quantize("%c", kOut, "q") +
+                           dequantize("%q", kOut, "e", "%ys") + dequantize("%o", kOut, "p", "%zs") +
+                           "%s: f32[1,4,5,5] = aten::add.Tensor(%e, %p, 1)\n%t: f32[1,4,5,5] = aten::relu(%s)\n" +
+                           quantize("%t", kOut, "y", "%zs");
+  const Fused f = fused_quantized("%x: u8[1,3,5,5], %o: u8[1,4,5,5]", body, kStep);
+  EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
+  EXPECT_NE(node_of(f, "quantized_conv").find("\"relu\", 0.0, 0.0, 3.5, 100, 2.25, 100, 2.25, 100, 0, 255"),
+            std::string::npos)
+      << f.text;
+}
+
+TEST(FuseQuantized, LeavesASumWhoseProductIsReadElsewhere) {
+  const std::string body = dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") + quantize("%c", kOut, "q") +
+                           dequantize("%q", kOut, "e", "%ys") + dequantize("%o", kOut, "p", "%zs") +
+                           "%s: f32[1,4,5,5] = aten::add.Tensor(%e, %p, 1)\n" + quantize("%s", kOut, "v", "%zs") +
+                           "%y: u8[1,4,10,5] = aten::cat([%v, %q], 2)";
+  const Fused f = fused_quantized("%x: u8[1,3,5,5], %o: u8[1,4,5,5]", body, kStep);
+  EXPECT_NE(operators(f), "berth::quantized_conv aten::cat") << f.text;
+  EXPECT_EQ(node_of(f, "quantized_conv").find("3.5, 100, 2.25"), std::string::npos) << f.text;
+}
+
+TEST(FuseQuantized, AddsFloatsAndDequantizedResidualsToFloats) {
+  const std::string body = dequantize("%x", kImage, "d") + kWeight + conv("%d", "c");
+  const Fused floats =
+      fused_quantized("%x: u8[1,3,5,5], %o: f32[1,4,5,5]", body + "%y: f32[1,4,5,5] = aten::add.Tensor(%o, %c, 1)\n");
+  EXPECT_EQ(operators(floats), "berth::quantized_conv") << floats.text;
+  const Fused bytes =
+      fused_quantized("%x: u8[1,3,5,5], %o: u8[1,4,5,5]",
+                      body + dequantize("%o", kOut, "p", "%zs") + "%y: f32[1,4,5,5] = aten::add.Tensor(%c, %p, 1)\n");
+  EXPECT_EQ(operators(bytes), "berth::quantized_conv") << bytes.text;
+}
+
+TEST(FuseQuantized, PadsWithWhatStandsForZero) {
+  const std::string body =
+      dequantize("%x", kImage, "d") + kWeight +
+      "%p: f32[1,3,7,6] = aten::constant_pad_nd(%d, [1, 0, 2, 0], 0.0)\n"
+      "%y: f32[1,4,9,8] = aten::convolution(%p, %wd, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)";
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]", body);
+  EXPECT_EQ(operators(f), "aten::constant_pad_nd berth::quantized_conv") << f.text;
+}
+
+TEST(FuseQuantized, MultipliesRowsThroughViews) {
+  const std::string body =
+      dequantize("%x", "[2,5,3]", "d") + kMatrix +
+      "%v: f32[10,3] = aten::view_copy(%d, [10, 3])\n%p: f32[10,4] = aten::addmm(%b, %v, %m, 1, 1)\n"
+      "%u: f32[2,5,4] = aten::view_copy(%p, [2, 5, 4])\n" +
+      quantize("%u", "[2,5,4]", "y");
+  const Fused f = fused_quantized("%x: u8[2,5,3]", body, kStep);
+  EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
+}
+
+TEST(FuseQuantized, TakesScalesOfTheRun) {
+  const std::string body = R"(
+    %d: f32[5,3] = quantized_decomposed::dequantize_per_token(%x, %s, %z, -128, 127, i8, f32))" +
+                           kMatrix + "%p: f32[5,4] = aten::mm(%d, %m)\n%y: f32[5,4] = aten::gelu(%p)";
+  ir::Module module =
+      passes::parsed(std::string(kConstants) + "method forward(%x: i8[5,3], %s: f64[5,1], %z: i64[5,1]) {" + kValues +
+                     body + "\nreturn %y\n}");
+  delegate_all(module);
+  passes::Options options;
+  options.verify = true;
+  ASSERT_TRUE(passes::run(fuse_passes(cpu_targets()), module, options).ok());
+  EXPECT_NE(ir::print(module).find("berth::quantized_linear("), std::string::npos) << ir::print(module);
+}
+
+// What ConvInteger and a product with both scales become.
+TEST(FuseQuantized, ScalesSumsOfIntegers) {
+  const std::string body = R"(
+    %f: f32[1,3,5,5] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)
+    %d: f32[1,3,5,5] = aten::sub.Tensor(%f, %zero, 1)
+    %wf: f32[4,3,1,1] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)
+    %c: f32[1,4,5,5] = aten::convolution(%d, %wf, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %i: i32[1,4,5,5] = dim_order_ops::_to_dim_order_copy(%c, false, none, i32)
+    %g: f32[1,4,5,5] = dim_order_ops::_to_dim_order_copy(%i, false, none, f32)
+    %y: f32[1,4,5,5] = aten::mul.Tensor(%g, %s))";
+  const Fused f = fused_quantized("%x: u8[1,3,5,5], %s: f32[]", body);
+  EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
+}
+
+TEST(FuseQuantized, JoinsSumsThatWereSplit) {
+  const std::string parts = R"(
+    %f: f32[5,3] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)
+    %d: f32[5,3] = aten::sub.Tensor(%f, %zero, 1)
+    %wtf: f32[4,3] = dim_order_ops::_to_dim_order_copy(%wt, false, none, f32)
+    %m: f32[3,4] = aten::permute_copy(%wtf, [1, 0])
+    %d1: f32[5,2] = aten::slice_copy.Tensor(%d, 1, 0, $cut, 1)
+    %d2: f32[5,1] = aten::slice_copy.Tensor(%d, 1, 2, 3, 1)
+    %m1: f32[2,4] = aten::slice_copy.Tensor(%m, 0, 0, 2, 1)
+    %m2: f32[1,4] = aten::slice_copy.Tensor(%m, 0, 2, 3, 1)
+    %p1: f32[5,4] = aten::mm(%d1, %m1)
+    %p2: f32[5,4] = aten::mm(%d2, %m2)
+    %i1: i32[5,4] = dim_order_ops::_to_dim_order_copy(%p1, false, none, i32)
+    %i2: i32[5,4] = dim_order_ops::_to_dim_order_copy(%p2, false, none, i32)
+    %i: i32[5,4] = aten::add.Tensor(%i1, %i2, 1)
+    %g: f32[5,4] = dim_order_ops::_to_dim_order_copy(%i, false, none, f32)
+    %y: f32[5,4] = aten::mul.Tensor(%g, %xs))";
+  const Fused f = fused_quantized("%x: u8[5,3]", filled(parts, {{"cut", "2"}}));
+  EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
+}
+
+TEST(FuseQuantized, LeavesSumsOfOverlappingParts) {
+  const std::string parts = R"(
+    %f: f32[5,3] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)
+    %wtf: f32[4,3] = dim_order_ops::_to_dim_order_copy(%wt, false, none, f32)
+    %m: f32[3,4] = aten::permute_copy(%wtf, [1, 0])
+    %d1: f32[5,2] = aten::slice_copy.Tensor(%f, 1, 0, 2, 1)
+    %m1: f32[2,4] = aten::slice_copy.Tensor(%m, 0, 0, 2, 1)
+    %d2: f32[5,2] = aten::slice_copy.Tensor(%f, 1, 1, 3, 1)
+    %m2: f32[2,4] = aten::slice_copy.Tensor(%m, 0, 1, 3, 1)
+    %p1: f32[5,4] = aten::mm(%d1, %m1)
+    %p2: f32[5,4] = aten::mm(%d2, %m2)
+    %i1: i32[5,4] = dim_order_ops::_to_dim_order_copy(%p1, false, none, i32)
+    %i2: i32[5,4] = dim_order_ops::_to_dim_order_copy(%p2, false, none, i32)
+    %i: i32[5,4] = aten::add.Tensor(%i1, %i2, 1)
+    %g: f32[5,4] = dim_order_ops::_to_dim_order_copy(%i, false, none, f32)
+    %y: f32[5,4] = aten::mul.Tensor(%g, %xs))";
+  const Fused f = fused_quantized("%x: u8[5,3]", parts);
+  EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
+}
+
+TEST(FuseQuantized, LeavesHostileScales) {
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d", "%bad") + kWeight + conv("%d", "y"));
+  EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
+  EXPECT_TRUE(f.says("scale"));
+}
+
+TEST(FuseQuantized, LeavesAWeightOfTheRun) {
+  const Fused f =
+      fused_quantized("%x: u8[1,3,5,5], %k: f32[4,3,1,1]",
+                      dequantize("%x", kImage, "d") + "%wd: f32[4,3,1,1] = aten::relu(%k)\n" + conv("%d", "y"));
+  EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
+  EXPECT_TRUE(f.says("not-constant"));
+}
+
+TEST(FuseQuantized, LeavesCudaAlone) {
+  targets::Target cuda = (*targets::parse_targets("cuda:0"))[0];
+  EXPECT_TRUE(cuda.fuses);
+  EXPECT_FALSE(fuses_quantized(cuda));
+  EXPECT_TRUE(fuses_quantized((*targets::parse_targets("cpu"))[0]));
+  EXPECT_TRUE(keeps_quantized(*targets::parse_targets("cpu")));
+  EXPECT_FALSE(keeps_quantized(*targets::parse_targets("portable")));
+  EXPECT_FALSE(keeps_quantized(*targets::parse_targets("cuda:0,cpu")));
+}
+
+}  // namespace
+}  // namespace berth::fuse

@@ -1,0 +1,21 @@
+// Sums of products of integers, as the ONNX importer computes them exactly in floats (import/onnx/integer_product.h):
+//
+//     convolution(x - zero, w - zero), or mm; the same over slices of both, cast to i32 and added up; or in f64
+//     then, as i32, + bias
+//     then, as f32
+#pragma once
+
+#include "compiler/fuse/context.h"
+
+namespace berth::fuse {
+
+struct IntegerSums {
+  ir::ValueId input, weight;  // f32: integers without their zero points
+  ir::NodeId product;         // a convolution or a matrix product of them, or of parts of them
+  ir::ValueId bias;           // i32, constant; or invalid
+};
+
+/// What `value`, f32, is the sums of; nothing where it is not that, or others read what is summed.
+std::optional<IntegerSums> integer_sums(const Context& context, ir::ValueId value);
+
+}  // namespace berth::fuse
