@@ -2,12 +2,15 @@
 """Berth's cpu target beside ONNX Runtime, OpenVINO and ExecuTorch with XNNPACK: same models, inputs and threads.
 
     ./dev race [NAME…]                          # or: bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
+    ./dev race --form s8s8 [NAME…]              # quantised, or in bf16: bench/quantized_models.py has the forms
 
-All four run in turns, each in its own process, so that a slow minute of the machine is a slow minute for every peer.
+OpenVINO runs twice: in f32, and as installed, where it computes in bf16 if the processor can. In f32 the ratio is to
+the best peer of that precision, in other forms to the best of all. All run in turns, each in its own process, so that a slow minute of the machine is a slow minute for every peer.
 Each peer's process stays up over its turns and sleeps between them; Berth's is started anew each turn. Latency is the
 minimum of all turns; load is from the file to a method that can run, with libraries in memory and a warm page cache;
 memory is the peak of the process less what it held when its libraries were loaded (of Berth's processes the median).
-Outputs are held to ONNX Runtime's.
+In f32 outputs are
+held to ONNX Runtime's; in other forms they may lie twice as far from them as the farthest peer's.
 Exit 1 when outputs differ, when the geometric mean of Berth / best peer is over 1, or one model's is over 1.2.
 """
 import argparse
@@ -24,15 +27,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "bench")]
 from drivers import difference, load_outputs  # noqa: E402
 from peers import geometric_mean, suite  # noqa: E402
+from quantized_models import FORMS, export_xnnpack, make  # noqa: E402
 
-PEERS = ["onnxruntime", "openvino", "executorch"]
-EXPORT = """
-import sys, torch
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-from executorch.exir import to_edge_transform_and_lower
-edge = to_edge_transform_and_lower(torch.export.load(sys.argv[1]), partitioner=[XnnpackPartitioner()])
-open(sys.argv[2], "wb").write(edge.to_executorch().buffer)
-"""
+INSTALLED = "openvino-installed"
+PEERS = ["onnxruntime", "openvino", INSTALLED, "executorch"]
 
 
 class Peer:
@@ -76,10 +74,10 @@ class Berth:
 
     name = "berth"
 
-    def __init__(self, binary, model, threads, folder, target):
+    def __init__(self, binary, model, threads, folder, options):
         self.binary, self.threads, self.outputs = binary, threads, folder / "berth"
         self.program, self.inputs = folder / "model.pte", [f"--input={p}" for p in sorted(model.glob("in*.npy"))]
-        self.call("compile", model / "model.onnx", "-o", self.program, "--target", target)
+        self.call("compile", model / "model.onnx", "-o", self.program, *options)
         self.call("run", self.program, *self.inputs, "--output-dir", self.outputs, "--threads", threads)
         self.times, self.reports = [], []
 
@@ -116,26 +114,16 @@ def median_ms(racer):
     return statistics.median(statistics.median(turn) for turn in racer.times)
 
 
-def export_xnnpack(model):
-    """ExecuTorch's program of the model with its XNNPACK delegate, made once; whether there is one."""
-    program = model / "xnnpack.pte"
-    if not program.exists() and not (model / "model.pt2").exists():
-        subprocess.run([sys.executable, ROOT / "models/make_models.py", model.parent, model.name], check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    if not program.exists():
-        subprocess.run([sys.executable, "-c", EXPORT, model / "model.pt2", program], check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return program.exists()
-
-
 def race(args, model, folder):
     """All racers after their turns; those that cannot run the model are missing."""
-    racers = [Berth(args.berth, model, args.threads, folder, args.target)]
+    options = ["--target", args.target] + (["--precision", "bf16"] if args.form == "bf16" else [])
+    made = make(model, args.form)
+    racers = [Berth(args.berth, made, args.threads, folder, options)]
     for name in PEERS:
-        if name == "executorch" and not export_xnnpack(model):
+        if name == "executorch" and not export_xnnpack(model, args.form):
             continue
         try:
-            racers.append(Peer(name, model, args.threads, folder))
+            racers.append(Peer(name, made, args.threads, folder))
         except RuntimeError as error:
             print(f"  {model.name}: {error}", file=sys.stderr)
     for _ in range(args.turns):
@@ -144,12 +132,32 @@ def race(args, model, folder):
     return racers
 
 
-def row_of(name, racers):
-    berth, peers = racers[0], racers[1:]
+def distance(outputs, wants):
+    """The largest of all outputs, of the norm of the difference to the norm of what is wanted."""
+    return max(float(np.linalg.norm(np.subtract(a, b, dtype=np.float64)) / max(np.linalg.norm(b), 1e-30))
+               for a, b in zip(outputs, wants))
+
+
+def difference_of(form, berth, peers, wants):
+    """What is wrong with Berth's outputs; empty for nothing."""
+    if form == "f32":
+        return difference(load_outputs(berth.outputs), wants, 1e-3, 1e-4)
+    # ExecuTorch's was quantised by another tool.
+    farthest = max(distance(load_outputs(p.outputs), wants) for p in peers if p.name != "executorch")
+    own = distance(load_outputs(berth.outputs), wants)
+    print(f"  {own:.2g} from ONNX Runtime's outputs, the farthest peer {farthest:.2g}", file=sys.stderr)
+    return "" if own <= max(2 * farthest, 1e-2) else f"{own:.2g} of their norm, the farthest peer {farthest:.2g}"
+
+
+def row_of(name, racers, form):
+    berth, everyone = racers[0], racers[1:]
+    peers = [p for p in everyone if p.name != INSTALLED] if form == "f32" else everyone
     wants = load_outputs(next(p for p in peers if p.name == "onnxruntime").outputs)
+    installed = [best_ms(p) for p in everyone if p.name == INSTALLED]
     return {
         "name": name,
-        "differs": difference(load_outputs(berth.outputs), wants, 1e-3, 1e-4),
+        "differs": difference_of(form, berth, everyone, wants),
+        "installed": best_ms(berth) / min(installed) if installed else float("nan"),
         "best": {r.name: best_ms(r) for r in racers},
         "median": {r.name: median_ms(r) for r in racers},
         "latency": best_ms(berth) / min(best_ms(p) for p in peers),
@@ -179,30 +187,47 @@ def table(title, rows, key, ratio, extra=()):
     return mean
 
 
-def main():
-    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    cli.add_argument("berth", type=lambda p: pathlib.Path(p).resolve())
-    cli.add_argument("names", nargs="*")
+def add_options(cli):
+    """What wild.py has too."""
     cli.add_argument("--threads", type=int, default=2)
     cli.add_argument("--turns", type=int, default=5)
     cli.add_argument("--seconds", type=float, default=0.5, help="of each racer in each turn")
     cli.add_argument("--target", default="cpu")
-    args = cli.parse_args()
-    rows = []
-    for name, model in suite(args.names):
-        with tempfile.TemporaryDirectory() as folder:
-            racers = race(args, model, pathlib.Path(folder))
-            rows.append(row_of(name, racers))
-            for racer in racers:
-                racer.close()
-        print(f"  {name}: {rows[-1]['latency']:.2f} of the best peer's time", file=sys.stderr, flush=True)
-    mean = table(f"Latency, {args.threads} threads, minimum in ms", rows, "best", "latency")
+    cli.add_argument("--form", choices=FORMS, default="f32")
+
+
+def raced(args, name, model):
+    """The row of one model."""
+    with tempfile.TemporaryDirectory() as folder:
+        racers = race(args, model, pathlib.Path(folder))
+        row = row_of(name, racers, args.form)
+        for racer in racers:
+            racer.close()
+    print(f"  {name}: {row['latency']:.2f} of the best peer's time", file=sys.stderr, flush=True)
+    return row
+
+
+def report(rows, args):
+    """Prints the tables; the geometric mean of the latencies."""
+    mean = table(f"Latency, {args.form}, {args.threads} threads, minimum in ms", rows, "best", "latency",
+                 [("berth / openvino as installed", "installed")])
     table("The same, median", rows, "median", "median_ratio")
     table("Load in ms", rows, "load", "load_ratio", [("first run / median", "first")])
     table("Memory in MB", rows, "memory", "memory_ratio")
     for row in rows:
         if row["differs"]:
             print(f"\n{row['name']}: outputs differ: {row['differs']}")
+    return mean
+
+
+def main():
+    cli = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    cli.add_argument("berth", type=lambda p: pathlib.Path(p).resolve())
+    cli.add_argument("names", nargs="*")
+    add_options(cli)
+    args = cli.parse_args()
+    rows = [raced(args, name, model) for name, model in suite(args.names)]
+    mean = report(rows, args)
     return int(mean > 1 or any(r["latency"] > 1.2 or r["differs"] for r in rows))
 
 

@@ -1,6 +1,7 @@
 """One peer with one model in a process of its own, driven by race.py with a line of JSON a turn.
 
-    race_worker.py PEER MODEL_DIR THREADS        PEER: onnxruntime, openvino, executorch (its XNNPACK delegate)
+    race_worker.py PEER MODEL_DIR THREADS        PEER: onnxruntime, openvino (in f32), openvino-installed (as it chooses),
+                                                 executorch (its XNNPACK delegate)
 
 The first line that it prints tells load, first run and memory; each line that it reads, {"seconds": S}, is answered with
 the times of as many runs as fit; an empty line ends it. MODEL_DIR holds model.onnx or xnnpack.pte and in0.npy….
@@ -30,13 +31,12 @@ def onnxruntime(model, threads):
     return load
 
 
-def openvino(model, threads):
+def openvino(model, threads, **precision):
     import openvino as runtime
     core = runtime.Core()
 
     def load():
-        options = {"INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "LATENCY",
-                   "INFERENCE_PRECISION_HINT": "f32"}
+        options = {"INFERENCE_NUM_THREADS": str(threads), "PERFORMANCE_HINT": "LATENCY", **precision}
         request = core.compile_model(core.read_model(str(model / "model.onnx")), "CPU", options).create_infer_request()
         return lambda inputs: list(request.infer(inputs).values())
     return load
@@ -59,10 +59,18 @@ def executorch(model, threads):
     return load
 
 
+PEERS = {
+    "onnxruntime": onnxruntime,
+    "openvino": lambda model, threads: openvino(model, threads, INFERENCE_PRECISION_HINT="f32"),
+    "openvino-installed": openvino,
+    "executorch": executorch,
+}
+
+
 def main():
     peer, model, threads = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
     inputs = [np.load(path) for path in sorted(model.glob("in*.npy"))]
-    load = {"onnxruntime": onnxruntime, "openvino": openvino, "executorch": executorch}[peer](model, threads)
+    load = PEERS[peer](model, threads)
     before = resident_kb("VmRSS")
     start = time.perf_counter()
     run = load()

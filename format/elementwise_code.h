@@ -6,12 +6,20 @@
 //
 //   inputs x, y; constants [0.5]; code [kMul, 0, 2, 0,  kAdd, 3, 1, 0]     out = x * 0.5 + y
 //
-// Everything is f32. The ops behave like the ATen operators of the same names, also for NaN and infinities.
+// Steps compute in f32. An input of another type is converted when it is read; the last step says which type the result
+// has: f32, or u8 and i8 after kToU8 and kToI8. So a chain between quantised tensors reads and writes bytes:
+//
+//   input u8; constants [128, 0.5, 0, 255]
+//   code [kSub, 0, 1, 0,  kMul, 5, 2, 0,  kRelu, 6, 0, 0,  kDiv, 7, 2, 0,  kRound, 8, 0, 0,  kAdd, 9, 1, 0,
+//         kClamp, 10, 3, 4,  kToU8, 11, 0, 0]
+//
+// The ops behave like the ATen operators of the same names, also for NaN and infinities.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "base/span.h"
 
 namespace berth::elementwise {
@@ -52,8 +60,12 @@ enum class Op : uint8_t {
   kMulAdd = 27,       // a * b + c
   kSin = 28,          // sin a
   kCos = 29,          // cos a
+  kRound = 30,        // the nearest whole number, half to even
+  kNanTo = 31,        // a is NaN ? b : a
+  kToU8 = 32,         // a as u8: towards zero, the low bits of what does not fit, 0 for NaN
+  kToI8 = 33,         // a as i8, in the same way
 };
-constexpr size_t kOps = 30;
+constexpr size_t kOps = 34;
 
 /// The number of operands of `op`: 1, 2 or 3.
 constexpr int operands(Op op) {
@@ -65,11 +77,44 @@ constexpr int operands(Op op) {
     case Op::kMin:
     case Op::kMax:
     case Op::kPow:
+    case Op::kNanTo:
     case Op::kLeakyRelu:
     case Op::kElu: return 2;
     case Op::kClamp:
     case Op::kMulAdd: return 3;
     default: return 1;
+  }
+}
+
+/// The type of a chain's result, by its last step.
+constexpr DType result_type(Op last) {
+  return last == Op::kToU8 ? DType::kU8 : last == Op::kToI8 ? DType::kI8 : DType::kF32;
+}
+
+/// What inputs may be.
+constexpr bool is_input_type(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI32 ||
+         dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+/// Whether `op` gives the same bits wherever it is computed: one rounded operation, or several that no compiler joins.
+/// The others may differ in their last bits between instruction sets.
+constexpr bool is_exact(Op op) {
+  switch (op) {
+    case Op::kPow:
+    case Op::kExp:
+    case Op::kLog:
+    case Op::kTanh:
+    case Op::kSigmoid:
+    case Op::kErf:
+    case Op::kElu:
+    case Op::kSilu:
+    case Op::kGelu:
+    case Op::kGeluTanh:
+    case Op::kMulAdd:
+    case Op::kSin:
+    case Op::kCos: return false;
+    default: return true;
   }
 }
 

@@ -7,13 +7,13 @@
 #include <random>
 
 #include "backends/cpu/thread_pool.h"
-#include "compiler/ir/builder.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/dim_order_copy.h"
 #include "tools/memory_limit.h"
 #include "tools/names.h"
 #include "tools/plugins.h"
 #include "tools/program_file.h"
+#include "tools/samples.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -49,24 +49,6 @@ Expected<std::string> choose_method(const LoadRequest& request, const Program& p
     names += std::string(i == 0 ? "" : ", ") + program.method_name(i);
   }
   return Failure{Error::kInvalidArgument, request.program, "has several methods; choose one with --method: " + names};
-}
-
-// Random numbers in ranges that suit most models: floats from -1 to 1, small integers, booleans.
-Array made_up(const TensorInfo& info, std::mt19937& random) {
-  Array array;
-  array.dtype = info.dtype;
-  array.shape.assign(info.sizes.begin(), info.sizes.end());
-  const size_t element = element_size(info.dtype);
-  array.bytes.resize(info.nbytes);
-  if (!is_real(info.dtype) && !is_narrow(info.dtype)) return array;
-  std::uniform_real_distribution<double> real(-1, 1);
-  std::uniform_int_distribution<int> whole(0, info.dtype == DType::kBool ? 1 : 9);
-  for (size_t i = 0; i + element <= array.bytes.size(); i += element) {
-    const double number = is_floating(info.dtype) || is_narrow_float(info.dtype) ? real(random) : whole(random);
-    const std::vector<uint8_t> bytes = ir::element_bytes(info.dtype, number);
-    std::memcpy(&array.bytes[i], bytes.data(), element);
-  }
-  return array;
 }
 
 // Parses "X.npy" or "NAME=X.npy".
@@ -305,7 +287,7 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
     }
     const auto info = meta.input_tensor_meta(i);
     if (!info.ok()) continue;
-    arrays[i] = made_up(*info, random);
+    arrays[i] = random_array(info->dtype, {info->sizes.begin(), info->sizes.end()}, random);
     // If some inputs were given, this one may have been forgotten.
     if (!request.inputs.empty()) {
       fmt::print(stderr, "berth: input {} is not given; using random numbers\n",

@@ -1,6 +1,9 @@
 #include "tools/node_names.h"
 
+#include <algorithm>
+
 #include "base/backend_facts.h"
+#include "compiler/ir/operators.h"
 #include "format/nested.h"
 #include "format/verify.h"
 #include "runtime/method_meta.h"
@@ -28,6 +31,27 @@ int32_t result_of(const fb::Instruction& instruction) {
   }
   const auto* move = instruction.instr_args_as_MoveCall();
   return move == nullptr ? -1 : move->move_to();
+}
+
+// The arguments that the instruction writes: [first, last) of its list. All of an operator's that is not known, and of a
+// delegate's.
+std::pair<uint32_t, uint32_t> written(const fb::ExecutionPlan& plan, const fb::Instruction& instruction) {
+  if (const auto* call = instruction.instr_args_as_DelegateCall()) return {0, format::length(call->args())};
+  const auto* call = instruction.instr_args_as_KernelCall();
+  if (call == nullptr) return {0, 0};
+  const fb::Operator& named = *plan.operators()->Get(call->op_index());
+  const ir::Operator* op = ir::find_out_variant(format::text(named.name()), format::text(named.overload()));
+  const uint32_t count = format::length(call->args());
+  if (op == nullptr) return {count == 0 ? 0 : count - 1, count};
+  if (op->writes_self) return {0, std::min(count, 1u)};
+  uint32_t first = 0;
+  for (const ir::Parameter& parameter : op->parameters) first += parameter.functional_only ? 0 : 1;
+  return {std::min(first, count), std::min(first + static_cast<uint32_t>(op->outputs.size()), count)};
+}
+
+int32_t argument_of(const fb::Instruction& instruction, uint32_t i) {
+  if (const auto* call = instruction.instr_args_as_DelegateCall()) return call->args()->Get(i);
+  return instruction.instr_args_as_KernelCall()->args()->Get(i);
 }
 
 }  // namespace
@@ -60,6 +84,12 @@ NodeNames NodeNames::of(const format::ProgramView& program, size_t method) {
       if (i < format::length(chain->stacktrace())) entry.node = frame_text(chain->stacktrace()->Get(i));
       const int32_t result = result_of(instruction);
       if (entry.node.empty() && result >= 0) entry.node = meta.value_names(result).node;
+      const auto [first, last] = written(plan, instruction);
+      for (uint32_t a = first; a < last; ++a) {
+        const int32_t value = argument_of(instruction, a);
+        const std::string name = value < 0 ? "" : meta.value_names(value).name;
+        if (!name.empty()) entry.results.push_back({a, name});
+      }
       if (const auto* call = instruction.instr_args_as_DelegateCall()) {
         entry.inside = delegates[call->delegate_index()];
       }
@@ -72,6 +102,18 @@ NodeNames NodeNames::of(const format::ProgramView& program, size_t method) {
 const std::string& NodeNames::node(size_t index) const {
   static const std::string none;
   return index < entries_.size() ? entries_[index].node : none;
+}
+
+const std::vector<std::pair<size_t, std::string>>& NodeNames::results(size_t index) const {
+  static const std::vector<std::pair<size_t, std::string>> none;
+  return index < entries_.size() ? entries_[index].results : none;
+}
+
+void NodeNames::collect(std::map<std::string, std::string>* names) const {
+  for (const Entry& entry : entries_) {
+    for (const auto& [argument, name] : entry.results) names->try_emplace(name, entry.node);
+    if (entry.inside != nullptr) entry.inside->collect(names);
+  }
 }
 
 const NodeNames* NodeNames::inside(size_t index) const {

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 
-#include "base/half.h"
-#include "base/narrow.h"
 #include "base/output_file.h"
+#include "tools/arrays.h"
 #include "tools/load_method.h"
 #include "tools/names.h"
 #include "tools/tool.h"
@@ -26,80 +24,6 @@ struct RunOptions {
   std::string source = "map";
   int top = 0;
 };
-
-// The elements of `tensor` in row-major order of its dimensions. `bytes` are its own, on the host.
-Array array_of(const Tensor& tensor, const uint8_t* bytes) {
-  Array array;
-  array.dtype = tensor.dtype();
-  array.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
-  const size_t element = element_size(tensor.dtype());
-  array.bytes.resize(tensor.nbytes());
-  if (array.bytes.empty()) return array;
-  if (tensor.is_contiguous()) {
-    std::memcpy(array.bytes.data(), bytes, array.bytes.size());
-    return array;
-  }
-  std::vector<int64_t> at(tensor.rank(), 0);
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    int64_t offset = 0;
-    for (int d = 0; d < tensor.rank(); ++d) offset += at[d] * tensor.stride(d);
-    std::memcpy(&array.bytes[i * element], bytes + offset * element, element);
-    for (int d = tensor.rank() - 1; d >= 0 && ++at[d] == tensor.size(d); --d) {
-      at[d] = 0;
-    }
-  }
-  return array;
-}
-
-Expected<Array> array_of(const LoadedMethod& loaded, size_t index, const Tensor& tensor) {
-  if (tensor.device().is_cpu()) return array_of(tensor, static_cast<const uint8_t*>(tensor.raw()));
-  std::vector<uint8_t> bytes(tensor.nbytes());
-  DeviceAllocator* allocator = loaded.machine.registry().get_allocator(tensor.device().type);
-  const Error error = allocator == nullptr ? Error::kNotFound
-                                           : allocator->copy_device_to_host(bytes.data(), tensor.raw(), bytes.size(),
-                                                                            tensor.device().index);
-  if (error == Error::kOk) return array_of(tensor, bytes.data());
-  return Failure{error, "output " + std::to_string(index), "cannot be copied from its device"};
-}
-
-Array array_of_scalar(const EValue& value) {
-  Array array;
-  const auto put = [&](DType dtype, auto number) {
-    array.dtype = dtype;
-    array.bytes.resize(sizeof number);
-    std::memcpy(array.bytes.data(), &number, sizeof number);
-  };
-  if (value.is_int()) put(DType::kI64, value.to_int());
-  if (value.is_double()) put(DType::kF64, value.to_double());
-  if (value.is_bool()) put(DType::kBool, static_cast<uint8_t>(value.to_bool()));
-  return array;
-}
-
-double number_at(const Array& array, size_t i) {
-  const uint8_t* at = &array.bytes[i * element_size(array.dtype)];
-  const auto get = [&](auto x) {
-    std::memcpy(&x, at, sizeof x);
-    return static_cast<double>(x);
-  };
-  switch (array.dtype) {
-    case DType::kF16: return get(Half());
-    case DType::kBF16: return get(BFloat16());
-    case DType::kF32: return get(float());
-    case DType::kF64: return get(double());
-    case DType::kI64: return get(int64_t());
-    case DType::kI32: return get(int32_t());
-    case DType::kI16: return get(int16_t());
-    case DType::kI8: return get(int8_t());
-    case DType::kU8:
-    case DType::kBool: return get(uint8_t());
-    default: break;
-  }
-  float real = 0;
-  int64_t whole = 0;
-  if (is_narrow_float(array.dtype)) decode_narrow(array.dtype, at, &real, 1);
-  if (is_narrow_integer(array.dtype)) decode_narrow(array.dtype, at, &whole, 1);
-  return is_narrow_float(array.dtype) ? static_cast<double>(real) : static_cast<double>(whole);
-}
 
 void print_top(const Array& array, int count) {
   std::vector<size_t> order(array.bytes.size() / element_size(array.dtype));
@@ -140,7 +64,7 @@ Status give_outputs(const RunOptions& options, LoadedMethod& loaded, const std::
     }
     Array array;
     if (value.is_tensor()) {
-      BERTH_ASSIGN_OR_RETURN(array, array_of(loaded, i, value.tensor()));
+      BERTH_ASSIGN_OR_RETURN(array, array_of(value.tensor(), loaded.machine.registry(), "output " + std::to_string(i)));
     } else {
       array = array_of_scalar(value);
     }

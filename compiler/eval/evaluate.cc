@@ -103,7 +103,10 @@ class Interpreter {
   Expected<std::vector<Item>> graph(const Graph& graph) {
     for (NodeId id : graph.nodes) {
       const Status status = node(method_.node(id));
-      if (status.ok()) continue;
+      if (status.ok()) {
+        if (&graph == &method_.body && options_.on_value) show(method_.node(id));
+        continue;
+      }
       Failure failure = status.error();
       const std::string& source = method_.node(id).source;
       if (!source.empty()) failure.place += " " + ir::quoted(source);
@@ -115,6 +118,14 @@ class Interpreter {
       outputs.push_back(std::move(item));
     }
     return outputs;
+  }
+
+  void show(const Node& node) {
+    for (ValueId result : node.results) {
+      const std::optional<Item>& item = slot(result);
+      const Array* array = item.has_value() ? std::get_if<Array>(&*item) : nullptr;
+      if (array != nullptr) options_.on_value(result, *array);
+    }
   }
 
   Status node(const Node& node) {

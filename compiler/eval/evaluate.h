@@ -2,6 +2,7 @@
 // method gives before a pass and after must be equal.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct EvaluateOptions {
   int64_t max_nodes = 10'000'000;
   /// Contents of states; missing ones begin as the module says. Holds what the method wrote afterwards. May be null.
   std::map<ir::StateId, Array>* states = nullptr;
+  /// Called with each tensor that a node outside of branches, loops and delegates computes, when it has. May be empty.
+  std::function<void(ir::ValueId value, const Array& array)> on_value;
 };
 
 /// Runs `method` on `inputs`, one a method input: arrays, or numbers where the input is a scalar. Sizes bind the

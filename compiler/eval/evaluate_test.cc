@@ -275,6 +275,30 @@ TEST(Evaluate, FailuresNameTheNode) {
             std::string::npos);
 }
 
+TEST(Evaluate, ShowsWhatNodesComputeAndNotWhatLoopsRepeat) {
+  auto module = ir::parse(R"(
+    method f(%x: f32[2], %c: f32[3,2]) {
+      %y: f32[2] = aten::relu(%x)
+      %unread: f32[2] = aten::neg(%y)
+      %s: f32[2] = berth::scan(3, [%y], [%c]) {
+        (%in: f32[2], %row: f32[2])
+        %out: f32[2] = aten::add.Tensor(%in, %row)
+        yield %out
+      }
+      return %s
+    })",
+                          "t");
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const ir::Method& method = module->methods[0];
+  std::map<std::string, std::vector<float>> seen;
+  EvaluateOptions options;
+  options.on_value = [&](ir::ValueId id, const Array& array) { seen[method.value(id).name] = numbers(Item(array)); };
+  const auto outputs =
+      evaluate(*module, method, {item_of(floats({2}, {-1, 2})), item_of(floats({3, 2}, {1, 1, 1, 1, 1, 1}))}, options);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().text();
+  EXPECT_EQ(seen, (std::map<std::string, std::vector<float>>{{"y", {0, 2}}, {"unread", {0, -2}}, {"s", {3, 5}}}));
+}
+
 TEST(Evaluate, MemoryIsLimited) {
   EvaluateOptions options;
   options.max_bytes = 1 << 20;

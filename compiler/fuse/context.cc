@@ -49,6 +49,10 @@ NodeTargets targets_of_nodes(const Module& module, const Method& method, const T
   return result;
 }
 
+bool takes_bytes(const targets::Target& target) {
+  return target.fuses && (target.backend == "berth.cpu" || target.backend == "berth.sim");
+}
+
 // What a delegate makes lives on its device; shape rules know the first argument's alone, which may be a constant.
 static void settle(const Module& module, Method& method, const Targets& targets) {
   const NodeTargets of = targets_of_nodes(module, method, targets);

@@ -22,6 +22,10 @@ using NodeTargets = IdVector<ir::NodeId, const targets::Target*>;
 /// outside of delegates and for delegates of other backends.
 NodeTargets targets_of_nodes(const ir::Module& module, const ir::Method& method, const Targets& targets);
 
+/// Whether the kernels of `target` for fused operators take integers of 8 bits, as those of cpu and sim do. Those of
+/// cuda are for f32, and plug-ins know no others.
+bool takes_bytes(const targets::Target& target);
+
 /// A method while a pass rewrites it.
 class Context {
  public:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "format/elementwise_code.h"
 
@@ -20,17 +21,23 @@ using ir::ValueId;
 struct Operand {
   enum class Kind : uint8_t { kInput, kConstant, kStep } kind = Kind::kInput;
   size_t index = 0;
+
+  bool operator==(const Operand& other) const { return kind == other.kind && index == other.index; }
 };
 
 struct Step {
   Op op;
   std::array<Operand, 3> operands;
+
+  bool operator==(const Step& other) const { return op == other.op && operands == other.operands; }
 };
 
 struct Chain {
   std::vector<ValueId> inputs;
   std::vector<double> constants;
   std::vector<Step> steps;
+  size_t nodes = 0;                 // that were read
+  std::vector<ValueId> read_often;  // bytes that other chains read as well
 
   Operand input(ValueId value) {
     const auto found = std::find(inputs.begin(), inputs.end(), value);
@@ -47,8 +54,10 @@ struct Chain {
     return {Operand::Kind::kConstant, at};
   }
   Operand step(Op op, Operand a, Operand b = {}, Operand c = {}) {
-    steps.push_back({op, {a, b, c}});
-    return {Operand::Kind::kStep, steps.size() - 1};
+    const Step wanted = {op, {a, b, c}};
+    const size_t at = std::find(steps.begin(), steps.end(), wanted) - steps.begin();
+    if (at == steps.size()) steps.push_back(wanted);
+    return {Operand::Kind::kStep, at};
   }
   bool fits() const {
     return !inputs.empty() && inputs.size() <= elementwise::kMaxInputs &&
@@ -106,8 +115,20 @@ std::optional<Op> binary_op(const Node& node) {
   }
 }
 
+bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+bool quantises(const Node& node) {
+  return node.is(OpId::quantize_per_tensor_out) || node.is(OpId::quantize_per_tensor_Tensor_out);
+}
+
+bool dequantises(const Node& node) {
+  return node.is(OpId::dequantize_per_tensor_out) || node.is(OpId::dequantize_per_tensor_Tensor_out);
+}
+
 // Steps that a node becomes by itself.
 size_t own_steps(const Node& node) {
+  if (quantises(node)) return 6;
+  if (dequantises(node)) return 2;
   return node.is(OpId::fused_elementwise_out)
              ? std::get<ir::DimList>(node.args[arg::fused_elementwise_out::code]).size() / 4
              : 1;
@@ -115,20 +136,32 @@ size_t own_steps(const Node& node) {
 
 class Reader {
  public:
-  explicit Reader(const Context& context) : context_(context) {}
+  /// `bytes`: whether chains may read and write other types than f32. `read_often`: bytes whose readers are more than
+  /// the nodes say. `shallow`: bytes are inputs, whatever makes them.
+  Reader(const Context& context, bool bytes, const std::set<ValueId>& read_often, bool shallow)
+      : context_(context), bytes_(bytes), read_often_(read_often), shallow_(shallow) {}
 
-  bool is_f32(ValueId value) const {
-    const ir::TensorType* type = context_.method().value(value).tensor();
-    return type != nullptr && type->dtype == DType::kF32;
+  /// (bytes - number) * number
+  bool only_dequantises(const Chain& chain) const {
+    if (chain.inputs.size() != 1 || !is_byte(type_of(chain.inputs[0])) || chain.steps.size() > 2) return false;
+    return std::all_of(chain.steps.begin(), chain.steps.end(),
+                       [](const Step& step) { return step.op == Op::kSub || step.op == Op::kMul; });
   }
 
   // Appends the steps of `node` and of what it takes along, with room for `after` more of those that read it. False
   // when it is not an element-wise operator.
   bool read(const Node& node, size_t after, Chain* chain, Operand* result) const {
-    if (node.results.size() != 1 || !is_f32(node.results[0]) || !takes_f32(node)) return false;
+    if (node.results.size() != 1) return false;
+    ++chain->nodes;
     after += own_steps(node);
     if (node.is(OpId::fused_elementwise_out)) return inline_code(node, after, chain, result);
-    if (const auto op = unary_op(node)) {
+    if (bytes_ && (node.is(OpId::to_dim_order_copy_out) || node.is(OpId::to_copy_out))) {
+      return cast(node, after, chain, result);
+    }
+    if (bytes_ && quantises(node)) return quantised(node, after, chain, result);
+    if (bytes_ && dequantises(node)) return dequantised(node, after, chain, result);
+    if (!is_f32(node.results[0]) || !takes_f32(node)) return false;
+    if (const auto op = unary(node)) {
       *result = chain->step(*op, operand(node, 0, after, chain));
       return true;
     }
@@ -145,6 +178,62 @@ class Reader {
   }
 
  private:
+  DType type_of(ValueId value) const {
+    const ir::TensorType* type = context_.method().value(value).tensor();
+    return type == nullptr ? DType::kBool : type->dtype;
+  }
+  bool is_f32(ValueId value) const { return type_of(value) == DType::kF32; }
+
+  std::optional<Op> unary(const Node& node) const {
+    if (bytes_ && node.is(OpId::round_out)) return Op::kRound;
+    return unary_op(node);
+  }
+
+  // To f32, which is no step, or from f32 to bytes.
+  bool cast(const Node& node, size_t after, Chain* chain, Operand* result) const {
+    const ValueId from = value_argument(node, 0);
+    const ir::TensorType& before = context_.type(from);
+    const ir::TensorType& now = context_.type(node.results[0]);
+    if (before.shape != now.shape || before.dim_order != now.dim_order) return false;
+    const bool widens = now.dtype == DType::kF32 && before.dtype != DType::kF32;
+    const bool narrows = before.dtype == DType::kF32 && is_byte(now.dtype);
+    if (!narrows && !(widens && elementwise::is_input_type(before.dtype))) return false;
+    *result = value(from, node, after, chain);
+    if (narrows) *result = chain->step(to_byte(now.dtype), *result);
+    return true;
+  }
+
+  static Op to_byte(DType dtype) { return dtype == DType::kU8 ? Op::kToU8 : Op::kToI8; }
+
+  // As kernels/portable/quantize.cc computes it.
+  bool quantised(const Node& node, size_t after, Chain* chain, Operand* result) const {
+    const ValueId x = value_argument(node, 0);
+    const DType dtype = type_of(node.results[0]);
+    const auto scale = context_.number(node.args[arg::quantize_per_tensor_out::scale]);
+    const auto zero = context_.number(node.args[arg::quantize_per_tensor_out::zero_point]);
+    const auto low = context_.number(node.args[arg::quantize_per_tensor_out::quant_min]);
+    const auto high = context_.number(node.args[arg::quantize_per_tensor_out::quant_max]);
+    if (!is_f32(x) || !is_byte(dtype) || !scale || !zero || !low || !high) return false;
+    Operand y = chain->step(Op::kMul, value(x, node, after, chain), chain->constant(1 / *scale));
+    y = chain->step(Op::kAdd, chain->step(Op::kRound, y), chain->constant(*zero));
+    y = chain->step(Op::kClamp, y, chain->constant(*low), chain->constant(*high));
+    *result = chain->step(to_byte(dtype), chain->step(Op::kNanTo, y, chain->constant(*low)));
+    return true;
+  }
+
+  // As kernels/portable/dequantize.cc computes it: the distance is exact there, and in f32 for such zero points.
+  bool dequantised(const Node& node, size_t after, Chain* chain, Operand* result) const {
+    constexpr double kMostZero = 1 << 23;
+    const ValueId x = value_argument(node, 0);
+    const auto scale = context_.number(node.args[arg::dequantize_per_tensor_out::scale]);
+    const auto zero = context_.number(node.args[arg::dequantize_per_tensor_out::zero_point]);
+    const bool fits = scale && zero && std::fabs(*zero) <= kMostZero;
+    if (!fits || !is_byte(type_of(x)) || !is_f32(node.results[0])) return false;
+    const Operand distance = chain->step(Op::kSub, value(x, node, after, chain), chain->constant(*zero));
+    *result = chain->step(Op::kMul, distance, chain->constant(*scale));
+    return true;
+  }
+
   bool takes_f32(const Node& node) const {
     bool all = true;
     for (const ir::Argument& argument : node.args) {
@@ -186,12 +275,14 @@ class Reader {
   // all that is before it.
   Operand value(ValueId value, const Node& reader, size_t after, Chain* chain) const {
     const Node* maker = context_.maker(value);
-    const bool alone = context_.uses(value) == 1;
     const bool room = maker != nullptr && chain->steps.size() + own_steps(*maker) + after <= elementwise::kMaxSteps;
-    if (room && alone && context_.type(value).shape == context_.type(reader.results[0]).shape) {
-      Chain longer = *chain;
-      Operand result;
-      if (read(*maker, after, &longer, &result) && longer.fits()) {
+    if (!room || context_.type(value).shape != context_.type(reader.results[0]).shape) return chain->input(value);
+    if (shallow_ && is_byte(type_of(value))) return chain->input(value);
+    const bool alone = context_.uses(value) == 1 && read_often_.count(value) == 0;
+    Chain longer = *chain;
+    Operand result;
+    if (alone ? read(*maker, after, &longer, &result) : read_bytes(*maker, &longer, &result)) {
+      if (longer.fits()) {
         *chain = std::move(longer);
         return result;
       }
@@ -199,12 +290,31 @@ class Reader {
     return chain->input(value);
   }
 
+  // Of bytes that are made numbers for several readers, each reads the bytes: they are a quarter of what the numbers
+  // are. They are an input for each, whatever makes them.
+  bool read_bytes(const Node& maker, Chain* chain, Operand* result) const {
+    Chain own;
+    if (!bytes_ || !maker.is(OpId::fused_elementwise_out)) return false;
+    if (!Reader(context_, bytes_, read_often_, true).read(maker, 0, &own, result)) return false;
+    if (!only_dequantises(own)) return false;
+    ++chain->nodes;
+    chain->read_often.push_back(own.inputs[0]);
+    append_code(maker, {chain->input(own.inputs[0])}, chain, result);
+    return true;
+  }
+
   bool inline_code(const Node& node, size_t after, Chain* chain, Operand* result) const {
     const auto& inputs = std::get<ir::ValueList>(node.args[arg::fused_elementwise_out::inputs]);
-    const auto& code = std::get<ir::DimList>(node.args[arg::fused_elementwise_out::code]);
-    const auto& constants = std::get<ir::FloatList>(node.args[arg::fused_elementwise_out::constants]);
     std::vector<Operand> known;
     for (ValueId input : inputs) known.push_back(value(input, node, after, chain));
+    append_code(node, std::move(known), chain, result);
+    return true;
+  }
+
+  // The steps of a chain whose inputs are `known`.
+  static void append_code(const Node& node, std::vector<Operand> known, Chain* chain, Operand* result) {
+    const auto& code = std::get<ir::DimList>(node.args[arg::fused_elementwise_out::code]);
+    const auto& constants = std::get<ir::FloatList>(node.args[arg::fused_elementwise_out::constants]);
     for (double constant : constants) known.push_back(chain->constant(constant));
     for (size_t i = 0; i + 3 < code.size(); i += 4) {
       const Op op = static_cast<Op>(code[i].value);
@@ -215,20 +325,40 @@ class Reader {
       known.push_back(chain->step(op, own[0], own[1], own[2]));
     }
     *result = known.back();
-    return true;
   }
 
   const Context& context_;
+  const bool bytes_;
+  const std::set<ValueId>& read_often_;
+  const bool shallow_;
 };
 
-Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId id) {
+// Bytes that are made numbers stay bytes in memory, for those who read the numbers may read them instead: then what
+// makes the bytes is not taken along. REQUIRES: `*chain` is empty.
+bool read_chain(const Context& context, const Node& node, bool bytes, const std::set<ValueId>& read_often, Chain* chain,
+                Operand* last) {
+  const Reader shallow(context, bytes, read_often, true);
+  if (bytes && shallow.read(node, 0, chain, last) && shallow.only_dequantises(*chain)) return true;
+  *chain = Chain();
+  return Reader(context, bytes, read_often, false).read(node, 0, chain, last);
+}
+
+Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId id, bool bytes,
+                                    std::set<ValueId>* read_often) {
   const Node& node = context.node(id);
   Chain chain;
   Operand last;
-  if (!Reader(context).read(node, 0, &chain, &last)) return passes::Action::keep();
-  if (chain.steps.size() <= own_steps(node)) return passes::Action::keep();
-  if (!chain.fits()) return passes::Action::keep();
+  if (!read_chain(context, node, bytes, *read_often, &chain, &last)) return passes::Action::keep();
+  // Alone, these have no fast kernel but this one.
+  const bool quantisation = quantises(node) || dequantises(node);
+  if (chain.nodes < 2 && !quantisation) return passes::Action::keep();
+  // Bytes that were made numbers again, and no more: the next step takes them.
+  const bool whole = last.kind == Operand::Kind::kStep && last.index + 1 == chain.steps.size();
+  if (!whole || !chain.fits()) return passes::Action::keep();
+  const ir::TensorType& type = context.type(node.results[0]);
+  if (elementwise::result_type(chain.steps.back().op) != type.dtype) return passes::Action::keep();
   context.remark(node, Reason::kFused, "berth::elementwise");
+  read_often->insert(chain.read_often.begin(), chain.read_often.end());
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;
   BERTH_ASSIGN_OR_RETURN(const ValueId made,
@@ -237,10 +367,23 @@ Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId
   return context.replace(id, made);
 }
 
+Expected<passes::Changed> fuse(ir::Module& module, const Targets& targets, const passes::Options& options, bool bytes) {
+  return rewrite_regions(module, targets, options, [bytes] {
+    return Visit([bytes, read_often = std::set<ValueId>()](Context& context, ir::Builder& build, NodeId id) mutable {
+      return fuse_chain(context, build, id, bytes, &read_often);
+    });
+  });
+}
+
 }  // namespace
 
 Expected<passes::Changed> fuse_elementwise(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  return rewrite_regions(module, targets, options, [] { return Visit(fuse_chain); });
+  Targets with_bytes;
+  Targets floats;
+  for (const targets::Target& target : targets) (takes_bytes(target) ? with_bytes : floats).push_back(target);
+  BERTH_ASSIGN_OR_RETURN(const passes::Changed first, fuse(module, with_bytes, options, true));
+  BERTH_ASSIGN_OR_RETURN(const passes::Changed second, fuse(module, floats, options, false));
+  return first | second;
 }
 
 }  // namespace berth::fuse

@@ -6,6 +6,14 @@
 //
 // Steps whose result one node alone reads, and that is as large as the end's, are taken along, as far as
 // format/elementwise_code.h has room. Inputs may be stretched. A single operator stays what it is.
+//
+// What stands between quantised tensors reads and writes bytes (for targets that have kernels for them):
+//
+//     %f = cast(%q: u8), sub(%f, 128), mul(…, 0.1)
+//     %r = relu(…)
+//     %s = div(…, 0.2), round, add(…, 7), clamp(…, 0, 255), cast to u8      →   %s: u8 = berth::elementwise([%q], …)
+//
+// Where several read the numbers that bytes stand for, each reads the bytes.
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -1,4 +1,5 @@
-// Chains of element-wise operators. The fears: a loop that is too long, time that grows faster than the chain.
+// Chains of element-wise operators. The fears: a loop that is too long, time that grows faster than the chain, a
+// quantised tensor that is widened in memory or rounded in another way.
 #include "compiler/fuse/fuse_elementwise.h"
 
 #include <pthread.h>
@@ -50,6 +51,95 @@ TEST(FuseElementwise, ChainsOfAnyLengthTakeLinearTime) {
     for (const ir::NodeId id : graph.nodes) loops += module.methods[0].node(id).is(ir::OpId::fused_elementwise_out);
   });
   EXPECT_EQ(loops, kSteps / 32);
+}
+
+// %to: bytes of %from, scale 0.25 and zero point 7.
+std::string quantised(const std::string& from, const std::string& to, const std::string& type = "[2,8,5]") {
+  return filled(R"(
+    %$to.1: f32$type = aten::div.Scalar(%$from, 0.25)
+    %$to.2: f32$type = aten::round(%$to.1)
+    %$to.3: f32$type = aten::add.Scalar(%$to.2, 7.0, 1)
+    %$to.4: f32$type = aten::clamp(%$to.3, 0.0, 255.0)
+    %$to: u8$type = dim_order_ops::_to_dim_order_copy(%$to.4, false, none, u8)
+)",
+                {{"from", from}, {"to", to}, {"type", type}});
+}
+
+// %to: what the bytes %from stand for, scale 0.125 and zero point 100.
+std::string dequantised(const std::string& from, const std::string& to, const std::string& type = "[2,8,5]") {
+  return filled(R"(
+    %$to.1: f32$type = dim_order_ops::_to_dim_order_copy(%$from, false, none, f32)
+    %$to.2: f32$type = aten::sub.Scalar(%$to.1, 100.0, 1)
+    %$to: f32$type = aten::mul.Scalar(%$to.2, 0.125)
+)",
+                {{"from", from}, {"to", to}, {"type", type}});
+}
+
+std::string method(const std::string& signature, const std::string& body) {
+  return "method forward(" + signature + ") {\n" + body + "\n}\n";
+}
+
+size_t count_of(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+TEST(FuseElementwise, BytesToBytesAreOneLoop) {
+  const Fused one = fused(method("%q: u8[2,8,5], %p: i8[2,8,5]", dequantised("q", "x") + dequantised("p", "y") +
+                                                                     "%s: f32[2,8,5] = aten::add.Tensor(%x, %y, 1)\n"
+                                                                     "%r: f32[2,8,5] = aten::relu(%s)\n" +
+                                                                     quantised("r", "out") + "\nreturn %out"));
+  EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+  EXPECT_EQ(count_of(one.text, ": f32"), 0u) << one.text;
+}
+
+// What a convolution would read as numbers, and a sum takes as bytes.
+TEST(FuseElementwise, EveryReaderOfNumbersReadsTheBytes) {
+  const Fused two = fused(method("%q: u8[2,8,5]", dequantised("q", "x") +
+                                                      "%a: f32[2,8,5] = aten::tanh(%x)\n"
+                                                      "%b: f32[2,8,5] = aten::mul.Tensor(%x, %x)\n" +
+                                                      quantised("a", "c") + quantised("b", "d") + "\nreturn %c, %d"));
+  EXPECT_EQ(two.operators(), "berth::elementwise berth::elementwise") << two.text;
+  EXPECT_EQ(count_of(two.text, ": f32"), 0u) << two.text;
+}
+
+// The chain before the bytes runs once, though each reader of the bytes could take it along.
+TEST(FuseElementwise, BytesThatSeveralReadAreMadeOnce) {
+  std::string body = "%t: f32[2,8,5] = aten::tanh(%x)" + quantised("t", "q") + dequantised("q", "y");
+  for (const char* name : {"a", "b", "c"}) {
+    body += filled(R"(
+      %$n: f32[2,8,5] = aten::mul.Tensor(%y, %y)
+      %$n.e: f32[2,8,5] = aten::exp(%$n))",
+                   {{"n", name}});
+  }
+  const Fused four = fused(method("%x: f32[2,8,5]", body + "\nreturn %a.e, %b.e, %c.e"));
+  EXPECT_EQ(count_of(four.text, "berth::elementwise([%x"), 1u) << four.text;
+  EXPECT_EQ(count_of(four.text, "u8[2,8,5] = berth::elementwise"), 1u) << four.text;
+}
+
+TEST(FuseElementwise, OperatorsOfQuantisationAreLoopsToo) {
+  const Fused one = fused(method("%q: i8[2,8,5]", R"(
+    %x: f32[2,8,5] = quantized_decomposed::dequantize_per_tensor(%q, 0.1, -3, -128, 127, i8, none)
+    %y: f32[2,8,5] = aten::sigmoid(%x)
+    %r: i8[2,8,5] = quantized_decomposed::quantize_per_tensor(%y, 0.00390625, -128, -128, 127, i8)
+    return %r)"));
+  EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+}
+
+// Their last bits are others: in f64, of a larger range, of another size.
+TEST(FuseElementwise, LeavesCastsThatAreMoreThanASubstitute) {
+  for (const char* body : {R"(
+         %a: f64[4] = dim_order_ops::_to_dim_order_copy(%x, false, none, f64)
+         %b: f64[4] = aten::mul.Tensor(%a, %a)
+         return %b)",
+                           R"(
+         %a: i32[4] = dim_order_ops::_to_dim_order_copy(%x, false, none, i32)
+         %b: f32[4] = dim_order_ops::_to_dim_order_copy(%a, false, none, f32)
+         return %b)"}) {
+    const Fused kept = fused(method("%x: f32[4]", body));
+    EXPECT_EQ(kept.operators().find("berth::"), std::string::npos) << kept.text;
+  }
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ class Packer {
 
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
+    if (node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out)) return pack_quantized(id);
     const bool conv = node.is(OpId::fused_conv_out);
     // Both have them in the same places.
     static_assert(size_t{arg::fused_conv_out::weight} == size_t{arg::fused_linear_out::weight} &&
@@ -47,22 +48,52 @@ class Packer {
     if (!(conv ? pack_conv(node, *constant, weight, &packed) : pack_linear(node, *constant, weight, &packed))) {
       return false;
     }
-    const ValueId weight_value = std::get<ValueId>(node.args[arg::fused_conv_out::weight]);
-    const auto key = std::make_pair(method_.value(weight_value).constant, packed.text);
-    auto made = made_.find(key);
-    if (made == made_.end()) {
-      ir::TensorType type;
-      type.shape = {ir::Dim(static_cast<int64_t>(packed.bytes.size() / sizeof(float)))};
-      const std::string name = constant->name + "_packed";
-      const ir::ConstantId constant_id = module_.add_constant(name, type, ir::Blob::owned(std::move(packed.bytes)));
-      made = made_.emplace(key, constant_id).first;
-    }
-    method_.node(id).args[arg::fused_conv_out::weight] = method_.constant_value(module_, made->second);
-    method_.node(id).args[packing] = packed.text;
+    replace(id, arg::fused_conv_out::weight, packing, *constant, DType::kF32, std::move(packed));
     return true;
   }
 
  private:
+  void replace(NodeId id, size_t weight, size_t packing, const ir::Constant& constant, DType dtype,
+               cpu::PackedWeight packed) {
+    const ValueId dense = std::get<ValueId>(method_.node(id).args[weight]);
+    const auto key = std::make_pair(method_.value(dense).constant, packed.text);
+    auto made = made_.find(key);
+    if (made == made_.end()) {
+      ir::TensorType type;
+      type.dtype = dtype;
+      type.shape = {ir::Dim(static_cast<int64_t>(packed.bytes.size() / element_size(dtype)))};
+      const std::string name = constant.name + "_packed";
+      const ir::ConstantId constant_id = module_.add_constant(name, type, ir::Blob::owned(std::move(packed.bytes)));
+      made = made_.emplace(key, constant_id).first;
+    }
+    method_.node(id).args[weight] = method_.constant_value(module_, made->second);
+    method_.node(id).args[packing] = packed.text;
+  }
+
+  // One order is that of all instruction sets and sizes of the input.
+  bool pack_quantized(NodeId id) {
+    const Node& node = method_.node(id);
+    namespace linear = arg::quantized_linear_out;
+    namespace conv = arg::quantized_conv_out;
+    static_assert(size_t{linear::weight} == size_t{conv::weight} &&
+                  size_t{linear::weight_zero_point} == size_t{conv::weight_zero_point});
+    cpu::QuantizedToPack weight;
+    weight.conv = node.is(OpId::quantized_conv_out);
+    const size_t packing = weight.conv ? size_t{conv::packing} : size_t{linear::packing};
+    if (!text_of(node, packing).empty()) return false;
+    const ir::Constant* constant = ir::constant_of(module_, method_, node.args[linear::weight]);
+    if (constant == nullptr || !constant->type.is_contiguous()) return false;
+    for (const ir::Dim size : constant->type.shape) weight.sizes.push_back(static_cast<int32_t>(size.value));
+    if (weight.conv) weight.groups = std::get<ir::Dim>(node.args[conv::groups]).value;
+    weight.is_signed = constant->type.dtype == DType::kI8;
+    weight.zero_point = !ir::is_none(node.args[linear::weight_zero_point]);
+    cpu::PackedWeight packed;
+    const bool done = cpu::pack_quantized(weight, constant->blob.to_vector().data(), isa_, &packed);
+    constant->blob.release();
+    if (done) replace(id, linear::weight, packing, *constant, constant->type.dtype, std::move(packed));
+    return done;
+  }
+
   bool pack_conv(const Node& node, const ir::Constant& constant, const std::vector<float>& weight,
                  cpu::PackedWeight* packed) const {
     const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input]));

@@ -276,7 +276,9 @@ Expected<Types> infer_fused_elementwise(const ShapeQuery& query) {
   if (problem != nullptr) return args.fail(problem);
   Shape shape;
   for (const TensorType* input : inputs) {
-    BERTH_TRY(expect_f32(args, *input));
+    if (!elementwise::is_input_type(input->dtype)) {
+      return args.fail(Error::kInvalidType, "expected u8, i8, i32, f16, bf16 or f32, found " + args.text(*input));
+    }
     BERTH_ASSIGN_OR_RETURN(shape, args.broadcast(shape, input->shape));
   }
   // An input that is stretched says nothing of the order.
@@ -284,7 +286,8 @@ Expected<Types> infer_fused_elementwise(const ShapeQuery& query) {
   for (const TensorType* input : inputs) {
     if (input->shape == shape) whole.push_back(input);
   }
-  return Types{args.elementwise(DType::kF32, shape, whole)};
+  const DType result = elementwise::result_type(static_cast<elementwise::Op>(code[code.size() - 4]));
+  return Types{args.elementwise(result, shape, whole)};
 }
 
 Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/element_ends.h"
 #include "kernels/cpu/element_step.h"
+#include "kernels/portable/convert.h"
+#include "kernels/portable/fused_elementwise.h"
 #include "kernels/portable/iterate.h"
 
 namespace berth::cpu {
@@ -13,6 +16,9 @@ using elementwise::Op;
 constexpr int64_t kRun = 512;
 // Steps on elements that are worth another thread: some microseconds.
 constexpr int64_t kGrainWork = 65536;
+// Elements of a chain of bytes that are worth a table, and another thread.
+constexpr int64_t kTableElements = 1024;
+constexpr int64_t kGrainBytes = 1 << 18;
 
 // The output's dimensions, outermost first, and how far each input goes in them.
 struct Space {
@@ -54,23 +60,27 @@ Space space_of(const Chain& chain, const Tensor& out) {
   return space;
 }
 
-// Which buffer holds each step's result, so that few are in use; the last step writes to the output.
+// Which buffer holds each step's result, so that few are in use; the last step of floats writes to the output.
 struct Buffers {
   uint8_t of_step[elementwise::kMaxSteps] = {};
 
-  explicit Buffers(const Chain& chain) {
+  Buffers(const Chain& chain, const ChainEnds& ends) {
     const size_t first = chain.inputs + chain.constants;
     size_t last_use[elementwise::kMaxSteps] = {};
     for (size_t s = 0; s < chain.steps; ++s) {
+      if (!ends.computes(s)) continue;
       for_each_operand(chain.step[s], [&](size_t operand) {
         if (operand >= first) last_use[operand - first] = s;
       });
     }
+    if (ends.source >= first) last_use[ends.source - first] = chain.steps;
     bool taken[elementwise::kMaxSteps] = {};
     for (size_t s = 0; s < chain.steps; ++s) {
+      if (!ends.computes(s)) continue;
       // A result may take the buffer of an operand that ends here: each element is read before it is written.
       for_each_operand(chain.step[s], [&](size_t operand) {
-        if (operand >= first && last_use[operand - first] == s) taken[of_step[operand - first]] = false;
+        const bool ends_here = operand >= first && last_use[operand - first] == s;
+        if (ends_here && ends.computes(operand - first)) taken[of_step[operand - first]] = false;
       });
       uint8_t buffer = 0;
       while (taken[buffer]) ++buffer;
@@ -85,11 +95,26 @@ struct Buffers {
   }
 };
 
+// Where the elements of a chain lie.
+struct Memory {
+  const char* input[elementwise::kMaxInputs];
+  DType type[elementwise::kMaxInputs];
+  char* out;
+  DType out_type;
+
+  Memory(const Chain& chain, Tensor& result) : out(result.data<char>()), out_type(result.dtype()) {
+    for (size_t k = 0; k < chain.inputs; ++k) {
+      input[k] = chain.input[k]->data<char>();
+      type[k] = chain.input[k]->dtype();
+    }
+  }
+};
+
 // The work of one thread.
 class Runner {
  public:
-  Runner(const Chain& chain, const Buffers& buffers, const Space& space, float* out)
-      : chain_(chain), buffers_(buffers), space_(space), out_(out) {
+  Runner(const Chain& chain, const ChainEnds& ends, const Buffers& buffers, const Space& space, const Memory& memory)
+      : chain_(chain), ends_(ends), buffers_(buffers), space_(space), memory_(memory) {
     const int last = space.rank - 1;
     columns_ = space.size[last];
     rows_ = space.size[last - 1];
@@ -108,32 +133,36 @@ class Runner {
     const int64_t rows = std::min(row_block_, rows_ - row);
     const int64_t columns = std::min(column_block_, columns_ - column);
     for (size_t k = 0; k < chain_.inputs; ++k) load(k, plane, row, column, rows, columns);
-    run_steps(out_ + (plane * rows_ + row) * columns_ + column, rows * columns);
+    const int64_t element = (plane * rows_ + row) * columns_ + column;
+    run_steps(memory_.out + element * static_cast<int64_t>(element_size(memory_.out_type)), rows * columns);
   }
 
  private:
-  const float* input_at(size_t k, int64_t plane) const {
-    int64_t offset = 0;
+  const char* input_at(size_t k, int64_t plane, int64_t in_plane) const {
+    int64_t offset = in_plane;
     for (int d = space_.rank - 3; d >= 0; --d) {
       offset += plane % space_.size[d] * space_.stride[k][d];
       plane /= space_.size[d];
     }
-    return chain_.input[k]->data<float>() + offset;
+    return memory_.input[k] + offset * static_cast<int64_t>(element_size(memory_.type[k]));
   }
 
   void load(size_t k, int64_t plane, int64_t row, int64_t column, int64_t rows, int64_t columns) {
     const int64_t row_stride = space_.stride[k][space_.rank - 2];
     const int64_t column_stride = space_.stride[k][space_.rank - 1];
-    const float* in = input_at(k, plane) + row * row_stride + column * column_stride;
+    const char* in = input_at(k, plane, row * row_stride + column * column_stride);
     const bool one_row = rows == 1;
+    const bool floats = memory_.type[k] == DType::kF32;
     if (column_stride == 1 && (one_row || row_stride == columns)) {
-      runs_[k] = {in, false};
+      if (!floats) convert(k, in, rows * columns, inputs_[k]);
+      runs_[k] = {floats ? reinterpret_cast<const float*>(in) : inputs_[k], false};
     } else if (column_stride == 0 && (one_row || row_stride == 0)) {
-      runs_[k] = {in, true};
+      if (!floats) convert(k, in, 1, inputs_[k]);
+      runs_[k] = {floats ? reinterpret_cast<const float*>(in) : inputs_[k], true};
     } else {
       const bool repeats = row_stride == 0;
       if (!repeats || repeated_[k] != in || repeated_rows_[k] < rows) {
-        gather(in, row_stride, column_stride, rows, columns, inputs_[k]);
+        gather(k, in, row_stride, column_stride, rows, columns);
         repeated_[k] = repeats ? in : nullptr;
         repeated_rows_[k] = rows;
       }
@@ -141,39 +170,90 @@ class Runner {
     }
   }
 
-  static void gather(const float* in, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
-                     float* to) {
-    for (int64_t r = 0; r < rows; ++r, in += row_stride, to += columns) {
+  void convert(size_t k, const char* in, int64_t n, float* to) const {
+    const DType type = memory_.type[k];
+    if (type == DType::kU8 || type == DType::kI8 || type == DType::kI32) {
+      dequantise_elements(type, in, n, ends_.load[k], to);
+    } else {
+      portable::convert_elements(type, in, DType::kF32, to, n);
+    }
+  }
+
+  void gather(size_t k, const char* in, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns) {
+    const auto size = static_cast<int64_t>(element_size(memory_.type[k]));
+    float* to = inputs_[k];
+    for (int64_t r = 0; r < rows; ++r, in += row_stride * size, to += columns) {
       if (column_stride == 1) {
-        std::copy(in, in + columns, to);
+        convert(k, in, columns, to);
       } else if (column_stride == 0) {
-        std::fill(to, to + columns, *in);
+        convert(k, in, 1, to);
+        std::fill(to + 1, to + columns, *to);
       } else {
-        for (int64_t c = 0; c < columns; ++c) to[c] = in[c * column_stride];
+        for (int64_t c = 0; c < columns; ++c) convert(k, in + c * column_stride * size, 1, to + c);
       }
     }
   }
 
-  void run_steps(float* out, int64_t n) {
-    const size_t first = chain_.inputs + chain_.constants;
-    for (size_t s = 0; s < chain_.steps; ++s) {
-      const ChainStep& step = chain_.step[s];
-      float* to = s + 1 == chain_.steps ? out : results_[buffers_.of_step[s]];
-      run_element_step(step.op, runs_[step.operand[0]], runs_[step.operand[1]], runs_[step.operand[2]], n, to);
-      runs_[first + s] = {to, false};
+  // Steps whose last bits depend on the instruction set are the portable kernel's where rounding follows: a byte more or
+  // less is not a last bit.
+  void run_step(const ChainStep& step, int64_t n, float* to) {
+    const ElementRun& a = runs_[step.operand[0]];
+    const ElementRun& b = runs_[step.operand[1]];
+    const ElementRun& c = runs_[step.operand[2]];
+    if (memory_.out_type == DType::kF32 || elementwise::is_exact(step.op)) {
+      return run_element_step(step.op, a, b, c, n, to);
+    }
+    constexpr int64_t kPart = 64;
+    float values[3][kPart];
+    for (int64_t i = 0; i < n; i += kPart) {
+      const int64_t part = std::min(kPart, n - i);
+      const ElementRun* const from[] = {&a, &b, &c};
+      for (int k = 0; k < elementwise::operands(step.op); ++k) expand(*from[k], i, part, values[k]);
+      portable::run_plain_step(step.op, values[0], values[1], values[2], part, to + i);
     }
   }
 
+  static void expand(const ElementRun& run, int64_t begin, int64_t n, float* to) {
+    if (run.splat) return std::fill(to, to + n, *run.data);
+    std::copy(run.data + begin, run.data + begin + n, to);
+  }
+
+  void run_steps(char* out, int64_t n) {
+    const size_t first = chain_.inputs + chain_.constants;
+    const bool floats = memory_.out_type == DType::kF32;
+    for (size_t s = 0; s < chain_.steps; ++s) {
+      if (ends_.loaded[s] != ChainEnds::kNone) runs_[first + s] = runs_[ends_.loaded[s]];
+      if (!ends_.computes(s)) continue;
+      const bool last = floats && s + 1 == chain_.steps;
+      float* to = last ? reinterpret_cast<float*>(out) : results_[buffers_.of_step[s]];
+      run_step(chain_.step[s], n, to);
+      runs_[first + s] = {to, false};
+    }
+    if (!floats) store(runs_[ends_.source], n, out);
+  }
+
+  void store(const ElementRun& run, int64_t n, char* out) {
+    const float* from = run.data;
+    if (run.splat) {
+      expand(run, 0, n, splat_);
+      from = splat_;
+    }
+    if (ends_.quantises) return quantise_elements(from, n, ends_.store, memory_.out_type, out);
+    portable::convert_elements(DType::kF32, from, memory_.out_type, out, n);
+  }
+
   const Chain& chain_;
+  const ChainEnds& ends_;
   const Buffers& buffers_;
   const Space& space_;
-  float* out_;
+  const Memory memory_;
   int64_t rows_, columns_, row_block_, column_block_;
-  const float* repeated_[elementwise::kMaxInputs] = {};  // which run inputs_ holds, when its rows repeat
+  const char* repeated_[elementwise::kMaxInputs] = {};  // which run inputs_ holds, when its rows repeat
   int64_t repeated_rows_[elementwise::kMaxInputs] = {};
   ElementRun runs_[elementwise::kMaxInputs + elementwise::kMaxConstants + elementwise::kMaxSteps];
   alignas(64) float inputs_[elementwise::kMaxInputs][kRun];
   alignas(64) float results_[elementwise::kMaxSteps][kRun];
+  alignas(64) float splat_[kRun];
 };
 
 // In additions.
@@ -198,6 +278,9 @@ int64_t cost(Op op) {
 // `*sum` from a chain that adds its inputs one after the other, and perhaps ends with relu; false for any other.
 bool read_sum(const Chain& chain, ElementSum* sum) {
   if (chain.inputs < 2 || chain.inputs > ElementSum::kMax || chain.constants != 0) return false;
+  for (size_t k = 0; k < chain.inputs; ++k) {
+    if (chain.input[k]->dtype() != DType::kF32) return false;
+  }
   const size_t additions = chain.inputs - 1;
   sum->count = static_cast<int>(chain.inputs);
   sum->relu = chain.steps == additions + 1 && chain.step[additions].op == Op::kRelu &&
@@ -219,26 +302,50 @@ bool is_flat(const Chain& chain, const Space& space) {
   return flat;
 }
 
+bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+// A chain from one tensor of bytes to bytes, by a table.
+void look_up(KernelContext& context, const Chain& chain, const ChainEnds& ends, Tensor& out) {
+  uint8_t bytes[256];
+  alignas(64) uint8_t table[256];
+  for (int i = 0; i < 256; ++i) bytes[i] = static_cast<uint8_t>(i);
+  Memory memory(chain, out);
+  const auto* in = reinterpret_cast<const uint8_t*>(memory.input[0]);
+  auto* to = reinterpret_cast<uint8_t*>(memory.out);
+  memory.input[0] = reinterpret_cast<const char*>(bytes);
+  memory.out = reinterpret_cast<char*>(table);
+  const Space space = {2, {1, 256}, {{0, 1}}};
+  const Buffers buffers(chain, ends);
+  Runner(chain, ends, buffers, space, memory).run(0, 0);
+  context.parallel_for(out.numel(), kGrainBytes,
+                       [&](int64_t begin, int64_t end) { look_up_bytes(table, in + begin, end - begin, to + begin); });
+}
+
 }  // namespace
 
 void run_chain(KernelContext& context, const Chain& chain, Tensor& out) {
   if (out.numel() == 0) return;
   const Space space = space_of(chain, out);
+  const bool flat = is_flat(chain, space);
   ElementSum sum;
-  if (is_flat(chain, space) && read_sum(chain, &sum)) {
+  if (flat && read_sum(chain, &sum)) {
     const int64_t grain = kGrainWork / (2 * sum.count);
     return context.parallel_for(
         out.numel(), grain, [&](int64_t begin, int64_t end) { run_element_sum(sum, begin, end, out.data<float>()); });
   }
-  const Buffers buffers(chain);
+  const ChainEnds ends(chain);
+  const bool bytes = chain.inputs == 1 && is_byte(chain.input[0]->dtype()) && is_byte(out.dtype());
+  if (flat && bytes && out.numel() >= kTableElements) return look_up(context, chain, ends, out);
+  const Buffers buffers(chain, ends);
+  const Memory memory(chain, out);
   int64_t work = static_cast<int64_t>(chain.inputs);
   for (size_t s = 0; s < chain.steps; ++s) work += cost(chain.step[s].op);
-  const Runner shape(chain, buffers, space, nullptr);
+  const Runner shape(chain, ends, buffers, space, memory);
   const int64_t blocks = shape.blocks_of_plane();
   const int64_t items = out.numel() / (space.size[space.rank - 1] * space.size[space.rank - 2]) * blocks;
   const int64_t grain = std::max<int64_t>(1, kGrainWork / (work * std::max<int64_t>(1, out.numel() / items)));
   context.parallel_for(items, grain, [&](int64_t begin, int64_t end) {
-    Runner runner(chain, buffers, space, out.data<float>());
+    Runner runner(chain, ends, buffers, space, memory);
     for (int64_t item = begin; item < end; ++item) runner.run(item / blocks, item % blocks);
   });
 }

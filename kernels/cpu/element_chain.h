@@ -5,6 +5,10 @@
 // in the same way are merged. A run is several whole rows, or a part of a long one. An input is read in place if its
 // run is dense or a single number; repeated rows (a channel's factor in channels-last images) are expanded to a run
 // once for each plane; anything else is gathered.
+//
+// Inputs of other types become floats in a run of their own, and a result of bytes is stored from one; both do the
+// arithmetic of quantisation on their way (element_ends.h). A chain from one tensor of bytes to bytes is computed for
+// the 256 bytes that there are, and looked up.
 #pragma once
 
 #include "format/elementwise_code.h"
@@ -27,7 +31,8 @@ struct Chain {
 };
 
 /// Computes the chain for all elements of `out`, on the context's threads. `out` may share the memory of inputs with
-/// the same layout. REQUIRES: all tensors are f32 and have memory; the inputs broadcast to out's sizes.
+/// the same layout. A result of bytes is that of the portable kernel, bit for bit. REQUIRES: all tensors have memory and
+/// the types that format/elementwise_code.h gives them; the inputs broadcast to out's sizes.
 void run_chain(KernelContext& context, const Chain& chain, Tensor& out);
 
 }  // namespace berth::cpu

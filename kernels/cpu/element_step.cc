@@ -1,6 +1,7 @@
 #include "kernels/cpu/element_step.h"
 
 #include <cmath>
+#include <limits>
 
 #include "kernels/portable/math.h"
 
@@ -17,6 +18,13 @@ namespace {
 
 namespace math = portable::math;
 using elementwise::Op;
+
+template <typename Byte>
+BERTH_INLINE float as_byte(float x) {
+  constexpr float kLimit = 2147483648.0f;
+  const int32_t whole = x >= -kLimit && x < kLimit ? static_cast<int32_t>(x) : std::numeric_limits<int32_t>::min();
+  return static_cast<float>(static_cast<Byte>(whole));
+}
 
 template <Op op>
 BERTH_INLINE float apply(float a, float b, float c) {
@@ -50,6 +58,10 @@ BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kMulAdd) return a * b + c;
   if constexpr (op == Op::kSin) return std::sin(a);
   if constexpr (op == Op::kCos) return std::cos(a);
+  if constexpr (op == Op::kRound) return __builtin_rintf(a);
+  if constexpr (op == Op::kNanTo) return a != a ? b : a;
+  if constexpr (op == Op::kToU8) return as_byte<uint8_t>(a);
+  if constexpr (op == Op::kToI8) return as_byte<int8_t>(a);
 }
 
 struct Operands {

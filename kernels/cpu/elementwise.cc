@@ -29,7 +29,7 @@ bool read_chain(const arguments::fused_elementwise_out& args, Chain* chain) {
   chain->steps = numbers.size() / 4;
   for (size_t i = 0; i < inputs.size(); ++i) {
     chain->input[i] = &inputs[i];
-    if (chain->input[i]->dtype() != DType::kF32) return false;
+    if (!elementwise::is_input_type(chain->input[i]->dtype())) return false;
   }
   for (size_t i = 0; i < constants.size(); ++i) chain->constant[i] = static_cast<float>(constants[i]);
   for (size_t s = 0; s < chain->steps; ++s) chain->step[s] = step_of(numbers, s);
@@ -69,7 +69,9 @@ bool is_one(const EValue& scalar) { return scalar.is_scalar() && scalar.scalar_t
 Error elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
   Chain chain;
   Tensor& out = args.out;
-  if (out.dtype() != DType::kF32 || !read_chain(args, &chain)) return portable::fused_elementwise_out(context, args);
+  if (!read_chain(args, &chain) || out.dtype() != elementwise::result_type(chain.step[chain.steps - 1].op)) {
+    return portable::fused_elementwise_out(context, args);
+  }
   return run(context, chain, out);
 }
 

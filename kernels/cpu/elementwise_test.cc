@@ -1,10 +1,11 @@
 // Element-wise chains against the portable kernels. The fears: an input that stretches read at the wrong place, a
-// buffer that is taken while its result is still read, NaN, in-place results, ends of runs.
+// buffer that is taken while its result is still read, NaN, in-place results, ends of runs, a byte that is another.
 
 #include <gtest/gtest.h>
 
 #include "format/elementwise_code.h"
 #include "kernels/cpu/compare_testing.h"
+#include "kernels/portable/convert.h"
 
 namespace berth::cpu {
 namespace {
@@ -58,6 +59,7 @@ TEST(Elementwise, EveryOpOnEveryNumber) {
   const Array y = random_array(random, {1000}, {}, true);
   const Array z = random_array(random, {1}, {}, false);
   for (int64_t op = 0; op < static_cast<int64_t>(elementwise::kOps); ++op) {
+    const DType out = elementwise::result_type(static_cast<Op>(op));
     const int count = elementwise::operands(static_cast<Op>(op));
     SCOPED_TRACE("op " + std::to_string(op));
     for (const std::vector<int64_t>& code : std::vector<std::vector<int64_t>>{
@@ -65,7 +67,7 @@ TEST(Elementwise, EveryOpOnEveryNumber) {
       std::vector<int64_t> used = code;
       for (int k = count; k < 3; ++k) used[k + 1] = 0;
       expect_same_as_portable("berth::elementwise.out", {Arg::list({x, y, z}), used, std::vector<double>{0.75}},
-                              {testing::f32({1000})});
+                              {Array(out, {1000})});
     }
   }
 }
@@ -89,7 +91,8 @@ TEST(Elementwise, RandomChains) {
                         code[s] == static_cast<int64_t>(Op::kDiv) || code[s] == static_cast<int64_t>(Op::kReciprocal) ||
                         code[s] == static_cast<int64_t>(Op::kRsqrt) || code[s] == static_cast<int64_t>(Op::kLog) ||
                         code[s] == static_cast<int64_t>(Op::kSqrt) || code[s] == static_cast<int64_t>(Op::kSquare) ||
-                        code[s] == static_cast<int64_t>(Op::kMul) || code[s] == static_cast<int64_t>(Op::kMulAdd);
+                        code[s] == static_cast<int64_t>(Op::kMul) || code[s] == static_cast<int64_t>(Op::kMulAdd) ||
+                        code[s] >= static_cast<int64_t>(Op::kRound);
       mild.insert(mild.end(), code.begin() + static_cast<std::ptrdiff_t>(s),
                   code.begin() + static_cast<std::ptrdiff_t>(s + 4));
       if (!wild) continue;
@@ -180,6 +183,196 @@ TEST(Elementwise, BroadcastingBinaries) {
     if (random.below(2) == 0) std::swap(args[0], args[1]);
     if (which < 2) args.emplace_back(1 + random.below(2));
     expect_same_as_portable(names[which], args, {Array(DType::kF32, sizes, {}, order)}, 0);
+  }
+}
+
+// Numbers of any type that a chain reads, of a shape that stretches to `sizes`.
+Array typed_input(Random& random, DType type, const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order) {
+  const Array floats = random.input(sizes, order, true);
+  const Tensor& t = floats.tensor();
+  Array array(type, floats.sizes(), {}, {t.dim_order().begin(), t.dim_order().end()});
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    const auto bits = static_cast<uint32_t>(random.engine());
+    if (element_size(type) == 1) array.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(bits);
+    if (type == DType::kI32) array.tensor().data<int32_t>()[i] = static_cast<int32_t>(bits) >> random.below(31);
+    if (!is_integer(type))
+      portable::convert_elements(DType::kF32, t.data<float>() + i, type,
+                                 array.tensor().data<char>() + i * element_size(type), 1);
+  }
+  return array;
+}
+
+// The steps of a quantised graph around random ones: inputs are made numbers or read as they are, the result is rounded
+// in one of the ways that models do.
+struct QuantisedChain {
+  std::vector<int64_t> code;
+  std::vector<double> constants;
+  int64_t first;
+
+  explicit QuantisedChain(size_t inputs) : first(static_cast<int64_t>(inputs) + 12) {}
+  int64_t constant(double number) {
+    constants.push_back(number);
+    return first - 12 + static_cast<int64_t>(constants.size()) - 1;
+  }
+  int64_t step(Op op, int64_t a, int64_t b = 0, int64_t c = 0) {
+    code.insert(code.end(), {static_cast<int64_t>(op), a, b, c});
+    return first + static_cast<int64_t>(code.size() / 4) - 1;
+  }
+  void fill() {
+    while (constants.size() < 12) constants.push_back(0.5);
+  }
+};
+
+QuantisedChain quantised_chain(Random& random, size_t inputs, DType out) {
+  QuantisedChain chain(inputs);
+  std::vector<int64_t> numbers;
+  for (size_t k = 0; k < inputs; ++k) {
+    auto x = static_cast<int64_t>(k);
+    if (random.below(4) > 0) x = chain.step(Op::kSub, x, chain.constant(random.below(200) - 100));
+    if (random.below(4) > 0) {
+      const int64_t scale = chain.constant(0.003 * (1 + random.below(40)));
+      x = random.below(2) == 0 ? chain.step(Op::kMul, x, scale) : chain.step(Op::kMul, scale, x);
+    }
+    numbers.push_back(x);
+  }
+  const Op unary[] = {Op::kRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu, Op::kAbs, Op::kRound, Op::kSilu};
+  const Op binary[] = {Op::kAdd, Op::kMul, Op::kMax, Op::kSub, Op::kDiv};
+  int64_t y = numbers[0];
+  for (size_t k = 1; k < inputs; ++k) y = chain.step(binary[random.below(5)], y, numbers[k]);
+  const int steps = random.below(3);
+  for (int s = 0; s < steps; ++s) y = chain.step(unary[random.below(8)], y);
+  if (out == DType::kF32) {
+    chain.fill();
+    if (chain.code.empty()) chain.step(Op::kNeg, y);
+    return chain;
+  }
+  const bool is_signed = out == DType::kI8;
+  const int64_t scale = chain.constant(0.01 * (1 + random.below(30)));
+  if (random.below(5) > 0) y = chain.step(random.below(2) == 0 ? Op::kDiv : Op::kMul, y, scale);
+  if (random.below(8) > 0) y = chain.step(Op::kRound, y);
+  if (random.below(4) > 0) y = chain.step(Op::kAdd, y, chain.constant(random.below(60) - (is_signed ? 30 : 0)));
+  if (random.below(8) > 0) {
+    const int64_t low = chain.constant(is_signed ? random.below(2) - 128 : random.below(3));
+    y = chain.step(Op::kClamp, y, low, chain.constant(is_signed ? 127 : 255 - random.below(3)));
+    if (random.below(3) == 0) y = chain.step(Op::kNanTo, y, low);
+  }
+  chain.step(is_signed ? Op::kToI8 : Op::kToU8, y);
+  chain.fill();
+  return chain;
+}
+
+TEST(Elementwise, RandomQuantisedChainsGiveThePortableBytes) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  Random random(seed.value);
+  const DType types[] = {DType::kU8,  DType::kI8,  DType::kU8,  DType::kI8,
+                         DType::kF32, DType::kI32, DType::kF16, DType::kBF16};
+  for (int i = 0; i < 120; ++i) {
+    SCOPED_TRACE("chain " + std::to_string(i));
+    const std::vector<int32_t> sizes = random.sizes();
+    const std::vector<uint8_t> order = random.below(2) == 0 ? kLast : std::vector<uint8_t>{};
+    const size_t count = 1 + static_cast<size_t>(random.below(3));
+    const DType out = i % 4 == 3 ? DType::kF32 : random.below(2) == 0 ? DType::kU8 : DType::kI8;
+    std::vector<Arg> inputs;
+    for (size_t k = 0; k < count; ++k) {
+      const DType type = types[random.below(k == 0 ? 4 : 8)];
+      Array input = typed_input(random, type, sizes, order);
+      // One has the sizes of the result.
+      for (int tries = 0; k == 0 && input.sizes() != sizes && tries < 100; ++tries) {
+        input = typed_input(random, type, sizes, order);
+      }
+      if (k == 0 && input.sizes() != sizes) continue;
+      inputs.emplace_back(input);
+    }
+    if (inputs.size() != count) continue;
+    const QuantisedChain chain = quantised_chain(random, count, out);
+    expect_same_as_portable("berth::elementwise.out", {Arg::list(inputs), chain.code, chain.constants},
+                            {Array(out, sizes, {}, order)}, out == DType::kF32 ? 1e-4 : 0);
+  }
+}
+
+// Every byte of both types, through a table and beside it.
+TEST(Elementwise, TablesHoldEveryByte) {
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  for (const DType type : {DType::kU8, DType::kI8}) {
+    for (const int32_t size : {256, 1100, 70001}) {
+      const Array x(type, {size});
+      for (int32_t i = 0; i < size; ++i) x.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + i / 256);
+      // silu((x - 3) * 0.05) / 0.02 + 5
+      const std::vector<int64_t> code = {n(Op::kSub),
+                                         0,
+                                         1,
+                                         0,
+                                         n(Op::kMul),
+                                         7,
+                                         2,
+                                         0,
+                                         n(Op::kSilu),
+                                         8,
+                                         0,
+                                         0,
+                                         n(Op::kDiv),
+                                         9,
+                                         3,
+                                         0,
+                                         n(Op::kRound),
+                                         10,
+                                         0,
+                                         0,
+                                         n(Op::kAdd),
+                                         11,
+                                         4,
+                                         0,
+                                         n(Op::kClamp),
+                                         12,
+                                         5,
+                                         6,
+                                         n(type == DType::kU8 ? Op::kToU8 : Op::kToI8),
+                                         13,
+                                         0,
+                                         0};
+      const std::vector<double> constants = {
+          3, 0.05, 0.02, 5, type == DType::kU8 ? 0.0 : -128.0, type == DType::kU8 ? 255.0 : 127.0};
+      expect_same_as_portable("berth::elementwise.out", {Arg::list({x}), code, constants}, {Array(type, {size})}, 0);
+    }
+  }
+}
+
+TEST(Elementwise, BytesMayTakeThePlaceOfAnInput) {
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  // relu(x * 0.5 + y), and x alone, through a table.
+  const std::vector<int64_t> codes[] = {
+      {n(Op::kMul),   0, 2, 0, n(Op::kAdd),  5, 1, 0, n(Op::kRound), 6, 0, 0,
+       n(Op::kClamp), 7, 3, 4, n(Op::kToU8), 8, 0, 0},
+      {n(Op::kMul), 0, 1, 0, n(Op::kRound), 4, 0, 0, n(Op::kClamp), 5, 2, 3, n(Op::kToU8), 6, 0, 0}};
+  for (const int inputs : {2, 1}) {
+    for (const int threads : {1, 3}) {
+      for_each_simd_target([&](const char* target) {
+        SCOPED_TRACE(target);
+        const Array x(DType::kU8, {30, 4000});
+        const Array y(DType::kU8, {30, 4000});
+        for (int i = 0; i < 120000; ++i) {
+          x.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i * 5 + i / 999);
+          y.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i / 3);
+        }
+        const std::vector<double> a = x.values();
+        const std::vector<double> b = y.values();
+        std::vector<Array> list = {x};
+        if (inputs == 2) list.push_back(y);
+        const KernelEntry& entry = kernel_of(kernels(), "berth::elementwise.out");
+        ASSERT_EQ(
+            call(entry,
+                 {Arg::list({list.begin(), list.end()}), codes[inputs == 2 ? 0 : 1], std::vector<double>{0.5, 0, 255}},
+                 {x}, threads)
+                .error,
+            Error::kOk);
+        const std::vector<double> found = x.values();
+        for (size_t i = 0; i < found.size(); ++i) {
+          const double sum = a[i] * 0.5 + (inputs == 2 ? b[i] : 0);
+          ASSERT_EQ(found[i], std::min(255.0, std::nearbyint(sum))) << i;
+        }
+      });
+    }
   }
 }
 

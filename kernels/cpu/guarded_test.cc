@@ -21,7 +21,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 12)) {
+    switch (whole(0, 13)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -34,6 +34,7 @@ class Cases {
       case 9: return resize();
       case 10: return norm();
       case 11: return group_norm();
+      case 12: return bytes();
       default: return mean();
     }
   }
@@ -143,6 +144,65 @@ class Cases {
     for (const Array& array : arrays) largest = std::max(largest, largest_of(array));
     compare("berth::elementwise.out", {Arg::list({arrays.begin(), arrays.end()}), code, numbers_of_code},
             {Array(DType::kF32, out, {}, order_of(rank))}, largest * largest);
+  }
+
+  // One or two tensors of bytes to bytes: relu(x * 0.25 - y) / 0.5.
+  void bytes() {
+    using elementwise::Op;
+    const auto n = [](Op op) { return static_cast<int64_t>(op); };
+    const int rank = whole(1, 4);
+    Sizes out;
+    for (int d = 0; d < rank; ++d) out.push_back(whole(0, 5) == 0 ? whole(60, 1300) : whole(1, 9));
+    int64_t all = 1;
+    for (const int32_t size : out) all *= size;
+    if (all > 60000) return;
+    const std::vector<uint8_t> order = order_of(rank);
+    const int inputs = whole(1, 2);
+    std::vector<Array> arrays;
+    for (int k = 0; k < inputs; ++k) {
+      Sizes own = out;
+      if (k == 1 && truth()) own.back() = 1;
+      const Array array(truth() ? DType::kU8 : DType::kI8, own, {}, order);
+      for (int64_t i = 0; i < array.tensor().numel(); ++i) {
+        array.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(whole(0, 255));
+      }
+      arrays.push_back(memory_(array));
+    }
+    // Constants: 0.25, 0.5, 0, 127.
+    const int64_t c = inputs;
+    const int64_t r = c + 4;
+    const std::vector<int64_t> code = {n(Op::kMul),
+                                       0,
+                                       c,
+                                       0,
+                                       n(Op::kSub),
+                                       r,
+                                       c - 1,
+                                       0,
+                                       n(Op::kRelu),
+                                       r + 1,
+                                       0,
+                                       0,
+                                       n(Op::kDiv),
+                                       r + 2,
+                                       c + 1,
+                                       0,
+                                       n(Op::kRound),
+                                       r + 3,
+                                       0,
+                                       0,
+                                       n(Op::kClamp),
+                                       r + 4,
+                                       c + 2,
+                                       c + 3,
+                                       n(truth() ? Op::kToU8 : Op::kToI8),
+                                       r + 5,
+                                       0,
+                                       0};
+    const DType type = elementwise::result_type(static_cast<Op>(code[24]));
+    compare("berth::elementwise.out",
+            {Arg::list({arrays.begin(), arrays.end()}), code, std::vector<double>{0.25, 0.5, 0, 127}},
+            {Array(type, out, {}, order)}, 0);
   }
 
   void lstm() {

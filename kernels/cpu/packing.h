@@ -32,7 +32,7 @@ struct LinearToPack {
 };
 
 struct PackedWeight {
-  std::vector<uint8_t> bytes;  // of f32
+  std::vector<uint8_t> bytes;  // of f32, where nothing else is said
   std::string text;            // the argument `packing`
 };
 
@@ -42,5 +42,18 @@ struct PackedWeight {
 /// packed call gives correct results on any machine, with any number of threads.
 bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& isa, PackedWeight* packed);
 bool pack_linear(const LinearToPack& linear, const float* weight, const std::string& isa, PackedWeight* packed);
+
+/// The weight of berth::quantized_linear, [depth, columns], or of berth::quantized_conv, [out, in, window…], dense.
+struct QuantizedToPack {
+  std::vector<int32_t> sizes;
+  bool conv = false;
+  int64_t groups = 1;
+  bool is_signed = true;    // i8, else u8
+  bool zero_point = false;  // the call has one for the weight
+};
+
+/// The same for 8 bits; `packed` has as many bytes, of the weight's type. The order is that of every instruction set
+/// (quantized_packing.h) but "generic", which stays dense.
+bool pack_quantized(const QuantizedToPack& weight, const uint8_t* dense, const std::string& isa, PackedWeight* packed);
 
 }  // namespace berth::cpu

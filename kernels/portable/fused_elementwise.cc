@@ -1,9 +1,11 @@
-// berth::elementwise: the steps of format/elementwise_code.h, some hundred elements at a time.
+// berth::elementwise: the steps of format/elementwise_code.h, some dozen elements at a time.
 #include "kernels/portable/fused_elementwise.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "format/elementwise_code.h"
+#include "kernels/portable/convert.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/math.h"
 #include "kernels/portable/portable.h"
@@ -27,6 +29,13 @@ struct Code {
 
 float minimum(float a, float b) { return a != a || a < b ? a : b; }
 float maximum(float a, float b) { return a != a || a > b ? a : b; }
+
+template <typename Byte>
+float as_byte(float x) {
+  Byte byte;
+  convert_elements(DType::kF32, &x, std::is_signed_v<Byte> ? DType::kI8 : DType::kU8, &byte, 1);
+  return byte;
+}
 
 float apply(Op op, float a, float b, float c) {
   switch (op) {
@@ -60,6 +69,10 @@ float apply(Op op, float a, float b, float c) {
     case Op::kMulAdd: return a * b + c;
     case Op::kSin: return std::sin(a);
     case Op::kCos: return std::cos(a);
+    case Op::kRound: return __builtin_rintf(a);
+    case Op::kNanTo: return a != a ? b : a;
+    case Op::kToU8: return as_byte<uint8_t>(a);
+    case Op::kToI8: return as_byte<int8_t>(a);
   }
   return 0;
 }
@@ -76,12 +89,20 @@ int64_t stretched_offset(const Tensor& input, const Tensor& out, int64_t index) 
   return offset;
 }
 
+const char* address(const Tensor& tensor, int64_t element) {
+  return tensor.data<char>() + element * static_cast<int64_t>(element_size(tensor.dtype()));
+}
+
+// Elements [begin, begin + n) of `out`, in logical order; all tensors lie alike where `flat`.
 void run(const Code& code, Tensor& out, bool flat, int64_t begin, int64_t n) {
   float values[kMaxOperands][kChunk];
   size_t next = 0;
   for (const Tensor& tensor : code.inputs) {
-    for (int64_t i = 0; i < n; ++i) {
-      values[next][i] = tensor.data<float>()[flat ? begin + i : stretched_offset(tensor, out, begin + i)];
+    const DType type = tensor.dtype();
+    if (flat) convert_elements(type, address(tensor, begin), DType::kF32, values[next], n);
+    for (int64_t i = 0; i < n && !flat; ++i) {
+      const char* from = address(tensor, stretched_offset(tensor, out, begin + i));
+      convert_elements(type, from, DType::kF32, &values[next][i], 1);
     }
     ++next;
   }
@@ -90,19 +111,25 @@ void run(const Code& code, Tensor& out, bool flat, int64_t begin, int64_t n) {
     ++next;
   }
   for (size_t s = 0; s < code.steps(); ++s, ++next) {
-    const Op op = code.op(s);
-    const float* a = values[code.operand(s, 1)];
-    const float* b = values[code.operand(s, 2)];
-    const float* c = values[code.operand(s, 3)];
-    for (int64_t i = 0; i < n; ++i) values[next][i] = apply(op, a[i], b[i], c[i]);
+    run_plain_step(code.op(s), values[code.operand(s, 1)], values[code.operand(s, 2)], values[code.operand(s, 3)], n,
+                   values[next]);
   }
+  const float* result = values[next - 1];
+  char* to = out.data<char>();
+  const auto size = static_cast<int64_t>(element_size(out.dtype()));
+  if (flat) return convert_elements(DType::kF32, result, out.dtype(), to + begin * size, n);
   for (int64_t i = 0; i < n; ++i) {
-    // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): there is a step, as problem_of() has seen.
-    out.data<float>()[flat ? begin + i : element_offset(out, begin + i)] = values[next - 1][i];
+    convert_elements(DType::kF32, &result[i], out.dtype(), to + element_offset(out, begin + i) * size, 1);
   }
 }
 
 }  // namespace
+
+void run_plain_step(Op op, const float* a, const float* b, const float* c, int64_t n, float* out) {
+  const int count = elementwise::operands(op);
+  // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): there is a step, as problem_of() has seen.
+  for (int64_t i = 0; i < n; ++i) out[i] = apply(op, a[i], count > 1 ? b[i] : 0, count > 2 ? c[i] : 0);
+}
 
 Error prepare_elementwise(KernelContext& context, const arguments::fused_elementwise_out& args, bool* flat) {
   const char* problem = elementwise::problem_of(args.inputs.size(), args.constants.size(), args.code.size(),
@@ -111,10 +138,15 @@ Error prepare_elementwise(KernelContext& context, const arguments::fused_element
   const Tensor* inputs[elementwise::kMaxInputs];
   for (size_t i = 0; i < args.inputs.size(); ++i) {
     inputs[i] = &args.inputs[i];
-    if (inputs[i]->dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, "fused operators take f32");
+    if (!elementwise::is_input_type(inputs[i]->dtype())) {
+      return context.fail(Error::kInvalidArgument, "element-wise code takes u8, i8, i32, f16, bf16 and f32");
+    }
   }
   Tensor& out = args.out;
-  if (out.dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, "fused operators take f32");
+  const auto last = static_cast<Op>(args.code[args.code.size() - 4]);
+  if (out.dtype() != elementwise::result_type(last)) {
+    return context.fail(Error::kInvalidArgument, "out is not of the type that the last step of the code gives");
+  }
   BERTH_RETURN_IF_ERROR(resize_broadcast(context, out, {inputs, args.inputs.size()}));
   *flat = true;
   for (size_t i = 0; i < args.inputs.size(); ++i) {

@@ -1,6 +1,7 @@
 // The arguments of berth::elementwise, checked once for every kernel of it.
 #pragma once
 
+#include "format/elementwise_code.h"
 #include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
@@ -9,5 +10,9 @@ namespace berth::portable {
 /// Checks the code (format/elementwise_code.h), dtypes, sizes and memory of all arguments and sets the sizes of the
 /// output. Sets `*flat` to whether all tensors have the output's sizes and order in memory.
 Error prepare_elementwise(KernelContext& context, const arguments::fused_elementwise_out& args, bool* flat);
+
+/// One step: out[i] = op(a[i], b[i], c[i]) for i in [0, n); operands that `op` does not have are not read. It gives the
+/// same bits on every processor of an architecture. `out` may be an operand.
+void run_plain_step(elementwise::Op op, const float* a, const float* b, const float* c, int64_t n, float* out);
 
 }  // namespace berth::portable

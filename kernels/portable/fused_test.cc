@@ -235,5 +235,54 @@ TEST(FusedElementwise, RefusesCodeThatReadsAhead) {
   }
 }
 
+// relu((x - 128) * 0.5) as u8 of scale 0.25 and zero point 3.
+TEST(FusedElementwise, ReadsAndWritesBytes) {
+  const Array x(DType::kU8, {2, 4}, {0, 127, 128, 129, 130, 131, 190, 255});
+  const Array out(DType::kU8, {2, 4});
+  const Ints code = {1,  0, 1, 0, 2, 6,  2, 0, 18, 7,  0, 0, 3,  8,  3, 0,
+                     30, 9, 0, 0, 0, 10, 4, 0, 19, 11, 5, 1, 32, 12, 0, 0};
+  const std::vector<double> constants = {128, 0.5, 0.25, 3, 0};
+  ASSERT_EQ(run_with(fused_elementwise_out, {Arg::list({x}), code, constants, out}, 1, 0).error, Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{3, 3, 3, 5, 7, 9, 127, 128}));
+}
+
+TEST(FusedElementwise, BytesAreWhatACastGives) {
+  const float numbers[] = {-1.5f, 2.9f, 256.0f, 300.5f, -129.0f, 3e9f, NAN, INFINITY, -INFINITY, -0.5f};
+  for (const DType type : {DType::kU8, DType::kI8}) {
+    const Array x = f32({10});
+    std::copy(std::begin(numbers), std::end(numbers), x.tensor().data<float>());
+    const Array out(type, {10});
+    const Array cast(type, {10});
+    const Ints code = {type == DType::kU8 ? 32 : 33, 0, 0, 0};
+    ASSERT_EQ(run_with(fused_elementwise_out, {Arg::list({x}), code, std::vector<double>{}, out}, 1, 0).error,
+              Error::kOk);
+    ASSERT_EQ(run_with(to_dim_order_copy_out, {x, false, nullptr, cast}, 1, 0).error, Error::kOk);
+    EXPECT_EQ(out.values(), cast.values());
+  }
+}
+
+TEST(FusedElementwise, RoundsHalfToEvenAndReplacesNaN) {
+  const Array x = f32({5}, {0.5, 1.5, -2.5, 2.51, 0});
+  x.tensor().data<float>()[4] = NAN;
+  const Array out = f32({5});
+  ASSERT_EQ(run_with(fused_elementwise_out,
+                     {Arg::list({x}), Ints{30, 0, 0, 0, 31, 2, 1, 0}, std::vector<double>{7}, out}, 1, 0)
+                .error,
+            Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{0, 2, -2, 3, 7}));
+}
+
+TEST(FusedElementwise, RefusesAResultOfAnotherType) {
+  const Array x(DType::kI8, {4});
+  const auto error = [&](const Array& in, const Ints& code, const Array& out) {
+    return run_with(fused_elementwise_out, {Arg::list({in}), code, std::vector<double>{}, out}, 1, 0).error;
+  };
+  EXPECT_EQ(error(x, {33, 0, 0, 0}, Array(DType::kI8, {4})), Error::kOk);
+  EXPECT_EQ(error(x, {33, 0, 0, 0}, Array(DType::kU8, {4})), Error::kInvalidArgument);
+  EXPECT_EQ(error(x, {33, 0, 0, 0}, f32({4})), Error::kInvalidArgument);
+  EXPECT_EQ(error(x, {18, 0, 0, 0}, Array(DType::kI8, {4})), Error::kInvalidArgument);
+  EXPECT_EQ(error(Array(DType::kI64, {4}), {18, 0, 0, 0}, f32({4})), Error::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace berth::portable

@@ -206,6 +206,22 @@ def squares_overflow(node, inputs, opset):
         return not_finite(np.sum(np.square(inputs[0])))
 
 
+def partial_products_overflow(node, inputs, opset):
+    """Whether the factors of a finite product are so large, or so small, that some order of them leaves the type's range."""
+    x = inputs[0]
+    if x.dtype.kind != "f":
+        return False
+    axes = inputs[1] if len(inputs) > 1 and inputs[1] is not None else attribute(node, "axes") or []
+    if not len(axes) and attribute(node, "noop_with_empty_axes", 0):
+        return False
+    axes = tuple(int(a) for a in axes) or None
+    with np.errstate(all="ignore"):
+        exponents = np.log2(np.abs(x.astype(np.float64)))
+        large, small = np.maximum(exponents, 0).sum(axes), np.maximum(-exponents, 0).sum(axes)
+        limit = np.finfo(x.dtype).maxexp - 2
+        return bool(((np.maximum(large, small) > limit) & (np.abs(large - small) < limit)).any())
+
+
 def hard_swish(node, inputs):
     return [inputs[0] * np.clip(inputs[0] / 6 + .5, 0, 1)]
 
@@ -269,6 +285,8 @@ FAULTS = (
           "a product over no elements is left unwritten"),
     Fault(("FusedMatMul", ), empty, SKIP, "a product over no elements is left unwritten"),
     Fault(("Resize", "GridSample"), blends, SKIP, "whether an infinity of weight 0 counts depends on the algorithm"),
+    Fault(("ReduceProd", ), partial_products_overflow, SKIP,
+          "the first factors overflow in its order, and the product does not"),
     Fault(("Sigmoid", ), far_below, sigmoid, "is 0 where it is less than 1e-7 or so"),
     Fault(("Erf", ), is_double, double_erf, "is computed in float32"),
     Fault(("Gelu", ), is_double, gelu, "takes Erf, which it lacks for float64, and constants rounded to float32"),

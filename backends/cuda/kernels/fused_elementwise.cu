@@ -48,6 +48,10 @@ BERTH_HD inline float apply_code(Code op, float a, float b, float c) {
     case Code::kMulAdd: return a * b + c;
     case Code::kSin: return ops::sin_of(a);
     case Code::kCos: return ops::cos_of(a);
+    case Code::kRound: return ops::rint_of(a);
+    case Code::kNanTo: return a != a ? b : a;
+    case Code::kToU8:
+    case Code::kToI8: break;  // results are f32 here
   }
   return 0;
 }
@@ -98,6 +102,9 @@ void set_places(const Tensor& out, TensorList inputs, Places<kMaxInputs + 1>* pl
 Error fused_elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
   StepsBody body{};
   BERTH_RETURN_IF_ERROR(portable::prepare_elementwise(context, args, &body.flat));
+  bool floats = args.out.dtype() == DType::kF32;
+  for (const Tensor& input : args.inputs) floats = floats && input.dtype() == DType::kF32;
+  if (!floats) return context.fail(Error::kNotSupported, "element-wise code on cuda takes and gives f32");
   body.out = args.out.data<float>();
   body.input_count = static_cast<int32_t>(args.inputs.size());
   body.constant_count = static_cast<int32_t>(args.constants.size());

@@ -81,6 +81,11 @@ Expected<ir::DelegateId> MethodImporter::delegate_of(int32_t index) {
   return id;
 }
 
+Status MethodImporter::check_is_tensor(Slot slot) const {
+  if (tensor(slot) != nullptr) return Done{};
+  return unsupported("gives a delegate " + slot_text(slot) + ", which is not a tensor");
+}
+
 // A nested program was made for the sizes in the file; the program around it is made anew by those of `type`.
 Status MethodImporter::check_sizes(Slot slot, const ir::TensorType& type) const {
   const auto& sizes = *tensor(slot)->sizes();
@@ -110,8 +115,7 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   if (first >= args.size()) return unsupported("calls a delegate that gives no results of its own");
   ir::ValueList inputs;
   for (uint32_t i = 0; i < first; ++i) {
-    if (tensor(args.Get(i)) == nullptr)
-      return unsupported("gives a delegate " + slot_text(args.Get(i)) + ", no tensor");
+    BERTH_TRY(check_is_tensor(args.Get(i)));
     BERTH_ASSIGN_OR_RETURN(ValueId value, read(args.Get(i)));
     const ir::TensorType declared = declared_type(args.Get(i));
     BERTH_ASSIGN_OR_RETURN(value, in_order(value, declared.dim_order, slot_name(args.Get(i))));
@@ -124,6 +128,7 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const uint32_t last = args.size() - (!own && ends_in_scratch(index, args) && args.size() > first + 1 ? 1 : 0);
   for (uint32_t i = first; i < last; ++i) {
     const Slot slot = args.Get(i);
+    BERTH_TRY(check_is_tensor(slot));
     ir::TensorType type = declared_type(slot);
     if (tensor(slot)->shape_dynamism() != fb::TensorShapeDynamism::STATIC) {
       for (size_t d = 0; d < type.shape.size(); ++d) {  // sizes that only the delegate knows are symbols of their own

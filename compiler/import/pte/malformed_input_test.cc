@@ -1,6 +1,9 @@
 // Programs that pass the file's own verification and say what the IR cannot hold. The fear: a module that its verifier
 // refuses, which everything after the importer takes for sound.
+#include <iterator>
+
 #include "compiler/import/pte/import_testing.h"
+#include "format/nested.h"
 
 namespace berth::pte::testing {
 namespace {
@@ -35,6 +38,22 @@ ProgramDesc given_back(TensorDesc t) {
   m.inputs = {0};
   m.outputs = {0};
   return program_of(m);
+}
+
+// What runs nested programs is told by its payload how many inputs it has: the rest are results.
+TEST(MalformedInput, DelegatesThatGiveNumbersAreRefused) {
+  ProgramDesc program = delegated({});
+  MethodDesc& m = program.methods[0];
+  m.delegates[0].id = "berth.cpu";
+  m.delegates[0].compile_specs.clear();
+  m.values.emplace_back(int64_t{7});
+  m.instructions = {DelegateCallDesc{0, {0, 2}}};
+  const std::vector<uint8_t> nested = format::testing::bytes_of(given_back(tensor({4}, 0)));
+  const format::NestedHeader header = format::make_nested_header(nested.size());
+  std::vector<uint8_t> payload(std::begin(header.bytes), std::end(header.bytes));
+  payload.insert(payload.end(), nested.begin(), nested.end());
+  program.payloads = {format::Bytes::of(std::move(payload))};
+  has(refusal(program), "value 2, which is not a tensor");
 }
 
 TEST(MalformedInput, TooManyElementsAreRefused) {

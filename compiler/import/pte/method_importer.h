@@ -275,6 +275,7 @@ class MethodImporter {
   Expected<uint32_t> count_nested_inputs(int32_t index);
   Expected<uint32_t> count_inputs(const flatbuffers::Vector<int32_t>& args);
   Expected<ir::DelegateId> delegate_of(int32_t index);
+  Status check_is_tensor(Slot slot) const;
   Status check_sizes(Slot slot, const ir::TensorType& type) const;
   bool ends_in_scratch(int32_t delegate, const flatbuffers::Vector<int32_t>& args) const;
   Status import_delegate(const fb::DelegateCall& call);

@@ -1,0 +1,174 @@
+#include "kernels/cpu/element_bytes.h"
+
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/element_bytes.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::ScalableTag<float>;
+using Words = hn::RebindToSigned<Floats>;
+using Vector = hn::Vec<Floats>;
+constexpr int64_t kLanes = HWY_LANES(float);
+
+template <typename T>
+HWY_INLINE Vector load_numbers(const T* in) {
+  if constexpr (sizeof(T) == 4) return hn::ConvertTo(Floats(), hn::LoadU(Words(), in));
+  if constexpr (sizeof(T) == 1) {
+    return hn::ConvertTo(Floats(), hn::PromoteTo(Words(), hn::LoadU(hn::Rebind<T, Floats>(), in)));
+  }
+}
+
+template <typename T>
+void dequantise(const T* in, int64_t n, const Dequantising& by, float* out) {
+  const Floats d;
+  const Vector zero = hn::Set(d, by.zero);
+  const Vector scale = hn::Set(d, by.scale);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    hn::StoreU(hn::Mul(hn::Sub(load_numbers(in + i), zero), scale), d, out + i);
+  }
+  for (; i < n; ++i) out[i] = (static_cast<float>(in[i]) - by.zero) * by.scale;
+}
+
+// Limits are whole numbers, so that it is the same to hold a number within them before it is rounded; and sums with the
+// zero point are exact, so that it may be added to integers. NaN is no number between limits.
+struct Store {
+  explicit Store(const Quantising& by)
+      : factor(by.factor),
+        low(by.low - by.zero),
+        high(by.high - by.zero),
+        nan(by.nan - by.zero),
+        zero(static_cast<int32_t>(by.zero)) {}
+
+  float factor, low, high, nan;
+  int32_t zero;
+};
+
+template <bool kDivides>
+HWY_INLINE hn::Vec<Words> whole_numbers(const float* in, const Store& by) {
+  const Floats d;
+  const Vector x = hn::LoadU(d, in);
+  const Vector scaled = kDivides ? hn::Div(x, hn::Set(d, by.factor)) : hn::Mul(x, hn::Set(d, by.factor));
+  const Vector held = hn::Min(hn::Max(scaled, hn::Set(d, by.low)), hn::Set(d, by.high));
+  const Vector number = hn::IfThenElse(hn::IsNaN(scaled), hn::Set(d, by.nan), held);
+#if HWY_TARGET == HWY_AVX3
+  const hn::Vec<Words> rounded{_mm512_cvtps_epi32(number.raw)};  // without a check for numbers that are too large
+#else
+  const hn::Vec<Words> rounded = hn::NearestInt(number);
+#endif
+  return hn::Add(rounded, hn::Set(Words(), by.zero));
+}
+
+template <typename T, bool kDivides>
+HWY_INLINE void quantise_register(const float* in, const Store& by, T* out) {
+  const hn::Rebind<T, Floats> d;
+  hn::StoreU(hn::DemoteTo(d, whole_numbers<kDivides>(in, by)), d, out);
+}
+
+// Four registers to one of bytes, where that is cheaper than one by one. Returns how many elements are done.
+template <typename T, bool kDivides>
+HWY_INLINE int64_t quantise_registers([[maybe_unused]] const float* in, [[maybe_unused]] int64_t n,
+                                      [[maybe_unused]] const Store& by, [[maybe_unused]] T* out) {
+  int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  for (; i + 64 <= n; i += 64) {
+    const auto part = [&](int k) HWY_ATTR { return whole_numbers<kDivides>(in + i + 16 * k, by).raw; };
+    const __m512i low = _mm512_packs_epi32(part(0), part(1));
+    const __m512i high = _mm512_packs_epi32(part(2), part(3));
+    const __m512i bytes = std::is_signed_v<T> ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+    _mm512_storeu_si512(out + i, _mm512_permutexvar_epi32(order, bytes));
+  }
+#endif
+  return i;
+}
+
+template <typename T, bool kDivides>
+void quantise(const float* in, int64_t n, const Store& by, T* out) {
+  int64_t i = quantise_registers<T, kDivides>(in, n, by, out);
+  for (; i + kLanes <= n; i += kLanes) quantise_register<T, kDivides>(in + i, by, out + i);
+  if (i == n) return;
+  float rest[kLanes] = {};
+  T bytes[kLanes];
+  for (int64_t k = i; k < n; ++k) rest[k - i] = in[k];
+  quantise_register<T, kDivides>(rest, by, bytes);
+  for (int64_t k = i; k < n; ++k) out[k] = bytes[k - i];
+}
+
+template <typename T>
+void quantise_to(const float* in, int64_t n, const Quantising& by, T* out) {
+  return by.divides ? quantise<T, true>(in, n, Store(by), out) : quantise<T, false>(in, n, Store(by), out);
+}
+
+#if HWY_TARGET == HWY_AVX3
+// The upper bit of a byte says which half of the table it reads; a permutation ignores it.
+__attribute__((target("avx512vbmi"))) void permute_bytes(const uint8_t* table, const uint8_t* in, int64_t n,
+                                                         uint8_t* out) {
+  const __m512i part0 = _mm512_loadu_si512(table);
+  const __m512i part1 = _mm512_loadu_si512(table + 64);
+  const __m512i part2 = _mm512_loadu_si512(table + 128);
+  const __m512i part3 = _mm512_loadu_si512(table + 192);
+  for (int64_t i = 0; i < n; i += 64) {
+    const __mmask64 here = n - i < 64 ? (__mmask64{1} << (n - i)) - 1 : ~__mmask64{0};
+    const __m512i at = _mm512_maskz_loadu_epi8(here, in + i);
+    const __m512i low = _mm512_permutex2var_epi8(part0, at, part1);
+    const __m512i high = _mm512_permutex2var_epi8(part2, at, part3);
+    _mm512_mask_storeu_epi8(out + i, here, _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), low, high));
+  }
+}
+#endif
+
+}  // namespace
+
+void dequantise_run(DType from, const void* in, int64_t n, const Dequantising& by, float* out) {
+  if (from == DType::kU8) return dequantise(static_cast<const uint8_t*>(in), n, by, out);
+  if (from == DType::kI8) return dequantise(static_cast<const int8_t*>(in), n, by, out);
+  dequantise(static_cast<const int32_t*>(in), n, by, out);
+}
+
+void quantise_run(const float* in, int64_t n, const Quantising& by, DType to, void* out) {
+  if (to == DType::kU8) return quantise_to(in, n, by, static_cast<uint8_t*>(out));
+  quantise_to(in, n, by, static_cast<int8_t*>(out));
+}
+
+void look_up_run(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {
+#if HWY_TARGET == HWY_AVX3
+  static const bool permutes = __builtin_cpu_supports("avx512vbmi") != 0;
+  if (permutes) return permute_bytes(table, in, n, out);
+#endif
+  for (int64_t i = 0; i < n; ++i) out[i] = table[in[i]];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(dequantise_run);
+HWY_EXPORT(quantise_run);
+HWY_EXPORT(look_up_run);
+
+void dequantise_elements(DType from, const void* in, int64_t n, const Dequantising& by, float* out) {
+  HWY_DYNAMIC_DISPATCH(dequantise_run)(from, in, n, by, out);
+}
+
+void quantise_elements(const float* in, int64_t n, const Quantising& by, DType to, void* out) {
+  HWY_DYNAMIC_DISPATCH(quantise_run)(in, n, by, to, out);
+}
+
+void look_up_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(look_up_run)(table, in, n, out);
+}
+
+}  // namespace berth::cpu
+#endif

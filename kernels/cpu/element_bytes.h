@@ -1,0 +1,38 @@
+// The ends of an element-wise chain (element_chain.h) between tensors of other types than f32, for every instruction
+// set: elements become floats on their way in, floats bytes on their way out, in registers. A chain from bytes to bytes
+// is a table.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace berth::cpu {
+
+/// What whole numbers stand for: (x - zero) * scale.
+struct Dequantising {
+  float zero = 0;
+  float scale = 1;
+};
+
+/// out[i] = (in[i] - zero) * scale for i in [0, n). REQUIRES: `from` is u8, i8 or i32.
+void dequantise_elements(DType from, const void* in, int64_t n, const Dequantising& by, float* out);
+
+/// What a float is as a byte: min(max(round(x / factor) + zero, low), high), or round(x * factor), and `nan` for NaN.
+struct Quantising {
+  bool divides = true;
+  float factor = 1;
+  float zero = 0;
+  float low = 0, high = 0;
+  float nan = 0;
+};
+
+/// Quantises `n` floats. REQUIRES: `to` is u8 or i8, and holds low, high and nan, which are whole numbers; zero is one,
+/// too, of at most kMostZero.
+constexpr float kMostZero = 65536;
+void quantise_elements(const float* in, int64_t n, const Quantising& by, DType to, void* out);
+
+/// out[i] = table[in[i]] for i in [0, n), of 256 bytes. `out` may be `in`.
+void look_up_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out);
+
+}  // namespace berth::cpu

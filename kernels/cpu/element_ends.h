@@ -1,0 +1,37 @@
+// Which steps of an element-wise chain its ends do on their way: a quantised input that is first made a float by
+// (x - zero) * scale, and a result that is at last made a byte by rounding and limits (element_bytes.h).
+#pragma once
+
+#include "kernels/cpu/element_bytes.h"
+#include "kernels/cpu/element_chain.h"
+
+namespace berth::cpu {
+
+struct ChainEnds {
+  static constexpr uint8_t kNone = 255;
+
+  explicit ChainEnds(const Chain& chain);
+
+  /// Of each input: what it stands for; of inputs that are no whole numbers nothing is done.
+  Dequantising load[elementwise::kMaxInputs];
+  /// Of each step: the input that is its result already, else kNone.
+  uint8_t loaded[elementwise::kMaxSteps];
+  /// Of each step: the store does it.
+  bool stored[elementwise::kMaxSteps] = {};
+  /// The operand that the store reads; for floats the last step.
+  size_t source = 0;
+  /// Whether the store quantises; else what it reads is converted as it is.
+  bool quantises = false;
+  Quantising store;
+
+  /// Whether step `s` is left to be computed.
+  bool computes(size_t s) const { return loaded[s] == kNone && !stored[s]; }
+
+ private:
+  void find_load(const Chain& chain, size_t input);
+  void find_store(const Chain& chain);
+
+  int uses_[elementwise::kMaxInputs + elementwise::kMaxConstants + elementwise::kMaxSteps] = {};
+};
+
+}  // namespace berth::cpu

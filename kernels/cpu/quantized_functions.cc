@@ -1,0 +1,72 @@
+// Which tiles of quantised products this processor runs.
+#include <atomic>
+
+#include "kernels/cpu/quantized_tile.h"
+
+#ifdef BERTH_HIGHWAY
+#include <hwy/highway.h>
+#endif
+#ifdef BERTH_QUANTIZED_X86
+#include <cpuid.h>
+#endif
+
+namespace berth::cpu {
+namespace {
+
+#ifdef BERTH_QUANTIZED_X86
+
+// The compiler does not know its name: bit 4 of eax, leaf 7, part 1.
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+}
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+#endif
+
+}  // namespace
+
+int all_quantized_functions(const QuantizedFunctions* (&functions)[5]) {
+  int count = 0;
+  functions[count++] = &kQuantizedPlain;
+#ifdef BERTH_QUANTIZED_X86
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2")) functions[count++] = &kQuantizedAvx2;
+  if (has_avx_vnni()) functions[count++] = &kQuantizedAvxVnni;
+  if (has_avx512()) functions[count++] = &kQuantizedAvx512;
+  if (has_avx512() && __builtin_cpu_supports("avx512vnni")) functions[count++] = &kQuantizedVnni;
+#endif
+  return count;
+}
+
+namespace {
+
+const QuantizedFunctions& best_functions() {
+  const QuantizedFunctions* all[5];
+  return *all[all_quantized_functions(all) - 1];
+}
+
+std::atomic<const QuantizedFunctions*> chosen{nullptr};
+
+}  // namespace
+
+const QuantizedFunctions& quantized_functions() {
+  if (const QuantizedFunctions* functions = chosen.load(std::memory_order_relaxed)) return *functions;
+#if defined(BERTH_HIGHWAY) && defined(BERTH_QUANTIZED_X86)
+  // Where there is one alone, the room is limited to it (simd_limit.h).
+  const int64_t targets = hwy::SupportedTargets();
+  if (targets == HWY_AVX3) return kQuantizedAvx512;
+  if (targets == HWY_AVX2) return kQuantizedAvx2;
+  if ((targets & (HWY_AVX3 | HWY_AVX2)) == 0) return kQuantizedPlain;
+#endif
+  static const QuantizedFunctions& best = best_functions();
+  return best;
+}
+
+void set_quantized_functions(const QuantizedFunctions* functions) { chosen = functions; }
+
+}  // namespace berth::cpu

@@ -1,0 +1,60 @@
+// How the weight of a quantised product lies in memory: one order for all instruction sets, so that a file that was
+// compiled for one machine is used in place on any other.
+//
+// A panel is 16 columns, [quad][column][4] bytes, four numbers of the depth after each other, filled up with zeros. A
+// convolution's depth is its window and the channels of a group, [tap][channel], its columns are the channels out. The
+// panels of a group follow each other, then those of the next. Behind the last panel are the sums of the columns, i32,
+// little-endian, one for each column of each panel. Weights of u8 lie here minus 128.
+//
+// Small groups are merged: with groups of 4 channels in and out, four of them are one group of 16 of each, whose weight
+// is 0 where a channel out does not see a channel in.
+//
+// As text, in the argument `packing`: `berth int8 [64,64,3,3] groups 1 panels 16`, the sizes of the dense weight and the
+// number of groups after merging.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "kernels/cpu/packing_layout.h"
+#include "kernels/cpu/quantized_tile.h"
+
+namespace berth::cpu {
+
+struct QuantizedLayout {
+  DenseSizes dense;     // [depth, columns], or [out, in, window…]
+  int64_t groups = 1;   // after merging
+  int64_t merged = 1;   // groups of the convolution in one of these
+  int64_t taps = 1;     // of a convolution's window
+  int64_t depth = 0;    // of a group
+  int64_t columns = 0;  // of a group
+
+  int64_t quads() const;
+  int64_t panels() const;  // of a group
+  int64_t panel_bytes() const { return quads() * kQuadBytes; }
+  int64_t padded_columns() const { return groups * panels() * kPanelColumns; }
+  int64_t weight_bytes() const { return groups * panels() * panel_bytes(); }
+  int64_t bytes() const { return weight_bytes() + padded_columns() * static_cast<int64_t>(sizeof(int32_t)); }
+  std::string text() const;
+};
+
+/// Of a dense weight [depth, columns].
+QuantizedLayout linear_layout(const DenseSizes& dense);
+/// Of a dense weight [out, in, window…]. REQUIRES: groups >= 1 and divides out. Groups are merged only where the weight
+/// has no zero point but 0, and is signed.
+QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_merge);
+
+/// Whether a weight that is packed so, of `rank` 2 (a product's) or more, can be used in this call; sets `*layout`. The
+/// text may come from an untrusted file; `bytes` are those of the packed tensor.
+bool read_quantized_packing(StringRef text, int64_t bytes, bool conv, int64_t groups, bool may_merge,
+                            QuantizedLayout* layout);
+
+/// Packs a dense weight with these strides, in elements. `packed` has layout.bytes().
+void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
+               uint8_t* packed);
+
+/// The sizes of `tensor`. REQUIRES: rank() <= DenseSizes::kMaxRank
+DenseSizes dense_sizes_of(const Tensor& tensor);
+
+}  // namespace berth::cpu

@@ -1,0 +1,300 @@
+#include "kernels/cpu/quantized_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/math.h"
+#include "kernels/cpu/quantized_gather.h"
+#include "kernels/portable/gemm_slots.h"
+
+namespace berth::cpu {
+namespace {
+
+using portable::Convolution;
+using portable::QuantizedProduct;
+
+// Fewer products of bytes than this in all take some 4 microseconds: as long as handing half of them to another thread
+// and waiting for it.
+constexpr double kSerialWork = 1 << 20;
+// Rows that a thread takes at a time, and what they may take of a second-level cache.
+constexpr int64_t kBlockRows = 4 * kMaxTileHeight;
+constexpr int64_t kBlockBytes = 256 * 1024;
+// Items of work for each thread, so that one that is late does not hold up the others.
+constexpr int64_t kItemsPerThread = 3;
+
+// Whether the input's rows lie as the tiles read them.
+bool is_direct(const QuantizedJob& job) {
+  if (job.convolution == nullptr) return job.layout->depth % kQuad == 0;
+  const Convolution& c = *job.convolution;
+  for (const Convolution::Axis& axis : c.axis) {
+    if (axis.kernel != 1 || axis.stride != 1 || axis.padding != 0) return false;
+  }
+  return job.layout->depth % kQuad == 0 && is_channels_last(*job.input);
+}
+
+int64_t rows_of(const QuantizedJob& job) {
+  if (job.convolution == nullptr) {
+    return job.layout->depth == 0 ? 0 : job.input->numel() / job.layout->depth;
+  }
+  const Convolution& c = *job.convolution;
+  return c.batch * c.axis[0].out * c.axis[1].out * c.axis[2].out;
+}
+
+int64_t most_rows(const QuantizedLayout& layout) {
+  const int64_t row = std::max<int64_t>(1, layout.quads() * kQuad);
+  return std::clamp<int64_t>(kBlockBytes / row / kMaxTileHeight * kMaxTileHeight, kMaxTileHeight, kBlockRows);
+}
+
+// The memory of one thread: copied rows, and the total of each.
+struct Slot {
+  uint8_t* rows = nullptr;
+  int32_t* totals = nullptr;
+
+  static size_t row_bytes(const QuantizedJob& job, int64_t rows) {
+    return is_direct(job) ? 0 : align_up<int64_t>(rows * job.layout->quads() * kQuad, 64);
+  }
+  static size_t bytes(const QuantizedJob& job, int64_t rows) {
+    const int64_t block = std::min(rows, most_rows(*job.layout));
+    return row_bytes(job, block) + align_up<int64_t>(block * static_cast<int64_t>(sizeof(int32_t)), 64);
+  }
+};
+
+// A number for each column, in the order of the panels.
+struct ColumnArrays {
+  static constexpr int kCount = 5;
+
+  int32_t* start;
+  float* scale;
+  float* bias;
+  int32_t* zeros;
+  int32_t* totals;
+
+  ColumnArrays(void* memory, int64_t columns)
+      : start(static_cast<int32_t*>(memory)),
+        scale(static_cast<float*>(memory) + columns),
+        bias(static_cast<float*>(memory) + 2 * columns),
+        zeros(static_cast<int32_t*>(memory) + 3 * columns),
+        totals(static_cast<int32_t*>(memory) + 4 * columns) {}
+  static size_t bytes(int64_t columns) { return kCount * columns * sizeof(float); }
+};
+
+class Run {
+ public:
+  Run(const QuantizedJob& job, const ColumnArrays& arrays)
+      : job_(job),
+        layout_(*job.layout),
+        product_(*job.product),
+        functions_(quantized_functions()),
+        arrays_(arrays),
+        rows_(rows_of(job)),
+        direct_(is_direct(job)),
+        channels_(layout_.groups * layout_.columns) {
+    flip_ = product_.signed_input ? 0x80808080u : 0;
+    out_bytes_ = static_cast<int64_t>(element_size(product_.out->dtype()));
+    const auto plain = [&](const Tensor& tensor) { return job.convolution == nullptr || is_channels_last(tensor); };
+    out_plain_ = plain(*product_.out);
+    residual_plain_ = product_.residual == nullptr || plain(*product_.residual);
+    if (product_.residual != nullptr) residual_bytes_ = static_cast<int64_t>(element_size(product_.residual->dtype()));
+    fill_columns();
+  }
+
+  void cut(int slots) {
+    block_rows_ = std::min(rows_, most_rows(layout_));
+    row_blocks_ = ceil_div(rows_, block_rows_);
+    block_rows_ = ceil_div(rows_, row_blocks_);
+    const int64_t items = row_blocks_ * layout_.groups;
+    const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, items);
+    const int64_t pairs = ceil_div<int64_t>(layout_.panels(), 2);
+    block_panels_ = 2 * ceil_div(pairs, std::min(pairs, wanted));
+    column_blocks_ = ceil_div(layout_.panels(), block_panels_);
+  }
+  int64_t items() const { return layout_.groups * row_blocks_ * column_blocks_; }
+  int64_t rows() const { return rows_; }
+
+  void run_item(const Slot& slot, int64_t item) const {
+    const int64_t column_block = item % column_blocks_;
+    const int64_t group = item / column_blocks_ % layout_.groups;
+    const int64_t first = item / column_blocks_ / layout_.groups * block_rows_;
+    const int64_t count = std::min(block_rows_, rows_ - first);
+    if (count <= 0) return;
+    Rows rows;
+    rows.first = first;
+    rows.count = count;
+    bring_rows(slot, group, &rows);
+    const int64_t begin = column_block * block_panels_;
+    const int64_t end = std::min(begin + block_panels_, layout_.panels());
+    for (int64_t panel = begin; panel < end;) {
+      const int64_t taken = panels_at_once(end - panel, count);
+      run_panels(rows, group, panel, taken);
+      panel += taken;
+    }
+  }
+
+ private:
+  // Some rows of the input.
+  struct Rows {
+    int64_t first = 0, count = 0;
+    const uint8_t* a = nullptr;
+    int64_t step = 0;
+    const int32_t* totals = nullptr;
+  };
+
+  int32_t input_zero(int64_t row) const { return product_.input_zero[row] + (product_.signed_input ? 128 : 0); }
+
+  void fill_columns() {
+    const int64_t padded = layout_.padded_columns();
+    std::memset(arrays_.start, 0, ColumnArrays::bytes(padded));
+    std::memcpy(arrays_.totals, job_.packed + layout_.weight_bytes(), padded * sizeof(int32_t));
+    const bool rows_differ = product_.input_zero.data != nullptr && product_.input_zero.step != 0;
+    finish_.product = &product_;
+    finish_.start = arrays_.start;
+    finish_.scale = arrays_.scale;
+    finish_.bias = product_.bias == nullptr ? nullptr : arrays_.bias;
+    finish_.totals = rows_differ ? arrays_.totals : nullptr;
+    finish_.row_scales = product_.input_scale != nullptr && product_.input_scale_step != 0;
+    using Kind = portable::ActivationKind;
+    const Kind kind = product_.activation.kind;
+    finish_.in_registers = kind == Kind::kNone || kind == Kind::kRelu || kind == Kind::kClamp;
+    const auto zero = static_cast<uint32_t>(rows_differ ? 0 : input_zero(0));
+    bool any = false;
+    for (int64_t c = 0; c < channels_; ++c) {
+      const int64_t at = c / layout_.columns * layout_.panels() * kPanelColumns + c % layout_.columns;
+      auto start = static_cast<uint32_t>(product_.whole_bias == nullptr ? 0 : product_.whole_bias[c]);
+      start -= zero * static_cast<uint32_t>(arrays_.totals[at]);
+      arrays_.start[at] = static_cast<int32_t>(start);
+      const float scale = product_.scale[c * product_.scale_step];
+      const bool together = product_.input_scale != nullptr && !finish_.row_scales;
+      arrays_.scale[at] = together ? product_.input_scale[0] * scale : scale;
+      if (product_.bias != nullptr) arrays_.bias[at] = product_.bias[c];
+      arrays_.zeros[at] = product_.weight_zero[c] - (product_.signed_weight ? 0 : 128);
+      any = any || arrays_.zeros[at] != 0;
+    }
+    finish_.zeros = any ? arrays_.zeros : nullptr;
+  }
+
+  void bring_rows(const Slot& slot, int64_t group, Rows* rows) const {
+    const int64_t depth = layout_.depth;
+    const auto* input = job_.input->data<uint8_t>();
+    if (direct_) {
+      rows->step = layout_.groups * depth;
+      rows->a = input + rows->first * rows->step + group * depth;
+    } else {
+      rows->step = layout_.quads() * kQuad;
+      rows->a = slot.rows;
+      if (job_.convolution == nullptr) {
+        for (int64_t i = 0; i < rows->count; ++i) {
+          uint8_t* to = slot.rows + i * rows->step;
+          std::memcpy(to, input + (rows->first + i) * depth, depth);
+          std::memset(to + depth, 0, rows->step - depth);
+        }
+      } else {
+        const int64_t channels = depth / layout_.taps;
+        gather_windows(*job_.convolution, group * channels, channels, rows->first, rows->count,
+                       static_cast<uint8_t>(product_.input_zero[0]), slot.rows, rows->step);
+      }
+    }
+    if (finish_.zeros == nullptr) return;
+    rows->totals = slot.totals;
+    for (int64_t i = 0; i < rows->count; ++i) {
+      const auto total = static_cast<uint32_t>(functions_.total(rows->a + i * rows->step, depth, flip_));
+      const uint32_t zero = static_cast<uint32_t>(depth) * static_cast<uint32_t>(input_zero(rows->first + i));
+      slot.totals[i] = static_cast<int32_t>(total - zero);
+    }
+  }
+
+  // How many of `left` panels a tile takes. Wide ones read each row of the input once for more columns, and are for few
+  // rows.
+  int64_t panels_at_once(int64_t left, int64_t rows) const {
+    if (left >= 4 && rows <= functions_.max_rows[4]) return 4;
+    return left >= 2 && functions_.max_rows[2] > 0 ? 2 : 1;
+  }
+
+  void run_panels(const Rows& rows, int64_t group, int64_t panel, int64_t panels) const {
+    const int64_t strips = ceil_div<int64_t>(rows.count, functions_.max_rows[panels]);
+    alignas(64) int32_t sums[kMaxTileHeight * kMaxTilePanels * kPanelColumns];
+    QuantizedTile tile;
+    tile.quads = layout_.quads();
+    tile.a_step = rows.step;
+    tile.flip = flip_;
+    tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * layout_.panels() + panel) * layout_.panel_bytes();
+    tile.panel_step = layout_.panel_bytes();
+    tile.sums = sums;
+    for (int64_t strip = 0; strip < strips; ++strip) {
+      const int64_t begin = rows.count * strip / strips;
+      const int64_t end = rows.count * (strip + 1) / strips;
+      tile.a = rows.a + begin * rows.step;
+      functions_.tile[panels][end - begin](tile);
+      for (int64_t i = begin; i < end; ++i) {
+        finish(rows, i, group, panel, panels, sums + (i - begin) * panels * kPanelColumns);
+      }
+    }
+  }
+
+  void finish(const Rows& rows, int64_t i, int64_t group, int64_t panel, int64_t panels, const int32_t* sums) const {
+    const int64_t index = rows.first + i;
+    const int64_t channel = group * layout_.columns + panel * kPanelColumns;
+    QuantizedRow row;
+    row.sums = sums;
+    row.column = (group * layout_.panels() + panel) * kPanelColumns;
+    row.count = std::min(panels * kPanelColumns, layout_.columns - panel * kPanelColumns);
+    if (job_.convolution == nullptr) row.row = index;
+    if (finish_.totals != nullptr) row.input_zero = input_zero(row.row);
+    if (rows.totals != nullptr) row.row_total = rows.totals[i];
+    const auto place = [&](const Tensor& tensor, bool plain, int64_t* step) {
+      *step = plain ? 1 : tensor.stride(1);
+      return (plain ? index * channels_ : pixel_offset(tensor, index)) + channel * *step;
+    };
+    row.out = product_.out->data<uint8_t>() + place(*product_.out, out_plain_, &row.out_step) * out_bytes_;
+    if (product_.residual != nullptr) {
+      const int64_t from = place(*product_.residual, residual_plain_, &row.residual_step);
+      row.residual = product_.residual->data<uint8_t>() + from * residual_bytes_;
+    }
+    functions_.finish(finish_, row);
+  }
+
+  const QuantizedJob& job_;
+  const QuantizedLayout& layout_;
+  const QuantizedProduct& product_;
+  const QuantizedFunctions& functions_;
+  ColumnArrays arrays_;
+  QuantizedFinish finish_;
+  int64_t rows_;
+  bool direct_;
+  int64_t channels_;
+  uint32_t flip_ = 0;
+  bool out_plain_ = true, residual_plain_ = true;
+  int64_t out_bytes_ = 1, residual_bytes_ = 1;
+  int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;
+};
+
+int most_slots(int threads) { return std::clamp(threads, 1, portable::kMaxSlots); }
+
+}  // namespace
+
+size_t quantized_temp_bytes(const QuantizedJob& job, int threads) {
+  return ColumnArrays::bytes(job.layout->padded_columns()) + portable::kTempPadding +
+         most_slots(threads) * Slot::bytes(job, rows_of(job)) + portable::kTempPadding;
+}
+
+Error run_quantized(KernelContext& context, const QuantizedJob& job) {
+  const int64_t columns = job.layout->padded_columns();
+  void* memory = context.allocate_temp(ColumnArrays::bytes(columns));
+  const size_t slot_bytes = Slot::bytes(job, rows_of(job));
+  void* slots_memory = context.allocate_temp(most_slots(context.threads()) * slot_bytes);
+  if (memory == nullptr || slots_memory == nullptr) return Error::kMemoryAllocationFailed;
+  Run run(job, ColumnArrays(memory, columns));
+  const double work =
+      static_cast<double>(run.rows()) * static_cast<double>(job.layout->depth) * static_cast<double>(columns);
+  const int slots = portable::slots_for(context.threads(), INT64_MAX, work, kSerialWork);
+  run.cut(slots);
+  const size_t row_bytes = Slot::row_bytes(job, std::min(run.rows(), most_rows(*job.layout)));
+  portable::for_each_item(
+      context, slots, run.items(), [&](const Slot& slot, int64_t item) { run.run_item(slot, item); },
+      [&](int64_t slot) {
+        auto* bytes = static_cast<uint8_t*>(slots_memory) + slot * slot_bytes;
+        return Slot{bytes, reinterpret_cast<int32_t*>(bytes + row_bytes)};
+      });
+  return Error::kOk;
+}
+
+}  // namespace berth::cpu

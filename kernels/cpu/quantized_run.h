@@ -1,0 +1,29 @@
+// A quantised product on packed weights: which rows and columns each thread takes, and where its rows come from.
+//
+// Rows of a product are pixels of a convolution. Where the pixels' windows do not lie in memory one after another as
+// the weight's depth does, a thread copies those of some pixels side by side first: a padded one from the input's zero
+// point.
+#pragma once
+
+#include "kernels/cpu/quantized_packing.h"
+#include "kernels/portable/conv_arguments.h"
+#include "kernels/portable/fused_quantized.h"
+
+namespace berth::cpu {
+
+struct QuantizedJob {
+  const QuantizedLayout* layout = nullptr;
+  const uint8_t* packed = nullptr;  // layout->bytes()
+  const portable::QuantizedProduct* product = nullptr;
+  const portable::Convolution* convolution = nullptr;  // null: a product of matrices. With its strides
+  const Tensor* input = nullptr;
+};
+
+/// Temporary memory in all, padding included, for tensors of these sizes. Looks at sizes and strides alone: of the job,
+/// at its layout, convolution and input.
+size_t quantized_temp_bytes(const QuantizedJob& job, int threads);
+
+/// Error::kMemoryAllocationFailed without that much. REQUIRES: the result has elements.
+Error run_quantized(KernelContext& context, const QuantizedJob& job);
+
+}  // namespace berth::cpu

@@ -1,0 +1,85 @@
+// The innermost part of quantised products: tiles of 32-bit sums of products of bytes, and what happens to the sums.
+//
+// A tile is some rows of the input times one, two or four panels of the weight. A panel is 16 columns:
+// [quad][column][4] bytes, four numbers of the depth after each other. The input's bytes are unsigned, the weight's
+// signed: signed inputs are moved by 128 on their way (`flip`), and the columns' sums make up for it. Sums wrap around,
+// and are exact otherwise, on every instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/portable/fused_quantized.h"
+
+namespace berth::cpu {
+
+constexpr int64_t kPanelColumns = 16;
+constexpr int64_t kQuad = 4;
+constexpr int64_t kQuadBytes = kPanelColumns * kQuad;  // of a panel
+constexpr int kMaxTileHeight = 14;
+constexpr int kMaxTilePanels = 4;
+
+struct QuantizedTile {
+  int64_t quads = 0;
+  const uint8_t* a = nullptr;  // rows of `quads` times four bytes, a_step bytes apart
+  int64_t a_step = 0;
+  uint32_t flip = 0;          // 0x80808080 for signed inputs
+  const int8_t* b = nullptr;  // the first panel; the next is panel_step bytes on
+  int64_t panel_step = 0;
+  int32_t* sums = nullptr;  // [row][column of all panels]
+};
+
+/// What becomes of sums; all arrays have a number for each column of a panel, those that fill it up too.
+struct QuantizedFinish {
+  const portable::QuantizedProduct* product = nullptr;
+  const int32_t* start = nullptr;   // added to the sums: the bias, and what one zero point takes
+  const float* scale = nullptr;     // with the input's, if there is one for all rows
+  const float* bias = nullptr;      // may be null
+  const int32_t* zeros = nullptr;   // the weight's zero points; null: all are 0
+  const int32_t* totals = nullptr;  // sums of the weight's columns; null: `start` has what they take
+  bool row_scales = false;          // the input has a scale a row, which `scale` lacks
+  bool in_registers = true;         // the activation is none, or keeps numbers within two bounds
+};
+
+/// Part of a row of the result. Pointers are to its first element there; steps are in elements.
+struct QuantizedRow {
+  const int32_t* sums = nullptr;
+  int64_t column = 0, count = 0;  // column: in the arrays of QuantizedFinish. count <= 64
+  int64_t row = 0;                // of the input's scales
+  int32_t input_zero = 0;         // as the tiles see it; of use with `totals`
+  int32_t row_total = 0;          // sum of (x - input_zero) over the row; of use with `zeros`
+  void* out = nullptr;
+  int64_t out_step = 1;
+  const void* residual = nullptr;
+  int64_t residual_step = 1;
+};
+
+struct QuantizedFunctions {
+  using Tile = void (*)(const QuantizedTile& tile);
+
+  const char* name = nullptr;
+  int max_rows[kMaxTilePanels + 1] = {};  // of a tile of so many panels; 0: there are none
+  Tile tile[kMaxTilePanels + 1][kMaxTileHeight + 1] = {};
+  void (*finish)(const QuantizedFinish& finish, const QuantizedRow& row) = nullptr;
+  /// Sum of `count` bytes, each xor the lowest byte of `flip`.
+  int32_t (*total)(const uint8_t* bytes, int64_t count, uint32_t flip) = nullptr;
+};
+
+extern const QuantizedFunctions kQuantizedPlain;
+#if defined(__x86_64__)
+#define BERTH_QUANTIZED_X86 1
+extern const QuantizedFunctions kQuantizedAvx2;
+extern const QuantizedFunctions kQuantizedAvxVnni;
+extern const QuantizedFunctions kQuantizedAvx512;
+extern const QuantizedFunctions kQuantizedVnni;
+#endif
+
+/// The best for this processor, and no more than limit_simd() (simd_limit.h) allows.
+const QuantizedFunctions& quantized_functions();
+
+/// For tests: all that this processor has. Returns how many.
+int all_quantized_functions(const QuantizedFunctions* (&functions)[5]);
+/// For tests: from now on, in this process; null: the best.
+void set_quantized_functions(const QuantizedFunctions* functions);
+
+}  // namespace berth::cpu

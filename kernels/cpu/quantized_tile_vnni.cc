@@ -1,0 +1,58 @@
+// Tiles of AVX-512 VNNI.
+#include "kernels/cpu/quantized_tile.h"
+
+#ifdef BERTH_QUANTIZED_X86
+#include <immintrin.h>
+
+namespace berth::cpu {
+namespace {
+namespace quantized_vnni {
+
+#define BERTH_TARGET \
+  __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,prefer-vector-width=512")))
+#include "kernels/cpu/quantized_finish_body.h"
+
+using Sum = __m512i;
+
+BERTH_LOCAL void store_sum(int32_t* to, Sum sum) { _mm512_storeu_si512(to, sum); }
+
+using Columns = __m512i;
+using Row = __m512i;
+
+BERTH_LOCAL Columns load_columns(const int8_t* from) { return _mm512_loadu_si512(from); }
+BERTH_LOCAL Row flip_of(uint32_t flip) { return _mm512_set1_epi32(static_cast<int32_t>(flip)); }
+BERTH_LOCAL Row spread_row(const uint8_t* from, const Row& flip) {
+  int32_t quad;
+  __builtin_memcpy(&quad, from, sizeof(quad));
+  return _mm512_xor_si512(_mm512_set1_epi32(quad), flip);
+}
+BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
+  return _mm512_dpbusd_epi32(sum, row, columns);
+}
+
+#include "kernels/cpu/quantized_tile_body.h"
+
+}  // namespace quantized_vnni
+}  // namespace
+
+const QuantizedFunctions kQuantizedVnni = {
+    "avx512vnni",
+    {0, 14, 14, 0, 6},
+    {{},
+     {nullptr, quantized_vnni::tile<1, 1>, quantized_vnni::tile<2, 1>, quantized_vnni::tile<3, 1>,
+      quantized_vnni::tile<4, 1>, quantized_vnni::tile<5, 1>, quantized_vnni::tile<6, 1>, quantized_vnni::tile<7, 1>,
+      quantized_vnni::tile<8, 1>, quantized_vnni::tile<9, 1>, quantized_vnni::tile<10, 1>, quantized_vnni::tile<11, 1>,
+      quantized_vnni::tile<12, 1>, quantized_vnni::tile<13, 1>, quantized_vnni::tile<14, 1>},
+     {nullptr, quantized_vnni::tile<1, 2>, quantized_vnni::tile<2, 2>, quantized_vnni::tile<3, 2>,
+      quantized_vnni::tile<4, 2>, quantized_vnni::tile<5, 2>, quantized_vnni::tile<6, 2>, quantized_vnni::tile<7, 2>,
+      quantized_vnni::tile<8, 2>, quantized_vnni::tile<9, 2>, quantized_vnni::tile<10, 2>, quantized_vnni::tile<11, 2>,
+      quantized_vnni::tile<12, 2>, quantized_vnni::tile<13, 2>, quantized_vnni::tile<14, 2>},
+     {},
+     {nullptr, quantized_vnni::tile<1, 4>, quantized_vnni::tile<2, 4>, quantized_vnni::tile<3, 4>,
+      quantized_vnni::tile<4, 4>, quantized_vnni::tile<5, 4>, quantized_vnni::tile<6, 4>}},
+    quantized_vnni::finish_row,
+    quantized_vnni::total_of,
+};
+
+}  // namespace berth::cpu
+#endif
