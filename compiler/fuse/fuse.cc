@@ -14,6 +14,7 @@
 #include "compiler/fuse/fuse_quantized.h"
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
+#include "compiler/fuse/move_quantization.h"
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/passes/dce.h"
@@ -48,6 +49,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
                         }};
   };
   return {
+      // First: what reads moved numbers may read moved bytes.
+      pass("move_quantization", move_quantization),
       pass("fuse_activations", fuse_activations),
       // Before all others that look for products, and behind activations, which it takes to their ends.
       pass("fuse_quantized", fuse_quantized),

@@ -1,5 +1,6 @@
 // Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
+//     move_quantization     moves of bytes where numbers that they stand for were moved
 //     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
 //     fuse_quantized        products of 8-bit integers, from dequantised numbers
 //     fuse_group_norms      norms of rows that stand for groups of channels

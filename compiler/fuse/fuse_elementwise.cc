@@ -189,7 +189,7 @@ class Reader {
     return unary_op(node);
   }
 
-  // To f32, which is no step, or from f32 to bytes.
+  // To f32, which needs no step, or from f32 to bytes.
   bool cast(const Node& node, size_t after, Chain* chain, Operand* result) const {
     const ValueId from = value_argument(node, 0);
     const ir::TensorType& before = context_.type(from);

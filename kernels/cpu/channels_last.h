@@ -5,11 +5,15 @@
 
 namespace berth::cpu {
 
-/// Whether `tensor` is f32 of rank 4 in dimension order 0, 2, 3, 1.
-inline bool is_channels_last_f32(const Tensor& tensor) {
-  if (tensor.dtype() != DType::kF32 || tensor.rank() != 4) return false;
+/// Whether `tensor` is of rank 4 in dimension order 0, 2, 3, 1.
+inline bool is_channels_last(const Tensor& tensor) {
+  if (tensor.rank() != 4) return false;
   const Span<const uint8_t> order = tensor.dim_order();
   return order[0] == 0 && order[1] == 2 && order[2] == 3 && order[3] == 1;
+}
+
+inline bool is_channels_last_f32(const Tensor& tensor) {
+  return tensor.dtype() == DType::kF32 && is_channels_last(tensor);
 }
 
 /// Whether all of them are contiguous f32.

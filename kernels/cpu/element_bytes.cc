@@ -39,7 +39,7 @@ void dequantise(const T* in, int64_t n, const Dequantising& by, float* out) {
 }
 
 // Limits are whole numbers, so that it is the same to hold a number within them before it is rounded; and sums with the
-// zero point are exact, so that it may be added to integers. NaN is no number between limits.
+// zero point are exact, so that it may be added to integers. NaN has no place between limits.
 struct Store {
   explicit Store(const Quantising& by)
       : factor(by.factor),

@@ -12,7 +12,7 @@ struct ChainEnds {
 
   explicit ChainEnds(const Chain& chain);
 
-  /// Of each input: what it stands for; of inputs that are no whole numbers nothing is done.
+  /// Of each input of whole numbers: what it stands for; inputs of other types are converted alone.
   Dequantising load[elementwise::kMaxInputs];
   /// Of each step: the input that is its result already, else kNone.
   uint8_t loaded[elementwise::kMaxSteps];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/channels_last.h"
+#include "kernels/cpu/pool_bytes.h"
 #include "kernels/cpu/pool_last.h"
 #include "kernels/portable/pool_arguments.h"
 #include "kernels/portable/portable.h"
@@ -30,6 +31,20 @@ Error run(KernelContext& context, const LastPooling& pooling) {
   return Error::kOk;
 }
 
+Error run_bytes(KernelContext& context, const portable::Pooling& p) {
+  BytePooling bytes;
+  bytes.is_signed = p.out->dtype() == DType::kI8;
+  bytes.in = p.input->raw();
+  bytes.out = p.out->raw();
+  bytes.batch = p.batch;
+  bytes.channels = p.channels;
+  bytes.height = p.axis[0];
+  bytes.width = p.axis[1];
+  const int64_t grain = std::max<int64_t>(1, 4 * kGrainElements / std::max<int64_t>(1, bytes.row_work()));
+  context.parallel_for(bytes.rows(), grain, [&](int64_t begin, int64_t end) { pool_byte_rows(bytes, begin, end); });
+  return Error::kOk;
+}
+
 // Resizes the outputs; false when there is nothing to compute or `*error` says why not.
 bool begin_pooling(KernelContext& context, const portable::Pooling& p, Error* error) {
   *error = portable::resize_out(context, *p.out, portable::pooling_sizes(p).span());
@@ -45,14 +60,15 @@ Error max_pool2d_out(KernelContext& context, const arguments::max_pool2d_with_in
   Tensor& indices = args.indices;
   portable::Pooling p;
   const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
-  if (!is_channels_last_f32(input) || !is_channels_last_f32(out) || indices.raw() != nullptr ||
-      indices.dtype() != DType::kI64 || indices.rank() != 4 ||
+  const bool ours = out.dtype() == DType::kF32 || out.dtype() == DType::kU8 || out.dtype() == DType::kI8;
+  if (!ours || input.dtype() != out.dtype() || !is_channels_last(input) || !is_channels_last(out) ||
+      indices.raw() != nullptr || indices.dtype() != DType::kI64 || indices.rank() != 4 ||
       portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
     return portable::max_pool2d_with_indices_out(context, args);
   }
   Error error = portable::resize_out(context, indices, portable::pooling_sizes(p).span());
   if (error != Error::kOk || !begin_pooling(context, p, &error)) return error;
-  return run(context, last_pooling(p, LastPooling::kMax));
+  return out.dtype() == DType::kF32 ? run(context, last_pooling(p, LastPooling::kMax)) : run_bytes(context, p);
 }
 
 Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& args) {

@@ -75,6 +75,27 @@ TEST(PoolLast, RandomMaximaKeepNaN) {
   }
 }
 
+TEST(PoolLast, RandomMaximaOfBytes) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  Random random(seed.value);
+  for (int i = 0; i < 60; ++i) {
+    const DType type = i % 2 == 0 ? DType::kU8 : DType::kI8;
+    const Array image(type, random.image(false).sizes(), {}, kLast);
+    for (int64_t k = 0; k < image.tensor().numel(); ++k) {
+      image.tensor().data<uint8_t>()[k] = static_cast<uint8_t>(random.from_to(0, 255));
+    }
+    const Axes a = random.axes();
+    const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
+    if (!is_possible(sizes)) continue;
+    const Array indices(DType::kI64, sizes, {}, kLast);
+    indices.tensor().set_data(nullptr);
+    expect_same_as_portable("aten::max_pool2d_with_indices.out",
+                            {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
+                            {Array(type, sizes, {}, kLast), indices}, 0);
+  }
+}
+
 TEST(PoolLast, IndicesThatAreRead) {
   Random random(7);
   const Array image = random.image(false);

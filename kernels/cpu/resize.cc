@@ -18,12 +18,12 @@ using Positions = portable::Positions<float>;
 
 constexpr int64_t kGrainElements = 1 << 15;
 
-// Whether this is ours; then the output has its sizes, or `*error` says why not.
+// Whether this is ours, whatever the elements are; then the output has its sizes, or `*error` says why not.
 template <typename Args>
 bool begin(KernelContext& context, const Args& args, Upsampling* u, Error* error) {
   const Tensor& input = args.input;
   Tensor& out = args.out;
-  if (!is_channels_last_f32(input) || !is_channels_last_f32(out)) return false;
+  if (!is_channels_last(input) || !is_channels_last(out)) return false;
   if (portable::read_upsampling(context, input, args.output_size, args.scale_factors, out, u) != Error::kOk)
     return false;
   *error = portable::resize_out(context, out, portable::pooling_sizes(*u).span());
@@ -31,20 +31,21 @@ bool begin(KernelContext& context, const Args& args, Upsampling* u, Error* error
   return true;
 }
 
-// Calls f(image, y, output row) for all rows of the output.
-template <typename F>
+// Calls f(image, y, output row) for all rows of the output, which is of Elements.
+template <typename Element, typename F>
 void for_each_row(KernelContext& context, const Upsampling& u, F&& f) {
   const int64_t line = u.axis[1].out * u.channels;
   const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, line));
   context.parallel_for(u.batch * u.axis[0].out, grain, [&](int64_t first, int64_t end) {
     for (int64_t row = first; row < end; ++row) {
-      f(row / u.axis[0].out, row % u.axis[0].out, u.out->data<float>() + row * line);
+      f(row / u.axis[0].out, row % u.axis[0].out, u.out->data<Element>() + row * line);
     }
   });
 }
 
-const float* input_row(const Upsampling& u, int64_t image, int64_t y) {
-  return u.input->data<float>() + (image * u.axis[0].in + y) * u.axis[1].in * u.channels;
+template <typename Element>
+const Element* input_row(const Upsampling& u, int64_t image, int64_t y) {
+  return u.input->data<Element>() + (image * u.axis[0].in + y) * u.axis[1].in * u.channels;
 }
 
 size_t table_bytes(const Tensor& out, size_t entry) {
@@ -53,13 +54,26 @@ size_t table_bytes(const Tensor& out, size_t entry) {
   return width * entry + portable::kTempPadding;
 }
 
+// `columns`: of each pixel of a row, the one of the input that it is.
+template <typename Element>
+void move_pixels(KernelContext& context, const Upsampling& u, const int64_t* columns) {
+  const size_t pixel = u.channels * sizeof(Element);
+  for_each_row<Element>(context, u, [&](int64_t image, int64_t y, Element* to) {
+    const Element* from = input_row<Element>(u, image, nearest_element(u.axis[0], u.factor[0], y));
+    for (int64_t x = 0; x < u.axis[1].out; ++x, to += u.channels) {
+      std::memcpy(to, from + columns[x] * u.channels, pixel);
+    }
+  });
+}
+
 }  // namespace
 
 Error upsample_nearest2d_out(KernelContext& context, const arguments::upsample_nearest2d_vec_out& args) {
   Upsampling u;
   Error error = Error::kOk;
   Tensor& out = args.out;
-  if (!begin(context, args, &u, &error)) {
+  const size_t size = element_size(out.dtype());
+  if ((size != 1 && size != sizeof(float)) || !begin(context, args, &u, &error)) {
     return portable::upsample_nearest2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
@@ -67,11 +81,7 @@ Error upsample_nearest2d_out(KernelContext& context, const arguments::upsample_n
   auto* columns = static_cast<int64_t*>(context.allocate_temp(width * sizeof(int64_t)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
   for (size_t x = 0; x < width; ++x) columns[x] = nearest_element(u.axis[1], u.factor[1], static_cast<int64_t>(x));
-  const size_t pixel = u.channels * sizeof(float);
-  for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
-    const float* from = input_row(u, image, nearest_element(u.axis[0], u.factor[0], y));
-    for (size_t x = 0; x < width; ++x, to += u.channels) std::memcpy(to, from + columns[x] * u.channels, pixel);
-  });
+  size == 1 ? move_pixels<uint8_t>(context, u, columns) : move_pixels<float>(context, u, columns);
   return Error::kOk;
 }
 
@@ -80,7 +90,7 @@ Error upsample_bilinear2d_out(KernelContext& context, const arguments::upsample_
   Error error = Error::kOk;
   Tensor& out = args.out;
   const bool align = args.align_corners;
-  if (!begin(context, args, &u, &error)) {
+  if (out.dtype() != DType::kF32 || !begin(context, args, &u, &error)) {
     return portable::upsample_bilinear2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
@@ -90,10 +100,10 @@ Error upsample_bilinear2d_out(KernelContext& context, const arguments::upsample_
   const Positions positions(u.axis[1], u.factor[1], align);
   const Positions lines(u.axis[0], u.factor[0], align);
   for (size_t x = 0; x < width; ++x) columns[x] = positions(static_cast<int64_t>(x));
-  for_each_row(context, u, [&](int64_t image, int64_t y, float* to) {
+  for_each_row<float>(context, u, [&](int64_t image, int64_t y, float* to) {
     const Blend rows = lines(y);
-    blend_row({input_row(u, image, rows.first), input_row(u, image, rows.second), rows.weight, columns, u.axis[1].out,
-               u.channels, to});
+    blend_row({input_row<float>(u, image, rows.first), input_row<float>(u, image, rows.second), rows.weight, columns,
+               u.axis[1].out, u.channels, to});
   });
   return Error::kOk;
 }

@@ -34,6 +34,10 @@ TEST(ResizeLast, RandomSizesAndFactors) {
     const Array x = random_array(random, in, kLast);
     expect_same_as_portable("aten::upsample_nearest2d.vec_out", {x, size, factors},
                             {Array(DType::kF32, out, {}, kLast)}, 0);
+    const Array bytes(DType::kI8, in, {}, kLast);
+    for (int64_t k = 0; k < x.tensor().numel(); ++k) bytes.tensor().data<uint8_t>()[k] = static_cast<uint8_t>(random());
+    expect_same_as_portable("aten::upsample_nearest2d.vec_out", {bytes, size, factors},
+                            {Array(DType::kI8, out, {}, kLast)}, 0);
     expect_same_as_portable("aten::upsample_bilinear2d.vec_out", {x, size, i % 2 == 0, factors},
                             {Array(DType::kF32, out, {}, kLast)}, 1e-5);
   }
