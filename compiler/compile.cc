@@ -15,6 +15,7 @@
 #include "compiler/data_files.h"
 #include "compiler/emit/emit.h"
 #include "compiler/fuse/fuse.h"
+#include "compiler/fuse/narrow_weights.h"
 #include "compiler/ir/operators.h"
 #include "compiler/ir/text.h"
 #include "compiler/ir/verify.h"
@@ -169,10 +170,37 @@ Status check_instruction_set(const std::string& name) {
   return Failure{Error::kInvalidArgument, "instruction set '" + name + "'", "expected one of " + known};
 }
 
+Expected<DType> weights_of(const std::string& precision) {
+  DType type = DType::kF32;
+  const std::vector<std::string> known = precisions();
+  if (std::find(known.begin(), known.end(), precision) != known.end() &&
+      parse_dtype(precision.data(), precision.size(), &type)) {
+    return type;
+  }
+  return Failure{Error::kInvalidArgument, "precision '" + precision + "'", "expected one of f32, bf16, f16"};
+}
+
+// A precision that nothing would have is a mistake.
+Status check_precision(const placement::Options& placing, const CompileOptions& options) {
+  const auto narrows = [](const targets::Target& target) { return target.weights != DType::kF32; };
+  const auto any = [&](const std::vector<targets::Target>& targets) {
+    return std::any_of(targets.begin(), targets.end(), narrows);
+  };
+  if (options.precision == "f32" || any(placing.targets)) return Done{};
+  for (const auto& [method, own] : placing.methods) {
+    if (any(own.targets)) return Done{};
+  }
+  return Failure{Error::kInvalidArgument, "precision '" + options.precision + "'",
+                 "only the target cpu keeps weights so, and the targets are " + options.target};
+}
+
 Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const DType weights, weights_of(options.precision));
   BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target, options.plugins));
   for (targets::Target& target : targets) {
-    if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
+    if (target.isa.empty()) continue;
+    target.isa = options.cpu == "generic" ? "" : options.cpu;
+    target.weights = weights;
   }
   return targets;
 }
@@ -221,6 +249,7 @@ Expected<placement::Options> place_options(const ir::Module& module, const Compi
     targets.direct_copies = takes_berths_runtime(module, targets.targets);
   }
   for (const std::string& text : options.specs) BERTH_TRY(add_spec(text, &placing));
+  BERTH_TRY(check_precision(placing, options));
   return placing;
 }
 
@@ -363,10 +392,13 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   align_files(options, emitted);
   BERTH_TRY(check_portable(module, placing, emitted.program));
   fill_report(emitted, report);
+  if (options.precision != "f32") report.narrow_bytes = fuse::narrow_constant_bytes(module);
   return emitted;
 }
 
 }  // namespace
+
+std::vector<std::string> precisions() { return {"f32", "bf16", "f16"}; }
 
 std::vector<std::string> instruction_sets() { return {"native", "generic", "avx2", "avx512"}; }
 

@@ -57,6 +57,8 @@ std::string model_extensions(const char* conjunction, bool with_programs = true)
 
 /// The instruction sets that CompileOptions::cpu accepts.
 std::vector<std::string> instruction_sets();
+/// The same for CompileOptions::precision.
+std::vector<std::string> precisions();
 
 using packing::Planner;
 
@@ -89,6 +91,10 @@ struct CompileOptions {
   /// weights), "avx2" or "avx512". Programs run on every machine; if its instruction set differs, weights are packed
   /// again at load.
   std::string cpu = "native";
+  /// The element type in which the `cpu` target keeps the constant weights of products and convolutions: "f32" (what the
+  /// model says), "bf16" or "f16". With bf16 their inputs are rounded to bf16 too; sums and all else stay f32
+  /// (docs/precision.md). InvalidArgument when another one is asked for and no target is `cpu`.
+  std::string precision = "f32";
   /// "GLOB=DEVICE": nodes whose name, or one of whose results' names, matches the glob run on that device; later ones
   /// win. It is an error if a glob matches no node, or if no target on the device supports a matching node.
   std::vector<std::string> place;
@@ -176,6 +182,7 @@ struct CompileReport {
   int64_t saved_by_order = 0;  // bytes of memory that the schedule saves compared with the model's own order
   int64_t in_place = 0;        // values that are computed into the bytes of an input or of state
   int64_t constant_bytes = 0;  // of the constants in the program, those of delegates included
+  int64_t narrow_bytes = 0;    // of those among them that are weights in 16 bits
   double plan_ms = 0;
   bool truncated = false;      // the time limit ended planning early: another run may give other bytes
   bool order_optimal = false;  // it is proven that no other schedule needs less memory

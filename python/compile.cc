@@ -88,6 +88,7 @@ const Setters<CompileOptions>& option_setters() {
     auto* const all = new Setters<O>(shared_setters<O>());
     all->insert({
         {"cpu", to<std::string>(&O::cpu)},
+        {"precision", to<std::string>(&O::precision)},
         {"node_device", [](O& options, nb::handle value) { options.node_device = node_device_of(value); }},
         {"specs", to<Strings>(&O::specs)},
         {"fusion", to<bool>(&O::fusion)},

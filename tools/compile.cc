@@ -95,6 +95,7 @@ Json report_json(const CompileReport& report) {
           {"in_place", report.in_place},
           {"saved_by_order", report.saved_by_order},
           {"constant_bytes", report.constant_bytes},
+          {"narrow_bytes", report.narrow_bytes},
           {"peak_rss_kb", peak_rss_kb()}};
 }
 
@@ -103,9 +104,12 @@ std::string report_text(const CompileCommand& command, const CompileReport& repo
   for (const std::string& line : report.why) text += fmt::format("{}\n", line);
   std::string order = report.order_optimal ? "order optimal, " : "";
   if (report.saved_by_order > 0) order = fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) + order;
-  text += fmt::format("{}: {}, {} in place, {}, {}constants {}, in {}\n", command.output,
+  const std::string narrow = report.narrow_bytes == 0 ? ""
+                                                      : fmt::format(" ({} of them {})", bytes_text(report.narrow_bytes),
+                                                                    command.options.precision);
+  text += fmt::format("{}: {}, {} in place, {}, {}constants {}{}, in {}\n", command.output,
                       counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"),
-                      order, bytes_text(report.constant_bytes), duration_text(report.total_ms / 1e3));
+                      order, bytes_text(report.constant_bytes), narrow, duration_text(report.total_ms / 1e3));
   if (report.truncated) text += fmt::format("{}: truncated: the time limit ended planning early\n", command.output);
   for (const ExternalReport& file : report.external) {
     text += fmt::format("{}: {}, {}\n", file.file, counted(file.constants, "constant"), bytes_text(file.bytes));
@@ -221,6 +225,10 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("--cpu", command->options.cpu,
                   "the instruction set for which the cpu target packs weights; default: native, this machine's")
       ->check(CLI::IsMember(instruction_sets()));
+  sub->add_option("--precision", command->options.precision,
+                  "the element type of weights in the cpu target: f32 (the default: as the model has them), bf16 or "
+                  "f16, half as large; bf16 rounds what they are multiplied with too")
+      ->check(CLI::IsMember(precisions()));
   add_method_option(*sub, "--place", texts.place, "GLOB=DEVICE",
                     "run nodes there whose name, or whose result's name, matches; later ones win");
   add_method_switch(*sub, "--split", texts.split, "one contiguous part of about equal work for each target");
@@ -265,9 +273,10 @@ void add_compile(CLI::App& app, Session& session) {
       ->check(above_zero());
   sub->add_option("--dump-ir", command->options.dump_ir,
                   "write the IR to this folder after every pass that changed it");
-  sub->add_option("--why", command->options.why,
-                  "print decisions and their reasons: reuse, fusion, the name of a pass (a wrong one lists them), or "
-                  "all")
+  sub->add_option(
+         "--why", command->options.why,
+         "print decisions and their reasons: reuse, fusion, precision, the name of a pass (a wrong one lists them), or "
+         "all")
       ->allow_extra_args(false)
       ->check(CLI::IsMember(why_names()).description(""));
   sub->add_flag("--stack-traces", command->options.stack_traces,

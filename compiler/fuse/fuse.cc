@@ -15,6 +15,7 @@
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/move_quantization.h"
+#include "compiler/fuse/narrow_weights.h"
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/passes/dce.h"
@@ -82,6 +83,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       {"dce", passes::dce},
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),
+      // After the others: how a product is best computed depends on all that its operator does, and on its layout.
+      {"precision", [shared](ir::Module& module,
+                             const passes::Options& options) { return narrow_weights(module, *shared, options); }},
       // Last: how a weight is packed depends on all that its operator does, and dense weights go then.
       pass("pack_weights", pack_weights),
       {"dce", passes::dce},

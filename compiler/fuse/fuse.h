@@ -14,6 +14,7 @@
 //     fuse_elementwise      chains of element-wise operators
 //     conv1d_to_2d          convolutions over one axis as those over two
 //     channels_last         images with the channels innermost
+//     precision             weights in 16 bits, for `--precision`
 //     pack_weights          weights in the order in which they are read
 //
 // The passes follow placement (compiler/pipeline.h), because what may be fused is what one delegate holds; they change

@@ -2,25 +2,17 @@
 
 #include <map>
 
-#include "kernels/cpu/packing.h"
+#include "compiler/fuse/call_to_pack.h"
 
 namespace berth::fuse {
 namespace {
 
-using ir::Argument;
-using ir::DimList;
 using ir::Node;
 using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
 const std::string& text_of(const Node& node, size_t k) { return std::get<std::string>(node.args[k]); }
-
-// One number an axis; one alone stands for both.
-void read_axes(const Argument& argument, int64_t* axes) {
-  const auto& dims = std::get<DimList>(argument);
-  for (size_t i = 0; i < 2; ++i) axes[i] = dims[dims.size() == 1 ? 0 : i].value;
-}
 
 /// Packed constants by the dense one and the packing: of all methods, so that what they share stays shared.
 using Packed = std::map<std::pair<ir::ConstantId, std::string>, ir::ConstantId>;
@@ -33,22 +25,16 @@ class Packer {
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
     if (node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out)) return pack_quantized(id);
-    const bool conv = node.is(OpId::fused_conv_out);
-    // Both have them in the same places.
-    static_assert(size_t{arg::fused_conv_out::weight} == size_t{arg::fused_linear_out::weight} &&
-                  size_t{arg::fused_conv_out::input} == size_t{arg::fused_linear_out::input});
-    const size_t packing = conv ? size_t{arg::fused_conv_out::packing} : size_t{arg::fused_linear_out::packing};
-    if ((!conv && !node.is(OpId::fused_linear_out)) || !text_of(node, packing).empty()) return false;
-    const ir::Constant* constant = ir::constant_of(module_, method_, node.args[arg::fused_conv_out::weight]);
-    if (constant == nullptr || !constant->type.is_contiguous()) return false;
+    const ir::Constant* constant = dense_weight(module_, method_, node);
+    if (constant == nullptr) return false;
     if (!method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input])).is_static()) return false;
     cpu::PackedWeight packed;
-    const std::vector<float> weight = floats_of(*constant);
+    const std::vector<uint8_t> weight = constant->blob.to_vector();
     constant->blob.release();
-    if (!(conv ? pack_conv(node, *constant, weight, &packed) : pack_linear(node, *constant, weight, &packed))) {
-      return false;
-    }
-    replace(id, arg::fused_conv_out::weight, packing, *constant, DType::kF32, std::move(packed));
+    if (!pack_weight(node, *constant, weight, &packed)) return false;
+    const size_t packing =
+        node.is(OpId::fused_conv_out) ? size_t{arg::fused_conv_out::packing} : size_t{arg::fused_linear_out::packing};
+    replace(id, arg::fused_conv_out::weight, packing, *constant, constant->type.dtype, std::move(packed));
     return true;
   }
 
@@ -94,48 +80,15 @@ class Packer {
     return done;
   }
 
-  bool pack_conv(const Node& node, const ir::Constant& constant, const std::vector<float>& weight,
-                 cpu::PackedWeight* packed) const {
-    const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input]));
-    const ir::TensorType& out = method_.tensor(node.results[0]);
-    if (input.rank() != 4 || input.dim_order != out.dim_order) return false;
-    cpu::ConvToPack conv;
-    conv.batch = input.shape[0].value;
-    conv.groups = std::get<ir::Dim>(node.args[arg::fused_conv_out::groups]).value;
-    conv.in_channels = input.shape[1].value;
-    conv.out_channels = out.shape[1].value;
-    for (size_t i = 0; i < 2; ++i) {
-      conv.in[i] = input.shape[2 + i].value;
-      conv.kernel[i] = constant.type.shape[2 + i].value;
-    }
-    read_axes(node.args[arg::fused_conv_out::stride], conv.stride);
-    read_axes(node.args[arg::fused_conv_out::padding], conv.padding);
-    read_axes(node.args[arg::fused_conv_out::dilation], conv.dilation);
-    conv.transposed = std::get<bool>(node.args[arg::fused_conv_out::transposed]);
-    if (conv.transposed) read_axes(node.args[arg::fused_conv_out::output_padding], conv.output_padding);
-    conv.channels_last = !input.is_contiguous();
-    conv.bias = !ir::is_none(node.args[arg::fused_conv_out::bias]);
-    conv.residual = !ir::is_none(node.args[arg::fused_conv_out::residual]);
-    conv.activation = text_of(node, arg::fused_conv_out::activation);
-    conv.alpha = std::get<double>(node.args[arg::fused_conv_out::alpha]);
-    conv.beta = std::get<double>(node.args[arg::fused_conv_out::beta]);
-    return cpu::pack_conv(conv, weight.data(), isa_, packed);
-  }
-
-  bool pack_linear(const Node& node, const ir::Constant& constant, const std::vector<float>& weight,
+  bool pack_weight(const Node& node, const ir::Constant& constant, const std::vector<uint8_t>& weight,
                    cpu::PackedWeight* packed) const {
+    cpu::ConvToPack conv;
     cpu::LinearToPack linear;
-    linear.depth = constant.type.shape[0].value;
-    linear.columns = constant.type.shape[1].value;
-    if (linear.depth == 0) return false;
-    const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_linear_out::input]));
-    linear.rows = ir::max_numel(input, module_.symbols) / linear.depth;
-    linear.bias = !ir::is_none(node.args[arg::fused_linear_out::bias]);
-    linear.residual = !ir::is_none(node.args[arg::fused_linear_out::residual]);
-    linear.activation = text_of(node, arg::fused_linear_out::activation);
-    linear.alpha = std::get<double>(node.args[arg::fused_linear_out::alpha]);
-    linear.beta = std::get<double>(node.args[arg::fused_linear_out::beta]);
-    return cpu::pack_linear(linear, weight.data(), isa_, packed);
+    if (node.is(OpId::fused_conv_out)) {
+      return conv_to_pack(method_, node, constant, &conv) && cpu::pack_conv(conv, weight.data(), isa_, packed);
+    }
+    return linear_to_pack(module_, method_, node, constant, &linear) &&
+           cpu::pack_linear(linear, weight.data(), isa_, packed);
   }
 
   ir::Module& module_;

@@ -25,6 +25,12 @@ Status expect_f32(const ShapeArgs& args, const TensorType& type) {
   return args.fail(Error::kInvalidType, "expected f32, found " + args.text(type));
 }
 
+// Input and result are f32 whatever the weight is.
+Status expect_weight(const ShapeArgs& args, const TensorType& type) {
+  if (type.dtype == DType::kF32 || type.dtype == DType::kBF16 || type.dtype == DType::kF16) return Done{};
+  return args.fail(Error::kInvalidType, "expected a weight of f32, bf16 or f16, found " + args.text(type));
+}
+
 Status expect_residual(const ShapeArgs& args, size_t i, const Shape& shape) {
   const TensorType* residual = args.optional_tensor(i);
   if (residual == nullptr) return Done{};
@@ -53,18 +59,16 @@ Expected<Shape> packed_shape(const ShapeArgs& args, const std::string& packing) 
   return shape;
 }
 
-// The weight at argument `i` as it is without its packing.
+// The weight at argument `i` as it is without its packing, of f32.
 Expected<TensorType> dense_weight(const ShapeArgs& args, size_t i, size_t packing) {
   TensorType weight = args.tensor(i);
   const std::string& text = text_of(args, packing);
-  if (text.empty()) {
-    BERTH_TRY(expect_f32(args, weight));
-    return weight;
-  }
+  BERTH_TRY(expect_weight(args, weight));
+  weight.dtype = DType::kF32;
+  if (text.empty()) return weight;
   BERTH_TRY(args.expect_rank(weight, 1, 1, "a packed weight"));
   BERTH_ASSIGN_OR_RETURN(weight.shape, packed_shape(args, text));
   weight.dim_order.clear();
-  weight.dtype = DType::kF32;
   return weight;
 }
 
@@ -300,6 +304,7 @@ Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {
     BERTH_TRY(args.same_size(args.tensor(i).shape[0], gates.shape[0], "batch sizes"));
   }
   BERTH_TRY(args.same_size(args.tensor(2).shape[1], hidden.shape[1], "sizes of the hidden and the cell state"));
+  BERTH_TRY(expect_f32(args, args.tensor(3)));
   BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 3, 4));
   BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
   BERTH_TRY(args.same_size(weight.shape[0], hidden.shape[1], "rows of the weight and size of the hidden state"));

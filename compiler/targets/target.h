@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/device.h"
+#include "base/dtype.h"
 #include "base/failure.h"
 #include "base/span.h"
 #include "compiler/ir/module.h"
@@ -112,11 +113,12 @@ struct Target {
   std::string name;     // "cuda:0"
   std::string backend;  // the name that the runtime finds it by, "berth.cuda"; empty: no delegates
   Device device;
-  TakesNode takes;             // null: all of them
-  MarkNodes marks;             // null: any node may be in any delegate
-  bool fuses = false;          // has kernels for fused operators ("berth::conv", …)
-  bool channels_last = false;  // computes faster with the channels innermost
-  std::string isa;             // weights are packed for this instruction set ("native", …); empty: never
+  TakesNode takes;              // null: all of them
+  MarkNodes marks;              // null: any node may be in any delegate
+  bool fuses = false;           // has kernels for fused operators ("berth::conv", …)
+  bool channels_last = false;   // computes faster with the channels innermost
+  std::string isa;              // weights are packed for this instruction set ("native", …); empty: never
+  DType weights = DType::kF32;  // of products, bf16 or f16 instead: `--precision`
   Limits limits;
   /// The compile specs of its delegates, beside the device: those of `--spec`, and what base/delegate_specs.h reads.
   std::vector<ir::CompileSpec> specs;

@@ -5,6 +5,7 @@
 
 #include "format/arguments.h"
 #include "kernels/cpu/conv_engine.h"
+#include "kernels/portable/convert.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
@@ -69,7 +70,7 @@ class DenseArguments {
   DenseArguments(const typename Op::Args& args, const Weight& weight, void* data) {
     static constexpr uint8_t kOrder[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
     std::memcpy(sizes_, weight.dense.size, sizeof(sizes_));
-    tensor_ = Tensor(DType::kF32, weight.dense.rank, sizes_, kOrder, strides_, data);
+    tensor_ = Tensor(weight.tensor->dtype(), weight.dense.rank, sizes_, kOrder, strides_, data);
     weight_ = EValue(&tensor_);
     packing_ = EValue(StringRef{"", 0});
     count_ = args.values().size();
@@ -114,42 +115,58 @@ struct State {
   std::unique_ptr<Engine> engine;  // null: the portable kernel
   Buffer owned;                    // the weight, when it is not used where the file has it
   Weight weight;
-  const float* data = nullptr;     // the weight as the engine wants it, or dense
+  const void* data = nullptr;      // the weight as the engine wants it, or dense
   const float* derived = nullptr;  // what the engine computes from it, if the file has it
   Buffer temp;                     // for the portable kernel on a weight that is computed
   Reads reads;                     // what the call must still be like
 };
 
-Error repack(PrepareContext& context, const Weight& weight, const WeightLayout& wanted, State& state) {
-  const float* given = weight.tensor->data<float>();
-  if (weight.packed && same_layout(weight.layout, wanted)) {
+// Another weight in its place: dense, from one that is packed.
+Error unpack_weight(PrepareContext& context, const Weight& weight, Buffer& dense) {
+  const size_t size = element_size(weight.tensor->dtype());
+  if (!dense.allocate(weight.layout.numel() * size)) {
+    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
+  }
+  unpack(weight.layout, weight.tensor->raw(), dense.floats(), size);
+  return Error::kOk;
+}
+
+Error repack(PrepareContext& context, const Weight& weight, const Engine& engine, State& state) {
+  const WeightLayout& wanted = engine.weight();
+  const DType type = weight.tensor->dtype();
+  const void* given = weight.tensor->raw();
+  if (weight.packed && type == engine.weight_type() && same_layout(weight.layout, wanted)) {
     state.data = given;
-    if (same_derived(weight.layout, wanted)) state.derived = given + weight.layout.derived_offset();
+    if (same_derived(weight.layout, wanted)) {
+      state.derived = static_cast<const float*>(given) + weight.layout.derived_offset();
+    }
     return Error::kOk;
   }
-  Buffer dense;
+  Buffer dense, wide;
   if (weight.packed) {
-    if (!dense.allocate(weight.layout.numel() * sizeof(float))) {
-      return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
-    }
-    unpack(weight.layout, given, dense.floats());
+    BERTH_RETURN_IF_ERROR(unpack_weight(context, weight, dense));
     given = dense.floats();
     log_message(LogLevel::kInfo, "a weight of %lld elements is packed for another processor or version: repacked",
                 static_cast<long long>(weight.layout.numel()));
   }
-  if (!state.owned.allocate(wanted.packed_numel() * sizeof(float))) {
+  if (type != engine.weight_type()) {
+    if (!wide.allocate(weight.dense.numel() * sizeof(float))) {
+      return context.fail(Error::kMemoryAllocationFailed, "there is no memory to widen its weight");
+    }
+    portable::convert_elements(type, given, DType::kF32, wide.floats(), weight.dense.numel());
+    given = wide.floats();
+  }
+  const size_t size = element_size(engine.weight_type());
+  if (!state.owned.allocate(wanted.packed_numel() * size)) {
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
   }
-  pack(wanted, given, state.owned.floats());
+  pack(wanted, given, state.owned.floats(), size);
   state.data = state.owned.floats();
   return Error::kOk;
 }
 
 Error unpack_for_portable(PrepareContext& context, State& state) {
-  if (!state.owned.allocate(state.weight.layout.numel() * sizeof(float))) {
-    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
-  }
-  unpack(state.weight.layout, state.weight.tensor->data<float>(), state.owned.floats());
+  BERTH_RETURN_IF_ERROR(unpack_weight(context, state.weight, state.owned));
   state.data = state.owned.floats();
   return Error::kOk;
 }
@@ -172,8 +189,9 @@ Error fill(PrepareContext& context, const typename Op::Args& args, State& state)
     state.engine = kind->make();
     if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
     state.reads = reads_of<Op>(args);
-    BERTH_RETURN_IF_ERROR(repack(context, state.weight, state.engine->weight(), state));
-    if (state.engine->take_weight(state.data, state.derived, context.pool()) == Error::kOk) return Error::kOk;
+    BERTH_RETURN_IF_ERROR(repack(context, state.weight, *state.engine, state));
+    if (state.engine->take_weight(static_cast<const float*>(state.data), state.derived, context.pool()) == Error::kOk)
+      return Error::kOk;
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
   }
   if (state.weight.packed) return unpack_for_portable(context, state);
@@ -225,7 +243,7 @@ Error run_portable(KernelContext& context, const typename Op::Args& args, const 
     const Error error = Op::kPortable(own, args);
     return error == Error::kOk ? error : context.fail(error, own.message());
   }
-  const DenseArguments<Op> dense(args, state.weight, const_cast<float*>(state.data));
+  const DenseArguments<Op> dense(args, state.weight, const_cast<void*>(state.data));
   return Op::kPortable(context, dense.args());
 }
 
@@ -252,7 +270,7 @@ Error call(KernelContext& context, const typename Op::Args& args) {
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.residual));
     copy_residual(context, *args.residual, out);
   }
-  return state->engine->run(context, operands, state->data);
+  return state->engine->run(context, operands, static_cast<const float*>(state->data));
 }
 
 }  // namespace

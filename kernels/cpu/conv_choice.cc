@@ -6,6 +6,7 @@
 
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/tiles_narrow.h"
 #include "kernels/cpu/winograd.h"
 #endif
 #ifdef BERTH_ONEDNN
@@ -158,17 +159,59 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
   return tiles_first ? onednn_kind(spec, threads) : tile_kind(spec, threads);
 }
 
+// Whether the weight is narrow; then `kind` is what takes it, or null.
+template <typename Spec>
+bool takes_narrow(const Spec& spec, int threads, std::unique_ptr<EngineKind>* kind) {
+  if (spec.weight_type == static_cast<int64_t>(DType::kF32)) return false;
+#ifdef BERTH_HIGHWAY
+  if (spec.weight_type == static_cast<int64_t>(DType::kBF16)) {
+    *kind = bf16_tile_kind(spec, threads);
+    return true;
+  }
+  *kind = f16_tile_kind(spec);
+  if (*kind != nullptr) return true;
+#else
+  if (spec.weight_type == static_cast<int64_t>(DType::kBF16)) return true;
+#endif
+  // Of f16 nothing but the weight is narrow: engines of f32 take it when it is widened.
+  Spec wide = spec;
+  wide.weight_type = static_cast<int64_t>(DType::kF32);
+  *kind = choose_engine(wide, threads);
+  return true;
+}
+
 }  // namespace
 
 void set_preferred_engine(Prefer prefer) { preferred = prefer; }
 
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
   if (spec.flops() == 0 || !is_ordinary(spec)) return nullptr;
-  auto kind = fewer_multiplications(spec, threads, prefer == Prefer::kFaster ? preferred : prefer);
+  std::unique_ptr<EngineKind> kind;
+  if (takes_narrow(spec, threads, &kind)) return kind;
+  kind = fewer_multiplications(spec, threads, prefer == Prefer::kFaster ? preferred : prefer);
   return kind != nullptr ? std::move(kind) : choose(spec, threads, prefer);
 }
+bool prefers_fewer_products(const ConvSpec& spec, int threads) {
+  // Of f16 nothing but the weight in the file is narrow.
+  if (spec.weight_type != static_cast<int64_t>(DType::kBF16)) return false;
+#ifdef BERTH_HIGHWAY
+  ConvSpec wide = spec;
+  wide.weight_type = static_cast<int64_t>(DType::kF32);
+  const auto kind = worthwhile_winograd_kind(wide, threads);
+  if (kind == nullptr) return false;
+  // Pairs halve the products; tiles of 2x2 save a little more, but what they read is 3.5 times as large, and transforms
+  // take the rest. Tiles of 4x4 take two thirds of the time of pairs (docs/precision.md).
+  return !has_bf16_products() || kind->make()->weight().derived == Derived::kWinograd4;
+#else
+  static_cast<void>(threads);
+  return false;
+#endif
+}
+
 std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer) {
-  return spec.flops() == 0 ? nullptr : choose(spec, threads, prefer);
+  std::unique_ptr<EngineKind> kind;
+  if (spec.flops() == 0 || takes_narrow(spec, threads, &kind)) return kind;
+  return choose(spec, threads, prefer);
 }
 
 }  // namespace berth::cpu

@@ -20,6 +20,8 @@ class Engine {
   virtual const char* name() const = 0;
   /// The packing that it needs for the weight, with what it computes from it.
   virtual const WeightLayout& weight() const = 0;
+  /// The element type that it needs for it: f32, or what the call has.
+  virtual DType weight_type() const { return DType::kF32; }
   /// Computes weight().derived_numel floats from the packed weight: in the compiler, for the file.
   virtual void derive(const float* /*weight*/, float* /*derived*/) {}
   /// Called once, before the first run, with the arguments that do not change. `derived` is what derive() computes, where
@@ -27,6 +29,7 @@ class Engine {
   virtual Error take_weight(const float* /*weight*/, const float* /*derived*/, ThreadPool* /*pool*/) {
     return Error::kOk;
   }
+  /// `weight` has elements of weight_type().
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };
 
@@ -48,5 +51,9 @@ void set_preferred_engine(Prefer prefer);
 /// The engine for these parameters on this number of threads; null for the portable kernel.
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer = Prefer::kFaster);
 std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer = Prefer::kFaster);
+
+/// Whether this convolution, its weight wide, is done with so many fewer products that those of its narrow weight would
+/// take longer.
+bool prefers_fewer_products(const ConvSpec& spec, int threads);
 
 }  // namespace berth::cpu

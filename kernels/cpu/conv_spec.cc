@@ -9,6 +9,8 @@ using portable::Convolution;
 
 bool is_f32(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.device().is_cpu(); }
 
+bool is_weight_type(DType type) { return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16; }
+
 bool is_static(const Tensor* tensor) { return tensor == nullptr || tensor->dynamism() == ShapeDynamism::kStatic; }
 
 template <typename Args>
@@ -72,7 +74,7 @@ bool read_weight(const Tensor& weight, StringRef packing, int rank, Weight* resu
     return true;
   }
   return read_packing(packing, &result->dense, &result->layout) && (rank == 0 || result->dense.rank == rank) &&
-         result->tensor->dtype() == DType::kF32 && result->layout.all_numel() <= result->tensor->numel();
+         is_weight_type(result->tensor->dtype()) && result->layout.all_numel() <= result->tensor->numel();
 }
 
 Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvSpec* spec) {
@@ -81,7 +83,8 @@ Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvS
   int32_t sizes[DenseSizes::kMaxRank];
   const uint8_t order[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
   for (int i = 0; i < weight.dense.rank; ++i) sizes[i] = weight.dense.size[i];
-  Tensor dense(weight.tensor->dtype(), weight.dense.rank, sizes, order, strides, nullptr);
+  const DType type = weight.tensor->dtype();
+  Tensor dense(is_weight_type(type) ? DType::kF32 : type, weight.dense.rank, sizes, order, strides, nullptr);
   KernelContext context({}, nullptr);
   Convolution c;
   c.input = &args.input;
@@ -98,6 +101,7 @@ Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvS
   if (!is_static(&args.input) || !is_static(&args.out) || !is_static(args.residual)) return Fit::kShape;
   if (c.input->numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
+  spec->weight_type = static_cast<int64_t>(type);
   spec->transposed = c.transposed ? 1 : 0;
   spec->batch = c.batch;
   spec->groups = c.groups;
@@ -130,7 +134,9 @@ Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, L
   if (!is_f32(input) || !is_f32(out) || !input.is_contiguous() || !out.is_contiguous()) return Fit::kShape;
   if (!is_static(&args.input) || !is_static(&args.out) || !is_static(args.residual)) return Fit::kShape;
   if (input.numel() == 0 || out.numel() == 0) return Fit::kShape;
-  if (weight.tensor->dtype() != DType::kF32 || (!weight.packed && !weight.tensor->is_contiguous())) return Fit::kShape;
+  if (!is_weight_type(weight.tensor->dtype())) return Fit::kShape;
+  if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
+  spec->weight_type = static_cast<int64_t>(weight.tensor->dtype());
   spec->rows = out.numel() / spec->columns;
   return read_finish(args, spec->columns, &spec->finish);
 }

@@ -32,6 +32,7 @@ struct ConvSpec {
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
   /// Of batch, channel, and the axes, in elements; 0 along an axis of one.
   int64_t in_stride[4] = {}, out_stride[4] = {};
+  int64_t weight_type = static_cast<int64_t>(DType::kF32);  // or bf16, f16
   Finish finish;
 
   /// Multiplications and additions.
@@ -42,6 +43,7 @@ struct ConvSpec {
 /// out[rows, columns] = input[rows, depth] times weight[depth, columns].
 struct LinearSpec {
   int64_t rows = 1, depth = 1, columns = 1;
+  int64_t weight_type = static_cast<int64_t>(DType::kF32);  // or bf16, f16
   Finish finish;
 
   double flops() const {

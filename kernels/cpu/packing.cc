@@ -13,6 +13,8 @@ namespace {
 
 // With so many threads the layout is asked for; another number may want another one, which costs a repacking at load.
 constexpr int kThreads = 2;
+// Of images, and of what else has so few: a pair would often be half empty.
+constexpr int64_t kImageChannels = 4;
 
 template <typename Call>
 bool read_finish(const Call& call, Finish* finish) {
@@ -37,6 +39,7 @@ void set_strides(bool last, int64_t batch, int64_t channels, const int64_t (&siz
 }
 
 bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
+  spec->weight_type = static_cast<int64_t>(conv.weight_type);
   spec->transposed = conv.transposed ? 1 : 0;
   spec->batch = conv.batch;
   spec->groups = conv.groups;
@@ -83,16 +86,17 @@ std::string source_of(const std::string& engine) {
 }
 
 template <typename Spec>
-bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, const std::string& isa,
+bool pack_for(const Spec& spec, const DenseSizes& dense, const void* weight, const std::string& isa,
               PackedWeight* packed) {
   if (!stand_on(isa)) return false;
   const auto kind = choose_engine(spec, kThreads);
   const auto engine = kind == nullptr ? nullptr : kind->make();
-  if (engine == nullptr) return false;
+  if (engine == nullptr || static_cast<int64_t>(engine->weight_type()) != spec.weight_type) return false;
   const WeightLayout& layout = engine->weight();
-  packed->bytes.resize(layout.all_numel() * sizeof(float));
+  const size_t size = element_size(engine->weight_type());
+  packed->bytes.resize(layout.all_numel() * size);
+  pack(layout, weight, packed->bytes.data(), size);
   auto* const floats = reinterpret_cast<float*>(packed->bytes.data());
-  pack(layout, weight, floats);
   if (layout.derived_numel > 0) engine->derive(floats, floats + layout.derived_offset());
   packed->text = packing_text(source_of(engine->name()), dense, layout);
   return true;
@@ -100,7 +104,7 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const float* weight, co
 
 }  // namespace
 
-bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& isa, PackedWeight* packed) {
+bool pack_conv(const ConvToPack& conv, const void* weight, const std::string& isa, PackedWeight* packed) {
   ConvSpec spec;
   if (isa == "generic" || !read_spec(conv, &spec)) return false;
   DenseSizes dense;
@@ -112,17 +116,39 @@ bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& i
   return pack_for(spec, dense, weight, isa, packed);
 }
 
-bool pack_linear(const LinearToPack& linear, const float* weight, const std::string& isa, PackedWeight* packed) {
+bool pack_linear(const LinearToPack& linear, const void* weight, const std::string& isa, PackedWeight* packed) {
   LinearSpec spec;
   spec.rows = linear.rows;
   spec.depth = linear.depth;
   spec.columns = linear.columns;
+  spec.weight_type = static_cast<int64_t>(linear.weight_type);
   if (isa == "generic" || !read_finish(linear, &spec.finish)) return false;
   DenseSizes dense;
   dense.rank = 2;
   dense.size[0] = static_cast<int32_t>(linear.depth);
   dense.size[1] = static_cast<int32_t>(linear.columns);
   return pack_for(spec, dense, weight, isa, packed);
+}
+
+Narrowing narrowing_of(const ConvToPack& conv, const std::string& isa) {
+  ConvSpec spec;
+  if (!read_spec(conv, &spec) || spec.flops() == 0) return Narrowing::kNoEngine;
+  if (spec.groups > 1 && spec.groups == spec.in_channels) return Narrowing::kDepthwise;
+  if (spec.in_channels / spec.groups <= kImageChannels) return Narrowing::kFewChannels;
+  if (isa != "generic" && !stand_on(isa)) return Narrowing::kNoEngine;
+  const auto kind = choose_engine(spec, kThreads);
+  if (kind == nullptr) return Narrowing::kNoEngine;
+  return prefers_fewer_products(spec, kThreads) ? Narrowing::kFewerProducts : Narrowing::kNarrow;
+}
+
+Narrowing narrowing_of(const LinearToPack& linear, const std::string& isa) {
+  if (isa != "generic" && !stand_on(isa)) return Narrowing::kNoEngine;
+  LinearSpec spec;
+  spec.rows = linear.rows;
+  spec.depth = linear.depth;
+  spec.columns = linear.columns;
+  spec.weight_type = static_cast<int64_t>(linear.weight_type);
+  return choose_engine(spec, kThreads) == nullptr ? Narrowing::kNoEngine : Narrowing::kNarrow;
 }
 
 }  // namespace berth::cpu

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
+
 namespace berth::cpu {
 
 /// A call of berth::conv with two spatial axes; input, residual and result have the same dimension
@@ -21,6 +23,7 @@ struct ConvToPack {
   bool bias = false, residual = false;
   std::string activation = "none";
   double alpha = 0, beta = 0;
+  DType weight_type = DType::kF32;  // or bf16, f16
 };
 
 /// A call of berth::linear: [rows, depth] times [depth, columns].
@@ -29,10 +32,11 @@ struct LinearToPack {
   bool bias = false, residual = false;
   std::string activation = "none";
   double alpha = 0, beta = 0;
+  DType weight_type = DType::kF32;  // or bf16, f16
 };
 
 struct PackedWeight {
-  std::vector<uint8_t> bytes;  // of f32, where nothing else is said
+  std::vector<uint8_t> bytes;  // of the weight's type
   std::string text;            // the argument `packing`
 };
 
@@ -40,8 +44,19 @@ struct PackedWeight {
 /// "generic". False, and the weight stays dense, if no packing is known to be better, or this machine cannot compute it
 /// (it lacks the instruction set, or this process has used oneDNN with another one; it is then limited to `isa`). A
 /// packed call gives correct results on any machine, with any number of threads.
-bool pack_conv(const ConvToPack& conv, const float* weight, const std::string& isa, PackedWeight* packed);
-bool pack_linear(const LinearToPack& linear, const float* weight, const std::string& isa, PackedWeight* packed);
+bool pack_conv(const ConvToPack& conv, const void* weight, const std::string& isa, PackedWeight* packed);
+bool pack_linear(const LinearToPack& linear, const void* weight, const std::string& isa, PackedWeight* packed);
+
+/// Whether a call with a weight of `weight_type` (not f32) is worth it, for a machine with this instruction set.
+enum class Narrowing {
+  kNarrow,         // worth it
+  kNoEngine,       // there is not a fast kernel for it
+  kDepthwise,      // its weight is small, and its time goes into other things than products
+  kFewChannels,    // the first convolution of images: little weight, and its input is what everything stands on
+  kFewerProducts,  // Winograd's way with fewer products of f32 is faster
+};
+Narrowing narrowing_of(const ConvToPack& conv, const std::string& isa);
+Narrowing narrowing_of(const LinearToPack& linear, const std::string& isa);
 
 /// The weight of berth::quantized_linear, [depth, columns], or of berth::quantized_conv, [out, in, window…], dense.
 struct QuantizedToPack {

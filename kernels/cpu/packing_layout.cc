@@ -103,13 +103,28 @@ bool same_layout(const WeightLayout& a, const WeightLayout& b) {
   return true;
 }
 
-void pack(const WeightLayout& layout, const float* dense, float* packed) {
-  std::memset(packed, 0, layout.packed_numel() * sizeof(float));
+template <typename T>
+static void pack_elements(const WeightLayout& layout, const T* dense, T* packed) {
+  std::memset(packed, 0, layout.packed_numel() * sizeof(T));
   Offsets(layout).each([&](int64_t from, int64_t to) { packed[to] = dense[from]; });
 }
 
-void unpack(const WeightLayout& layout, const float* packed, float* dense) {
+template <typename T>
+static void unpack_elements(const WeightLayout& layout, const T* packed, T* dense) {
   Offsets(layout).each([&](int64_t to, int64_t from) { dense[to] = packed[from]; });
+}
+
+void pack(const WeightLayout& layout, const float* dense, float* packed) { pack_elements(layout, dense, packed); }
+void unpack(const WeightLayout& layout, const float* packed, float* dense) { unpack_elements(layout, packed, dense); }
+
+void pack(const WeightLayout& layout, const void* dense, void* packed, size_t size) {
+  if (size == sizeof(float)) return pack(layout, static_cast<const float*>(dense), static_cast<float*>(packed));
+  pack_elements(layout, static_cast<const uint16_t*>(dense), static_cast<uint16_t*>(packed));
+}
+
+void unpack(const WeightLayout& layout, const void* packed, void* dense, size_t size) {
+  if (size == sizeof(float)) return unpack(layout, static_cast<const float*>(packed), static_cast<float*>(dense));
+  unpack_elements(layout, static_cast<const uint16_t*>(packed), static_cast<uint16_t*>(dense));
 }
 
 int64_t DenseSizes::numel() const {

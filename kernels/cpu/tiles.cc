@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/first_conv.h"
+#include "kernels/cpu/tiles_narrow.h"
 #include "kernels/cpu/tiles_transposed.h"
 
 namespace berth::cpu {
@@ -45,10 +46,11 @@ double work_of(const TileJob& job) {
 
 class TileEngine final : public Engine {
  public:
-  TileEngine(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout)
+  TileEngine(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout, DType type)
       : job_(job),
         functions_(functions),
         layout_(layout),
+        type_(type),
         zeros_(std::max(job.kernel[1] * job.depth, 2 * functions.lanes)) {
     job_.zeros = zeros_.data();
     // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
@@ -57,8 +59,9 @@ class TileEngine final : public Engine {
     block_ = all_weights ? std::clamp<int64_t>(kPixels * strips / job.pixels(), 1, strips) : strips;
     job_.look_ahead = !all_weights;
   }
-  const char* name() const override { return "tiles"; }
+  const char* name() const override { return type_ == DType::kF16 ? "f16 tiles" : "tiles"; }
   const WeightLayout& weight() const override { return layout_; }
+  DType weight_type() const override { return type_; }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     job_.input = operands.input;
@@ -89,37 +92,46 @@ class TileEngine final : public Engine {
   TileJob job_;
   TileFunctions functions_;
   WeightLayout layout_;
+  DType type_;
   int64_t block_;
   std::vector<float> zeros_;
 };
 
 class TileKind final : public EngineKind {
  public:
-  TileKind(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout)
-      : job_(job), functions_(functions), layout_(layout) {}
+  TileKind(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout, DType type)
+      : job_(job), functions_(functions), layout_(layout), type_(type) {}
   size_t temp_bytes() const override { return 0; }
-  std::unique_ptr<Engine> make() const override { return std::make_unique<TileEngine>(job_, functions_, layout_); }
+  std::unique_ptr<Engine> make() const override {
+    return std::make_unique<TileEngine>(job_, functions_, layout_, type_);
+  }
 
  private:
   TileJob job_;
   TileFunctions functions_;
   WeightLayout layout_;
+  DType type_;
 };
 
 // The strides are those of the dense weight.
-std::unique_ptr<EngineKind> kind_of(TileJob& job, int64_t column_from, int64_t depth_from) {
-  const TileFunctions functions = tile_functions();
+std::unique_ptr<EngineKind> kind_of(TileJob& job, int64_t column_from, int64_t depth_from, DType type = DType::kF32) {
+  const TileFunctions functions = type == DType::kF16 ? half_functions() : tile_functions();
+  if (functions.lanes == 0) return nullptr;
   cut_into_tiles(functions, &job);
-  job.weight_tap[1] = job.depth * job.panel_columns;
-  job.weight_tap[0] = job.kernel[1] * job.weight_tap[1];
-  job.weight_panel = job.kernel[0] * job.weight_tap[0];
-  job.out_pixel = job.out_channels();
-  job.out_row = job.out[1] * job.out_pixel;
-  job.out_image = job.out[0] * job.out_row;
-  return std::make_unique<TileKind>(job, functions, panel_layout(job, column_from, depth_from));
+  set_strides(&job);
+  return std::make_unique<TileKind>(job, functions, panel_layout(job, column_from, depth_from), type);
 }
 
 }  // namespace
+
+void set_strides(TileJob* job) {
+  job->weight_tap[1] = job->depth * job->panel_columns;
+  job->weight_tap[0] = job->kernel[1] * job->weight_tap[1];
+  job->weight_panel = job->kernel[0] * job->weight_tap[0];
+  job->out_pixel = job->out_channels();
+  job->out_row = job->out[1] * job->out_pixel;
+  job->out_image = job->out[0] * job->out_row;
+}
 
 void set_finish(const Finish& finish, TileJob* job) {
   job->activation = finish.function();
@@ -132,11 +144,7 @@ void set_finish(const Finish& finish, TileJob* job) {
   job->high = a.kind == Kind::kClamp ? a.beta : kInfinity;
 }
 
-std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
-  if (spec.transposed != 0) return transposed_tile_kind(spec);
-  if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
-  if (auto first_conv = first_conv_kind(spec, threads)) return first_conv;
-  if (!spec.channels_last()) return nullptr;
+TileJob tile_job(const ConvSpec& spec) {
   TileJob job;
   job.batch = spec.batch;
   job.groups = spec.groups;
@@ -151,10 +159,10 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
     job.dilation[i] = spec.dilation[i];
   }
   set_finish(spec.finish, &job);
-  return kind_of(job, job.depth * job.taps(), job.taps());
+  return job;
 }
 
-std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
+TileJob tile_job(const LinearSpec& spec) {
   TileJob job;
   job.batch = 1;
   job.depth = spec.depth;
@@ -162,7 +170,33 @@ std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
   // All rows are one row of pixels.
   job.in[1] = job.out[1] = spec.rows;
   set_finish(spec.finish, &job);
+  return job;
+}
+
+std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
+  if (spec.transposed != 0) return transposed_tile_kind(spec);
+  if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
+  if (auto first_conv = first_conv_kind(spec, threads)) return first_conv;
+  if (!spec.channels_last()) return nullptr;
+  TileJob job = tile_job(spec);
+  return kind_of(job, job.depth * job.taps(), job.taps());
+}
+
+std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
+  TileJob job = tile_job(spec);
   return kind_of(job, 1, spec.columns);
+}
+
+std::unique_ptr<EngineKind> f16_tile_kind(const ConvSpec& spec) {
+  const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
+  if (spec.transposed != 0 || depthwise || !spec.channels_last()) return nullptr;
+  TileJob job = tile_job(spec);
+  return job.is_plain() ? kind_of(job, job.depth, 1, DType::kF16) : nullptr;
+}
+
+std::unique_ptr<EngineKind> f16_tile_kind(const LinearSpec& spec) {
+  TileJob job = tile_job(spec);
+  return kind_of(job, 1, spec.columns, DType::kF16);
 }
 
 }  // namespace berth::cpu

@@ -37,8 +37,10 @@ struct TileJob {
   bool bounded = true;  // the activation only clamps to [low, high]
   float low = 0, high = 0;
   bool residual = false;
+  /// An element of input and weight is a pair of bf16 where the functions are those of bf16, and `depth` counts pairs.
   const float* input = nullptr;
-  const float* weight = nullptr;
+  int64_t first_pixel = 0;        // TileShape::kPlain: that at which `input` begins
+  const float* weight = nullptr;  // of f16 where the functions are those of f16
   const float* bias = nullptr;
   const float* zeros = nullptr;  // as many as a row of taps has elements, plus two registers
   float* out_data = nullptr;
@@ -60,13 +62,14 @@ struct TileJob {
 
 /// The functions of one instruction set.
 struct TileFunctions {
-  int64_t lanes;        // of a register
-  int64_t max_vectors;  // of a tile
-  int64_t max_rows[5];  // of a tile with so many registers
-  int64_t max_mixed;    // rows of a tile of TileShape::kMixed
-  int64_t any_rows;     // above this, tiles have even numbers of rows
+  int64_t lanes = 0;         // of a register
+  int64_t max_vectors = 0;   // of a tile
+  int64_t max_rows[5] = {};  // of a tile with so many registers
+  int64_t max_mixed = 0;     // rows of a tile of TileShape::kMixed
+  int64_t any_rows = 0;      // above this, tiles have even numbers of rows
   /// Strips [begin, end) of panel `panel`, counted over all groups.
-  void (*run)(const TileJob& job, int64_t panel, int64_t begin, int64_t end);
+  void (*run)(const TileJob& job, int64_t panel, int64_t begin, int64_t end) = nullptr;
+  double under_way = 8;  // products of registers that have to be under way so that none waits
 };
 
 /// The best functions for this processor.
@@ -77,8 +80,15 @@ void cut_into_tiles(const TileFunctions& functions, TileJob* job);
 /// Divides only the pixels into strips; the panels are set.
 void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job);
 
+/// Sets the strides of a weight in panels and of a result of nothing else. REQUIRES: the job is cut.
+void set_strides(TileJob* job);
+
 /// Sets what happens to the sums of `job`: bias, residual, activation.
 void set_finish(const Finish& finish, TileJob* job);
+
+/// A call as a job that is not yet cut.
+TileJob tile_job(const ConvSpec& spec);
+TileJob tile_job(const LinearSpec& spec);
 
 /// Null for convolutions that tiles do not support: transposed, or not channels-last. Groups of one channel in and out
 /// are for depthwise.h.

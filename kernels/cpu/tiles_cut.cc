@@ -11,8 +11,7 @@ namespace {
 // Weights of a panel that stay in a first-level cache.
 constexpr int64_t kNearFloats = 8 * 1024;
 // What the processor does at best, measured with AVX-512 on Zen 5: two products of registers or two loads in a cycle,
-// eight products under way, and a register of weights from the second-level cache in the time of 5.4 products.
-constexpr double kUnderWay = 8;
+// and a register of weights from the second-level cache in the time of 5.4 products.
 constexpr double kFarRegister = 5.4;
 // Storing a register, and beginning and ending a tile.
 constexpr double kStore = 2;
@@ -48,7 +47,7 @@ double time_of(const TileFunctions& functions, const TileJob& job) {
             static_cast<double>(job.depth);
   }
   const bool near = job.panel_columns * job.depth * job.taps() <= kNearFloats;
-  const double row = std::max({rows * vectors, rows + vectors, kUnderWay, near ? 0 : kFarRegister * vectors});
+  const double row = std::max({rows * vectors, rows + vectors, functions.under_way, near ? 0 : kFarRegister * vectors});
   return strips * static_cast<double>(job.panels) * (depth * row + kStore * rows * vectors + kTile);
 }
 

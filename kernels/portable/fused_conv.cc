@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/portable/fused_narrow.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/temp_bytes.h"
 
 namespace berth::portable {
 namespace {
+
+constexpr const char* kPacked = "this convolution's weight is packed; portable kernels take dense ones";
+constexpr const char* kType = "fused operators take f32";
 
 void add(KernelContext& context, const float* x, float* y, int64_t n) {
   context.parallel_for(n, 16384, [&](int64_t begin, int64_t end) {
@@ -28,12 +32,12 @@ void add_strided(const Tensor& x, Tensor& y) {
 Error read_fused_conv(KernelContext& context, const arguments::fused_conv_out& args, Convolution* convolution,
                       Activation* activation) {
   if (args.packing.size != 0) {
-    return context.fail(Error::kNotSupported, "this convolution's weight is packed; portable kernels take dense ones");
+    return context.fail(Error::kNotSupported, kPacked);
   }
   BERTH_RETURN_IF_ERROR(read_activation(context, args, activation));
   const Tensor* residual = args.residual;
   if (args.out.dtype() != DType::kF32 || (residual != nullptr && residual->dtype() != DType::kF32)) {
-    return context.fail(Error::kInvalidArgument, "fused operators take f32");
+    return context.fail(Error::kInvalidArgument, kType);
   }
   BERTH_RETURN_IF_ERROR(read_convolution(context, args, args.bias, args.out, convolution));
   BERTH_RETURN_IF_ERROR(resize_out(context, args.out, convolution_sizes(*convolution).span()));
@@ -45,6 +49,14 @@ Error read_fused_conv(KernelContext& context, const arguments::fused_conv_out& a
 }
 
 Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& args) {
+  if (is_narrow_weight(args.weight)) {
+    if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
+    if (args.input.dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, kType);
+    BERTH_RETURN_IF_ERROR(check_memory(context, args.input, args.weight));
+    WideArguments<arguments::fused_conv_out> wide(args);
+    BERTH_RETURN_IF_ERROR(wide.fill(context));
+    return fused_conv_out(context, wide.args());
+  }
   Activation activation;
   Convolution convolution;
   BERTH_RETURN_IF_ERROR(read_fused_conv(context, args, &convolution, &activation));
@@ -72,6 +84,10 @@ Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& ar
 
 size_t fused_conv_temp_bytes(const arguments::fused_conv_out& args, int threads) {
   if (args.packing.size != 0) return 0;
+  if (is_narrow_weight(args.weight) && args.input.dtype() == DType::kF32) {
+    const WideArguments<arguments::fused_conv_out> wide(args);
+    return wide_temp_bytes(args.input, args.weight) + fused_conv_temp_bytes(wide.args(), threads);
+  }
   const size_t kept = args.residual == nullptr ? 0 : args.residual->nbytes() + kTempPadding;
   KernelContext context({}, nullptr);
   Convolution convolution;

@@ -2,6 +2,7 @@
 #include "kernels/portable/fused_linear.h"
 
 #include "kernels/portable/fused_lstm.h"
+#include "kernels/portable/fused_narrow.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/math.h"
@@ -80,6 +81,14 @@ Product linear_product(const arguments::fused_linear_out& args) {
 }
 
 Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out& args) {
+  if (is_narrow_weight(args.weight)) {
+    if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
+    if (!takes(args.input)) return context.fail(Error::kInvalidArgument, kLayouts);
+    BERTH_RETURN_IF_ERROR(check_memory(context, args.input, args.weight));
+    WideArguments<arguments::fused_linear_out> wide(args);
+    BERTH_RETURN_IF_ERROR(wide.fill(context));
+    return fused_linear_out(context, wide.args());
+  }
   Activation activation;
   BERTH_RETURN_IF_ERROR(prepare_linear(context, args, &activation));
   if (args.out.numel() == 0) return Error::kOk;
@@ -97,7 +106,7 @@ Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out
 
 size_t fused_linear_temp_bytes(const arguments::fused_linear_out& args, int threads) {
   if (args.packing.size != 0) return 0;
-  return rows_scratch_bytes(args.input, args.weight, threads);
+  return wide_temp_bytes(args.input, args.weight) + rows_scratch_bytes(args.input, args.weight, threads);
 }
 
 Error prepare_lstm_cell(KernelContext& context, const arguments::fused_lstm_cell_out& args) {

@@ -57,6 +57,7 @@ def compile(
     methods: dict[str, dict[str, Any]] | None = None,
     share_state: bool = False,
     cpu: str | None = None,
+    precision: str | None = None,
     place: Pairs | None = None,
     node_device: Callable[[str, str, str], str | None] | None = None,
     specs: Sequence[str] | None = None,
@@ -96,6 +97,7 @@ def compile(
     methods            {"decode": {"target": "cpu", …}}: what methods have otherwise than the rest
     share_state        of several models, states of one name are one state
     cpu                the instruction set that the cpu target packs weights for: "native", "generic", "avx2", "avx512"
+    precision          "bf16" or "f16": the cpu target keeps weights in 16 bits; default: "f32", as the model has them
     place              {"glob": "cuda:0"}: nodes of these names run there; later ones win
     node_device        the same as a function (method, node, operator) -> "cuda:0" or None; it takes precedence
     specs              ["mine:KEY=VALUE"]: compile specs of the delegates of a target
@@ -129,6 +131,7 @@ def compile(
     given = dict(
         target=target,
         cpu=cpu,
+        precision=precision,
         place=place,
         node_device=node_device,
         specs=specs,

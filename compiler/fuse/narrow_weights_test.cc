@@ -1,0 +1,126 @@
+// Weights in 16 bits. The fears: a weight that becomes infinite or nothing, one that is narrowed without being asked, two
+// where one would do, a product that computes something else.
+#include "compiler/fuse/narrow_weights.h"
+
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+// As fuse_module(), for a target that keeps weights so.
+Fused narrowed(const std::string& text, DType type, double tolerance = 3e-2) {
+  Fused result;
+  ir::Module module = passes::parsed(text);
+  const std::vector<eval::Item> inputs = passes::random_inputs(module, module.methods[0], 7);
+  const auto expected = eval::evaluate(module, module.methods[0], inputs);
+  EXPECT_TRUE(expected.ok());
+  delegate_all(module);
+  Targets targets = cpu_targets();
+  targets[0].weights = type;
+  passes::Options options;
+  options.verify = true;
+  options.why = {"precision"};
+  options.why_lines = &result.why;
+  const Status done = passes::run(fuse_passes(targets), module, options);
+  EXPECT_TRUE(done.ok()) << done.error().text();
+  result.module = std::move(module);
+  result.text = ir::print(result.module);
+  const auto found = eval::evaluate(result.module, result.module.methods[0], inputs);
+  EXPECT_TRUE(found.ok()) << found.error().text() << "\n" << result.text;
+  if (!expected.ok() || !found.ok()) return result;
+  for (size_t i = 0; i < expected->size(); ++i) passes::expect_close((*expected)[i], (*found)[i], tolerance);
+  return result;
+}
+
+const std::string kProduct = R"(
+  %m: f32[4,16] = aten::mm(%x, %w)
+  return %m
+)";
+
+TEST(NarrowWeights, ProductsAndConvolutionsTakeThem) {
+  for (const DType type : {DType::kBF16, DType::kF16}) {
+    const std::string name = to_string(type);
+    const Fused product = narrowed(with_constants({{"w", {12, 16}}}, "%x: f32[4,12]", kProduct), type);
+    EXPECT_NE(product.text.find(name + "[12,16]"), std::string::npos) << product.text;
+    EXPECT_EQ(product.text.find("f32[12,16]"), std::string::npos) << product.text;
+    EXPECT_TRUE(product.says(name));
+    EXPECT_EQ(narrow_constant_bytes(product.module), 12 * 16 * 2);
+    const Fused conv = narrowed(with_constants({{"w", {8, 6, 3, 3}}, {"b", {8}}}, "%x: f32[1,6,5,5]", R"(
+      %y: f32[1,8,5,5] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+      return %y
+    )"),
+                                type);
+    EXPECT_NE(conv.text.find(name + "[8,6,3,3]"), std::string::npos) << conv.text;
+    EXPECT_NE(conv.text.find("f32[8]"), std::string::npos) << "the bias: " << conv.text;
+  }
+}
+
+TEST(NarrowWeights, WithoutTheOptionNothingIsNarrow) {
+  const Fused one = narrowed(with_constants({{"w", {12, 16}}}, "%x: f32[4,12]", kProduct), DType::kF32, 1e-6);
+  EXPECT_EQ(one.text.find("bf16"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.why.empty());
+  EXPECT_EQ(narrow_constant_bytes(one.module), 0);
+}
+
+TEST(NarrowWeights, TwoReadersShareOne) {
+  const Fused one = narrowed(with_constants({{"w", {12, 16}}}, "%x: f32[4,12], %z: f32[2,12]", R"(
+    %m: f32[4,16] = aten::mm(%x, %w)
+    %n: f32[2,16] = aten::mm(%z, %w)
+    return %m, %n
+  )"),
+                             DType::kBF16);
+  EXPECT_EQ(narrow_constant_bytes(one.module), 12 * 16 * 2);
+}
+
+std::string product_of(const std::string& numbers) {
+  return filled(R"(
+    const @w: f32[2,2] = dense<[$numbers]>
+    method forward(%x: f32[3,2]) {
+      %w: f32[2,2] = const @w
+      %y: f32[3,2] = aten::mm(%x, %w)
+      return %y
+    })",
+                {{"numbers", numbers}});
+}
+
+TEST(NarrowWeights, WhatWouldBecomeInfiniteStaysWide) {
+  EXPECT_TRUE(narrowed(product_of("1.0, 65520.0, 3.0, 4.0"), DType::kF16).says("overflow"));
+  EXPECT_TRUE(narrowed(product_of("1.0, 65504.0, 3.0, 4.0"), DType::kF16).says("f16"));
+  EXPECT_TRUE(narrowed(product_of("1.0, 65520.0, 3.0, 4.0"), DType::kBF16).says("bf16"));
+  EXPECT_TRUE(narrowed(product_of("1.0, 3.4028234e38, 3.0, 4.0"), DType::kBF16).says("overflow"));
+}
+
+// f16's smallest number is 2^-24, about 6e-8.
+TEST(NarrowWeights, WhatWouldBecomeNothingStaysWide) {
+  EXPECT_TRUE(narrowed(product_of("1e-8, 2e-8, 3e-8, 1.5e-8"), DType::kF16).says("inexact"));
+  EXPECT_TRUE(narrowed(product_of("1e-8, 2e-8, 3e-8, 1.5e-8"), DType::kBF16).says("bf16"));
+  // Beside a large one they do not count.
+  EXPECT_TRUE(narrowed(product_of("1e-8, 2e-8, 1.0, 1.5e-8"), DType::kF16).says("f16"));
+}
+
+TEST(NarrowWeights, EachThatStaysWideSaysWhy) {
+  EXPECT_TRUE(narrowed(R"(
+    method forward(%x: f32[4,12], %w: f32[12,16]) {
+      %m: f32[4,16] = aten::mm(%x, %w)
+      return %m
+    })",
+                       DType::kBF16)
+                  .says("not-fused"));
+  EXPECT_TRUE(narrowed(with_constants(kConvWeights, "%x: f32[1,3,6,6]", kConv + "return %c"), DType::kBF16)
+                  .says("few-channels"));
+  EXPECT_TRUE(narrowed(with_constants({{"w", {8, 1, 3, 3}}}, "%x: f32[1,8,5,5]", R"(
+    %y: f32[1,8,5,5] = aten::convolution(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 8)
+    return %y
+  )"),
+                       DType::kBF16)
+                  .says("depthwise"));
+  EXPECT_TRUE(narrowed(with_constants({{"w", {6, 8, 3, 3}}}, "%x: f32[1,6,5,5]", R"(
+    %y: f32[1,8,7,7] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1)
+    return %y
+  )"),
+                       DType::kBF16)
+                  .says("no-kernel"));
+}
+
+}  // namespace
+}  // namespace berth::fuse

@@ -1,0 +1,248 @@
+#include "kernels/cpu/tiles_narrow.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/math.h"
+#include "kernels/portable/gemm_slots.h"
+
+namespace berth::cpu {
+namespace {
+
+// See tiles.cc.
+constexpr double kSerialWork = 1 << 19;
+constexpr double kReading = 4;
+constexpr int64_t kPixels = 48;
+
+// A convolution of pairs, and where its input lies before it is one of pairs.
+struct PairJob {
+  TileJob tiles;      // depth in pairs; of products each pixel's input lies in its own place
+  int64_t depth = 1;  // in elements
+  // Of products: the pixel of the result at [y, x] reads that of the input at [y * stride, x * stride].
+  bool product = false;
+  int64_t in[2] = {1, 1}, stride[2] = {1, 1};
+
+  int64_t in_pixels() const { return product ? tiles.pixels() : tiles.batch * tiles.in[0] * tiles.in[1]; }
+  int64_t pixel_pairs() const { return tiles.in_channels(); }
+};
+
+// Of [group][column][depth][tap][tap] into [group][panel][tap][tap][pair][column][depth of the pair].
+WeightLayout pair_layout(const PairJob& job, int64_t column_from, int64_t depth_from) {
+  const TileJob& t = job.tiles;
+  WeightLayout l;
+  const auto add = [&](int64_t size, int64_t from, int64_t stride) {
+    l.size[l.dims] = size;
+    l.from[l.dims] = from;
+    l.stride[l.dims++] = stride;
+  };
+  // In elements, of which a pair has two.
+  if (t.groups > 1) add(t.groups, t.columns * column_from, 2 * t.panels * t.weight_panel);
+  l.blocks = 2;
+  l.block[0] = t.panel_columns;
+  l.block_dim[0] = l.dims;
+  add(t.columns, column_from, 2 * t.weight_panel);
+  l.block[1] = 2;
+  l.block_dim[1] = l.dims;
+  add(job.depth, depth_from, 2 * t.panel_columns);
+  add(t.kernel[0], t.kernel[1], 2 * t.weight_tap[0]);
+  add(t.kernel[1], 1, 2 * t.weight_tap[1]);
+  return l;
+}
+
+double work_of(const TileJob& job) {
+  const double weight = static_cast<double>(job.out_channels()) * static_cast<double>(job.depth * job.taps());
+  return (static_cast<double>(job.pixels()) + kReading) * weight;
+}
+
+// Whether threads take some pixels with all weights, and not some weights with all pixels: where there is more input
+// than weight. Only of products, whose pixels are seen once.
+bool takes_blocks(const PairJob& job) {
+  const TileJob& t = job.tiles;
+  const int64_t weight = t.groups * t.panels * t.weight_panel;
+  return job.product && work_of(t) >= kSerialWork && weight < job.in_pixels() * job.pixel_pairs();
+}
+
+int64_t block_of(const PairJob& job) {
+  const int64_t strips = job.tiles.strips();
+  return std::clamp<int64_t>(kPixels * strips / job.tiles.pixels(), 1, strips);
+}
+
+// How the rounded input lies in temporary memory: whole, or a block of strips for each slot.
+struct Rounded {
+  int slots = 0;       // 0: whole
+  int64_t block = 0;   // strips
+  int64_t floats = 0;  // of a slot, or in all
+
+  Rounded(const PairJob& job, int threads) {
+    floats = job.in_pixels() * job.pixel_pairs();
+    if (!takes_blocks(job)) return;
+    block = block_of(job);
+    slots = portable::slots_for(threads, ceil_div(job.tiles.strips(), block), work_of(job.tiles), kSerialWork);
+    floats = align_up<int64_t>(block * job.tiles.strip_height * job.pixel_pairs(), 16);
+  }
+  size_t bytes() const { return static_cast<size_t>(floats) * std::max(slots, 1) * sizeof(float); }
+};
+
+class PairEngine final : public Engine {
+ public:
+  PairEngine(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, const Rounded& rounded)
+      : job_(job),
+        functions_(functions),
+        layout_(layout),
+        rounded_(rounded),
+        zeros_(std::max(job.tiles.kernel[1] * job.tiles.depth, 2 * functions.tiles.lanes)) {
+    job_.tiles.zeros = zeros_.data();
+    job_.tiles.look_ahead = rounded.slots == 0;
+  }
+  const char* name() const override { return "bf16 tiles"; }
+  const WeightLayout& weight() const override { return layout_; }
+  DType weight_type() const override { return DType::kBF16; }
+
+  Error run(KernelContext& context, const Operands& operands, const float* weight) override {
+    auto* const memory = static_cast<float*>(context.allocate_temp(rounded_.bytes()));
+    if (memory == nullptr) return Error::kMemoryAllocationFailed;
+    job_.tiles.weight = weight;
+    job_.tiles.bias = operands.bias;
+    job_.tiles.out_data = operands.out;
+    input_ = operands.input;
+    if (rounded_.slots > 0) {
+      run_blocks(context, memory);
+    } else {
+      run_whole(context, memory);
+    }
+    return Error::kOk;
+  }
+
+ private:
+  // Input pixels [begin, end) as pairs.
+  void round_run(int64_t begin, int64_t count, float* to) const {
+    const int64_t groups = job_.tiles.groups;
+    const float* from = input_ + begin * groups * job_.depth;
+    if (job_.depth % 2 == 0) return functions_.narrow(from, count * groups * job_.depth, to);
+    for (int64_t i = 0; i < count * groups; ++i) {
+      functions_.narrow(from + i * job_.depth, job_.depth, to + i * job_.tiles.depth);
+    }
+  }
+
+  // What pixels [begin, end) of the result of a product read, or these pixels of the input.
+  void round_pixels(int64_t begin, int64_t end, float* to) const {
+    const TileJob& t = job_.tiles;
+    if (!job_.product || (job_.stride[0] == 1 && job_.stride[1] == 1)) return round_run(begin, end - begin, to);
+    for (; begin < end; ++begin, to += job_.pixel_pairs()) {
+      const int64_t row = begin / t.out[1];
+      const int64_t x = begin % t.out[1] * job_.stride[1];
+      const int64_t y = row % t.out[0] * job_.stride[0];
+      round_run((row / t.out[0] * job_.in[0] + y) * job_.in[1] + x, 1, to);
+    }
+  }
+
+  void run_blocks(KernelContext& context, float* memory) const {
+    const int64_t strips = job_.tiles.strips();
+    portable::for_each_item(
+        context, rounded_.slots, ceil_div(strips, rounded_.block),
+        [&](TileJob& job, int64_t item) {
+          const int64_t begin = item * rounded_.block;
+          const int64_t end = std::min(begin + rounded_.block, strips);
+          job.first_pixel = job.strip_begin(begin);
+          round_pixels(job.first_pixel, job.strip_begin(end), const_cast<float*>(job.input));
+          for (int64_t panel = 0; panel < job.groups * job.panels; ++panel)
+            functions_.tiles.run(job, panel, begin, end);
+        },
+        [&](int64_t slot) {
+          TileJob job = job_.tiles;
+          job.input = memory + slot * rounded_.floats;
+          return job;
+        });
+  }
+
+  void run_whole(KernelContext& context, float* memory) {
+    TileJob& job = job_.tiles;
+    job.input = memory;
+    const int64_t pixels = job_.in_pixels();
+    context.parallel_for(pixels, portable::grain_of(job_.pixel_pairs()), [&](int64_t begin, int64_t end) {
+      round_pixels(begin, end, memory + begin * job_.pixel_pairs());
+    });
+    const int64_t strips = job.strips();
+    const int64_t panels = job.groups * job.panels;
+    // Where there is more weight than input, one panel with all strips; else some strips with all panels.
+    const bool all_weights = panels * job.weight_panel < pixels * job_.pixel_pairs();
+    const int64_t block = all_weights ? block_of(job_) : strips;
+    const int64_t items = panels * strips;
+    context.parallel_for(items, work_of(job) < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
+      while (begin < end) {
+        const int64_t first = begin / (block * panels) * block;
+        const int64_t count = std::min(block, strips - first);
+        const int64_t panel = (begin - first * panels) / count;
+        const int64_t strip = (begin - first * panels) % count;
+        const int64_t taken = std::min(count - strip, end - begin);
+        functions_.tiles.run(job, panel, first + strip, first + strip + taken);
+        begin += taken;
+      }
+    });
+  }
+
+  PairJob job_;
+  PairFunctions functions_;
+  WeightLayout layout_;
+  Rounded rounded_;
+  const float* input_ = nullptr;
+  std::vector<float> zeros_;
+};
+
+class PairKind final : public EngineKind {
+ public:
+  PairKind(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, int threads)
+      : job_(job), functions_(functions), layout_(layout), rounded_(job, threads) {}
+  size_t temp_bytes() const override { return rounded_.bytes() + portable::kTempPadding; }
+  std::unique_ptr<Engine> make() const override {
+    return std::make_unique<PairEngine>(job_, functions_, layout_, rounded_);
+  }
+
+ private:
+  PairJob job_;
+  PairFunctions functions_;
+  WeightLayout layout_;
+  Rounded rounded_;
+};
+
+std::unique_ptr<EngineKind> pair_kind(PairJob& job, int64_t column_from, int64_t depth_from, int threads) {
+  const PairFunctions functions = pair_functions();
+  job.tiles.depth = ceil_div<int64_t>(job.depth, 2);
+  cut_into_tiles(functions.tiles, &job.tiles);
+  set_strides(&job.tiles);
+  return std::make_unique<PairKind>(job, functions, pair_layout(job, column_from, depth_from), threads);
+}
+
+bool takes(const ConvSpec& spec) {
+  const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
+  return spec.transposed == 0 && !depthwise && spec.channels_last();
+}
+
+}  // namespace
+
+std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
+  if (!takes(spec)) return nullptr;
+  PairJob job;
+  job.tiles = tile_job(spec);
+  job.depth = job.tiles.depth;
+  job.product = job.tiles.taps() == 1 && spec.padding[0] == 0 && spec.padding[1] == 0;
+  if (job.product) {
+    for (int i = 0; i < 2; ++i) {
+      job.in[i] = spec.in[i];
+      job.stride[i] = spec.stride[i];
+      job.tiles.in[i] = spec.out[i];
+      job.tiles.stride[i] = 1;
+    }
+  }
+  return pair_kind(job, job.depth * job.tiles.taps(), job.tiles.taps(), threads);
+}
+
+std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) {
+  PairJob job;
+  job.tiles = tile_job(spec);
+  job.depth = spec.depth;
+  job.product = true;
+  return pair_kind(job, 1, spec.columns, threads);
+}
+
+}  // namespace berth::cpu

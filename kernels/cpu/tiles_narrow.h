@@ -1,0 +1,45 @@
+// Tiles (tiles.h) whose weights have 16 bits.
+//
+// bf16: weights and activations are bf16, their products and sums f32. Two elements of the depth lie side by side, as the
+// instruction that multiplies pairs wants them (vdpbf16ps); an odd depth is filled up with zeros. What the weight is
+// multiplied with is rounded to bf16 first, to the nearest and ties to even, in temporary memory: the pixels that a
+// thread takes at a time where each is seen once, else the whole input. Without that instruction both are widened in
+// registers, and the results differ in the order of summation alone; with it, denormal numbers count as zeros.
+//
+// f16: weights are widened in registers, activations and products are f32. Matrix products alone; the weight of a
+// convolution is widened when it is loaded (conv_choice.cc).
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/tiles.h"
+
+namespace berth::cpu {
+
+/// The functions of one instruction set.
+struct PairFunctions {
+  TileFunctions tiles;
+  /// Rounds `count` floats and stores them as pairs in ceil(count / 2) floats, the last filled up with zero.
+  void (*narrow)(const float* from, int64_t count, float* pairs);
+};
+
+/// The best functions for this processor.
+PairFunctions pair_functions();
+/// Those with weights of f16, for TileShape::kPlain alone; of no lanes where the processor does not widen f16.
+TileFunctions half_functions();
+
+/// Whether this processor multiplies pairs of bf16.
+bool has_bf16_products();
+/// For tests: as if it did not. Must not be called while another thread loads a method.
+void forbid_bf16_products(bool forbidden);
+
+/// Null for what these tiles do not do: transposed convolutions, those of single channels, and other layouts than
+/// channels-last. REQUIRES: spec.weight is bf16.
+std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads);
+std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads);
+
+/// The same for f16; null too for a convolution that is not a matrix product, and on processors that do not widen f16.
+std::unique_ptr<EngineKind> f16_tile_kind(const ConvSpec& spec);
+std::unique_ptr<EngineKind> f16_tile_kind(const LinearSpec& spec);
+
+}  // namespace berth::cpu

@@ -1,0 +1,200 @@
+// The tiles of narrow weights, once for each instruction set.
+#include <atomic>
+#include <cstring>
+
+#include "kernels/cpu/tiles_narrow.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/tiles_narrow_run.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/tiles_body-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// More rows would save little, and each tile is code.
+constexpr int kHighestNarrow = 14;
+
+// Pairs of bf16, widened: first the lower halves of all pairs, then the upper ones.
+struct WidenedPairs {
+  using Weight = float;
+  static constexpr int kHighestTile = kHighestNarrow;
+  static constexpr bool kWindows = true;
+  static constexpr int kParts = 2;
+
+  template <int kPart>
+  static HWY_INLINE FloatVector half_of(FloatVector pairs) {
+    const FloatTag d;
+    const hn::RebindToUnsigned<FloatTag> du;
+    const auto bits = hn::BitCast(du, pairs);
+    if constexpr (kPart == 0) return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+    return hn::BitCast(d, hn::And(bits, hn::Set(du, 0xffff0000u)));
+  }
+  template <int kPart>
+  static HWY_INLINE FloatVector weights(const Weight* b) {
+    return half_of<kPart>(hn::LoadU(FloatTag(), b));
+  }
+  template <int kPart>
+  static HWY_INLINE FloatVector element(const float* a) {
+    return half_of<kPart>(hn::Set(FloatTag(), *a));
+  }
+  static HWY_INLINE FloatVector add(FloatVector x, FloatVector row, FloatVector sum) { return hn::MulAdd(x, row, sum); }
+};
+
+// The other half of a pair.
+void fill_up(int64_t count, uint16_t* to) {
+  if (count % 2 != 0) std::memset(to + count, 0, sizeof(uint16_t));
+}
+
+// A register of floats as one of bf16, to the nearest and ties to even.
+HWY_INLINE void store_rounded(FloatVector x, uint16_t* to) {
+  const hn::RebindToUnsigned<FloatTag> du;
+  const hn::RebindToSigned<FloatTag> di;
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
+  // NaN stays NaN, and becomes no infinity.
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
+  const auto number = hn::RebindMask(du, hn::Eq(x, x));
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(hn::IfThenElse(number, rounded, quiet)))), d16, to);
+}
+
+#if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
+
+// The instructions of AVX512_BF16 by their names, so that nothing else is compiled for them: functions() asks the
+// processor.
+struct Pairs {
+  using Weight = float;
+  static constexpr int kHighestTile = kHighestNarrow;
+  static constexpr bool kWindows = true;
+  static constexpr int kParts = 1;
+
+  template <int kPart>
+  static HWY_INLINE FloatVector weights(const Weight* b) {
+    return hn::LoadU(FloatTag(), b);
+  }
+  template <int kPart>
+  static HWY_INLINE FloatVector element(const float* a) {
+    return hn::Set(FloatTag(), *a);
+  }
+  static HWY_INLINE FloatVector add(FloatVector x, FloatVector row, FloatVector sum) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(row.raw), "v"(x.raw));
+    return sum;
+  }
+};
+
+HWY_INLINE void store_rounded_at_once(FloatVector x, uint16_t* to) {
+  __m256i rounded;
+  __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(x.raw));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+}
+
+void narrow_at_once(const float* from, int64_t count, float* pairs) {
+  const FloatTag d;
+  auto* to = reinterpret_cast<uint16_t*>(pairs);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store_rounded_at_once(hn::LoadU(d, from + i), to + i);
+  if (i < count) {
+    HWY_ALIGN uint16_t last[kLanes];
+    store_rounded_at_once(load_part(from + i, count - i), last);
+    std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
+  }
+  fill_up(count, to);
+}
+
+#endif
+
+void narrow(const float* from, int64_t count, float* pairs) {
+  const FloatTag d;
+  auto* to = reinterpret_cast<uint16_t*>(pairs);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store_rounded(hn::LoadU(d, from + i), to + i);
+  if (i < count) {
+    HWY_ALIGN uint16_t last[kLanes];
+    store_rounded(load_part(from + i, count - i), last);
+    std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
+  }
+  fill_up(count, to);
+}
+
+// Where the processor widens f16 itself; what Highway does elsewhere knows no infinities.
+#define BERTH_HAS_HALVES (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON)
+
+#if BERTH_HAS_HALVES
+
+// Weights of f16.
+struct HalfWeights {
+  using Weight = hwy::float16_t;
+  static constexpr int kHighestTile = kHighestNarrow;
+  static constexpr bool kWindows = false;
+  static constexpr int kParts = 1;
+
+  template <int kPart>
+  static HWY_INLINE FloatVector weights(const Weight* b) {
+    const FloatTag d;
+    const hn::Rebind<hwy::float16_t, FloatTag> d16;
+    return hn::PromoteTo(d, hn::LoadU(d16, b));
+  }
+  template <int kPart>
+  static HWY_INLINE FloatVector element(const float* a) {
+    return hn::Set(FloatTag(), *a);
+  }
+  static HWY_INLINE FloatVector add(FloatVector x, FloatVector row, FloatVector sum) { return hn::MulAdd(x, row, sum); }
+};
+
+#endif
+
+PairFunctions pairs() {
+#if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
+  if (has_bf16_products()) {
+    PairFunctions f = {functions_of<Pairs>(), narrow_at_once};
+    // It takes six cycles where a product of floats takes four.
+    f.tiles.under_way = 12;
+    return f;
+  }
+#endif
+  return {functions_of<WidenedPairs>(), narrow};
+}
+
+TileFunctions halves() {
+#if BERTH_HAS_HALVES
+  return functions_of<HalfWeights>();
+#else
+  return {};
+#endif
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#undef BERTH_HAS_HALVES
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(pairs);
+HWY_EXPORT(halves);
+
+PairFunctions pair_functions() { return HWY_DYNAMIC_DISPATCH(pairs)(); }
+TileFunctions half_functions() { return HWY_DYNAMIC_DISPATCH(halves)(); }
+
+static std::atomic<bool> products_forbidden{false};
+void forbid_bf16_products(bool forbidden) { products_forbidden = forbidden; }
+
+bool has_bf16_products() {
+#if HWY_ARCH_X86_64
+  __builtin_cpu_init();
+  return !products_forbidden && __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace berth::cpu
+#endif

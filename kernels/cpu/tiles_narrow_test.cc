@@ -1,0 +1,274 @@
+// Products of narrow weights. The fears: a pair whose other half is not zero, a pixel that another thread has not rounded
+// yet, a weight that is read as another, numbers that are rounded otherwise than the portable kernel does.
+
+#include "kernels/cpu/tiles_narrow.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/engine_testing.h"
+#include "kernels/cpu/packing.h"
+#include "kernels/portable/convert.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+using testing::Prepared;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+int64_t whole(std::mt19937& random, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random);
+}
+
+Array as_type(const Array& wide, DType type) {
+  const Array result(type, wide.sizes());
+  result.set(wide.values());
+  return result;
+}
+
+// With the instruction that multiplies pairs, where the processor has it, and without.
+template <typename F>
+void with_and_without_products(F&& f) {
+  for (const bool forbidden : {false, true}) {
+    if (!forbidden && !has_bf16_products()) continue;
+    SCOPED_TRACE(forbidden ? "pairs are widened" : "pairs are multiplied");
+    forbid_bf16_products(forbidden);
+    f();
+  }
+  forbid_bf16_products(false);
+}
+
+struct Call {
+  testing::PreparedKernel kernel;
+  KernelFunction portable;
+  std::vector<Arg> args;  // but the last, the result
+  Array expected;
+  std::string engine;  // empty: any
+};
+
+// On every instruction set, with 1 to 4 threads, twice.
+void check(const Call& call, double tolerance = 2e-4) {
+  std::vector<Arg> args = call.args;
+  args.emplace_back(call.expected);
+  ASSERT_EQ(testing::run(call.portable, args, 16 << 20), Error::kOk);
+  for_each_simd_target([&](const char* target) {
+    for (int threads = 1; threads <= 4; ++threads) {
+      SCOPED_TRACE(std::string(target) + " on " + std::to_string(threads) + " threads");
+      const Array out = array_like(call.expected);
+      args = call.args;
+      args.emplace_back(out);
+      Prepared prepared(call.kernel, args, threads);
+      ASSERT_EQ(prepared.error(), Error::kOk) << prepared.message();
+      if (!call.engine.empty()) {
+        ASSERT_EQ(conv_engine(prepared.state()), call.engine);
+      }
+      for (int turn = 0; turn < 2; ++turn) {
+        ASSERT_EQ(prepared.run(), Error::kOk) << prepared.message();
+        expect_close(call.expected, out, tolerance);
+      }
+    }
+  });
+}
+
+Call linear_call(const Array& input, const Array& weight, const Arg& bias = nullptr, const Arg& residual = nullptr,
+                 const char* activation = "none") {
+  std::vector<int32_t> sizes = input.sizes();
+  sizes.back() = weight.sizes()[1];
+  return {testing::kLinear,
+          untyped<portable::fused_linear_out>,
+          {input, weight, bias, residual, activation, -0.5, 0.5, ""},
+          Array(DType::kF32, sizes),
+          weight.tensor().dtype() == DType::kBF16 ? "bf16 tiles" : ""};
+}
+
+class TilesNarrow : public ::testing::TestWithParam<DType> {};
+
+INSTANTIATE_TEST_SUITE_P(Types, TilesNarrow, ::testing::Values(DType::kBF16, DType::kF16),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+TEST_P(TilesNarrow, ProductsArePortable) {
+  with_and_without_products([] {
+    for (int turn = 0; turn < 24; ++turn) {
+      const Seed seed;
+      SCOPED_TRACE(seed.text());
+      std::mt19937 random(seed.value);
+      // Now and then so large that threads share blocks of rows, and with an odd depth.
+      const auto rows = static_cast<int32_t>(turn % 6 == 0 ? whole(random, 200, 700) : whole(random, 1, 60));
+      const auto depth = static_cast<int32_t>(whole(random, 1, turn % 4 == 0 ? 700 : 70));
+      const auto columns = static_cast<int32_t>(whole(random, 1, 90));
+      const Array weight = as_type(random_array(random, {depth, columns}), GetParam());
+      const Arg none = nullptr;
+      const Call call = linear_call(
+          random_array(random, {rows, depth}), weight, turn % 2 == 0 ? Arg(random_array(random, {columns})) : none,
+          turn % 3 == 0 ? Arg(random_array(random, {rows, columns})) : none, any_activation(random));
+      check(call);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+Call random_conv(std::mt19937& random, DType type, int turn) {
+  const std::vector<uint8_t> last = {0, 2, 3, 1};
+  const int64_t groups = whole(random, 0, 3) == 0 ? whole(random, 2, 4) : 1;
+  const int64_t in = whole(random, groups == 1 ? 1 : 2, 40), out = whole(random, 1, 40);
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  std::vector<int32_t> size, out_size;
+  for (int i = 0; i < 2; ++i) {
+    kernel.push_back(turn % 3 == 0 ? 1 : whole(random, 1, 4));
+    stride.push_back(whole(random, 1, 2));
+    dilation.push_back(whole(random, 1, 2));
+    const int64_t reach = (kernel.back() - 1) * dilation.back() + 1;
+    padding.push_back(turn % 2 == 0 ? reach / 2 : whole(random, 0, reach));
+    const int64_t least = std::max<int64_t>(1, reach - 2 * padding.back());
+    size.push_back(static_cast<int32_t>(whole(random, least, least + 20)));
+    out_size.push_back(static_cast<int32_t>((size.back() + 2 * padding.back() - reach) / stride.back() + 1));
+  }
+  const auto batch = static_cast<int32_t>(whole(random, 1, 2));
+  const auto channels = static_cast<int32_t>(out * groups);
+  const Array weight = as_type(random_array(random, {channels, static_cast<int32_t>(in),
+                                                     static_cast<int32_t>(kernel[0]), static_cast<int32_t>(kernel[1])}),
+                               type);
+  const Arg none = nullptr;
+  const std::vector<int32_t> out_sizes = {batch, channels, out_size[0], out_size[1]};
+  return {testing::kConv,
+          untyped<portable::fused_conv_out>,
+          {random_array(random, {batch, static_cast<int32_t>(in * groups), size[0], size[1]}, last), weight,
+           turn % 2 == 0 ? Arg(random_array(random, {channels})) : none,
+           turn % 5 == 0 ? Arg(random_array(random, out_sizes, last)) : none, stride, padding, dilation, false,
+           std::vector<int64_t>{0, 0}, groups, any_activation(random), -0.5, 0.5, ""},
+          Array(DType::kF32, out_sizes, {}, last),
+          ""};
+}
+
+TEST_P(TilesNarrow, ConvolutionsArePortable) {
+  with_and_without_products([] {
+    for (int turn = 0; turn < 40; ++turn) {
+      const Seed seed;
+      SCOPED_TRACE(seed.text() + ", turn " + std::to_string(turn));
+      std::mt19937 random(seed.value);
+      check(random_conv(random, GetParam(), turn), 5e-4);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  });
+}
+
+// Numbers of few bits are multiplied exactly, whatever the order: sums of them are compared with sums that a plain loop
+// makes of integers.
+TEST_P(TilesNarrow, WholeNumbersAreExact) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  constexpr int32_t kRows = 37, kDepth = 65, kColumns = 50;
+  std::vector<double> x(kRows * kDepth), w(kDepth * kColumns), expected(kRows * kColumns);
+  for (double& v : x) v = static_cast<double>(whole(random, -100, 100));
+  for (double& v : w) v = static_cast<double>(whole(random, -100, 100));
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kColumns; ++j) {
+      for (int k = 0; k < kDepth; ++k) expected[i * kColumns + j] += x[i * kDepth + k] * w[k * kColumns + j];
+    }
+  }
+  const Array input(DType::kF32, {kRows, kDepth}, x), weight(GetParam(), {kDepth, kColumns}, w);
+  with_and_without_products([&] {
+    const Call call = linear_call(input, weight);
+    check(call, 0);
+    EXPECT_EQ(call.expected.values(), expected);
+  });
+}
+
+// Of a product with 1 the input comes back as it was rounded.
+TEST(TilesNarrowRounding, InputsAreRoundedToTheNearestAndTiesToEven) {
+  const std::vector<std::pair<double, double>> cases = {
+      {1 + 0x1p-8, 1},
+      {1 + 0x3p-8, 1 + 0x1p-6},
+      {1 + 0x1p-8 + 0x1p-20, 1 + 0x1p-7},
+      {-1 - 0x3p-8, -1 - 0x1p-6},
+      {3.4028234663852886e38, kInfinity},  // the largest float is nearer to what would follow the largest bf16
+      {kInfinity, kInfinity},
+      {-kInfinity, -kInfinity},
+      {0, 0},
+      {0x1p-126, 0x1p-126}};
+  for (const auto& [from, to] : cases) {
+    for (const int32_t depth : {1, 2, 17}) {
+      SCOPED_TRACE(std::to_string(from) + ", depth " + std::to_string(depth));
+      std::vector<double> x(depth, 0.0), w(depth, 0.0);
+      x.back() = from;
+      w.back() = 1;
+      with_and_without_products([&, to = to] {
+        const Call call = linear_call(Array(DType::kF32, {1, depth}, x), Array(DType::kBF16, {depth, 1}, w));
+        check(call, 0);
+        EXPECT_EQ(call.expected.values()[0], to);
+      });
+    }
+  }
+}
+
+TEST_P(TilesNarrow, NaNAndInfinitiesStayWhatTheyAre) {
+  for (const double special : {kInfinity, -kInfinity, std::nan("")}) {
+    for (const bool in_weight : {false, true}) {
+      std::vector<double> x(3 * 19, 0.5), w(19 * 20, 0.25);
+      (in_weight ? w[5 * 20 + 3] : x[1 * 19 + 5]) = special;
+      with_and_without_products([&] {
+        const Call call = linear_call(Array(DType::kF32, {3, 19}, x), Array(GetParam(), {19, 20}, w));
+        check(call);
+        const std::vector<double> y = call.expected.values();
+        const double there = in_weight ? y[3] : y[20];
+        EXPECT_TRUE(std::isnan(special) ? std::isnan(there) : there == special);
+        EXPECT_TRUE(std::isfinite(in_weight ? y[4] : y[0]));
+      });
+    }
+  }
+}
+
+// Denormal numbers may count as zeros, and are nothing else.
+TEST_P(TilesNarrow, DenormalNumbersAreThemselvesOrZero) {
+  const std::vector<double> x(8, 0x1p-130), w(8, 1);
+  with_and_without_products([&] {
+    check(linear_call(Array(DType::kF32, {1, 8}, x), Array(GetParam(), {8, 1}, w)), 1e-37);
+  });
+}
+
+// What the compiler packs is used where the file has it, and unpacked again by another instruction set.
+TEST_P(TilesNarrow, PackedWeightsAreUsedInPlaceAndRepackedElsewhere) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  const Array dense = as_type(random_array(random, {33, 70}), GetParam());
+  LinearToPack linear;
+  linear.rows = 5;
+  linear.depth = 33;
+  linear.columns = 70;
+  linear.weight_type = GetParam();
+  PackedWeight packed;
+  ASSERT_TRUE(pack_linear(linear, dense.tensor().raw(), "native", &packed));
+  const auto count = static_cast<int32_t>(packed.bytes.size() / 2);
+  const Array weight(GetParam(), {count});
+  std::memcpy(weight.tensor().raw(), packed.bytes.data(), packed.bytes.size());
+  const Array input = random_array(random, {5, 33});
+  Call call = linear_call(input, dense);
+  std::vector<Arg> args = call.args;
+  args.emplace_back(call.expected);
+  ASSERT_EQ(testing::run(call.portable, args, 1 << 20), Error::kOk);
+  int in_place = 0;
+  for_each_simd_target([&](const char* target) {
+    SCOPED_TRACE(target);
+    const Array out = array_like(call.expected);
+    args = call.args;
+    args[1] = weight;
+    args[7] = packed.text.c_str();
+    args.emplace_back(out);
+    Prepared prepared(testing::kLinear, args, 2);
+    ASSERT_EQ(prepared.error(), Error::kOk) << prepared.message();
+    ASSERT_EQ(prepared.run(), Error::kOk) << prepared.message();
+    in_place += conv_uses_weight_in_place(prepared.state()) ? 1 : 0;
+    expect_close(call.expected, out, 2e-4);
+  });
+  EXPECT_GE(in_place, 1);
+}
+
+}  // namespace
+}  // namespace berth::cpu
