@@ -148,9 +148,8 @@ class QuantizedProducts {
   Expected<passes::Action> integer_product(Context& context, ir::Builder& build, NodeId id, const IntegerSums& sums,
                                            const Argument& factor) {
     const auto input = product_input(context, sums.input);
-    const auto weight = dequantized_constant(context, sums.weight);
+    const DequantizedConstant& weight = sums.weight;
     if (!input || !input->pair.scale.is(1)) return passes::Action::keep();
-    if (!weight || !weight->scale.is(1)) return keep(context, id, Reason::kNotConstant);
     const Node& inner = context.node(sums.product);
     const bool convolution = inner.is(OpId::convolution_out);
     std::vector<Argument> window;
@@ -166,14 +165,14 @@ class QuantizedProducts {
     const auto scale = factor_scale(context, factor, type, channels);
     if (!scale) return keep(context, id, Reason::kScale);
     QuantizedProduct product(window);
-    BERTH_ASSIGN_OR_RETURN(const bool fits, set_operands(context, build, *input, *weight, columns, *scale, &product));
+    BERTH_ASSIGN_OR_RETURN(const bool fits, set_operands(context, build, *input, weight, columns, *scale, &product));
     if (!fits) return keep(context, id, Reason::kScale);
     if (sums.bias.valid()) {
       const auto bias = broadcast(context, sums.bias, type);
       if (!bias || bias->known.empty() || (bias->axis >= 0 && bias->axis != channels)) {
         return keep(context, id, Reason::kShape);
       }
-      product[place::bias] = whole_bias(build, bias->known, weight->type.shape[columns].value);
+      product[place::bias] = whole_bias(build, bias->known, weight.type.shape[columns].value);
     }
     return replace(context, build, id, product);
   }
@@ -456,7 +455,7 @@ bool fuses_quantized(const targets::Target& target) { return target.fuses && tar
 
 Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options) {
   Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), fuses_quantized);
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
   return rewrite_regions(module, own, options, [] {
     auto products = std::make_shared<QuantizedProducts>();
     return Visit(

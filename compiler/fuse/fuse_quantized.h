@@ -8,15 +8,13 @@
 //
 // Weights and their scales are constants; the input's scale may be one of the run. Where a result of 8 bits has nothing
 // but limits behind it, its scale and the limits go into the scale of the sums and the range, as in ONNX Runtime's
-// QLinearConv. What is not matched stays as it is, and folding makes numbers of its constants afterwards.
+// QLinearConv. For targets that take bytes (takes_bytes()). What is not matched stays as it is, and folding makes numbers
+// of its constants afterwards.
 #pragma once
 
 #include "compiler/fuse/context.h"
 
 namespace berth::fuse {
-
-/// Whether a target has kernels for products of quantised numbers: fused operators' kernels other than CUDA's.
-bool fuses_quantized(const targets::Target& target);
 
 Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options);
 

@@ -22,6 +22,8 @@ constexpr char kConstants[] = R"(
   const @ys: f32[] = dense<[3.5]>
   const @zs: f32[] = dense<[2.25]>
   const @bad: f32[] = dense<[inf]>
+  const @three: f32[] = dense<[3]>
+  const @wt2: i8[3,4] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
 )";
 
 constexpr char kValues[] = R"(
@@ -36,6 +38,7 @@ constexpr char kValues[] = R"(
   %ys: f32[] = const @ys
   %zs: f32[] = const @zs
   %bad: f32[] = const @bad
+  %three: f32[] = const @three
 )";
 
 // In one zero point and a scale.
@@ -238,6 +241,33 @@ TEST(FuseQuantized, JoinsSumsThatWereSplit) {
   EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
 }
 
+// pick_first cuts the constants themselves.
+TEST(FuseQuantized, JoinsPartsOfCutConstants) {
+  const std::string parts = R"(
+    %wt2: i8[3,4] = const @wt2
+    %f: f32[5,3] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)
+    %d: f32[5,3] = aten::sub.Tensor(%f, %zero, 1)
+    %d1: f32[5,2] = aten::slice_copy.Tensor(%d, 1, 0, 2, 1)
+    %d2: f32[5,1] = aten::slice_copy.Tensor(%d, 1, 2, 3, 1)
+    %w1: i8[2,4] = aten::slice_copy.Tensor(%wt2, 0, 0, 2, 1)
+    %w2: i8[1,4] = aten::slice_copy.Tensor(%wt2, 0, $cut, 3, 1)
+    %m1: f32[2,4] = dim_order_ops::_to_dim_order_copy(%w1, false, none, f32)
+    %m2: f32[1,4] = dim_order_ops::_to_dim_order_copy(%w2, false, none, f32)
+    %c1: f32[2,4] = aten::sub.Tensor(%m1, %three, 1)
+    %c2: f32[1,4] = aten::sub.Tensor(%m2, $three, 1)
+    %p1: f32[5,4] = aten::mm(%d1, %c1)
+    %p2: f32[5,4] = aten::mm(%d2, %c2)
+    %i1: i32[5,4] = dim_order_ops::_to_dim_order_copy(%p1, false, none, i32)
+    %i2: i32[5,4] = dim_order_ops::_to_dim_order_copy(%p2, false, none, i32)
+    %i: i32[5,4] = aten::add.Tensor(%i1, %i2, 1)
+    %g: f32[5,4] = dim_order_ops::_to_dim_order_copy(%i, false, none, f32)
+    %y: f32[5,4] = aten::mul.Tensor(%g, %xs))";
+  const Fused f = fused_quantized("%x: u8[5,3]", filled(parts, {{"cut", "2"}, {"three", "%three"}}));
+  EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
+  const Fused other = fused_quantized("%x: u8[5,3]", filled(parts, {{"cut", "2"}, {"three", "%zero"}}));
+  EXPECT_EQ(operators(other).find("quantized"), std::string::npos) << other.text;
+}
+
 TEST(FuseQuantized, LeavesSumsOfOverlappingParts) {
   const std::string parts = R"(
     %f: f32[5,3] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)
@@ -273,10 +303,7 @@ TEST(FuseQuantized, LeavesAWeightOfTheRun) {
 }
 
 TEST(FuseQuantized, LeavesCudaAlone) {
-  targets::Target cuda = (*targets::parse_targets("cuda:0"))[0];
-  EXPECT_TRUE(cuda.fuses);
-  EXPECT_FALSE(fuses_quantized(cuda));
-  EXPECT_TRUE(fuses_quantized((*targets::parse_targets("cpu"))[0]));
+  EXPECT_TRUE((*targets::parse_targets("cuda:0"))[0].fuses);
   EXPECT_TRUE(keeps_quantized(*targets::parse_targets("cpu")));
   EXPECT_FALSE(keeps_quantized(*targets::parse_targets("portable")));
   EXPECT_FALSE(keeps_quantized(*targets::parse_targets("cuda:0,cpu")));

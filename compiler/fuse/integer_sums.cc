@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/fuse/quantized_pairs.h"
-
 namespace berth::fuse {
 namespace {
 
@@ -27,7 +25,21 @@ struct Side {
 struct Part {
   NodeId product;
   Side input, weight;
+  ValueId turned;  // what the product takes as its weight
 };
+
+bool read_slice(const Context& context, const Node& node, Side* side) {
+  const Dim dim = std::get<Dim>(node.args[arg::slice_copy_Tensor_out::dim]);
+  const auto begin = context.number(node.args[arg::slice_copy_Tensor_out::start]);
+  const auto end = context.number(node.args[arg::slice_copy_Tensor_out::end]);
+  if (side->dim >= 0 || !dim.is_constant() || !begin || !end) return false;
+  if (context.number(node.args[arg::slice_copy_Tensor_out::step]) != 1.0) return false;
+  side->base = value_argument(node, 0);
+  side->dim = static_cast<int>(dim.value < 0 ? dim.value + context.type(side->base).rank() : dim.value);
+  side->begin = static_cast<int64_t>(*begin);
+  side->end = static_cast<int64_t>(*end);
+  return true;
+}
 
 // Views, which keep the summed dimension last, are looked through where `views` says so.
 std::optional<Side> side_of(const Context& context, ValueId value, bool views) {
@@ -35,14 +47,7 @@ std::optional<Side> side_of(const Context& context, ValueId value, bool views) {
   while (const Node* node = context.maker(side.base)) {
     const ValueId from = value_argument(*node, 0);
     if (node->is(OpId::slice_copy_Tensor_out)) {
-      const Dim dim = std::get<Dim>(node->args[arg::slice_copy_Tensor_out::dim]);
-      const auto begin = context.number(node->args[arg::slice_copy_Tensor_out::start]);
-      const auto end = context.number(node->args[arg::slice_copy_Tensor_out::end]);
-      if (side.dim >= 0 || !dim.is_constant() || !begin || !end) return std::nullopt;
-      if (context.number(node->args[arg::slice_copy_Tensor_out::step]) != 1.0) return std::nullopt;
-      side.dim = static_cast<int>(dim.value < 0 ? dim.value + context.type(from).rank() : dim.value);
-      side.begin = static_cast<int64_t>(*begin);
-      side.end = static_cast<int64_t>(*end);
+      if (!read_slice(context, *node, &side)) return std::nullopt;
     } else if (cast_input(context, side.base, DType::kF64).valid()) {
       if (context.type(from).dtype != DType::kF32) return std::nullopt;
     } else {
@@ -51,6 +56,15 @@ std::optional<Side> side_of(const Context& context, ValueId value, bool views) {
     }
     side.base = from;
   }
+  return side;
+}
+
+// A constant, or a slice of one, whose integers are cut before they are made numbers (pick_first) or after.
+std::optional<Side> weight_side(const Context& context, ValueId value) {
+  auto side = side_of(context, value, false);
+  const auto pair = side && side->dim < 0 ? dequantized(context, side->base) : std::nullopt;
+  const Node* cut = pair ? context.maker(pair->integers) : nullptr;
+  if (cut != nullptr && cut->is(OpId::slice_copy_Tensor_out) && !read_slice(context, *cut, &*side)) return std::nullopt;
   return side;
 }
 
@@ -64,9 +78,9 @@ std::optional<Part> part_of(const Context& context, ValueId value) {
   const bool convolution = node->is(OpId::convolution_out) && ir::is_none(node->args[arg::convolution_out::bias]);
   if (!convolution && !node->is(OpId::mm_out)) return std::nullopt;
   const auto input = side_of(context, value_argument(*node, 0), !convolution);
-  const auto weight = side_of(context, value_argument(*node, 1), false);
+  const auto weight = weight_side(context, value_argument(*node, 1));
   if (!input || !weight) return std::nullopt;
-  return Part{context.method().value(value).node, *input, *weight};
+  return Part{context.method().value(value).node, *input, *weight, value_argument(*node, 1)};
 }
 
 // The i32 sum `value` as the terms that are added; false where there are too many.
@@ -101,6 +115,22 @@ bool same_window(const Node& a, const Node& b) {
   return a.op == b.op && std::equal(a.args.begin() + 2, a.args.end(), b.args.begin() + 2);
 }
 
+std::optional<DequantizedConstant> whole_weight(const Context& context, const std::vector<Part>& parts) {
+  const ValueId base = parts[0].weight.base;
+  const ir::Constant* constant = context.constant(Argument(base));
+  if (constant == nullptr) return dequantized_constant(context, base);
+  if (!constant->type.is_contiguous()) return std::nullopt;
+  const auto first = dequantized(context, side_of(context, parts[0].turned, false)->base);
+  for (const Part& part : parts) {
+    const auto own = dequantized(context, side_of(context, part.turned, false)->base);
+    if (!own || !own->scale.is(1) || own->zero_point.known.empty()) return std::nullopt;
+    if (own->zero_point.known != first->zero_point.known || own->zero_point.axis != first->zero_point.axis) {
+      return std::nullopt;
+    }
+  }
+  return DequantizedConstant{constant->type, constant->blob.to_vector(), base, first->scale, first->zero_point};
+}
+
 std::optional<IntegerSums> joined(const Context& context, const std::vector<Part>& parts, ValueId bias) {
   if (parts.empty()) return std::nullopt;
   const Node& first = context.node(parts[0].product);
@@ -110,7 +140,9 @@ std::optional<IntegerSums> joined(const Context& context, const std::vector<Part
   const bool convolution = first.is(OpId::convolution_out);
   if (!covers(context, parts, &Part::input, convolution ? 1 : -1)) return std::nullopt;
   if (!covers(context, parts, &Part::weight, convolution ? 1 : 0)) return std::nullopt;
-  return IntegerSums{parts[0].input.base, parts[0].weight.base, parts[0].product, bias};
+  const auto weight = whole_weight(context, parts);
+  if (!weight || !weight->scale.is(1)) return std::nullopt;
+  return IntegerSums{parts[0].input.base, *weight, parts[0].product, bias};
 }
 
 }  // namespace

@@ -5,14 +5,15 @@
 //     then, as f32
 #pragma once
 
-#include "compiler/fuse/context.h"
+#include "compiler/fuse/quantized_pairs.h"
 
 namespace berth::fuse {
 
 struct IntegerSums {
-  ir::ValueId input, weight;  // f32: integers without their zero points
-  ir::NodeId product;         // a convolution or a matrix product of them, or of parts of them
-  ir::ValueId bias;           // i32, constant; or invalid
+  ir::ValueId input;           // f32: integers without their zero point
+  DequantizedConstant weight;  // with a scale of 1
+  ir::NodeId product;          // a convolution or a matrix product of both, or of parts of them
+  ir::ValueId bias;            // i32, constant; or invalid
 };
 
 /// What `value`, f32, is the sums of; nothing where it is not that, or others read what is summed.

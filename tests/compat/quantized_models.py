@@ -146,7 +146,16 @@ def perceptron():
     return g.model("x", [5, 40], g.gemm(x, 48, 10))
 
 
-MODELS = {f.__name__: f for f in (residual_net, mobile_net, odd_net, signal_net, transformer, perceptron)}
+def wide_net():
+    """Sums of so many products that floats do not hold them exactly."""
+    g = Graph(7)
+    x = g.conv("x", 1024, 6)
+    x = g.node("Flatten", g.relu(x))
+    x = g.relu(g.gemm(x, 24, 8192))
+    return g.model("x", [1, 1024, 2, 2], g.gemm(x, 8192, 10))
+
+
+MODELS = {f.__name__: f for f in (residual_net, mobile_net, odd_net, signal_net, transformer, perceptron, wide_net)}
 FORMS = ["qdq_s8s8", "qdq_u8s8", "qdq_u8u8", "qdq_tensor", "qoperator", "dynamic", "dynamic_channel"]
 
 
