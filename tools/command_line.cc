@@ -69,6 +69,7 @@ int run_command_line(int argc, char** argv) {
   add_plan(app, session);
   add_replan(app, session);
   add_report(app, session);
+  add_quantize(app, session);
   add_compare(app, session);
   add_bench(app, session);
   add_devices(app, session);

@@ -28,6 +28,7 @@ Failure failure_from(const std::string& path, Error code, const Report& report) 
 }
 
 Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
+  if (!request.bytes.empty()) return std::unique_ptr<DataLoader>(new BufferLoader(request.bytes));
   Report report;
   const auto failure = [&](Error code) { return failure_from(request.program, code, report); };
   if (request.map) {

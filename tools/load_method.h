@@ -21,7 +21,8 @@
 namespace berth::tool {
 
 struct LoadRequest {
-  std::string program;
+  std::string program;              // its path; with `bytes` what failures call it
+  Span<const uint8_t> bytes;        // if not empty: the program itself, which outlives what is loaded
   std::string method;               // empty: "forward", or the only one
   std::vector<std::string> inputs;  // "X.npy" in order, or "NAME=X.npy"
   int threads = 1;

@@ -41,6 +41,7 @@ void add_verify(CLI::App& app, Session& session);
 void add_plan(CLI::App& app, Session& session);
 void add_replan(CLI::App& app, Session& session);
 void add_report(CLI::App& app, Session& session);
+void add_quantize(CLI::App& app, Session& session);
 void add_compare(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);

@@ -23,6 +23,7 @@
     ./dev compat inplace [NAME…]     # operators in the bytes of an input, against elsewhere, small and large
     ./dev compat data [NAME…]        # programs with data files (.ptd) that Berth writes, in both runtimes
     ./dev compat conversions [TYPE…] # to and from narrow element types, against ml_dtypes
+    ./dev compat quantize [NAME…]    # `berth quantize` against onnxruntime.quantization: accuracy and size
     ./dev compat records [NAME…]     # records of runs (.etdp): each reads the other's
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
 
@@ -389,6 +390,11 @@ def converted(berth, names, tally):
     conversions(berth, names, tally)
 
 
+def quantized(berth, names, tally):
+    from quantize import quantize
+    quantize(berth, names, tally, MODELS)
+
+
 def records(berth, names, tally):
     from records import records as run_records
     run_records(berth, names, tally)
@@ -398,10 +404,10 @@ def records(berth, names, tally):
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
          "nodes": nodes, "backend": through_backend, "contrib": contrib, "placed": on_devices, "exported": exported,
          "quantized": on_integers, "emitted": emitted, "data": data, "records": records, "conversions": converted,
-         "devices": devices}
+         "quantize": quantized, "devices": devices}
 # Not of everything; `real` fetches files that others may change.
 ALONE = {"models": make_models, "programs": recorded, "import": importing, "real": real}
-NEED_MODELS = {"replan", "suite", "placed"}
+NEED_MODELS = {"replan", "suite", "placed", "quantize"}
 
 
 def everything(binary, tally):
