@@ -1,156 +1,192 @@
-// What happens to the sums of a quantised product, sixteen at a time. Included once by each quantized_tile_*.cc, inside
-// its own namespace, after
+// What happens to the sums of a quantised product, a register of them at a time. Included once by each
+// quantized_tile_*.cc, inside its own namespace, after its BERTH_TARGET and its registers (quantized_simd_512.h).
 //
-//   BERTH_TARGET   the attribute that allows the instruction set; may be empty
-//
-// The vectors are the compiler's, which divides them into registers. Operations and their order are those of
-// kernels/portable/fused_quantized.cc. No include guard: the text is meant to be compiled several times.
+// Operations and their order are those of kernels/portable/fused_quantized.cc. No include guard: the text is meant to be
+// compiled several times.
 
-using Floats = float __attribute__((vector_size(64)));
-using Ints = int32_t __attribute__((vector_size(64)));
-using Words = uint32_t __attribute__((vector_size(64)));
-using Bytes = uint8_t __attribute__((vector_size(16)));
-using SignedBytes = int8_t __attribute__((vector_size(16)));
+// Stores of bytes may change anything for all the compiler knows: numbers that stay the same are brought into registers
+// first.
+struct Rounder {
+  Floats factor, low, high;
+  Ints zero;
+  bool scaled, divides;
+};
 
-constexpr int64_t kLane = 16;
-
-#define BERTH_LOCAL BERTH_TARGET __attribute__((always_inline)) static inline
-
-// A number between -2^22 and 2^22 plus this has no place for fractions, and is rounded to even.
-constexpr float kRound = 12582912.0f;
-
-BERTH_LOCAL void load_floats(const float* from, Floats& to) { __builtin_memcpy(&to, from, sizeof(to)); }
-BERTH_LOCAL void load_ints(const int32_t* from, Ints& to) { __builtin_memcpy(&to, from, sizeof(to)); }
-
-// x, rounded, as the number that stands for it without its zero point. NaN becomes the lowest.
-BERTH_LOCAL void round_bytes(const portable::ByteRounding& rounding, Floats& x, Ints& to) {
-  if (rounding.scale != 1.0f) x = rounding.divides ? x / rounding.scale : x * rounding.inverse;
-  const Floats low = Floats{} + static_cast<float>(rounding.low - rounding.zero_point);
-  const Floats high = Floats{} + static_cast<float>(rounding.high - rounding.zero_point);
-  x = x > low ? x : low;
-  x = x < high ? x : high;
-  to = reinterpret_cast<Ints>(x + kRound) - reinterpret_cast<Ints>(Floats{} + kRound);
+BERTH_LOCAL Rounder rounder_of(const portable::ByteRounding& rounding) {
+  return {spread(rounding.divides ? rounding.scale : rounding.inverse),
+          spread(static_cast<float>(rounding.low - rounding.zero_point)),
+          spread(static_cast<float>(rounding.high - rounding.zero_point)),
+          spread_int(rounding.zero_point),
+          rounding.scale != 1.0f,
+          rounding.divides};
 }
 
-// Sixteen sums, or `left` if that is less, of a row from `at` on, up to the activation.
-BERTH_LOCAL void scale_sums(const QuantizedFinish& f, const QuantizedRow& row, int64_t at, int64_t left, Floats& t) {
-  const portable::QuantizedProduct& p = *f.product;
-  Ints sums, start;
-  load_ints(row.sums + at, sums);
-  load_ints(f.start + row.column + at, start);
-  Words sum = reinterpret_cast<Words>(sums) + reinterpret_cast<Words>(start);
-  if (f.totals != nullptr) {
-    Ints totals;
-    load_ints(f.totals + row.column + at, totals);
-    sum -= reinterpret_cast<Words>(totals) * static_cast<uint32_t>(row.input_zero);
-  }
-  if (f.zeros != nullptr) {
-    Ints zeros;
-    load_ints(f.zeros + row.column + at, zeros);
-    sum -= reinterpret_cast<Words>(zeros) * static_cast<uint32_t>(row.row_total);
-  }
+// t, rounded, as the number that stands for it without its zero point. NaN becomes the lowest.
+BERTH_LOCAL Ints rounded(const Rounder& rounder, Floats t) {
+  if (rounder.scaled) t = rounder.divides ? over(t, rounder.factor) : times(t, rounder.factor);
+  return to_ints(smaller(larger(t, rounder.low), rounder.high));
+}
+
+// As portable::activate() has them; other kinds stay for later.
+struct Bounds {
+  Floats low, high;
+  bool is_low, is_high;
+};
+
+BERTH_LOCAL Bounds bounds_of(const portable::Activation& activation) {
+  const bool relu = activation.kind == portable::ActivationKind::kRelu;
+  const bool clamp = activation.kind == portable::ActivationKind::kClamp;
+  return {spread(clamp ? activation.alpha : 0), spread(activation.beta), relu || clamp, clamp};
+}
+
+BERTH_LOCAL Floats bounded(const Bounds& bounds, Floats t) {
+  if (bounds.is_low) t = larger(bounds.low, t);
+  return bounds.is_high ? smaller(bounds.high, t) : t;
+}
+
+// The residual's numbers from `from` on, `step` elements apart; `left` of them are there.
+struct Residual {
   Floats scale;
-  load_floats(f.scale + row.column + at, scale);
-  if (f.row_scales) scale = p.input_scale[row.row] * scale;
-  t = __builtin_convertvector(reinterpret_cast<Ints>(sum), Floats) * scale;
-  if (f.bias != nullptr) {
-    Floats bias;
-    load_floats(f.bias + row.column + at, bias);
-    t = t + bias;
-  }
-  if (p.has_middle) {
-    Ints rounded;
-    round_bytes(p.middle, t, rounded);
-    t = __builtin_convertvector(rounded, Floats) * p.middle.scale;
-  }
-  if (row.residual == nullptr) return;
-  Floats residual;
-  if (p.residual->dtype() == DType::kF32) {
-    const float* from = static_cast<const float*>(row.residual) + at * row.residual_step;
+  Ints zero;
+  int64_t step;
+  bool is_float, is_signed;
+};
+
+BERTH_LOCAL Residual residual_of(const portable::QuantizedProduct& p, int64_t step) {
+  const DType dtype = p.residual == nullptr ? DType::kF32 : p.residual->dtype();
+  return {spread(p.residual_scale), spread_int(p.residual_zero), step, dtype == DType::kF32, dtype == DType::kI8};
+}
+
+BERTH_LOCAL Floats load_residual(const Residual& residual, const uint8_t* from, int64_t left) {
+  const bool whole = residual.step == 1 && left >= kLane;
+  if (residual.is_float) {
+    const float* floats = reinterpret_cast<const float*>(from);
+    if (whole) return load_floats(floats);
     float some[kLane] = {};
-    if (row.residual_step != 1 || left < kLane) {
-      for (int64_t i = 0; i < left && i < kLane; ++i) some[i] = from[i * row.residual_step];
-      from = some;
-    }
-    load_floats(from, residual);
-  } else {
-    const uint8_t* from = static_cast<const uint8_t*>(row.residual) + at * row.residual_step;
-    uint8_t some[kLane] = {};
-    if (row.residual_step != 1 || left < kLane) {
-      for (int64_t i = 0; i < left && i < kLane; ++i) some[i] = from[i * row.residual_step];
-      from = some;
-    }
-    Bytes bytes;
-    __builtin_memcpy(&bytes, from, sizeof(bytes));
-    Ints wide;
-    if (p.residual->dtype() == DType::kU8) {
-      wide = __builtin_convertvector(bytes, Ints);
-    } else {
-      wide = __builtin_convertvector(reinterpret_cast<SignedBytes>(bytes), Ints);
-    }
-    residual = __builtin_convertvector(wide - p.residual_zero, Floats) * p.residual_scale;
+    for (int64_t i = 0; i < left && i < kLane; ++i) some[i] = floats[i * residual.step];
+    return load_floats(some);
   }
-  t = t + residual;
+  uint8_t some[kLane] = {};
+  if (!whole) {
+    for (int64_t i = 0; i < left && i < kLane; ++i) some[i] = from[i * residual.step];
+    from = some;
+  }
+  return times(to_floats(minus_ints(load_bytes(from, residual.is_signed), residual.zero)), residual.scale);
 }
 
-// As portable::activate() has them.
-BERTH_LOCAL void keep_within(const portable::Activation& activation, Floats& t) {
-  if (activation.kind == portable::ActivationKind::kRelu) t = t < Floats{} ? Floats{} : t;
-  if (activation.kind != portable::ActivationKind::kClamp) return;
-  const Floats low = Floats{} + activation.alpha, high = Floats{} + activation.beta;
-  t = t < low ? low : t;
-  t = t > high ? high : t;
+BERTH_LOCAL void put_floats(uint8_t* to, int64_t step, int64_t left, Floats t) {
+  float* floats = reinterpret_cast<float*>(to);
+  if (step == 1 && left >= kLane) return store_floats(floats, t);
+  float some[kLane];
+  store_floats(some, t);
+  for (int64_t i = 0; i < left && i < kLane; ++i) floats[i * step] = some[i];
 }
 
-BERTH_LOCAL void store_sums(const portable::QuantizedProduct& p, const QuantizedRow& row, int64_t at, int64_t left,
-                            Floats& t) {
-  if (p.out->dtype() == DType::kF32) {
-    float* to = static_cast<float*>(row.out) + at * row.out_step;
-    if (row.out_step == 1 && left >= kLane) {
-      __builtin_memcpy(to, &t, sizeof(t));
-      return;
-    }
-    float some[kLane];
-    __builtin_memcpy(some, &t, sizeof(t));
-    for (int64_t i = 0; i < left && i < kLane; ++i) to[i * row.out_step] = some[i];
-    return;
-  }
-  Ints rounded;
-  round_bytes(p.rounding, t, rounded);
-  const Bytes bytes = __builtin_convertvector(rounded + p.rounding.zero_point, Bytes);
-  uint8_t* to = static_cast<uint8_t*>(row.out) + at * row.out_step;
-  if (row.out_step == 1 && left >= kLane) {
-    __builtin_memcpy(to, &bytes, sizeof(bytes));
-    return;
-  }
+BERTH_LOCAL void put_bytes(const Rounder& rounder, uint8_t* to, int64_t step, int64_t left, Floats t) {
+  const Ints bytes = plus_ints(rounded(rounder, t), rounder.zero);
+  if (step == 1 && left >= kLane) return store_bytes(to, bytes);
   uint8_t some[kLane];
-  __builtin_memcpy(some, &bytes, sizeof(bytes));
-  for (int64_t i = 0; i < left && i < kLane; ++i) to[i * row.out_step] = some[i];
+  store_bytes(some, bytes);
+  for (int64_t i = 0; i < left && i < kLane; ++i) to[i * step] = some[i];
 }
 
-BERTH_TARGET void finish_row(const QuantizedFinish& f, const QuantizedRow& row) {
+// What differs from row to row, and what is rounded in between.
+BERTH_LOCAL Ints own_sum(const QuantizedFinish& f, const QuantizedRows& rows, int64_t column, int64_t i, Ints sum) {
+  if (f.totals != nullptr) {
+    const Ints zero = spread_int(f.product->input_zero[rows.row + i] + f.input_shift);
+    sum = minus_ints(sum, times_ints(load_ints(f.totals + column), zero));
+  }
+  if (f.zeros == nullptr) return sum;
+  return minus_ints(sum, times_ints(load_ints(f.zeros + column), spread_int(rows.totals[i])));
+}
+
+// kSimple: the same happens to every row, and nothing is rounded in between.
+template <bool kSimple, bool kFloat, bool kResidual>
+BERTH_TARGET void finish_rows(const QuantizedFinish& f, const QuantizedRows& rows) {
   const portable::QuantizedProduct& p = *f.product;
-  if (f.in_registers) {
-    for (int64_t at = 0; at < row.count; at += kLane) {
-      Floats t;
-      scale_sums(f, row, at, row.count - at, t);
-      keep_within(p.activation, t);
-      store_sums(p, row, at, row.count - at, t);
+  const Rounder rounder = rounder_of(p.rounding);
+  const Rounder middle = rounder_of(p.middle);
+  const Floats middle_scale = spread(p.middle.scale);
+  const Bounds bounds = bounds_of(f.activation);
+  const Residual with = residual_of(p, rows.residual_step);
+  const bool has_bias = f.bias != nullptr, has_middle = p.has_middle, row_scales = f.row_scales;
+  const int64_t out_size = kFloat ? 4 : 1;
+  const int64_t residual_size = with.is_float ? 4 : 1;
+  const int64_t count = rows.count, height = rows.rows, sums_row = rows.sums_row;
+  const int64_t out_step = rows.out_step, out_row = rows.out_row, residual_row = rows.residual_row;
+  for (int64_t at = 0; at < count; at += kLane) {
+    const int64_t column = rows.column + at;
+    const int64_t left = count - at;
+    const Ints start = load_ints(f.start + column);
+    const Floats scale = load_floats(f.scale + column);
+    const Floats bias = has_bias ? load_floats(f.bias + column) : spread(0);
+    const int32_t* sums = rows.sums + at;
+    uint8_t* out = rows.out + at * out_step * out_size;
+    const uint8_t* residual = kResidual ? rows.residual + at * with.step * residual_size : nullptr;
+    for (int64_t i = 0; i < height; ++i, sums += sums_row, out += out_row) {
+      Ints sum = plus_ints(load_ints(sums), start);
+      Floats factor = scale;
+      if (!kSimple) {
+        sum = own_sum(f, rows, column, i, sum);
+        if (row_scales) factor = times(spread(p.input_scale[rows.row + i]), scale);
+      }
+      Floats t = times(to_floats(sum), factor);
+      if (has_bias) t = plus(t, bias);
+      if (!kSimple && has_middle) t = times(to_floats(rounded(middle, t)), middle_scale);
+      if (kResidual) {
+        t = plus(t, load_residual(with, residual, left));
+        residual += residual_row;
+      }
+      t = bounded(bounds, t);
+      if (kFloat) {
+        put_floats(out, out_step, left, t);
+      } else {
+        put_bytes(rounder, out, out_step, left, t);
+      }
     }
-    return;
   }
-  float all[kMaxTilePanels * kPanelColumns];
-  for (int64_t at = 0; at < row.count; at += kLane) {
-    Floats t;
-    scale_sums(f, row, at, row.count - at, t);
-    __builtin_memcpy(all + at, &t, sizeof(t));
+}
+
+template <bool kFloat>
+BERTH_TARGET void finish_as(const QuantizedFinish& f, const QuantizedRows& rows) {
+  const portable::QuantizedProduct& p = *f.product;
+  const bool simple = f.totals == nullptr && f.zeros == nullptr && !f.row_scales && !p.has_middle;
+  if (simple && p.residual == nullptr) return finish_rows<true, kFloat, false>(f, rows);
+  if (simple) return finish_rows<true, kFloat, true>(f, rows);
+  if (p.residual == nullptr) return finish_rows<false, kFloat, false>(f, rows);
+  finish_rows<false, kFloat, true>(f, rows);
+}
+
+// Activations that are not done in registers: on floats, row by row.
+BERTH_TARGET void finish_slowly(const QuantizedFinish& f, QuantizedRows rows) {
+  const portable::QuantizedProduct& p = *f.product;
+  alignas(64) float all[kMaxTileHeight * kMaxTilePanels * kPanelColumns];
+  constexpr int64_t kStep = kMaxTilePanels * kPanelColumns;
+  const QuantizedRows given = rows;
+  rows.out = reinterpret_cast<uint8_t*>(all);
+  rows.out_step = 1;
+  rows.out_row = kStep * static_cast<int64_t>(sizeof(float));
+  finish_as<true>(f, rows);
+  const Rounder rounder = rounder_of(p.rounding);
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    float* row = all + i * kStep;
+    portable::activate(p.activation, row, rows.count);
+    uint8_t* out = given.out + i * given.out_row;
+    for (int64_t at = 0; at < rows.count; at += kLane) {
+      const int64_t left = rows.count - at;
+      if (p.out->dtype() == DType::kF32) {
+        put_floats(out + at * given.out_step * 4, given.out_step, left, load_floats(row + at));
+      } else {
+        put_bytes(rounder, out + at * given.out_step, given.out_step, left, load_floats(row + at));
+      }
+    }
   }
-  portable::activate(p.activation, all, row.count);
-  for (int64_t at = 0; at < row.count; at += kLane) {
-    Floats t;
-    load_floats(all + at, t);
-    store_sums(p, row, at, row.count - at, t);
-  }
+}
+
+BERTH_TARGET void finish(const QuantizedFinish& f, const QuantizedRows& rows) {
+  if (!f.in_registers) return finish_slowly(f, rows);
+  if (f.product->out->dtype() == DType::kF32) return finish_as<true>(f, rows);
+  finish_as<false>(f, rows);
 }
 
 BERTH_TARGET int32_t total_of(const uint8_t* bytes, int64_t count, uint32_t flip) {

@@ -42,11 +42,12 @@ int64_t product_of_sizes(const DenseSizes& dense, int first) {
 }  // namespace
 
 int64_t QuantizedLayout::quads() const { return ceil_div(depth, kQuad); }
-int64_t QuantizedLayout::panels() const { return ceil_div(columns, kPanelColumns); }
+int64_t QuantizedLayout::panels() const { return ceil_div(columns, panel_columns()); }
 
 std::string QuantizedLayout::text() const {
   std::string text = "berth int8 [";
   for (int d = 0; d < dense.rank; ++d) text += (d == 0 ? "" : ",") + std::to_string(dense.size[d]);
+  if (depthwise) return text + "] depthwise " + std::to_string(kDepthwiseChannels);
   return text + "] groups " + std::to_string(groups) + " panels " + std::to_string(kPanelColumns);
 }
 
@@ -63,6 +64,12 @@ QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_me
   layout.dense = dense;
   layout.taps = product_of_sizes(dense, 2);
   const int64_t columns = dense.size[0] / groups;
+  if (may_merge && groups > 1 && columns == 1 && dense.size[1] == 1 && layout.taps <= kMaxDepthwiseTaps) {
+    layout.depthwise = true;
+    layout.depth = layout.taps;
+    layout.columns = groups;
+    return layout;
+  }
   while (may_merge && groups % (layout.merged * 2) == 0 && columns * layout.merged * 2 <= kPanelColumns) {
     layout.merged *= 2;
   }
@@ -86,19 +93,25 @@ bool read_quantized_packing(StringRef text, int64_t bytes, bool conv, int64_t gr
   return false;
 }
 
+int64_t QuantizedLayout::column_place(int64_t c) const {
+  if (!depthwise) return c * kQuad;
+  return c / 4 % 4 * kDepthwiseChannels + c / 16 * 16 + c % 4 * kQuad;
+}
+
 void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
                uint8_t* packed) {
   std::memset(packed, 0, layout.bytes());
   const bool conv = layout.dense.rank > 2;
-  const int64_t in = conv ? layout.dense.size[1] : layout.depth;  // channels that a column sees
+  const int64_t in = conv ? layout.dense.size[1] : layout.depth;  // numbers that a column sees of a tap
+  const int64_t wide = layout.panel_columns();
   const int64_t columns = layout.columns / layout.merged;
   const int64_t column_stride = strides[conv ? 0 : 1];
   const int64_t depth_stride = strides[conv ? 1 : 0];
   for (int64_t group = 0; group < layout.groups; ++group) {
     for (int64_t c = 0; c < layout.columns; ++c) {
       const uint8_t* from = dense + (group * layout.columns + c) * column_stride;
-      const int64_t panel = group * layout.panels() + c / kPanelColumns;
-      uint8_t* to = packed + panel * layout.panel_bytes() + c % kPanelColumns * kQuad;
+      const int64_t panel = group * layout.panels() + c / wide;
+      uint8_t* to = packed + panel * layout.panel_bytes() + layout.column_place(c % wide);
       const int64_t first = c / columns * in;
       uint32_t sum = 0;
       int64_t at[DenseSizes::kMaxRank] = {};  // the tap, in the dense weight
@@ -107,7 +120,7 @@ void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_sign
         for (int64_t i = 0; i < in; ++i) {
           const int8_t w = signed_number(from[tap_offset + i * depth_stride], is_signed);
           const int64_t k = tap * in * layout.merged + first + i;
-          to[k / kQuad * kQuadBytes + k % kQuad] = static_cast<uint8_t>(w);
+          to[k / kQuad * wide * kQuad + k % kQuad] = static_cast<uint8_t>(w);
           sum += static_cast<uint32_t>(int32_t{w});
         }
         for (int d = layout.dense.rank - 1; d >= 2; --d) {
@@ -117,9 +130,8 @@ void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_sign
           at[d] = 0;
         }
       }
-      std::memcpy(packed + layout.weight_bytes() +
-                      (panel * kPanelColumns + c % kPanelColumns) * static_cast<int64_t>(sizeof(sum)),
-                  &sum, sizeof(sum));
+      std::memcpy(packed + layout.weight_bytes() + (panel * wide + c % wide) * static_cast<int64_t>(sizeof(sum)), &sum,
+                  sizeof(sum));
     }
   }
 }

@@ -9,8 +9,12 @@
 // Small groups are merged: with groups of 4 channels in and out, four of them are one group of 16 of each, whose weight
 // is 0 where a channel out does not see a channel in.
 //
+// Where each channel out sees one channel in, and no other does (a depthwise convolution), a block of 64 channels has
+// all their taps: [quad of taps][register][part][4 channels][4 taps], as quantized_depthwise_body.h wants them, and the
+// sums are those of the channels, 64 for each block.
+//
 // As text, in the argument `packing`: `berth int8 [64,64,3,3] groups 1 panels 16`, the sizes of the dense weight and the
-// number of groups after merging.
+// number of groups after merging, or `berth int8 [64,1,3,3] depthwise 64`.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +27,21 @@
 namespace berth::cpu {
 
 struct QuantizedLayout {
-  DenseSizes dense;     // [depth, columns], or [out, in, window…]
-  int64_t groups = 1;   // after merging
-  int64_t merged = 1;   // groups of the convolution in one of these
-  int64_t taps = 1;     // of a convolution's window
-  int64_t depth = 0;    // of a group
-  int64_t columns = 0;  // of a group
+  DenseSizes dense;        // [depth, columns], or [out, in, window…]
+  int64_t groups = 1;      // after merging
+  int64_t merged = 1;      // groups of the convolution in one of these
+  int64_t taps = 1;        // of a convolution's window
+  int64_t depth = 0;       // of a group
+  int64_t columns = 0;     // of a group
+  bool depthwise = false;  // one group has all channels, as columns, and its depth is the taps
 
   int64_t quads() const;
-  int64_t panels() const;  // of a group
-  int64_t panel_bytes() const { return quads() * kQuadBytes; }
-  int64_t padded_columns() const { return groups * panels() * kPanelColumns; }
+  int64_t panels() const;  // of a group; blocks of channels of a depthwise one
+  int64_t panel_columns() const { return depthwise ? kDepthwiseChannels : kPanelColumns; }
+  int64_t panel_bytes() const { return quads() * kQuad * panel_columns(); }
+  int64_t padded_columns() const { return groups * panels() * panel_columns(); }
+  /// Where the first quad of a panel's column `c` lies in the panel.
+  int64_t column_place(int64_t c) const;
   int64_t weight_bytes() const { return groups * panels() * panel_bytes(); }
   int64_t bytes() const { return weight_bytes() + padded_columns() * static_cast<int64_t>(sizeof(int32_t)); }
   std::string text() const;

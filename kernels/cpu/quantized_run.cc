@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "base/math.h"
+#include "kernels/cpu/quantized_columns.h"
+#include "kernels/cpu/quantized_depthwise.h"
 #include "kernels/cpu/quantized_gather.h"
 #include "kernels/portable/gemm_slots.h"
 
@@ -59,44 +61,17 @@ struct Slot {
   }
 };
 
-// A number for each column, in the order of the panels.
-struct ColumnArrays {
-  static constexpr int kCount = 5;
-
-  int32_t* start;
-  float* scale;
-  float* bias;
-  int32_t* zeros;
-  int32_t* totals;
-
-  ColumnArrays(void* memory, int64_t columns)
-      : start(static_cast<int32_t*>(memory)),
-        scale(static_cast<float*>(memory) + columns),
-        bias(static_cast<float*>(memory) + 2 * columns),
-        zeros(static_cast<int32_t*>(memory) + 3 * columns),
-        totals(static_cast<int32_t*>(memory) + 4 * columns) {}
-  static size_t bytes(int64_t columns) { return kCount * columns * sizeof(float); }
-};
-
 class Run {
  public:
-  Run(const QuantizedJob& job, const ColumnArrays& arrays)
+  Run(const QuantizedJob& job, const QuantizedFinish& finish)
       : job_(job),
         layout_(*job.layout),
         product_(*job.product),
         functions_(quantized_functions()),
-        arrays_(arrays),
+        finish_(finish),
+        places_(job),
         rows_(rows_of(job)),
-        direct_(is_direct(job)),
-        channels_(layout_.groups * layout_.columns) {
-    flip_ = product_.signed_input ? 0x80808080u : 0;
-    out_bytes_ = static_cast<int64_t>(element_size(product_.out->dtype()));
-    const auto plain = [&](const Tensor& tensor) { return job.convolution == nullptr || is_channels_last(tensor); };
-    out_plain_ = plain(*product_.out);
-    residual_plain_ = product_.residual == nullptr || plain(*product_.residual);
-    if (product_.residual != nullptr) residual_bytes_ = static_cast<int64_t>(element_size(product_.residual->dtype()));
-    fill_columns();
-  }
+        direct_(is_direct(job)) {}
 
   void cut(int slots) {
     block_rows_ = std::min(rows_, most_rows(layout_));
@@ -139,39 +114,6 @@ class Run {
     const int32_t* totals = nullptr;
   };
 
-  int32_t input_zero(int64_t row) const { return product_.input_zero[row] + (product_.signed_input ? 128 : 0); }
-
-  void fill_columns() {
-    const int64_t padded = layout_.padded_columns();
-    std::memset(arrays_.start, 0, ColumnArrays::bytes(padded));
-    std::memcpy(arrays_.totals, job_.packed + layout_.weight_bytes(), padded * sizeof(int32_t));
-    const bool rows_differ = product_.input_zero.data != nullptr && product_.input_zero.step != 0;
-    finish_.product = &product_;
-    finish_.start = arrays_.start;
-    finish_.scale = arrays_.scale;
-    finish_.bias = product_.bias == nullptr ? nullptr : arrays_.bias;
-    finish_.totals = rows_differ ? arrays_.totals : nullptr;
-    finish_.row_scales = product_.input_scale != nullptr && product_.input_scale_step != 0;
-    using Kind = portable::ActivationKind;
-    const Kind kind = product_.activation.kind;
-    finish_.in_registers = kind == Kind::kNone || kind == Kind::kRelu || kind == Kind::kClamp;
-    const auto zero = static_cast<uint32_t>(rows_differ ? 0 : input_zero(0));
-    bool any = false;
-    for (int64_t c = 0; c < channels_; ++c) {
-      const int64_t at = c / layout_.columns * layout_.panels() * kPanelColumns + c % layout_.columns;
-      auto start = static_cast<uint32_t>(product_.whole_bias == nullptr ? 0 : product_.whole_bias[c]);
-      start -= zero * static_cast<uint32_t>(arrays_.totals[at]);
-      arrays_.start[at] = static_cast<int32_t>(start);
-      const float scale = product_.scale[c * product_.scale_step];
-      const bool together = product_.input_scale != nullptr && !finish_.row_scales;
-      arrays_.scale[at] = together ? product_.input_scale[0] * scale : scale;
-      if (product_.bias != nullptr) arrays_.bias[at] = product_.bias[c];
-      arrays_.zeros[at] = product_.weight_zero[c] - (product_.signed_weight ? 0 : 128);
-      any = any || arrays_.zeros[at] != 0;
-    }
-    finish_.zeros = any ? arrays_.zeros : nullptr;
-  }
-
   void bring_rows(const Slot& slot, int64_t group, Rows* rows) const {
     const int64_t depth = layout_.depth;
     const auto* input = job_.input->data<uint8_t>();
@@ -196,9 +138,9 @@ class Run {
     if (finish_.zeros == nullptr) return;
     rows->totals = slot.totals;
     for (int64_t i = 0; i < rows->count; ++i) {
-      const auto total = static_cast<uint32_t>(functions_.total(rows->a + i * rows->step, depth, flip_));
-      const uint32_t zero = static_cast<uint32_t>(depth) * static_cast<uint32_t>(input_zero(rows->first + i));
-      slot.totals[i] = static_cast<int32_t>(total - zero);
+      const auto total = static_cast<uint32_t>(functions_.total(rows->a + i * rows->step, depth, flip_of(product_)));
+      const int32_t zero = product_.input_zero[job_.convolution == nullptr ? rows->first + i : 0] + finish_.input_shift;
+      slot.totals[i] = static_cast<int32_t>(total - static_cast<uint32_t>(depth) * static_cast<uint32_t>(zero));
     }
   }
 
@@ -215,7 +157,7 @@ class Run {
     QuantizedTile tile;
     tile.quads = layout_.quads();
     tile.a_step = rows.step;
-    tile.flip = flip_;
+    tile.flip = flip_of(product_);
     tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * layout_.panels() + panel) * layout_.panel_bytes();
     tile.panel_step = layout_.panel_bytes();
     tile.sums = sums;
@@ -224,46 +166,30 @@ class Run {
       const int64_t end = rows.count * (strip + 1) / strips;
       tile.a = rows.a + begin * rows.step;
       functions_.tile[panels][end - begin](tile);
-      for (int64_t i = begin; i < end; ++i) {
-        finish(rows, i, group, panel, panels, sums + (i - begin) * panels * kPanelColumns);
-      }
+      finish(rows, begin, end - begin, group, panel, panels, sums);
     }
   }
 
-  void finish(const Rows& rows, int64_t i, int64_t group, int64_t panel, int64_t panels, const int32_t* sums) const {
-    const int64_t index = rows.first + i;
-    const int64_t channel = group * layout_.columns + panel * kPanelColumns;
-    QuantizedRow row;
-    row.sums = sums;
-    row.column = (group * layout_.panels() + panel) * kPanelColumns;
-    row.count = std::min(panels * kPanelColumns, layout_.columns - panel * kPanelColumns);
-    if (job_.convolution == nullptr) row.row = index;
-    if (finish_.totals != nullptr) row.input_zero = input_zero(row.row);
-    if (rows.totals != nullptr) row.row_total = rows.totals[i];
-    const auto place = [&](const Tensor& tensor, bool plain, int64_t* step) {
-      *step = plain ? 1 : tensor.stride(1);
-      return (plain ? index * channels_ : pixel_offset(tensor, index)) + channel * *step;
-    };
-    row.out = product_.out->data<uint8_t>() + place(*product_.out, out_plain_, &row.out_step) * out_bytes_;
-    if (product_.residual != nullptr) {
-      const int64_t from = place(*product_.residual, residual_plain_, &row.residual_step);
-      row.residual = product_.residual->data<uint8_t>() + from * residual_bytes_;
-    }
-    functions_.finish(finish_, row);
+  void finish(const Rows& rows, int64_t begin, int64_t count, int64_t group, int64_t panel, int64_t panels,
+              const int32_t* sums) const {
+    QuantizedRows part;
+    part.sums = sums;
+    part.sums_row = panels * kPanelColumns;
+    part.column = (group * layout_.panels() + panel) * kPanelColumns;
+    part.count = std::min(panels * kPanelColumns, layout_.columns - panel * kPanelColumns);
+    part.totals = rows.totals == nullptr ? nullptr : rows.totals + begin;
+    places_.finish(functions_, finish_, part, rows.first + begin, count,
+                   group * layout_.columns + panel * kPanelColumns);
   }
 
   const QuantizedJob& job_;
   const QuantizedLayout& layout_;
   const QuantizedProduct& product_;
   const QuantizedFunctions& functions_;
-  ColumnArrays arrays_;
-  QuantizedFinish finish_;
+  const QuantizedFinish& finish_;
+  QuantizedPlaces places_;
   int64_t rows_;
   bool direct_;
-  int64_t channels_;
-  uint32_t flip_ = 0;
-  bool out_plain_ = true, residual_plain_ = true;
-  int64_t out_bytes_ = 1, residual_bytes_ = 1;
   int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;
 };
 
@@ -272,19 +198,22 @@ int most_slots(int threads) { return std::clamp(threads, 1, portable::kMaxSlots)
 }  // namespace
 
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads) {
-  return ColumnArrays::bytes(job.layout->padded_columns()) + portable::kTempPadding +
-         most_slots(threads) * Slot::bytes(job, rows_of(job)) + portable::kTempPadding;
+  const size_t columns = QuantizedColumns::bytes(*job.layout) + portable::kTempPadding;
+  if (job.layout->depthwise) return columns + depthwise_temp_bytes(job) + portable::kTempPadding;
+  return columns + most_slots(threads) * Slot::bytes(job, rows_of(job)) + portable::kTempPadding;
 }
 
 Error run_quantized(KernelContext& context, const QuantizedJob& job) {
-  const int64_t columns = job.layout->padded_columns();
-  void* memory = context.allocate_temp(ColumnArrays::bytes(columns));
+  void* columns_memory = context.allocate_temp(QuantizedColumns::bytes(*job.layout));
+  if (columns_memory == nullptr) return Error::kMemoryAllocationFailed;
+  const QuantizedColumns columns(job, columns_memory);
+  if (job.layout->depthwise) return run_depthwise(context, job, columns.finish());
   const size_t slot_bytes = Slot::bytes(job, rows_of(job));
   void* slots_memory = context.allocate_temp(most_slots(context.threads()) * slot_bytes);
-  if (memory == nullptr || slots_memory == nullptr) return Error::kMemoryAllocationFailed;
-  Run run(job, ColumnArrays(memory, columns));
-  const double work =
-      static_cast<double>(run.rows()) * static_cast<double>(job.layout->depth) * static_cast<double>(columns);
+  if (slots_memory == nullptr) return Error::kMemoryAllocationFailed;
+  Run run(job, columns.finish());
+  const double work = static_cast<double>(run.rows()) * static_cast<double>(job.layout->depth) *
+                      static_cast<double>(job.layout->padded_columns());
   const int slots = portable::slots_for(context.threads(), INT64_MAX, work, kSerialWork);
   run.cut(slots);
   const size_t row_bytes = Slot::row_bytes(job, std::min(run.rows(), most_rows(*job.layout)));

@@ -37,21 +37,57 @@ struct QuantizedFinish {
   const float* bias = nullptr;      // may be null
   const int32_t* zeros = nullptr;   // the weight's zero points; null: all are 0
   const int32_t* totals = nullptr;  // sums of the weight's columns; null: `start` has what they take
+  // Of a depthwise convolution: the same as those without `turned`, in the order of its weights.
+  const int32_t* turned_start = nullptr;
+  const float* turned_scale = nullptr;
+  const float* turned_bias = nullptr;
+  int32_t input_shift = 0;          // what tiles add to inputs
   bool row_scales = false;          // the input has a scale a row, which `scale` lacks
   bool in_registers = true;         // the activation is none, or keeps numbers within two bounds
+  portable::Activation activation;  // the product's where it is done in registers
 };
 
-/// Part of a row of the result. Pointers are to its first element there; steps are in elements.
-struct QuantizedRow {
+/// Part of some rows of the result. Pointers are to their first element; steps from column to column are in elements,
+/// those from row to row in bytes, but for the sums.
+struct QuantizedRows {
   const int32_t* sums = nullptr;
-  int64_t column = 0, count = 0;  // column: in the arrays of QuantizedFinish. count <= 64
-  int64_t row = 0;                // of the input's scales
-  int32_t input_zero = 0;         // as the tiles see it; of use with `totals`
-  int32_t row_total = 0;          // sum of (x - input_zero) over the row; of use with `zeros`
-  void* out = nullptr;
-  int64_t out_step = 1;
-  const void* residual = nullptr;
-  int64_t residual_step = 1;
+  int64_t sums_row = 0;
+  int64_t rows = 1;                 // at most kMaxTileHeight
+  int64_t column = 0, count = 0;    // column: in the arrays of QuantizedFinish. At most kMaxTilePanels panels
+  int64_t row = 0;                  // of the input's scales and zero points
+  const int32_t* totals = nullptr;  // sum of (x - input_zero) over each row; of use with the weight's zeros
+  uint8_t* out = nullptr;
+  int64_t out_step = 1, out_row = 0;
+  const uint8_t* residual = nullptr;
+  int64_t residual_step = 1, residual_row = 0;
+};
+
+/// Channels of a block of a depthwise weight.
+constexpr int64_t kDepthwiseChannels = 64;
+constexpr int64_t kMaxDepthwiseTaps = 128;
+
+/// What a pixel of a depthwise convolution sees of at most a block of channels.
+struct QuantizedWindow {
+  const uint8_t* const* taps = nullptr;  // four for each quad; those behind the last have weights of 0
+  int64_t offset = 0;                    // from each of them to the first channel
+  int64_t channels = 0;
+  const int8_t* weight = nullptr;  // of the block
+  int64_t quads = 0;
+  uint32_t flip = 0;
+};
+
+/// The same of some pixels, whose results' rows follow each other.
+struct QuantizedWindows {
+  const uint8_t* const* taps = nullptr;  // of the first pixel
+  int64_t taps_step = 0;                 // pointers, to those of the next
+  int64_t pixels = 0;
+  int64_t offset = 0;  // of the first channel, in inputs and in the arrays of QuantizedFinish
+  int64_t channels = 0;
+  const int8_t* weight = nullptr;
+  int64_t quads = 0;
+  uint32_t flip = 0;
+  uint8_t* out = nullptr;  // channels side by side
+  int64_t out_row = 0;     // bytes
 };
 
 struct QuantizedFunctions {
@@ -60,7 +96,11 @@ struct QuantizedFunctions {
   const char* name = nullptr;
   int max_rows[kMaxTilePanels + 1] = {};  // of a tile of so many panels; 0: there are none
   Tile tile[kMaxTilePanels + 1][kMaxTileHeight + 1] = {};
-  void (*finish)(const QuantizedFinish& finish, const QuantizedRow& row) = nullptr;
+  void (*finish)(const QuantizedFinish& finish, const QuantizedRows& rows) = nullptr;
+  /// Writes a sum for each of kDepthwiseChannels; those behind the last are of no use.
+  void (*depthwise)(const QuantizedWindow& window, int32_t* sums) = nullptr;
+  /// From bytes to bytes at once; false, and nothing done, where something unusual happens in between. May be null.
+  bool (*depthwise_pixels)(const QuantizedFinish& finish, const QuantizedWindows& windows) = nullptr;
   /// Sum of `count` bytes, each xor the lowest byte of `flip`.
   int32_t (*total)(const uint8_t* bytes, int64_t count, uint32_t flip) = nullptr;
 };

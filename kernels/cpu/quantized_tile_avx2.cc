@@ -9,11 +9,11 @@ namespace {
 namespace quantized_avx2 {
 
 #define BERTH_TARGET __attribute__((target("avx2")))
+#include "kernels/cpu/quantized_simd_256.h"
+// Behind its registers.
 #include "kernels/cpu/quantized_finish_body.h"
 
-using Sum = __m256i;
-
-BERTH_LOCAL void store_sum(int32_t* to, Sum sum) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), sum); }
+using Sum = Ints;
 
 // Pairs of bytes would be added with saturation (vpmaddubsw): even and odd ones are made numbers of 16 bits first.
 struct Columns {
@@ -27,14 +27,7 @@ BERTH_LOCAL Columns load_columns(const int8_t* from) {
   const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   return {_mm256_srai_epi16(_mm256_slli_epi16(both, 8), 8), _mm256_srai_epi16(both, 8)};
 }
-BERTH_LOCAL Row flip_of(uint32_t flip) {
-  const __m256i all = _mm256_set1_epi32(static_cast<int32_t>(flip));
-  return {all, all};
-}
-BERTH_LOCAL Row spread_row(const uint8_t* from, const Row& flip) {
-  int32_t quad;
-  __builtin_memcpy(&quad, from, sizeof(quad));
-  const __m256i both = _mm256_xor_si256(_mm256_set1_epi32(quad), flip.even);
+BERTH_LOCAL Row row_of(Raw both) {
   return {_mm256_and_si256(both, _mm256_set1_epi16(0xFF)), _mm256_srli_epi16(both, 8)};
 }
 BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
@@ -42,6 +35,7 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
   return _mm256_add_epi32(_mm256_add_epi32(sum, even), _mm256_madd_epi16(row.odd, columns.odd));
 }
 
+#include "kernels/cpu/quantized_depthwise_body.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_avx2
@@ -53,7 +47,9 @@ const QuantizedFunctions kQuantizedAvx2 = {
     {{},
      {nullptr, quantized_avx2::tile<1, 1>, quantized_avx2::tile<2, 1>, quantized_avx2::tile<3, 1>,
       quantized_avx2::tile<4, 1>}},
-    quantized_avx2::finish_row,
+    quantized_avx2::finish,
+    quantized_avx2::depthwise,
+    nullptr,
     quantized_avx2::total_of,
 };
 

@@ -9,11 +9,12 @@ namespace {
 namespace quantized_avx512 {
 
 #define BERTH_TARGET __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#include "kernels/cpu/quantized_simd_512.h"
+// Behind its registers.
+#include "kernels/cpu/quantized_finish_512.h"
 #include "kernels/cpu/quantized_finish_body.h"
 
-using Sum = __m512i;
-
-BERTH_LOCAL void store_sum(int32_t* to, Sum sum) { _mm512_storeu_si512(to, sum); }
+using Sum = Ints;
 
 // Pairs of bytes would be added with saturation (vpmaddubsw): even and odd ones are made numbers of 16 bits first.
 struct Columns {
@@ -27,14 +28,7 @@ BERTH_LOCAL Columns load_columns(const int8_t* from) {
   const __m512i both = _mm512_loadu_si512(from);
   return {_mm512_srai_epi16(_mm512_slli_epi16(both, 8), 8), _mm512_srai_epi16(both, 8)};
 }
-BERTH_LOCAL Row flip_of(uint32_t flip) {
-  const __m512i all = _mm512_set1_epi32(static_cast<int32_t>(flip));
-  return {all, all};
-}
-BERTH_LOCAL Row spread_row(const uint8_t* from, const Row& flip) {
-  int32_t quad;
-  __builtin_memcpy(&quad, from, sizeof(quad));
-  const __m512i both = _mm512_xor_si512(_mm512_set1_epi32(quad), flip.even);
+BERTH_LOCAL Row row_of(Raw both) {
   return {_mm512_and_si512(both, _mm512_set1_epi16(0xFF)), _mm512_srli_epi16(both, 8)};
 }
 BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
@@ -42,6 +36,8 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
   return _mm512_add_epi32(_mm512_add_epi32(sum, even), _mm512_madd_epi16(row.odd, columns.odd));
 }
 
+#include "kernels/cpu/quantized_depthwise_512.h"
+#include "kernels/cpu/quantized_depthwise_body.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_avx512
@@ -60,7 +56,9 @@ const QuantizedFunctions kQuantizedAvx512 = {
       quantized_avx512::tile<4, 2>, quantized_avx512::tile<5, 2>, quantized_avx512::tile<6, 2>,
       quantized_avx512::tile<7, 2>, quantized_avx512::tile<8, 2>, quantized_avx512::tile<9, 2>,
       quantized_avx512::tile<10, 2>}},
-    quantized_avx512::finish_row,
+    quantized_avx512::finish_512,
+    quantized_avx512::depthwise,
+    quantized_avx512::depthwise_512,
     quantized_avx512::total_of,
 };
 

@@ -3,7 +3,7 @@
 //   BERTH_TARGET      the attribute that allows the instruction set
 //   Sum               a register of 32-bit sums
 //   Columns, Row      four numbers of the depth of as many columns, and of one row of the input, in every column
-//   load_columns(), spread_row(), add_products(), store_sum()
+//   load_columns(), row_of(), add_products(), and what quantized_simd_512.h has
 //
 // No include guard: the text is meant to be compiled several times.
 
@@ -18,7 +18,7 @@ BERTH_TARGET void tile(const QuantizedTile& t) {
   for (int j = 0; j < kPointers; ++j) a[j] = t.a + 3 * j * t.a_step;
   const int64_t step = t.a_step;
   const int8_t* b = t.b;
-  const Row flip = flip_of(t.flip);
+  const Raw flip = spread_int(static_cast<int32_t>(t.flip));
   for (int64_t quad = 0; quad < t.quads; ++quad, b += kQuadBytes) {
     Columns columns[kPanels * kParts];
 #pragma GCC unroll 16
@@ -30,7 +30,9 @@ BERTH_TARGET void tile(const QuantizedTile& t) {
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
-      const Row row = spread_row(a[i / 3] + i % 3 * step, flip);
+      int32_t four;
+      __builtin_memcpy(&four, a[i / 3] + i % 3 * step, sizeof(four));
+      const Row row = row_of(flipped(spread_int(four), flip));
 #pragma GCC unroll 16
       for (int v = 0; v < kPanels * kParts; ++v) sum[i][v] = add_products(sum[i][v], row, columns[v]);
     }
@@ -41,7 +43,7 @@ BERTH_TARGET void tile(const QuantizedTile& t) {
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 16
     for (int v = 0; v < kPanels * kParts; ++v) {
-      store_sum(t.sums + (i * kPanels * kParts + v) * static_cast<int>(sizeof(Sum) / sizeof(int32_t)), sum[i][v]);
+      store_ints(t.sums + (i * kPanels * kParts + v) * kLane, sum[i][v]);
     }
   }
 }

@@ -10,26 +10,24 @@ namespace quantized_vnni {
 
 #define BERTH_TARGET \
   __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,prefer-vector-width=512")))
+#include "kernels/cpu/quantized_simd_512.h"
+// Behind its registers.
+#include "kernels/cpu/quantized_finish_512.h"
 #include "kernels/cpu/quantized_finish_body.h"
 
-using Sum = __m512i;
-
-BERTH_LOCAL void store_sum(int32_t* to, Sum sum) { _mm512_storeu_si512(to, sum); }
+using Sum = Ints;
 
 using Columns = __m512i;
 using Row = __m512i;
 
 BERTH_LOCAL Columns load_columns(const int8_t* from) { return _mm512_loadu_si512(from); }
-BERTH_LOCAL Row flip_of(uint32_t flip) { return _mm512_set1_epi32(static_cast<int32_t>(flip)); }
-BERTH_LOCAL Row spread_row(const uint8_t* from, const Row& flip) {
-  int32_t quad;
-  __builtin_memcpy(&quad, from, sizeof(quad));
-  return _mm512_xor_si512(_mm512_set1_epi32(quad), flip);
-}
+BERTH_LOCAL Row row_of(Raw bytes) { return bytes; }
 BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
   return _mm512_dpbusd_epi32(sum, row, columns);
 }
 
+#include "kernels/cpu/quantized_depthwise_512.h"
+#include "kernels/cpu/quantized_depthwise_body.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_vnni
@@ -50,7 +48,9 @@ const QuantizedFunctions kQuantizedVnni = {
      {},
      {nullptr, quantized_vnni::tile<1, 4>, quantized_vnni::tile<2, 4>, quantized_vnni::tile<3, 4>,
       quantized_vnni::tile<4, 4>, quantized_vnni::tile<5, 4>, quantized_vnni::tile<6, 4>}},
-    quantized_vnni::finish_row,
+    quantized_vnni::finish_512,
+    quantized_vnni::depthwise,
+    quantized_vnni::depthwise_512,
     quantized_vnni::total_of,
 };
 
