@@ -1,7 +1,9 @@
 // Depthwise windows of the usual kind from bytes to bytes, in registers of 512 bits. Included once by each
-// quantized_tile_*.cc of such registers, after quantized_finish_512.h and quantized_depthwise_body.h. No include guard.
+// quantized_tile_*.cc of such registers, in place of quantized_depthwise_body.h. No include guard.
 //
 // The order in which interleaving leaves channels is the one that packing undoes: nothing is moved in between.
+
+#include "kernels/cpu/quantized_depthwise_body.h"
 
 template <bool kWhole>
 BERTH_LOCAL Raw window_bytes(const uint8_t* from, __mmask64 mask, Raw flip) {

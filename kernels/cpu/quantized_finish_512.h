@@ -1,8 +1,10 @@
 // The usual end of a quantised product in registers of 512 bits: four registers of sums become one of bytes. Included
-// once by each quantized_tile_*.cc of such registers, after quantized_finish_body.h. No include guard.
+// once by each quantized_tile_*.cc of such registers, in place of quantized_finish_body.h. No include guard.
 //
 // Bytes are packed with saturation, which takes the place of a lower bound: what is too small for 32 bits, and what is
 // not a number, becomes the lowest number of 32 bits, then of 16, then of 8.
+
+#include "kernels/cpu/quantized_finish_body.h"
 
 // What all rows have in common; everything is in registers.
 struct WideFinish {

@@ -12,7 +12,6 @@ namespace quantized_avx512 {
 #include "kernels/cpu/quantized_simd_512.h"
 // Behind its registers.
 #include "kernels/cpu/quantized_finish_512.h"
-#include "kernels/cpu/quantized_finish_body.h"
 
 using Sum = Ints;
 
@@ -37,7 +36,6 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
 }
 
 #include "kernels/cpu/quantized_depthwise_512.h"
-#include "kernels/cpu/quantized_depthwise_body.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_avx512

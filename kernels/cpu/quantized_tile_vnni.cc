@@ -13,7 +13,6 @@ namespace quantized_vnni {
 #include "kernels/cpu/quantized_simd_512.h"
 // Behind its registers.
 #include "kernels/cpu/quantized_finish_512.h"
-#include "kernels/cpu/quantized_finish_body.h"
 
 using Sum = Ints;
 
@@ -27,7 +26,6 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
 }
 
 #include "kernels/cpu/quantized_depthwise_512.h"
-#include "kernels/cpu/quantized_depthwise_body.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_vnni
