@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/half.h"
 #include "compiler/ir/delegate.h"
 
 namespace berth::fuse {
@@ -64,8 +65,12 @@ static void settle(const Module& module, Method& method, const Targets& targets)
   }
 }
 
-Context::Context(Module& module, Method& method, const passes::Options& options)
-    : module_(module), method_(method), options_(options), uses_(ir::count_uses(method)) {}
+Context::Context(Module& module, Method& method, const passes::Options& options, NodeTargets targets)
+    : module_(module),
+      method_(method),
+      options_(options),
+      targets_(std::move(targets)),
+      uses_(ir::count_uses(method)) {}
 
 int Context::uses(ValueId value) const { return uses_.contains(value) ? uses_[value] : 0; }
 
@@ -91,11 +96,10 @@ Expected<passes::Changed> rewrite_regions(Module& module, const Targets& targets
   passes::Changed changed = passes::Changed::kNo;
   for (Method& method : module.methods) {
     IdVector<NodeId, bool> fuses;
-    for (const targets::Target* target : targets_of_nodes(module, method, targets)) {
-      fuses.push_back(target != nullptr && target->fuses);
-    }
+    NodeTargets of = targets_of_nodes(module, method, targets);
+    for (const targets::Target* target : of) fuses.push_back(target != nullptr && target->fuses);
     if (std::find(fuses.begin(), fuses.end(), true) == fuses.end()) continue;
-    Context context(module, method, options);
+    Context context(module, method, options, std::move(of));
     const Visit visit = visit_of();
     const passes::Visitor visitor = [&](ir::Builder& build, NodeId id, bool*) -> Expected<passes::Action> {
       if (!fuses[id] || !method.node(id).regions.empty()) return passes::Action::keep();
@@ -150,8 +154,18 @@ Expected<ValueId> with_shape(Context& context, ir::Builder& build, ValueId value
 }
 
 std::vector<float> floats_of(const ir::Constant& constant) {
-  std::vector<float> result(constant.blob.size() / sizeof(float));
-  constant.blob.read(0, Span<uint8_t>(reinterpret_cast<uint8_t*>(result.data()), result.size() * sizeof(float)));
+  const DType type = constant.type.dtype;
+  std::vector<float> result(constant.blob.size() / element_size(type));
+  if (type == DType::kF32) {
+    constant.blob.read(0, Span<uint8_t>(reinterpret_cast<uint8_t*>(result.data()), result.size() * sizeof(float)));
+    return result;
+  }
+  std::vector<uint16_t> narrow(result.size());
+  constant.blob.read(0, Span<uint8_t>(reinterpret_cast<uint8_t*>(narrow.data()), narrow.size() * sizeof(uint16_t)));
+  for (size_t i = 0; i < result.size(); ++i) {
+    result[i] = type == DType::kF16 ? internal::half_to_float(narrow[i])
+                                    : internal::float_of(static_cast<uint32_t>(narrow[i]) << 16);
+  }
   return result;
 }
 

@@ -29,7 +29,8 @@ bool takes_bytes(const targets::Target& target);
 /// A method while a pass rewrites it.
 class Context {
  public:
-  Context(ir::Module& module, ir::Method& method, const passes::Options& options);
+  /// Without `targets`, target() is not to be called.
+  Context(ir::Module& module, ir::Method& method, const passes::Options& options, NodeTargets targets = {});
 
   ir::Module& module() { return module_; }
   const ir::Method& method() const { return method_; }
@@ -40,6 +41,9 @@ class Context {
   /// The node that makes the value of argument `k` of `node`; null when no node does or the argument is not a value.
   const ir::Node* maker(const ir::Node& node, size_t k) const { return passes::defining_node(method_, node.args[k]); }
   const ir::Node* maker(ir::ValueId value) const { return passes::defining_node(method_, value); }
+
+  /// The target of a node that the pass visits.
+  const targets::Target& target(ir::NodeId id) const { return *targets_[id]; }
 
   /// How often `value` is read.
   int uses(ir::ValueId value) const;
@@ -63,6 +67,7 @@ class Context {
   ir::Module& module_;
   ir::Method& method_;
   const passes::Options& options_;
+  NodeTargets targets_;
   IdVector<ir::ValueId, int> uses_;
 };
 
@@ -91,7 +96,7 @@ ir::ValueId through_views(const Context& context, ir::ValueId value);
 Expected<ir::ValueId> with_shape(Context& context, ir::Builder& build, ir::ValueId value,
                                  const std::vector<ir::Dim>& shape, const std::string& source);
 
-/// Elements of a constant as f32. REQUIRES: it is f32 and row-major.
+/// Elements of a constant as f32. REQUIRES: it is f32, bf16 or f16, and row-major.
 std::vector<float> floats_of(const ir::Constant& constant);
 /// A row-major constant of f32.
 ir::ValueId float_constant(ir::Builder& build, const std::vector<int64_t>& sizes, const std::vector<float>& elements,

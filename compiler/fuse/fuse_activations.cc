@@ -109,9 +109,8 @@ std::optional<Found> match(const Context& context, const Node& node) {
 
 Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, ir::NodeId id) {
   const Node& node = context.node(id);
-  if (node.results.size() != 1 || context.method().value(node.results[0]).tensor() == nullptr) {
-    return passes::Action::keep();
-  }
+  const ir::TensorType* type = node.results.size() != 1 ? nullptr : context.method().value(node.results[0]).tensor();
+  if (type == nullptr || type->dtype != DType::kF32) return passes::Action::keep();
   const auto found = match(context, node);
   if (!found) return passes::Action::keep();
   context.remark(node, Reason::kFused, "an activation");
@@ -139,12 +138,13 @@ std::optional<ActivationOf> one_step(const Node& node) {
 std::optional<ActivationOf> activation_of(const Context& context, const Node& node) {
   if (node.results.size() != 1) return std::nullopt;
   const ir::TensorType* type = context.method().value(node.results[0]).tensor();
-  if (type == nullptr || type->dtype != DType::kF32) return std::nullopt;
+  const bool narrow = type != nullptr && (type->dtype == DType::kBF16 || type->dtype == DType::kF16);
+  if (type == nullptr || (type->dtype != DType::kF32 && !narrow)) return std::nullopt;
   if (node.is(OpId::fused_elementwise_out)) return one_step(node);
   const auto value_of = [&](size_t k) { return context.number(node.args[k]); };
   const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
   if (input == nullptr || context.method().value(*input).tensor() == nullptr) return std::nullopt;
-  if (context.type(*input).dtype != DType::kF32) return std::nullopt;
+  if (context.type(*input).dtype != type->dtype) return std::nullopt;
   switch (node.op->id) {
     case OpId::relu_out: return ActivationOf{*input, "relu", 0, 0};
     case OpId::sigmoid_out: return ActivationOf{*input, "sigmoid", 0, 0};

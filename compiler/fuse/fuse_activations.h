@@ -18,7 +18,7 @@ struct ActivationOf {
   double beta = 0;
 };
 
-/// `node` as an activation; none when it is not such a node.
+/// `node` as an activation, of f32, bf16 or f16; none when it is not such a node.
 std::optional<ActivationOf> activation_of(const Context& context, const ir::Node& node);
 
 Expected<passes::Changed> fuse_activations(ir::Module& module, const Targets& targets, const passes::Options& options);

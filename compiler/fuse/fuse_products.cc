@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "compiler/fuse/fuse_activations.h"
 
@@ -25,6 +26,11 @@ constexpr Places kLinear = {2, 3, 4};
 bool is_product(const Node& node) { return node.is(OpId::fused_conv_out) || node.is(OpId::fused_linear_out); }
 Places places_of(const Node& node) { return node.is(OpId::fused_conv_out) ? kConv : kLinear; }
 
+bool has_16_bits(DType type) { return type == DType::kBF16 || type == DType::kF16; }
+
+// The element type as casts take it.
+Argument dtype_number(DType type) { return ir::Dim(static_cast<int64_t>(type)); }
+
 class Products {
  public:
   Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {
@@ -41,9 +47,59 @@ class Products {
   }
 
  private:
-  static bool is_f32(const Context& context, const Argument& argument) {
-    const ValueId* value = std::get_if<ValueId>(&argument);
-    return value == nullptr || context.type(*value).dtype == DType::kF32;
+  // The element type that arguments [0, count) have in common, those that are values; none when it differs.
+  static std::optional<DType> common_type(const Context& context, const Node& node, size_t count) {
+    const DType type = context.type(node.results[0]).dtype;
+    for (size_t k = 0; k < count; ++k) {
+      const ValueId* value = std::get_if<ValueId>(&node.args[k]);
+      if (value != nullptr && context.type(*value).dtype != type) return std::nullopt;
+    }
+    return type;
+  }
+
+  // Whether products of such numbers are those of f32, or those with a narrow weight between casts. The kernel of the
+  // latter wants to know sizes.
+  static bool takes(const Context& context, NodeId id, const Argument& input, std::optional<DType> type) {
+    if (!type) return false;
+    if (*type == DType::kF32) return true;
+    return has_16_bits(*type) && context.target(id).narrow_weights &&
+           context.type(std::get<ValueId>(input)).is_static();
+  }
+
+  static std::optional<ValueId> cast_of(const Context& context, ValueId value, DType from, DType to) {
+    const Node* node = context.maker(value);
+    if (node == nullptr || !node->is(OpId::to_dim_order_copy_out)) return std::nullopt;
+    const ValueId given = std::get<ValueId>(node->args[0]);
+    const ir::TensorType& type = context.type(given);
+    const ir::TensorType& cast = context.type(value);
+    if (type.dtype != from || cast.dtype != to || type.dim_order != cast.dim_order) return std::nullopt;
+    return given;
+  }
+
+  // `value` in f32. What was rounded to bf16 a moment ago need not be: the product rounds what it reads.
+  static Expected<ValueId> wide(Context& context, ir::Builder& build, ValueId value, const std::string& source) {
+    const DType type = context.type(value).dtype;
+    if (type == DType::kF32) return value;
+    if (type == DType::kBF16) {
+      if (const auto given = cast_of(context, value, DType::kF32, type)) return *given;
+    }
+    return build.one(OpId::to_dim_order_copy_out, {value, false, ir::None{}, dtype_number(DType::kF32)}, source);
+  }
+
+  // A constant in f32.
+  static Argument wide_constant(Context& context, ir::Builder& build, const Argument& argument) {
+    const ir::Constant* constant = context.constant(argument);
+    if (constant == nullptr || constant->type.dtype == DType::kF32) return argument;
+    std::vector<int64_t> sizes;
+    for (const ir::Dim& dim : constant->type.shape) sizes.push_back(dim.value);
+    return float_constant(build, sizes, floats_of(*constant), constant->name);
+  }
+
+  // f32 as `type`.
+  static Expected<ValueId> narrowed(ir::Builder& build, ValueId value, DType type, const std::string& source,
+                                    const std::string& name) {
+    if (type == DType::kF32) return value;
+    return build.one(OpId::to_dim_order_copy_out, {value, false, ir::None{}, dtype_number(type)}, source, name);
   }
 
   static bool is_finite(const ir::Constant& weight) {
@@ -61,14 +117,27 @@ class Products {
     const std::string source = node.source;
     const std::string name = context.method().value(node.results[0]).name;
     context.remark(node, Reason::kFused, op == OpId::fused_conv_out ? "berth::conv" : "berth::linear");
+    const DType type = context.type(node.results[0]).dtype;
+    BERTH_ASSIGN_OR_RETURN(args[0], wide(context, build, std::get<ValueId>(args[0]), source));
     BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(op, std::move(args), source, name));
-    return context.replace(id, made);
+    BERTH_ASSIGN_OR_RETURN(const ValueId result, narrowed(build, made, type, source, name));
+    return context.replace(id, result);
+  }
+
+  // Convolutions that narrow weights have no kernel for stay what they are.
+  static bool has_narrow_kernel(const Context& context, const Node& node) {
+    const ir::TensorType& input = context.type(std::get<ValueId>(node.args[arg::convolution_out::input]));
+    const ir::Dim groups = std::get<ir::Dim>(node.args[arg::convolution_out::groups]);
+    const bool depthwise = groups != ir::Dim(1) && groups == input.shape[1];
+    return !std::get<bool>(node.args[arg::convolution_out::transposed]) && !depthwise && input.rank() <= 4;
   }
 
   Expected<passes::Action> convolution(Context& context, ir::Builder& build, NodeId id) {
     const Node& node = context.node(id);
-    for (size_t k = 0; k < 3; ++k) {
-      if (!is_f32(context, node.args[k])) return keep(context, id, Reason::kDType);
+    const std::optional<DType> type = common_type(context, node, 3);
+    if (!takes(context, id, node.args[arg::convolution_out::input], type) ||
+        (type != DType::kF32 && !has_narrow_kernel(context, node))) {
+      return keep(context, id, Reason::kDType);
     }
     const ir::Constant* weight = context.constant(node.args[arg::convolution_out::weight]);
     const bool bias = ir::is_none(node.args[arg::convolution_out::bias]) ||
@@ -78,7 +147,7 @@ class Products {
     const bool transposed = std::get<bool>(node.args[arg::convolution_out::transposed]);
     if (transposed && !is_finite(*weight)) return keep(context, id, Reason::kNotFinite);
     std::vector<Argument> args = {node.args[arg::convolution_out::input], node.args[arg::convolution_out::weight],
-                                  node.args[arg::convolution_out::bias], ir::None{}};
+                                  wide_constant(context, build, node.args[arg::convolution_out::bias]), ir::None{}};
     args.insert(args.end(), node.args.begin() + 3, node.args.begin() + 9);
     for (Argument last : {Argument(std::string("none")), Argument(0.0), Argument(0.0), Argument(std::string())}) {
       args.push_back(std::move(last));
@@ -87,10 +156,8 @@ class Products {
   }
 
   Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id, size_t a, size_t b) {
-    const Node& node = context.node(id);
-    for (size_t k = 0; k <= b; ++k) {
-      if (!is_f32(context, node.args[k])) return keep(context, id, Reason::kDType);
-    }
+    const Node node = context.node(id);  // casts are appended to the list that it stands in
+    if (!takes(context, id, node.args[a], common_type(context, node, b + 1))) return keep(context, id, Reason::kDType);
     const ir::Constant* weight = context.constant(node.args[b]);
     if (weight == nullptr) return keep(context, id, Reason::kNotConstant);
     if (!weight->type.is_contiguous() || !context.type(std::get<ValueId>(node.args[a])).is_contiguous()) {
@@ -107,9 +174,10 @@ class Products {
       const ir::TensorType& out = context.type(node.results[0]);
       if (added.rank() == 1 && added.shape[0] == out.shape[1] &&
           context.constant(node.args[arg::addmm_out::self]) != nullptr) {
-        bias = node.args[arg::addmm_out::self];
+        bias = wide_constant(context, build, node.args[arg::addmm_out::self]);
       } else if (added.shape == out.shape && added.is_contiguous()) {
-        residual = node.args[arg::addmm_out::self];
+        BERTH_ASSIGN_OR_RETURN(residual,
+                               wide(context, build, std::get<ValueId>(node.args[arg::addmm_out::self]), node.source));
       } else {
         return keep(context, id, Reason::kShape);
       }
@@ -122,7 +190,10 @@ class Products {
   // take anything along.
   const Node* open_product(const Context& context, ValueId value, Reason* reason) {
     const ValueId base = through_views(context, value);
-    const Node* node = context.maker(base);
+    // One of a narrow type stands before a cast.
+    const DType type = context.type(base).dtype;
+    const auto wide_sum = has_16_bits(type) ? cast_of(context, base, DType::kF32, type) : std::nullopt;
+    const Node* node = context.maker(wide_sum ? *wide_sum : base);
     if (node == nullptr || !is_product(*node) || (base != value && node->is(OpId::fused_conv_out))) {
       *reason = Reason::kFused;  // there is none
       return nullptr;
@@ -159,7 +230,9 @@ class Products {
     const std::vector<ir::Dim> shape = context.type(context.node(id).results[0]).shape;
     const std::string name = context.method().value(context.node(id).results[0]).name;
     const std::string source = product.source;
-    BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(product.op->id, std::move(args), source, name));
+    const DType type = context.type(context.node(id).results[0]).dtype;
+    BERTH_ASSIGN_OR_RETURN(const ValueId sum, build.one(product.op->id, std::move(args), source, name));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, narrowed(build, sum, type, source, name));
     context.replaced(context.node(id).results[0], made);
     BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
     if (result == made) return passes::Action::replace(made);
@@ -168,10 +241,8 @@ class Products {
 
   Expected<passes::Action> sum(Context& context, ir::Builder& build, NodeId id) {
     const Node& node = context.node(id);
-    if (!is_f32(context, node.args[arg::add_out::self]) || !is_f32(context, node.args[arg::add_out::other]) ||
-        context.type(node.results[0]).dtype != DType::kF32) {
-      return passes::Action::keep();
-    }
+    const std::optional<DType> type = common_type(context, node, 2);
+    if (!type || (type != DType::kF32 && !has_16_bits(*type))) return passes::Action::keep();
     // The product that comes last can wait for the other operand.
     const Node* best = nullptr;
     size_t other = 0;
@@ -209,9 +280,9 @@ class Products {
     const bool matrix = product.is(OpId::fused_linear_out);
     if (matrix && !context.type(added).is_contiguous()) return keep(context, id, Reason::kOrder);
     const std::vector<ir::Dim> shape = context.type(product.results[0]).shape;
-    ValueId residual = added;
+    BERTH_ASSIGN_OR_RETURN(ValueId residual, wide(context, build, added, product.source));
     if (matrix) {
-      BERTH_ASSIGN_OR_RETURN(residual, with_shape(context, build, added, shape, product.source));
+      BERTH_ASSIGN_OR_RETURN(residual, with_shape(context, build, residual, shape, product.source));
     }
     args[places.residual] = residual;
     return extend(context, build, id, product, std::move(args));

@@ -50,6 +50,47 @@ TEST(FuseProducts, AComputedWeightIsNotConstant) {
   EXPECT_TRUE(one.says("not-constant"));
 }
 
+// Of models that are narrow themselves: the weight stays so, the sum is made in f32 and rounded once.
+TEST(FuseProducts, NarrowProductsKeepTheirWeightsBetweenCasts) {
+  for (const std::string type : {"bf16", "f16"}) {
+    const Fused one = fuse_module(passes::parsed(filled(R"(
+      const @w: $t[3,2] = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.5]>
+      const @b: $t[2] = dense<[1.0, -2.0]>
+      method forward(%x: $t[4,3], %r: $t[4,2]) {
+        %w: $t[3,2] = const @w
+        %b: $t[2] = const @b
+        %m: $t[4,2] = aten::mm(%x, %w)
+        %s: $t[4,2] = aten::add.Tensor(%m, %b, 1)
+        %a: $t[4,2] = aten::add.Tensor(%r, %s, 1)
+        %y: $t[4,2] = aten::relu(%a)
+        return %y
+      })",
+                                                        {{"t", type}})),
+                                  7, 2e-2);
+    EXPECT_EQ(one.operators(),
+              "dim_order_ops::_to_dim_order_copy dim_order_ops::_to_dim_order_copy berth::linear "
+              "dim_order_ops::_to_dim_order_copy")
+        << one.text;
+    EXPECT_NE(one.text.find(type + "[3,2]"), std::string::npos) << one.text;
+  }
+}
+
+// What was rounded to bf16 between two products is rounded by the second: nothing is lost without the casts.
+TEST(FuseProducts, NarrowProductsInARowStayInF32) {
+  const Fused one = fuse_module(passes::parsed(R"(
+    const @w: bf16[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    method forward(%x: bf16[4,2]) {
+      %w: bf16[2,2] = const @w
+      %m: bf16[4,2] = aten::mm(%x, %w)
+      %y: bf16[4,2] = aten::mm(%m, %w)
+      return %y
+    })"),
+                                7, 1e-6);
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_to_dim_order_copy berth::linear berth::linear dim_order_ops::_to_dim_order_copy")
+      << one.text;
+}
+
 TEST(FuseProducts, OtherTypesThanF32StayUnfused) {
   const Fused one = fused(R"(
     const @w: f64[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>

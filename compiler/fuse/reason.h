@@ -9,7 +9,7 @@ enum class Reason : uint8_t {
   kFused,          // fused: part of a fused operator now
   kReadElsewhere,  // result-read-elsewhere: what it would be fused into gives a result that others read too
   kNotConstant,    // not-constant: the weight is made while the program runs
-  kDType,          // dtype: fused operators take f32
+  kDType,          // dtype: fused operators take f32; products on cpu bf16 and f16 too
   kShape,          // shape-differs: the sizes of the two tensors are not the same
   kScaled,         // scaled: the operands are multiplied by other numbers than 1
   kFinished,       // activation-before: nothing follows an activation

@@ -263,6 +263,7 @@ Target plugin_target(const berth_target& from, DeviceIndex index) {
   target.fuses = from.fuses != 0;
   target.channels_last = from.channels_last != 0;
   if (from.packs_weights != 0) target.isa = "native";
+  target.narrow_weights = from.packs_weights != 0;
   const PluginTarget plugin(from, target.name);
   if (from.takes != nullptr) target.takes = [plugin](const AskedNode& node) { return plugin.takes(node); };
   if (from.together != nullptr) {

@@ -118,6 +118,7 @@ struct Target {
   bool fuses = false;           // has kernels for fused operators ("berth::conv", …)
   bool channels_last = false;   // computes faster with the channels innermost
   std::string isa;              // weights are packed for this instruction set ("native", …); empty: never
+  bool narrow_weights = false;  // its kernels of products take weights of bf16 and f16
   DType weights = DType::kF32;  // of products, bf16 or f16 instead: `--precision`
   Limits limits;
   /// The compile specs of its delegates, beside the device: those of `--spec`, and what base/delegate_specs.h reads.
