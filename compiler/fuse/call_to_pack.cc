@@ -32,17 +32,20 @@ const ir::Constant* dense_weight(const ir::Module& module, const ir::Method& met
   return constant == nullptr || !constant->type.is_contiguous() ? nullptr : constant;
 }
 
-bool conv_to_pack(const ir::Method& method, const Node& node, const ir::Constant& weight, cpu::ConvToPack* conv) {
+bool conv_to_pack(const ir::Module& module, const ir::Method& method, const Node& node, const ir::Constant& weight,
+                  cpu::ConvToPack* conv) {
   const ir::TensorType& input = method.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input]));
   const ir::TensorType& out = method.tensor(node.results[0]);
   if (input.rank() != 4 || input.dim_order != out.dim_order) return false;
   conv->weight_type = weight.type.dtype;
-  conv->batch = input.shape[0].value;
+  const auto largest = [&](const ir::Dim& dim) { return module.symbols.upper(dim); };
+  conv->open = !input.is_static();
+  conv->batch = largest(input.shape[0]);
   conv->groups = std::get<ir::Dim>(node.args[arg::fused_conv_out::groups]).value;
-  conv->in_channels = input.shape[1].value;
-  conv->out_channels = out.shape[1].value;
+  conv->in_channels = largest(input.shape[1]);
+  conv->out_channels = largest(out.shape[1]);
   for (size_t i = 0; i < 2; ++i) {
-    conv->in[i] = input.shape[2 + i].value;
+    conv->in[i] = largest(input.shape[2 + i]);
     conv->kernel[i] = weight.type.shape[2 + i].value;
   }
   read_axes(node.args[arg::fused_conv_out::stride], conv->stride);
@@ -66,6 +69,7 @@ bool linear_to_pack(const ir::Module& module, const ir::Method& method, const No
   linear->columns = weight.type.shape[1].value;
   if (linear->depth == 0) return false;
   const ir::TensorType& input = method.tensor(std::get<ValueId>(node.args[arg::fused_linear_out::input]));
+  linear->open = !input.is_static();
   linear->rows = ir::max_numel(input, module.symbols) / linear->depth;
   linear->bias = !ir::is_none(node.args[arg::fused_linear_out::bias]);
   linear->residual = !ir::is_none(node.args[arg::fused_linear_out::residual]);

@@ -10,9 +10,10 @@ namespace berth::fuse {
 /// while the program runs, or does not lie in row-major order.
 const ir::Constant* dense_weight(const ir::Module& module, const ir::Method& method, const ir::Node& node);
 
-/// False for calls that have no packing. REQUIRES: the node is berth::conv, berth::linear, and its input has constant
-/// sizes.
-bool conv_to_pack(const ir::Method& method, const ir::Node& node, const ir::Constant& weight, cpu::ConvToPack* conv);
+/// With the largest sizes where some are open. False for calls that have no packing. REQUIRES: the node is berth::conv,
+/// berth::linear.
+bool conv_to_pack(const ir::Module& module, const ir::Method& method, const ir::Node& node, const ir::Constant& weight,
+                  cpu::ConvToPack* conv);
 bool linear_to_pack(const ir::Module& module, const ir::Method& method, const ir::Node& node,
                     const ir::Constant& weight, cpu::LinearToPack* linear);
 

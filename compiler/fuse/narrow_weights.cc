@@ -93,7 +93,7 @@ class Narrower {
     const std::string isa = target_.isa.empty() ? "generic" : target_.isa;
     if (node.is(OpId::fused_conv_out)) {
       cpu::ConvToPack conv;
-      if (!conv_to_pack(method_, node, weight, &conv)) return PrecisionReason::kNoEngine;
+      if (!conv_to_pack(module_, method_, node, weight, &conv)) return PrecisionReason::kNoEngine;
       conv.weight_type = target_.weights;
       return reason_of(cpu::narrowing_of(conv, isa));
     }

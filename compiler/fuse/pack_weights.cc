@@ -27,7 +27,6 @@ class Packer {
     if (node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out)) return pack_quantized(id);
     const ir::Constant* constant = dense_weight(module_, method_, node);
     if (constant == nullptr) return false;
-    if (!method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input])).is_static()) return false;
     cpu::PackedWeight packed;
     const std::vector<uint8_t> weight = constant->blob.to_vector();
     constant->blob.release();
@@ -85,7 +84,7 @@ class Packer {
     cpu::ConvToPack conv;
     cpu::LinearToPack linear;
     if (node.is(OpId::fused_conv_out)) {
-      return conv_to_pack(method_, node, constant, &conv) && cpu::pack_conv(conv, weight.data(), isa_, packed);
+      return conv_to_pack(module_, method_, node, constant, &conv) && cpu::pack_conv(conv, weight.data(), isa_, packed);
     }
     return linear_to_pack(module_, method_, node, constant, &linear) &&
            cpu::pack_linear(linear, weight.data(), isa_, packed);

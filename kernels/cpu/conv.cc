@@ -48,6 +48,9 @@ struct Conv {
   static constexpr auto kPortable = portable::fused_conv_out;
   static constexpr auto kPortableTemp = portable::fused_conv_temp_bytes;
   static Fit read(const Args& args, const Weight& weight, Spec* spec) { return read_conv(args, weight, spec); }
+  static Error resize(KernelContext& context, const Args& args, const Weight& weight) {
+    return resize_conv(context, args, weight);
+  }
 };
 
 struct Linear {
@@ -58,6 +61,9 @@ struct Linear {
   static constexpr auto kPortable = portable::fused_linear_out;
   static constexpr auto kPortableTemp = portable::fused_linear_temp_bytes;
   static Fit read(const Args& args, const Weight& weight, Spec* spec) { return read_linear(args, weight, spec); }
+  static Error resize(KernelContext& context, const Args& args, const Weight& weight) {
+    return resize_linear(context, args, weight);
+  }
 };
 
 constexpr size_t kWeight = arg::fused_conv_out::weight;
@@ -67,10 +73,10 @@ static_assert(kWeight == size_t{arg::fused_linear_out::weight});
 template <typename Op>
 class DenseArguments {
  public:
-  DenseArguments(const typename Op::Args& args, const Weight& weight, void* data) {
+  DenseArguments(const typename Op::Args& args, const Weight& weight, DType type, void* data) {
     static constexpr uint8_t kOrder[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
     std::memcpy(sizes_, weight.dense.size, sizeof(sizes_));
-    tensor_ = Tensor(weight.tensor->dtype(), weight.dense.rank, sizes_, kOrder, strides_, data);
+    tensor_ = Tensor(type, weight.dense.rank, sizes_, kOrder, strides_, data);
     weight_ = EValue(&tensor_);
     packing_ = EValue(StringRef{"", 0});
     count_ = args.values().size();
@@ -111,14 +117,24 @@ Reads reads_of(const typename Op::Args& args) {
   return {elements(&args.input), elements(args.bias), elements(args.residual), elements(&args.out)};
 }
 
+// The sizes that the engine is ready for, where calls have different ones.
+struct OpenSizes {
+  ConvSpec conv;
+  LinearSpec linear;
+
+  ConvSpec& of(const ConvSpec&) { return conv; }
+  LinearSpec& of(const LinearSpec&) { return linear; }
+};
+
 struct State {
   std::unique_ptr<Engine> engine;  // null: the portable kernel
   Buffer owned;                    // the weight, when it is not used where the file has it
   Weight weight;
-  const void* data = nullptr;      // the weight as the engine wants it, or dense
-  const float* derived = nullptr;  // what the engine computes from it, if the file has it
-  Buffer temp;                     // for the portable kernel on a weight that is computed
-  Reads reads;                     // what the call must still be like
+  const void* data = nullptr;       // the weight as the engine wants it, or dense
+  const float* derived = nullptr;   // what the engine computes from it, if the file has it
+  Buffer temp;                      // for the portable kernel on a weight that is computed
+  Reads reads;                      // what the call must still be like
+  std::unique_ptr<OpenSizes> open;  // null where all sizes are fixed
 };
 
 // Another weight in its place: dense, from one that is packed.
@@ -172,22 +188,25 @@ Error unpack_for_portable(PrepareContext& context, State& state) {
 }
 
 template <typename Op>
-std::unique_ptr<EngineKind> kind_of(const typename Op::Args& args, const Weight& weight, int threads, Fit* fit) {
-  typename Op::Spec spec;
-  *fit = Op::read(args, weight, &spec);
-  return *fit == Fit::kTaken ? choose_engine(spec, threads) : nullptr;
+std::unique_ptr<EngineKind> kind_of(const typename Op::Args& args, const Weight& weight, int threads,
+                                    typename Op::Spec* spec) {
+  return Op::read(args, weight, spec) == Fit::kTaken ? choose_engine(*spec, threads) : nullptr;
 }
 
 template <typename Op>
 Error fill(PrepareContext& context, const typename Op::Args& args, State& state) {
   const bool constant = context.is_constant(kWeight);
-  Fit fit = Fit::kWrong;
-  const auto kind = kind_of<Op>(args, state.weight, context.threads(), &fit);
+  typename Op::Spec spec;
+  const auto kind = kind_of<Op>(args, state.weight, context.threads(), &spec);
   if (!constant && state.weight.packed)
     return context.fail(Error::kInvalidProgram, "a packed weight must be a constant");
   if (kind != nullptr && constant) {
     state.engine = kind->make();
     if (state.engine == nullptr) return context.fail(Error::kMemoryAllocationFailed, "its engine cannot be made");
+    if (spec.open != 0) {
+      state.open = std::make_unique<OpenSizes>();
+      state.open->of(spec) = spec;
+    }
     state.reads = reads_of<Op>(args);
     BERTH_RETURN_IF_ERROR(repack(context, state.weight, *state.engine, state));
     if (state.engine->take_weight(static_cast<const float*>(state.data), state.derived, context.pool()) == Error::kOk)
@@ -218,11 +237,11 @@ template <typename Op>
 size_t temp_bytes(const typename Op::Args& args, int threads) {
   Weight weight;
   if (!read_weight(args.weight, args.packing, Op::kRank, &weight)) return 0;
-  Fit fit = Fit::kWrong;
-  const auto kind = kind_of<Op>(args, weight, threads, &fit);
+  typename Op::Spec spec;
+  const auto kind = kind_of<Op>(args, weight, threads, &spec);
   if (kind != nullptr) return kind->temp_bytes();
   if (!weight.packed) return Op::kPortableTemp(args, threads);
-  const DenseArguments<Op> dense(args, weight, nullptr);
+  const DenseArguments<Op> dense(args, weight, weight.tensor->dtype(), nullptr);
   return Op::kPortableTemp(dense.args(), threads);
 }
 
@@ -243,8 +262,39 @@ Error run_portable(KernelContext& context, const typename Op::Args& args, const 
     const Error error = Op::kPortable(own, args);
     return error == Error::kOk ? error : context.fail(error, own.message());
   }
-  const DenseArguments<Op> dense(args, state.weight, const_cast<void*>(state.data));
+  const DenseArguments<Op> dense(args, state.weight, state.weight.tensor->dtype(), const_cast<void*>(state.data));
   return Op::kPortable(context, dense.args());
+}
+
+// Sizes that no engine runs, with memory of their own: no elements to read, or a row that is narrower than a tile. The
+// method's temporary memory was measured for the engine.
+template <typename Op>
+Error run_rare_sizes(KernelContext& context, const typename Op::Args& args, const State& state) {
+  const WeightLayout& layout = state.engine->weight();
+  const size_t size = element_size(state.engine->weight_type());
+  Buffer dense, temp;
+  if (!dense.allocate(layout.numel() * size)) return Error::kMemoryAllocationFailed;
+  unpack(layout, state.data, dense.floats(), size);
+  const DenseArguments<Op> with_dense(args, state.weight, state.engine->weight_type(), dense.floats());
+  if (!temp.allocate(Op::kPortableTemp(with_dense.args(), context.threads()))) return Error::kMemoryAllocationFailed;
+  KernelContext own(temp.span(), context.pool(), context.devices(), context.user());
+  const Error error = Op::kPortable(own, with_dense.args());
+  return error == Error::kOk ? error : context.fail(error, own.message());
+}
+
+// Gives the result its sizes, and has the engine get ready for them; sets `*ready` to whether it is.
+template <typename Op>
+Error take_sizes(KernelContext& context, const typename Op::Args& args, State& state, bool* ready) {
+  BERTH_RETURN_IF_ERROR(Op::resize(context, args, state.weight));
+  typename Op::Spec spec;
+  const Fit fit = Op::read(args, state.weight, &spec);
+  if (fit == Fit::kWrong) return context.fail(Error::kInvalidArgument, "the sizes of its tensors do not fit");
+  typename Op::Spec& last = state.open->of(spec);
+  *ready = fit == Fit::kTaken;
+  if (!*ready || std::memcmp(&spec, &last, sizeof(spec)) == 0) return Error::kOk;
+  *ready = state.engine->resize(spec);
+  if (*ready) last = spec;
+  return Error::kOk;
 }
 
 template <typename Op>
@@ -254,7 +304,11 @@ Error call(KernelContext& context, const typename Op::Args& args) {
   if (state->engine == nullptr) return run_portable<Op>(context, args, *state);
   const Tensor& input = args.input;
   Tensor& out = args.out;
-  if (!(reads_of<Op>(args) == state->reads)) {
+  if (state->open != nullptr) {
+    bool ready = false;
+    BERTH_RETURN_IF_ERROR(take_sizes<Op>(context, args, *state, &ready));
+    if (!ready) return run_rare_sizes<Op>(context, args, *state);
+  } else if (!(reads_of<Op>(args) == state->reads)) {
     return context.fail(Error::kInvalidArgument,
                         "its tensors are not as large as they were when the method was loaded");
   }

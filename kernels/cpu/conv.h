@@ -2,8 +2,13 @@
 // (conv_choice.cc), and prepared as far as possible at load.
 //
 // Weights: a constant weight is used in place if it has the packing that the engine needs; otherwise it is packed again
-// once, at load, which is logged if it was packed differently. Cases that no engine supports (a computed weight,
-// dynamic sizes, three spatial dimensions) use the portable kernel.
+// once, at load, which is logged if it was packed differently. Cases that no engine supports (a computed weight, three
+// spatial dimensions) use the portable kernel.
+//
+// Sizes that change from call to call (Tensor::dynamism): the engine is one of ours and is made for the largest; a call
+// of other sizes than the last has it cut the work anew, which takes a microsecond and nothing from the heap. Only
+// sizes that no engine runs (an input without elements, a first convolution narrower than its tiles) take memory from
+// the heap, for the portable kernel.
 //
 // Threads: Berth's kernels run on the Method's pool. oneDNN runs on OpenMP: the thread that executes the Method calls
 // it, with a team as large as the pool. With OmpThreadPool (backends/cpu) both use one team; with another pool there

@@ -153,6 +153,8 @@ std::unique_ptr<EngineKind> fewer_multiplications(const ConvSpec& spec, int thre
 template <typename Spec>
 std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer) {
   if (prefer == Prefer::kFaster) prefer = preferred;
+  // oneDNN makes code for one size.
+  if (spec.open != 0) return prefer == Prefer::kOneDnn ? nullptr : tile_kind(spec, threads);
   const bool tiles_first = prefer == Prefer::kTiles || (prefer == Prefer::kFaster && prefer_tiles(spec));
   auto kind = tiles_first ? tile_kind(spec, threads) : onednn_kind(spec, threads);
   if (kind != nullptr || prefer != Prefer::kFaster) return kind;

@@ -29,6 +29,11 @@ class Engine {
   virtual Error take_weight(const float* /*weight*/, const float* /*derived*/, ThreadPool* /*pool*/) {
     return Error::kOk;
   }
+  /// From now on calls have these sizes of batch and axes, or of rows. False where the engine cannot run them; then
+  /// nothing has changed. Takes nothing from the heap. REQUIRES: the engine was made for a spec with open sizes that
+  /// otherwise is the same.
+  virtual bool resize(const ConvSpec& /*spec*/) { return false; }
+  virtual bool resize(const LinearSpec& /*spec*/) { return false; }
   /// `weight` has elements of weight_type().
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };

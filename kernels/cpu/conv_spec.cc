@@ -12,6 +12,10 @@ bool is_f32(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tens
 bool is_weight_type(DType type) { return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16; }
 
 bool is_static(const Tensor* tensor) { return tensor == nullptr || tensor->dynamism() == ShapeDynamism::kStatic; }
+template <typename Args>
+bool all_static(const Args& args) {
+  return is_static(&args.input) && is_static(&args.out) && is_static(args.residual);
+}
 
 template <typename Args>
 Fit read_finish(const Args& args, int64_t channels, Finish* finish) {
@@ -43,6 +47,41 @@ void copy_strides(const Tensor& tensor, int64_t (&strides)[4]) {
     strides[to] = tensor.size(i) > 1 ? tensor.stride(i) : 0;
   }
 }
+
+// The convolution with the weight as it is without its packing; the checks are those of aten::convolution.
+class DenseConvolution {
+ public:
+  DenseConvolution(const arguments::fused_conv_out& args, const Weight& weight)
+      : args_(args), weight_(type_of(weight), weight.dense.rank, sizes_of(weight), kOrder, strides_, nullptr) {}
+
+  Error read(KernelContext& context, Convolution* c) const {
+    c->input = &args_.input;
+    c->weight = &weight_;
+    c->bias = args_.bias;
+    c->out = &args_.out;
+    c->transposed = args_.transposed;
+    c->groups = args_.groups;
+    const portable::ConvolutionLists lists = {args_.stride, args_.padding, args_.dilation, args_.output_padding};
+    return portable::read_convolution_lists(context, lists, c);
+  }
+
+ private:
+  static constexpr uint8_t kOrder[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
+
+  static DType type_of(const Weight& weight) {
+    const DType type = weight.tensor->dtype();
+    return is_weight_type(type) ? DType::kF32 : type;
+  }
+  int32_t* sizes_of(const Weight& weight) {
+    for (int i = 0; i < weight.dense.rank; ++i) sizes_[i] = weight.dense.size[i];
+    return sizes_;
+  }
+
+  const arguments::fused_conv_out& args_;
+  int32_t sizes_[DenseSizes::kMaxRank];
+  int64_t strides_[DenseSizes::kMaxRank];
+  Tensor weight_;
+};
 
 }  // namespace
 
@@ -78,31 +117,18 @@ bool read_weight(const Tensor& weight, StringRef packing, int rank, Weight* resu
 }
 
 Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvSpec* spec) {
-  // The checks are those of aten::convolution, on the weight as it is without its packing.
-  int64_t strides[DenseSizes::kMaxRank];
-  int32_t sizes[DenseSizes::kMaxRank];
-  const uint8_t order[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
-  for (int i = 0; i < weight.dense.rank; ++i) sizes[i] = weight.dense.size[i];
-  const DType type = weight.tensor->dtype();
-  Tensor dense(is_weight_type(type) ? DType::kF32 : type, weight.dense.rank, sizes, order, strides, nullptr);
   KernelContext context({}, nullptr);
+  const DenseConvolution dense(args, weight);
   Convolution c;
-  c.input = &args.input;
-  c.weight = &dense;
-  c.bias = args.bias;
-  c.out = &args.out;
-  c.transposed = args.transposed;
-  c.groups = args.groups;
-  const portable::ConvolutionLists lists = {args.stride, args.padding, args.dilation, args.output_padding};
-  if (portable::read_convolution_lists(context, lists, &c) != Error::kOk) return Fit::kWrong;
+  if (dense.read(context, &c) != Error::kOk) return Fit::kWrong;
   const Tensor& out = *c.out;
   if (out.rank() != c.input->rank() || out.sizes() != portable::convolution_sizes(c).span()) return Fit::kShape;
   if (c.spatial > 2 || !is_f32(*c.input) || !is_f32(out)) return Fit::kShape;
-  if (!is_static(&args.input) || !is_static(&args.out) || !is_static(args.residual)) return Fit::kShape;
   if (c.input->numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
-  spec->weight_type = static_cast<int64_t>(type);
+  spec->weight_type = static_cast<int64_t>(weight.tensor->dtype());
   spec->transposed = c.transposed ? 1 : 0;
+  spec->open = all_static(args) ? 0 : 1;
   spec->batch = c.batch;
   spec->groups = c.groups;
   spec->in_channels = c.in_channels * c.groups;
@@ -121,6 +147,22 @@ Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvS
   return read_finish(args, spec->out_channels, &spec->finish);
 }
 
+Error resize_conv(KernelContext& context, const arguments::fused_conv_out& args, const Weight& weight) {
+  const DenseConvolution dense(args, weight);
+  Convolution c;
+  BERTH_RETURN_IF_ERROR(dense.read(context, &c));
+  return portable::resize_out(context, args.out, portable::convolution_sizes(c).span());
+}
+
+Error resize_linear(KernelContext& context, const arguments::fused_linear_out& args, const Weight& weight) {
+  if (args.input.rank() < 1 || weight.dense.rank != 2) {
+    return context.fail(Error::kInvalidArgument, "a product takes matrices");
+  }
+  portable::Sizes sizes = portable::sizes_of(args.input);
+  sizes.data[sizes.rank - 1] = weight.dense.size[1];
+  return portable::resize_out(context, args.out, sizes.span());
+}
+
 Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, LinearSpec* spec) {
   const Tensor& input = args.input;
   const Tensor& out = args.out;
@@ -132,12 +174,12 @@ Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, L
     if (input.size(i) != out.size(i)) return Fit::kShape;
   }
   if (!is_f32(input) || !is_f32(out) || !input.is_contiguous() || !out.is_contiguous()) return Fit::kShape;
-  if (!is_static(&args.input) || !is_static(&args.out) || !is_static(args.residual)) return Fit::kShape;
   if (input.numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!is_weight_type(weight.tensor->dtype())) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
   spec->weight_type = static_cast<int64_t>(weight.tensor->dtype());
   spec->rows = out.numel() / spec->columns;
+  spec->open = all_static(args) ? 0 : 1;
   return read_finish(args, spec->columns, &spec->finish);
 }
 

@@ -26,6 +26,7 @@ struct Finish {
 /// A convolution of two spatial axes (of one: the first has size 1), forward or transposed.
 struct ConvSpec {
   int64_t transposed = 0;  // whether it is
+  int64_t open = 0;        // whether calls may have other sizes of batch and axes, with no more elements
   int64_t batch = 1, groups = 1;
   int64_t in_channels = 1, out_channels = 1;  // of all groups
   int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
@@ -44,6 +45,7 @@ struct ConvSpec {
 struct LinearSpec {
   int64_t rows = 1, depth = 1, columns = 1;
   int64_t weight_type = static_cast<int64_t>(DType::kF32);  // or bf16, f16
+  int64_t open = 0;                                         // whether calls may have fewer rows
   Finish finish;
 
   double flops() const {
@@ -65,8 +67,12 @@ enum class Fit { kTaken, kShape, kWrong };
 /// Reads the weight of a call, with its text. False when the text is none, or does not fit the tensor.
 bool read_weight(const Tensor& weight, StringRef packing, int rank, Weight* result);
 
-/// Reads the arguments. kShape for what is right but not for engines (three axes, other element types or layouts, sizes
-/// that change); kWrong for what the portable kernel refuses, which can say why.
+/// Gives `out` the sizes of the result.
+Error resize_conv(KernelContext& context, const arguments::fused_conv_out& args, const Weight& weight);
+Error resize_linear(KernelContext& context, const arguments::fused_linear_out& args, const Weight& weight);
+
+/// Reads the arguments, of which `out` has the sizes of the result. kShape for what is right but not for engines (three
+/// axes, other element types or layouts, no elements); kWrong for what the portable kernel refuses, which can say why.
 Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvSpec* spec);
 Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, LinearSpec* spec);
 

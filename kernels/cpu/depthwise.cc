@@ -18,13 +18,19 @@ bool is_depthwise(const ConvSpec& spec) {
          spec.out_channels == spec.groups && spec.channels_last();
 }
 
+void set_sizes(const ConvSpec& spec, DepthwiseJob* job) {
+  job->batch = spec.batch;
+  for (int i = 0; i < 2; ++i) {
+    job->in[i] = spec.in[i];
+    job->out[i] = spec.out[i];
+  }
+}
+
 DepthwiseJob job_of(const ConvSpec& spec) {
   DepthwiseJob job;
-  job.batch = spec.batch;
+  set_sizes(spec, &job);
   job.channels = spec.groups;
   for (int i = 0; i < 2; ++i) {
-    job.in[i] = spec.in[i];
-    job.out[i] = spec.out[i];
     job.kernel[i] = spec.kernel[i];
     job.stride[i] = spec.stride[i];
     job.padding[i] = spec.padding[i];
@@ -55,6 +61,12 @@ class DepthwiseEngine final : public Engine {
       : job_(job), functions_(depthwise_functions()), layout_(layout_of(job)) {}
   const char* name() const override { return "depthwise"; }
   const WeightLayout& weight() const override { return layout_; }
+
+  bool resize(const ConvSpec& spec) override {
+    if (!spec.channels_last()) return false;
+    set_sizes(spec, &job_);
+    return true;
+  }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     job_.input = operands.input;

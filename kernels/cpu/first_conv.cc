@@ -23,23 +23,29 @@ bool has_strides(const int64_t (&stride)[4], const int64_t (&expected)[4]) {
   return true;
 }
 
-// False for an input of another layout than the two.
-bool read_input(const ConvSpec& spec, FirstConvJob* job) {
+bool is_last(const ConvSpec& spec) {
   const int64_t depth = spec.in_channels, area = spec.in[0] * spec.in[1];
-  job->image_step = depth * area;
-  if (has_strides(spec.in_stride, {depth * area, 1, depth * spec.in[1], depth})) {
-    job->row_step = depth * spec.in[1];
-    job->column_step = depth;
-    job->run = depth * spec.kernel[1];
-    return true;
+  return has_strides(spec.in_stride, {depth * area, 1, depth * spec.in[1], depth});
+}
+
+bool is_planes(const ConvSpec& spec) {
+  const int64_t depth = spec.in_channels, area = spec.in[0] * spec.in[1];
+  return has_strides(spec.in_stride, {depth * area, area, spec.in[1], 1});
+}
+
+void set_sizes(const ConvSpec& spec, bool planes, FirstConvJob* job) {
+  const int64_t depth = spec.in_channels, area = spec.in[0] * spec.in[1];
+  job->batch = spec.batch;
+  for (int i = 0; i < 2; ++i) {
+    job->in[i] = spec.in[i];
+    job->out[i] = spec.out[i];
   }
-  if (!has_strides(spec.in_stride, {depth * area, area, spec.in[1], 1})) return false;
-  job->row_step = spec.in[1];
-  job->column_step = 1;
-  job->runs = depth;
-  job->run = spec.kernel[1];
-  job->run_step = area;
-  return true;
+  job->image_step = depth * area;
+  job->row_step = planes ? spec.in[1] : depth * spec.in[1];
+  job->column_step = planes ? 1 : depth;
+  job->runs = planes ? depth : 1;
+  job->run = planes ? spec.kernel[1] : depth * spec.kernel[1];
+  job->run_step = planes ? area : 0;
 }
 
 bool is_first_conv(const ConvSpec& spec) {
@@ -50,13 +56,12 @@ bool is_first_conv(const ConvSpec& spec) {
 }
 
 bool job_of(const ConvSpec& spec, const FirstConvFunctions& functions, FirstConvJob* job) {
-  if (!is_first_conv(spec) || !read_input(spec, job)) return false;
-  job->batch = spec.batch;
+  const bool last = is_last(spec);
+  if (!is_first_conv(spec) || (!last && !is_planes(spec))) return false;
+  set_sizes(spec, !last, job);
   job->depth = spec.in_channels;
   job->columns = spec.out_channels;
   for (int i = 0; i < 2; ++i) {
-    job->in[i] = spec.in[i];
-    job->out[i] = spec.out[i];
     job->kernel[i] = spec.kernel[i];
     job->stride[i] = spec.stride[i];
     job->padding[i] = spec.padding[i];
@@ -129,6 +134,15 @@ class FirstConvEngine final : public Engine {
   const char* name() const override { return "stem"; }
   const WeightLayout& weight() const override { return layout_; }
 
+  bool resize(const ConvSpec& spec) override {
+    const bool planes = job_.runs > 1;
+    FirstConvJob job = job_;
+    set_sizes(spec, planes, &job);
+    if (!is_first_conv(spec) || !(planes ? is_planes(spec) : is_last(spec)) || !functions_.takes(job)) return false;
+    job_ = job;
+    return true;
+  }
+
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     FirstConvJob job = job_;
     job.input = operands.input;
@@ -156,9 +170,10 @@ class FirstConvEngine final : public Engine {
 
 class FirstConvKind final : public EngineKind {
  public:
-  FirstConvKind(const FirstConvJob& job, const FirstConvFunctions& functions) : job_(job), functions_(functions) {}
+  FirstConvKind(const FirstConvJob& job, const FirstConvFunctions& functions, bool open)
+      : job_(job), functions_(functions), open_(open) {}
   size_t temp_bytes() const override {
-    const int64_t floats = widened(job_);
+    const int64_t floats = open_ ? kSmallImage : widened(job_);
     return floats == 0 ? 0 : floats * sizeof(float) + portable::kTempPadding;
   }
   std::unique_ptr<Engine> make() const override { return std::make_unique<FirstConvEngine>(job_, functions_); }
@@ -166,6 +181,7 @@ class FirstConvKind final : public EngineKind {
  private:
   FirstConvJob job_;
   FirstConvFunctions functions_;
+  bool open_;  // whether other sizes come, which may be small ones
 };
 
 }  // namespace
@@ -173,7 +189,8 @@ class FirstConvKind final : public EngineKind {
 std::unique_ptr<EngineKind> first_conv_kind(const ConvSpec& spec, int) {
   const FirstConvFunctions functions = first_conv_functions();
   FirstConvJob job;
-  return job_of(spec, functions, &job) ? std::make_unique<FirstConvKind>(job, functions) : nullptr;
+  if (!job_of(spec, functions, &job)) return nullptr;
+  return std::make_unique<FirstConvKind>(job, functions, spec.open != 0);
 }
 
 }  // namespace berth::cpu

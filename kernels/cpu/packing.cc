@@ -41,6 +41,7 @@ void set_strides(bool last, int64_t batch, int64_t channels, const int64_t (&siz
 bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
   spec->weight_type = static_cast<int64_t>(conv.weight_type);
   spec->transposed = conv.transposed ? 1 : 0;
+  spec->open = conv.open ? 1 : 0;
   spec->batch = conv.batch;
   spec->groups = conv.groups;
   spec->in_channels = conv.in_channels;
@@ -119,6 +120,7 @@ bool pack_conv(const ConvToPack& conv, const void* weight, const std::string& is
 bool pack_linear(const LinearToPack& linear, const void* weight, const std::string& isa, PackedWeight* packed) {
   LinearSpec spec;
   spec.rows = linear.rows;
+  spec.open = linear.open ? 1 : 0;
   spec.depth = linear.depth;
   spec.columns = linear.columns;
   spec.weight_type = static_cast<int64_t>(linear.weight_type);

@@ -20,6 +20,7 @@ struct ConvToPack {
   bool transposed = false;
   int64_t output_padding[2] = {0, 0};  // of a transposed one
   bool channels_last = true;
+  bool open = false;  // sizes of batch and axes change from call to call; these are the largest
   bool bias = false, residual = false;
   std::string activation = "none";
   double alpha = 0, beta = 0;
@@ -29,6 +30,7 @@ struct ConvToPack {
 /// A call of berth::linear: [rows, depth] times [depth, columns].
 struct LinearToPack {
   int64_t rows = 1, depth = 1, columns = 1;
+  bool open = false;  // the number of rows changes from call to call; this is the largest
   bool bias = false, residual = false;
   std::string activation = "none";
   double alpha = 0, beta = 0;

@@ -44,6 +44,14 @@ double work_of(const TileJob& job) {
   return (static_cast<double>(job.pixels()) + kReading) * weight;
 }
 
+void set_sizes(const ConvSpec& spec, TileJob* job) {
+  job->batch = spec.batch;
+  for (int i = 0; i < 2; ++i) {
+    job->in[i] = spec.in[i];
+    job->out[i] = spec.out[i];
+  }
+}
+
 class TileEngine final : public Engine {
  public:
   TileEngine(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout, DType type)
@@ -53,15 +61,21 @@ class TileEngine final : public Engine {
         type_(type),
         zeros_(std::max(job.kernel[1] * job.depth, 2 * functions.lanes)) {
     job_.zeros = zeros_.data();
-    // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
-    const int64_t strips = job.strips();
-    const bool all_weights = layout.packed_numel() < job.batch * job.in[0] * job.in[1] * job.in_channels();
-    block_ = all_weights ? std::clamp<int64_t>(kPixels * strips / job.pixels(), 1, strips) : strips;
-    job_.look_ahead = !all_weights;
+    set_block();
   }
   const char* name() const override { return type_ == DType::kF16 ? "f16 tiles" : "tiles"; }
   const WeightLayout& weight() const override { return layout_; }
   DType weight_type() const override { return type_; }
+
+  bool resize(const ConvSpec& spec) override {
+    if (!spec.channels_last()) return false;
+    set_sizes(spec, &job_);
+    return cut_again();
+  }
+  bool resize(const LinearSpec& spec) override {
+    job_.in[1] = job_.out[1] = spec.rows;
+    return cut_again();
+  }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     job_.input = operands.input;
@@ -75,6 +89,21 @@ class TileEngine final : public Engine {
   }
 
  private:
+  bool cut_again() {
+    cut_panels_into_tiles(functions_, &job_);
+    set_strides(&job_);
+    set_block();
+    return true;
+  }
+
+  // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
+  void set_block() {
+    const int64_t strips = job_.strips();
+    const bool all_weights = layout_.packed_numel() < job_.batch * job_.in[0] * job_.in[1] * job_.in_channels();
+    block_ = all_weights ? std::clamp<int64_t>(kPixels * strips / job_.pixels(), 1, strips) : strips;
+    job_.look_ahead = !all_weights;
+  }
+
   // Items are strips of a panel: those of a block of strips, panel after panel, then those of the next block.
   void run_items(int64_t begin, int64_t end) const {
     const int64_t panels = job_.groups * job_.panels;
@@ -93,7 +122,7 @@ class TileEngine final : public Engine {
   TileFunctions functions_;
   WeightLayout layout_;
   DType type_;
-  int64_t block_;
+  int64_t block_ = 1;
   std::vector<float> zeros_;
 };
 
@@ -146,13 +175,11 @@ void set_finish(const Finish& finish, TileJob* job) {
 
 TileJob tile_job(const ConvSpec& spec) {
   TileJob job;
-  job.batch = spec.batch;
+  set_sizes(spec, &job);
   job.groups = spec.groups;
   job.depth = spec.in_channels / spec.groups;
   job.columns = spec.out_channels / spec.groups;
   for (int i = 0; i < 2; ++i) {
-    job.in[i] = spec.in[i];
-    job.out[i] = spec.out[i];
     job.kernel[i] = spec.kernel[i];
     job.stride[i] = spec.stride[i];
     job.padding[i] = spec.padding[i];

@@ -154,9 +154,31 @@ HWY_INLINE void begin_tile(const TileJob& job, const Panel<A>& panel, FloatVecto
   }
 }
 
+// Rows of half a register or less share one.
+template <typename F>
+HWY_INLINE void change_narrow_rows(const TileJob& job, int64_t count, float* out, int64_t rows, F f) {
+  const FloatTag d;
+  const int64_t most = kLanes / count;
+  HWY_ALIGN float shared[kLanes] = {};
+  // A call of memcpy takes longer than the one number that there often is.
+  const auto copy = [count](const float* from, float* to) {
+    to[0] = from[0];
+    if (count > 1) std::copy_n(from + 1, count - 1, to + 1);
+  };
+  while (rows > 0) {
+    const int64_t taken = std::min(rows, most);
+    for (int64_t i = 0; i < taken; ++i) copy(out + i * job.out_pixel, shared + i * count);
+    hn::Store(f(hn::Load(d, shared)), d, shared);
+    for (int64_t i = 0; i < taken; ++i) copy(shared + i * count, out + i * job.out_pixel);
+    out += taken * job.out_pixel;
+    rows -= taken;
+  }
+}
+
 template <typename F>
 HWY_INLINE void change_rows(const TileJob& job, int64_t count, float* out, int64_t rows, F f) {
   const FloatTag d;
+  if (2 * count <= kLanes) return change_narrow_rows(job, count, out, rows, f);
   for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) {
     int64_t c = 0;
     for (; c + kLanes <= count; c += kLanes) hn::StoreU(f(hn::LoadU(d, out + c)), d, out + c);

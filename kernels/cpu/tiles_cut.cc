@@ -51,6 +51,19 @@ double time_of(const TileFunctions& functions, const TileJob& job) {
   return strips * static_cast<double>(job.panels) * (depth * row + kStore * rows * vectors + kTile);
 }
 
+// Cuts the panels of `*tried` into strips, and has it replace `*job` where it takes less time than `*best`.
+void try_shapes(const TileFunctions& functions, TileJob* tried, double* best, TileJob* job) {
+  for (const TileShape shape : {TileShape::kRow, TileShape::kMixed}) {
+    if (shape == TileShape::kMixed && tried->strided_output) continue;
+    cut_into_strips(functions, tried->is_plain() ? TileShape::kPlain : shape, tried);
+    const double time = time_of(functions, *tried);
+    // Wider panels read less of the input: something else must be clearly better.
+    if (time >= 0.99 * *best) continue;
+    *best = time;
+    *job = *tried;
+  }
+}
+
 }  // namespace
 
 void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job) {
@@ -72,16 +85,14 @@ void cut_into_tiles(const TileFunctions& functions, TileJob* job) {
   TileJob tried = *job;
   for (int64_t vectors = functions.max_vectors; vectors > 0; --vectors) {
     cut_columns(functions, vectors, &tried);
-    for (const TileShape shape : {TileShape::kRow, TileShape::kMixed}) {
-      if (shape == TileShape::kMixed && job->strided_output) continue;
-      cut_into_strips(functions, job->is_plain() ? TileShape::kPlain : shape, &tried);
-      const double time = time_of(functions, tried);
-      // Wider panels read less of the input: something else must be clearly better.
-      if (time >= 0.99 * best) continue;
-      best = time;
-      *job = tried;
-    }
+    try_shapes(functions, &tried, &best, job);
   }
+}
+
+void cut_panels_into_tiles(const TileFunctions& functions, TileJob* job) {
+  double best = std::numeric_limits<double>::infinity();
+  TileJob tried = *job;
+  try_shapes(functions, &tried, &best, job);
 }
 
 }  // namespace berth::cpu

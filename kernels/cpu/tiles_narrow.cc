@@ -215,7 +215,7 @@ std::unique_ptr<EngineKind> pair_kind(PairJob& job, int64_t column_from, int64_t
 
 bool takes(const ConvSpec& spec) {
   const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
-  return spec.transposed == 0 && !depthwise && spec.channels_last();
+  return spec.open == 0 && spec.transposed == 0 && !depthwise && spec.channels_last();
 }
 
 }  // namespace
@@ -238,6 +238,7 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
 }
 
 std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) {
+  if (spec.open != 0) return nullptr;
   PairJob job;
   job.tiles = tile_job(spec);
   job.depth = spec.depth;

@@ -20,11 +20,15 @@ struct Phase {
   int64_t positions = 0, taps = 0, first = 0, step = 1, padding = 0, dilation = 1;
 };
 
+int64_t positions(const ConvSpec& s, int axis, int64_t phase) {
+  return phase < s.out[axis] ? (s.out[axis] - 1 - phase) / s.stride[axis] + 1 : 0;
+}
+
 // Tap k brings position i of the input to i * stride + k * dilation - padding.
 Phase phase_of(const ConvSpec& s, int axis, int64_t phase) {
   Phase p;
   const int64_t stride = s.stride[axis];
-  p.positions = phase < s.out[axis] ? (s.out[axis] - 1 - phase) / stride + 1 : 0;
+  p.positions = positions(s, axis, phase);
   p.step = stride / std::gcd(stride, s.dilation[axis]);
   p.dilation = p.step * s.dilation[axis] / stride;
   for (int64_t tap = 0; tap < s.kernel[axis]; ++tap) {
@@ -51,10 +55,29 @@ TileJob whole_job(const ConvSpec& s) {
 
 // One of the convolutions that a transposed one is, and where its result and its taps begin.
 struct Part {
+  int64_t phase[2] = {0, 0};
   TileJob job;
   int64_t out = 0;
   int64_t weight = 0;
 };
+
+// As many pixels as the result has in this phase; none where it is smaller than a stride.
+void set_sizes(const ConvSpec& s, const TileFunctions& functions, Part* part) {
+  TileJob& job = part->job;
+  job.batch = s.batch;
+  for (int i = 0; i < 2; ++i) {
+    job.in[i] = s.in[i];
+    job.out[i] = positions(s, i, part->phase[i]);
+  }
+  part->out = (part->phase[0] * s.out[1] + part->phase[1]) * s.out_channels;
+  job.out_row = s.stride[0] * s.out[1] * s.out_channels;
+  job.out_image = s.out[0] * s.out[1] * s.out_channels;
+  if (job.out[0] > 0 && job.out[1] > 0) {
+    cut_into_strips(functions, TileShape::kRow, &job);
+  } else {
+    job.rows = 0;
+  }
+}
 
 // Parts without positions are left out; that with most taps is the first.
 std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
@@ -64,6 +87,8 @@ std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
       const Phase phase[2] = {phase_of(s, 0, y), phase_of(s, 1, x)};
       if (phase[0].positions == 0 || phase[1].positions == 0) continue;
       Part part;
+      part.phase[0] = y;
+      part.phase[1] = x;
       part.job = whole_job(s);
       for (int i = 0; i < 2; ++i) {
         part.job.out[i] = phase[i].positions;
@@ -72,7 +97,6 @@ std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
         part.job.dilation[i] = phase[i].dilation;
         part.job.weight_tap[i] = -phase[i].step;
       }
-      part.out = (y * s.out[1] + x) * s.out_channels;
       part.weight = phase[0].first * s.kernel[1] + phase[1].first;
       parts.push_back(part);
     }
@@ -86,14 +110,12 @@ std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
     TileJob& job = part.job;
     job.panels = cut.panels;
     job.panel_columns = cut.panel_columns;
-    cut_into_strips(functions, TileShape::kRow, &job);
+    set_sizes(s, functions, &part);
     job.weight_tap[0] *= s.kernel[1] * tap;
     job.weight_tap[1] *= tap;
     job.weight_panel = job.depth * job.panel_columns;
     part.weight *= tap;
     job.out_pixel = s.stride[1] * s.out_channels;
-    job.out_row = s.stride[0] * s.out[1] * s.out_channels;
-    job.out_image = s.out[0] * s.out[1] * s.out_channels;
   }
   return parts;
 }
@@ -127,10 +149,19 @@ class TransposedEngine final : public Engine {
         layout_(layout),
         work_(work),
         zeros_(std::max(parts[0].job.depth, 2 * functions.lanes)) {
-    for (const Part& part : parts) lines_ = std::max(lines_, part.job.rows);
+    count_lines();
   }
   const char* name() const override { return "tiles"; }
   const WeightLayout& weight() const override { return layout_; }
+
+  bool resize(const ConvSpec& spec) override {
+    // A phase without positions in the largest sizes has no part.
+    if (!spec.channels_last() || static_cast<int64_t>(parts_.size()) != spec.stride[0] * spec.stride[1]) return false;
+    for (Part& part : parts_) set_sizes(spec, functions_, &part);
+    count_lines();
+    work_ = spec.flops() / 2;
+    return true;
+  }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     for (Part& part : parts_) {
@@ -148,6 +179,11 @@ class TransposedEngine final : public Engine {
   }
 
  private:
+  void count_lines() {
+    lines_ = 0;
+    for (const Part& part : parts_) lines_ = std::max(lines_, part.job.rows);
+  }
+
   // An item is a panel of a line of a part; all parts of a line lie side by side in the result.
   int64_t panels() const { return parts_[0].job.groups * parts_[0].job.panels; }
   int64_t line_items() const { return static_cast<int64_t>(parts_.size()) * panels(); }

@@ -62,6 +62,29 @@ Shares shares_of(const WinogradJob& job, int threads) {
   return {blocks, std::min(wanted, job.panels)};
 }
 
+void set_sizes(const ConvSpec& spec, const WinogradFunctions& functions, WinogradJob* job) {
+  job->batch = spec.batch;
+  for (int i = 0; i < 2; ++i) {
+    job->in[i] = spec.in[i];
+    job->out[i] = spec.out[i];
+    job->tiles[i] = ceil_div(spec.out[i], functions.tile);
+  }
+}
+
+int64_t most_tiles(const WinogradFunctions& functions, const WinogradJob& job) {
+  const int64_t tile_floats = functions.positions * (job.depth_row + job.panel_columns);
+  return std::max<int64_t>(kFewTiles, kBlockFloats / tile_floats);
+}
+
+// Blocks of about the same size, as many for each thread.
+void cut_tiles(const WinogradFunctions& functions, int threads, WinogradJob* job) {
+  const int64_t tiles = job->all_tiles();
+  const int64_t most = most_tiles(functions, *job);
+  int64_t blocks = ceil_div(tiles, most);
+  if (tiles >= kFewTiles * threads) blocks = align_up(blocks, int64_t{threads});
+  job->block = ceil_div(tiles, blocks);
+}
+
 class WinogradEngine final : public Engine {
  public:
   WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots)
@@ -72,6 +95,13 @@ class WinogradEngine final : public Engine {
   }
   const char* name() const override { return "winograd"; }
   const WeightLayout& weight() const override { return layout_; }
+
+  bool resize(const ConvSpec& spec) override {
+    if (!spec.channels_last()) return false;
+    set_sizes(spec, functions_, &job_);
+    cut_tiles(functions_, slots_, &job_);
+    return true;
+  }
 
   void derive(const float* weight, float* derived) override { transform(weight, derived, nullptr); }
 
@@ -128,10 +158,12 @@ class WinogradEngine final : public Engine {
 
 class WinogradKind final : public EngineKind {
  public:
-  WinogradKind(const WinogradJob& job, const WinogradFunctions& functions, int slots)
-      : job_(job), functions_(functions), slots_(slots) {}
+  WinogradKind(const WinogradJob& job, const WinogradFunctions& functions, int slots, bool open)
+      : job_(job), functions_(functions), slots_(slots), open_(open) {}
   size_t temp_bytes() const override {
-    return (slots_ * functions_.scratch_floats(job_)) * sizeof(float) + portable::kTempPadding;
+    WinogradJob largest = job_;
+    if (open_) largest.block = std::max(largest.block, most_tiles(functions_, job_));
+    return (slots_ * functions_.scratch_floats(largest)) * sizeof(float) + portable::kTempPadding;
   }
   std::unique_ptr<Engine> make() const override { return std::make_unique<WinogradEngine>(job_, functions_, slots_); }
 
@@ -139,6 +171,7 @@ class WinogradKind final : public EngineKind {
   WinogradJob job_;
   WinogradFunctions functions_;
   int slots_;
+  bool open_;  // whether other sizes come, of which a block may be larger
 };
 
 bool takes(const ConvSpec& spec) {
@@ -166,16 +199,6 @@ void cut_columns(const WinogradFunctions& functions, WinogradJob* job) {
   job->panels = ceil_div(job->columns, job->panel_columns);
 }
 
-// Blocks of about the same size, as many for each thread.
-void cut_tiles(const WinogradFunctions& functions, int threads, WinogradJob* job) {
-  const int64_t tile_floats = functions.positions * (job->depth_row + job->panel_columns);
-  const int64_t tiles = job->all_tiles();
-  const int64_t most = std::max<int64_t>(kFewTiles, kBlockFloats / tile_floats);
-  int64_t blocks = ceil_div(tiles, most);
-  if (tiles >= kFewTiles * threads) blocks = align_up(blocks, int64_t{threads});
-  job->block = ceil_div(tiles, blocks);
-}
-
 }  // namespace
 
 std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, WinogradTile tile) {
@@ -183,15 +206,10 @@ std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, Win
   const WinogradFunctions functions = winograd_functions(tile);
   threads = std::clamp(threads, 1, portable::kMaxSlots);
   WinogradJob job;
-  job.batch = spec.batch;
+  set_sizes(spec, functions, &job);
   job.depth = spec.in_channels;
   job.columns = spec.out_channels;
-  for (int i = 0; i < 2; ++i) {
-    job.in[i] = spec.in[i];
-    job.out[i] = spec.out[i];
-    job.padding[i] = spec.padding[i];
-    job.tiles[i] = ceil_div(spec.out[i], functions.tile);
-  }
+  for (int i = 0; i < 2; ++i) job.padding[i] = spec.padding[i];
   job.depth_row = align_up(job.depth, functions.lanes);
   set_activation(spec.finish.function(), &job);
   job.residual = spec.finish.residual != 0;
@@ -199,7 +217,7 @@ std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, Win
   cut_tiles(functions, threads, &job);
   const Shares shares = shares_of(job, threads);
   const int slots = static_cast<int>(std::min<int64_t>(threads, shares.blocks * shares.groups));
-  return std::make_unique<WinogradKind>(job, functions, slots);
+  return std::make_unique<WinogradKind>(job, functions, slots, spec.open != 0);
 }
 
 std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads) {
