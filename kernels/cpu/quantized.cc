@@ -30,6 +30,8 @@ struct QuantizedState {
   }
 
   QuantizedLayout layout;
+  // Asking what the processor has takes microseconds in a virtual machine.
+  const QuantizedFunctions* functions = &quantized_functions();
   const uint8_t* packed = nullptr;
   uint8_t* owned = nullptr;  // the packed weight, when it is not used where the file has it
   bool constant = true;      // else it is packed in each call
@@ -156,6 +158,7 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   }
   QuantizedJob job;
   job.layout = &layout;
+  job.functions = state->functions;
   job.packed = state->packed;
   job.product = &product;
   job.input = &args.input;

@@ -19,8 +19,9 @@ static_assert(kPixels <= kMaxTileHeight);
 // What the taps of consecutive pixels of the result see.
 class WindowTaps {
  public:
-  /// `zeros` is what padding sees.
-  WindowTaps(const Convolution& c, const uint8_t* zeros, int64_t first) : c_(c), zeros_(zeros) {
+  /// `zeros` is what padding sees. A row of the window has row_taps pointers; those behind its taps go on to the right.
+  WindowTaps(const Convolution& c, const uint8_t* zeros, int64_t row_taps, int64_t first)
+      : c_(c), zeros_(zeros), row_taps_(row_taps) {
     image_ = first;
     for (int i = 2; i >= 0; --i) {
       at_[i] = image_ % c.axis[i].out;
@@ -28,27 +29,30 @@ class WindowTaps {
     }
   }
 
-  /// One pointer for each tap of this pixel, and on to the next.
+  /// Pixels from this one on in its row.
+  int64_t left_in_row() const { return c_.axis[2].out - at_[2]; }
+
+  /// The pointers of this pixel, and on to the next.
   void next(const uint8_t** taps) {
     const Convolution::Axis& line = c_.axis[2];
     const uint8_t* image = c_.input->data<uint8_t>() + image_ * c_.input->stride(0);
     const int64_t x0 = at_[2] * line.stride - line.padding;
-    const bool inside = x0 >= 0 && x0 + (line.kernel - 1) * line.dilation < line.in;
+    const bool inside = x0 >= 0 && x0 + (row_taps_ - 1) * line.dilation < line.in;
     const int64_t step = line.dilation * line.in_stride;
     for (int64_t kz = 0; kz < c_.axis[0].kernel; ++kz) {
       const int64_t z = at_[0] * c_.axis[0].stride - c_.axis[0].padding + kz * c_.axis[0].dilation;
-      for (int64_t ky = 0; ky < c_.axis[1].kernel; ++ky, taps += line.kernel) {
+      for (int64_t ky = 0; ky < c_.axis[1].kernel; ++ky, taps += row_taps_) {
         const int64_t y = at_[1] * c_.axis[1].stride - c_.axis[1].padding + ky * c_.axis[1].dilation;
         if (z < 0 || z >= c_.axis[0].in || y < 0 || y >= c_.axis[1].in) {
-          std::fill(taps, taps + line.kernel, zeros_);
+          std::fill(taps, taps + row_taps_, zeros_);
           continue;
         }
         const uint8_t* row = image + z * c_.axis[0].in_stride + y * c_.axis[1].in_stride;
         if (inside) {
           const uint8_t* from = row + x0 * line.in_stride;
-          for (int64_t k = 0; k < line.kernel; ++k, from += step) taps[k] = from;
+          for (int64_t k = 0; k < row_taps_; ++k, from += step) taps[k] = from;
         } else {
-          for (int64_t k = 0; k < line.kernel; ++k) {
+          for (int64_t k = 0; k < row_taps_; ++k) {
             const int64_t x = x0 + k * line.dilation;
             taps[k] = x >= 0 && x < line.in ? row + x * line.in_stride : zeros_;
           }
@@ -64,6 +68,7 @@ class WindowTaps {
  private:
   const Convolution& c_;
   const uint8_t* zeros_;
+  int64_t row_taps_;
   int64_t at_[3];
   int64_t image_;
 };
@@ -74,7 +79,7 @@ class DepthwiseRun {
       : convolution_(*job.convolution),
         layout_(*job.layout),
         packed_(reinterpret_cast<const int8_t*>(job.packed)),
-        functions_(quantized_functions()),
+        functions_(*job.functions),
         finish_(finish),
         places_(job),
         zeros_(zeros),
@@ -82,13 +87,14 @@ class DepthwiseRun {
         flip_(flip_of(*job.product)) {}
 
   void run_pixels(int64_t begin, int64_t end) const {
-    WindowTaps window_taps(convolution_, zeros_, begin);
+    WindowTaps window_taps(convolution_, zeros_, layout_.row_taps(), begin);
     const uint8_t* taps[kPixels][kMaxDepthwiseTaps];
-    for (int64_t first = begin; first < end; first += kPixels) {
-      const int64_t count = std::min(kPixels, end - first);
+    int64_t count = 0;
+    for (int64_t first = begin; first < end; first += count) {
+      count = std::min({kPixels, end - first, window_taps.left_in_row()});
       for (int64_t i = 0; i < count; ++i) {
         window_taps.next(taps[i]);
-        std::fill(taps[i] + layout_.taps, taps[i] + kQuad * layout_.quads(), zeros_);
+        std::fill(taps[i] + layout_.depth, taps[i] + kQuad * layout_.quads(), zeros_);
       }
       for (int64_t block = 0; block < layout_.panels(); ++block) run_block(first, count, block, taps);
     }
@@ -134,6 +140,8 @@ class DepthwiseRun {
     windows.weight = packed_ + block * layout_.panel_bytes();
     windows.quads = layout_.quads();
     windows.flip = flip_;
+    const Convolution::Axis& line = convolution_.axis[2];
+    windows.shares = line.kernel == 3 && line.stride == 1 && line.dilation == 1;
     windows.out = out + windows.offset;
     windows.out_row = places_.row_bytes();
     return functions_.depthwise_pixels(finish_, windows);

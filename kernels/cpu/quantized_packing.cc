@@ -41,6 +41,11 @@ int64_t product_of_sizes(const DenseSizes& dense, int first) {
 
 }  // namespace
 
+int64_t QuantizedLayout::row_taps() const {
+  const int64_t row = dense.size[dense.rank - 1];
+  return row % kQuad == kQuad - 1 ? row + 1 : row;
+}
+
 int64_t QuantizedLayout::quads() const { return ceil_div(depth, kQuad); }
 int64_t QuantizedLayout::panels() const { return ceil_div(columns, panel_columns()); }
 
@@ -64,9 +69,10 @@ QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_me
   layout.dense = dense;
   layout.taps = product_of_sizes(dense, 2);
   const int64_t columns = dense.size[0] / groups;
-  if (may_merge && groups > 1 && columns == 1 && dense.size[1] == 1 && layout.taps <= kMaxDepthwiseTaps) {
+  const int64_t rows = layout.taps / dense.size[dense.rank - 1];
+  if (may_merge && groups > 1 && columns == 1 && dense.size[1] == 1 && rows * layout.row_taps() <= kMaxDepthwiseTaps) {
     layout.depthwise = true;
-    layout.depth = layout.taps;
+    layout.depth = rows * layout.row_taps();
     layout.columns = groups;
     return layout;
   }
@@ -103,6 +109,7 @@ void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_sign
   std::memset(packed, 0, layout.bytes());
   const bool conv = layout.dense.rank > 2;
   const int64_t in = conv ? layout.dense.size[1] : layout.depth;  // numbers that a column sees of a tap
+  const int64_t row = layout.dense.size[layout.dense.rank - 1];   // of a window
   const int64_t wide = layout.panel_columns();
   const int64_t columns = layout.columns / layout.merged;
   const int64_t column_stride = strides[conv ? 0 : 1];
@@ -119,7 +126,8 @@ void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_sign
       for (int64_t tap = 0; tap < layout.taps; ++tap) {
         for (int64_t i = 0; i < in; ++i) {
           const int8_t w = signed_number(from[tap_offset + i * depth_stride], is_signed);
-          const int64_t k = tap * in * layout.merged + first + i;
+          const int64_t k =
+              layout.depthwise ? tap / row * layout.row_taps() + tap % row : tap * in * layout.merged + first + i;
           to[k / kQuad * wide * kQuad + k % kQuad] = static_cast<uint8_t>(w);
           sum += static_cast<uint32_t>(int32_t{w});
         }

@@ -11,7 +11,8 @@
 //
 // Where each channel out sees one channel in, and no other does (a depthwise convolution), a block of 64 channels has
 // all their taps: [quad of taps][register][part][4 channels][4 taps], as quantized_depthwise_body.h wants them, and the
-// sums are those of the channels, 64 for each block.
+// sums are those of the channels, 64 for each block. Rows of three taps, or seven, have one of 0 more, so that pixels side
+// by side can share what they see of a row.
 //
 // As text, in the argument `packing`: `berth int8 [64,64,3,3] groups 1 panels 16`, the sizes of the dense weight and the
 // number of groups after merging, or `berth int8 [64,1,3,3] depthwise 64`.
@@ -35,6 +36,8 @@ struct QuantizedLayout {
   int64_t columns = 0;     // of a group
   bool depthwise = false;  // one group has all channels, as columns, and its depth is the taps
 
+  /// Of a depthwise one: places of the depth for a row of the window, of which the first have its taps.
+  int64_t row_taps() const;
   int64_t quads() const;
   int64_t panels() const;  // of a group; blocks of channels of a depthwise one
   int64_t panel_columns() const { return depthwise ? kDepthwiseChannels : kPanelColumns; }

@@ -67,7 +67,7 @@ class Run {
       : job_(job),
         layout_(*job.layout),
         product_(*job.product),
-        functions_(quantized_functions()),
+        functions_(*job.functions),
         finish_(finish),
         places_(job),
         rows_(rows_of(job)),

@@ -13,6 +13,7 @@ namespace berth::cpu {
 
 struct QuantizedJob {
   const QuantizedLayout* layout = nullptr;
+  const QuantizedFunctions* functions = nullptr;
   const uint8_t* packed = nullptr;  // layout->bytes()
   const portable::QuantizedProduct* product = nullptr;
   const portable::Convolution* convolution = nullptr;  // null: a product of matrices. With its strides

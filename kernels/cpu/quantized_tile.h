@@ -76,7 +76,7 @@ struct QuantizedWindow {
   uint32_t flip = 0;
 };
 
-/// The same of some pixels, whose results' rows follow each other.
+/// The same of some pixels side by side, whose results' rows follow each other.
 struct QuantizedWindows {
   const uint8_t* const* taps = nullptr;  // of the first pixel
   int64_t taps_step = 0;                 // pointers, to those of the next
@@ -86,6 +86,8 @@ struct QuantizedWindows {
   const int8_t* weight = nullptr;
   int64_t quads = 0;
   uint32_t flip = 0;
+  // Each quad is a row of three taps and what lies behind them: the next pixel's last tap of that row.
+  bool shares = false;
   uint8_t* out = nullptr;  // channels side by side
   int64_t out_row = 0;     // bytes
 };
@@ -114,7 +116,7 @@ extern const QuantizedFunctions kQuantizedAvx512;
 extern const QuantizedFunctions kQuantizedVnni;
 #endif
 
-/// The best for this processor, and no more than limit_simd() (simd_limit.h) allows.
+/// The best for this processor, and no more than limit_simd() (simd_limit.h) allows. Not for every call.
 const QuantizedFunctions& quantized_functions();
 
 /// For tests: all that this processor has. Returns how many.

@@ -23,10 +23,10 @@ struct Row {
   __m512i even, odd;
 };
 
-BERTH_LOCAL Columns load_columns(const int8_t* from) {
-  const __m512i both = _mm512_loadu_si512(from);
+BERTH_LOCAL Columns columns_of(Raw both) {
   return {_mm512_srai_epi16(_mm512_slli_epi16(both, 8), 8), _mm512_srai_epi16(both, 8)};
 }
+BERTH_LOCAL Columns load_columns(const int8_t* from) { return columns_of(_mm512_loadu_si512(from)); }
 BERTH_LOCAL Row row_of(Raw both) {
   return {_mm512_and_si512(both, _mm512_set1_epi16(0xFF)), _mm512_srli_epi16(both, 8)};
 }

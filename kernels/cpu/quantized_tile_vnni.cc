@@ -19,6 +19,7 @@ using Sum = Ints;
 using Columns = __m512i;
 using Row = __m512i;
 
+BERTH_LOCAL Columns columns_of(Raw numbers) { return numbers; }
 BERTH_LOCAL Columns load_columns(const int8_t* from) { return _mm512_loadu_si512(from); }
 BERTH_LOCAL Row row_of(Raw bytes) { return bytes; }
 BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
