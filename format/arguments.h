@@ -281,6 +281,8 @@ namespace quantized_linear_out { enum : size_t { input, input_scale, input_zero_
 namespace quantized_conv_out { enum : size_t { input, input_scale, input_zero_point, weight, weight_zero_point, scale,
     bias, residual, stride, padding, dilation, groups, activation, alpha, beta, middle_scale, middle_zero_point,
     residual_scale, residual_zero_point, out_scale, out_zero_point, out_min, out_max, rounding, dtype, packing }; }
+namespace fused_narrow_linear_out { enum : size_t { input, weight, scales, zero_points, bias, residual, bits, block,
+    activation, alpha, beta, packing }; }
 
 // clang-format on
 }  // namespace berth::arg

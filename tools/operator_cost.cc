@@ -91,7 +91,8 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
                              false);
   }
   if (name == "berth::quantized_linear.out") return product_flops(args, arg::quantized_linear_out::input);
-  if (name == "aten::mm.out" || name == "aten::bmm.out" || name == "berth::linear.out")
+  if (name == "aten::mm.out" || name == "aten::bmm.out" || name == "berth::linear.out" ||
+      name == "berth::narrow_linear.out")
     return product_flops(args, arg::mm_out::self);
   if (name == "aten::addmm.out") return product_flops(args, arg::addmm_out::mat1);
   if (name == "berth::attention.out") return attention_flops(args);

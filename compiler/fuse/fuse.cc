@@ -10,6 +10,7 @@
 #include "compiler/fuse/fuse_elementwise.h"
 #include "compiler/fuse/fuse_group_norms.h"
 #include "compiler/fuse/fuse_lstm.h"
+#include "compiler/fuse/fuse_narrow_products.h"
 #include "compiler/fuse/fuse_products.h"
 #include "compiler/fuse/fuse_quantized.h"
 #include "compiler/fuse/fuse_shuffles.h"
@@ -55,6 +56,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_activations", fuse_activations),
       // Before all others that look for products, and behind activations, which it takes to their ends.
       pass("fuse_quantized", fuse_quantized),
+      {"dce", passes::dce},
+      // Behind it: these are of numbers that are not quantised.
+      pass("fuse_narrow_products", fuse_narrow_products),
       {"dce", passes::dce},
       // From here on the weights of products that are not of quantised numbers are floats, and take batch norms.
       {"fold_constants", if_kept(passes::fold_constants)},

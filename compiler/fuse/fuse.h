@@ -3,6 +3,7 @@
 //     move_quantization     moves of bytes where numbers that they stand for were moved
 //     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
 //     fuse_quantized        products of 8-bit integers, from dequantised numbers
+//     fuse_narrow_products  matrix products of floats with weights of 8 and 4 bits
 //     fuse_group_norms      norms of rows that stand for groups of channels
 //     fuse_attention        softmax(query · key * scale + mask) · value
 //     fuse_lstm             a step of an LSTM

@@ -22,9 +22,16 @@ struct Places {
 };
 constexpr Places kConv = {2, 3, 10};
 constexpr Places kLinear = {2, 3, 4};
+constexpr Places kNarrowLinear = {arg::fused_narrow_linear_out::bias, arg::fused_narrow_linear_out::residual,
+                                  arg::fused_narrow_linear_out::activation};
 
-bool is_product(const Node& node) { return node.is(OpId::fused_conv_out) || node.is(OpId::fused_linear_out); }
-Places places_of(const Node& node) { return node.is(OpId::fused_conv_out) ? kConv : kLinear; }
+bool is_matrix_product(const Node& node) {
+  return node.is(OpId::fused_linear_out) || node.is(OpId::fused_narrow_linear_out);
+}
+bool is_product(const Node& node) { return node.is(OpId::fused_conv_out) || is_matrix_product(node); }
+Places places_of(const Node& node) {
+  return node.is(OpId::fused_conv_out) ? kConv : node.is(OpId::fused_linear_out) ? kLinear : kNarrowLinear;
+}
 
 bool has_16_bits(DType type) { return type == DType::kBF16 || type == DType::kF16; }
 
@@ -40,6 +47,7 @@ class Products {
       case OpId::mm_out: return product(context, build, id, 0, 1);
       case OpId::addmm_out: return product(context, build, id, 1, 2);
       case OpId::add_out: return sum(context, build, id);
+      case OpId::mul_out: return scaled(context, build, id);
       default: break;
     }
     if (const auto activation = activation_of(context, node)) return finish(context, build, id, *activation);
@@ -225,8 +233,7 @@ class Products {
   // `product` with other arguments in the place of node `id`.
   Expected<passes::Action> extend(Context& context, ir::Builder& build, NodeId id, const Node& product,
                                   std::vector<Argument> args) {
-    context.remark(context.node(id), Reason::kFused,
-                   product.is(OpId::fused_conv_out) ? "berth::conv" : "berth::linear");
+    context.remark(context.node(id), Reason::kFused, product.op->functional_name.c_str());
     const std::vector<ir::Dim> shape = context.type(context.node(id).results[0]).shape;
     const std::string name = context.method().value(context.node(id).results[0]).name;
     const std::string source = product.source;
@@ -277,7 +284,7 @@ class Products {
     if (!ir::is_none(args[places.residual])) return keep(context, id, Reason::kHasResidual);
     if (context.type(added).shape != context.type(node.results[0]).shape) return keep(context, id, Reason::kShape);
     const Node product = *best;
-    const bool matrix = product.is(OpId::fused_linear_out);
+    const bool matrix = is_matrix_product(product);
     if (matrix && !context.type(added).is_contiguous()) return keep(context, id, Reason::kOrder);
     const std::vector<ir::Dim> shape = context.type(product.results[0]).shape;
     BERTH_ASSIGN_OR_RETURN(ValueId residual, wide(context, build, added, product.source));
@@ -286,6 +293,43 @@ class Products {
     }
     args[places.residual] = residual;
     return extend(context, build, id, product, std::move(args));
+  }
+
+  // A product with a narrow weight, times a constant that has one number a column: that goes into the scales.
+  Expected<passes::Action> scaled(Context& context, ir::Builder& build, NodeId id) {
+    namespace at = arg::fused_narrow_linear_out;
+    const Node& node = context.node(id);
+    for (size_t k = 0; k < 2; ++k) {
+      const ValueId value = value_argument(node, k);
+      const ValueId by = value_argument(node, 1 - k);
+      if (!value.valid() || !by.valid()) continue;
+      Reason reason = Reason::kFused;
+      const Node* product = open_product(context, value, &reason);
+      if (product == nullptr || !product->is(OpId::fused_narrow_linear_out)) continue;
+      const ir::Constant* constant = context.constant(Argument(by));
+      const bool plain = ir::is_none(product->args[at::bias]) && ir::is_none(product->args[at::residual]);
+      if (constant == nullptr || !plain || !is_bias(context, *product, by) || constant->type.dtype != DType::kF32 ||
+          context.type(node.results[0]).shape != context.type(value).shape ||
+          context.type(node.results[0]).dtype != DType::kF32) {
+        continue;
+      }
+      const Node old = *product;
+      const ir::Constant& scales = *context.constant(old.args[at::scales]);
+      const int64_t rows = scales.type.shape[0].value;
+      const int64_t columns = context.type(old.results[0]).shape.back().value;
+      const std::vector<float> before = floats_of(scales);
+      const std::vector<float> factors = floats_of(*constant);
+      std::vector<float> after;
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        after.push_back(before[scales.type.shape[1].value == 1 ? i / columns : i] * factors[i % columns]);
+      }
+      std::vector<Argument> args = old.args;
+      args[at::scales] = float_constant(build, {rows, columns}, after, "scales");
+      return extend(context, build, id, old, std::move(args));
+    }
+    if (const auto activation = activation_of(context, context.node(id)))
+      return finish(context, build, id, *activation);
+    return passes::Action::keep();
   }
 
   // A constant with one number a channel, of a product without views behind it.

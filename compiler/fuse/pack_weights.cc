@@ -7,6 +7,7 @@
 namespace berth::fuse {
 namespace {
 
+using ir::Argument;
 using ir::Node;
 using ir::NodeId;
 using ir::OpId;
@@ -24,6 +25,7 @@ class Packer {
 
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
+    if (node.is(OpId::fused_narrow_linear_out)) return pack_narrow(id);
     if (node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out)) return pack_quantized(id);
     const ir::Constant* constant = dense_weight(module_, method_, node);
     if (constant == nullptr) return false;
@@ -88,6 +90,67 @@ class Packer {
     }
     return linear_to_pack(module_, method_, node, constant, &linear) &&
            cpu::pack_linear(linear, weight.data(), isa_, packed);
+  }
+
+  const ir::Constant* dense_constant(const Argument& argument) const {
+    const ir::Constant* constant = ir::constant_of(module_, method_, argument);
+    return constant != nullptr && constant->type.is_contiguous() && constant->type.rank() == 2 ? constant : nullptr;
+  }
+
+  Argument packed_constant(const std::string& name, DType dtype, std::vector<uint8_t> bytes) {
+    ir::TensorType type;
+    type.dtype = dtype;
+    type.shape = {ir::Dim(static_cast<int64_t>(bytes.size() / element_size(dtype)))};
+    return method_.constant_value(module_, module_.add_constant(name, type, ir::Blob::owned(std::move(bytes))));
+  }
+
+  // For all instruction sets: rows are not looked at.
+  bool pack_narrow(NodeId id) {
+    namespace at = arg::fused_narrow_linear_out;
+    const std::vector<Argument> args = method_.node(id).args;
+    const ir::Constant* weight = dense_constant(args[at::weight]);
+    const ir::Constant* scales = dense_constant(args[at::scales]);
+    const bool has_zeros = !ir::is_none(args[at::zero_points]);
+    const ir::Constant* zeros = has_zeros ? dense_constant(args[at::zero_points]) : nullptr;
+    if (!std::get<std::string>(args[at::packing]).empty() || weight == nullptr || scales == nullptr ||
+        (has_zeros && zeros == nullptr)) {
+      return false;
+    }
+    const std::vector<uint8_t> bytes = weight->blob.to_vector();
+    const std::vector<float> factors = floats_of(*scales);
+    const std::vector<uint8_t> points = has_zeros ? zeros->blob.to_vector() : std::vector<uint8_t>();
+    const DType zero_type = has_zeros ? zeros->type.dtype : DType::kI8;
+    cpu::NarrowToPack linear;
+    linear.depth = method_.tensor(std::get<ValueId>(args[at::input])).shape.back().value;
+    linear.columns = weight->type.shape[1].value;
+    linear.bits = std::get<ir::Dim>(args[at::bits]).value;
+    linear.block = std::get<ir::Dim>(args[at::block]).value;
+    linear.weight = bytes.data();
+    linear.scales = factors.data();
+    linear.scale_rows = scales->type.shape[0].value;
+    linear.scale_columns = scales->type.shape[1].value;
+    if (has_zeros) {
+      linear.zero_rows = zeros->type.shape[0].value;
+      linear.zero_columns = zeros->type.shape[1].value;
+      if (zero_type == DType::kI8) linear.zeros = reinterpret_cast<const int8_t*>(points.data());
+      if (zero_type == DType::kF32) linear.real_zeros = reinterpret_cast<const float*>(points.data());
+    }
+    cpu::PackedNarrow packed;
+    if (!method_.tensor(std::get<ValueId>(args[at::input])).shape.back().is_constant() ||
+        !cpu::pack_narrow(linear, &packed)) {
+      return false;
+    }
+    const std::string name = weight->name;
+    const Argument packed_weight = packed_constant(name + "_packed", weight->type.dtype, std::move(packed.weight));
+    const Argument packed_scales = packed_constant(name + "_scales", DType::kF32, std::move(packed.scales));
+    Argument packed_zeros = ir::None{};
+    if (has_zeros) packed_zeros = packed_constant(name + "_zeros", zero_type, std::move(packed.zeros));
+    std::vector<Argument>& own = method_.node(id).args;
+    own[at::weight] = packed_weight;
+    own[at::scales] = packed_scales;
+    own[at::zero_points] = packed_zeros;
+    own[at::packing] = packed.text;
+    return true;
   }
 
   ir::Module& module_;

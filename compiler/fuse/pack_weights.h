@@ -1,5 +1,5 @@
-// pack_weights: the constant weights of berth::conv and berth::linear, in the order in which the fast kernels read
-// them.
+// pack_weights: the constant weights of berth::conv, berth::linear and berth::narrow_linear, in the order in which the
+// fast kernels read them.
 //
 // The order is that of kernels/cpu/packing.h for the instruction set of the target (targets::Target::isa): the file
 // then holds the weight once, packed, and a text that says how to undo it. What packing does not help stays as it is.

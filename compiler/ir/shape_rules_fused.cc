@@ -371,4 +371,55 @@ Expected<Types> infer_fused_shuffle(const ShapeQuery& query) {
   return types;
 }
 
+Expected<Types> infer_fused_narrow_linear(const ShapeQuery& query) {
+  namespace at = arg::fused_narrow_linear_out;
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(at::input);
+  const TensorType& weight = args.tensor(at::weight);
+  const TensorType& scales = args.tensor(at::scales);
+  const TensorType* zeros = args.optional_tensor(at::zero_points);
+  BERTH_TRY(expect_f32(args, input));
+  BERTH_TRY(args.expect_rank(input, 1, kMaxRank, "an input"));
+  BERTH_TRY(expect_activation(args, at::activation));
+  BERTH_ASSIGN_OR_RETURN(const int64_t bits, args.integer(at::bits));
+  BERTH_ASSIGN_OR_RETURN(const int64_t block, args.integer(at::block));
+  if ((bits != 4 && bits != 8) || block < 1) {
+    return args.fail("expected 4 or 8 bits and a block of at least one element, found " + std::to_string(bits) +
+                     " bits and " + std::to_string(block));
+  }
+  if (weight.dtype != (bits == 8 ? DType::kI8 : DType::kU8)) {
+    return args.fail(Error::kInvalidType, "expected i8 for 8 bits and u8 for 4, found " + args.text(weight));
+  }
+  BERTH_TRY(expect_f32(args, scales));
+  if (zeros != nullptr && zeros->dtype != DType::kI8 && zeros->dtype != DType::kF32) {
+    return args.fail(Error::kInvalidType, "expected zero points of i8 or f32, found " + args.text(*zeros));
+  }
+  const Dim depth = input.shape.back();
+  Dim columns;
+  const std::string& packing = text_of(args, at::packing);
+  if (packing.empty()) {
+    BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
+    const Dim rows = bits == 8 || !depth.is_constant() ? depth : Dim((depth.value + 1) / 2);
+    if (depth.is_constant()) BERTH_TRY(args.same_size(weight.shape[0], rows, "rows of the weight and of its elements"));
+    columns = weight.shape[1];
+    BERTH_TRY(args.expect_rank(scales, 2, 2, "scales"));
+    if (zeros != nullptr) BERTH_TRY(args.expect_rank(*zeros, 2, 2, "zero points"));
+  } else {
+    BERTH_TRY(args.expect_rank(weight, 1, 1, "a packed weight"));
+    BERTH_ASSIGN_OR_RETURN(const Shape dense, packed_shape(args, packing));
+    if (dense.size() != 2) return args.fail("expected a packed matrix, found '" + packing + "'");
+    BERTH_TRY(args.same_size(depth, dense[0], "inner sizes"));
+    columns = dense[1];
+  }
+  Shape shape = input.shape;
+  shape.back() = columns;
+  if (const TensorType* bias = args.optional_tensor(at::bias)) {
+    BERTH_TRY(expect_f32(args, *bias));
+    BERTH_TRY(args.expect_rank(*bias, 1, 1, "a bias"));
+    BERTH_TRY(args.same_size(bias->shape[0], columns, "sizes of bias and columns"));
+  }
+  BERTH_TRY(expect_residual(args, at::residual, shape));
+  return args.one(DType::kF32, std::move(shape));
+}
+
 }  // namespace berth::ir

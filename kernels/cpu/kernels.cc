@@ -12,6 +12,7 @@
 #include "kernels/cpu/lstm.h"
 #include "kernels/cpu/lstm_sequence.h"
 #include "kernels/cpu/mean.h"
+#include "kernels/cpu/narrow_linear.h"
 #include "kernels/cpu/norm.h"
 #include "kernels/cpu/permute.h"
 #include "kernels/cpu/pool.h"
@@ -54,6 +55,7 @@ KernelTable kernels() {
       entry<lstm_out, lstm_temp_bytes>(),
       entry<lstm_cell_out, portable::fused_lstm_cell_temp_bytes>(),
       entry<shuffle_out>(),
+      prepared_entry<narrow_linear_out, narrow_linear_temp_bytes, narrow_linear_prepare>(narrow_linear_release),
 #endif
   };
   return kTable;

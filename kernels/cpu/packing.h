@@ -37,6 +37,26 @@ struct LinearToPack {
   DType weight_type = DType::kF32;  // or bf16, f16
 };
 
+/// A call of berth::narrow_linear: weight, scales and zero points as its portable kernel takes them.
+struct NarrowToPack {
+  int64_t depth = 1, columns = 1;
+  int64_t bits = 8, block = 1;
+  const uint8_t* weight = nullptr;
+  /// [rows, columns] each; 1 stands for all. Zero points are of one of the two types, or there are none.
+  const float* scales = nullptr;
+  int64_t scale_rows = 1, scale_columns = 1;
+  const int8_t* zeros = nullptr;
+  const float* real_zeros = nullptr;
+  int64_t zero_rows = 1, zero_columns = 1;
+};
+
+struct PackedNarrow {
+  std::vector<uint8_t> weight;
+  std::vector<uint8_t> scales;  // of f32
+  std::vector<uint8_t> zeros;   // of the type of the given ones
+  std::string text;             // the argument `packing`
+};
+
 struct PackedWeight {
   std::vector<uint8_t> bytes;  // of the weight's type
   std::string text;            // the argument `packing`
@@ -72,5 +92,10 @@ struct QuantizedToPack {
 /// The same for 8 bits; `packed` has as many bytes, of the weight's type. The order is that of every instruction set
 /// (quantized_packing.h) but "generic", which stays dense.
 bool pack_quantized(const QuantizedToPack& weight, const uint8_t* dense, const std::string& isa, PackedWeight* packed);
+
+/// Packs weight, scales and zero points of a berth::narrow_linear, for all instruction sets. False, and they stay dense,
+/// if they would grow by more than a twentieth, or no packing is read as it should be: numbers that are not finite, or
+/// blocks of 4 bits that do not begin where eight rows do.
+bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed);
 
 }  // namespace berth::cpu

@@ -32,6 +32,7 @@ struct TileJob {
   // columns for each channel of its depth; of the result's images, rows and pixels.
   int64_t weight_tap[2] = {0, 0}, weight_panel = 0;
   int64_t out_image = 0, out_row = 0, out_pixel = 0;
+  int64_t input_step = 0;   // of TileShape::kPlain: elements from a row of the input to the next; 0: in_channels()
   bool look_ahead = false;  // the next panel is read after this one
   portable::Activation activation;
   bool bounded = true;  // the activation only clamps to [low, high]

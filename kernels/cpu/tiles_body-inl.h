@@ -285,7 +285,7 @@ template <typename A, int kRows, int kVectors>
 HWY_NOINLINE void plain_tile(const TileJob& job, const Panel<A>& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
   begin_tile(job, panel, sum);
-  const int64_t step = job.in_channels();
+  const int64_t step = job.input_step != 0 ? job.input_step : job.in_channels();
   const float* a = job.input + (pixel.x - job.first_pixel) * step + panel.channel;
   if (job.depth <= kShortDepth) {
     add_rows<A, 0, kRows>(sum, a, step, panel.weight, job.depth, panel.ahead);

@@ -2283,5 +2283,23 @@ struct quantized_conv_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct fused_narrow_linear_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::narrow_linear.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor& weight = next<const Tensor&>();
+  const Tensor& scales = next<const Tensor&>();
+  const Tensor* zero_points = next<const Tensor*>();
+  const Tensor* bias = next<const Tensor*>();
+  const Tensor* residual = next<const Tensor*>();
+  int64_t bits = next<int64_t>();
+  int64_t block = next<int64_t>();
+  StringRef activation = next<StringRef>();
+  double alpha = next<double>();
+  double beta = next<double>();
+  StringRef packing = next<StringRef>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

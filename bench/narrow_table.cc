@@ -1,0 +1,207 @@
+// Products with weights of 8 and 4 bits beside the speed at which this machine reads memory, and beside berth::linear.
+//
+//     build/release/bench/narrow_table [threads] [seconds a row]
+//
+// GB/s count the bytes of the weight and its scales. What they are compared with is the best of several loops that read
+// a buffer of as many bytes and do nothing else, in turns with the product; each figure is the best of all turns.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/thread_pool.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/portable/kernel_testing.h"
+
+namespace berth {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+using Line [[gnu::vector_size(64)]] = uint64_t;
+
+// kStreams streams side by side, each with as many sums as fit.
+template <int kStreams>
+[[gnu::target_clones("arch=x86-64-v4", "avx2", "default")]] uint64_t read_lines(const Line* lines, int64_t count) {
+  constexpr int kSums = 8 / kStreams;
+  const int64_t each = count / kStreams;
+  Line sum[8] = {};
+  for (int64_t i = 0; i + kSums <= each; i += kSums) {
+    for (int s = 0; s < kStreams; ++s) {
+      for (int j = 0; j < kSums; ++j) sum[s * kSums + j] ^= lines[s * each + i + j];
+    }
+  }
+  uint64_t all = 0;
+  for (const Line& line : sum) {
+    for (int j = 0; j < 8; ++j) all ^= line[j];
+  }
+  return all;
+}
+
+using Reading = uint64_t (*)(const Line*, int64_t);
+constexpr Reading kReadings[] = {read_lines<1>, read_lines<2>, read_lines<4>};
+
+int threads_of(const ThreadPool* pool) { return pool == nullptr ? 1 : pool->size(); }
+
+// A kernel of the cpu target on prepared constants.
+class Kernel {
+ public:
+  Kernel(const char* name, std::vector<Arg> args, std::vector<size_t> constants, ThreadPool* pool)
+      : args_(std::move(args)), pool_(pool) {
+    for (const KernelEntry& entry : cpu::kernels()) {
+      if (std::string(entry.name) == name) entry_ = entry;
+    }
+    for (Arg& arg : args_) values_.push_back(arg.value());
+    const std::unique_ptr<bool[]> constant(new bool[args_.size()]());
+    for (const size_t i : constants) constant[i] = true;
+    PrepareContext context(pool, nullptr, {constant.get(), args_.size()});
+    temp_.resize(entry_.temp_bytes(span(), threads_of(pool)) + 64);
+    check(entry_.prepare(context, span(), &state_));
+  }
+  ~Kernel() {
+    if (state_ != nullptr) entry_.release(state_);
+  }
+  void run() {
+    const size_t skip = (64 - reinterpret_cast<uintptr_t>(temp_.data()) % 64) % 64;
+    KernelContext context({temp_.data() + skip, temp_.size() - skip}, pool_);
+    context.set_state(state_);
+    check(entry_.call(context, span()));
+  }
+
+ private:
+  Span<EValue* const> span() const { return {values_.data(), values_.size()}; }
+  static void check(Error error) {
+    if (error == Error::kOk) return;
+    std::fprintf(stderr, "a kernel failed\n");
+    std::exit(1);
+  }
+
+  KernelEntry entry_;
+  std::vector<Arg> args_;
+  std::vector<EValue*> values_;
+  ThreadPool* pool_;
+  std::vector<uint8_t> temp_;
+  void* state_ = nullptr;
+};
+
+Array floats(std::vector<int32_t> sizes) {
+  const Array array = testing::f32(std::move(sizes));
+  float* x = array.tensor().data<float>();
+  for (int64_t i = 0; i < array.tensor().numel(); ++i) x[i] = static_cast<float>(i * 7919 % 1000) * 0.002f - 1;
+  return array;
+}
+
+struct Product {
+  int32_t rows, depth, columns, bits, block;
+  bool zeros;
+
+  int64_t blocks() const { return (depth + block - 1) / block; }
+  int64_t bytes() const { return int64_t{depth} * columns * bits / 8 + blocks() * columns * (zeros ? 8 : 4); }
+  std::unique_ptr<Kernel> narrow(ThreadPool* pool) const {
+    const Array weight(bits == 8 ? DType::kI8 : DType::kU8, {bits == 8 ? depth : depth / 2, columns});
+    for (int64_t i = 0; i < weight.tensor().numel(); ++i) {
+      weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 97);
+    }
+    const Array scales = floats({static_cast<int32_t>(blocks()), columns});
+    const Array points = floats({static_cast<int32_t>(blocks()), columns});
+    return std::make_unique<Kernel>(
+        "berth::narrow_linear.out",
+        std::vector<Arg>{floats({rows, depth}), weight, scales, zeros ? Arg(points) : Arg(nullptr), nullptr, nullptr,
+                         bits, block, "none", 0.0, 0.0, "", testing::f32({rows, columns})},
+        std::vector<size_t>{1, 2, 3}, pool);
+  }
+  std::unique_ptr<Kernel> wide(ThreadPool* pool) const {
+    return std::make_unique<Kernel>("berth::linear.out",
+                                    std::vector<Arg>{floats({rows, depth}), floats({depth, columns}), nullptr, nullptr,
+                                                     "none", 0.0, 0.0, "", testing::f32({rows, columns})},
+                                    std::vector<size_t>{1}, pool);
+  }
+};
+
+template <typename F>
+void take(double* best, F&& f) {
+  const double start = now();
+  f();
+  *best = std::min(*best, now() - start);
+}
+
+uint64_t sink = 0;
+
+void beside_reading(const Product& p, ThreadPool* pool, double seconds) {
+  const auto kernel = p.narrow(pool);
+  const int64_t lines = p.bytes() / static_cast<int64_t>(sizeof(Line));
+  std::vector<uint8_t> memory((lines + 1) * sizeof(Line), 1);
+  const auto* data = reinterpret_cast<const Line*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  double product = 1e9;
+  double reading = 1e9;
+  const double end = now() + seconds;
+  while (now() < end) {
+    for (int i = 0; i < 3; ++i) take(&product, [&] { kernel->run(); });
+    for (const Reading read : kReadings) {
+      take(&reading, [&] {
+        const int64_t threads = threads_of(pool);
+        KernelContext context({}, pool);
+        context.parallel_for(threads, 1, [&](int64_t first, int64_t last) {
+          for (int64_t t = first; t < last; ++t) {
+            const int64_t begin = t * lines / threads;
+            const uint64_t all = read(data + begin, (t + 1) * lines / threads - begin);
+            __atomic_fetch_xor(&sink, all, __ATOMIC_RELAXED);
+          }
+        });
+      });
+    }
+  }
+  const double bytes = static_cast<double>(p.bytes()) * 1e-9;
+  std::printf("| %d x %d x %d | %d | %d%s | %.1f | %.1f | %.2f |\n", p.rows, p.depth, p.columns, p.bits, p.block,
+              p.zeros ? ", zero points" : "", bytes / product, bytes / reading, reading / product);
+}
+
+void beside_linear(const Product& p, ThreadPool* pool, double seconds) {
+  const auto narrow = p.narrow(pool);
+  const auto wide = p.wide(pool);
+  double a = 1e9;
+  double b = 1e9;
+  const double end = now() + seconds;
+  while (now() < end) {
+    take(&a, [&] { narrow->run(); });
+    take(&b, [&] { wide->run(); });
+  }
+  std::printf("| %d x %d x %d | %d | %d | %.3f | %.3f | %.2f |\n", p.rows, p.depth, p.columns, p.bits, p.block, a * 1e3,
+              b * 1e3, a / b);
+}
+
+void run(int threads, double seconds) {
+  const std::unique_ptr<ThreadPool> pool = make_cpu_thread_pool(threads);
+  std::printf(
+      "| product | bits | block | GB/s | reading, GB/s | of it |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
+  for (const int32_t rows : {1, 2, 4}) {
+    for (const auto& [depth, columns] : {std::pair{4096, 4096}, std::pair{2048, 8192}}) {
+      beside_reading({rows, depth, columns, 8, depth, false}, pool.get(), seconds);
+      beside_reading({rows, depth, columns, 4, 32, false}, pool.get(), seconds);
+      if (rows == 1) beside_reading({rows, depth, columns, 4, 128, false}, pool.get(), seconds);
+      if (rows == 1) beside_reading({rows, depth, columns, 4, 32, true}, pool.get(), seconds);
+    }
+  }
+  std::printf(
+      "\n| product | bits | block | ms | berth::linear, ms | of it |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
+  for (const Product& p : {Product{256, 4096, 4096, 8, 4096, false}, Product{256, 4096, 4096, 4, 32, false},
+                           Product{197, 384, 384, 8, 384, false}, Product{197, 384, 1536, 4, 32, false},
+                           Product{64, 384, 1536, 8, 384, false}, Product{64, 1536, 384, 8, 1536, false},
+                           Product{8, 4096, 4096, 4, 32, false}, Product{16, 4096, 4096, 8, 4096, false}}) {
+    beside_linear(p, pool.get(), seconds);
+  }
+}
+
+}  // namespace
+}  // namespace berth
+
+int main(int argc, char** argv) {
+  berth::run(argc > 1 ? std::atoi(argv[1]) : 2, argc > 2 ? std::atof(argv[2]) : 2);
+  return berth::sink == 42 ? 1 : 0;
+}

@@ -1,0 +1,125 @@
+#include "compiler/fuse/fuse_narrow_products.h"
+
+#include <cstring>
+
+#include "compiler/fuse/integer_weight.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+constexpr char kInto[] = "berth::narrow_linear";
+
+Expected<passes::Action> keep(const Context& context, NodeId id, Reason reason) {
+  context.remark(context.node(id), reason, reason == Reason::kFused ? "" : kInto);
+  return passes::Action::keep();
+}
+
+bool is_f32_rows(const Context& context, ValueId value) {
+  return context.type(value).dtype == DType::kF32 && context.type(value).is_contiguous();
+}
+
+ValueId whole_constant(ir::Builder& build, const IntegerWeight::Numbers& numbers, const std::string& name) {
+  ir::TensorType type;
+  type.dtype = DType::kI8;
+  type.shape = ir::dims({numbers.rows, numbers.columns});
+  std::vector<uint8_t> bytes;
+  for (const float z : numbers.values) bytes.push_back(static_cast<uint8_t>(static_cast<int8_t>(z)));
+  return build.constant(type, ir::Blob::owned(std::move(bytes)), name);
+}
+
+/// The arguments weight, scales and zero points.
+std::vector<Argument> constants_of(ir::Builder& build, const IntegerWeight& weight, const std::string& name) {
+  const IntegerWeight::Numbers& scales = weight.scales;
+  ir::TensorType type;
+  type.dtype = weight.bits == 8 ? DType::kI8 : DType::kU8;
+  type.shape = ir::dims({static_cast<int64_t>(weight.bytes.size()) / weight.columns, weight.columns});
+  Argument zeros = ir::None{};
+  const ValueId bytes = build.constant(type, ir::Blob::owned(weight.bytes), name + "_narrow");
+  const ValueId factors = float_constant(build, {scales.rows, scales.columns}, scales.values, name + "_scales");
+  if (weight.zero_points.has_value()) {
+    const IntegerWeight::Numbers& points = *weight.zero_points;
+    zeros = weight.has_whole_zeros()
+                ? whole_constant(build, points, name + "_zeros")
+                : float_constant(build, {points.rows, points.columns}, points.values, name + "_zeros");
+  }
+  return {bytes, factors, zeros};
+}
+
+Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, ValueId input,
+                              const IntegerWeight& weight, Argument bias, Argument residual) {
+  const Node& node = context.node(id);
+  const std::string source = node.source;
+  const std::string name = context.method().value(node.results[0]).name;
+  context.remark(node, Reason::kFused, kInto);
+  std::vector<Argument> args = {input};
+  for (Argument& constant : constants_of(build, weight, name)) args.push_back(std::move(constant));
+  args.insert(args.end(), {std::move(bias), std::move(residual), ir::Dim(weight.bits), ir::Dim(weight.block),
+                           std::string("none"), 0.0, 0.0, std::string()});
+  BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::fused_narrow_linear_out, std::move(args), source, name));
+  return context.replace(id, made);
+}
+
+Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id, size_t a, size_t b) {
+  const Node& node = context.node(id);
+  const ValueId input = value_argument(node, a);
+  const ValueId weight = value_argument(node, b);
+  if (context.maker(weight) == nullptr || !is_f32_rows(context, input)) return passes::Action::keep();
+  Argument bias = ir::None{};
+  Argument residual = ir::None{};
+  if (node.is(OpId::addmm_out)) {
+    const ValueId added = value_argument(node, arg::addmm_out::self);
+    const ir::TensorType& type = context.type(added);
+    const ir::TensorType& out = context.type(node.results[0]);
+    if (context.number(node.args[arg::addmm_out::beta]) != 1.0 ||
+        context.number(node.args[arg::addmm_out::alpha]) != 1.0) {
+      return keep(context, id, Reason::kScaled);
+    }
+    if (!is_f32_rows(context, added)) return keep(context, id, Reason::kDType);
+    if (type.rank() == 1 && type.shape[0] == out.shape[1] && context.constant(Argument(added)) != nullptr) {
+      bias = added;
+    } else if (type.shape == out.shape) {
+      residual = added;
+    } else {
+      return keep(context, id, Reason::kShape);
+    }
+  }
+  const std::optional<IntegerWeight> narrow = read_integer_weight(context, weight);
+  if (!narrow.has_value()) return passes::Action::keep();
+  if (context.uses(weight) != 1) return keep(context, id, Reason::kReadElsewhere);
+  return make(context, build, id, input, *narrow, std::move(bias), std::move(residual));
+}
+
+Expected<passes::Action> mixed(Context& context, ir::Builder& build, NodeId id) {
+  const Node& node = context.node(id);
+  const ValueId input = value_argument(node, arg::mixed_linear_out::input);
+  if (!is_f32_rows(context, input) || context.type(node.results[0]).dtype != DType::kF32) {
+    return keep(context, id, Reason::kDType);
+  }
+  const std::optional<IntegerWeight> narrow = read_mixed_weight(context, node);
+  if (!narrow.has_value()) return keep(context, id, Reason::kNotConstant);
+  return make(context, build, id, input, *narrow, ir::None{}, ir::None{});
+}
+
+}  // namespace
+
+Expected<passes::Changed> fuse_narrow_products(ir::Module& module, const Targets& targets,
+                                               const passes::Options& options) {
+  return rewrite_regions(module, targets, options, [] {
+    return Visit([](Context& context, ir::Builder& build, NodeId id) -> Expected<passes::Action> {
+      switch (context.node(id).op->id) {
+        case OpId::mm_out: return product(context, build, id, 0, 1);
+        case OpId::addmm_out: return product(context, build, id, 1, 2);
+        case OpId::mixed_linear_out: return mixed(context, build, id);
+        default: return passes::Action::keep();
+      }
+    });
+  });
+}
+
+}  // namespace berth::fuse

@@ -1,0 +1,285 @@
+#include "kernels/cpu/narrow_linear.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/math.h"
+#include "format/arguments.h"
+#include "kernels/cpu/huge_page_buffer.h"
+#include "kernels/cpu/narrow_linear_digits.h"
+#include "kernels/cpu/narrow_linear_run.h"
+#include "kernels/cpu/tiles.h"
+#include "kernels/portable/fused_narrow_linear.h"
+#include "kernels/portable/gemm_slots.h"
+#include "kernels/portable/portable.h"
+
+namespace berth::cpu {
+namespace {
+
+using Args = arguments::fused_narrow_linear_out;
+namespace at = arg::fused_narrow_linear_out;
+
+// Fewer multiplications than this in all are done before another thread has woken.
+constexpr double kSerialWork = 1 << 19;
+// Rows of the weight that are widened at a time: with 64 columns they stay in a second-level cache while all rows of the
+// input come by.
+constexpr int64_t kWideRows = 512;
+constexpr size_t kWideBytes = kWideRows * kNarrowPanel * sizeof(float);
+
+struct State {
+  NarrowPacked packed;
+  // Null where the file has them packed.
+  HugePageBuffer weight;
+  HugePageBuffer numbers;
+};
+
+bool all_finite(const Tensor& tensor) {
+  if (tensor.dtype() != DType::kF32) return true;
+  const auto* x = tensor.data<float>();
+  return std::all_of(x, x + tensor.numel(), [](float y) { return std::isfinite(y); });
+}
+
+// The types that the weight's tensors must have, packed or not.
+bool has_types(const Args& args) {
+  const Tensor* zeros = args.zero_points;
+  return args.weight.dtype() == (args.bits == 8 ? DType::kI8 : DType::kU8) && args.scales.dtype() == DType::kF32 &&
+         (zeros == nullptr || zeros->dtype() == DType::kI8 || zeros->dtype() == DType::kF32);
+}
+
+Error use_packed(PrepareContext& context, const Args& args, State& state) {
+  NarrowPacked& p = state.packed;
+  const Tensor* zeros = args.zero_points;
+  const int rank = args.input.rank();
+  if (!read_narrow_packing(args.packing, args.bits, args.block, &p.layout) || !has_types(args) || rank < 1 ||
+      args.input.size(rank - 1) != p.layout.depth || args.weight.numel() != p.layout.weight_bytes() ||
+      args.scales.numel() != p.layout.numbers() || (zeros != nullptr && zeros->numel() != p.layout.numbers())) {
+    return context.fail(Error::kInvalidProgram, "the packing of a narrow weight is not one that this kernel knows");
+  }
+  if (!context.is_constant(at::weight) || !context.is_constant(at::scales) ||
+      (zeros != nullptr && !context.is_constant(at::zero_points))) {
+    return context.fail(Error::kInvalidProgram, "a packed weight must be a constant");
+  }
+  p.weight = args.weight.data<uint8_t>();
+  p.scales = args.scales.data<float>();
+  if (zeros == nullptr) return Error::kOk;
+  if (zeros->dtype() == DType::kI8) {
+    p.zeros = zeros->data<int8_t>();
+  } else {
+    p.real_zeros = zeros->data<float>();
+  }
+  return Error::kOk;
+}
+
+// Packs dense constants. Without a state, the portable kernel runs: it says what is wrong, and has IEEE's answer for
+// scales that are not finite.
+Error pack(PrepareContext& context, const Args& args, std::unique_ptr<State> state, void** out) {
+  const Tensor* zeros = args.zero_points;
+  if (!context.is_constant(at::weight) || !context.is_constant(at::scales) ||
+      (zeros != nullptr && !context.is_constant(at::zero_points))) {
+    return Error::kOk;
+  }
+  KernelContext own({}, nullptr);
+  portable::NarrowLinear linear;
+  if (portable::check_narrow_weight(own, args, &linear) != Error::kOk || !all_finite(args.scales) ||
+      (zeros != nullptr && !all_finite(*zeros))) {
+    return Error::kOk;
+  }
+  NarrowPacked& p = state->packed;
+  p.layout = {linear.depth, linear.columns, linear.block, linear.blocks, args.bits};
+  if (!p.layout.fits()) return Error::kOk;
+  const int64_t numbers = p.layout.numbers();
+  const bool allocated = state->weight.allocate(ceil_div<size_t>(p.layout.weight_bytes(), sizeof(float))) &&
+                         state->numbers.allocate(zeros == nullptr ? numbers : 2 * numbers);
+  if (!allocated) return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
+  const portable::NarrowWeight dense(args.weight, args.scales, zeros, args.bits);
+  auto* weight = reinterpret_cast<uint8_t*>(state->weight.data());
+  pack_narrow_weight(p.layout, dense, weight);
+  pack_narrow_scales(p.layout, dense, state->numbers.data());
+  p.weight = weight;
+  p.scales = state->numbers.data();
+  if (zeros != nullptr) {
+    pack_narrow_zeros(p.layout, dense, state->numbers.data() + numbers);
+    p.real_zeros = state->numbers.data() + numbers;
+  }
+  *out = state.release();
+  return Error::kOk;
+}
+
+struct Call {
+  const Args& args;
+  const NarrowPacked& packed;
+  const portable::NarrowLinear& linear;
+  NarrowFunctions functions;
+  const NarrowDigits* digits;  // null: the input as it is
+
+  const float* input() const { return args.input.data<float>(); }
+  float* out() const { return args.out.data<float>(); }
+  const float* bias() const { return args.bias == nullptr ? nullptr : args.bias->data<float>(); }
+  const float* residual() const { return args.residual == nullptr ? nullptr : args.residual->data<float>(); }
+};
+
+// All rows, up to kNarrowRows.
+void multiply_panel(const Call& call, int64_t panel) {
+  const portable::NarrowLinear& linear = call.linear;
+  const int64_t rows = linear.rows;
+  alignas(64) float sum[kNarrowRows * kNarrowPanel];
+  if (call.digits != nullptr) {
+    multiply_digits(call.packed, panel, *call.digits, rows, sum);
+  } else {
+    call.functions.multiply(call.packed, panel, call.input(), rows, sum);
+  }
+  const int64_t column = panel * kNarrowPanel;
+  const int64_t count = std::min(kNarrowPanel, linear.columns - column);
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t place = i * linear.columns + column;
+    float* y = sum + i * kNarrowPanel;
+    if (call.residual() != nullptr) {
+      for (int64_t j = 0; j < count; ++j) y[j] += call.residual()[place + j];
+    }
+    if (call.bias() != nullptr) {
+      for (int64_t j = 0; j < count; ++j) y[j] += call.bias()[column + j];
+    }
+    portable::activate(linear.activation, y, count);
+    std::memcpy(call.out() + place, y, count * sizeof(float));
+  }
+}
+
+TileJob tile_job(const Call& call) {
+  TileJob job;
+  job.input_step = call.linear.depth;
+  job.in[1] = job.out[1] = call.linear.rows;
+  job.out_pixel = call.linear.columns;
+  return job;
+}
+
+// Strips of rows times a panel that is widened in `wide`, some rows of the weight at a time.
+void multiply_wide(const Call& call, const TileFunctions& tiles, int64_t panel, int64_t begin, int64_t end,
+                   float* wide) {
+  const int64_t width = call.packed.layout.width(panel);
+  const int64_t first = panel * kNarrowPanel;
+  TileJob job = tile_job(call);
+  job.panel_columns = std::min(call.functions.tile_columns, width);
+  cut_into_strips(tiles, TileShape::kPlain, &job);
+  for (int64_t k = 0; k < call.linear.depth; k += kWideRows) {
+    const int64_t last = std::min(call.linear.depth, k + kWideRows);
+    call.functions.widen(call.packed, panel, k, last, wide);
+    Finish finish;
+    finish.residual = k > 0 || call.residual() != nullptr ? 1 : 0;
+    const bool ends = last == call.linear.depth;
+    finish.activation = static_cast<int64_t>(ends ? call.linear.activation.kind : portable::ActivationKind::kNone);
+    finish.alpha = static_cast<double>(call.linear.activation.alpha);
+    finish.beta = static_cast<double>(call.linear.activation.beta);
+    set_finish(finish, &job);
+    job.depth = last - k;
+    job.input = call.input() + k;
+    job.weight_panel = job.depth * job.panel_columns;
+    for (int64_t part = 0; part < width / job.panel_columns; ++part) {
+      const int64_t column = first + part * job.panel_columns;
+      if (column >= call.linear.columns) break;
+      job.columns = std::min(job.panel_columns, call.linear.columns - column);
+      job.weight = wide + part * job.weight_panel;
+      job.bias = k == 0 && call.bias() != nullptr ? call.bias() + column : nullptr;
+      job.out_data = call.out() + column;
+      tiles.run(job, 0, begin, end);
+    }
+  }
+}
+
+Error run_wide(KernelContext& context, const Call& call) {
+  const TileFunctions tiles = tile_functions();
+  const int64_t threads = context.threads();
+  auto* wide = static_cast<float*>(context.allocate_temp(threads * kWideBytes));
+  if (wide == nullptr) return Error::kMemoryAllocationFailed;
+  if (call.residual() != nullptr && call.residual() != call.out()) {
+    std::memcpy(call.out(), call.residual(), call.args.out.nbytes());
+  }
+  // Rows are in strips of the same height whatever the panel: those of the widest are fewest.
+  const int64_t panels = call.packed.layout.panels();
+  const int64_t pieces = panels >= threads ? 1 : ceil_div(threads, panels);
+  context.parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread) {
+      const int64_t items = panels * pieces;
+      for (int64_t item = thread * items / threads; item < (thread + 1) * items / threads; ++item) {
+        TileJob job = tile_job(call);
+        const int64_t panel = item / pieces;
+        job.panel_columns = std::min(call.functions.tile_columns, call.packed.layout.width(panel));
+        cut_into_strips(tiles, TileShape::kPlain, &job);
+        const int64_t piece = item % pieces;
+        multiply_wide(call, tiles, panel, piece * job.strips() / pieces, (piece + 1) * job.strips() / pieces,
+                      wide + thread * kWideRows * kNarrowPanel);
+      }
+    }
+  });
+  return Error::kOk;
+}
+
+bool may_use_digits(const NarrowPacked& packed) { return packed.real_zeros == nullptr && has_narrow_digits(); }
+
+Error run_narrow(KernelContext& context, Call call) {
+  const NarrowLayout& layout = call.packed.layout;
+  void* memory = nullptr;
+  if (may_use_digits(call.packed)) {
+    memory = context.allocate_temp(NarrowDigits::bytes(layout));
+    if (memory == nullptr) return Error::kMemoryAllocationFailed;
+  }
+  const NarrowDigits digits(layout, memory);
+  if (memory != nullptr && split_into_digits(layout, call.input(), call.linear.rows, digits)) call.digits = &digits;
+  const double work = static_cast<double>(layout.depth) * static_cast<double>(layout.columns * call.linear.rows);
+  context.parallel_for(layout.panels(), work < kSerialWork ? layout.panels() : 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) multiply_panel(call, panel);
+  });
+  return Error::kOk;
+}
+
+// Of what the arguments say, packed or not.
+NarrowLayout layout_of(const Args& args) {
+  NarrowLayout layout;
+  const int rank = args.input.rank();
+  if ((args.bits != 4 && args.bits != 8) || args.block < 1 || rank < 1) return layout;
+  layout.bits = args.bits;
+  layout.depth = args.input.size(rank - 1);
+  layout.block = args.block;
+  layout.blocks = layout.depth == 0 ? 0 : (layout.depth - 1) / args.block + 1;
+  return layout;
+}
+
+}  // namespace
+
+Error narrow_linear_prepare(PrepareContext& context, const Args& args, void** state) {
+  auto made = std::make_unique<State>();
+  if (args.packing.size == 0) return pack(context, args, std::move(made), state);
+  BERTH_RETURN_IF_ERROR(use_packed(context, args, *made));
+  *state = made.release();
+  return Error::kOk;
+}
+
+void narrow_linear_release(void* state) { delete static_cast<State*>(state); }
+
+size_t narrow_linear_temp_bytes(const Args& args, int threads) {
+  const NarrowLayout layout = layout_of(args);
+  const Tensor& input = args.input;
+  if (layout.depth == 0) return 0;
+  const size_t digits = NarrowDigits::bytes(layout);
+  const bool few = input.numel() / layout.depth <= kNarrowRows;
+  const bool fixed = input.dynamism() == ShapeDynamism::kStatic;
+  const size_t wide = threads * kWideBytes;
+  return (few ? digits : fixed ? wide : std::max(digits, wide)) + portable::kTempPadding;
+}
+
+Error narrow_linear_out(KernelContext& context, const Args& args) {
+  const auto* state = static_cast<const State*>(context.state());
+  if (state == nullptr) return portable::fused_narrow_linear_out(context, args);
+  const NarrowPacked& packed = state->packed;
+  portable::NarrowLinear linear;
+  linear.depth = packed.layout.depth;
+  linear.columns = packed.layout.columns;
+  BERTH_RETURN_IF_ERROR(portable::prepare_narrow_rows(context, args, &linear));
+  if (args.out.numel() == 0) return Error::kOk;
+  const Call call = {args, packed, linear, narrow_functions(), nullptr};
+  return linear.rows > kNarrowRows ? run_wide(context, call) : run_narrow(context, call);
+}
+
+}  // namespace berth::cpu

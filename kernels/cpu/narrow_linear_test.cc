@@ -1,0 +1,176 @@
+// Products with weights of 8 and 4 bits, against the portable kernel, on memory with guarded ends. The fears: the last
+// columns, rows or block of a panel, a row of the weight in another's place, a packed weight that is not the dense one.
+// BERTH_SEED=N begins there; BERTH_SECONDS=S goes on for that long.
+#include "kernels/cpu/narrow_linear.h"
+
+#include <gtest/gtest.h>
+
+#include "base/seeds_testing.h"
+#include "format/activation_names.h"
+#include "kernels/cpu/guarded_testing.h"
+#include "kernels/cpu/packing.h"
+#include "kernels/cpu/packing_narrow.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+
+constexpr char kName[] = "berth::narrow_linear.out";
+
+class Cases {
+ public:
+  explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
+
+  void any() {
+    const int64_t kRows[] = {1, 1, 2, 3, 4, 5, 9, whole(5, 60)};
+    rows_ = kRows[whole(0, 7)];
+    depth_ = whole(0, 4) == 0 ? whole(500, 1300) : whole(1, 200);
+    columns_ = whole(0, 2) == 0 ? 64 * whole(1, 5) : whole(1, 330);
+    bits_ = whole(0, 1) == 0 ? 4 : 8;
+    const int64_t kBlocks[] = {depth_, 8, 16, 32, 64, 128, 256, 24, whole(1, 50)};
+    block_ = kBlocks[whole(0, 8)];
+    const int64_t blocks = (depth_ + block_ - 1) / block_;
+    const bool odd = whole(0, 7) == 0;
+    input_ = memory_(random_array(random_, {size(rows_), size(depth_)}, {}, odd));
+    weight_ = memory_(bytes(bits_ == 8 ? DType::kI8 : DType::kU8, bits_ == 8 ? depth_ : (depth_ + 1) / 2, columns_, 8));
+    scales_ =
+        memory_(random_array(random_, {size(one_of(1, blocks)), size(one_of(1, columns_))}, {}, whole(0, 9) == 0));
+    zero_kind_ = whole(0, 2);
+    const int64_t zero_rows = one_of(1, blocks), zero_columns = one_of(1, columns_);
+    if (zero_kind_ == 1) zeros_ = memory_(bytes(DType::kI8, zero_rows, zero_columns, bits_));
+    if (zero_kind_ == 2) zeros_ = memory_(random_array(random_, {size(zero_rows), size(zero_columns)}));
+    bias_ = memory_(random_array(random_, {size(columns_)}));
+    before_ = random_array(random_, {size(rows_), size(columns_)});
+    has_bias_ = whole(0, 1) == 0;
+    has_residual_ = whole(0, 1) == 0;
+    activation_ = kActivationNames[whole(0, 11)];
+    SCOPED_TRACE(std::to_string(rows_) + " x " + std::to_string(depth_) + " x " + std::to_string(columns_) + ", " +
+                 std::to_string(bits_) + " bits, blocks of " + std::to_string(block_) + ", zeros " +
+                 std::to_string(zero_kind_) + ", " + activation_ + (odd ? ", odd input" : ""));
+    check();
+  }
+
+ private:
+  int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+  int64_t one_of(int64_t a, int64_t b) { return whole(0, 1) == 0 ? a : b; }
+  static int32_t size(int64_t n) { return static_cast<int32_t>(n); }
+  Array bytes(DType dtype, int64_t rows, int64_t columns, int64_t bits) {
+    const Array array(dtype, {size(rows), size(columns)});
+    for (int64_t i = 0; i < rows * columns; ++i) {
+      array.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(bits == 8 ? whole(0, 255) : whole(-8, 7));
+    }
+    return array;
+  }
+  Array flat(DType dtype, const std::vector<uint8_t>& from) {
+    const Array array(dtype, {size(static_cast<int64_t>(from.size() / element_size(dtype)))});
+    if (!from.empty()) std::memcpy(array.tensor().raw(), from.data(), from.size());
+    return memory_(array);
+  }
+
+  std::vector<Arg> args(const Array& weight, const Array& scales, const Array& zeros, const std::string& text,
+                        const Array& residual, const Array& out, const char* activation) const {
+    return {input_,
+            weight,
+            scales,
+            zero_kind_ == 0 ? Arg(nullptr) : Arg(zeros),
+            has_bias_ ? Arg(bias_) : Arg(nullptr),
+            has_residual_ ? Arg(residual) : Arg(nullptr),
+            bits_,
+            block_,
+            activation,
+            -0.5,
+            0.75,
+            text.c_str(),
+            out};
+  }
+
+  bool pack(PackedNarrow* packed) const {
+    NarrowToPack linear;
+    linear.depth = depth_;
+    linear.columns = columns_;
+    linear.bits = bits_;
+    linear.block = block_;
+    linear.weight = weight_.tensor().data<uint8_t>();
+    linear.scales = scales_.tensor().data<float>();
+    linear.scale_rows = scales_.sizes()[0];
+    linear.scale_columns = scales_.sizes()[1];
+    if (zero_kind_ != 0) {
+      linear.zero_rows = zeros_.sizes()[0];
+      linear.zero_columns = zeros_.sizes()[1];
+    }
+    if (zero_kind_ == 1) linear.zeros = zeros_.tensor().data<int8_t>();
+    if (zero_kind_ == 2) linear.real_zeros = zeros_.tensor().data<float>();
+    return pack_narrow(linear, packed);
+  }
+
+  void check() {
+    const Array expected = array_like(before_), sums = array_like(before_);
+    for (const bool plain : {true, false}) {
+      const auto reference =
+          args(weight_, scales_, zeros_, "", before_, plain ? sums : expected, plain ? "none" : activation_);
+      ASSERT_EQ(testing::run_with(portable::fused_narrow_linear_out, reference, 1).error, Error::kOk);
+    }
+    PackedNarrow packed;
+    const bool is_packed = pack(&packed);
+    const Array weight = is_packed ? flat(weight_.tensor().dtype(), packed.weight) : weight_;
+    const Array scales = is_packed ? flat(DType::kF32, packed.scales) : scales_;
+    const Array zeros = is_packed && zero_kind_ != 0 ? flat(zeros_.tensor().dtype(), packed.zeros) : zeros_;
+    for (const int threads : {1, 2, 3, 4}) {
+      for_each_simd_target([&](const char* target) {
+        SCOPED_TRACE(std::string(target) + ", " + std::to_string(threads) + " threads" + (is_packed ? ", packed" : ""));
+        const bool in_place = threads % 2 == 0;
+        const Array residual = memory_(copy_of(before_));
+        const Array out = in_place ? residual : memory_(array_like(before_));
+        const auto outcome = call_guarded(kName, args(weight, scales, zeros, packed.text, residual, out, activation_),
+                                          {1, 2, 3, 4}, threads, memory_);
+        ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+        expect_near(expected, out, largest_of(sums));
+      });
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+
+  static Array copy_of(const Array& array) {
+    const Array copy = array_like(array);
+    std::memcpy(copy.tensor().raw(), array.tensor().raw(), array.tensor().nbytes());
+    return copy;
+  }
+
+  std::mt19937 random_;
+  GuardedMemory memory_;
+  int64_t rows_ = 1, depth_ = 1, columns_ = 1, bits_ = 8, block_ = 1, zero_kind_ = 0;
+  Array input_ = testing::f32({1}), weight_ = input_, scales_ = input_, zeros_ = input_, bias_ = input_,
+        before_ = input_;
+  bool has_bias_ = false, has_residual_ = false;
+  const char* activation_ = "none";
+};
+
+TEST(NarrowLinearKernel, GivesWhatThePortableOneGivesWithinItsMemory) {
+  testing::for_each_seed(60, [](unsigned seed) { Cases(seed).any(); });
+}
+
+TEST(NarrowLinearKernel, PackingsOfHostileFilesAreErrors) {
+  std::mt19937 random(1);
+  GuardedMemory memory(random);
+  const Array input = random_array(random, {1, 8}), out(DType::kF32, {1, 16});
+  const Array weight(DType::kI8, {128}), scales(DType::kF32, {16}), few(DType::kF32, {15});
+  const auto call = [&](const Array& w, const Array& s, const char* text, std::vector<size_t> constants = {1, 2}) {
+    return call_guarded(kName, {input, w, s, nullptr, nullptr, nullptr, 8, 8, "none", 0.0, 0.0, text, out}, constants,
+                        1, memory)
+        .error;
+  };
+  EXPECT_EQ(call(weight, scales, "panels 64 [8,16]"), Error::kOk);
+  EXPECT_EQ(call(weight, few, "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(call(scales, scales, "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(call(weight, scales, "panels 64 [8,16]", {1}), Error::kInvalidProgram);
+  for (const char* text :
+       {"panels 64 [8,17]", "panels 64 [16,8]", "panels 32 [8,16]", "panels 64 [8,16", "panels 64 [8]",
+        "panels 64 [-8,16]", "panels 64 [8,99999999999999999999]", "panels 64 [0,16]", "?"}) {
+    EXPECT_EQ(call(weight, scales, text), Error::kInvalidProgram) << text;
+  }
+}
+
+}  // namespace
+}  // namespace berth::cpu
