@@ -35,37 +35,133 @@ inline void copy_run(uint8_t* to, const uint8_t* from, int64_t bytes) {
 class Taps {
  public:
   Taps(const portable::Convolution& c, int64_t depth, uint8_t zero)
-      : axis_(c.axis[2]), depth_(depth), channel_step_(c.input->stride(1)), zero_(zero) {
+      : axis_(c.axis[2]),
+        depth_(depth),
+        channel_step_(c.input->stride(1)),
+        zero_(zero),
+        end_(c.input->data<uint8_t>() + c.input->numel()) {
     // Side by side, they are one run.
     joined_ = channel_step_ == 1 && axis_.dilation == 1 && axis_.in_stride == depth;
   }
 
   void copy(const uint8_t* row, int64_t first, uint8_t* to) const {
-    if (joined_ && first >= 0 && first + axis_.kernel <= axis_.in) {
-      copy_run(to, row + first * axis_.in_stride, axis_.kernel * depth_);
-      return;
-    }
-    for (int64_t k = 0; k < axis_.kernel; ++k, to += depth_) {
-      const int64_t x = first + k * axis_.dilation;
-      if (x < 0 || x >= axis_.in) {
-        std::memset(to, zero_, depth_);
-      } else if (channel_step_ == 1) {
-        copy_run(to, row + x * axis_.in_stride, depth_);
-      } else {
-        const uint8_t* from = row + x * axis_.in_stride;
-        for (int64_t i = 0; i < depth_; ++i) to[i] = from[i * channel_step_];
-      }
+    const bool inside = first >= 0 && first + (axis_.kernel - 1) * axis_.dilation < axis_.in;
+    const uint8_t* from = row + first * axis_.in_stride;
+    if (!inside || channel_step_ != 1) {
+      copy_seen(row, first, to);
+    } else if (joined_) {
+      move(to, from, axis_.kernel * depth_);
+    } else {
+      const int64_t step = axis_.dilation * axis_.in_stride;
+      for (int64_t k = 0; k < axis_.kernel; ++k, to += depth_, from += step) move(to, from, depth_);
     }
   }
   void pad(uint8_t* to) const { std::memset(to, zero_, axis_.kernel * depth_); }
   int64_t bytes() const { return axis_.kernel * depth_; }
 
  private:
+  // What is written behind the run is written again by what comes behind it.
+  void move(uint8_t* to, const uint8_t* from, int64_t bytes) const {
+    static_assert(kGatherSlack >= 32);
+    const int64_t there = end_ - from;
+    if (bytes <= 16 && there >= 16) {
+      std::memcpy(to, from, 16);
+    } else if (bytes <= 32 && there >= 32) {
+      std::memcpy(to, from, 16);
+      std::memcpy(to + 16, from + 16, 16);
+    } else {
+      copy_run(to, from, bytes);
+    }
+  }
+
+  // Some taps see padding, or channels are apart.
+  void copy_seen(const uint8_t* row, int64_t first, uint8_t* to) const {
+    for (int64_t k = 0; k < axis_.kernel; ++k, to += depth_) {
+      const int64_t x = first + k * axis_.dilation;
+      const uint8_t* from = row + x * axis_.in_stride;
+      if (x < 0 || x >= axis_.in) {
+        std::memset(to, zero_, depth_);
+      } else if (channel_step_ == 1) {
+        copy_run(to, from, depth_);
+      } else {
+        for (int64_t i = 0; i < depth_; ++i) to[i] = from[i * channel_step_];
+      }
+    }
+  }
+
   const portable::Convolution::Axis& axis_;
   int64_t depth_, channel_step_;
   uint8_t zero_;
+  const uint8_t* end_;
   bool joined_;
 };
+
+// The runs of bytes that make up a window which lies inside of the image, from its first one on.
+class WholeWindow {
+ public:
+  WholeWindow(const portable::Convolution& c, int64_t depth) : c_(c) {
+    if (c.input->stride(1) != 1) return;
+    const portable::Convolution::Axis& line = c.axis[2];
+    const bool joined = line.dilation == 1 && line.in_stride == depth;
+    const int64_t across = joined ? 1 : line.kernel;
+    run_ = joined ? line.kernel * depth : depth;
+    if (c.axis[0].kernel > kMostRuns || c.axis[1].kernel > kMostRuns || across > kMostRuns ||
+        c.axis[0].kernel * c.axis[1].kernel * across > kMostRuns) {
+      return;
+    }
+    for (int64_t z = 0; z < c.axis[0].kernel; ++z) {
+      for (int64_t y = 0; y < c.axis[1].kernel; ++y) {
+        for (int64_t x = 0; x < across; ++x) {
+          offsets_[runs_++] = z * c.axis[0].dilation * c.axis[0].in_stride +
+                              y * c.axis[1].dilation * c.axis[1].in_stride + x * line.dilation * line.in_stride;
+        }
+      }
+    }
+    end_ = c.input->data<uint8_t>() + c.input->numel();
+  }
+
+  /// The window's first position on an axis, and whether all of it is inside.
+  int64_t begin(int axis, int64_t at) const { return at * c_.axis[axis].stride - c_.axis[axis].padding; }
+  bool inside(int axis, int64_t begin) const {
+    return begin >= 0 && begin + (c_.axis[axis].kernel - 1) * c_.axis[axis].dilation < c_.axis[axis].in;
+  }
+
+  /// False, and nothing done, where it cannot be copied in a moment.
+  bool copy(const uint8_t* from, uint8_t* to) const {
+    static_assert(kGatherSlack >= 32);
+    if (runs_ == 0 || run_ > 32 || end_ - (from + offsets_[runs_ - 1]) < 32) return false;
+    if (run_ <= 16) {
+      for (int64_t i = 0; i < runs_; ++i, to += run_) std::memcpy(to, from + offsets_[i], 16);
+    } else {
+      for (int64_t i = 0; i < runs_; ++i, to += run_) std::memcpy(to, from + offsets_[i], 32);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kMostRuns = 64;
+
+  const portable::Convolution& c_;
+  const uint8_t* end_ = nullptr;
+  int64_t runs_ = 0, run_ = 0;
+  int64_t offsets_[kMostRuns];
+};
+
+// Row by row.
+void copy_window(const portable::Convolution& c, const Taps& taps, const uint8_t* image, int64_t z0, int64_t y0,
+                 int64_t x0, uint8_t* to) {
+  for (int64_t kz = 0; kz < c.axis[0].kernel; ++kz) {
+    const int64_t z = z0 + kz * c.axis[0].dilation;
+    for (int64_t ky = 0; ky < c.axis[1].kernel; ++ky, to += taps.bytes()) {
+      const int64_t y = y0 + ky * c.axis[1].dilation;
+      if (z < 0 || z >= c.axis[0].in || y < 0 || y >= c.axis[1].in) {
+        taps.pad(to);
+      } else {
+        taps.copy(image + z * c.axis[0].in_stride + y * c.axis[1].in_stride, x0, to);
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -79,23 +175,15 @@ void gather_windows(const portable::Convolution& c, int64_t channel, int64_t dep
     image /= c.axis[i].out;
   }
   const uint8_t* const input = c.input->data<uint8_t>() + channel * c.input->stride(1);
-  const int64_t used = c.axis[0].kernel * c.axis[1].kernel * taps.bytes();
+  const WholeWindow whole(c, depth);
   for (int64_t pixel = 0; pixel < count; ++pixel, rows += row_bytes) {
     const uint8_t* const from = input + image * c.input->stride(0);
-    const int64_t x = at[2] * c.axis[2].stride - c.axis[2].padding;
-    uint8_t* to = rows;
-    for (int64_t kz = 0; kz < c.axis[0].kernel; ++kz) {
-      const int64_t z = at[0] * c.axis[0].stride - c.axis[0].padding + kz * c.axis[0].dilation;
-      for (int64_t ky = 0; ky < c.axis[1].kernel; ++ky, to += taps.bytes()) {
-        const int64_t y = at[1] * c.axis[1].stride - c.axis[1].padding + ky * c.axis[1].dilation;
-        if (z < 0 || z >= c.axis[0].in || y < 0 || y >= c.axis[1].in) {
-          taps.pad(to);
-        } else {
-          taps.copy(from + z * c.axis[0].in_stride + y * c.axis[1].in_stride, x, to);
-        }
-      }
+    const int64_t z0 = whole.begin(0, at[0]), y0 = whole.begin(1, at[1]), x0 = whole.begin(2, at[2]);
+    const bool inside = whole.inside(0, z0) && whole.inside(1, y0) && whole.inside(2, x0);
+    if (!inside ||
+        !whole.copy(from + z0 * c.axis[0].in_stride + y0 * c.axis[1].in_stride + x0 * c.axis[2].in_stride, rows)) {
+      copy_window(c, taps, from, z0, y0, x0, rows);
     }
-    std::memset(rows + used, 0, row_bytes - used);
     for (int i = 2; i >= 0 && ++at[i] == c.axis[i].out; --i) {
       at[i] = 0;
       if (i == 0) ++image;

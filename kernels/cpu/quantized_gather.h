@@ -7,8 +7,11 @@
 
 namespace berth::cpu {
 
+/// As many bytes behind the last row may be written.
+constexpr int64_t kGatherSlack = 32;
+
 /// Copies what `count` pixels of the result from `first` on, counted over all images, see of `depth` channels from
-/// `channel` on. Rows are `row_bytes` apart; behind the taps they are filled up with zeros. `zero` is what lies in the
+/// `channel` on. Rows are `row_bytes` apart; what lies behind the taps of one is of no use. `zero` is what lies in the
 /// padding. REQUIRES: c.input has 8-bit elements; c has its strides.
 void gather_windows(const portable::Convolution& c, int64_t channel, int64_t depth, int64_t first, int64_t count,
                     uint8_t zero, uint8_t* rows, int64_t row_bytes);

@@ -53,7 +53,7 @@ struct Slot {
   int32_t* totals = nullptr;
 
   static size_t row_bytes(const QuantizedJob& job, int64_t rows) {
-    return is_direct(job) ? 0 : align_up<int64_t>(rows * job.layout->quads() * kQuad, 64);
+    return is_direct(job) ? 0 : align_up<int64_t>(rows * job.layout->quads() * kQuad + kGatherSlack, 64);
   }
   static size_t bytes(const QuantizedJob& job, int64_t rows) {
     const int64_t block = std::min(rows, most_rows(*job.layout));
@@ -161,6 +161,7 @@ class Run {
     tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * layout_.panels() + panel) * layout_.panel_bytes();
     tile.panel_step = layout_.panel_bytes();
     tile.sums = sums;
+    tile.ahead = panels * layout_.panel_bytes();
     for (int64_t strip = 0; strip < strips; ++strip) {
       const int64_t begin = rows.count * strip / strips;
       const int64_t end = rows.count * (strip + 1) / strips;
