@@ -137,7 +137,8 @@ Status write_ir(const ir::Module& module, const std::string& path) {
   return write_whole_file(path, [&](OutputFile& file) { return file.write(text.data(), text.size()); });
 }
 
-Expected<std::string> run_quantize(QuantizeCommand& command) {
+// `program` gets the program where no output is named.
+Expected<std::string> run_quantize(QuantizeCommand& command, std::vector<uint8_t>* program) {
   ImportOptions import;
   import.data_files = command.data;
   BERTH_TRY(parse_input_shapes(command.shapes, import));
@@ -151,7 +152,7 @@ Expected<std::string> run_quantize(QuantizeCommand& command) {
   BERTH_ASSIGN_OR_RETURN(const Samples found, Samples::find(command.samples, ports));
   std::vector<std::string> read = module.files;
   for (const std::string& file : found.files()) read.push_back(file);
-  BERTH_TRY(keep_files(read, command.output, "--output " + command.output));
+  if (!command.output.empty()) BERTH_TRY(keep_files(read, command.output, "--output " + command.output));
   quantize::Samples samples;
   samples.count = found.size();
   samples.read = [&](size_t i) -> Expected<quantize::Arrays> {
@@ -173,13 +174,15 @@ Expected<std::string> run_quantize(QuantizeCommand& command) {
   }
   Json json = quantized_json(report, samples.count);
   const bool as_text = command.output.size() > 3 && command.output.substr(command.output.size() - 3) == ".ir";
+  CompileReport made;
   if (as_text) {
     BERTH_TRY(write_ir(module, command.output));
+  } else if (command.output.empty()) {
+    BERTH_ASSIGN_OR_RETURN(*program, compile(std::move(module), command.compile, &made));
   } else {
-    CompileReport compiled_report;
-    BERTH_TRY(compile_to_file(std::move(module), command.compile, command.output, &compiled_report));
-    json["compile"] = compile_json(compiled_report);
+    BERTH_TRY(compile_to_file(std::move(module), command.compile, command.output, &made));
   }
+  if (!as_text) json["compile"] = compile_json(made);
   return command.json ? json_text(json) + "\n" : quantized_text(command, report, samples.count);
 }
 
@@ -191,7 +194,7 @@ void add_quantize(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("quantize", "Compile a model to a program that computes on 8-bit integers");
   sub->add_option("MODEL", command->model, "the model, of f32: an " + model_extensions(" or ") + " file")->required();
   sub->add_option("-o,--output", command->output, "the program to write, or with the extension .ir the model as text")
-      ->required();
+      ->required(session.program == nullptr);
   sub->add_option("--calibrate", command->samples.folder,
                   "a folder of samples: a folder for each with X.npy for each input X; or, of a model with one input, "
                   "an .npy file for each");
@@ -231,7 +234,7 @@ void add_quantize(CLI::App& app, Session& session) {
   sub->footer(
       "examples: berth quantize model.onnx --calibrate samples -o model.pte --target cpu\n"
       "          berth quantize model.onnx --calibrate samples -o model.pte --min-sqnr 25 --keep 'head*'");
-  sub->callback([command, &session] { session.finish(run_quantize(*command)); });
+  sub->callback([command, &session] { session.finish(run_quantize(*command, session.program)); });
 }
 
 }  // namespace berth::tool

@@ -13,6 +13,7 @@ Add subcommand_named(const std::string& name) {
   if (name == "compile") return add_compile;
   if (name == "inspect") return add_inspect;
   if (name == "verify") return add_verify;
+  if (name == "quantize") return add_quantize;
   return name == "replan" ? add_replan : nullptr;
 }
 

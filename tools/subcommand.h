@@ -12,11 +12,11 @@ namespace berth::tool {
 struct SubcommandResult {
   /// What the tool would have printed.
   std::string text;
-  /// Of `compile` and `replan` without --output.
+  /// Of `compile`, `quantize` and `replan` without --output.
   std::vector<uint8_t> program;
 };
 
-/// Runs `compile`, `inspect`, `verify` or `replan` with these arguments; `plugins` are beside those of --plugin.
+/// Runs `compile`, `inspect`, `quantize`, `verify` or `replan` with these arguments; `plugins` are beside those of --plugin.
 /// InvalidArgument for arguments that the subcommand does not have; its own failures.
 Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& arguments,
                                           const std::vector<const Plugin*>& plugins);

@@ -28,7 +28,7 @@ struct Session {
   std::optional<Failure> failure;
   /// Beside those of --plugin.
   std::vector<const Plugin*> plugins;
-  /// Of `compile` and `replan`: what gets the program if no --output is given; null: one has to be.
+  /// Of `compile`, `quantize` and `replan`: what gets the program if no --output is given; null: one has to be.
   std::vector<uint8_t>* program = nullptr;
 
   void finish(const Expected<std::string>& result);

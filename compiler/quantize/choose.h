@@ -8,28 +8,12 @@
 // a layer's result that nothing else reads, that side is not rounded. Products of two activations stay in f32.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "compiler/ir/module.h"
+#include "compiler/quantize/layers.h"
 
 namespace berth::quantize {
-
-/// A node that can be a layer.
-struct Layer {
-  ir::NodeId node;
-  std::string name;       // the node of the model, or the result
-  ir::ValueId input;      // its first operand
-  ir::ConstantId weight;  // f32
-  size_t input_argument = 0;
-  size_t weight_argument = 0;
-  size_t bias_argument = 0;
-  int channels = 0;         // the weight's dimension that the result has
-  int result_channels = 0;  // and the result's; counted from the end when negative
-  bool is_product = false;  // mm and addmm
-  /// Whether `bias_argument` is, or can become, a constant of one number for each channel. Otherwise it stays.
-  bool takes_bias = false;
-};
 
 /// A value that is rounded.
 struct Point {
@@ -45,10 +29,6 @@ struct Choice {
   std::vector<Layer> layers;
   std::vector<Point> points;  // in the order in which they are computed
 };
-
-/// All nodes of the method's body that can be layers, in order: f32 throughout, a weight of two elements or more, not
-/// transposed convolutions.
-std::vector<Layer> find_layers(const ir::Module& module, const ir::Method& method);
 
 /// With these layers of find_layers().
 Choice choose(const ir::Module& module, const ir::Method& method, std::vector<Layer> layers);

@@ -172,13 +172,7 @@ class Inserter {
     if (!quantize_weight(numbers, numbers.size() / channels / inner, channels, inner, input_scale, bias, &rounded)) {
       return Failure{Error::kInvalidArgument, "layer " + layer.name, "has weights that are not finite numbers"};
     }
-    const ValueId integers = constant(DType::kI8, type.shape, rounded.integers, wish + "_q");
-    const ValueId scales =
-        constant(DType::kF32, {Dim(static_cast<int64_t>(channels))}, rounded.scales, wish + "_scales");
-    BERTH_ASSIGN_OR_RETURN(operands.weight, build_.one(OpId::dequantize_per_channel_out,
-                                                       {integers, scales, None(), Dim(layer.channels), Dim(-128),
-                                                        Dim(127), number_of(DType::kI8)},
-                                                       "", wish + "_8"));
+    BERTH_ASSIGN_OR_RETURN(operands.weight, rounded_weight(layer, rounded));
     operands.bias = layer.is_product && node.is(OpId::mm_out) ? Argument(None()) : node.args[layer.bias_argument];
     if (!bias.empty()) {
       operands.bias = constant(DType::kF32, {Dim(static_cast<int64_t>(channels))},
@@ -186,6 +180,25 @@ class Inserter {
       operands.gains_bias = node.is(OpId::mm_out);
     }
     return operands;
+  }
+
+  // The numbers that the integers stand for. Layers that share a weight share these.
+  Expected<ValueId> rounded_weight(const Layer& layer, const Weight& rounded) {
+    for (const Written& written : written_[layer.weight]) {
+      const bool same = written.channels == layer.channels && written.weight.integers == rounded.integers &&
+                        written.weight.scales == rounded.scales;
+      if (same) return written.value;
+    }
+    const ir::TensorType type = module_.constants[layer.weight].type;
+    const std::string wish = module_.constants[layer.weight].name;
+    const ValueId integers = constant(DType::kI8, type.shape, rounded.integers, wish + "_q");
+    const ValueId scales = constant(DType::kF32, {type.shape[layer.channels]}, rounded.scales, wish + "_scales");
+    BERTH_ASSIGN_OR_RETURN(const ValueId value, build_.one(OpId::dequantize_per_channel_out,
+                                                           {integers, scales, None(), Dim(layer.channels), Dim(-128),
+                                                            Dim(127), number_of(DType::kI8)},
+                                                           "", wish + "_8"));
+    written_[layer.weight].push_back({layer.channels, rounded, value});
+    return value;
   }
 
   static void set_operands(const Layer& layer, const Operands& operands, std::vector<Argument>* args) {
@@ -211,6 +224,12 @@ class Inserter {
     return round(old);
   }
 
+  struct Written {
+    int channels;
+    Weight weight;
+    ValueId value;
+  };
+
   ir::Module& module_;
   ir::Method& method_;
   ir::Builder build_;
@@ -219,6 +238,7 @@ class Inserter {
   const Corrections& corrections_;
   std::map<NodeId, const Layer*> layers_;
   std::map<ValueId, const Point*> points_;
+  std::map<ir::ConstantId, std::vector<Written>> written_;
   std::map<ValueId, ValueId> rounded_;  // the rounded number of each value that was reached
 };
 

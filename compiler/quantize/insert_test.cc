@@ -93,14 +93,18 @@ TEST(Insert, WhatMovesIntegersKeepsTheirScale) {
 TEST(Insert, OfASumTheLaterSideIsNotRounded) {
   const std::string text = inserted(R"(
     const @v: f32[2,2,1,1] = dense<[1.0, 0.0, 0.0, 1.0]>
+    const @w: f32[2,2,1,1] = dense<[2.0, 0.0, 0.0, 1.0]>
+    const @u: f32[2,2,1,1] = dense<[3.0, 0.0, 0.0, 1.0]>
     method f(%x: f32[1,2,2,2]) {
       %v: f32[2,2,1,1] = const @v
+      %w: f32[2,2,1,1] = const @w
+      %u: f32[2,2,1,1] = const @u
       %a: f32[1,2,2,2] = aten::convolution(%x, %v, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
       %p: f32[1,2,2,2] = aten::relu(%a)
-      %b: f32[1,2,2,2] = aten::convolution(%p, %v, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      %b: f32[1,2,2,2] = aten::convolution(%p, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
       %s: f32[1,2,2,2] = aten::add.Tensor(%b, %p)
       %t: f32[1,2,2,2] = aten::relu(%s)
-      %z: f32[1,2,2,2] = aten::convolution(%t, %v, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      %z: f32[1,2,2,2] = aten::convolution(%t, %u, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
       return %z
     })");
   EXPECT_TRUE(has(text, "%s: f32[1,2,2,2] = add.Tensor(%b, %p_8, 1)")) << text;
@@ -112,14 +116,16 @@ TEST(Insert, OfASumTheLaterSideIsNotRounded) {
 TEST(Insert, FunctionsInSeveralNodesAreNotInterrupted) {
   const std::string text = inserted(R"(
     const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    const @v: f32[2,2] = dense<[5.0, 6.0, 7.0, 8.0]>
     method f(%x: f32[3,2]) {
       %w: f32[2,2] = const @w
+      %other: f32[2,2] = const @v
       %a: f32[3,2] = aten::mm(%x, %w)
       %v: f32[1,3,2] = aten::view_copy(%a, [1, 3, 2])
       %g: f32[1,3,2] = aten::sigmoid(%v)
       %m: f32[1,3,2] = aten::mul.Tensor(%v, %g)
       %u: f32[3,2] = aten::view_copy(%m, [3, 2])
-      %z: f32[3,2] = aten::mm(%u, %w)
+      %z: f32[3,2] = aten::mm(%u, %other)
       return %z
     })");
   EXPECT_FALSE(has(text, "%a_q")) << text;
@@ -149,11 +155,13 @@ TEST(Insert, WhatIsReadInF32StaysWhereItIsMadeInF32) {
 TEST(Insert, AResultThatIsReadBothWaysIsRoundedForAll) {
   const std::string text = inserted(R"(
     const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    const @v: f32[2,2] = dense<[5.0, 6.0, 7.0, 8.0]>
     method f(%x: f32[3,2]) {
       %w: f32[2,2] = const @w
+      %other: f32[2,2] = const @v
       %a: f32[3,2] = aten::mm(%x, %w)
       %s: f32[3,2] = aten::_softmax(%a, 1, false)
-      %b: f32[3,2] = aten::mm(%a, %w)
+      %b: f32[3,2] = aten::mm(%a, %other)
       return %s, %b, %a
     })");
   EXPECT_TRUE(has(text, "_softmax(%a_8, ")) << text;
@@ -170,6 +178,36 @@ TEST(Insert, ProductsOfTwoActivationsAndTransposedConvolutionsAreNotLayers) {
       %a: f32[2,2] = aten::mm(%x, %x)
       %b: f32[1,1,2,2] = aten::convolution(%y, %v, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1)
       return %a, %b
+    })",
+           &points);
+  EXPECT_EQ(points, 0u);
+}
+
+TEST(Insert, LayersThatShareAWeightShareItsIntegers) {
+  const std::string text = inserted(R"(
+    const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    method f(%x: f32[3,2], %y: f32[3,2]) {
+      %w: f32[2,2] = const @w
+      %a: f32[3,2] = aten::mm(%x, %w)
+      %b: f32[3,2] = aten::mm(%y, %w)
+      return %a, %b
+    })");
+  EXPECT_TRUE(has(text, "mm(%x_8, %w_8)")) << text;
+  EXPECT_TRUE(has(text, "mm(%y_8, %w_8)")) << text;
+  EXPECT_FALSE(has(text, "%w_q_1")) << text;
+}
+
+TEST(Insert, StepsOfARecurrenceStay) {
+  size_t points = 1;
+  inserted(R"(
+    const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    method f(%h: f32[3,2], %x: f32[3,2]) {
+      %w: f32[2,2] = const @w
+      %a: f32[3,2] = aten::mm(%h, %w)
+      %b: f32[3,2] = aten::add.Tensor(%a, %x)
+      %c: f32[3,2] = aten::tanh(%b)
+      %d: f32[3,2] = aten::mm(%c, %w)
+      return %d
     })",
            &points);
   EXPECT_EQ(points, 0u);

@@ -10,7 +10,7 @@ docs/python.md explains all of it. Failures are exceptions of berth.Error.
 
 from . import _berth
 from ._berth import Arenas, Tensor
-from ._compile import compile, inspect, plan, replan, report, verify
+from ._compile import compile, inspect, plan, quantize, replan, report, verify
 from ._errors import (
     AccessError,
     Error,
@@ -44,6 +44,7 @@ __all__ = [
     "inspect",
     "load",
     "plan",
+    "quantize",
     "replan",
     "report",
     "verify",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from . import _berth
-from ._errors import Error
+from ._errors import Error, InvalidArgumentError
 from ._models import ModelFile, pairs, shape_text, strings
 from ._program import Program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Union
 
     import numpy as np
@@ -227,6 +227,86 @@ def replan(program: Model | Program, output: Path | None = None) -> Program:
     if output is not None:
         replanned.save(output)
     return replanned
+
+
+def quantize(
+    model: Model,
+    samples: Path | Iterable[Any],
+    target: str | Sequence[str] | None = None,
+    *,
+    input_shapes: dict[str, Shape] | None = None,
+    output: Path | None = None,
+    data: Path | Sequence[Path] = (),
+    method: str | None = None,
+    ranges: str = "minmax",
+    percentile: float | None = None,
+    activations: str = "u8",
+    bias_correction: bool = True,
+    keep: str | Sequence[str] = (),
+    max_error: float | None = None,
+    min_sqnr: float | None = None,
+    sensitivity: bool = False,
+    cpu: str | None = None,
+    threads: int | None = None,
+) -> Program:
+    """A program that computes on integers of 8 bits, of a model of f32 and samples of its inputs.
+
+    samples          a folder, as `berth quantize --calibrate` takes it; or any number of samples: an array each, of a model
+                     with one input, a list of arrays in the order of the inputs, or a dict of them by name
+    ranges           "minmax", "percentile" (with `percentile`) or "entropy"
+    activations      "u8" or "i8"
+    keep             names or patterns of layers that stay in f32
+    max_error, min_sqnr  let the most sensitive layers stay in f32 until the outputs are as near to those of f32
+    sensitivity      measures what each layer alone does to the outputs, without a bound too
+
+    Returns a berth.Program, whose `report` has the keys of `berth quantize --json`. docs/quantize.md explains the rest.
+    """
+    from tempfile import TemporaryDirectory
+
+    from ._program import load
+
+    shapes = [f"{name}={shape_text(shape)}" for name, shape in (input_shapes or {}).items()]
+    flags = [flag for flag, on in (("--no-bias-correction", not bias_correction), ("--sensitivity", sensitivity)) if on]
+    options = [("--input-shape", shapes), ("--data", data), ("--keep", keep), ("--ranges", ranges), ("--activations", activations)]
+    single = {"--target": ",".join(strings(target or ())), "--method": method, "--percentile": percentile,
+              "--max-error": max_error, "--min-sqnr": min_sqnr, "--cpu": cpu, "--threads": threads}
+    options += [(option, str(value)) for option, value in single.items() if value not in (None, "")]
+    with ModelFile(model) as path, TemporaryDirectory() as folder:
+        if not isinstance(samples, (str, os.PathLike)):
+            _write_samples(samples, lambda: _input_names(path, shapes, data, method), folder)
+            samples = folder
+        report, made = _subcommand("quantize", path, (), [*options, ("--calibrate", samples)], flags)
+    quantized = load(made)
+    quantized.report = report
+    if output is not None:
+        quantized.save(output)
+    return quantized
+
+
+def _input_names(path, shapes, data, method):
+    methods = _subcommand("inspect", path, (), [("--input-shape", shapes), ("--data", data)])[0]["methods"]
+    named = [m for m in methods if m["name"] == (method or "forward")] or methods
+    return [entry["name"] for entry in named[0]["inputs"]]
+
+
+def _write_samples(samples, names, folder):
+    """A folder for each sample, with in0.npy, in1.npy… in the order of the inputs; `names` gives what these are called."""
+    import numpy as np
+
+    count = 0
+    for sample in samples:
+        if hasattr(sample, "items"):
+            missing = [name for name in names() if name not in sample]
+            if missing:
+                raise InvalidArgumentError("InvalidArgument", f"sample {count}", f"has no array for input {missing[0]}")
+            sample = [sample[name] for name in names()]
+        elif not isinstance(sample, (list, tuple)):
+            sample = [sample]
+        place = os.path.join(folder, str(count))
+        os.mkdir(place)
+        for i, array in enumerate(sample):
+            np.save(os.path.join(place, f"in{i}.npy"), np.ascontiguousarray(array))
+        count += 1
 
 
 def plan(

@@ -306,6 +306,42 @@ class Reports(unittest.TestCase):
         np.testing.assert_array_equal(better.method()(x)[0], naive.method()(x)[0])
 
 
+class Quantize(unittest.TestCase):
+    MODEL = models.DIGITS + "/model.onnx"
+
+    def samples(self, seed, count=8):
+        random = np.random.default_rng(seed)
+        return [random.uniform(0, 16, (1, 1, 8, 8)).astype(np.float32) for _ in range(count)]
+
+    def test_stays_near_the_model_in_a_smaller_program(self):
+        exact = berth.compile(self.MODEL, target="cpu")
+        small = berth.quantize(self.MODEL, self.samples(1), target="cpu", threads=1)
+        self.assertEqual([layer["state"] for layer in small.report["layers"]], ["8 bits"] * 4)
+        self.assertLess(len(bytes(small)), len(bytes(exact)) / 2)
+        for x in self.samples(2):
+            np.testing.assert_allclose(small.method()(x)[0], exact.method()(x)[0], atol=0.1)
+
+    def test_takes_samples_in_every_form(self):
+        arrays = self.samples(3, 2)
+        want = bytes(berth.quantize(self.MODEL, arrays))
+        self.assertEqual(bytes(berth.quantize(self.MODEL, [[x] for x in arrays])), want)
+        self.assertEqual(bytes(berth.quantize(self.MODEL, ({"x": x} for x in arrays))), want)
+        with tempfile.TemporaryDirectory() as folder:
+            for i, x in enumerate(arrays):
+                np.save(f"{folder}/{i}.npy", x)
+            self.assertEqual(bytes(berth.quantize(self.MODEL, folder)), want)
+
+    def test_options_and_mistakes_are_the_tools(self):
+        kept = berth.quantize(self.MODEL, self.samples(4, 2), keep="node_linear", ranges="percentile", percentile=99.9)
+        self.assertEqual(kept.report["layers"][-1]["state"], "kept")
+        with self.assertRaisesRegex(berth.InvalidArgumentError, "like no layer's name"):
+            berth.quantize(self.MODEL, self.samples(4, 1), keep=["none"])
+        with self.assertRaisesRegex(berth.InvalidArgumentError, "sample 0: has no array for input x"):
+            berth.quantize(self.MODEL, [{"y": np.zeros(1)}])
+        with self.assertRaisesRegex(berth.Error, "but input x is f32"):
+            berth.quantize(self.MODEL, [np.zeros((1, 1, 8, 8))])
+
+
 class Planner(unittest.TestCase):
     def test_places_buffers_that_are_alive_together_apart(self):
         random = np.random.default_rng(5)
