@@ -2,7 +2,7 @@
 """Berth's cpu target beside ONNX Runtime, OpenVINO and ExecuTorch with XNNPACK: same models, inputs and threads.
 
     ./dev race [NAME…]                          # or: bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
-    ./dev race --form s8s8 [NAME…]              # quantised, or in bf16: bench/quantized_models.py has the forms
+    ./dev race --form s8s8 [NAME…]              # quantised, or in bf16: bench/forms.py has the forms
 
 OpenVINO runs twice: in f32, and as installed, where it computes in bf16 if the processor can. In f32 the ratio is to
 the best peer of that precision, in other forms to the best of all. All run in turns, each in its own process, so that a slow minute of the machine is a slow minute for every peer.
@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "bench")]
 from drivers import difference, load_outputs  # noqa: E402
 from peers import geometric_mean, suite  # noqa: E402
-from quantized_models import FORMS, export_xnnpack, make  # noqa: E402
+from forms import FORMS, export_xnnpack, make  # noqa: E402
 
 INSTALLED = "openvino-installed"
 PEERS = ["onnxruntime", "openvino", INSTALLED, "executorch"]

@@ -48,7 +48,11 @@ def quantize(model, form, to):
         onnx.save(described, str(prepared))
         q.quantize_dynamic(str(prepared), str(to), weight_type=q.QuantType.QInt8, per_channel=True)
     else:
-        names = [i.name for i in onnx.load(str(prepared), load_external_data=False).graph.input]
+        graph = onnx.load(str(prepared)).graph
+        names = [i.name for i in graph.input]
+        # No 8 bits hold a mask of -inf: sums and softmax stay in f32 where there is one.
+        masked = any(np.isneginf(onnx.numpy_helper.to_array(t)).any() for t in graph.initializer if t.data_type == 1)
+        kinds = sorted({n.op_type for n in graph.node} - ({"Add", "Softmax", "Where"} if masked else set()))
 
         class Samples(q.CalibrationDataReader):
             rows = iter([dict(zip(names, one)) for one in variations(inputs_of(model))])
@@ -57,7 +61,7 @@ def quantize(model, form, to):
                 return next(self.rows, None)
 
         q.quantize_static(str(prepared), str(to), Samples(), quant_format=q.QuantFormat.QDQ, per_channel=True,
-                          weight_type=q.QuantType.QInt8, activation_type=q.QuantType[STATIC[form]],
+                          op_types_to_quantize=kinds if masked else None, weight_type=q.QuantType.QInt8, activation_type=q.QuantType[STATIC[form]],
                           extra_options={"ActivationSymmetric": False, "WeightSymmetric": True})
     prepared.unlink()
 
