@@ -2,6 +2,7 @@
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/passes/check_elements.h"
+#include "compiler/passes/sink_constants.h"
 #include "compiler/placement/compile_delegates.h"
 #include "compiler/placement/keep_state.h"
 #include "compiler/placement/placement.h"
@@ -14,6 +15,8 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
   append(passes::pipeline());
   // Before nodes move into delegates, so that failures show them as the model has them, and after unread ones are gone.
   all.push_back({"check_elements", passes::check_elements, true});
+  // Before delegates are formed, in the order of the nodes.
+  all.push_back({"sink_constants", passes::sink_constants});
   append(placement::placement_passes(options));
   // What may be fused is what one delegate holds.
   if (fusion) append(fuse::fuse_passes(placement::all_targets(options)));

@@ -54,6 +54,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // First: what reads moved numbers may read moved bytes.
       pass("move_quantization", move_quantization),
       pass("fuse_activations", fuse_activations),
+      // What was moved, and what formulas were made of, must not count as a reader.
+      {"dce", passes::dce},
       // Before all others that look for products, and behind activations, which it takes to their ends.
       pass("fuse_quantized", fuse_quantized),
       {"dce", passes::dce},

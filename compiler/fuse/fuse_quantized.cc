@@ -147,9 +147,7 @@ class QuantizedProducts {
 
   Expected<passes::Action> integer_product(Context& context, ir::Builder& build, NodeId id, const IntegerSums& sums,
                                            const Argument& factor) {
-    const auto input = product_input(context, sums.input);
     const DequantizedConstant& weight = sums.weight;
-    if (!input || !input->pair.scale.is(1)) return passes::Action::keep();
     const Node& inner = context.node(sums.product);
     const bool convolution = inner.is(OpId::convolution_out);
     std::vector<Argument> window;
@@ -165,7 +163,8 @@ class QuantizedProducts {
     const auto scale = factor_scale(context, factor, type, channels);
     if (!scale) return keep(context, id, Reason::kScale);
     QuantizedProduct product(window);
-    BERTH_ASSIGN_OR_RETURN(const bool fits, set_operands(context, build, *input, weight, columns, *scale, &product));
+    BERTH_ASSIGN_OR_RETURN(const bool fits,
+                           set_operands(context, build, sums.input, weight, columns, *scale, &product));
     if (!fits) return keep(context, id, Reason::kScale);
     if (sums.bias.valid()) {
       const auto bias = broadcast(context, sums.bias, type);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/fuse/fuse_testing.h"
 
 namespace berth::fuse {
@@ -82,8 +84,8 @@ std::string conv(const std::string& x, const std::string& result, const std::str
          "], [1, 1], false, [0, 0], 1)\n";
 }
 
-// Before and after; random inputs of u8 are all its numbers. Results of 8 bits may be a step apart where halves are
-// rounded at other places: `tolerance` is relative to the largest.
+// Before and after. Results of 8 bits may be a step apart where halves are rounded at other places: `tolerance` is
+// relative to the largest.
 Fused fused_quantized(const std::string& signature, const std::string& body, double tolerance = 1e-5) {
   return fuse_module(passes::parsed(std::string(kConstants) + "method forward(" + signature + ") {" + kValues + body +
                                     "\nreturn %y\n}"),
@@ -286,6 +288,133 @@ TEST(FuseQuantized, LeavesSumsOfOverlappingParts) {
     %y: f32[5,4] = aten::mul.Tensor(%g, %xs))";
   const Fused f = fused_quantized("%x: u8[5,3]", parts);
   EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
+}
+
+// One random convolution of what is quantised before it.
+class RandomProduct {
+ public:
+  explicit RandomProduct(unsigned seed) : random_(seed) {}
+
+  std::string text() {
+    const std::string in = pick({"u8", "i8"});
+    const std::string weight = pick({"u8", "i8"});
+    const int groups = 1 + number(2);
+    const int channels = groups * (1 + number(3));
+    const int outs = groups * (1 + number(3));
+    const int kernel = 1 + number(3);
+    const int padding = number(kernel);
+    const int size = 5 + 2 * padding - kernel + 1;
+    const std::string shape = "[1," + std::to_string(channels) + ",5,5]";
+    const std::string square = "," + std::to_string(size) + "," + std::to_string(size) + "]";
+    const std::string result = "[1," + std::to_string(outs) + square;
+    const std::string dims =
+        std::to_string(channels / groups) + "," + std::to_string(kernel) + "," + std::to_string(kernel) + "]";
+    constants_ = "const @wq: " + weight + "[" + std::to_string(outs) + "," + dims + " = dense<[" +
+                 bytes(weight, outs * channels / groups * kernel * kernel) + "]>\n";
+    values_ = "%wq: " + weight + "[" + std::to_string(outs) + "," + dims + " = const @wq\n";
+    const std::string channel = "[" + std::to_string(outs) + ",1,1,1]";
+    const bool each = number(2) == 0;
+    const std::string wide = "f32[" + std::to_string(outs) + "," + dims;
+    body_ = "";
+    scalar("xs", "0.016");
+    scalar("xz", in == "u8" ? "120" : "-9");
+    quantize("%x", in, shape, "%xs", "%xz", "q");
+    body_ += filled(
+        "%f: f32$s = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)\n"
+        "%d: f32$s = aten::sub.Tensor(%f, %xz, 1)\n%g: f32$s = aten::mul.Tensor(%d, %xs)\n",
+        {{"s", shape}});
+    body_ += "%wf: " + wide + " = dim_order_ops::_to_dim_order_copy(%wq, false, none, f32)\n";
+    std::string centred = "%wf";
+    if (number(2) == 0) {
+      add("wz", weight + (each ? channel : "[]"), bytes(weight, each ? outs : 1));
+      body_ += "%wzf: f32" + (each ? channel : "[]") + " = dim_order_ops::_to_dim_order_copy(%wz, false, none, f32)\n";
+      body_ += "%wc: " + wide + " = aten::sub.Tensor(%wf, %wzf, 1)\n";
+      centred = "%wc";
+    }
+    add("ws", "f32" + (each ? channel : "[]"), reals(each ? outs : 1, 0.001, 0.02));
+    body_ += "%wd: " + wide + " = aten::mul.Tensor(" + centred + ", %ws)\n";
+    const bool bias = number(2) == 0;
+    if (bias) add("bias", "f32[" + std::to_string(outs) + "]", reals(outs, -1, 1));
+    body_ += "%c: f32" + result + " = aten::convolution(%g, %wd, " + (bias ? "%bias" : "none") + ", [1, 1], [" +
+             std::to_string(padding) + ", " + std::to_string(padding) + "], [1, 1], false, [0, 0], " +
+             std::to_string(groups) + ")\n";
+    std::string last = "%c";
+    if (number(3) == 0) {
+      signature_ = ", %r: f32" + result;
+      body_ += "%sum: f32" + result + " = aten::add.Tensor(%c, %r, 1)\n";
+      last = "%sum";
+    }
+    const std::string activation = pick({"", "aten::relu($x)", "aten::clamp($x, -0.5, 1.5)", "aten::sigmoid($x)"});
+    if (!activation.empty()) {
+      body_ += "%a: f32" + result + " = " + filled(activation, {{"x", last}}) + "\n";
+      last = "%a";
+    }
+    if (number(3) != 0) {
+      const std::string out = pick({"u8", "i8"});
+      scalar("ys", "0.004");
+      scalar("yz", out == "u8" ? "77" : "11");
+      quantize(last, out, result, "%ys", "%yz", "y");
+      last = "%y";
+    }
+    return constants_ + "method forward(%x: f32" + shape + signature_ + ") {\n" + values_ + body_ + "return " + last +
+           "\n}";
+  }
+
+ private:
+  int number(int below) { return static_cast<int>(random_() % below); }
+  std::string pick(const std::vector<std::string>& of) { return of[number(static_cast<int>(of.size()))]; }
+  std::string bytes(const std::string& type, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i)
+      all += (i == 0 ? "" : ", ") + std::to_string(number(256) - (type == "i8" ? 128 : 0));
+    return all;
+  }
+  std::string reals(int count, double low, double high) {
+    std::string all;
+    for (int i = 0; i < count; ++i) {
+      all += (i == 0 ? "" : ", ") + std::to_string(low + (high - low) * number(1000) / 1000);
+    }
+    return all;
+  }
+  void add(const std::string& name, const std::string& type, const std::string& numbers) {
+    constants_ += "const @" + name + ": " + type + " = dense<[" + numbers + "]>\n";
+    values_ += "%" + name + ": " + type + " = const @" + name + "\n";
+  }
+  void scalar(const std::string& name, const std::string& number) { add(name, "f32[]", number); }
+  void quantize(const std::string& x, const std::string& type, const std::string& shape, const std::string& scale,
+                const std::string& zero, const std::string& result) {
+    body_ += filled(R"(
+      %$r_d: f32$t = aten::div.Tensor($x, $s)
+      %$r_r: f32$t = aten::round(%$r_d)
+      %$r_a: f32$t = aten::add.Tensor(%$r_r, $z, 1)
+      %$r_l: f32$t = aten::clamp(%$r_a, $low, $high)
+      %$r: $k$t = dim_order_ops::_to_dim_order_copy(%$r_l, false, none, $k)
+)",
+                    {{"low", type == "u8" ? "0.0" : "-128.0"},
+                     {"high", type == "u8" ? "255.0" : "127.0"},
+                     {"x", x},
+                     {"t", shape},
+                     {"r", result},
+                     {"s", scale},
+                     {"z", zero},
+                     {"k", type}});
+  }
+
+  std::mt19937 random_;
+  std::string constants_, signature_, values_, body_;
+};
+
+TEST(FuseQuantized, ComputesRandomConvolutionsToAStep) {
+  berth::testing::for_each_seed(60, [](unsigned seed) {
+    const std::string text = RandomProduct(seed).text();
+    ir::Module module = passes::parsed(text);
+    const bool floats =
+        module.methods[0].tensor(std::get<ir::ValueId>(module.methods[0].body.outputs[0])).dtype == DType::kF32;
+    const Fused f = fuse_module(std::move(module), seed, floats ? 1e-5 : 1.01 / 128);
+    EXPECT_NE(f.text.find("berth::quantized_conv("), std::string::npos) << text << f.text;
+    EXPECT_EQ(f.text.find("aten::convolution("), std::string::npos) << f.text;
+    EXPECT_EQ(f.text.find("berth::conv("), std::string::npos) << f.text;
+  });
 }
 
 TEST(FuseQuantized, LeavesHostileScales) {

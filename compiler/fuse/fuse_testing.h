@@ -109,7 +109,7 @@ inline Fused fuse_module(ir::Module before, unsigned seed = 7, double tolerance 
   if (!found.ok()) return result;
   EXPECT_EQ(expected->size(), found->size());
   for (size_t i = 0; i < expected->size(); ++i) passes::expect_close((*expected)[i], (*found)[i], tolerance);
-  if (testing::Test::HasFailure()) ADD_FAILURE() << text << "\nafter\n" << result.text;
+  if (::testing::Test::HasFailure()) ADD_FAILURE() << text << "\nafter\n" << result.text;
   return result;
 }
 

@@ -20,12 +20,12 @@ struct Side {
   ValueId base;
   int dim = -1;  // that is cut; -1: none
   int64_t begin = 0, end = 0;
+  ValueId numbers;  // what the slice is made numbers as, where integers are cut
 };
 
 struct Part {
   NodeId product;
   Side input, weight;
-  ValueId turned;  // what the product takes as its weight
 };
 
 bool read_slice(const Context& context, const Node& node, Side* side) {
@@ -43,7 +43,8 @@ bool read_slice(const Context& context, const Node& node, Side* side) {
 
 // Views, which keep the summed dimension last, are looked through where `views` says so.
 std::optional<Side> side_of(const Context& context, ValueId value, bool views) {
-  Side side{value};
+  Side side;
+  side.base = value;
   while (const Node* node = context.maker(side.base)) {
     const ValueId from = value_argument(*node, 0);
     if (node->is(OpId::slice_copy_Tensor_out)) {
@@ -59,12 +60,16 @@ std::optional<Side> side_of(const Context& context, ValueId value, bool views) {
   return side;
 }
 
-// A constant, or a slice of one, whose integers are cut before they are made numbers (pick_first) or after.
-std::optional<Side> weight_side(const Context& context, ValueId value) {
-  auto side = side_of(context, value, false);
-  const auto pair = side && side->dim < 0 ? dequantized(context, side->base) : std::nullopt;
+// A side whose integers may be cut before they are made numbers (pick_first, move_quantization) or after.
+std::optional<Side> cut_side(const Context& context, ValueId value, bool views) {
+  auto side = side_of(context, value, views);
+  if (!side) return std::nullopt;
+  const ValueId numbers = side->base;
+  const auto pair = side->dim < 0 ? dequantized(context, numbers) : std::nullopt;
   const Node* cut = pair ? context.maker(pair->integers) : nullptr;
-  if (cut != nullptr && cut->is(OpId::slice_copy_Tensor_out) && !read_slice(context, *cut, &*side)) return std::nullopt;
+  if (cut == nullptr || !cut->is(OpId::slice_copy_Tensor_out)) return side;
+  if (!read_slice(context, *cut, &*side)) return std::nullopt;
+  side->numbers = numbers;
   return side;
 }
 
@@ -77,23 +82,31 @@ std::optional<Part> part_of(const Context& context, ValueId value) {
   if (node == nullptr || context.uses(value) != 1) return std::nullopt;
   const bool convolution = node->is(OpId::convolution_out) && ir::is_none(node->args[arg::convolution_out::bias]);
   if (!convolution && !node->is(OpId::mm_out)) return std::nullopt;
-  const auto input = side_of(context, value_argument(*node, 0), !convolution);
-  const auto weight = weight_side(context, value_argument(*node, 1));
+  const auto input = cut_side(context, value_argument(*node, 0), !convolution);
+  const auto weight = cut_side(context, value_argument(*node, 1), false);
   if (!input || !weight) return std::nullopt;
-  return Part{context.method().value(value).node, *input, *weight, value_argument(*node, 1)};
+  return Part{context.method().value(value).node, *input, *weight};
 }
 
-// The i32 sum `value` as the terms that are added; false where there are too many.
-bool add_terms(const Context& context, ValueId value, std::vector<ValueId>* terms) {
-  const Node* node = context.maker(value);
-  if (node == nullptr || !node->is(OpId::add_out) || context.uses(value) != 1) {
-    terms->push_back(value);
-    return terms->size() <= kMaxTerms;
+// The i32 sum `value` as the terms that are added, in order; empty where there are too many.
+std::vector<ValueId> terms_of(const Context& context, ValueId value) {
+  std::vector<ValueId> terms;
+  std::vector<ValueId> open = {value};
+  while (!open.empty() && terms.size() + open.size() <= kMaxTerms) {
+    const ValueId next = open.back();
+    open.pop_back();
+    const Node* node = context.maker(next);
+    const bool sum = node != nullptr && node->is(OpId::add_out) && context.uses(next) == 1;
+    if (!sum) {
+      terms.push_back(next);
+      continue;
+    }
+    const ValueId other = value_argument(*node, 1);
+    if (!other.valid() || context.number(node->args[arg::add_out::alpha]) != 1.0) return {};
+    open.push_back(other);
+    open.push_back(value_argument(*node, 0));
   }
-  if (context.number(node->args[arg::add_out::alpha]) != 1.0) return false;
-  const ValueId other = value_argument(*node, 1);
-  return other.valid() && terms->size() <= kMaxTerms && add_terms(context, value_argument(*node, 0), terms) &&
-         add_terms(context, other, terms);
+  return open.empty() ? terms : std::vector<ValueId>();
 }
 
 // Whether the sides cut the summed dimension of one value into neighbours, or one is all of it.
@@ -115,20 +128,37 @@ bool same_window(const Node& a, const Node& b) {
   return a.op == b.op && std::equal(a.args.begin() + 2, a.args.end(), b.args.begin() + 2);
 }
 
-std::optional<DequantizedConstant> whole_weight(const Context& context, const std::vector<Part>& parts) {
-  const ValueId base = parts[0].weight.base;
-  const ir::Constant* constant = context.constant(Argument(base));
-  if (constant == nullptr) return dequantized_constant(context, base);
-  if (!constant->type.is_contiguous()) return std::nullopt;
-  const auto first = dequantized(context, side_of(context, parts[0].turned, false)->base);
+bool same(const Parameter& a, const Parameter& b) {
+  return a.known == b.known && a.value == b.value && a.axis == b.axis;
+}
+
+// What all parts make of the integers that they cut: with one zero point, and a scale of 1.
+std::optional<Dequantized> same_numbers(const Context& context, const std::vector<Part>& parts, Side Part::*side) {
+  std::optional<Dequantized> first;
   for (const Part& part : parts) {
-    const auto own = dequantized(context, side_of(context, part.turned, false)->base);
-    if (!own || !own->scale.is(1) || own->zero_point.known.empty()) return std::nullopt;
-    if (own->zero_point.known != first->zero_point.known || own->zero_point.axis != first->zero_point.axis) {
-      return std::nullopt;
-    }
+    const Side& own = part.*side;
+    auto pair = own.numbers.valid() ? dequantized(context, own.numbers) : std::nullopt;
+    if (!pair || !pair->scale.is(1) || (first && !same(first->zero_point, pair->zero_point))) return std::nullopt;
+    if (!first) first = std::move(pair);
   }
-  return DequantizedConstant{constant->type, constant->blob.to_vector(), base, first->scale, first->zero_point};
+  first->integers = (parts[0].*side).base;
+  return first;
+}
+
+std::optional<DequantizedConstant> whole_weight(const Context& context, const std::vector<Part>& parts) {
+  const Side& side = parts[0].weight;
+  if (!side.numbers.valid()) return dequantized_constant(context, side.base);
+  const ir::Constant* constant = context.constant(Argument(side.base));
+  const auto pair = same_numbers(context, parts, &Part::weight);
+  if (!pair || constant == nullptr || !constant->type.is_contiguous()) return std::nullopt;
+  return DequantizedConstant{constant->type, constant->blob.to_vector(), side.base, pair->scale, pair->zero_point};
+}
+
+std::optional<ProductInput> whole_input(const Context& context, const std::vector<Part>& parts) {
+  const Side& side = parts[0].input;
+  if (!side.numbers.valid()) return product_input(context, side.base);
+  const auto pair = same_numbers(context, parts, &Part::input);
+  return pair ? product_input(context, *pair) : std::nullopt;
 }
 
 std::optional<IntegerSums> joined(const Context& context, const std::vector<Part>& parts, ValueId bias) {
@@ -141,8 +171,9 @@ std::optional<IntegerSums> joined(const Context& context, const std::vector<Part
   if (!covers(context, parts, &Part::input, convolution ? 1 : -1)) return std::nullopt;
   if (!covers(context, parts, &Part::weight, convolution ? 1 : 0)) return std::nullopt;
   const auto weight = whole_weight(context, parts);
-  if (!weight || !weight->scale.is(1)) return std::nullopt;
-  return IntegerSums{parts[0].input.base, *weight, parts[0].product, bias};
+  const auto input = whole_input(context, parts);
+  if (!weight || !weight->scale.is(1) || !input || !input->pair.scale.is(1)) return std::nullopt;
+  return IntegerSums{*input, *weight, parts[0].product, bias};
 }
 
 }  // namespace
@@ -155,11 +186,10 @@ std::optional<IntegerSums> integer_sums(const Context& context, ValueId value) {
     const auto part = part_of(context, value);
     return part ? joined(context, {*part}, {}) : std::nullopt;
   }
-  std::vector<ValueId> terms;
-  if (context.uses(value) != 1 || !add_terms(context, whole, &terms)) return std::nullopt;
+  if (context.uses(value) != 1) return std::nullopt;
   ValueId bias;
   std::vector<Part> parts;
-  for (const ValueId term : terms) {
+  for (const ValueId term : terms_of(context, whole)) {
     if (context.constant(Argument(term)) != nullptr) {
       if (bias.valid()) return std::nullopt;
       bias = term;

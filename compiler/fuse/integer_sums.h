@@ -5,12 +5,12 @@
 //     then, as f32
 #pragma once
 
-#include "compiler/fuse/quantized_pairs.h"
+#include "compiler/fuse/quantized_product.h"
 
 namespace berth::fuse {
 
 struct IntegerSums {
-  ir::ValueId input;           // f32: integers without their zero point
+  ProductInput input;          // with a scale of 1
   DequantizedConstant weight;  // with a scale of 1
   ir::NodeId product;          // a convolution or a matrix product of both, or of parts of them
   ir::ValueId bias;            // i32, constant; or invalid

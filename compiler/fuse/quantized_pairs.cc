@@ -218,6 +218,27 @@ bool view_axis(Parameter* parameter, const std::vector<Dim>& from, const std::ve
   return parameter->axis >= 0;
 }
 
+// More than passes leave behind each other.
+constexpr size_t kMaxTurns = 16;
+
+// Does to `constant` what the node of `value` does to its numbers.
+bool turn(const Context& context, ValueId value, DequantizedConstant* constant) {
+  const std::vector<int> order = permutation(*context.maker(value), constant->type.rank());
+  const std::vector<Dim>& shape = context.type(value).shape;
+  if (order.empty()) {
+    if (!view_axis(&constant->scale, constant->type.shape, shape)) return false;
+    if (!view_axis(&constant->zero_point, constant->type.shape, shape)) return false;
+  } else {
+    constant->bytes = permuted(constant->bytes, constant->type.shape, order);
+    turn_axis(&constant->scale, order);
+    turn_axis(&constant->zero_point, order);
+  }
+  constant->type.shape = shape;
+  constant->type.dim_order.clear();
+  constant->integers = ValueId{};
+  return true;
+}
+
 // cast(clamp(…)): what is clamped, and the limits.
 bool read_limits(const Context& context, const Node& cast, DType dtype, Quantized* out) {
   const Node* clamp = context.maker(cast, 0);
@@ -350,33 +371,28 @@ std::optional<Dequantized> dequantized(const Context& context, ValueId value) {
 }
 
 std::optional<DequantizedConstant> dequantized_constant(const Context& context, ValueId value) {
-  if (const auto pair = dequantized(context, value)) {
-    const ir::Constant* constant = context.constant(Argument(pair->integers));
-    if (constant == nullptr || !constant->type.is_contiguous()) return std::nullopt;
-    return DequantizedConstant{constant->type, constant->blob.to_vector(), pair->integers, pair->scale,
-                               pair->zero_point};
+  // What turned the constant, the last first.
+  std::vector<ValueId> turns;
+  auto pair = dequantized(context, value);
+  while (!pair) {
+    const Node* node = context.maker(value);
+    if (node == nullptr || node->args.empty() || turns.size() == kMaxTurns) return std::nullopt;
+    const ValueId from = value_argument(*node, 0);
+    const ir::TensorType* type = tensor(context, from);
+    if (type == nullptr || !is_of(context, value, DType::kF32) || !context.type(value).is_static()) return std::nullopt;
+    if (permutation(*node, type->rank()).empty() && !node->op->is_reshape()) return std::nullopt;
+    turns.push_back(value);
+    value = from;
+    pair = dequantized(context, value);
   }
-  const Node* node = context.maker(value);
-  if (node == nullptr || node->args.empty() || !value_argument(*node, 0).valid()) return std::nullopt;
-  const ir::TensorType* type = tensor(context, value_argument(*node, 0));
-  if (type == nullptr || !is_of(context, value, DType::kF32) || !context.type(value).is_static()) return std::nullopt;
-  const std::vector<int> order = permutation(*node, type->rank());
-  if (order.empty() && !node->op->is_reshape()) return std::nullopt;
-  auto inner = dequantized_constant(context, value_argument(*node, 0));
-  if (!inner || element_size(inner->type.dtype) != 1) return std::nullopt;
-  const std::vector<Dim>& shape = context.type(value).shape;
-  if (order.empty()) {
-    if (!view_axis(&inner->scale, inner->type.shape, shape)) return std::nullopt;
-    if (!view_axis(&inner->zero_point, inner->type.shape, shape)) return std::nullopt;
-  } else {
-    inner->bytes = permuted(inner->bytes, inner->type.shape, order);
-    turn_axis(&inner->scale, order);
-    turn_axis(&inner->zero_point, order);
+  const ir::Constant* constant = context.constant(Argument(pair->integers));
+  if (constant == nullptr || !constant->type.is_contiguous()) return std::nullopt;
+  DequantizedConstant result{constant->type, constant->blob.to_vector(), pair->integers, pair->scale, pair->zero_point};
+  if (!turns.empty() && element_size(result.type.dtype) != 1) return std::nullopt;
+  for (; !turns.empty(); turns.pop_back()) {
+    if (!turn(context, turns.back(), &result)) return std::nullopt;
   }
-  inner->type.shape = shape;
-  inner->type.dim_order.clear();
-  inner->integers = ValueId{};
-  return inner;
+  return result;
 }
 
 std::optional<Quantized> quantized(const Context& context, const Node& node) {

@@ -135,10 +135,15 @@ std::optional<ProductInput> product_input(const Context& context, ValueId value)
       node = context.maker(base);
     }
   }
-  if (!pair || !is_byte(context.type(pair->integers).dtype)) return std::nullopt;
-  if (pair->scale.known.size() > 1 || pair->zero_point.known.size() > 1) return std::nullopt;
+  if (!pair || !product_input(context, *pair)) return std::nullopt;
   result.pair = std::move(*pair);
   return result;
+}
+
+std::optional<ProductInput> product_input(const Context& context, const Dequantized& pair) {
+  if (!is_byte(context.type(pair.integers).dtype)) return std::nullopt;
+  if (pair.scale.known.size() > 1 || pair.zero_point.known.size() > 1) return std::nullopt;
+  return ProductInput{pair, ir::None{}, context.type(pair.integers).shape};
 }
 
 std::optional<ProductScale> product_scale(const Parameter& input, const Parameter& weight, int columns) {

@@ -46,6 +46,8 @@ struct ProductInput {
 };
 /// Nothing where `value` is not that, or has other integers than u8 and i8, or a scale or zero point a channel.
 std::optional<ProductInput> product_input(const Context& context, ir::ValueId value);
+/// The same of what is known to be dequantised, with the sizes of its integers.
+std::optional<ProductInput> product_input(const Context& context, const Dequantized& pair);
 
 /// What turns sums of integers into numbers.
 struct ProductScale {

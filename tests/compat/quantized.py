@@ -75,10 +75,16 @@ def check(berth, name, form, work):
 
 
 def quantized_models(berth, patterns, tally):
+    from quantized_pt2e import pt2e_models
+
+    def wanted(case):
+        return not patterns or any(fnmatch.fnmatch(part, p) for part in (case, case.split()[0]) for p in patterns)
+
+    pt2e_models(berth, wanted, tally)
     for name in MODELS:
         for form in FORMS:
             case = f"{name} {form}"
-            if patterns and not any(fnmatch.fnmatch(case, p) or fnmatch.fnmatch(name, p) for p in patterns):
+            if not wanted(case):
                 continue
             with tempfile.TemporaryDirectory() as work:
                 try:

