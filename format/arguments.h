@@ -283,6 +283,7 @@ namespace quantized_conv_out { enum : size_t { input, input_scale, input_zero_po
     residual_scale, residual_zero_point, out_scale, out_zero_point, out_min, out_max, rounding, dtype, packing }; }
 namespace fused_narrow_linear_out { enum : size_t { input, weight, scales, zero_points, bias, residual, bits, block,
     activation, alpha, beta, packing }; }
+namespace dynamic_quantize_out { enum : size_t { input }; }
 
 // clang-format on
 }  // namespace berth::arg

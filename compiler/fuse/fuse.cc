@@ -7,6 +7,7 @@
 #include "compiler/fuse/expand_batch_norms.h"
 #include "compiler/fuse/fuse_activations.h"
 #include "compiler/fuse/fuse_attention.h"
+#include "compiler/fuse/fuse_dynamic_quantize.h"
 #include "compiler/fuse/fuse_elementwise.h"
 #include "compiler/fuse/fuse_group_norms.h"
 #include "compiler/fuse/fuse_lstm.h"
@@ -53,6 +54,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
   return {
       // First: what reads moved numbers may read moved bytes.
       pass("move_quantization", move_quantization),
+      pass("fuse_dynamic_quantize", fuse_dynamic_quantize),
+      // What was moved or rounded in another way must not count as a reader.
+      {"dce", passes::dce},
       pass("fuse_activations", fuse_activations),
       // What was moved, and what formulas were made of, must not count as a reader.
       {"dce", passes::dce},

@@ -1,6 +1,7 @@
 // Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
 //     move_quantization     moves of bytes where numbers that they stand for were moved
+//     fuse_dynamic_quantize a tensor's range, and its bytes for that
 //     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
 //     fuse_quantized        products of 8-bit integers, from dequantised numbers
 //     fuse_narrow_products  matrix products of floats with weights of 8 and 4 bits

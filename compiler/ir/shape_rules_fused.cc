@@ -422,4 +422,13 @@ Expected<Types> infer_fused_narrow_linear(const ShapeQuery& query) {
   return args.one(DType::kF32, std::move(shape));
 }
 
+Expected<Types> infer_dynamic_quantize(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(0);
+  BERTH_TRY(expect_f32(args, input));
+  TensorType integers = args.type(DType::kU8, input.shape);
+  integers.dim_order = input.dim_order;
+  return Types{std::move(integers), args.type(DType::kF32, {}), args.type(DType::kU8, {})};
+}
+
 }  // namespace berth::ir

@@ -21,7 +21,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 13)) {
+    switch (whole(0, 14)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -35,6 +35,7 @@ class Cases {
       case 10: return norm();
       case 11: return group_norm();
       case 12: return bytes();
+      case 13: return dynamic_bytes();
       default: return mean();
     }
   }
@@ -203,6 +204,12 @@ class Cases {
     compare("berth::elementwise.out",
             {Arg::list({arrays.begin(), arrays.end()}), code, std::vector<double>{0.25, 0.5, 0, 127}},
             {Array(type, out, {}, order)}, 0);
+  }
+
+  void dynamic_bytes() {
+    const Sizes sizes = {size(), whole(0, 5) == 0 ? whole(60, 1300) : size()};
+    compare("berth::dynamic_quantize.out", {numbers(sizes, {}, special())},
+            {Array(DType::kU8, sizes), testing::f32({}), Array(DType::kU8, {})}, 0);
   }
 
   void lstm() {

@@ -7,6 +7,7 @@
 #include "kernels/portable/temp_bytes.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/dynamic_quantize.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/group_norm.h"
 #include "kernels/cpu/lstm.h"
@@ -52,6 +53,7 @@ KernelTable kernels() {
       entry<transpose_copy_out>(),
       entry<attention_out, attention_temp_bytes>(),
       entry<elementwise_out>(),
+      entry<dynamic_quantize_out>(),
       entry<lstm_out, lstm_temp_bytes>(),
       entry<lstm_cell_out, portable::fused_lstm_cell_temp_bytes>(),
       entry<shuffle_out>(),

@@ -2301,5 +2301,14 @@ struct fused_narrow_linear_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct dynamic_quantize_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::dynamic_quantize.out";
+  const Tensor& input = next<const Tensor&>();
+  Tensor& out = next<Tensor&>();
+  Tensor& out_scale = next<Tensor&>();
+  Tensor& out_zero_point = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

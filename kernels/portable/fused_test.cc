@@ -284,5 +284,63 @@ TEST(FusedElementwise, RefusesAResultOfAnotherType) {
   EXPECT_EQ(error(Array(DType::kI64, {4}), {18, 0, 0, 0}, f32({4})), Error::kInvalidArgument);
 }
 
+struct DynamicBytes {
+  std::vector<double> integers;
+  double scale, zero_point;
+};
+
+DynamicBytes dynamic_bytes(const std::vector<float>& numbers) {
+  const Array x = f32({static_cast<int32_t>(numbers.size())});
+  std::copy(numbers.begin(), numbers.end(), x.tensor().data<float>());
+  const Array out(DType::kU8, x.sizes());
+  const Array scale = f32({});
+  const Array zero_point(DType::kU8, {});
+  EXPECT_EQ(run_with(dynamic_quantize_out, {x, out, scale, zero_point}, 1, 0).error, Error::kOk);
+  return {out.values(), scale.values()[0], zero_point.values()[0]};
+}
+
+TEST(DynamicQuantize, TheRangeHoldsZero) {
+  const DynamicBytes both = dynamic_bytes({-1, 0, 0.5, 4.1f});
+  EXPECT_EQ(both.scale, static_cast<double>(5.1f / 255));
+  EXPECT_EQ(both.zero_point, 50);
+  EXPECT_EQ(both.integers, (std::vector<double>{0, 50, 75, 255}));
+  const DynamicBytes positive = dynamic_bytes({2, 5.1f});
+  EXPECT_EQ(positive.zero_point, 0);
+  EXPECT_EQ(positive.integers, (std::vector<double>{100, 255}));
+  const DynamicBytes negative = dynamic_bytes({-2, -5.1f});
+  EXPECT_EQ(negative.zero_point, 255);
+  EXPECT_EQ(negative.integers, (std::vector<double>{155, 0}));
+}
+
+TEST(DynamicQuantize, WithoutARangeTheScaleIsOne) {
+  const DynamicBytes zeros = dynamic_bytes({0, -0.0f, 0});
+  EXPECT_EQ(zeros.scale, 1);
+  EXPECT_EQ(zeros.zero_point, 0);
+  EXPECT_EQ(zeros.integers, (std::vector<double>{0, 0, 0}));
+}
+
+TEST(DynamicQuantize, WhatIsNotANumberGivesZeros) {
+  for (const size_t at : {0u, 1u, 2u}) {
+    std::vector<float> numbers = {1, 2, 3};
+    numbers[at] = NAN;
+    const DynamicBytes nan = dynamic_bytes(numbers);
+    EXPECT_TRUE(std::isnan(nan.scale));
+    EXPECT_EQ(nan.zero_point, 0);
+    EXPECT_EQ(nan.integers, (std::vector<double>{0, 0, 0}));
+  }
+  const DynamicBytes infinite = dynamic_bytes({1, INFINITY, -2});
+  EXPECT_EQ(infinite.scale, INFINITY);
+  EXPECT_EQ(infinite.integers, (std::vector<double>{0, 0, 0}));
+}
+
+TEST(DynamicQuantize, RefusesWhatHasNoRange) {
+  const auto error = [&](const Array& x, const Array& out) {
+    return run_with(dynamic_quantize_out, {x, out, f32({}), Array(DType::kU8, {})}, 1, 0).error;
+  };
+  EXPECT_EQ(error(f32({0, 3}), Array(DType::kU8, {0, 3})), Error::kInvalidArgument);
+  EXPECT_EQ(error(f32({3}), Array(DType::kI8, {3})), Error::kInvalidArgument);
+  EXPECT_EQ(error(Array(DType::kF16, {3}), Array(DType::kU8, {3})), Error::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace berth::portable
