@@ -109,14 +109,16 @@ BERTH_VNNI inline __m512i four(const int8_t* digits) {
   return _mm512_set1_epi32(bytes);
 }
 
-// Columns from `column` on, as many as kVectors registers hold.
-template <int64_t kBits, int kRows, int kVectors>
+// One row and the columns from `column` on, as many as kVectors registers hold. Several rows have their turns: a chunk of
+// a panel stays in a first-level cache, and sums of more rows would not stay in registers.
+template <int64_t kBits, int kVectors>
 BERTH_VNNI [[gnu::noinline]] void add_columns(const uint8_t* panel, int64_t width, int64_t column,
                                               const Numbers& numbers, const Chunk& chunk, const NarrowDigits& digits,
-                                              float* out) {
+                                              int64_t row, float* out) {
   constexpr int64_t kGroup = 32 / kBits;
   constexpr int kCentre = 1 << (kBits - 1);
-  __m512i sum[kRows][kDigits][kVectors];
+  __m512i sum[kDigits][kVectors];
+  const int32_t* sums = digits.sums(row, chunk.index);
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     __m512i centre = _mm512_set1_epi32(-kCentre);
@@ -125,17 +127,9 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const uint8_t* panel, int64_t widt
       centre = _mm512_sub_epi32(centre, _mm512_cvtepi8_epi32(_mm_loadu_si128(zeros)));
     }
     BERTH_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      BERTH_UNROLL
-      for (int d = 0; d < kDigits; ++d) {
-        sum[i][d][v] = _mm512_mullo_epi32(centre, _mm512_set1_epi32(digits.sums(i, chunk.index)[d]));
-      }
-    }
+    for (int d = 0; d < kDigits; ++d) sum[d][v] = _mm512_mullo_epi32(centre, _mm512_set1_epi32(sums[d]));
   }
-  const int8_t* x[kRows][kDigits];
-  for (int i = 0; i < kRows; ++i) {
-    for (int d = 0; d < kDigits; ++d) x[i][d] = digits.digits(i, d);
-  }
+  const int8_t* x[kDigits] = {digits.digits(row, 0), digits.digits(row, 1), digits.digits(row, 2)};
   const uint8_t* weight = panel + (chunk.begin / kGroup * width + column) * 4;
   const __m512i low = _mm512_set1_epi8(15);
   for (int64_t k = chunk.begin; k < chunk.end; k += kGroup, weight += width * 4) {
@@ -150,54 +144,36 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const uint8_t* panel, int64_t widt
       }
     }
     BERTH_UNROLL
-    for (int i = 0; i < kRows; ++i) {
+    for (int d = 0; d < kDigits; ++d) {
+      const __m512i first = four(x[d] + k);
       BERTH_UNROLL
-      for (int d = 0; d < kDigits; ++d) {
-        const __m512i first = four(x[i][d] + k);
+      for (int v = 0; v < kVectors; ++v) sum[d][v] = _mm512_dpbusd_epi32(sum[d][v], bytes[v], first);
+      if constexpr (kBits == 4) {
+        const __m512i second = four(x[d] + k + 4);
         BERTH_UNROLL
-        for (int v = 0; v < kVectors; ++v) sum[i][d][v] = _mm512_dpbusd_epi32(sum[i][d][v], bytes[v], first);
-        if constexpr (kBits == 4) {
-          const __m512i second = four(x[i][d] + k + 4);
-          BERTH_UNROLL
-          for (int v = 0; v < kVectors; ++v) sum[i][d][v] = _mm512_dpbusd_epi32(sum[i][d][v], upper[v], second);
-        }
+        for (int v = 0; v < kVectors; ++v) sum[d][v] = _mm512_dpbusd_epi32(sum[d][v], upper[v], second);
       }
     }
   }
+  const __m512 step = _mm512_set1_ps(digits.step(row, chunk.index));
+  const __m512 base = _mm512_set1_ps(256);
   BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    const __m512 step = _mm512_set1_ps(digits.step(i, chunk.index));
-    BERTH_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      const __m512 base = _mm512_set1_ps(256);
-      const __m512 upper = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[i][2][v]), base, _mm512_cvtepi32_ps(sum[i][1][v]));
-      const __m512 all = _mm512_fmadd_ps(upper, base, _mm512_cvtepi32_ps(sum[i][0][v]));
-      float* to = out + i * kNarrowPanel + column + v * kLanes;
-      const __m512 scale = _mm512_mul_ps(_mm512_loadu_ps(numbers.scales + column + v * kLanes), step);
-      _mm512_storeu_ps(to, _mm512_fmadd_ps(all, scale, _mm512_loadu_ps(to)));
-    }
+  for (int v = 0; v < kVectors; ++v) {
+    const __m512 most = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[2][v]), base, _mm512_cvtepi32_ps(sum[1][v]));
+    const __m512 all = _mm512_fmadd_ps(most, base, _mm512_cvtepi32_ps(sum[0][v]));
+    float* to = out + row * kNarrowPanel + column + v * kLanes;
+    const __m512 scale = _mm512_mul_ps(_mm512_loadu_ps(numbers.scales + column + v * kLanes), step);
+    _mm512_storeu_ps(to, _mm512_fmadd_ps(all, scale, _mm512_loadu_ps(to)));
   }
 }
 
-template <int64_t kBits, int kRows>
-void add_rows(const uint8_t* panel, int64_t width, const Numbers& numbers, const Chunk& chunk,
-              const NarrowDigits& digits, float* out) {
-  constexpr int kVectors = kRows == 1 ? 4 : 2;
-  int64_t column = 0;
-  for (; column + kVectors * kLanes <= width; column += kVectors * kLanes) {
-    add_columns<kBits, kRows, kVectors>(panel, width, column, numbers, chunk, digits, out);
+template <int64_t kBits>
+void add_row(const uint8_t* panel, int64_t width, const Numbers& numbers, const Chunk& chunk,
+             const NarrowDigits& digits, int64_t row, float* out) {
+  if (width == kNarrowPanel) return add_columns<kBits, 4>(panel, width, 0, numbers, chunk, digits, row, out);
+  for (int64_t column = 0; column < width; column += kLanes) {
+    add_columns<kBits, 1>(panel, width, column, numbers, chunk, digits, row, out);
   }
-  for (; column < width; column += kLanes) {
-    add_columns<kBits, kRows, 1>(panel, width, column, numbers, chunk, digits, out);
-  }
-}
-
-using AddRows = void (*)(const uint8_t*, int64_t, const Numbers&, const Chunk&, const NarrowDigits&, float*);
-
-AddRows function_for(int64_t bits, int64_t rows) {
-  static constexpr AddRows kEight[] = {add_rows<8, 1>, add_rows<8, 2>, add_rows<8, 3>, add_rows<8, 4>};
-  static constexpr AddRows kFour[] = {add_rows<4, 1>, add_rows<4, 2>, add_rows<4, 3>, add_rows<4, 4>};
-  return bits == 8 ? kEight[rows - 1] : kFour[rows - 1];
 }
 
 }  // namespace
@@ -227,12 +203,12 @@ bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t r
 void multiply_digits(const NarrowPacked& packed, int64_t panel, const NarrowDigits& digits, int64_t rows, float* sum) {
   const NarrowLayout& layout = packed.layout;
   const int64_t width = layout.width(panel);
-  const AddRows add = function_for(layout.bits, rows);
+  const auto add = layout.bits == 8 ? add_row<8> : add_row<4>;
   std::fill_n(sum, rows * kNarrowPanel, 0.0f);
   for_each_chunk(layout, digits.chunks_of_block(), [&](int64_t block, const Chunk& chunk) {
     const int64_t at = packed.panel_numbers(panel) + block * width;
-    add(packed.panel_weight(panel), width, {packed.scales + at, packed.zeros == nullptr ? nullptr : packed.zeros + at},
-        chunk, digits, sum);
+    const Numbers numbers = {packed.scales + at, packed.zeros == nullptr ? nullptr : packed.zeros + at};
+    for (int64_t i = 0; i < rows; ++i) add(packed.panel_weight(panel), width, numbers, chunk, digits, i, sum);
   });
 }
 
