@@ -197,20 +197,27 @@ TEST(Insert, LayersThatShareAWeightShareItsIntegers) {
   EXPECT_FALSE(has(text, "%w_q_1")) << text;
 }
 
-TEST(Insert, StepsOfARecurrenceStay) {
-  size_t points = 1;
-  inserted(R"(
+TEST(Insert, StepsOfARecurrenceAndWhatEntersThemStay) {
+  size_t points = 0;
+  const std::string text = inserted(R"(
     const @w: f32[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    const @i: f32[2,2] = dense<[5.0, 6.0, 7.0, 8.0]>
+    const @o: f32[2,2] = dense<[9.0, 6.0, 7.0, 8.0]>
     method f(%h: f32[3,2], %x: f32[3,2]) {
       %w: f32[2,2] = const @w
+      %i: f32[2,2] = const @i
+      %o: f32[2,2] = const @o
+      %e: f32[3,2] = aten::mm(%x, %i)
       %a: f32[3,2] = aten::mm(%h, %w)
-      %b: f32[3,2] = aten::add.Tensor(%a, %x)
+      %b: f32[3,2] = aten::add.Tensor(%a, %e)
       %c: f32[3,2] = aten::tanh(%b)
       %d: f32[3,2] = aten::mm(%c, %w)
-      return %d
+      %y: f32[3,2] = aten::mm(%d, %o)
+      return %y
     })",
-           &points);
-  EXPECT_EQ(points, 0u);
+                                    &points);
+  EXPECT_EQ(points, 1u) << text;
+  EXPECT_TRUE(has(text, "%y: f32[3,2] = mm(%d_8, ")) << text;
 }
 
 TEST(Insert, ACorrectionGivesAProductABias) {

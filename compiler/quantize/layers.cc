@@ -63,7 +63,8 @@ bool read_layer(const ir::Module& module, const ir::Method& method, NodeId id, L
   return true;
 }
 
-// The weights of layers that read what the same weight gave, with no other layer between: the steps of a recurrence.
+// The layers of recurrences: those that read what the same weight gave, with no other layer between, and those whose
+// results enter between, such as the products of an LSTM's inputs.
 class Recurrences {
  public:
   Recurrences(const ir::Method& method, const std::vector<Layer>& layers) : method_(method) {
@@ -73,14 +74,18 @@ class Recurrences {
       ++uses[layer.weight];
     }
     for (const Layer& layer : layers) {
-      if (uses[layer.weight] > 1 && found_.count(layer.weight) == 0 && reads_itself(layer)) found_.insert(layer.weight);
+      if (uses[layer.weight] < 2) continue;
+      const std::set<ir::ConstantId> before = weights_before(layer);
+      if (before.count(layer.weight) != 0) found_.insert(before.begin(), before.end());
     }
   }
 
   bool has(const Layer& layer) const { return found_.count(layer.weight) != 0; }
 
  private:
-  bool reads_itself(const Layer& layer) const {
+  // Of the layers that the input is made of, those first met going back.
+  std::set<ir::ConstantId> weights_before(const Layer& layer) const {
+    std::set<ir::ConstantId> weights;
     std::vector<ValueId> open = {layer.input};
     std::set<ValueId> seen;
     while (!open.empty() && seen.size() < kMostBetween) {
@@ -90,14 +95,14 @@ class Recurrences {
       if (node == nullptr || !seen.insert(value).second) continue;
       const auto weight = weights_.find(method_.value(value).node);
       if (weight != weights_.end()) {
-        if (weight->second == layer.weight) return true;
+        weights.insert(weight->second);
         continue;
       }
       for (const Argument& argument : node->args) {
         ir::for_each_value(argument, [&](const ValueId& read) { open.push_back(read); });
       }
     }
-    return false;
+    return weights;
   }
 
   static constexpr size_t kMostBetween = 64;

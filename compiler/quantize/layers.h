@@ -26,8 +26,8 @@ struct Layer {
 };
 
 /// All nodes of the method's body that can be layers, in order: f32 throughout, a weight of two elements or more, not
-/// transposed convolutions, and not the steps of a recurrence, which read what the same weight gave before: their errors
-/// add up, and targets that fuse make one operator of them.
+/// transposed convolutions. Not the steps of a recurrence, which read what the same weight gave before, nor the layers
+/// whose results enter these: errors add up there, and targets that fuse make one operator of a step.
 std::vector<Layer> find_layers(const ir::Module& module, const ir::Method& method);
 
 /// The value that an argument is; invalid where it is something else.

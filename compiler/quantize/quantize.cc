@@ -39,8 +39,9 @@ class Quantizer {
 
   Expected<Report> run(ir::Module* out) {
     if (candidates_.empty()) {
-      return Failure{Error::kInvalidArgument, "method " + name_,
-                     "has neither a convolution nor a matrix product with a constant weight of f32"};
+      return Failure{
+          Error::kInvalidArgument, "method " + name_,
+          "has neither a convolution nor a matrix product with a constant weight of f32, outside of recurrences"};
     }
     BERTH_TRY(keep());
     report_.bytes_before = constant_bytes(module_);
