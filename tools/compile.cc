@@ -104,9 +104,8 @@ std::string report_text(const CompileCommand& command, const CompileReport& repo
   for (const std::string& line : report.why) text += fmt::format("{}\n", line);
   std::string order = report.order_optimal ? "order optimal, " : "";
   if (report.saved_by_order > 0) order = fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) + order;
-  const std::string narrow = report.narrow_bytes == 0 ? ""
-                                                      : fmt::format(" ({} of them {})", bytes_text(report.narrow_bytes),
-                                                                    command.options.precision);
+  const std::string narrow =
+      report.narrow_bytes == 0 ? "" : fmt::format(" ({} of them in 16 bits)", bytes_text(report.narrow_bytes));
   text += fmt::format("{}: {}, {} in place, {}, {}constants {}{}, in {}\n", command.output,
                       counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"),
                       order, bytes_text(report.constant_bytes), narrow, duration_text(report.total_ms / 1e3));

@@ -70,11 +70,15 @@ class Narrower {
     if (weight == nullptr) return keep(node, PrecisionReason::kNotConstant);
     if (weight->type.dtype != DType::kF32) return keep(node, PrecisionReason::kAlready);
     const PrecisionReason worth = worth_of(node, *weight);
-    if (worth != PrecisionReason::kNarrowed) return keep(node, worth);
+    const bool fewer = worth == PrecisionReason::kFewerProducts;
+    if (worth != PrecisionReason::kNarrowed && !fewer) return keep(node, worth);
+    // Winograd's kernels compute in f32: a weight of f16, which loading widens, keeps their input as it is.
+    const DType type = fewer ? DType::kF16 : target_.weights;
     PrecisionReason reason = PrecisionReason::kNarrowed;
-    const ir::ConstantId narrow = narrowed(node, *weight, &reason);
+    const ir::ConstantId narrow = narrowed(node, *weight, type, &reason);
     if (reason != PrecisionReason::kNarrowed) return keep(node, reason);
-    passes::remark(options_, "precision", method_, node, to_string(target_.weights));
+    passes::remark(options_, "precision", method_, node,
+                   to_string(type) + (fewer ? std::string(": ") + to_string(worth) : std::string()));
     const ValueId value = method_.constant_value(module_, narrow);
     method_.node(id).args[arg::fused_conv_out::weight] = value;
     return true;
@@ -104,21 +108,21 @@ class Narrower {
   }
 
   // The narrow constant of the node's weight, made once; `reason` when there is none.
-  ir::ConstantId narrowed(const Node& node, const ir::Constant& weight, PrecisionReason* reason) {
+  ir::ConstantId narrowed(const Node& node, const ir::Constant& weight, DType narrow_type, PrecisionReason* reason) {
     const ir::ConstantId wide = method_.value(std::get<ValueId>(node.args[arg::fused_conv_out::weight])).constant;
-    const auto made = made_.find({wide, target_.weights});
+    const auto made = made_.find({wide, narrow_type});
     if (made != made_.end()) return made->second;
     std::vector<uint8_t> bytes;
     const std::vector<float> numbers = floats_of(weight);
     weight.blob.release();
-    const bool half = target_.weights == DType::kF16;
+    const bool half = narrow_type == DType::kF16;
     *reason = half ? round_to<Half>(numbers, &bytes) : round_to<BFloat16>(numbers, &bytes);
     if (*reason != PrecisionReason::kNarrowed) return wide;
     ir::TensorType type = weight.type;
-    type.dtype = target_.weights;
+    type.dtype = narrow_type;
     const ir::ConstantId narrow =
-        module_.add_constant(weight.name + "_" + to_string(target_.weights), type, ir::Blob::owned(std::move(bytes)));
-    made_.emplace(std::make_pair(wide, target_.weights), narrow);
+        module_.add_constant(weight.name + "_" + to_string(narrow_type), type, ir::Blob::owned(std::move(bytes)));
+    made_.emplace(std::make_pair(wide, narrow_type), narrow);
     return narrow;
   }
 

@@ -20,7 +20,7 @@ enum class PrecisionReason : uint8_t {
   kInexact,        // inexact: so many of its numbers are too small that more would be lost than the last bits
   kDepthwise,      // depthwise: a convolution of single channels has little weight, and does not wait for products
   kFewChannels,    // few-channels: the first convolution of images, whose input everything stands on
-  kFewerProducts,  // fewer-products: Winograd's way is faster in f32
+  kFewerProducts,  // f16: fewer-products: Winograd's way is faster in f32, and loading widens the weight
   kNoEngine,       // no-kernel: no fast kernel takes it so
   kNotFused,       // not-fused: only the weights of berth::conv and berth::linear are narrowed (--why fusion)
   kLstm,           // lstm: what an LSTM keeps would add up the error of each step
