@@ -33,22 +33,23 @@ ValueId whole_constant(ir::Builder& build, const IntegerWeight::Numbers& numbers
   return build.constant(type, ir::Blob::owned(std::move(bytes)), name);
 }
 
-/// The arguments weight, scales and zero points.
-std::vector<Argument> constants_of(ir::Builder& build, const IntegerWeight& weight, const std::string& name) {
+ValueId zeros_constant(ir::Builder& build, const IntegerWeight& weight, const std::string& name) {
+  const IntegerWeight::Numbers& points = *weight.zero_points;
+  if (weight.has_whole_zeros()) return whole_constant(build, points, name);
+  return float_constant(build, {points.rows, points.columns}, points.values, name);
+}
+
+/// Appends the arguments weight, scales and zero points.
+void add_constants(ir::Builder& build, const IntegerWeight& weight, const std::string& name,
+                   std::vector<Argument>* args) {
   const IntegerWeight::Numbers& scales = weight.scales;
   ir::TensorType type;
   type.dtype = weight.bits == 8 ? DType::kI8 : DType::kU8;
   type.shape = ir::dims({static_cast<int64_t>(weight.bytes.size()) / weight.columns, weight.columns});
-  Argument zeros = ir::None{};
-  const ValueId bytes = build.constant(type, ir::Blob::owned(weight.bytes), name + "_narrow");
-  const ValueId factors = float_constant(build, {scales.rows, scales.columns}, scales.values, name + "_scales");
-  if (weight.zero_points.has_value()) {
-    const IntegerWeight::Numbers& points = *weight.zero_points;
-    zeros = weight.has_whole_zeros()
-                ? whole_constant(build, points, name + "_zeros")
-                : float_constant(build, {points.rows, points.columns}, points.values, name + "_zeros");
-  }
-  return {bytes, factors, zeros};
+  args->emplace_back(build.constant(type, ir::Blob::owned(weight.bytes), name + "_narrow"));
+  args->emplace_back(float_constant(build, {scales.rows, scales.columns}, scales.values, name + "_scales"));
+  args->emplace_back();
+  if (weight.zero_points.has_value()) args->back() = zeros_constant(build, weight, name + "_zeros");
 }
 
 Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, ValueId input,
@@ -58,7 +59,7 @@ Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, V
   const std::string name = context.method().value(node.results[0]).name;
   context.remark(node, Reason::kFused, kInto);
   std::vector<Argument> args = {input};
-  for (Argument& constant : constants_of(build, weight, name)) args.push_back(std::move(constant));
+  add_constants(build, weight, name, &args);
   args.insert(args.end(), {std::move(bias), std::move(residual), ir::Dim(weight.bits), ir::Dim(weight.block),
                            std::string("none"), 0.0, 0.0, std::string()});
   BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::fused_narrow_linear_out, std::move(args), source, name));
