@@ -1,7 +1,7 @@
 """The suite's models in the narrow forms that people ship, made once from their f32 files.
 
     FORMS   f32        as they are
-            bf16       as they are, for whoever computes in bf16
+            bf16       the same files, computed in bf16
             s8s8       onnxruntime.quantization, static, QuantizeLinear and DequantizeLinear, weights i8 a channel,
                        activations i8
             u8s8       the same with activations u8
