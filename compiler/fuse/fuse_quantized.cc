@@ -450,8 +450,6 @@ class QuantizedProducts {
 
 }  // namespace
 
-bool fuses_quantized(const targets::Target& target) { return target.fuses && target.device.type != DeviceType::kCuda; }
-
 Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options) {
   Targets own;
   std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);

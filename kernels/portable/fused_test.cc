@@ -272,7 +272,7 @@ TEST(FusedElementwise, RoundsHalfToEvenAndReplacesNaN) {
   EXPECT_EQ(out.values(), (std::vector<double>{0, 2, -2, 3, 7}));
 }
 
-TEST(FusedElementwise, RefusesAResultOfAnotherType) {
+TEST(FusedElementwise, RefusesBytesOfAnotherType) {
   const Array x(DType::kI8, {4});
   const auto error = [&](const Array& in, const Ints& code, const Array& out) {
     return run_with(fused_elementwise_out, {Arg::list({in}), code, std::vector<double>{}, out}, 1, 0).error;
