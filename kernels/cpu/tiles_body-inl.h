@@ -188,7 +188,7 @@ HWY_INLINE void change_rows(const TileJob& job, int64_t count, float* out, int64
 
 // What is not done with two bounds is done in memory, on what was stored: kind by kind, so that the numbers that a kind
 // needs stay in registers.
-HWY_NOINLINE void activate_rows(const TileJob& job, int64_t count, float* out, int64_t rows) {
+HWY_MAYBE_UNUSED HWY_NOINLINE void activate_rows(const TileJob& job, int64_t count, float* out, int64_t rows) {
   using Kind = portable::ActivationKind;
   switch (job.activation.kind) {
     case Kind::kGelu: return change_rows(job, count, out, rows, [](FloatVector x) { return gelu(x); });

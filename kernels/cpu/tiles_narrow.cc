@@ -207,6 +207,7 @@ class PairKind final : public EngineKind {
 
 std::unique_ptr<EngineKind> pair_kind(PairJob& job, int64_t column_from, int64_t depth_from, int threads) {
   const PairFunctions functions = pair_functions();
+  if (functions.tiles.lanes == 0) return nullptr;
   job.tiles.depth = ceil_div<int64_t>(job.depth, 2);
   cut_into_tiles(functions.tiles, &job.tiles);
   set_strides(&job.tiles);

@@ -23,9 +23,9 @@ struct PairFunctions {
   void (*narrow)(const float* from, int64_t count, float* pairs);
 };
 
-/// The best functions for this processor.
+/// The best functions for this processor; of no lanes below AVX2.
 PairFunctions pair_functions();
-/// Those with weights of f16, for TileShape::kPlain alone; of no lanes where the processor does not widen f16.
+/// Those with weights of f16, for TileShape::kPlain alone; of no lanes below AVX2.
 TileFunctions half_functions();
 
 /// Whether this processor multiplies pairs of bf16.
@@ -33,8 +33,8 @@ bool has_bf16_products();
 /// For tests: as if it did not. Must not be called while another thread loads a method.
 void forbid_bf16_products(bool forbidden);
 
-/// Null for what these tiles do not do: transposed convolutions, those of single channels, and other layouts than
-/// channels-last. REQUIRES: spec.weight is bf16.
+/// Null for what these tiles do not do: transposed convolutions, those of single channels, other layouts than
+/// channels-last, sizes that change, and below AVX2. REQUIRES: spec.weight is bf16.
 std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads);
 

@@ -10,18 +10,25 @@
 
 #include "kernels/cpu/tiles_body-inl.h"
 
+// For processors that anybody narrows weights for: each of these tiles is code. They widen f16 themselves, too; what
+// Highway does elsewhere knows no infinities.
+#define BERTH_HAS_NARROW (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON)
+
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+#if BERTH_HAS_NARROW
+
 // More rows would save little, and each tile is code.
 constexpr int kHighestNarrow = 14;
 
-// Pairs of bf16, widened: first the lower halves of all pairs, then the upper ones.
+// Pairs of bf16, widened: first the lower halves of all pairs, then the upper ones. Their tiles are as high as the widest
+// has it: those of fewer registers are for results of few columns.
 struct WidenedPairs {
   using Weight = float;
-  static constexpr int kHighestTile = kHighestNarrow;
+  static constexpr int kHighestTile = 6;
   static constexpr bool kWindows = true;
   static constexpr int kParts = 2;
 
@@ -121,11 +128,6 @@ void narrow(const float* from, int64_t count, float* pairs) {
   fill_up(count, to);
 }
 
-// Where the processor widens f16 itself; what Highway does elsewhere knows no infinities.
-#define BERTH_HAS_HALVES (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON)
-
-#if BERTH_HAS_HALVES
-
 // Weights of f16.
 struct HalfWeights {
   using Weight = hwy::float16_t;
@@ -146,8 +148,6 @@ struct HalfWeights {
   static HWY_INLINE FloatVector add(FloatVector x, FloatVector row, FloatVector sum) { return hn::MulAdd(x, row, sum); }
 };
 
-#endif
-
 PairFunctions pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products()) {
@@ -160,20 +160,21 @@ PairFunctions pairs() {
   return {functions_of<WidenedPairs>(), narrow};
 }
 
-TileFunctions halves() {
-#if BERTH_HAS_HALVES
-  return functions_of<HalfWeights>();
+TileFunctions halves() { return functions_of<HalfWeights>(); }
+
 #else
-  return {};
+
+PairFunctions pairs() { return {}; }
+TileFunctions halves() { return {}; }
+
 #endif
-}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace berth::cpu
 HWY_AFTER_NAMESPACE();
 
-#undef BERTH_HAS_HALVES
+#undef BERTH_HAS_NARROW
 
 #if HWY_ONCE
 namespace berth::cpu {
