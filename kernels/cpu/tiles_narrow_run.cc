@@ -10,8 +10,8 @@
 
 #include "kernels/cpu/tiles_body-inl.h"
 
-// For processors that anybody narrows weights for: each of these tiles is code. They widen f16 themselves, too; what
-// Highway does elsewhere knows no infinities.
+// Below AVX2 the portable kernels are enough: each of these tiles is code. These processors widen f16 themselves, too;
+// what Highway does elsewhere knows no infinities.
 #define BERTH_HAS_NARROW (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON)
 
 HWY_BEFORE_NAMESPACE();
