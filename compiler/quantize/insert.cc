@@ -42,7 +42,6 @@ class Inserter {
       : module_(module),
         method_(method),
         build_(module, method, method.body),
-        choice_(choice),
         scales_(scales),
         corrections_(corrections) {
     for (const Layer& layer : choice.layers) layers_[layer.node] = &layer;
@@ -233,7 +232,6 @@ class Inserter {
   ir::Module& module_;
   ir::Method& method_;
   ir::Builder build_;
-  const Choice& choice_;
   const PointScales& scales_;
   const Corrections& corrections_;
   std::map<NodeId, const Layer*> layers_;

@@ -111,6 +111,12 @@ struct QuantizedFunctions {
 extern const QuantizedFunctions kQuantizedPlain;
 #if defined(__x86_64__)
 #define BERTH_QUANTIZED_X86 1
+// Behind a list of AVX-512's parts: GCC uses half a register unless it is told otherwise; clang does not know the word.
+#ifdef __clang__
+#define BERTH_WHOLE_REGISTERS ""
+#else
+#define BERTH_WHOLE_REGISTERS ",prefer-vector-width=512"
+#endif
 extern const QuantizedFunctions kQuantizedAvx2;
 extern const QuantizedFunctions kQuantizedAvxVnni;
 extern const QuantizedFunctions kQuantizedAvx512;

@@ -8,8 +8,7 @@ namespace berth::cpu {
 namespace {
 namespace quantized_vnni {
 
-#define BERTH_TARGET \
-  __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,prefer-vector-width=512")))
+#define BERTH_TARGET __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni" BERTH_WHOLE_REGISTERS)))
 #include "kernels/cpu/quantized_simd_512.h"
 // Behind its registers.
 #include "kernels/cpu/quantized_finish_512.h"
