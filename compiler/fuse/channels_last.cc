@@ -48,7 +48,7 @@ class RegionLayout {
     std::vector<Order> orders;
     for (const Argument& output : graph_.outputs) {
       const ValueId* value = std::get_if<ValueId>(&output);
-      orders.push_back(value != nullptr && has_last(*value) ? kLast : Order());
+      orders.push_back(value != nullptr && is_image(*value) ? order_of(*value) : Order());
     }
     for (NodeId id : old) BERTH_TRY(visit(id));
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -68,6 +68,11 @@ class RegionLayout {
     return type != nullptr && type->rank() == 4;
   }
   bool has_last(ValueId value) const { return is_image(value) && is_last(method_.tensor(value)); }
+  // Of an image; empty is row-major.
+  Order order_of(ValueId value) const {
+    const ir::TensorType& type = method_.tensor(value);
+    return has_last(value) ? kLast : type.is_contiguous() ? Order() : type.dim_order;
+  }
 
   void find_readers(const std::vector<NodeId>& nodes) {
     reader_.assign(method_.values.size(), NodeId{});
@@ -157,10 +162,12 @@ class RegionLayout {
     const ir::TensorType& type = method_.tensor(value);
     const bool row_major = order.empty();
     if (row_major ? type.is_contiguous() : type.dim_order == order) return value;
-    auto& memo = row_major ? first_ : last_;
-    const auto found = memo.find(value);
-    if (found != memo.end()) return found->second;
-    if (method_.value(value).kind == ir::ValueKind::kConstant && !row_major) return memo[value] = constant_last(value);
+    const auto key = std::make_pair(value, order);
+    const auto found = copies_.find(key);
+    if (found != copies_.end()) return found->second;
+    if (method_.value(value).kind == ir::ValueKind::kConstant && order == kLast) {
+      return copies_[key] = constant_last(value);
+    }
     DimList wanted;
     for (int d = 0; d < 4; ++d) wanted.push_back(Dim(row_major ? d : order[d]));
     if (why_ && reader != nullptr) {
@@ -170,7 +177,7 @@ class RegionLayout {
     }
     const std::string name = method_.value(value).name;
     BERTH_ASSIGN_OR_RETURN(const ValueId copy, build_.one(OpId::clone_dim_order_out, {value, false, wanted}, ""));
-    memo[value] = copy;
+    copies_[key] = copy;
     changed_ = true;
     return copy;
   }
@@ -298,11 +305,10 @@ class RegionLayout {
   Context context_;
   const bool why_;
   const passes::Options& options_;
-  IdVector<ValueId, NodeId> reader_;  // of each value: one of those that read it
-  std::vector<NodeId> gone_;          // done in another way
-  Replacements replaced_;             // what gives the same instead
-  std::map<ValueId, ValueId> first_;  // row-major copies
-  std::map<ValueId, ValueId> last_;   // copies with the channels innermost
+  IdVector<ValueId, NodeId> reader_;                     // of each value: one of those that read it
+  std::vector<NodeId> gone_;                             // done in another way
+  Replacements replaced_;                                // what gives the same instead
+  std::map<std::pair<ValueId, Order>, ValueId> copies_;  // of a value in an order
   bool changed_ = false;
 };
 

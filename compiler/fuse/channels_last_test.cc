@@ -89,6 +89,17 @@ TEST(ChannelsLast, OperatorsOfOneOrderGetARowMajorCopy) {
   EXPECT_TRUE(one.says("order: ")) << one.text;
 }
 
+TEST(ChannelsLast, ResultsInAThirdOrderKeepIt) {
+  const Fused one = fused(with_constants({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
+    %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %o: f32[1,4,6,6]{1,3,0,2} = dim_order_ops::_clone_dim_order(%c, false, [1, 3, 0, 2])
+    return %o
+  )"));
+  EXPECT_NE(one.text.find("%o: f32[1,4,6,6]{1,3,0,2} = dim_order_ops::_clone_dim_order("), std::string::npos)
+      << one.text;
+  EXPECT_NE(one.text.find("yield %o\n"), std::string::npos) << one.text;
+}
+
 TEST(ChannelsLast, ResultsOfARegionKeepTheCallersOrder) {
   const Fused one = fused(with_constants({{"w", {4, 3, 1, 1}}}, "%x: f32[1,3,4,4]", R"(
     %c: f32[1,4,4,4] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
