@@ -66,8 +66,10 @@ std::optional<Extremes> extremes_of(const Context& context, ValueId scale) {
   if (steps == nullptr || empty == nullptr) return std::nullopt;
   const ValueId range = value_argument(*steps, 0);
   const Node* difference = formula.maker(range, OpId::sub_out);
-  if (!formula.is(steps->args[1], 255) || value_argument(*empty, 0) != range || !formula.is(empty->args[1], 0) ||
-      difference == nullptr || !formula.is(difference->args[arg::sub_out::alpha], 1)) {
+  if (!formula.is(steps->args[arg::div_Scalar_out::other], 255) ||
+      value_argument(*empty, arg::eq_Scalar_out::self) != range ||
+      !formula.is(empty->args[arg::eq_Scalar_out::other], 0) || difference == nullptr ||
+      !formula.is(difference->args[arg::sub_out::alpha], 1)) {
     return std::nullopt;
   }
   Extremes found;

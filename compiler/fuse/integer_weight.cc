@@ -257,15 +257,16 @@ class NarrowReader {
   }
 
   std::optional<Affine> with_number(const Node& node) {
-    std::optional<Affine> a = affine(value_argument(node, 0));
-    const auto number = context_.number(node.args[1]);
+    namespace places = arg::add_Scalar_out;  // those of sub and mul, too
+    std::optional<Affine> a = affine(value_argument(node, places::self));
+    const auto number = context_.number(node.args[places::other]);
     if (!a.has_value() || !number.has_value()) return std::nullopt;
     const Broadcast by = {{}, {static_cast<float>(*number)}};
     if (node.is(OpId::mul_Scalar_out)) {
       if (!scale(*a, by)) return std::nullopt;
       return a;
     }
-    if (context_.number(node.args[2]) != 1.0 || !shift(*a, by, node.is(OpId::sub_Scalar_out) ? 1 : -1)) {
+    if (context_.number(node.args[places::alpha]) != 1.0 || !shift(*a, by, node.is(OpId::sub_Scalar_out) ? 1 : -1)) {
       return std::nullopt;
     }
     return a;

@@ -28,7 +28,7 @@ const ir::Constant* constant_behind(const Context& context, ValueId value) {
   if (const ir::Constant* constant = context.constant(Argument(value))) return constant;
   const Node* cast = context.maker(value);
   if (cast == nullptr || !is_cast(*cast)) return nullptr;
-  const ir::Constant* constant = context.constant(cast->args[0]);
+  const ir::Constant* constant = context.constant(cast->args[arg::to_dim_order_copy_out::self]);
   return constant != nullptr && is_integer(constant->type.dtype) ? constant : nullptr;
 }
 
@@ -107,7 +107,8 @@ std::optional<Dequantized> from_operator(const Context& context, const Node& nod
   switch (node.op->id) {
     case OpId::dequantize_per_tensor_out:
     case OpId::dequantize_per_tensor_Tensor_out:
-      return joined(input, one_number(context, node.args[1]), one_number(context, node.args[2]));
+      return joined(input, one_number(context, node.args[arg::dequantize_per_tensor_out::scale]),
+                    one_number(context, node.args[arg::dequantize_per_tensor_out::zero_point]));
     case OpId::dequantize_per_channel_out: {
       const Dim axis = std::get<Dim>(node.args[arg::dequantize_per_channel_out::axis]);
       if (!axis.is_constant()) return std::nullopt;
@@ -287,7 +288,8 @@ bool read_scale(const Context& context, const ir::TensorType& type, Quantized* o
   const ValueId x = value_argument(*node, 0);
   const ValueId factor = value_argument(*node, 1);
   if (!is_of(context, x, DType::kF32) || (factor.valid() && !is_of(context, factor, DType::kF32))) return true;
-  auto scale = context.type(x).shape == type.shape ? broadcast(context, node->args[1], type) : std::nullopt;
+  auto scale =
+      context.type(x).shape == type.shape ? broadcast(context, node->args[arg::mul_out::other], type) : std::nullopt;
   // A product of two tensors that is rounded as it is has a scale of 1.
   if (!scale || (product && scale->known.empty())) return true;
   out->scale = std::move(*scale);
@@ -309,8 +311,8 @@ std::optional<Quantized> by_operator(const Context& context, const Node& node) {
   switch (node.op->id) {
     case OpId::quantize_per_tensor_out:
     case OpId::quantize_per_tensor_Tensor_out:
-      scale = one_number(context, node.args[1]);
-      zero = one_number(context, node.args[2]);
+      scale = one_number(context, node.args[arg::quantize_per_tensor_out::scale]);
+      zero = one_number(context, node.args[arg::quantize_per_tensor_out::zero_point]);
       break;
     case OpId::quantize_per_channel_out: {
       const Dim axis = std::get<Dim>(node.args[arg::quantize_per_channel_out::axis]);

@@ -181,7 +181,9 @@ TEST(QuantizedPairs, ReadsPyTorchsQuantisation) {
   ASSERT_TRUE(pair.has_value());
   EXPECT_EQ(pair->rounding, Quantized::Rounding::kInverse);
   EXPECT_TRUE(pair->scale.is(0.5));
+  EXPECT_TRUE(pair->zero_point.is(3));
   EXPECT_EQ(pair->low, -127);
+  EXPECT_EQ(pair->high, 127);
 }
 
 TEST(QuantizedPairs, LeavesLimitsBeyondTheType) {
