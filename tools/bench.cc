@@ -142,7 +142,7 @@ Status record_runs(const BenchOptions& options, const NodeNames& names, LoadedMe
 Expected<NodeNames> node_names(const BenchOptions& options, const Method& method) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile program, open_program(options.load.program));
   const int index = program.view.find_method(method.meta().name());
-  return index < 0 ? NodeNames() : NodeNames::of(program.view, static_cast<size_t>(index));
+  return index < 0 ? NodeNames() : NodeNames::of(program.view, index);
 }
 
 // An application has its inputs before it loads a model, so they count as resident at the start.

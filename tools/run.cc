@@ -28,7 +28,7 @@ struct RunOptions {
 void print_top(const Array& array, int count) {
   std::vector<size_t> order(array.bytes.size() / element_size(array.dtype));
   std::iota(order.begin(), order.end(), size_t{0});
-  const size_t shown = std::min(order.size(), static_cast<size_t>(count));
+  const size_t shown = std::min<size_t>(order.size(), count);
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
                     [&](size_t a, size_t b) {
                       const double x = number_at(array, a);

@@ -238,7 +238,7 @@ class LoadedProgram final : public Runnable {
   Status find_names() {
     BERTH_ASSIGN_OR_RETURN(const ProgramFile file, open_program(request_.program));
     const int index = file.view.find_method(method().meta().name());
-    if (index >= 0) names_ = NodeNames::of(file.view, static_cast<size_t>(index));
+    if (index >= 0) names_ = NodeNames::of(file.view, index);
     return Done{};
   }
 

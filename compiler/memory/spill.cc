@@ -118,7 +118,7 @@ class Spiller {
   static std::vector<int64_t> loads(const packing::Problem& problem) {
     int64_t end = 0;
     for (const packing::Buffer& buffer : problem.buffers) end = std::max(end, buffer.upper);
-    std::vector<int64_t> loads(static_cast<size_t>(end) + 1, 0);
+    std::vector<int64_t> loads(end + 1, 0);
     for (const packing::Buffer& buffer : problem.buffers) {
       loads[buffer.lower] += buffer.size;
       loads[buffer.upper] -= buffer.size;

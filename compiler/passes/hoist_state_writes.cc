@@ -119,7 +119,7 @@ class Hoister {
         region.inputs.insert(region.inputs.begin() + at, input);
         within[state] = input;  // the body's, which is the last region
       }
-      (*written)[state] = add_result(id, static_cast<size_t>(at++), state);
+      (*written)[state] = add_result(id, at++, state);
     }
     Graph& body = method_.node(id).regions.back();
     walk(body, &within);

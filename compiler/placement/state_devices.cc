@@ -107,7 +107,7 @@ class Survey {
       wishes_[state].add(node == nullptr ? Device() : device_of(*node));
       return;
     }
-    for_each_giver(*node, static_cast<size_t>(written.result),
+    for_each_giver(*node, written.result,
                    [&](ValueId giver) { made(method, without_copies(method, giver), state, reads); });
   }
 
@@ -117,7 +117,7 @@ class Survey {
     const Node& node = method.node(written.node);
     if (is_delegate(node) || node.regions.empty()) return;
     (*updates)[value] = state;
-    for_each_giver(node, static_cast<size_t>(written.result),
+    for_each_giver(node, written.result,
                    [&](ValueId giver) { mark_updates(method, without_copies(method, giver), state, updates); });
   }
 

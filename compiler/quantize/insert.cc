@@ -155,7 +155,7 @@ class Inserter {
     const ir::TensorType type = weight.type;
     const std::string wish = weight.name;
     const std::vector<float> numbers = floats_of(weight.blob);
-    const auto channels = static_cast<size_t>(type.shape[layer.channels].value);
+    const size_t channels = type.shape[layer.channels].value;
     const size_t inner = layer.channels == 0 ? numbers.size() / channels : 1;
     const float input_scale = scales_.at(layer.input).scale;
     Operands operands;

@@ -39,7 +39,7 @@ struct HostThreadPool::Worker {
 HostThreadPool::HostThreadPool(int threads) : threads_(std::clamp(threads, 1, kMaxThreads)) {
   if (threads_ == 1) return;
   crowded_ = static_cast<unsigned>(threads_) > std::max(1U, std::thread::hardware_concurrency());
-  workers_ = std::make_unique<Worker[]>(static_cast<size_t>(threads_));
+  workers_ = std::make_unique<Worker[]>(threads_);
   others_.threads.reserve(threads_ - 1);
   for (int i = 1; i < threads_; ++i) others_.threads.emplace_back([this, i] { serve(i); });
 }

@@ -29,7 +29,7 @@ class RemainingBodies {
   RemainingBodies(const Layout& layout, const std::vector<int32_t>& order) : low_(layout.bodies.size(), 0) {
     const size_t count = layout.bodies.size();
     by_birth_.resize(count);
-    std::vector<int32_t> begin(static_cast<size_t>(layout.sections) + 1, 0);
+    std::vector<int32_t> begin(layout.sections + 1, 0);
     for (const Piece& piece : layout.pieces) ++begin[piece.lower + 1];
     for (size_t s = 1; s < begin.size(); ++s) begin[s] += begin[s - 1];
     for (size_t body = 0; body < count; ++body) {

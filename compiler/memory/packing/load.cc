@@ -38,7 +38,7 @@ void accumulate(std::vector<int64_t>* sums) {
 }  // namespace
 
 std::vector<int64_t> section_loads(const Layout& layout) {
-  std::vector<int64_t> loads(static_cast<size_t>(layout.sections) + 1, 0);
+  std::vector<int64_t> loads(layout.sections + 1, 0);
   for (const Piece& piece : layout.pieces) {
     loads[piece.lower] += piece.size;
     loads[piece.upper] -= piece.size;
@@ -56,7 +56,7 @@ std::vector<int64_t> loads_touched(const Layout& layout) {
     int64_t largest = 0;
     for (int32_t p = body.begin; p < body.end; ++p) {
       const Piece& piece = layout.pieces[p];
-      largest = std::max(largest, ranges.largest(static_cast<size_t>(piece.lower), static_cast<size_t>(piece.upper)));
+      largest = std::max(largest, ranges.largest(piece.lower, piece.upper));
     }
     touched.push_back(largest);
   }
@@ -87,7 +87,7 @@ std::vector<int64_t> neighbour_bytes(const Layout& layout) {
 }
 
 int64_t count_pairs(const Layout& layout) {
-  std::vector<int64_t> change(static_cast<size_t>(layout.sections) + 1, 0);
+  std::vector<int64_t> change(layout.sections + 1, 0);
   std::vector<int64_t> births(layout.sections, 0);
   for (const Piece& piece : layout.pieces) {
     ++births[piece.lower];

@@ -13,7 +13,7 @@ struct BySection {
   std::vector<int32_t> begin;
   std::vector<int32_t> ids;
 
-  BySection(const Layout& layout, int32_t Piece::*section) : begin(static_cast<size_t>(layout.sections) + 2, 0) {
+  BySection(const Layout& layout, int32_t Piece::*section) : begin(layout.sections + 2, 0) {
     for (const Piece& piece : layout.pieces) ++begin[piece.*section + 1];
     for (size_t s = 1; s < begin.size(); ++s) begin[s] += begin[s - 1];
     std::vector<int32_t> next = begin;
@@ -31,7 +31,7 @@ Placement sweep_single_pieces(const Layout& layout) {
   const BySection deaths(layout, &Piece::upper);
   FreeList free;
   const auto piece_of = [&](int32_t id) -> const Piece& { return layout.pieces[id]; };
-  for (size_t s = 0; s < static_cast<size_t>(layout.sections); ++s) {
+  for (int32_t s = 0; s < layout.sections; ++s) {
     for (int32_t k = deaths.begin[s]; k < deaths.begin[s + 1]; ++k) {
       const int32_t id = deaths.ids[k];
       free.give_back(placement.positions[id] + piece_of(id).shift, piece_of(id).size);
