@@ -53,6 +53,8 @@ const Shape kShapes[] = {
     {"mobilenet first", 224, 3, 32, 3, 2},
     {"mobilenet 1x1 16", 112, 16, 96, 1},
     {"mobilenet depthwise 144", 56, 144, 144, 3, 1, 144},
+    {"mobilenet depthwise 32", 112, 32, 32, 3, 1, 32},
+    {"mobilenet depthwise 96", 112, 96, 96, 3, 2, 96},
     {"mobilenet depthwise 384", 14, 384, 384, 3, 1, 384},
     {"convmixer depthwise", 32, 256, 256, 9, 1, 256},
     {"resnext groups 128", 56, 128, 128, 3, 1, 32},

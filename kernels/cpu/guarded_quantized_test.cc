@@ -104,6 +104,33 @@ TEST(GuardedQuantized, ConvolutionsAreThePortableOnesToTheBit) {
   });
 }
 
+// Of what lines are for: from bytes to bytes, nothing different from row to row.
+bool is_usual_case(const QuantizedCase& c) {
+  const bool one_zero = !c.input_zero || c.input_zero->tensor().numel() == 1;
+  const bool bounds = c.activation == "none" || c.activation == "relu" || c.activation == "clamp";
+  return c.weight.tensor().dtype() == DType::kI8 && c.out.tensor().dtype() != DType::kF32 && one_zero && bounds &&
+         !c.weight_zero && !c.residual && c.middle_scale == 0;
+}
+
+TEST(GuardedQuantized, LinesOfThreeTapsARowAreThePortableOnesToTheBit) {
+  testing::for_each_seed(80, [](unsigned seed) {
+    QuantizedCases cases(seed);
+    QuantizedCases::Image image;
+    image.batch = cases.whole(1, 2);
+    image.groups = cases.truth() ? 16 * cases.whole(1, 9) : cases.whole(2, 150);
+    image.in = 1;
+    image.out = 1;
+    image.size = {cases.whole(1, 9), cases.whole(1, 20)};
+    image.kernel = {cases.whole(1, 3), 3};
+    image.stride = {cases.whole(1, 2), cases.whole(1, 2)};
+    image.padding = {cases.whole(0, 2), cases.whole(0, 3)};
+    image.dilation = {cases.whole(1, 2), 1};
+    auto c = cases.convolution(image, {0, 2, 3, 1}, cases.seldom());
+    while (c && !is_usual_case(*c)) c = cases.convolution(image, {0, 2, 3, 1}, cases.seldom());
+    if (c) compare(cases, *c);
+  });
+}
+
 TEST(GuardedQuantized, RefusesATextThatIsNotTheWeights) {
   QuantizedCases cases(7);
   GuardedMemory memory(cases.random());

@@ -20,10 +20,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct Inside {
   int64_t first, count;
 
+  // Steps of the dilation that reach `distance`. A division takes as long as a pixel.
+  static int64_t steps(int64_t distance, int64_t step) { return step == 1 ? distance : (distance + step - 1) / step; }
+
   Inside(const portable::WindowAxis& axis, int64_t position) {
     const int64_t start = position * axis.stride - axis.padding;
-    const int64_t skipped = start < 0 ? (-start + axis.dilation - 1) / axis.dilation : 0;
-    const int64_t last = std::min(axis.kernel, (axis.in - start + axis.dilation - 1) / axis.dilation);
+    const int64_t skipped = start < 0 ? steps(-start, axis.dilation) : 0;
+    const int64_t last = std::min(axis.kernel, steps(axis.in - start, axis.dilation));
     first = start + skipped * axis.dilation;
     count = std::max<int64_t>(0, last - skipped);
   }
@@ -37,9 +40,8 @@ struct Taps {
 };
 
 // A register of channels.
-template <typename T>
-HWY_INLINE void most_of(const Taps<T>& taps, int64_t channel, T* out) {
-  const hn::ScalableTag<T> d;
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE void most_of(D d, const Taps<T>& taps, int64_t channel, T* out) {
   auto most = hn::Set(d, std::numeric_limits<T>::lowest());
   for (int64_t y = 0; y < taps.rows; ++y) {
     const T* in = taps.in + y * taps.row_stride + channel;
@@ -48,14 +50,24 @@ HWY_INLINE void most_of(const Taps<T>& taps, int64_t channel, T* out) {
   hn::StoreU(most, d, out + channel);
 }
 
+// REQUIRES: at least a register of channels
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE void most_in_registers(D d, const Taps<T>& taps, int64_t channels, T* out) {
+  const auto lanes = static_cast<int64_t>(hn::MaxLanes(d));
+  int64_t c = 0;
+  for (; c + lanes <= channels; c += lanes) most_of(d, taps, c, out);
+  // The last register may reach back over channels that are done.
+  if (c < channels) most_of(d, taps, channels - lanes, out);
+}
+
 template <typename T>
 HWY_INLINE void most_of_pixel(const Taps<T>& taps, int64_t channels, T* out) {
-  constexpr int64_t kLanes = HWY_LANES(T);
-  int64_t c = 0;
-  for (; c + kLanes <= channels; c += kLanes) most_of(taps, c, out);
-  // The last register may reach back over channels that are done.
-  if (c < channels && channels >= kLanes) return most_of(taps, channels - kLanes, out);
-  for (; c < channels; ++c) {
+  const hn::ScalableTag<T> d;
+  // Where there are fewer channels than a register has, a smaller one takes them.
+  const hn::CappedTag<T, 16> small;
+  if (channels >= static_cast<int64_t>(hn::MaxLanes(d))) return most_in_registers(d, taps, channels, out);
+  if (channels >= static_cast<int64_t>(hn::MaxLanes(small))) return most_in_registers(small, taps, channels, out);
+  for (int64_t c = 0; c < channels; ++c) {
     T most = std::numeric_limits<T>::lowest();
     for (int64_t y = 0; y < taps.rows; ++y) {
       for (int64_t x = 0; x < taps.columns; ++x) {

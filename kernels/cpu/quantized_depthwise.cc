@@ -15,6 +15,9 @@ using portable::Convolution;
 // Pixels whose sums are finished together.
 constexpr int64_t kPixels = 8;
 static_assert(kPixels <= kMaxTileHeight);
+// Lines that are computed together, block after block of channels, and the bytes that they may have.
+constexpr int64_t kLines = 16;
+constexpr int64_t kLinesBytes = 32 * 1024;
 
 // What the taps of consecutive pixels of the result see.
 class WindowTaps {
@@ -84,7 +87,35 @@ class DepthwiseRun {
         places_(job),
         zeros_(zeros),
         channel_step_(job.input->stride(1)),
-        flip_(flip_of(*job.product)) {}
+        flip_(flip_of(*job.product)),
+        is_plain_(channel_step_ == 1 && is_usual(finish) && job.product->residual == nullptr) {}
+
+  // Whether the functions for lines of three taps do all of it.
+  bool has_lines() const {
+    const Convolution::Axis &depth = convolution_.axis[0], &down = convolution_.axis[1], &across = convolution_.axis[2];
+    return functions_.depthwise_lines != nullptr && is_plain_ && places_.plain_row(0) != nullptr && depth.in == 1 &&
+           depth.out == 1 && depth.kernel == 1 && down.kernel <= 3 && across.kernel == 3 && across.dilation == 1 &&
+           across.stride <= 2;
+  }
+
+  // Blocks of channels of the lines of all images, counted line by line.
+  void run_blocks(int64_t begin, int64_t end) const {
+    const int64_t blocks = layout_.panels();
+    while (begin < end) {
+      // As many lines at a time as a first-level cache has.
+      const int64_t line = begin / blocks, block = begin % blocks;
+      if (block != 0 || end - begin < blocks) {
+        const int64_t some = std::min(blocks - block, end - begin);
+        for (int64_t i = 0; i < some; ++i) run_lines(line, 1, block + i);
+        begin += some;
+        continue;
+      }
+      const int64_t lines = std::clamp<int64_t>(kLinesBytes / (convolution_.axis[2].in * layout_.columns), 1,
+                                                std::min((end - begin) / blocks, kLines));
+      for (int64_t i = 0; i < blocks; ++i) run_lines(line, lines, i);
+      begin += lines * blocks;
+    }
+  }
 
   void run_pixels(int64_t begin, int64_t end) const {
     WindowTaps window_taps(convolution_, zeros_, layout_.row_taps(), begin);
@@ -101,6 +132,38 @@ class DepthwiseRun {
   }
 
  private:
+  void run_lines(int64_t first, int64_t count, int64_t block) const {
+    const Convolution::Axis &down = convolution_.axis[1], &across = convolution_.axis[2];
+    QuantizedLine lines[kLines];
+    QuantizedLines all;
+    all.lines = lines;
+    all.count = count;
+    all.in = across.in;
+    all.out = across.out;
+    all.stride = across.stride;
+    all.padding = across.padding;
+    all.out_step = places_.row_bytes();
+    all.zeros = zeros_;
+    all.offset = block * kDepthwiseChannels;
+    all.channels = std::min(kDepthwiseChannels, layout_.columns - all.offset);
+    all.weight = packed_ + block * layout_.panel_bytes();
+    all.quads = layout_.quads();
+    all.flip = flip_;
+    for (int64_t i = 0; i < count; ++i) {
+      QuantizedLine& line = lines[i];
+      const int64_t image = (first + i) / down.out, y = (first + i) % down.out;
+      const uint8_t* const from = convolution_.input->data<uint8_t>() + image * convolution_.input->stride(0);
+      for (int64_t k = 0; k < 3; ++k) {
+        const int64_t at = y * down.stride - down.padding + k * down.dilation;
+        const bool inside = k < down.kernel && at >= 0 && at < down.in;
+        line.row[k] = inside ? from + at * down.in_stride + all.offset : zeros_;
+        line.step[k] = inside ? across.in_stride : 0;
+      }
+      line.out = places_.plain_row((first + i) * across.out) + all.offset;
+    }
+    functions_.depthwise_lines(finish_, all);
+  }
+
   void run_block(int64_t first, int64_t count, int64_t block,
                  const uint8_t* (&taps)[kPixels][kMaxDepthwiseTaps]) const {
     if (run_at_once(first, count, block, taps)) return;
@@ -130,7 +193,7 @@ class DepthwiseRun {
   bool run_at_once(int64_t first, int64_t count, int64_t block,
                    const uint8_t* (&taps)[kPixels][kMaxDepthwiseTaps]) const {
     uint8_t* const out = places_.plain_row(first);
-    if (functions_.depthwise_pixels == nullptr || out == nullptr || channel_step_ != 1) return false;
+    if (functions_.depthwise_pixels == nullptr || out == nullptr || !is_plain_) return false;
     QuantizedWindows windows;
     windows.taps = taps[0];
     windows.taps_step = kMaxDepthwiseTaps;
@@ -140,11 +203,10 @@ class DepthwiseRun {
     windows.weight = packed_ + block * layout_.panel_bytes();
     windows.quads = layout_.quads();
     windows.flip = flip_;
-    const Convolution::Axis& line = convolution_.axis[2];
-    windows.shares = line.kernel == 3 && line.stride == 1 && line.dilation == 1;
     windows.out = out + windows.offset;
     windows.out_row = places_.row_bytes();
-    return functions_.depthwise_pixels(finish_, windows);
+    functions_.depthwise_pixels(finish_, windows);
+    return true;
   }
 
   // Channels that do not lie side by side are brought there first.
@@ -173,6 +235,7 @@ class DepthwiseRun {
   const uint8_t* zeros_;
   int64_t channel_step_;
   uint32_t flip_;
+  bool is_plain_;
 };
 
 }  // namespace
@@ -185,6 +248,13 @@ Error run_depthwise(KernelContext& context, const QuantizedJob& job, const Quant
   std::memset(zeros, job.product->input_zero[0], job.layout->columns);
   const Convolution& c = *job.convolution;
   const DepthwiseRun run(job, finish, static_cast<const uint8_t*>(zeros));
+  if (run.has_lines()) {
+    // Where all channels but a few are there, a line takes a third of the time that its products take in floats.
+    const int64_t work = c.axis[2].out * std::min(kDepthwiseChannels, job.layout->columns) * job.layout->taps / 3;
+    context.parallel_for(c.batch * c.axis[1].out * job.layout->panels(), portable::grain_of(work),
+                         [&](int64_t begin, int64_t end) { run.run_blocks(begin, end); });
+    return Error::kOk;
+  }
   const int64_t pixels = c.batch * c.axis[0].out * c.axis[1].out * c.axis[2].out;
   // Interleaving bytes takes as long as multiplying floats.
   context.parallel_for(pixels, portable::grain_of(2 * job.layout->columns * job.layout->taps),

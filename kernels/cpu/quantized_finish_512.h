@@ -124,12 +124,6 @@ BERTH_TARGET void finish_wide(const QuantizedFinish& f, const QuantizedRows& row
   }
 }
 
-BERTH_LOCAL bool is_usual(const QuantizedFinish& f) {
-  const portable::QuantizedProduct& p = *f.product;
-  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales && !p.has_middle &&
-         p.out->dtype() != DType::kF32;
-}
-
 BERTH_TARGET void finish_512(const QuantizedFinish& f, const QuantizedRows& rows) {
   const portable::QuantizedProduct& p = *f.product;
   const bool usual = is_usual(f) && rows.out_step == 1 &&

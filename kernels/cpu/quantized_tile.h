@@ -48,6 +48,13 @@ struct QuantizedFinish {
   portable::Activation activation;  // the product's where it is done in registers
 };
 
+/// Whether the same happens to all rows, and makes bytes of them.
+inline bool is_usual(const QuantizedFinish& f) {
+  const portable::QuantizedProduct& p = *f.product;
+  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales && !p.has_middle &&
+         p.out->dtype() != DType::kF32;
+}
+
 /// Part of some rows of the result. Pointers are to their first element; steps from column to column are in elements,
 /// those from row to row in bytes, but for the sums.
 struct QuantizedRows {
@@ -87,10 +94,33 @@ struct QuantizedWindows {
   const int8_t* weight = nullptr;
   int64_t quads = 0;
   uint32_t flip = 0;
-  // Each quad is a row of three taps and what lies behind them: the next pixel's last tap of that row.
-  bool shares = false;
   uint8_t* out = nullptr;  // channels side by side
   int64_t out_row = 0;     // bytes
+};
+
+/// A line of the result of a depthwise convolution whose windows are of three taps, at most three of them below each
+/// other.
+struct QuantizedLine {
+  // What each row of taps sees: column 0, at the first channel, and the bytes to the next column, 0 in padding. Where
+  // the window has fewer rows, the others are any that can be read.
+  const uint8_t* row[3] = {};
+  int64_t step[3] = {};
+  uint8_t* out = nullptr;  // at the first channel
+};
+
+/// Some of them, of at most a block of channels.
+struct QuantizedLines {
+  const QuantizedLine* lines = nullptr;
+  int64_t count = 0;
+  int64_t in = 0, out = 0;          // columns
+  int64_t stride = 1, padding = 0;  // of columns; stride: 1 or 2
+  int64_t out_step = 0;             // bytes to the next column
+  const uint8_t* zeros = nullptr;   // what a column of padding holds
+  int64_t offset = 0;               // of the first channel in the arrays of QuantizedFinish
+  int64_t channels = 0;
+  const int8_t* weight = nullptr;  // of the block: a quad has a row of taps
+  int64_t quads = 0;
+  uint32_t flip = 0;
 };
 
 struct QuantizedFunctions {
@@ -102,8 +132,9 @@ struct QuantizedFunctions {
   void (*finish)(const QuantizedFinish& finish, const QuantizedRows& rows) = nullptr;
   /// Writes a sum for each of kDepthwiseChannels; those behind the last are of no use.
   void (*depthwise)(const QuantizedWindow& window, int32_t* sums) = nullptr;
-  /// From bytes to bytes at once; false, and nothing done, where something unusual happens in between. May be null.
-  bool (*depthwise_pixels)(const QuantizedFinish& finish, const QuantizedWindows& windows) = nullptr;
+  /// From bytes to bytes at once. REQUIRES: is_usual(finish), and there is no residual. May be null, both.
+  void (*depthwise_pixels)(const QuantizedFinish& finish, const QuantizedWindows& windows) = nullptr;
+  void (*depthwise_lines)(const QuantizedFinish& finish, const QuantizedLines& lines) = nullptr;
   /// Sum of `count` bytes, each xor the lowest byte of `flip`.
   int32_t (*total)(const uint8_t* bytes, int64_t count, uint32_t flip) = nullptr;
 };

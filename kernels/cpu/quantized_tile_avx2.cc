@@ -50,6 +50,7 @@ const QuantizedFunctions kQuantizedAvx2 = {
     quantized_avx2::finish,
     quantized_avx2::depthwise,
     nullptr,
+    nullptr,
     quantized_avx2::total_of,
 };
 

@@ -41,6 +41,7 @@ const QuantizedFunctions kQuantizedAvxVnni = {
     quantized_avxvnni::finish,
     quantized_avxvnni::depthwise,
     nullptr,
+    nullptr,
     quantized_avxvnni::total_of,
 };
 

@@ -81,6 +81,7 @@ const QuantizedFunctions kQuantizedPlain = {
     quantized_plain::finish,
     quantized_plain::depthwise,
     nullptr,
+    nullptr,
     quantized_plain::total_of,
 };
 

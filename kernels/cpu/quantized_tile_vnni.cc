@@ -26,6 +26,7 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
 }
 
 #include "kernels/cpu/quantized_depthwise_512.h"
+#include "kernels/cpu/quantized_lines_512.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_vnni
@@ -49,6 +50,7 @@ const QuantizedFunctions kQuantizedVnni = {
     quantized_vnni::finish_512,
     quantized_vnni::depthwise,
     quantized_vnni::depthwise_512,
+    quantized_vnni::depthwise_lines,
     quantized_vnni::total_of,
 };
 
