@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,15 +27,19 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 using Line [[gnu::vector_size(64)]] = uint64_t;
 
-// kStreams streams side by side, each with as many sums as fit.
-template <int kStreams>
+// kStreams streams side by side, each with as many sums as fit; what lies kAhead bytes ahead is fetched.
+template <int kStreams, int kAhead>
 [[gnu::target_clones("arch=x86-64-v4", "avx2", "default")]] uint64_t read_lines(const Line* lines, int64_t count) {
   constexpr int kSums = 8 / kStreams;
   const int64_t each = count / kStreams;
   Line sum[8] = {};
   for (int64_t i = 0; i + kSums <= each; i += kSums) {
     for (int s = 0; s < kStreams; ++s) {
-      for (int j = 0; j < kSums; ++j) sum[s * kSums + j] ^= lines[s * each + i + j];
+      for (int j = 0; j < kSums; ++j) {
+        const Line* line = lines + s * each + i + j;
+        if (kAhead > 0) __builtin_prefetch(reinterpret_cast<const char*>(line) + kAhead);
+        sum[s * kSums + j] ^= *line;
+      }
     }
   }
   uint64_t all = 0;
@@ -45,7 +50,8 @@ template <int kStreams>
 }
 
 using Reading = uint64_t (*)(const Line*, int64_t);
-constexpr Reading kReadings[] = {read_lines<1>, read_lines<2>, read_lines<4>};
+constexpr Reading kReadings[] = {read_lines<1, 0>, read_lines<2, 0>, read_lines<4, 0>, read_lines<1, 4096>,
+                                 read_lines<1, 8192>};
 
 int threads_of(const ThreadPool* pool) { return pool == nullptr ? 1 : pool->size(); }
 
@@ -97,23 +103,27 @@ Array floats(std::vector<int32_t> sizes) {
   return array;
 }
 
+enum class Zeros { kNone, kWhole, kReal };
+
 struct Product {
   int32_t rows, depth, columns, bits, block;
-  bool zeros;
+  Zeros zeros = Zeros::kNone;
 
   int64_t blocks() const { return (depth + block - 1) / block; }
-  int64_t bytes() const { return int64_t{depth} * columns * bits / 8 + blocks() * columns * (zeros ? 8 : 4); }
+  int64_t bytes() const { return int64_t{depth} * columns * bits / 8 + blocks() * columns * number_bytes(); }
+  int64_t number_bytes() const { return zeros == Zeros::kReal ? 8 : zeros == Zeros::kWhole ? 5 : 4; }
   std::unique_ptr<Kernel> narrow(ThreadPool* pool) const {
     const Array weight(bits == 8 ? DType::kI8 : DType::kU8, {bits == 8 ? depth : depth / 2, columns});
     for (int64_t i = 0; i < weight.tensor().numel(); ++i) {
       weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 97);
     }
     const Array scales = floats({static_cast<int32_t>(blocks()), columns});
-    const Array points = floats({static_cast<int32_t>(blocks()), columns});
+    const Array points = zeros == Zeros::kReal ? floats(scales.sizes()) : Array(DType::kI8, scales.sizes(), {});
+    if (zeros == Zeros::kWhole) std::memset(points.tensor().raw(), 3, points.tensor().nbytes());
     return std::make_unique<Kernel>(
         "berth::narrow_linear.out",
-        std::vector<Arg>{floats({rows, depth}), weight, scales, zeros ? Arg(points) : Arg(nullptr), nullptr, nullptr,
-                         bits, block, "none", 0.0, 0.0, "", testing::f32({rows, columns})},
+        std::vector<Arg>{floats({rows, depth}), weight, scales, zeros == Zeros::kNone ? Arg(nullptr) : Arg(points),
+                         nullptr, nullptr, bits, block, "none", 0.0, 0.0, "", testing::f32({rows, columns})},
         std::vector<size_t>{1, 2, 3}, pool);
   }
   std::unique_ptr<Kernel> wide(ThreadPool* pool) const {
@@ -158,8 +168,9 @@ void beside_reading(const Product& p, ThreadPool* pool, double seconds) {
     }
   }
   const double bytes = static_cast<double>(p.bytes()) * 1e-9;
+  constexpr const char* kZeros[] = {"", ", whole zero points", ", real zero points"};
   std::printf("| %d x %d x %d | %d | %d%s | %.1f | %.1f | %.2f |\n", p.rows, p.depth, p.columns, p.bits, p.block,
-              p.zeros ? ", zero points" : "", bytes / product, bytes / reading, reading / product);
+              kZeros[static_cast<int>(p.zeros)], bytes / product, bytes / reading, reading / product);
 }
 
 void beside_linear(const Product& p, ThreadPool* pool, double seconds) {
@@ -180,20 +191,23 @@ void run(int threads, double seconds) {
   const std::unique_ptr<ThreadPool> pool = make_cpu_thread_pool(threads);
   std::printf(
       "| product | bits | block | GB/s | reading, GB/s | of it |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
-  for (const int32_t rows : {1, 2, 4}) {
-    for (const auto& [depth, columns] : {std::pair{4096, 4096}, std::pair{2048, 8192}}) {
-      beside_reading({rows, depth, columns, 8, depth, false}, pool.get(), seconds);
-      beside_reading({rows, depth, columns, 4, 32, false}, pool.get(), seconds);
-      if (rows == 1) beside_reading({rows, depth, columns, 4, 128, false}, pool.get(), seconds);
-      if (rows == 1) beside_reading({rows, depth, columns, 4, 32, true}, pool.get(), seconds);
-    }
+  for (const auto& [depth, columns] :
+       {std::pair{768, 768}, std::pair{4096, 4096}, std::pair{2048, 8192}, std::pair{2048, 32000}}) {
+    beside_reading({1, depth, columns, 8, depth}, pool.get(), seconds);
+    for (const int32_t block : {32, 64, 128}) beside_reading({1, depth, columns, 4, block}, pool.get(), seconds);
+    beside_reading({1, depth, columns, 4, 32, Zeros::kWhole}, pool.get(), seconds);
+    beside_reading({1, depth, columns, 4, 32, Zeros::kReal}, pool.get(), seconds);
+  }
+  for (const int32_t rows : {2, 4}) {
+    beside_reading({rows, 2048, 32000, 8, 2048}, pool.get(), seconds);
+    beside_reading({rows, 2048, 32000, 4, 32}, pool.get(), seconds);
   }
   std::printf(
       "\n| product | bits | block | ms | berth::linear, ms | of it |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
-  for (const Product& p : {Product{256, 4096, 4096, 8, 4096, false}, Product{256, 4096, 4096, 4, 32, false},
-                           Product{197, 384, 384, 8, 384, false}, Product{197, 384, 1536, 4, 32, false},
-                           Product{64, 384, 1536, 8, 384, false}, Product{64, 1536, 384, 8, 1536, false},
-                           Product{8, 4096, 4096, 4, 32, false}, Product{16, 4096, 4096, 8, 4096, false}}) {
+  for (const Product& p :
+       {Product{4, 1024, 4096, 4, 32}, Product{8, 1024, 4096, 4, 32}, Product{16, 1024, 4096, 8, 1024},
+        Product{197, 384, 384, 8, 384}, Product{197, 384, 1536, 4, 32}, Product{512, 1024, 1024, 4, 32},
+        Product{512, 1024, 1024, 4, 128, Zeros::kReal}, Product{512, 1024, 1024, 8, 1024}}) {
     beside_linear(p, pool.get(), seconds);
   }
 }

@@ -1,6 +1,7 @@
 #include "kernels/cpu/narrow_linear.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -108,93 +109,101 @@ Error pack(PrepareContext& context, const Args& args, std::unique_ptr<State> sta
   return Error::kOk;
 }
 
+// Some rows of a call.
 struct Call {
-  const Args& args;
   const NarrowPacked& packed;
-  const portable::NarrowLinear& linear;
-  NarrowFunctions functions;
-  const NarrowDigits* digits;  // null: the input as it is
+  const portable::Activation& activation;
+  const float* bias;  // or null, as residual
+  int64_t rows;
+  const float* input;
+  const float* residual;
+  float* out;
 
-  const float* input() const { return args.input.data<float>(); }
-  float* out() const { return args.out.data<float>(); }
-  const float* bias() const { return args.bias == nullptr ? nullptr : args.bias->data<float>(); }
-  const float* residual() const { return args.residual == nullptr ? nullptr : args.residual->data<float>(); }
+  int64_t columns() const { return packed.layout.columns; }
+  Call part(int64_t begin, int64_t count) const {
+    Call some = *this;
+    some.rows = count;
+    some.input += begin * packed.layout.depth;
+    some.out += begin * columns();
+    if (residual != nullptr) some.residual += begin * columns();
+    return some;
+  }
 };
 
-// All rows, up to kNarrowRows.
-void multiply_panel(const Call& call, int64_t panel) {
-  const portable::NarrowLinear& linear = call.linear;
-  const int64_t rows = linear.rows;
-  alignas(64) float sum[kNarrowRows * kNarrowPanel];
-  if (call.digits != nullptr) {
-    multiply_digits(call.packed, panel, *call.digits, rows, sum);
-  } else {
-    call.functions.multiply(call.packed, panel, call.input(), rows, sum);
-  }
+// Rows of a panel, whose products are in `sum`.
+void finish(const Call& call, int64_t panel, float* sum) {
   const int64_t column = panel * kNarrowPanel;
-  const int64_t count = std::min(kNarrowPanel, linear.columns - column);
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t place = i * linear.columns + column;
+  const int64_t count = std::min(kNarrowPanel, call.columns() - column);
+  for (int64_t i = 0; i < call.rows; ++i) {
+    const int64_t place = i * call.columns() + column;
     float* y = sum + i * kNarrowPanel;
-    if (call.residual() != nullptr) {
-      for (int64_t j = 0; j < count; ++j) y[j] += call.residual()[place + j];
+    if (call.residual != nullptr) {
+      for (int64_t j = 0; j < count; ++j) y[j] += call.residual[place + j];
     }
-    if (call.bias() != nullptr) {
-      for (int64_t j = 0; j < count; ++j) y[j] += call.bias()[column + j];
+    if (call.bias != nullptr) {
+      for (int64_t j = 0; j < count; ++j) y[j] += call.bias[column + j];
     }
-    portable::activate(linear.activation, y, count);
-    std::memcpy(call.out() + place, y, count * sizeof(float));
+    portable::activate(call.activation, y, count);
+    std::memcpy(call.out + place, y, count * sizeof(float));
   }
+}
+
+// How many panels a thread takes at least.
+int64_t grain_of(const Call& call) {
+  const NarrowLayout& layout = call.packed.layout;
+  const double work = static_cast<double>(layout.depth) * static_cast<double>(layout.columns * call.rows);
+  return work < kSerialWork ? INT64_MAX : 1;
 }
 
 TileJob tile_job(const Call& call) {
   TileJob job;
-  job.input_step = call.linear.depth;
-  job.in[1] = job.out[1] = call.linear.rows;
-  job.out_pixel = call.linear.columns;
+  job.input_step = call.packed.layout.depth;
+  job.in[1] = job.out[1] = call.rows;
+  job.out_pixel = call.columns();
   return job;
 }
 
 // Strips of rows times a panel that is widened in `wide`, some rows of the weight at a time.
 void multiply_wide(const Call& call, const TileFunctions& tiles, int64_t panel, int64_t begin, int64_t end,
                    float* wide) {
-  const int64_t width = call.packed.layout.width(panel);
+  const NarrowFunctions functions = narrow_functions();
+  const NarrowLayout& layout = call.packed.layout;
+  const int64_t width = layout.width(panel);
   const int64_t first = panel * kNarrowPanel;
   TileJob job = tile_job(call);
-  job.panel_columns = std::min(call.functions.tile_columns, width);
+  job.panel_columns = std::min(functions.tile_columns, width);
   cut_into_strips(tiles, TileShape::kPlain, &job);
-  for (int64_t k = 0; k < call.linear.depth; k += kWideRows) {
-    const int64_t last = std::min(call.linear.depth, k + kWideRows);
-    call.functions.widen(call.packed, panel, k, last, wide);
+  for (int64_t k = 0; k < layout.depth; k += kWideRows) {
+    const int64_t last = std::min(layout.depth, k + kWideRows);
+    functions.widen(call.packed, panel, k, last, wide);
     Finish finish;
-    finish.residual = k > 0 || call.residual() != nullptr ? 1 : 0;
-    const bool ends = last == call.linear.depth;
-    finish.activation = static_cast<int64_t>(ends ? call.linear.activation.kind : portable::ActivationKind::kNone);
-    finish.alpha = static_cast<double>(call.linear.activation.alpha);
-    finish.beta = static_cast<double>(call.linear.activation.beta);
+    finish.residual = k > 0 || call.residual != nullptr ? 1 : 0;
+    const bool ends = last == layout.depth;
+    finish.activation = static_cast<int64_t>(ends ? call.activation.kind : portable::ActivationKind::kNone);
+    finish.alpha = static_cast<double>(call.activation.alpha);
+    finish.beta = static_cast<double>(call.activation.beta);
     set_finish(finish, &job);
     job.depth = last - k;
-    job.input = call.input() + k;
+    job.input = call.input + k;
     job.weight_panel = job.depth * job.panel_columns;
     for (int64_t part = 0; part < width / job.panel_columns; ++part) {
       const int64_t column = first + part * job.panel_columns;
-      if (column >= call.linear.columns) break;
-      job.columns = std::min(job.panel_columns, call.linear.columns - column);
+      if (column >= layout.columns) break;
+      job.columns = std::min(job.panel_columns, layout.columns - column);
       job.weight = wide + part * job.weight_panel;
-      job.bias = k == 0 && call.bias() != nullptr ? call.bias() + column : nullptr;
-      job.out_data = call.out() + column;
+      job.bias = k == 0 && call.bias != nullptr ? call.bias + column : nullptr;
+      job.out_data = call.out + column;
       tiles.run(job, 0, begin, end);
     }
   }
 }
 
-Error run_wide(KernelContext& context, const Call& call) {
+void run_wide(KernelContext& context, const Call& call, void* memory) {
   const TileFunctions tiles = tile_functions();
   const int64_t threads = context.threads();
-  auto* wide = static_cast<float*>(context.allocate_temp(threads * kWideBytes));
-  if (wide == nullptr) return Error::kMemoryAllocationFailed;
-  if (call.residual() != nullptr && call.residual() != call.out()) {
-    std::memcpy(call.out(), call.residual(), call.args.out.nbytes());
+  auto* wide = static_cast<float*>(memory);
+  if (call.residual != nullptr && call.residual != call.out) {
+    std::memcpy(call.out, call.residual, call.rows * call.columns() * sizeof(float));
   }
   // Rows are in strips of the same height whatever the panel: those of the widest are fewest.
   const int64_t panels = call.packed.layout.panels();
@@ -205,7 +214,7 @@ Error run_wide(KernelContext& context, const Call& call) {
       for (int64_t item = thread * items / threads; item < (thread + 1) * items / threads; ++item) {
         TileJob job = tile_job(call);
         const int64_t panel = item / pieces;
-        job.panel_columns = std::min(call.functions.tile_columns, call.packed.layout.width(panel));
+        job.panel_columns = std::min(narrow_functions().tile_columns, call.packed.layout.width(panel));
         cut_into_strips(tiles, TileShape::kPlain, &job);
         const int64_t piece = item % pieces;
         multiply_wide(call, tiles, panel, piece * job.strips() / pieces, (piece + 1) * job.strips() / pieces,
@@ -213,24 +222,75 @@ Error run_wide(KernelContext& context, const Call& call) {
       }
     }
   });
-  return Error::kOk;
 }
 
-bool may_use_digits(const NarrowPacked& packed) { return packed.real_zeros == nullptr && has_narrow_digits(); }
-
-Error run_narrow(KernelContext& context, Call call) {
-  const NarrowLayout& layout = call.packed.layout;
-  void* memory = nullptr;
-  if (may_use_digits(call.packed)) {
-    memory = context.allocate_temp(NarrowDigits::bytes(layout));
-    if (memory == nullptr) return Error::kMemoryAllocationFailed;
-  }
-  const NarrowDigits digits(layout, memory);
-  if (memory != nullptr && split_into_digits(layout, call.input(), call.linear.rows, digits)) call.digits = &digits;
-  const double work = static_cast<double>(layout.depth) * static_cast<double>(layout.columns * call.linear.rows);
-  context.parallel_for(layout.panels(), work < kSerialWork ? layout.panels() : 1, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) multiply_panel(call, panel);
+// Up to kNarrowRows, widened in registers.
+void run_few(KernelContext& context, const Call& call) {
+  const NarrowFunctions functions = narrow_functions();
+  context.parallel_for(call.packed.layout.panels(), grain_of(call), [&](int64_t begin, int64_t end) {
+    alignas(64) float sum[kNarrowRows * kNarrowPanel];
+    for (int64_t panel = begin; panel < end; ++panel) {
+      functions.multiply(call.packed, panel, call.input, call.rows, sum);
+      finish(call, panel, sum);
+    }
   });
+}
+
+bool split(KernelContext& context, const Call& call, const NarrowDigits& digits) {
+  const NarrowLayout& layout = call.packed.layout;
+  std::atomic<bool> fits{true};
+  context.parallel_for(call.rows, portable::grain_of(layout.depth), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!split_into_digits(layout, call.input + i * layout.depth, i, digits)) fits = false;
+    }
+  });
+  return fits;
+}
+
+// A panel and some rows are an item: all rows, unless there are few panels.
+void run_digits(KernelContext& context, const Call& call, const NarrowDigits& digits) {
+  constexpr int64_t kItems = 4;  // of each thread
+  constexpr int64_t kFewest = 4;
+  const int64_t panels = call.packed.layout.panels();
+  const int64_t wanted = ceil_div<int64_t>(kItems * context.threads(), panels);
+  const int64_t pieces = std::min(wanted, ceil_div(call.rows, kFewest));
+  context.parallel_for(panels * pieces, grain_of(call), [&](int64_t begin, int64_t end) {
+    alignas(64) float sum[NarrowDigits::kMostRows * kNarrowPanel];
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t panel = item / pieces;
+      const int64_t piece = item % pieces;
+      const int64_t first = piece * call.rows / pieces;
+      const int64_t last = (piece + 1) * call.rows / pieces;
+      multiply_digits(call.packed, panel, digits, first, last, sum);
+      finish(call.part(first, last - first), panel, sum);
+    }
+  });
+}
+
+// Bytes of temporary memory for `rows` rows at most.
+size_t memory_of(const NarrowLayout& layout, int64_t rows, int threads) {
+  const size_t digits = NarrowDigits::bytes(layout, std::min(rows, NarrowDigits::most_rows(layout)));
+  return rows <= kNarrowRows ? digits : std::max(digits, threads * kWideBytes);
+}
+
+void run_rows(KernelContext& context, const Call& call, void* memory) {
+  call.rows > kNarrowRows ? run_wide(context, call, memory) : run_few(context, call);
+}
+
+Error run(KernelContext& context, const Call& call) {
+  const NarrowLayout& layout = call.packed.layout;
+  void* memory = context.allocate_temp(memory_of(layout, call.rows, context.threads()));
+  if (memory == nullptr) return Error::kMemoryAllocationFailed;
+  if (!has_narrow_digits()) {
+    run_rows(context, call, memory);
+    return Error::kOk;
+  }
+  const int64_t step = NarrowDigits::most_rows(layout);
+  for (int64_t row = 0; row < call.rows; row += step) {
+    const Call some = call.part(row, std::min(step, call.rows - row));
+    const NarrowDigits digits(layout, some.rows, memory);
+    split(context, some, digits) ? run_digits(context, some, digits) : run_rows(context, some, memory);
+  }
   return Error::kOk;
 }
 
@@ -260,13 +320,8 @@ void narrow_linear_release(void* state) { delete static_cast<State*>(state); }
 
 size_t narrow_linear_temp_bytes(const Args& args, int threads) {
   const NarrowLayout layout = layout_of(args);
-  const Tensor& input = args.input;
   if (layout.depth == 0) return 0;
-  const size_t digits = NarrowDigits::bytes(layout);
-  const bool few = input.numel() / layout.depth <= kNarrowRows;
-  const bool fixed = input.dynamism() == ShapeDynamism::kStatic;
-  const size_t wide = threads * kWideBytes;
-  return (few ? digits : fixed ? wide : std::max(digits, wide)) + portable::kTempPadding;
+  return memory_of(layout, args.input.numel() / layout.depth, threads) + portable::kTempPadding;
 }
 
 Error narrow_linear_out(KernelContext& context, const Args& args) {
@@ -278,8 +333,9 @@ Error narrow_linear_out(KernelContext& context, const Args& args) {
   linear.columns = packed.layout.columns;
   BERTH_RETURN_IF_ERROR(portable::prepare_narrow_rows(context, args, &linear));
   if (args.out.numel() == 0) return Error::kOk;
-  const Call call = {args, packed, linear, narrow_functions(), nullptr};
-  return linear.rows > kNarrowRows ? run_wide(context, call) : run_narrow(context, call);
+  return run(context, {packed, linear.activation, args.bias == nullptr ? nullptr : args.bias->data<float>(),
+                       linear.rows, args.input.data<float>(),
+                       args.residual == nullptr ? nullptr : args.residual->data<float>(), args.out.data<float>()});
 }
 
 }  // namespace berth::cpu
