@@ -11,6 +11,7 @@
 namespace berth::cpu {
 namespace {
 
+using portable::kTableColumns;
 using portable::nearest_element;
 using portable::Upsampling;
 using Blend = portable::Between<float>;
@@ -31,14 +32,20 @@ bool begin(KernelContext& context, const Args& args, Upsampling* u, Error* error
   return true;
 }
 
-// Calls f(image, y, output row) for all rows of the output, which is of Elements.
+// The columns of the output that there is a table for.
+struct Columns {
+  int64_t first = 0, count = 0;
+};
+
+// Calls f(image, y, output row from these columns on) for all rows of the output, which is of Elements.
 template <typename Element, typename F>
-void for_each_row(KernelContext& context, const Upsampling& u, F&& f) {
+void for_each_row(KernelContext& context, const Upsampling& u, Columns columns, F&& f) {
   const int64_t line = u.axis[1].out * u.channels;
-  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, line));
-  context.parallel_for(u.batch * u.axis[0].out, grain, [&](int64_t first, int64_t end) {
-    for (int64_t row = first; row < end; ++row) {
-      f(row / u.axis[0].out, row % u.axis[0].out, u.out->data<Element>() + row * line);
+  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, columns.count * u.channels));
+  context.parallel_for(u.batch * u.axis[0].out, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      Element* const to = u.out->data<Element>() + row * line + columns.first * u.channels;
+      f(row / u.axis[0].out, row % u.axis[0].out, to);
     }
   });
 }
@@ -49,19 +56,17 @@ const Element* input_row(const Upsampling& u, int64_t image, int64_t y) {
 }
 
 size_t table_bytes(const Tensor& out, size_t entry) {
-  if (out.rank() != 4) return 0;
-  const int64_t width = out.dynamism() == ShapeDynamism::kStatic ? out.size(3) : out.capacity();
-  return width * entry + portable::kTempPadding;
+  return out.rank() != 4 ? 0 : portable::table_columns(out) * entry + portable::kTempPadding;
 }
 
-// `columns`: of each pixel of a row, the one of the input that it is.
+// `table`: of each pixel of these columns, the one of the input that it is.
 template <typename Element>
-void move_pixels(KernelContext& context, const Upsampling& u, const int64_t* columns) {
+void move_pixels(KernelContext& context, const Upsampling& u, Columns columns, const int64_t* table) {
   const size_t pixel = u.channels * sizeof(Element);
-  for_each_row<Element>(context, u, [&](int64_t image, int64_t y, Element* to) {
+  for_each_row<Element>(context, u, columns, [&](int64_t image, int64_t y, Element* to) {
     const Element* from = input_row<Element>(u, image, nearest_element(u.axis[0], u.factor[0], y));
-    for (int64_t x = 0; x < u.axis[1].out; ++x, to += u.channels) {
-      std::memcpy(to, from + columns[x] * u.channels, pixel);
+    for (int64_t x = 0; x < columns.count; ++x, to += u.channels) {
+      std::memcpy(to, from + table[x] * u.channels, pixel);
     }
   });
 }
@@ -77,11 +82,14 @@ Error upsample_nearest2d_out(KernelContext& context, const arguments::upsample_n
     return portable::upsample_nearest2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
-  const auto width = static_cast<size_t>(u.axis[1].out);
-  auto* columns = static_cast<int64_t*>(context.allocate_temp(width * sizeof(int64_t)));
-  if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  for (size_t x = 0; x < width; ++x) columns[x] = nearest_element(u.axis[1], u.factor[1], static_cast<int64_t>(x));
-  size == 1 ? move_pixels<uint8_t>(context, u, columns) : move_pixels<float>(context, u, columns);
+  const int64_t width = u.axis[1].out;
+  auto* table = static_cast<int64_t*>(context.allocate_temp(std::min(width, kTableColumns) * sizeof(int64_t)));
+  if (table == nullptr) return Error::kMemoryAllocationFailed;
+  portable::for_each_table(width, [&](int64_t first, int64_t count) {
+    for (int64_t x = 0; x < count; ++x) table[x] = nearest_element(u.axis[1], u.factor[1], first + x);
+    const Columns columns = {first, count};
+    size == 1 ? move_pixels<uint8_t>(context, u, columns, table) : move_pixels<float>(context, u, columns, table);
+  });
   return Error::kOk;
 }
 
@@ -94,16 +102,18 @@ Error upsample_bilinear2d_out(KernelContext& context, const arguments::upsample_
     return portable::upsample_bilinear2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
-  const auto width = static_cast<size_t>(u.axis[1].out);
-  auto* columns = static_cast<Blend*>(context.allocate_temp(width * sizeof(Blend)));
-  if (columns == nullptr) return Error::kMemoryAllocationFailed;
+  const int64_t width = u.axis[1].out;
+  auto* table = static_cast<Blend*>(context.allocate_temp(std::min(width, kTableColumns) * sizeof(Blend)));
+  if (table == nullptr) return Error::kMemoryAllocationFailed;
   const Positions positions(u.axis[1], u.factor[1], align);
   const Positions lines(u.axis[0], u.factor[0], align);
-  for (size_t x = 0; x < width; ++x) columns[x] = positions(static_cast<int64_t>(x));
-  for_each_row<float>(context, u, [&](int64_t image, int64_t y, float* to) {
-    const Blend rows = lines(y);
-    blend_row({input_row<float>(u, image, rows.first), input_row<float>(u, image, rows.second), rows.weight, columns,
-               u.axis[1].out, u.channels, to});
+  portable::for_each_table(width, [&](int64_t first, int64_t count) {
+    for (int64_t x = 0; x < count; ++x) table[x] = positions(first + x);
+    for_each_row<float>(context, u, {first, count}, [&](int64_t image, int64_t y, float* to) {
+      const Blend rows = lines(y);
+      blend_row({input_row<float>(u, image, rows.first), input_row<float>(u, image, rows.second), rows.weight, table,
+                 count, u.channels, to});
+    });
   });
   return Error::kOk;
 }

@@ -28,7 +28,8 @@ BERTH_MULTIVERSION void blend_row_f32(const float* above, const float* below, fl
 }
 
 template <typename T, typename S>
-void blend_plane(const Upsampling& u, const Positions<S>& rows, const Between<S>* columns, int64_t plane) {
+void blend_plane(const Upsampling& u, const Positions<S>& rows, const Between<S>* columns, int64_t first, int64_t n,
+                 int64_t plane) {
   const T* input = u.input->data<T>() + u.plane_offset(*u.input, plane);
   T* out = u.out->data<T>() + u.plane_offset(*u.out, plane);
   const int64_t in_stride = u.column_stride(*u.input);
@@ -37,14 +38,14 @@ void blend_plane(const Upsampling& u, const Positions<S>& rows, const Between<S>
     const Between<S> row = rows(y);
     const T* above = input + row.first * u.row_stride(*u.input);
     const T* below = input + row.second * u.row_stride(*u.input);
-    T* to = out + y * u.row_stride(*u.out);
+    T* to = out + y * u.row_stride(*u.out) + first * out_stride;
     if constexpr (std::is_same_v<T, float>) {
       if (in_stride == 1 && out_stride == 1) {
-        blend_row_f32(above, below, row.weight, columns, u.axis[1].out, to);
+        blend_row_f32(above, below, row.weight, columns, n, to);
         continue;
       }
     }
-    blend_row<T, S>(above, below, row.weight, in_stride, columns, u.axis[1].out, to, out_stride);
+    blend_row<T, S>(above, below, row.weight, in_stride, columns, n, to, out_stride);
   }
 }
 
@@ -54,11 +55,13 @@ Error blend(KernelContext& context, const Upsampling& u, bool align_corners) {
   const Positions<S> rows(u.axis[0], u.factor[0], align_corners);
   const Positions<S> positions(u.axis[1], u.factor[1], align_corners);
   const int64_t width = u.axis[1].out;
-  auto* columns = static_cast<Between<S>*>(context.allocate_temp(width * sizeof(Between<S>)));
+  auto* columns = static_cast<Between<S>*>(context.allocate_temp(std::min(kTableColumns, width) * sizeof(Between<S>)));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  for (int64_t x = 0; x < width; ++x) columns[x] = positions(x);
-  context.parallel_for(u.planes(), grain_of(4 * u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
-    for (int64_t plane = begin; plane < end; ++plane) blend_plane<T, S>(u, rows, columns, plane);
+  for_each_table(width, [&](int64_t first, int64_t count) {
+    for (int64_t x = 0; x < count; ++x) columns[x] = positions(first + x);
+    context.parallel_for(u.planes(), grain_of(4 * u.axis[0].out * count), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) blend_plane<T, S>(u, rows, columns, first, count, plane);
+    });
   });
   return Error::kOk;
 }
@@ -79,10 +82,7 @@ Error upsample_bilinear2d_vec_out(KernelContext& context, const arguments::upsam
 
 size_t upsample_bilinear2d_temp_bytes(const arguments::upsample_bilinear2d_vec_out& args, int) {
   const Tensor& out = args.out;
-  if (out.rank() < 1) return 0;
-  const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
-  const int64_t width = is_static ? out.size(out.rank() - 1) : out.capacity();
-  return width * sizeof(Between<double>) + kTempPadding;
+  return out.rank() < 1 ? 0 : table_columns(out) * sizeof(Between<double>) + kTempPadding;
 }
 
 }  // namespace berth::portable

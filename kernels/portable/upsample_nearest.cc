@@ -26,7 +26,7 @@ void double_row(const T* in, int64_t n, T* out) {
 }
 
 template <typename T>
-void fill_plane(const Upsampling& u, const int32_t* columns, int64_t plane) {
+void fill_plane(const Upsampling& u, const int32_t* columns, int64_t first, int64_t n, int64_t plane) {
   const T* input = u.input->data<T>() + u.plane_offset(*u.input, plane);
   T* out = u.out->data<T>() + u.plane_offset(*u.out, plane);
   const int64_t in_stride = u.column_stride(*u.input);
@@ -34,15 +34,15 @@ void fill_plane(const Upsampling& u, const int32_t* columns, int64_t plane) {
   const bool dense = in_stride == 1 && out_stride == 1;
   int64_t last = -1;
   for (int64_t y = 0; y < u.axis[0].out; ++y) {
-    T* row = out + y * u.row_stride(*u.out);
+    T* row = out + y * u.row_stride(*u.out) + first * out_stride;
     const int64_t source = nearest_element(u.axis[0], u.factor[0], y);
     const T* from = input + source * u.row_stride(*u.input);
     if (source == last && dense) {
-      std::memcpy(row, row - u.row_stride(*u.out), u.axis[1].out * sizeof(T));
+      std::memcpy(row, row - u.row_stride(*u.out), n * sizeof(T));
     } else if (dense && u.axis[1].out == 2 * u.axis[1].in) {
-      double_row(from, u.axis[1].in, row);
+      double_row(from + first / 2, n / 2, row);
     } else {
-      fill_row(from, in_stride, columns, u.axis[1].out, row, out_stride);
+      fill_row(from, in_stride, columns, n, row, out_stride);
     }
     last = source;
   }
@@ -57,17 +57,19 @@ Error upsample_nearest2d_vec_out(KernelContext& context, const arguments::upsamp
   BERTH_RETURN_IF_ERROR(resize_out(context, out, pooling_sizes(u).span()));
   BERTH_RETURN_IF_ERROR(check_memory(context, *u.input, out));
   if (out.numel() == 0) return Error::kOk;
-  const size_t table = u.axis[1].out * sizeof(int32_t);
+  const size_t table = std::min(kTableColumns, u.axis[1].out) * sizeof(int32_t);
   int32_t* columns = static_cast<int32_t*>(context.allocate_temp(table));
   if (columns == nullptr) return Error::kMemoryAllocationFailed;
-  for (int64_t x = 0; x < u.axis[1].out; ++x) {
-    columns[x] = static_cast<int32_t>(nearest_element(u.axis[1], u.factor[1], x));
-  }
   return dispatch_bytes(context, out.dtype(), [&](auto tag) {
-    context.parallel_for(u.planes(), grain_of(u.axis[0].out * u.axis[1].out), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) {
-        fill_plane<typename decltype(tag)::type>(u, columns, plane);
+    for_each_table(u.axis[1].out, [&](int64_t first, int64_t count) {
+      for (int64_t x = 0; x < count; ++x) {
+        columns[x] = static_cast<int32_t>(nearest_element(u.axis[1], u.factor[1], first + x));
       }
+      context.parallel_for(u.planes(), grain_of(u.axis[0].out * count), [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) {
+          fill_plane<typename decltype(tag)::type>(u, columns, first, count, plane);
+        }
+      });
     });
     return Error::kOk;
   });
@@ -75,10 +77,7 @@ Error upsample_nearest2d_vec_out(KernelContext& context, const arguments::upsamp
 
 size_t upsample_nearest2d_temp_bytes(const arguments::upsample_nearest2d_vec_out& args, int) {
   const Tensor& out = args.out;
-  if (out.rank() < 1) return 0;
-  const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
-  const int64_t width = is_static ? out.size(out.rank() - 1) : out.capacity();
-  return width * sizeof(int32_t) + kTempPadding;
+  return out.rank() < 1 ? 0 : table_columns(out) * sizeof(int32_t) + kTempPadding;
 }
 
 }  // namespace berth::portable

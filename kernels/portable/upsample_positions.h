@@ -9,6 +9,21 @@
 
 namespace berth::portable {
 
+/// Kernels have a table of so many columns of the result at a time, whatever its sizes become. Even.
+inline constexpr int64_t kTableColumns = 4096;
+
+/// Columns of the table for a result like `out`.
+inline int64_t table_columns(const Tensor& out) {
+  const bool is_static = out.dynamism() == ShapeDynamism::kStatic;
+  return std::min(kTableColumns, is_static ? out.size(out.rank() - 1) : out.capacity());
+}
+
+/// Calls f(first, count) for the columns that a table is made for at a time.
+template <typename F>
+void for_each_table(int64_t width, F&& f) {
+  for (int64_t first = 0; first < width; first += kTableColumns) f(first, std::min(kTableColumns, width - first));
+}
+
 /// The element that `position` shows, counted in f32 as PyTorch does. `factor` is 0 when none was given.
 inline int64_t nearest_element(const WindowAxis& axis, double factor, int64_t position) {
   if (axis.out == axis.in) return position;
