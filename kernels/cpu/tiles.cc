@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/math.h"
 #include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/first_conv.h"
 #include "kernels/cpu/tiles_narrow.h"
@@ -207,6 +208,18 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   if (!spec.channels_last()) return nullptr;
   TileJob job = tile_job(spec);
   return kind_of(job, job.depth * job.taps(), job.taps());
+}
+
+std::unique_ptr<Engine> panel_engine(const ConvSpec& spec, int64_t panel_columns) {
+  const TileFunctions functions = tile_functions();
+  if (functions.lanes == 0 || panel_columns > functions.max_vectors * functions.lanes) return nullptr;
+  TileJob job = tile_job(spec);
+  job.panel_columns = panel_columns;
+  job.panels = ceil_div(job.columns, panel_columns);
+  cut_panels_into_tiles(functions, &job);
+  set_strides(&job);
+  return std::make_unique<TileEngine>(job, functions, panel_layout(job, job.depth * job.taps(), job.taps()),
+                                      DType::kF32);
 }
 
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {

@@ -7,6 +7,7 @@
 #include "base/mapped_file.h"
 #include "base/math.h"
 #include "kernels/cpu/huge_page_buffer.h"
+#include "kernels/cpu/tiles.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -71,6 +72,8 @@ void set_sizes(const ConvSpec& spec, const WinogradFunctions& functions, Winogra
   }
 }
 
+int64_t pixels_of(const ConvSpec& spec) { return spec.batch * spec.out[0] * spec.out[1]; }
+
 int64_t most_tiles(const WinogradFunctions& functions, const WinogradJob& job) {
   const int64_t tile_floats = functions.positions * (job.depth_row + job.panel_columns);
   return std::max<int64_t>(kFewTiles, kBlockFloats / tile_floats);
@@ -87,8 +90,13 @@ void cut_tiles(const WinogradFunctions& functions, int threads, WinogradJob* job
 
 class WinogradEngine final : public Engine {
  public:
-  WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots)
-      : job_(job), functions_(functions), slots_(slots), layout_(panel_layout(job)), zeros_(job.depth_row) {
+  WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots, std::unique_ptr<Engine> direct)
+      : job_(job),
+        functions_(functions),
+        slots_(slots),
+        layout_(panel_layout(job)),
+        zeros_(job.depth_row),
+        direct_(std::move(direct)) {
     job_.zeros = zeros_.data();
     layout_.derived = functions_.tile == 2 ? Derived::kWinograd2 : Derived::kWinograd4;
     layout_.derived_numel = functions_.positions * weight_floats();
@@ -98,6 +106,8 @@ class WinogradEngine final : public Engine {
 
   bool resize(const ConvSpec& spec) override {
     if (!spec.channels_last()) return false;
+    directly_ = direct_ != nullptr && pixels_of(spec) < kPixelsFor2;
+    if (directly_) return direct_->resize(spec);
     set_sizes(spec, functions_, &job_);
     cut_tiles(functions_, slots_, &job_);
     return true;
@@ -117,6 +127,7 @@ class WinogradEngine final : public Engine {
   }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
+    if (directly_) return direct_->run(context, operands, weight);
     const auto floats = static_cast<size_t>(functions_.scratch_floats(job_));
     auto* scratch = static_cast<float*>(context.allocate_temp(slots_ * floats * sizeof(float)));
     if (scratch == nullptr) return Error::kMemoryAllocationFailed;
@@ -154,24 +165,31 @@ class WinogradEngine final : public Engine {
   WeightLayout layout_;
   std::vector<float> zeros_;
   HugePageBuffer transformed_;
+  std::unique_ptr<Engine> direct_;  // for sizes of few pixels, from the same panels; null where there are none
+  bool directly_ = false;
 };
 
 class WinogradKind final : public EngineKind {
  public:
-  WinogradKind(const WinogradJob& job, const WinogradFunctions& functions, int slots, bool open)
-      : job_(job), functions_(functions), slots_(slots), open_(open) {}
+  WinogradKind(const WinogradJob& job, const WinogradFunctions& functions, int slots, const ConvSpec& spec)
+      : job_(job), functions_(functions), slots_(slots), spec_(spec) {}
+  void leave_few_pixels() { leaves_few_pixels_ = spec_.open != 0; }
   size_t temp_bytes() const override {
     WinogradJob largest = job_;
-    if (open_) largest.block = std::max(largest.block, most_tiles(functions_, job_));
+    if (spec_.open != 0) largest.block = std::max(largest.block, most_tiles(functions_, job_));
     return (slots_ * functions_.scratch_floats(largest)) * sizeof(float) + portable::kTempPadding;
   }
-  std::unique_ptr<Engine> make() const override { return std::make_unique<WinogradEngine>(job_, functions_, slots_); }
+  std::unique_ptr<Engine> make() const override {
+    auto direct = leaves_few_pixels_ ? panel_engine(spec_, job_.panel_columns) : nullptr;
+    return std::make_unique<WinogradEngine>(job_, functions_, slots_, std::move(direct));
+  }
 
  private:
   WinogradJob job_;
   WinogradFunctions functions_;
   int slots_;
-  bool open_;  // whether other sizes come, of which a block may be larger
+  ConvSpec spec_;  // of open sizes a block may be larger than of the largest
+  bool leaves_few_pixels_ = false;
 };
 
 bool takes(const ConvSpec& spec) {
@@ -199,10 +217,7 @@ void cut_columns(const WinogradFunctions& functions, WinogradJob* job) {
   job->panels = ceil_div(job->columns, job->panel_columns);
 }
 
-}  // namespace
-
-std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, WinogradTile tile) {
-  if (!takes(spec)) return nullptr;
+std::unique_ptr<WinogradKind> make_kind(const ConvSpec& spec, int threads, WinogradTile tile) {
   const WinogradFunctions functions = winograd_functions(tile);
   threads = std::clamp(threads, 1, portable::kMaxSlots);
   WinogradJob job;
@@ -217,15 +232,23 @@ std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, Win
   cut_tiles(functions, threads, &job);
   const Shares shares = shares_of(job, threads);
   const int slots = static_cast<int>(std::min<int64_t>(threads, shares.blocks * shares.groups));
-  return std::make_unique<WinogradKind>(job, functions, slots, spec.open != 0);
+  return std::make_unique<WinogradKind>(job, functions, slots, spec);
+}
+
+}  // namespace
+
+std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, WinogradTile tile) {
+  return takes(spec) ? make_kind(spec, threads, tile) : nullptr;
 }
 
 std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads) {
   if (!takes(spec) || std::min(spec.in_channels, spec.out_channels) < kFewChannels) return nullptr;
-  const int64_t pixels = spec.batch * spec.out[0] * spec.out[1];
+  const int64_t pixels = pixels_of(spec);
   if (pixels < kPixelsFor2 || spec.in_channels > kMostDepth) return nullptr;
   const bool small = spec.in_channels <= kMostDepthFor4 && spec.in_channels * spec.out_channels <= kMostWeightsFor4;
-  return winograd_kind(spec, threads, pixels >= kPixelsFor4 && small ? WinogradTile::k4 : WinogradTile::k2);
+  auto kind = make_kind(spec, threads, pixels >= kPixelsFor4 && small ? WinogradTile::k4 : WinogradTile::k2);
+  kind->leave_few_pixels();
+  return kind;
 }
 
 }  // namespace berth::cpu

@@ -80,7 +80,7 @@ WinogradFunctions winograd_functions(WinogradTile tile);
 std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, WinogradTile tile);
 
 /// The same with the faster tile, but null if it is not faster than other engines by enough to justify its memory: if
-/// few pixels share a weight. The transformed weight takes 16/9 or 4 times the memory of the weight itself.
+/// few pixels share a weight; of open sizes, calls of few pixels are then computed directly. The transformed weight takes 16/9 or 4 times the memory of the weight itself.
 std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads);
 
 }  // namespace berth::cpu
