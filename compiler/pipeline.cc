@@ -1,13 +1,50 @@
 #include "compiler/pipeline.h"
 
+#include <algorithm>
+
 #include "compiler/fuse/fuse.h"
+#include "compiler/fuse/fuse_lstm_loops.h"
 #include "compiler/passes/check_elements.h"
 #include "compiler/passes/sink_constants.h"
+#include "compiler/placement/assign.h"
 #include "compiler/placement/compile_delegates.h"
 #include "compiler/placement/keep_state.h"
 #include "compiler/placement/placement.h"
 
 namespace berth {
+namespace {
+
+bool has_loops(const ir::Module& module) {
+  bool any = false;
+  for (const ir::Method& method : module.methods) {
+    for (const ir::Node& node : method.nodes) any = any || node.is(ir::OpId::scan);
+  }
+  return any;
+}
+
+// Loops that the first target takes all of, where nothing says that a part of them is to run elsewhere.
+Expected<passes::Changed> fuse_loops(ir::Module& module, const placement::Options& options,
+                                     const passes::Options& how) {
+  if (!has_loops(module) || placement::all_targets(options).empty()) return passes::Changed::kNo;
+  BERTH_ASSIGN_OR_RETURN(const std::vector<placement::Assignment> assignments, placement::assign(module, options));
+  const auto fits = [&](const ir::Method& method, const ir::Node& loop) {
+    const placement::Options own = placement::options_of(options, method);
+    const placement::Assignment& assigned = assignments[&method - module.methods.data()];
+    if (own.split || own.targets.empty() || !fuse::takes_bytes(own.targets[0])) return false;
+    const auto first = [&](ir::NodeId id) {
+      return assigned.target.contains(id) && assigned.target[id] == 0 && !assigned.asked[id];
+    };
+    const ir::NodeId self = method.value(loop.results[0]).node;
+    if (!assigned.asked.contains(self) || assigned.asked[self]) return false;
+    const std::vector<ir::NodeId>& nodes = loop.regions[0].nodes;
+    return std::all_of(nodes.begin(), nodes.end(), first);
+  };
+  passes::Options named = how;
+  if (passes::wants_why(how, "fuse_lstm_loops")) named.why = {"fusion"};
+  return fuse::fuse_lstm_loops(module, fits, named);
+}
+
+}  // namespace
 
 std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusion) {
   std::vector<passes::Pass> all;
@@ -17,6 +54,12 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
   all.push_back({"check_elements", passes::check_elements, true});
   // Before delegates are formed, in the order of the nodes.
   all.push_back({"sink_constants", passes::sink_constants});
+  // Before delegates are formed, around which loops stay.
+  if (fusion) {
+    all.push_back({"fuse_lstm_loops", [&options](ir::Module& module, const passes::Options& how) {
+                     return fuse_loops(module, options, how);
+                   }});
+  }
   append(placement::placement_passes(options));
   // What may be fused is what one delegate holds.
   if (fusion) append(fuse::fuse_passes(placement::all_targets(options)));

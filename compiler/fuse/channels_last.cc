@@ -223,12 +223,12 @@ class RegionLayout {
     if (is_permutation(node, {0, 2, 1})) return token_image(id);
     if (!node.is(OpId::view_copy_out)) return false;
     const ValueId image = std::get<ValueId>(node.args[arg::view_copy_out::self]);
-    if (!has_last(image) || !method_.tensor(image).is_static()) return false;
+    if (!has_last(image)) return false;
     const NodeId second = only_reader(node.results[0]);
     if (!second.valid()) return false;
     const std::vector<Dim> sizes = method_.tensor(image).shape;
     const std::vector<Dim> cut = method_.tensor(node.results[0]).shape;
-    const std::vector<Dim> tokens = {sizes[0], sizes[1], Dim(sizes[2].value * sizes[3].value)};
+    const std::vector<Dim> tokens = {sizes[0], sizes[1], module_.symbols.mul(sizes[2], sizes[3])};
     if (cut == tokens && is_permutation(method_.node(second), {0, 2, 1})) return token_rows(image, id, second);
     const bool groups = cut.size() == 5 && cut[0] == sizes[0] && cut[3] == sizes[2] && cut[4] == sizes[3];
     if (!groups || !is_permutation(method_.node(second), {0, 2, 1, 3, 4})) return false;
@@ -261,7 +261,7 @@ class RegionLayout {
     const ValueId result = method_.node(second).results[0];
     const NodeId reader = only_reader(result);
     if (!reader.valid() || !wants_last(method_.node(reader)) || !is_image(result)) return false;
-    if (!method_.tensor(rows).is_static() || !method_.tensor(rows).is_contiguous()) return false;
+    if (!method_.tensor(rows).is_contiguous()) return false;
     const std::vector<Dim> tokens = method_.tensor(rows).shape;
     const std::vector<Dim> sizes = method_.tensor(result).shape;
     if (sizes[0] != tokens[0] || sizes[1] != tokens[2]) return false;

@@ -33,6 +33,8 @@ class Context {
   Context(ir::Module& module, ir::Method& method, const passes::Options& options, NodeTargets targets = {});
 
   ir::Module& module() { return module_; }
+  /// Arithmetic on sizes adds to them, and to nothing else.
+  ir::Symbols& symbols() const { return module_.symbols; }
   const ir::Method& method() const { return method_; }
   ir::Method& method() { return method_; }
 

@@ -80,7 +80,7 @@ class RegionConverter {
 
   bool is_line(ValueId value) const {
     const ir::TensorType* type = method_.value(value).tensor();
-    return type != nullptr && type->rank() == 3 && type->is_static() && type->is_contiguous();
+    return type != nullptr && type->rank() == 3 && type->is_contiguous();
   }
 
   bool reads_images(const Node& node) const {
@@ -91,7 +91,7 @@ class RegionConverter {
     return found;
   }
 
-  // The value as an image. REQUIRES: at most three static dimensions, row-major.
+  // The value as an image. REQUIRES: at most three dimensions, row-major.
   Expected<ValueId> image(ValueId value, const std::string& source) {
     const auto found = image_.find(value);
     if (found != image_.end()) return found->second;
@@ -209,7 +209,7 @@ class RegionConverter {
 
   bool can_be_image(ValueId value) const {
     const ir::TensorType* type = method_.value(value).tensor();
-    return type != nullptr && type->rank() <= 3 && type->is_static() && type->is_contiguous();
+    return type != nullptr && type->rank() <= 3 && type->is_contiguous();
   }
 
   // Over the places alone.

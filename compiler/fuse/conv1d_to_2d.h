@@ -9,7 +9,7 @@
 // places go on with it, and what knows nothing of images reads the view. A permutation (0, 2, 1) that only turns tokens
 // into channels or back becomes one of [n, 1, l, c], which channels_last makes a view.
 //
-// For targets with the channels innermost, where all sizes are known.
+// For targets with the channels innermost.
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -28,6 +28,22 @@ TEST(Conv1dTo2d, ConvolutionsOverOneAxisBecomeTwoDimensional) {
       << one.text;
 }
 
+TEST(Conv1dTo2d, SignalsOfAnyLengthToo) {
+  const Fused one = fused_at_every_size(
+      {{"n", 1, 2}, {"l", 3, 9}}, with_constants({{"w", {4, 3, 3}}, {"k", {4, 1, 3}}, {"b", {4}}}, "%x: f32[n,3,l]", R"(
+    %c: f32[n,4,l] = aten::convolution(%x, %w, %b, [1], [1], [1], false, [0], 1)
+    %r: f32[n,4,l] = aten::gelu(%c)
+    %d: f32[n,4,(floordiv((l + 1), 2) + -1)] = aten::convolution(%r, %k, none, [2], [0], [1], false, [0], 4)
+    %e: f32[n,2,(floordiv((l + 1), 2) + -1)] = aten::slice_copy.Tensor(%d, 1, 1, 3, 1)
+    %u: f32[n,(floordiv((l + 1), 2) + -1),2] = aten::permute_copy(%e, [0, 2, 1])
+    return %u, %r
+  )"));
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::conv dim_order_ops::_clone_dim_order berth::conv "
+            "aten::slice_copy.Tensor aten::permute_copy")
+      << one.text;
+}
+
 TEST(Conv1dTo2d, TokensAndChannelsOfARowAreTwoNamesOfTheSameBytes) {
   const Fused one = fused(with_constants({{"w", {4, 3, 3}}, {"n", {2, 4, 1}}}, "%x: f32[1,9,3]", R"(
     %t: f32[1,3,9] = aten::permute_copy(%x, [0, 2, 1])

@@ -19,6 +19,8 @@
 //     precision             weights in 16 bits, for `--precision`
 //     pack_weights          weights in the order in which they are read
 //
+//     fuse_lstm_loops       a loop over the steps of an LSTM; the one pass before placement (compiler/pipeline.cc)
+//
 // The passes follow placement (compiler/pipeline.h), because what may be fused is what one delegate holds; they change
 // nothing outside of delegates. They make operators whose role in format/operators.def is FUSED, which never stand in a
 // program itself. `--why fusion` logs the decisions of all of them, the name of a pass those of that pass.

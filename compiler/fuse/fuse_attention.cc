@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/fuse/strided.h"
+#include "compiler/ir/same_product.h"
 
 namespace berth::fuse {
 namespace {
@@ -21,14 +22,15 @@ constexpr float kHidden = -1e30f;
 // Rows of tokens in which a head's columns lie.
 struct Rows {
   ValueId base;
-  int64_t tokens = 0;
+  Dim tokens;
   int64_t width = 0;
   int64_t column = 0;
   double scale = 1;
 };
 
 struct Match {
-  int64_t batch = 1, heads = 1, head_size = 1, queries = 1, keys = 1;
+  Dim batch = 1, queries = 1, keys = 1;
+  int64_t heads = 1, head_size = 1;
   double scale = 1;
   ValueId mask;
   bool causal = false;
@@ -40,56 +42,68 @@ const Node* made_by(const Context& context, ValueId value, OpId op) {
   return node != nullptr && node->is(op) ? node : nullptr;
 }
 
+bool equal(const Context& context, Dim a, const ir::DimList& product) {
+  return ir::same_product(context.symbols(), {a}, product);
+}
+
 // The batch and the heads of [batch * heads, tokens, size] elements that `moved` enumerates as tokens, heads, size.
-bool read_order(const Strided& moved, int64_t all, int64_t tokens, int64_t size, Match* match) {
+bool read_order(const Context& context, const Strided& moved, const std::vector<Dim>& sizes, Match* match) {
   const std::vector<Axis> axes = axes_of(moved);
   const bool batched = axes.size() == 4;
   if (axes.size() != 3 && !batched) return false;
-  const size_t first = batched ? 1 : 0;
+  const Axis& token = axes[batched ? 1 : 0];
+  const Axis& head = axes[batched ? 2 : 1];
+  const Axis& column = axes[batched ? 3 : 2];
+  const Dim tokens = sizes[1], size = sizes[2];
+  if (!head.size.is_constant() || !size.is_constant()) return false;
   match->batch = batched ? axes[0].size : 1;
-  match->heads = axes[first + 1].size;
+  match->heads = head.size.value;
   match->queries = tokens;
-  match->head_size = size;
-  if (match->batch * match->heads != all || moved.offset != 0) return false;
-  if (batched && axes[0].stride != match->heads * tokens * size) return false;
-  const Axis& token = axes[first];
-  const Axis& head = axes[first + 1];
-  const Axis& column = axes[first + 2];
-  return token.size == tokens && token.stride == size && head.stride == tokens * size && column.size == size &&
-         column.stride == 1;
+  match->head_size = size.value;
+  if (!equal(context, sizes[0], {match->batch, head.size}) || moved.offset != Dim(0)) return false;
+  if (batched && !equal(context, axes[0].stride, {head.size, tokens, size})) return false;
+  return token.size == tokens && token.stride == size && equal(context, head.stride, {tokens, size}) &&
+         column.size == size && column.stride == Dim(1);
 }
 
 // `value`, [batch * heads, tokens, size] or with the last two turned, as columns of rows of tokens.
-bool read_rows(const Context& context, const Match& match, ValueId value, bool turned, int64_t tokens, Rows* rows) {
-  if (!is_plain(context, value)) return false;
-  if (match.batch > 1) {
+bool read_rows(const Context& context, const Match& match, ValueId value, bool turned, Dim tokens, Rows* rows) {
+  if (!is_row_major(context, value)) return false;
+  if (match.batch != Dim(1)) {
     const Node* view = context.maker(value);
     if (view == nullptr || !view->op->is_reshape()) return false;
     value = value_argument(*view, 0);
-    if (!value.valid() || !is_plain(context, value)) return false;
+    if (!value.valid() || !is_row_major(context, value)) return false;
   }
   Strided from = strided(context, value, true);
-  if (match.batch == 1) {
+  if (match.batch == Dim(1)) {
     if (from.sizes.size() != 3) return false;
-    from.sizes.insert(from.sizes.begin(), 1);
-    from.strides.insert(from.strides.begin(), 0);
+    from.sizes.insert(from.sizes.begin(), Dim(1));
+    from.strides.insert(from.strides.begin(), Dim(0));
   }
   const size_t token = turned ? 3 : 2;
   const size_t column = turned ? 2 : 3;
-  const std::vector<int64_t> sizes = {match.batch, match.heads, turned ? match.head_size : tokens,
-                                      turned ? tokens : match.head_size};
+  const std::vector<Dim> sizes = {match.batch, match.heads, turned ? match.head_size : tokens,
+                                  turned ? tokens : match.head_size};
   if (from.sizes != sizes) return false;
-  if (context.type(from.base).dtype != DType::kF32 || !is_plain(context, from.base)) return false;
-  const int64_t elements = ir::max_numel(context.type(from.base), {});
+  const ir::TensorType& base = context.type(from.base);
+  if (base.dtype != DType::kF32 || !base.is_contiguous()) return false;
+  std::optional<Dim> width = from.strides[token];
+  if (tokens == Dim(1)) {
+    Dim elements = 1;
+    for (const Dim size : base.shape) elements = context.symbols().mul(elements, size);
+    width = quotient(context.symbols(), elements, match.batch);
+  }
+  if (!width || !width->is_constant() || !from.offset.is_constant()) return false;
   rows->base = from.base;
   rows->tokens = tokens;
-  rows->column = from.offset;
+  rows->column = from.offset.value;
   rows->scale = from.scale;
-  rows->width = tokens == 1 ? elements / match.batch : from.strides[token];
-  if (match.head_size != 1 && from.strides[column] != 1) return false;
-  if (match.heads != 1 && from.strides[1] != match.head_size) return false;
-  if (match.batch != 1 && from.strides[0] != tokens * rows->width) return false;
-  if (elements != match.batch * tokens * rows->width) return false;
+  rows->width = width->value;
+  if (match.head_size != 1 && from.strides[column] != Dim(1)) return false;
+  if (match.heads != 1 && from.strides[1] != Dim(match.head_size)) return false;
+  if (match.batch != Dim(1) && !equal(context, from.strides[0], {tokens, *width})) return false;
+  if (!ir::same_product(context.symbols(), base.shape, {match.batch, tokens, *width})) return false;
   return rows->column + match.heads * match.head_size <= rows->width;
 }
 
@@ -128,21 +142,22 @@ MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidd
   if (constant == nullptr || constant->type.dtype != DType::kF32 || !constant->type.is_contiguous())
     return MaskKind::kOther;
   const int64_t numel = ir::max_numel(constant->type, {});
-  if (constant->type.rank() < 2 || constant->type.shape.back() != Dim(match.keys) ||
-      constant->type.shape[constant->type.shape.size() - 2] != Dim(match.queries)) {
+  if (constant->type.rank() < 2 || constant->type.shape.back() != match.keys ||
+      constant->type.shape[constant->type.shape.size() - 2] != match.queries) {
     return MaskKind::kOther;
   }
+  const int64_t queries = match.queries.value, keys = match.keys.value;
   const std::vector<float> mask = floats_of(*constant);
   *some_row_hidden = false;
   bool zero = true;
-  bool causal = numel == match.queries * match.keys && match.queries == match.keys;
-  for (int64_t row = 0; row < numel / match.keys; ++row) {
+  bool causal = numel == queries * keys && queries == keys;
+  for (int64_t row = 0; row < numel / keys; ++row) {
     bool seen = false;
-    for (int64_t j = 0; j < match.keys; ++j) {
-      const float x = mask[row * match.keys + j];
+    for (int64_t j = 0; j < keys; ++j) {
+      const float x = mask[row * keys + j];
       zero = zero && x == 0;
       seen = seen || x > kHidden;
-      causal = causal && (j <= row % match.queries ? x == 0 : x <= kHidden);
+      causal = causal && (j <= row % queries ? x == 0 : x <= kHidden);
     }
     *some_row_hidden = *some_row_hidden || !seen;
   }
@@ -188,21 +203,21 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
 bool mask_fits(const Context& context, const Match& match) {
   if (!match.mask.valid()) return true;
   const ir::TensorType& type = context.type(match.mask);
-  if (type.dtype != DType::kF32 || type.rank() > 4 || !is_plain(context, match.mask)) return false;
-  const std::vector<int64_t> scores = {match.batch, match.heads, match.queries, match.keys};
+  if (type.dtype != DType::kF32 || type.rank() > 4 || !type.is_contiguous()) return false;
+  const std::vector<Dim> scores = {match.batch, match.heads, match.queries, match.keys};
   for (size_t i = 0; i < type.shape.size(); ++i) {
-    const int64_t size = type.shape[i].value;
-    const int64_t wanted = scores[4 - type.shape.size() + i];
-    if (size != 1 && size != wanted) return false;
+    const Dim size = type.shape[i];
+    const Dim wanted = scores[4 - type.shape.size() + i];
+    if (size != Dim(1) && size != wanted) return false;
     // Of scores with batch and heads in one dimension, only what is the same for all of them.
-    if (type.rank() == 3 && i == 0 && match.batch > 1 && size != 1) return false;
+    if (type.rank() == 3 && i == 0 && match.batch != Dim(1) && size != Dim(1)) return false;
   }
   return true;
 }
 
 Reason find(const Context& context, const Node& last, Match* match, bool* is_candidate) {
   *is_candidate = false;
-  if (!is_plain(context, last.results[0])) return Reason::kShape;
+  if (!is_row_major(context, last.results[0])) return Reason::kShape;
   const Strided moved = strided(context, last.results[0], false);
   const Node* weighted = made_by(context, moved.base, OpId::bmm_out);
   if (weighted == nullptr || context.uses(moved.base) != 1) return Reason::kReadElsewhere;
@@ -216,13 +231,13 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   const int64_t rank = context.type(softmax->results[0]).rank();
   const auto dim = context.number(softmax->args[arg::softmax_out::dim]);
   if (dim != -1.0 && dim != static_cast<double>(rank - 1)) return Reason::kOrder;
-  if (!read_order(moved, out.shape[0].value, out.shape[1].value, out.shape[2].value, match)) return Reason::kOrder;
+  if (!read_order(context, moved, out.shape, match)) return Reason::kOrder;
   if (context.uses(shares) != 1 || (!guarded && context.uses(softmax->results[0]) != 1)) return Reason::kReadElsewhere;
   const Node* scores = read_scores(context, value_argument(*softmax, 0), guarded ? 2 : 1, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
-  match->keys = context.type(scores->results[0]).shape[2].value;
+  match->keys = context.type(scores->results[0]).shape[2];
   // Views may have joined the keys of several queries.
-  if (context.type(softmax->results[0]).shape.back() != Dim(match->keys)) return Reason::kOrder;
+  if (context.type(softmax->results[0]).shape.back() != match->keys) return Reason::kOrder;
   if (!mask_fits(context, *match)) return Reason::kShape;
   bool hidden = false;
   if (match->mask.valid()) {
@@ -240,7 +255,7 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
 
 Expected<ValueId> rows_value(Context& context, ir::Builder& build, const Match& match, const Rows& rows,
                              const std::string& source) {
-  return with_shape(context, build, rows.base, {Dim(match.batch), Dim(rows.tokens), Dim(rows.width)}, source);
+  return with_shape(context, build, rows.base, {match.batch, rows.tokens, Dim(rows.width)}, source);
 }
 
 Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, NodeId id) {

@@ -8,38 +8,44 @@ namespace berth::fuse {
 namespace {
 
 // Three heads of four columns over five tokens, as exporters write it.
-std::string attention(const std::string& mask_type, const std::string& mask, const std::string& sum, int batch) {
+std::string attention(const std::string& mask_type, const std::string& mask, const std::string& sum,
+                      const std::string& batch, const std::string& heads, const std::string& tokens) {
   return filled(R"(
     $constant
-    method forward(%x: f32[$n,5,36]$mask_type) {
+    method forward(%x: f32[$n,$t,36]$mask_type) {
       $mask
-      %v: f32[$n,5,3,3,4] = aten::view_copy(%x, [$n, 5, 3, 3, 4])
-      %p: f32[3,$n,3,5,4] = aten::permute_copy(%v, [2, 0, 3, 1, 4])
-      %q: f32[$n,3,5,4] = aten::select_copy.int(%p, 0, 0)
-      %k: f32[$n,3,5,4] = aten::select_copy.int(%p, 0, 1)
-      %w: f32[$n,3,5,4] = aten::select_copy.int(%p, 0, 2)
-      %t: f32[$n,3,4,5] = aten::permute_copy(%k, [0, 1, 3, 2])
-      %q3: f32[$heads,5,4] = aten::view_copy(%q, [$heads, 5, 4])
-      %t3: f32[$heads,4,5] = aten::view_copy(%t, [$heads, 4, 5])
-      %s: f32[$heads,5,5] = aten::bmm(%q3, %t3)
-      %s4: f32[$n,3,5,5] = aten::view_copy(%s, [$n, 3, 5, 5])
-      %d: f32[$n,3,5,5] = aten::mul.Scalar(%s4, 0.5)
+      %v: f32[$n,$t,3,3,4] = aten::view_copy(%x, [$n, $t, 3, 3, 4])
+      %p: f32[3,$n,3,$t,4] = aten::permute_copy(%v, [2, 0, 3, 1, 4])
+      %q: f32[$n,3,$t,4] = aten::select_copy.int(%p, 0, 0)
+      %k: f32[$n,3,$t,4] = aten::select_copy.int(%p, 0, 1)
+      %w: f32[$n,3,$t,4] = aten::select_copy.int(%p, 0, 2)
+      %t: f32[$n,3,4,$t] = aten::permute_copy(%k, [0, 1, 3, 2])
+      %q3: f32[$heads,$t,4] = aten::view_copy(%q, [$heads, $t, 4])
+      %t3: f32[$heads,4,$t] = aten::view_copy(%t, [$heads, 4, $t])
+      %s: f32[$heads,$t,$t] = aten::bmm(%q3, %t3)
+      %s4: f32[$n,3,$t,$t] = aten::view_copy(%s, [$n, 3, $t, $t])
+      %d: f32[$n,3,$t,$t] = aten::mul.Scalar(%s4, 0.5)
       $sum
-      %f: f32[$n,3,5,5] = aten::_softmax(%e, 3, false)
-      %f3: f32[$heads,5,5] = aten::view_copy(%f, [$heads, 5, 5])
-      %w3: f32[$heads,5,4] = aten::view_copy(%w, [$heads, 5, 4])
-      %o: f32[$heads,5,4] = aten::bmm(%f3, %w3)
-      %o4: f32[$n,3,5,4] = aten::view_copy(%o, [$n, 3, 5, 4])
-      %r: f32[$n,5,3,4] = aten::permute_copy(%o4, [0, 2, 1, 3])
-      %y: f32[$n,5,12] = aten::view_copy(%r, [$n, 5, 12])
+      %f: f32[$n,3,$t,$t] = aten::_softmax(%e, 3, false)
+      %f3: f32[$heads,$t,$t] = aten::view_copy(%f, [$heads, $t, $t])
+      %w3: f32[$heads,$t,4] = aten::view_copy(%w, [$heads, $t, 4])
+      %o: f32[$heads,$t,4] = aten::bmm(%f3, %w3)
+      %o4: f32[$n,3,$t,4] = aten::view_copy(%o, [$n, 3, $t, 4])
+      %r: f32[$n,$t,3,4] = aten::permute_copy(%o4, [0, 2, 1, 3])
+      %y: f32[$n,$t,12] = aten::view_copy(%r, [$n, $t, 12])
       return %y
     })",
                 {{"mask_type", mask_type},
                  {"constant", mask},
                  {"mask", mask.empty() ? "" : "%m: f32[5,5] = const @m"},
                  {"sum", sum},
-                 {"n", std::to_string(batch)},
-                 {"heads", std::to_string(3 * batch)}});
+                 {"n", batch},
+                 {"heads", heads},
+                 {"t", tokens}});
+}
+
+std::string attention(const std::string& mask_type, const std::string& mask, const std::string& sum, int batch) {
+  return attention(mask_type, mask, sum, std::to_string(batch), std::to_string(3 * batch), "5");
 }
 
 std::string plus_mask(int batch) {
@@ -63,6 +69,15 @@ TEST(FuseAttention, AMaskOfLaterTokensIsCausal) {
   for (int i = 0; i < 25; ++i) other += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 + 1 ? "0.0" : "-inf");
   const Fused masked = fused(attention("", other + "]>", plus_mask(1), 1));
   EXPECT_NE(masked.text.find("0.5, false)"), std::string::npos) << masked.text;
+}
+
+TEST(FuseAttention, AnyNumberOfTokensAndOfSequencesIsOneOperatorToo) {
+  const std::string masked =
+      attention(", %m: f32[n,1,s,s]", "", "%e: f32[n,3,s,s] = aten::add.Tensor(%d, %m, 1)", "n", "(n * 3)", "s");
+  const Fused open = fused_at_every_size({{"n", 1, 3}, {"s", 1, 9}}, masked);
+  EXPECT_EQ(open.operators(), "berth::attention") << open.text;
+  const std::string plain = attention("", "", "%e: f32[1,3,s,s] = aten::mul.Scalar(%d, 0.75)", "1", "3", "s");
+  EXPECT_EQ(fused_at_every_size({{"s", 1, 40}}, plain).operators(), "berth::attention");
 }
 
 TEST(FuseAttention, ScoresWithOtherReadersStayWrittenOut) {

@@ -60,7 +60,7 @@ class RegionShuffles {
 
   std::optional<Shuffle> match(ValueId shuffled) const {
     const Node* last = context_.maker(shuffled);
-    if (last == nullptr || !last->is(OpId::view_copy_out) || !is_plain(context_, shuffled)) return std::nullopt;
+    if (last == nullptr || !last->is(OpId::view_copy_out) || !is_row_major(context_, shuffled)) return std::nullopt;
     const ValueId turned = std::get<ValueId>(last->args[arg::view_copy_out::self]);
     const Node* permutation = maker_alone(turned, OpId::permute_copy_out);
     if (permutation == nullptr ||
@@ -72,12 +72,13 @@ class RegionShuffles {
     if (view == nullptr) return std::nullopt;
     const ValueId joined = std::get<ValueId>(view->args[arg::view_copy_out::self]);
     const Node* cat = maker_alone(joined, OpId::cat_out);
-    if (cat == nullptr || !is_channels(cat->args[arg::cat_out::dim]) || !is_plain(context_, joined))
+    if (cat == nullptr || !is_channels(cat->args[arg::cat_out::dim]) || !is_row_major(context_, joined))
       return std::nullopt;
     const std::vector<Dim> image = context_.type(joined).shape;
     const std::vector<Dim> groups = context_.type(cut).shape;
     if (image.size() != 4 || groups.size() != 5 || context_.type(shuffled).shape != image) return std::nullopt;
     if (groups[0] != image[0] || groups[3] != image[2] || groups[4] != image[3]) return std::nullopt;
+    if (!image[1].is_constant() || !groups[1].is_constant() || !groups[2].is_constant()) return std::nullopt;
     // Of images without places, views give channels any number.
     if (groups[1].value * groups[2].value != image[1].value) return std::nullopt;
     if (context_.type(joined).dtype != DType::kF32) return std::nullopt;

@@ -25,6 +25,19 @@ TEST(FuseShuffles, ImagesThatAreJoinedAndShuffledAreMovedOnce) {
             "berth::shuffle aten::split_with_sizes_copy");
 }
 
+TEST(FuseShuffles, ImagesOfAnySizeToo) {
+  const Fused one = fused_at_every_size({{"n", 1, 2}, {"h", 1, 4}, {"w", 1, 3}}, R"(
+    method forward(%a: f32[n,3,h,w], %b: f32[n,3,h,w]) {
+      %j: f32[n,6,h,w] = aten::cat([%a, %b], 1)
+      %v: f32[n,2,3,h,w] = aten::view_copy(%j, [n, 2, 3, h, w])
+      %p: f32[n,3,2,h,w] = aten::permute_copy(%v, [0, 2, 1, 3, 4])
+      %s: f32[n,6,h,w] = aten::view_copy(%p, [n, 6, h, w])
+      %x: f32[n,2,h,w], %y: f32[n,4,h,w] = aten::split_with_sizes_copy(%s, [2, 4], 1)
+      return %y, %x
+    })");
+  EXPECT_EQ(one.operators(), "berth::shuffle") << one.text;
+}
+
 TEST(FuseShuffles, ShufflesStayWhereAStepIsReadElsewhereOrTurnsOtherDimensions) {
   EXPECT_EQ(fused(with_constants({}, kHalves, kShuffle + "return %s, %j")).operators().find("berth::shuffle"),
             std::string::npos);

@@ -115,6 +115,40 @@ inline Fused fuse_module(ir::Module before, unsigned seed = 7, double tolerance 
 
 inline Fused fused(const std::string& text) { return fuse_module(passes::parsed(text)); }
 
+/// A symbol and the ends of its range.
+struct OpenSize {
+  std::string name;
+  int least, most;
+};
+
+/// Fuses a method of open sizes once, and expects its outputs to stay at every size of the ranges.
+inline Fused fused_at_every_size(const std::vector<OpenSize>& ranges, const std::string& text,
+                                 double tolerance = 1e-5) {
+  std::string symbols;
+  std::map<std::string, int> sizes;
+  for (const OpenSize& range : ranges) {
+    symbols +=
+        "symbol " + range.name + " in [" + std::to_string(range.least) + ", " + std::to_string(range.most) + "]\n";
+    sizes[range.name] = range.least;
+  }
+  const ir::Module before = passes::parsed(symbols + text);
+  Fused result = fuse_module(passes::parsed(symbols + text), 7, tolerance);
+  for (size_t next = 0; next < ranges.size();) {
+    const std::vector<eval::Item> inputs = passes::random_inputs(before, before.methods[0], 11, sizes);
+    const auto expected = eval::evaluate(before, before.methods[0], inputs);
+    const auto found = eval::evaluate(result.module, result.module.methods[0], inputs);
+    EXPECT_TRUE(expected.ok() && found.ok()) << (found.ok() ? expected : found).error().text();
+    if (!expected.ok() || !found.ok()) return result;
+    for (size_t k = 0; k < expected->size(); ++k) passes::expect_close((*expected)[k], (*found)[k], tolerance);
+    // The next sizes, the first symbol's first.
+    for (next = 0; next < ranges.size() && ++sizes[ranges[next].name] > ranges[next].most; ++next) {
+      sizes[ranges[next].name] = ranges[next].least;
+    }
+  }
+  if (::testing::Test::HasFailure()) ADD_FAILURE() << text << "\nafter\n" << result.text;
+  return result;
+}
+
 /// The names and sizes of constants.
 using Constants = std::vector<std::pair<std::string, std::vector<int>>>;
 

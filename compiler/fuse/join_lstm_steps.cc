@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/replacements.h"
 #include "compiler/fuse/strided.h"
 
@@ -26,12 +27,13 @@ struct Run {
 std::optional<Run> dense_run(const Context& context, ValueId value) {
   if (!is_plain(context, value)) return std::nullopt;
   const Strided from = strided(context, value, false);
-  int64_t stride = 1;
+  if (!is_plain(context, from.base) || !from.offset.is_constant()) return std::nullopt;
+  Dim stride = 1;
   const std::vector<Axis> axes = axes_of(from);
-  for (size_t i = axes.size(); i-- > 0; stride *= axes[i].size) {
+  for (size_t i = axes.size(); i-- > 0; stride = context.symbols().mul(stride, axes[i].size)) {
     if (axes[i].stride != stride) return std::nullopt;
   }
-  return Run{from.base, from.offset};
+  return Run{from.base, from.offset.value};
 }
 
 // Steps of one LSTM that follow each other.
@@ -144,7 +146,7 @@ class RegionSteps {
     const ValueId cell = value_argument(node, 2);
     const std::vector<Dim> state = context_.type(hidden).shape;
     const Dim columns = context_.type(value_argument(node, 0)).shape.back();
-    const ValueId weight = in_blocks(value_argument(node, 3));
+    const ValueId weight = operands_.in_blocks(value_argument(node, 3));
     const int64_t steps = static_cast<int64_t>(chain.steps.size());
     const int64_t all = ir::max_numel(context_.type(chain.base), {}) / elements_of_gates(front);
     BERTH_ASSIGN_OR_RETURN(
@@ -196,47 +198,14 @@ class RegionSteps {
     return true;
   }
 
-  // The weight [size, 4 * size] as berth::lstm reads it: [blocks, size, 4, width], zeros beyond the last unit.
-  ValueId in_blocks(ValueId weight) {
-    const auto memo = blocks_.find(weight);
-    if (memo != blocks_.end()) return memo->second;
-    const ir::Constant& from = *context_.constant(Argument(weight));
-    const std::vector<float> dense = floats_of(from);
-    const int64_t size = from.type.shape[0].value;
-    const int64_t width = block_width(size);
-    const int64_t blocks = (size + width - 1) / width;
-    std::vector<float> turned(blocks * size * 4 * width);
-    for (int64_t k = 0; k < size; ++k) {
-      for (int64_t column = 0; column < 4 * size; ++column) {
-        const int64_t unit = column % size;
-        const int64_t row = (unit / width * size + k) * 4 + column / size;
-        turned[row * width + unit % width] = dense[k * 4 * size + column];
-      }
-    }
-    return blocks_[weight] = float_constant(build_, {blocks, size, 4, width}, turned, from.name + "_blocks");
-  }
-
-  // Whole registers of any instruction set, and few units beyond the last.
-  static int64_t block_width(int64_t size) {
-    int64_t best = size;
-    int64_t waste = size < 16 ? 0 : size;
-    for (const int64_t width : {64, 32, 16}) {
-      const int64_t wasted = (size + width - 1) / width * width - size;
-      if (wasted >= waste) continue;
-      waste = wasted;
-      best = width;
-    }
-    return best;
-  }
-
   ir::Method& method_;
   Graph& graph_;
   ir::Builder build_;
   Context context_;
+  LstmOperands operands_{context_, build_};
   std::vector<StepChain> chains_;
   std::map<int32_t, size_t> of_;  // the chain of each step, by its node's index
   Replacements replaced_;
-  std::map<ValueId, ValueId> blocks_;
 };
 
 }  // namespace

@@ -38,17 +38,18 @@ const Node* splittable(const Context& context, const Node& node) {
   const Node* cat = context.maker(whole);
   const ir::TensorType& type = context.type(whole);
   const ir::TensorType& out = context.type(node.results[0]);
-  if (cat == nullptr || !cat->is(OpId::cat_out) || type.rank() != 4 || !type.is_static()) return nullptr;
+  if (cat == nullptr || !cat->is(OpId::cat_out) || type.rank() != 4) return nullptr;
   const auto dim = context.number(cat->args[arg::cat_out::dim]);
   if ((dim != 1.0 && dim != -3.0) || context.uses(whole) != 1) return nullptr;
   const auto& parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
   const ir::Constant* weight = context.constant(node.args[arg::fused_conv_out::weight]);
   if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr) return nullptr;
-  if (ir::max_numel(out, {}) > ir::max_numel(type, {})) return nullptr;
+  if (ir::max_numel(out, context.symbols()) > ir::max_numel(type, context.symbols())) return nullptr;
   // A concatenation takes other element types along, and tensors of one dimension without elements.
   const auto fits = [&](ValueId part) {
     const ir::TensorType& own = context.type(part);
-    return own.dtype == DType::kF32 && own.rank() == 4 && own.shape[1] != ir::Dim(0);
+    return own.dtype == DType::kF32 && own.rank() == 4 && own.shape[1].is_constant() && own.shape[1] != ir::Dim(0) &&
+           own.shape[0] == type.shape[0] && own.shape[2] == type.shape[2] && own.shape[3] == type.shape[3];
   };
   return std::all_of(parts.begin(), parts.end(), fits) ? cat : nullptr;
 }

@@ -7,65 +7,63 @@
 namespace berth::fuse {
 namespace {
 
+using ir::Dim;
 using ir::DimList;
 using ir::Node;
 using ir::OpId;
 using ir::ValueId;
 
 constexpr int kMaxDepth = 32;
-
-std::vector<int64_t> numbers(const std::vector<ir::Dim>& dims) {
-  std::vector<int64_t> result;
-  for (ir::Dim dim : dims) result.push_back(dim.value);
-  return result;
-}
+// Sizes of longer texts are not divided.
+constexpr int kMostDividedTerms = 64;
 
 Strided whole(const Context& context, ValueId value) {
   Strided result;
   result.base = value;
-  result.sizes = numbers(context.type(value).shape);
+  result.sizes = context.type(value).shape;
   result.strides.resize(result.sizes.size());
-  int64_t stride = 1;
+  Dim stride = 1;
   for (size_t d = result.sizes.size(); d-- > 0;) {
     result.strides[d] = stride;
-    stride *= result.sizes[d];
+    stride = context.symbols().mul(stride, result.sizes[d]);
   }
   return result;
 }
 
 // The same elements in the same order under other sizes. False when their distances are not regular then, and of an
 // empty tensor, whose sizes do not divide each other.
-bool regroup(const std::vector<int64_t>& sizes, Strided* from) {
-  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return false;
+bool regroup(ir::Symbols& symbols, const std::vector<Dim>& sizes, Strided* from) {
+  if (std::find(sizes.begin(), sizes.end(), Dim(0)) != sizes.end()) return false;
   const std::vector<Axis> axes = axes_of(*from);
-  std::vector<int64_t> strides(sizes.size(), 0);
+  std::vector<Dim> strides(sizes.size(), 0);
   size_t axis = axes.size();
-  int64_t left = 1;  // elements of the axis that no dimension has taken yet
-  int64_t stride = 0;
+  Dim left = 1;  // elements of the axis that no dimension has taken yet
+  Dim stride = 0;
   for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == 1) continue;
-    if (left == 1) {
+    if (sizes[d] == Dim(1)) continue;
+    if (left == Dim(1)) {
       if (axis == 0) return false;
       left = axes[--axis].size;
       stride = axes[axis].stride;
     }
     strides[d] = stride;
-    int64_t wanted = sizes[d];
+    Dim wanted = sizes[d];
     for (;;) {
-      if (left >= wanted) {
-        if (left % wanted != 0) return false;
-        left /= wanted;
-        stride *= wanted;
+      if (const auto rest = quotient(symbols, left, wanted)) {
+        left = *rest;
+        stride = symbols.mul(stride, wanted);
         break;
       }
       // The next axis must go on where this one ends.
-      if (wanted % left != 0 || axis == 0 || axes[axis - 1].stride != stride * left) return false;
-      wanted /= left;
-      stride *= left;
+      const auto rest = quotient(symbols, wanted, left);
+      const Dim end = symbols.mul(stride, left);
+      if (!rest || axis == 0 || axes[axis - 1].stride != end) return false;
+      wanted = *rest;
+      stride = end;
       left = axes[--axis].size;
     }
   }
-  if (left != 1 || axis != 0) return false;
+  if (left != Dim(1) || axis != 0) return false;
   from->sizes = sizes;
   from->strides = std::move(strides);
   return true;
@@ -79,36 +77,46 @@ std::optional<size_t> dim_of(const ir::Argument& argument, size_t rank) {
   return d;
 }
 
-int64_t index_of(const ir::Argument& argument, int64_t otherwise, int64_t size) {
-  const ir::Dim* dim = std::get_if<ir::Dim>(&argument);
-  const int64_t i = dim == nullptr ? otherwise : dim->value;
-  return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size);
+// Where a part of a dimension begins; none where that depends on what its size becomes.
+std::optional<Dim> index_of(ir::Symbols& symbols, const ir::Argument& argument, Dim size) {
+  const Dim* dim = std::get_if<Dim>(&argument);
+  if (dim == nullptr) return Dim(0);
+  if (!dim->is_constant()) return std::nullopt;
+  if (size.is_constant()) {
+    return Dim(std::clamp<int64_t>(dim->value < 0 ? dim->value + size.value : dim->value, 0, size.value));
+  }
+  if (dim->value < 0) {
+    const Dim from_end = symbols.add(size, *dim);
+    return symbols.lower(from_end) < 0 ? std::nullopt : std::optional<Dim>(from_end);
+  }
+  return dim->value > symbols.lower(size) ? std::nullopt : std::optional<Dim>(*dim);
 }
 
 Strided follow(const Context& context, ValueId value, bool scaled, int depth);
 
 // What `value`, which `node` makes, is of the base of what the node reads. False when it is not a movement.
 bool move(const Context& context, const Node& node, ValueId value, bool scaled, int depth, Strided* out) {
+  ir::Symbols& symbols = context.symbols();
   if (scaled && (node.is(OpId::mul_out) || node.is(OpId::mul_Scalar_out) || node.is(OpId::div_out) ||
                  node.is(OpId::div_Scalar_out))) {
     for (size_t k = 0; k < 2; ++k) {
-      const bool quotient = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
+      const bool divided = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
       const auto number = context.number(node.args[k]);
       const ValueId* other = std::get_if<ValueId>(&node.args[1 - k]);
-      if (!number || other == nullptr || !is_plain(context, *other) || (quotient && k == 0)) continue;
+      if (!number || other == nullptr || !is_row_major(context, *other) || (divided && k == 0)) continue;
       if (context.type(*other).shape != context.type(value).shape) continue;
       *out = follow(context, *other, scaled, depth);
-      out->scale *= quotient ? 1 / *number : *number;
+      out->scale *= divided ? 1 / *number : *number;
       return true;
     }
     return false;
   }
   const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
-  if (input == nullptr || !is_plain(context, *input)) return false;
+  if (input == nullptr || !is_row_major(context, *input)) return false;
   const size_t rank = context.type(*input).shape.size();
   if (node.op->is_reshape()) {
     *out = follow(context, *input, scaled, depth);
-    return regroup(numbers(context.type(value).shape), out);
+    return regroup(symbols, context.type(value).shape, out);
   }
   if (node.is(OpId::permute_copy_out)) {
     const Strided from = follow(context, *input, scaled, depth);
@@ -139,9 +147,11 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     const auto d = dim_of(node.args[arg::slice_copy_Tensor_out::dim], rank);
     if (!d || (slice && node.args[arg::slice_copy_Tensor_out::step] != ir::Argument(ir::Dim(1)))) return false;
     *out = follow(context, *input, scaled, depth);
-    out->offset += index_of(node.args[arg::slice_copy_Tensor_out::start], 0, out->sizes[*d]) * out->strides[*d];
+    const auto index = index_of(symbols, node.args[arg::slice_copy_Tensor_out::start], out->sizes[*d]);
+    if (!index) return false;
+    out->offset = symbols.add(out->offset, symbols.mul(*index, out->strides[*d]));
     if (slice) {
-      out->sizes[*d] = context.type(value).shape[*d].value;
+      out->sizes[*d] = context.type(value).shape[*d];
     } else {
       out->sizes.erase(out->sizes.begin() + static_cast<ptrdiff_t>(*d));
       out->strides.erase(out->strides.begin() + static_cast<ptrdiff_t>(*d));
@@ -154,10 +164,10 @@ bool move(const Context& context, const Node& node, ValueId value, bool scaled, 
     *out = follow(context, *input, scaled, depth);
     const int part = context.method().value(value).result;
     for (int i = 0; i < part; ++i) {
-      out->offset +=
-          std::get<DimList>(node.args[arg::split_with_sizes_copy_out::split_sizes])[i].value * out->strides[*d];
+      const Dim before = std::get<DimList>(node.args[arg::split_with_sizes_copy_out::split_sizes])[i];
+      out->offset = symbols.add(out->offset, symbols.mul(before, out->strides[*d]));
     }
-    out->sizes[*d] = context.type(value).shape[*d].value;
+    out->sizes[*d] = context.type(value).shape[*d];
     return true;
   }
   return false;
@@ -174,15 +184,47 @@ Strided follow(const Context& context, ValueId value, bool scaled, int depth) {
 
 Strided strided(const Context& context, ValueId value, bool scaled) { return follow(context, value, scaled, 0); }
 
-bool is_plain(const Context& context, ValueId value) {
+bool is_row_major(const Context& context, ValueId value) {
   const ir::TensorType* type = context.method().value(value).tensor();
-  return type != nullptr && type->is_static() && type->is_contiguous();
+  return type != nullptr && type->is_contiguous();
+}
+
+bool is_plain(const Context& context, ValueId value) {
+  return is_row_major(context, value) && context.type(value).is_static();
+}
+
+std::optional<Dim> quotient(ir::Symbols& symbols, Dim a, Dim b) {
+  if (a == b || b == Dim(1)) return b == Dim(1) ? a : Dim(1);
+  if (a.is_constant()) {
+    if (!b.is_constant() || b.value == 0 || a.value % b.value != 0) return std::nullopt;
+    return Dim(a.value / b.value);
+  }
+  if (symbols.terms(a) > kMostDividedTerms || symbols.terms(b) > kMostDividedTerms) return std::nullopt;
+  if (!b.is_constant()) {
+    // One factor after the other.
+    const ir::Symbol divisor = symbols[b.symbol];
+    if (divisor.kind == ir::SymbolKind::kMul) {
+      const auto first = quotient(symbols, a, divisor.a);
+      return first ? quotient(symbols, *first, divisor.b) : std::nullopt;
+    }
+  }
+  const ir::Symbol whole = symbols[a.symbol];
+  if (whole.kind == ir::SymbolKind::kMul) {
+    if (const auto left = quotient(symbols, whole.a, b)) return symbols.mul(*left, whole.b);
+    if (const auto right = quotient(symbols, whole.b, b)) return symbols.mul(whole.a, *right);
+  }
+  if (whole.kind == ir::SymbolKind::kAdd) {
+    const auto left = quotient(symbols, whole.a, b);
+    const auto right = left ? quotient(symbols, whole.b, b) : std::nullopt;
+    if (right) return symbols.add(*left, *right);
+  }
+  return std::nullopt;
 }
 
 std::vector<Axis> axes_of(const Strided& from) {
   std::vector<Axis> axes;
   for (size_t d = 0; d < from.sizes.size(); ++d) {
-    if (from.sizes[d] != 1) axes.push_back({from.sizes[d], from.strides[d]});
+    if (from.sizes[d] != Dim(1)) axes.push_back({from.sizes[d], from.strides[d]});
   }
   return axes;
 }

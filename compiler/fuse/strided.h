@@ -11,22 +11,28 @@ namespace berth::fuse {
 
 struct Strided {
   ir::ValueId base;
-  int64_t offset = 0;
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;  // of the base's elements in row-major order
+  ir::Dim offset = 0;
+  std::vector<ir::Dim> sizes;
+  std::vector<ir::Dim> strides;  // of the base's elements in row-major order
   double scale = 1;              // what the elements are multiplied by
 };
 
 /// `value` as a strided view of the earliest value that it is one of: of itself when there is no other. Multiplications
-/// by numbers are followed when `scaled`. REQUIRES: its sizes are known and it is row-major.
+/// by numbers are followed when `scaled`. Sizes may be symbols: what is said holds whatever they become.
+/// REQUIRES: is_row_major().
 Strided strided(const Context& context, ir::ValueId value, bool scaled);
 
-/// Whether it has known sizes and row-major order.
+/// Whether it is a tensor in row-major order.
+bool is_row_major(const Context& context, ir::ValueId value);
+/// Whether it has known sizes too.
 bool is_plain(const Context& context, ir::ValueId value);
 
-/// The dimensions of `from` that have more than one element.
+/// `a` / `b` where that has no remainder whatever their symbols become, as far as their text shows it.
+std::optional<ir::Dim> quotient(ir::Symbols& symbols, ir::Dim a, ir::Dim b);
+
+/// The dimensions of `from` but those of one element.
 struct Axis {
-  int64_t size, stride;
+  ir::Dim size, stride;
 };
 std::vector<Axis> axes_of(const Strided& from);
 

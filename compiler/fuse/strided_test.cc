@@ -18,5 +18,20 @@ TEST(Strided, LeavesViewsOfEmptyTensors) {
     })");
 }
 
+// What divides sizes that are open, and what may leave a remainder.
+TEST(Strided, QuotientsAreWholeWhateverSymbolsBecome) {
+  ir::Symbols symbols;
+  const ir::Dim n = *symbols.input("n", 0, 64), m = *symbols.input("m", 1, 9);
+  const auto times = [&](ir::Dim a, ir::Dim b) { return symbols.mul(a, b); };
+  EXPECT_EQ(quotient(symbols, times(n, 12), ir::Dim(4)), times(n, 3));
+  EXPECT_EQ(quotient(symbols, times(times(n, m), 12), times(m, 4)), times(n, 3));
+  EXPECT_EQ(quotient(symbols, times(n, m), times(n, m)), ir::Dim(1));
+  EXPECT_EQ(quotient(symbols, symbols.add(times(n, 4), ir::Dim(8)), ir::Dim(4)), symbols.add(n, ir::Dim(2)));
+  EXPECT_EQ(quotient(symbols, n, ir::Dim(2)), std::nullopt);
+  EXPECT_EQ(quotient(symbols, times(n, 6), ir::Dim(4)), std::nullopt);
+  EXPECT_EQ(quotient(symbols, ir::Dim(12), m), std::nullopt);
+  EXPECT_EQ(quotient(symbols, symbols.floor_div(n, ir::Dim(2)), ir::Dim(2)), std::nullopt);
+}
+
 }  // namespace
 }  // namespace berth::fuse

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <random>
 
 #include "compiler/eval/evaluate.h"
@@ -42,8 +43,13 @@ inline std::string after(PassFunction pass, const std::string& text, std::vector
 /// `text` as the printer writes it, for comparisons.
 inline std::string as_printed(const std::string& text) { return ir::print(parsed(text)); }
 
-/// Random inputs of a method; symbols stand for the upper end of their ranges.
-inline std::vector<eval::Item> random_inputs(const ir::Module& module, const ir::Method& method, unsigned seed) {
+/// Random inputs of a method; symbols have the size that `sizes` gives them, or the upper end of their range.
+inline std::vector<eval::Item> random_inputs(const ir::Module& module, const ir::Method& method, unsigned seed,
+                                             const std::map<std::string, int>& sizes = {}) {
+  const auto size_of = [&](ir::Dim dim) {
+    const auto given = dim.is_constant() ? sizes.end() : sizes.find(module.symbols[dim.symbol].name);
+    return static_cast<int32_t>(given == sizes.end() ? module.symbols.upper(dim) : given->second);
+  };
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> real(-2, 2);
   std::vector<eval::Item> inputs;
@@ -56,7 +62,7 @@ inline std::vector<eval::Item> random_inputs(const ir::Module& module, const ir:
     eval::Array array;
     array.dtype = type->dtype;
     array.dim_order = type->dim_order;
-    for (ir::Dim dim : type->shape) array.sizes.push_back(static_cast<int32_t>(module.symbols.upper(dim)));
+    for (ir::Dim dim : type->shape) array.sizes.push_back(size_of(dim));
     for (int64_t i = 0; i < array.numel(); ++i) {
       const double number = is_floating(type->dtype) ? real(random) : static_cast<double>(random() % 2);
       const std::vector<uint8_t> element = ir::element_bytes(type->dtype, number);

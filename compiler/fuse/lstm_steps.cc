@@ -1,0 +1,186 @@
+#include "compiler/fuse/lstm_steps.h"
+
+#include "compiler/fuse/strided.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::DimList;
+using ir::Node;
+using ir::OpId;
+using ir::ValueId;
+
+struct Gate {
+  ValueId base;
+  int64_t column = 0;
+  OpId function = OpId::kCount;  // sigmoid_out or tanh_out
+};
+
+class LstmMatcher {
+ public:
+  explicit LstmMatcher(const Context& context) : context_(context) {}
+
+  // `node` as what gives the hidden state of a step.
+  std::optional<LstmStep> match(const Node& node) const {
+    for (size_t k = 0; k < 2; ++k) {
+      const auto step = match(node, value_argument(node, k), value_argument(node, 1 - k));
+      if (step) return step;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<LstmStep> match(const Node& node, ValueId gate, ValueId squashed) const {
+    const ir::TensorType& out = context_.type(node.results[0]);
+    const Node* tanh = squashed.valid() ? context_.maker(squashed) : nullptr;
+    if (tanh == nullptr || !tanh->is(OpId::tanh_out) || out.rank() < 2 || !is_plain(context_, node.results[0])) {
+      return std::nullopt;
+    }
+    LstmStep step;
+    step.new_cell = value_argument(*tanh, 0);
+    const Gate output = gate_of(gate);
+    const Node* sum = context_.maker(step.new_cell);
+    if (output.function != OpId::sigmoid_out || sum == nullptr || !sum->is(OpId::add_out)) return std::nullopt;
+    const int64_t units = elements(node.results[0]);
+    if (!is_plain(context_, step.new_cell) || elements(gate) != units || elements(step.new_cell) != units)
+      return std::nullopt;
+    if (context_.number(sum->args[arg::add_out::alpha]) != 1.0) return std::nullopt;
+    const int64_t size = out.shape.back().value;
+    for (size_t k = 0; k < 2; ++k) {
+      if (!products(context_.maker(value_argument(*sum, k)), context_.maker(value_argument(*sum, 1 - k)), output, size,
+                    &step))
+        continue;
+      if (!in_quarters(step.order) || !recurrence(output.base, size, &step)) return std::nullopt;
+      return step;
+    }
+    return std::nullopt;
+  }
+
+  // forget * cell and input * candidate.
+  bool products(const Node* kept, const Node* added, const Gate& output, int64_t size, LstmStep* step) const {
+    if (kept == nullptr || added == nullptr || !kept->is(OpId::mul_out) || !added->is(OpId::mul_out)) return false;
+    for (size_t k = 0; k < 2; ++k) {
+      for (size_t j = 0; j < 2; ++j) {
+        const Gate forget = gate_of(value_argument(*kept, k));
+        const Gate input = gate_of(value_argument(*added, j));
+        const Gate candidate = gate_of(value_argument(*added, 1 - j));
+        const ValueId cell = value_argument(*kept, 1 - k);
+        const bool functions = forget.function == OpId::sigmoid_out && input.function == OpId::sigmoid_out &&
+                               candidate.function == OpId::tanh_out;
+        const bool bases = forget.base == output.base && input.base == output.base && candidate.base == output.base;
+        if (!functions || !bases || !is_plain(context_, cell)) continue;
+        // One number a unit each: none is stretched.
+        const int64_t units = elements(step->new_cell);
+        for (const ValueId gate :
+             {value_argument(*kept, k), value_argument(*added, j), value_argument(*added, 1 - j)}) {
+          if (elements(gate) != units) return false;
+        }
+        const int64_t columns[4] = {input.column, forget.column, candidate.column, output.column};
+        for (size_t g = 0; g < 4; ++g) step->order[g] = columns[g] % size == 0 ? columns[g] / size : -1;
+        step->cell = cell;
+        return context_.type(cell).shape == context_.type(kept->results[0]).shape;
+      }
+    }
+    return false;
+  }
+
+  static bool in_quarters(const GateOrder& order) {
+    bool seen[4] = {};
+    for (int64_t quarter : order) {
+      if (quarter < 0 || quarter > 3 || seen[quarter]) return false;
+      seen[quarter] = true;
+    }
+    return true;
+  }
+
+  // Through views, cuts of columns, and one sigmoid or tanh.
+  Gate gate_of(ValueId value) const {
+    Gate gate;
+    for (int depth = 0; depth < 8; ++depth) {
+      const Node* node = value.valid() ? context_.maker(value) : nullptr;
+      gate.base = value;
+      if (node == nullptr) return gate;
+      const ValueId input = value_argument(*node, 0);
+      if (!input.valid() || !is_plain(context_, input) || !is_plain(context_, value)) return gate;
+      const auto& shape = context_.type(value).shape;
+      const auto& from = context_.type(input).shape;
+      const auto is_last = [&](const Argument& dim) {
+        return dim == Argument(Dim(-1)) || dim == Argument(Dim(static_cast<int64_t>(from.size()) - 1));
+      };
+      if (node->is(OpId::sigmoid_out) || node->is(OpId::tanh_out)) {
+        if (gate.function != OpId::kCount) return gate;
+        gate.function = node->op->id;
+      } else if (node->is(OpId::split_with_sizes_copy_out) &&
+                 is_last(node->args[arg::split_with_sizes_copy_out::dim])) {
+        for (int i = 0; i < context_.method().value(value).result; ++i) {
+          gate.column += std::get<DimList>(node->args[arg::split_with_sizes_copy_out::split_sizes])[i].value;
+        }
+      } else if (node->is(OpId::slice_copy_Tensor_out) && is_last(node->args[arg::slice_copy_Tensor_out::dim]) &&
+                 node->args[arg::slice_copy_Tensor_out::step] == Argument(Dim(1))) {
+        const Dim* start = std::get_if<Dim>(&node->args[arg::slice_copy_Tensor_out::start]);
+        if (start != nullptr && start->value < 0) return gate;
+        gate.column += start == nullptr ? 0 : start->value;
+      } else if (!node->op->is_reshape() || shape.empty() || from.empty() || shape.back() != from.back() ||
+                 gate.function == OpId::kCount) {
+        return gate;
+      }
+      value = input;
+    }
+    return {};
+  }
+
+  // The gates as input part + hidden * weight, with a bias perhaps.
+  bool recurrence(ValueId gates, int64_t size, LstmStep* step) const {
+    const Node* node = context_.maker(gates);
+    if (node == nullptr) return false;
+    if (node->is(OpId::addmm_out)) {
+      step->input = value_argument(*node, 0);
+      return context_.type(step->input).shape == context_.type(gates).shape && product(*node, 1, size, step);
+    }
+    if (!node->is(OpId::add_out) || context_.number(node->args[arg::add_out::alpha]) != 1.0) return false;
+    for (size_t k = 0; k < 2; ++k) {
+      ValueId summand = value_argument(*node, k);
+      while (is_view(context_.maker(summand))) summand = value_argument(*context_.maker(summand), 0);
+      const Node* inner = context_.maker(summand);
+      step->input = value_argument(*node, 1 - k);
+      // The same rows, with or without leading dimensions of one place.
+      const bool whole =
+          step->input.valid() && is_plain(context_, step->input) && elements(step->input) == elements(gates);
+      if (inner == nullptr || !whole) continue;
+      step->bias = {};
+      if (inner->is(OpId::mm_out) && product(*inner, 0, size, step)) return true;
+      if (!inner->is(OpId::addmm_out) || context_.constant(inner->args[arg::addmm_out::self]) == nullptr) continue;
+      if (context_.type(value_argument(*inner, 0)).rank() != 1 || !product(*inner, 1, size, step)) continue;
+      step->bias = value_argument(*inner, 0);
+      return true;
+    }
+    return false;
+  }
+
+  int64_t elements(ValueId value) const { return ir::max_numel(context_.type(value), {}); }
+  static bool is_view(const Node* node) { return node != nullptr && node->op->is_reshape(); }
+
+  bool product(const Node& node, size_t first, int64_t size, LstmStep* step) const {
+    if (first == 1 && (context_.number(node.args[arg::addmm_out::beta]) != 1.0 ||
+                       context_.number(node.args[arg::addmm_out::alpha]) != 1.0))
+      return false;
+    const ir::Constant* weight = context_.constant(node.args[first + 1]);
+    if (weight == nullptr || !weight->type.is_contiguous() || weight->type.dtype != DType::kF32) return false;
+    step->hidden = value_argument(node, first);
+    step->weight = value_argument(node, first + 1);
+    return weight->type.shape == std::vector<Dim>{Dim(size), Dim(4 * size)} && is_plain(context_, step->hidden) &&
+           elements(step->hidden) == elements(step->cell);
+  }
+
+  const Context& context_;
+};
+
+}  // namespace
+
+std::optional<LstmStep> match_lstm_step(const Context& context, const Node& node) {
+  return LstmMatcher(context).match(node);
+}
+
+}  // namespace berth::fuse
