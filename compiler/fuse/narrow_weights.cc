@@ -91,9 +91,8 @@ class Narrower {
   }
 
   PrecisionReason worth_of(const Node& node, const ir::Constant& weight) const {
-    if (!method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input])).is_static()) {
-      return PrecisionReason::kDynamic;
-    }
+    const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input]));
+    if (node.is(OpId::fused_conv_out) && !input.is_static()) return PrecisionReason::kDynamic;
     const std::string isa = target_.isa.empty() ? "generic" : target_.isa;
     if (node.is(OpId::fused_conv_out)) {
       cpu::ConvToPack conv;

@@ -55,6 +55,23 @@ TEST(NarrowWeights, ProductsAndConvolutionsTakeThem) {
   }
 }
 
+TEST(NarrowWeights, ProductsOfAnyRowsTakeThemAndConvolutionsOfOneSize) {
+  const std::string symbol = "symbol n in [1, 9]\n";
+  const Fused product = narrowed(symbol + with_constants({{"w", {12, 16}}}, "%x: f32[n,12]", R"(
+    %m: f32[n,16] = aten::mm(%x, %w)
+    return %m
+  )"),
+                                 DType::kBF16);
+  EXPECT_NE(product.text.find("bf16[12,16]"), std::string::npos) << product.text;
+  const Fused conv = narrowed(symbol + with_constants({{"w", {8, 6, 1, 1}}}, "%x: f32[n,6,5,5]", R"(
+    %y: f32[n,8,5,5] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    return %y
+  )"),
+                              DType::kBF16);
+  EXPECT_TRUE(conv.says("dynamic-size"));
+  EXPECT_EQ(conv.text.find("bf16"), std::string::npos) << conv.text;
+}
+
 TEST(NarrowWeights, WithoutTheOptionNothingIsNarrow) {
   const Fused one = narrowed(with_constants({{"w", {12, 16}}}, "%x: f32[4,12]", kProduct), DType::kF32, 1e-6);
   EXPECT_EQ(one.text.find("bf16"), std::string::npos) << one.text;

@@ -147,6 +147,7 @@ Narrowing narrowing_of(const LinearToPack& linear, const std::string& isa) {
   if (isa != "generic" && !stand_on(isa)) return Narrowing::kNoEngine;
   LinearSpec spec;
   spec.rows = linear.rows;
+  spec.open = linear.open ? 1 : 0;
   spec.depth = linear.depth;
   spec.columns = linear.columns;
   spec.weight_type = static_cast<int64_t>(linear.weight_type);

@@ -74,22 +74,37 @@ struct Rounded {
   int64_t floats = 0;  // of a slot, or in all
 
   Rounded(const PairJob& job, int threads) {
-    floats = job.in_pixels() * job.pixel_pairs();
-    if (!takes_blocks(job)) return;
-    block = block_of(job);
+    floats = whole(job);
+    if (takes_blocks(job)) set_block(job, threads, block_of(job));
+  }
+  /// In no more than `most` floats, which are enough for more pixels. False if they are not.
+  bool fit(const PairJob& job, int threads, int64_t most) {
+    if (all() > most) set_block(job, threads, slots == 0 ? block_of(job) : block);
+    while (all() > most && block > 1) set_block(job, threads, block / 2);
+    return all() <= most;
+  }
+  int64_t all() const { return floats * std::max(slots, 1); }
+  size_t bytes() const { return static_cast<size_t>(all()) * sizeof(float); }
+
+ private:
+  static int64_t whole(const PairJob& job) { return job.in_pixels() * job.pixel_pairs(); }
+  void set_block(const PairJob& job, int threads, int64_t strips) {
+    block = strips;
     slots = portable::slots_for(threads, ceil_div(job.tiles.strips(), block), work_of(job.tiles), kSerialWork);
     floats = align_up<int64_t>(block * job.tiles.strip_height * job.pixel_pairs(), 16);
   }
-  size_t bytes() const { return static_cast<size_t>(floats) * std::max(slots, 1) * sizeof(float); }
 };
 
 class PairEngine final : public Engine {
  public:
-  PairEngine(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, const Rounded& rounded)
+  PairEngine(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, const Rounded& rounded,
+             int threads)
       : job_(job),
         functions_(functions),
         layout_(layout),
         rounded_(rounded),
+        most_(rounded.all()),
+        threads_(threads),
         zeros_(std::max(job.tiles.kernel[1] * job.tiles.depth, 2 * functions.tiles.lanes)) {
     job_.tiles.zeros = zeros_.data();
     job_.tiles.look_ahead = rounded.slots == 0;
@@ -97,6 +112,19 @@ class PairEngine final : public Engine {
   const char* name() const override { return "bf16 tiles"; }
   const WeightLayout& weight() const override { return layout_; }
   DType weight_type() const override { return DType::kBF16; }
+
+  bool resize(const LinearSpec& spec) override {
+    PairJob job = job_;
+    job.tiles.in[1] = job.tiles.out[1] = spec.rows;
+    cut_panels_into_tiles(functions_.tiles, &job.tiles);
+    set_strides(&job.tiles);
+    Rounded rounded(job, threads_);
+    if (!rounded.fit(job, threads_, most_)) return false;
+    job.tiles.look_ahead = rounded.slots == 0;
+    job_ = job;
+    rounded_ = rounded;
+    return true;
+  }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     auto* const memory = static_cast<float*>(context.allocate_temp(rounded_.bytes()));
@@ -185,6 +213,8 @@ class PairEngine final : public Engine {
   PairFunctions functions_;
   WeightLayout layout_;
   Rounded rounded_;
+  int64_t most_;  // floats of temporary memory
+  int threads_;
   const float* input_ = nullptr;
   std::vector<float> zeros_;
 };
@@ -192,10 +222,10 @@ class PairEngine final : public Engine {
 class PairKind final : public EngineKind {
  public:
   PairKind(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, int threads)
-      : job_(job), functions_(functions), layout_(layout), rounded_(job, threads) {}
+      : job_(job), functions_(functions), layout_(layout), rounded_(job, threads), threads_(threads) {}
   size_t temp_bytes() const override { return rounded_.bytes() + portable::kTempPadding; }
   std::unique_ptr<Engine> make() const override {
-    return std::make_unique<PairEngine>(job_, functions_, layout_, rounded_);
+    return std::make_unique<PairEngine>(job_, functions_, layout_, rounded_, threads_);
   }
 
  private:
@@ -203,6 +233,7 @@ class PairKind final : public EngineKind {
   PairFunctions functions_;
   WeightLayout layout_;
   Rounded rounded_;
+  int threads_;
 };
 
 std::unique_ptr<EngineKind> pair_kind(PairJob& job, int64_t column_from, int64_t depth_from, int threads) {
@@ -239,7 +270,6 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
 }
 
 std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) {
-  if (spec.open != 0) return nullptr;
   PairJob job;
   job.tiles = tile_job(spec);
   job.depth = spec.depth;
