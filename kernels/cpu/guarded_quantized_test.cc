@@ -109,7 +109,7 @@ bool is_usual_case(const QuantizedCase& c) {
   const bool one_zero = !c.input_zero || c.input_zero->tensor().numel() == 1;
   const bool bounds = c.activation == "none" || c.activation == "relu" || c.activation == "clamp";
   return c.weight.tensor().dtype() == DType::kI8 && c.out.tensor().dtype() != DType::kF32 && one_zero && bounds &&
-         !c.weight_zero && !c.residual && c.middle_scale == 0;
+         !c.weight_zero && !c.residual;
 }
 
 TEST(GuardedQuantized, LinesOfThreeTapsARowAreThePortableOnesToTheBit) {

@@ -61,8 +61,9 @@ BERTH_LOCAL __m512i block_bytes(const BlockFinish& block, const Ints (&sum)[4]) 
   Floats t[4] = {times(to_floats(sum[0]), block.scale[0]), times(to_floats(sum[1]), block.scale[1]),
                  times(to_floats(sum[2]), block.scale[2]), times(to_floats(sum[3]), block.scale[3])};
   if (block.wide.more) {
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) t[j] = wide_more<false>(block.wide, t[j], block.bias[j], nullptr, kLane);
+    const uint8_t* const none[4] = {};
+    const __mmask16 no[4] = {};
+    wide_more<false>(block.wide, block.bias, none, no, t);
   }
   const Ints x[4] = {wide_round(block.wide, t[0]), wide_round(block.wide, t[1]), wide_round(block.wide, t[2]),
                      wide_round(block.wide, t[3])};

@@ -6,13 +6,27 @@
 
 #include "kernels/cpu/quantized_finish_body.h"
 
+BERTH_LOCAL void divide(const Rounder& by, Floats (&t)[4]) {
+  if (!by.scaled) return;
+  if (by.divides) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) t[i] = over(t[i], by.factor);
+  } else {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) t[i] = times(t[i], by.factor);
+  }
+}
+
 // What all rows have in common; everything is in registers.
 struct WideFinish {
-  Rounder rounder;
+  Rounder rounder, middle;
+  Floats middle_scale;
   Bounds bounds;
   Residual residual;
+  Ints residual_zero;
+  __m128i residual_flip;
   __m512i zero16, low8, high8, order;
-  bool has_bias, is_signed;
+  bool has_bias, has_middle, is_signed;
   bool more;  // something happens to the scaled sums before they are rounded
 };
 
@@ -20,32 +34,53 @@ BERTH_LOCAL WideFinish wide_finish(const QuantizedFinish& f, const QuantizedRows
   const portable::QuantizedProduct& p = *f.product;
   WideFinish wide;
   wide.rounder = rounder_of(p.rounding);
+  wide.middle = rounder_of(p.middle);
+  wide.middle_scale = spread(p.middle.scale);
   wide.bounds = bounds_of(f.activation);
   wide.residual = residual_of(p, rows.residual_step);
+  wide.residual_zero = spread_int(p.residual_zero + (wide.residual.is_signed ? 128 : 0));
+  wide.residual_flip = _mm_set1_epi8(static_cast<int8_t>(wide.residual.is_signed ? 0x80 : 0));
   wide.zero16 = _mm512_set1_epi16(static_cast<int16_t>(p.rounding.zero_point));
   wide.low8 = _mm512_set1_epi8(static_cast<int8_t>(p.rounding.low));
   wide.high8 = _mm512_set1_epi8(static_cast<int8_t>(p.rounding.high));
   // Packing works in parts of 128 bits: the four bytes of part p and register r lie at 4 * p + r.
   wide.order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   wide.has_bias = f.bias != nullptr;
+  wide.has_middle = p.has_middle;
   wide.is_signed = p.out->dtype() == DType::kI8;
-  wide.more = wide.has_bias || wide.bounds.is_low || wide.rounder.scaled || p.residual != nullptr;
+  wide.more = wide.has_bias || p.has_middle || wide.bounds.is_low || wide.rounder.scaled || p.residual != nullptr;
   return wide;
 }
 
-// What happens to a register of scaled sums before they are rounded.
+// Signed bytes are moved by 128, and their zero point with them.
+BERTH_LOCAL Floats wide_residual(const WideFinish& wide, const uint8_t* from, __mmask16 there) {
+  const Ints x = _mm512_cvtepu8_epi32(_mm_xor_si128(_mm_maskz_loadu_epi8(there, from), wide.residual_flip));
+  return times(to_floats(minus_ints(x, wide.residual_zero)), wide.residual.scale);
+}
+
+// What happens to four registers of scaled sums before they are rounded.
 template <bool kResidual>
-BERTH_LOCAL Floats wide_more(const WideFinish& wide, Floats t, Floats bias, const uint8_t* residual, int64_t left) {
-  if (wide.has_bias) t = plus(t, bias);
-  if (kResidual) {
-    const __m128i bytes = left >= kLane ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(residual))
-                                        : _mm_maskz_loadu_epi8(static_cast<__mmask16>((1 << left) - 1), residual);
-    const Ints x = wide.residual.is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
-    t = plus(t, times(to_floats(minus_ints(x, wide.residual.zero)), wide.residual.scale));
+BERTH_LOCAL void wide_more(const WideFinish& wide, const Floats (&bias)[4], const uint8_t* const (&residual)[4],
+                           const __mmask16 (&there)[4], Floats (&t)[4]) {
+  if (wide.has_bias) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) t[i] = plus(t[i], bias[i]);
   }
-  t = bounded(wide.bounds, t);
-  if (wide.rounder.scaled) t = wide.rounder.divides ? over(t, wide.rounder.factor) : times(t, wide.rounder.factor);
-  return t;
+  if (wide.has_middle) {
+    divide(wide.middle, t);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const Ints whole = to_ints(smaller(larger(t[i], wide.middle.low), wide.middle.high));
+      t[i] = times(to_floats(whole), wide.middle_scale);
+    }
+  }
+  if (kResidual) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) t[i] = plus(t[i], wide_residual(wide, residual[i], there[i]));
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) t[i] = bounded(wide.bounds, t[i]);
+  divide(wide.rounder, t);
 }
 
 // Whole numbers without their zero point, no larger than the largest.
@@ -78,12 +113,19 @@ BERTH_TARGET void finish_wide(const QuantizedFinish& f, const QuantizedRows& row
   constexpr int kRows = 4 / kVectors;
   const WideFinish wide = wide_finish(f, rows);
   Ints start[kVectors];
-  Floats scale[kVectors], bias[kVectors];
+  Floats scale[kVectors], bias[4];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     start[v] = load_ints(f.start + rows.column + v * kLane);
     scale[v] = load_floats(f.scale + rows.column + v * kLane);
-    bias[v] = wide.has_bias ? load_floats(f.bias + rows.column + v * kLane) : spread(0);
+  }
+  __mmask16 there[4];
+#pragma GCC unroll 4
+  for (int part = 0; part < 4; ++part) {
+    const int v = part % kVectors;
+    bias[part] = wide.has_bias ? load_floats(f.bias + rows.column + v * kLane) : spread(0);
+    const int64_t left = rows.count - v * kLane;
+    there[part] = static_cast<__mmask16>(left >= kLane ? 0xFFFF : left > 0 ? (1 << left) - 1 : 0);
   }
   const int64_t count = rows.count, height = rows.rows, sums_row = rows.sums_row;
   const int64_t out_row = rows.out_row, residual_row = rows.residual_row;
@@ -103,13 +145,12 @@ BERTH_TARGET void finish_wide(const QuantizedFinish& f, const QuantizedRows& row
       t[part] = times(to_floats(plus_ints(load_ints(from), start[v])), scale[v]);
     }
     if (wide.more) {
+      const uint8_t* from[4] = {};
 #pragma GCC unroll 4
-      for (int part = 0; part < 4; ++part) {
-        const int v = part % kVectors;
-        const int64_t left = count > v * kLane ? count - v * kLane : 0;
-        const uint8_t* from = kResidual ? residual + row[part / kVectors] * residual_row + v * kLane : nullptr;
-        t[part] = wide_more<kResidual>(wide, t[part], bias[v], from, left);
+      for (int part = 0; part < 4 && kResidual; ++part) {
+        from[part] = residual + row[part / kVectors] * residual_row + part % kVectors * kLane;
       }
+      wide_more<kResidual>(wide, bias, from, there, t);
     }
     const Ints x[4] = {wide_round(wide, t[0]), wide_round(wide, t[1]), wide_round(wide, t[2]), wide_round(wide, t[3])};
     const __m512i bytes = _mm512_permutexvar_epi32(wide.order, wide_bytes(wide, x));

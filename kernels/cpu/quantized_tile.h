@@ -51,7 +51,7 @@ struct QuantizedFinish {
 /// Whether the same happens to all rows, and makes bytes of them.
 inline bool is_usual(const QuantizedFinish& f) {
   const portable::QuantizedProduct& p = *f.product;
-  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales && !p.has_middle &&
+  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales &&
          p.out->dtype() != DType::kF32;
 }
 
